@@ -1,0 +1,170 @@
+#include "core/attr_reader.h"
+
+#include <limits>
+#include <optional>
+
+namespace interp {
+namespace {
+
+template <typename... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <typename... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+std::optional<int64_t> AsInteger(const AttrValue& value) {
+  return std::visit(Overloaded{[](int32_t v) { return std::optional<int64_t>(v); },
+                               [](int64_t v) { return std::optional<int64_t>(v); },
+                               [](bool v) { return std::optional<int64_t>(v); },
+                               [](const Scalar& v) -> std::optional<int64_t> {
+                                 if (const auto* i = std::get_if<int64_t>(&v.value)) return *i;
+                                 if (const auto* b = std::get_if<bool>(&v.value)) return *b;
+                                 return std::nullopt;
+                               },
+                               [](const auto&) -> std::optional<int64_t> { return std::nullopt; }},
+                    value);
+}
+
+std::optional<double> AsDouble(const AttrValue& value) {
+  if (const auto* f = std::get_if<float>(&value)) return *f;
+  if (const auto* d = std::get_if<double>(&value)) return *d;
+  if (const auto* s = std::get_if<Scalar>(&value)) {
+    if (const auto* d = std::get_if<double>(&s->value)) return *d;
+  }
+  if (const std::optional<int64_t> i = AsInteger(value)) return static_cast<double>(*i);
+  return std::nullopt;
+}
+
+// Copies list kinds whose elements convert to To; a Scalar list converts element by element.
+template <typename To>
+std::optional<std::vector<To>> AsList(const AttrValue& value, bool floats_allowed) {
+  std::vector<To> out;
+  const auto copy = [&out](const auto& list) {
+    for (const auto v : list) out.push_back(static_cast<To>(v));
+    return true;
+  };
+  const bool ok =
+      std::visit(Overloaded{[&](const std::vector<int32_t>& v) { return copy(v); },
+                            [&](const std::vector<int64_t>& v) { return copy(v); },
+                            [&](const std::vector<bool>& v) { return copy(v); },
+                            [&](const std::vector<float>& v) { return floats_allowed && copy(v); },
+                            [&](const std::vector<double>& v) { return floats_allowed && copy(v); },
+                            [&](const std::vector<Scalar>& v) {
+                              for (const Scalar& s : v) {
+                                const std::optional<double> d = AsDouble(AttrValue(s));
+                                const std::optional<int64_t> i = AsInteger(AttrValue(s));
+                                if (i.has_value()) {
+                                  out.push_back(static_cast<To>(*i));
+                                } else if (d.has_value() && floats_allowed) {
+                                  out.push_back(static_cast<To>(*d));
+                                } else {
+                                  return false;
+                                }
+                              }
+                              return true;
+                            },
+                            [](const auto&) { return false; }},
+                 value);
+  if (!ok) return std::nullopt;
+  return out;
+}
+
+constexpr absl::string_view kKindNames[] = {
+    "INT",  "FLOAT",  "STRING", "INTS",     "FLOATS", "STRINGS", "BOOLEAN", "BOOLEANS", "BLOCK",
+    "LONG", "BLOCKS", "LONGS",  "FLOAT64S", "VAR",    "VARS",    "FLOAT64", "SCALAR",   "SCALARS"};
+
+std::string WrongKind(const Attr& attr, absl::string_view expected) {
+  return absl::StrCat("attribute '", attr.name, "' is of kind ", kKindNames[attr.value.index()],
+                      ", expected ", expected);
+}
+
+}  // namespace
+
+void AttrReader::Fail(absl::string_view message) {
+  if (status_.ok()) status_ = absl::InvalidArgumentError(message);
+}
+
+bool AttrReader::Bool(absl::string_view name, bool fallback) {
+  return Long(name, fallback ? 1 : 0) != 0;
+}
+
+int32_t AttrReader::Int(absl::string_view name, int32_t fallback) {
+  const int64_t v = Long(name, fallback);
+  if (v < std::numeric_limits<int32_t>::min() || v > std::numeric_limits<int32_t>::max()) {
+    Fail(absl::StrCat("attribute '", name, "' is ", v, ", which does not fit into 32 bits"));
+    return fallback;
+  }
+  return static_cast<int32_t>(v);
+}
+
+int64_t AttrReader::Long(absl::string_view name, int64_t fallback) {
+  const Attr* attr = op_.FindAttr(name);
+  if (attr == nullptr) return fallback;
+  const std::optional<int64_t> v = AsInteger(attr->value);
+  if (!v.has_value()) Fail(WrongKind(*attr, "an integer"));
+  return v.value_or(fallback);
+}
+
+float AttrReader::Float(absl::string_view name, float fallback) {
+  return static_cast<float>(Double(name, fallback));
+}
+
+double AttrReader::Double(absl::string_view name, double fallback) {
+  const Attr* attr = op_.FindAttr(name);
+  if (attr == nullptr) return fallback;
+  const std::optional<double> v = AsDouble(attr->value);
+  if (!v.has_value()) Fail(WrongKind(*attr, "a number"));
+  return v.value_or(fallback);
+}
+
+std::string AttrReader::String(absl::string_view name, absl::string_view fallback) {
+  const Attr* attr = op_.FindAttr(name);
+  if (attr == nullptr) return std::string(fallback);
+  const auto* s = std::get_if<std::string>(&attr->value);
+  if (s == nullptr) Fail(WrongKind(*attr, "STRING"));
+  return s != nullptr ? *s : std::string(fallback);
+}
+
+std::vector<int64_t> AttrReader::Ints(absl::string_view name, std::vector<int64_t> fallback) {
+  const Attr* attr = op_.FindAttr(name);
+  if (attr == nullptr) return fallback;
+  std::optional<std::vector<int64_t>> v = AsList<int64_t>(attr->value, /*floats_allowed=*/false);
+  if (!v.has_value()) Fail(WrongKind(*attr, "a list of integers"));
+  return std::move(v).value_or(fallback);
+}
+
+std::vector<float> AttrReader::Floats(absl::string_view name, std::vector<float> fallback) {
+  const Attr* attr = op_.FindAttr(name);
+  if (attr == nullptr) return fallback;
+  std::optional<std::vector<float>> v = AsList<float>(attr->value, /*floats_allowed=*/true);
+  if (!v.has_value()) Fail(WrongKind(*attr, "a list of numbers"));
+  return std::move(v).value_or(fallback);
+}
+
+std::vector<double> AttrReader::Doubles(absl::string_view name, std::vector<double> fallback) {
+  const Attr* attr = op_.FindAttr(name);
+  if (attr == nullptr) return fallback;
+  std::optional<std::vector<double>> v = AsList<double>(attr->value, /*floats_allowed=*/true);
+  if (!v.has_value()) Fail(WrongKind(*attr, "a list of numbers"));
+  return std::move(v).value_or(fallback);
+}
+
+std::vector<std::string> AttrReader::Strings(absl::string_view name) {
+  const Attr* attr = op_.FindAttr(name);
+  if (attr == nullptr) return {};
+  const auto* v = std::get_if<std::vector<std::string>>(&attr->value);
+  if (v == nullptr) Fail(WrongKind(*attr, "STRINGS"));
+  return v != nullptr ? *v : std::vector<std::string>();
+}
+
+DType AttrReader::Type(absl::string_view name, DType fallback) {
+  const int32_t code = Int(name, -1);
+  if (code == -1) return fallback;
+  const std::optional<DType> dtype = DTypeFromCode(code);
+  if (!dtype.has_value())
+    Fail(absl::StrCat("attribute '", name, "' is ", code, ", no element type"));
+  return dtype.value_or(fallback);
+}
+
+}  // namespace interp

@@ -1,0 +1,72 @@
+#include "core/op_def.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace interp {
+namespace {
+
+int IndexOf(const std::vector<SlotDef>& slots, absl::string_view name) {
+  const auto it = std::find_if(slots.begin(), slots.end(),
+                               [name](const SlotDef& slot) { return slot.name == name; });
+  return it == slots.end() ? -1 : static_cast<int>(it - slots.begin());
+}
+
+template <typename T>
+std::vector<int64_t> ToIntegers(const Tensor& tensor) {
+  const T* data = tensor.data<T>();
+  return std::vector<int64_t>(data, data + tensor.numel());
+}
+
+}  // namespace
+
+absl::string_view Name(Place) { return "cpu"; }
+
+int OpDef::InputIndex(absl::string_view name) const { return IndexOf(inputs, name); }
+int OpDef::OutputIndex(absl::string_view name) const { return IndexOf(outputs, name); }
+
+absl::StatusOr<std::vector<int64_t>> InferContext::Integers(const Tensor& tensor) {
+  if (!tensor.has_memory()) return InvalidArgument("shape tensor has no value");
+  switch (tensor.dtype) {
+    case DType::kInt32:
+      return ToIntegers<int32_t>(tensor);
+    case DType::kInt64:
+      return ToIntegers<int64_t>(tensor);
+    case DType::kBool:
+      return ToIntegers<bool>(tensor);
+    case DType::kFloat32:
+      return ToIntegers<float>(tensor);
+    default:
+      return InvalidArgument("shape tensor is ", DescribeType(tensor), ", expected int32 or int64");
+  }
+}
+
+OpRegistry& OpRegistry::Global() {
+  static auto& registry = *new OpRegistry;
+  return registry;
+}
+
+void OpRegistry::Add(OpDef def) {
+  const absl::string_view type = def.type;
+  if (!defs_.try_emplace(type, std::make_unique<OpDef>(std::move(def))).second) {
+    std::fprintf(stderr, "op '%.*s' is registered twice\n", static_cast<int>(type.size()),
+                 type.data());
+    std::abort();
+  }
+}
+
+const OpDef* OpRegistry::Find(absl::string_view type) const {
+  const auto it = defs_.find(type);
+  return it == defs_.end() ? nullptr : it->second.get();
+}
+
+std::vector<absl::string_view> OpRegistry::Types() const {
+  std::vector<absl::string_view> types;
+  types.reserve(defs_.size());
+  for (const auto& [type, def] : defs_) types.push_back(type);
+  std::sort(types.begin(), types.end());
+  return types;
+}
+
+}  // namespace interp

@@ -1,0 +1,39 @@
+#include "core/program.h"
+
+namespace interp {
+namespace {
+
+template <typename T>
+const T* FindByName(const std::vector<T>& items, absl::string_view name) {
+  for (const T& item : items) {
+    if (item.name == name) return &item;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Slot* Op::FindInput(absl::string_view name) const { return FindByName(inputs, name); }
+const Slot* Op::FindOutput(absl::string_view name) const { return FindByName(outputs, name); }
+const Attr* Op::FindAttr(absl::string_view name) const { return FindByName(attrs, name); }
+
+VarId Program::Intern(absl::string_view name) {
+  const auto [it, added] = ids_.try_emplace(std::string(name), static_cast<VarId>(names.size()));
+  if (added) names.emplace_back(name);
+  return it->second;
+}
+
+VarId Program::Find(absl::string_view name) const {
+  const auto it = ids_.find(name);
+  return it == ids_.end() ? -1 : it->second;
+}
+
+std::vector<int32_t> VarPositions(const Program& program, const Block& block) {
+  std::vector<int32_t> positions(program.names.size(), -1);
+  for (size_t i = 0; i < block.vars.size(); ++i) {
+    positions[block.vars[i].id] = static_cast<int32_t>(i);
+  }
+  return positions;
+}
+
+}  // namespace interp

@@ -1,0 +1,73 @@
+#include "core/tensor.h"
+
+#include <cstring>
+
+namespace interp {
+namespace {
+
+// Copies `src`, which lies channels-last, into the plain order of `shape` at `dst`.
+void CopyToPlain(const char* src, char* dst, const Shape& shape, size_t element_bytes) {
+  const int64_t batch = shape[0];
+  const int64_t channels = shape[1];
+  const int64_t spatial = shape.numel(2, shape.rank());
+  for (int64_t n = 0; n < batch; ++n) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t s = 0; s < spatial; ++s) {
+        std::memcpy(dst + ((n * channels + c) * spatial + s) * element_bytes,
+                    src + ((n * spatial + s) * channels + c) * element_bytes, element_bytes);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::string_view Name(Layout layout) {
+  return layout == Layout::kPlain ? "plain" : "channels_last";
+}
+
+absl::Status Tensor::Allocate(Allocator& allocator) {
+  const std::optional<int64_t> count = shape.CheckedNumel();
+  if (!count.has_value()) {
+    return InvalidArgument("shape ", ToString(shape), " is negative or too large for memory");
+  }
+  const size_t bytes = static_cast<size_t>(*count) * SizeOf(dtype);
+  if (buffer_.unique() && buffer_->writable && data_ == buffer_->data &&
+      buffer_->size_bytes >= bytes) {
+    return absl::OkStatus();
+  }
+  DropMemory();  // first, so that the allocator may hand the same block out again
+  INTERP_ASSIGN_OR_RETURN(buffer_, allocator.Allocate(bytes));
+  data_ = buffer_->data;
+  return absl::OkStatus();
+}
+
+Tensor Tensor::Borrow(DType dtype, const Shape& shape, const void* data) {
+  Tensor t;
+  t.dtype = dtype;
+  t.shape = shape;
+  void* bytes = const_cast<void*>(data);  // guarded by writable = false
+  t.SetMemory(BorrowBuffer(bytes, t.size_bytes(), /*writable=*/false), bytes);
+  return t;
+}
+
+absl::StatusOr<Tensor> Tensor::Clone(Allocator& allocator) const {
+  Tensor copy;
+  copy.shape = shape;
+  copy.dtype = dtype;
+  copy.lod = lod;
+  INTERP_RETURN_IF_ERROR(copy.Allocate(allocator));
+  if (layout == Layout::kChannelsLast) {
+    CopyToPlain(static_cast<const char*>(data_), static_cast<char*>(copy.data_), shape,
+                SizeOf(dtype));
+  } else if (size_bytes() > 0) {
+    std::memcpy(copy.data_, data_, size_bytes());
+  }
+  return copy;
+}
+
+std::string DescribeType(const Tensor& tensor) {
+  return absl::StrCat(Name(tensor.dtype), ToString(tensor.shape));
+}
+
+}  // namespace interp

@@ -1,0 +1,115 @@
+// Tensor: a shape, an element type, a memory layout, a LoD and shared memory. Variable: what a name
+// in a scope holds, a tensor or an array of tensors.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/dtype.h"
+#include "core/shape.h"
+#include "core/status.h"
+
+namespace interp {
+
+// How the elements lie in memory. `shape` always names dimensions in logical order.
+enum class Layout : int8_t {
+  kPlain,         // row-major in the order of `shape`
+  kChannelsLast,  // rank 4 and 5: logical N,C,spatial lies in memory as N,spatial,C
+};
+// "plain" or "channels_last".
+absl::string_view Name(Layout layout);
+
+// Level of detail, offset form: each level starts with 0 and does not descend; the last entry of
+// the lowest level is the first dimension. Empty: none. (Paddle's LoDTensor.)
+using Lod = std::vector<std::vector<int64_t>>;
+
+// A value type: copying shares the memory. Metadata are plain members; the memory is set by
+// `Allocate`, `ShareMemory` or `Borrow`. A tensor without memory may still have a shape: garbage
+// collection drops the memory and keeps the rest.
+// Thread-safety: like an int; copies that share memory may live on different threads.
+class Tensor {
+ public:
+  Shape shape;
+  DType dtype = DType::kUndefined;
+  Layout layout = Layout::kPlain;
+  Lod lod;
+
+  int64_t numel() const { return shape.numel(); }
+  size_t size_bytes() const { return static_cast<size_t>(numel()) * SizeOf(dtype); }
+  bool has_memory() const { return static_cast<bool>(buffer_); }
+  const BufferRef& buffer() const { return buffer_; }
+
+  // Typed access. REQUIRES: T is the C++ type of `dtype` and has_memory().
+  template <typename T>
+  const T* data() const {
+    assert(DTypeOf<T> == dtype && "kernel reads a tensor as the wrong type");
+    return static_cast<const T*>(data_);
+  }
+  template <typename T>
+  T* mutable_data() {
+    assert(DTypeOf<T> == dtype && "kernel writes a tensor as the wrong type");
+    return static_cast<T*>(data_);
+  }
+  const void* raw_data() const { return data_; }
+  void* mutable_raw_data() { return data_; }
+
+  // Gives memory for `shape` x `dtype`. Memory that this tensor alone owns is reused when it is
+  // large enough. Errors: InvalidArgument for a shape that overflows, and those of the allocator.
+  absl::Status Allocate(Allocator& allocator);
+  // Shares the memory of `other`, metadata untouched.
+  void ShareMemory(const Tensor& other) {
+    buffer_ = other.buffer_;
+    data_ = other.data_;
+  }
+  // Uses `size_bytes()` bytes at `data`, which lie in `buffer`.
+  void SetMemory(BufferRef buffer, void* data) {
+    buffer_ = std::move(buffer);
+    data_ = data;
+  }
+  // Drops the memory, keeps the metadata.
+  void DropMemory() {
+    buffer_.reset();
+    data_ = nullptr;
+  }
+
+  // A tensor over memory of the caller, who keeps it alive and unchanged while it is in use.
+  static Tensor Borrow(DType dtype, const Shape& shape, const void* data);
+  // A deep copy in plain layout and memory of `allocator`.
+  absl::StatusOr<Tensor> Clone(Allocator& allocator) const;
+
+  // Builds a plain tensor from values, for tests and small constants.
+  template <typename T>
+  static Tensor Of(const Shape& shape, absl::Span<const T> values);
+
+ private:
+  BufferRef buffer_;
+  void* data_ = nullptr;
+};
+
+// "float32[2,3]"
+std::string DescribeType(const Tensor& tensor);
+
+// What a name holds. LOD_TENSOR variables use `tensor`; LOD_TENSOR_ARRAY, FEED_MINIBATCH and
+// FETCH_LIST variables use `array`.
+struct Variable {
+  Tensor tensor;
+  std::vector<Tensor> array;
+};
+
+template <typename T>
+Tensor Tensor::Of(const Shape& shape, absl::Span<const T> values) {
+  Tensor t;
+  t.shape = shape;
+  t.dtype = DTypeOf<T>;
+  assert(t.numel() == static_cast<int64_t>(values.size()));
+  const absl::Status status = t.Allocate(SystemAllocator());
+  assert(status.ok());
+  (void)status;
+  std::copy(values.begin(), values.end(), t.mutable_data<T>());
+  return t;
+}
+
+}  // namespace interp
