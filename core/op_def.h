@@ -277,6 +277,9 @@ struct OpDef {
 
   std::vector<KernelDef> kernels;
   LayoutRule layout = LayoutRule::kPlain;
+  // Overrides `layout` by attributes and kernel dtype (data_format "NHWC" is plain, say). May be
+  // null.
+  LayoutRule (*layout_rule)(const void* attrs, DType kernel) = nullptr;
 
   // Output may be written over a dying input of the same size (the kernel reads element i before it
   // writes element i, and no other element of that input later).

@@ -1,0 +1,53 @@
+#include "core/scope.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace interp {
+namespace {
+
+uint64_t NextId() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Scope::Scope() : id_(NextId()) {}
+Scope::Scope(std::shared_ptr<Scope> parent) : id_(NextId()), parent_(std::move(parent)) {}
+
+Variable* Scope::FindOrCreate(absl::string_view name) {
+  std::unique_ptr<Variable>& slot = variables_[name];
+  if (slot == nullptr) slot = std::make_unique<Variable>();
+  return slot.get();
+}
+
+Variable* Scope::FindLocal(absl::string_view name) const {
+  const auto it = variables_.find(name);
+  return it == variables_.end() ? nullptr : it->second.get();
+}
+
+Variable* Scope::Find(absl::string_view name) const {
+  for (const Scope* scope = this; scope != nullptr; scope = scope->parent_.get()) {
+    if (Variable* variable = scope->FindLocal(name)) return variable;
+  }
+  return nullptr;
+}
+
+bool Scope::Erase(absl::string_view name) { return variables_.erase(name) > 0; }
+
+Scope& Scope::root() {
+  Scope* scope = this;
+  while (scope->parent_ != nullptr) scope = scope->parent_.get();
+  return *scope;
+}
+
+std::vector<std::string> Scope::LocalNames() const {
+  std::vector<std::string> names;
+  names.reserve(variables_.size());
+  for (const auto& [name, variable] : variables_) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace interp
