@@ -1,0 +1,103 @@
+#include "interpreter/analysis/link.h"
+
+#include <algorithm>
+#include <queue>
+#include <utility>
+
+namespace interp {
+namespace {
+
+void FillSuccessors(Plan& plan) {
+  const size_t n = plan.instructions.size();
+  plan.dep_counts.assign(n, 0);
+  plan.successors.begins.assign(n + 1, 0);
+  for (const Edge& edge : plan.edges) {
+    if (edge.shrunk) continue;
+    ++plan.dep_counts[edge.to];
+    ++plan.successors.begins[edge.from + 1];
+  }
+  for (size_t i = 0; i < n; ++i) plan.successors.begins[i + 1] += plan.successors.begins[i];
+  plan.successors.targets.resize(plan.successors.begins[n]);
+  std::vector<int32_t> next(plan.successors.begins.begin(), plan.successors.begins.end() - 1);
+  for (const Edge& edge : plan.edges) {
+    if (!edge.shrunk) plan.successors.targets[next[edge.from]++] = edge.to;
+  }
+}
+
+void FillOrder(Plan& plan) {
+  using Ready = std::pair<int32_t, InstrId>;  // priority, then program order
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  std::vector<int32_t> waiting = plan.dep_counts;
+  const auto push = [&](InstrId i) { ready.emplace(plan.instructions[i].priority, i); };
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    if (waiting[i] == 0) push(static_cast<InstrId>(i));
+  }
+  plan.order.clear();
+  plan.order.reserve(waiting.size());
+  while (!ready.empty()) {
+    const InstrId i = ready.top().second;
+    ready.pop();
+    plan.order.push_back(i);
+    for (const InstrId s : plan.successors[i]) {
+      if (--waiting[s] == 0) push(s);
+    }
+  }
+}
+
+void MeasureWidth(Plan& plan) {
+  std::vector<int32_t> depth(plan.instructions.size(), 0);
+  std::vector<int32_t> width;
+  for (const InstrId i : plan.order) {
+    if (depth[i] >= static_cast<int32_t>(width.size())) width.resize(depth[i] + 1, 0);
+    ++width[depth[i]];
+    for (const InstrId s : plan.successors[i]) depth[s] = std::max(depth[s], depth[i] + 1);
+  }
+  plan.critical_path = static_cast<int32_t>(width.size());
+  plan.max_width = width.empty() ? 0 : *std::max_element(width.begin(), width.end());
+}
+
+bool InfersFromValues(const Plan& plan, const Instruction& instruction,
+                      const std::vector<bool>& dynamic_var) {
+  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+    const VarId id = instruction.inputs[arg];
+    if (id < 0) continue;
+    const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
+    if (dynamic_var[id] || ((flags & kValueInInfer) != 0 && !plan.vars[id].constant)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void LinkInstructions(Plan& plan) {
+  FillSuccessors(plan);
+  FillOrder(plan);
+  MeasureWidth(plan);
+}
+
+void MarkDynamicShapes(Plan& plan) {
+  std::vector<int32_t> writers(plan.vars.size(), 0);
+  for (const Instruction& instruction : plan.instructions) {
+    for (const VarId id : instruction.outputs) {
+      if (id >= 0) ++writers[id];
+    }
+  }
+  std::vector<bool> dynamic_var(plan.vars.size(), false);
+  for (size_t id = 0; id < writers.size(); ++id) {
+    dynamic_var[id] = writers[id] > 1 || (plan.vars[id].persistable && writers[id] > 0);
+  }
+  for (Instruction& instruction : plan.instructions) {
+    instruction.dynamic_shape =
+        instruction.def->dynamic_outputs || InfersFromValues(plan, instruction, dynamic_var);
+    for (const VarId id : instruction.outputs) {
+      if (id < 0) continue;
+      if (dynamic_var[id]) instruction.dynamic_shape = true;
+    }
+    if (!instruction.dynamic_shape) continue;
+    for (const VarId id : instruction.outputs) {
+      if (id >= 0 && plan.vars[id].kind == VarKind::kLodTensor) dynamic_var[id] = true;
+    }
+  }
+}
+
+}  // namespace interp

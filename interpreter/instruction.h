@@ -1,0 +1,50 @@
+// Instruction: one op of a plan, with everything decided about it. Data only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/op_def.h"
+#include "core/program.h"
+
+namespace interp {
+
+using InstrId = int32_t;  // index into Plan::instructions, which is in program order
+
+enum class QueueKind : int8_t { kHost, kDevice };
+absl::string_view Name(QueueKind queue);
+
+struct Instruction {
+  std::string op_type;
+  const OpDef* def = nullptr;
+  // Position of the op in block 0 of the program after the passes; -1 for an inserted transfer.
+  int32_t op_index = -1;
+
+  // Arguments in the order of OpDef::inputs (then OpDef::outputs), flattened. input_counts[s] is
+  // the number of arguments of slot s. -1 stands for @EMPTY@.
+  std::vector<VarId> inputs;
+  std::vector<VarId> outputs;
+  std::vector<int32_t> input_counts;
+  std::vector<int32_t> output_counts;
+  std::vector<DType> output_dtypes;    // by output argument
+  std::vector<Layout> output_layouts;  // by output argument
+  std::vector<InplacePair> share;      // inplace and view pairs, positions in inputs and outputs
+
+  ParsedAttrs attrs;
+  DType dtype = DType::kUndefined;  // the kernel's
+  int32_t kernel = -1;              // row of def->kernels
+  LayoutRule layout_rule = LayoutRule::kPlain;
+
+  // Shapes may differ from run to run although the feeds' shapes do not: infer every time.
+  bool dynamic_shape = false;
+
+  int32_t priority = 0;  // lower runs earlier among the ready
+  int32_t stream = 0;
+  QueueKind queue = QueueKind::kHost;
+};
+
+// The slot (position in OpDef::inputs) of flattened input argument `arg`.
+int InputSlotOf(const Instruction& instruction, int arg);
+
+}  // namespace interp

@@ -1,0 +1,51 @@
+// InstructionRunner: the instructions of a plan bound to one core's variables, runnable one by one.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/host_pool.h"
+#include "core/op_def.h"
+#include "core/status.h"
+#include "interpreter/plan.h"
+
+namespace interp {
+
+struct RunnerOptions {
+  int num_threads = 1;  // inside an op
+  bool check_nan_inf =
+      false;  // fail at the first op whose floating output has a NaN or an infinity
+};
+
+// For one instruction: infer shapes when they may have changed, give the outputs memory (that of an
+// input where the plan pairs them and nobody else holds it), compute, check.
+//
+// Thread-safety: Run may be called concurrently for instructions the plan does not order.
+// Cost: a warm Run looks nothing up and allocates from the pool alone.
+class InstructionRunner {
+ public:
+  // `variables` by VarId, null for @EMPTY@; all arguments are borrowed and must outlive the runner.
+  InstructionRunner(const Plan& plan, const std::vector<Variable*>& variables, HostPool& pool,
+                    SharedConstants& shared, const RunnerOptions& options);
+  ~InstructionRunner();
+
+  // Runs one instruction. With `infer_all` shapes are inferred even where the plan calls them
+  // static. Errors are prefixed with op, index and the inputs' names, dtypes and shapes.
+  absl::Status Run(InstrId id, bool infer_all);
+
+ private:
+  struct Bound;
+  struct Output;
+
+  absl::Status Infer(Bound& bound);
+  absl::Status GiveMemory(Output& output);
+  absl::Status CheckFinite(const Bound& bound) const;
+  absl::Status Explain(const Bound& bound, const absl::Status& status) const;
+
+  const Plan& plan_;
+  HostPool& pool_;
+  const RunnerOptions options_;
+  std::vector<Bound> bound_;  // by InstrId
+};
+
+}  // namespace interp

@@ -1,0 +1,235 @@
+#include "interpreter/interpreter_core.h"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace interp {
+
+// Packed weights by (instruction, key), shared by all clones.
+class InterpreterCore::ConstantCache final : public SharedConstants {
+ public:
+  absl::StatusOr<std::shared_ptr<const void>> GetOrMake(
+      int instruction, uint64_t key,
+      const std::function<absl::StatusOr<std::shared_ptr<const void>>()>& make) override {
+    const auto at = std::make_pair(instruction, key);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (const auto it = values_.find(at); it != values_.end()) return it->second;
+    }
+    // Made without the lock: packing one layer must not hold up another thread's.
+    INTERP_ASSIGN_OR_RETURN(std::shared_ptr<const void> value, make());
+    std::lock_guard<std::mutex> lock(mutex_);
+    return values_.try_emplace(at, std::move(value)).first->second;
+  }
+
+ private:
+  std::mutex mutex_;  // guards values_
+  absl::flat_hash_map<std::pair<int, uint64_t>, std::shared_ptr<const void>> values_;
+};
+
+struct InterpreterCore::Model {
+  Program program;
+  Plan plan;
+  std::vector<PassTiming> pass_timings;
+  CoreOptions options;
+  ConstantCache constants;
+};
+
+namespace {
+
+int ThreadsPerOp(const CoreOptions& options) {
+  if (options.num_threads > 0) return options.num_threads;
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return std::max(1, cores / std::max(1, options.num_workers));
+}
+
+bool SameMetadata(const Tensor& a, const Tensor& b) {
+  return a.shape == b.shape && a.dtype == b.dtype && a.lod == b.lod;
+}
+
+// Marks a core as running for its lifetime; ok() is false when it was running already.
+class RunningGuard {
+ public:
+  explicit RunningGuard(std::atomic<bool>& running)
+      : running_(running), ok_(!running.exchange(true)) {}
+  ~RunningGuard() {
+    if (ok_) running_.store(false);
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  std::atomic<bool>& running_;
+  const bool ok_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
+    Program program, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
+    std::shared_ptr<Scope> scope, const CoreOptions& options) {
+  auto model = std::make_shared<Model>();
+  model->options = options;
+  const PassContext context{.ops = OpRegistry::Global(), .feeds = feeds, .fetches = fetches};
+  INTERP_ASSIGN_OR_RETURN(PipelineResult passed,
+                          RunPipeline(std::move(program), context, options.passes));
+  model->program = std::move(passed.program);
+  model->pass_timings = std::move(passed.timings);
+  INTERP_ASSIGN_OR_RETURN(model->plan,
+                          BuildPlan(model->program, options.plan, OpRegistry::Global()));
+  if (scope == nullptr) scope = std::make_shared<Scope>();
+  return std::unique_ptr<InterpreterCore>(new InterpreterCore(std::move(model), std::move(scope)));
+}
+
+InterpreterCore::InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> parent)
+    : model_(std::move(model)),
+      pool_(HostPool::Create({.limit_bytes = model_->options.max_memory_bytes})),
+      local_(std::make_shared<Scope>(std::move(parent))),
+      scheduler_kind_(
+          ResolveScheduler(model_->options.scheduler, model_->plan, model_->options.num_workers)),
+      num_threads_(ThreadsPerOp(model_->options)) {
+  BindVariables();
+  const Plan& plan = model_->plan;
+  const int queue_threads =
+      scheduler_kind_ == SchedulerKind::kAsync ? std::max(0, model_->options.num_workers - 1) : 0;
+  queue_ = std::make_unique<WorkQueue>(WorkQueueOptions{.num_threads = queue_threads});
+  runner_ = std::make_unique<InstructionRunner>(
+      plan, variables_, *pool_, model_->constants,
+      RunnerOptions{.num_threads = num_threads_, .check_nan_inf = model_->options.check_nan_inf});
+  collector_ = std::make_unique<GarbageCollector>(plan, variables_);
+  scheduler_ = MakeScheduler(
+      scheduler_kind_, plan,
+      {.runner = runner_.get(), .collector = collector_.get(), .control = &control_}, *queue_);
+}
+
+InterpreterCore::~InterpreterCore() = default;
+
+void InterpreterCore::BindVariables() {
+  const Plan& plan = model_->plan;
+  Scope& root = local_->root();
+  variables_.resize(plan.vars.size(), nullptr);
+  for (size_t id = 0; id < plan.vars.size(); ++id) {
+    const PlanVar& var = plan.vars[id];
+    if (static_cast<VarId>(id) == plan.feed_list) {
+      variables_[id] = &feed_list_;
+    } else if (static_cast<VarId>(id) == plan.fetch_list) {
+      variables_[id] = &fetch_list_;
+    } else if (var.name != kEmptyVarName) {
+      variables_[id] = (var.persistable ? root : *local_).FindOrCreate(var.name);
+      if (var.kind == VarKind::kLodTensorArray && !var.persistable) {
+        local_arrays_.push_back(&variables_[id]->array);
+      }
+    }
+  }
+}
+
+absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor> feeds,
+                                                         const RunOptions& options) {
+  const RunningGuard guard(running_);
+  if (!guard.ok()) {
+    return absl::FailedPreconditionError(
+        "the core is running already; Clone() gives one for another thread");
+  }
+  std::optional<RunControl::Clock::time_point> deadline;
+  if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
+  control_.Begin(deadline);
+  INTERP_RETURN_IF_ERROR(CheckFeeds(feeds));
+  if (!shapes_known_) INTERP_RETURN_IF_ERROR(CheckParameters());
+  const bool same_shapes = StoreFeeds(feeds) && shapes_known_;
+  shapes_known_ = false;
+  scheduler_->Run(/*infer_all=*/!same_shapes, options.observer);
+  absl::Status status = control_.Finish();
+  ClearArrays();
+  if (!status.ok()) {
+    collector_->DropAll();
+    fetch_list_.array.clear();
+    return status;
+  }
+  shapes_known_ = true;
+  return TakeFetches();
+}
+
+void InterpreterCore::Cancel() { control_.Fail(absl::CancelledError("the run was cancelled")); }
+
+std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
+  return std::unique_ptr<InterpreterCore>(new InterpreterCore(model_, local_->parent()));
+}
+
+const Plan& InterpreterCore::plan() const { return model_->plan; }
+const Program& InterpreterCore::program() const { return model_->program; }
+const std::vector<PassTiming>& InterpreterCore::pass_timings() const {
+  return model_->pass_timings;
+}
+
+absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
+  const std::vector<FeedSpec>& specs = model_->plan.feeds;
+  if (feeds.size() != specs.size()) {
+    return InvalidArgument("got ", feeds.size(), " feeds, expected ", specs.size());
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    const Tensor& fed = feeds[i];
+    const FeedSpec& spec = specs[i];
+    const auto mismatch = [&] {
+      return InvalidArgument("feed '", spec.name, "' is ", DescribeType(fed), ", expected ",
+                             Name(spec.dtype), ToString(spec.shape));
+    };
+    if (spec.dtype != DType::kUndefined && fed.dtype != spec.dtype) return mismatch();
+    if (fed.layout != Layout::kPlain || !fed.shape.CheckedNumel().has_value()) return mismatch();
+    if (fed.numel() > 0 && !fed.has_memory()) {
+      return InvalidArgument("feed '", spec.name, "' has no memory");
+    }
+    if (!spec.check_shape) continue;
+    if (fed.shape.rank() != spec.shape.rank()) return mismatch();
+    for (int d = 0; d < fed.shape.rank(); ++d) {
+      if (spec.shape[d] >= 0 && spec.shape[d] != fed.shape[d]) return mismatch();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InterpreterCore::CheckParameters() const {
+  const Plan& plan = model_->plan;
+  for (const Instruction& instruction : plan.instructions) {
+    for (const VarId id : instruction.inputs) {
+      if (id < 0 || !plan.vars[id].constant || plan.vars[id].kind != VarKind::kLodTensor) continue;
+      const Tensor& tensor = variables_[id]->tensor;
+      if (tensor.has_memory() && tensor.dtype == plan.vars[id].dtype) continue;
+      if (!tensor.has_memory()) {
+        return NotFound("parameter '", plan.vars[id].name, "' of op ", instruction.op_type,
+                        " has no value; load the parameters first (--params)");
+      }
+      return InvalidArgument("parameter '", plan.vars[id].name, "' is ", DescribeType(tensor),
+                             ", the program declares ", Name(plan.vars[id].dtype));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Returns whether the feeds have the shapes, dtypes and LoD of the run before.
+bool InterpreterCore::StoreFeeds(absl::Span<const Tensor> feeds) {
+  bool same = feed_list_.array.size() == feeds.size();
+  feed_list_.array.resize(feeds.size());
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    same = same && SameMetadata(feed_list_.array[i], feeds[i]);
+    feed_list_.array[i] = feeds[i];
+  }
+  return same;
+}
+
+absl::StatusOr<std::vector<Tensor>> InterpreterCore::TakeFetches() {
+  std::vector<Tensor> fetched = std::move(fetch_list_.array);
+  fetch_list_.array.clear();
+  // A fetch of something no op has written leaves no entry.
+  fetched.resize(model_->plan.fetches.size());
+  return fetched;
+}
+
+void InterpreterCore::ClearArrays() {
+  // The caller's memory is not held beyond the run, only its shape.
+  for (Tensor& fed : feed_list_.array) fed.DropMemory();
+  for (std::vector<Tensor>* array : local_arrays_) array->clear();
+}
+
+}  // namespace interp

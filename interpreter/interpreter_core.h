@@ -1,0 +1,122 @@
+// InterpreterCore: a program made ready once and run many times.
+//
+//   auto core = InterpreterCore::Create(program, {"image"}, {"loss"}, scope, options);
+//   auto result = (*core)->Run({image});
+//
+// Create runs the passes, builds the Plan and binds it to variables: persistable ones live in the
+// root of the scope it is given, all others in a local scope of the core. Nothing is executed, so
+// the first Run is like any other, but that kernels make their primitives and pack constant
+// weights.
+//
+// Thread-safety: one Run at a time per core (a second concurrent one gets FailedPrecondition);
+// Cancel from any thread. Clone gives a core for another thread: it shares plan, parameters and
+// packed weights, and has its own local variables, pool and primitives. Errors: after a failed Run
+// the core is as usable as before it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/host_pool.h"
+#include "core/program.h"
+#include "core/scope.h"
+#include "core/status.h"
+#include "interpreter/observer.h"
+#include "interpreter/plan.h"
+#include "interpreter/scheduler.h"
+#include "passes/pipeline.h"
+
+namespace interp {
+
+struct CoreOptions {
+  SchedulerKind scheduler = SchedulerKind::kAuto;
+  // Threads that run instructions side by side under `async`, the caller's included. 1: across ops
+  // everything is in order, which is best when ops are large and use threads themselves.
+  int num_workers = 1;
+  // Threads inside an op. 0: the machine's cores divided by num_workers, so that both together
+  // never take more than there are.
+  int num_threads = 0;
+  // Most bytes that variables of a run may take together; 0: no limit. Parameters do not count.
+  size_t max_memory_bytes = 0;
+  bool check_nan_inf = false;
+  PipelineOptions passes;
+  PlanOptions plan;
+};
+
+struct RunOptions {
+  std::optional<std::chrono::nanoseconds> timeout;
+  RunObserver* observer = nullptr;  // borrowed for the run; may be null
+};
+
+class InterpreterCore {
+ public:
+  // `feeds` and `fetches` name variables, in the order of Run's arguments and results; when both
+  // are empty, the program's own feed and fetch ops tell. Parameters must be in `scope` (its root)
+  // by the time of Run. `scope` may be null: then the core makes one.
+  static absl::StatusOr<std::unique_ptr<InterpreterCore>> Create(
+      Program program, const std::vector<std::string>& feeds,
+      const std::vector<std::string>& fetches, std::shared_ptr<Scope> scope,
+      const CoreOptions& options = {});
+  ~InterpreterCore();
+
+  // Runs the program once. `feeds` are in the order of plan().feeds, share the caller's memory, and
+  // may have new shapes in every call. The result is in the order of plan().fetches; its memory
+  // stays valid after the core is gone.
+  // Errors: InvalidArgument for feeds that do not fit, Cancelled, DeadlineExceeded,
+  // ResourceExhausted over max_memory_bytes, and those of kernels.
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds,
+                                          const RunOptions& options = {});
+
+  // Ends the run in progress, if any, with Cancelled: no further instruction starts.
+  void Cancel();
+
+  std::unique_ptr<InterpreterCore> Clone() const;
+
+  const Plan& plan() const;
+  // The program after the passes, which plan().instructions[i].op_index refers to.
+  const Program& program() const;
+  const std::vector<PassTiming>& pass_timings() const;
+  // The scheduler in use; never kAuto.
+  SchedulerKind scheduler() const { return scheduler_kind_; }
+  int num_threads() const { return num_threads_; }
+  MemoryStats memory() const { return pool_->stats(); }
+  void ResetPeakMemory() { pool_->ResetPeak(); }
+  // Gives unused pooled memory back to the system; returns how many bytes.
+  size_t TrimMemory() { return pool_->Trim(); }
+  Scope& scope() { return *local_; }
+
+ private:
+  struct Model;  // what clones share
+  class ConstantCache;
+
+  InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> parent);
+  void BindVariables();
+  absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
+  absl::Status CheckParameters() const;
+  bool StoreFeeds(absl::Span<const Tensor> feeds);
+  absl::StatusOr<std::vector<Tensor>> TakeFetches();
+  void ClearArrays();
+
+  std::shared_ptr<Model> model_;
+  std::shared_ptr<HostPool> pool_;
+  std::shared_ptr<Scope> local_;
+  std::vector<Variable*> variables_;                // by VarId
+  std::vector<std::vector<Tensor>*> local_arrays_;  // of TensorArray variables; emptied by each run
+  Variable feed_list_;
+  Variable fetch_list_;
+  SchedulerKind scheduler_kind_;
+  int num_threads_;
+  RunControl control_;
+  std::unique_ptr<WorkQueue> queue_;
+  std::unique_ptr<InstructionRunner> runner_;
+  std::unique_ptr<GarbageCollector> collector_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::atomic<bool> running_{false};
+  bool shapes_known_ = false;  // the last run succeeded, so static shapes are in the variables
+};
+
+}  // namespace interp

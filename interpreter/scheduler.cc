@@ -1,0 +1,209 @@
+#include "interpreter/scheduler.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace interp {
+namespace {
+
+int64_t NowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Runs one instruction unless the run is to stop, and keeps its error.
+void RunOne(const RunParts& parts, InstrId id, bool infer_all, RunObserver* observer, int worker) {
+  if (parts.control->ShouldStop()) return;
+  const int64_t start_ns = observer != nullptr ? NowNs() : 0;
+  absl::Status status = parts.runner->Run(id, infer_all);
+  if (observer != nullptr) observer->OnInstruction(id, worker, start_ns, NowNs());
+  if (!status.ok()) parts.control->Fail(std::move(status));
+}
+
+class TraceScheduler final : public Scheduler {
+ public:
+  TraceScheduler(const Plan& plan, const RunParts& parts) : plan_(plan), parts_(parts) {}
+
+  void Run(bool infer_all, RunObserver* observer) override {
+    for (const InstrId id : plan_.order) {
+      RunOne(parts_, id, infer_all, observer, /*worker=*/0);
+      parts_.collector->AfterInOrder(id);
+    }
+  }
+
+ private:
+  const Plan& plan_;
+  const RunParts parts_;
+};
+
+class SerialScheduler final : public Scheduler {
+ public:
+  SerialScheduler(const Plan& plan, const RunParts& parts)
+      : plan_(plan), parts_(parts), waiting_(plan.dep_counts.size()) {
+    ready_.reserve(plan.dep_counts.size());
+  }
+
+  void Run(bool infer_all, RunObserver* observer) override {
+    waiting_ = plan_.dep_counts;
+    parts_.collector->Reset();
+    for (size_t i = 0; i < waiting_.size(); ++i) {
+      if (waiting_[i] == 0) Push(static_cast<InstrId>(i));
+    }
+    while (!ready_.empty()) {
+      const InstrId id = Pop();
+      RunOne(parts_, id, infer_all, observer, /*worker=*/0);
+      parts_.collector->After(id);
+      for (const InstrId next : plan_.successors[id]) {
+        if (--waiting_[next] == 0) Push(next);
+      }
+    }
+  }
+
+ private:
+  auto RunsLater() const {
+    return [this](InstrId a, InstrId b) {
+      const int32_t pa = plan_.instructions[a].priority;
+      const int32_t pb = plan_.instructions[b].priority;
+      return pa != pb ? pa > pb : a > b;
+    };
+  }
+  void Push(InstrId id) {
+    ready_.push_back(id);
+    std::push_heap(ready_.begin(), ready_.end(), RunsLater());
+  }
+  InstrId Pop() {
+    std::pop_heap(ready_.begin(), ready_.end(), RunsLater());
+    const InstrId id = ready_.back();
+    ready_.pop_back();
+    return id;
+  }
+
+  const Plan& plan_;
+  const RunParts parts_;
+  std::vector<int32_t> waiting_;
+  std::vector<InstrId> ready_;
+};
+
+class AsyncScheduler final : public Scheduler {
+ public:
+  AsyncScheduler(const Plan& plan, const RunParts& parts, WorkQueue& queue)
+      : plan_(plan),
+        parts_(parts),
+        queue_(queue),
+        waiting_(std::make_unique<std::atomic<int32_t>[]>(plan.dep_counts.size())) {
+    queue_.Reserve(plan.dep_counts.size());
+  }
+
+  void Run(bool infer_all, RunObserver* observer) override {
+    infer_all_ = infer_all;
+    observer_ = observer;
+    parts_.collector->Reset();
+    for (size_t i = 0; i < plan_.dep_counts.size(); ++i) {
+      waiting_[i].store(plan_.dep_counts[i], std::memory_order_relaxed);
+    }
+    unfinished_.store(static_cast<int32_t>(plan_.dep_counts.size()), std::memory_order_relaxed);
+    // The pushes below publish all this to the workers.
+    InstrId mine = -1;
+    for (size_t i = 0; i < plan_.dep_counts.size(); ++i) {
+      if (plan_.dep_counts[i] == 0) Keep(static_cast<InstrId>(i), mine);
+    }
+    if (mine >= 0) RunFrom(mine, /*worker=*/0);
+    queue_.HelpUntilZero(unfinished_);
+  }
+
+ private:
+  // Keeps the better of `id` and `mine` for this thread and gives the other to the queue.
+  void Keep(InstrId id, InstrId& mine) {
+    if (mine < 0) {
+      mine = id;
+      return;
+    }
+    if (plan_.instructions[id].priority < plan_.instructions[mine].priority) std::swap(id, mine);
+    queue_.Push({.run = &AsyncScheduler::RunTask,
+                 .context = this,
+                 .argument = id,
+                 .priority = plan_.instructions[id].priority});
+  }
+
+  static void RunTask(void* context, int32_t id, int worker) {
+    static_cast<AsyncScheduler*>(context)->RunFrom(id, worker);
+  }
+
+  // Runs `id` and then whatever it makes ready that stays here.
+  void RunFrom(InstrId id, int worker) {
+    while (id >= 0) {
+      RunOne(parts_, id, infer_all_, observer_, worker);
+      parts_.collector->After(id);
+      InstrId mine = -1;
+      for (const InstrId next : plan_.successors[id]) {
+        // acq_rel: whoever takes the count to zero sees what all predecessors wrote. A sole
+        // predecessor has nobody to race with.
+        if (plan_.dep_counts[next] == 1 ||
+            waiting_[next].fetch_sub(1, std::memory_order_acq_rel) == 1) {
+          Keep(next, mine);
+        }
+      }
+      id = mine;
+      Finish();
+    }
+  }
+
+  void Finish() {
+    // The caller of Run may return, and destroy this, as soon as it sees zero: the queue outlives
+    // us.
+    WorkQueue& queue = queue_;
+    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) queue.WakeAll();
+  }
+
+  const Plan& plan_;
+  const RunParts parts_;
+  WorkQueue& queue_;
+  bool infer_all_ = false;
+  RunObserver* observer_ = nullptr;
+  std::unique_ptr<std::atomic<int32_t>[]> waiting_;  // by InstrId; predecessors left
+  std::atomic<int32_t> unfinished_{0};
+};
+
+struct KindName {
+  SchedulerKind kind;
+  absl::string_view name;
+};
+constexpr KindName kKinds[] = {{SchedulerKind::kAuto, "auto"},
+                               {SchedulerKind::kTrace, "trace"},
+                               {SchedulerKind::kSerial, "serial"},
+                               {SchedulerKind::kAsync, "async"}};
+
+}  // namespace
+
+absl::string_view Name(SchedulerKind kind) { return kKinds[static_cast<int>(kind)].name; }
+
+absl::StatusOr<SchedulerKind> SchedulerFromName(absl::string_view name) {
+  for (const KindName& kind : kKinds) {
+    if (kind.name == name) return kind.kind;
+  }
+  return InvalidArgument("no scheduler is named '", name, "'; there are: auto trace serial async");
+}
+
+std::unique_ptr<Scheduler> MakeScheduler(SchedulerKind kind, const Plan& plan,
+                                         const RunParts& parts, WorkQueue& queue) {
+  switch (kind) {
+    case SchedulerKind::kSerial:
+      return std::make_unique<SerialScheduler>(plan, parts);
+    case SchedulerKind::kAsync:
+      return std::make_unique<AsyncScheduler>(plan, parts, queue);
+    case SchedulerKind::kAuto:
+    case SchedulerKind::kTrace:
+      break;
+  }
+  return std::make_unique<TraceScheduler>(plan, parts);
+}
+
+SchedulerKind ResolveScheduler(SchedulerKind kind, const Plan& plan, int num_workers) {
+  if (kind != SchedulerKind::kAuto) return kind;
+  const bool wide = static_cast<int64_t>(plan.instructions.size()) * 2 >=
+                    static_cast<int64_t>(plan.critical_path) * 3;
+  return num_workers > 1 && wide ? SchedulerKind::kAsync : SchedulerKind::kTrace;
+}
+
+}  // namespace interp

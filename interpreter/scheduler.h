@@ -1,0 +1,65 @@
+// Schedulers: run the instructions of a plan, each once, in an order its edges allow.
+//
+//   trace   Plan::order on the calling thread: no counters, no atomics
+//   serial  dependency counts on the calling thread; of the ready instructions the one with the
+//           lowest priority value runs, then the first in the program
+//   async   dependency counts on several threads; see below
+//
+// All give the same bits, since every conflict between instructions is an edge.
+//
+// async: the thread that finishes an instruction lowers the counts of its successors. The best of
+// those that become ready it runs itself; the others go to the work queue, where an idle thread
+// takes them. So a chain never leaves its thread, and costs little more than trace. The calling
+// thread takes part as worker 0.
+//
+// Errors: the first failure is kept in the RunControl. Instructions not yet started are then
+// skipped but still counted, so that every run drains and returns.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/status.h"
+#include "interpreter/garbage_collector.h"
+#include "interpreter/instruction_runner.h"
+#include "interpreter/observer.h"
+#include "interpreter/plan.h"
+#include "interpreter/run_control.h"
+#include "interpreter/work_queue.h"
+
+namespace interp {
+
+enum class SchedulerKind : int8_t {
+  kAuto,  // trace where parallel running cannot pay, else async
+  kTrace,
+  kSerial,
+  kAsync,
+};
+absl::string_view Name(SchedulerKind kind);
+// The kind of that name; InvalidArgument lists the names.
+absl::StatusOr<SchedulerKind> SchedulerFromName(absl::string_view name);
+
+// What a scheduler works with; all borrowed.
+struct RunParts {
+  InstructionRunner* runner = nullptr;
+  GarbageCollector* collector = nullptr;
+  RunControl* control = nullptr;
+};
+
+// Thread-safety: one Run at a time. A warm Run allocates nothing.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  // Runs every instruction, or until the control says stop. `observer` may be null.
+  virtual void Run(bool infer_all, RunObserver* observer) = 0;
+};
+
+// `queue` is used by kAsync alone. `kind` is not kAuto; see ResolveScheduler.
+std::unique_ptr<Scheduler> MakeScheduler(SchedulerKind kind, const Plan& plan,
+                                         const RunParts& parts, WorkQueue& queue);
+
+// What kAuto means for a plan: kAsync with more than one worker when the plan's instructions
+// outnumber its critical path by half, else kTrace.
+SchedulerKind ResolveScheduler(SchedulerKind kind, const Plan& plan, int num_workers);
+
+}  // namespace interp
