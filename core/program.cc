@@ -15,7 +15,13 @@ const T* FindByName(const std::vector<T>& items, absl::string_view name) {
 
 const Slot* Op::FindInput(absl::string_view name) const { return FindByName(inputs, name); }
 const Slot* Op::FindOutput(absl::string_view name) const { return FindByName(outputs, name); }
-const Attr* Op::FindAttr(absl::string_view name) const { return FindByName(attrs, name); }
+const Attr* Op::FindAttr(absl::string_view name) const {
+  // From the back: Paddle 2.6 lists some attributes twice, and the last one counts there.
+  for (auto it = attrs.rbegin(); it != attrs.rend(); ++it) {
+    if (it->name == name) return &*it;
+  }
+  return nullptr;
+}
 
 VarId Program::Intern(absl::string_view name) {
   const auto [it, added] = ids_.try_emplace(std::string(name), static_cast<VarId>(names.size()));

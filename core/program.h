@@ -32,6 +32,7 @@ enum class VarKind : int32_t {
   kLodTensorArray = 13,
   kPlaceList = 14,
   kReader = 15,
+  kFetchVarList = 16,
   kRaw = 17,
   kTuple = 18,
   kString = 25,
@@ -45,7 +46,8 @@ enum class VarKind : int32_t {
 struct Var {
   VarId id = -1;
   VarKind kind = VarKind::kLodTensor;
-  // Element type and dims (-1: unknown) of tensor kinds; kUndefined and empty for the others.
+  // Element type and dims (-1: unknown) of tensor kinds; kUndefined and empty for the others and
+  // where the program does not tell.
   DType dtype = DType::kUndefined;
   std::vector<int64_t> dims;
   int32_t lod_level = 0;
@@ -98,7 +100,9 @@ using AttrValue =
 struct Attr {
   std::string name;
   AttrValue value;
-  std::string unknown_fields;  // serialised; kept for saving
+  // The OpDesc.Attr message as it was loaded, when name and value do not give all of it (unknown
+  // fields, a value left to its default); else empty. Used like Var::wire.
+  std::string wire;
   bool operator==(const Attr&) const = default;
 };
 
