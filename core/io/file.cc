@@ -1,0 +1,145 @@
+#include "core/io/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <utility>
+
+namespace interp {
+namespace {
+
+absl::Status SystemError(absl::string_view action, absl::string_view path) {
+  const int code = errno;
+  return absl::ErrnoToStatus(code, absl::StrCat("cannot ", action, " '", path, "'"));
+}
+
+// Closes on scope exit.
+class OpenFile {
+ public:
+  explicit OpenFile(int fd) : fd_(fd) {}
+  ~OpenFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+absl::StatusOr<OpenFile> OpenForReading(const std::string& path, struct stat* info) {
+  if (path.find('\0') != std::string::npos) return InvalidArgument("a path holds a zero byte");
+  OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || fstat(file.get(), info) != 0) return SystemError("open", path);
+  if (S_ISDIR(info->st_mode)) return InvalidArgument("'", path, "' is a directory");
+  return file;
+}
+
+// Where a file is to be renamed to: links are followed, so that a link stays one.
+std::string ResolveLinks(const std::string& path) {
+  char resolved[PATH_MAX];
+  return realpath(path.c_str(), resolved) != nullptr ? resolved : path;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
+  constexpr size_t kChunkBytes = size_t{1} << 16;
+  struct stat info;
+  INTERP_ASSIGN_OR_RETURN(const OpenFile file, OpenForReading(path, &info));
+  const auto too_long = [&] {
+    return ResourceExhausted("'", path, "' has more than ", max_bytes, " bytes");
+  };
+  // One byte more than the file has, so that its end is seen without growing again.
+  const size_t expected = S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : 0;
+  if (expected > max_bytes + 1) return too_long();
+  std::string bytes;
+  size_t used = 0;
+  while (true) {
+    if (bytes.size() == used)
+      bytes.resize(used == 0 && expected > 0 ? expected : used + kChunkBytes);
+    const ssize_t got = read(file.get(), &bytes[used], bytes.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError("read", path);
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+    if (used > max_bytes) return too_long();
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
+  struct stat info;
+  INTERP_ASSIGN_OR_RETURN(const OpenFile file, OpenForReading(path, &info));
+  if (!S_ISREG(info.st_mode)) return InvalidArgument("'", path, "' is not a regular file");
+  const auto size_bytes = static_cast<size_t>(info.st_size);
+  if (size_bytes == 0) return std::shared_ptr<const MappedFile>(new MappedFile("", 0));
+  void* data = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (data == MAP_FAILED) return SystemError("map", path);
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile(static_cast<const char*>(data), size_bytes));
+}
+
+MappedFile::~MappedFile() {
+  if (size_bytes_ > 0) munmap(const_cast<char*>(data_), size_bytes_);
+}
+
+absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
+  static std::atomic<int> counter{0};  // two writers of one path in one process
+  if (path.find('\0') != std::string::npos) return InvalidArgument("a path holds a zero byte");
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return SystemError("open", path);
+    return FileWriter(fd, path, "");
+  }
+  const std::string target = ResolveLinks(path);
+  std::string temporary =
+      absl::StrCat(target, ".", getpid(), "-", counter.fetch_add(1), ".partial");
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return SystemError("create", temporary);
+  return FileWriter(fd, target, std::move(temporary));
+}
+
+FileWriter::FileWriter(FileWriter&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      size_bytes_(other.size_bytes_) {}
+
+FileWriter::~FileWriter() {
+  if (fd_ < 0) return;
+  close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+absl::Status FileWriter::Append(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(fd_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return SystemError("write", path_);
+    size_bytes_ += static_cast<uint64_t>(put);
+    bytes.remove_prefix(static_cast<size_t>(put));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileWriter::Commit() {
+  if (temporary_.empty()) {
+    return close(std::exchange(fd_, -1)) == 0 ? absl::OkStatus() : SystemError("write", path_);
+  }
+  if (fsync(fd_) != 0) return SystemError("write", path_);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) return SystemError("replace", path_);
+  close(std::exchange(fd_, -1));
+  return absl::OkStatus();
+}
+
+}  // namespace interp

@@ -1,0 +1,64 @@
+// Files as bytes: read whole, map read-only, replace atomically.
+//
+// Errors quote the path and give the system's reason ("cannot open 'a.npy': No such file or
+// directory"): NotFound, PermissionDenied, ... as absl maps errno.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "core/status.h"
+
+namespace interp {
+
+// The content of a file, pipe or device. Error: ResourceExhausted for more than `max_bytes`.
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes = size_t{1} << 31);
+
+// A regular file mapped into memory, read-only. Pages are read when touched and shared by all
+// processes that map the file. Reading a page that somebody has cut off the file in the meantime
+// kills the process (SIGBUS), so files in use are to be replaced (FileWriter), not overwritten.
+// Thread-safety: immutable.
+class MappedFile {
+ public:
+  static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  absl::string_view bytes() const { return {data_, size_bytes_}; }
+
+ private:
+  MappedFile(const char* data, size_t size_bytes) : data_(data), size_bytes_(size_bytes) {}
+
+  const char* data_;
+  size_t size_bytes_;
+};
+
+// Writes a file beside its final place and renames it there on Commit, so that readers see the old
+// file or the new one, never a part. Without Commit nothing remains. A path that names a device or
+// a pipe is written directly.
+class FileWriter {
+ public:
+  static absl::StatusOr<FileWriter> Create(const std::string& path);
+  ~FileWriter();
+  FileWriter(FileWriter&& other) noexcept;
+  FileWriter& operator=(FileWriter&&) = delete;
+
+  absl::Status Append(absl::string_view bytes);
+  uint64_t size_bytes() const { return size_bytes_; }
+  // Flushes to the disk and renames. Nothing may follow.
+  absl::Status Commit();
+
+ private:
+  FileWriter(int fd, std::string path, std::string temporary)
+      : fd_(fd), path_(std::move(path)), temporary_(std::move(temporary)) {}
+
+  int fd_;  // -1 once closed
+  std::string path_;
+  std::string temporary_;  // empty: `path_` is written directly
+  uint64_t size_bytes_ = 0;
+};
+
+}  // namespace interp
