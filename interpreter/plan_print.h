@@ -1,0 +1,23 @@
+// Plan -> text, JSON or DOT. The same plan always gives the same characters: no addresses, no
+// times, everything in program order; so dumps can be diffed and serve as expected results of
+// tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "interpreter/plan.h"
+
+namespace interp {
+
+enum class PlanStage : int8_t {
+  kDeps,  // instructions and all edges between them, with kind, variable and whether they are kept
+  kPlan,  // all that a run needs to know: order, kernels, layouts, memory sharing, frees, counts
+};
+
+enum class PlanFormat : int8_t { kText, kJson, kDot };
+
+// The dump of one stage, with a line break at the end. Linear in the plan's size.
+std::string PrintPlan(const Plan& plan, PlanStage stage, PlanFormat format);
+
+}  // namespace interp
