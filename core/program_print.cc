@@ -37,12 +37,7 @@ constexpr std::array<absl::string_view, std::variant_size_v<AttrValue>> kPrefixe
     "int",  "float",  "string", "ints",     "floats", "strings", "bool",    "bools",  "block",
     "long", "blocks", "longs",  "float64s", "var",    "vars",    "float64", "scalar", "scalars"};
 
-std::string NameText(absl::string_view name) {
-  const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), IsBareNameChar);
-  return bare ? std::string(name) : absl::StrCat("\"", absl::Utf8SafeCHexEscape(name), "\"");
-}
-
-std::string NameText(const Program& program, VarId id) {
+std::string VarNameText(const Program& program, VarId id) {
   return NameText(NameForDump(program, id));
 }
 
@@ -123,7 +118,7 @@ std::string SlotsText(const Program& program, const std::vector<Slot>& slots) {
     absl::StrAppend(
         &text, list ? "[" : "",
         absl::StrJoin(slot.args, ", ",
-                      [&](std::string* out, VarId id) { *out += NameText(program, id); }),
+                      [&](std::string* out, VarId id) { *out += VarNameText(program, id); }),
         list ? "]" : "");
   }
   return text += ')';
@@ -154,7 +149,7 @@ std::string InplaceText(const Op& op) {
 }
 
 std::string VarText(const Program& program, const Var& var) {
-  std::string text = absl::StrCat("var ", NameText(program, var.id));
+  std::string text = absl::StrCat("var ", VarNameText(program, var.id));
   if (var.kind != VarKind::kLodTensor) {
     const absl::string_view kind = Name(var.kind);
     const int number = static_cast<int>(var.kind);
@@ -199,6 +194,11 @@ absl::string_view AttrKindPrefix(size_t kind) { return kPrefixes[kind]; }
 std::string NameForDump(const Program& program, VarId id) {
   const bool known = id >= 0 && id < std::ssize(program.names);
   return known ? program.names[id] : absl::StrCat("no variable #", id);
+}
+
+std::string NameText(absl::string_view name) {
+  const bool bare = !name.empty() && std::all_of(name.begin(), name.end(), IsBareNameChar);
+  return bare ? std::string(name) : absl::StrCat("\"", absl::Utf8SafeCHexEscape(name), "\"");
 }
 
 bool IsBareNameChar(char c) {

@@ -67,6 +67,9 @@ bool IsProvenanceAttr(const Attr& attr);
 // programs, too.
 std::string NameForDump(const Program& program, VarId id);
 
+// `name` as the text form writes it: bare, or in quotes with C escapes.
+std::string NameText(absl::string_view name);
+
 // True for the characters of bare names. "->" ends a name all the same.
 bool IsBareNameChar(char c);
 
