@@ -74,7 +74,7 @@ struct Edge {
 struct FeedSpec {
   std::string name;
   DType dtype = DType::kUndefined;
-  Shape shape;               // -1: any
+  Shape shape = {};          // -1: any
   bool check_shape = false;  // the program asks for feeds to match `shape`
 };
 

@@ -1,0 +1,161 @@
+#include "interpreter/plan_print.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "core/program_print.h"
+#include "interpreter/analysis/storage.h"
+#include "interpreter/plan_print_internal.h"
+
+namespace interp {
+namespace plan_print {
+
+std::string VarText(const Plan& plan, VarId id) {
+  return id < 0 ? std::string(kEmptyVarName) : NameText(plan.vars[id].name);
+}
+
+std::string VarsText(const Plan& plan, absl::Span<const VarId> ids) {
+  return absl::StrJoin(ids, ", ",
+                       [&plan](std::string* out, VarId id) { *out += VarText(plan, id); });
+}
+
+}  // namespace plan_print
+
+namespace {
+
+using plan_print::VarsText;
+using plan_print::VarText;
+
+// "(X=a, Y=[b, c])"; absent slots are left out.
+std::string SlotsText(const Plan& plan, const std::vector<SlotDef>& slots,
+                      const std::vector<int32_t>& counts, const std::vector<VarId>& args) {
+  std::string text = "(";
+  size_t begin = 0;
+  for (size_t s = 0; s < counts.size(); ++s) {
+    if (counts[s] == 0) continue;
+    const auto ids = absl::MakeConstSpan(args).subspan(begin, counts[s]);
+    begin += ids.size();
+    const bool list = (slots[s].flags & kVariadic) != 0;
+    absl::StrAppend(&text, text.size() > 1 ? ", " : "", slots[s].name, "=", list ? "[" : "",
+                    VarsText(plan, ids), list ? "]" : "");
+  }
+  return text += ')';
+}
+
+// "#3 relu(X=a) -> (Out=b)"
+std::string HeadText(const Plan& plan, InstrId id) {
+  const Instruction& instruction = plan.instructions[id];
+  return absl::StrCat(
+      "  #", id, " ", instruction.op_type,
+      SlotsText(plan, instruction.def->inputs, instruction.input_counts, instruction.inputs),
+      " -> ",
+      SlotsText(plan, instruction.def->outputs, instruction.output_counts, instruction.outputs),
+      instruction.op_index < 0 ? " inserted" : absl::StrCat(" op=", instruction.op_index), "\n");
+}
+
+std::string PrintDeps(const Plan& plan) {
+  const auto shrunk = std::count_if(plan.edges.begin(), plan.edges.end(),
+                                    [](const Edge& edge) { return edge.shrunk; });
+  std::string text = absl::StrCat("deps instructions=", plan.instructions.size(),
+                                  " edges=", plan.edges.size(), " shrunk=", shrunk, "\n");
+  auto edge = plan.edges.begin();
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    const auto id = static_cast<InstrId>(i);
+    text += HeadText(plan, id);
+    for (; edge != plan.edges.end() && edge->to == id; ++edge) {
+      absl::StrAppend(&text, "     after #", edge->from, " ", Name(edge->kind),
+                      edge->var < 0 ? "" : absl::StrCat(" ", VarText(plan, edge->var)),
+                      edge->shrunk ? " shrunk" : "", "\n");
+    }
+  }
+  return text;
+}
+
+std::string FeedText(const FeedSpec& feed) {
+  return absl::StrCat(NameText(feed.name), " ", Name(feed.dtype), ToString(feed.shape),
+                      feed.check_shape ? " check_feed" : "");
+}
+
+// "var y float32 rank=2 channels_last storage=x refs=1"
+std::string PlanVarText(const Plan& plan, VarId id) {
+  const PlanVar& var = plan.vars[id];
+  std::string text = absl::StrCat("  var ", VarText(plan, id));
+  if (var.kind != VarKind::kLodTensor) {
+    const absl::string_view kind = Name(var.kind);
+    absl::StrAppend(&text, " ", kind.empty() ? "unknown_kind" : kind);
+  } else {
+    absl::StrAppend(&text, " ", Name(var.dtype));
+    if (var.rank >= 0) absl::StrAppend(&text, " rank=", var.rank);
+    if (var.layout != Layout::kPlain) absl::StrAppend(&text, " ", Name(var.layout));
+  }
+  if (var.persistable) text += var.constant ? " constant" : " persistable";
+  if (!var.declared) text += " undeclared";
+  if (var.storage != id) absl::StrAppend(&text, " storage=", VarText(plan, var.storage));
+  if (plan.ref_counts[id] > 0) absl::StrAppend(&text, " refs=", plan.ref_counts[id]);
+  return text += '\n';
+}
+
+// What the kernel makes, where it is not plain tensors of its own dtype: "b:int64:channels_last".
+std::string OutputsText(const Plan& plan, const Instruction& instruction) {
+  std::string text;
+  for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
+    const DType dtype = instruction.output_dtypes[arg];
+    const Layout layout = instruction.output_layouts[arg];
+    if (dtype == instruction.dtype && layout == Layout::kPlain) continue;
+    absl::StrAppend(&text, " makes=", VarText(plan, instruction.outputs[arg]), ":", Name(dtype),
+                    layout == Layout::kPlain ? "" : absl::StrCat(":", Name(layout)));
+  }
+  return text;
+}
+
+std::string InstructionText(const Plan& plan, InstrId id) {
+  const Instruction& instruction = plan.instructions[id];
+  std::string text = HeadText(plan, id);
+  absl::StrAppend(&text, "     kernel=", Name(instruction.dtype), OutputsText(plan, instruction));
+  for (const InplacePair& pair : instruction.share) {
+    absl::StrAppend(&text, IsView(instruction, pair) ? " view=" : " inplace=",
+                    VarText(plan, instruction.inputs[pair.input]), "->",
+                    VarText(plan, instruction.outputs[pair.output]));
+  }
+  if (instruction.dynamic_shape) text += " dynamic_shape";
+  absl::StrAppend(&text, " queue=", Name(instruction.queue), " stream=", instruction.stream,
+                  " priority=", instruction.priority, "\n     waits=", plan.dep_counts[id],
+                  " then=[", absl::StrJoin(plan.successors[id], ", "), "] counts=[",
+                  VarsText(plan, plan.gc_check[id]), "] frees=[",
+                  VarsText(plan, plan.frees_in_order[id]), "]\n");
+  return text;
+}
+
+std::string PrintWhole(const Plan& plan) {
+  std::string text = absl::StrCat("plan instructions=", plan.instructions.size(),
+                                  " edges=", plan.successors.num_edges(), " width=", plan.max_width,
+                                  " critical_path=", plan.critical_path, "\n");
+  for (const FeedSpec& feed : plan.feeds) absl::StrAppend(&text, "  feed ", FeedText(feed), "\n");
+  for (const std::string& fetch : plan.fetches) {
+    absl::StrAppend(&text, "  fetch ", NameText(fetch), "\n");
+  }
+  for (size_t id = 0; id < plan.vars.size(); ++id) {
+    text += PlanVarText(plan, static_cast<VarId>(id));
+  }
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    text += InstructionText(plan, static_cast<InstrId>(i));
+  }
+  absl::StrAppend(&text, "  order ", absl::StrJoin(plan.order, " "), "\n");
+  return text;
+}
+
+}  // namespace
+
+std::string PrintPlan(const Plan& plan, PlanStage stage, PlanFormat format) {
+  switch (format) {
+    case PlanFormat::kJson:
+      return plan_print::ToJson(plan, stage);
+    case PlanFormat::kDot:
+      return plan_print::ToDot(plan, stage);
+    case PlanFormat::kText:
+      break;
+  }
+  return stage == PlanStage::kDeps ? PrintDeps(plan) : PrintWhole(plan);
+}
+
+}  // namespace interp
