@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/buffer.h"
@@ -88,6 +89,9 @@ class Tensor {
   BufferRef buffer_;
   void* data_ = nullptr;
 };
+
+// A feed, a fetch or a parameter with the name of its variable.
+using NamedTensor = std::pair<std::string, Tensor>;
 
 // "float32[2,3]"
 std::string DescribeType(const Tensor& tensor);
