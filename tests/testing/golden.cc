@@ -1,0 +1,171 @@
+#include "tests/testing/golden.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "core/io/file.h"
+#include "nlohmann/json.hpp"
+
+namespace interp::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;  // keeps the order of feeds and fetches
+
+std::optional<DType> DTypeFromDescr(absl::string_view descr) {
+  static const std::map<absl::string_view, DType> kDescrs = {
+      {"|b1", DType::kBool},    {"|i1", DType::kInt8},    {"|u1", DType::kUInt8},
+      {"<i2", DType::kInt16},   {"<i4", DType::kInt32},   {"<i8", DType::kInt64},
+      {"<f2", DType::kFloat16}, {"<f4", DType::kFloat32}, {"<f8", DType::kFloat64}};
+  const auto found = kDescrs.find(descr);
+  return found == kDescrs.end() ? std::nullopt : std::optional(found->second);
+}
+
+// The text between the two marks, at the first place they occur.
+absl::string_view Between(absl::string_view text, absl::string_view open, absl::string_view close) {
+  const size_t begin = text.find(open);
+  if (begin == absl::string_view::npos) return "";
+  text.remove_prefix(begin + open.size());
+  return text.substr(0, text.find(close));
+}
+
+absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
+  INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  constexpr size_t kPreamble = 10;  // magic, version 1.0, length of the header
+  const absl::string_view text(bytes);
+  if (text.size() < kPreamble) return DataLoss(path, " is cut off");
+  const size_t header_size = static_cast<uint8_t>(text[8]) + 256 * static_cast<uint8_t>(text[9]);
+  const absl::string_view header = text.substr(kPreamble, header_size);
+  const std::optional<DType> dtype = DTypeFromDescr(Between(header, "'descr': '", "'"));
+  if (!dtype.has_value()) return Unimplemented(path, " has an unknown element type");
+  Tensor tensor;
+  tensor.dtype = *dtype;
+  for (absl::string_view dim : absl::StrSplit(Between(header, "'shape': (", ")"), ',')) {
+    dim = absl::StripAsciiWhitespace(dim);
+    int64_t value = 0;
+    if (absl::SimpleAtoi(dim, &value)) tensor.shape.push_back(value);
+  }
+  INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
+  const absl::string_view data = text.substr(kPreamble + header_size);
+  if (data.size() != tensor.size_bytes()) return DataLoss(path, " has the wrong size");
+  std::copy(data.begin(), data.end(), static_cast<char*>(tensor.mutable_raw_data()));
+  return tensor;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ReadTensors(const fs::path& folder, const Json& files,
+                                                     const Json& lods,
+                                                     absl::string_view lod_prefix) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, file] : files.items()) {
+    INTERP_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy((folder / file.get<std::string>()).string()));
+    const std::string lod_key = absl::StrCat(lod_prefix, name);
+    if (lods.contains(lod_key)) tensor.lod = lods[lod_key].get<Lod>();
+    tensors.emplace_back(name, std::move(tensor));
+  }
+  return tensors;
+}
+
+absl::StatusOr<GoldenCase> ParseCase(const fs::path& folder, const Json& doc) {
+  GoldenCase result;
+  result.ops = doc.at("ops").get<std::vector<std::string>>();
+  result.rtol = doc.at("rtol");
+  result.atol = doc.at("atol");
+  INTERP_ASSIGN_OR_RETURN(result.program, ReadFile((folder / "program.pb").string()));
+  INTERP_ASSIGN_OR_RETURN(result.feeds, ReadTensors(folder, doc.at("feeds"), doc.at("lod"), ""));
+  INTERP_ASSIGN_OR_RETURN(result.fetches,
+                          ReadTensors(folder, doc.at("fetches"), doc.at("lod"), "out:"));
+  return result;
+}
+
+template <typename T>
+std::string FloatDifference(const Tensor& got, const Tensor& want, double rtol, double atol) {
+  double worst = -1;
+  int64_t worst_at = -1;
+  for (int64_t i = 0; i < want.numel(); ++i) {
+    const double g = static_cast<double>(got.data<T>()[i]);
+    const double w = static_cast<double>(want.data<T>()[i]);
+    if (g == w || (std::isnan(g) && std::isnan(w))) continue;
+    const double excess = std::abs(g - w) - (atol + rtol * std::abs(w));
+    const bool close = std::isfinite(g) && std::isfinite(w) && excess <= 0;
+    if (close) continue;
+    const double badness = std::isfinite(excess) ? excess : HUGE_VAL;
+    if (badness > worst) worst = badness, worst_at = i;
+  }
+  if (worst_at < 0) return "";
+  return absl::StrCat("element ", worst_at, " of ", ToString(want.shape), " is ",
+                      static_cast<double>(got.data<T>()[worst_at]), ", expected ",
+                      static_cast<double>(want.data<T>()[worst_at]));
+}
+
+std::string BytesDifference(const Tensor& got, const Tensor& want) {
+  const size_t size = SizeOf(want.dtype);
+  const char* g = static_cast<const char*>(got.raw_data());
+  const char* w = static_cast<const char*>(want.raw_data());
+  for (int64_t i = 0; i < want.numel(); ++i) {
+    if (std::memcmp(g + i * size, w + i * size, size) != 0) {
+      return absl::StrCat("element ", i, " of ", DescribeType(want), " differs");
+    }
+  }
+  return "";
+}
+
+std::string LodText(const Lod& lod) { return Json(lod).dump(); }
+
+}  // namespace
+
+std::vector<std::string> GoldenSets() {
+  if (const char* folder = std::getenv("INTERP_GOLDENS")) return {folder};
+  const std::string root = INTERP_BINARY_DIR "/goldens/";
+  return {root + "set_a", root + "extra"};
+}
+
+std::vector<std::string> GoldenCaseFolders(const std::string& set) {
+  std::vector<std::string> folders;
+  if (!fs::is_directory(set)) return folders;
+  for (const fs::directory_entry& op : fs::directory_iterator(set)) {
+    if (!op.is_directory() || op.path().filename() == "programs") continue;
+    for (const fs::directory_entry& entry : fs::directory_iterator(op)) {
+      if (fs::exists(entry.path() / "case.json")) folders.push_back(entry.path().string());
+    }
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+absl::StatusOr<GoldenCase> ReadGoldenCase(const std::string& folder) {
+  INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder + "/case.json"));
+  try {
+    return ParseCase(folder, Json::parse(text));
+  } catch (const Json::exception& e) {
+    return InvalidArgument(folder, "/case.json: ", e.what());
+  }
+}
+
+std::string Difference(const Tensor& got, const Tensor& want, double rtol, double atol) {
+  if (got.dtype != want.dtype || !(got.shape == want.shape)) {
+    return absl::StrCat("is ", DescribeType(got), ", expected ", DescribeType(want));
+  }
+  if (got.lod != want.lod) {
+    return absl::StrCat("has LoD ", LodText(got.lod), ", expected ", LodText(want.lod));
+  }
+  if (got.numel() > 0 && !got.has_memory()) return "has no memory";
+  switch (want.dtype) {
+    case DType::kFloat16:
+      return FloatDifference<float16>(got, want, rtol, atol);
+    case DType::kFloat32:
+      return FloatDifference<float>(got, want, rtol, atol);
+    case DType::kFloat64:
+      return FloatDifference<double>(got, want, rtol, atol);
+    default:
+      return BytesDifference(got, want);
+  }
+}
+
+}  // namespace interp::testing
