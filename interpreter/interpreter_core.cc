@@ -72,7 +72,9 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
     std::shared_ptr<Scope> scope, const CoreOptions& options) {
   auto model = std::make_shared<Model>();
   model->options = options;
-  const PassContext context{.ops = OpRegistry::Global(), .feeds = feeds, .fetches = fetches};
+  PassContext context{.ops = OpRegistry::Global()};
+  if (!feeds.empty()) context.feeds = feeds;
+  if (!fetches.empty()) context.fetches = fetches;
   INTERP_ASSIGN_OR_RETURN(PipelineResult passed,
                           RunPipeline(std::move(program), context, options.passes));
   model->program = std::move(passed.program);
