@@ -36,7 +36,7 @@ std::optional<int> Distance(absl::string_view name, absl::string_view candidate)
   if (name.size() > kMaxLength || candidate.size() > kMaxLength) return std::nullopt;
   const int longer = static_cast<int>(std::max(name.size(), candidate.size()));
   const int shorter = static_cast<int>(std::min(name.size(), candidate.size()));
-  const int allowed = std::max(1, longer / 3);
+  const int allowed = std::min(longer / 2, std::max(2, longer / 3));
   if (longer - shorter <= allowed) {
     const int edits = EditDistance(name, candidate);
     if (edits <= allowed) return edits;

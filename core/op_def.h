@@ -275,7 +275,7 @@ struct OpDef {
   // Sets shape and LoD of the outputs. Never null but with dynamic_outputs.
   absl::Status (*infer)(InferContext&) = nullptr;
 
-  std::vector<KernelDef> kernels;
+  std::vector<KernelDef> kernels = {};
   LayoutRule layout = LayoutRule::kPlain;
   // Overrides `layout` by attributes and kernel dtype (data_format "NHWC" is plain, say). May be
   // null.

@@ -26,7 +26,7 @@ TEST(NearNamesTest, NothingAlikeGivesNoHint) {
 }
 
 TEST(NearNamesTest, AtMostThree) {
-  EXPECT_EQ(NearNames("ab", {"aa", "ac", "ad", "ae"}).size(), 3u);
+  EXPECT_EQ(NearNames("abc", {"abb", "abd", "abe", "abf"}).size(), 3u);
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+// The feed and fetch ops of a program: how its inputs and outputs are named and numbered.
+#pragma once
+
+#include <vector>
+
+#include "core/program.h"
+#include "core/status.h"
+
+namespace interp {
+
+bool IsFeed(const Op& op);   // "feed"
+bool IsFetch(const Op& op);  // "fetch" and "fetch_v2", which mean the same here
+
+// The variables that the feed (fetch) ops of block 0 write (read), in column order, ties in program
+// order. Errors: such an op without a column or without its one argument.
+absl::StatusOr<std::vector<VarId>> FeedVars(const Program& program);
+absl::StatusOr<std::vector<VarId>> FetchVars(const Program& program);
+
+}  // namespace interp

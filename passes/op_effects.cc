@@ -1,0 +1,49 @@
+#include "passes/op_effects.h"
+
+#include <algorithm>
+
+namespace interp {
+namespace {
+
+bool IsTrue(const Op& op, absl::string_view name) {
+  const Attr* attr = op.FindAttr(name);
+  const bool* value = attr == nullptr ? nullptr : std::get_if<bool>(&attr->value);
+  return value != nullptr && *value;
+}
+
+bool IsInput(const Op& op, VarId id) {
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [id](const Slot& slot) {
+    return std::find(slot.args.begin(), slot.args.end(), id) != slot.args.end();
+  });
+}
+
+bool AnyTensorArray(const std::vector<SlotDef>& slots) {
+  return std::any_of(slots.begin(), slots.end(),
+                     [](const SlotDef& slot) { return (slot.flags & kTensorArray) != 0; });
+}
+
+}  // namespace
+
+bool HasSubBlock(const Op& op) {
+  bool found = false;
+  ForEachSubBlock(op, [&found](int32_t) { found = true; });
+  return found;
+}
+
+bool KeepsValue(const Op& op, VarId output) {
+  const bool test_mode = IsTrue(op, "is_test") || IsTrue(op, "use_global_stats");
+  return test_mode && IsInput(op, output) && !HasSubBlock(op);
+}
+
+bool MaySecretlyShare(const Op& op, const OpDef* def) {
+  return def == nullptr || def->dynamic_outputs || AnyTensorArray(def->inputs) ||
+         AnyTensorArray(def->outputs) || HasSubBlock(op);
+}
+
+bool ReadsMemory(const OpDef* def, const Slot& slot) {
+  if (def == nullptr) return true;
+  const int position = def->InputIndex(slot.name);
+  return position < 0 || (def->inputs[position].flags & kNoNeedBuffer) == 0;
+}
+
+}  // namespace interp

@@ -1,0 +1,37 @@
+// What an op does to variables beyond what its argument lists show.
+#pragma once
+
+#include "core/op_def.h"
+#include "core/program.h"
+
+namespace interp {
+
+// True for ops that run a block of the program (while, conditional_block): they use all variables
+// which that block uses.
+bool HasSubBlock(const Op& op);
+
+// Calls f(block index) for each block attribute of the op.
+template <typename F>
+void ForEachSubBlock(const Op& op, F f) {
+  for (const Attr& attr : op.attrs) {
+    if (const auto* block = std::get_if<BlockIndex>(&attr.value)) f(block->index);
+    if (const auto* blocks = std::get_if<BlockIndices>(&attr.value)) {
+      for (const int32_t index : blocks->indices) f(index);
+    }
+  }
+}
+
+// True when `output`, an output of the op, keeps the value it had: an op in test mode (attribute
+// is_test or use_global_stats) lists state such as batch_norm's mean as input and as output, but
+// does not change it.
+bool KeepsValue(const Op& op, VarId output);
+
+// True when kernels of the op may make outputs share memory with inputs in ways that the pairs of
+// the definition do not show: tensor arrays, sub-blocks, outputs allocated by the kernel, and ops
+// without definition (null).
+bool MaySecretlyShare(const Op& op, const OpDef* def);
+
+// Whether an input slot is read at all: kNoNeedBuffer slots give shape and dtype only.
+bool ReadsMemory(const OpDef* def, const Slot& slot);
+
+}  // namespace interp

@@ -1,0 +1,112 @@
+#include "passes/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "passes/insert_feed_fetch.h"
+#include "passes/verify.h"
+
+namespace interp {
+namespace {
+
+constexpr Pass kPasses[] = {
+    {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
+};
+
+constexpr absl::string_view kAllPasses = "all";
+
+bool Contains(const std::vector<std::string>& names, absl::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+absl::Status CheckNames(const std::vector<std::string>& names, absl::string_view option,
+                        bool all_allowed) {
+  for (const std::string& name : names) {
+    if (all_allowed && name == kAllPasses) continue;
+    const bool known = std::any_of(std::begin(kPasses), std::end(kPasses),
+                                   [&](const Pass& pass) { return pass.name == name; });
+    if (known) continue;
+    return NotFound(option, ": no pass named '", name, "'; passes are ",
+                    absl::StrJoin(kPasses, ", ", [](std::string* out, const Pass& pass) {
+                      absl::StrAppend(out, pass.name);
+                    }));
+  }
+  return absl::OkStatus();
+}
+
+// What passes must keep, as far as it was so before.
+struct Baseline {
+  std::vector<bool> computed;  // see VerifyStillComputed
+  bool columns = false;        // feed and fetch ops are in order
+};
+
+absl::Status VerifyAfterPass(const Program& program, const PassContext& context,
+                             Baseline& baseline) {
+  INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
+  const absl::Status columns = VerifyColumns(program);
+  if (baseline.columns) INTERP_RETURN_IF_ERROR(columns);
+  baseline.columns = columns.ok();
+  return VerifyStillComputed(program, baseline.computed);
+}
+
+// One pass with everything around it. What the pass itself reports is about the program or the
+// names the user gave; what verification finds afterwards is a bug of the pass.
+absl::Status RunPass(const Pass& pass, const PassContext& context, const PipelineOptions& options,
+                     Baseline& baseline, PipelineResult& result) {
+  const auto start = std::chrono::steady_clock::now();
+  INTERP_ASSIGN_OR_RETURN(result.program, pass.function(std::move(result.program), context));
+  const auto duration = std::chrono::steady_clock::now() - start;
+  result.timings.push_back(
+      {pass.name, std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count()});
+  const bool print =
+      Contains(options.print_after, pass.name) || Contains(options.print_after, kAllPasses);
+  if (print && options.print) options.print(pass.name, result.program);
+  if (!options.verify) return absl::OkStatus();
+  const absl::Status status = VerifyAfterPass(result.program, context, baseline);
+  if (status.ok()) return status;
+  return absl::InternalError(
+      absl::StrCat("pass '", pass.name, "' broke the program: ", status.message()));
+}
+
+}  // namespace
+
+absl::Span<const Pass> AllPasses() { return kPasses; }
+
+absl::StatusOr<std::vector<Pass>> DefaultPipeline(const PipelineOptions& options) {
+  INTERP_RETURN_IF_ERROR(CheckNames(options.disable, "disable", /*all_allowed=*/false));
+  INTERP_RETURN_IF_ERROR(CheckNames(options.enable, "enable", /*all_allowed=*/false));
+  INTERP_RETURN_IF_ERROR(CheckNames(options.print_after, "print-after", /*all_allowed=*/true));
+  std::vector<Pass> passes;
+  for (const Pass& pass : kPasses) {
+    const bool on = pass.on_by_default || Contains(options.enable, pass.name);
+    if (on && !Contains(options.disable, pass.name)) passes.push_back(pass);
+  }
+  return passes;
+}
+
+absl::StatusOr<PipelineResult> RunPipeline(Program program, const PassContext& context,
+                                           const PipelineOptions& options) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Pass> passes, DefaultPipeline(options));
+  INTERP_ASSIGN_OR_RETURN(PipelineResult result,
+                          RunPasses(std::move(program), context, passes, options));
+  INTERP_RETURN_IF_ERROR(VerifyOpsKnown(result.program, context.ops));
+  return result;
+}
+
+absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& context,
+                                         absl::Span<const Pass> passes,
+                                         const PipelineOptions& options) {
+  // Passes use ids as indices: what comes in is checked even when `verify` is off.
+  INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
+  Baseline baseline{ComputedVars(program), VerifyColumns(program).ok()};
+  PipelineResult result;
+  result.program = std::move(program);
+  for (const Pass& pass : passes) {
+    INTERP_RETURN_IF_ERROR(RunPass(pass, context, options, baseline, result));
+  }
+  return result;
+}
+
+}  // namespace interp

@@ -1,0 +1,51 @@
+// The pipeline: which passes there are, which of them run, and the runner.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "passes/pass.h"
+
+namespace interp {
+
+struct PipelineOptions {
+  // Names of passes; an unknown name is an error.
+  std::vector<std::string> disable = {};
+  std::vector<std::string> enable = {};  // those that are not on by default
+  // After these passes ("all": after each) `print` gets the program, before it is verified.
+  std::vector<std::string> print_after = {};
+  std::function<void(absl::string_view pass, const Program& program)> print = nullptr;
+  // Check the program after each pass. Costs about as much as the passes themselves.
+  bool verify = true;
+};
+
+struct PassTiming {
+  absl::string_view pass;
+  int64_t duration_ns = 0;  // of the pass alone, without verification
+};
+
+struct PipelineResult {
+  Program program;
+  std::vector<PassTiming> timings;  // in the order the passes ran
+};
+
+// Every pass, in the order they run in.
+absl::Span<const Pass> AllPasses();
+
+// Those that run with these options. NotFound for a name that is no pass, listing all names.
+absl::StatusOr<std::vector<Pass>> DefaultPipeline(const PipelineOptions& options);
+
+// Runs DefaultPipeline(options) on `program`. The result has feed and fetch ops, and every op of it
+// that can run is in context.ops. Errors name the op they are about; an error of kind Internal is a
+// bug of the pass it names.
+absl::StatusOr<PipelineResult> RunPipeline(Program program, const PassContext& context,
+                                           const PipelineOptions& options = {});
+
+// Runs exactly these passes: for tests and tools.
+absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& context,
+                                         absl::Span<const Pass> passes,
+                                         const PipelineOptions& options = {});
+
+}  // namespace interp

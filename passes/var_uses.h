@@ -1,0 +1,42 @@
+// VarUses: where a program uses each variable. The common ground of passes that reason about
+// liveness; computed in one sweep over all blocks.
+#pragma once
+
+#include <vector>
+
+#include "core/op_def.h"
+#include "core/program.h"
+
+namespace interp {
+
+struct VarUse {
+  static constexpr int32_t kNowhere = -1;
+  static constexpr int32_t kSeveralBlocks = -2;
+
+  // The block whose ops name the variable. kSeveralBlocks when more than one does: then ops with
+  // sub-blocks use it in ways that positions cannot tell, and passes leave it alone.
+  int32_t block = kNowhere;
+  // Positions of ops in that block, -1 for none. Inputs whose memory is not read do not count.
+  int32_t first = -1;
+  int32_t last = -1;
+  int32_t last_write = -1;
+  // Arguments in that block, by the same rule. Outputs that keep their value (KeepsValue in
+  // op_effects.h) count as no write here, but as one in the positions.
+  int32_t reads = 0;
+  int32_t writes = 0;
+  // Arguments of any kind, also those whose memory is not read.
+  int32_t mentions = 0;
+  bool fed = false;
+  bool fetched = false;
+  // Declaration: the innermost one of the blocks that use it is taken to be the only one.
+  bool persistable = false;  // in any declaration
+  const Var* var = nullptr;  // null when undeclared. Points into the program: gone when it changes.
+
+  // The value outlives the run, comes from outside, or is used by sub-blocks.
+  bool pinned() const { return fed || fetched || persistable || block == kSeveralBlocks; }
+};
+
+// By VarId. REQUIRES: the program is valid (VerifyProgram).
+std::vector<VarUse> FindVarUses(const Program& program, const OpRegistry& ops);
+
+}  // namespace interp

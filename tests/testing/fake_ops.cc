@@ -1,0 +1,113 @@
+#include "tests/testing/fake_ops.h"
+
+namespace interp::testing {
+namespace {
+
+absl::Status NoKernel(KernelContext&) { return Unimplemented("fake ops have no kernel"); }
+
+OpDef Unary(absl::string_view type) {
+  return {.type = type, .inputs = {{"X"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}};
+}
+
+OpDef Binary(absl::string_view type) {
+  return {.type = type, .inputs = {{"X"}, {"Y"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}};
+}
+
+OpDef View(absl::string_view type) {
+  return {.type = type,
+          .inputs = {{"X"}, {"Shape", kOptional | kAnyDType | kValueInInfer}},
+          .outputs = {{"Out"}, {"XShape", kOptional}},
+          .view = {{0, 0}}};
+}
+
+OpDef Conv(absl::string_view type) {
+  return {.type = type,
+          .inputs = {{"Input"}, {"Filter"}, {"Bias", kOptional}},
+          .outputs = {{"Output"}}};
+}
+
+OpDef BatchNorm() {
+  return {.type = "batch_norm",
+          .inputs = {{"X"}, {"Scale"}, {"Bias"}, {"Mean"}, {"Variance"}},
+          .outputs = {{"Y"},
+                      {"MeanOut"},
+                      {"VarianceOut"},
+                      {"SavedMean", kOptional},
+                      {"SavedVariance", kOptional},
+                      {"ReserveSpace", kOptional}}};
+}
+
+OpDef Lists(absl::string_view type, int input_flags, int output_flags) {
+  return {.type = type, .inputs = {{"X", input_flags}}, .outputs = {{"Out", output_flags}}};
+}
+
+OpDef FusedConv() {
+  return {.type = "fused_conv2d",
+          .inputs = {{"Input"},
+                     {"Filter"},
+                     {"Bias", kOptional},
+                     {"ResidualData", kOptional},
+                     {"BnScale", kOptional},
+                     {"BnBias", kOptional},
+                     {"BnMean", kOptional},
+                     {"BnVariance", kOptional}},
+          .outputs = {{"Output"}},
+          .kernels = {{DType::kFloat32, NoKernel}}};
+}
+
+OpRegistry MakeFakeOps() {
+  OpRegistry ops;
+  for (const absl::string_view type : {"relu", "relu6", "leaky_relu", "hard_swish", "sigmoid",
+                                       "swish", "hard_sigmoid", "tanh", "scale", "gelu"}) {
+    ops.Add(Unary(type));
+  }
+  for (const absl::string_view type : {"elementwise_add", "elementwise_mul"}) ops.Add(Binary(type));
+  for (const absl::string_view type : {"reshape2", "squeeze2"}) ops.Add(View(type));
+  for (const absl::string_view type : {"conv2d", "depthwise_conv2d"}) ops.Add(Conv(type));
+  for (const absl::string_view type : {"mul", "matmul_v2", "matmul"}) {
+    ops.Add({.type = type, .inputs = {{"X"}, {"Y"}}, .outputs = {{"Out"}}});
+  }
+  ops.Add(BatchNorm());
+  ops.Add(FusedConv());
+  ops.Add({.type = "fc",
+           .inputs = {{"Input"}, {"W"}, {"Bias", kOptional}},
+           .outputs = {{"Out"}},
+           .kernels = {{DType::kFloat32, NoKernel}}});
+  ops.Add(Lists("feed", kTensorArray, 0));
+  ops.Add(Lists("fetch", 0, kTensorArray));
+  ops.Add(Lists("fetch_v2", 0, kTensorArray));
+  ops.Add(Lists("write_to_array", 0, kTensorArray));
+  ops.Add(Lists("read_from_array", kTensorArray, 0));
+  ops.Add({.type = "assign", .inputs = {{"X"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
+  ops.Add({.type = "cast", .inputs = {{"X"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
+  ops.Add({.type = "dropout",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}, {"Mask", kOptional}},
+           .inplace = {{0, 0}},
+           .random = true});
+  ops.Add({.type = "sum", .inputs = {{"X", kVariadic}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
+  ops.Add({.type = "split", .inputs = {{"X"}}, .outputs = {{"Out", kVariadic}}});
+  ops.Add({.type = "mean_grad",
+           .inputs = {{"X", kNoNeedBuffer}, {"Out@GRAD"}},
+           .outputs = {{"X@GRAD"}}});
+  ops.Add({.type = "sgd",
+           .inputs = {{"Param"}, {"Grad"}, {"LearningRate"}},
+           .outputs = {{"ParamOut"}},
+           .inplace = {{0, 0}}});
+  ops.Add({.type = "uniform_random", .inputs = {}, .outputs = {{"Out"}}, .random = true});
+  ops.Add({.type = "nms", .inputs = {{"X"}}, .outputs = {{"Out"}}, .dynamic_outputs = true});
+  ops.Add({.type = "print", .inputs = {{"In"}}, .outputs = {{"Out"}}, .side_effect = true});
+  ops.Add({.type = "while",
+           .inputs = {{"X", kVariadic}, {"Condition"}},
+           .outputs = {{"Out", kVariadic}, {"StepScopes", kOptional}}});
+  return ops;
+}
+
+}  // namespace
+
+const OpRegistry& FakeOps() {
+  static const auto& ops = *new OpRegistry(MakeFakeOps());
+  return ops;
+}
+
+}  // namespace interp::testing
