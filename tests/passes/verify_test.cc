@@ -33,7 +33,7 @@ TEST(VerifyProgramTest, AcceptsAnOrdinaryProgram) {
 
 TEST(VerifyProgramTest, RejectsWhatOpDefinitionsDoNotHave) {
   EXPECT_EQ(Verify("block 0\n  var x float32[2]\n  relu(Xs=x) -> (Out=y)"),
-            "block 0, op #0 relu: has no input 'Xs'");
+            "block 0, op #0 relu: has no input 'Xs'; nearest: 'X'");
   EXPECT_EQ(Verify("block 0\n  var x float32[2]\n  conv2d(Input=x, Filer=x) -> (Output=y)"),
             "block 0, op #0 conv2d: has no input 'Filer'; nearest: 'Filter'");
   EXPECT_EQ(Verify("block 0\n  var x float32[2]\n  conv2d(Input=x) -> (Output=y)"),
