@@ -1,0 +1,70 @@
+// Paddle's parameter files.
+//
+// One tensor is one record: version, LoD, dtype and dims (a small protobuf message), elements. A
+// combined file (.pdiparams, __params__) is records back to back in the order of the sorted names,
+// without the names: those come from the program. The other form is a folder with one file per
+// variable, named after it.
+//
+// Files are mapped. A tensor uses the mapping where its elements happen to be aligned for their
+// dtype, and such memory is read-only; else the elements are copied. The mapping lives as long as
+// the last tensor that uses it.
+//
+// Files are untrusted: sizes are checked against the file before memory is taken, LoDs are checked
+// against the shape. Errors name the variable and the byte offset.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/buffer.h"
+#include "core/program.h"
+#include "core/status.h"
+#include "core/tensor.h"
+
+namespace interp {
+
+// A parameter as the program declares it. -1 in `dims` fits any size; dtype kUndefined any dtype
+// and any dims.
+struct ParamDecl {
+  std::string name;
+  DType dtype = DType::kUndefined;
+  std::vector<int64_t> dims;
+};
+
+// The persistable LOD_TENSOR variables of all blocks, once each, sorted by name: what a combined
+// file for `program` holds.
+std::vector<ParamDecl> ParamsOf(const Program& program);
+
+// Reads a combined file or, when `path` is a folder, one file per variable. Tensors come in the
+// order of `params`, which for a combined file must be sorted by name. Errors: DataLoss for damaged
+// files, InvalidArgument where file and declaration differ (also in the number of parameters).
+absl::StatusOr<std::vector<NamedTensor>> ReadParams(const std::string& path,
+                                                    absl::Span<const ParamDecl> params);
+
+// The same for a combined file in memory; tensors share `file` where they can.
+absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& file,
+                                                             absl::Span<const ParamDecl> params);
+
+// A record of a combined file.
+struct ParamRecord {
+  uint64_t offset = 0;       // of the record in the file
+  uint64_t data_offset = 0;  // of its elements
+  DType dtype = DType::kUndefined;
+  Shape shape;
+  Lod lod;
+
+  uint64_t size_bytes() const { return static_cast<uint64_t>(shape.numel()) * SizeOf(dtype); }
+};
+
+// The records of a combined file, for looking at one without its program.
+absl::StatusOr<std::vector<ParamRecord>> ParseParamRecords(absl::string_view file);
+absl::StatusOr<std::vector<ParamRecord>> ListParams(const std::string& path);
+
+// Writes a combined file that Paddle and ReadParams read. Any order: they are sorted here.
+// Errors: InvalidArgument for a tensor without memory or a name that appears twice.
+absl::Status WriteCombinedParams(const std::string& path, absl::Span<const NamedTensor> params);
+
+}  // namespace interp
