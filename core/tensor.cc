@@ -1,6 +1,9 @@
 #include "core/tensor.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "absl/strings/str_join.h"
 
 namespace interp {
 namespace {
@@ -24,6 +27,25 @@ void CopyToPlain(const char* src, char* dst, const Shape& shape, size_t element_
 
 absl::string_view Name(Layout layout) {
   return layout == Layout::kPlain ? "plain" : "channels_last";
+}
+
+absl::Status CheckLod(const Lod& lod, const Shape& shape) {
+  if (!lod.empty() && shape.rank() == 0) return InvalidArgument("a LoD on a tensor without dims");
+  for (size_t level = 0; level < lod.size(); ++level) {
+    const std::vector<int64_t>& offsets = lod[level];
+    if (offsets.size() < 2 || offsets.front() != 0 ||
+        !std::is_sorted(offsets.begin(), offsets.end())) {
+      return InvalidArgument("LoD level ", level, " is [", absl::StrJoin(offsets, ","),
+                             "], expected offsets that start with 0 and do not descend");
+    }
+    const bool lowest = level + 1 == lod.size();
+    const int64_t parts = lowest ? shape[0] : static_cast<int64_t>(lod[level + 1].size()) - 1;
+    if (offsets.back() != parts) {
+      return InvalidArgument("LoD level ", level, " ends with ", offsets.back(), ", expected ",
+                             parts, lowest ? ", the first dim" : ", the parts of the level below");
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Tensor::Allocate(Allocator& allocator) {

@@ -27,6 +27,10 @@ absl::string_view Name(Layout layout);
 // the lowest level is the first dimension. Empty: none. (Paddle's LoDTensor.)
 using Lod = std::vector<std::vector<int64_t>>;
 
+// InvalidArgument unless `lod` is as described above for a tensor of this shape. Kernels use offsets
+// as indices without a check, so whatever comes from outside goes through here.
+absl::Status CheckLod(const Lod& lod, const Shape& shape);
+
 // A value type: copying shares the memory. Metadata are plain members; the memory is set by
 // `Allocate`, `ShareMemory` or `Borrow`. A tensor without memory may still have a shape: garbage
 // collection drops the memory and keeps the rest.

@@ -182,6 +182,9 @@ absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
     if (fed.numel() > 0 && !fed.has_memory()) {
       return InvalidArgument("feed '", spec.name, "' has no memory");
     }
+    if (absl::Status lod = CheckLod(fed.lod, fed.shape); !lod.ok()) {
+      return Annotate(lod, absl::StrCat("feed '", spec.name, "'"));
+    }
     if (!spec.check_shape) continue;
     if (fed.shape.rank() != spec.shape.rank()) return mismatch();
     for (int d = 0; d < fed.shape.rank(); ++d) {
