@@ -102,7 +102,7 @@ Op ColumnOp(absl::string_view type, VarId in, VarId out, int32_t column) {
   op.type = std::string(type);
   op.inputs.push_back({.name = "X", .args = {in}, .unknown_fields = ""});
   op.outputs.push_back({.name = "Out", .args = {out}, .unknown_fields = ""});
-  op.attrs.push_back({.name = "col", .value = column, .unknown_fields = ""});
+  op.attrs.push_back({.name = "col", .value = column, .wire = ""});
   return op;
 }
 

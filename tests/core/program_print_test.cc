@@ -58,7 +58,7 @@ TEST(ProgramPrintTest, FloatsReadBackBitForBit) {
     Program program;
     Op& op = program.blocks.emplace_back().ops.emplace_back();
     op.type = "op";
-    op.attrs.push_back({.name = "f", .value = value, .unknown_fields = ""});
+    op.attrs.push_back({.name = "f", .value = value, .wire = ""});
     const absl::StatusOr<Program> read = ParseProgram(ToText(program));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->blocks[0].ops[0].attrs[0].value, AttrValue(value));
