@@ -56,6 +56,11 @@ void MeasureWidth(Plan& plan) {
   plan.max_width = width.empty() ? 0 : *std::max_element(width.begin(), width.end());
 }
 
+// A feed's kernel sets the shape of its output, but to that of what is fed.
+bool IsFeed(const Plan& plan, const Instruction& instruction) {
+  return plan.feed_list >= 0 && instruction.inputs == std::vector<VarId>{plan.feed_list};
+}
+
 bool InfersFromValues(const Plan& plan, const Instruction& instruction,
                       const std::vector<bool>& dynamic_var) {
   for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
@@ -87,8 +92,8 @@ void MarkDynamicShapes(Plan& plan) {
     dynamic_var[id] = writers[id] > 1 || (plan.vars[id].persistable && writers[id] > 0);
   }
   for (Instruction& instruction : plan.instructions) {
-    instruction.dynamic_shape =
-        instruction.def->dynamic_outputs || InfersFromValues(plan, instruction, dynamic_var);
+    const bool unforeseeable = instruction.def->dynamic_outputs && !IsFeed(plan, instruction);
+    instruction.dynamic_shape = unforeseeable || InfersFromValues(plan, instruction, dynamic_var);
     for (const VarId id : instruction.outputs) {
       if (id < 0) continue;
       if (dynamic_var[id]) instruction.dynamic_shape = true;
