@@ -72,15 +72,15 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
     std::shared_ptr<Scope> scope, const CoreOptions& options) {
   auto model = std::make_shared<Model>();
   model->options = options;
-  PassContext context{.ops = OpRegistry::Global()};
+  const OpRegistry& ops = options.ops != nullptr ? *options.ops : OpRegistry::Global();
+  PassContext context{.ops = ops};
   if (!feeds.empty()) context.feeds = feeds;
   if (!fetches.empty()) context.fetches = fetches;
   INTERP_ASSIGN_OR_RETURN(PipelineResult passed,
                           RunPipeline(std::move(program), context, options.passes));
   model->program = std::move(passed.program);
   model->pass_timings = std::move(passed.timings);
-  INTERP_ASSIGN_OR_RETURN(model->plan,
-                          BuildPlan(model->program, options.plan, OpRegistry::Global()));
+  INTERP_ASSIGN_OR_RETURN(model->plan, BuildPlan(model->program, options.plan, ops));
   if (scope == nullptr) scope = std::make_shared<Scope>();
   return std::unique_ptr<InterpreterCore>(new InterpreterCore(std::move(model), std::move(scope)));
 }

@@ -45,6 +45,8 @@ struct CoreOptions {
   bool check_nan_inf = false;
   PipelineOptions passes;
   PlanOptions plan;
+  // Where ops are looked up; must outlive the core. Null: OpRegistry::Global().
+  const OpRegistry* ops = nullptr;
 };
 
 struct RunOptions {
