@@ -1,0 +1,442 @@
+#include "tests/testing/probe_ops.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "kernels/util/copy.h"
+#include "tests/testing/probe.h"
+
+namespace interp::testing {
+namespace {
+
+struct TagAttrs {
+  int32_t tag = 0;
+  std::vector<int64_t> shape;
+};
+
+TagAttrs ReadTag(AttrReader& reader) {
+  return {.tag = reader.Int("tag", 0), .shape = reader.Ints("shape")};
+}
+
+template <typename Context>
+const TagAttrs& Attrs(const Context& ctx) {
+  return ctx.template attrs<TagAttrs>();
+}
+
+uint64_t Mix(uint64_t h, uint64_t x) {
+  return std::rotl((h ^ x) * 0x9E3779B97F4A7C15u, 29) + 0x165667B19E3779F9u;
+}
+
+// Row-major position of the element that lies at `at` in a channels-last tensor.
+int64_t PlainPosition(const Shape& shape, int64_t at) {
+  const int64_t channels = shape[1];
+  const int64_t spatial = shape.numel(2, shape.rank());
+  const int64_t c = at % channels;
+  const int64_t s = at / channels % spatial;
+  return (at / channels / spatial * channels + c) * spatial + s;
+}
+
+int64_t Position(const Tensor& tensor, int64_t at) {
+  return tensor.layout == Layout::kPlain ? at : PlainPosition(tensor.shape, at);
+}
+
+// Elements beyond an input's end start over; empty inputs count as zeros. Images that share the
+// output's layout are met element by element, whatever that layout is.
+template <typename T>
+absl::Status MixInto(KernelContext& ctx, absl::Span<const Tensor* const> inputs, Tensor& out) {
+  const int32_t tag = Attrs(ctx).tag;
+  T* to = out.mutable_data<T>();
+  const int64_t count = out.numel();
+  for (const Tensor* in : inputs) {
+    if (in->layout != out.layout && in->shape.rank() >= 4) {
+      return absl::InternalError("an image arrived in the wrong layout");
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t h = static_cast<uint64_t>(tag) + 1;
+    for (const Tensor* in : inputs) {
+      const int64_t n = in->numel();
+      h = Mix(h, n == 0 ? 0 : static_cast<uint64_t>(in->data<T>()[n == count ? i : i % n]));
+    }
+    to[i] = static_cast<T>(Mix(h, static_cast<uint64_t>(Position(out, i))));
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status MixKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  return MixInto<T>(ctx, ctx.inputs(0), ctx.output(0));
+}
+
+absl::Status InferLikeFirst(InferContext& ctx) {
+  ctx.ShareShape(0, 0);
+  return absl::OkStatus();
+}
+
+OpDef WithMixKernels(OpDef def) {
+  def.parse = ParseAttrs<TagAttrs, ReadTag>;
+  if (def.infer == nullptr) def.infer = InferLikeFirst;
+  def.kernels = {{DType::kInt64, MixKernel<int64_t>}, {DType::kInt32, MixKernel<int32_t>}};
+  return def;
+}
+
+absl::Status InferFromAttr(InferContext& ctx) {
+  ctx.SetShape(0, Shape(absl::MakeConstSpan(Attrs(ctx).shape)));
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status SourceKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  return MixInto<T>(ctx, {}, ctx.output(0));
+}
+
+OpDef Source(absl::string_view type, bool random) {
+  return {
+      .type = type,
+      .inputs = {},
+      .outputs = {{"Out"}},
+      .parse = ParseAttrs<TagAttrs, ReadTag>,
+      .infer = InferFromAttr,
+      .kernels = {{DType::kInt64, SourceKernel<int64_t>}, {DType::kInt32, SourceKernel<int32_t>}},
+      .random = random};
+}
+
+absl::Status InferView(InferContext& ctx) {
+  Shape shape(absl::MakeConstSpan(Attrs(ctx).shape));
+  int64_t known = 1;
+  for (const int64_t dim : shape) known *= dim < 0 ? 1 : dim;
+  const int64_t count = ctx.input(0).numel();
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] < 0) shape[i] = known == 0 ? 0 : count / known;
+  }
+  if (shape.numel() != count) {
+    return InvalidArgument("input 'X' has ", count, " elements, expected shape ", ToString(shape));
+  }
+  ctx.SetShape(0, shape);
+  return absl::OkStatus();
+}
+
+absl::Status CopyKernel(KernelContext& ctx) {
+  CopyUnlessShared(ctx.input(0), ctx.output(0));
+  return absl::OkStatus();
+}
+
+absl::Status ViewKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  return CopyKernel(ctx);
+}
+
+absl::Status UpdateKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  const Tensor* inputs[] = {&ctx.input(0), &ctx.input(1)};
+  return MixInto<int64_t>(ctx, inputs, ctx.output(0));
+}
+
+absl::Status InferSplit(InferContext& ctx) {
+  ctx.ShareShape(0, 0);
+  ctx.ShareShape(0, 1);
+  return absl::OkStatus();
+}
+
+absl::Status SplitKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  INTERP_RETURN_IF_ERROR(MixInto<int64_t>(ctx, ctx.inputs(0), ctx.output(0)));
+  const Tensor* inputs[] = {&ctx.input(0), &ctx.input(0)};
+  return MixInto<int64_t>(ctx, inputs, ctx.output(1));
+}
+
+absl::Status ShapeOfKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  const Shape& shape = ctx.input(0).shape;
+  std::copy(shape.begin(), shape.end(), ctx.output(0).mutable_data<int64_t>());
+  return absl::OkStatus();
+}
+
+absl::Status InferResize(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> values, InferContext::Integers(ctx.input(1)));
+  if (values.empty()) return InvalidArgument("input 'Shape' is empty");
+  ctx.SetShape(0, {1 + (values[0] & 7)});
+  return absl::OkStatus();
+}
+
+absl::Status ResizeKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  return MixInto<int64_t>(ctx, ctx.inputs(0), ctx.output(0));
+}
+
+absl::Status DynamicKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  const Tensor& x = ctx.input(0);
+  Tensor& out = ctx.output(0);
+  uint64_t h = 0;
+  for (int64_t i = 0; i < x.numel(); ++i) h = Mix(h, static_cast<uint64_t>(x.data<int64_t>()[i]));
+  out.shape = {static_cast<int64_t>(1 + h % 7)};
+  out.dtype = DType::kInt64;
+  out.lod.clear();
+  INTERP_RETURN_IF_ERROR(ctx.Allocate(out));
+  return MixInto<int64_t>(ctx, ctx.inputs(0), out);
+}
+
+template <typename T>
+absl::Status HalfKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  const Tensor& x = ctx.input(0);
+  T* out = ctx.output(0).mutable_data<T>();
+  for (int64_t i = 0; i < x.numel(); ++i) out[i] = x.data<T>()[i] / 2;
+  return absl::OkStatus();
+}
+
+absl::Status PushKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  // A copy: the element stays as it is when X is written in place later.
+  INTERP_ASSIGN_OR_RETURN(Tensor copy, ctx.input(0).Clone(ctx.allocator()));
+  ctx.output_array(0).push_back(std::move(copy));
+  return absl::OkStatus();
+}
+
+absl::Status GatherKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  Tensor& out = ctx.output(0);
+  out.shape = {0};
+  for (const Tensor& element : ctx.input_array(0)) out.shape[0] += element.numel();
+  out.dtype = DType::kInt64;
+  out.lod.clear();
+  INTERP_RETURN_IF_ERROR(ctx.Allocate(out));
+  int64_t* to = out.mutable_data<int64_t>();
+  for (const Tensor& element : ctx.input_array(0)) {
+    to = std::copy_n(element.data<int64_t>(), element.numel(), to);
+  }
+  return absl::OkStatus();
+}
+
+struct ColumnAttrs {
+  int32_t col = 0;
+};
+ColumnAttrs ReadColumn(AttrReader& reader) { return {.col = reader.Int("col", 0)}; }
+
+absl::Status FeedKernel(KernelContext& ctx) {
+  ctx.output(0) = ctx.input_array(0)[ctx.attrs<ColumnAttrs>().col];
+  return absl::OkStatus();
+}
+
+absl::Status FetchKernel(KernelContext& ctx) {
+  std::vector<Tensor>& list = ctx.output_array(0);
+  const size_t col = static_cast<size_t>(ctx.attrs<ColumnAttrs>().col);
+  if (list.size() <= col) list.resize(col + 1);
+  list[col] = ctx.input(0);
+  return absl::OkStatus();
+}
+
+void KeepInputDType(DTypeContext& ctx) { ctx.Set(0, ctx.input(0)); }
+
+struct CastAttrs {
+  DType to = DType::kUndefined;
+};
+CastAttrs ReadCast(AttrReader& reader) {
+  return {.to = reader.Type("out_dtype", DType::kUndefined)};
+}
+
+template <typename From, typename To>
+void CastElements(const Tensor& in, Tensor& out) {
+  const From* from = in.data<From>();
+  std::transform(from, from + in.numel(), out.mutable_data<To>(),
+                 [](From v) { return static_cast<To>(v); });
+}
+
+template <typename From>
+absl::Status CastFrom(KernelContext& ctx) {
+  Tensor& out = ctx.output(0);
+  switch (out.dtype) {
+    case DType::kInt32:
+      CastElements<From, int32_t>(ctx.input(0), out);
+      return absl::OkStatus();
+    case DType::kInt64:
+      CastElements<From, int64_t>(ctx.input(0), out);
+      return absl::OkStatus();
+    case DType::kFloat32:
+      CastElements<From, float>(ctx.input(0), out);
+      return absl::OkStatus();
+    case DType::kFloat64:
+      CastElements<From, double>(ctx.input(0), out);
+      return absl::OkStatus();
+    default:
+      return Unimplemented("cannot cast to ", Name(out.dtype));
+  }
+}
+
+absl::Status TransferLayoutKernel(KernelContext& ctx) {
+  const Tensor& in = ctx.input(0);
+  Tensor& out = ctx.output(0);
+  const size_t bytes = SizeOf(in.dtype);
+  const bool to_last = out.layout == Layout::kChannelsLast;
+  for (int64_t i = 0; i < in.numel(); ++i) {
+    const int64_t other = PlainPosition(in.shape, i);
+    std::memcpy(static_cast<char*>(out.mutable_raw_data()) + (to_last ? i : other) * bytes,
+                static_cast<const char*>(in.raw_data()) + (to_last ? other : i) * bytes, bytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NoOp(KernelContext& ctx) { return Probe::OnKernel(Attrs(ctx).tag); }
+
+OpDef Implicit(absl::string_view type, std::vector<SlotDef> inputs, std::vector<SlotDef> outputs) {
+  return {.type = type,
+          .inputs = std::move(inputs),
+          .outputs = std::move(outputs),
+          .parse = ParseAttrs<TagAttrs, ReadTag>,
+          .infer = [](InferContext&) { return absl::OkStatus(); },
+          .kernels = {{DType::kUndefined, NoOp}}};
+}
+
+void AddComputing(OpRegistry& ops) {
+  constexpr int kMany = kVariadic;
+  ops.Add(WithMixKernels(
+      {.type = "mix", .inputs = {{"X", kMany}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}}));
+  ops.Add(WithMixKernels({.type = "image",
+                          .inputs = {{"X"}},
+                          .outputs = {{"Out"}},
+                          .layout = LayoutRule::kPrefersChannelsLast}));
+  ops.Add(WithMixKernels({.type = "follow",
+                          .inputs = {{"X", kMany}},
+                          .outputs = {{"Out"}},
+                          .layout = LayoutRule::kFollows,
+                          .inplace = {{0, 0}}}));
+  ops.Add(Source("source", false));
+  ops.Add(Source("random", true));
+  ops.Add({.type = "view",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .infer = InferView,
+           .kernels = {{DType::kUndefined, ViewKernel}},
+           .view = {{0, 0}}});
+  ops.Add({.type = "update",
+           .inputs = {{"Param"}, {"X"}},
+           .outputs = {{"ParamOut"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .infer = InferLikeFirst,
+           .kernels = {{DType::kInt64, UpdateKernel}},
+           .inplace = {{0, 0}}});
+  ops.Add({.type = "split2",
+           .inputs = {{"X"}},
+           .outputs = {{"A"}, {"B"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .infer = InferSplit,
+           .kernels = {{DType::kInt64, SplitKernel}}});
+  ops.Add({.type = "half",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .infer = InferLikeFirst,
+           .kernels = {{DType::kFloat32, HalfKernel<float>}, {DType::kFloat64, HalfKernel<double>}},
+           .inplace = {{0, 0}}});
+}
+
+void AddDynamic(OpRegistry& ops) {
+  ops.Add({.type = "shape_of",
+           .inputs = {{"X", kNoNeedBuffer | kAnyDType}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = [](const DTypeContext&) { return DType::kInt64; },
+           .infer =
+               [](InferContext& ctx) {
+                 ctx.SetShape(0, {ctx.input(0).shape.rank()});
+                 return absl::OkStatus();
+               },
+           .kernels = {{DType::kInt64, ShapeOfKernel}}});
+  ops.Add({.type = "resize_to",
+           .inputs = {{"X"}, {"Shape", kValueInInfer | kAnyDType}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .infer = InferResize,
+           .kernels = {{DType::kInt64, ResizeKernel}}});
+  ops.Add({.type = "dynamic",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernels = {{DType::kInt64, DynamicKernel}},
+           .dynamic_outputs = true});
+  ops.Add({.type = "push",
+           .inputs = {{"X"}, {"Array", kTensorArray | kOptional}},
+           .outputs = {{"ArrayOut", kTensorArray}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernels = {{DType::kInt64, PushKernel}},
+           .dynamic_outputs = true});
+  ops.Add({.type = "gather",
+           .inputs = {{"Array", kTensorArray}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = [](const DTypeContext&) { return DType::kInt64; },
+           .kernels = {{DType::kInt64, GatherKernel}},
+           .dynamic_outputs = true});
+}
+
+void AddPlumbing(OpRegistry& ops) {
+  ops.Add({.type = "feed",
+           .inputs = {{"X", kTensorArray}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<ColumnAttrs, ReadColumn>,
+           .kernels = {{DType::kUndefined, FeedKernel}},
+           .dynamic_outputs = true});
+  ops.Add({.type = "fetch",
+           .inputs = {{"X", kAnyDType}},
+           .outputs = {{"Out", kTensorArray}},
+           .parse = ParseAttrs<ColumnAttrs, ReadColumn>,
+           .infer = [](InferContext&) { return absl::OkStatus(); },
+           .kernels = {{DType::kUndefined, FetchKernel}},
+           .side_effect = true});
+  ops.Add({.type = "share_data",
+           .inputs = {{"X", kAnyDType | kAnyLayout}},
+           .outputs = {{"Out"}},
+           .infer_dtype = KeepInputDType,
+           .infer = InferLikeFirst,
+           .kernels = {{DType::kUndefined, CopyKernel}},
+           .view = {{0, 0}}});
+  ops.Add({.type = "cast",
+           .inputs = {{"X", kAnyLayout}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<CastAttrs, ReadCast>,
+           .infer_dtype = [](DTypeContext& ctx) { ctx.Set(0, ctx.attrs<CastAttrs>().to); },
+           .infer = InferLikeFirst,
+           .kernels = {{DType::kInt32, CastFrom<int32_t>},
+                       {DType::kInt64, CastFrom<int64_t>},
+                       {DType::kFloat32, CastFrom<float>},
+                       {DType::kFloat64, CastFrom<double>}}});
+  ops.Add({.type = "transfer_layout",
+           .inputs = {{"X", kAnyLayout}},
+           .outputs = {{"Out"}},
+           .infer_dtype = KeepInputDType,
+           .infer = InferLikeFirst,
+           .kernels = {{DType::kUndefined, TransferLayoutKernel}}});
+}
+
+void AddImplicitlyOrdered(OpRegistry& ops) {
+  ops.Add(Implicit("read", {}, {{"Out", kVariadic | kOptional}}));
+  for (const absl::string_view type : {"c_allreduce", "c_sync_comm_stream", "send_v2"}) {
+    ops.Add(Implicit(type, {{"X", kVariadic | kOptional | kAnyDType}},
+                     {{"Out", kVariadic | kOptional}}));
+  }
+  ops.Add(Implicit("coalesce_tensor", {{"Input", kVariadic}},
+                   {{"Output", kVariadic}, {"FusedOutput", 0}}));
+}
+
+OpRegistry MakeProbeOps() {
+  OpRegistry ops;
+  AddComputing(ops);
+  AddDynamic(ops);
+  AddPlumbing(ops);
+  AddImplicitlyOrdered(ops);
+  return ops;
+}
+
+}  // namespace
+
+const OpRegistry& ProbeOps() {
+  static const auto& ops = *new OpRegistry(MakeProbeOps());
+  return ops;
+}
+
+}  // namespace interp::testing

@@ -1,0 +1,32 @@
+// ProbeOps: a private registry of made-up ops that can run.
+//
+// Their results tell everything that went wrong on the way: integer kernels mix every element of
+// every input, in order, into each element of the output, together with the op's `tag` attribute,
+// so a value read too early, too late, in the wrong layout or from freed memory changes what comes
+// out. All kernels call Probe::OnKernel first.
+//
+//   mix(X...) -> Out             Out has X[0]'s shape; int64 and int32; inplace X[0]
+//   source() -> Out {shape}      values made of the tag
+//   view(X) -> Out {shape}       reshape; one -1 allowed; a view
+//   update(Param, X) -> ParamOut Param mixed with X, in place
+//   split2(X) -> A, B            two outputs
+//   shape_of(X) -> Out           X's dims; X is kNoNeedBuffer
+//   resize_to(X, Shape) -> Out   as many elements as Shape's value says; Shape is kValueInInfer
+//   dynamic(X) -> Out            1 to 7 elements, as X's values decide; dynamic_outputs
+//   image(X) -> Out              prefers channels-last; mixes the memory order in if that is wrong
+//   follow(X...) -> Out          takes the layout of its inputs
+//   half(X) -> Out               X / 2; float32, float64
+//   random() -> Out {shape}      as source, but `random`
+//   push(X, Array) -> ArrayOut   appends X to a tensor array
+//   gather(Array) -> Out         one vector of all elements
+//   feed, fetch, cast, transfer_layout, share_data: as the interpreter expects them
+//   read, c_allreduce, c_sync_comm_stream, send_v2, coalesce_tensor: for implicit orders
+#pragma once
+
+#include "core/op_def.h"
+
+namespace interp::testing {
+
+const OpRegistry& ProbeOps();
+
+}  // namespace interp::testing

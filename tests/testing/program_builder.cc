@@ -1,0 +1,145 @@
+#include "tests/testing/program_builder.h"
+
+namespace interp::testing {
+
+ProgramBuilder::ProgramBuilder(DType dtype) : dtype_(dtype) { program_.blocks.emplace_back(); }
+
+Var& ProgramBuilder::Add(const std::string& name, Dims dims, std::optional<DType> dtype) {
+  const VarId id = program_.Intern(name);
+  positions_.resize(program_.names.size(), -1);
+  std::vector<Var>& vars = program_.blocks[0].vars;
+  if (positions_[id] < 0) {
+    positions_[id] = static_cast<int32_t>(vars.size());
+    vars.emplace_back();
+  }
+  Var& var = vars[positions_[id]];
+  var.id = id;
+  var.dims = std::move(dims);
+  var.dtype = dtype.value_or(dtype_);
+  return var;
+}
+
+ProgramBuilder& ProgramBuilder::Feed(const std::string& name, Dims dims,
+                                     std::optional<DType> dtype) {
+  feeds_.push_back(Add(name, std::move(dims), dtype).id);
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::Param(const std::string& name, Dims dims,
+                                      std::optional<DType> dtype) {
+  Var& var = Add(name, std::move(dims), dtype);
+  var.persistable = true;
+  var.is_parameter = true;
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::Declare(const std::string& name, Dims dims,
+                                        std::optional<DType> dtype) {
+  Add(name, std::move(dims), dtype);
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::DeclareArray(const std::string& name) {
+  Add(name, {}, DType::kUndefined).kind = VarKind::kLodTensorArray;
+  return *this;
+}
+
+std::vector<Slot> ProgramBuilder::Intern(const Slots& slots) {
+  std::vector<Slot> interned;
+  for (const auto& [name, args] : slots) {
+    Slot& slot = interned.emplace_back();
+    slot.name = name;
+    for (const std::string& arg : args) slot.args.push_back(program_.Intern(arg));
+  }
+  positions_.resize(program_.names.size(), -1);
+  return interned;
+}
+
+ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inputs,
+                                      const Slots& outputs, Attrs attrs) {
+  Op op;
+  op.type = type;
+  op.inputs = Intern(inputs);
+  op.outputs = Intern(outputs);
+  for (auto& [name, value] : attrs) op.attrs.push_back({name, std::move(value), ""});
+  Dims dims = {-1};
+  if (!op.inputs.empty() && !op.inputs[0].args.empty()) {
+    const int32_t position = positions_[op.inputs[0].args[0]];
+    if (position >= 0) dims = program_.blocks[0].vars[position].dims;
+  }
+  for (const Slot& slot : op.outputs) {
+    for (const VarId id : slot.args) {
+      const std::string name = program_.names[id];
+      if (positions_[id] < 0 && name != kEmptyVarName) Add(name, dims, std::nullopt);
+    }
+  }
+  program_.blocks[0].ops.push_back(std::move(op));
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::Call(const std::string& type, std::vector<std::string> inputs,
+                                     std::vector<std::string> outputs, Attrs attrs) {
+  Slots in;
+  if (!inputs.empty()) in.emplace_back("X", std::move(inputs));
+  return AddOp(type, in, {{"Out", std::move(outputs)}}, std::move(attrs));
+}
+
+ProgramBuilder& ProgramBuilder::Call(const std::string& type, std::vector<std::string> inputs,
+                                     const std::string& output, Attrs attrs) {
+  return Call(type, std::move(inputs), std::vector<std::string>{output}, std::move(attrs));
+}
+
+ProgramBuilder& ProgramBuilder::Inplace(int32_t input, int32_t output) {
+  program_.blocks[0].ops.back().inplace.push_back({input, output});
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::Fetch(const std::string& name) {
+  fetches_.push_back(program_.Intern(name));
+  positions_.resize(program_.names.size(), -1);
+  return *this;
+}
+
+Program ProgramBuilder::Build() const {
+  ProgramBuilder whole = *this;
+  std::vector<Op> ops;
+  const auto add_list = [&](const std::string& name, VarKind kind) {
+    Var& var = whole.Add(name, {}, DType::kUndefined);
+    var.kind = kind;
+    var.persistable = true;
+    return var.id;
+  };
+  const auto add_op = [&](const std::string& type, VarId from, VarId to, size_t col) {
+    Op& op = ops.emplace_back();
+    op.type = type;
+    op.inputs = {{"X", {from}, ""}};
+    op.outputs = {{"Out", {to}, ""}};
+    op.attrs = {{"col", static_cast<int32_t>(col), ""}};
+  };
+  if (!feeds_.empty()) {
+    const VarId list = add_list("feed", VarKind::kFeedMinibatch);
+    for (size_t i = 0; i < feeds_.size(); ++i) add_op("feed", list, feeds_[i], i);
+  }
+  std::vector<Op>& body = whole.program_.blocks[0].ops;
+  ops.insert(ops.end(), std::make_move_iterator(body.begin()), std::make_move_iterator(body.end()));
+  if (!fetches_.empty()) {
+    const VarId list = add_list("fetch", VarKind::kFetchList);
+    for (size_t i = 0; i < fetches_.size(); ++i) add_op("fetch", fetches_[i], list, i);
+  }
+  body = std::move(ops);
+  return std::move(whole.program_);
+}
+
+Program Chain(const std::string& type, int num_ops, ProgramBuilder::Dims dims, DType dtype) {
+  ProgramBuilder builder(dtype);
+  builder.Feed("x", std::move(dims));
+  std::string last = "x";
+  for (int i = 0; i < num_ops; ++i) {
+    const std::string next = "v" + std::to_string(i);
+    builder.Call(type, {last}, next);
+    last = next;
+  }
+  return builder.Fetch(last).Build();
+}
+
+}  // namespace interp::testing

@@ -1,0 +1,67 @@
+// ProgramBuilder: programs for tests, a line an op.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/program.h"
+
+namespace interp::testing {
+
+//   Program program = ProgramBuilder()
+//                         .Feed("x", {2, 3})
+//                         .Call("relu", {"x"}, "a")
+//                         .Call("relu", {"a"}, "b")
+//                         .Fetch("b")
+//                         .Build();
+//
+// Variables that an op writes and nobody declared are declared with the builder's dtype and the
+// dims of the op's first input.
+class ProgramBuilder {
+ public:
+  using Dims = std::vector<int64_t>;
+  using Slots = std::vector<std::pair<std::string, std::vector<std::string>>>;
+  using Attrs = std::vector<std::pair<std::string, AttrValue>>;
+
+  explicit ProgramBuilder(DType dtype = DType::kFloat32);
+
+  // Declare a variable: fed in the order of the calls, a parameter, any other.
+  ProgramBuilder& Feed(const std::string& name, Dims dims, std::optional<DType> dtype = {});
+  ProgramBuilder& Param(const std::string& name, Dims dims, std::optional<DType> dtype = {});
+  ProgramBuilder& Declare(const std::string& name, Dims dims, std::optional<DType> dtype = {});
+  ProgramBuilder& DeclareArray(const std::string& name);
+
+  // Adds an op with all inputs in slot X and all outputs in slot Out.
+  ProgramBuilder& Call(const std::string& type, std::vector<std::string> inputs,
+                       std::vector<std::string> outputs, Attrs attrs = {});
+  ProgramBuilder& Call(const std::string& type, std::vector<std::string> inputs,
+                       const std::string& output, Attrs attrs = {});
+  ProgramBuilder& AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
+                        Attrs attrs = {});
+  // Marks the last op's output argument as using the memory of an input argument.
+  ProgramBuilder& Inplace(int32_t input, int32_t output);
+  // Fetched in the order of the calls.
+  ProgramBuilder& Fetch(const std::string& name);
+
+  // The program, with feed ops in front and fetch ops at the end where there are feeds and fetches.
+  Program Build() const;
+
+ private:
+  Var& Add(const std::string& name, Dims dims, std::optional<DType> dtype);
+  std::vector<Slot> Intern(const Slots& slots);
+
+  const DType dtype_;
+  Program program_;
+  std::vector<int32_t> positions_;  // by VarId; in the block's vars, -1: not declared
+  std::vector<VarId> feeds_;
+  std::vector<VarId> fetches_;
+};
+
+// x -> op -> ... -> op -> out: `num_ops` ops of one type in a row, "x" fed, the last result
+// fetched.
+Program Chain(const std::string& type, int num_ops, ProgramBuilder::Dims dims,
+              DType dtype = DType::kFloat32);
+
+}  // namespace interp::testing
