@@ -11,6 +11,11 @@ size_t RoundUp(size_t bytes) {
   return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
+uint64_t NextSerial() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 static_assert(sizeof(Buffer) <= kBufferAlignment, "the header fills one alignment unit");
 
 class MallocAllocator final : public Allocator {
@@ -27,6 +32,7 @@ class MallocAllocator final : public Allocator {
     buffer->data = static_cast<char*>(block) + kBufferAlignment;
     buffer->size_bytes = size_bytes;
     buffer->owner = this;
+    buffer->serial = NextSerial();
     const size_t now = current_.fetch_add(rounded, std::memory_order_relaxed) + rounded;
     size_t peak = peak_.load(std::memory_order_relaxed);
     while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
@@ -92,6 +98,7 @@ BufferRef BorrowBuffer(void* data, size_t size_bytes, bool writable,
   buffer->data = data;
   buffer->size_bytes = size_bytes;
   buffer->owner = &owner;
+  buffer->serial = NextSerial();
   return BufferRef(buffer);
 }
 

@@ -27,6 +27,8 @@ struct Buffer {
   void* data = nullptr;
   size_t size_bytes = 0;  // what was asked for
   Allocator* owner = nullptr;
+  // Tells this allocation from earlier ones at the same address.
+  uint64_t serial = 0;
 };
 
 // Shared ownership of a Buffer. Copies may be made and dropped on any thread (the count is atomic:

@@ -110,7 +110,7 @@ class Pool final : public HostPool {
     }
     stats_.current_bytes += block->units * kUnit;
     stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
-    ++stats_.allocations;
+    block->buffer.serial = static_cast<uint64_t>(++stats_.allocations);
     block->buffer.size_bytes = size_bytes;
     INTERP_UNPOISON(Bytes(block), size_bytes);
     return BufferRef(&block->buffer);

@@ -105,6 +105,9 @@ std::string DescribeType(const Tensor& tensor);
 struct Variable {
   Tensor tensor;
   std::vector<Tensor> array;
+  // Raised by whoever changes the values of a persistable variable in place: cores that packed them
+  // as constants then pack them again. Giving `tensor` other memory is noticed without it.
+  uint64_t version = 0;
 };
 
 template <typename T>

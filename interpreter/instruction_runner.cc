@@ -24,6 +24,7 @@ struct InstructionRunner::Bound {
   KernelFn kernel;
   BoundArgs args;
   std::vector<Output> outputs;
+  std::vector<Variable*> written_persistables;
   std::unique_ptr<KernelState> state;
   std::optional<KernelContext> context;  // refers to `args` and `state`: Bound does not move
 };
@@ -103,7 +104,10 @@ InstructionRunner::InstructionRunner(const Plan& plan, const std::vector<Variabl
                     .dtype = instruction.output_dtypes[arg],
                     .layout = instruction.output_layouts[arg],
                     .allocator = &pool};
-      if (plan.vars[id].persistable) output.allocator = &SystemAllocator();
+      if (plan.vars[id].persistable) {
+        output.allocator = &SystemAllocator();  // outlives the core
+        bound.written_persistables.push_back(variables[id]);
+      }
       for (const VarId in : instruction.inputs) {
         if (in == id) output.source = output.tensor;
       }
@@ -137,8 +141,13 @@ absl::Status InstructionRunner::Run(InstrId id, bool infer_all) {
     }
   }
   if (status.ok()) status = Compute(bound.kernel, *bound.context);
+  for (Variable* variable : bound.written_persistables) ++variable->version;
   if (status.ok() && options_.check_nan_inf) status = CheckFinite(bound);
   return status.ok() ? status : Explain(bound, status);
+}
+
+void InstructionRunner::ResetKernelStates() {
+  for (Bound& bound : bound_) bound.state.reset();
 }
 
 absl::Status InstructionRunner::Infer(Bound& bound) {

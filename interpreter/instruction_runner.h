@@ -33,6 +33,9 @@ class InstructionRunner {
   // static. Errors are prefixed with op, index and the inputs' names, dtypes and shapes.
   absl::Status Run(InstrId id, bool infer_all);
 
+  // Forgets what kernels keep between runs. REQUIRES: no Run in progress.
+  void ResetKernelStates();
+
  private:
   struct Bound;
   struct Output;

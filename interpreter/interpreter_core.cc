@@ -25,8 +25,17 @@ class InterpreterCore::ConstantCache final : public SharedConstants {
     return values_.try_emplace(at, std::move(value)).first->second;
   }
 
+  // From now on values are made from these parameters; older ones are forgotten.
+  void UseConstants(const std::vector<Constant>& constants) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (made_from_ == constants) return;
+    made_from_ = constants;
+    values_.clear();
+  }
+
  private:
-  std::mutex mutex_;  // guards values_
+  std::mutex mutex_;  // guards what follows
+  std::vector<Constant> made_from_;
   absl::flat_hash_map<std::pair<int, uint64_t>, std::shared_ptr<const void>> values_;
 };
 
@@ -120,6 +129,9 @@ void InterpreterCore::BindVariables() {
       variables_[id] = &fetch_list_;
     } else if (var.name != kEmptyVarName) {
       variables_[id] = (var.persistable ? root : *local_).FindOrCreate(var.name);
+      if (var.constant && var.kind == VarKind::kLodTensor) {
+        constants_.push_back({.variable = variables_[id]});
+      }
       if (var.kind == VarKind::kLodTensorArray && !var.persistable) {
         local_arrays_.push_back(&variables_[id]->array);
       }
@@ -138,6 +150,10 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
   control_.Begin(deadline);
   INTERP_RETURN_IF_ERROR(CheckFeeds(feeds));
+  if (NoteConstants()) {
+    runner_->ResetKernelStates();
+    shapes_known_ = false;
+  }
   if (!shapes_known_) INTERP_RETURN_IF_ERROR(CheckParameters());
   const bool same_shapes = StoreFeeds(feeds) && shapes_known_;
   shapes_known_ = false;
@@ -210,6 +226,24 @@ absl::Status InterpreterCore::CheckParameters() const {
     }
   }
   return absl::OkStatus();
+}
+
+// Returns whether a parameter has other values than in the run before; forgets those packed from
+// the old ones.
+bool InterpreterCore::NoteConstants() {
+  bool changed = false;
+  for (Constant& constant : constants_) {
+    const Buffer* buffer = constant.variable->tensor.buffer().get();
+    const Constant now{.variable = constant.variable,
+                       .version = constant.variable->version,
+                       .buffer = buffer,
+                       .serial = buffer != nullptr ? buffer->serial : 0};
+    if (now == constant) continue;
+    changed = true;
+    constant = now;
+  }
+  if (changed) model_->constants.UseConstants(constants_);
+  return changed;
 }
 
 // Returns whether the feeds have the shapes, dtypes and LoD of the run before.

@@ -94,11 +94,20 @@ class InterpreterCore {
  private:
   struct Model;  // what clones share
   class ConstantCache;
+  // A parameter that no instruction writes, and which of its values the last run saw.
+  struct Constant {
+    Variable* variable = nullptr;
+    uint64_t version = 0;
+    const Buffer* buffer = nullptr;
+    uint64_t serial = 0;
+    bool operator==(const Constant&) const = default;
+  };
 
   InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> parent);
   void BindVariables();
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
   absl::Status CheckParameters() const;
+  bool NoteConstants();
   bool StoreFeeds(absl::Span<const Tensor> feeds);
   absl::StatusOr<std::vector<Tensor>> TakeFetches();
   void ClearArrays();
@@ -108,6 +117,7 @@ class InterpreterCore {
   std::shared_ptr<Scope> local_;
   std::vector<Variable*> variables_;                // by VarId
   std::vector<std::vector<Tensor>*> local_arrays_;  // of TensorArray variables; emptied by each run
+  std::vector<Constant> constants_;
   Variable feed_list_;
   Variable fetch_list_;
   SchedulerKind scheduler_kind_;
