@@ -1,0 +1,86 @@
+#include "kernels/math/binary.h"
+
+namespace interp {
+namespace {
+
+using binary::kOut;
+using binary::kX;
+using binary::kY;
+
+// Attributes of oneDNN's int8 and fused kernels that some saved programs carry.
+void RefuseFusedForms(AttrReader& attrs) {
+  for (const absl::string_view name : {"Scale_x", "Scale_y", "Scale_out"}) {
+    const float scale = attrs.Float(name, 1.0f);
+    if (scale != 1.0f) {
+      attrs.Fail(absl::StrCat("attribute '", name, "' is ", scale, ", only 1 is supported"));
+    }
+  }
+  for (const absl::string_view name : {"fuse_activation", "activation_type"}) {
+    const std::string activation = attrs.String(name, "");
+    if (!activation.empty()) {
+      attrs.Fail(absl::StrCat("attribute '", name, "' is '", activation, "', expected none"));
+    }
+  }
+}
+
+OpDef BinaryDef(absl::string_view type, std::vector<KernelDef> kernels) {
+  return OpDef{.type = type,
+               .inputs = {{"X"}, {"Y"}},
+               .outputs = {{"Out"}},
+               .infer = InferBinary,
+               .kernels = std::move(kernels),
+               .layout = LayoutRule::kFollows};
+}
+
+}  // namespace
+
+BinaryAttrs ReadBinaryAttrs(AttrReader& attrs) {
+  RefuseFusedForms(attrs);
+  return {.axis = attrs.Int("axis", kTrailingAxis)};
+}
+
+BinaryAttrs ReadTrailingAttrs(AttrReader&) { return {}; }
+
+absl::Status InferBinary(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(
+      const Shape shape,
+      BroadcastShapes(ctx.input(kX).shape, ctx.input(kY).shape, ctx.attrs<BinaryAttrs>().axis));
+  ctx.ShareShape(kX, kOut);
+  ctx.output(kOut).shape = shape;
+  return absl::OkStatus();
+}
+
+OpDef ArithmeticDef(absl::string_view type, std::vector<KernelDef> kernels) {
+  OpDef def = BinaryDef(type, std::move(kernels));
+  def.parse = ParseAttrs<BinaryAttrs, ReadBinaryAttrs>;
+  def.inplace = {{kX, kOut}, {kY, kOut}};
+  return def;
+}
+
+OpDef PredicateDef(absl::string_view type, std::vector<KernelDef> kernels) {
+  OpDef def = BinaryDef(type, std::move(kernels));
+  def.parse = ParseAttrs<BinaryAttrs, ReadTrailingAttrs>;
+  def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, DType::kBool); };
+  return def;
+}
+
+absl::Status PrepareOperands(KernelContext& ctx, BinaryOperands& operands) {
+  const int axis = ctx.attrs<BinaryAttrs>().axis;
+  const Tensor& out = ctx.output(kOut);
+  operands.x = &ctx.input(kX);
+  operands.y = &ctx.input(kY);
+  operands.plan = PlanBroadcast(*operands.x, *operands.y, out, axis);
+  using Loop = BroadcastPlan::Loop;
+  const auto clashes = [&](const Tensor& operand, int64_t Loop::*step) {
+    return operand.raw_data() == out.raw_data() && !InOutputOrder(operands.plan, step);
+  };
+  // At most one operand can: the other one has the order of the output.
+  const Tensor*& clashing = clashes(*operands.x, &Loop::x_step) ? operands.x : operands.y;
+  if (clashing == operands.y && !clashes(*operands.y, &Loop::y_step)) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(operands.copy, clashing->Clone(ctx.allocator()));
+  clashing = &operands.copy;
+  operands.plan = PlanBroadcast(*operands.x, *operands.y, out, axis);
+  return absl::OkStatus();
+}
+
+}  // namespace interp

@@ -1,0 +1,81 @@
+// elementwise_div, _floordiv and _mod: out = X / Y, floor(X / Y) and X - Y floor(X / Y). Division
+// of integers by zero is an error; floats follow IEEE 754.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/math/binary.h"
+
+namespace interp {
+namespace {
+
+// Integers: rounded towards zero.
+struct Divide {
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (kIsInteger<T>) {
+      return b == T(-1) ? WrapSub(T{0}, a) : static_cast<T>(a / b);  // the smallest / -1 overflows
+    } else {
+      return a / b;
+    }
+  }
+};
+
+// The remainder has the sign of the divisor.
+struct Modulo {
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (kIsInteger<T>) {
+      const T rest = b == T(-1) ? T{0} : static_cast<T>(a % b);
+      return rest != 0 && (rest < 0) != (b < 0) ? WrapAdd(rest, b) : rest;
+    } else {
+      const T rest = std::fmod(a, b);
+      return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    }
+  }
+};
+
+struct FloorDivide {
+  template <typename T>
+  T operator()(T a, T b) const {
+    if constexpr (kIsInteger<T>) {
+      const T quotient = Divide()(a, b);
+      const bool inexact = WrapMul(quotient, b) != a;
+      return inexact && (a < 0) != (b < 0) ? WrapSub(quotient, T{1}) : quotient;
+    } else {
+      // Not floor(a / b): the quotient may round up to an integer.
+      if (b == 0) return a / b;
+      const T exact = (a - Modulo()(a, b)) / b;
+      const T floor = std::floor(exact);
+      return exact - floor > T(0.5) ? floor + 1 : floor;
+    }
+  }
+};
+
+// Binary, after a look for zeros in an integer divisor.
+template <typename Op, typename T>
+absl::Status Division(KernelContext& ctx) {
+  if constexpr (kIsInteger<T>) {
+    const Tensor& y = ctx.input(binary::kY);
+    const T* divisors = y.data<T>();
+    const T* end = divisors + y.numel();
+    if (ctx.output(binary::kOut).numel() > 0 && std::find(divisors, end, T{0}) != end) {
+      return InvalidArgument("integer division by zero: 'Y' contains 0");
+    }
+  }
+  return Binary<Op, T>(ctx);
+}
+
+template <typename Op>
+std::vector<KernelDef> DivisionKernels() {
+  const auto rows = []<typename... Ts>(std::tuple<Ts...>) {
+    return std::vector<KernelDef>{{DTypeOf<Ts>, Division<Op, Ts>}...};
+  };
+  return rows(std::tuple<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+}
+
+INTERP_REGISTER_OP(ArithmeticDef("elementwise_div", DivisionKernels<Divide>()));
+INTERP_REGISTER_OP(ArithmeticDef("elementwise_floordiv", DivisionKernels<FloorDivide>()));
+INTERP_REGISTER_OP(ArithmeticDef("elementwise_mod", DivisionKernels<Modulo>()));
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,98 @@
+// exp, expm1, log, log2, log10, log1p, erf, logit. Integers give float32 where Paddle takes them.
+#include <cmath>
+#include <numbers>
+
+#include "kernels/math/unary.h"
+#include "kernels/util/vector_math.h"
+
+namespace interp {
+namespace {
+
+struct ExpOp {
+  template <typename T>
+  T operator()(T x) const {
+    return Exp(x);
+  }
+};
+
+struct Expm1Op {
+  template <typename T>
+  T operator()(T x) const {
+    return Expm1(x);
+  }
+};
+
+struct LogOp {
+  template <typename T>
+  T operator()(T x) const {
+    return Log(x);
+  }
+};
+
+struct Log2Op {
+  template <typename T>
+  T operator()(T x) const {
+    return Log(x) * std::numbers::log2e_v<T>;
+  }
+};
+
+struct Log10Op {
+  template <typename T>
+  T operator()(T x) const {
+    return Log(x) * std::numbers::log10e_v<T>;
+  }
+};
+
+struct Log1pOp {
+  template <typename T>
+  T operator()(T x) const {
+    return Log1p(x);
+  }
+};
+
+struct ErfOp {
+  template <typename T>
+  T operator()(T x) const {
+    return Erf(x);
+  }
+};
+
+// log(x / (1 - x)) of x brought into [eps, 1 - eps]; without eps, NaN outside [0, 1].
+struct Logit {
+  float eps;
+  static Logit Read(AttrReader& attrs) { return {attrs.Float("eps", 1e-6f)}; }
+  template <typename T>
+  T operator()(T x) const {
+    const T low = static_cast<T>(eps);
+    const T high = T{1} - low;
+    const bool clips = eps > 0;
+    x = clips && x < low ? low : x;
+    x = clips && x > high ? high : x;
+    return Log(x / (T{1} - x));
+  }
+};
+
+// A function of floats that takes integers too.
+template <typename Op>
+OpDef NumberUnaryDef(absl::string_view type) {
+  std::vector<KernelDef> kernels = UnaryKernels<Op, float, double, float16>();
+  kernels.push_back({DType::kInt32, Unary<Op, int32_t, float>});
+  kernels.push_back({DType::kInt64, Unary<Op, int64_t, float>});
+  OpDef def = UnaryDef<Op>(type, std::move(kernels));
+  def.infer_dtype = [](DTypeContext& ctx) {
+    if (!IsFloating(ctx.kernel())) ctx.Set(unary::kOut, DType::kFloat32);
+  };
+  return def;
+}
+
+INTERP_REGISTER_OP(NumberUnaryDef<ExpOp>("exp"));
+INTERP_REGISTER_OP(NumberUnaryDef<Expm1Op>("expm1"));
+INTERP_REGISTER_OP(NumberUnaryDef<LogOp>("log"));
+INTERP_REGISTER_OP(NumberUnaryDef<Log2Op>("log2"));
+INTERP_REGISTER_OP(NumberUnaryDef<Log10Op>("log10"));
+INTERP_REGISTER_OP(NumberUnaryDef<Log1pOp>("log1p"));
+INTERP_REGISTER_OP(FloatUnaryDef<ErfOp>("erf"));
+INTERP_REGISTER_OP(FloatUnaryDef<Logit>("logit"));
+
+}  // namespace
+}  // namespace interp

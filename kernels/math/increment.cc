@@ -1,0 +1,39 @@
+// increment: Out = X + step for a tensor of one element. Integers take the truncated step.
+#include "kernels/math/unary.h"
+
+namespace interp {
+namespace {
+
+struct IncrementAttrs {
+  float step;
+  static IncrementAttrs Read(AttrReader& attrs) { return {attrs.Float("step", 1.0f)}; }
+};
+
+absl::Status InferIncrement(InferContext& ctx) {
+  const Tensor& x = ctx.input(unary::kX);
+  if (x.numel() != 1) {
+    return InvalidArgument("input 'X' is ", DescribeType(x), ", expected one element");
+  }
+  return InferUnary(ctx);
+}
+
+template <typename T>
+absl::Status Increment(KernelContext& ctx) {
+  const T step = Convert<T>(ctx.attrs<IncrementAttrs>().step);
+  *ctx.output(unary::kOut).mutable_data<T>() = WrapAdd(*ctx.input(unary::kX).data<T>(), step);
+  return absl::OkStatus();
+}
+
+OpDef IncrementDef() {
+  OpDef def = UnaryDef<IncrementAttrs>("increment", {{DType::kFloat32, Increment<float>},
+                                                     {DType::kFloat64, Increment<double>},
+                                                     {DType::kInt32, Increment<int32_t>},
+                                                     {DType::kInt64, Increment<int64_t>}});
+  def.infer = InferIncrement;
+  return def;
+}
+
+INTERP_REGISTER_OP(IncrementDef());
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,77 @@
+// scale: Out = scale X + bias, or scale (X + bias). For integers both numbers are truncated first.
+#include "kernels/math/unary.h"
+
+namespace interp {
+namespace {
+
+using unary::kOut;
+using unary::kX;
+constexpr int kScaleTensor = 1;  // one element; wins over the attribute
+
+struct ScaleAttrs {
+  float scale, bias;
+  bool bias_after_scale;
+};
+
+ScaleAttrs ReadScaleAttrs(AttrReader& attrs) {
+  return {attrs.Float("scale", 1.0f), attrs.Float("bias", 0.0f),
+          attrs.Bool("bias_after_scale", true)};
+}
+
+absl::Status InferScale(InferContext& ctx) {
+  const Tensor* scale = ctx.optional_input(kScaleTensor);
+  if (scale != nullptr && scale->numel() != 1) {
+    return InvalidArgument("input 'ScaleTensor' is ", DescribeType(*scale),
+                           ", expected one element");
+  }
+  return InferUnary(ctx);
+}
+
+// scale x + bias
+template <typename T>
+struct ScaleThenAdd {
+  T scale, bias;
+  T operator()(T x) const { return WrapAdd(WrapMul(x, scale), bias); }
+};
+
+// scale (x + bias)
+template <typename T>
+struct AddThenScale {
+  T scale, bias;
+  T operator()(T x) const { return WrapMul(WrapAdd(x, bias), scale); }
+};
+
+template <typename T>
+absl::Status Scale(KernelContext& ctx) {
+  using C = ComputeType<T>;
+  const ScaleAttrs& attrs = ctx.attrs<ScaleAttrs>();
+  const Tensor* scale_tensor = ctx.optional_input(kScaleTensor);
+  const C scale =
+      scale_tensor != nullptr ? static_cast<C>(*scale_tensor->data<T>()) : Convert<C>(attrs.scale);
+  const C bias = Convert<C>(attrs.bias);
+  if (attrs.bias_after_scale) {
+    MapUnary<T, T>(ctx, ScaleThenAdd<C>{scale, bias});
+  } else {
+    MapUnary<T, T>(ctx, AddThenScale<C>{scale, bias});
+  }
+  return absl::OkStatus();
+}
+
+template <typename... Ts>
+std::vector<KernelDef> ScaleKernels() {
+  return {{DTypeOf<Ts>, Scale<Ts>}...};
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "scale",
+    .inputs = {{"X"}, {"ScaleTensor", kOptional}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<ScaleAttrs, ReadScaleAttrs>,
+    .infer = InferScale,
+    .kernels = ScaleKernels<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>(),
+    .layout = LayoutRule::kFollows,
+    .inplace = {{kX, kOut}},
+});
+
+}  // namespace
+}  // namespace interp

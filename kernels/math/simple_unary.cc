@@ -1,0 +1,109 @@
+// Roots, powers and rounding: sqrt, rsqrt, square, reciprocal, abs, ceil, floor, round, trunc,
+// sign.
+#include <cmath>
+
+#include "kernels/math/unary.h"
+
+namespace interp {
+namespace {
+
+struct Sqrt {
+  template <typename T>
+  T operator()(T x) const {
+    return std::sqrt(x);
+  }
+};
+
+struct Rsqrt {
+  template <typename T>
+  T operator()(T x) const {
+    return T{1} / std::sqrt(x);
+  }
+};
+
+struct Square {
+  template <typename T>
+  T operator()(T x) const {
+    return WrapMul(x, x);
+  }
+};
+
+struct Reciprocal {
+  template <typename T>
+  T operator()(T x) const {
+    return T{1} / x;
+  }
+};
+
+struct Abs {
+  template <typename T>
+  T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return x < 0 ? WrapSub(T{0}, x) : x;
+    } else {
+      return std::abs(x);
+    }
+  }
+};
+
+struct Ceil {
+  template <typename T>
+  T operator()(T x) const {
+    return std::ceil(x);
+  }
+};
+
+struct Floor {
+  template <typename T>
+  T operator()(T x) const {
+    return std::floor(x);
+  }
+};
+
+// Half away from zero. Adding the number below 1/2, not 1/2, keeps the number below 1/2 at 0.
+struct Round {
+  template <typename T>
+  T operator()(T x) const {
+    const T half = std::nextafter(T(0.5), T{0});
+    return std::trunc(x + std::copysign(half, x));
+  }
+};
+
+struct Trunc {
+  template <typename T>
+  T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return x;
+    } else {
+      return std::trunc(x);
+    }
+  }
+};
+
+// -1, 0 or 1; NaN stays.
+struct Sign {
+  template <typename T>
+  T operator()(T x) const {
+    const T sign = static_cast<T>((x > 0) - (x < 0));
+    return x == x ? sign : x;
+  }
+};
+
+INTERP_REGISTER_OP(FloatUnaryDef<Sqrt>("sqrt"));
+INTERP_REGISTER_OP(FloatUnaryDef<Rsqrt>("rsqrt"));
+INTERP_REGISTER_OP(FloatUnaryDef<Reciprocal>("reciprocal"));
+INTERP_REGISTER_OP(FloatUnaryDef<Ceil>("ceil"));
+INTERP_REGISTER_OP(FloatUnaryDef<Floor>("floor"));
+INTERP_REGISTER_OP(FloatUnaryDef<Round>("round"));
+INTERP_REGISTER_OP(
+    UnaryDef<Square>("square", UnaryKernels<Square, float, double, float16, int32_t, int64_t>()));
+INTERP_REGISTER_OP(UnaryDef<Abs>("abs",
+                                 UnaryKernels<Abs, float, double, float16, int32_t, int64_t>()));
+INTERP_REGISTER_OP(
+    UnaryDef<Trunc>("trunc", UnaryKernels<Trunc, float, double, float16, int32_t, int64_t>()));
+INTERP_REGISTER_OP(UnaryDef<Sign>(
+    "sign",
+    UnaryKernels<Sign, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>()));
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,81 @@
+// sum: Out = X[0] + X[1] + ... for tensors of one shape. Inputs of shape [0] count as absent, as in
+// Paddle, where gradient accumulation leaves such tensors.
+#include <algorithm>
+
+#include "core/op_def.h"
+#include "kernels/util/arithmetic.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+constexpr int64_t kChunk = 1024;  // elements summed on the stack at a time
+
+bool IsAbsent(const Tensor* tensor) {
+  return tensor == nullptr || (tensor->shape.rank() == 1 && tensor->shape[0] == 0);
+}
+
+absl::Status InferSum(InferContext& ctx) {
+  const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
+  const Tensor* first = nullptr;
+  for (const Tensor* x : inputs) {
+    if (first == nullptr || IsAbsent(first)) first = x != nullptr ? x : first;
+  }
+  if (first == nullptr) return InvalidArgument("input 'X' has no argument");
+  for (const Tensor* x : inputs) {
+    if (!IsAbsent(x) && x->shape != first->shape) {
+      return InvalidArgument("inputs 'X' differ in shape: ", ToString(first->shape), " and ",
+                             ToString(x->shape));
+    }
+  }
+  Tensor& out = ctx.output(kOut);
+  out.shape = first->shape;
+  out.lod = first->lod;
+  return absl::OkStatus();
+}
+
+// Adds chunk by chunk on the stack: Out may be the memory of any input, and of several.
+template <typename T>
+void SumRange(absl::Span<const Tensor* const> inputs, T* out, int64_t begin, int64_t end) {
+  using C = ComputeType<T>;
+  C total[kChunk];
+  for (; begin < end; begin += kChunk) {
+    const int64_t n = std::min(kChunk, end - begin);
+    std::fill(total, total + n, C{0});
+    for (const Tensor* input : inputs) {
+      if (IsAbsent(input)) continue;
+      const T* x = input->data<T>() + begin;
+      for (int64_t i = 0; i < n; ++i) total[i] = WrapAdd(total[i], static_cast<C>(x[i]));
+    }
+    std::copy(total, total + n, out + begin);
+  }
+}
+
+template <typename T>
+absl::Status Sum(KernelContext& ctx) {
+  const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
+  Tensor& out = ctx.output(kOut);
+  T* data = out.mutable_data<T>();
+  ParallelFor(ctx.num_threads(), out.numel(), kElementwiseGrain,
+              [=](int64_t begin, int64_t end) { SumRange(inputs, data, begin, end); });
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "sum",
+    .inputs = {{"X", kVariadic}},
+    .outputs = {{"Out"}},
+    .infer = InferSum,
+    .kernels = {{DType::kFloat32, Sum<float>},
+                {DType::kFloat64, Sum<double>},
+                {DType::kFloat16, Sum<float16>},
+                {DType::kInt32, Sum<int32_t>},
+                {DType::kInt64, Sum<int64_t>}},
+    .layout = LayoutRule::kFollows,
+    .inplace = {{kX, kOut}},
+});
+
+}  // namespace
+}  // namespace interp

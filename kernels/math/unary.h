@@ -1,0 +1,87 @@
+// Ops of one tensor, element by element: Out[i] = op(X[i]).
+//
+// A function is a struct with a call operator. Its members are the op's attributes, read once by a
+// static `Read`; a struct without members needs none:
+//
+//   struct LeakyRelu {
+//     float alpha;
+//     static LeakyRelu Read(AttrReader& attrs) { return {attrs.Float("alpha", 0.02f)}; }
+//     template <typename T>
+//     T operator()(T x) const { return x > 0 ? x : x * static_cast<T>(alpha); }
+//   };
+//   INTERP_REGISTER_OP(UnaryDef<LeakyRelu>("leaky_relu", UnaryKernels<LeakyRelu, float,
+//   double>()));
+#pragma once
+
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/op_def.h"
+#include "kernels/util/arithmetic.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp {
+
+namespace unary {
+inline constexpr int kX = 0;
+inline constexpr int kOut = 0;
+}  // namespace unary
+
+// Output: shape and LoD of X.
+absl::Status InferUnary(InferContext& ctx);
+
+// A definition with X, Out and no attributes; Out may be written over X.
+OpDef PlainUnaryDef(absl::string_view type, std::vector<KernelDef> kernels);
+
+// The same for a function that has attributes, or not.
+template <typename Op>
+OpDef UnaryDef(absl::string_view type, std::vector<KernelDef> kernels) {
+  OpDef def = PlainUnaryDef(type, std::move(kernels));
+  if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, Op::Read>;
+  return def;
+}
+
+// The type op() is called with: integers that give floats are converted first.
+template <typename T, typename R>
+using UnaryArgument =
+    std::conditional_t<std::is_integral_v<T> && std::is_floating_point_v<R>, R, ComputeType<T>>;
+
+// Out = op(X) for X of T and Out of R. The pragma allows Out to be X.
+template <typename T, typename R, typename Op>
+void MapUnary(KernelContext& ctx, const Op& op) {
+  const T* x = ctx.input(unary::kX).data<T>();
+  R* out = ctx.output(unary::kOut).mutable_data<R>();
+  const int64_t n = ctx.output(unary::kOut).numel();
+  ParallelFor(ctx.num_threads(), n, kElementwiseGrain, [=](int64_t begin, int64_t end) {
+    const Op local = op;  // its members stay in registers: `out` cannot alias them
+#pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+      out[i] = static_cast<R>(local(static_cast<UnaryArgument<T, R>>(x[i])));
+    }
+  });
+}
+
+template <typename Op, typename T, typename R = T>
+absl::Status Unary(KernelContext& ctx) {
+  if constexpr (std::is_empty_v<Op>) {
+    MapUnary<T, R>(ctx, Op());
+  } else {
+    MapUnary<T, R>(ctx, ctx.attrs<Op>());
+  }
+  return absl::OkStatus();
+}
+
+// Kernel table rows of one function for several dtypes, in and out alike.
+template <typename Op, typename... Ts>
+std::vector<KernelDef> UnaryKernels() {
+  return {{DTypeOf<Ts>, Unary<Op, Ts>}...};
+}
+
+// A function of floats; all of them have these three dtypes.
+template <typename Op>
+OpDef FloatUnaryDef(absl::string_view type) {
+  return UnaryDef<Op>(type, UnaryKernels<Op, float, double, float16>());
+}
+
+}  // namespace interp
