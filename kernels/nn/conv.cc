@@ -1,0 +1,160 @@
+// conv2d, depthwise_conv2d, conv3d, fused_conv2d:
+//   Output = activation(batch_norm(conv(Input, Filter) + Bias) + ResidualData)
+// where everything but the convolution is optional. See conv_problem.h for the slots and
+// fused_activation.h for the attributes fuse_activation, fuse_alpha and fuse_beta.
+#include "kernels/nn/conv_direct.h"
+#include "kernels/nn/conv_onednn.h"
+#include "kernels/nn/conv_problem.h"
+#include "kernels/nn/conv_weights.h"
+#include "kernels/nn/onednn.h"
+#include "kernels/nn/with_channels_last.h"
+
+namespace interp::nn {
+namespace {
+
+// What a float32 convolution keeps between runs.
+struct PreparedConv {
+  std::unique_ptr<OnednnConv> onednn;            // null: oneDNN has nothing for this case
+  std::shared_ptr<const PackedWeights> weights;  // null until packed; only kept when constant
+};
+struct ConvState : KernelState {
+  ShapeCache<PreparedConv> prepared;
+};
+
+ShapeCache<PreparedConv>::Key CacheKey(const ConvProblem& problem, int num_threads) {
+  ShapeCache<PreparedConv>::Key key = {problem.batch, problem.in_channels, problem.out_channels,
+                                       num_threads};
+  for (int i = 0; i < problem.window.rank; ++i) {
+    key.push_back(problem.window[i].in);
+    key.push_back(problem.window[i].kernel);
+  }
+  return key;
+}
+
+absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& problem) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  ShapeCache<PreparedConv>& cache = ctx.state<ConvState>().prepared;
+  ShapeCache<PreparedConv>::Key key = CacheKey(problem, ctx.num_threads());
+  if (PreparedConv* prepared = cache.Find(key)) return prepared;
+  auto prepared = std::make_unique<PreparedConv>();
+  const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation};
+  absl::StatusOr<std::unique_ptr<OnednnConv>> conv = OnednnConv::Make(problem, epilogue);
+  if (conv.ok()) {
+    prepared->onednn = *std::move(conv);
+  } else if (!absl::IsUnimplemented(conv.status())) {
+    return conv.status();
+  }
+  return &cache.Insert(std::move(key), std::move(prepared));
+}
+
+absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
+                                                             PreparedConv& prepared) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  if (!WeightsAreConstant(ctx, attrs)) return prepared.onednn->Pack(FoldWeights(ctx, attrs));
+  if (prepared.weights == nullptr) {
+    const auto pack = [&] { return prepared.onednn->Pack(FoldWeights(ctx, attrs)); };
+    INTERP_ASSIGN_OR_RETURN(prepared.weights,
+                            ctx.Shared<PackedWeights>(prepared.onednn->weights_key(), pack));
+  }
+  return prepared.weights;
+}
+
+// The plain loops for float32, when oneDNN cannot help. `in` and `out` as in RunChannelsLast.
+absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const float* in,
+                       float* out) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  const bool last = attrs.channels_last_dims;
+  const ImageView in_view = DenseChannelsLast(ViewImage(ctx.input(kConvInput), last));
+  const ImageView out_view = DenseChannelsLast(ViewImage(ctx.output(kConvOutput), last));
+  const ImageView filter = ViewImage(ctx.input(kConvFilter).shape, Layout::kPlain, false);
+  const FoldedWeights weights = FoldWeights(ctx, attrs);
+  if (!attrs.fuse_residual) std::fill_n(out, out_view.numel(), 0.0F);
+  ConvDirect(problem, in_view, in, filter, weights.filter.data(), out_view, out, ctx.num_threads());
+  if (!weights.bias.empty()) AddPerChannel(out_view, weights.bias.data(), out);
+  ApplyActivation(attrs.activation, out, out_view.numel());
+  return absl::OkStatus();
+}
+
+// `in` and `out` are dense channels-last images; `out` holds the residual when there is one.
+absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, const float* in,
+                             float* out) {
+  UseThreads(ctx.num_threads());
+  INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem));
+  if (prepared->onednn == nullptr) return RunDirect(ctx, problem, in, out);
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const PackedWeights> weights,
+                          Weights(ctx, *prepared));
+  return prepared->onednn->Run(ctx, weights, in, out);
+}
+
+absl::Status ConvFloat(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  const Tensor& input = ctx.input(kConvInput);
+  Tensor& output = ctx.output(kConvOutput);
+  if (output.numel() == 0) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem,
+                          ResolveConv(attrs, input.shape, ctx.input(kConvFilter).shape));
+  return WithChannelsLast<float>(
+      ctx, input, output, attrs.channels_last_dims,
+      [&](const float* in, float* out) { return RunChannelsLast(ctx, problem, in, out); },
+      attrs.fuse_residual ? &ctx.input(kConvResidual) : nullptr);
+}
+
+absl::Status ConvDouble(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  const Tensor& input = ctx.input(kConvInput);
+  const Tensor& filter = ctx.input(kConvFilter);
+  Tensor& output = ctx.output(kConvOutput);
+  if (output.numel() == 0) return absl::OkStatus();
+  if (attrs.fuse_residual || attrs.activation.kind != ActivationKind::kNone) {
+    return Unimplemented("a float64 convolution with a fused residual or activation");
+  }
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem, ResolveConv(attrs, input.shape, filter.shape));
+  const ImageView out_view = ViewImage(output, attrs.channels_last_dims);
+  double* out = output.mutable_data<double>();
+  std::fill_n(out, output.numel(), 0.0);
+  ConvDirect(problem, ViewImage(input, attrs.channels_last_dims), input.data<double>(),
+             ViewImage(filter, false), filter.data<double>(), out_view, out, ctx.num_threads());
+  if (const Tensor* bias = ctx.optional_input(kConvBias)) {
+    AddPerChannel(out_view, bias->data<double>(), out);
+  }
+  return absl::OkStatus();
+}
+
+const std::vector<SlotDef> kInputs = {
+    {"Input"}, {"Filter", kAnyLayout}, {"Bias", kOptional}, {"ResidualData", kOptional}};
+
+std::vector<SlotDef> FusedInputs() {
+  std::vector<SlotDef> inputs = kInputs;
+  for (const absl::string_view name : {"BnScale", "BnBias", "BnMean", "BnVariance"}) {
+    inputs.push_back({name, kOptional});
+  }
+  return inputs;
+}
+
+OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  return OpDef{
+      .type = type,
+      .inputs = kInputs,
+      .outputs = {{"Output"}},
+      .parse = parse,
+      .infer = InferConv,
+      .kernels = {{DType::kFloat32, ConvFloat}, {DType::kFloat64, ConvDouble}},
+      .layout = LayoutRule::kPrefersChannelsLast,
+  };
+}
+
+OpDef FusedConvDef() {
+  OpDef def = ConvDef("fused_conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>);
+  def.inputs = FusedInputs();
+  def.kernels = {{DType::kFloat32, ConvFloat}};
+  def.inplace = {{kConvResidual, kConvOutput}};
+  return def;
+}
+
+INTERP_REGISTER_OP(ConvDef("conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>));
+INTERP_REGISTER_OP(ConvDef("depthwise_conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>));
+INTERP_REGISTER_OP(ConvDef("conv3d", ParseAttrs<ConvAttrs, ReadConv3dAttrs>));
+INTERP_REGISTER_OP(FusedConvDef());
+
+}  // namespace
+}  // namespace interp::nn

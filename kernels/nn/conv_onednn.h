@@ -1,0 +1,55 @@
+// Convolution by a oneDNN primitive on channels-last float32 images.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/nn/conv_problem.h"
+#include "kernels/nn/conv_weights.h"
+#include "kernels/nn/onednn.h"
+
+namespace interp::nn {
+
+// Weights in the format a primitive asked for. Immutable once made, shared by clones.
+struct PackedWeights {
+  dnnl::memory filter;
+  std::vector<float> bias;
+};
+
+// One primitive for one ConvProblem and one number of threads.
+// Thread-safety: not for concurrent use.
+class OnednnConv {
+ public:
+  // Errors: Unimplemented when oneDNN has nothing but its reference loops for the case.
+  static absl::StatusOr<std::unique_ptr<OnednnConv>> Make(const ConvProblem& problem,
+                                                          const ConvEpilogue& epilogue);
+
+  // Tells weight formats apart, for KernelContext::Shared.
+  uint64_t weights_key() const { return FormatHash(packed_desc_); }
+  absl::StatusOr<std::shared_ptr<const PackedWeights>> Pack(const FoldedWeights& weights) const;
+
+  // Computes `out`, which holds the residual before when the epilogue has one. Both are dense
+  // channels-last images.
+  absl::Status Run(const KernelContext& ctx, const std::shared_ptr<const PackedWeights>& weights,
+                   const float* in, float* out);
+
+  // Name of oneDNN's implementation, for tests and benchmarks.
+  const std::string& implementation() const { return implementation_; }
+
+ private:
+  void Bind(const dnnl::convolution_forward::primitive_desc& desc, const ConvEpilogue& epilogue);
+
+  MemDesc plain_desc_;   // of FoldedWeights::filter
+  MemDesc packed_desc_;  // what the primitive wants
+  std::unique_ptr<Primitive> primitive_;
+  std::string implementation_;
+  int src_ = 0;
+  int dst_ = 0;
+  int filter_ = -1;
+  int bias_ = -1;
+  FusedActivation late_activation_;  // one that is no post-op
+  int64_t out_numel_ = 0;
+  std::shared_ptr<const PackedWeights> bound_;  // what filter_ and bias_ point to
+};
+
+}  // namespace interp::nn

@@ -1,0 +1,118 @@
+#include "kernels/nn/conv_problem.h"
+
+namespace interp::nn {
+namespace {
+
+ConvAttrs ReadConvAttrs(AttrReader& reader, int spatial_rank) {
+  ConvAttrs attrs;
+  attrs.window = ReadWindow(reader, spatial_rank, /*dilations=*/true);
+  attrs.groups = reader.Int("groups", 1);
+  if (attrs.groups < 1) reader.Fail(absl::StrCat("attribute 'groups' is ", attrs.groups));
+  attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_format", "NCHW"));
+  attrs.fuse_residual =
+      reader.Bool("fuse_residual", false) || reader.Bool("fuse_residual_connection", false);
+  const Slot* bn_scale = reader.op().FindInput("BnScale");
+  attrs.batch_norm = bn_scale != nullptr && !bn_scale->args.empty();
+  attrs.epsilon = reader.Float("epsilon", 1e-5F);
+  attrs.activation = ReadActivation(reader, "fuse_activation");
+  // How programs that Paddle fused before version 2.0 say it.
+  if (reader.Bool("fuse_relu", false)) attrs.activation = {ActivationKind::kRelu};
+  if (reader.Bool("fuse_brelu", false)) {
+    attrs.activation = {ActivationKind::kRelu6, reader.Float("fuse_brelu_threshold", 6.0F)};
+  }
+  return attrs;
+}
+
+absl::Status CheckVector(const Tensor* tensor, absl::string_view name, int64_t channels) {
+  if (tensor != nullptr && tensor->numel() == channels) return absl::OkStatus();
+  return InvalidArgument("input '", name, "' is ",
+                         tensor == nullptr ? "absent" : DescribeType(*tensor), ", expected [",
+                         channels, "]");
+}
+
+// Checks what is added to or folded into the convolution.
+absl::Status CheckExtras(const InferContext& ctx, const ConvAttrs& attrs, int64_t channels,
+                         const Shape& out) {
+  if (ctx.has_input(kConvBias)) {
+    INTERP_RETURN_IF_ERROR(CheckVector(ctx.optional_input(kConvBias), "Bias", channels));
+  }
+  if (attrs.batch_norm) {
+    constexpr absl::string_view kNames[] = {"BnScale", "BnBias", "BnMean", "BnVariance"};
+    for (int i = 0; i < 4; ++i) {
+      INTERP_RETURN_IF_ERROR(
+          CheckVector(ctx.optional_input(kConvBnScale + i), kNames[i], channels));
+    }
+  }
+  if (attrs.fuse_residual) {
+    const Tensor* residual = ctx.optional_input(kConvResidual);
+    if (residual == nullptr || !(residual->shape == out)) {
+      return InvalidArgument("input 'ResidualData' is ",
+                             residual == nullptr ? "absent" : DescribeType(*residual),
+                             ", expected shape ", ToString(out));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ConvAttrs ReadConv2dAttrs(AttrReader& reader) { return ReadConvAttrs(reader, 2); }
+ConvAttrs ReadConv3dAttrs(AttrReader& reader) { return ReadConvAttrs(reader, 3); }
+
+double ConvProblem::flops() const {
+  double count = 2.0 * static_cast<double>(batch * out_channels * group_in());
+  for (int i = 0; i < window.rank; ++i) {
+    count *= static_cast<double>(window[i].out) * static_cast<double>(window[i].kernel);
+  }
+  return count;
+}
+
+absl::StatusOr<ConvProblem> ResolveConv(const ConvAttrs& attrs, const Shape& input,
+                                        const Shape& filter) {
+  if (input.rank() != 4 && input.rank() != 5) {
+    return InvalidArgument("input 'Input' has shape ", ToString(input),
+                           ", expected 4 dims (an image batch) or 5 (volumes)");
+  }
+  if (filter.rank() != input.rank()) {
+    return InvalidArgument("input 'Filter' has ", filter.rank(), " dims ", ToString(filter),
+                           ", expected ", input.rank(), " as 'Input' ", ToString(input));
+  }
+  const ImageView in = ViewImage(input, Layout::kPlain, attrs.channels_last_dims);
+  ConvProblem problem;
+  problem.batch = in.batch();
+  problem.in_channels = in.channels();
+  problem.out_channels = filter[0];
+  problem.groups = attrs.groups;
+  if (filter[1] == 0 || in.channels() % attrs.groups != 0 ||
+      in.channels() / attrs.groups != filter[1]) {
+    return InvalidArgument("input 'Input' ", ToString(input), " has ", in.channels(),
+                           " channels, expected ", filter[1], " x ", attrs.groups, " by 'Filter' ",
+                           ToString(filter), " and groups");
+  }
+  if (filter[0] == 0 || filter[0] % attrs.groups != 0) {
+    return InvalidArgument("input 'Filter' has shape ", ToString(filter),
+                           ", whose output channels are no multiple of groups ", attrs.groups);
+  }
+  INTERP_ASSIGN_OR_RETURN(problem.window, ResolveWindow(attrs.window, in.dims_span().subspan(2),
+                                                        filter.dims().subspan(2)));
+  INTERP_RETURN_IF_ERROR(FitWindow(problem.window, /*ceil_mode=*/false));
+  return problem;
+}
+
+absl::Status InferConv(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  const Tensor& input = ctx.input(kConvInput);
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem,
+                          ResolveConv(attrs, input.shape, ctx.input(kConvFilter).shape));
+  Shape out;
+  out.push_back(problem.batch);
+  if (!attrs.channels_last_dims) out.push_back(problem.out_channels);
+  for (int i = 0; i < problem.window.rank; ++i) out.push_back(problem.window[i].out);
+  if (attrs.channels_last_dims) out.push_back(problem.out_channels);
+  INTERP_RETURN_IF_ERROR(CheckExtras(ctx, attrs, problem.out_channels, out));
+  ctx.output(kConvOutput).shape = out;
+  ctx.output(kConvOutput).lod = input.lod;
+  return absl::OkStatus();
+}
+
+}  // namespace interp::nn

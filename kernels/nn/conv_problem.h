@@ -1,0 +1,68 @@
+// A convolution: the attributes of the conv family and the numbers of one concrete case.
+#pragma once
+
+#include <cstdint>
+
+#include "core/attr_reader.h"
+#include "core/op_def.h"
+#include "kernels/nn/fused_activation.h"
+#include "kernels/nn/image.h"
+#include "kernels/nn/window.h"
+
+namespace interp::nn {
+
+struct ConvAttrs {
+  WindowAttrs window;
+  int64_t groups = 1;
+  bool channels_last_dims = false;  // data_format NHWC or NDHWC
+  bool fuse_residual = false;       // ResidualData is added before the activation
+  bool batch_norm = false;          // slots kConvBnScale to kConvBnVariance are bound
+  float epsilon = 1e-5F;            // of that batch norm
+  FusedActivation activation;
+};
+
+ConvAttrs ReadConv2dAttrs(AttrReader& reader);
+ConvAttrs ReadConv3dAttrs(AttrReader& reader);
+
+// Inputs of the conv family, by position.
+inline constexpr int kConvInput = 0;
+inline constexpr int kConvFilter = 1;
+inline constexpr int kConvBias = 2;
+inline constexpr int kConvResidual = 3;
+// fused_conv2d only: a batch norm in test mode between convolution and residual; all four or none.
+inline constexpr int kConvBnScale = 4;
+inline constexpr int kConvBnBias = 5;
+inline constexpr int kConvBnMean = 6;
+inline constexpr int kConvBnVariance = 7;
+inline constexpr int kConvOutput = 0;
+
+// Sizes of one case. A 2-D convolution has window.rank 2.
+struct ConvProblem {
+  int64_t batch = 0;
+  int64_t in_channels = 0;
+  int64_t out_channels = 0;
+  int64_t groups = 1;
+  Window window;
+
+  int64_t group_in() const { return in_channels / groups; }
+  int64_t group_out() const { return out_channels / groups; }
+  bool depthwise() const { return groups > 1 && groups == in_channels; }
+  // A multiplication and an addition count as two.
+  double flops() const;
+};
+
+// What happens to the sums before they are stored: + bias, + residual, activation.
+struct ConvEpilogue {
+  bool bias = false;
+  bool residual = false;
+  FusedActivation activation;
+};
+
+// Checks Input and Filter against each other and the attributes. Errors name the slot.
+absl::StatusOr<ConvProblem> ResolveConv(const ConvAttrs& attrs, const Shape& input,
+                                        const Shape& filter);
+
+// OpDef::infer of the conv family.
+absl::Status InferConv(InferContext& ctx);
+
+}  // namespace interp::nn

@@ -1,0 +1,25 @@
+// The constant side of a convolution: filter and bias with a batch norm folded in.
+#pragma once
+
+#include <vector>
+
+#include "core/op_def.h"
+#include "kernels/nn/conv_problem.h"
+
+namespace interp::nn {
+
+// Filter in dense O,I,kernel order and bias by output channel, ready to be packed.
+struct FoldedWeights {
+  std::vector<float> filter;
+  std::vector<float> bias;  // empty: none
+};
+
+// True when filter, bias and batch norm all never change, so that packed forms may be kept.
+bool WeightsAreConstant(const KernelContext& ctx, const ConvAttrs& attrs);
+// True when the convolution has a bias of its own or from the batch norm.
+bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs);
+
+// y = (conv(x) + bias - mean) * scale / sqrt(variance + epsilon) + shift is a convolution itself.
+FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs);
+
+}  // namespace interp::nn

@@ -1,0 +1,122 @@
+#include "kernels/nn/fused_activation.h"
+
+#include "kernels/util/vector_math.h"
+
+namespace interp::nn {
+namespace {
+
+struct NamedActivation {
+  absl::string_view name;
+  FusedActivation defaults;
+};
+
+constexpr NamedActivation kActivations[] = {
+    {"", {ActivationKind::kNone}},
+    {"identity", {ActivationKind::kNone}},
+    {"relu", {ActivationKind::kRelu}},
+    {"relu6", {ActivationKind::kRelu6, 6.0F}},
+    {"leaky_relu", {ActivationKind::kLeakyRelu, 0.02F}},
+    {"hard_sigmoid", {ActivationKind::kHardSigmoid, 0.2F, 0.5F}},
+    {"hard_swish", {ActivationKind::kHardSwish, 1.0F / 6, 0.5F}},
+    {"sigmoid", {ActivationKind::kSigmoid}},
+    {"swish", {ActivationKind::kSwish, 1.0F}},
+    {"silu", {ActivationKind::kSwish, 1.0F}},
+    {"tanh", {ActivationKind::kTanh}},
+    {"mish", {ActivationKind::kMish}},
+    {"gelu", {ActivationKind::kGelu}},
+};
+
+float Clamp01(float x) { return x < 0 ? 0.0F : (x > 1 ? 1.0F : x); }
+
+template <typename F>
+void Map(float* data, int64_t n, F f) {
+  for (int64_t i = 0; i < n; ++i) data[i] = f(data[i]);
+}
+
+}  // namespace
+
+FusedActivation ReadActivation(AttrReader& reader, absl::string_view name_attr) {
+  const std::string name = reader.String(name_attr, "");
+  for (const NamedActivation& candidate : kActivations) {
+    if (candidate.name != name) continue;
+    FusedActivation activation = candidate.defaults;
+    const float alpha = reader.Float("fuse_alpha", 0);
+    if (alpha != 0) {
+      activation.alpha = alpha;
+      activation.beta = reader.Float("fuse_beta", 0);
+    } else {
+      activation.beta = reader.Float("fuse_beta", activation.beta);
+    }
+    return activation;
+  }
+  reader.Fail(absl::StrCat("attribute '", name_attr, "' is \"", name, "\", which cannot be fused"));
+  return {};
+}
+
+void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops) {
+  using dnnl::algorithm;
+  const float a = activation.alpha;
+  const float b = activation.beta;
+  switch (activation.kind) {
+    case ActivationKind::kNone:
+      return;
+    case ActivationKind::kRelu:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_relu, 0.0F, 0.0F);
+    case ActivationKind::kRelu6:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_clip, 0.0F, a);
+    case ActivationKind::kLeakyRelu:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_relu, a, 0.0F);
+    case ActivationKind::kHardSigmoid:
+      ops.append_eltwise(1.0F, algorithm::eltwise_linear, a, b);
+      return ops.append_eltwise(1.0F, algorithm::eltwise_clip, 0.0F, 1.0F);
+    case ActivationKind::kHardSwish:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_hardswish, 0.0F, 0.0F);
+    case ActivationKind::kSigmoid:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_logistic, 0.0F, 0.0F);
+    case ActivationKind::kSwish:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_swish, a, 0.0F);
+    case ActivationKind::kTanh:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_tanh, 0.0F, 0.0F);
+    case ActivationKind::kMish:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_mish, 0.0F, 0.0F);
+    case ActivationKind::kGelu:
+      return ops.append_eltwise(1.0F, algorithm::eltwise_gelu_erf, 0.0F, 0.0F);
+  }
+}
+
+bool IsPostOp(const FusedActivation& activation) {
+  // oneDNN's hardswish has its constants built in.
+  return activation.kind != ActivationKind::kHardSwish ||
+         (activation.alpha == 1.0F / 6 && activation.beta == 0.5F);
+}
+
+void ApplyActivation(const FusedActivation& activation, float* data, int64_t n) {
+  const float a = activation.alpha;
+  const float b = activation.beta;
+  switch (activation.kind) {
+    case ActivationKind::kNone:
+      return;
+    case ActivationKind::kRelu:
+      return Map(data, n, [](float x) { return x < 0 ? 0.0F : x; });
+    case ActivationKind::kRelu6:
+      return Map(data, n, [a](float x) { return x < 0 ? 0.0F : (x > a ? a : x); });
+    case ActivationKind::kLeakyRelu:
+      return Map(data, n, [a](float x) { return x < 0 ? a * x : x; });
+    case ActivationKind::kHardSigmoid:
+      return Map(data, n, [a, b](float x) { return Clamp01(a * x + b); });
+    case ActivationKind::kHardSwish:
+      return Map(data, n, [a, b](float x) { return x * Clamp01(a * x + b); });
+    case ActivationKind::kSigmoid:
+      return Map(data, n, [](float x) { return Sigmoid(x); });
+    case ActivationKind::kSwish:
+      return Map(data, n, [a](float x) { return x * Sigmoid(a * x); });
+    case ActivationKind::kTanh:
+      return Map(data, n, [](float x) { return Tanh(x); });
+    case ActivationKind::kMish:
+      return Map(data, n, [](float x) { return x * Tanh(Log1p(Exp(x))); });
+    case ActivationKind::kGelu:
+      return Map(data, n, [](float x) { return 0.5F * x * (1.0F + Erf(x * 0.70710678F)); });
+  }
+}
+
+}  // namespace interp::nn

@@ -1,0 +1,56 @@
+// The activation that a fused convolution or matrix product applies to its result.
+//
+// Formulas by name, with a = alpha and b = beta:
+//   ""            x
+//   relu          max(x, 0)
+//   relu6         min(max(x, 0), a)               a = 6 by default (attribute threshold of relu6)
+//   leaky_relu    x < 0 ? a x : x                 a = 0.02
+//   hard_sigmoid  min(max(a x + b, 0), 1)         a = slope, b = offset; 0.2, 0.5
+//   hard_swish    x min(max(a x + b, 0), 1)       a = 1 / scale, b = offset / scale; 1/6, 1/2.
+//                                                 Fits hard_swish ops whose threshold equals scale.
+//   sigmoid       1 / (1 + e^-x)
+//   swish         x sigmoid(a x)                  a = 1
+//   tanh, mish, gelu (by erf)
+#pragma once
+
+#include <cstdint>
+
+#include "core/attr_reader.h"
+#include "oneapi/dnnl/dnnl.hpp"
+
+namespace interp::nn {
+
+enum class ActivationKind : int8_t {
+  kNone,
+  kRelu,
+  kRelu6,
+  kLeakyRelu,
+  kHardSigmoid,
+  kHardSwish,
+  kSigmoid,
+  kSwish,
+  kTanh,
+  kMish,
+  kGelu,
+};
+
+struct FusedActivation {
+  ActivationKind kind = ActivationKind::kNone;
+  float alpha = 0;
+  float beta = 0;
+  bool operator==(const FusedActivation&) const = default;
+};
+
+// Reads the name from attribute `name_attr`, and fuse_alpha and fuse_beta; an absent or zero alpha
+// takes the default above (with its beta when that is absent too).
+FusedActivation ReadActivation(AttrReader& reader, absl::string_view name_attr);
+
+// True when oneDNN can apply the activation after a primitive.
+bool IsPostOp(const FusedActivation& activation);
+// Adds the activation to `ops`. REQUIRES: IsPostOp(activation). May throw.
+void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops);
+
+// Applies the activation to data[0, n).
+void ApplyActivation(const FusedActivation& activation, float* data, int64_t n);
+
+}  // namespace interp::nn

@@ -1,0 +1,121 @@
+#include "kernels/nn/onednn.h"
+
+#include <omp.h>
+
+#include <new>
+
+#include "absl/hash/hash.h"
+
+namespace interp::nn {
+
+const dnnl::engine& Engine() {
+  static const auto& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+const dnnl::stream& Stream() {
+  static const auto& stream = *new dnnl::stream(Engine());
+  return stream;
+}
+
+void UseThreads(int num_threads) {
+  if (omp_get_max_threads() != num_threads) omp_set_num_threads(num_threads);
+}
+
+absl::Status StatusOfException(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const dnnl::error*>(&exception)) {
+    const std::string message = absl::StrCat("oneDNN: ", error->message);
+    if (error->status == dnnl_unimplemented) return absl::UnimplementedError(message);
+    if (error->status == dnnl_out_of_memory) return absl::ResourceExhaustedError(message);
+    return absl::InternalError(message);
+  }
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
+    return ResourceExhausted("out of memory");
+  }
+  return absl::InternalError(exception.what());
+}
+
+MemDesc StridedDesc(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides,
+                    dnnl::memory::data_type type) {
+  dnnl::memory::dims row_major(dims.size());
+  if (strides.empty()) {
+    int64_t stride = 1;
+    for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) row_major[i] = stride;
+  } else {
+    row_major.assign(strides.begin(), strides.end());
+  }
+  return MemDesc(dnnl::memory::dims(dims.begin(), dims.end()), type, row_major);
+}
+
+MemDesc AnyDesc(absl::Span<const int64_t> dims) {
+  return MemDesc(dnnl::memory::dims(dims.begin(), dims.end()), dnnl::memory::data_type::f32,
+                 dnnl::memory::format_tag::any);
+}
+
+uint64_t FormatHash(const MemDesc& desc) {
+  const dnnl_memory_desc_t& data = desc.data;
+  const auto ints = [](const dnnl_dim_t* values, int count) {
+    return absl::MakeConstSpan(values, static_cast<size_t>(count));
+  };
+  if (data.format_kind != dnnl_blocked) return absl::HashOf(data.format_kind, desc.get_size());
+  const dnnl_blocking_desc_t& blocks = data.format_desc.blocking;
+  return absl::HashOf(ints(data.dims, data.ndims), ints(data.padded_dims, data.ndims),
+                      ints(blocks.strides, data.ndims), ints(blocks.inner_blks, blocks.inner_nblks),
+                      ints(blocks.inner_idxs, blocks.inner_nblks), data.extra.flags);
+}
+
+absl::StatusOr<Scratch> Scratch::Make(const KernelContext& ctx, size_t size_bytes) {
+  INTERP_ASSIGN_OR_RETURN(BufferRef buffer, ctx.allocator().Allocate(size_bytes));
+  return Scratch(std::move(buffer));
+}
+
+Primitive::Primitive(dnnl::primitive primitive, const MemDesc& scratchpad)
+    : primitive_(std::move(primitive)), scratchpad_bytes_(scratchpad.get_size()) {
+  if (scratchpad_bytes_ > 0) AddArg(DNNL_ARG_SCRATCHPAD, scratchpad);
+}
+
+int Primitive::AddArg(int arg, const MemDesc& desc) {
+  return AddMemory(arg, dnnl::memory(desc, Engine(), DNNL_MEMORY_NONE));
+}
+
+int Primitive::AddMemory(int arg, dnnl::memory memory) {
+  args_.push_back({arg, memory.get()});
+  memories_.push_back(std::move(memory));
+  return static_cast<int>(args_.size()) - 1;
+}
+
+void Primitive::SetMemory(int position, dnnl::memory memory) {
+  args_[position].memory = memory.get();
+  memories_[position] = std::move(memory);
+}
+
+void Primitive::SetData(int position, const void* data) {
+  // Cannot fail for CPU memory without padding.
+  dnnl_memory_set_data_handle(args_[position].memory, const_cast<void*>(data));
+}
+
+absl::Status Primitive::Execute(const KernelContext& ctx) {
+  BufferRef scratchpad;
+  if (scratchpad_bytes_ > 0) {
+    INTERP_ASSIGN_OR_RETURN(scratchpad, ctx.allocator().Allocate(scratchpad_bytes_));
+    SetData(0, scratchpad->data);
+  }
+  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), Stream().get(),
+                                                      static_cast<int>(args_.size()), args_.data());
+  if (status != dnnl_success) {
+    return absl::InternalError(
+        absl::StrCat("oneDNN cannot run a primitive: status ", static_cast<int>(status)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Reorder(const MemDesc& from, const void* source, dnnl::memory target) {
+  return CatchErrors([&] {
+    dnnl::memory in(from, Engine(), const_cast<void*>(source));
+    dnnl::stream stream = Stream();
+    dnnl::reorder(in, target).execute(stream, in, target);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace interp::nn
