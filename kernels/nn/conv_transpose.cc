@@ -1,0 +1,356 @@
+// conv2d_transpose, depthwise_conv2d_transpose, conv3d_transpose: the gradient of a convolution
+// with respect to its input, plus a bias. float32 and float64.
+//
+// For every row of the output and every kernel row that meets it, one matrix product turns a row of
+// input pixels into (kernel width x output channels) columns, which are added to the output row.
+// Output rows are independent, so that threads share nothing; every input row and kernel row meet
+// in exactly one output row, so that nothing is computed twice.
+#include "kernels/nn/conv_direct.h"
+#include "kernels/nn/conv_problem.h"
+#include "kernels/nn/gemm.h"
+#include "kernels/nn/onednn.h"
+#include "kernels/nn/with_channels_last.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kInput = 0;
+constexpr int kFilter = 1;
+constexpr int kBias = 2;
+constexpr int kSizeTensor = 3;
+constexpr int kSizeTensorList = 4;
+constexpr int kOutput = 0;
+
+struct TransposeAttrs {
+  ConvAttrs conv;
+  std::vector<int64_t> output_size;
+  std::vector<int64_t> output_padding;
+};
+
+TransposeAttrs ReadAttrs(AttrReader& reader, ConvAttrs conv) {
+  TransposeAttrs attrs;
+  attrs.conv = std::move(conv);
+  attrs.output_size = reader.Ints("output_size");
+  attrs.output_padding = reader.Ints("output_padding");
+  return attrs;
+}
+TransposeAttrs ReadAttrs2d(AttrReader& reader) {
+  return ReadAttrs(reader, ReadConv2dAttrs(reader));
+}
+TransposeAttrs ReadAttrs3d(AttrReader& reader) {
+  return ReadAttrs(reader, ReadConv3dAttrs(reader));
+}
+
+// The wanted output size: a tensor, a list of one-element tensors or the attribute; empty: none.
+absl::StatusOr<std::vector<int64_t>> OutputSize(const OpContext& ctx) {
+  if (ctx.has_input(kSizeTensor)) return InferContext::Integers(ctx.input(kSizeTensor));
+  std::vector<int64_t> size;
+  for (const Tensor* tensor : ctx.inputs(kSizeTensorList)) {
+    if (tensor == nullptr) return InvalidArgument("input 'OutputSizeTensorList' has a gap");
+    INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> one, InferContext::Integers(*tensor));
+    if (one.size() != 1) {
+      return InvalidArgument("input 'OutputSizeTensorList' holds ", DescribeType(*tensor),
+                             ", expected one element");
+    }
+    size.push_back(one[0]);
+  }
+  return size.empty() ? ctx.attrs<TransposeAttrs>().output_size : size;
+}
+
+// Sets axis.in, the size of the transposed convolution's output. axis.out is its input.
+absl::Status FitOutput(const TransposeAttrs& attrs, absl::Span<const int64_t> wanted, int i,
+                       WindowAxis& axis) {
+  const int64_t least =
+      (axis.out - 1) * axis.stride + axis.extent() - axis.pad_begin - axis.pad_end;
+  axis.in = least;
+  if (!wanted.empty()) {
+    axis.in = wanted[i];
+    if (axis.in < least || axis.in >= least + axis.stride) {
+      return InvalidArgument("output size ", axis.in, " of spatial dim ", i, " is not in [", least,
+                             ",", least + axis.stride, ")");
+    }
+  } else if (!attrs.output_padding.empty()) {
+    const int64_t extra = attrs.output_padding[i];
+    if (extra < 0 || extra >= std::max(axis.stride, axis.dilation)) {
+      return InvalidArgument("attribute 'output_padding' is ", extra, " for spatial dim ", i,
+                             ", expected less than stride or dilation");
+    }
+    axis.in += extra;
+  }
+  if (axis.in < 1) return InvalidArgument("spatial dim ", i, " of the output would be ", axis.in);
+  return absl::OkStatus();
+}
+
+// The convolution this op transposes: window.axes[i].in is the output here, .out the input.
+// in_channels and out_channels are those of Input and Output.
+absl::StatusOr<ConvProblem> Resolve(const TransposeAttrs& attrs, const Shape& input,
+                                    const Shape& filter, absl::Span<const int64_t> wanted) {
+  if ((input.rank() != 4 && input.rank() != 5) || filter.rank() != input.rank()) {
+    return InvalidArgument("input 'Filter' has shape ", ToString(filter), " and 'Input' ",
+                           ToString(input), ", expected 4 or 5 dims each");
+  }
+  const ImageView in = ViewImage(input, Layout::kPlain, attrs.conv.channels_last_dims);
+  ConvProblem problem;
+  problem.batch = in.batch();
+  problem.in_channels = in.channels();
+  problem.groups = attrs.conv.groups;
+  if (filter[0] != in.channels() || filter[0] % problem.groups != 0 || filter.numel() == 0) {
+    return InvalidArgument("input 'Filter' has shape ", ToString(filter), ", expected ",
+                           in.channels(), " first for 'Input' ", ToString(input),
+                           ", a multiple of groups ", problem.groups);
+  }
+  if (__builtin_mul_overflow(filter[1], problem.groups, &problem.out_channels)) {
+    return InvalidArgument("attribute 'groups' is ", problem.groups, ", too large");
+  }
+  INTERP_ASSIGN_OR_RETURN(
+      problem.window,
+      ResolveWindow(attrs.conv.window, in.dims_span().subspan(2), filter.dims().subspan(2)));
+  const size_t rank = static_cast<size_t>(problem.window.rank);
+  if ((!wanted.empty() && wanted.size() != rank) ||
+      (!attrs.output_padding.empty() && attrs.output_padding.size() != rank)) {
+    return InvalidArgument("output size or output_padding is no list of ", rank, " values");
+  }
+  for (int i = 0; i < problem.window.rank; ++i) {
+    problem.window[i].out = problem.window[i].in;
+    INTERP_RETURN_IF_ERROR(FitOutput(attrs, wanted, i, problem.window[i]));
+  }
+  return problem;
+}
+
+absl::Status Infer(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<TransposeAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, OutputSize(ctx));
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem, Resolve(attrs, ctx.input(kInput).shape,
+                                                             ctx.input(kFilter).shape, wanted));
+  if (const Tensor* bias = ctx.optional_input(kBias);
+      bias != nullptr && bias->numel() != problem.out_channels) {
+    return InvalidArgument("input 'Bias' is ", DescribeType(*bias), ", expected [",
+                           problem.out_channels, "]");
+  }
+  Shape out;
+  out.push_back(problem.batch);
+  if (!attrs.conv.channels_last_dims) out.push_back(problem.out_channels);
+  for (int i = 0; i < problem.window.rank; ++i) out.push_back(problem.window[i].in);
+  if (attrs.conv.channels_last_dims) out.push_back(problem.out_channels);
+  ctx.SetShape(kOutput, out);
+  ctx.output(kOutput).lod = ctx.input(kInput).lod;
+  return absl::OkStatus();
+}
+
+// The filter as one packed matrix [group_in, kernel_width * group_out] per kernel row and group.
+// Depthwise filters are instead one row of channels per kernel position.
+template <typename T>
+struct PackedFilter {
+  AlignedArray<T> data;
+  int64_t stride = 0;  // from one matrix or row to the next
+};
+
+template <typename T>
+PackedFilter<T> PackDepthwise(const T* filter, int64_t channels, int64_t positions) {
+  PackedFilter<T> packed = {AlignedArray<T>(channels * positions), channels};
+  TransposeBlock(filter, positions, packed.data.data(), channels, channels, positions);
+  return packed;
+}
+
+template <typename T>
+PackedFilter<T> PackFilter(const Tensor& filter, const ConvProblem& problem) {
+  const int64_t kernel_size = filter.shape.numel(2, filter.shape.rank());
+  const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
+  std::vector<T> values(static_cast<size_t>(filter.numel()));
+  CopyImage(view, filter.data<T>(), DenseChannelsFirst(view), values.data(), /*num_threads=*/1);
+  if (problem.depthwise() && problem.group_out() == 1) {
+    return PackDepthwise(values.data(), problem.in_channels, kernel_size);
+  }
+  const int64_t width = filter.shape.back();
+  const int64_t rows = kernel_size / width;
+  const int64_t k = problem.group_in();
+  const int64_t n = width * problem.group_out();
+  PackedFilter<T> packed;
+  packed.stride = PackedSize<T>(k, n);
+  packed.data = AlignedArray<T>(packed.stride * rows * problem.groups);
+  std::vector<T> matrix(static_cast<size_t>(k * n));
+  T* out = packed.data.data();
+  for (int64_t g = 0; g < problem.groups; ++g) {
+    for (int64_t row = 0; row < rows; ++row, out += packed.stride) {
+      for (int64_t i = 0; i < k * n; ++i) {
+        const int64_t ic = g * k + i / n;
+        const int64_t kx = i % n / problem.group_out();
+        const int64_t oc = i % problem.group_out();
+        matrix[i] = values[(ic * problem.group_out() + oc) * kernel_size + row * width + kx];
+      }
+      PackMatrix(k, n, matrix.data(), n, int64_t{1}, out);
+    }
+  }
+  return packed;
+}
+
+// out[x * stride + kx * dilation - pad, :] += columns[x, kx, :] for all x and kx that stay inside.
+template <typename T>
+void AddColumns(const WindowAxis& axis, const T* columns, int64_t channels, T* out,
+                int64_t out_stride) {
+  for (int64_t kx = 0; kx < axis.kernel; ++kx) {
+    const OutputRange valid = ValidOutputs(axis, kx);
+    for (int64_t x = valid.begin; x < valid.end; ++x) {
+      T* to = out + (x * axis.stride + kx * axis.dilation - axis.pad_begin) * out_stride;
+      const T* from = columns + (x * axis.kernel + kx) * channels;
+      for (int64_t c = 0; c < channels; ++c) to[c] += from[c];
+    }
+  }
+}
+
+// The same for a depthwise filter: `weights` has one row of channels per kx.
+template <typename T>
+void AddDepthwise(const WindowAxis& axis, const T* in, const T* weights, int64_t channels, T* out) {
+  for (int64_t kx = 0; kx < axis.kernel; ++kx) {
+    const OutputRange valid = ValidOutputs(axis, kx);
+    const T* w = weights + kx * channels;
+    for (int64_t x = valid.begin; x < valid.end; ++x) {
+      T* to = out + (x * axis.stride + kx * axis.dilation - axis.pad_begin) * channels;
+      const T* from = in + x * channels;
+      for (int64_t c = 0; c < channels; ++c) to[c] += from[c] * w[c];
+    }
+  }
+}
+
+// Index into the small image whose window position k covers `at` of the large one, or -1.
+int64_t Source(const WindowAxis& axis, int64_t at, int64_t k) {
+  const int64_t offset = at + axis.pad_begin - k * axis.dilation;
+  if (offset < 0 || offset % axis.stride != 0) return -1;
+  return offset / axis.stride < axis.out ? offset / axis.stride : -1;
+}
+
+// One row of the output: row `y` of plane `z` of image `n`.
+template <typename T>
+struct RowTask {
+  const ConvProblem& problem;
+  Window window;  // three axes
+  const PackedFilter<T>& filter;
+  FusedActivation activation;
+
+  int64_t columns_size() const { return window[2].out * window[2].kernel * problem.group_out(); }
+
+  // Adds what input row `in` contributes through kernel row `row`. `columns` is scratch.
+  void AddRow(const T* in, int64_t row, T* out, T* columns) const {
+    const T* packed = filter.data.data();
+    const WindowAxis& x = window[2];
+    if (problem.depthwise() && problem.group_out() == 1) {
+      return AddDepthwise(x, in, packed + row * x.kernel * filter.stride, problem.in_channels, out);
+    }
+    const int64_t rows = window[0].kernel * window[1].kernel;
+    for (int64_t g = 0; g < problem.groups; ++g) {
+      GemmPacked(x.out, problem.group_in(), x.kernel * problem.group_out(),
+                 in + g * problem.group_in(), problem.in_channels,
+                 packed + (g * rows + row) * filter.stride, columns, x.kernel * problem.group_out(),
+                 /*accumulate=*/false);
+      AddColumns(x, columns, problem.group_out(), out + g * problem.group_out(),
+                 problem.out_channels);
+    }
+  }
+
+  void Run(const T* image, int64_t z, int64_t y, const T* bias, T* out, T* columns) const {
+    const int64_t channels = problem.out_channels;
+    for (int64_t i = 0; i < window[2].in; ++i) {
+      for (int64_t c = 0; c < channels; ++c)
+        out[i * channels + c] = bias == nullptr ? T{0} : bias[c];
+    }
+    const int64_t in_row = window[2].out * problem.in_channels;
+    for (int64_t kz = 0; kz < window[0].kernel; ++kz) {
+      const int64_t iz = Source(window[0], z, kz);
+      for (int64_t ky = 0; iz >= 0 && ky < window[1].kernel; ++ky) {
+        const int64_t iy = Source(window[1], y, ky);
+        if (iy < 0) continue;
+        AddRow(image + (iz * window[1].out + iy) * in_row, kz * window[1].kernel + ky, out,
+               columns);
+      }
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      ApplyActivation(activation, out, window[2].in * channels);
+    }
+  }
+};
+
+// Dense channels-last images in and out.
+template <typename T>
+absl::Status RunRows(KernelContext& ctx, const RowTask<T>& task, const T* in, T* out) {
+  const Window& window = task.window;
+  const int64_t planes = window[0].in;
+  const int64_t rows = task.problem.batch * planes * window[1].in;
+  const int64_t chunks = std::min<int64_t>(ctx.num_threads(), rows);
+  const int64_t columns_size = task.columns_size();
+  INTERP_ASSIGN_OR_RETURN(
+      const Scratch scratch,
+      Scratch::Make(ctx, static_cast<size_t>(chunks * columns_size) * sizeof(T)));
+  const Tensor* bias_tensor = ctx.optional_input(kBias);
+  const T* bias = bias_tensor == nullptr ? nullptr : bias_tensor->data<T>();
+  const int64_t in_image = window[0].out * window[1].out * window[2].out * task.problem.in_channels;
+  const int64_t out_row = window[2].in * task.problem.out_channels;
+  ParallelFor(ctx.num_threads(), chunks, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      T* columns = static_cast<T*>(scratch.data()) + chunk * columns_size;
+      for (int64_t r = rows * chunk / chunks; r < rows * (chunk + 1) / chunks; ++r) {
+        const int64_t y = r % window[1].in;
+        const int64_t z = r / window[1].in % planes;
+        const T* image = in + r / window[1].in / planes * in_image;
+        task.Run(image, z, y, bias, out + r * out_row, columns);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::StatusOr<std::shared_ptr<const PackedFilter<T>>> Filter(KernelContext& ctx,
+                                                              const ConvProblem& problem) {
+  using Packed = std::shared_ptr<const PackedFilter<T>>;
+  const auto pack = [&]() -> absl::StatusOr<Packed> {
+    Packed packed;
+    INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+      packed = std::make_shared<PackedFilter<T>>(PackFilter<T>(ctx.input(kFilter), problem));
+      return absl::OkStatus();
+    }));
+    return packed;
+  };
+  if (!ctx.input_is_constant(kFilter)) return pack();
+  return ctx.Shared<PackedFilter<T>>(/*key=*/0, pack);
+}
+
+template <typename T>
+absl::Status ConvTranspose(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<TransposeAttrs>();
+  const Tensor& input = ctx.input(kInput);
+  Tensor& output = ctx.output(kOutput);
+  if (output.numel() == 0) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, OutputSize(ctx));
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem,
+                          Resolve(attrs, input.shape, ctx.input(kFilter).shape, wanted));
+  INTERP_ASSIGN_OR_RETURN(const auto filter, Filter<T>(ctx, problem));
+  const RowTask<T> task = {problem, PadTo3(problem.window), *filter, attrs.conv.activation};
+  return WithChannelsLast<T>(ctx, input, output, attrs.conv.channels_last_dims,
+                             [&](const T* in, T* out) { return RunRows(ctx, task, in, out); });
+}
+
+OpDef TransposeDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  constexpr int kSizeFlags = kOptional | kValueInInfer | kAnyDType;
+  return OpDef{
+      .type = type,
+      .inputs = {{"Input"},
+                 {"Filter", kAnyLayout},
+                 {"Bias", kOptional},
+                 {"OutputSizeTensor", kSizeFlags},
+                 {"OutputSizeTensorList", kSizeFlags | kVariadic}},
+      .outputs = {{"Output"}},
+      .parse = parse,
+      .infer = Infer,
+      .kernels = {{DType::kFloat32, ConvTranspose<float>},
+                  {DType::kFloat64, ConvTranspose<double>}},
+      .layout = LayoutRule::kPrefersChannelsLast,
+  };
+}
+
+INTERP_REGISTER_OP(TransposeDef("conv2d_transpose", ParseAttrs<TransposeAttrs, ReadAttrs2d>));
+INTERP_REGISTER_OP(TransposeDef("depthwise_conv2d_transpose",
+                                ParseAttrs<TransposeAttrs, ReadAttrs2d>));
+INTERP_REGISTER_OP(TransposeDef("conv3d_transpose", ParseAttrs<TransposeAttrs, ReadAttrs3d>));
+
+}  // namespace
+}  // namespace interp::nn
