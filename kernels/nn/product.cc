@@ -1,0 +1,243 @@
+#include "kernels/nn/product.h"
+
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
+#include "absl/strings/str_join.h"
+#include "kernels/nn/image.h"
+#include "kernels/nn/onednn.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+namespace {
+
+// Below so many rows packing Y costs more than it saves.
+constexpr int64_t kFewRows = 4;
+// Multiplications worth a thread of their own.
+constexpr int64_t kWorkGrain = 64 * 1024;
+
+// How the work is cut: whole matrices, row blocks and column blocks of them.
+struct Cut {
+  int64_t rows = 1;     // rows of a block
+  int64_t columns = 1;  // columns of a block, a multiple of the panel width
+  int64_t row_blocks = 1;
+  int64_t column_blocks = 1;
+};
+
+template <typename T>
+Cut CutProduct(const Product& p, int threads) {
+  constexpr int64_t kRowBlock = 20 * kGemmRows;  // keeps a block of the result in the L2 cache
+  Cut cut = {std::min(p.m, kRowBlock), p.n};
+  const auto blocks = [&] {
+    cut.row_blocks = (p.m + cut.rows - 1) / cut.rows;
+    cut.column_blocks = (p.n + cut.columns - 1) / cut.columns;
+    return p.count() * cut.row_blocks * cut.column_blocks;
+  };
+  if (blocks() >= threads) return cut;
+  if (p.m >= 2 * kGemmRows * threads) {
+    const int64_t share = (p.m + threads - 1) / threads;
+    cut.rows = (share + kGemmRows - 1) / kGemmRows * kGemmRows;
+  } else {
+    const int64_t share = (p.n + threads - 1) / threads;
+    cut.columns = (share + kPanel<T> - 1) / kPanel<T> * kPanel<T>;
+  }
+  blocks();
+  return cut;
+}
+
+template <typename T>
+void Finish(const Product& p, const T* bias, int64_t rows, int64_t columns, T* out) {
+  for (int64_t i = 0; i < rows; ++i, out += p.n) {
+    if (p.alpha != 1) {
+      const T alpha = static_cast<T>(p.alpha);
+      for (int64_t j = 0; j < columns; ++j) out[j] *= alpha;
+    }
+    if (bias != nullptr) {
+      for (int64_t j = 0; j < columns; ++j) out[j] += bias[j];
+    }
+    if constexpr (std::is_same_v<T, float>) ApplyActivation(p.activation, out, columns);
+  }
+}
+
+// Packs all `count` matrices of Y, each PackedSize(k, n) after the other.
+template <typename T>
+void PackAll(const Product& p, const T* y, int64_t count, T* packed, int threads) {
+  const int64_t size = PackedSize<T>(p.k, p.n);
+  const int64_t panels = p.k == 0 ? 0 : size / (kPanel<T> * p.k);
+  const int64_t grain = kWorkGrain / std::max<int64_t>(1, p.k * kPanel<T>);
+  ParallelFor(threads, count * panels, grain, [=, &p](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t j = i % panels * kPanel<T>;
+      const T* matrix = y + i / panels * p.k * p.n;
+      const int64_t width = std::min(kPanel<T>, p.n - j);
+      PackMatrix(p.k, width, matrix + (p.trans_y ? j * p.k : j), p.trans_y ? 1 : p.n,
+                 p.trans_y ? p.k : 1, packed + i / panels * size + j * p.k);
+    }
+  });
+}
+
+// One run: resolves blocks to matrices and calls the inner products.
+template <typename T>
+class Runner {
+ public:
+  Runner(const Product& p, const T* x, const T* y, const T* packed, const T* bias, T* out)
+      : p_(p), x_(x), y_(y), packed_(packed), bias_(bias), out_(out) {}
+
+  void Run(int threads) const {
+    const Cut cut = CutProduct<T>(p_, threads);
+    const int64_t per_matrix = cut.row_blocks * cut.column_blocks;
+    const int64_t work = std::min(p_.m, cut.rows) * std::min(p_.n, cut.columns) * p_.k;
+    const int64_t grain = kWorkGrain / std::max<int64_t>(1, work) + 1;
+    ParallelFor(threads, p_.count() * per_matrix, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t block = i % per_matrix;
+        RunBlock(i / per_matrix, block / cut.column_blocks * cut.rows,
+                 block % cut.column_blocks * cut.columns, cut);
+      }
+    });
+  }
+
+ private:
+  void RunBlock(int64_t b, int64_t i, int64_t j, const Cut& cut) const {
+    const int64_t rows = std::min(cut.rows, p_.m - i);
+    const int64_t columns = std::min(cut.columns, p_.n - j);
+    const T* x = x_ + Matrix(b, p_.x_steps) * p_.m * p_.k + i * p_.k;
+    const int64_t y = Matrix(b, p_.y_steps);
+    T* out = out_ + (b * p_.m + i) * p_.n + j;
+    if (packed_ != nullptr) {
+      const T* panels = packed_ + y * PackedSize<T>(p_.k, p_.n) + j * p_.k;
+      GemmPacked(rows, p_.k, columns, x, p_.k, panels, out, p_.n, /*accumulate=*/false);
+    } else {
+      GemmUnpacked(rows, p_.k, columns, x, p_.k, y_ + y * p_.k * p_.n + (p_.trans_y ? j * p_.k : j),
+                   p_.trans_y ? p_.k : p_.n, p_.trans_y, out, p_.n);
+    }
+    Finish(p_, bias_ == nullptr ? nullptr : bias_ + j, rows, columns, out);
+  }
+
+  int64_t Matrix(int64_t b, const std::array<int64_t, kMaxRank>& steps) const {
+    int64_t at = 0;
+    for (int d = p_.batch.rank() - 1; d >= 0; --d) {
+      at += b % p_.batch[d] * steps[d];
+      b /= p_.batch[d];
+    }
+    return at;
+  }
+
+  const Product& p_;
+  const T* x_;
+  const T* y_;
+  const T* packed_;
+  const T* bias_;
+  T* out_;
+};
+
+// Turns a batch of X times one Y into a single product with more rows.
+void FoldBatch(Product& p) {
+  if (p.trans_x || p.count_y() != 1) return;
+  int64_t step = 1;
+  for (int d = p.batch.rank() - 1; d >= 0; step *= p.batch[d--]) {
+    if (p.batch[d] > 1 && p.x_steps[d] != step) return;
+  }
+  p.m *= p.count();
+  p.batch = Shape();
+}
+
+template <typename T>
+absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, const T* y) {
+  auto& state = ctx.state<ProductState>();
+  if (state.packed == nullptr) {
+    using Array = AlignedArray<T>;
+    INTERP_ASSIGN_OR_RETURN(
+        state.packed,
+        ctx.Shared<Array>(/*key=*/0, [&]() -> absl::StatusOr<std::shared_ptr<const Array>> {
+          std::shared_ptr<Array> packed;
+          INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+            packed = std::make_shared<Array>(PackedSize<T>(p.k, p.n) * p.count_y());
+            return absl::OkStatus();
+          }));
+          PackAll(p, y, p.count_y(), packed->data(), ctx.num_threads());
+          return std::shared_ptr<const Array>(std::move(packed));
+        }));
+  }
+  return static_cast<const AlignedArray<T>*>(state.packed.get())->data();
+}
+
+}  // namespace
+
+int64_t Product::count_y() const {
+  int64_t count = 1;
+  for (int d = 0; d < batch.rank(); ++d) {
+    if (y_steps[d] != 0) count *= batch[d];
+  }
+  return count;
+}
+
+absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_t> y,
+                            Product& product) {
+  const int rank = static_cast<int>(std::max(x.size(), y.size()));
+  product.batch = Shape();
+  product.batch.resize(rank);
+  int64_t x_step = 1;
+  int64_t y_step = 1;
+  for (int i = 1; i <= rank; ++i) {
+    const int64_t a = i <= std::ssize(x) ? x[x.size() - i] : 1;
+    const int64_t b = i <= std::ssize(y) ? y[y.size() - i] : 1;
+    if (a != b && a != 1 && b != 1) {
+      return InvalidArgument("batch dims [", absl::StrJoin(x, ","), "] of 'X' and [",
+                             absl::StrJoin(y, ","), "] of 'Y' do not broadcast");
+    }
+    product.batch[rank - i] = a == 1 ? b : a;
+    product.x_steps[rank - i] = a == 1 ? 0 : x_step;
+    product.y_steps[rank - i] = b == 1 ? 0 : y_step;
+    x_step *= a;
+    y_step *= b;
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
+                        bool y_constant, const T* bias, T* out) {
+  Product p = product;
+  if (p.count() * p.m * p.n == 0) return absl::OkStatus();
+  FoldBatch(p);
+  if (p.n == 1) p.trans_y = true;  // the same memory, but read along k
+  std::optional<Scratch> x_copy;
+  if (p.trans_x) {
+    int64_t count = 1;
+    for (int d = 0; d < p.batch.rank(); ++d) count *= p.x_steps[d] == 0 ? 1 : p.batch[d];
+    INTERP_ASSIGN_OR_RETURN(x_copy,
+                            Scratch::Make(ctx, static_cast<size_t>(count * p.m * p.k) * sizeof(T)));
+    T* rows = static_cast<T*>(x_copy->data());
+    for (int64_t i = 0; i < count; ++i) {
+      TransposeBlock(x + i * p.m * p.k, p.m, rows + i * p.m * p.k, p.k, p.k, p.m);
+    }
+    x = rows;
+  }
+  std::optional<Scratch> y_copy;
+  const T* packed = nullptr;
+  if (p.n == 1) {
+    // A panel would be padding but for one column.
+  } else if (y_constant) {
+    INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
+  } else if (p.m >= kFewRows) {
+    const size_t elements = static_cast<size_t>(PackedSize<T>(p.k, p.n) * p.count_y());
+    INTERP_ASSIGN_OR_RETURN(y_copy, Scratch::Make(ctx, elements * sizeof(T)));
+    PackAll(p, y, p.count_y(), static_cast<T*>(y_copy->data()), ctx.num_threads());
+    packed = static_cast<const T*>(y_copy->data());
+  }
+  Runner<T>(p, x, y, packed, bias, out).Run(ctx.num_threads());
+  return absl::OkStatus();
+}
+
+template absl::Status RunProduct<float>(KernelContext&, const Product&, const float*, const float*,
+                                        bool, const float*, float*);
+template absl::Status RunProduct<double>(KernelContext&, const Product&, const double*,
+                                         const double*, bool, const double*, double*);
+template absl::Status RunProduct<uint32_t>(KernelContext&, const Product&, const uint32_t*,
+                                           const uint32_t*, bool, const uint32_t*, uint32_t*);
+template absl::Status RunProduct<uint64_t>(KernelContext&, const Product&, const uint64_t*,
+                                           const uint64_t*, bool, const uint64_t*, uint64_t*);
+
+}  // namespace interp::nn

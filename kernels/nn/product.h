@@ -1,0 +1,64 @@
+// Batched matrix products behind mul, matmul, bmm, fc and their like:
+//
+//   out[b] = activation(alpha * op(X[xb]) op(Y[yb]) + bias)
+//
+// where op transposes or not, and xb, yb follow from b by broadcasting. Matrices are row-major.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "core/op_def.h"
+#include "kernels/nn/fused_activation.h"
+#include "kernels/nn/gemm.h"
+
+namespace interp::nn {
+
+struct Product {
+  int64_t m = 1;
+  int64_t n = 1;
+  int64_t k = 1;
+  bool trans_x = false;  // X holds k x m matrices
+  bool trans_y = false;  // Y holds n x k matrices
+  Shape batch;           // of the result
+  // Matrices to advance in X and Y per step of each batch dim; 0 where they broadcast.
+  std::array<int64_t, kMaxRank> x_steps = {};
+  std::array<int64_t, kMaxRank> y_steps = {};
+
+  double alpha = 1;
+  FusedActivation activation;  // float32 only
+
+  // Matrices in the result, X and Y.
+  int64_t count() const { return batch.numel(); }
+  int64_t count_y() const;
+};
+
+// Derives batch, x_steps and y_steps from the batch dims of X and Y by NumPy's rules.
+absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_t> y,
+                            Product& product);
+
+// Packed constant Y, kept between runs.
+struct ProductState : KernelState {
+  std::shared_ptr<const void> packed;  // AlignedArray<T>
+};
+
+// Computes `product` into `out`. `bias` has n elements or is null. With `y_constant`, what is
+// derived from `y` is shared by clones and kept in this instruction's ProductState. T is float,
+// double, or the unsigned form of an integer type, whose products wrap.
+template <typename T>
+absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
+                        bool y_constant, const T* bias, T* out);
+
+extern template absl::Status RunProduct<float>(KernelContext&, const Product&, const float*,
+                                               const float*, bool, const float*, float*);
+extern template absl::Status RunProduct<double>(KernelContext&, const Product&, const double*,
+                                                const double*, bool, const double*, double*);
+extern template absl::Status RunProduct<uint32_t>(KernelContext&, const Product&, const uint32_t*,
+                                                  const uint32_t*, bool, const uint32_t*,
+                                                  uint32_t*);
+extern template absl::Status RunProduct<uint64_t>(KernelContext&, const Product&, const uint64_t*,
+                                                  const uint64_t*, bool, const uint64_t*,
+                                                  uint64_t*);
+
+}  // namespace interp::nn
