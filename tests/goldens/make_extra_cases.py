@@ -211,6 +211,15 @@ def _roi(r, op):
                                             "RoisNum": np.array([1, 0, 3], "int32")}, outs, a)
 
 
+@extra("roi_align")
+def _roi_align(r, op):
+    a = {"pooled_height": 2, "pooled_width": 2, "spatial_scale": 1.0, "sampling_ratio": -1}
+    flat = np.array([[1, 1, 1, 1], [1, 1, 4, 1], [2, 1, 4, 5]], "float32")
+    for aligned in (False, True):
+        yield Case(f"no_area_{'aligned' if aligned else 'legacy'}",
+                   {"X": r.f((1, 2, 6, 6)), "ROIs": flat, "RoisNum": np.array([3], "int32")}, "Out", {**a, "aligned": aligned})
+
+
 @extra("grid_sampler")
 def _grid(r, op):
     for mode in ("bilinear", "nearest"):
