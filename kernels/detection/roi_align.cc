@@ -24,6 +24,8 @@ constexpr int kOut = 0;
 // Samples per bin and axis beyond which a region can only be a mistake.
 constexpr double kMaxSamples = 1 << 14;
 
+constexpr int64_t kGrain = 2048;  // bins per task, a few samples each
+
 struct RoiAlignAttrs {
   RoiGrid grid;
   int64_t sampling_ratio;
@@ -151,13 +153,14 @@ absl::Status RoiAlign(KernelContext& ctx) {
   }
   std::vector<absl::Status> statuses(num_rois);
   T* out = ctx.output(kOut).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), num_rois, 1, [&](int64_t begin, int64_t end) {
-    AxisSamples<T> rows, columns;
-    for (int64_t r = begin; r < end; ++r) {
-      statuses[r] = AlignRegion(attrs, rois.data<T>() + r * 4, x, images[r], rows, columns,
-                                out + r * roi_size);
-    }
-  });
+  ParallelFor(ctx.num_threads(), num_rois, kGrain / (roi_size + 1) + 1,
+              [&](int64_t begin, int64_t end) {
+                AxisSamples<T> rows, columns;
+                for (int64_t r = begin; r < end; ++r) {
+                  statuses[r] = AlignRegion(attrs, rois.data<T>() + r * 4, x, images[r], rows,
+                                            columns, out + r * roi_size);
+                }
+              });
   for (const absl::Status& status : statuses) INTERP_RETURN_IF_ERROR(status);
   return absl::OkStatus();
 }

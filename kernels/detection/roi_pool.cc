@@ -19,6 +19,8 @@ constexpr int kRoisNum = 2;
 constexpr int kOut = 0;
 constexpr int kArgmax = 1;
 
+constexpr int64_t kGrain = 1024;  // bins per task, tens of pixels each
+
 struct RoiPoolAttrs {
   RoiGrid grid;
 };
@@ -88,7 +90,8 @@ absl::Status RoiPool(KernelContext& ctx) {
   const T scale = grid.spatial_scale;
   T* const out = ctx.output(kOut).mutable_data<T>();
   Tensor* const argmax = ctx.optional_output(kArgmax);
-  ParallelFor(ctx.num_threads(), rois.shape[0], 1, [&](int64_t begin, int64_t end) {
+  const int64_t grain = kGrain / (channels * bins + 1) + 1;
+  ParallelFor(ctx.num_threads(), rois.shape[0], grain, [&](int64_t begin, int64_t end) {
     std::vector<Span> rows, columns;
     for (int64_t r = begin; r < end; ++r) {
       const T* box = rois.data<T>() + r * 4;

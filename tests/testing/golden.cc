@@ -5,12 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <map>
-#include <optional>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "core/io/file.h"
+#include "core/io/npy.h"
 #include "nlohmann/json.hpp"
 
 namespace interp::testing {
@@ -18,46 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;  // keeps the order of feeds and fetches
-
-std::optional<DType> DTypeFromDescr(absl::string_view descr) {
-  static const std::map<absl::string_view, DType> kDescrs = {
-      {"|b1", DType::kBool},    {"|i1", DType::kInt8},    {"|u1", DType::kUInt8},
-      {"<i2", DType::kInt16},   {"<i4", DType::kInt32},   {"<i8", DType::kInt64},
-      {"<f2", DType::kFloat16}, {"<f4", DType::kFloat32}, {"<f8", DType::kFloat64}};
-  const auto found = kDescrs.find(descr);
-  return found == kDescrs.end() ? std::nullopt : std::optional(found->second);
-}
-
-// The text between the two marks, at the first place they occur.
-absl::string_view Between(absl::string_view text, absl::string_view open, absl::string_view close) {
-  const size_t begin = text.find(open);
-  if (begin == absl::string_view::npos) return "";
-  text.remove_prefix(begin + open.size());
-  return text.substr(0, text.find(close));
-}
-
-absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
-  INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  constexpr size_t kPreamble = 10;  // magic, version 1.0, length of the header
-  const absl::string_view text(bytes);
-  if (text.size() < kPreamble) return DataLoss(path, " is cut off");
-  const size_t header_size = static_cast<uint8_t>(text[8]) + 256 * static_cast<uint8_t>(text[9]);
-  const absl::string_view header = text.substr(kPreamble, header_size);
-  const std::optional<DType> dtype = DTypeFromDescr(Between(header, "'descr': '", "'"));
-  if (!dtype.has_value()) return Unimplemented(path, " has an unknown element type");
-  Tensor tensor;
-  tensor.dtype = *dtype;
-  for (absl::string_view dim : absl::StrSplit(Between(header, "'shape': (", ")"), ',')) {
-    dim = absl::StripAsciiWhitespace(dim);
-    int64_t value = 0;
-    if (absl::SimpleAtoi(dim, &value)) tensor.shape.push_back(value);
-  }
-  INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
-  const absl::string_view data = text.substr(kPreamble + header_size);
-  if (data.size() != tensor.size_bytes()) return DataLoss(path, " has the wrong size");
-  std::copy(data.begin(), data.end(), static_cast<char*>(tensor.mutable_raw_data()));
-  return tensor;
-}
 
 absl::StatusOr<std::vector<NamedTensor>> ReadTensors(const fs::path& folder, const Json& files,
                                                      const Json& lods,
@@ -120,8 +77,13 @@ std::string LodText(const Lod& lod) { return Json(lod).dump(); }
 
 }  // namespace
 
+bool GoldenSetIsForeign() {
+  const char* folder = std::getenv("INTERP_GOLDENS");
+  return folder != nullptr && folder[0] != '\0';
+}
+
 std::vector<std::string> GoldenSets() {
-  if (const char* folder = std::getenv("INTERP_GOLDENS")) return {folder};
+  if (GoldenSetIsForeign()) return {std::getenv("INTERP_GOLDENS")};
   const std::string root = INTERP_BINARY_DIR "/goldens/";
   return {root + "set_a", root + "extra"};
 }

@@ -3,15 +3,12 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/status.h"
 #include "core/tensor.h"
 
 namespace interp::testing {
-
-using NamedTensor = std::pair<std::string, Tensor>;
 
 // One op (or the few ops of one gradient) with its inputs and results.
 struct GoldenCase {
@@ -26,6 +23,8 @@ struct GoldenCase {
 // The sets to read: the unpacked archives of tests/goldens, or the folder that the environment
 // variable INTERP_GOLDENS names, alone.
 std::vector<std::string> GoldenSets();
+// True when INTERP_GOLDENS names the set.
+bool GoldenSetIsForeign();
 
 // Folders of the op cases below `set`, sorted: "<set>/<op type>/<case>". Whole programs are left
 // out.
