@@ -1,0 +1,85 @@
+// interp dump: prints a program at one stage of its way to a plan.
+#include <cstdio>
+
+#include "core/program_print.h"
+#include "interpreter/plan.h"
+#include "interpreter/plan_print.h"
+#include "passes/pipeline.h"
+#include "tools/commands.h"
+#include "tools/core_flags.h"
+#include "tools/model.h"
+#include "tools/names.h"
+
+namespace interp {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  std::string stage = "plan";
+  std::string format = "text";
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  PlanFlags plan;
+};
+
+std::string PrintProgram(const Program& program, const std::string& format) {
+  if (format == "json") return ToJson(program) + "\n";
+  return format == "dot" ? ToDot(program) : ToText(program);
+}
+
+absl::StatusOr<std::string> PrintBuiltPlan(const Program& program, const Flags& flags) {
+  INTERP_ASSIGN_OR_RETURN(const Plan plan,
+                          BuildPlan(program, MakePlanOptions(flags.plan), OpRegistry::Global()));
+  const PlanFormat format = flags.format == "json"  ? PlanFormat::kJson
+                            : flags.format == "dot" ? PlanFormat::kDot
+                                                    : PlanFormat::kText;
+  return PrintPlan(plan, flags.stage == "deps" ? PlanStage::kDeps : PlanStage::kPlan, format);
+}
+
+absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context,
+                                     const Flags& flags) {
+  if (flags.stage == "program") return PrintProgram(program, flags.format);
+  INTERP_ASSIGN_OR_RETURN(
+      const PipelineResult passed,
+      RunPipeline(std::move(program), context, MakePipelineOptions(flags.plan)));
+  if (flags.stage == "passes") return PrintProgram(passed.program, flags.format);
+  return PrintBuiltPlan(passed.program, flags);
+}
+
+ExitCode Dump(const Flags& flags) {
+  const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
+  if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
+  absl::StatusOr<Model> model = LoadModel(flags.model);
+  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  PassContext context{.ops = OpRegistry::Global()};
+  const auto feeds = ResolveNames(model->program, flags.feeds);
+  if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), "--feed"));
+  const auto fetches = ResolveNames(model->program, flags.fetches);
+  if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
+  if (!feeds->empty()) context.feeds = *feeds;
+  if (!fetches->empty()) context.fetches = *fetches;
+  const absl::StatusOr<std::string> dump = MakeDump(std::move(model->program), context, flags);
+  if (!dump.ok()) return Fail(ExitCode::kModelUnusable, Annotate(dump.status(), model->path));
+  std::fwrite(dump->data(), 1, dump->size(), stdout);
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command = *app.add_subcommand("dump", "print a program or its plan");
+  AddModelFlags(command, flags->model);
+  command.add_option("--stage", flags->stage, "program, passes, deps or plan")
+      ->check(CLI::IsMember({"program", "passes", "deps", "plan"}))
+      ->capture_default_str();
+  command.add_option("--format", flags->format, "text, json or dot")
+      ->check(CLI::IsMember({"text", "json", "dot"}))
+      ->capture_default_str();
+  command.add_option("--feed", flags->feeds, "variables to feed instead of the program's own");
+  command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");
+  AddPlanFlags(command, flags->plan);
+  command.callback([flags, &exit_code] { exit_code = Dump(*flags); });
+}
+
+}  // namespace interp

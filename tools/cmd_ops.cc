@@ -1,0 +1,116 @@
+// interp ops: lists the op types there are.
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/str_join.h"
+#include "core/json_writer.h"
+#include "core/near_names.h"
+#include "core/op_def.h"
+#include "tools/commands.h"
+
+namespace interp {
+namespace {
+
+struct Flags {
+  std::vector<std::string> types;
+  bool json = false;
+};
+
+// "X, Bias?, Y*": optional slots have a '?', slots with any number of arguments a '*'.
+std::string SlotsText(const std::vector<SlotDef>& slots) {
+  return absl::StrJoin(slots, ", ", [](std::string* out, const SlotDef& slot) {
+    absl::StrAppend(out, slot.name, (slot.flags & kVariadic) != 0 ? "*" : "",
+                    (slot.flags & kOptional) != 0 ? "?" : "");
+  });
+}
+
+absl::string_view KernelName(const KernelDef& kernel) {
+  return kernel.dtype == DType::kUndefined ? absl::string_view("any") : Name(kernel.dtype);
+}
+
+std::string ToText(const OpDef& def) {
+  return absl::StrCat(def.type, "(", SlotsText(def.inputs), ") -> (", SlotsText(def.outputs), ")  ",
+                      absl::StrJoin(def.kernels, " ",
+                                    [](std::string* out, const KernelDef& k) {
+                                      absl::StrAppend(out, KernelName(k));
+                                    }),
+                      "\n");
+}
+
+void WriteSlots(absl::string_view key, const std::vector<SlotDef>& slots, JsonWriter& json) {
+  json.Key(key);
+  json.BeginArray();
+  for (const SlotDef& slot : slots) {
+    json.BeginObject();
+    json.Field("name", slot.name);
+    json.Field("optional", (slot.flags & kOptional) != 0);
+    json.Field("variadic", (slot.flags & kVariadic) != 0);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteJson(const OpDef& def, JsonWriter& json) {
+  json.BeginObject();
+  json.Field("type", def.type);
+  WriteSlots("inputs", def.inputs, json);
+  WriteSlots("outputs", def.outputs, json);
+  json.Key("kernels");
+  json.BeginArray();
+  for (const KernelDef& kernel : def.kernels) {
+    json.BeginObject();
+    json.Field("place", Name(kernel.place));
+    json.Field("dtype", KernelName(kernel));
+    json.EndObject();
+  }
+  json.EndArray();
+  json.EndObject();
+}
+
+absl::StatusOr<std::vector<const OpDef*>> Select(const Flags& flags) {
+  const OpRegistry& registry = OpRegistry::Global();
+  const std::vector<absl::string_view> all = registry.Types();
+  std::vector<const OpDef*> defs;
+  for (const std::string& type : flags.types) {
+    const OpDef* def = registry.Find(type);
+    if (def == nullptr) return NotFound("no op named '", type, "'", NearNamesHint(type, all));
+    defs.push_back(def);
+  }
+  if (!flags.types.empty()) return defs;
+  for (const absl::string_view type : all) defs.push_back(registry.Find(type));
+  return defs;
+}
+
+ExitCode Ops(const Flags& flags) {
+  const auto defs = Select(flags);
+  if (!defs.ok()) return Fail(ExitCode::kUsage, defs.status());
+  std::string text;
+  if (flags.json) {
+    JsonWriter json;
+    json.BeginArray();
+    for (const OpDef* def : *defs) {
+      json.Line();
+      WriteJson(*def, json);
+    }
+    json.EndArray();
+    text = std::move(json).Take() + "\n";
+  } else {
+    for (const OpDef* def : *defs) text += ToText(*def);
+  }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddOpsCommand(CLI::App& app, ExitCode& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command = *app.add_subcommand(
+      "ops", "list op types: inputs -> outputs and the dtypes there are kernels for");
+  command.add_option("TYPE", flags->types, "only these; default: all");
+  command.add_flag("--json", flags->json, "print one JSON array");
+  command.footer("A '?' marks optional slots, a '*' slots with any number of arguments.");
+  command.callback([flags, &exit_code] { exit_code = Ops(*flags); });
+}
+
+}  // namespace interp

@@ -1,0 +1,210 @@
+// interp run: feeds a program, runs it, shows, writes and compares what it gives.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "core/io/npz.h"
+#include "interpreter/interpreter_core.h"
+#include "passes/feed_fetch.h"
+#include "tools/commands.h"
+#include "tools/core_flags.h"
+#include "tools/feeds.h"
+#include "tools/model.h"
+#include "tools/names.h"
+#include "tools/outputs.h"
+#include "tools/profile.h"
+#include "tools/run_report.h"
+#include "tools/sizes.h"
+#include "tools/timed_runs.h"
+
+namespace interp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Flags {
+  ModelFlags model;
+  FeedFlags feeds;
+  std::vector<std::string> fetches;
+  std::string out;
+  RunCounts counts;
+  std::string expect;
+  Tolerance tolerance;
+  bool profile = false;
+  bool json = false;
+  PlanFlags plan;
+  RunFlags run;
+};
+
+// What to fetch: what the flags say, else what the program does, and all that is to be compared.
+absl::StatusOr<std::vector<std::string>> ChooseFetches(const Program& program, const Flags& flags,
+                                                       const std::vector<NamedTensor>& expected) {
+  absl::StatusOr<std::vector<std::string>> asked = ResolveNames(program, flags.fetches);
+  if (!asked.ok()) return Annotate(asked.status(), "--fetch");
+  std::vector<std::string> fetches = *std::move(asked);
+  if (fetches.empty()) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(program));
+    for (const VarId id : own) fetches.push_back(program.NameOf(id));
+  }
+  for (const NamedTensor& tensor : expected) {
+    const absl::Status known = CheckName(program, tensor.first);
+    if (!known.ok()) return Annotate(known, absl::StrCat("--expect ", flags.expect));
+    if (std::find(fetches.begin(), fetches.end(), tensor.first) == fetches.end()) {
+      fetches.push_back(tensor.first);
+    }
+  }
+  if (fetches.empty() && !flags.plan.no_prune) {
+    return InvalidArgument(flags.model.model,
+                           ": the program fetches nothing itself; name variables with --fetch");
+  }
+  return fetches;
+}
+
+std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& fetched,
+                                   const std::vector<NamedTensor>& expected,
+                                   const Tolerance& tolerance) {
+  std::vector<Comparison> comparisons;
+  for (const NamedTensor& want : expected) {
+    const auto got = std::find_if(fetched.begin(), fetched.end(),
+                                  [&](const NamedTensor& f) { return f.first == want.first; });
+    comparisons.push_back(Compare(*got, want.second, tolerance));
+  }
+  return comparisons;
+}
+
+// What is asked for, read and checked against the program before anything runs.
+struct Inputs {
+  std::vector<NamedTensor> feeds;
+  std::vector<NamedTensor> expected;
+  std::vector<std::string> fetches;
+};
+
+absl::StatusOr<Inputs> ReadInputs(const Program& program, const Flags& flags) {
+  Inputs inputs;
+  INTERP_ASSIGN_OR_RETURN(inputs.feeds, ReadFeeds(program, flags.feeds));
+  if (!flags.expect.empty()) {
+    absl::StatusOr<std::vector<NamedTensor>> expected = ReadNpz(flags.expect);
+    if (!expected.ok()) return Annotate(expected.status(), "--expect");
+    inputs.expected = *std::move(expected);
+  }
+  INTERP_ASSIGN_OR_RETURN(inputs.fetches, ChooseFetches(program, flags, inputs.expected));
+  INTERP_RETURN_IF_ERROR(
+      CheckNoFeedMissing(program, inputs.feeds, inputs.fetches, flags.plan.no_prune));
+  return inputs;
+}
+
+std::vector<std::string> Names(const std::vector<NamedTensor>& tensors) {
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : tensors) names.push_back(tensor.first);
+  return names;
+}
+
+RunReport MakeReport(const Model& model, const InterpreterCore& core, const Flags& flags,
+                     const std::vector<NamedTensor>& fetched) {
+  RunReport report;
+  report.model = model.path;
+  report.num_ops = core.plan().instructions.size();
+  report.scheduler = std::string(Name(core.scheduler()));
+  report.num_workers = flags.run.workers;
+  report.num_threads = core.num_threads();
+  report.peak_bytes = core.memory().peak_bytes;
+  report.parameter_bytes = model.loaded.size_bytes;
+  for (const NamedTensor& tensor : fetched) report.fetches.push_back(Summarize(tensor));
+  return report;
+}
+
+ExitCode Show(const Flags& flags, const RunReport& report) {
+  std::fputs((flags.json ? ToJson(report) : ToText(report)).c_str(), stdout);
+  if (std::fflush(stdout) != 0) {
+    return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
+  }
+  const bool same = std::all_of(report.comparisons.begin(), report.comparisons.end(),
+                                [](const Comparison& comparison) { return comparison.ok(); });
+  return same ? ExitCode::kOk : ExitCode::kMismatch;
+}
+
+// Runs the prepared core and reports.
+ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const Model& model,
+                      const Inputs& inputs, InterpreterCore& core, RunTimes times) {
+  std::vector<Tensor> feeds;
+  for (const NamedTensor& feed : inputs.feeds) feeds.push_back(feed.second);
+  Profile profile(core.plan());
+  absl::StatusOr<std::vector<Tensor>> tensors =
+      RunTimed(core, feeds, flags.counts, run_options, flags.profile ? &profile : nullptr, times);
+  if (!tensors.ok()) {
+    return Fail(ExitCode::kRunFailed, Annotate(tensors.status(), model.path));
+  }
+  std::vector<NamedTensor> fetched;
+  for (size_t i = 0; i < tensors->size(); ++i) {
+    fetched.emplace_back(inputs.fetches[i], std::move((*tensors)[i]));
+  }
+  RunReport report = MakeReport(model, core, flags, fetched);
+  report.times = std::move(times);
+  report.comparisons = CompareAll(fetched, inputs.expected, flags.tolerance);
+  if (flags.profile) report.profile = &profile;
+  if (!flags.out.empty()) {
+    const absl::Status written = WriteOutputs(flags.out, fetched);
+    if (!written.ok()) return Fail(ExitCode::kRunFailed, Annotate(written, "--out"));
+  }
+  return Show(flags, report);
+}
+
+ExitCode Run(const Flags& flags) {
+  const absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
+  if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
+  RunOptions run_options;
+  if (!flags.run.timeout.empty()) {
+    const auto timeout = ParseDuration(flags.run.timeout);
+    if (!timeout.ok()) return Fail(ExitCode::kUsage, Annotate(timeout.status(), "--timeout"));
+    run_options.timeout = *timeout;
+  }
+  absl::StatusOr<Model> model = LoadModel(flags.model);
+  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  const absl::StatusOr<Inputs> inputs = ReadInputs(model->program, flags);
+  if (!inputs.ok()) return Fail(ExitCode::kUsage, inputs.status());
+
+  RunTimes times;
+  times.load_ms = model->load_ms;
+  const Clock::time_point start = Clock::now();
+  absl::StatusOr<std::unique_ptr<InterpreterCore>> core = InterpreterCore::Create(
+      std::move(model->program), Names(inputs->feeds), inputs->fetches, model->scope, *options);
+  if (!core.ok()) return Fail(ExitCode::kModelUnusable, Annotate(core.status(), model->path));
+  times.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return RunAndReport(flags, run_options, *model, *inputs, **core, std::move(times));
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command = *app.add_subcommand("run", "run a program");
+  AddModelFlags(command, flags->model);
+  command.add_option("--feed", flags->feeds.feeds,
+                     "x.npy (feeds x), name=x.npy, name=random:1x3x224x224, or file.npz with one "
+                     "array per variable; repeatable");
+  command.add_option("--feed-lod", flags->feeds.lods,
+                     "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
+  command.add_option("--seed", flags->feeds.seed, "seed of random feeds")->capture_default_str();
+  command.add_option("--fetch", flags->fetches,
+                     "variables to fetch, any of the program's; default: what the program fetches");
+  command.add_option("--out", flags->out, "write the fetches to file.npz, or as .npy to a folder");
+  command.add_option("--repeat", flags->counts.repeat, "timed runs after the first")
+      ->check(CLI::Range(0, 100'000'000));
+  command.add_option("--warmup", flags->counts.warmup, "runs between the first and the timed ones")
+      ->check(CLI::Range(0, 100'000'000));
+  command.add_option("--expect", flags->expect, "compare with the arrays of this .npz");
+  command.add_option("--rtol", flags->tolerance.rtol, "relative tolerance of --expect")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--atol", flags->tolerance.atol, "absolute tolerance of --expect")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_flag("--profile", flags->profile,
+                   "where the time goes, over the timed runs, else the first");
+  command.add_flag("--json", flags->json, "print one JSON object");
+  AddPlanFlags(command, flags->plan);
+  AddRunFlags(command, flags->run);
+  command.callback([flags, &exit_code] { exit_code = Run(*flags); });
+}
+
+}  // namespace interp

@@ -1,0 +1,16 @@
+// The commands of `interp`. Each adds itself to the command line and, when chosen, stores its exit
+// code; one file each, cmd_<name>.cc.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "tools/exit_code.h"
+
+namespace interp {
+
+void AddRunCommand(CLI::App& app, ExitCode& exit_code);
+void AddInfoCommand(CLI::App& app, ExitCode& exit_code);
+void AddDumpCommand(CLI::App& app, ExitCode& exit_code);
+void AddOpsCommand(CLI::App& app, ExitCode& exit_code);
+
+}  // namespace interp

@@ -1,0 +1,22 @@
+// Exit codes of `interp`, and how a command ends early.
+#pragma once
+
+#include "core/status.h"
+
+namespace interp {
+
+enum class ExitCode : int {
+  kOk = 0,
+  kRunFailed = 1,      // an op failed, a limit was reached, results could not be written
+  kUsage = 2,          // wrong flags, feeds or fetches, unreadable feed files
+  kMismatch = 3,       // results differ from --expect
+  kModelUnusable = 4,  // program or parameters cannot be read, are inconsistent or not supported
+};
+
+// The same as lines of `interp --help`.
+absl::string_view ExitCodeHelp();
+
+// Prints the message to standard error and returns `code`.
+ExitCode Fail(ExitCode code, const absl::Status& status);
+
+}  // namespace interp

@@ -1,0 +1,222 @@
+#include "tools/feeds.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/io/npy.h"
+#include "core/io/npz.h"
+#include "passes/feed_fetch.h"
+#include "tools/model.h"
+#include "tools/names.h"
+#include "tools/sizes.h"
+
+namespace interp {
+namespace {
+
+// Memory for a random feed is taken before anything else checks it.
+constexpr int64_t kMaxRandomElements = int64_t{1} << 32;
+
+template <typename T, typename Draw>
+void Fill(Tensor& tensor, Draw draw) {
+  T* data = tensor.mutable_data<T>();
+  for (int64_t i = 0; i < tensor.numel(); ++i) data[i] = static_cast<T>(draw());
+}
+
+// Standard normal for floating-point types, 0 or 1 for the others: a valid index into anything.
+absl::Status FillRandom(Tensor& tensor, uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<float> normal;
+  const auto real = [&] { return normal(engine); };
+  const auto bit = [&] { return static_cast<int>(engine() & 1); };
+  switch (tensor.dtype) {
+    case DType::kFloat32:
+      Fill<float>(tensor, real);
+      break;
+    case DType::kFloat64:
+      Fill<double>(tensor, real);
+      break;
+    case DType::kFloat16:
+      Fill<float16>(tensor, real);
+      break;
+    case DType::kBFloat16:
+      Fill<bfloat16>(tensor, real);
+      break;
+    case DType::kInt64:
+      Fill<int64_t>(tensor, bit);
+      break;
+    case DType::kInt32:
+      Fill<int32_t>(tensor, bit);
+      break;
+    case DType::kInt16:
+      Fill<int16_t>(tensor, bit);
+      break;
+    case DType::kInt8:
+      Fill<int8_t>(tensor, bit);
+      break;
+    case DType::kUInt8:
+      Fill<uint8_t>(tensor, bit);
+      break;
+    case DType::kBool:
+      Fill<bool>(tensor, bit);
+      break;
+    default:
+      return Unimplemented("no random values of dtype ", Name(tensor.dtype));
+  }
+  return absl::OkStatus();
+}
+
+// FNV-1a, so that a feed's values do not depend on what else is fed.
+uint64_t HashName(absl::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+// `what` is "random" or "random:DIMS".
+absl::StatusOr<Tensor> RandomFeed(const Program& program, const std::string& name,
+                                  absl::string_view what, uint64_t seed) {
+  const Var* var = FindVar(program, program.Find(name));
+  if (var == nullptr || var->dtype == DType::kUndefined) {
+    return InvalidArgument("the program does not tell the dtype of '", name,
+                           "'; feed it from a file");
+  }
+  std::vector<int64_t> dims = var->dims;
+  if (absl::ConsumePrefix(&what, "random:")) {
+    INTERP_ASSIGN_OR_RETURN(dims, ParseDims(what));
+  }
+  if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) {
+    return InvalidArgument("'", name, "' has unknown dims, ", DescribeVar(var),
+                           "; give them as in random:1x3x224x224");
+  }
+  if (dims.size() > kMaxRank) {
+    return InvalidArgument("a tensor has at most ", kMaxRank, " dims, got ", dims.size());
+  }
+  Tensor tensor;
+  tensor.shape = Shape(dims);
+  tensor.dtype = var->dtype;
+  const std::optional<int64_t> count = tensor.shape.CheckedNumel();
+  if (!count.has_value() || *count > kMaxRandomElements) {
+    return InvalidArgument("random feeds have at most ", kMaxRandomElements, " elements, got ",
+                           ToString(tensor.shape));
+  }
+  INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
+  INTERP_RETURN_IF_ERROR(FillRandom(tensor, seed ^ HashName(name)));
+  return tensor;
+}
+
+// The feeds of one --feed argument.
+absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
+                                                  const std::string& argument, uint64_t seed) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const bool is_file = fs::is_regular_file(argument, ignored);
+  const auto assignment = SplitAssignment(program, argument);
+  if (assignment.has_value() && !(is_file && program.Find(assignment->first) < 0)) {
+    const auto& [name, value] = *assignment;
+    INTERP_RETURN_IF_ERROR(CheckName(program, name));
+    absl::StatusOr<Tensor> tensor = value == "random" || absl::StartsWith(value, "random:")
+                                        ? RandomFeed(program, name, value, seed)
+                                        : ReadNpy(value);
+    if (!tensor.ok()) return tensor.status();
+    return std::vector<NamedTensor>{{name, *std::move(tensor)}};
+  }
+  if (absl::EndsWith(argument, ".npz")) return ReadNpz(argument);
+  INTERP_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(argument));
+  return std::vector<NamedTensor>{
+      {VariableOfFile(program, fs::path(argument).stem().string()), std::move(tensor)}};
+}
+
+NamedTensor* FindFeed(std::vector<NamedTensor>& feeds, absl::string_view name) {
+  const auto it = std::find_if(feeds.begin(), feeds.end(),
+                               [&](const NamedTensor& feed) { return feed.first == name; });
+  return it == feeds.end() ? nullptr : &*it;
+}
+
+absl::Status SetLod(const Program& program, const std::string& argument,
+                    std::vector<NamedTensor>& feeds) {
+  const auto assignment = SplitAssignment(program, argument);
+  if (!assignment.has_value()) {
+    return InvalidArgument("expected NAME=OFFSETS, as in words=0,2,5");
+  }
+  NamedTensor* feed = FindFeed(feeds, assignment->first);
+  if (feed == nullptr) return InvalidArgument("'", assignment->first, "' is not fed");
+  Lod lod;
+  for (const absl::string_view level : absl::StrSplit(assignment->second, '/')) {
+    std::vector<int64_t>& offsets = lod.emplace_back();
+    for (const absl::string_view number : absl::StrSplit(level, ',')) {
+      if (!absl::SimpleAtoi(number, &offsets.emplace_back())) {
+        return InvalidArgument("'", number, "' is no number");
+      }
+    }
+  }
+  INTERP_RETURN_IF_ERROR(CheckLod(lod, feed->second.shape));
+  feed->second.lod = std::move(lod);
+  return absl::OkStatus();
+}
+
+// By VarId: what block 0 has to read or compute to know the value of `fetches`.
+std::vector<bool> NeededVars(const Program& program, const std::vector<std::string>& fetches) {
+  std::vector<bool> needed(program.names.size(), false);
+  for (const std::string& name : fetches) {
+    if (const VarId id = program.Find(name); id >= 0) needed[id] = true;
+  }
+  const std::vector<Op>& ops = program.blocks[0].ops;
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
+    const bool used = std::any_of(op->outputs.begin(), op->outputs.end(), [&](const Slot& slot) {
+      return std::any_of(slot.args.begin(), slot.args.end(), [&](VarId id) { return needed[id]; });
+    });
+    if (!used) continue;
+    for (const Slot& slot : op->inputs) {
+      for (const VarId id : slot.args) needed[id] = true;
+    }
+  }
+  return needed;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags) {
+  std::vector<NamedTensor> feeds;
+  for (const std::string& argument : flags.feeds) {
+    auto read = ReadFeed(program, argument, flags.seed);
+    if (!read.ok()) return Annotate(read.status(), absl::StrCat("--feed ", argument));
+    for (NamedTensor& feed : *read) {
+      absl::Status status = CheckName(program, feed.first);
+      if (status.ok() && FindFeed(feeds, feed.first) != nullptr) {
+        status = InvalidArgument("'", feed.first, "' is fed twice");
+      }
+      if (!status.ok()) return Annotate(status, absl::StrCat("--feed ", argument));
+      feeds.push_back(std::move(feed));
+    }
+  }
+  for (const std::string& argument : flags.lods) {
+    const absl::Status status = SetLod(program, argument, feeds);
+    if (!status.ok()) return Annotate(status, absl::StrCat("--feed-lod ", argument));
+  }
+  return feeds;
+}
+
+absl::Status CheckNoFeedMissing(const Program& program, const std::vector<NamedTensor>& feeds,
+                                const std::vector<std::string>& fetches, bool all) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> wanted, FeedVars(program));
+  const std::vector<bool> needed = NeededVars(program, fetches);
+  std::vector<std::string> missing;
+  for (const VarId id : wanted) {
+    const std::string& name = program.NameOf(id);
+    const bool fed = std::any_of(feeds.begin(), feeds.end(),
+                                 [&](const NamedTensor& feed) { return feed.first == name; });
+    if (!fed && (all || needed[id])) {
+      missing.push_back(absl::StrCat("'", name, "' ", DescribeVar(FindVar(program, id))));
+    }
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return InvalidArgument("nothing is fed to ", absl::StrJoin(missing, ", "),
+                         "; use --feed NAME=FILE.npy or --feed NAME=random:1x3x224x224");
+}
+
+}  // namespace interp

@@ -1,0 +1,32 @@
+// What `interp run` feeds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+#include "core/status.h"
+#include "core/tensor.h"
+
+namespace interp {
+
+struct FeedFlags {
+  // x.npy | name=x.npy | name=random | name=random:1x3x224x224 | file.npz
+  std::vector<std::string> feeds;
+  // name=0,2,5 or name=0,1,2/0,2,5: levels of the LoD separated by '/'
+  std::vector<std::string> lods;
+  uint64_t seed = 0;  // of random feeds; each also depends on the variable's name
+};
+
+// Reads and makes all feeds, in the order given. Errors name the argument: NotFound for files and
+// for variables the program does not have, InvalidArgument for what cannot be understood or is fed
+// twice.
+absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags);
+
+// InvalidArgument that lists the program's own feeds which `feeds` lacks although `fetches` depend
+// on them. With `all` every feed is wanted, whatever is fetched.
+absl::Status CheckNoFeedMissing(const Program& program, const std::vector<NamedTensor>& feeds,
+                                const std::vector<std::string>& fetches, bool all);
+
+}  // namespace interp

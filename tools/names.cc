@@ -1,0 +1,62 @@
+#include "tools/names.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "core/near_names.h"
+
+namespace interp {
+
+absl::Status CheckName(const Program& program, absl::string_view name) {
+  if (program.Find(name) >= 0) return absl::OkStatus();
+  const std::vector<absl::string_view> names(program.names.begin(), program.names.end());
+  return NotFound("the program has no variable '", name, "'", NearNamesHint(name, names));
+}
+
+absl::StatusOr<std::vector<std::string>> ResolveNames(const Program& program,
+                                                      const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  const auto add = [&](absl::string_view name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  };
+  for (const std::string& argument : arguments) {
+    if (program.Find(argument) >= 0) {
+      add(argument);
+      continue;
+    }
+    for (const absl::string_view part : absl::StrSplit(argument, ',')) {
+      INTERP_RETURN_IF_ERROR(CheckName(program, part));
+      add(part);
+    }
+  }
+  return names;
+}
+
+std::optional<std::pair<std::string, std::string>> SplitAssignment(const Program& program,
+                                                                   absl::string_view argument) {
+  const size_t first = argument.find('=');
+  if (first == absl::string_view::npos) return std::nullopt;
+  size_t split = first;
+  for (size_t at = first; at != absl::string_view::npos; at = argument.find('=', at + 1)) {
+    if (program.Find(argument.substr(0, at)) < 0) continue;
+    split = at;
+    break;
+  }
+  return std::pair(std::string(argument.substr(0, split)), std::string(argument.substr(split + 1)));
+}
+
+std::string FileStem(absl::string_view variable) {
+  return absl::StrReplaceAll(variable, {{"/", "_"}});
+}
+
+std::string VariableOfFile(const Program& program, const std::string& stem) {
+  if (program.Find(stem) >= 0) return stem;
+  const auto matches = [&](const std::string& name) { return FileStem(name) == stem; };
+  const auto found = std::find_if(program.names.begin(), program.names.end(), matches);
+  if (found == program.names.end()) return stem;
+  const bool ambiguous = std::any_of(found + 1, program.names.end(), matches);
+  return ambiguous ? stem : *found;
+}
+
+}  // namespace interp

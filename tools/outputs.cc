@@ -1,0 +1,124 @@
+#include "tools/outputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "core/io/npy.h"
+#include "core/io/npz.h"
+#include "tools/names.h"
+#include "tools/tensor_values.h"
+
+namespace interp {
+namespace {
+
+absl::Status WriteFolder(const std::string& path, const std::vector<NamedTensor>& outputs) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return NotFound("cannot create folder '", path, "': ", error.message());
+  std::set<std::string> stems;
+  for (const auto& [name, tensor] : outputs) {
+    const std::string stem = FileStem(name);
+    if (!stems.insert(stem).second) {
+      return InvalidArgument("two results would be written to '", path, "/", stem,
+                             ".npy'; use an .npz file");
+    }
+    INTERP_RETURN_IF_ERROR(WriteNpy(absl::StrCat(path, "/", stem, ".npy"), tensor));
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+double Difference(const T& a, const T& b) {
+  return std::abs(ToDouble(a) - ToDouble(b));
+}
+template <typename T>
+double Difference(const std::complex<T>& a, const std::complex<T>& b) {
+  return std::abs(std::complex<double>(a) - std::complex<double>(b));
+}
+
+// How far apart two elements are, in units of their tolerance: above 1 they differ.
+template <typename T>
+double Excess(const T& got, const T& expected, const Tolerance& tolerance) {
+  if (got == expected) return 0;
+  const double size = std::abs(ToDouble(expected));
+  if (std::isnan(ToDouble(got)) && std::isnan(size)) return 0;
+  const double difference = Difference(got, expected);
+  const double allowed = tolerance.atol + tolerance.rtol * size;
+  const bool comparable = std::isfinite(difference) && std::isfinite(size) && allowed > 0;
+  return comparable ? difference / allowed : std::numeric_limits<double>::infinity();
+}
+
+template <typename T>
+void CompareElements(const T* got, const T* expected, int64_t count, const Tensor& tensor,
+                     const Tolerance& tolerance, Comparison& result) {
+  double worst = -1;
+  double max_difference = 0;
+  double max_expected = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double a = ToDouble(got[i]);
+    const double b = ToDouble(expected[i]);
+    const double excess = Excess(got[i], expected[i], tolerance);
+    if (excess > 1) ++result.num_different;
+    if (std::isfinite(a) && std::isfinite(b)) {
+      max_difference = std::max(max_difference, Difference(got[i], expected[i]));
+      max_expected = std::max(max_expected, std::abs(b));
+    }
+    if (excess <= worst) continue;
+    worst = excess;
+    result.worst_index = IndexText(tensor.shape, i);
+    result.worst_got = a;
+    result.worst_expected = b;
+  }
+  if (max_difference > 0) {
+    result.relative_error =
+        max_difference / std::max(max_expected, std::numeric_limits<double>::min());
+  }
+}
+
+}  // namespace
+
+absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor>& outputs) {
+  for (const auto& [name, tensor] : outputs) {
+    if (!tensor.has_memory()) return NotFound("'", name, "' has no value to write");
+  }
+  if (absl::EndsWith(path, ".npz")) return WriteNpz(path, outputs);
+  return WriteFolder(path, outputs);
+}
+
+Comparison Compare(const NamedTensor& got, const Tensor& expected, const Tolerance& tolerance) {
+  const Tensor& tensor = got.second;
+  Comparison result{.name = got.first, .num_elements = expected.numel()};
+  if (!tensor.has_memory()) {
+    result.problem = "no value";
+  } else if (tensor.dtype != expected.dtype || !(tensor.shape == expected.shape)) {
+    result.problem =
+        absl::StrCat("got ", DescribeType(tensor), ", expected ", DescribeType(expected));
+  }
+  if (!result.problem.empty()) return result;
+  const bool comparable = VisitElements(tensor, [&]<typename T>(const T* data, int64_t count) {
+    CompareElements(data, expected.data<T>(), count, tensor, tolerance, result);
+  });
+  if (!comparable) {
+    result.problem = absl::StrCat("elements of ", Name(tensor.dtype), " cannot be compared");
+  }
+  return result;
+}
+
+std::string FormatComparison(const Comparison& c) {
+  if (!c.problem.empty()) return absl::StrCat(c.name, ": differs, ", c.problem);
+  std::string text = absl::StrCat(c.name, ": ", c.ok() ? "ok" : "differs");
+  if (!c.ok()) absl::StrAppend(&text, ", ", c.num_different, " of ", c.num_elements, " elements");
+  absl::StrAppendFormat(&text, ", relative error %.3g", c.relative_error);
+  if (c.num_elements > 0 && (c.relative_error > 0 || !c.ok())) {
+    absl::StrAppendFormat(&text, ", worst %.9g for %.9g at %s", c.worst_got, c.worst_expected,
+                          c.worst_index);
+  }
+  return text;
+}
+
+}  // namespace interp

@@ -1,0 +1,45 @@
+// Files of `interp run`: results written, expected results compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+#include "core/status.h"
+#include "core/tensor.h"
+
+namespace interp {
+
+// Writes the tensors as one .npz when `path` ends so, else as NAME.npy files in the folder `path`,
+// which is made when missing; '/' in a name becomes '_'. Each file is written beside its place and
+// renamed, so nobody sees a part of one.
+absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor>& outputs);
+
+struct Tolerance {
+  double rtol = 1e-4;
+  double atol = 1e-5;
+};
+
+// How one variable compares. An element differs when |got - expected| > atol + rtol * |expected|;
+// NaN equals NaN, and an infinity only itself.
+struct Comparison {
+  std::string name;
+  std::string problem = {};  // dtype or shape differ, or nothing was computed: no elements compared
+  int64_t num_elements = 0;
+  int64_t num_different = 0;
+  // The element that exceeds its tolerance most, or comes nearest to it.
+  std::string worst_index = {};
+  double worst_got = 0;
+  double worst_expected = 0;
+  // max |got - expected| / max |expected|, over finite elements
+  double relative_error = 0;
+
+  bool ok() const { return problem.empty() && num_different == 0; }
+};
+
+Comparison Compare(const NamedTensor& got, const Tensor& expected, const Tolerance& tolerance);
+
+// One line: "y: ok, ..." or "y: differs, ...".
+std::string FormatComparison(const Comparison& comparison);
+
+}  // namespace interp

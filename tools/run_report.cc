@@ -1,0 +1,111 @@
+#include "tools/run_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_format.h"
+#include "tools/sizes.h"
+
+namespace interp {
+namespace {
+
+void WriteTimes(const RunReport& report, JsonWriter& json) {
+  const RunStatistics statistics = Statistics(report.times.runs_ms);
+  json.Field("load_ms", report.times.load_ms);
+  json.Field("prepare_ms", report.times.prepare_ms);
+  json.Field("first_ms", report.times.first_ms);
+  json.Field("runs", report.times.runs_ms.size());
+  json.Field("median_ms", statistics.median_ms);
+  json.Field("min_ms", statistics.min_ms);
+  json.Field("mean_ms", statistics.mean_ms);
+  json.Field("p99_ms", statistics.p99_ms);
+}
+
+void WriteComparison(const Comparison& comparison, JsonWriter& json) {
+  json.BeginObject();
+  json.Field("name", comparison.name);
+  json.Field("ok", comparison.ok());
+  if (!comparison.problem.empty()) json.Field("problem", comparison.problem);
+  json.Field("elements", comparison.num_elements);
+  json.Field("different", comparison.num_different);
+  json.Field("relative_error", comparison.relative_error);
+  json.Field("worst_index", comparison.worst_index);
+  json.Field("worst_got", comparison.worst_got);
+  json.Field("worst_expected", comparison.worst_expected);
+  json.EndObject();
+}
+
+}  // namespace
+
+RunStatistics Statistics(std::vector<double> runs_ms) {
+  std::sort(runs_ms.begin(), runs_ms.end());
+  const size_t n = runs_ms.size();
+  const auto rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(n)));
+  return {.median_ms = (runs_ms[(n - 1) / 2] + runs_ms[n / 2]) / 2,
+          .min_ms = runs_ms.front(),
+          .mean_ms = std::accumulate(runs_ms.begin(), runs_ms.end(), 0.0) / static_cast<double>(n),
+          .p99_ms = runs_ms[rank - 1]};
+}
+
+std::string ToText(const RunReport& report) {
+  std::string text;
+  absl::StrAppendFormat(&text, "%s: %d ops, scheduler %s, %d worker%s, %d thread%s per op\n",
+                        report.model, report.num_ops, report.scheduler, report.num_workers,
+                        report.num_workers == 1 ? "" : "s", report.num_threads,
+                        report.num_threads == 1 ? "" : "s");
+  absl::StrAppendFormat(&text, "load %.2f ms, prepare %.2f ms, first run %.2f ms\n",
+                        report.times.load_ms, report.times.prepare_ms, report.times.first_ms);
+  if (report.times.runs_ms.size() > 1) {
+    const RunStatistics statistics = Statistics(report.times.runs_ms);
+    absl::StrAppendFormat(&text, "%d runs: median %.3f ms, min %.3f ms, p99 %.3f ms\n",
+                          report.times.runs_ms.size(), statistics.median_ms, statistics.min_ms,
+                          statistics.p99_ms);
+  }
+  absl::StrAppend(&text, "peak memory ", FormatBytes(report.peak_bytes), ", parameters ",
+                  FormatBytes(report.parameter_bytes), "\n");
+  if (!report.fetches.empty()) absl::StrAppend(&text, "\n", FormatSummaries(report.fetches));
+  if (!report.comparisons.empty()) absl::StrAppend(&text, "\n");
+  for (const Comparison& comparison : report.comparisons) {
+    absl::StrAppend(&text, FormatComparison(comparison), "\n");
+  }
+  if (report.profile != nullptr) absl::StrAppend(&text, "\n", report.profile->ToText());
+  return text;
+}
+
+std::string ToJson(const RunReport& report) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("model", report.model);
+  json.Field("ops", report.num_ops);
+  json.Field("scheduler", report.scheduler);
+  json.Field("workers", report.num_workers);
+  json.Field("threads", report.num_threads);
+  WriteTimes(report, json);
+  json.Field("peak_bytes", report.peak_bytes);
+  json.Field("parameter_bytes", report.parameter_bytes);
+  json.Key("fetches");
+  json.BeginArray();
+  for (const Summary& fetch : report.fetches) {
+    json.Line();
+    WriteJson(fetch, json);
+  }
+  json.EndArray();
+  if (!report.comparisons.empty()) {
+    json.Key("expect");
+    json.BeginArray();
+    for (const Comparison& comparison : report.comparisons) {
+      json.Line();
+      WriteComparison(comparison, json);
+    }
+    json.EndArray();
+  }
+  if (report.profile != nullptr) {
+    json.Key("profile");
+    report.profile->WriteJson(json);
+  }
+  json.EndObject();
+  return std::move(json).Take() + "\n";
+}
+
+}  // namespace interp

@@ -1,0 +1,48 @@
+// What `interp run` measured and found, and how it prints it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json_writer.h"
+#include "tools/outputs.h"
+#include "tools/profile.h"
+#include "tools/summary.h"
+
+namespace interp {
+
+struct RunTimes {
+  double load_ms = 0;           // reading program and parameters
+  double prepare_ms = 0;        // passes, plan, binding
+  double first_ms = 0;          // the first run, in which kernels make their primitives
+  std::vector<double> runs_ms;  // the timed runs; the first one when none was asked for
+};
+
+struct RunStatistics {
+  double median_ms = 0;
+  double min_ms = 0;
+  double mean_ms = 0;
+  double p99_ms = 0;  // nearest rank: of fewer than 100 runs the slowest
+};
+// REQUIRES: runs_ms is not empty.
+RunStatistics Statistics(std::vector<double> runs_ms);
+
+struct RunReport {
+  std::string model;
+  size_t num_ops = 0;  // instructions of the plan
+  std::string scheduler;
+  int num_workers = 1;
+  int num_threads = 1;
+  RunTimes times;
+  uint64_t peak_bytes = 0;       // most that variables took at once, parameters and feeds apart
+  uint64_t parameter_bytes = 0;  // what was loaded
+  std::vector<Summary> fetches;
+  std::vector<Comparison> comparisons;
+  const Profile* profile = nullptr;
+};
+
+std::string ToText(const RunReport& report);
+std::string ToJson(const RunReport& report);
+
+}  // namespace interp

@@ -1,0 +1,98 @@
+#include "tools/summary.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_join.h"
+#include "tools/table.h"
+#include "tools/tensor_values.h"
+
+namespace interp {
+namespace {
+
+constexpr int64_t kMaxValues = 16;  // tensors with more are summarised only
+
+template <typename T>
+void AddElements(const T* data, int64_t count, Summary& summary) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = ToDouble(data[i]);
+    if (std::isnan(value)) {
+      ++summary.num_nan;
+    } else if (std::isinf(value)) {
+      ++summary.num_infinite;
+    } else {
+      summary.min = summary.num_finite == 0 ? value : std::min(summary.min, value);
+      summary.max = summary.num_finite == 0 ? value : std::max(summary.max, value);
+      sum += value;
+      ++summary.num_finite;
+    }
+    if (count <= kMaxValues) summary.values.push_back(ValueText(data[i]));
+  }
+  if (summary.num_finite > 0) summary.mean = sum / static_cast<double>(summary.num_finite);
+}
+
+std::vector<std::string> TableRow(const Summary& summary) {
+  if (!summary.has_values) return {summary.name, "no value"};
+  const bool any = summary.num_finite > 0;
+  return {summary.name,
+          std::string(Name(summary.dtype)),
+          ToString(summary.shape),
+          any ? absl::StrCat(summary.min) : "-",
+          any ? absl::StrCat(summary.max) : "-",
+          any ? absl::StrCat(summary.mean) : "-"};
+}
+
+// What a table has no column for.
+std::string Details(const Summary& summary) {
+  std::string text;
+  if (!summary.lod.empty()) absl::StrAppend(&text, "  lod ", LodText(summary.lod), "\n");
+  if (summary.num_nan > 0) absl::StrAppend(&text, "  nan ", summary.num_nan, "\n");
+  if (summary.num_infinite > 0) absl::StrAppend(&text, "  infinite ", summary.num_infinite, "\n");
+  if (!summary.values.empty()) {
+    absl::StrAppend(&text, "  values ", absl::StrJoin(summary.values, " "), "\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+Summary Summarize(const NamedTensor& fetch) {
+  const Tensor& tensor = fetch.second;
+  Summary summary{
+      .name = fetch.first, .dtype = tensor.dtype, .shape = tensor.shape, .lod = tensor.lod};
+  summary.has_values = VisitElements(
+      tensor, [&](const auto* data, int64_t count) { AddElements(data, count, summary); });
+  return summary;
+}
+
+std::string FormatSummaries(const std::vector<Summary>& summaries) {
+  std::vector<std::vector<std::string>> rows = {{"fetch", "dtype", "shape", "min", "max", "mean"}};
+  for (const Summary& summary : summaries) rows.push_back(TableRow(summary));
+  std::string text = FormatTable(rows);
+  for (const Summary& summary : summaries) {
+    const std::string details = Details(summary);
+    if (!details.empty()) absl::StrAppend(&text, summary.name, "\n", details);
+  }
+  return text;
+}
+
+void WriteJson(const Summary& summary, JsonWriter& json) {
+  json.BeginObject();
+  json.Field("name", summary.name);
+  json.Field("dtype", Name(summary.dtype));
+  json.Key("shape");
+  json.BeginArray();
+  for (const int64_t dim : summary.shape) json.Value(dim);
+  json.EndArray();
+  if (!summary.lod.empty()) json.Field("lod", LodText(summary.lod));
+  json.Field("has_values", summary.has_values);
+  json.Field("min", summary.min);
+  json.Field("max", summary.max);
+  json.Field("mean", summary.mean);
+  json.Field("nan", summary.num_nan);
+  json.Field("infinite", summary.num_infinite);
+  json.EndObject();
+}
+
+}  // namespace interp

@@ -1,0 +1,35 @@
+// What `interp run` says about a fetched tensor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/json_writer.h"
+#include "core/tensor.h"
+
+namespace interp {
+
+struct Summary {
+  std::string name;
+  bool has_values = false;  // false: nothing was computed, or a dtype that cannot be read
+  DType dtype = DType::kUndefined;
+  Shape shape;
+  Lod lod;
+  // Over the finite elements. 0 when there are none.
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  int64_t num_finite = 0;
+  int64_t num_nan = 0;
+  int64_t num_infinite = 0;
+  std::vector<std::string> values = {};  // all of them, of tensors with few
+};
+
+Summary Summarize(const NamedTensor& fetch);
+
+// A table with one row for each, their values and LoD below.
+std::string FormatSummaries(const std::vector<Summary>& summaries);
+
+void WriteJson(const Summary& summary, JsonWriter& json);
+
+}  // namespace interp

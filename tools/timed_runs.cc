@@ -1,0 +1,75 @@
+#include "tools/timed_runs.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace interp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// One line on a terminal that counts the timed runs; nothing elsewhere.
+class Progress {
+ public:
+  explicit Progress(int total) : total_(total), on_(total > 1 && isatty(STDERR_FILENO) != 0) {}
+  ~Progress() {
+    if (shown_) std::fprintf(stderr, "\r\033[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void Show(int done, double last_ms) {
+    constexpr std::chrono::milliseconds kInterval(100);  // as often as a reader can follow
+    if (!on_ || (shown_ && Clock::now() - last_ < kInterval)) return;
+    std::fprintf(stderr, "\r\033[Krun %d of %d, %.2f ms", done, total_, last_ms);
+    last_ = Clock::now();
+    shown_ = true;
+  }
+
+ private:
+  const int total_;
+  const bool on_;
+  bool shown_ = false;
+  Clock::time_point last_;
+};
+
+// Runs once; `fetched` holds the results of the run before and then of this one.
+absl::Status RunOnce(InterpreterCore& core, const std::vector<Tensor>& feeds,
+                     const RunOptions& options, std::vector<Tensor>& fetched, double& elapsed_ms) {
+  fetched.clear();  // freeing the last results is no part of a run
+  const Clock::time_point start = Clock::now();
+  INTERP_ASSIGN_OR_RETURN(fetched, core.Run(feeds, options));
+  elapsed_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tensor>> RunTimed(InterpreterCore& core,
+                                             const std::vector<Tensor>& feeds,
+                                             const RunCounts& counts, RunOptions options,
+                                             Profile* profile, RunTimes& times) {
+  std::vector<Tensor> fetched;
+  if (counts.repeat == 0) options.observer = profile;
+  INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, options, fetched, times.first_ms));
+  if (counts.repeat == 0) {
+    times.runs_ms.push_back(times.first_ms);
+    return fetched;
+  }
+  double elapsed_ms = 0;
+  for (int i = 0; i < counts.warmup; ++i) {
+    INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, options, fetched, elapsed_ms));
+  }
+  options.observer = profile;
+  Progress progress(counts.repeat);
+  for (int i = 0; i < counts.repeat; ++i) {
+    INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, options, fetched, elapsed_ms));
+    times.runs_ms.push_back(elapsed_ms);
+    progress.Show(i + 1, elapsed_ms);
+  }
+  return fetched;
+}
+
+}  // namespace interp
