@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "core/attr_reader.h"
+
 namespace interp {
 namespace {
 
-bool IsTrue(const Op& op, absl::string_view name) {
-  const Attr* attr = op.FindAttr(name);
-  const bool* value = attr == nullptr ? nullptr : std::get_if<bool>(&attr->value);
-  return value != nullptr && *value;
-}
+// Old programs have INT where new ones have BOOLEAN.
+bool IsTrue(const Op& op, absl::string_view name) { return AttrReader(op).Bool(name, false); }
 
 bool IsInput(const Op& op, VarId id) {
   return std::any_of(op.inputs.begin(), op.inputs.end(), [id](const Slot& slot) {

@@ -5,7 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "passes/fuse_conv.h"
+#include "passes/fuse_fc.h"
+#include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
+#include "passes/prune.h"
+#include "passes/simplify.h"
 #include "passes/verify.h"
 
 namespace interp {
@@ -13,6 +18,11 @@ namespace {
 
 constexpr Pass kPasses[] = {
     {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
+    {"prune", "drop ops that contribute to nothing anybody sees", Prune},
+    {"simplify", "drop ops whose output equals their input", Simplify},
+    {"fuse_conv", "join convolutions with bias, batch norm, sum and activation", FuseConv},
+    {"fuse_fc", "join matrix products with bias and activation", FuseFc},
+    {"inplace", "let outputs use the memory of inputs", MarkInplace},
 };
 
 constexpr absl::string_view kAllPasses = "all";

@@ -45,6 +45,7 @@ void AddOp(const Program& program, const OpRegistry& ops, int32_t block, int32_t
     for (const VarId id : slot.args) {
       Mention(uses[id], block);
       if (!reads) continue;
+      uses[id].read_first |= uses[id].first < 0;
       Access(uses[id], position);
       ++uses[id].reads;
       uses[id].fetched |= IsFetch(op);

@@ -24,13 +24,17 @@ struct VarUse {
   // op_effects.h) count as no write here, but as one in the positions.
   int32_t reads = 0;
   int32_t writes = 0;
+  // The first of the uses above is a read: the value comes from outside the block, or from the
+  // previous iteration.
+  bool read_first = false;
   // Arguments of any kind, also those whose memory is not read.
   int32_t mentions = 0;
   bool fed = false;
   bool fetched = false;
-  // Declaration: the innermost one of the blocks that use it is taken to be the only one.
   bool persistable = false;  // in any declaration
-  const Var* var = nullptr;  // null when undeclared. Points into the program: gone when it changes.
+  // The last declaration (names are rarely declared twice), null without one. Points into the
+  // program: gone when its declarations change.
+  const Var* var = nullptr;
 
   // The value outlives the run, comes from outside, or is used by sub-blocks.
   bool pinned() const { return fed || fetched || persistable || block == kSeveralBlocks; }

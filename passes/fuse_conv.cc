@@ -1,0 +1,227 @@
+#include "passes/fuse_conv.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/attr_reader.h"
+#include "passes/fusion.h"
+#include "passes/symbolic_shapes.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kFused = "fused_conv2d";
+
+// Input slots of a batch norm but X, and the slots of the fused op they become.
+constexpr std::array<std::pair<absl::string_view, absl::string_view>, 4> kBatchNormSlots = {
+    {{"Scale", "BnScale"}, {"Bias", "BnBias"}, {"Mean", "BnMean"}, {"Variance", "BnVariance"}}};
+
+// The ops that one fused_conv2d replaces; -1 and nullopt for steps that are not there.
+struct Chain {
+  std::vector<int> ops;
+  int64_t channels = 0;
+  int64_t channel_axis = 1;
+  std::optional<VarId> bias;
+  int batch_norm = -1;
+  std::optional<VarId> residual;
+  std::optional<FusedActivation> activation;
+  absl::string_view out_slot = "Output";  // of the last op
+};
+
+class ConvFuser {
+ public:
+  ConvFuser(Program program, const OpRegistry& ops)
+      : fuser_(std::move(program), ops),
+        shapes_(FindSymbolicShapes(fuser_.program(), fuser_.uses())),
+        fused_def_(*ops.Find(kFused)) {}
+
+  Program Run() && {
+    for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
+      const std::optional<Chain> chain = Match(i);
+      if (chain.has_value()) fuser_.Replace(chain->ops, MakeFused(*chain));
+    }
+    return std::move(fuser_).TakeProgram();
+  }
+
+ private:
+  const Op& op(int index) const { return fuser_.ops()[index]; }
+
+  std::optional<Chain> Match(int conv) const {
+    std::optional<Chain> chain = StartAt(conv);
+    if (!chain.has_value()) return std::nullopt;
+    if (!chain->bias.has_value()) TakeBias(*chain);
+    TakeBatchNorm(*chain);
+    TakeResidual(*chain);
+    TakeActivation(*chain);
+    if (chain->ops.size() == 1) return std::nullopt;
+    return chain;
+  }
+
+  std::optional<Chain> StartAt(int index) const {
+    const Op& conv = op(index);
+    if (conv.type != "conv2d" && conv.type != "depthwise_conv2d") return std::nullopt;
+    for (const Slot& slot : conv.inputs) {
+      const bool known = slot.name == "Input" || slot.name == "Filter" || slot.name == "Bias";
+      if (!known && !slot.args.empty()) return std::nullopt;
+    }
+    const Var* filter = fuser_.Parameter(Fuser::Argument(conv.inputs, "Filter"));
+    const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
+    const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
+    if (filter == nullptr || filter->dims.size() != 4 || !input.has_value() ||
+        !output.has_value()) {
+      return std::nullopt;
+    }
+    if (!fuser_.IsStable(*input, index) || !HasKernel(*output)) return std::nullopt;
+    Chain chain;
+    chain.ops = {index};
+    chain.channels = filter->dims[0];
+    AttrReader attrs(conv);
+    chain.channel_axis = attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
+    chain.bias = Fuser::Argument(conv.inputs, "Bias");
+    if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) return std::nullopt;
+    return chain;
+  }
+
+  bool HasKernel(VarId output) const {
+    const Var* var = fuser_.uses()[output].var;
+    return var != nullptr &&
+           std::any_of(fused_def_.kernels.begin(), fused_def_.kernels.end(),
+                       [var](const KernelDef& kernel) { return kernel.dtype == var->dtype; });
+  }
+
+  // The op that alone reads the chain's result so far, when it is of that type.
+  std::optional<int> Next(const Chain& chain, absl::string_view type) const {
+    const std::optional<int> next = fuser_.OnlyReader(chain.ops.back(), chain.out_slot);
+    return next.has_value() && op(*next).type == type ? next : std::nullopt;
+  }
+
+  VarId Result(const Chain& chain) const {
+    return *Fuser::Argument(op(chain.ops.back()).outputs, chain.out_slot);
+  }
+
+  void TakeBias(Chain& chain) const {
+    const std::optional<int> add = Next(chain, "elementwise_add");
+    if (!add.has_value() || Fuser::Argument(op(*add).inputs, "X") != Result(chain)) return;
+    const std::optional<VarId> y = Fuser::Argument(op(*add).inputs, "Y");
+    const Var* var = fuser_.Parameter(y);
+    AttrReader attrs(op(*add));
+    const int64_t axis = attrs.Int("axis", -1);
+    if (var == nullptr || !HasKernel(*y) ||
+        !IsPerChannel(var->dims, axis, /*rank=*/4, chain.channel_axis, chain.channels)) {
+      return;
+    }
+    chain.bias = y;
+    Append(chain, *add, "Out");
+  }
+
+  void TakeBatchNorm(Chain& chain) const {
+    const std::optional<int> next = Next(chain, "batch_norm");
+    if (!next.has_value()) return;
+    const Op& norm = op(*next);
+    AttrReader attrs(norm);
+    const bool global = attrs.Bool("is_test", false) || attrs.Bool("use_global_stats", false);
+    const bool last = attrs.String("data_layout", "NCHW") == "NHWC";
+    if (!global || attrs.Bool("trainable_statistics", false) ||
+        attrs.Bool("fuse_with_relu", false) || last != (chain.channel_axis == 3)) {
+      return;
+    }
+    for (const auto& [slot, fused_slot] : kBatchNormSlots) {
+      const std::optional<VarId> id = Fuser::Argument(norm.inputs, slot);
+      if (!id.has_value() || !IsChannelParameter(*id, chain)) return;
+    }
+    if (!KeepsOnlyState(norm)) return;
+    chain.batch_norm = *next;
+    Append(chain, *next, "Y");
+  }
+
+  // One value for each channel, as a vector.
+  bool IsChannelParameter(VarId id, const Chain& chain) const {
+    const Var* var = fuser_.Parameter(id);
+    return var != nullptr && HasKernel(id) && var->dims.size() == 1 &&
+           var->dims[0] == chain.channels;
+  }
+
+  // The outputs but Y are state that the op leaves as it is, or are read by nobody.
+  bool KeepsOnlyState(const Op& norm) const {
+    for (const Slot& slot : norm.outputs) {
+      if (slot.name == "Y") continue;
+      for (const VarId id : slot.args) {
+        const bool state = id == Fuser::Argument(norm.inputs, "Mean") ||
+                           id == Fuser::Argument(norm.inputs, "Variance");
+        if (!state && !fuser_.IsUnused(id)) return false;
+      }
+    }
+    return true;
+  }
+
+  void TakeResidual(Chain& chain) const {
+    const std::optional<int> add = Next(chain, "elementwise_add");
+    if (!add.has_value()) return;
+    const VarId result = Result(chain);
+    const std::optional<VarId> x = Fuser::Argument(op(*add).inputs, "X");
+    const std::optional<VarId> y = Fuser::Argument(op(*add).inputs, "Y");
+    if (!x.has_value() || !y.has_value()) return;
+    const VarId other = *x == result ? *y : *x;
+    AttrReader attrs(op(*add));
+    const int32_t axis = attrs.Int("axis", -1);
+    const bool same_shape = shapes_[result].has_value() && shapes_[result] == shapes_[other];
+    if (!same_shape || (axis != -1 && axis != 0) || !HasKernel(other)) return;
+    if (!fuser_.IsStable(other, *add)) return;
+    chain.residual = other;
+    Append(chain, *add, "Out");
+  }
+
+  void TakeActivation(Chain& chain) const {
+    const std::optional<int> next = fuser_.OnlyReader(chain.ops.back(), chain.out_slot);
+    if (!next.has_value()) return;
+    chain.activation = MatchActivation(op(*next));
+    if (chain.activation.has_value()) Append(chain, *next, "Out");
+  }
+
+  static void Append(Chain& chain, int index, absl::string_view out_slot) {
+    chain.ops.push_back(index);
+    chain.out_slot = out_slot;
+  }
+
+  Op MakeFused(const Chain& chain) const {
+    const Op& conv = op(chain.ops.front());
+    Op fused = conv;
+    fused.type = std::string(kFused);
+    fused.inputs.clear();
+    fused.outputs.clear();
+    fused.inplace.clear();
+    AddSlot(fused.inputs, "Input", *Fuser::Argument(conv.inputs, "Input"));
+    AddSlot(fused.inputs, "Filter", *Fuser::Argument(conv.inputs, "Filter"));
+    if (chain.bias.has_value()) AddSlot(fused.inputs, "Bias", *chain.bias);
+    if (chain.residual.has_value()) AddSlot(fused.inputs, "ResidualData", *chain.residual);
+    if (chain.batch_norm >= 0) {
+      const Op& norm = op(chain.batch_norm);
+      for (const auto& [slot, fused_slot] : kBatchNormSlots) {
+        AddSlot(fused.inputs, fused_slot, *Fuser::Argument(norm.inputs, slot));
+      }
+      AttrReader attrs(norm);
+      SetAttr(fused, "epsilon", attrs.Float("epsilon", 1e-5F));
+    }
+    AddSlot(fused.outputs, "Output", Result(chain));
+    SetAttr(fused, "fuse_residual", chain.residual.has_value());
+    const FusedActivation activation = chain.activation.value_or(FusedActivation());
+    SetAttr(fused, "fuse_activation", activation.name);
+    SetAttr(fused, "fuse_alpha", activation.alpha);
+    SetAttr(fused, "fuse_beta", activation.beta);
+    return fused;
+  }
+
+  Fuser fuser_;
+  const std::vector<std::optional<SymbolicShape>> shapes_;
+  const OpDef& fused_def_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> FuseConv(Program program, const PassContext& context) {
+  if (context.ops.Find(kFused) == nullptr) return program;
+  return ConvFuser(std::move(program), context.ops).Run();
+}
+
+}  // namespace interp

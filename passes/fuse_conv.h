@@ -1,0 +1,31 @@
+#pragma once
+
+#include "passes/pass.h"
+
+namespace interp {
+
+// Joins a convolution and what follows it into one fused_conv2d.
+//
+//   conv2d(Input=x, Filter=w) -> (Output=a)
+//   elementwise_add(X=a, Y=b) -> (Out=c) {axis=1}
+//   batch_norm(X=c, ...) -> (Y=d, ...) {is_test=true}
+//   elementwise_add(X=d, Y=r) -> (Out=e)
+//   relu(X=e) -> (Out=y)
+// becomes
+//   fused_conv2d(Input=x, Filter=w, Bias=b, ResidualData=r, BnScale=..., BnBias=..., BnMean=...,
+//                BnVariance=...) -> (Output=y) {the attributes of conv2d, epsilon=1e-05,
+//                fuse_residual=true, fuse_activation="relu", fuse_alpha=0.0, fuse_beta=0.0}
+//
+// Starts at conv2d and depthwise_conv2d; each step is optional, the order is fixed, and at least
+// one must be there. Conditions:
+//   - every intermediate variable has one writer and one reader, and is not fetched;
+//   - filter, bias and batch norm state are parameters that no op changes, bias and state one value
+//     for each channel; the batch norm uses its global statistics;
+//   - the residual has the shape of the convolution in every run: both follow from the same dims
+//     (symbolic_shapes.h);
+//   - the activation is one of MatchActivation (fusion.h);
+//   - fused_conv2d is registered and has a kernel for the dtype.
+// The fused op stands where the last op stood. Linear time.
+absl::StatusOr<Program> FuseConv(Program program, const PassContext& context);
+
+}  // namespace interp

@@ -1,0 +1,129 @@
+#include "passes/fusion.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/attr_reader.h"
+
+namespace interp {
+
+Fuser::Fuser(Program program, const OpRegistry& ops)
+    : program_(std::move(program)),
+      uses_(FindVarUses(program_, ops)),
+      gone_(this->ops().size()),
+      fused_(this->ops().size()) {}
+
+std::optional<VarId> Fuser::Argument(const std::vector<Slot>& slots, absl::string_view name) {
+  const auto slot =
+      std::find_if(slots.begin(), slots.end(), [name](const Slot& s) { return s.name == name; });
+  if (slot == slots.end() || slot->args.size() != 1) return std::nullopt;
+  return slot->args[0];
+}
+
+std::optional<int> Fuser::OnlyReader(int op, absl::string_view slot) const {
+  const std::optional<VarId> id = Argument(ops()[op].outputs, slot);
+  if (!id.has_value()) return std::nullopt;
+  const VarUse& use = uses_[*id];
+  const bool private_to_two = !use.pinned() && use.writes == 1 && use.reads == 1 &&
+                              use.mentions == 2 && use.first == op && use.last > op;
+  if (!private_to_two || gone_[use.last]) return std::nullopt;
+  return use.last;
+}
+
+const Var* Fuser::Parameter(std::optional<VarId> id) const {
+  if (!id.has_value()) return nullptr;
+  const VarUse& use = uses_[*id];
+  return use.persistable && use.writes == 0 ? use.var : nullptr;
+}
+
+bool Fuser::IsStable(VarId id, int from) const {
+  const VarUse& use = uses_[id];
+  if (use.block == VarUse::kSeveralBlocks) return use.writes == 0;
+  return use.last_write < from;
+}
+
+bool Fuser::IsUnused(VarId id) const { return !uses_[id].pinned() && uses_[id].mentions == 1; }
+
+void Fuser::Replace(const std::vector<int>& chain, Op fused) {
+  for (const int op : chain) gone_[op] = true;
+  fused_[chain.back()] = std::move(fused);
+}
+
+Program Fuser::TakeProgram() && {
+  std::vector<Op>& ops = program_.blocks[0].ops;
+  std::vector<Op> kept;
+  kept.reserve(ops.size());
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (fused_[i].has_value()) {
+      kept.push_back(*std::move(fused_[i]));
+    } else if (!gone_[i]) {
+      kept.push_back(std::move(ops[i]));
+    }
+  }
+  ops = std::move(kept);
+  return std::move(program_);
+}
+
+namespace {
+
+std::optional<FusedActivation> ReadActivation(const Op& op) {
+  AttrReader attrs(op);
+  const auto made = [&](absl::string_view name, float alpha = 0,
+                        float beta = 0) -> std::optional<FusedActivation> {
+    if (!attrs.status().ok()) return std::nullopt;
+    return FusedActivation{std::string(name), alpha, beta};
+  };
+  const auto made_unless_zero = [&](absl::string_view name, float alpha, float beta = 0) {
+    return alpha == 0 ? std::nullopt : made(name, alpha, beta);
+  };
+  if (op.type == "relu" || op.type == "sigmoid" || op.type == "tanh") return made(op.type);
+  if (op.type == "relu6") return made_unless_zero("relu6", attrs.Float("threshold", 6));
+  if (op.type == "leaky_relu") return made_unless_zero("leaky_relu", attrs.Float("alpha", 0.02F));
+  if (op.type == "swish") return made_unless_zero("swish", attrs.Float("beta", 1));
+  if (op.type == "silu") return made("swish", 1);
+  if (op.type == "hard_sigmoid") {
+    return made_unless_zero("hard_sigmoid", attrs.Float("slope", 0.2F),
+                            attrs.Float("offset", 0.5F));
+  }
+  if (op.type == "hard_swish") {
+    // x min(max(x + offset, 0), threshold) / scale; the fused form clips the quotient at 1.
+    const float scale = attrs.Float("scale", 6);
+    if (scale <= 0 || attrs.Float("threshold", 6) != scale) return std::nullopt;
+    return made("hard_swish", 1 / scale, attrs.Float("offset", 3) / scale);
+  }
+  if (op.type == "gelu" && !attrs.Bool("approximate", false)) return made("gelu");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FusedActivation> MatchActivation(const Op& op) {
+  const bool plain = op.inputs.size() == 1 && op.outputs.size() == 1 &&
+                     Fuser::Argument(op.inputs, "X").has_value() &&
+                     Fuser::Argument(op.outputs, "Out").has_value();
+  return plain ? ReadActivation(op) : std::nullopt;
+}
+
+bool IsPerChannel(const std::vector<int64_t>& dims, int64_t axis, int64_t rank,
+                  int64_t channel_axis, int64_t channels) {
+  const int64_t count = std::ssize(dims);
+  const int64_t begin = axis == -1 ? rank - count : axis;
+  if (begin < 0 || begin + count > rank || channel_axis < begin || channel_axis >= begin + count) {
+    return false;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (dims[i] != (begin + i == channel_axis ? channels : 1)) return false;
+  }
+  return true;
+}
+
+void SetAttr(Op& op, absl::string_view name, AttrValue value) {
+  std::erase_if(op.attrs, [name](const Attr& attr) { return attr.name == name; });
+  op.attrs.push_back({.name = std::string(name), .value = std::move(value), .wire = ""});
+}
+
+void AddSlot(std::vector<Slot>& slots, absl::string_view name, VarId id) {
+  slots.push_back({.name = std::string(name), .args = {id}, .unknown_fields = ""});
+}
+
+}  // namespace interp

@@ -1,0 +1,78 @@
+// What the fusing passes have in common: following a value from op to op and replacing what was
+// matched. All of it is about block 0.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+#include "passes/pass.h"
+#include "passes/var_uses.h"
+
+namespace interp {
+
+// Matches chains of ops in a program and replaces each by one op, which stands where the last op of
+// the chain stood. Indices are positions in block 0 as it was at construction; nothing moves before
+// TakeProgram.
+class Fuser {
+ public:
+  Fuser(Program program, const OpRegistry& ops);
+  Fuser(const Fuser&) = delete;  // uses() points into program()
+  Fuser& operator=(const Fuser&) = delete;
+
+  const std::vector<Op>& ops() const { return program_.blocks[0].ops; }
+  const std::vector<VarUse>& uses() const { return uses_; }
+  const Program& program() const { return program_; }
+
+  // The only reader of the first argument of `op`'s output `slot`, when fusing the two loses
+  // nothing: nobody else sees the variable, one op writes it and one op that is still there reads
+  // it, later.
+  std::optional<int> OnlyReader(int op, absl::string_view slot) const;
+
+  // The argument of a slot, nullopt when it has none or several.
+  static std::optional<VarId> Argument(const std::vector<Slot>& slots, absl::string_view name);
+
+  // The declaration of a parameter that no op changes; null for anything else.
+  const Var* Parameter(std::optional<VarId> id) const;
+
+  // True when the variable keeps its value from before position `from` to the end.
+  bool IsStable(VarId id, int from) const;
+
+  // True when no op, no fetch and no parameter file sees this output of an op.
+  bool IsUnused(VarId id) const;
+
+  bool IsGone(int op) const { return gone_[op]; }
+
+  // Puts `fused` at the position of the last of `chain`, whose ops go. REQUIRES: ascending.
+  void Replace(const std::vector<int>& chain, Op fused);
+
+  Program TakeProgram() &&;
+
+ private:
+  Program program_;
+  std::vector<VarUse> uses_;
+  std::vector<bool> gone_;
+  std::vector<std::optional<Op>> fused_;  // by position
+};
+
+// An activation as attributes of a fused op: fuse_activation, fuse_alpha, fuse_beta.
+struct FusedActivation {
+  std::string name;
+  float alpha = 0;
+  float beta = 0;
+};
+
+// The activation that `op` computes from its only input X to its only output Out, if there is a
+// fused form. Zero alpha means "default" to kernels, so ops that want a zero have none.
+std::optional<FusedActivation> MatchActivation(const Op& op);
+
+// True when an elementwise op with attribute `axis` that adds a tensor of `dims` to one of `rank`
+// dims adds value c to channel c of `channels`, along `channel_axis`.
+bool IsPerChannel(const std::vector<int64_t>& dims, int64_t axis, int64_t rank,
+                  int64_t channel_axis, int64_t channels);
+
+void SetAttr(Op& op, absl::string_view name, AttrValue value);
+void AddSlot(std::vector<Slot>& slots, absl::string_view name, VarId id);
+
+}  // namespace interp

@@ -1,0 +1,141 @@
+#include "passes/simplify.h"
+
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "core/attr_reader.h"
+#include "passes/op_effects.h"
+#include "passes/var_uses.h"
+
+namespace interp {
+namespace {
+
+// The only argument of a slot, nullopt for none or several.
+std::optional<VarId> OnlyArgument(const Slot* slot) {
+  if (slot == nullptr || slot->args.size() != 1) return std::nullopt;
+  return slot->args[0];
+}
+
+bool NoOtherArguments(const std::vector<Slot>& slots, absl::string_view name) {
+  for (const Slot& slot : slots) {
+    if (slot.name != name && !slot.args.empty()) return false;
+  }
+  return true;
+}
+
+bool IsScaleByOne(const Op& op) {
+  AttrReader attrs(op);
+  const bool one = attrs.Float("scale", 1) == 1 && attrs.Float("bias", 0) == 0;
+  return one && attrs.status().ok();
+}
+
+bool IsIdleDropout(const Op& op) {
+  AttrReader attrs(op);
+  const bool test = attrs.Bool("is_test", false);
+  const bool upscaled =
+      attrs.String("dropout_implementation", "downgrade_in_infer") == "upscale_in_train";
+  const bool certain = attrs.Float("dropout_prob", 0.5F) == 0;
+  return test && (upscaled || certain) && attrs.status().ok();
+}
+
+// `cast` says nothing else than the declarations, which SameType compares.
+bool IsConsistentCast(const Op& op, DType declared) {
+  AttrReader attrs(op);
+  return attrs.Type("out_dtype", declared) == declared && attrs.status().ok();
+}
+
+// Whether Out equals X whatever X is, given that both are declared with one element type and no
+// other input is present.
+bool IsIdentity(const Op& op, DType declared) {
+  if (op.type == "assign" || op.type == "concat" || op.type == "sum") return true;
+  if (op.type == "cast") return IsConsistentCast(op, declared);
+  return op.type == "scale" ? IsScaleByOne(op) : op.type == "dropout" && IsIdleDropout(op);
+}
+
+// Follows which variables have become one.
+class Simplifier {
+ public:
+  Simplifier(const Program& program, const OpRegistry& ops)
+      : uses_(FindVarUses(program, ops)), names_(uses_.size()) {
+    std::iota(names_.begin(), names_.end(), 0);
+  }
+
+  // Returns true when the op at `index` is to go, after noting that its two variables are one.
+  bool TryRemove(const Op& op, int32_t index) {
+    const std::optional<VarId> x = OnlyArgument(op.FindInput("X"));
+    const std::optional<VarId> out = OnlyArgument(op.FindOutput("Out"));
+    if (!x.has_value() || !out.has_value() || !NoOtherArguments(op.inputs, "X")) return false;
+    if (!SameType(*x, *out) || !IsIdentity(op, uses_[*x].var->dtype)) return false;
+    if (!OthersUnused(op)) return false;
+    const VarId in = Rename(*x);
+    // Only a variable with one value can stand for another.
+    const bool in_sub_blocks = uses_[in].block == VarUse::kSeveralBlocks;
+    if (uses_[in].writes > (in_sub_blocks ? 0 : 1) || uses_[in].last_write > index) return false;
+    if (uses_[*out].writes != 1 || uses_[*out].first != index) return false;
+    if (!uses_[*out].pinned()) {
+      names_[*out] = in;
+      return true;
+    }
+    // The value gets the name of the output from the start.
+    if (uses_[in].pinned() || uses_[in].read_first || IsShared(uses_[*out])) return false;
+    names_[in] = *out;
+    uses_[*out].last_write = uses_[in].last_write;
+    return true;
+  }
+
+  VarId Rename(VarId id) {
+    while (names_[id] != id) id = names_[id] = names_[names_[id]];
+    return id;
+  }
+
+ private:
+  // Memory of others: a value may not appear in it earlier than the program says.
+  static bool IsShared(const VarUse& use) {
+    return use.persistable || use.fed || use.block == VarUse::kSeveralBlocks;
+  }
+
+  bool SameType(VarId x, VarId out) const {
+    const Var* a = uses_[x].var;
+    const Var* b = uses_[out].var;
+    return a != nullptr && b != nullptr && a->kind == VarKind::kLodTensor && b->kind == a->kind &&
+           a->dtype == b->dtype && a->dtype != DType::kUndefined;
+  }
+
+  // Outputs other than Out (dropout's Mask) are written only to be thrown away.
+  bool OthersUnused(const Op& op) const {
+    for (const Slot& slot : op.outputs) {
+      if (slot.name == "Out") continue;
+      for (const VarId id : slot.args) {
+        if (uses_[id].mentions > 1 || uses_[id].pinned()) return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<VarUse> uses_;
+  std::vector<VarId> names_;  // by VarId: the variable it has become, in steps
+};
+
+}  // namespace
+
+absl::StatusOr<Program> Simplify(Program program, const PassContext& context) {
+  Simplifier simplifier(program, context.ops);
+  std::vector<Op> old = std::move(program.blocks[0].ops);
+  std::vector<Op> ops;
+  ops.reserve(old.size());
+  for (size_t i = 0; i < old.size(); ++i) {
+    if (!simplifier.TryRemove(old[i], static_cast<int32_t>(i))) ops.push_back(std::move(old[i]));
+  }
+  for (Op& op : ops) {
+    for (std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {
+      for (Slot& slot : *slots) {
+        for (VarId& id : slot.args) id = simplifier.Rename(id);
+      }
+    }
+  }
+  program.blocks[0].ops = std::move(ops);
+  return program;
+}
+
+}  // namespace interp
