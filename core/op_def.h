@@ -162,6 +162,8 @@ class KernelContext : public OpContext {
   // Threads this op may use; see kernels/util/parallel_for.h.
   int num_threads() const { return services_.num_threads; }
   Allocator& allocator() const { return *services_.allocator; }
+  // Number of this instruction in its plan; for random streams that differ from op to op.
+  int instruction() const { return services_.instruction; }
 
   // Gives `out` memory for its shape and dtype. For kernels with dynamic_outputs, which set the
   // shape themselves, and for scratch tensors.
