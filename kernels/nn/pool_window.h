@@ -1,0 +1,193 @@
+// Pooling of dense channels-last images: the loops, without attributes and tensors.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/nn/gemm.h"
+#include "kernels/nn/window.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+
+enum class PoolKind : int8_t { kMax, kAverage };
+
+// How windows lie over one axis.
+struct PoolAxis {
+  WindowAxis window;
+  bool adaptive = false;  // output i covers [floor(i in / out), ceil((i + 1) in / out))
+
+  struct Range {
+    int64_t begin = 0;  // input positions covered
+    int64_t end = 0;
+    int64_t divisor = 1;  // positions that count in an average: with padding unless `exclusive`
+  };
+  Range Cover(int64_t i, bool exclusive) const {
+    if (adaptive) {
+      const int64_t begin = i * window.in / window.out;
+      const int64_t end = ((i + 1) * window.in + window.out - 1) / window.out;
+      return {begin, end, end - begin};
+    }
+    const int64_t begin = i * window.stride - window.pad_begin;
+    // Like Paddle, padding at the end counts only as far as there is padding at the beginning.
+    const int64_t end = std::min(begin + window.kernel, window.in + window.pad_begin);
+    Range range = {std::max<int64_t>(begin, 0), std::min(end, window.in), end - begin};
+    if (exclusive) range.divisor = range.end - range.begin;
+    if (range.end < range.begin) range.begin = range.end = 0;  // all padding
+    return range;
+  }
+};
+
+struct Pool {
+  PoolKind kind = PoolKind::kMax;
+  bool exclusive = true;
+  int64_t batch = 1;
+  int64_t channels = 1;
+  PoolAxis axes[3];  // depth, height, width; size 1 where the image has fewer
+};
+
+namespace pool_internal {
+
+template <typename T, PoolKind kKind>
+struct Reduce {
+  static constexpr T kStart = kKind == PoolKind::kMax ? std::numeric_limits<T>::lowest() : T{0};
+  template <typename V>
+  static V Step(V sum, V x) {
+    if constexpr (kKind == PoolKind::kMax) {
+      return sum > x ? sum : x;
+    } else {
+      return sum + x;
+    }
+  }
+  template <typename V>
+  static V Finish(V sum, T divisor) {
+    if constexpr (kKind == PoolKind::kMax) {
+      return sum;
+    } else {
+      return sum / divisor;
+    }
+  }
+};
+
+// The input under one window: `rows` runs of `columns` pixels.
+template <typename T>
+struct Patch {
+  const T* data;  // first pixel, first channel
+  int64_t planes, rows, columns;
+  int64_t plane_stride, row_stride, pixel_stride;
+  T divisor;
+};
+
+// kVectors vectors of channels. With one vector, kSplit partial sums hide the latency of a step.
+template <typename T, PoolKind kKind, int kVectors, int kSplit>
+inline void PoolVectors(const Patch<T>& patch, int64_t channel, T* out) {
+  using R = Reduce<T, kKind>;
+  using V = typename VectorOf<T>::type;
+  using U = typename VectorOf<T>::unaligned;
+  constexpr int kLanes = VectorOf<T>::kLanes;
+  V sums[kSplit][kVectors];
+  for (auto& row : sums) {
+    for (V& sum : row) sum = V{} + R::kStart;
+  }
+  for (int64_t z = 0; z < patch.planes; ++z) {
+    for (int64_t y = 0; y < patch.rows; ++y) {
+      const T* row = patch.data + z * patch.plane_stride + y * patch.row_stride + channel;
+      int64_t x = 0;
+      const auto step = [&](int s) {
+        for (int v = 0; v < kVectors; ++v) {
+          const V value = *reinterpret_cast<const U*>(row + v * kLanes);
+          sums[s][v] = R::Step(sums[s][v], value);
+        }
+        row += patch.pixel_stride;
+      };
+      for (; x + kSplit <= patch.columns; x += kSplit) {
+        for (int s = 0; s < kSplit; ++s) step(s);
+      }
+      for (; x < patch.columns; ++x) step(0);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) {
+    for (int s = 1; s < kSplit; ++s) sums[0][v] = R::Step(sums[0][v], sums[s][v]);
+    *reinterpret_cast<U*>(out + channel + v * kLanes) = R::Finish(sums[0][v], patch.divisor);
+  }
+}
+
+template <typename T, PoolKind kKind>
+void PoolScalar(const Patch<T>& patch, int64_t channel, T* out) {
+  using R = Reduce<T, kKind>;
+  T sum = R::kStart;
+  for (int64_t z = 0; z < patch.planes; ++z) {
+    for (int64_t y = 0; y < patch.rows; ++y) {
+      const T* row = patch.data + z * patch.plane_stride + y * patch.row_stride + channel;
+      for (int64_t x = 0; x < patch.columns; ++x) sum = R::Step(sum, row[x * patch.pixel_stride]);
+    }
+  }
+  out[channel] = R::Finish(sum, patch.divisor);
+}
+
+// Channels [begin, end) of one output pixel.
+template <typename T, PoolKind kKind>
+void PoolPixel(const Patch<T>& patch, int64_t begin, int64_t end, T* out) {
+  constexpr int64_t kLanes = VectorOf<T>::kLanes;
+  int64_t c = begin;
+  for (; c + 4 * kLanes <= end; c += 4 * kLanes) PoolVectors<T, kKind, 4, 1>(patch, c, out);
+  for (; c + kLanes <= end; c += kLanes) PoolVectors<T, kKind, 1, 4>(patch, c, out);
+  if (c < end && end - begin >= kLanes) {
+    PoolVectors<T, kKind, 1, 4>(patch, end - kLanes, out);  // some channels a second time
+  } else {
+    for (; c < end; ++c) PoolScalar<T, kKind>(patch, c, out);
+  }
+}
+
+// One row of output pixels, channels [begin, end).
+template <typename T, PoolKind kKind>
+void PoolRow(const Pool& pool, int64_t z, int64_t y, int64_t begin, int64_t end, const T* image,
+             T* out) {
+  const PoolAxis::Range d = pool.axes[0].Cover(z, pool.exclusive);
+  const PoolAxis::Range h = pool.axes[1].Cover(y, pool.exclusive);
+  const int64_t row_stride = pool.axes[2].window.in * pool.channels;
+  const int64_t plane_stride = pool.axes[1].window.in * row_stride;
+  for (int64_t x = 0; x < pool.axes[2].window.out; ++x) {
+    const PoolAxis::Range w = pool.axes[2].Cover(x, pool.exclusive);
+    const Patch<T> patch = {
+        image + d.begin * plane_stride + h.begin * row_stride + w.begin * pool.channels,
+        d.end - d.begin,
+        h.end - h.begin,
+        w.end - w.begin,
+        plane_stride,
+        row_stride,
+        pool.channels,
+        static_cast<T>(d.divisor * h.divisor * w.divisor)};
+    PoolPixel<T, kKind>(patch, begin, end, out + x * pool.channels);
+  }
+}
+
+}  // namespace pool_internal
+
+template <typename T, PoolKind kKind>
+void PoolImages(const Pool& pool, const T* in, T* out, int num_threads) {
+  const int64_t height = pool.axes[1].window.out;
+  const int64_t rows = pool.batch * pool.axes[0].window.out * height;
+  const int64_t in_image =
+      pool.axes[0].window.in * pool.axes[1].window.in * pool.axes[2].window.in * pool.channels;
+  const int64_t out_row = pool.axes[2].window.out * pool.channels;
+  // With few rows (global pooling has one per image) the channels are cut as well.
+  constexpr int64_t kChannelBlock = 4 * VectorOf<T>::kLanes;
+  const int64_t blocks =
+      rows >= num_threads ? 1 : std::max<int64_t>(1, pool.channels / kChannelBlock);
+  const int64_t work = in_image * pool.batch / std::max<int64_t>(1, rows * blocks);
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, work) + 1;
+  ParallelFor(num_threads, rows * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = i / blocks;
+      const int64_t block = i % blocks;
+      const int64_t last = block + 1 == blocks ? pool.channels : (block + 1) * kChannelBlock;
+      const int64_t plane = row / height;
+      const int64_t depth = pool.axes[0].window.out;
+      pool_internal::PoolRow<T, kKind>(pool, plane % depth, row % height, block * kChannelBlock,
+                                       last, in + plane / depth * in_image, out + row * out_row);
+    }
+  });
+}
+
+}  // namespace interp::nn
