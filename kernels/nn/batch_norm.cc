@@ -1,0 +1,204 @@
+// batch_norm, sync_batch_norm: Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias by channel,
+// with the running statistics (is_test, use_global_stats) or those of the batch, which then also
+// move the running ones. On one host the two ops are the same.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/nn/channel_stats.h"
+#include "kernels/nn/with_channels_last.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kScale = 1;
+constexpr int kBias = 2;
+constexpr int kMean = 3;
+constexpr int kVariance = 4;
+constexpr int kMomentumTensor = 5;
+constexpr int kY = 0;
+constexpr int kMeanOut = 1;
+constexpr int kVarianceOut = 2;
+constexpr int kSavedMean = 3;
+constexpr int kSavedVariance = 4;
+constexpr int kReserveSpace = 5;
+
+struct BatchNormAttrs {
+  float epsilon = 1e-5F;
+  float momentum = 0.9F;
+  bool running_statistics = false;  // normalise with Mean and Variance
+  bool channels_last_dims = false;
+  bool relu = false;
+};
+
+BatchNormAttrs ReadBatchNorm(AttrReader& reader) {
+  BatchNormAttrs attrs;
+  attrs.epsilon = reader.Float("epsilon", 1e-5F);
+  attrs.momentum = reader.Float("momentum", 0.9F);
+  const bool test = reader.Bool("is_test", false) && !reader.Bool("trainable_statistics", false);
+  attrs.running_statistics = test || reader.Bool("use_global_stats", false);
+  attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_layout", "NCHW"));
+  attrs.relu = reader.Bool("fuse_with_relu", false);
+  return attrs;
+}
+
+absl::Status Infer(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  if (x.rank() < 2 || x.rank() > 5) {
+    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected 2 to 5 dims");
+  }
+  const bool last = ctx.attrs<BatchNormAttrs>().channels_last_dims;
+  const int64_t channels = last ? x.back() : x[1];
+  constexpr absl::string_view kNames[] = {"Scale", "Bias", "Mean", "Variance"};
+  for (int slot = kScale; slot <= kVariance; ++slot) {
+    if (ctx.input(slot).numel() == channels) continue;
+    return InvalidArgument("input '", kNames[slot - kScale], "' is ", DescribeType(ctx.input(slot)),
+                           ", expected [", channels, "] for 'X' ", ToString(x));
+  }
+  if (const Tensor* momentum = ctx.optional_input(kMomentumTensor);
+      momentum != nullptr && momentum->numel() != 1) {
+    return InvalidArgument("input 'MomentumTensor' is ", DescribeType(*momentum),
+                           ", expected one element");
+  }
+  ctx.ShareShape(kX, kY);
+  for (int slot = kMeanOut; slot <= kSavedVariance; ++slot) ctx.SetShape(slot, {channels});
+  ctx.SetShape(kReserveSpace, {0});
+  return absl::OkStatus();
+}
+
+void CopyVector(const Tensor& from, Tensor* to) {
+  if (to == nullptr || to->raw_data() == from.raw_data()) return;
+  std::memcpy(to->mutable_raw_data(), from.raw_data(), from.size_bytes());
+}
+
+// Per-channel factors, 2 x C.
+template <typename T>
+struct Affine {
+  T* scale;
+  T* shift;
+};
+
+template <typename T>
+void FromRunning(KernelContext& ctx, int64_t channels, const Affine<T>& affine) {
+  const auto& attrs = ctx.attrs<BatchNormAttrs>();
+  const T* scale = ctx.input(kScale).data<T>();
+  const T* bias = ctx.input(kBias).data<T>();
+  const T* mean = ctx.input(kMean).data<T>();
+  const T* variance = ctx.input(kVariance).data<T>();
+  for (int64_t c = 0; c < channels; ++c) {
+    affine.scale[c] = scale[c] / std::sqrt(variance[c] + static_cast<T>(attrs.epsilon));
+    affine.shift[c] = bias[c] - mean[c] * affine.scale[c];
+  }
+  CopyVector(ctx.input(kMean), ctx.optional_output(kMeanOut));
+  CopyVector(ctx.input(kVariance), ctx.optional_output(kVarianceOut));
+  // Paddle leaves these undefined.
+  for (const int slot : {kSavedMean, kSavedVariance}) {
+    if (Tensor* saved = ctx.optional_output(slot))
+      std::fill_n(saved->mutable_data<T>(), channels, T{0});
+  }
+}
+
+// Also sets the running and the saved statistics.
+template <typename T>
+void FromBatch(KernelContext& ctx, const Moments& moments, const Affine<T>& affine) {
+  const auto& attrs = ctx.attrs<BatchNormAttrs>();
+  const Tensor* momentum_tensor = ctx.optional_input(kMomentumTensor);
+  const double momentum = momentum_tensor == nullptr
+                              ? attrs.momentum
+                              : static_cast<double>(momentum_tensor->data<T>()[0]);
+  const auto blend = [&](int in, int out, const std::vector<double>& batch) {
+    Tensor* target = ctx.optional_output(out);
+    if (target == nullptr) return;
+    const T* running = ctx.input(in).data<T>();
+    T* updated = target->mutable_data<T>();
+    for (size_t c = 0; c < batch.size(); ++c) {
+      updated[c] = static_cast<T>(running[c] * momentum + batch[c] * (1 - momentum));
+    }
+  };
+  blend(kMean, kMeanOut, moments.mean);
+  blend(kVariance, kVarianceOut, moments.variance);
+  const T* scale = ctx.input(kScale).data<T>();
+  const T* bias = ctx.input(kBias).data<T>();
+  Tensor* saved_mean = ctx.optional_output(kSavedMean);
+  Tensor* saved_variance = ctx.optional_output(kSavedVariance);
+  for (size_t c = 0; c < moments.mean.size(); ++c) {
+    const double inverse = 1 / std::sqrt(moments.variance[c] + static_cast<double>(attrs.epsilon));
+    affine.scale[c] = static_cast<T>(scale[c] * inverse);
+    affine.shift[c] = static_cast<T>(bias[c] - moments.mean[c] * scale[c] * inverse);
+    if (saved_mean != nullptr) saved_mean->mutable_data<T>()[c] = static_cast<T>(moments.mean[c]);
+    if (saved_variance != nullptr) saved_variance->mutable_data<T>()[c] = static_cast<T>(inverse);
+  }
+}
+
+// One pixel in all has no variance: Paddle passes X through and leaves the running statistics.
+template <typename T>
+void PassThrough(KernelContext& ctx, int64_t channels, const Affine<T>& affine) {
+  std::fill_n(affine.scale, channels, T{1});
+  std::fill_n(affine.shift, channels, T{0});
+  CopyVector(ctx.input(kMean), ctx.optional_output(kMeanOut));
+  CopyVector(ctx.input(kVariance), ctx.optional_output(kVarianceOut));
+  for (const int slot : {kSavedMean, kSavedVariance}) {
+    if (Tensor* saved = ctx.optional_output(slot))
+      std::fill_n(saved->mutable_data<T>(), channels, T{0});
+  }
+}
+
+// `x` and `y` lie as `view` says, which is dense.
+template <typename T>
+absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T* y) {
+  const auto& attrs = ctx.attrs<BatchNormAttrs>();
+  const int64_t channels = view.channels();
+  INTERP_ASSIGN_OR_RETURN(const Scratch scratch,
+                          Scratch::Make(ctx, 2 * static_cast<size_t>(channels) * sizeof(T)));
+  T* factors = static_cast<T*>(scratch.data());
+  const Affine<T> affine = {factors, factors + channels};
+  if (attrs.running_statistics) {
+    FromRunning(ctx, channels, affine);
+  } else if (view.batch() * view.pixels() == 1) {
+    PassThrough(ctx, channels, affine);
+  } else {
+    FromBatch(ctx, BatchMoments(view, x, ctx.num_threads()), affine);
+  }
+  ScaleChannels(view, x, affine.scale, affine.shift, /*factor_stride=*/0, attrs.relu, y,
+                ctx.num_threads());
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status BatchNorm(KernelContext& ctx) {
+  const bool last = ctx.attrs<BatchNormAttrs>().channels_last_dims;
+  const Tensor& x = ctx.input(kX);
+  Tensor& y = ctx.output(kY);
+  const ImageView view = ViewImage(x, last);
+  if (SameMemory(view, ViewImage(y, last)) && (IsChannelsLast(view) || IsChannelsFirst(view))) {
+    return Normalize(ctx, view, x.data<T>(), y.mutable_data<T>());
+  }
+  const ImageView dense = DenseChannelsLast(view);
+  return WithChannelsLast<T>(ctx, x, y, last,
+                             [&](const T* from, T* to) { return Normalize(ctx, dense, from, to); });
+}
+
+OpDef BatchNormDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}, {"Scale"}, {"Bias"}, {"Mean"}, {"Variance"}, {"MomentumTensor", kOptional}},
+      .outputs = {{"Y"},
+                  {"MeanOut", kOptional},
+                  {"VarianceOut", kOptional},
+                  {"SavedMean", kOptional},
+                  {"SavedVariance", kOptional},
+                  {"ReserveSpace", kOptional}},
+      .parse = ParseAttrs<BatchNormAttrs, ReadBatchNorm>,
+      .infer = Infer,
+      .kernels = {{DType::kFloat32, BatchNorm<float>}, {DType::kFloat64, BatchNorm<double>}},
+      .layout = LayoutRule::kFollows,
+      .inplace = {{kX, kY}, {kMean, kMeanOut}, {kVariance, kVarianceOut}},
+  };
+}
+
+INTERP_REGISTER_OP(BatchNormDef("batch_norm"));
+INTERP_REGISTER_OP(BatchNormDef("sync_batch_norm"));
+
+}  // namespace
+}  // namespace interp::nn

@@ -1,0 +1,116 @@
+// Loops over images by channel, for normalisations: moments and y = x * scale[c] + shift[c].
+// Dense images in either order; channels-first ones are N x C planes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/nn/image.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+
+// Adds f(x, c) of every pixel of image n to sums[c], for channels [begin, end).
+template <typename T, typename F>
+void AddByChannel(const ImageView& view, const T* x, int64_t n, int64_t begin, int64_t end,
+                  const F& f, double* sums) {
+  const int64_t channels = view.channels();
+  const int64_t pixels = view.pixels();
+  x += n * channels * pixels;
+  if (IsChannelsLast(view)) {
+    for (int64_t i = 0; i < pixels; ++i, x += channels) {
+      for (int64_t c = begin; c < end; ++c) sums[c] += f(x[c], c);
+    }
+    return;
+  }
+  constexpr int kLanes = 16;
+  for (int64_t c = begin; c < end; ++c) {
+    const T* plane = x + c * pixels;
+    double lanes[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= pixels; i += kLanes) {
+      for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += f(plane[i + lane], c);
+    }
+    for (; i < pixels; ++i) lanes[0] += f(plane[i], c);
+    for (const double lane : lanes) sums[c] += lane;
+  }
+}
+
+// Cuts the channels over threads: body(begin, end).
+template <typename Body>
+void ForChannelBlocks(const ImageView& view, int num_threads, const Body& body) {
+  constexpr int64_t kBlock = 16;  // a cache line of floats: threads do not share lines
+  const int64_t blocks = (view.channels() + kBlock - 1) / kBlock;
+  const int64_t work = view.batch() * view.pixels() * kBlock;
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, work) + 1;
+  ParallelFor(num_threads, blocks, grain, [&](int64_t begin, int64_t end) {
+    body(begin * kBlock, std::min(end * kBlock, view.channels()));
+  });
+}
+
+struct Moments {
+  std::vector<double> mean;
+  std::vector<double> variance;  // biased
+};
+
+// Moments by channel of a whole batch, in two passes over the data.
+template <typename T>
+Moments BatchMoments(const ImageView& view, const T* x, int num_threads) {
+  const size_t channels = static_cast<size_t>(view.channels());
+  const double count = static_cast<double>(view.batch() * view.pixels());
+  Moments moments = {std::vector<double>(channels), std::vector<double>(channels)};
+  double* mean = moments.mean.data();
+  double* variance = moments.variance.data();
+  ForChannelBlocks(view, num_threads, [&](int64_t begin, int64_t end) {
+    for (int64_t n = 0; n < view.batch(); ++n) {
+      const auto value = [](T v, int64_t) { return static_cast<double>(v); };
+      AddByChannel(view, x, n, begin, end, value, mean);
+    }
+    for (int64_t c = begin; c < end; ++c) mean[c] /= count;
+    for (int64_t n = 0; n < view.batch(); ++n) {
+      const auto square = [mean](T v, int64_t c) { return (v - mean[c]) * (v - mean[c]); };
+      AddByChannel(view, x, n, begin, end, square, variance);
+    }
+    for (int64_t c = begin; c < end; ++c) variance[c] /= count;
+  });
+  return moments;
+}
+
+// y = x * scale[c] + shift[c], then max(y, 0) with `relu`. May run in place. Images n have their
+// own factors, `factor_stride` after those of image n - 1; 0: all share them.
+template <typename T>
+void ScaleChannels(const ImageView& view, const T* x, const T* scale, const T* shift,
+                   int64_t factor_stride, bool relu, T* y, int num_threads) {
+  const int64_t channels = view.channels();
+  const int64_t pixels = view.pixels();
+  const T floor = relu ? T{0} : -std::numeric_limits<T>::infinity();
+  const auto finish = [floor](T v) { return v < floor ? floor : v; };
+  if (IsChannelsLast(view)) {
+    const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, channels) + 1;
+    ParallelFor(num_threads, view.batch() * pixels, grain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T* a = scale + i / pixels * factor_stride;
+        const T* b = shift + i / pixels * factor_stride;
+        const T* from = x + i * channels;
+        T* to = y + i * channels;
+        for (int64_t c = 0; c < channels; ++c) to[c] = finish(from[c] * a[c] + b[c]);
+      }
+    });
+    return;
+  }
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
+  ParallelFor(num_threads, view.batch() * channels, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t map = begin; map < end; ++map) {
+      const int64_t factor = map / channels * factor_stride + map % channels;
+      const T a = scale[factor];
+      const T b = shift[factor];
+      const T* from = x + map * pixels;
+      T* to = y + map * pixels;
+      for (int64_t i = 0; i < pixels; ++i) to[i] = finish(from[i] * a + b);
+    }
+  });
+}
+
+}  // namespace interp::nn

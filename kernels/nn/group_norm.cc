@@ -1,0 +1,187 @@
+// group_norm: Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias with the moments of each
+// image and group of channels. instance_norm: the same with one channel per group.
+#include <cmath>
+
+#include "kernels/nn/channel_stats.h"
+#include "kernels/nn/with_channels_last.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kScale = 1;
+constexpr int kBias = 2;
+constexpr int kY = 0;
+constexpr int kMean = 1;
+constexpr int kVariance = 2;
+
+struct GroupNormAttrs {
+  float epsilon = 1e-5F;
+  int64_t groups = 0;  // 0: one per channel
+  bool channels_last_dims = false;
+  bool instance = false;  // Mean and Variance are vectors, Variance is 1 / sqrt(variance + epsilon)
+};
+
+GroupNormAttrs ReadGroupNorm(AttrReader& reader) {
+  GroupNormAttrs attrs;
+  attrs.epsilon = reader.Float("epsilon", 1e-5F);
+  attrs.groups = reader.Int("groups", 1);
+  if (attrs.groups < 1) reader.Fail(absl::StrCat("attribute 'groups' is ", attrs.groups));
+  attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_layout", "NCHW"));
+  return attrs;
+}
+
+GroupNormAttrs ReadInstanceNorm(AttrReader& reader) {
+  GroupNormAttrs attrs;
+  attrs.epsilon = reader.Float("epsilon", 1e-5F);
+  attrs.instance = true;
+  return attrs;
+}
+
+absl::Status Infer(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<GroupNormAttrs>();
+  const Shape& x = ctx.input(kX).shape;
+  if (x.rank() < 2 || x.rank() > 5) {
+    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected 2 to 5 dims");
+  }
+  const int64_t channels = attrs.channels_last_dims ? x.back() : x[1];
+  const int64_t groups = attrs.groups == 0 ? channels : attrs.groups;
+  if (groups > channels || channels % std::max<int64_t>(groups, 1) != 0) {
+    return InvalidArgument("attribute 'groups' is ", groups, " for ", channels, " channels of 'X' ",
+                           ToString(x));
+  }
+  for (const int slot : {kScale, kBias}) {
+    const Tensor* vector = ctx.optional_input(slot);
+    if (vector == nullptr || vector->numel() == channels) continue;
+    return InvalidArgument("input '", slot == kScale ? "Scale" : "Bias", "' is ",
+                           DescribeType(*vector), ", expected [", channels, "]");
+  }
+  ctx.ShareShape(kX, kY);
+  const Shape stats = attrs.instance ? Shape{x[0] * channels} : Shape{x[0], groups};
+  ctx.SetShape(kMean, stats);
+  ctx.SetShape(kVariance, stats);
+  return absl::OkStatus();
+}
+
+// The work of one run on a dense image batch.
+template <typename T>
+struct GroupNormRun {
+  const GroupNormAttrs& attrs;
+  const ImageView& view;
+  int64_t groups;
+  const T* scale;  // null: 1
+  const T* bias;   // null: 0
+  T* means;        // batch x groups, null: not wanted
+  T* variances;
+
+  // Spreads sums by channel to means by group, given for every channel.
+  void ToGroups(double* sums) const {
+    const int64_t size = view.channels() / groups;
+    const double count = static_cast<double>(size * view.pixels());
+    for (int64_t g = 0; g < groups; ++g) {
+      double total = 0;
+      for (int64_t i = 0; i < size; ++i) total += sums[g * size + i];
+      for (int64_t i = 0; i < size; ++i) sums[g * size + i] = total / count;
+    }
+  }
+
+  // Sets the factors of image n; `sums` is scratch for 2 x channels.
+  void Factors(const T* x, int64_t n, double* sums, T* factors, T* shifts, int threads) const {
+    const int64_t channels = view.channels();
+    double* mean = sums;
+    double* variance = sums + channels;
+    std::fill_n(sums, 2 * channels, 0.0);
+    ForChannelBlocks(view, threads, [&](int64_t begin, int64_t end) {
+      const auto value = [](T v, int64_t) { return static_cast<double>(v); };
+      AddByChannel(view, x, n, begin, end, value, mean);
+    });
+    ToGroups(mean);
+    ForChannelBlocks(view, threads, [&](int64_t begin, int64_t end) {
+      const auto square = [mean](T v, int64_t c) { return (v - mean[c]) * (v - mean[c]); };
+      AddByChannel(view, x, n, begin, end, square, variance);
+    });
+    ToGroups(variance);
+    const int64_t size = channels / groups;
+    for (int64_t c = 0; c < channels; ++c) {
+      const double inverse = 1 / std::sqrt(variance[c] + static_cast<double>(attrs.epsilon));
+      const double a = scale == nullptr ? inverse : inverse * scale[c];
+      factors[c] = static_cast<T>(a);
+      shifts[c] = static_cast<T>((bias == nullptr ? 0.0 : bias[c]) - mean[c] * a);
+      const int64_t at = n * groups + c / size;
+      if (means != nullptr) means[at] = static_cast<T>(mean[c]);
+      if (variances != nullptr) {
+        variances[at] = static_cast<T>(attrs.instance ? inverse : variance[c]);
+      }
+    }
+  }
+};
+
+template <typename T>
+T* OptionalData(Tensor* tensor) {
+  return tensor == nullptr ? nullptr : tensor->mutable_data<T>();
+}
+
+template <typename T>
+absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T* y) {
+  const auto& attrs = ctx.attrs<GroupNormAttrs>();
+  const Tensor* scale = ctx.optional_input(kScale);
+  const Tensor* bias = ctx.optional_input(kBias);
+  const int64_t channels = view.channels();
+  const GroupNormRun<T> run = {attrs,
+                               view,
+                               attrs.groups == 0 ? channels : attrs.groups,
+                               scale == nullptr ? nullptr : scale->data<T>(),
+                               bias == nullptr ? nullptr : bias->data<T>(),
+                               OptionalData<T>(ctx.optional_output(kMean)),
+                               OptionalData<T>(ctx.optional_output(kVariance))};
+  const size_t factors = static_cast<size_t>(view.batch() * channels);
+  INTERP_ASSIGN_OR_RETURN(const Scratch scratch,
+                          Scratch::Make(ctx, 2 * (factors * sizeof(T) +
+                                                  static_cast<size_t>(channels) * sizeof(double))));
+  auto* sums = static_cast<double*>(scratch.data());
+  T* scales = reinterpret_cast<T*>(sums + 2 * channels);
+  T* shifts = scales + factors;
+  for (int64_t n = 0; n < view.batch(); ++n) {
+    run.Factors(x, n, sums, scales + n * channels, shifts + n * channels, ctx.num_threads());
+  }
+  ScaleChannels(view, x, scales, shifts, channels, /*relu=*/false, y, ctx.num_threads());
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status GroupNorm(KernelContext& ctx) {
+  const bool last = ctx.attrs<GroupNormAttrs>().channels_last_dims;
+  const Tensor& x = ctx.input(kX);
+  Tensor& y = ctx.output(kY);
+  if (y.numel() == 0) return absl::OkStatus();
+  const ImageView view = ViewImage(x, last);
+  if (SameMemory(view, ViewImage(y, last)) && (IsChannelsLast(view) || IsChannelsFirst(view))) {
+    return Normalize(ctx, view, x.data<T>(), y.mutable_data<T>());
+  }
+  const ImageView dense = DenseChannelsLast(view);
+  return WithChannelsLast<T>(ctx, x, y, last,
+                             [&](const T* from, T* to) { return Normalize(ctx, dense, from, to); });
+}
+
+OpDef GroupNormDef(absl::string_view type, std::vector<SlotDef> outputs,
+                   absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}, {"Scale", kOptional}, {"Bias", kOptional}},
+      .outputs = std::move(outputs),
+      .parse = parse,
+      .infer = Infer,
+      .kernels = {{DType::kFloat32, GroupNorm<float>}, {DType::kFloat64, GroupNorm<double>}},
+      .layout = LayoutRule::kFollows,
+      .inplace = {{kX, kY}},
+  };
+}
+
+INTERP_REGISTER_OP(GroupNormDef("group_norm", {{"Y"}, {"Mean", kOptional}, {"Variance", kOptional}},
+                                ParseAttrs<GroupNormAttrs, ReadGroupNorm>));
+INTERP_REGISTER_OP(GroupNormDef("instance_norm",
+                                {{"Y"}, {"SavedMean", kOptional}, {"SavedVariance", kOptional}},
+                                ParseAttrs<GroupNormAttrs, ReadInstanceNorm>));
+
+}  // namespace
+}  // namespace interp::nn
