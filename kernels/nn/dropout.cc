@@ -1,0 +1,135 @@
+// dropout. In training elements are zeroed with probability dropout_prob, and with upscale_in_train
+// the others are divided by 1 - dropout_prob; in tests downgrade_in_infer multiplies by it instead.
+// Mask is 1 where an element was kept; tests leave it empty.
+#include <random>
+
+#include "core/op_def.h"
+#include "kernels/util/copy.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kSeed = 1;
+constexpr int kOut = 0;
+constexpr int kMask = 1;
+
+struct DropoutAttrs {
+  float probability = 0.5F;
+  bool test = false;
+  bool upscale_in_train = false;
+  int32_t seed = 0;  // 0: a stream of its own that goes on from run to run
+};
+
+DropoutAttrs ReadDropout(AttrReader& reader) {
+  DropoutAttrs attrs;
+  attrs.probability = reader.Float("dropout_prob", 0.5F);
+  if (!(attrs.probability >= 0 && attrs.probability <= 1)) {
+    reader.Fail(absl::StrCat("attribute 'dropout_prob' is ", attrs.probability,
+                             ", expected a probability"));
+  }
+  attrs.test = reader.Bool("is_test", false);
+  const std::string mode = reader.String("dropout_implementation", "downgrade_in_infer");
+  attrs.upscale_in_train = mode == "upscale_in_train";
+  if (!attrs.upscale_in_train && mode != "downgrade_in_infer") {
+    reader.Fail(absl::StrCat("attribute 'dropout_implementation' is \"", mode,
+                             "\", expected downgrade_in_infer or upscale_in_train"));
+  }
+  if (reader.Bool("fix_seed", false)) attrs.seed = reader.Int("seed", 0);
+  return attrs;
+}
+
+void InferDTypes(DTypeContext& ctx) { ctx.Set(kMask, DType::kUInt8); }
+
+absl::Status Infer(InferContext& ctx) {
+  if (const Tensor* seed = ctx.optional_input(kSeed); seed != nullptr && seed->numel() != 1) {
+    return InvalidArgument("input 'Seed' is ", DescribeType(*seed), ", expected one element");
+  }
+  ctx.ShareShape(kX, kOut);
+  if (ctx.attrs<DropoutAttrs>().test) {
+    ctx.SetShape(kMask, {0});
+  } else {
+    ctx.ShareShape(kX, kMask);
+  }
+  return absl::OkStatus();
+}
+
+struct DropoutState : KernelState {
+  std::mt19937_64 engine;
+  bool seeded = false;
+};
+
+absl::StatusOr<int32_t> Seed(const KernelContext& ctx) {
+  const Tensor* seed = ctx.optional_input(kSeed);
+  if (seed == nullptr) return ctx.attrs<DropoutAttrs>().seed;
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> values, InferContext::Integers(*seed));
+  return static_cast<int32_t>(values[0]);
+}
+
+// Draws like Paddle, so that a fixed seed gives the same mask.
+template <typename T>
+void Drop(const Tensor& x, const DropoutAttrs& attrs, std::mt19937_64& engine, Tensor& out,
+          uint8_t* mask) {
+  const T* from = x.data<T>();
+  T* to = out.mutable_data<T>();
+  const T kept = attrs.upscale_in_train ? static_cast<T>(1.0F - attrs.probability) : T{1};
+  std::uniform_real_distribution<float> uniform(0, 1);
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const bool keep = attrs.probability < 1 && uniform(engine) >= attrs.probability;
+    to[i] = keep ? from[i] / kept : T{0};
+    if (mask != nullptr) mask[i] = keep ? 1 : 0;
+  }
+}
+
+template <typename T>
+absl::Status Dropout(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<DropoutAttrs>();
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  if (attrs.test) {
+    if (attrs.upscale_in_train) {
+      CopyUnlessShared(x, out);
+      return absl::OkStatus();
+    }
+    const T factor = static_cast<T>(1.0F - attrs.probability);
+    const T* from = x.data<T>();
+    T* to = out.mutable_data<T>();
+    ParallelFor(ctx.num_threads(), x.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) to[i] = from[i] * factor;
+    });
+    return absl::OkStatus();
+  }
+  Tensor* mask_tensor = ctx.optional_output(kMask);
+  uint8_t* mask = mask_tensor == nullptr ? nullptr : mask_tensor->mutable_data<uint8_t>();
+  INTERP_ASSIGN_OR_RETURN(const int32_t seed, Seed(ctx));
+  if (seed != 0) {
+    std::mt19937_64 engine(static_cast<uint64_t>(static_cast<int64_t>(seed)));
+    Drop<T>(x, attrs, engine, out, mask);
+    return absl::OkStatus();
+  }
+  auto& state = ctx.state<DropoutState>();
+  if (!state.seeded) {
+    // Each instruction has its own stream, the same in every process: runs can be repeated.
+    state.engine.seed(static_cast<uint64_t>(ctx.instruction()));
+    state.seeded = true;
+  }
+  Drop<T>(x, attrs, state.engine, out, mask);
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "dropout",
+    .inputs = {{"X"}, {"Seed", kOptional | kAnyDType}},
+    .outputs = {{"Out"}, {"Mask", kOptional}},
+    .parse = ParseAttrs<DropoutAttrs, ReadDropout>,
+    .infer_dtype = InferDTypes,
+    .infer = Infer,
+    .kernels = {{DType::kFloat32, Dropout<float>}, {DType::kFloat64, Dropout<double>}},
+    .layout = LayoutRule::kFollows,
+    .inplace = {{kX, kOut}},
+    .random = true,
+});
+
+}  // namespace
+}  // namespace interp::nn
