@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Checks that includes go one way: proto <- core <- {passes, kernels} <- interpreter <- tools.
+
+  check_includes.py [ROOT]     lists every include that the rule forbids; exit code 1 when there are any
+  check_includes.py --self-test
+"""
+import os
+import re
+import sys
+import tempfile
+
+# What the files of a folder may include besides the folder's own, the standard library and third
+# parties.
+ALLOWED = {
+    "proto": ("std",),
+    "core": ("std", "proto"),
+    "passes": ("std", "core"),
+    "kernels": ("std", "core"),
+    "interpreter": ("std", "core", "passes"),
+    "tools": ("std", "core", "passes", "interpreter"),
+}
+# The wire format is the business of these files alone.
+READS_PROTO = (
+    "core/io/params.cc",
+    "core/program_load.cc",
+    "core/program_save.cc",
+    "core/program_wire.cc",
+    "core/program_wire.h",
+)
+# Libraries that one folder keeps to itself.
+LIBRARY_OF = {"oneapi": "kernels", "CLI": "tools", "google": "core"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+
+
+def problem(path, folder, include):
+    """Why `path` may not include `include`; None when it may."""
+    target = include.split("/")[0]
+    if target == "proto" and folder == "core" and path not in READS_PROTO:
+        return f"{path}: includes {include}; the wire format is for {', '.join(READS_PROTO)} only"
+    if LIBRARY_OF.get(target, folder) != folder:
+        return f"{path}: includes {include}; only {LIBRARY_OF[target]} may"
+    ours = target in ALLOWED or target == "tests"
+    if not ours or target == folder or target in ALLOWED[folder]:
+        return None
+    return f"{path}: includes {include}; {folder} may include only: {', '.join(ALLOWED[folder])}"
+
+
+def check_file(root, path):
+    folder = path.split("/")[0]
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        for line in file:
+            match = INCLUDE.match(line)
+            if match is not None and "/" in match.group(1):
+                yield problem(path, folder, match.group(1))
+
+
+def check_tree(root):
+    errors = []
+    for folder in ALLOWED:
+        for where, _, names in sorted(os.walk(os.path.join(root, folder))):
+            for name in sorted(names):
+                if name.endswith((".h", ".cc", ".cu")):
+                    path = os.path.relpath(os.path.join(where, name), root).replace(os.sep, "/")
+                    errors.extend(error for error in check_file(root, path) if error)
+    return errors
+
+
+def self_test():
+    cases = {
+        "core/tensor.cc": ("passes/pass.h", "core may include only: std, proto"),
+        "core/program_load.cc": ("proto/framework.pb.h", None),
+        "core/scope.cc": ("proto/framework.pb.h", f"the wire format is for {', '.join(READS_PROTO)} only"),
+        "kernels/math/relu.cc": ("interpreter/plan.h", "kernels may include only: std, core"),
+        "passes/inplace.cc": ("kernels/util/copy.h", "passes may include only: std, core"),
+        "passes/pass.h": ("tests/testing/fake_ops.h", "passes may include only: std, core"),
+        "interpreter/plan.cc": ("passes/pipeline.h", None),
+        "interpreter/gc.cc": ("oneapi/dnnl/dnnl.hpp", "only kernels may"),
+        "tools/main.cc": ("absl/status/status.h", None),
+    }
+    with tempfile.TemporaryDirectory() as root:
+        for path, (include, _) in cases.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(f'#include "{include}"\n')
+        got = check_tree(root)
+    expected = [f"{path}: includes {include}; {why}" for path, (include, why) in cases.items() if why]
+    if sorted(got) != sorted(expected):
+        return ["self-test failed, got:"] + got + ["expected:"] + expected
+    return []
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        errors = self_test()
+    else:
+        errors = check_tree(sys.argv[1] if len(sys.argv) > 1 else ".")
+    for error in errors:
+        print(error)
+    sys.exit(1 if errors else 0)
+
+
+if __name__ == "__main__":
+    main()
