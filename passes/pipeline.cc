@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "passes/addto.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_fc.h"
 #include "passes/inplace.h"
@@ -22,6 +23,7 @@ constexpr Pass kPasses[] = {
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"fuse_conv", "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},
+    {"addto", "accumulate gradients as they are made", AddTo, /*on_by_default=*/false},
     {"inplace", "let outputs use the memory of inputs", MarkInplace},
 };
 

@@ -43,8 +43,11 @@ class Deriver {
     }
     for (const Op& op : program_.blocks[0].ops) {
       for (const Slot& slot : op.outputs) {
-        if (slot.args.size() != 1 || uses_[slot.args[0]].writes != 1) continue;
-        shapes_[slot.args[0]] = Derive(op, slot);
+        for (const VarId id : slot.args) {
+          if (uses_[id].writes != 1) continue;
+          shapes_[id] = Derive(op, slot);
+          if (!shapes_[id].has_value()) shapes_[id] = NewShape(uses_[id].var);
+        }
       }
     }
     return std::move(shapes_);
@@ -63,22 +66,45 @@ class Deriver {
   }
 
   std::optional<SymbolicShape> Derive(const Op& op, const Slot& out) {
-    if (IsFeed(op)) return Fed(uses_[out.args[0]].var);
     const bool main = out.name == "Out" || out.name == "Y" || out.name == "Output";
-    if (!main) return std::nullopt;
+    if (!main || out.args.size() != 1) return std::nullopt;
+    if (IsFeed(op)) return Fed(uses_[out.args[0]].var);
     if (Contains(kShapeKeepers, op.type)) return Input(op, "X");
     if (Contains(kElementwise, op.type)) return Elementwise(op);
     if (op.type == "conv2d" || op.type == "depthwise_conv2d") return Conv(op);
     if (op.type == "pool2d") return Pool(op);
     if (op.type == "mul") return Mul(op);
+    if (op.type == "reshape2" || op.type == "reshape") return Reshape(op);
     return std::nullopt;
   }
 
-  std::optional<SymbolicShape> Fed(const Var* var) {
+  // Dims with names of their own, as many as declared.
+  std::optional<SymbolicShape> NewShape(const Var* var) {
     if (var == nullptr) return std::nullopt;
-    SymbolicShape shape = var->dims;
-    for (SymbolicDim& dim : shape) {
-      if (dim < 0 || !var->need_check_feed) dim = NewDim();
+    SymbolicShape shape(var->dims.size());
+    for (SymbolicDim& dim : shape) dim = NewDim();
+    return shape;
+  }
+
+  std::optional<SymbolicShape> Fed(const Var* var) {
+    std::optional<SymbolicShape> shape = NewShape(var);
+    for (size_t i = 0; shape.has_value() && var->need_check_feed && i < shape->size(); ++i) {
+      if (var->dims[i] >= 0) (*shape)[i] = var->dims[i];
+    }
+    return shape;
+  }
+
+  std::optional<SymbolicShape> Reshape(const Op& op) {
+    const std::optional<SymbolicShape> x = Input(op, "X");
+    AttrReader attrs(op);
+    SymbolicShape shape = attrs.Ints("shape");
+    const bool by_tensor = std::any_of(op.inputs.begin(), op.inputs.end(), [](const Slot& slot) {
+      return slot.name != "X" && !slot.args.empty();
+    });
+    if (shape.empty() || by_tensor) return std::nullopt;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const bool copied = shape[i] == 0 && x.has_value() && i < x->size();
+      if (shape[i] <= 0) shape[i] = copied ? (*x)[i] : NewDim();
     }
     return shape;
   }

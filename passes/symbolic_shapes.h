@@ -15,10 +15,10 @@ namespace interp {
 using SymbolicDim = int64_t;
 using SymbolicShape = std::vector<SymbolicDim>;
 
-// By VarId; nullopt where nothing is known, also for variables written more than once. Parameters
+// By VarId; nullopt for variables that are not declared or written more than once. Parameters
 // and feeds that are checked have the dims they declare; of other feeds only the rank is believed,
-// since programs run with other sizes than they declare. Ops that are not understood give nullopt.
-// Linear time.
+// since programs run with other sizes than they declare. Ops that are not understood give dims with
+// new names. Linear time.
 std::vector<std::optional<SymbolicShape>> FindSymbolicShapes(const Program& program,
                                                              const std::vector<VarUse>& uses);
 

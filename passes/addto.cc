@@ -1,0 +1,127 @@
+#include "passes/addto.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "passes/var_uses.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kSum = "sum";
+
+// An op that is to stand behind the op at `after`.
+struct Insertion {
+  int32_t after;
+  Op op;
+};
+
+class Accumulator {
+ public:
+  Accumulator(Program program, const OpRegistry& ops)
+      : program_(std::move(program)), uses_(FindVarUses(program_, ops)) {}
+
+  Program Run() && {
+    std::vector<Op>& ops = program_.blocks[0].ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].type == kSum && IsAccumulation(ops[i])) Rewrite(ops[i]);
+    }
+    Insert();
+    return std::move(program_);
+  }
+
+ private:
+  // All summands are plain values of one type, made once by this block.
+  bool IsAccumulation(const Op& op) const {
+    if (op.inputs.size() != 1 || op.outputs.size() != 1 || op.outputs[0].args.size() != 1) {
+      return false;
+    }
+    std::vector<VarId> summands = op.inputs[0].args;
+    if (summands.size() < 2) return false;
+    std::sort(summands.begin(), summands.end());
+    if (std::adjacent_find(summands.begin(), summands.end()) != summands.end()) return false;
+    const Var* out = uses_[op.outputs[0].args[0]].var;
+    return out != nullptr && std::all_of(summands.begin(), summands.end(), [&](VarId id) {
+             const VarUse& use = uses_[id];
+             return use.block == 0 && use.writes == 1 && !use.read_first && use.var != nullptr &&
+                    use.var->kind == VarKind::kLodTensor && use.var->dtype == out->dtype &&
+                    AddsExactly(use.var->dtype);
+           });
+  }
+
+  // Partial sums have the precision of the kernel's own total.
+  static bool AddsExactly(DType dtype) {
+    return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kInt32 ||
+           dtype == DType::kInt64;
+  }
+
+  // Nobody needs the variable but its one reader.
+  bool DiesWithReader(VarId id) const { return !uses_[id].pinned() && uses_[id].mentions == 2; }
+
+  void Rewrite(Op& sum) {
+    std::vector<VarId>& args = sum.inputs[0].args;
+    // The result takes the LoD of the first summand.
+    const bool same_lod = uses_[args[0]].var->lod_level == uses_[args[1]].var->lod_level;
+    if (!DiesWithReader(args[0]) && DiesWithReader(args[1]) && same_lod) {
+      std::swap(args[0], args[1]);
+    }
+    if (!DiesWithReader(args[0])) return;
+    const VarId out = sum.outputs[0].args[0];
+    VarId total = args[0];
+    int32_t made = uses_[total].last_write;
+    for (size_t k = 1; k + 1 < args.size(); ++k) {
+      made = std::max(made, uses_[args[k]].last_write);
+      const VarId next = NewPartialSum(out);
+      Op& partial = insertions_.emplace_back(Insertion{made, sum}).op;
+      partial.inputs[0].args = {total, args[k]};
+      partial.outputs[0].args = {next};
+      total = next;
+    }
+    args = {total, args.back()};
+  }
+
+  // Declarations are added at the end, since uses_ points to those there are.
+  VarId NewPartialSum(VarId out) {
+    std::string name;
+    do {
+      name = absl::StrCat(program_.NameOf(out), "@ADDTO@", ++num_partial_sums_);
+    } while (program_.Find(name) >= 0);
+    Var var = *uses_[out].var;
+    var.id = program_.Intern(name);
+    var.persistable = var.is_parameter = var.need_check_feed = false;
+    var.wire.clear();
+    new_vars_.push_back(std::move(var));
+    return new_vars_.back().id;
+  }
+
+  void Insert() {
+    std::stable_sort(insertions_.begin(), insertions_.end(),
+                     [](const Insertion& a, const Insertion& b) { return a.after < b.after; });
+    Block& block = program_.blocks[0];
+    std::vector<Op> old = std::move(block.ops);
+    block.ops.clear();
+    block.ops.reserve(old.size() + insertions_.size());
+    auto next = insertions_.begin();
+    for (int32_t i = 0; i < std::ssize(old); ++i) {
+      block.ops.push_back(std::move(old[i]));
+      for (; next != insertions_.end() && next->after == i; ++next) {
+        block.ops.push_back(std::move(next->op));
+      }
+    }
+    for (Var& var : new_vars_) block.vars.push_back(std::move(var));
+  }
+
+  Program program_;
+  const std::vector<VarUse> uses_;
+  std::vector<Insertion> insertions_;
+  std::vector<Var> new_vars_;
+  int num_partial_sums_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> AddTo(Program program, const PassContext& context) {
+  return Accumulator(std::move(program), context.ops).Run();
+}
+
+}  // namespace interp
