@@ -1,0 +1,163 @@
+#include "kernels/quant/quantize.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "kernels/util/parallel_for.h"
+
+namespace interp {
+namespace {
+
+// Half away from zero. Adding the largest float below 0.5 and cutting off is std::round exactly,
+// and unlike it a vector instruction.
+inline float RoundHalfAway(float x) { return std::trunc(x + std::copysign(0x1.fffffep-2f, x)); }
+
+inline float Inverse(float scale) {
+  return scale <= 1e-30f ? 1.0f / (scale + 1e-6f) : 1.0f / scale;
+}
+
+template <bool kHalfEven>
+inline float ToGrid(float x, float scale, float bins) {
+  if constexpr (kHalfEven) {
+    float q = std::nearbyint(bins * Inverse(scale) * x);
+    q = q > bins ? bins : q;
+    return q < -bins - 1 ? -bins - 1 : q;
+  } else {
+    const float low = x < -scale ? -scale : x;
+    const float clipped = low > scale ? scale : low;
+    return RoundHalfAway(bins * Inverse(scale) * clipped);
+  }
+}
+
+template <bool kHalfEven, bool kBack>
+inline float QuantizeOne(float x, float scale, float bins) {
+  const float q = ToGrid<kHalfEven>(x, scale, bins);
+  return kBack ? q * scale / bins : q;
+}
+
+// Calls body(begin, end) on ranges of the rows of `inner` elements; row r has channel r % channels.
+template <typename Body>
+void ForEachRow(int num_threads, const ChannelView& view, const Body& body) {
+  const int64_t grain = 1 + kElementwiseGrain / std::max<int64_t>(view.inner, 1);
+  ParallelFor(num_threads, view.outer * view.channels, grain, body);
+}
+
+template <bool kHalfEven, bool kBack>
+void QuantizeAll(int num_threads, const ChannelView& view, float bins, const float* x,
+                 const float* scales, float* out) {
+  if (view.outer * view.channels == 1) {
+    const float scale = scales[0];
+    ParallelFor(num_threads, view.inner, kElementwiseGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        out[i] = QuantizeOne<kHalfEven, kBack>(x[i], scale, bins);
+      }
+    });
+    return;
+  }
+  ForEachRow(num_threads, view, [=](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const float scale = scales[r % view.channels];
+      const float* const from = x + r * view.inner;
+      float* const to = out + r * view.inner;
+      for (int64_t i = 0; i < view.inner; ++i) {
+        to[i] = QuantizeOne<kHalfEven, kBack>(from[i], scale, bins);
+      }
+    }
+  });
+}
+
+// Magnitudes are compared by their bits, which order like the values; integers, because a maximum
+// of floats is not vectorised. NaN counts as the largest.
+uint32_t RowMax(const float* x, int64_t count) {
+  uint32_t max = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    max = std::max(max, std::bit_cast<uint32_t>(x[i]) & 0x7fffffffu);
+  }
+  return max;
+}
+
+}  // namespace
+
+ChannelView ViewChannels(const Tensor& tensor, int axis) {
+  const Shape& shape = tensor.shape;
+  if (axis < 0) return {.inner = tensor.numel()};
+  ChannelView view = {.channels = shape[axis]};
+  const bool channels_last = tensor.layout == Layout::kChannelsLast;
+  const auto position = [&](int d) {  // in memory order
+    return !channels_last || d == 0 ? d : (d == 1 ? shape.rank() - 1 : d - 1);
+  };
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (position(d) < position(axis)) view.outer *= shape[d];
+    if (position(d) > position(axis)) view.inner *= shape[d];
+  }
+  return view;
+}
+
+QuantGrid ReadQuantGrid(AttrReader& reader, int default_round_type) {
+  const int32_t bits = reader.Int("bit_length", 8);
+  const int32_t round_type = reader.Int("round_type", default_round_type);
+  if (bits < 1 || bits > 16) {
+    reader.Fail(absl::StrCat("attribute 'bit_length' is ", bits, ", expected 1 to 16"));
+    return QuantGrid();
+  }
+  if (round_type != 0 && round_type != 1) {
+    reader.Fail(absl::StrCat("attribute 'round_type' is ", round_type, ", expected 0 or 1"));
+  }
+  return {.bins = BinsOf(bits), .round_half_even = round_type == 0};
+}
+
+void AbsMax(int num_threads, const ChannelView& view, const float* x, float* max) {
+  ParallelFor(num_threads, view.channels, 1, [=](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      uint32_t bits = 0;
+      for (int64_t o = 0; o < view.outer; ++o) {
+        bits = std::max(bits, RowMax(x + (o * view.channels + c) * view.inner, view.inner));
+      }
+      max[c] = std::bit_cast<float>(bits);
+    }
+  });
+}
+
+void Quantize(int num_threads, const ChannelView& view, const QuantGrid& grid, const float* x,
+              const float* scales, float* out) {
+  const float bins = static_cast<float>(grid.bins);
+  if (grid.round_half_even) {
+    grid.dequantize ? QuantizeAll<true, true>(num_threads, view, bins, x, scales, out)
+                    : QuantizeAll<true, false>(num_threads, view, bins, x, scales, out);
+  } else {
+    grid.dequantize ? QuantizeAll<false, true>(num_threads, view, bins, x, scales, out)
+                    : QuantizeAll<false, false>(num_threads, view, bins, x, scales, out);
+  }
+}
+
+template <typename In, typename T>
+void Dequantize(int num_threads, const ChannelView& view, const In* x, const T* scales, T factor,
+                T range, T* out) {
+  ForEachRow(num_threads, view, [=](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const T scale = scales[r % view.channels];
+      const In* const from = x + r * view.inner;
+      T* const to = out + r * view.inner;
+      for (int64_t i = 0; i < view.inner; ++i) {
+        to[i] = static_cast<T>(from[i]) * scale * factor / range;
+      }
+    }
+  });
+}
+
+template void Dequantize(int, const ChannelView&, const float*, const float*, float, float, float*);
+template void Dequantize(int, const ChannelView&, const int8_t*, const float*, float, float,
+                         float*);
+template void Dequantize(int, const ChannelView&, const double*, const double*, double, double,
+                         double*);
+template void Dequantize(int, const ChannelView&, const int8_t*, const double*, double, double,
+                         double*);
+
+MovingScale NextScale(float rate, float state, float accum, float current) {
+  MovingScale next = {.state = rate * state + 1, .accum = rate * accum + current};
+  next.scale = next.accum / next.state;
+  return next;
+}
+
+}  // namespace interp

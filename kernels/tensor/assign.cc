@@ -1,0 +1,39 @@
+// assign, share_data: Out = X, any dtype. The copy is left out where both already share memory.
+#include "core/op_def.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+absl::Status InferAssign(InferContext& ctx) {
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status Assign(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  if (x.raw_data() != out.raw_data()) CopyTensor(ctx.num_threads(), x, out);
+  return absl::OkStatus();
+}
+
+OpDef AssignDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}},
+      .outputs = {{"Out"}},
+      .infer = InferAssign,
+      .kernels = {{DType::kUndefined, Assign}},
+      .layout = LayoutRule::kFollows,
+      .inplace = {{kX, kOut}},
+  };
+}
+
+INTERP_REGISTER_OP(AssignDef("assign"));
+INTERP_REGISTER_OP(AssignDef("share_data"));
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,85 @@
+// concat: Out = the tensors X one after the other along `axis`.
+#include "core/op_def.h"
+#include "kernels/util/shape_args.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kAxisTensor = 1;
+constexpr int kOut = 0;
+
+struct ConcatAttrs {
+  int64_t axis = 0;
+};
+
+ConcatAttrs ReadConcatAttrs(AttrReader& reader) { return {reader.Long("axis", 0)}; }
+
+absl::StatusOr<int> ConcatAxis(const OpContext& ctx, int rank) {
+  INTERP_ASSIGN_OR_RETURN(const int64_t axis, ReadInteger(ctx, kAxisTensor, "AxisTensor",
+                                                          ctx.attrs<ConcatAttrs>().axis));
+  return ResolveAxis(axis, rank);
+}
+
+// Joining along rows joins the sequences: every level goes on where the level before it ended.
+void AppendLod(const Lod& lod, Lod& out) {
+  if (lod.size() != out.size()) return;
+  for (size_t level = 0; level < lod.size(); ++level) {
+    const int64_t end = out[level].empty() ? 0 : out[level].back();
+    for (size_t i = 1; i < lod[level].size(); ++i) out[level].push_back(end + lod[level][i]);
+  }
+}
+
+absl::Status InferConcat(InferContext& ctx) {
+  const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
+  if (inputs.empty() || inputs[0] == nullptr) return InvalidArgument("'X' has no first argument");
+  Shape shape = inputs[0]->shape;
+  INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx, shape.rank()));
+  Lod lod = inputs[0]->lod;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr) return InvalidArgument("'X' has no argument ", i);
+    Shape next = inputs[i]->shape;
+    if (next.rank() == shape.rank()) std::swap(next[axis], shape[axis]);
+    if (!(next == shape)) {
+      return InvalidArgument("'X' argument ", i, " has shape ", ToString(inputs[i]->shape),
+                             ", expected that of argument 0, ", ToString(inputs[0]->shape),
+                             ", but for axis ", axis);
+    }
+    INTERP_ASSIGN_OR_RETURN(shape[axis], CheckedSum(next[axis], inputs[i]->shape[axis]));
+    if (axis == 0) AppendLod(inputs[i]->lod, lod);
+  }
+  ctx.output(kOut).shape = shape;
+  ctx.output(kOut).lod = std::move(lod);
+  return absl::OkStatus();
+}
+
+absl::Status Concat(KernelContext& ctx) {
+  Tensor& out = ctx.output(kOut);
+  INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx, out.shape.rank()));
+  const size_t element_bytes = SizeOf(out.dtype);
+  const Strides to = StridesOf(out);
+  int64_t offset = 0;
+  for (const Tensor* x : ctx.inputs(kX)) {
+    const Strides from = StridesOf(*x);
+    CopyDims dims;
+    for (int i = 0; i < x->shape.rank(); ++i) dims.push_back({x->shape[i], from[i], to[i]});
+    CopyStrided(ctx.num_threads(), element_bytes, dims, x->raw_data(),
+                At(out.mutable_raw_data(), offset * to[axis], element_bytes));
+    offset += x->shape[axis];
+  }
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "concat",
+    .inputs = {{"X", kVariadic}, {"AxisTensor", kOptional | kAnyDType | kValueInInfer}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<ConcatAttrs, ReadConcatAttrs>,
+    .infer = InferConcat,
+    .kernels = {{DType::kUndefined, Concat}},
+    .layout = LayoutRule::kFollows,
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,139 @@
+// fill_constant: Out = one value everywhere, of the given shape and attribute `dtype`.
+// fill_constant_batch_size_like: the same with one dimension taken from Input.
+#include "absl/strings/numbers.h"
+#include "core/op_def.h"
+#include "kernels/util/scalar_bytes.h"
+#include "kernels/util/shape_args.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kOut = 0;
+
+struct FillAttrs {
+  DType dtype = DType::kFloat32;
+  IntList shape;
+  ScalarBytes value;
+  int64_t input_dim = 0;  // the batch_size_like form: which dimension is taken from where
+  int64_t output_dim = 0;
+};
+
+// A text in `str_value` wins over the number in `value`: it can hold any double, inf and nan.
+double ReadValue(AttrReader& reader) {
+  const std::string text = reader.String("str_value", "");
+  if (text.empty()) return reader.Float("value", 0.0f);
+  double value = 0;
+  if (!absl::SimpleAtod(text, &value)) {
+    reader.Fail(absl::StrCat("attribute 'str_value' is '", text, "', no number"));
+  }
+  return value;
+}
+
+FillAttrs ReadFillAttrs(AttrReader& reader) {
+  FillAttrs attrs;
+  attrs.dtype = reader.Type("dtype", DType::kFloat32);
+  const std::vector<int64_t> shape = reader.Ints("shape");
+  attrs.shape.assign(shape.begin(), shape.end());
+  attrs.value = ToScalarBytes(attrs.dtype, ReadValue(reader));
+  attrs.input_dim = reader.Long("input_dim_idx", 0);
+  attrs.output_dim = reader.Long("output_dim_idx", 0);
+  return attrs;
+}
+
+DType FillDType(const DTypeContext& ctx) { return ctx.attrs<FillAttrs>().dtype; }
+
+absl::Status SetFillShape(InferContext& ctx, const IntList& dims) {
+  if (dims.size() > kMaxRank) {
+    return InvalidArgument("shape has ", dims.size(), " dims, expected at most ", kMaxRank);
+  }
+  const Shape shape(dims);
+  for (const int64_t dim : shape) {
+    if (dim < 0) return InvalidArgument("shape is ", ToString(shape), ", expected no negative dim");
+  }
+  ctx.SetShape(kOut, shape);
+  return absl::OkStatus();
+}
+
+void Fill(KernelContext& ctx, const ScalarBytes& value) {
+  Tensor& out = ctx.output(kOut);
+  FillElements(ctx.num_threads(), SizeOf(out.dtype), value.bytes.data(), out.mutable_raw_data(),
+               out.numel());
+}
+
+namespace fill_constant {
+
+constexpr int kValueTensor = 0;
+constexpr IntSlots kShape = {.name = "shape", .tensor = 1, .list = 2};
+
+absl::Status Infer(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const IntList dims,
+                          ReadIntList(ctx, kShape, ctx.attrs<FillAttrs>().shape));
+  return SetFillShape(ctx, dims);
+}
+
+absl::Status Run(KernelContext& ctx) {
+  const FillAttrs& attrs = ctx.attrs<FillAttrs>();
+  const Tensor* tensor = ctx.optional_input(kValueTensor);
+  if (tensor == nullptr) {
+    Fill(ctx, attrs.value);
+    return absl::OkStatus();
+  }
+  if (tensor->numel() != 1) {
+    return InvalidArgument("'ValueTensor' is ", DescribeType(*tensor), ", expected one element");
+  }
+  INTERP_ASSIGN_OR_RETURN(const ScalarBytes value, FirstElementAs(attrs.dtype, *tensor));
+  Fill(ctx, value);
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "fill_constant",
+    .inputs = {{"ValueTensor", kOptional | kAnyDType},
+               {"ShapeTensor", kOptional | kAnyDType | kValueInInfer},
+               {"ShapeTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<FillAttrs, ReadFillAttrs>,
+    .kernel_dtype = FillDType,
+    .infer = Infer,
+    .kernels = {{DType::kUndefined, Run}},
+});
+
+}  // namespace fill_constant
+
+namespace batch_size_like {
+
+constexpr int kInput = 0;
+
+absl::Status Infer(InferContext& ctx) {
+  const FillAttrs& attrs = ctx.attrs<FillAttrs>();
+  const Tensor& input = ctx.input(kInput);
+  IntList dims = attrs.shape;
+  INTERP_ASSIGN_OR_RETURN(const int from,
+                          ResolveAxis(attrs.input_dim, input.shape.rank(), "input_dim_idx"));
+  INTERP_ASSIGN_OR_RETURN(
+      const int to, ResolveAxis(attrs.output_dim, static_cast<int>(dims.size()), "output_dim_idx"));
+  // The batch of a tensor with LoD counts sequences, not rows.
+  const bool sequences = from == 0 && !input.lod.empty() && !input.lod.back().empty();
+  dims[to] = sequences ? static_cast<int64_t>(input.lod.back().size()) - 1 : input.shape[from];
+  return SetFillShape(ctx, dims);
+}
+
+absl::Status Run(KernelContext& ctx) {
+  Fill(ctx, ctx.attrs<FillAttrs>().value);
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "fill_constant_batch_size_like",
+    .inputs = {{"Input", kNoNeedBuffer | kAnyDType | kAnyLayout}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<FillAttrs, ReadFillAttrs>,
+    .kernel_dtype = FillDType,
+    .infer = Infer,
+    .kernels = {{DType::kUndefined, Run}},
+});
+
+}  // namespace batch_size_like
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,63 @@
+// flip, reverse: Out = X with the order of the dimensions `axis` reversed.
+#include "core/op_def.h"
+#include "kernels/util/shape_args.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+struct FlipAttrs {
+  IntList axis;
+};
+
+FlipAttrs ReadFlipAttrs(AttrReader& reader) { return {ReadIntListAttr(reader, "axis")}; }
+
+absl::Status InferFlip(InferContext& ctx) {
+  for (const int64_t axis : ctx.attrs<FlipAttrs>().axis) {
+    INTERP_RETURN_IF_ERROR(ResolveAxis(axis, ctx.input(kX).shape.rank()).status());
+  }
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status Flip(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  if (x.numel() == 0) return absl::OkStatus();
+  const int rank = x.shape.rank();
+  std::array<bool, kMaxRank> flipped = {};
+  for (const int64_t axis : ctx.attrs<FlipAttrs>().axis) flipped[*NormalizeAxis(axis, rank)] = true;
+  const Strides from = StridesOf(x);
+  const Strides to = StridesOf(out);
+  const size_t bytes = SizeOf(x.dtype);
+  int64_t first = 0;
+  CopyDims dims;
+  for (int i = 0; i < rank; ++i) {
+    if (flipped[i]) first += (x.shape[i] - 1) * from[i];
+    dims.push_back({x.shape[i], flipped[i] ? -from[i] : from[i], to[i]});
+  }
+  CopyStrided(ctx.num_threads(), bytes, dims, At(x.raw_data(), first, bytes),
+              out.mutable_raw_data());
+  return absl::OkStatus();
+}
+
+OpDef FlipDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}},
+      .outputs = {{"Out"}},
+      .parse = ParseAttrs<FlipAttrs, ReadFlipAttrs>,
+      .infer = InferFlip,
+      .kernels = {{DType::kUndefined, Flip}},
+      .layout = LayoutRule::kFollows,
+  };
+}
+
+INTERP_REGISTER_OP(FlipDef("flip"));
+INTERP_REGISTER_OP(FlipDef("reverse"));
+
+}  // namespace
+}  // namespace interp

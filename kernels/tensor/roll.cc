@@ -1,0 +1,98 @@
+// roll: Out = X shifted by `shifts` along the dimensions `axis`; what falls out at the end comes in
+// at the front. Without `axis`, X is shifted as one long vector.
+#include <algorithm>
+
+#include "core/op_def.h"
+#include "kernels/util/shape_args.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+constexpr IntSlots kShifts = {.name = "shifts", .tensor = 1};
+
+struct RollAttrs {
+  IntList shifts;
+  IntList axis;
+};
+
+RollAttrs ReadRollAttrs(AttrReader& reader) {
+  return {ReadIntListAttr(reader, "shifts"), ReadIntListAttr(reader, "axis")};
+}
+
+// How far each dimension moves, in [0, length).
+absl::StatusOr<Shape> FindShifts(const OpContext& ctx, const Shape& shape) {
+  const RollAttrs& attrs = ctx.attrs<RollAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const IntList shifts, ReadIntList(ctx, kShifts, attrs.shifts));
+  const IntList flat_axis = {0};
+  const IntList& axes = attrs.axis.empty() ? flat_axis : attrs.axis;
+  if (shifts.size() != axes.size()) {
+    return InvalidArgument("'shifts' has ", shifts.size(), " entries for ", axes.size(), " axes");
+  }
+  Shape moved;
+  moved.resize(shape.rank(), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(axes[i], shape.rank()));
+    const int64_t length = std::max<int64_t>(shape[axis], 1);
+    moved[axis] = ((moved[axis] + shifts[i] % length) % length + length) % length;
+  }
+  return moved;
+}
+
+// The dimensions to roll: those of X, or a single one when it is taken as a vector.
+Shape RolledShape(const OpContext& ctx) {
+  const Shape& shape = ctx.input(kX).shape;
+  return ctx.attrs<RollAttrs>().axis.empty() ? Shape{shape.numel()} : shape;
+}
+
+absl::Status InferRoll(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(FindShifts(ctx, RolledShape(ctx)).status());
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+// Copies the boxes of dimensions `d` and up: each moved dimension falls into the part that moves
+// back and the part that comes in at the front.
+void CopyParts(KernelContext& ctx, const Shape& shape, const Shape& moved, const Strides& strides,
+               int d, int64_t source, int64_t target, CopyDims& dims) {
+  const size_t bytes = SizeOf(ctx.input(kX).dtype);
+  if (d == shape.rank()) {
+    CopyStrided(ctx.num_threads(), bytes, dims, At(ctx.input(kX).raw_data(), source, bytes),
+                At(ctx.output(kOut).mutable_raw_data(), target, bytes));
+    return;
+  }
+  const int64_t stays = shape[d] - moved[d];
+  dims.push_back({stays, strides[d], strides[d]});
+  CopyParts(ctx, shape, moved, strides, d + 1, source, target + moved[d] * strides[d], dims);
+  if (moved[d] > 0) {
+    dims.back().size = moved[d];
+    CopyParts(ctx, shape, moved, strides, d + 1, source + stays * strides[d], target, dims);
+  }
+  dims.pop_back();
+}
+
+absl::Status Roll(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  const Shape shape = RolledShape(ctx);
+  INTERP_ASSIGN_OR_RETURN(const Shape moved, FindShifts(ctx, shape));
+  const bool flat = ctx.attrs<RollAttrs>().axis.empty();
+  const Strides strides = StridesOf(shape, flat ? Layout::kPlain : x.layout);
+  CopyDims dims;
+  CopyParts(ctx, shape, moved, strides, 0, 0, 0, dims);
+  return absl::OkStatus();
+}
+
+// Plain: as a vector, X has the logical order.
+INTERP_REGISTER_OP(OpDef{
+    .type = "roll",
+    .inputs = {{"X"}, {"ShiftsTensor", kOptional | kAnyDType | kValueInInfer}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<RollAttrs, ReadRollAttrs>,
+    .infer = InferRoll,
+    .kernels = {{DType::kUndefined, Roll}},
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,125 @@
+// split: X cut along `axis` into `num` equal parts, or into parts of the lengths in `sections`, of
+// which one may be -1 (what is left).
+#include "core/op_def.h"
+#include "kernels/util/shape_args.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kAxisTensor = 1;
+constexpr int kSectionsTensorList = 2;
+constexpr int kOut = 0;
+constexpr IntSlots kSections = {.name = "sections", .list = kSectionsTensorList};
+
+struct SplitAttrs {
+  int64_t axis = 0;
+  int64_t num = 0;
+  IntList sections;
+};
+
+SplitAttrs ReadSplitAttrs(AttrReader& reader) {
+  SplitAttrs attrs;
+  attrs.axis = reader.Long("axis", 0);
+  attrs.num = reader.Long("num", 0);
+  const std::vector<int64_t> sections = reader.Ints("sections");
+  attrs.sections.assign(sections.begin(), sections.end());
+  if (attrs.num < 0) reader.Fail("attribute 'num' is negative");
+  return attrs;
+}
+
+absl::StatusOr<int> SplitAxis(const OpContext& ctx, int rank) {
+  INTERP_ASSIGN_OR_RETURN(const int64_t axis, ReadInteger(ctx, kAxisTensor, "AxisTensor",
+                                                          ctx.attrs<SplitAttrs>().axis));
+  return ResolveAxis(axis, rank);
+}
+
+absl::StatusOr<IntList> EqualSections(int64_t length, int64_t num, size_t outputs) {
+  if (num != static_cast<int64_t>(outputs)) {
+    return InvalidArgument("'num' is ", num, " for ", outputs, " outputs");
+  }
+  if (length % num != 0) {
+    return InvalidArgument("'num' is ", num, ", which does not divide the length ", length);
+  }
+  return IntList(outputs, length / num);
+}
+
+// The lengths of the parts, with -1 resolved; they add up to `length`.
+absl::StatusOr<IntList> SplitSections(const OpContext& ctx, int64_t length, size_t outputs) {
+  const SplitAttrs& attrs = ctx.attrs<SplitAttrs>();
+  if (attrs.num > 0) return EqualSections(length, attrs.num, outputs);
+  INTERP_ASSIGN_OR_RETURN(IntList sections, ReadIntList(ctx, kSections, attrs.sections));
+  if (sections.size() != outputs) {
+    return InvalidArgument("'sections' has ", sections.size(), " entries for ", outputs,
+                           " outputs");
+  }
+  int64_t sum = 0;
+  int64_t* rest = nullptr;
+  for (int64_t& section : sections) {
+    if (section == -1 && rest == nullptr) {
+      rest = &section;
+    } else if (section < 0 || section > length - sum) {
+      return InvalidArgument("'sections' has the entry ", section, " for a length of ", length);
+    } else {
+      sum += section;
+    }
+  }
+  if (rest != nullptr) {
+    *rest = length - sum;
+  } else if (sum != length) {
+    return InvalidArgument("'sections' add up to ", sum, ", expected ", length);
+  }
+  return sections;
+}
+
+absl::Status InferSplit(InferContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  INTERP_ASSIGN_OR_RETURN(const int axis, SplitAxis(ctx, x.shape.rank()));
+  const absl::Span<Tensor* const> outputs = ctx.outputs(kOut);
+  INTERP_ASSIGN_OR_RETURN(const IntList sections,
+                          SplitSections(ctx, x.shape[axis], outputs.size()));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == nullptr) continue;
+    outputs[i]->shape = x.shape;
+    outputs[i]->shape[axis] = sections[i];
+    outputs[i]->lod = axis == 0 ? Lod() : x.lod;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Split(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  INTERP_ASSIGN_OR_RETURN(const int axis, SplitAxis(ctx, x.shape.rank()));
+  const absl::Span<Tensor* const> outputs = ctx.outputs(kOut);
+  INTERP_ASSIGN_OR_RETURN(const IntList sections,
+                          SplitSections(ctx, x.shape[axis], outputs.size()));
+  const size_t element_bytes = SizeOf(x.dtype);
+  const Strides from = StridesOf(x);
+  int64_t offset = 0;
+  for (size_t part = 0; part < outputs.size(); offset += sections[part++]) {
+    if (outputs[part] == nullptr) continue;
+    Tensor& out = *outputs[part];
+    const Strides to = StridesOf(out);
+    CopyDims dims;
+    for (int i = 0; i < x.shape.rank(); ++i) dims.push_back({out.shape[i], from[i], to[i]});
+    CopyStrided(ctx.num_threads(), element_bytes, dims,
+                At(x.raw_data(), offset * from[axis], element_bytes), out.mutable_raw_data());
+  }
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "split",
+    .inputs = {{"X"},
+               {"AxisTensor", kOptional | kAnyDType | kValueInInfer},
+               {"SectionsTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer}},
+    .outputs = {{"Out", kVariadic}},
+    .parse = ParseAttrs<SplitAttrs, ReadSplitAttrs>,
+    .infer = InferSplit,
+    .kernels = {{DType::kUndefined, Split}},
+    .layout = LayoutRule::kFollows,
+});
+
+}  // namespace
+}  // namespace interp

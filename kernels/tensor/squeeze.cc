@@ -1,0 +1,120 @@
+// squeeze, squeeze2: Out = X without the dimensions `axes` that have length 1; without `axes`, all
+// such dimensions go. unsqueeze, unsqueeze2: Out = X with dimensions of length 1 inserted at
+// `axes`, one after the other.
+#include "core/op_def.h"
+#include "kernels/util/copy.h"
+#include "kernels/util/shape_args.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+constexpr int kXShape = 1;
+
+struct AxesAttrs {
+  IntList axes;
+};
+
+AxesAttrs ReadAxesAttrs(AttrReader& reader) { return {ReadIntListAttr(reader, "axes")}; }
+
+absl::StatusOr<Shape> Squeezed(const Shape& x, const IntList& axes) {
+  if (x.rank() == 0) return x;
+  std::array<bool, kMaxRank> listed = {};
+  for (const int64_t entry : axes) {
+    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(entry, x.rank(), "axes"));
+    listed[axis] = true;
+  }
+  Shape shape;
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool drop = x[i] == 1 && (axes.empty() || listed[i]);
+    if (!drop) shape.push_back(x[i]);
+  }
+  return shape;
+}
+
+absl::StatusOr<Shape> Unsqueezed(const Shape& x, const IntList& axes) {
+  if (axes.size() > static_cast<size_t>(kMaxRank - x.rank())) {
+    return InvalidArgument("'axes' adds ", axes.size(), " dims to rank ", x.rank(),
+                           ", expected at most ", kMaxRank, " in all");
+  }
+  Shape shape = x;
+  for (const int64_t entry : axes) {
+    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(entry, shape.rank() + 1, "axes"));
+    shape.push_back(1);
+    for (int i = shape.rank() - 1; i > axis; --i) shape[i] = shape[i - 1];
+    shape[axis] = 1;
+  }
+  return shape;
+}
+
+// LoD describes rows, so it stays as long as these do.
+void SetViewShape(InferContext& ctx, const Shape& shape) {
+  const Tensor& x = ctx.input(kX);
+  ctx.SetShape(kOut, shape);
+  const bool same_rows = x.shape.rank() > 0 && shape.rank() > 0 && x.shape[0] == shape[0];
+  if (same_rows) ctx.output(kOut).lod = x.lod;
+}
+
+absl::Status InferSqueeze(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const Shape shape,
+                          Squeezed(ctx.input(kX).shape, ctx.attrs<AxesAttrs>().axes));
+  SetViewShape(ctx, shape);
+  return absl::OkStatus();
+}
+
+absl::Status InferSqueeze2(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(InferSqueeze(ctx));
+  return SetXShape(ctx, kXShape, ctx.input(kX));
+}
+
+constexpr int kAxesTensor = 1;
+constexpr int kAxesTensorList = 2;
+
+absl::Status InferUnsqueeze(InferContext& ctx) {
+  const bool has_list = !ctx.inputs(kAxesTensorList).empty();
+  const IntSlots slots = {
+      .name = "axes", .tensor = has_list ? -1 : kAxesTensor, .list = kAxesTensorList};
+  INTERP_ASSIGN_OR_RETURN(const IntList axes, ReadIntList(ctx, slots, ctx.attrs<AxesAttrs>().axes));
+  INTERP_ASSIGN_OR_RETURN(const Shape shape, Unsqueezed(ctx.input(kX).shape, axes));
+  SetViewShape(ctx, shape);
+  return absl::OkStatus();
+}
+
+absl::Status InferUnsqueeze2(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(InferUnsqueeze(ctx));
+  return SetXShape(ctx, kXShape, ctx.input(kX));
+}
+
+absl::Status View(KernelContext& ctx) {
+  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
+  return absl::OkStatus();
+}
+
+OpDef ViewDef(absl::string_view type, std::vector<SlotDef> inputs, std::vector<SlotDef> outputs,
+              absl::Status (*infer)(InferContext&)) {
+  return OpDef{
+      .type = type,
+      .inputs = std::move(inputs),
+      .outputs = std::move(outputs),
+      .parse = ParseAttrs<AxesAttrs, ReadAxesAttrs>,
+      .infer = infer,
+      .kernels = {{DType::kUndefined, View}},
+      .view = {{kX, kOut}},
+  };
+}
+
+std::vector<SlotDef> UnsqueezeInputs() {
+  return {{"X"},
+          {"AxesTensor", kOptional | kAnyDType | kValueInInfer},
+          {"AxesTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer}};
+}
+
+INTERP_REGISTER_OP(ViewDef("squeeze", {{"X"}}, {{"Out"}}, InferSqueeze));
+INTERP_REGISTER_OP(ViewDef("squeeze2", {{"X"}}, {{"Out"}, {"XShape", kOptional}}, InferSqueeze2));
+INTERP_REGISTER_OP(ViewDef("unsqueeze", UnsqueezeInputs(), {{"Out"}}, InferUnsqueeze));
+INTERP_REGISTER_OP(ViewDef("unsqueeze2", UnsqueezeInputs(), {{"Out"}, {"XShape", kOptional}},
+                           InferUnsqueeze2));
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,51 @@
+// transfer_layout: Out = X in the memory order `dst_layout` (a Layout). Plans insert it where an op
+// wants another layout than its input has.
+#include "core/op_def.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+struct TransferAttrs {
+  Layout dst = Layout::kPlain;
+};
+
+TransferAttrs ReadTransferAttrs(AttrReader& reader) {
+  const int32_t dst = reader.Int("dst_layout", 0);
+  if (dst != 0 && dst != 1) reader.Fail("attribute 'dst_layout' is neither 0 nor 1");
+  return {static_cast<Layout>(dst)};
+}
+
+absl::Status InferTransfer(InferContext& ctx) {
+  const TransferAttrs& attrs = ctx.attrs<TransferAttrs>();
+  const Shape& shape = ctx.input(kX).shape;
+  if (attrs.dst == Layout::kChannelsLast && shape.rank() != 4 && shape.rank() != 5) {
+    return InvalidArgument("'X' has shape ", ToString(shape),
+                           ", expected rank 4 or 5 for a channels-last layout");
+  }
+  ctx.ShareShape(kX, kOut);
+  ctx.output(kOut).layout = attrs.dst;
+  return absl::OkStatus();
+}
+
+absl::Status Transfer(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  if (x.raw_data() != out.raw_data()) CopyTensor(ctx.num_threads(), x, out);
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "transfer_layout",
+    .inputs = {{"X", kAnyLayout}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<TransferAttrs, ReadTransferAttrs>,
+    .infer = InferTransfer,
+    .kernels = {{DType::kUndefined, Transfer}},
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,96 @@
+#include "kernels/util/scalar_bytes.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace interp {
+namespace {
+
+template <typename T>
+ScalarBytes Pack(T value) {
+  ScalarBytes scalar;
+  std::memcpy(scalar.bytes.data(), &value, sizeof(T));
+  return scalar;
+}
+
+int64_t Saturate(double value) {
+  constexpr double kLimit = 0x1p63;
+  if (std::isnan(value)) return 0;
+  if (value >= kLimit) return std::numeric_limits<int64_t>::max();
+  if (value < -kLimit) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(value);
+}
+
+}  // namespace
+
+ScalarBytes ToScalarBytes(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kBool:
+      return Pack(value != 0);
+    case DType::kFloat16:
+      return Pack(float16(static_cast<float>(value)));
+    case DType::kBFloat16:
+      return Pack(bfloat16(static_cast<float>(value)));
+    case DType::kFloat32:
+      return Pack(static_cast<float>(value));
+    case DType::kFloat64:
+      return Pack(value);
+    case DType::kComplex64:
+      return Pack(std::complex<float>(static_cast<float>(value)));
+    case DType::kComplex128:
+      return Pack(std::complex<double>(value));
+    default:
+      return ToScalarBytes(dtype, Saturate(value));
+  }
+}
+
+ScalarBytes ToScalarBytes(DType dtype, int64_t value) {
+  switch (dtype) {
+    case DType::kInt8:
+      return Pack(static_cast<int8_t>(value));
+    case DType::kUInt8:
+      return Pack(static_cast<uint8_t>(value));
+    case DType::kInt16:
+      return Pack(static_cast<int16_t>(value));
+    case DType::kInt32:
+      return Pack(static_cast<int32_t>(value));
+    case DType::kInt64:
+      return Pack(value);
+    case DType::kUndefined:
+    case DType::kFloat8E4M3:
+    case DType::kFloat8E5M2:
+      return ScalarBytes();
+    default:
+      return ToScalarBytes(dtype, static_cast<double>(value));
+  }
+}
+
+absl::StatusOr<ScalarBytes> FirstElementAs(DType dtype, const Tensor& tensor) {
+  switch (tensor.dtype) {
+    case DType::kBool:
+      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<bool>()));
+    case DType::kInt8:
+      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<int8_t>()));
+    case DType::kUInt8:
+      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<uint8_t>()));
+    case DType::kInt16:
+      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<int16_t>()));
+    case DType::kInt32:
+      return ToScalarBytes(dtype, static_cast<int64_t>(*tensor.data<int32_t>()));
+    case DType::kInt64:
+      return ToScalarBytes(dtype, *tensor.data<int64_t>());
+    case DType::kFloat16:
+      return ToScalarBytes(dtype, static_cast<double>(*tensor.data<float16>()));
+    case DType::kBFloat16:
+      return ToScalarBytes(dtype, static_cast<double>(*tensor.data<bfloat16>()));
+    case DType::kFloat32:
+      return ToScalarBytes(dtype, static_cast<double>(*tensor.data<float>()));
+    case DType::kFloat64:
+      return ToScalarBytes(dtype, *tensor.data<double>());
+    default:
+      return InvalidArgument("value tensor is ", DescribeType(tensor), ", expected a real number");
+  }
+}
+
+}  // namespace interp

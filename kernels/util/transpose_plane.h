@@ -1,0 +1,172 @@
+// TransposePlane: transposes a matrix in memory, in register blocks inside cache blocks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "kernels/util/unaligned.h"
+
+namespace interp {
+
+namespace transpose_internal {
+
+// A register block: kLanes rows of kLanes elements.
+template <int kBytes>
+struct Block;
+template <>
+struct Block<1> {
+  static constexpr int kLanes = 16;
+  typedef uint8_t Vector __attribute__((vector_size(16)));
+};
+template <>
+struct Block<2> {
+  static constexpr int kLanes = 8;
+  typedef uint16_t Vector __attribute__((vector_size(16)));
+};
+template <>
+struct Block<4> {
+  static constexpr int kLanes = 8;
+  typedef uint32_t Vector __attribute__((vector_size(32)));
+};
+template <>
+struct Block<8> {
+  static constexpr int kLanes = 4;
+  typedef uint64_t Vector __attribute__((vector_size(32)));
+};
+
+// Interleaves the lower (kHigh: upper) halves of a and b.
+template <bool kHigh, typename Vector, int... kLane>
+inline Vector Interleave(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
+  constexpr int n = sizeof...(kLane);
+  constexpr int first = kHigh ? n / 2 : 0;
+  return __builtin_shufflevector(a, b, (first + kLane / 2 + (kLane % 2) * n)...);
+}
+
+// Row i of the source (kLanes elements at src + i * src_stride) becomes column i of the
+// destination. log2(kLanes) rounds, each interleaving row i with row i + kLanes / 2.
+template <int kBytes>
+inline void TransposeBlock(const char* src, int64_t src_stride, char* dst, int64_t dst_stride) {
+  using Vector = typename Block<kBytes>::Vector;
+  constexpr int n = Block<kBytes>::kLanes;
+  constexpr auto kLanes = std::make_integer_sequence<int, n>();
+  Vector rows[n];
+  Vector next[n];
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(&rows[i], src + i * src_stride, sizeof(Vector));
+#pragma GCC unroll 4
+  for (int round = 1; round < n; round *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < n / 2; ++i) {
+      next[2 * i] = Interleave<false>(rows[i], rows[i + n / 2], kLanes);
+      next[2 * i + 1] = Interleave<true>(rows[i], rows[i + n / 2], kLanes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < n; ++i) rows[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) std::memcpy(dst + i * dst_stride, &rows[i], sizeof(Vector));
+}
+
+// Element by element, for edges; the shorter side innermost.
+template <int kBytes>
+void TransposeEdge(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows,
+                   int64_t columns) {
+  using T = typename UnalignedElement<kBytes>::Type;
+  for (int64_t r = 0; r < rows; ++r) {
+    T* const out = reinterpret_cast<T*>(dst + r * dst_stride);
+    for (int64_t c = 0; c < columns; ++c) {
+      out[c] = *reinterpret_cast<const T*>(src + c * src_stride + r * kBytes);
+    }
+  }
+}
+
+// kColumns rows of the source woven into one dense destination (planes into RGB pixels): a loop the
+// compiler vectorises because the stride is known to it.
+template <int kBytes, int kColumns>
+void Weave(const char* src, int64_t src_stride, char* dst, int64_t rows) {
+  using T = typename UnalignedElement<kBytes>::Type;
+  T* const out = reinterpret_cast<T*>(dst);
+  for (int64_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) {
+      out[r * kColumns + c] = reinterpret_cast<const T*>(src + c * src_stride)[r];
+    }
+  }
+}
+
+// The reverse of Weave: a dense source of kRows elements per column taken apart.
+template <int kBytes, int kRows>
+void Unweave(const char* src, char* dst, int64_t dst_stride, int64_t columns) {
+  using T = typename UnalignedElement<kBytes>::Type;
+  const T* const in = reinterpret_cast<const T*>(src);
+  for (int64_t c = 0; c < columns; ++c) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      reinterpret_cast<T*>(dst + r * dst_stride)[c] = in[c * kRows + r];
+    }
+  }
+}
+
+// True when the plane was narrow and dense enough for Weave or Unweave, and is done.
+template <int kBytes>
+bool TransposeNarrow(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                     int64_t rows, int64_t columns) {
+  if (dst_stride == columns * kBytes) {
+    if (columns == 2) return Weave<kBytes, 2>(src, src_stride, dst, rows), true;
+    if (columns == 3) return Weave<kBytes, 3>(src, src_stride, dst, rows), true;
+    if (columns == 4) return Weave<kBytes, 4>(src, src_stride, dst, rows), true;
+  }
+  if (src_stride == rows * kBytes) {
+    if (rows == 2) return Unweave<kBytes, 2>(src, dst, dst_stride, columns), true;
+    if (rows == 3) return Unweave<kBytes, 3>(src, dst, dst_stride, columns), true;
+    if (rows == 4) return Unweave<kBytes, 4>(src, dst, dst_stride, columns), true;
+  }
+  return false;
+}
+
+// The part made of whole register blocks, whole cache lines of the source at a time: when its
+// stride is a large power of two, the lines of a column fall into a few cache sets and would be
+// gone before a later block came back to them.
+template <int kBytes>
+void TransposeBlocks(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                     int64_t rows, int64_t columns) {
+  constexpr int64_t n = Block<kBytes>::kLanes;
+  constexpr int64_t kLine = 64 / kBytes;
+  for (int64_t r0 = 0; r0 < rows; r0 += kLine) {
+    const int64_t r1 = std::min(r0 + kLine, rows);
+    for (int64_t c = 0; c < columns; c += n) {
+      for (int64_t r = r0; r < r1; r += n) {
+        TransposeBlock<kBytes>(src + c * src_stride + r * kBytes, src_stride,
+                               dst + r * dst_stride + c * kBytes, dst_stride);
+      }
+    }
+  }
+}
+
+}  // namespace transpose_internal
+
+// Writes element (c, r) of the source to (r, c) of the destination: the source has `columns` rows
+// of `rows` contiguous elements, `src_stride` bytes apart; the destination has `rows` rows of
+// `columns` contiguous elements, `dst_stride` bytes apart.
+template <int kBytes>
+void TransposePlane(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                    int64_t rows, int64_t columns) {
+  using namespace transpose_internal;  // NOLINT(google-build-using-namespace)
+  if constexpr (kBytes == 16) {
+    TransposeEdge<kBytes>(src, src_stride, dst, dst_stride, rows, columns);
+  } else {
+    if (TransposeNarrow<kBytes>(src, src_stride, dst, dst_stride, rows, columns)) return;
+    constexpr int64_t n = Block<kBytes>::kLanes;
+    const int64_t full_rows = rows / n * n;
+    const int64_t full_columns = columns / n * n;
+    TransposeBlocks<kBytes>(src, src_stride, dst, dst_stride, full_rows, full_columns);
+    TransposeEdge<kBytes>(src + full_columns * src_stride, src_stride, dst + full_columns * kBytes,
+                          dst_stride, full_rows, columns - full_columns);
+    TransposeEdge<kBytes>(src + full_rows * kBytes, src_stride, dst + full_rows * dst_stride,
+                          dst_stride, rows - full_rows, columns);
+  }
+}
+
+}  // namespace interp
