@@ -40,13 +40,13 @@ absl::Status InferConcat(InferContext& ctx) {
   for (size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr) return InvalidArgument("'X' has no argument ", i);
     Shape next = inputs[i]->shape;
-    if (next.rank() == shape.rank()) std::swap(next[axis], shape[axis]);
+    if (next.rank() == shape.rank()) next[axis] = shape[axis];
     if (!(next == shape)) {
       return InvalidArgument("'X' argument ", i, " has shape ", ToString(inputs[i]->shape),
                              ", expected that of argument 0, ", ToString(inputs[0]->shape),
                              ", but for axis ", axis);
     }
-    INTERP_ASSIGN_OR_RETURN(shape[axis], CheckedSum(next[axis], inputs[i]->shape[axis]));
+    INTERP_ASSIGN_OR_RETURN(shape[axis], CheckedSum(shape[axis], inputs[i]->shape[axis]));
     if (axis == 0) AppendLod(inputs[i]->lod, lod);
   }
   ctx.output(kOut).shape = shape;
