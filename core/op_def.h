@@ -169,10 +169,10 @@ class KernelContext : public OpContext {
   // shape themselves, and for scratch tensors.
   absl::Status Allocate(Tensor& out) const { return out.Allocate(*services_.allocator); }
 
-  // The input's values never change: derived data may be kept.
-  bool input_is_constant(int slot) const {
+  // The input's values never change: derived data may be kept. `arg`: of a variadic slot.
+  bool input_is_constant(int slot, int arg = 0) const {
     const BoundArgs::Range r = args_->input_slots[slot];
-    return r.size > 0 && args_->constant[r.begin];
+    return arg < r.size && args_->constant[r.begin + arg];
   }
 
   // This instruction's state in this core, default-constructed at first use. T derives KernelState.
