@@ -1,0 +1,347 @@
+// rnn: layers of LSTM, GRU or plain cells over time-major sequences [time, batch, features], in one
+// or both directions. A sequence shorter than the batch's time leaves its state alone after its end
+// (before it, in the reverse direction) and has zeros as output there.
+//
+// WeightList holds, per layer and direction, the input and the state weights, then the biases in
+// the same order. State gives the last hidden (and, for LSTM, cell) states of all layers.
+//
+// In training Reserve keeps what a gradient needs, each part by layer:
+//   gates   [direction, time, batch, gates * hidden]  after their activations
+//   extra   [direction, time, batch, hidden]          LSTM: cell states; GRU: the state's share of
+//                                                     the candidate, before the reset gate
+//   outputs [time, batch, direction * hidden]         of all layers but the last
+// and DropoutState the mask that is applied between layers (the same between all).
+#include <random>
+
+#include "kernels/nn/onednn.h"
+#include "kernels/nn/rnn_layer.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kInput = 0;
+constexpr int kPreState = 1;
+constexpr int kWeightList = 2;
+constexpr int kSequenceLength = 3;
+constexpr int kOut = 0;
+constexpr int kDropoutState = 1;
+constexpr int kReserve = 2;
+constexpr int kState = 3;
+
+struct RnnAttrs {
+  RnnMode mode = RnnMode::kTanh;
+  int64_t hidden = 100;
+  int64_t layers = 1;
+  int64_t directions = 1;
+  float dropout = 0;
+  int32_t seed = 0;
+  bool test = false;
+};
+
+RnnAttrs ReadRnn(AttrReader& reader) {
+  RnnAttrs attrs;
+  const std::string mode = reader.String("mode", "RNN_TANH");
+  if (mode == "LSTM") {
+    attrs.mode = RnnMode::kLstm;
+  } else if (mode == "GRU") {
+    attrs.mode = RnnMode::kGru;
+  } else if (mode == "RNN_RELU") {
+    attrs.mode = RnnMode::kRelu;
+  } else if (mode != "RNN_TANH") {
+    reader.Fail(absl::StrCat("attribute 'mode' is \"", mode,
+                             "\", expected LSTM, GRU, RNN_TANH or RNN_RELU"));
+  }
+  attrs.hidden = reader.Int("hidden_size", 100);
+  attrs.layers = reader.Int("num_layers", 1);
+  attrs.directions = reader.Bool("is_bidirec", false) ? 2 : 1;
+  attrs.dropout = reader.Float("dropout_prob", 0);
+  attrs.seed = reader.Int("seed", 0);
+  attrs.test = reader.Bool("is_test", false);
+  if (attrs.hidden < 1 || attrs.layers < 1 || !(attrs.dropout >= 0 && attrs.dropout <= 1)) {
+    reader.Fail("attribute 'hidden_size', 'num_layers' or 'dropout_prob' is out of range");
+  }
+  return attrs;
+}
+
+RnnSizes SizesOf(const OpContext& ctx) {
+  const auto& attrs = ctx.attrs<RnnAttrs>();
+  const Shape& x = ctx.input(kInput).shape;
+  return {x[0],
+          x[1],
+          x[2],
+          attrs.hidden,
+          GateCount(attrs.mode) * attrs.hidden,
+          attrs.layers,
+          attrs.directions};
+}
+
+bool HasExtra(RnnMode mode) { return mode == RnnMode::kLstm || mode == RnnMode::kGru; }
+
+// Dropout acts between layers, in training only.
+bool Masks(const RnnAttrs& attrs) { return !attrs.test && attrs.dropout > 0 && attrs.layers > 1; }
+
+absl::Status CheckShape(const Tensor* tensor, absl::string_view name, size_t index,
+                        const Shape& expected) {
+  if (tensor != nullptr && tensor->shape == expected) return absl::OkStatus();
+  return InvalidArgument("input '", name, "'[", index, "] is ",
+                         tensor == nullptr ? "absent" : DescribeType(*tensor), ", expected ",
+                         ToString(expected));
+}
+
+absl::Status CheckInputs(const InferContext& ctx, const RnnSizes& s) {
+  const auto& attrs = ctx.attrs<RnnAttrs>();
+  const absl::Span<const Tensor* const> states = ctx.inputs(kPreState);
+  const size_t num_states = attrs.mode == RnnMode::kLstm ? 2 : 1;
+  if (states.size() != num_states) {
+    return InvalidArgument("input 'PreState' has ", states.size(), " arguments, expected ",
+                           num_states);
+  }
+  for (size_t i = 0; i < states.size(); ++i) {
+    INTERP_RETURN_IF_ERROR(
+        CheckShape(states[i], "PreState", i, {s.layers * s.directions, s.batch, s.hidden}));
+  }
+  const absl::Span<const Tensor* const> weights = ctx.inputs(kWeightList);
+  const size_t pairs = static_cast<size_t>(2 * s.layers * s.directions);
+  if (weights.size() != 2 * pairs) {
+    return InvalidArgument("input 'WeightList' has ", weights.size(), " arguments, expected ",
+                           2 * pairs);
+  }
+  for (size_t i = 0; i < pairs; ++i) {
+    const int64_t features = static_cast<int64_t>(i) < 2 * s.directions ? s.input : s.width();
+    const Shape expected = {s.gates, i % 2 == 0 ? features : s.hidden};
+    INTERP_RETURN_IF_ERROR(CheckShape(weights[i], "WeightList", i, expected));
+    INTERP_RETURN_IF_ERROR(CheckShape(weights[pairs + i], "WeightList", pairs + i, {s.gates}));
+  }
+  const Tensor* lengths = ctx.optional_input(kSequenceLength);
+  return lengths == nullptr ? absl::OkStatus()
+                            : CheckShape(lengths, "SequenceLength", 0, {s.batch});
+}
+
+absl::Status Infer(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<RnnAttrs>();
+  const Shape& x = ctx.input(kInput).shape;
+  if (x.rank() != 3) {
+    return InvalidArgument("input 'Input' has shape ", ToString(x),
+                           ", expected [time, batch, features]");
+  }
+  const RnnSizes s = SizesOf(ctx);
+  if (!Shape{s.layers, s.directions, s.time, s.batch, s.gates}.CheckedNumel().has_value()) {
+    return InvalidArgument("input 'Input' ", ToString(x), " and 'hidden_size' ", s.hidden,
+                           " are too large");
+  }
+  INTERP_RETURN_IF_ERROR(CheckInputs(ctx, s));
+  ctx.SetShape(kOut, {s.time, s.batch, s.width()});
+  if (ctx.outputs(kState).size() != ctx.inputs(kPreState).size()) {
+    return InvalidArgument("output 'State' has ", ctx.outputs(kState).size(),
+                           " arguments, expected ", ctx.inputs(kPreState).size());
+  }
+  for (Tensor* state : ctx.outputs(kState)) {
+    if (state == nullptr) return InvalidArgument("output 'State' has a gap");
+    state->shape = {s.layers * s.directions, s.batch, s.hidden};
+  }
+  ctx.SetShape(kDropoutState, Masks(attrs) ? Shape{s.time, s.batch, s.width()} : Shape{0});
+  const int64_t extra = HasExtra(attrs.mode) ? s.extra_part() : 0;
+  ctx.SetShape(kReserve, {attrs.test ? 0 : s.gates_part() + extra + s.outputs_part()});
+  return absl::OkStatus();
+}
+
+void InferDTypes(DTypeContext& ctx) { ctx.Set(kDropoutState, DType::kUInt8); }
+
+template <typename T>
+AlignedArray<T> PackTransposed(const Tensor& weight) {
+  const int64_t n = weight.shape[0];
+  const int64_t k = weight.shape[1];
+  AlignedArray<T> packed(PackedSize<T>(k, n));
+  PackMatrix(k, n, weight.data<T>(), int64_t{1}, k, packed.data());
+  return packed;
+}
+
+// May throw std::bad_alloc.
+template <typename T>
+RnnWeights<T> PackWeights(const KernelContext& ctx, const RnnSizes& s) {
+  const absl::Span<const Tensor* const> list = ctx.inputs(kWeightList);
+  const size_t pairs = list.size() / 2;
+  const bool gru = ctx.attrs<RnnAttrs>().mode == RnnMode::kGru;
+  RnnWeights<T> weights;
+  for (size_t i = 0; i < pairs; i += 2) {
+    DirectionWeights<T> packed = {
+        PackTransposed<T>(*list[i]), PackTransposed<T>(*list[i + 1]), {}, {}};
+    const T* input_bias = list[pairs + i]->data<T>();
+    const T* state_bias = list[pairs + i + 1]->data<T>();
+    packed.bias.assign(input_bias, input_bias + s.gates);
+    const int64_t joined = gru ? 2 * s.hidden : s.gates;
+    for (int64_t j = 0; j < joined; ++j) packed.bias[j] += state_bias[j];
+    if (gru) packed.hidden_bias.assign(state_bias + joined, state_bias + s.gates);
+    weights.directions.push_back(std::move(packed));
+  }
+  return weights;
+}
+
+template <typename T>
+absl::StatusOr<std::shared_ptr<const RnnWeights<T>>> Weights(KernelContext& ctx,
+                                                             const RnnSizes& s) {
+  using Shared = std::shared_ptr<const RnnWeights<T>>;
+  const auto pack = [&]() -> absl::StatusOr<Shared> {
+    Shared packed;
+    INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+      packed = std::make_shared<RnnWeights<T>>(PackWeights<T>(ctx, s));
+      return absl::OkStatus();
+    }));
+    return packed;
+  };
+  for (size_t i = 0; i < ctx.inputs(kWeightList).size(); ++i) {
+    if (!ctx.input_is_constant(kWeightList, static_cast<int>(i))) return pack();
+  }
+  return ctx.Shared<RnnWeights<T>>(/*key=*/0, pack);
+}
+
+// Draws the mask between layers like Paddle does.
+void DrawMask(const RnnAttrs& attrs, int instruction, Tensor& mask) {
+  const int64_t seed = attrs.seed != 0 ? attrs.seed : instruction + 1;
+  std::mt19937_64 engine(static_cast<uint64_t>(seed));
+  std::uniform_real_distribution<float> uniform(0, 1);
+  uint8_t* values = mask.mutable_data<uint8_t>();
+  for (int64_t i = 0; i < mask.numel(); ++i) {
+    values[i] = attrs.dropout < 1 && uniform(engine) >= attrs.dropout ? 1 : 0;
+  }
+}
+
+template <typename T>
+void ApplyMask(const Tensor& mask, float dropout, const T* from, T* to) {
+  const uint8_t* keep = mask.data<uint8_t>();
+  const T factor = dropout < 1 ? T{1} / static_cast<T>(1.0F - dropout) : T{0};
+  for (int64_t i = 0; i < mask.numel(); ++i) to[i] = keep[i] != 0 ? from[i] * factor : T{0};
+}
+
+// Memory of a run beside its inputs and outputs. Tests reuse one layer's memory for the next.
+template <typename T>
+struct Workspace {
+  T* gates;
+  T* extra;       // null: not kept
+  T* outputs[2];  // of the layers but the last, in turns; in training [0] is Reserve's part
+  T* masked;      // a layer's output after dropout
+  T* scratch;
+};
+
+absl::StatusOr<std::vector<int64_t>> Lengths(const KernelContext& ctx, const RnnSizes& s) {
+  const Tensor* tensor = ctx.optional_input(kSequenceLength);
+  if (tensor == nullptr) return std::vector<int64_t>();
+  INTERP_ASSIGN_OR_RETURN(std::vector<int64_t> lengths, InferContext::Integers(*tensor));
+  for (const int64_t length : lengths) {
+    if (length < 0 || length > s.time) {
+      return InvalidArgument("input 'SequenceLength' holds ", length, ", expected 0 to ", s.time);
+    }
+  }
+  return lengths;
+}
+
+template <typename T>
+class RnnRun {
+ public:
+  RnnRun(KernelContext& ctx, const RnnSizes& s, const RnnWeights<T>& weights,
+         const std::vector<int64_t>& lengths, const Workspace<T>& work)
+      : ctx_(ctx),
+        attrs_(ctx.attrs<RnnAttrs>()),
+        s_(s),
+        weights_(weights),
+        lengths_(lengths),
+        work_(work) {}
+
+  void Run() {
+    const T* in = ctx_.input(kInput).template data<T>();
+    int64_t features = s_.input;
+    Tensor& mask = ctx_.output(kDropoutState);
+    const bool masked = Masks(attrs_);
+    if (masked) DrawMask(attrs_, ctx_.instruction(), mask);
+    for (int64_t layer = 0; layer < s_.layers; ++layer) {
+      T* out = OutputOf(layer);
+      RunLayer(layer, in, features, out);
+      in = out;
+      if (masked && layer + 1 < s_.layers) {
+        ApplyMask(mask, attrs_.dropout, out, work_.masked);
+        in = work_.masked;
+      }
+      features = s_.width();
+    }
+  }
+
+ private:
+  T* OutputOf(int64_t layer) {
+    if (layer + 1 == s_.layers) return ctx_.output(kOut).template mutable_data<T>();
+    if (attrs_.test) return work_.outputs[layer % 2];
+    return work_.outputs[0] + layer * s_.rows() * s_.width();
+  }
+
+  void RunLayer(int64_t layer, const T* in, int64_t features, T* out) {
+    const bool lstm = attrs_.mode == RnnMode::kLstm;
+    const int64_t state = layer * s_.directions * s_.batch * s_.hidden;
+    const absl::Span<const Tensor* const> before = ctx_.inputs(kPreState);
+    const absl::Span<Tensor* const> after = ctx_.outputs(kState);
+    const int64_t kept = attrs_.test ? 0 : layer * s_.directions * s_.rows();
+    const LayerRun<T> run = {s_,
+                             attrs_.mode,
+                             lengths_,
+                             weights_.directions.data() + layer * s_.directions,
+                             in,
+                             features,
+                             before[0]->data<T>() + state,
+                             lstm ? before[1]->data<T>() + state : nullptr,
+                             work_.gates + kept * s_.gates,
+                             work_.extra == nullptr ? nullptr : work_.extra + kept * s_.hidden,
+                             out,
+                             after[0]->mutable_data<T>() + state,
+                             lstm ? after[1]->mutable_data<T>() + state : nullptr,
+                             work_.scratch};
+    run.Project(ctx_.num_threads());
+    run.Recur(ctx_.num_threads());
+  }
+
+  KernelContext& ctx_;
+  const RnnAttrs& attrs_;
+  const RnnSizes& s_;
+  const RnnWeights<T>& weights_;
+  const std::vector<int64_t>& lengths_;
+  const Workspace<T>& work_;
+};
+
+template <typename T>
+absl::Status Rnn(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<RnnAttrs>();
+  const RnnSizes s = SizesOf(ctx);
+  INTERP_ASSIGN_OR_RETURN(const auto weights, Weights<T>(ctx, s));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, Lengths(ctx, s));
+  const int64_t layer_gates = s.directions * s.rows() * s.gates;
+  const int64_t layer_out = s.rows() * s.width();
+  const int64_t size = LayerRun<T>::scratch_size(s) + 2 * layer_out + layer_gates;
+  INTERP_ASSIGN_OR_RETURN(const Scratch scratch,
+                          Scratch::Make(ctx, static_cast<size_t>(size) * sizeof(T)));
+  Workspace<T> work = {};
+  work.outputs[0] = static_cast<T*>(scratch.data());
+  work.outputs[1] = work.masked = work.outputs[0] + layer_out;
+  work.gates = work.outputs[1] + layer_out;
+  work.scratch = work.gates + layer_gates;
+  if (!attrs.test) {
+    work.gates = ctx.output(kReserve).mutable_data<T>();
+    work.extra = HasExtra(attrs.mode) ? work.gates + s.gates_part() : nullptr;
+    work.outputs[0] = work.gates + s.gates_part() + (HasExtra(attrs.mode) ? s.extra_part() : 0);
+  }
+  RnnRun<T>(ctx, s, *weights, lengths, work).Run();
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "rnn",
+    .inputs = {{"Input"},
+               {"PreState", kVariadic},
+               {"WeightList", kVariadic},
+               {"SequenceLength", kOptional | kAnyDType}},
+    .outputs = {{"Out"}, {"DropoutState"}, {"Reserve"}, {"State", kVariadic}},
+    .parse = ParseAttrs<RnnAttrs, ReadRnn>,
+    .infer_dtype = InferDTypes,
+    .infer = Infer,
+    .kernels = {{DType::kFloat32, Rnn<float>}, {DType::kFloat64, Rnn<double>}},
+    .random = true,
+});
+
+}  // namespace
+}  // namespace interp::nn
