@@ -1,0 +1,68 @@
+// affine_channel: Out = X * Scale + Bias by channel.
+#include "kernels/nn/channel_stats.h"
+#include "kernels/nn/with_channels_last.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kScale = 1;
+constexpr int kBias = 2;
+constexpr int kOut = 0;
+
+struct AffineAttrs {
+  bool channels_last_dims = false;
+};
+
+AffineAttrs ReadAffine(AttrReader& reader) {
+  return {HasChannelsLastDims(reader.String("data_layout", "AnyLayout"))};
+}
+
+absl::Status Infer(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  if (x.rank() < 2) {
+    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected at least 2 dims");
+  }
+  const int64_t channels = ctx.attrs<AffineAttrs>().channels_last_dims ? x.back() : x[1];
+  for (const int slot : {kScale, kBias}) {
+    if (ctx.input(slot).numel() == channels) continue;
+    return InvalidArgument("input '", slot == kScale ? "Scale" : "Bias", "' is ",
+                           DescribeType(ctx.input(slot)), ", expected [", channels, "]");
+  }
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status AffineChannel(KernelContext& ctx) {
+  const bool last = ctx.attrs<AffineAttrs>().channels_last_dims;
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  if (out.numel() == 0) return absl::OkStatus();
+  const auto run = [&](const ImageView& view, const T* from, T* to) {
+    ScaleChannels(view, from, ctx.input(kScale).data<T>(), ctx.input(kBias).data<T>(),
+                  /*factor_stride=*/0, /*relu=*/false, to, ctx.num_threads());
+    return absl::OkStatus();
+  };
+  const ImageView view = ViewImage(x, last);
+  if (SameMemory(view, ViewImage(out, last)) && (IsChannelsLast(view) || IsChannelsFirst(view))) {
+    return run(view, x.data<T>(), out.mutable_data<T>());
+  }
+  return WithChannelsLast<T>(ctx, x, out, last, [&](const T* from, T* to) {
+    return run(DenseChannelsLast(view), from, to);
+  });
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "affine_channel",
+    .inputs = {{"X"}, {"Scale"}, {"Bias"}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<AffineAttrs, ReadAffine>,
+    .infer = Infer,
+    .kernels = {{DType::kFloat32, AffineChannel<float>}, {DType::kFloat64, AffineChannel<double>}},
+    .layout = LayoutRule::kFollows,
+    .inplace = {{kX, kOut}},
+});
+
+}  // namespace
+}  // namespace interp::nn
