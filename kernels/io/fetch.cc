@@ -1,5 +1,8 @@
-// fetch, fetch_v2: element `col` of the fetch list Out = X, in plain layout. A copy when `deepcopy`
-// is set; else the list shares X's memory.
+// fetch, fetch_v2: element `col` of the fetch list Out = X.
+//
+// Memory of this run is shared with the list rather than copied: later writers of X, or of a view
+// of it, see that they are not alone and take memory of their own. So a fetch is as good as the
+// deep copy that the attribute `deepcopy` asks for. Parameters and fed arrays are copied.
 #include "core/op_def.h"
 
 namespace interp {
@@ -11,11 +14,10 @@ constexpr int32_t kMaxFetches = 1 << 20;  // a damaged file must not ask for gig
 
 struct FetchAttrs {
   int32_t col = 0;
-  bool deepcopy = true;
 };
 
 FetchAttrs ReadFetchAttrs(AttrReader& reader) {
-  const FetchAttrs attrs = {reader.Int("col", 0), reader.Bool("deepcopy", true)};
+  const FetchAttrs attrs = {reader.Int("col", 0)};
   if (attrs.col < 0 || attrs.col >= kMaxFetches) {
     reader.Fail(absl::StrCat("attribute 'col' is ", attrs.col, ", expected 0 to ", kMaxFetches));
   }
@@ -32,10 +34,10 @@ absl::Status Fetch(KernelContext& ctx) {
   Tensor& slot = list[attrs.col];
   if (!x.has_memory()) {
     slot = Tensor();
-  } else if (attrs.deepcopy || x.layout != Layout::kPlain) {
-    INTERP_ASSIGN_OR_RETURN(slot, x.Clone(ctx.allocator()));
-  } else {
+  } else if (x.buffer()->owner == &ctx.allocator()) {
     slot = x;
+  } else {
+    INTERP_ASSIGN_OR_RETURN(slot, x.Clone(ctx.allocator()));
   }
   return absl::OkStatus();
 }
@@ -43,7 +45,7 @@ absl::Status Fetch(KernelContext& ctx) {
 OpDef FetchDef(absl::string_view type) {
   return OpDef{
       .type = type,
-      .inputs = {{"X", kAnyDType | kAnyLayout}},
+      .inputs = {{"X", kAnyDType}},
       .outputs = {{"Out", kTensorArray}},
       .parse = ParseAttrs<FetchAttrs, ReadFetchAttrs>,
       .infer = InferFetch,
