@@ -70,7 +70,6 @@ absl::Status PrepareOperands(KernelContext& ctx, BinaryOperands& operands) {
   operands.x = &ctx.input(kX);
   operands.y = &ctx.input(kY);
   operands.plan = PlanBroadcast(*operands.x, *operands.y, out, axis);
-  using Loop = BroadcastPlan::Loop;
   const auto clashes = [&](const Tensor& operand, int64_t Loop::*step) {
     return operand.raw_data() == out.raw_data() && !InOutputOrder(operands.plan, step);
   };

@@ -1,12 +1,12 @@
 // isfinite_v2, isinf_v2, isnan_v2: Out[i] is bool.
 #include <cmath>
+#include <limits>
 
 #include "kernels/math/unary.h"
 
 namespace interp {
 namespace {
 
-// Every number but infinities and NaN differs from itself by 0; integers always do.
 struct IsFinite {
   template <typename T>
   bool operator()(T x) const {

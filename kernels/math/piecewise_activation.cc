@@ -60,16 +60,13 @@ struct HardSigmoid {
   }
 };
 
+// x relu6(x + 3) / 6. The attributes threshold, scale and offset are ignored, as Paddle's kernel
+// does.
 struct HardSwish {
-  float threshold, scale, offset;
-  static HardSwish Read(AttrReader& attrs) {
-    return {attrs.Float("threshold", 6.0f), attrs.Float("scale", 6.0f),
-            attrs.Float("offset", 3.0f)};
-  }
   template <typename T>
   T operator()(T x) const {
-    const T inverse = T{1} / static_cast<T>(scale);
-    return x * Clamp(x + static_cast<T>(offset), T{0}, static_cast<T>(threshold)) * inverse;
+    constexpr T kInverse = T{1} / T{6};
+    return x * Clamp(x + T{3}, T{0}, T{6}) * kInverse;
   }
 };
 

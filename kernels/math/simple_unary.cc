@@ -1,16 +1,20 @@
 // Roots, powers and rounding: sqrt, rsqrt, square, reciprocal, abs, ceil, floor, round, trunc,
 // sign.
 #include <cmath>
+#include <limits>
 
 #include "kernels/math/unary.h"
 
 namespace interp {
 namespace {
 
+// Like Paddle's vector code, the float form has no root of infinity but NaN.
 struct Sqrt {
   template <typename T>
   T operator()(T x) const {
-    return std::sqrt(x);
+    const T root = std::sqrt(x);
+    const bool finite = !std::is_same_v<T, float> || x <= std::numeric_limits<T>::max();
+    return finite ? root : std::numeric_limits<T>::quiet_NaN();
   }
 };
 

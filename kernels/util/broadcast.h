@@ -18,10 +18,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
-#include "core/op_def.h"
+#include "core/status.h"
+#include "core/tensor.h"
+#include "kernels/util/loops.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -46,18 +47,11 @@ enum class RowForm : uint8_t {
 };
 
 struct BroadcastPlan {
-  struct Loop {
-    int64_t size = 1;
-    int64_t x_step = 0;  // in elements
-    int64_t y_step = 0;
-  };
-  int num_loops = 0;  // outermost first; the last one is the row
-  std::array<Loop, kMaxRank> loops;
+  LoopNest rows;  // the loops around a row
+  Loop row;       // along a row; x and y are the operands, the output steps by one
   RowForm form = RowForm::kBoth;
   int64_t period = 0;  // of kYRepeats and kXRepeats, at most kMaxPeriod
   int64_t numel = 0;   // of the output
-
-  const Loop& row() const { return loops[num_loops - 1]; }
 };
 
 // Longest operand row that is repeated into a tile; longer ones make good rows by themselves.
@@ -68,9 +62,9 @@ inline constexpr int64_t kTileSize = 1024;
 // REQUIRES: out.shape == BroadcastShapes(x.shape, y.shape, axis).
 BroadcastPlan PlanBroadcast(const Tensor& x, const Tensor& y, const Tensor& out, int axis);
 
-// True when the operand with this step lies in memory as the output does. Only such an operand may
-// share its memory with the output.
-bool InOutputOrder(const BroadcastPlan& plan, int64_t BroadcastPlan::Loop::*step);
+// True when the operand with this step (&Loop::x_step or &Loop::y_step) lies in memory as the
+// output does. Only such an operand may share its memory with the output.
+bool InOutputOrder(const BroadcastPlan& plan, int64_t Loop::*step);
 
 namespace broadcast {
 
@@ -110,35 +104,9 @@ void RepeatsLoop(const T* repeated, int64_t at, int64_t period, const T* other, 
   }
 }
 
-// Walks the rows of a plan and knows where the operands of the current one start.
-class RowCursor {
- public:
-  RowCursor(const BroadcastPlan& plan, int64_t row);
-  int64_t x() const { return x_; }
-  int64_t y() const { return y_; }
-  void Next() {
-    for (int i = plan_.num_loops - 2; i >= 0; --i) {
-      const BroadcastPlan::Loop& loop = plan_.loops[i];
-      x_ += loop.x_step;
-      y_ += loop.y_step;
-      if (++index_[i] < loop.size) return;
-      index_[i] = 0;
-      x_ -= loop.x_step * loop.size;
-      y_ -= loop.y_step * loop.size;
-    }
-  }
-
- private:
-  const BroadcastPlan& plan_;
-  std::array<int64_t, kMaxRank> index_ = {};
-  int64_t x_ = 0;
-  int64_t y_ = 0;
-};
-
 // Elements [at, at + n) of the row that starts at x and y.
 template <typename T, typename R, typename Op>
 void Row(const BroadcastPlan& plan, const T* x, const T* y, int64_t at, int64_t n, R* out, Op op) {
-  const BroadcastPlan::Loop& row = plan.row();
   const auto swapped = [op](T b, T a) { return op(a, b); };
   switch (plan.form) {
     case RowForm::kBoth:
@@ -153,7 +121,7 @@ void Row(const BroadcastPlan& plan, const T* x, const T* y, int64_t at, int64_t 
       return RepeatsLoop(y, at, plan.period, x + at, out, n, swapped);
     case RowForm::kStrided:
       for (int64_t i = 0; i < n; ++i) {
-        out[i] = op(x[(at + i) * row.x_step], y[(at + i) * row.y_step]);
+        out[i] = op(x[(at + i) * plan.row.x_step], y[(at + i) * plan.row.y_step]);
       }
       return;
   }
@@ -166,9 +134,9 @@ template <typename T, typename R, typename Op>
 void RunBroadcast(const BroadcastPlan& plan, int num_threads, const T* x, const T* y, R* out,
                   Op op) {
   ParallelFor(num_threads, plan.numel, kElementwiseGrain, [&](int64_t begin, int64_t end) {
-    const int64_t length = plan.row().size;
+    const int64_t length = plan.row.size;
     int64_t at = begin % length;
-    for (broadcast::RowCursor row(plan, begin / length); begin < end; row.Next(), at = 0) {
+    for (LoopCursor row(plan.rows, begin / length); begin < end; row.Next(), at = 0) {
       const int64_t n = std::min(length - at, end - begin);
       broadcast::Row(plan, x + row.x(), y + row.y(), at, n, out + begin, op);
       begin += n;

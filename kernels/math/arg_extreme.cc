@@ -1,0 +1,171 @@
+// arg_max, arg_min: Out = position of the first largest or smallest element along `axis`, or in the
+// whole tensor (`flatten`). NaN is never chosen unless there is nothing else.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "core/op_def.h"
+#include "kernels/util/arithmetic.h"
+#include "kernels/util/lines.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+constexpr int64_t kTile = 128;  // neighbouring lines searched together
+constexpr int64_t kLanes = 32;  // elements of one line compared side by side
+
+struct ArgAttrs {
+  int64_t axis;
+  bool keep_dims, flatten;
+  DType dtype;
+};
+
+ArgAttrs ReadArgAttrs(AttrReader& attrs) {
+  const ArgAttrs parsed = {attrs.Long("axis", -1), attrs.Bool("keepdims", false),
+                           attrs.Bool("flatten", false), attrs.Type("dtype", DType::kInt64)};
+  if (parsed.dtype != DType::kInt32 && parsed.dtype != DType::kInt64) {
+    attrs.Fail(
+        absl::StrCat("attribute 'dtype' is ", Name(parsed.dtype), ", expected int32 or int64"));
+  }
+  return parsed;
+}
+
+// REQUIRES: InferArg has accepted the shape.
+Lines LinesOf(const ArgAttrs& attrs, const Shape& x) {
+  if (attrs.flatten) return {1, x.numel(), 1};
+  return LinesAlong(x, *NormalizeAxis(attrs.axis, std::max(x.rank(), 1)));
+}
+
+absl::Status InferArg(InferContext& ctx) {
+  const ArgAttrs& attrs = ctx.attrs<ArgAttrs>();
+  const Shape& x = ctx.input(kX).shape;
+  const std::optional<int> axis = NormalizeAxis(attrs.axis, std::max(x.rank(), 1));
+  if (!attrs.flatten && !axis.has_value()) {
+    return InvalidArgument("axis is ", attrs.axis, " for 'X' ", ToString(x));
+  }
+  const int64_t length = LinesOf(attrs, x).length;
+  if (length == 0) return InvalidArgument("input 'X' ", ToString(x), " has no element to choose");
+  if (attrs.dtype == DType::kInt32 && length > std::numeric_limits<int32_t>::max()) {
+    return InvalidArgument("positions up to ", length, " do not fit into int32");
+  }
+  Shape out;
+  for (int i = 0; i < x.rank(); ++i) {
+    const bool reduced = attrs.flatten || i == *axis;
+    if (!reduced || attrs.keep_dims) out.push_back(reduced ? 1 : x[i]);
+  }
+  ctx.SetShape(kOut, out);
+  return absl::OkStatus();
+}
+
+struct Larger {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
+};
+struct Smaller {
+  template <typename T>
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
+};
+
+// Positions for lines [first, first + n) of one outer index: x points at their first elements.
+template <typename T, typename I, typename Better>
+void SearchTile(const T* x, int64_t length, int64_t stride, int64_t n, I* out) {
+  using C = ComputeType<T>;
+  C best[kTile];
+  I at[kTile];
+  std::fill(at, at + n, I{0});
+  for (int64_t j = 0; j < n; ++j) best[j] = static_cast<C>(x[j]);
+  for (int64_t i = 1; i < length; ++i) {
+    const T* row = x + i * stride;
+    for (int64_t j = 0; j < n; ++j) {
+      const C value = static_cast<C>(row[j]);
+      const bool better = Better()(value, best[j]) || (best[j] != best[j] && value == value);
+      best[j] = better ? value : best[j];
+      at[j] = better ? static_cast<I>(i) : at[j];
+    }
+  }
+  std::copy(at, at + n, out);
+}
+
+// The position for one contiguous line: columns of kLanes elements side by side, then the best of
+// those and of what is left.
+template <typename T, typename I, typename Better>
+I SearchLine(const T* x, int64_t length) {
+  using C = ComputeType<T>;
+  I best = 0;
+  const auto consider = [&](I at) {
+    const C value = static_cast<C>(x[at]);
+    const C champion = static_cast<C>(x[best]);
+    const bool first_number = champion != champion && value == value;
+    const bool earlier = value == champion && at < best;
+    if (Better()(value, champion) || first_number || earlier) best = at;
+  };
+  const int64_t rows = length / kLanes;
+  if (rows > 1) {
+    I at[kLanes];
+    SearchTile<T, I, Better>(x, rows, kLanes, kLanes, at);
+    for (int64_t lane = 0; lane < kLanes; ++lane) consider(at[lane] * I{kLanes} + I(lane));
+  }
+  for (int64_t i = rows > 1 ? rows * kLanes : 0; i < length; ++i) consider(static_cast<I>(i));
+  return best;
+}
+
+template <typename T, typename I, typename Better>
+void Search(KernelContext& ctx) {
+  const T* x = ctx.input(kX).data<T>();
+  I* out = ctx.output(kOut).mutable_data<I>();
+  const Lines lines = LinesOf(ctx.attrs<ArgAttrs>(), ctx.input(kX).shape);
+  const int64_t tiles = (lines.inner + kTile - 1) / kTile;
+  const int64_t grain = LineGrain(lines.length * std::min(lines.inner, kTile));
+  ParallelFor(ctx.num_threads(), lines.outer * tiles, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t first = task % tiles * kTile;
+      const int64_t line = task / tiles * lines.inner + first;
+      if (lines.inner == 1) {
+        out[line] = SearchLine<T, I, Better>(x + lines.Start(line), lines.length);
+        continue;
+      }
+      SearchTile<T, I, Better>(x + lines.Start(line), lines.length, lines.inner,
+                               std::min(kTile, lines.inner - first), out + line);
+    }
+  });
+}
+
+template <typename T, typename Better>
+absl::Status Arg(KernelContext& ctx) {
+  if (ctx.attrs<ArgAttrs>().dtype == DType::kInt32) {
+    Search<T, int32_t, Better>(ctx);
+  } else {
+    Search<T, int64_t, Better>(ctx);
+  }
+  return absl::OkStatus();
+}
+
+template <typename Better, typename... Ts>
+std::vector<KernelDef> ArgKernels() {
+  return {{DTypeOf<Ts>, Arg<Ts, Better>}...};
+}
+
+template <typename Better>
+OpDef ArgDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}},
+      .outputs = {{"Out"}},
+      .parse = ParseAttrs<ArgAttrs, ReadArgAttrs>,
+      .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.attrs<ArgAttrs>().dtype); },
+      .infer = InferArg,
+      .kernels = ArgKernels<Better, float, double, float16, int32_t, int64_t, int16_t, uint8_t>(),
+  };
+}
+
+INTERP_REGISTER_OP(ArgDef<Larger>("arg_max"));
+INTERP_REGISTER_OP(ArgDef<Smaller>("arg_min"));
+
+}  // namespace
+}  // namespace interp

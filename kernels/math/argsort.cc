@@ -1,0 +1,58 @@
+// argsort: Out = X sorted along `axis`, Indices = where the elements were. Stable.
+#include <optional>
+
+#include "kernels/math/sorting.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+constexpr int kIndices = 1;
+
+struct ArgSortAttrs {
+  int64_t axis;
+  bool descending;
+};
+
+ArgSortAttrs ReadArgSortAttrs(AttrReader& attrs) {
+  return {attrs.Long("axis", -1), attrs.Bool("descending", false)};
+}
+
+absl::Status InferArgSort(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  const int64_t axis = ctx.attrs<ArgSortAttrs>().axis;
+  if (!NormalizeAxis(axis, std::max(x.rank(), 1)).has_value()) {
+    return InvalidArgument("axis is ", axis, " for 'X' ", ToString(x));
+  }
+  ctx.ShareShape(kX, kOut);
+  ctx.ShareShape(kX, kIndices);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status ArgSort(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  const ArgSortAttrs& attrs = ctx.attrs<ArgSortAttrs>();
+  const Lines lines = LinesAlong(x.shape, *NormalizeAxis(attrs.axis, std::max(x.shape.rank(), 1)));
+  T* values = ctx.output(kOut).mutable_data<T>();
+  int64_t* indices = ctx.output(kIndices).mutable_data<int64_t>();
+  const auto sort = attrs.descending ? SortLines<T, true> : SortLines<T, false>;
+  return sort(ctx, x.data<T>(), lines, lines.length, values, indices);
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "argsort",
+    .inputs = {{"X"}},
+    .outputs = {{"Out"}, {"Indices"}},
+    .parse = ParseAttrs<ArgSortAttrs, ReadArgSortAttrs>,
+    .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kIndices, DType::kInt64); },
+    .infer = InferArgSort,
+    .kernels = {{DType::kFloat32, ArgSort<float>},
+                {DType::kFloat64, ArgSort<double>},
+                {DType::kInt32, ArgSort<int32_t>},
+                {DType::kInt64, ArgSort<int64_t>}},
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,119 @@
+// norm: Norm = sqrt(sum of squares along `axis` + epsilon), Out = X / Norm.
+// clip_by_norm: Out = X scaled down so that its norm is at most max_norm.
+#include <cmath>
+#include <optional>
+
+#include "core/op_def.h"
+#include "kernels/math/unary.h"
+#include "kernels/util/broadcast.h"
+#include "kernels/util/reduce.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+constexpr int kNorm = 1;
+
+struct SumOfSquares {
+  using Acc = double;
+  Acc Init() const { return 0; }
+  template <typename T>
+  Acc Map(T x, int64_t) const {
+    return Acc{x} * x;
+  }
+  Acc Fold(Acc a, Acc b) const { return a + b; }
+};
+
+struct NormAttrs {
+  int64_t axis;
+  float epsilon;
+};
+
+NormAttrs ReadNormAttrs(AttrReader& attrs) {
+  return {attrs.Long("axis", -1), attrs.Float("epsilon", 1e-10f)};
+}
+
+absl::Status InferNorm(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  const std::optional<int> axis = NormalizeAxis(ctx.attrs<NormAttrs>().axis, x.rank());
+  if (!axis.has_value()) {
+    return InvalidArgument("axis is ", ctx.attrs<NormAttrs>().axis, " for 'X' ", ToString(x));
+  }
+  Shape norm = x;
+  norm[*axis] = 1;
+  ctx.SetShape(kNorm, norm);
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status Norm(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  const NormAttrs& attrs = ctx.attrs<NormAttrs>();
+  const int axis = *NormalizeAxis(attrs.axis, x.shape.rank());
+  Tensor scratch;  // where a program does not ask for the norms
+  Tensor* norm = ctx.optional_output(kNorm);
+  if (norm == nullptr) {
+    norm = &scratch;
+    scratch.dtype = x.dtype;
+    scratch.shape = x.shape;
+    scratch.shape[axis] = 1;
+    INTERP_RETURN_IF_ERROR(ctx.Allocate(scratch));
+  }
+  T* norms = norm->mutable_data<T>();
+  const double epsilon = attrs.epsilon;
+  RunReduce(PlanReduce(x, DimSet().set(axis), *norm), ctx.num_threads(), x.data<T>(), norms,
+            SumOfSquares(),
+            [epsilon](double sum, int64_t) { return static_cast<T>(std::sqrt(sum + epsilon)); });
+  Tensor& out = ctx.output(kOut);
+  RunBroadcast(PlanBroadcast(x, *norm, out, kTrailingAxis), ctx.num_threads(), x.data<T>(), norms,
+               out.mutable_data<T>(), [](T value, T length) { return value / length; });
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "norm",
+    .inputs = {{"X"}},
+    .outputs = {{"Out"}, {"Norm", kOptional}},
+    .parse = ParseAttrs<NormAttrs, ReadNormAttrs>,
+    .infer = InferNorm,
+    .kernels = {{DType::kFloat32, Norm<float>}, {DType::kFloat64, Norm<double>}},
+});
+
+struct ClipByNorm {
+  float max_norm;
+  static ClipByNorm Read(AttrReader& attrs) {
+    const float max_norm = attrs.Float("max_norm", 0.0f);
+    if (!(max_norm > 0)) {
+      attrs.Fail(absl::StrCat("attribute 'max_norm' is ", max_norm, ", expected more than 0"));
+    }
+    return {max_norm};
+  }
+};
+
+template <typename T>
+struct Times {
+  T factor;
+  T operator()(T x) const { return x * factor; }
+};
+
+template <typename T>
+absl::Status RunClipByNorm(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  Tensor whole;  // only its shape is used: one element
+  double sum = 0;
+  RunReduce(PlanReduce(x, DimSet().set(), whole), ctx.num_threads(), x.data<T>(), &sum,
+            SumOfSquares(), [](double total, int64_t) { return total; });
+  const double norm = std::sqrt(sum);
+  const double max_norm = ctx.attrs<ClipByNorm>().max_norm;
+  MapUnary<T, T>(ctx, Times<T>{static_cast<T>(norm > max_norm ? max_norm / norm : 1.0)});
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(UnaryDef<ClipByNorm>("clip_by_norm",
+                                        {{DType::kFloat32, RunClipByNorm<float>},
+                                         {DType::kFloat64, RunClipByNorm<double>}}));
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,202 @@
+// Norms over some dimensions: p_norm, frobenius_norm, l1_norm, squared_l2_norm, logsumexp.
+#include <cmath>
+#include <limits>
+
+#include "kernels/math/reduction.h"
+#include "kernels/util/vector_math.h"
+
+namespace interp {
+namespace {
+
+constexpr int kOut = 0;
+
+template <typename T>
+struct SumOfSquares {
+  using Acc = double;
+  Acc Init() const { return 0; }
+  Acc Map(T x, int64_t) const { return Acc{x} * x; }
+  Acc Fold(Acc a, Acc b) const { return a + b; }
+};
+
+template <typename T>
+struct SumOfMagnitudes {
+  using Acc = double;
+  Acc Init() const { return 0; }
+  Acc Map(T x, int64_t) const { return std::abs(x); }
+  Acc Fold(Acc a, Acc b) const { return a + b; }
+};
+
+template <typename T>
+struct SumOfPowers {
+  using Acc = double;
+  T power;
+  Acc Init() const { return 0; }
+  Acc Map(T x, int64_t) const { return std::pow(std::abs(x), power); }
+  Acc Fold(Acc a, Acc b) const { return a + b; }
+};
+
+template <typename T>
+struct CountOfNonZeros {
+  using Acc = double;
+  Acc Init() const { return 0; }
+  Acc Map(T x, int64_t) const { return x != 0 ? 1 : 0; }
+  Acc Fold(Acc a, Acc b) const { return a + b; }
+};
+
+template <typename T>
+struct MaxMagnitude {
+  using Acc = T;
+  Acc Init() const { return 0; }
+  Acc Map(T x, int64_t) const { return std::abs(x); }
+  Acc Fold(Acc a, Acc b) const { return b > a || b != b ? b : a; }
+};
+
+template <typename T>
+struct MinMagnitude {
+  using Acc = T;
+  Acc Init() const { return std::numeric_limits<T>::infinity(); }
+  Acc Map(T x, int64_t) const { return std::abs(x); }
+  Acc Fold(Acc a, Acc b) const { return b < a || b != b ? b : a; }
+};
+
+template <typename T>
+struct MaxValue {
+  using Acc = T;
+  Acc Init() const { return -std::numeric_limits<T>::infinity(); }
+  Acc Map(T x, int64_t) const { return x; }
+  Acc Fold(Acc a, Acc b) const { return b > a || b != b ? b : a; }
+};
+
+// Sums e^(x - shift); the shifts lie where the results go.
+template <typename T>
+struct SumOfShiftedExps {
+  using Acc = double;
+  const T* shift;
+  Acc Init() const { return 0; }
+  Acc Map(T x, int64_t at) const { return Exp(x - shift[at]); }
+  Acc Fold(Acc a, Acc b) const { return a + b; }
+};
+
+// The folded value as it is, and its square root.
+struct AsIs {
+  template <typename Acc>
+  Acc operator()(Acc total, int64_t) const {
+    return total;
+  }
+};
+struct SquareRoot {
+  double operator()(double total, int64_t) const { return std::sqrt(total); }
+};
+
+struct PNormAttrs {
+  ReductionAttrs reduction;  // first: DimsOf reads it
+  float order;
+};
+
+PNormAttrs ReadPNormAttrs(AttrReader& attrs) {
+  PNormAttrs parsed;
+  parsed.order = attrs.Float("porder", 2.0f);
+  parsed.reduction.keep_dim = attrs.Bool("keepdim", false);
+  const int64_t axis = attrs.Long("axis", -1);
+  if (!attrs.Bool("asvector", false)) parsed.reduction.dims = {axis};
+  return parsed;
+}
+
+template <typename T>
+absl::Status PNorm(KernelContext& ctx) {
+  const float order = ctx.attrs<PNormAttrs>().order;
+  if (order == 0) return RunReduction<T, T>(ctx, CountOfNonZeros<T>(), AsIs());
+  if (order == 1) return RunReduction<T, T>(ctx, SumOfMagnitudes<T>(), AsIs());
+  if (order == 2) return RunReduction<T, T>(ctx, SumOfSquares<T>(), SquareRoot());
+  if (order == std::numeric_limits<float>::infinity()) {
+    return RunReduction<T, T>(ctx, MaxMagnitude<T>(), AsIs());
+  }
+  if (order == -std::numeric_limits<float>::infinity()) {
+    return RunReduction<T, T>(ctx, MinMagnitude<T>(), AsIs());
+  }
+  const double root = 1.0 / order;
+  return RunReduction<T, T>(ctx, SumOfPowers<T>{static_cast<T>(order)},
+                            [root](double total, int64_t) { return std::pow(total, root); });
+}
+
+template <typename T>
+absl::Status FrobeniusNorm(KernelContext& ctx) {
+  return RunReduction<T, T>(ctx, SumOfSquares<T>(), SquareRoot());
+}
+
+template <typename T>
+absl::Status SquaredL2Norm(KernelContext& ctx) {
+  return RunReduction<T, T>(ctx, SumOfSquares<T>(), AsIs());
+}
+
+template <typename T>
+absl::Status L1Norm(KernelContext& ctx) {
+  return RunReduction<T, T>(ctx, SumOfMagnitudes<T>(), AsIs());
+}
+
+ReductionAttrs ReadLogSumExpAttrs(AttrReader& attrs) {
+  ReductionAttrs parsed;
+  parsed.dims = attrs.Ints("axis", {0});
+  parsed.keep_dim = attrs.Bool("keepdim", false);
+  if (attrs.Bool("reduce_all", false)) parsed.dims.clear();
+  return parsed;
+}
+
+// log(sum e^x) = m + log(sum e^(x - m)) with the largest finite m, so that nothing overflows.
+template <typename T>
+absl::Status LogSumExp(KernelContext& ctx) {
+  T* out = ctx.output(kOut).mutable_data<T>();
+  INTERP_RETURN_IF_ERROR((RunReduction<T, T>(ctx, MaxValue<T>(), [](T max, int64_t) {
+    return std::abs(max) <= std::numeric_limits<T>::max() ? max : T{0};
+  })));
+  return RunReduction<T, T>(ctx, SumOfShiftedExps<T>{out}, [out](double total, int64_t at) {
+    return static_cast<T>(std::log(total)) + out[at];
+  });
+}
+
+ReductionAttrs ReadNoAttrs(AttrReader&) { return {}; }
+
+absl::Status InferOneElement(InferContext& ctx) {
+  ctx.SetShape(kOut, {1});
+  return absl::OkStatus();
+}
+
+// A norm of all elements, as a scalar.
+OpDef WholeNormDef(absl::string_view type, std::vector<KernelDef> kernels) {
+  OpDef def = ReductionDef(type, std::move(kernels));
+  def.parse = ParseAttrs<ReductionAttrs, ReadNoAttrs>;
+  return def;
+}
+
+// Its result is no scalar but has shape [1].
+OpDef SquaredL2NormDef() {
+  OpDef def = WholeNormDef("squared_l2_norm", {{DType::kFloat32, SquaredL2Norm<float>},
+                                               {DType::kFloat64, SquaredL2Norm<double>}});
+  def.infer = InferOneElement;
+  return def;
+}
+
+OpDef PNormDef() {
+  OpDef def =
+      ReductionDef("p_norm", {{DType::kFloat32, PNorm<float>}, {DType::kFloat64, PNorm<double>}});
+  def.parse = ParseAttrs<PNormAttrs, ReadPNormAttrs>;
+  return def;
+}
+
+OpDef LogSumExpDef() {
+  OpDef def = ReductionDef(
+      "logsumexp", {{DType::kFloat32, LogSumExp<float>}, {DType::kFloat64, LogSumExp<double>}});
+  def.parse = ParseAttrs<ReductionAttrs, ReadLogSumExpAttrs>;
+  return def;
+}
+
+INTERP_REGISTER_OP(PNormDef());
+INTERP_REGISTER_OP(LogSumExpDef());
+INTERP_REGISTER_OP(ReductionDef("frobenius_norm", {{DType::kFloat32, FrobeniusNorm<float>},
+                                                   {DType::kFloat64, FrobeniusNorm<double>}}));
+INTERP_REGISTER_OP(SquaredL2NormDef());
+INTERP_REGISTER_OP(WholeNormDef("l1_norm", {{DType::kFloat32, L1Norm<float>},
+                                            {DType::kFloat64, L1Norm<double>}}));
+
+}  // namespace
+}  // namespace interp

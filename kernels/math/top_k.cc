@@ -1,0 +1,92 @@
+// top_k, top_k_v2: the k largest (or smallest) elements along an axis, in order, and where they
+// were. top_k takes the last axis and the largest.
+#include <optional>
+
+#include "kernels/math/sorting.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kK = 1;  // one integer; wins over the attribute
+constexpr int kOut = 0;
+constexpr int kIndices = 1;
+
+struct TopKAttrs {
+  int64_t k = 1;
+  int64_t axis = -1;
+  bool largest = true;
+};
+
+TopKAttrs ReadTopKAttrs(AttrReader& attrs) { return {.k = attrs.Long("k", 1)}; }
+
+// `sorted` = false would allow any order; sorted is one.
+TopKAttrs ReadTopKV2Attrs(AttrReader& attrs) {
+  return {attrs.Long("k", 1), attrs.Long("axis", -1), attrs.Bool("largest", true)};
+}
+
+absl::StatusOr<int64_t> ReadK(const InferContext& ctx) {
+  const Tensor* tensor = ctx.optional_input(kK);
+  if (tensor == nullptr) return ctx.attrs<TopKAttrs>().k;
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> values, InferContext::Integers(*tensor));
+  if (values.size() != 1) {
+    return InvalidArgument("input 'K' is ", DescribeType(*tensor), ", expected one element");
+  }
+  return values[0];
+}
+
+absl::Status InferTopK(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  const int64_t attr_axis = ctx.attrs<TopKAttrs>().axis;
+  const std::optional<int> axis = NormalizeAxis(attr_axis, std::max(x.rank(), 1));
+  if (!axis.has_value()) return InvalidArgument("axis is ", attr_axis, " for 'X' ", ToString(x));
+  INTERP_ASSIGN_OR_RETURN(const int64_t k, ReadK(ctx));
+  const int64_t length = x.rank() == 0 ? 1 : x[*axis];
+  if (k < 1 || k > length) {
+    return InvalidArgument("k is ", k, " for 'X' ", ToString(x), ", expected 1 to ", length);
+  }
+  for (const int output : {kOut, kIndices}) {
+    ctx.ShareShape(kX, output);
+    if (x.rank() > 0) ctx.output(output).shape[*axis] = k;
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status TopK(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  const TopKAttrs& attrs = ctx.attrs<TopKAttrs>();
+  Tensor& out = ctx.output(kOut);
+  const int axis = *NormalizeAxis(attrs.axis, std::max(x.shape.rank(), 1));
+  const int64_t k = x.shape.rank() == 0 ? 1 : out.shape[axis];
+  int64_t* indices = ctx.output(kIndices).mutable_data<int64_t>();
+  const auto sort = attrs.largest ? SortLines<T, true> : SortLines<T, false>;
+  return sort(ctx, x.data<T>(), LinesAlong(x.shape, axis), k, out.mutable_data<T>(), indices);
+}
+
+OpDef TopKDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}, {"K", kOptional | kAnyDType | kValueInInfer}},
+      .outputs = {{"Out"}, {"Indices"}},
+      .parse = ParseAttrs<TopKAttrs, ReadTopKAttrs>,
+      .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kIndices, DType::kInt64); },
+      .infer = InferTopK,
+      .kernels = {{DType::kFloat32, TopK<float>},
+                  {DType::kFloat64, TopK<double>},
+                  {DType::kInt32, TopK<int32_t>},
+                  {DType::kInt64, TopK<int64_t>}},
+  };
+}
+
+OpDef TopKV2Def() {
+  OpDef def = TopKDef("top_k_v2");
+  def.parse = ParseAttrs<TopKAttrs, ReadTopKV2Attrs>;
+  return def;
+}
+
+INTERP_REGISTER_OP(TopKDef("top_k"));
+INTERP_REGISTER_OP(TopKV2Def());
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,38 @@
+#include "kernels/util/loops.h"
+
+namespace interp {
+
+std::array<int, kMaxRank> MemoryOrder(const Tensor& tensor) {
+  const int rank = tensor.shape.rank();
+  std::array<int, kMaxRank> order = {};
+  for (int i = 0; i < rank; ++i) order[i] = i;
+  if (tensor.layout == Layout::kChannelsLast && rank > 2) {
+    for (int i = 1; i + 1 < rank; ++i) order[i] = i + 1;
+    order[rank - 1] = 1;
+  }
+  return order;
+}
+
+std::array<int64_t, kMaxRank> Strides(const Tensor& tensor) {
+  const std::array<int, kMaxRank> order = MemoryOrder(tensor);
+  std::array<int64_t, kMaxRank> strides = {};
+  int64_t stride = 1;
+  for (int i = tensor.shape.rank() - 1; i >= 0; --i) {
+    strides[order[i]] = stride;
+    stride *= tensor.shape[order[i]];
+  }
+  return strides;
+}
+
+LoopCursor::LoopCursor(const LoopNest& nest, int64_t index) : nest_(nest) {
+  // Iteration 0 is 0 everywhere, also in a nest without iterations.
+  for (int i = nest.size() - 1; i >= 0 && index != 0; --i) {
+    const Loop& loop = nest[i];
+    index_[i] = index % loop.size;
+    index /= loop.size;
+    x_ += index_[i] * loop.x_step;
+    y_ += index_[i] * loop.y_step;
+  }
+}
+
+}  // namespace interp

@@ -1,0 +1,59 @@
+#include "kernels/util/reduce.h"
+
+#include <optional>
+
+namespace interp {
+
+absl::StatusOr<DimSet> ReducedDims(absl::Span<const int64_t> axes, int rank) {
+  DimSet reduced;
+  for (const int64_t axis : axes) {
+    const std::optional<int> dim = NormalizeAxis(axis, std::max(rank, 1));
+    if (!dim.has_value()) {
+      return InvalidArgument("axis ", axis, " is outside of a tensor with ", rank, " dimensions");
+    }
+    reduced.set(*dim);
+  }
+  if (axes.empty()) reduced.set();
+  return reduced;
+}
+
+Shape ReducedShape(const Shape& x, const DimSet& reduced, bool keep_dim) {
+  Shape out;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (!reduced[i]) {
+      out.push_back(x[i]);
+    } else if (keep_dim) {
+      out.push_back(1);
+    }
+  }
+  return out;
+}
+
+ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Tensor& out) {
+  const int rank = x.shape.rank();
+  const bool keep_dim = out.shape.rank() == rank;  // or nothing is reduced: the same
+  const std::array<int, kMaxRank> order = MemoryOrder(x);
+  const std::array<int64_t, kMaxRank> x_strides = Strides(x);
+  const std::array<int64_t, kMaxRank> out_strides = Strides(out);
+  std::array<int64_t, kMaxRank> y_strides = {};
+  for (int i = 0, o = 0; i < rank; ++i) {
+    if (!reduced[i]) y_strides[i] = out_strides[keep_dim ? i : o];
+    if (keep_dim || !reduced[i]) ++o;
+  }
+  ReducePlan plan;
+  plan.inner = {1, 1, 1};
+  bool any = false;
+  for (int i = rank - 1; i >= 0 && !any; --i) {
+    any = x.shape[order[i]] != 1;
+    if (any) plan.rows = reduced[order[i]];
+  }
+  for (int i = 0; i < rank; ++i) {
+    const int dim = order[i];
+    const Loop loop{x.shape[dim], x_strides[dim], y_strides[dim]};
+    if (loop.size != 1) (reduced[dim] ? plan.reduced : plan.kept).Add(loop);
+  }
+  if (any) plan.inner = (plan.rows ? plan.reduced : plan.kept).Pop();
+  return plan;
+}
+
+}  // namespace interp
