@@ -1,5 +1,7 @@
 #include "tests/testing/program_builder.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace interp::testing {
 
 ProgramBuilder::ProgramBuilder(DType dtype) : dtype_(dtype) { program_.blocks.emplace_back(); }
@@ -135,7 +137,7 @@ Program Chain(const std::string& type, int num_ops, ProgramBuilder::Dims dims, D
   builder.Feed("x", std::move(dims));
   std::string last = "x";
   for (int i = 0; i < num_ops; ++i) {
-    const std::string next = "v" + std::to_string(i);
+    const std::string next = absl::StrCat("v", i);
     builder.Call(type, {last}, next);
     last = next;
   }
