@@ -246,23 +246,28 @@ OpDef InterpDef(absl::string_view type, std::vector<KernelDef> kernels) {
 
 std::vector<KernelDef> NearestKernels() { return {{DType::kUndefined, Interp<void, float>}}; }
 
-std::vector<KernelDef> BlendKernels() {
+std::vector<KernelDef> CubicKernels() {
   return {{DType::kFloat32, Interp<float, float>},
           {DType::kFloat64, Interp<double, double>},
-          {DType::kFloat16, Interp<float16, float>},
-          {DType::kUInt8, Interp<uint8_t, float>}};
+          {DType::kFloat16, Interp<float16, float>}};
+}
+
+std::vector<KernelDef> LinearKernels() {
+  std::vector<KernelDef> kernels = CubicKernels();
+  kernels.push_back({DType::kUInt8, Interp<uint8_t, float>});
+  return kernels;
 }
 
 INTERP_REGISTER_OP(InterpDef("nearest_interp", NearestKernels()));
 INTERP_REGISTER_OP(InterpDef("nearest_interp_v2", NearestKernels()));
-INTERP_REGISTER_OP(InterpDef("linear_interp", BlendKernels()));
-INTERP_REGISTER_OP(InterpDef("linear_interp_v2", BlendKernels()));
-INTERP_REGISTER_OP(InterpDef("bilinear_interp", BlendKernels()));
-INTERP_REGISTER_OP(InterpDef("bilinear_interp_v2", BlendKernels()));
-INTERP_REGISTER_OP(InterpDef("trilinear_interp", BlendKernels()));
-INTERP_REGISTER_OP(InterpDef("trilinear_interp_v2", BlendKernels()));
-INTERP_REGISTER_OP(InterpDef("bicubic_interp", BlendKernels()));
-INTERP_REGISTER_OP(InterpDef("bicubic_interp_v2", BlendKernels()));
+INTERP_REGISTER_OP(InterpDef("linear_interp", LinearKernels()));
+INTERP_REGISTER_OP(InterpDef("linear_interp_v2", LinearKernels()));
+INTERP_REGISTER_OP(InterpDef("bilinear_interp", LinearKernels()));
+INTERP_REGISTER_OP(InterpDef("bilinear_interp_v2", LinearKernels()));
+INTERP_REGISTER_OP(InterpDef("trilinear_interp", LinearKernels()));
+INTERP_REGISTER_OP(InterpDef("trilinear_interp_v2", LinearKernels()));
+INTERP_REGISTER_OP(InterpDef("bicubic_interp", CubicKernels()));
+INTERP_REGISTER_OP(InterpDef("bicubic_interp_v2", CubicKernels()));
 
 }  // namespace
 }  // namespace interp

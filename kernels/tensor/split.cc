@@ -1,5 +1,9 @@
 // split: X cut along `axis` into `num` equal parts, or into parts of the lengths in `sections`, of
 // which one may be -1 (what is left).
+//
+// With sections and a negative axis the parts get the right shapes but are cut one after the other
+// from the elements of X in order. This is what Paddle 2.3 to 2.6 compute; their Python front end
+// makes axes positive, so only programs written by hand come here.
 #include "core/op_def.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
@@ -88,23 +92,40 @@ absl::Status InferSplit(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+bool CutsFlat(const SplitAttrs& attrs) { return attrs.num == 0 && attrs.axis < 0; }
+
+LayoutRule SplitLayout(const void* attrs, DType) {
+  return CutsFlat(*static_cast<const SplitAttrs*>(attrs)) ? LayoutRule::kPlain
+                                                          : LayoutRule::kFollows;
+}
+
+// Fills one output from the elements of X that begin at `start` and lie `from` apart.
+void CopyPart(KernelContext& ctx, const Strides& from, int64_t start, Tensor& out) {
+  const Tensor& x = ctx.input(kX);
+  const Strides to = StridesOf(out);
+  CopyDims dims;
+  for (int i = 0; i < out.shape.rank(); ++i) dims.push_back({out.shape[i], from[i], to[i]});
+  CopyStrided(ctx.num_threads(), SizeOf(x.dtype), dims, At(x.raw_data(), start, SizeOf(x.dtype)),
+              out.mutable_raw_data());
+}
+
 absl::Status Split(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   INTERP_ASSIGN_OR_RETURN(const int axis, SplitAxis(ctx, x.shape.rank()));
   const absl::Span<Tensor* const> outputs = ctx.outputs(kOut);
   INTERP_ASSIGN_OR_RETURN(const IntList sections,
                           SplitSections(ctx, x.shape[axis], outputs.size()));
-  const size_t element_bytes = SizeOf(x.dtype);
+  const bool flat = CutsFlat(ctx.attrs<SplitAttrs>()) && !ctx.has_input(kAxisTensor);
+  const int64_t slice = x.shape[axis] == 0 ? 0 : x.numel() / x.shape[axis];
   const Strides from = StridesOf(x);
-  int64_t offset = 0;
-  for (size_t part = 0; part < outputs.size(); offset += sections[part++]) {
-    if (outputs[part] == nullptr) continue;
-    Tensor& out = *outputs[part];
-    const Strides to = StridesOf(out);
-    CopyDims dims;
-    for (int i = 0; i < x.shape.rank(); ++i) dims.push_back({out.shape[i], from[i], to[i]});
-    CopyStrided(ctx.num_threads(), element_bytes, dims,
-                At(x.raw_data(), offset * from[axis], element_bytes), out.mutable_raw_data());
+  int64_t index = 0;  // along the axis
+  for (size_t i = 0; i < outputs.size(); index += sections[i++]) {
+    if (outputs[i] == nullptr) continue;
+    if (flat) {
+      CopyPart(ctx, StridesOf(*outputs[i]), index * slice, *outputs[i]);
+    } else {
+      CopyPart(ctx, from, index * from[axis], *outputs[i]);
+    }
   }
   return absl::OkStatus();
 }
@@ -118,7 +139,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<SplitAttrs, ReadSplitAttrs>,
     .infer = InferSplit,
     .kernels = {{DType::kUndefined, Split}},
-    .layout = LayoutRule::kFollows,
+    .layout_rule = SplitLayout,
 });
 
 }  // namespace
