@@ -121,12 +121,15 @@ void InterpreterCore::BindVariables() {
   const Plan& plan = model_->plan;
   Scope& root = local_->root();
   variables_.resize(plan.vars.size(), nullptr);
+  own_variables_.resize(plan.vars.size() - plan.num_program_vars);
   for (size_t id = 0; id < plan.vars.size(); ++id) {
     const PlanVar& var = plan.vars[id];
     if (static_cast<VarId>(id) == plan.feed_list) {
       variables_[id] = &feed_list_;
     } else if (static_cast<VarId>(id) == plan.fetch_list) {
       variables_[id] = &fetch_list_;
+    } else if (static_cast<int32_t>(id) >= plan.num_program_vars) {
+      variables_[id] = &own_variables_[id - plan.num_program_vars];
     } else if (var.name != kEmptyVarName) {
       variables_[id] = (var.persistable ? root : *local_).FindOrCreate(var.name);
       if (var.constant && var.kind == VarKind::kLodTensor) {

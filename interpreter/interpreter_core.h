@@ -43,8 +43,8 @@ struct CoreOptions {
   // Most bytes that variables of a run may take together; 0: no limit. Parameters do not count.
   size_t max_memory_bytes = 0;
   bool check_nan_inf = false;
-  PipelineOptions passes;
-  PlanOptions plan;
+  PipelineOptions passes = {};
+  PlanOptions plan = {};
   // Where ops are looked up; must outlive the core. Null: OpRegistry::Global().
   const OpRegistry* ops = nullptr;
 };
@@ -115,6 +115,7 @@ class InterpreterCore {
   std::shared_ptr<Model> model_;
   std::shared_ptr<HostPool> pool_;
   std::shared_ptr<Scope> local_;
+  std::vector<Variable> own_variables_;             // the plan's own, which have no place in a scope
   std::vector<Variable*> variables_;                // by VarId
   std::vector<std::vector<Tensor>*> local_arrays_;  // of TensorArray variables; emptied by each run
   std::vector<Constant> constants_;

@@ -60,6 +60,7 @@ absl::StatusOr<Plan> BuildPlan(const Program& program, const PlanOptions& option
   Plan plan;
   INTERP_RETURN_IF_ERROR(FindFeedsAndFetches(program, plan));
   plan.vars = BuildVariableTable(program);
+  plan.num_program_vars = static_cast<int32_t>(plan.vars.size());
   INTERP_ASSIGN_OR_RETURN(plan.instructions, SelectKernels(program, registry, plan.vars));
   INTERP_ASSIGN_OR_RETURN(
       plan.instructions,

@@ -88,7 +88,8 @@ struct PlanOptions {
 };
 
 struct Plan {
-  std::vector<PlanVar> vars;              // by VarId: the program's names, then those of transfers
+  std::vector<PlanVar> vars;              // by VarId: the program's names, then the plan's own
+  int32_t num_program_vars = 0;           // the plan's own are in no scope
   std::vector<Instruction> instructions;  // in program order
   std::vector<Edge> edges;                // all hazards, in order of `to`, then `from`
   AdjacencyList successors;               // edges that are not shrunk

@@ -118,19 +118,30 @@ void InferDTypes(Instruction& instruction, const std::vector<std::vector<DType>>
   }
 }
 
-bool DeclaresInplace(const Instruction& instruction, int input_slot, int output_slot) {
-  const auto matches = [&](const SharePair& pair) {
-    return pair.input == input_slot && pair.output == output_slot;
-  };
-  return std::any_of(instruction.def->inplace.begin(), instruction.def->inplace.end(), matches) ||
-         std::any_of(instruction.def->view.begin(), instruction.def->view.end(), matches);
-}
-
 int SlotOf(const std::vector<int32_t>& counts, size_t arg) {
   int slot = 0;
   for (size_t end = counts[0]; arg >= end; end += counts[++slot]) {
   }
   return slot;
+}
+
+bool IsFirstOfSlot(const std::vector<int32_t>& counts, size_t arg) {
+  return arg == 0 || SlotOf(counts, arg) != SlotOf(counts, arg - 1);
+}
+
+// Whether the definition lets output argument `out` take over input argument `in`. Pairs speak of
+// the first argument of a slot: of the others a kernel may read element j after writing element i.
+bool DeclaresInplace(const Instruction& instruction, size_t in, size_t out) {
+  if (!IsFirstOfSlot(instruction.input_counts, in) ||
+      !IsFirstOfSlot(instruction.output_counts, out)) {
+    return false;
+  }
+  const auto matches = [&](const SharePair& pair) {
+    return pair.input == SlotOf(instruction.input_counts, in) &&
+           pair.output == SlotOf(instruction.output_counts, out);
+  };
+  return std::any_of(instruction.def->inplace.begin(), instruction.def->inplace.end(), matches) ||
+         std::any_of(instruction.def->view.begin(), instruction.def->view.end(), matches);
 }
 
 // Redirects outputs that name an input without being declared inplace to fresh variables; returns
@@ -142,13 +153,9 @@ std::vector<std::pair<VarId, VarId>> SplitSameNames(Instruction& instruction,
     const VarId id = instruction.outputs[out];
     if (id < 0 || vars[id].kind != VarKind::kLodTensor) continue;
     for (size_t in = 0; in < instruction.inputs.size(); ++in) {
-      if (instruction.inputs[in] != id ||
-          DeclaresInplace(instruction, SlotOf(instruction.input_counts, in),
-                          SlotOf(instruction.output_counts, out))) {
-        continue;
-      }
+      if (instruction.inputs[in] != id || DeclaresInplace(instruction, in, out)) continue;
       PlanVar fresh = vars[id];
-      fresh.name = absl::StrCat(fresh.name, "@out");
+      fresh.name = absl::StrCat(fresh.name, "@out", vars.size());
       fresh.persistable = false;
       fresh.declared = false;
       instruction.outputs[out] = static_cast<VarId>(vars.size());

@@ -12,7 +12,7 @@ namespace interp {
 // A kernel is the row of OpDef::kernels with the instruction's dtype, else the kUndefined row.
 //
 // An op that has one variable as input and as output although its definition lists no such inplace
-// pair writes a fresh variable `<name>@out`, which a `share_data` instruction then gives to the
+// pair writes a fresh variable `<name>@out<id>`, which a `share_data` instruction then gives to the
 // name.
 absl::StatusOr<std::vector<Instruction>> SelectKernels(const Program& program,
                                                        const OpRegistry& registry,
