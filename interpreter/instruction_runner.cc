@@ -17,6 +17,7 @@ struct InstructionRunner::Output {
   Tensor* source = nullptr;
   bool view = false;
   Allocator* allocator;
+  size_t bytes_before = 0;  // of `tensor`, when it is an input, too
 };
 
 struct InstructionRunner::Bound {
@@ -24,6 +25,7 @@ struct InstructionRunner::Bound {
   KernelFn kernel;
   BoundArgs args;
   std::vector<Output> outputs;
+  std::vector<int32_t> read_args;  // input arguments whose memory the kernel reads
   std::vector<Variable*> written_persistables;
   std::unique_ptr<KernelState> state;
   std::optional<KernelContext> context;  // refers to `args` and `state`: Bound does not move
@@ -97,6 +99,12 @@ InstructionRunner::InstructionRunner(const Plan& plan, const std::vector<Variabl
               bound.args.input_slots);
     BindSlots(instruction.outputs, instruction.output_counts, variables, plan, bound.args,
               bound.args.output_slots);
+    for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+      const VarId id = instruction.inputs[arg];
+      const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
+      if (id < 0 || plan.vars[id].kind != VarKind::kLodTensor) continue;
+      if ((flags & (kNoNeedBuffer | kTensorArray)) == 0) bound.read_args.push_back(arg);
+    }
     for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
       const VarId id = instruction.outputs[arg];
       if (id < 0 || plan.vars[id].kind != VarKind::kLodTensor) continue;
@@ -151,18 +159,48 @@ void InstructionRunner::ResetKernelStates() {
 }
 
 absl::Status InstructionRunner::Infer(Bound& bound) {
+  INTERP_RETURN_IF_ERROR(CheckInputs(bound));
   for (Output& output : bound.outputs) {
-    output.tensor->dtype = output.dtype;
-    output.tensor->layout = output.layout;
+    Tensor& tensor = *output.tensor;
+    if (output.source == &tensor) {
+      output.bytes_before = tensor.size_bytes();
+      if (tensor.dtype != output.dtype) {
+        return InvalidArgument("an output that is an input, too, would change from ",
+                               Name(tensor.dtype), " to ", Name(output.dtype));
+      }
+    }
+    tensor.dtype = output.dtype;
+    tensor.layout = output.layout;
   }
   if (bound.instruction->def->infer == nullptr) return absl::OkStatus();
   InferContext context(bound.args, bound.instruction->attrs.get());
   INTERP_RETURN_IF_ERROR(bound.instruction->def->infer(context));
+  return CheckOutputs(bound);
+}
+
+absl::Status InstructionRunner::CheckInputs(const Bound& bound) const {
+  for (const int32_t arg : bound.read_args) {
+    const Tensor& tensor = *bound.args.tensors[arg];
+    if (tensor.has_memory() || tensor.numel() == 0) continue;
+    return NotFound("input '", plan_.vars[bound.instruction->inputs[arg]].name,
+                    "' has no value: nothing has written or loaded it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::CheckOutputs(const Bound& bound) const {
   for (const Output& output : bound.outputs) {
-    const int rank = output.tensor->shape.rank();
+    const Tensor& tensor = *output.tensor;
+    const int rank = tensor.shape.rank();
+    if (!tensor.shape.CheckedNumel().has_value()) {
+      return InvalidArgument("an output would have shape ", ToString(tensor.shape));
+    }
     if (output.layout == Layout::kChannelsLast && rank != 4 && rank != 5) {
-      return InvalidArgument("an output declared as an image has shape ",
-                             ToString(output.tensor->shape));
+      return InvalidArgument("an output declared as an image has shape ", ToString(tensor.shape));
+    }
+    if (output.source == &tensor && tensor.size_bytes() != output.bytes_before) {
+      return InvalidArgument("an output that is an input, too, would change from ",
+                             output.bytes_before, " bytes to ", DescribeType(tensor));
     }
   }
   return absl::OkStatus();

@@ -41,6 +41,8 @@ class InstructionRunner {
   struct Output;
 
   absl::Status Infer(Bound& bound);
+  absl::Status CheckInputs(const Bound& bound) const;
+  absl::Status CheckOutputs(const Bound& bound) const;
   absl::Status GiveMemory(Output& output);
   absl::Status CheckFinite(const Bound& bound) const;
   absl::Status Explain(const Bound& bound, const absl::Status& status) const;
