@@ -28,6 +28,11 @@ class Probe {
     return probe == nullptr ? absl::OkStatus() : probe->Handle(tag);
   }
 
+  // Called by each `infer`; counted.
+  static void OnInfer() {
+    if (Probe* probe = active_.load(std::memory_order_acquire)) ++probe->infers_;
+  }
+
   // Kernels with this tag fail.
   void FailAt(int32_t tag) { fail_at_ = tag; }
   void FailNowhere() { fail_at_ = std::nullopt; }
@@ -36,6 +41,8 @@ class Probe {
 
   // Tags in the order their kernels started.
   std::vector<int32_t> TakeTrace();
+  // How often shapes were inferred since the last call.
+  int64_t TakeInfers() { return infers_.exchange(0); }
 
  private:
   absl::Status Handle(int32_t tag);
@@ -43,6 +50,7 @@ class Probe {
   static std::atomic<Probe*> active_;
   std::optional<int32_t> fail_at_;
   std::function<void(int32_t)> hook_;
+  std::atomic<int64_t> infers_{0};
   std::mutex mutex_;  // guards trace_
   std::vector<int32_t> trace_;
 };

@@ -71,6 +71,7 @@ absl::Status MixKernel(KernelContext& ctx) {
 }
 
 absl::Status InferLikeFirst(InferContext& ctx) {
+  Probe::OnInfer();
   ctx.ShareShape(0, 0);
   return absl::OkStatus();
 }
@@ -83,6 +84,7 @@ OpDef WithMixKernels(OpDef def) {
 }
 
 absl::Status InferFromAttr(InferContext& ctx) {
+  Probe::OnInfer();
   ctx.SetShape(0, Shape(absl::MakeConstSpan(Attrs(ctx).shape)));
   return absl::OkStatus();
 }
@@ -105,6 +107,7 @@ OpDef Source(absl::string_view type, bool random) {
 }
 
 absl::Status InferView(InferContext& ctx) {
+  Probe::OnInfer();
   Shape shape(absl::MakeConstSpan(Attrs(ctx).shape));
   int64_t known = 1;
   for (const int64_t dim : shape) known *= dim < 0 ? 1 : dim;
@@ -136,6 +139,7 @@ absl::Status UpdateKernel(KernelContext& ctx) {
 }
 
 absl::Status InferSplit(InferContext& ctx) {
+  Probe::OnInfer();
   ctx.ShareShape(0, 0);
   ctx.ShareShape(0, 1);
   return absl::OkStatus();
@@ -156,9 +160,9 @@ absl::Status ShapeOfKernel(KernelContext& ctx) {
 }
 
 absl::Status InferResize(InferContext& ctx) {
+  Probe::OnInfer();
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> values, InferContext::Integers(ctx.input(1)));
-  if (values.empty()) return InvalidArgument("input 'Shape' is empty");
-  ctx.SetShape(0, {1 + (values[0] & 7)});
+  ctx.SetShape(0, {values.empty() ? 1 : 1 + (values[0] & 7)});
   return absl::OkStatus();
 }
 
@@ -280,6 +284,8 @@ absl::Status TransferLayoutKernel(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+DType AlwaysInt64(const DTypeContext&) { return DType::kInt64; }
+
 absl::Status NoOp(KernelContext& ctx) { return Probe::OnKernel(Attrs(ctx).tag); }
 
 OpDef Implicit(absl::string_view type, std::vector<SlotDef> inputs, std::vector<SlotDef> outputs) {
@@ -317,6 +323,7 @@ void AddComputing(OpRegistry& ops) {
            .inputs = {{"Param"}, {"X"}},
            .outputs = {{"ParamOut"}},
            .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = AlwaysInt64,
            .infer = InferLikeFirst,
            .kernels = {{DType::kInt64, UpdateKernel}},
            .inplace = {{0, 0}}});
@@ -324,6 +331,7 @@ void AddComputing(OpRegistry& ops) {
            .inputs = {{"X"}},
            .outputs = {{"A"}, {"B"}},
            .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = AlwaysInt64,
            .infer = InferSplit,
            .kernels = {{DType::kInt64, SplitKernel}}});
   ops.Add({.type = "half",
@@ -340,7 +348,7 @@ void AddDynamic(OpRegistry& ops) {
            .inputs = {{"X", kNoNeedBuffer | kAnyDType}},
            .outputs = {{"Out"}},
            .parse = ParseAttrs<TagAttrs, ReadTag>,
-           .kernel_dtype = [](const DTypeContext&) { return DType::kInt64; },
+           .kernel_dtype = AlwaysInt64,
            .infer =
                [](InferContext& ctx) {
                  ctx.SetShape(0, {ctx.input(0).shape.rank()});
@@ -351,25 +359,28 @@ void AddDynamic(OpRegistry& ops) {
            .inputs = {{"X"}, {"Shape", kValueInInfer | kAnyDType}},
            .outputs = {{"Out"}},
            .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = AlwaysInt64,
            .infer = InferResize,
            .kernels = {{DType::kInt64, ResizeKernel}}});
   ops.Add({.type = "dynamic",
            .inputs = {{"X"}},
            .outputs = {{"Out"}},
            .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = AlwaysInt64,
            .kernels = {{DType::kInt64, DynamicKernel}},
            .dynamic_outputs = true});
   ops.Add({.type = "push",
            .inputs = {{"X"}, {"Array", kTensorArray | kOptional}},
            .outputs = {{"ArrayOut", kTensorArray}},
            .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = AlwaysInt64,
            .kernels = {{DType::kInt64, PushKernel}},
            .dynamic_outputs = true});
   ops.Add({.type = "gather",
            .inputs = {{"Array", kTensorArray}},
            .outputs = {{"Out"}},
            .parse = ParseAttrs<TagAttrs, ReadTag>,
-           .kernel_dtype = [](const DTypeContext&) { return DType::kInt64; },
+           .kernel_dtype = AlwaysInt64,
            .kernels = {{DType::kInt64, GatherKernel}},
            .dynamic_outputs = true});
 }
