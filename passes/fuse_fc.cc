@@ -30,7 +30,8 @@ std::optional<int32_t> RowDims(const Op& op, const Var* x) {
              !attrs.Bool("trans_y", false)) {
     rows = rank - 1;
   } else if (op.type == "matmul" && !attrs.Bool("transpose_X", false) &&
-             !attrs.Bool("transpose_Y", false) && attrs.Float("alpha", 1) == 1) {
+             !attrs.Bool("transpose_Y", false) && attrs.Float("alpha", 1) == 1 &&
+             attrs.Int("head_number", 1) == 1) {
     rows = rank - 1;
   }
   return attrs.status().ok() && rows.value_or(0) >= 1 ? rows : std::nullopt;

@@ -62,6 +62,7 @@ OpRegistry MakeFakeOps() {
     ops.Add(Unary(type));
   }
   for (const absl::string_view type : {"elementwise_add", "elementwise_mul"}) ops.Add(Binary(type));
+  ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
   for (const absl::string_view type : {"reshape2", "squeeze2"}) ops.Add(View(type));
   for (const absl::string_view type : {"conv2d", "depthwise_conv2d"}) ops.Add(Conv(type));
   for (const absl::string_view type : {"mul", "matmul_v2", "matmul"}) {
