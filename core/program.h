@@ -58,7 +58,7 @@ struct Var {
   // The VarDesc message as it was loaded; empty for variables made here. What the fields above do
   // not hold (which optional fields were set, variable attributes, unknown fields) is taken from it
   // on saving.
-  std::string wire;
+  std::string wire = {};
 };
 
 // Distinct types for the attribute kinds that share a representation, so that the variant's index
@@ -102,7 +102,7 @@ struct Attr {
   AttrValue value;
   // The OpDesc.Attr message as it was loaded, when name and value do not give all of it (unknown
   // fields, a value left to its default); else empty. Used like Var::wire.
-  std::string wire;
+  std::string wire = {};
   bool operator==(const Attr&) const = default;
 };
 
@@ -110,7 +110,7 @@ struct Attr {
 struct Slot {
   std::string name;
   std::vector<VarId> args;
-  std::string unknown_fields;
+  std::string unknown_fields = {};
   bool operator==(const Slot&) const = default;
 };
 

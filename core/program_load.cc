@@ -69,6 +69,7 @@ absl::Status WalkFields(absl::string_view bytes, size_t base, absl::Span<const i
 // Parses `bytes` into `message` and checks that nothing required is missing.
 absl::Status Parse(absl::string_view bytes, size_t offset, google::protobuf::Message* message) {
   if (!message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    message->Clear();  // what was read of it is not to be trusted
     return DataLoss("the message at byte ", offset, " is damaged");
   }
   if (message->IsInitialized()) return absl::OkStatus();
@@ -233,13 +234,14 @@ absl::Status Loader::LoadBlock(absl::string_view bytes, size_t offset) {
     if (number == proto::BlockDesc::kVarsFieldNumber) {
       const absl::Status status = LoadVar(payload, at, &block.vars.emplace_back());
       if (status.ok()) return status;
-      return Annotate(status,
-                      absl::StrCat("variable #", block.vars.size() - 1, " ", Quoted(var_.name())));
+      const std::string name = var_.has_name() ? absl::StrCat(" ", Quoted(var_.name())) : "";
+      return Annotate(status, absl::StrCat("variable #", block.vars.size() - 1, name));
     }
     const absl::Status status = LoadOp(payload, at, &block.ops.emplace_back());
     if (status.ok()) return status;
-    return Annotate(
-        status, absl::StrCat("op #", block.ops.size() - 1, " ", absl::Utf8SafeCEscape(op_.type())));
+    const std::string type = absl::Utf8SafeCEscape(op_.type());
+    return Annotate(status,
+                    absl::StrCat("op #", block.ops.size() - 1, type.empty() ? "" : " ", type));
   };
   std::string rest;
   INTERP_RETURN_IF_ERROR(WalkFields(

@@ -1,0 +1,115 @@
+#include "core/io/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tests/testing/temp_folder.h"
+
+namespace interp {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::TempFolder;
+
+void Write(const std::string& path, absl::string_view bytes) {
+  absl::StatusOr<FileWriter> file = FileWriter::Create(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(file->Append(bytes).ok());
+  ASSERT_TRUE(file->Commit().ok());
+}
+
+std::vector<std::string> FilesIn(const TempFolder& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+TEST(FileTest, WhatIsWrittenIsReadAndMapped) {
+  const TempFolder folder;
+  const std::string bytes = std::string("a\0b", 3) + std::string(200'000, 'x');
+  Write(folder / "f", bytes);
+  EXPECT_EQ(*ReadFile(folder / "f"), bytes);
+  EXPECT_EQ((*MappedFile::Open(folder / "f"))->bytes(), bytes);
+  Write(folder / "empty", "");
+  EXPECT_EQ(*ReadFile(folder / "empty"), "");
+  EXPECT_EQ((*MappedFile::Open(folder / "empty"))->bytes(), "");
+}
+
+TEST(FileTest, ErrorsQuoteThePath) {
+  const TempFolder folder;
+  const std::string none = folder / "none";
+  EXPECT_EQ(ReadFile(none).status(),
+            absl::NotFoundError("cannot open '" + none + "': No such file or directory"));
+  EXPECT_EQ(MappedFile::Open(none).status(), ReadFile(none).status());
+  EXPECT_EQ(ReadFile(folder.path()).status(),
+            absl::InvalidArgumentError("'" + folder.path() + "' is a directory"));
+  EXPECT_EQ(ReadFile(std::string("a\0b", 3)).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(FileWriter::Create(none + "/f").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(FileTest, ReadingIsBounded) {
+  const TempFolder folder;
+  Write(folder / "f", "12345");
+  EXPECT_EQ(*ReadFile(folder / "f", /*max_bytes=*/5), "12345");
+  EXPECT_EQ(ReadFile(folder / "f", /*max_bytes=*/4).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReadFile("/dev/zero", /*max_bytes=*/1 << 20).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(MappedFile::Open("/dev/zero").status().message(), "'/dev/zero' is not a regular file");
+}
+
+TEST(FileTest, NothingRemainsWithoutCommit) {
+  const TempFolder folder;
+  {
+    absl::StatusOr<FileWriter> file = FileWriter::Create(folder / "f");
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file->Append("half").ok());
+    EXPECT_EQ(file->size_bytes(), 4);
+  }
+  EXPECT_THAT(FilesIn(folder), IsEmpty());
+}
+
+TEST(FileTest, TheOldFileStaysUntilCommit) {
+  const TempFolder folder;
+  Write(folder / "f", "old");
+  absl::StatusOr<FileWriter> file = FileWriter::Create(folder / "f");
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->Append("new").ok());
+  EXPECT_EQ(*ReadFile(folder / "f"), "old");
+  ASSERT_TRUE(file->Commit().ok());
+  EXPECT_EQ(*ReadFile(folder / "f"), "new");
+  EXPECT_EQ(FilesIn(folder), std::vector<std::string>{"f"});
+}
+
+// A mapping keeps the file it was made of.
+TEST(FileTest, ReplacingAFileLeavesMappingsAlone) {
+  const TempFolder folder;
+  Write(folder / "f", "old");
+  const auto mapped = *MappedFile::Open(folder / "f");
+  Write(folder / "f", "");
+  EXPECT_EQ(mapped->bytes(), "old");
+}
+
+TEST(FileTest, LinksAreFollowed) {
+  const TempFolder folder;
+  Write(folder / "f", "old");
+  std::filesystem::create_symlink(folder / "f", folder / "link");
+  Write(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(*ReadFile(folder / "f"), "new");
+}
+
+TEST(FileTest, DevicesAreWrittenNotReplaced) {
+  Write("/dev/null", "anything");
+  struct stat info;
+  ASSERT_EQ(stat("/dev/null", &info), 0);
+  EXPECT_TRUE(S_ISCHR(info.st_mode));
+}
+
+}  // namespace
+}  // namespace interp
