@@ -113,6 +113,7 @@ FileWriter::FileWriter(FileWriter&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
+      pending_(std::move(other.pending_)),
       size_bytes_(other.size_bytes_) {}
 
 FileWriter::~FileWriter() {
@@ -122,17 +123,29 @@ FileWriter::~FileWriter() {
 }
 
 absl::Status FileWriter::Append(absl::string_view bytes) {
+  constexpr size_t kMaxPendingBytes = size_t{1} << 16;
+  size_bytes_ += bytes.size();
+  if (pending_.size() + bytes.size() > kMaxPendingBytes) {
+    INTERP_RETURN_IF_ERROR(Write(pending_));
+    pending_.clear();
+  }
+  if (bytes.size() > kMaxPendingBytes) return Write(bytes);
+  pending_.append(bytes.data(), bytes.size());
+  return absl::OkStatus();
+}
+
+absl::Status FileWriter::Write(absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t put = write(fd_, bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) return SystemError("write", path_);
-    size_bytes_ += static_cast<uint64_t>(put);
     bytes.remove_prefix(static_cast<size_t>(put));
   }
   return absl::OkStatus();
 }
 
 absl::Status FileWriter::Commit() {
+  INTERP_RETURN_IF_ERROR(Write(pending_));
   if (temporary_.empty()) {
     return close(std::exchange(fd_, -1)) == 0 ? absl::OkStatus() : SystemError("write", path_);
   }

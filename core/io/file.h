@@ -47,6 +47,7 @@ class FileWriter {
   FileWriter& operator=(FileWriter&&) = delete;
 
   absl::Status Append(absl::string_view bytes);
+  // All that was appended so far.
   uint64_t size_bytes() const { return size_bytes_; }
   // Flushes to the disk and renames. Nothing may follow.
   absl::Status Commit();
@@ -55,9 +56,12 @@ class FileWriter {
   FileWriter(int fd, std::string path, std::string temporary)
       : fd_(fd), path_(std::move(path)), temporary_(std::move(temporary)) {}
 
+  absl::Status Write(absl::string_view bytes);
+
   int fd_;  // -1 once closed
   std::string path_;
   std::string temporary_;  // empty: `path_` is written directly
+  std::string pending_;    // not yet written: small pieces are gathered
   uint64_t size_bytes_ = 0;
 };
 
