@@ -246,11 +246,15 @@ OpDef MatmulDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(Att
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, Matmul<float>},
-                  {DType::kFloat64, Matmul<double>},
-                  {DType::kInt32, Matmul<int32_t>},
-                  {DType::kInt64, Matmul<int64_t>}},
+      .kernels = {{DType::kFloat32, Matmul<float>}, {DType::kFloat64, Matmul<double>}},
   };
+}
+
+OpDef MatmulV2Def() {
+  OpDef def = MatmulDef("matmul_v2", ParseAttrs<MatmulAttrs, ReadMatmulV2>);
+  def.kernels.push_back({DType::kInt32, Matmul<int32_t>});
+  def.kernels.push_back({DType::kInt64, Matmul<int64_t>});
+  return def;
 }
 
 OpDef WithBias(OpDef def, std::vector<SlotDef> inputs) {
@@ -262,7 +266,7 @@ OpDef WithBias(OpDef def, std::vector<SlotDef> inputs) {
 
 INTERP_REGISTER_OP(MatmulDef("mul", ParseAttrs<MatmulAttrs, ReadMul>));
 INTERP_REGISTER_OP(MatmulDef("matmul", ParseAttrs<MatmulAttrs, ReadMatmul>));
-INTERP_REGISTER_OP(MatmulDef("matmul_v2", ParseAttrs<MatmulAttrs, ReadMatmulV2>));
+INTERP_REGISTER_OP(MatmulV2Def());
 INTERP_REGISTER_OP(MatmulDef("bmm", ParseAttrs<MatmulAttrs, ReadBmm>));
 INTERP_REGISTER_OP(WithBias(MatmulDef("fc", ParseAttrs<MatmulAttrs, ReadFc>),
                             {{"Input"}, {"W"}, {"Bias", kOptional}}));
