@@ -27,8 +27,8 @@ absl::string_view Name(Layout layout);
 // the lowest level is the first dimension. Empty: none. (Paddle's LoDTensor.)
 using Lod = std::vector<std::vector<int64_t>>;
 
-// InvalidArgument unless `lod` is as described above for a tensor of this shape. Kernels use offsets
-// as indices without a check, so whatever comes from outside goes through here.
+// InvalidArgument unless `lod` is as described above for a tensor of this shape. Kernels use
+// offsets as indices without a check, so whatever comes from outside goes through here.
 absl::Status CheckLod(const Lod& lod, const Shape& shape);
 
 // A value type: copying shares the memory. Metadata are plain members; the memory is set by

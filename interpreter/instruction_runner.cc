@@ -89,7 +89,7 @@ absl::Status Compute(KernelFn kernel, KernelContext& context) {
 InstructionRunner::InstructionRunner(const Plan& plan, const std::vector<Variable*>& variables,
                                      HostPool& pool, SharedConstants& shared,
                                      const RunnerOptions& options)
-    : plan_(plan), pool_(pool), options_(options), bound_(plan.instructions.size()) {
+    : plan_(plan), options_(options), bound_(plan.instructions.size()) {
   for (size_t i = 0; i < bound_.size(); ++i) {
     const Instruction& instruction = plan.instructions[i];
     Bound& bound = bound_[i];

@@ -48,7 +48,6 @@ class InstructionRunner {
   absl::Status Explain(const Bound& bound, const absl::Status& status) const;
 
   const Plan& plan_;
-  HostPool& pool_;
   const RunnerOptions options_;
   std::vector<Bound> bound_;  // by InstrId
 };

@@ -115,8 +115,8 @@ class InterpreterCore {
   std::shared_ptr<Model> model_;
   std::shared_ptr<HostPool> pool_;
   std::shared_ptr<Scope> local_;
-  std::vector<Variable> own_variables_;             // the plan's own, which have no place in a scope
-  std::vector<Variable*> variables_;                // by VarId
+  std::vector<Variable> own_variables_;  // the plan's own, which have no place in a scope
+  std::vector<Variable*> variables_;     // by VarId
   std::vector<std::vector<Tensor>*> local_arrays_;  // of TensorArray variables; emptied by each run
   std::vector<Constant> constants_;
   Variable feed_list_;

@@ -6,9 +6,7 @@ namespace interp {
 namespace {
 
 // The dimension of the output that meets dimension 0 of an operand of `room` dimensions less.
-int FirstDim(int room, int axis) {
-  return room == 0 || axis == kTrailingAxis ? room : axis;
-}
+int FirstDim(int room, int axis) { return room == 0 || axis == kTrailingAxis ? room : axis; }
 
 // Strides of the operand along the dimensions of the output; 0 where it is broadcast.
 std::array<int64_t, kMaxRank> StridesIn(const Tensor& operand, int out_rank, int axis) {

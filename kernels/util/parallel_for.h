@@ -1,7 +1,8 @@
 // ParallelFor: splits a loop over the threads an op may use.
 //
-// OpenMP, because oneDNN runs on it too: one pool of threads inside ops, never two. How the range is
-// cut depends only on `num_threads`, so a loop that reduces per chunk gives the same bits every time.
+// OpenMP, because oneDNN runs on it too: one pool of threads inside ops, never two. How the range
+// is cut depends only on `num_threads`, so a loop that reduces per chunk gives the same bits every
+// time.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ void ParallelFor(int num_threads, int64_t n, int64_t grain, const Body& body) {
     if (n > 0) body(int64_t{0}, n);
     return;
   }
-#pragma omp parallel for num_threads(static_cast<int>(chunks)) schedule(static, 1)
+#pragma omp parallel for num_threads(static_cast <int>(chunks)) schedule(static, 1)
   for (int64_t c = 0; c < chunks; ++c) body(n * c / chunks, n * (c + 1) / chunks);
 }
 
