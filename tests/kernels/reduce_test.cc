@@ -1,0 +1,128 @@
+// Reductions against a definition by index, for every set of dimensions, in both layouts.
+#include "kernels/util/reduce.h"
+
+#include <cmath>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace interp {
+namespace {
+
+struct SumOf {
+  using Acc = double;
+  Acc Init() const { return 0; }
+  Acc Map(float x, int64_t) const { return x; }
+  Acc Fold(Acc a, Acc b) const { return a + b; }
+};
+
+float AsFloat(double total, int64_t) { return static_cast<float>(total); }
+
+Tensor Zeros(const Shape& shape, Layout layout = Layout::kPlain) {
+  Tensor tensor = Tensor::Of<float>(shape, std::vector<float>(shape.numel(), 0));
+  tensor.layout = layout;
+  return tensor;
+}
+
+// Small integers: sums are exact in any order.
+Tensor Digits(const Shape& shape, Layout layout = Layout::kPlain) {
+  Tensor tensor = Zeros(shape, layout);
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    tensor.mutable_data<float>()[i] = static_cast<float>((i * 7 + i / 10) % 10);
+  }
+  return tensor;
+}
+
+// Adds every element to its output, found by logical index.
+Tensor SumByIndex(const Tensor& x, const DimSet& reduced, bool keep_dim, Layout out_layout) {
+  Tensor out = Zeros(ReducedShape(x.shape, reduced, keep_dim), out_layout);
+  const std::array<int64_t, kMaxRank> x_strides = Strides(x);
+  const std::array<int64_t, kMaxRank> out_strides = Strides(out);
+  for (int64_t n = 0; n < x.numel(); ++n) {
+    int64_t from = 0, to = 0, rest = n;
+    for (int d = x.shape.rank() - 1, o = out.shape.rank() - 1; d >= 0; --d) {
+      const int64_t index = rest % x.shape[d];
+      rest /= x.shape[d];
+      from += index * x_strides[d];
+      if (!reduced[d]) to += index * out_strides[o];
+      if (!reduced[d] || keep_dim) --o;
+    }
+    out.mutable_data<float>()[to] += x.data<float>()[from];
+  }
+  return out;
+}
+
+void ExpectSumByIndex(const Tensor& x, const DimSet& reduced, bool keep_dim, int num_threads) {
+  const bool same_rank = keep_dim || reduced.none();
+  const Layout out_layout = same_rank ? x.layout : Layout::kPlain;
+  const Tensor want = SumByIndex(x, reduced, keep_dim, out_layout);
+  Tensor got = Zeros(want.shape, out_layout);
+  RunReduce(PlanReduce(x, reduced, got), num_threads, x.data<float>(), got.mutable_data<float>(),
+            SumOf(), AsFloat);
+  int wrong = 0;
+  for (int64_t i = 0; i < want.numel(); ++i) {
+    wrong += got.data<float>()[i] != want.data<float>()[i];
+  }
+  EXPECT_EQ(wrong, 0) << DescribeType(x) << " " << Name(x.layout) << ", dims " << reduced
+                      << (keep_dim ? ", kept" : "") << ", " << num_threads << " threads";
+}
+
+TEST(ReduceTest, SumsOverEverySetOfDimensions) {
+  for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast}) {
+    for (const Shape& shape : {Shape{2, 3, 4, 5}, Shape{3, 1, 70, 1}, Shape{2, 3, 2, 4, 3},
+                               Shape{2, 130, 3, 3}, Shape{1, 2, 1, 40}}) {
+      const Tensor x = Digits(shape, layout);
+      for (unsigned long set = 0; set < 1ul << shape.rank(); ++set) {
+        ExpectSumByIndex(x, DimSet(set), /*keep_dim=*/true, 1);
+        ExpectSumByIndex(x, DimSet(set), /*keep_dim=*/false, 3);
+      }
+    }
+  }
+}
+
+TEST(ReduceTest, SumsTensorsOfManyTasks) {
+  const Tensor x = Digits({5, 300, 401});
+  for (unsigned long set = 0; set < 8; ++set) ExpectSumByIndex(x, DimSet(set), false, 4);
+}
+
+TEST(ReduceTest, GivesInitForNoElements) {
+  const Tensor x = Zeros({3, 0, 2});
+  for (const unsigned long set : {2ul, 3ul, 6ul, 7ul}) ExpectSumByIndex(x, DimSet(set), false, 2);
+}
+
+TEST(ReduceTest, LargeSumsStayAccurate) {
+  constexpr int64_t kCount = 10'000'000;
+  Tensor x = Zeros({kCount});
+  for (int64_t i = 0; i < kCount; ++i) x.mutable_data<float>()[i] = 0.1f;
+  Tensor out = Zeros({});
+  RunReduce(PlanReduce(x, DimSet().set(), out), 1, x.data<float>(), out.mutable_data<float>(),
+            SumOf(), AsFloat);
+  EXPECT_FLOAT_EQ(*out.data<float>(), static_cast<float>(double{0.1f} * kCount));
+}
+
+TEST(ReduceTest, ResultsDoNotDependOnTheNumberOfThreads) {
+  Tensor x = Zeros({1'000'003});
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    x.mutable_data<float>()[i] = std::sin(static_cast<float>(i)) * 1e3f;
+  }
+  std::vector<double> sums;
+  for (const int num_threads : {1, 2, 5}) {
+    Tensor out = Zeros({});
+    double& sum = sums.emplace_back();
+    RunReduce(PlanReduce(x, DimSet().set(), out), num_threads, x.data<float>(), &sum, SumOf(),
+              [](double total, int64_t) { return total; });
+  }
+  EXPECT_EQ(sums[0], sums[1]);
+  EXPECT_EQ(sums[0], sums[2]);
+}
+
+TEST(ReducedDimsTest, NormalisesAxes) {
+  EXPECT_EQ(ReducedDims({-1, 0}, 3)->to_ulong(), 0b101u);
+  EXPECT_TRUE(ReducedDims({}, 3)->all());
+  EXPECT_TRUE(ReducedDims({-1}, 0).ok());
+  EXPECT_FALSE(ReducedDims({3}, 3).ok());
+  EXPECT_FALSE(ReducedDims({-4}, 3).ok());
+}
+
+}  // namespace
+}  // namespace interp

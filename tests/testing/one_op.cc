@@ -1,0 +1,88 @@
+#include "tests/testing/one_op.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace interp::testing {
+namespace {
+
+void AbortUnless(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::abort();
+}
+
+}  // namespace
+
+OneOp::OneOp(std::string type, std::vector<Attr> attrs, std::vector<Input> inputs, Layout layout) {
+  op_.type = std::move(type);
+  op_.attrs = std::move(attrs);
+  def_ = OpRegistry::Global().Find(op_.type);
+  if (def_ == nullptr) AbortUnless(NotFound("no op '", op_.type, "'"));
+  if (def_->parse != nullptr) {
+    AttrReader reader(op_);
+    absl::StatusOr<ParsedAttrs> parsed = def_->parse(reader);
+    AbortUnless(parsed.status());
+    attrs_ = *std::move(parsed);
+  }
+  BindInputs(inputs);
+  BindOutputs(layout);
+  InferContext context(args_, attrs_.get());
+  AbortUnless(def_->infer(context));
+  for (Tensor& out : outputs_) AbortUnless(out.Allocate(SystemAllocator()));
+}
+
+void OneOp::BindInputs(const std::vector<Input>& inputs) {
+  for (const SlotDef& slot : def_->inputs) {
+    BoundArgs::Range range{static_cast<int32_t>(args_.tensors.size()), 0};
+    for (const Input& input : inputs) {
+      if (input.slot != slot.name) continue;
+      inputs_.push_back(input.tensor);
+      args_.tensors.push_back(&inputs_.back());
+      args_.constant.push_back(false);
+      ++range.size;
+    }
+    args_.input_slots.push_back(range);
+  }
+}
+
+void OneOp::BindOutputs(Layout layout) {
+  std::vector<std::vector<DType>> in_dtypes;
+  for (const BoundArgs::Range range : args_.input_slots) {
+    in_dtypes.emplace_back();
+    for (int i = 0; i < range.size; ++i) {
+      in_dtypes.back().push_back(args_.tensors[range.begin + i]->dtype);
+    }
+  }
+  std::vector<std::vector<DType>> out_dtypes(def_->outputs.size());
+  DTypeContext undecided(in_dtypes, attrs_.get(), inputs_[0].dtype, out_dtypes);
+  const DType dtype =
+      def_->kernel_dtype != nullptr ? def_->kernel_dtype(undecided) : inputs_[0].dtype;
+  for (std::vector<DType>& out : out_dtypes) out = {dtype};
+  DTypeContext decided(in_dtypes, attrs_.get(), dtype, out_dtypes);
+  if (def_->infer_dtype != nullptr) def_->infer_dtype(decided);
+  for (size_t i = 0; i < def_->outputs.size(); ++i) {
+    Tensor& out = outputs_.emplace_back();
+    out.dtype = out_dtypes[i][0];
+    out.layout = layout;
+    args_.output_slots.push_back({static_cast<int32_t>(args_.tensors.size()), 1});
+    args_.tensors.push_back(&out);
+  }
+  const auto row = std::find_if(def_->kernels.begin(), def_->kernels.end(),
+                                [dtype](const KernelDef& k) { return k.dtype == dtype; });
+  if (row == def_->kernels.end())
+    AbortUnless(NotFound(op_.type, " has no kernel for ", Name(dtype)));
+  kernel_ = row->run;
+}
+
+absl::Status OneOp::Run(int num_threads) {
+  KernelContext::Services services;
+  services.allocator = &SystemAllocator();
+  services.state = &state_;
+  services.num_threads = num_threads;
+  KernelContext context(args_, attrs_.get(), services);
+  return kernel_(context);
+}
+
+}  // namespace interp::testing
