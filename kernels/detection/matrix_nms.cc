@@ -61,24 +61,40 @@ void SortBest(std::vector<int32_t>& order, int64_t count, const Key& key) {
                     [&](int32_t a, int32_t b) { return Above<T>(key(a), key(b)); });
 }
 
+// The least of `start` and value(0), ..., value(count - 1), NaN left out. Kept in lanes, so that
+// vectors can be used.
+template <typename V, typename Value>
+V Least(V start, int64_t count, const Value& value) {
+  constexpr int kLanes = 32;
+  V lanes[kLanes];
+  std::fill_n(lanes, kLanes, start);
+  const int64_t whole = count / kLanes * kLanes;
+  for (int64_t j = 0; j < whole; j += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const V v = value(j + lane);
+      lanes[lane] = v < lanes[lane] ? v : lanes[lane];
+    }
+  }
+  for (int64_t j = whole; j < count; ++j) {
+    const V v = value(j);
+    lanes[0] = v < lanes[0] ? v : lanes[0];
+  }
+  return *std::min_element(lanes, lanes + kLanes);
+}
+
 // The smallest decay, at most 1. Ratios that are NaN (a box that another one covers exactly was
 // itself covered) do not count. The linear form divides doubles whatever T is, as Paddle does.
 template <typename T>
 T SmallestDecay(const MatrixNmsAttrs& attrs, const T* overlaps, const T* worst, int64_t count) {
-  if (attrs.use_gaussian) {
-    T exponent = 0;  // exp is monotonic: one call serves all
-    for (int64_t j = 0; j < count; ++j) {
-      const T e = (worst[j] * worst[j] - overlaps[j] * overlaps[j]) * attrs.gaussian_sigma;
-      exponent = e < exponent ? e : exponent;
-    }
-    return std::exp(exponent);
+  if (!attrs.use_gaussian) {
+    return static_cast<T>(
+        Least(1.0, count, [=](int64_t j) { return (1.0 - overlaps[j]) / (1.0 - worst[j]); }));
   }
-  double decay = 1;
-  for (int64_t j = 0; j < count; ++j) {
-    const double d = (1.0 - overlaps[j]) / (1.0 - worst[j]);
-    decay = d < decay ? d : decay;
-  }
-  return static_cast<T>(decay);
+  const T sigma = attrs.gaussian_sigma;
+  // exp is monotonic: one call serves all.
+  return std::exp(Least(T{0}, count, [=](int64_t j) {
+    return (worst[j] * worst[j] - overlaps[j] * overlaps[j]) * sigma;
+  }));
 }
 
 // Appends what is left of one class to `kept`.
@@ -100,9 +116,7 @@ void DecayClass(const MatrixNmsAttrs& attrs, const T* scores, const T* boxes, in
   for (int64_t i = 0; i < count; ++i) {
     const T* box = boxes + order[i] * box_size;
     better.Overlaps(box, 0, i, overlaps.data());
-    T most = 0;
-    for (int64_t j = 0; j < i; ++j) most = most < overlaps[j] ? overlaps[j] : most;
-    worst[i] = most;
+    worst[i] = -Least(T{0}, i, [&overlaps](int64_t j) { return -overlaps[j]; });
     better.Add(box);
     const T decay = SmallestDecay(attrs, overlaps.data(), worst.data(), i);
     const T score = decay * scores[order[i]];

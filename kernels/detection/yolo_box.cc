@@ -10,6 +10,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/vector_math.h"
 
 namespace interp {
 namespace {
@@ -20,6 +21,7 @@ constexpr int kBoxes = 0;
 constexpr int kScores = 1;
 
 constexpr int64_t kGrain = 1024;  // cells per task; most need one exponential
+constexpr int64_t kBlock = 16;    // cells at a time
 
 struct YoloAttrs {
   std::vector<int64_t> anchors;  // width, height, width, height, ...
@@ -72,8 +74,9 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+// As Paddle rounds it, for what is compared with the threshold.
 template <typename T>
-T Sigmoid(T x) {
+T ExactSigmoid(T x) {
   return static_cast<T>(1.0 / (1.0 + std::exp(-x)));
 }
 
@@ -109,10 +112,10 @@ AnchorMap<T> MapOf(KernelContext& ctx, const YoloAttrs& attrs, int64_t image, in
 
 template <typename T>
 T Confidence(const YoloAttrs& attrs, const AnchorMap<T>& map, int64_t cells, int64_t cell) {
-  const T confidence = Sigmoid(map.planes[4 * cells + cell]);
+  const T confidence = ExactSigmoid(map.planes[4 * cells + cell]);
   if (map.overlap == nullptr) return confidence;
   return std::pow(confidence, static_cast<T>(1. - attrs.iou_aware_factor)) *
-         std::pow(Sigmoid(map.overlap[cell]), static_cast<T>(attrs.iou_aware_factor));
+         std::pow(ExactSigmoid(map.overlap[cell]), static_cast<T>(attrs.iou_aware_factor));
 }
 
 template <typename T>
@@ -123,8 +126,10 @@ void WriteBox(const YoloAttrs& attrs, const AnchorMap<T>& map, int64_t height, i
   const T scale = attrs.scale_x_y;
   const T bias = -0.5f * (attrs.scale_x_y - 1.f);
   const T column = static_cast<T>(cell % width), row = static_cast<T>(cell / width);
-  const T x = (column + Sigmoid(p[0]) * scale + bias) * map.image_width / static_cast<T>(width);
-  const T y = (row + Sigmoid(p[cells]) * scale + bias) * map.image_height / static_cast<T>(height);
+  const T x =
+      (column + ExactSigmoid(p[0]) * scale + bias) * map.image_width / static_cast<T>(width);
+  const T y =
+      (row + ExactSigmoid(p[cells]) * scale + bias) * map.image_height / static_cast<T>(height);
   const T box_width = std::exp(p[2 * cells]) * map.anchor_width * map.image_width /
                       static_cast<T>(attrs.downsample_ratio * width);
   const T box_height = std::exp(p[3 * cells]) * map.anchor_height * map.image_height /
@@ -141,32 +146,57 @@ void WriteBox(const YoloAttrs& attrs, const AnchorMap<T>& map, int64_t height, i
   box[3] = box[3] < last_y ? box[3] : last_y;
 }
 
+// `count` cells from `first` on, at most kBlock. Scores are made class by class, where neighbouring
+// cells are neighbours in memory.
+template <typename T>
+void WriteBlock(const YoloAttrs& attrs, const AnchorMap<T>& map, int64_t height, int64_t width,
+                int64_t first, int64_t count) {
+  const int64_t cells = height * width;
+  T confidence[kBlock];  // 0 below the threshold
+  bool any = false;
+  for (int64_t i = 0; i < count; ++i) {
+    T* box = map.boxes + (first + i) * 4;
+    confidence[i] = Confidence(attrs, map, cells, first + i);
+    if (confidence[i] < static_cast<T>(attrs.conf_thresh)) {
+      confidence[i] = 0;
+      std::fill_n(box, 4, T{0});
+    } else {
+      any = true;
+      WriteBox(attrs, map, height, width, first + i, box);
+    }
+  }
+  T* scores = map.scores + first * attrs.class_num;
+  if (!any) {
+    std::fill_n(scores, count * attrs.class_num, T{0});
+    return;
+  }
+  for (int64_t c = 0; c < attrs.class_num; ++c) {
+    const T* plane = map.planes + (5 + c) * cells + first;
+    T score[kBlock];
+    for (int64_t i = 0; i < count; ++i) {
+      const T product = confidence[i] * Sigmoid(plane[i]);
+      score[i] = confidence[i] == 0 ? T{0} : product;  // where the product is NaN, too
+    }
+    for (int64_t i = 0; i < count; ++i) scores[i * attrs.class_num + c] = score[i];
+  }
+}
+
 template <typename T>
 absl::Status YoloBox(KernelContext& ctx) {
   const YoloAttrs& attrs = ctx.attrs<YoloAttrs>();
   const Shape& x = ctx.input(kX).shape;
   const int64_t height = x[2], width = x[3], cells = height * width;
-  const T threshold = attrs.conf_thresh;
-  ParallelFor(ctx.num_threads(), x[0] * attrs.num_anchors() * cells, kGrain,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  const int64_t plane = i / cells, cell = i % cells;
-                  const AnchorMap<T> map = MapOf<T>(ctx, attrs, plane / attrs.num_anchors(),
-                                                    plane % attrs.num_anchors());
-                  T* box = map.boxes + cell * 4;
-                  T* scores = map.scores + cell * attrs.class_num;
-                  const T confidence = Confidence(attrs, map, cells, cell);
-                  if (confidence < threshold) {
-                    std::fill_n(box, 4, T{0});
-                    std::fill_n(scores, attrs.class_num, T{0});
-                    continue;
-                  }
-                  WriteBox(attrs, map, height, width, cell, box);
-                  for (int64_t c = 0; c < attrs.class_num; ++c) {
-                    scores[c] = confidence * Sigmoid(map.planes[(5 + c) * cells + cell]);
-                  }
-                }
-              });
+  const auto write = [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t plane = begin / cells, cell = begin % cells;
+      const int64_t count = std::min({kBlock, cells - cell, end - begin});
+      const AnchorMap<T> map =
+          MapOf<T>(ctx, attrs, plane / attrs.num_anchors(), plane % attrs.num_anchors());
+      WriteBlock(attrs, map, height, width, cell, count);
+      begin += count;
+    }
+  };
+  ParallelFor(ctx.num_threads(), x[0] * attrs.num_anchors() * cells, kGrain, write);
   return absl::OkStatus();
 }
 

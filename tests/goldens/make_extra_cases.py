@@ -220,6 +220,53 @@ def _roi_align(r, op):
                    {"X": r.f((1, 2, 6, 6)), "ROIs": flat, "RoisNum": np.array([3], "int32")}, "Out", {**a, "aligned": aligned})
 
 
+@extra("generate_proposals_v2")
+def _proposals(r, op):
+    for name, ties, a in (("plain", False, {}), ("ties", True, {}), ("ties_all", True, {"pre_nms_topN": 0, "nms_thresh": 0.0}),
+                          ("ties_some", True, {"pre_nms_topN": 17, "nms_thresh": 0.0}), ("half_pixel", False, {"pixel_offset": False}),
+                          ("eta", True, {"eta": 0.8, "nms_thresh": 0.9}), ("none_left", False, {"min_size": 500.0}),
+                          ("top", False, {"post_nms_topN": 4})):
+        for dtype in ("float32", "float64"):
+            n, na, h, w = 2, 3, 4, 5
+            scores = (r.i((n, na, h, w), 0, 9) / 9).astype(dtype) if ties else r.distinct((n, na, h, w), 0, 1, dtype)
+            grid = np.stack(np.meshgrid(np.arange(w), np.arange(h)), -1)[:, :, None, :] * 12.0
+            anchors = np.concatenate([grid - 10 - r.f((h, w, na, 2), 0, 9), grid + 10 + r.f((h, w, na, 2), 0, 9)], -1).astype(dtype)
+            yield Case(f"{name}_{dtype}",
+                       {"Scores": scores, "BboxDeltas": r.f((n, 4 * na, h, w), -0.5, 0.5, dtype),
+                        "ImShape": np.array([[48, 60], [40, 50]], dtype), "Anchors": anchors,
+                        "Variances": r.f((h, w, na, 4), 0.5, 1.5, dtype)}, "RpnRois,RpnRoiProbs,RpnRoisNum",
+                       {"pre_nms_topN": 40, "post_nms_topN": 20, "nms_thresh": 0.5, "min_size": 3.0, "eta": 1.0,
+                        "pixel_offset": True, **a})
+
+
+@extra("distribute_fpn_proposals")
+def _distribute(r, op):
+    for dtype in ("float32", "float64"):
+        p = r.f((12, 2), 0, 100, dtype)
+        rois = np.concatenate([p, p + np.exp(r.f((12, 1), 0, 7, dtype)) * r.f((12, 2), 0.7, 1.3, dtype)], 1)
+        rois[3] = rois[3][[2, 3, 0, 1]]
+        a = {"min_level": 2, "max_level": 5, "refer_level": 4, "refer_scale": 224}
+        yield Case(f"rois_num_{dtype}", {"FpnRois": rois, "RoisNum": np.array([5, 1, 6], "int32")},
+                   {"MultiFpnRois": 4, "RestoreIndex": 1, "MultiLevelRoIsNum": 4}, {**a, "pixel_offset": False})
+        yield Case(f"lod_{dtype}", {"FpnRois": LoD(rois, [[0, 5, 12]])}, {"MultiFpnRois": 4, "RestoreIndex": 1},
+                   {**a, "pixel_offset": True})
+
+
+@extra("collect_fpn_proposals")
+def _collect(r, op):
+    for dtype in ("float32", "float64"):
+        counts = [[3, 4], [2, 5], [1, 2]]
+        rois = [r.boxes(sum(c), 50, dtype) for c in counts]
+        scores = [(r.i((sum(c), 1), 0, 5) / 5).astype(dtype) for c in counts]
+        yield Case(f"rois_num_{dtype}", {"MultiLevelRois": rois, "MultiLevelScores": scores,
+                                         "MultiLevelRoIsNum": [np.array(c, "int32") for c in counts]},
+                   "FpnRois,RoisNum", {"post_nms_topN": 9})
+        lods = [[[0, c[0], sum(c)]] for c in counts]
+        yield Case(f"lod_{dtype}", {"MultiLevelRois": [LoD(x, l) for x, l in zip(rois, lods)],
+                                    "MultiLevelScores": [LoD(x, l) for x, l in zip(scores, lods)]},
+                   "FpnRois", {"post_nms_topN": 100})
+
+
 @extra("grid_sampler")
 def _grid(r, op):
     for mode in ("bilinear", "nearest"):
