@@ -1,6 +1,7 @@
 // interp dump: prints a program at one stage of its way to a plan.
 #include <cstdio>
 
+#include "core/program_load.h"
 #include "core/program_print.h"
 #include "interpreter/plan.h"
 #include "interpreter/plan_print.h"
@@ -22,12 +23,14 @@ struct Flags {
   PlanFlags plan;
 };
 
-std::string PrintProgram(const Program& program, const std::string& format) {
+absl::StatusOr<std::string> PrintProgram(const Program& program, const std::string& format) {
+  if (format == "pb") return SaveProgram(program);
   if (format == "json") return ToJson(program) + "\n";
   return format == "dot" ? ToDot(program) : ToText(program);
 }
 
 absl::StatusOr<std::string> PrintBuiltPlan(const Program& program, const Flags& flags) {
+  if (flags.format == "pb") return InvalidArgument("--format pb is for programs, not for plans");
   INTERP_ASSIGN_OR_RETURN(const Plan plan,
                           BuildPlan(program, MakePlanOptions(flags.plan), OpRegistry::Global()));
   const PlanFormat format = flags.format == "json"  ? PlanFormat::kJson
@@ -73,8 +76,9 @@ void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("--stage", flags->stage, "program, passes, deps or plan")
       ->check(CLI::IsMember({"program", "passes", "deps", "plan"}))
       ->capture_default_str();
-  command.add_option("--format", flags->format, "text, json or dot")
-      ->check(CLI::IsMember({"text", "json", "dot"}))
+  command
+      .add_option("--format", flags->format, "text, json, dot, or pb: the program as a .pdmodel")
+      ->check(CLI::IsMember({"text", "json", "dot", "pb"}))
       ->capture_default_str();
   command.add_option("--feed", flags->feeds, "variables to feed instead of the program's own");
   command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");

@@ -4,9 +4,12 @@
 #include <chrono>
 #include <limits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/io/file.h"
 #include "core/io/params.h"
 #include "core/program_load.h"
+#include "core/program_parse.h"
 
 namespace interp {
 namespace {
@@ -24,6 +27,15 @@ uint64_t DeclaredBytes(const Var& var) {
   return size_bytes;
 }
 
+// Files that end in .txt hold the text form, for experiments by hand.
+absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {
+  if (!absl::EndsWith(path, ".txt")) return ReadProgram(path);
+  INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  absl::StatusOr<Program> program = ParseProgram(text);
+  if (!program.ok()) return Annotate(program.status(), path);
+  return program;
+}
+
 absl::Status LoadParameters(const std::string& path, Model& model) {
   INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params,
                           ReadParams(path, ParamsOf(model.program)));
@@ -38,7 +50,10 @@ absl::Status LoadParameters(const std::string& path, Model& model) {
 }  // namespace
 
 void AddModelFlags(CLI::App& command, ModelFlags& flags) {
-  command.add_option("MODEL", flags.model, "program: a .pdmodel, __model__ or .pb file")
+  command
+      .add_option("MODEL", flags.model,
+                  "program: .pdmodel, __model__ or .pb; .txt: the text form of `interp dump`")
+
       ->required();
   command.add_option("--params", flags.params,
                      "parameters: a combined .pdiparams file, or a folder with one file each");
@@ -49,7 +64,7 @@ absl::StatusOr<Model> LoadModel(const ModelFlags& flags) {
   Model model;
   model.path = flags.model;
   model.scope = std::make_shared<Scope>();
-  INTERP_ASSIGN_OR_RETURN(model.program, ReadProgram(flags.model));
+  INTERP_ASSIGN_OR_RETURN(model.program, ReadAnyProgram(flags.model));
   if (!flags.params.empty()) INTERP_RETURN_IF_ERROR(LoadParameters(flags.params, model));
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;

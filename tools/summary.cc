@@ -85,7 +85,14 @@ void WriteJson(const Summary& summary, JsonWriter& json) {
   json.BeginArray();
   for (const int64_t dim : summary.shape) json.Value(dim);
   json.EndArray();
-  if (!summary.lod.empty()) json.Field("lod", LodText(summary.lod));
+  json.Key("lod");
+  json.BeginArray();
+  for (const std::vector<int64_t>& level : summary.lod) {
+    json.BeginArray();
+    for (const int64_t offset : level) json.Value(offset);
+    json.EndArray();
+  }
+  json.EndArray();
   json.Field("has_values", summary.has_values);
   json.Field("min", summary.min);
   json.Field("max", summary.max);

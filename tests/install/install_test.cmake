@@ -1,0 +1,32 @@
+# Installs interp to a temporary prefix, then configures, builds and runs a consumer that lies
+# outside of the source tree and knows that prefix alone.
+#   cmake -DSOURCE_DIR=... -DBINARY_DIR=... -DCOMPILER=... -DGENERATOR=... -P install_test.cmake
+set(root ${BINARY_DIR}/install_test)
+file(REMOVE_RECURSE ${root})
+file(COPY ${SOURCE_DIR}/tests/install/consumer DESTINATION ${root})
+
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  message("${output}")
+  if(result)
+    message(FATAL_ERROR "failed (${result}): ${ARGV}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BINARY_DIR} --prefix ${root}/prefix)
+run(${CMAKE_COMMAND} -S ${root}/consumer -B ${root}/build -G ${GENERATOR}
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${root}/prefix)
+run(${CMAKE_COMMAND} --build ${root}/build)
+
+set(digits ${SOURCE_DIR}/tools/digits)
+run(${root}/build/digit_reader ${digits}/digits.pdmodel ${digits}/digits.pdiparams ${digits}/image.npy)
+string(REGEX MATCHALL "digit 3\n" answers "${output}")
+list(LENGTH answers count)
+if(NOT count EQUAL 2)
+  message(FATAL_ERROR "expected the digit 3 twice, from the core and from its clone")
+endif()
+
+# The installed program finds the installed library.
+run(${root}/prefix/bin/interp run ${digits}/digits.pdmodel --params ${digits}/digits.pdiparams
+  --feed ${digits}/image.npy --expect ${digits}/expected.npz)
