@@ -33,7 +33,8 @@ struct Block {
   bool last;  // in its chunk
 };
 static_assert(sizeof(Block) <= kUnit);
-constexpr size_t kMaxUnits = UINT32_MAX - 1;
+// A chunk for the largest block, which is a class larger than asked for, fits into 32 bits, too.
+constexpr size_t kMaxUnits = (size_t{1} << 32) / 17 * 16 - 4;
 
 // Links of a free block, kept in its bytes (every block has at least one unit).
 struct FreeLinks {
@@ -50,6 +51,10 @@ Block* Previous(Block* block) {
   if (block->prev_units == 0) return nullptr;
   return reinterpret_cast<Block*>(reinterpret_cast<char*>(block) -
                                   (block->prev_units + 1ull) * kUnit);
+}
+
+size_t UnitsFor(size_t size_bytes) {
+  return std::max<size_t>(1, size_bytes / kUnit + (size_bytes % kUnit != 0));
 }
 
 class SpinLock {
@@ -97,7 +102,7 @@ class Pool final : public HostPool {
   }
 
   absl::StatusOr<BufferRef> Allocate(size_t size_bytes) override {
-    const size_t units = std::max<size_t>(1, size_bytes / kUnit + (size_bytes % kUnit != 0));
+    const size_t units = UnitsFor(size_bytes);
     std::lock_guard<SpinLock> guard(lock_);
     if (units > kMaxUnits || (options_.limit_bytes != 0 &&
                               stats_.current_bytes + units * kUnit > options_.limit_bytes)) {
@@ -108,7 +113,7 @@ class Pool final : public HostPool {
       if (!Grow(units)) return OverLimit(size_bytes);
       block = TakeFree(units);
     }
-    stats_.current_bytes += block->units * kUnit;
+    stats_.current_bytes += units * kUnit;  // not block->units: what is left over stays ours
     stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
     block->buffer.serial = static_cast<uint64_t>(++stats_.allocations);
     block->buffer.size_bytes = size_bytes;
@@ -164,7 +169,7 @@ class Pool final : public HostPool {
     {
       std::lock_guard<SpinLock> guard(lock_);
       auto* block = reinterpret_cast<Block*>(buffer);
-      stats_.current_bytes -= block->units * kUnit;
+      stats_.current_bytes -= UnitsFor(buffer->size_bytes) * kUnit;
       INTERP_UNPOISON(Bytes(block), sizeof(FreeLinks));
       Link(Merge(block));
       last = orphaned_ && stats_.current_bytes == 0;
@@ -270,7 +275,8 @@ class Pool final : public HostPool {
   bool Grow(size_t units) {
     const SizeClass c = SearchClass(units);  // a block one class up surely serves the search
     const size_t needed = (units + (c.level > 0 ? units >> kSubBits : 0) + 2) * kUnit;
-    const size_t chunk_bytes = std::max(needed, options_.min_chunk_bytes / kUnit * kUnit);
+    const size_t least = std::min(options_.min_chunk_bytes / kUnit, kMaxUnits) * kUnit;
+    const size_t chunk_bytes = std::max(needed, least);
     void* memory = std::aligned_alloc(kUnit, chunk_bytes);
     if (memory == nullptr) return false;
     chunks_.push_back({memory, chunk_bytes});

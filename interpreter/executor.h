@@ -17,7 +17,7 @@
 namespace interp {
 
 struct ExecutorOptions {
-  CoreOptions core;
+  CoreOptions core = {};
   // Cores kept; the least recently used one goes. 8, as in Paddle's executor.
   size_t capacity = 8;
 };

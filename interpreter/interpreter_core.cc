@@ -160,6 +160,7 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   if (!shapes_known_) INTERP_RETURN_IF_ERROR(CheckParameters());
   const bool same_shapes = StoreFeeds(feeds) && shapes_known_;
   shapes_known_ = false;
+  fetch_list_.array.reserve(model_->plan.fetches.size());  // a run's only allocation when warm
   scheduler_->Run(/*infer_all=*/!same_shapes, options.observer);
   absl::Status status = control_.Finish();
   ClearArrays();

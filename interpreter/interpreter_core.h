@@ -50,7 +50,7 @@ struct CoreOptions {
 };
 
 struct RunOptions {
-  std::optional<std::chrono::nanoseconds> timeout;
+  std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
   RunObserver* observer = nullptr;  // borrowed for the run; may be null
 };
 

@@ -108,10 +108,16 @@ std::string OutputsText(const Plan& plan, const Instruction& instruction) {
   return text;
 }
 
+// The dtype of the kernel; "any" for one that serves them all.
+absl::string_view KernelText(const Instruction& instruction) {
+  const DType dtype = instruction.def->kernels[instruction.kernel].dtype;
+  return dtype == DType::kUndefined ? "any" : Name(dtype);
+}
+
 std::string InstructionText(const Plan& plan, InstrId id) {
   const Instruction& instruction = plan.instructions[id];
   std::string text = HeadText(plan, id);
-  absl::StrAppend(&text, "     kernel=", Name(instruction.dtype), OutputsText(plan, instruction));
+  absl::StrAppend(&text, "     kernel=", KernelText(instruction), OutputsText(plan, instruction));
   for (const InplacePair& pair : instruction.share) {
     absl::StrAppend(&text, IsView(instruction, pair) ? " view=" : " inplace=",
                     VarText(plan, instruction.inputs[pair.input]), "->",

@@ -70,7 +70,9 @@ void WriteShares(JsonWriter& json, const Plan& plan, const Instruction& instruct
 void WriteInstruction(JsonWriter& json, const Plan& plan, InstrId id) {
   const Instruction& instruction = plan.instructions[id];
   BeginInstruction(json, plan, id);
-  json.Field("kernel", Name(instruction.dtype));
+  const DType kernel = instruction.def->kernels[instruction.kernel].dtype;
+  json.Field("kernel", kernel == DType::kUndefined ? "any" : Name(kernel));
+  json.Field("dtype", Name(instruction.dtype));
   json.Key("output_dtypes");
   json.BeginArray();
   for (const DType dtype : instruction.output_dtypes) json.Value(Name(dtype));

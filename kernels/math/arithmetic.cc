@@ -89,7 +89,7 @@ INTERP_REGISTER_OP(ArithmeticDef("elementwise_fmax", OrderKernels<FMax>()));
 INTERP_REGISTER_OP(ArithmeticDef("elementwise_fmin", OrderKernels<FMin>()));
 INTERP_REGISTER_OP(ArithmeticDef("elementwise_pow",
                                  BinaryKernels<Pow, float, double, float16, int32_t, int64_t>()));
-INTERP_REGISTER_OP(ArithmeticDef("minus", BinaryKernels<Sub, float, double>()));
+INTERP_REGISTER_OP(ArithmeticDef("minus", BinaryKernels<Sub, float>()));
 
 }  // namespace
 }  // namespace interp

@@ -68,8 +68,7 @@ struct BitwiseNot {
 template <typename Op>
 OpDef LogicalDef(absl::string_view type) {
   return PredicateDef(
-      type,
-      PredicateKernels<Op, bool, float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+      type, PredicateKernels<Op, bool, float, double, int32_t, int64_t, int16_t, int8_t>());
 }
 
 template <typename Op, typename... Ts>
@@ -79,8 +78,7 @@ std::vector<KernelDef> NotRows() {
 
 OpDef LogicalNotDef() {
   OpDef def = PlainUnaryDef(
-      "logical_not",
-      NotRows<LogicalNot, bool, float, double, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+      "logical_not", NotRows<LogicalNot, bool, float, double, int32_t, int64_t, int16_t, int8_t>());
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(unary::kOut, DType::kBool); };
   def.inplace = {};
   return def;

@@ -111,9 +111,7 @@ absl::Status RunClipByNorm(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-INTERP_REGISTER_OP(UnaryDef<ClipByNorm>("clip_by_norm",
-                                        {{DType::kFloat32, RunClipByNorm<float>},
-                                         {DType::kFloat64, RunClipByNorm<double>}}));
+INTERP_REGISTER_OP(UnaryDef<ClipByNorm>("clip_by_norm", {{DType::kFloat32, RunClipByNorm<float>}}));
 
 }  // namespace
 }  // namespace interp

@@ -195,8 +195,7 @@ INTERP_REGISTER_OP(LogSumExpDef());
 INTERP_REGISTER_OP(ReductionDef("frobenius_norm", {{DType::kFloat32, FrobeniusNorm<float>},
                                                    {DType::kFloat64, FrobeniusNorm<double>}}));
 INTERP_REGISTER_OP(SquaredL2NormDef());
-INTERP_REGISTER_OP(WholeNormDef("l1_norm", {{DType::kFloat32, L1Norm<float>},
-                                            {DType::kFloat64, L1Norm<double>}}));
+INTERP_REGISTER_OP(WholeNormDef("l1_norm", {{DType::kFloat32, L1Norm<float>}}));
 
 }  // namespace
 }  // namespace interp

@@ -64,28 +64,28 @@ absl::Status TopK(KernelContext& ctx) {
   return sort(ctx, x.data<T>(), LinesAlong(x.shape, axis), k, out.mutable_data<T>(), indices);
 }
 
-OpDef TopKDef(absl::string_view type) {
+OpDef TopKDef() {
   return OpDef{
-      .type = type,
+      .type = "top_k",
       .inputs = {{"X"}, {"K", kOptional | kAnyDType | kValueInInfer}},
       .outputs = {{"Out"}, {"Indices"}},
       .parse = ParseAttrs<TopKAttrs, ReadTopKAttrs>,
       .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kIndices, DType::kInt64); },
       .infer = InferTopK,
-      .kernels = {{DType::kFloat32, TopK<float>},
-                  {DType::kFloat64, TopK<double>},
-                  {DType::kInt32, TopK<int32_t>},
-                  {DType::kInt64, TopK<int64_t>}},
+      .kernels = {{DType::kFloat32, TopK<float>}, {DType::kFloat64, TopK<double>}},
   };
 }
 
 OpDef TopKV2Def() {
-  OpDef def = TopKDef("top_k_v2");
+  OpDef def = TopKDef();
+  def.type = "top_k_v2";
   def.parse = ParseAttrs<TopKAttrs, ReadTopKV2Attrs>;
+  def.kernels.push_back({DType::kInt32, TopK<int32_t>});
+  def.kernels.push_back({DType::kInt64, TopK<int64_t>});
   return def;
 }
 
-INTERP_REGISTER_OP(TopKDef("top_k"));
+INTERP_REGISTER_OP(TopKDef());
 INTERP_REGISTER_OP(TopKV2Def());
 
 }  // namespace

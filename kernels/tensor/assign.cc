@@ -1,4 +1,5 @@
-// assign, share_data: Out = X, any dtype. The copy is left out where both already share memory.
+// assign, share_data: Out = X, any dtype; share_data leaves the LoD behind. The copy is left out
+// where both already share memory.
 #include "core/op_def.h"
 #include "kernels/util/strided_copy.h"
 
@@ -13,6 +14,11 @@ absl::Status InferAssign(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status InferShareData(InferContext& ctx) {
+  ctx.SetShape(kOut, ctx.input(kX).shape);
+  return absl::OkStatus();
+}
+
 absl::Status Assign(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
@@ -20,20 +26,20 @@ absl::Status Assign(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-OpDef AssignDef(absl::string_view type) {
+OpDef AssignDef(absl::string_view type, absl::Status (*infer)(InferContext&)) {
   return OpDef{
       .type = type,
       .inputs = {{"X"}},
       .outputs = {{"Out"}},
-      .infer = InferAssign,
+      .infer = infer,
       .kernels = {{DType::kUndefined, Assign}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kOut}},
   };
 }
 
-INTERP_REGISTER_OP(AssignDef("assign"));
-INTERP_REGISTER_OP(AssignDef("share_data"));
+INTERP_REGISTER_OP(AssignDef("assign", InferAssign));
+INTERP_REGISTER_OP(AssignDef("share_data", InferShareData));
 
 }  // namespace
 }  // namespace interp

@@ -24,7 +24,6 @@ absl::StatusOr<int> ConcatAxis(const OpContext& ctx, int rank) {
 
 // Joining along rows joins the sequences: every level goes on where the level before it ended.
 void AppendLod(const Lod& lod, Lod& out) {
-  if (lod.size() != out.size()) return;
   for (size_t level = 0; level < lod.size(); ++level) {
     const int64_t end = out[level].empty() ? 0 : out[level].back();
     for (size_t i = 1; i < lod[level].size(); ++i) out[level].push_back(end + lod[level][i]);
@@ -36,7 +35,7 @@ absl::Status InferConcat(InferContext& ctx) {
   if (inputs.empty() || inputs[0] == nullptr) return InvalidArgument("'X' has no first argument");
   Shape shape = inputs[0]->shape;
   INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx, shape.rank()));
-  Lod lod = inputs[0]->lod;
+  bool joins = axis == 0;  // unless an input has no sequences to join
   for (size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr) return InvalidArgument("'X' has no argument ", i);
     Shape next = inputs[i]->shape;
@@ -47,10 +46,12 @@ absl::Status InferConcat(InferContext& ctx) {
                              ", but for axis ", axis);
     }
     INTERP_ASSIGN_OR_RETURN(shape[axis], CheckedSum(shape[axis], inputs[i]->shape[axis]));
-    if (axis == 0) AppendLod(inputs[i]->lod, lod);
+    joins &= inputs[i]->lod.size() == inputs[0]->lod.size();
   }
   ctx.output(kOut).shape = shape;
-  ctx.output(kOut).lod = std::move(lod);
+  Lod& lod = ctx.output(kOut).lod;
+  lod = inputs[0]->lod;
+  for (size_t i = 1; joins && i < inputs.size(); ++i) AppendLod(inputs[i]->lod, lod);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include "core/op_def.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/indices.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -57,7 +58,7 @@ absl::Status InferGatherNd(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   INTERP_ASSIGN_OR_RETURN(const Shape shape, AddressedShape(x.shape, ctx.input(kIndex).shape));
   ctx.SetShape(kOut, shape);
-  ctx.output(kOut).lod = x.lod;
+  ShareLod(x, ctx.output(kOut));
   return absl::OkStatus();
 }
 

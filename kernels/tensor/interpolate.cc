@@ -2,8 +2,8 @@
 // forms: Out = the images X resampled to another size.
 //
 // The size is taken from the first of: SizeTensor (a list of numbers), OutSize (one tensor), Scale
-// (a tensor), attribute `scale`, attributes out_d, out_h, out_w. A scale, where given, also sets
-// the ratio between coordinates in the _v2 forms, even when the size comes from elsewhere.
+// (a tensor), attribute `scale`, attributes out_d, out_h, out_w. In the _v2 forms a scale also sets
+// the ratio between coordinates, even when the size comes from OutSize.
 #include "absl/strings/match.h"
 #include "core/op_def.h"
 #include "kernels/tensor/resample.h"
@@ -80,7 +80,7 @@ absl::StatusOr<Scale> ReadScale(const OpContext& ctx, int spatial) {
     values = absl::MakeConstSpan(tensor->data<float>(), tensor->numel());
   }
   Scale scale;
-  if (values.empty()) return scale;
+  if (values.empty() || !ctx.inputs(kSizes.list).empty()) return scale;
   if (values.size() != 1 && values.size() < static_cast<size_t>(spatial)) {
     return InvalidArgument("scale has ", values.size(), " values for ", spatial, " dimensions");
   }

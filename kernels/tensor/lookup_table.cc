@@ -2,6 +2,7 @@
 // lookup_table: the same for Ids whose last dimension is 1, which is dropped.
 #include "core/op_def.h"
 #include "kernels/util/indices.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -27,7 +28,7 @@ absl::Status SetLookupShape(InferContext& ctx, int id_dims) {
   for (int i = 0; i < id_dims; ++i) shape.push_back(ids.shape[i]);
   shape.push_back(w[1]);
   ctx.SetShape(kOut, shape);
-  ctx.output(kOut).lod = ids.lod;
+  ShareLod(ids, ctx.output(kOut));
   return absl::OkStatus();
 }
 

@@ -37,7 +37,7 @@ absl::Status SetOneHotShape(InferContext& ctx, int kept_dims) {
   for (int i = 0; i < kept_dims; ++i) shape.push_back(x.shape[i]);
   shape.push_back(depth);
   ctx.SetShape(kOut, shape);
-  ctx.output(kOut).lod = x.lod;
+  ShareLod(x, ctx.output(kOut));
   return absl::OkStatus();
 }
 

@@ -57,7 +57,7 @@ absl::Status InferReshape(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   INTERP_ASSIGN_OR_RETURN(const IntList dims, WantedDims(ctx));
   INTERP_ASSIGN_OR_RETURN(ctx.output(kOut).shape, Resolve(x.shape, dims));
-  ctx.output(kOut).lod = x.lod;
+  ShareLod(x, ctx.output(kOut));
   return absl::OkStatus();
 }
 

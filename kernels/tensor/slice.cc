@@ -78,7 +78,7 @@ absl::Status InferSlice(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape, DropUnitDims(window.size, attrs.decrease_axis));
   ctx.SetShape(kOut, shape);
   const bool cuts_rows = absl::c_linear_search(attrs.axes, 0);
-  if (!cuts_rows) ctx.output(kOut).lod = ctx.input(kInput).lod;
+  if (!cuts_rows) ShareLod(ctx.input(kInput), ctx.output(kOut));
   return absl::OkStatus();
 }
 

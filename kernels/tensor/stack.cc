@@ -51,7 +51,7 @@ absl::Status InferStack(InferContext& ctx) {
     if (i < part.rank()) shape.push_back(part[i]);
   }
   ctx.output(kOut).shape = shape;
-  ctx.output(kOut).lod = inputs[0]->lod;
+  ShareLod(*inputs[0], ctx.output(kOut));
   return absl::OkStatus();
 }
 
@@ -106,7 +106,7 @@ absl::Status InferUnstack(InferContext& ctx) {
 absl::Status InferUnbind(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(InferUnstack(ctx));
   for (Tensor* out : ctx.outputs(kOut)) {
-    if (out != nullptr) out->lod = ctx.input(kX).lod;
+    if (out != nullptr) ShareLod(ctx.input(kX), *out);
   }
   return absl::OkStatus();
 }

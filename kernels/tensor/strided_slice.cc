@@ -102,7 +102,7 @@ absl::Status InferStridedSlice(InferContext& ctx) {
                           DropUnitDims(window.size, ctx.attrs<StridedSliceAttrs>().decrease_axis));
   if (shape.rank() == 0 && window.size.rank() > 0) shape.push_back(1);
   ctx.SetShape(kOut, shape);
-  ctx.output(kOut).lod = ctx.input(kInput).lod;
+  ShareLod(ctx.input(kInput), ctx.output(kOut));
   return absl::OkStatus();
 }
 

@@ -76,6 +76,12 @@ absl::StatusOr<Shape> DropUnitDims(const Shape& shape, absl::Span<const int64_t>
   return kept;
 }
 
+void ShareLod(const Tensor& in, Tensor& out) {
+  const int64_t rows = out.shape.rank() > 0 ? out.shape[0] : 0;
+  const bool fits = in.lod.empty() || in.lod.back().empty() || in.lod.back().back() <= rows;
+  out.lod = fits ? in.lod : Lod();
+}
+
 absl::Status SetXShape(InferContext& ctx, int output_slot, const Tensor& x) {
   Tensor* const out = ctx.optional_output(output_slot);
   if (out == nullptr) return absl::OkStatus();

@@ -41,6 +41,10 @@ absl::StatusOr<int> ResolveAxis(int64_t axis, int rank, absl::string_view name =
 // `shape` without the dimensions `axes`, which must have length 1 (slices by a single index).
 absl::StatusOr<Shape> DropUnitDims(const Shape& shape, absl::Span<const int64_t> axes);
 
+// Gives `out`, whose shape is set, the LoD of `in`; none when its offsets reach beyond the rows of
+// `out`, because kernels use offsets as indices. (Paddle hands such a LoD on.)
+void ShareLod(const Tensor& in, Tensor& out);
+
 // Sets an XShape output, which carries the input's shape to the gradient op and no data: its shape
 // is that of `x` with a 0 in front.
 absl::Status SetXShape(InferContext& ctx, int output_slot, const Tensor& x);

@@ -13,6 +13,7 @@ Same needs and same format as make_goldens.py; extra.tar.xz beside this file is 
 import argparse
 import copy
 import dataclasses
+import os
 import shutil
 import sys
 
@@ -285,9 +286,14 @@ def _grid(r, op):
 # ----------------------------------------------------------------------------
 # 2. recast cases
 # ----------------------------------------------------------------------------
-# op -> dtypes in which its first float32 cases are repeated
-RECAST = {}
+# recast.txt lists them: op and dtype, one pair a line.
 CASES_PER_RECAST = 2
+
+
+def recast_list():
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "recast.txt")) as f:
+        lines = [line.split() for line in f if line.strip() and not line.startswith("#")]
+    return [(op, dtype) for op, dtype in lines]
 
 
 def cast_values(v, source, dtype):
@@ -350,7 +356,7 @@ def main():
     wanted = set(filter(None, args.ops.split(",")))
     failed = 0
     todo = [c for op, fn in CASES if not wanted or op in wanted for c in with_op(fn(Rng(0, "extra/" + op), op), op)]
-    todo += [c for op, dtypes in RECAST.items() if not wanted or op in wanted for d in dtypes for c in recast_cases(op, d)]
+    todo += [c for op, d in recast_list() if not wanted or op in wanted for c in recast_cases(op, d)]
     for case in todo:
         try:
             make_case(args.out, case)

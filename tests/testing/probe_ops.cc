@@ -427,8 +427,10 @@ void AddPlumbing(OpRegistry& ops) {
 void AddImplicitlyOrdered(OpRegistry& ops) {
   ops.Add(Implicit("read", {}, {{"Out", kVariadic | kOptional}}));
   for (const absl::string_view type : {"c_allreduce", "c_sync_comm_stream", "send_v2"}) {
-    ops.Add(Implicit(type, {{"X", kVariadic | kOptional | kAnyDType}},
-                     {{"Out", kVariadic | kOptional}}));
+    OpDef def = Implicit(type, {{"X", kVariadic | kOptional | kAnyDType}},
+                         {{"Out", kVariadic | kOptional}});
+    def.inplace = {{0, 0}};
+    ops.Add(std::move(def));
   }
   ops.Add(Implicit("coalesce_tensor", {{"Input", kVariadic}},
                    {{"Output", kVariadic}, {"FusedOutput", 0}}));

@@ -1,0 +1,63 @@
+#include "core/scope.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace interp {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ScopeTest, NamesAreLookedUpInTheAncestors) {
+  auto root = std::make_shared<Scope>();
+  auto middle = std::make_shared<Scope>(root);
+  Scope leaf(middle);
+  Variable* x = root->FindOrCreate("x");
+  EXPECT_EQ(leaf.Find("x"), x);
+  EXPECT_EQ(leaf.FindLocal("x"), nullptr);
+  EXPECT_EQ(leaf.Find("y"), nullptr);
+  EXPECT_EQ(&leaf.root(), root.get());
+  EXPECT_EQ(&root->root(), root.get());
+}
+
+TEST(ScopeTest, ChildrenHideTheirParentsVariables) {
+  auto root = std::make_shared<Scope>();
+  Scope child(root);
+  Variable* outer = root->FindOrCreate("x");
+  Variable* inner = child.FindOrCreate("x");
+  EXPECT_NE(inner, outer);
+  EXPECT_EQ(child.Find("x"), inner);
+  EXPECT_TRUE(child.Erase("x"));
+  EXPECT_FALSE(child.Erase("x"));
+  EXPECT_EQ(child.Find("x"), outer);
+}
+
+TEST(ScopeTest, PointersOutliveOtherInsertions) {
+  Scope scope;
+  Variable* x = scope.FindOrCreate("x");
+  for (int i = 0; i < 1000; ++i) scope.FindOrCreate("v" + std::to_string(i));
+  EXPECT_EQ(scope.FindOrCreate("x"), x);
+}
+
+TEST(ScopeTest, ChildrenKeepTheirParentAlive) {
+  auto root = std::make_shared<Scope>();
+  root->FindOrCreate("x")->tensor = Tensor::Of<float>({1}, {3.0f});
+  Scope child(root);
+  root.reset();
+  EXPECT_EQ(child.Find("x")->tensor.data<float>()[0], 3.0f);
+}
+
+TEST(ScopeTest, IdsAreNeverReused) {
+  const uint64_t first = Scope().id();
+  EXPECT_NE(Scope().id(), first);
+  EXPECT_GT(Scope().id(), first);
+}
+
+TEST(ScopeTest, NamesAreSorted) {
+  Scope scope;
+  for (const char* name : {"b", "c", "a"}) scope.FindOrCreate(name);
+  EXPECT_THAT(scope.LocalNames(), ElementsAre("a", "b", "c"));
+}
+
+}  // namespace
+}  // namespace interp

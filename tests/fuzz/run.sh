@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds one fuzz target and runs it on small golden files as seeds.
+#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, params or npy
+# Inputs found so far are kept in build/fuzz/corpus/TARGET; one that fails is written there as
+# crash-*, and belongs as a byte string into the unit test of the file it broke.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+target=$1
+seconds=${2:-180}
+case $target in
+  program) patterns=('*.pb' '*.pdmodel') max_kib=16 ;;
+  params) patterns=('*.pdiparams') max_kib=64 ;;
+  npy) patterns=('*.npy' '*.npz') max_kib=4 ;;
+  *) echo "no target '$target'; there are program, params and npy" >&2; exit 2 ;;
+esac
+
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz --target "${target}_fuzz"
+corpus=build/fuzz/corpus/$target
+seeds=build/fuzz/seeds/$target
+mkdir -p "$corpus" "$seeds"
+goldens=build/fuzz/goldens
+if [ ! -d "$goldens" ]; then
+  mkdir -p "$goldens"
+  tar xf tests/goldens/set_a.tar.xz -C "$goldens"
+fi
+for pattern in "${patterns[@]}"; do
+  find "$goldens" tools/digits -name "$pattern" -size -"${max_kib}k" | while read -r file; do
+    cp "$file" "$seeds/$(sha1sum <"$file" | cut -c1-16)"
+  done
+done
+
+export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1
+export UBSAN_OPTIONS=print_stacktrace=1
+exec "build/fuzz/tests/fuzz/${target}_fuzz" "$corpus" "$seeds" -max_total_time="$seconds" \
+  -max_len=$((max_kib * 1024)) -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$corpus/" \
+  -print_final_stats=1

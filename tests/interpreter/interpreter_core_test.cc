@@ -1,0 +1,564 @@
+#include "interpreter/interpreter_core.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/probe.h"
+#include "tests/testing/probe_ops.h"
+#include "tests/testing/program_builder.h"
+
+namespace interp::testing {
+namespace {
+
+using absl::StatusCode;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+CoreOptions Options(SchedulerKind kind = SchedulerKind::kTrace, int workers = 1) {
+  CoreOptions options{.scheduler = kind, .num_workers = workers, .num_threads = 1};
+  options.ops = &ProbeOps();
+  return options;
+}
+
+std::unique_ptr<InterpreterCore> MakeCore(const Program& program,
+                                          std::shared_ptr<Scope> scope = nullptr,
+                                          const CoreOptions& options = Options()) {
+  auto core = InterpreterCore::Create(program, {}, {}, std::move(scope), options);
+  EXPECT_THAT(core, IsOk());
+  return core.ok() ? *std::move(core) : nullptr;
+}
+
+std::vector<CoreOptions> AllSchedulers() {
+  return {Options(SchedulerKind::kTrace), Options(SchedulerKind::kSerial),
+          Options(SchedulerKind::kAsync, 1), Options(SchedulerKind::kAsync, 4)};
+}
+
+Tensor X(int64_t rows = 2) {
+  std::vector<int64_t> values(static_cast<size_t>(rows * 4));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i) + 1;
+  return Tensor::Of<int64_t>({rows, 4}, values);
+}
+
+// Two branches that meet; tags 1 to 6 in program order.
+Program Diamonds() {
+  return ProgramBuilder(DType::kInt64)
+      .Feed("x", {-1, 4})
+      .Call("mix", {"x"}, "a", {{"tag", 1}})
+      .Call("mix", {"a"}, "b", {{"tag", 2}})
+      .Call("mix", {"a"}, "c", {{"tag", 3}})
+      .Call("mix", {"b", "c"}, "d", {{"tag", 4}})
+      .Call("mix", {"d", "x"}, "e", {{"tag", 5}})
+      .Call("mix", {"e", "a"}, "f", {{"tag", 6}})
+      .Fetch("f")
+      .Fetch("d")
+      .Build();
+}
+
+TEST(InterpreterCoreTest, EachFailingInstructionIsReportedAndTheCoreStaysUsable) {
+  for (const CoreOptions& options : AllSchedulers()) {
+    SCOPED_TRACE(absl::StrCat(Name(options.scheduler), " ", options.num_workers));
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto expected = core->Run({X()});
+    ASSERT_THAT(expected, IsOk());
+    for (int tag = 1; tag <= 6; ++tag) {
+      Probe probe;
+      probe.FailAt(tag);
+      EXPECT_THAT(core->Run({X()}),
+                  FailsWith(StatusCode::kInternal, absl::StrCat("made to fail at tag ", tag)));
+      probe.FailNowhere();
+      const auto again = core->Run({X()});
+      ASSERT_THAT(again, IsOk());
+      EXPECT_TRUE(SameBits(*again, *expected)) << "after failing at " << tag;
+    }
+  }
+}
+
+TEST(InterpreterCoreTest, ErrorsNameTheOpAndItsInputs) {
+  const auto core = MakeCore(Diamonds());
+  Probe probe;
+  probe.FailAt(5);
+  EXPECT_THAT(core->Run({X(3)}),
+              FailsWith(StatusCode::kInternal,
+                        "op #5 mix (d: int64[3,4], x: int64[3,4]): made to fail at tag 5"));
+}
+
+TEST(InterpreterCoreTest, NothingStartsAfterAFailure) {
+  for (const CoreOptions& options : AllSchedulers()) {
+    if (options.num_workers > 1) continue;
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    Probe probe;
+    probe.FailAt(2);
+    ASSERT_THAT(core->Run({X()}), Not(IsOk()));
+    EXPECT_THAT(probe.TakeTrace(), Not(IsEmpty()));
+    const std::vector<int32_t> trace = [&] {
+      (void)core->Run({X()});
+      return probe.TakeTrace();
+    }();
+    EXPECT_EQ(trace.back(), 2) << Name(options.scheduler);
+    EXPECT_THAT(trace, Not(::testing::Contains(4)));
+  }
+}
+
+// Memory of failed, cancelled and good runs all goes back to the pool.
+TEST(InterpreterCoreTest, NothingLeaks) {
+  for (const CoreOptions& options : AllSchedulers()) {
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    Probe probe;
+    for (int tag = 0; tag <= 6; ++tag) {
+      probe.FailAt(tag);  // 0: nowhere
+      { const auto fetched = core->Run({X()}); }
+      EXPECT_EQ(core->memory().current_bytes, 0u) << "after failing at " << tag;
+    }
+    EXPECT_GT(core->memory().peak_bytes, 0u);
+    core->TrimMemory();
+    EXPECT_EQ(core->memory().reserved_bytes, 0u);
+  }
+}
+
+TEST(InterpreterCoreTest, TheFirstErrorIsKept) {
+  const auto core = MakeCore(Diamonds(), nullptr, Options(SchedulerKind::kAsync, 4));
+  for (int round = 0; round < 200; ++round) {
+    Probe probe;
+    std::atomic<int> failures{0};
+    std::atomic<int32_t> first{0};
+    probe.SetHook([&](int32_t tag) {
+      if (tag != 2 && tag != 3) return;
+      int32_t none = 0;
+      first.compare_exchange_strong(none, tag);
+      ++failures;
+      throw std::runtime_error(absl::StrCat("thrown at ", tag));
+    });
+    const auto fetched = core->Run({X()});
+    ASSERT_THAT(fetched, FailsWith(StatusCode::kInternal, "thrown at "));
+    if (failures == 1) {
+      EXPECT_THAT(fetched.status().message(), HasSubstr(absl::StrCat("thrown at ", first.load())));
+    }
+  }
+}
+
+TEST(InterpreterCoreTest, ExceptionsOfKernelsBecomeErrors) {
+  const auto core = MakeCore(Diamonds());
+  Probe probe;
+  probe.SetHook([](int32_t tag) {
+    if (tag == 3) throw std::bad_alloc();
+  });
+  EXPECT_THAT(core->Run({X()}), FailsWith(StatusCode::kResourceExhausted, "op #3 mix"));
+}
+
+TEST(InterpreterCoreTest, CancelEndsTheRunAndNoOther) {
+  for (const CoreOptions& options : AllSchedulers()) {
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    const auto expected = core->Run({X()});
+    core->Cancel();  // no run: no effect
+    Probe probe;
+    probe.SetHook([&](int32_t tag) {
+      if (tag == 1) core->Cancel();
+    });
+    EXPECT_THAT(core->Run({X()}), FailsWith(StatusCode::kCancelled, "cancelled"));
+    EXPECT_THAT(probe.TakeTrace(), ElementsAre(1));
+    EXPECT_EQ(core->memory().current_bytes, expected.ok() ? core->memory().current_bytes : 0u);
+    probe.SetHook(nullptr);
+    const auto again = core->Run({X()});
+    ASSERT_THAT(again, IsOk());
+    EXPECT_TRUE(SameBits(*again, *expected));
+  }
+}
+
+TEST(InterpreterCoreTest, CancelFromAnotherThread) {
+  const auto core = MakeCore(Diamonds(), nullptr, Options(SchedulerKind::kAsync, 2));
+  for (int round = 0; round < 50; ++round) {
+    std::thread other([&] { core->Cancel(); });
+    const auto fetched = core->Run({X()});
+    other.join();
+    if (!fetched.ok()) {
+      EXPECT_EQ(fetched.status().code(), StatusCode::kCancelled);
+    }
+  }
+}
+
+TEST(InterpreterCoreTest, TimeOutEndsTheRun) {
+  using std::chrono::milliseconds;
+  for (const CoreOptions& options : AllSchedulers()) {
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    Probe probe;
+    probe.SetHook([](int32_t tag) {
+      if (tag == 1) std::this_thread::sleep_for(milliseconds(5));
+    });
+    EXPECT_THAT(core->Run({X()}, {.timeout = milliseconds(1)}),
+                FailsWith(StatusCode::kDeadlineExceeded, "time-out"));
+    EXPECT_THAT(probe.TakeTrace(), ElementsAre(1));
+    EXPECT_THAT(core->Run({X()}, {.timeout = std::chrono::hours(1)}), IsOk());
+  }
+}
+
+TEST(InterpreterCoreTest, ASecondRunAtOnceIsRefused) {
+  const auto core = MakeCore(Diamonds());
+  Probe probe;
+  absl::Status inner;
+  probe.SetHook([&](int32_t tag) {
+    if (tag == 2) inner = core->Run({X()}).status();
+  });
+  EXPECT_THAT(core->Run({X()}), IsOk());
+  EXPECT_THAT(inner, FailsWith(StatusCode::kFailedPrecondition, "Clone()"));
+}
+
+TEST(InterpreterCoreTest, ShapesAreInferredWhenTheFeedsChangeTheirs) {
+  const auto core = MakeCore(Diamonds());
+  Probe probe;
+  const auto infers_of_run = [&](const Tensor& x) {
+    EXPECT_THAT(core->Run({x}), IsOk());
+    return probe.TakeInfers();
+  };
+  EXPECT_EQ(infers_of_run(X(2)), 6);
+  EXPECT_EQ(infers_of_run(X(2)), 0);
+  EXPECT_EQ(infers_of_run(X(3)), 6);
+  EXPECT_EQ(infers_of_run(X(3)), 0);
+  Tensor with_lod = X(3);
+  with_lod.lod = {{0, 1, 3}};
+  EXPECT_EQ(infers_of_run(with_lod), 6);
+  EXPECT_EQ(infers_of_run(with_lod), 0);
+  probe.FailAt(3);
+  ASSERT_THAT(core->Run({with_lod}), Not(IsOk()));
+  probe.FailNowhere();
+  probe.TakeInfers();
+  EXPECT_EQ(infers_of_run(with_lod), 6);  // the failed run may have left shapes half done
+}
+
+TEST(InterpreterCoreTest, LodFlowsToTheFetches) {
+  const auto core = MakeCore(Diamonds());
+  Tensor x = X(3);
+  x.lod = {{0, 1, 3}};
+  const auto fetched = core->Run({x});
+  ASSERT_THAT(fetched, IsOk());
+  EXPECT_EQ((*fetched)[0].lod, x.lod);
+}
+
+// Every limit either suffices or gives an error; afterwards the core is as good as new.
+TEST(InterpreterCoreTest, MemoryLimitsAreObeyed) {
+  const auto unlimited = MakeCore(Diamonds());
+  const auto expected = unlimited->Run({X(16)});
+  ASSERT_THAT(expected, IsOk());
+  const size_t peak = unlimited->memory().peak_bytes;
+  int failed = 0;
+  for (size_t limit = 64; limit <= peak; limit += 64) {
+    CoreOptions options = Options();
+    options.max_memory_bytes = limit;
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    {
+      const auto fetched = core->Run({X(16)});
+      EXPECT_LE(core->memory().peak_bytes, limit);
+      if (fetched.ok()) {
+        EXPECT_TRUE(SameBits(*fetched, *expected));
+      } else {
+        EXPECT_THAT(fetched, FailsWith(StatusCode::kResourceExhausted, "the limit is"));
+        EXPECT_THAT(fetched.status().message(), HasSubstr("op #"));
+        ++failed;
+      }
+    }
+    EXPECT_EQ(core->memory().current_bytes, 0u);
+    EXPECT_THAT(core->Run({X(0)}),
+                limit >= 512
+                    ? IsOk()
+                    : ::testing::Matcher<const absl::StatusOr<std::vector<Tensor>>&>(::testing::_));
+  }
+  EXPECT_GT(failed, 0);
+  CoreOptions options = Options();
+  options.max_memory_bytes = peak;
+  EXPECT_THAT(MakeCore(Diamonds(), nullptr, options)->Run({X(16)}), IsOk());
+}
+
+Program UpdateTwice() {
+  return ProgramBuilder(DType::kInt64)
+      .Feed("x", {2})
+      .Param("w", {2})
+      .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
+      .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 2}})
+      .Fetch("w")
+      .Build();
+}
+
+// Memory of a mapped file is never written: the first update moves the parameter.
+TEST(InterpreterCoreTest, BorrowedParametersAreCopiedBeforeTheyAreUpdated) {
+  const int64_t mapped[] = {5, 7};
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Tensor::Borrow(DType::kInt64, {2}, mapped);
+  const auto core = MakeCore(UpdateTwice(), scope);
+  const auto fetched = core->Run({VectorOf<int64_t>({1, 2})});
+  ASSERT_THAT(fetched, IsOk());
+  EXPECT_THAT(mapped, ElementsAre(5, 7));
+  const Tensor& w = scope->Find("w")->tensor;
+  EXPECT_TRUE(SameBits(w, (*fetched)[0]));
+  EXPECT_NE(w.raw_data(), mapped);
+}
+
+// A fetched parameter is a snapshot: the next run's update does not reach it.
+TEST(InterpreterCoreTest, FetchesStayWhatTheyWere) {
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({5, 7});
+  auto core = MakeCore(UpdateTwice(), scope);
+  const auto first = core->Run({VectorOf<int64_t>({1, 2})});
+  ASSERT_THAT(first, IsOk());
+  const std::vector<int64_t> values = Values<int64_t>((*first)[0]);
+  ASSERT_THAT(core->Run({VectorOf<int64_t>({1, 2})}), IsOk());
+  EXPECT_EQ(Values<int64_t>((*first)[0]), values);
+  core.reset();
+  scope.reset();
+  EXPECT_EQ(Values<int64_t>((*first)[0]), values);
+}
+
+TEST(InterpreterCoreTest, FedMemoryIsNotHeldAfterTheRun) {
+  const auto core = MakeCore(Diamonds());
+  for (const int fail_at : {0, 4}) {
+    Probe probe;
+    probe.FailAt(fail_at);
+    int64_t values[8] = {};
+    bool released = false;
+    {
+      Tensor x;
+      x.dtype = DType::kInt64;
+      x.shape = {2, 4};
+      x.SetMemory(BorrowBuffer(values, sizeof(values), false, [&] { released = true; }), values);
+      { const auto fetched = core->Run({x}); }
+      EXPECT_FALSE(released);
+    }
+    EXPECT_TRUE(released);
+  }
+}
+
+TEST(InterpreterCoreTest, MissingAndMistypedParametersAreErrors) {
+  const Program program =
+      ProgramBuilder(DType::kInt64).Param("w", {2}).Call("mix", {"w"}, "a").Fetch("a").Build();
+  auto scope = std::make_shared<Scope>();
+  const auto core = MakeCore(program, scope);
+  EXPECT_THAT(core->Run({}), FailsWith(StatusCode::kNotFound, "parameter 'w'"));
+  scope->FindOrCreate("w")->tensor = VectorOf<float>({1, 2});
+  EXPECT_THAT(core->Run({}), FailsWith(StatusCode::kInvalidArgument,
+                                       "parameter 'w' is float32[2], the program declares int64"));
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({1, 2});
+  EXPECT_THAT(core->Run({}), IsOk());
+}
+
+TEST(InterpreterCoreTest, ParametersMayChangeShapeBetweenRuns) {
+  const Program program =
+      ProgramBuilder(DType::kInt64).Param("w", {-1}).Call("mix", {"w"}, "a").Fetch("a").Build();
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({1, 2});
+  const auto core = MakeCore(program, scope);
+  ASSERT_THAT(core->Run({}), IsOk());
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({1, 2, 3, 4, 5});
+  const auto fetched = core->Run({});
+  ASSERT_THAT(fetched, IsOk());
+  EXPECT_EQ((*fetched)[0].shape, Shape({5}));
+}
+
+// Variables that are declared, but that nothing writes.
+TEST(InterpreterCoreTest, ReadingWhatNothingWroteIsAnError) {
+  const Program reads = ProgramBuilder(DType::kInt64)
+                            .Declare("ghost", {2})
+                            .Call("mix", {"ghost"}, "a")
+                            .Fetch("a")
+                            .Build();
+  EXPECT_THAT(MakeCore(reads)->Run({}),
+              FailsWith(StatusCode::kNotFound,
+                        "op #0 mix (ghost: undefined[]): input 'ghost' has "
+                        "no value"));
+  const Program updates =
+      ProgramBuilder(DType::kInt64)
+          .Param("w", {2})
+          .Call("source", {}, "x", {{"shape", std::vector<int32_t>{2}}, {"dtype", 3}})
+          .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}})
+          .Fetch("w")
+          .Build();
+  EXPECT_THAT(MakeCore(updates)->Run({}), FailsWith(StatusCode::kNotFound, "input 'w'"));
+}
+
+// mix takes X[0]'s shape: y, updated in place, would have to grow.
+TEST(InterpreterCoreTest, InPlaceUpdatesMayNotOutgrowTheirMemory) {
+  OpRegistry ops;
+  for (const absl::string_view type : {"feed", "fetch", "mix"}) ops.Add(*ProbeOps().Find(type));
+  OpDef grow = *ProbeOps().Find("update");
+  grow.type = "grow";
+  grow.infer = [](InferContext& ctx) {
+    ctx.SetShape(0, {1000});
+    return absl::OkStatus();
+  };
+  ops.Add(grow);
+  CoreOptions options = Options();
+  options.ops = &ops;
+  const Program program =
+      ProgramBuilder(DType::kInt64)
+          .Feed("x", {2})
+          .Call("mix", {"x"}, "y")
+          .AddOp("grow", {{"Param", {"y"}}, {"X", {"x"}}}, {{"ParamOut", {"y"}}})
+          .Fetch("y")
+          .Build();
+  EXPECT_THAT(MakeCore(program, nullptr, options)->Run({VectorOf<int64_t>({1, 2})}),
+              FailsWith(StatusCode::kInvalidArgument, "would change from 16 bytes"));
+}
+
+TEST(InterpreterCoreTest, FeedsAreChecked) {
+  Program program =
+      ProgramBuilder(DType::kInt64).Feed("x", {-1, 4}).Call("mix", {"x"}, "a").Fetch("a").Build();
+  for (Var& var : program.blocks[0].vars) {
+    var.need_check_feed = program.names[var.id] == "x";
+  }
+  const auto core = MakeCore(program);
+  const auto fails_with = [](absl::string_view part) {
+    return FailsWith(StatusCode::kInvalidArgument, part);
+  };
+  EXPECT_THAT(core->Run({}), fails_with("got 0 feeds, expected 1"));
+  EXPECT_THAT(core->Run({X(), X()}), fails_with("got 2 feeds, expected 1"));
+  EXPECT_THAT(core->Run({Tensor::Of<float>({1, 4}, {1, 2, 3, 4})}),
+              fails_with("feed 'x' is float32[1,4], expected int64[-1,4]"));
+  EXPECT_THAT(core->Run({VectorOf<int64_t>({1, 2})}), fails_with("feed 'x' is int64[2]"));
+  EXPECT_THAT(core->Run({Tensor::Of<int64_t>({1, 3}, {1, 2, 3})}), fails_with("int64[1,3]"));
+  Tensor no_memory;
+  no_memory.dtype = DType::kInt64;
+  no_memory.shape = {1, 4};
+  EXPECT_THAT(core->Run({no_memory}), fails_with("feed 'x' has no memory"));
+  EXPECT_THAT(core->Run({X(7)}), IsOk());
+}
+
+TEST(InterpreterCoreTest, NaNAndInfinityAreFoundWhenAskedFor) {
+  const Program program = ProgramBuilder(DType::kFloat32)
+                              .Param("w", {2})
+                              .Call("half", {"w"}, "a")
+                              .Call("half", {"a"}, "b")
+                              .Fetch("b")
+                              .Build();
+  auto scope = std::make_shared<Scope>();
+  CoreOptions options = Options();
+  options.check_nan_inf = true;
+  const auto core = MakeCore(program, scope, options);
+  scope->Find("w")->tensor = VectorOf<float>({1, 2});
+  EXPECT_THAT(core->Run({}), IsOk());
+  scope->Find("w")->tensor = VectorOf<float>({1, std::numeric_limits<float>::infinity()});
+  EXPECT_THAT(core->Run({}),
+              FailsWith(StatusCode::kInvalidArgument,
+                        "op #0 half (w: float32[2]): output 'a' float32[2] contains a NaN"));
+  EXPECT_THAT(MakeCore(program, scope)->Run({}), IsOk());
+}
+
+TEST(InterpreterCoreTest, ArraysStartEmptyInEveryRun) {
+  const Program program = ProgramBuilder(DType::kInt64)
+                              .Feed("x", {2})
+                              .DeclareArray("array")
+                              .AddOp("push", {{"X", {"x"}}}, {{"ArrayOut", {"array"}}})
+                              .AddOp("gather", {{"Array", {"array"}}}, {{"Out", {"y"}}})
+                              .Fetch("y")
+                              .Build();
+  const auto core = MakeCore(program);
+  for (int run = 0; run < 3; ++run) {
+    const auto fetched = core->Run({VectorOf<int64_t>({1, 2})});
+    ASSERT_THAT(fetched, IsOk());
+    EXPECT_THAT(Values<int64_t>((*fetched)[0]), ElementsAre(1, 2));
+  }
+}
+
+// The second transfer copy and the plan's own variables never show in a scope.
+TEST(InterpreterCoreTest, ScopesHoldTheProgramsVariablesAlone) {
+  const Program program = ProgramBuilder(DType::kInt64)
+                              .Feed("x", {2})
+                              .Param("w", {2})
+                              .Call("dynamic", {"x"}, "x")
+                              .Call("mix", {"x", "w"}, "y")
+                              .Fetch("y")
+                              .Build();
+  auto scope = std::make_shared<Scope>();
+  const auto core = MakeCore(program, scope);
+  EXPECT_THAT(core->scope().LocalNames(), ElementsAre("x", "y"));
+  EXPECT_THAT(scope->LocalNames(), ElementsAre("w"));
+}
+
+class Recorder : public RunObserver {
+ public:
+  struct Event {
+    InstrId instruction;
+    int worker;
+    int64_t start_ns;
+    int64_t end_ns;
+  };
+  void OnInstruction(InstrId instruction, int worker, int64_t start_ns, int64_t end_ns) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    events.push_back({instruction, worker, start_ns, end_ns});
+  }
+  std::vector<Event> events;
+
+ private:
+  std::mutex mutex_;
+};
+
+TEST(InterpreterCoreTest, ObserversSeeEachInstructionOnceAndInOrder) {
+  for (const CoreOptions& options : AllSchedulers()) {
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    Recorder recorder;
+    ASSERT_THAT(core->Run({X()}, {.observer = &recorder}), IsOk());
+    const Plan& plan = core->plan();
+    std::vector<const Recorder::Event*> by_id(plan.instructions.size(), nullptr);
+    for (const Recorder::Event& event : recorder.events) {
+      EXPECT_EQ(by_id[event.instruction], nullptr);
+      by_id[event.instruction] = &event;
+      EXPECT_LE(event.start_ns, event.end_ns);
+      EXPECT_GE(event.worker, 0);
+      EXPECT_LT(event.worker, options.num_workers);
+    }
+    EXPECT_EQ(recorder.events.size(), plan.instructions.size());
+    for (const Edge& edge : plan.edges) {
+      EXPECT_LE(by_id[edge.from]->end_ns, by_id[edge.to]->start_ns);
+    }
+  }
+}
+
+TEST(InterpreterCoreTest, CreateReportsWhatIsWrongWithTheProgram) {
+  const auto create = [](const Program& program) {
+    return InterpreterCore::Create(program, {}, {}, nullptr, Options()).status();
+  };
+  EXPECT_THAT(create(ProgramBuilder().Feed("x", {2}).Call("nope", {"x"}, "y").Fetch("y").Build()),
+              FailsWith(StatusCode::kUnimplemented, "nope"));
+  EXPECT_THAT(InterpreterCore::Create(Diamonds(), {"x"}, {"z"}, nullptr, Options()),
+              FailsWith(StatusCode::kNotFound, "z"));
+}
+
+TEST(InterpreterCoreTest, FeedsAndFetchesMayBeChosen) {
+  auto core = InterpreterCore::Create(Diamonds(), {"a"}, {"d", "c"}, nullptr, Options());
+  ASSERT_THAT(core, IsOk());
+  EXPECT_THAT((*core)->plan().fetches, ElementsAre("d", "c"));
+  EXPECT_EQ((*core)->plan().feeds[0].name, "a");
+}
+
+TEST(ResolveSchedulerTest, AutoIsAsyncForWidePlansWithWorkers) {
+  Plan wide;
+  wide.instructions.resize(30);
+  wide.critical_path = 20;
+  Plan narrow;
+  narrow.instructions.resize(30);
+  narrow.critical_path = 21;
+  const SchedulerKind automatic = SchedulerKind::kAuto;
+  EXPECT_EQ(ResolveScheduler(automatic, wide, 2), SchedulerKind::kAsync);
+  EXPECT_EQ(ResolveScheduler(automatic, wide, 1), SchedulerKind::kTrace);
+  EXPECT_EQ(ResolveScheduler(automatic, narrow, 2), SchedulerKind::kTrace);
+  EXPECT_EQ(ResolveScheduler(SchedulerKind::kSerial, wide, 2), SchedulerKind::kSerial);
+}
+
+TEST(SchedulerNamesTest, NamesReadBack) {
+  for (const SchedulerKind kind : {SchedulerKind::kAuto, SchedulerKind::kTrace,
+                                   SchedulerKind::kSerial, SchedulerKind::kAsync}) {
+    const auto read = SchedulerFromName(Name(kind));
+    ASSERT_THAT(read, IsOk());
+    EXPECT_EQ(*read, kind);
+  }
+  EXPECT_THAT(SchedulerFromName("fast"),
+              FailsWith(StatusCode::kInvalidArgument, "auto trace serial async"));
+}
+
+}  // namespace
+}  // namespace interp::testing
