@@ -2,6 +2,7 @@
 // of integers by zero is an error; floats follow IEEE 754.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/math/binary.h"
 
@@ -13,7 +14,9 @@ struct Divide {
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (kIsInteger<T>) {
-      return b == T(-1) ? WrapSub(T{0}, a) : static_cast<T>(a / b);  // the smallest / -1 overflows
+      if (std::is_signed_v<T> && b == T(-1))
+        return WrapSub(T{0}, a);  // the smallest / -1 overflows
+      return static_cast<T>(a / b);
     } else {
       return a / b;
     }
@@ -25,7 +28,8 @@ struct Modulo {
   template <typename T>
   T operator()(T a, T b) const {
     if constexpr (kIsInteger<T>) {
-      const T rest = b == T(-1) ? T{0} : static_cast<T>(a % b);
+      const bool minus_one = std::is_signed_v<T> && b == T(-1);
+      const T rest = minus_one ? T{0} : static_cast<T>(a % b);
       return rest != 0 && (rest < 0) != (b < 0) ? WrapAdd(rest, b) : rest;
     } else {
       const T rest = std::fmod(a, b);

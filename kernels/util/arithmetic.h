@@ -105,7 +105,7 @@ template <typename T>
 T IntegerPower(T base, T exponent) {
   if (exponent < 0) {
     if (base == 1) return 1;
-    if (base == T(-1)) return exponent % 2 == 0 ? T{1} : T(-1);
+    if (std::is_signed_v<T> && base == T(-1)) return exponent % 2 == 0 ? T{1} : T(-1);
     return 0;
   }
   T result = 1;

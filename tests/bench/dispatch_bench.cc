@@ -50,9 +50,9 @@ Program TinyChain(int num_ops) {
 std::unique_ptr<InterpreterCore> TinyChainCore(int num_ops, SchedulerKind kind, int num_workers) {
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = Filled({8}, 0.5f);
-  return Must(InterpreterCore::Create(
-      TinyChain(num_ops), {}, {}, std::move(scope),
-      {.scheduler = kind, .num_workers = num_workers, .num_threads = 1}));
+  return Must(
+      InterpreterCore::Create(TinyChain(num_ops), {}, {}, std::move(scope),
+                              {.scheduler = kind, .num_workers = num_workers, .num_threads = 1}));
 }
 
 // Time per item is per op, feed and fetch not counted, and must stay flat as N grows but for cache
@@ -143,10 +143,8 @@ BENCHMARK(BM_HostPool_AllocateFree)->Arg(32)->Arg(1 << 16);
 void BM_WorkQueue_PushPop(benchmark::State& state) {
   WorkQueue queue({.num_threads = 0});
   std::atomic<int32_t> remaining{0};
-  const Task task{.run =
-                      [](void* context, int32_t, int) {
-                        static_cast<std::atomic<int32_t>*>(context)->fetch_sub(1);
-                      },
+  const Task task{.run = [](void* context, int32_t,
+                            int) { static_cast<std::atomic<int32_t>*>(context)->fetch_sub(1); },
                   .context = &remaining};
   for (auto _ : state) {
     remaining.store(1);

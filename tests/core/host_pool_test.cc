@@ -112,8 +112,8 @@ TEST(HostPoolTest, WhatABlockHasTooMuchIsNotCounted) {
 TEST(HostPoolTest, HugeRequestsFail) {
   const auto pool = HostPool::Create();
   const size_t max = std::numeric_limits<size_t>::max();
-  for (const size_t size : {max, max - 63, max / 2, size_t{1} << 48, size_t{1} << 46,
-                            size_t{255} << 30}) {
+  for (const size_t size :
+       {max, max - 63, max / 2, size_t{1} << 48, size_t{1} << 46, size_t{255} << 30}) {
     EXPECT_THAT(pool->Allocate(size), FailsWith(absl::StatusCode::kResourceExhausted, ""));
   }
   EXPECT_EQ(pool->stats().current_bytes, 0u);

@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ParseParamRecords({reinterpret_cast<const char*>(data), size});
   const size_t num_params = records.ok() ? records->size() : 3;
   std::vector<ParamDecl> params;
-  for (size_t i = 0; i < num_params; ++i) params.push_back({absl::StrCat("p", i), DType::kUndefined, {}});
+  for (size_t i = 0; i < num_params; ++i)
+    params.push_back({absl::StrCat("p", i), DType::kUndefined, {}});
 
   const BufferRef file = BorrowBuffer(const_cast<uint8_t*>(data), size, /*writable=*/false);
   const absl::StatusOr<std::vector<NamedTensor>> tensors = ParseCombinedParams(file, params);
