@@ -286,10 +286,11 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes) {
   constexpr size_t kLengthOffset = 8;
   if (!absl::StartsWith(bytes, kMagic)) return InvalidArgument("byte 0: no .npy file");
   if (bytes.size() < kLengthOffset) return DataLoss("byte ", bytes.size(), ": the file ends here");
-  const int version = bytes[kVersionOffset];
+  const int version = static_cast<unsigned char>(bytes[kVersionOffset]);
   if (version < 1 || version > 3 || bytes[kVersionOffset + 1] != 0) {
     return Unimplemented("byte ", kVersionOffset, ": format version ", version, ".",
-                         static_cast<int>(bytes[kVersionOffset + 1]), ", expected 1.0 to 3.0");
+                         static_cast<int>(static_cast<unsigned char>(bytes[kVersionOffset + 1])),
+                         ", expected 1.0 to 3.0");
   }
   const size_t text_offset = kLengthOffset + (version == 1 ? 2 : 4);
   if (bytes.size() < text_offset) return DataLoss("byte ", bytes.size(), ": the file ends here");
