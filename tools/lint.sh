@@ -23,7 +23,7 @@ trap 'rm -f "$failed"' EXIT
 check_file() {
   [ "$(date +%s)" -ge "$deadline" ] && return 0
   local output
-  if output=$(clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option "$1" 2>/dev/null); then
+  if output=$(clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas "$1" 2>/dev/null); then
     echo "tidy: $1"
   else
     printf '%s\n' "$output"

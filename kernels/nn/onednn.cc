@@ -112,7 +112,7 @@ absl::Status Primitive::Execute(const KernelContext& ctx) {
 absl::Status Reorder(const MemDesc& from, const void* source, dnnl::memory target) {
   return CatchErrors([&] {
     dnnl::memory in(from, Engine(), const_cast<void*>(source));
-    dnnl::stream stream = Stream();
+    const dnnl::stream& stream = Stream();
     dnnl::reorder(in, target).execute(stream, in, target);
     return absl::OkStatus();
   });
