@@ -15,7 +15,8 @@ void AbortUnless(const absl::Status& status) {
 
 }  // namespace
 
-OneOp::OneOp(std::string type, std::vector<Attr> attrs, std::vector<Input> inputs, Layout layout) {
+OneOp::OneOp(std::string type, std::vector<Attr> attrs, const std::vector<Input>& inputs,
+             Layout layout) {
   op_.type = std::move(type);
   op_.attrs = std::move(attrs);
   def_ = OpRegistry::Global().Find(op_.type);

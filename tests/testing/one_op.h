@@ -21,7 +21,7 @@ class OneOp {
   // Parses the attributes, infers dtypes and shapes, allocates one tensor per output slot in
   // `layout` and picks the kernel. Aborts on any error: callers give valid ops.
   // REQUIRES: every input has the dtype the kernel takes; inputs of one slot are neighbours.
-  OneOp(std::string type, std::vector<Attr> attrs, std::vector<Input> inputs,
+  OneOp(std::string type, std::vector<Attr> attrs, const std::vector<Input>& inputs,
         Layout layout = Layout::kPlain);
 
   // Runs the kernel once.

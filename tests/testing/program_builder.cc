@@ -58,12 +58,12 @@ std::vector<Slot> ProgramBuilder::Intern(const Slots& slots) {
 }
 
 ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inputs,
-                                      const Slots& outputs, Attrs attrs) {
+                                      const Slots& outputs, const Attrs& attrs) {
   Op op;
   op.type = type;
   op.inputs = Intern(inputs);
   op.outputs = Intern(outputs);
-  for (auto& [name, value] : attrs) op.attrs.push_back({name, std::move(value), ""});
+  for (const auto& [name, value] : attrs) op.attrs.push_back({name, value, ""});
   Dims dims = {-1};
   if (!op.inputs.empty() && !op.inputs[0].args.empty()) {
     const int32_t position = positions_[op.inputs[0].args[0]];
@@ -80,15 +80,15 @@ ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inpu
 }
 
 ProgramBuilder& ProgramBuilder::Call(const std::string& type, std::vector<std::string> inputs,
-                                     std::vector<std::string> outputs, Attrs attrs) {
+                                     std::vector<std::string> outputs, const Attrs& attrs) {
   Slots in;
   if (!inputs.empty()) in.emplace_back("X", std::move(inputs));
-  return AddOp(type, in, {{"Out", std::move(outputs)}}, std::move(attrs));
+  return AddOp(type, in, {{"Out", std::move(outputs)}}, attrs);
 }
 
 ProgramBuilder& ProgramBuilder::Call(const std::string& type, std::vector<std::string> inputs,
-                                     const std::string& output, Attrs attrs) {
-  return Call(type, std::move(inputs), std::vector<std::string>{output}, std::move(attrs));
+                                     const std::string& output, const Attrs& attrs) {
+  return Call(type, std::move(inputs), std::vector<std::string>{output}, attrs);
 }
 
 ProgramBuilder& ProgramBuilder::Inplace(int32_t input, int32_t output) {

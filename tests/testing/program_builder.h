@@ -35,11 +35,11 @@ class ProgramBuilder {
 
   // Adds an op with all inputs in slot X and all outputs in slot Out.
   ProgramBuilder& Call(const std::string& type, std::vector<std::string> inputs,
-                       std::vector<std::string> outputs, Attrs attrs = {});
+                       std::vector<std::string> outputs, const Attrs& attrs = {});
   ProgramBuilder& Call(const std::string& type, std::vector<std::string> inputs,
-                       const std::string& output, Attrs attrs = {});
+                       const std::string& output, const Attrs& attrs = {});
   ProgramBuilder& AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
-                        Attrs attrs = {});
+                        const Attrs& attrs = {});
   // Marks the last op's output argument as using the memory of an input argument.
   ProgramBuilder& Inplace(int32_t input, int32_t output);
   // Fetched in the order of the calls.

@@ -61,6 +61,7 @@ struct Reference::Binding {
   std::vector<std::unique_ptr<Variable>> copies;  // of inputs, then of outputs
   std::vector<Variable*> targets;                 // by output; null for arrays
   std::vector<std::vector<DType>> input_dtypes;
+  DType dtype = DType::kUndefined;  // the kernel's
 
   void Add(Variable* variable) {
     args.variables.push_back(variable);
@@ -78,18 +79,16 @@ Variable& Reference::Find(const Program& program, VarId id) {
   return (persistable_[id] ? parameters_ : locals_)[program.names[id]];
 }
 
-absl::Status Reference::RunOp(const Program& program, const Op& op) {
-  const OpDef* def = ops_.Find(op.type);
-  if (def == nullptr) return NotFound("no op ", op.type);
-  Binding binding;
-  for (const SlotDef& slot_def : def->inputs) {
+absl::Status Reference::BindInputs(const Program& program, const Op& op, const OpDef& def,
+                                   Binding& binding) {
+  for (const SlotDef& slot_def : def.inputs) {
     std::vector<DType>& dtypes = binding.input_dtypes.emplace_back();
     if (const Slot* slot = op.FindInput(slot_def.name)) {
       for (const VarId id : slot->args) dtypes.push_back(Find(program, id).tensor.dtype);
     }
   }
-  const DType dtype = KernelDType(op, *def, binding.input_dtypes);
-  for (const SlotDef& slot_def : def->inputs) {
+  binding.dtype = KernelDType(op, def, binding.input_dtypes);
+  for (const SlotDef& slot_def : def.inputs) {
     const Slot* slot = op.FindInput(slot_def.name);
     const int32_t count = slot == nullptr ? 0 : static_cast<int32_t>(slot->args.size());
     binding.args.input_slots.push_back({static_cast<int32_t>(binding.args.tensors.size()), count});
@@ -99,13 +98,18 @@ absl::Status Reference::RunOp(const Program& program, const Op& op) {
         binding.Add(&variable);
         continue;
       }
+      const bool any_dtype = (slot_def.flags & kAnyDType) != 0;
       INTERP_ASSIGN_OR_RETURN(
-          Tensor copy,
-          CopyAs(variable.tensor, (slot_def.flags & kAnyDType) != 0 ? DType::kUndefined : dtype));
+          Tensor copy, CopyAs(variable.tensor, any_dtype ? DType::kUndefined : binding.dtype));
       binding.Add(binding.Own(std::move(copy)));
     }
   }
-  for (const SlotDef& slot_def : def->outputs) {
+  return absl::OkStatus();
+}
+
+void Reference::BindOutputs(const Program& program, const Op& op, const OpDef& def,
+                            Binding& binding) {
+  for (const SlotDef& slot_def : def.outputs) {
     const Slot* slot = op.FindOutput(slot_def.name);
     const int32_t count = slot == nullptr ? 0 : static_cast<int32_t>(slot->args.size());
     binding.args.output_slots.push_back({static_cast<int32_t>(binding.args.tensors.size()), count});
@@ -114,9 +118,17 @@ absl::Status Reference::RunOp(const Program& program, const Op& op) {
       const bool array = (slot_def.flags & kTensorArray) != 0;
       binding.targets.push_back(array ? nullptr : &variable);
       binding.Add(array ? &variable : binding.Own({}));
-      if (!array) binding.copies.back()->tensor.dtype = dtype;
+      if (!array) binding.copies.back()->tensor.dtype = binding.dtype;
     }
   }
+}
+
+absl::Status Reference::RunOp(const Program& program, const Op& op) {
+  const OpDef* def = ops_.Find(op.type);
+  if (def == nullptr) return NotFound("no op ", op.type);
+  Binding binding;
+  INTERP_RETURN_IF_ERROR(BindInputs(program, op, *def, binding));
+  BindOutputs(program, op, *def, binding);
 
   ParsedAttrs attrs;
   if (def->parse != nullptr) {
@@ -135,7 +147,7 @@ absl::Status Reference::RunOp(const Program& program, const Op& op) {
   std::unique_ptr<KernelState> state;
   KernelContext context(binding.args, attrs.get(),
                         {.allocator = &SystemAllocator(), .state = &state});
-  INTERP_RETURN_IF_ERROR(KernelFor(*def, dtype)(context));
+  INTERP_RETURN_IF_ERROR(KernelFor(*def, binding.dtype)(context));
   for (size_t i = 0; i < binding.targets.size(); ++i) {
     if (binding.targets[i] == nullptr) continue;
     binding.targets[i]->tensor = *binding.args.tensors[first_output + i];

@@ -27,6 +27,8 @@ class Reference {
  private:
   struct Binding;
 
+  absl::Status BindInputs(const Program& program, const Op& op, const OpDef& def, Binding& binding);
+  void BindOutputs(const Program& program, const Op& op, const OpDef& def, Binding& binding);
   absl::Status RunOp(const Program& program, const Op& op);
   Variable& Find(const Program& program, VarId id);
 
