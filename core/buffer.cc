@@ -38,7 +38,7 @@ class MallocAllocator final : public Allocator {
     while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
     }
     allocations_.fetch_add(1, std::memory_order_relaxed);
-    return BufferRef(buffer);
+    return BufferRef::First(buffer);
   }
 
   MemoryStats stats() const override {
@@ -85,8 +85,12 @@ class BorrowedOwner final : public Allocator {
 }  // namespace
 
 void BufferRef::Drop(Buffer* buffer) {
-  // acq_rel: the thread that frees must see the writes of all who dropped before.
-  if (buffer->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) buffer->owner->Free(buffer);
+  // acquire: the thread that frees must see the writes of all who dropped before. Who holds the
+  // only reference has nobody to race with, and saves the read-modify-write.
+  if (buffer->refs.load(std::memory_order_acquire) == 1 ||
+      buffer->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    buffer->owner->Free(buffer);
+  }
 }
 
 BufferRef BorrowBuffer(void* data, size_t size_bytes, bool writable,
@@ -99,7 +103,7 @@ BufferRef BorrowBuffer(void* data, size_t size_bytes, bool writable,
   buffer->size_bytes = size_bytes;
   buffer->owner = &owner;
   buffer->serial = NextSerial();
-  return BufferRef(buffer);
+  return BufferRef::First(buffer);
 }
 
 Allocator& SystemAllocator() {

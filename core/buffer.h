@@ -11,6 +11,7 @@
 #include <functional>
 #include <utility>
 
+#include "core/place.h"
 #include "core/status.h"
 
 namespace interp {
@@ -24,6 +25,7 @@ inline constexpr size_t kBufferAlignment = 64;
 struct Buffer {
   std::atomic<int32_t> refs{0};
   bool writable = true;  // false: memory of a mapped file or of the caller; never an output
+  Place place = {};      // of `data`; the header itself is the host's
   void* data = nullptr;
   size_t size_bytes = 0;  // what was asked for
   Allocator* owner = nullptr;
@@ -40,6 +42,13 @@ class BufferRef {
   // Takes a new reference.
   explicit BufferRef(Buffer* buffer) : buffer_(buffer) {
     if (buffer_ != nullptr) buffer_->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Takes the first reference of a buffer that nobody else knows.
+  static BufferRef First(Buffer* buffer) {
+    buffer->refs.store(1, std::memory_order_relaxed);
+    BufferRef ref;
+    ref.buffer_ = buffer;
+    return ref;
   }
   BufferRef(const BufferRef& other) : BufferRef(other.buffer_) {}
   BufferRef(BufferRef&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}

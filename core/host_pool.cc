@@ -118,7 +118,7 @@ class Pool final : public HostPool {
     block->buffer.serial = static_cast<uint64_t>(++stats_.allocations);
     block->buffer.size_bytes = size_bytes;
     INTERP_UNPOISON(Bytes(block), size_bytes);
-    return BufferRef(&block->buffer);
+    return BufferRef::First(&block->buffer);
   }
 
   MemoryStats stats() const override {

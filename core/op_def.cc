@@ -21,10 +21,18 @@ std::vector<int64_t> ToIntegers(const Tensor& tensor) {
 
 }  // namespace
 
-absl::string_view Name(Place) { return "cpu"; }
-
 int OpDef::InputIndex(absl::string_view name) const { return IndexOf(inputs, name); }
 int OpDef::OutputIndex(absl::string_view name) const { return IndexOf(outputs, name); }
+
+bool OpDef::RunsOn(PlaceKind kind) const {
+  if (kind == PlaceKind::kCpu) {
+    return std::any_of(kernels.begin(), kernels.end(),
+                       [](const KernelDef& kernel) { return kernel.place == PlaceKind::kCpu; });
+  }
+  const auto is_array = [](const SlotDef& slot) { return (slot.flags & kTensorArray) != 0; };
+  return !host_only && !dynamic_outputs && std::none_of(inputs.begin(), inputs.end(), is_array) &&
+         std::none_of(outputs.begin(), outputs.end(), is_array);
+}
 
 absl::StatusOr<std::vector<int64_t>> InferContext::Integers(const Tensor& tensor) {
   if (!tensor.has_memory()) return InvalidArgument("shape tensor has no value");

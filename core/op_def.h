@@ -19,11 +19,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/attr_reader.h"
+#include "core/place.h"
 #include "core/program.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
 namespace interp {
+
+class Stream;
 
 enum SlotFlags : uint8_t {
   kOptional = 1,      // may be absent
@@ -34,6 +37,7 @@ enum SlotFlags : uint8_t {
                       // kernel's is cast before the op
   kTensorArray = 32,  // the variable is a tensor array (or a feed or fetch list)
   kAnyLayout = 64,    // input is taken in whatever layout it has
+  kHostInput = 128,   // read from host memory wherever the op runs; kValueInInfer implies it
 };
 
 struct SlotDef {
@@ -79,32 +83,38 @@ struct BoundArgs {
 // and OpDef::outputs.
 class OpContext {
  public:
-  OpContext(BoundArgs& args, const void* attrs) : args_(&args), attrs_(attrs) {}
+  // No slot or argument is added to `args` while the context lives.
+  OpContext(BoundArgs& args, const void* attrs)
+      : input_slots_(args.input_slots.data()),
+        output_slots_(args.output_slots.data()),
+        tensors_(args.tensors.data()),
+        args_(&args),
+        attrs_(attrs) {}
 
   // True when the slot has at least one argument.
-  bool has_input(int slot) const { return tensor_or_null(args_->input_slots, slot) != nullptr; }
-  bool has_output(int slot) const { return tensor_or_null(args_->output_slots, slot) != nullptr; }
+  bool has_input(int slot) const { return first_or_null(input_slots_[slot]) != nullptr; }
+  bool has_output(int slot) const { return first_or_null(output_slots_[slot]) != nullptr; }
   // The first argument of the slot. REQUIRES: present (mandatory slots always are).
-  const Tensor& input(int slot) const { return *tensor_or_null(args_->input_slots, slot); }
-  Tensor& output(int slot) const { return *tensor_or_null(args_->output_slots, slot); }
+  const Tensor& input(int slot) const { return *first_or_null(input_slots_[slot]); }
+  Tensor& output(int slot) const { return *first_or_null(output_slots_[slot]); }
   // The first argument of the slot, or null.
-  const Tensor* optional_input(int slot) const { return tensor_or_null(args_->input_slots, slot); }
-  Tensor* optional_output(int slot) const { return tensor_or_null(args_->output_slots, slot); }
+  const Tensor* optional_input(int slot) const { return first_or_null(input_slots_[slot]); }
+  Tensor* optional_output(int slot) const { return first_or_null(output_slots_[slot]); }
   // All arguments of a variadic slot; @EMPTY@ is null.
   absl::Span<const Tensor* const> inputs(int slot) const {
-    const BoundArgs::Range r = args_->input_slots[slot];
-    return absl::Span<const Tensor* const>(args_->tensors.data() + r.begin, r.size);
+    const BoundArgs::Range r = input_slots_[slot];
+    return absl::Span<const Tensor* const>(tensors_ + r.begin, r.size);
   }
   absl::Span<Tensor* const> outputs(int slot) const {
-    const BoundArgs::Range r = args_->output_slots[slot];
-    return absl::Span<Tensor* const>(args_->tensors.data() + r.begin, r.size);
+    const BoundArgs::Range r = output_slots_[slot];
+    return absl::Span<Tensor* const>(tensors_ + r.begin, r.size);
   }
   // The tensor array of a kTensorArray slot.
   std::vector<Tensor>& input_array(int slot) const {
-    return args_->variables[args_->input_slots[slot].begin]->array;
+    return args_->variables[input_slots_[slot].begin]->array;
   }
   std::vector<Tensor>& output_array(int slot) const {
-    return args_->variables[args_->output_slots[slot].begin]->array;
+    return args_->variables[output_slots_[slot].begin]->array;
   }
   // What the op's `parse` made. REQUIRES: T is the type given to ParseAttrs.
   template <typename T>
@@ -113,10 +123,14 @@ class OpContext {
   }
 
  protected:
-  Tensor* tensor_or_null(const std::vector<BoundArgs::Range>& slots, int slot) const {
-    const BoundArgs::Range r = slots[slot];
-    return r.size > 0 ? args_->tensors[r.begin] : nullptr;
+  Tensor* first_or_null(BoundArgs::Range r) const {
+    return r.size > 0 ? tensors_[r.begin] : nullptr;
   }
+
+  // Copies of the pointers in *args_: kernels of small ops feel each indirection.
+  const BoundArgs::Range* input_slots_;
+  const BoundArgs::Range* output_slots_;
+  Tensor* const* tensors_;
   BoundArgs* args_;
   const void* attrs_;
 };
@@ -155,6 +169,7 @@ class KernelContext : public OpContext {
     std::unique_ptr<KernelState>* state = nullptr;  // of this instruction
     int instruction = 0;
     int num_threads = 1;
+    Stream* stream = nullptr;  // where a device's kernel enqueues its work; null on the host
   };
   KernelContext(BoundArgs& args, const void* attrs, const Services& services)
       : OpContext(args, attrs), services_(services) {}
@@ -162,6 +177,8 @@ class KernelContext : public OpContext {
   // Threads this op may use; see kernels/util/parallel_for.h.
   int num_threads() const { return services_.num_threads; }
   Allocator& allocator() const { return *services_.allocator; }
+  // REQUIRES: a kernel of a device.
+  Stream& stream() const { return *services_.stream; }
   // Number of this instruction in its plan; for random streams that differ from op to op.
   int instruction() const { return services_.instruction; }
 
@@ -171,7 +188,7 @@ class KernelContext : public OpContext {
 
   // The input's values never change: derived data may be kept. `arg`: of a variadic slot.
   bool input_is_constant(int slot, int arg = 0) const {
-    const BoundArgs::Range r = args_->input_slots[slot];
+    const BoundArgs::Range r = input_slots_[slot];
     return arg < r.size && args_->constant[r.begin + arg];
   }
 
@@ -232,15 +249,13 @@ class DTypeContext {
   std::vector<std::vector<DType>>& outputs_;
 };
 
-enum class Place : int8_t { kCpu };
-absl::string_view Name(Place place);
-
 using KernelFn = absl::Status (*)(KernelContext&);
 
 struct KernelDef {
   DType dtype;  // of the instruction, see OpDef::kernel_dtype; kUndefined serves every dtype
   KernelFn run;
-  Place place = Place::kCpu;
+  // kSim runs kCpu rows too: only what enqueues work itself has rows for a device.
+  PlaceKind place = PlaceKind::kCpu;
 };
 
 // How an op treats channels-last tensors (rank 4 and 5). Plans decide layouts from this alone.
@@ -297,10 +312,19 @@ struct OpDef {
   bool side_effect = false;
   // Draws random numbers: all such ops run in program order.
   bool random = false;
+  // Runs on the host even where the program runs on a device. So do ops with dynamic_outputs or
+  // tensor arrays, whose results the host must see.
+  bool host_only = false;
+
+  // Floating-point operations of one run, from shapes alone; for profiles and cost models. Null:
+  // unknown.
+  int64_t (*flops)(const OpContext&) = nullptr;
 
   // Position of a slot by name, or -1.
   int InputIndex(absl::string_view name) const;
   int OutputIndex(absl::string_view name) const;
+  // Whether instructions of this op can run on a place of that kind.
+  bool RunsOn(PlaceKind kind) const;
 };
 
 // Fits a `T Read(AttrReader&)` to OpDef::parse.

@@ -53,13 +53,16 @@ absl::Status Tensor::Allocate(Allocator& allocator) {
   if (!count.has_value()) {
     return InvalidArgument("shape ", ToString(shape), " is negative or too large for memory");
   }
-  const size_t bytes = static_cast<size_t>(*count) * SizeOf(dtype);
+  return AllocateBytes(allocator, static_cast<size_t>(*count) * SizeOf(dtype));
+}
+
+absl::Status Tensor::AllocateBytes(Allocator& allocator, size_t size_bytes) {
   if (buffer_.unique() && buffer_->writable && data_ == buffer_->data &&
-      buffer_->size_bytes >= bytes) {
+      buffer_->size_bytes >= size_bytes) {
     return absl::OkStatus();
   }
   DropMemory();  // first, so that the allocator may hand the same block out again
-  INTERP_ASSIGN_OR_RETURN(buffer_, allocator.Allocate(bytes));
+  INTERP_ASSIGN_OR_RETURN(buffer_, allocator.Allocate(size_bytes));
   data_ = buffer_->data;
   return absl::OkStatus();
 }

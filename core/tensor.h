@@ -45,6 +45,8 @@ class Tensor {
   int64_t numel() const { return shape.numel(); }
   size_t size_bytes() const { return static_cast<size_t>(numel()) * SizeOf(dtype); }
   bool has_memory() const { return static_cast<bool>(buffer_); }
+  // Where the memory lies; cpu without memory.
+  Place place() const { return buffer_ ? buffer_->place : Place{}; }
   const BufferRef& buffer() const { return buffer_; }
 
   // Typed access. REQUIRES: T is the C++ type of `dtype` and has_memory().
@@ -64,6 +66,8 @@ class Tensor {
   // Gives memory for `shape` x `dtype`. Memory that this tensor alone owns is reused when it is
   // large enough. Errors: InvalidArgument for a shape that overflows, and those of the allocator.
   absl::Status Allocate(Allocator& allocator);
+  // The same for a caller who knows the size. REQUIRES: size_bytes == size_bytes().
+  absl::Status AllocateBytes(Allocator& allocator, size_t size_bytes);
   // Shares the memory of `other`, metadata untouched.
   void ShareMemory(const Tensor& other) {
     buffer_ = other.buffer_;

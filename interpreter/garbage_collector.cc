@@ -3,33 +3,40 @@
 namespace interp {
 
 GarbageCollector::GarbageCollector(const Plan& plan, const std::vector<Variable*>& variables)
-    : plan_(plan),
-      variables_(variables),
-      counts_(std::make_unique<std::atomic<int32_t>[]>(plan.vars.size())) {}
-
-void GarbageCollector::Reset() {
-  for (size_t id = 0; id < plan_.ref_counts.size(); ++id) {
-    counts_[id].store(plan_.ref_counts[id], std::memory_order_relaxed);
+    : use_begins_(1, 0),
+      free_begins_(1, 0),
+      counts_(std::make_unique<std::atomic<int32_t>[]>(plan.vars.size())) {
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    for (const VarId var : plan.gc_check[i]) {
+      uses_.push_back({&variables[var]->tensor, var, plan.ref_counts[var]});
+    }
+    use_begins_.push_back(static_cast<int32_t>(uses_.size()));
+    for (const VarId var : plan.frees_in_order[i]) frees_.push_back(&variables[var]->tensor);
+    free_begins_.push_back(static_cast<int32_t>(frees_.size()));
+  }
+  for (size_t var = 0; var < plan.ref_counts.size(); ++var) {
+    counts_[var].store(plan.ref_counts[var], std::memory_order_relaxed);
   }
 }
 
 void GarbageCollector::After(InstrId id) {
-  for (const VarId var : plan_.gc_check[id]) {
+  for (int32_t i = use_begins_[id]; i < use_begins_[id + 1]; ++i) {
+    const Use& use = uses_[i];
     // A count of one from the start has nobody to race with.
-    if (plan_.ref_counts[var] == 1 || counts_[var].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      variables_[var]->tensor.DropMemory();
+    if (use.ref_count > 1) {
+      if (counts_[use.var].fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
+      counts_[use.var].store(use.ref_count, std::memory_order_relaxed);
     }
+    use.tensor->DropMemory();
   }
 }
 
 void GarbageCollector::AfterInOrder(InstrId id) {
-  for (const VarId var : plan_.frees_in_order[id]) variables_[var]->tensor.DropMemory();
+  for (int32_t i = free_begins_[id]; i < free_begins_[id + 1]; ++i) frees_[i]->DropMemory();
 }
 
 void GarbageCollector::DropAll() {
-  for (size_t id = 0; id < plan_.ref_counts.size(); ++id) {
-    if (plan_.ref_counts[id] > 0) variables_[id]->tensor.DropMemory();
-  }
+  for (const Use& use : uses_) use.tensor->DropMemory();
 }
 
 }  // namespace interp

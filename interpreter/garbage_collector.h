@@ -13,13 +13,12 @@ namespace interp {
 // Thread-safety: AfterInOrder and DropAll need exclusive use; After may be called concurrently.
 class GarbageCollector {
  public:
-  // Borrows both.
+  // Borrows the variables.
   GarbageCollector(const Plan& plan, const std::vector<Variable*>& variables);
 
-  // Sets the counts back for a run that uses After.
-  void Reset();
-  // Instruction `id` has finished: lowers the count of what it uses and drops the memory of those
-  // that reach zero.
+  // Instruction `id` has finished: lowers the count of what it uses, drops the memory of those that
+  // reach zero and sets their counts back for the next run. REQUIRES: called once for each
+  // instruction of a run.
   void After(InstrId id);
   // The same for a run in Plan::order, where the last use is known and nothing need be counted.
   void AfterInOrder(InstrId id);
@@ -27,8 +26,18 @@ class GarbageCollector {
   void DropAll();
 
  private:
-  const Plan& plan_;
-  const std::vector<Variable*>& variables_;
+  struct Use {
+    Tensor* tensor;
+    VarId var;
+    int32_t ref_count;
+  };
+
+  // Uses of instruction i are uses_[use_begins_[i]] ... uses_[use_begins_[i + 1] - 1].
+  std::vector<int32_t> use_begins_;
+  std::vector<Use> uses_;
+  // The same for what is freed in order.
+  std::vector<int32_t> free_begins_;
+  std::vector<Tensor*> frees_;
   // By VarId; uses left. The thread that lowers it to zero must see what the others did (acq_rel).
   std::unique_ptr<std::atomic<int32_t>[]> counts_;
 };

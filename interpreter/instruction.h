@@ -15,11 +15,19 @@ using InstrId = int32_t;  // index into Plan::instructions, which is in program 
 enum class QueueKind : int8_t { kHost, kDevice };
 absl::string_view Name(QueueKind queue);
 
+// Waiting for work of a device before an instruction starts.
+struct EventWait {
+  int32_t event = -1;         // index into Plan::events
+  bool previous_run = false;  // for the record of the run before this one
+};
+
 struct Instruction {
   std::string op_type;
   const OpDef* def = nullptr;
   // Position of the op in block 0 of the program after the passes; -1 for an inserted transfer.
   int32_t op_index = -1;
+  // For an inserted transfer its op, as index into Plan::inserted_ops; else -1.
+  int32_t inserted_op = -1;
 
   // Arguments in the order of OpDef::inputs (then OpDef::outputs), flattened. input_counts[s] is
   // the number of arguments of slot s. -1 stands for @EMPTY@.
@@ -40,8 +48,12 @@ struct Instruction {
   bool dynamic_shape = false;
 
   int32_t priority = 0;  // lower runs earlier among the ready
-  int32_t stream = 0;
+  Place place = {};
+  int32_t stream = 0;  // index into Plan::streams; 0: the host's threads
   QueueKind queue = QueueKind::kHost;
+  // Before the kernel is launched, its stream waits for these; an instruction of the host blocks.
+  std::vector<EventWait> waits;
+  int32_t record = -1;  // event recorded after the kernel, index into Plan::events; -1: none
 };
 
 // The slot (position in OpDef::inputs) of flattened input argument `arg`.

@@ -11,24 +11,33 @@ namespace interp {
 // An output argument that holds a tensor.
 struct InstructionRunner::Output {
   Tensor* tensor;
-  DType dtype;
-  Layout layout;
   // The input whose memory it takes, or null; equal to `tensor` for an op that updates a variable.
   Tensor* source = nullptr;
-  bool view = false;
   Allocator* allocator;
-  size_t bytes_before = 0;  // of `tensor`, when it is an input, too
+  size_t size_bytes = 0;  // of `tensor`, found when shapes are inferred
+  DType dtype;
+  Layout layout;
+  bool view = false;
+  bool fits_source = false;  // size and layout are the source's
 };
 
+// What every run of an instruction touches: two cache lines, in program order.
+struct InstructionRunner::Hot {
+  KernelFn kernel = nullptr;
+  absl::Span<Output> outputs;  // those that the runner gives memory
+  bool infers = false;         // in every run
+  bool checks = false;         // has work after the kernel
+  std::optional<KernelContext> context;
+};
+
+// The rest.
 struct InstructionRunner::Bound {
-  const Instruction* instruction;
-  KernelFn kernel;
+  const Instruction* instruction = nullptr;
   BoundArgs args;
-  std::vector<Output> outputs;
+  absl::Span<Output> outputs;
   std::vector<int32_t> read_args;  // input arguments whose memory the kernel reads
   std::vector<Variable*> written_persistables;
   std::unique_ptr<KernelState> state;
-  std::optional<KernelContext> context;  // refers to `args` and `state`: Bound does not move
 };
 
 namespace {
@@ -89,69 +98,94 @@ absl::Status Compute(KernelFn kernel, KernelContext& context) {
 InstructionRunner::InstructionRunner(const Plan& plan, const std::vector<Variable*>& variables,
                                      HostPool& pool, SharedConstants& shared,
                                      const RunnerOptions& options)
-    : plan_(plan), options_(options), bound_(plan.instructions.size()) {
-  for (size_t i = 0; i < bound_.size(); ++i) {
-    const Instruction& instruction = plan.instructions[i];
-    Bound& bound = bound_[i];
-    bound.instruction = &instruction;
-    bound.kernel = instruction.def->kernels[instruction.kernel].run;
-    BindSlots(instruction.inputs, instruction.input_counts, variables, plan, bound.args,
-              bound.args.input_slots);
-    BindSlots(instruction.outputs, instruction.output_counts, variables, plan, bound.args,
-              bound.args.output_slots);
-    for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
-      const VarId id = instruction.inputs[arg];
-      const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
-      if (id < 0 || plan.vars[id].kind != VarKind::kLodTensor) continue;
-      if ((flags & (kNoNeedBuffer | kTensorArray)) == 0) bound.read_args.push_back(arg);
-    }
-    for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
-      const VarId id = instruction.outputs[arg];
-      if (id < 0 || plan.vars[id].kind != VarKind::kLodTensor) continue;
-      Output output{.tensor = &variables[id]->tensor,
-                    .dtype = instruction.output_dtypes[arg],
-                    .layout = instruction.output_layouts[arg],
-                    .allocator = &pool};
-      if (plan.vars[id].persistable) {
-        output.allocator = &SystemAllocator();  // outlives the core
-        bound.written_persistables.push_back(variables[id]);
-      }
-      for (const VarId in : instruction.inputs) {
-        if (in == id) output.source = output.tensor;
-      }
-      for (const InplacePair& pair : instruction.share) {
-        if (pair.output != static_cast<int32_t>(arg)) continue;
-        output.source = &variables[instruction.inputs[pair.input]]->tensor;
-        output.view = IsView(instruction, pair);
-      }
-      bound.outputs.push_back(output);
-    }
-    bound.context.emplace(bound.args, instruction.attrs.get(),
-                          KernelContext::Services{.allocator = &pool,
-                                                  .shared = &shared,
-                                                  .state = &bound.state,
-                                                  .instruction = static_cast<int>(i),
-                                                  .num_threads = options.num_threads});
+    : plan_(plan),
+      options_(options),
+      hot_(plan.instructions.size()),
+      bound_(plan.instructions.size()) {
+  size_t num_outputs = 0;
+  for (const Instruction& instruction : plan.instructions) {
+    num_outputs += instruction.outputs.size();
   }
+  outputs_.reserve(num_outputs);  // spans lead into it
+  for (size_t i = 0; i < bound_.size(); ++i) Bind(static_cast<InstrId>(i), variables, pool, shared);
 }
 
 InstructionRunner::~InstructionRunner() = default;
 
-absl::Status InstructionRunner::Run(InstrId id, bool infer_all) {
+void InstructionRunner::Bind(InstrId id, const std::vector<Variable*>& variables, HostPool& pool,
+                             SharedConstants& shared) {
+  const Instruction& instruction = plan_.instructions[id];
   Bound& bound = bound_[id];
-  const bool dynamic_outputs = bound.instruction->def->dynamic_outputs;
+  bound.instruction = &instruction;
+  const size_t num_args = instruction.inputs.size() + instruction.outputs.size();
+  bound.args.tensors.reserve(num_args);
+  bound.args.variables.reserve(num_args);
+  BindSlots(instruction.inputs, instruction.input_counts, variables, plan_, bound.args,
+            bound.args.input_slots);
+  BindSlots(instruction.outputs, instruction.output_counts, variables, plan_, bound.args,
+            bound.args.output_slots);
+  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+    const VarId var = instruction.inputs[arg];
+    const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
+    if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
+    if ((flags & (kNoNeedBuffer | kTensorArray)) == 0) bound.read_args.push_back(arg);
+  }
+  BindOutputs(bound, variables, pool);
+
+  Hot& hot = hot_[id];
+  hot.kernel = instruction.def->kernels[instruction.kernel].run;
+  if (!instruction.def->dynamic_outputs) hot.outputs = bound.outputs;
+  hot.infers = instruction.dynamic_shape;
+  hot.checks = !bound.written_persistables.empty() || options_.check_nan_inf;
+  hot.context.emplace(bound.args, instruction.attrs.get(),
+                      KernelContext::Services{.allocator = &pool,
+                                              .shared = &shared,
+                                              .state = &bound.state,
+                                              .instruction = id,
+                                              .num_threads = options_.num_threads});
+}
+
+void InstructionRunner::BindOutputs(Bound& bound, const std::vector<Variable*>& variables,
+                                    HostPool& pool) {
+  const Instruction& instruction = *bound.instruction;
+  Output* const first = outputs_.data() + outputs_.size();
+  for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
+    const VarId var = instruction.outputs[arg];
+    if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
+    Output output{.tensor = &variables[var]->tensor,
+                  .allocator = &pool,
+                  .dtype = instruction.output_dtypes[arg],
+                  .layout = instruction.output_layouts[arg]};
+    if (plan_.vars[var].persistable) {
+      output.allocator = &SystemAllocator();  // outlives the core
+      bound.written_persistables.push_back(variables[var]);
+    }
+    for (const VarId in : instruction.inputs) {
+      if (in == var) output.source = output.tensor;
+    }
+    for (const InplacePair& pair : instruction.share) {
+      if (pair.output != static_cast<int32_t>(arg)) continue;
+      output.source = &variables[instruction.inputs[pair.input]]->tensor;
+      output.view = IsView(instruction, pair);
+    }
+    outputs_.push_back(output);
+  }
+  bound.outputs = absl::MakeSpan(first, outputs_.data() + outputs_.size());
+}
+
+absl::Status InstructionRunner::Run(InstrId id, bool infer_all) {
+  Hot& hot = hot_[id];
   absl::Status status;
-  if (infer_all || bound.instruction->dynamic_shape) status = Infer(bound);
-  if (status.ok() && !dynamic_outputs) {
-    for (Output& output : bound.outputs) {
+  if (infer_all || hot.infers) status = Infer(bound_[id]);
+  if (status.ok()) {
+    for (Output& output : hot.outputs) {
       status = GiveMemory(output);
       if (!status.ok()) break;
     }
   }
-  if (status.ok()) status = Compute(bound.kernel, *bound.context);
-  for (Variable* variable : bound.written_persistables) ++variable->version;
-  if (status.ok() && options_.check_nan_inf) status = CheckFinite(bound);
-  return status.ok() ? status : Explain(bound, status);
+  if (status.ok()) status = Compute(hot.kernel, *hot.context);
+  if (hot.checks) status = AfterKernel(bound_[id], std::move(status));
+  return status.ok() ? status : Explain(bound_[id], status);
 }
 
 void InstructionRunner::ResetKernelStates() {
@@ -163,7 +197,7 @@ absl::Status InstructionRunner::Infer(Bound& bound) {
   for (Output& output : bound.outputs) {
     Tensor& tensor = *output.tensor;
     if (output.source == &tensor) {
-      output.bytes_before = tensor.size_bytes();
+      output.size_bytes = tensor.size_bytes();
       if (tensor.dtype != output.dtype) {
         return InvalidArgument("an output that is an input, too, would change from ",
                                Name(tensor.dtype), " to ", Name(output.dtype));
@@ -172,10 +206,14 @@ absl::Status InstructionRunner::Infer(Bound& bound) {
     tensor.dtype = output.dtype;
     tensor.layout = output.layout;
   }
-  if (bound.instruction->def->infer == nullptr) return absl::OkStatus();
-  InferContext context(bound.args, bound.instruction->attrs.get());
-  INTERP_RETURN_IF_ERROR(bound.instruction->def->infer(context));
-  return CheckOutputs(bound);
+  const OpDef& def = *bound.instruction->def;
+  if (def.infer != nullptr) {
+    InferContext context(bound.args, bound.instruction->attrs.get());
+    INTERP_RETURN_IF_ERROR(def.infer(context));
+  }
+  if (def.dynamic_outputs) return absl::OkStatus();  // the kernel sets shapes and gives memory
+  for (Output& output : bound.outputs) INTERP_RETURN_IF_ERROR(NoteShape(output));
+  return absl::OkStatus();
 }
 
 absl::Status InstructionRunner::CheckInputs(const Bound& bound) const {
@@ -188,45 +226,57 @@ absl::Status InstructionRunner::CheckInputs(const Bound& bound) const {
   return absl::OkStatus();
 }
 
-absl::Status InstructionRunner::CheckOutputs(const Bound& bound) const {
-  for (const Output& output : bound.outputs) {
-    const Tensor& tensor = *output.tensor;
-    const int rank = tensor.shape.rank();
-    if (!tensor.shape.CheckedNumel().has_value()) {
-      return InvalidArgument("an output would have shape ", ToString(tensor.shape));
-    }
-    if (output.layout == Layout::kChannelsLast && rank != 4 && rank != 5) {
-      return InvalidArgument("an output declared as an image has shape ", ToString(tensor.shape));
-    }
-    if (output.source == &tensor && tensor.size_bytes() != output.bytes_before) {
-      return InvalidArgument("an output that is an input, too, would change from ",
-                             output.bytes_before, " bytes to ", DescribeType(tensor));
-    }
+// Checks the shape that was inferred and keeps what giving memory needs to know of it.
+absl::Status InstructionRunner::NoteShape(Output& output) {
+  const Tensor& tensor = *output.tensor;
+  const int rank = tensor.shape.rank();
+  if (!tensor.shape.CheckedNumel().has_value()) {
+    return InvalidArgument("an output would have shape ", ToString(tensor.shape));
   }
+  if (output.layout == Layout::kChannelsLast && rank != 4 && rank != 5) {
+    return InvalidArgument("an output declared as an image has shape ", ToString(tensor.shape));
+  }
+  const size_t size_bytes = tensor.size_bytes();
+  if (output.source == &tensor && size_bytes != output.size_bytes) {
+    return InvalidArgument("an output that is an input, too, would change from ", output.size_bytes,
+                           " bytes to ", DescribeType(tensor));
+  }
+  output.size_bytes = size_bytes;
+  output.fits_source = output.source != nullptr && output.source->layout == tensor.layout &&
+                       output.source->size_bytes() == size_bytes;
   return absl::OkStatus();
 }
 
 absl::Status InstructionRunner::GiveMemory(Output& output) {
   Tensor& tensor = *output.tensor;
-  if (output.source == &tensor) {  // updated in place: keep the values, on memory of its own
-    const bool writable =
-        tensor.buffer().unique() && tensor.buffer()->writable && tensor.has_memory();
-    if (writable || !tensor.has_memory()) return absl::OkStatus();
-    Layout layout = tensor.layout;
-    tensor.layout = Layout::kPlain;  // the bytes are copied as they lie
-    INTERP_ASSIGN_OR_RETURN(Tensor own, tensor.Clone(*output.allocator));
-    own.layout = layout;
-    tensor = std::move(own);
-    return absl::OkStatus();
-  }
-  if (output.source != nullptr && output.source->has_memory() &&
-      output.source->layout == tensor.layout &&
-      output.source->size_bytes() == tensor.size_bytes() &&
+  if (output.source == nullptr) return tensor.AllocateBytes(*output.allocator, output.size_bytes);
+  if (output.source == &tensor) return Own(output);
+  if (output.fits_source && output.source->has_memory() &&
       (output.view || (output.source->buffer().unique() && output.source->buffer()->writable))) {
     tensor.ShareMemory(*output.source);
     return absl::OkStatus();
   }
-  return tensor.Allocate(*output.allocator);
+  return tensor.AllocateBytes(*output.allocator, output.size_bytes);
+}
+
+// For a variable that is updated in place: keeps the values, on memory that nobody else sees.
+absl::Status InstructionRunner::Own(Output& output) {
+  Tensor& tensor = *output.tensor;
+  if (!tensor.has_memory()) return tensor.AllocateBytes(*output.allocator, output.size_bytes);
+  if (tensor.buffer().unique() && tensor.buffer()->writable) return absl::OkStatus();
+  const Layout layout = tensor.layout;
+  tensor.layout = Layout::kPlain;  // the bytes are copied as they lie
+  absl::StatusOr<Tensor> own = tensor.Clone(*output.allocator);
+  tensor.layout = layout;
+  INTERP_RETURN_IF_ERROR(own.status());
+  own->layout = layout;
+  tensor = *std::move(own);
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::AfterKernel(const Bound& bound, absl::Status status) {
+  for (Variable* variable : bound.written_persistables) ++variable->version;
+  return status.ok() && options_.check_nan_inf ? CheckFinite(bound) : status;
 }
 
 absl::Status InstructionRunner::CheckFinite(const Bound& bound) const {

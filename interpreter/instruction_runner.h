@@ -37,19 +37,27 @@ class InstructionRunner {
   void ResetKernelStates();
 
  private:
-  struct Bound;
   struct Output;
+  struct Hot;
+  struct Bound;
 
+  void Bind(InstrId id, const std::vector<Variable*>& variables, HostPool& pool,
+            SharedConstants& shared);
+  void BindOutputs(Bound& bound, const std::vector<Variable*>& variables, HostPool& pool);
   absl::Status Infer(Bound& bound);
   absl::Status CheckInputs(const Bound& bound) const;
-  absl::Status CheckOutputs(const Bound& bound) const;
-  absl::Status GiveMemory(Output& output);
+  static absl::Status NoteShape(Output& output);
+  static absl::Status GiveMemory(Output& output);
+  static absl::Status Own(Output& output);
+  absl::Status AfterKernel(const Bound& bound, absl::Status status);
   absl::Status CheckFinite(const Bound& bound) const;
   absl::Status Explain(const Bound& bound, const absl::Status& status) const;
 
   const Plan& plan_;
   const RunnerOptions options_;
-  std::vector<Bound> bound_;  // by InstrId
+  std::vector<Output> outputs_;  // of all instructions, in program order
+  std::vector<Hot> hot_;         // by InstrId
+  std::vector<Bound> bound_;     // by InstrId; does not move: contexts refer to it
 };
 
 }  // namespace interp

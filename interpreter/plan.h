@@ -6,8 +6,9 @@
 //   InsertTransfers      casts and layout changes, one per source version
 //   AnalyzeStorage       which variables share memory
 //   BuildDependencies    hazards over variables and storage, then implicit orders
+//   AssignStreams        queue, stream and priority per instruction; order within a stream
 //   ShrinkDependencies   drops edges that others imply
-//   AssignStreams        queue, stream and priority per instruction
+//   PlaceEvents          what to record and to wait for where device work crosses streams
 //   PlanGarbageCollection  last uses: what is freed when
 //   LinkInstructions     successor lists, counts, the trace order
 // A plan holds no tensor and no pointer into the program; it is immutable once built and shared by
@@ -35,6 +36,7 @@ struct PlanVar {
   bool persistable = false;
   bool constant = false;  // persistable and written by no instruction
   int32_t storage = -1;   // variables of one storage id may share memory
+  Place place = {};       // of its memory, in every run
 };
 
 // Successors of all instructions in one array: edges of i are targets[begins[i]] ...
@@ -58,9 +60,20 @@ enum class EdgeKind : int8_t {
   kRead,
   kCommunication,
   kCoalesce,
-  kSequential
+  kSequential,
+  kStream  // neighbours on one stream of a device: launched in this order
 };
 absl::string_view Name(EdgeKind kind);
+
+// How Paddle's executor classes an edge by where its ends run (stream_analyzer.cc; the second class
+// is of older versions). The realisation here is an event for both of the latter: a stream waits on
+// the device, only an instruction of the host blocks.
+enum class RunType : int8_t {
+  kDirect,       // order of issue suffices
+  kSynchronize,  // device to device-to-host copy
+  kEvent,        // another stream, or the host, needs the result
+};
+absl::string_view Name(RunType type);
 
 struct Edge {
   InstrId from = 0;
@@ -68,6 +81,22 @@ struct Edge {
   EdgeKind kind = EdgeKind::kReadAfterWrite;
   VarId var = -1;       // the variable or, by storage, one of its names; -1: none
   bool shrunk = false;  // implied by other edges, not waited for
+  // The two touch the same memory: `from` must have completed. Otherwise it need only have been
+  // issued (only metadata are read, or the order is implicit).
+  bool memory = true;
+  RunType run_type = RunType::kDirect;
+};
+
+// A queue of work that runs in order: the host's threads (stream 0, no order) or a device's stream.
+struct PlanStream {
+  std::string name;  // "host", "compute", "h2d", "d2h" or an op's execution_stream
+  Place place = {};
+  int32_t priority = 0;  // lower first
+};
+
+// One per recorder, whoever waits.
+struct PlanEvent {
+  InstrId recorder = -1;
 };
 
 // What a caller may feed in one column.
@@ -85,22 +114,33 @@ struct PlanOptions {
   bool garbage_collection = true;
   // Channels-last layouts for ops that gain from them.
   bool optimize_layout = true;
+  // Where ops run that can run there and have no `op_device` that says otherwise.
+  Place place = {};
+  // All work of a device on one stream; for comparison.
+  bool single_stream = false;
 };
 
 struct Plan {
   std::vector<PlanVar> vars;              // by VarId: the program's names, then the plan's own
   int32_t num_program_vars = 0;           // the plan's own are in no scope
   std::vector<Instruction> instructions;  // in program order
-  std::vector<Edge> edges;                // all hazards, in order of `to`, then `from`
-  AdjacencyList successors;               // edges that are not shrunk
-  std::vector<int32_t> dep_counts;        // predecessors by instruction
-  std::vector<InstrId> order;             // trace order: by priority, then program order
+  std::vector<Op> inserted_ops;           // of the transfers; their arguments index `vars`
+  std::vector<PlanStream> streams;        // the host first
+  std::vector<PlanEvent> events;
+  std::vector<Edge> edges;          // all hazards, in order of `to`, then `from`
+  AdjacencyList successors;         // edges that are not shrunk
+  std::vector<int32_t> dep_counts;  // predecessors by instruction
+  std::vector<InstrId> order;       // trace order: by priority, then program order
   // For each instruction the variables it uses last or may use last; `ref_counts[v]` instructions
   // list v, and the one that finishes last frees it.
   std::vector<std::vector<VarId>> gc_check;
   std::vector<int32_t> ref_counts;  // by VarId; 0: never freed
   // What to free after each instruction when instructions run in `order`.
   std::vector<std::vector<VarId>> frees_in_order;
+
+  PlanOptions options;
+  // Ops that were to run on a device and run on the host, each type once.
+  std::vector<std::string> fallbacks;
 
   std::vector<FeedSpec> feeds;       // by column
   std::vector<std::string> fetches;  // by column

@@ -37,25 +37,43 @@ class TraceScheduler final : public Scheduler {
   const RunParts parts_;
 };
 
+std::vector<InstrId> Roots(const Plan& plan) {
+  std::vector<InstrId> roots;
+  for (size_t i = 0; i < plan.dep_counts.size(); ++i) {
+    if (plan.dep_counts[i] == 0) roots.push_back(static_cast<InstrId>(i));
+  }
+  return roots;
+}
+
+// Apart from the instructions, which are large.
+std::vector<int32_t> Priorities(const Plan& plan) {
+  std::vector<int32_t> priorities;
+  priorities.reserve(plan.instructions.size());
+  for (const Instruction& i : plan.instructions) priorities.push_back(i.priority);
+  return priorities;
+}
+
 class SerialScheduler final : public Scheduler {
  public:
   SerialScheduler(const Plan& plan, const RunParts& parts)
-      : plan_(plan), parts_(parts), waiting_(plan.dep_counts.size()) {
+      : plan_(plan),
+        parts_(parts),
+        roots_(Roots(plan)),
+        priorities_(Priorities(plan)),
+        waiting_(plan.dep_counts) {
     ready_.reserve(plan.dep_counts.size());
   }
 
   void Run(bool infer_all, RunObserver* observer) override {
-    waiting_ = plan_.dep_counts;
-    parts_.collector->Reset();
-    for (size_t i = 0; i < waiting_.size(); ++i) {
-      if (waiting_[i] == 0) Push(static_cast<InstrId>(i));
-    }
+    for (const InstrId root : roots_) Push(root);
     while (!ready_.empty()) {
       const InstrId id = Pop();
       RunOne(parts_, id, infer_all, observer, /*worker=*/0);
       parts_.collector->After(id);
       for (const InstrId next : plan_.successors[id]) {
-        if (--waiting_[next] == 0) Push(next);
+        if (--waiting_[next] > 0) continue;
+        waiting_[next] = plan_.dep_counts[next];  // for the next run
+        Push(next);
       }
     }
   }
@@ -63,9 +81,7 @@ class SerialScheduler final : public Scheduler {
  private:
   auto RunsLater() const {
     return [this](InstrId a, InstrId b) {
-      const int32_t pa = plan_.instructions[a].priority;
-      const int32_t pb = plan_.instructions[b].priority;
-      return pa != pb ? pa > pb : a > b;
+      return priorities_[a] != priorities_[b] ? priorities_[a] > priorities_[b] : a > b;
     };
   }
   void Push(InstrId id) {
@@ -81,7 +97,9 @@ class SerialScheduler final : public Scheduler {
 
   const Plan& plan_;
   const RunParts parts_;
-  std::vector<int32_t> waiting_;
+  const std::vector<InstrId> roots_;
+  const std::vector<int32_t> priorities_;
+  std::vector<int32_t> waiting_;  // by InstrId; predecessors left
   std::vector<InstrId> ready_;
 };
 
@@ -91,23 +109,22 @@ class AsyncScheduler final : public Scheduler {
       : plan_(plan),
         parts_(parts),
         queue_(queue),
+        roots_(Roots(plan)),
+        priorities_(Priorities(plan)),
         waiting_(std::make_unique<std::atomic<int32_t>[]>(plan.dep_counts.size())) {
     queue_.Reserve(plan.dep_counts.size());
+    for (size_t i = 0; i < plan.dep_counts.size(); ++i) {
+      waiting_[i].store(plan.dep_counts[i], std::memory_order_relaxed);
+    }
   }
 
   void Run(bool infer_all, RunObserver* observer) override {
     infer_all_ = infer_all;
     observer_ = observer;
-    parts_.collector->Reset();
-    for (size_t i = 0; i < plan_.dep_counts.size(); ++i) {
-      waiting_[i].store(plan_.dep_counts[i], std::memory_order_relaxed);
-    }
     unfinished_.store(static_cast<int32_t>(plan_.dep_counts.size()), std::memory_order_relaxed);
     // The pushes below publish all this to the workers.
     InstrId mine = -1;
-    for (size_t i = 0; i < plan_.dep_counts.size(); ++i) {
-      if (plan_.dep_counts[i] == 0) Keep(static_cast<InstrId>(i), mine);
-    }
+    for (const InstrId root : roots_) Keep(root, mine);
     if (mine >= 0) RunFrom(mine, /*worker=*/0);
     queue_.HelpUntilZero(unfinished_);
   }
@@ -119,11 +136,11 @@ class AsyncScheduler final : public Scheduler {
       mine = id;
       return;
     }
-    if (plan_.instructions[id].priority < plan_.instructions[mine].priority) std::swap(id, mine);
+    if (priorities_[id] < priorities_[mine]) std::swap(id, mine);
     queue_.Push({.run = &AsyncScheduler::RunTask,
                  .context = this,
                  .argument = id,
-                 .priority = plan_.instructions[id].priority});
+                 .priority = priorities_[id]});
   }
 
   static void RunTask(void* context, int32_t id, int worker) {
@@ -132,33 +149,38 @@ class AsyncScheduler final : public Scheduler {
 
   // Runs `id` and then whatever it makes ready that stays here.
   void RunFrom(InstrId id, int worker) {
+    int32_t finished = 0;
     while (id >= 0) {
       RunOne(parts_, id, infer_all_, observer_, worker);
       parts_.collector->After(id);
       InstrId mine = -1;
       for (const InstrId next : plan_.successors[id]) {
-        // acq_rel: whoever takes the count to zero sees what all predecessors wrote. A sole
-        // predecessor has nobody to race with.
-        if (plan_.dep_counts[next] == 1 ||
-            waiting_[next].fetch_sub(1, std::memory_order_acq_rel) == 1) {
-          Keep(next, mine);
-        }
+        if (IsReady(next)) Keep(next, mine);
       }
       id = mine;
-      Finish();
+      ++finished;
     }
+    // Once for all of them: nobody waits for less than zero. The caller of Run may return, and
+    // destroy this, as soon as it sees zero: the queue outlives us.
+    WorkQueue& queue = queue_;
+    if (unfinished_.fetch_sub(finished, std::memory_order_acq_rel) == finished) queue.WakeAll();
   }
 
-  void Finish() {
-    // The caller of Run may return, and destroy this, as soon as it sees zero: the queue outlives
-    // us.
-    WorkQueue& queue = queue_;
-    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) queue.WakeAll();
+  // Whether the predecessor that has just finished was the last one.
+  bool IsReady(InstrId id) {
+    const int32_t count = plan_.dep_counts[id];
+    if (count == 1) return true;  // a sole predecessor has nobody to race with
+    // acq_rel: whoever takes the count to zero sees what all predecessors wrote.
+    if (waiting_[id].fetch_sub(1, std::memory_order_acq_rel) > 1) return false;
+    waiting_[id].store(count, std::memory_order_relaxed);  // for the next run
+    return true;
   }
 
   const Plan& plan_;
   const RunParts parts_;
   WorkQueue& queue_;
+  const std::vector<InstrId> roots_;
+  const std::vector<int32_t> priorities_;
   bool infer_all_ = false;
   RunObserver* observer_ = nullptr;
   std::unique_ptr<std::atomic<int32_t>[]> waiting_;  // by InstrId; predecessors left

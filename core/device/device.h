@@ -1,0 +1,154 @@
+// Device: an accelerator with its own memory, whose work runs in streams beside the host.
+//
+// The host enqueues work and goes on. A stream runs its work one after another; streams run beside
+// each other, ordered only by events. Memory of a device is touched by its streams alone: an
+// address that AllocateRaw returned means nothing to the host.
+//
+// The model is CUDA's (streams and events of the CUDA C++ Programming Guide, section 3.2.8), so
+// that whatever a plan does for one device it does for all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/op_def.h"
+#include "core/place.h"
+#include "core/status.h"
+
+namespace interp {
+
+// The first failure of a piece of work, told apart by the tag the work was enqueued with.
+struct WorkError {
+  int32_t tag = -1;
+  absl::Status status;
+};
+
+// Where work in flight reports failures; work enqueued later with the same sink is skipped once one
+// is there (events are still recorded and waits still end). Thread-safety: all methods.
+class WorkErrors {
+ public:
+  // Keeps the first.
+  void Report(int32_t tag, absl::Status status);
+  // One load.
+  bool any() const { return any_.load(std::memory_order_acquire); }
+  // The error, which is forgotten; work goes on afterwards. REQUIRES: nothing in flight.
+  std::optional<WorkError> Take();
+
+ private:
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;  // guards first_
+  std::optional<WorkError> first_;
+};
+
+enum class WorkKind : int8_t { kKernel, kHostToDevice, kDeviceToHost, kDeviceToDevice, kFill };
+absl::string_view Name(WorkKind kind);
+
+// What the enqueuer says of a piece of work. `bytes` and `flops` are what a kernel touches and
+// computes (0: unknown); copies know their bytes themselves.
+struct Work {
+  int32_t tag = -1;              // the instruction, for errors and traces
+  WorkErrors* errors = nullptr;  // borrowed until the work is done; null: failures are ignored
+  int64_t bytes = 0;
+  int64_t flops = 0;
+};
+
+// A point in a stream's work. May be recorded any number of times: waits see the latest record that
+// was enqueued before them, and end at once when there is none.
+// Thread-safety: as its device's.
+class DeviceEvent {
+ public:
+  virtual ~DeviceEvent() = default;
+  // Blocks the calling thread until the work before the record is done.
+  virtual void Synchronize() = 0;
+};
+
+// Thread-safety: all methods from any thread; the order of calls is the order of work.
+class Stream {
+ public:
+  virtual ~Stream() = default;  // waits for its work
+  virtual const std::string& name() const = 0;
+  // Dense and small among the live streams of one device, below kMaxStreams.
+  virtual int index() const = 0;
+  virtual Place place() const = 0;
+
+  // Copies of `bytes` bytes. Host memory is kept alive by the buffer until the copy is done.
+  virtual void CopyToDevice(void* device, const void* host, BufferRef host_buffer, size_t bytes,
+                            const Work& work) = 0;
+  virtual void CopyToHost(void* host, BufferRef host_buffer, const void* device, size_t bytes,
+                          const Work& work) = 0;
+  virtual void CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) = 0;
+  // Sets every byte; free of cost in a device's model of time (what poisons freed memory).
+  virtual void Fill(void* device, uint8_t value, size_t bytes) = 0;
+
+  // Runs a host kernel (a kCpu row of an op) on this device: its arguments are captured now, and it
+  // runs later in the order of the stream. Tensors in device memory are captured by address only:
+  // who owns them may let go as soon as this returns, as memory is handed on in stream order. Host
+  // tensors (kHostInput) are kept alive. Outputs have shape, dtype and memory.
+  // Unimplemented on devices that cannot run host code.
+  virtual absl::Status LaunchHostKernel(KernelFn kernel, const BoundArgs& args, const void* attrs,
+                                        const KernelContext::Services& services,
+                                        const Work& work) = 0;
+
+  virtual void Record(DeviceEvent& event) = 0;
+  // Later work of this stream starts after what `event` stands for now. The host does not wait.
+  virtual void Wait(const DeviceEvent& event) = 0;
+  // Blocks the calling thread until all work enqueued so far is done.
+  virtual void Synchronize() = 0;
+};
+
+inline constexpr int kMaxStreams = 64;
+
+// What ran when, on the device's own clock (nanoseconds since StartTrace).
+struct DeviceSpan {
+  int32_t stream = 0;  // Stream::index
+  int32_t tag = -1;
+  WorkKind kind = WorkKind::kKernel;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  int64_t bytes = 0;
+};
+
+// Thread-safety: all methods from any thread. Outlives its streams, events and memory.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual Place place() const = 0;
+
+  // Among streams with work that may start, the one of lowest `priority` is preferred.
+  // ResourceExhausted beyond kMaxStreams.
+  virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(const std::string& name,
+                                                               int priority) = 0;
+  virtual std::unique_ptr<DeviceEvent> CreateEvent() = 0;
+
+  // Memory at the source; see StreamPool for what a run uses. Addresses are aligned to
+  // kBufferAlignment. FreeRaw: REQUIRES that no work uses it any more.
+  virtual absl::StatusOr<void*> AllocateRaw(size_t bytes) = 0;
+  virtual void FreeRaw(void* address, size_t bytes) = 0;
+  virtual size_t capacity_bytes() const = 0;
+
+  // Blocks until the work of all streams is done.
+  virtual void Synchronize() = 0;
+
+  // The device's clock: simulated or real. Nanoseconds since the device was made.
+  virtual int64_t NowNs() = 0;
+  virtual void StartTrace() = 0;
+  // What ran since StartTrace, by start. Synchronises.
+  virtual std::vector<DeviceSpan> StopTrace() = 0;
+
+  // Notes that `user` (a core) enqueues from now on; true when it was somebody else before. Users
+  // know the events of their own streams only, so after a change they synchronise first.
+  bool ChangeUser(const void* user) {
+    return user_.exchange(user, std::memory_order_acq_rel) != user;
+  }
+
+ private:
+  std::atomic<const void*> user_{nullptr};
+};
+
+}  // namespace interp

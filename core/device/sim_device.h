@@ -1,0 +1,50 @@
+// SimDevice: a made-up accelerator on the host, behind the interface that real ones have.
+//
+// It exists to prove plans, so it makes what is merely wrong visible:
+//   memory    A region of its own, mapped twice: at the addresses the device hands out nothing may
+//             be read or written (a host access is a segmentation fault); its streams use the other
+//             mapping. Kernels are the host's, with arguments moved to that mapping.
+//   order     Streams only order what events order. With kThreads each stream is a thread, delayed
+//             by seeded random times; with kInterleaved no thread exists, and whoever waits runs
+//             the streams' work in an order drawn from the seed: the same seed gives the same
+//             interleaving, and the priorities drawn for streams change at random points, which
+//             finds an ordering bug quickly (Burckhardt et al., "A randomized scheduler with
+//             probabilistic guarantees of finding bugs", ASPLOS 2010).
+//   time      A simulated clock, computed when work is enqueued from a cost model: independent of
+//             the machine's load, the same in every run with one launching thread. A piece of work
+//             starts when its stream is free, its events have happened and the host has launched
+//             it; it takes its latency plus the larger of bytes / bandwidth and flops / rate. The
+//             host pays `launch_ns` per piece and moves ahead when it waits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/device/device.h"
+
+namespace interp {
+
+struct SimOptions {
+  int index = 0;  // sim:N
+  size_t capacity_bytes = size_t{1} << 30;
+  uint64_t seed = 0;
+
+  enum class Execution : int8_t { kThreads, kInterleaved };
+  Execution execution = Execution::kThreads;
+  // Longest random pause before a piece of work, in kThreads; 0: none.
+  int64_t max_kernel_delay_ns = 0;
+  int64_t max_copy_delay_ns = 0;
+
+  // The cost model; the defaults resemble a small accelerator on PCIe.
+  double copy_bytes_per_s = 12e9;     // between host and device
+  double memory_bytes_per_s = 200e9;  // kernels and copies within the device
+  double flops_per_s = 4e12;
+  int64_t latency_ns = 3000;  // of each kernel and copy, on the stream
+  int64_t launch_ns = 1000;   // of each kernel and copy, on the host
+};
+
+// InvalidArgument for options that make no sense; ResourceExhausted when the region cannot be
+// mapped.
+absl::StatusOr<std::shared_ptr<Device>> MakeSimDevice(const SimOptions& options);
+
+}  // namespace interp

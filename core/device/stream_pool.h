@@ -1,0 +1,53 @@
+// StreamPool: device memory handed on in stream order, so that freeing needs no waiting.
+//
+// A buffer belongs to the stream it was allocated for. When its last reference goes (on the host,
+// while kernels that use it may still be queued), it returns to the pool at once. The next
+// allocation for the same stream may take it at once: its work comes after all earlier work of that
+// stream. Uses on other streams must be announced with RecordUse (PyTorch's record_stream); freeing
+// such a buffer records an event on each of those streams, and whoever gets the memory next waits
+// for them on the device. Memory of one stream goes to another only when the device has no fresh
+// memory left, behind an event.
+//
+// Freed memory is poisoned in stream order where the option says so: whoever uses it too late reads
+// kPoison bytes.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/buffer.h"
+#include "core/device/device.h"
+
+namespace interp {
+
+inline constexpr uint8_t kPoison = 0xFB;  // finite and huge in every floating type
+
+struct StreamPoolOptions {
+  size_t limit_bytes = 0;  // most bytes handed out at once; 0: the device's capacity
+  bool poison_freed = false;
+  // Tests: called before each allocation; true makes it fail as if memory were short.
+  std::function<bool(size_t bytes)> fail = nullptr;
+};
+
+// Thread-safety: all methods from any thread. The pool stays alive until its last buffer is gone;
+// device and streams must outlive it. Buffers are never written by the host.
+class StreamPool {
+ public:
+  static std::shared_ptr<StreamPool> Create(Device& device, const StreamPoolOptions& options = {});
+  virtual ~StreamPool() = default;
+
+  // Allocates for work of `stream`, one of the pool's device. Lives as long as the pool.
+  // Errors of Allocate: ResourceExhausted that says how much is in use, after Trim has not helped.
+  virtual Allocator& ForStream(Stream& stream) = 0;
+  // `buffer`, one of this pool's, is used by work enqueued on `stream` so far. Cheap where that is
+  // the stream it was allocated for.
+  virtual void RecordUse(const Buffer& buffer, Stream& stream) = 0;
+
+  // Of all streams together.
+  virtual MemoryStats stats() const = 0;
+  virtual void ResetPeak() = 0;
+  // Gives free memory back to the device, after waiting for what still uses it; returns how much.
+  virtual size_t Trim() = 0;
+};
+
+}  // namespace interp
