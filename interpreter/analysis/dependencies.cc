@@ -199,9 +199,14 @@ void SortAndDeduplicate(std::vector<Edge>& edges, size_t num_instructions) {
 }  // namespace
 
 absl::string_view Name(EdgeKind kind) {
-  constexpr absl::string_view kNames[] = {"raw",  "war",           "waw",      "random",
-                                          "read", "communication", "coalesce", "sequential"};
+  constexpr absl::string_view kNames[] = {
+      "raw", "war", "waw", "random", "read", "communication", "coalesce", "sequential", "stream"};
   return kNames[static_cast<int>(kind)];
+}
+
+absl::string_view Name(RunType type) {
+  constexpr absl::string_view kNames[] = {"direct", "synchronize", "event"};
+  return kNames[static_cast<int>(type)];
 }
 
 std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions,
