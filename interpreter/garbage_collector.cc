@@ -3,7 +3,8 @@
 namespace interp {
 
 GarbageCollector::GarbageCollector(const Plan& plan, const std::vector<Variable*>& variables)
-    : use_begins_(1, 0),
+    : plan_(plan),
+      use_begins_(1, 0),
       free_begins_(1, 0),
       counts_(std::make_unique<std::atomic<int32_t>[]>(plan.vars.size())) {
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
@@ -19,7 +20,7 @@ GarbageCollector::GarbageCollector(const Plan& plan, const std::vector<Variable*
   }
 }
 
-void GarbageCollector::After(InstrId id) {
+void GarbageCollector::After(InstrId id, RunObserver* observer, int worker) {
   for (int32_t i = use_begins_[id]; i < use_begins_[id + 1]; ++i) {
     const Use& use = uses_[i];
     // A count of one from the start has nobody to race with.
@@ -28,11 +29,14 @@ void GarbageCollector::After(InstrId id) {
       counts_[use.var].store(use.ref_count, std::memory_order_relaxed);
     }
     use.tensor->DropMemory();
+    if (observer != nullptr) observer->OnFree(use.var, id, worker);
   }
 }
 
-void GarbageCollector::AfterInOrder(InstrId id) {
+void GarbageCollector::AfterInOrder(InstrId id, RunObserver* observer) {
   for (int32_t i = free_begins_[id]; i < free_begins_[id + 1]; ++i) frees_[i]->DropMemory();
+  if (observer == nullptr) return;
+  for (const VarId var : plan_.frees_in_order[id]) observer->OnFree(var, id, /*worker=*/0);
 }
 
 void GarbageCollector::DropAll() {

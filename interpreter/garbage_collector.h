@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "interpreter/observer.h"
 #include "interpreter/plan.h"
 
 namespace interp {
@@ -13,15 +14,15 @@ namespace interp {
 // Thread-safety: AfterInOrder and DropAll need exclusive use; After may be called concurrently.
 class GarbageCollector {
  public:
-  // Borrows the variables.
+  // Borrows plan and variables.
   GarbageCollector(const Plan& plan, const std::vector<Variable*>& variables);
 
   // Instruction `id` has finished: lowers the count of what it uses, drops the memory of those that
   // reach zero and sets their counts back for the next run. REQUIRES: called once for each
-  // instruction of a run.
-  void After(InstrId id);
+  // instruction of a run. `observer` may be null.
+  void After(InstrId id, RunObserver* observer = nullptr, int worker = 0);
   // The same for a run in Plan::order, where the last use is known and nothing need be counted.
-  void AfterInOrder(InstrId id);
+  void AfterInOrder(InstrId id, RunObserver* observer = nullptr);
   // Drops the memory of everything that is collectable, after a failed run.
   void DropAll();
 
@@ -32,6 +33,7 @@ class GarbageCollector {
     int32_t ref_count;
   };
 
+  const Plan& plan_;
   // Uses of instruction i are uses_[use_begins_[i]] ... uses_[use_begins_[i + 1] - 1].
   std::vector<int32_t> use_begins_;
   std::vector<Use> uses_;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/container/flat_hash_map.h"
+#include "interpreter/steady_clock.h"
 
 namespace interp {
 
@@ -161,7 +162,9 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   const bool same_shapes = StoreFeeds(feeds) && shapes_known_;
   shapes_known_ = false;
   fetch_list_.array.reserve(model_->plan.fetches.size());  // a run's only allocation when warm
+  if (options.observer != nullptr) options.observer->OnRunStart(SteadyNowNs());
   scheduler_->Run(/*infer_all=*/!same_shapes, options.observer);
+  if (options.observer != nullptr) options.observer->OnRunEnd(SteadyNowNs());
   absl::Status status = control_.Finish();
   ClearArrays();
   if (!status.ok()) {

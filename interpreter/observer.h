@@ -2,19 +2,76 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "interpreter/instruction.h"
 
 namespace interp {
 
-// Called from the thread that ran the instruction, so implementations must be safe for concurrent
-// calls with different `worker`. Without an observer a run reads no clock.
+// Called from the threads of a run, so implementations must be safe for concurrent calls with
+// different `worker`. `worker` is 0 for the thread that called Run, 1 and up for the threads of the
+// work queue. Times are nanoseconds of the steady clock. Without an observer a run reads no clock.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  // `worker` is 0 for the thread that called Run, 1 and up for the threads of the work queue.
-  // Times are nanoseconds of the steady clock.
-  virtual void OnInstruction(InstrId instruction, int worker, int64_t start_ns, int64_t end_ns) = 0;
+
+  // Around everything below, on the thread that called Run.
+  virtual void OnRunStart(int64_t /*now_ns*/) {}
+  virtual void OnRunEnd(int64_t /*now_ns*/) {}
+
+  // Before an instruction runs: it is ready, its outputs have no memory yet.
+  virtual void OnStart(InstrId /*instruction*/, int /*worker*/, int64_t /*now_ns*/) {}
+  // After it has run, or for work of a device has been launched; before anything is freed.
+  // Instructions that a run leaves out after an error have neither call.
+  virtual void OnInstruction(InstrId /*instruction*/, int /*worker*/, int64_t /*start_ns*/,
+                             int64_t /*end_ns*/) {}
+
+  // The host waits for a device: `event` is an index into Plan::events, -1 for all its work.
+  // `instruction` is the one that has to wait; -1: the run, before it returns.
+  virtual void OnWaitStart(InstrId /*instruction*/, int32_t /*event*/, int /*worker*/,
+                           int64_t /*now_ns*/) {}
+  virtual void OnWaitEnd(InstrId /*instruction*/, int32_t /*event*/, int /*worker*/,
+                         int64_t /*start_ns*/, int64_t /*end_ns*/) {}
+
+  // The run lets go of a variable's memory, `after` having been the last to use it. The memory is
+  // free once all variables that share it are.
+  virtual void OnFree(VarId /*var*/, InstrId /*after*/, int /*worker*/) {}
+};
+
+// Passes every call on to several observers, in the order they were added.
+class ObserverList final : public RunObserver {
+ public:
+  // Borrows `observer`; null is left out. Not during a run.
+  void Add(RunObserver* observer) {
+    if (observer != nullptr) observers_.push_back(observer);
+  }
+  bool empty() const { return observers_.empty(); }
+
+  void OnRunStart(int64_t now_ns) override {
+    for (RunObserver* o : observers_) o->OnRunStart(now_ns);
+  }
+  void OnRunEnd(int64_t now_ns) override {
+    for (RunObserver* o : observers_) o->OnRunEnd(now_ns);
+  }
+  void OnStart(InstrId instruction, int worker, int64_t now_ns) override {
+    for (RunObserver* o : observers_) o->OnStart(instruction, worker, now_ns);
+  }
+  void OnInstruction(InstrId instruction, int worker, int64_t start_ns, int64_t end_ns) override {
+    for (RunObserver* o : observers_) o->OnInstruction(instruction, worker, start_ns, end_ns);
+  }
+  void OnWaitStart(InstrId instruction, int32_t event, int worker, int64_t now_ns) override {
+    for (RunObserver* o : observers_) o->OnWaitStart(instruction, event, worker, now_ns);
+  }
+  void OnWaitEnd(InstrId instruction, int32_t event, int worker, int64_t start_ns,
+                 int64_t end_ns) override {
+    for (RunObserver* o : observers_) o->OnWaitEnd(instruction, event, worker, start_ns, end_ns);
+  }
+  void OnFree(VarId var, InstrId after, int worker) override {
+    for (RunObserver* o : observers_) o->OnFree(var, after, worker);
+  }
+
+ private:
+  std::vector<RunObserver*> observers_;
 };
 
 }  // namespace interp

@@ -1,23 +1,26 @@
 #include "interpreter/scheduler.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "interpreter/steady_clock.h"
 
 namespace interp {
 namespace {
 
-int64_t NowNs() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+absl::Status RunObserved(const RunParts& parts, InstrId id, bool infer_all, RunObserver& observer,
+                         int worker) {
+  const int64_t start_ns = SteadyNowNs();
+  observer.OnStart(id, worker, start_ns);
+  absl::Status status = parts.runner->Run(id, infer_all);
+  observer.OnInstruction(id, worker, start_ns, SteadyNowNs());
+  return status;
 }
 
 // Runs one instruction unless the run is to stop, and keeps its error.
 void RunOne(const RunParts& parts, InstrId id, bool infer_all, RunObserver* observer, int worker) {
   if (parts.control->ShouldStop()) return;
-  const int64_t start_ns = observer != nullptr ? NowNs() : 0;
-  absl::Status status = parts.runner->Run(id, infer_all);
-  if (observer != nullptr) observer->OnInstruction(id, worker, start_ns, NowNs());
+  absl::Status status = observer == nullptr ? parts.runner->Run(id, infer_all)
+                                            : RunObserved(parts, id, infer_all, *observer, worker);
   if (!status.ok()) parts.control->Fail(std::move(status));
 }
 
@@ -28,7 +31,7 @@ class TraceScheduler final : public Scheduler {
   void Run(bool infer_all, RunObserver* observer) override {
     for (const InstrId id : plan_.order) {
       RunOne(parts_, id, infer_all, observer, /*worker=*/0);
-      parts_.collector->AfterInOrder(id);
+      parts_.collector->AfterInOrder(id, observer);
     }
   }
 
@@ -69,7 +72,7 @@ class SerialScheduler final : public Scheduler {
     while (!ready_.empty()) {
       const InstrId id = Pop();
       RunOne(parts_, id, infer_all, observer, /*worker=*/0);
-      parts_.collector->After(id);
+      parts_.collector->After(id, observer, /*worker=*/0);
       for (const InstrId next : plan_.successors[id]) {
         if (--waiting_[next] > 0) continue;
         waiting_[next] = plan_.dep_counts[next];  // for the next run
@@ -152,7 +155,7 @@ class AsyncScheduler final : public Scheduler {
     int32_t finished = 0;
     while (id >= 0) {
       RunOne(parts_, id, infer_all_, observer_, worker);
-      parts_.collector->After(id);
+      parts_.collector->After(id, observer_, worker);
       InstrId mine = -1;
       for (const InstrId next : plan_.successors[id]) {
         if (IsReady(next)) Keep(next, mine);

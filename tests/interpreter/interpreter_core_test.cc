@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -491,7 +492,19 @@ class Recorder : public RunObserver {
     std::lock_guard<std::mutex> lock(mutex_);
     events.push_back({instruction, worker, start_ns, end_ns});
   }
+  void OnRunStart(int64_t /*now_ns*/) override { calls.emplace_back("run"); }
+  void OnRunEnd(int64_t /*now_ns*/) override { calls.emplace_back("end"); }
+  void OnStart(InstrId /*instruction*/, int /*worker*/, int64_t /*now_ns*/) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    calls.emplace_back("start");
+  }
+  void OnFree(VarId var, InstrId after, int /*worker*/) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    frees.emplace_back(var, after);
+  }
   std::vector<Event> events;
+  std::vector<std::string> calls;
+  std::vector<std::pair<VarId, InstrId>> frees;
 
  private:
   std::mutex mutex_;
@@ -515,6 +528,34 @@ TEST(InterpreterCoreTest, ObserversSeeEachInstructionOnceAndInOrder) {
     for (const Edge& edge : plan.edges) {
       EXPECT_LE(by_id[edge.from]->end_ns, by_id[edge.to]->start_ns);
     }
+  }
+}
+
+TEST(InterpreterCoreTest, ObserversSeeTheRunAroundEverythingAndEachFreeOnce) {
+  for (const CoreOptions& options : AllSchedulers()) {
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    Recorder first;
+    Recorder second;
+    ObserverList both;
+    both.Add(&first);
+    both.Add(nullptr);
+    both.Add(&second);
+    ASSERT_THAT(core->Run({X()}, {.observer = &both}), IsOk());
+    const Plan& plan = core->plan();
+    EXPECT_EQ(first.calls.size(), plan.instructions.size() + 2);
+    EXPECT_EQ(first.calls.front(), "run");
+    EXPECT_EQ(first.calls.back(), "end");
+    size_t num_freed = 0;
+    for (const int32_t count : plan.ref_counts) num_freed += count > 0 ? 1 : 0;
+    std::set<VarId> freed;
+    for (const auto& [var, after] : first.frees) {
+      EXPECT_TRUE(freed.insert(var).second);
+      EXPECT_THAT(plan.gc_check[after], ::testing::Contains(var));
+    }
+    EXPECT_EQ(freed.size(), num_freed);
+    EXPECT_EQ(second.calls.size(), first.calls.size());
+    EXPECT_EQ(second.events.size(), first.events.size());
+    EXPECT_EQ(second.frees.size(), first.frees.size());
   }
 }
 
