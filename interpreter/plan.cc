@@ -61,10 +61,11 @@ absl::StatusOr<Plan> BuildPlan(const Program& program, const PlanOptions& option
   INTERP_RETURN_IF_ERROR(FindFeedsAndFetches(program, plan));
   plan.vars = BuildVariableTable(program);
   plan.num_program_vars = static_cast<int32_t>(plan.vars.size());
-  INTERP_ASSIGN_OR_RETURN(plan.instructions, SelectKernels(program, registry, plan.vars));
-  INTERP_ASSIGN_OR_RETURN(
-      plan.instructions,
-      InsertTransfers(std::move(plan.instructions), options.optimize_layout, registry, plan.vars));
+  INTERP_ASSIGN_OR_RETURN(plan.instructions,
+                          SelectKernels(program, registry, plan.vars, plan.inserted_ops));
+  INTERP_ASSIGN_OR_RETURN(plan.instructions,
+                          InsertTransfers(std::move(plan.instructions), options.optimize_layout,
+                                          registry, plan.vars, plan.inserted_ops));
   AnalyzeStorage(plan.instructions, plan.vars);
   plan.edges = BuildDependencies(plan.instructions, plan.vars, options.sequential);
   ShrinkDependencies(plan.instructions.size(), plan.edges);

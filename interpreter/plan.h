@@ -124,7 +124,7 @@ struct Plan {
   std::vector<PlanVar> vars;              // by VarId: the program's names, then the plan's own
   int32_t num_program_vars = 0;           // the plan's own are in no scope
   std::vector<Instruction> instructions;  // in program order
-  std::vector<Op> inserted_ops;           // of the transfers; their arguments index `vars`
+  std::vector<Op> inserted_ops;           // not in the program; arguments index `vars`
   std::vector<PlanStream> streams;        // the host first
   std::vector<PlanEvent> events;
   std::vector<Edge> edges;          // all hazards, in order of `to`, then `from`

@@ -19,8 +19,12 @@ Attr IntAttr(absl::string_view name, int value) {
 
 class TransferInserter {
  public:
-  TransferInserter(bool optimize_layout, const OpRegistry& registry, std::vector<PlanVar>& vars)
-      : optimize_layout_(optimize_layout), registry_(registry), vars_(vars) {}
+  TransferInserter(bool optimize_layout, const OpRegistry& registry, std::vector<PlanVar>& vars,
+                   std::vector<Op>& inserted_ops)
+      : optimize_layout_(optimize_layout),
+        registry_(registry),
+        vars_(vars),
+        inserted_ops_(inserted_ops) {}
 
   absl::Status Add(Instruction instruction) {
     const Layout wanted = WantedLayout(instruction);
@@ -126,6 +130,8 @@ class TransferInserter {
     vars_[copy_id].dtype = dtype;
     instruction.output_dtypes[0] = dtype;
     instruction.output_layouts[0] = op.type == "cast" ? from : layout;
+    instruction.inserted_op = static_cast<int32_t>(inserted_ops_.size());
+    inserted_ops_.push_back(std::move(op));
     result_.push_back(std::move(instruction));
     copies_[key] = copy_id;
     return copy_id;
@@ -153,6 +159,7 @@ class TransferInserter {
   const bool optimize_layout_;
   const OpRegistry& registry_;
   std::vector<PlanVar>& vars_;
+  std::vector<Op>& inserted_ops_;
   std::vector<Instruction> result_;
   absl::flat_hash_map<VarId, int32_t> versions_;  // writes seen so far
   absl::flat_hash_map<std::tuple<VarId, int32_t, std::string>, VarId> copies_;
@@ -164,8 +171,9 @@ class TransferInserter {
 absl::StatusOr<std::vector<Instruction>> InsertTransfers(std::vector<Instruction> instructions,
                                                          bool optimize_layout,
                                                          const OpRegistry& registry,
-                                                         std::vector<PlanVar>& vars) {
-  TransferInserter inserter(optimize_layout, registry, vars);
+                                                         std::vector<PlanVar>& vars,
+                                                         std::vector<Op>& inserted_ops) {
+  TransferInserter inserter(optimize_layout, registry, vars, inserted_ops);
   for (Instruction& instruction : instructions) {
     const std::string where =
         absl::StrCat("block 0, op #", instruction.op_index, " ", instruction.op_type);

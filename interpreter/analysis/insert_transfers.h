@@ -15,10 +15,11 @@ namespace interp {
 // it, a write to the source makes it stale. (Paddle keys copies by name alone and can reuse a stale
 // one; see ApplyDataTransform in its data_transfer.cc.) Copies are named as Paddle names them,
 // `<v>_layout_<from>_<to>` and `<v>_dtype_<from>_<to>`, with `_<n>` behind for the n-th further
-// copy. Linear.
+// copy. The ops of the inserted instructions are appended to `inserted_ops`. Linear.
 absl::StatusOr<std::vector<Instruction>> InsertTransfers(std::vector<Instruction> instructions,
                                                          bool optimize_layout,
                                                          const OpRegistry& registry,
-                                                         std::vector<PlanVar>& vars);
+                                                         std::vector<PlanVar>& vars,
+                                                         std::vector<Op>& inserted_ops);
 
 }  // namespace interp

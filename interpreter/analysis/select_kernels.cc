@@ -238,7 +238,8 @@ std::vector<std::string> UnsupportedOps(const Program& program, const OpRegistry
 
 absl::StatusOr<std::vector<Instruction>> SelectKernels(const Program& program,
                                                        const OpRegistry& registry,
-                                                       std::vector<PlanVar>& vars) {
+                                                       std::vector<PlanVar>& vars,
+                                                       std::vector<Op>& inserted_ops) {
   if (const std::vector<std::string> missing = UnsupportedOps(program, registry);
       !missing.empty()) {
     return Unimplemented("the program uses ops that interp does not have: ",
@@ -265,6 +266,8 @@ absl::StatusOr<std::vector<Instruction>> SelectKernels(const Program& program,
       give.inputs = {{"X", {fresh}, ""}};
       give.outputs = {{"Out", {original}, ""}};
       INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(give, *share_data, vars));
+      move.inserted_op = static_cast<int32_t>(inserted_ops.size());
+      inserted_ops.push_back(std::move(give));
       instructions.push_back(std::move(move));
     }
   }

@@ -13,10 +13,11 @@ namespace interp {
 //
 // An op that has one variable as input and as output although its definition lists no such inplace
 // pair writes a fresh variable `<name>@out<id>`, which a `share_data` instruction then gives to the
-// name.
+// name; its op is appended to `inserted_ops`.
 absl::StatusOr<std::vector<Instruction>> SelectKernels(const Program& program,
                                                        const OpRegistry& registry,
-                                                       std::vector<PlanVar>& vars);
+                                                       std::vector<PlanVar>& vars,
+                                                       std::vector<Op>& inserted_ops);
 
 // Makes one instruction of an op whose arguments index `vars`, and sets the dtypes of its outputs.
 // Errors are not prefixed.

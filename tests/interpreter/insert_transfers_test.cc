@@ -29,6 +29,21 @@ TEST(InsertTransfersTest, CastsOncePerVersion) {
       ElementsAre("cast(b)->b_dtype_2_3", "mix(a,b_dtype_2_3)->c", "mix(a,b_dtype_2_3)->d"));
 }
 
+// Whoever reads the plan finds the attributes of what was inserted.
+TEST(InsertTransfersTest, InsertedInstructionsHaveOps) {
+  const absl::StatusOr<Plan> plan = PlanOf(R"(block 0
+  var a int64[2]
+  var b int32[2]
+  mix(X=[a, b]) -> (Out=c)
+)");
+  ASSERT_THAT(plan, IsOk());
+  ASSERT_EQ(plan->inserted_ops.size(), 1u);
+  EXPECT_EQ(plan->inserted_ops[0].type, "cast");
+  EXPECT_NE(plan->inserted_ops[0].FindAttr("out_dtype"), nullptr);
+  EXPECT_EQ(plan->instructions[0].inserted_op, 0);
+  EXPECT_EQ(plan->instructions[1].inserted_op, -1);
+}
+
 // Paddle reuses the first copy here, which is stale by then.
 TEST(InsertTransfersTest, AWriteMakesCopiesStale) {
   EXPECT_THAT(InstructionsOf(R"(block 0

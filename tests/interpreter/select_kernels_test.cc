@@ -145,6 +145,9 @@ TEST(SelectKernelsTest, OtherSameNamesAreSplit) {
                           "share_data(x@out3)->x", "mix(x,x)->x@out4", "share_data(x@out4)->x",
                           "dynamic(x)->x@out5", "share_data(x@out5)->x"));
   EXPECT_EQ(plan->num_program_vars, 2);
+  ASSERT_EQ(plan->inserted_ops.size(), 4u);
+  EXPECT_EQ(plan->instructions[1].inserted_op, 0);
+  EXPECT_EQ(plan->inserted_ops[0].type, "share_data");
 }
 
 TEST(SelectKernelsTest, SplittingNeedsShareData) {
