@@ -19,15 +19,18 @@ absl::string_view Name(QueueKind queue);
 struct EventWait {
   int32_t event = -1;         // index into Plan::events
   bool previous_run = false;  // for the record of the run before this one
+  // The issuing thread blocks; otherwise the instruction's stream waits and the thread goes on.
+  // Instructions of the host always block, those of a device when they read what was copied to the
+  // host while they are issued (a shape tensor, say).
+  bool blocks_host = false;
 };
 
 struct Instruction {
   std::string op_type;
   const OpDef* def = nullptr;
-  // Position of the op in block 0 of the program after the passes; -1 for an inserted op.
+  // Position of the op in block 0 of the program after the passes; -1 for an inserted transfer.
   int32_t op_index = -1;
-  // Of an inserted op (a transfer, the move of a split output) the index into Plan::inserted_ops;
-  // else -1.
+  // For an inserted transfer its op, as index into Plan::inserted_ops; else -1.
   int32_t inserted_op = -1;
 
   // Arguments in the order of OpDef::inputs (then OpDef::outputs), flattened. input_counts[s] is
@@ -52,12 +55,15 @@ struct Instruction {
   Place place = {};
   int32_t stream = 0;  // index into Plan::streams; 0: the host's threads
   QueueKind queue = QueueKind::kHost;
-  // Before the kernel is launched, its stream waits for these; an instruction of the host blocks.
   std::vector<EventWait> waits;
   int32_t record = -1;  // event recorded after the kernel, index into Plan::events; -1: none
 };
 
 // The slot (position in OpDef::inputs) of flattened input argument `arg`.
 int InputSlotOf(const Instruction& instruction, int arg);
+
+// Whether input argument `arg` is wanted in host memory although the instruction runs on a device:
+// it is read while the instruction is issued, not when its kernel runs.
+bool IsHostInput(const Instruction& instruction, int arg);
 
 }  // namespace interp

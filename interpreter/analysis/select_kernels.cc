@@ -195,6 +195,11 @@ int InputSlotOf(const Instruction& instruction, int arg) {
 
 absl::string_view Name(QueueKind queue) { return queue == QueueKind::kHost ? "host" : "device"; }
 
+bool IsHostInput(const Instruction& instruction, int arg) {
+  const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
+  return !instruction.place.on_host() && (flags & (kHostInput | kValueInInfer)) != 0;
+}
+
 absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def,
                                             std::vector<PlanVar>& vars) {
   Instruction instruction;
