@@ -28,9 +28,10 @@ struct EventWait {
 struct Instruction {
   std::string op_type;
   const OpDef* def = nullptr;
-  // Position of the op in block 0 of the program after the passes; -1 for an inserted transfer.
+  // Position of the op in block 0 of the program after the passes; -1 for an inserted op.
   int32_t op_index = -1;
-  // For an inserted transfer its op, as index into Plan::inserted_ops; else -1.
+  // Of an inserted op (a transfer, the move of a split output) the index into Plan::inserted_ops;
+  // else -1.
   int32_t inserted_op = -1;
 
   // Arguments in the order of OpDef::inputs (then OpDef::outputs), flattened. input_counts[s] is
