@@ -104,10 +104,7 @@ bool NeedsPrefix(const std::vector<T>& list) {
 }
 
 std::string AttrText(const Attr& attr) {
-  const bool prefix = std::visit([](const auto& v) { return NeedsPrefix(v); }, attr.value);
-  return absl::StrCat(NameText(attr.name), "=",
-                      prefix ? absl::StrCat(AttrKindPrefix(attr.value.index()), ":") : "",
-                      std::visit([](const auto& v) { return ItemText(v); }, attr.value));
+  return absl::StrCat(NameText(attr.name), "=", AttrValueText(attr.value));
 }
 
 std::string SlotsText(const Program& program, const std::vector<Slot>& slots) {
@@ -190,6 +187,12 @@ std::optional<VarKind> VarKindFromName(absl::string_view name) {
 }
 
 absl::string_view AttrKindPrefix(size_t kind) { return kPrefixes[kind]; }
+
+std::string AttrValueText(const AttrValue& value) {
+  const bool prefix = std::visit([](const auto& v) { return NeedsPrefix(v); }, value);
+  return absl::StrCat(prefix ? absl::StrCat(AttrKindPrefix(value.index()), ":") : "",
+                      std::visit([](const auto& v) { return ItemText(v); }, value));
+}
 
 std::string NameForDump(const Program& program, VarId id) {
   const bool known = id >= 0 && id < std::ssize(program.names);

@@ -31,6 +31,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "core/json_writer.h"
 #include "core/program.h"
 
 namespace interp {
@@ -59,6 +60,12 @@ std::optional<VarKind> VarKindFromName(absl::string_view name);
 // Prefix of an attribute value in the text form, by index of AttrValue's alternatives. Index 0 is
 // "int", and so on.
 absl::string_view AttrKindPrefix(size_t kind);
+
+// A value as the text form writes it: "[1,1]", "long:3", "\"NCHW\"".
+std::string AttrValueText(const AttrValue& value);
+
+// The object that the JSON form has under "attrs".
+void WriteAttrs(JsonWriter& json, const Op& op);
 
 // True for attributes that only say where an op came from (see above).
 bool IsProvenanceAttr(const Attr& attr);

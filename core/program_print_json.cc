@@ -64,13 +64,7 @@ void WriteOp(JsonWriter& json, const Program& program, const Op& op) {
   json.Key("outputs");
   WriteSlots(json, program, op.outputs);
   json.Key("attrs");
-  json.BeginObject();
-  for (const Attr& attr : op.attrs) {
-    if (IsProvenanceAttr(attr)) continue;
-    json.Key(attr.name);
-    std::visit([&json](const auto& v) { Write(json, v); }, attr.value);
-  }
-  json.EndObject();
+  WriteAttrs(json, op);
   json.Key("inplace");
   json.BeginArray();
   for (const InplacePair& pair : op.inplace) {
@@ -106,6 +100,16 @@ void WriteBlock(JsonWriter& json, const Program& program, const Block& block) {
 }
 
 }  // namespace
+
+void WriteAttrs(JsonWriter& json, const Op& op) {
+  json.BeginObject();
+  for (const Attr& attr : op.attrs) {
+    if (IsProvenanceAttr(attr)) continue;
+    json.Key(attr.name);
+    std::visit([&json](const auto& v) { Write(json, v); }, attr.value);
+  }
+  json.EndObject();
+}
 
 std::string ToJson(const Program& program) {
   JsonWriter json;

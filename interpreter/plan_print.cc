@@ -19,10 +19,18 @@ std::string VarsText(const Plan& plan, absl::Span<const VarId> ids) {
                        [&plan](std::string* out, VarId id) { *out += VarText(plan, id); });
 }
 
+bool UsesDevices(const Plan& plan) { return plan.streams.size() > 1; }
+
+std::string StreamText(const Plan& plan, int32_t stream) {
+  const PlanStream& s = plan.streams[stream];
+  return absl::StrCat(NameText(s.name), " ", Name(s.place));
+}
+
 }  // namespace plan_print
 
 namespace {
 
+using plan_print::UsesDevices;
 using plan_print::VarsText;
 using plan_print::VarText;
 
@@ -53,6 +61,18 @@ std::string HeadText(const Plan& plan, InstrId id) {
       instruction.op_index < 0 ? " inserted" : absl::StrCat(" op=", instruction.op_index), "\n");
 }
 
+// "     after #3 raw x shrunk"; with devices how the order is kept: "run=event", and "issued" where
+// `from` need not have completed.
+std::string EdgeText(const Plan& plan, const Edge& edge) {
+  std::string text = absl::StrCat("     after #", edge.from, " ", Name(edge.kind));
+  if (edge.var >= 0) absl::StrAppend(&text, " ", VarText(plan, edge.var));
+  if (edge.shrunk) text += " shrunk";
+  if (UsesDevices(plan)) {
+    absl::StrAppend(&text, edge.memory ? "" : " issued", " run=", Name(edge.run_type));
+  }
+  return text += '\n';
+}
+
 std::string PrintDeps(const Plan& plan) {
   const auto shrunk = std::count_if(plan.edges.begin(), plan.edges.end(),
                                     [](const Edge& edge) { return edge.shrunk; });
@@ -63,9 +83,7 @@ std::string PrintDeps(const Plan& plan) {
     const auto id = static_cast<InstrId>(i);
     text += HeadText(plan, id);
     for (; edge != plan.edges.end() && edge->to == id; ++edge) {
-      absl::StrAppend(&text, "     after #", edge->from, " ", Name(edge->kind),
-                      edge->var < 0 ? "" : absl::StrCat(" ", VarText(plan, edge->var)),
-                      edge->shrunk ? " shrunk" : "", "\n");
+      text += EdgeText(plan, *edge);
     }
   }
   return text;
@@ -90,6 +108,7 @@ std::string PlanVarText(const Plan& plan, VarId id) {
   }
   if (var.persistable) text += var.constant ? " constant" : " persistable";
   if (!var.declared) text += " undeclared";
+  if (!var.place.on_host()) absl::StrAppend(&text, " place=", Name(var.place));
   if (var.storage != id) absl::StrAppend(&text, " storage=", VarText(plan, var.storage));
   if (plan.ref_counts[id] > 0) absl::StrAppend(&text, " refs=", plan.ref_counts[id]);
   return text += '\n';
@@ -114,6 +133,23 @@ absl::string_view KernelText(const Instruction& instruction) {
   return dtype == DType::kUndefined ? "any" : Name(dtype);
 }
 
+// "     after_events=[0, 2 previous_run] record=3"; nothing where there are none.
+std::string EventsText(const Instruction& instruction) {
+  if (instruction.waits.empty() && instruction.record < 0) return "";
+  std::string text = "    ";
+  if (!instruction.waits.empty()) {
+    absl::StrAppend(&text, " after_events=[",
+                    absl::StrJoin(instruction.waits, ", ",
+                                  [](std::string* out, const EventWait& wait) {
+                                    absl::StrAppend(out, wait.event,
+                                                    wait.previous_run ? " previous_run" : "");
+                                  }),
+                    "]");
+  }
+  if (instruction.record >= 0) absl::StrAppend(&text, " record=", instruction.record);
+  return text += '\n';
+}
+
 std::string InstructionText(const Plan& plan, InstrId id) {
   const Instruction& instruction = plan.instructions[id];
   std::string text = HeadText(plan, id);
@@ -124,11 +160,30 @@ std::string InstructionText(const Plan& plan, InstrId id) {
                     VarText(plan, instruction.outputs[pair.output]));
   }
   if (instruction.dynamic_shape) text += " dynamic_shape";
+  if (!instruction.place.on_host()) {
+    absl::StrAppend(&text, " place=", Name(instruction.place));
+  }
   absl::StrAppend(&text, " queue=", Name(instruction.queue), " stream=", instruction.stream,
                   " priority=", instruction.priority, "\n     waits=", plan.dep_counts[id],
                   " then=[", absl::StrJoin(plan.successors[id], ", "), "] counts=[",
                   VarsText(plan, plan.gc_check[id]), "] frees=[",
                   VarsText(plan, plan.frees_in_order[id]), "]\n");
+  return text + EventsText(instruction);
+}
+
+// Streams, events and what fell back to the host; nothing for a plan of the host alone.
+std::string DevicesText(const Plan& plan) {
+  std::string text;
+  for (const std::string& type : plan.fallbacks) absl::StrAppend(&text, "  fallback ", type, "\n");
+  if (!UsesDevices(plan)) return text;
+  for (size_t s = 0; s < plan.streams.size(); ++s) {
+    absl::StrAppend(&text, "  stream ", s, " ",
+                    plan_print::StreamText(plan, static_cast<int32_t>(s)),
+                    " priority=", plan.streams[s].priority, "\n");
+  }
+  for (size_t e = 0; e < plan.events.size(); ++e) {
+    absl::StrAppend(&text, "  event ", e, " of #", plan.events[e].recorder, "\n");
+  }
   return text;
 }
 
@@ -140,6 +195,7 @@ std::string PrintWhole(const Plan& plan) {
   for (const std::string& fetch : plan.fetches) {
     absl::StrAppend(&text, "  fetch ", NameText(fetch), "\n");
   }
+  text += DevicesText(plan);
   for (size_t id = 0; id < plan.vars.size(); ++id) {
     text += PlanVarText(plan, static_cast<VarId>(id));
   }
@@ -152,10 +208,11 @@ std::string PrintWhole(const Plan& plan) {
 
 }  // namespace
 
-std::string PrintPlan(const Plan& plan, PlanStage stage, PlanFormat format) {
+std::string PrintPlan(const Plan& plan, PlanStage stage, PlanFormat format,
+                      const Program* program) {
   switch (format) {
     case PlanFormat::kJson:
-      return plan_print::ToJson(plan, stage);
+      return plan_print::ToJson(plan, stage, program);
     case PlanFormat::kDot:
       return plan_print::ToDot(plan, stage);
     case PlanFormat::kText:

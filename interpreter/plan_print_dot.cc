@@ -17,10 +17,44 @@ std::string Label(const Plan& plan, PlanStage stage, InstrId id, int32_t positio
 }
 
 std::string EdgeText(const Plan& plan, const Edge& edge) {
-  const std::string label =
-      absl::StrCat(Name(edge.kind), edge.var < 0 ? "" : absl::StrCat(" ", VarText(plan, edge.var)));
+  std::string label(Name(edge.kind));
+  if (edge.var >= 0) absl::StrAppend(&label, " ", VarText(plan, edge.var));
+  if (edge.var >= 0 && !plan.vars[edge.var].place.on_host()) {
+    absl::StrAppend(&label, " ", Name(plan.vars[edge.var].place));
+  }
+  if (UsesDevices(plan)) {
+    absl::StrAppend(&label, edge.memory ? "" : ", issued", ", ", Name(edge.run_type));
+  }
   return absl::StrCat("  i", edge.from, " -> i", edge.to, " [label=", Quoted(label),
                       edge.shrunk ? ", style=dashed" : "", "]\n");
+}
+
+// One box around what runs on a stream.
+std::string StreamsText(const Plan& plan) {
+  std::vector<std::string> members(plan.streams.size());
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    absl::StrAppend(&members[plan.instructions[i].stream], "; i", i);
+  }
+  std::string text;
+  for (size_t s = 0; s < members.size(); ++s) {
+    const std::string label = StreamText(plan, static_cast<int32_t>(s));
+    absl::StrAppend(&text, "  subgraph cluster_", s, " {label=", Quoted(label), members[s], "}\n");
+  }
+  return text;
+}
+
+// From the recorder to whoever waits. They do not pull at the layout: the edges behind them do.
+std::string EventsText(const Plan& plan) {
+  std::string text;
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    for (const EventWait& wait : plan.instructions[i].waits) {
+      const std::string label =
+          absl::StrCat("event ", wait.event, wait.previous_run ? " of the run before" : "");
+      absl::StrAppend(&text, "  i", plan.events[wait.event].recorder, " -> i", i,
+                      " [label=", Quoted(label), ", color=blue, style=bold, constraint=false]\n");
+    }
+  }
+  return text;
 }
 
 }  // namespace
@@ -36,6 +70,8 @@ std::string ToDot(const Plan& plan, PlanStage stage) {
   for (const Edge& edge : plan.edges) {
     if (stage == PlanStage::kDeps || !edge.shrunk) out += EdgeText(plan, edge);
   }
+  if (UsesDevices(plan)) out += StreamsText(plan);
+  if (stage == PlanStage::kPlan) out += EventsText(plan);
   return out += "}\n";
 }
 

@@ -6,6 +6,12 @@
 namespace interp::plan_print {
 namespace {
 
+// Where attributes and declared dims come from, and how the former are written.
+struct Source {
+  const Program* program = nullptr;
+  AttrForm attrs = AttrForm::kValues;
+};
+
 absl::string_view NameOf(const Plan& plan, VarId id) {
   return id < 0 ? kEmptyVarName : absl::string_view(plan.vars[id].name);
 }
@@ -54,6 +60,25 @@ void BeginInstruction(JsonWriter& json, const Plan& plan, InstrId id) {
              instruction.outputs);
 }
 
+// The op an instruction was made of; null where it is not known.
+const Op* OpOf(const Plan& plan, const Program& program, const Instruction& instruction) {
+  if (instruction.op_index >= 0) return &program.blocks[0].ops[instruction.op_index];
+  return instruction.inserted_op >= 0 ? &plan.inserted_ops[instruction.inserted_op] : nullptr;
+}
+
+void WriteAttrsOf(JsonWriter& json, const Plan& plan, const Source& source,
+                  const Instruction& instruction) {
+  const Op* op = OpOf(plan, *source.program, instruction);
+  if (op == nullptr) return;
+  json.Key("attrs");
+  if (source.attrs == AttrForm::kValues) return WriteAttrs(json, *op);
+  json.BeginObject();
+  for (const Attr& attr : op->attrs) {
+    if (!IsProvenanceAttr(attr)) json.Field(attr.name, AttrValueText(attr.value));
+  }
+  json.EndObject();
+}
+
 void WriteShares(JsonWriter& json, const Plan& plan, const Instruction& instruction) {
   json.Key("share");
   json.BeginArray();
@@ -67,7 +92,19 @@ void WriteShares(JsonWriter& json, const Plan& plan, const Instruction& instruct
   json.EndArray();
 }
 
-void WriteInstruction(JsonWriter& json, const Plan& plan, InstrId id) {
+void WriteWaits(JsonWriter& json, const Instruction& instruction) {
+  json.Key("after_events");
+  json.BeginArray();
+  for (const EventWait& wait : instruction.waits) {
+    json.BeginObject();
+    json.Field("event", wait.event);
+    json.Field("previous_run", wait.previous_run);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteInstruction(JsonWriter& json, const Plan& plan, const Source& source, InstrId id) {
   const Instruction& instruction = plan.instructions[id];
   BeginInstruction(json, plan, id);
   const DType kernel = instruction.def->kernels[instruction.kernel].dtype;
@@ -83,17 +120,29 @@ void WriteInstruction(JsonWriter& json, const Plan& plan, InstrId id) {
   json.EndArray();
   WriteShares(json, plan, instruction);
   json.Field("dynamic_shape", instruction.dynamic_shape);
+  json.Field("place", absl::string_view(Name(instruction.place)));
   json.Field("queue", Name(instruction.queue));
   json.Field("stream", instruction.stream);
   json.Field("priority", instruction.priority);
+  WriteWaits(json, instruction);
+  json.Field("record", instruction.record);
   json.Field("waits", plan.dep_counts[id]);
   WriteNumbers(json, "then", plan.successors[id]);
   WriteVars(json, "counts", plan, plan.gc_check[id]);
   WriteVars(json, "frees", plan, plan.frees_in_order[id]);
+  if (source.program != nullptr) WriteAttrsOf(json, plan, source, instruction);
   json.EndObject();
 }
 
-void WriteVar(JsonWriter& json, const Plan& plan, VarId id) {
+// By VarId the dims that block 0 declares; null where it does not.
+std::vector<const std::vector<int64_t>*> DeclaredDims(const Plan& plan, const Program* program) {
+  std::vector<const std::vector<int64_t>*> dims(plan.vars.size(), nullptr);
+  if (program == nullptr) return dims;
+  for (const Var& var : program->blocks[0].vars) dims[var.id] = &var.dims;
+  return dims;
+}
+
+void WriteVar(JsonWriter& json, const Plan& plan, VarId id, const std::vector<int64_t>* dims) {
   const PlanVar& var = plan.vars[id];
   json.Line();
   json.BeginObject();
@@ -101,11 +150,13 @@ void WriteVar(JsonWriter& json, const Plan& plan, VarId id) {
   json.Field("kind", Name(var.kind));
   json.Field("dtype", Name(var.dtype));
   json.Field("rank", var.rank);
+  if (dims != nullptr) WriteNumbers(json, "dims", *dims);
   json.Field("layout", Name(var.layout));
   json.Field("declared", var.declared);
   json.Field("persistable", var.persistable);
   json.Field("constant", var.constant);
   json.Field("storage", NameOf(plan, var.storage));
+  json.Field("place", absl::string_view(Name(var.place)));
   json.Field("refs", plan.ref_counts[id]);
   json.EndObject();
 }
@@ -128,14 +179,32 @@ void WriteFeedsAndFetches(JsonWriter& json, const Plan& plan) {
   json.EndArray();
 }
 
-void WriteDeps(JsonWriter& json, const Plan& plan) {
-  json.Key("instructions");
+void WriteStreams(JsonWriter& json, const Plan& plan) {
+  json.Key("streams");
   json.BeginArray();
-  for (size_t i = 0; i < plan.instructions.size(); ++i) {
-    BeginInstruction(json, plan, static_cast<InstrId>(i));
+  for (const PlanStream& stream : plan.streams) {
+    json.BeginObject();
+    json.Field("name", absl::string_view(stream.name));
+    json.Field("place", absl::string_view(Name(stream.place)));
+    json.Field("priority", stream.priority);
     json.EndObject();
   }
   json.EndArray();
+  json.Key("events");
+  json.BeginArray();
+  for (const PlanEvent& event : plan.events) {
+    json.BeginObject();
+    json.Field("recorder", event.recorder);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("fallbacks");
+  json.BeginArray();
+  for (const std::string& type : plan.fallbacks) json.Value(absl::string_view(type));
+  json.EndArray();
+}
+
+void WriteEdges(JsonWriter& json, const Plan& plan) {
   json.Key("edges");
   json.BeginArray();
   for (const Edge& edge : plan.edges) {
@@ -146,23 +215,41 @@ void WriteDeps(JsonWriter& json, const Plan& plan) {
     json.Field("kind", Name(edge.kind));
     json.Field("var", edge.var < 0 ? absl::string_view() : NameOf(plan, edge.var));
     json.Field("shrunk", edge.shrunk);
+    json.Field("memory", edge.memory);
+    json.Field("run_type", Name(edge.run_type));
     json.EndObject();
   }
   json.EndArray();
 }
 
-void WriteWhole(JsonWriter& json, const Plan& plan) {
+void WriteDeps(JsonWriter& json, const Plan& plan) {
+  json.Key("instructions");
+  json.BeginArray();
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    BeginInstruction(json, plan, static_cast<InstrId>(i));
+    json.EndObject();
+  }
+  json.EndArray();
+  WriteEdges(json, plan);
+}
+
+void WriteWhole(JsonWriter& json, const Plan& plan, const Source& source) {
   WriteFeedsAndFetches(json, plan);
+  WriteStreams(json, plan);
+  const auto dims = DeclaredDims(plan, source.program);
   json.Key("vars");
   json.BeginArray();
-  for (size_t id = 0; id < plan.vars.size(); ++id) WriteVar(json, plan, static_cast<VarId>(id));
+  for (size_t id = 0; id < plan.vars.size(); ++id) {
+    WriteVar(json, plan, static_cast<VarId>(id), dims[id]);
+  }
   json.EndArray();
   json.Key("instructions");
   json.BeginArray();
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
-    WriteInstruction(json, plan, static_cast<InstrId>(i));
+    WriteInstruction(json, plan, source, static_cast<InstrId>(i));
   }
   json.EndArray();
+  WriteEdges(json, plan);
   WriteNumbers(json, "order", plan.order);
   json.Field("width", plan.max_width);
   json.Field("critical_path", plan.critical_path);
@@ -170,14 +257,16 @@ void WriteWhole(JsonWriter& json, const Plan& plan) {
 
 }  // namespace
 
-std::string ToJson(const Plan& plan, PlanStage stage) {
+void WriteStage(JsonWriter& json, const Plan& plan, PlanStage stage, const Program* program,
+                AttrForm attrs) {
+  if (stage == PlanStage::kDeps) return WriteDeps(json, plan);
+  WriteWhole(json, plan, {program, attrs});
+}
+
+std::string ToJson(const Plan& plan, PlanStage stage, const Program* program) {
   JsonWriter json;
   json.BeginObject();
-  if (stage == PlanStage::kDeps) {
-    WriteDeps(json, plan);
-  } else {
-    WriteWhole(json, plan);
-  }
+  WriteStage(json, plan, stage, program, AttrForm::kValues);
   json.EndObject();
   return std::move(json).Take() + "\n";
 }

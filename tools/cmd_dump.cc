@@ -36,7 +36,8 @@ absl::StatusOr<std::string> PrintBuiltPlan(const Program& program, const Flags& 
   const PlanFormat format = flags.format == "json"  ? PlanFormat::kJson
                             : flags.format == "dot" ? PlanFormat::kDot
                                                     : PlanFormat::kText;
-  return PrintPlan(plan, flags.stage == "deps" ? PlanStage::kDeps : PlanStage::kPlan, format);
+  return PrintPlan(plan, flags.stage == "deps" ? PlanStage::kDeps : PlanStage::kPlan, format,
+                   &program);
 }
 
 absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context,

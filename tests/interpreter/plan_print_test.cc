@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/program_parse.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/random_graph.h"
@@ -49,6 +50,117 @@ TEST(PlanPrintTest, JsonIsValidForAnyNames) {
     const auto json = nlohmann::json::parse(PrintPlan(*plan, stage, PlanFormat::kJson));
     EXPECT_EQ(json["instructions"][0]["outputs"]["Out"][0], "bad \uFFFD utf8");
   }
+}
+
+// x is copied to the device, relu'd there on another stream, and copied back in the run after.
+absl::StatusOr<Plan> DevicePlan() {
+  INTERP_ASSIGN_OR_RETURN(Plan plan, PlanOf(R"(block 0
+  var x int64[2]
+  mix(X=x) -> (Out=a)
+  mix(X=a) -> (Out=b)
+  mix(X=b) -> (Out=c)
+)"));
+  const Place sim{PlaceKind::kSim, 0};
+  plan.streams = {{"host"}, {"h2d", sim, -1}, {"compute", sim, 0}};
+  plan.events = {{0}, {1}};
+  plan.fallbacks = {"unique"};
+  for (const InstrId i : {0, 1}) {
+    plan.instructions[i].place = sim;
+    plan.instructions[i].stream = i + 1;
+    plan.instructions[i].queue = QueueKind::kDevice;
+    plan.instructions[i].record = i;
+    plan.vars[plan.instructions[i].outputs[0]].place = sim;
+    plan.edges[i].run_type = RunType::kEvent;
+  }
+  plan.edges[1].memory = false;
+  plan.instructions[1].waits = {{0}};
+  plan.instructions[2].waits = {{0}, {1, true}};
+  return plan;
+}
+
+TEST(PlanPrintTest, TextTellsPlacesStreamsAndEvents) {
+  const absl::StatusOr<Plan> plan = DevicePlan();
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(PrintPlan(*plan, PlanStage::kDeps, PlanFormat::kText),
+            R"(deps instructions=3 edges=2 shrunk=0
+  #0 mix(X=[x]) -> (Out=a) op=0
+  #1 mix(X=[a]) -> (Out=b) op=1
+     after #0 raw a run=event
+  #2 mix(X=[b]) -> (Out=c) op=2
+     after #1 raw b issued run=event
+)");
+  EXPECT_EQ(PrintPlan(*plan, PlanStage::kPlan, PlanFormat::kText),
+            R"(plan instructions=3 edges=2 width=1 critical_path=3
+  fallback unique
+  stream 0 host cpu priority=0
+  stream 1 h2d sim:0 priority=-1
+  stream 2 compute sim:0 priority=0
+  event 0 of #0
+  event 1 of #1
+  var x int64 rank=1 refs=1
+  var a int64 undeclared place=sim:0 refs=1
+  var b int64 undeclared place=sim:0 refs=1
+  var c int64 undeclared refs=1
+  #0 mix(X=[x]) -> (Out=a) op=0
+     kernel=int64 place=sim:0 queue=device stream=1 priority=0
+     waits=0 then=[1] counts=[x] frees=[x]
+     record=0
+  #1 mix(X=[a]) -> (Out=b) op=1
+     kernel=int64 place=sim:0 queue=device stream=2 priority=0
+     waits=1 then=[2] counts=[a] frees=[a]
+     after_events=[0] record=1
+  #2 mix(X=[b]) -> (Out=c) op=2
+     kernel=int64 queue=host stream=0 priority=0
+     waits=1 then=[] counts=[b, c] frees=[b, c]
+     after_events=[0, 1 previous_run]
+  order 0 1 2
+)");
+}
+
+TEST(PlanPrintTest, DotGroupsStreamsAndDrawsEvents) {
+  const absl::StatusOr<Plan> plan = DevicePlan();
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_EQ(PrintPlan(*plan, PlanStage::kPlan, PlanFormat::kDot), R"(digraph plan {
+  i0 [shape=box, label="0: #0 mix int64"]
+  i1 [shape=box, label="1: #1 mix int64"]
+  i2 [shape=box, label="2: #2 mix int64"]
+  i0 -> i1 [label="raw a sim:0, event"]
+  i1 -> i2 [label="raw b sim:0, issued, event"]
+  subgraph cluster_0 {label="host cpu"; i2}
+  subgraph cluster_1 {label="h2d sim:0"; i0}
+  subgraph cluster_2 {label="compute sim:0"; i1}
+  i0 -> i1 [label="event 0", color=blue, style=bold, constraint=false]
+  i0 -> i2 [label="event 0", color=blue, style=bold, constraint=false]
+  i1 -> i2 [label="event 1 of the run before", color=blue, style=bold, constraint=false]
+}
+)");
+}
+
+TEST(PlanPrintTest, JsonCarriesDevicesAndWithItsProgramAttributesAndDims) {
+  const absl::StatusOr<Plan> plan = DevicePlan();
+  ASSERT_THAT(plan, IsOk());
+  const absl::StatusOr<Program> program = ParseProgram(R"(block 0
+  var x int64[2]
+  mix(X=x) -> (Out=a) {tag=7, big=long:9007199254740993}
+  mix(X=a) -> (Out=b)
+  mix(X=b) -> (Out=c)
+)");
+  ASSERT_THAT(program, IsOk());
+  const auto json =
+      nlohmann::json::parse(PrintPlan(*plan, PlanStage::kPlan, PlanFormat::kJson, &*program));
+  EXPECT_EQ(json["streams"][1].dump(), R"({"name":"h2d","place":"sim:0","priority":-1})");
+  EXPECT_EQ(json["events"][1]["recorder"], 1);
+  EXPECT_EQ(json["fallbacks"].dump(), R"(["unique"])");
+  EXPECT_EQ(json["vars"][0]["dims"].dump(), "[2]");
+  EXPECT_FALSE(json["vars"][1].contains("dims"));
+  EXPECT_EQ(json["vars"][1]["place"], "sim:0");
+  EXPECT_EQ(json["instructions"][0]["attrs"].dump(), R"({"big":9007199254740993,"tag":7})");
+  EXPECT_EQ(json["instructions"][1]["place"], "sim:0");
+  EXPECT_EQ(json["instructions"][1]["record"], 1);
+  EXPECT_EQ(json["instructions"][2]["after_events"].dump(),
+            R"([{"event":0,"previous_run":false},{"event":1,"previous_run":true}])");
+  EXPECT_EQ(json["edges"][1]["memory"], false);
+  EXPECT_EQ(json["edges"][1]["run_type"], "event");
 }
 
 // A plan built twice prints the same characters.
