@@ -1,0 +1,281 @@
+#include "interpreter/verify/plan_structure.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace interp {
+namespace {
+
+// Work over a plan numbers several points of each instruction of two runs.
+constexpr size_t kMaxInstructions = std::numeric_limits<int32_t>::max() / 8;
+
+bool InRange(int32_t index, size_t size) {
+  return index >= 0 && index < static_cast<int32_t>(size);
+}
+bool InRangeOrNone(int32_t index, size_t size) { return index == -1 || InRange(index, size); }
+
+template <typename T>
+absl::Status CheckSize(const std::vector<T>& values, size_t expected, absl::string_view name) {
+  if (values.size() == expected) return absl::OkStatus();
+  return InvalidArgument(name, " has ", values.size(), " entries, expected ", expected);
+}
+
+absl::Status CheckPlace(Place place) {
+  if (place.index >= 0 && place.index < kMaxDevices) return absl::OkStatus();
+  return InvalidArgument("a place has number ", place.index, ", expected 0 to ", kMaxDevices - 1);
+}
+
+// The arguments of one side against the slots of its definition.
+absl::Status CheckArguments(const std::vector<SlotDef>& slots, const std::vector<int32_t>& counts,
+                            const std::vector<VarId>& args, size_t num_vars) {
+  INTERP_RETURN_IF_ERROR(CheckSize(counts, slots.size(), "the list of argument counts"));
+  size_t begin = 0;
+  for (size_t s = 0; s < slots.size(); ++s) {
+    const int32_t count = counts[s];
+    if (count < 0 || static_cast<size_t>(count) > args.size() - begin) {
+      return InvalidArgument("slot '", slots[s].name, "' has ", count, " of ", args.size(),
+                             " arguments");
+    }
+    if (count > 1 && (slots[s].flags & kVariadic) == 0) {
+      return InvalidArgument("slot '", slots[s].name, "' has ", count, " arguments, expected 1");
+    }
+    const auto first = args.begin() + static_cast<std::ptrdiff_t>(begin);
+    const bool present = std::any_of(first, first + count, [](VarId id) { return id >= 0; });
+    if (!present && (slots[s].flags & kOptional) == 0) {
+      return InvalidArgument("slot '", slots[s].name, "' has no argument");
+    }
+    begin += static_cast<size_t>(count);
+  }
+  INTERP_RETURN_IF_ERROR(CheckSize(args, begin, "the list of arguments"));
+  for (const VarId id : args) {
+    if (!InRangeOrNone(id, num_vars)) {
+      return InvalidArgument("argument ", id, " is none of ", num_vars, " variables");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckShares(const Instruction& instruction) {
+  for (size_t p = 0; p < instruction.share.size(); ++p) {
+    const InplacePair& pair = instruction.share[p];
+    if (!InRange(pair.input, instruction.inputs.size()) ||
+        !InRange(pair.output, instruction.outputs.size()) || instruction.inputs[pair.input] < 0 ||
+        instruction.outputs[pair.output] < 0) {
+      return InvalidArgument("output argument ", pair.output, " cannot use the memory of input ",
+                             pair.input, ": one of them is absent");
+    }
+    for (size_t other = 0; other < p; ++other) {
+      if (instruction.share[other].output == pair.output) {
+        return InvalidArgument("output argument ", pair.output, " uses the memory of two inputs");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKernel(const Instruction& instruction) {
+  if (!InRange(instruction.kernel, instruction.def->kernels.size())) {
+    return InvalidArgument("kernel ", instruction.kernel, " is none of ",
+                           instruction.def->kernels.size());
+  }
+  if (instruction.def->kernels[instruction.kernel].run == nullptr) {
+    return InvalidArgument("kernel ", instruction.kernel, " has no function");
+  }
+  if (instruction.def->parse != nullptr && instruction.attrs == nullptr) {
+    return InvalidArgument("has no attributes");
+  }
+  return absl::OkStatus();
+}
+
+// Plans of the host alone may do without a list of streams.
+absl::Status CheckStream(const Plan& plan, const Instruction& instruction) {
+  INTERP_RETURN_IF_ERROR(CheckPlace(instruction.place));
+  const bool on_host = instruction.place.on_host();
+  if (on_host != (instruction.stream == 0) || on_host != (instruction.queue == QueueKind::kHost)) {
+    return InvalidArgument("runs on ", Name(instruction.place), ", but in queue ",
+                           Name(instruction.queue), " and on stream ", instruction.stream);
+  }
+  if (!on_host && !InRange(instruction.stream, plan.streams.size())) {
+    return InvalidArgument("stream ", instruction.stream, " is none of ", plan.streams.size());
+  }
+  if (!on_host && plan.streams[instruction.stream].place != instruction.place) {
+    return InvalidArgument("runs on ", Name(instruction.place), ", but its stream is of ",
+                           Name(plan.streams[instruction.stream].place));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEvents(const Plan& plan, const Instruction& instruction) {
+  if (!InRangeOrNone(instruction.record, plan.events.size())) {
+    return InvalidArgument("records event ", instruction.record, " of ", plan.events.size());
+  }
+  for (const EventWait& wait : instruction.waits) {
+    if (!InRange(wait.event, plan.events.size())) {
+      return InvalidArgument("waits for event ", wait.event, " of ", plan.events.size());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInstruction(const Plan& plan, const Instruction& instruction) {
+  if (instruction.def == nullptr) return InvalidArgument("has no definition");
+  const size_t num_vars = plan.vars.size();
+  const OpDef& def = *instruction.def;
+  INTERP_RETURN_IF_ERROR(
+      CheckArguments(def.inputs, instruction.input_counts, instruction.inputs, num_vars));
+  INTERP_RETURN_IF_ERROR(
+      CheckArguments(def.outputs, instruction.output_counts, instruction.outputs, num_vars));
+  const size_t num_outputs = instruction.outputs.size();
+  INTERP_RETURN_IF_ERROR(CheckSize(instruction.output_dtypes, num_outputs, "output_dtypes"));
+  INTERP_RETURN_IF_ERROR(CheckSize(instruction.output_layouts, num_outputs, "output_layouts"));
+  if (instruction.op_index < -1 ||
+      !InRangeOrNone(instruction.inserted_op, plan.inserted_ops.size())) {
+    return InvalidArgument("is op ", instruction.op_index, " or inserted op ",
+                           instruction.inserted_op, " of ", plan.inserted_ops.size());
+  }
+  INTERP_RETURN_IF_ERROR(CheckShares(instruction));
+  INTERP_RETURN_IF_ERROR(CheckKernel(instruction));
+  INTERP_RETURN_IF_ERROR(CheckStream(plan, instruction));
+  return CheckEvents(plan, instruction);
+}
+
+absl::Status CheckInstructions(const Plan& plan) {
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    const absl::Status status = CheckInstruction(plan, plan.instructions[i]);
+    if (!status.ok()) {
+      return Annotate(status, absl::StrCat("instruction #", i, " ", plan.instructions[i].op_type));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckVariables(const Plan& plan) {
+  const size_t num_vars = plan.vars.size();
+  for (const PlanVar& var : plan.vars) {
+    if (!InRange(var.storage, num_vars) || var.rank < -1) {
+      return InvalidArgument("variable '", var.name, "' has storage ", var.storage, " and rank ",
+                             var.rank);
+    }
+    INTERP_RETURN_IF_ERROR(
+        Annotate(CheckPlace(var.place), absl::StrCat("variable '", var.name, "'")));
+  }
+  if (plan.num_program_vars < 0 || static_cast<size_t>(plan.num_program_vars) > num_vars) {
+    return InvalidArgument(plan.num_program_vars, " variables of the program among ", num_vars);
+  }
+  if (!InRangeOrNone(plan.feed_list, num_vars) || !InRangeOrNone(plan.fetch_list, num_vars)) {
+    return InvalidArgument("the lists of feeds and fetches are variables ", plan.feed_list, " and ",
+                           plan.fetch_list, " of ", num_vars);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStreamsAndEvents(const Plan& plan) {
+  if (!plan.streams.empty() && !plan.streams[0].place.on_host()) {
+    return InvalidArgument("stream 0 is of ", Name(plan.streams[0].place), ", expected the host");
+  }
+  for (const PlanStream& stream : plan.streams) INTERP_RETURN_IF_ERROR(CheckPlace(stream.place));
+  for (const PlanEvent& event : plan.events) {
+    if (!InRange(event.recorder, plan.instructions.size())) {
+      return InvalidArgument("an event is recorded by instruction ", event.recorder, " of ",
+                             plan.instructions.size());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEdges(const Plan& plan) {
+  const size_t n = plan.instructions.size();
+  for (size_t e = 0; e < plan.edges.size(); ++e) {
+    const Edge& edge = plan.edges[e];
+    if (!InRange(edge.from, n) || !InRange(edge.to, n) || edge.from >= edge.to ||
+        !InRangeOrNone(edge.var, plan.vars.size())) {
+      return InvalidArgument("an edge over variable ", edge.var, " leads from instruction ",
+                             edge.from, " to ", edge.to, " of ", n);
+    }
+    if (e == 0) continue;
+    const Edge& before = plan.edges[e - 1];
+    if (std::make_pair(before.to, before.from) >= std::make_pair(edge.to, edge.from)) {
+      return InvalidArgument("edges are not sorted at number ", e);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSuccessors(const Plan& plan) {
+  const size_t n = plan.instructions.size();
+  const AdjacencyList& successors = plan.successors;
+  INTERP_RETURN_IF_ERROR(CheckSize(successors.begins, n + 1, "the list of successors"));
+  if (successors.begins[0] != 0 ||
+      static_cast<size_t>(successors.begins[n]) != successors.targets.size() ||
+      !std::is_sorted(successors.begins.begin(), successors.begins.end())) {
+    return InvalidArgument("the list of successors is not cut into one part an instruction");
+  }
+  for (size_t i = 0; i < n; ++i) {
+    auto before = static_cast<InstrId>(i);
+    for (const InstrId to : successors[static_cast<InstrId>(i)]) {
+      if (to <= before || !InRange(to, n)) {
+        return InvalidArgument("instruction #", i, " is followed by ", to,
+                               ": expected later ones, sorted, of ", n);
+      }
+      before = to;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOrder(const Plan& plan) {
+  const size_t n = plan.instructions.size();
+  INTERP_RETURN_IF_ERROR(CheckSize(plan.order, n, "order"));
+  std::vector<bool> seen(n, false);
+  for (const InstrId id : plan.order) {
+    if (!InRange(id, n) || seen[id]) {
+      return InvalidArgument("order has instruction ", id, " of ", n, " twice or wrongly");
+    }
+    seen[id] = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFrees(const std::vector<std::vector<VarId>>& lists, const Plan& plan,
+                        absl::string_view name) {
+  INTERP_RETURN_IF_ERROR(CheckSize(lists, plan.instructions.size(), name));
+  for (const std::vector<VarId>& list : lists) {
+    for (const VarId id : list) {
+      if (!InRange(id, plan.vars.size())) {
+        return InvalidArgument(name, " has variable ", id, " of ", plan.vars.size());
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCounts(const std::vector<int32_t>& counts, size_t expected,
+                         absl::string_view name) {
+  INTERP_RETURN_IF_ERROR(CheckSize(counts, expected, name));
+  for (const int32_t count : counts) {
+    if (count < 0) return InvalidArgument(name, " has a count of ", count);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckPlanStructure(const Plan& plan) {
+  if (plan.instructions.size() > kMaxInstructions || plan.vars.size() > kMaxInstructions) {
+    return InvalidArgument("too large: ", plan.instructions.size(), " instructions and ",
+                           plan.vars.size(), " variables");
+  }
+  INTERP_RETURN_IF_ERROR(CheckVariables(plan));
+  INTERP_RETURN_IF_ERROR(CheckStreamsAndEvents(plan));
+  INTERP_RETURN_IF_ERROR(CheckInstructions(plan));
+  INTERP_RETURN_IF_ERROR(CheckEdges(plan));
+  INTERP_RETURN_IF_ERROR(CheckSuccessors(plan));
+  INTERP_RETURN_IF_ERROR(CheckCounts(plan.dep_counts, plan.instructions.size(), "dep_counts"));
+  INTERP_RETURN_IF_ERROR(CheckOrder(plan));
+  INTERP_RETURN_IF_ERROR(CheckCounts(plan.ref_counts, plan.vars.size(), "ref_counts"));
+  INTERP_RETURN_IF_ERROR(CheckFrees(plan.gc_check, plan, "gc_check"));
+  return CheckFrees(plan.frees_in_order, plan, "frees_in_order");
+}
+
+}  // namespace interp

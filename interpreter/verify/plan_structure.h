@@ -1,0 +1,16 @@
+// CheckPlanStructure: whether a plan hangs together, so that all else may index it freely.
+#pragma once
+
+#include "core/status.h"
+#include "interpreter/plan.h"
+
+namespace interp {
+
+// InvalidArgument unless every index is in range and every vector has the size that others imply:
+// arguments fit their slots, kernels and attributes are there, edges and successors lead forward in
+// program order and are sorted, `order` is a permutation, streams and events exist where
+// instructions name them. Says nothing about whether the plan is right: that is VerifyPlan's part.
+// For plans that come from outside; enums are taken to hold one of their values. Linear.
+absl::Status CheckPlanStructure(const Plan& plan);
+
+}  // namespace interp
