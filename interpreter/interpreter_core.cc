@@ -80,17 +80,19 @@ class RunningGuard {
 absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
     Program program, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
     std::shared_ptr<Scope> scope, const CoreOptions& options) {
+  const OpRegistry& ops = options.ops != nullptr ? *options.ops : OpRegistry::Global();
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, Compile(std::move(program), feeds, fetches,
+                                                            options.passes, options.plan, ops));
+  return Create(std::move(compiled), std::move(scope), options);
+}
+
+absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
+    CompiledProgram compiled, std::shared_ptr<Scope> scope, const CoreOptions& options) {
   auto model = std::make_shared<Model>();
   model->options = options;
-  const OpRegistry& ops = options.ops != nullptr ? *options.ops : OpRegistry::Global();
-  PassContext context{.ops = ops};
-  if (!feeds.empty()) context.feeds = feeds;
-  if (!fetches.empty()) context.fetches = fetches;
-  INTERP_ASSIGN_OR_RETURN(PipelineResult passed,
-                          RunPipeline(std::move(program), context, options.passes));
-  model->program = std::move(passed.program);
-  model->pass_timings = std::move(passed.timings);
-  INTERP_ASSIGN_OR_RETURN(model->plan, BuildPlan(model->program, options.plan, ops));
+  model->program = std::move(compiled.program);
+  model->plan = std::move(compiled.plan);
+  model->pass_timings = std::move(compiled.pass_timings);
   if (scope == nullptr) scope = std::make_shared<Scope>();
   return std::unique_ptr<InterpreterCore>(new InterpreterCore(std::move(model), std::move(scope)));
 }

@@ -3,7 +3,7 @@
 //   auto core = InterpreterCore::Create(program, {"image"}, {"loss"}, scope, options);
 //   auto result = (*core)->Run({image});
 //
-// Create runs the passes, builds the Plan and binds it to variables: persistable ones live in the
+// Create compiles the program and binds the plan to variables: persistable ones live in the
 // root of the scope it is given, all others in a local scope of the core. Nothing is executed, so
 // the first Run is like any other, but that kernels make their primitives and pack constant
 // weights.
@@ -25,6 +25,7 @@
 #include "core/program.h"
 #include "core/scope.h"
 #include "core/status.h"
+#include "interpreter/compiled_program.h"
 #include "interpreter/observer.h"
 #include "interpreter/plan.h"
 #include "interpreter/scheduler.h"
@@ -63,6 +64,10 @@ class InterpreterCore {
       Program program, const std::vector<std::string>& feeds,
       const std::vector<std::string>& fetches, std::shared_ptr<Scope> scope,
       const CoreOptions& options = {});
+  // The same for what Compile or LoadPlan returned; options.passes and options.plan have no effect.
+  static absl::StatusOr<std::unique_ptr<InterpreterCore>> Create(CompiledProgram compiled,
+                                                                 std::shared_ptr<Scope> scope,
+                                                                 const CoreOptions& options = {});
   ~InterpreterCore();
 
   // Runs the program once. `feeds` are in the order of plan().feeds, share the caller's memory, and

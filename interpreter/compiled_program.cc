@@ -1,0 +1,22 @@
+#include "interpreter/compiled_program.h"
+
+#include <utility>
+
+namespace interp {
+
+absl::StatusOr<CompiledProgram> Compile(Program program, const std::vector<std::string>& feeds,
+                                        const std::vector<std::string>& fetches,
+                                        const PipelineOptions& passes, const PlanOptions& plan,
+                                        const OpRegistry& ops) {
+  PassContext context{.ops = ops};
+  if (!feeds.empty()) context.feeds = feeds;
+  if (!fetches.empty()) context.fetches = fetches;
+  INTERP_ASSIGN_OR_RETURN(PipelineResult passed, RunPipeline(std::move(program), context, passes));
+  CompiledProgram compiled;
+  compiled.program = std::move(passed.program);
+  compiled.pass_timings = std::move(passed.timings);
+  INTERP_ASSIGN_OR_RETURN(compiled.plan, BuildPlan(compiled.program, plan, ops));
+  return compiled;
+}
+
+}  // namespace interp
