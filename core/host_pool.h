@@ -8,6 +8,7 @@
 // out next. Memory comes from the system in chunks and goes back when the pool is trimmed or dies.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "core/buffer.h"
@@ -19,6 +20,8 @@ struct HostPoolOptions {
   size_t limit_bytes = 0;
   // Least size of a chunk taken from the system. 1 MiB: small programs stay small.
   size_t min_chunk_bytes = 1 << 20;
+  // Tests: called before each allocation; true makes it fail as if memory were short.
+  std::function<bool(size_t bytes)> fail = nullptr;
 };
 
 // Thread-safety: all methods from any thread (one short spin lock).

@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/attr_reader.h"
+#include "core/device/work.h"
 #include "core/place.h"
 #include "core/program.h"
 #include "core/status.h"
@@ -169,7 +170,8 @@ class KernelContext : public OpContext {
     std::unique_ptr<KernelState>* state = nullptr;  // of this instruction
     int instruction = 0;
     int num_threads = 1;
-    Stream* stream = nullptr;  // where a device's kernel enqueues its work; null on the host
+    Stream* stream = nullptr;      // where a device's kernel enqueues its work; null on the host
+    WorkErrors* errors = nullptr;  // of that work
   };
   KernelContext(BoundArgs& args, const void* attrs, const Services& services)
       : OpContext(args, attrs), services_(services) {}
@@ -179,6 +181,7 @@ class KernelContext : public OpContext {
   Allocator& allocator() const { return *services_.allocator; }
   // REQUIRES: a kernel of a device.
   Stream& stream() const { return *services_.stream; }
+  Work work() const { return {.tag = services_.instruction, .errors = services_.errors}; }
   // Number of this instruction in its plan; for random streams that differ from op to op.
   int instruction() const { return services_.instruction; }
 

@@ -4,6 +4,7 @@
 #include <new>
 #include <optional>
 
+#include "core/device/device_heap.h"
 #include "interpreter/analysis/storage.h"
 
 namespace interp {
@@ -18,7 +19,9 @@ struct InstructionRunner::Output {
   DType dtype;
   Layout layout;
   bool view = false;
-  bool fits_source = false;  // size and layout are the source's
+  bool fits_source = false;    // size and layout are the source's
+  Stream* stream = nullptr;    // where the memory is written; null on the host
+  StreamPool* pool = nullptr;  // it comes from; null for persistable variables and on the host
 };
 
 // What every run of an instruction touches: two cache lines, in program order.
@@ -27,6 +30,7 @@ struct InstructionRunner::Hot {
   absl::Span<Output> outputs;  // those that the runner gives memory
   bool infers = false;         // in every run
   bool checks = false;         // has work after the kernel
+  bool with_devices = false;   // runs on a device or waits for one
   std::optional<KernelContext> context;
 };
 
@@ -38,6 +42,8 @@ struct InstructionRunner::Bound {
   std::vector<int32_t> read_args;  // input arguments whose memory the kernel reads
   std::vector<Variable*> written_persistables;
   std::unique_ptr<KernelState> state;
+  std::vector<int32_t> host_waits;
+  KernelContext::Services services;
 };
 
 namespace {
@@ -96,9 +102,10 @@ absl::Status Compute(KernelFn kernel, KernelContext& context) {
 }  // namespace
 
 InstructionRunner::InstructionRunner(const Plan& plan, const std::vector<Variable*>& variables,
-                                     HostPool& pool, SharedConstants& shared,
+                                     HostPool& pool, DeviceSet* devices, SharedConstants& shared,
                                      const RunnerOptions& options)
     : plan_(plan),
+      devices_(devices),
       options_(options),
       hot_(plan.instructions.size()),
       bound_(plan.instructions.size()) {
@@ -137,12 +144,31 @@ void InstructionRunner::Bind(InstrId id, const std::vector<Variable*>& variables
   if (!instruction.def->dynamic_outputs) hot.outputs = bound.outputs;
   hot.infers = instruction.dynamic_shape;
   hot.checks = !bound.written_persistables.empty() || options_.check_nan_inf;
-  hot.context.emplace(bound.args, instruction.attrs.get(),
-                      KernelContext::Services{.allocator = &pool,
-                                              .shared = &shared,
-                                              .state = &bound.state,
-                                              .instruction = id,
-                                              .num_threads = options_.num_threads});
+  bound.services = {.allocator = &pool,
+                    .shared = &shared,
+                    .state = &bound.state,
+                    .instruction = id,
+                    .num_threads = options_.num_threads};
+  if (!instruction.place.on_host()) {
+    bound.services.stream = &devices_->stream(instruction.stream);
+    bound.services.errors = &devices_->errors();
+  }
+  for (const EventWait& wait : instruction.waits) {
+    if (wait.blocks_host) bound.host_waits.push_back(wait.event);
+  }
+  hot.with_devices = !instruction.place.on_host() || !instruction.waits.empty();
+  hot.context.emplace(bound.args, instruction.attrs.get(), bound.services);
+}
+
+// Where an output's memory comes from. That of persistable variables outlives the core.
+Allocator& InstructionRunner::AllocatorOf(const Instruction& instruction, const PlanVar& var,
+                                          HostPool& pool) {
+  if (var.place.on_host()) {
+    if (var.persistable) return SystemAllocator();
+    return pool;
+  }
+  if (var.persistable) return devices_->heap(var.place);
+  return devices_->pool(var.place).ForStream(devices_->stream(instruction.stream));
 }
 
 void InstructionRunner::BindOutputs(Bound& bound, const std::vector<Variable*>& variables,
@@ -153,13 +179,14 @@ void InstructionRunner::BindOutputs(Bound& bound, const std::vector<Variable*>& 
     const VarId var = instruction.outputs[arg];
     if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
     Output output{.tensor = &variables[var]->tensor,
-                  .allocator = &pool,
+                  .allocator = &AllocatorOf(instruction, plan_.vars[var], pool),
                   .dtype = instruction.output_dtypes[arg],
                   .layout = instruction.output_layouts[arg]};
-    if (plan_.vars[var].persistable) {
-      output.allocator = &SystemAllocator();  // outlives the core
-      bound.written_persistables.push_back(variables[var]);
+    if (!plan_.vars[var].place.on_host()) {
+      output.stream = &devices_->stream(instruction.stream);
+      if (!plan_.vars[var].persistable) output.pool = &devices_->pool(plan_.vars[var].place);
     }
+    if (plan_.vars[var].persistable) bound.written_persistables.push_back(variables[var]);
     for (const VarId in : instruction.inputs) {
       if (in == var) output.source = output.tensor;
     }
@@ -175,17 +202,69 @@ void InstructionRunner::BindOutputs(Bound& bound, const std::vector<Variable*>& 
 
 absl::Status InstructionRunner::Run(InstrId id, bool infer_all) {
   Hot& hot = hot_[id];
-  absl::Status status;
-  if (infer_all || hot.infers) status = Infer(bound_[id]);
-  if (status.ok()) {
-    for (Output& output : hot.outputs) {
-      status = GiveMemory(output);
-      if (!status.ok()) break;
-    }
-  }
+  if (hot.with_devices) return RunWithDevices(id, infer_all);
+  absl::Status status = Prepare(id, infer_all);
   if (status.ok()) status = Compute(hot.kernel, *hot.context);
   if (hot.checks) status = AfterKernel(bound_[id], std::move(status));
-  return status.ok() ? status : Explain(bound_[id], status);
+  return status.ok() ? status : Explain(id, status);
+}
+
+// Infers shapes where they may have changed and gives the outputs memory.
+inline absl::Status InstructionRunner::Prepare(InstrId id, bool infer_all) {
+  Hot& hot = hot_[id];
+  if (infer_all || hot.infers) INTERP_RETURN_IF_ERROR(Infer(bound_[id]));
+  for (Output& output : hot.outputs) INTERP_RETURN_IF_ERROR(GiveMemory(output));
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::RunWithDevices(InstrId id, bool infer_all) {
+  Hot& hot = hot_[id];
+  const Instruction& instruction = *bound_[id].instruction;
+  // The error itself is told when the run ends and nothing is in flight.
+  if (devices_->errors().any()) return absl::CancelledError("work on a device failed");
+  for (const EventWait& wait : instruction.waits) {
+    if (!wait.blocks_host) {
+      devices_->stream(instruction.stream).Wait(devices_->event(wait.event));
+    }
+  }
+  absl::Status status = Prepare(id, infer_all);
+  if (status.ok()) {
+    status = instruction.place.on_host() ? Compute(hot.kernel, *hot.context) : Launch(id);
+  }
+  if (status.ok() && instruction.record >= 0) {
+    devices_->stream(instruction.stream).Record(devices_->event(instruction.record));
+  }
+  if (hot.checks) status = AfterKernel(bound_[id], std::move(status));
+  return status.ok() ? status : Explain(id, status);
+}
+
+absl::Status InstructionRunner::Launch(InstrId id) {
+  Bound& bound = bound_[id];
+  const Instruction& instruction = *bound.instruction;
+  Stream& stream = *bound.services.stream;
+  KernelContext& context = *hot_[id].context;
+  Work work = context.work();
+  for (size_t arg = 0; arg < bound.args.tensors.size(); ++arg) {
+    const Tensor* tensor = bound.args.tensors[arg];
+    if (tensor == nullptr || !tensor->has_memory()) continue;
+    work.bytes += static_cast<int64_t>(tensor->size_bytes());
+    const VarId var = arg < instruction.inputs.size()
+                          ? instruction.inputs[arg]
+                          : instruction.outputs[arg - instruction.inputs.size()];
+    if (tensor->place() == instruction.place && !plan_.vars[var].persistable) {
+      devices_->pool(instruction.place).RecordUse(*tensor->buffer().get(), stream);
+    }
+  }
+  if (instruction.def->kernels[instruction.kernel].place != PlaceKind::kCpu) {
+    return Compute(hot_[id].kernel, context);
+  }
+  if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
+  return stream.LaunchHostKernel(hot_[id].kernel, bound.args, instruction.attrs.get(),
+                                 bound.services, work);
+}
+
+absl::Span<const int32_t> InstructionRunner::HostWaits(InstrId id) const {
+  return bound_[id].host_waits;
 }
 
 void InstructionRunner::ResetKernelStates() {
@@ -264,6 +343,15 @@ absl::Status InstructionRunner::Own(Output& output) {
   Tensor& tensor = *output.tensor;
   if (!tensor.has_memory()) return tensor.AllocateBytes(*output.allocator, output.size_bytes);
   if (tensor.buffer().unique() && tensor.buffer()->writable) return absl::OkStatus();
+  if (output.stream != nullptr) {
+    Tensor own = tensor;
+    own.DropMemory();
+    INTERP_RETURN_IF_ERROR(own.AllocateBytes(*output.allocator, output.size_bytes));
+    output.stream->CopyOnDevice(own.mutable_raw_data(), tensor.raw_data(), output.size_bytes, {});
+    if (output.pool != nullptr) output.pool->RecordUse(*tensor.buffer().get(), *output.stream);
+    tensor = std::move(own);
+    return absl::OkStatus();
+  }
   const Layout layout = tensor.layout;
   tensor.layout = Layout::kPlain;  // the bytes are copied as they lie
   absl::StatusOr<Tensor> own = tensor.Clone(*output.allocator);
@@ -283,14 +371,23 @@ absl::Status InstructionRunner::CheckFinite(const Bound& bound) const {
   for (size_t arg = 0; arg < bound.instruction->outputs.size(); ++arg) {
     const VarId id = bound.instruction->outputs[arg];
     const Tensor* tensor = bound.args.tensors[bound.instruction->inputs.size() + arg];
-    if (id < 0 || tensor == nullptr || HasOnlyFinite(*tensor)) continue;
+    if (id < 0 || tensor == nullptr) continue;
+    Tensor on_host;
+    if (!tensor->place().on_host()) {
+      bound.services.stream->Synchronize();
+      INTERP_ASSIGN_OR_RETURN(on_host, CopyToHost(*tensor, devices_->device(tensor->place()),
+                                                  *bound.services.allocator));
+      tensor = &on_host;
+    }
+    if (HasOnlyFinite(*tensor)) continue;
     return InvalidArgument("output '", plan_.vars[id].name, "' ", DescribeType(*tensor),
                            " contains a NaN or an infinity");
   }
   return absl::OkStatus();
 }
 
-absl::Status InstructionRunner::Explain(const Bound& bound, const absl::Status& status) const {
+absl::Status InstructionRunner::Explain(InstrId id, const absl::Status& status) const {
+  const Bound& bound = bound_[id];
   const Instruction& instruction = *bound.instruction;
   std::string where = instruction.op_index >= 0
                           ? absl::StrCat("op #", instruction.op_index, " ", instruction.op_type)

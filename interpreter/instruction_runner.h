@@ -7,6 +7,7 @@
 #include "core/host_pool.h"
 #include "core/op_def.h"
 #include "core/status.h"
+#include "interpreter/device_set.h"
 #include "interpreter/plan.h"
 
 namespace interp {
@@ -18,22 +19,31 @@ struct RunnerOptions {
 };
 
 // For one instruction: infer shapes when they may have changed, give the outputs memory (that of an
-// input where the plan pairs them and nobody else holds it), compute, check.
+// input where the plan pairs them and nobody else holds it), compute, check. On a device: let the
+// stream wait for the events the plan names, launch instead of compute, record.
 //
 // Thread-safety: Run may be called concurrently for instructions the plan does not order.
 // Cost: a warm Run looks nothing up and allocates from the pool alone.
 class InstructionRunner {
  public:
   // `variables` by VarId, null for @EMPTY@; all arguments are borrowed and must outlive the runner.
+  // `devices` is null for a plan without devices.
   InstructionRunner(const Plan& plan, const std::vector<Variable*>& variables, HostPool& pool,
-                    SharedConstants& shared, const RunnerOptions& options);
+                    DeviceSet* devices, SharedConstants& shared, const RunnerOptions& options);
   ~InstructionRunner();
 
   // Runs one instruction. With `infer_all` shapes are inferred even where the plan calls them
   // static. Errors are prefixed with op, index and the inputs' names, dtypes and shapes.
   absl::Status Run(InstrId id, bool infer_all);
 
-  // Forgets what kernels keep between runs. REQUIRES: no Run in progress.
+  // The events that the issuing thread must wait for before Run, as indices into Plan::events.
+  absl::Span<const int32_t> HostWaits(InstrId id) const;
+  void WaitFor(int32_t event) { devices_->event(event).Synchronize(); }
+
+  // Prefixes an error of instruction `id` as Run does.
+  absl::Status Explain(InstrId id, const absl::Status& status) const;
+
+  // Forgets what kernels keep between runs. REQUIRES: no Run in progress, nothing in flight.
   void ResetKernelStates();
 
  private:
@@ -44,6 +54,10 @@ class InstructionRunner {
   void Bind(InstrId id, const std::vector<Variable*>& variables, HostPool& pool,
             SharedConstants& shared);
   void BindOutputs(Bound& bound, const std::vector<Variable*>& variables, HostPool& pool);
+  Allocator& AllocatorOf(const Instruction& instruction, const PlanVar& var, HostPool& pool);
+  absl::Status Prepare(InstrId id, bool infer_all);
+  absl::Status RunWithDevices(InstrId id, bool infer_all);
+  absl::Status Launch(InstrId id);
   absl::Status Infer(Bound& bound);
   absl::Status CheckInputs(const Bound& bound) const;
   static absl::Status NoteShape(Output& output);
@@ -51,9 +65,9 @@ class InstructionRunner {
   static absl::Status Own(Output& output);
   absl::Status AfterKernel(const Bound& bound, absl::Status status);
   absl::Status CheckFinite(const Bound& bound) const;
-  absl::Status Explain(const Bound& bound, const absl::Status& status) const;
 
   const Plan& plan_;
+  DeviceSet* const devices_;
   const RunnerOptions options_;
   std::vector<Output> outputs_;  // of all instructions, in program order
   std::vector<Hot> hot_;         // by InstrId

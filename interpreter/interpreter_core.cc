@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/device/device_heap.h"
 #include "interpreter/steady_clock.h"
 
 namespace interp {
@@ -94,31 +95,60 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
   model->plan = std::move(compiled.plan);
   model->pass_timings = std::move(compiled.pass_timings);
   if (scope == nullptr) scope = std::make_shared<Scope>();
-  return std::unique_ptr<InterpreterCore>(new InterpreterCore(std::move(model), std::move(scope)));
+  std::unique_ptr<InterpreterCore> core(new InterpreterCore(std::move(model), std::move(scope)));
+  INTERP_RETURN_IF_ERROR(core->BindInstructions());
+  return core;
 }
 
 InterpreterCore::InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> parent)
     : model_(std::move(model)),
-      pool_(HostPool::Create({.limit_bytes = model_->options.max_memory_bytes})),
+      pool_(HostPool::Create({.limit_bytes = model_->options.max_memory_bytes,
+                              .fail = model_->options.fail_allocation})),
       local_(std::make_shared<Scope>(std::move(parent))),
       scheduler_kind_(
           ResolveScheduler(model_->options.scheduler, model_->plan, model_->options.num_workers)),
       num_threads_(ThreadsPerOp(model_->options)) {
   BindVariables();
-  const Plan& plan = model_->plan;
-  const int queue_threads =
-      scheduler_kind_ == SchedulerKind::kAsync ? std::max(0, model_->options.num_workers - 1) : 0;
-  queue_ = std::make_unique<WorkQueue>(WorkQueueOptions{.num_threads = queue_threads});
-  runner_ = std::make_unique<InstructionRunner>(
-      plan, variables_, *pool_, model_->constants,
-      RunnerOptions{.num_threads = num_threads_, .check_nan_inf = model_->options.check_nan_inf});
-  collector_ = std::make_unique<GarbageCollector>(plan, variables_);
-  scheduler_ = MakeScheduler(
-      scheduler_kind_, plan,
-      {.runner = runner_.get(), .collector = collector_.get(), .control = &control_}, *queue_);
 }
 
-InterpreterCore::~InterpreterCore() = default;
+bool InterpreterCore::has_devices() const { return model_->plan.streams.size() > 1; }
+
+// Makes what runs instructions. Streams of devices are scarce, so this can fail.
+absl::Status InterpreterCore::BindInstructions() {
+  const Plan& plan = model_->plan;
+  const CoreOptions& options = model_->options;
+  if (has_devices()) {
+    INTERP_ASSIGN_OR_RETURN(devices_,
+                            DeviceSet::Create(plan, options.devices,
+                                              {.limit_bytes = options.max_memory_bytes,
+                                               .fail_allocation = options.fail_allocation}));
+  }
+  runner_ = std::make_unique<InstructionRunner>(
+      plan, variables_, *pool_, devices_.get(), model_->constants,
+      RunnerOptions{.num_threads = num_threads_, .check_nan_inf = options.check_nan_inf});
+  collector_ = std::make_unique<GarbageCollector>(plan, variables_, devices_.get(), options.gc);
+  scheduler_ = MakeScheduler({.kind = scheduler_kind_,
+                              .num_workers = std::max(1, options.num_workers),
+                              .seed = options.schedule_seed},
+                             plan,
+                             {.runner = runner_.get(),
+                              .collector = collector_.get(),
+                              .control = &control_,
+                              .with_devices = has_devices()});
+  return absl::OkStatus();
+}
+
+InterpreterCore::~InterpreterCore() {
+  if (devices_ == nullptr) return;
+  devices_->Synchronize();
+  // Memory of devices is handed back through their streams, which go with devices_.
+  collector_.reset();
+  for (size_t id = 0; id < variables_.size(); ++id) {
+    const PlanVar& var = model_->plan.vars[id];
+    const bool outlives = var.persistable && var.copy_of < 0;
+    if (!var.place.on_host() && !outlives) variables_[id]->tensor.DropMemory();
+  }
+}
 
 void InterpreterCore::BindVariables() {
   const Plan& plan = model_->plan;
@@ -135,8 +165,9 @@ void InterpreterCore::BindVariables() {
       variables_[id] = &own_variables_[id - plan.num_program_vars];
     } else if (var.name != kEmptyVarName) {
       variables_[id] = (var.persistable ? root : *local_).FindOrCreate(var.name);
-      if (var.constant && var.kind == VarKind::kLodTensor) {
-        constants_.push_back({.variable = variables_[id]});
+      if (var.persistable && var.kind == VarKind::kLodTensor) {
+        if (var.constant) constants_.push_back({.variable = variables_[id]});
+        (var.constant ? constant_homes_ : written_homes_).push_back({variables_[id], var.place});
       }
       if (var.kind == VarKind::kLodTensorArray && !var.persistable) {
         local_arrays_.push_back(&variables_[id]->array);
@@ -156,18 +187,16 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
   control_.Begin(deadline);
   INTERP_RETURN_IF_ERROR(CheckFeeds(feeds));
-  if (NoteConstants()) {
-    runner_->ResetKernelStates();
-    shapes_known_ = false;
-  }
-  if (!shapes_known_) INTERP_RETURN_IF_ERROR(CheckParameters());
+  INTERP_RETURN_IF_ERROR(BeginDevices());
+  INTERP_RETURN_IF_ERROR(PrepareParameters());
   const bool same_shapes = StoreFeeds(feeds) && shapes_known_;
   shapes_known_ = false;
   fetch_list_.array.reserve(model_->plan.fetches.size());  // a run's only allocation when warm
   if (options.observer != nullptr) options.observer->OnRunStart(SteadyNowNs());
   scheduler_->Run(/*infer_all=*/!same_shapes, options.observer);
   if (options.observer != nullptr) options.observer->OnRunEnd(SteadyNowNs());
-  absl::Status status = control_.Finish();
+  collector_->Flush();
+  const absl::Status status = FinishDevices(control_.Finish(), options);
   ClearArrays();
   if (!status.ok()) {
     collector_->DropAll();
@@ -176,6 +205,97 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   }
   shapes_known_ = true;
   return TakeFetches();
+}
+
+// Makes the streams of a clone, tells what failed after the run before, and waits for other cores.
+absl::Status InterpreterCore::BeginDevices() {
+  if (runner_ == nullptr) INTERP_RETURN_IF_ERROR(BindInstructions());
+  if (devices_ == nullptr) return absl::OkStatus();
+  if (devices_->errors().any()) {
+    const absl::Status late = FinishDevices(absl::OkStatus(), {});
+    if (!late.ok()) return Annotate(late, "after the run before this one had returned");
+  }
+  devices_->BeginRun();
+  return absl::OkStatus();
+}
+
+// Waits as far as the caller wants, and for everything when something has failed.
+absl::Status InterpreterCore::FinishDevices(absl::Status status, const RunOptions& options) {
+  if (devices_ == nullptr) return status;
+  if (status.ok() && !options.wait_for_devices) {
+    devices_->SynchronizeFeeds();
+  } else {
+    devices_->Synchronize();
+  }
+  if (!devices_->errors().any()) return status;
+  devices_->Synchronize();
+  const std::optional<WorkError> error = devices_->errors().Take();
+  return runner_->Explain(error->tag, error->status);
+}
+
+// Parameters to where the plan has them, with their present values.
+absl::Status InterpreterCore::PrepareParameters() {
+  INTERP_RETURN_IF_ERROR(MoveHome(written_homes_));
+  const bool changed = NoteConstants();
+  if (changed) {
+    if (devices_ != nullptr) devices_->Synchronize();
+    runner_->ResetKernelStates();
+    shapes_known_ = false;
+    INTERP_RETURN_IF_ERROR(MoveHome(constant_homes_));
+    NoteConstants();
+  }
+  if (shapes_known_) return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(CheckParameters());
+  if (changed || !constants_copied_) INTERP_RETURN_IF_ERROR(CopyConstants());
+  return absl::OkStatus();
+}
+
+absl::Status InterpreterCore::MoveHome(const std::vector<Home>& homes) {
+  for (const Home& home : homes) {
+    Tensor& tensor = home.variable->tensor;
+    if (!tensor.has_memory() || tensor.place() == home.place) continue;
+    if (!tensor.place().on_host()) {
+      INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
+    }
+    if (home.place.on_host()) continue;
+    INTERP_ASSIGN_OR_RETURN(
+        tensor, CopyToHeap(tensor, devices_->device(home.place), devices_->heap(home.place)));
+  }
+  return absl::OkStatus();
+}
+
+// Gives PlanVar::copy_of variables their values, which all clones share.
+absl::Status InterpreterCore::CopyConstants() {
+  const Plan& plan = model_->plan;
+  constants_copied_ = false;
+  for (size_t id = 0; id < plan.vars.size(); ++id) {
+    const PlanVar& var = plan.vars[id];
+    if (var.copy_of < 0) continue;
+    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const void>> {
+      INTERP_ASSIGN_OR_RETURN(
+          Tensor copy, CopyToHeap(variables_[var.copy_of]->tensor, devices_->device(var.place),
+                                  devices_->heap(var.place)));
+      return std::make_shared<const Tensor>(std::move(copy));
+    };
+    INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const void> copy,
+                            model_->constants.GetOrMake(/*instruction=*/-1, id, make));
+    variables_[id]->tensor = *static_cast<const Tensor*>(copy.get());
+  }
+  constants_copied_ = true;
+  return absl::OkStatus();
+}
+
+MemoryStats InterpreterCore::device_memory() const {
+  return devices_ == nullptr ? MemoryStats{} : devices_->memory();
+}
+
+void InterpreterCore::ResetPeakMemory() {
+  pool_->ResetPeak();
+  if (devices_ != nullptr) devices_->ResetPeak();
+}
+
+size_t InterpreterCore::TrimMemory() {
+  return pool_->Trim() + (devices_ == nullptr ? 0 : devices_->Trim());
 }
 
 void InterpreterCore::Cancel() { control_.Fail(absl::CancelledError("the run was cancelled")); }
@@ -222,7 +342,9 @@ absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
 absl::Status InterpreterCore::CheckParameters() const {
   const Plan& plan = model_->plan;
   for (const Instruction& instruction : plan.instructions) {
-    for (const VarId id : instruction.inputs) {
+    for (const VarId input : instruction.inputs) {
+      const VarId id =
+          input >= 0 && plan.vars[input].copy_of >= 0 ? plan.vars[input].copy_of : input;
       if (id < 0 || !plan.vars[id].constant || plan.vars[id].kind != VarKind::kLodTensor) continue;
       const Tensor& tensor = variables_[id]->tensor;
       if (tensor.has_memory() && tensor.dtype == plan.vars[id].dtype) continue;

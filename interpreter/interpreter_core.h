@@ -16,11 +16,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/device/device.h"
 #include "core/host_pool.h"
 #include "core/program.h"
 #include "core/scope.h"
@@ -44,6 +46,12 @@ struct CoreOptions {
   // Most bytes that variables of a run may take together; 0: no limit. Parameters do not count.
   size_t max_memory_bytes = 0;
   bool check_nan_inf = false;
+  GcOptions gc = {};
+  uint64_t schedule_seed = 0;  // of kShuffle
+  // The devices the plan's places stand for; simulated ones that are missing are made. Kept alive.
+  std::vector<std::shared_ptr<Device>> devices = {};
+  // Tests: called before each allocation of a run, on the host and on devices; true makes it fail.
+  std::function<bool(size_t bytes)> fail_allocation = nullptr;
   PipelineOptions passes = {};
   PlanOptions plan = {};
   // Where ops are looked up; must outlive the core. Null: OpRegistry::Global().
@@ -53,6 +61,9 @@ struct CoreOptions {
 struct RunOptions {
   std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
   RunObserver* observer = nullptr;  // borrowed for the run; may be null
+  // False: Run returns as soon as the fetches are there and the feeds are read; what else devices
+  // have to do goes on beside the caller, and its failure is told by the next Run.
+  bool wait_for_devices = true;
 };
 
 class InterpreterCore {
@@ -90,10 +101,12 @@ class InterpreterCore {
   // The scheduler in use; never kAuto.
   SchedulerKind scheduler() const { return scheduler_kind_; }
   int num_threads() const { return num_threads_; }
+  // Of the host; and of all devices together.
   MemoryStats memory() const { return pool_->stats(); }
-  void ResetPeakMemory() { pool_->ResetPeak(); }
-  // Gives unused pooled memory back to the system; returns how many bytes.
-  size_t TrimMemory() { return pool_->Trim(); }
+  MemoryStats device_memory() const;
+  void ResetPeakMemory();
+  // Gives unused pooled memory back to the system and the devices; returns how many bytes.
+  size_t TrimMemory();
   Scope& scope() { return *local_; }
 
  private:
@@ -108,8 +121,21 @@ class InterpreterCore {
     bool operator==(const Constant&) const = default;
   };
 
+  // Where the plan wants a persistable variable's memory.
+  struct Home {
+    Variable* variable = nullptr;
+    Place place = {};
+  };
+
   InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> parent);
   void BindVariables();
+  absl::Status BindInstructions();
+  bool has_devices() const;
+  absl::Status BeginDevices();
+  absl::Status PrepareParameters();
+  absl::Status MoveHome(const std::vector<Home>& homes);
+  absl::Status CopyConstants();
+  absl::Status FinishDevices(absl::Status status, const RunOptions& options);
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
   absl::Status CheckParameters() const;
   bool NoteConstants();
@@ -124,16 +150,19 @@ class InterpreterCore {
   std::vector<Variable*> variables_;     // by VarId
   std::vector<std::vector<Tensor>*> local_arrays_;  // of TensorArray variables; emptied by each run
   std::vector<Constant> constants_;
+  std::vector<Home> constant_homes_;
+  std::vector<Home> written_homes_;  // of persistable variables that instructions write
   Variable feed_list_;
   Variable fetch_list_;
   SchedulerKind scheduler_kind_;
   int num_threads_;
   RunControl control_;
-  std::unique_ptr<WorkQueue> queue_;
-  std::unique_ptr<InstructionRunner> runner_;
+  std::unique_ptr<DeviceSet> devices_;         // null for a plan without
+  std::unique_ptr<InstructionRunner> runner_;  // null until the devices are there
   std::unique_ptr<GarbageCollector> collector_;
   std::unique_ptr<Scheduler> scheduler_;
   std::atomic<bool> running_{false};
+  bool constants_copied_ = false;
   bool shapes_known_ = false;  // the last run succeeded, so static shapes are in the variables
 };
 

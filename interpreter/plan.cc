@@ -1,6 +1,7 @@
 #include "interpreter/plan.h"
 
 #include "interpreter/analysis/dependencies.h"
+#include "interpreter/analysis/events.h"
 #include "interpreter/analysis/garbage_collection.h"
 #include "interpreter/analysis/insert_transfers.h"
 #include "interpreter/analysis/link.h"
@@ -58,24 +59,23 @@ absl::StatusOr<Plan> BuildPlan(const Program& program, const PlanOptions& option
                                const OpRegistry& registry) {
   if (program.blocks.empty()) return InvalidArgument("the program has no block");
   Plan plan;
+  plan.options = options;
   INTERP_RETURN_IF_ERROR(FindFeedsAndFetches(program, plan));
   plan.vars = BuildVariableTable(program);
   plan.num_program_vars = static_cast<int32_t>(plan.vars.size());
-  INTERP_ASSIGN_OR_RETURN(plan.instructions,
-                          SelectKernels(program, registry, plan.vars, plan.inserted_ops));
-  INTERP_ASSIGN_OR_RETURN(plan.instructions,
-                          InsertTransfers(std::move(plan.instructions), options.optimize_layout,
-                                          registry, plan.vars, plan.inserted_ops));
+  INTERP_RETURN_IF_ERROR(SelectKernels(program, registry, plan));
+  INTERP_RETURN_IF_ERROR(InsertTransfers(registry, plan));
   AnalyzeStorage(plan.instructions, plan.vars);
   plan.edges = BuildDependencies(plan.instructions, plan.vars, options.sequential);
+  AssignStreams(program, plan);
   ShrinkDependencies(plan.instructions.size(), plan.edges);
-  AssignStreams(program, plan.instructions);
   LinkInstructions(plan);
   MarkDynamicShapes(plan);
   plan.ref_counts.assign(plan.vars.size(), 0);
   plan.gc_check.assign(plan.instructions.size(), {});
   plan.frees_in_order.assign(plan.instructions.size(), {});
   if (options.garbage_collection) PlanGarbageCollection(plan);
+  PlaceEvents(plan);
   return plan;
 }
 

@@ -8,9 +8,9 @@
 //   BuildDependencies    hazards over variables and storage, then implicit orders
 //   AssignStreams        queue, stream and priority per instruction; order within a stream
 //   ShrinkDependencies   drops edges that others imply
-//   PlaceEvents          what to record and to wait for where device work crosses streams
-//   PlanGarbageCollection  last uses: what is freed when
 //   LinkInstructions     successor lists, counts, the trace order
+//   PlanGarbageCollection  last uses: what is freed when
+//   PlaceEvents          what to record and to wait for where device work crosses streams
 // A plan holds no tensor and no pointer into the program; it is immutable once built and shared by
 // all clones of a core.
 #pragma once
@@ -37,6 +37,7 @@ struct PlanVar {
   bool constant = false;  // persistable and written by no instruction
   int32_t storage = -1;   // variables of one storage id may share memory
   Place place = {};       // of its memory, in every run
+  VarId copy_of = -1;  // a constant's copy on a device, made before the first run; no op writes it
 };
 
 // Successors of all instructions in one array: edges of i are targets[begins[i]] ...
@@ -84,6 +85,7 @@ struct Edge {
   // The two touch the same memory: `from` must have completed. Otherwise it need only have been
   // issued (only metadata are read, or the order is implicit).
   bool memory = true;
+  bool host_reads = false;  // `to` reads the memory while it is issued, see IsHostInput
   RunType run_type = RunType::kDirect;
 };
 

@@ -1,6 +1,8 @@
 #include "interpreter/scheduler.h"
 
 #include <algorithm>
+#include <optional>
+#include <random>
 
 #include "interpreter/steady_clock.h"
 
@@ -16,9 +18,20 @@ absl::Status RunObserved(const RunParts& parts, InstrId id, bool infer_all, RunO
   return status;
 }
 
+// Blocks for the work of devices that an instruction of the host needs.
+void WaitForDevices(const RunParts& parts, InstrId id, RunObserver* observer, int worker) {
+  for (const int32_t event : parts.runner->HostWaits(id)) {
+    const int64_t start_ns = observer != nullptr ? SteadyNowNs() : 0;
+    if (observer != nullptr) observer->OnWaitStart(id, event, worker, start_ns);
+    parts.runner->WaitFor(event);
+    if (observer != nullptr) observer->OnWaitEnd(id, event, worker, start_ns, SteadyNowNs());
+  }
+}
+
 // Runs one instruction unless the run is to stop, and keeps its error.
 void RunOne(const RunParts& parts, InstrId id, bool infer_all, RunObserver* observer, int worker) {
   if (parts.control->ShouldStop()) return;
+  if (parts.with_devices) WaitForDevices(parts, id, observer, worker);
   absl::Status status = observer == nullptr ? parts.runner->Run(id, infer_all)
                                             : RunObserved(parts, id, infer_all, *observer, worker);
   if (!status.ok()) parts.control->Fail(std::move(status));
@@ -58,9 +71,12 @@ std::vector<int32_t> Priorities(const Plan& plan) {
 
 class SerialScheduler final : public Scheduler {
  public:
-  SerialScheduler(const Plan& plan, const RunParts& parts)
+  // With a seed, any of the ready instructions is next.
+  SerialScheduler(const Plan& plan, const RunParts& parts, std::optional<uint64_t> seed)
       : plan_(plan),
         parts_(parts),
+        shuffles_(seed.has_value()),
+        random_(seed.value_or(0)),
         roots_(Roots(plan)),
         priorities_(Priorities(plan)),
         waiting_(plan.dep_counts) {
@@ -89,10 +105,11 @@ class SerialScheduler final : public Scheduler {
   }
   void Push(InstrId id) {
     ready_.push_back(id);
-    std::push_heap(ready_.begin(), ready_.end(), RunsLater());
+    if (!shuffles_) std::push_heap(ready_.begin(), ready_.end(), RunsLater());
   }
   InstrId Pop() {
-    std::pop_heap(ready_.begin(), ready_.end(), RunsLater());
+    if (shuffles_) std::swap(ready_[random_() % ready_.size()], ready_.back());
+    if (!shuffles_) std::pop_heap(ready_.begin(), ready_.end(), RunsLater());
     const InstrId id = ready_.back();
     ready_.pop_back();
     return id;
@@ -100,6 +117,8 @@ class SerialScheduler final : public Scheduler {
 
   const Plan& plan_;
   const RunParts parts_;
+  const bool shuffles_;
+  std::mt19937_64 random_;
   const std::vector<InstrId> roots_;
   const std::vector<int32_t> priorities_;
   std::vector<int32_t> waiting_;  // by InstrId; predecessors left
@@ -108,14 +127,21 @@ class SerialScheduler final : public Scheduler {
 
 class AsyncScheduler final : public Scheduler {
  public:
-  AsyncScheduler(const Plan& plan, const RunParts& parts, WorkQueue& queue)
+  AsyncScheduler(const Plan& plan, const RunParts& parts, int num_workers)
       : plan_(plan),
         parts_(parts),
-        queue_(queue),
+        num_workers_(num_workers),
         roots_(Roots(plan)),
         priorities_(Priorities(plan)),
-        waiting_(std::make_unique<std::atomic<int32_t>[]>(plan.dep_counts.size())) {
-    queue_.Reserve(plan.dep_counts.size());
+        waiting_(std::make_unique<std::atomic<int32_t>[]>(plan.dep_counts.size())),
+        host_queue_({.name = "host", .num_threads = num_workers - 1}),
+        device_queue_({.name = "device", .num_threads = parts.with_devices ? 1 : 0}) {
+    host_queue_.Reserve(plan.dep_counts.size());
+    if (parts.with_devices) device_queue_.Reserve(plan.dep_counts.size());
+    on_device_.reserve(plan.instructions.size());
+    for (const Instruction& i : plan.instructions) {
+      on_device_.push_back(i.queue == QueueKind::kDevice);
+    }
     for (size_t i = 0; i < plan.dep_counts.size(); ++i) {
       waiting_[i].store(plan.dep_counts[i], std::memory_order_relaxed);
     }
@@ -127,46 +153,61 @@ class AsyncScheduler final : public Scheduler {
     unfinished_.store(static_cast<int32_t>(plan_.dep_counts.size()), std::memory_order_relaxed);
     // The pushes below publish all this to the workers.
     InstrId mine = -1;
-    for (const InstrId root : roots_) Keep(root, mine);
+    for (const InstrId root : roots_) Keep(root, /*on_device=*/false, mine);
     if (mine >= 0) RunFrom(mine, /*worker=*/0);
-    queue_.HelpUntilZero(unfinished_);
+    host_queue_.HelpUntilZero(unfinished_);
   }
 
  private:
-  // Keeps the better of `id` and `mine` for this thread and gives the other to the queue.
-  void Keep(InstrId id, InstrId& mine) {
-    if (mine < 0) {
+  // Keeps the better of `id` and `mine` for this thread and gives the other to its queue.
+  // `on_device`: whether this is the thread that launches.
+  void Keep(InstrId id, bool on_device, InstrId& mine) {
+    if (on_device_[id] != on_device) {
+      Push(id);
+    } else if (mine < 0) {
       mine = id;
-      return;
+    } else {
+      if (priorities_[id] < priorities_[mine]) std::swap(id, mine);
+      Push(id);
     }
-    if (priorities_[id] < priorities_[mine]) std::swap(id, mine);
-    queue_.Push({.run = &AsyncScheduler::RunTask,
-                 .context = this,
-                 .argument = id,
-                 .priority = priorities_[id]});
+  }
+
+  void Push(InstrId id) {
+    const Task task{.run = on_device_[id] ? &AsyncScheduler::LaunchTask : &AsyncScheduler::RunTask,
+                    .context = this,
+                    .argument = id,
+                    .priority = priorities_[id]};
+    (on_device_[id] ? device_queue_ : host_queue_).Push(task);
   }
 
   static void RunTask(void* context, int32_t id, int worker) {
     static_cast<AsyncScheduler*>(context)->RunFrom(id, worker);
   }
+  // The launching thread comes after the host's.
+  static void LaunchTask(void* context, int32_t id, int /*worker*/) {
+    auto* scheduler = static_cast<AsyncScheduler*>(context);
+    scheduler->RunFrom(id, scheduler->num_workers_);
+  }
 
   // Runs `id` and then whatever it makes ready that stays here.
   void RunFrom(InstrId id, int worker) {
+    const bool on_device = on_device_[id];
     int32_t finished = 0;
     while (id >= 0) {
       RunOne(parts_, id, infer_all_, observer_, worker);
       parts_.collector->After(id, observer_, worker);
       InstrId mine = -1;
       for (const InstrId next : plan_.successors[id]) {
-        if (IsReady(next)) Keep(next, mine);
+        if (IsReady(next)) Keep(next, on_device, mine);
       }
       id = mine;
       ++finished;
     }
     // Once for all of them: nobody waits for less than zero. The caller of Run may return, and
-    // destroy this, as soon as it sees zero: the queue outlives us.
-    WorkQueue& queue = queue_;
-    if (unfinished_.fetch_sub(finished, std::memory_order_acq_rel) == finished) queue.WakeAll();
+    // destroy this, as soon as it sees zero; the queues' destructors wait for their threads.
+    if (unfinished_.fetch_sub(finished, std::memory_order_acq_rel) == finished) {
+      host_queue_.WakeAll();
+    }
   }
 
   // Whether the predecessor that has just finished was the last one.
@@ -181,13 +222,17 @@ class AsyncScheduler final : public Scheduler {
 
   const Plan& plan_;
   const RunParts parts_;
-  WorkQueue& queue_;
+  const int num_workers_;
   const std::vector<InstrId> roots_;
   const std::vector<int32_t> priorities_;
+  std::vector<bool> on_device_;  // by InstrId
   bool infer_all_ = false;
   RunObserver* observer_ = nullptr;
   std::unique_ptr<std::atomic<int32_t>[]> waiting_;  // by InstrId; predecessors left
   std::atomic<int32_t> unfinished_{0};
+  // Last: they stop their threads before the rest goes.
+  WorkQueue host_queue_;
+  WorkQueue device_queue_;  // one thread, which launches all work of devices
 };
 
 struct KindName {
@@ -197,7 +242,8 @@ struct KindName {
 constexpr KindName kKinds[] = {{SchedulerKind::kAuto, "auto"},
                                {SchedulerKind::kTrace, "trace"},
                                {SchedulerKind::kSerial, "serial"},
-                               {SchedulerKind::kAsync, "async"}};
+                               {SchedulerKind::kAsync, "async"},
+                               {SchedulerKind::kShuffle, "shuffle"}};
 
 }  // namespace
 
@@ -207,16 +253,19 @@ absl::StatusOr<SchedulerKind> SchedulerFromName(absl::string_view name) {
   for (const KindName& kind : kKinds) {
     if (kind.name == name) return kind.kind;
   }
-  return InvalidArgument("no scheduler is named '", name, "'; there are: auto trace serial async");
+  return InvalidArgument("no scheduler is named '", name,
+                         "'; there are: auto trace serial async shuffle");
 }
 
-std::unique_ptr<Scheduler> MakeScheduler(SchedulerKind kind, const Plan& plan,
-                                         const RunParts& parts, WorkQueue& queue) {
-  switch (kind) {
+std::unique_ptr<Scheduler> MakeScheduler(const SchedulerOptions& options, const Plan& plan,
+                                         const RunParts& parts) {
+  switch (options.kind) {
     case SchedulerKind::kSerial:
-      return std::make_unique<SerialScheduler>(plan, parts);
+      return std::make_unique<SerialScheduler>(plan, parts, std::nullopt);
+    case SchedulerKind::kShuffle:
+      return std::make_unique<SerialScheduler>(plan, parts, options.seed);
     case SchedulerKind::kAsync:
-      return std::make_unique<AsyncScheduler>(plan, parts, queue);
+      return std::make_unique<AsyncScheduler>(plan, parts, options.num_workers);
     case SchedulerKind::kAuto:
     case SchedulerKind::kTrace:
       break;

@@ -4,6 +4,8 @@
 //   serial  dependency counts on the calling thread; of the ready instructions the one with the
 //           lowest priority value runs, then the first in the program
 //   async   dependency counts on several threads; see below
+//   shuffle as serial, but of the ready instructions any one, drawn from a seed: for finding orders
+//           that a plan lacks
 //
 // All give the same bits, since every conflict between instructions is an edge.
 //
@@ -11,6 +13,10 @@
 // those that become ready it runs itself; the others go to the work queue, where an idle thread
 // takes them. So a chain never leaves its thread, and costs little more than trace. The calling
 // thread takes part as worker 0.
+//
+// Work of a device is launched, not waited for: an instruction of a device counts as finished when
+// its stream has it. Under async one thread of its own launches all of it (the device queue), while
+// the host queue's threads may block for results.
 //
 // Errors: the first failure is kept in the RunControl. Instructions not yet started are then
 // skipped but still counted, so that every run drains and returns.
@@ -34,6 +40,7 @@ enum class SchedulerKind : int8_t {
   kTrace,
   kSerial,
   kAsync,
+  kShuffle,
 };
 absl::string_view Name(SchedulerKind kind);
 // The kind of that name; InvalidArgument lists the names.
@@ -44,6 +51,7 @@ struct RunParts {
   InstructionRunner* runner = nullptr;
   GarbageCollector* collector = nullptr;
   RunControl* control = nullptr;
+  bool with_devices = false;  // the plan has instructions on devices
 };
 
 // Thread-safety: one Run at a time. A warm Run allocates nothing.
@@ -54,9 +62,13 @@ class Scheduler {
   virtual void Run(bool infer_all, RunObserver* observer) = 0;
 };
 
-// `queue` is used by kAsync alone. `kind` is not kAuto; see ResolveScheduler.
-std::unique_ptr<Scheduler> MakeScheduler(SchedulerKind kind, const Plan& plan,
-                                         const RunParts& parts, WorkQueue& queue);
+struct SchedulerOptions {
+  SchedulerKind kind = SchedulerKind::kTrace;  // not kAuto; see ResolveScheduler
+  int num_workers = 1;                         // kAsync: threads for the host's instructions
+  uint64_t seed = 0;                           // kShuffle
+};
+std::unique_ptr<Scheduler> MakeScheduler(const SchedulerOptions& options, const Plan& plan,
+                                         const RunParts& parts);
 
 // What kAuto means for a plan: kAsync with more than one worker when the plan's instructions
 // outnumber its critical path by half, else kTrace.

@@ -11,52 +11,19 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/buffer.h"
+#include "core/device/work.h"
 #include "core/op_def.h"
 #include "core/place.h"
 #include "core/status.h"
 
 namespace interp {
 
-// The first failure of a piece of work, told apart by the tag the work was enqueued with.
-struct WorkError {
-  int32_t tag = -1;
-  absl::Status status;
-};
-
-// Where work in flight reports failures; work enqueued later with the same sink is skipped once one
-// is there (events are still recorded and waits still end). Thread-safety: all methods.
-class WorkErrors {
- public:
-  // Keeps the first.
-  void Report(int32_t tag, absl::Status status);
-  // One load.
-  bool any() const { return any_.load(std::memory_order_acquire); }
-  // The error, which is forgotten; work goes on afterwards. REQUIRES: nothing in flight.
-  std::optional<WorkError> Take();
-
- private:
-  std::atomic<bool> any_{false};
-  std::mutex mutex_;  // guards first_
-  std::optional<WorkError> first_;
-};
-
 enum class WorkKind : int8_t { kKernel, kHostToDevice, kDeviceToHost, kDeviceToDevice, kFill };
 absl::string_view Name(WorkKind kind);
-
-// What the enqueuer says of a piece of work. `bytes` and `flops` are what a kernel touches and
-// computes (0: unknown); copies know their bytes themselves.
-struct Work {
-  int32_t tag = -1;              // the instruction, for errors and traces
-  WorkErrors* errors = nullptr;  // borrowed until the work is done; null: failures are ignored
-  int64_t bytes = 0;
-  int64_t flops = 0;
-};
 
 // A point in a stream's work. May be recorded any number of times: waits see the latest record that
 // was enqueued before them, and end at once when there is none.

@@ -10,10 +10,15 @@ namespace {
 
 constexpr InstrId kNone = -1;
 
+struct Reader {
+  InstrId id = kNone;
+  bool memory = true;  // a later writer must wait until it is complete
+};
+
 // Last writer and the readers since then, of one variable or storage.
 struct Accesses {
   InstrId writer = kNone;
-  std::vector<InstrId> readers;
+  std::vector<Reader> readers;
 };
 
 class HazardBuilder {
@@ -25,10 +30,15 @@ class HazardBuilder {
         by_storage_(vars.size()),
         shared_(SharedStorages(vars)) {}
 
-  std::vector<Edge> Build() {
-    for (size_t i = 0; i < instructions_.size(); ++i) Add(static_cast<InstrId>(i));
-    return std::move(edges_);
+  // Adds the accesses of all instructions, numbered from `first`, to storages that `wanted` has.
+  template <typename Wanted>
+  void AddAll(InstrId first, const Wanted& wanted) {
+    for (size_t i = 0; i < instructions_.size(); ++i) {
+      Add(first + static_cast<InstrId>(i), instructions_[i], wanted);
+    }
   }
+
+  std::vector<Edge> Take() { return std::move(edges_); }
 
  private:
   // By storage id: whether more than one variable has it.
@@ -40,24 +50,26 @@ class HazardBuilder {
     return shared;
   }
 
-  void Add(InstrId i) {
-    const Instruction& instruction = instructions_[i];
+  template <typename Wanted>
+  void Add(InstrId i, const Instruction& instruction, const Wanted& wanted) {
     for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
       const VarId id = instruction.inputs[arg];
-      if (id < 0) continue;
-      Read(i, id, by_var_[id]);
+      if (id < 0 || !wanted(vars_[id].storage)) continue;
       const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
-      if (shared_[vars_[id].storage] && (flags & kNoNeedBuffer) == 0) {
-        Read(i, id, by_storage_[vars_[id].storage]);
+      const bool needs_buffer = (flags & kNoNeedBuffer) == 0;
+      const bool at_issue = needs_buffer && IsHostInput(instruction, static_cast<int>(arg));
+      Read(i, id, needs_buffer, at_issue, by_var_[id]);
+      if (shared_[vars_[id].storage] && needs_buffer) {
+        Read(i, id, needs_buffer, at_issue, by_storage_[vars_[id].storage]);
       }
     }
     for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
       const VarId id = instruction.outputs[arg];
-      if (id < 0) continue;
+      if (id < 0 || !wanted(vars_[id].storage)) continue;
       if (shared_[vars_[id].storage] && !IsViewOutput(instruction, arg)) {
-        Write(i, id, by_storage_[vars_[id].storage]);
+        Write(i, instruction, id, by_storage_[vars_[id].storage]);
       }
-      Write(i, id, by_var_[id]);
+      Write(i, instruction, id, by_var_[id]);
     }
   }
 
@@ -68,27 +80,53 @@ class HazardBuilder {
         });
   }
 
-  void Read(InstrId i, VarId var, Accesses& accesses) {
-    if (accesses.writer != kNone) AddEdge(accesses.writer, i, EdgeKind::kReadAfterWrite, var);
-    if (accesses.readers.empty() || accesses.readers.back() != i) accesses.readers.push_back(i);
+  void Read(InstrId i, VarId var, bool needs_buffer, bool at_issue, Accesses& accesses) {
+    if (accesses.writer != kNone) {
+      AddEdge({.from = accesses.writer,
+               .to = i,
+               .kind = EdgeKind::kReadAfterWrite,
+               .var = var,
+               .memory = needs_buffer,
+               .host_reads = at_issue});
+    }
+    const bool memory = needs_buffer && !at_issue;
+    if (accesses.readers.empty() || accesses.readers.back().id != i) {
+      accesses.readers.push_back({i, memory});
+    } else if (memory) {
+      accesses.readers.back().memory = true;
+    }
   }
 
-  void Write(InstrId i, VarId var, Accesses& accesses) {
+  void Write(InstrId i, const Instruction& instruction, VarId var, Accesses& accesses) {
     bool read_by_others = false;
-    for (const InstrId reader : accesses.readers) {
-      if (reader == i) continue;
-      AddEdge(reader, i, EdgeKind::kWriteAfterRead, var);
+    bool memory_read = false;
+    for (const Reader& reader : accesses.readers) {
+      if (reader.id == i) continue;
+      AddEdge({.from = reader.id,
+               .to = i,
+               .kind = EdgeKind::kWriteAfterRead,
+               .var = var,
+               .memory = reader.memory});
       read_by_others = true;
+      memory_read = memory_read || reader.memory;
     }
-    if (!read_by_others && accesses.writer != kNone) {
-      AddEdge(accesses.writer, i, EdgeKind::kWriteAfterWrite, var);
+    // On the host a reader of metadata stands between the writers, too: it has completed.
+    const bool hidden =
+        instruction.place.on_host() && OnHost(accesses.writer) ? read_by_others : memory_read;
+    if (!hidden && accesses.writer != kNone) {
+      AddEdge({.from = accesses.writer, .to = i, .kind = EdgeKind::kWriteAfterWrite, .var = var});
     }
     accesses.readers.clear();
     accesses.writer = i;
   }
 
-  void AddEdge(InstrId from, InstrId to, EdgeKind kind, VarId var) {
-    if (from != to) edges_.push_back({from, to, kind, var, false});
+  bool OnHost(InstrId i) const {
+    return i == kNone ||
+           instructions_[i % static_cast<InstrId>(instructions_.size())].place.on_host();
+  }
+
+  void AddEdge(const Edge& edge) {
+    if (edge.from != edge.to) edges_.push_back(edge);
   }
 
   const std::vector<Instruction>& instructions_;
@@ -98,6 +136,10 @@ class HazardBuilder {
   const std::vector<bool> shared_;
   std::vector<Edge> edges_;
 };
+
+Edge ImplicitEdge(InstrId from, InstrId to, EdgeKind kind) {
+  return {.from = from, .to = to, .kind = kind, .memory = false};
+}
 
 // Paddle's test for communication ops, but for the accident that it takes any type with "c_" in it.
 bool IsCommunication(const Instruction& instruction) {
@@ -112,7 +154,7 @@ void ChainInOrder(const std::vector<Instruction>& instructions, EdgeKind kind, P
   InstrId previous = kNone;
   for (size_t i = 0; i < instructions.size(); ++i) {
     if (!is_member(instructions[i])) continue;
-    if (previous != kNone) edges.push_back({previous, static_cast<InstrId>(i), kind, -1, false});
+    if (previous != kNone) edges.push_back(ImplicitEdge(previous, static_cast<InstrId>(i), kind));
     previous = static_cast<InstrId>(i);
   }
 }
@@ -122,7 +164,7 @@ void OrderAfterSync(const std::vector<Instruction>& instructions, std::vector<Ed
   InstrId sync = kNone;
   for (size_t i = 0; i < instructions.size(); ++i) {
     const auto id = static_cast<InstrId>(i);
-    if (sync != kNone) edges.push_back({sync, id, EdgeKind::kCommunication, -1, false});
+    if (sync != kNone) edges.push_back(ImplicitEdge(sync, id, EdgeKind::kCommunication));
     if (instructions[i].op_type == "c_sync_comm_stream") sync = id;
   }
 }
@@ -134,7 +176,7 @@ void OrderAfterRead(const std::vector<Instruction>& instructions, std::vector<Ed
   InstrId read = kNone;
   for (size_t i = 0; i < instructions.size(); ++i) {
     const auto id = static_cast<InstrId>(i);
-    if (read != kNone && !waits[i]) edges.push_back({read, id, EdgeKind::kRead, -1, false});
+    if (read != kNone && !waits[i]) edges.push_back(ImplicitEdge(read, id, EdgeKind::kRead));
     if (instructions[i].op_type == "read") read = id;
   }
 }
@@ -168,31 +210,45 @@ void OrderCoalesced(const std::vector<Instruction>& instructions, std::vector<Ed
       const std::vector<VarId>& out = instructions[i].outputs;
       if (reader == kNone && std::find(in.begin(), in.end(), fused) != in.end()) {
         reader = id;
-        for (const InstrId w : writers) edges.push_back({w, id, EdgeKind::kCoalesce, fused, false});
+        for (const InstrId w : writers)
+          edges.push_back({.from = w, .to = id, .kind = EdgeKind::kCoalesce, .var = fused});
       } else if (reader == kNone && std::any_of(out.begin(), out.end(), is_part)) {
         writers.push_back(id);
       } else if (reader != kNone && std::any_of(in.begin(), in.end(), is_part)) {
-        edges.push_back({reader, id, EdgeKind::kCoalesce, fused, false});
+        edges.push_back({.from = reader, .to = id, .kind = EdgeKind::kCoalesce, .var = fused});
       }
     }
   }
 }
 
-// Sorts by (to, from) and keeps the first of equal pairs: hazards come before implicit orders.
-void SortAndDeduplicate(std::vector<Edge>& edges, size_t num_instructions) {
-  std::vector<int32_t> begins(num_instructions + 1, 0);
+// Keeps of equal pairs the first, with the demands of all. REQUIRES: sorted by `from`.
+void Merge(std::vector<Edge>::const_iterator begin, std::vector<Edge>::const_iterator end,
+           std::vector<Edge>& merged) {
+  for (auto edge = begin; edge != end; ++edge) {
+    if (edge == begin || merged.back().from != edge->from) {
+      merged.push_back(*edge);
+      continue;
+    }
+    merged.back().memory = merged.back().memory || edge->memory;
+    merged.back().host_reads = merged.back().host_reads || edge->host_reads;
+  }
+}
+
+// Sorts by (to, from) and makes one edge of those between one pair: hazards come before implicit
+// orders. `num_targets`: edges lead to less than that.
+void SortAndMerge(std::vector<Edge>& edges, size_t num_targets) {
+  std::vector<int32_t> begins(num_targets + 1, 0);
   for (const Edge& edge : edges) ++begins[edge.to + 1];
-  for (size_t i = 0; i < num_instructions; ++i) begins[i + 1] += begins[i];
+  for (size_t i = 0; i < num_targets; ++i) begins[i + 1] += begins[i];
   std::vector<Edge> sorted(edges.size());
   std::vector<int32_t> next(begins.begin(), begins.end() - 1);
   for (const Edge& edge : edges) sorted[next[edge.to]++] = edge;
   edges.clear();
-  for (size_t i = 0; i < num_instructions; ++i) {
+  for (size_t i = 0; i < num_targets; ++i) {
     const auto begin = sorted.begin() + begins[i];
     const auto end = sorted.begin() + begins[i + 1];
     std::stable_sort(begin, end, [](const Edge& a, const Edge& b) { return a.from < b.from; });
-    std::unique_copy(begin, end, std::back_inserter(edges),
-                     [](const Edge& a, const Edge& b) { return a.from == b.from; });
+    Merge(begin, end, edges);
   }
 }
 
@@ -211,7 +267,9 @@ absl::string_view Name(RunType type) {
 
 std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions,
                                     const std::vector<PlanVar>& vars, bool sequential) {
-  std::vector<Edge> edges = HazardBuilder(instructions, vars).Build();
+  HazardBuilder hazards(instructions, vars);
+  hazards.AddAll(0, [](int32_t) { return true; });
+  std::vector<Edge> edges = hazards.Take();
   OrderCoalesced(instructions, edges);
   ChainInOrder(instructions, EdgeKind::kCommunication, IsCommunication, edges);
   OrderAfterSync(instructions, edges);
@@ -222,8 +280,41 @@ std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions
     ChainInOrder(
         instructions, EdgeKind::kSequential, [](const Instruction&) { return true; }, edges);
   }
-  SortAndDeduplicate(edges, instructions.size());
+  SortAndMerge(edges, instructions.size());
   return edges;
+}
+
+std::vector<Edge> BuildCrossRunDependencies(const std::vector<Instruction>& instructions,
+                                            const std::vector<PlanVar>& vars,
+                                            const std::vector<bool>& keeps_memory) {
+  const auto n = static_cast<InstrId>(instructions.size());
+  const auto wanted = [&](int32_t storage) { return static_cast<bool>(keeps_memory[storage]); };
+  HazardBuilder hazards(instructions, vars);
+  hazards.AddAll(0, wanted);
+  hazards.AddAll(n, wanted);
+  std::vector<Edge> crossing;
+  for (Edge edge : hazards.Take()) {
+    if (!edge.memory || edge.from >= n || edge.to < n) continue;
+    edge.to -= n;
+    crossing.push_back(edge);
+  }
+  SortAndMerge(crossing, instructions.size());
+  return crossing;
+}
+
+void AddStreamEdges(const std::vector<Instruction>& instructions, std::vector<Edge>& edges) {
+  absl::flat_hash_map<int32_t, InstrId> last;  // by stream
+  bool added = false;
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (instructions[i].place.on_host()) continue;
+    const auto id = static_cast<InstrId>(i);
+    if (const auto it = last.find(instructions[i].stream); it != last.end()) {
+      edges.push_back(ImplicitEdge(it->second, id, EdgeKind::kStream));
+      added = true;
+    }
+    last[instructions[i].stream] = id;
+  }
+  if (added) SortAndMerge(edges, instructions.size());
 }
 
 }  // namespace interp

@@ -17,11 +17,24 @@ namespace interp {
 // on the writer, a writer on those readers, or on the last writer when nobody has read. Each access
 // adds at most one entry and is removed at most once, so time and edges are linear in accesses.
 //
+// An edge with `memory` asks for completion. Reads of metadata alone (kNoNeedBuffer) and reads
+// while an instruction is issued (IsHostInput) put no such demand on a later writer, and do not
+// hide the writer before them from it.
+//
 // Implicit orders, as in Paddle's dependency_builder.cc: random ops in program order; communication
 // ops in program order; everything that waited for nothing waits for the `read` op before it;
 // readers of the outputs of a coalesce_tensor wait for the last writer of them before its fused
 // output is read; with `sequential`, each instruction waits for the one before.
 std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions,
                                     const std::vector<PlanVar>& vars, bool sequential);
+
+// The edges over memory between one run and the next, on storages for which `keeps_memory` (by
+// storage id) is set: `to` counts from 0 in the next run, so it may lie before `from`.
+std::vector<Edge> BuildCrossRunDependencies(const std::vector<Instruction>& instructions,
+                                            const std::vector<PlanVar>& vars,
+                                            const std::vector<bool>& keeps_memory);
+
+// Adds an edge between neighbours on each stream of a device, in program order: so they are issued.
+void AddStreamEdges(const std::vector<Instruction>& instructions, std::vector<Edge>& edges);
 
 }  // namespace interp

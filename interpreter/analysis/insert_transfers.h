@@ -1,5 +1,5 @@
-// InsertTransfers: casts and layout changes, where a kernel wants another dtype or layout than the
-// variable has.
+// InsertTransfers: copies, casts and layout changes, where a kernel wants another place, dtype or
+// layout than the variable has.
 #pragma once
 
 #include "core/op_def.h"
@@ -9,17 +9,22 @@
 namespace interp {
 
 // Walks the instructions in order, decides the layout of every output from the ops' LayoutRules,
-// and inserts `cast` and `transfer_layout` instructions in front of those whose inputs do not fit.
+// and inserts `memcpy_h2d`, `memcpy_d2h`, `transfer_layout` and `cast` instructions in front of
+// those whose inputs do not fit: place first, so that the rest happens where the reader runs.
+// Between two devices a copy goes through the host. Host inputs of device kernels (kHostInput,
+// kValueInInfer) stay on the host.
+//
+// A variable has one place in the whole plan (PlanVar::place): that of its first writer, the host
+// for feeds, and for persistable variables the device when that alone writes them. An instruction
+// elsewhere writes a variable of its own, `<v>_device_<place>`, which is copied at once.
 //
 // A transferred copy belongs to one version of its source: later readers of the same version reuse
 // it, a write to the source makes it stale. (Paddle keys copies by name alone and can reuse a stale
-// one; see ApplyDataTransform in its data_transfer.cc.) Copies are named as Paddle names them,
-// `<v>_layout_<from>_<to>` and `<v>_dtype_<from>_<to>`, with `_<n>` behind for the n-th further
-// copy. The ops of the inserted instructions are appended to `inserted_ops`. Linear.
-absl::StatusOr<std::vector<Instruction>> InsertTransfers(std::vector<Instruction> instructions,
-                                                         bool optimize_layout,
-                                                         const OpRegistry& registry,
-                                                         std::vector<PlanVar>& vars,
-                                                         std::vector<Op>& inserted_ops);
+// one; see ApplyDataTransform in its data_transfer.cc.) A parameter that no instruction writes is
+// copied to a device without an instruction, once for all runs (PlanVar::copy_of). Copies are named
+// as Paddle names them, `<v>_device_<from>_<to>`, `<v>_layout_<from>_<to>` and
+// `<v>_dtype_<from>_<to>`, with `_<n>` behind for the n-th further copy. The ops of the inserted
+// instructions are appended to `plan.inserted_ops`. Linear.
+absl::Status InsertTransfers(const OpRegistry& registry, Plan& plan);
 
 }  // namespace interp

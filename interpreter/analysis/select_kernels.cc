@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 
 namespace interp {
@@ -84,17 +85,55 @@ DType DefaultKernelDType(const Op& op, const std::vector<std::vector<DType>>& in
   return any ? DType::kUndefined : reader.Type("dtype", DType::kFloat32);
 }
 
-absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype) {
-  int32_t generic = -1;
+// Whether a kernel can serve on a place: devices have rows of their own, and sim runs the host's.
+bool Serves(const KernelDef& kernel, PlaceKind place) {
+  return kernel.place == place || (place == PlaceKind::kSim && kernel.place == PlaceKind::kCpu);
+}
+
+absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, PlaceKind place) {
+  int32_t best = -1;
+  int best_rank = 0;
   for (size_t row = 0; row < def.kernels.size(); ++row) {
-    if (def.kernels[row].dtype == dtype) return static_cast<int32_t>(row);
-    if (def.kernels[row].dtype == DType::kUndefined) generic = static_cast<int32_t>(row);
+    const KernelDef& kernel = def.kernels[row];
+    const bool exact = kernel.dtype == dtype;
+    if (!Serves(kernel, place) || (!exact && kernel.dtype != DType::kUndefined)) continue;
+    const int rank = 1 + (exact ? 1 : 0) + (kernel.place == place ? 2 : 0);
+    if (rank <= best_rank) continue;
+    best = static_cast<int32_t>(row);
+    best_rank = rank;
   }
-  if (generic >= 0) return generic;
-  return Unimplemented("has no kernel for ", Name(dtype), " on cpu; there are: ",
-                       absl::StrJoin(def.kernels, " ", [](std::string* out, const KernelDef& k) {
-                         absl::StrAppend(out, Name(k.dtype));
-                       }));
+  if (best >= 0) return best;
+  return Unimplemented(
+      "has no kernel for ", Name(dtype), " on ", Name(place),
+      "; there are: ", absl::StrJoin(def.kernels, " ", [](std::string* out, const KernelDef& k) {
+        absl::StrAppend(out, Name(k.dtype), k.place == PlaceKind::kCpu ? "" : " on ",
+                        k.place == PlaceKind::kCpu ? "" : Name(k.place));
+      }));
+}
+
+// Where an op is to run, by its op_device attribute.
+absl::StatusOr<Place> WantedPlace(const Op& op, Place own) {
+  AttrReader reader(op);
+  const std::string device = reader.String("op_device", "");
+  INTERP_RETURN_IF_ERROR(reader.status());
+  if (device.empty() || device == "all") return own;
+  for (const absl::string_view accelerator : {"gpu", "xpu", "npu"}) {
+    if (absl::StrContains(device, accelerator)) return own;
+  }
+  absl::StatusOr<Place> place = PlaceFromName(device);
+  if (!place.ok()) return Annotate(place.status(), "attribute 'op_device'");
+  return *place;
+}
+
+absl::StatusOr<Place> ChoosePlace(const Op& op, const OpDef& def, Place own,
+                                  std::vector<std::string>& fallbacks) {
+  INTERP_ASSIGN_OR_RETURN(const Place place, WantedPlace(op, own));
+  if (place.on_host() || def.RunsOn(place.kind)) return place;
+  const bool moves_data = op.type == "feed" || op.type == "fetch" || op.type == "fetch_v2";
+  if (!moves_data && std::find(fallbacks.begin(), fallbacks.end(), op.type) == fallbacks.end()) {
+    fallbacks.push_back(op.type);
+  }
+  return Place{};
 }
 
 // Gives the outputs their dtypes, in the instruction and in the table.
@@ -200,9 +239,10 @@ bool IsHostInput(const Instruction& instruction, int arg) {
   return !instruction.place.on_host() && (flags & (kHostInput | kValueInInfer)) != 0;
 }
 
-absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def,
+absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def, Place place,
                                             std::vector<PlanVar>& vars) {
   Instruction instruction;
+  instruction.place = place;
   instruction.op_type = op.type;
   instruction.def = &def;
   INTERP_ASSIGN_OR_RETURN(BoundSlots inputs, Bind(op.inputs, def.inputs, vars, "input"));
@@ -222,7 +262,7 @@ absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def,
                           ? DefaultKernelDType(op, input_dtypes)
                           : def.kernel_dtype(DTypeContext(input_dtypes, instruction.attrs.get(),
                                                           DType::kUndefined, no_outputs));
-  INTERP_ASSIGN_OR_RETURN(instruction.kernel, FindKernel(def, instruction.dtype));
+  INTERP_ASSIGN_OR_RETURN(instruction.kernel, FindKernel(def, instruction.dtype, place.kind));
   instruction.layout_rule = def.layout_rule == nullptr
                                 ? def.layout
                                 : def.layout_rule(instruction.attrs.get(), instruction.dtype);
@@ -241,42 +281,51 @@ std::vector<std::string> UnsupportedOps(const Program& program, const OpRegistry
   return std::vector<std::string>(missing.begin(), missing.end());
 }
 
-absl::StatusOr<std::vector<Instruction>> SelectKernels(const Program& program,
-                                                       const OpRegistry& registry,
-                                                       std::vector<PlanVar>& vars,
-                                                       std::vector<Op>& inserted_ops) {
+namespace {
+
+// Adds the instruction of op `index`, and the moves that give split outputs to their names.
+absl::Status AddInstructions(const Op& op, int32_t index, const OpDef& def, const OpDef* share_data,
+                             Plan& plan) {
+  INTERP_ASSIGN_OR_RETURN(const Place place,
+                          ChoosePlace(op, def, plan.options.place, plan.fallbacks));
+  INTERP_ASSIGN_OR_RETURN(Instruction instruction, MakeInstruction(op, def, place, plan.vars));
+  instruction.op_index = index;
+  BindShares(op, instruction);
+  const std::vector<std::pair<VarId, VarId>> split = SplitSameNames(instruction, plan.vars);
+  plan.instructions.push_back(std::move(instruction));
+  for (const auto& [fresh, original] : split) {
+    if (share_data == nullptr) {
+      return Unimplemented("output '", plan.vars[original].name, "' is also an input");
+    }
+    Op give;
+    give.type = "share_data";
+    give.inputs = {{"X", {fresh}, ""}};
+    give.outputs = {{"Out", {original}, ""}};
+    INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(give, *share_data, place, plan.vars));
+    move.inserted_op = static_cast<int32_t>(plan.inserted_ops.size());
+    plan.inserted_ops.push_back(std::move(give));
+    plan.instructions.push_back(std::move(move));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SelectKernels(const Program& program, const OpRegistry& registry, Plan& plan) {
   if (const std::vector<std::string> missing = UnsupportedOps(program, registry);
       !missing.empty()) {
     return Unimplemented("the program uses ops that interp does not have: ",
                          absl::StrJoin(missing, " "), " (run `interp ops` to list all it has)");
   }
-  std::vector<Instruction> instructions;
   const std::vector<Op>& ops = program.blocks[0].ops;
-  instructions.reserve(ops.size());
-  const OpDef* share_data = registry.Find("share_data");
+  plan.instructions.reserve(ops.size());
   for (size_t i = 0; i < ops.size(); ++i) {
-    const std::string where = absl::StrCat("block 0, op #", i, " ", ops[i].type);
-    absl::StatusOr<Instruction> made = MakeInstruction(ops[i], *registry.Find(ops[i].type), vars);
-    if (!made.ok()) return Annotate(made.status(), where);
-    made->op_index = static_cast<int32_t>(i);
-    BindShares(ops[i], *made);
-    const std::vector<std::pair<VarId, VarId>> split = SplitSameNames(*made, vars);
-    instructions.push_back(*std::move(made));
-    for (const auto& [fresh, original] : split) {
-      if (share_data == nullptr) {
-        return Unimplemented(where, ": output '", vars[original].name, "' is also an input");
-      }
-      Op give;
-      give.type = "share_data";
-      give.inputs = {{"X", {fresh}, ""}};
-      give.outputs = {{"Out", {original}, ""}};
-      INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(give, *share_data, vars));
-      move.inserted_op = static_cast<int32_t>(inserted_ops.size());
-      inserted_ops.push_back(std::move(give));
-      instructions.push_back(std::move(move));
-    }
+    const absl::Status added =
+        AddInstructions(ops[i], static_cast<int32_t>(i), *registry.Find(ops[i].type),
+                        registry.Find("share_data"), plan);
+    if (!added.ok()) return Annotate(added, absl::StrCat("block 0, op #", i, " ", ops[i].type));
   }
-  return instructions;
+  return absl::OkStatus();
 }
 
 }  // namespace interp

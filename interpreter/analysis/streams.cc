@@ -1,19 +1,59 @@
 #include "interpreter/analysis/streams.h"
 
 #include "core/attr_reader.h"
+#include "interpreter/analysis/dependencies.h"
 
 namespace interp {
+namespace {
 
-void AssignStreams(const Program& program, std::vector<Instruction>& instructions) {
-  for (Instruction& instruction : instructions) {
+constexpr absl::string_view kDefaultStream = "DefaultStream";
+
+// The name and priority of the stream an instruction of a device belongs to.
+PlanStream WantedStream(const Instruction& instruction, const Op& op, bool single_stream) {
+  PlanStream stream{.name = "compute", .place = instruction.place};
+  if (single_stream) return stream;
+  AttrReader reader(op);
+  const std::string own = reader.String("execution_stream", kDefaultStream);
+  if (!own.empty() && own != kDefaultStream) {
+    stream.name = own;
+    stream.priority = reader.Int("stream_priority", 0);
+  } else if (instruction.op_type == "memcpy_h2d") {
+    stream.name = "h2d";
+  } else if (instruction.op_type == "memcpy_d2h") {
+    stream.name = "d2h";
+  }
+  return stream;
+}
+
+// The index of the stream, added when it is new.
+int32_t FindOrAdd(std::vector<PlanStream>& streams, const PlanStream& wanted) {
+  for (size_t i = 1; i < streams.size(); ++i) {
+    if (streams[i].name == wanted.name && streams[i].place == wanted.place) {
+      return static_cast<int32_t>(i);
+    }
+  }
+  streams.push_back(wanted);
+  return static_cast<int32_t>(streams.size() - 1);
+}
+
+}  // namespace
+
+void AssignStreams(const Program& program, Plan& plan) {
+  plan.streams = {{.name = "host"}};
+  for (Instruction& instruction : plan.instructions) {
+    const Op& op = instruction.op_index >= 0 ? program.blocks[0].ops[instruction.op_index]
+                                             : plan.inserted_ops[instruction.inserted_op];
+    const bool communication = instruction.op_type.rfind("c_", 0) == 0;
+    AttrReader reader(op);
+    instruction.priority = reader.Int("scheduling_priority", communication ? 1 : 0);
     instruction.queue = QueueKind::kHost;
     instruction.stream = 0;
-    const bool communication = instruction.op_type.rfind("c_", 0) == 0;
-    instruction.priority = communication ? 1 : 0;
-    if (instruction.op_index < 0) continue;
-    AttrReader reader(program.blocks[0].ops[instruction.op_index]);
-    instruction.priority = reader.Int("scheduling_priority", instruction.priority);
+    if (instruction.place.on_host()) continue;
+    instruction.queue = QueueKind::kDevice;
+    instruction.stream =
+        FindOrAdd(plan.streams, WantedStream(instruction, op, plan.options.single_stream));
   }
+  AddStreamEdges(plan.instructions, plan.edges);
 }
 
 }  // namespace interp

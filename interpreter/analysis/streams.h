@@ -8,9 +8,15 @@
 
 namespace interp {
 
-// Instructions whose kernel runs on the host go to the host queue and stream 0, where order is by
-// edges alone: no events are needed. Priority is the op's `scheduling_priority` attribute where it
-// has one, else 1 for communication ops and 0 for the others (lower first), as in Paddle.
-void AssignStreams(const Program& program, std::vector<Instruction>& instructions);
+// Instructions of the host go to the host queue and stream 0, where order is by edges alone. Those
+// of a device go to the device queue and to a stream of their place: copies to the device to "h2d",
+// copies to the host to "d2h", ops with an `execution_stream` attribute (Paddle's, but for its
+// default "DefaultStream") to the stream of that name with their `stream_priority`, all others to
+// "compute"; with `options.single_stream` all to "compute". Fills plan.streams and adds the order
+// within each stream to plan.edges.
+//
+// Priority is the op's `scheduling_priority` attribute where it has one, else 1 for communication
+// ops and 0 for the others (lower first), as in Paddle.
+void AssignStreams(const Program& program, Plan& plan);
 
 }  // namespace interp

@@ -1,0 +1,59 @@
+#include "core/device/memcpy.h"
+
+#include <cstring>
+
+#include "core/device/device.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+absl::Status Infer(InferContext& ctx) {
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status CopyOnHost(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  if (x.raw_data() != out.raw_data() && x.size_bytes() > 0) {
+    std::memcpy(out.mutable_raw_data(), x.raw_data(), x.size_bytes());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EnqueueCopy(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  const size_t bytes = x.size_bytes();
+  if (bytes == 0) return absl::OkStatus();
+  const Work work = ctx.work();
+  if (x.place().on_host()) {
+    ctx.stream().CopyToDevice(out.mutable_raw_data(), x.raw_data(), x.buffer(), bytes, work);
+  } else if (out.place().on_host()) {
+    ctx.stream().CopyToHost(out.mutable_raw_data(), out.buffer(), x.raw_data(), bytes, work);
+  } else {
+    ctx.stream().CopyOnDevice(out.mutable_raw_data(), x.raw_data(), bytes, work);
+  }
+  return absl::OkStatus();
+}
+
+OpDef CopyDef(absl::string_view type) {
+  return OpDef{.type = type,
+               .inputs = {{"X", kAnyDType}},
+               .outputs = {{"Out"}},
+               .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.input(kX)); },
+               .infer = Infer,
+               .kernels = {{DType::kUndefined, CopyOnHost},
+                           {DType::kUndefined, EnqueueCopy, PlaceKind::kSim}},
+               .layout = LayoutRule::kFollows};
+}
+
+}  // namespace
+
+OpDef MemcpyHostToDevice() { return CopyDef("memcpy_h2d"); }
+OpDef MemcpyDeviceToHost() { return CopyDef("memcpy_d2h"); }
+
+}  // namespace interp

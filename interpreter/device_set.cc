@@ -1,0 +1,106 @@
+#include "interpreter/device_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/device/device_heap.h"
+#include "core/device/sim_device.h"
+
+namespace interp {
+
+absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
+    const Plan& plan, const std::vector<std::shared_ptr<Device>>& devices,
+    const DeviceSetOptions& options) {
+  std::unique_ptr<DeviceSet> set(new DeviceSet);
+  set->streams_.resize(plan.streams.size());
+  for (size_t i = 0; i < plan.streams.size(); ++i) {
+    const PlanStream& wanted = plan.streams[i];
+    if (wanted.place.on_host()) continue;
+    INTERP_RETURN_IF_ERROR(set->AddDevice(wanted.place, devices, options));
+    INTERP_ASSIGN_OR_RETURN(set->streams_[i],
+                            set->device(wanted.place).CreateStream(wanted.name, wanted.priority));
+  }
+  for (const PlanEvent& event : plan.events) {
+    const Place place = plan.instructions[event.recorder].place;
+    set->events_.push_back(set->device(place).CreateEvent());
+  }
+  std::vector<bool> feeds(plan.streams.size(), false);
+  for (const Instruction& instruction : plan.instructions) {
+    if (!instruction.place.on_host() && instruction.op_type == "memcpy_h2d") {
+      feeds[instruction.stream] = true;
+    }
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (feeds[i]) set->feed_streams_.push_back(set->streams_[i].get());
+  }
+  return set;
+}
+
+DeviceSet::~DeviceSet() {
+  Synchronize();
+  for (OnDevice& on : devices_) on.pool.reset();  // before the streams it hands memory on in
+}
+
+DeviceSet::OnDevice& DeviceSet::On(Place place) {
+  return *std::find_if(devices_.begin(), devices_.end(),
+                       [&](const OnDevice& on) { return on.device->place() == place; });
+}
+
+absl::Status DeviceSet::AddDevice(Place place, const std::vector<std::shared_ptr<Device>>& devices,
+                                  const DeviceSetOptions& options) {
+  const auto has_place = [&](const OnDevice& on) { return on.device->place() == place; };
+  if (std::any_of(devices_.begin(), devices_.end(), has_place)) return absl::OkStatus();
+  OnDevice added;
+  for (const std::shared_ptr<Device>& device : devices) {
+    if (device->place() == place) added.device = device;
+  }
+  if (added.device == nullptr) {
+    INTERP_ASSIGN_OR_RETURN(added.device, MakeSimDevice({.index = place.index}));
+  }
+  added.pool = StreamPool::Create(
+      *added.device,
+      {.limit_bytes = options.limit_bytes, .poison_freed = true, .fail = options.fail_allocation});
+  added.heap = MakeDeviceHeap(added.device);
+  devices_.push_back(std::move(added));
+  return absl::OkStatus();
+}
+
+void DeviceSet::Synchronize() {
+  for (const std::unique_ptr<Stream>& stream : streams_) {
+    if (stream != nullptr) stream->Synchronize();
+  }
+}
+
+void DeviceSet::SynchronizeFeeds() {
+  for (Stream* stream : feed_streams_) stream->Synchronize();
+}
+
+void DeviceSet::BeginRun() {
+  for (const OnDevice& on : devices_) {
+    if (on.device->ChangeUser(this)) on.device->Synchronize();
+  }
+}
+
+MemoryStats DeviceSet::memory() const {
+  MemoryStats sum;
+  for (const OnDevice& on : devices_) {
+    const MemoryStats stats = on.pool->stats();
+    sum.current_bytes += stats.current_bytes;
+    sum.peak_bytes += stats.peak_bytes;
+    sum.reserved_bytes += stats.reserved_bytes;
+    sum.allocations += stats.allocations;
+  }
+  return sum;
+}
+
+void DeviceSet::ResetPeak() {
+  for (const OnDevice& on : devices_) on.pool->ResetPeak();
+}
+
+size_t DeviceSet::Trim() {
+  size_t bytes = 0;
+  for (const OnDevice& on : devices_) bytes += on.pool->Trim();
+  return bytes;
+}
+
+}  // namespace interp

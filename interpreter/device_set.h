@@ -1,0 +1,75 @@
+// DeviceSet: what one core holds on the devices of its plan: streams, events, pools, heaps.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/device/stream_pool.h"
+#include "interpreter/plan.h"
+
+namespace interp {
+
+struct DeviceSetOptions {
+  size_t limit_bytes = 0;  // per device, for what runs compute; 0: what the device has
+  // Tests: see StreamPoolOptions::fail.
+  std::function<bool(size_t bytes)> fail_allocation = nullptr;
+};
+
+// Thread-safety: the accessors may be called from any thread; what they give has its own rules.
+class DeviceSet {
+ public:
+  // Makes a stream for each of the plan's but the host's, and an event for each of the plan's.
+  // `devices` serve the places they say they have; a simulated device that is missing is made with
+  // default options. Borrows the plan.
+  static absl::StatusOr<std::unique_ptr<DeviceSet>> Create(
+      const Plan& plan, const std::vector<std::shared_ptr<Device>>& devices,
+      const DeviceSetOptions& options);
+  // Waits for all work.
+  ~DeviceSet();
+
+  // By index into Plan::streams; not the host's.
+  Stream& stream(int32_t index) { return *streams_[index]; }
+  // By index into Plan::events.
+  DeviceEvent& event(int32_t index) { return *events_[index]; }
+  Device& device(Place place) { return *On(place).device; }
+  StreamPool& pool(Place place) { return *On(place).pool; }
+  // For what outlives a run: parameters.
+  Allocator& heap(Place place) { return *On(place).heap; }
+  // Of all work of this core.
+  WorkErrors& errors() { return errors_; }
+
+  // Waits for the work of all streams of this core.
+  void Synchronize();
+  // Waits for the copies to the device, after which nothing reads the caller's feeds any more.
+  void SynchronizeFeeds();
+  // To be called before work is enqueued: waits for what other cores have enqueued on these
+  // devices, whose events are not known here.
+  void BeginRun();
+
+  // Of all pools.
+  MemoryStats memory() const;
+  void ResetPeak();
+  size_t Trim();
+
+ private:
+  struct OnDevice {
+    std::shared_ptr<Device> device;
+    std::shared_ptr<StreamPool> pool;
+    std::shared_ptr<Allocator> heap;
+  };
+
+  DeviceSet() = default;
+  OnDevice& On(Place place);
+  absl::Status AddDevice(Place place, const std::vector<std::shared_ptr<Device>>& devices,
+                         const DeviceSetOptions& options);
+
+  WorkErrors errors_;
+  std::vector<OnDevice> devices_;
+  std::vector<std::unique_ptr<Stream>> streams_;  // null for the host's
+  std::vector<std::unique_ptr<DeviceEvent>> events_;
+  std::vector<Stream*> feed_streams_;
+};
+
+}  // namespace interp
