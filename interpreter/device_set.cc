@@ -8,15 +8,43 @@
 
 namespace interp {
 
+absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
+    const Plan& plan, const std::vector<std::shared_ptr<Device>>& given, const SimOptions& sim) {
+  std::vector<std::shared_ptr<Device>> found;
+  const auto find = [](const std::vector<std::shared_ptr<Device>>& devices, Place place) {
+    return std::find_if(devices.begin(), devices.end(),
+                        [&](const auto& device) { return device->place() == place; });
+  };
+  for (const PlanStream& stream : plan.streams) {
+    if (stream.place.on_host() || find(found, stream.place) != found.end()) continue;
+    if (const auto it = find(given, stream.place); it != given.end()) {
+      found.push_back(*it);
+      continue;
+    }
+    SimOptions options = sim;
+    options.index = stream.place.index;
+    INTERP_ASSIGN_OR_RETURN(std::shared_ptr<Device> made, MakeSimDevice(options));
+    found.push_back(std::move(made));
+  }
+  return found;
+}
+
 absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
     const Plan& plan, const std::vector<std::shared_ptr<Device>>& devices,
     const DeviceSetOptions& options) {
   std::unique_ptr<DeviceSet> set(new DeviceSet);
+  for (const std::shared_ptr<Device>& device : devices) {
+    set->devices_.push_back(
+        {.device = device,
+         .pool = StreamPool::Create(*device, {.limit_bytes = options.limit_bytes,
+                                              .poison_freed = true,
+                                              .fail = options.fail_allocation}),
+         .heap = MakeDeviceHeap(device)});
+  }
   set->streams_.resize(plan.streams.size());
   for (size_t i = 0; i < plan.streams.size(); ++i) {
     const PlanStream& wanted = plan.streams[i];
     if (wanted.place.on_host()) continue;
-    INTERP_RETURN_IF_ERROR(set->AddDevice(wanted.place, devices, options));
     INTERP_ASSIGN_OR_RETURN(set->streams_[i],
                             set->device(wanted.place).CreateStream(wanted.name, wanted.priority));
   }
@@ -44,25 +72,6 @@ DeviceSet::~DeviceSet() {
 DeviceSet::OnDevice& DeviceSet::On(Place place) {
   return *std::find_if(devices_.begin(), devices_.end(),
                        [&](const OnDevice& on) { return on.device->place() == place; });
-}
-
-absl::Status DeviceSet::AddDevice(Place place, const std::vector<std::shared_ptr<Device>>& devices,
-                                  const DeviceSetOptions& options) {
-  const auto has_place = [&](const OnDevice& on) { return on.device->place() == place; };
-  if (std::any_of(devices_.begin(), devices_.end(), has_place)) return absl::OkStatus();
-  OnDevice added;
-  for (const std::shared_ptr<Device>& device : devices) {
-    if (device->place() == place) added.device = device;
-  }
-  if (added.device == nullptr) {
-    INTERP_ASSIGN_OR_RETURN(added.device, MakeSimDevice({.index = place.index}));
-  }
-  added.pool = StreamPool::Create(
-      *added.device,
-      {.limit_bytes = options.limit_bytes, .poison_freed = true, .fail = options.fail_allocation});
-  added.heap = MakeDeviceHeap(added.device);
-  devices_.push_back(std::move(added));
-  return absl::OkStatus();
 }
 
 void DeviceSet::Synchronize() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/device/device.h"
+#include "core/device/sim_device.h"
 #include "core/device/stream_pool.h"
 #include "interpreter/plan.h"
 
@@ -17,12 +18,16 @@ struct DeviceSetOptions {
   std::function<bool(size_t bytes)> fail_allocation = nullptr;
 };
 
+// The devices of a plan's streams, each once: those of `given` that have the plan's places, and new
+// simulated ones, with `sim` but for the index, where none has.
+absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
+    const Plan& plan, const std::vector<std::shared_ptr<Device>>& given, const SimOptions& sim);
+
 // Thread-safety: the accessors may be called from any thread; what they give has its own rules.
 class DeviceSet {
  public:
   // Makes a stream for each of the plan's but the host's, and an event for each of the plan's.
-  // `devices` serve the places they say they have; a simulated device that is missing is made with
-  // default options. Borrows the plan.
+  // `devices` are those FindDevices gives. Borrows the plan.
   static absl::StatusOr<std::unique_ptr<DeviceSet>> Create(
       const Plan& plan, const std::vector<std::shared_ptr<Device>>& devices,
       const DeviceSetOptions& options);
@@ -62,8 +67,6 @@ class DeviceSet {
 
   DeviceSet() = default;
   OnDevice& On(Place place);
-  absl::Status AddDevice(Place place, const std::vector<std::shared_ptr<Device>>& devices,
-                         const DeviceSetOptions& options);
 
   WorkErrors errors_;
   std::vector<OnDevice> devices_;

@@ -46,7 +46,8 @@ struct InterpreterCore::Model {
   Plan plan;
   std::vector<PassTiming> pass_timings;
   CoreOptions options;
-  ConstantCache constants;
+  std::vector<std::shared_ptr<Device>> devices;
+  ConstantCache constants;  // goes before the devices its values lie on
 };
 
 namespace {
@@ -94,6 +95,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
   model->program = std::move(compiled.program);
   model->plan = std::move(compiled.plan);
   model->pass_timings = std::move(compiled.pass_timings);
+  INTERP_ASSIGN_OR_RETURN(model->devices, FindDevices(model->plan, options.devices, options.sim));
   if (scope == nullptr) scope = std::make_shared<Scope>();
   std::unique_ptr<InterpreterCore> core(new InterpreterCore(std::move(model), std::move(scope)));
   INTERP_RETURN_IF_ERROR(core->BindInstructions());
@@ -119,7 +121,7 @@ absl::Status InterpreterCore::BindInstructions() {
   const CoreOptions& options = model_->options;
   if (has_devices()) {
     INTERP_ASSIGN_OR_RETURN(devices_,
-                            DeviceSet::Create(plan, options.devices,
+                            DeviceSet::Create(plan, model_->devices,
                                               {.limit_bytes = options.max_memory_bytes,
                                                .fail_allocation = options.fail_allocation}));
   }
@@ -304,6 +306,9 @@ std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
   return std::unique_ptr<InterpreterCore>(new InterpreterCore(model_, local_->parent()));
 }
 
+const std::vector<std::shared_ptr<Device>>& InterpreterCore::devices() const {
+  return model_->devices;
+}
 const Plan& InterpreterCore::plan() const { return model_->plan; }
 const Program& InterpreterCore::program() const { return model_->program; }
 const std::vector<PassTiming>& InterpreterCore::pass_timings() const {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/device/device.h"
+#include "core/device/sim_device.h"
 #include "core/host_pool.h"
 #include "core/program.h"
 #include "core/scope.h"
@@ -48,8 +49,10 @@ struct CoreOptions {
   bool check_nan_inf = false;
   GcOptions gc = {};
   uint64_t schedule_seed = 0;  // of kShuffle
-  // The devices the plan's places stand for; simulated ones that are missing are made. Kept alive.
+  // The devices that the plan's places stand for, kept alive by the core; simulated ones that are
+  // missing are made, with these options but for the index.
   std::vector<std::shared_ptr<Device>> devices = {};
+  SimOptions sim = {};
   // Tests: called before each allocation of a run, on the host and on devices; true makes it fail.
   std::function<bool(size_t bytes)> fail_allocation = nullptr;
   PipelineOptions passes = {};
@@ -101,6 +104,8 @@ class InterpreterCore {
   // The scheduler in use; never kAuto.
   SchedulerKind scheduler() const { return scheduler_kind_; }
   int num_threads() const { return num_threads_; }
+  // The devices of the plan's streams, each once; shared by all clones.
+  const std::vector<std::shared_ptr<Device>>& devices() const;
   // Of the host; and of all devices together.
   MemoryStats memory() const { return pool_->stats(); }
   MemoryStats device_memory() const;

@@ -31,8 +31,8 @@ absl::StatusOr<std::string> PrintProgram(const Program& program, const std::stri
 
 absl::StatusOr<std::string> PrintBuiltPlan(const Program& program, const Flags& flags) {
   if (flags.format == "pb") return InvalidArgument("--format pb is for programs, not for plans");
-  INTERP_ASSIGN_OR_RETURN(const Plan plan,
-                          BuildPlan(program, MakePlanOptions(flags.plan), OpRegistry::Global()));
+  INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags.plan));
+  INTERP_ASSIGN_OR_RETURN(const Plan plan, BuildPlan(program, options, OpRegistry::Global()));
   const PlanFormat format = flags.format == "json"  ? PlanFormat::kJson
                             : flags.format == "dot" ? PlanFormat::kDot
                                                     : PlanFormat::kText;

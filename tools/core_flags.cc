@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* kPlanGroup = "Passes and plan";
 constexpr const char* kRunGroup = "Running";
+constexpr const char* kSimGroup = "Simulated devices";
 constexpr int kMaxThreads = 1024;
 constexpr absl::string_view kPrunePass = "prune";
 
@@ -34,6 +35,11 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_flag("--in-order", flags.in_order, "keep all ops in program order")
       ->group(kPlanGroup);
   command.add_flag("--no-gc", flags.no_gc, "keep all variables until the end")->group(kPlanGroup);
+  command.add_option("--place", flags.place, "where ops run: cpu, or sim:N, a simulated device")
+      ->capture_default_str()
+      ->group(kPlanGroup);
+  command.add_flag("--single-stream", flags.single_stream, "all work of a device on one stream")
+      ->group(kPlanGroup);
   command.add_flag("--no-layout", flags.no_layout, "no channels-last layouts")->group(kPlanGroup);
 }
 
@@ -47,14 +53,73 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
   return options;
 }
 
-PlanOptions MakePlanOptions(const PlanFlags& flags) {
-  return {.sequential = flags.in_order,
-          .garbage_collection = !flags.no_gc,
-          .optimize_layout = !flags.no_layout};
+absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
+  const absl::StatusOr<Place> place = PlaceFromName(flags.place);
+  if (!place.ok()) return Annotate(place.status(), "--place");
+  return PlanOptions{.sequential = flags.in_order,
+                     .garbage_collection = !flags.no_gc,
+                     .optimize_layout = !flags.no_layout,
+                     .place = *place,
+                     .single_stream = flags.single_stream};
 }
 
+namespace {
+
+void AddSimFlags(CLI::App& command, RunFlags& run) {
+  SimFlags& flags = run.sim;
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    command.add_option(name, value, help)->capture_default_str()->group(kSimGroup);
+  };
+  add("--seed", run.seed, "of the shuffle scheduler and of simulated delays");
+  add("--sim-memory", flags.memory, "of each device, as in 64M");
+  command
+      .add_flag("--sim-interleaved", flags.interleaved,
+                "no threads: work runs in an order drawn from the seed")
+      ->group(kSimGroup);
+  add("--sim-delay", flags.delay, "longest random pause before a piece of work, as in 50us");
+  add("--sim-copy-gbps", flags.copy_gbps, "GB/s between host and device, in simulated time");
+  add("--sim-memory-gbps", flags.memory_gbps, "GB/s of device memory");
+  add("--sim-gflops", flags.gflops, "billion operations per second");
+  add("--sim-latency", flags.latency, "of each kernel and copy, as in 3us");
+}
+
+absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
+  const SimFlags& flags = run.sim;
+  SimOptions options{.seed = run.seed};
+  const absl::StatusOr<uint64_t> memory = ParseBytes(flags.memory);
+  if (!memory.ok()) return Annotate(memory.status(), "--sim-memory");
+  const absl::StatusOr<std::chrono::nanoseconds> delay = ParseDuration(flags.delay);
+  if (!delay.ok()) return Annotate(delay.status(), "--sim-delay");
+  const absl::StatusOr<std::chrono::nanoseconds> latency = ParseDuration(flags.latency);
+  if (!latency.ok()) return Annotate(latency.status(), "--sim-latency");
+  options.capacity_bytes = *memory;
+  if (flags.interleaved) options.execution = SimOptions::Execution::kInterleaved;
+  options.max_kernel_delay_ns = options.max_copy_delay_ns = delay->count();
+  options.copy_bytes_per_s = flags.copy_gbps * 1e9;
+  options.memory_bytes_per_s = flags.memory_gbps * 1e9;
+  options.flops_per_s = flags.gflops * 1e9;
+  options.latency_ns = latency->count();
+  return options;
+}
+
+absl::StatusOr<GcOptions> MakeGcOptions(const RunFlags& run) {
+  GcOptions options;
+  if (run.gc != "fast" && run.gc != "event") {
+    return InvalidArgument("--gc: '", run.gc, "' is neither fast nor event");
+  }
+  options.policy = run.gc == "fast" ? GcPolicy::kFast : GcPolicy::kEvent;
+  if (!run.gc_threshold.empty()) {
+    const absl::StatusOr<uint64_t> threshold = ParseBytes(run.gc_threshold);
+    if (!threshold.ok()) return Annotate(threshold.status(), "--gc-threshold");
+    options.threshold_bytes = *threshold;
+  }
+  return options;
+}
+
+}  // namespace
+
 void AddRunFlags(CLI::App& command, RunFlags& flags) {
-  command.add_option("--scheduler", flags.scheduler, "auto, trace, serial or async")
+  command.add_option("--scheduler", flags.scheduler, "auto, trace, serial, async or shuffle")
       ->capture_default_str()
       ->group(kRunGroup);
   command.add_option("--workers", flags.workers, "threads that run ops side by side (async)")
@@ -75,6 +140,16 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
       .add_flag("--check-nan-inf", flags.check_nan_inf,
                 "fail at the first op whose result has a NaN or an infinity")
       ->group(kRunGroup);
+  command
+      .add_option("--gc", flags.gc,
+                  "how memory of devices is freed: fast (in stream order) or event (after its use)")
+      ->capture_default_str()
+      ->group(kRunGroup);
+  command
+      .add_option("--gc-threshold", flags.gc_threshold,
+                  "free memory when this much has come together, as in 16M")
+      ->group(kRunGroup);
+  AddSimFlags(command, flags);
 }
 
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run) {
@@ -92,7 +167,10 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   }
   options.check_nan_inf = run.check_nan_inf;
   options.passes = MakePipelineOptions(plan);
-  options.plan = MakePlanOptions(plan);
+  INTERP_ASSIGN_OR_RETURN(options.plan, MakePlanOptions(plan));
+  INTERP_ASSIGN_OR_RETURN(options.gc, MakeGcOptions(run));
+  options.schedule_seed = run.seed;
+  INTERP_ASSIGN_OR_RETURN(options.sim, MakeSimOptions(run));
   const absl::StatusOr<std::vector<Pass>> passes = DefaultPipeline(options.passes);
   if (!passes.ok()) return passes.status();
   return options;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device/sim_device.h"
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
 
@@ -19,10 +20,24 @@ struct PlanFlags {
   bool in_order = false;
   bool no_gc = false;
   bool no_layout = false;
+  std::string place = "cpu";
+  bool single_stream = false;
 };
 void AddPlanFlags(CLI::App& command, PlanFlags& flags);
 PipelineOptions MakePipelineOptions(const PlanFlags& flags);
-PlanOptions MakePlanOptions(const PlanFlags& flags);
+// InvalidArgument for a place that does not exist.
+absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags);
+
+// The simulated devices of a run.
+struct SimFlags {
+  std::string memory = "1G";
+  bool interleaved = false;
+  std::string delay = "0";
+  double copy_gbps = SimOptions{}.copy_bytes_per_s / 1e9;
+  double memory_gbps = SimOptions{}.memory_bytes_per_s / 1e9;
+  double gflops = SimOptions{}.flops_per_s / 1e9;
+  std::string latency = "3us";
+};
 
 struct RunFlags {
   std::string scheduler = "auto";
@@ -31,6 +46,10 @@ struct RunFlags {
   std::string max_memory;
   std::string timeout;
   bool check_nan_inf = false;
+  std::string gc = "fast";
+  std::string gc_threshold;
+  uint64_t seed = 0;
+  SimFlags sim;
 };
 void AddRunFlags(CLI::App& command, RunFlags& flags);
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/device/memcpy.h"
 #include "kernels/util/copy.h"
 #include "tests/testing/probe.h"
 
@@ -422,6 +423,8 @@ void AddPlumbing(OpRegistry& ops) {
            .infer_dtype = KeepInputDType,
            .infer = InferLikeFirst,
            .kernels = {{DType::kUndefined, TransferLayoutKernel}}});
+  ops.Add(MemcpyHostToDevice());
+  ops.Add(MemcpyDeviceToHost());
 }
 
 void AddImplicitlyOrdered(OpRegistry& ops) {
