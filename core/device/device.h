@@ -87,10 +87,15 @@ class Device {
   virtual ~Device() = default;
   virtual Place place() const = 0;
 
-  // Among streams with work that may start, the one of lowest `priority` is preferred.
-  // ResourceExhausted beyond kMaxStreams.
+  // Of streams with work that may start, the one of lowest `priority` is preferred; a hint, which
+  // orders nothing. ResourceExhausted beyond kMaxStreams.
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(const std::string& name,
                                                                int priority) = 0;
+  // A stream that a device's model of time leaves out: its work takes no time, and waiting for its
+  // events orders but does not delay. For checks that are not to change what they check.
+  virtual absl::StatusOr<std::unique_ptr<Stream>> CreateUntimedStream(const std::string& name) {
+    return CreateStream(name, /*priority=*/0);
+  }
   virtual std::unique_ptr<DeviceEvent> CreateEvent() = 0;
 
   // Memory at the source; see StreamPool for what a run uses. Addresses are aligned to
@@ -102,10 +107,11 @@ class Device {
   // Blocks until the work of all streams is done.
   virtual void Synchronize() = 0;
 
-  // The device's clock: simulated or real. Nanoseconds since the device was made.
+  // The device's clock, simulated or real, as the host sees it: what the host has waited for lies
+  // before it. Nanoseconds since the device was made.
   virtual int64_t NowNs() = 0;
   virtual void StartTrace() = 0;
-  // What ran since StartTrace, by start. Synchronises.
+  // The kernels and copies enqueued since StartTrace, by start. Synchronises.
   virtual std::vector<DeviceSpan> StopTrace() = 0;
 
   // Notes that `user` (a core) enqueues from now on; true when it was somebody else before. Users

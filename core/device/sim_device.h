@@ -1,20 +1,23 @@
 // SimDevice: a made-up accelerator on the host, behind the interface that real ones have.
 //
 // It exists to prove plans, so it makes what is merely wrong visible:
-//   memory    A region of its own, mapped twice: at the addresses the device hands out nothing may
-//             be read or written (a host access is a segmentation fault); its streams use the other
-//             mapping. Kernels are the host's, with arguments moved to that mapping.
+//   memory    The addresses the device hands out are reserved without any right of access (a host
+//             access is a segmentation fault); the bytes lie elsewhere, where its streams use them.
+//             Kernels are the host's, with arguments moved there.
 //   order     Streams only order what events order. With kThreads each stream is a thread, delayed
-//             by seeded random times; with kInterleaved no thread exists, and whoever waits runs
-//             the streams' work in an order drawn from the seed: the same seed gives the same
-//             interleaving, and the priorities drawn for streams change at random points, which
-//             finds an ordering bug quickly (Burckhardt et al., "A randomized scheduler with
-//             probabilistic guarantees of finding bugs", ASPLOS 2010).
+//             by seeded random times; with kInterleaved no thread exists, and whoever waits (or
+//             destroys a stream) runs the streams' work in an order drawn from the seed, after some
+//             that ran when it was enqueued. With one enqueuing thread the same seed gives the same
+//             interleaving; the priorities drawn for streams change at random points, which finds
+//             an ordering bug quickly (Burckhardt et al., "A randomized scheduler with
+//             probabilistic guarantees of finding bugs", ASPLOS 2010). A stream's own priority
+//             breaks ties with kInterleaved and means nothing with kThreads.
 //   time      A simulated clock, computed when work is enqueued from a cost model: independent of
 //             the machine's load, the same in every run with one launching thread. A piece of work
 //             starts when its stream is free, its events have happened and the host has launched
 //             it; it takes its latency plus the larger of bytes / bandwidth and flops / rate. The
-//             host pays `launch_ns` per piece and moves ahead when it waits.
+//             host pays `launch_ns` per piece and moves ahead when it waits. Streams do not slow
+//             each other down, and each device has a host clock of its own.
 #pragma once
 
 #include <cstdint>

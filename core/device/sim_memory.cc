@@ -1,0 +1,103 @@
+#include "core/device/sim_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "core/buffer.h"
+
+namespace interp {
+namespace {
+
+// Also an empty allocation has an address of its own.
+size_t Rounded(size_t bytes) {
+  return std::max<size_t>(1, (bytes + kBufferAlignment - 1) / kBufferAlignment) * kBufferAlignment;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SimMemory>> SimMemory::Map(Place place, size_t capacity_bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t half = (capacity_bytes + page - 1) / page * page;
+  // Pages get memory when they are written first, so a large capacity costs nothing. The page at
+  // the end stays without access: a kernel that runs out of the memory is stopped there.
+  void* base =
+      mmap(nullptr, 2 * half + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+           /*fd=*/-1, /*offset=*/0);
+  if (base == MAP_FAILED) {
+    return ResourceExhausted("cannot map ", capacity_bytes, " bytes as memory of ", Name(place));
+  }
+  if (mprotect(static_cast<char*>(base) + half, half, PROT_READ | PROT_WRITE) != 0) {
+    munmap(base, 2 * half + page);
+    return ResourceExhausted("cannot map ", capacity_bytes, " bytes as memory of ", Name(place));
+  }
+  return std::unique_ptr<SimMemory>(
+      new SimMemory(place, capacity_bytes, static_cast<char*>(base), half));
+}
+
+SimMemory::SimMemory(Place place, size_t capacity_bytes, char* base, size_t distance_bytes)
+    : place_(place), capacity_bytes_(capacity_bytes), base_(base), distance_bytes_(distance_bytes) {
+  free_[0] = capacity_bytes / kBufferAlignment * kBufferAlignment;
+}
+
+SimMemory::~SimMemory() {
+  munmap(base_, 2 * distance_bytes_ + static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+}
+
+absl::StatusOr<void*> SimMemory::Allocate(size_t bytes) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (bytes > capacity_bytes_) return NoRoom(bytes);
+  const size_t rounded = Rounded(bytes);
+  const auto it = std::find_if(free_.begin(), free_.end(),
+                               [rounded](const auto& range) { return range.second >= rounded; });
+  if (it == free_.end()) return NoRoom(bytes);
+  const auto [offset, length] = *it;
+  free_.erase(it);
+  if (length > rounded) free_[offset + rounded] = length - rounded;
+  used_bytes_ += rounded;
+  return base_ + offset;
+}
+
+absl::Status SimMemory::NoRoom(size_t bytes) const {
+  size_t longest = 0;
+  for (const auto& [offset, length] : free_) longest = std::max(longest, length);
+  return ResourceExhausted("cannot allocate ", bytes, " bytes on ", Name(place_), ": ", used_bytes_,
+                           " of its ", capacity_bytes_,
+                           " bytes are in use and the longest free range has ", longest);
+}
+
+void SimMemory::Free(void* address, size_t bytes) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  size_t offset = static_cast<char*>(address) - base_;
+  size_t length = Rounded(bytes);
+  assert(offset < capacity_bytes_ && "freed memory is not of this device");
+  used_bytes_ -= length;
+  auto next = free_.lower_bound(offset);
+  assert((next == free_.end() || offset + length <= next->first) && "memory is freed twice");
+  if (next != free_.end() && next->first == offset + length) {
+    length += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin()) {
+    const auto previous = std::prev(next);
+    assert(previous->first + previous->second <= offset && "memory is freed twice");
+    if (previous->first + previous->second == offset) {
+      previous->second += length;
+      return;
+    }
+  }
+  free_[offset] = length;
+}
+
+char* SimMemory::Bytes(const void* address, size_t bytes) const {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const auto begin = reinterpret_cast<uintptr_t>(base_);
+  if (at < begin || at - begin > capacity_bytes_ || bytes > capacity_bytes_ - (at - begin)) {
+    return nullptr;
+  }
+  return base_ + distance_bytes_ + (at - begin);
+}
+
+}  // namespace interp

@@ -1,0 +1,107 @@
+// The device, streams and events of the simulated accelerator; see sim_device.h for what it is.
+//
+// A SimDevice is memory, a clock and an executor. Enqueuing takes the device's lock, in which the
+// clock advances and the executor gets the task, so that both see one order of work.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/device/sim_clock.h"
+#include "core/device/sim_device.h"
+#include "core/device/sim_executor.h"
+#include "core/device/sim_memory.h"
+
+namespace interp {
+
+class SimDevice final : public Device {
+ public:
+  SimDevice(const SimOptions& options, std::unique_ptr<SimMemory> memory);
+  ~SimDevice() override;
+
+  Place place() const override { return place_; }
+  absl::StatusOr<std::unique_ptr<Stream>> CreateStream(const std::string& name,
+                                                       int priority) override;
+  absl::StatusOr<std::unique_ptr<Stream>> CreateUntimedStream(const std::string& name) override;
+  std::unique_ptr<DeviceEvent> CreateEvent() override;
+  absl::StatusOr<void*> AllocateRaw(size_t bytes) override { return memory_->Allocate(bytes); }
+  void FreeRaw(void* address, size_t bytes) override { memory_->Free(address, bytes); }
+  size_t capacity_bytes() const override { return memory_->capacity_bytes(); }
+  void Synchronize() override;
+  int64_t NowNs() override;
+  void StartTrace() override;
+  std::vector<DeviceSpan> StopTrace() override;
+
+ private:
+  friend class SimStream;
+  friend class SimEvent;
+
+  absl::StatusOr<std::unique_ptr<Stream>> OpenStream(const std::string& name, int priority,
+                                                     bool timed);
+  void CloseStream(int stream);
+  // Enqueues a record. REQUIRES: mutex_ is held.
+  std::shared_ptr<SimPoint> PushRecord(int stream);
+  // Blocks this thread, and moves the host's clock.
+  void HostWait(SimPoint& point);
+
+  const Place place_;
+  const std::unique_ptr<SimMemory> memory_;
+  const std::shared_ptr<SimExecutor> executor_;
+  std::mutex mutex_;  // guards what follows, and the order of work
+  SimClock clock_;
+  uint64_t open_streams_ = 0;  // bits
+  uint64_t used_indices_ = 0;  // bits; also of streams that are closing
+};
+
+class SimEvent final : public DeviceEvent {
+ public:
+  explicit SimEvent(SimDevice& device) : device_(device) {}
+
+  void Synchronize() override;
+  void Set(std::shared_ptr<SimPoint> point);
+  // The latest record; null when there is none.
+  std::shared_ptr<SimPoint> latest() const;
+
+ private:
+  SimDevice& device_;
+  mutable std::mutex mutex_;  // guards latest_
+  std::shared_ptr<SimPoint> latest_;
+};
+
+class SimStream final : public Stream {
+ public:
+  SimStream(SimDevice& device, std::string name, int index)
+      : device_(device), name_(std::move(name)), index_(index) {}
+  ~SimStream() override { device_.CloseStream(index_); }
+
+  const std::string& name() const override { return name_; }
+  int index() const override { return index_; }
+  Place place() const override { return device_.place(); }
+
+  void CopyToDevice(void* device, const void* host, BufferRef host_buffer, size_t bytes,
+                    const Work& work) override;
+  void CopyToHost(void* host, BufferRef host_buffer, const void* device, size_t bytes,
+                  const Work& work) override;
+  void CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) override;
+  void Fill(void* device, uint8_t value, size_t bytes) override;
+  absl::Status LaunchHostKernel(KernelFn kernel, const BoundArgs& args, const void* attrs,
+                                const KernelContext::Services& services, const Work& work) override;
+  void Record(DeviceEvent& event) override;
+  void Wait(const DeviceEvent& event) override;
+  void Synchronize() override;
+
+ private:
+  // Where the bytes of device memory lie, or null, which `work` learns of.
+  char* Bytes(const void* device, size_t bytes, const Work& work) const;
+  void Copy(WorkKind kind, void* to, const void* from, BufferRef host_buffer, size_t bytes,
+            const Work& work);
+  void Launch(WorkKind kind, const Work& work, std::function<absl::Status()> run);
+
+  SimDevice& device_;
+  const std::string name_;
+  const int index_;
+};
+
+}  // namespace interp

@@ -1,0 +1,454 @@
+#include "core/device/stream_pool.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace interp {
+namespace {
+
+constexpr size_t kUnit = kBufferAlignment;  // sizes and addresses are multiples of this
+constexpr size_t kLeastRest = 512;          // a block is split when that much would be left over
+
+// An event that stands for use of a free block's memory. `order` grows with every record, so that
+// of two on one stream the later stands for both.
+struct PendingUse {
+  std::unique_ptr<DeviceEvent> event;
+  int stream = 0;
+  uint64_t order = 0;
+};
+
+struct Block;
+
+// The smallest block that fits, and of those the one of the lowest address.
+struct BySize {
+  using is_transparent = void;
+  bool operator()(const Block* a, const Block* b) const;
+  bool operator()(const Block* a, size_t bytes) const;
+};
+using FreeBlocks = std::set<Block*, BySize>;
+
+// A range of device memory, and the header of the buffer in it. The blocks of one AllocateRaw form
+// a list by address.
+struct Block : Buffer {
+  size_t block_bytes = 0;
+  int home = 0;  // Stream::index of the stream whose work may use the memory
+  bool free = false;
+  Block* previous = nullptr;
+  Block* next = nullptr;
+  std::atomic<uint64_t> used_on{0};  // bits of the streams of RecordUse; its order does not matter,
+                                     // as the last reference's drop comes after all
+  std::vector<PendingUse> uses;      // of a free block: those that the home is not ordered after
+  FreeBlocks::node_type node;        // of a block in use: where to link it without allocation
+};
+
+bool BySize::operator()(const Block* a, const Block* b) const {
+  return a->block_bytes != b->block_bytes ? a->block_bytes < b->block_bytes : a->data < b->data;
+}
+bool BySize::operator()(const Block* a, size_t bytes) const { return a->block_bytes < bytes; }
+
+size_t Rounded(size_t bytes) { return std::max<size_t>(1, (bytes + kUnit - 1) / kUnit) * kUnit; }
+
+uint64_t NextSerial() {
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+class Pool;
+
+class StreamAllocator final : public Allocator {
+ public:
+  StreamAllocator(Pool& pool, int stream) : pool_(pool), stream_(stream) {}
+  absl::StatusOr<BufferRef> Allocate(size_t size_bytes) override;
+  MemoryStats stats() const override;
+  void ResetPeak() override;
+
+ private:
+  void Free(Buffer* buffer) override;
+
+  Pool& pool_;
+  const int stream_;
+};
+
+class Pool final : public StreamPool {
+ public:
+  Pool(Device& device, const StreamPoolOptions& options)
+      : device_(device),
+        options_(options),
+        limit_bytes_(options.limit_bytes == 0
+                         ? device.capacity_bytes()
+                         : std::min(options.limit_bytes, device.capacity_bytes())) {}
+  ~Pool() override;
+
+  Allocator& ForStream(Stream& stream) override;
+  void RecordUse(const Buffer& buffer, Stream& stream) override;
+  MemoryStats stats() const override;
+  void ResetPeak() override;
+  size_t Trim() override;
+
+  absl::StatusOr<BufferRef> Allocate(size_t size_bytes, int stream);
+  void Free(Block* block);
+  // The owner is gone; die now or with the last buffer.
+  void Orphan();
+
+ private:
+  Stream& stream(int index) const { return *streams_[index].load(std::memory_order_acquire); }
+
+  // What follows REQUIRES that mutex_ is held.
+  Block* Take(size_t bytes, int stream);
+  Block* TakeOwn(size_t bytes, int stream);
+  Block* TakeFresh(size_t bytes, int stream);
+  Block* TakeFromOther(size_t bytes, int stream);
+  void Claim(Block* block, size_t bytes, int stream);
+  void SplitOff(Block* block, size_t bytes);
+  void AwaitUses(Block* block, int stream);
+  void NoteUses(Block* block);
+  void Poison(Block* block);
+  Stream* Janitor();
+  void AddUse(Block* block, Stream& stream);
+  PendingUse RecordNow(Stream& stream);
+  void Link(Block* block);
+  void Unlink(Block* block);
+  Block* Merge(Block* block);
+  void Absorb(Block* block, Block* next);
+  std::vector<Block*> TakeIdleRanges();
+  absl::Status NoMemory(size_t bytes) const;
+
+  Device& device_;
+  const StreamPoolOptions options_;
+  const size_t limit_bytes_;
+  std::array<std::atomic<Stream*>, kMaxStreams> streams_ = {};  // by index; those met so far
+
+  std::mutex trim_mutex_;     // held while memory goes back to the device; taken before mutex_
+  mutable std::mutex mutex_;  // guards what follows
+  MemoryStats stats_;
+  int64_t live_ = 0;  // buffers
+  bool orphaned_ = false;
+  uint64_t record_order_ = 0;
+  std::array<std::unique_ptr<StreamAllocator>, kMaxStreams> allocators_;
+  std::array<FreeBlocks, kMaxStreams> free_;          // by home
+  std::vector<std::unique_ptr<DeviceEvent>> events_;  // not in use
+  std::unique_ptr<Stream> janitor_;
+  bool janitor_failed_ = false;
+};
+
+absl::StatusOr<BufferRef> StreamAllocator::Allocate(size_t size_bytes) {
+  return pool_.Allocate(size_bytes, stream_);
+}
+MemoryStats StreamAllocator::stats() const { return pool_.stats(); }
+void StreamAllocator::ResetPeak() { pool_.ResetPeak(); }
+void StreamAllocator::Free(Buffer* buffer) { pool_.Free(static_cast<Block*>(buffer)); }
+
+Pool::~Pool() { Trim(); }
+
+Allocator& Pool::ForStream(Stream& stream) {
+  assert(stream.place() == device_.place());
+  const int index = stream.index();
+  streams_[index].store(&stream, std::memory_order_release);
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (allocators_[index] == nullptr) {
+    allocators_[index] = std::make_unique<StreamAllocator>(*this, index);
+  }
+  return *allocators_[index];
+}
+
+void Pool::RecordUse(const Buffer& buffer, Stream& stream) {
+  auto& block = const_cast<Block&>(static_cast<const Block&>(buffer));  // the count is ours
+  const int index = stream.index();
+  if (index == block.home) return;
+  streams_[index].store(&stream, std::memory_order_release);
+  block.used_on.fetch_or(uint64_t{1} << index, std::memory_order_relaxed);
+}
+
+MemoryStats Pool::stats() const {
+  std::lock_guard<std::mutex> guard(mutex_);
+  return stats_;
+}
+
+void Pool::ResetPeak() {
+  std::lock_guard<std::mutex> guard(mutex_);
+  stats_.peak_bytes = stats_.current_bytes;
+}
+
+absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
+  const bool refused = options_.fail != nullptr && options_.fail(size_bytes);
+  if (refused || size_bytes > limit_bytes_) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    return NoMemory(size_bytes);
+  }
+  const size_t bytes = Rounded(size_bytes);
+  for (bool trimmed = false;; trimmed = true) {
+    {
+      std::lock_guard<std::mutex> guard(mutex_);
+      const bool within = stats_.current_bytes + bytes <= limit_bytes_;
+      Block* block = within ? Take(bytes, stream) : nullptr;
+      if (block != nullptr) {
+        ++live_;
+        stats_.current_bytes += bytes;
+        stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
+        ++stats_.allocations;
+        block->owner = allocators_[stream].get();
+        block->size_bytes = size_bytes;
+        block->serial = NextSerial();
+        return BufferRef::First(block);
+      }
+      if (trimmed || !within) return NoMemory(size_bytes);
+    }
+    Trim();
+  }
+}
+
+absl::Status Pool::NoMemory(size_t bytes) const {
+  return ResourceExhausted("cannot allocate ", bytes, " bytes on ", Name(device_.place()), ": ",
+                           stats_.current_bytes, " bytes are in use, ",
+                           stats_.reserved_bytes - stats_.current_bytes,
+                           " more are reserved and the limit is ", limit_bytes_);
+}
+
+Block* Pool::Take(size_t bytes, int stream) {
+  Block* block = TakeOwn(bytes, stream);
+  if (block == nullptr) block = TakeFresh(bytes, stream);
+  if (block == nullptr) block = TakeFromOther(bytes, stream);
+  return block;
+}
+
+Block* Pool::TakeOwn(size_t bytes, int stream) {
+  const auto it = free_[stream].lower_bound(bytes);
+  if (it == free_[stream].end()) return nullptr;
+  Block* const block = *it;
+  Claim(block, bytes, stream);
+  return block;
+}
+
+Block* Pool::TakeFresh(size_t bytes, int stream) {
+  const absl::StatusOr<void*> address = device_.AllocateRaw(bytes);
+  if (!address.ok()) return nullptr;
+  auto* block = new Block;
+  block->data = *address;
+  block->place = device_.place();
+  block->block_bytes = bytes;
+  block->home = stream;
+  stats_.reserved_bytes += bytes;
+  return block;
+}
+
+Block* Pool::TakeFromOther(size_t bytes, int stream) {
+  Block* best = nullptr;
+  for (const FreeBlocks& blocks : free_) {
+    const auto it = blocks.lower_bound(bytes);
+    if (it != blocks.end() && (best == nullptr || BySize()(*it, best))) best = *it;
+  }
+  if (best != nullptr) Claim(best, bytes, stream);
+  return best;
+}
+
+// Makes a free block the property of `stream`, whose later work may use it.
+void Pool::Claim(Block* block, size_t bytes, int stream) {
+  Unlink(block);
+  // All of the home's work so far: what was freed before may be used there still.
+  if (block->home != stream) block->uses.push_back(RecordNow(this->stream(block->home)));
+  AwaitUses(block, stream);
+  block->home = stream;
+  if (block->block_bytes - bytes >= kLeastRest) SplitOff(block, bytes);
+}
+
+// Cuts off what is behind `bytes`. Its uses, too, have been awaited by the block's new home.
+void Pool::SplitOff(Block* block, size_t bytes) {
+  auto* rest = new Block;
+  rest->data = static_cast<char*>(block->data) + bytes;
+  rest->place = block->place;
+  rest->block_bytes = block->block_bytes - bytes;
+  rest->home = block->home;
+  rest->previous = block;
+  rest->next = block->next;
+  if (rest->next != nullptr) rest->next->previous = rest;
+  block->next = rest;
+  block->block_bytes = bytes;
+  Link(rest);
+}
+
+void Pool::AwaitUses(Block* block, int stream) {
+  for (PendingUse& use : block->uses) {
+    if (use.stream != stream) this->stream(stream).Wait(*use.event);
+    events_.push_back(std::move(use.event));
+  }
+  block->uses.clear();
+}
+
+void Pool::Free(Block* block) {
+  bool last = false;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    stats_.current_bytes -= Rounded(block->size_bytes);
+    NoteUses(block);
+    Link(Merge(block));
+    last = --live_ == 0 && orphaned_;
+  }
+  if (last) delete this;
+}
+
+void Pool::NoteUses(Block* block) {
+  for (uint64_t left = block->used_on.exchange(0, std::memory_order_relaxed); left != 0;
+       left &= left - 1) {
+    AddUse(block, stream(std::countr_zero(left)));
+  }
+  if (options_.poison_freed) Poison(block);
+}
+
+// After the last use that is known of; later ones read poison. The fill itself is a use as well,
+// but takes no simulated time.
+void Pool::Poison(Block* block) {
+  Stream& home = stream(block->home);
+  if (block->uses.empty()) return home.Fill(block->data, kPoison, block->block_bytes);
+  Stream* const janitor = Janitor();
+  if (janitor == nullptr) return;
+  PendingUse at_home = RecordNow(home);
+  janitor->Wait(*at_home.event);
+  events_.push_back(std::move(at_home.event));
+  for (const PendingUse& use : block->uses) janitor->Wait(*use.event);
+  janitor->Fill(block->data, kPoison, block->block_bytes);
+  AddUse(block, *janitor);
+}
+
+// The stream that poisons what several streams have used; null when the device has no more streams.
+Stream* Pool::Janitor() {
+  if (janitor_ == nullptr && !janitor_failed_) {
+    absl::StatusOr<std::unique_ptr<Stream>> made = device_.CreateUntimedStream("janitor");
+    janitor_failed_ = !made.ok();
+    if (made.ok()) {
+      janitor_ = *std::move(made);
+      streams_[janitor_->index()].store(janitor_.get(), std::memory_order_release);
+    }
+  }
+  return janitor_.get();
+}
+
+void Pool::AddUse(Block* block, Stream& stream) { block->uses.push_back(RecordNow(stream)); }
+
+PendingUse Pool::RecordNow(Stream& stream) {
+  PendingUse use{.event = nullptr, .stream = stream.index(), .order = ++record_order_};
+  if (events_.empty()) {
+    use.event = device_.CreateEvent();
+  } else {
+    use.event = std::move(events_.back());
+    events_.pop_back();
+  }
+  stream.Record(*use.event);
+  return use;
+}
+
+void Pool::Link(Block* block) {
+  block->free = true;
+  if (block->node.empty()) {
+    free_[block->home].insert(block);
+  } else {
+    free_[block->home].insert(std::move(block->node));
+  }
+}
+
+void Pool::Unlink(Block* block) {
+  block->free = false;
+  block->node = free_[block->home].extract(block);
+}
+
+// Joins a block with its free neighbours of the same home, which leave their list.
+Block* Pool::Merge(Block* block) {
+  const auto joins = [block](const Block* other) {
+    return other != nullptr && other->free && other->home == block->home;
+  };
+  if (Block* next = block->next; joins(next)) {
+    Unlink(next);
+    Absorb(block, next);
+  }
+  if (Block* previous = block->previous; joins(previous)) {
+    Unlink(previous);
+    Absorb(previous, block);
+    return previous;
+  }
+  return block;
+}
+
+void Pool::Absorb(Block* block, Block* next) {
+  block->block_bytes += next->block_bytes;
+  block->next = next->next;
+  if (block->next != nullptr) block->next->previous = block;
+  for (PendingUse& use : next->uses) {
+    const auto same = std::find_if(block->uses.begin(), block->uses.end(),
+                                   [&](const PendingUse& u) { return u.stream == use.stream; });
+    if (same == block->uses.end()) {
+      block->uses.push_back(std::move(use));
+      continue;
+    }
+    if (same->order < use.order) std::swap(*same, use);
+    events_.push_back(std::move(use.event));
+  }
+  delete next;
+}
+
+size_t Pool::Trim() {
+  // One at a time: who comes second finds the memory that the first has given back.
+  std::lock_guard<std::mutex> trim_guard(trim_mutex_);
+  std::vector<Block*> idle;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    idle = TakeIdleRanges();
+  }
+  if (idle.empty()) return 0;
+  device_.Synchronize();  // without mutex_: whoever frees meanwhile need not wait
+  size_t returned = 0;
+  for (Block* block : idle) {
+    device_.FreeRaw(block->data, block->block_bytes);
+    returned += block->block_bytes;
+    delete block;
+  }
+  std::lock_guard<std::mutex> guard(mutex_);
+  stats_.reserved_bytes -= returned;
+  return returned;
+}
+
+// Unlinks the ranges of AllocateRaw that are free from end to end, each joined to one block.
+std::vector<Block*> Pool::TakeIdleRanges() {
+  std::vector<Block*> firsts;
+  for (const FreeBlocks& blocks : free_) {
+    for (Block* block : blocks) {
+      if (block->previous != nullptr) continue;
+      const Block* last = block;
+      while (last != nullptr && last->free) last = last->next;
+      if (last == nullptr) firsts.push_back(block);
+    }
+  }
+  for (Block* block : firsts) {
+    Unlink(block);
+    while (Block* next = block->next) {
+      Unlink(next);
+      Absorb(block, next);
+    }
+    for (PendingUse& use : block->uses) events_.push_back(std::move(use.event));
+  }
+  return firsts;
+}
+
+void Pool::Orphan() {
+  bool idle = false;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    orphaned_ = true;
+    idle = live_ == 0;
+  }
+  if (idle) delete this;
+}
+
+}  // namespace
+
+std::shared_ptr<StreamPool> StreamPool::Create(Device& device, const StreamPoolOptions& options) {
+  return std::shared_ptr<StreamPool>(new Pool(device, options),
+                                     [](StreamPool* pool) { static_cast<Pool*>(pool)->Orphan(); });
+}
+
+}  // namespace interp
