@@ -319,8 +319,8 @@ struct OpDef {
   // tensor arrays, whose results the host must see.
   bool host_only = false;
 
-  // Floating-point operations of one run, from shapes alone; for profiles and cost models. Null:
-  // unknown.
+  // Floating-point operations of one run, from shapes alone; for profiles and cost models. A
+  // multiplication and an addition count as two. Null or 0: unknown.
   int64_t (*flops)(const OpContext&) = nullptr;
 
   // Position of a slot by name, or -1.

@@ -1,5 +1,7 @@
 #include "kernels/math/binary.h"
 
+#include "kernels/util/flops.h"
+
 namespace interp {
 namespace {
 
@@ -54,6 +56,7 @@ OpDef ArithmeticDef(absl::string_view type, std::vector<KernelDef> kernels) {
   OpDef def = BinaryDef(type, std::move(kernels));
   def.parse = ParseAttrs<BinaryAttrs, ReadBinaryAttrs>;
   def.inplace = {{kX, kOut}, {kY, kOut}};
+  def.flops = FlopsPerElement<1>;
   return def;
 }
 

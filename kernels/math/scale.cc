@@ -1,5 +1,6 @@
 // scale: Out = scale X + bias, or scale (X + bias). For integers both numbers are truncated first.
 #include "kernels/math/unary.h"
+#include "kernels/util/flops.h"
 
 namespace interp {
 namespace {
@@ -71,6 +72,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = ScaleKernels<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>(),
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .flops = FlopsPerElement<2>,
 });
 
 }  // namespace

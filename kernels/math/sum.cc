@@ -2,8 +2,8 @@
 // Paddle, where gradient accumulation leaves such tensors.
 #include <algorithm>
 
-#include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
+#include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -63,6 +63,11 @@ absl::Status Sum(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+int64_t Flops(const OpContext& ctx) {
+  const double adds = static_cast<double>(ctx.inputs(kX).size()) - 1;
+  return ToFlops(std::max(0.0, adds) * static_cast<double>(ctx.output(kOut).numel()));
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "sum",
     .inputs = {{"X", kVariadic}},
@@ -75,6 +80,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kInt64, Sum<int64_t>}},
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .flops = Flops,
 });
 
 }  // namespace

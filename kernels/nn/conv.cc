@@ -120,6 +120,10 @@ absl::Status ConvDouble(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+int64_t Flops(const OpContext& ctx) {
+  return ConvFlops(ctx.output(kConvOutput), ctx.input(kConvFilter));
+}
+
 const std::vector<SlotDef> kInputs = {
     {"Input"}, {"Filter", kAnyLayout}, {"Bias", kOptional}, {"ResidualData", kOptional}};
 
@@ -140,6 +144,7 @@ OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .infer = InferConv,
       .kernels = {{DType::kFloat32, ConvFloat}, {DType::kFloat64, ConvDouble}},
       .layout = LayoutRule::kPrefersChannelsLast,
+      .flops = Flops,
   };
 }
 

@@ -1,5 +1,7 @@
 #include "kernels/nn/conv_problem.h"
 
+#include "kernels/util/flops.h"
+
 namespace interp::nn {
 namespace {
 
@@ -65,6 +67,12 @@ double ConvProblem::flops() const {
     count *= static_cast<double>(window[i].out) * static_cast<double>(window[i].kernel);
   }
   return count;
+}
+
+int64_t ConvFlops(const Tensor& out, const Tensor& filter) {
+  if (filter.shape.rank() == 0) return 0;
+  const int64_t per_element = filter.shape.numel(1, filter.shape.rank());
+  return ToFlops(2.0 * static_cast<double>(out.numel()) * static_cast<double>(per_element));
 }
 
 absl::StatusOr<ConvProblem> ResolveConv(const ConvAttrs& attrs, const Shape& input,

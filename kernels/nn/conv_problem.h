@@ -65,4 +65,8 @@ absl::StatusOr<ConvProblem> ResolveConv(const ConvAttrs& attrs, const Shape& inp
 // OpDef::infer of the conv family.
 absl::Status InferConv(InferContext& ctx);
 
+// OpDef::flops of the conv family, the convolution alone. Each element of `out` meets one filter of
+// `filter`; for a transposed convolution `out` is its input.
+int64_t ConvFlops(const Tensor& out, const Tensor& filter);
+
 }  // namespace interp::nn

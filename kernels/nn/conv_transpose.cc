@@ -329,6 +329,8 @@ absl::Status ConvTranspose(KernelContext& ctx) {
                              [&](const T* in, T* out) { return RunRows(ctx, task, in, out); });
 }
 
+int64_t Flops(const OpContext& ctx) { return ConvFlops(ctx.input(kInput), ctx.input(kFilter)); }
+
 OpDef TransposeDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
   constexpr int kSizeFlags = kOptional | kValueInInfer | kAnyDType;
   return OpDef{
@@ -344,6 +346,7 @@ OpDef TransposeDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(
       .kernels = {{DType::kFloat32, ConvTranspose<float>},
                   {DType::kFloat64, ConvTranspose<double>}},
       .layout = LayoutRule::kPrefersChannelsLast,
+      .flops = Flops,
   };
 }
 

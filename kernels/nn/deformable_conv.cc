@@ -224,6 +224,9 @@ absl::Status DeformableConv(KernelContext& ctx) {
                              });
 }
 
+// The sampling, which depends on the offsets, does not count.
+int64_t Flops(const OpContext& ctx) { return ConvFlops(ctx.output(kOutput), ctx.input(kFilter)); }
+
 OpDef DeformableDef(absl::string_view type, std::vector<SlotDef> inputs) {
   return OpDef{
       .type = type,
@@ -234,6 +237,7 @@ OpDef DeformableDef(absl::string_view type, std::vector<SlotDef> inputs) {
       .kernels = {{DType::kFloat32, DeformableConv<float>},
                   {DType::kFloat64, DeformableConv<double>}},
       .layout = LayoutRule::kPrefersChannelsLast,
+      .flops = Flops,
   };
 }
 

@@ -1,5 +1,5 @@
 // dot: Out[...] = sum over the last dim of X * Y. X and Y have equal shapes.
-#include "core/op_def.h"
+#include "kernels/util/flops.h"
 
 namespace interp::nn {
 namespace {
@@ -34,6 +34,10 @@ absl::Status Dot(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+int64_t Flops(const OpContext& ctx) {
+  return ToFlops(2.0 * static_cast<double>(ctx.input(kX).numel()));
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "dot",
     .inputs = {{"X"}, {"Y"}},
@@ -43,6 +47,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kFloat64, Dot<double>},
                 {DType::kInt32, Dot<int32_t, uint32_t>},
                 {DType::kInt64, Dot<int64_t, uint64_t>}},
+    .flops = Flops,
 });
 
 }  // namespace

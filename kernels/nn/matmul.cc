@@ -1,6 +1,7 @@
 // mul, matmul, matmul_v2, bmm, dot and the fused forms fc and fused_matmul:
 //   Out = activation(alpha * op(X) op(Y) + bias)
 #include "kernels/nn/product.h"
+#include "kernels/util/flops.h"
 
 namespace interp::nn {
 namespace {
@@ -206,6 +207,14 @@ absl::Status InferWithBias(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+// The product alone.
+int64_t Flops(const OpContext& ctx) {
+  const absl::StatusOr<Resolved> resolved = Resolve(ctx);
+  if (!resolved.ok()) return 0;
+  return ToFlops(2.0 * static_cast<double>(resolved->out.numel()) *
+                 static_cast<double>(resolved->product.k));
+}
+
 // The type products of T are computed in.
 template <typename T>
 struct Arithmetic {
@@ -247,6 +256,7 @@ OpDef MatmulDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(Att
       .parse = parse,
       .infer = Infer,
       .kernels = {{DType::kFloat32, Matmul<float>}, {DType::kFloat64, Matmul<double>}},
+      .flops = Flops,
   };
 }
 

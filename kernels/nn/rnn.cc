@@ -15,6 +15,7 @@
 
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/rnn_layer.h"
+#include "kernels/util/flops.h"
 
 namespace interp::nn {
 namespace {
@@ -329,6 +330,18 @@ absl::Status Rnn(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// The products with the weights: of every step of every sequence, to the end of the longest.
+int64_t Flops(const OpContext& ctx) {
+  const Shape& x = ctx.input(kInput).shape;
+  if (x.rank() != 3) return 0;
+  const absl::Span<const Tensor* const> weights = ctx.inputs(kWeightList);
+  double per_step = 0;
+  for (const Tensor* weight : weights.subspan(0, weights.size() / 2)) {
+    if (weight != nullptr) per_step += 2.0 * static_cast<double>(weight->numel());
+  }
+  return ToFlops(per_step * static_cast<double>(x[0]) * static_cast<double>(x[1]));
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "rnn",
     .inputs = {{"Input"},
@@ -341,6 +354,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, Rnn<float>}, {DType::kFloat64, Rnn<double>}},
     .random = true,
+    .flops = Flops,
 });
 
 }  // namespace

@@ -1,0 +1,24 @@
+// For OpDef::flops: counts of floating-point operations. A multiplication and an addition are two.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/op_def.h"
+
+namespace interp {
+
+// Products of sizes that each fit 64 bits may not. REQUIRES: count >= 0.
+inline int64_t ToFlops(double count) {
+  constexpr double kMost = 0x1p62;
+  return static_cast<int64_t>(std::min(count, kMost));
+}
+
+// `per_element` for each element of an output.
+template <int kPerElement, int kOutput = 0>
+int64_t FlopsPerElement(const OpContext& ctx) {
+  const Tensor* out = ctx.optional_output(kOutput);
+  return out == nullptr ? 0 : ToFlops(kPerElement * static_cast<double>(out->numel()));
+}
+
+}  // namespace interp
