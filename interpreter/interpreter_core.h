@@ -113,6 +113,9 @@ class InterpreterCore {
   // Gives unused pooled memory back to the system and the devices; returns how many bytes.
   size_t TrimMemory();
   Scope& scope() { return *local_; }
+  // By VarId; null for @EMPTY@. Between runs: what the last one left, which of freed variables is
+  // shape, dtype and layout.
+  absl::Span<Variable* const> variables() const { return variables_; }
 
  private:
   struct Model;  // what clones share

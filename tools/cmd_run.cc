@@ -4,7 +4,9 @@
 #include <cstdio>
 
 #include "core/io/npz.h"
+#include "interpreter/instruction_name.h"
 #include "interpreter/interpreter_core.h"
+#include "interpreter/liveness_bound.h"
 #include "passes/feed_fetch.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
@@ -108,6 +110,9 @@ RunReport MakeReport(const Model& model, const InterpreterCore& core, const Flag
   report.num_workers = flags.run.workers;
   report.num_threads = core.num_threads();
   report.peak_bytes = core.memory().peak_bytes;
+  const LivenessBound bound = FindLivenessBound(core);
+  report.liveness_bound_bytes = bound.bytes;
+  if (bound.at >= 0) report.bound_at = NameOf(core.plan().instructions[bound.at]);
   report.parameter_bytes = model.loaded.size_bytes;
   for (const NamedTensor& tensor : fetched) report.fetches.push_back(Summarize(tensor));
   return report;
@@ -138,6 +143,7 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   for (size_t i = 0; i < tensors->size(); ++i) {
     fetched.emplace_back(inputs.fetches[i], std::move((*tensors)[i]));
   }
+  if (flags.profile) profile.SetCosts(CostsOfLastRun(core));
   RunReport report = MakeReport(model, core, flags, fetched);
   report.times = std::move(times);
   report.comparisons = CompareAll(fetched, inputs.expected, flags.tolerance);

@@ -18,6 +18,26 @@ std::string Share(int64_t part_ns, int64_t all_ns) {
 
 double MeanUs(int64_t total_ns, int64_t calls) { return calls > 0 ? total_ns * 1e-3 / calls : 0.0; }
 
+// Of an amount per nanosecond, which is 10^9 per second; "-" when the amount is unknown.
+std::string Rate(double amount, int64_t total_ns) {
+  if (amount <= 0 || total_ns <= 0) return "-";
+  return absl::StrFormat("%.2f", amount / static_cast<double>(total_ns));
+}
+
+// Bytes per call, in units a reader can compare.
+std::string Megabytes(double bytes, int64_t calls) {
+  if (bytes <= 0 || calls <= 0) return "-";
+  return absl::StrFormat("%.3f", bytes / static_cast<double>(calls) * 1e-6);
+}
+
+void WriteRates(double flops, double bytes, int64_t total_ns, JsonWriter& json) {
+  const auto ns = static_cast<double>(total_ns);
+  if (bytes > 0) json.Field("bytes", bytes);
+  if (flops > 0) json.Field("flops", flops);
+  if (bytes > 0 && ns > 0) json.Field("gb_per_s", bytes / ns);
+  if (flops > 0 && ns > 0) json.Field("gflop_per_s", flops / ns);
+}
+
 // The name of the first output, which tells a reader what an instruction is for.
 std::string FirstOutput(const Plan& plan, const Instruction& instruction) {
   for (const VarId id : instruction.outputs) {
@@ -37,6 +57,22 @@ void Profile::OnInstruction(InstrId instruction, int /*worker*/, int64_t start_n
 
 void Profile::Reset() { std::fill(totals_.begin(), totals_.end(), Total()); }
 
+Profile::Total& Profile::Total::operator+=(const Total& other) {
+  calls += other.calls;
+  total_ns += other.total_ns;
+  bytes += other.bytes;
+  flops += other.flops;
+  return *this;
+}
+
+Profile::Total Profile::TotalOf(InstrId id) const {
+  Total total = totals_[id];
+  if (costs_.empty()) return total;
+  total.bytes = static_cast<double>(costs_[id].bytes) * static_cast<double>(total.calls);
+  total.flops = static_cast<double>(costs_[id].flops) * static_cast<double>(total.calls);
+  return total;
+}
+
 int64_t Profile::AllNs() const {
   return std::accumulate(totals_.begin(), totals_.end(), int64_t{0},
                          [](int64_t sum, const Total& total) { return sum + total.total_ns; });
@@ -45,9 +81,7 @@ int64_t Profile::AllNs() const {
 std::vector<Profile::Row> Profile::ByOpType() const {
   std::map<std::string, Total> by_type;
   for (size_t i = 0; i < totals_.size(); ++i) {
-    Total& total = by_type[plan_.instructions[i].op_type];
-    total.calls += totals_[i].calls;
-    total.total_ns += totals_[i].total_ns;
+    by_type[plan_.instructions[i].op_type] += TotalOf(static_cast<InstrId>(i));
   }
   std::vector<Row> rows;
   for (const auto& [type, total] : by_type) rows.push_back({type, total});
@@ -66,9 +100,12 @@ std::vector<InstrId> Profile::ByTime() const {
 
 std::vector<std::string> Profile::InstructionCells(InstrId id, int64_t all_ns) const {
   const Instruction& instruction = plan_.instructions[id];
-  const Total& total = totals_[id];
+  const Total total = TotalOf(id);
   return {Share(total.total_ns, all_ns),
           absl::StrFormat("%.2f", MeanUs(total.total_ns, total.calls)),
+          Megabytes(total.bytes, total.calls),
+          Rate(total.flops, total.total_ns),
+          Rate(total.bytes, total.total_ns),
           instruction.op_index >= 0 ? absl::StrCat(instruction.op_index) : "-",
           instruction.op_type,
           std::string(Name(instruction.dtype)),
@@ -77,15 +114,18 @@ std::vector<std::string> Profile::InstructionCells(InstrId id, int64_t all_ns) c
 
 std::string Profile::ToText() const {
   const int64_t all_ns = AllNs();
-  std::vector<std::vector<std::string>> types = {{"share", "ms", "calls", "mean us", "op"}};
+  std::vector<std::vector<std::string>> types = {
+      {"share", "ms", "calls", "mean us", "MB", "GFLOP/s", "GB/s", "op"}};
   for (const Row& row : ByOpType()) {
     types.push_back(
         {Share(row.total.total_ns, all_ns), absl::StrFormat("%.3f", row.total.total_ns * 1e-6),
          absl::StrCat(row.total.calls),
-         absl::StrFormat("%.2f", MeanUs(row.total.total_ns, row.total.calls)), row.op_type});
+         absl::StrFormat("%.2f", MeanUs(row.total.total_ns, row.total.calls)),
+         Megabytes(row.total.bytes, row.total.calls), Rate(row.total.flops, row.total.total_ns),
+         Rate(row.total.bytes, row.total.total_ns), row.op_type});
   }
   std::vector<std::vector<std::string>> rows = {
-      {"share", "mean us", "op #", "op", "dtype", "first output"}};
+      {"share", "mean us", "MB", "GFLOP/s", "GB/s", "op #", "op", "dtype", "first output"}};
   const std::vector<InstrId> ids = ByTime();
   for (size_t i = 0; i < std::min(ids.size(), kMaxInstructionRows); ++i) {
     rows.push_back(InstructionCells(ids[i], all_ns));
@@ -108,6 +148,7 @@ void Profile::WriteJson(JsonWriter& json) const {
     json.Field("op", row.op_type);
     json.Field("calls", row.total.calls);
     json.Field("total_ms", row.total.total_ns * 1e-6);
+    WriteRates(row.total.flops, row.total.bytes, row.total.total_ns, json);
     json.EndObject();
   }
   json.EndArray();
@@ -120,8 +161,10 @@ void Profile::WriteJson(JsonWriter& json) const {
     json.Field("op", instruction.op_type);
     json.Field("op_index", instruction.op_index);
     json.Field("output", FirstOutput(plan_, instruction));
-    json.Field("calls", totals_[i].calls);
-    json.Field("total_ms", totals_[i].total_ns * 1e-6);
+    const Total total = TotalOf(static_cast<InstrId>(i));
+    json.Field("calls", total.calls);
+    json.Field("total_ms", total.total_ns * 1e-6);
+    WriteRates(total.flops, total.bytes, total.total_ns, json);
     json.EndObject();
   }
   json.EndArray();

@@ -36,6 +36,10 @@ void WriteComparison(const Comparison& comparison, JsonWriter& json) {
   json.EndObject();
 }
 
+double PeakRatio(const RunReport& report) {
+  return static_cast<double>(report.peak_bytes) / static_cast<double>(report.liveness_bound_bytes);
+}
+
 }  // namespace
 
 RunStatistics Statistics(std::vector<double> runs_ms) {
@@ -62,8 +66,12 @@ std::string ToText(const RunReport& report) {
                           report.times.runs_ms.size(), statistics.median_ms, statistics.min_ms,
                           statistics.p99_ms);
   }
-  absl::StrAppend(&text, "peak memory ", FormatBytes(report.peak_bytes), ", parameters ",
-                  FormatBytes(report.parameter_bytes), "\n");
+  absl::StrAppend(&text, "peak memory ", FormatBytes(report.peak_bytes));
+  if (report.liveness_bound_bytes > 0) {
+    absl::StrAppendFormat(&text, " (%.3fx of what is alive at %s)", PeakRatio(report),
+                          report.bound_at);
+  }
+  absl::StrAppend(&text, ", parameters ", FormatBytes(report.parameter_bytes), "\n");
   if (!report.fetches.empty()) absl::StrAppend(&text, "\n", FormatSummaries(report.fetches));
   if (!report.comparisons.empty()) absl::StrAppend(&text, "\n");
   for (const Comparison& comparison : report.comparisons) {
@@ -83,6 +91,11 @@ std::string ToJson(const RunReport& report) {
   json.Field("threads", report.num_threads);
   WriteTimes(report, json);
   json.Field("peak_bytes", report.peak_bytes);
+  if (report.liveness_bound_bytes > 0) {
+    json.Field("liveness_bound_bytes", report.liveness_bound_bytes);
+    json.Field("liveness_bound_at", report.bound_at);
+    json.Field("peak_ratio", PeakRatio(report));
+  }
   json.Field("parameter_bytes", report.parameter_bytes);
   json.Key("fetches");
   json.BeginArray();

@@ -35,8 +35,10 @@ struct RunReport {
   int num_workers = 1;
   int num_threads = 1;
   RunTimes times;
-  uint64_t peak_bytes = 0;       // most that variables took at once, parameters and feeds apart
-  uint64_t parameter_bytes = 0;  // what was loaded
+  uint64_t peak_bytes = 0;            // most that a run took at once, parameters and feeds apart
+  uint64_t liveness_bound_bytes = 0;  // see interpreter/liveness_bound.h; 0: unknown
+  std::string bound_at;               // the instruction that needs so much
+  uint64_t parameter_bytes = 0;       // what was loaded
   std::vector<Summary> fetches;
   std::vector<Comparison> comparisons;
   const Profile* profile = nullptr;
