@@ -6,6 +6,7 @@
 
 #include "core/device/device_heap.h"
 #include "interpreter/analysis/storage.h"
+#include "interpreter/bound_args.h"
 
 namespace interp {
 
@@ -47,21 +48,6 @@ struct InstructionRunner::Bound {
 };
 
 namespace {
-
-void BindSlots(const std::vector<VarId>& ids, const std::vector<int32_t>& counts,
-               const std::vector<Variable*>& variables, const Plan& plan, BoundArgs& args,
-               std::vector<BoundArgs::Range>& slots) {
-  size_t arg = 0;
-  for (const int32_t count : counts) {
-    slots.push_back({static_cast<int32_t>(args.tensors.size()), count});
-    for (int32_t i = 0; i < count; ++i, ++arg) {
-      Variable* variable = ids[arg] < 0 ? nullptr : variables[ids[arg]];
-      args.variables.push_back(variable);
-      args.tensors.push_back(variable == nullptr ? nullptr : &variable->tensor);
-      args.constant.push_back(ids[arg] >= 0 && plan.vars[ids[arg]].constant);
-    }
-  }
-}
 
 template <typename T>
 bool AllFinite(const Tensor& tensor) {
@@ -124,13 +110,7 @@ void InstructionRunner::Bind(InstrId id, const std::vector<Variable*>& variables
   const Instruction& instruction = plan_.instructions[id];
   Bound& bound = bound_[id];
   bound.instruction = &instruction;
-  const size_t num_args = instruction.inputs.size() + instruction.outputs.size();
-  bound.args.tensors.reserve(num_args);
-  bound.args.variables.reserve(num_args);
-  BindSlots(instruction.inputs, instruction.input_counts, variables, plan_, bound.args,
-            bound.args.input_slots);
-  BindSlots(instruction.outputs, instruction.output_counts, variables, plan_, bound.args,
-            bound.args.output_slots);
+  bound.args = BindArgs(plan_, instruction, variables);
   for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
     const VarId var = instruction.inputs[arg];
     const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;

@@ -196,9 +196,9 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   fetch_list_.array.reserve(model_->plan.fetches.size());  // a run's only allocation when warm
   if (options.observer != nullptr) options.observer->OnRunStart(SteadyNowNs());
   scheduler_->Run(/*infer_all=*/!same_shapes, options.observer);
-  if (options.observer != nullptr) options.observer->OnRunEnd(SteadyNowNs());
   collector_->Flush();
   const absl::Status status = FinishDevices(control_.Finish(), options);
+  if (options.observer != nullptr) options.observer->OnRunEnd(SteadyNowNs());
   ClearArrays();
   if (!status.ok()) {
     collector_->DropAll();
@@ -224,10 +224,15 @@ absl::Status InterpreterCore::BeginDevices() {
 // Waits as far as the caller wants, and for everything when something has failed.
 absl::Status InterpreterCore::FinishDevices(absl::Status status, const RunOptions& options) {
   if (devices_ == nullptr) return status;
+  const int64_t start_ns = options.observer != nullptr ? SteadyNowNs() : 0;
+  if (options.observer != nullptr) options.observer->OnWaitStart(-1, -1, /*worker=*/0, start_ns);
   if (status.ok() && !options.wait_for_devices) {
     devices_->SynchronizeFeeds();
   } else {
     devices_->Synchronize();
+  }
+  if (options.observer != nullptr) {
+    options.observer->OnWaitEnd(-1, -1, /*worker=*/0, start_ns, SteadyNowNs());
   }
   if (!devices_->errors().any()) return status;
   devices_->Synchronize();
@@ -285,6 +290,10 @@ absl::Status InterpreterCore::CopyConstants() {
   }
   constants_copied_ = true;
   return absl::OkStatus();
+}
+
+Device* InterpreterCore::device(Place place) const {
+  return devices_ == nullptr || place.on_host() ? nullptr : &devices_->device(place);
 }
 
 MemoryStats InterpreterCore::device_memory() const {
