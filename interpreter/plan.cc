@@ -10,6 +10,7 @@
 #include "interpreter/analysis/storage.h"
 #include "interpreter/analysis/streams.h"
 #include "interpreter/analysis/variable_table.h"
+#include "interpreter/verify_plan.h"
 
 namespace interp {
 namespace {
@@ -53,6 +54,16 @@ absl::Status FindFeedsAndFetches(const Program& program, Plan& plan) {
   return absl::OkStatus();
 }
 
+// Builds with assertions verify every plan.
+absl::Status ProveOwnWork(const Plan& plan) {
+#ifndef NDEBUG
+  const VerifyReport report = VerifyPlan(plan, {.count_redundancy = false});
+  if (!report.proved()) return absl::InternalError("analysis: plan " + ToText(plan, report));
+#endif
+  (void)plan;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> BuildPlan(const Program& program, const PlanOptions& options,
@@ -76,6 +87,7 @@ absl::StatusOr<Plan> BuildPlan(const Program& program, const PlanOptions& option
   plan.frees_in_order.assign(plan.instructions.size(), {});
   if (options.garbage_collection) PlanGarbageCollection(plan);
   PlaceEvents(plan);
+  INTERP_RETURN_IF_ERROR(ProveOwnWork(plan));
   return plan;
 }
 

@@ -141,13 +141,6 @@ Edge ImplicitEdge(InstrId from, InstrId to, EdgeKind kind) {
   return {.from = from, .to = to, .kind = kind, .memory = false};
 }
 
-// Paddle's test for communication ops, but for the accident that it takes any type with "c_" in it.
-bool IsCommunication(const Instruction& instruction) {
-  const std::string& type = instruction.op_type;
-  return type == "send" || type == "recv" || type == "send_v2" || type == "recv_v2" ||
-         type.rfind("c_", 0) == 0;
-}
-
 template <typename Predicate>
 void ChainInOrder(const std::vector<Instruction>& instructions, EdgeKind kind, Predicate is_member,
                   std::vector<Edge>& edges) {
@@ -263,6 +256,12 @@ absl::string_view Name(EdgeKind kind) {
 absl::string_view Name(RunType type) {
   constexpr absl::string_view kNames[] = {"direct", "synchronize", "event"};
   return kNames[static_cast<int>(type)];
+}
+
+bool IsCommunication(const Instruction& instruction) {
+  const std::string& type = instruction.op_type;
+  return type == "send" || type == "recv" || type == "send_v2" || type == "recv_v2" ||
+         type.rfind("c_", 0) == 0;
 }
 
 std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions,

@@ -7,6 +7,9 @@
 
 namespace interp {
 
+// Paddle's test for communication ops, but for the accident that it takes any type with "c_" in it.
+bool IsCommunication(const Instruction& instruction);
+
 // All ordering edges, by `to` and then `from`, each pair once. `from` < `to`: program order is
 // always a legal order.
 //

@@ -1,0 +1,144 @@
+#include <algorithm>
+
+#include "interpreter/analysis/storage.h"
+#include "interpreter/verify/checks.h"
+
+namespace interp::verify {
+namespace {
+
+// Follows which variables hold something else than what was written under their name.
+class OverwrittenFinder {
+ public:
+  OverwrittenFinder(const Plan& plan, VerifyReport& report)
+      : plan_(plan), report_(report), overwriter_(plan.vars.size(), -1), uses_(plan.vars.size()) {}
+
+  void Run() {
+    VisitRun();
+    // Values that live on are read by the next run, until that writes them.
+    for (size_t id = 0; id < overwriter_.size(); ++id) {
+      if (!plan_.vars[id].persistable && plan_.ref_counts[id] > 0) overwriter_[id] = -1;
+    }
+    next_run_ = true;
+    if (std::any_of(overwriter_.begin(), overwriter_.end(), [](InstrId i) { return i >= 0; })) {
+      VisitRun();
+    }
+  }
+
+ private:
+  // What the current instruction does to a variable.
+  struct Use {
+    InstrId id = -1;             // the instruction; all else is of another one unless this fits
+    int32_t written = -1;        // output argument that writes it
+    int32_t updated = -1;        // input argument that a share pair ties to that output
+    int32_t taken_through = -1;  // input argument whose memory another variable takes over
+  };
+
+  void VisitRun() {
+    for (size_t i = 0; i < plan_.instructions.size(); ++i) {
+      const auto id = static_cast<InstrId>(i);
+      const Instruction& instruction = plan_.instructions[i];
+      if (!next_run_) NoteUses(id);
+      for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+        if (ReadsMemory(instruction, static_cast<int>(arg))) VisitRead(id, static_cast<int>(arg));
+      }
+      if (!next_run_) NoteOverwritten(id);
+      for (const VarId var : instruction.outputs) {
+        if (var >= 0) overwriter_[var] = -1;
+      }
+    }
+  }
+
+  Use& UseOf(InstrId id, VarId var) {
+    if (uses_[var].id != id) uses_[var] = {.id = id};
+    return uses_[var];
+  }
+
+  void NoteUses(InstrId id) {
+    const Instruction& instruction = plan_.instructions[id];
+    for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
+      const VarId var = instruction.outputs[arg];
+      if (var >= 0) UseOf(id, var).written = static_cast<int32_t>(arg);
+    }
+    for (const InplacePair& pair : instruction.share) {
+      const VarId in = instruction.inputs[pair.input];
+      const VarId out = instruction.outputs[pair.output];
+      if (in == out) {
+        UseOf(id, out).updated = pair.input;
+      } else if (!IsView(instruction, pair)) {
+        UseOf(id, in).taken_through = pair.input;
+      }
+    }
+  }
+
+  void NoteOverwritten(InstrId id) {
+    const Instruction& instruction = plan_.instructions[id];
+    for (const InplacePair& pair : instruction.share) {
+      const VarId in = instruction.inputs[pair.input];
+      const bool other = in != instruction.outputs[pair.output];
+      if (other && !IsView(instruction, pair)) overwriter_[in] = id;
+    }
+  }
+
+  bool ReadsMemory(const Instruction& instruction, int arg) const {
+    const VarId var = instruction.inputs[arg];
+    if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) return false;
+    return (instruction.def->inputs[InputSlotOf(instruction, arg)].flags & kNoNeedBuffer) == 0;
+  }
+
+  void VisitRead(InstrId id, int arg) {
+    const VarId var = plan_.instructions[id].inputs[arg];
+    const auto add = [&](InstrId first, std::string why) {
+      Add(report_, {ViolationKind::kOverwritten, first, id, var, next_run_, std::move(why)});
+    };
+    if (overwriter_[var] >= 0) {
+      add(overwriter_[var], absl::StrCat("#", overwriter_[var],
+                                         " may write its output over the memory, and nothing "
+                                         "writes the variable anew before #",
+                                         id, " reads it"));
+    }
+    if (next_run_) return;
+    const Use& use = UseOf(id, var);
+    if (use.written >= 0 && use.updated != arg && !MayUpdate(id, arg, use.written)) {
+      add(id, "the instruction reads it and writes it, but is not made to do that in place");
+    }
+    if (use.taken_through >= 0 && use.taken_through != arg) {
+      add(id, "an output may be written over it while it is read through another argument");
+    }
+  }
+
+  // Whether the op is defined to read and write one variable through these two arguments.
+  bool MayUpdate(InstrId id, int32_t in, int32_t out) const {
+    const Instruction& instruction = plan_.instructions[id];
+    const int in_slot = SlotOfFirst(instruction.input_counts, in);
+    const int out_slot = SlotOfFirst(instruction.output_counts, out);
+    const auto fits = [&](const SharePair& p) {
+      return p.input == in_slot && p.output == out_slot;
+    };
+    const OpDef& def = *instruction.def;
+    return std::any_of(def.inplace.begin(), def.inplace.end(), fits) ||
+           std::any_of(def.view.begin(), def.view.end(), fits);
+  }
+
+  // The slot whose first argument `arg` is, or -1.
+  static int SlotOfFirst(const std::vector<int32_t>& counts, int32_t arg) {
+    int32_t begin = 0;
+    for (size_t slot = 0; slot < counts.size(); begin += counts[slot++]) {
+      if (begin == arg && counts[slot] > 0) return static_cast<int>(slot);
+    }
+    return -1;
+  }
+
+  const Plan& plan_;
+  VerifyReport& report_;
+  std::vector<InstrId> overwriter_;  // by VarId: who may have written over it; -1: nobody
+  std::vector<Use> uses_;            // by VarId
+  bool next_run_ = false;
+};
+
+}  // namespace
+
+void CheckOverwritten(const Plan& plan, VerifyReport& report) {
+  OverwrittenFinder(plan, report).Run();
+}
+
+}  // namespace interp::verify
