@@ -1,0 +1,595 @@
+#include "core/device/sim_device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/testing/devices.h"
+
+namespace interp {
+namespace {
+
+using testing::AddOne;
+using ::testing::ElementsAre;
+using testing::Execution;
+using testing::FailsWith;
+using testing::Floats;
+using testing::Get;
+using ::testing::HasSubstr;
+using testing::InOut;
+using testing::IsOk;
+using testing::Launch;
+using testing::MakeDevice;
+using testing::OnDevice;
+using testing::OpenStream;
+using testing::Put;
+using testing::Read;
+
+// What holds however streams are run.
+class SimDeviceTest : public ::testing::TestWithParam<Execution> {
+ protected:
+  SimOptions Options() const { return {.capacity_bytes = 1 << 20, .execution = GetParam()}; }
+  std::shared_ptr<Device> device_ = MakeDevice(Options());
+};
+
+INSTANTIATE_TEST_SUITE_P(Executions, SimDeviceTest,
+                         ::testing::Values(Execution::kThreads, Execution::kInterleaved),
+                         testing::NameOf);
+
+TEST_P(SimDeviceTest, WorkOfAStreamRunsInOrder) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 3);
+  float* b = Floats(*device_, 3);
+  Put(*stream, a, {1, 2, 3});
+  InOut args(OnDevice(*device_, a, 3), OnDevice(*device_, b, 3));
+  ASSERT_THAT(Launch(*stream, AddOne, args), IsOk());
+  stream->CopyOnDevice(a, b, 2 * sizeof(float), {});
+  EXPECT_THAT(Read(*stream, a, 3), ElementsAre(2, 3, 3));
+  stream->Fill(a, 0, 4);
+  EXPECT_THAT(Read(*stream, a, 3), ElementsAre(0, 3, 3));
+}
+
+TEST_P(SimDeviceTest, AStreamHoldsMoreWorkThanAnyQueueIsLong) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 1);
+  Put(*stream, a, {0});
+  InOut args(OnDevice(*device_, a, 1), OnDevice(*device_, a, 1));
+  for (int i = 0; i < 6000; ++i) ASSERT_THAT(Launch(*stream, AddOne, args), IsOk());
+  EXPECT_THAT(Read(*stream, a, 1), ElementsAre(6000));
+}
+
+TEST_P(SimDeviceTest, AStreamThatGoesFinishesItsWork) {
+  auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 1);
+  Put(*stream, a, {7});
+  const Tensor out = Get(*stream, a, 1);
+  stream.reset();
+  EXPECT_THAT(testing::Values<float>(out), ElementsAre(7));
+}
+
+TEST_P(SimDeviceTest, TheDeviceWaitsForAllStreams) {
+  const auto a = OpenStream(*device_, "a");
+  const auto b = OpenStream(*device_, "b");
+  float* memory = Floats(*device_, 64);
+  Put(*a, memory, {1});
+  Put(*b, memory + 32, {2});
+  const Tensor one = Get(*a, memory, 1);
+  const Tensor two = Get(*b, memory + 32, 1);
+  device_->Synchronize();
+  EXPECT_EQ(*one.data<float>(), 1);
+  EXPECT_EQ(*two.data<float>(), 2);
+}
+
+TEST_P(SimDeviceTest, AnEventThatWasNeverRecordedHoldsNobodyUp) {
+  const auto stream = OpenStream(*device_);
+  const auto event = device_->CreateEvent();
+  event->Synchronize();
+  stream->Wait(*event);
+  float* a = Floats(*device_, 1);
+  Put(*stream, a, {1});
+  EXPECT_THAT(Read(*stream, a, 1), ElementsAre(1));
+}
+
+TEST_P(SimDeviceTest, TheHostWaitsForAnEvent) {
+  const auto stream = OpenStream(*device_);
+  const auto event = device_->CreateEvent();
+  float* a = Floats(*device_, 1);
+  for (float value = 1; value < 4; ++value) {
+    Put(*stream, a, {value});
+    const Tensor out = Get(*stream, a, 1);
+    stream->Record(*event);
+    event->Synchronize();
+    EXPECT_EQ(*out.data<float>(), value);
+  }
+}
+
+// A wait stands for the record before it: the later one comes after a wait for the waiter itself.
+TEST_P(SimDeviceTest, AWaitDoesNotSeeLaterRecords) {
+  const auto a = OpenStream(*device_, "a");
+  const auto b = OpenStream(*device_, "b");
+  const auto event = device_->CreateEvent();
+  const auto done = device_->CreateEvent();
+  float* memory = Floats(*device_, 1);
+  Put(*a, memory, {1});
+  a->Record(*event);
+  b->Wait(*event);
+  const Tensor out = Get(*b, memory, 1);
+  b->Record(*done);
+  a->Wait(*done);
+  Put(*a, memory, {2});
+  a->Record(*event);
+  b->Wait(*event);
+  EXPECT_THAT(Read(*b, memory, 1), ElementsAre(2));
+  EXPECT_EQ(*out.data<float>(), 1);
+}
+
+TEST_P(SimDeviceTest, AnEventMayDieBeforeItsRecord) {
+  const auto a = OpenStream(*device_, "a");
+  const auto b = OpenStream(*device_, "b");
+  float* memory = Floats(*device_, 1);
+  Put(*a, memory, {1});
+  {
+    const auto event = device_->CreateEvent();
+    a->Record(*event);
+    b->Wait(*event);
+  }
+  EXPECT_THAT(Read(*b, memory, 1), ElementsAre(1));
+}
+
+TEST_P(SimDeviceTest, WithAnEventEveryOrderGivesTheRightNumber) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SimOptions options = Options();
+    options.seed = seed;
+    options.max_copy_delay_ns = 200'000;
+    const auto device = MakeDevice(options);
+    const auto a = OpenStream(*device, "a");
+    const auto b = OpenStream(*device, "b");
+    const auto event = device->CreateEvent();
+    float* memory = Floats(*device, 1);
+    Put(*a, memory, {5});
+    a->Record(*event);
+    b->Wait(*event);
+    EXPECT_THAT(Read(*b, memory, 1), ElementsAre(5)) << seed;
+  }
+}
+
+TEST_P(SimDeviceTest, WithoutAnEventSomeOrderGivesAWrongNumber) {
+  if (GetParam() == Execution::kThreads && testing::kFindsRaces) GTEST_SKIP() << "races";
+  int wrong = 0;
+  for (uint64_t seed = 0; seed < 40 && wrong == 0; ++seed) {
+    SimOptions options = Options();
+    options.seed = seed;
+    options.max_copy_delay_ns = 2'000'000;
+    const auto device = MakeDevice(options);
+    const auto a = OpenStream(*device, "a");
+    const auto b = OpenStream(*device, "b");
+    float* memory = Floats(*device, 1);
+    Put(*a, memory, {5});
+    wrong += Read(*b, memory, 1)[0] != 5;
+  }
+  EXPECT_GT(wrong, 0);
+}
+
+TEST_P(SimDeviceTest, StreamsOfTwoDevicesWaitForEachOther) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SimOptions options = Options();
+    options.seed = seed;
+    const auto first = MakeDevice(options);
+    options.index = 1;
+    options.seed = seed + 1;
+    const auto second = MakeDevice(options);
+    const auto a = OpenStream(*first, "a");
+    const auto b = OpenStream(*second, "b");
+    const auto there = first->CreateEvent();
+    const auto back = second->CreateEvent();
+    float* at_first = Floats(*first, 1);
+    float* at_second = Floats(*second, 1);
+    Put(*a, at_first, {3});
+    Tensor between = Get(*a, at_first, 1);
+    a->Record(*there);
+    b->Wait(*there);
+    b->CopyToDevice(at_second, between.raw_data(), between.buffer(), 4, {});
+    InOut args(OnDevice(*second, at_second, 1), OnDevice(*second, at_second, 1));
+    ASSERT_THAT(Launch(*b, AddOne, args), IsOk());
+    b->CopyToHost(between.mutable_raw_data(), between.buffer(), at_second, 4, {});
+    b->Record(*back);
+    a->Wait(*back);
+    a->CopyToDevice(at_first, between.raw_data(), between.buffer(), 4, {});
+    EXPECT_THAT(Read(*a, at_first, 1), ElementsAre(4));
+    EXPECT_EQ(Name(first->place()), "sim:0");
+    EXPECT_EQ(Name(b->place()), "sim:1");
+  }
+}
+
+TEST(SimDeviceOrderTest, DevicesRunInDifferentWaysTogether) {
+  for (const bool threads_first : {false, true}) {
+    const auto first =
+        MakeDevice({.execution = threads_first ? Execution::kThreads : Execution::kInterleaved});
+    const auto second = MakeDevice(
+        {.index = 1, .execution = threads_first ? Execution::kInterleaved : Execution::kThreads});
+    const auto a = OpenStream(*first);
+    const auto b = OpenStream(*second);
+    const auto event = first->CreateEvent();
+    float* at_first = Floats(*first, 1);
+    Put(*a, at_first, {3});
+    const Tensor between = Get(*a, at_first, 1);
+    a->Record(*event);
+    b->Wait(*event);
+    float* at_second = Floats(*second, 1);
+    b->CopyToDevice(at_second, between.raw_data(), between.buffer(), 4, {});
+    EXPECT_THAT(Read(*b, at_second, 1), ElementsAre(3));
+  }
+}
+
+// The order in which kernels of four streams run, as text.
+std::string OrderOfWork(uint64_t seed) {
+  static std::string order;
+  order.clear();
+  const auto device = MakeDevice({.seed = seed, .execution = Execution::kInterleaved});
+  std::vector<std::unique_ptr<Stream>> streams;
+  float* memory = Floats(*device, 4);
+  for (int i = 0; i < 4; ++i) {
+    streams.push_back(OpenStream(*device));
+    Put(*streams[i], memory + i, {static_cast<float>(i)});
+  }
+  device->Synchronize();
+  const KernelFn note = [](KernelContext& ctx) {
+    absl::StrAppend(&order, *ctx.input(0).data<float>());
+    return absl::OkStatus();
+  };
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      InOut args(OnDevice(*device, memory + i, 1), OnDevice(*device, memory + i, 1));
+      EXPECT_THAT(Launch(*streams[i], note, args), IsOk());
+    }
+  }
+  device->Synchronize();
+  return order;
+}
+
+TEST(SimDeviceOrderTest, ASeedStandsForOneInterleaving) {
+  std::set<std::string> orders;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    orders.insert(OrderOfWork(seed));
+    EXPECT_EQ(OrderOfWork(seed), OrderOfWork(seed));
+  }
+  EXPECT_GT(orders.size(), 15u);
+}
+
+TEST_P(SimDeviceTest, MemoryIsAlignedAndLimited) {
+  SimOptions options = Options();
+  options.capacity_bytes = 1000;
+  const auto device = MakeDevice(options);
+  EXPECT_EQ(device->capacity_bytes(), 1000u);
+  const absl::StatusOr<void*> a = device->AllocateRaw(1);
+  const absl::StatusOr<void*> b = device->AllocateRaw(65);
+  const absl::StatusOr<void*> c = device->AllocateRaw(0);
+  for (const auto& address : {a, b, c}) {
+    ASSERT_THAT(address, IsOk());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(*address) % kBufferAlignment, 0u);
+  }
+  const absl::Status status = device->AllocateRaw(705).status();
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kResourceExhausted, "705 bytes on sim:0"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("256 of its 1000 bytes are in use"));
+  EXPECT_THAT(device->AllocateRaw(std::numeric_limits<size_t>::max()),
+              FailsWith(absl::StatusCode::kResourceExhausted, "cannot allocate"));
+  // Neighbours join in whatever order they are freed.
+  device->FreeRaw(*a, 1);
+  device->FreeRaw(*c, 0);
+  device->FreeRaw(*b, 65);
+  EXPECT_THAT(device->AllocateRaw(960), IsOk());
+}
+
+TEST_P(SimDeviceTest, OptionsWithoutSenseAreAnError) {
+  const auto fails = [](const SimOptions& options) {
+    EXPECT_THAT(MakeSimDevice(options), FailsWith(absl::StatusCode::kInvalidArgument, "expected"));
+  };
+  fails({.capacity_bytes = 0});
+  fails({.capacity_bytes = std::numeric_limits<size_t>::max()});
+  fails({.max_kernel_delay_ns = -1});
+  fails({.copy_bytes_per_s = 0});
+  fails({.flops_per_s = std::numeric_limits<double>::quiet_NaN()});
+  fails({.latency_ns = std::numeric_limits<int64_t>::max()});
+  EXPECT_THAT(MakeSimDevice({.index = 16}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "sim:16 is no device"));
+}
+
+TEST_P(SimDeviceTest, StreamsAreNumberedDenselyUpToAMost) {
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < kMaxStreams; ++i) {
+    streams.push_back(OpenStream(*device_, absl::StrCat("s", i)));
+    EXPECT_EQ(streams.back()->index(), i);
+    EXPECT_EQ(streams.back()->name(), absl::StrCat("s", i));
+  }
+  EXPECT_THAT(device_->CreateStream("more", 0),
+              FailsWith(absl::StatusCode::kResourceExhausted, "'more'"));
+  streams[5].reset();
+  EXPECT_EQ(OpenStream(*device_)->index(), 5);
+}
+
+using SimDeviceDeathTest = SimDeviceTest;
+INSTANTIATE_TEST_SUITE_P(Executions, SimDeviceDeathTest, ::testing::Values(Execution::kInterleaved),
+                         testing::NameOf);
+
+TEST_P(SimDeviceDeathTest, TheHostMayNotTouchDeviceMemory) {
+  volatile float* a = Floats(*device_, 1);
+  EXPECT_DEATH(*a = 1, "");
+  EXPECT_DEATH(std::exit(*a > 0 ? 0 : 1), "");
+}
+
+TEST_P(SimDeviceTest, CopiesOutsideTheMemoryAreReported) {
+  const auto stream = OpenStream(*device_);
+  WorkErrors errors;
+  float outside = 0;
+  Put(*stream, &outside, {1}, {.tag = 4, .errors = &errors});
+  stream->Synchronize();
+  EXPECT_EQ(outside, 0);
+  const std::optional<WorkError> error = errors.Take();
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->tag, 4);
+  EXPECT_THAT(error->status, FailsWith(absl::StatusCode::kInternal, "leaves the memory of sim:0"));
+  // Across the end, too.
+  float* a = Floats(*device_, 1);
+  Get(*stream, a, (1 << 18) + 1, {.errors = &errors});
+  EXPECT_TRUE(errors.any());
+}
+
+TEST_P(SimDeviceTest, EmptyCopiesDoNothing) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 1);
+  stream->CopyToDevice(a, nullptr, BufferRef(), 0, {});
+  stream->CopyToHost(nullptr, BufferRef(), a, 0, {});
+  stream->Fill(a, 1, 0);
+  stream->Synchronize();
+}
+
+// ---- Kernels
+
+TEST_P(SimDeviceTest, AKernelSeesItsArgumentsAsTheyWereAtTheLaunch) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 2);
+  float* b = Floats(*device_, 2);
+  Put(*stream, a, {1, 2});
+  {
+    InOut args(OnDevice(*device_, a, 2), OnDevice(*device_, b, 2));
+    args.input.lod = {{0, 1, 2}};
+    args.bound.constant[0] = true;
+    const KernelFn kernel = [](KernelContext& ctx) {
+      const Tensor& in = ctx.input(0);
+      if (in.shape != Shape{2} || in.lod != Lod{{0, 1, 2}} || !ctx.input_is_constant(0)) {
+        return absl::InternalError("other arguments");
+      }
+      if (!in.has_memory() || !in.place().on_host() || !ctx.output(0).buffer().unique()) {
+        return absl::InternalError("other memory");
+      }
+      return AddOne(ctx);
+    };
+    WorkErrors errors;
+    ASSERT_THAT(Launch(*stream, kernel, args, {.errors = &errors}), IsOk());
+    args.input.shape = {1};
+    args.input.lod.clear();
+    args.input.SetMemory(BufferRef(), nullptr);
+    args.output.DropMemory();
+    args.bound.tensors.clear();
+    args.bound.constant.clear();
+    stream->Synchronize();
+    EXPECT_FALSE(errors.any()) << errors.Take()->status;
+  }
+  EXPECT_THAT(Read(*stream, b, 2), ElementsAre(2, 3));
+}
+
+TEST_P(SimDeviceTest, AKernelMayWriteOverItsInputAndUseViews) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 4);
+  Put(*stream, a, {1, 2, 3, 4});
+  InOut args(OnDevice(*device_, a, 4), OnDevice(*device_, a, 4));
+  args.output = args.input;
+  ASSERT_THAT(Launch(*stream, AddOne, args), IsOk());
+  args.input.shape = {2};  // the second half
+  args.input.SetMemory(args.input.buffer(), a + 2);
+  args.output = args.input;
+  ASSERT_THAT(Launch(*stream, AddOne, args), IsOk());
+  EXPECT_THAT(Read(*stream, a, 4), ElementsAre(2, 3, 5, 6));
+}
+
+TEST_P(SimDeviceTest, HostArgumentsLiveUntilTheKernelHasRun) {
+  const auto stream = OpenStream(*device_);
+  float* b = Floats(*device_, 1);
+  float value = 41;
+  std::atomic<bool> released = false;
+  Tensor host;
+  host.shape = {1};
+  host.dtype = DType::kFloat32;
+  host.SetMemory(BorrowBuffer(&value, 4, /*writable=*/true, [&] { released = true; }), &value);
+  InOut args(host, OnDevice(*device_, b, 1));
+  const KernelFn kernel = [](KernelContext& ctx) {
+    if (ctx.input(0).buffer()->refs < 1) return absl::InternalError("gone");
+    return AddOne(ctx);
+  };
+  ASSERT_THAT(Launch(*stream, kernel, args), IsOk());
+  host.DropMemory();
+  args.input.DropMemory();
+  EXPECT_THAT(Read(*stream, b, 1), ElementsAre(42));
+  EXPECT_TRUE(released);
+}
+
+TEST_P(SimDeviceTest, HostMemoryOfACopyLivesUntilItIsDone) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 1);
+  float value = 41;
+  std::atomic<bool> released = false;
+  stream->CopyToDevice(a, &value, BorrowBuffer(&value, 4, false, [&] { released = true; }), 4, {});
+  EXPECT_THAT(Read(*stream, a, 1), ElementsAre(41));
+  EXPECT_TRUE(released);
+}
+
+TEST_P(SimDeviceTest, KernelsGetScratchMemoryAndKeepState) {
+  struct Count : KernelState {
+    float runs = 0;
+  };
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 1);
+  std::unique_ptr<KernelState> state;
+  const int attrs = 10;
+  InOut args(OnDevice(*device_, a, 1), OnDevice(*device_, a, 1));
+  const KernelFn kernel = [](KernelContext& ctx) {
+    Tensor scratch;
+    scratch.shape = {1};
+    scratch.dtype = DType::kFloat32;
+    INTERP_RETURN_IF_ERROR(ctx.Allocate(scratch));
+    *scratch.mutable_data<float>() = ++ctx.state<Count>().runs;
+    *ctx.output(0).mutable_data<float>() =
+        *scratch.data<float>() + static_cast<float>(ctx.attrs<int>() + ctx.instruction());
+    return absl::OkStatus();
+  };
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_THAT(stream->LaunchHostKernel(kernel, args.bound, &attrs,
+                                         {.state = &state, .instruction = 100}, {}),
+                IsOk());
+  }
+  EXPECT_THAT(Read(*stream, a, 1), ElementsAre(113));
+}
+
+TEST_P(SimDeviceTest, AbsentArgumentsStayAbsent) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 1);
+  Tensor shape_only;
+  shape_only.shape = {7};
+  InOut args(shape_only, OnDevice(*device_, a, 1));
+  args.bound.input_slots.push_back({2, 1});
+  args.bound.tensors.push_back(nullptr);
+  args.bound.variables.push_back(nullptr);
+  args.bound.constant.push_back(false);
+  const KernelFn kernel = [](KernelContext& ctx) {
+    if (ctx.has_input(1) || ctx.input(0).has_memory()) return absl::InternalError("not absent");
+    *ctx.output(0).mutable_data<float>() = static_cast<float>(ctx.input(0).shape[0]);
+    return absl::OkStatus();
+  };
+  ASSERT_THAT(Launch(*stream, kernel, args), IsOk());
+  EXPECT_THAT(Read(*stream, a, 1), ElementsAre(7));
+}
+
+TEST_P(SimDeviceTest, ArgumentsOfAnotherDeviceAreAnError) {
+  const auto stream = OpenStream(*device_);
+  const auto other = MakeDevice({.index = 1, .execution = GetParam()});
+  InOut args(OnDevice(*other, Floats(*other, 1), 1), OnDevice(*device_, Floats(*device_, 1), 1));
+  EXPECT_THAT(Launch(*stream, AddOne, args),
+              FailsWith(absl::StatusCode::kInternal, "argument 0: lies on sim:1"));
+}
+
+// ---- Failures
+
+TEST_P(SimDeviceTest, TheFirstFailureIsKeptAndLaterWorkSkipped) {
+  const auto stream = OpenStream(*device_);
+  const auto event = device_->CreateEvent();
+  float* a = Floats(*device_, 1);
+  WorkErrors errors;
+  Put(*stream, a, {1}, {.tag = 0, .errors = &errors});
+  InOut args(OnDevice(*device_, a, 1), OnDevice(*device_, a, 1));
+  const KernelFn fails = [](KernelContext& ctx) {
+    return InvalidArgument("bad ", *ctx.input(0).data<float>());
+  };
+  ASSERT_THAT(Launch(*stream, fails, args, {.tag = 1, .errors = &errors}), IsOk());
+  ASSERT_THAT(Launch(*stream, AddOne, args, {.tag = 2, .errors = &errors}), IsOk());
+  Put(*stream, a, {9}, {.tag = 3, .errors = &errors});
+  ASSERT_THAT(Launch(*stream, fails, args, {.tag = 4, .errors = &errors}), IsOk());
+  stream->Record(*event);
+  event->Synchronize();
+  EXPECT_TRUE(errors.any());
+  const std::optional<WorkError> error = errors.Take();
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->tag, 1);
+  EXPECT_THAT(error->status, FailsWith(absl::StatusCode::kInvalidArgument, "bad 1"));
+  EXPECT_FALSE(errors.any());
+  EXPECT_FALSE(errors.Take().has_value());
+  // Once taken, work goes on; what was skipped has left no trace.
+  ASSERT_THAT(Launch(*stream, AddOne, args, {.tag = 5, .errors = &errors}), IsOk());
+  EXPECT_THAT(Read(*stream, a, 1), ElementsAre(2));
+}
+
+TEST_P(SimDeviceTest, OnesErrorsAreNotAnothers) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 1);
+  WorkErrors mine;
+  WorkErrors yours;
+  Put(*stream, a, {1});
+  InOut args(OnDevice(*device_, a, 1), OnDevice(*device_, a, 1));
+  const KernelFn fails = [](KernelContext&) { return NotFound("x"); };
+  ASSERT_THAT(Launch(*stream, fails, args, {.errors = &mine}), IsOk());
+  ASSERT_THAT(Launch(*stream, fails, args), IsOk());  // nobody wants to know
+  ASSERT_THAT(Launch(*stream, AddOne, args, {.errors = &yours}), IsOk());
+  EXPECT_THAT(Read(*stream, a, 1), ElementsAre(2));
+  EXPECT_TRUE(mine.any());
+  EXPECT_FALSE(yours.any());
+}
+
+TEST_P(SimDeviceTest, ExceptionsAndStolenOutputsAreFailures) {
+  struct Case {
+    KernelFn kernel;
+    absl::StatusCode code;
+    const char* message;
+  };
+  const Case cases[] = {
+      {[](KernelContext&) -> absl::Status { throw std::bad_alloc(); },
+       absl::StatusCode::kResourceExhausted, "no memory left"},
+      {[](KernelContext&) -> absl::Status { throw std::runtime_error("thrown"); },
+       absl::StatusCode::kInternal, "thrown"},
+      {[](KernelContext&) -> absl::Status { throw 1; }, absl::StatusCode::kInternal, "threw"},
+      {[](KernelContext& ctx) {
+         ctx.output(0).DropMemory();
+         return ctx.Allocate(ctx.output(0));
+       },
+       absl::StatusCode::kInternal, "output 0 of slot 0 memory of its own"}};
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 1);
+  InOut args(OnDevice(*device_, a, 1), OnDevice(*device_, a, 1));
+  for (const Case& c : cases) {
+    WorkErrors errors;
+    ASSERT_THAT(Launch(*stream, c.kernel, args, {.errors = &errors}), IsOk());
+    stream->Synchronize();
+    const std::optional<WorkError> error = errors.Take();
+    ASSERT_TRUE(error.has_value());
+    EXPECT_THAT(error->status, FailsWith(c.code, c.message));
+  }
+}
+
+// ---- Many threads
+
+TEST_P(SimDeviceTest, ThreadsEnqueueSideBySide) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 50;
+  const auto shared = OpenStream(*device_, "shared");
+  const auto chain = device_->CreateEvent();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    float* a = Floats(*device_, 1);
+    threads.emplace_back([&, a] {
+      const auto own = OpenStream(*device_, "own");
+      const auto event = device_->CreateEvent();
+      Put(*own, a, {0});
+      InOut args(OnDevice(*device_, a, 1), OnDevice(*device_, a, 1));
+      for (int i = 0; i < kRounds; ++i) {
+        Stream& stream = i % 2 == 0 ? *own : *shared;
+        stream.Wait(*event);
+        EXPECT_THAT(Launch(stream, AddOne, args), IsOk());
+        stream.Record(*event);
+        stream.Record(*chain);
+        if (i % 10 == 0) chain->Synchronize();
+        if (i % 16 == 0) device_->Synchronize();
+        device_->NowNs();
+      }
+      own->Wait(*event);
+      EXPECT_THAT(Read(*own, a, 1), ElementsAre(kRounds));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace interp

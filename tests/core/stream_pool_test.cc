@@ -1,0 +1,458 @@
+#include "core/device/stream_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "tests/testing/devices.h"
+
+namespace interp {
+namespace {
+
+using testing::AddOne;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using testing::Execution;
+using testing::FailsWith;
+using testing::Get;
+using ::testing::HasSubstr;
+using testing::InOut;
+using testing::IsOk;
+using testing::MakeDevice;
+using testing::OpenStream;
+using testing::Put;
+using testing::Read;
+using testing::Values;
+
+float PoisonedFloat() {
+  float value = 0;
+  std::memset(&value, kPoison, sizeof(value));
+  return value;
+}
+
+BufferRef Take(StreamPool& pool, Stream& stream, size_t bytes) {
+  absl::StatusOr<BufferRef> buffer = pool.ForStream(stream).Allocate(bytes);
+  EXPECT_THAT(buffer, IsOk());
+  return buffer.ok() ? *std::move(buffer) : BufferRef();
+}
+
+Tensor Vector(const BufferRef& buffer) {
+  Tensor tensor;
+  tensor.dtype = DType::kFloat32;
+  tensor.shape = {static_cast<int64_t>(buffer->size_bytes / sizeof(float))};
+  tensor.SetMemory(buffer, buffer->data);
+  return tensor;
+}
+
+// buffer[i] += 1
+void AddOneTo(Stream& stream, const BufferRef& buffer) {
+  InOut args(Vector(buffer), Vector(buffer));
+  ASSERT_THAT(testing::Launch(stream, AddOne, args), IsOk());
+}
+
+// A device with two streams and a pool.
+struct Rig {
+  explicit Rig(const SimOptions& sim, const StreamPoolOptions& options = {})
+      : device(MakeDevice(sim)),
+        a(OpenStream(*device, "a")),
+        b(OpenStream(*device, "b")),
+        pool(StreamPool::Create(*device, options)) {}
+
+  std::shared_ptr<Device> device;
+  std::unique_ptr<Stream> a;
+  std::unique_ptr<Stream> b;
+  std::shared_ptr<StreamPool> pool;
+};
+
+class StreamPoolTest : public ::testing::TestWithParam<Execution> {
+ protected:
+  SimOptions Sim(size_t capacity_bytes = 1 << 20, uint64_t seed = 0) const {
+    return {.capacity_bytes = capacity_bytes,
+            .seed = seed,
+            .execution = GetParam(),
+            .max_kernel_delay_ns = 0,
+            .max_copy_delay_ns = seed == 0 ? 0 : 200'000};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Executions, StreamPoolTest,
+                         ::testing::Values(Execution::kThreads, Execution::kInterleaved),
+                         testing::NameOf);
+
+TEST_P(StreamPoolTest, BuffersLieOnTheDevice) {
+  Rig rig(Sim());
+  std::set<uint64_t> serials;
+  for (const size_t bytes : {0, 1, 64, 65, 4000}) {
+    const BufferRef buffer = Take(*rig.pool, *rig.a, bytes);
+    EXPECT_EQ(buffer->place, rig.device->place());
+    EXPECT_EQ(buffer->size_bytes, bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data) % kBufferAlignment, 0u);
+    EXPECT_NE(buffer->data, nullptr);
+    EXPECT_TRUE(buffer->writable);
+    EXPECT_TRUE(buffer.unique());
+    EXPECT_TRUE(serials.insert(buffer->serial).second);
+  }
+}
+
+TEST_P(StreamPoolTest, AStreamGetsItsMemoryBackAtOnce) {
+  Rig rig(Sim());
+  BufferRef x = Take(*rig.pool, *rig.a, 400);
+  const void* address = x->data;
+  Put(*rig.a, x->data, std::vector<float>(100, 1));
+  const Tensor ones = Get(*rig.a, x->data, 100);
+  x.reset();  // the copies may be queued still
+  x = Take(*rig.pool, *rig.a, 400);
+  EXPECT_EQ(x->data, address);
+  Put(*rig.a, x->data, std::vector<float>(100, 2));
+  EXPECT_THAT(Read(*rig.a, x->data, 100), Each(2));
+  EXPECT_THAT(Values<float>(ones), Each(1));
+}
+
+TEST_P(StreamPoolTest, AnotherStreamGetsFreshMemoryWhileThereIsSome) {
+  Rig rig(Sim(4096));
+  BufferRef x = Take(*rig.pool, *rig.a, 2048);
+  const void* address = x->data;
+  x.reset();
+  x = Take(*rig.pool, *rig.b, 2048);
+  EXPECT_NE(x->data, address);
+  EXPECT_EQ(rig.pool->stats().reserved_bytes, 4096u);
+  EXPECT_EQ(Take(*rig.pool, *rig.a, 2048)->data, address);
+}
+
+// a writes, frees; b gets the memory and writes: a's copy out must come first.
+TEST_P(StreamPoolTest, AnotherStreamGetsMemoryBehindAnEvent) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Rig rig(Sim(2048, seed));
+    BufferRef x = Take(*rig.pool, *rig.a, 2048);
+    const void* address = x->data;
+    Put(*rig.a, x->data, std::vector<float>(512, 1));
+    const Tensor ones = Get(*rig.a, x->data, 512);
+    x.reset();
+    x = Take(*rig.pool, *rig.b, 1024);
+    EXPECT_EQ(x->data, address);
+    // What was cut off is b's, too: a waits before it gets it back.
+    const BufferRef rest = Take(*rig.pool, *rig.a, 1024);
+    Put(*rig.b, x->data, std::vector<float>(256, 2));
+    Put(*rig.a, rest->data, std::vector<float>(256, 3));
+    EXPECT_THAT(Read(*rig.b, x->data, 256), Each(2));
+    EXPECT_THAT(Read(*rig.a, rest->data, 256), Each(3));
+    EXPECT_THAT(Values<float>(ones), Each(1)) << seed;
+  }
+}
+
+// b reads what a's allocation holds, after which a overwrites the memory as another allocation.
+std::vector<float> ReadElsewhereThenReuse(const SimOptions& sim, bool announce, bool poison) {
+  Rig rig(sim, {.poison_freed = poison});
+  const auto written = rig.device->CreateEvent();
+  BufferRef x = Take(*rig.pool, *rig.a, 400);
+  Put(*rig.a, x->data, std::vector<float>(100, 1));
+  rig.a->Record(*written);
+  rig.b->Wait(*written);
+  const Tensor out = Get(*rig.b, x->data, 100);
+  if (announce) rig.pool->RecordUse(*x.get(), *rig.b);
+  x.reset();
+  if (!poison) {
+    x = Take(*rig.pool, *rig.a, 400);
+    Put(*rig.a, x->data, std::vector<float>(100, 2));
+  }
+  rig.device->Synchronize();
+  return Values<float>(out);
+}
+
+TEST_P(StreamPoolTest, AnnouncedUsesComeBeforeTheNextOwner) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    for (const bool poison : {false, true}) {
+      EXPECT_THAT(ReadElsewhereThenReuse(Sim(1 << 20, seed), /*announce=*/true, poison), Each(1))
+          << seed;
+    }
+  }
+}
+
+TEST_P(StreamPoolTest, AUseThatIsNotAnnouncedReadsPoisonOrTheNextOwnersValues) {
+  if (GetParam() == Execution::kThreads && testing::kFindsRaces) GTEST_SKIP() << "races";
+  for (const bool poison : {false, true}) {
+    int wrong = 0;
+    for (uint64_t seed = 1; seed <= 60 && wrong == 0; ++seed) {
+      SimOptions sim = Sim(1 << 20, seed);
+      sim.max_copy_delay_ns = 2'000'000;
+      wrong += ReadElsewhereThenReuse(sim, /*announce=*/false, poison)[50] ==
+               (poison ? PoisonedFloat() : 2);
+    }
+    EXPECT_GT(wrong, 0) << poison;
+  }
+}
+
+TEST_P(StreamPoolTest, ALateReaderFindsPoison) {
+  for (const bool elsewhere : {false, true}) {
+    Rig rig(Sim(), {.poison_freed = true});
+    BufferRef x = Take(*rig.pool, *rig.a, 400);
+    const void* address = x->data;
+    Put(*rig.a, x->data, std::vector<float>(100, 1));
+    if (elsewhere) rig.pool->RecordUse(*x.get(), *rig.b);
+    x.reset();
+    rig.device->Synchronize();
+    EXPECT_THAT(Read(*rig.a, address, 100), Each(PoisonedFloat()));
+    // The next owner's first write comes after the poison.
+    x = Take(*rig.pool, *rig.a, 400);
+    ASSERT_EQ(x->data, address);
+    Put(*rig.a, x->data, std::vector<float>(100, 2));
+    EXPECT_THAT(Read(*rig.a, address, 100), Each(2));
+  }
+}
+
+TEST_P(StreamPoolTest, PoisonNeverHitsTheNextOwner) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Rig rig(Sim(1024, seed), {.poison_freed = true});
+    for (int round = 0; round < 4; ++round) {
+      Stream& home = round % 2 == 0 ? *rig.a : *rig.b;
+      Stream& other = round % 2 == 0 ? *rig.b : *rig.a;
+      const auto event = rig.device->CreateEvent();
+      const BufferRef x = Take(*rig.pool, home, 1024);
+      Put(home, x->data, std::vector<float>(256, 1));
+      home.Record(*event);
+      other.Wait(*event);
+      AddOneTo(other, x);
+      rig.pool->RecordUse(*x.get(), other);
+      EXPECT_THAT(Read(other, x->data, 256), Each(2));
+    }
+  }
+}
+
+TEST_P(StreamPoolTest, PoisonTakesNoSimulatedTime) {
+  const auto run = [&](bool poison) {
+    Rig rig(Sim(4096), {.poison_freed = poison});
+    rig.device->StartTrace();
+    for (int i = 0; i < 20; ++i) {
+      const auto event = rig.device->CreateEvent();
+      const BufferRef x = Take(*rig.pool, i % 3 == 0 ? *rig.b : *rig.a, 1024 + 64 * i);
+      const BufferRef y = Take(*rig.pool, *rig.a, 256);
+      Put(*rig.a, y->data, std::vector<float>(64, 1));
+      AddOneTo(*rig.a, y);
+      rig.a->Record(*event);
+      rig.b->Wait(*event);
+      if (i % 2 == 0) {
+        AddOneTo(*rig.b, y);
+        rig.pool->RecordUse(*y.get(), *rig.b);
+      }
+    }
+    std::string text;
+    for (const DeviceSpan& s : rig.device->StopTrace()) {
+      absl::StrAppend(&text, s.stream, " ", s.start_ns, " ", s.end_ns, "\n");
+    }
+    return absl::StrCat(text, rig.device->NowNs());
+  };
+  EXPECT_EQ(run(false), run(true));
+}
+
+TEST_P(StreamPoolTest, FreeNeighboursAreJoined) {
+  Rig rig(Sim(8192));
+  BufferRef whole = Take(*rig.pool, *rig.a, 8192);
+  const void* address = whole->data;
+  whole.reset();
+  std::mt19937 random(1);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<BufferRef> parts;
+    for (int i = 0; i < 8; ++i) parts.push_back(Take(*rig.pool, *rig.a, 1024));
+    if (round % 2 == 0) rig.pool->RecordUse(*parts[round % 8].get(), *rig.b);
+    EXPECT_THAT(rig.pool->ForStream(*rig.a).Allocate(64),
+                FailsWith(absl::StatusCode::kResourceExhausted, "8192 bytes are in use"));
+    std::shuffle(parts.begin(), parts.end(), random);
+    parts.clear();
+    whole = Take(*rig.pool, *rig.a, 8192);
+    ASSERT_TRUE(whole);
+    EXPECT_EQ(whole->data, address);
+    whole.reset();
+  }
+}
+
+TEST_P(StreamPoolTest, TheBestFitIsTaken) {
+  Rig rig(Sim());
+  BufferRef large = Take(*rig.pool, *rig.a, 4096);
+  BufferRef small = Take(*rig.pool, *rig.a, 1024);
+  const void* small_address = small->data;
+  large.reset();
+  small.reset();
+  EXPECT_EQ(Take(*rig.pool, *rig.a, 1000)->data, small_address);
+}
+
+TEST_P(StreamPoolTest, AnErrorSaysWhatIsInUseAndMemoryComesBack) {
+  Rig rig(Sim(4096));
+  std::vector<BufferRef> buffers;
+  for (int i = 0; i < 4; ++i) buffers.push_back(Take(*rig.pool, *rig.a, 1000));
+  const absl::Status status = rig.pool->ForStream(*rig.b).Allocate(100).status();
+  EXPECT_THAT(status, FailsWith(absl::StatusCode::kResourceExhausted,
+                                "cannot allocate 100 bytes on sim:0: 4096 bytes are in use"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("limit is 4096"));
+  // Two blocks side by side, each of 1024 bytes: the pool trims and gets 2048 in one.
+  Put(*rig.a, buffers[1]->data, {1});
+  buffers[1].reset();
+  buffers[2].reset();
+  const BufferRef x = Take(*rig.pool, *rig.b, 2048);
+  Put(*rig.b, x->data, std::vector<float>(512, 4));
+  EXPECT_THAT(Read(*rig.b, x->data, 512), Each(4));
+}
+
+TEST_P(StreamPoolTest, TheLimitIsOnWhatIsHandedOut) {
+  Rig rig(Sim(), {.limit_bytes = 1024});
+  BufferRef x = Take(*rig.pool, *rig.a, 1000);
+  EXPECT_THAT(rig.pool->ForStream(*rig.b).Allocate(1),
+              FailsWith(absl::StatusCode::kResourceExhausted, "the limit is 1024"));
+  x.reset();
+  EXPECT_THAT(rig.pool->ForStream(*rig.b).Allocate(1024), IsOk());
+  for (const size_t bytes : {size_t{1025}, std::numeric_limits<size_t>::max()}) {
+    EXPECT_THAT(rig.pool->ForStream(*rig.b).Allocate(bytes),
+                FailsWith(absl::StatusCode::kResourceExhausted, "cannot allocate"));
+  }
+}
+
+TEST_P(StreamPoolTest, TestsMakeAllocationsFail) {
+  int calls = 0;
+  Rig rig(Sim(), {.fail = [&](size_t bytes) { return bytes == 100 && ++calls == 2; }});
+  const BufferRef x = Take(*rig.pool, *rig.a, 100);
+  EXPECT_THAT(rig.pool->ForStream(*rig.a).Allocate(100),
+              FailsWith(absl::StatusCode::kResourceExhausted, "cannot allocate 100 bytes"));
+  const BufferRef y = Take(*rig.pool, *rig.a, 100);
+}
+
+TEST_P(StreamPoolTest, CountsWhatIsHandedOutByAllStreams) {
+  Rig rig(Sim());
+  BufferRef x = Take(*rig.pool, *rig.a, 100);
+  BufferRef y = Take(*rig.pool, *rig.b, 64);
+  BufferRef z = Take(*rig.pool, *rig.b, 0);
+  EXPECT_EQ(rig.pool->stats().current_bytes, 128u + 64u + 64u);
+  EXPECT_EQ(rig.pool->stats().allocations, 3);
+  EXPECT_EQ(rig.pool->ForStream(*rig.a).stats().current_bytes, 256u);
+  std::thread([&x] { x.reset(); }).join();
+  EXPECT_EQ(rig.pool->stats().current_bytes, 128u);
+  EXPECT_EQ(rig.pool->stats().peak_bytes, 256u);
+  rig.pool->ForStream(*rig.b).ResetPeak();
+  EXPECT_EQ(rig.pool->stats().peak_bytes, 128u);
+  EXPECT_EQ(rig.pool->stats().reserved_bytes, 256u);
+}
+
+TEST_P(StreamPoolTest, TrimGivesBackWhatIsFreeFromEndToEnd) {
+  Rig rig(Sim(8192));
+  BufferRef whole = Take(*rig.pool, *rig.a, 4096);
+  whole.reset();
+  BufferRef part = Take(*rig.pool, *rig.a, 1024);
+  BufferRef other = Take(*rig.pool, *rig.b, 2048);
+  Put(*rig.b, other->data, {1});
+  const Tensor out = Get(*rig.b, other->data, 1);
+  other.reset();
+  EXPECT_EQ(rig.pool->Trim(), 2048u);
+  EXPECT_EQ(*out.data<float>(), 1);  // it has waited
+  EXPECT_EQ(rig.pool->stats().reserved_bytes, 4096u);
+  part.reset();
+  EXPECT_EQ(rig.pool->Trim(), 4096u);
+  EXPECT_EQ(rig.pool->Trim(), 0u);
+  EXPECT_THAT(rig.device->AllocateRaw(8192), IsOk());
+}
+
+TEST_P(StreamPoolTest, LivesUntilItsLastBufferIsGone) {
+  Rig rig(Sim(4096), {.poison_freed = true});
+  BufferRef x = Take(*rig.pool, *rig.a, 400);
+  BufferRef y = Take(*rig.pool, *rig.b, 400);
+  rig.pool->RecordUse(*y.get(), *rig.a);
+  rig.pool.reset();
+  Put(*rig.a, x->data, {1});
+  EXPECT_THAT(Read(*rig.a, x->data, 1), ElementsAre(1));
+  x.reset();
+  y.reset();
+  EXPECT_THAT(rig.device->AllocateRaw(4096), IsOk());  // all memory is back
+}
+
+// Any program of allocations, uses on both streams and frees gives the numbers of the program, with
+// little memory, so that blocks are split, joined, taken over and trimmed. `seed` is the program.
+void RunRandomProgram(const SimOptions& sim, bool poison, uint64_t seed) {
+  struct Value {
+    BufferRef buffer;
+    float expected = 0;
+    int last_stream = 0;
+  };
+  Rig rig(sim, {.poison_freed = poison});
+  Stream* const streams[] = {rig.a.get(), rig.b.get()};
+  const auto event = rig.device->CreateEvent();
+  std::mt19937_64 random(seed);
+  std::vector<Value> values;
+  std::vector<std::pair<Tensor, float>> results;
+  for (int step = 0; step < 120; ++step) {
+    const int at = static_cast<int>(random() % 2);
+    const uint64_t choice = random() % 8;
+    if (choice < 3) {
+      absl::StatusOr<BufferRef> buffer =
+          rig.pool->ForStream(*streams[at]).Allocate(64 + random() % 40 * 64);
+      if (!buffer.ok()) {
+        values.clear();
+        continue;
+      }
+      values.push_back({*std::move(buffer), static_cast<float>(step), at});
+      Put(*streams[at], values.back().buffer->data,
+          std::vector<float>(values.back().buffer->size_bytes / 4, values.back().expected));
+    } else if (!values.empty()) {
+      const size_t i = random() % values.size();
+      Value& value = values[i];
+      if (choice == 7) {
+        values.erase(values.begin() + static_cast<std::ptrdiff_t>(i));
+        continue;
+      }
+      if (value.last_stream != at) {
+        streams[value.last_stream]->Record(*event);
+        streams[at]->Wait(*event);
+        value.last_stream = at;
+      }
+      rig.pool->RecordUse(*value.buffer.get(), *streams[at]);
+      AddOneTo(*streams[at], value.buffer);
+      value.expected += 1;
+      results.emplace_back(Get(*streams[at], value.buffer->data, value.buffer->size_bytes / 4),
+                           value.expected);
+    }
+  }
+  rig.device->Synchronize();
+  for (const auto& [tensor, expected] : results) EXPECT_THAT(Values<float>(tensor), Each(expected));
+}
+
+TEST_P(StreamPoolTest, RandomProgramsGiveTheirNumbers) {
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    SimOptions sim = Sim(seed % 3 == 0 ? 1 << 20 : 16 << 10, seed);
+    sim.max_copy_delay_ns = 20'000;
+    RunRandomProgram(sim, /*poison=*/seed % 2 == 0, seed);
+  }
+}
+
+TEST_P(StreamPoolTest, ThreadsShareAPool) {
+  Rig rig(Sim(256 << 10), {.poison_freed = true});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&rig, t] {
+      const auto event = rig.device->CreateEvent();
+      std::mt19937_64 random(t);
+      for (int i = 0; i < 60; ++i) {
+        Stream& home = random() % 2 == 0 ? *rig.a : *rig.b;
+        Stream& other = random() % 2 == 0 ? *rig.a : *rig.b;
+        BufferRef x = Take(*rig.pool, home, 64 + random() % 8000);
+        const auto count = x->size_bytes / sizeof(float);
+        const float value = static_cast<float>(t * 100 + i);
+        Put(home, x->data, std::vector<float>(count, value));
+        home.Record(*event);
+        other.Wait(*event);
+        const Tensor out = Get(other, x->data, count);
+        rig.pool->RecordUse(*x.get(), other);
+        if (i % 16 == 0) rig.pool->Trim();
+        if (i % 3 != 0) x.reset();
+        other.Synchronize();
+        EXPECT_THAT(Values<float>(out), Each(value));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(rig.pool->stats().current_bytes, 0u);
+  EXPECT_EQ(rig.pool->stats().allocations, 240);
+}
+
+}  // namespace
+}  // namespace interp
