@@ -196,6 +196,7 @@ class BlockChecker {
 
 class Loader {
  public:
+  absl::Status InternNames(absl::Span<const std::string> names);
   absl::StatusOr<Program> Load(absl::string_view bytes);
 
  private:
@@ -211,6 +212,15 @@ class Loader {
   std::vector<int32_t> declared_in_;  // by VarId: the last block that declared it, -1 for none
   absl::flat_hash_set<absl::string_view> seen_slots_;
 };
+
+absl::Status Loader::InternNames(absl::Span<const std::string> names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (program_.Intern(names[i]) != static_cast<VarId>(i)) {
+      return InvalidArgument("the name ", Quoted(names[i]), " repeats");
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Program> Loader::Load(absl::string_view bytes) {
   if (bytes.size() > std::numeric_limits<int32_t>::max()) {
@@ -306,6 +316,12 @@ absl::Status Loader::LoadSlots(const google::protobuf::RepeatedPtrField<proto::O
 }  // namespace
 
 absl::StatusOr<Program> LoadProgram(absl::string_view bytes) { return Loader().Load(bytes); }
+
+absl::StatusOr<Program> LoadProgram(absl::string_view bytes, absl::Span<const std::string> names) {
+  Loader loader;
+  INTERP_RETURN_IF_ERROR(loader.InternNames(names));
+  return loader.Load(bytes);
+}
 
 absl::StatusOr<Program> ReadProgram(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));

@@ -18,6 +18,7 @@
 
 #include <string>
 
+#include "absl/types/span.h"
 #include "core/program.h"
 #include "core/status.h"
 
@@ -31,7 +32,11 @@ inline constexpr int kMaxBlockDepth = 64;
 // itself.
 absl::StatusOr<Program> LoadProgram(absl::string_view bytes);
 
-// The same for a file; errors start with its path.
+// The same with ids given out beforehand: names[i] has id i, other names the ids after them.
+// InvalidArgument when a name repeats.
+absl::StatusOr<Program> LoadProgram(absl::string_view bytes, absl::Span<const std::string> names);
+
+// The same as the first for a file; errors start with its path.
 absl::StatusOr<Program> ReadProgram(const std::string& path);
 
 // The serialised ProgramDesc. `Op::inplace` is not part of the format and is left out.

@@ -1,0 +1,246 @@
+// Values are taken apart by structured bindings: a field that is added to the plan and not written
+// here does not compile.
+#include <map>
+
+#include "core/program_load.h"
+#include "interpreter/plan_file/fingerprint.h"
+#include "interpreter/plan_file/plan_wire.h"
+
+namespace interp {
+namespace {
+
+namespace wire = proto::plan;
+using google::protobuf::RepeatedField;
+
+int32_t CodeOf(Place place) { return static_cast<int32_t>(place.kind) * 256 + place.index; }
+
+template <typename Enum>
+int32_t CodeOf(Enum value) {
+  return static_cast<int32_t>(value);
+}
+
+template <typename T>
+void Fill(const std::vector<T>& values, RepeatedField<int32_t>* out) {
+  out->Reserve(static_cast<int>(values.size()));
+  for (const T value : values) out->AddAlreadyReserved(static_cast<int32_t>(value));
+}
+
+void FillPairs(const std::vector<InplacePair>& pairs, RepeatedField<int32_t>* out) {
+  for (const auto& [input, output] : pairs) {
+    out->Add(input);
+    out->Add(output);
+  }
+}
+
+void FillLists(const std::vector<std::vector<VarId>>& lists, wire::Lists* out) {
+  for (const std::vector<VarId>& list : lists) {
+    out->add_sizes(static_cast<int32_t>(list.size()));
+    for (const VarId value : list) out->add_values(value);
+  }
+}
+
+void FillSuccessors(const AdjacencyList& list, wire::Lists* out) {
+  const auto& [begins, targets] = list;
+  for (size_t i = 1; i < begins.size(); ++i) out->add_sizes(begins[i] - begins[i - 1]);
+  Fill(targets, out->mutable_values());
+}
+
+void FillVar(const PlanVar& var, wire::Var* out) {
+  const auto& [name, kind, dtype, layout, rank, declared, persistable, constant, storage, place,
+               copy_of] = var;
+  out->set_name(name);
+  out->set_kind(CodeOf(kind));
+  out->set_dtype(CodeOf(dtype));
+  out->set_layout(CodeOf(layout));
+  out->set_rank(rank);
+  out->set_declared(declared);
+  out->set_persistable(persistable);
+  out->set_constant(constant);
+  out->set_storage(storage);
+  out->set_place(CodeOf(place));
+  out->set_copy_of(copy_of);
+}
+
+void FillWait(const EventWait& wait, wire::Wait* out) {
+  const auto& [event, previous_run, blocks_host] = wait;
+  out->set_event(event);
+  out->set_previous_run(previous_run);
+  out->set_blocks_host(blocks_host);
+}
+
+void FillInstruction(const Instruction& instruction, wire::Instruction* out) {
+  // Type, definition and attributes are the op's.
+  const auto& [op_type, def, op_index, inserted_op, inputs, outputs, input_counts, output_counts,
+               output_dtypes, output_layouts, share, attrs, dtype, kernel, layout_rule,
+               dynamic_shape, priority, place, stream, queue, waits, record] = instruction;
+  out->set_op_index(op_index);
+  out->set_inserted_op(inserted_op);
+  Fill(inputs, out->mutable_inputs());
+  Fill(outputs, out->mutable_outputs());
+  Fill(input_counts, out->mutable_input_counts());
+  Fill(output_counts, out->mutable_output_counts());
+  Fill(output_dtypes, out->mutable_output_dtypes());
+  Fill(output_layouts, out->mutable_output_layouts());
+  FillPairs(share, out->mutable_share());
+  out->set_dtype(CodeOf(dtype));
+  out->set_kernel(kernel);
+  out->set_layout_rule(CodeOf(layout_rule));
+  out->set_dynamic_shape(dynamic_shape);
+  out->set_priority(priority);
+  out->set_place(CodeOf(place));
+  out->set_stream(stream);
+  out->set_queue(CodeOf(queue));
+  for (const EventWait& wait : waits) FillWait(wait, out->add_waits());
+  out->set_record(record);
+}
+
+void FillEdges(const std::vector<Edge>& edges, wire::Edges* out) {
+  for (const auto& [from, to, kind, var, shrunk, memory, host_reads, run_type] : edges) {
+    out->add_from(from);
+    out->add_to(to);
+    out->add_kind(CodeOf(kind));
+    out->add_var(var);
+    out->add_shrunk(shrunk);
+    out->add_memory(memory);
+    out->add_host_reads(host_reads);
+    out->add_run_type(CodeOf(run_type));
+  }
+}
+
+void FillOptions(const PlanOptions& options, wire::Options* out) {
+  const auto& [sequential, garbage_collection, optimize_layout, place, single_stream] = options;
+  out->set_sequential(sequential);
+  out->set_garbage_collection(garbage_collection);
+  out->set_optimize_layout(optimize_layout);
+  out->set_place(CodeOf(place));
+  out->set_single_stream(single_stream);
+}
+
+void FillStream(const PlanStream& stream, wire::Stream* out) {
+  const auto& [name, place, priority] = stream;
+  out->set_name(name);
+  out->set_place(CodeOf(place));
+  out->set_priority(priority);
+}
+
+void FillFeed(const FeedSpec& feed, wire::Feed* out) {
+  const auto& [name, dtype, shape, check_shape] = feed;
+  out->set_name(name);
+  out->set_dtype(CodeOf(dtype));
+  for (const int64_t dim : shape) out->add_dims(dim);
+  out->set_check_shape(check_shape);
+}
+
+// All but the inserted ops, which the file keeps apart.
+void FillPlan(const Plan& plan, wire::Plan* out) {
+  const auto& [vars, num_program_vars, instructions, inserted_ops, streams, events, edges,
+               successors, dep_counts, order, gc_check, ref_counts, frees_in_order, options,
+               fallbacks, feeds, fetches, feed_list, fetch_list, max_width, critical_path] = plan;
+  for (const PlanVar& var : vars) FillVar(var, out->add_vars());
+  out->set_num_program_vars(num_program_vars);
+  for (const Instruction& instruction : instructions) {
+    FillInstruction(instruction, out->add_instructions());
+  }
+  for (const PlanStream& stream : streams) FillStream(stream, out->add_streams());
+  for (const auto& [recorder] : events) out->add_event_recorders(recorder);
+  FillEdges(edges, out->mutable_edges());
+  FillSuccessors(successors, out->mutable_successors());
+  Fill(dep_counts, out->mutable_dep_counts());
+  Fill(order, out->mutable_order());
+  FillLists(gc_check, out->mutable_gc_check());
+  Fill(ref_counts, out->mutable_ref_counts());
+  FillLists(frees_in_order, out->mutable_frees_in_order());
+  FillOptions(options, out->mutable_options());
+  for (const std::string& type : fallbacks) out->add_fallbacks(type);
+  for (const FeedSpec& feed : feeds) FillFeed(feed, out->add_feeds());
+  for (const std::string& fetch : fetches) out->add_fetches(fetch);
+  out->set_feed_list(feed_list);
+  out->set_fetch_list(fetch_list);
+  out->set_max_width(max_width);
+  out->set_critical_path(critical_path);
+}
+
+// The type of the op that an instruction stands for, or nothing when it stands for none.
+std::optional<absl::string_view> TypeOfOp(const CompiledProgram& compiled,
+                                          const Instruction& instruction) {
+  const bool inserted = instruction.inserted_op >= 0;
+  if (inserted == (instruction.op_index >= 0)) return std::nullopt;
+  const std::vector<Op>& ops =
+      inserted ? compiled.plan.inserted_ops : compiled.program.blocks[0].ops;
+  const auto index = static_cast<size_t>(inserted ? instruction.inserted_op : instruction.op_index);
+  if (index >= ops.size()) return std::nullopt;
+  return ops[index].type;
+}
+
+// A plan that refers to other variables or ops than its program has could not be read again.
+absl::Status CheckBelongs(const CompiledProgram& compiled) {
+  const auto& [program, plan, timings, fingerprint] = compiled;
+  const auto num_names = static_cast<int32_t>(program.names.size());
+  if (program.blocks.empty()) return InvalidArgument("the program has no block");
+  if (plan.num_program_vars != num_names || plan.vars.size() < program.names.size()) {
+    return InvalidArgument("the plan has ", plan.num_program_vars, " variables of a program with ",
+                           num_names);
+  }
+  for (int32_t id = 0; id < num_names; ++id) {
+    if (plan.vars[id].name == program.names[id]) continue;
+    return InvalidArgument("variable ", id, " is '", plan.vars[id].name, "' in the plan and '",
+                           program.names[id], "' in the program");
+  }
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    const Instruction& instruction = plan.instructions[i];
+    if (instruction.def != nullptr && TypeOfOp(compiled, instruction) == instruction.def->type) {
+      continue;
+    }
+    return InvalidArgument("instruction #", i, " ", instruction.op_type, " is not the op it names");
+  }
+  return absl::OkStatus();
+}
+
+void FillKernels(const Plan& plan, wire::PlanFile& file) {
+  std::map<absl::string_view, const OpDef*> defs;
+  for (const Instruction& instruction : plan.instructions) {
+    defs.emplace(instruction.def->type, instruction.def);
+  }
+  for (const auto& [type, def] : defs) {
+    wire::OpKernels& kernels = *file.add_kernels();
+    kernels.set_type(type.data(), type.size());
+    kernels.set_fingerprint(FingerprintOf(*def));
+  }
+}
+
+void FillShares(const Program& program, wire::PlanFile& file) {
+  for (size_t block = 0; block < program.blocks.size(); ++block) {
+    const std::vector<Op>& ops = program.blocks[block].ops;
+    for (size_t op = 0; op < ops.size(); ++op) {
+      if (ops[op].inplace.empty()) continue;
+      wire::OpShares& shares = *file.add_shares();
+      shares.set_block(static_cast<int32_t>(block));
+      shares.set_op(static_cast<int32_t>(op));
+      FillPairs(ops[op].inplace, shares.mutable_pairs());
+    }
+  }
+}
+
+// As a program whose variables are named by their id in the plan: names may repeat there.
+absl::StatusOr<std::string> SaveInsertedOps(const Plan& plan) {
+  Program program;
+  for (size_t id = 0; id < plan.vars.size(); ++id) program.names.push_back(absl::StrCat(id));
+  program.blocks.emplace_back().ops = plan.inserted_ops;
+  return SaveProgram(program);
+}
+
+}  // namespace
+
+absl::Status EncodePlan(const CompiledProgram& compiled, wire::PlanFile& file) {
+  INTERP_RETURN_IF_ERROR(CheckBelongs(compiled));
+  file.set_interp_version(INTERP_VERSION);
+  file.set_source_fingerprint(compiled.source_fingerprint);
+  FillKernels(compiled.plan, file);
+  INTERP_ASSIGN_OR_RETURN(*file.mutable_program(), SaveProgram(compiled.program));
+  FillShares(compiled.program, file);
+  INTERP_ASSIGN_OR_RETURN(*file.mutable_inserted_ops(), SaveInsertedOps(compiled.plan));
+  FillPlan(compiled.plan, file.mutable_plan());
+  return absl::OkStatus();
+}
+
+}  // namespace interp

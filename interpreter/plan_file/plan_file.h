@@ -1,0 +1,36 @@
+// Plan files: compiled programs kept between processes, so that a start need not run the passes and
+// the analysis again. docs/formats.md describes the format.
+//
+// A plan file is of use only to a build with the same kernels: it refers to rows of the kernels'
+// tables. It records a fingerprint of every op it uses and is refused where one differs. It holds
+// no parameters and nothing of the machine it was made on.
+#pragma once
+
+#include <string>
+
+#include "core/op_def.h"
+#include "core/status.h"
+#include "interpreter/compiled_program.h"
+
+namespace interp {
+
+// Whether `bytes` begin like a plan file.
+bool IsPlanFile(absl::string_view bytes);
+
+// The bytes of a plan file. InvalidArgument when the plan does not belong to the program: it has
+// other variables, or its instructions name no ops; ResourceExhausted beyond 2 GiB.
+absl::StatusOr<std::string> FormatPlan(const CompiledProgram& compiled);
+
+// The compiled program of a plan file, without pass timings; `ops` must outlive it. Bytes are
+// untrusted: nothing is allocated beyond a small multiple of their size, and the result has passed
+// CheckPlanStructure. Errors: DataLoss for what is no plan file, cut off or
+// damaged; FailedPrecondition for one of another format or other kernels, InvalidArgument for one
+// that contradicts itself.
+absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops);
+
+// The same to and from files, which are written beside their place and renamed. Errors start with
+// the path.
+absl::Status SavePlan(const CompiledProgram& compiled, const std::string& path);
+absl::StatusOr<CompiledProgram> LoadPlan(const std::string& path, const OpRegistry& ops);
+
+}  // namespace interp

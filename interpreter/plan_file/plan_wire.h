@@ -1,0 +1,18 @@
+// Compiled programs as messages. Private to this folder.
+#pragma once
+
+#include "core/op_def.h"
+#include "core/status.h"
+#include "interpreter/compiled_program.h"
+#include "proto/plan.pb.h"
+
+namespace interp {
+
+// Fills an empty `file`.
+absl::Status EncodePlan(const CompiledProgram& compiled, proto::plan::PlanFile& file);
+
+// Reads `file`, which may hold anything. The result has passed CheckPlanStructure.
+absl::StatusOr<CompiledProgram> DecodePlan(const proto::plan::PlanFile& file,
+                                           const OpRegistry& ops);
+
+}  // namespace interp
