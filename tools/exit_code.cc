@@ -11,7 +11,8 @@ absl::string_view ExitCodeHelp() {
          "  1  the run failed: an op's error, a limit, NaN found, results not written\n"
          "  2  wrong usage: flags, feeds, fetches, unreadable feed files\n"
          "  3  results differ from --expect\n"
-         "  4  the program or its parameters cannot be read or are not supported\n";
+         "  4  the program or its parameters cannot be read or are not supported\n"
+         "  5  `interp verify` could not prove the plan\n";
 }
 
 ExitCode Fail(ExitCode code, const absl::Status& status) {

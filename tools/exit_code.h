@@ -11,6 +11,7 @@ enum class ExitCode : int {
   kUsage = 2,          // wrong flags, feeds or fetches, unreadable feed files
   kMismatch = 3,       // results differ from --expect
   kModelUnusable = 4,  // program or parameters cannot be read, are inconsistent or not supported
+  kNotProved = 5,      // `interp verify` found that the plan may disturb itself
 };
 
 // The same as lines of `interp --help`.

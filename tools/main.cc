@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   AddRunCommand(app, exit_code);
   AddInfoCommand(app, exit_code);
   AddDumpCommand(app, exit_code);
+  AddVerifyCommand(app, exit_code);
   AddOpsCommand(app, exit_code);
   try {
     app.parse(argc, argv);

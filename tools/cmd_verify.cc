@@ -1,0 +1,80 @@
+// interp verify: proves that the plan of a program cannot disturb itself.
+#include <chrono>
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+#include "interpreter/plan.h"
+#include "interpreter/verify_plan.h"
+#include "passes/pipeline.h"
+#include "tools/commands.h"
+#include "tools/core_flags.h"
+#include "tools/model.h"
+#include "tools/names.h"
+
+namespace interp {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  PlanFlags plan;
+  bool json = false;
+};
+
+absl::StatusOr<Plan> MakePlan(Program program, const PassContext& context, const PlanFlags& flags) {
+  INTERP_ASSIGN_OR_RETURN(const PipelineResult passed,
+                          RunPipeline(std::move(program), context, MakePipelineOptions(flags)));
+  INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags));
+  return BuildPlan(passed.program, options, OpRegistry::Global());
+}
+
+double MillisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+ExitCode Verify(const Flags& flags) {
+  if (const auto options = MakePlanOptions(flags.plan); !options.ok()) {
+    return Fail(ExitCode::kUsage, options.status());
+  }
+  const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
+  if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
+  absl::StatusOr<Model> model = LoadModel(flags.model);
+  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  PassContext context{.ops = OpRegistry::Global()};
+  const auto feeds = ResolveNames(model->program, flags.feeds);
+  if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), "--feed"));
+  const auto fetches = ResolveNames(model->program, flags.fetches);
+  if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
+  if (!feeds->empty()) context.feeds = *feeds;
+  if (!fetches->empty()) context.fetches = *fetches;
+  const absl::StatusOr<Plan> plan = MakePlan(std::move(model->program), context, flags.plan);
+  if (!plan.ok()) return Fail(ExitCode::kModelUnusable, Annotate(plan.status(), model->path));
+
+  const auto start = std::chrono::steady_clock::now();
+  const VerifyReport report = VerifyPlan(*plan);
+  const double took_ms = MillisecondsSince(start);
+  const std::string text = flags.json
+                               ? ToJson(*plan, report) + "\n"
+                               : absl::StrCat(model->path, ": ", ToText(*plan, report),
+                                              absl::StrFormat("  took     %.1f ms\n", took_ms));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return report.proved() ? ExitCode::kOk : ExitCode::kNotProved;
+}
+
+}  // namespace
+
+void AddVerifyCommand(CLI::App& app, ExitCode& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command =
+      *app.add_subcommand("verify", "prove that the plan of a program cannot disturb itself");
+  AddModelFlags(command, flags->model);
+  command.add_option("--feed", flags->feeds, "variables to feed instead of the program's own");
+  command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");
+  command.add_flag("--json", flags->json, "print the report as one JSON object");
+  AddPlanFlags(command, flags->plan);
+  command.callback([flags, &exit_code] { exit_code = Verify(*flags); });
+}
+
+}  // namespace interp
