@@ -68,7 +68,8 @@ std::string EdgeText(const Plan& plan, const Edge& edge) {
   if (edge.var >= 0) absl::StrAppend(&text, " ", VarText(plan, edge.var));
   if (edge.shrunk) text += " shrunk";
   if (UsesDevices(plan)) {
-    absl::StrAppend(&text, edge.memory ? "" : " issued", " run=", Name(edge.run_type));
+    absl::StrAppend(&text, edge.memory ? "" : " issued", edge.host_reads ? " host_reads" : "",
+                    " run=", Name(edge.run_type));
   }
   return text += '\n';
 }
@@ -142,7 +143,8 @@ std::string EventsText(const Instruction& instruction) {
                     absl::StrJoin(instruction.waits, ", ",
                                   [](std::string* out, const EventWait& wait) {
                                     absl::StrAppend(out, wait.event,
-                                                    wait.previous_run ? " previous_run" : "");
+                                                    wait.previous_run ? " previous_run" : "",
+                                                    wait.blocks_host ? " blocks_host" : "");
                                   }),
                     "]");
   }

@@ -23,7 +23,8 @@ std::string EdgeText(const Plan& plan, const Edge& edge) {
     absl::StrAppend(&label, " ", Name(plan.vars[edge.var].place));
   }
   if (UsesDevices(plan)) {
-    absl::StrAppend(&label, edge.memory ? "" : ", issued", ", ", Name(edge.run_type));
+    absl::StrAppend(&label, edge.memory ? "" : ", issued", edge.host_reads ? ", host_reads" : "",
+                    ", ", Name(edge.run_type));
   }
   return absl::StrCat("  i", edge.from, " -> i", edge.to, " [label=", Quoted(label),
                       edge.shrunk ? ", style=dashed" : "", "]\n");

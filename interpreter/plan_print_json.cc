@@ -99,6 +99,7 @@ void WriteWaits(JsonWriter& json, const Instruction& instruction) {
     json.BeginObject();
     json.Field("event", wait.event);
     json.Field("previous_run", wait.previous_run);
+    json.Field("blocks_host", wait.blocks_host);
     json.EndObject();
   }
   json.EndArray();
@@ -216,6 +217,7 @@ void WriteEdges(JsonWriter& json, const Plan& plan) {
     json.Field("var", edge.var < 0 ? absl::string_view() : NameOf(plan, edge.var));
     json.Field("shrunk", edge.shrunk);
     json.Field("memory", edge.memory);
+    json.Field("host_reads", edge.host_reads);
     json.Field("run_type", Name(edge.run_type));
     json.EndObject();
   }

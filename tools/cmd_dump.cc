@@ -1,10 +1,12 @@
 // interp dump: prints a program at one stage of its way to a plan.
 #include <cstdio>
+#include <filesystem>
 
 #include "core/program_load.h"
 #include "core/program_print.h"
 #include "interpreter/plan.h"
 #include "interpreter/plan_print.h"
+#include "interpreter/plan_print_html.h"
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
@@ -29,15 +31,32 @@ absl::StatusOr<std::string> PrintProgram(const Program& program, const std::stri
   return format == "dot" ? ToDot(program) : ToText(program);
 }
 
+// Programs and plans have formats that the other has not.
+absl::Status CheckFormat(const Flags& flags) {
+  const bool program = flags.stage == "program" || flags.stage == "passes";
+  if (flags.format == "html" && program) {
+    return InvalidArgument("--format html shows plans; --stage ", flags.stage,
+                           " has text, json, dot and pb");
+  }
+  if (flags.format == "pb" && !program) {
+    return InvalidArgument("--format pb is for programs; --stage ", flags.stage,
+                           " has text, json, dot and html");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> PrintBuiltPlan(const Program& program, const Flags& flags) {
-  if (flags.format == "pb") return InvalidArgument("--format pb is for programs, not for plans");
   INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags.plan));
   INTERP_ASSIGN_OR_RETURN(const Plan plan, BuildPlan(program, options, OpRegistry::Global()));
+  const PlanStage stage = flags.stage == "deps" ? PlanStage::kDeps : PlanStage::kPlan;
+  if (flags.format == "html") {
+    const std::filesystem::path model(flags.model.model);
+    return ToHtml(plan, program, model.filename().string(), stage);
+  }
   const PlanFormat format = flags.format == "json"  ? PlanFormat::kJson
                             : flags.format == "dot" ? PlanFormat::kDot
                                                     : PlanFormat::kText;
-  return PrintPlan(plan, flags.stage == "deps" ? PlanStage::kDeps : PlanStage::kPlan, format,
-                   &program);
+  return PrintPlan(plan, stage, format, &program);
 }
 
 absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context,
@@ -51,6 +70,8 @@ absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context
 }
 
 ExitCode Dump(const Flags& flags) {
+  const absl::Status format = CheckFormat(flags);
+  if (!format.ok()) return Fail(ExitCode::kUsage, format);
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
   absl::StatusOr<Model> model = LoadModel(flags.model);
@@ -78,8 +99,10 @@ void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::IsMember({"program", "passes", "deps", "plan"}))
       ->capture_default_str();
   command
-      .add_option("--format", flags->format, "text, json, dot, or pb: the program as a .pdmodel")
-      ->check(CLI::IsMember({"text", "json", "dot", "pb"}))
+      .add_option(
+          "--format", flags->format,
+          "text, json, dot; pb: the program as a .pdmodel; html: a page that shows the plan")
+      ->check(CLI::IsMember({"text", "json", "dot", "pb", "html"}))
       ->capture_default_str();
   command.add_option("--feed", flags->feeds, "variables to feed instead of the program's own");
   command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");

@@ -74,7 +74,7 @@ absl::StatusOr<Plan> DevicePlan() {
   }
   plan.edges[1].memory = false;
   plan.instructions[1].waits = {{0}};
-  plan.instructions[2].waits = {{0}, {1, true}};
+  plan.instructions[2].waits = {{0, false, true}, {1, true, true}};
   return plan;
 }
 
@@ -112,7 +112,7 @@ TEST(PlanPrintTest, TextTellsPlacesStreamsAndEvents) {
   #2 mix(X=[b]) -> (Out=c) op=2
      kernel=int64 queue=host stream=0 priority=0
      waits=1 then=[] counts=[b, c] frees=[b, c]
-     after_events=[0, 1 previous_run]
+     after_events=[0 blocks_host, 1 previous_run blocks_host]
   order 0 1 2
 )");
 }
@@ -158,7 +158,8 @@ TEST(PlanPrintTest, JsonCarriesDevicesAndWithItsProgramAttributesAndDims) {
   EXPECT_EQ(json["instructions"][1]["place"], "sim:0");
   EXPECT_EQ(json["instructions"][1]["record"], 1);
   EXPECT_EQ(json["instructions"][2]["after_events"].dump(),
-            R"([{"event":0,"previous_run":false},{"event":1,"previous_run":true}])");
+            R"([{"blocks_host":true,"event":0,"previous_run":false},)"
+            R"({"blocks_host":true,"event":1,"previous_run":true}])");
   EXPECT_EQ(json["edges"][1]["memory"], false);
   EXPECT_EQ(json["edges"][1]["run_type"], "event");
 }

@@ -232,6 +232,23 @@ TEST(DumpCommandTest, EveryStageInEveryFormatIsStable) {
   }
 }
 
+TEST(DumpCommandTest, FormatsBelongToStages) {
+  for (const char* stage : {"deps", "plan"}) {
+    const CommandResult page = RunInterp({"dump", kModel, "--stage", stage, "--format", "html"});
+    EXPECT_EQ(page.exit_code, 0) << page.err;
+    EXPECT_THAT(page.out, StartsWith("<!doctype html>"));
+    EXPECT_THAT(page.out, HasSubstr("\"title\":\"digits.pdmodel\""));
+    const CommandResult bytes = RunInterp({"dump", kModel, "--stage", stage, "--format", "pb"});
+    EXPECT_EQ(bytes.exit_code, 2);
+    EXPECT_THAT(bytes.err, HasSubstr("--format pb is for programs"));
+  }
+  for (const char* stage : {"program", "passes"}) {
+    const CommandResult page = RunInterp({"dump", kModel, "--stage", stage, "--format", "html"});
+    EXPECT_EQ(page.exit_code, 2);
+    EXPECT_THAT(page.err, HasSubstr("--format html shows plans"));
+  }
+}
+
 TEST(DumpCommandTest, TextAndBytesLeadBackToTheProgram) {
   const TemporaryFolder folder;
   const CommandResult text = RunInterp({"dump", kModel, "--stage", "program"});

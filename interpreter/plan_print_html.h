@@ -1,0 +1,20 @@
+// Plan -> one HTML page that shows it: lanes by stream, instructions in order, edges, events, and
+// the details of what is clicked. docs/seeing_a_plan.md says how to use it.
+//
+// The page is complete in itself and fetches nothing. It is interpreter/plan_view (embedded at
+// build time) with the plan as JSON; like all dumps it has the same characters for the same plan.
+// Names reach it as text only, whatever is in them.
+#pragma once
+
+#include <string>
+
+#include "interpreter/plan_print.h"
+
+namespace interp {
+
+// `program` is what `plan` was built from. `title` heads the page: the model's name, say. With
+// kDeps the page shows shrunk edges from the start. Linear in the plan's size.
+std::string ToHtml(const Plan& plan, const Program& program, absl::string_view title = "plan",
+                   PlanStage stage = PlanStage::kPlan);
+
+}  // namespace interp

@@ -1,0 +1,163 @@
+// Mouse, touch and keys.
+class Controls {
+  constructor(viewer) {
+    this.viewer = viewer;
+    this.canvas = byId('canvas');
+    this.press = null;  // of a pointer: where it went down and what it does
+  }
+
+  connect() {
+    const {canvas} = this;
+    canvas.addEventListener('wheel', (event) => this.onWheel(event), {passive: false});
+    canvas.addEventListener('pointerdown', (event) => this.onDown(event));
+    canvas.addEventListener('pointermove', (event) => this.onMove(event));
+    canvas.addEventListener('pointerup', (event) => this.onUp(event));
+    canvas.addEventListener('pointercancel', () => { this.press = null; });
+    canvas.addEventListener('pointerleave', () => this.hover(null));
+    document.addEventListener('keydown', (event) => this.onKey(event));
+    new ResizeObserver(() => this.viewer.resize()).observe(byId('view'));
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+      this.viewer.painter.readTheme();
+      this.viewer.resize();
+    });
+    window.addEventListener('hashchange', () => this.viewer.followHash());
+    for (const what of ['kept', 'shrunk', 'events', 'branches']) {
+      byId(`toggle-${what}`).addEventListener('click', () => this.viewer.toggle(what));
+    }
+    byId('help-button').addEventListener('click', () => byId('help').showModal());
+    byId('help').addEventListener('click', (event) => {
+      if (event.target === byId('help')) byId('help').close();
+    });
+    this.connectSearch();
+    this.connectSplitter();
+  }
+
+  connectSearch() {
+    const {viewer} = this;
+    byId('query').addEventListener('input', () => viewer.search(byId('query').value));
+    byId('query').addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' || event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+        const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
+        viewer.goToHit(viewer.hit + (back ? -1 : 1));
+        event.preventDefault();
+      } else if (event.key === 'Escape') {
+        viewer.search('');
+        this.canvas.focus();
+      }
+      event.stopPropagation();
+    });
+    byId('previous').addEventListener('click', () => viewer.goToHit(viewer.hit - 1));
+    byId('next').addEventListener('click', () => viewer.goToHit(viewer.hit + 1));
+  }
+
+  connectSplitter() {
+    const splitter = byId('splitter');
+    splitter.addEventListener('pointerdown', (event) => {
+      splitter.setPointerCapture(event.pointerId);
+      splitter.classList.add('dragging');
+      event.preventDefault();
+    });
+    splitter.addEventListener('pointermove', (event) => {
+      if (!splitter.classList.contains('dragging')) return;
+      const width = Math.min(Math.max(innerWidth - event.clientX, 260), innerWidth - 320);
+      byId('details').style.width = `${width}px`;
+    });
+    splitter.addEventListener('pointerup', () => splitter.classList.remove('dragging'));
+  }
+
+  onWheel(event) {
+    event.preventDefault();
+    const {viewer} = this;
+    const unit = event.deltaMode === 1 ? ROW_HEIGHT : 1;
+    if (event.ctrlKey || event.metaKey) {
+      viewer.zoom(Math.exp(-event.deltaY * unit * 0.004), event.offsetY);
+    } else {
+      const sideways = event.shiftKey && event.deltaX === 0;
+      viewer.camera.pan((sideways ? event.deltaY : event.deltaX) * unit, sideways ? 0 : event.deltaY * unit);
+      viewer.changed();
+    }
+  }
+
+  onDown(event) {
+    if (event.button !== 0) return;
+    const {offsetX: x, offsetY: y} = event;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.press = {x, y, moved: false, minimap: this.viewer.minimap.contains(x, y)};
+    if (this.press.minimap) this.jump(y);
+  }
+
+  onMove(event) {
+    const {offsetX: x, offsetY: y} = event;
+    const {press, viewer} = this;
+    if (press === null) return this.hover(viewer.instructionAt(x, y));
+    if (press.minimap) return this.jump(y);
+    if (!press.moved && Math.hypot(x - press.x, y - press.y) < 4) return;
+    press.moved = true;
+    this.canvas.classList.add('panning');
+    viewer.camera.pan(press.x - x, press.y - y);
+    [press.x, press.y] = [x, y];
+    viewer.changed();
+  }
+
+  onUp(event) {
+    const {press, viewer} = this;
+    this.press = null;
+    this.canvas.classList.remove('panning');
+    if (press === null || press.moved || press.minimap) return;
+    const id = viewer.instructionAt(event.offsetX, event.offsetY);
+    if (id === null) viewer.clear();
+    else viewer.select(id);
+  }
+
+  hover(id) {
+    const {state} = this.viewer;
+    if (state.hovered === id) return;
+    state.hovered = id;
+    this.canvas.classList.toggle('over', id !== null);
+    this.viewer.changed();
+  }
+
+  jump(y) {
+    this.viewer.camera.center(this.viewer.minimap.positionAt(y));
+    this.viewer.changed();
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || byId('help').open) return;
+    const action = this.actions()[event.key];
+    if (action === undefined) return;
+    event.preventDefault();
+    action();
+  }
+
+  actions() {
+    const {viewer} = this;
+    const {order} = viewer.model;
+    const page = viewer.camera.bodyHeight * 0.9;
+    const pan = (dy) => { viewer.camera.pan(0, dy); viewer.changed(); };
+    return {
+      '/': () => { byId('query').focus(); byId('query').select(); },
+      'ArrowUp': () => viewer.step(-1),
+      'ArrowDown': () => viewer.step(1),
+      'ArrowLeft': () => viewer.follow('before'),
+      'ArrowRight': () => viewer.follow('after'),
+      'Home': () => viewer.select(order[0]),
+      'End': () => viewer.select(order.at(-1)),
+      'PageUp': () => pan(-page),
+      'PageDown': () => pan(page),
+      'n': () => viewer.goToHit(viewer.hit + 1),
+      'p': () => viewer.goToHit(viewer.hit - 1),
+      '+': () => viewer.zoom(1.25),
+      '=': () => viewer.zoom(1.25),
+      '-': () => viewer.zoom(0.8),
+      '0': () => viewer.zoomTo(MIN_ROW_HEIGHT),
+      '1': () => viewer.zoomTo(ROW_HEIGHT),
+      'e': () => viewer.toggle('kept'),
+      's': () => viewer.toggle('shrunk'),
+      'v': () => viewer.toggle('events'),
+      'b': () => viewer.toggle('branches'),
+      '?': () => byId('help').showModal(),
+      'Escape': () => (viewer.state.hits.length > 0 ? viewer.search('') : viewer.clear()),
+    };
+  }
+}

@@ -1,0 +1,20 @@
+const KEYS = [
+  [['/'], 'search; Enter and Shift+Enter go through the hits'],
+  [['\u2191', '\u2193'], 'instruction before, after, in order'],
+  [['\u2190', '\u2192'], 'first predecessor, first successor'],
+  [['Home', 'End'], 'first, last instruction'],
+  [['n', 'p'], 'next, previous hit'],
+  [['+', '\u2212'], 'zoom; also Ctrl and the wheel'],
+  [['0', '1'], 'whole plan, readable size'],
+  [['e', 's', 'v', 'b'], 'edges, shrunk edges, events, branches'],
+  [['Esc'], 'leave the search, then the selection'],
+];
+
+function fillHelp(dialog) {
+  dialog.replaceChildren(
+      make('h2', {}, 'Keys and mouse'),
+      make('dl', {class: 'keys'},
+          KEYS.flatMap(([keys, text]) => [make('dt', {}, keys.map((key) => make('kbd', {}, key))), make('dd', {}, text)]),
+          make('dt', {}, 'Drag'), make('dd', {}, 'moves the picture; the strip at its right shows the whole plan'),
+          make('dt', {}, 'Search'), make('dd', {}, 'op:conv, var:tmp_0, frees:x, stream:h2d and #12 narrow it')));
+}

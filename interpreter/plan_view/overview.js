@@ -1,0 +1,86 @@
+// The panel for a variable, and for the plan as a whole.
+class Overview {
+  constructor(details) {
+    this.details = details;
+    this.model = details.model;
+  }
+
+  showVar(name) {
+    const {details} = this;
+    const v = this.model.vars.get(name);
+    const links = (instructions) => make('div', {class: 'chips'},
+        instructions.map((i) => details.instructionLink(i)));
+    const list = (title, instructions, none) => details.section(title,
+        instructions.length > 0 ? links(instructions) : make('p', {class: 'note'}, none), instructions.length);
+    details.show(this.varHead(name), [
+      details.section('Variable', this.varFacts(v)),
+      list('Written by', v.writers, v.persistable ? 'Nobody: it is there before the run.' : 'Nobody.'),
+      list('Read by', v.readers, 'Nobody.'),
+      list('Freed after', v.freedBy, this.whyNotFreed(v)),
+    ]);
+  }
+
+  varHead(name) {
+    return make('div', {class: 'head'},
+        make('div', {class: 'head-row'}, make('h2', {class: 'mono'}, name),
+            make('button', {class: 'step', type: 'button', 'aria-label': 'Close', title: 'Close (Esc)',
+              onclick: () => this.details.actions.clear()}, '\u00d7')),
+        make('p', {class: 'sub'}, 'Its users are marked in the list.'));
+  }
+
+  varFacts(v) {
+    const mates = this.model.storageMates(v);
+    const flags = [v.constant ? 'constant' : v.persistable ? 'persistable' : '',
+      v.declared ? '' : 'not declared by the program', this.model.fetches.has(v.name) ? 'fetched' : '']
+        .filter((flag) => flag !== '');
+    return this.details.facts([
+      ['Type', make('code', {}, this.model.typeOf(v))],
+      ['Layout', v.layout === 'plain' ? null : v.layout],
+      ['Place', v.place],
+      ['Flags', flags.length > 0 ? flags.join(', ') : null],
+      ['Use count', v.refs > 0 ? `${v.refs}: the last of these instructions frees it` : null],
+      ['Memory with', mates.length > 0 ?
+        make('div', {class: 'chips'}, mates.map((mate) => this.details.varLink(mate.name))) : null],
+    ]);
+  }
+
+  whyNotFreed(v) {
+    return v.persistable ? 'Never: it outlives the run.' : 'Never in this plan.';
+  }
+
+  showPlan(families) {
+    const {model, details} = this;
+    const kept = model.edges.length - model.shrunkCount;
+    details.show(
+        make('div', {class: 'head'}, make('div', {class: 'head-row'}, make('h2', {}, 'The plan')),
+            make('p', {class: 'sub'}, 'Click an instruction for all that was decided about it.')),
+        [
+          details.section('In numbers', details.facts([
+            ['Instructions', `${model.order.length}`],
+            ['Edges', `${kept} waited for, ${model.shrunkCount} implied by others`],
+            ['Longest path', `${model.criticalPath} instructions`],
+            ['Width', `${model.width} can run at once`],
+            ['Variables', `${model.vars.size}`],
+            ['Events', model.usesDevices ? `${model.events.length}` : null],
+            ['On the host', model.fallbacks.length > 0 ? `no device kernel: ${model.fallbacks.join(', ')}` : null],
+          ])),
+          model.usesDevices ? this.streamSection() : null,
+          details.section('Op types', this.typeList(families)),
+        ]);
+  }
+
+  streamSection() {
+    const {model, details} = this;
+    return details.section('Streams', details.facts(model.streams.map((stream, index) => {
+      const count = model.instructions.filter((i) => i.stream === index).length;
+      return [stream.name, `${stream.place}, ${count} instructions, priority ${stream.priority}`];
+    })));
+  }
+
+  typeList(families) {
+    return families.map(({family, types}) => make('div', {class: 'argument'}, make('div', {class: 'row'},
+        swatch(family), make('div', {class: 'chips'}, types.map(([type, count]) =>
+          make('button', {class: 'link', type: 'button', onclick: () => this.details.actions.search(`op:${type}`)},
+              count > 1 ? `${type} \u00d7 ${count}` : type))))));
+  }
+}

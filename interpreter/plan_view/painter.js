@@ -1,0 +1,296 @@
+// What the canvas shows: lanes, boxes, the columns beside them. The state it is drawn from is the
+// viewer's; nothing here changes it.
+const FONTS = {};
+const CANVAS_COLORS = ['surface', 'sunken', 'line', 'line-strong', 'text', 'text-2', 'text-3', 'accent',
+  'accent-soft', 'hit', 'hit-strong', 'raw', 'war', 'waw', 'implicit', 'event', 'free', 'share', 'lane',
+  'lane-device', 'stripe', 'tint', ...FAMILIES.map(([key]) => `f-${key}`), 'f-other'].map((name) => `--${name}`);
+
+function boxHeight(rowHeight) {
+  return rowHeight < 6 ? Math.max(rowHeight * 0.8, 0.5) : rowHeight < TEXT_ROW_HEIGHT ? rowHeight - 2 : Math.min(rowHeight - 4, rowHeight * 0.72);
+}
+
+class Painter {
+  constructor(canvas, model, camera) {
+    this.canvas = canvas;
+    this.ctx = canvas.getContext('2d');
+    this.model = model;
+    this.camera = camera;
+    this.widths = new Map();  // of measured texts, by font and text
+    this.readTheme();
+  }
+
+  setLayout(layout) {
+    this.layout = layout;
+    this.edges = new EdgePainter(this.model, layout, this.camera);
+  }
+
+  readTheme() {
+    const style = getComputedStyle(document.documentElement);
+    this.colors = Object.fromEntries(
+        CANVAS_COLORS.map((name) => [name, style.getPropertyValue(name).trim()]));
+    const sans = style.getPropertyValue('--sans');
+    const mono = style.getPropertyValue('--mono');
+    Object.assign(FONTS, {
+      box: `600 12px ${sans}`, row: `12px ${sans}`, mono: `11.5px ${mono}`, small: `10.5px ${sans}`,
+      head: `600 12px ${sans}`, narrow: `600 11px ${sans}`,
+    });
+  }
+
+  resize() {
+    const ratio = window.devicePixelRatio || 1;
+    this.camera.width = this.canvas.clientWidth;
+    this.camera.height = this.canvas.clientHeight;
+    this.canvas.width = Math.round(this.camera.width * ratio);
+    this.canvas.height = Math.round(this.camera.height * ratio);
+    this.ratio = ratio;
+    const beside = this.camera.width - this.layout.listX - MINIMAP_WIDTH;
+    this.listWidth = Math.max(LIST_WIDTH, beside);
+    this.camera.contentWidth = this.layout.listX + this.listWidth + MINIMAP_WIDTH;
+    this.camera.clamp();
+  }
+
+  draw(state) {
+    const {ctx, camera, colors} = this;
+    ctx.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    ctx.fillStyle = colors['--surface'];
+    ctx.fillRect(0, 0, camera.width, camera.height);
+    ctx.save();
+    ctx.translate(-camera.x, 0);
+    this.drawLanes();
+    this.drawStripes(state);
+    this.edges.drawAll(ctx, colors, state.show, state.selected !== null);
+    if (state.selected !== null) {
+      this.edges.drawOf(ctx, colors, state.show, this.model.instructions[state.selected]);
+    } else if (state.hovered !== null) {
+      this.edges.drawOf(ctx, colors, state.show, this.model.instructions[state.hovered]);
+    }
+    this.drawRows(state);
+    if (state.show.events) this.edges.drawEvents(ctx, colors, state.selected);
+    this.drawHead();
+    ctx.restore();
+  }
+
+  drawLanes() {
+    const {ctx, camera, colors} = this;
+    for (const group of this.layout.groups) {
+      ctx.fillStyle = colors[group.index === 0 ? '--lane' : '--lane-device'];
+      ctx.fillRect(group.x, HEAD_HEIGHT, group.width, camera.height);
+      ctx.fillStyle = colors['--line'];
+      ctx.fillRect(group.x, 0, 1, camera.height);
+      ctx.fillRect(group.x + group.width, 0, 1, camera.height);
+    }
+  }
+
+  // Behind whole rows: hits of the search, users of the chosen variable, hovered and chosen row.
+  drawStripes(state) {
+    const {ctx, camera, colors} = this;
+    const right = camera.contentWidth;
+    const height = Math.max(camera.rowHeight, 1);
+    const stripe = (id, color, alpha = 1) => {
+      const y = camera.rowY(this.model.instructions[id].position);
+      if (y + height < HEAD_HEIGHT || y > camera.height) return;
+      ctx.fillStyle = color;
+      ctx.globalAlpha = alpha;
+      ctx.fillRect(0, y, right, height);
+      ctx.globalAlpha = 1;
+    };
+    if (state.hovered !== null) stripe(state.hovered, colors['--stripe']);
+    for (const id of state.hits) stripe(id, colors['--hit'], 0.4);
+    for (const id of state.marked) stripe(id, colors['--accent-soft']);
+    if (state.selected === null) return;
+    stripe(state.selected, colors['--accent-soft']);
+    const y = camera.rowY(this.model.instructions[state.selected].position);
+    ctx.fillStyle = colors['--accent'];
+    ctx.fillRect(camera.x, y, 3, height);
+  }
+
+  drawRows(state) {
+    const {camera, model} = this;
+    const related = this.relatedTo(state.selected);
+    for (let position = camera.firstRow; position <= camera.lastRow; ++position) {
+      const instruction = model.instructions[model.order[position]];
+      this.drawBox(instruction, state, related);
+      if (camera.showsText) this.drawList(instruction);
+    }
+  }
+
+  relatedTo(id) {
+    if (id === null) return null;
+    const {before, after} = this.model.instructions[id];
+    return new Set([id, ...before.map((edge) => edge.from), ...after.map((edge) => edge.to)]);
+  }
+
+  drawBox(instruction, state, related) {
+    const {ctx, camera, colors} = this;
+    const lane = this.layout.lane(instruction.id);
+    const height = boxHeight(camera.rowHeight);
+    const y = camera.rowY(instruction.position) + (camera.rowHeight - height) / 2;
+    const color = colors[`--f-${instruction.family[0]}`];
+    ctx.fillStyle = color;
+    if (!camera.showsText) {
+      ctx.fillRect(lane.boxX, y, lane.boxWidth, height);
+      return;
+    }
+    const path = new Path2D();
+    path.roundRect(lane.boxX, y, lane.boxWidth, height, 4);
+    ctx.fillStyle = colors['--surface'];
+    ctx.fill(path);
+    ctx.fillStyle = color;
+    ctx.globalAlpha = Number(colors['--tint']);
+    ctx.fill(path);
+    ctx.globalAlpha = 1;
+    ctx.save();
+    ctx.clip(path);
+    ctx.fillRect(lane.boxX, y, 4, height);
+    ctx.restore();
+    const chosen = instruction.id === state.selected;
+    if (chosen || related?.has(instruction.id) || instruction.id === state.hovered) {
+      ctx.strokeStyle = chosen ? colors['--accent'] : color;
+      ctx.lineWidth = chosen ? 2 : 1;
+      ctx.stroke(path);
+    }
+    const room = lane.boxWidth - 18 - this.drawMarks(instruction, lane, y + height / 2);
+    ctx.fillStyle = colors['--text'];
+    ctx.font = lane.boxWidth < 130 ? FONTS.narrow : FONTS.box;
+    ctx.fillText(this.fit(instruction.type, room), lane.boxX + 12, y + height / 2 + 4);
+  }
+
+  // At the right end of a box what it records; returns the room taken.
+  drawMarks(instruction, lane, y) {
+    if (instruction.record < 0) return 0;
+    const {ctx} = this;
+    const text = `e${instruction.record}`;
+    ctx.font = FONTS.small;
+    ctx.fillStyle = this.colors['--event'];
+    const width = this.measure(text);
+    const x = lane.boxX + lane.boxWidth - width - 8;
+    ctx.fillText(text, x, y + 4);
+    ctx.beginPath();
+    ctx.arc(x - 7, y, 3, 0, 2 * Math.PI);
+    ctx.fill();
+    return width + 16;
+  }
+
+  // The number, what is written and what happens to memory.
+  drawList(instruction) {
+    const {ctx, camera, colors} = this;
+    const y = camera.rowY(instruction.position) + camera.rowHeight / 2 + 4;
+    ctx.font = FONTS.mono;
+    ctx.fillStyle = colors['--text-3'];
+    ctx.textAlign = 'right';
+    ctx.fillText(`${instruction.id}`, GUTTER_WIDTH - 12, y);
+    ctx.textAlign = 'left';
+    const split = Math.round(this.listWidth * 0.56);
+    this.drawWrites(instruction, y, split - 20);
+    this.drawMemory(instruction, this.layout.listX + split, y, this.listWidth - split - 12);
+  }
+
+  drawWrites(instruction, y, room) {
+    const {ctx, colors, model} = this;
+    const more = instruction.writes.length - 1;
+    const name = instruction.writes[0] ?? '';
+    const v = model.vars.get(name);
+    const type = `${v ? model.typeOf(v) : ''}${more > 0 ? `  +${more}` : ''}`;
+    ctx.font = FONTS.mono;
+    const text = this.fit(name, Math.max(room * 0.45, room - this.measure(type) - 12));
+    const used = this.measure(text) + 12;
+    ctx.fillStyle = colors['--text'];
+    ctx.fillText(text, this.layout.listX, y);
+    ctx.fillStyle = colors['--text-3'];
+    ctx.fillText(this.fit(type, room - used), this.layout.listX + used, y);
+  }
+
+  drawMemory(instruction, x, y, room) {
+    const {ctx, colors} = this;
+    const end = x + room;
+    const put = (font, color, text) => {
+      if (x >= end - 20) return;
+      ctx.font = font;
+      ctx.fillStyle = colors[color];
+      const fitted = this.fit(text, end - x);
+      ctx.fillText(fitted, x, y);
+      x += this.measure(fitted) + 6;
+    };
+    for (const {input, kind} of instruction.share) {
+      put(FONTS.row, '--share', kind === 'view' ? 'view of' : 'in place of');
+      put(FONTS.mono, '--text-2', input);
+      if (instruction.frees.includes(input)) put(FONTS.row, '--free', 'freed');
+      x += 6;
+    }
+    const shared = instruction.share.map(({input}) => input);
+    const others = instruction.frees.filter((name) => !shared.includes(name));
+    if (others.length > 0) {
+      put(FONTS.row, '--free', 'frees');
+      put(FONTS.mono, '--text-2', others.join(', '));
+    }
+  }
+
+  drawHead() {
+    const {ctx, camera, colors} = this;
+    ctx.fillStyle = colors['--surface'];
+    ctx.fillRect(camera.x, 0, camera.width, HEAD_HEIGHT);
+    ctx.fillStyle = colors['--line'];
+    ctx.fillRect(camera.x, HEAD_HEIGHT - 1, camera.width, 1);
+    for (const group of this.layout.groups) this.drawGroupHead(group);
+    ctx.font = FONTS.head;
+    ctx.fillStyle = colors['--text-2'];
+    const split = Math.round(this.listWidth * 0.56);
+    ctx.fillText('Writes', this.layout.listX, 25);
+    ctx.fillText('Memory', this.layout.listX + split, 25);
+    ctx.textAlign = 'right';
+    ctx.fillText('#', GUTTER_WIDTH - 12, 25);
+    ctx.textAlign = 'left';
+  }
+
+  drawGroupHead(group) {
+    const {ctx, colors} = this;
+    const {stream, size} = group;
+    ctx.fillStyle = colors['--line'];
+    ctx.fillRect(group.x, 0, 1, HEAD_HEIGHT);
+    ctx.fillRect(group.x + group.width, 0, 1, HEAD_HEIGHT);
+    const x = group.x + 14;
+    const room = group.width - 22;
+    ctx.font = FONTS.head;
+    ctx.fillStyle = colors['--text'];
+    const name = this.fit(stream.name, room);
+    ctx.fillText(name, x, 18);
+    const used = this.measure(name) + 8;
+    ctx.font = FONTS.row;
+    ctx.fillStyle = colors['--text-2'];
+    if (stream.name !== stream.place) ctx.fillText(this.fit(stream.place, room - used), x + used, 18);
+    ctx.font = FONTS.small;
+    ctx.fillStyle = colors['--text-3'];
+    const more = group.index === 0 ? (this.model.width > 1 ? `, up to ${this.model.width} at once` : '') :
+      stream.priority === 0 ? '' : `, priority ${stream.priority}`;
+    ctx.fillText(this.fit(`${size} instruction${size === 1 ? '' : 's'}${more}`, room), x, 32);
+  }
+
+  // Width of `text` in the font that is set.
+  measure(text) {
+    const key = `${this.ctx.font}\n${text}`;
+    let width = this.widths.get(key);
+    if (width === undefined) {
+      if (this.widths.size > 50000) this.widths.clear();
+      width = this.ctx.measureText(text).width;
+      this.widths.set(key, width);
+    }
+    return width;
+  }
+
+  // `text`, cut to the width by an ellipsis.
+  fit(text, width) {
+    const chars = text.length > 400 ? text.slice(0, 400) : text;
+    if (chars === text && this.measure(text) <= width) return text;
+    let low = 0;
+    let high = chars.length;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.ctx.measureText(`${chars.slice(0, middle)}\u2026`).width <= width) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low === 0 ? '' : `${chars.slice(0, low)}\u2026`;
+  }
+}

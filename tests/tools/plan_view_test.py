@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""The page of `interp dump --format=html`, used as a person would, in a headless Chromium.
+
+  plan_view_test.py PLAN_VIEW_PAGES        the program that writes the pages to look at
+
+Exit code 77 (skipped) when no Chromium is installed; CHROMIUM names one.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
+from browser import Page, find_browser  # noqa: E402
+
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+class PlanViewTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        subprocess.run([sys.argv[1], cls.folder.name], check=True)
+        cls.page = Page(find_browser())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.page.close()
+        cls.folder.cleanup()
+
+    def tearDown(self):
+        self.assertEqual(self.page.errors, [])
+        self.assertEqual([url for url in self.page.requests if url.partition(":")[0] not in ("file", "data", "about")], [])
+        self.assertEqual(len([url for url in self.page.requests if url.startswith("file:")]), 1)
+
+    def open(self, name, fragment=""):
+        self.page.open(os.path.join(self.folder.name, name), fragment)
+
+    def click_instruction(self, number):
+        point = self.page.evaluate(f"planView.pointOf({number})")
+        self.page.settle()
+        self.page.click(point["x"], point["y"])
+
+    def instruction_of(self, op_type, output):
+        """The number of the instruction of that type that writes `output`."""
+        return self.page.evaluate(
+            "JSON.parse(document.getElementById('plan').textContent).instructions.find("
+            f"(i) => i.type === '{op_type}' && Object.values(i.outputs).flat().includes('{output}')).id")
+
+    def drawn(self):
+        self.page.settle()
+        return self.page.evaluate("planView.drawn()")
+
+    def test_first_look_shows_the_plan_in_numbers(self):
+        self.open("streams.html")
+        self.assertEqual(self.page.text("#title"), "streams.html")
+        self.assertIn("streams", self.page.text("#facts"))
+        self.assertIn("The plan", self.page.text("#details h2"))
+        for text in ("Op types", "Streams", "left", "right"):
+            self.assertIn(text.lower(), self.page.text("#details").lower())
+        self.assertGreater(self.drawn()["events"], 0)
+
+    def test_click_shows_the_instruction(self):
+        self.open("streams.html")
+        number = self.instruction_of("mix", "stem")
+        self.click_instruction(number)
+        details = self.page.text("#details")
+        self.assertIn(f"#{number}", details)
+        for text in ("mix", "X[0]", "int64, rank 2", "sim:0", "compute (", "tag", "event", "memcpy_h2d"):
+            self.assertIn(text, details)
+        self.assertEqual(self.page.evaluate("location.hash"), f"#i={number}")
+
+    def test_why_it_runs_after_each_predecessor(self):
+        self.open("streams.html")
+        number = self.instruction_of("mix", "sum")
+        self.click_instruction(number)
+        edges = self.page.evaluate(
+            "[...document.querySelectorAll('#details .edge')].map((e) => [e.dataset.kind, e.dataset.shrunk, e.innerText])")
+        self.assertTrue(any(kind == "raw" and "writes left, which this reads" in text for kind, _, text in edges), edges)
+        self.assertTrue(any("event" in text for _, _, text in edges), edges)
+        self.assertTrue(any(shrunk == "true" and "implied by" in text for _, shrunk, text in edges), edges)
+
+    def test_variables_lead_to_their_users(self):
+        self.open("streams.html")
+        self.click_instruction(self.instruction_of("mix", "stem"))
+        self.page.evaluate(
+            "[...document.querySelectorAll('#details .link.mono')].find((e) => e.textContent === 'stem').click()")
+        details = self.page.text("#details").lower()
+        for text in ("stem", "written by", "read by", "freed after"):
+            self.assertIn(text, details)
+        self.page.press("Escape")
+        self.assertIn("The plan", self.page.text("#details h2"))
+
+    def test_search_goes_through_the_hits(self):
+        self.open("large.html")
+        self.page.press("/")
+        self.page.type("split2")
+        count = int(self.page.text("#hits").split("/")[1])
+        self.assertGreater(count, 1)
+        self.assertTrue(self.page.text("#hits").startswith("1 /"))
+        self.assertIn("split2", self.page.text("#details h2"))
+        first = self.page.text("#details h2")
+        self.page.press("Enter")
+        self.assertTrue(self.page.text("#hits").startswith("2 /"))
+        self.page.press("Enter", shift=True)
+        self.assertEqual(self.page.text("#details h2"), first)
+        self.page.click_on("#previous")
+        self.assertTrue(self.page.text("#hits").startswith(f"{count} /"))
+        self.page.click_on("#query")
+        self.page.press("Escape")
+        self.assertEqual(self.page.text("#hits"), "")
+
+    def test_search_by_number_and_for_nothing(self):
+        self.open("large.html")
+        self.page.press("/")
+        self.page.type("#1234")
+        self.assertEqual(self.page.text("#hits"), "1 / 1")
+        self.assertIn("#1234", self.page.text("#details h2"))
+        self.page.type("no such thing")
+        self.assertEqual(self.page.text("#hits"), "none")
+
+    def test_shrunk_edges_are_toggled(self):
+        self.open("large.html")
+        self.assertEqual(self.drawn()["shrunk"], 0)
+        self.page.press("0")
+        self.page.click_on("#toggle-shrunk")
+        shrunk = self.drawn()["shrunk"]
+        self.assertGreater(shrunk, 100)
+        self.page.press("e")
+        self.assertEqual(self.drawn()["kept"], 0)
+        self.page.press("s")
+        self.assertEqual(self.drawn()["shrunk"], 0)
+
+    def test_arrows_move_along_order_and_edges(self):
+        self.open("streams.html", "#i=0")
+        position = self.page.text("#details .sub")
+        self.page.press("ArrowDown")
+        self.assertNotEqual(self.page.text("#details .sub"), position)
+        self.page.press("ArrowUp")
+        self.assertEqual(self.page.text("#details .sub"), position)
+        self.page.press("ArrowRight")
+        self.assertIn("memcpy_h2d", self.page.text("#details h2"))
+        self.page.press("ArrowLeft")
+        self.assertIn("feed", self.page.text("#details h2"))
+        self.page.press("End")
+        self.assertIn("fetch", self.page.text("#details h2"))
+
+    def test_keys_are_explained(self):
+        self.open("streams.html")
+        self.page.press("?")
+        self.assertTrue(self.page.evaluate("document.getElementById('help').open"))
+        self.page.press("Escape")
+        self.assertFalse(self.page.evaluate("document.getElementById('help').open"))
+
+    def test_wheel_scrolls_and_zooms(self):
+        self.open("large.html")
+        rows = self.page.text("#where")
+        self.page.wheel(400, 400, 600)
+        self.assertNotEqual(self.page.text("#where"), rows)
+        self.page.wheel(400, 400, 2000, ctrl=True)
+        self.assertNotIn("100 %", self.page.text("#where"))
+
+    def test_two_thousand_instructions_are_drawn_in_time(self):
+        self.open("large.html")
+        self.page.press("s")
+        readable = self.page.evaluate("planView.timeFrames(30)")
+        self.page.press("0")
+        self.assertGreater(self.drawn()["kept"], 2000)
+        whole = self.page.evaluate("planView.timeFrames(5)")
+        print(f"frame: {readable:.1f} ms readable, {whole:.1f} ms with the whole plan in view")
+        # Some 5 ms each on a desktop; the bound leaves room for a loaded machine.
+        self.assertLess(readable, 100)
+        self.assertLess(whole, 200)
+
+    def test_names_are_text_whatever_they_hold(self):
+        self.open("hostile.html")
+        self.click_instruction(0)
+        details = self.page.text("#details")
+        self.assertIn(HOSTILE, details)
+        self.assertIn("<img src=x onerror=alert(2)>", details)
+        self.page.evaluate(
+            "document.querySelectorAll('#details .link.mono')[0].click()")
+        self.assertIn(HOSTILE, self.page.text("#details h2"))
+        self.click_instruction(1)
+        self.assertIn("long:9007199254740993", self.page.text("#details"))
+        for number in (2, 3):
+            self.click_instruction(number)
+            self.assertIn("__proto__", self.page.text("#details"))
+        self.assertEqual(self.page.evaluate("document.querySelectorAll('img').length"), 0)
+        self.assertEqual(self.page.evaluate("document.querySelectorAll('script').length"), 2)
+
+    def test_dark_theme_is_dark(self):
+        self.open("streams.html")
+        self.page.dark(True)
+        background = self.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        pixel = self.page.evaluate("[...document.getElementById('canvas').getContext('2d').getImageData(2, 500, 1, 1).data]")
+        self.page.dark(False)
+        self.assertEqual(background, "rgb(14, 17, 22)")
+        self.assertLess(max(pixel[:3]), 60)
+
+
+if __name__ == "__main__":
+    if find_browser() is None:
+        print("skipped: no Chromium is installed (Debian: apt-get install chromium)")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
