@@ -86,11 +86,12 @@ class FreeChecker {
       settled[u] = false;
       const InstrId last = listers_[var].back();
       Fail(ViolationKind::kUseAfterFree, id, last, var,
-           absl::StrCat("it is freed when ", listers_[var].size() == 1 ? "#" : "the last of #",
-                        last, listers_[var].size() == 1 ? " has" : " and others have",
-                        " run, and no kept edge or path of kept edges makes any of those run "
-                        "after #",
-                        id));
+           listers_[var].size() == 1
+               ? absl::StrCat("#", last, " frees it, and no path of kept edges leads from #", id,
+                              " to #", last)
+               : absl::StrCat("the last of ", listers_[var].size(), " instructions, among them #",
+                              last, ", frees it, and no path of kept edges leads from #", id,
+                              " to any of them"));
     }
   }
 
