@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "core/device/device_heap.h"
 #include "core/program_print.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan_print.h"
@@ -52,6 +53,7 @@ absl::StatusOr<Expected> RunReference(uint64_t seed, const RandomGraph& graph,
 struct Variant {
   std::string name;
   CoreOptions options;
+  bool wait_for_devices = true;
 };
 
 std::vector<Variant> Variants() {
@@ -80,6 +82,37 @@ std::vector<Variant> Variants() {
   return variants;
 }
 
+// What runs a program on devices: every scheduler, every way to free, with threads and without.
+std::vector<Variant> DeviceVariants(uint64_t seed) {
+  std::vector<Variant> variants;
+  const auto add = [&](const std::string& name, SchedulerKind kind, Place place) -> CoreOptions& {
+    CoreOptions options{.scheduler = kind, .num_workers = 2, .num_threads = 1};
+    options.ops = &ProbeOps();
+    options.plan.place = place;
+    options.schedule_seed = seed;
+    options.sim = {
+        .capacity_bytes = 1 << 24, .seed = seed, .execution = SimOptions::Execution::kInterleaved};
+    variants.push_back({name, std::move(options), variants.size() % 2 == 0});
+    return variants.back().options;
+  };
+  const Place sim{PlaceKind::kSim, 0};
+  add("trace", SchedulerKind::kTrace, sim);
+  add("trace on two devices", SchedulerKind::kTrace, {PlaceKind::kSim, 1});
+  add("from the host", SchedulerKind::kTrace, {});
+  add("serial, event gc", SchedulerKind::kSerial, sim).gc.policy = GcPolicy::kEvent;
+  add("shuffle", SchedulerKind::kShuffle, sim);
+  add("shuffle, late gc", SchedulerKind::kShuffle, sim).gc.threshold_bytes = 512;
+  add("shuffle without gc", SchedulerKind::kShuffle, sim).plan.garbage_collection = false;
+  add("shuffle, one stream", SchedulerKind::kShuffle, sim).plan.single_stream = true;
+  add("async", SchedulerKind::kAsync, sim);
+  CoreOptions& threads = add("async, threads", SchedulerKind::kAsync, sim);
+  threads.sim.execution = SimOptions::Execution::kThreads;
+  threads.gc = {.policy = GcPolicy::kEvent, .threshold_bytes = 256};
+  CoreOptions& no_inplace = add("without inplace", SchedulerKind::kShuffle, sim);
+  no_inplace.passes.disable = {"inplace"};
+  return variants;
+}
+
 std::string Dump(const InterpreterCore& core) {
   return absl::StrCat(ToText(core.program()),
                       PrintPlan(core.plan(), PlanStage::kDeps, PlanFormat::kText),
@@ -93,14 +126,19 @@ void CheckVariant(const Variant& variant, uint64_t seed, const RandomGraph& grap
   const auto core = InterpreterCore::Create(graph.program, {}, {}, scope, variant.options);
   ASSERT_THAT(core, IsOk());
   for (size_t run = 0; run < std::size(kRows); ++run) {
-    const auto fetched = (*core)->Run(RandomFeeds(seed, options, kRows[run]));
+    const auto fetched = (*core)->Run(RandomFeeds(seed, options, kRows[run]),
+                                      {.wait_for_devices = variant.wait_for_devices});
     ASSERT_THAT(fetched, IsOk());
     ASSERT_TRUE(SameBits(*fetched, expected.fetches[run])) << "run " << run << "\n" << Dump(**core);
   }
   for (size_t i = 0; i < graph.params.size(); ++i) {
-    ASSERT_TRUE(SameBits(scope->Find(graph.params[i])->tensor, expected.params[i]))
-        << graph.params[i] << "\n"
-        << Dump(**core);
+    Tensor param = scope->Find(graph.params[i])->tensor;
+    if (!param.place().on_host()) {
+      const auto copied = CopyToHost(param, SystemAllocator());
+      ASSERT_THAT(copied, IsOk());
+      param = *copied;
+    }
+    ASSERT_TRUE(SameBits(param, expected.params[i])) << graph.params[i] << "\n" << Dump(**core);
   }
 }
 
@@ -113,6 +151,21 @@ TEST(SchedulerStressTest, AllVariantsAgreeWithTheReference) {
     const auto expected = RunReference(seed, graph, options);
     ASSERT_THAT(expected, IsOk()) << "seed " << seed << "\n" << ToText(graph.program);
     for (const Variant& variant : variants) {
+      CheckVariant(variant, seed, graph, options, *expected);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(SchedulerStressTest, DevicesAgreeWithTheReference) {
+  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+    RandomGraphOptions options;
+    options.num_ops = 5 + static_cast<int>(seed * 7 % 60);
+    options.num_devices = 1 + static_cast<int>(seed % 2);
+    const RandomGraph graph = MakeRandomGraph(seed, options);
+    const auto expected = RunReference(seed, graph, options);
+    ASSERT_THAT(expected, IsOk()) << "seed " << seed << "\n" << ToText(graph.program);
+    for (const Variant& variant : DeviceVariants(seed)) {
       CheckVariant(variant, seed, graph, options, *expected);
       if (::testing::Test::HasFatalFailure()) return;
     }

@@ -29,6 +29,7 @@ class GraphMaker {
     RandomGraph graph;
     for (int i = 0; i < options_.num_fetches; ++i) builder_.Fetch(Any().name);
     graph.program = builder_.Build();
+    if (options_.num_devices > 0) Place(graph.program);
     graph.params = params_;
     graph.num_ops = options_.num_ops;
     return graph;
@@ -38,6 +39,18 @@ class GraphMaker {
   // Uniform in [0, n).
   int Below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
   bool Chance(int percent) { return Below(100) < percent; }
+
+  void Place(Program& program) {
+    for (Op& op : program.blocks[0].ops) {
+      if (Chance(30)) continue;  // where the plan's options say
+      const int device = Below(options_.num_devices + 1) - 1;
+      const std::string place = device < 0 ? "cpu" : absl::StrCat("sim:", device);
+      op.attrs.push_back({"op_device", place, ""});
+      if (Chance(15)) {
+        op.attrs.push_back({"execution_stream", absl::StrCat("own", Below(2)), ""});
+      }
+    }
+  }
 
   void DeclareInputs() {
     for (int i = 0; i < options_.num_feeds; ++i) {

@@ -23,6 +23,9 @@ struct RandomGraphOptions {
   bool arrays = true;
   bool casts = true;  // int32 variables among int64 ones
   bool images = true;
+  // Ops run on the host or on one of so many simulated devices, as drawn, some on streams of their
+  // own. The ops themselves are those of the same seed without devices.
+  int num_devices = 0;
 };
 
 struct RandomGraph {
