@@ -44,6 +44,10 @@ struct InstructionRunner::Bound {
   std::vector<Variable*> written_persistables;
   std::unique_ptr<KernelState> state;
   std::vector<int32_t> host_waits;
+  // For a launch: `args` with stand-ins for inputs of which only metadata are read. Their memory is
+  // not ours to look at, somebody may be freeing it.
+  BoundArgs launch_args;
+  std::vector<std::pair<const Tensor*, std::unique_ptr<Tensor>>> stand_ins;
   KernelContext::Services services;
 };
 
@@ -130,6 +134,7 @@ void InstructionRunner::Bind(InstrId id, const std::vector<Variable*>& variables
                     .instruction = id,
                     .num_threads = options_.num_threads};
   if (!instruction.place.on_host()) {
+    BindLaunch(bound);
     bound.services.stream = &devices_->stream(instruction.stream);
     bound.services.errors = &devices_->errors();
   }
@@ -138,6 +143,18 @@ void InstructionRunner::Bind(InstrId id, const std::vector<Variable*>& variables
   }
   hot.with_devices = !instruction.place.on_host() || !instruction.waits.empty();
   hot.context.emplace(bound.args, instruction.attrs.get(), bound.services);
+}
+
+void InstructionRunner::BindLaunch(Bound& bound) {
+  const Instruction& instruction = *bound.instruction;
+  bound.launch_args = bound.args;
+  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+    const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
+    const Tensor* tensor = bound.args.tensors[arg];
+    if ((flags & kNoNeedBuffer) == 0 || tensor == nullptr) continue;
+    bound.stand_ins.emplace_back(tensor, std::make_unique<Tensor>());
+    bound.launch_args.tensors[arg] = bound.stand_ins.back().second.get();
+  }
 }
 
 // Where an output's memory comes from. That of persistable variables outlives the core.
@@ -224,8 +241,14 @@ absl::Status InstructionRunner::Launch(InstrId id) {
   Stream& stream = *bound.services.stream;
   KernelContext& context = *hot_[id].context;
   Work work = context.work();
+  for (const auto& [tensor, stand_in] : bound.stand_ins) {
+    stand_in->shape = tensor->shape;
+    stand_in->dtype = tensor->dtype;
+    stand_in->layout = tensor->layout;
+    stand_in->lod = tensor->lod;
+  }
   for (size_t arg = 0; arg < bound.args.tensors.size(); ++arg) {
-    const Tensor* tensor = bound.args.tensors[arg];
+    const Tensor* tensor = bound.launch_args.tensors[arg];
     if (tensor == nullptr || !tensor->has_memory()) continue;
     work.bytes += static_cast<int64_t>(tensor->size_bytes());
     const VarId var = arg < instruction.inputs.size()
@@ -239,7 +262,7 @@ absl::Status InstructionRunner::Launch(InstrId id) {
     return Compute(hot_[id].kernel, context);
   }
   if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
-  return stream.LaunchHostKernel(hot_[id].kernel, bound.args, instruction.attrs.get(),
+  return stream.LaunchHostKernel(hot_[id].kernel, bound.launch_args, instruction.attrs.get(),
                                  bound.services, work);
 }
 

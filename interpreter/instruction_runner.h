@@ -54,6 +54,7 @@ class InstructionRunner {
   void Bind(InstrId id, const std::vector<Variable*>& variables, HostPool& pool,
             SharedConstants& shared);
   void BindOutputs(Bound& bound, const std::vector<Variable*>& variables, HostPool& pool);
+  static void BindLaunch(Bound& bound);
   Allocator& AllocatorOf(const Instruction& instruction, const PlanVar& var, HostPool& pool);
   absl::Status Prepare(InstrId id, bool infer_all);
   absl::Status RunWithDevices(InstrId id, bool infer_all);

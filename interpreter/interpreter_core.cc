@@ -209,13 +209,14 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   return TakeFetches();
 }
 
+absl::Status InterpreterCore::Synchronize() { return FinishDevices(absl::OkStatus(), {}); }
+
 // Makes the streams of a clone, tells what failed after the run before, and waits for other cores.
 absl::Status InterpreterCore::BeginDevices() {
   if (runner_ == nullptr) INTERP_RETURN_IF_ERROR(BindInstructions());
   if (devices_ == nullptr) return absl::OkStatus();
   if (devices_->errors().any()) {
-    const absl::Status late = FinishDevices(absl::OkStatus(), {});
-    if (!late.ok()) return Annotate(late, "after the run before this one had returned");
+    return Annotate(Synchronize(), "after the run before this one had returned");
   }
   devices_->BeginRun();
   return absl::OkStatus();

@@ -65,7 +65,7 @@ struct RunOptions {
   std::optional<std::chrono::nanoseconds> timeout = std::nullopt;
   RunObserver* observer = nullptr;  // borrowed for the run; may be null
   // False: Run returns as soon as the fetches are there and the feeds are read; what else devices
-  // have to do goes on beside the caller, and its failure is told by the next Run.
+  // have to do goes on beside the caller, and its failure is told by Synchronize or the next Run.
   bool wait_for_devices = true;
 };
 
@@ -91,6 +91,10 @@ class InterpreterCore {
   // ResourceExhausted over max_memory_bytes, and those of kernels.
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds,
                                           const RunOptions& options = {});
+
+  // Waits for what devices still have to do after a Run that did not, and tells what failed of it.
+  // Parameters are not to be looked at before. Not during a Run.
+  absl::Status Synchronize();
 
   // Ends the run in progress, if any, with Cancelled: no further instruction starts.
   void Cancel();

@@ -131,6 +131,7 @@ void CheckVariant(const Variant& variant, uint64_t seed, const RandomGraph& grap
     ASSERT_THAT(fetched, IsOk());
     ASSERT_TRUE(SameBits(*fetched, expected.fetches[run])) << "run " << run << "\n" << Dump(**core);
   }
+  ASSERT_THAT((*core)->Synchronize(), IsOk());
   for (size_t i = 0; i < graph.params.size(); ++i) {
     Tensor param = scope->Find(graph.params[i])->tensor;
     if (!param.place().on_host()) {
