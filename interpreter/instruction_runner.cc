@@ -251,10 +251,7 @@ absl::Status InstructionRunner::Launch(InstrId id) {
     const Tensor* tensor = bound.launch_args.tensors[arg];
     if (tensor == nullptr || !tensor->has_memory()) continue;
     work.bytes += static_cast<int64_t>(tensor->size_bytes());
-    const VarId var = arg < instruction.inputs.size()
-                          ? instruction.inputs[arg]
-                          : instruction.outputs[arg - instruction.inputs.size()];
-    if (tensor->place() == instruction.place && !plan_.vars[var].persistable) {
+    if (tensor->place() == instruction.place) {
       devices_->pool(instruction.place).RecordUse(*tensor->buffer().get(), stream);
     }
   }

@@ -68,6 +68,7 @@ class StreamAllocator final : public Allocator {
   absl::StatusOr<BufferRef> Allocate(size_t size_bytes) override;
   MemoryStats stats() const override;
   void ResetPeak() override;
+  bool belongs_to(const Pool& pool) const { return &pool_ == &pool; }
 
  private:
   void Free(Buffer* buffer) override;
@@ -159,6 +160,8 @@ Allocator& Pool::ForStream(Stream& stream) {
 }
 
 void Pool::RecordUse(const Buffer& buffer, Stream& stream) {
+  const auto* owner = dynamic_cast<const StreamAllocator*>(buffer.owner);
+  if (owner == nullptr || !owner->belongs_to(*this)) return;
   auto& block = const_cast<Block&>(static_cast<const Block&>(buffer));  // the count is ours
   const int index = stream.index();
   if (index == block.home) return;

@@ -39,8 +39,8 @@ class StreamPool {
   // Allocates for work of `stream`, one of the pool's device. Lives as long as the pool.
   // Errors of Allocate: ResourceExhausted that says how much is in use, after Trim has not helped.
   virtual Allocator& ForStream(Stream& stream) = 0;
-  // `buffer`, one of this pool's, is used by work enqueued on `stream` so far. Cheap where that is
-  // the stream it was allocated for.
+  // `buffer` is used by work enqueued on `stream` so far. Cheap where that is the stream it was
+  // allocated for; a buffer of somebody else is left alone.
   virtual void RecordUse(const Buffer& buffer, Stream& stream) = 0;
 
   // Of all streams together.
