@@ -70,7 +70,7 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
   const auto add = [&](const char* name, auto& value, const char* help) {
     command.add_option(name, value, help)->capture_default_str()->group(kSimGroup);
   };
-  add("--seed", run.seed, "of the shuffle scheduler and of simulated delays");
+  add("--schedule-seed", run.seed, "of the shuffle scheduler and of simulated delays");
   add("--sim-memory", flags.memory, "of each device, as in 64M");
   command
       .add_flag("--sim-interleaved", flags.interleaved,
