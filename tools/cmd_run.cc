@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "absl/strings/str_join.h"
 #include "core/io/npz.h"
 #include "interpreter/instruction_name.h"
 #include "interpreter/interpreter_core.h"
@@ -114,6 +115,7 @@ RunReport MakeReport(const Model& model, const InterpreterCore& core, const Flag
   report.liveness_bound_bytes = bound.bytes;
   if (bound.at >= 0) report.bound_at = NameOf(core.plan().instructions[bound.at]);
   report.parameter_bytes = model.loaded.size_bytes;
+  report.device_peak_bytes = core.device_memory().peak_bytes;
   for (const NamedTensor& tensor : fetched) report.fetches.push_back(Summarize(tensor));
   return report;
 }
@@ -155,6 +157,13 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   return Show(flags, report);
 }
 
+// Once for all, whatever the number of ops.
+void WarnOfFallbacks(const Plan& plan) {
+  if (plan.fallbacks.empty()) return;
+  std::fprintf(stderr, "warning: no kernel for the device, run on the host: %s\n",
+               absl::StrJoin(plan.fallbacks, " ").c_str());
+}
+
 ExitCode Run(const Flags& flags) {
   const absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
@@ -175,6 +184,7 @@ ExitCode Run(const Flags& flags) {
   absl::StatusOr<std::unique_ptr<InterpreterCore>> core = InterpreterCore::Create(
       std::move(model->program), Names(inputs->feeds), inputs->fetches, model->scope, *options);
   if (!core.ok()) return Fail(ExitCode::kModelUnusable, Annotate(core.status(), model->path));
+  WarnOfFallbacks((*core)->plan());
   times.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return RunAndReport(flags, run_options, *model, *inputs, **core, std::move(times));
 }

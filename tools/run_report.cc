@@ -20,6 +20,9 @@ void WriteTimes(const RunReport& report, JsonWriter& json) {
   json.Field("min_ms", statistics.min_ms);
   json.Field("mean_ms", statistics.mean_ms);
   json.Field("p99_ms", statistics.p99_ms);
+  if (!report.times.device_ms.empty()) {
+    json.Field("device_median_ms", Statistics(report.times.device_ms).median_ms);
+  }
 }
 
 void WriteComparison(const Comparison& comparison, JsonWriter& json) {
@@ -66,12 +69,20 @@ std::string ToText(const RunReport& report) {
                           report.times.runs_ms.size(), statistics.median_ms, statistics.min_ms,
                           statistics.p99_ms);
   }
+  if (!report.times.device_ms.empty()) {
+    const RunStatistics statistics = Statistics(report.times.device_ms);
+    absl::StrAppendFormat(&text, "by the devices' clock: median %.4f ms, min %.4f ms\n",
+                          statistics.median_ms, statistics.min_ms);
+  }
   absl::StrAppend(&text, "peak memory ", FormatBytes(report.peak_bytes));
   if (report.liveness_bound_bytes > 0) {
     absl::StrAppendFormat(&text, " (%.3fx of what is alive at %s)", PeakRatio(report),
                           report.bound_at);
   }
   absl::StrAppend(&text, ", parameters ", FormatBytes(report.parameter_bytes), "\n");
+  if (report.device_peak_bytes > 0) {
+    absl::StrAppend(&text, "on devices: peak memory ", FormatBytes(report.device_peak_bytes), "\n");
+  }
   if (!report.fetches.empty()) absl::StrAppend(&text, "\n", FormatSummaries(report.fetches));
   if (!report.comparisons.empty()) absl::StrAppend(&text, "\n");
   for (const Comparison& comparison : report.comparisons) {
@@ -97,6 +108,7 @@ std::string ToJson(const RunReport& report) {
     json.Field("peak_ratio", PeakRatio(report));
   }
   json.Field("parameter_bytes", report.parameter_bytes);
+  if (report.device_peak_bytes > 0) json.Field("device_peak_bytes", report.device_peak_bytes);
   json.Key("fetches");
   json.BeginArray();
   for (const Summary& fetch : report.fetches) {

@@ -17,6 +17,9 @@ struct RunTimes {
   double prepare_ms = 0;        // passes, plan, binding
   double first_ms = 0;          // the first run, in which kernels make their primitives
   std::vector<double> runs_ms;  // the timed runs; the first one when none was asked for
+  // The timed runs by the clock of the devices, which is simulated where they are; of several
+  // devices the sum. Empty without devices.
+  std::vector<double> device_ms = {};
 };
 
 struct RunStatistics {
@@ -39,6 +42,7 @@ struct RunReport {
   uint64_t liveness_bound_bytes = 0;  // see interpreter/liveness_bound.h; 0: unknown
   std::string bound_at;               // the instruction that needs so much
   uint64_t parameter_bytes = 0;       // what was loaded
+  uint64_t device_peak_bytes = 0;     // as peak_bytes, on all devices
   std::vector<Summary> fetches;
   std::vector<Comparison> comparisons;
   const Profile* profile = nullptr;
