@@ -88,13 +88,15 @@ absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
   SimOptions options{.seed = run.seed};
   const absl::StatusOr<uint64_t> memory = ParseBytes(flags.memory);
   if (!memory.ok()) return Annotate(memory.status(), "--sim-memory");
-  const absl::StatusOr<std::chrono::nanoseconds> delay = ParseDuration(flags.delay);
-  if (!delay.ok()) return Annotate(delay.status(), "--sim-delay");
+  if (!flags.delay.empty()) {
+    const absl::StatusOr<std::chrono::nanoseconds> delay = ParseDuration(flags.delay);
+    if (!delay.ok()) return Annotate(delay.status(), "--sim-delay");
+    options.max_kernel_delay_ns = options.max_copy_delay_ns = delay->count();
+  }
   const absl::StatusOr<std::chrono::nanoseconds> latency = ParseDuration(flags.latency);
   if (!latency.ok()) return Annotate(latency.status(), "--sim-latency");
   options.capacity_bytes = *memory;
   if (flags.interleaved) options.execution = SimOptions::Execution::kInterleaved;
-  options.max_kernel_delay_ns = options.max_copy_delay_ns = delay->count();
   options.copy_bytes_per_s = flags.copy_gbps * 1e9;
   options.memory_bytes_per_s = flags.memory_gbps * 1e9;
   options.flops_per_s = flags.gflops * 1e9;

@@ -32,7 +32,7 @@ absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags);
 struct SimFlags {
   std::string memory = "1G";
   bool interleaved = false;
-  std::string delay = "0";
+  std::string delay;  // empty: none
   double copy_gbps = SimOptions{}.copy_bytes_per_s / 1e9;
   double memory_gbps = SimOptions{}.memory_bytes_per_s / 1e9;
   double gflops = SimOptions{}.flops_per_s / 1e9;
