@@ -71,6 +71,7 @@ absl::Status SimLaunch::MoveToBytes(const Tensor& source, Tensor& copy, Place pl
   copy.lod = source.lod;
   BufferRef borrowed = BorrowBuffer(bytes, buffer.size_bytes, buffer.writable);
   borrowed->serial = buffer.serial;  // kernels tell the values they know by it
+  borrowed->place = place;           // and whether they may share memory instead of copying
   copy.SetMemory(std::move(borrowed), data);
   return absl::OkStatus();
 }

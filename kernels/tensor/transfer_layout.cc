@@ -35,8 +35,10 @@ absl::Status Transfer(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   const bool same_order = x.shape[1] <= 1 || x.shape.numel(2, x.shape.rank()) <= 1;
-  if (same_order) {
-    out.ShareMemory(x);  // safe without the plan's knowledge: nobody writes memory it shares
+  if (same_order && x.place().on_host()) {
+    // Safe without the plan's knowledge: nobody writes memory it shares. Memory of a device is
+    // handed on by what the plan knows.
+    out.ShareMemory(x);
   } else {
     CopyTensor(ctx.num_threads(), x, out);
   }
