@@ -45,9 +45,7 @@ absl::Status CheckFormat(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> PrintBuiltPlan(const Program& program, const Flags& flags) {
-  INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags.plan));
-  INTERP_ASSIGN_OR_RETURN(const Plan plan, BuildPlan(program, options, OpRegistry::Global()));
+std::string PrintAnyPlan(const Plan& plan, const Program& program, const Flags& flags) {
   const PlanStage stage = flags.stage == "deps" ? PlanStage::kDeps : PlanStage::kPlan;
   if (flags.format == "html") {
     const std::filesystem::path model(flags.model.model);
@@ -66,16 +64,37 @@ absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context
       const PipelineResult passed,
       RunPipeline(std::move(program), context, MakePipelineOptions(flags.plan)));
   if (flags.stage == "passes") return PrintProgram(passed.program, flags.format);
-  return PrintBuiltPlan(passed.program, flags);
+  INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags.plan));
+  INTERP_ASSIGN_OR_RETURN(const Plan plan,
+                          BuildPlan(passed.program, options, OpRegistry::Global()));
+  return PrintAnyPlan(plan, passed.program, flags);
 }
 
-ExitCode Dump(const Flags& flags) {
+ExitCode Write(const absl::StatusOr<std::string>& dump, const std::string& path) {
+  if (!dump.ok()) return Fail(ExitCode::kModelUnusable, Annotate(dump.status(), path));
+  std::fwrite(dump->data(), 1, dump->size(), stdout);
+  return ExitCode::kOk;
+}
+
+ExitCode DumpPlanFile(const Model& model, const Flags& flags, const CLI::App& command) {
+  const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
+  if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
+  if (flags.stage == "program") {
+    return Fail(ExitCode::kUsage,
+                InvalidArgument(model.path, ": a plan has its program after the passes only"));
+  }
+  if (flags.stage == "passes") return Write(PrintProgram(model.program, flags.format), model.path);
+  return Write(PrintAnyPlan(model.compiled->plan, model.program, flags), model.path);
+}
+
+ExitCode Dump(const Flags& flags, const CLI::App& command) {
   const absl::Status format = CheckFormat(flags);
   if (!format.ok()) return Fail(ExitCode::kUsage, format);
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  if (model->compiled.has_value()) return DumpPlanFile(*model, flags, command);
   PassContext context{.ops = OpRegistry::Global()};
   const auto feeds = ResolveNames(model->program, flags.feeds);
   if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), "--feed"));
@@ -83,10 +102,7 @@ ExitCode Dump(const Flags& flags) {
   if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
   if (!feeds->empty()) context.feeds = *feeds;
   if (!fetches->empty()) context.fetches = *fetches;
-  const absl::StatusOr<std::string> dump = MakeDump(std::move(model->program), context, flags);
-  if (!dump.ok()) return Fail(ExitCode::kModelUnusable, Annotate(dump.status(), model->path));
-  std::fwrite(dump->data(), 1, dump->size(), stdout);
-  return ExitCode::kOk;
+  return Write(MakeDump(std::move(model->program), context, flags), model->path);
 }
 
 }  // namespace
@@ -107,7 +123,7 @@ void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("--feed", flags->feeds, "variables to feed instead of the program's own");
   command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");
   AddPlanFlags(command, flags->plan);
-  command.callback([flags, &exit_code] { exit_code = Dump(*flags); });
+  command.callback([flags, &command, &exit_code] { exit_code = Dump(*flags, command); });
 }
 
 }  // namespace interp

@@ -70,10 +70,10 @@ std::vector<std::pair<std::string, int64_t>> CountOps(const Program& program) {
   return sorted;
 }
 
-absl::StatusOr<MemoryEstimate> PlanMemory(Program program) {
+absl::StatusOr<MemoryEstimate> PlanMemory(const Model& model) {
+  if (model.compiled.has_value()) return EstimateMemory(model.compiled->plan, model.program);
   const OpRegistry& ops = OpRegistry::Global();
-  INTERP_ASSIGN_OR_RETURN(const PipelineResult passed,
-                          RunPipeline(std::move(program), {.ops = ops}));
+  INTERP_ASSIGN_OR_RETURN(const PipelineResult passed, RunPipeline(model.program, {.ops = ops}));
   INTERP_ASSIGN_OR_RETURN(const Plan plan, BuildPlan(passed.program, {}, ops));
   return EstimateMemory(plan, passed.program);
 }
@@ -95,7 +95,7 @@ Info Collect(const Model& model, bool with_params) {
   if (with_params) info.loaded = model.loaded;
   info.ops = CountOps(program);
   info.unsupported = UnsupportedOps(program, OpRegistry::Global());
-  const absl::StatusOr<MemoryEstimate> memory = PlanMemory(model.program);
+  const absl::StatusOr<MemoryEstimate> memory = PlanMemory(model);
   if (memory.ok()) {
     info.memory = *memory;
   } else {

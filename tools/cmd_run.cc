@@ -8,6 +8,7 @@
 #include "interpreter/instruction_name.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/liveness_bound.h"
+#include "interpreter/plan_file/plan_file.h"
 #include "passes/feed_fetch.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
@@ -15,6 +16,7 @@
 #include "tools/model.h"
 #include "tools/names.h"
 #include "tools/outputs.h"
+#include "tools/plan_inputs.h"
 #include "tools/profile.h"
 #include "tools/run_report.h"
 #include "tools/sizes.h"
@@ -40,8 +42,9 @@ struct Flags {
 };
 
 // What to fetch: what the flags say, else what the program does, and all that is to be compared.
-absl::StatusOr<std::vector<std::string>> ChooseFetches(const Program& program, const Flags& flags,
+absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model, const Flags& flags,
                                                        const std::vector<NamedTensor>& expected) {
+  const Program& program = model.program;
   absl::StatusOr<std::vector<std::string>> asked = ResolveNames(program, flags.fetches);
   if (!asked.ok()) return Annotate(asked.status(), "--fetch");
   std::vector<std::string> fetches = *std::move(asked);
@@ -56,7 +59,7 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Program& program, c
       fetches.push_back(tensor.first);
     }
   }
-  if (fetches.empty() && !flags.plan.no_prune) {
+  if (fetches.empty() && !flags.plan.no_prune && !model.compiled.has_value()) {
     return InvalidArgument(flags.model.model,
                            ": the program fetches nothing itself; name variables with --fetch");
   }
@@ -82,17 +85,23 @@ struct Inputs {
   std::vector<std::string> fetches;
 };
 
-absl::StatusOr<Inputs> ReadInputs(const Program& program, const Flags& flags) {
+absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
   Inputs inputs;
-  INTERP_ASSIGN_OR_RETURN(inputs.feeds, ReadFeeds(program, flags.feeds));
+  INTERP_ASSIGN_OR_RETURN(inputs.feeds, ReadFeeds(model.program, flags.feeds));
   if (!flags.expect.empty()) {
     absl::StatusOr<std::vector<NamedTensor>> expected = ReadNpz(flags.expect);
     if (!expected.ok()) return Annotate(expected.status(), "--expect");
     inputs.expected = *std::move(expected);
   }
-  INTERP_ASSIGN_OR_RETURN(inputs.fetches, ChooseFetches(program, flags, inputs.expected));
-  INTERP_RETURN_IF_ERROR(
-      CheckNoFeedMissing(program, inputs.feeds, inputs.fetches, flags.plan.no_prune));
+  INTERP_ASSIGN_OR_RETURN(inputs.fetches, ChooseFetches(model, flags, inputs.expected));
+  if (!model.compiled.has_value()) {
+    INTERP_RETURN_IF_ERROR(
+        CheckNoFeedMissing(model.program, inputs.feeds, inputs.fetches, flags.plan.no_prune));
+    return inputs;
+  }
+  const Plan& plan = model.compiled->plan;
+  INTERP_RETURN_IF_ERROR(CheckFetched(plan, inputs.fetches));
+  INTERP_ASSIGN_OR_RETURN(inputs.feeds, OrderFeeds(plan, inputs.feeds));
   return inputs;
 }
 
@@ -130,6 +139,29 @@ ExitCode Show(const Flags& flags, const RunReport& report) {
   return same ? ExitCode::kOk : ExitCode::kMismatch;
 }
 
+// A plan may fetch more than is wanted.
+std::vector<NamedTensor> NameFetches(const std::vector<std::string>& names,
+                                     const std::vector<Tensor>& tensors,
+                                     const std::vector<std::string>& wanted) {
+  std::vector<NamedTensor> fetched;
+  for (const std::string& name : wanted) {
+    const auto column = std::find(names.begin(), names.end(), name) - names.begin();
+    fetched.emplace_back(name, tensors[column]);
+  }
+  return fetched;
+}
+
+absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeCore(Model& model, const Inputs& inputs,
+                                                          const CoreOptions& options) {
+  if (!model.compiled.has_value()) {
+    return InterpreterCore::Create(std::move(model.program), Names(inputs.feeds), inputs.fetches,
+                                   model.scope, options);
+  }
+  CompiledProgram compiled = TakeCompiled(model);
+  INTERP_RETURN_IF_ERROR(CheckProved(compiled.plan));
+  return InterpreterCore::Create(std::move(compiled), model.scope, options);
+}
+
 // Runs the prepared core and reports.
 ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const Model& model,
                       const Inputs& inputs, InterpreterCore& core, RunTimes times) {
@@ -141,10 +173,8 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   if (!tensors.ok()) {
     return Fail(ExitCode::kRunFailed, Annotate(tensors.status(), model.path));
   }
-  std::vector<NamedTensor> fetched;
-  for (size_t i = 0; i < tensors->size(); ++i) {
-    fetched.emplace_back(inputs.fetches[i], std::move((*tensors)[i]));
-  }
+  const std::vector<NamedTensor> fetched =
+      NameFetches(core.plan().fetches, *tensors, inputs.fetches);
   if (flags.profile) profile.SetCosts(CostsOfLastRun(core));
   RunReport report = MakeReport(model, core, flags, fetched);
   report.times = std::move(times);
@@ -164,7 +194,7 @@ void WarnOfFallbacks(const Plan& plan) {
                absl::StrJoin(plan.fallbacks, " ").c_str());
 }
 
-ExitCode Run(const Flags& flags) {
+ExitCode Run(const Flags& flags, const CLI::App& command) {
   const absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
   RunOptions run_options;
@@ -175,14 +205,17 @@ ExitCode Run(const Flags& flags) {
   }
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
-  const absl::StatusOr<Inputs> inputs = ReadInputs(model->program, flags);
+  if (model->compiled.has_value()) {
+    const absl::Status fits = CheckNoPlanFlags(command);
+    if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
+  }
+  const absl::StatusOr<Inputs> inputs = ReadInputs(*model, flags);
   if (!inputs.ok()) return Fail(ExitCode::kUsage, inputs.status());
 
   RunTimes times;
   times.load_ms = model->load_ms;
   const Clock::time_point start = Clock::now();
-  absl::StatusOr<std::unique_ptr<InterpreterCore>> core = InterpreterCore::Create(
-      std::move(model->program), Names(inputs->feeds), inputs->fetches, model->scope, *options);
+  absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(*model, *inputs, *options);
   if (!core.ok()) return Fail(ExitCode::kModelUnusable, Annotate(core.status(), model->path));
   WarnOfFallbacks((*core)->plan());
   times.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -220,7 +253,7 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_flag("--json", flags->json, "print one JSON object");
   AddPlanFlags(command, flags->plan);
   AddRunFlags(command, flags->run);
-  command.callback([flags, &exit_code] { exit_code = Run(*flags); });
+  command.callback([flags, &command, &exit_code] { exit_code = Run(*flags, command); });
 }
 
 }  // namespace interp

@@ -34,7 +34,18 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-ExitCode Verify(const Flags& flags) {
+ExitCode Report(const Plan& plan, const std::string& path, bool json) {
+  const auto start = std::chrono::steady_clock::now();
+  const VerifyReport report = VerifyPlan(plan);
+  const double took_ms = MillisecondsSince(start);
+  const std::string text = json ? ToJson(plan, report) + "\n"
+                                : absl::StrCat(path, ": ", ToText(plan, report),
+                                               absl::StrFormat("  took     %.1f ms\n", took_ms));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return report.proved() ? ExitCode::kOk : ExitCode::kNotProved;
+}
+
+ExitCode Verify(const Flags& flags, const CLI::App& command) {
   if (const auto options = MakePlanOptions(flags.plan); !options.ok()) {
     return Fail(ExitCode::kUsage, options.status());
   }
@@ -42,6 +53,11 @@ ExitCode Verify(const Flags& flags) {
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  if (model->compiled.has_value()) {
+    const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
+    if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
+    return Report(model->compiled->plan, model->path, flags.json);
+  }
   PassContext context{.ops = OpRegistry::Global()};
   const auto feeds = ResolveNames(model->program, flags.feeds);
   if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), "--feed"));
@@ -51,16 +67,7 @@ ExitCode Verify(const Flags& flags) {
   if (!fetches->empty()) context.fetches = *fetches;
   const absl::StatusOr<Plan> plan = MakePlan(std::move(model->program), context, flags.plan);
   if (!plan.ok()) return Fail(ExitCode::kModelUnusable, Annotate(plan.status(), model->path));
-
-  const auto start = std::chrono::steady_clock::now();
-  const VerifyReport report = VerifyPlan(*plan);
-  const double took_ms = MillisecondsSince(start);
-  const std::string text = flags.json
-                               ? ToJson(*plan, report) + "\n"
-                               : absl::StrCat(model->path, ": ", ToText(*plan, report),
-                                              absl::StrFormat("  took     %.1f ms\n", took_ms));
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return report.proved() ? ExitCode::kOk : ExitCode::kNotProved;
+  return Report(*plan, model->path, flags.json);
 }
 
 }  // namespace
@@ -74,7 +81,7 @@ void AddVerifyCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");
   command.add_flag("--json", flags->json, "print the report as one JSON object");
   AddPlanFlags(command, flags->plan);
-  command.callback([flags, &exit_code] { exit_code = Verify(*flags); });
+  command.callback([flags, &command, &exit_code] { exit_code = Verify(*flags, command); });
 }
 
 }  // namespace interp

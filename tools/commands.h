@@ -12,6 +12,7 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code);
 void AddInfoCommand(CLI::App& app, ExitCode& exit_code);
 void AddDumpCommand(CLI::App& app, ExitCode& exit_code);
 void AddVerifyCommand(CLI::App& app, ExitCode& exit_code);
+void AddCompileCommand(CLI::App& app, ExitCode& exit_code);
 void AddOpsCommand(CLI::App& app, ExitCode& exit_code);
 
 }  // namespace interp

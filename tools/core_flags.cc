@@ -43,6 +43,18 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_flag("--no-layout", flags.no_layout, "no channels-last layouts")->group(kPlanGroup);
 }
 
+absl::Status CheckNoPlanFlags(const CLI::App& command, const std::vector<std::string>& others) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool decides = option->get_group() == kPlanGroup ||
+                         std::find(others.begin(), others.end(), name) != others.end();
+    if (!decides || option->count() == 0) continue;
+    return InvalidArgument(name,
+                           " is decided when a plan is compiled: give it to `interp compile`");
+  }
+  return absl::OkStatus();
+}
+
 PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
   PipelineOptions options;
   options.disable = flags.disable_passes;

@@ -24,6 +24,9 @@ struct PlanFlags {
   bool single_stream = false;
 };
 void AddPlanFlags(CLI::App& command, PlanFlags& flags);
+// InvalidArgument when `command` was given one of these flags, or one of `others`: for plans, which
+// were decided when they were compiled.
+absl::Status CheckNoPlanFlags(const CLI::App& command, const std::vector<std::string>& others = {});
 PipelineOptions MakePipelineOptions(const PlanFlags& flags);
 // InvalidArgument for a place that does not exist.
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags);

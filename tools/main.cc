@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   AddInfoCommand(app, exit_code);
   AddDumpCommand(app, exit_code);
   AddVerifyCommand(app, exit_code);
+  AddCompileCommand(app, exit_code);
   AddOpsCommand(app, exit_code);
   try {
     app.parse(argc, argv);

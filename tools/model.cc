@@ -10,6 +10,8 @@
 #include "core/io/params.h"
 #include "core/program_load.h"
 #include "core/program_parse.h"
+#include "interpreter/plan_file/fingerprint.h"
+#include "interpreter/plan_file/plan_file.h"
 
 namespace interp {
 namespace {
@@ -28,12 +30,37 @@ uint64_t DeclaredBytes(const Var& var) {
 }
 
 // Files that end in .txt hold the text form, for experiments by hand.
-absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {
-  if (!absl::EndsWith(path, ".txt")) return ReadProgram(path);
-  INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  absl::StatusOr<Program> program = ParseProgram(text);
+absl::StatusOr<Program> ParseAnyProgram(const std::string& path, const std::string& bytes) {
+  absl::StatusOr<Program> program =
+      absl::EndsWith(path, ".txt") ? ParseProgram(bytes) : LoadProgram(bytes);
   if (!program.ok()) return Annotate(program.status(), path);
   return program;
+}
+
+absl::Status CheckCompiledFrom(const std::string& path, const Model& model) {
+  if (!model.compiled.has_value()) {
+    return InvalidArgument(model.path, ": --compiled-from is for plans, and this is a program");
+  }
+  INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  INTERP_ASSIGN_OR_RETURN(const Program program, ParseAnyProgram(path, bytes));
+  INTERP_ASSIGN_OR_RETURN(const uint64_t fingerprint, FingerprintOf(program));
+  if (model.compiled->source_fingerprint == fingerprint) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      model.path, ": compiled from another program than ", path, "; compile that again"));
+}
+
+absl::Status LoadProgramOrPlan(const ModelFlags& flags, Model& model) {
+  INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(flags.model));
+  if (IsPlanFile(bytes)) {
+    absl::StatusOr<CompiledProgram> compiled = ParsePlan(bytes, OpRegistry::Global());
+    if (!compiled.ok()) return Annotate(compiled.status(), flags.model);
+    model.program = std::move(compiled->program);
+    model.compiled = *std::move(compiled);
+  } else {
+    INTERP_ASSIGN_OR_RETURN(model.program, ParseAnyProgram(flags.model, bytes));
+  }
+  return flags.compiled_from.empty() ? absl::OkStatus()
+                                     : CheckCompiledFrom(flags.compiled_from, model);
 }
 
 absl::Status LoadParameters(const std::string& path, Model& model) {
@@ -52,11 +79,13 @@ absl::Status LoadParameters(const std::string& path, Model& model) {
 void AddModelFlags(CLI::App& command, ModelFlags& flags) {
   command
       .add_option("MODEL", flags.model,
-                  "program: .pdmodel, __model__ or .pb; .txt: the text form of `interp dump`")
-
+                  "program: .pdmodel, __model__ or .pb; .txt: the text form of `interp dump`; or "
+                  "a plan of `interp compile`")
       ->required();
   command.add_option("--params", flags.params,
                      "parameters: a combined .pdiparams file, or a folder with one file each");
+  command.add_option("--compiled-from", flags.compiled_from,
+                     "refuse a plan that was not compiled from this program");
 }
 
 absl::StatusOr<Model> LoadModel(const ModelFlags& flags) {
@@ -64,12 +93,18 @@ absl::StatusOr<Model> LoadModel(const ModelFlags& flags) {
   Model model;
   model.path = flags.model;
   model.scope = std::make_shared<Scope>();
-  INTERP_ASSIGN_OR_RETURN(model.program, ReadAnyProgram(flags.model));
+  INTERP_RETURN_IF_ERROR(LoadProgramOrPlan(flags, model));
   if (!flags.params.empty()) INTERP_RETURN_IF_ERROR(LoadParameters(flags.params, model));
   const std::chrono::duration<double, std::milli> elapsed =
       std::chrono::steady_clock::now() - start;
   model.load_ms = elapsed.count();
   return model;
+}
+
+CompiledProgram TakeCompiled(Model& model) {
+  CompiledProgram compiled = *std::move(model.compiled);
+  compiled.program = std::move(model.program);
+  return compiled;
 }
 
 ParameterTotals DeclaredParameters(const Program& program) {

@@ -3,17 +3,20 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/program.h"
 #include "core/scope.h"
 #include "core/status.h"
+#include "interpreter/compiled_program.h"
 
 namespace interp {
 
 struct ModelFlags {
   std::string model;
-  std::string params;  // empty: none
+  std::string params;         // empty: none
+  std::string compiled_from;  // a program; empty: do not check
 };
 void AddModelFlags(CLI::App& command, ModelFlags& flags);
 
@@ -24,14 +27,20 @@ struct ParameterTotals {
 
 struct Model {
   std::string path;
-  Program program;
+  Program program;  // of a plan file: after the passes
+  // Of a plan file, but that its program is the one above. Not proved.
+  std::optional<CompiledProgram> compiled;
   std::shared_ptr<Scope> scope;  // holds the parameters
   ParameterTotals loaded;        // what was read into the scope
   double load_ms = 0;
 };
 
-// Reads the program and, when asked to, its parameters. Errors start with the file's path.
+// Reads the program or plan and, when asked to, its parameters. Errors start with the file's path;
+// FailedPrecondition for a plan that was not compiled from `flags.compiled_from`.
 absl::StatusOr<Model> LoadModel(const ModelFlags& flags);
+
+// The plan and its program, both moved out of the model. REQUIRES: model.compiled.
+CompiledProgram TakeCompiled(Model& model);
 
 // Number and declared size of the program's parameters: persistable tensors of block 0. Unknown
 // dims count as 1.

@@ -9,6 +9,7 @@
 
 #include "core/io/file.h"
 #include "interpreter/plan_file/plan_wire.h"
+#include "interpreter/verify_plan.h"
 
 namespace interp {
 namespace {
@@ -87,6 +88,12 @@ absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegis
   return DecodePlan(file, ops);
 }
 
+absl::Status CheckProved(const Plan& plan) {
+  const VerifyReport report = VerifyPlan(plan, {.count_redundancy = false});
+  if (!report.structure.ok()) return report.structure;
+  return report.proved() ? absl::OkStatus() : InvalidArgument(ToText(plan, report));
+}
+
 absl::Status SavePlan(const CompiledProgram& compiled, const std::string& path) {
   const absl::StatusOr<std::string> bytes = FormatPlan(compiled);
   if (!bytes.ok()) return Annotate(bytes.status(), path);
@@ -99,6 +106,7 @@ absl::StatusOr<CompiledProgram> LoadPlan(const std::string& path, const OpRegist
   INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   absl::StatusOr<CompiledProgram> compiled = ParsePlan(bytes, ops);
   if (!compiled.ok()) return Annotate(compiled.status(), path);
+  INTERP_RETURN_IF_ERROR(Annotate(CheckProved(compiled->plan), path));
   return compiled;
 }
 

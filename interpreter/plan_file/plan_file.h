@@ -28,9 +28,12 @@ absl::StatusOr<std::string> FormatPlan(const CompiledProgram& compiled);
 // that contradicts itself.
 absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops);
 
-// The same to and from files, which are written beside their place and renamed. Errors start with
-// the path.
+// InvalidArgument with the first violations unless VerifyPlan proves the plan.
+absl::Status CheckProved(const Plan& plan);
+
+// FormatPlan to a file, which is written beside its place and renamed. Errors start with the path.
 absl::Status SavePlan(const CompiledProgram& compiled, const std::string& path);
+// ParsePlan of a file, then CheckProved. Errors start with the path.
 absl::StatusOr<CompiledProgram> LoadPlan(const std::string& path, const OpRegistry& ops);
 
 }  // namespace interp

@@ -1,0 +1,46 @@
+#include "tools/plan_inputs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+
+namespace interp {
+
+absl::StatusOr<std::vector<NamedTensor>> OrderFeeds(const Plan& plan,
+                                                    const std::vector<NamedTensor>& feeds) {
+  std::vector<NamedTensor> ordered;
+  std::vector<std::string> missing;
+  for (const FeedSpec& spec : plan.feeds) {
+    const auto found = std::find_if(feeds.begin(), feeds.end(),
+                                    [&](const NamedTensor& f) { return f.first == spec.name; });
+    if (found == feeds.end()) {
+      missing.push_back(spec.name);
+    } else {
+      ordered.push_back(*found);
+    }
+  }
+  if (!missing.empty()) {
+    return InvalidArgument("the plan needs feeds that are missing: ", absl::StrJoin(missing, " "));
+  }
+  for (const NamedTensor& feed : feeds) {
+    const bool known = std::any_of(plan.feeds.begin(), plan.feeds.end(),
+                                   [&](const FeedSpec& spec) { return spec.name == feed.first; });
+    if (!known) {
+      return InvalidArgument("the plan does not feed '", feed.first,
+                             "': feeds are decided when a plan is compiled");
+    }
+  }
+  return ordered;
+}
+
+absl::Status CheckFetched(const Plan& plan, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (std::find(plan.fetches.begin(), plan.fetches.end(), name) != plan.fetches.end()) continue;
+    return InvalidArgument("the plan does not fetch '", name,
+                           "', only: ", absl::StrJoin(plan.fetches, " "),
+                           "; fetches are decided when a plan is compiled");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace interp
