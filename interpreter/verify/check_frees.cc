@@ -7,7 +7,7 @@ namespace {
 
 bool OutlivesRun(const Plan& plan, VarId id) {
   const PlanVar& var = plan.vars[id];
-  return var.persistable || var.kind == VarKind::kFeedMinibatch ||
+  return var.persistable || var.copy_of >= 0 || var.kind == VarKind::kFeedMinibatch ||
          var.kind == VarKind::kFetchList || id == plan.feed_list || id == plan.fetch_list;
 }
 

@@ -13,6 +13,7 @@ class OverwrittenFinder {
       : plan_(plan), report_(report), overwriter_(plan.vars.size(), -1), uses_(plan.vars.size()) {}
 
   void Run() {
+    CheckCopies();
     VisitRun();
     // Values that live on are read by the next run, until that writes them.
     for (size_t id = 0; id < overwriter_.size(); ++id) {
@@ -31,7 +32,27 @@ class OverwrittenFinder {
     int32_t written = -1;        // output argument that writes it
     int32_t updated = -1;        // input argument that a share pair ties to that output
     int32_t taken_through = -1;  // input argument whose memory another variable takes over
+    int32_t sharers = 0;         // other variables that are to use its memory
   };
+
+  // A constant on a device is copied there once, before the first run.
+  void CheckCopies() {
+    std::vector<bool> copied(plan_.vars.size(), false);
+    for (size_t id = 0; id < copied.size(); ++id) {
+      const VarId source = plan_.vars[id].copy_of;
+      if (source < 0) continue;
+      copied[id] = true;
+      copied[source] = true;
+    }
+    for (size_t i = 0; i < plan_.instructions.size(); ++i) {
+      const auto id = static_cast<InstrId>(i);
+      for (const VarId var : plan_.instructions[i].outputs) {
+        if (var < 0 || !copied[var]) continue;
+        Add(report_, {ViolationKind::kOverwritten, id, -1, var, false,
+                      absl::StrCat("#", i, " writes it, but it is copied to a device only once")});
+      }
+    }
+  }
 
   void VisitRun() {
     for (size_t i = 0; i < plan_.instructions.size(); ++i) {
@@ -64,9 +85,17 @@ class OverwrittenFinder {
       const VarId out = instruction.outputs[pair.output];
       if (in == out) {
         UseOf(id, out).updated = pair.input;
-      } else if (!IsView(instruction, pair)) {
-        UseOf(id, in).taken_through = pair.input;
+        continue;
       }
+      ++UseOf(id, in).sharers;
+      if (!IsView(instruction, pair)) UseOf(id, in).taken_through = pair.input;
+    }
+    for (const InplacePair& pair : instruction.share) {
+      const VarId in = instruction.inputs[pair.input];
+      const Use& use = UseOf(id, in);
+      if (use.taken_through != pair.input || (use.written < 0 && use.sharers == 1)) continue;
+      Add(report_, {ViolationKind::kOverwritten, id, id, in, false,
+                    "two outputs may be written to its memory"});
     }
   }
 

@@ -153,9 +153,9 @@ absl::Status CheckInstructions(const Plan& plan) {
 absl::Status CheckVariables(const Plan& plan) {
   const size_t num_vars = plan.vars.size();
   for (const PlanVar& var : plan.vars) {
-    if (!InRange(var.storage, num_vars) || var.rank < -1) {
-      return InvalidArgument("variable '", var.name, "' has storage ", var.storage, " and rank ",
-                             var.rank);
+    if (!InRange(var.storage, num_vars) || !InRangeOrNone(var.copy_of, num_vars) || var.rank < -1) {
+      return InvalidArgument("variable '", var.name, "' has storage ", var.storage, ", rank ",
+                             var.rank, " and is a copy of ", var.copy_of);
     }
     INTERP_RETURN_IF_ERROR(
         Annotate(CheckPlace(var.place), absl::StrCat("variable '", var.name, "'")));

@@ -217,6 +217,9 @@ TEST(VerifyPlanTest, WrongCountsAndFreesAreFound) {
        }},
       {ViolationKind::kOverwritten,
        [](Plan& p) { p.instructions[4].outputs[0] = VarNamed(p, "c"); }},
+      {ViolationKind::kOverwritten,
+       [](Plan& p) { p.vars[VarNamed(p, "d")].copy_of = VarNamed(p, "x"); }},
+      {ViolationKind::kFree, [](Plan& p) { p.vars[VarNamed(p, "x")].copy_of = 0; }},
       {ViolationKind::kPlace,
        [](Plan& p) {
          p.vars[VarNamed(p, "c")].place = {PlaceKind::kSim, 0};
@@ -245,6 +248,80 @@ TEST(VerifyPlanTest, AValueThatTheNextRunReadsIsNotOverwritten) {
   ASSERT_THAT(report.violations, ::testing::SizeIs(1));
   EXPECT_EQ(report.violations[0].kind, ViolationKind::kOverwritten);
   EXPECT_TRUE(report.violations[0].next_run);
+}
+
+// Neither two new outputs nor a new one beside the variable's own new value.
+TEST(VerifyPlanTest, AnInputServesOneOutput) {
+  Plan two = Built("block 0\n  var x int64[2]\n  split2(X=x) -> (A=a, B=b)\n");
+  two.instructions[0].share = {{0, 0}};
+  EXPECT_TRUE(VerifyPlan(two).proved());
+  two.instructions[0].share = {{0, 0}, {0, 1}};
+  EXPECT_THAT(Kinds(two), ::testing::Contains(ViolationKind::kOverwritten));
+
+  Plan update = Built("block 0\n  var x int64[2]\n  split2(X=x) -> (A=a, B=b)\n");
+  update.instructions[0].outputs[1] = VarNamed(update, "x");
+  update.instructions[0].share = {{0, 1}};
+  EXPECT_THAT(Kinds(update), ::testing::Not(::testing::Contains(ViolationKind::kOverwritten)));
+  update.instructions[0].share = {{0, 0}, {0, 1}};
+  EXPECT_THAT(Kinds(update), ::testing::Contains(ViolationKind::kOverwritten));
+}
+
+// Plans from outside pass the check of structure and are wrong in any way: nothing may break.
+TEST(VerifyPlanTest, HostilePlansOnlyFail) {
+  std::mt19937 random(5);
+  const Plan plan = Built(kSmall, kOnDevice);
+  const auto any = [&](std::vector<int32_t>& values) {
+    if (!values.empty()) values[random() % values.size()] = static_cast<int32_t>(random() % 20) - 2;
+  };
+  int checked = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    Plan hostile = plan;
+    for (int change = 0; change < 3; ++change) {
+      Instruction& instruction = hostile.instructions[random() % hostile.instructions.size()];
+      switch (random() % 12) {
+        case 0:
+          any(instruction.inputs);
+          break;
+        case 1:
+          any(instruction.outputs);
+          break;
+        case 2:
+          any(hostile.order);
+          break;
+        case 3:
+          any(hostile.dep_counts);
+          break;
+        case 4:
+          any(hostile.ref_counts);
+          break;
+        case 5:
+          any(hostile.gc_check[random() % hostile.gc_check.size()]);
+          break;
+        case 6:
+          any(hostile.frees_in_order[random() % hostile.gc_check.size()]);
+          break;
+        case 7:
+          any(hostile.successors.targets);
+          break;
+        case 8:
+          any(hostile.successors.begins);
+          break;
+        case 9:
+          instruction.record = static_cast<int32_t>(random() % 5) - 1;
+          break;
+        case 10:
+          instruction.waits.push_back({static_cast<int32_t>(random() % 4), random() % 2 == 0});
+          break;
+        default:
+          instruction.share.push_back(
+              {static_cast<int32_t>(random() % 3), static_cast<int32_t>(random() % 2)});
+      }
+    }
+    const VerifyReport report = VerifyPlan(hostile);
+    if (report.structure.ok()) ++checked;
+    EXPECT_FALSE(ToText(hostile, report).empty());
+  }
+  EXPECT_GT(checked, 1000);
 }
 
 TEST(VerifyPlanTest, WaitsNeedARecordBeforeThem) {

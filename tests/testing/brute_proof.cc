@@ -233,6 +233,13 @@ class Prover {
           if (other && At(i).inputs[arg] == var && ReadsMemory(i, arg))
             Wrong("#", i, " reads twice");
         }
+        int users = 0;  // outputs that lie in this memory or are to share it
+        for (const VarId out : At(i).outputs) users += out == var ? 1 : 0;
+        for (const InplacePair& p : At(i).share) {
+          const bool other = At(i).outputs[p.output] != var;
+          users += At(i).inputs[p.input] == var && other ? 1 : 0;
+        }
+        if (users > 1) Wrong("#", i, " has two outputs in the memory of ", plan_.vars[var].name);
         CheckLaterReads(i, var);
       }
     }
@@ -269,7 +276,8 @@ class Prover {
       if (static_cast<size_t>(plan_.ref_counts[v]) != listers.size()) Wrong("count of ", v);
       if (freed.size() > 1 || (freed.empty() && !listers.empty())) Wrong("frees of ", v);
       if (!freed.empty() && !used.empty() && freed[0] < used.back()) Wrong("early free of ", v);
-      if ((!freed.empty() || !listers.empty()) && plan_.vars[v].persistable) Wrong("free of ", v);
+      const bool outlives = plan_.vars[v].persistable || plan_.vars[v].copy_of >= 0;
+      if ((!freed.empty() || !listers.empty()) && outlives) Wrong("free of ", v);
       for (size_t i = 0; i < n_ && !listers.empty(); ++i) {
         const bool before = std::any_of(listers.begin(), listers.end(),
                                         [&](size_t l) { return l == i || issues_[i][l]; });
