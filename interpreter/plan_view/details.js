@@ -113,7 +113,7 @@ class Details {
     const layout = instruction ? instruction.output_layouts[index] : v.layout;
     return [this.varLink(name), make('div', {class: 'type'},
         make('code', {}, this.model.typeOf(v)),
-        made && made !== v.dtype && made !== 'undefined' ? tag(`made as ${made}`) : null,
+        v.kind === 'lod_tensor' && made && made !== v.dtype && made !== 'undefined' ? tag(`made as ${made}`) : null,
         layout !== 'plain' ? tag(layout) : null,
         v.constant ? tag('constant') : v.persistable ? tag('persistable') : null,
         this.model.usesDevices ? tag(`on ${v.place}`) : null,
@@ -189,18 +189,12 @@ class Details {
       const links = steps.map((i) => (i === null ? '\u2026' : this.instructionLink(i, true)));
       return make('div', {}, ...parts, ' by ', ...this.joined(links, ' \u2192 '), '.');
     }
-    const wait = this.waitBehind(edge);
-    if (wait) return make('div', {}, ...parts, tag(`event ${wait.event}`, 'event'));
+    if (edge.event !== undefined) return make('div', {}, ...parts, tag(`event ${edge.event}`, 'event'));
     if (!this.model.usesDevices) return null;
     const [from, to] = [edge.from, edge.to].map((id) => this.model.instructions[id]);
     const same = from.stream === to.stream && from.stream > 0;
     return make('div', {}, ...parts, same ? `both on stream ${this.model.streamOf(to).name}` :
       edge.run_type === 'direct' ? 'issued in this order' : 'an event that is waited for already covers it');
-  }
-
-  waitBehind(edge) {
-    return this.model.instructions[edge.to].after_events.find((wait) =>
-      !wait.previous_run && this.model.events[wait.event].recorder === edge.from);
   }
 
   joined(links, separator = ', ') {

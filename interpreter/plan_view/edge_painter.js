@@ -30,37 +30,61 @@ class EdgePainter {
     return Math.max(a, b) >= this.first && Math.min(a, b) <= this.last;
   }
 
+  // An order that an event keeps is drawn as the event.
+  isShown(edge, show) {
+    return (edge.shrunk ? show.shrunk : show.kept) && !(show.events && edge.event !== undefined);
+  }
+
   drawAll(ctx, colors, show, faint) {
     this.first = this.camera.firstRow;
     this.last = this.camera.lastRow;
     this.drawn = {kept: 0, shrunk: 0, events: 0, hidden: 0};
-    const groups = [...this.groups.values()]
-        .filter((group) => (group.shrunk ? show.shrunk : show.kept))
-        .map((group) => ({...group, edges: group.edges.filter((e) => this.inView(e.from, e.to))}));
+    const groups = [...this.groups.values()].map((group) => (
+      {...group, edges: group.edges.filter((e) => this.isShown(e, show) && this.inView(e.from, e.to))}));
     const total = groups.reduce((sum, group) => sum + group.edges.length, 0);
     if (total > MAX_EDGES) {
       this.drawn.hidden = total;
       return;
     }
     const small = this.camera.rowHeight < 6;
+    const crowd = small ? Math.min(1, Math.sqrt(400 / total)) : 1;
     for (const {color, shrunk, edges} of groups) {
       ctx.strokeStyle = colors[color];
-      ctx.globalAlpha = (shrunk ? 0.6 : 0.85) * (faint ? 0.5 : 1) * (small ? 0.5 : 1);
+      ctx.globalAlpha = (shrunk ? 0.6 : 0.85) * (faint ? 0.5 : 1) * crowd;
       ctx.lineWidth = small ? 0.75 : shrunk ? 1.1 : 1.5;
       ctx.setLineDash(shrunk && !small ? [4, 3] : []);
-      ctx.beginPath();
-      for (const edge of edges) this.trace(ctx, edge.from, edge.to);
-      ctx.stroke();
       this.drawn[shrunk ? 'shrunk' : 'kept'] += edges.length;
+      const [near, passing] = this.splitPassing(edges);
+      this.stroke(ctx, near);
+      ctx.globalAlpha *= 0.2;
+      this.stroke(ctx, passing);
     }
     ctx.globalAlpha = 1;
     ctx.setLineDash([]);
   }
 
+  // Edges with an end on screen, and those that only pass by: of the latter a plan has very many.
+  splitPassing(edges) {
+    const ends = (id) => {
+      const {position} = this.model.instructions[id];
+      return position >= this.first && position <= this.last;
+    };
+    const near = [];
+    const passing = [];
+    for (const edge of edges) (ends(edge.from) || ends(edge.to) ? near : passing).push(edge);
+    return [near, passing];
+  }
+
+  stroke(ctx, edges) {
+    ctx.beginPath();
+    for (const edge of edges) this.trace(ctx, edge.from, edge.to);
+    ctx.stroke();
+  }
+
   // Those of one instruction, above the others and with heads.
   drawOf(ctx, colors, show, instruction) {
     for (const edge of [...instruction.before, ...instruction.after]) {
-      if (!(edge.shrunk ? show.shrunk : show.kept)) continue;
+      if (!this.isShown(edge, show)) continue;
       ctx.strokeStyle = ctx.fillStyle = colors[edgeColorName(edge.kind)];
       ctx.lineWidth = edge.shrunk ? 1.4 : 2;
       ctx.setLineDash(edge.shrunk ? [5, 4] : []);
@@ -96,11 +120,13 @@ class EdgePainter {
     ctx.lineWidth = strong ? 2 : 1.5;
     ctx.setLineDash(previousRun ? [6, 4] : []);
     ctx.beginPath();
-    const end = this.trace(ctx, event.recorder, waiter, 5);
+    const end = this.trace(ctx, event.recorder, waiter);
     ctx.stroke();
     ctx.setLineDash([]);
     this.drawHead(ctx, end, 6);
-    if (this.camera.showsText) this.drawEventLabel(ctx, end, `e${event.id}`);
+    if (!this.camera.showsText) return;
+    const index = this.model.instructions[waiter].after_events.findIndex((wait) => wait.event === event.id);
+    this.drawEventLabel(ctx, {...end, x: end.x - end.dx * 20 * index}, `e${event.id}`);
   }
 
   // The end of an arrow from above, for what the run before recorded.
@@ -125,7 +151,7 @@ class EdgePainter {
   drawEventLabel(ctx, {x, y, dx}, text) {
     ctx.font = FONTS.small;
     ctx.textAlign = dx > 0 ? 'right' : 'left';
-    ctx.fillText(text, x - dx * 9, y - 7);
+    ctx.fillText(text, x - dx * 8, y + 13);
     ctx.textAlign = 'left';
   }
 
@@ -146,11 +172,11 @@ class EdgePainter {
   // Adds the curve to the path and returns its end with the direction it arrives in. Down within a
   // lane edges keep to the left of its boxes, the farther the longer they are; neighbours are
   // joined below one another.
-  trace(ctx, from, to, shift = 0) {
+  trace(ctx, from, to) {
     const a = this.layout.lane(from);
     const b = this.layout.lane(to);
-    const ya = this.rowCenter(from) + shift;
-    const yb = this.rowCenter(to) + shift;
+    const ya = this.rowCenter(from);
+    const yb = this.rowCenter(to);
     if (a === b) return this.traceInLane(ctx, a, from, to, ya, yb);
     const right = b.boxX > a.boxX;
     const xa = right ? a.boxX + a.boxWidth : a.boxX;
@@ -172,7 +198,7 @@ class EdgePainter {
       ctx.lineTo(x, yb - half);
       return {x, y: yb - half, dx: 0, dy: 1};
     }
-    const room = lane.index === 0 || lane.group.first === lane.index ? FIRST_ARC : OTHER_ARC;
+    const room = lane.index === 0 ? FIRST_ARC : OTHER_ARC;
     const bulge = Math.min(room - 6, 7 + 5 * Math.log2(rows + 1));
     const x = lane.boxX - 1;
     ctx.moveTo(x, ya);

@@ -2,30 +2,34 @@
 // has a track for each chain of instructions that could run beside the others; which thread takes
 // which is decided in the run, so tracks are no threads.
 const ROW_HEIGHT = 28;   // at 100 %
-const MIN_ROW_HEIGHT = 0.02;
+const MIN_ROW_HEIGHT = 0.002;
 const MAX_ROW_HEIGHT = 48;
 const TEXT_ROW_HEIGHT = 15;  // below it rows are bars without text
 const HEAD_HEIGHT = 40;
 const GUTTER_WIDTH = 62;
 const MINIMAP_WIDTH = 62;
-const LIST_WIDTH = 360;  // at least, of the columns beside the lanes
+const LIST_WIDTH = 300;  // at least, of the columns beside the lanes
 const MAX_TRACKS = 4;
+const MAX_BOX_WIDTH = 150;
 const FIRST_ARC = 44;  // room for edges left of a lane's boxes
-const OTHER_ARC = 22;
+const OTHER_ARC = 26;
 
 class Layout {
-  constructor(model, branches) {
+  // `widthOf(type, small)`: of an op type's name in a box.
+  constructor(model, branches, widthOf) {
     this.laneOf = new Int16Array(model.instructions.length);
     const tracks = branches ? this.assignTracks(model) : 1;
     this.groups = [];  // one per stream: title and the lanes below it
     this.lanes = [];
     const count = tracks + model.streams.length - 1;
-    const boxWidth = count <= 2 ? 172 : count <= 3 ? 144 : 116;
+    this.smallBoxes = count > 3;
+    const boxWidths = this.boxWidths(model, (type) => widthOf(type, this.smallBoxes));
     let x = GUTTER_WIDTH;
     model.streams.forEach((stream, index) => {
       const group = {stream, index, x, width: 0, size: 0, first: this.lanes.length};
       for (let track = 0; track < (index === 0 ? tracks : 1); ++track) {
-        const arc = track === 0 ? FIRST_ARC : OTHER_ARC;
+        const arc = this.lanes.length === 0 ? FIRST_ARC : OTHER_ARC;
+        const boxWidth = boxWidths[index];
         this.lanes.push({index: this.lanes.length, boxX: x + arc, boxWidth, group});
         x += arc + boxWidth + 12;
       }
@@ -38,6 +42,15 @@ class Layout {
       if (stream > 0) this.laneOf[instruction.id] = this.groups[stream].first;
     }
     this.listX = x + 14;
+  }
+
+  // By stream: as wide as its names need, within limits.
+  boxWidths(model, widthOf) {
+    const needed = model.streams.map(() => 0);
+    for (const {stream, type, record} of model.instructions) {
+      needed[stream] = Math.max(needed[stream], widthOf(type) + (record < 0 ? 24 : 52));
+    }
+    return needed.map((width) => Math.min(Math.max(Math.ceil(width), 84), MAX_BOX_WIDTH));
   }
 
   // An instruction follows a predecessor that ends a track; otherwise it takes a track that nobody
@@ -136,6 +149,14 @@ class Camera {
     const bottom = this.rowY(position + 1) + margin - this.height;
     if (top < 0) this.y += top;
     if (bottom > 0) this.y += bottom;
+    this.clamp();
+  }
+
+  // The same sideways, for what is drawn from `left` to `right`.
+  revealAcross(left, right) {
+    const end = this.x + this.width - MINIMAP_WIDTH;
+    if (right > end) this.x += right - end;
+    if (left < this.x) this.x = left;
     this.clamp();
   }
 

@@ -42,6 +42,8 @@ class Minimap {
   draw(ctx, state) {
     const {camera, colors, model} = this.painter;
     ctx.drawImage(this.picture, this.x, HEAD_HEIGHT, MINIMAP_WIDTH, camera.bodyHeight);
+    ctx.fillStyle = colors['--surface'];
+    ctx.fillRect(this.x, 0, MINIMAP_WIDTH, HEAD_HEIGHT - 1);
     ctx.fillStyle = colors['--line'];
     ctx.fillRect(this.x, 0, 1, camera.height);
     const rowY = (position) => HEAD_HEIGHT + 4 + position * this.scale;

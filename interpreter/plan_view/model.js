@@ -20,6 +20,9 @@ class PlanModel {
     for (const edge of this.edges) {
       this.instructions[edge.to].before.push(edge);
       this.instructions[edge.from].after.push(edge);
+      // The event that keeps this order, if there is one of its own.
+      edge.event = this.instructions[edge.to].after_events.find((wait) =>
+        !wait.previous_run && this.events[wait.event].recorder === edge.from)?.event;
     }
     for (const v of this.vars.values()) {
       if (v.storage !== v.name) this.vars.get(v.storage)?.sharers.push(v);

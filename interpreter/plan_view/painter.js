@@ -6,7 +6,8 @@ const CANVAS_COLORS = ['surface', 'sunken', 'line', 'line-strong', 'text', 'text
   'lane-device', 'stripe', 'tint', ...FAMILIES.map(([key]) => `f-${key}`), 'f-other'].map((name) => `--${name}`);
 
 function boxHeight(rowHeight) {
-  return rowHeight < 6 ? Math.max(rowHeight * 0.8, 0.5) : rowHeight < TEXT_ROW_HEIGHT ? rowHeight - 2 : Math.min(rowHeight - 4, rowHeight * 0.72);
+  if (rowHeight < 6) return Math.max(rowHeight * 0.8, 0.5);
+  return rowHeight < TEXT_ROW_HEIGHT ? rowHeight - 2 : Math.min(rowHeight - 4, rowHeight * 0.72);
 }
 
 class Painter {
@@ -19,9 +20,12 @@ class Painter {
     this.readTheme();
   }
 
-  setLayout(layout) {
-    this.layout = layout;
-    this.edges = new EdgePainter(this.model, layout, this.camera);
+  setLayout(branches) {
+    this.layout = new Layout(this.model, branches, (type, small) => {
+      this.ctx.font = small ? FONTS.narrow : FONTS.box;
+      return this.measure(type);
+    });
+    this.edges = new EdgePainter(this.model, this.layout, this.camera);
   }
 
   readTheme() {
@@ -66,6 +70,7 @@ class Painter {
     }
     this.drawRows(state);
     if (state.show.events) this.edges.drawEvents(ctx, colors, state.selected);
+    this.drawGutter(state);
     this.drawHead();
     ctx.restore();
   }
@@ -97,11 +102,7 @@ class Painter {
     if (state.hovered !== null) stripe(state.hovered, colors['--stripe']);
     for (const id of state.hits) stripe(id, colors['--hit'], 0.4);
     for (const id of state.marked) stripe(id, colors['--accent-soft']);
-    if (state.selected === null) return;
-    stripe(state.selected, colors['--accent-soft']);
-    const y = camera.rowY(this.model.instructions[state.selected].position);
-    ctx.fillStyle = colors['--accent'];
-    ctx.fillRect(camera.x, y, 3, height);
+    if (state.selected !== null) stripe(state.selected, colors['--accent-soft']);
   }
 
   drawRows(state) {
@@ -151,7 +152,7 @@ class Painter {
     }
     const room = lane.boxWidth - 18 - this.drawMarks(instruction, lane, y + height / 2);
     ctx.fillStyle = colors['--text'];
-    ctx.font = lane.boxWidth < 130 ? FONTS.narrow : FONTS.box;
+    ctx.font = this.layout.smallBoxes ? FONTS.narrow : FONTS.box;
     ctx.fillText(this.fit(instruction.type, room), lane.boxX + 12, y + height / 2 + 4);
   }
 
@@ -159,27 +160,49 @@ class Painter {
   drawMarks(instruction, lane, y) {
     if (instruction.record < 0) return 0;
     const {ctx} = this;
-    const text = `e${instruction.record}`;
+    ctx.font = this.layout.smallBoxes ? FONTS.narrow : FONTS.box;
+    const room = lane.boxWidth - 20 - this.measure(instruction.type);
     ctx.font = FONTS.small;
     ctx.fillStyle = this.colors['--event'];
-    const width = this.measure(text);
-    const x = lane.boxX + lane.boxWidth - width - 8;
-    ctx.fillText(text, x, y + 4);
+    const text = `e${instruction.record}`;
+    const fits = this.measure(text) + 14 < room;
+    const width = fits ? this.measure(text) : 0;
+    const x = lane.boxX + lane.boxWidth - width - (fits ? 8 : 2);
+    if (fits) ctx.fillText(text, x, y + 4);
     ctx.beginPath();
     ctx.arc(x - 7, y, 3, 0, 2 * Math.PI);
     ctx.fill();
     return width + 16;
   }
 
-  // The number, what is written and what happens to memory.
-  drawList(instruction) {
-    const {ctx, camera, colors} = this;
-    const y = camera.rowY(instruction.position) + camera.rowHeight / 2 + 4;
+  // The numbers; they stay where the lanes are moved sideways.
+  drawGutter(state) {
+    const {ctx, camera, colors, model} = this;
+    if (camera.x > 0) {
+      ctx.fillStyle = colors['--surface'];
+      ctx.fillRect(camera.x, HEAD_HEIGHT, GUTTER_WIDTH, camera.height);
+      ctx.fillStyle = colors['--line'];
+      ctx.fillRect(camera.x + GUTTER_WIDTH, 0, 1, camera.height);
+    }
+    if (state.selected !== null) {
+      ctx.fillStyle = colors['--accent'];
+      ctx.fillRect(camera.x, camera.rowY(model.instructions[state.selected].position), 3, Math.max(camera.rowHeight, 1));
+    }
+    if (!camera.showsText) return;
     ctx.font = FONTS.mono;
     ctx.fillStyle = colors['--text-3'];
     ctx.textAlign = 'right';
-    ctx.fillText(`${instruction.id}`, GUTTER_WIDTH - 12, y);
+    for (let position = camera.firstRow; position <= camera.lastRow; ++position) {
+      const y = camera.rowY(position) + camera.rowHeight / 2 + 4;
+      ctx.fillText(`${model.order[position]}`, camera.x + GUTTER_WIDTH - 12, y);
+    }
     ctx.textAlign = 'left';
+  }
+
+  // What is written and what happens to memory.
+  drawList(instruction) {
+    const {camera} = this;
+    const y = camera.rowY(instruction.position) + camera.rowHeight / 2 + 4;
     const split = Math.round(this.listWidth * 0.56);
     this.drawWrites(instruction, y, split - 20);
     this.drawMemory(instruction, this.layout.listX + split, y, this.listWidth - split - 12);
@@ -237,8 +260,13 @@ class Painter {
     const split = Math.round(this.listWidth * 0.56);
     ctx.fillText('Writes', this.layout.listX, 25);
     ctx.fillText('Memory', this.layout.listX + split, 25);
+    if (camera.x > 0) {
+      ctx.fillStyle = colors['--surface'];
+      ctx.fillRect(camera.x, 0, GUTTER_WIDTH, HEAD_HEIGHT - 1);
+      ctx.fillStyle = colors['--text-2'];
+    }
     ctx.textAlign = 'right';
-    ctx.fillText('#', GUTTER_WIDTH - 12, 25);
+    ctx.fillText('#', camera.x + GUTTER_WIDTH - 12, 25);
     ctx.textAlign = 'left';
   }
 
@@ -260,8 +288,9 @@ class Painter {
     if (stream.name !== stream.place) ctx.fillText(this.fit(stream.place, room - used), x + used, 18);
     ctx.font = FONTS.small;
     ctx.fillStyle = colors['--text-3'];
-    const more = group.index === 0 ? (this.model.width > 1 ? `, up to ${this.model.width} at once` : '') :
-      stream.priority === 0 ? '' : `, priority ${stream.priority}`;
+    const {width, usesDevices} = this.model;
+    const more = stream.priority !== 0 ? `, priority ${stream.priority}` :
+      width > 1 && !usesDevices ? `, ${width} wide` : '';
     ctx.fillText(this.fit(`${size} instruction${size === 1 ? '' : 's'}${more}`, room), x, 32);
   }
 

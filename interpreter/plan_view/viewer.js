@@ -6,7 +6,7 @@ class Viewer {
     this.model = new PlanModel(data);
     this.state = {
       selected: null, hovered: null, hits: [], marked: [],
-      show: {kept: true, shrunk: data.show_shrunk, events: true, branches: true},
+      show: {kept: true, shrunk: data.show_shrunk, events: true, branches: !this.model.usesDevices},
     };
     this.hit = -1;  // position in state.hits
     this.camera = new Camera(this.model.order.length);
@@ -27,7 +27,7 @@ class Viewer {
     byId('title').textContent = byId('title').title = this.model.title;
     this.fillFacts();
     fillHelp(byId('help'));
-    this.painter.setLayout(new Layout(this.model, this.state.show.branches));
+    this.painter.setLayout(this.state.show.branches);
     this.fillLegend();
     new Controls(this).connect();
     this.updateToggles();
@@ -53,8 +53,7 @@ class Viewer {
     const fact = (count, name) => make('span', {}, make('b', {}, count.toLocaleString('en')), ` ${name}`);
     byId('facts').append(fact(model.order.length, 'instructions'),
         fact(model.edges.length - model.shrunkCount, 'edges'), fact(model.shrunkCount, 'shrunk'),
-        ...(model.usesDevices ? [fact(model.streams.length - 1, 'streams'), fact(model.events.length, 'events')] : []),
-        fact(model.width, 'wide'), fact(model.criticalPath, 'on the longest path'));
+        ...(model.usesDevices ? [fact(model.streams.length - 1, 'streams'), fact(model.events.length, 'events')] : []));
   }
 
   fillLegend() {
@@ -62,7 +61,8 @@ class Viewer {
       make('button', {type: 'button', title: `Search ${family[1]}`, onclick: () => this.search(`family:${family[0]}`)},
           swatch(family), family[1], make('span', {class: 'count'}, `${size}`)));
     const stroke = (color, name, dash, title) => make('span', {class: 'stroke', title},
-        makeSvg('0 0 22 8', 'M1 4H21', {'stroke': `var(--${color})`, 'stroke-width': 2, 'stroke-dasharray': dash}), name);
+        makeSvg('0 0 22 8', 'M1 4H21',
+            {'stroke': `var(--${color})`, 'stroke-width': 2, 'stroke-dasharray': dash}), name);
     byId('legend').replaceChildren(
         make('div', {class: 'group families'}, families),
         make('div', {class: 'group'}, stroke('raw', 'RAW', 'none', 'read after write'),
@@ -105,6 +105,8 @@ class Viewer {
     this.state.selected = id;
     this.state.marked = [];
     this.camera.reveal(instruction.position);
+    const {boxX, boxWidth} = this.painter.layout.lane(id);
+    this.camera.revealAcross(boxX - GUTTER_WIDTH - FIRST_ARC, boxX + boxWidth + 12);
     this.details.showInstruction(id);
     byId('announcer').textContent = `#${id} ${instruction.type}`;
     if (!keepHash) history.replaceState(null, '', `#i=${id}`);
@@ -193,7 +195,7 @@ class Viewer {
   toggle(what) {
     this.state.show[what] = !this.state.show[what];
     if (what === 'branches') {
-      this.painter.setLayout(new Layout(this.model, this.state.show.branches));
+      this.painter.setLayout(this.state.show.branches);
       this.resize();
     }
     this.updateToggles();

@@ -36,8 +36,18 @@ constexpr absl::string_view kHostile = R"(block 0
   mix(X=__proto__) -> (Out=constructor)
 )";
 
+// Lets the first work on a device wait for the last record of the run before.
+void WaitForPreviousRun(Plan& plan) {
+  for (Instruction& instruction : plan.instructions) {
+    if (instruction.stream == 0 || plan.events.empty()) continue;
+    const auto last = static_cast<int32_t>(plan.events.size() - 1);
+    return instruction.waits.push_back({.event = last, .previous_run = true});
+  }
+}
+
 absl::Status Write(const std::string& path, const Program& program, const PlanOptions& options) {
-  INTERP_ASSIGN_OR_RETURN(const Plan plan, BuildPlan(program, options, ProbeOps()));
+  INTERP_ASSIGN_OR_RETURN(Plan plan, BuildPlan(program, options, ProbeOps()));
+  WaitForPreviousRun(plan);
   std::ofstream(path) << ToHtml(plan, program, path.substr(path.rfind('/') + 1));
   return absl::OkStatus();
 }

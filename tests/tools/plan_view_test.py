@@ -81,6 +81,12 @@ class PlanViewTest(unittest.TestCase):
         self.assertTrue(any("event" in text for _, _, text in edges), edges)
         self.assertTrue(any(shrunk == "true" and "implied by" in text for _, shrunk, text in edges), edges)
 
+    def test_waits_for_the_run_before_are_told_apart(self):
+        self.open("streams.html")
+        self.click_instruction(self.page.evaluate(
+            "JSON.parse(document.getElementById('plan').textContent).instructions.find((i) => i.stream > 0).id"))
+        self.assertIn("in the run before; the stream waits", self.page.text("#details"))
+
     def test_variables_lead_to_their_users(self):
         self.open("streams.html")
         self.click_instruction(self.instruction_of("mix", "stem"))
