@@ -17,8 +17,8 @@
 #include "tools/names.h"
 #include "tools/outputs.h"
 #include "tools/plan_inputs.h"
-#include "tools/profile.h"
 #include "tools/run_report.h"
+#include "tools/run_watch.h"
 #include "tools/sizes.h"
 #include "tools/timed_runs.h"
 
@@ -35,7 +35,7 @@ struct Flags {
   RunCounts counts;
   std::string expect;
   Tolerance tolerance;
-  bool profile = false;
+  WatchFlags watch;
   bool json = false;
   PlanFlags plan;
   RunFlags run;
@@ -164,22 +164,24 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeCore(Model& model, const In
 
 // Runs the prepared core and reports.
 ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const Model& model,
-                      const Inputs& inputs, InterpreterCore& core, RunTimes times) {
+                      const Inputs& inputs, InterpreterCore& core, RunWatch& watch,
+                      RunTimes times) {
   std::vector<Tensor> feeds;
   for (const NamedTensor& feed : inputs.feeds) feeds.push_back(feed.second);
-  Profile profile(core.plan());
   absl::StatusOr<std::vector<Tensor>> tensors =
-      RunTimed(core, feeds, flags.counts, run_options, flags.profile ? &profile : nullptr, times);
+      RunTimed(core, feeds, flags.counts, run_options, watch.watchers(), times);
+  // Of a run that failed, too: it shows how far it came.
+  const absl::Status traced = watch.WriteTrace();
   if (!tensors.ok()) {
     return Fail(ExitCode::kRunFailed, Annotate(tensors.status(), model.path));
   }
+  if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
   const std::vector<NamedTensor> fetched =
       NameFetches(core.plan().fetches, *tensors, inputs.fetches);
-  if (flags.profile) profile.SetCosts(CostsOfLastRun(core));
   RunReport report = MakeReport(model, core, flags, fetched);
   report.times = std::move(times);
   report.comparisons = CompareAll(fetched, inputs.expected, flags.tolerance);
-  if (flags.profile) report.profile = &profile;
+  report.profile = watch.FinishProfile();
   if (!flags.out.empty()) {
     const absl::Status written = WriteOutputs(flags.out, fetched);
     if (!written.ok()) return Fail(ExitCode::kRunFailed, Annotate(written, "--out"));
@@ -203,6 +205,8 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
     if (!timeout.ok()) return Fail(ExitCode::kUsage, Annotate(timeout.status(), "--timeout"));
     run_options.timeout = *timeout;
   }
+  const auto stall_time = StallTime(flags.watch);
+  if (!stall_time.ok()) return Fail(ExitCode::kUsage, stall_time.status());
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
   if (model->compiled.has_value()) {
@@ -219,7 +223,8 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
   if (!core.ok()) return Fail(ExitCode::kModelUnusable, Annotate(core.status(), model->path));
   WarnOfFallbacks((*core)->plan());
   times.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  return RunAndReport(flags, run_options, *model, *inputs, **core, std::move(times));
+  RunWatch watch(flags.watch, *stall_time, **core);
+  return RunAndReport(flags, run_options, *model, *inputs, **core, watch, std::move(times));
 }
 
 }  // namespace
@@ -248,11 +253,10 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("--atol", flags->tolerance.atol, "absolute tolerance of --expect")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command.add_flag("--profile", flags->profile,
-                   "where the time goes, over the timed runs, else the first");
   command.add_flag("--json", flags->json, "print one JSON object");
   AddPlanFlags(command, flags->plan);
   AddRunFlags(command, flags->run);
+  AddWatchFlags(command, flags->watch);
   command.callback([flags, &command, &exit_code] { exit_code = Run(*flags, command); });
 }
 

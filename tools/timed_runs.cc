@@ -44,6 +44,26 @@ double DeviceNowMs(const InterpreterCore& core) {
   return sum;
 }
 
+// What a run is watched by. One observer is called directly: it then sees what it costs itself and
+// nothing more.
+class Watched {
+ public:
+  Watched(const RunOptions& options, const std::vector<RunObserver*>& observers)
+      : options_(options) {
+    int count = 0;
+    for (RunObserver* observer : observers) {
+      if (observer == nullptr) continue;
+      list_.Add(observer);
+      options_.observer = ++count == 1 ? observer : &list_;
+    }
+  }
+  const RunOptions& options() const { return options_; }
+
+ private:
+  RunOptions options_;
+  ObserverList list_;
+};
+
 // Runs once; `fetched` holds the results of the run before and then of this one.
 absl::Status RunOnce(InterpreterCore& core, const std::vector<Tensor>& feeds,
                      const RunOptions& options, std::vector<Tensor>& fetched, double& elapsed_ms) {
@@ -58,24 +78,27 @@ absl::Status RunOnce(InterpreterCore& core, const std::vector<Tensor>& feeds,
 
 absl::StatusOr<std::vector<Tensor>> RunTimed(InterpreterCore& core,
                                              const std::vector<Tensor>& feeds,
-                                             const RunCounts& counts, RunOptions options,
-                                             Profile* profile, RunTimes& times) {
+                                             const RunCounts& counts, const RunOptions& options,
+                                             const RunWatchers& watchers, RunTimes& times) {
   std::vector<Tensor> fetched;
-  if (counts.repeat == 0) options.observer = profile;
-  INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, options, fetched, times.first_ms));
+  const Watched untimed(options, {watchers.every_run});
+  const Watched timed(options, {watchers.every_run, watchers.timed_runs});
+  const Watched last(options, {watchers.every_run, watchers.timed_runs, watchers.last_run});
+  const Watched& first = counts.repeat == 0 ? last : untimed;
+  INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, first.options(), fetched, times.first_ms));
   if (counts.repeat == 0) {
     times.runs_ms.push_back(times.first_ms);
     return fetched;
   }
   double elapsed_ms = 0;
   for (int i = 0; i < counts.warmup; ++i) {
-    INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, options, fetched, elapsed_ms));
+    INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, untimed.options(), fetched, elapsed_ms));
   }
-  options.observer = profile;
   Progress progress(counts.repeat);
   for (int i = 0; i < counts.repeat; ++i) {
     const double device_start_ms = DeviceNowMs(core);
-    INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, options, fetched, elapsed_ms));
+    const Watched& watched = i + 1 == counts.repeat ? last : timed;
+    INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, watched.options(), fetched, elapsed_ms));
     times.runs_ms.push_back(elapsed_ms);
     if (!core.devices().empty()) times.device_ms.push_back(DeviceNowMs(core) - device_start_ms);
     progress.Show(i + 1, elapsed_ms);

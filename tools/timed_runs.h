@@ -5,7 +5,6 @@
 
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
-#include "tools/profile.h"
 #include "tools/run_report.h"
 
 namespace interp {
@@ -15,12 +14,18 @@ struct RunCounts {
   int repeat = 0;  // timed runs
 };
 
-// Runs `core` once, then as `counts` says, and sets first_ms and runs_ms of `times`. `profile` may
-// be null; it covers the timed runs, or the first when there are none. On a terminal a line counts
-// the runs. Returns the fetches of the last run.
+// Observers by the runs they see; any may be null.
+struct RunWatchers {
+  RunObserver* every_run = nullptr;
+  RunObserver* timed_runs = nullptr;  // the first when there are none
+  RunObserver* last_run = nullptr;
+};
+
+// Runs `core` once, then as `counts` says, and sets first_ms and runs_ms of `times`. On a terminal
+// a line counts the runs. Returns the fetches of the last run.
 absl::StatusOr<std::vector<Tensor>> RunTimed(InterpreterCore& core,
                                              const std::vector<Tensor>& feeds,
-                                             const RunCounts& counts, RunOptions options,
-                                             Profile* profile, RunTimes& times);
+                                             const RunCounts& counts, const RunOptions& options,
+                                             const RunWatchers& watchers, RunTimes& times);
 
 }  // namespace interp

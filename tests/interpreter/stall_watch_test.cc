@@ -120,6 +120,26 @@ TEST(StallWatchTest, AFastRunIsLeftAlone) {
   EXPECT_THAT(reports.all(), IsEmpty());
 }
 
+// The kernel that is stuck runs on a device: the host waits for its event.
+TEST(StallWatchTest, ARunOnADeviceWaitsForAnEvent) {
+  CoreOptions options{.scheduler = SchedulerKind::kTrace, .num_threads = 1};
+  options.plan.place = {.kind = PlaceKind::kSim};
+  options.ops = &ProbeOps();
+  const auto core = InterpreterCore::Create(Branches(), {}, {}, nullptr, options);
+  ASSERT_THAT(core, IsOk());
+  Reports reports;
+  StallWatch watch((*core)->plan(),
+                   {.after = std::chrono::milliseconds(50), .report = reports.Sink()});
+  Probe probe;
+  probe.SetHook([&](int32_t tag) {
+    if (tag == 2) reports.WaitForOne();
+  });
+  ASSERT_THAT((*core)->Run({X()}, {.observer = &watch}), IsOk());
+  ASSERT_THAT(reports.all(), Not(IsEmpty()));
+  EXPECT_THAT(reports.all()[0], HasSubstr("waiting for a device\n"));
+  EXPECT_THAT(reports.all()[0], HasSubstr(" on sim:0 d2h, for "));
+}
+
 // A stalled wait for a device, made up: the event's recorder is named, and its stream.
 TEST(StallWatchTest, NamesTheEventThatTheHostWaitsFor) {
   absl::StatusOr<CompiledProgram> compiled = Compile(Branches(), {}, {}, {}, {}, ProbeOps());

@@ -220,5 +220,37 @@ TEST(TraceTest, DevicesHaveAProcessWithAThreadPerStream) {
   EXPECT_EQ(Named(events, "s", "RAW a").size() + Named(events, "s", "raw a").size(), 1u);
 }
 
+// The same by a run: every instruction of the device has a launch and a span, and the copy in is
+// before what needs it.
+TEST(TraceTest, RunsOnADeviceShowLaunchesSpansAndWaits) {
+  for (const auto& [kind, workers] :
+       {std::pair(SchedulerKind::kTrace, 1), std::pair(SchedulerKind::kAsync, 2)}) {
+    CoreOptions options{.scheduler = kind, .num_workers = workers, .num_threads = 1};
+    options.plan.place = {.kind = PlaceKind::kSim};
+    options.ops = &ProbeOps();
+    const auto core = InterpreterCore::Create(Diamond(), {}, {}, nullptr, options);
+    ASSERT_THAT(core, IsOk());
+    TraceRecorder recorder(**core);
+    ASSERT_THAT((*core)->Run({X()}, {.observer = &recorder}), IsOk());
+    const json events = Parse(recorder.trace(), **core);
+    CheckStructure(events);
+    EXPECT_EQ(Named(events, "X", "launch mix").size(), 4u);
+    EXPECT_EQ(Named(events, "X", "mix").size(), 4u);
+    EXPECT_EQ(Named(events, "X", "wait for devices").size(), 1u);
+    ASSERT_EQ(Named(events, "X", "memcpy_h2d").size(), 1u);
+    const json copy = Named(events, "X", "memcpy_h2d")[0];
+    const json first = Named(events, "X", "mix")[0];
+    EXPECT_NE(copy.at("tid"), first.at("tid"));
+    EXPECT_LE(copy.at("ts").get<double>() + copy.at("dur").get<double>(),
+              first.at("ts").get<double>() + 1e-6);
+    uint64_t most = 0;
+    for (const json& sample : Named(events, "C", "memory in use")) {
+      most = std::max(most, sample.at("args").at("device bytes").get<uint64_t>());
+    }
+    EXPECT_GT(most, 0u);
+    EXPECT_LE(most, (*core)->device_memory().peak_bytes);
+  }
+}
+
 }  // namespace
 }  // namespace interp::testing

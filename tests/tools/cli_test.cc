@@ -78,6 +78,32 @@ TEST(RunCommandTest, JsonHoldsTimesMemoryAndFetches) {
   EXPECT_EQ(report.at("profile").at("instructions").at(0).at("calls"), 3);
 }
 
+TEST(RunCommandTest, PeakIsWhatIsAlive) {
+  const CommandResult result = RunDigits({"--json", "--scheduler", "trace"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_GE(report.at("peak_ratio"), 1.0);
+  EXPECT_LE(report.at("peak_ratio"), 1.05);
+  EXPECT_EQ(report.at("peak_bytes"), report.at("liveness_bound_bytes"));
+}
+
+TEST(RunCommandTest, TraceIsWrittenForTheLastRun) {
+  const TemporaryFolder folder;
+  const CommandResult result =
+      RunDigits({"--trace", folder / "t.json", "--repeat", "3", "--stall-report", "10s"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, IsEmpty());
+  const absl::StatusOr<std::string> text = ReadFile(folder / "t.json");
+  ASSERT_TRUE(text.ok());
+  int fetches = 0;
+  for (const auto& event : nlohmann::json::parse(*text).at("traceEvents")) {
+    if (event.at("ph") == "X" && event.at("name") == "fetch") ++fetches;
+  }
+  EXPECT_EQ(fetches, 1);
+  EXPECT_EQ(RunDigits({"--trace", folder / "none/t.json"}).exit_code, 1);
+  EXPECT_EQ(RunDigits({"--stall-report", "soon"}).exit_code, 2);
+}
+
 TEST(RunCommandTest, AllSchedulersGiveTheSameBits) {
   const TemporaryFolder folder;
   ASSERT_EQ(RunDigits({"--out", folder / "trace.npz", "--scheduler", "trace"}).exit_code, 0);

@@ -1,0 +1,65 @@
+#include "tools/run_watch.h"
+
+#include "core/io/file.h"
+#include "tools/sizes.h"
+
+namespace interp {
+
+void AddWatchFlags(CLI::App& command, WatchFlags& flags) {
+  constexpr const char* kGroup = "Looking at runs";
+  command
+      .add_flag("--profile", flags.profile,
+                "where the time goes and what is achieved in it, over the timed runs, else the "
+                "first")
+      ->group(kGroup);
+  command
+      .add_option("--trace", flags.trace,
+                  "write the last run as trace events (JSON), for Perfetto and other viewers")
+      ->group(kGroup);
+  command
+      .add_option("--stall-report", flags.stall_report,
+                  "say on standard error which ops wait for what when none has started or ended "
+                  "for, for example, 5s")
+      ->group(kGroup);
+}
+
+absl::StatusOr<std::optional<std::chrono::nanoseconds>> StallTime(const WatchFlags& flags) {
+  std::optional<std::chrono::nanoseconds> time;
+  if (flags.stall_report.empty()) return time;
+  const absl::StatusOr<std::chrono::nanoseconds> parsed = ParseDuration(flags.stall_report);
+  if (!parsed.ok()) return Annotate(parsed.status(), "--stall-report");
+  if (parsed->count() <= 0) return InvalidArgument("--stall-report: expected more than nothing");
+  time = *parsed;
+  return time;
+}
+
+RunWatch::RunWatch(const WatchFlags& flags, std::optional<std::chrono::nanoseconds> stall_time,
+                   const InterpreterCore& core)
+    : core_(core), trace_path_(flags.trace) {
+  if (flags.profile) profile_ = std::make_unique<Profile>(core.plan());
+  if (!trace_path_.empty()) recorder_ = std::make_unique<TraceRecorder>(core);
+  if (stall_time.has_value()) {
+    stall_watch_ =
+        std::make_unique<StallWatch>(core.plan(), StallWatchOptions{.after = *stall_time});
+  }
+}
+
+RunWatchers RunWatch::watchers() const {
+  return {
+      .every_run = stall_watch_.get(), .timed_runs = profile_.get(), .last_run = recorder_.get()};
+}
+
+const Profile* RunWatch::FinishProfile() {
+  if (profile_ != nullptr) profile_->SetCosts(CostsOfLastRun(core_));
+  return profile_.get();
+}
+
+absl::Status RunWatch::WriteTrace() const {
+  if (recorder_ == nullptr) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(trace_path_));
+  INTERP_RETURN_IF_ERROR(
+      file.Append(ToChromeTrace(recorder_->trace(), core_.plan(), core_.variables())));
+  return file.Commit();
+}
+
+}  // namespace interp
