@@ -293,10 +293,6 @@ absl::Status InterpreterCore::CopyConstants() {
   return absl::OkStatus();
 }
 
-Device* InterpreterCore::device(Place place) const {
-  return devices_ == nullptr || place.on_host() ? nullptr : &devices_->device(place);
-}
-
 MemoryStats InterpreterCore::device_memory() const {
   return devices_ == nullptr ? MemoryStats{} : devices_->memory();
 }

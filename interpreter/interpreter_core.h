@@ -113,9 +113,6 @@ class InterpreterCore {
   // Of the host; and of all devices together.
   MemoryStats memory() const { return pool_->stats(); }
   MemoryStats device_memory() const;
-  // The device behind a place of the plan's streams; null for the host, and for all places of a
-  // clone that has not run yet.
-  Device* device(Place place) const;
   void ResetPeakMemory();
   // Gives unused pooled memory back to the system and the devices; returns how many bytes.
   size_t TrimMemory();

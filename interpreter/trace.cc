@@ -1,24 +1,8 @@
 #include "interpreter/trace.h"
 
-#include <algorithm>
-
 #include "interpreter/steady_clock.h"
 
 namespace interp {
-namespace {
-
-std::vector<Place> DevicePlaces(const Plan& plan) {
-  std::vector<Place> places;
-  for (const PlanStream& stream : plan.streams) {
-    if (stream.place.on_host()) continue;
-    if (std::find(places.begin(), places.end(), stream.place) == places.end()) {
-      places.push_back(stream.place);
-    }
-  }
-  return places;
-}
-
-}  // namespace
 
 void TraceRecorder::OnRunStart(int64_t now_ns) {
   const Plan& plan = core_.plan();
@@ -26,19 +10,17 @@ void TraceRecorder::OnRunStart(int64_t now_ns) {
   trace_.freed_after.assign(plan.vars.size(), -1);
   trace_.waits.clear();
   trace_.devices.clear();
-  for (const Place place : DevicePlaces(plan)) {
-    Device* device = core_.device(place);
-    if (device == nullptr) continue;
+  for (const std::shared_ptr<Device>& device : core_.devices()) {
     device->StartTrace();
-    trace_.devices.push_back({.place = place, .start_ns = SteadyNowNs(), .spans = {}});
+    trace_.devices.push_back({.place = device->place(), .start_ns = SteadyNowNs(), .spans = {}});
   }
   trace_.start_ns = trace_.end_ns = now_ns;
 }
 
 void TraceRecorder::OnRunEnd(int64_t now_ns) {
   trace_.end_ns = now_ns;
-  for (RunTrace::OnDevice& on_device : trace_.devices) {
-    on_device.spans = core_.device(on_device.place)->StopTrace();
+  for (size_t i = 0; i < trace_.devices.size(); ++i) {
+    trace_.devices[i].spans = core_.devices()[i]->StopTrace();
   }
 }
 

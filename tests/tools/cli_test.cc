@@ -96,7 +96,8 @@ TEST(RunCommandTest, TraceIsWrittenForTheLastRun) {
   const absl::StatusOr<std::string> text = ReadFile(folder / "t.json");
   ASSERT_TRUE(text.ok());
   int fetches = 0;
-  for (const auto& event : nlohmann::json::parse(*text).at("traceEvents")) {
+  const auto trace = nlohmann::json::parse(*text);
+  for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") == "X" && event.at("name") == "fetch") ++fetches;
   }
   EXPECT_EQ(fetches, 1);
