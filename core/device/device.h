@@ -33,6 +33,9 @@ class DeviceEvent {
   virtual ~DeviceEvent() = default;
   // Blocks the calling thread until the work before the record is done.
   virtual void Synchronize() = 0;
+  // Whether the device's clock, as the host sees it, is past the record. Work that is to come after
+  // it has to wait for it nevertheless; this only tells whether it would lose time.
+  virtual bool Passed() = 0;
 };
 
 // Thread-safety: all methods from any thread; the order of calls is the order of work.

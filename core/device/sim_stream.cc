@@ -12,6 +12,11 @@ void SimEvent::Synchronize() {
   if (const std::shared_ptr<SimPoint> point = latest()) device_.HostWait(*point);
 }
 
+bool SimEvent::Passed() {
+  const std::shared_ptr<SimPoint> point = latest();
+  return point == nullptr || point->time_ns() <= device_.NowNs();
+}
+
 void SimEvent::Set(std::shared_ptr<SimPoint> point) {
   std::lock_guard<std::mutex> guard(mutex_);
   latest_.swap(point);

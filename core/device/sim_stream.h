@@ -60,6 +60,7 @@ class SimEvent final : public DeviceEvent {
   explicit SimEvent(SimDevice& device) : device_(device) {}
 
   void Synchronize() override;
+  bool Passed() override;
   void Set(std::shared_ptr<SimPoint> point);
   // The latest record; null when there is none.
   std::shared_ptr<SimPoint> latest() const;

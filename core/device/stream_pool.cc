@@ -103,7 +103,7 @@ class Pool final : public StreamPool {
 
   // What follows REQUIRES that mutex_ is held.
   Block* Take(size_t bytes, int stream);
-  Block* TakeOwn(size_t bytes, int stream);
+  Block* TakeOwn(size_t bytes, int stream, bool idle);
   Block* TakeFresh(size_t bytes, int stream);
   Block* TakeFromOther(size_t bytes, int stream);
   void Claim(Block* block, size_t bytes, int stream);
@@ -215,18 +215,25 @@ absl::Status Pool::NoMemory(size_t bytes) const {
 }
 
 Block* Pool::Take(size_t bytes, int stream) {
-  Block* block = TakeOwn(bytes, stream);
+  Block* block = TakeOwn(bytes, stream, /*idle=*/true);
   if (block == nullptr) block = TakeFresh(bytes, stream);
+  if (block == nullptr) block = TakeOwn(bytes, stream, /*idle=*/false);
   if (block == nullptr) block = TakeFromOther(bytes, stream);
   return block;
 }
 
-Block* Pool::TakeOwn(size_t bytes, int stream) {
-  const auto it = free_[stream].lower_bound(bytes);
-  if (it == free_[stream].end()) return nullptr;
-  Block* const block = *it;
-  Claim(block, bytes, stream);
-  return block;
+// With `idle` only memory that the stream need not wait for.
+Block* Pool::TakeOwn(size_t bytes, int stream, bool idle) {
+  constexpr int kMostLooks = 8;  // more cost more time than the memory is worth
+  const auto passed = [](const PendingUse& use) { return use.event->Passed(); };
+  auto it = free_[stream].lower_bound(bytes);
+  for (int looks = 0; it != free_[stream].end() && looks < kMostLooks; ++it, ++looks) {
+    Block* const block = *it;
+    if (idle && !std::all_of(block->uses.begin(), block->uses.end(), passed)) continue;
+    Claim(block, bytes, stream);
+    return block;
+  }
+  return nullptr;
 }
 
 Block* Pool::TakeFresh(size_t bytes, int stream) {

@@ -5,8 +5,8 @@
 // allocation for the same stream may take it at once: its work comes after all earlier work of that
 // stream. Uses on other streams must be announced with RecordUse (PyTorch's record_stream); freeing
 // such a buffer records an event on each of those streams, and whoever gets the memory next waits
-// for them on the device. Memory of one stream goes to another only when the device has no fresh
-// memory left, behind an event.
+// for them on the device. Fresh memory is preferred to such waiting while the device has some, as
+// copies for the next work are to overlap this one's; memory of another stream is taken last.
 //
 // Freed memory is poisoned in stream order where the option says so: whoever uses it too late reads
 // kPoison bytes.
