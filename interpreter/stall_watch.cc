@@ -134,8 +134,8 @@ std::string StallWatch::Report(int64_t now_ns) const {
   return absl::StrCat("no instruction has started or ended for ",
                       Duration(now_ns - last_ns_.load(std::memory_order_relaxed)), ": ", done,
                       " of ", count, " done, ", running, " running, ", count - done - running,
-                      " waiting\n", ReportRunning(now_ns), ReportDeviceWaits(now_ns), ReportReady(),
-                      ReportWaiting());
+                      " waiting\n", ReportRunning(now_ns), ReportDeviceWaits(now_ns),
+                      ReportWaiting(), ReportReady());
 }
 
 // Those that most others wait for first.

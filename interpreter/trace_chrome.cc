@@ -132,7 +132,7 @@ class ChromeTrace {
     const Instruction& instruction = plan_.instructions[id];
     json_.Field("instruction", id);
     if (instruction.op_index >= 0) json_.Field("op", instruction.op_index);
-    json_.Field("kernel", Name(instruction.dtype));
+    if (instruction.dtype != DType::kUndefined) json_.Field("kernel", Name(instruction.dtype));
     WriteSlots("inputs", instruction.def->inputs, instruction.input_counts, instruction.inputs);
     WriteSlots("outputs", instruction.def->outputs, instruction.output_counts, instruction.outputs);
     if (!freed_[id].empty()) {
