@@ -1,0 +1,178 @@
+// Every instruction fails in turn, and every allocation: each failure is told, the core is as good
+// as before, and nothing leaks.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "core/program_print.h"
+#include "interpreter/interpreter_core.h"
+#include "tests/testing/differential.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/probe.h"
+
+namespace interp::testing {
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr uint64_t kGraphs = 3;
+#else
+constexpr uint64_t kGraphs = 12;
+#endif
+
+// A core whose runs start from the same parameters, so that one that fails half way does no harm.
+class Rig {
+ public:
+  // Fails the allocation of that number, counted from 1 by runs; 0: none.
+  static Rig Make(const Variant& variant, const DifferentialCase& test) {
+    Rig rig(test);
+    CoreOptions options = variant.options;
+    options.fail_allocation = [plan = rig.plan_](size_t /*bytes*/) {
+      return ++plan->allocations == plan->fail_at;
+    };
+    auto core = InterpreterCore::Create(test.program, {}, {}, rig.scope_, options);
+    EXPECT_THAT(core, IsOk());
+    if (core.ok()) rig.core_ = *std::move(core);
+    return rig;
+  }
+
+  bool ok() const { return core_ != nullptr; }
+  InterpreterCore& core() { return *core_; }
+
+  absl::StatusOr<std::vector<Tensor>> Run(size_t run) {
+    for (size_t i = 0; i < test_.params.size(); ++i) {
+      scope_->Find(test_.params[i])->tensor = test_.initial[i];
+    }
+    plan_->allocations = 0;
+    return core_->Run(test_.feeds[run]);
+  }
+  void FailAllocation(int64_t number) { plan_->fail_at = number; }
+  // Whether the last run came to the allocation that fails.
+  bool failed_allocation() const { return plan_->allocations >= plan_->fail_at; }
+
+  // Bytes in use on the host and on devices.
+  std::pair<size_t, size_t> Level() const {
+    return {core_->memory().current_bytes, core_->device_memory().current_bytes};
+  }
+  // A collector's thread gives memory back a little later. Without garbage collection variables
+  // hold what the runs before have left in them, so there is no one level.
+  bool ComesBackTo(std::pair<size_t, size_t> level) const {
+    if (!core_->plan().options.garbage_collection) return true;
+    for (int tries = 0; tries < 10'000 && Level() != level; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return Level() == level;
+  }
+
+ private:
+  struct AllocationPlan {
+    std::atomic<int64_t> allocations{0};
+    std::atomic<int64_t> fail_at{0};
+  };
+
+  explicit Rig(const DifferentialCase& test) : test_(test), scope_(test.MakeScope()) {}
+
+  const DifferentialCase& test_;
+  std::shared_ptr<AllocationPlan> plan_ = std::make_shared<AllocationPlan>();
+  std::shared_ptr<Scope> scope_;
+  std::unique_ptr<InterpreterCore> core_;
+};
+
+// What a run gives when nothing fails, from the parameters' initial values.
+struct Healthy {
+  std::vector<std::vector<Tensor>> fetches;       // by run
+  std::vector<std::pair<size_t, size_t>> levels;  // by run
+};
+
+absl::StatusOr<Healthy> RunHealthy(Variant variant, const DifferentialCase& test) {
+  variant.options.gc = {};  // which gives back at once what other policies do a little later
+  Rig rig = Rig::Make(variant, test);
+  if (!rig.ok()) return absl::InternalError("no core");
+  Healthy healthy;
+  for (size_t run = 0; run < test.feeds.size(); ++run) {
+    DifferentialCase single = test;
+    single.feeds = {test.feeds[run]};
+    INTERP_ASSIGN_OR_RETURN(Expected expected, RunReference(single));
+    healthy.fetches.push_back(std::move(expected.fetches[0]));
+    INTERP_RETURN_IF_ERROR(rig.Run(run).status());
+    healthy.levels.push_back(rig.Level());
+  }
+  return healthy;
+}
+
+// A run after a failure is like any other.
+void ExpectRecovery(Rig& rig, size_t run, const Healthy& healthy) {
+  {
+    const auto fetched = rig.Run(run);
+    ASSERT_THAT(fetched, IsOk());
+    ASSERT_TRUE(SameBits(*fetched, healthy.fetches[run]));
+  }
+  ASSERT_TRUE(rig.ComesBackTo(healthy.levels[run]))
+      << rig.Level().first << " and " << rig.Level().second << " bytes instead of "
+      << healthy.levels[run].first << " and " << healthy.levels[run].second;
+}
+
+void FailEveryOp(const Variant& variant, const DifferentialCase& test) {
+  Rig rig = Rig::Make(variant, test);
+  ASSERT_TRUE(rig.ok());
+  const auto healthy = RunHealthy(variant, test);
+  ASSERT_THAT(healthy, IsOk());
+  Probe probe;
+  ASSERT_THAT(rig.Run(0), IsOk());
+  for (const int32_t tag : probe.TakeTrace()) {
+    SCOPED_TRACE(absl::StrCat("failing at tag ", tag));
+    const size_t run = static_cast<size_t>(tag) % 4;  // the last has no rows
+    probe.FailAt(tag);
+    ASSERT_THAT(rig.Run(run),
+                FailsWith(absl::StatusCode::kInternal, absl::StrCat("made to fail at tag ", tag)));
+    probe.FailNowhere();
+    ExpectRecovery(rig, run, *healthy);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+void FailEveryAllocation(const Variant& variant, const DifferentialCase& test) {
+  Rig rig = Rig::Make(variant, test);
+  ASSERT_TRUE(rig.ok());
+  const auto healthy = RunHealthy(variant, test);
+  ASSERT_THAT(healthy, IsOk());
+  // Twice with the same rows: the first run infers shapes, the second knows them.
+  for (int64_t number = 1;; ++number) {
+    SCOPED_TRACE(absl::StrCat("failing allocation ", number));
+    const size_t run = static_cast<size_t>(number / 2) % 4;
+    rig.FailAllocation(number);
+    const absl::Status status = rig.Run(run).status();
+    const bool failed = rig.failed_allocation();
+    rig.FailAllocation(0);
+    if (!failed) {
+      ASSERT_THAT(status, IsOk());
+      ASSERT_GT(number, 1);
+      return;
+    }
+    ASSERT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    ExpectRecovery(rig, run, *healthy);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+template <typename Check>
+void ForAllVariants(Check check) {
+  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+    RandomGraphOptions options{.num_ops = 10 + static_cast<int>(seed * 5 % 20)};
+    options.num_devices = static_cast<int>(seed % 3);
+    const DifferentialCase test = MakeCase(seed, options);
+    for (const Variant& variant : seed % 3 == 0 ? HostVariants() : DeviceVariants(seed)) {
+      SCOPED_TRACE(absl::StrCat("seed ", seed, ", ", variant.name));
+      check(variant, test);
+      ASSERT_FALSE(::testing::Test::HasFailure()) << ToText(test.program);
+    }
+  }
+}
+
+TEST(FaultInjectionTest, EveryInstructionInTurn) { ForAllVariants(FailEveryOp); }
+
+TEST(FaultInjectionTest, EveryAllocationInTurn) { ForAllVariants(FailEveryAllocation); }
+
+}  // namespace
+}  // namespace interp::testing
