@@ -65,7 +65,7 @@ absl::Status SimMemory::NoRoom(size_t bytes) const {
   for (const auto& [offset, length] : free_) longest = std::max(longest, length);
   return ResourceExhausted("cannot allocate ", bytes, " bytes on ", Name(place_), ": ", used_bytes_,
                            " of its ", capacity_bytes_,
-                           " bytes are in use and the longest free range has ", longest);
+                           " bytes are in use and the longest free range has ", longest, " bytes");
 }
 
 void SimMemory::Free(void* address, size_t bytes) {

@@ -28,7 +28,7 @@ struct Block;
 
 // The smallest block that fits, and of those the one of the lowest address.
 struct BySize {
-  using is_transparent = void;
+  using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard asks for it
   bool operator()(const Block* a, const Block* b) const;
   bool operator()(const Block* a, size_t bytes) const;
 };
@@ -102,9 +102,10 @@ class Pool final : public StreamPool {
   Stream& stream(int index) const { return *streams_[index].load(std::memory_order_acquire); }
 
   // What follows REQUIRES that mutex_ is held.
-  Block* Take(size_t bytes, int stream);
+  BufferRef HandOut(Block* block, size_t size_bytes, int stream);
+  absl::StatusOr<Block*> Take(size_t bytes, int stream);
   Block* TakeOwn(size_t bytes, int stream, bool idle);
-  Block* TakeFresh(size_t bytes, int stream);
+  absl::StatusOr<Block*> TakeFresh(size_t bytes, int stream);
   Block* TakeFromOther(size_t bytes, int stream);
   void Claim(Block* block, size_t bytes, int stream);
   void SplitOff(Block* block, size_t bytes);
@@ -119,7 +120,8 @@ class Pool final : public StreamPool {
   Block* Merge(Block* block);
   void Absorb(Block* block, Block* next);
   std::vector<Block*> TakeIdleRanges();
-  absl::Status NoMemory(size_t bytes) const;
+  absl::Status OverLimit(size_t bytes) const;
+  absl::Status DeviceIsFull(const absl::Status& status) const;
 
   Device& device_;
   const StreamPoolOptions options_;
@@ -183,43 +185,54 @@ absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
   const bool refused = options_.fail != nullptr && options_.fail(size_bytes);
   if (refused || size_bytes > limit_bytes_) {
     std::lock_guard<std::mutex> guard(mutex_);
-    return NoMemory(size_bytes);
+    return OverLimit(size_bytes);
   }
   const size_t bytes = Rounded(size_bytes);
   for (bool trimmed = false;; trimmed = true) {
     {
       std::lock_guard<std::mutex> guard(mutex_);
-      const bool within = stats_.current_bytes + bytes <= limit_bytes_;
-      Block* block = within ? Take(bytes, stream) : nullptr;
-      if (block != nullptr) {
-        ++live_;
-        stats_.current_bytes += bytes;
-        stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
-        ++stats_.allocations;
-        block->owner = allocators_[stream].get();
-        block->size_bytes = size_bytes;
-        block->serial = NextSerial();
-        return BufferRef::First(block);
-      }
-      if (trimmed || !within) return NoMemory(size_bytes);
+      if (stats_.current_bytes + bytes > limit_bytes_) return OverLimit(size_bytes);
+      const absl::StatusOr<Block*> block = Take(bytes, stream);
+      if (block.ok()) return HandOut(*block, size_bytes, stream);
+      if (trimmed) return DeviceIsFull(block.status());
     }
     Trim();
   }
 }
 
-absl::Status Pool::NoMemory(size_t bytes) const {
-  return ResourceExhausted("cannot allocate ", bytes, " bytes on ", Name(device_.place()), ": ",
-                           stats_.current_bytes, " bytes are in use, ",
-                           stats_.reserved_bytes - stats_.current_bytes,
-                           " more are reserved and the limit is ", limit_bytes_);
+BufferRef Pool::HandOut(Block* block, size_t size_bytes, int stream) {
+  ++live_;
+  stats_.current_bytes += Rounded(size_bytes);
+  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
+  ++stats_.allocations;
+  block->owner = allocators_[stream].get();
+  block->size_bytes = size_bytes;
+  block->serial = NextSerial();
+  return BufferRef::First(block);
 }
 
-Block* Pool::Take(size_t bytes, int stream) {
-  Block* block = TakeOwn(bytes, stream, /*idle=*/true);
-  if (block == nullptr) block = TakeFresh(bytes, stream);
-  if (block == nullptr) block = TakeOwn(bytes, stream, /*idle=*/false);
-  if (block == nullptr) block = TakeFromOther(bytes, stream);
-  return block;
+absl::Status Pool::OverLimit(size_t bytes) const {
+  return ResourceExhausted("cannot allocate ", bytes, " bytes on ", Name(device_.place()), ": ",
+                           stats_.current_bytes, " bytes are in use and the limit is ",
+                           limit_bytes_);
+}
+
+// There may be other pools on the device.
+absl::Status Pool::DeviceIsFull(const absl::Status& status) const {
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), "; this pool has handed out ",
+                                   stats_.current_bytes, " bytes and holds ",
+                                   stats_.reserved_bytes - stats_.current_bytes, " free ones"));
+}
+
+// The error is the device's.
+absl::StatusOr<Block*> Pool::Take(size_t bytes, int stream) {
+  if (Block* block = TakeOwn(bytes, stream, /*idle=*/true)) return block;
+  absl::StatusOr<Block*> fresh = TakeFresh(bytes, stream);
+  if (fresh.ok()) return fresh;
+  if (Block* block = TakeOwn(bytes, stream, /*idle=*/false)) return block;
+  if (Block* block = TakeFromOther(bytes, stream)) return block;
+  return fresh;
 }
 
 // With `idle` only memory that the stream need not wait for.
@@ -236,11 +249,10 @@ Block* Pool::TakeOwn(size_t bytes, int stream, bool idle) {
   return nullptr;
 }
 
-Block* Pool::TakeFresh(size_t bytes, int stream) {
-  const absl::StatusOr<void*> address = device_.AllocateRaw(bytes);
-  if (!address.ok()) return nullptr;
+absl::StatusOr<Block*> Pool::TakeFresh(size_t bytes, int stream) {
+  INTERP_ASSIGN_OR_RETURN(void* const address, device_.AllocateRaw(bytes));
   auto* block = new Block;
-  block->data = *address;
+  block->data = address;
   block->place = device_.place();
   block->block_bytes = bytes;
   block->home = stream;
