@@ -269,6 +269,29 @@ TEST_P(StreamPoolTest, FreeNeighboursAreJoined) {
   }
 }
 
+// Of two uses on one stream the later stands for both, in whichever order the blocks were freed.
+TEST_P(StreamPoolTest, JoinedMemoryIsFreeAfterTheLastUse) {
+  for (const size_t first : {0, 1}) {
+    Rig rig(Sim(2048));
+    Take(*rig.pool, *rig.a, 2048).reset();
+    BufferRef parts[] = {Take(*rig.pool, *rig.a, 1024), Take(*rig.pool, *rig.a, 1024)};
+    for (const size_t i : {first, 1 - first}) {
+      InOut args(Vector(parts[i]), Vector(parts[i]));
+      const int64_t bytes = i == first ? 0 : 1'000'000'000;
+      ASSERT_THAT(testing::Launch(*rig.b, AddOne, args, {.bytes = bytes}), IsOk());
+      rig.pool->RecordUse(*parts[i].get(), *rig.b);
+      args.input.DropMemory();
+      args.output.DropMemory();
+      parts[i].reset();
+    }
+    AddOneTo(*rig.a, Take(*rig.pool, *rig.a, 2048));
+    rig.a->Synchronize();
+    const int64_t after_a = rig.device->NowNs();
+    rig.b->Synchronize();
+    EXPECT_EQ(rig.device->NowNs(), after_a);  // b has been done for long
+  }
+}
+
 TEST_P(StreamPoolTest, TheBestFitIsTaken) {
   Rig rig(Sim());
   BufferRef large = Take(*rig.pool, *rig.a, 4096);
