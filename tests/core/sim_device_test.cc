@@ -365,7 +365,8 @@ TEST_P(SimDeviceTest, AKernelSeesItsArgumentsAsTheyWereAtTheLaunch) {
       if (in.shape != Shape{2} || in.lod != Lod{{0, 1, 2}} || !ctx.input_is_constant(0)) {
         return absl::InternalError("other arguments");
       }
-      if (!in.has_memory() || in.place() != Place{PlaceKind::kSim, 0} || !ctx.output(0).buffer().unique()) {
+      if (!in.has_memory() || in.place() != Place{PlaceKind::kSim, 0} ||
+          !ctx.output(0).buffer().unique()) {
         return absl::InternalError("other memory");
       }
       return AddOne(ctx);
