@@ -7,7 +7,12 @@ namespace {
 
 // Edges that searches look at: per node and edge of the graph, and whatever its size.
 constexpr int64_t kBudgetPerElement = 256;
+constexpr int64_t kAroundBudgetPerElement = 16;
 constexpr int64_t kLeastBudget = 1 << 22;
+
+int64_t Budget(int64_t per_element, int32_t num_nodes, size_t num_edges) {
+  return kLeastBudget + per_element * (num_nodes + static_cast<int64_t>(num_edges));
+}
 
 }  // namespace
 
@@ -17,7 +22,8 @@ Reachability::Reachability(int32_t num_nodes, const std::vector<Edge>& edges)
       intervals_(static_cast<size_t>(num_nodes) * kWalks),
       seen_forward_(num_nodes, 0),
       seen_backward_(num_nodes, 0),
-      budget_(kLeastBudget + kBudgetPerElement * (num_nodes + static_cast<int64_t>(edges.size()))) {
+      budget_(Budget(kBudgetPerElement, num_nodes, edges.size())),
+      around_budget_(Budget(kAroundBudgetPerElement, num_nodes, edges.size())) {
   for (int walk = 0; walk < kWalks; ++walk) Walk(walk);
 }
 
@@ -115,7 +121,7 @@ Answer Reachability::ByIntervals(NodeId from, NodeId to) const {
 
 Answer Reachability::Reaches(NodeId from, NodeId to) {
   const Answer known = ByIntervals(from, to);
-  return known != Answer::kUnknown ? known : Search(from, to);
+  return known != Answer::kUnknown ? known : Search(from, to, budget_);
 }
 
 // One of the two searches: the nodes still to expand and what its steps have cost so far.
@@ -128,7 +134,7 @@ struct Reachability::Side {
   int64_t NextCost() const { return cost + static_cast<int64_t>(lists[open.back()].size()); }
 };
 
-Answer Reachability::Search(NodeId from, NodeId to) {
+Answer Reachability::Search(NodeId from, NodeId to, int64_t& budget) {
   ++question_;
   forward_.assign(1, from);
   backward_.assign(1, to);
@@ -144,7 +150,7 @@ Answer Reachability::Search(NodeId from, NodeId to) {
     side.open.pop_back();
     for (const NodeId next : side.lists[at]) {
       ++side.cost;
-      if (--budget_ < 0) return Answer::kUnknown;
+      if (--budget < 0) return Answer::kUnknown;
       if (side.seen[next] == question_) continue;
       if (other.seen[next] == question_) return Answer::kYes;
       const Answer known = go_ahead ? ByIntervals(next, to) : ByIntervals(from, next);
@@ -165,8 +171,11 @@ Answer Reachability::ReachesAround(NodeId from, NodeId to) {
   Answer answer = Answer::kNo;
   for (const NodeId via : go_ahead ? after : before) {
     if (via == (go_ahead ? to : from)) continue;
-    if (--budget_ < 0) return Answer::kUnknown;
-    const Answer found = go_ahead ? Reaches(via, to) : Reaches(from, via);
+    if (--around_budget_ < 0) return Answer::kUnknown;
+    const NodeId first = go_ahead ? via : from;
+    const NodeId last = go_ahead ? to : via;
+    Answer found = ByIntervals(first, last);
+    if (found == Answer::kUnknown) found = Search(first, last, around_budget_);
     if (found == Answer::kYes) return found;
     if (found == Answer::kUnknown) answer = found;
   }

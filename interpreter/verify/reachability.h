@@ -36,7 +36,7 @@ class Reachability {
 
   // Whether a path leads from `from` to `to`; a node reaches itself.
   Answer Reaches(NodeId from, NodeId to);
-  // Whether one does that is not the edge from -> to itself.
+  // Whether one does that is not the edge from -> to itself. Has a smaller budget of its own.
   Answer ReachesAround(NodeId from, NodeId to);
 
  private:
@@ -68,7 +68,7 @@ class Reachability {
   }
   // kUnknown: only a search can tell.
   Answer ByIntervals(NodeId from, NodeId to) const;
-  Answer Search(NodeId from, NodeId to);
+  Answer Search(NodeId from, NodeId to, int64_t& budget);
 
   Lists successors_;
   Lists predecessors_;
@@ -79,7 +79,9 @@ class Reachability {
   std::vector<NodeId> forward_;
   std::vector<NodeId> backward_;
   int32_t question_ = 0;
-  int64_t budget_;  // edges that searches may still look at
+  // Edges that searches may still look at: of questions whether and whether around an edge.
+  int64_t budget_;
+  int64_t around_budget_;
 };
 
 }  // namespace interp::verify

@@ -5,6 +5,8 @@
 #include <array>
 #include <random>
 
+#include "core/io/file.h"
+#include "core/program_load.h"
 #include "core/program_print.h"
 #include "interpreter/verify_plan.h"
 #include "passes/pipeline.h"
@@ -115,6 +117,26 @@ TEST(MutationTest, EveryMutationOfSmallPlans) {
         ASSERT_FALSE(::testing::Test::HasFatalFailure()) << text;
       }
     }
+  }
+}
+
+// A real program, where the kernels are there.
+TEST(MutationTest, EveryMutationOfTheDigitClassifier) {
+  if (OpRegistry::Global().Find("pool2d") == nullptr) GTEST_SKIP() << "built without kernels";
+  const absl::StatusOr<std::string> bytes =
+      ReadFile(std::string(INTERP_SOURCE_DIR) + "/tools/digits/digits.pdmodel");
+  ASSERT_THAT(bytes, IsOk());
+  absl::StatusOr<Program> program = LoadProgram(*bytes);
+  ASSERT_THAT(program, IsOk());
+  const absl::StatusOr<PipelineResult> passed =
+      RunPipeline(*std::move(program), {.ops = OpRegistry::Global()});
+  ASSERT_THAT(passed, IsOk());
+  Tallies tallies = {};
+  std::mt19937_64 random(3);
+  for (const PlanOptions& options : {PlanOptions{}, kOnDevice}) {
+    const absl::StatusOr<Plan> plan = BuildPlan(passed->program, options, OpRegistry::Global());
+    ASSERT_THAT(plan, IsOk());
+    CheckMutations(*plan, /*most=*/1'000'000, random, tallies);
   }
 }
 

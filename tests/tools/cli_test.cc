@@ -287,6 +287,20 @@ TEST(DumpCommandTest, TextAndBytesLeadBackToTheProgram) {
   EXPECT_EQ(RunInterp({"dump", folder / "digits.pdmodel", "--stage", "program"}).out, text.out);
 }
 
+TEST(VerifyCommandTest, ProvesPlansOfHostAndDevice) {
+  for (const std::string place : {"cpu", "sim"}) {
+    const CommandResult text = RunInterp({"verify", kModel, "--place", place});
+    EXPECT_EQ(text.exit_code, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr("digits.pdmodel: proved\n"));
+    const CommandResult result = RunInterp({"verify", kModel, "--place", place, "--json"});
+    const auto json = nlohmann::json::parse(result.out);
+    EXPECT_EQ(json["proved"], true);
+    EXPECT_EQ(json["events"].get<int>() > 0, place == "sim");
+  }
+  EXPECT_EQ(RunInterp({"verify", kModel, "--fetch", "nothing"}).exit_code, 2);
+  EXPECT_EQ(RunInterp({"verify", kDigits + "image.npy"}).exit_code, 4);
+}
+
 TEST(OpsCommandTest, ListIsTheExpectedOne) {
   const std::string path = std::string(INTERP_SOURCE_DIR) + "/tests/tools/ops.txt";
   const CommandResult result = RunInterp({"ops"});
