@@ -67,7 +67,8 @@ Profile::Total& Profile::Total::operator+=(const Total& other) {
 
 Profile::Total Profile::TotalOf(InstrId id) const {
   Total total = totals_[id];
-  if (costs_.empty()) return total;
+  // Of an op on a device the time is that of its launch.
+  if (costs_.empty() || !plan_.instructions[id].place.on_host()) return total;
   total.bytes = static_cast<double>(costs_[id].bytes) * static_cast<double>(total.calls);
   total.flops = static_cast<double>(costs_[id].flops) * static_cast<double>(total.calls);
   return total;
