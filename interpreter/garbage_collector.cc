@@ -146,14 +146,16 @@ void GarbageCollector::After(InstrId id, RunObserver* observer, int worker) {
       counts_[use.var].store(use.ref_count, std::memory_order_relaxed);
     }
     Free(*use.tensor);
-    if (observer != nullptr) observer->OnFree(use.var, id, worker);
+    if (observer != nullptr) [[unlikely]]
+      observer->OnFree(use.var, id, worker);
   }
 }
 
 void GarbageCollector::AfterInOrder(InstrId id, RunObserver* observer) {
   for (int32_t i = free_begins_[id]; i < free_begins_[id + 1]; ++i) Free(*frees_[i]);
-  if (observer == nullptr) return;
-  for (const VarId var : plan_.frees_in_order[id]) observer->OnFree(var, id, /*worker=*/0);
+  if (observer != nullptr) [[unlikely]] {
+    for (const VarId var : plan_.frees_in_order[id]) observer->OnFree(var, id, /*worker=*/0);
+  }
 }
 
 void GarbageCollector::DropAll() {

@@ -9,8 +9,9 @@
 namespace interp {
 namespace {
 
-absl::Status RunObserved(const RunParts& parts, InstrId id, bool infer_all, RunObserver& observer,
-                         int worker) {
+// Apart, so that the loops of runs that nobody watches stay small.
+[[gnu::noinline]] absl::Status RunObserved(const RunParts& parts, InstrId id, bool infer_all,
+                                           RunObserver& observer, int worker) {
   const int64_t start_ns = SteadyNowNs();
   observer.OnStart(id, worker, start_ns);
   absl::Status status = parts.runner->Run(id, infer_all);
@@ -19,7 +20,8 @@ absl::Status RunObserved(const RunParts& parts, InstrId id, bool infer_all, RunO
 }
 
 // Blocks for the work of devices that an instruction of the host needs.
-void WaitForDevices(const RunParts& parts, InstrId id, RunObserver* observer, int worker) {
+[[gnu::noinline]] void WaitForDevices(const RunParts& parts, InstrId id, RunObserver* observer,
+                                      int worker) {
   for (const int32_t event : parts.runner->HostWaits(id)) {
     const int64_t start_ns = observer != nullptr ? SteadyNowNs() : 0;
     if (observer != nullptr) observer->OnWaitStart(id, event, worker, start_ns);
