@@ -2,6 +2,7 @@
 
 #include "interpreter/analysis/dependencies.h"
 #include "interpreter/analysis/events.h"
+#include "interpreter/analysis/feed_columns.h"
 #include "interpreter/analysis/garbage_collection.h"
 #include "interpreter/analysis/insert_transfers.h"
 #include "interpreter/analysis/link.h"
@@ -14,45 +15,6 @@
 
 namespace interp {
 namespace {
-
-FeedSpec SpecOf(const Program& program, VarId id) {
-  FeedSpec spec{.name = program.names[id]};
-  for (const Var& var : program.blocks[0].vars) {
-    if (var.id != id) continue;
-    spec.dtype = var.dtype;
-    spec.shape = Shape(absl::MakeConstSpan(var.dims));
-    spec.check_shape = var.need_check_feed;
-  }
-  return spec;
-}
-
-// Reads columns and names of feeds and fetches off the feed and fetch ops.
-absl::Status FindFeedsAndFetches(const Program& program, Plan& plan) {
-  for (const Op& op : program.blocks[0].ops) {
-    const bool feed = op.type == "feed";
-    if (!feed && op.type != "fetch" && op.type != "fetch_v2") continue;
-    const Slot* list = feed ? op.FindInput("X") : op.FindOutput("Out");
-    const Slot* var = feed ? op.FindOutput("Out") : op.FindInput("X");
-    AttrReader reader(op);
-    const int32_t col = reader.Int("col", 0);
-    if (list == nullptr || var == nullptr || list->args.size() != 1 || var->args.size() != 1) {
-      return InvalidArgument(op.type, ": expected one argument in X and one in Out");
-    }
-    if (col < 0 || col >= static_cast<int32_t>(program.blocks[0].ops.size())) {
-      return InvalidArgument(op.type, ": attribute 'col' is ", col);
-    }
-    if (feed) {
-      if (col >= static_cast<int32_t>(plan.feeds.size())) plan.feeds.resize(col + 1);
-      plan.feeds[col] = SpecOf(program, var->args[0]);
-      plan.feed_list = list->args[0];
-    } else {
-      if (col >= static_cast<int32_t>(plan.fetches.size())) plan.fetches.resize(col + 1);
-      plan.fetches[col] = program.names[var->args[0]];
-      plan.fetch_list = list->args[0];
-    }
-  }
-  return absl::OkStatus();
-}
 
 // Builds with assertions verify every plan.
 absl::Status ProveOwnWork(const Plan& plan) {

@@ -107,6 +107,7 @@ struct FeedSpec {
   DType dtype = DType::kUndefined;
   Shape shape = {};          // -1: any
   bool check_shape = false;  // the program asks for feeds to match `shape`
+  bool operator==(const FeedSpec&) const = default;
 };
 
 struct PlanOptions {

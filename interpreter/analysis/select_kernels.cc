@@ -239,6 +239,24 @@ bool IsHostInput(const Instruction& instruction, int arg) {
   return !instruction.place.on_host() && (flags & (kHostInput | kValueInInfer)) != 0;
 }
 
+absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVar>& vars) {
+  const OpDef& def = *instruction.def;
+  const std::vector<std::vector<DType>> input_dtypes =
+      DTypesBySlot(instruction.inputs, instruction.input_counts, vars);
+  std::vector<std::vector<DType>> no_outputs(def.outputs.size());
+  instruction.dtype = def.kernel_dtype == nullptr
+                          ? DefaultKernelDType(op, input_dtypes)
+                          : def.kernel_dtype(DTypeContext(input_dtypes, instruction.attrs.get(),
+                                                          DType::kUndefined, no_outputs));
+  INTERP_ASSIGN_OR_RETURN(instruction.kernel,
+                          FindKernel(def, instruction.dtype, instruction.place.kind));
+  instruction.layout_rule = def.layout_rule == nullptr
+                                ? def.layout
+                                : def.layout_rule(instruction.attrs.get(), instruction.dtype);
+  InferDTypes(instruction, input_dtypes, vars);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def, Place place,
                                             std::vector<PlanVar>& vars) {
   Instruction instruction;
@@ -255,18 +273,7 @@ absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def, Plac
     AttrReader reader(op);
     INTERP_ASSIGN_OR_RETURN(instruction.attrs, def.parse(reader));
   }
-  const std::vector<std::vector<DType>> input_dtypes =
-      DTypesBySlot(instruction.inputs, instruction.input_counts, vars);
-  std::vector<std::vector<DType>> no_outputs(def.outputs.size());
-  instruction.dtype = def.kernel_dtype == nullptr
-                          ? DefaultKernelDType(op, input_dtypes)
-                          : def.kernel_dtype(DTypeContext(input_dtypes, instruction.attrs.get(),
-                                                          DType::kUndefined, no_outputs));
-  INTERP_ASSIGN_OR_RETURN(instruction.kernel, FindKernel(def, instruction.dtype, place.kind));
-  instruction.layout_rule = def.layout_rule == nullptr
-                                ? def.layout
-                                : def.layout_rule(instruction.attrs.get(), instruction.dtype);
-  InferDTypes(instruction, input_dtypes, vars);
+  INTERP_RETURN_IF_ERROR(SetTypes(op, instruction, vars));
   instruction.output_layouts.assign(instruction.outputs.size(), Layout::kPlain);
   return instruction;
 }

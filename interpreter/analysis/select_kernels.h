@@ -27,6 +27,10 @@ absl::Status SelectKernels(const Program& program, const OpRegistry& registry, P
 absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def, Place place,
                                             std::vector<PlanVar>& vars);
 
+// The second half of MakeInstruction: chooses dtype, kernel and layout rule of an instruction whose
+// arguments, attributes and place are set, and sets the dtypes of its outputs, in `vars`, too.
+absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVar>& vars);
+
 // Types of ops in any block that `registry` does not know, sorted, without feed and fetch.
 std::vector<std::string> UnsupportedOps(const Program& program, const OpRegistry& registry);
 

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "core/program_load.h"
 #include "interpreter/plan_file/fingerprint.h"
+#include "interpreter/plan_file/plan_types.h"
 #include "interpreter/plan_file/plan_wire.h"
 #include "interpreter/verify/plan_structure.h"
 
@@ -252,6 +253,7 @@ class Decoder {
     INTERP_RETURN_IF_ERROR(ReadRest(from, plan()));
     compiled_.source_fingerprint = file_.source_fingerprint();
     INTERP_RETURN_IF_ERROR(CheckPlanStructure(plan()));
+    INTERP_RETURN_IF_ERROR(CheckPlanTypes(compiled_.program, plan()));
     return std::move(compiled_);
   }
 

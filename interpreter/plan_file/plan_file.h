@@ -23,9 +23,9 @@ absl::StatusOr<std::string> FormatPlan(const CompiledProgram& compiled);
 
 // The compiled program of a plan file, without pass timings; `ops` must outlive it. Bytes are
 // untrusted: nothing is allocated beyond a small multiple of their size, and the result has passed
-// CheckPlanStructure. Errors: DataLoss for what is no plan file, cut off or
-// damaged; FailedPrecondition for one of another format or other kernels, InvalidArgument for one
-// that contradicts itself.
+// CheckPlanStructure and CheckPlanTypes, but is not proved. Errors: DataLoss for what is no plan
+// file, cut off or damaged; FailedPrecondition for one of another format or other kernels,
+// InvalidArgument for one that contradicts itself.
 absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops);
 
 // InvalidArgument with the first violations unless VerifyPlan proves the plan.

@@ -11,7 +11,8 @@ namespace interp {
 // Fills an empty `file`.
 absl::Status EncodePlan(const CompiledProgram& compiled, proto::plan::PlanFile& file);
 
-// Reads `file`, which may hold anything. The result has passed CheckPlanStructure.
+// Reads `file`, which may hold anything. The result has passed CheckPlanStructure and
+// CheckPlanTypes.
 absl::StatusOr<CompiledProgram> DecodePlan(const proto::plan::PlanFile& file,
                                            const OpRegistry& ops);
 

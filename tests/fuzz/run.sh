@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds one fuzz target and runs it on small golden files as seeds.
-#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, params or npy
+#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, params, npy or plan
 # Inputs found so far are kept in build/fuzz/corpus/TARGET; one that fails is written there as
 # crash-*, and belongs as a byte string into the unit test of the file it broke.
 set -euo pipefail
@@ -12,7 +12,8 @@ case $target in
   program) patterns=('*.pb' '*.pdmodel') max_kib=16 ;;
   params) patterns=('*.pdiparams') max_kib=64 ;;
   npy) patterns=('*.npy' '*.npz') max_kib=4 ;;
-  *) echo "no target '$target'; there are program, params and npy" >&2; exit 2 ;;
+  plan) patterns=() max_kib=16 ;;
+  *) echo "no target '$target'; there are program, params, npy and plan" >&2; exit 2 ;;
 esac
 
 cmake --preset fuzz >/dev/null
@@ -24,6 +25,10 @@ goldens=build/fuzz/goldens
 if [ ! -d "$goldens" ]; then
   mkdir -p "$goldens"
   tar xf tests/goldens/set_a.tar.xz -C "$goldens"
+fi
+if [ "$target" = plan ]; then
+  cmake --build --preset fuzz --target plan_seeds
+  build/fuzz/tests/fuzz/plan_seeds "$seeds"
 fi
 for pattern in "${patterns[@]}"; do
   find "$goldens" tools/digits -name "$pattern" -size -"${max_kib}k" | while read -r file; do

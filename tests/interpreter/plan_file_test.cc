@@ -88,13 +88,10 @@ TEST(PlanFileTest, KeepsStreamsAndEvents) {
   plan.instructions[2].waits = {{.event = 0, .previous_run = true, .blocks_host = true}};
   plan.options = {.sequential = true, .place = {PlaceKind::kSim, 3}, .single_stream = true};
   plan.fallbacks = {"mix"};
-  plan.feeds = {{"x", DType::kBFloat16, {-1, 3}, true}};
-  plan.fetches = {"y"};
   ExpectRoundTrip(compiled);
   const absl::StatusOr<CompiledProgram> back = ParsePlan(Format(compiled), ProbeOps());
   ASSERT_THAT(back, IsOk());
   EXPECT_EQ(back->plan.streams[1].place, (Place{PlaceKind::kSim, 3}));
-  EXPECT_EQ(back->plan.feeds[0].shape, (Shape{-1, 3}));
   EXPECT_TRUE(back->plan.instructions[2].waits[0].blocks_host);
 }
 
@@ -107,12 +104,14 @@ TEST(PlanFileTest, RandomGraphsRunTheSame) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
     const RandomGraph graph = MakeRandomGraph(seed);
+    const PlanOptions plan{.place = {seed % 2 == 0 ? PlaceKind::kSim : PlaceKind::kCpu, 0}};
     const absl::StatusOr<CompiledProgram> compiled =
-        Compile(graph.program, {}, {}, {}, {}, ProbeOps());
+        Compile(graph.program, {}, {}, {}, plan, ProbeOps());
     ASSERT_THAT(compiled, IsOk());
     ExpectRoundTrip(*compiled);
     const absl::StatusOr<CompiledProgram> loaded = ParsePlan(Format(*compiled), ProbeOps());
     ASSERT_THAT(loaded, IsOk());
+    EXPECT_THAT(CheckProved(loaded->plan), IsOk());
     const auto built = InterpreterCore::Create(*compiled, RandomScope(seed, graph), options);
     const auto read = InterpreterCore::Create(*loaded, RandomScope(seed, graph), options);
     ASSERT_THAT(built, IsOk());
@@ -210,6 +209,46 @@ TEST(PlanFileTest, RefusesIndicesOutOfRange) {
   compiled.plan.instructions[0].outputs[0] = 1000;
   EXPECT_THAT(ParsePlan(Format(compiled), ProbeOps()),
               FailsWith(kInvalidArgument, "argument 1000 is none of"));
+}
+
+// What a kernel would read and write memory by is not taken from the file.
+TEST(PlanFileTest, RefusesOtherTypesThanTheProgramGives) {
+  const CompiledProgram compiled = CompileText(kText);
+  const auto refused = [&](auto change) {
+    CompiledProgram changed = compiled;
+    change(changed.plan);
+    return ParsePlan(Format(changed), ProbeOps()).status();
+  };
+  EXPECT_THAT(refused([](Plan& plan) { plan.instructions[0].dtype = DType::kInt32; }),
+              FailsWith(kInvalidArgument, "instruction #0 source: its kernel is for int32"));
+  EXPECT_THAT(refused([](Plan& plan) { plan.instructions[0].kernel = 1; }),
+              FailsWith(kInvalidArgument, "instruction #0 source"));
+  EXPECT_THAT(refused([](Plan& plan) { plan.instructions[1].output_dtypes[0] = DType::kBool; }),
+              FailsWith(kInvalidArgument, "instruction #1 mix"));
+  EXPECT_THAT(refused([](Plan& plan) { plan.vars[0].persistable = false; }),
+              FailsWith(kInvalidArgument, "'w' is not as the program declares it"));
+  EXPECT_THAT(refused([](Plan& plan) { plan.vars[0].constant = false; }),
+              FailsWith(kInvalidArgument, "'w' is constant, or has a dtype, wrongly"));
+  EXPECT_THAT(refused([](Plan& plan) { plan.vars.back().copy_of = 1 << 20; }),
+              FailsWith(kInvalidArgument, "is no copy of a constant"));
+  EXPECT_THAT(refused([](Plan& plan) { plan.fetches = {"w"}; }),
+              FailsWith(kInvalidArgument, "feeds or fetches are not those of the program"));
+  // mix #3 would read int32 values as int64 ones.
+  EXPECT_THAT(refused([&](Plan& plan) {
+                Instruction& mix = plan.instructions[3];
+                ASSERT_EQ(mix.op_type, "mix");
+                mix.inputs[1] = VarNamed(plan, "b");
+              }),
+              FailsWith(kInvalidArgument, "reads 'b', which is int32, as int64"));
+}
+
+// Order and lifetimes are proved before a plan from a file is run.
+TEST(PlanFileTest, RefusesWhatIsNotProved) {
+  const TempFolder folder;
+  CompiledProgram compiled = CompileText(kText);
+  std::swap(compiled.plan.order[0], compiled.plan.order[1]);
+  ASSERT_THAT(SavePlan(compiled, folder / "m.plan"), IsOk());
+  EXPECT_THAT(LoadPlan(folder / "m.plan", ProbeOps()), FailsWith(kInvalidArgument, "not proved"));
 }
 
 TEST(PlanFileTest, OnlyPlansOfTheirProgramAreWritten) {

@@ -301,6 +301,73 @@ TEST(VerifyCommandTest, ProvesPlansOfHostAndDevice) {
   EXPECT_EQ(RunInterp({"verify", kDigits + "image.npy"}).exit_code, 4);
 }
 
+TEST(CompileCommandTest, APlanRunsLikeItsProgram) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "digits.plan";
+  const CommandResult compiled = RunInterp({"compile", kModel, "-o", plan});
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  EXPECT_THAT(compiled.out, HasSubstr("1 feeds, 1 fetches"));
+  const CommandResult result =
+      RunInterp({"run", plan, "--params", kDigits + "digits.pdiparams", "--feed",
+                 kDigits + "image.npy", "--expect", kDigits + "expected.npz", "--out",
+                 folder / "plan.npz", "--compiled-from", kModel});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  ASSERT_EQ(RunDigits({"--out", folder / "program.npz"}).exit_code, 0);
+  EXPECT_EQ(*ReadFile(folder / "plan.npz"), *ReadFile(folder / "program.npz"));
+  EXPECT_EQ(RunInterp({"dump", plan}).out, RunInterp({"dump", kModel}).out);
+  EXPECT_EQ(RunInterp({"verify", plan}).exit_code, 0);
+  EXPECT_THAT(RunInterp({"info", plan}).out, HasSubstr("memory about"));
+}
+
+TEST(CompileCommandTest, APlanHasItsFeedsFetchesAndFlags) {
+  const ReluProgram program;
+  const TemporaryFolder folder;
+  const std::string plan = folder / "relu.plan";
+  const CommandResult compiled = RunInterp({"compile", program.path(), "-o", plan, "--feed", "x",
+                                            "--fetch", "z", "--fetch", "y", "--in-order"});
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"run", plan};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunInterp(arguments);
+  };
+  const CommandResult one = run({"--feed", "x=random:1x2", "--fetch", "y"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("y  float32  [1,2]"));
+  EXPECT_THAT(one.out, Not(HasSubstr("z  float32  [1,2]")));
+
+  const CommandResult fetch = run({"--feed", "x=random:1x2", "--fetch", "x"});
+  EXPECT_EQ(fetch.exit_code, 2);
+  EXPECT_THAT(fetch.err, HasSubstr("the plan does not fetch 'x', only: z y"));
+  const CommandResult missing = run({});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("the plan needs feeds that are missing: x"));
+  const CommandResult extra = run({"--feed", "x=random:1x2", "--feed", "y=random:1x2"});
+  EXPECT_EQ(extra.exit_code, 2);
+  EXPECT_THAT(extra.err, HasSubstr("the plan does not feed 'y'"));
+  const CommandResult flag = run({"--feed", "x=random:1x2", "--no-gc"});
+  EXPECT_EQ(flag.exit_code, 2);
+  EXPECT_THAT(flag.err, HasSubstr("--no-gc is decided when a plan is compiled"));
+  EXPECT_EQ(RunInterp({"dump", plan, "--fetch", "y"}).exit_code, 2);
+  EXPECT_EQ(RunInterp({"dump", plan, "--stage", "program"}).exit_code, 2);
+  EXPECT_EQ(RunInterp({"compile", plan, "-o", folder / "again.plan"}).exit_code, 2);
+}
+
+TEST(CompileCommandTest, PlansOfOtherProgramsAndDamagedOnesAreRefused) {
+  const ReluProgram program;
+  const TemporaryFolder folder;
+  const std::string plan = folder / "digits.plan";
+  ASSERT_EQ(RunInterp({"compile", kModel, "-o", plan}).exit_code, 0);
+  const CommandResult other = RunInterp({"run", plan, "--compiled-from", program.path()});
+  EXPECT_EQ(other.exit_code, 4);
+  EXPECT_THAT(other.err, HasSubstr("compiled from another program than"));
+  const std::string bytes = *ReadFile(plan);
+  std::ofstream(folder / "cut.plan") << bytes.substr(0, bytes.size() / 2);
+  const CommandResult cut = RunInterp({"run", folder / "cut.plan"});
+  EXPECT_EQ(cut.exit_code, 4);
+  EXPECT_THAT(cut.err, HasSubstr("cut.plan: cut off or damaged"));
+}
+
 TEST(OpsCommandTest, ListIsTheExpectedOne) {
   const std::string path = std::string(INTERP_SOURCE_DIR) + "/tests/tools/ops.txt";
   const CommandResult result = RunInterp({"ops"});
