@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
       continue;
     }
     SimOptions options = sim;
-    options.index = stream.place.index;
+    options.index = static_cast<unsigned char>(stream.place.index);
     INTERP_ASSIGN_OR_RETURN(std::shared_ptr<Device> made, MakeSimDevice(options));
     found.push_back(std::move(made));
   }
