@@ -1,4 +1,5 @@
 #include <array>
+#include <cassert>
 #include <chrono>
 #include <deque>
 #include <random>
@@ -24,14 +25,14 @@ class InterleavedExecutor final : public SimExecutor {
 
   void Open(int lane, int priority) override {
     std::lock_guard<std::mutex> guard(mutex_);
-    lanes_[lane].open = true;
-    lanes_[lane].draw = Draw();
     lanes_[lane].priority = priority;
+    Redraw(lanes_[lane]);
   }
 
   void Close(int lane) override {
     std::lock_guard<std::mutex> guard(mutex_);
-    lanes_[lane].open = false;
+    assert(lanes_[lane].tasks.empty());
+    lanes_[lane] = Lane();
   }
 
   void Admit(int /*lane*/) override {
@@ -65,17 +66,21 @@ class InterleavedExecutor final : public SimExecutor {
 
   struct Lane {
     std::deque<SimTask> tasks;
-    uint64_t draw = 0;  // lowest first
+    // Lowest first, compared in this order.
+    uint64_t draw = 0;
     int priority = 0;
-    bool open = false;
+    uint64_t second_draw = 0;
   };
 
-  // Small numbers of draws: ties, which the streams' priorities break, are to be common.
-  uint64_t Draw() { return random_() % 4; }
+  void Redraw(Lane& lane) {
+    lane.draw = random_() % 4;  // ties, which the streams' priorities break, are to be common
+    lane.second_draw = random_();
+  }
 
-  // How many of 8 launches run a task at once: from all work as late as can be to nearly none.
+  // How many of 8 launches run a task at once. None is the best choice for most bugs: all work is
+  // there to be chosen from.
   uint64_t DrawEager() {
-    constexpr uint64_t kChoices[] = {0, 1, 4, 7};
+    constexpr uint64_t kChoices[] = {0, 0, 1, 4};
     return kChoices[random_() % 4];
   }
 
@@ -101,7 +106,7 @@ class InterleavedExecutor final : public SimExecutor {
       task = std::move(lane->tasks.front());
       lane->tasks.pop_front();
       --num_queued_;
-      if (random_() % redraw_period_ == 0) lane->draw = Draw();
+      if (random_() % redraw_period_ == 0) Redraw(*lane);
       running_ = true;
     }
     task.Run();
@@ -118,8 +123,8 @@ class InterleavedExecutor final : public SimExecutor {
     Lane* best = nullptr;
     for (Lane& lane : lanes_) {
       if (lane.tasks.empty() || !MayRun(lane.tasks.front())) continue;
-      if (best == nullptr ||
-          std::tie(lane.draw, lane.priority) < std::tie(best->draw, best->priority)) {
+      if (best == nullptr || std::tie(lane.draw, lane.priority, lane.second_draw) <
+                                 std::tie(best->draw, best->priority, best->second_draw)) {
         best = &lane;
       }
     }

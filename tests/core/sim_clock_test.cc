@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <string>
+#include <vector>
+
 #include "tests/testing/devices.h"
 
 namespace interp {
@@ -80,6 +84,21 @@ TEST_P(SimClockTest, FollowsFromTheOrderOfWorkAlone) {
     EXPECT_EQ(device->NowNs(), 3320);
     EXPECT_TRUE(device->StopTrace().empty());
   }
+}
+
+TEST_P(SimClockTest, AnEventHasPassedOnceTheHostsClockIsThere) {
+  const auto device = MakeDevice(RoundNumbers(GetParam()));
+  const auto a = OpenStream(*device);
+  const auto b = OpenStream(*device);
+  const auto event = device->CreateEvent();
+  EXPECT_TRUE(event->Passed());  // never recorded
+  float* memory = Floats(*device, 64);
+  testing::Put(*a, memory, {1});
+  a->Record(*event);
+  EXPECT_FALSE(event->Passed());
+  testing::Put(*b, memory + 32, std::vector<float>(32));
+  b->Synchronize();
+  EXPECT_TRUE(event->Passed());
 }
 
 TEST_P(SimClockTest, TracesCountFromTheirStart) {

@@ -123,6 +123,26 @@ TEST_P(StreamPoolTest, AnotherStreamGetsFreshMemoryWhileThereIsSome) {
   EXPECT_EQ(Take(*rig.pool, *rig.a, 2048)->data, address);
 }
 
+// Freed while another stream uses it, as the clock has it: fresh memory, while there is some.
+TEST_P(StreamPoolTest, FreshMemoryIsPreferredToWaiting) {
+  Rig rig(Sim(2048));
+  BufferRef x = Take(*rig.pool, *rig.a, 1024);
+  const void* address = x->data;
+  AddOneTo(*rig.b, x);
+  rig.pool->RecordUse(*x.get(), *rig.b);
+  x.reset();
+  BufferRef fresh = Take(*rig.pool, *rig.a, 1024);
+  EXPECT_NE(fresh->data, address);
+  x = Take(*rig.pool, *rig.a, 1024);  // no more is left
+  EXPECT_EQ(x->data, address);
+  AddOneTo(*rig.b, x);
+  rig.pool->RecordUse(*x.get(), *rig.b);
+  x.reset();
+  fresh.reset();
+  rig.device->Synchronize();  // now b is done
+  EXPECT_EQ(Take(*rig.pool, *rig.a, 1024)->data, address);
+}
+
 // a writes, frees; b gets the memory and writes: a's copy out must come first.
 TEST_P(StreamPoolTest, AnotherStreamGetsMemoryBehindAnEvent) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
