@@ -120,7 +120,8 @@ RunReport MakeReport(const Model& model, const InterpreterCore& core, const Flag
   report.num_workers = flags.run.workers;
   report.num_threads = core.num_threads();
   report.peak_bytes = core.memory().peak_bytes;
-  const LivenessBound bound = FindLivenessBound(core);
+  // With devices little is on the host, and most of that is scratch of kernels.
+  const LivenessBound bound = core.devices().empty() ? FindLivenessBound(core) : LivenessBound();
   report.liveness_bound_bytes = bound.bytes;
   if (bound.at >= 0) report.bound_at = NameOf(core.plan().instructions[bound.at]);
   report.parameter_bytes = model.loaded.size_bytes;

@@ -76,6 +76,11 @@ TEST(RunCommandTest, JsonHoldsTimesMemoryAndFetches) {
   EXPECT_EQ(report.at("fetches").at(0).at("name"), kOutput);
   EXPECT_EQ(report.at("fetches").at(0).at("shape"), nlohmann::json({1, 10}));
   EXPECT_EQ(report.at("profile").at("instructions").at(0).at("calls"), 3);
+  for (const auto& row : report.at("profile").at("op_types")) {
+    const bool computes = row.at("op") == "fused_conv2d" || row.at("op") == "fc";
+    EXPECT_EQ(row.contains("gflop_per_s"), computes) << row;
+    EXPECT_EQ(row.contains("gb_per_s"), row.at("op") != "feed" && row.at("op") != "fetch") << row;
+  }
 }
 
 TEST(RunCommandTest, PeakIsWhatIsAlive) {
