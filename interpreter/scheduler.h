@@ -4,8 +4,8 @@
 //   serial  dependency counts on the calling thread; of the ready instructions the one with the
 //           lowest priority value runs, then the first in the program
 //   async   dependency counts on several threads; see below
-//   shuffle as serial, but of the ready instructions any one, drawn from a seed: for finding orders
-//           that a plan lacks
+//   shuffle as serial, but with priorities drawn from a seed in every run: for finding orders that
+//           a plan lacks
 //
 // All give the same bits, since every conflict between instructions is an edge.
 //
