@@ -59,7 +59,8 @@ void CheckClones(const Variant& variant, const DifferentialCase& test, const Exp
   for (absl::Status& status : statuses) {
     threads.emplace_back([&] {
       const std::unique_ptr<InterpreterCore> clone = (*core)->Clone();
-      status = CompareFetches(*clone, test, expected, variant.wait_for_devices);
+      status =
+          CompareFetches(*clone, test, expected, {.wait_for_devices = variant.wait_for_devices});
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -147,18 +147,17 @@ std::vector<Variant> DeviceVariants(uint64_t seed) {
 }
 
 absl::Status CompareFetches(InterpreterCore& core, const DifferentialCase& test,
-                            const Expected& expected, bool wait_for_devices) {
+                            const Expected& expected, const RunOptions& options) {
   for (size_t run = 0; run < test.feeds.size(); ++run) {
-    INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched,
-                            core.Run(test.feeds[run], {.wait_for_devices = wait_for_devices}));
+    INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, core.Run(test.feeds[run], options));
     INTERP_RETURN_IF_ERROR(CompareRun(fetched, expected.fetches[run], run));
   }
   return core.Synchronize();
 }
 
 absl::Status Compare(InterpreterCore& core, Scope& scope, const DifferentialCase& test,
-                     const Expected& expected, bool wait_for_devices) {
-  INTERP_RETURN_IF_ERROR(CompareFetches(core, test, expected, wait_for_devices));
+                     const Expected& expected, const RunOptions& options) {
+  INTERP_RETURN_IF_ERROR(CompareFetches(core, test, expected, options));
   return CompareParams(scope, test, expected);
 }
 
@@ -167,7 +166,7 @@ absl::Status Compare(const Variant& variant, const DifferentialCase& test,
   const std::shared_ptr<Scope> scope = test.MakeScope();
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<InterpreterCore> core,
                           InterpreterCore::Create(test.program, {}, {}, scope, variant.options));
-  return Compare(*core, *scope, test, expected, variant.wait_for_devices);
+  return Compare(*core, *scope, test, expected, {.wait_for_devices = variant.wait_for_devices});
 }
 
 void ExpectAgreement(const Variant& variant, const DifferentialCase& test,

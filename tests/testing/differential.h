@@ -45,10 +45,10 @@ std::vector<Variant> DeviceVariants(uint64_t seed);
 
 // OK when all runs of `core` fetch what is expected; else what differs, or the error of a run.
 absl::Status CompareFetches(InterpreterCore& core, const DifferentialCase& test,
-                            const Expected& expected, bool wait_for_devices);
+                            const Expected& expected, const RunOptions& options);
 // The same, and the parameters after the last run, for a core that was made with `scope`.
 absl::Status Compare(InterpreterCore& core, Scope& scope, const DifferentialCase& test,
-                     const Expected& expected, bool wait_for_devices);
+                     const Expected& expected, const RunOptions& options);
 // The same for a new core of that variant.
 absl::Status Compare(const Variant& variant, const DifferentialCase& test,
                      const Expected& expected);
