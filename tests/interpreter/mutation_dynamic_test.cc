@@ -251,8 +251,8 @@ class MutationDynamicTest : public ::testing::Test {
     } else if (!Excuse(compiled.plan, mutation, report, shared).empty()) {
       ++tally.excused;
     } else {
-      not_shown_ += absl::StrCat("seed ", seed_ / 1000, " ") + Describe(compiled.plan, mutation) +
-                    ": " + ToText(mutant.plan, report);
+      not_shown_ +=
+          absl::StrCat(Describe(compiled.plan, mutation), ": ", ToText(mutant.plan, report));
     }
   }
 
