@@ -1,3 +1,4 @@
+// Long because splitting, joining, handing on and giving back share one lock and its invariants.
 #include "core/device/stream_pool.h"
 
 #include <algorithm>
