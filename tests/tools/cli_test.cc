@@ -338,8 +338,8 @@ TEST(CompileCommandTest, APlanHasItsFeedsFetchesAndFlags) {
   };
   const CommandResult one = run({"--feed", "x=random:1x2", "--fetch", "y"});
   EXPECT_EQ(one.exit_code, 0) << one.err;
-  EXPECT_THAT(one.out, HasSubstr("y  float32  [1,2]"));
-  EXPECT_THAT(one.out, Not(HasSubstr("z  float32  [1,2]")));
+  EXPECT_THAT(one.out, HasSubstr("y      float32  [1,2]"));
+  EXPECT_THAT(one.out, Not(HasSubstr("\nz ")));
 
   const CommandResult fetch = run({"--feed", "x=random:1x2", "--fetch", "x"});
   EXPECT_EQ(fetch.exit_code, 2);
