@@ -1,9 +1,20 @@
 #include "interpreter/verify_plan.h"
 
+#include <atomic>
+
 #include "interpreter/verify/checks.h"
 #include "interpreter/verify/plan_structure.h"
 
 namespace interp {
+namespace {
+
+#ifdef INTERP_PROVE_PLANS
+std::atomic<bool> proves_built_plans{true};
+#else
+std::atomic<bool> proves_built_plans{false};
+#endif
+
+}  // namespace
 
 namespace verify {
 
@@ -15,6 +26,9 @@ void Add(VerifyReport& report, Violation violation) {
 }
 
 }  // namespace verify
+
+bool ProvesBuiltPlans() { return proves_built_plans.load(std::memory_order_relaxed); }
+void ProveBuiltPlans(bool on) { proves_built_plans.store(on, std::memory_order_relaxed); }
 
 VerifyReport VerifyPlan(const Plan& plan, const VerifyOptions& options) {
   VerifyReport report;

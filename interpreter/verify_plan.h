@@ -87,4 +87,10 @@ std::string ToText(const Plan& plan, const VerifyReport& report);
 // One JSON object.
 std::string ToJson(const Plan& plan, const VerifyReport& report);
 
+// Whether BuildPlan proves what it has made; a plan that cannot be proved is then an Internal error
+// that shows the report. On from the start in Debug builds, and switched on by all tests. For the
+// whole process. Thread-safety: both from any thread.
+bool ProvesBuiltPlans();
+void ProveBuiltPlans(bool on);
+
 }  // namespace interp
