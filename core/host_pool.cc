@@ -103,10 +103,11 @@ class Pool final : public HostPool {
 
   absl::StatusOr<BufferRef> Allocate(size_t size_bytes) override {
     const size_t units = UnitsFor(size_bytes);
-    if (options_.fail && options_.fail(size_bytes)) return OverLimit(size_bytes);
+    const bool refused = options_.fail && options_.fail(size_bytes);
     std::lock_guard<SpinLock> guard(lock_);
-    if (units > kMaxUnits || (options_.limit_bytes != 0 &&
-                              stats_.current_bytes + units * kUnit > options_.limit_bytes)) {
+    if (refused || units > kMaxUnits ||
+        (options_.limit_bytes != 0 &&
+         stats_.current_bytes + units * kUnit > options_.limit_bytes)) {
       return OverLimit(size_bytes);
     }
     Block* block = TakeFree(units);
