@@ -157,7 +157,7 @@ class GraphMaker {
     const DType dtype = narrow ? DType::kInt32 : DType::kInt64;
     ProgramBuilder::Attrs attrs = Shaped(tag, {1 + Below(3), 2});
     attrs.emplace_back("dtype", static_cast<int32_t>(dtype));
-    builder_.Call(Chance(50) ? "source" : "random", {}, Result({-1, 2}, dtype), std::move(attrs));
+    builder_.Call(Chance(50) ? "source" : "random", {}, Result({-1, 2}, dtype), attrs);
   }
 
   void AddShapeOf(int tag) {
