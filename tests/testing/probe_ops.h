@@ -19,7 +19,8 @@
 //   random() -> Out {shape}      as source, but `random`
 //   push(X, Array) -> ArrayOut   appends X to a tensor array
 //   gather(Array) -> Out         one vector of all elements
-//   feed, fetch, cast, transfer_layout, share_data, memcpy_h2d, memcpy_d2h: as the interpreter expects them
+//   feed, fetch, cast, transfer_layout, share_data, memcpy_h2d, memcpy_d2h: as the interpreter
+//   expects them
 //   read, c_allreduce, c_sync_comm_stream, send_v2, coalesce_tensor: for implicit orders
 #pragma once
 
