@@ -1,12 +1,12 @@
 #include "interpreter/instruction_runner.h"
 
-#include <cmath>
 #include <new>
 #include <optional>
 
 #include "core/device/device_heap.h"
 #include "interpreter/analysis/storage.h"
 #include "interpreter/bound_args.h"
+#include "interpreter/finite.h"
 
 namespace interp {
 
@@ -52,31 +52,6 @@ struct InstructionRunner::Bound {
 };
 
 namespace {
-
-template <typename T>
-bool AllFinite(const Tensor& tensor) {
-  const T* data = tensor.data<T>();
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    if (!std::isfinite(static_cast<double>(data[i]))) return false;
-  }
-  return true;
-}
-
-bool HasOnlyFinite(const Tensor& tensor) {
-  if (!tensor.has_memory()) return true;
-  switch (tensor.dtype) {
-    case DType::kFloat32:
-      return AllFinite<float>(tensor);
-    case DType::kFloat64:
-      return AllFinite<double>(tensor);
-    case DType::kFloat16:
-      return AllFinite<float16>(tensor);
-    case DType::kBFloat16:
-      return AllFinite<bfloat16>(tensor);
-    default:
-      return true;
-  }
-}
 
 // Kernels return errors; what the standard library throws below them ends here.
 absl::Status Compute(KernelFn kernel, KernelContext& context) {
