@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/device/device_heap.h"
-#include "interpreter/steady_clock.h"
+#include "core/steady_clock.h"
 
 namespace interp {
 

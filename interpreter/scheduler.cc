@@ -4,7 +4,7 @@
 #include <optional>
 #include <random>
 
-#include "interpreter/steady_clock.h"
+#include "core/steady_clock.h"
 
 namespace interp {
 namespace {

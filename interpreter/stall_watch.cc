@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "core/steady_clock.h"
 #include "interpreter/instruction_name.h"
-#include "interpreter/steady_clock.h"
 
 namespace interp {
 namespace {

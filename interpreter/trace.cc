@@ -1,6 +1,6 @@
 #include "interpreter/trace.h"
 
-#include "interpreter/steady_clock.h"
+#include "core/steady_clock.h"
 
 namespace interp {
 

@@ -1,24 +1,14 @@
-// The format: "Trace Event Format",
-// docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 #include <algorithm>
 #include <map>
 
-#include "core/json_writer.h"
+#include "core/trace_events.h"
 #include "interpreter/instruction_name.h"
 #include "interpreter/trace.h"
 
 namespace interp {
 namespace {
 
-constexpr int kHostProcess = 1;
 constexpr int kNoSpan = -1;
-
-// Where a slice is shown.
-struct Lane {
-  int process = kHostProcess;
-  int thread = 0;
-  bool operator==(const Lane&) const = default;
-};
 
 class ChromeTrace {
  public:
@@ -31,59 +21,14 @@ class ChromeTrace {
   }
 
   std::string Write() && {
-    json_.BeginObject();
-    json_.Field("displayTimeUnit", "ns");
-    json_.Key("traceEvents");
-    json_.BeginArray();
     WriteHost();
     WriteMemory();
     WriteHostArrows();
     for (size_t i = 0; i < trace_.devices.size(); ++i) WriteDevice(static_cast<int>(i));
-    json_.Line();
-    json_.EndArray();
-    json_.EndObject();
-    return std::move(json_).Take() + "\n";
+    return std::move(events_).Take();
   }
 
  private:
-  // The fields every event has; the caller adds its own and ends the object. The format counts
-  // microseconds.
-  void Begin(absl::string_view phase, absl::string_view name, Lane lane, int64_t at_ns) {
-    json_.Line();
-    json_.BeginObject();
-    json_.Field("ph", phase);
-    json_.Field("name", name);
-    json_.Field("pid", lane.process);
-    json_.Field("tid", lane.thread);
-    json_.Field("ts", static_cast<double>(at_ns) / 1e3);
-  }
-
-  void BeginSlice(absl::string_view name, absl::string_view category, Lane lane, int64_t start_ns,
-                  int64_t end_ns) {
-    Begin("X", name, lane, start_ns);
-    json_.Field("dur", static_cast<double>(end_ns - start_ns) / 1e3);
-    json_.Field("cat", category);
-    json_.Key("args");
-    json_.BeginObject();
-  }
-  void EndSlice() {
-    json_.EndObject();
-    json_.EndObject();
-  }
-
-  void WriteName(absl::string_view what, absl::string_view name, Lane lane) {
-    json_.Line();
-    json_.BeginObject();
-    json_.Field("ph", "M");
-    json_.Field("name", what);
-    json_.Field("pid", lane.process);
-    json_.Field("tid", lane.thread);
-    json_.Key("args");
-    json_.BeginObject();
-    json_.Field("name", name);
-    EndSlice();
-  }
-
   int64_t OfRun(int64_t steady_ns) const { return steady_ns - trace_.start_ns; }
 
   void WriteHost() {
@@ -91,10 +36,9 @@ class ChromeTrace {
     for (const RunTrace::Execution& e : trace_.executions)
       workers = std::max(workers, e.worker + 1);
     for (const RunTrace::Wait& w : trace_.waits) workers = std::max(workers, w.worker + 1);
-    WriteName("process_name", "host", {});
+    events_.NameProcess("host", {});
     for (int i = 0; i < workers; ++i) {
-      WriteName("thread_name", i == 0 ? "worker 0 (caller)" : absl::StrCat("worker ", i),
-                {.thread = i});
+      events_.NameThread(absl::StrCat("worker ", i), {.thread = i});
     }
     for (size_t id = 0; id < trace_.executions.size(); ++id) {
       WriteExecution(static_cast<InstrId>(id));
@@ -107,24 +51,25 @@ class ChromeTrace {
     if (execution.worker < 0) return;
     const Instruction& instruction = plan_.instructions[id];
     const bool launch = !instruction.place.on_host();
-    BeginSlice(launch ? absl::StrCat("launch ", instruction.op_type) : instruction.op_type,
-               launch ? "launch" : "op", {.thread = execution.worker}, OfRun(execution.start_ns),
-               OfRun(execution.end_ns));
+    events_.BeginSlice(launch ? absl::StrCat("launch ", instruction.op_type) : instruction.op_type,
+                       launch ? "launch" : "op", {.thread = execution.worker},
+                       OfRun(execution.start_ns), OfRun(execution.end_ns));
     WriteFacts(id);
-    EndSlice();
+    events_.EndSlice();
   }
 
   void WriteWait(const RunTrace::Wait& wait) {
     const bool for_event = wait.event >= 0;
     const InstrId recorder = for_event ? plan_.events[wait.event].recorder : -1;
-    BeginSlice(recorder >= 0 ? absl::StrCat("wait for ", NameOf(plan_.instructions[recorder]))
-                             : "wait for devices",
-               "wait", {.thread = wait.worker}, OfRun(wait.start_ns), OfRun(wait.end_ns));
+    events_.BeginSlice(recorder >= 0
+                           ? absl::StrCat("wait for ", NameOf(plan_.instructions[recorder]))
+                           : "wait for devices",
+                       "wait", {.thread = wait.worker}, OfRun(wait.start_ns), OfRun(wait.end_ns));
     if (for_event) json_.Field("event", wait.event);
     if (wait.instruction >= 0) {
       json_.Field("waiting", NameOf(plan_.instructions[wait.instruction]));
     }
-    EndSlice();
+    events_.EndSlice();
   }
 
   // What does not depend on when it ran.
@@ -181,25 +126,25 @@ class ChromeTrace {
     std::stable_sort(samples.begin(), samples.end(),
                      [](const Sample& a, const Sample& b) { return a.at_ns < b.at_ns; });
     for (const Sample& sample : samples) {
-      Begin("C", "memory in use", {}, OfRun(sample.at_ns));
+      events_.Begin("C", "memory in use", {}, OfRun(sample.at_ns));
       json_.Key("args");
       json_.BeginObject();
       json_.Field("host bytes", sample.host_bytes);
       if (!trace_.devices.empty()) json_.Field("device bytes", sample.device_bytes);
-      EndSlice();
+      events_.EndSlice();
     }
   }
 
   // From the end of one slice to the start of another. A viewer takes the end of an arrow for the
   // slice that is open at its time, so it starts within the first one.
-  void WriteArrow(const Edge& edge, Lane from, int64_t from_start_ns, int64_t from_end_ns, Lane to,
-                  int64_t to_start_ns) {
+  void WriteArrow(const Edge& edge, TraceLane from, int64_t from_start_ns, int64_t from_end_ns,
+                  TraceLane to, int64_t to_start_ns) {
     const int64_t at_ns = std::max(from_start_ns, from_end_ns - 1);
     const std::string name = edge.var >= 0
                                  ? absl::StrCat(Name(edge.kind), " ", plan_.vars[edge.var].name)
                                  : std::string(Name(edge.kind));
     for (const bool start : {true, false}) {
-      Begin(start ? "s" : "f", name, start ? from : to, start ? at_ns : to_start_ns);
+      events_.Begin(start ? "s" : "f", name, start ? from : to, start ? at_ns : to_start_ns);
       json_.Field("cat", "dependency");
       json_.Field("id", num_arrows_);
       if (!start) json_.Field("bp", "e");
@@ -221,12 +166,11 @@ class ChromeTrace {
 
   void WriteDevice(int index) {
     const RunTrace::OnDevice& on_device = trace_.devices[index];
-    const int process = kHostProcess + 1 + index;
+    const int process = TraceLane().process + 1 + index;
     const bool simulated = on_device.place.kind == PlaceKind::kSim;
     const int64_t offset_ns = simulated ? 0 : OfRun(on_device.start_ns);
-    WriteName("process_name",
-              absl::StrCat(Name(on_device.place), simulated ? " (simulated time)" : ""),
-              {.process = process});
+    events_.NameProcess(absl::StrCat(Name(on_device.place), simulated ? " (simulated time)" : ""),
+                        {.process = process});
     std::vector<int> span_of(plan_.instructions.size(), kNoSpan);
     std::map<int32_t, std::string> lanes;  // by Stream::index
     for (size_t i = 0; i < on_device.spans.size(); ++i) {
@@ -241,8 +185,7 @@ class ChromeTrace {
       WriteSpan(span, known, process, offset_ns);
     }
     for (const auto& [stream, name] : lanes) {
-      WriteName("thread_name", name.empty() ? absl::StrCat("stream ", stream) : name,
-                {process, stream});
+      events_.NameThread(name.empty() ? absl::StrCat("stream ", stream) : name, {process, stream});
     }
     WriteDeviceArrows(on_device.spans, span_of, process, offset_ns);
   }
@@ -250,11 +193,11 @@ class ChromeTrace {
   void WriteSpan(const DeviceSpan& span, bool known, int process, int64_t offset_ns) {
     const absl::string_view name =
         known ? absl::string_view(plan_.instructions[span.tag].op_type) : Name(span.kind);
-    BeginSlice(name, Name(span.kind), {process, span.stream}, offset_ns + span.start_ns,
-               offset_ns + span.end_ns);
+    events_.BeginSlice(name, Name(span.kind), {process, span.stream}, offset_ns + span.start_ns,
+                       offset_ns + span.end_ns);
     if (span.bytes > 0) json_.Field("bytes", span.bytes);
     if (known) WriteFacts(span.tag);
-    EndSlice();
+    events_.EndSlice();
   }
 
   void WriteDeviceArrows(const std::vector<DeviceSpan>& spans, const std::vector<int>& span_of,
@@ -274,7 +217,8 @@ class ChromeTrace {
   const absl::Span<Variable* const> variables_;
   std::vector<std::vector<VarId>> freed_;  // by InstrId
   int64_t num_arrows_ = 0;
-  JsonWriter json_;
+  TraceEvents events_;
+  JsonWriter& json_ = events_.json();
 };
 
 }  // namespace

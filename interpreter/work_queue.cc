@@ -3,33 +3,9 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace interp {
-namespace {
-
-void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-// Holds a flag as a spin lock. Yields when the holder seems to be off its core.
-class SpinGuard {
- public:
-  explicit SpinGuard(std::atomic<bool>& flag) : flag_(flag) {
-    for (int spins = 0; flag_.exchange(true, std::memory_order_acquire); ++spins) {
-      if (spins > 64) std::this_thread::yield();
-      Pause();
-    }
-  }
-  ~SpinGuard() { flag_.store(false, std::memory_order_release); }
-
- private:
-  std::atomic<bool>& flag_;
-};
-
-}  // namespace
-
 WorkQueue::WorkQueue(const WorkQueueOptions& options) : options_(options) {
   for (int i = 1; i <= options.num_threads; ++i) {
     threads_.emplace_back([this, i] { Work(i, [this] { return stop_.load(); }); });
@@ -45,7 +21,7 @@ WorkQueue::~WorkQueue() {
 }
 
 void WorkQueue::Reserve(size_t count) {
-  SpinGuard guard(locked_);
+  std::lock_guard<SpinLock> guard(lock_);
   heap_.reserve(count);
 }
 
@@ -56,7 +32,7 @@ bool WorkQueue::RunsLater(const Entry& a, const Entry& b) {
 
 void WorkQueue::Push(const Task& task) {
   {
-    SpinGuard guard(locked_);
+    std::lock_guard<SpinLock> guard(lock_);
     heap_.push_back({task, arrivals_++});
     std::push_heap(heap_.begin(), heap_.end(), RunsLater);
     size_.store(static_cast<int32_t>(heap_.size()), std::memory_order_relaxed);
@@ -74,7 +50,7 @@ void WorkQueue::WakeAll() {
 
 bool WorkQueue::TryPop(Task& task) {
   if (size_.load(std::memory_order_relaxed) == 0) return false;
-  SpinGuard guard(locked_);
+  std::lock_guard<SpinLock> guard(lock_);
   if (heap_.empty()) return false;
   std::pop_heap(heap_.begin(), heap_.end(), RunsLater);
   task = heap_.back().task;
@@ -92,7 +68,7 @@ void WorkQueue::Work(int worker, const Done& done) {
       task.run(task.context, task.argument, worker);
       spins = 0;
     } else if (++spins < options_.spins_before_sleep) {
-      Pause();
+      CpuPause();
     } else {
       sleepers_.fetch_add(1);
       // Once more after announcing ourselves; `seen` is from before this look.

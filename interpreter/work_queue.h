@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/spin_lock.h"
+
 namespace interp {
 
 struct Task {
@@ -63,7 +65,7 @@ class WorkQueue {
   void Work(int worker, const Done& done);
 
   const WorkQueueOptions options_;
-  std::atomic<bool> locked_{false};  // spin lock over heap_ and arrivals_
+  SpinLock lock_;  // guards heap_ and arrivals_
   std::vector<Entry> heap_;
   uint64_t arrivals_ = 0;
   std::atomic<int32_t> size_{0};    // of heap_, read without the lock while spinning

@@ -211,8 +211,7 @@ TEST(TraceTest, DevicesHaveAProcessWithAThreadPerStream) {
   for (const json& event : events) {
     if (event.at("ph") == "M") names.push_back(event.at("args").at("name"));
   }
-  EXPECT_THAT(names,
-              ElementsAre("host", "worker 0 (caller)", "sim:0 (simulated time)", "compute", "d2h"));
+  EXPECT_THAT(names, ElementsAre("host", "worker 0", "sim:0 (simulated time)", "compute", "d2h"));
   ASSERT_EQ(Named(events, "X", "mix").size(), 2u);
   EXPECT_EQ(Named(events, "X", "mix")[1].at("ts"), 0.51);
   EXPECT_EQ(Named(events, "X", "wait for op #2 mix").size(), 1u);

@@ -18,9 +18,8 @@ std::string ReadAll(const std::string& path) {
 }
 
 // In the child: becomes the program, with its output in files.
-[[noreturn]] void Become(const std::vector<std::string>& arguments, const std::string& out,
-                         const std::string& err) {
-  const std::string program = std::string(INTERP_BINARY_DIR) + "/interp";
+[[noreturn]] void Become(const std::string& program, const std::vector<std::string>& arguments,
+                         const std::string& out, const std::string& err) {
   std::vector<char*> argv = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -32,17 +31,22 @@ std::string ReadAll(const std::string& path) {
 
 }  // namespace
 
-CommandResult RunInterp(const std::vector<std::string>& arguments) {
+CommandResult RunProgram(const std::string& program, const std::vector<std::string>& arguments) {
+  const std::string path = std::string(INTERP_BINARY_DIR) + "/" + program;
   const TemporaryFolder folder;
   const std::string out = folder / "out";
   const std::string err = folder / "err";
   const pid_t child = fork();
-  if (child == 0) Become(arguments, out, err);
+  if (child == 0) Become(path, arguments, out, err);
   int status = 0;
   waitpid(child, &status, 0);
   return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
           .out = ReadAll(out),
           .err = ReadAll(err)};
+}
+
+CommandResult RunInterp(const std::vector<std::string>& arguments) {
+  return RunProgram("interp", arguments);
 }
 
 TemporaryFolder::TemporaryFolder() {

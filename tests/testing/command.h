@@ -1,4 +1,4 @@
-// Runs the `interp` program of this build as a user would.
+// Runs programs of this build as a user would.
 #pragma once
 
 #include <string>
@@ -12,8 +12,10 @@ struct CommandResult {
   std::string err;
 };
 
-// Runs `interp` with these arguments, which reach it as they are. A program killed by a signal has
-// exit code -1.
+// Runs a program of this build, by its path below the build folder, with these arguments, which
+// reach it as they are. A program killed by a signal has exit code -1.
+CommandResult RunProgram(const std::string& program, const std::vector<std::string>& arguments);
+// The same for `interp`.
 CommandResult RunInterp(const std::vector<std::string>& arguments);
 
 // A new empty folder that is removed when the object goes.

@@ -1,0 +1,123 @@
+#include "core/engine/engine.h"
+
+#include "core/engine/engine_core.h"
+
+namespace interp::engine {
+namespace {
+
+constexpr int kPushesPerDispatch = 64;
+
+}  // namespace
+
+Operator::Operator(const Operator& other) : state_(other.state_) {
+  if (state_ != nullptr) state_->handles.fetch_add(1, std::memory_order_relaxed);
+}
+
+Operator::~Operator() {
+  if (state_ != nullptr) state_->DropHandle();
+}
+
+Engine::Engine(std::unique_ptr<EngineCore> core) : core_(std::move(core)) {}
+Engine::~Engine() = default;
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
+  for (const int count : {options.workers, options.urgent_workers, options.device_workers,
+                          options.workers_in_child}) {
+    if (count < 1 || count > kMaxWorkers) {
+      return InvalidArgument("an engine has ", count, " threads for a queue, expected 1 to ",
+                             kMaxWorkers);
+    }
+  }
+  if (options.max_in_flight < 0) {
+    return InvalidArgument("max_in_flight is ", options.max_in_flight, ", expected 0 or more");
+  }
+  for (size_t i = 0; i < options.devices.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (options.devices[i]->place() == options.devices[k]->place()) {
+        return InvalidArgument("an engine has the device ", Name(options.devices[i]->place()),
+                               " twice");
+      }
+    }
+  }
+  auto core = std::make_unique<EngineCore>(options);
+  INTERP_RETURN_IF_ERROR(core->OpenStreams());
+  return std::unique_ptr<Engine>(new Engine(std::move(core)));
+}
+
+Variable Engine::NewVariable(absl::string_view name) { return core_->NewVariable(name); }
+
+absl::Status Engine::DeleteVariable(Variable variable) { return core_->DeleteVariable(variable); }
+
+absl::Status Engine::SubmitDelete(Variable variable, const CallableTable& table, void* callable) {
+  return core_->SubmitDelete(variable, table, callable);
+}
+
+absl::Status Engine::Submit(const CallableTable& table, void* callable, const Accesses& accesses,
+                            const OperationOptions& options) {
+  const absl::StatusOr<Route> route = core_->FindRoute(options);
+  if (!route.ok()) {
+    table.destroy(callable);
+    return route.status();
+  }
+  return core_->Submit({.table = &table,
+                        .callable = callable,
+                        .options = &options,
+                        .route = *route,
+                        .accesses = &accesses});
+}
+
+absl::StatusOr<Operator> Engine::RecordOperator(const CallableTable& table, void* callable,
+                                                const Accesses& accesses,
+                                                const OperationOptions& options) {
+  INTERP_ASSIGN_OR_RETURN(OperatorState * state,
+                          core_->NewOperator(table, callable, accesses, options));
+  return Operator(state);
+}
+
+absl::Status Engine::Push(const Operator& op) {
+  if (!op) return InvalidArgument("an operator that was never made is pushed");
+  return core_->PushRecorded(*op.state_);
+}
+
+absl::Status Engine::PushAll(absl::Span<const Operator> ops) {
+  RecordList ready;
+  absl::Status status;
+  int kept = 0;
+  for (const Operator& op : ops) {
+    status = op ? core_->PushRecorded(*op.state_, &ready)
+                : InvalidArgument("an operator that was never made is pushed");
+    if (!status.ok()) break;
+    // Threads may begin while the rest is pushed.
+    if (++kept % kPushesPerDispatch == 0) core_->Dispatch(std::exchange(ready, {}));
+  }
+  core_->Dispatch(ready);
+  return status;
+}
+
+absl::Status Engine::WaitForVar(Variable variable, std::chrono::nanoseconds timeout) {
+  return core_->Wait(variable, AccessKind::kRead, timeout);
+}
+absl::Status Engine::WaitForWrite(Variable variable, std::chrono::nanoseconds timeout) {
+  return core_->Wait(variable, AccessKind::kWrite, timeout);
+}
+absl::Status Engine::WaitForAll(std::chrono::nanoseconds timeout) {
+  return core_->WaitForAll(timeout);
+}
+std::vector<ErrorRef> Engine::TakeErrors() { return core_->TakeErrors(); }
+
+uint64_t Engine::Version(Variable variable) const {
+  if (variable.var == nullptr) return 0;
+  std::lock_guard<SpinLock> guard(variable.var->lock);
+  return variable.var->generation == variable.generation
+             ? variable.var->version.load(std::memory_order_relaxed)
+             : 0;
+}
+
+absl::Status Engine::Stop() { return core_->Stop(); }
+void Engine::Start() { core_->Start(); }
+std::string Engine::Describe(Variable variable) const { return core_->Describe(variable); }
+EngineCounters Engine::counters() const { return core_->counters(); }
+void Engine::SetObserver(EngineObserver* observer) { core_->SetObserver(observer); }
+const Policy& Engine::policy() const { return core_->policy(); }
+
+}  // namespace interp::engine

@@ -1,0 +1,228 @@
+// Engine: runs functions on threads and devices in the order that the variables they name demand.
+//
+//   std::unique_ptr<Engine> engine = *Engine::Create({.workers = 2});
+//   engine::Variable a = engine->NewVariable("A"), b = engine->NewVariable("B");
+//   engine->Push([&] { x = 1; }, {.writes = {a}});
+//   engine->Push([&] { y = x + 1; }, {.reads = {a}, .writes = {b}});
+//   absl::Status status = engine->WaitForVar(b);   // y is 2
+//
+// Variables are tags: the engine allocates nothing for its users and knows no tensor. Of two
+// operations that name the same variable, the one pushed first runs first, unless both only read
+// it; all others run side by side. "Pushed first" is one order for all threads that push.
+//
+// The model is MXNet's dependency engine (include/mxnet/engine.h, src/engine/threaded_engine.h).
+// docs/engine.md says how it works, why it is right and where it differs.
+//
+// Long because it is all that a user of the engine needs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/device/device.h"
+#include "core/engine/callable.h"
+#include "core/engine/operation_error.h"
+#include "core/engine/policy.h"
+
+namespace interp::engine {
+
+class EngineCore;
+class EngineObserver;
+struct OperatorState;
+
+// Handle of a variable; a small value. One that has outlived its variable is noticed.
+struct Variable {
+  Var* var = nullptr;
+  uint32_t generation = 0;
+  bool operator==(const Variable&) const = default;
+};
+
+// What an operation touches. A variable in both lists is updated: its old content matters. One in
+// `writes` alone is overwritten entirely, which makes good whatever error had spoilt it. Repeated
+// variables count once. An operation may touch at most 65,535 variables.
+struct Accesses {
+  absl::Span<const Variable> reads = {};
+  absl::Span<const Variable> writes = {};
+};
+
+// Threads of one queue, at most.
+inline constexpr int kMaxWorkers = 256;
+
+struct OperationOptions {
+  // Kept as a pointer: a literal, or something that lives as long as the engine.
+  const char* name = "operation";
+  Place place = {};  // the host or one of EngineOptions::devices
+  Property property = Property::kNormal;
+  // Higher runs first among the operations of one queue that are ready; among equals the one that
+  // became ready first, and of those that became ready together the one pushed first.
+  int32_t priority = 0;
+};
+
+struct EngineOptions {
+  PolicyKind policy = PolicyKind::kPerDevice;
+  int workers = 1;         // threads for normal operations of the host
+  int urgent_workers = 1;  // for Property::kHostUrgent, under per-device
+  int device_workers = 1;  // per device and kind of queue, under per-device
+  // A thread that pushes waits while this many operations are in flight (about: by up to one
+  // operation per thread more, 64 where the bound is above 4,096); 0: no bound. Operations that
+  // push are not held up, nor does a stopped engine hold up anybody. Too small a bound for what has
+  // to be in flight at once is a deadlock. The default keeps records in a cache: when one core has
+  // to do both sides, a larger one costs more.
+  int64_t max_in_flight = 1 << 13;
+  std::vector<std::shared_ptr<Device>> devices = {};
+  // Threads of each queue in a process forked off this one.
+  int workers_in_child = 1;
+};
+
+// `options` as the environment changes them; this is the one place where it is read:
+//   INTERP_ENGINE                naive | pooled | per-device
+//   INTERP_ENGINE_WORKERS        a number from 1 to 256
+//   INTERP_ENGINE_MAX_IN_FLIGHT  a number; 0: no bound
+// InvalidArgument that names the variable whose value makes no sense.
+absl::StatusOr<EngineOptions> FromEnvironment(EngineOptions options = {});
+
+// A recorded operation: function, variables and options, checked and sorted once, pushed any number
+// of times. A handle: copies name the same operation, which goes when all copies and all its pushes
+// are gone; so deleting it is safe at any time. Thread-safety: as std::shared_ptr.
+class Operator {
+ public:
+  Operator() = default;
+  Operator(const Operator& other);
+  Operator(Operator&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Operator& operator=(Operator other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Operator();
+  explicit operator bool() const { return state_ != nullptr; }
+
+ private:
+  friend class Engine;
+  explicit Operator(OperatorState* state) : state_(state) {}
+  OperatorState* state_ = nullptr;
+};
+
+struct EngineCounters {
+  uint64_t pushed = 0;
+  uint64_t completed = 0;  // skipped and failed ones included
+  uint64_t failed = 0;     // by an error of their own
+  uint64_t skipped = 0;    // because what they read was spoilt
+  uint64_t helped = 0;     // run by a worker inside a wait of its own
+  uint64_t held_up = 0;    // pushes that waited for max_in_flight
+};
+
+inline constexpr std::chrono::nanoseconds kNoTimeout = std::chrono::nanoseconds::max();
+
+// Thread-safety: all methods from any thread, operations included, where nothing else is said. No
+// method throws. Destruction waits for everything that was pushed; by then no thread may push.
+class Engine {
+ public:
+  // InvalidArgument for counts out of range or a device named twice.
+  static absl::StatusOr<std::unique_ptr<Engine>> Create(const EngineOptions& options = {});
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // A variable of version 0. `name` shows in dumps and in messages; naming costs a lock.
+  Variable NewVariable(absl::string_view name = {});
+  // Ends a variable after everything pushed on it so far; then `last`, if any, runs, whatever has
+  // failed. Handles are void from now on: InvalidArgument for one that was void already.
+  absl::Status DeleteVariable(Variable variable);
+  template <typename F>
+  absl::Status DeleteVariable(Variable variable, F&& last) {
+    Callable<std::decay_t<F>> callable(std::forward<F>(last));
+    return SubmitDelete(variable, Callable<std::decay_t<F>>::kTable, callable.bytes());
+  }
+
+  // Pushes an operation; see callable.h for what `function` may be. Returns when it is queued, or
+  // has run where the policy runs it here. InvalidArgument, without calling the function, for a
+  // variable that was deleted or a place the engine has not.
+  template <OperationFunction F>
+  absl::Status Push(F&& function, const Accesses& accesses, const OperationOptions& options = {}) {
+    Callable<std::decay_t<F>> callable(std::forward<F>(function));
+    return Submit(Callable<std::decay_t<F>>::kTable, callable.bytes(), accesses, options);
+  }
+
+  // Records an operation; errors as Push. Unless the function changes nothing but what its
+  // variables stand for, pushes of it may run side by side.
+  template <OperationFunction F>
+  absl::StatusOr<Operator> NewOperator(F&& function, const Accesses& accesses,
+                                       const OperationOptions& options = {}) {
+    Callable<std::decay_t<F>> callable(std::forward<F>(function));
+    return RecordOperator(Callable<std::decay_t<F>>::kTable, callable.bytes(), accesses, options);
+  }
+  absl::Status Push(const Operator& op);
+  // In order, with one waking of threads for many. Stops at the first that cannot be pushed.
+  absl::Status PushAll(absl::Span<const Operator> ops);
+
+  // Waits until all writes to the variable that were pushed before are done, so that it may be
+  // read; readers may be at it. Returns the error that has spoilt it, each time, until it is
+  // overwritten. DeadlineExceeded, with the chain of operations it waited for, after `timeout`.
+  // Within an operation the waiting worker runs what it waits for; FailedPrecondition when that is
+  // the operation itself, or when the engine is stopped.
+  absl::Status WaitForVar(Variable variable, std::chrono::nanoseconds timeout = kNoTimeout);
+  // The same until it may be written: readers are done, too.
+  absl::Status WaitForWrite(Variable variable, std::chrono::nanoseconds timeout = kNoTimeout);
+  // Waits until nothing is in flight, on devices neither. Returns all errors that no wait has told
+  // of, as one. FailedPrecondition within an operation.
+  absl::Status WaitForAll(std::chrono::nanoseconds timeout = kNoTimeout);
+  // The errors that no wait has told of, with what was thrown; they count as told of then.
+  std::vector<ErrorRef> TakeErrors();
+
+  // Writes completed so far, failed ones included. 0 for a deleted variable.
+  uint64_t Version(Variable variable) const;
+
+  // Waits for everything and ends the threads; what is pushed from then on waits for Start, but
+  // for what runs on the pushing thread. FailedPrecondition within an operation.
+  absl::Status Stop();
+  void Start();
+
+  // The queue of a variable, an operation a line:
+  //   variable 'A': version 1, 1 running, 2 waiting
+  //     #2 'B=A+1' read, granted
+  //     #4 'A=C*2' write, waiting; blocked by 1
+  std::string Describe(Variable variable) const;
+  EngineCounters counters() const;
+  // Told of every operation that starts after this; null: nobody. Borrowed until replaced and all
+  // operations that were in flight are done.
+  void SetObserver(EngineObserver* observer);
+  const Policy& policy() const;
+
+ private:
+  explicit Engine(std::unique_ptr<EngineCore> core);
+  // `callable` is taken over: relocated, or destroyed when there is an error.
+  absl::Status Submit(const CallableTable& table, void* callable, const Accesses& accesses,
+                      const OperationOptions& options);
+  absl::Status SubmitDelete(Variable variable, const CallableTable& table, void* callable);
+  absl::StatusOr<Operator> RecordOperator(const CallableTable& table, void* callable,
+                                          const Accesses& accesses,
+                                          const OperationOptions& options);
+
+  std::unique_ptr<EngineCore> core_;
+};
+
+// Thread-safety: called from the threads that run operations, at the same time.
+class EngineObserver {
+ public:
+  struct Operation {
+    const char* name;
+    uint64_t number;  // the same for one push only
+    int queue;        // into Policy::queues; -1: on the thread that found it ready
+    int worker;       // of that queue; of others a small number for the thread
+    bool skipped;
+    Place place;
+  };
+  virtual ~EngineObserver() = default;
+  // After its function has returned and before anything is released. Nanoseconds of the steady
+  // clock.
+  virtual void OnOperation(const Operation& operation, int64_t start_ns, int64_t end_ns) = 0;
+};
+
+}  // namespace interp::engine

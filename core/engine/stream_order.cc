@@ -1,0 +1,133 @@
+#include "core/engine/stream_order.h"
+
+#include <algorithm>
+
+namespace interp::engine {
+
+Var::~Var() { delete order.load(std::memory_order_relaxed); }
+
+int StreamOrder::AddStream(Device& device, Stream& stream) {
+  auto added = std::make_unique<PerStream>();
+  added->stream = &stream;
+  added->event = device.CreateEvent();
+  streams_.push_back(std::move(added));
+  for (auto& s : streams_) s->seen.resize(streams_.size());
+  host_seen_.resize(streams_.size());
+  return static_cast<int>(streams_.size()) - 1;
+}
+
+void StreamOrder::Collect(const VarOrder& order, bool readers, int own,
+                          std::vector<StreamUse>& uses) {
+  if (order.writer.stream >= 0 && order.writer.stream != own) uses.push_back(order.writer);
+  if (!readers) return;
+  for (const StreamUse& use : order.readers) {
+    if (use.stream != own) uses.push_back(use);
+  }
+}
+
+DeviceEvent& StreamOrder::EventFor(StreamUse use) {
+  PerStream& s = *streams_[use.stream];
+  if (s.recorded < use.ticket) {
+    s.stream->Record(*s.event);
+    s.recorded = s.issued;
+  }
+  return *s.event;
+}
+
+void StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses,
+                             std::unique_lock<std::mutex>& lock) {
+  for (const StreamUse& use : uses) {
+    if (host_seen_[use.stream] >= use.ticket) continue;
+    DeviceEvent& event = EventFor(use);
+    const uint64_t covered = streams_[use.stream]->recorded;
+    lock.unlock();
+    event.Synchronize();
+    lock.lock();
+    host_seen_[use.stream] = std::max(host_seen_[use.stream], covered);
+  }
+}
+
+void StreamOrder::Before(Record& record) {
+  Access* const begin = record.accesses();
+  Access* const end = begin + record.num_accesses;
+  if (std::none_of(begin, end, [](const Access& a) {
+        return a.var->order.load(std::memory_order_acquire) != nullptr;
+      })) {
+    return;
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::vector<StreamUse> uses;
+  for (Access* a = begin; a != end; ++a) {
+    const VarOrder* order = a->var->order.load(std::memory_order_relaxed);
+    if (order != nullptr) Collect(*order, Writes(a->kind), record.stream, uses);
+  }
+  if (record.stream < 0) {
+    WaitOnHost(uses, lock);
+    return;
+  }
+  PerStream& own = *streams_[record.stream];
+  for (const StreamUse& use : uses) {
+    if (own.seen[use.stream] >= use.ticket || host_seen_[use.stream] >= use.ticket) continue;
+    own.stream->Wait(EventFor(use));
+    const PerStream& other = *streams_[use.stream];
+    own.seen[use.stream] = other.recorded;
+  }
+}
+
+void StreamOrder::AfterHost(Record& record) {
+  Access* const begin = record.accesses();
+  for (Access* a = begin; a != begin + record.num_accesses; ++a) {
+    VarOrder* order = a->var->order.load(std::memory_order_acquire);
+    if (order == nullptr || !Writes(a->kind)) continue;
+    std::lock_guard<std::mutex> lock(mutex_);
+    *order = {};
+  }
+}
+
+void StreamOrder::After(Record& record) {
+  Access* const begin = record.accesses();
+  Access* const end = begin + record.num_accesses;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const StreamUse use{record.stream, ++streams_[record.stream]->issued};
+  for (Access* a = begin; a != end; ++a) {
+    VarOrder* order = a->var->order.load(std::memory_order_relaxed);
+    if (order == nullptr) {
+      order = new VarOrder;
+      a->var->order.store(order, std::memory_order_release);
+    }
+    if (Writes(a->kind)) {
+      order->writer = use;
+      order->readers.clear();
+      continue;
+    }
+    const auto same = std::find_if(order->readers.begin(), order->readers.end(),
+                                   [&](const StreamUse& u) { return u.stream == use.stream; });
+    if (same == order->readers.end()) {
+      order->readers.push_back(use);
+    } else {
+      *same = use;
+    }
+  }
+}
+
+void StreamOrder::WaitOnHost(Var& var, bool readers) {
+  const VarOrder* order = var.order.load(std::memory_order_acquire);
+  if (order == nullptr) return;
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::vector<StreamUse> uses;
+  Collect(*order, readers, /*own=*/-1, uses);
+  WaitOnHost(uses, lock);
+}
+
+void StreamOrder::Forget(Var& var) {
+  if (VarOrder* order = var.order.load(std::memory_order_acquire)) {
+    var.order.store(nullptr, std::memory_order_relaxed);
+    delete order;
+  }
+}
+
+void StreamOrder::Synchronize() {
+  for (const auto& s : streams_) s->stream->Synchronize();
+}
+
+}  // namespace interp::engine

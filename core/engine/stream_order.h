@@ -1,0 +1,80 @@
+// StreamOrder: what operations that run on devices still do with a variable after the engine has
+// let its successors go. Internal to core/engine.
+//
+// An operation with a stream completes when its work is enqueued. What comes after it is ordered on
+// the device where that suffices: work of the same stream needs nothing, work of another stream
+// waits for an event there; only operations of the host, and waits, block. Per variable the last
+// writer and the last reader on each stream since are kept, as (stream, ticket), a ticket being the
+// number of operations its stream has been given so far. An event is recorded only when somebody
+// else asks for a ticket that no recorded event covers yet, and nobody waits twice for what it
+// knows already.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/engine/record.h"
+
+namespace interp::engine {
+
+// A point in the work of a stream.
+struct StreamUse {
+  int8_t stream = -1;  // by index; -1: none
+  uint64_t ticket = 0;
+};
+
+struct VarOrder {
+  StreamUse writer;
+  std::vector<StreamUse> readers;  // since, one per stream
+};
+
+// Thread-safety: all methods but AddStream.
+class StreamOrder {
+ public:
+  // Both are borrowed. Returns the stream's index.
+  int AddStream(Device& device, Stream& stream);
+  Stream& stream(int index) { return *streams_[index]->stream; }
+  int num_streams() const { return static_cast<int>(streams_.size()); }
+
+  // Before an operation starts: makes its stream, or for one of the host the calling thread, wait
+  // for what the accesses conflict with. REQUIRES: the accesses are granted.
+  void Before(Record& record);
+  // After it has enqueued its work: notes the use. Before the accesses are released.
+  void After(Record& record);
+  // After an operation of the host, which has waited for everything: what it wrote is at rest.
+  void AfterHost(Record& record);
+  // Blocks until the last writer, or with `readers` everybody, is done. REQUIRES: a grant.
+  void WaitOnHost(Var& var, bool readers);
+  // Forgets a variable. REQUIRES: nobody else uses it.
+  static void Forget(Var& var);
+
+  // Blocks until all work of all streams is done.
+  void Synchronize();
+
+ private:
+  struct PerStream {
+    Stream* stream = nullptr;
+    std::unique_ptr<DeviceEvent> event;
+    uint64_t issued = 0;    // tickets given out
+    uint64_t recorded = 0;  // the ticket that `event` covers
+    // By stream: the ticket that this stream comes after anyway.
+    std::vector<uint64_t> seen;
+  };
+
+  // What an access has to wait for, but for uses on `own`.
+  static void Collect(const VarOrder& order, bool readers, int own, std::vector<StreamUse>& uses);
+  // The event that covers the use, recorded if need be.
+  DeviceEvent& EventFor(StreamUse use);
+  void WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock);
+
+  std::mutex mutex_;  // guards what follows, and all VarOrders
+  std::vector<std::unique_ptr<PerStream>> streams_;
+  std::vector<uint64_t> host_seen_;  // by stream
+};
+
+}  // namespace interp::engine

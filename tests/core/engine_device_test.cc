@@ -1,0 +1,274 @@
+// Engines with devices: order across streams is the device's business where it can be.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tests/testing/devices.h"
+#include "tests/testing/engines.h"
+
+namespace interp::engine {
+namespace {
+
+using testing::Execution;
+using testing::Floats;
+using testing::InOut;
+using testing::IsOk;
+using testing::MakeDevice;
+using testing::MakeEngine;
+using testing::OnDevice;
+
+constexpr int kCount = 16;  // floats of a buffer
+
+// out = out / 4 + in / 2 + 1: what comes first shows in the result.
+absl::Status MixIn(KernelContext& ctx) {
+  const float* in = ctx.input(0).data<float>();
+  float* out = ctx.output(0).mutable_data<float>();
+  for (int i = 0; i < kCount; ++i) out[i] = out[i] / 4 + in[i] / 2 + 1;
+  return absl::OkStatus();
+}
+
+// Buffers on a device, a variable each.
+struct Buffers {
+  Buffers(Engine& engine, Device& device, int count) {
+    for (int i = 0; i < count; ++i) {
+      memory.push_back(Floats(device, kCount));
+      variables.push_back(engine.NewVariable("buffer " + std::to_string(i)));
+      const Variable v = variables.back();
+      float* at = memory.back();
+      EXPECT_THAT(
+          engine.Push(
+              [at, i](const RunContext& ctx) {
+                testing::Put(*ctx.stream, at, std::vector<float>(kCount, i), ctx.work);
+              },
+              {.writes = {v}}, {.place = device.place(), .property = Property::kCopyToDevice}),
+          IsOk());
+    }
+  }
+  std::vector<float*> memory;
+  std::vector<Variable> variables;
+};
+
+class EngineOnDevices : public ::testing::TestWithParam<Execution> {};
+INSTANTIATE_TEST_SUITE_P(Engine, EngineOnDevices,
+                         ::testing::Values(Execution::kThreads, Execution::kInterleaved),
+                         testing::NameOf);
+
+TEST_P(EngineOnDevices, RandomOperationsOnAllStreamsEqualTheSequentialOnes) {
+  constexpr int kBuffers = 6;
+  for (uint64_t seed = 0; seed < (testing::kSlow ? 6 : 20); ++seed) {
+    const auto device = MakeDevice({.seed = seed,
+                                    .execution = GetParam(),
+                                    .max_kernel_delay_ns = 20'000,
+                                    .max_copy_delay_ns = 20'000});
+    const PolicyKind policy = static_cast<PolicyKind>(seed % 3);
+    auto engine = MakeEngine({.policy = policy, .workers = 2, .devices = {device}});
+    Buffers buffers(*engine, *device, kBuffers);
+    std::vector<float> expected;
+    for (int i = 0; i < kBuffers; ++i) expected.push_back(static_cast<float>(i));
+    // Copied out by operations, looked at by operations of the host.
+    constexpr int kLooks = 20;
+    std::vector<Tensor> copies(kLooks);
+    std::vector<float> seen(kLooks);
+    std::vector<float> expected_seen(kLooks);
+    std::mt19937_64 random(seed);
+    constexpr Property kProperties[] = {Property::kNormal, Property::kDeviceUrgent,
+                                        Property::kCopyFromDevice, Property::kCopyToDevice,
+                                        Property::kAsync};
+    for (int step = 0; step < 200; ++step) {
+      const size_t from = random() % kBuffers;
+      const size_t to = (from + 1 + random() % (kBuffers - 1)) % kBuffers;
+      float* const in = buffers.memory[from];
+      float* const out = buffers.memory[to];
+      ASSERT_THAT(engine->Push(
+                      [&device, in, out](const RunContext& ctx) {
+                        InOut args(OnDevice(*device, in, kCount), OnDevice(*device, out, kCount));
+                        return testing::Launch(*ctx.stream, &MixIn, args, ctx.work);
+                      },
+                      {.reads = {buffers.variables[from], buffers.variables[to]},
+                       .writes = {buffers.variables[to]}},
+                      {.place = device->place(), .property = kProperties[random() % 5]}),
+                  IsOk());
+      expected[to] = expected[to] / 4 + expected[from] / 2 + 1;
+      if (step % 10 != 0) continue;
+      const int look = step / 10;
+      expected_seen[look] = expected[to];
+      const Variable copy = engine->NewVariable();
+      ASSERT_THAT(engine->Push(
+                      [&copies, look, out](const RunContext& ctx) {
+                        copies[look] = testing::Get(*ctx.stream, out, kCount, ctx.work);
+                      },
+                      {.reads = {buffers.variables[to]}, .writes = {copy}},
+                      {.place = device->place(), .property = Property::kCopyFromDevice}),
+                  IsOk());
+      ASSERT_THAT(engine->Push([&, look] { seen[look] = copies[look].data<float>()[kCount - 1]; },
+                               {.reads = {copy}}),
+                  IsOk());
+      ASSERT_THAT(engine->DeleteVariable(copy), IsOk());
+    }
+    EXPECT_THAT(engine->WaitForAll(), IsOk());
+    EXPECT_EQ(seen, expected_seen) << "seed " << seed;
+    const auto stream = testing::OpenStream(*device);
+    for (int i = 0; i < kBuffers; ++i) {
+      EXPECT_EQ(testing::Read(*stream, buffers.memory[i], kCount),
+                std::vector<float>(kCount, expected[i]));
+    }
+  }
+}
+
+std::atomic<bool> kernel_may_end{false};
+absl::Status Hold(KernelContext& /*ctx*/) {
+  while (!kernel_may_end) std::this_thread::yield();
+  return absl::OkStatus();
+}
+
+TEST(EngineDevice, DependentsAreReleasedWhenTheWorkIsIssued) {
+  const auto device = MakeDevice({});
+  auto engine = MakeEngine({.devices = {device}});
+  Buffers buffers(*engine, *device, 2);
+  const auto launch = [&](KernelFn kernel, Property property, std::atomic<bool>* issued) {
+    EXPECT_THAT(engine->Push(
+                    [&, kernel, issued](const RunContext& ctx) {
+                      InOut args(OnDevice(*device, buffers.memory[0], kCount),
+                                 OnDevice(*device, buffers.memory[1], kCount));
+                      const absl::Status status =
+                          testing::Launch(*ctx.stream, kernel, args, ctx.work);
+                      *issued = true;
+                      return status;
+                    },
+                    {.reads = {buffers.variables[0], buffers.variables[1]},
+                     .writes = {buffers.variables[1]}},
+                    {.place = device->place(), .property = property}),
+                IsOk());
+  };
+  kernel_may_end = false;
+  std::atomic<bool> held{false};
+  std::atomic<bool> same_stream{false};
+  std::atomic<bool> other_stream{false};
+  std::atomic<bool> on_host{false};
+  launch(&Hold, Property::kNormal, &held);
+  launch(&MixIn, Property::kNormal, &same_stream);
+  launch(&MixIn, Property::kDeviceUrgent, &other_stream);
+  EXPECT_THAT(engine->Push([&] { on_host = true; }, {.reads = {buffers.variables[1]}}), IsOk());
+  // These would not come to pass if anybody waited for the kernel.
+  while (!same_stream || !other_stream) std::this_thread::yield();
+  EXPECT_FALSE(on_host);
+  kernel_may_end = true;
+  EXPECT_THAT(engine->WaitForVar(buffers.variables[1]), IsOk());
+  const auto stream = testing::OpenStream(*device);
+  EXPECT_EQ(testing::Read(*stream, buffers.memory[1], 1), std::vector<float>{1.3125F});
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_TRUE(on_host);
+}
+
+absl::Status FailOnDevice(KernelContext& /*ctx*/) { return absl::DataLossError("bits flipped"); }
+
+TEST(EngineDevice, FailuresOfTheirWorkComeOutAtWaitForAll) {
+  const auto device = MakeDevice({});
+  auto engine = MakeEngine({.devices = {device}});
+  Buffers buffers(*engine, *device, 2);
+  EXPECT_THAT(engine->Push(
+                  [&](const RunContext& ctx) {
+                    InOut args(OnDevice(*device, buffers.memory[0], kCount),
+                               OnDevice(*device, buffers.memory[1], kCount));
+                    return testing::Launch(*ctx.stream, &FailOnDevice, args, ctx.work);
+                  },
+                  {.writes = {buffers.variables[1]}}, {.place = device->place()}),
+              IsOk());
+  EXPECT_THAT(engine->WaitForAll(),
+              testing::FailsWith(absl::StatusCode::kDataLoss, "bits flipped"));
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+}
+
+TEST(EngineDevice, AsynchronousOperationsWaitWhenTheyStart) {
+  const auto device = MakeDevice({});
+  auto engine = MakeEngine({.devices = {device}});
+  Buffers buffers(*engine, *device, 2);
+  kernel_may_end = false;
+  EXPECT_THAT(engine->Push(
+                  [&](const RunContext& ctx) {
+                    InOut args(OnDevice(*device, buffers.memory[0], kCount),
+                               OnDevice(*device, buffers.memory[1], kCount));
+                    return testing::Launch(*ctx.stream, &Hold, args, ctx.work);
+                  },
+                  {.reads = {buffers.variables[1]}}, {.place = device->place()}),
+              IsOk());
+  std::thread other;
+  std::atomic<bool> called{false};
+  std::atomic<bool> started{false};
+  EXPECT_THAT(engine->Push(
+                  [&](Completion completion) {
+                    called = true;
+                    other = std::thread([&, completion = std::move(completion)]() mutable {
+                      completion.Start();
+                      started = true;
+                      EXPECT_THAT(completion.Done(), IsOk());
+                    });
+                  },
+                  {.writes = {buffers.variables[1]}}),
+              IsOk());
+  while (!called) std::this_thread::yield();
+  EXPECT_FALSE(started);
+  kernel_may_end = true;
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_TRUE(started);
+  other.join();
+}
+
+TEST(EngineDevice, TwoDevices) {
+  const auto first = MakeDevice({.index = 0, .max_kernel_delay_ns = 50'000});
+  const auto second = MakeDevice({.index = 1, .max_kernel_delay_ns = 50'000});
+  auto engine = MakeEngine({.devices = {first, second}});
+  Buffers on_first(*engine, *first, 2);
+  Buffers on_second(*engine, *second, 2);
+  const Variable host = engine->NewVariable("staging");
+  Tensor staging;
+  // sim:0 computes, the host carries over, sim:1 computes; again and again.
+  for (int i = 0; i < 10; ++i) {
+    for (const auto& [device, buffers] :
+         {std::pair(first, &on_first), std::pair(second, &on_second)}) {
+      ASSERT_THAT(engine->Push(
+                      [device = device, buffers = buffers](const RunContext& ctx) {
+                        InOut args(OnDevice(*device, buffers->memory[0], kCount),
+                                   OnDevice(*device, buffers->memory[1], kCount));
+                        return testing::Launch(*ctx.stream, &MixIn, args, ctx.work);
+                      },
+                      {.reads = {buffers->variables[0], buffers->variables[1]},
+                       .writes = {buffers->variables[1]}},
+                      {.place = device->place()}),
+                  IsOk());
+    }
+    ASSERT_THAT(engine->Push(
+                    [&](const RunContext& ctx) {
+                      staging = testing::Get(*ctx.stream, on_first.memory[1], kCount, ctx.work);
+                    },
+                    {.reads = {on_first.variables[1]}, .writes = {host}},
+                    {.place = first->place(), .property = Property::kCopyFromDevice}),
+                IsOk());
+    ASSERT_THAT(engine->Push(
+                    [&](const RunContext& ctx) {
+                      ctx.stream->CopyToDevice(on_second.memory[0], staging.raw_data(),
+                                               staging.buffer(), staging.size_bytes(), ctx.work);
+                    },
+                    {.reads = {host}, .writes = {on_second.variables[0]}},
+                    {.place = second->place(), .property = Property::kCopyToDevice}),
+                IsOk());
+  }
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  float a = 1;
+  float b0 = 0;
+  float b1 = 1;
+  for (int i = 0; i < 10; ++i) {
+    a = a / 4 + 0.0F / 2 + 1;
+    b1 = b1 / 4 + b0 / 2 + 1;
+    b0 = a;
+  }
+  const auto stream = testing::OpenStream(*second);
+  EXPECT_EQ(testing::Read(*stream, on_second.memory[1], 1), std::vector<float>{b1});
+}
+
+}  // namespace
+}  // namespace interp::engine
