@@ -1,66 +1,16 @@
 #include "core/buffer.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <new>
+#include <memory>
+
+#include "core/storage/pool.h"
 
 namespace interp {
 namespace {
-
-size_t RoundUp(size_t bytes) {
-  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-}
 
 uint64_t NextSerial() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
-
-static_assert(sizeof(Buffer) <= kBufferAlignment, "the header fills one alignment unit");
-
-class MallocAllocator final : public Allocator {
- public:
-  absl::StatusOr<BufferRef> Allocate(size_t size_bytes) override {
-    const size_t rounded = RoundUp(size_bytes);
-    void* block = rounded < size_bytes
-                      ? nullptr
-                      : std::aligned_alloc(kBufferAlignment, kBufferAlignment + rounded);
-    if (block == nullptr) {
-      return ResourceExhausted("cannot allocate ", size_bytes, " bytes: the system has no more");
-    }
-    auto* buffer = new (block) Buffer;
-    buffer->data = static_cast<char*>(block) + kBufferAlignment;
-    buffer->size_bytes = size_bytes;
-    buffer->owner = this;
-    buffer->serial = NextSerial();
-    const size_t now = current_.fetch_add(rounded, std::memory_order_relaxed) + rounded;
-    size_t peak = peak_.load(std::memory_order_relaxed);
-    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-    }
-    allocations_.fetch_add(1, std::memory_order_relaxed);
-    return BufferRef::First(buffer);
-  }
-
-  MemoryStats stats() const override {
-    const size_t now = current_.load();
-    return {.current_bytes = now,
-            .peak_bytes = peak_.load(),
-            .reserved_bytes = now,
-            .allocations = allocations_.load()};
-  }
-
-  void ResetPeak() override { peak_.store(current_.load()); }
-
- private:
-  void Free(Buffer* buffer) override {
-    current_.fetch_sub(RoundUp(buffer->size_bytes), std::memory_order_relaxed);
-    std::free(buffer);
-  }
-
-  std::atomic<size_t> current_{0};
-  std::atomic<size_t> peak_{0};
-  std::atomic<int64_t> allocations_{0};
-};
 
 class BorrowedOwner final : public Allocator {
  public:
@@ -107,8 +57,9 @@ BufferRef BorrowBuffer(void* data, size_t size_bytes, bool writable,
 }
 
 Allocator& SystemAllocator() {
-  static auto& allocator = *new MallocAllocator;
-  return allocator;
+  static auto& allocator =
+      *new std::shared_ptr<Pool>(Pool::OnHost({.kind = PoolKind::kNaive, .name = "system"}));
+  return *allocator;
 }
 
 }  // namespace interp

@@ -22,11 +22,14 @@
 #include "core/device/work.h"
 #include "core/place.h"
 #include "core/program.h"
+#include "core/resource/random_stream.h"
+#include "core/resource/workspace.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
 namespace interp {
 
+class PlaceResources;
 class Stream;
 
 enum SlotFlags : uint8_t {
@@ -164,14 +167,22 @@ class InferContext : public OpContext {
 // What a kernel sees. Outputs have shape, dtype and memory, unless OpDef::dynamic_outputs is set.
 class KernelContext : public OpContext {
  public:
+  // Of the place that a kernel runs on; shared by the instructions of one stream.
+  struct PlaceServices {
+    Stream* stream = nullptr;        // where a device's kernel enqueues its work; null on the host
+    WorkErrors* errors = nullptr;    // of that work
+    Allocator* workspace = nullptr;  // in the order of `stream`; null: Services::allocator
+    PlaceResources* resources = nullptr;
+  };
+  // All borrowed; set once, when the kernel is bound.
   struct Services {
     Allocator* allocator = nullptr;
     SharedConstants* shared = nullptr;
     std::unique_ptr<KernelState>* state = nullptr;  // of this instruction
+    const RandomSource* random = nullptr;           // of an op with OpDef::random
+    const PlaceServices* place = nullptr;
     int instruction = 0;
     int num_threads = 1;
-    Stream* stream = nullptr;      // where a device's kernel enqueues its work; null on the host
-    WorkErrors* errors = nullptr;  // of that work
   };
   KernelContext(BoundArgs& args, const void* attrs, const Services& services)
       : OpContext(args, attrs), services_(services) {}
@@ -180,10 +191,28 @@ class KernelContext : public OpContext {
   int num_threads() const { return services_.num_threads; }
   Allocator& allocator() const { return *services_.allocator; }
   // REQUIRES: a kernel of a device.
-  Stream& stream() const { return *services_.stream; }
-  Work work() const { return {.tag = services_.instruction, .errors = services_.errors}; }
-  // Number of this instruction in its plan; for random streams that differ from op to op.
+  Stream& stream() const { return *services_.place->stream; }
+  Work work() const {
+    return {.tag = services_.instruction,
+            .errors = services_.place != nullptr ? services_.place->errors : nullptr};
+  }
+  // Number of this instruction in its plan.
   int instruction() const { return services_.instruction; }
+
+  // This op's random numbers of this run. REQUIRES: OpDef::random. Without a core (a kernel run by
+  // hand) they are those of seed 0.
+  RandomStream random() const {
+    if (services_.random == nullptr) return RandomStream(RandomState{}, /*op=*/0);
+    return RandomStream(*services_.random->state, services_.random->op);
+  }
+  // Temporary memory of the place this kernel runs on, until the result goes.
+  absl::StatusOr<Workspace> workspace(size_t size_bytes) const {
+    const PlaceServices* place = services_.place;
+    const bool own = place != nullptr && place->workspace != nullptr;
+    return Workspace::Take(own ? *place->workspace : *services_.allocator, size_bytes);
+  }
+  // What the instructions of this place share. REQUIRES: run by a core.
+  PlaceResources& place_resources() const { return *services_.place->resources; }
 
   // Gives `out` memory for its shape and dtype. For kernels with dynamic_outputs, which set the
   // shape themselves, and for scratch tensors.
@@ -313,7 +342,7 @@ struct OpDef {
   bool dynamic_outputs = false;
   // Has an effect besides its outputs or depends on hidden state: never pruned, never merged.
   bool side_effect = false;
-  // Draws random numbers: all such ops run in program order.
+  // Draws random numbers (KernelContext::random): runs differ, so results are not to be kept.
   bool random = false;
   // Runs on the host even where the program runs on a device. So do ops with dynamic_outputs or
   // tensor arrays, whose results the host must see.

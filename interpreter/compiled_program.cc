@@ -2,12 +2,15 @@
 
 #include <utility>
 
+#include "interpreter/random_ops.h"
+
 namespace interp {
 
 absl::StatusOr<CompiledProgram> Compile(Program program, const std::vector<std::string>& feeds,
                                         const std::vector<std::string>& fetches,
                                         const PipelineOptions& passes, const PlanOptions& plan,
                                         const OpRegistry& ops) {
+  NumberRandomOps(program, ops);
   PassContext context{.ops = ops};
   if (!feeds.empty()) context.feeds = feeds;
   if (!fetches.empty()) context.fetches = fetches;

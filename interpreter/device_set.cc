@@ -102,6 +102,12 @@ MemoryStats DeviceSet::memory() const {
   return sum;
 }
 
+std::vector<PoolStats> DeviceSet::pool_stats() const {
+  std::vector<PoolStats> stats;
+  for (const OnDevice& on : devices_) stats.push_back(on.pool->pool_stats());
+  return stats;
+}
+
 void DeviceSet::ResetPeak() {
   for (const OnDevice& on : devices_) on.pool->ResetPeak();
 }

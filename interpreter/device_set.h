@@ -55,6 +55,8 @@ class DeviceSet {
 
   // Of all pools.
   MemoryStats memory() const;
+  // Of each pool.
+  std::vector<PoolStats> pool_stats() const;
   void ResetPeak();
   size_t Trim();
 

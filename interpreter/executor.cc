@@ -14,7 +14,8 @@ constexpr uint64_t kHashSeed = 1;  // as Paddle's executor
 
 }  // namespace
 
-Executor::Executor(ExecutorOptions options) : options_(std::move(options)) {}
+Executor::Executor(ExecutorOptions options)
+    : options_(std::move(options)), random_{.seed = options_.core.random_seed} {}
 
 std::shared_ptr<InterpreterCore> Executor::FindLocked(const Key& key) {
   const auto it = std::find_if(entries_.begin(), entries_.end(),
@@ -62,7 +63,24 @@ absl::StatusOr<std::vector<Tensor>> Executor::Run(
   }
   INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<InterpreterCore> core,
                           Get(program, names, fetches, scope));
-  return core->Run(tensors, options);
+  if (options.random.has_value()) return core->Run(tensors, options);
+  RunOptions with_random = options;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    with_random.random = random_;
+    ++random_.step;
+  }
+  return core->Run(tensors, with_random);
+}
+
+RandomState Executor::random_state() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return random_;
+}
+
+void Executor::SetRandomState(const RandomState& state) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  random_ = state;
 }
 
 ExecutorStats Executor::stats() const {

@@ -44,12 +44,18 @@ class Executor {
                                                        const std::vector<std::string>& fetches,
                                                        const std::shared_ptr<Scope>& scope);
 
-  // Get, then Run with the named feeds.
+  // Get, then Run with the named feeds. Random numbers come from the executor's state, of which
+  // each Run of any program uses up one step, unless options.random says otherwise: a core that was
+  // dropped and made again does not repeat itself.
   absl::StatusOr<std::vector<Tensor>> Run(const Program& program,
                                           const std::vector<std::pair<std::string, Tensor>>& feeds,
                                           const std::vector<std::string>& fetches,
                                           const std::shared_ptr<Scope>& scope,
                                           const RunOptions& options = {});
+
+  // What the next Run draws from. A Run in another thread may take its step at any time.
+  RandomState random_state() const;
+  void SetRandomState(const RandomState& state);
 
   ExecutorStats stats() const;
   // Drops all cores.
@@ -75,6 +81,7 @@ class Executor {
   mutable std::mutex mutex_;  // guards what follows
   std::list<Entry> entries_;  // most recently used first; few, so a list is searched fast enough
   ExecutorStats stats_;
+  RandomState random_;
 };
 
 }  // namespace interp

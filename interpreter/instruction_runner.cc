@@ -48,6 +48,7 @@ struct InstructionRunner::Bound {
   // not ours to look at, somebody may be freeing it.
   BoundArgs launch_args;
   std::vector<std::pair<const Tensor*, std::unique_ptr<Tensor>>> stand_ins;
+  RandomSource random;
   KernelContext::Services services;
 };
 
@@ -66,11 +67,12 @@ absl::Status Compute(KernelFn kernel, KernelContext& context) {
 
 }  // namespace
 
-InstructionRunner::InstructionRunner(const Plan& plan, const std::vector<Variable*>& variables,
-                                     HostPool& pool, DeviceSet* devices, SharedConstants& shared,
-                                     const RunnerOptions& options)
+InstructionRunner::InstructionRunner(const Plan& plan, const std::vector<uint64_t>& random_ops,
+                                     const std::vector<Variable*>& variables,
+                                     const Services& services, const RunnerOptions& options)
     : plan_(plan),
-      devices_(devices),
+      services_(services),
+      devices_(services.devices),
       options_(options),
       hot_(plan.instructions.size()),
       bound_(plan.instructions.size()) {
@@ -79,13 +81,28 @@ InstructionRunner::InstructionRunner(const Plan& plan, const std::vector<Variabl
     num_outputs += instruction.outputs.size();
   }
   outputs_.reserve(num_outputs);  // spans lead into it
-  for (size_t i = 0; i < bound_.size(); ++i) Bind(static_cast<InstrId>(i), variables, pool, shared);
+  BindPlaces();
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    bound_[i].random = {.state = services.random, .op = random_ops[i]};
+    Bind(static_cast<InstrId>(i), variables);
+  }
 }
 
 InstructionRunner::~InstructionRunner() = default;
 
-void InstructionRunner::Bind(InstrId id, const std::vector<Variable*>& variables, HostPool& pool,
-                             SharedConstants& shared) {
+void InstructionRunner::BindPlaces() {
+  for (size_t i = 0; i < plan_.streams.size(); ++i) {
+    const Place place = plan_.streams[i].place;
+    KernelContext::PlaceServices& services = places_.emplace_back();
+    services.resources = &resources_[Name(place)];
+    if (place.on_host()) continue;
+    services.stream = &devices_->stream(static_cast<int32_t>(i));
+    services.errors = &devices_->errors();
+    services.workspace = &devices_->pool(place).ForStream(*services.stream);
+  }
+}
+
+void InstructionRunner::Bind(InstrId id, const std::vector<Variable*>& variables) {
   const Instruction& instruction = plan_.instructions[id];
   Bound& bound = bound_[id];
   bound.instruction = &instruction;
@@ -96,23 +113,21 @@ void InstructionRunner::Bind(InstrId id, const std::vector<Variable*>& variables
     if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
     if ((flags & (kNoNeedBuffer | kTensorArray)) == 0) bound.read_args.push_back(arg);
   }
-  BindOutputs(bound, variables, pool);
+  BindOutputs(bound, variables);
 
   Hot& hot = hot_[id];
   hot.kernel = instruction.def->kernels[instruction.kernel].run;
   if (!instruction.def->dynamic_outputs) hot.outputs = bound.outputs;
   hot.infers = instruction.dynamic_shape;
   hot.checks = !bound.written_persistables.empty() || options_.check_nan_inf;
-  bound.services = {.allocator = &pool,
-                    .shared = &shared,
+  bound.services = {.allocator = services_.pool,
+                    .shared = services_.shared,
                     .state = &bound.state,
+                    .random = instruction.def->random ? &bound.random : nullptr,
+                    .place = &places_[instruction.stream],
                     .instruction = id,
                     .num_threads = options_.num_threads};
-  if (!instruction.place.on_host()) {
-    BindLaunch(bound);
-    bound.services.stream = &devices_->stream(instruction.stream);
-    bound.services.errors = &devices_->errors();
-  }
+  if (!instruction.place.on_host()) BindLaunch(bound);
   for (const EventWait& wait : instruction.waits) {
     if (wait.blocks_host) bound.host_waits.push_back(wait.event);
   }
@@ -133,25 +148,23 @@ void InstructionRunner::BindLaunch(Bound& bound) {
 }
 
 // Where an output's memory comes from. That of persistable variables outlives the core.
-Allocator& InstructionRunner::AllocatorOf(const Instruction& instruction, const PlanVar& var,
-                                          HostPool& pool) {
+Allocator& InstructionRunner::AllocatorOf(const Instruction& instruction, const PlanVar& var) {
   if (var.place.on_host()) {
     if (var.persistable) return SystemAllocator();
-    return pool;
+    return *services_.pool;
   }
   if (var.persistable) return devices_->heap(var.place);
   return devices_->pool(var.place).ForStream(devices_->stream(instruction.stream));
 }
 
-void InstructionRunner::BindOutputs(Bound& bound, const std::vector<Variable*>& variables,
-                                    HostPool& pool) {
+void InstructionRunner::BindOutputs(Bound& bound, const std::vector<Variable*>& variables) {
   const Instruction& instruction = *bound.instruction;
   Output* const first = outputs_.data() + outputs_.size();
   for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
     const VarId var = instruction.outputs[arg];
     if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
     Output output{.tensor = &variables[var]->tensor,
-                  .allocator = &AllocatorOf(instruction, plan_.vars[var], pool),
+                  .allocator = &AllocatorOf(instruction, plan_.vars[var]),
                   .dtype = instruction.output_dtypes[arg],
                   .layout = instruction.output_layouts[arg]};
     if (!plan_.vars[var].place.on_host()) {
@@ -213,7 +226,7 @@ absl::Status InstructionRunner::RunWithDevices(InstrId id, bool infer_all) {
 absl::Status InstructionRunner::Launch(InstrId id) {
   Bound& bound = bound_[id];
   const Instruction& instruction = *bound.instruction;
-  Stream& stream = *bound.services.stream;
+  Stream& stream = *bound.services.place->stream;
   KernelContext& context = *hot_[id].context;
   Work work = context.work();
   for (const auto& [tensor, stand_in] : bound.stand_ins) {
@@ -349,7 +362,7 @@ absl::Status InstructionRunner::CheckFinite(const Bound& bound) const {
     if (id < 0 || tensor == nullptr) continue;
     Tensor on_host;
     if (!tensor->place().on_host()) {
-      bound.services.stream->Synchronize();
+      bound.services.place->stream->Synchronize();
       INTERP_ASSIGN_OR_RETURN(on_host, CopyToHost(*tensor, devices_->device(tensor->place()),
                                                   *bound.services.allocator));
       tensor = &on_host;

@@ -1,12 +1,15 @@
 // InstructionRunner: the instructions of a plan bound to one core's variables, runnable one by one.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "core/host_pool.h"
 #include "core/op_def.h"
+#include "core/resource/place_resources.h"
 #include "core/status.h"
+#include "core/storage/pool.h"
 #include "interpreter/device_set.h"
 #include "interpreter/plan.h"
 
@@ -26,10 +29,18 @@ struct RunnerOptions {
 // Cost: a warm Run looks nothing up and allocates from the pool alone.
 class InstructionRunner {
  public:
-  // `variables` by VarId, null for @EMPTY@; all arguments are borrowed and must outlive the runner.
-  // `devices` is null for a plan without devices.
-  InstructionRunner(const Plan& plan, const std::vector<Variable*>& variables, HostPool& pool,
-                    DeviceSet* devices, SharedConstants& shared, const RunnerOptions& options);
+  // What instructions run with, borrowed.
+  struct Services {
+    Allocator* pool = nullptr;
+    DeviceSet* devices = nullptr;  // null for a plan without devices
+    SharedConstants* shared = nullptr;
+    const RandomState* random = nullptr;  // does not change during a run
+  };
+  // `variables` by VarId, null for @EMPTY@; `random_ops` are the plan's RandomOpIds, needed only
+  // here. All other arguments are borrowed and must outlive the runner.
+  InstructionRunner(const Plan& plan, const std::vector<uint64_t>& random_ops,
+                    const std::vector<Variable*>& variables, const Services& services,
+                    const RunnerOptions& options);
   ~InstructionRunner();
 
   // Runs one instruction. With `infer_all` shapes are inferred even where the plan calls them
@@ -51,11 +62,11 @@ class InstructionRunner {
   struct Hot;
   struct Bound;
 
-  void Bind(InstrId id, const std::vector<Variable*>& variables, HostPool& pool,
-            SharedConstants& shared);
-  void BindOutputs(Bound& bound, const std::vector<Variable*>& variables, HostPool& pool);
+  void BindPlaces();
+  void Bind(InstrId id, const std::vector<Variable*>& variables);
+  void BindOutputs(Bound& bound, const std::vector<Variable*>& variables);
   static void BindLaunch(Bound& bound);
-  Allocator& AllocatorOf(const Instruction& instruction, const PlanVar& var, HostPool& pool);
+  Allocator& AllocatorOf(const Instruction& instruction, const PlanVar& var);
   absl::Status Prepare(InstrId id, bool infer_all);
   absl::Status RunWithDevices(InstrId id, bool infer_all);
   absl::Status Launch(InstrId id);
@@ -68,11 +79,14 @@ class InstructionRunner {
   absl::Status CheckFinite(const Bound& bound) const;
 
   const Plan& plan_;
+  const Services services_;
   DeviceSet* const devices_;
   const RunnerOptions options_;
-  std::vector<Output> outputs_;  // of all instructions, in program order
-  std::vector<Hot> hot_;         // by InstrId
-  std::vector<Bound> bound_;     // by InstrId; does not move: contexts refer to it
+  std::map<std::string, PlaceResources> resources_;   // by place name
+  std::vector<KernelContext::PlaceServices> places_;  // by index into Plan::streams
+  std::vector<Output> outputs_;                       // of all instructions, in program order
+  std::vector<Hot> hot_;                              // by InstrId
+  std::vector<Bound> bound_;  // by InstrId; does not move: contexts refer to it
 };
 
 }  // namespace interp

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/device/device_heap.h"
 #include "core/steady_clock.h"
+#include "interpreter/random_ops.h"
 
 namespace interp {
 
@@ -48,7 +49,8 @@ struct InterpreterCore::Model {
   std::vector<PassTiming> pass_timings;
   CoreOptions options;
   std::vector<std::shared_ptr<Device>> devices;
-  ConstantCache constants;  // goes before the devices its values lie on
+  ConstantCache constants;               // goes before the devices its values lie on
+  std::atomic<uint64_t> next_stream{1};  // of random numbers, for the next clone
 };
 
 namespace {
@@ -57,6 +59,15 @@ int ThreadsPerOp(const CoreOptions& options) {
   if (options.num_threads > 0) return options.num_threads;
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return std::max(1, cores / std::max(1, options.num_workers));
+}
+
+// Any kind of pool can stand on memory of the host.
+std::shared_ptr<Pool> MakeHostPool(const CoreOptions& options) {
+  std::shared_ptr<MemorySource> source = options.host_memory;
+  if (source == nullptr) source = MakeHostMemory(HostMemory::kOrdinary);
+  return *Pool::Create(std::move(source), {.kind = options.allocator,
+                                           .limits = {.in_use_bytes = options.max_memory_bytes},
+                                           .fail = options.fail_allocation});
 }
 
 bool SameMetadata(const Tensor& a, const Tensor& b) {
@@ -91,6 +102,9 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
 
 absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
     CompiledProgram compiled, std::shared_ptr<Scope> scope, const CoreOptions& options) {
+  if (options.host_memory != nullptr && !options.host_memory->place().on_host()) {
+    return InvalidArgument("host memory cannot come from ", options.host_memory->name());
+  }
   auto model = std::make_shared<Model>();
   model->options = options;
   model->program = std::move(compiled.program);
@@ -105,12 +119,12 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
 
 InterpreterCore::InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> parent)
     : model_(std::move(model)),
-      pool_(HostPool::Create({.limit_bytes = model_->options.max_memory_bytes,
-                              .fail = model_->options.fail_allocation})),
+      pool_(MakeHostPool(model_->options)),
       local_(std::make_shared<Scope>(std::move(parent))),
       scheduler_kind_(
           ResolveScheduler(model_->options.scheduler, model_->plan, model_->options.num_workers)),
-      num_threads_(ThreadsPerOp(model_->options)) {
+      num_threads_(ThreadsPerOp(model_->options)),
+      random_{.seed = model_->options.random_seed} {
   BindVariables();
 }
 
@@ -127,17 +141,22 @@ absl::Status InterpreterCore::BindInstructions() {
                                                .fail_allocation = options.fail_allocation}));
   }
   runner_ = std::make_unique<InstructionRunner>(
-      plan, variables_, *pool_, devices_.get(), model_->constants,
+      plan, RandomOpIds(plan, model_->program), variables_,
+      InstructionRunner::Services{.pool = pool_.get(),
+                                  .devices = devices_.get(),
+                                  .shared = &model_->constants,
+                                  .random = &run_random_},
       RunnerOptions{.num_threads = num_threads_, .check_nan_inf = options.check_nan_inf});
   collector_ = std::make_unique<GarbageCollector>(plan, variables_, devices_.get(), options.gc);
-  scheduler_ = MakeScheduler({.kind = scheduler_kind_,
-                              .num_workers = std::max(1, options.num_workers),
-                              .seed = options.schedule_seed},
-                             plan,
-                             {.runner = runner_.get(),
-                              .collector = collector_.get(),
-                              .control = &control_,
-                              .with_devices = has_devices()});
+  INTERP_ASSIGN_OR_RETURN(scheduler_,
+                          MakeScheduler({.kind = scheduler_kind_,
+                                         .num_workers = std::max(1, options.num_workers),
+                                         .seed = options.schedule_seed},
+                                        plan,
+                                        {.runner = runner_.get(),
+                                         .collector = collector_.get(),
+                                         .control = &control_,
+                                         .with_devices = has_devices()}));
   return absl::OkStatus();
 }
 
@@ -195,6 +214,7 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   const bool same_shapes = StoreFeeds(feeds) && shapes_known_;
   shapes_known_ = false;
   fetch_list_.array.reserve(model_->plan.fetches.size());  // a run's only allocation when warm
+  run_random_ = options.random.value_or(random_);
   if (options.observer != nullptr) options.observer->OnRunStart(SteadyNowNs());
   scheduler_->Run(/*infer_all=*/!same_shapes, options.observer);
   collector_->Flush();
@@ -207,6 +227,7 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
     return status;
   }
   shapes_known_ = true;
+  if (!options.random.has_value()) ++random_.step;
   return TakeFetches();
 }
 
@@ -298,6 +319,14 @@ MemoryStats InterpreterCore::device_memory() const {
   return devices_ == nullptr ? MemoryStats{} : devices_->memory();
 }
 
+std::vector<PoolStats> InterpreterCore::pool_stats() const {
+  std::vector<PoolStats> stats = {pool_->pool_stats()};
+  if (devices_ != nullptr) {
+    for (PoolStats& of_device : devices_->pool_stats()) stats.push_back(std::move(of_device));
+  }
+  return stats;
+}
+
 void InterpreterCore::ResetPeakMemory() {
   pool_->ResetPeak();
   if (devices_ != nullptr) devices_->ResetPeak();
@@ -310,7 +339,9 @@ size_t InterpreterCore::TrimMemory() {
 void InterpreterCore::Cancel() { control_.Fail(absl::CancelledError("the run was cancelled")); }
 
 std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
-  return std::unique_ptr<InterpreterCore>(new InterpreterCore(model_, local_->parent()));
+  std::unique_ptr<InterpreterCore> clone(new InterpreterCore(model_, local_->parent()));
+  clone->random_ = {.seed = random_.seed, .stream = model_->next_stream.fetch_add(1)};
+  return clone;
 }
 
 const std::vector<std::shared_ptr<Device>>& InterpreterCore::devices() const {

@@ -24,10 +24,10 @@
 
 #include "core/device/device.h"
 #include "core/device/sim_device.h"
-#include "core/host_pool.h"
 #include "core/program.h"
 #include "core/scope.h"
 #include "core/status.h"
+#include "core/storage/pool.h"
 #include "interpreter/compiled_program.h"
 #include "interpreter/observer.h"
 #include "interpreter/plan.h"
@@ -46,9 +46,17 @@ struct CoreOptions {
   int num_threads = 0;
   // Most bytes that variables of a run may take together; 0: no limit. Parameters do not count.
   size_t max_memory_bytes = 0;
+  // How host memory of a run is kept for the next; devices always have a StreamPool. Results do not
+  // depend on it.
+  PoolKind allocator = PoolKind::kTlsf;
+  // Where it comes from; null: the system's heap. Shared by all clones.
+  std::shared_ptr<MemorySource> host_memory = nullptr;
   bool check_nan_inf = false;
   GcOptions gc = {};
   uint64_t schedule_seed = 0;  // of kShuffle
+  // Of the ops that draw random numbers and have no seed of their own. The same seed gives the same
+  // numbers in every process; EntropySeed() gives one that nobody can foresee.
+  uint64_t random_seed = 0;
   // The devices that the plan's places stand for, kept alive by the core; simulated ones that are
   // missing are made, with these options but for the index.
   std::vector<std::shared_ptr<Device>> devices = {};
@@ -67,6 +75,9 @@ struct RunOptions {
   // False: Run returns as soon as the fetches are there and the feeds are read; what else devices
   // have to do goes on beside the caller, and its failure is told by Synchronize or the next Run.
   bool wait_for_devices = true;
+  // Draw from here instead of the core's own state, which then does not move on: for callers that
+  // count steps themselves.
+  std::optional<RandomState> random = std::nullopt;
 };
 
 class InterpreterCore {
@@ -99,7 +110,13 @@ class InterpreterCore {
   // Ends the run in progress, if any, with Cancelled: no further instruction starts.
   void Cancel();
 
+  // The n-th clone of a core and its clones draws random numbers from stream n, from step 0 on.
   std::unique_ptr<InterpreterCore> Clone() const;
+
+  // Where the next Run's random numbers come from. Each Run that succeeds uses up one step; one
+  // that fails can be repeated with the same numbers. Not during a Run.
+  const RandomState& random_state() const { return random_; }
+  void SetRandomState(const RandomState& state) { random_ = state; }
 
   const Plan& plan() const;
   // The program after the passes, which plan().instructions[i].op_index refers to.
@@ -113,6 +130,8 @@ class InterpreterCore {
   // Of the host; and of all devices together.
   MemoryStats memory() const { return pool_->stats(); }
   MemoryStats device_memory() const;
+  // Of each pool: the host's first, then those of the devices.
+  std::vector<PoolStats> pool_stats() const;
   void ResetPeakMemory();
   // Gives unused pooled memory back to the system and the devices; returns how many bytes.
   size_t TrimMemory();
@@ -156,7 +175,7 @@ class InterpreterCore {
   void ClearArrays();
 
   std::shared_ptr<Model> model_;
-  std::shared_ptr<HostPool> pool_;
+  std::shared_ptr<Pool> pool_;
   std::shared_ptr<Scope> local_;
   std::vector<Variable> own_variables_;  // the plan's own, which have no place in a scope
   std::vector<Variable*> variables_;     // by VarId
@@ -168,6 +187,8 @@ class InterpreterCore {
   Variable fetch_list_;
   SchedulerKind scheduler_kind_;
   int num_threads_;
+  RandomState random_;      // of the next run
+  RandomState run_random_;  // of the run in progress, or of the last
   RunControl control_;
   std::unique_ptr<DeviceSet> devices_;         // null for a plan without
   std::unique_ptr<InstructionRunner> runner_;  // null until the devices are there

@@ -10,7 +10,8 @@ namespace interp {
 
 // Called from the threads of a run, so implementations must be safe for concurrent calls with
 // different `worker`. `worker` is 0 for the thread that called Run, 1 and up for the threads of the
-// work queue. Times are nanoseconds of the steady clock. Without an observer a run reads no clock.
+// work queue; under the engine scheduler, where the caller only waits, 0 and up for its threads.
+// Times are nanoseconds of the steady clock. Without an observer a run reads no clock.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

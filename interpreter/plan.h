@@ -57,7 +57,6 @@ enum class EdgeKind : int8_t {
   kReadAfterWrite,
   kWriteAfterRead,
   kWriteAfterWrite,
-  kRandom,
   kRead,
   kCommunication,
   kCoalesce,

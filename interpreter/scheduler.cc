@@ -4,40 +4,10 @@
 #include <optional>
 #include <random>
 
-#include "core/steady_clock.h"
+#include "interpreter/engine_scheduler.h"
 
 namespace interp {
 namespace {
-
-// Apart, so that the loops of runs that nobody watches stay small.
-[[gnu::noinline]] absl::Status RunObserved(const RunParts& parts, InstrId id, bool infer_all,
-                                           RunObserver& observer, int worker) {
-  const int64_t start_ns = SteadyNowNs();
-  observer.OnStart(id, worker, start_ns);
-  absl::Status status = parts.runner->Run(id, infer_all);
-  observer.OnInstruction(id, worker, start_ns, SteadyNowNs());
-  return status;
-}
-
-// Blocks for the work of devices that an instruction of the host needs.
-[[gnu::noinline]] void WaitForDevices(const RunParts& parts, InstrId id, RunObserver* observer,
-                                      int worker) {
-  for (const int32_t event : parts.runner->HostWaits(id)) {
-    const int64_t start_ns = observer != nullptr ? SteadyNowNs() : 0;
-    if (observer != nullptr) observer->OnWaitStart(id, event, worker, start_ns);
-    parts.runner->WaitFor(event);
-    if (observer != nullptr) observer->OnWaitEnd(id, event, worker, start_ns, SteadyNowNs());
-  }
-}
-
-// Runs one instruction unless the run is to stop, and keeps its error.
-void RunOne(const RunParts& parts, InstrId id, bool infer_all, RunObserver* observer, int worker) {
-  if (parts.control->ShouldStop()) return;
-  if (parts.with_devices) WaitForDevices(parts, id, observer, worker);
-  absl::Status status = observer == nullptr ? parts.runner->Run(id, infer_all)
-                                            : RunObserved(parts, id, infer_all, *observer, worker);
-  if (!status.ok()) parts.control->Fail(std::move(status));
-}
 
 class TraceScheduler final : public Scheduler {
  public:
@@ -245,11 +215,10 @@ struct KindName {
   SchedulerKind kind;
   absl::string_view name;
 };
-constexpr KindName kKinds[] = {{SchedulerKind::kAuto, "auto"},
-                               {SchedulerKind::kTrace, "trace"},
-                               {SchedulerKind::kSerial, "serial"},
-                               {SchedulerKind::kAsync, "async"},
-                               {SchedulerKind::kShuffle, "shuffle"}};
+constexpr KindName kKinds[] = {
+    {SchedulerKind::kAuto, "auto"},     {SchedulerKind::kTrace, "trace"},
+    {SchedulerKind::kSerial, "serial"}, {SchedulerKind::kAsync, "async"},
+    {SchedulerKind::kEngine, "engine"}, {SchedulerKind::kShuffle, "shuffle"}};
 
 }  // namespace
 
@@ -260,23 +229,27 @@ absl::StatusOr<SchedulerKind> SchedulerFromName(absl::string_view name) {
     if (kind.name == name) return kind.kind;
   }
   return InvalidArgument("no scheduler is named '", name,
-                         "'; there are: auto trace serial async shuffle");
+                         "'; there are: auto trace serial async engine shuffle");
 }
 
-std::unique_ptr<Scheduler> MakeScheduler(const SchedulerOptions& options, const Plan& plan,
-                                         const RunParts& parts) {
-  switch (options.kind) {
-    case SchedulerKind::kSerial:
-      return std::make_unique<SerialScheduler>(plan, parts, std::nullopt);
-    case SchedulerKind::kShuffle:
-      return std::make_unique<SerialScheduler>(plan, parts, options.seed);
-    case SchedulerKind::kAsync:
-      return std::make_unique<AsyncScheduler>(plan, parts, options.num_workers);
-    case SchedulerKind::kAuto:
-    case SchedulerKind::kTrace:
-      break;
+absl::StatusOr<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,
+                                                         const Plan& plan, const RunParts& parts) {
+  const auto make = [&]() -> std::unique_ptr<Scheduler> {
+    switch (options.kind) {
+      case SchedulerKind::kSerial:
+        return std::make_unique<SerialScheduler>(plan, parts, std::nullopt);
+      case SchedulerKind::kShuffle:
+        return std::make_unique<SerialScheduler>(plan, parts, options.seed);
+      case SchedulerKind::kAsync:
+        return std::make_unique<AsyncScheduler>(plan, parts, options.num_workers);
+      default:
+        return std::make_unique<TraceScheduler>(plan, parts);
+    }
+  };
+  if (options.kind == SchedulerKind::kEngine) {
+    return MakeEngineScheduler(plan, parts, options.num_workers);
   }
-  return std::make_unique<TraceScheduler>(plan, parts);
+  return make();
 }
 
 SchedulerKind ResolveScheduler(SchedulerKind kind, const Plan& plan, int num_workers) {

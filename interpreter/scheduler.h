@@ -4,6 +4,8 @@
 //   serial  dependency counts on the calling thread; of the ready instructions the one with the
 //           lowest priority value runs, then the first in the program
 //   async   dependency counts on several threads; see below
+//   engine  the dependency engine (core/engine), which finds the order anew in every run from what
+//           each instruction reads and writes; see engine_scheduler.h
 //   shuffle as serial, but with priorities drawn from a seed in every run: for finding orders that
 //           a plan lacks
 //
@@ -26,11 +28,9 @@
 #include <string>
 
 #include "core/status.h"
-#include "interpreter/garbage_collector.h"
-#include "interpreter/instruction_runner.h"
 #include "interpreter/observer.h"
 #include "interpreter/plan.h"
-#include "interpreter/run_control.h"
+#include "interpreter/run_one.h"
 #include "interpreter/work_queue.h"
 
 namespace interp {
@@ -40,19 +40,12 @@ enum class SchedulerKind : int8_t {
   kTrace,
   kSerial,
   kAsync,
+  kEngine,
   kShuffle,
 };
 absl::string_view Name(SchedulerKind kind);
 // The kind of that name; InvalidArgument lists the names.
 absl::StatusOr<SchedulerKind> SchedulerFromName(absl::string_view name);
-
-// What a scheduler works with; all borrowed.
-struct RunParts {
-  InstructionRunner* runner = nullptr;
-  GarbageCollector* collector = nullptr;
-  RunControl* control = nullptr;
-  bool with_devices = false;  // the plan has instructions on devices
-};
 
 // Thread-safety: one Run at a time. A warm Run allocates nothing.
 class Scheduler {
@@ -64,11 +57,12 @@ class Scheduler {
 
 struct SchedulerOptions {
   SchedulerKind kind = SchedulerKind::kTrace;  // not kAuto; see ResolveScheduler
-  int num_workers = 1;                         // kAsync: threads for the host's instructions
-  uint64_t seed = 0;                           // kShuffle
+  int num_workers = 1;  // kAsync, kEngine: threads for the host's instructions
+  uint64_t seed = 0;    // kShuffle
 };
-std::unique_ptr<Scheduler> MakeScheduler(const SchedulerOptions& options, const Plan& plan,
-                                         const RunParts& parts);
+// Fails for kEngine alone, when the environment asks for an engine that cannot be.
+absl::StatusOr<std::unique_ptr<Scheduler>> MakeScheduler(const SchedulerOptions& options,
+                                                         const Plan& plan, const RunParts& parts);
 
 // What kAuto means for a plan: kAsync with more than one worker when the plan's instructions
 // outnumber its critical path by half, else kTrace.

@@ -14,8 +14,7 @@ namespace interp {
 // (training steps keep their updates; state that an op in test mode lists as output is not
 // written), and every op that writes what a kept op after it reads. An op with sub-blocks reads,
 // writes and affects what the ops in them do; the sub-blocks themselves are left alone. So no
-// fetched value and no parameter changes, other than through random ops: dropping one moves the
-// random numbers of those after it.
+// fetched value and no parameter changes.
 //
 // Paddle runs every op unless told to prune; with its pruning, updates of parameters go, too.
 // Keeps the order of ops and all declarations. Linear time.

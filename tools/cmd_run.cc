@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "core/io/npz.h"
+#include "core/resource/random_state_file.h"
 #include "interpreter/instruction_name.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/liveness_bound.h"
@@ -32,6 +33,7 @@ struct Flags {
   FeedFlags feeds;
   std::vector<std::string> fetches;
   std::string out;
+  std::string random_state;
   RunCounts counts;
   std::string expect;
   Tolerance tolerance;
@@ -126,6 +128,7 @@ RunReport MakeReport(const Model& model, const InterpreterCore& core, const Flag
   if (bound.at >= 0) report.bound_at = NameOf(core.plan().instructions[bound.at]);
   report.parameter_bytes = model.loaded.size_bytes;
   report.device_peak_bytes = core.device_memory().peak_bytes;
+  report.pools = core.pool_stats();
   for (const NamedTensor& tensor : fetched) report.fetches.push_back(Summarize(tensor));
   return report;
 }
@@ -163,6 +166,25 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeCore(Model& model, const In
   return InterpreterCore::Create(std::move(compiled), model.scope, options);
 }
 
+// Sets where random numbers come from: what the file of --random-state says, if there is one yet.
+absl::Status StartRandom(const Flags& flags, const CLI::App& command, InterpreterCore& core) {
+  if (flags.random_state.empty()) return absl::OkStatus();
+  const absl::StatusOr<RandomState> state = ReadRandomState(flags.random_state);
+  if (absl::IsNotFound(state.status())) return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(state.status());
+  if (command.count("--seed") > 0 && state->seed != flags.feeds.seed) {
+    return InvalidArgument("'", flags.random_state, "' goes on with seed ", state->seed,
+                           ", but --seed is ", flags.feeds.seed);
+  }
+  core.SetRandomState(*state);
+  return absl::OkStatus();
+}
+
+absl::Status KeepRandom(const Flags& flags, const InterpreterCore& core) {
+  if (flags.random_state.empty()) return absl::OkStatus();
+  return WriteRandomState(flags.random_state, core.random_state());
+}
+
 // Runs the prepared core and reports.
 ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const Model& model,
                       const Inputs& inputs, InterpreterCore& core, RunWatch& watch,
@@ -177,6 +199,8 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
     return Fail(ExitCode::kRunFailed, Annotate(tensors.status(), model.path));
   }
   if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
+  const absl::Status kept = KeepRandom(flags, core);
+  if (!kept.ok()) return Fail(ExitCode::kRunFailed, Annotate(kept, "--random-state"));
   const std::vector<NamedTensor> fetched =
       NameFetches(core.plan().fetches, *tensors, inputs.fetches);
   RunReport report = MakeReport(model, core, flags, fetched);
@@ -198,8 +222,9 @@ void WarnOfFallbacks(const Plan& plan) {
 }
 
 ExitCode Run(const Flags& flags, const CLI::App& command) {
-  const absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
+  absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
+  options->random_seed = flags.feeds.seed;
   RunOptions run_options;
   if (!flags.run.timeout.empty()) {
     const auto timeout = ParseDuration(flags.run.timeout);
@@ -223,6 +248,8 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
   absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(*model, *inputs, *options);
   if (!core.ok()) return Fail(ExitCode::kModelUnusable, Annotate(core.status(), model->path));
   WarnOfFallbacks((*core)->plan());
+  const absl::Status started = StartRandom(flags, command, **core);
+  if (!started.ok()) return Fail(ExitCode::kUsage, Annotate(started, "--random-state"));
   times.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   RunWatch watch(flags.watch, *stall_time, **core);
   return RunAndReport(flags, run_options, *model, *inputs, **core, watch, std::move(times));
@@ -239,7 +266,11 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
                      "array per variable; repeatable");
   command.add_option("--feed-lod", flags->feeds.lods,
                      "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
-  command.add_option("--seed", flags->feeds.seed, "seed of random feeds")->capture_default_str();
+  command.add_option("--seed", flags->feeds.seed, "seed of random feeds and of random ops")
+      ->capture_default_str();
+  command.add_option("--random-state", flags->random_state,
+                     "go on with the random numbers where this file says, and keep there where "
+                     "they end; made when missing");
   command.add_option("--fetch", flags->fetches,
                      "variables to fetch, any of the program's; default: what the program fetches");
   command.add_option("--out", flags->out, "write the fetches to file.npz, or as .npy to a folder");

@@ -133,7 +133,8 @@ absl::StatusOr<GcOptions> MakeGcOptions(const RunFlags& run) {
 }  // namespace
 
 void AddRunFlags(CLI::App& command, RunFlags& flags) {
-  command.add_option("--scheduler", flags.scheduler, "auto, trace, serial, async or shuffle")
+  command
+      .add_option("--scheduler", flags.scheduler, "auto, trace, serial, async, engine or shuffle")
       ->capture_default_str()
       ->group(kRunGroup);
   command.add_option("--workers", flags.workers, "threads that run ops side by side (async)")
@@ -147,6 +148,16 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
   command
       .add_option("--max-memory", flags.max_memory,
                   "most memory for variables, parameters apart, as in 512M or 2G")
+      ->group(kRunGroup);
+  command
+      .add_option("--allocator", flags.allocator,
+                  "how host memory is kept for later: tlsf, naive, power_of_two, linear or exact")
+      ->capture_default_str()
+      ->group(kRunGroup);
+  command
+      .add_option("--host-memory", flags.host_memory,
+                  "where it comes from: ordinary, pinned (locked pages) or shared (segments)")
+      ->capture_default_str()
       ->group(kRunGroup);
   command.add_option("--timeout", flags.timeout, "end each run after, for example, 2.5s or 250ms")
       ->group(kRunGroup);
@@ -166,6 +177,26 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
   AddSimFlags(command, flags);
 }
 
+namespace {
+
+absl::Status SetMemory(const RunFlags& run, CoreOptions& options) {
+  if (!run.max_memory.empty()) {
+    const absl::StatusOr<uint64_t> limit = ParseBytes(run.max_memory);
+    if (!limit.ok()) return Annotate(limit.status(), "--max-memory");
+    // A limit of nothing is not the same as no limit.
+    options.max_memory_bytes = std::max<uint64_t>(*limit, 1);
+  }
+  const absl::StatusOr<PoolKind> allocator = PoolKindFromName(run.allocator);
+  if (!allocator.ok()) return Annotate(allocator.status(), "--allocator");
+  options.allocator = *allocator;
+  const absl::StatusOr<HostMemory> memory = HostMemoryFromName(run.host_memory);
+  if (!memory.ok()) return Annotate(memory.status(), "--host-memory");
+  options.host_memory = MakeHostMemory(*memory);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run) {
   CoreOptions options;
   const absl::StatusOr<SchedulerKind> scheduler = SchedulerFromName(run.scheduler);
@@ -173,12 +204,7 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   options.scheduler = *scheduler;
   options.num_workers = run.workers;
   options.num_threads = run.threads;
-  if (!run.max_memory.empty()) {
-    const absl::StatusOr<uint64_t> limit = ParseBytes(run.max_memory);
-    if (!limit.ok()) return Annotate(limit.status(), "--max-memory");
-    // A limit of nothing is not the same as no limit.
-    options.max_memory_bytes = std::max<uint64_t>(*limit, 1);
-  }
+  INTERP_RETURN_IF_ERROR(SetMemory(run, options));
   options.check_nan_inf = run.check_nan_inf;
   options.passes = MakePipelineOptions(plan);
   INTERP_ASSIGN_OR_RETURN(options.plan, MakePlanOptions(plan));

@@ -47,6 +47,8 @@ struct RunFlags {
   int workers = 1;
   int threads = 0;
   std::string max_memory;
+  std::string allocator = "tlsf";
+  std::string host_memory = "ordinary";
   std::string timeout;
   bool check_nan_inf = false;
   std::string gc = "fast";

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "tools/sizes.h"
+#include "tools/table.h"
 
 namespace interp {
 namespace {
@@ -36,6 +37,40 @@ void WriteComparison(const Comparison& comparison, JsonWriter& json) {
   json.Field("worst_index", comparison.worst_index);
   json.Field("worst_got", comparison.worst_got);
   json.Field("worst_expected", comparison.worst_expected);
+  json.EndObject();
+}
+
+std::string FormatPools(const std::vector<PoolStats>& pools) {
+  std::vector<std::vector<std::string>> rows = {{"pool", "kind", "peak KiB", "held KiB", "free KiB",
+                                                 "allocations", "hits", "misses", "trims",
+                                                 "retries"}};
+  const auto kib = [](size_t bytes) {
+    return absl::StrFormat("%.1f", static_cast<double>(bytes) / 1024);
+  };
+  for (const PoolStats& pool : pools) {
+    rows.push_back(
+        {pool.name, pool.kind, kib(pool.memory.peak_bytes), kib(pool.memory.reserved_bytes),
+         kib(pool.cached_bytes), absl::StrCat(pool.memory.allocations), absl::StrCat(pool.hits),
+         absl::StrCat(pool.misses), absl::StrCat(pool.trims), absl::StrCat(pool.retries)});
+  }
+  return FormatTable(rows);
+}
+
+void WritePool(const PoolStats& pool, JsonWriter& json) {
+  json.BeginObject();
+  json.Field("name", pool.name);
+  json.Field("kind", pool.kind);
+  json.Field("in_use_bytes", pool.memory.current_bytes);
+  json.Field("peak_bytes", pool.memory.peak_bytes);
+  json.Field("reserved_bytes", pool.memory.reserved_bytes);
+  json.Field("peak_reserved_bytes", pool.peak_reserved_bytes);
+  json.Field("cached_bytes", pool.cached_bytes);
+  json.Field("allocations", pool.memory.allocations);
+  json.Field("hits", pool.hits);
+  json.Field("misses", pool.misses);
+  json.Field("trims", pool.trims);
+  json.Field("retries", pool.retries);
+  json.Field("failures", pool.failures);
   json.EndObject();
 }
 
@@ -88,7 +123,9 @@ std::string ToText(const RunReport& report) {
   for (const Comparison& comparison : report.comparisons) {
     absl::StrAppend(&text, FormatComparison(comparison), "\n");
   }
-  if (report.profile != nullptr) absl::StrAppend(&text, "\n", report.profile->ToText());
+  if (report.profile != nullptr) {
+    absl::StrAppend(&text, "\n", FormatPools(report.pools), "\n", report.profile->ToText());
+  }
   return text;
 }
 
@@ -109,6 +146,13 @@ std::string ToJson(const RunReport& report) {
   }
   json.Field("parameter_bytes", report.parameter_bytes);
   if (report.device_peak_bytes > 0) json.Field("device_peak_bytes", report.device_peak_bytes);
+  json.Key("pools");
+  json.BeginArray();
+  for (const PoolStats& pool : report.pools) {
+    json.Line();
+    WritePool(pool, json);
+  }
+  json.EndArray();
   json.Key("fetches");
   json.BeginArray();
   for (const Summary& fetch : report.fetches) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/json_writer.h"
+#include "core/storage/pool_ledger.h"
 #include "tools/outputs.h"
 #include "tools/profile.h"
 #include "tools/summary.h"
@@ -43,6 +44,7 @@ struct RunReport {
   std::string bound_at;               // the instruction that needs so much
   uint64_t parameter_bytes = 0;       // what was loaded
   uint64_t device_peak_bytes = 0;     // as peak_bytes, on all devices
+  std::vector<PoolStats> pools;       // see InterpreterCore::pool_stats; shown with the profile
   std::vector<Summary> fetches;
   std::vector<Comparison> comparisons;
   const Profile* profile = nullptr;

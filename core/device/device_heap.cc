@@ -1,61 +1,13 @@
 #include "core/device/device_heap.h"
 
-#include <atomic>
+#include <cassert>
 #include <utility>
+
+#include "core/device/device_memory.h"
+#include "core/storage/pool.h"
 
 namespace interp {
 namespace {
-
-class DeviceHeap final : public Allocator, public std::enable_shared_from_this<DeviceHeap> {
- public:
-  explicit DeviceHeap(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-
-  absl::StatusOr<BufferRef> Allocate(size_t size_bytes) override {
-    void* data = nullptr;
-    if (size_bytes > 0) {
-      INTERP_ASSIGN_OR_RETURN(data, device_->AllocateRaw(size_bytes));
-    }
-    auto* block = new Block;
-    block->data = data;
-    block->size_bytes = size_bytes;
-    block->owner = this;
-    block->place = device_->place();
-    block->serial = ++allocations_;
-    block->heap = shared_from_this();
-    current_ += size_bytes;
-    size_t peak = peak_;
-    while (peak < current_ && !peak_.compare_exchange_weak(peak, current_)) {
-    }
-    return BufferRef::First(block);
-  }
-
-  MemoryStats stats() const override {
-    return {.current_bytes = current_,
-            .peak_bytes = peak_,
-            .reserved_bytes = current_,
-            .allocations = static_cast<int64_t>(allocations_.load())};
-  }
-  void ResetPeak() override { peak_ = current_.load(); }
-  Device& device() { return *device_; }
-
- private:
-  struct Block : Buffer {
-    std::shared_ptr<DeviceHeap> heap;
-  };
-
-  void Free(Buffer* buffer) override {
-    const std::unique_ptr<Block> block(static_cast<Block*>(buffer));
-    current_ -= block->size_bytes;
-    if (block->data == nullptr) return;
-    device_->Synchronize();
-    device_->FreeRaw(block->data, block->size_bytes);
-  }
-
-  const std::shared_ptr<Device> device_;
-  std::atomic<size_t> current_{0};
-  std::atomic<size_t> peak_{0};
-  std::atomic<uint64_t> allocations_{0};
-};
 
 // A tensor like `tensor` in memory of `allocator`, whose bytes `copy` fills.
 template <typename Copy>
@@ -77,7 +29,10 @@ absl::StatusOr<Tensor> CopyWith(const Tensor& tensor, Device& device, Allocator&
 }  // namespace
 
 std::shared_ptr<Allocator> MakeDeviceHeap(std::shared_ptr<Device> device) {
-  return std::make_shared<DeviceHeap>(std::move(device));
+  absl::StatusOr<std::shared_ptr<Pool>> pool =
+      Pool::Create(std::make_shared<DeviceMemory>(std::move(device)), {.kind = PoolKind::kNaive});
+  assert(pool.ok());
+  return *std::move(pool);
 }
 
 absl::StatusOr<Tensor> CopyToHeap(const Tensor& tensor, Device& device, Allocator& heap) {
@@ -95,12 +50,13 @@ absl::StatusOr<Tensor> CopyToHost(const Tensor& tensor, Device& device, Allocato
 }
 
 absl::StatusOr<Tensor> CopyToHost(const Tensor& tensor, Allocator& allocator) {
-  auto* heap = tensor.has_memory() ? dynamic_cast<DeviceHeap*>(tensor.buffer()->owner) : nullptr;
-  if (heap == nullptr) {
+  const auto* pool = tensor.has_memory() ? dynamic_cast<Pool*>(tensor.buffer()->owner) : nullptr;
+  const auto* memory = pool != nullptr ? dynamic_cast<DeviceMemory*>(&pool->source()) : nullptr;
+  if (memory == nullptr) {
     return absl::FailedPreconditionError("the tensor is not in memory of a device's heap");
   }
-  heap->device().Synchronize();
-  return CopyToHost(tensor, heap->device(), allocator);
+  memory->device().Synchronize();
+  return CopyToHost(tensor, memory->device(), allocator);
 }
 
 }  // namespace interp

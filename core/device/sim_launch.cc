@@ -28,9 +28,7 @@ absl::StatusOr<std::unique_ptr<SimLaunch>> SimLaunch::Capture(
   std::unique_ptr<SimLaunch> launch(new SimLaunch);
   launch->kernel_ = kernel;
   launch->attrs_ = attrs;
-  launch->services_ = services;
-  launch->services_.stream = nullptr;  // what runs is a host kernel
-  if (services.allocator == nullptr) launch->services_.allocator = &SystemAllocator();
+  launch->CaptureServices(services);
 
   const size_t num_args = args.tensors.size();
   launch->args_ = {.input_slots = args.input_slots,
@@ -49,6 +47,21 @@ absl::StatusOr<std::unique_ptr<SimLaunch>> SimLaunch::Capture(
     launch->addresses_[i] = copy.raw_data();
   }
   return launch;
+}
+
+// Everything that is another's by the time the kernel runs is copied: a later run of the program
+// may have begun, with its own step of random numbers.
+void SimLaunch::CaptureServices(const KernelContext::Services& services) {
+  services_ = services;
+  if (services.allocator == nullptr) services_.allocator = &SystemAllocator();
+  if (services.random != nullptr) {
+    random_state_ = *services.random->state;
+    random_ = {.state = &random_state_, .op = services.random->op};
+    services_.random = &random_;
+  }
+  // What runs is a host kernel: it enqueues nothing, and its workspace is the host's.
+  if (services.place != nullptr) place_ = {.resources = services.place->resources};
+  services_.place = &place_;
 }
 
 absl::Status SimLaunch::MoveToBytes(const Tensor& source, Tensor& copy, Place place,

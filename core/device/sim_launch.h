@@ -27,13 +27,17 @@ class SimLaunch {
 
  private:
   SimLaunch() = default;
+  void CaptureServices(const KernelContext::Services& services);
   static absl::Status MoveToBytes(const Tensor& source, Tensor& copy, Place place,
                                   const SimMemory& memory);
   absl::Status CheckOutputs() const;
 
   KernelFn kernel_ = nullptr;
   const void* attrs_ = nullptr;
-  KernelContext::Services services_;
+  KernelContext::Services services_;  // refers to what follows
+  KernelContext::PlaceServices place_;
+  RandomState random_state_;
+  RandomSource random_;
   BoundArgs args_;
   std::vector<Tensor> tensors_;         // by argument; args_ points to them
   std::vector<const void*> addresses_;  // of tensors_ when captured

@@ -11,11 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/device_memory.h"
+
 namespace interp {
 namespace {
 
-constexpr size_t kUnit = kBufferAlignment;  // sizes and addresses are multiples of this
-constexpr size_t kLeastRest = 512;          // a block is split when that much would be left over
+constexpr size_t kLeastRest = 512;  // a block is split when that much would be left over
 
 // An event that stands for use of a free block's memory. `order` grows with every record, so that
 // of two on one stream the later stands for both.
@@ -54,11 +55,10 @@ bool BySize::operator()(const Block* a, const Block* b) const {
 }
 bool BySize::operator()(const Block* a, size_t bytes) const { return a->block_bytes < bytes; }
 
-size_t Rounded(size_t bytes) { return std::max<size_t>(1, (bytes + kUnit - 1) / kUnit) * kUnit; }
-
-uint64_t NextSerial() {
-  static std::atomic<uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
+PoolLimits LimitsOf(const Device& device, const StreamPoolOptions& options) {
+  const size_t capacity = device.capacity_bytes();
+  return {.in_use_bytes =
+              options.limit_bytes == 0 ? capacity : std::min(options.limit_bytes, capacity)};
 }
 
 class Pool;
@@ -82,15 +82,15 @@ class Pool final : public StreamPool {
  public:
   Pool(Device& device, const StreamPoolOptions& options)
       : device_(device),
+        memory_(device),
         options_(options),
-        limit_bytes_(options.limit_bytes == 0
-                         ? device.capacity_bytes()
-                         : std::min(options.limit_bytes, device.capacity_bytes())) {}
+        ledger_(memory_.name(), device.place(), LimitsOf(device, options)) {}
   ~Pool() override;
 
   Allocator& ForStream(Stream& stream) override;
   void RecordUse(const Buffer& buffer, Stream& stream) override;
   MemoryStats stats() const override;
+  PoolStats pool_stats() const override;
   void ResetPeak() override;
   size_t Trim() override;
 
@@ -121,17 +121,16 @@ class Pool final : public StreamPool {
   Block* Merge(Block* block);
   void Absorb(Block* block, Block* next);
   std::vector<Block*> TakeIdleRanges();
-  absl::Status OverLimit(size_t bytes) const;
-  absl::Status DeviceIsFull(const absl::Status& status) const;
 
   Device& device_;
+  DeviceMemory memory_;
   const StreamPoolOptions options_;
-  const size_t limit_bytes_;
   std::array<std::atomic<Stream*>, kMaxStreams> streams_ = {};  // by index; those met so far
 
   std::mutex trim_mutex_;     // held while memory goes back to the device; taken before mutex_
   mutable std::mutex mutex_;  // guards what follows
-  MemoryStats stats_;
+  PoolLedger ledger_;
+  size_t free_bytes_ = 0;
   int64_t live_ = 0;  // buffers
   bool orphaned_ = false;
   uint64_t record_order_ = 0;
@@ -174,28 +173,32 @@ void Pool::RecordUse(const Buffer& buffer, Stream& stream) {
 
 MemoryStats Pool::stats() const {
   std::lock_guard<std::mutex> guard(mutex_);
-  return stats_;
+  return ledger_.memory();
+}
+
+PoolStats Pool::pool_stats() const {
+  std::lock_guard<std::mutex> guard(mutex_);
+  return ledger_.Snapshot("stream", free_bytes_);
 }
 
 void Pool::ResetPeak() {
   std::lock_guard<std::mutex> guard(mutex_);
-  stats_.peak_bytes = stats_.current_bytes;
+  ledger_.ResetPeak();
 }
 
 absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
   const bool refused = options_.fail != nullptr && options_.fail(size_bytes);
-  if (refused || size_bytes > limit_bytes_) {
-    std::lock_guard<std::mutex> guard(mutex_);
-    return OverLimit(size_bytes);
-  }
-  const size_t bytes = Rounded(size_bytes);
+  const size_t bytes = CountedBytes(size_bytes);
   for (bool trimmed = false;; trimmed = true) {
     {
       std::lock_guard<std::mutex> guard(mutex_);
-      if (stats_.current_bytes + bytes > limit_bytes_) return OverLimit(size_bytes);
+      if (refused || bytes == 0) return ledger_.OverLimit(size_bytes);
+      INTERP_RETURN_IF_ERROR(ledger_.CheckOut(size_bytes, bytes));
+      if (trimmed) ++ledger_.retries;
       const absl::StatusOr<Block*> block = Take(bytes, stream);
       if (block.ok()) return HandOut(*block, size_bytes, stream);
-      if (trimmed) return DeviceIsFull(block.status());
+      ledger_.CheckIn(bytes);
+      if (trimmed) return ledger_.SourceIsShort(block.status(), free_bytes_);
     }
     Trim();
   }
@@ -203,27 +206,11 @@ absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
 
 BufferRef Pool::HandOut(Block* block, size_t size_bytes, int stream) {
   ++live_;
-  stats_.current_bytes += Rounded(size_bytes);
-  stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
-  ++stats_.allocations;
+  ledger_.NotePeak();
   block->owner = allocators_[stream].get();
   block->size_bytes = size_bytes;
-  block->serial = NextSerial();
+  block->serial = ledger_.NextSerial();
   return BufferRef::First(block);
-}
-
-absl::Status Pool::OverLimit(size_t bytes) const {
-  return ResourceExhausted("cannot allocate ", bytes, " bytes on ", Name(device_.place()), ": ",
-                           stats_.current_bytes, " bytes are in use and the limit is ",
-                           limit_bytes_);
-}
-
-// There may be other pools on the device.
-absl::Status Pool::DeviceIsFull(const absl::Status& status) const {
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), "; this pool has handed out ",
-                                   stats_.current_bytes, " bytes and holds ",
-                                   stats_.reserved_bytes - stats_.current_bytes, " free ones"));
 }
 
 // The error is the device's.
@@ -251,13 +238,14 @@ Block* Pool::TakeOwn(size_t bytes, int stream, bool idle) {
 }
 
 absl::StatusOr<Block*> Pool::TakeFresh(size_t bytes, int stream) {
-  INTERP_ASSIGN_OR_RETURN(void* const address, device_.AllocateRaw(bytes));
+  INTERP_ASSIGN_OR_RETURN(void* const address, memory_.Take(bytes));
   auto* block = new Block;
   block->data = address;
   block->place = device_.place();
   block->block_bytes = bytes;
   block->home = stream;
-  stats_.reserved_bytes += bytes;
+  ledger_.Reserve(bytes);
+  ++ledger_.misses;
   return block;
 }
 
@@ -274,6 +262,7 @@ Block* Pool::TakeFromOther(size_t bytes, int stream) {
 // Makes a free block the property of `stream`, whose later work may use it.
 void Pool::Claim(Block* block, size_t bytes, int stream) {
   Unlink(block);
+  ++ledger_.hits;
   // All of the home's work so far: what was freed before may be used there still.
   if (block->home != stream) block->uses.push_back(RecordNow(this->stream(block->home)));
   AwaitUses(block, stream);
@@ -308,7 +297,7 @@ void Pool::Free(Block* block) {
   bool last = false;
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    stats_.current_bytes -= Rounded(block->size_bytes);
+    ledger_.CheckIn(CountedBytes(block->size_bytes));
     NoteUses(block);
     Link(Merge(block));
     last = --live_ == 0 && orphaned_;
@@ -368,6 +357,7 @@ PendingUse Pool::RecordNow(Stream& stream) {
 
 void Pool::Link(Block* block) {
   block->free = true;
+  free_bytes_ += block->block_bytes;
   if (block->node.empty()) {
     free_[block->home].insert(block);
   } else {
@@ -377,6 +367,7 @@ void Pool::Link(Block* block) {
 
 void Pool::Unlink(Block* block) {
   block->free = false;
+  free_bytes_ -= block->block_bytes;
   block->node = free_[block->home].extract(block);
 }
 
@@ -423,15 +414,16 @@ size_t Pool::Trim() {
     idle = TakeIdleRanges();
   }
   if (idle.empty()) return 0;
-  device_.Synchronize();  // without mutex_: whoever frees meanwhile need not wait
+  memory_.Quiesce();  // without mutex_: whoever frees meanwhile need not wait
   size_t returned = 0;
   for (Block* block : idle) {
-    device_.FreeRaw(block->data, block->block_bytes);
+    memory_.Give(block->data, block->block_bytes);
     returned += block->block_bytes;
     delete block;
   }
   std::lock_guard<std::mutex> guard(mutex_);
-  stats_.reserved_bytes -= returned;
+  ledger_.Unreserve(returned);
+  ++ledger_.trims;
   return returned;
 }
 

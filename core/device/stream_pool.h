@@ -17,6 +17,7 @@
 
 #include "core/buffer.h"
 #include "core/device/device.h"
+#include "core/storage/pool_ledger.h"
 
 namespace interp {
 
@@ -45,6 +46,7 @@ class StreamPool {
 
   // Of all streams together.
   virtual MemoryStats stats() const = 0;
+  virtual PoolStats pool_stats() const = 0;
   virtual void ResetPeak() = 0;
   // Gives free memory back to the device, after waiting for what still uses it; returns how much.
   virtual size_t Trim() = 0;

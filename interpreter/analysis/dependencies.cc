@@ -248,8 +248,8 @@ void SortAndMerge(std::vector<Edge>& edges, size_t num_targets) {
 }  // namespace
 
 absl::string_view Name(EdgeKind kind) {
-  constexpr absl::string_view kNames[] = {
-      "raw", "war", "waw", "random", "read", "communication", "coalesce", "sequential", "stream"};
+  constexpr absl::string_view kNames[] = {"raw",           "war",      "waw",        "read",
+                                          "communication", "coalesce", "sequential", "stream"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -272,8 +272,6 @@ std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions
   OrderCoalesced(instructions, edges);
   ChainInOrder(instructions, EdgeKind::kCommunication, IsCommunication, edges);
   OrderAfterSync(instructions, edges);
-  ChainInOrder(
-      instructions, EdgeKind::kRandom, [](const Instruction& i) { return i.def->random; }, edges);
   OrderAfterRead(instructions, edges);
   if (sequential) {
     ChainInOrder(

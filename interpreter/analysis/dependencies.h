@@ -24,10 +24,11 @@ bool IsCommunication(const Instruction& instruction);
 // while an instruction is issued (IsHostInput) put no such demand on a later writer, and do not
 // hide the writer before them from it.
 //
-// Implicit orders, as in Paddle's dependency_builder.cc: random ops in program order; communication
-// ops in program order; everything that waited for nothing waits for the `read` op before it;
+// Implicit orders, as in Paddle's dependency_builder.cc: communication ops in program order;
+// everything that waited for nothing waits for the `read` op before it;
 // readers of the outputs of a coalesce_tensor wait for the last writer of them before its fused
-// output is read; with `sequential`, each instruction waits for the one before.
+// output is read; with `sequential`, each instruction waits for the one before. Paddle's random ops
+// share a generator and keep their order, too; ours have streams of their own.
 std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions,
                                     const std::vector<PlanVar>& vars, bool sequential);
 

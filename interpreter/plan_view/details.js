@@ -1,6 +1,6 @@
 // The panel beside the canvas: an instruction, a variable, or the plan when nothing is chosen.
 const KIND_NAMES = {
-  raw: 'read after write', war: 'write after read', waw: 'write after write', random: 'random numbers',
+  raw: 'read after write', war: 'write after read', waw: 'write after write',
   read: 'read', communication: 'communication', coalesce: 'coalesced memory', sequential: 'program order',
   stream: 'stream order',
 };
@@ -10,7 +10,6 @@ const KIND_SENTENCES = {
   raw: ['writes', ', which this reads'],
   war: ['reads', ', which this overwrites'],
   waw: ['writes', ', which this overwrites'],
-  random: ['draws random numbers; such instructions keep their order'],
   read: ['fills the inputs of all that has no other predecessor'],
   communication: ['communicates; such instructions keep their order on all sides'],
   coalesce: ['accesses', ', parts of which lie in one piece of memory'],

@@ -67,7 +67,7 @@ class Viewer {
         make('div', {class: 'group families'}, families),
         make('div', {class: 'group'}, stroke('raw', 'RAW', 'none', 'read after write'),
             stroke('war', 'WAR', 'none', 'write after read'), stroke('waw', 'WAW', 'none', 'write after write'),
-            stroke('implicit', 'other', 'none', 'implicit orders: random, communication, stream, ...'),
+            stroke('implicit', 'other', 'none', 'implicit orders: communication, stream, ...'),
             stroke('text-3', 'shrunk', '4 3', 'implied by other edges'),
             this.model.usesDevices ? stroke('event', 'event', 'none', 'recorded and waited for') : null),
         make('span', {class: 'group', id: 'where'}));

@@ -16,10 +16,6 @@ class ImplicitOrderChecker {
     for (size_t i = 0; i < plan_.instructions.size(); ++i) {
       const auto id = static_cast<InstrId>(i);
       const Instruction& instruction = plan_.instructions[i];
-      if (instruction.def->random) {
-        Demand(random_, id, "random ops run in program order");
-        random_ = id;
-      }
       if (IsCommunication(instruction)) {
         Demand(communication_, id, "communication ops run in program order");
         communication_ = id;
@@ -105,8 +101,7 @@ class ImplicitOrderChecker {
   const Plan& plan_;
   RunOrder& order_;
   VerifyReport& report_;
-  InstrId random_ = -1;  // the latest of each kind
-  InstrId communication_ = -1;
+  InstrId communication_ = -1;  // the latest of each kind
   InstrId sync_ = -1;
   InstrId read_ = -1;
   std::vector<Coalesced> coalesced_;

@@ -33,6 +33,7 @@ class OverwrittenFinder {
     int32_t updated = -1;        // input argument that a share pair ties to that output
     int32_t taken_through = -1;  // input argument whose memory another variable takes over
     int32_t sharers = 0;         // other variables that are to use its memory
+    bool moves = false;          // it is to use the memory of another variable
   };
 
   // A constant on a device is copied there once, before the first run.
@@ -88,6 +89,7 @@ class OverwrittenFinder {
         continue;
       }
       ++UseOf(id, in).sharers;
+      UseOf(id, out).moves = true;
       if (!IsView(instruction, pair)) UseOf(id, in).taken_through = pair.input;
     }
     for (const InplacePair& pair : instruction.share) {
@@ -129,6 +131,9 @@ class OverwrittenFinder {
     const Use& use = UseOf(id, var);
     if (use.written >= 0 && use.updated != arg && !MayUpdate(id, arg, use.written)) {
       add(id, "the instruction reads it and writes it, but is not made to do that in place");
+    }
+    if (use.moves) {
+      add(id, "the instruction reads it, but gives it the memory of another input before");
     }
     if (use.taken_through >= 0 && use.taken_through != arg) {
       add(id, "an output may be written over it while it is read through another argument");

@@ -34,11 +34,10 @@ template <typename T, bool kDescending>
 absl::Status SortLines(KernelContext& ctx, const T* x, const Lines& lines, int64_t keep, T* values,
                        int64_t* indices) {
   const int tasks = LineTasks(lines, ctx.num_threads());
-  Tensor scratch;
-  scratch.dtype = DType::kUInt8;
-  scratch.shape = {tasks, lines.length, sizeof(Ranked<T>)};
-  INTERP_RETURN_IF_ERROR(ctx.Allocate(scratch));
-  auto* entries = static_cast<Ranked<T>*>(scratch.mutable_raw_data());
+  INTERP_ASSIGN_OR_RETURN(
+      const Workspace scratch,
+      ctx.workspace(static_cast<size_t>(tasks * lines.length) * sizeof(Ranked<T>)));
+  auto* entries = scratch.data<Ranked<T>>();
   const Lines kept = {lines.outer, keep, lines.inner};
   ForEachLine(lines, tasks, [=](int64_t task, int64_t line) {
     Ranked<T>* entry = entries + task * lines.length;

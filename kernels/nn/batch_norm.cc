@@ -149,8 +149,8 @@ template <typename T>
 absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T* y) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
   const int64_t channels = view.channels();
-  INTERP_ASSIGN_OR_RETURN(const Scratch scratch,
-                          Scratch::Make(ctx, 2 * static_cast<size_t>(channels) * sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
+                          ctx.workspace(2 * static_cast<size_t>(channels) * sizeof(T)));
   T* factors = static_cast<T*>(scratch.data());
   const Affine<T> affine = {factors, factors + channels};
   if (attrs.running_statistics) {

@@ -277,9 +277,8 @@ absl::Status RunRows(KernelContext& ctx, const RowTask<T>& task, const T* in, T*
   const int64_t rows = task.problem.batch * planes * window[1].in;
   const int64_t chunks = std::min<int64_t>(ctx.num_threads(), rows);
   const int64_t columns_size = task.columns_size();
-  INTERP_ASSIGN_OR_RETURN(
-      const Scratch scratch,
-      Scratch::Make(ctx, static_cast<size_t>(chunks * columns_size) * sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
+                          ctx.workspace(static_cast<size_t>(chunks * columns_size) * sizeof(T)));
   const Tensor* bias_tensor = ctx.optional_input(kBias);
   const T* bias = bias_tensor == nullptr ? nullptr : bias_tensor->data<T>();
   const int64_t in_image = window[0].out * window[1].out * window[2].out * task.problem.in_channels;

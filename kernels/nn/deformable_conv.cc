@@ -189,8 +189,8 @@ absl::Status RunRows(const KernelContext& ctx, const Deformable<T>& task, T* out
   const int64_t rows = task.p.batch * task.p.window[0].out;
   const int64_t chunks = std::min<int64_t>(ctx.num_threads(), rows);
   const int64_t size = task.columns_size();
-  INTERP_ASSIGN_OR_RETURN(const Scratch scratch,
-                          Scratch::Make(ctx, static_cast<size_t>(chunks * size) * sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
+                          ctx.workspace(static_cast<size_t>(chunks * size) * sizeof(T)));
   ParallelFor(ctx.num_threads(), chunks, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       T* columns = static_cast<T*>(scratch.data()) + chunk * size;

@@ -1,11 +1,9 @@
 // dropout. In training elements are zeroed with probability dropout_prob, and with upscale_in_train
 // the others are divided by 1 - dropout_prob; in tests downgrade_in_infer multiplies by it instead.
 // Mask is 1 where an element was kept; tests leave it empty.
-#include <random>
-
-#include "core/op_def.h"
+#include "core/float16.h"
+#include "kernels/random/draw.h"
 #include "kernels/util/copy.h"
-#include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
 namespace {
@@ -19,7 +17,7 @@ struct DropoutAttrs {
   float probability = 0.5F;
   bool test = false;
   bool upscale_in_train = false;
-  int32_t seed = 0;  // 0: a stream of its own that goes on from run to run
+  int32_t seed = 0;  // 0: other numbers in every run
 };
 
 DropoutAttrs ReadDropout(AttrReader& reader) {
@@ -55,11 +53,6 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-struct DropoutState : KernelState {
-  std::mt19937_64 engine;
-  bool seeded = false;
-};
-
 absl::StatusOr<int32_t> Seed(const KernelContext& ctx) {
   const Tensor* seed = ctx.optional_input(kSeed);
   if (seed == nullptr) return ctx.attrs<DropoutAttrs>().seed;
@@ -67,19 +60,25 @@ absl::StatusOr<int32_t> Seed(const KernelContext& ctx) {
   return static_cast<int32_t>(values[0]);
 }
 
-// Draws like Paddle, so that a fixed seed gives the same mask.
+// Where elements go and what is done to those that stay. `mask` may be null.
 template <typename T>
-void Drop(const Tensor& x, const DropoutAttrs& attrs, std::mt19937_64& engine, Tensor& out,
-          uint8_t* mask) {
-  const T* from = x.data<T>();
-  T* to = out.mutable_data<T>();
-  const T kept = attrs.upscale_in_train ? static_cast<T>(1.0F - attrs.probability) : T{1};
-  std::uniform_real_distribution<float> uniform(0, 1);
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    const bool keep = attrs.probability < 1 && uniform(engine) >= attrs.probability;
-    to[i] = keep ? from[i] / kept : T{0};
+struct Dropping {
+  const T* from;
+  T* to;
+  uint8_t* mask;
+  T kept_divisor;
+
+  void operator()(int64_t i, bool keep) const {
+    to[i] = keep ? static_cast<T>(from[i] / kept_divisor) : T{0};
     if (mask != nullptr) mask[i] = keep ? 1 : 0;
   }
+};
+
+template <typename T>
+void DropSeeded(int32_t seed, float probability, int64_t n, const Dropping<T>& drop) {
+  std::mt19937_64 engine = random::SeededEngine(seed);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  for (int64_t i = 0; i < n; ++i) drop(i, probability < 1 && uniform(engine) >= probability);
 }
 
 template <typename T>
@@ -96,26 +95,28 @@ absl::Status Dropout(KernelContext& ctx) {
     const T* from = x.data<T>();
     T* to = out.mutable_data<T>();
     ParallelFor(ctx.num_threads(), x.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = from[i] * factor;
+      for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(from[i] * factor);
     });
     return absl::OkStatus();
   }
   Tensor* mask_tensor = ctx.optional_output(kMask);
   uint8_t* mask = mask_tensor == nullptr ? nullptr : mask_tensor->mutable_data<uint8_t>();
   INTERP_ASSIGN_OR_RETURN(const int32_t seed, Seed(ctx));
+  const T divisor = attrs.upscale_in_train ? static_cast<T>(1.0F - attrs.probability) : T{1};
+  const Dropping<T> drop = {x.data<T>(), out.mutable_data<T>(), mask, divisor};
   if (seed != 0) {
-    std::mt19937_64 engine(static_cast<uint64_t>(static_cast<int64_t>(seed)));
-    Drop<T>(x, attrs, engine, out, mask);
+    DropSeeded(seed, attrs.probability, x.numel(), drop);
     return absl::OkStatus();
   }
-  auto& state = ctx.state<DropoutState>();
-  if (!state.seeded) {
-    // Each instruction has its own stream, the same in every process: runs can be repeated.
-    state.engine.seed(static_cast<uint64_t>(ctx.instruction()));
-    state.seeded = true;
-  }
-  Drop<T>(x, attrs, state.engine, out, mask);
+  const uint64_t dropped = Threshold32(attrs.probability);
+  random::ForEachBits32(ctx, x.numel(),
+                        [=](int64_t i, uint32_t bits) { drop(i, bits >= dropped); });
   return absl::OkStatus();
+}
+
+// Random numbers belong to elements, not to places in memory.
+LayoutRule LayoutOf(const void* attrs, DType /*kernel*/) {
+  return static_cast<const DropoutAttrs*>(attrs)->test ? LayoutRule::kFollows : LayoutRule::kPlain;
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -125,8 +126,10 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<DropoutAttrs, ReadDropout>,
     .infer_dtype = InferDTypes,
     .infer = Infer,
-    .kernels = {{DType::kFloat32, Dropout<float>}, {DType::kFloat64, Dropout<double>}},
-    .layout = LayoutRule::kFollows,
+    .kernels = {{DType::kFloat32, Dropout<float>},
+                {DType::kFloat64, Dropout<double>},
+                {DType::kBFloat16, Dropout<bfloat16>}},
+    .layout_rule = LayoutOf,
     .inplace = {{kX, kOut}},
     .random = true,
 });

@@ -135,9 +135,9 @@ absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T*
                                OptionalData<T>(ctx.optional_output(kMean)),
                                OptionalData<T>(ctx.optional_output(kVariance))};
   const size_t factors = static_cast<size_t>(view.batch() * channels);
-  INTERP_ASSIGN_OR_RETURN(const Scratch scratch,
-                          Scratch::Make(ctx, 2 * (factors * sizeof(T) +
-                                                  static_cast<size_t>(channels) * sizeof(double))));
+  INTERP_ASSIGN_OR_RETURN(
+      const Workspace scratch,
+      ctx.workspace(2 * (factors * sizeof(T) + static_cast<size_t>(channels) * sizeof(double))));
   auto* sums = static_cast<double*>(scratch.data());
   T* scales = reinterpret_cast<T*>(sums + 2 * channels);
   T* shifts = scales + factors;

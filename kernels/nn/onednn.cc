@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <new>
+#include <optional>
 
 #include "absl/hash/hash.h"
 
@@ -64,11 +65,6 @@ uint64_t FormatHash(const MemDesc& desc) {
                       ints(blocks.inner_idxs, blocks.inner_nblks), data.extra.flags);
 }
 
-absl::StatusOr<Scratch> Scratch::Make(const KernelContext& ctx, size_t size_bytes) {
-  INTERP_ASSIGN_OR_RETURN(BufferRef buffer, ctx.allocator().Allocate(size_bytes));
-  return Scratch(std::move(buffer));
-}
-
 Primitive::Primitive(dnnl::primitive primitive, const MemDesc& scratchpad)
     : primitive_(std::move(primitive)), scratchpad_bytes_(scratchpad.get_size()) {
   if (scratchpad_bytes_ > 0) AddArg(DNNL_ARG_SCRATCHPAD, scratchpad);
@@ -95,10 +91,10 @@ void Primitive::SetData(int position, const void* data) {
 }
 
 absl::Status Primitive::Execute(const KernelContext& ctx) {
-  BufferRef scratchpad;
+  std::optional<Workspace> scratchpad;
   if (scratchpad_bytes_ > 0) {
-    INTERP_ASSIGN_OR_RETURN(scratchpad, ctx.allocator().Allocate(scratchpad_bytes_));
-    SetData(0, scratchpad->data);
+    INTERP_ASSIGN_OR_RETURN(scratchpad, ctx.workspace(scratchpad_bytes_));
+    SetData(0, scratchpad->data());
   }
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), Stream().get(),
                                                       static_cast<int>(args_.size()), args_.data());

@@ -53,20 +53,6 @@ MemDesc AnyDesc(absl::Span<const int64_t> dims);
 // A number that tells memory formats of equal dims apart; for keys of KernelContext::Shared.
 uint64_t FormatHash(const MemDesc& desc);
 
-// Memory for a run of one instruction, taken from the core's allocator: scratchpads, reordered
-// non-constant weights. Freed with the object.
-class Scratch {
- public:
-  // The `size_bytes` bytes at data() are undefined.
-  static absl::StatusOr<Scratch> Make(const KernelContext& ctx, size_t size_bytes);
-  void* data() const { return buffer_->data; }
-  float* floats() const { return static_cast<float*>(buffer_->data); }
-
- private:
-  explicit Scratch(BufferRef buffer) : buffer_(std::move(buffer)) {}
-  BufferRef buffer_;
-};
-
 // A primitive with its arguments, ready to run on changing data pointers without allocating.
 // Thread-safety: not for concurrent use; each core has its own.
 class Primitive {

@@ -112,8 +112,8 @@ absl::Status Run(const KernelContext& ctx, const Pool& pool, const T* in, T* out
   } else {
     const int64_t between = pool.batch * pool.axes[0].window.in * pool.axes[1].window.in *
                             pool.axes[2].window.out * pool.channels;
-    INTERP_ASSIGN_OR_RETURN(const Scratch scratch,
-                            Scratch::Make(ctx, static_cast<size_t>(between) * sizeof(T)));
+    INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
+                            ctx.workspace(static_cast<size_t>(between) * sizeof(T)));
     T* rows = static_cast<T*>(scratch.data());
     PoolImages<T, PoolKind::kMax>(OneAxis(pool, 2), in, rows, threads);
     PoolImages<T, PoolKind::kMax>(OneAxis(pool, 1), rows, out, threads);

@@ -203,19 +203,19 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
   if (p.count() * p.m * p.n == 0) return absl::OkStatus();
   FoldBatch(p);
   if (p.n == 1) p.trans_y = true;  // the same memory, but read along k
-  std::optional<Scratch> x_copy;
+  std::optional<Workspace> x_copy;
   if (p.trans_x) {
     int64_t count = 1;
     for (int d = 0; d < p.batch.rank(); ++d) count *= p.x_steps[d] == 0 ? 1 : p.batch[d];
     INTERP_ASSIGN_OR_RETURN(x_copy,
-                            Scratch::Make(ctx, static_cast<size_t>(count * p.m * p.k) * sizeof(T)));
+                            ctx.workspace(static_cast<size_t>(count * p.m * p.k) * sizeof(T)));
     T* rows = static_cast<T*>(x_copy->data());
     for (int64_t i = 0; i < count; ++i) {
       TransposeBlock(x + i * p.m * p.k, p.m, rows + i * p.m * p.k, p.k, p.k, p.m);
     }
     x = rows;
   }
-  std::optional<Scratch> y_copy;
+  std::optional<Workspace> y_copy;
   const T* packed = nullptr;
   if (p.n == 1) {
     // A panel would be padding but for one column.
@@ -223,7 +223,7 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
     INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
   } else if (p.m >= kFewRows) {
     const size_t elements = static_cast<size_t>(PackedSize<T>(p.k, p.n) * p.count_y());
-    INTERP_ASSIGN_OR_RETURN(y_copy, Scratch::Make(ctx, elements * sizeof(T)));
+    INTERP_ASSIGN_OR_RETURN(y_copy, ctx.workspace(elements * sizeof(T)));
     PackAll(p, y, p.count_y(), static_cast<T*>(y_copy->data()), ctx.num_threads());
     packed = static_cast<const T*>(y_copy->data());
   }

@@ -11,10 +11,9 @@
 //                                                     the candidate, before the reset gate
 //   outputs [time, batch, direction * hidden]         of all layers but the last
 // and DropoutState the mask that is applied between layers (the same between all).
-#include <random>
-
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/rnn_layer.h"
+#include "kernels/random/draw.h"
 #include "kernels/util/flops.h"
 
 namespace interp::nn {
@@ -196,12 +195,17 @@ absl::StatusOr<std::shared_ptr<const RnnWeights<T>>> Weights(KernelContext& ctx,
   return ctx.Shared<RnnWeights<T>>(/*key=*/0, pack);
 }
 
-// Draws the mask between layers like Paddle does.
-void DrawMask(const RnnAttrs& attrs, int instruction, Tensor& mask) {
-  const int64_t seed = attrs.seed != 0 ? attrs.seed : instruction + 1;
-  std::mt19937_64 engine(static_cast<uint64_t>(seed));
+// Draws the mask between layers, with a seed of its own like Paddle.
+void DrawMask(const KernelContext& ctx, const RnnAttrs& attrs, Tensor& mask) {
+  uint8_t* const values = mask.mutable_data<uint8_t>();
+  if (attrs.seed == 0) {
+    const uint64_t dropped = Threshold32(attrs.dropout);
+    random::ForEachBits32(ctx, mask.numel(),
+                          [=](int64_t i, uint32_t bits) { values[i] = bits >= dropped ? 1 : 0; });
+    return;
+  }
+  std::mt19937_64 engine = random::SeededEngine(attrs.seed);
   std::uniform_real_distribution<float> uniform(0, 1);
-  uint8_t* values = mask.mutable_data<uint8_t>();
   for (int64_t i = 0; i < mask.numel(); ++i) {
     values[i] = attrs.dropout < 1 && uniform(engine) >= attrs.dropout ? 1 : 0;
   }
@@ -216,7 +220,7 @@ void ApplyMask(const Tensor& mask, float dropout, const T* from, T* to) {
 
 // Memory of a run beside its inputs and outputs. Tests reuse one layer's memory for the next.
 template <typename T>
-struct Workspace {
+struct RnnBuffers {
   T* gates;
   T* extra;       // null: not kept
   T* outputs[2];  // of the layers but the last, in turns; in training [0] is Reserve's part
@@ -240,7 +244,7 @@ template <typename T>
 class RnnRun {
  public:
   RnnRun(KernelContext& ctx, const RnnSizes& s, const RnnWeights<T>& weights,
-         const std::vector<int64_t>& lengths, const Workspace<T>& work)
+         const std::vector<int64_t>& lengths, const RnnBuffers<T>& work)
       : ctx_(ctx),
         attrs_(ctx.attrs<RnnAttrs>()),
         s_(s),
@@ -253,7 +257,7 @@ class RnnRun {
     int64_t features = s_.input;
     Tensor& mask = ctx_.output(kDropoutState);
     const bool masked = Masks(attrs_);
-    if (masked) DrawMask(attrs_, ctx_.instruction(), mask);
+    if (masked) DrawMask(ctx_, attrs_, mask);
     for (int64_t layer = 0; layer < s_.layers; ++layer) {
       T* out = OutputOf(layer);
       RunLayer(layer, in, features, out);
@@ -302,7 +306,7 @@ class RnnRun {
   const RnnSizes& s_;
   const RnnWeights<T>& weights_;
   const std::vector<int64_t>& lengths_;
-  const Workspace<T>& work_;
+  const RnnBuffers<T>& work_;
 };
 
 template <typename T>
@@ -314,9 +318,9 @@ absl::Status Rnn(KernelContext& ctx) {
   const int64_t layer_gates = s.directions * s.rows() * s.gates;
   const int64_t layer_out = s.rows() * s.width();
   const int64_t size = LayerRun<T>::scratch_size(s) + 2 * layer_out + layer_gates;
-  INTERP_ASSIGN_OR_RETURN(const Scratch scratch,
-                          Scratch::Make(ctx, static_cast<size_t>(size) * sizeof(T)));
-  Workspace<T> work = {};
+  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
+                          ctx.workspace(static_cast<size_t>(size) * sizeof(T)));
+  RnnBuffers<T> work = {};
   work.outputs[0] = static_cast<T*>(scratch.data());
   work.outputs[1] = work.masked = work.outputs[0] + layer_out;
   work.gates = work.outputs[1] + layer_out;

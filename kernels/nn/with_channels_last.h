@@ -25,15 +25,15 @@ absl::Status WithChannelsLast(const KernelContext& ctx, const Tensor& input, Ten
   const bool copy_out = !SameMemory(out_view, out_dense);
   const T* in = input.data<T>();
   T* out = output.mutable_data<T>();
-  std::optional<Scratch> in_copy;
+  std::optional<Workspace> in_copy;
   if (!SameMemory(in_view, in_dense)) {
-    INTERP_ASSIGN_OR_RETURN(in_copy, Scratch::Make(ctx, input.size_bytes()));
+    INTERP_ASSIGN_OR_RETURN(in_copy, ctx.workspace(input.size_bytes()));
     CopyImage(in_view, in, in_dense, static_cast<T*>(in_copy->data()), threads);
     in = static_cast<const T*>(in_copy->data());
   }
-  std::optional<Scratch> out_copy;
+  std::optional<Workspace> out_copy;
   if (copy_out) {
-    INTERP_ASSIGN_OR_RETURN(out_copy, Scratch::Make(ctx, output.size_bytes()));
+    INTERP_ASSIGN_OR_RETURN(out_copy, ctx.workspace(output.size_bytes()));
     out = static_cast<T*>(out_copy->data());
   }
   if (residual != nullptr) {

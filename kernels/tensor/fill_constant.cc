@@ -2,8 +2,8 @@
 // fill_constant_batch_size_like: the same with one dimension taken from Input.
 #include "absl/strings/numbers.h"
 #include "core/op_def.h"
+#include "kernels/util/fill_shape.h"
 #include "kernels/util/scalar_bytes.h"
-#include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp {
@@ -13,10 +13,8 @@ constexpr int kOut = 0;
 
 struct FillAttrs {
   DType dtype = DType::kFloat32;
-  IntList shape;
+  BatchSizeLike like;  // of fill_constant only the shape
   ScalarBytes value;
-  int64_t input_dim = 0;  // the batch_size_like form: which dimension is taken from where
-  int64_t output_dim = 0;
 };
 
 // A text in `str_value` wins over the number in `value`: it can hold any double, inf and nan.
@@ -33,27 +31,12 @@ double ReadValue(AttrReader& reader) {
 FillAttrs ReadFillAttrs(AttrReader& reader) {
   FillAttrs attrs;
   attrs.dtype = reader.Type("dtype", DType::kFloat32);
-  const std::vector<int64_t> shape = reader.Ints("shape");
-  attrs.shape.assign(shape.begin(), shape.end());
+  attrs.like = ReadBatchSizeLike(reader);
   attrs.value = ToScalarBytes(attrs.dtype, ReadValue(reader));
-  attrs.input_dim = reader.Long("input_dim_idx", 0);
-  attrs.output_dim = reader.Long("output_dim_idx", 0);
   return attrs;
 }
 
 DType FillDType(const DTypeContext& ctx) { return ctx.attrs<FillAttrs>().dtype; }
-
-absl::Status SetFillShape(InferContext& ctx, const IntList& dims) {
-  if (dims.size() > kMaxRank) {
-    return InvalidArgument("shape has ", dims.size(), " dims, expected at most ", kMaxRank);
-  }
-  const Shape shape(dims);
-  for (const int64_t dim : shape) {
-    if (dim < 0) return InvalidArgument("shape is ", ToString(shape), ", expected no negative dim");
-  }
-  ctx.SetShape(kOut, shape);
-  return absl::OkStatus();
-}
 
 void Fill(KernelContext& ctx, const ScalarBytes& value) {
   Tensor& out = ctx.output(kOut);
@@ -68,8 +51,8 @@ constexpr IntSlots kShape = {.name = "shape", .tensor = 1, .list = 2};
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const IntList dims,
-                          ReadIntList(ctx, kShape, ctx.attrs<FillAttrs>().shape));
-  return SetFillShape(ctx, dims);
+                          ReadIntList(ctx, kShape, ctx.attrs<FillAttrs>().like.shape));
+  return SetFillShape(ctx, kOut, dims);
 }
 
 absl::Status Run(KernelContext& ctx) {
@@ -106,17 +89,7 @@ namespace batch_size_like {
 constexpr int kInput = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  const FillAttrs& attrs = ctx.attrs<FillAttrs>();
-  const Tensor& input = ctx.input(kInput);
-  IntList dims = attrs.shape;
-  INTERP_ASSIGN_OR_RETURN(const int from,
-                          ResolveAxis(attrs.input_dim, input.shape.rank(), "input_dim_idx"));
-  INTERP_ASSIGN_OR_RETURN(
-      const int to, ResolveAxis(attrs.output_dim, static_cast<int>(dims.size()), "output_dim_idx"));
-  // The batch of a tensor with LoD counts sequences, not rows.
-  const bool sequences = from == 0 && !input.lod.empty() && !input.lod.back().empty();
-  dims[to] = sequences ? static_cast<int64_t>(input.lod.back().size()) - 1 : input.shape[from];
-  return SetFillShape(ctx, dims);
+  return SetBatchSizeLikeShape(ctx, kInput, kOut, ctx.attrs<FillAttrs>().like);
 }
 
 absl::Status Run(KernelContext& ctx) {

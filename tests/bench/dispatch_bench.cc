@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "core/host_pool.h"
+#include "core/storage/pool.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/work_queue.h"
 #include "tests/testing/program_builder.h"
@@ -78,6 +78,11 @@ BENCHMARK_CAPTURE(BM_Run_TinyChain, async_1, SchedulerKind::kAsync, 1)
 BENCHMARK_CAPTURE(BM_Run_TinyChain, async_2, SchedulerKind::kAsync, 2)
     ->RangeMultiplier(10)
     ->Range(100, 100'000);
+// The order found anew in every run, against the plan's. The caller only waits: real time counts.
+BENCHMARK_CAPTURE(BM_Run_TinyChain, engine_1, SchedulerKind::kEngine, 1)
+    ->RangeMultiplier(10)
+    ->Range(100, 100'000)
+    ->UseRealTime();
 
 // From a program in memory to a core that can run: passes, plan, binding. Must grow linearly.
 void BM_Create_TinyChain(benchmark::State& state) {
@@ -111,7 +116,7 @@ Program WideProgram() {
 }
 
 // With two workers on two free cores this must take at most 1 / 1.6 of the time of one.
-void BM_Run_Wide(benchmark::State& state) {
+void BM_Run_Wide(benchmark::State& state, SchedulerKind kind) {
   const int num_workers = static_cast<int>(state.range(0));
   if (num_workers > static_cast<int>(std::thread::hardware_concurrency())) {
     state.SkipWithError("more workers than cores");
@@ -119,25 +124,34 @@ void BM_Run_Wide(benchmark::State& state) {
   }
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = Filled({256, 256}, 1.0f / 256);
-  const auto core = Must(InterpreterCore::Create(
-      WideProgram(), {}, {}, scope,
-      {.scheduler = SchedulerKind::kAsync, .num_workers = num_workers, .num_threads = 1}));
+  const auto core = Must(
+      InterpreterCore::Create(WideProgram(), {}, {}, scope,
+                              {.scheduler = kind, .num_workers = num_workers, .num_threads = 1}));
   const Tensor x = Filled({256, 256}, 1.0f);
   for (auto _ : state) {
     benchmark::DoNotOptimize(Must(core->Run({x})));
   }
 }
-BENCHMARK(BM_Run_Wide)->Arg(1)->Arg(2)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(BM_Run_Wide, async, SchedulerKind::kAsync)
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(BM_Run_Wide, engine, SchedulerKind::kEngine)
+    ->Arg(1)
+    ->Arg(2)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 
 // The pair of calls that every intermediate costs.
-void BM_HostPool_AllocateFree(benchmark::State& state) {
-  const auto pool = HostPool::Create();
+void BM_Pool_AllocateFree(benchmark::State& state) {
+  const auto pool = Pool::OnHost();
   const size_t size_bytes = static_cast<size_t>(state.range(0));
   for (auto _ : state) {
     benchmark::DoNotOptimize(Must(pool->Allocate(size_bytes)));
   }
 }
-BENCHMARK(BM_HostPool_AllocateFree)->Arg(32)->Arg(1 << 16);
+BENCHMARK(BM_Pool_AllocateFree)->Arg(32)->Arg(1 << 16);
 
 // A task through the queue and back, without another thread.
 void BM_WorkQueue_PushPop(benchmark::State& state) {

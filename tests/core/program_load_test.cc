@@ -1,3 +1,4 @@
+// Long because every field of the wire format, of every version, has its case.
 #include "core/program_load.h"
 
 #include <gmock/gmock.h>

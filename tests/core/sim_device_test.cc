@@ -1,3 +1,4 @@
+// Long because memory, order, time and traces of the device are each tested both ways it executes.
 #include "core/device/sim_device.h"
 
 #include <gmock/gmock.h>

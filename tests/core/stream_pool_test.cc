@@ -1,3 +1,4 @@
+// Long because what streams may do with memory is tested in both ways a device executes.
 #include "core/device/stream_pool.h"
 
 #include <gmock/gmock.h>

@@ -10,7 +10,6 @@ Same needs and same format as make_goldens.py; extra.tar.xz beside this file is 
      other case runs. Where Paddle has no such CPU kernel (float16 mostly), it computes in a wider
      dtype from the same rounded inputs and the results are rounded.
 """
-import argparse
 import copy
 import dataclasses
 import os
@@ -19,7 +18,8 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from make_goldens import Case, LoD, Rng
+from case_program import arguments, cases_of, make_all
+from make_goldens import Case, LoD
 
 CASES = []   # functions Rng -> Cases
 
@@ -349,28 +349,10 @@ def recast_cases(op, dtype):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ap.add_argument("--out", required=True)
-    ap.add_argument("--ops", default="", help="comma separated op types")
-    args = ap.parse_args()
-    wanted = set(filter(None, args.ops.split(",")))
-    failed = 0
-    todo = [c for op, fn in CASES if not wanted or op in wanted for c in with_op(fn(Rng(0, "extra/" + op), op), op)]
-    todo += [c for op, d in recast_list() if not wanted or op in wanted for c in recast_cases(op, d)]
-    for case in todo:
-        try:
-            make_case(args.out, case)
-        except Exception as e:
-            failed += 1
-            shutil.rmtree(f"{args.out}/{case.op}/{case.name}", ignore_errors=True)
-            print(f"SKIP {case.op}/{case.name}: {g.short_error(e)}")
-    print(f"{len(todo) - failed} cases in {args.out}, {failed} failed")
-
-
-def with_op(cases, op):
-    for c in cases:
-        c.op = op
-        yield c
+    out, wanted = arguments(__doc__)
+    cases = list(cases_of(CASES, "extra", wanted))
+    cases += [c for op, d in recast_list() if not wanted or op in wanted for c in recast_cases(op, d)]
+    make_all(out, cases, make_case)
 
 
 if __name__ == "__main__":

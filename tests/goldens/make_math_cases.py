@@ -9,14 +9,13 @@ Same needs and same format as make_goldens.py; math.tar.xz beside this file is t
   2. written cases: values and attributes at their edges, layouts of broadcasts, ties, NaN
   3. recast cases (see make_extra_cases.py): every op in the dtypes no other case has
 """
-import argparse
-import shutil
 import sys
 
 import make_extra_cases as extra
 import make_goldens as g
 import numpy as np
-from make_goldens import DTYPE_CODE, FP32, FP64, INT32, INT64, Case, Rng
+from case_program import arguments, cases_of, make_all
+from make_goldens import DTYPE_CODE, FP32, FP64, INT32, INT64, Case
 
 CASES = []   # (op, function Rng -> Cases)
 NAN, INF = float("nan"), float("inf")
@@ -341,23 +340,11 @@ RECAST["sign"] += ["int32", "int64", "int16", "int8", "uint8"]
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ap.add_argument("--out", required=True)
-    ap.add_argument("--ops", default="", help="comma separated op types")
-    args = ap.parse_args()
-    wanted = set(filter(None, args.ops.split(",")))
-    todo = [c for op, fn in CASES if not wanted or op in wanted for c in extra.with_op(fn(Rng(0, "math/" + op), op), op)]
-    todo += [c for op, dtypes in RECAST.items() if not wanted or op in wanted for d in dtypes
-             for c in extra.recast_cases(op, d)]
-    failed = 0
-    for case in todo:
-        try:
-            extra.make_case(args.out, case)
-        except Exception as e:
-            failed += 1
-            shutil.rmtree(f"{args.out}/{case.op}/{case.name}", ignore_errors=True)
-            print(f"SKIP {case.op}/{case.name}: {g.short_error(e)}")
-    print(f"{len(todo) - failed} cases in {args.out}, {failed} failed")
+    out, wanted = arguments(__doc__)
+    cases = list(cases_of(CASES, "math", wanted))
+    cases += [c for op, dtypes in RECAST.items() if not wanted or op in wanted for d in dtypes
+              for c in extra.recast_cases(op, d)]
+    make_all(out, cases, extra.make_case)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ Same needs and same format as make_goldens.py; nn.tar.xz beside this file is the
 in every dtype, and attributes at their edges: windows that stick out, padding beyond the kernel,
 uneven padding, strides beyond the kernel, empty batches, vectors and empty sums in products.
 """
-import argparse
-import shutil
 import sys
 
 import make_goldens as g
 import numpy as np
-from make_goldens import Case, Rng
+from case_program import arguments, cases_of, make_all
+from make_goldens import Case
 
 CASES = []   # (op, function Rng -> Cases)
 DTYPES = ("float32", "float64")
@@ -281,25 +280,8 @@ def _lrn(r, op):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ap.add_argument("--out", required=True)
-    ap.add_argument("--ops", default="", help="comma separated op types")
-    args = ap.parse_args()
-    wanted = set(filter(None, args.ops.split(",")))
-    made = failed = 0
-    for op, fn in CASES:
-        if wanted and op not in wanted:
-            continue
-        for case in fn(Rng(0, "nn/" + op), op):
-            case.op = op
-            try:
-                g.make_forward_case(args.out, 0, case)
-                made += 1
-            except Exception as e:
-                failed += 1
-                shutil.rmtree(f"{args.out}/{op}/{case.name}", ignore_errors=True)
-                print(f"SKIP {op}/{case.name}: {g.short_error(e)}")
-    print(f"{made} cases in {args.out}, {failed} failed")
+    out, wanted = arguments(__doc__)
+    make_all(out, cases_of(CASES, "nn", wanted), lambda out, case: g.make_forward_case(out, 0, case))
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ Same needs and same format as make_goldens.py; tensor.tar.xz beside this file is
   2. ops that 2.6.2 no longer has under their old name: run as their successor, recorded renamed
   3. ops without a CPU kernel: results by NumPy, or by a wider dtype and rounded
 """
-import argparse
 import shutil
 import sys
 
 import make_extra_cases as extra
 import make_goldens as g
 import numpy as np
+from case_program import arguments, cases_of
 from make_goldens import Case, LoD, Rng
 from paddle.base.proto import framework_pb2
 
@@ -475,23 +475,16 @@ def attempt(out_dir, op, name, make):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    ap.add_argument("--out", required=True)
-    ap.add_argument("--ops", default="", help="comma separated op types")
-    args = ap.parse_args()
-    wanted = set(filter(None, args.ops.split(",")))
-    todo = []
-    for op, fn in CASES:
-        for case in fn(Rng(0, "tensor/" + op), op):
-            case.op = op
-            todo.append((op, case.name, lambda case=case: extra.make_case(args.out, case)))
+    out, wanted = arguments(__doc__)
+    todo = [(case.op, case.name, lambda case=case: extra.make_case(out, case))
+            for case in cases_of(CASES, "tensor", wanted)]
     for case, new in renamed_cases(Rng(0, "tensor/renamed")):
-        todo.append((new, case.name, lambda case=case, new=new: make_renamed(args.out, case, new)))
+        todo.append((new, case.name, lambda case=case, new=new: make_renamed(out, case, new)))
     for case in g.cases_of(1, "pad2d"):
-        todo.append(("pad2d", case.name, lambda case=case: make_pad2d(args.out, case)))
+        todo.append(("pad2d", case.name, lambda case=case: make_pad2d(out, case)))
     todo = [t for t in todo if not wanted or t[0] in wanted]
-    made = sum(attempt(args.out, *t) for t in todo)
-    print(f"{made} cases in {args.out}, {len(todo) - made} failed")
+    made = sum(attempt(out, *t) for t in todo)
+    print(f"{made} cases in {out}, {len(todo) - made} failed")
 
 
 if __name__ == "__main__":

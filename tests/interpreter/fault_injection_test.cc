@@ -45,7 +45,7 @@ class Rig {
       scope_->Find(test_.params[i])->tensor = test_.initial[i];
     }
     plan_->allocations = 0;
-    return core_->Run(test_.feeds[run]);
+    return core_->Run(test_.feeds[run], {.random = RandomState{}});  // as the reference
   }
   void FailAllocation(int64_t number) { plan_->fail_at = number; }
   // Whether the last run came to the allocation that fails.

@@ -1,3 +1,4 @@
+// Long because it goes through the core's whole interface, under every scheduler.
 #include "interpreter/interpreter_core.h"
 
 #include <gmock/gmock.h>
@@ -39,8 +40,9 @@ std::unique_ptr<InterpreterCore> MakeCore(const Program& program,
 }
 
 std::vector<CoreOptions> AllSchedulers() {
-  return {Options(SchedulerKind::kTrace), Options(SchedulerKind::kSerial),
-          Options(SchedulerKind::kAsync, 1), Options(SchedulerKind::kAsync, 4)};
+  return {Options(SchedulerKind::kTrace),     Options(SchedulerKind::kSerial),
+          Options(SchedulerKind::kAsync, 1),  Options(SchedulerKind::kAsync, 4),
+          Options(SchedulerKind::kEngine, 1), Options(SchedulerKind::kEngine, 3)};
 }
 
 Tensor X(int64_t rows = 2) {
@@ -190,11 +192,12 @@ TEST(InterpreterCoreTest, TimeOutEndsTheRun) {
   using std::chrono::milliseconds;
   for (const CoreOptions& options : AllSchedulers()) {
     const auto core = MakeCore(Diamonds(), nullptr, options);
+    ASSERT_THAT(core->Run({X()}), IsOk());  // threads are there now
     Probe probe;
     probe.SetHook([](int32_t tag) {
-      if (tag == 1) std::this_thread::sleep_for(milliseconds(5));
+      if (tag == 1) std::this_thread::sleep_for(milliseconds(120));
     });
-    EXPECT_THAT(core->Run({X()}, {.timeout = milliseconds(1)}),
+    EXPECT_THAT(core->Run({X()}, {.timeout = milliseconds(100)}),
                 FailsWith(StatusCode::kDeadlineExceeded, "time-out"));
     EXPECT_THAT(probe.TakeTrace(), ElementsAre(1));
     EXPECT_THAT(core->Run({X()}, {.timeout = std::chrono::hours(1)}), IsOk());
@@ -591,14 +594,15 @@ TEST(ResolveSchedulerTest, AutoIsAsyncForWidePlansWithWorkers) {
 }
 
 TEST(SchedulerNamesTest, NamesReadBack) {
-  for (const SchedulerKind kind : {SchedulerKind::kAuto, SchedulerKind::kTrace,
-                                   SchedulerKind::kSerial, SchedulerKind::kAsync}) {
+  for (const SchedulerKind kind :
+       {SchedulerKind::kAuto, SchedulerKind::kTrace, SchedulerKind::kSerial, SchedulerKind::kAsync,
+        SchedulerKind::kEngine, SchedulerKind::kShuffle}) {
     const auto read = SchedulerFromName(Name(kind));
     ASSERT_THAT(read, IsOk());
     EXPECT_EQ(*read, kind);
   }
   EXPECT_THAT(SchedulerFromName("fast"),
-              FailsWith(StatusCode::kInvalidArgument, "auto trace serial async"));
+              FailsWith(StatusCode::kInvalidArgument, "auto trace serial async engine shuffle"));
 }
 
 }  // namespace

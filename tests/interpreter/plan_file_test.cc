@@ -149,9 +149,9 @@ TEST(PlanFileTest, RefusesOtherFiles) {
 
 TEST(PlanFileTest, RefusesOtherFormats) {
   std::string bytes = Format(CompileText(kText));
-  bytes[8] = 2;
+  bytes[8] = 1;
   EXPECT_THAT(ParsePlan(bytes, ProbeOps()),
-              FailsWith(kFailedPrecondition, "written in plan format 2, this build reads 1"));
+              FailsWith(kFailedPrecondition, "written in plan format 1, this build reads 2"));
 }
 
 TEST(PlanFileTest, RefusesEveryTruncation) {

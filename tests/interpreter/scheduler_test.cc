@@ -59,6 +59,7 @@ void CheckClones(const Variant& variant, const DifferentialCase& test, const Exp
   for (absl::Status& status : statuses) {
     threads.emplace_back([&] {
       const std::unique_ptr<InterpreterCore> clone = (*core)->Clone();
+      clone->SetRandomState({});  // that of the original, which the expected numbers are from
       status =
           CompareFetches(*clone, test, expected, {.wait_for_devices = variant.wait_for_devices});
     });

@@ -104,7 +104,7 @@ std::vector<json> Named(const json& events, const std::string& phase, const std:
 TEST(TraceTest, HoldsEveryInstructionOnItsWorkerWithWhatItUsedAndFreed) {
   for (const auto& [kind, workers] :
        {std::pair(SchedulerKind::kTrace, 1), std::pair(SchedulerKind::kSerial, 1),
-        std::pair(SchedulerKind::kAsync, 3)}) {
+        std::pair(SchedulerKind::kAsync, 3), std::pair(SchedulerKind::kEngine, 2)}) {
     const auto core = MakeCore(kind, workers);
     TraceRecorder recorder(*core);
     ASSERT_THAT(core->Run({X()}, {.observer = &recorder}), IsOk());

@@ -281,11 +281,6 @@ TEST(VerifyPlanTest, WaitsNeedARecordBeforeThem) {
 // Each edge that only an implicit order asks for.
 TEST(VerifyPlanTest, ImplicitOrdersAreChecked) {
   for (const absl::string_view text : {R"(block 0
-  random() -> (Out=a) {dtype=3, shape=[1]}
-  source() -> (Out=b) {dtype=3, shape=[1]}
-  random() -> (Out=c) {dtype=3, shape=[1]}
-)",
-                                       R"(block 0
   var x int64[2]
   c_allreduce(X=x) -> (Out=a)
   send_v2(X=x) -> ()

@@ -99,11 +99,11 @@ TEST_P(WarmRunTest, AllocatesTheResultAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedulers, WarmRunTest,
-                         ::testing::Values(std::pair(SchedulerKind::kTrace, 1),
-                                           std::pair(SchedulerKind::kSerial, 1),
-                                           std::pair(SchedulerKind::kAsync, 1),
-                                           std::pair(SchedulerKind::kAsync, 4)));
+INSTANTIATE_TEST_SUITE_P(
+    Schedulers, WarmRunTest,
+    ::testing::Values(std::pair(SchedulerKind::kTrace, 1), std::pair(SchedulerKind::kSerial, 1),
+                      std::pair(SchedulerKind::kAsync, 1), std::pair(SchedulerKind::kAsync, 4),
+                      std::pair(SchedulerKind::kEngine, 1), std::pair(SchedulerKind::kEngine, 3)));
 
 }  // namespace
 }  // namespace interp::testing

@@ -41,7 +41,6 @@ class Prover {
     CheckAccesses();
     CheckOverwritten();
     CheckFrees();
-    CheckRandom();
     return wrong_;
   }
 
@@ -227,6 +226,8 @@ class Prover {
     for (size_t i = 0; i < n_; ++i) {
       for (const InplacePair& pair : At(i).share) {
         const VarId var = At(i).inputs[pair.input];
+        const VarId out = At(i).outputs[pair.output];
+        if (out != var && FirstTouch(i, out) == 1) Wrong("#", i, " moves what it reads");
         if (IsView(i, pair) || At(i).outputs[pair.output] == var) continue;
         for (size_t arg = 0; arg < At(i).inputs.size(); ++arg) {
           const bool other = arg != static_cast<size_t>(pair.input);
@@ -282,14 +283,6 @@ class Prover {
         const bool before = std::any_of(listers.begin(), listers.end(),
                                         [&](size_t l) { return l == i || issues_[i][l]; });
         if (TouchesMemory(i, var) && !before) Wrong("#", i, " uses freed ", plan_.vars[v].name);
-      }
-    }
-  }
-
-  void CheckRandom() {
-    for (size_t a = 0; a < n_; ++a) {
-      for (size_t b = a + 1; b < n_; ++b) {
-        if (At(a).def->random && At(b).def->random && !issues_[a][b]) Wrong("random #", a, " #", b);
       }
     }
   }

@@ -110,6 +110,11 @@ std::vector<Variant> HostVariants() {
   for (const int workers : {1, 2, 8}) {
     add(absl::StrCat("async ", workers), SchedulerKind::kAsync, workers);
   }
+  for (const int workers : {1, 3}) {
+    add(absl::StrCat("engine ", workers), SchedulerKind::kEngine, workers);
+  }
+  add("engine sequential", SchedulerKind::kEngine, 4).plan.sequential = true;
+  add("engine without inplace", SchedulerKind::kEngine, 4).passes.disable = {"inplace"};
   add("async without gc", SchedulerKind::kAsync, 4).plan.garbage_collection = false;
   add("async sequential", SchedulerKind::kAsync, 4).plan.sequential = true;
   add("async plain", SchedulerKind::kAsync, 4).plan.optimize_layout = false;
@@ -142,6 +147,10 @@ std::vector<Variant> DeviceVariants(uint64_t seed) {
   CoreOptions& threads = add("async, threads", SchedulerKind::kAsync, sim);
   threads.sim.execution = SimOptions::Execution::kThreads;
   threads.gc = {.policy = GcPolicy::kEvent, .threshold_bytes = 256};
+  add("engine", SchedulerKind::kEngine, sim);
+  CoreOptions& engine = add("engine, threads", SchedulerKind::kEngine, sim);
+  engine.sim.execution = SimOptions::Execution::kThreads;
+  engine.gc = {.policy = GcPolicy::kEvent, .threshold_bytes = 256};
   add("without inplace", SchedulerKind::kShuffle, sim).passes.disable = {"inplace"};
   return variants;
 }

@@ -85,7 +85,8 @@ bool GoldenSetIsForeign() {
 std::vector<std::string> GoldenSets() {
   if (GoldenSetIsForeign()) return {std::getenv("INTERP_GOLDENS")};
   const std::string root = INTERP_BINARY_DIR "/goldens/";
-  return {root + "set_a", root + "extra", root + "nn", root + "math", root + "tensor"};
+  return {root + "set_a", root + "extra",  root + "nn",
+          root + "math",  root + "tensor", root + "random"};
 }
 
 std::vector<std::string> GoldenCaseFolders(const std::string& set) {

@@ -1,3 +1,4 @@
+// Long because it is a registry of small made-up ops, one of each trait an op can have.
 #include "tests/testing/probe_ops.h"
 
 #include <algorithm>
@@ -96,15 +97,37 @@ absl::Status SourceKernel(KernelContext& ctx) {
   return MixInto<T>(ctx, {}, ctx.output(0));
 }
 
-OpDef Source(absl::string_view type, bool random) {
-  return {
-      .type = type,
-      .inputs = {},
-      .outputs = {{"Out"}},
-      .parse = ParseAttrs<TagAttrs, ReadTag>,
-      .infer = InferFromAttr,
-      .kernels = {{DType::kInt64, SourceKernel<int64_t>}, {DType::kInt32, SourceKernel<int32_t>}},
-      .random = random};
+template <typename T>
+absl::Status RandomKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  Tensor& out = ctx.output(0);
+  const RandomStream stream = ctx.random();
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    out.mutable_data<T>()[i] = static_cast<T>(stream.Word(i));
+  }
+  return absl::OkStatus();
+}
+
+// The same by way of a workspace, which another op must not write to at the same time.
+template <typename T>
+absl::Status ScratchKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  Tensor& out = ctx.output(0);
+  const RandomStream stream = ctx.random();
+  INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(out.size_bytes()));
+  T* const drawn = work.data<T>();
+  for (int64_t i = 0; i < out.numel(); ++i) drawn[i] = static_cast<T>(stream.Word(i));
+  std::copy_n(drawn, out.numel(), out.mutable_data<T>());
+  return absl::OkStatus();
+}
+
+OpDef Source(absl::string_view type, KernelFn of_int64, KernelFn of_int32) {
+  return {.type = type,
+          .inputs = {},
+          .outputs = {{"Out"}},
+          .parse = ParseAttrs<TagAttrs, ReadTag>,
+          .infer = InferFromAttr,
+          .kernels = {{DType::kInt64, of_int64}, {DType::kInt32, of_int32}}};
 }
 
 absl::Status InferView(InferContext& ctx) {
@@ -311,8 +334,13 @@ void AddComputing(OpRegistry& ops) {
                           .outputs = {{"Out"}},
                           .layout = LayoutRule::kFollows,
                           .inplace = {{0, 0}}}));
-  ops.Add(Source("source", false));
-  ops.Add(Source("random", true));
+  ops.Add(Source("source", SourceKernel<int64_t>, SourceKernel<int32_t>));
+  OpDef random = Source("random", RandomKernel<int64_t>, RandomKernel<int32_t>);
+  random.random = true;
+  ops.Add(std::move(random));
+  OpDef scratch = Source("scratch", ScratchKernel<int64_t>, ScratchKernel<int32_t>);
+  scratch.random = true;
+  ops.Add(std::move(scratch));
   ops.Add({.type = "view",
            .inputs = {{"X"}},
            .outputs = {{"Out"}},

@@ -16,7 +16,8 @@
 //   image(X) -> Out              prefers channels-last; mixes the memory order in if that is wrong
 //   follow(X...) -> Out          takes the layout of its inputs
 //   half(X) -> Out               X / 2; float32, float64
-//   random() -> Out {shape}      as source, but `random`
+//   random() -> Out {shape}      the words of its random stream
+//   scratch() -> Out {shape}     the same by way of a workspace
 //   push(X, Array) -> ArrayOut   appends X to a tensor array
 //   gather(Array) -> Out         one vector of all elements
 //   feed, fetch, cast, transfer_layout, share_data, memcpy_h2d, memcpy_d2h: as the interpreter

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "interpreter/random_ops.h"
+
 namespace interp::testing {
 namespace {
 
@@ -145,8 +147,10 @@ absl::Status Reference::RunOp(const Program& program, const Op& op) {
     INTERP_RETURN_IF_ERROR(binding.args.tensors[first_output + i]->Allocate(SystemAllocator()));
   }
   std::unique_ptr<KernelState> state;
+  const RandomState random_state = {.step = runs_ - 1};
+  const RandomSource random = {&random_state, RandomOpId(program, op, *def)};
   KernelContext context(binding.args, attrs.get(),
-                        {.allocator = &SystemAllocator(), .state = &state});
+                        {.allocator = &SystemAllocator(), .state = &state, .random = &random});
   INTERP_RETURN_IF_ERROR(KernelFor(*def, binding.dtype)(context));
   for (size_t i = 0; i < binding.targets.size(); ++i) {
     if (binding.targets[i] == nullptr) continue;
@@ -155,8 +159,10 @@ absl::Status Reference::RunOp(const Program& program, const Op& op) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Tensor>> Reference::Run(const Program& program,
+absl::StatusOr<std::vector<Tensor>> Reference::Run(Program program,
                                                    const std::vector<Tensor>& feeds) {
+  NumberRandomOps(program, ops_);
+  ++runs_;
   locals_.clear();
   persistable_.assign(program.names.size(), false);
   for (const Var& var : program.blocks[0].vars) {

@@ -22,7 +22,8 @@ class Reference {
   Tensor& Parameter(const std::string& name) { return parameters_[name].tensor; }
 
   // Runs block 0. All layouts are plain; inputs are cast where the kernel's dtype asks for it.
-  absl::StatusOr<std::vector<Tensor>> Run(const Program& program, const std::vector<Tensor>& feeds);
+  // Random ops draw as in the runs of a new core.
+  absl::StatusOr<std::vector<Tensor>> Run(Program program, const std::vector<Tensor>& feeds);
 
  private:
   struct Binding;
@@ -36,6 +37,7 @@ class Reference {
   std::map<std::string, Variable> parameters_;
   std::map<std::string, Variable> locals_;
   std::vector<bool> persistable_;  // by VarId
+  uint64_t runs_ = 0;
 };
 
 }  // namespace interp::testing

@@ -1,4 +1,4 @@
-#include "core/host_pool.h"
+#include "core/storage/pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,8 +25,8 @@ BufferRef Take(Allocator& pool, size_t size_bytes) {
 
 size_t RoundUp(size_t bytes) { return std::max<size_t>(64, (bytes + 63) / 64 * 64); }
 
-TEST(HostPoolTest, BuffersAreAlignedAndWritable) {
-  const auto pool = HostPool::Create();
+TEST(PoolTest, BuffersAreAlignedAndWritable) {
+  const auto pool = Pool::OnHost();
   for (const size_t size : {0, 1, 63, 64, 65, 4096, 1'000'000, 5'000'000}) {
     const BufferRef buffer = Take(*pool, size);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data) % kBufferAlignment, 0u);
@@ -36,8 +36,8 @@ TEST(HostPoolTest, BuffersAreAlignedAndWritable) {
   }
 }
 
-TEST(HostPoolTest, TheBlockFreedLastIsHandedOutNext) {
-  const auto pool = HostPool::Create();
+TEST(PoolTest, TheBlockFreedLastIsHandedOutNext) {
+  const auto pool = Pool::OnHost();
   BufferRef a = Take(*pool, 1000);
   const BufferRef between = Take(*pool, 1000);
   const void* address = a->data;
@@ -45,8 +45,8 @@ TEST(HostPoolTest, TheBlockFreedLastIsHandedOutNext) {
   EXPECT_EQ(Take(*pool, 1000)->data, address);
 }
 
-TEST(HostPoolTest, AllocationsAtOneAddressAreTellableApart) {
-  const auto pool = HostPool::Create();
+TEST(PoolTest, AllocationsAtOneAddressAreTellableApart) {
+  const auto pool = Pool::OnHost();
   BufferRef a = Take(*pool, 1000);
   const uint64_t serial = a->serial;
   const void* address = a->data;
@@ -56,8 +56,8 @@ TEST(HostPoolTest, AllocationsAtOneAddressAreTellableApart) {
   EXPECT_NE(a->serial, serial);
 }
 
-TEST(HostPoolTest, CountsWhatIsHandedOut) {
-  const auto pool = HostPool::Create();
+TEST(PoolTest, CountsWhatIsHandedOut) {
+  const auto pool = Pool::OnHost();
   BufferRef a = Take(*pool, 100);
   BufferRef b = Take(*pool, 64);
   EXPECT_EQ(pool->stats().current_bytes, 128u + 64u);
@@ -70,8 +70,8 @@ TEST(HostPoolTest, CountsWhatIsHandedOut) {
   EXPECT_GE(pool->stats().reserved_bytes, size_t{1} << 20);
 }
 
-TEST(HostPoolTest, FreeNeighboursAreJoined) {
-  const auto pool = HostPool::Create({.min_chunk_bytes = 64 * 1024});
+TEST(PoolTest, FreeNeighboursAreJoined) {
+  const auto pool = Pool::OnHost({.min_chunk_bytes = 64 * 1024});
   for (int order = 0; order < 3; ++order) {
     std::vector<BufferRef> buffers;
     for (int i = 0; i < 15; ++i) buffers.push_back(Take(*pool, 4000));
@@ -84,8 +84,8 @@ TEST(HostPoolTest, FreeNeighboursAreJoined) {
   }
 }
 
-TEST(HostPoolTest, TheLimitIsExact) {
-  const auto pool = HostPool::Create({.limit_bytes = 1024});
+TEST(PoolTest, TheLimitIsExact) {
+  const auto pool = Pool::OnHost({.limits = {.in_use_bytes = 1024}});
   BufferRef a = Take(*pool, 1000);
   EXPECT_THAT(pool->Allocate(1), FailsWith(absl::StatusCode::kResourceExhausted,
                                            "1024 bytes are in use and the limit is 1024"));
@@ -97,8 +97,8 @@ TEST(HostPoolTest, TheLimitIsExact) {
 }
 
 // The free block of two units is handed out whole: half of it could not hold a header and a byte.
-TEST(HostPoolTest, WhatABlockHasTooMuchIsNotCounted) {
-  const auto pool = HostPool::Create();
+TEST(PoolTest, WhatABlockHasTooMuchIsNotCounted) {
+  const auto pool = Pool::OnHost();
   BufferRef two = Take(*pool, 128);
   const BufferRef fence = Take(*pool, 64);
   const void* address = two->data;
@@ -109,8 +109,8 @@ TEST(HostPoolTest, WhatABlockHasTooMuchIsNotCounted) {
   }
 }
 
-TEST(HostPoolTest, HugeRequestsFail) {
-  const auto pool = HostPool::Create();
+TEST(PoolTest, HugeRequestsFail) {
+  const auto pool = Pool::OnHost();
   const size_t max = std::numeric_limits<size_t>::max();
   for (const size_t size :
        {max, max - 63, max / 2, size_t{1} << 48, size_t{1} << 46, size_t{255} << 30}) {
@@ -120,8 +120,8 @@ TEST(HostPoolTest, HugeRequestsFail) {
   EXPECT_THAT(pool->Allocate(100), IsOk());
 }
 
-TEST(HostPoolTest, TrimGivesIdleChunksBack) {
-  const auto pool = HostPool::Create({.min_chunk_bytes = 4096});
+TEST(PoolTest, TrimGivesIdleChunksBack) {
+  const auto pool = Pool::OnHost({.min_chunk_bytes = 4096});
   BufferRef small = Take(*pool, 100);
   BufferRef large = Take(*pool, 1'000'000);
   EXPECT_EQ(pool->Trim(), 0u);
@@ -134,8 +134,35 @@ TEST(HostPoolTest, TrimGivesIdleChunksBack) {
   EXPECT_THAT(pool->Allocate(100), IsOk());
 }
 
-TEST(HostPoolTest, BuffersKeepTheMemoryAlive) {
-  auto pool = HostPool::Create();
+// On its way to larger blocks a pool does not keep the chunks of all the smaller ones.
+TEST(PoolTest, OutgrownChunksAreGivenBack) {
+  const auto pool = Pool::OnHost({.min_chunk_bytes = 4096});
+  for (size_t size = 10'000; size < 1'000'000; size = size * 5 / 4) Take(*pool, size);
+  EXPECT_LT(pool->stats().reserved_bytes, 2'000'000u);
+  EXPECT_GT(pool->pool_stats().trims, 5);
+}
+
+// Whatever the order of sizes, a repeated pattern is soon served without the system.
+TEST(PoolTest, RepeatedPatternsStopMissing) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    const auto pool = Pool::OnHost({.min_chunk_bytes = 4096});
+    int64_t misses = 0;
+    for (int run = 0; run < 30; ++run) {
+      if (run == 20) misses = pool->pool_stats().misses;
+      std::mt19937 random(seed);
+      std::vector<BufferRef> live(6);
+      for (int step = 0; step < 60; ++step) {
+        BufferRef& slot = live[random() % live.size()];
+        slot.reset();
+        slot = Take(*pool, random() % (size_t{1} << (8 + random() % 13)));
+      }
+    }
+    EXPECT_EQ(pool->pool_stats().misses, misses) << "seed " << seed;
+  }
+}
+
+TEST(PoolTest, BuffersKeepTheMemoryAlive) {
+  auto pool = Pool::OnHost();
   BufferRef a = Take(*pool, 1000);
   BufferRef b = Take(*pool, 1000);
   pool.reset();
@@ -148,7 +175,7 @@ TEST(HostPoolTest, BuffersKeepTheMemoryAlive) {
 // What the pool should do, in terms of addresses and sizes alone.
 class Model {
  public:
-  explicit Model(HostPool& pool) : pool_(pool) {}
+  explicit Model(Pool& pool) : pool_(pool) {}
 
   void Allocate(size_t size, unsigned char pattern) {
     BufferRef buffer = Take(pool_, size);
@@ -191,15 +218,15 @@ class Model {
     BufferRef buffer;
     unsigned char pattern;
   };
-  HostPool& pool_;
+  Pool& pool_;
   size_t bytes_ = 0;
   std::map<unsigned char*, Live> live_;
 };
 
-TEST(HostPoolTest, RandomUseAgreesWithTheModel) {
+TEST(PoolTest, RandomUseAgreesWithTheModel) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     std::mt19937_64 random(seed);
-    const auto pool = HostPool::Create({.min_chunk_bytes = seed * 10'000});
+    const auto pool = Pool::OnHost({.min_chunk_bytes = seed * 10'000});
     {
       Model model(*pool);
       for (int step = 0; step < 10'000; ++step) {
@@ -222,8 +249,8 @@ TEST(HostPoolTest, RandomUseAgreesWithTheModel) {
   }
 }
 
-TEST(HostPoolTest, ThreadsShareAPool) {
-  const auto pool = HostPool::Create();
+TEST(PoolTest, ThreadsShareAPool) {
+  const auto pool = Pool::OnHost();
   std::vector<std::thread> threads;
   for (unsigned char t = 1; t <= 4; ++t) {
     threads.emplace_back([&, t] {
@@ -245,9 +272,9 @@ TEST(HostPoolTest, ThreadsShareAPool) {
 }
 
 // Buffers made on one thread and dropped on others, the pool's owner gone.
-TEST(HostPoolTest, OrphansDieOnAnyThread) {
+TEST(PoolTest, OrphansDieOnAnyThread) {
   for (int round = 0; round < 200; ++round) {
-    auto pool = HostPool::Create();
+    auto pool = Pool::OnHost();
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t) {
       threads.emplace_back([buffer = Take(*pool, 100)]() mutable { buffer.reset(); });

@@ -1,0 +1,40 @@
+// Workspace: temporary memory for the length of one kernel.
+//
+//   INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(n * sizeof(float)));
+//   float* const partial = work.data<float>();
+//
+// It comes from the pool that variables come from and goes back there when the Workspace goes, last
+// in, first out: the next op or variable of that size gets memory that is still in cache, a run's
+// peak counts it only while it is in use, and what the pool keeps for it is given back by
+// InterpreterCore::TrimMemory. On a device's stream the pool's rules make that right for work in
+// flight: who gets the memory next comes later in the order of the stream.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "core/buffer.h"
+#include "core/status.h"
+
+namespace interp {
+
+class Workspace {
+ public:
+  // `size_bytes` bytes, aligned to kBufferAlignment, with undefined content; 0 is allowed.
+  static absl::StatusOr<Workspace> Take(Allocator& allocator, size_t size_bytes) {
+    INTERP_ASSIGN_OR_RETURN(BufferRef buffer, allocator.Allocate(size_bytes));
+    return Workspace(std::move(buffer));
+  }
+
+  template <typename T = void>
+  T* data() const {
+    return static_cast<T*>(buffer_->data);
+  }
+  size_t size_bytes() const { return buffer_->size_bytes; }
+
+ private:
+  explicit Workspace(BufferRef buffer) : buffer_(std::move(buffer)) {}
+  BufferRef buffer_;
+};
+
+}  // namespace interp

@@ -1,0 +1,123 @@
+// uniform_random, uniform_random_batch_size_like: Out = numbers spread evenly over [min, max). With
+// diag_num > 0 the elements 0, diag_step + 1, 2 * (diag_step + 1), ... of the flat tensor,
+// `diag_num` of them, are diag_val.
+#include "core/float16.h"
+#include "kernels/random/draw.h"
+#include "kernels/random/shape_inputs.h"
+#include "kernels/util/fill_shape.h"
+
+namespace interp::random {
+namespace {
+
+constexpr int kOut = 0;
+constexpr int kInput = 0;  // of the batch_size_like form
+
+struct UniformAttrs {
+  DType dtype = DType::kFloat32;
+  BatchSizeLike like;  // of uniform_random only the shape
+  float min = -1;
+  float max = 1;
+  int32_t seed = 0;
+  int64_t diag_num = 0;
+  int64_t diag_step = 0;
+  float diag_val = 1;
+};
+
+UniformAttrs ReadUniform(AttrReader& reader) {
+  return {.dtype = reader.Type("dtype", DType::kFloat32),
+          .like = ReadBatchSizeLike(reader),
+          .min = reader.Float("min", -1.0F),
+          .max = reader.Float("max", 1.0F),
+          .seed = reader.Int("seed", 0),
+          .diag_num = reader.Int("diag_num", 0),
+          .diag_step = reader.Int("diag_step", 0),
+          .diag_val = reader.Float("diag_val", 1.0F)};
+}
+
+DType UniformDType(const DTypeContext& ctx) { return ctx.attrs<UniformAttrs>().dtype; }
+
+absl::Status Infer(InferContext& ctx) {
+  return SetRandomShape(ctx, ctx.attrs<UniformAttrs>().like.shape);
+}
+
+absl::Status InferLike(InferContext& ctx) {
+  return SetBatchSizeLikeShape(ctx, kInput, kOut, ctx.attrs<UniformAttrs>().like);
+}
+
+// `Wide` is what numbers are drawn in.
+template <typename T, typename Wide>
+void DrawSeeded(const UniformAttrs& attrs, T* out, int64_t n) {
+  std::mt19937_64 engine = SeededEngine(attrs.seed);
+  std::uniform_real_distribution<Wide> uniform(attrs.min, attrs.max);
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(uniform(engine));
+}
+
+template <typename T, typename Wide>
+void Draw(const KernelContext& ctx, const UniformAttrs& attrs, T* out, int64_t n) {
+  const Wide min = attrs.min;
+  const Wide range = static_cast<Wide>(attrs.max) - min;
+  if constexpr (sizeof(Wide) == sizeof(float)) {
+    ForEachBits32(ctx, n, [=](int64_t i, uint32_t bits) {
+      out[i] = static_cast<T>(min + range * UnitFloat(bits));
+    });
+  } else {
+    ForEachBits64(ctx, n, [=](int64_t i, uint64_t bits) {
+      out[i] = static_cast<T>(min + range * UnitDouble(bits));
+    });
+  }
+}
+
+template <typename T>
+absl::Status SetDiagonal(const UniformAttrs& attrs, T* out, int64_t n) {
+  if (attrs.diag_num <= 0) return absl::OkStatus();
+  const int64_t stride = attrs.diag_step + 1;
+  if ((stride < 1 && attrs.diag_num > 1) || n <= (attrs.diag_num - 1) * stride) {
+    return InvalidArgument("'diag_num' ", attrs.diag_num, " and 'diag_step' ", attrs.diag_step,
+                           " lead outside of ", n, " elements");
+  }
+  for (int64_t i = 0; i < attrs.diag_num; ++i) out[i * stride] = static_cast<T>(attrs.diag_val);
+  return absl::OkStatus();
+}
+
+template <typename T, typename Wide>
+absl::Status Uniform(KernelContext& ctx) {
+  const UniformAttrs& attrs = ctx.attrs<UniformAttrs>();
+  Tensor& tensor = ctx.output(kOut);
+  T* const out = tensor.mutable_data<T>();
+  const int64_t n = tensor.numel();
+  if (attrs.seed != 0) {
+    DrawSeeded<T, Wide>(attrs, out, n);
+  } else {
+    Draw<T, Wide>(ctx, attrs, out, n);
+  }
+  return SetDiagonal(attrs, out, n);
+}
+
+const std::vector<KernelDef> kKernels = {{DType::kFloat32, Uniform<float, float>},
+                                         {DType::kFloat64, Uniform<double, double>},
+                                         {DType::kBFloat16, Uniform<bfloat16, float>}};
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "uniform_random",
+    .inputs = ShapeInputs(),
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<UniformAttrs, ReadUniform>,
+    .kernel_dtype = UniformDType,
+    .infer = Infer,
+    .kernels = kKernels,
+    .random = true,
+});
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "uniform_random_batch_size_like",
+    .inputs = {{"Input", kNoNeedBuffer | kAnyDType | kAnyLayout}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<UniformAttrs, ReadUniform>,
+    .kernel_dtype = UniformDType,
+    .infer = InferLike,
+    .kernels = kKernels,
+    .random = true,
+});
+
+}  // namespace
+}  // namespace interp::random
