@@ -16,6 +16,11 @@ void WorkErrors::Report(int32_t tag, absl::Status status) {
   any_.store(true, std::memory_order_release);
 }
 
+std::optional<WorkError> WorkErrors::Get() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return first_;
+}
+
 std::optional<WorkError> WorkErrors::Take() {
   std::lock_guard<std::mutex> lock(mutex_);
   any_.store(false, std::memory_order_release);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,7 +33,9 @@ class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
   // Blocks the calling thread until the work before the record is done.
-  virtual void Synchronize() = 0;
+  void Synchronize() { (void)SynchronizeUntil(std::chrono::steady_clock::time_point::max()); }
+  // The same until `deadline` at the latest; false when that came first.
+  virtual bool SynchronizeUntil(std::chrono::steady_clock::time_point deadline) = 0;
   // Whether the device's clock, as the host sees it, is past the record. Work that is to come after
   // it has to wait for it nevertheless; this only tells whether it would lose time.
   virtual bool Passed() = 0;

@@ -97,10 +97,11 @@ std::shared_ptr<SimPoint> SimDevice::PushRecord(int stream) {
   return point;
 }
 
-void SimDevice::HostWait(SimPoint& point) {
-  point.executor().WaitFor(point);
+bool SimDevice::HostWait(SimPoint& point, SimDeadline deadline) {
+  if (!point.executor().WaitFor(point, deadline)) return false;
   std::lock_guard<std::mutex> guard(mutex_);
   clock_.HostWait(point.time_ns());
+  return true;
 }
 
 void SimDevice::Synchronize() {

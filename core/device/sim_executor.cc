@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/wait_until.h"
+
 namespace interp {
 
 void SimPoint::Finish() {
@@ -10,9 +12,9 @@ void SimPoint::Finish() {
   finished_.notify_all();
 }
 
-void SimPoint::Block() {
+bool SimPoint::Block(SimDeadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
-  finished_.wait(lock, [this] { return done(); });
+  return WaitUntil(finished_, lock, deadline, [this] { return done(); });
 }
 
 void SimTask::Run() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,7 @@
 namespace interp {
 
 class SimExecutor;
+using SimDeadline = std::chrono::steady_clock::time_point;  // max(): none
 
 // One record of an event. What was done before Finish is seen after done() or WaitFor.
 class SimPoint {
@@ -29,8 +31,9 @@ class SimPoint {
   int64_t time_ns() const { return time_ns_; }  // simulated
   bool done() const { return done_.load(std::memory_order_acquire); }
   void Finish();
-  // Blocks. REQUIRES: another thread runs the lane.
-  void Block();
+  // Blocks until it is done or the deadline has come; whether it is done. REQUIRES: another thread
+  // runs the lane.
+  bool Block(SimDeadline deadline);
 
  private:
   const std::shared_ptr<SimExecutor> executor_;
@@ -69,7 +72,9 @@ class SimExecutor {
   virtual void Admit(int lane) = 0;
   // Neither blocks nor runs anything.
   virtual void Push(int lane, SimTask task) = 0;
-  virtual void WaitFor(SimPoint& point) = 0;
+  // Blocks, or runs tasks on this thread, until the point is done or the deadline has come; whether
+  // it is done. A task that runs on this thread is not cut short.
+  virtual bool WaitFor(SimPoint& point, SimDeadline deadline = SimDeadline::max()) = 0;
 };
 
 // A thread per lane, with a random pause before each kernel and copy.

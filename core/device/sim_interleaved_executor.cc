@@ -10,6 +10,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/device/sim_executor.h"
+#include "core/wait_until.h"
 
 namespace interp {
 namespace {
@@ -46,19 +47,21 @@ class InterleavedExecutor final : public SimExecutor {
     ++num_queued_;
   }
 
-  void WaitFor(SimPoint& point) override {
+  bool WaitFor(SimPoint& point, SimDeadline deadline) override {
     while (!point.done()) {
+      if (std::chrono::steady_clock::now() >= deadline) return false;
       std::vector<const SimExecutor*> visited;
       if (Advance(visited)) continue;
       // Another thread is running a task, or a device with threads of its own is.
       std::unique_lock<std::mutex> lock(mutex_);
       if (running_) {
-        idle_.wait(lock, [this] { return !running_; });
+        WaitUntil(idle_, lock, deadline, [this] { return !running_; });
       } else {
         lock.unlock();
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       }
     }
+    return true;
   }
 
  private:

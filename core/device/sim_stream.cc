@@ -8,8 +8,9 @@
 
 namespace interp {
 
-void SimEvent::Synchronize() {
-  if (const std::shared_ptr<SimPoint> point = latest()) device_.HostWait(*point);
+bool SimEvent::SynchronizeUntil(std::chrono::steady_clock::time_point deadline) {
+  const std::shared_ptr<SimPoint> point = latest();
+  return point == nullptr || device_.HostWait(*point, deadline);
 }
 
 bool SimEvent::Passed() {

@@ -43,8 +43,8 @@ class SimDevice final : public Device {
   void CloseStream(int stream);
   // Enqueues a record. REQUIRES: mutex_ is held.
   std::shared_ptr<SimPoint> PushRecord(int stream);
-  // Blocks this thread, and moves the host's clock.
-  void HostWait(SimPoint& point);
+  // Blocks this thread, and moves the host's clock; false when the deadline came first.
+  bool HostWait(SimPoint& point, SimDeadline deadline = SimDeadline::max());
 
   const Place place_;
   const std::unique_ptr<SimMemory> memory_;
@@ -59,7 +59,7 @@ class SimEvent final : public DeviceEvent {
  public:
   explicit SimEvent(SimDevice& device) : device_(device) {}
 
-  void Synchronize() override;
+  bool SynchronizeUntil(std::chrono::steady_clock::time_point deadline) override;
   bool Passed() override;
   void Set(std::shared_ptr<SimPoint> point);
   // The latest record; null when there is none.

@@ -89,7 +89,7 @@ class ThreadExecutor final : public SimExecutor {
   void Close(int lane) override { lanes_[lane] = nullptr; }
   void Admit(int lane) override { lanes_[lane]->AwaitRoom(); }
   void Push(int lane, SimTask task) override { lanes_[lane]->Push(std::move(task)); }
-  void WaitFor(SimPoint& point) override { point.Block(); }
+  bool WaitFor(SimPoint& point, SimDeadline deadline) override { return point.Block(deadline); }
 
  private:
   const SimOptions options_;

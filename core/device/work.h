@@ -24,12 +24,14 @@ class WorkErrors {
   void Report(int32_t tag, absl::Status status);
   // One load.
   bool any() const { return any_.load(std::memory_order_acquire); }
+  // The error, if there is one.
+  std::optional<WorkError> Get() const;
   // The error, which is forgotten; work goes on afterwards. REQUIRES: nothing in flight.
   std::optional<WorkError> Take();
 
  private:
   std::atomic<bool> any_{false};
-  std::mutex mutex_;  // guards first_
+  mutable std::mutex mutex_;  // guards first_
   std::optional<WorkError> first_;
 };
 

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <mutex>
 
+#include "core/wait_until.h"
+
 namespace interp::engine {
 
 // Thread-safety: all methods.
@@ -29,12 +31,7 @@ class EventCount {
   void Wait(uint32_t epoch, Clock::time_point deadline = Clock::time_point::max()) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      const auto notified = [&] { return epoch_.load() != epoch; };
-      if (deadline == Clock::time_point::max()) {
-        changed_.wait(lock, notified);
-      } else {
-        changed_.wait_until(lock, deadline, notified);
-      }
+      WaitUntil(changed_, lock, deadline, [&] { return epoch_.load() != epoch; });
     }
     waiters_.fetch_sub(1);
   }
