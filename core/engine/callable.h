@@ -29,7 +29,7 @@ struct RunContext {
   // The stream to enqueue on; null on the host. The operation completes when it has returned, and
   // those after it are ordered behind its work by the engine.
   Stream* stream = nullptr;
-  // To be passed to the stream: failures of this work come out at WaitForAll.
+  // To be passed to the stream: so failures of this work spoil what the operation writes.
   Work work;
   // The thread, counted through all queues of the engine; -1 for one that is not the engine's.
   int worker = -1;
@@ -54,8 +54,9 @@ class Completion {
   RunContext context() const;
   // What the operation's variables are still used for on devices is waited for: on the stream, or
   // by this thread for an operation of the host. To be called before the work begins; operations
-  // that touch no variable of a device need not call it.
-  void Start();
+  // that touch no variable of a device need not call it. Returns the error that has spoilt
+  // something the operation reads, for which it should be done with.
+  absl::Status Start();
   // Completes the operation; an error spoils what it writes. FailedPrecondition when that was done
   // before.
   absl::Status Done(absl::Status status = absl::OkStatus());

@@ -5,7 +5,8 @@
 namespace interp::engine {
 namespace {
 
-constexpr int kPushesPerDispatch = 64;
+// Threads may begin while the rest of a batch is pushed.
+constexpr int kPushesPerFlush = 64;
 
 }  // namespace
 
@@ -53,7 +54,7 @@ absl::Status Engine::SubmitDelete(Variable variable, const CallableTable& table,
 }
 
 absl::Status Engine::Submit(const CallableTable& table, void* callable, const Accesses& accesses,
-                            const OperationOptions& options) {
+                            const OperationOptions& options, RecordList* ready) {
   const absl::StatusOr<Route> route = core_->FindRoute(options);
   if (!route.ok()) {
     table.destroy(callable);
@@ -63,7 +64,8 @@ absl::Status Engine::Submit(const CallableTable& table, void* callable, const Ac
                         .callable = callable,
                         .options = &options,
                         .route = *route,
-                        .accesses = &accesses});
+                        .accesses = &accesses},
+                       ready);
 }
 
 absl::StatusOr<Operator> Engine::RecordOperator(const CallableTable& table, void* callable,
@@ -80,19 +82,29 @@ absl::Status Engine::Push(const Operator& op) {
 }
 
 absl::Status Engine::PushAll(absl::Span<const Operator> ops) {
-  RecordList ready;
-  absl::Status status;
-  int kept = 0;
-  for (const Operator& op : ops) {
-    status = op ? core_->PushRecorded(*op.state_, &ready)
-                : InvalidArgument("an operator that was never made is pushed");
-    if (!status.ok()) break;
-    // Threads may begin while the rest is pushed.
-    if (++kept % kPushesPerDispatch == 0) core_->Dispatch(std::exchange(ready, {}));
-  }
-  core_->Dispatch(ready);
+  Batch batch(*this);
+  for (const Operator& op : ops) INTERP_RETURN_IF_ERROR(batch.Push(op));
+  return absl::OkStatus();
+}
+
+Batch::Batch(Engine& engine) : engine_(engine), outer_(std::exchange(ThisThread().batch, this)) {}
+
+Batch::~Batch() {
+  Flush();
+  ThisThread().batch = outer_;
+}
+
+absl::Status Batch::Push(const Operator& op) {
+  if (!op) return InvalidArgument("an operator that was never made is pushed");
+  return FlushNowAndThen(engine_.core_->PushRecorded(*op.state_, &ready_));
+}
+
+absl::Status Batch::FlushNowAndThen(absl::Status status) {
+  if (++pushed_ % kPushesPerFlush == 0) Flush();
   return status;
 }
+
+void Batch::Flush() { engine_.core_->Dispatch(std::exchange(ready_, {})); }
 
 absl::Status Engine::WaitForVar(Variable variable, std::chrono::nanoseconds timeout) {
   return core_->Wait(variable, AccessKind::kRead, timeout);

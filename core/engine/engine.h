@@ -105,6 +105,7 @@ class Operator {
 
  private:
   friend class Engine;
+  friend class Batch;
   explicit Operator(OperatorState* state) : state_(state) {}
   OperatorState* state_ = nullptr;
 };
@@ -159,7 +160,7 @@ class Engine {
     return RecordOperator(Callable<std::decay_t<F>>::kTable, callable.bytes(), accesses, options);
   }
   absl::Status Push(const Operator& op);
-  // In order, with one waking of threads for many. Stops at the first that cannot be pushed.
+  // As a Batch of them. Stops at the first that cannot be pushed.
   absl::Status PushAll(absl::Span<const Operator> ops);
 
   // Waits until all writes to the variable that were pushed before are done, so that it may be
@@ -196,16 +197,49 @@ class Engine {
   const Policy& policy() const;
 
  private:
+  friend class Batch;
   explicit Engine(std::unique_ptr<EngineCore> core);
-  // `callable` is taken over: relocated, or destroyed when there is an error.
+  // `callable` is taken over: relocated, or destroyed when there is an error. What is ready goes to
+  // `ready`, if given.
   absl::Status Submit(const CallableTable& table, void* callable, const Accesses& accesses,
-                      const OperationOptions& options);
+                      const OperationOptions& options, RecordList* ready = nullptr);
   absl::Status SubmitDelete(Variable variable, const CallableTable& table, void* callable);
   absl::StatusOr<Operator> RecordOperator(const CallableTable& table, void* callable,
                                           const Accesses& accesses,
                                           const OperationOptions& options);
 
   std::unique_ptr<EngineCore> core_;
+};
+
+// Pushes many operations with one waking of threads for many of them. Each takes its place in the
+// order of pushes at once, but some that could run may be kept back until Flush, until the batch
+// ends or until its thread waits for something of an engine. Used by the thread that made it, and
+// ended before its engine and before batches that the thread made earlier.
+class Batch {
+ public:
+  explicit Batch(Engine& engine);
+  ~Batch();
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  // As Engine::Push.
+  template <OperationFunction F>
+  absl::Status Push(F&& function, const Accesses& accesses, const OperationOptions& options = {}) {
+    Callable<std::decay_t<F>> callable(std::forward<F>(function));
+    return FlushNowAndThen(engine_.Submit(Callable<std::decay_t<F>>::kTable, callable.bytes(),
+                                          accesses, options, &ready_));
+  }
+  absl::Status Push(const Operator& op);
+  void Flush();
+
+ private:
+  friend class EngineCore;
+  absl::Status FlushNowAndThen(absl::Status status);
+
+  Engine& engine_;
+  RecordList ready_;
+  int pushed_ = 0;
+  Batch* const outer_;
 };
 
 // Thread-safety: called from the threads that run operations, at the same time.

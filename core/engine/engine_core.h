@@ -69,7 +69,7 @@ class EngineCore {
   // Runs an operation on this thread, and what then is ready and belongs to no queue.
   void RunHere(Record& record);
   void FinishAsync(Record& record, absl::Status status);
-  void StartAsync(Record& record) { order_.Before(record); }
+  absl::Status StartAsync(Record& record);
   // Whether an exception passes through the function of that operation, on this thread.
   bool IsUnwinding(const Record& record) const;
   RunContext ContextOf(const Record& record);
@@ -99,14 +99,19 @@ class EngineCore {
   // Gives back a record that was never pushed.
   void Recycle(Record& record, Home& home);
   // Waits until there is room for another operation.
-  void HoldUp(RecordList* ready);
+  void HoldUp();
   int64_t InFlight() const;
 
   // run.cc
   RecordList Run(Record& record);
   ErrorRef Call(Record& record);
+  // Puts the operation behind what devices do with its variables. Returns the error it inherits.
+  ErrorRef Prepare(Record& record);
   ErrorRef InheritedError(Record& record) const;
   ErrorRef OwnError(const Record& record, absl::Status status, std::exception_ptr exception);
+  // An error, counted and kept for WaitForAll.
+  ErrorRef NewError(absl::Status status, std::exception_ptr exception, const char* name,
+                    uint64_t number);
   void Observe(EngineObserver& observer, const Record& record, bool skipped, int64_t start_ns);
   // Releases everything; what is ready now.
   RecordList Complete(Record& record, const ErrorRef& error, bool skipped);
@@ -140,6 +145,9 @@ class EngineCore {
   std::string NameOf(const Var& var) const;
   std::string DescribeQueue(const Var& var) const;
 
+  // Before this thread blocks: nobody else knows of what its batches keep back.
+  static void FlushBatches();
+
   // lifecycle.cc
   void EnsureStarted(WorkerGroup& group);
   void StartThreads(WorkerGroup& group);  // REQUIRES: lifecycle_ is held
@@ -151,8 +159,9 @@ class EngineCore {
   std::array<Home, kNumHomes> homes_;
   std::vector<std::unique_ptr<WorkerGroup>> groups_;
   std::vector<std::unique_ptr<Stream>> streams_;
-  StreamOrder order_;
-  WorkErrors device_errors_;
+  StreamOrder order_{[this](absl::Status status, const char* name, uint64_t number) {
+    return NewError(std::move(status), nullptr, name, number);
+  }};
   std::atomic<EngineObserver*> observer_{nullptr};
 
   EventCount waits_;                 // where threads wait for variables
@@ -187,6 +196,7 @@ struct ThreadState {
   Worker* worker = nullptr;
   Frame* frames = nullptr;
   int home = -1;
+  Batch* batch = nullptr;  // the latest of this thread that has not ended
   // Not null: a loop on this stack runs what belongs to no queue.
   RecordList* backlog = nullptr;
   const EngineCore* backlog_core = nullptr;

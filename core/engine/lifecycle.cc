@@ -152,6 +152,7 @@ void EngineCore::EndThreads() {
 absl::Status EngineCore::Stop() {
   if (Inside(*this)) return absl::FailedPreconditionError("an operation stops its own engine");
   if (!running_.load()) return absl::OkStatus();
+  FlushBatches();
   Drain();
   order_.Synchronize();
   std::lock_guard<std::mutex> lock(lifecycle_);
@@ -175,6 +176,7 @@ void EngineCore::BeforeFork() {
   // Forked by an operation: it cannot be waited for. The child must not use this engine.
   fork_from_inside_ = Inside(*this);
   if (fork_from_inside_) return;
+  FlushBatches();
   while (true) {
     if (running_.load()) Drain();
     for (Home& home : homes_) home.lock.lock();

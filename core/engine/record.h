@@ -90,10 +90,14 @@ inline constexpr uint8_t kRunsOnErrors = 1;  // even when a variable it reads is
 inline constexpr uint8_t kDeletes = 2;       // its one variable goes when it completes
 inline constexpr uint8_t kLarge = 4;         // a slot of kLargeRecord bytes
 inline constexpr uint8_t kFromHeap = 8;      // larger than that
+inline constexpr uint8_t kOrdered = 16;      // has waited for the uses of devices
 
 // An operation in flight, followed by its accesses, sorted by address of their variables.
 struct Record {
-  Record* next = nullptr;  // of a ready queue or a free list
+  union {
+    Record* next = nullptr;  // of a ready queue or a free list
+    uint64_t issue;          // while it runs, if it has a stream; see device_failures.h
+  };
   const CallableTable* table = nullptr;
   std::atomic<int32_t> blocked{0};  // accesses not granted
   uint16_t num_accesses = 0;

@@ -45,7 +45,7 @@ Completion::~Completion() {
 RunContext Completion::context() const { return core_->ContextOf(*record_); }
 RunContext RunningOperation::context() const { return core_.ContextOf(record_); }
 
-void Completion::Start() { core_->StartAsync(*record_); }
+absl::Status Completion::Start() { return core_->StartAsync(*record_); }
 
 absl::Status Completion::Done(absl::Status status) {
   Record* const record = std::exchange(record_, nullptr);
@@ -63,8 +63,7 @@ RunContext EngineCore::ContextOf(const Record& record) {
   if (record.stream >= 0) {
     context.place = policy_.places[1 + record.stream / kStreamsPerDevice];
     context.stream = streams_[record.stream].get();
-    context.work = {.tag = static_cast<int32_t>(record.number / kNumHomes),
-                    .errors = &device_errors_};
+    context.work = order_.WorkOf(record);
   }
   return context;
 }
@@ -83,12 +82,30 @@ ErrorRef EngineCore::InheritedError(Record& record) const {
   return {};
 }
 
+ErrorRef EngineCore::Prepare(Record& record) {
+  if (ErrorRef error = InheritedError(record)) return error;
+  if (record.stream >= 0) order_.Begin(record);
+  // An asynchronous operation says itself when it starts.
+  if (record.table->async || order_.num_streams() == 0) return {};
+  ErrorRef error = order_.Before(record);
+  return (record.flags & kRunsOnErrors) != 0 ? ErrorRef() : error;
+}
+
+absl::Status EngineCore::StartAsync(Record& record) {
+  const ErrorRef error = order_.Before(record);
+  return error && (record.flags & kRunsOnErrors) == 0 ? ToStatus(*error) : absl::OkStatus();
+}
+
 ErrorRef EngineCore::OwnError(const Record& record, absl::Status status,
                               std::exception_ptr exception) {
-  failed_.fetch_add(1, std::memory_order_relaxed);
   if (exception != nullptr) status = StatusOf(exception);
-  ErrorRef error =
-      ErrorRef::Make(std::move(status), std::move(exception), record.name, record.number);
+  return NewError(std::move(status), std::move(exception), record.name, record.number);
+}
+
+ErrorRef EngineCore::NewError(absl::Status status, std::exception_ptr exception, const char* name,
+                              uint64_t number) {
+  failed_.fetch_add(1, std::memory_order_relaxed);
+  ErrorRef error = ErrorRef::Make(std::move(status), std::move(exception), name, number);
   std::lock_guard<std::mutex> lock(errors_mutex_);
   errors_.push_back(error);
   return error;
@@ -115,12 +132,9 @@ RecordList EngineCore::Run(Record& record) {
   record.holders.store(async ? 2 : 1, std::memory_order_relaxed);
   EngineObserver* const observer = observer_.load(std::memory_order_relaxed);
   const int64_t start_ns = observer != nullptr ? SteadyNowNs() : 0;
-  ErrorRef error = InheritedError(record);
+  ErrorRef error = Prepare(record);
   const bool skipped = static_cast<bool>(error);
-  if (!skipped) {
-    if (!async && order_.num_streams() > 0) order_.Before(record);
-    error = Call(record);
-  }
+  if (!skipped) error = Call(record);
   if (observer != nullptr) Observe(*observer, record, skipped, start_ns);
   thread.frames = frame.outer;
   RecordList ready;
@@ -165,10 +179,13 @@ void EngineCore::Observe(EngineObserver& observer, const Record& record, bool sk
 }
 
 RecordList EngineCore::Complete(Record& record, const ErrorRef& error, bool skipped) {
-  if (skipped) skipped_.fetch_add(1, std::memory_order_relaxed);
-  if (record.stream >= 0) {
+  if (skipped) {
+    skipped_.fetch_add(1, std::memory_order_relaxed);
+  } else if (record.stream >= 0) {
+    // It may have enqueued without having said that it starts.
+    if ((record.flags & kOrdered) == 0) (void)order_.Before(record);
     order_.After(record);
-  } else if (order_.num_streams() > 0) {
+  } else if ((record.flags & kOrdered) != 0) {
     order_.AfterHost(record);
   }
   RecordList ready;

@@ -11,6 +11,7 @@ int StreamOrder::AddStream(Device& device, Stream& stream) {
   added->stream = &stream;
   added->event = device.CreateEvent();
   streams_.push_back(std::move(added));
+  failures_.AddStream();
   for (auto& s : streams_) s->seen.resize(streams_.size());
   host_seen_.resize(streams_.size());
   return static_cast<int>(streams_.size()) - 1;
@@ -34,26 +35,50 @@ DeviceEvent& StreamOrder::EventFor(StreamUse use) {
   return *s.event;
 }
 
-void StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses,
-                             std::unique_lock<std::mutex>& lock) {
+bool StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock,
+                             Deadline deadline) {
   for (const StreamUse& use : uses) {
     if (host_seen_[use.stream] >= use.ticket) continue;
     DeviceEvent& event = EventFor(use);
     const uint64_t covered = streams_[use.stream]->recorded;
     lock.unlock();
-    event.Synchronize();
+    const bool done = event.SynchronizeUntil(deadline);
     lock.lock();
+    if (!done) return false;
     host_seen_[use.stream] = std::max(host_seen_[use.stream], covered);
   }
+  return true;
 }
 
-void StreamOrder::Before(Record& record) {
+void StreamOrder::Begin(Record& record) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  record.issue = failures_.Begin(record.name, record.number);
+}
+
+Work StreamOrder::WorkOf(const Record& record) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return failures_.WorkOf(record.stream, record.issue);
+}
+
+ErrorRef StreamOrder::InheritedError(Record& record) {
+  failures_.Notice();
+  Access* const begin = record.accesses();
+  for (Access* a = begin; a != begin + record.num_accesses; ++a) {
+    const VarOrder* order = a->var->order.load(std::memory_order_relaxed);
+    if (order == nullptr || order->writer.stream < 0 || a->kind == AccessKind::kWrite) continue;
+    if (ErrorRef error = failures_.ErrorOf(order->writer.issue)) return error;
+  }
+  return {};
+}
+
+ErrorRef StreamOrder::Before(Record& record) {
+  record.flags |= kOrdered;
   Access* const begin = record.accesses();
   Access* const end = begin + record.num_accesses;
   if (std::none_of(begin, end, [](const Access& a) {
         return a.var->order.load(std::memory_order_acquire) != nullptr;
       })) {
-    return;
+    return {};
   }
   std::unique_lock<std::mutex> lock(mutex_);
   std::vector<StreamUse> uses;
@@ -62,8 +87,8 @@ void StreamOrder::Before(Record& record) {
     if (order != nullptr) Collect(*order, Writes(a->kind), record.stream, uses);
   }
   if (record.stream < 0) {
-    WaitOnHost(uses, lock);
-    return;
+    WaitOnHost(uses, lock, Deadline::max());
+    return InheritedError(record);
   }
   PerStream& own = *streams_[record.stream];
   for (const StreamUse& use : uses) {
@@ -72,6 +97,7 @@ void StreamOrder::Before(Record& record) {
     const PerStream& other = *streams_[use.stream];
     own.seen[use.stream] = other.recorded;
   }
+  return InheritedError(record);
 }
 
 void StreamOrder::AfterHost(Record& record) {
@@ -88,7 +114,7 @@ void StreamOrder::After(Record& record) {
   Access* const begin = record.accesses();
   Access* const end = begin + record.num_accesses;
   std::lock_guard<std::mutex> lock(mutex_);
-  const StreamUse use{record.stream, ++streams_[record.stream]->issued};
+  const StreamUse use{record.stream, ++streams_[record.stream]->issued, record.issue};
   for (Access* a = begin; a != end; ++a) {
     VarOrder* order = a->var->order.load(std::memory_order_relaxed);
     if (order == nullptr) {
@@ -110,13 +136,16 @@ void StreamOrder::After(Record& record) {
   }
 }
 
-void StreamOrder::WaitOnHost(Var& var, bool readers) {
+bool StreamOrder::WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef& error) {
   const VarOrder* order = var.order.load(std::memory_order_acquire);
-  if (order == nullptr) return;
+  if (order == nullptr) return true;
   std::unique_lock<std::mutex> lock(mutex_);
   std::vector<StreamUse> uses;
   Collect(*order, readers, /*own=*/-1, uses);
-  WaitOnHost(uses, lock);
+  if (!WaitOnHost(uses, lock, deadline)) return false;
+  failures_.Notice();
+  if (order->writer.stream >= 0) error = failures_.ErrorOf(order->writer.issue);
+  return true;
 }
 
 void StreamOrder::Forget(Var& var) {
@@ -126,8 +155,15 @@ void StreamOrder::Forget(Var& var) {
   }
 }
 
-void StreamOrder::Synchronize() {
-  for (const auto& s : streams_) s->stream->Synchronize();
+bool StreamOrder::Synchronize(Deadline deadline) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  std::vector<StreamUse> uses;
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    uses.push_back({static_cast<int8_t>(i), streams_[i]->issued});
+  }
+  if (!WaitOnHost(uses, lock, deadline)) return false;
+  failures_.Notice();
+  return true;
 }
 
 }  // namespace interp::engine

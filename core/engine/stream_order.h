@@ -7,7 +7,7 @@
 // writer and the last reader on each stream since are kept, as (stream, ticket), a ticket being the
 // number of operations its stream has been given so far. An event is recorded only when somebody
 // else asks for a ticket that no recorded event covers yet, and nobody waits twice for what it
-// knows already.
+// knows already. Whether what the last writer left is any good, DeviceFailures knows.
 #pragma once
 
 #include <array>
@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "core/device/device.h"
+#include "core/engine/device_failures.h"
+#include "core/engine/event_count.h"
 #include "core/engine/record.h"
 
 namespace interp::engine {
@@ -26,6 +28,7 @@ namespace interp::engine {
 struct StreamUse {
   int8_t stream = -1;  // by index; -1: none
   uint64_t ticket = 0;
+  Issue issue = 0;
 };
 
 struct VarOrder {
@@ -36,25 +39,34 @@ struct VarOrder {
 // Thread-safety: all methods but AddStream.
 class StreamOrder {
  public:
+  using Deadline = EventCount::Clock::time_point;
+
+  explicit StreamOrder(DeviceFailures::MakeError make_error) : failures_(std::move(make_error)) {}
   // Both are borrowed. Returns the stream's index.
   int AddStream(Device& device, Stream& stream);
   Stream& stream(int index) { return *streams_[index]->stream; }
   int num_streams() const { return static_cast<int>(streams_.size()); }
 
+  // Of an operation that has a stream, before anything else is asked for it.
+  void Begin(Record& record);
+  Work WorkOf(const Record& record);
   // Before an operation starts: makes its stream, or for one of the host the calling thread, wait
-  // for what the accesses conflict with. REQUIRES: the accesses are granted.
-  void Before(Record& record);
+  // for what the accesses conflict with. Returns what has spoilt something it reads, as far as is
+  // known without waiting more. REQUIRES: the accesses are granted.
+  ErrorRef Before(Record& record);
   // After it has enqueued its work: notes the use. Before the accesses are released.
   void After(Record& record);
   // After an operation of the host, which has waited for everything: what it wrote is at rest.
   void AfterHost(Record& record);
-  // Blocks until the last writer, or with `readers` everybody, is done. REQUIRES: a grant.
-  void WaitOnHost(Var& var, bool readers);
+  // Blocks until the last writer, or with `readers` everybody, is done; false when the deadline
+  // came first. Then `error` is what spoilt the variable, if anything. REQUIRES: a grant.
+  bool WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef& error);
   // Forgets a variable. REQUIRES: nobody else uses it.
   static void Forget(Var& var);
 
-  // Blocks until all work of all streams is done.
-  void Synchronize();
+  // Blocks until all work of all streams is done, and takes note of failures; false when the
+  // deadline came first.
+  bool Synchronize(Deadline deadline = Deadline::max());
 
  private:
   struct PerStream {
@@ -70,9 +82,12 @@ class StreamOrder {
   static void Collect(const VarOrder& order, bool readers, int own, std::vector<StreamUse>& uses);
   // The event that covers the use, recorded if need be.
   DeviceEvent& EventFor(StreamUse use);
-  void WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock);
+  bool WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock,
+                  Deadline deadline);
+  ErrorRef InheritedError(Record& record);
 
   std::mutex mutex_;  // guards what follows, and all VarOrders
+  DeviceFailures failures_;
   std::vector<std::unique_ptr<PerStream>> streams_;
   std::vector<uint64_t> host_seen_;  // by stream
 };

@@ -167,7 +167,7 @@ absl::Status EngineCore::Submit(const Submission& s, RecordList* ready) {
   std::unique_lock<SpinLock> lock(home.lock);
   if (options_.max_in_flight > 0 && home.unchecked-- <= 0 && ThisThread().frames == nullptr) {
     lock.unlock();
-    HoldUp(ready);
+    HoldUp();
     lock.lock();
     home.unchecked = options_.max_in_flight > kExactBound ? kPushesBetweenLooks : 0;
   }
@@ -292,11 +292,11 @@ int64_t EngineCore::InFlight() const {
   return static_cast<int64_t>(pushed - completed);
 }
 
-void EngineCore::HoldUp(RecordList* ready) {
+void EngineCore::HoldUp() {
   if (InFlight() < options_.max_in_flight) return;
   held_up_.fetch_add(1, std::memory_order_relaxed);
   // What this thread keeps back is in flight, too.
-  if (ready != nullptr) Dispatch(std::exchange(*ready, {}));
+  FlushBatches();
   held_up_now_.fetch_add(1);
   // A stopped engine makes no room.
   const auto full = [this] { return running_.load() && InFlight() >= options_.max_in_flight; };

@@ -144,6 +144,10 @@ std::string EngineCore::ChainText(Waiter& waiter) {
   return text;
 }
 
+void EngineCore::FlushBatches() {
+  for (Batch* batch = ThisThread().batch; batch != nullptr; batch = batch->outer_) batch->Flush();
+}
+
 bool EngineCore::HelpOnce(Waiter& waiter, Worker* worker, absl::Status& status) {
   Record* claimed = nullptr;
   FollowChain(waiter, [&](const Var&, Record& record) {
@@ -214,6 +218,7 @@ absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
     error->reported.store(true, std::memory_order_relaxed);
     return ToStatus(*error);
   };
+  FlushBatches();
   // Whatever touches queues from outside does so under the lock of its home: see BeforeFork.
   std::unique_lock<SpinLock> home(MyHome().lock);
   {
@@ -231,19 +236,23 @@ absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
   const int32_t blocked = AppendAll(waiter.record);
   home.unlock();
   if (blocked == kStale) return deleted();
-  absl::Status status = blocked == 0 ? absl::OkStatus() : Block(waiter, DeadlineOf(timeout));
-  if (status.ok()) order_.WaitOnHost(*var, /*readers=*/kind == AccessKind::kWrite);
-  if (absl::IsDeadlineExceeded(status)) {
-    status = absl::DeadlineExceededError(
-        absl::StrFormat("%s is not ready after %.3f s:%s", NameOf(*var),
-                        std::chrono::duration<double>(timeout).count(), ChainText(waiter)));
+  const Clock::time_point deadline = DeadlineOf(timeout);
+  absl::Status status = blocked == 0 ? absl::OkStatus() : Block(waiter, deadline);
+  ErrorRef device_error;
+  const bool device_done =
+      !status.ok() || order_.WaitOnHost(*var, kind == AccessKind::kWrite, deadline, device_error);
+  if (!device_done || absl::IsDeadlineExceeded(status)) {
+    status = absl::DeadlineExceededError(absl::StrFormat(
+        "%s is not ready after %.3f s:%s", NameOf(*var),
+        std::chrono::duration<double>(timeout).count(),
+        device_done ? ChainText(waiter) : " the work that a device was given on it is not done"));
   }
   RecordList ready;
   bool granted = false;
   home.lock();
   {
     std::lock_guard<SpinLock> guard(var->lock);
-    error = var->error;
+    error = var->error ? var->error : device_error;
     granted = waiter.access.granted;
     RemoveLocked(waiter.access, ready);
   }
@@ -270,6 +279,7 @@ absl::Status EngineCore::WaitForAll(std::chrono::nanoseconds timeout) {
       return absl::FailedPreconditionError("an operation waits for all operations: for itself");
     }
   }
+  FlushBatches();
   const Clock::time_point deadline = DeadlineOf(timeout);
   for (int spins = 0; InFlight() > 0; ++spins) {
     if (spins < kSpinsBeforeSleep / 16) {
@@ -288,12 +298,10 @@ absl::Status EngineCore::WaitForAll(std::chrono::nanoseconds timeout) {
       done_.Cancel();
     }
   }
-  order_.Synchronize();
-  std::vector<ErrorRef> errors = TakeErrors();
-  if (std::optional<WorkError> failed = device_errors_.Take()) {
-    errors.push_back(ErrorRef::Make(std::move(failed->status), nullptr, "work of a device",
-                                    static_cast<uint64_t>(failed->tag) * kNumHomes));
+  if (!order_.Synchronize(deadline)) {
+    return absl::DeadlineExceededError("the work that devices were given is not done");
   }
+  const std::vector<ErrorRef> errors = TakeErrors();
   if (errors.empty()) return absl::OkStatus();
   const absl::Status first = ToStatus(*errors[0]);
   if (errors.size() == 1) return first;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -165,22 +167,150 @@ TEST(EngineDevice, DependentsAreReleasedWhenTheWorkIsIssued) {
 }
 
 absl::Status FailOnDevice(KernelContext& /*ctx*/) { return absl::DataLossError("bits flipped"); }
+absl::Status FailToo(KernelContext& /*ctx*/) { return absl::AbortedError("again"); }
 
-TEST(EngineDevice, FailuresOfTheirWorkComeOutAtWaitForAll) {
-  const auto device = MakeDevice({});
-  auto engine = MakeEngine({.devices = {device}});
-  Buffers buffers(*engine, *device, 2);
-  EXPECT_THAT(engine->Push(
-                  [&](const RunContext& ctx) {
-                    InOut args(OnDevice(*device, buffers.memory[0], kCount),
-                               OnDevice(*device, buffers.memory[1], kCount));
-                    return testing::Launch(*ctx.stream, &FailOnDevice, args, ctx.work);
-                  },
-                  {.writes = {buffers.variables[1]}}, {.place = device->place()}),
+const char* NameOf(KernelFn kernel) {
+  if (kernel == &FailOnDevice) return "flips";
+  return kernel == &FailToo ? "fails too" : "mixes";
+}
+
+// A device with four buffers, and pushes of kernels that read one and write another.
+struct FailingWork {
+  explicit FailingWork(Execution execution)
+      : device(MakeDevice({.execution = execution})),
+        engine(MakeEngine({.devices = {device}})),
+        buffers(*engine, *device, 4) {}
+
+  // As an operation that overwrites, or with `updates` mixes in.
+  void Push(KernelFn kernel, int from, int to, bool updates = false,
+            Property property = Property::kNormal) {
+    std::vector<Variable> reads{buffers.variables[from]};
+    if (updates) reads.push_back(buffers.variables[to]);
+    EXPECT_THAT(engine->Push(
+                    [this, kernel, in = buffers.memory[from],
+                     out = buffers.memory[to]](const RunContext& ctx) {
+                      InOut args(OnDevice(*device, in, kCount), OnDevice(*device, out, kCount));
+                      return testing::Launch(*ctx.stream, kernel, args, ctx.work);
+                    },
+                    {.reads = reads, .writes = {buffers.variables[to]}},
+                    {.name = NameOf(kernel), .place = device->place(), .property = property}),
+                IsOk());
+  }
+  absl::Status Wait(int buffer) const { return engine->WaitForVar(buffers.variables[buffer]); }
+
+  std::shared_ptr<Device> device;
+  std::unique_ptr<Engine> engine;
+  Buffers buffers;
+};
+
+const auto kFlipped = testing::FailsWith(absl::StatusCode::kDataLoss, "operation 'flips' (#");
+
+TEST_P(EngineOnDevices, FailuresOfWorkSpoilWhatItWrites) {
+  FailingWork work(GetParam());
+  work.Push(&FailOnDevice, 0, 1);
+  EXPECT_THAT(work.Wait(1), kFlipped);
+  EXPECT_THAT(work.Wait(1), kFlipped);
+  EXPECT_THAT(work.Wait(0), IsOk());
+  // A wait has told of it.
+  EXPECT_THAT(work.engine->WaitForAll(), IsOk());
+  EXPECT_THAT(work.Wait(1), kFlipped);
+  EXPECT_EQ(work.engine->counters().failed, 1);
+  EXPECT_EQ(work.engine->counters().skipped, 0);
+}
+
+TEST_P(EngineOnDevices, FailuresOfWorkComeOutAtWaitForAll) {
+  FailingWork work(GetParam());
+  work.Push(&FailOnDevice, 0, 1);
+  EXPECT_THAT(work.engine->WaitForAll(), kFlipped);
+  EXPECT_THAT(work.engine->WaitForAll(), IsOk());
+  EXPECT_THAT(work.Wait(1), kFlipped);
+}
+
+TEST_P(EngineOnDevices, FailuresOfWorkFlowToWhatReadsIt) {
+  FailingWork work(GetParam());
+  std::atomic<bool> read{false};
+  const Variable host = work.engine->NewVariable("host");
+  work.Push(&FailOnDevice, 0, 1);
+  work.Push(&MixIn, 1, 2, /*updates=*/true, Property::kDeviceUrgent);
+  work.Push(&MixIn, 2, 3);
+  EXPECT_THAT(work.engine->Push([&] { read = true; },
+                                {.reads = {work.buffers.variables[3]}, .writes = {host}}),
               IsOk());
-  EXPECT_THAT(engine->WaitForAll(),
-              testing::FailsWith(absl::StatusCode::kDataLoss, "bits flipped"));
-  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_THAT(work.engine->WaitForVar(host), kFlipped);
+  EXPECT_FALSE(read);
+  EXPECT_THAT(work.Wait(2), kFlipped);
+  EXPECT_THAT(work.Wait(3), kFlipped);
+  // Known by now: not even enqueued.
+  const uint64_t skipped = work.engine->counters().skipped;
+  work.Push(&MixIn, 1, 0, /*updates=*/true);
+  EXPECT_THAT(work.Wait(0), kFlipped);
+  EXPECT_EQ(work.engine->counters().skipped, skipped + 1);
+}
+
+TEST_P(EngineOnDevices, OverwritingMakesGoodWhatFailedWorkSpoilt) {
+  FailingWork work(GetParam());
+  work.Push(&FailOnDevice, 0, 1);
+  work.Push(&MixIn, 1, 2, /*updates=*/true);
+  EXPECT_THAT(work.Wait(2), kFlipped);
+  work.Push(&MixIn, 0, 1);
+  EXPECT_THAT(work.Wait(1), IsOk());
+  EXPECT_THAT(work.engine->Push([] {}, {.writes = {work.buffers.variables[2]}}), IsOk());
+  EXPECT_THAT(work.Wait(2), IsOk());
+  // It was never written, so it holds what it was given.
+  const auto stream = testing::OpenStream(*work.device);
+  EXPECT_EQ(testing::Read(*stream, work.buffers.memory[1], 1), std::vector<float>{1.25F});
+  EXPECT_THAT(work.engine->WaitForAll(), IsOk());
+}
+
+TEST_P(EngineOnDevices, EveryFailureOfWorkIsKept) {
+  FailingWork work(GetParam());
+  work.Push(&FailOnDevice, 0, 1);
+  EXPECT_THAT(work.Wait(1), kFlipped);
+  work.Push(&FailToo, 0, 2);
+  const auto second = testing::FailsWith(absl::StatusCode::kAborted, "operation 'fails too' (#");
+  EXPECT_THAT(work.engine->WaitForAll(), second);
+  EXPECT_THAT(work.Wait(2), second);
+  EXPECT_THAT(work.Wait(1), kFlipped);
+  EXPECT_EQ(work.engine->counters().failed, 2);
+}
+
+TEST_P(EngineOnDevices, SkippedOperationsLeaveTheOrderOfOthersAlone) {
+  FailingWork work(GetParam());
+  const Variable bad = work.engine->NewVariable("bad");
+  kernel_may_end = GetParam() == Execution::kInterleaved;
+  work.Push(&Hold, 1, 0, /*updates=*/true, Property::kDeviceUrgent);
+  EXPECT_THAT(work.engine->Push([] { throw 1; }, {.writes = {bad}}), IsOk());
+  // Skipped: they must not pass for the last user of what the kernel still reads.
+  EXPECT_THAT(work.engine->Push([] {}, {.reads = {bad}, .writes = {work.buffers.variables[1]}}),
+              IsOk());
+  EXPECT_THAT(work.engine->Push([](const RunContext&) {},
+                                {.reads = {bad}, .writes = {work.buffers.variables[1]}},
+                                {.place = work.device->place()}),
+              IsOk());
+  std::atomic<bool> written{false};
+  EXPECT_THAT(work.engine->Push([&] { written = true; }, {.writes = {work.buffers.variables[1]}}),
+              IsOk());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(written, GetParam() == Execution::kInterleaved);
+  kernel_may_end = true;
+  EXPECT_THAT(work.Wait(1), IsOk());
+  EXPECT_TRUE(written);
+}
+
+TEST(EngineDevice, WaitsForWorkEndWithTheirTime) {
+  FailingWork work(Execution::kThreads);
+  kernel_may_end = false;
+  work.Push(&Hold, 0, 1);
+  const auto late = testing::FailsWith(absl::StatusCode::kDeadlineExceeded, "a device");
+  EXPECT_THAT(work.engine->WaitForVar(work.buffers.variables[1], std::chrono::milliseconds(5)),
+              late);
+  EXPECT_THAT(work.engine->WaitForWrite(work.buffers.variables[0], std::chrono::milliseconds(5)),
+              late);
+  EXPECT_THAT(work.engine->WaitForAll(std::chrono::milliseconds(5)),
+              testing::FailsWith(absl::StatusCode::kDeadlineExceeded, "devices"));
+  kernel_may_end = true;
+  EXPECT_THAT(work.Wait(1), IsOk());
+  EXPECT_THAT(work.engine->WaitForAll(), IsOk());
 }
 
 TEST(EngineDevice, AsynchronousOperationsWaitWhenTheyStart) {
@@ -203,7 +333,7 @@ TEST(EngineDevice, AsynchronousOperationsWaitWhenTheyStart) {
                   [&](Completion completion) {
                     called = true;
                     other = std::thread([&, completion = std::move(completion)]() mutable {
-                      completion.Start();
+                      EXPECT_THAT(completion.Start(), IsOk());
                       started = true;
                       EXPECT_THAT(completion.Done(), IsOk());
                     });

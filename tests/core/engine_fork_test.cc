@@ -72,8 +72,8 @@ TEST_P(EngineFork, APendingErrorIsKeptInBoth) {
   EXPECT_THAT(engine->WaitForAll(), FailsWith(absl::StatusCode::kInternal, "pending"));
 }
 
-// AddressSanitizer's allocator (GCC 12) takes no part in forks: what another thread has locked of it
-// stays locked in the child.
+// AddressSanitizer's allocator (GCC 12) takes no part in forks: what another thread has locked of
+// it stays locked in the child.
 #if !defined(__SANITIZE_ADDRESS__)
 
 TEST_P(EngineFork, WhileOtherThreadsPushAndWait) {

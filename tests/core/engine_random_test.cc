@@ -75,7 +75,8 @@ struct Case {
 
 class RandomOps : public ::testing::TestWithParam<Case> {
  protected:
-  // Pushes ops[t], ops[t + pushers], ... from thread t. `run` is the body.
+  // Pushes ops[t], ops[t + pushers], ... from thread t, every other thread in a batch. `run` is the
+  // body.
   template <typename Body>
   void PushAll(Engine& engine, const std::vector<RandomOp>& ops, const Body& run) {
     std::vector<Variable> variables;
@@ -86,6 +87,7 @@ class RandomOps : public ::testing::TestWithParam<Case> {
       threads.emplace_back([&, t] {
         std::vector<Variable> reads;
         std::vector<Variable> writes;
+        Batch batch(engine);
         for (size_t i = t; i < ops.size(); i += pushers) {
           reads.clear();
           writes.clear();
@@ -93,8 +95,11 @@ class RandomOps : public ::testing::TestWithParam<Case> {
           for (const int v : ops[i].updates) reads.push_back(variables[v]);
           for (const int v : ops[i].updates) writes.push_back(variables[v]);
           for (const int v : ops[i].writes) writes.push_back(variables[v]);
-          ASSERT_THAT(engine.Push([&run, i] { run(i); }, {.reads = reads, .writes = writes},
-                                  {.priority = static_cast<int>(i % 3)}),
+          const auto body = [&run, i] { run(i); };
+          const Accesses accesses{.reads = reads, .writes = writes};
+          const OperationOptions options{.priority = static_cast<int>(i % 3)};
+          ASSERT_THAT(t % 2 == 1 ? batch.Push(body, accesses, options)
+                                 : engine.Push(body, accesses, options),
                       IsOk());
         }
       });
@@ -108,17 +113,23 @@ class RandomOps : public ::testing::TestWithParam<Case> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Engine, RandomOps,
-    ::testing::Values(Case{PolicyKind::kNaive, 1, 1}, Case{PolicyKind::kNaive, 1, 3},
-                      Case{PolicyKind::kPooled, 1, 1}, Case{PolicyKind::kPooled, 2, 2},
-                      Case{PolicyKind::kPooled, 3, 1}, Case{PolicyKind::kPooled, 8, 4},
-                      Case{PolicyKind::kPerDevice, 1, 1}, Case{PolicyKind::kPerDevice, 2, 1},
-                      Case{PolicyKind::kPerDevice, 4, 3}, Case{PolicyKind::kPerDevice, 8, 1}),
-    [](const ::testing::TestParamInfo<Case>& info) {
-      return testing::NameOfPolicy({info.param.policy, 0}) + std::to_string(info.param.workers) +
-             "Workers" + std::to_string(info.param.pushers) + "Pushers";
-    });
+std::string NameOfCase(const ::testing::TestParamInfo<Case>& info) {
+  return testing::NameOfPolicy({info.param.policy, 0}) + std::to_string(info.param.workers) +
+         "Workers" + std::to_string(info.param.pushers) + "Pushers";
+}
+
+std::vector<Case> AllCases() {
+  std::vector<Case> cases;
+  for (const int pushers : {1, 3}) {
+    cases.push_back({PolicyKind::kNaive, 1, pushers});
+    for (int workers = 1; workers <= 8; ++workers) {
+      cases.push_back({PolicyKind::kPooled, workers, pushers});
+      cases.push_back({PolicyKind::kPerDevice, workers, pushers});
+    }
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Engine, RandomOps, ::testing::ValuesIn(AllCases()), NameOfCase);
 
 TEST_P(RandomOps, GiveWhatSomeSerialOrderGives) {
   const std::vector<RandomOp> ops = MakeOps(kNumOps, GetParam().workers);
@@ -185,7 +196,16 @@ TEST_P(RandomOps, GiveWhatSomeSerialOrderGives) {
 
 // Operations that fail, push, wait and complete elsewhere, with variables made and deleted
 // meanwhile: nothing is lost and nothing hangs.
-TEST_P(RandomOps, SurviveEverythingAtOnce) {
+class Mixture : public RandomOps {};
+INSTANTIATE_TEST_SUITE_P(
+    Engine, Mixture,
+    ::testing::Values(Case{PolicyKind::kNaive, 1, 3}, Case{PolicyKind::kPooled, 1, 1},
+                      Case{PolicyKind::kPooled, 3, 1}, Case{PolicyKind::kPooled, 8, 4},
+                      Case{PolicyKind::kPerDevice, 1, 1}, Case{PolicyKind::kPerDevice, 2, 2},
+                      Case{PolicyKind::kPerDevice, 4, 3}),
+    NameOfCase);
+
+TEST_P(Mixture, SurvivesEverythingAtOnce) {
   auto engine = Make();
   constexpr int kRounds = testing::kSlow ? 300 : 3000;
   std::atomic<int> completed{0};

@@ -338,6 +338,60 @@ TEST_P(EveryPolicy, RecordedOperators) {
   EXPECT_THAT(engine->Push(Operator()), FailsWith(absl::StatusCode::kInvalidArgument, ""));
 }
 
+TEST_P(EveryPolicy, BatchesKeepTheOrderOfPushes) {
+  auto engine = Make();
+  const Variable v = engine->NewVariable();
+  std::vector<int> order;
+  const auto append = [&](int i) { return [&order, i] { order.push_back(i); }; };
+  {
+    Batch batch(*engine);
+    for (int i = 0; i < 1000; i += 2) {
+      ASSERT_THAT(batch.Push(append(i), {.writes = {v}}), IsOk());
+      ASSERT_THAT(engine->Push(append(i + 1), {.writes = {v}}), IsOk());
+    }
+  }
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_THAT(order, ::testing::SizeIs(1000));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_P(EveryPolicy, WhoWaitsInABatchIsNotKeptWaitingByIt) {
+  auto engine = MakeEngine({.policy = GetParam(), .max_in_flight = 3});
+  const Variable v = engine->NewVariable();
+  std::atomic<int> runs{0};
+  const auto run = [&] { ++runs; };
+  Batch outer(*engine);
+  Batch inner(*engine);
+  EXPECT_THAT(outer.Push(run, {.writes = {v}}), IsOk());
+  EXPECT_THAT(inner.Push(run, {.reads = {v}}), IsOk());
+  EXPECT_THAT(engine->WaitForWrite(v), IsOk());
+  EXPECT_EQ(runs, 2);
+  EXPECT_THAT(inner.Push(run, {.writes = {v}}), IsOk());
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_EQ(runs, 3);
+  // More than the bound lets be in flight.
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(inner.Push(run, {}), IsOk());
+    EXPECT_THAT(engine->Push(run, {}), IsOk());
+  }
+  EXPECT_THAT(outer.Push(run, {.writes = {v}}), IsOk());
+  EXPECT_THAT(engine->Stop(), IsOk());
+  EXPECT_EQ(runs, 44);
+  engine->Start();
+}
+
+TEST_P(EveryPolicy, WhatABatchCannotPushIsRefused) {
+  auto engine = Make();
+  Batch batch(*engine);
+  const auto invalid = FailsWith(absl::StatusCode::kInvalidArgument, "");
+  EXPECT_THAT(batch.Push(Operator()), invalid);
+  EXPECT_THAT(batch.Push([] {}, {.reads = {Variable{}}}), invalid);
+  bool ran = false;
+  EXPECT_THAT(batch.Push([&] { ran = true; }, {}), IsOk());
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_TRUE(ran);
+}
+
 TEST_P(EveryPolicy, OperatorsMayGoAtAnyTime) {
   auto engine = Make();
   Gate gate;

@@ -1,0 +1,52 @@
+#include "core/engine/device_failures.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace interp::engine {
+namespace {
+
+// A tag holds this much of an Issue; the rest is known from how many there were.
+constexpr Issue kTagMask = 0x7fffffff;
+
+}  // namespace
+
+DeviceFailures::DeviceFailures(MakeError make_error)
+    : make_error_(std::move(make_error)), names_(kNamesKept) {}
+
+void DeviceFailures::AddStream() { sinks_.push_back(std::make_unique<WorkErrors>()); }
+
+Issue DeviceFailures::Begin(const char* name, uint64_t number) {
+  ++issued_;
+  names_[issued_ % kNamesKept] = {name, number};
+  return issued_;
+}
+
+Work DeviceFailures::WorkOf(int stream, Issue issue) const {
+  return {.tag = static_cast<int32_t>(issue & kTagMask), .errors = sinks_[stream].get()};
+}
+
+void DeviceFailures::Notice() {
+  for (std::unique_ptr<WorkErrors>& sink : sinks_) {
+    if (!sink->any()) continue;
+    Note(*sink->Get());
+    old_sinks_.push_back(std::exchange(sink, std::make_unique<WorkErrors>()));
+  }
+}
+
+void DeviceFailures::Note(const WorkError& failed) {
+  // The latest with that tag.
+  const Issue first = issued_ - ((issued_ - static_cast<Issue>(failed.tag)) & kTagMask);
+  const bool named = issued_ - first < kNamesKept;
+  const Named operation = named ? names_[first % kNamesKept] : Named{"of a device", 0};
+  failures_.push_back(
+      {first, issued_, make_error_(failed.status, operation.name, operation.number)});
+}
+
+ErrorRef DeviceFailures::ErrorOf(Issue issue) const {
+  const auto spoilt = [&](const Failure& f) { return f.first <= issue && issue <= f.last; };
+  const auto last = std::find_if(failures_.rbegin(), failures_.rend(), spoilt);
+  return last == failures_.rend() ? ErrorRef() : last->error;
+}
+
+}  // namespace interp::engine
