@@ -77,7 +77,7 @@ struct EngineOptions {
   // to do both sides, a larger one costs more.
   int64_t max_in_flight = 1 << 13;
   std::vector<std::shared_ptr<Device>> devices = {};
-  // Threads of each queue in a process forked off this one.
+  // Threads of each queue in a process forked off this one, where pushes to devices are refused.
   int workers_in_child = 1;
 };
 

@@ -153,6 +153,7 @@ class EngineCore {
   void StartThreads(WorkerGroup& group);  // REQUIRES: lifecycle_ is held
   void EndThreads();
   void Drain();
+  void AbandonDevices();  // REQUIRES: in a forked process
 
   const EngineOptions options_;
   const Policy policy_;

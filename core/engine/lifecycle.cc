@@ -100,6 +100,7 @@ absl::Status EngineCore::OpenStreams() {
 EngineCore::~EngineCore() {
   Start();
   Drain();
+  if (in_child_) AbandonDevices();
   {
     std::lock_guard<std::mutex> lock(AllEngines().mutex);
     std::erase(AllEngines().all, this);
@@ -107,6 +108,12 @@ EngineCore::~EngineCore() {
   std::lock_guard<std::mutex> lock(lifecycle_);
   EndThreads();
   order_.Synchronize();
+}
+
+// Ending a stream or a device waits for its threads, which are not in this process.
+void EngineCore::AbandonDevices() {
+  for (std::unique_ptr<Stream>& stream : streams_) (void)stream.release();
+  (void)new std::vector<std::shared_ptr<Device>>(options_.devices);
 }
 
 void EngineCore::Drain() {
@@ -184,6 +191,7 @@ void EngineCore::BeforeFork() {
     if (!running_.load() || InFlight() == 0) break;
     for (Home& home : homes_) home.lock.unlock();
   }
+  order_.BeforeFork();
   lifecycle_.lock();
   EndThreads();
   names_mutex_.lock();
@@ -202,6 +210,7 @@ void EngineCore::AfterFork(bool in_child) {
   errors_mutex_.unlock();
   names_mutex_.unlock();
   lifecycle_.unlock();
+  order_.AfterFork();
   for (Home& home : homes_) home.lock.unlock();
 }
 

@@ -67,6 +67,13 @@ class StreamOrder {
   // Blocks until all work of all streams is done, and takes note of failures; false when the
   // deadline came first.
   bool Synchronize(Deadline deadline = Deadline::max());
+  // Around a fork: all work is done, so the child, where devices do not work, need not wait for
+  // any.
+  void BeforeFork() {
+    Synchronize();
+    mutex_.lock();
+  }
+  void AfterFork() { mutex_.unlock(); }
 
  private:
   struct PerStream {

@@ -159,7 +159,13 @@ void EngineCore::Recycle(Record& record, Home& home) {
 }
 
 absl::Status EngineCore::Submit(const Submission& s, RecordList* ready) {
-  if (absl::Status status = Check(s); !status.ok()) {
+  absl::Status status = Check(s);
+  if (in_child_ && s.route.stream >= 0 && status.ok()) {
+    status = absl::FailedPreconditionError(
+        absl::StrCat("operation '", s.options->name,
+                     "' is to run on a device, which a process forked off its own cannot use"));
+  }
+  if (!status.ok()) {
     s.table->destroy(s.callable);
     return status;
   }

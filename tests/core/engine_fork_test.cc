@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/testing/devices.h"
 #include "tests/testing/engines.h"
 
 // ThreadSanitizer ends a child that starts threads.
@@ -70,6 +71,33 @@ TEST_P(EngineFork, APendingErrorIsKeptInBoth) {
   EXPECT_EQ(ExitOfChild([&] { return !engine->WaitForAll().ok() && !engine->WaitForVar(v).ok(); }),
             0);
   EXPECT_THAT(engine->WaitForAll(), FailsWith(absl::StatusCode::kInternal, "pending"));
+}
+
+TEST_P(EngineFork, DevicesStayWithTheParent) {
+  const auto device = testing::MakeDevice({.max_copy_delay_ns = 1'000'000});
+  auto engine = MakeEngine({.policy = GetParam(), .devices = {device}});
+  const Variable v = engine->NewVariable();
+  float* const memory = testing::Floats(*device, 16);
+  const auto push = [&] {
+    return engine->Push(
+        [&](const RunContext& ctx) {
+          testing::Put(*ctx.stream, memory, std::vector<float>(16, 1), ctx.work);
+        },
+        {.writes = {v}}, {.place = device->place()});
+  };
+  EXPECT_THAT(push(), IsOk());
+  EXPECT_EQ(ExitOfChild([&] {
+              bool ran = false;
+              const bool holds = push().code() == absl::StatusCode::kFailedPrecondition &&
+                                 engine->WaitForWrite(v).ok() &&
+                                 engine->Push([&] { ran = true; }, {.writes = {v}}).ok() &&
+                                 engine->WaitForAll().ok() && ran;
+              engine.reset();
+              return holds;
+            }),
+            0);
+  EXPECT_THAT(push(), IsOk());
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
 }
 
 // AddressSanitizer's allocator (GCC 12) takes no part in forks: what another thread has locked of
