@@ -27,6 +27,42 @@ constexpr size_t kMutationsPerPlan = 40;
 constexpr uint64_t kTriesHarmful = 120;
 constexpr uint64_t kTriesHarmless = 6;
 
+// Has every value that is written over unread read by an op of its own, so that it does not go
+// unnoticed when it is wrong.
+void ReadWhatIsOverwritten(Program& program) {
+  Block& block = program.blocks[0];
+  std::vector<bool> unread(program.names.size(), false);
+  std::vector<Op> ops;
+  const auto read = [&](VarId id) {
+    if (!unread[id]) return;
+    unread[id] = false;
+    const auto var = std::find_if(block.vars.begin(), block.vars.end(),
+                                  [id](const Var& v) { return v.id == id; });
+    if (var->persistable || var->kind != VarKind::kLodTensor) return;
+    Var seen = *var;
+    seen.id = program.Intern(absl::StrCat("seen", ops.size()));
+    Op& op = ops.emplace_back();
+    op.type = "mix";
+    op.inputs = {{"X", {id}, ""}};
+    op.outputs = {{"Out", {seen.id}, ""}};
+    op.attrs = {{"tag", static_cast<int32_t>(1000 + ops.size()), ""}};
+    block.vars.push_back(std::move(seen));
+  };
+  for (const Op& op : block.ops) {
+    for (const Slot& slot : op.inputs) {
+      for (const VarId id : slot.args) unread[id] = false;
+    }
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) read(id);
+    }
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) unread[id] = true;
+    }
+    ops.push_back(op);
+  }
+  block.ops = std::move(ops);
+}
+
 // Fetches every value that nothing reads, so that all others lead to a fetch or a parameter.
 void FetchUnread(Program& program) {
   std::vector<Op>& ops = program.blocks[0].ops;
@@ -60,6 +96,7 @@ DifferentialCase MakeMutationCase(uint64_t seed) {
   const RandomGraphOptions options{.num_ops = 4 + static_cast<int>(seed % 14),
                                    .num_devices = static_cast<int>(seed % 3)};
   DifferentialCase test = MakeCase(seed, options);
+  ReadWhatIsOverwritten(test.program);
   FetchUnread(test.program);
   test.feeds.clear();
   for (const int64_t rows : {2, 5, 3, 4}) {
@@ -286,10 +323,10 @@ TEST_F(MutationDynamicTest, RunsShowWhatVerificationFinds) {
     const std::string text = absl::StrCat(tally.shown, " of ", tally.harmful, " shown, ",
                                           tally.excused, " cannot be seen");
     RecordProperty(kind, text);
-    // What is left: harm that seeds have not met, or that went into shapes alone. Of waits that are
-    // dropped these are 4 to 7 in a hundred, depending on which are drawn.
-    EXPECT_GE((tally.shown + tally.excused) * 10, tally.harmful * 9) << kind << ": " << text << "\n"
-                                                                     << not_shown_;
+    // What is left: harm that seeds have not met, or that went into shapes alone.
+    EXPECT_GE((tally.shown + tally.excused) * 20, tally.harmful * 19)
+        << kind << ": " << text << "\n"
+        << not_shown_;
   }
 }
 
