@@ -18,7 +18,7 @@ using testing::IsOk;
 using testing::MakeEngine;
 
 constexpr int kNumVars = 100;
-constexpr int kNumOps = testing::kSlow ? 30'000 : 1'000'000;
+constexpr int kNumOps = testing::kSlow ? 100'000 : 1'000'000;
 
 struct RandomOp {
   std::vector<int> reads, writes, updates;
