@@ -190,7 +190,7 @@ struct ThreadState {
   struct Frame {
     const EngineCore* core;
     const Record* record;
-    int exceptions;  // in flight when it started
+    int exceptions;  // in flight when it started, if it is asynchronous
     bool abandoned;  // its completion was dropped by an exception
     Frame* outer;
   };

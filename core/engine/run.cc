@@ -32,7 +32,9 @@ absl::Status StatusOf(const std::exception_ptr& exception) {
 }  // namespace
 
 ThreadState& ThisThread() {
-  thread_local constinit ThreadState state;
+  // Found without a call: it is wanted several times per operation, and small enough for the room
+  // that the loader keeps for libraries loaded late.
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit ThreadState state;
   return state;
 }
 
@@ -126,9 +128,10 @@ RecordList EngineCore::Run(Record& record) {
   // The completion writes all of them, one after the other.
   for (int i = 0; i < record.num_accesses; ++i) __builtin_prefetch(record.accesses()[i].var, 1);
   ThreadState& thread = ThisThread();
-  ThreadState::Frame frame{this, &record, std::uncaught_exceptions(), false, thread.frames};
-  thread.frames = &frame;
   const bool async = record.table->async;
+  ThreadState::Frame frame{this, &record, async ? std::uncaught_exceptions() : 0, false,
+                           thread.frames};
+  thread.frames = &frame;
   record.holders.store(async ? 2 : 1, std::memory_order_relaxed);
   EngineObserver* const observer = observer_.load(std::memory_order_relaxed);
   const int64_t start_ns = observer != nullptr ? SteadyNowNs() : 0;
