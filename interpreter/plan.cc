@@ -23,6 +23,13 @@ absl::Status ProveOwnWork(const Plan& plan) {
   return absl::InternalError("analysis: plan " + ToText(plan, report));
 }
 
+std::vector<DType> DTypesOf(const std::vector<PlanVar>& vars) {
+  std::vector<DType> dtypes;
+  dtypes.reserve(vars.size());
+  for (const PlanVar& var : vars) dtypes.push_back(var.dtype);
+  return dtypes;
+}
+
 }  // namespace
 
 absl::StatusOr<Plan> BuildPlan(const Program& program, const PlanOptions& options,
@@ -33,8 +40,9 @@ absl::StatusOr<Plan> BuildPlan(const Program& program, const PlanOptions& option
   INTERP_RETURN_IF_ERROR(FindFeedsAndFetches(program, plan));
   plan.vars = BuildVariableTable(program);
   plan.num_program_vars = static_cast<int32_t>(plan.vars.size());
+  const std::vector<DType> declared = DTypesOf(plan.vars);
   INTERP_RETURN_IF_ERROR(SelectKernels(program, registry, plan));
-  INTERP_RETURN_IF_ERROR(InsertTransfers(registry, plan));
+  INTERP_RETURN_IF_ERROR(InsertTransfers(registry, declared, plan));
   AnalyzeStorage(plan.instructions, plan.vars);
   plan.edges = BuildDependencies(plan.instructions, plan.vars, options.sequential);
   AssignStreams(program, plan);

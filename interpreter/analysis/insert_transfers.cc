@@ -47,8 +47,10 @@ void ChooseHomes(Plan& plan) {
 
 class TransferInserter {
  public:
-  TransferInserter(const OpRegistry& registry, Plan& plan)
-      : registry_(registry), plan_(plan), vars_(plan.vars), written_(WrittenVars(plan)) {}
+  TransferInserter(const OpRegistry& registry, absl::Span<const DType> declared, Plan& plan)
+      : registry_(registry), plan_(plan), vars_(plan.vars), written_(WrittenVars(plan)) {
+    for (size_t id = 0; id < declared.size(); ++id) vars_[id].dtype = declared[id];
+  }
 
   absl::Status Add(Instruction instruction) {
     const Layout wanted = WantedLayout(instruction);
@@ -63,7 +65,7 @@ class TransferInserter {
       if (fitting != instruction.inputs[arg]) Redirect(instruction, arg, fitting);
     }
     const std::vector<std::pair<VarId, VarId>> elsewhere = WriteWhereItRuns(instruction);
-    SetOutputLayouts(instruction, wanted);
+    NoteOutputs(instruction, wanted);
     result_.push_back(std::move(instruction));
     for (const auto& [here, home] : elsewhere) INTERP_RETURN_IF_ERROR(BringHome(here, home));
     return absl::OkStatus();
@@ -267,10 +269,12 @@ class TransferInserter {
     return absl::OkStatus();
   }
 
-  void SetOutputLayouts(Instruction& instruction, Layout wanted) {
+  // What the variables it writes are from here on.
+  void NoteOutputs(Instruction& instruction, Layout wanted) {
     for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
       const VarId id = instruction.outputs[arg];
       if (id < 0) continue;
+      if (vars_[id].kind == VarKind::kLodTensor) vars_[id].dtype = instruction.output_dtypes[arg];
       const bool image = IsImage(vars_[id]) && !vars_[id].persistable;
       instruction.output_layouts[arg] = image ? wanted : Layout::kPlain;
       vars_[id].layout = instruction.output_layouts[arg];
@@ -290,9 +294,10 @@ class TransferInserter {
 
 }  // namespace
 
-absl::Status InsertTransfers(const OpRegistry& registry, Plan& plan) {
+absl::Status InsertTransfers(const OpRegistry& registry, absl::Span<const DType> declared,
+                             Plan& plan) {
   ChooseHomes(plan);
-  TransferInserter inserter(registry, plan);
+  TransferInserter inserter(registry, declared, plan);
   for (Instruction& instruction : plan.instructions) {
     const std::string where =
         absl::StrCat("block 0, op #", instruction.op_index, " ", instruction.op_type);

@@ -2,6 +2,7 @@
 // layout than the variable has.
 #pragma once
 
+#include "absl/types/span.h"
 #include "core/op_def.h"
 #include "core/status.h"
 #include "interpreter/plan.h"
@@ -25,6 +26,10 @@ namespace interp {
 // as Paddle names them, `<v>_device_<from>_<to>`, `<v>_layout_<from>_<to>` and
 // `<v>_dtype_<from>_<to>`, with `_<n>` behind for the n-th further copy. The ops of the inserted
 // instructions are appended to `plan.inserted_ops`. Linear.
-absl::Status InsertTransfers(const OpRegistry& registry, Plan& plan);
+//
+// `declared` has the dtypes of the program's variables before anything is written, by VarId: one
+// may be written with several dtypes, and is what its last writer made it.
+absl::Status InsertTransfers(const OpRegistry& registry, absl::Span<const DType> declared,
+                             Plan& plan);
 
 }  // namespace interp

@@ -57,6 +57,21 @@ TEST(InsertTransfersTest, AWriteMakesCopiesStale) {
                           "cast(b)->b_dtype_2_3_1", "mix(a,b_dtype_2_3_1)->d"));
 }
 
+// A reader sees what the last writer before it made of a variable, not the last of all.
+TEST(InsertTransfersTest, AVariableMayBeWrittenWithSeveralDTypes) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var a int64[2]
+  var b int32[2]
+  var v int32[2]
+  mix(X=a) -> (Out=v)
+  mix(X=[a, v]) -> (Out=c)
+  mix(X=b) -> (Out=v)
+  mix(X=[a, v]) -> (Out=d)
+)"),
+              ElementsAre("mix(a)->v", "mix(a,v)->c", "mix(b)->v", "cast(v)->v_dtype_2_3",
+                          "mix(a,v_dtype_2_3)->d"));
+}
+
 TEST(InsertTransfersTest, AnyDTypeSlotsAreLeftAlone) {
   EXPECT_THAT(InstructionsOf(R"(block 0
   var a int64[2]
