@@ -106,11 +106,8 @@ absl::Status Batch::FlushNowAndThen(absl::Status status) {
 
 void Batch::Flush() { engine_.core_->Dispatch(std::exchange(ready_, {})); }
 
-absl::Status Engine::WaitForVar(Variable variable, std::chrono::nanoseconds timeout) {
-  return core_->Wait(variable, AccessKind::kRead, timeout);
-}
-absl::Status Engine::WaitForWrite(Variable variable, std::chrono::nanoseconds timeout) {
-  return core_->Wait(variable, AccessKind::kWrite, timeout);
+absl::Status Engine::WaitFor(Variable variable, AccessKind kind, std::chrono::nanoseconds timeout) {
+  return core_->Wait(variable, kind, timeout);
 }
 absl::Status Engine::WaitForAll(std::chrono::nanoseconds timeout) {
   return core_->WaitForAll(timeout);

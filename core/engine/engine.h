@@ -72,9 +72,9 @@ struct EngineOptions {
   int device_workers = 1;  // per device and kind of queue, under per-device
   // A thread that pushes waits while this many operations are in flight (about: by up to one
   // operation per thread more, 64 where the bound is above 4,096); 0: no bound. Operations that
-  // push are not held up, nor does a stopped engine hold up anybody. Too small a bound for what has
-  // to be in flight at once is a deadlock. The default keeps records in a cache: when one core has
-  // to do both sides, a larger one costs more.
+  // push are not held up, nor does a stopped engine hold up anybody. It goes on when an eighth of
+  // the bound is free. Too small a bound for what has to be in flight at once is a deadlock. The
+  // default keeps records in a cache: when one core has to do both sides, a larger one costs more.
   int64_t max_in_flight = 1 << 13;
   std::vector<std::shared_ptr<Device>> devices = {};
   // Threads of each queue in a process forked off this one, where pushes to devices are refused.
@@ -168,9 +168,16 @@ class Engine {
   // overwritten. DeadlineExceeded, with the chain of operations it waited for, after `timeout`.
   // Within an operation the waiting worker runs what it waits for; FailedPrecondition when that is
   // the operation itself, or when the engine is stopped.
-  absl::Status WaitForVar(Variable variable, std::chrono::nanoseconds timeout = kNoTimeout);
+  absl::Status WaitForVar(Variable variable, std::chrono::nanoseconds timeout = kNoTimeout) {
+    if (variable.var != nullptr && SeemsReadable(*variable.var, variable.generation)) {
+      return absl::OkStatus();
+    }
+    return WaitFor(variable, AccessKind::kRead, timeout);
+  }
   // The same until it may be written: readers are done, too.
-  absl::Status WaitForWrite(Variable variable, std::chrono::nanoseconds timeout = kNoTimeout);
+  absl::Status WaitForWrite(Variable variable, std::chrono::nanoseconds timeout = kNoTimeout) {
+    return WaitFor(variable, AccessKind::kWrite, timeout);
+  }
   // Waits until nothing is in flight, on devices neither. Returns all errors that no wait has told
   // of, as one. FailedPrecondition within an operation.
   absl::Status WaitForAll(std::chrono::nanoseconds timeout = kNoTimeout);
@@ -204,6 +211,7 @@ class Engine {
   absl::Status Submit(const CallableTable& table, void* callable, const Accesses& accesses,
                       const OperationOptions& options, RecordList* ready = nullptr);
   absl::Status SubmitDelete(Variable variable, const CallableTable& table, void* callable);
+  absl::Status WaitFor(Variable variable, AccessKind kind, std::chrono::nanoseconds timeout);
   absl::StatusOr<Operator> RecordOperator(const CallableTable& table, void* callable,
                                           const Accesses& accesses,
                                           const OperationOptions& options);

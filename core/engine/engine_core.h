@@ -170,7 +170,7 @@ class EngineCore {
   EventCount done_;                  // where threads wait for everything
   EventCount room_;                  // where threads wait to push
   std::atomic<int32_t> held_up_now_{0};
-  int64_t room_step_ = 1;  // completions between looks at who waits for room
+  int64_t room_step_ = 1;  // completions of a worker between looks at who waits for room
 
   mutable std::mutex names_mutex_;
   absl::flat_hash_map<const Var*, std::string> names_;

@@ -64,8 +64,7 @@ EngineCore::EngineCore(const EngineOptions& options)
       policy_(MakePolicy(options.policy, PlacesOf(options),
                          {.workers = options.workers,
                           .urgent_workers = options.urgent_workers,
-                          .device_workers = options.device_workers})),
-      room_step_(std::clamp<int64_t>(options.max_in_flight / 8, 1, 64)) {
+                          .device_workers = options.device_workers})) {
   int num_workers = 0;
   for (const QueueSpec& spec : policy_.queues) {
     auto group = std::make_unique<WorkerGroup>();
@@ -81,6 +80,7 @@ EngineCore::EngineCore(const EngineOptions& options)
     }
     groups_.push_back(std::move(group));
   }
+  room_step_ = std::max<int64_t>(1, options.max_in_flight / (8 * std::max(1, num_workers)));
   Register(*this);
 }
 

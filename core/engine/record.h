@@ -64,6 +64,15 @@ struct alignas(64) Var {
 };
 static_assert(sizeof(Var) == 64);
 
+// Whether a variable of that generation may be read and is sound, seen without its lock: false when
+// in doubt. Generations only grow, so one that still is right at the end was so all the time.
+inline bool SeemsReadable(const Var& var, uint32_t generation) {
+  return var.pending_writes.load(std::memory_order_acquire) == 0 &&
+         !var.spoilt.load(std::memory_order_acquire) &&
+         var.order.load(std::memory_order_acquire) == nullptr &&
+         var.generation.load(std::memory_order_acquire) == generation;
+}
+
 // One variable of one operation in flight: a link of that variable's queue.
 struct Access {
   Access* prev = nullptr;

@@ -304,8 +304,10 @@ void EngineCore::HoldUp() {
   // What this thread keeps back is in flight, too.
   FlushBatches();
   held_up_now_.fetch_add(1);
-  // A stopped engine makes no room.
-  const auto full = [this] { return running_.load() && InFlight() >= options_.max_in_flight; };
+  // Goes on when there is room for many, so that threads fall asleep and wake for many at a time. A
+  // stopped engine makes no room.
+  const int64_t few = options_.max_in_flight - options_.max_in_flight / 8;
+  const auto full = [&] { return running_.load() && InFlight() >= few; };
   while (full()) {
     const uint32_t epoch = room_.Prepare();
     if (full()) {

@@ -203,14 +203,6 @@ absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
                               std::chrono::nanoseconds timeout) {
   Var* const var = variable.var;
   if (var == nullptr) return InvalidArgument("the variable waited for was never made");
-  // The usual case: no lock is needed to see that a variable may be read. Generations only grow, so
-  // one that still is right at the end was so all the time.
-  if (kind == AccessKind::kRead && var->pending_writes.load(std::memory_order_acquire) == 0 &&
-      !var->spoilt.load(std::memory_order_acquire) &&
-      var->order.load(std::memory_order_acquire) == nullptr &&
-      var->generation.load(std::memory_order_acquire) == variable.generation) {
-    return absl::OkStatus();
-  }
   const auto deleted = [] { return InvalidArgument("the variable waited for was deleted"); };
   ErrorRef error;
   const auto told = [&]() -> absl::Status {

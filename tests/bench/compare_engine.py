@@ -28,13 +28,13 @@ KINDS = ("patterns", "policies", "split", "scaling")
 
 # What is timed, and how many of it a round has.
 PATTERNS = {
-    "chain": (30000, "chain: all write one variable"),
-    "independent": (30000, "independent: 1,024 variables in turn"),
-    "random": (30000, "random: 2 read, 1 written, of 1,024"),
-    "recorded-chain": (30000, "recorded operators, chain"),
-    "recorded-random": (30000, "recorded operators, random"),
-    "recorded-batch": (30720, "recorded operators, random, batches of 1,024"),
-    "round-trip": (2000, "push and wait for it"),
+    "chain": (100000, "chain: all write one variable"),
+    "independent": (100000, "independent: 1,024 variables in turn"),
+    "random": (100000, "random: 2 read, 1 written, of 1,024"),
+    "recorded-chain": (100000, "recorded operators, chain"),
+    "recorded-random": (100000, "recorded operators, random"),
+    "recorded-batch": (102400, "recorded operators, random, batches of 1,024"),
+    "round-trip": (5000, "push and wait for it"),
     "new-delete": (30000, "make and delete a variable"),
     "wait-ready": (100000, "wait for a variable that is ready"),
 }
