@@ -11,10 +11,12 @@ constexpr Issue kTagMask = 0x7fffffff;
 
 }  // namespace
 
-DeviceFailures::DeviceFailures(MakeError make_error)
-    : make_error_(std::move(make_error)), names_(kNamesKept) {}
+DeviceFailures::DeviceFailures(MakeError make_error) : make_error_(std::move(make_error)) {}
 
-void DeviceFailures::AddStream() { sinks_.push_back(std::make_unique<WorkErrors>()); }
+void DeviceFailures::AddStream() {
+  names_.resize(kNamesKept);
+  sinks_.push_back(std::make_unique<WorkErrors>());
+}
 
 Issue DeviceFailures::Begin(const char* name, uint64_t number) {
   ++issued_;

@@ -55,7 +55,7 @@ class DeviceFailures {
 
   const MakeError make_error_;
   Issue issued_ = 0;
-  std::vector<Named> names_;                        // by Issue % kNamesKept
+  std::vector<Named> names_;                        // by Issue % kNamesKept; none without streams
   std::vector<std::unique_ptr<WorkErrors>> sinks_;  // by stream
   // One of each per failure, for good: variables may be looked at any time later.
   std::vector<std::unique_ptr<WorkErrors>> old_sinks_;
