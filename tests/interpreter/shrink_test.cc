@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "tests/testing/plans.h"
+#include "tests/testing/slow.h"
 
 namespace interp::testing {
 namespace {
@@ -93,29 +93,28 @@ TEST(ShrinkTest, LeavesNoRedundantEdgeInSmallGraphs) {
   }
 }
 
-double SecondsToShrink(size_t n, std::vector<Edge> edges) {
-  const auto start = std::chrono::steady_clock::now();
+size_t NumShrunk(size_t n, std::vector<Edge> edges) {
   ShrinkDependencies(n, edges);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::count_if(edges.begin(), edges.end(), [](const Edge& e) { return e.shrunk; });
 }
 
-// A full transitive reduction of these would take hours.
-TEST(ShrinkTest, AMillionInstructionsTakeSeconds) {
-  const int n = 1'000'000;
+// A full transitive reduction of these would not end within the time of a test.
+TEST(ShrinkTest, AMillionInstructions) {
+  const int n = kSlow ? 100'000 : 1'000'000;
   std::vector<std::pair<int, int>> chain;
   for (int i = 1; i < n; ++i) chain.emplace_back(i - 1, i);
-  EXPECT_LT(SecondsToShrink(n, Edges(chain)), 10);
+  EXPECT_EQ(NumShrunk(n, Edges(chain)), 0);
 
   std::vector<std::pair<int, int>> skips = chain;
   for (int i = 2; i < n; ++i) skips.emplace_back(i / 2, i);  // never within reach of the budget
-  EXPECT_LT(SecondsToShrink(n, Edges(skips)), 30);
+  EXPECT_LT(NumShrunk(n, Edges(skips)), skips.size());
 
   std::mt19937 random(3);
-  EXPECT_LT(SecondsToShrink(n, RandomEdges(random, n, 4, n)), 30);
+  EXPECT_LT(NumShrunk(n, RandomEdges(random, n, 4, n)), 4 * static_cast<size_t>(n));
 
   std::vector<std::pair<int, int>> star;  // one join of everything
   for (int i = 0; i + 1 < n; ++i) star.emplace_back(i, n - 1);
-  EXPECT_LT(SecondsToShrink(n, Edges(star)), 30);
+  EXPECT_EQ(NumShrunk(n, Edges(star)), 0);
 }
 
 }  // namespace

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "interpreter/verify_plan.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/program_builder.h"
+#include "tests/testing/slow.h"
 
 namespace interp::testing {
 namespace {
@@ -101,13 +101,10 @@ Program RandomDag(int num_ops, int inputs, int reach) {
   return builder.Build();
 }
 
-double SecondsToVerify(const Plan& plan, bool proved) {
-  const auto start = std::chrono::steady_clock::now();
+void CheckVerdict(const Plan& plan, bool proved) {
   const VerifyReport report = VerifyPlan(plan);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(report.proved(), proved);
   EXPECT_LE(report.violations.size(), kMaxReportedViolations);
-  return seconds.count();
 }
 
 // Without any edge all that was ordered by one is wrong, and none of it may take long to find.
@@ -119,22 +116,19 @@ Plan WithoutEdges(Plan plan) {
   return plan;
 }
 
-TEST(VerifyLimitsTest, AHundredThousandInstructionsTakeSeconds) {
+// Anything quadratic would not end within the time of a test.
+TEST(VerifyLimitsTest, AHundredThousandInstructions) {
   struct Case {
     int inputs, reach;
     PlanOptions options;
   };
-  constexpr int kOps = 100'000;
+  constexpr int kOps = kSlow ? 20'000 : 100'000;
   for (const Case& c : {Case{1, 1, {}}, Case{3, kOps, {}}, Case{3, 1000, kOnDevice}}) {
     const absl::StatusOr<Plan> plan =
         BuildPlan(RandomDag(kOps, c.inputs, c.reach), c.options, ProbeOps());
     ASSERT_THAT(plan, IsOk());
-    const double proof = SecondsToVerify(*plan, true);
-    const double failure = SecondsToVerify(WithoutEdges(*plan), false);
-    RecordProperty(absl::StrCat("seconds_", c.inputs, "_of_", c.reach),
-                   absl::StrCat(proof, " ", failure));
-    EXPECT_LT(proof, 20);
-    EXPECT_LT(failure, 20);
+    CheckVerdict(*plan, true);
+    CheckVerdict(WithoutEdges(*plan), false);
   }
 }
 

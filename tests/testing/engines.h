@@ -11,15 +11,9 @@
 
 #include "core/engine/engine.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/slow.h"
 
 namespace interp::testing {
-
-// Sanitizers take ten times as long.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kSlow = true;
-#else
-inline constexpr bool kSlow = false;
-#endif
 
 inline std::unique_ptr<engine::Engine> MakeEngine(const engine::EngineOptions& options) {
   absl::StatusOr<std::unique_ptr<engine::Engine>> made = engine::Engine::Create(options);
