@@ -137,7 +137,8 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
       .add_option("--scheduler", flags.scheduler, "auto, trace, serial, async, engine or shuffle")
       ->capture_default_str()
       ->group(kRunGroup);
-  command.add_option("--workers", flags.workers, "threads that run ops side by side (async, engine)")
+  command
+      .add_option("--workers", flags.workers, "threads that run ops side by side (async, engine)")
       ->check(CLI::Range(1, kMaxThreads))
       ->capture_default_str()
       ->group(kRunGroup);
