@@ -2,13 +2,11 @@
 // and `std`.
 #include "kernels/random/draw.h"
 #include "kernels/random/shape_inputs.h"
-#include "kernels/util/fill_shape.h"
 
 namespace interp::random {
 namespace {
 
 constexpr int kOut = 0;
-constexpr int kInput = 0;  // of the batch_size_like form
 
 struct GaussianAttrs {
   DType dtype = DType::kFloat32;
@@ -24,16 +22,6 @@ GaussianAttrs ReadGaussian(AttrReader& reader) {
           .mean = reader.Float("mean", 0.0F),
           .deviation = reader.Float("std", 1.0F),
           .seed = reader.Int("seed", 0)};
-}
-
-DType GaussianDType(const DTypeContext& ctx) { return ctx.attrs<GaussianAttrs>().dtype; }
-
-absl::Status Infer(InferContext& ctx) {
-  return SetRandomShape(ctx, ctx.attrs<GaussianAttrs>().like.shape);
-}
-
-absl::Status InferLike(InferContext& ctx) {
-  return SetBatchSizeLikeShape(ctx, kInput, kOut, ctx.attrs<GaussianAttrs>().like);
 }
 
 template <typename T>
@@ -81,27 +69,9 @@ absl::Status Gaussian(KernelContext& ctx) {
 const std::vector<KernelDef> kKernels = {{DType::kFloat32, Gaussian<float>},
                                          {DType::kFloat64, Gaussian<double>}};
 
-INTERP_REGISTER_OP(OpDef{
-    .type = "gaussian_random",
-    .inputs = ShapeInputs(),
-    .outputs = {{"Out"}},
-    .parse = ParseAttrs<GaussianAttrs, ReadGaussian>,
-    .kernel_dtype = GaussianDType,
-    .infer = Infer,
-    .kernels = kKernels,
-    .random = true,
-});
-
-INTERP_REGISTER_OP(OpDef{
-    .type = "gaussian_random_batch_size_like",
-    .inputs = {{"Input", kNoNeedBuffer | kAnyDType | kAnyLayout}},
-    .outputs = {{"Out"}},
-    .parse = ParseAttrs<GaussianAttrs, ReadGaussian>,
-    .kernel_dtype = GaussianDType,
-    .infer = InferLike,
-    .kernels = kKernels,
-    .random = true,
-});
+INTERP_REGISTER_OP(RandomOp<GaussianAttrs, ReadGaussian>("gaussian_random", kKernels));
+INTERP_REGISTER_OP(RandomLikeOp<GaussianAttrs, ReadGaussian>("gaussian_random_batch_size_like",
+                                                             kKernels));
 
 }  // namespace
 }  // namespace interp::random

@@ -1,7 +1,5 @@
 #include "kernels/random/shape_inputs.h"
 
-#include "kernels/util/fill_shape.h"
-
 namespace interp::random {
 namespace {
 

@@ -4,13 +4,11 @@
 #include "core/float16.h"
 #include "kernels/random/draw.h"
 #include "kernels/random/shape_inputs.h"
-#include "kernels/util/fill_shape.h"
 
 namespace interp::random {
 namespace {
 
 constexpr int kOut = 0;
-constexpr int kInput = 0;  // of the batch_size_like form
 
 struct UniformAttrs {
   DType dtype = DType::kFloat32;
@@ -32,16 +30,6 @@ UniformAttrs ReadUniform(AttrReader& reader) {
           .diag_num = reader.Int("diag_num", 0),
           .diag_step = reader.Int("diag_step", 0),
           .diag_val = reader.Float("diag_val", 1.0F)};
-}
-
-DType UniformDType(const DTypeContext& ctx) { return ctx.attrs<UniformAttrs>().dtype; }
-
-absl::Status Infer(InferContext& ctx) {
-  return SetRandomShape(ctx, ctx.attrs<UniformAttrs>().like.shape);
-}
-
-absl::Status InferLike(InferContext& ctx) {
-  return SetBatchSizeLikeShape(ctx, kInput, kOut, ctx.attrs<UniformAttrs>().like);
 }
 
 // `Wide` is what numbers are drawn in.
@@ -97,27 +85,9 @@ const std::vector<KernelDef> kKernels = {{DType::kFloat32, Uniform<float, float>
                                          {DType::kFloat64, Uniform<double, double>},
                                          {DType::kBFloat16, Uniform<bfloat16, float>}};
 
-INTERP_REGISTER_OP(OpDef{
-    .type = "uniform_random",
-    .inputs = ShapeInputs(),
-    .outputs = {{"Out"}},
-    .parse = ParseAttrs<UniformAttrs, ReadUniform>,
-    .kernel_dtype = UniformDType,
-    .infer = Infer,
-    .kernels = kKernels,
-    .random = true,
-});
-
-INTERP_REGISTER_OP(OpDef{
-    .type = "uniform_random_batch_size_like",
-    .inputs = {{"Input", kNoNeedBuffer | kAnyDType | kAnyLayout}},
-    .outputs = {{"Out"}},
-    .parse = ParseAttrs<UniformAttrs, ReadUniform>,
-    .kernel_dtype = UniformDType,
-    .infer = InferLike,
-    .kernels = kKernels,
-    .random = true,
-});
+INTERP_REGISTER_OP(RandomOp<UniformAttrs, ReadUniform>("uniform_random", kKernels));
+INTERP_REGISTER_OP(RandomLikeOp<UniformAttrs, ReadUniform>("uniform_random_batch_size_like",
+                                                           kKernels));
 
 }  // namespace
 }  // namespace interp::random
