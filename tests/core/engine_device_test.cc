@@ -33,6 +33,14 @@ absl::Status MixIn(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// What an operation that runs a kernel on two buffers does.
+auto Launching(Device& device, KernelFn kernel, float* in, float* out) {
+  return [&device, kernel, in, out](const RunContext& ctx) {
+    InOut args(OnDevice(device, in, kCount), OnDevice(device, out, kCount));
+    return testing::Launch(*ctx.stream, kernel, args, ctx.work);
+  };
+}
+
 // Buffers on a device, a variable each.
 struct Buffers {
   Buffers(Engine& engine, Device& device, int count) {
@@ -85,14 +93,10 @@ TEST_P(EngineOnDevices, RandomOperationsOnAllStreamsEqualTheSequentialOnes) {
       const size_t to = (from + 1 + random() % (kBuffers - 1)) % kBuffers;
       float* const in = buffers.memory[from];
       float* const out = buffers.memory[to];
-      ASSERT_THAT(engine->Push(
-                      [&device, in, out](const RunContext& ctx) {
-                        InOut args(OnDevice(*device, in, kCount), OnDevice(*device, out, kCount));
-                        return testing::Launch(*ctx.stream, &MixIn, args, ctx.work);
-                      },
-                      {.reads = {buffers.variables[from], buffers.variables[to]},
-                       .writes = {buffers.variables[to]}},
-                      {.place = device->place(), .property = kProperties[random() % 5]}),
+      ASSERT_THAT(engine->Push(Launching(*device, &MixIn, in, out),
+                               {.reads = {buffers.variables[from], buffers.variables[to]},
+                                .writes = {buffers.variables[to]}},
+                               {.place = device->place(), .property = kProperties[random() % 5]}),
                   IsOk());
       expected[to] = expected[to] / 4 + expected[from] / 2 + 1;
       if (step % 10 != 0) continue;
@@ -186,15 +190,11 @@ struct FailingWork {
             Property property = Property::kNormal) {
     std::vector<Variable> reads{buffers.variables[from]};
     if (updates) reads.push_back(buffers.variables[to]);
-    EXPECT_THAT(engine->Push(
-                    [this, kernel, in = buffers.memory[from],
-                     out = buffers.memory[to]](const RunContext& ctx) {
-                      InOut args(OnDevice(*device, in, kCount), OnDevice(*device, out, kCount));
-                      return testing::Launch(*ctx.stream, kernel, args, ctx.work);
-                    },
-                    {.reads = reads, .writes = {buffers.variables[to]}},
-                    {.name = NameOf(kernel), .place = device->place(), .property = property}),
-                IsOk());
+    EXPECT_THAT(
+        engine->Push(Launching(*device, kernel, buffers.memory[from], buffers.memory[to]),
+                     {.reads = reads, .writes = {buffers.variables[to]}},
+                     {.name = NameOf(kernel), .place = device->place(), .property = property}),
+        IsOk());
   }
   absl::Status Wait(int buffer) const { return engine->WaitForVar(buffers.variables[buffer]); }
 
@@ -318,13 +318,8 @@ TEST(EngineDevice, AsynchronousOperationsWaitWhenTheyStart) {
   auto engine = MakeEngine({.devices = {device}});
   Buffers buffers(*engine, *device, 2);
   kernel_may_end = false;
-  EXPECT_THAT(engine->Push(
-                  [&](const RunContext& ctx) {
-                    InOut args(OnDevice(*device, buffers.memory[0], kCount),
-                               OnDevice(*device, buffers.memory[1], kCount));
-                    return testing::Launch(*ctx.stream, &Hold, args, ctx.work);
-                  },
-                  {.reads = {buffers.variables[1]}}, {.place = device->place()}),
+  EXPECT_THAT(engine->Push(Launching(*device, &Hold, buffers.memory[0], buffers.memory[1]),
+                           {.reads = {buffers.variables[1]}}, {.place = device->place()}),
               IsOk());
   std::thread other;
   std::atomic<bool> called{false};
@@ -360,15 +355,10 @@ TEST(EngineDevice, TwoDevices) {
   for (int i = 0; i < 10; ++i) {
     for (const auto& [device, buffers] :
          {std::pair(first, &on_first), std::pair(second, &on_second)}) {
-      ASSERT_THAT(engine->Push(
-                      [device = device, buffers = buffers](const RunContext& ctx) {
-                        InOut args(OnDevice(*device, buffers->memory[0], kCount),
-                                   OnDevice(*device, buffers->memory[1], kCount));
-                        return testing::Launch(*ctx.stream, &MixIn, args, ctx.work);
-                      },
-                      {.reads = {buffers->variables[0], buffers->variables[1]},
-                       .writes = {buffers->variables[1]}},
-                      {.place = device->place()}),
+      ASSERT_THAT(engine->Push(Launching(*device, &MixIn, buffers->memory[0], buffers->memory[1]),
+                               {.reads = {buffers->variables[0], buffers->variables[1]},
+                                .writes = {buffers->variables[1]}},
+                               {.place = device->place()}),
                   IsOk());
     }
     ASSERT_THAT(engine->Push(
