@@ -11,15 +11,12 @@
 #include "tests/testing/differential.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
+#include "tests/testing/slow.h"
 
 namespace interp::testing {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kGraphs = 3;
-#else
-constexpr uint64_t kGraphs = 12;
-#endif
+constexpr uint64_t kGraphs = kSlow ? 3 : 12;
 
 // A core whose runs start from the same parameters, so that one that fails half way does no harm.
 class Rig {

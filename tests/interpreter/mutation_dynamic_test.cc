@@ -13,17 +13,13 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/mutations.h"
 #include "tests/testing/probe_ops.h"
+#include "tests/testing/slow.h"
 
 namespace interp::testing {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kGraphs = 6;
-constexpr size_t kMutationsPerPlan = 15;
-#else
-constexpr uint64_t kGraphs = 60;
-constexpr size_t kMutationsPerPlan = 40;
-#endif
+constexpr uint64_t kGraphs = kSlow ? 6 : 60;
+constexpr size_t kMutationsPerPlan = kSlow ? 15 : 40;
 constexpr uint64_t kTriesHarmful = 120;
 constexpr uint64_t kTriesHarmless = 6;
 

@@ -10,15 +10,12 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/differential.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/slow.h"
 
 namespace interp::testing {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kGraphs = 60;
-#else
-constexpr int kGraphs = 400;
-#endif
+constexpr int kGraphs = kSlow ? 60 : 400;
 
 TEST(SchedulerStressTest, AllVariantsAgreeWithTheReference) {
   const std::vector<Variant> variants = HostVariants();
