@@ -12,7 +12,7 @@ endforeach()
 if(text MATCHES "\\)page\"")
   message(FATAL_ERROR "${PAGE}: holds the end of the raw string it is put into")
 endif()
-file(WRITE ${OUTPUT} "#include \"interpreter/plan_view/page.h\"
+file(WRITE ${OUTPUT} "#include \"interpreter/inspect/plan_view/page.h\"
 
 namespace interp::plan_print {
 

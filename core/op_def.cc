@@ -30,7 +30,8 @@ bool OpDef::RunsOn(PlaceKind kind) const {
                        [](const KernelDef& kernel) { return kernel.place == PlaceKind::kCpu; });
   }
   const auto is_array = [](const SlotDef& slot) { return (slot.flags & kTensorArray) != 0; };
-  return !host_only && !dynamic_outputs && std::none_of(inputs.begin(), inputs.end(), is_array) &&
+  return !host_only && !dynamic_outputs && sub_block == nullptr &&
+         std::none_of(inputs.begin(), inputs.end(), is_array) &&
          std::none_of(outputs.begin(), outputs.end(), is_array);
 }
 
@@ -62,6 +63,15 @@ void OpRegistry::Add(OpDef def) {
                  type.data());
     std::abort();
   }
+  if (const auto early = early_rows_.extract(type); !early.empty()) {
+    AddKernels(type, early.mapped());
+  }
+}
+
+void OpRegistry::AddKernels(absl::string_view type, const std::vector<KernelDef>& rows) {
+  const auto it = defs_.find(type);
+  std::vector<KernelDef>& kernels = it == defs_.end() ? early_rows_[type] : it->second->kernels;
+  kernels.insert(kernels.end(), rows.begin(), rows.end());
 }
 
 const OpDef* OpRegistry::Find(absl::string_view type) const {

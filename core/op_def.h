@@ -10,38 +10,35 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "core/attr_reader.h"
-#include "core/device/work.h"
+#include "core/op_context.h"
 #include "core/place.h"
 #include "core/program.h"
-#include "core/resource/random_stream.h"
-#include "core/resource/workspace.h"
 #include "core/status.h"
-#include "core/tensor.h"
 
 namespace interp {
 
-class PlaceResources;
-class Stream;
-
-enum SlotFlags : uint8_t {
+enum SlotFlags : uint16_t {
   kOptional = 1,      // may be absent
   kVariadic = 2,      // takes any number of arguments
   kNoNeedBuffer = 4,  // only shape and dtype are read: the memory may be gone
   kValueInInfer = 8,  // `infer` reads the values (a shape tensor, say)
   kAnyDType = 16,     // keeps its own dtype; without this flag an input of another dtype than the
                       // kernel's is cast before the op
-  kTensorArray = 32,  // the variable is a tensor array (or a feed or fetch list)
+  kTensorArray = 32,  // the kernel uses the variable itself: an array, a rank table, step records
   kAnyLayout = 64,    // input is taken in whatever layout it has
   kHostInput = 128,   // read from host memory wherever the op runs; kValueInInfer implies it
+  kMayBeEmpty = 256,  // the variable may hold no value: the kernel looks
+  kOfSubBlock = 512,  // only repeats what the sub-block uses, which the analysis finds by itself:
+                      // plans leave it out
 };
 
 struct SlotDef {
@@ -49,246 +46,7 @@ struct SlotDef {
   int flags = 0;  // SlotFlags
 };
 
-// Attributes as `parse` made them, shared by all clones. AttrsOf<T> of the contexts gives them
-// back.
-using ParsedAttrs = std::shared_ptr<const void>;
-
-// State a kernel keeps between runs of one instruction in one core (primitives, scratch sizes).
-class KernelState {
- public:
-  virtual ~KernelState() = default;
-};
-
-// Things computed from constants, made once and shared by all clones of a core: packed weights.
-// Thread-safe. `Make` may run twice when two threads race; the first result is kept.
-class SharedConstants {
- public:
-  virtual ~SharedConstants() = default;
-  // The value under (instruction, key), made by `make` when there is none.
-  virtual absl::StatusOr<std::shared_ptr<const void>> GetOrMake(
-      int instruction, uint64_t key,
-      const std::function<absl::StatusOr<std::shared_ptr<const void>>()>& make) = 0;
-};
-
-// The variables of one instruction, by slot position of its OpDef. Made once, at link time.
-struct BoundArgs {
-  struct Range {
-    int32_t begin = 0;
-    int32_t size = 0;
-  };
-  std::vector<Range> input_slots;   // by position in OpDef::inputs; size 0: absent
-  std::vector<Range> output_slots;  // by position in OpDef::outputs
-  std::vector<Tensor*> tensors;     // null for @EMPTY@
-  std::vector<Variable*> variables;
-  std::vector<bool> constant;  // by argument: persistable and written by no op
-};
-
-// Access to inputs and outputs, common to the contexts below. Slots are positions in OpDef::inputs
-// and OpDef::outputs.
-class OpContext {
- public:
-  // No slot or argument is added to `args` while the context lives.
-  OpContext(BoundArgs& args, const void* attrs)
-      : input_slots_(args.input_slots.data()),
-        output_slots_(args.output_slots.data()),
-        tensors_(args.tensors.data()),
-        args_(&args),
-        attrs_(attrs) {}
-
-  // True when the slot has at least one argument.
-  bool has_input(int slot) const { return first_or_null(input_slots_[slot]) != nullptr; }
-  bool has_output(int slot) const { return first_or_null(output_slots_[slot]) != nullptr; }
-  // The first argument of the slot. REQUIRES: present (mandatory slots always are).
-  const Tensor& input(int slot) const { return *first_or_null(input_slots_[slot]); }
-  Tensor& output(int slot) const { return *first_or_null(output_slots_[slot]); }
-  // The first argument of the slot, or null.
-  const Tensor* optional_input(int slot) const { return first_or_null(input_slots_[slot]); }
-  Tensor* optional_output(int slot) const { return first_or_null(output_slots_[slot]); }
-  // All arguments of a variadic slot; @EMPTY@ is null.
-  absl::Span<const Tensor* const> inputs(int slot) const {
-    const BoundArgs::Range r = input_slots_[slot];
-    return absl::Span<const Tensor* const>(tensors_ + r.begin, r.size);
-  }
-  absl::Span<Tensor* const> outputs(int slot) const {
-    const BoundArgs::Range r = output_slots_[slot];
-    return absl::Span<Tensor* const>(tensors_ + r.begin, r.size);
-  }
-  // The tensor array of a kTensorArray slot.
-  std::vector<Tensor>& input_array(int slot) const {
-    return args_->variables[input_slots_[slot].begin]->array;
-  }
-  std::vector<Tensor>& output_array(int slot) const {
-    return args_->variables[output_slots_[slot].begin]->array;
-  }
-  // What the op's `parse` made. REQUIRES: T is the type given to ParseAttrs.
-  template <typename T>
-  const T& attrs() const {
-    return *static_cast<const T*>(attrs_);
-  }
-
- protected:
-  Tensor* first_or_null(BoundArgs::Range r) const {
-    return r.size > 0 ? tensors_[r.begin] : nullptr;
-  }
-
-  // Copies of the pointers in *args_: kernels of small ops feel each indirection.
-  const BoundArgs::Range* input_slots_;
-  const BoundArgs::Range* output_slots_;
-  Tensor* const* tensors_;
-  BoundArgs* args_;
-  const void* attrs_;
-};
-
-// What `infer` sees. It sets `shape` and `lod` of every output; dtype and layout are set already.
-// Inputs always have a shape; only kValueInInfer inputs have readable memory.
-class InferContext : public OpContext {
- public:
-  using OpContext::OpContext;
-
-  // Output gets shape and LoD of the input.
-  void ShareShape(int input_slot, int output_slot) {
-    if (Tensor* out = optional_output(output_slot)) {
-      out->shape = input(input_slot).shape;
-      out->lod = input(input_slot).lod;
-    }
-  }
-  // Sets the shape of an output (when present) and clears its LoD.
-  void SetShape(int output_slot, const Shape& shape) {
-    if (Tensor* out = optional_output(output_slot)) {
-      out->shape = shape;
-      out->lod.clear();
-    }
-  }
-  // The values of an int32 or int64 tensor (also bool and float, truncated). Error when the tensor
-  // has no memory or another dtype.
-  static absl::StatusOr<std::vector<int64_t>> Integers(const Tensor& tensor);
-};
-
-// What a kernel sees. Outputs have shape, dtype and memory, unless OpDef::dynamic_outputs is set.
-class KernelContext : public OpContext {
- public:
-  // Of the place that a kernel runs on; shared by the instructions of one stream.
-  struct PlaceServices {
-    Stream* stream = nullptr;        // where a device's kernel enqueues its work; null on the host
-    WorkErrors* errors = nullptr;    // of that work
-    Allocator* workspace = nullptr;  // in the order of `stream`; null: Services::allocator
-    PlaceResources* resources = nullptr;
-  };
-  // All borrowed; set once, when the kernel is bound.
-  struct Services {
-    Allocator* allocator = nullptr;
-    SharedConstants* shared = nullptr;
-    std::unique_ptr<KernelState>* state = nullptr;  // of this instruction
-    const RandomSource* random = nullptr;           // of an op with OpDef::random
-    const PlaceServices* place = nullptr;
-    int instruction = 0;
-    int num_threads = 1;
-  };
-  KernelContext(BoundArgs& args, const void* attrs, const Services& services)
-      : OpContext(args, attrs), services_(services) {}
-
-  // Threads this op may use; see kernels/util/parallel_for.h.
-  int num_threads() const { return services_.num_threads; }
-  Allocator& allocator() const { return *services_.allocator; }
-  // REQUIRES: a kernel of a device.
-  Stream& stream() const { return *services_.place->stream; }
-  Work work() const {
-    return {.tag = services_.instruction,
-            .errors = services_.place != nullptr ? services_.place->errors : nullptr};
-  }
-  // Number of this instruction in its plan.
-  int instruction() const { return services_.instruction; }
-
-  // This op's random numbers of this run. REQUIRES: OpDef::random. Without a core (a kernel run by
-  // hand) they are those of seed 0.
-  RandomStream random() const {
-    if (services_.random == nullptr) return RandomStream(RandomState{}, /*op=*/0);
-    return RandomStream(*services_.random->state, services_.random->op);
-  }
-  // Temporary memory of the place this kernel runs on, until the result goes.
-  absl::StatusOr<Workspace> workspace(size_t size_bytes) const {
-    const PlaceServices* place = services_.place;
-    const bool own = place != nullptr && place->workspace != nullptr;
-    return Workspace::Take(own ? *place->workspace : *services_.allocator, size_bytes);
-  }
-  // What the instructions of this place share. REQUIRES: run by a core.
-  PlaceResources& place_resources() const { return *services_.place->resources; }
-
-  // Gives `out` memory for its shape and dtype. For kernels with dynamic_outputs, which set the
-  // shape themselves, and for scratch tensors.
-  absl::Status Allocate(Tensor& out) const { return out.Allocate(*services_.allocator); }
-
-  // The input's values never change: derived data may be kept. `arg`: of a variadic slot.
-  bool input_is_constant(int slot, int arg = 0) const {
-    const BoundArgs::Range r = input_slots_[slot];
-    return arg < r.size && args_->constant[r.begin + arg];
-  }
-
-  // This instruction's state in this core, default-constructed at first use. T derives KernelState.
-  template <typename T>
-  T& state() const {
-    if (*services_.state == nullptr) *services_.state = std::make_unique<T>();
-    return static_cast<T&>(**services_.state);
-  }
-
-  // A value made once per (instruction, key) and shared by all clones: packed constant weights.
-  // `make` returns absl::StatusOr<std::shared_ptr<const T>>. `key` tells variants apart (a hash of
-  // the memory descriptor, say).
-  template <typename T, typename Make>
-  absl::StatusOr<std::shared_ptr<const T>> Shared(uint64_t key, Make make) const {
-    absl::StatusOr<std::shared_ptr<const void>> value = services_.shared->GetOrMake(
-        services_.instruction, key, [&]() -> absl::StatusOr<std::shared_ptr<const void>> {
-          absl::StatusOr<std::shared_ptr<const T>> made = make();
-          if (!made.ok()) return made.status();
-          return std::shared_ptr<const void>(*std::move(made));
-        });
-    if (!value.ok()) return value.status();
-    return std::static_pointer_cast<const T>(*std::move(value));
-  }
-
- private:
-  Services services_;
-};
-
-// What `infer_dtype` sees: dtypes by slot, no shapes, no memory.
-class DTypeContext {
- public:
-  DTypeContext(const std::vector<std::vector<DType>>& inputs, const void* attrs, DType kernel,
-               std::vector<std::vector<DType>>& outputs)
-      : inputs_(inputs), attrs_(attrs), kernel_(kernel), outputs_(outputs) {}
-
-  // The dtype the kernel was chosen by; the default of every output.
-  DType kernel() const { return kernel_; }
-  // dtype of the first argument of the slot; kUndefined when absent.
-  DType input(int slot) const {
-    return inputs_[slot].empty() ? DType::kUndefined : inputs_[slot][0];
-  }
-  absl::Span<const DType> inputs(int slot) const { return inputs_[slot]; }
-  // Sets the dtype of all arguments of an output slot.
-  void Set(int output_slot, DType dtype) {
-    for (DType& d : outputs_[output_slot]) d = dtype;
-  }
-  void Set(int output_slot, int arg, DType dtype) { outputs_[output_slot][arg] = dtype; }
-  template <typename T>
-  const T& attrs() const {
-    return *static_cast<const T*>(attrs_);
-  }
-
- private:
-  const std::vector<std::vector<DType>>& inputs_;
-  const void* attrs_;
-  DType kernel_;
-  std::vector<std::vector<DType>>& outputs_;
-};
-
 using KernelFn = absl::Status (*)(KernelContext&);
-
-struct KernelDef {
-  DType dtype;  // of the instruction, see OpDef::kernel_dtype; kUndefined serves every dtype
-  KernelFn run;
-  // kSim runs kCpu rows too: only what enqueues work itself has rows for a device.
-  PlaceKind place = PlaceKind::kCpu;
-};
 
 // How an op treats channels-last tensors (rank 4 and 5). Plans decide layouts from this alone.
 enum class LayoutRule : int8_t {
@@ -302,10 +60,36 @@ enum class LayoutRule : int8_t {
   kFollows,
 };
 
-// An input slot whose memory an output slot may take over; first argument of each.
+struct KernelDef {
+  DType dtype;  // of the instruction, see OpDef::kernel_dtype; kUndefined serves every dtype
+  KernelFn run;
+  // kSim runs kCpu rows too: only what enqueues work itself has rows for a device.
+  PlaceKind place = PlaceKind::kCpu;
+  bool inplace = true;     // false: this row takes no pair of OpDef::inplace
+  bool host_only = false;  // as OpDef::host_only, for instructions that this row serves
+  std::optional<LayoutRule> layout = std::nullopt;  // overrides OpDef::layout
+};
+
+// An input slot whose memory an output slot may take over: the first argument of each, or with
+// `each` argument i of one and argument i of the other.
 struct SharePair {
   int input = 0;
   int output = 0;
+  bool each = false;
+};
+
+// What the kernel of an op has in common with the op's sub-block, besides the variables of
+// enclosing blocks that the block uses by itself.
+struct SubBlock {
+  // A variable of the block that the kernel sets before an activation. Its kind and dtype are those
+  // of input argument `arg` of slot `slot`.
+  struct Entry {
+    std::string name;
+    int slot = 0;
+    int arg = 0;
+  };
+  std::vector<Entry> entries;
+  std::vector<std::string> results;  // variables that it reads after an activation
 };
 
 struct OpDef {
@@ -348,6 +132,10 @@ struct OpDef {
   // tensor arrays, whose results the host must see.
   bool host_only = false;
 
+  // Of an op that runs the block its attribute `sub_block` names: fills in `block`. Null: the op
+  // runs no block. Such an op runs on the host, what is in the block wherever it can.
+  absl::Status (*sub_block)(const Program& program, const Op& op, SubBlock& block) = nullptr;
+
   // Floating-point operations of one run, from shapes alone; for profiles and cost models. A
   // multiplication and an addition count as two. Null or 0: unknown.
   int64_t (*flops)(const OpContext&) = nullptr;
@@ -355,7 +143,7 @@ struct OpDef {
   // Position of a slot by name, or -1.
   int InputIndex(absl::string_view name) const;
   int OutputIndex(absl::string_view name) const;
-  // Whether instructions of this op can run on a place of that kind.
+  // Whether instructions of this op can run on a place of that kind, whatever their dtype.
   bool RunsOn(PlaceKind kind) const;
 };
 
@@ -376,6 +164,9 @@ class OpRegistry {
 
   // Adds a definition. Aborts when the type is there already: that is a programming error.
   void Add(OpDef def);
+  // Adds rows to the definition of `type`, which may come later: kernels of another place have
+  // files of their own.
+  void AddKernels(absl::string_view type, const std::vector<KernelDef>& rows);
   // The definition, or null.
   const OpDef* Find(absl::string_view type) const;
   // All types, sorted.
@@ -383,10 +174,17 @@ class OpRegistry {
 
  private:
   absl::flat_hash_map<absl::string_view, std::unique_ptr<OpDef>> defs_;
+  // Rows of types that are not there yet.
+  absl::flat_hash_map<absl::string_view, std::vector<KernelDef>> early_rows_;
 };
 
 struct OpRegistration {
   explicit OpRegistration(OpDef def) { OpRegistry::Global().Add(std::move(def)); }
+};
+struct KernelRegistration {
+  KernelRegistration(absl::string_view type, const std::vector<KernelDef>& rows) {
+    OpRegistry::Global().AddKernels(type, rows);
+  }
 };
 
 }  // namespace interp
@@ -395,3 +193,7 @@ struct OpRegistration {
 #define INTERP_REGISTER_OP(...)                                                \
   static const ::interp::OpRegistration INTERP_CONCAT(interp_op_registration_, \
                                                       __COUNTER__)(__VA_ARGS__)
+// INTERP_REGISTER_KERNELS("relu", {{DType::kFloat32, Relu, PlaceKind::kCuda}}) likewise.
+#define INTERP_REGISTER_KERNELS(type, ...)                                             \
+  static const ::interp::KernelRegistration INTERP_CONCAT(interp_kernel_registration_, \
+                                                          __COUNTER__)(type, __VA_ARGS__)

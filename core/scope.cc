@@ -36,6 +36,25 @@ Variable* Scope::Find(absl::string_view name) const {
 
 bool Scope::Erase(absl::string_view name) { return variables_.erase(name) > 0; }
 
+bool Scope::TryClaim(bool writes) {
+  int32_t claims = 0;
+  if (writes) return claims_.compare_exchange_strong(claims, -1, std::memory_order_acquire);
+  claims = claims_.load(std::memory_order_relaxed);
+  while (claims >= 0) {
+    if (claims_.compare_exchange_weak(claims, claims + 1, std::memory_order_acquire)) return true;
+  }
+  return false;
+}
+
+void Scope::ReleaseClaim(bool writes) {
+  // Release: the next claim sees what this one wrote.
+  if (writes) {
+    claims_.store(0, std::memory_order_release);
+  } else {
+    claims_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
 Scope& Scope::root() {
   Scope* scope = this;
   while (scope->parent_ != nullptr) scope = scope->parent_.get();

@@ -1,13 +1,14 @@
 // Scope: variables by name, in a tree. A name is looked up in the scope and then in its ancestors.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "core/tensor.h"
+#include "core/variable.h"
 
 namespace interp {
 
@@ -29,6 +30,12 @@ class Scope {
   // Removes a variable of this scope; returns whether it was there.
   bool Erase(absl::string_view name);
 
+  // Claims what the variables hold for a run: alone for one that writes them, else beside others
+  // that only read. False when somebody else's claim is in the way. Thread-safety: both from any
+  // thread.
+  bool TryClaim(bool writes);
+  void ReleaseClaim(bool writes);
+
   const std::shared_ptr<Scope>& parent() const { return parent_; }
   // The topmost ancestor: where persistable variables live.
   Scope& root();
@@ -41,6 +48,7 @@ class Scope {
   const uint64_t id_;
   std::shared_ptr<Scope> parent_;
   absl::flat_hash_map<std::string, std::unique_ptr<Variable>> variables_;
+  std::atomic<int32_t> claims_{0};  // of readers; -1: of a writer
 };
 
 }  // namespace interp

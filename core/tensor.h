@@ -1,5 +1,4 @@
-// Tensor: a shape, an element type, a memory layout, a LoD and shared memory. Variable: what a name
-// in a scope holds, a tensor or an array of tensors.
+// Tensor: a shape, an element type, a memory layout, a LoD and shared memory.
 #pragma once
 
 #include <cassert>
@@ -103,16 +102,6 @@ using NamedTensor = std::pair<std::string, Tensor>;
 
 // "float32[2,3]"
 std::string DescribeType(const Tensor& tensor);
-
-// What a name holds. LOD_TENSOR variables use `tensor`; LOD_TENSOR_ARRAY, FEED_MINIBATCH and
-// FETCH_LIST variables use `array`.
-struct Variable {
-  Tensor tensor;
-  std::vector<Tensor> array;
-  // Raised by whoever changes the values of a persistable variable in place: cores that packed them
-  // as constants then pack them again. Giving `tensor` other memory is noticed without it.
-  uint64_t version = 0;
-};
 
 template <typename T>
 Tensor Tensor::Of(const Shape& shape, absl::Span<const T> values) {

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/device/device_heap.h"
 #include "core/steady_clock.h"
-#include "interpreter/random_ops.h"
+#include "interpreter/compile/random_ops.h"
 
 namespace interp {
 
@@ -44,13 +44,15 @@ class InterpreterCore::ConstantCache final : public SharedConstants {
 };
 
 struct InterpreterCore::Model {
-  Program program;
-  Plan plan;
-  std::vector<PassTiming> pass_timings;
+  CompiledProgram compiled;
   CoreOptions options;
   std::vector<std::shared_ptr<Device>> devices;
   ConstantCache constants;               // goes before the devices its values lie on
   std::atomic<uint64_t> next_stream{1};  // of random numbers, for the next clone
+
+  const OpRegistry& ops() const {
+    return options.ops != nullptr ? *options.ops : OpRegistry::Global();
+  }
 };
 
 namespace {
@@ -89,6 +91,22 @@ class RunningGuard {
   const bool ok_;
 };
 
+// The same for what the variables of a scope hold.
+class ScopeClaim {
+ public:
+  ScopeClaim(Scope& scope, bool writes)
+      : scope_(scope), writes_(writes), ok_(scope.TryClaim(writes)) {}
+  ~ScopeClaim() {
+    if (ok_) scope_.ReleaseClaim(writes_);
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  Scope& scope_;
+  const bool writes_;
+  const bool ok_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
@@ -107,95 +125,71 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
   }
   auto model = std::make_shared<Model>();
   model->options = options;
-  model->program = std::move(compiled.program);
-  model->plan = std::move(compiled.plan);
-  model->pass_timings = std::move(compiled.pass_timings);
-  INTERP_ASSIGN_OR_RETURN(model->devices, FindDevices(model->plan, options.devices, options.sim));
+  model->compiled = std::move(compiled);
+  INTERP_ASSIGN_OR_RETURN(model->devices,
+                          FindDevices(model->compiled.plans, options.devices, options.sim));
   if (scope == nullptr) scope = std::make_shared<Scope>();
   std::unique_ptr<InterpreterCore> core(new InterpreterCore(std::move(model), std::move(scope)));
-  INTERP_RETURN_IF_ERROR(core->BindInstructions());
+  INTERP_RETURN_IF_ERROR(core->MakeFrames());
   return core;
 }
 
-InterpreterCore::InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> parent)
+InterpreterCore::InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope)
     : model_(std::move(model)),
       pool_(MakeHostPool(model_->options)),
-      local_(std::make_shared<Scope>(std::move(parent))),
+      scope_(std::move(scope)),
       scheduler_kind_(
-          ResolveScheduler(model_->options.scheduler, model_->plan, model_->options.num_workers)),
+          ResolveScheduler(model_->options.scheduler, plan(), model_->options.num_workers)),
       num_threads_(ThreadsPerOp(model_->options)),
-      random_{.seed = model_->options.random_seed} {
-  BindVariables();
+      random_{.seed = model_->options.random_seed} {}
+
+InterpreterCore::~InterpreterCore() {
+  if (devices_ != nullptr) devices_->Synchronize();
 }
 
-bool InterpreterCore::has_devices() const { return model_->plan.streams.size() > 1; }
+bool InterpreterCore::has_devices() const { return plan().streams.size() > 1; }
 
-// Makes what runs instructions. Streams of devices are scarce, so this can fail.
-absl::Status InterpreterCore::BindInstructions() {
-  const Plan& plan = model_->plan;
+// Makes what runs instructions, or nothing: streams of devices are scarce, so this can fail.
+absl::Status InterpreterCore::MakeFrames() {
   const CoreOptions& options = model_->options;
+  const std::vector<Plan>& plans = model_->compiled.plans;
+  std::unique_ptr<DeviceSet> devices;
   if (has_devices()) {
-    INTERP_ASSIGN_OR_RETURN(devices_,
-                            DeviceSet::Create(plan, model_->devices,
+    INTERP_ASSIGN_OR_RETURN(devices,
+                            DeviceSet::Create(plans, model_->devices,
                                               {.limit_bytes = options.max_memory_bytes,
                                                .fail_allocation = options.fail_allocation}));
   }
-  runner_ = std::make_unique<InstructionRunner>(
-      plan, RandomOpIds(plan, model_->program), variables_,
-      InstructionRunner::Services{.pool = pool_.get(),
-                                  .devices = devices_.get(),
-                                  .shared = &model_->constants,
-                                  .random = &run_random_},
-      RunnerOptions{.num_threads = num_threads_, .check_nan_inf = options.check_nan_inf});
-  collector_ = std::make_unique<GarbageCollector>(plan, variables_, devices_.get(), options.gc);
-  INTERP_ASSIGN_OR_RETURN(scheduler_,
-                          MakeScheduler({.kind = scheduler_kind_,
-                                         .num_workers = std::max(1, options.num_workers),
-                                         .seed = options.schedule_seed},
-                                        plan,
-                                        {.runner = runner_.get(),
-                                         .collector = collector_.get(),
-                                         .control = &control_,
-                                         .with_devices = has_devices()}));
+  std::unique_ptr<BufferCollector> buffers =
+      BufferCollector::Create(plan().streams, devices.get(), options.gc);
+  const SchedulerOptions scheduler{.kind = scheduler_kind_,
+                                   .num_workers = std::max(1, options.num_workers),
+                                   .seed = options.schedule_seed};
+  INTERP_ASSIGN_OR_RETURN(threads_, MakeSchedulerThreads(scheduler, has_devices()));
+  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Frame> main,
+                          Frame::Create(model_->compiled, scope_->root(), control_, run_random_,
+                                        {.pool = pool_.get(),
+                                         .devices = devices.get(),
+                                         .buffers = buffers.get(),
+                                         .shared = &model_->constants,
+                                         .resources = &resources_,
+                                         .threads = &threads_,
+                                         .scheduler = scheduler,
+                                         .runner = {.num_threads = num_threads_,
+                                                    .check_nan_inf = options.check_nan_inf}}));
+  devices_ = std::move(devices);
+  buffers_ = std::move(buffers);
+  main_ = std::move(main);
+  for (size_t id = 0; id < plan().vars.size(); ++id) {
+    const PlanVar& var = plan().vars[id];
+    const bool parameter = var.persistable && var.copy_of < 0 && var.kind == VarKind::kLodTensor;
+    if (!parameter) continue;
+    Variable* const variable = main_->variables()[id];
+    if (var.constant) constants_.push_back({.variable = variable});
+    (var.constant ? constant_homes_ : written_homes_).push_back({variable, var.place});
+    if (!var.constant) written_.push_back(static_cast<VarId>(id));
+  }
   return absl::OkStatus();
-}
-
-InterpreterCore::~InterpreterCore() {
-  if (devices_ == nullptr) return;
-  devices_->Synchronize();
-  // Memory of devices is handed back through their streams, which go with devices_.
-  collector_.reset();
-  for (size_t id = 0; id < variables_.size(); ++id) {
-    const PlanVar& var = model_->plan.vars[id];
-    const bool outlives = var.persistable && var.copy_of < 0;
-    if (!var.place.on_host() && !outlives) variables_[id]->tensor.DropMemory();
-  }
-}
-
-void InterpreterCore::BindVariables() {
-  const Plan& plan = model_->plan;
-  Scope& root = local_->root();
-  variables_.resize(plan.vars.size(), nullptr);
-  own_variables_.resize(plan.vars.size() - plan.num_program_vars);
-  for (size_t id = 0; id < plan.vars.size(); ++id) {
-    const PlanVar& var = plan.vars[id];
-    if (static_cast<VarId>(id) == plan.feed_list) {
-      variables_[id] = &feed_list_;
-    } else if (static_cast<VarId>(id) == plan.fetch_list) {
-      variables_[id] = &fetch_list_;
-    } else if (static_cast<int32_t>(id) >= plan.num_program_vars) {
-      variables_[id] = &own_variables_[id - plan.num_program_vars];
-    } else if (var.name != kEmptyVarName) {
-      variables_[id] = (var.persistable ? root : *local_).FindOrCreate(var.name);
-      if (var.persistable && var.kind == VarKind::kLodTensor) {
-        if (var.constant) constants_.push_back({.variable = variables_[id]});
-        (var.constant ? constant_homes_ : written_homes_).push_back({variables_[id], var.place});
-      }
-      if (var.kind == VarKind::kLodTensorArray && !var.persistable) {
-        local_arrays_.push_back(&variables_[id]->array);
-      }
-    }
-  }
 }
 
 absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor> feeds,
@@ -208,34 +202,50 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   std::optional<RunControl::Clock::time_point> deadline;
   if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
   control_.Begin(deadline);
+  if (main_ == nullptr) INTERP_RETURN_IF_ERROR(MakeFrames());
+  const bool writes = !written_.empty();
+  const ScopeClaim claim(scope_->root(), writes);
+  if (!claim.ok()) {
+    return absl::FailedPreconditionError(
+        writes ? "this program writes parameters that another core is using: run one at a time, or "
+                 "give each a scope of its own"
+               : "another core is writing the parameters of this scope: run one at a time");
+  }
+  return RunClaimed(feeds, options);
+}
+
+// REQUIRES: nobody else writes the parameters, and if this program does, nobody else reads them.
+absl::StatusOr<std::vector<Tensor>> InterpreterCore::RunClaimed(absl::Span<const Tensor> feeds,
+                                                                const RunOptions& options) {
   INTERP_RETURN_IF_ERROR(CheckFeeds(feeds));
   INTERP_RETURN_IF_ERROR(BeginDevices());
   INTERP_RETURN_IF_ERROR(PrepareParameters());
-  const bool same_shapes = StoreFeeds(feeds) && shapes_known_;
-  shapes_known_ = false;
-  fetch_list_.array.reserve(model_->plan.fetches.size());  // a run's only allocation when warm
+  INTERP_ASSIGN_OR_RETURN(const bool same_feeds, StoreFeeds(feeds));
+  if (Variable* list = ListOf(plan().fetch_list)) {
+    list->array.reserve(plan().fetches.size());  // a run's only allocation when warm
+  }
   run_random_ = options.random.value_or(random_);
   if (options.observer != nullptr) options.observer->OnRunStart(SteadyNowNs());
-  scheduler_->Run(/*infer_all=*/!same_shapes, options.observer);
-  collector_->Flush();
+  main_->RunMain(same_feeds, options.observer);
+  if (buffers_ != nullptr) buffers_->Flush();
   const absl::Status status = FinishDevices(control_.Finish(), options);
   if (options.observer != nullptr) options.observer->OnRunEnd(SteadyNowNs());
-  ClearArrays();
+  DropFeeds();
+  std::vector<Tensor> fetched = TakeFetches();
   if (!status.ok()) {
-    collector_->DropAll();
-    fetch_list_.array.clear();
+    main_->DropAll();
+    main_->ForgetShapes();
+    if (buffers_ != nullptr) buffers_->Flush();
     return status;
   }
-  shapes_known_ = true;
   if (!options.random.has_value()) ++random_.step;
-  return TakeFetches();
+  return fetched;
 }
 
 absl::Status InterpreterCore::Synchronize() { return FinishDevices(absl::OkStatus(), {}); }
 
-// Makes the streams of a clone, tells what failed after the run before, and waits for other cores.
+// Tells what failed after the run before, and waits for other cores.
 absl::Status InterpreterCore::BeginDevices() {
-  if (runner_ == nullptr) INTERP_RETURN_IF_ERROR(BindInstructions());
   if (devices_ == nullptr) return absl::OkStatus();
   if (devices_->errors().any()) {
     return Annotate(Synchronize(), "after the run before this one had returned");
@@ -260,7 +270,7 @@ absl::Status InterpreterCore::FinishDevices(absl::Status status, const RunOption
   if (!devices_->errors().any()) return status;
   devices_->Synchronize();
   const std::optional<WorkError> error = devices_->errors().Take();
-  return runner_->Explain(error->tag, error->status);
+  return main_->Explain(error->tag, error->status).value_or(error->status);
 }
 
 // Parameters to where the plan has them, with their present values.
@@ -269,14 +279,17 @@ absl::Status InterpreterCore::PrepareParameters() {
   const bool changed = NoteConstants();
   if (changed) {
     if (devices_ != nullptr) devices_->Synchronize();
-    runner_->ResetKernelStates();
-    shapes_known_ = false;
+    main_->ResetKernelStates();
+    main_->ForgetShapes();
+    constants_copied_ = false;
     INTERP_RETURN_IF_ERROR(MoveHome(constant_homes_));
     NoteConstants();
   }
-  if (shapes_known_) return absl::OkStatus();
-  INTERP_RETURN_IF_ERROR(CheckParameters());
-  if (changed || !constants_copied_) INTERP_RETURN_IF_ERROR(CopyConstants());
+  INTERP_RETURN_IF_ERROR(CheckWritten());
+  if (constants_copied_) return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(CheckConstants());
+  INTERP_RETURN_IF_ERROR(main_->CopyConstants(model_->ops()));
+  constants_copied_ = true;
   return absl::OkStatus();
 }
 
@@ -291,27 +304,6 @@ absl::Status InterpreterCore::MoveHome(const std::vector<Home>& homes) {
     INTERP_ASSIGN_OR_RETURN(
         tensor, CopyToHeap(tensor, devices_->device(home.place), devices_->heap(home.place)));
   }
-  return absl::OkStatus();
-}
-
-// Gives PlanVar::copy_of variables their values, which all clones share.
-absl::Status InterpreterCore::CopyConstants() {
-  const Plan& plan = model_->plan;
-  constants_copied_ = false;
-  for (size_t id = 0; id < plan.vars.size(); ++id) {
-    const PlanVar& var = plan.vars[id];
-    if (var.copy_of < 0) continue;
-    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const void>> {
-      INTERP_ASSIGN_OR_RETURN(
-          Tensor copy, CopyToHeap(variables_[var.copy_of]->tensor, devices_->device(var.place),
-                                  devices_->heap(var.place)));
-      return std::make_shared<const Tensor>(std::move(copy));
-    };
-    INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const void> copy,
-                            model_->constants.GetOrMake(/*instruction=*/-1, id, make));
-    variables_[id]->tensor = *static_cast<const Tensor*>(copy.get());
-  }
-  constants_copied_ = true;
   return absl::OkStatus();
 }
 
@@ -339,7 +331,7 @@ size_t InterpreterCore::TrimMemory() {
 void InterpreterCore::Cancel() { control_.Fail(absl::CancelledError("the run was cancelled")); }
 
 std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
-  std::unique_ptr<InterpreterCore> clone(new InterpreterCore(model_, local_->parent()));
+  std::unique_ptr<InterpreterCore> clone(new InterpreterCore(model_, scope_));
   clone->random_ = {.seed = random_.seed, .stream = model_->next_stream.fetch_add(1)};
   return clone;
 }
@@ -347,14 +339,29 @@ std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
 const std::vector<std::shared_ptr<Device>>& InterpreterCore::devices() const {
   return model_->devices;
 }
-const Plan& InterpreterCore::plan() const { return model_->plan; }
-const Program& InterpreterCore::program() const { return model_->program; }
+const Plan& InterpreterCore::plan() const { return model_->compiled.main(); }
+absl::Span<const Plan> InterpreterCore::plans() const { return model_->compiled.plans; }
+const Program& InterpreterCore::program() const { return model_->compiled.program; }
 const std::vector<PassTiming>& InterpreterCore::pass_timings() const {
-  return model_->pass_timings;
+  return model_->compiled.pass_timings;
+}
+
+absl::Span<Variable* const> InterpreterCore::variables() const { return variables(0); }
+
+absl::Span<Variable* const> InterpreterCore::variables(int32_t block) const {
+  std::vector<const Frame*> open;
+  if (main_ != nullptr) open.push_back(main_.get());
+  while (!open.empty()) {
+    const Frame& frame = *open.back();
+    open.pop_back();
+    if (frame.plan().block == block) return frame.variables();
+    for (const std::unique_ptr<Frame>& child : frame.children()) open.push_back(child.get());
+  }
+  return {};
 }
 
 absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
-  const std::vector<FeedSpec>& specs = model_->plan.feeds;
+  const std::vector<FeedSpec>& specs = plan().feeds;
   if (feeds.size() != specs.size()) {
     return InvalidArgument("got ", feeds.size(), " feeds, expected ", specs.size());
   }
@@ -382,21 +389,34 @@ absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
   return absl::OkStatus();
 }
 
-absl::Status InterpreterCore::CheckParameters() const {
-  const Plan& plan = model_->plan;
-  for (const Instruction& instruction : plan.instructions) {
+absl::Status InterpreterCore::CheckDType(VarId id) const {
+  const PlanVar& var = plan().vars[id];
+  const Tensor& tensor = main_->variables()[id]->tensor;
+  const bool fits = !tensor.has_memory() || tensor.dtype == var.dtype;
+  if (fits || var.dtype == DType::kUndefined) return absl::OkStatus();
+  return InvalidArgument("parameter '", var.name, "' is ", DescribeType(tensor),
+                         ", the program declares ", Name(var.dtype));
+}
+
+// Kernels were chosen by declared dtypes. What instructions write may come without a value.
+absl::Status InterpreterCore::CheckWritten() const {
+  for (const VarId id : written_) INTERP_RETURN_IF_ERROR(CheckDType(id));
+  return absl::OkStatus();
+}
+
+absl::Status InterpreterCore::CheckConstants() const {
+  for (const Instruction& instruction : plan().instructions) {
     for (const VarId input : instruction.inputs) {
-      const VarId id =
-          input >= 0 && plan.vars[input].copy_of >= 0 ? plan.vars[input].copy_of : input;
-      if (id < 0 || !plan.vars[id].constant || plan.vars[id].kind != VarKind::kLodTensor) continue;
-      const Tensor& tensor = variables_[id]->tensor;
-      if (tensor.has_memory() && tensor.dtype == plan.vars[id].dtype) continue;
-      if (!tensor.has_memory()) {
-        return NotFound("parameter '", plan.vars[id].name, "' of op ", instruction.op_type,
-                        " has no value; load the parameters first (--params)");
+      if (input < 0) continue;
+      const VarId id = plan().vars[input].copy_of >= 0 ? plan().vars[input].copy_of : input;
+      const PlanVar& var = plan().vars[id];
+      if (!var.constant || var.kind != VarKind::kLodTensor) continue;
+      if (main_->variables()[id]->tensor.has_memory()) {
+        INTERP_RETURN_IF_ERROR(CheckDType(id));
+        continue;
       }
-      return InvalidArgument("parameter '", plan.vars[id].name, "' is ", DescribeType(tensor),
-                             ", the program declares ", Name(plan.vars[id].dtype));
+      return NotFound("parameter '", var.name, "' of op ", instruction.op_type,
+                      " has no value; load the parameters first (--params)");
     }
   }
   return absl::OkStatus();
@@ -420,29 +440,41 @@ bool InterpreterCore::NoteConstants() {
   return changed;
 }
 
+Variable* InterpreterCore::ListOf(VarId list) const {
+  return list < 0 ? nullptr : main_->variables()[list];
+}
+
 // Returns whether the feeds have the shapes, dtypes and LoD of the run before.
-bool InterpreterCore::StoreFeeds(absl::Span<const Tensor> feeds) {
-  bool same = feed_list_.array.size() == feeds.size();
-  feed_list_.array.resize(feeds.size());
+absl::StatusOr<bool> InterpreterCore::StoreFeeds(absl::Span<const Tensor> feeds) {
+  Variable* const list = ListOf(plan().feed_list);
+  if (list == nullptr) return true;
+  bool same = list->array.size() == feeds.size();
+  list->array.resize(feeds.size());
   for (size_t i = 0; i < feeds.size(); ++i) {
-    same = same && SameMetadata(feed_list_.array[i], feeds[i]);
-    feed_list_.array[i] = feeds[i];
+    same = same && SameMetadata(list->array[i], feeds[i]);
+    if (plan().feeds[i].persistable && feeds[i].has_memory()) {
+      INTERP_ASSIGN_OR_RETURN(list->array[i], feeds[i].Clone(SystemAllocator()));
+      list->array[i].lod = feeds[i].lod;
+    } else {
+      list->array[i] = feeds[i];
+    }
   }
   return same;
 }
 
-absl::StatusOr<std::vector<Tensor>> InterpreterCore::TakeFetches() {
-  std::vector<Tensor> fetched = std::move(fetch_list_.array);
-  fetch_list_.array.clear();
+std::vector<Tensor> InterpreterCore::TakeFetches() {
+  std::vector<Tensor> fetched;
+  if (Variable* list = ListOf(plan().fetch_list)) fetched = std::exchange(list->array, {});
   // A fetch of something no op has written leaves no entry.
-  fetched.resize(model_->plan.fetches.size());
+  fetched.resize(plan().fetches.size());
   return fetched;
 }
 
-void InterpreterCore::ClearArrays() {
-  // The caller's memory is not held beyond the run, only its shape.
-  for (Tensor& fed : feed_list_.array) fed.DropMemory();
-  for (std::vector<Tensor>* array : local_arrays_) array->clear();
+// The caller's memory is not held beyond the run, only its shape.
+void InterpreterCore::DropFeeds() {
+  Variable* const list = ListOf(plan().feed_list);
+  if (list == nullptr) return;
+  for (Tensor& fed : list->array) fed.DropMemory();
 }
 
 }  // namespace interp

@@ -3,20 +3,24 @@
 //   auto core = InterpreterCore::Create(program, {"image"}, {"loss"}, scope, options);
 //   auto result = (*core)->Run({image});
 //
-// Create compiles the program and binds the plan to variables: persistable ones live in the
-// root of the scope it is given, all others in a local scope of the core. Nothing is executed, so
-// the first Run is like any other, but that kernels make their primitives and pack constant
-// weights.
+// Create compiles the program and binds its plans to variables: persistable ones live in the root
+// of the scope it is given, all others in the core's frames. Nothing is executed, so the first Run
+// is like any other, but that kernels make their primitives and pack constant weights.
 //
 // Thread-safety: one Run at a time per core (a second concurrent one gets FailedPrecondition);
-// Cancel from any thread. Clone gives a core for another thread: it shares plan, parameters and
-// packed weights, and has its own local variables, pool and primitives. Errors: after a failed Run
-// the core is as usable as before it.
+// Cancel from any thread. Clone gives a core for another thread: it shares plans, parameters and
+// packed weights, and has its own frames, pool and primitives. A Run of a program that writes
+// parameters excludes all other Runs on the same scope: whoever comes second gets
+// FailedPrecondition.
+//
+// Errors: after a failed Run the core can run again, and nothing of the run is left but what its
+// instructions had written to persistable variables by then.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,10 +32,11 @@
 #include "core/scope.h"
 #include "core/status.h"
 #include "core/storage/pool.h"
-#include "interpreter/compiled_program.h"
-#include "interpreter/observer.h"
-#include "interpreter/plan.h"
-#include "interpreter/scheduler.h"
+#include "interpreter/compile/compiled_program.h"
+#include "interpreter/plan/plan.h"
+#include "interpreter/run/frame.h"
+#include "interpreter/run/observer.h"
+#include "interpreter/run/scheduler.h"
 #include "passes/pipeline.h"
 
 namespace interp {
@@ -95,11 +100,11 @@ class InterpreterCore {
                                                                  const CoreOptions& options = {});
   ~InterpreterCore();
 
-  // Runs the program once. `feeds` are in the order of plan().feeds, share the caller's memory, and
-  // may have new shapes in every call. The result is in the order of plan().fetches; its memory
-  // stays valid after the core is gone.
-  // Errors: InvalidArgument for feeds that do not fit, Cancelled, DeadlineExceeded,
-  // ResourceExhausted over max_memory_bytes, and those of kernels.
+  // Runs the program once. `feeds` are in the order of plan().feeds, share the caller's memory (but
+  // for persistable variables, which get a copy), and may have new shapes in every call. The result
+  // is in the order of plan().fetches; its memory stays valid after the core is gone. Errors:
+  // InvalidArgument for feeds that do not fit, Cancelled, DeadlineExceeded, ResourceExhausted over
+  // max_memory_bytes, and those of kernels.
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds,
                                           const RunOptions& options = {});
 
@@ -118,8 +123,11 @@ class InterpreterCore {
   const RandomState& random_state() const { return random_; }
   void SetRandomState(const RandomState& state) { random_ = state; }
 
+  // Of the main block, which takes the feeds and gives the fetches.
   const Plan& plan() const;
-  // The program after the passes, which plan().instructions[i].op_index refers to.
+  // Of all blocks; empty for those that never run.
+  absl::Span<const Plan> plans() const;
+  // The program after the passes, which op_index of the plans' instructions refers to.
   const Program& program() const;
   const std::vector<PassTiming>& pass_timings() const;
   // The scheduler in use; never kAuto.
@@ -135,10 +143,11 @@ class InterpreterCore {
   void ResetPeakMemory();
   // Gives unused pooled memory back to the system and the devices; returns how many bytes.
   size_t TrimMemory();
-  Scope& scope() { return *local_; }
-  // By VarId; null for @EMPTY@. Between runs: what the last one left, which of freed variables is
-  // shape, dtype and layout.
-  absl::Span<Variable* const> variables() const { return variables_; }
+  // Of the main block, by VarId. Between runs: what the last one left, which of freed variables is
+  // shape, dtype and layout. Empty for a clone that has not run.
+  absl::Span<Variable* const> variables() const;
+  // The same of block `block`; empty for one that never runs.
+  absl::Span<Variable* const> variables(int32_t block) const;
 
  private:
   struct Model;  // what clones share
@@ -158,45 +167,45 @@ class InterpreterCore {
     Place place = {};
   };
 
-  InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> parent);
-  void BindVariables();
-  absl::Status BindInstructions();
+  InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope);
+  absl::Status MakeFrames();
   bool has_devices() const;
+  absl::StatusOr<std::vector<Tensor>> RunClaimed(absl::Span<const Tensor> feeds,
+                                                 const RunOptions& options);
   absl::Status BeginDevices();
   absl::Status PrepareParameters();
   absl::Status MoveHome(const std::vector<Home>& homes);
-  absl::Status CopyConstants();
   absl::Status FinishDevices(absl::Status status, const RunOptions& options);
   absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
-  absl::Status CheckParameters() const;
+  absl::Status CheckDType(VarId id) const;
+  absl::Status CheckWritten() const;
+  absl::Status CheckConstants() const;
   bool NoteConstants();
-  bool StoreFeeds(absl::Span<const Tensor> feeds);
-  absl::StatusOr<std::vector<Tensor>> TakeFetches();
-  void ClearArrays();
+  absl::StatusOr<bool> StoreFeeds(absl::Span<const Tensor> feeds);
+  std::vector<Tensor> TakeFetches();
+  void DropFeeds();
+  Variable* ListOf(VarId list) const;
 
   std::shared_ptr<Model> model_;
   std::shared_ptr<Pool> pool_;
-  std::shared_ptr<Scope> local_;
-  std::vector<Variable> own_variables_;  // the plan's own, which have no place in a scope
-  std::vector<Variable*> variables_;     // by VarId
-  std::vector<std::vector<Tensor>*> local_arrays_;  // of TensorArray variables; emptied by each run
+  std::shared_ptr<Scope> scope_;
   std::vector<Constant> constants_;
   std::vector<Home> constant_homes_;
   std::vector<Home> written_homes_;  // of persistable variables that instructions write
-  Variable feed_list_;
-  Variable fetch_list_;
+  std::vector<VarId> written_;       // those variables, in the main block
   SchedulerKind scheduler_kind_;
   int num_threads_;
   RandomState random_;      // of the next run
   RandomState run_random_;  // of the run in progress, or of the last
   RunControl control_;
-  std::unique_ptr<DeviceSet> devices_;         // null for a plan without
-  std::unique_ptr<InstructionRunner> runner_;  // null until the devices are there
-  std::unique_ptr<GarbageCollector> collector_;
-  std::unique_ptr<Scheduler> scheduler_;
+  // What frames use, in the order in which it goes: after them.
+  std::map<std::string, PlaceResources> resources_;
+  std::unique_ptr<DeviceSet> devices_;  // null for plans without
+  std::unique_ptr<BufferCollector> buffers_;
+  SchedulerThreads threads_;
+  std::unique_ptr<Frame> main_;  // null for a clone that has not run
   std::atomic<bool> running_{false};
   bool constants_copied_ = false;
-  bool shapes_known_ = false;  // the last run succeeded, so static shapes are in the variables
 };
 
 }  // namespace interp

@@ -19,6 +19,9 @@ ALLOWED = {
     "interpreter": ("std", "proto", "core", "passes"),
     "tools": ("std", "core", "passes", "interpreter"),
 }
+# The rooms of interpreter/, each of which may include those before it; what lies in no room is the
+# facade, which may include all but "inspect".
+ROOMS = ("plan", "analysis", "verify", "compile", "plan_file", "run", "inspect")
 # The wire formats are the business of these files alone.
 READS_PROTO = (
     "interpreter/plan_file/plan_wire.h",
@@ -41,10 +44,25 @@ def problem(path, folder, include):
         return f"{path}: includes {include}; the wire formats are for {', '.join(READS_PROTO)} only"
     if LIBRARY_OF.get(target, folder) != folder:
         return f"{path}: includes {include}; only {LIBRARY_OF[target]} may"
+    if folder == target == "interpreter":
+        return room_problem(path, include)
     ours = target in ALLOWED or target == "tests"
     if not ours or target == folder or target in ALLOWED[folder]:
         return None
     return f"{path}: includes {include}; {folder} may include only: {', '.join(ALLOWED[folder])}"
+
+
+def room_of(path):
+    """The position in ROOMS, that of the facade between "run" and "inspect"."""
+    parts = path.split("/")
+    return ROOMS.index(parts[1]) if len(parts) > 2 and parts[1] in ROOMS else ROOMS.index("run") + 0.5
+
+
+def room_problem(path, include):
+    if room_of(include) <= room_of(path):
+        return None
+    rooms = [room for i, room in enumerate(ROOMS) if i <= room_of(path)]
+    return f"{path}: includes {include}; of interpreter/ it may include only: {', '.join(rooms)}"
 
 
 def check_file(root, path):
@@ -72,10 +90,10 @@ def self_test():
         "core/tensor.cc": ("passes/pass.h", "core may include only: std, proto"),
         "core/program_load.cc": ("proto/framework.pb.h", None),
         "core/scope.cc": ("proto/framework.pb.h", f"the wire formats are for {', '.join(READS_PROTO)} only"),
-        "kernels/math/relu.cc": ("interpreter/plan.h", "kernels may include only: std, core"),
+        "kernels/math/relu.cc": ("interpreter/plan/plan.h", "kernels may include only: std, core"),
         "passes/inplace.cc": ("kernels/util/copy.h", "passes may include only: std, core"),
         "passes/pass.h": ("tests/testing/fake_ops.h", "passes may include only: std, core"),
-        "interpreter/plan.cc": ("passes/pipeline.h", None),
+        "interpreter/compile/build_plan.cc": ("passes/pipeline.h", None),
         "interpreter/gc.cc": ("oneapi/dnnl/dnnl.hpp", "only kernels may"),
         "tools/main.cc": ("absl/status/status.h", None),
     }

@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
-#include "interpreter/compiled_program.h"
+#include "interpreter/compile/compiled_program.h"
 #include "interpreter/plan_file/fingerprint.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "tools/commands.h"
@@ -56,8 +56,8 @@ ExitCode CompileToFile(const Flags& flags) {
     return Fail(ExitCode::kRunFailed, Annotate(saved, "-o"));
   }
   absl::PrintF("%s: %d instructions, %d feeds, %d fetches\n", flags.out,
-               compiled->plan.instructions.size(), compiled->plan.feeds.size(),
-               compiled->plan.fetches.size());
+               compiled->main().instructions.size(), compiled->main().feeds.size(),
+               compiled->main().fetches.size());
   return ExitCode::kOk;
 }
 

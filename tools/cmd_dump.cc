@@ -4,9 +4,10 @@
 
 #include "core/program_load.h"
 #include "core/program_print.h"
-#include "interpreter/plan.h"
-#include "interpreter/plan_print.h"
-#include "interpreter/plan_print_html.h"
+#include "interpreter/compile/build_plan.h"
+#include "interpreter/inspect/plan_print.h"
+#include "interpreter/inspect/plan_print_html.h"
+#include "interpreter/plan/plan.h"
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
@@ -45,16 +46,16 @@ absl::Status CheckFormat(const Flags& flags) {
   return absl::OkStatus();
 }
 
-std::string PrintAnyPlan(const Plan& plan, const Program& program, const Flags& flags) {
+std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program, const Flags& flags) {
   const PlanStage stage = flags.stage == "deps" ? PlanStage::kDeps : PlanStage::kPlan;
   if (flags.format == "html") {
     const std::filesystem::path model(flags.model.model);
-    return ToHtml(plan, program, model.filename().string(), stage);
+    return ToHtml(plans, program, model.filename().string(), stage);
   }
   const PlanFormat format = flags.format == "json"  ? PlanFormat::kJson
                             : flags.format == "dot" ? PlanFormat::kDot
                                                     : PlanFormat::kText;
-  return PrintPlan(plan, stage, format, &program);
+  return PrintPlans(plans, stage, format, &program);
 }
 
 absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context,
@@ -65,9 +66,9 @@ absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context
       RunPipeline(std::move(program), context, MakePipelineOptions(flags.plan)));
   if (flags.stage == "passes") return PrintProgram(passed.program, flags.format);
   INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags.plan));
-  INTERP_ASSIGN_OR_RETURN(const Plan plan,
-                          BuildPlan(passed.program, options, OpRegistry::Global()));
-  return PrintAnyPlan(plan, passed.program, flags);
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Plan> plans,
+                          BuildPlans(passed.program, options, OpRegistry::Global()));
+  return PrintAnyPlan(plans, passed.program, flags);
 }
 
 ExitCode Write(const absl::StatusOr<std::string>& dump, const std::string& path) {
@@ -84,7 +85,7 @@ ExitCode DumpPlanFile(const Model& model, const Flags& flags, const CLI::App& co
                 InvalidArgument(model.path, ": a plan has its program after the passes only"));
   }
   if (flags.stage == "passes") return Write(PrintProgram(model.program, flags.format), model.path);
-  return Write(PrintAnyPlan(model.compiled->plan, model.program, flags), model.path);
+  return Write(PrintAnyPlan(model.compiled->plans, model.program, flags), model.path);
 }
 
 ExitCode Dump(const Flags& flags, const CLI::App& command) {

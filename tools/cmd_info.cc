@@ -7,9 +7,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/json_writer.h"
-#include "interpreter/analysis/select_kernels.h"
-#include "interpreter/memory_estimate.h"
-#include "interpreter/plan.h"
+#include "interpreter/analysis/blocks.h"
+#include "interpreter/compile/build_plan.h"
+#include "interpreter/inspect/memory_estimate.h"
+#include "interpreter/plan/plan.h"
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
 #include "tools/commands.h"
@@ -71,11 +72,11 @@ std::vector<std::pair<std::string, int64_t>> CountOps(const Program& program) {
 }
 
 absl::StatusOr<MemoryEstimate> PlanMemory(const Model& model) {
-  if (model.compiled.has_value()) return EstimateMemory(model.compiled->plan, model.program);
+  if (model.compiled.has_value()) return EstimateMemory(model.compiled->main(), model.program);
   const OpRegistry& ops = OpRegistry::Global();
   INTERP_ASSIGN_OR_RETURN(const PipelineResult passed, RunPipeline(model.program, {.ops = ops}));
-  INTERP_ASSIGN_OR_RETURN(const Plan plan, BuildPlan(passed.program, {}, ops));
-  return EstimateMemory(plan, passed.program);
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Plan> plans, BuildPlans(passed.program, {}, ops));
+  return EstimateMemory(plans[0], passed.program);
 }
 
 // The result points into `model`.

@@ -6,9 +6,9 @@
 #include "absl/strings/str_join.h"
 #include "core/io/npz.h"
 #include "core/resource/random_state_file.h"
-#include "interpreter/instruction_name.h"
+#include "interpreter/inspect/liveness_bound.h"
 #include "interpreter/interpreter_core.h"
-#include "interpreter/liveness_bound.h"
+#include "interpreter/plan/instruction_name.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "passes/feed_fetch.h"
 #include "tools/commands.h"
@@ -101,7 +101,7 @@ absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
         CheckNoFeedMissing(model.program, inputs.feeds, inputs.fetches, flags.plan.no_prune));
     return inputs;
   }
-  const Plan& plan = model.compiled->plan;
+  const Plan& plan = model.compiled->main();
   INTERP_RETURN_IF_ERROR(CheckFetched(plan, inputs.fetches));
   INTERP_ASSIGN_OR_RETURN(inputs.feeds, OrderFeeds(plan, inputs.feeds));
   return inputs;
@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeCore(Model& model, const In
                                    model.scope, options);
   }
   CompiledProgram compiled = TakeCompiled(model);
-  INTERP_RETURN_IF_ERROR(CheckProved(compiled.plan));
+  INTERP_RETURN_IF_ERROR(CheckProved(compiled.plans));
   return InterpreterCore::Create(std::move(compiled), model.scope, options);
 }
 

@@ -3,8 +3,9 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
-#include "interpreter/plan.h"
-#include "interpreter/verify_plan.h"
+#include "interpreter/compile/build_plan.h"
+#include "interpreter/plan/plan.h"
+#include "interpreter/verify/verify_plan.h"
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
@@ -22,11 +23,12 @@ struct Flags {
   bool json = false;
 };
 
-absl::StatusOr<Plan> MakePlan(Program program, const PassContext& context, const PlanFlags& flags) {
+absl::StatusOr<std::vector<Plan>> MakePlans(Program program, const PassContext& context,
+                                            const PlanFlags& flags) {
   INTERP_ASSIGN_OR_RETURN(const PipelineResult passed,
                           RunPipeline(std::move(program), context, MakePipelineOptions(flags)));
   INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags));
-  return BuildPlan(passed.program, options, OpRegistry::Global());
+  return BuildPlans(passed.program, options, OpRegistry::Global());
 }
 
 double MillisecondsSince(std::chrono::steady_clock::time_point start) {
@@ -34,12 +36,12 @@ double MillisecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
-ExitCode Report(const Plan& plan, const std::string& path, bool json) {
+ExitCode Report(absl::Span<const Plan> plans, const std::string& path, bool json) {
   const auto start = std::chrono::steady_clock::now();
-  const VerifyReport report = VerifyPlan(plan);
+  const VerifyReport report = VerifyPlans(plans);
   const double took_ms = MillisecondsSince(start);
-  const std::string text = json ? ToJson(plan, report) + "\n"
-                                : absl::StrCat(path, ": ", ToText(plan, report),
+  const std::string text = json ? ToJson(plans, report) + "\n"
+                                : absl::StrCat(path, ": ", ToText(plans, report),
                                                absl::StrFormat("  took     %.1f ms\n", took_ms));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return report.proved() ? ExitCode::kOk : ExitCode::kNotProved;
@@ -56,7 +58,7 @@ ExitCode Verify(const Flags& flags, const CLI::App& command) {
   if (model->compiled.has_value()) {
     const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
     if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
-    return Report(model->compiled->plan, model->path, flags.json);
+    return Report(model->compiled->plans, model->path, flags.json);
   }
   PassContext context{.ops = OpRegistry::Global()};
   const auto feeds = ResolveNames(model->program, flags.feeds);
@@ -65,9 +67,10 @@ ExitCode Verify(const Flags& flags, const CLI::App& command) {
   if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
   if (!feeds->empty()) context.feeds = *feeds;
   if (!fetches->empty()) context.fetches = *fetches;
-  const absl::StatusOr<Plan> plan = MakePlan(std::move(model->program), context, flags.plan);
-  if (!plan.ok()) return Fail(ExitCode::kModelUnusable, Annotate(plan.status(), model->path));
-  return Report(*plan, model->path, flags.json);
+  const absl::StatusOr<std::vector<Plan>> plans =
+      MakePlans(std::move(model->program), context, flags.plan);
+  if (!plans.ok()) return Fail(ExitCode::kModelUnusable, Annotate(plans.status(), model->path));
+  return Report(*plans, model->path, flags.json);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "core/program.h"
 #include "core/scope.h"
 #include "core/status.h"
-#include "interpreter/compiled_program.h"
+#include "interpreter/compile/compiled_program.h"
 
 namespace interp {
 

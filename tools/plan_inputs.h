@@ -6,7 +6,7 @@
 
 #include "core/status.h"
 #include "core/tensor.h"
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp {
 

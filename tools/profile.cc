@@ -48,9 +48,18 @@ std::string FirstOutput(const Plan& plan, const Instruction& instruction) {
 
 }  // namespace
 
-Profile::Profile(const Plan& plan) : plan_(plan), totals_(plan.instructions.size()) {}
+Profile::Profile(absl::Span<const Plan> plans)
+    : plans_(plans), totals_(static_cast<size_t>(CountInstructions(plans))) {
+  for (int32_t number = 0; number < CountInstructions(plans); ++number) {
+    instructions_.push_back(FindInstruction(plans, number));
+  }
+}
 
-void Profile::OnInstruction(InstrId instruction, int /*worker*/, int64_t start_ns, int64_t end_ns) {
+const Instruction& Profile::InstructionOf(int32_t number) const {
+  return instructions_[number].plan->instructions[instructions_[number].id];
+}
+
+void Profile::OnInstruction(int32_t instruction, int /*worker*/, int64_t start_ns, int64_t end_ns) {
   ++totals_[instruction].calls;
   totals_[instruction].total_ns += end_ns - start_ns;
 }
@@ -65,24 +74,45 @@ Profile::Total& Profile::Total::operator+=(const Total& other) {
   return *this;
 }
 
-Profile::Total Profile::TotalOf(InstrId id) const {
-  Total total = totals_[id];
+Profile::Total Profile::TotalOf(int32_t number) const {
+  Total total = totals_[number];
+  const Instruction& instruction = InstructionOf(number);
+  if (instruction.sub_block >= 0) {
+    const Plan& within = plans_[instruction.sub_block];
+    for (size_t i = 0; i < within.instructions.size(); ++i) {
+      total.total_ns -= totals_[within.first_number + i].total_ns;
+    }
+    total.total_ns = std::max<int64_t>(0, total.total_ns);  // other threads may have helped
+  }
   // Of an op on a device the time is that of its launch.
-  if (costs_.empty() || !plan_.instructions[id].place.on_host()) return total;
-  total.bytes = static_cast<double>(costs_[id].bytes) * static_cast<double>(total.calls);
-  total.flops = static_cast<double>(costs_[id].flops) * static_cast<double>(total.calls);
+  if (costs_.empty() || !instruction.place.on_host()) return total;
+  total.bytes = static_cast<double>(costs_[number].bytes) * static_cast<double>(total.calls);
+  total.flops = static_cast<double>(costs_[number].flops) * static_cast<double>(total.calls);
   return total;
 }
 
 int64_t Profile::AllNs() const {
-  return std::accumulate(totals_.begin(), totals_.end(), int64_t{0},
-                         [](int64_t sum, const Total& total) { return sum + total.total_ns; });
+  int64_t sum = 0;
+  for (int32_t number = 0; number < static_cast<int32_t>(totals_.size()); ++number) {
+    sum += TotalOf(number).total_ns;
+  }
+  return sum;
+}
+
+// "17", of another block than the main one "2:17".
+std::string Profile::OpIndexText(int32_t number) const {
+  const Instruction& instruction = InstructionOf(number);
+  if (instruction.op_index < 0) return "-";
+  const int32_t block = instructions_[number].plan->block;
+  return block == 0 ? absl::StrCat(instruction.op_index)
+                    : absl::StrCat(block, ":", instruction.op_index);
 }
 
 std::vector<Profile::Row> Profile::ByOpType() const {
   std::map<std::string, Total> by_type;
   for (size_t i = 0; i < totals_.size(); ++i) {
-    by_type[plan_.instructions[i].op_type] += TotalOf(static_cast<InstrId>(i));
+    const auto number = static_cast<int32_t>(i);
+    by_type[std::string(InstructionOf(number).op_type)] += TotalOf(number);
   }
   std::vector<Row> rows;
   for (const auto& [type, total] : by_type) rows.push_back({type, total});
@@ -91,26 +121,30 @@ std::vector<Profile::Row> Profile::ByOpType() const {
   return rows;
 }
 
-std::vector<InstrId> Profile::ByTime() const {
-  std::vector<InstrId> ids(totals_.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  std::stable_sort(ids.begin(), ids.end(),
-                   [&](InstrId a, InstrId b) { return totals_[a].total_ns > totals_[b].total_ns; });
-  return ids;
+std::vector<int32_t> Profile::ByTime() const {
+  std::vector<int64_t> own_ns;
+  for (size_t i = 0; i < totals_.size(); ++i) {
+    own_ns.push_back(TotalOf(static_cast<int32_t>(i)).total_ns);
+  }
+  std::vector<int32_t> numbers(totals_.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::stable_sort(numbers.begin(), numbers.end(),
+                   [&](int32_t a, int32_t b) { return own_ns[a] > own_ns[b]; });
+  return numbers;
 }
 
-std::vector<std::string> Profile::InstructionCells(InstrId id, int64_t all_ns) const {
-  const Instruction& instruction = plan_.instructions[id];
-  const Total total = TotalOf(id);
+std::vector<std::string> Profile::InstructionCells(int32_t number, int64_t all_ns) const {
+  const Instruction& instruction = InstructionOf(number);
+  const Total total = TotalOf(number);
   return {Share(total.total_ns, all_ns),
           absl::StrFormat("%.2f", MeanUs(total.total_ns, total.calls)),
           Megabytes(total.bytes, total.calls),
           Rate(total.flops, total.total_ns),
           Rate(total.bytes, total.total_ns),
-          instruction.op_index >= 0 ? absl::StrCat(instruction.op_index) : "-",
-          instruction.op_type,
+          OpIndexText(number),
+          std::string(instruction.op_type),
           std::string(Name(instruction.dtype)),
-          FirstOutput(plan_, instruction)};
+          FirstOutput(*instructions_[number].plan, instruction)};
 }
 
 std::string Profile::ToText() const {
@@ -127,7 +161,7 @@ std::string Profile::ToText() const {
   }
   std::vector<std::vector<std::string>> rows = {
       {"share", "mean us", "MB", "GFLOP/s", "GB/s", "op #", "op", "dtype", "first output"}};
-  const std::vector<InstrId> ids = ByTime();
+  const std::vector<int32_t> ids = ByTime();
   for (size_t i = 0; i < std::min(ids.size(), kMaxInstructionRows); ++i) {
     rows.push_back(InstructionCells(ids[i], all_ns));
   }
@@ -156,13 +190,16 @@ void Profile::WriteJson(JsonWriter& json) const {
   json.Key("instructions");
   json.BeginArray();
   for (size_t i = 0; i < totals_.size(); ++i) {
-    const Instruction& instruction = plan_.instructions[i];
+    const auto number = static_cast<int32_t>(i);
+    const Instruction& instruction = InstructionOf(number);
+    const Plan& plan = *instructions_[i].plan;
     json.Line();
     json.BeginObject();
     json.Field("op", instruction.op_type);
+    if (plan.block != 0) json.Field("block", plan.block);
     json.Field("op_index", instruction.op_index);
-    json.Field("output", FirstOutput(plan_, instruction));
-    const Total total = TotalOf(static_cast<InstrId>(i));
+    json.Field("output", FirstOutput(plan, instruction));
+    const Total total = TotalOf(number);
     json.Field("calls", total.calls);
     json.Field("total_ms", total.total_ns * 1e-6);
     WriteRates(total.flops, total.bytes, total.total_ns, json);

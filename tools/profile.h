@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "core/json_writer.h"
-#include "interpreter/instruction_cost.h"
-#include "interpreter/observer.h"
-#include "interpreter/plan.h"
+#include "interpreter/inspect/instruction_cost.h"
+#include "interpreter/plan/plan.h"
+#include "interpreter/run/observer.h"
 
 namespace interp {
 
-// Adds up the time of each instruction. An instruction runs once per run, and runs follow each
-// other, so its counters need no lock.
+// Adds up the time of each instruction, of those that run a block without what the block takes. One
+// thread at a time runs an instruction, so its counters need no lock.
 class Profile : public RunObserver {
  public:
-  // Borrows the plan.
-  explicit Profile(const Plan& plan);
+  // Borrows the plans of all blocks.
+  explicit Profile(absl::Span<const Plan> plans);
 
-  void OnInstruction(InstrId instruction, int worker, int64_t start_ns, int64_t end_ns) override;
+  void OnInstruction(int32_t instruction, int worker, int64_t start_ns, int64_t end_ns) override;
 
   // What each instruction computes and moves per call. Without it only times are shown.
   void SetCosts(std::vector<InstructionCost> costs) { costs_ = std::move(costs); }
@@ -42,15 +42,18 @@ class Profile : public RunObserver {
     std::string op_type;
     Total total;
   };
-  Total TotalOf(InstrId id) const;
+  const Instruction& InstructionOf(int32_t number) const;
+  Total TotalOf(int32_t number) const;
   std::vector<Row> ByOpType() const;
-  std::vector<InstrId> ByTime() const;
-  std::vector<std::string> InstructionCells(InstrId id, int64_t all_ns) const;
+  std::vector<int32_t> ByTime() const;
+  std::vector<std::string> InstructionCells(int32_t number, int64_t all_ns) const;
+  std::string OpIndexText(int32_t number) const;
   int64_t AllNs() const;
 
-  const Plan& plan_;
-  std::vector<Total> totals_;           // by InstrId; calls and times
-  std::vector<InstructionCost> costs_;  // by InstrId, or empty
+  const absl::Span<const Plan> plans_;
+  std::vector<InstrRef> instructions_;  // by number in the program
+  std::vector<Total> totals_;           // likewise; calls and times
+  std::vector<InstructionCost> costs_;  // likewise, or empty
 };
 
 }  // namespace interp

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "interpreter/stall_watch.h"
-#include "interpreter/trace.h"
+#include "interpreter/inspect/stall_watch.h"
+#include "interpreter/inspect/trace.h"
 #include "tools/profile.h"
 #include "tools/timed_runs.h"
 

@@ -21,8 +21,8 @@ class EngineTrace final : public EngineObserver {
   explicit EngineTrace(const Policy& policy) : policy_(policy) {}
 
   void OnOperation(const Operation& operation, int64_t start_ns, int64_t end_ns) override;
-  // Chrome's trace events, as ToChromeTrace of interpreter/trace.h writes: a process per queue with
-  // a thread per worker, and one for the threads that push.
+  // Chrome's trace events, as ToChromeTrace of interpreter/inspect/trace.h writes: a process per
+  // queue with a thread per worker, and one for the threads that push.
   std::string ToChromeTrace() const;
 
  private:

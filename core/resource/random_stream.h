@@ -31,11 +31,28 @@ struct RandomSource {
   uint64_t op = 0;  // tells the ops of a program apart
 };
 
+// The finalizer of SplitMix64, a bijection: neighbours become unrelated, and nothing collides.
+constexpr uint64_t MixBits(uint64_t x) {
+  x += 0x9E3779B97F4A7C15;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+// What ops of a block draw from in its n-th activation within one run of the op that runs it.
+// `outer`: that op's state. Unrelated to the states of other blocks, activations and steps.
+constexpr RandomState NestedRandomState(const RandomState& outer, uint64_t block,
+                                        uint64_t activation) {
+  return {.seed = outer.seed,
+          .stream = MixBits(MixBits(MixBits(outer.stream) ^ outer.step) ^ block),
+          .step = activation};
+}
+
 // Thread-safety: a value without state of its own; all methods are const.
 class RandomStream {
  public:
   constexpr RandomStream(const RandomState& state, uint64_t op)
-      : RandomStream(Mix(Mix(Mix(state.seed) ^ state.stream) ^ op), state.step) {}
+      : RandomStream(MixBits(MixBits(MixBits(state.seed) ^ state.stream) ^ op), state.step) {}
 
   // 128 random bits. Blocks of one stream are independent of each other and of those of every other
   // (seed, stream, step, op).
@@ -49,19 +66,11 @@ class RandomStream {
   // A stream of its own, for an op that needs numbers of several kinds or an unknown number of them
   // per element. Splits of splits differ, too.
   constexpr RandomStream Split(uint64_t part) const {
-    return RandomStream(Mix(key_ ^ Mix(part)), step_);
+    return RandomStream(MixBits(key_ ^ MixBits(part)), step_);
   }
 
  private:
   constexpr RandomStream(uint64_t key, uint64_t step) : key_(key), step_(step) {}
-  // The finalizer of SplitMix64, a bijection: neighbours become unrelated, and nothing collides.
-  static constexpr uint64_t Mix(uint64_t x) {
-    x += 0x9E3779B97F4A7C15;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-    return x ^ (x >> 31);
-  }
-
   uint64_t key_;
   uint64_t step_;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "interpreter/analysis/storage.h"
+#include "absl/strings/match.h"
 
 namespace interp {
 namespace {
@@ -55,8 +55,8 @@ class HazardBuilder {
     for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
       const VarId id = instruction.inputs[arg];
       if (id < 0 || !wanted(vars_[id].storage)) continue;
-      const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
-      const bool needs_buffer = (flags & kNoNeedBuffer) == 0;
+      const bool needs_buffer =
+          (InputFlags(instruction, static_cast<int>(arg)) & kNoNeedBuffer) == 0;
       const bool at_issue = needs_buffer && IsHostInput(instruction, static_cast<int>(arg));
       Read(i, id, needs_buffer, at_issue, by_var_[id]);
       if (shared_[vars_[id].storage] && needs_buffer) {
@@ -174,43 +174,84 @@ void OrderAfterRead(const std::vector<Instruction>& instructions, std::vector<Ed
   }
 }
 
-VarId ArgumentOf(const Instruction& instruction, absl::string_view output_slot) {
-  int arg = 0;
-  for (size_t s = 0; s < instruction.output_counts.size(); ++s) {
-    if (instruction.def->outputs[s].name == output_slot) {
-      return instruction.output_counts[s] > 0 ? instruction.outputs[arg] : -1;
-    }
-    arg += instruction.output_counts[s];
-  }
-  return -1;
-}
-
 // coalesce_tensor lays its Outputs side by side inside FusedOutput: whoever reads FusedOutput reads
 // what later ops wrote to the parts, and readers of the parts afterwards see its result.
-void OrderCoalesced(const std::vector<Instruction>& instructions, std::vector<Edge>& edges) {
-  for (size_t c = 0; c < instructions.size(); ++c) {
-    if (instructions[c].op_type != "coalesce_tensor") continue;
-    const VarId fused = ArgumentOf(instructions[c], "FusedOutput");
-    const auto is_part = [&](VarId id) {
-      const std::vector<VarId>& parts = instructions[c].outputs;
-      return id >= 0 && id != fused && std::find(parts.begin(), parts.end(), id) != parts.end();
-    };
+class CoalescedOrder {
+ public:
+  explicit CoalescedOrder(std::vector<Edge>& edges) : edges_(edges) {}
+
+  void Visit(InstrId id, const Instruction& instruction) {
+    if (!groups_.empty()) {
+      for (const VarId var : instruction.inputs) Read(id, var);
+      for (const VarId var : instruction.outputs) Write(id, var);
+    }
+    if (instruction.op_type == "coalesce_tensor") Open(instruction);
+  }
+
+ private:
+  // Of one coalesce_tensor: who wrote parts of it, until its fused output is read.
+  struct Group {
+    VarId fused = -1;
     InstrId reader = kNone;
     std::vector<InstrId> writers;
-    for (size_t i = c + 1; i < instructions.size(); ++i) {
-      const auto id = static_cast<InstrId>(i);
-      const std::vector<VarId>& in = instructions[i].inputs;
-      const std::vector<VarId>& out = instructions[i].outputs;
-      if (reader == kNone && std::find(in.begin(), in.end(), fused) != in.end()) {
-        reader = id;
-        for (const InstrId w : writers)
-          edges.push_back({.from = w, .to = id, .kind = EdgeKind::kCoalesce, .var = fused});
-      } else if (reader == kNone && std::any_of(out.begin(), out.end(), is_part)) {
-        writers.push_back(id);
-      } else if (reader != kNone && std::any_of(in.begin(), in.end(), is_part)) {
-        edges.push_back({.from = reader, .to = id, .kind = EdgeKind::kCoalesce, .var = fused});
+  };
+
+  void Open(const Instruction& instruction) {
+    const int fused_slot = instruction.def->OutputIndex("FusedOutput");
+    for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+      const VarId var = instruction.outputs[arg];
+      if (var < 0) continue;
+      if (OutputSlotOf(instruction, arg) == fused_slot) {
+        of_fused_[var] = groups_.size();
+        part_of_.erase(var);
+      } else {
+        part_of_[var] = groups_.size();
       }
     }
+    groups_.emplace_back().fused = FusedOf(instruction, fused_slot);
+  }
+
+  static VarId FusedOf(const Instruction& instruction, int fused_slot) {
+    for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+      if (OutputSlotOf(instruction, arg) == fused_slot) return instruction.outputs[arg];
+    }
+    return -1;
+  }
+
+  void Read(InstrId id, VarId var) {
+    if (const auto it = of_fused_.find(var); it != of_fused_.end()) {
+      Group& group = groups_[it->second];
+      if (group.reader == kNone) group.reader = id;
+      for (const InstrId writer : group.writers) AddEdge(writer, id, group.fused);
+      group.writers.clear();
+    }
+    if (const auto it = part_of_.find(var); it != part_of_.end()) {
+      const Group& group = groups_[it->second];
+      if (group.reader != kNone && group.reader != id) AddEdge(group.reader, id, group.fused);
+    }
+  }
+
+  void Write(InstrId id, VarId var) {
+    const auto it = part_of_.find(var);
+    if (it == part_of_.end()) return;
+    Group& group = groups_[it->second];
+    if (group.reader == kNone) group.writers.push_back(id);
+  }
+
+  void AddEdge(InstrId from, InstrId to, VarId var) {
+    edges_.push_back({.from = from, .to = to, .kind = EdgeKind::kCoalesce, .var = var});
+  }
+
+  std::vector<Edge>& edges_;
+  std::vector<Group> groups_;
+  absl::flat_hash_map<VarId, size_t> of_fused_;  // index in groups_: of the latest
+  absl::flat_hash_map<VarId, size_t> part_of_;
+};
+
+void OrderCoalesced(const std::vector<Instruction>& instructions, std::vector<Edge>& edges) {
+  CoalescedOrder order(edges);
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    order.Visit(static_cast<InstrId>(i), instructions[i]);
   }
 }
 
@@ -247,21 +288,10 @@ void SortAndMerge(std::vector<Edge>& edges, size_t num_targets) {
 
 }  // namespace
 
-absl::string_view Name(EdgeKind kind) {
-  constexpr absl::string_view kNames[] = {"raw",           "war",      "waw",        "read",
-                                          "communication", "coalesce", "sequential", "stream"};
-  return kNames[static_cast<int>(kind)];
-}
-
-absl::string_view Name(RunType type) {
-  constexpr absl::string_view kNames[] = {"direct", "synchronize", "event"};
-  return kNames[static_cast<int>(type)];
-}
-
 bool IsCommunication(const Instruction& instruction) {
-  const std::string& type = instruction.op_type;
+  const absl::string_view type = instruction.op_type;
   return type == "send" || type == "recv" || type == "send_v2" || type == "recv_v2" ||
-         type.rfind("c_", 0) == 0;
+         absl::StartsWith(type, "c_");
 }
 
 std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions,

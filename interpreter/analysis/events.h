@@ -1,7 +1,7 @@
 // PlaceEvents: where device work crosses streams, what records and what waits.
 #pragma once
 
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp {
 

@@ -1,23 +1,30 @@
 #include "interpreter/analysis/feed_columns.h"
 
+#include "interpreter/analysis/variable_table.h"
+
 namespace interp {
 namespace {
 
-FeedSpec SpecOf(const Program& program, VarId id) {
+absl::StatusOr<FeedSpec> SpecOf(const Program& program, const BlockTree& tree, VarId id) {
   FeedSpec spec{.name = program.names[id]};
-  for (const Var& var : program.blocks[0].vars) {
-    if (var.id != id) continue;
-    spec.dtype = var.dtype;
-    spec.shape = Shape(absl::MakeConstSpan(var.dims));
-    spec.check_shape = var.need_check_feed;
+  const Var* var = tree.OwnDeclaration(0, id);
+  if (var == nullptr) return spec;
+  if (var->dims.size() > kMaxRank) {
+    return InvalidArgument("variable '", spec.name, "' is declared with ", var->dims.size(),
+                           " dims, at most ", kMaxRank, " are possible");
   }
+  spec.dtype = var->dtype;
+  spec.shape = Shape(absl::MakeConstSpan(var->dims));
+  spec.check_shape = var->need_check_feed;
+  spec.persistable = var->persistable;
   return spec;
 }
 
 }  // namespace
 
-absl::Status FindFeedsAndFetches(const Program& program, Plan& plan) {
-  for (const Op& op : program.blocks[0].ops) {
+absl::Status FindFeedsAndFetches(const Program& program, const BlockTree& tree, Plan& plan) {
+  const std::vector<Op>& ops = program.blocks[0].ops;
+  for (const Op& op : ops) {
     const bool feed = op.type == "feed";
     if (!feed && op.type != "fetch" && op.type != "fetch_v2") continue;
     const Slot* list = feed ? op.FindInput("X") : op.FindOutput("Out");
@@ -27,17 +34,18 @@ absl::Status FindFeedsAndFetches(const Program& program, Plan& plan) {
     if (list == nullptr || var == nullptr || list->args.size() != 1 || var->args.size() != 1) {
       return InvalidArgument(op.type, ": expected one argument in X and one in Out");
     }
-    if (col < 0 || col >= static_cast<int32_t>(program.blocks[0].ops.size())) {
+    if (col < 0 || col >= static_cast<int32_t>(ops.size())) {
       return InvalidArgument(op.type, ": attribute 'col' is ", col);
     }
+    const auto size = static_cast<size_t>(col) + 1;
     if (feed) {
-      if (col >= static_cast<int32_t>(plan.feeds.size())) plan.feeds.resize(col + 1);
-      plan.feeds[col] = SpecOf(program, var->args[0]);
-      plan.feed_list = list->args[0];
+      if (size > plan.feeds.size()) plan.feeds.resize(size);
+      INTERP_ASSIGN_OR_RETURN(plan.feeds[col], SpecOf(program, tree, var->args[0]));
+      plan.feed_list = FindVar(plan, list->args[0]);
     } else {
-      if (col >= static_cast<int32_t>(plan.fetches.size())) plan.fetches.resize(col + 1);
+      if (size > plan.fetches.size()) plan.fetches.resize(size);
       plan.fetches[col] = program.names[var->args[0]];
-      plan.fetch_list = list->args[0];
+      plan.fetch_list = FindVar(plan, list->args[0]);
     }
   }
   return absl::OkStatus();

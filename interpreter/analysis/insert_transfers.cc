@@ -17,68 +17,73 @@ Attr IntAttr(absl::string_view name, int value) {
   return {std::string(name), AttrValue(int32_t{value}), ""};
 }
 
-// By VarId: whether some instruction writes it.
-std::vector<bool> WrittenVars(const Plan& plan) {
-  std::vector<bool> written(plan.vars.size(), false);
-  for (const Instruction& instruction : plan.instructions) {
-    for (const VarId id : instruction.outputs) {
-      if (id >= 0) written[id] = true;
-    }
-  }
-  return written;
+// The suffixes of copies, and the ops that make them.
+std::string MoveSuffix(Place from, Place to) {
+  return absl::StrCat("_device_", Name(from), "_", Name(to));
+}
+std::string LayoutSuffix(Layout from, Layout to) {
+  return absl::StrCat("_layout_", static_cast<int>(from), "_", static_cast<int>(to));
+}
+std::string CastSuffix(DType from, DType to) {
+  return absl::StrCat("_dtype_", static_cast<int>(from), "_", static_cast<int>(to));
+}
+Op MoveOp(Place to) {
+  Op op;
+  op.type = to.on_host() ? "memcpy_d2h" : "memcpy_h2d";
+  return op;
+}
+Op LayoutOp(Layout from, Layout to) {
+  Op op;
+  op.type = "transfer_layout";
+  op.attrs = {IntAttr("src_layout", static_cast<int>(from)),
+              IntAttr("dst_layout", static_cast<int>(to))};
+  return op;
+}
+Op CastOp(DType from, DType to) {
+  Op op;
+  op.type = "cast";
+  op.attrs = {IntAttr("in_dtype", static_cast<int>(from)),
+              IntAttr("out_dtype", static_cast<int>(to))};
+  return op;
 }
 
-// Sets PlanVar::place of what instructions write.
-void ChooseHomes(Plan& plan) {
-  std::vector<bool> seen(plan.vars.size(), false);
-  for (const Instruction& instruction : plan.instructions) {
-    for (const VarId id : instruction.outputs) {
-      if (id < 0 || plan.vars[id].kind != VarKind::kLodTensor) continue;
-      PlanVar& var = plan.vars[id];
-      if (!seen[id]) {
-        var.place = instruction.place;
-      } else if (var.persistable && var.place != instruction.place) {
-        var.place = Place{};
-      }
-      seen[id] = true;
-    }
-  }
-}
+// Where, as what and how a tensor lies.
+struct Form {
+  Place place;
+  DType dtype = DType::kUndefined;
+  Layout layout = Layout::kPlain;
+  bool operator==(const Form&) const = default;
+};
+Form FormOf(const PlanVar& var) { return {var.place, var.dtype, var.layout}; }
 
 class TransferInserter {
  public:
-  TransferInserter(const OpRegistry& registry, absl::Span<const DType> declared, Plan& plan)
-      : registry_(registry), plan_(plan), vars_(plan.vars), written_(WrittenVars(plan)) {
+  TransferInserter(const OpRegistry& registry, const std::vector<DType>& declared, Plan& plan)
+      : registry_(registry), plan_(plan), vars_(plan.vars), versions_(plan.vars.size(), 0) {
     for (size_t id = 0; id < declared.size(); ++id) vars_[id].dtype = declared[id];
   }
 
   absl::Status Add(Instruction instruction) {
     const Layout wanted = WantedLayout(instruction);
-    for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
-      if (instruction.inputs[arg] < 0) continue;
-      const SlotDef& slot = instruction.def->inputs[InputSlotOf(instruction, arg)];
-      if ((slot.flags & (kTensorArray | kNoNeedBuffer)) != 0) continue;
-      const Place place =
-          IsHostInput(instruction, static_cast<int>(arg)) ? Place{} : instruction.place;
-      INTERP_ASSIGN_OR_RETURN(const VarId fitting, Fit(instruction.inputs[arg], slot, instruction,
-                                                       {.place = place, .layout = wanted}));
-      if (fitting != instruction.inputs[arg]) Redirect(instruction, arg, fitting);
+    for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+      const VarId id = instruction.inputs[arg];
+      if (id < 0 || vars_[id].kind != VarKind::kLodTensor) continue;
+      const int flags = InputFlags(instruction, arg);
+      if ((flags & (kTensorArray | kNoNeedBuffer)) != 0) continue;
+      INTERP_ASSIGN_OR_RETURN(const VarId fitting,
+                              Fit(id, flags, WantedForm(instruction, arg, wanted), instruction));
+      if (fitting != id) Redirect(instruction, arg, fitting);
     }
-    const std::vector<std::pair<VarId, VarId>> elsewhere = WriteWhereItRuns(instruction);
+    const std::vector<std::pair<VarId, VarId>> apart = WriteApart(instruction, wanted);
     NoteOutputs(instruction, wanted);
     result_.push_back(std::move(instruction));
-    for (const auto& [here, home] : elsewhere) INTERP_RETURN_IF_ERROR(BringHome(here, home));
+    for (const auto& [own, home] : apart) INTERP_RETURN_IF_ERROR(BringHome(own, home));
     return absl::OkStatus();
   }
 
   std::vector<Instruction> Take() { return std::move(result_); }
 
  private:
-  struct Wanted {
-    Place place;
-    Layout layout;
-  };
-
   // The layout this instruction's images have.
   Layout WantedLayout(const Instruction& instruction) const {
     switch (instruction.layout_rule) {
@@ -96,21 +101,31 @@ class TransferInserter {
     return Layout::kPlain;
   }
 
-  // The variable to read instead of `id`, after inserting what makes it. Layout before dtype, as
-  // Paddle orders them.
-  absl::StatusOr<VarId> Fit(VarId id, const SlotDef& slot, const Instruction& instruction,
-                            const Wanted& wanted) {
+  Form WantedForm(const Instruction& instruction, int arg, Layout layout) const {
+    const VarId id = instruction.inputs[arg];
+    Form form{.place = instruction.place, .dtype = instruction.dtype, .layout = layout};
+    if (IsHiddenInput(instruction, arg)) form.place = vars_[id].place;
+    if (IsHostInput(instruction, arg)) form.place = Place{};
+    return form;
+  }
+
+  // The variable to read instead of `id`, after inserting what makes it. Place before layout before
+  // dtype, as Paddle orders them.
+  absl::StatusOr<VarId> Fit(VarId id, int flags, Form wanted, const Instruction& instruction) {
+    const PlanVar& var = vars_[id];
+    if ((flags & kAnyDType) != 0 || wanted.dtype == DType::kUndefined ||
+        var.dtype == DType::kUndefined) {
+      wanted.dtype = var.dtype;
+    }
+    if ((flags & kAnyLayout) != 0 ||
+        (wanted.layout == Layout::kChannelsLast && !FollowsImage(id, instruction.layout_rule))) {
+      wanted.layout = var.layout;
+    }
+    if (wanted == FormOf(var)) return id;
+    if (var.constant) return ConvertOnce(id, wanted);
     INTERP_ASSIGN_OR_RETURN(id, Move(id, wanted.place));
-    const DType dtype = instruction.dtype;
-    if ((slot.flags & kAnyLayout) == 0 && vars_[id].layout != wanted.layout &&
-        (wanted.layout == Layout::kPlain || FollowsImage(id, instruction.layout_rule))) {
-      INTERP_ASSIGN_OR_RETURN(id, ChangeLayout(id, wanted.layout));
-    }
-    if ((slot.flags & kAnyDType) == 0 && dtype != DType::kUndefined &&
-        vars_[id].dtype != DType::kUndefined && vars_[id].dtype != dtype) {
-      INTERP_ASSIGN_OR_RETURN(id, Cast(id, dtype));
-    }
-    return id;
+    INTERP_ASSIGN_OR_RETURN(id, ChangeLayout(id, wanted.layout));
+    return Cast(id, wanted.dtype);
   }
 
   // Filters are never brought to channels-last: their kernels pack them.
@@ -118,70 +133,59 @@ class TransferInserter {
     return IsImage(vars_[id]) && (rule == LayoutRule::kFollows || !vars_[id].persistable);
   }
 
-  absl::StatusOr<VarId> Move(VarId id, Place to) {
-    const Place from = vars_[id].place;
-    if (from == to || vars_[id].kind != VarKind::kLodTensor) return id;
-    if (!from.on_host() && !to.on_host()) {
-      INTERP_ASSIGN_OR_RETURN(id, Move(id, Place{}));
-      return Move(id, to);
-    }
-    const std::string suffix = absl::StrCat("_device_", Name(from), "_", Name(to));
-    if (vars_[id].persistable && !written_[id]) return CopyOnce(id, to, suffix);
-    Op op;
-    op.type = to.on_host() ? "memcpy_d2h" : "memcpy_h2d";
-    return Transfer(id, std::move(op), to.on_host() ? from : to, suffix,
-                    [&](PlanVar& copy) { copy.place = to; });
-  }
-
-  // A parameter's copy on a device, which is there before any run.
-  VarId CopyOnce(VarId id, Place to, const std::string& suffix) {
+  // A constant in another form, which is there before any run.
+  VarId ConvertOnce(VarId id, const Form& to) {
+    const PlanVar& from = vars_[id];
+    std::string suffix;
+    if (from.place != to.place) suffix += MoveSuffix(from.place, to.place);
+    if (from.layout != to.layout) suffix += LayoutSuffix(from.layout, to.layout);
+    if (from.dtype != to.dtype) suffix += CastSuffix(from.dtype, to.dtype);
     const auto key = std::make_tuple(id, int32_t{0}, suffix);
     if (const auto found = copies_.find(key); found != copies_.end()) return found->second;
-    PlanVar copy = vars_[id];
-    absl::StrAppend(&copy.name, suffix);
-    copy.declared = false;
-    copy.place = to;
+    PlanVar copy = OwnVar(id, suffix);
+    copy.persistable = copy.constant = true;
+    copy.place = to.place;
+    copy.layout = to.layout;
+    copy.dtype = to.dtype;
     copy.copy_of = id;
     const VarId copy_id = AddVar(std::move(copy));
     copies_[key] = copy_id;
     return copy_id;
   }
 
+  absl::StatusOr<VarId> Move(VarId id, Place to) {
+    const Place from = vars_[id].place;
+    if (from == to) return id;
+    if (!from.on_host() && !to.on_host()) {
+      INTERP_ASSIGN_OR_RETURN(id, Move(id, Place{}));
+      return Move(id, to);
+    }
+    return Transfer(id, MoveOp(to), to.on_host() ? from : to, MoveSuffix(from, to),
+                    [&](PlanVar& copy) { copy.place = to; });
+  }
+
   absl::StatusOr<VarId> ChangeLayout(VarId id, Layout to) {
-    const int from_code = static_cast<int>(vars_[id].layout);
-    const int to_code = static_cast<int>(to);
-    Op op;
-    op.type = "transfer_layout";
-    op.attrs = {IntAttr("src_layout", from_code), IntAttr("dst_layout", to_code)};
-    return Transfer(id, std::move(op), vars_[id].place,
-                    absl::StrCat("_layout_", from_code, "_", to_code),
+    const Layout from = vars_[id].layout;
+    if (from == to) return id;
+    return Transfer(id, LayoutOp(from, to), vars_[id].place, LayoutSuffix(from, to),
                     [&](PlanVar& copy) { copy.layout = to; });
   }
 
   absl::StatusOr<VarId> Cast(VarId id, DType to) {
-    const int from_code = static_cast<int>(vars_[id].dtype);
-    const int to_code = static_cast<int>(to);
-    Op op;
-    op.type = "cast";
-    op.attrs = {IntAttr("in_dtype", from_code), IntAttr("out_dtype", to_code)};
-    return Transfer(id, std::move(op), vars_[id].place,
-                    absl::StrCat("_dtype_", from_code, "_", to_code),
+    const DType from = vars_[id].dtype;
+    if (from == to) return id;
+    return Transfer(id, CastOp(from, to), vars_[id].place, CastSuffix(from, to),
                     [&](PlanVar& copy) { copy.dtype = to; });
   }
 
   // Inserts X=id -> Out=copy, to run on `place`, unless this version of `id` has such a copy.
-  template <typename SetKind>
+  template <typename SetForm>
   absl::StatusOr<VarId> Transfer(VarId id, Op op, Place place, const std::string& suffix,
-                                 SetKind set_kind) {
+                                 SetForm set_form) {
     const auto key = std::make_tuple(id, versions_[id], suffix);
     if (const auto found = copies_.find(key); found != copies_.end()) return found->second;
-    PlanVar copy = vars_[id];
-    const int32_t earlier = copies_made_[std::make_pair(id, suffix)]++;
-    copy.name = absl::StrCat(copy.name, suffix, earlier == 0 ? "" : absl::StrCat("_", earlier));
-    copy.persistable = false;
-    copy.declared = false;
-    copy.copy_of = -1;
-    set_kind(copy);
+    PlanVar copy = OwnVar(id, suffix);
+    set_form(copy);
     const VarId copy_id = AddVar(std::move(copy));
     INTERP_RETURN_IF_ERROR(Insert(std::move(op), place, id, copy_id));
     copies_[key] = copy_id;
@@ -208,100 +212,149 @@ class TransferInserter {
     return absl::OkStatus();
   }
 
+  // A variable of the plan's own beside `id`; the n-th of one suffix has the number behind.
+  PlanVar OwnVar(VarId id, const std::string& suffix) {
+    PlanVar own = vars_[id];
+    const int32_t earlier = copies_made_[std::make_pair(id, suffix)]++;
+    absl::StrAppend(&own.name, suffix, earlier == 0 ? "" : absl::StrCat("_", earlier));
+    own.program_var = own.copy_of = -1;
+    own.persistable = own.constant = own.declared = own.captured = own.settled = false;
+    return own;
+  }
+
   VarId AddVar(PlanVar var) {
     vars_.push_back(std::move(var));
-    written_.push_back(true);
+    versions_.push_back(0);
     return static_cast<VarId>(vars_.size() - 1);
   }
 
   // Points an input at its transferred copy. An output that was to share the old input's memory
   // shares nothing any more.
-  static void Redirect(Instruction& instruction, size_t arg, VarId id) {
+  static void Redirect(Instruction& instruction, int arg, VarId id) {
     instruction.inputs[arg] = id;
-    std::erase_if(instruction.share,
-                  [&](const InplacePair& pair) { return pair.input == static_cast<int32_t>(arg); });
+    EraseShares(instruction, [&](const InplacePair& pair) { return pair.input == arg; });
   }
 
-  // Lets outputs whose variables lie elsewhere go to variables of the instruction's own place;
+  template <typename Predicate>
+  static void EraseShares(Instruction& instruction, const Predicate& drop) {
+    const auto begin = instruction.share.begin();
+    instruction.share.erase(std::remove_if(begin, instruction.share.end(), drop),
+                            instruction.share.end());
+  }
+
+  // What the kernel makes of output `arg`.
+  Form MadeForm(const Instruction& instruction, int arg, Layout wanted) const {
+    const bool image = IsImage(vars_[instruction.outputs[arg]]);
+    return {instruction.place, instruction.output_dtypes[arg], image ? wanted : Layout::kPlain};
+  }
+
+  // What the variable has to be afterwards, if it was made in the form `made`.
+  Form HomeForm(VarId id, const Form& made) const {
+    const PlanVar& var = vars_[id];
+    Form home{.place = var.place, .dtype = made.dtype, .layout = made.layout};
+    if (!var.settled) return home;
+    home.layout = Layout::kPlain;
+    if (var.dtype != DType::kUndefined) home.dtype = var.dtype;
+    return home;
+  }
+
+  // Lets outputs that are not made in the form of their variables go to variables of their own;
   // returns (own, home) pairs. No output takes over memory of another place.
-  std::vector<std::pair<VarId, VarId>> WriteWhereItRuns(Instruction& instruction) {
-    std::vector<std::pair<VarId, VarId>> elsewhere;
-    for (VarId& id : instruction.outputs) {
-      if (id < 0 || vars_[id].kind != VarKind::kLodTensor) continue;
-      if (vars_[id].place == instruction.place) continue;
-      PlanVar own = vars_[id];
-      const std::string suffix = absl::StrCat("_device_", Name(instruction.place));
-      const int32_t earlier = copies_made_[std::make_pair(id, suffix)]++;
-      own.name = absl::StrCat(own.name, suffix, earlier == 0 ? "" : absl::StrCat("_", earlier));
-      own.persistable = false;
-      own.declared = false;
-      own.place = instruction.place;
-      const VarId home = id;
-      id = AddVar(std::move(own));
-      elsewhere.emplace_back(id, home);
+  std::vector<std::pair<VarId, VarId>> WriteApart(Instruction& instruction, Layout wanted) {
+    std::vector<std::pair<VarId, VarId>> apart;
+    for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+      const VarId home = instruction.outputs[arg];
+      if (home < 0 || vars_[home].kind != VarKind::kLodTensor) continue;
+      if (IsHiddenOutput(instruction, arg)) continue;
+      const Form made = MadeForm(instruction, arg, wanted);
+      if (HomeForm(home, made) == made) continue;
+      const bool moves = made.place != vars_[home].place;
+      PlanVar own =
+          OwnVar(home, moves ? absl::StrCat("_device_", Name(instruction.place)) : "_own");
+      own.place = made.place;
+      own.dtype = made.dtype;
+      own.layout = made.layout;
+      instruction.outputs[arg] = AddVar(std::move(own));
+      apart.emplace_back(instruction.outputs[arg], home);
     }
-    std::erase_if(instruction.share, [&](const InplacePair& pair) {
+    EraseShares(instruction, [&](const InplacePair& pair) {
       const VarId in = instruction.inputs[pair.input];
       const VarId out = instruction.outputs[pair.output];
       return in >= 0 && out >= 0 && vars_[in].place != vars_[out].place;
     });
-    return elsewhere;
+    return apart;
   }
 
-  // Copies what an instruction wrote on its own place to where its variable lies.
+  // Converts what an instruction wrote to a variable of its own to what its variable is.
   absl::Status BringHome(VarId own, VarId home) {
-    VarId from = own;
-    if (!vars_[own].place.on_host() && !vars_[home].place.on_host()) {
-      INTERP_ASSIGN_OR_RETURN(from, Move(own, Place{}));
+    const Form from = FormOf(vars_[own]);
+    const Form to = HomeForm(home, from);
+    VarId at = own;
+    const bool through_host =
+        from.place != to.place && !from.place.on_host() && !to.place.on_host();
+    if (through_host) {
+      INTERP_ASSIGN_OR_RETURN(at, Move(at, Place{}));
     }
-    const bool to_host = vars_[home].place.on_host();
-    const Place place = to_host ? vars_[from].place : vars_[home].place;
-    Op op;
-    op.type = to_host ? "memcpy_d2h" : "memcpy_h2d";
-    vars_[home].dtype = vars_[own].dtype;
-    vars_[home].layout = vars_[own].layout;
+    vars_[home].dtype = to.dtype;
+    vars_[home].layout = to.layout;
     ++versions_[home];
-    INTERP_RETURN_IF_ERROR(Insert(std::move(op), place, from, home));
+    const bool moves = vars_[at].place != to.place;
+    const bool casts = from.dtype != to.dtype;
+    if (from.layout != to.layout) {
+      if (!moves && !casts) return Insert(LayoutOp(from.layout, to.layout), to.place, at, home);
+      INTERP_ASSIGN_OR_RETURN(at, ChangeLayout(at, to.layout));
+    }
+    if (casts) {
+      if (!moves) return Insert(CastOp(from.dtype, to.dtype), to.place, at, home);
+      INTERP_ASSIGN_OR_RETURN(at, Cast(at, to.dtype));
+    }
+    const Place place = to.place.on_host() ? vars_[at].place : to.place;
+    INTERP_RETURN_IF_ERROR(Insert(MoveOp(to.place), place, at, home));
     // Readers on that place need no copy back.
-    const std::string suffix =
-        absl::StrCat("_device_", Name(vars_[home].place), "_", Name(vars_[own].place));
-    copies_[std::make_tuple(home, versions_[home], suffix)] = own;
+    if (at == own) {
+      copies_[std::make_tuple(home, versions_[home], MoveSuffix(to.place, from.place))] = own;
+    }
     return absl::OkStatus();
   }
 
   // What the variables it writes are from here on.
   void NoteOutputs(Instruction& instruction, Layout wanted) {
-    for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
+    for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
       const VarId id = instruction.outputs[arg];
       if (id < 0) continue;
-      if (vars_[id].kind == VarKind::kLodTensor) vars_[id].dtype = instruction.output_dtypes[arg];
-      const bool image = IsImage(vars_[id]) && !vars_[id].persistable;
-      instruction.output_layouts[arg] = image ? wanted : Layout::kPlain;
-      vars_[id].layout = instruction.output_layouts[arg];
       ++versions_[id];
+      if (vars_[id].kind != VarKind::kLodTensor) continue;
+      if (IsHiddenOutput(instruction, arg)) {
+        if (vars_[id].dtype == DType::kUndefined) vars_[id].dtype = instruction.output_dtypes[arg];
+        continue;
+      }
+      const Form made = MadeForm(instruction, arg, wanted);
+      instruction.output_layouts[arg] = vars_[id].layout = made.layout;
+      vars_[id].dtype = made.dtype;
     }
   }
 
   const OpRegistry& registry_;
   Plan& plan_;
   std::vector<PlanVar>& vars_;
-  std::vector<bool> written_;  // by VarId: some instruction writes it
   std::vector<Instruction> result_;
-  absl::flat_hash_map<VarId, int32_t> versions_;  // writes seen so far
+  std::vector<int32_t> versions_;  // by VarId: writes seen so far
   absl::flat_hash_map<std::tuple<VarId, int32_t, std::string>, VarId> copies_;
   absl::flat_hash_map<std::pair<VarId, std::string>, int32_t> copies_made_;
 };
 
 }  // namespace
 
-absl::Status InsertTransfers(const OpRegistry& registry, absl::Span<const DType> declared,
+absl::Status InsertTransfers(const OpRegistry& registry, const std::vector<DType>& declared,
                              Plan& plan) {
-  ChooseHomes(plan);
   TransferInserter inserter(registry, declared, plan);
   for (Instruction& instruction : plan.instructions) {
-    const std::string where =
-        absl::StrCat("block 0, op #", instruction.op_index, " ", instruction.op_type);
-    INTERP_RETURN_IF_ERROR(Annotate(inserter.Add(std::move(instruction)), where));
+    const absl::string_view op_type = instruction.op_type;
+    const int32_t index = instruction.op_index;
+    const absl::Status added = inserter.Add(std::move(instruction));
+    if (!added.ok()) {
+      return Annotate(added, absl::StrCat("block ", plan.block, ", op #", index, " ", op_type));
+    }
   }
   plan.instructions = inserter.Take();
   return absl::OkStatus();

@@ -17,10 +17,10 @@ void FillSuccessors(Plan& plan) {
     ++plan.successors.begins[edge.from + 1];
   }
   for (size_t i = 0; i < n; ++i) plan.successors.begins[i + 1] += plan.successors.begins[i];
-  plan.successors.targets.resize(plan.successors.begins[n]);
+  plan.successors.ids.resize(plan.successors.begins[n]);
   std::vector<int32_t> next(plan.successors.begins.begin(), plan.successors.begins.end() - 1);
   for (const Edge& edge : plan.edges) {
-    if (!edge.shrunk) plan.successors.targets[next[edge.from]++] = edge.to;
+    if (!edge.shrunk) plan.successors.ids[next[edge.from]++] = edge.to;
   }
 }
 
@@ -58,18 +58,46 @@ void MeasureWidth(Plan& plan) {
 
 // A feed's kernel sets the shape of its output, but to that of what is fed.
 bool IsFeed(const Plan& plan, const Instruction& instruction) {
-  return plan.feed_list >= 0 && instruction.inputs == std::vector<VarId>{plan.feed_list};
+  return plan.feed_list >= 0 && instruction.inputs.size() == 1 &&
+         instruction.inputs[0] == plan.feed_list;
 }
 
-bool InfersFromValues(const Plan& plan, const Instruction& instruction,
-                      const std::vector<bool>& dynamic_var) {
-  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+// An update in place leaves the size as it is; InstructionRunner tells when it changes the shape.
+bool UpdatesInPlace(const Instruction& instruction, int out) {
+  const VarId id = instruction.outputs[out];
+  return std::find(instruction.inputs.begin(), instruction.inputs.end(), id) !=
+         instruction.inputs.end();
+}
+
+// By VarId: whether readers may find another shape although everything from outside the block has
+// the shape it had: several instructions write it, or a sub-block does.
+std::vector<bool> VarsOfChangingShape(const Plan& plan) {
+  std::vector<bool> changing(plan.vars.size(), false);
+  std::vector<bool> written(plan.vars.size(), false);
+  for (const Instruction& instruction : plan.instructions) {
+    for (int out = 0; out < static_cast<int>(instruction.outputs.size()); ++out) {
+      const VarId id = instruction.outputs[out];
+      if (id < 0) continue;
+      if (IsHiddenOutput(instruction, out)) changing[id] = true;
+      if (UpdatesInPlace(instruction, out)) continue;
+      if (written[id]) changing[id] = true;
+      written[id] = true;
+    }
+  }
+  return changing;
+}
+
+bool InfersAlways(const Plan& plan, const Instruction& instruction,
+                  const std::vector<bool>& changing) {
+  if (instruction.def->dynamic_outputs && !IsFeed(plan, instruction)) return true;
+  for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
     const VarId id = instruction.inputs[arg];
     if (id < 0) continue;
-    const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
-    if (dynamic_var[id] || ((flags & kValueInInfer) != 0 && !plan.vars[id].constant)) return true;
+    const int flags = InputFlags(instruction, arg);
+    if (changing[id] || ((flags & kValueInInfer) != 0 && !plan.vars[id].constant)) return true;
   }
-  return false;
+  return std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
+                     [&](VarId id) { return id >= 0 && changing[id]; });
 }
 
 }  // namespace
@@ -81,26 +109,12 @@ void LinkInstructions(Plan& plan) {
 }
 
 void MarkDynamicShapes(Plan& plan) {
-  std::vector<int32_t> writers(plan.vars.size(), 0);
-  for (const Instruction& instruction : plan.instructions) {
-    for (const VarId id : instruction.outputs) {
-      if (id >= 0) ++writers[id];
-    }
-  }
-  std::vector<bool> dynamic_var(plan.vars.size(), false);
-  for (size_t id = 0; id < writers.size(); ++id) {
-    dynamic_var[id] = writers[id] > 1 || (plan.vars[id].persistable && writers[id] > 0);
-  }
+  std::vector<bool> changing = VarsOfChangingShape(plan);
   for (Instruction& instruction : plan.instructions) {
-    const bool unforeseeable = instruction.def->dynamic_outputs && !IsFeed(plan, instruction);
-    instruction.dynamic_shape = unforeseeable || InfersFromValues(plan, instruction, dynamic_var);
-    for (const VarId id : instruction.outputs) {
-      if (id < 0) continue;
-      if (dynamic_var[id]) instruction.dynamic_shape = true;
-    }
+    instruction.dynamic_shape = InfersAlways(plan, instruction, changing);
     if (!instruction.dynamic_shape) continue;
     for (const VarId id : instruction.outputs) {
-      if (id >= 0 && plan.vars[id].kind == VarKind::kLodTensor) dynamic_var[id] = true;
+      if (id >= 0 && plan.vars[id].kind == VarKind::kLodTensor) changing[id] = true;
     }
   }
 }

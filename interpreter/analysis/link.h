@@ -1,7 +1,7 @@
 // LinkInstructions: successor lists, dependency counts and the trace order, from the edges.
 #pragma once
 
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp {
 

@@ -1,88 +1,28 @@
 #include "interpreter/analysis/select_kernels.h"
 
 #include <algorithm>
-#include <set>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/program_print.h"
+#include "interpreter/analysis/bind_instructions.h"
 
 namespace interp {
 namespace {
 
-// Arguments of one side of an op, in the order of the definition's slots.
-struct BoundSlots {
-  std::vector<VarId> args;
-  std::vector<int32_t> counts;
-};
-
-bool IsEmpty(const std::vector<PlanVar>& vars, VarId id) { return vars[id].name == kEmptyVarName; }
-
-bool HasArguments(const Slot& slot, const std::vector<PlanVar>& vars) {
-  return std::any_of(slot.args.begin(), slot.args.end(),
-                     [&](VarId id) { return !IsEmpty(vars, id); });
-}
-
-absl::Status CheckKnown(const std::vector<Slot>& slots, const std::vector<SlotDef>& defs,
-                        const std::vector<PlanVar>& vars, absl::string_view side) {
-  for (const Slot& slot : slots) {
-    const bool known = std::any_of(defs.begin(), defs.end(),
-                                   [&](const SlotDef& def) { return def.name == slot.name; });
-    if (!known && HasArguments(slot, vars)) {
-      return Unimplemented("has ", side, " slot '", slot.name,
-                           "', which interp does not know; known: ",
-                           absl::StrJoin(defs, " ", [](std::string* out, const SlotDef& def) {
-                             absl::StrAppend(out, def.name);
-                           }));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<BoundSlots> Bind(const std::vector<Slot>& slots, const std::vector<SlotDef>& defs,
-                                const std::vector<PlanVar>& vars, absl::string_view side) {
-  INTERP_RETURN_IF_ERROR(CheckKnown(slots, defs, vars, side));
-  BoundSlots bound;
-  for (const SlotDef& def : defs) {
-    const auto slot =
-        std::find_if(slots.begin(), slots.end(), [&](const Slot& s) { return s.name == def.name; });
-    const bool present = slot != slots.end() && HasArguments(*slot, vars);
-    if (!present && (def.flags & kOptional) == 0) {
-      return InvalidArgument(side, " '", def.name, "' is missing");
-    }
-    if (present && slot->args.size() > 1 && (def.flags & kVariadic) == 0) {
-      return InvalidArgument(side, " '", def.name, "' has ", slot->args.size(),
-                             " arguments, expected 1");
-    }
-    bound.counts.push_back(present ? static_cast<int32_t>(slot->args.size()) : 0);
-    if (!present) continue;
-    for (const VarId id : slot->args) bound.args.push_back(IsEmpty(vars, id) ? -1 : id);
-  }
-  return bound;
-}
-
-std::vector<std::vector<DType>> DTypesBySlot(const std::vector<VarId>& args,
-                                             const std::vector<int32_t>& counts,
-                                             const std::vector<PlanVar>& vars) {
-  std::vector<std::vector<DType>> dtypes(counts.size());
-  size_t arg = 0;
-  for (size_t slot = 0; slot < counts.size(); ++slot) {
-    for (int32_t i = 0; i < counts[slot]; ++i, ++arg) {
-      dtypes[slot].push_back(args[arg] < 0 ? DType::kUndefined : vars[args[arg]].dtype);
-    }
-  }
+DTypes DTypesOf(absl::Span<const VarId> args, const std::vector<PlanVar>& vars) {
+  DTypes dtypes;
+  for (const VarId id : args) dtypes.push_back(id < 0 ? DType::kUndefined : vars[id].dtype);
   return dtypes;
 }
 
-DType DefaultKernelDType(const Op& op, const std::vector<std::vector<DType>>& inputs) {
-  bool any = false;
-  for (const std::vector<DType>& slot : inputs) {
-    for (const DType dtype : slot) {
-      if (dtype != DType::kUndefined) return dtype;
-      any = true;
-    }
+// That of the first input that has one.
+DType DefaultKernelDType(const Op& op, absl::Span<const DType> inputs) {
+  for (const DType dtype : inputs) {
+    if (dtype != DType::kUndefined) return dtype;
   }
+  if (!inputs.empty()) return DType::kUndefined;
   AttrReader reader(op);
-  return any ? DType::kUndefined : reader.Type("dtype", DType::kFloat32);
+  return reader.Type("dtype", DType::kFloat32);
 }
 
 // Whether a kernel can serve on a place: devices have rows of their own, and sim runs the host's.
@@ -111,228 +51,214 @@ absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, PlaceKind plac
       }));
 }
 
-// Where an op is to run, by its op_device attribute.
-absl::StatusOr<Place> WantedPlace(const Op& op, Place own) {
-  AttrReader reader(op);
-  const std::string device = reader.String("op_device", "");
-  INTERP_RETURN_IF_ERROR(reader.status());
-  if (device.empty() || device == "all") return own;
-  for (const absl::string_view accelerator : {"gpu", "xpu", "npu"}) {
-    if (absl::StrContains(device, accelerator)) return own;
-  }
-  absl::StatusOr<Place> place = PlaceFromName(device);
-  if (!place.ok()) return Annotate(place.status(), "attribute 'op_device'");
-  return *place;
+// A tensor is what its last writer made it, but for one that is settled. An array is declared with
+// the dtype of its tensors.
+void NoteWritten(PlanVar& var, DType dtype) {
+  if (var.kind != VarKind::kLodTensor && var.kind != VarKind::kLodTensorArray) return;
+  const bool keeps = var.settled || var.kind == VarKind::kLodTensorArray;
+  if (!keeps || var.dtype == DType::kUndefined) var.dtype = dtype;
 }
 
-absl::StatusOr<Place> ChoosePlace(const Op& op, const OpDef& def, Place own,
-                                  std::vector<std::string>& fallbacks) {
-  INTERP_ASSIGN_OR_RETURN(const Place place, WantedPlace(op, own));
-  if (place.on_host() || def.RunsOn(place.kind)) return place;
-  const bool moves_data = op.type == "feed" || op.type == "fetch" || op.type == "fetch_v2";
-  if (!moves_data && std::find(fallbacks.begin(), fallbacks.end(), op.type) == fallbacks.end()) {
-    fallbacks.push_back(op.type);
-  }
-  return Place{};
-}
-
-// Gives the outputs their dtypes, in the instruction and in the table.
-void InferDTypes(Instruction& instruction, const std::vector<std::vector<DType>>& inputs,
-                 std::vector<PlanVar>& vars) {
-  std::vector<std::vector<DType>> outputs =
-      DTypesBySlot(instruction.outputs, instruction.output_counts, vars);
-  DTypeContext context(inputs, instruction.attrs.get(), instruction.dtype, outputs);
-  if (instruction.dtype != DType::kUndefined) {
-    for (std::vector<DType>& slot : outputs) {
-      std::fill(slot.begin(), slot.end(), instruction.dtype);
-    }
-  }
-  if (instruction.def->infer_dtype != nullptr) instruction.def->infer_dtype(context);
-  for (const std::vector<DType>& slot : outputs) {
-    for (const DType dtype : slot) {
-      const VarId id = instruction.outputs[instruction.output_dtypes.size()];
-      instruction.output_dtypes.push_back(dtype);
-      if (id >= 0 && vars[id].kind == VarKind::kLodTensor) vars[id].dtype = dtype;
-    }
-  }
-}
-
-int SlotOf(const std::vector<int32_t>& counts, size_t arg) {
-  int slot = 0;
-  for (size_t end = counts[0]; arg >= end; end += counts[++slot]) {
-  }
-  return slot;
-}
-
-bool IsFirstOfSlot(const std::vector<int32_t>& counts, size_t arg) {
-  return arg == 0 || SlotOf(counts, arg) != SlotOf(counts, arg - 1);
-}
-
-// Whether the definition lets output argument `out` take over input argument `in`. Pairs speak of
-// the first argument of a slot: of the others a kernel may read element j after writing element i.
-bool DeclaresInplace(const Instruction& instruction, size_t in, size_t out) {
-  if (!IsFirstOfSlot(instruction.input_counts, in) ||
-      !IsFirstOfSlot(instruction.output_counts, out)) {
-    return false;
-  }
-  const auto matches = [&](const SharePair& pair) {
-    return pair.input == SlotOf(instruction.input_counts, in) &&
-           pair.output == SlotOf(instruction.output_counts, out);
-  };
-  return std::any_of(instruction.def->inplace.begin(), instruction.def->inplace.end(), matches) ||
-         std::any_of(instruction.def->view.begin(), instruction.def->view.end(), matches);
-}
-
-// Redirects outputs that name an input without being declared inplace to fresh variables; returns
-// (fresh, original) pairs.
-std::vector<std::pair<VarId, VarId>> SplitSameNames(Instruction& instruction,
-                                                    std::vector<PlanVar>& vars) {
-  std::vector<std::pair<VarId, VarId>> split;
-  for (size_t out = 0; out < instruction.outputs.size(); ++out) {
-    const VarId id = instruction.outputs[out];
-    if (id < 0 || vars[id].kind != VarKind::kLodTensor) continue;
-    for (size_t in = 0; in < instruction.inputs.size(); ++in) {
-      if (instruction.inputs[in] != id || DeclaresInplace(instruction, in, out)) continue;
-      PlanVar fresh = vars[id];
-      fresh.name = absl::StrCat(fresh.name, "@out", vars.size());
-      fresh.persistable = false;
-      fresh.declared = false;
-      instruction.outputs[out] = static_cast<VarId>(vars.size());
-      split.emplace_back(instruction.outputs[out], id);
-      vars.push_back(std::move(fresh));
-      break;
-    }
-  }
-  return split;
-}
-
-VarId FlatArgument(const std::vector<Slot>& slots, int32_t position) {
-  for (const Slot& slot : slots) {
-    if (position < static_cast<int32_t>(slot.args.size())) return slot.args[position];
-    position -= static_cast<int32_t>(slot.args.size());
-  }
-  return -1;
-}
-
-// The op counts arguments in file order, the instruction in the order of its definition.
-void BindShares(const Op& op, Instruction& instruction) {
-  const auto position = [](const std::vector<VarId>& args, VarId id) {
-    return static_cast<int32_t>(std::find(args.begin(), args.end(), id) - args.begin());
-  };
-  for (const InplacePair& pair : op.inplace) {
-    instruction.share.push_back(
-        {position(instruction.inputs, FlatArgument(op.inputs, pair.input)),
-         position(instruction.outputs, FlatArgument(op.outputs, pair.output))});
-  }
+// The arguments of the definition's own slots, which come before the hidden ones.
+absl::Span<const VarId> OwnArgs(const VarIds& args, const ArgCounts& counts, size_t num_slots) {
+  return absl::MakeConstSpan(args).first(
+      args.size() - static_cast<size_t>(counts.size() > num_slots ? counts.back() : 0));
 }
 
 }  // namespace
 
-int InputSlotOf(const Instruction& instruction, int arg) {
-  return SlotOf(instruction.input_counts, static_cast<size_t>(arg));
-}
-
-absl::string_view Name(QueueKind queue) { return queue == QueueKind::kHost ? "host" : "device"; }
-
-bool IsHostInput(const Instruction& instruction, int arg) {
-  const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
-  return !instruction.place.on_host() && (flags & (kHostInput | kValueInInfer)) != 0;
-}
-
 absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVar>& vars) {
   const OpDef& def = *instruction.def;
-  const std::vector<std::vector<DType>> input_dtypes =
-      DTypesBySlot(instruction.inputs, instruction.input_counts, vars);
-  std::vector<std::vector<DType>> no_outputs(def.outputs.size());
-  instruction.dtype = def.kernel_dtype == nullptr
-                          ? DefaultKernelDType(op, input_dtypes)
-                          : def.kernel_dtype(DTypeContext(input_dtypes, instruction.attrs.get(),
-                                                          DType::kUndefined, no_outputs));
+  const absl::Span<const VarId> in =
+      OwnArgs(instruction.inputs, instruction.input_counts, def.inputs.size());
+  const absl::Span<const VarId> out =
+      OwnArgs(instruction.outputs, instruction.output_counts, def.outputs.size());
+  const DTypes input_dtypes = DTypesOf(in, vars);
+  DTypes& output_dtypes = instruction.output_dtypes;
+  output_dtypes = DTypesOf(out, vars);
+  const auto context = [&](DType kernel) {
+    return DTypeContext({input_dtypes, instruction.input_counts}, instruction.attrs.get(), kernel,
+                        {absl::MakeSpan(output_dtypes), instruction.output_counts});
+  };
+  instruction.dtype = def.kernel_dtype == nullptr ? DefaultKernelDType(op, input_dtypes)
+                                                  : def.kernel_dtype(context(DType::kUndefined));
   INTERP_ASSIGN_OR_RETURN(instruction.kernel,
                           FindKernel(def, instruction.dtype, instruction.place.kind));
-  instruction.layout_rule = def.layout_rule == nullptr
-                                ? def.layout
-                                : def.layout_rule(instruction.attrs.get(), instruction.dtype);
-  InferDTypes(instruction, input_dtypes, vars);
+  const KernelDef& kernel = def.kernels[instruction.kernel];
+  instruction.layout_rule = kernel.layout.value_or(def.layout);
+  if (def.layout_rule != nullptr) {
+    instruction.layout_rule = def.layout_rule(instruction.attrs.get(), instruction.dtype);
+  }
+  if (instruction.dtype != DType::kUndefined) {
+    std::fill(output_dtypes.begin(), output_dtypes.end(), instruction.dtype);
+  }
+  if (def.infer_dtype != nullptr) {
+    DTypeContext infer = context(instruction.dtype);
+    def.infer_dtype(infer);
+  }
+  for (size_t arg = 0; arg < out.size(); ++arg) {
+    if (out[arg] >= 0) NoteWritten(vars[out[arg]], output_dtypes[arg]);
+  }
+  for (size_t arg = out.size(); arg < instruction.outputs.size(); ++arg) {
+    output_dtypes.push_back(vars[instruction.outputs[arg]].dtype);
+  }
+  instruction.output_layouts.assign(instruction.outputs.size(), Layout::kPlain);
   return absl::OkStatus();
 }
 
 absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def, Place place,
                                             std::vector<PlanVar>& vars) {
-  Instruction instruction;
-  instruction.place = place;
-  instruction.op_type = op.type;
-  instruction.def = &def;
-  INTERP_ASSIGN_OR_RETURN(BoundSlots inputs, Bind(op.inputs, def.inputs, vars, "input"));
-  INTERP_ASSIGN_OR_RETURN(BoundSlots outputs, Bind(op.outputs, def.outputs, vars, "output"));
-  instruction.inputs = std::move(inputs.args);
-  instruction.input_counts = std::move(inputs.counts);
-  instruction.outputs = std::move(outputs.args);
-  instruction.output_counts = std::move(outputs.counts);
-  if (def.parse != nullptr) {
-    AttrReader reader(op);
-    INTERP_ASSIGN_OR_RETURN(instruction.attrs, def.parse(reader));
-  }
+  INTERP_ASSIGN_OR_RETURN(Instruction instruction, BindInsertedOp(op, def, place, vars));
   INTERP_RETURN_IF_ERROR(SetTypes(op, instruction, vars));
-  instruction.output_layouts.assign(instruction.outputs.size(), Layout::kPlain);
   return instruction;
 }
 
-std::vector<std::string> UnsupportedOps(const Program& program, const OpRegistry& registry) {
-  std::set<std::string> missing;
-  for (const Block& block : program.blocks) {
-    for (const Op& op : block.ops) {
-      if (registry.Find(op.type) == nullptr) missing.insert(op.type);
-    }
-  }
-  return std::vector<std::string>(missing.begin(), missing.end());
+const Op& OpOf(const Program& program, const Plan& plan, const Instruction& instruction) {
+  return instruction.op_index >= 0 ? program.blocks[plan.block].ops[instruction.op_index]
+                                   : plan.inserted_ops[instruction.inserted_op];
 }
 
 namespace {
 
-// Adds the instruction of op `index`, and the moves that give split outputs to their names.
-absl::Status AddInstructions(const Op& op, int32_t index, const OpDef& def, const OpDef* share_data,
-                             Plan& plan) {
-  INTERP_ASSIGN_OR_RETURN(const Place place,
-                          ChoosePlace(op, def, plan.options.place, plan.fallbacks));
-  INTERP_ASSIGN_OR_RETURN(Instruction instruction, MakeInstruction(op, def, place, plan.vars));
-  instruction.op_index = index;
-  BindShares(op, instruction);
-  const std::vector<std::pair<VarId, VarId>> split = SplitSameNames(instruction, plan.vars);
-  plan.instructions.push_back(std::move(instruction));
-  for (const auto& [fresh, original] : split) {
-    if (share_data == nullptr) {
-      return Unimplemented("output '", plan.vars[original].name, "' is also an input");
-    }
-    Op give;
-    give.type = "share_data";
-    give.inputs = {{"X", {fresh}, ""}};
-    give.outputs = {{"Out", {original}, ""}};
-    INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(give, *share_data, place, plan.vars));
-    move.inserted_op = static_cast<int32_t>(plan.inserted_ops.size());
-    plan.inserted_ops.push_back(std::move(give));
-    plan.instructions.push_back(std::move(move));
+class KernelSelector {
+ public:
+  KernelSelector(const Program& program, const OpRegistry& registry, std::vector<Plan>& plans)
+      : program_(program),
+        share_data_(registry.Find("share_data")),
+        plans_(plans),
+        at_start_(plans.size()) {}
+
+  absl::StatusOr<std::vector<std::vector<DType>>> Run() {
+    INTERP_RETURN_IF_ERROR(VisitBlock(0));
+    return std::move(at_start_);
   }
-  return absl::OkStatus();
-}
+
+ private:
+  absl::Status VisitBlock(int32_t block) {
+    Plan& plan = plans_[block];
+    at_start_[block].reserve(plan.vars.size());
+    for (const PlanVar& var : plan.vars) at_start_[block].push_back(var.dtype);
+    std::vector<Instruction> bound = std::exchange(plan.instructions, {});
+    plan.instructions.reserve(bound.size());
+    for (Instruction& instruction : bound) {
+      const int32_t index = instruction.op_index;
+      const absl::Status status = Visit(plan, std::move(instruction));
+      if (!status.ok()) return Annotate(status, DescribeOp(program_, block, index));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Visit(Plan& plan, Instruction instruction) {
+    INTERP_RETURN_IF_ERROR(ChooseKernel(plan, instruction));
+    if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(VisitSubBlock(plan, instruction));
+    const std::vector<std::pair<VarId, VarId>> split = SplitSameNames(plan, instruction);
+    const Place place = instruction.place;
+    plan.instructions.push_back(std::move(instruction));
+    for (const auto& [fresh, original] : split) {
+      INTERP_RETURN_IF_ERROR(Move(plan, fresh, original, place));
+    }
+    return absl::OkStatus();
+  }
+
+  static const KernelDef& KernelOf(const Instruction& instruction) {
+    return instruction.def->kernels[instruction.kernel];
+  }
+
+  absl::Status ChooseKernel(Plan& plan, Instruction& instruction) const {
+    const Op& op = OpOf(program_, plan, instruction);
+    INTERP_RETURN_IF_ERROR(SetTypes(op, instruction, plan.vars));
+    if (!instruction.place.on_host() && KernelOf(instruction).host_only) {
+      AddFallback(plan, op.type);
+      instruction.place = {};
+      INTERP_RETURN_IF_ERROR(SetTypes(op, instruction, plan.vars));
+    }
+    if (KernelOf(instruction).inplace) return absl::OkStatus();
+    const auto writes_over = [&](const InplacePair& pair) { return !IsView(instruction, pair); };
+    instruction.share.erase(
+        std::remove_if(instruction.share.begin(), instruction.share.end(), writes_over),
+        instruction.share.end());
+    return absl::OkStatus();
+  }
+
+  // The sub-block begins with what its captures and entries are here, and leaves what it made them.
+  absl::Status VisitSubBlock(Plan& outer, Instruction& instruction) {
+    Plan& inner = plans_[instruction.sub_block];
+    ForEachCapture(instruction, inner, [&](VarId outer_var, VarId inner_var) {
+      inner.vars[inner_var].dtype = outer.vars[outer_var].dtype;
+    });
+    for (size_t i = 0; i < inner.entries.size(); ++i) {
+      const PlanVar& like = outer.vars[instruction.inputs[inner.entry_args[i]]];
+      inner.vars[inner.entries[i]].dtype = like.dtype;
+    }
+    INTERP_RETURN_IF_ERROR(VisitBlock(instruction.sub_block));
+    ForEachCapture(instruction, inner, [&](VarId outer_var, VarId inner_var) {
+      outer.vars[outer_var].dtype = inner.vars[inner_var].dtype;
+    });
+    for (int out = 0; out < static_cast<int>(instruction.outputs.size()); ++out) {
+      if (!IsHiddenOutput(instruction, out)) continue;
+      instruction.output_dtypes[out] = outer.vars[instruction.outputs[out]].dtype;
+    }
+    return absl::OkStatus();
+  }
+
+  // Redirects outputs that name an input without being declared inplace to fresh variables; returns
+  // (fresh, original) pairs. Hidden arguments are the sub-block's business.
+  static std::vector<std::pair<VarId, VarId>> SplitSameNames(Plan& plan, Instruction& instruction) {
+    std::vector<std::pair<VarId, VarId>> split;
+    for (int out = 0; out < static_cast<int>(instruction.outputs.size()); ++out) {
+      const VarId id = instruction.outputs[out];
+      if (id < 0 || plan.vars[id].kind != VarKind::kLodTensor) continue;
+      if (IsHiddenOutput(instruction, out) || !ReadsOtherwise(instruction, out)) continue;
+      PlanVar fresh = plan.vars[id];
+      absl::StrAppend(&fresh.name, "@out", plan.vars.size());
+      fresh.program_var = -1;
+      fresh.dtype = instruction.output_dtypes[out];
+      fresh.persistable = fresh.constant = fresh.declared = fresh.captured = fresh.settled = false;
+      instruction.outputs[out] = static_cast<VarId>(plan.vars.size());
+      split.emplace_back(instruction.outputs[out], id);
+      plan.vars.push_back(std::move(fresh));
+    }
+    return split;
+  }
+
+  // Whether the instruction has output `out` as an input, too, in a way that is no update in place.
+  static bool ReadsOtherwise(const Instruction& instruction, int out) {
+    for (int in = 0; in < static_cast<int>(instruction.inputs.size()); ++in) {
+      if (instruction.inputs[in] != instruction.outputs[out] || IsHiddenInput(instruction, in)) {
+        continue;
+      }
+      if (!DeclaresShare(instruction, in, out) || IsView(instruction, {in, out})) return true;
+    }
+    return false;
+  }
+
+  absl::Status Move(Plan& plan, VarId from, VarId to, Place place) const {
+    if (share_data_ == nullptr) {
+      return Unimplemented("output '", plan.vars[to].name, "' is also an input");
+    }
+    Op op;
+    op.type = "share_data";
+    op.inputs = {{"X", {from}, ""}};
+    op.outputs = {{"Out", {to}, ""}};
+    INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(op, *share_data_, place, plan.vars));
+    move.inserted_op = static_cast<int32_t>(plan.inserted_ops.size());
+    plan.inserted_ops.push_back(std::move(op));
+    plan.instructions.push_back(std::move(move));
+    return absl::OkStatus();
+  }
+
+  const Program& program_;
+  const OpDef* const share_data_;
+  std::vector<Plan>& plans_;
+  std::vector<std::vector<DType>> at_start_;  // by block and VarId
+};
 
 }  // namespace
 
-absl::Status SelectKernels(const Program& program, const OpRegistry& registry, Plan& plan) {
-  if (const std::vector<std::string> missing = UnsupportedOps(program, registry);
-      !missing.empty()) {
-    return Unimplemented("the program uses ops that interp does not have: ",
-                         absl::StrJoin(missing, " "), " (run `interp ops` to list all it has)");
-  }
-  const std::vector<Op>& ops = program.blocks[0].ops;
-  plan.instructions.reserve(ops.size());
-  for (size_t i = 0; i < ops.size(); ++i) {
-    const absl::Status added =
-        AddInstructions(ops[i], static_cast<int32_t>(i), *registry.Find(ops[i].type),
-                        registry.Find("share_data"), plan);
-    if (!added.ok()) return Annotate(added, absl::StrCat("block 0, op #", i, " ", ops[i].type));
-  }
-  return absl::OkStatus();
+absl::StatusOr<std::vector<std::vector<DType>>> SelectKernels(const Program& program,
+                                                              const OpRegistry& registry,
+                                                              std::vector<Plan>& plans) {
+  return KernelSelector(program, registry, plans).Run();
 }
 
 }  // namespace interp

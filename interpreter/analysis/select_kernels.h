@@ -1,37 +1,41 @@
-// SelectKernels: ops become instructions, each with parsed attributes, dtype and kernel.
+// SelectKernels: the dtype and the kernel of every instruction.
 #pragma once
+
+#include <vector>
 
 #include "core/op_def.h"
 #include "core/status.h"
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp {
 
-// Chooses a kernel for every op of block 0 from declared dtypes of feeds and persistables and the
-// dtypes that flow from them; nothing is run. Fills `plan.instructions` and updates the dtypes of
-// `plan.vars` to what the writers produce. REQUIRES: options and vars are there.
+// Chooses a kernel for every instruction of the plans of all blocks, from declared dtypes of feeds
+// and persistables and the dtypes that flow from them; nothing is run. Follows the program: a
+// sub-block is looked at where it runs, with the dtypes that its captures have there. Updates the
+// dtypes of the plans' variables to what the writers produce; a settled variable keeps its first.
+// Returns, by block and VarId, the dtypes when the block starts.
 //
-// An op that has one variable as input and as output although its definition lists no such inplace
-// pair writes a fresh variable `<name>@out<id>`, which a `share_data` instruction then gives to the
-// name; its op is appended to `plan.inserted_ops`.
+// An op that has one variable as input and as output writes a fresh variable `<name>@out<id>`,
+// which a `share_data` instruction then gives to the name, unless its definition lists the two as
+// an inplace pair; the op of that instruction is appended to `inserted_ops`. A view of the variable
+// itself is split as well: its shape would change while the op still reads it.
 //
-// An op runs on `options.place`, or where its `op_device` attribute says: "cpu"; "sim:1"; any text
-// with "gpu", "xpu" or "npu" in it means the plan's own place. What cannot run on a device runs on
-// the host, and its type is added to `plan.fallbacks`. Another text is an error, as in Paddle. Of
-// several kernels that serve, one of the place's own goes before the host's, and one of the
+// Of several kernels that serve, one of the place's own goes before the host's, and one of the
 // instruction's dtype before the kUndefined row.
-absl::Status SelectKernels(const Program& program, const OpRegistry& registry, Plan& plan);
+absl::StatusOr<std::vector<std::vector<DType>>> SelectKernels(const Program& program,
+                                                              const OpRegistry& registry,
+                                                              std::vector<Plan>& plans);
 
-// Makes one instruction of an op whose arguments index `vars`, and sets the dtypes of its outputs.
-// Errors are not prefixed.
+// An instruction of an inserted op, whose arguments index `vars`, with dtypes and kernel. Errors
+// are not prefixed.
 absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def, Place place,
                                             std::vector<PlanVar>& vars);
 
-// The second half of MakeInstruction: chooses dtype, kernel and layout rule of an instruction whose
-// arguments, attributes and place are set, and sets the dtypes of its outputs, in `vars`, too.
+// Chooses dtype, kernel and layout rule of an instruction whose arguments, attributes and place are
+// set, and sets the dtypes of its outputs, in `vars`, too.
 absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVar>& vars);
 
-// Types of ops in any block that `registry` does not know, sorted, without feed and fetch.
-std::vector<std::string> UnsupportedOps(const Program& program, const OpRegistry& registry);
+// The op that an instruction of `plan` was made of.
+const Op& OpOf(const Program& program, const Plan& plan, const Instruction& instruction);
 
 }  // namespace interp

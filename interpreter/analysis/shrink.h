@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp {
 

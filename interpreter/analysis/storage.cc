@@ -14,22 +14,7 @@ int32_t Root(std::vector<int32_t>& parents, int32_t id) {
   return id;
 }
 
-int OutputSlotOf(const Instruction& instruction, int arg) {
-  int slot = 0;
-  for (int end = instruction.output_counts[0]; arg >= end;
-       end += instruction.output_counts[++slot]) {
-  }
-  return slot;
-}
-
 }  // namespace
-
-bool IsView(const Instruction& instruction, const InplacePair& pair) {
-  const int in = InputSlotOf(instruction, pair.input);
-  const int out = OutputSlotOf(instruction, pair.output);
-  return std::any_of(instruction.def->view.begin(), instruction.def->view.end(),
-                     [&](const SharePair& p) { return p.input == in && p.output == out; });
-}
 
 void AnalyzeStorage(const std::vector<Instruction>& instructions, std::vector<PlanVar>& vars) {
   std::vector<int32_t> parents(vars.size());
@@ -43,12 +28,6 @@ void AnalyzeStorage(const std::vector<Instruction>& instructions, std::vector<Pl
   }
   for (size_t id = 0; id < vars.size(); ++id) {
     vars[id].storage = Root(parents, static_cast<int32_t>(id));
-    vars[id].constant = vars[id].persistable;
-  }
-  for (const Instruction& instruction : instructions) {
-    for (const VarId id : instruction.outputs) {
-      if (id >= 0) vars[id].constant = false;
-    }
   }
 }
 

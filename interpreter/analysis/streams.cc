@@ -2,6 +2,7 @@
 
 #include "core/attr_reader.h"
 #include "interpreter/analysis/dependencies.h"
+#include "interpreter/analysis/select_kernels.h"
 
 namespace interp {
 namespace {
@@ -38,11 +39,10 @@ int32_t FindOrAdd(std::vector<PlanStream>& streams, const PlanStream& wanted) {
 
 }  // namespace
 
-void AssignStreams(const Program& program, Plan& plan) {
-  plan.streams = {{.name = "host"}};
+void AssignStreams(const Program& program, std::vector<PlanStream>& streams, Plan& plan) {
+  if (streams.empty()) streams.push_back({.name = "host"});
   for (Instruction& instruction : plan.instructions) {
-    const Op& op = instruction.op_index >= 0 ? program.blocks[0].ops[instruction.op_index]
-                                             : plan.inserted_ops[instruction.inserted_op];
+    const Op& op = OpOf(program, plan, instruction);
     const bool communication = instruction.op_type.rfind("c_", 0) == 0;
     AttrReader reader(op);
     instruction.priority = reader.Int("scheduling_priority", communication ? 1 : 0);
@@ -51,7 +51,7 @@ void AssignStreams(const Program& program, Plan& plan) {
     if (instruction.place.on_host()) continue;
     instruction.queue = QueueKind::kDevice;
     instruction.stream =
-        FindOrAdd(plan.streams, WantedStream(instruction, op, plan.options.single_stream));
+        FindOrAdd(streams, WantedStream(instruction, op, plan.options.single_stream));
   }
   AddStreamEdges(plan.instructions, plan.edges);
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/program.h"
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp {
 
@@ -12,11 +12,11 @@ namespace interp {
 // of a device go to the device queue and to a stream of their place: copies to the device to "h2d",
 // copies to the host to "d2h", ops with an `execution_stream` attribute (Paddle's, but for its
 // default "DefaultStream") to the stream of that name with their `stream_priority`, all others to
-// "compute"; with `options.single_stream` all to "compute". Fills plan.streams and adds the order
-// within each stream to plan.edges.
+// "compute"; with `options.single_stream` all to "compute". Streams that are new are added to
+// `streams`, which the plans of all blocks share, and the order within each stream to plan.edges.
 //
 // Priority is the op's `scheduling_priority` attribute where it has one, else 1 for communication
 // ops and 0 for the others (lower first), as in Paddle.
-void AssignStreams(const Program& program, Plan& plan);
+void AssignStreams(const Program& program, std::vector<PlanStream>& streams, Plan& plan);
 
 }  // namespace interp

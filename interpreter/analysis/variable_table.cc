@@ -1,20 +1,58 @@
 #include "interpreter/analysis/variable_table.h"
 
-namespace interp {
+#include <algorithm>
 
-std::vector<PlanVar> BuildVariableTable(const Program& program) {
-  std::vector<PlanVar> vars(program.names.size());
-  for (size_t id = 0; id < vars.size(); ++id) vars[id].name = program.names[id];
-  for (const Var& var : program.blocks[0].vars) {
-    PlanVar& entry = vars[var.id];
-    entry.kind = var.kind;
-    entry.dtype = var.dtype;
-    entry.rank = var.dtype == DType::kUndefined ? -1 : static_cast<int32_t>(var.dims.size());
-    entry.declared = true;
-    entry.persistable =
-        var.persistable || var.kind == VarKind::kFeedMinibatch || var.kind == VarKind::kFetchList;
+namespace interp {
+namespace {
+
+PlanVar TableEntry(const Program& program, const BlockTree& tree, int32_t block, VarId id) {
+  PlanVar entry;
+  entry.name = program.names[id];
+  entry.program_var = id;
+  entry.persistable = tree.persistable[id];
+  const Var* var = tree.Declaration(block, id);
+  if (var == nullptr) return entry;
+  entry.kind = var->kind;
+  entry.dtype = var->dtype;
+  entry.rank = var->dtype == DType::kUndefined ? -1 : static_cast<int32_t>(var->dims.size());
+  entry.declared = true;
+  entry.persistable |= var->kind == VarKind::kFeedMinibatch || var->kind == VarKind::kFetchList;
+  entry.constant = entry.persistable && !tree.written[id];
+  entry.settled = entry.persistable && entry.kind == VarKind::kLodTensor;
+  return entry;
+}
+
+}  // namespace
+
+void BuildVariableTable(const Program& program, const BlockTree& tree, int32_t block, Plan& plan) {
+  const BlockNode& node = tree.nodes[block];
+  plan.vars.reserve(node.vars.size());
+  for (const VarId id : node.vars) plan.vars.push_back(TableEntry(program, tree, block, id));
+  plan.num_program_vars = static_cast<int32_t>(plan.vars.size());
+  plan.captures.reserve(node.captures.size());
+  for (const BlockCapture& use : node.captures) {
+    const VarId var = FindVar(plan, use.var);
+    plan.captures.push_back({.var = var, .read = use.read, .written = use.written});
+    plan.vars[var].captured = true;
   }
-  return vars;
+  // What sub-blocks write is seen by several plans.
+  for (const int32_t child : node.children) {
+    for (const BlockCapture& use : tree.nodes[child].captures) {
+      if (use.written) plan.vars[FindVar(plan, use.var)].settled = true;
+    }
+  }
+  for (const Capture& capture : plan.captures) {
+    if (capture.written) plan.vars[capture.var].settled = true;
+  }
+}
+
+VarId FindVar(const Plan& plan, VarId program_var) {
+  const auto end = plan.vars.begin() + plan.num_program_vars;
+  const auto it =
+      std::lower_bound(plan.vars.begin(), end, program_var,
+                       [](const PlanVar& var, VarId id) { return var.program_var < id; });
+  return it != end && it->program_var == program_var ? static_cast<VarId>(it - plan.vars.begin())
+                                                     : -1;
 }
 
 }  // namespace interp

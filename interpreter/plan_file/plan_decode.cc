@@ -66,50 +66,41 @@ absl::Status ReadKind(int32_t code, VarKind* out) {
 
 // --- lists ---
 
-std::vector<int32_t> Numbers(const RepeatedField<int32_t>& values) {
-  return std::vector<int32_t>(values.begin(), values.end());
+template <typename List = std::vector<int32_t>>
+List Numbers(const RepeatedField<int32_t>& values) {
+  return List(values.begin(), values.end());
 }
 
-absl::Status ReadPairs(const RepeatedField<int32_t>& values, std::vector<InplacePair>* out) {
+template <typename Pairs>
+absl::Status ReadPairs(const RepeatedField<int32_t>& values, Pairs* out) {
   if (values.size() % 2 != 0) return InvalidArgument("half a pair of arguments");
   for (int i = 0; i < values.size(); i += 2) out->push_back({values[i], values[i + 1]});
   return absl::OkStatus();
 }
 
-// Calls `take(begin, size)` for each list.
-template <typename Take>
-absl::Status ReadLists(const wire::Lists& lists, absl::string_view name, Take take) {
-  int begin = 0;
+absl::Status ReadLists(const wire::Lists& lists, absl::string_view name, IdLists* out) {
+  const int num_ids = lists.values_size();
+  int32_t end = 0;
   for (const int32_t size : lists.sizes()) {
-    if (size < 0 || size > lists.values_size() - begin) {
-      return InvalidArgument(name, " has a list of ", size, " numbers, but ",
-                             lists.values_size() - begin, " are left");
+    if (size < 0 || size > num_ids - end) {
+      return InvalidArgument(name, " has a list of ", size, " numbers, but ", num_ids - end,
+                             " are left");
     }
-    take(begin, size);
-    begin += size;
+    end += size;
+    out->begins.push_back(end);
   }
-  if (begin == lists.values_size()) return absl::OkStatus();
-  return InvalidArgument(name, " has ", lists.values_size() - begin, " numbers in no list");
-}
-
-absl::Status ReadVarLists(const wire::Lists& lists, absl::string_view name,
-                          std::vector<std::vector<VarId>>* out) {
-  return ReadLists(lists, name, [&](int begin, int size) {
-    const auto first = lists.values().begin() + begin;
-    out->emplace_back(first, first + size);
-  });
-}
-
-absl::Status ReadSuccessors(const wire::Lists& lists, AdjacencyList* out) {
-  out->targets = Numbers(lists.values());
-  return ReadLists(lists, "the list of successors",
-                   [&](int begin, int size) { out->begins.push_back(begin + size); });
+  if (end != num_ids) return InvalidArgument(name, " has ", num_ids - end, " numbers in no list");
+  out->ids = Numbers(lists.values());
+  return absl::OkStatus();
 }
 
 // --- parts of the plan ---
 
 absl::Status ReadVar(const wire::Var& from, PlanVar* var) {
   var->name = from.name();
+  var->program_var = from.program_var();
+  var->captured = from.captured();
+  var->settled = from.settled();
   INTERP_RETURN_IF_ERROR(ReadKind(from.kind(), &var->kind));
   INTERP_RETURN_IF_ERROR(ReadDType(from.dtype(), &var->dtype));
   INTERP_RETURN_IF_ERROR(ReadLayout(from.layout(), &var->layout));
@@ -123,10 +114,11 @@ absl::Status ReadVar(const wire::Var& from, PlanVar* var) {
 }
 
 absl::Status ReadInstruction(const wire::Instruction& from, Instruction* to) {
-  to->inputs = Numbers(from.inputs());
-  to->outputs = Numbers(from.outputs());
-  to->input_counts = Numbers(from.input_counts());
-  to->output_counts = Numbers(from.output_counts());
+  to->sub_block = from.sub_block();
+  to->inputs = Numbers<VarIds>(from.inputs());
+  to->outputs = Numbers<VarIds>(from.outputs());
+  to->input_counts = Numbers<ArgCounts>(from.input_counts());
+  to->output_counts = Numbers<ArgCounts>(from.output_counts());
   for (const int32_t code : from.output_dtypes()) {
     INTERP_RETURN_IF_ERROR(ReadDType(code, &to->output_dtypes.emplace_back()));
   }
@@ -185,6 +177,7 @@ absl::Status ReadOptions(const wire::Options& from, PlanOptions* options) {
 absl::Status ReadFeed(const wire::Feed& from, FeedSpec* feed) {
   feed->name = from.name();
   feed->check_shape = from.check_shape();
+  feed->persistable = from.persistable();
   if (from.dims_size() > kMaxRank) {
     return InvalidArgument("feed '", feed->name, "' has rank ", from.dims_size());
   }
@@ -203,17 +196,29 @@ absl::Status ReadLines(const wire::Plan& from, Plan& plan) {
   return absl::OkStatus();
 }
 
+// What it has in common with other blocks.
+void ReadInterface(const wire::Plan& from, Plan& plan) {
+  for (const wire::Capture& capture : from.captures()) {
+    plan.captures.push_back(
+        {.var = capture.var(), .read = capture.read(), .written = capture.written()});
+  }
+  plan.entries = Numbers(from.entries());
+  plan.entry_args = Numbers(from.entry_args());
+  plan.results = Numbers(from.results());
+  plan.first_number = from.first_number();
+}
+
 // All but variables and instructions.
 absl::Status ReadRest(const wire::Plan& from, Plan& plan) {
+  ReadInterface(from, plan);
   INTERP_RETURN_IF_ERROR(ReadLines(from, plan));
   INTERP_RETURN_IF_ERROR(ReadEdges(from.edges(), &plan.edges));
-  INTERP_RETURN_IF_ERROR(ReadSuccessors(from.successors(), &plan.successors));
+  INTERP_RETURN_IF_ERROR(ReadLists(from.successors(), "the list of successors", &plan.successors));
   plan.dep_counts = Numbers(from.dep_counts());
   plan.order = Numbers(from.order());
-  INTERP_RETURN_IF_ERROR(ReadVarLists(from.gc_check(), "gc_check", &plan.gc_check));
+  INTERP_RETURN_IF_ERROR(ReadLists(from.gc_check(), "gc_check", &plan.gc_check));
   plan.ref_counts = Numbers(from.ref_counts());
-  INTERP_RETURN_IF_ERROR(
-      ReadVarLists(from.frees_in_order(), "frees_in_order", &plan.frees_in_order));
+  INTERP_RETURN_IF_ERROR(ReadLists(from.frees_in_order(), "frees_in_order", &plan.frees_in_order));
   INTERP_RETURN_IF_ERROR(ReadOptions(from.options(), &plan.options));
   plan.fallbacks.assign(from.fallbacks().begin(), from.fallbacks().end());
   for (const wire::Feed& feed : from.feeds()) {
@@ -241,25 +246,26 @@ class Decoder {
 
   absl::StatusOr<CompiledProgram> Decode() {
     INTERP_RETURN_IF_ERROR(CheckBuild());
-    INTERP_RETURN_IF_ERROR(ReadVars());
     INTERP_RETURN_IF_ERROR(ReadProgram());
-    INTERP_RETURN_IF_ERROR(ReadInsertedOps());
-    const wire::Plan& from = file_.plan();
-    plan().instructions.resize(from.instructions_size());
-    for (int i = 0; i < from.instructions_size(); ++i) {
-      INTERP_RETURN_IF_ERROR(Annotate(AddInstruction(from.instructions(i), plan().instructions[i]),
-                                      absl::StrCat("instruction #", i)));
+    compiled_.plans.resize(compiled_.program.blocks.size());
+    std::vector<bool> seen(compiled_.plans.size(), false);
+    for (const wire::Plan& from : file_.plans()) {
+      const auto block = static_cast<size_t>(from.block());
+      if (block >= seen.size() || seen[block]) {
+        return InvalidArgument("a plan of block ", from.block(), " of ", seen.size(),
+                               ", or a second one");
+      }
+      seen[block] = true;
+      INTERP_RETURN_IF_ERROR(Annotate(ReadPlan(from, compiled_.plans[block]),
+                                      absl::StrCat("the plan of block ", block)));
     }
-    INTERP_RETURN_IF_ERROR(ReadRest(from, plan()));
     compiled_.source_fingerprint = file_.source_fingerprint();
-    INTERP_RETURN_IF_ERROR(CheckPlanStructure(plan()));
-    INTERP_RETURN_IF_ERROR(CheckPlanTypes(compiled_.program, plan()));
+    INTERP_RETURN_IF_ERROR(CheckPlansStructure(compiled_.plans));
+    INTERP_RETURN_IF_ERROR(CheckPlanTypes(compiled_.program, compiled_.plans, registry_));
     return std::move(compiled_);
   }
 
  private:
-  Plan& plan() { return compiled_.plan; }
-
   absl::Status CheckBuild() {
     if (file_.interp_version() != INTERP_VERSION) {
       return OtherKernels(absl::StrCat("it was written by version ",
@@ -283,29 +289,13 @@ class Decoder {
         absl::StrCat("compiled for other kernels: ", why, "; compile it again"));
   }
 
-  absl::Status ReadVars() {
-    const wire::Plan& from = file_.plan();
-    plan().vars.resize(from.vars_size());
-    for (int i = 0; i < from.vars_size(); ++i) {
-      INTERP_RETURN_IF_ERROR(
-          Annotate(ReadVar(from.vars(i), &plan().vars[i]), absl::StrCat("variable #", i)));
-    }
-    plan().num_program_vars = from.num_program_vars();
-    if (from.num_program_vars() >= 0 && from.num_program_vars() <= from.vars_size()) {
-      return absl::OkStatus();
-    }
-    return InvalidArgument(from.num_program_vars(), " variables of the program among ",
-                           from.vars_size());
-  }
-
   absl::Status ReadProgram() {
-    std::vector<std::string> names;
-    for (int32_t id = 0; id < plan().num_program_vars; ++id) names.push_back(plan().vars[id].name);
+    const std::vector<std::string> names(file_.names().begin(), file_.names().end());
     absl::StatusOr<Program> program = LoadProgram(file_.program(), names);
     if (!program.ok()) return Annotate(program.status(), "its program");
     if (program->names.size() != names.size()) {
       return InvalidArgument("its program has variable '", program->names.back(),
-                             "', which the plan has not");
+                             "', which its names have not");
     }
     compiled_.program = *std::move(program);
     for (const wire::OpShares& shares : file_.shares()) {
@@ -334,20 +324,43 @@ class Decoder {
     return absl::OkStatus();
   }
 
-  absl::Status ReadInsertedOps() {
-    absl::StatusOr<Program> program = LoadProgram(file_.inserted_ops());
+  absl::Status ReadPlan(const wire::Plan& from, Plan& plan) {
+    plan.block = from.block();
+    INTERP_RETURN_IF_ERROR(ReadVars(from, plan));
+    INTERP_RETURN_IF_ERROR(ReadInsertedOps(from, plan));
+    plan.instructions.resize(from.instructions_size());
+    for (int i = 0; i < from.instructions_size(); ++i) {
+      INTERP_RETURN_IF_ERROR(
+          Annotate(AddInstruction(from.instructions(i), plan, plan.instructions[i]),
+                   absl::StrCat("instruction #", i)));
+    }
+    return ReadRest(from, plan);
+  }
+
+  static absl::Status ReadVars(const wire::Plan& from, Plan& plan) {
+    plan.vars.resize(from.vars_size());
+    for (int i = 0; i < from.vars_size(); ++i) {
+      INTERP_RETURN_IF_ERROR(
+          Annotate(ReadVar(from.vars(i), &plan.vars[i]), absl::StrCat("variable #", i)));
+    }
+    plan.num_program_vars = from.num_program_vars();
+    return absl::OkStatus();
+  }
+
+  static absl::Status ReadInsertedOps(const wire::Plan& from, Plan& plan) {
+    absl::StatusOr<Program> program = LoadProgram(from.inserted_ops());
     if (!program.ok()) return Annotate(program.status(), "its inserted ops");
     std::vector<VarId> ids;
     for (const std::string& name : program->names) {
       VarId id = -1;
-      if (!absl::SimpleAtoi(name, &id) || id < 0 || static_cast<size_t>(id) >= plan().vars.size()) {
+      if (!absl::SimpleAtoi(name, &id) || id < 0 || static_cast<size_t>(id) >= plan.vars.size()) {
         return InvalidArgument("an inserted op names variable '", absl::Utf8SafeCEscape(name),
-                               "', expected a number below ", plan().vars.size());
+                               "', expected a number below ", plan.vars.size());
       }
       ids.push_back(id);
     }
-    plan().inserted_ops = std::move(program->blocks[0].ops);
-    for (Op& op : plan().inserted_ops) {
+    plan.inserted_ops = std::move(program->blocks[0].ops);
+    for (Op& op : plan.inserted_ops) {
       for (std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {
         for (Slot& slot : *slots) {
           for (VarId& arg : slot.args) arg = ids[arg];
@@ -357,16 +370,16 @@ class Decoder {
     return absl::OkStatus();
   }
 
-  absl::Status AddInstruction(const wire::Instruction& from, Instruction& to) {
+  absl::Status AddInstruction(const wire::Instruction& from, const Plan& plan, Instruction& to) {
     const bool inserted = from.inserted_op() != -1;
-    const std::vector<Op>& ops = inserted ? plan().inserted_ops : compiled_.program.blocks[0].ops;
+    const std::vector<Op>& ops =
+        inserted ? plan.inserted_ops : compiled_.program.blocks[plan.block].ops;
     const auto index = static_cast<size_t>(inserted ? from.inserted_op() : from.op_index());
     if (inserted == (from.op_index() != -1) || index >= ops.size()) {
       return InvalidArgument("is op ", from.op_index(), " or inserted op ", from.inserted_op(),
                              " of ", ops.size());
     }
     const Op& op = ops[index];
-    to.op_type = op.type;
     to.op_index = from.op_index();
     to.inserted_op = from.inserted_op();
     const auto def = defs_.find(op.type);
@@ -374,6 +387,7 @@ class Decoder {
       return InvalidArgument(absl::Utf8SafeCEscape(op.type), ": no fingerprint tells its kernels");
     }
     to.def = def->second;
+    to.op_type = to.def->type;
     if (to.def->parse != nullptr) {
       AttrReader reader(op);
       INTERP_ASSIGN_OR_RETURN(to.attrs, to.def->parse(reader));

@@ -19,36 +19,33 @@ int32_t CodeOf(Enum value) {
   return static_cast<int32_t>(value);
 }
 
-template <typename T>
-void Fill(const std::vector<T>& values, RepeatedField<int32_t>* out) {
+template <typename List>
+void Fill(const List& values, RepeatedField<int32_t>* out) {
   out->Reserve(static_cast<int>(values.size()));
-  for (const T value : values) out->AddAlreadyReserved(static_cast<int32_t>(value));
+  for (const auto value : values) out->AddAlreadyReserved(static_cast<int32_t>(value));
 }
 
-void FillPairs(const std::vector<InplacePair>& pairs, RepeatedField<int32_t>* out) {
+void FillPairs(absl::Span<const InplacePair> pairs, RepeatedField<int32_t>* out) {
   for (const auto& [input, output] : pairs) {
     out->Add(input);
     out->Add(output);
   }
 }
 
-void FillLists(const std::vector<std::vector<VarId>>& lists, wire::Lists* out) {
-  for (const std::vector<VarId>& list : lists) {
-    out->add_sizes(static_cast<int32_t>(list.size()));
-    for (const VarId value : list) out->add_values(value);
+void FillLists(const IdLists& lists, wire::Lists* out) {
+  for (size_t i = 0; i < lists.size(); ++i) {
+    out->add_sizes(static_cast<int32_t>(lists[static_cast<InstrId>(i)].size()));
   }
-}
-
-void FillSuccessors(const AdjacencyList& list, wire::Lists* out) {
-  const auto& [begins, targets] = list;
-  for (size_t i = 1; i < begins.size(); ++i) out->add_sizes(begins[i] - begins[i - 1]);
-  Fill(targets, out->mutable_values());
+  Fill(lists.ids, out->mutable_values());
 }
 
 void FillVar(const PlanVar& var, wire::Var* out) {
-  const auto& [name, kind, dtype, layout, rank, declared, persistable, constant, storage, place,
-               copy_of] = var;
+  const auto& [name, program_var, kind, dtype, layout, rank, declared, persistable, constant,
+               captured, settled, storage, place, copy_of] = var;
   out->set_name(name);
+  out->set_program_var(program_var);
+  out->set_captured(captured);
+  out->set_settled(settled);
   out->set_kind(CodeOf(kind));
   out->set_dtype(CodeOf(dtype));
   out->set_layout(CodeOf(layout));
@@ -70,11 +67,12 @@ void FillWait(const EventWait& wait, wire::Wait* out) {
 
 void FillInstruction(const Instruction& instruction, wire::Instruction* out) {
   // Type, definition and attributes are the op's.
-  const auto& [op_type, def, op_index, inserted_op, inputs, outputs, input_counts, output_counts,
-               output_dtypes, output_layouts, share, attrs, dtype, kernel, layout_rule,
-               dynamic_shape, priority, place, stream, queue, waits, record] = instruction;
+  const auto& [op_type, def, op_index, inserted_op, sub_block, inputs, outputs, input_counts,
+               output_counts, output_dtypes, output_layouts, share, attrs, dtype, layout_rule,
+               kernel, dynamic_shape, queue, place, priority, stream, waits, record] = instruction;
   out->set_op_index(op_index);
   out->set_inserted_op(inserted_op);
+  out->set_sub_block(sub_block);
   Fill(inputs, out->mutable_inputs());
   Fill(outputs, out->mutable_outputs());
   Fill(input_counts, out->mutable_input_counts());
@@ -124,27 +122,50 @@ void FillStream(const PlanStream& stream, wire::Stream* out) {
 }
 
 void FillFeed(const FeedSpec& feed, wire::Feed* out) {
-  const auto& [name, dtype, shape, check_shape] = feed;
+  const auto& [name, dtype, shape, check_shape, persistable] = feed;
   out->set_name(name);
   out->set_dtype(CodeOf(dtype));
   for (const int64_t dim : shape) out->add_dims(dim);
   out->set_check_shape(check_shape);
+  out->set_persistable(persistable);
 }
 
-// All but the inserted ops, which the file keeps apart.
-void FillPlan(const Plan& plan, wire::Plan* out) {
-  const auto& [vars, num_program_vars, instructions, inserted_ops, streams, events, edges,
-               successors, dep_counts, order, gc_check, ref_counts, frees_in_order, options,
-               fallbacks, feeds, fetches, feed_list, fetch_list, max_width, critical_path] = plan;
+void FillCapture(const Capture& capture, wire::Capture* out) {
+  const auto& [var, read, written] = capture;
+  out->set_var(var);
+  out->set_read(read);
+  out->set_written(written);
+}
+
+// As a program whose variables are named by their id in the plan: names may repeat there.
+absl::StatusOr<std::string> SaveInsertedOps(const Plan& plan) {
+  Program program;
+  for (size_t id = 0; id < plan.vars.size(); ++id) program.names.push_back(absl::StrCat(id));
+  program.blocks.emplace_back().ops = plan.inserted_ops;
+  return SaveProgram(program);
+}
+
+absl::Status FillPlan(const Plan& plan, wire::Plan* out) {
+  const auto& [block, vars, num_program_vars, captures, entries, entry_args, results, instructions,
+               first_number, inserted_ops, streams, events, edges, successors, dep_counts, order,
+               gc_check, ref_counts, frees_in_order, options, fallbacks, feeds, fetches, feed_list,
+               fetch_list, max_width, critical_path] = plan;
+  out->set_block(block);
   for (const PlanVar& var : vars) FillVar(var, out->add_vars());
   out->set_num_program_vars(num_program_vars);
+  for (const Capture& capture : captures) FillCapture(capture, out->add_captures());
+  Fill(entries, out->mutable_entries());
+  Fill(entry_args, out->mutable_entry_args());
+  Fill(results, out->mutable_results());
   for (const Instruction& instruction : instructions) {
     FillInstruction(instruction, out->add_instructions());
   }
+  out->set_first_number(first_number);
+  INTERP_ASSIGN_OR_RETURN(*out->mutable_inserted_ops(), SaveInsertedOps(plan));
   for (const PlanStream& stream : streams) FillStream(stream, out->add_streams());
   for (const auto& [recorder] : events) out->add_event_recorders(recorder);
   FillEdges(edges, out->mutable_edges());
-  FillSuccessors(successors, out->mutable_successors());
+  FillLists(successors, out->mutable_successors());
   Fill(dep_counts, out->mutable_dep_counts());
   Fill(order, out->mutable_order());
   FillLists(gc_check, out->mutable_gc_check());
@@ -158,37 +179,39 @@ void FillPlan(const Plan& plan, wire::Plan* out) {
   out->set_fetch_list(fetch_list);
   out->set_max_width(max_width);
   out->set_critical_path(critical_path);
+  return absl::OkStatus();
 }
 
 // The type of the op that an instruction stands for, or nothing when it stands for none.
-std::optional<absl::string_view> TypeOfOp(const CompiledProgram& compiled,
+std::optional<absl::string_view> TypeOfOp(const Program& program, const Plan& plan,
                                           const Instruction& instruction) {
   const bool inserted = instruction.inserted_op >= 0;
   if (inserted == (instruction.op_index >= 0)) return std::nullopt;
-  const std::vector<Op>& ops =
-      inserted ? compiled.plan.inserted_ops : compiled.program.blocks[0].ops;
+  const std::vector<Op>& ops = inserted ? plan.inserted_ops : program.blocks[plan.block].ops;
   const auto index = static_cast<size_t>(inserted ? instruction.inserted_op : instruction.op_index);
   if (index >= ops.size()) return std::nullopt;
   return ops[index].type;
 }
 
 // A plan that refers to other variables or ops than its program has could not be read again.
-absl::Status CheckBelongs(const CompiledProgram& compiled) {
-  const auto& [program, plan, timings, fingerprint] = compiled;
+absl::Status CheckBelongs(const Program& program, const Plan& plan) {
   const auto num_names = static_cast<int32_t>(program.names.size());
-  if (program.blocks.empty()) return InvalidArgument("the program has no block");
-  if (plan.num_program_vars != num_names || plan.vars.size() < program.names.size()) {
-    return InvalidArgument("the plan has ", plan.num_program_vars, " variables of a program with ",
-                           num_names);
+  if (plan.num_program_vars < 0 || static_cast<size_t>(plan.num_program_vars) > plan.vars.size()) {
+    return InvalidArgument("the plan has ", plan.num_program_vars, " variables of the program");
   }
-  for (int32_t id = 0; id < num_names; ++id) {
-    if (plan.vars[id].name == program.names[id]) continue;
-    return InvalidArgument("variable ", id, " is '", plan.vars[id].name, "' in the plan and '",
-                           program.names[id], "' in the program");
+  for (int32_t id = 0; id < plan.num_program_vars; ++id) {
+    const PlanVar& var = plan.vars[id];
+    if (var.program_var >= 0 && var.program_var < num_names &&
+        program.names[var.program_var] == var.name) {
+      continue;
+    }
+    return InvalidArgument("variable ", id, " is '", var.name, "' in the plan, but no variable ",
+                           var.program_var, " of the program");
   }
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
     const Instruction& instruction = plan.instructions[i];
-    if (instruction.def != nullptr && TypeOfOp(compiled, instruction) == instruction.def->type) {
+    if (instruction.def != nullptr &&
+        TypeOfOp(program, plan, instruction) == instruction.def->type) {
       continue;
     }
     return InvalidArgument("instruction #", i, " ", instruction.op_type, " is not the op it names");
@@ -196,10 +219,12 @@ absl::Status CheckBelongs(const CompiledProgram& compiled) {
   return absl::OkStatus();
 }
 
-void FillKernels(const Plan& plan, wire::PlanFile& file) {
+void FillKernels(const std::vector<Plan>& plans, wire::PlanFile& file) {
   std::map<absl::string_view, const OpDef*> defs;
-  for (const Instruction& instruction : plan.instructions) {
-    defs.emplace(instruction.def->type, instruction.def);
+  for (const Plan& plan : plans) {
+    for (const Instruction& instruction : plan.instructions) {
+      defs.emplace(instruction.def->type, instruction.def);
+    }
   }
   for (const auto& [type, def] : defs) {
     wire::OpKernels& kernels = *file.add_kernels();
@@ -221,25 +246,28 @@ void FillShares(const Program& program, wire::PlanFile& file) {
   }
 }
 
-// As a program whose variables are named by their id in the plan: names may repeat there.
-absl::StatusOr<std::string> SaveInsertedOps(const Plan& plan) {
-  Program program;
-  for (size_t id = 0; id < plan.vars.size(); ++id) program.names.push_back(absl::StrCat(id));
-  program.blocks.emplace_back().ops = plan.inserted_ops;
-  return SaveProgram(program);
-}
+// Whether a plan is there at all: blocks that never run have none.
+bool IsPlanned(const Plan& plan) { return plan.block == 0 || !plan.vars.empty(); }
 
 }  // namespace
 
 absl::Status EncodePlan(const CompiledProgram& compiled, wire::PlanFile& file) {
-  INTERP_RETURN_IF_ERROR(CheckBelongs(compiled));
+  const auto& [program, plans, timings, fingerprint] = compiled;
+  if (plans.empty() || plans.size() != program.blocks.size()) {
+    return InvalidArgument("there are ", plans.size(), " plans of ", program.blocks.size(),
+                           " blocks");
+  }
   file.set_interp_version(INTERP_VERSION);
-  file.set_source_fingerprint(compiled.source_fingerprint);
-  FillKernels(compiled.plan, file);
-  INTERP_ASSIGN_OR_RETURN(*file.mutable_program(), SaveProgram(compiled.program));
-  FillShares(compiled.program, file);
-  INTERP_ASSIGN_OR_RETURN(*file.mutable_inserted_ops(), SaveInsertedOps(compiled.plan));
-  FillPlan(compiled.plan, file.mutable_plan());
+  file.set_source_fingerprint(fingerprint);
+  INTERP_ASSIGN_OR_RETURN(*file.mutable_program(), SaveProgram(program));
+  for (const std::string& name : program.names) file.add_names(name);
+  FillShares(program, file);
+  for (const Plan& plan : plans) {
+    if (!IsPlanned(plan)) continue;
+    INTERP_RETURN_IF_ERROR(CheckBelongs(program, plan));
+    INTERP_RETURN_IF_ERROR(FillPlan(plan, file.add_plans()));
+  }
+  FillKernels(plans, file);
   return absl::OkStatus();
 }
 

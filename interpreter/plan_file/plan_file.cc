@@ -9,7 +9,7 @@
 
 #include "core/io/file.h"
 #include "interpreter/plan_file/plan_wire.h"
-#include "interpreter/verify_plan.h"
+#include "interpreter/verify/verify_plan.h"
 
 namespace interp {
 namespace {
@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little,
               "numbers of the header are little-endian");
 
 constexpr absl::string_view kMagic = "INTERPLN";
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 constexpr uint64_t kHashSeed = 1;
 
 // In front of the payload. Its numbers are little-endian.
@@ -88,10 +88,10 @@ absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegis
   return DecodePlan(file, ops);
 }
 
-absl::Status CheckProved(const Plan& plan) {
-  const VerifyReport report = VerifyPlan(plan, {.count_redundancy = false});
+absl::Status CheckProved(absl::Span<const Plan> plans) {
+  const VerifyReport report = VerifyPlans(plans, {.count_redundancy = false});
   if (!report.structure.ok()) return report.structure;
-  return report.proved() ? absl::OkStatus() : InvalidArgument(ToText(plan, report));
+  return report.proved() ? absl::OkStatus() : InvalidArgument(ToText(plans, report));
 }
 
 absl::Status SavePlan(const CompiledProgram& compiled, const std::string& path) {
@@ -106,7 +106,7 @@ absl::StatusOr<CompiledProgram> LoadPlan(const std::string& path, const OpRegist
   INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   absl::StatusOr<CompiledProgram> compiled = ParsePlan(bytes, ops);
   if (!compiled.ok()) return Annotate(compiled.status(), path);
-  INTERP_RETURN_IF_ERROR(Annotate(CheckProved(compiled->plan), path));
+  INTERP_RETURN_IF_ERROR(Annotate(CheckProved(compiled->plans), path));
   return compiled;
 }
 

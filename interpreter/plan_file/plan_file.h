@@ -10,7 +10,7 @@
 
 #include "core/op_def.h"
 #include "core/status.h"
-#include "interpreter/compiled_program.h"
+#include "interpreter/compile/compiled_program.h"
 
 namespace interp {
 
@@ -23,13 +23,13 @@ absl::StatusOr<std::string> FormatPlan(const CompiledProgram& compiled);
 
 // The compiled program of a plan file, without pass timings; `ops` must outlive it. Bytes are
 // untrusted: nothing is allocated beyond a small multiple of their size, and the result has passed
-// CheckPlanStructure and CheckPlanTypes, but is not proved. Errors: DataLoss for what is no plan
+// CheckPlansStructure and CheckPlanTypes, but is not proved. Errors: DataLoss for what is no plan
 // file, cut off or damaged; FailedPrecondition for one of another format or other kernels,
 // InvalidArgument for one that contradicts itself.
 absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops);
 
-// InvalidArgument with the first violations unless VerifyPlan proves the plan.
-absl::Status CheckProved(const Plan& plan);
+// InvalidArgument with the first violations unless VerifyPlans proves the plans.
+absl::Status CheckProved(absl::Span<const Plan> plans);
 
 // FormatPlan to a file, which is written beside its place and renamed. Errors start with the path.
 absl::Status SavePlan(const CompiledProgram& compiled, const std::string& path);

@@ -1,97 +1,127 @@
 #include "interpreter/plan_file/plan_types.h"
 
+#include <algorithm>
+
+#include "interpreter/analysis/bind_instructions.h"
+#include "interpreter/analysis/blocks.h"
 #include "interpreter/analysis/feed_columns.h"
 #include "interpreter/analysis/select_kernels.h"
 #include "interpreter/analysis/variable_table.h"
+#include "passes/op_effects.h"
 
 namespace interp {
 namespace {
 
-absl::Status CheckDeclaration(const PlanVar& var, const PlanVar& declared) {
-  if (var.kind == declared.kind && var.rank == declared.rank && var.declared == declared.declared &&
-      var.persistable == declared.persistable) {
+absl::Status CheckDeclaration(const PlanVar& var, const PlanVar& expected) {
+  if (var.name == expected.name && var.kind == expected.kind && var.rank == expected.rank &&
+      var.declared == expected.declared && var.persistable == expected.persistable &&
+      var.constant == expected.constant && var.captured == expected.captured &&
+      var.settled == expected.settled && var.copy_of == -1) {
     return absl::OkStatus();
   }
-  return InvalidArgument("variable '", var.name, "' is not as the program declares it");
+  return InvalidArgument("variable '", var.name, "' is not as the program declares and uses it");
 }
 
-absl::Status CheckFeedsAndFetches(const Program& program, const Plan& plan) {
-  Plan expected;
-  INTERP_RETURN_IF_ERROR(FindFeedsAndFetches(program, expected));
-  if (plan.feeds == expected.feeds && plan.fetches == expected.fetches &&
-      plan.feed_list == expected.feed_list && plan.fetch_list == expected.fetch_list) {
-    return absl::OkStatus();
+absl::Status WrongCopy(const PlanVar& var) {
+  return InvalidArgument("variable '", var.name, "' is no copy of a constant, or is one wrongly");
+}
+
+// Of a variable that is the plan's own: it is plain storage or the copy of a constant.
+absl::Status CheckOwn(const Plan& plan, const PlanVar& var) {
+  const bool copy = var.copy_of != -1;
+  if (var.program_var != -1 || var.declared || var.captured || var.settled ||
+      var.persistable != copy || var.constant != copy) {
+    return WrongCopy(var);
   }
-  return InvalidArgument("feeds or fetches are not those of the program");
+  if (!copy) return absl::OkStatus();
+  if (var.copy_of < 0 || var.copy_of >= plan.num_program_vars) return WrongCopy(var);
+  const PlanVar& original = plan.vars[var.copy_of];
+  const bool tensors = original.kind == VarKind::kLodTensor && var.kind == VarKind::kLodTensor;
+  return original.constant && tensors && var.rank == original.rank ? absl::OkStatus()
+                                                                   : WrongCopy(var);
 }
 
-// Follows the dtypes of variables through the plan.
+bool SameCaptures(const Plan& plan, const Plan& expected) {
+  return std::equal(plan.captures.begin(), plan.captures.end(), expected.captures.begin(),
+                    expected.captures.end(), [](const Capture& a, const Capture& b) {
+                      return a.var == b.var && a.read == b.read && a.written == b.written;
+                    });
+}
+
+// Follows the dtypes of variables through the plans.
 class TypeChecker {
  public:
-  TypeChecker(const Program& program, const Plan& plan)
-      : program_(program), plan_(plan), now_(BuildVariableTable(program)) {}
+  TypeChecker(const Program& program, const std::vector<Plan>& plans, const BlockTree& tree)
+      : program_(program), plans_(plans), tree_(tree), now_(plans.size()) {}
 
   absl::Status Check() {
-    INTERP_RETURN_IF_ERROR(CheckFeedsAndFetches(program_, plan_));
-    INTERP_RETURN_IF_ERROR(CheckVariables());
-    for (size_t i = 0; i < plan_.instructions.size(); ++i) {
-      const absl::Status status = CheckInstruction(plan_.instructions[i]);
-      if (!status.ok()) {
-        return Annotate(status,
-                        absl::StrCat("instruction #", i, " ", plan_.instructions[i].op_type));
-      }
+    for (const int32_t block : tree_.order) {
+      INTERP_RETURN_IF_ERROR(Annotate(CheckVariables(block), WhereBlock(block)));
     }
-    return absl::OkStatus();
+    return CheckBlock(0);
   }
 
  private:
-  // Fills now_ with what variables are before the first instruction.
-  absl::Status CheckVariables() {
-    for (size_t id = 0; id < now_.size(); ++id) {
-      INTERP_RETURN_IF_ERROR(CheckDeclaration(plan_.vars[id], now_[id]));
-      if (plan_.vars[id].copy_of != -1) return WrongCopy(plan_.vars[id]);
+  static std::string WhereBlock(int32_t block) { return absl::StrCat("the plan of block ", block); }
+
+  // Fills now_[block] with what variables are before the first instruction.
+  absl::Status CheckVariables(int32_t block) {
+    const Plan& plan = plans_[block];
+    Plan expected;
+    expected.block = block;
+    BuildVariableTable(program_, tree_, block, expected);
+    if (block == 0) INTERP_RETURN_IF_ERROR(FindFeedsAndFetches(program_, tree_, expected));
+    if (plan.feeds != expected.feeds || plan.fetches != expected.fetches ||
+        plan.feed_list != expected.feed_list || plan.fetch_list != expected.fetch_list) {
+      return InvalidArgument("feeds or fetches are not those of the program");
     }
-    for (size_t id = now_.size(); id < plan_.vars.size(); ++id) {
-      PlanVar var = plan_.vars[id];
-      const bool copy = var.copy_of != -1;
-      if (var.declared || var.persistable != copy) return WrongCopy(var);
-      if (copy) {
-        if (var.copy_of < 0 || var.copy_of >= plan_.num_program_vars) return WrongCopy(var);
-        const PlanVar& original = plan_.vars[var.copy_of];
-        if (!original.constant || original.kind != VarKind::kLodTensor) return WrongCopy(var);
-        var.dtype = now_[var.copy_of].dtype;
-      } else {
-        var.dtype = DType::kUndefined;
+    if (plan.num_program_vars != expected.num_program_vars || !SameCaptures(plan, expected)) {
+      return InvalidArgument("has other variables than the program uses there");
+    }
+    for (VarId id = 0; id < plan.num_program_vars; ++id) {
+      INTERP_RETURN_IF_ERROR(CheckDeclaration(plan.vars[id], expected.vars[id]));
+    }
+    std::vector<PlanVar>& now = now_[block] = std::move(expected.vars);
+    for (size_t id = now.size(); id < plan.vars.size(); ++id) {
+      INTERP_RETURN_IF_ERROR(CheckOwn(plan, plan.vars[id]));
+      now.push_back(plan.vars[id]);
+      if (now.back().copy_of == -1) now.back().dtype = DType::kUndefined;
+    }
+    return CheckConstants(plan);
+  }
+
+  // Nothing writes constants, and they are what the program says.
+  absl::Status CheckConstants(const Plan& plan) const {
+    for (size_t id = 0; id < plan.vars.size(); ++id) {
+      const PlanVar& var = plan.vars[id];
+      if (var.constant && var.dtype != now_[plan.block][id].dtype) {
+        return InvalidArgument("constant '", var.name, "' is of another dtype");
       }
-      now_.push_back(std::move(var));
     }
-    return CheckConstants();
-  }
-
-  static absl::Status WrongCopy(const PlanVar& var) {
-    return InvalidArgument("variable '", var.name, "' is no copy of a constant, or is one wrongly");
-  }
-
-  absl::Status CheckConstants() const {
-    std::vector<bool> written(plan_.vars.size(), false);
-    for (const Instruction& instruction : plan_.instructions) {
+    for (const Instruction& instruction : plan.instructions) {
       for (const VarId id : instruction.outputs) {
-        if (id >= 0) written[id] = true;
-      }
-    }
-    for (size_t id = 0; id < plan_.vars.size(); ++id) {
-      const PlanVar& var = plan_.vars[id];
-      if (var.constant != (var.persistable && !written[id]) ||
-          (var.constant && var.dtype != now_[id].dtype)) {
-        return InvalidArgument("variable '", var.name, "' is constant, or has a dtype, wrongly");
+        if (id < 0 || !plan.vars[id].constant) continue;
+        return InvalidArgument("constant '", plan.vars[id].name, "' is written");
       }
     }
     return absl::OkStatus();
   }
 
-  absl::Status CheckInstruction(const Instruction& instruction) {
-    const Op& op = instruction.op_index >= 0 ? program_.blocks[0].ops[instruction.op_index]
-                                             : plan_.inserted_ops[instruction.inserted_op];
+  absl::Status CheckBlock(int32_t block) {
+    const Plan& plan = plans_[block];
+    for (size_t i = 0; i < plan.instructions.size(); ++i) {
+      const absl::Status status = CheckInstruction(plan, plan.instructions[i]);
+      if (!status.ok()) {
+        return Annotate(status, absl::StrCat(WhereBlock(block), ", instruction #", i, " ",
+                                             plan.instructions[i].op_type));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckInstruction(const Plan& plan, const Instruction& instruction) {
+    std::vector<PlanVar>& now = now_[plan.block];
+    const Op& op = OpOf(program_, plan, instruction);
     Instruction typed;
     typed.def = instruction.def;
     typed.inputs = instruction.inputs;
@@ -100,8 +130,12 @@ class TypeChecker {
     typed.output_counts = instruction.output_counts;
     typed.attrs = instruction.attrs;
     typed.place = instruction.place;
-    INTERP_RETURN_IF_ERROR(CheckInputs(instruction));
-    INTERP_RETURN_IF_ERROR(SetTypes(op, typed, now_));
+    typed.op_index = instruction.op_index;
+    typed.sub_block = instruction.sub_block;
+    INTERP_RETURN_IF_ERROR(CheckInputs(instruction, now));
+    INTERP_RETURN_IF_ERROR(SetTypes(op, typed, now));
+    if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(CheckSubBlock(plan, op, typed));
+    INTERP_RETURN_IF_ERROR(CheckOutputs(op, instruction, now));
     if (typed.dtype == instruction.dtype && typed.kernel == instruction.kernel &&
         typed.layout_rule == instruction.layout_rule &&
         typed.output_dtypes == instruction.output_dtypes) {
@@ -113,31 +147,100 @@ class TypeChecker {
   }
 
   // Kernels read inputs as what they are themselves, but where a slot says otherwise.
-  absl::Status CheckInputs(const Instruction& instruction) const {
+  static absl::Status CheckInputs(const Instruction& instruction, const std::vector<PlanVar>& now) {
     if (instruction.dtype == DType::kUndefined) return absl::OkStatus();
-    size_t arg = 0;
-    for (size_t slot = 0; slot < instruction.input_counts.size(); ++slot) {
-      const int flags = instruction.def->inputs[slot].flags;
-      for (int32_t i = 0; i < instruction.input_counts[slot]; ++i, ++arg) {
-        const VarId id = instruction.inputs[arg];
-        if (id < 0 || (flags & (kAnyDType | kTensorArray | kNoNeedBuffer)) != 0) continue;
-        if (now_[id].dtype == instruction.dtype || now_[id].dtype == DType::kUndefined) continue;
-        return InvalidArgument("reads '", now_[id].name, "', which is ", Name(now_[id].dtype),
-                               ", as ", Name(instruction.dtype));
+    for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+      const VarId id = instruction.inputs[arg];
+      const int flags = InputFlags(instruction, arg);
+      if (id < 0 || (flags & (kAnyDType | kTensorArray | kNoNeedBuffer)) != 0) continue;
+      if (now[id].dtype == instruction.dtype || now[id].dtype == DType::kUndefined) continue;
+      return InvalidArgument("reads '", now[id].name, "', which is ", Name(now[id].dtype), ", as ",
+                             Name(instruction.dtype));
+    }
+    return absl::OkStatus();
+  }
+
+  // The sub-block begins with what its captures and entries are here; sets the dtypes of the hidden
+  // outputs of `typed`.
+  absl::Status CheckSubBlock(const Plan& plan, const Op& op, Instruction& typed) {
+    const Plan& inner = plans_[typed.sub_block];
+    const BlockNode& node = tree_.nodes[typed.sub_block];
+    if (node.parent != plan.block || node.op != typed.op_index) {
+      return InvalidArgument("runs block ", typed.sub_block, ", which its op does not");
+    }
+    std::vector<PlanVar>& now = now_[plan.block];
+    std::vector<PlanVar>& inside = now_[typed.sub_block];
+    INTERP_ASSIGN_OR_RETURN(const BlockInterface own, InterfaceOf(program_, op, typed, inner));
+    if (own.entries != inner.entries || own.entry_args != inner.entry_args ||
+        own.results != inner.results) {
+      return InvalidArgument("has other variables in common with block ", inner.block,
+                             " than the program says");
+    }
+    ForEachCapture(typed, inner, [&](VarId outer_var, VarId inner_var) {
+      inside[inner_var].dtype = now[outer_var].dtype;
+    });
+    for (size_t i = 0; i < inner.entries.size(); ++i) {
+      inside[inner.entries[i]].dtype = now[typed.inputs[inner.entry_args[i]]].dtype;
+    }
+    INTERP_RETURN_IF_ERROR(CheckBlock(inner.block));
+    ForEachCapture(typed, inner, [&](VarId outer_var, VarId inner_var) {
+      now[outer_var].dtype = inside[inner_var].dtype;
+    });
+    for (int out = 0; out < static_cast<int>(typed.outputs.size()); ++out) {
+      if (!IsHiddenOutput(typed, out)) continue;
+      typed.output_dtypes[out] = now[typed.outputs[out]].dtype;
+    }
+    return absl::OkStatus();
+  }
+
+  // Settled variables keep what they are. A mandatory output is left out only where the op keeps
+  // its value: the kernel knows.
+  static absl::Status CheckOutputs(const Op& op, const Instruction& instruction,
+                                   const std::vector<PlanVar>& now) {
+    for (int out = 0; out < static_cast<int>(instruction.outputs.size()); ++out) {
+      const VarId id = instruction.outputs[out];
+      if (IsHiddenOutput(instruction, out)) continue;
+      if (id < 0) {
+        const int slot = OutputSlotOf(instruction, out);
+        const Slot* in_op = op.FindOutput(instruction.def->outputs[slot].name);
+        const bool kept =
+            in_op != nullptr && in_op->args.size() == 1 && KeepsValue(op, in_op->args[0]);
+        if (kept || (instruction.def->outputs[slot].flags & (kOptional | kVariadic)) != 0) continue;
+        return InvalidArgument("output '", instruction.def->outputs[slot].name, "' is left out");
       }
+      const bool tensor = now[id].kind == VarKind::kLodTensor;
+      if (!now[id].settled || !tensor || now[id].dtype == instruction.output_dtypes[out]) continue;
+      return InvalidArgument("writes '", now[id].name, "', which is ", Name(now[id].dtype), ", as ",
+                             Name(instruction.output_dtypes[out]));
     }
     return absl::OkStatus();
   }
 
   const Program& program_;
-  const Plan& plan_;
-  std::vector<PlanVar> now_;  // dtypes as of the instruction that is looked at
+  const std::vector<Plan>& plans_;
+  const BlockTree& tree_;
+  std::vector<std::vector<PlanVar>> now_;  // by block; dtypes as of the instruction looked at
 };
 
 }  // namespace
 
-absl::Status CheckPlanTypes(const Program& program, const Plan& plan) {
-  return TypeChecker(program, plan).Check();
+absl::Status CheckPlanTypes(const Program& program, const std::vector<Plan>& plans,
+                            const OpRegistry& registry) {
+  INTERP_ASSIGN_OR_RETURN(const BlockTree tree, FindBlocks(program, registry));
+  if (tree.nodes.size() != plans.size()) {
+    return InvalidArgument("there are ", plans.size(), " plans of ", tree.nodes.size(), " blocks");
+  }
+  // An instruction may be missing in the plan, and with it the way to what its op runs.
+  for (const int32_t block : tree.order) {
+    const BlockNode& node = tree.nodes[block];
+    if (node.parent < 0) continue;
+    const std::vector<Instruction>& from = plans[node.parent].instructions;
+    const bool runs = std::any_of(from.begin(), from.end(), [&](const Instruction& instruction) {
+      return instruction.op_index == node.op && instruction.sub_block == block;
+    });
+    if (!runs) return InvalidArgument("no instruction runs block ", block);
+  }
+  return TypeChecker(program, plans, tree).Check();
 }
 
 }  // namespace interp

@@ -3,7 +3,7 @@
 
 #include "core/op_def.h"
 #include "core/status.h"
-#include "interpreter/compiled_program.h"
+#include "interpreter/compile/compiled_program.h"
 #include "proto/plan.pb.h"
 
 namespace interp {

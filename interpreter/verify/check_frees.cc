@@ -7,17 +7,18 @@ namespace {
 
 bool OutlivesRun(const Plan& plan, VarId id) {
   const PlanVar& var = plan.vars[id];
-  return var.persistable || var.copy_of >= 0 || var.kind == VarKind::kFeedMinibatch ||
-         var.kind == VarKind::kFetchList || id == plan.feed_list || id == plan.fetch_list;
+  return var.persistable || var.captured || var.copy_of >= 0 ||
+         var.kind == VarKind::kFeedMinibatch || var.kind == VarKind::kFetchList ||
+         id == plan.feed_list || id == plan.fetch_list ||
+         std::count(plan.results.begin(), plan.results.end(), id) > 0;
 }
 
 // The variables whose memory an instruction touches, each once, sorted.
 std::vector<VarId> Uses(const Instruction& instruction) {
   std::vector<VarId> uses;
-  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
-    const SlotDef& slot = instruction.def->inputs[InputSlotOf(instruction, static_cast<int>(arg))];
+  for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
     const VarId id = instruction.inputs[arg];
-    if (id >= 0 && (slot.flags & kNoNeedBuffer) == 0) uses.push_back(id);
+    if (id >= 0 && (InputFlags(instruction, arg) & kNoNeedBuffer) == 0) uses.push_back(id);
   }
   for (const VarId id : instruction.outputs) {
     if (id >= 0) uses.push_back(id);

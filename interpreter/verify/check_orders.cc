@@ -131,7 +131,7 @@ void CheckEdges(const Plan& plan, VerifyReport& report) {
                  absl::StrCat(predecessors[i], " kept edges lead to it, but it waits for ",
                               plan.dep_counts[i])});
   }
-  report.edges = static_cast<int64_t>(plan.successors.num_edges());
+  report.edges = static_cast<int64_t>(plan.successors.num_ids());
 }
 
 void CheckImplicitOrders(const Plan& plan, RunOrder& order, VerifyReport& report) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "interpreter/analysis/storage.h"
 #include "interpreter/verify/checks.h"
 
 namespace interp::verify {
@@ -64,8 +63,10 @@ class OverwrittenFinder {
         if (ReadsMemory(instruction, static_cast<int>(arg))) VisitRead(id, static_cast<int>(arg));
       }
       if (!next_run_) NoteOverwritten(id);
-      for (const VarId var : instruction.outputs) {
-        if (var >= 0) overwriter_[var] = -1;
+      for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+        const VarId var = instruction.outputs[arg];
+        // A sub-block may leave alone what it could have written.
+        if (var >= 0 && !IsHiddenOutput(instruction, arg)) overwriter_[var] = -1;
       }
     }
   }
@@ -113,7 +114,7 @@ class OverwrittenFinder {
   bool ReadsMemory(const Instruction& instruction, int arg) const {
     const VarId var = instruction.inputs[arg];
     if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) return false;
-    return (instruction.def->inputs[InputSlotOf(instruction, arg)].flags & kNoNeedBuffer) == 0;
+    return (InputFlags(instruction, arg) & kNoNeedBuffer) == 0;
   }
 
   void VisitRead(InstrId id, int arg) {
@@ -128,6 +129,7 @@ class OverwrittenFinder {
                                          id, " reads it"));
     }
     if (next_run_) return;
+    if (IsHiddenInput(plan_.instructions[id], arg)) return;
     const Use& use = UseOf(id, var);
     if (use.written >= 0 && use.updated != arg && !MayUpdate(id, arg, use.written)) {
       add(id, "the instruction reads it and writes it, but is not made to do that in place");
@@ -143,23 +145,7 @@ class OverwrittenFinder {
   // Whether the op is defined to read and write one variable through these two arguments.
   bool MayUpdate(InstrId id, int32_t in, int32_t out) const {
     const Instruction& instruction = plan_.instructions[id];
-    const int in_slot = SlotOfFirst(instruction.input_counts, in);
-    const int out_slot = SlotOfFirst(instruction.output_counts, out);
-    const auto fits = [&](const SharePair& p) {
-      return p.input == in_slot && p.output == out_slot;
-    };
-    const OpDef& def = *instruction.def;
-    return std::any_of(def.inplace.begin(), def.inplace.end(), fits) ||
-           std::any_of(def.view.begin(), def.view.end(), fits);
-  }
-
-  // The slot whose first argument `arg` is, or -1.
-  static int SlotOfFirst(const std::vector<int32_t>& counts, int32_t arg) {
-    int32_t begin = 0;
-    for (size_t slot = 0; slot < counts.size(); begin += counts[slot++]) {
-      if (begin == arg && counts[slot] > 0) return static_cast<int>(slot);
-    }
-    return -1;
+    return IsHiddenOutput(instruction, out) || DeclaresShare(instruction, in, out);
   }
 
   const Plan& plan_;

@@ -24,16 +24,37 @@ void CheckPlaces(const Plan& plan, VerifyReport& report) {
     const Instruction& instruction = plan.instructions[i];
     if (CopiesBetweenPlaces(instruction)) continue;
     const auto id = static_cast<InstrId>(i);
-    for (size_t a = 0; a < instruction.inputs.size(); ++a) {
-      const auto arg = static_cast<int>(a);
-      const SlotDef& slot = instruction.def->inputs[InputSlotOf(instruction, arg)];
-      if ((slot.flags & kNoNeedBuffer) != 0) continue;
+    for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+      const bool touches = (InputFlags(instruction, arg) & kNoNeedBuffer) == 0;
+      if (!touches || IsHiddenInput(instruction, arg)) continue;
       const Place wanted = IsHostInput(instruction, arg) ? Place{} : instruction.place;
-      CheckPlace(plan, id, instruction.inputs[a], wanted, "reads", report);
+      CheckPlace(plan, id, instruction.inputs[arg], wanted, "reads", report);
     }
-    for (const VarId var : instruction.outputs) {
-      CheckPlace(plan, id, var, instruction.place, "writes", report);
+    for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+      if (IsHiddenOutput(instruction, arg)) continue;
+      CheckPlace(plan, id, instruction.outputs[arg], instruction.place, "writes", report);
     }
+  }
+}
+
+void CheckCaptures(const Plan& plan, VerifyReport& report) {
+  std::vector<bool> read(plan.vars.size(), false);
+  std::vector<bool> written(plan.vars.size(), false);
+  for (const Capture& capture : plan.captures) {
+    read[capture.var] = capture.read;
+    written[capture.var] = capture.written;
+  }
+  const auto check = [&](InstrId id, VarId var, const std::vector<bool>& said, const char* does) {
+    if (var < 0 || !plan.vars[var].captured || said[var]) return;
+    Add(report, {ViolationKind::kCapture, id, -1, var, false,
+                 absl::StrCat("#", id, " ", does,
+                              " it, but the block is not said to: whoever runs the block does not "
+                              "know")});
+  };
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    const auto id = static_cast<InstrId>(i);
+    for (const VarId var : plan.instructions[i].inputs) check(id, var, read, "reads");
+    for (const VarId var : plan.instructions[i].outputs) check(id, var, written, "writes");
   }
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "interpreter/verify/run_order.h"
-#include "interpreter/verify_plan.h"
+#include "interpreter/verify/verify_plan.h"
 
 namespace interp::verify {
 
@@ -33,8 +33,12 @@ void CheckEdges(const Plan& plan, VerifyReport& report);
 void CheckImplicitOrders(const Plan& plan, RunOrder& order, VerifyReport& report);
 
 // Memory is touched where it lies: by the host, or by its device. Copies between places and what an
-// instruction of a device reads while it is issued are apart.
+// instruction of a device reads while it is issued are apart. Hidden arguments are touched by the
+// sub-block, whose plan is checked itself.
 void CheckPlaces(const Plan& plan, VerifyReport& report);
+
+// What instructions read and write of enclosing plans is said to be read and written.
+void CheckCaptures(const Plan& plan, VerifyReport& report);
 
 // Every record has its event and every wait its record.
 void CheckEvents(const Plan& plan, const RunOrder& order, VerifyReport& report);

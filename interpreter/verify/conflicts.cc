@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "interpreter/analysis/storage.h"
-
 namespace interp::verify {
 namespace {
 
@@ -102,7 +100,7 @@ class ConflictFinder {
   void VisitInput(InstrId id, int arg) {
     const Instruction& instruction = plan_.instructions[id];
     const VarId var = instruction.inputs[arg];
-    const int flags = instruction.def->inputs[InputSlotOf(instruction, arg)].flags;
+    const int flags = InputFlags(instruction, arg);
     if (!lives_on_[storages_.Root(var)]) return;
     Read(metadata_[var], {{id, /*completion=*/false, next_run_}, var});
     if ((flags & kNoNeedBuffer) != 0) return;

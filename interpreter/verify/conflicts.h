@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/functional/function_ref.h"
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 #include "interpreter/verify/run_order.h"
 
 namespace interp::verify {

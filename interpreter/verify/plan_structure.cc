@@ -16,7 +16,7 @@ bool InRange(int32_t index, size_t size) {
 bool InRangeOrNone(int32_t index, size_t size) { return index == -1 || InRange(index, size); }
 
 template <typename T>
-absl::Status CheckSize(const std::vector<T>& values, size_t expected, absl::string_view name) {
+absl::Status CheckSize(const T& values, size_t expected, absl::string_view name) {
   if (values.size() == expected) return absl::OkStatus();
   return InvalidArgument(name, " has ", values.size(), " entries, expected ", expected);
 }
@@ -26,10 +26,12 @@ absl::Status CheckPlace(Place place) {
   return InvalidArgument("a place has number ", place.index, ", expected 0 to ", kMaxDevices - 1);
 }
 
-// The arguments of one side against the slots of its definition.
-absl::Status CheckArguments(const std::vector<SlotDef>& slots, const std::vector<int32_t>& counts,
-                            const std::vector<VarId>& args, size_t num_vars) {
-  INTERP_RETURN_IF_ERROR(CheckSize(counts, slots.size(), "the list of argument counts"));
+// The arguments of one side against the slots of its definition; `hidden`: one more slot has the
+// hidden arguments.
+absl::Status CheckArguments(const std::vector<SlotDef>& slots, bool output, bool hidden,
+                            const ArgCounts& counts, const VarIds& args, size_t num_vars) {
+  INTERP_RETURN_IF_ERROR(
+      CheckSize(counts, slots.size() + (hidden ? 1 : 0), "the list of argument counts"));
   size_t begin = 0;
   for (size_t s = 0; s < slots.size(); ++s) {
     const int32_t count = counts[s];
@@ -42,10 +44,16 @@ absl::Status CheckArguments(const std::vector<SlotDef>& slots, const std::vector
     }
     const auto first = args.begin() + static_cast<std::ptrdiff_t>(begin);
     const bool present = std::any_of(first, first + count, [](VarId id) { return id >= 0; });
-    if (!present && (slots[s].flags & kOptional) == 0) {
+    // An output that keeps its value is no argument, but has its place.
+    const bool kept = output && count > 0;
+    if (!present && !kept && (slots[s].flags & (kOptional | kOfSubBlock)) == 0) {
       return InvalidArgument("slot '", slots[s].name, "' has no argument");
     }
     begin += static_cast<size_t>(count);
+  }
+  if (hidden) {
+    if (counts.back() < 0) return InvalidArgument("has ", counts.back(), " hidden arguments");
+    begin += static_cast<size_t>(counts.back());
   }
   INTERP_RETURN_IF_ERROR(CheckSize(args, begin, "the list of arguments"));
   for (const VarId id : args) {
@@ -61,7 +69,8 @@ absl::Status CheckShares(const Instruction& instruction) {
     const InplacePair& pair = instruction.share[p];
     if (!InRange(pair.input, instruction.inputs.size()) ||
         !InRange(pair.output, instruction.outputs.size()) || instruction.inputs[pair.input] < 0 ||
-        instruction.outputs[pair.output] < 0) {
+        instruction.outputs[pair.output] < 0 || IsHiddenInput(instruction, pair.input) ||
+        IsHiddenOutput(instruction, pair.output)) {
       return InvalidArgument("output argument ", pair.output, " cannot use the memory of input ",
                              pair.input, ": one of them is absent");
     }
@@ -122,10 +131,14 @@ absl::Status CheckInstruction(const Plan& plan, const Instruction& instruction) 
   if (instruction.def == nullptr) return InvalidArgument("has no definition");
   const size_t num_vars = plan.vars.size();
   const OpDef& def = *instruction.def;
-  INTERP_RETURN_IF_ERROR(
-      CheckArguments(def.inputs, instruction.input_counts, instruction.inputs, num_vars));
-  INTERP_RETURN_IF_ERROR(
-      CheckArguments(def.outputs, instruction.output_counts, instruction.outputs, num_vars));
+  const bool hidden = instruction.sub_block >= 0;
+  if (hidden != (def.sub_block != nullptr)) {
+    return InvalidArgument("runs block ", instruction.sub_block, ", which its op does not");
+  }
+  INTERP_RETURN_IF_ERROR(CheckArguments(def.inputs, /*output=*/false, hidden,
+                                        instruction.input_counts, instruction.inputs, num_vars));
+  INTERP_RETURN_IF_ERROR(CheckArguments(def.outputs, /*output=*/true, hidden,
+                                        instruction.output_counts, instruction.outputs, num_vars));
   const size_t num_outputs = instruction.outputs.size();
   INTERP_RETURN_IF_ERROR(CheckSize(instruction.output_dtypes, num_outputs, "output_dtypes"));
   INTERP_RETURN_IF_ERROR(CheckSize(instruction.output_layouts, num_outputs, "output_layouts"));
@@ -159,6 +172,19 @@ absl::Status CheckVariables(const Plan& plan) {
     }
     INTERP_RETURN_IF_ERROR(
         Annotate(CheckPlace(var.place), absl::StrCat("variable '", var.name, "'")));
+  }
+  for (const Capture& capture : plan.captures) {
+    if (!InRange(capture.var, num_vars) || !plan.vars[capture.var].captured) {
+      return InvalidArgument("variable ", capture.var, " of ", num_vars, " is no capture");
+    }
+  }
+  INTERP_RETURN_IF_ERROR(CheckSize(plan.entry_args, plan.entries.size(), "entry_args"));
+  for (const std::vector<VarId>* list : {&plan.entries, &plan.results}) {
+    for (const VarId id : *list) {
+      if (!InRange(id, num_vars) || plan.vars[id].captured) {
+        return InvalidArgument("variable ", id, " of ", num_vars, " is no entry or result");
+      }
+    }
   }
   if (plan.num_program_vars < 0 || static_cast<size_t>(plan.num_program_vars) > num_vars) {
     return InvalidArgument(plan.num_program_vars, " variables of the program among ", num_vars);
@@ -202,19 +228,26 @@ absl::Status CheckEdges(const Plan& plan) {
   return absl::OkStatus();
 }
 
+absl::Status CheckLists(const IdLists& lists, size_t expected, size_t num_ids,
+                        absl::string_view name) {
+  INTERP_RETURN_IF_ERROR(CheckSize(lists.begins, expected + 1, name));
+  if (lists.begins[0] != 0 || static_cast<size_t>(lists.begins[expected]) != lists.ids.size() ||
+      !std::is_sorted(lists.begins.begin(), lists.begins.end())) {
+    return InvalidArgument(name, " is not cut into one part an instruction");
+  }
+  for (const int32_t id : lists.ids) {
+    if (!InRange(id, num_ids)) return InvalidArgument(name, " has ", id, " of ", num_ids);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSuccessors(const Plan& plan) {
   const size_t n = plan.instructions.size();
-  const AdjacencyList& successors = plan.successors;
-  INTERP_RETURN_IF_ERROR(CheckSize(successors.begins, n + 1, "the list of successors"));
-  if (successors.begins[0] != 0 ||
-      static_cast<size_t>(successors.begins[n]) != successors.targets.size() ||
-      !std::is_sorted(successors.begins.begin(), successors.begins.end())) {
-    return InvalidArgument("the list of successors is not cut into one part an instruction");
-  }
+  INTERP_RETURN_IF_ERROR(CheckLists(plan.successors, n, n, "the list of successors"));
   for (size_t i = 0; i < n; ++i) {
     auto before = static_cast<InstrId>(i);
-    for (const InstrId to : successors[static_cast<InstrId>(i)]) {
-      if (to <= before || !InRange(to, n)) {
+    for (const InstrId to : plan.successors[static_cast<InstrId>(i)]) {
+      if (to <= before) {
         return InvalidArgument("instruction #", i, " is followed by ", to,
                                ": expected later ones, sorted, of ", n);
       }
@@ -233,19 +266,6 @@ absl::Status CheckOrder(const Plan& plan) {
       return InvalidArgument("order has instruction ", id, " of ", n, " twice or wrongly");
     }
     seen[id] = true;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckFrees(const std::vector<std::vector<VarId>>& lists, const Plan& plan,
-                        absl::string_view name) {
-  INTERP_RETURN_IF_ERROR(CheckSize(lists, plan.instructions.size(), name));
-  for (const std::vector<VarId>& list : lists) {
-    for (const VarId id : list) {
-      if (!InRange(id, plan.vars.size())) {
-        return InvalidArgument(name, " has variable ", id, " of ", plan.vars.size());
-      }
-    }
   }
   return absl::OkStatus();
 }
@@ -274,8 +294,72 @@ absl::Status CheckPlanStructure(const Plan& plan) {
   INTERP_RETURN_IF_ERROR(CheckCounts(plan.dep_counts, plan.instructions.size(), "dep_counts"));
   INTERP_RETURN_IF_ERROR(CheckOrder(plan));
   INTERP_RETURN_IF_ERROR(CheckCounts(plan.ref_counts, plan.vars.size(), "ref_counts"));
-  INTERP_RETURN_IF_ERROR(CheckFrees(plan.gc_check, plan, "gc_check"));
-  return CheckFrees(plan.frees_in_order, plan, "frees_in_order");
+  const size_t n = plan.instructions.size();
+  INTERP_RETURN_IF_ERROR(CheckLists(plan.gc_check, n, plan.vars.size(), "gc_check"));
+  return CheckLists(plan.frees_in_order, n, plan.vars.size(), "frees_in_order");
+}
+
+namespace {
+
+// An instruction against the plan of the block that it runs.
+absl::Status CheckSubBlock(absl::Span<const Plan> plans, const Plan& outer,
+                           const Instruction& instruction, std::vector<bool>& runs) {
+  const int32_t block = instruction.sub_block;
+  if (!InRange(block, plans.size()) || runs[block]) {
+    return InvalidArgument("runs block ", block, " of ", plans.size(), ", or is not the only one");
+  }
+  runs[block] = true;
+  const Plan& inner = plans[block];
+  const auto read = std::count_if(inner.captures.begin(), inner.captures.end(),
+                                  [](const Capture& capture) { return capture.read; });
+  const auto written = std::count_if(inner.captures.begin(), inner.captures.end(),
+                                     [](const Capture& capture) { return capture.written; });
+  if (read != instruction.input_counts.back() || written != instruction.output_counts.back()) {
+    return InvalidArgument("has ", instruction.input_counts.back(), " and ",
+                           instruction.output_counts.back(), " hidden arguments, but block ", block,
+                           " reads ", read, " variables and writes ", written);
+  }
+  for (const int32_t arg : inner.entry_args) {
+    if (!InRange(arg, instruction.inputs.size()) || instruction.inputs[arg] < 0) {
+      return InvalidArgument("an entry of block ", block, " is like argument ", arg);
+    }
+  }
+  absl::Status status;
+  ForEachCapture(instruction, inner, [&](VarId outer_var, VarId inner_var) {
+    const PlanVar& var = inner.vars[inner_var];
+    if (outer_var >= 0 && outer.vars[outer_var].kind == var.kind &&
+        outer.vars[outer_var].place == var.place && var.layout == Layout::kPlain) {
+      return;
+    }
+    status = InvalidArgument("what block ", block, " knows as '", var.name,
+                             "' is another variable here");
+  });
+  return status;
+}
+
+}  // namespace
+
+absl::Status CheckPlansStructure(absl::Span<const Plan> plans) {
+  if (plans.empty()) return InvalidArgument("there is no plan");
+  std::vector<bool> runs(plans.size(), false);
+  runs[0] = true;
+  std::vector<int32_t> open = {0};
+  while (!open.empty()) {
+    const Plan& plan = plans[open.back()];
+    const int32_t block = open.back();
+    open.pop_back();
+    absl::Status status = plan.block == block
+                              ? CheckPlanStructure(plan)
+                              : InvalidArgument("is said to be of block ", plan.block);
+    for (size_t i = 0; status.ok() && i < plan.instructions.size(); ++i) {
+      if (plan.instructions[i].sub_block < 0) continue;
+      status = Annotate(CheckSubBlock(plans, plan, plan.instructions[i], runs),
+                        absl::StrCat("instruction #", i, " ", plan.instructions[i].op_type));
+      open.push_back(plan.instructions[i].sub_block);
+    }
+    if (!status.ok()) return Annotate(status, absl::StrCat("the plan of block ", block));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace interp

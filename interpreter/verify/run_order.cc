@@ -17,7 +17,7 @@ bool HasDevices(const Plan& plan) {
 
 std::vector<Reachability::Edge> KeptEdges(const Plan& plan) {
   std::vector<Reachability::Edge> edges;
-  edges.reserve(plan.successors.num_edges());
+  edges.reserve(plan.successors.num_ids());
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
     const auto from = static_cast<InstrId>(i);
     for (const InstrId to : plan.successors[from]) edges.emplace_back(from, to);

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 #include "interpreter/verify/reachability.h"
 
 namespace interp::verify {

@@ -8,7 +8,7 @@
 
 #include "core/storage/pool.h"
 #include "interpreter/interpreter_core.h"
-#include "interpreter/work_queue.h"
+#include "interpreter/run/work_queue.h"
 #include "tests/testing/program_builder.h"
 
 namespace interp {
@@ -156,13 +156,14 @@ BENCHMARK(BM_Pool_AllocateFree)->Arg(32)->Arg(1 << 16);
 // A task through the queue and back, without another thread.
 void BM_WorkQueue_PushPop(benchmark::State& state) {
   WorkQueue queue({.num_threads = 0});
+  TaskLane lane;
   std::atomic<int32_t> remaining{0};
   const Task task{.run = [](void* context, int32_t,
                             int) { static_cast<std::atomic<int32_t>*>(context)->fetch_sub(1); },
                   .context = &remaining};
   for (auto _ : state) {
     remaining.store(1);
-    queue.Push(task);
+    queue.Push(lane, task);
     queue.HelpUntilZero(remaining);
   }
 }

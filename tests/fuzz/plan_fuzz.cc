@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "interpreter/inspect/plan_print.h"
 #include "interpreter/plan_file/plan_file.h"
-#include "interpreter/plan_print.h"
 #include "tests/testing/plan_bytes.h"
 #include "tests/testing/probe_ops.h"
 

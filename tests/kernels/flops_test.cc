@@ -1,7 +1,7 @@
 // OpDef::flops and what an instruction reads and writes.
 #include <gtest/gtest.h>
 
-#include "interpreter/instruction_cost.h"
+#include "interpreter/inspect/instruction_cost.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/program_builder.h"
 

@@ -4,6 +4,7 @@
 #include <bitset>
 #include <cassert>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -97,7 +98,7 @@ class Prover {
 
   void CheckCounts() {
     std::vector<int32_t> counts(n_, 0);
-    for (const InstrId to : plan_.successors.targets) ++counts[to];
+    for (const InstrId to : plan_.successors.ids) ++counts[to];
     if (counts != plan_.dep_counts) Wrong("dependency counts");
     for (size_t a = 0; a < n_; ++a) {
       for (size_t b = a + 1; b < n_; ++b) {
@@ -118,27 +119,31 @@ class Prover {
     }
   }
 
+  // Hidden arguments have no flags.
   int InputFlags(size_t i, size_t arg) const {
-    size_t slot = 0;
-    size_t end = At(i).input_counts[0];
-    while (arg >= end) end += At(i).input_counts[++slot];
-    return At(i).def->inputs[slot].flags;
+    const int slot = SlotOf(At(i).input_counts, static_cast<int>(arg));
+    const std::vector<SlotDef>& slots = At(i).def->inputs;
+    return slot < static_cast<int>(slots.size()) ? slots[slot].flags : 0;
   }
 
   bool ReadsMemory(size_t i, size_t arg) const {
     return At(i).inputs[arg] >= 0 && (InputFlags(i, arg) & kNoNeedBuffer) == 0;
   }
 
-  static int SlotOf(const std::vector<int32_t>& counts, int arg) {
+  static int SlotOf(const ArgCounts& counts, int arg) {
     int slot = 0;
     while (arg >= counts[slot]) arg -= counts[slot++];
     return slot;
+  }
+  static int Begin(const ArgCounts& counts, int slot) {
+    return std::accumulate(counts.begin(), counts.begin() + slot, 0);
   }
   bool IsView(size_t i, const InplacePair& pair) const {
     const int in = SlotOf(At(i).input_counts, pair.input);
     const int out = SlotOf(At(i).output_counts, pair.output);
     for (const SharePair& view : At(i).def->view) {
-      if (view.input == in && view.output == out) return true;
+      const bool first = pair.input == Begin(At(i).input_counts, in);
+      if (view.input == in && view.output == out && (view.each || first)) return true;
     }
     return false;
   }
@@ -218,7 +223,7 @@ class Prover {
     for (size_t arg = 0; arg < At(i).inputs.size(); ++arg) {
       if (At(i).inputs[arg] == var && ReadsMemory(i, arg)) return 1;
     }
-    const std::vector<VarId>& outputs = At(i).outputs;
+    const VarIds& outputs = At(i).outputs;
     return std::count(outputs.begin(), outputs.end(), var) > 0 ? 0 : -1;
   }
 

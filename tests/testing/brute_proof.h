@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp::testing {
 

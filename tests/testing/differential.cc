@@ -4,7 +4,7 @@
 
 #include "core/device/device_heap.h"
 #include "core/program_print.h"
-#include "interpreter/plan_print.h"
+#include "interpreter/inspect/plan_print.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
 #include "tests/testing/reference.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "tests/testing/slot_dtypes.h"
 
 namespace interp::testing {
 namespace {
@@ -131,32 +132,33 @@ class KernelCall {
     }
   }
 
-  std::vector<std::vector<DType>> DTypes(const std::vector<BoundArgs::Range>& ranges) {
-    std::vector<std::vector<DType>> dtypes;
+  SlotDTypes DTypesOf(const std::vector<BoundArgs::Range>& ranges) const {
+    SlotDTypes result;
     for (const BoundArgs::Range& range : ranges) {
-      dtypes.emplace_back();
+      result.counts.push_back(range.size);
       for (int32_t i = 0; i < range.size; ++i) {
         const Tensor* tensor = args_.tensors[range.begin + i];
-        dtypes.back().push_back(tensor == nullptr ? DType::kUndefined : tensor->dtype);
+        result.dtypes.push_back(tensor == nullptr ? DType::kUndefined : tensor->dtype);
       }
     }
-    return dtypes;
+    return result;
   }
 
-  DType KernelDType(const std::vector<std::vector<DType>>& inputs) {
-    std::vector<std::vector<DType>> none;
-    const DTypeContext context(inputs, attrs_.get(), DType::kUndefined, none);
+  DType KernelDType(const SlotDTypes& inputs, SlotDTypes& outputs) const {
+    const DTypeContext context(inputs.AsInputs(), attrs_.get(), DType::kUndefined,
+                               outputs.AsOutputs());
     if (def_->kernel_dtype != nullptr) return def_->kernel_dtype(context);
-    for (const std::vector<DType>& slot : inputs) {
-      if (!slot.empty() && slot[0] != DType::kUndefined) return slot[0];
+    for (const DType dtype : inputs.dtypes) {
+      if (dtype != DType::kUndefined) return dtype;
     }
     AttrReader reader(op_);
     return reader.Type("dtype", DType::kFloat32);
   }
 
   absl::Status ChooseKernel() {
-    const std::vector<std::vector<DType>> inputs = DTypes(args_.input_slots);
-    const DType dtype = KernelDType(inputs);
+    const SlotDTypes inputs = DTypesOf(args_.input_slots);
+    SlotDTypes outputs = DTypesOf(args_.output_slots);
+    const DType dtype = KernelDType(inputs, outputs);
     kernel_ = absl::c_find_if(def_->kernels, [dtype](const KernelDef& kernel) {
       return kernel.dtype == dtype || kernel.dtype == DType::kUndefined;
     });
@@ -166,17 +168,13 @@ class KernelCall {
       casts |= (slot.flags & kAnyDType) == 0 && tensor.dtype != dtype;
     });
     if (casts) return Unimplemented("an input is cast");
-    std::vector<std::vector<DType>> outputs;
-    for (const BoundArgs::Range& range : args_.output_slots) {
-      outputs.emplace_back(range.size, dtype);
-    }
-    DTypeContext context(inputs, attrs_.get(), dtype, outputs);
+    absl::c_fill(outputs.dtypes, dtype);
+    DTypeContext context(inputs.AsInputs(), attrs_.get(), dtype, outputs.AsOutputs());
     if (def_->infer_dtype != nullptr) def_->infer_dtype(context);
-    for (size_t s = 0; s < outputs.size(); ++s) {
-      for (size_t i = 0; i < outputs[s].size(); ++i) {
-        Tensor* tensor = args_.tensors[args_.output_slots[s].begin + i];
-        if (tensor != nullptr) tensor->dtype = outputs[s][i];
-      }
+    const size_t first = args_.tensors.size() - outputs.dtypes.size();
+    for (size_t i = 0; i < outputs.dtypes.size(); ++i) {
+      Tensor* tensor = args_.tensors[first + i];
+      if (tensor != nullptr) tensor->dtype = outputs.dtypes[i];
     }
     return absl::OkStatus();
   }

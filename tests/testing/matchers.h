@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status.h"
 #include "core/tensor.h"
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp::testing {
 

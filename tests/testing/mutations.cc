@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/plans.h"
 
 namespace interp::testing {
 namespace {
@@ -50,7 +51,7 @@ class MutationFinder {
   void AddCounts(InstrId id) {
     for (const VarId var : plan_.gc_check[id]) {
       for (InstrId earlier = 0; earlier < id; ++earlier) {
-        const std::vector<VarId>& listed = plan_.gc_check[earlier];
+        const absl::Span<const VarId> listed = plan_.gc_check[earlier];
         if (!Uses(plan_.instructions[earlier], var)) continue;
         if (std::count(listed.begin(), listed.end(), var) > 0) continue;
         mutations_.push_back({MutationKind::kCountDownEarlier, id, earlier, var});
@@ -76,7 +77,7 @@ class MutationFinder {
     const PlanVar& a = plan_.vars[from];
     const PlanVar& b = plan_.vars[to];
     if (a.kind != VarKind::kLodTensor || b.kind != VarKind::kLodTensor) return false;
-    const int flags = instruction.def->inputs[InputSlotOf(instruction, static_cast<int>(in))].flags;
+    const int flags = InputFlags(instruction, static_cast<int>(in));
     return (flags & kNoNeedBuffer) == 0 && a.place == b.place;
   }
 
@@ -115,22 +116,18 @@ class MutationFinder {
 };
 
 void DropEdge(Plan& plan, InstrId from, InstrId to) {
-  AdjacencyList& successors = plan.successors;
-  const auto begin = successors.targets.begin() + successors.begins[from];
-  const auto end = successors.targets.begin() + successors.begins[from + 1];
-  const auto edge = std::find(begin, end, to);
-  if (edge == end) return;
-  successors.targets.erase(edge);
-  for (size_t i = static_cast<size_t>(from) + 1; i < successors.begins.size(); ++i) {
-    --successors.begins[i];
-  }
+  std::vector<std::vector<int32_t>> successors = Apart(plan.successors);
+  if (std::erase(successors[from], to) == 0) return;
+  plan.successors = Together(successors);
   --plan.dep_counts[to];
   std::erase_if(plan.edges, [&](const Edge& e) { return e.from == from && e.to == to; });
 }
 
-void MoveVar(std::vector<std::vector<VarId>>& lists, const Mutation& mutation) {
-  std::erase(lists[mutation.first], mutation.var);
-  lists[mutation.second].push_back(mutation.var);
+void MoveVar(IdLists& lists, const Mutation& mutation) {
+  std::vector<std::vector<int32_t>> apart = Apart(lists);
+  std::erase(apart[mutation.first], mutation.var);
+  apart[mutation.second].push_back(mutation.var);
+  lists = Together(apart);
 }
 
 void SwapOnStream(Plan& plan, InstrId first, InstrId second) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "interpreter/plan.h"
+#include "interpreter/plan/plan.h"
 
 namespace interp::testing {
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/testing/slot_dtypes.h"
+
 namespace interp::testing {
 namespace {
 
@@ -49,23 +51,25 @@ void OneOp::BindInputs(const std::vector<Input>& inputs) {
 }
 
 void OneOp::BindOutputs(Layout layout) {
-  std::vector<std::vector<DType>> in_dtypes;
+  SlotDTypes in;
   for (const BoundArgs::Range range : args_.input_slots) {
-    in_dtypes.emplace_back();
+    in.counts.push_back(range.size);
     for (int i = 0; i < range.size; ++i) {
-      in_dtypes.back().push_back(args_.tensors[range.begin + i]->dtype);
+      in.dtypes.push_back(args_.tensors[range.begin + i]->dtype);
     }
   }
-  std::vector<std::vector<DType>> out_dtypes(def_->outputs.size());
-  DTypeContext undecided(in_dtypes, attrs_.get(), inputs_[0].dtype, out_dtypes);
+  SlotDTypes out_types{.dtypes = std::vector<DType>(def_->outputs.size(), DType::kUndefined),
+                       .counts = std::vector<int32_t>(def_->outputs.size(), 1)};
+  const DTypeContext undecided(in.AsInputs(), attrs_.get(), inputs_[0].dtype,
+                               out_types.AsOutputs());
   const DType dtype =
       def_->kernel_dtype != nullptr ? def_->kernel_dtype(undecided) : inputs_[0].dtype;
-  for (std::vector<DType>& out : out_dtypes) out = {dtype};
-  DTypeContext decided(in_dtypes, attrs_.get(), dtype, out_dtypes);
+  std::fill(out_types.dtypes.begin(), out_types.dtypes.end(), dtype);
+  DTypeContext decided(in.AsInputs(), attrs_.get(), dtype, out_types.AsOutputs());
   if (def_->infer_dtype != nullptr) def_->infer_dtype(decided);
   for (size_t i = 0; i < def_->outputs.size(); ++i) {
     Tensor& out = outputs_.emplace_back();
-    out.dtype = out_dtypes[i][0];
+    out.dtype = out_types.dtypes[i];
     out.layout = layout;
     args_.output_slots.push_back({static_cast<int32_t>(args_.tensors.size()), 1});
     args_.tensors.push_back(&out);

@@ -6,14 +6,53 @@
 
 #include "absl/strings/str_join.h"
 #include "core/program_parse.h"
-#include "interpreter/plan.h"
+#include "interpreter/compile/build_plan.h"
+#include "interpreter/plan/plan.h"
 #include "tests/testing/probe_ops.h"
 
 namespace interp::testing {
 
+// The plan of block 0.
+inline absl::StatusOr<Plan> MainPlan(const Program& program, const PlanOptions& options,
+                                     const OpRegistry& ops) {
+  INTERP_ASSIGN_OR_RETURN(std::vector<Plan> plans, BuildPlans(program, options, ops));
+  return std::move(plans[0]);
+}
+
+// One plan as all plans of a program.
+inline absl::Span<const Plan> AsPlans(const Plan& plan) { return absl::MakeConstSpan(&plan, 1); }
+
+// A copy of lists to be changed one by one, and back.
+inline std::vector<std::vector<int32_t>> Apart(const IdLists& lists) {
+  std::vector<std::vector<int32_t>> apart;
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const absl::Span<const int32_t> list = lists[static_cast<InstrId>(i)];
+    apart.emplace_back(list.begin(), list.end());
+  }
+  return apart;
+}
+inline IdLists Together(const std::vector<std::vector<int32_t>>& apart) {
+  IdLists lists;
+  for (const std::vector<int32_t>& list : apart) lists.Append(list);
+  return lists;
+}
+// Applies `change` to the list of instruction `id`.
+template <typename Change>
+void ChangeList(IdLists& lists, InstrId id, const Change& change) {
+  std::vector<std::vector<int32_t>> apart = Apart(lists);
+  change(apart[id]);
+  lists = Together(apart);
+}
+
+inline absl::StatusOr<std::vector<Plan>> PlansOf(absl::string_view text,
+                                                 const PlanOptions& options = {}) {
+  INTERP_ASSIGN_OR_RETURN(const Program program, ParseProgram(text));
+  return BuildPlans(program, options, ProbeOps());
+}
+
 inline absl::StatusOr<Plan> PlanOf(absl::string_view text, const PlanOptions& options = {}) {
   INTERP_ASSIGN_OR_RETURN(const Program program, ParseProgram(text));
-  return BuildPlan(program, options, ProbeOps());
+  return MainPlan(program, options, ProbeOps());
 }
 
 inline VarId VarNamed(const Plan& plan, absl::string_view name) {

@@ -1,5 +1,5 @@
 // Linked into every test program: each plan that a test builds is proved.
-#include "interpreter/verify_plan.h"
+#include "interpreter/verify/verify_plan.h"
 
 namespace interp::testing {
 namespace {

@@ -2,7 +2,9 @@
 
 #include <memory>
 
-#include "interpreter/random_ops.h"
+#include "interpreter/analysis/blocks.h"
+#include "interpreter/compile/random_ops.h"
+#include "tests/testing/slot_dtypes.h"
 
 namespace interp::testing {
 namespace {
@@ -32,15 +34,14 @@ absl::StatusOr<Tensor> CopyAs(const Tensor& in, DType dtype) {
   return out;
 }
 
-DType KernelDType(const Op& op, const OpDef& def, const std::vector<std::vector<DType>>& inputs) {
-  std::vector<std::vector<DType>> outputs(def.outputs.size());
+DType KernelDType(const Op& op, const OpDef& def, const SlotDTypes& inputs) {
   if (def.kernel_dtype != nullptr) {
-    return def.kernel_dtype(DTypeContext(inputs, nullptr, DType::kUndefined, outputs));
+    SlotDTypes outputs{.dtypes = {}, .counts = std::vector<int32_t>(def.outputs.size(), 0)};
+    return def.kernel_dtype(
+        DTypeContext(inputs.AsInputs(), nullptr, DType::kUndefined, outputs.AsOutputs()));
   }
-  for (const std::vector<DType>& slot : inputs) {
-    for (const DType dtype : slot) {
-      if (dtype != DType::kUndefined) return dtype;
-    }
+  for (const DType dtype : inputs.dtypes) {
+    if (dtype != DType::kUndefined) return dtype;
   }
   AttrReader reader(op);
   return def.inputs.empty() ? reader.Type("dtype", DType::kFloat32) : DType::kUndefined;
@@ -55,15 +56,26 @@ KernelFn KernelFor(const OpDef& def, DType dtype) {
   return generic;
 }
 
+bool IsHidden(const SlotDef& slot) { return (slot.flags & kOfSubBlock) != 0; }
+
 }  // namespace
+
+// One activation of a block.
+struct Reference::Level {
+  int32_t block = 0;
+  Level* outer = nullptr;
+  RandomState random;
+  std::map<std::string, Variable> variables = {};
+};
 
 // The private tensors of one op.
 struct Reference::Binding {
   BoundArgs args;
   std::vector<std::unique_ptr<Variable>> copies;  // of inputs, then of outputs
   std::vector<Variable*> targets;                 // by output; null for arrays
-  std::vector<std::vector<DType>> input_dtypes;
+  SlotDTypes inputs;
   DType dtype = DType::kUndefined;  // the kernel's
+  ParsedAttrs attrs;
 
   void Add(Variable* variable) {
     args.variables.push_back(variable);
@@ -77,25 +89,68 @@ struct Reference::Binding {
   }
 };
 
-Variable& Reference::Find(const Program& program, VarId id) {
-  return (persistable_[id] ? parameters_ : locals_)[program.names[id]];
+// Runs the sub-block of an op, each time with variables of its own.
+class Reference::BlockOfOp : public BlockRunner {
+ public:
+  static absl::StatusOr<std::unique_ptr<BlockOfOp>> Make(Reference& reference, Level& outer,
+                                                         const Op& op, const OpDef& def) {
+    auto made = std::make_unique<BlockOfOp>(reference, outer);
+    INTERP_ASSIGN_OR_RETURN(made->block_, SubBlockOf(*reference.program_, op, def));
+    SubBlock block;
+    INTERP_RETURN_IF_ERROR(def.sub_block(*reference.program_, op, block));
+    for (const SubBlock::Entry& entry : block.entries) made->Own(entry.name, made->entries_);
+    for (const std::string& name : block.results) made->Own(name, made->results_);
+    return made;
+  }
+  BlockOfOp(Reference& reference, Level& outer) : reference_(reference), outer_(outer) {}
+
+  absl::Status Run() override {
+    Level level{
+        .block = block_,
+        .outer = &outer_,
+        .random = NestedRandomState(outer_.random, static_cast<uint64_t>(block_), activations_++)};
+    for (auto& [name, variable] : own_) level.variables[name].tensor = variable.tensor;
+    INTERP_RETURN_IF_ERROR(reference_.RunBlock(level));
+    for (auto& [name, variable] : own_) variable.tensor = level.variables[name].tensor;
+    return absl::OkStatus();
+  }
+  absl::Status RunAndSave(StepRecord&) override { return Unimplemented("step records"); }
+  absl::Status RunOn(StepRecord&) override { return Unimplemented("step records"); }
+
+ private:
+  void Own(const std::string& name, std::vector<Variable*>& list) { list.push_back(&own_[name]); }
+
+  Reference& reference_;
+  Level& outer_;
+  int32_t block_ = -1;
+  uint64_t activations_ = 0;
+  std::map<std::string, Variable> own_;  // entries and results
+};
+
+Variable& Reference::Find(Level& level, VarId id) {
+  const std::string& name = program_->names[id];
+  if (persistable_[id]) return parameters_[name];
+  Level* at = &level;
+  while (at->outer != nullptr && !declared_[at->block][id]) at = at->outer;
+  return at->variables[name];
 }
 
-absl::Status Reference::BindInputs(const Program& program, const Op& op, const OpDef& def,
-                                   Binding& binding) {
+absl::Status Reference::BindInputs(Level& level, const Op& op, const OpDef& def, Binding& binding) {
   for (const SlotDef& slot_def : def.inputs) {
-    std::vector<DType>& dtypes = binding.input_dtypes.emplace_back();
-    if (const Slot* slot = op.FindInput(slot_def.name)) {
-      for (const VarId id : slot->args) dtypes.push_back(Find(program, id).tensor.dtype);
+    const Slot* slot = IsHidden(slot_def) ? nullptr : op.FindInput(slot_def.name);
+    const size_t count = slot == nullptr ? 0 : slot->args.size();
+    binding.inputs.counts.push_back(static_cast<int32_t>(count));
+    for (size_t i = 0; i < count; ++i) {
+      binding.inputs.dtypes.push_back(Find(level, slot->args[i]).tensor.dtype);
     }
   }
-  binding.dtype = KernelDType(op, def, binding.input_dtypes);
-  for (const SlotDef& slot_def : def.inputs) {
-    const Slot* slot = op.FindInput(slot_def.name);
-    const int32_t count = slot == nullptr ? 0 : static_cast<int32_t>(slot->args.size());
+  binding.dtype = KernelDType(op, def, binding.inputs);
+  for (size_t s = 0; s < def.inputs.size(); ++s) {
+    const SlotDef& slot_def = def.inputs[s];
+    const int32_t count = binding.inputs.counts[s];
     binding.args.input_slots.push_back({static_cast<int32_t>(binding.args.tensors.size()), count});
     for (int32_t i = 0; i < count; ++i) {
-      Variable& variable = Find(program, slot->args[i]);
+      Variable& variable = Find(level, op.FindInput(slot_def.name)->args[i]);
       if ((slot_def.flags & kTensorArray) != 0) {
         binding.Add(&variable);
         continue;
@@ -109,14 +164,13 @@ absl::Status Reference::BindInputs(const Program& program, const Op& op, const O
   return absl::OkStatus();
 }
 
-void Reference::BindOutputs(const Program& program, const Op& op, const OpDef& def,
-                            Binding& binding) {
+void Reference::BindOutputs(Level& level, const Op& op, const OpDef& def, Binding& binding) {
   for (const SlotDef& slot_def : def.outputs) {
-    const Slot* slot = op.FindOutput(slot_def.name);
+    const Slot* slot = IsHidden(slot_def) ? nullptr : op.FindOutput(slot_def.name);
     const int32_t count = slot == nullptr ? 0 : static_cast<int32_t>(slot->args.size());
     binding.args.output_slots.push_back({static_cast<int32_t>(binding.args.tensors.size()), count});
     for (int32_t i = 0; i < count; ++i) {
-      Variable& variable = Find(program, slot->args[i]);
+      Variable& variable = Find(level, slot->args[i]);
       const bool array = (slot_def.flags & kTensorArray) != 0;
       binding.targets.push_back(array ? nullptr : &variable);
       binding.Add(array ? &variable : binding.Own({}));
@@ -125,33 +179,39 @@ void Reference::BindOutputs(const Program& program, const Op& op, const OpDef& d
   }
 }
 
-absl::Status Reference::RunOp(const Program& program, const Op& op) {
+absl::Status Reference::RunOp(Level& level, const Op& op) {
   const OpDef* def = ops_.Find(op.type);
   if (def == nullptr) return NotFound("no op ", op.type);
   Binding binding;
-  INTERP_RETURN_IF_ERROR(BindInputs(program, op, *def, binding));
-  BindOutputs(program, op, *def, binding);
-
-  ParsedAttrs attrs;
+  INTERP_RETURN_IF_ERROR(BindInputs(level, op, *def, binding));
+  BindOutputs(level, op, *def, binding);
   if (def->parse != nullptr) {
     AttrReader reader(op);
-    INTERP_ASSIGN_OR_RETURN(attrs, def->parse(reader));
+    INTERP_ASSIGN_OR_RETURN(binding.attrs, def->parse(reader));
   }
   if (def->infer != nullptr) {
-    InferContext infer(binding.args, attrs.get());
+    InferContext infer(binding.args, binding.attrs.get());
     INTERP_RETURN_IF_ERROR(def->infer(infer));
   }
+  return RunKernel(level, op, *def, binding);
+}
+
+absl::Status Reference::RunKernel(Level& level, const Op& op, const OpDef& def, Binding& binding) {
   const size_t first_output = binding.args.tensors.size() - binding.targets.size();
   for (size_t i = 0; i < binding.targets.size(); ++i) {
-    if (binding.targets[i] == nullptr || def->dynamic_outputs) continue;
+    if (binding.targets[i] == nullptr || def.dynamic_outputs) continue;
     INTERP_RETURN_IF_ERROR(binding.args.tensors[first_output + i]->Allocate(SystemAllocator()));
   }
+  std::unique_ptr<BlockOfOp> block;
+  if (def.sub_block != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(block, BlockOfOp::Make(*this, level, op, def));
+  }
   std::unique_ptr<KernelState> state;
-  const RandomState random_state = {.step = runs_ - 1};
-  const RandomSource random = {&random_state, RandomOpId(program, op, *def)};
-  KernelContext context(binding.args, attrs.get(),
-                        {.allocator = &SystemAllocator(), .state = &state, .random = &random});
-  INTERP_RETURN_IF_ERROR(KernelFor(*def, binding.dtype)(context));
+  const RandomSource random = {&level.random, RandomOpId(*program_, op, def)};
+  KernelContext context(
+      binding.args, binding.attrs.get(),
+      {.allocator = &SystemAllocator(), .state = &state, .random = &random, .block = block.get()});
+  INTERP_RETURN_IF_ERROR(KernelFor(def, binding.dtype)(context));
   for (size_t i = 0; i < binding.targets.size(); ++i) {
     if (binding.targets[i] == nullptr) continue;
     binding.targets[i]->tensor = *binding.args.tensors[first_output + i];
@@ -159,29 +219,40 @@ absl::Status Reference::RunOp(const Program& program, const Op& op) {
   return absl::OkStatus();
 }
 
+absl::Status Reference::RunBlock(Level& level) {
+  for (const Op& op : program_->blocks[level.block].ops) {
+    if (op.type == "feed") {
+      AttrReader reader(op);
+      Find(level, op.outputs[0].args[0]).tensor = (*feeds_)[reader.Int("col", 0)];
+    } else if (op.type == "fetch") {
+      INTERP_ASSIGN_OR_RETURN(Tensor copy,
+                              CopyAs(Find(level, op.inputs[0].args[0]).tensor, DType::kUndefined));
+      fetched_.push_back(std::move(copy));
+    } else {
+      INTERP_RETURN_IF_ERROR(RunOp(level, op));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Tensor>> Reference::Run(Program program,
                                                    const std::vector<Tensor>& feeds) {
   NumberRandomOps(program, ops_);
-  ++runs_;
-  locals_.clear();
+  program_ = &program;
+  feeds_ = &feeds;
+  fetched_.clear();
   persistable_.assign(program.names.size(), false);
-  for (const Var& var : program.blocks[0].vars) {
-    persistable_[var.id] = var.persistable && var.kind == VarKind::kLodTensor;
-  }
-  std::vector<Tensor> fetched;
-  for (const Op& op : program.blocks[0].ops) {
-    if (op.type == "feed") {
-      AttrReader reader(op);
-      Find(program, op.outputs[0].args[0]).tensor = feeds[reader.Int("col", 0)];
-    } else if (op.type == "fetch") {
-      INTERP_ASSIGN_OR_RETURN(
-          Tensor copy, CopyAs(Find(program, op.inputs[0].args[0]).tensor, DType::kUndefined));
-      fetched.push_back(std::move(copy));
-    } else {
-      INTERP_RETURN_IF_ERROR(RunOp(program, op));
+  declared_.clear();
+  for (const Block& block : program.blocks) {
+    std::vector<bool>& declared = declared_.emplace_back(program.names.size(), false);
+    for (const Var& var : block.vars) {
+      declared[var.id] = true;
+      if (var.persistable && var.kind == VarKind::kLodTensor) persistable_[var.id] = true;
     }
   }
-  return fetched;
+  Level main{.random = {.step = runs_++}};
+  INTERP_RETURN_IF_ERROR(RunBlock(main));
+  return std::move(fetched_);
 }
 
 }  // namespace interp::testing

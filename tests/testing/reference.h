@@ -21,22 +21,30 @@ class Reference {
   // A persistable variable; keeps its value from run to run.
   Tensor& Parameter(const std::string& name) { return parameters_[name].tensor; }
 
-  // Runs block 0. All layouts are plain; inputs are cast where the kernel's dtype asks for it.
-  // Random ops draw as in the runs of a new core.
+  // Runs block 0 and, where ops say so, others. All layouts are plain; inputs are cast where the
+  // kernel's dtype asks for it. Random ops draw as in the runs of a new core. Variables of nested
+  // blocks are declared where they belong.
   absl::StatusOr<std::vector<Tensor>> Run(Program program, const std::vector<Tensor>& feeds);
 
  private:
   struct Binding;
+  struct Level;
+  class BlockOfOp;
 
-  absl::Status BindInputs(const Program& program, const Op& op, const OpDef& def, Binding& binding);
-  void BindOutputs(const Program& program, const Op& op, const OpDef& def, Binding& binding);
-  absl::Status RunOp(const Program& program, const Op& op);
-  Variable& Find(const Program& program, VarId id);
+  absl::Status RunBlock(Level& level);
+  absl::Status RunOp(Level& level, const Op& op);
+  absl::Status RunKernel(Level& level, const Op& op, const OpDef& def, Binding& binding);
+  absl::Status BindInputs(Level& level, const Op& op, const OpDef& def, Binding& binding);
+  void BindOutputs(Level& level, const Op& op, const OpDef& def, Binding& binding);
+  Variable& Find(Level& level, VarId id);
 
   const OpRegistry& ops_;
   std::map<std::string, Variable> parameters_;
-  std::map<std::string, Variable> locals_;
-  std::vector<bool> persistable_;  // by VarId
+  const Program* program_ = nullptr;  // during a run
+  const std::vector<Tensor>* feeds_ = nullptr;
+  std::vector<Tensor> fetched_;
+  std::vector<bool> persistable_;            // by VarId
+  std::vector<std::vector<bool>> declared_;  // by block, then VarId
   uint64_t runs_ = 0;
 };
 

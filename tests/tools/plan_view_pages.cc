@@ -3,7 +3,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "interpreter/plan_print_html.h"
+#include "interpreter/compile/build_plan.h"
+#include "interpreter/inspect/plan_print_html.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/random_graph.h"
 
@@ -46,9 +47,9 @@ void WaitForPreviousRun(Plan& plan) {
 }
 
 absl::Status Write(const std::string& path, const Program& program, const PlanOptions& options) {
-  INTERP_ASSIGN_OR_RETURN(Plan plan, BuildPlan(program, options, ProbeOps()));
-  WaitForPreviousRun(plan);
-  std::ofstream(path) << ToHtml(plan, program, path.substr(path.rfind('/') + 1));
+  INTERP_ASSIGN_OR_RETURN(std::vector<Plan> plans, BuildPlans(program, options, ProbeOps()));
+  WaitForPreviousRun(plans[0]);
+  std::ofstream(path) << ToHtml(plans, program, path.substr(path.rfind('/') + 1));
   return absl::OkStatus();
 }
 

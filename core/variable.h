@@ -1,0 +1,51 @@
+// Variable: what a name holds, in a scope or in a frame of a run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace interp {
+
+// What a LOD_RANK_TABLE variable holds: the sequences of one level of a LoD, longest first, those
+// of equal length in their original order. (Paddle's LoDRankTable, lod_rank_table.cc.)
+struct RankTable {
+  struct Item {
+    int64_t index = 0;  // of the sequence
+    int64_t length = 0;
+  };
+  std::vector<Item> items;
+  Lod coarse;  // the levels above the ranked one
+};
+
+struct Variable;
+
+// What one activation of a block leaves for its gradient: values moved out of the frame, in the
+// order of Plan::saved.
+struct StepRecord {
+  std::vector<Variable> values;
+};
+
+// A variable holds one of these, as its kind says. LOD_TENSOR variables use `tensor`;
+// LOD_TENSOR_ARRAY, FEED_MINIBATCH and FETCH_LIST variables use `array`.
+struct Variable {
+  Tensor tensor;
+  std::vector<Tensor> array;
+  std::unique_ptr<RankTable> rank_table;  // LOD_RANK_TABLE
+  std::vector<StepRecord> steps;          // STEP_SCOPES, in the order of the activations
+  // Raised by whoever changes the values of a persistable variable in place: cores that packed them
+  // as constants then pack them again. Giving `tensor` other memory is noticed without it.
+  uint64_t version = 0;
+
+  // Drops what it holds; shape, dtype and layout of `tensor` stay.
+  void DropValue() {
+    tensor.DropMemory();
+    array.clear();
+    rank_table.reset();
+    steps.clear();
+  }
+};
+
+}  // namespace interp

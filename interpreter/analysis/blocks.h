@@ -1,0 +1,66 @@
+// FindBlocks: which blocks of a program run, and whose variables they use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/op_def.h"
+#include "core/program.h"
+#include "core/status.h"
+
+namespace interp {
+
+// How a block uses a variable that an enclosing block owns. Ids are those of the program.
+struct BlockCapture {
+  VarId var = -1;
+  bool read = false;
+  bool written = false;
+};
+
+struct BlockNode {
+  int32_t parent = -1;  // the block whose op runs this one; -1 for block 0
+  int32_t op = -1;      // position of that op
+  // Declared here or used by this block or by what it runs, captures included; sorted.
+  std::vector<VarId> vars;
+  std::vector<BlockCapture> captures;  // sorted by var
+  std::vector<int32_t> children;       // the blocks that it runs
+};
+
+struct BlockTree {
+  std::vector<int32_t> order;    // the blocks that run, each behind the one that runs it
+  std::vector<BlockNode> nodes;  // by block; empty for blocks that never run
+  // By VarId of the program.
+  std::vector<bool> written;      // by an op of some block that runs
+  std::vector<bool> persistable;  // in any declaration of a block that runs
+  // Declarations of block 0 by VarId, null without one; those of other blocks by block.
+  std::vector<const Var*> declared_in_0;
+  std::vector<absl::flat_hash_map<VarId, const Var*>> declared;
+
+  // The declaration of `var` in `block` itself, or null.
+  const Var* OwnDeclaration(int32_t block, VarId var) const;
+  // The declaration that `var` has in `block`: its own, or that of the nearest enclosing block that
+  // declares it; null without one.
+  const Var* Declaration(int32_t block, VarId var) const;
+};
+
+// Follows `sub_block` attributes from block 0. The scope chain is that of activations: a name that
+// a block does not declare is looked up in the block whose op runs it, and so on. Persistable
+// variables belong to block 0 wherever they are declared. A name that no block of the chain
+// declares belongs to the outermost one whose ops mention it.
+//
+// Arguments of kOfSubBlock slots do not count as uses, nor does a persistable output that an op in
+// test mode leaves as it is (KeepsValue) as written. `program` is borrowed by the result.
+// Errors: Unimplemented that lists all ops without a definition, or for an op whose definition runs
+// no block, a block that two ops run, or nesting
+// beyond 100 levels; InvalidArgument for a block that is not there. Linear.
+absl::StatusOr<BlockTree> FindBlocks(const Program& program, const OpRegistry& registry);
+
+// The types of the program's ops, in any block, that have no definition, sorted.
+std::vector<std::string> UnsupportedOps(const Program& program, const OpRegistry& registry);
+
+// The block that `op` runs, or -1.
+absl::StatusOr<int32_t> SubBlockOf(const Program& program, const Op& op, const OpDef& def);
+
+}  // namespace interp

@@ -1,0 +1,83 @@
+#include "interpreter/analysis/homes.h"
+
+namespace interp {
+namespace {
+
+// Follows the program through all blocks and notes who writes a variable first.
+class HomeChooser {
+ public:
+  explicit HomeChooser(std::vector<Plan>& plans) : plans_(plans), seen_(plans.size()) {
+    for (size_t block = 0; block < plans.size(); ++block) {
+      seen_[block].resize(plans[block].vars.size(), false);
+    }
+  }
+
+  void Run() {
+    VisitBlock(0);
+    Settle(0);
+  }
+
+ private:
+  void VisitBlock(int32_t block) {
+    for (const Instruction& instruction : plans_[block].instructions) {
+      for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+        const VarId id = instruction.outputs[arg];
+        if (id >= 0 && !IsHiddenOutput(instruction, arg)) NoteWriter(block, id, instruction.place);
+      }
+      if (instruction.sub_block >= 0) VisitSubBlock(block, instruction);
+    }
+  }
+
+  void NoteWriter(int32_t block, VarId id, Place place) {
+    PlanVar& var = plans_[block].vars[id];
+    if (var.kind != VarKind::kLodTensor) return;
+    if (!seen_[block][id]) {
+      var.place = place;
+    } else if (var.persistable && var.place != place) {
+      var.place = Place{};
+    }
+    seen_[block][id] = true;
+  }
+
+  void VisitSubBlock(int32_t block, const Instruction& instruction) {
+    const int32_t inner = instruction.sub_block;
+    ForEachCapture(instruction, plans_[inner], [&](VarId outside, VarId inside) {
+      if (IsOwnInput(instruction, outside)) NoteWriter(block, outside, Place{});
+      plans_[inner].vars[inside].place = plans_[block].vars[outside].place;
+      seen_[inner][inside] = seen_[block][outside];
+    });
+    VisitBlock(inner);
+    ForEachCapture(instruction, plans_[inner], [&](VarId outside, VarId inside) {
+      plans_[block].vars[outside].place = plans_[inner].vars[inside].place;
+      seen_[block][outside] = seen_[inner][inside];
+    });
+  }
+
+  static bool IsOwnInput(const Instruction& instruction, VarId id) {
+    for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+      if (instruction.inputs[arg] == id && !IsHiddenInput(instruction, arg)) return true;
+    }
+    return false;
+  }
+
+  // Gives captures the places that were chosen in the end.
+  void Settle(int32_t block) {
+    for (const Instruction& instruction : plans_[block].instructions) {
+      if (instruction.sub_block < 0) continue;
+      Plan& inner = plans_[instruction.sub_block];
+      ForEachCapture(instruction, inner, [&](VarId outside, VarId inside) {
+        inner.vars[inside].place = plans_[block].vars[outside].place;
+      });
+      Settle(instruction.sub_block);
+    }
+  }
+
+  std::vector<Plan>& plans_;
+  std::vector<std::vector<bool>> seen_;  // by block and VarId: somebody writes it
+};
+
+}  // namespace
+
+void ChooseHomes(std::vector<Plan>& plans) { HomeChooser(plans).Run(); }
+
+}  // namespace interp

@@ -1,0 +1,146 @@
+#include "interpreter/inspect/liveness_bound.h"
+
+#include <algorithm>
+
+namespace interp {
+namespace {
+
+constexpr int32_t kNever = -1;
+
+uint64_t RoundUp(uint64_t bytes) {
+  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+}
+
+// When a variable's memory is used, as positions in Plan::order.
+struct Life {
+  int32_t first = kNever;  // written
+  int32_t last = kNever;
+  uint64_t bytes = 0;  // 0 for what lies elsewhere
+};
+
+class Lives {
+ public:
+  explicit Lives(const InterpreterCore& core)
+      : plan_(core.plan()), variables_(core.variables()), lives_(plan_.vars.size()) {
+    elsewhere_.resize(plan_.vars.size(), false);
+    for (size_t var = 0; var < plan_.vars.size(); ++var) elsewhere_[var] = IsElsewhere(var);
+    for (size_t at = 0; at < plan_.order.size(); ++at) Note(static_cast<int32_t>(at));
+  }
+  const std::vector<Life>& by_var() const { return lives_; }
+
+ private:
+  bool IsElsewhere(size_t var) const {
+    const PlanVar& v = plan_.vars[var];
+    return v.kind != VarKind::kLodTensor || v.persistable || !v.place.on_host();
+  }
+
+  void Note(int32_t at) {
+    const Instruction& instruction = plan_.instructions[plan_.order[at]];
+    for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+      const VarId id = instruction.inputs[arg];
+      const int flags = InputFlags(instruction, static_cast<int>(arg));
+      if (id >= 0 && (flags & kNoNeedBuffer) == 0) lives_[id].last = at;
+    }
+    for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
+      const VarId id = instruction.outputs[arg];
+      if (id < 0) continue;
+      if (TakesMemoryFromElsewhere(instruction, arg)) elsewhere_[id] = true;
+      if (id == plan_.fetch_list) KeepToTheEnd(instruction);
+      if (!elsewhere_[id]) Write(id, at);
+    }
+  }
+
+  // A fed tensor, or a view of one or of a parameter.
+  bool TakesMemoryFromElsewhere(const Instruction& instruction, size_t arg) const {
+    if (plan_.feed_list >= 0 && !instruction.inputs.empty() &&
+        instruction.inputs[0] == plan_.feed_list) {
+      return true;
+    }
+    return std::any_of(
+        instruction.share.begin(), instruction.share.end(), [&](const InplacePair& pair) {
+          return pair.output == static_cast<int32_t>(arg) && IsView(instruction, pair) &&
+                 elsewhere_[instruction.inputs[pair.input]];
+        });
+  }
+
+  void KeepToTheEnd(const Instruction& fetch) {
+    for (const VarId id : fetch.inputs) {
+      if (id >= 0) lives_[id].last = static_cast<int32_t>(plan_.order.size()) - 1;
+    }
+  }
+
+  void Write(VarId id, int32_t at) {
+    Life& life = lives_[id];
+    const Tensor& tensor = variables_[id]->tensor;
+    if (life.first == kNever) {
+      life.first = at;
+      const bool has_size = tensor.shape.CheckedNumel().has_value();
+      life.bytes = has_size ? RoundUp(tensor.size_bytes()) : 0;
+    }
+    life.last = std::max(life.last, at);
+  }
+
+  const Plan& plan_;
+  const absl::Span<Variable* const> variables_;
+  std::vector<Life> lives_;      // by VarId
+  std::vector<bool> elsewhere_;  // by VarId: memory that no run allocates
+};
+
+// The bytes alive, storage by storage: the largest of the live variables of each.
+class AliveBytes {
+ public:
+  AliveBytes(const Plan& plan, const std::vector<Life>& lives)
+      : plan_(plan), lives_(lives), live_(plan.vars.size()) {}
+
+  void Add(VarId id) {
+    Change(id, [&](std::vector<VarId>& live) { live.push_back(id); });
+  }
+  void Remove(VarId id) {
+    Change(id, [&](std::vector<VarId>& live) { std::erase(live, id); });
+  }
+  uint64_t total() const { return total_; }
+
+ private:
+  template <typename Edit>
+  void Change(VarId id, const Edit& edit) {
+    std::vector<VarId>& live = live_[plan_.vars[id].storage];
+    total_ -= Largest(live);
+    edit(live);
+    total_ += Largest(live);
+  }
+  uint64_t Largest(const std::vector<VarId>& live) const {
+    uint64_t largest = 0;
+    for (const VarId id : live) largest = std::max(largest, lives_[id].bytes);
+    return largest;
+  }
+
+  const Plan& plan_;
+  const std::vector<Life>& lives_;
+  std::vector<std::vector<VarId>> live_;  // by storage; few at once
+  uint64_t total_ = 0;
+};
+
+}  // namespace
+
+LivenessBound FindLivenessBound(const InterpreterCore& core) {
+  const Plan& plan = core.plan();
+  const Lives lives(core);
+  std::vector<std::vector<VarId>> first(plan.order.size());
+  std::vector<std::vector<VarId>> last(plan.order.size());
+  for (size_t var = 0; var < plan.vars.size(); ++var) {
+    const Life& life = lives.by_var()[var];
+    if (life.bytes == 0) continue;
+    first[life.first].push_back(static_cast<VarId>(var));
+    last[life.last].push_back(static_cast<VarId>(var));
+  }
+  AliveBytes alive(plan, lives.by_var());
+  LivenessBound bound;
+  for (size_t at = 0; at < plan.order.size(); ++at) {
+    for (const VarId var : first[at]) alive.Add(var);
+    if (alive.total() > bound.bytes) bound = {.bytes = alive.total(), .at = plan.order[at]};
+    for (const VarId var : last[at]) alive.Remove(var);
+  }
+  return bound;
+}
+
+}  // namespace interp

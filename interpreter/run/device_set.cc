@@ -1,0 +1,141 @@
+#include "interpreter/run/device_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/device/device_heap.h"
+#include "core/device/sim_device.h"
+
+namespace interp {
+
+absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
+    absl::Span<const Plan> plans, const std::vector<std::shared_ptr<Device>>& given,
+    const SimOptions& sim) {
+  std::vector<std::shared_ptr<Device>> found;
+  const auto find = [](const std::vector<std::shared_ptr<Device>>& devices, Place place) {
+    return std::find_if(devices.begin(), devices.end(),
+                        [&](const auto& device) { return device->place() == place; });
+  };
+  for (const PlanStream& stream : plans[0].streams) {
+    if (stream.place.on_host() || find(found, stream.place) != found.end()) continue;
+    if (const auto it = find(given, stream.place); it != given.end()) {
+      found.push_back(*it);
+      continue;
+    }
+    SimOptions options = sim;
+    options.index = static_cast<unsigned char>(stream.place.index);
+    INTERP_ASSIGN_OR_RETURN(std::shared_ptr<Device> made, MakeSimDevice(options));
+    found.push_back(std::move(made));
+  }
+  return found;
+}
+
+namespace {
+
+// Whether work of the instruction reads host memory after it has been issued.
+bool ReadsHostMemory(const Instruction& instruction) {
+  if (instruction.place.on_host()) return false;
+  if (instruction.op_type == "memcpy_h2d") return true;
+  for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+    if (instruction.inputs[arg] >= 0 && IsHostInput(instruction, arg)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
+    absl::Span<const Plan> plans, const std::vector<std::shared_ptr<Device>>& devices,
+    const DeviceSetOptions& options) {
+  std::unique_ptr<DeviceSet> set(new DeviceSet);
+  for (const std::shared_ptr<Device>& device : devices) {
+    set->devices_.push_back(
+        {.device = device,
+         .pool = StreamPool::Create(*device, {.limit_bytes = options.limit_bytes,
+                                              .poison_freed = true,
+                                              .fail = options.fail_allocation}),
+         .heap = MakeDeviceHeap(device)});
+  }
+  const std::vector<PlanStream>& streams = plans[0].streams;
+  set->streams_.resize(streams.size());
+  for (size_t i = 0; i < streams.size(); ++i) {
+    if (streams[i].place.on_host()) continue;
+    INTERP_ASSIGN_OR_RETURN(
+        set->streams_[i],
+        set->device(streams[i].place).CreateStream(streams[i].name, streams[i].priority));
+  }
+  std::vector<bool> feeds(streams.size(), false);
+  for (const Plan& plan : plans) {
+    for (const Instruction& instruction : plan.instructions) {
+      if (ReadsHostMemory(instruction)) feeds[instruction.stream] = true;
+    }
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (feeds[i]) set->feed_streams_.push_back(set->streams_[i].get());
+  }
+  return set;
+}
+
+std::vector<std::unique_ptr<DeviceEvent>> DeviceSet::MakeEvents(const Plan& plan) {
+  std::vector<std::unique_ptr<DeviceEvent>> events;
+  for (const PlanEvent& event : plan.events) {
+    events.push_back(device(plan.instructions[event.recorder].place).CreateEvent());
+  }
+  return events;
+}
+
+DeviceSet::~DeviceSet() {
+  Synchronize();
+  for (OnDevice& on : devices_) on.pool.reset();  // before the streams it hands memory on in
+}
+
+DeviceSet::OnDevice& DeviceSet::On(Place place) {
+  return *std::find_if(devices_.begin(), devices_.end(),
+                       [&](const OnDevice& on) { return on.device->place() == place; });
+}
+
+void DeviceSet::Synchronize() {
+  for (const std::unique_ptr<Stream>& stream : streams_) {
+    if (stream != nullptr) stream->Synchronize();
+  }
+}
+
+void DeviceSet::SynchronizeFeeds() {
+  for (Stream* stream : feed_streams_) stream->Synchronize();
+}
+
+void DeviceSet::BeginRun() {
+  for (const OnDevice& on : devices_) {
+    if (on.device->ChangeUser(this)) on.device->Synchronize();
+  }
+}
+
+MemoryStats DeviceSet::memory() const {
+  MemoryStats sum;
+  for (const OnDevice& on : devices_) {
+    const MemoryStats stats = on.pool->stats();
+    sum.current_bytes += stats.current_bytes;
+    sum.peak_bytes += stats.peak_bytes;
+    sum.reserved_bytes += stats.reserved_bytes;
+    sum.allocations += stats.allocations;
+  }
+  return sum;
+}
+
+std::vector<PoolStats> DeviceSet::pool_stats() const {
+  std::vector<PoolStats> stats;
+  for (const OnDevice& on : devices_) stats.push_back(on.pool->pool_stats());
+  return stats;
+}
+
+void DeviceSet::ResetPeak() {
+  for (const OnDevice& on : devices_) on.pool->ResetPeak();
+}
+
+size_t DeviceSet::Trim() {
+  size_t bytes = 0;
+  for (const OnDevice& on : devices_) bytes += on.pool->Trim();
+  return bytes;
+}
+
+}  // namespace interp

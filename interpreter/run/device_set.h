@@ -1,0 +1,80 @@
+// DeviceSet: what one core holds on the devices of its plan: streams, events, pools, heaps.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/device/sim_device.h"
+#include "core/device/stream_pool.h"
+#include "interpreter/plan/plan.h"
+
+namespace interp {
+
+struct DeviceSetOptions {
+  size_t limit_bytes = 0;  // per device, for what runs compute; 0: what the device has
+  // Tests: see StreamPoolOptions::fail.
+  std::function<bool(size_t bytes)> fail_allocation = nullptr;
+};
+
+// The devices of the plans' streams, each once: those of `given` that have the plan's places, and
+// new simulated ones, with `sim` but for the index, where none has.
+absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
+    absl::Span<const Plan> plans, const std::vector<std::shared_ptr<Device>>& given,
+    const SimOptions& sim);
+
+// Thread-safety: the accessors may be called from any thread; what they give has its own rules.
+class DeviceSet {
+ public:
+  // Makes a stream for each of the plans' (which have the same) but the host's. `devices` are those
+  // FindDevices gives.
+  static absl::StatusOr<std::unique_ptr<DeviceSet>> Create(
+      absl::Span<const Plan> plans, const std::vector<std::shared_ptr<Device>>& devices,
+      const DeviceSetOptions& options);
+  // Waits for all work.
+  ~DeviceSet();
+
+  // By index into Plan::streams; not the host's.
+  Stream& stream(int32_t index) { return *streams_[index]; }
+  // An event for each of the plan's.
+  std::vector<std::unique_ptr<DeviceEvent>> MakeEvents(const Plan& plan);
+  Device& device(Place place) { return *On(place).device; }
+  StreamPool& pool(Place place) { return *On(place).pool; }
+  // For what outlives a run: parameters.
+  Allocator& heap(Place place) { return *On(place).heap; }
+  // Of all work of this core.
+  WorkErrors& errors() { return errors_; }
+
+  // Waits for the work of all streams of this core.
+  void Synchronize();
+  // Waits for the streams whose work reads host memory: then nothing reads the caller's feeds.
+  void SynchronizeFeeds();
+  // To be called before work is enqueued: waits for what other cores have enqueued on these
+  // devices, whose events are not known here.
+  void BeginRun();
+
+  // Of all pools.
+  MemoryStats memory() const;
+  // Of each pool.
+  std::vector<PoolStats> pool_stats() const;
+  void ResetPeak();
+  size_t Trim();
+
+ private:
+  struct OnDevice {
+    std::shared_ptr<Device> device;
+    std::shared_ptr<StreamPool> pool;
+    std::shared_ptr<Allocator> heap;
+  };
+
+  DeviceSet() = default;
+  OnDevice& On(Place place);
+
+  WorkErrors errors_;
+  std::vector<OnDevice> devices_;
+  std::vector<std::unique_ptr<Stream>> streams_;  // null for the host's
+  std::vector<Stream*> feed_streams_;
+};
+
+}  // namespace interp

@@ -1,0 +1,274 @@
+#include "interpreter/run/frame.h"
+
+#include <algorithm>
+
+#include "interpreter/compile/random_ops.h"
+#include "interpreter/run/constant_copies.h"
+
+namespace interp {
+namespace {
+
+bool SameMetadata(const Tensor& a, const Tensor& b) {
+  return a.shape == b.shape && a.dtype == b.dtype && a.layout == b.layout && a.lod == b.lod;
+}
+
+void CopyMetadata(const Tensor& from, Tensor& to) {
+  to.shape = from.shape;
+  to.dtype = from.dtype;
+  to.layout = from.layout;
+  to.lod = from.lod;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Frame>> Frame::Create(const CompiledProgram& compiled, Scope& root,
+                                                     RunControl& control, const RandomState& random,
+                                                     const FrameServices& services) {
+  std::unique_ptr<Frame> main(
+      new Frame(compiled, /*block=*/0, /*outer=*/nullptr, &control, &random, services));
+  main->BindMain(root);
+  INTERP_RETURN_IF_ERROR(main->MakeParts());
+  return main;
+}
+
+Frame::Frame(const CompiledProgram& compiled, int32_t block, Frame* outer, RunControl* control,
+             const RandomState* random, const FrameServices& services)
+    : compiled_(compiled),
+      plan_(compiled.plans[block]),
+      outer_(outer),
+      services_(services),
+      own_control_(outer == nullptr ? nullptr : control),
+      control_(outer == nullptr ? control : &own_control_),
+      outer_random_(random),
+      variables_(plan_.vars.size(), nullptr) {}
+
+// Memory of devices is handed back through their streams, which the core ends after its frames.
+Frame::~Frame() = default;
+
+void Frame::BindMain(Scope& root) {
+  for (size_t id = 0; id < plan_.vars.size(); ++id) {
+    const PlanVar& var = plan_.vars[id];
+    const bool list =
+        static_cast<VarId>(id) == plan_.feed_list || static_cast<VarId>(id) == plan_.fetch_list;
+    if (!var.persistable || var.copy_of >= 0 || list) continue;
+    // A clone finds them all, and may do so while others run.
+    variables_[id] = root.FindLocal(var.name);
+    if (variables_[id] == nullptr) variables_[id] = root.FindOrCreate(var.name);
+    if (!var.constant) Watch(static_cast<VarId>(id), /*written=*/true);
+  }
+  BindOwn();
+}
+
+void Frame::BindWithin(InstrId id) {
+  const Instruction& instruction = outer_->plan_.instructions[id];
+  caller_id_ = id;
+  ForEachCapture(instruction, plan_, [&](VarId outside, VarId inside) {
+    variables_[inside] = outer_->variables_[outside];
+  });
+  for (const Capture& capture : plan_.captures) Watch(capture.var, capture.written);
+  BindOwn();
+  for (const VarId id : plan_.entries) {
+    entries_.push_back(variables_[id]);
+    Watch(id, /*written=*/false);
+  }
+  for (const VarId id : plan_.results) results_.push_back(variables_[id]);
+}
+
+// Variables that are nobody else's lie in this frame.
+void Frame::BindOwn() {
+  own_.resize(static_cast<size_t>(std::count(variables_.begin(), variables_.end(), nullptr)));
+  auto next = own_.begin();
+  for (size_t id = 0; id < variables_.size(); ++id) {
+    if (variables_[id] != nullptr) continue;
+    variables_[id] = &*next++;
+    const bool list =
+        static_cast<VarId>(id) == plan_.feed_list || static_cast<VarId>(id) == plan_.fetch_list;
+    if (plan_.vars[id].kind != VarKind::kLodTensor && !list) whole_.push_back(variables_[id]);
+  }
+}
+
+void Frame::Watch(VarId var, bool written) {
+  if (plan_.vars[var].kind != VarKind::kLodTensor) return;
+  watched_.push_back({.tensor = &variables_[var]->tensor, .written = written, .at_start = {}});
+}
+
+absl::Status Frame::MakeParts() {
+  for (const Instruction& instruction : plan_.instructions) {
+    if (!instruction.place.on_host()) device_streams_.push_back(instruction.stream);
+  }
+  INTERP_RETURN_IF_ERROR(MakeChildren());
+  std::sort(device_streams_.begin(), device_streams_.end());
+  device_streams_.erase(std::unique(device_streams_.begin(), device_streams_.end()),
+                        device_streams_.end());
+  with_devices_ = !device_streams_.empty();
+  if (with_devices_) events_ = services_.devices->MakeEvents(plan_);
+  std::vector<Frame*> blocks;
+  for (const std::unique_ptr<Frame>& child : children_) blocks.push_back(child.get());
+  const std::vector<uint64_t> random_ops = RandomOpIds(plan_, compiled_.program);
+  runner_ = std::make_unique<InstructionRunner>(
+      plan_,
+      InstructionRunner::Bindings{
+          .variables = variables_, .blocks = blocks, .random_ops = random_ops},
+      InstructionRunner::Services{.pool = services_.pool,
+                                  .devices = services_.devices,
+                                  .events = events_,
+                                  .shared = services_.shared,
+                                  .random = outer_ == nullptr ? outer_random_ : &random_,
+                                  .resources = services_.resources},
+      services_.runner);
+  collector_ = std::make_unique<GarbageCollector>(plan_, variables_, services_.buffers);
+  INTERP_ASSIGN_OR_RETURN(scheduler_, MakeScheduler(services_.scheduler, plan_,
+                                                    {.runner = runner_.get(),
+                                                     .collector = collector_.get(),
+                                                     .control = control_,
+                                                     .first_number = plan_.first_number,
+                                                     .with_devices = with_devices_},
+                                                    *services_.threads, outer_ != nullptr));
+  return absl::OkStatus();
+}
+
+absl::Status Frame::MakeChildren() {
+  for (size_t i = 0; i < plan_.instructions.size(); ++i) {
+    const Instruction& instruction = plan_.instructions[i];
+    if (instruction.sub_block < 0) continue;
+    const RandomState* random = outer_ == nullptr ? outer_random_ : &random_;
+    std::unique_ptr<Frame> child(
+        new Frame(compiled_, instruction.sub_block, this, control_, random, services_));
+    child->BindWithin(static_cast<InstrId>(i));
+    INTERP_RETURN_IF_ERROR(child->MakeParts());
+    device_streams_.insert(device_streams_.end(), child->device_streams_.begin(),
+                           child->device_streams_.end());
+    children_.push_back(std::move(child));
+  }
+  return absl::OkStatus();
+}
+
+void Frame::RunMain(bool same_feeds, RunObserver* observer) {
+  const bool same = NoteStart() && same_feeds && shapes_known_;
+  shapes_known_ = false;
+  scheduler_->Run({.infer_all = !same, .observer = observer, .worker = 0});
+  if (!control_->ShouldStop()) NoteEnd();
+  EmptyWhole();
+}
+
+void Frame::Enter(const RunContext& context) {
+  caller_ = context;
+  activation_ = 0;
+}
+
+void Frame::Leave() {
+  for (const int32_t stream : device_streams_) services_.devices->stream(stream).Synchronize();
+}
+
+absl::Status Frame::Run() {
+  if (control_->ShouldStop()) return control_->FinishActivation();
+  EmptyWhole();
+  const bool same = NoteStart() && shapes_known_;
+  shapes_known_ = false;
+  random_ = NestedRandomState(*outer_random_, plan_.block, activation_++);
+  scheduler_->Run({.infer_all = !same, .observer = caller_.observer, .worker = caller_.worker});
+  INTERP_RETURN_IF_ERROR(FinishActivation());
+  NoteEnd();
+  return absl::OkStatus();
+}
+
+absl::Status Frame::FinishActivation() {
+  if (with_devices_) [[unlikely]] {
+    // The kernel that runs the block looks at what the host can see (a condition).
+    Leave();
+    if (services_.devices->errors().any()) {
+      (void)control_->FinishActivation();
+      collector_->DropAll();
+      return absl::CancelledError("work on a device failed");
+    }
+  }
+  absl::Status status = control_->FinishActivation();
+  if (status.ok()) [[likely]]
+    return status;
+  collector_->DropAll();
+  if (absl::IsCancelled(status)) return status;
+  return Annotate(status, absl::StrCat("block ", plan_.block));
+}
+
+absl::Status Frame::RunAndSave(StepRecord& record) {
+  record.values.clear();
+  return Run();
+}
+
+absl::Status Frame::RunOn(StepRecord& record) {
+  record.values.clear();
+  return Run();
+}
+
+void Frame::DropAll() {
+  collector_->DropAll();
+  for (const std::unique_ptr<Frame>& child : children_) child->DropAll();
+}
+
+void Frame::ForgetShapes() {
+  shapes_known_ = false;
+  for (const std::unique_ptr<Frame>& child : children_) child->ForgetShapes();
+}
+
+void Frame::ResetKernelStates() {
+  runner_->ResetKernelStates();
+  for (const std::unique_ptr<Frame>& child : children_) child->ResetKernelStates();
+}
+
+// Whether everything from outside is as it was when the last activation started, and the block did
+// not change that; notes what it is now.
+bool Frame::NoteStart() {
+  bool same = true;
+  for (Watched& watched : watched_) {
+    if (SameMetadata(*watched.tensor, watched.at_start)) [[likely]]
+      continue;
+    CopyMetadata(*watched.tensor, watched.at_start);
+    same = false;
+  }
+  return same;
+}
+
+// What the block has changed from outside may be changed back before it starts again: then it
+// starts as before, but its outputs are not as it left them.
+void Frame::NoteEnd() {
+  shapes_known_ = !runner_->TakeReshaped();
+  for (const Watched& watched : watched_) {
+    if (watched.written && !SameMetadata(*watched.tensor, watched.at_start)) [[unlikely]]
+      shapes_known_ = false;
+  }
+}
+
+void Frame::EmptyWhole() {
+  for (Variable* variable : whole_) variable->DropValue();
+}
+
+absl::Status Frame::CopyConstants(const OpRegistry& ops) {
+  for (size_t id = 0; id < plan_.vars.size(); ++id) {
+    const PlanVar& var = plan_.vars[id];
+    if (var.copy_of < 0) continue;
+    INTERP_ASSIGN_OR_RETURN(variables_[id]->tensor,
+                            ConvertedConstant({.block = plan_.block, .var = static_cast<VarId>(id)},
+                                              var, variables_[var.copy_of]->tensor,
+                                              services_.devices, ops, *services_.shared));
+  }
+  for (const std::unique_ptr<Frame>& child : children_) {
+    INTERP_RETURN_IF_ERROR(child->CopyConstants(ops));
+  }
+  return absl::OkStatus();
+}
+
+std::optional<absl::Status> Frame::Explain(int32_t number, const absl::Status& status) const {
+  const int32_t id = number - plan_.first_number;
+  if (id >= 0 && id < static_cast<int32_t>(plan_.instructions.size())) {
+    return runner_->Explain(id, status);
+  }
+  for (const std::unique_ptr<Frame>& child : children_) {
+    std::optional<absl::Status> within = child->Explain(number, status);
+    if (!within.has_value()) continue;
+    return runner_->Explain(child->caller_id_,
+                            Annotate(*within, absl::StrCat("block ", child->plan_.block)));
+  }
+  return std::nullopt;
+}
+
+}  // namespace interp

@@ -1,0 +1,456 @@
+#include "interpreter/run/instruction_runner.h"
+
+#include <new>
+#include <optional>
+
+#include "core/device/device_heap.h"
+#include "interpreter/plan/instruction_name.h"
+#include "interpreter/run/bound_args.h"
+#include "interpreter/run/finite.h"
+#include "interpreter/run/frame.h"
+
+namespace interp {
+
+// An output argument that holds a tensor.
+struct InstructionRunner::Output {
+  Tensor* tensor;
+  // The input whose memory it takes, or null; equal to `tensor` for an op that updates a variable.
+  Tensor* source = nullptr;
+  Allocator* allocator;
+  size_t size_bytes = 0;  // of `tensor`, found when shapes are inferred
+  DType dtype;
+  Layout layout;
+  bool view = false;
+  bool fits_source = false;    // size and layout are the source's
+  Stream* stream = nullptr;    // where the memory is written; null on the host
+  StreamPool* pool = nullptr;  // it comes from; null for persistable variables and on the host
+};
+
+// What every run of an instruction touches: two cache lines, in program order.
+struct InstructionRunner::Hot {
+  KernelFn kernel = nullptr;
+  absl::Span<Output> outputs;  // those that the runner gives memory
+  bool infers = false;         // in every run
+  bool checks = false;         // has work after the kernel
+  bool special = false;        // runs on a device or waits for one, or runs a block
+  std::optional<KernelContext> context;
+};
+
+// The rest.
+struct InstructionRunner::Bound {
+  const Instruction* instruction = nullptr;
+  BoundArgs args;
+  absl::Span<Output> outputs;
+  std::vector<int32_t> read_args;  // input arguments whose memory the kernel reads
+  Frame* block = nullptr;          // of an instruction that runs one
+  bool updates = false;            // a variable in place
+  std::vector<Tensor> before;      // by output: shape and LoD before an update; else empty
+  std::vector<Variable*> written_persistables;
+  std::unique_ptr<KernelState> state;
+  std::vector<int32_t> host_waits;
+  // For a launch: `args` with stand-ins for inputs of which only metadata are read. Their memory is
+  // not ours to look at, somebody may be freeing it.
+  BoundArgs launch_args;
+  std::vector<std::pair<const Tensor*, std::unique_ptr<Tensor>>> stand_ins;
+  RandomSource random;
+  KernelContext::Services services;
+};
+
+namespace {
+
+// Functions of ops return errors; what the standard library throws below them ends here.
+template <typename Function, typename Context>
+absl::Status Call(Function function, Context& context) {
+  try {
+    return function(context);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("the system has no memory left");
+  } catch (const std::exception& e) {
+    return absl::InternalError(e.what());
+  }
+}
+
+}  // namespace
+
+InstructionRunner::InstructionRunner(const Plan& plan, const Bindings& bindings,
+                                     const Services& services, const RunnerOptions& options)
+    : plan_(plan),
+      services_(services),
+      devices_(services.devices),
+      options_(options),
+      hot_(plan.instructions.size()),
+      bound_(plan.instructions.size()) {
+  size_t num_outputs = 0;
+  for (const Instruction& instruction : plan.instructions) {
+    num_outputs += instruction.outputs.size();
+  }
+  outputs_.reserve(num_outputs);  // spans lead into it
+  BindPlaces();
+  auto block = bindings.blocks.begin();
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    bound_[i].random = {.state = services.random, .op = bindings.random_ops[i]};
+    if (plan.instructions[i].sub_block >= 0) bound_[i].block = *block++;
+    Bind(static_cast<InstrId>(i), bindings.variables);
+  }
+}
+
+InstructionRunner::~InstructionRunner() = default;
+
+void InstructionRunner::BindPlaces() {
+  for (size_t i = 0; i < plan_.streams.size(); ++i) {
+    const Place place = plan_.streams[i].place;
+    KernelContext::PlaceServices& services = places_.emplace_back();
+    services.resources = &(*services_.resources)[Name(place)];
+    if (place.on_host()) continue;
+    services.stream = &devices_->stream(static_cast<int32_t>(i));
+    services.errors = &devices_->errors();
+    services.workspace = &devices_->pool(place).ForStream(*services.stream);
+  }
+}
+
+void InstructionRunner::Bind(InstrId id, absl::Span<Variable* const> variables) {
+  const Instruction& instruction = plan_.instructions[id];
+  Bound& bound = bound_[id];
+  bound.instruction = &instruction;
+  bound.args = BindArgs(plan_, instruction, variables);
+  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+    const VarId var = instruction.inputs[arg];
+    const int flags = InputFlags(instruction, static_cast<int>(arg));
+    if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
+    if ((flags & (kNoNeedBuffer | kTensorArray | kMayBeEmpty)) == 0) bound.read_args.push_back(arg);
+  }
+  BindOutputs(bound, variables);
+
+  Hot& hot = hot_[id];
+  hot.kernel = instruction.def->kernels[instruction.kernel].run;
+  if (!instruction.def->dynamic_outputs) hot.outputs = bound.outputs;
+  hot.infers = instruction.dynamic_shape;
+  hot.checks = !bound.written_persistables.empty() || options_.check_nan_inf ||
+               instruction.def->dynamic_outputs;
+  bound.services = {.allocator = services_.pool,
+                    .shared = services_.shared,
+                    .state = &bound.state,
+                    .random = instruction.def->random ? &bound.random : nullptr,
+                    .block = bound.block,
+                    .place = &places_[instruction.stream],
+                    .instruction = plan_.first_number + id,
+                    .num_threads = options_.num_threads};
+  if (!instruction.place.on_host()) BindLaunch(bound);
+  for (const EventWait& wait : instruction.waits) {
+    if (wait.blocks_host) bound.host_waits.push_back(wait.event);
+  }
+  hot.special =
+      !instruction.place.on_host() || !instruction.waits.empty() || bound.block != nullptr;
+  hot.context.emplace(bound.args, instruction.attrs.get(), bound.services);
+}
+
+void InstructionRunner::BindLaunch(Bound& bound) {
+  const Instruction& instruction = *bound.instruction;
+  bound.launch_args = bound.args;
+  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+    const int flags = InputFlags(instruction, static_cast<int>(arg));
+    const Tensor* tensor = bound.args.tensors[arg];
+    if ((flags & kNoNeedBuffer) == 0 || tensor == nullptr) continue;
+    bound.stand_ins.emplace_back(tensor, std::make_unique<Tensor>());
+    bound.launch_args.tensors[arg] = bound.stand_ins.back().second.get();
+  }
+}
+
+// Where an output's memory comes from. That of persistable variables outlives the core.
+Allocator& InstructionRunner::AllocatorOf(const Instruction& instruction, const PlanVar& var) {
+  if (var.place.on_host()) {
+    if (var.persistable) return SystemAllocator();
+    return *services_.pool;
+  }
+  if (var.persistable) return devices_->heap(var.place);
+  return devices_->pool(var.place).ForStream(devices_->stream(instruction.stream));
+}
+
+void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> variables) {
+  const Instruction& instruction = *bound.instruction;
+  Output* const first = outputs_.data() + outputs_.size();
+  for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
+    const VarId var = instruction.outputs[arg];
+    if (var < 0 || plan_.vars[var].kind != VarKind::kLodTensor) continue;
+    if (IsHiddenOutput(instruction, static_cast<int>(arg))) continue;
+    Output output{.tensor = &variables[var]->tensor,
+                  .allocator = &AllocatorOf(instruction, plan_.vars[var]),
+                  .dtype = instruction.output_dtypes[arg],
+                  .layout = instruction.output_layouts[arg]};
+    if (!plan_.vars[var].place.on_host()) {
+      output.stream = &devices_->stream(instruction.stream);
+      if (!plan_.vars[var].persistable) output.pool = &devices_->pool(plan_.vars[var].place);
+    }
+    if (plan_.vars[var].persistable) bound.written_persistables.push_back(variables[var]);
+    for (const VarId in : instruction.inputs) {
+      if (in == var) output.source = output.tensor;
+      bound.updates = bound.updates || in == var;
+    }
+    for (const InplacePair& pair : instruction.share) {
+      if (pair.output != static_cast<int32_t>(arg)) continue;
+      output.source = &variables[instruction.inputs[pair.input]]->tensor;
+      output.view = IsView(instruction, pair);
+    }
+    outputs_.push_back(output);
+  }
+  bound.outputs = absl::MakeSpan(first, outputs_.data() + outputs_.size());
+  if (bound.updates) bound.before.resize(bound.outputs.size());
+}
+
+absl::Status InstructionRunner::Run(InstrId id, const RunContext& context) {
+  Hot& hot = hot_[id];
+  if (hot.special) return RunWithDevices(id, context);
+  absl::Status status = Prepare(id, context.infer_all);
+  if (status.ok()) status = Call(hot.kernel, *hot.context);
+  if (hot.checks) status = AfterKernel(bound_[id], std::move(status));
+  return status.ok() ? status : Explain(id, status);
+}
+
+// Infers shapes where they may have changed and gives the outputs memory.
+inline absl::Status InstructionRunner::Prepare(InstrId id, bool infer_all) {
+  Hot& hot = hot_[id];
+  if (infer_all || hot.infers) INTERP_RETURN_IF_ERROR(Infer(bound_[id]));
+  for (Output& output : hot.outputs) INTERP_RETURN_IF_ERROR(GiveMemory(output));
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::RunWithDevices(InstrId id, const RunContext& context) {
+  Hot& hot = hot_[id];
+  const Instruction& instruction = *bound_[id].instruction;
+  // The error itself is told when the run ends and nothing is in flight.
+  if (devices_ != nullptr && devices_->errors().any()) {
+    return absl::CancelledError("work on a device failed");
+  }
+  for (const EventWait& wait : instruction.waits) {
+    if (!wait.blocks_host) {
+      devices_->stream(instruction.stream).Wait(*services_.events[wait.event]);
+    }
+  }
+  absl::Status status = Prepare(id, context.infer_all);
+  if (status.ok()) {
+    status = instruction.place.on_host() ? RunOnHost(id, context) : Launch(id);
+  }
+  if (status.ok() && instruction.record >= 0) {
+    devices_->stream(instruction.stream).Record(*services_.events[instruction.record]);
+  }
+  if (hot.checks) status = AfterKernel(bound_[id], std::move(status));
+  return status.ok() ? status : Explain(id, status);
+}
+
+absl::Status InstructionRunner::RunOnHost(InstrId id, const RunContext& context) {
+  Frame* const block = bound_[id].block;
+  if (block != nullptr) block->Enter(context);
+  absl::Status status = Call(hot_[id].kernel, *hot_[id].context);
+  if (block != nullptr) block->Leave();
+  return status;
+}
+
+absl::Status InstructionRunner::Launch(InstrId id) {
+  Bound& bound = bound_[id];
+  const Instruction& instruction = *bound.instruction;
+  Stream& stream = *bound.services.place->stream;
+  KernelContext& context = *hot_[id].context;
+  Work work = context.work();
+  for (const auto& [tensor, stand_in] : bound.stand_ins) {
+    stand_in->shape = tensor->shape;
+    stand_in->dtype = tensor->dtype;
+    stand_in->layout = tensor->layout;
+    stand_in->lod = tensor->lod;
+  }
+  for (size_t arg = 0; arg < bound.args.tensors.size(); ++arg) {
+    const Tensor* tensor = bound.launch_args.tensors[arg];
+    if (tensor == nullptr || !tensor->has_memory()) continue;
+    work.bytes += static_cast<int64_t>(tensor->size_bytes());
+    if (tensor->place() == instruction.place) {
+      devices_->pool(instruction.place).RecordUse(*tensor->buffer().get(), stream);
+    }
+  }
+  if (instruction.def->kernels[instruction.kernel].place != PlaceKind::kCpu) {
+    return Call(hot_[id].kernel, context);
+  }
+  if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
+  return stream.LaunchHostKernel(hot_[id].kernel, bound.launch_args, instruction.attrs.get(),
+                                 bound.services, work);
+}
+
+absl::Span<const int32_t> InstructionRunner::HostWaits(InstrId id) const {
+  return bound_[id].host_waits;
+}
+
+void InstructionRunner::ResetKernelStates() {
+  for (Bound& bound : bound_) bound.state.reset();
+}
+
+absl::Status InstructionRunner::Infer(Bound& bound) {
+  INTERP_RETURN_IF_ERROR(CheckInputs(bound));
+  for (Output& output : bound.outputs) {
+    Tensor& tensor = *output.tensor;
+    if (output.source == &tensor) {
+      output.size_bytes = tensor.size_bytes();
+      if (tensor.dtype != output.dtype) {
+        return InvalidArgument("an output that is an input, too, would change from ",
+                               Name(tensor.dtype), " to ", Name(output.dtype));
+      }
+    }
+    tensor.dtype = output.dtype;
+    tensor.layout = output.layout;
+  }
+  const OpDef& def = *bound.instruction->def;
+  if (def.infer != nullptr) {
+    InferContext context(bound.args, bound.instruction->attrs.get());
+    INTERP_RETURN_IF_ERROR(bound.updates ? InferUpdate(bound, context) : Call(def.infer, context));
+  }
+  if (def.dynamic_outputs) return absl::OkStatus();  // the kernel sets shapes and gives memory
+  for (Output& output : bound.outputs) INTERP_RETURN_IF_ERROR(NoteShape(output));
+  return absl::OkStatus();
+}
+
+// The same for an instruction that updates variables in place.
+absl::Status InstructionRunner::InferUpdate(Bound& bound, InferContext& context) {
+  for (size_t i = 0; i < bound.outputs.size(); ++i) {
+    bound.before[i].shape = bound.outputs[i].tensor->shape;
+    bound.before[i].lod = bound.outputs[i].tensor->lod;
+  }
+  INTERP_RETURN_IF_ERROR(Call(bound.instruction->def->infer, context));
+  for (size_t i = 0; i < bound.outputs.size(); ++i) {
+    const Tensor& tensor = *bound.outputs[i].tensor;
+    const Tensor& before = bound.before[i];
+    if (bound.outputs[i].source != &tensor) continue;
+    if (before.shape == tensor.shape && before.lod == tensor.lod) continue;
+    reshaped_.store(true, std::memory_order_relaxed);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::CheckInputs(const Bound& bound) const {
+  const Instruction& instruction = *bound.instruction;
+  for (const int32_t arg : bound.read_args) {
+    const Tensor& tensor = *bound.args.tensors[arg];
+    const std::string& name = plan_.vars[instruction.inputs[arg]].name;
+    if (!tensor.has_memory() && tensor.numel() != 0) {
+      return NotFound("input '", name, "' has no value: nothing has written or loaded it");
+    }
+    // What comes from outside may be declared as something else than it is.
+    const bool any = instruction.dtype == DType::kUndefined || tensor.dtype == instruction.dtype ||
+                     (InputFlags(instruction, arg) & kAnyDType) != 0;
+    if (any) continue;
+    return InvalidArgument("input '", name, "' is ", DescribeType(tensor), ", but the plan has ",
+                           Name(instruction.dtype), ": the program declares it wrongly");
+  }
+  return absl::OkStatus();
+}
+
+// Checks the shape that was inferred and keeps what giving memory needs to know of it.
+absl::Status InstructionRunner::NoteShape(Output& output) {
+  const Tensor& tensor = *output.tensor;
+  const int rank = tensor.shape.rank();
+  if (!tensor.shape.CheckedNumel().has_value()) {
+    return InvalidArgument("an output would have shape ", ToString(tensor.shape));
+  }
+  if (output.layout == Layout::kChannelsLast && rank != 4 && rank != 5) {
+    return InvalidArgument("an output declared as an image has shape ", ToString(tensor.shape));
+  }
+  const size_t size_bytes = tensor.size_bytes();
+  if (output.source == &tensor && size_bytes != output.size_bytes) {
+    return InvalidArgument("an output that is an input, too, would change from ", output.size_bytes,
+                           " bytes to ", DescribeType(tensor));
+  }
+  output.size_bytes = size_bytes;
+  output.fits_source = output.source != nullptr && output.source->layout == tensor.layout &&
+                       output.source->size_bytes() == size_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::GiveMemory(Output& output) {
+  Tensor& tensor = *output.tensor;
+  if (output.source == nullptr) return tensor.AllocateBytes(*output.allocator, output.size_bytes);
+  if (output.source == &tensor) return Own(output);
+  if (output.fits_source && output.source->has_memory() &&
+      (output.view || (output.source->buffer().unique() && output.source->buffer()->writable))) {
+    tensor.ShareMemory(*output.source);
+    return absl::OkStatus();
+  }
+  return tensor.AllocateBytes(*output.allocator, output.size_bytes);
+}
+
+// For a variable that is updated in place: keeps the values, on memory that nobody else sees.
+absl::Status InstructionRunner::Own(Output& output) {
+  Tensor& tensor = *output.tensor;
+  if (!tensor.has_memory()) return tensor.AllocateBytes(*output.allocator, output.size_bytes);
+  if (tensor.buffer().unique() && tensor.buffer()->writable) return absl::OkStatus();
+  if (output.stream != nullptr) {
+    Tensor own = tensor;
+    own.DropMemory();
+    INTERP_RETURN_IF_ERROR(own.AllocateBytes(*output.allocator, output.size_bytes));
+    output.stream->CopyOnDevice(own.mutable_raw_data(), tensor.raw_data(), output.size_bytes, {});
+    if (output.pool != nullptr) output.pool->RecordUse(*tensor.buffer().get(), *output.stream);
+    tensor = std::move(own);
+    return absl::OkStatus();
+  }
+  const Layout layout = tensor.layout;
+  tensor.layout = Layout::kPlain;  // the bytes are copied as they lie
+  absl::StatusOr<Tensor> own = tensor.Clone(*output.allocator);
+  tensor.layout = layout;
+  INTERP_RETURN_IF_ERROR(own.status());
+  own->layout = layout;
+  tensor = *std::move(own);
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::AfterKernel(const Bound& bound, absl::Status status) {
+  for (Variable* variable : bound.written_persistables) ++variable->version;
+  if (!status.ok()) return status;
+  if (bound.instruction->def->dynamic_outputs) INTERP_RETURN_IF_ERROR(CheckDTypes(bound));
+  return options_.check_nan_inf ? CheckFinite(bound) : absl::OkStatus();
+}
+
+// What a kernel has taken from elsewhere (an array, a feed) is to be what later kernels were chosen
+// for.
+absl::Status InstructionRunner::CheckDTypes(const Bound& bound) {
+  for (const Output& output : bound.outputs) {
+    const Tensor& tensor = *output.tensor;
+    if (tensor.dtype == output.dtype || output.dtype == DType::kUndefined) continue;
+    if (!tensor.has_memory()) continue;
+    return InvalidArgument("an output is ", DescribeType(tensor), ", but the plan has ",
+                           Name(output.dtype), ": the program declares it wrongly");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::CheckFinite(const Bound& bound) const {
+  for (size_t arg = 0; arg < bound.instruction->outputs.size(); ++arg) {
+    const VarId id = bound.instruction->outputs[arg];
+    const Tensor* tensor = bound.args.tensors[bound.instruction->inputs.size() + arg];
+    if (id < 0 || tensor == nullptr) continue;
+    Tensor on_host;
+    if (!tensor->place().on_host()) {
+      bound.services.place->stream->Synchronize();
+      INTERP_ASSIGN_OR_RETURN(on_host, CopyToHost(*tensor, devices_->device(tensor->place()),
+                                                  *bound.services.allocator));
+      tensor = &on_host;
+    }
+    if (HasOnlyFinite(*tensor)) continue;
+    return InvalidArgument("output '", plan_.vars[id].name, "' ", DescribeType(*tensor),
+                           " contains a NaN or an infinity");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::Explain(InstrId id, const absl::Status& status) const {
+  const Bound& bound = bound_[id];
+  const Instruction& instruction = *bound.instruction;
+  std::string where = NameOf(instruction);
+  const char* separator = " (";
+  for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+    const VarId id = instruction.inputs[arg];
+    if (id < 0 || plan_.vars[id].kind != VarKind::kLodTensor) continue;
+    if (IsHiddenInput(instruction, static_cast<int>(arg))) break;
+    absl::StrAppend(&where, separator, plan_.vars[id].name, ": ",
+                    DescribeType(*bound.args.tensors[arg]));
+    separator = ", ";
+  }
+  if (*separator == ',') where += ")";
+  return Annotate(status, where);
+}
+
+}  // namespace interp

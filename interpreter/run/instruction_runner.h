@@ -1,0 +1,110 @@
+// InstructionRunner: the instructions of a plan bound to a frame's variables, runnable one by one.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/op_def.h"
+#include "core/resource/place_resources.h"
+#include "core/status.h"
+#include "core/storage/pool.h"
+#include "interpreter/plan/plan.h"
+#include "interpreter/run/device_set.h"
+#include "interpreter/run/run_context.h"
+
+namespace interp {
+
+class Frame;
+
+struct RunnerOptions {
+  int num_threads = 1;  // inside an op
+  bool check_nan_inf =
+      false;  // fail at the first op whose floating output has a NaN or an infinity
+};
+
+// For one instruction: infer shapes when they may have changed, give the outputs memory (that of an
+// input where the plan pairs them and nobody else holds it), compute, check. On a device: let the
+// stream wait for the events the plan names, launch instead of compute, record. An instruction with
+// a sub-block gets the frame to run it on.
+//
+// Thread-safety: Run may be called concurrently for instructions the plan does not order.
+// Cost: a warm Run looks nothing up and allocates from the pool alone.
+class InstructionRunner {
+ public:
+  // What instructions run with, borrowed.
+  struct Services {
+    Allocator* pool = nullptr;
+    DeviceSet* devices = nullptr;                           // null for a plan without devices
+    absl::Span<const std::unique_ptr<DeviceEvent>> events;  // by index into Plan::events
+    SharedConstants* shared = nullptr;
+    const RandomState* random = nullptr;  // does not change during an activation
+    std::map<std::string, PlaceResources>* resources = nullptr;  // of the core, by place name
+  };
+  // What is needed only while instructions are bound.
+  struct Bindings {
+    absl::Span<Variable* const> variables;  // by VarId
+    absl::Span<Frame* const> blocks;        // of instructions with a sub-block, in program order
+    absl::Span<const uint64_t> random_ops;  // the plan's RandomOpIds
+  };
+  // All but `bindings` is borrowed and must outlive the runner, as must the variables.
+  InstructionRunner(const Plan& plan, const Bindings& bindings, const Services& services,
+                    const RunnerOptions& options);
+  ~InstructionRunner();
+
+  // Runs one instruction. Errors are prefixed with op, index and the inputs' names, dtypes and
+  // shapes.
+  absl::Status Run(InstrId id, const RunContext& context);
+
+  // The events that the issuing thread must wait for before Run, as indices into Plan::events.
+  absl::Span<const int32_t> HostWaits(InstrId id) const;
+  void WaitFor(int32_t event) { services_.events[event]->Synchronize(); }
+
+  // Prefixes an error of instruction `id` as Run does.
+  absl::Status Explain(InstrId id, const absl::Status& status) const;
+
+  // Whether an update in place has given its variable another shape since the last call: then what
+  // reads the variable before the update finds other shapes in the next activation.
+  bool TakeReshaped() { return reshaped_.exchange(false, std::memory_order_relaxed); }
+
+  // Forgets what kernels keep between runs. REQUIRES: no Run in progress, nothing in flight.
+  void ResetKernelStates();
+
+ private:
+  struct Output;
+  struct Hot;
+  struct Bound;
+
+  void BindPlaces();
+  void Bind(InstrId id, absl::Span<Variable* const> variables);
+  void BindOutputs(Bound& bound, absl::Span<Variable* const> variables);
+  static void BindLaunch(Bound& bound);
+  Allocator& AllocatorOf(const Instruction& instruction, const PlanVar& var);
+  absl::Status Prepare(InstrId id, bool infer_all);
+  absl::Status RunWithDevices(InstrId id, const RunContext& context);
+  absl::Status RunOnHost(InstrId id, const RunContext& context);
+  absl::Status Launch(InstrId id);
+  absl::Status Infer(Bound& bound);
+  absl::Status InferUpdate(Bound& bound, InferContext& context);
+  static absl::Status CheckDTypes(const Bound& bound);
+  absl::Status CheckInputs(const Bound& bound) const;
+  static absl::Status NoteShape(Output& output);
+  static absl::Status GiveMemory(Output& output);
+  static absl::Status Own(Output& output);
+  absl::Status AfterKernel(const Bound& bound, absl::Status status);
+  absl::Status CheckFinite(const Bound& bound) const;
+
+  const Plan& plan_;
+  const Services services_;
+  DeviceSet* const devices_;
+  const RunnerOptions options_;
+  std::vector<KernelContext::PlaceServices> places_;  // by index into Plan::streams
+  std::vector<Output> outputs_;                       // of all instructions, in program order
+  std::vector<Hot> hot_;                              // by InstrId
+  std::atomic<bool> reshaped_{false};
+  std::vector<Bound> bound_;  // by InstrId; does not move: contexts refer to it
+};
+
+}  // namespace interp

@@ -1,0 +1,79 @@
+// RunControl: what may end a run early, its first error among them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/status.h"
+
+namespace interp {
+
+// Of a run, or of the activations of a block within one, which end when the run does. An error
+// stops the activation; its instruction then hands the error on to the control around it.
+//
+// Thread-safety: all methods from any thread, but Begin and Finish, which belong to the caller of a
+// run or to the instruction that runs the block. What is reported between Finish and the next Begin
+// is ignored.
+class RunControl {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `outer` is borrowed; null for the control of a whole run.
+  explicit RunControl(RunControl* outer = nullptr) : outer_(outer), active_(outer != nullptr) {}
+
+  void Begin(std::optional<Clock::time_point> deadline) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    deadline_ = deadline;
+    first_error_ = absl::OkStatus();
+    active_ = true;
+    stop_.store(false, std::memory_order_relaxed);
+  }
+
+  // Whether no further kernel may start. One relaxed load per level unless there is a deadline.
+  bool ShouldStop() {
+    if (stop_.load(std::memory_order_relaxed)) return true;
+    if (outer_ != nullptr) return outer_->ShouldStop();
+    if (!deadline_.has_value() || Clock::now() <= *deadline_) return false;
+    Fail(absl::DeadlineExceededError("the run took longer than its time-out"));
+    return true;
+  }
+
+  // Keeps the first error and stops the run.
+  void Fail(absl::Status status) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!active_) return;
+    if (first_error_.ok()) first_error_ = std::move(status);
+    stop_.store(true, std::memory_order_relaxed);
+  }
+
+  // Ends the run: the first error, or OK.
+  absl::Status Finish() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    active_ = false;
+    return first_error_;
+  }
+
+  // Ends an activation, whose threads have come together, and begins the next one: no lock unless
+  // something failed. Cancelled when the run around it is to stop. REQUIRES: there is one.
+  absl::Status FinishActivation() {
+    if (!stop_.load(std::memory_order_relaxed)) [[likely]] {
+      return outer_->ShouldStop() ? absl::CancelledError("the run is to stop") : absl::OkStatus();
+    }
+    stop_.store(false, std::memory_order_relaxed);
+    std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(first_error_, absl::OkStatus());
+  }
+
+ private:
+  RunControl* const outer_;
+  std::optional<Clock::time_point> deadline_;  // constant during a run
+  std::atomic<bool> stop_{false};  // a hint to stop early; the error itself is under the mutex
+  std::mutex mutex_;               // guards the members below
+  bool active_;
+  absl::Status first_error_;
+};
+
+}  // namespace interp

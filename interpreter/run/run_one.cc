@@ -1,0 +1,44 @@
+#include "interpreter/run/run_one.h"
+
+#include "core/steady_clock.h"
+
+namespace interp {
+namespace {
+
+// Apart, so that the loops of runs that nobody watches stay small.
+[[gnu::noinline]] absl::Status RunObserved(const RunParts& parts, InstrId id,
+                                           const RunContext& context) {
+  const int32_t number = parts.first_number + id;
+  const int64_t start_ns = SteadyNowNs();
+  context.observer->OnStart(number, context.worker, start_ns);
+  absl::Status status = parts.runner->Run(id, context);
+  context.observer->OnInstruction(number, context.worker, start_ns, SteadyNowNs());
+  return status;
+}
+
+// Blocks for the work of devices that an instruction of the host needs.
+[[gnu::noinline]] void WaitForDevices(const RunParts& parts, InstrId id,
+                                      const RunContext& context) {
+  RunObserver* const observer = context.observer;
+  const int32_t number = parts.first_number + id;
+  for (const int32_t event : parts.runner->HostWaits(id)) {
+    const int64_t start_ns = observer != nullptr ? SteadyNowNs() : 0;
+    if (observer != nullptr) observer->OnWaitStart(number, event, context.worker, start_ns);
+    parts.runner->WaitFor(event);
+    if (observer != nullptr) {
+      observer->OnWaitEnd(number, event, context.worker, start_ns, SteadyNowNs());
+    }
+  }
+}
+
+}  // namespace
+
+void RunOne(const RunParts& parts, InstrId id, const RunContext& context) {
+  if (parts.control->ShouldStop()) return;
+  if (parts.with_devices) WaitForDevices(parts, id, context);
+  absl::Status status = context.observer == nullptr ? parts.runner->Run(id, context)
+                                                    : RunObserved(parts, id, context);
+  if (!status.ok()) parts.control->Fail(std::move(status));
+}
+
+}  // namespace interp

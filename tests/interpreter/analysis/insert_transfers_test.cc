@@ -1,0 +1,176 @@
+#include "interpreter/analysis/insert_transfers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "interpreter/compile/build_plan.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/plans.h"
+
+namespace interp::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> InstructionsOf(absl::string_view text, const PlanOptions& options = {}) {
+  const absl::StatusOr<Plan> plan = PlanOf(text, options);
+  EXPECT_THAT(plan, IsOk());
+  return plan.ok() ? Briefs(*plan) : std::vector<std::string>();
+}
+
+// a is int64, so b is cast for it; both readers use the one copy.
+TEST(InsertTransfersTest, CastsOncePerVersion) {
+  EXPECT_THAT(
+      InstructionsOf(R"(block 0
+  var a int64[2]
+  var b int32[2]
+  mix(X=[a, b]) -> (Out=c)
+  mix(X=[a, b]) -> (Out=d)
+)"),
+      ElementsAre("cast(b)->b_dtype_2_3", "mix(a,b_dtype_2_3)->c", "mix(a,b_dtype_2_3)->d"));
+}
+
+// Whoever reads the plan finds the attributes of what was inserted.
+TEST(InsertTransfersTest, InsertedInstructionsHaveOps) {
+  const absl::StatusOr<Plan> plan = PlanOf(R"(block 0
+  var a int64[2]
+  var b int32[2]
+  mix(X=[a, b]) -> (Out=c)
+)");
+  ASSERT_THAT(plan, IsOk());
+  ASSERT_EQ(plan->inserted_ops.size(), 1u);
+  EXPECT_EQ(plan->inserted_ops[0].type, "cast");
+  EXPECT_NE(plan->inserted_ops[0].FindAttr("out_dtype"), nullptr);
+  EXPECT_EQ(plan->instructions[0].inserted_op, 0);
+  EXPECT_EQ(plan->instructions[1].inserted_op, -1);
+}
+
+// Paddle reuses the first copy here, which is stale by then.
+TEST(InsertTransfersTest, AWriteMakesCopiesStale) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var a int64[2]
+  var b int32[2]
+  mix(X=[a, b]) -> (Out=c)
+  mix(X=b) -> (Out=b)
+  mix(X=[a, b]) -> (Out=d)
+)"),
+              ElementsAre("cast(b)->b_dtype_2_3", "mix(a,b_dtype_2_3)->c", "mix(b)->b",
+                          "cast(b)->b_dtype_2_3_1", "mix(a,b_dtype_2_3_1)->d"));
+}
+
+// A reader sees what the last writer before it made of a variable, not the last of all.
+TEST(InsertTransfersTest, AVariableMayBeWrittenWithSeveralDTypes) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var a int64[2]
+  var b int32[2]
+  var v int32[2]
+  mix(X=a) -> (Out=v)
+  mix(X=[a, v]) -> (Out=c)
+  mix(X=b) -> (Out=v)
+  mix(X=[a, v]) -> (Out=d)
+)"),
+              ElementsAre("mix(a)->v", "mix(a,v)->c", "mix(b)->v", "cast(v)->v_dtype_2_3",
+                          "mix(a,v_dtype_2_3)->d"));
+}
+
+TEST(InsertTransfersTest, AnyDTypeSlotsAreLeftAlone) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var a int64[2]
+  var b int32[2]
+  resize_to(X=a, Shape=b) -> (Out=c)
+  shape_of(X=b) -> (Out=d)
+)"),
+              ElementsAre("resize_to(a,b)->c", "shape_of(b)->d"));
+}
+
+// An op that updates a variable of another dtype reads the cast copy and writes the variable.
+TEST(InsertTransfersTest, ACastInputIsNoLongerUpdatedInPlace) {
+  const absl::StatusOr<Plan> plan = PlanOf(R"(block 0
+  var p int32[2]
+  var x int64[2]
+  update(Param=p, X=x) -> (ParamOut=q) inplace(Param->ParamOut)
+)");
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(Briefs(*plan), ElementsAre("cast(p)->p_dtype_2_3", "update(p_dtype_2_3,x)->q"));
+  EXPECT_TRUE(plan->instructions[1].share.empty());
+}
+
+constexpr char kImages[] = R"(block 0
+  var x int64[1,3,4,4]
+  var a int64[1,3,4,4]
+  var b int64[1,3,4,4]
+  var c int64[1,3,4,4]
+  var d int64[48]
+  image(X=x) -> (Out=a)
+  follow(X=[x, a]) -> (Out=b)
+  image(X=b) -> (Out=c)
+  view(X=c) -> (Out=d) {shape=[-1]}
+  mix(X=c) -> (Out=x)
+)";
+
+// One copy of x serves both readers; one of c serves both plain ops.
+TEST(InsertTransfersTest, LayoutsFollowTheRules) {
+  EXPECT_THAT(
+      InstructionsOf(kImages),
+      ElementsAre("transfer_layout(x)->x_layout_0_1", "image(x_layout_0_1)->a",
+                  "follow(x_layout_0_1,a)->b", "image(b)->c", "transfer_layout(c)->c_layout_1_0",
+                  "view(c_layout_1_0)->d", "mix(c_layout_1_0)->x"));
+}
+
+TEST(InsertTransfersTest, LayoutsStayPlainWhenSwitchedOff) {
+  EXPECT_THAT(
+      InstructionsOf(kImages, {.optimize_layout = false}),
+      ElementsAre("image(x)->a", "follow(x,a)->b", "image(b)->c", "view(c)->d", "mix(c)->x"));
+}
+
+TEST(InsertTransfersTest, InstructionsKnowTheLayoutsTheyMake) {
+  const absl::StatusOr<Plan> plan = PlanOf(kImages);
+  ASSERT_THAT(plan, IsOk());
+  std::vector<Layout> layouts;
+  for (const Instruction& instruction : plan->instructions) {
+    layouts.push_back(instruction.output_layouts[0]);
+  }
+  EXPECT_THAT(layouts,
+              ElementsAre(Layout::kChannelsLast, Layout::kChannelsLast, Layout::kChannelsLast,
+                          Layout::kChannelsLast, Layout::kPlain, Layout::kPlain, Layout::kPlain));
+}
+
+// Layout first, then dtype.
+TEST(InsertTransfersTest, BothAtOnce) {
+  EXPECT_THAT(
+      InstructionsOf(R"(block 0
+  var x int32[1,3,4,4]
+  var a int64[1,3,4,4]
+  var b int64[1,3,4,4]
+  image(X=a) -> (Out=b)
+  follow(X=[b, x]) -> (Out=c)
+)"),
+      ElementsAre("transfer_layout(a)->a_layout_0_1", "image(a_layout_0_1)->b",
+                  "transfer_layout(x)->x_layout_0_1", "cast(x_layout_0_1)->x_layout_0_1_dtype_2_3",
+                  "follow(b,x_layout_0_1_dtype_2_3)->c"));
+}
+
+TEST(InsertTransfersTest, LowRanksHaveNoLayout) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var x int64[3]
+  var a int64[1,3,4,4]
+  image(X=a) -> (Out=b)
+  follow(X=[b, x]) -> (Out=c)
+  image(X=x) -> (Out=d)
+)"),
+              ElementsAre("transfer_layout(a)->a_layout_0_1", "image(a_layout_0_1)->b",
+                          "follow(b,x)->c", "image(x)->d"));
+}
+
+TEST(InsertTransfersTest, AMissingTransferOpIsNamed) {
+  OpRegistry ops;
+  ops.Add(*ProbeOps().Find("mix"));
+  const absl::StatusOr<Program> program =
+      ParseProgram("block 0\n  var a int64[2]\n  var b int32[2]\n  mix(X=[a, b]) -> (Out=c)\n");
+  EXPECT_THAT(MainPlan(*program, {}, ops),
+              FailsWith(absl::StatusCode::kUnimplemented,
+                        "block 0, op #0 mix: variable 'b' needs op cast"));
+}
+
+}  // namespace
+}  // namespace interp::testing

@@ -1,0 +1,84 @@
+// Stress: random programs give the same bits under every scheduler, with any number of workers, in
+// any combination of options, as the reference gives op by op.
+#include "interpreter/run/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/program_print.h"
+#include "interpreter/interpreter_core.h"
+#include "tests/testing/differential.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/slow.h"
+
+namespace interp::testing {
+namespace {
+
+constexpr int kGraphs = kSlow ? 60 : 400;
+
+TEST(SchedulerStressTest, AllVariantsAgreeWithTheReference) {
+  const std::vector<Variant> variants = HostVariants();
+  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const DifferentialCase test = MakeCase(seed, {.num_ops = 5 + static_cast<int>(seed * 7 % 90)});
+    const auto expected = RunReference(test);
+    ASSERT_THAT(expected, IsOk()) << ToText(test.program);
+    for (const Variant& variant : variants) {
+      ExpectAgreement(variant, test, *expected);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(SchedulerStressTest, DevicesAgreeWithTheReference) {
+  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const DifferentialCase test = MakeCase(seed, {.num_ops = 5 + static_cast<int>(seed * 7 % 60),
+                                                  .num_devices = 1 + static_cast<int>(seed % 2)});
+    const auto expected = RunReference(test);
+    ASSERT_THAT(expected, IsOk()) << ToText(test.program);
+    for (const Variant& variant : DeviceVariants(seed)) {
+      ExpectAgreement(variant, test, *expected);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+// Clones share plan, parameters and devices; each has its own variables.
+void CheckClones(const Variant& variant, const DifferentialCase& test, const Expected& expected) {
+  SCOPED_TRACE(variant.name);
+  const std::shared_ptr<Scope> scope = test.MakeScope();
+  const auto core = InterpreterCore::Create(test.program, {}, {}, scope, variant.options);
+  ASSERT_THAT(core, IsOk());
+  std::vector<absl::Status> statuses(3);
+  std::vector<std::thread> threads;
+  for (absl::Status& status : statuses) {
+    threads.emplace_back([&] {
+      const std::unique_ptr<InterpreterCore> clone = (*core)->Clone();
+      clone->SetRandomState({});  // that of the original, which the expected numbers are from
+      status =
+          CompareFetches(*clone, test, expected, {.wait_for_devices = variant.wait_for_devices});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& status : statuses) EXPECT_THAT(status, IsOk()) << ToText(test.program);
+}
+
+TEST(SchedulerStressTest, ClonesRunSideBySide) {
+  for (uint64_t seed = 1; seed <= kGraphs / 10; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const int num_devices = static_cast<int>(seed % 3);
+    // Without updates, as clones would race for the parameters.
+    const DifferentialCase test = MakeCase(seed, {.updates = false, .num_devices = num_devices});
+    const auto expected = RunReference(test);
+    ASSERT_THAT(expected, IsOk());
+    for (const Variant& variant : num_devices == 0 ? HostVariants() : DeviceVariants(seed)) {
+      CheckClones(variant, test, *expected);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace interp::testing
