@@ -4,7 +4,7 @@
 //
 // B is packed into panels of kPanel columns, each stored row by row and padded with zeros, so that
 // the inner loop reads it in one stream; constant weights are packed once. A is read in place, rows
-// `lda` apart. The inner kernel keeps a tile of C in registers: kRows x kPanel elements.
+// `lda` apart. The inner kernel (gemm_tile.h) keeps a tile of C in registers.
 //
 // oneDNN's products are as fast for large sizes but cost about a microsecond per call and need a
 // primitive per shape; these are for products inside other ops, and for float64.
@@ -14,27 +14,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
+
+#include "kernels/nn/gemm_tile.h"
 
 namespace interp::nn {
-
-#if defined(__AVX512F__)
-inline constexpr int kVectorBytes = 64;
-inline constexpr int kGemmRows = 12;  // 12 x 2 accumulators of the 32 registers
-#elif defined(__AVX__)
-inline constexpr int kVectorBytes = 32;
-inline constexpr int kGemmRows = 6;
-#else
-inline constexpr int kVectorBytes = 16;
-inline constexpr int kGemmRows = 6;
-#endif
-
-template <typename T>
-struct VectorOf {
-  typedef T type __attribute__((vector_size(kVectorBytes)));
-  // For loads and stores of any alignment; may alias everything.
-  typedef T unaligned __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias));
-  static constexpr int kLanes = kVectorBytes / sizeof(T);
-};
 
 // Uninitialised memory for elements, aligned to a cache line.
 template <typename T>
@@ -59,10 +43,6 @@ class AlignedArray {
   int64_t size_ = 0;
 };
 
-// Columns of a panel: two vectors.
-template <typename T>
-inline constexpr int64_t kPanel = 2 * VectorOf<T>::kLanes;
-
 // Elements of a packed k x n matrix.
 template <typename T>
 int64_t PackedSize(int64_t k, int64_t n) {
@@ -83,87 +63,6 @@ void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t co
   }
 }
 
-namespace gemm_internal {
-
-// One tile: kRows rows of A times kPanels panels, of which the last has `width` columns.
-template <typename T, int kRows, int kPanels>
-inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t panel_stride, T* c,
-                 int64_t ldc, int64_t width, bool accumulate) {
-  using V = typename VectorOf<T>::type;
-  using U = typename VectorOf<T>::unaligned;
-  constexpr int kVectors = 2 * kPanels;
-  constexpr int kLanes = VectorOf<T>::kLanes;
-  V sum[kRows][kVectors] = {};
-  for (int64_t p = 0; p < k; ++p) {
-    V row[kVectors];
-    for (int j = 0; j < kVectors; ++j) {
-      row[j] = *reinterpret_cast<const V*>(panels + j / 2 * panel_stride + p * kPanel<T> +
-                                           j % 2 * kLanes);
-    }
-    for (int i = 0; i < kRows; ++i) {
-      const T x = a[i * lda + p];
-      for (int j = 0; j < kVectors; ++j) sum[i][j] += x * row[j];
-    }
-  }
-  if (width == kPanel<T>) {
-    for (int i = 0; i < kRows; ++i) {
-      for (int j = 0; j < kVectors; ++j) {
-        U* out = reinterpret_cast<U*>(c + i * ldc + j * kLanes);
-        *out = accumulate ? *out + sum[i][j] : sum[i][j];
-      }
-    }
-    return;
-  }
-  const int64_t columns = (kPanels - 1) * kPanel<T> + width;
-  for (int i = 0; i < kRows; ++i) {
-    alignas(kVectorBytes) T row[kVectors * kLanes];
-    for (int j = 0; j < kVectors; ++j) *reinterpret_cast<V*>(row + j * kLanes) = sum[i][j];
-    T* out = c + i * ldc;
-    for (int64_t j = 0; j < columns; ++j) out[j] = accumulate ? out[j] + row[j] : row[j];
-  }
-}
-
-// All rows against kPanels panels.
-template <typename T, int kPanels>
-void Panels(int64_t m, int64_t k, const T* a, int64_t lda, const T* panels, int64_t panel_stride,
-            T* c, int64_t ldc, int64_t width, bool accumulate) {
-  int64_t i = 0;
-  const auto step = [&]<int kRows>() {
-    for (; i + kRows <= m; i += kRows) {
-      Tile<T, kRows, kPanels>(k, a + i * lda, lda, panels, panel_stride, c + i * ldc, ldc, width,
-                              accumulate);
-    }
-  };
-  if constexpr (kPanels == 1) {
-    step.template operator()<kGemmRows>();
-    step.template operator()<4>();
-    step.template operator()<2>();
-  }
-  step.template operator()<1>();
-}
-
-}  // namespace gemm_internal
-
-namespace gemm_internal {
-
-// GemmPacked for a slice of at most kDepth rows of B, of which panels are `panel_stride` apart.
-template <typename T>
-void Slice(int64_t m, int64_t depth, int64_t n, const T* a, int64_t lda, const T* panel,
-           int64_t panel_stride, T* c, int64_t ldc, bool accumulate) {
-  int64_t j = 0;
-  // With one row a tile of one panel has too few sums to hide the latency of an addition.
-  for (; m == 1 && j + 3 * kPanel<T> < n; j += 4 * kPanel<T>, panel += 4 * panel_stride) {
-    const int64_t width = std::min(n - j - 3 * kPanel<T>, kPanel<T>);
-    Panels<T, 4>(m, depth, a, lda, panel, panel_stride, c + j, ldc, width, accumulate);
-  }
-  for (; j < n; j += kPanel<T>, panel += panel_stride) {
-    const int64_t width = std::min(n - j, kPanel<T>);
-    Panels<T, 1>(m, depth, a, lda, panel, panel_stride, c + j, ldc, width, accumulate);
-  }
-}
-
-}  // namespace gemm_internal
-
 // C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix.
 // REQUIRES: `packed` is aligned to kVectorBytes.
 template <typename T>
@@ -177,9 +76,16 @@ void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const 
   for (int64_t i = 0; i < m; i += kBlock) {
     const int64_t rows = std::min(kBlock, m - i);
     for (int64_t p = 0; p < k; p += kDepth) {
-      gemm_internal::Slice(rows, std::min(kDepth, k - p), n, a + i * lda + p, lda,
-                           packed + p * kPanel<T>, kPanel<T> * k, c + i * ldc, ldc,
-                           accumulate || p > 0);
+      const gemm_internal::Slice<T> slice = {std::min(kDepth, k - p),
+                                             n,
+                                             a + i * lda + p,
+                                             lda,
+                                             packed + p * kPanel<T>,
+                                             kPanel<T> * k,
+                                             c + i * ldc,
+                                             ldc,
+                                             accumulate || p > 0};
+      rows <= kGemmRows ? slice.FewRows(rows) : slice.ManyRows(rows);
     }
   }
 }

@@ -1,0 +1,158 @@
+// The inner loops of GemmPacked, see gemm.h: tiles of C whose sums stay in registers.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace interp::nn {
+
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+inline constexpr int kGemmRows = 12;  // 12 x 2 accumulators of the 32 registers
+#elif defined(__AVX__)
+inline constexpr int kVectorBytes = 32;
+inline constexpr int kGemmRows = 6;
+#else
+inline constexpr int kVectorBytes = 16;
+inline constexpr int kGemmRows = 6;
+#endif
+
+template <typename T>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(kVectorBytes)));
+  // For loads and stores of any alignment; may alias everything.
+  typedef T unaligned __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias));
+  static constexpr int kLanes = kVectorBytes / sizeof(T);
+};
+
+// Columns of a panel: two vectors.
+template <typename T>
+inline constexpr int64_t kPanel = 2 * VectorOf<T>::kLanes;
+
+namespace gemm_internal {
+
+// Keeps GCC from reading the value from memory again at each of its uses, which makes a tile wait
+// for loads.
+template <typename V>
+inline void KeepInRegister([[maybe_unused]] V& value) {
+#if defined(__x86_64__)
+  asm("" : "+v"(value));
+#endif
+}
+
+// One tile: kRows rows of A times kPanels panels, of which the last has `width` columns.
+template <typename T, int kRows, int kPanels>
+inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t panel_stride, T* c,
+                 int64_t ldc, int64_t width, bool accumulate) {
+  using V = typename VectorOf<T>::type;
+  using U = typename VectorOf<T>::unaligned;
+  constexpr int kVectors = 2 * kPanels;
+  constexpr int kLanes = VectorOf<T>::kLanes;
+  V sum[kRows][kVectors] = {};
+  for (int64_t p = 0; p < k; ++p) {
+    V row[kVectors];
+    for (int j = 0; j < kVectors; ++j) {
+      row[j] = *reinterpret_cast<const V*>(panels + j / 2 * panel_stride + p * kPanel<T> +
+                                           j % 2 * kLanes);
+      if constexpr (kRows > 1) KeepInRegister(row[j]);
+    }
+    for (int i = 0; i < kRows; ++i) {
+      const T x = a[i * lda + p];
+      for (int j = 0; j < kVectors; ++j) sum[i][j] += x * row[j];
+    }
+  }
+  if (width == kPanel<T>) {
+    for (int i = 0; i < kRows; ++i) {
+      for (int j = 0; j < kVectors; ++j) {
+        U* out = reinterpret_cast<U*>(c + i * ldc + j * kLanes);
+        *out = accumulate ? *out + sum[i][j] : sum[i][j];
+      }
+    }
+    return;
+  }
+  const int64_t columns = (kPanels - 1) * kPanel<T> + width;
+  for (int i = 0; i < kRows; ++i) {
+    alignas(kVectorBytes) T row[kVectors * kLanes];
+    for (int j = 0; j < kVectors; ++j) *reinterpret_cast<V*>(row + j * kLanes) = sum[i][j];
+    T* out = c + i * ldc;
+    for (int64_t j = 0; j < columns; ++j) out[j] = accumulate ? out[j] + row[j] : row[j];
+  }
+}
+
+// Calls body.template operator()<count>(). REQUIRES: 1 <= count <= kMost.
+template <int kMost, typename Body>
+void WithCount(int64_t count, const Body& body) {
+  if constexpr (kMost > 1) {
+    if (count < kMost) return WithCount<kMost - 1>(count, body);
+  }
+  body.template operator()<kMost>();
+}
+
+// Panels that a tile of `rows` rows takes at once. The sums of fewer would not hide the latency of
+// an addition; the registers hold the sums and a row of the panels. A single row reads the panels
+// from memory.
+constexpr int PanelsAtOnce(int rows) {
+  constexpr int kRegisters = kVectorBytes == 64 ? 32 : 16;
+  if (rows == 1) return 4;
+  return std::clamp((kRegisters - 2) / (2 * rows + 2), 1, 4);
+}
+
+// One slice of the product: `depth` rows of B, whose panels are `panel_stride` apart.
+template <typename T>
+struct Slice {
+  int64_t depth;
+  int64_t n;
+  const T* a;
+  int64_t lda;
+  const T* panels;
+  int64_t panel_stride;
+  T* c;
+  int64_t ldc;
+  bool accumulate;
+
+  // The columns from j on of kRows rows, in steps of kPanels panels while there are so many.
+  template <int kRows, int kPanels>
+  int64_t Columns(int64_t row, int64_t j) const {
+    constexpr int64_t kWidth = kPanel<T> * kPanels;
+    for (; j + kWidth - kPanel<T> < n; j += kWidth) {
+      const int64_t last_width = std::min(n - j - kWidth + kPanel<T>, kPanel<T>);
+      Tile<T, kRows, kPanels>(depth, a + row * lda, lda, panels + j / kPanel<T> * panel_stride,
+                              panel_stride, c + row * ldc + j, ldc, last_width, accumulate);
+    }
+    return j;
+  }
+
+  // At most kGemmRows rows: one pass over the panels.
+  void FewRows(int64_t rows) const {
+    WithCount<kGemmRows>(rows, [&]<int kRows>() {
+      const int64_t rest = Columns<kRows, PanelsAtOnce(kRows)>(0, 0);
+      Columns<kRows, 1>(0, rest);
+    });
+  }
+
+  // All rows against one panel after the other, which stays in the L1 cache. Tiles have about
+  // equal heights, as low ones are slow.
+  void ManyRows(int64_t rows) const {
+    const int64_t tiles = (rows + kGemmRows - 1) / kGemmRows;
+    const int64_t height = (rows + tiles - 1) / tiles;
+    WithCount<kGemmRows>(height, [&]<int kRows>() {
+      const int64_t high = (rows - tiles * (kRows - 1)) * kRows;  // rows in tiles of kRows
+      for (int64_t j = 0; j < n; j += kPanel<T>) {
+        Slice panel = *this;
+        panel.n = std::min(n - j, kPanel<T>);
+        panel.panels += j / kPanel<T> * panel_stride;
+        panel.c += j;
+        for (int64_t i = 0; i < high; i += kRows) panel.template Columns<kRows, 1>(i, 0);
+        if constexpr (kRows > 1) {
+          for (int64_t i = high; i < rows; i += kRows - 1) {
+            panel.template Columns<kRows - 1, 1>(i, 0);
+          }
+        }
+      }
+    });
+  }
+};
+
+}  // namespace gemm_internal
+
+}  // namespace interp::nn

@@ -1,0 +1,190 @@
+// gru: gated recurrent units over the sequences of Input, which holds x W already.
+//
+//   [u r] = gate(Input[t] + h W + b)         W is the first 2 D D numbers of Weight, as [D, 2 D]
+//   c = activation(Input[t] + (r h) V + b)   V the others, as [D, D]
+//   h = (1 - u) h + u c, or u h + (1 - u) c in origin_mode
+//
+// Batch* outputs are in batch rows (step_order.h) and left out in test mode; only gradients read
+// them. BatchGate holds activated gates. It has no LoD, see lstm.cc.
+#include <optional>
+
+#include "kernels/recurrent/check_shape.h"
+#include "kernels/recurrent/gru_cell.h"
+#include "kernels/recurrent/step_order.h"
+#include "kernels/util/flops.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::recurrent {
+namespace {
+
+constexpr int kInput = 0;
+constexpr int kH0 = 1;
+constexpr int kWeight = 2;
+constexpr int kBias = 3;
+constexpr int kHidden = 0;
+constexpr int kBatchGate = 1;
+constexpr int kBatchResetHiddenPrev = 2;
+constexpr int kBatchHidden = 3;
+
+struct GruAttrs {
+  bool reverse = false;
+  bool test = false;
+  bool origin_mode = false;
+  CellActivation gate = CellActivation::kSigmoid;
+  CellActivation candidate = CellActivation::kTanh;
+};
+
+GruAttrs ReadGru(AttrReader& reader) {
+  return {reader.Bool("is_reverse", false), reader.Bool("is_test", false),
+          reader.Bool("origin_mode", false),
+          ReadActivation(reader, "gate_activation", CellActivation::kSigmoid),
+          ReadActivation(reader, "activation", CellActivation::kTanh)};
+}
+
+absl::Status InferGru(InferContext& ctx) {
+  const Tensor& input = ctx.input(kInput);
+  INTERP_ASSIGN_OR_RETURN(const Offsets offsets, GateSequences(input, 3));
+  const int64_t size = input.shape[1] / 3;
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kWeight), "Weight", {size, 3 * size}));
+  if (const Tensor* bias = ctx.optional_input(kBias)) {
+    INTERP_RETURN_IF_ERROR(CheckInputShape(*bias, "Bias", {1, 3 * size}));
+  }
+  if (const Tensor* h0 = ctx.optional_input(kH0)) {
+    INTERP_RETURN_IF_ERROR(CheckInputShape(*h0, "H0", {SequenceCount(offsets), size}));
+  }
+  const int64_t rows = input.shape[0];
+  const int64_t kept = ctx.attrs<GruAttrs>().test ? 0 : rows;
+  ctx.SetShape(kHidden, {rows, size});
+  ctx.output(kHidden).lod = input.lod;
+  ctx.SetShape(kBatchGate, {kept, 3 * size});
+  ctx.SetShape(kBatchResetHiddenPrev, {kept, size});
+  ctx.SetShape(kBatchHidden, {kept, size});
+  return absl::OkStatus();
+}
+
+// One run. Sequences are independent, so threads share them out.
+template <typename T>
+struct GruRun {
+  const StepOrder& order;
+  const GruCell<T>& cell;
+  const T* input = nullptr;  // [T, 3 size]
+  const T* bias = nullptr;   // [3 size], or null
+  bool has_state = false;    // h holds a state before step 0
+  // By sorted sequence.
+  T* h = nullptr;       // [rows, size]
+  T* gates = nullptr;   // [rows, 3 size], scratch
+  T* reset = nullptr;   // [rows, size], scratch
+  T* hidden = nullptr;  // [T, size], in the order of the input
+  // Outputs in batch rows; null: not kept.
+  T* batch_gate = nullptr;
+  T* batch_reset = nullptr;
+  T* batch_hidden = nullptr;
+
+  void Run(int threads) const {
+    constexpr int64_t kGrain = 4;  // sequences; products of fewer rows wait for memory
+    ParallelFor(threads, order.rows(), kGrain, [this](int64_t begin, int64_t end) {
+      for (int64_t t = 0; t < order.steps(); ++t) {
+        const int64_t count = std::min(end, order.live(t)) - begin;
+        if (count <= 0) return;
+        Step(t, begin, count);
+      }
+    });
+  }
+
+ private:
+  void Step(int64_t t, int64_t begin, int64_t count) const {
+    const int64_t size = cell.size;
+    const int64_t batch_row = order.starts[t] + begin;
+    T* const g =
+        batch_gate != nullptr ? batch_gate + batch_row * 3 * size : gates + begin * 3 * size;
+    T* const r = batch_reset != nullptr ? batch_reset + batch_row * size : reset + begin * size;
+    T* const state = h + begin * size;
+    for (int64_t i = 0; i < count; ++i) {
+      LoadGates(input + order.row(t, begin + i) * 3 * size, g + i * 3 * size);
+    }
+    cell.Step(count, t > 0 || has_state ? state : nullptr, g, r, state);
+    if (batch_hidden != nullptr) std::copy_n(state, count * size, batch_hidden + batch_row * size);
+    for (int64_t i = 0; i < count; ++i) {
+      std::copy_n(state + i * size, size, hidden + order.row(t, begin + i) * size);
+    }
+  }
+
+  void LoadGates(const T* x, T* g) const {
+    if (bias == nullptr) {
+      std::copy_n(x, 3 * cell.size, g);
+    } else {
+      for (int64_t j = 0; j < 3 * cell.size; ++j) g[j] = x[j] + bias[j];
+    }
+  }
+};
+
+template <typename T>
+struct GruState : KernelState {
+  StepOrderCache order;
+  PackedWeights<T> weight;
+};
+
+// The memory of a Batch* output, or null when it is not kept.
+template <typename T>
+T* Kept(const KernelContext& ctx, int slot) {
+  Tensor* out = ctx.attrs<GruAttrs>().test ? nullptr : ctx.optional_output(slot);
+  return out == nullptr ? nullptr : out->mutable_data<T>();
+}
+
+template <typename T>
+void SetInputsAndOutputs(KernelContext& ctx, GruRun<T>& run) {
+  run.input = ctx.input(kInput).data<T>();
+  if (const Tensor* bias = ctx.optional_input(kBias)) run.bias = bias->data<T>();
+  run.hidden = ctx.output(kHidden).mutable_data<T>();
+  run.batch_gate = Kept<T>(ctx, kBatchGate);
+  run.batch_reset = Kept<T>(ctx, kBatchResetHiddenPrev);
+  run.batch_hidden = Kept<T>(ctx, kBatchHidden);
+}
+
+template <typename T>
+absl::Status Gru(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<GruAttrs>();
+  auto& state = ctx.state<GruState<T>>();
+  const int64_t size = ctx.input(kWeight).shape[0];
+  std::optional<Workspace> packed;
+  INTERP_ASSIGN_OR_RETURN(const T* weight,
+                          state.weight.Get(ctx, kWeight, GruCell<T>::Parts(size), packed));
+  GruCell<T> cell = {size, attrs.gate, attrs.candidate, attrs.origin_mode};
+  cell.SetWeights(weight);
+  const StepOrder& order = state.order.Get(ctx.input(kInput).lod[0], attrs.reverse);
+  GruRun<T> run = {order, cell};
+  SetInputsAndOutputs(ctx, run);
+  const int64_t rows = order.rows();
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory,
+                          ctx.workspace(static_cast<size_t>(rows * 5 * size) * sizeof(T)));
+  run.h = memory.data<T>();
+  run.gates = run.h + rows * size;
+  run.reset = run.gates + rows * 3 * size;
+  if (const Tensor* h0 = ctx.optional_input(kH0)) {
+    run.has_state = true;
+    GatherStates(order, h0->data<T>(), size, run.h);
+  }
+  run.Run(ctx.num_threads());
+  return absl::OkStatus();
+}
+
+int64_t Flops(const OpContext& ctx) {
+  return ToFlops(2 * static_cast<double>(ctx.input(kWeight).numel()) *
+                 static_cast<double>(ctx.input(kInput).shape[0]));
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "gru",
+    .inputs = {{"Input"}, {"H0", kOptional}, {"Weight"}, {"Bias", kOptional}},
+    .outputs = {{"Hidden"},
+                {"BatchGate", kOptional},
+                {"BatchResetHiddenPrev", kOptional},
+                {"BatchHidden", kOptional}},
+    .parse = ParseAttrs<GruAttrs, ReadGru>,
+    .infer = InferGru,
+    .kernels = {{DType::kFloat32, Gru<float>}, {DType::kFloat64, Gru<double>}},
+    .flops = Flops,
+});
+
+}  // namespace
+}  // namespace interp::recurrent

@@ -1,0 +1,110 @@
+// gru_unit: one step of gru (see there) for a batch of states.
+#include <optional>
+
+#include "kernels/recurrent/check_shape.h"
+#include "kernels/recurrent/gru_cell.h"
+#include "kernels/util/flops.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::recurrent {
+namespace {
+
+constexpr int kInput = 0;
+constexpr int kHiddenPrev = 1;
+constexpr int kWeight = 2;
+constexpr int kBias = 3;
+constexpr int kGate = 0;
+constexpr int kResetHiddenPrev = 1;
+constexpr int kHidden = 2;
+
+struct GruUnitAttrs {
+  CellActivation gate = CellActivation::kSigmoid;
+  CellActivation candidate = CellActivation::kTanh;
+  bool origin_mode = false;
+};
+
+GruUnitAttrs ReadGruUnit(AttrReader& reader) {
+  return {ReadActivationNumber(reader, "gate_activation", CellActivation::kSigmoid),
+          ReadActivationNumber(reader, "activation", CellActivation::kTanh),
+          reader.Bool("origin_mode", false)};
+}
+
+absl::Status InferGruUnit(InferContext& ctx) {
+  const Shape& gates = ctx.input(kInput).shape;
+  if (gates.rank() != 2 || gates[1] < 1 || gates[1] % 3 != 0) {
+    return InvalidArgument("input 'Input' has shape ", ToString(gates),
+                           ", expected [batch, columns] with a multiple of 3 columns");
+  }
+  const int64_t size = gates[1] / 3;
+  const Shape state = {gates[0], size};
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHiddenPrev), "HiddenPrev", state));
+  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kWeight), "Weight", {size, 3 * size}));
+  if (const Tensor* bias = ctx.optional_input(kBias)) {
+    INTERP_RETURN_IF_ERROR(CheckInputShape(*bias, "Bias", {1, 3 * size}));
+  }
+  ctx.SetShape(kGate, gates);
+  ctx.SetShape(kResetHiddenPrev, state);
+  ctx.SetShape(kHidden, state);
+  return absl::OkStatus();
+}
+
+template <typename T>
+struct GruUnitState : KernelState {
+  PackedWeights<T> weight;
+};
+
+// gates = input + bias
+template <typename T>
+void LoadGates(const T* input, const T* bias, int64_t rows, int64_t columns, T* gates) {
+  for (int64_t i = 0; i < rows; ++i, input += columns, gates += columns) {
+    if (bias == nullptr) {
+      std::copy_n(input, columns, gates);
+    } else {
+      for (int64_t j = 0; j < columns; ++j) gates[j] = input[j] + bias[j];
+    }
+  }
+}
+
+template <typename T>
+absl::Status GruUnit(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<GruUnitAttrs>();
+  const int64_t batch = ctx.input(kHiddenPrev).shape[0];
+  const int64_t size = ctx.input(kHiddenPrev).shape[1];
+  std::optional<Workspace> packed;
+  INTERP_ASSIGN_OR_RETURN(const T* weight, ctx.state<GruUnitState<T>>().weight.Get(
+                                               ctx, kWeight, GruCell<T>::Parts(size), packed));
+  GruCell<T> cell = {size, attrs.gate, attrs.candidate, attrs.origin_mode};
+  cell.SetWeights(weight);
+  const Tensor* bias = ctx.optional_input(kBias);
+  const T* const b = bias == nullptr ? nullptr : bias->data<T>();
+  const T* const input = ctx.input(kInput).data<T>();
+  const T* const h = ctx.input(kHiddenPrev).data<T>();
+  T* const gates = ctx.output(kGate).mutable_data<T>();
+  T* const reset = ctx.output(kResetHiddenPrev).mutable_data<T>();
+  T* const hidden = ctx.output(kHidden).mutable_data<T>();
+  constexpr int64_t kGrain = 4;  // rows; products of fewer wait for memory
+  ParallelFor(ctx.num_threads(), batch, kGrain, [&](int64_t begin, int64_t end) {
+    LoadGates(input + begin * 3 * size, b, end - begin, 3 * size, gates + begin * 3 * size);
+    cell.Step(end - begin, h + begin * size, gates + begin * 3 * size, reset + begin * size,
+              hidden + begin * size);
+  });
+  return absl::OkStatus();
+}
+
+int64_t Flops(const OpContext& ctx) {
+  return ToFlops(2 * static_cast<double>(ctx.input(kWeight).numel()) *
+                 static_cast<double>(ctx.input(kHiddenPrev).shape[0]));
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "gru_unit",
+    .inputs = {{"Input"}, {"HiddenPrev"}, {"Weight"}, {"Bias", kOptional}},
+    .outputs = {{"Gate"}, {"ResetHiddenPrev"}, {"Hidden"}},
+    .parse = ParseAttrs<GruUnitAttrs, ReadGruUnit>,
+    .infer = InferGruUnit,
+    .kernels = {{DType::kFloat32, GruUnit<float>}, {DType::kFloat64, GruUnit<double>}},
+    .flops = Flops,
+});
+
+}  // namespace
+}  // namespace interp::recurrent

@@ -1,0 +1,82 @@
+#include "kernels/nn/gemm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace interp::nn {
+namespace {
+
+// Small integers: all sums are exact, in whatever order.
+template <typename T>
+std::vector<T> Values(int64_t count, uint32_t seed) {
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    values.push_back(static_cast<T>(seed >> 28));
+  }
+  return values;
+}
+
+template <typename T>
+std::vector<T> Product(int64_t m, int64_t k, int64_t n, const std::vector<T>& a, int64_t lda,
+                       const std::vector<T>& b, std::vector<T> c, int64_t ldc, bool accumulate) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      T sum = accumulate ? c[i * ldc + j] : T{0};
+      for (int64_t p = 0; p < k; ++p) sum += a[i * lda + p] * b[p * n + j];
+      c[i * ldc + j] = sum;
+    }
+  }
+  return c;
+}
+
+template <typename T>
+void ExpectProducts(int64_t m, int64_t k, int64_t n) {
+  SCOPED_TRACE(::testing::Message() << m << " x " << k << " x " << n);
+  const int64_t lda = k + 3;
+  const int64_t ldc = n + 5;
+  const std::vector<T> a = Values<T>(m * lda, 1);
+  const std::vector<T> b = Values<T>(k * n, 2);
+  AlignedArray<T> packed(PackedSize<T>(k, n));
+  PackMatrix(k, n, b.data(), n, int64_t{1}, packed.data());
+  for (const bool accumulate : {false, true}) {
+    const std::vector<T> before = Values<T>(m * ldc, 3);
+    std::vector<T> c = before;
+    GemmPacked(m, k, n, a.data(), lda, packed.data(), c.data(), ldc, accumulate);
+    EXPECT_EQ(c, Product(m, k, n, a, lda, b, before, ldc, accumulate));
+  }
+}
+
+template <typename T>
+class GemmTest : public ::testing::Test {};
+using ElementTypes = ::testing::Types<float, double, uint32_t>;
+TYPED_TEST_SUITE(GemmTest, ElementTypes);
+
+// Every height of a tile, alone and beside others.
+TYPED_TEST(GemmTest, PackedProductsHaveAnyNumberOfRows) {
+  for (int64_t m = 0; m <= 5 * kGemmRows; ++m) ExpectProducts<TypeParam>(m, 7, 150);
+}
+
+// Every number of panels, the last one full or not.
+TYPED_TEST(GemmTest, PackedProductsHaveAnyNumberOfColumns) {
+  for (int64_t n = 0; n <= 9 * kPanel<TypeParam>; n += 3) {
+    for (int64_t m = 1; m <= 6; ++m) ExpectProducts<TypeParam>(m, 5, n);
+    ExpectProducts<TypeParam>(kGemmRows + 1, 5, n);
+  }
+}
+
+TYPED_TEST(GemmTest, PackedProductsHaveAnyDepth) {
+  for (const int64_t k : {0, 1, 2, 255, 256, 257, 600}) {
+    for (const int64_t m : {1, 3, 14}) ExpectProducts<TypeParam>(m, k, 70);
+  }
+}
+
+// More rows than go into the cache at once.
+TYPED_TEST(GemmTest, PackedProductsHaveManyRows) {
+  ExpectProducts<TypeParam>(20 * kGemmRows + 1, 3, 40);
+}
+
+}  // namespace
+}  // namespace interp::nn
