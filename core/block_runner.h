@@ -23,8 +23,10 @@ class BlockRunner {
   // as far as the host can see its results. Errors: those of the block's ops, and Cancelled or
   // DeadlineExceeded when the run is to stop.
   virtual absl::Status Run() = 0;
-  // The same, and moves what the block's gradient reads into `record`, which replaces what the
-  // record held. Nothing is moved when no gradient reads the block.
+  // Whether a gradient reads what activations leave.
+  virtual bool saves() const = 0;
+  // Run, and moves what the block's gradient reads into `record`, which replaces what the record
+  // held.
   virtual absl::Status RunAndSave(StepRecord& record) = 0;
   // Of a gradient's block: takes the values of `record`, which is empty afterwards, and runs.
   virtual absl::Status RunOn(StepRecord& record) = 0;

@@ -96,6 +96,10 @@ class OpContext {
     const BoundArgs::Range r = input_slots_[slot];
     return absl::Span<Variable* const>(args_->variables.data() + r.begin, r.size);
   }
+  absl::Span<Variable* const> output_variables(int slot) const {
+    const BoundArgs::Range r = output_slots_[slot];
+    return absl::Span<Variable* const>(args_->variables.data() + r.begin, r.size);
+  }
   // What the op's `parse` made. REQUIRES: T is the type given to ParseAttrs.
   template <typename T>
   const T& attrs() const {

@@ -90,6 +90,9 @@ struct SubBlock {
   };
   std::vector<Entry> entries;
   std::vector<std::string> results;  // variables that it reads after an activation
+  // The block's gradient reads captured tensors as they were when the activation started, not as
+  // they are when it runs itself (loops).
+  bool saves_captures = false;
 };
 
 struct OpDef {

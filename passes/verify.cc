@@ -171,7 +171,8 @@ class Visibility {
   bool IsVisible(VarId id, int32_t from) const {
     if (written_[id] || block_[id] == kSeveral) return true;
     for (int32_t b = from; b >= 0; b = program_.blocks[b].parent_idx) {
-      if (block_[id] == b) return true;
+      // A gradient's block sees what its forward block left.
+      if (block_[id] == b || block_[id] == program_.blocks[b].forward_block_idx) return true;
     }
     return false;
   }

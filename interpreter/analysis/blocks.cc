@@ -63,6 +63,9 @@ class BlockFinder {
     tree_.persistable.resize(program.names.size(), false);
     mentioned_.resize(num_blocks);
     depth_.resize(num_blocks, 0);
+    number_.resize(num_blocks, -1);
+    end_.resize(num_blocks, -1);
+    saves_captures_.resize(num_blocks, false);
     empty_ = program.Find(kEmptyVarName);
   }
 
@@ -72,9 +75,8 @@ class BlockFinder {
     if (tree_.order.size() > 1) {
       for (const int32_t block : tree_.order) NoteMentions(block);
     }
-    for (auto block = tree_.order.rbegin(); block != tree_.order.rend(); ++block) {
-      CollectUses(*block);
-    }
+    INTERP_RETURN_IF_ERROR(FindGradients());
+    for (const int32_t block : postorder_) CollectUses(block);
     return std::move(tree_);
   }
 
@@ -119,6 +121,38 @@ class BlockFinder {
     }
     tree_.nodes[block].children.push_back(sub_block);
     tree_.order.push_back(sub_block);
+    SubBlock common;
+    INTERP_RETURN_IF_ERROR(def.sub_block(program_, program_.blocks[block].ops[index], common));
+    saves_captures_[sub_block] = common.saves_captures;
+    return absl::OkStatus();
+  }
+
+  // A block follows those that it runs in postorder, and those that ran before it.
+  void Number(int32_t block) {
+    number_[block] = next_number_++;
+    for (const int32_t child : tree_.nodes[block].children) Number(child);
+    end_[block] = next_number_;
+    postorder_.push_back(block);
+  }
+
+  // What a block says of its forward block counts where that one has run when it starts. Paddle
+  // itself writes blocks that are their own forward block.
+  absl::Status FindGradients() {
+    Number(0);
+    for (const int32_t block : tree_.order) {
+      const int32_t forward = program_.blocks[block].forward_block_idx;
+      const bool runs = forward > 0 && forward < static_cast<int32_t>(tree_.nodes.size()) &&
+                        tree_.nodes[forward].parent >= 0;
+      if (!runs || end_[forward] > number_[block]) continue;
+      BlockNode& node = tree_.nodes[forward];
+      if (node.gradient >= 0) {
+        return Unimplemented("blocks ", node.gradient, " and ", block,
+                             " are both the gradient of block ", forward);
+      }
+      node.gradient = block;
+      tree_.nodes[block].forward = forward;
+      NoteUpdates(forward);
+    }
     return absl::OkStatus();
   }
 
@@ -169,10 +203,46 @@ class BlockFinder {
     }
     for (const BlockCapture& use : uses_.Take()) {
       const bool used = use.read || use.written;
-      const bool own = IsOwn(block, use.var);
+      const bool inherited = used && Inherits(block, use.var);
+      if (inherited) Save(node.forward, use.var);
+      const bool own = inherited || IsOwn(block, use.var);
       if (own || used) node.vars.push_back(use.var);
       if (!own && used) node.captures.push_back(use);
     }
+  }
+
+  // Whether `var` in `block`, which does not declare it, stands for what the forward block left.
+  bool Inherits(int32_t block, VarId var) const {
+    const int32_t forward = tree_.nodes[block].forward;
+    if (forward < 0 || tree_.persistable[var]) return false;
+    if (tree_.OwnDeclaration(block, var) != nullptr) return false;
+    return tree_.Owns(forward, var) || SavesCapture(forward, var);
+  }
+
+  bool SavesCapture(int32_t block, VarId var) const {
+    const BlockCapture* capture = tree_.FindCapture(block, var);
+    const Var* declared = capture == nullptr ? nullptr : tree_.Declaration(block, var);
+    const bool tensor = declared != nullptr && declared->kind == VarKind::kLodTensor;
+    return tensor && saves_captures_[block] && !updated_.at(block).contains(var);
+  }
+
+  // Notes what single ops of the block have as input and as output.
+  void NoteUpdates(int32_t block) {
+    absl::flat_hash_set<VarId>& updated = updated_[block];
+    for (const Op& op : program_.blocks[block].ops) {
+      absl::flat_hash_set<VarId> inputs;
+      for (const Slot& slot : op.inputs) inputs.insert(slot.args.begin(), slot.args.end());
+      for (const Slot& slot : op.outputs) {
+        for (const VarId var : slot.args) {
+          if (inputs.contains(var)) updated.insert(var);
+        }
+      }
+    }
+  }
+
+  // Called once per variable, in their order.
+  void Save(int32_t forward, VarId var) {
+    tree_.nodes[forward].saved.push_back({.var = var, .at_start = !tree_.Owns(forward, var)});
   }
 
   bool IsOwn(int32_t block, VarId var) const {
@@ -181,7 +251,7 @@ class BlockFinder {
     if (tree_.OwnDeclaration(block, var) != nullptr) return true;
     bool mentioned = false;
     for (int32_t b = tree_.nodes[block].parent; b >= 0; b = tree_.nodes[b].parent) {
-      if (tree_.OwnDeclaration(b, var) != nullptr) return false;
+      if (tree_.OwnDeclaration(b, var) != nullptr || Inherits(b, var)) return false;
       mentioned = mentioned || mentioned_[b].contains(var);
     }
     return !mentioned;
@@ -193,6 +263,15 @@ class BlockFinder {
   Uses uses_;
   VarId empty_ = -1;
   std::vector<int> depth_;  // by block
+  // In the order in which blocks start for the first time: a block's number, and the first one
+  // behind it and what it runs.
+  std::vector<int32_t> number_;
+  std::vector<int32_t> end_;
+  int32_t next_number_ = 0;
+  std::vector<int32_t> postorder_;
+  std::vector<bool> saves_captures_;  // by block, as the op that runs it says
+  // By block that has a gradient.
+  absl::flat_hash_map<int32_t, absl::flat_hash_set<VarId>> updated_;
   // By block: variables that its ops name; empty for programs of one block.
   std::vector<absl::flat_hash_set<VarId>> mentioned_;
 };
@@ -205,9 +284,23 @@ const Var* BlockTree::OwnDeclaration(int32_t block, VarId var) const {
   return it == declared[block].end() ? nullptr : it->second;
 }
 
+const BlockCapture* BlockTree::FindCapture(int32_t block, VarId var) const {
+  const std::vector<BlockCapture>& captures = nodes[block].captures;
+  const auto it = std::lower_bound(captures.begin(), captures.end(), var,
+                                   [](const BlockCapture& c, VarId id) { return c.var < id; });
+  return it != captures.end() && it->var == var ? &*it : nullptr;
+}
+
+bool BlockTree::Owns(int32_t block, VarId var) const {
+  const std::vector<VarId>& vars = nodes[block].vars;
+  return std::binary_search(vars.begin(), vars.end(), var) && FindCapture(block, var) == nullptr;
+}
+
 const Var* BlockTree::Declaration(int32_t block, VarId var) const {
   for (int32_t b = block; b >= 0; b = nodes[b].parent) {
     if (const Var* own = OwnDeclaration(b, var)) return own;
+    const int32_t forward = nodes[b].forward;
+    if (const Var* own = forward < 0 ? nullptr : OwnDeclaration(forward, var)) return own;
   }
   if (!persistable[var]) return nullptr;
   for (const int32_t b : order) {

@@ -19,6 +19,13 @@ struct BlockCapture {
   bool written = false;
 };
 
+// A variable that an activation leaves for the block's gradient: one of the block's own as it is in
+// the end or, `at_start`, a captured one as it is when the activation starts.
+struct BlockSave {
+  VarId var = -1;
+  bool at_start = false;
+};
+
 struct BlockNode {
   int32_t parent = -1;  // the block whose op runs this one; -1 for block 0
   int32_t op = -1;      // position of that op
@@ -26,6 +33,10 @@ struct BlockNode {
   std::vector<VarId> vars;
   std::vector<BlockCapture> captures;  // sorted by var
   std::vector<int32_t> children;       // the blocks that it runs
+  // The block that this one is the gradient of, and its gradient; -1: none.
+  int32_t forward = -1;
+  int32_t gradient = -1;
+  std::vector<BlockSave> saved;  // what its gradient reads of its activations, sorted by var
 };
 
 struct BlockTree {
@@ -40,9 +51,13 @@ struct BlockTree {
 
   // The declaration of `var` in `block` itself, or null.
   const Var* OwnDeclaration(int32_t block, VarId var) const;
-  // The declaration that `var` has in `block`: its own, or that of the nearest enclosing block that
-  // declares it; null without one.
+  // The declaration that `var` has in `block`: its own, that of its forward block, or that of the
+  // nearest enclosing block that has one; null without one.
   const Var* Declaration(int32_t block, VarId var) const;
+  // The use of `var` as a capture of `block`, or null, and whether the block has a variable of that
+  // name for itself. Known once the block has been visited.
+  const BlockCapture* FindCapture(int32_t block, VarId var) const;
+  bool Owns(int32_t block, VarId var) const;
 };
 
 // Follows `sub_block` attributes from block 0. The scope chain is that of activations: a name that
@@ -50,11 +65,17 @@ struct BlockTree {
 // variables belong to block 0 wherever they are declared. A name that no block of the chain
 // declares belongs to the outermost one whose ops mention it.
 //
+// A block whose forward_block_idx names another one that runs earlier is the gradient of that one:
+// names are looked up there, too, after its own, and stand for what an activation left. Of tensors
+// that the forward block captures, that is their value when the activation started, if the op
+// that runs it says so (SubBlock::saves_captures), and no op of the block updates them in place.
+//
 // Arguments of kOfSubBlock slots do not count as uses, nor does a persistable output that an op in
 // test mode leaves as it is (KeepsValue) as written. `program` is borrowed by the result.
 // Errors: Unimplemented that lists all ops without a definition, or for an op whose definition runs
-// no block, a block that two ops run, or nesting
-// beyond 100 levels; InvalidArgument for a block that is not there. Linear.
+// no block, a block that two ops run, a
+// block with two gradients, or nesting beyond 100 levels; InvalidArgument for a block that is not
+// there. Linear.
 absl::StatusOr<BlockTree> FindBlocks(const Program& program, const OpRegistry& registry);
 
 // The types of the program's ops, in any block, that have no definition, sorted.

@@ -30,6 +30,7 @@ class LastUses {
     collectable_.reserve(plan.vars.size());
     for (const PlanVar& var : plan.vars) collectable_.push_back(IsCollectable(var));
     for (const VarId var : plan.results) collectable_[var] = false;
+    for (const SavedVar& saved : plan.saved) collectable_[saved.var] = false;
     first_reader_.assign(plan.vars.size(), -1);
     for (size_t i = 0; i < plan.instructions.size(); ++i) Note(static_cast<InstrId>(i));
   }

@@ -46,11 +46,23 @@ class HomeChooser {
       plans_[inner].vars[inside].place = plans_[block].vars[outside].place;
       seen_[inner][inside] = seen_[block][outside];
     });
+    for (const VarId id : plans_[inner].results) NoteWriter(inner, id, Place{});
+    Inherit(inner);
     VisitBlock(inner);
     ForEachCapture(instruction, plans_[inner], [&](VarId outside, VarId inside) {
       plans_[block].vars[outside].place = plans_[inner].vars[inside].place;
       seen_[block][outside] = seen_[inner][inside];
     });
+  }
+
+  // A gradient's values lie where its forward block, which is earlier, has left them.
+  void Inherit(int32_t block) {
+    Plan& plan = plans_[block];
+    for (size_t i = 0; i < plan.inherited.size(); ++i) {
+      const Plan& forward = plans_[plan.forward_block];
+      plan.vars[plan.inherited[i]].place = forward.vars[forward.saved[i].var].place;
+      seen_[block][plan.inherited[i]] = true;
+    }
   }
 
   static bool IsOwnInput(const Instruction& instruction, VarId id) {
@@ -68,6 +80,7 @@ class HomeChooser {
       ForEachCapture(instruction, inner, [&](VarId outside, VarId inside) {
         inner.vars[inside].place = plans_[block].vars[outside].place;
       });
+      Inherit(instruction.sub_block);
       Settle(instruction.sub_block);
     }
   }

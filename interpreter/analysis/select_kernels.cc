@@ -124,7 +124,7 @@ class KernelSelector {
  public:
   KernelSelector(const Program& program, const OpRegistry& registry, std::vector<Plan>& plans)
       : program_(program),
-        share_data_(registry.Find("share_data")),
+        assign_(registry.Find("assign")),
         plans_(plans),
         at_start_(plans.size()) {}
 
@@ -190,6 +190,10 @@ class KernelSelector {
       const PlanVar& like = outer.vars[instruction.inputs[inner.entry_args[i]]];
       inner.vars[inner.entries[i]].dtype = like.dtype;
     }
+    for (size_t i = 0; i < inner.inherited.size(); ++i) {
+      const Plan& forward = plans_[inner.forward_block];
+      inner.vars[inner.inherited[i]].dtype = forward.vars[forward.saved[i].var].dtype;
+    }
     INTERP_RETURN_IF_ERROR(VisitBlock(instruction.sub_block));
     ForEachCapture(instruction, inner, [&](VarId outer_var, VarId inner_var) {
       outer.vars[outer_var].dtype = inner.vars[inner_var].dtype;
@@ -233,14 +237,14 @@ class KernelSelector {
   }
 
   absl::Status Move(Plan& plan, VarId from, VarId to, Place place) const {
-    if (share_data_ == nullptr) {
+    if (assign_ == nullptr) {
       return Unimplemented("output '", plan.vars[to].name, "' is also an input");
     }
     Op op;
-    op.type = "share_data";
+    op.type = "assign";
     op.inputs = {{"X", {from}, ""}};
     op.outputs = {{"Out", {to}, ""}};
-    INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(op, *share_data_, place, plan.vars));
+    INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(op, *assign_, place, plan.vars));
     move.inserted_op = static_cast<int32_t>(plan.inserted_ops.size());
     plan.inserted_ops.push_back(std::move(op));
     plan.instructions.push_back(std::move(move));
@@ -248,7 +252,7 @@ class KernelSelector {
   }
 
   const Program& program_;
-  const OpDef* const share_data_;
+  const OpDef* const assign_;
   std::vector<Plan>& plans_;
   std::vector<std::vector<DType>> at_start_;  // by block and VarId
 };

@@ -16,7 +16,7 @@ namespace interp {
 // Returns, by block and VarId, the dtypes when the block starts.
 //
 // An op that has one variable as input and as output writes a fresh variable `<name>@out<id>`,
-// which a `share_data` instruction then gives to the name, unless its definition lists the two as
+// which an `assign` instruction then gives to the name, unless its definition lists the two as
 // an inplace pair; the op of that instruction is appended to `inserted_ops`. A view of the variable
 // itself is split as well: its shape would change while the op still reads it.
 //

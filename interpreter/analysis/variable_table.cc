@@ -22,6 +22,24 @@ PlanVar TableEntry(const Program& program, const BlockTree& tree, int32_t block,
   return entry;
 }
 
+// Values that pass from a block to its gradient: both plans see them.
+void NoteGradients(const BlockTree& tree, int32_t block, Plan& plan) {
+  const BlockNode& node = tree.nodes[block];
+  for (const BlockSave& save : node.saved) {
+    const VarId var = FindVar(plan, save.var);
+    plan.saved.push_back({.var = var, .at_start = save.at_start});
+    if (plan.vars[var].kind == VarKind::kLodTensor) plan.vars[var].settled = true;
+  }
+  plan.gradient_block = node.gradient;
+  plan.forward_block = node.forward;
+  if (node.forward < 0) return;
+  for (const BlockSave& save : tree.nodes[node.forward].saved) {
+    const VarId var = FindVar(plan, save.var);
+    plan.inherited.push_back(var);
+    if (plan.vars[var].kind == VarKind::kLodTensor) plan.vars[var].settled = true;
+  }
+}
+
 }  // namespace
 
 void BuildVariableTable(const Program& program, const BlockTree& tree, int32_t block, Plan& plan) {
@@ -35,6 +53,7 @@ void BuildVariableTable(const Program& program, const BlockTree& tree, int32_t b
     plan.captures.push_back({.var = var, .read = use.read, .written = use.written});
     plan.vars[var].captured = true;
   }
+  NoteGradients(tree, block, plan);
   // What sub-blocks write is seen by several plans.
   for (const int32_t child : node.children) {
     for (const BlockCapture& use : tree.nodes[child].captures) {

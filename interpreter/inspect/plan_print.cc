@@ -227,6 +227,14 @@ std::string PrintWhole(const Plan& plan) {
   for (const VarId id : plan.results) {
     absl::StrAppend(&text, "  result ", VarText(plan, id), "\n");
   }
+  for (const SavedVar& saved : plan.saved) {
+    absl::StrAppend(&text, "  saved ", VarText(plan, saved.var), saved.at_start ? " at start" : "",
+                    "\n");
+  }
+  for (const VarId id : plan.inherited) {
+    absl::StrAppend(&text, "  inherited ", VarText(plan, id), " from block ", plan.forward_block,
+                    "\n");
+  }
   for (const Capture& capture : plan.captures) {
     absl::StrAppend(&text, "  capture ", VarText(plan, capture.var), capture.read ? " read" : "",
                     capture.written ? " written" : "", "\n");

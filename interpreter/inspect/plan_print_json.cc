@@ -278,6 +278,10 @@ void WriteCaptures(JsonWriter& json, const Plan& plan) {
   json.EndArray();
   WriteVars(json, "entries", plan, plan.entries);
   WriteVars(json, "results", plan, plan.results);
+  std::vector<VarId> saved;
+  for (const SavedVar& var : plan.saved) saved.push_back(var.var);
+  WriteVars(json, "saved", plan, saved);
+  WriteVars(json, "inherited", plan, plan.inherited);
 }
 
 void WriteBlock(JsonWriter& json, const Plan& plan, PlanStage stage, const Source& source) {

@@ -74,6 +74,14 @@ struct Capture {
   bool written = false;  // likewise; maybe in some activations only
 };
 
+// A variable whose value activations leave for the gradient of their block.
+struct SavedVar {
+  VarId var = -1;  // in this plan
+  // Of a capture: as it is when the activation starts. The value is shared, not moved.
+  bool at_start = false;
+  bool operator==(const SavedVar&) const = default;
+};
+
 // Why an edge exists; kept for dumps.
 enum class EdgeKind : int8_t {
   kReadAfterWrite,
@@ -156,7 +164,15 @@ struct Plan {
   // instruction that they are like.
   std::vector<VarId> entries;
   std::vector<int32_t> entry_args;
-  std::vector<VarId> results;             // read by it, as SubBlock::results
+  std::vector<VarId> results;  // read by it, as SubBlock::results
+  // The block that is the gradient of this one, else -1, and what RunAndSave puts into a record for
+  // it, in this order.
+  int32_t gradient_block = -1;
+  std::vector<SavedVar> saved;
+  // Of a gradient: the block whose records it runs on, else -1, and by position in that block's
+  // `saved` the variables here that take the values.
+  int32_t forward_block = -1;
+  std::vector<VarId> inherited;
   std::vector<Instruction> instructions;  // in program order
   // Instructions have numbers of their own in the whole program: this one added to their InstrId.
   int32_t first_number = 0;

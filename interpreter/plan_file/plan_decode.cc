@@ -197,7 +197,7 @@ absl::Status ReadLines(const wire::Plan& from, Plan& plan) {
 }
 
 // What it has in common with other blocks.
-void ReadInterface(const wire::Plan& from, Plan& plan) {
+absl::Status ReadInterface(const wire::Plan& from, Plan& plan) {
   for (const wire::Capture& capture : from.captures()) {
     plan.captures.push_back(
         {.var = capture.var(), .read = capture.read(), .written = capture.written()});
@@ -205,12 +205,23 @@ void ReadInterface(const wire::Plan& from, Plan& plan) {
   plan.entries = Numbers(from.entries());
   plan.entry_args = Numbers(from.entry_args());
   plan.results = Numbers(from.results());
+  if (from.saved_size() != from.saved_at_start_size()) {
+    return InvalidArgument("has ", from.saved_size(), " saved variables and ",
+                           from.saved_at_start_size(), " notes when they are saved");
+  }
+  for (int i = 0; i < from.saved_size(); ++i) {
+    plan.saved.push_back({.var = from.saved(i), .at_start = from.saved_at_start(i)});
+  }
+  plan.gradient_block = from.gradient_block();
+  plan.forward_block = from.forward_block();
+  plan.inherited = Numbers(from.inherited());
   plan.first_number = from.first_number();
+  return absl::OkStatus();
 }
 
 // All but variables and instructions.
 absl::Status ReadRest(const wire::Plan& from, Plan& plan) {
-  ReadInterface(from, plan);
+  INTERP_RETURN_IF_ERROR(ReadInterface(from, plan));
   INTERP_RETURN_IF_ERROR(ReadLines(from, plan));
   INTERP_RETURN_IF_ERROR(ReadEdges(from.edges(), &plan.edges));
   INTERP_RETURN_IF_ERROR(ReadLists(from.successors(), "the list of successors", &plan.successors));

@@ -146,9 +146,10 @@ absl::StatusOr<std::string> SaveInsertedOps(const Plan& plan) {
 }
 
 absl::Status FillPlan(const Plan& plan, wire::Plan* out) {
-  const auto& [block, vars, num_program_vars, captures, entries, entry_args, results, instructions,
-               first_number, inserted_ops, streams, events, edges, successors, dep_counts, order,
-               gc_check, ref_counts, frees_in_order, options, fallbacks, feeds, fetches, feed_list,
+  const auto& [block, vars, num_program_vars, captures, entries, entry_args, results,
+               gradient_block, saved, forward_block, inherited, instructions, first_number,
+               inserted_ops, streams, events, edges, successors, dep_counts, order, gc_check,
+               ref_counts, frees_in_order, options, fallbacks, feeds, fetches, feed_list,
                fetch_list, max_width, critical_path] = plan;
   out->set_block(block);
   for (const PlanVar& var : vars) FillVar(var, out->add_vars());
@@ -157,6 +158,13 @@ absl::Status FillPlan(const Plan& plan, wire::Plan* out) {
   Fill(entries, out->mutable_entries());
   Fill(entry_args, out->mutable_entry_args());
   Fill(results, out->mutable_results());
+  for (const auto& [var, at_start] : saved) {
+    out->add_saved(var);
+    out->add_saved_at_start(at_start);
+  }
+  out->set_gradient_block(gradient_block);
+  out->set_forward_block(forward_block);
+  Fill(inherited, out->mutable_inherited());
   for (const Instruction& instruction : instructions) {
     FillInstruction(instruction, out->add_instructions());
   }

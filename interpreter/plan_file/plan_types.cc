@@ -182,6 +182,10 @@ class TypeChecker {
     for (size_t i = 0; i < inner.entries.size(); ++i) {
       inside[inner.entries[i]].dtype = now[typed.inputs[inner.entry_args[i]]].dtype;
     }
+    for (size_t i = 0; i < inner.inherited.size(); ++i) {
+      const VarId left = plans_[inner.forward_block].saved[i].var;
+      inside[inner.inherited[i]].dtype = now_[inner.forward_block][left].dtype;
+    }
     INTERP_RETURN_IF_ERROR(CheckBlock(inner.block));
     ForEachCapture(typed, inner, [&](VarId outer_var, VarId inner_var) {
       now[outer_var].dtype = inside[inner_var].dtype;

@@ -1,6 +1,7 @@
 #include "interpreter/run/frame.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/run/constant_copies.h"
@@ -72,6 +73,7 @@ void Frame::BindWithin(InstrId id) {
     Watch(id, /*written=*/false);
   }
   for (const VarId id : plan_.results) results_.push_back(variables_[id]);
+  for (const VarId id : plan_.inherited) Watch(id, /*written=*/false);
 }
 
 // Variables that are nobody else's lie in this frame.
@@ -157,12 +159,21 @@ void Frame::Enter(const RunContext& context) {
 }
 
 void Frame::Leave() {
+  Synchronize();
+  for (Variable* entry : entries_) entry->DropValue();
+  for (Variable* result : results_) result->DropValue();
+}
+
+void Frame::Synchronize() {
   for (const int32_t stream : device_streams_) services_.devices->stream(stream).Synchronize();
 }
 
-absl::Status Frame::Run() {
+absl::Status Frame::Run() { return Activate(nullptr); }
+
+absl::Status Frame::Activate(StepRecord* inherited) {
   if (control_->ShouldStop()) return control_->FinishActivation();
   EmptyWhole();
+  if (inherited != nullptr) Inherit(*inherited);
   const bool same = NoteStart() && shapes_known_;
   shapes_known_ = false;
   random_ = NestedRandomState(*outer_random_, plan_.block, activation_++);
@@ -175,7 +186,7 @@ absl::Status Frame::Run() {
 absl::Status Frame::FinishActivation() {
   if (with_devices_) [[unlikely]] {
     // The kernel that runs the block looks at what the host can see (a condition).
-    Leave();
+    Synchronize();
     if (services_.devices->errors().any()) {
       (void)control_->FinishActivation();
       collector_->DropAll();
@@ -192,12 +203,62 @@ absl::Status Frame::FinishActivation() {
 
 absl::Status Frame::RunAndSave(StepRecord& record) {
   record.values.clear();
-  return Run();
+  record.values.resize(plan_.saved.size());
+  for (size_t i = 0; i < plan_.saved.size(); ++i) {
+    const SavedVar& saved = plan_.saved[i];
+    // Whoever writes the variable takes other memory while the record holds this.
+    if (saved.at_start) record.values[i].tensor = variables_[saved.var]->tensor;
+  }
+  const absl::Status status = Run();
+  if (!status.ok()) {
+    record.values.clear();
+    DropSaved();
+    return status;
+  }
+  for (size_t i = 0; i < plan_.saved.size(); ++i) {
+    const SavedVar& saved = plan_.saved[i];
+    if (!saved.at_start) Save(*variables_[saved.var], record.values[i]);
+  }
+  return absl::OkStatus();
+}
+
+void Frame::DropSaved() {
+  for (const SavedVar& saved : plan_.saved) {
+    if (!saved.at_start) variables_[saved.var]->DropValue();
+  }
+}
+
+// Shapes stay in the frame, whose next activation may need not infer them. A result is still to be
+// read by the kernel that runs the block; the next activation drops or replaces it.
+void Frame::Save(Variable& variable, Variable& value) const {
+  value.tensor = variable.tensor;
+  if (std::find(results_.begin(), results_.end(), &variable) != results_.end()) {
+    value.array = variable.array;
+    return;
+  }
+  variable.tensor.DropMemory();
+  value.array = std::exchange(variable.array, {});
+  value.rank_table = std::move(variable.rank_table);
+  value.steps = std::exchange(variable.steps, {});
 }
 
 absl::Status Frame::RunOn(StepRecord& record) {
+  if (record.values.size() != plan_.inherited.size()) {
+    return InvalidArgument("block ", plan_.block, " takes ", plan_.inherited.size(),
+                           " values of its forward block, there are ", record.values.size());
+  }
+  return Activate(&record);
+}
+
+void Frame::Inherit(StepRecord& record) {
+  for (size_t i = 0; i < plan_.inherited.size(); ++i) {
+    Variable& variable = *variables_[plan_.inherited[i]];
+    variable.tensor = std::move(record.values[i].tensor);
+    variable.array = std::move(record.values[i].array);
+    variable.rank_table = std::move(record.values[i].rank_table);
+    variable.steps = std::move(record.values[i].steps);
+  }
   record.values.clear();
-  return Run();
 }
 
 void Frame::DropAll() {

@@ -63,6 +63,7 @@ class Frame final : public BlockRunner {
 
   // BlockRunner.
   absl::Status Run() override;
+  bool saves() const override { return plan_.gradient_block >= 0; }
   absl::Status RunAndSave(StepRecord& record) override;
   absl::Status RunOn(StepRecord& record) override;
 
@@ -101,7 +102,11 @@ class Frame final : public BlockRunner {
   void Watch(VarId var, bool written);
   absl::Status MakeChildren();
   absl::Status MakeParts();
-  absl::Status Activate();
+  absl::Status Activate(StepRecord* inherited);
+  void Save(Variable& variable, Variable& value) const;
+  void DropSaved();
+  void Inherit(StepRecord& record);
+  void Synchronize();
   absl::Status FinishActivation();
   bool NoteStart();
   void NoteEnd();

@@ -5,12 +5,20 @@
 namespace interp::verify {
 namespace {
 
-bool OutlivesRun(const Plan& plan, VarId id) {
-  const PlanVar& var = plan.vars[id];
-  return var.persistable || var.captured || var.copy_of >= 0 ||
-         var.kind == VarKind::kFeedMinibatch || var.kind == VarKind::kFetchList ||
-         id == plan.feed_list || id == plan.fetch_list ||
-         std::count(plan.results.begin(), plan.results.end(), id) > 0;
+// By VarId: whether somebody outside the activation looks at the variable after it.
+std::vector<bool> OutliveActivation(const Plan& plan) {
+  std::vector<bool> outlive(plan.vars.size(), false);
+  for (size_t id = 0; id < plan.vars.size(); ++id) {
+    const PlanVar& var = plan.vars[id];
+    outlive[id] = var.persistable || var.captured || var.copy_of >= 0 ||
+                  var.kind == VarKind::kFeedMinibatch || var.kind == VarKind::kFetchList;
+  }
+  for (const VarId id : {plan.feed_list, plan.fetch_list}) {
+    if (id >= 0) outlive[id] = true;
+  }
+  for (const VarId id : plan.results) outlive[id] = true;
+  for (const SavedVar& saved : plan.saved) outlive[saved.var] = true;
+  return outlive;
 }
 
 // The variables whose memory an instruction touches, each once, sorted.
@@ -31,7 +39,11 @@ std::vector<VarId> Uses(const Instruction& instruction) {
 class FreeChecker {
  public:
   FreeChecker(const Plan& plan, RunOrder& order, VerifyReport& report)
-      : plan_(plan), order_(order), report_(report), listers_(plan.vars.size()) {}
+      : plan_(plan),
+        order_(order),
+        report_(report),
+        outlive_(OutliveActivation(plan)),
+        listers_(plan.vars.size()) {}
 
   void Run() {
     const size_t n = plan_.instructions.size();
@@ -70,7 +82,7 @@ class FreeChecker {
       }
       if (listed == 0) continue;
       ++report_.frees;
-      if (OutlivesRun(plan_, var)) {
+      if (outlive_[var]) {
         Fail(ViolationKind::kFree, listers_[v].back(), -1, var, "it outlives the run");
       }
     }
@@ -120,7 +132,7 @@ class FreeChecker {
         if (freed[var] >= 0) {
           Fail(ViolationKind::kFree, plan_.order[freed[var]], id, var,
                "it is freed twice in the trace order");
-        } else if (OutlivesRun(plan_, var)) {
+        } else if (outlive_[var]) {
           Fail(ViolationKind::kFree, id, -1, var, "it outlives the run");
         }
         freed[var] = static_cast<int32_t>(at);
@@ -142,6 +154,7 @@ class FreeChecker {
   const Plan& plan_;
   RunOrder& order_;
   VerifyReport& report_;
+  const std::vector<bool> outlive_;
   std::vector<std::vector<VarId>> uses_;       // by InstrId
   std::vector<std::vector<InstrId>> listers_;  // by VarId: who counts it down
   std::vector<std::vector<bool>> settled_;     // by InstrId and use: followed by a lister

@@ -186,6 +186,18 @@ absl::Status CheckVariables(const Plan& plan) {
       }
     }
   }
+  for (const SavedVar& saved : plan.saved) {
+    if (!InRange(saved.var, num_vars) || plan.vars[saved.var].captured != saved.at_start ||
+        plan.vars[saved.var].persistable) {
+      return InvalidArgument("variable ", saved.var, " of ", num_vars,
+                             " is nothing that a gradient could take");
+    }
+  }
+  for (const VarId id : plan.inherited) {
+    if (!InRange(id, num_vars) || plan.vars[id].captured || plan.vars[id].persistable) {
+      return InvalidArgument("variable ", id, " of ", num_vars, " is none of the block's own");
+    }
+  }
   if (plan.num_program_vars < 0 || static_cast<size_t>(plan.num_program_vars) > num_vars) {
     return InvalidArgument(plan.num_program_vars, " variables of the program among ", num_vars);
   }
@@ -337,6 +349,31 @@ absl::Status CheckSubBlock(absl::Span<const Plan> plans, const Plan& outer,
   return status;
 }
 
+// A gradient against the block whose values it takes.
+absl::Status CheckInherited(absl::Span<const Plan> plans, const Plan& plan) {
+  if (plan.forward_block < 0 && plan.inherited.empty()) return absl::OkStatus();
+  if (!InRange(plan.forward_block, plans.size()) || plan.forward_block == plan.block) {
+    return InvalidArgument("is the gradient of block ", plan.forward_block, " of ", plans.size());
+  }
+  const Plan& forward = plans[plan.forward_block];
+  if (forward.gradient_block != plan.block) {
+    return InvalidArgument("is the gradient of block ", forward.block, ", whose gradient is block ",
+                           forward.gradient_block);
+  }
+  INTERP_RETURN_IF_ERROR(CheckSize(plan.inherited, forward.saved.size(), "inherited"));
+  for (size_t i = 0; i < plan.inherited.size(); ++i) {
+    const VarId left = forward.saved[i].var;
+    if (!InRange(left, forward.vars.size())) return InvalidArgument("block saves variable ", left);
+    const PlanVar& from = forward.vars[left];
+    const PlanVar& to = plan.vars[plan.inherited[i]];
+    if (from.kind == to.kind && from.place == to.place && from.settled && to.settled) continue;
+    if (from.kind == to.kind && from.kind != VarKind::kLodTensor) continue;
+    return InvalidArgument("what block ", forward.block, " leaves as '", from.name,
+                           "' is another variable here");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckPlansStructure(absl::Span<const Plan> plans) {
@@ -351,6 +388,7 @@ absl::Status CheckPlansStructure(absl::Span<const Plan> plans) {
     absl::Status status = plan.block == block
                               ? CheckPlanStructure(plan)
                               : InvalidArgument("is said to be of block ", plan.block);
+    if (status.ok()) status = CheckInherited(plans, plan);
     for (size_t i = 0; status.ok() && i < plan.instructions.size(); ++i) {
       if (plan.instructions[i].sub_block < 0) continue;
       status = Annotate(CheckSubBlock(plans, plan, plan.instructions[i], runs),

@@ -428,7 +428,7 @@ void AddPlumbing(OpRegistry& ops) {
            .infer = [](InferContext&) { return absl::OkStatus(); },
            .kernels = {{DType::kUndefined, FetchKernel}},
            .side_effect = true});
-  ops.Add({.type = "share_data",
+  ops.Add({.type = "assign",
            .inputs = {{"X", kAnyDType | kAnyLayout}},
            .outputs = {{"Out"}},
            .infer_dtype = KeepInputDType,
@@ -455,6 +455,137 @@ void AddPlumbing(OpRegistry& ops) {
   ops.Add(MemcpyDeviceToHost());
 }
 
+int64_t FirstElement(const Tensor& tensor) {
+  if (tensor.numel() == 0) return 0;
+  return tensor.dtype == DType::kInt32 ? *tensor.data<int32_t>() : *tensor.data<int64_t>();
+}
+
+void DropSteps(KernelContext& ctx) {
+  if (ctx.has_output(0)) ctx.output_variable(0).steps.clear();
+}
+
+absl::Status RunBlock(KernelContext& ctx) {
+  if (!ctx.has_output(0) || !ctx.block().saves()) return ctx.block().Run();
+  return ctx.block().RunAndSave(ctx.output_variable(0).steps.emplace_back());
+}
+
+// As long as fewer trips were made than the condition says, which the block may change.
+absl::Status RepeatKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  DropSteps(ctx);
+  for (int64_t trip = 0; trip < (FirstElement(ctx.input(0)) & 3); ++trip) {
+    INTERP_RETURN_IF_ERROR(RunBlock(ctx));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WhenKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  DropSteps(ctx);
+  return (FirstElement(ctx.input(0)) & 1) == 0 ? absl::OkStatus() : RunBlock(ctx);
+}
+
+// From the last step to the first.
+absl::Status BackKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  std::vector<StepRecord>& steps = ctx.output_variable(0).steps;
+  while (!steps.empty()) {
+    INTERP_RETURN_IF_ERROR(ctx.block().RunOn(steps.back()));
+    steps.pop_back();
+  }
+  return absl::OkStatus();
+}
+
+struct ScanAttrs {
+  int32_t tag = 0;
+  DType dtype = DType::kInt64;  // of what is collected
+};
+ScanAttrs ReadScan(AttrReader& reader) {
+  return {.tag = reader.Int("tag", 0), .dtype = reader.Type("dtype", DType::kInt64)};
+}
+
+// Attribute `names`: the block's variables for a row, the state before and after, and what is
+// collected.
+absl::Status ScanBlock(const Program&, const Op& op, SubBlock& block) {
+  AttrReader reader(op);
+  const std::vector<std::string> names = reader.Strings("names");
+  if (names.size() != 4) return InvalidArgument("attribute 'names' is no list of four");
+  block.entries = {{.name = names[0], .slot = 0}, {.name = names[1], .slot = 1}};
+  block.results = {names[2], names[3]};
+  return absl::OkStatus();
+}
+
+// The elements of all `parts` one after the other.
+absl::Status Concatenate(const KernelContext& ctx, const std::vector<Tensor>& parts, DType dtype,
+                         Tensor& out) {
+  out.shape = {0};
+  for (const Tensor& part : parts) out.shape[0] += part.numel();
+  out.dtype = dtype;
+  out.lod.clear();
+  INTERP_RETURN_IF_ERROR(ctx.Allocate(out));
+  char* to = static_cast<char*>(out.mutable_raw_data());
+  for (const Tensor& part : parts) {
+    if (part.numel() > 0) std::memcpy(to, part.raw_data(), part.size_bytes());
+    to += part.size_bytes();
+  }
+  return absl::OkStatus();
+}
+
+// At most three rows.
+absl::Status ScanKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(ctx.attrs<ScanAttrs>().tag));
+  const Tensor rows = ctx.input(0);
+  Tensor state = ctx.input(1);
+  std::vector<Tensor> collected;
+  for (int64_t i = 0; i < std::min<int64_t>(3, rows.shape[0]); ++i) {
+    Tensor row = rows;
+    row.lod.clear();
+    row.shape = Shape(rows.shape.dims().subspan(1));
+    row.SetMemory(rows.buffer(), static_cast<char*>(row.mutable_raw_data()) + i * row.size_bytes());
+    ctx.block().entry(0).tensor = std::move(row);
+    ctx.block().entry(1).tensor = std::move(state);
+    INTERP_RETURN_IF_ERROR(ctx.block().Run());
+    state = ctx.block().result(0).tensor;
+    collected.push_back(ctx.block().result(1).tensor);
+  }
+  return Concatenate(ctx, collected, ctx.attrs<ScanAttrs>().dtype, ctx.output(0));
+}
+
+DType NoDType(const DTypeContext&) { return DType::kUndefined; }
+
+void AddNested(OpRegistry& ops) {
+  const auto plain = [](const Program&, const Op&, SubBlock&) { return absl::OkStatus(); };
+  const auto loop = [](const Program&, const Op&, SubBlock& block) {
+    block.saves_captures = true;
+    return absl::OkStatus();
+  };
+  const auto add = [&](absl::string_view type, SlotDef input, SlotDef output, KernelFn kernel,
+                       auto sub_block) {
+    ops.Add({.type = type,
+             .inputs = {input},
+             .outputs = {output},
+             .parse = ParseAttrs<TagAttrs, ReadTag>,
+             .kernel_dtype = NoDType,
+             .infer = [](InferContext&) { return absl::OkStatus(); },
+             .kernels = {{DType::kUndefined, kernel}},
+             .side_effect = true,
+             .sub_block = sub_block});
+  };
+  const SlotDef condition = {"Condition", kAnyDType | kHostInput};
+  const SlotDef steps = {"Steps", kTensorArray | kOptional};
+  add("repeat", condition, steps, RepeatKernel, loop);
+  add("when", condition, steps, WhenKernel, plain);
+  add("back", steps, {"StepsOut", kTensorArray}, BackKernel, plain);
+  ops.Add({.type = "scan",
+           .inputs = {{"Rows", kAnyDType}, {"State", kAnyDType}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<ScanAttrs, ReadScan>,
+           .kernel_dtype = NoDType,
+           .kernels = {{DType::kUndefined, ScanKernel}},
+           .dynamic_outputs = true,
+           .sub_block = ScanBlock});
+}
+
 void AddImplicitlyOrdered(OpRegistry& ops) {
   ops.Add(Implicit("read", {}, {{"Out", kVariadic | kOptional}}));
   for (const absl::string_view type : {"c_allreduce", "c_sync_comm_stream", "send_v2"}) {
@@ -472,6 +603,7 @@ OpRegistry MakeProbeOps() {
   AddComputing(ops);
   AddDynamic(ops);
   AddPlumbing(ops);
+  AddNested(ops);
   AddImplicitlyOrdered(ops);
   return ops;
 }

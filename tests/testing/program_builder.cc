@@ -4,17 +4,17 @@
 
 namespace interp::testing {
 
-ProgramBuilder::ProgramBuilder(DType dtype) : dtype_(dtype) { program_.blocks.emplace_back(); }
+ProgramBuilder::ProgramBuilder(DType dtype) : dtype_(dtype) {
+  program_.blocks.emplace_back();
+  positions_.emplace_back();
+}
 
 Var& ProgramBuilder::Add(const std::string& name, Dims dims, std::optional<DType> dtype) {
   const VarId id = program_.Intern(name);
-  positions_.resize(program_.names.size(), -1);
-  std::vector<Var>& vars = program_.blocks[0].vars;
-  if (positions_[id] < 0) {
-    positions_[id] = static_cast<int32_t>(vars.size());
-    vars.emplace_back();
-  }
-  Var& var = vars[positions_[id]];
+  std::vector<Var>& vars = current().vars;
+  const auto [position, is_new] = positions_[current_].try_emplace(id, vars.size());
+  if (is_new) vars.emplace_back();
+  Var& var = vars[position->second];
   var.id = id;
   var.dims = std::move(dims);
   var.dtype = dtype.value_or(dtype_);
@@ -53,8 +53,19 @@ std::vector<Slot> ProgramBuilder::Intern(const Slots& slots) {
     slot.name = name;
     for (const std::string& arg : args) slot.args.push_back(program_.Intern(arg));
   }
-  positions_.resize(program_.names.size(), -1);
   return interned;
+}
+
+const Var* ProgramBuilder::Find(VarId id) const {
+  for (int32_t block = current_; block >= 0; block = program_.blocks[block].parent_idx) {
+    const auto found = positions_[block].find(id);
+    if (found != positions_[block].end()) return &program_.blocks[block].vars[found->second];
+    const int32_t forward = program_.blocks[block].forward_block_idx;
+    if (forward < 0) continue;
+    const auto left = positions_[forward].find(id);
+    if (left != positions_[forward].end()) return &program_.blocks[forward].vars[left->second];
+  }
+  return nullptr;
 }
 
 ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inputs,
@@ -66,17 +77,40 @@ ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inpu
   for (const auto& [name, value] : attrs) op.attrs.push_back({name, value, ""});
   Dims dims = {-1};
   if (!op.inputs.empty() && !op.inputs[0].args.empty()) {
-    const int32_t position = positions_[op.inputs[0].args[0]];
-    if (position >= 0) dims = program_.blocks[0].vars[position].dims;
+    if (const Var* first = Find(op.inputs[0].args[0])) dims = first->dims;
   }
   for (const Slot& slot : op.outputs) {
     for (const VarId id : slot.args) {
       const std::string name = program_.names[id];
-      if (positions_[id] < 0 && name != kEmptyVarName) Add(name, dims, std::nullopt);
+      if (Find(id) == nullptr && name != kEmptyVarName) Add(name, dims, std::nullopt);
     }
   }
-  program_.blocks[0].ops.push_back(std::move(op));
+  current().ops.push_back(std::move(op));
   return *this;
+}
+
+ProgramBuilder& ProgramBuilder::DeclareSteps(const std::string& name) {
+  Add(name, {}, DType::kUndefined).kind = VarKind::kStepScopes;
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::Open(int32_t forward_block) {
+  const auto index = static_cast<int32_t>(program_.blocks.size());
+  Block& block = program_.blocks.emplace_back();
+  block.idx = index;
+  block.parent_idx = current_;
+  block.forward_block_idx = forward_block;
+  block.has_forward_block_idx = forward_block >= 0;
+  positions_.emplace_back();
+  current_ = index;
+  return *this;
+}
+
+ProgramBuilder& ProgramBuilder::Close(const std::string& type, const Slots& inputs,
+                                      const Slots& outputs, Attrs attrs) {
+  attrs.emplace_back("sub_block", BlockIndex{current_});
+  current_ = current().parent_idx;
+  return AddOp(type, inputs, outputs, attrs);
 }
 
 ProgramBuilder& ProgramBuilder::Call(const std::string& type, std::vector<std::string> inputs,
@@ -92,13 +126,12 @@ ProgramBuilder& ProgramBuilder::Call(const std::string& type, std::vector<std::s
 }
 
 ProgramBuilder& ProgramBuilder::Inplace(int32_t input, int32_t output) {
-  program_.blocks[0].ops.back().inplace.push_back({input, output});
+  current().ops.back().inplace.push_back({input, output});
   return *this;
 }
 
 ProgramBuilder& ProgramBuilder::Fetch(const std::string& name) {
   fetches_.push_back(program_.Intern(name));
-  positions_.resize(program_.names.size(), -1);
   return *this;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/program.h"
 
 namespace interp::testing {
@@ -32,6 +33,7 @@ class ProgramBuilder {
   ProgramBuilder& Param(const std::string& name, Dims dims, std::optional<DType> dtype = {});
   ProgramBuilder& Declare(const std::string& name, Dims dims, std::optional<DType> dtype = {});
   ProgramBuilder& DeclareArray(const std::string& name);
+  ProgramBuilder& DeclareSteps(const std::string& name);
 
   // Adds an op with all inputs in slot X and all outputs in slot Out.
   ProgramBuilder& Call(const std::string& type, std::vector<std::string> inputs,
@@ -40,9 +42,16 @@ class ProgramBuilder {
                        const std::string& output, const Attrs& attrs = {});
   ProgramBuilder& AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
                         const Attrs& attrs = {});
+  int32_t current_block() const { return current_; }
+  // Starts a block within the current one: what follows is declared and added there. Variables of
+  // enclosing blocks, and of the forward block if this is its gradient, may be used.
+  ProgramBuilder& Open(int32_t forward_block = -1);
+  // Ends it and adds the op that runs it. An output that nobody declared gets dims [-1].
+  ProgramBuilder& Close(const std::string& type, const Slots& inputs, const Slots& outputs,
+                        Attrs attrs = {});
   // Marks the last op's output argument as using the memory of an input argument.
   ProgramBuilder& Inplace(int32_t input, int32_t output);
-  // Fetched in the order of the calls.
+  // Fetched in the order of the calls. REQUIRES: in no block.
   ProgramBuilder& Fetch(const std::string& name);
 
   // The program, with feed ops in front and fetch ops at the end where there are feeds and fetches.
@@ -51,10 +60,14 @@ class ProgramBuilder {
  private:
   Var& Add(const std::string& name, Dims dims, std::optional<DType> dtype);
   std::vector<Slot> Intern(const Slots& slots);
+  // The declaration in the current block or one around it, or null.
+  const Var* Find(VarId id) const;
+  Block& current() { return program_.blocks[current_]; }
 
   const DType dtype_;
   Program program_;
-  std::vector<int32_t> positions_;  // by VarId; in the block's vars, -1: not declared
+  int32_t current_ = 0;                                        // the block that things are added to
+  std::vector<absl::flat_hash_map<VarId, size_t>> positions_;  // by block: in its `vars`
   std::vector<VarId> feeds_;
   std::vector<VarId> fetches_;
 };

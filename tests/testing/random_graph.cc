@@ -1,6 +1,7 @@
 #include "tests/testing/random_graph.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/testing/program_builder.h"
@@ -18,6 +19,15 @@ struct Value {
   bool image() const { return dims.size() == 4; }
 };
 
+// A loop or branch that was made, and what is in it.
+struct Loop {
+  int32_t block = -1;
+  std::string steps;
+  std::vector<Value> values = {};
+  std::vector<std::string> arrays = {};
+  std::vector<Loop> inner = {};
+};
+
 class GraphMaker {
  public:
   GraphMaker(uint64_t seed, const RandomGraphOptions& options)
@@ -25,7 +35,7 @@ class GraphMaker {
 
   RandomGraph Make() {
     DeclareInputs();
-    for (int tag = 1; tag <= options_.num_ops; ++tag) AddOp(tag);
+    while (tag_ < options_.num_ops) AddOp(++tag_);
     RandomGraph graph;
     for (int i = 0; i < options_.num_fetches; ++i) builder_.Fetch(Any().name);
     graph.program = builder_.Build();
@@ -41,14 +51,17 @@ class GraphMaker {
   bool Chance(int percent) { return Below(100) < percent; }
 
   void Place(Program& program) {
-    for (Op& op : program.blocks[0].ops) {
-      if (Chance(30)) continue;  // where the plan's options say
-      const int device = Below(options_.num_devices + 1) - 1;
-      const std::string place = device < 0 ? "cpu" : absl::StrCat("sim:", device);
-      op.attrs.push_back({"op_device", place, ""});
-      if (Chance(15)) {
-        op.attrs.push_back({"execution_stream", absl::StrCat("own", Below(2)), ""});
-      }
+    for (Block& block : program.blocks) {
+      for (Op& op : block.ops) Place(op);
+    }
+  }
+  void Place(Op& op) {
+    if (Chance(30)) return;  // where the plan's options say
+    const int device = Below(options_.num_devices + 1) - 1;
+    const std::string place = device < 0 ? "cpu" : absl::StrCat("sim:", device);
+    op.attrs.push_back({"op_device", place, ""});
+    if (Chance(15)) {
+      op.attrs.push_back({"execution_stream", absl::StrCat("own", Below(2)), ""});
     }
   }
 
@@ -83,7 +96,7 @@ class GraphMaker {
 
   // The name an op's result gets: mostly new, sometimes that of a value which is overwritten.
   std::string Result(Dims dims, DType dtype) {
-    if (options_.rewrites && Chance(12)) {
+    if (options_.rewrites && Chance(depth_ == 0 ? 12 : 35)) {
       const Value* old = AnyThat([&](const Value& value) {
         return value.rewritable && !value.image() && dims.size() != 4 && value.dtype == dtype &&
                value.dims.size() == dims.size();
@@ -105,6 +118,7 @@ class GraphMaker {
   }
 
   void AddOp(int tag) {
+    if (depth_ < options_.max_depth && Chance(15)) return AddBlock(tag);
     const int kind = Below(100);
     if (kind < 45) return AddMix(tag);
     if (kind < 55 && options_.images) return AddImage(tag);
@@ -192,8 +206,96 @@ class GraphMaker {
     }
     ProgramBuilder::Slots inputs = {{"X", {Any().name}}};
     if (known) inputs.push_back({"Array", {array}});
-    if (!known) arrays_.push_back(array);
-    builder_.DeclareArray(array).AddOp("push", inputs, {{"ArrayOut", {array}}}, Tagged(tag));
+    if (!known) {
+      arrays_.push_back(array);
+      builder_.DeclareArray(array);
+    }
+    builder_.AddOp("push", inputs, {{"ArrayOut", {array}}}, Tagged(tag));
+  }
+
+  // A loop, a branch or a scan over some ops, which see all values before it and may rewrite them;
+  // or the way back through an earlier loop or branch.
+  void AddBlock(int tag) {
+    if (!loops_.empty() && Chance(40)) return AddWayBack(tag);
+    const size_t num_values = values_.size();
+    const size_t num_arrays = arrays_.size();
+    const int kind = Below(3);
+    const Value first = Any();
+    const Value second = Any();
+    const std::vector<Loop> outside = std::exchange(loops_, {});
+    ++depth_;
+    builder_.Open();
+    Loop loop{.block = builder_.current_block(), .steps = absl::StrCat("steps", next_++)};
+    if (kind == 2) AddScanInputs(first, second);
+    AddOps();
+    if (kind == 2) {
+      loops_ = outside;
+      return CloseScan(tag, num_values, num_arrays, first, second);
+    }
+    loop.values.assign(values_.begin() + static_cast<ptrdiff_t>(num_values), values_.end());
+    loop.arrays.assign(arrays_.begin() + static_cast<ptrdiff_t>(num_arrays), arrays_.end());
+    loop.inner = std::exchange(loops_, outside);
+    Leave(num_values, num_arrays);
+    builder_.Close(kind == 0 ? "repeat" : "when", {{"Condition", {first.name}}},
+                   {{"Steps", {loop.steps}}}, Tagged(tag));
+    builder_.DeclareSteps(loop.steps);
+    loops_.push_back(std::move(loop));
+  }
+
+  void AddOps() {
+    for (int ops = 1 + Below(6); ops > 0 && tag_ < options_.num_ops; --ops) AddOp(++tag_);
+  }
+
+  // Ops that see what a loop or branch has left, its own values and what was around it.
+  void AddWayBack(int tag) {
+    const size_t num_values = values_.size();
+    const size_t num_arrays = arrays_.size();
+    const auto chosen = loops_.begin() + Below(static_cast<int>(loops_.size()));
+    const Loop loop = std::move(*chosen);
+    loops_.erase(chosen);
+    std::vector<Loop> outside = std::exchange(loops_, loop.inner);
+    ++depth_;
+    builder_.Open(loop.block);
+    values_.insert(values_.end(), loop.values.begin(), loop.values.end());
+    arrays_.insert(arrays_.end(), loop.arrays.begin(), loop.arrays.end());
+    AddOps();
+    loops_ = std::move(outside);
+    Leave(num_values, num_arrays);
+    builder_.Close("back", {{"Steps", {loop.steps}}}, {{"StepsOut", {loop.steps}}}, Tagged(tag));
+  }
+
+  void AddScanInputs(const Value& rows, const Value& state) {
+    Value row{absl::StrCat("row", next_++), rows.dims, rows.dtype};
+    row.dims.erase(row.dims.begin());
+    Value before{absl::StrCat("state", next_++), state.dims, state.dtype};
+    for (const Value& value : {row, before}) {
+      builder_.Declare(value.name, value.dims, value.dtype);
+      values_.push_back(value);
+    }
+  }
+
+  void CloseScan(int tag, size_t num_values, size_t num_arrays, const Value& rows,
+                 const Value& state) {
+    const std::string row = values_[num_values].name;
+    const std::string before = values_[num_values + 1].name;
+    const std::string after = NewResult(state.dims, state.dtype);
+    builder_.Call("mix", {before, values_[num_values + Below(2)].name}, after, Tagged(tag));
+    const Value made = values_[num_values + Below(static_cast<int>(values_.size() - num_values))];
+    Leave(num_values, num_arrays);
+    const Value all{absl::StrCat("v", next_++), {-1}, made.dtype, /*rewritable=*/true};
+    builder_.Close("scan", {{"Rows", {rows.name}}, {"State", {state.name}}}, {{"Out", {all.name}}},
+                   {{"tag", tag},
+                    {"dtype", static_cast<int32_t>(made.dtype)},
+                    {"names", std::vector<std::string>{row, before, after, made.name}}});
+    builder_.Declare(all.name, all.dims, all.dtype);
+    values_.push_back(all);
+  }
+
+  // What was made in the block is not seen behind it.
+  void Leave(size_t num_values, size_t num_arrays) {
+    values_.resize(num_values);
+    arrays_.resize(num_arrays);
+    --depth_;
   }
 
   std::mt19937_64 random_;
@@ -202,7 +304,10 @@ class GraphMaker {
   std::vector<Value> values_;
   std::vector<std::string> params_;
   std::vector<std::string> arrays_;
+  std::vector<Loop> loops_;  // of the current block that no way back has been through
   int next_ = 0;
+  int tag_ = 0;
+  int depth_ = 0;
 };
 
 Tensor RandomTensor(std::mt19937_64& random, const Shape& shape) {

@@ -23,6 +23,8 @@ struct RandomGraphOptions {
   bool arrays = true;
   bool casts = true;  // int32 variables among int64 ones
   bool images = true;
+  // Loops, branches and scans whose blocks nest so deep; what is inside counts among num_ops.
+  int max_depth = 0;
   // Ops run on the host or on one of so many simulated devices, as drawn, some on streams of their
   // own. The ops themselves are those of the same seed without devices.
   int num_devices = 0;

@@ -1,5 +1,6 @@
 #include "tests/testing/reference.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "interpreter/analysis/blocks.h"
@@ -56,6 +57,14 @@ KernelFn KernelFor(const OpDef& def, DType dtype) {
   return generic;
 }
 
+// Where a record stands for what an activation has left: its one value is a position in
+// Reference::left_.
+Variable Token(size_t position) {
+  Variable token;
+  token.tensor = Tensor::Of<int64_t>({}, {static_cast<int64_t>(position)});
+  return token;
+}
+
 bool IsHidden(const SlotDef& slot) { return (slot.flags & kOfSubBlock) != 0; }
 
 }  // namespace
@@ -66,6 +75,7 @@ struct Reference::Level {
   Level* outer = nullptr;
   RandomState random;
   std::map<std::string, Variable> variables = {};
+  Variables* left = nullptr;  // of a gradient's block: by its forward block
 };
 
 // The private tensors of one op.
@@ -98,6 +108,7 @@ class Reference::BlockOfOp : public BlockRunner {
     INTERP_ASSIGN_OR_RETURN(made->block_, SubBlockOf(*reference.program_, op, def));
     SubBlock block;
     INTERP_RETURN_IF_ERROR(def.sub_block(*reference.program_, op, block));
+    made->saves_captures_ = block.saves_captures;
     for (const SubBlock::Entry& entry : block.entries) made->Own(entry.name, made->entries_);
     for (const std::string& name : block.results) made->Own(name, made->results_);
     return made;
@@ -105,24 +116,47 @@ class Reference::BlockOfOp : public BlockRunner {
   BlockOfOp(Reference& reference, Level& outer) : reference_(reference), outer_(outer) {}
 
   absl::Status Run() override {
-    Level level{
+    Level level = Start();
+    return RunAt(level);
+  }
+  bool saves() const override { return reference_.IsForward(block_); }
+  absl::Status RunAndSave(StepRecord& record) override {
+    Level level = Start();
+    Variables at_start;
+    if (saves_captures_) at_start = reference_.CapturesOf(level);
+    INTERP_RETURN_IF_ERROR(RunAt(level));
+    Variables left = std::move(level.variables);
+    left.merge(at_start);
+    record.values.push_back(Token(reference_.left_.size()));
+    reference_.left_.push_back(std::move(left));
+    return absl::OkStatus();
+  }
+  absl::Status RunOn(StepRecord& record) override {
+    Level level = Start();
+    level.left = &reference_.left_[*record.values[0].tensor.data<int64_t>()];
+    return RunAt(level);
+  }
+
+ private:
+  Level Start() {
+    return {
         .block = block_,
         .outer = &outer_,
         .random = NestedRandomState(outer_.random, static_cast<uint64_t>(block_), activations_++)};
+  }
+  absl::Status RunAt(Level& level) {
     for (auto& [name, variable] : own_) level.variables[name].tensor = variable.tensor;
     INTERP_RETURN_IF_ERROR(reference_.RunBlock(level));
     for (auto& [name, variable] : own_) variable.tensor = level.variables[name].tensor;
     return absl::OkStatus();
   }
-  absl::Status RunAndSave(StepRecord&) override { return Unimplemented("step records"); }
-  absl::Status RunOn(StepRecord&) override { return Unimplemented("step records"); }
 
- private:
   void Own(const std::string& name, std::vector<Variable*>& list) { list.push_back(&own_[name]); }
 
   Reference& reference_;
   Level& outer_;
   int32_t block_ = -1;
+  bool saves_captures_ = false;
   uint64_t activations_ = 0;
   std::map<std::string, Variable> own_;  // entries and results
 };
@@ -130,9 +164,53 @@ class Reference::BlockOfOp : public BlockRunner {
 Variable& Reference::Find(Level& level, VarId id) {
   const std::string& name = program_->names[id];
   if (persistable_[id]) return parameters_[name];
-  Level* at = &level;
-  while (at->outer != nullptr && !declared_[at->block][id]) at = at->outer;
-  return at->variables[name];
+  for (Level* at = &level;; at = at->outer) {
+    if (at->outer == nullptr || declared_[at->block][id]) return at->variables[name];
+    if (at->left == nullptr) continue;
+    const auto left = at->left->find(name);
+    if (left != at->left->end()) return left->second;
+  }
+}
+
+bool Reference::IsForward(int32_t block) const {
+  return std::any_of(program_->blocks.begin(), program_->blocks.end(),
+                     [&](const Block& b) { return b.forward_block_idx == block; });
+}
+
+// The tensors from around `level` that ops of its block, or of blocks within, mention, but for
+// those that an op of the block updates in place.
+Reference::Variables Reference::CapturesOf(Level& level) {
+  Variables captures;
+  std::vector<bool> updated(program_->names.size(), false);
+  const auto visit = [&](auto self, int32_t block) -> void {
+    for (const Op& op : program_->blocks[block].ops) {
+      std::vector<VarId> args;
+      for (const Slot& slot : op.inputs)
+        args.insert(args.end(), slot.args.begin(), slot.args.end());
+      const auto num_inputs = static_cast<ptrdiff_t>(args.size());
+      for (const Slot& slot : op.outputs) {
+        for (const VarId id : slot.args) {
+          const auto end = args.begin() + num_inputs;
+          if (block == level.block && std::find(args.begin(), end, id) != end) updated[id] = true;
+        }
+      }
+      for (const Slot& slot : op.outputs) {
+        args.insert(args.end(), slot.args.begin(), slot.args.end());
+      }
+      for (const VarId id : args) {
+        if (!persistable_[id] && tensor_[id] && !declared_[level.block][id]) {
+          captures[program_->names[id]].tensor = Find(level, id).tensor;
+        }
+      }
+      const Attr* attr = op.FindAttr("sub_block");
+      if (attr != nullptr) self(self, std::get<BlockIndex>(attr->value).index);
+    }
+  };
+  visit(visit, level.block);
+  for (size_t id = 0; id < updated.size(); ++id) {
+    if (updated[id]) captures.erase(program_->names[id]);
+  }
+  return captures;
 }
 
 absl::Status Reference::BindInputs(Level& level, const Op& op, const OpDef& def, Binding& binding) {
@@ -151,9 +229,14 @@ absl::Status Reference::BindInputs(Level& level, const Op& op, const OpDef& def,
     binding.args.input_slots.push_back({static_cast<int32_t>(binding.args.tensors.size()), count});
     for (int32_t i = 0; i < count; ++i) {
       Variable& variable = Find(level, op.FindInput(slot_def.name)->args[i]);
-      if ((slot_def.flags & kTensorArray) != 0) {
+      // Of an op that runs a block an input changes as the block writes it.
+      if ((slot_def.flags & kTensorArray) != 0 || def.sub_block != nullptr) {
         binding.Add(&variable);
         continue;
+      }
+      const bool written = variable.tensor.has_memory() || variable.tensor.numel() == 0;
+      if (!written && (slot_def.flags & kMayBeEmpty) == 0) {
+        return NotFound(op.type, " reads what nothing has written");
       }
       const bool any_dtype = (slot_def.flags & kAnyDType) != 0;
       INTERP_ASSIGN_OR_RETURN(
@@ -208,10 +291,12 @@ absl::Status Reference::RunKernel(Level& level, const Op& op, const OpDef& def, 
   }
   std::unique_ptr<KernelState> state;
   const RandomSource random = {&level.random, RandomOpId(*program_, op, def)};
+  const KernelFn kernel = KernelFor(def, binding.dtype);
+  if (kernel == nullptr) return Unimplemented("no kernel of ", op.type);
   KernelContext context(
       binding.args, binding.attrs.get(),
       {.allocator = &SystemAllocator(), .state = &state, .random = &random, .block = block.get()});
-  INTERP_RETURN_IF_ERROR(KernelFor(def, binding.dtype)(context));
+  INTERP_RETURN_IF_ERROR(kernel(context));
   for (size_t i = 0; i < binding.targets.size(); ++i) {
     if (binding.targets[i] == nullptr) continue;
     binding.targets[i]->tensor = *binding.args.tensors[first_output + i];
@@ -243,10 +328,13 @@ absl::StatusOr<std::vector<Tensor>> Reference::Run(Program program,
   fetched_.clear();
   persistable_.assign(program.names.size(), false);
   declared_.clear();
+  left_.clear();
+  tensor_.assign(program.names.size(), true);
   for (const Block& block : program.blocks) {
     std::vector<bool>& declared = declared_.emplace_back(program.names.size(), false);
     for (const Var& var : block.vars) {
       declared[var.id] = true;
+      if (var.kind != VarKind::kLodTensor) tensor_[var.id] = false;
       if (var.persistable && var.kind == VarKind::kLodTensor) persistable_[var.id] = true;
     }
   }

@@ -4,6 +4,7 @@
 // run out of order: what an InterpreterCore must agree with, bit for bit.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ class Reference {
   absl::StatusOr<std::vector<Tensor>> Run(Program program, const std::vector<Tensor>& feeds);
 
  private:
+  using Variables = std::map<std::string, Variable>;
   struct Binding;
   struct Level;
   class BlockOfOp;
@@ -37,6 +39,8 @@ class Reference {
   absl::Status BindInputs(Level& level, const Op& op, const OpDef& def, Binding& binding);
   void BindOutputs(Level& level, const Op& op, const OpDef& def, Binding& binding);
   Variable& Find(Level& level, VarId id);
+  bool IsForward(int32_t block) const;
+  Variables CapturesOf(Level& level);
 
   const OpRegistry& ops_;
   std::map<std::string, Variable> parameters_;
@@ -44,7 +48,9 @@ class Reference {
   const std::vector<Tensor>* feeds_ = nullptr;
   std::vector<Tensor> fetched_;
   std::vector<bool> persistable_;            // by VarId
+  std::vector<bool> tensor_;                 // by VarId: no declaration says otherwise
   std::vector<std::vector<bool>> declared_;  // by block, then VarId
+  std::deque<Variables> left_;               // by activations that were saved
   uint64_t runs_ = 0;
 };
 

@@ -27,13 +27,15 @@ std::vector<Op> OnlyReady(const Program& program, std::vector<Op> ops) {
   return ops;
 }
 
-void DropUnusedVars(Block& block, size_t num_names) {
-  std::vector<bool> used(num_names, false);
-  for (const Op& op : block.ops) {
-    ForEachArgument(op.inputs, [&](VarId id) { used[id] = true; });
-    ForEachArgument(op.outputs, [&](VarId id) { used[id] = true; });
+void DropUnusedVars(Program& program) {
+  std::vector<bool> used(program.names.size(), false);
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      ForEachArgument(op.inputs, [&](VarId id) { used[id] = true; });
+      ForEachArgument(op.outputs, [&](VarId id) { used[id] = true; });
+    }
   }
-  std::erase_if(block.vars, [&](const Var& var) { return !used[var.id]; });
+  std::erase_if(program.blocks[0].vars, [&](const Var& var) { return !used[var.id]; });
 }
 
 // Ops in order without that at `position`: what read its first output reads its first input
@@ -79,7 +81,7 @@ ShrunkProgram WithOps(const Program& original, std::vector<Op> ops) {
       }
     }
   }
-  DropUnusedVars(block, original.names.size());
+  DropUnusedVars(result.program);
   return result;
 }
 
@@ -97,7 +99,8 @@ class Shrinker {
     for (size_t chunk = std::max<size_t>(1, ops_.size() / 2); chunk > 1; chunk /= 2) {
       RemoveChunks(chunk);
     }
-    while (tries_left_ > 0 && (RemoveChunks(1) || BypassOps() || RemoveArguments())) {
+    while (tries_left_ > 0 &&
+           (RemoveChunks(1) || RemoveNested() || BypassOps() || RemoveArguments())) {
     }
     return std::move(best_);
   }
@@ -128,6 +131,24 @@ class Shrinker {
     return any;
   }
 
+  // Ops of blocks that others run, one by one.
+  bool RemoveNested() {
+    bool any = false;
+    for (size_t block = 1; block < original_.blocks.size(); ++block) {
+      for (size_t op = original_.blocks[block].ops.size(); op-- > 0;) {
+        std::vector<Op> before = original_.blocks[block].ops;
+        original_.blocks[block].ops.erase(original_.blocks[block].ops.begin() +
+                                          static_cast<ptrdiff_t>(op));
+        if (Try(ops_)) {
+          any = true;
+        } else {
+          original_.blocks[block].ops = std::move(before);
+        }
+      }
+    }
+    return any;
+  }
+
   bool BypassOps() {
     bool any = false;
     for (size_t op = ops_.size(); op-- > 0;) {
@@ -154,7 +175,7 @@ class Shrinker {
     return any;
   }
 
-  const Program& original_;
+  Program original_;  // but for what was removed from nested blocks
   const std::function<bool(const ShrunkProgram&)>& fails_;
   int tries_left_;
   std::vector<Op> ops_;  // of `best_`, with the original's columns

@@ -133,13 +133,13 @@ TEST(SelectKernelsTest, OtherSameNamesAreSplit) {
 )");
   ASSERT_THAT(plan, IsOk());
   EXPECT_THAT(Briefs(*plan),
-              ElementsAre("update(p,x)->x@out2", "share_data(x@out2)->x", "mix(p,x)->x@out3",
-                          "share_data(x@out3)->x", "mix(x,x)->x@out4", "share_data(x@out4)->x",
-                          "dynamic(x)->x@out5", "share_data(x@out5)->x"));
+              ElementsAre("update(p,x)->x@out2", "assign(x@out2)->x", "mix(p,x)->x@out3",
+                          "assign(x@out3)->x", "mix(x,x)->x@out4", "assign(x@out4)->x",
+                          "dynamic(x)->x@out5", "assign(x@out5)->x"));
   EXPECT_EQ(plan->num_program_vars, 2);
   ASSERT_EQ(plan->inserted_ops.size(), 4u);
   EXPECT_EQ(plan->instructions[1].inserted_op, 0);
-  EXPECT_EQ(plan->inserted_ops[0].type, "share_data");
+  EXPECT_EQ(plan->inserted_ops[0].type, "assign");
 }
 
 TEST(SelectKernelsTest, SplittingNeedsShareData) {

@@ -45,6 +45,37 @@ TEST(SchedulerStressTest, DevicesAgreeWithTheReference) {
   }
 }
 
+// Loops, branches, scans and the ways back through them, nested up to three deep.
+TEST(SchedulerStressTest, NestedBlocksAgreeWithTheReference) {
+  const std::vector<Variant> variants = HostVariants();
+  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const DifferentialCase test = MakeCase(seed, {.num_ops = 5 + static_cast<int>(seed * 7 % 90),
+                                                  .max_depth = 1 + static_cast<int>(seed % 3)});
+    const auto expected = RunReference(test);
+    ASSERT_THAT(expected, IsOk()) << ToText(test.program);
+    for (const Variant& variant : variants) {
+      ExpectAgreement(variant, test, *expected);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(SchedulerStressTest, NestedBlocksOnDevicesAgreeWithTheReference) {
+  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    const DifferentialCase test = MakeCase(seed, {.num_ops = 5 + static_cast<int>(seed * 7 % 60),
+                                                  .max_depth = 1 + static_cast<int>(seed % 3),
+                                                  .num_devices = 1 + static_cast<int>(seed % 2)});
+    const auto expected = RunReference(test);
+    ASSERT_THAT(expected, IsOk()) << ToText(test.program);
+    for (const Variant& variant : DeviceVariants(seed)) {
+      ExpectAgreement(variant, test, *expected);
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 // Clones share plan, parameters and devices; each has its own variables.
 void CheckClones(const Variant& variant, const DifferentialCase& test, const Expected& expected) {
   SCOPED_TRACE(variant.name);

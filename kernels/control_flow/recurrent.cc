@@ -1,0 +1,156 @@
+// recurrent: runs its block once for each row of `inputs` ([T, ...] each); with `reverse` from the
+// last row on. In the block an input is its row, without the first dimension; a state begins as its
+// initial value and is then what the step before made of it; rows of `outputs` are collected.
+// (Paddle: fluid/operators/recurrent_op.cc.)
+#include <cstring>
+
+#include "core/op_def.h"
+
+namespace interp {
+namespace {
+
+constexpr int kInputs = 0;
+constexpr int kInitialStates = 1;
+constexpr int kOutputs = 0;
+constexpr int kStepScopes = 1;
+
+struct RecurrentAttrs {
+  bool reverse;
+  static RecurrentAttrs Read(AttrReader& attrs) { return {attrs.Bool("reverse", false)}; }
+};
+
+DType AnyDType(const DTypeContext&) { return DType::kUndefined; }
+
+// Entries are the inputs, then the states as they were; results are the states as they become, then
+// the outputs.
+absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
+  AttrReader attrs(op);
+  const std::vector<std::string> before = attrs.Strings("ex_states");
+  const std::vector<std::string> after = attrs.Strings("states");
+  INTERP_RETURN_IF_ERROR(attrs.status());
+  const Slot* inputs = op.FindInput("inputs");
+  const Slot* initial = op.FindInput("initial_states");
+  const size_t num_states = initial == nullptr ? 0 : initial->args.size();
+  if (before.size() != num_states || after.size() != num_states) {
+    return InvalidArgument("has ", num_states, " initial states, ", before.size(),
+                           " names in 'ex_states' and ", after.size(), " in 'states'");
+  }
+  for (size_t i = 0; inputs != nullptr && i < inputs->args.size(); ++i) {
+    block.entries.push_back({program.NameOf(inputs->args[i]), kInputs, static_cast<int>(i)});
+  }
+  for (size_t i = 0; i < num_states; ++i) {
+    block.entries.push_back({before[i], kInitialStates, static_cast<int>(i)});
+  }
+  block.results = after;
+  if (const Slot* outputs = op.FindOutput("outputs")) {
+    for (const VarId id : outputs->args) block.results.push_back(program.NameOf(id));
+  }
+  return absl::OkStatus();
+}
+
+// The number of steps: the first dimension of all inputs.
+absl::StatusOr<int64_t> CountSteps(absl::Span<const Tensor* const> inputs) {
+  if (inputs.empty()) return InvalidArgument("has no input 'inputs', so no number of steps");
+  for (const Tensor* input : inputs) {
+    if (input == nullptr || input->shape.rank() == 0 || input->shape[0] != inputs[0]->shape[0]) {
+      return InvalidArgument("input 'inputs' has ",
+                             input == nullptr ? "@EMPTY@" : DescribeType(*input), " beside ",
+                             inputs[0] == nullptr ? "@EMPTY@" : DescribeType(*inputs[0]),
+                             ", expected the same first dimension");
+    }
+  }
+  return inputs[0]->shape[0];
+}
+
+// Makes `row` row `index` of `x`, whose memory it shares.
+void TakeRow(const Tensor& x, int64_t index, Tensor& row) {
+  Shape shape;
+  for (int d = 1; d < x.shape.rank(); ++d) shape.push_back(x.shape[d]);
+  row.shape = shape;
+  row.dtype = x.dtype;
+  row.lod.clear();
+  row.SetMemory(x.buffer(), static_cast<char*>(const_cast<void*>(x.raw_data())) +
+                                static_cast<size_t>(index) * row.size_bytes());
+}
+
+// Gives `out` memory for `num_steps` rows like `row`.
+absl::Status AllocateRows(const KernelContext& ctx, int64_t num_steps, const Tensor& row,
+                          Tensor& out) {
+  out.shape = Shape{num_steps};
+  if (row.shape.rank() == kMaxRank) {
+    return InvalidArgument("an output's row is ", DescribeType(row), ", which is of highest rank");
+  }
+  for (const int64_t dim : row.shape.dims()) out.shape.push_back(dim);
+  out.dtype = row.dtype;
+  out.layout = Layout::kPlain;
+  out.lod.clear();
+  return ctx.Allocate(out);
+}
+
+absl::Status CollectRows(const KernelContext& ctx, int64_t num_steps, int64_t index, bool first,
+                         size_t first_result) {
+  const absl::Span<Tensor* const> outputs = ctx.outputs(kOutputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] == nullptr) continue;
+    const Tensor& row = ctx.block().result(first_result + i).tensor;
+    Tensor& out = *outputs[i];
+    if (first) INTERP_RETURN_IF_ERROR(AllocateRows(ctx, num_steps, row, out));
+    const size_t row_bytes = out.size_bytes() / static_cast<size_t>(num_steps);
+    if (row.size_bytes() != row_bytes || row.dtype != out.dtype ||
+        (row_bytes > 0 && !row.has_memory())) {
+      return InvalidArgument("output ", i, " is ", DescribeType(row), " in step ", index,
+                             ", expected a row of ", DescribeType(out));
+    }
+    if (row_bytes == 0) continue;
+    std::memcpy(static_cast<char*>(out.mutable_raw_data()) + static_cast<size_t>(index) * row_bytes,
+                row.raw_data(), row_bytes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Recurrent(KernelContext& ctx) {
+  const absl::Span<const Tensor* const> inputs = ctx.inputs(kInputs);
+  const absl::Span<const Tensor* const> initial = ctx.inputs(kInitialStates);
+  INTERP_ASSIGN_OR_RETURN(const int64_t num_steps, CountSteps(inputs));
+  if (num_steps == 0) {
+    return InvalidArgument("input 'inputs' has no step, so the outputs have no shape");
+  }
+  BlockRunner& block = ctx.block();
+  const bool saves = block.saves() && ctx.has_output(kStepScopes);
+  if (saves) ctx.output_variable(kStepScopes).steps.clear();
+  for (int64_t step = 0; step < num_steps; ++step) {
+    const int64_t row = ctx.attrs<RecurrentAttrs>().reverse ? num_steps - 1 - step : step;
+    for (size_t i = 0; i < inputs.size(); ++i) TakeRow(*inputs[i], row, block.entry(i).tensor);
+    for (size_t i = 0; i < initial.size(); ++i) {
+      if (step == 0 && initial[i] == nullptr) {
+        return InvalidArgument("argument ", i, " of input 'initial_states' is @EMPTY@");
+      }
+      block.entry(inputs.size() + i).tensor = step == 0 ? *initial[i] : block.result(i).tensor;
+    }
+    INTERP_RETURN_IF_ERROR(
+        saves ? block.RunAndSave(ctx.output_variable(kStepScopes).steps.emplace_back())
+              : block.Run());
+    INTERP_RETURN_IF_ERROR(CollectRows(ctx, num_steps, row, step == 0, initial.size()));
+  }
+  return absl::OkStatus();
+}
+
+// An output has the dtype of its declaration, which the plan has for it already.
+void InferDTypes(DTypeContext&) {}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "recurrent",
+    .inputs = {{"inputs", kOptional | kVariadic | kAnyDType},
+               {"initial_states", kOptional | kVariadic | kAnyDType},
+               {"parameters", kOptional | kVariadic | kAnyDType | kAnyLayout | kOfSubBlock}},
+    .outputs = {{"outputs", kVariadic}, {"step_scopes", kOptional | kTensorArray}},
+    .parse = ParseAttrs<RecurrentAttrs, RecurrentAttrs::Read>,
+    .kernel_dtype = AnyDType,
+    .infer_dtype = InferDTypes,
+    .kernels = {{DType::kUndefined, Recurrent}},
+    .dynamic_outputs = true,
+    .sub_block = FindBlock,
+});
+
+}  // namespace
+}  // namespace interp
