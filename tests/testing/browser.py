@@ -9,7 +9,7 @@ import tempfile
 import time
 
 NAMES = ("chromium", "chromium-browser", "chromium-headless", "google-chrome", "headless_shell", "chrome")
-KEY_CODES = {"Enter": 13, "Escape": 27}  # of keys that the browser itself acts on
+KEY_CODES = {"Backspace": 8, "Enter": 13, "Escape": 27}  # of keys that the browser itself acts on
 
 
 def find_browser():
@@ -113,10 +113,12 @@ class Page:
         """Waits until what has changed is drawn."""
         self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
-    def click(self, x, y):
-        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="none" if kind == "mouseMoved" else "left",
-                      clickCount=0 if kind == "mouseMoved" else 1)
+    def click(self, x, y, count=1):
+        """`count`: 2 is a double click."""
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        for number in range(1, count + 1):
+            for kind in ("mousePressed", "mouseReleased"):
+                self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=number)
         self.settle()
 
     def click_on(self, selector):

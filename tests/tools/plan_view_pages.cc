@@ -37,6 +37,70 @@ constexpr absl::string_view kHostile = R"(block 0
   mix(X=__proto__) -> (Out=constructor)
 )";
 
+// Blocks in blocks, one of them without any op; `x` is captured twice on its way into block 2.
+constexpr absl::string_view kNested = R"(block 0
+  var feed feed_minibatch persistable
+  var fetch fetch_list persistable
+  var w int64[4] param
+  var x int64[-1,4]
+  var more int64[2]
+  feed(X=feed) -> (Out=x) {col=0}
+  mix(X=[x, w]) -> (Out=state) {tag=1}
+  shape_of(X=x) -> (Out=more)
+  while(Condition=more) -> () {sub_block=block:1}
+  mix(X=state) -> (Out=rest) {tag=2}
+  recurrent(Inputs=x) -> (Outputs=steps) {sub_block=block:4}
+  mix(X=[rest, steps]) -> (Out=y) {tag=3}
+  fetch(X=y) -> (Out=fetch) {col=0}
+block 1 parent=0
+  var next int64[-1,4]
+  mix(X=[state, w]) -> (Out=next) {tag=4}
+  conditional_block(Cond=more) -> () {sub_block=block:2}
+  conditional_block(Cond=more) -> () {sub_block=block:3}
+  share_data(X=next) -> (Out=state)
+  shape_of(X=state) -> (Out=more)
+block 2 parent=1
+  var doubled int64[-1,4]
+  mix(X=[next, x]) -> (Out=doubled) {tag=5}
+  share_data(X=doubled) -> (Out=next)
+block 3 parent=1
+block 4 parent=0
+  var part int64[-1,4]
+  var made int64[-1,4]
+  mix(X=[part, w]) -> (Out=made) {tag=6}
+)";
+
+absl::Status NoInterface(const Program&, const Op&, SubBlock&) { return absl::OkStatus(); }
+
+absl::Status StepInterface(const Program&, const Op&, SubBlock& block) {
+  block = {.entries = {{"part", 0, 0}}, .results = {"made"}};
+  return absl::OkStatus();
+}
+
+// An op that runs a block, in plans that are only looked at.
+OpDef RunsBlock(absl::string_view type, SlotDef input, std::vector<SlotDef> outputs,
+                decltype(OpDef::sub_block) interface) {
+  return {.type = type,
+          .inputs = {input},
+          .outputs = std::move(outputs),
+          .infer = [](InferContext&) { return absl::OkStatus(); },
+          .kernels = {{DType::kUndefined, [](KernelContext&) { return absl::OkStatus(); }}},
+          .side_effect = true,
+          .sub_block = interface};
+}
+
+const OpRegistry& NestingOps() {
+  static const OpRegistry& ops = *[] {
+    auto* all = new OpRegistry;
+    for (const absl::string_view type : ProbeOps().Types()) all->Add(*ProbeOps().Find(type));
+    all->Add(RunsBlock("while", {"Condition", kAnyDType}, {}, NoInterface));
+    all->Add(RunsBlock("conditional_block", {"Cond", kAnyDType}, {}, NoInterface));
+    all->Add(RunsBlock("recurrent", {"Inputs"}, {{"Outputs"}}, StepInterface));
+    return all;
+  }();
+  return ops;
+}
+
 // Lets the first work on a device wait for the last record of the run before.
 void WaitForPreviousRun(Plan& plan) {
   for (Instruction& instruction : plan.instructions) {
@@ -47,7 +111,7 @@ void WaitForPreviousRun(Plan& plan) {
 }
 
 absl::Status Write(const std::string& path, const Program& program, const PlanOptions& options) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<Plan> plans, BuildPlans(program, options, ProbeOps()));
+  INTERP_ASSIGN_OR_RETURN(std::vector<Plan> plans, BuildPlans(program, options, NestingOps()));
   WaitForPreviousRun(plans[0]);
   std::ofstream(path) << ToHtml(plans, program, path.substr(path.rfind('/') + 1));
   return absl::OkStatus();
@@ -57,6 +121,9 @@ absl::Status WritePages(const std::string& folder) {
   INTERP_ASSIGN_OR_RETURN(const Program streams, ParseProgram(kStreams));
   const PlanOptions device{.place = {PlaceKind::kSim, 0}};
   INTERP_RETURN_IF_ERROR(Write(folder + "/streams.html", streams, device));
+  INTERP_ASSIGN_OR_RETURN(const Program nested, ParseProgram(kNested));
+  INTERP_RETURN_IF_ERROR(Write(folder + "/nested.html", nested, {}));
+  INTERP_RETURN_IF_ERROR(Write(folder + "/nested_device.html", nested, device));
   INTERP_ASSIGN_OR_RETURN(const Program hostile, ParseProgram(kHostile));
   INTERP_RETURN_IF_ERROR(Write(folder + "/hostile.html", hostile, {}));
   const RandomGraph large = MakeRandomGraph(1, {.num_ops = 2000});

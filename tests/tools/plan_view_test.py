@@ -37,10 +37,25 @@ class PlanViewTest(unittest.TestCase):
     def open(self, name, fragment=""):
         self.page.open(os.path.join(self.folder.name, name), fragment)
 
-    def click_instruction(self, number):
+    def click_instruction(self, number, count=1):
         point = self.page.evaluate(f"planView.pointOf({number})")
         self.page.settle()
-        self.page.click(point["x"], point["y"])
+        self.page.click(point["x"], point["y"], count)
+
+    def click_link(self, text):
+        """Clicks what leads on in the details, by its text."""
+        self.page.evaluate(
+            f"[...document.querySelectorAll('#details button')].find((e) => e.textContent === '{text}').click()")
+        self.page.settle()
+
+    def way(self):
+        """The texts of the bar that tells which block is shown."""
+        return self.page.evaluate("[...document.querySelectorAll('#path .crumb')].map((e) => e.innerText)")
+
+    def section(self, title):
+        return self.page.evaluate(
+            "[...document.querySelectorAll('#details section')].find((e) => "
+            f"e.querySelector('h3').textContent.startsWith('{title}'))?.innerText")
 
     def instruction_of(self, op_type, output):
         """The number of the instruction of that type that writes `output`."""
@@ -175,6 +190,101 @@ class PlanViewTest(unittest.TestCase):
         self.assertGreater(self.drawn()["kept"], 2000)
         whole = self.page.evaluate("planView.timeFrames(5)")
         print(f"frame: {readable:.1f} ms readable, {whole:.1f} ms with the whole plan in view")
+
+    def test_a_plan_of_one_block_has_no_bar_of_blocks(self):
+        self.open("streams.html")
+        self.assertEqual(self.page.evaluate("document.getElementById('path').clientHeight"), 0)
+
+    def test_double_click_opens_the_block_that_an_instruction_runs(self):
+        self.open("nested.html")
+        self.assertEqual(self.way(), ["block 0"])
+        self.assertIn("#3 while", self.section("Blocks it runs"))
+        self.click_instruction(3, count=2)
+        self.assertEqual(self.page.text("#details h2"), "Block 1")
+        self.assertIn("Run by #3 while of block 0", self.page.text("#details .sub"))
+        self.assertEqual(len(self.way()), 2)
+        self.assertEqual(self.page.evaluate("location.hash"), "#b=1")
+        self.assertIn("5 instructions", self.page.text("#facts"))
+        self.click_instruction(0, count=2)
+        self.assertEqual(self.page.evaluate("location.hash"), "#b=1&i=0")
+
+    def test_enter_and_backspace_go_in_and_out(self):
+        self.open("nested.html", "#i=3")
+        self.page.press("Enter")
+        self.page.press("End")
+        for _ in range(3):
+            self.page.press("ArrowUp")
+        self.page.press("Enter")
+        self.assertEqual(self.page.text("#details h2"), "Block 2")
+        self.assertEqual([text.split("\n")[-1] for text in self.way()], ["block 0", "block 1", "block 2"])
+        self.page.press("Backspace")
+        self.assertIn("#1conditional_block", self.page.text("#details h2"))
+        self.page.press("Backspace")
+        self.assertEqual(self.page.evaluate("location.hash"), "#i=3")
+        self.page.press("Backspace")
+        self.assertEqual(self.page.evaluate("location.hash"), "#i=3")
+
+    def test_the_bar_leads_back_and_to_any_block(self):
+        self.open("nested.html", "#b=2")
+        self.page.click_on("#path li:first-child .crumb")
+        self.assertEqual(self.page.evaluate("location.hash"), "#i=3")
+        texts = self.page.evaluate("[...document.querySelectorAll('#path option')].map((e) => e.textContent.trim())")
+        self.assertEqual([text.split(" \u00b7 ")[0] for text in texts], [f"block {i}" for i in range(5)])
+        self.page.evaluate("(() => { const list = document.querySelector('#path select'); list.value = '3';"
+                           " list.dispatchEvent(new Event('change')); })()")
+        self.page.settle()
+        self.assertEqual(self.page.text("#details h2"), "Block 3")
+        self.assertIn("no rows", self.page.text("#where"))
+        for key in ("Home", "End", "ArrowDown", "ArrowRight", "Enter", "0", "1"):
+            self.page.press(key)
+        self.assertEqual(self.page.text("#details h2"), "Block 3")
+
+    def test_an_instruction_tells_what_its_block_captures(self):
+        self.open("nested.html", "#i=3")
+        captured = self.section("Captured by the block")
+        for line in ("reads, writes\nstate", "reads, writes\nmore", "reads\nw", "reads\nx"):
+            self.assertIn(line, captured)
+        self.assertNotIn("state", self.section("Inputs"))
+        self.click_link("Open block 15 instructions")
+        self.assertIn("reads, writes\nstate", self.section("Captures"))
+
+    def test_a_captured_variable_leads_to_where_it_comes_from(self):
+        self.open("nested.html", "#b=2&v=x")
+        self.assertIn("x of block 1", self.section("Variable"))
+        self.assertIn("x of block 0", self.section("Variable"))
+        self.assertIn("belongs to a block around", self.section("Freed after"))
+        self.page.evaluate("[...document.querySelectorAll('#details dd .link')].at(-1).click()")
+        self.assertEqual(self.page.evaluate("location.hash"), "#v=x")
+        self.assertEqual(len(self.way()), 1)
+        self.assertIn("x of block 1", self.section("Variable"))
+        self.open("nested.html", "#b=2&i=0")
+        self.click_link("from block 1")
+        self.assertIn("#b=1&v=", self.page.evaluate("location.hash"))
+
+    def test_what_the_kernel_sets_and_reads_is_told(self):
+        self.open("nested.html", "#b=4")
+        self.assertIn("is given\npart", self.section("By the kernel").replace("\n\n", "\n"))
+        self.assertIn("gives back\nmade", self.section("By the kernel").replace("\n\n", "\n"))
+
+    def test_search_looks_in_all_blocks(self):
+        self.open("nested.html")
+        self.page.press("/")
+        self.page.type("var:next")
+        self.assertEqual(self.page.text("#hits"), "1 / 5")
+        self.assertEqual(self.page.evaluate("location.hash"), "#b=1&i=0")
+        blocks = []
+        for _ in range(5):
+            blocks.append(len(self.way()))
+            self.page.press("Enter")
+        self.assertEqual(blocks, [2, 2, 2, 3, 3])
+        self.assertEqual(self.page.text("#hits"), "1 / 5")
+
+    def test_blocks_on_a_device(self):
+        self.open("nested_device.html", "#b=2")
+        self.assertGreater(self.drawn()["events"], 0)
+        self.assertIn("compute", self.section("Streams"))
+        self.page.press("Backspace")
+        self.assertIn("next", self.section("Captured by the block"))
 
     def test_names_are_text_whatever_they_hold(self):
         self.open("hostile.html")

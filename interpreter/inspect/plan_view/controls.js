@@ -4,18 +4,21 @@ class Controls {
     this.viewer = viewer;
     this.canvas = byId('canvas');
     this.press = null;  // of a pointer: where it went down and what it does
+    this.pressed = false;  // whether the latest press did nothing but that
   }
 
   connect() {
-    const {canvas} = this;
+    const {canvas, viewer} = this;
     canvas.addEventListener('wheel', (event) => this.onWheel(event), {passive: false});
     canvas.addEventListener('pointerdown', (event) => this.onDown(event));
     canvas.addEventListener('pointermove', (event) => this.onMove(event));
     canvas.addEventListener('pointerup', (event) => this.onUp(event));
+    canvas.addEventListener('click', (event) => this.onClick(event));
+    canvas.addEventListener('dblclick', () => viewer.enter());
     canvas.addEventListener('pointercancel', () => { this.press = null; });
     canvas.addEventListener('pointerleave', () => this.hover(null));
     document.addEventListener('keydown', (event) => this.onKey(event));
-    new ResizeObserver(() => this.viewer.resize()).observe(byId('view'));
+    new ResizeObserver(() => this.viewer.resize()).observe(byId('stage'));
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
       this.viewer.painter.readTheme();
       this.viewer.resize();
@@ -38,7 +41,7 @@ class Controls {
     byId('query').addEventListener('keydown', (event) => {
       if (event.key === 'Enter' || event.key === 'ArrowDown' || event.key === 'ArrowUp') {
         const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
-        viewer.goToHit(viewer.hit + (back ? -1 : 1));
+        viewer.goToHit(viewer.hits.at + (back ? -1 : 1));
         event.preventDefault();
       } else if (event.key === 'Escape') {
         viewer.search('');
@@ -46,8 +49,8 @@ class Controls {
       }
       event.stopPropagation();
     });
-    byId('previous').addEventListener('click', () => viewer.goToHit(viewer.hit - 1));
-    byId('next').addEventListener('click', () => viewer.goToHit(viewer.hit + 1));
+    byId('previous').addEventListener('click', () => viewer.goToHit(viewer.hits.at - 1));
+    byId('next').addEventListener('click', () => viewer.goToHit(viewer.hits.at + 1));
   }
 
   connectSplitter() {
@@ -99,11 +102,17 @@ class Controls {
     viewer.changed();
   }
 
-  onUp(event) {
-    const {press, viewer} = this;
+  onUp() {
+    const {press} = this;
     this.press = null;
     this.canvas.classList.remove('panning');
-    if (press === null || press.moved || press.minimap) return;
+    this.pressed = press !== null && !press.moved && !press.minimap;
+  }
+
+  // The second click of two means the same instruction as the first, which may have scrolled.
+  onClick(event) {
+    if (!this.pressed || event.detail > 1) return;
+    const {viewer} = this;
     const id = viewer.instructionAt(event.offsetX, event.offsetY);
     if (id === null) viewer.clear();
     else viewer.select(id);
@@ -124,6 +133,9 @@ class Controls {
 
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || byId('help').open) return;
+    // Lists have keys of their own, and Enter presses the button that has the focus.
+    const control = event.target.closest?.('select, button');
+    if (control?.tagName === 'SELECT' || (control && event.key === 'Enter')) return;
     const action = this.actions()[event.key];
     if (action === undefined) return;
     event.preventDefault();
@@ -132,7 +144,6 @@ class Controls {
 
   actions() {
     const {viewer} = this;
-    const {order} = viewer.model;
     const page = viewer.camera.bodyHeight * 0.9;
     const pan = (dy) => { viewer.camera.pan(0, dy); viewer.changed(); };
     return {
@@ -141,12 +152,14 @@ class Controls {
       'ArrowDown': () => viewer.step(1),
       'ArrowLeft': () => viewer.follow('before'),
       'ArrowRight': () => viewer.follow('after'),
-      'Home': () => viewer.select(order[0]),
-      'End': () => viewer.select(order.at(-1)),
+      'Home': () => viewer.selectAt(0),
+      'End': () => viewer.selectAt(Infinity),
+      'Enter': () => viewer.enter(),
+      'Backspace': () => viewer.leave(),
       'PageUp': () => pan(-page),
       'PageDown': () => pan(page),
-      'n': () => viewer.goToHit(viewer.hit + 1),
-      'p': () => viewer.goToHit(viewer.hit - 1),
+      'n': () => viewer.goToHit(viewer.hits.at + 1),
+      'p': () => viewer.goToHit(viewer.hits.at - 1),
       '+': () => viewer.zoom(1.25),
       '=': () => viewer.zoom(1.25),
       '-': () => viewer.zoom(0.8),
@@ -157,7 +170,7 @@ class Controls {
       'v': () => viewer.toggle('events'),
       'b': () => viewer.toggle('branches'),
       '?': () => byId('help').showModal(),
-      'Escape': () => (viewer.state.hits.length > 0 ? viewer.search('') : viewer.clear()),
+      'Escape': () => (viewer.hits.list.length > 0 ? viewer.search('') : viewer.clear()),
     };
   }
 }

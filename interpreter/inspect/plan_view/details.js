@@ -20,8 +20,10 @@ const KIND_SENTENCES = {
 class Details {
   constructor(element, model, actions) {
     this.element = element;
-    this.model = model;
-    this.actions = actions;  // select(id), selectVar(name), step(by), search(query), clear()
+    this.model = model;      // of the block that is shown
+    // select(id, {model}), selectVar(name, model), show(model), step(by), search(query), clear()
+    this.actions = actions;
+    this.blocks = new BlockDetails(this);
   }
 
   show(head, sections) {
@@ -33,6 +35,7 @@ class Details {
     const i = this.model.instructions[id];
     this.show(this.instructionHead(i), [
       this.section('Runs as', this.runFacts(i)),
+      ...this.blocks.instructionSections(i),
       this.argumentSection('Inputs', i.inputs),
       this.argumentSection('Outputs', i.outputs, i),
       this.memorySection(i),
@@ -93,18 +96,20 @@ class Details {
   }
 
   argumentSection(title, slots, instruction = null) {
-    const names = Object.values(slots).flat();
-    if (names.length === 0) return null;
+    const shown = Object.entries(slots).filter(([slot]) => slot !== HIDDEN_SLOT);
     let index = 0;
-    const rows = Object.entries(slots).flatMap(([slot, args]) => args.map((name, arg) =>
-      make('div', {class: 'argument'}, make('div', {class: 'row'},
-          make('span', {class: 'slot'}, args.length > 1 ? `${slot}[${arg}]` : slot),
-          make('div', {class: 'what'}, ...this.argument(name, instruction, index++))))));
-    return this.section(title, rows, names.length);
+    const rows = shown.flatMap(([slot, args]) => args.map((name, arg) => this.argumentRow(
+        args.length > 1 ? `${slot}[${arg}]` : slot, this.argument(name, instruction, index++))));
+    return rows.length === 0 ? null : this.section(title, rows, rows.length);
+  }
+
+  argumentRow(slot, what) {
+    return make('div', {class: 'argument'}, make('div', {class: 'row'},
+        make('span', {class: 'slot'}, slot), make('div', {class: 'what'}, what)));
   }
 
   // `index`: of the output of `instruction`; its kernel may make more or less than declared.
-  argument(name, instruction, index) {
+  argument(name, instruction = null, index = 0) {
     if (name === EMPTY) return [make('span', {class: 'note'}, 'none')];
     const v = this.model.vars.get(name);
     if (!v) return [make('span', {class: 'mono'}, name)];
@@ -114,6 +119,7 @@ class Details {
         make('code', {}, this.model.typeOf(v)),
         v.kind === 'lod_tensor' && made && made !== v.dtype && made !== 'undefined' ? tag(`made as ${made}`) : null,
         layout !== 'plain' ? tag(layout) : null,
+        this.blocks.captureNote(name),
         v.constant ? tag('constant') : v.persistable ? tag('persistable') : null,
         this.model.usesDevices ? tag(`on ${v.place}`) : null,
         v.storage !== name ? tag(`memory of ${v.storage}`, 'share') : null)];
@@ -185,7 +191,7 @@ class Details {
       parts.push(parts.length > 0 ? 'implied' : 'Implied');
       if (path === null) return make('div', {}, ...parts, ' by other orders.');
       const steps = path.length > 7 ? [...path.slice(0, 3), null, ...path.slice(-3)] : path;
-      const links = steps.map((i) => (i === null ? '\u2026' : this.instructionLink(i, true)));
+      const links = steps.map((i) => (i === null ? '\u2026' : this.instructionLink(i, {short: true})));
       return make('div', {}, ...parts, ' by ', ...this.joined(links, ' \u2192 '), '.');
     }
     if (edge.event !== undefined) return make('div', {}, ...parts, tag(`event ${edge.event}`, 'event'));
@@ -200,13 +206,14 @@ class Details {
     return links.flatMap((link, index) => (index === 0 ? [link] : [separator, link]));
   }
 
-  instructionLink(instruction, short = false) {
+  instructionLink(instruction, {short = false, model = this.model} = {}) {
     return make('button', {class: 'link', type: 'button', title: instruction.type,
-      onclick: () => this.actions.select(instruction.id)},
+      onclick: () => this.actions.select(instruction.id, {model})},
     short ? `#${instruction.id}` : `#${instruction.id} ${instruction.type}`);
   }
 
-  varLink(name) {
-    return make('button', {class: 'link mono', type: 'button', onclick: () => this.actions.selectVar(name)}, name);
+  varLink(name, model = this.model) {
+    return make('button', {class: 'link mono', type: 'button',
+      onclick: () => this.actions.selectVar(name, model)}, name);
   }
 }

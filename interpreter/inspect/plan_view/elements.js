@@ -30,3 +30,8 @@ function swatch(family) {
 function tag(text, kind = '') {
   return make('span', {class: `tag ${kind}`}, text);
 }
+
+// "1 instruction", "2 instructions".
+function counted(count, name) {
+  return `${count.toLocaleString('en')} ${name}${count === 1 ? '' : 's'}`;
+}

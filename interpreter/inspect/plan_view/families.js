@@ -5,7 +5,7 @@ const FAMILIES = [
   ['io', 'Feed, fetch', /^(feed|fetch|read$|create_.*reader|load|save)/],
   ['communication', 'Communication', /^(c_|send|recv|barrier|alltoall|partial_(send|recv))/],
   ['optimizer', 'Optimizer', /^(sgd|momentum|adam|adagrad|rmsprop|lamb|lars|ftrl|update|clip_by_norm|check_finite|update_loss)/],
-  ['control', 'Control flow', /^(while|conditional_block|select_|increment|less_|greater_|equal|not_equal|logical_|array_|write_to_array|read_from_array|lod_array|tensor_array|is_empty)/],
+  ['control', 'Control flow', /^(while|conditional_block|recurrent|select_|increment|less_|greater_|equal|not_equal|logical_|array_|write_to_array|read_from_array|lod_array|tensor_array|is_empty)/],
   ['random', 'Random', /(random|dropout|randint|randperm|bernoulli|multinomial|sampling_id)/],
   ['detection', 'Detection', /(nms|prior_box|box_coder|anchor|yolo|roi_|bipartite|iou|target_assign|mine_hard|proposal|density_prior)/],
   ['conv', 'Convolution, pooling', /(conv|pool|interp|unfold|im2|pixel_shuffle|grid_sampl)/],

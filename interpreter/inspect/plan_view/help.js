@@ -3,6 +3,7 @@ const KEYS = [
   [['\u2191', '\u2193'], 'instruction before, after, in order'],
   [['\u2190', '\u2192'], 'first predecessor, first successor'],
   [['Home', 'End'], 'first, last instruction'],
+  [['Enter', '\u232b'], 'into the block that the instruction runs, back out'],
   [['n', 'p'], 'next, previous hit'],
   [['+', '\u2212'], 'zoom; also Ctrl and the wheel'],
   [['0', '1'], 'whole plan, readable size'],
@@ -16,5 +17,6 @@ function fillHelp(dialog) {
       make('dl', {class: 'keys'},
           KEYS.flatMap(([keys, text]) => [make('dt', {}, keys.map((key) => make('kbd', {}, key))), make('dd', {}, text)]),
           make('dt', {}, 'Drag'), make('dd', {}, 'moves the picture; the strip at its right shows the whole plan'),
-          make('dt', {}, 'Search'), make('dd', {}, 'op:conv, var:tmp_0, frees:x, stream:h2d and #12 narrow it')));
+          make('dt', {}, 'Double click'), make('dd', {}, 'on a stack of boxes opens the block that it runs'),
+          make('dt', {}, 'Search'), make('dd', {}, 'looks in all blocks; op:conv, var:tmp_0, frees:x, stream:h2d and #12 narrow it')));
 }

@@ -10,7 +10,7 @@ const GUTTER_WIDTH = 62;
 const MINIMAP_WIDTH = 62;
 const LIST_WIDTH = 300;  // at least, of the columns beside the lanes
 const MAX_TRACKS = 4;
-const MAX_BOX_WIDTH = 150;
+const MAX_BOX_WIDTH = 150;  // and the mark of a block
 const FIRST_ARC = 44;  // room for edges left of a lane's boxes
 const OTHER_ARC = 26;
 
@@ -47,10 +47,11 @@ class Layout {
   // By stream: as wide as its names need, within limits.
   boxWidths(model, widthOf) {
     const needed = model.streams.map(() => 0);
-    for (const {stream, type, record} of model.instructions) {
-      needed[stream] = Math.max(needed[stream], widthOf(type) + (record < 0 ? 24 : 52));
+    for (const {stream, type, record, inner} of model.instructions) {
+      const width = Math.min(widthOf(type) + (record < 0 ? 24 : 52), MAX_BOX_WIDTH) + (inner ? 30 : 0);
+      needed[stream] = Math.max(needed[stream], width);
     }
-    return needed.map((width) => Math.min(Math.max(Math.ceil(width), 84), MAX_BOX_WIDTH));
+    return needed.map((width) => Math.max(Math.ceil(width), 84));
   }
 
   // An instruction follows a predecessor that ends a track; otherwise it takes a track that nobody

@@ -1,10 +1,13 @@
-// The plan as the page uses it: the dump's JSON with names resolved and every relation to be
-// followed in both directions.
+// The plan of one block as the page uses it: the dump's JSON with names resolved and every relation
+// to be followed in both directions. What leads to other blocks is added by Blocks.
 const EMPTY = '@EMPTY@';
 
 class PlanModel {
   constructor(data) {
-    this.title = data.title;
+    this.block = data.block ?? 0;
+    this.captures = data.captures ?? [];
+    this.entries = data.entries ?? [];
+    this.results = data.results ?? [];
     this.streams = data.streams.length > 0 ? data.streams : [{name: 'host', place: 'cpu', priority: 0}];
     this.usesDevices = this.streams.length > 1;
     this.order = data.order;
@@ -12,7 +15,7 @@ class PlanModel {
     this.criticalPath = data.critical_path;
     this.fallbacks = data.fallbacks;
     this.fetches = new Set(data.fetches);
-    this.vars = new Map(data.vars.map((v) => [v.name, {...v, writers: [], readers: [], freedBy: [], sharers: []}]));
+    this.vars = new Map(data.vars.map((v) => [v.name, {...v, writers: [], readers: [], freedBy: [], sharers: [], capturedBy: []}]));
     this.events = data.events.map((event, id) => ({id, recorder: event.recorder, waiters: []}));
     this.instructions = data.instructions;
     this.order.forEach((id, position) => this.addInstruction(this.instructions[id], position));

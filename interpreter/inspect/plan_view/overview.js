@@ -1,8 +1,11 @@
-// The panel for a variable, and for the plan as a whole.
+// The panel for a variable, and for the shown block as a whole.
 class Overview {
   constructor(details) {
     this.details = details;
-    this.model = details.model;
+  }
+
+  get model() {
+    return this.details.model;
   }
 
   showVar(name) {
@@ -14,7 +17,7 @@ class Overview {
         instructions.length > 0 ? links(instructions) : make('p', {class: 'note'}, none), instructions.length);
     details.show(this.varHead(name), [
       details.section('Variable', this.varFacts(v)),
-      list('Written by', v.writers, v.persistable ? 'Nobody: it is there before the run.' : 'Nobody.'),
+      list('Written by', v.writers, this.whyNotWritten(v)),
       list('Read by', v.readers, 'Nobody.'),
       list('Freed after', v.freedBy, this.whyNotFreed(v)),
     ]);
@@ -39,21 +42,30 @@ class Overview {
       ['Place', v.place],
       ['Flags', flags.length > 0 ? flags.join(', ') : null],
       ['Use count', v.refs > 0 ? `${v.refs}: the last of these instructions frees it` : null],
+      ...this.details.blocks.varFacts(v),
       ['Memory with', mates.length > 0 ?
         make('div', {class: 'chips'}, mates.map((mate) => this.details.varLink(mate.name))) : null],
     ]);
   }
 
-  whyNotFreed(v) {
-    return v.persistable ? 'Never: it outlives the run.' : 'Never in this plan.';
+  whyNotWritten(v) {
+    if (v.persistable) return 'Nobody: it is there before the run.';
+    return v.capture ? 'Nobody in this block.' : 'Nobody.';
   }
 
-  showPlan(families) {
+  whyNotFreed(v) {
+    if (v.persistable) return 'Never: it outlives the run.';
+    return v.capture ? 'Not in this block: it belongs to a block around it.' : 'Never in this plan.';
+  }
+
+  showBlock(families) {
     const {model, details} = this;
     const kept = model.edges.length - model.shrunkCount;
     details.show(
-        make('div', {class: 'head'}, make('div', {class: 'head-row'}, make('h2', {}, 'The plan')),
-            make('p', {class: 'sub'}, 'Click an instruction for all that was decided about it.')),
+        make('div', {class: 'head'},
+            make('div', {class: 'head-row'}, make('h2', {}, model.parent ? `Block ${model.block}` : 'The plan')),
+            make('p', {class: 'sub'}, model.parent ? details.blocks.runBy(model) :
+              'Click an instruction for all that was decided about it.')),
         [
           details.section('In numbers', details.facts([
             ['Instructions', `${model.order.length}`],
@@ -64,6 +76,7 @@ class Overview {
             ['Events', model.usesDevices ? `${model.events.length}` : null],
             ['On the host', model.fallbacks.length > 0 ? `no device kernel: ${model.fallbacks.join(', ')}` : null],
           ])),
+          ...details.blocks.overviewSections(),
           model.usesDevices ? this.streamSection() : null,
           details.section('Op types', this.typeList(families)),
         ]);

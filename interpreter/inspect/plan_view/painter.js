@@ -11,21 +11,36 @@ function boxHeight(rowHeight) {
 }
 
 class Painter {
-  constructor(canvas, model, camera) {
+  constructor(canvas) {
     this.canvas = canvas;
     this.ctx = canvas.getContext('2d');
-    this.model = model;
-    this.camera = camera;
     this.widths = new Map();  // of measured texts, by font and text
     this.readTheme();
   }
 
-  setLayout(branches) {
-    this.layout = new Layout(this.model, branches, (type, small) => {
+  // Draws `scene` from now on. `branches`: see Layout.
+  show(scene, branches) {
+    this.scene = scene;
+    scene.arrange(branches, (type, small) => {
       this.ctx.font = small ? FONTS.narrow : FONTS.box;
       return this.measure(type);
     });
-    this.edges = new EdgePainter(this.model, this.layout, this.camera);
+  }
+
+  get model() {
+    return this.scene.model;
+  }
+
+  get camera() {
+    return this.scene.camera;
+  }
+
+  get layout() {
+    return this.scene.layout;
+  }
+
+  get edges() {
+    return this.scene.edges;
   }
 
   readTheme() {
@@ -132,6 +147,7 @@ class Painter {
       ctx.fillRect(lane.boxX, y, lane.boxWidth, height);
       return;
     }
+    if (instruction.inner) this.drawStack(lane, y, height, color);
     const path = new Path2D();
     path.roundRect(lane.boxX, y, lane.boxWidth, height, 4);
     ctx.fillStyle = colors['--surface'];
@@ -156,18 +172,53 @@ class Painter {
     ctx.fillText(this.fit(instruction.type, room), lane.boxX + 12, y + height / 2 + 4);
   }
 
-  // At the right end of a box what it records; returns the room taken.
+  // The box of an instruction that runs a block has others behind it.
+  drawStack(lane, y, height, color) {
+    const {ctx, colors} = this;
+    for (const shift of [5, 2.5]) {
+      const path = new Path2D();
+      path.roundRect(lane.boxX + shift, y + shift, lane.boxWidth, height, 4);
+      ctx.fillStyle = colors['--surface'];
+      ctx.fill(path);
+      ctx.strokeStyle = color;
+      ctx.lineWidth = 1;
+      ctx.globalAlpha = 0.55;
+      ctx.stroke(path);
+      ctx.globalAlpha = 1;
+    }
+  }
+
+  // At the right end of a box the block it runs and what it records; returns the room taken.
   drawMarks(instruction, lane, y) {
-    if (instruction.record < 0) return 0;
+    const end = lane.boxX + lane.boxWidth;
+    const block = instruction.inner ? this.drawBlockMark(instruction.inner.block, end, y) : 0;
+    return block + (instruction.record < 0 ? 0 : this.drawEventMark(instruction, lane, end - block, y));
+  }
+
+  drawBlockMark(block, end, y) {
+    const {ctx, colors} = this;
+    ctx.font = FONTS.small;
+    const text = `b${block}`;
+    const width = this.measure(text) + 8;
+    ctx.fillStyle = colors['--accent-soft'];
+    ctx.beginPath();
+    ctx.roundRect(end - width - 4, y - 7, width, 14, 4);
+    ctx.fill();
+    ctx.fillStyle = colors['--accent'];
+    ctx.fillText(text, end - width, y + 4);
+    return width + 6;
+  }
+
+  drawEventMark(instruction, lane, end, y) {
     const {ctx} = this;
     ctx.font = this.layout.smallBoxes ? FONTS.narrow : FONTS.box;
-    const room = lane.boxWidth - 20 - this.measure(instruction.type);
+    const room = end - lane.boxX - 20 - this.measure(instruction.type);
     ctx.font = FONTS.small;
     ctx.fillStyle = this.colors['--event'];
     const text = `e${instruction.record}`;
     const fits = this.measure(text) + 14 < room;
     const width = fits ? this.measure(text) : 0;
-    const x = lane.boxX + lane.boxWidth - width - (fits ? 8 : 2);
+    const x = end - width - (fits ? 8 : 2);
     if (fits) ctx.fillText(text, x, y + 4);
     ctx.beginPath();
     ctx.arc(x - 7, y, 3, 0, 2 * Math.PI);
@@ -291,7 +342,7 @@ class Painter {
     const {width, usesDevices} = this.model;
     const more = stream.priority !== 0 ? `, priority ${stream.priority}` :
       width > 1 && !usesDevices ? `, ${width} wide` : '';
-    ctx.fillText(this.fit(`${size} instruction${size === 1 ? '' : 's'}${more}`, room), x, 32);
+    ctx.fillText(this.fit(`${counted(size, 'instruction')}${more}`, room), x, 32);
   }
 
   // Width of `text` in the font that is set.

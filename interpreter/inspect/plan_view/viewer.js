@@ -3,61 +3,87 @@ const byId = (id) => document.getElementById(id);
 
 class Viewer {
   constructor(data) {
-    this.model = new PlanModel(data);
+    this.blocks = new Blocks(data);
     this.state = {
       selected: null, hovered: null, hits: [], marked: [],
-      show: {kept: true, shrunk: data.show_shrunk, events: true, branches: !this.model.usesDevices},
+      show: {kept: true, shrunk: data.show_shrunk, events: true, branches: !this.blocks.main.usesDevices},
     };
-    this.hit = -1;  // position in state.hits
-    this.camera = new Camera(this.model.order.length);
-    this.painter = new Painter(byId('canvas'), this.model, this.camera);
+    this.scenes = new Map();  // by block, of those that have been shown
+    this.painter = new Painter(byId('canvas'));
     this.minimap = new Minimap(this.painter);
-    this.index = new SearchIndex(this.model);
-    this.details = new Details(byId('details'), this.model, {
-      select: (id) => this.select(id), selectVar: (name) => this.selectVar(name),
-      step: (by) => this.step(by), search: (query) => this.search(query), clear: () => this.clear(),
-    });
+    this.hits = new Hits(new SearchIndex(this.blocks));
+    const actions = {
+      select: (id, where) => this.select(id, where), selectVar: (name, model) => this.selectVar(name, model),
+      show: (model) => this.show(model), step: (by) => this.step(by),
+      search: (query) => this.search(query), clear: () => this.clear(),
+    };
+    this.details = new Details(byId('details'), this.blocks.main, actions);
     this.overview = new Overview(this.details);
-    this.families = this.countFamilies();
+    this.path = new PathBar(byId('path'), this.blocks, actions);
     this.frameMs = 0;
   }
 
   start() {
-    document.title = `${this.model.title} \u2013 plan`;
-    byId('title').textContent = byId('title').title = this.model.title;
-    this.fillFacts();
+    document.title = `${this.blocks.title} \u2013 plan`;
+    byId('title').textContent = byId('title').title = this.blocks.title;
     fillHelp(byId('help'));
-    this.painter.setLayout(this.state.show.branches);
-    this.fillLegend();
+    this.turnTo(this.blocks.main);
+    this.overview.showBlock(this.painter.scene.families);
     new Controls(this).connect();
-    this.updateToggles();
-    this.overview.showPlan(this.families);
-    this.resize();
     this.followHash();
   }
 
-  countFamilies() {
-    const families = new Map();
-    for (const {family, type} of this.model.instructions) {
-      if (!families.has(family[0])) families.set(family[0], {family, size: 0, counts: new Map()});
-      const entry = families.get(family[0]);
-      ++entry.size;
-      entry.counts.set(type, (entry.counts.get(type) ?? 0) + 1);
-    }
-    return [...families.values()].sort((a, b) => b.size - a.size).map((entry) => (
-      {...entry, types: [...entry.counts].sort((a, b) => b[1] - a[1])}));
+  get model() {
+    return this.painter.scene.model;
+  }
+
+  get camera() {
+    return this.painter.scene.camera;
+  }
+
+  // Draws that block from now on, with nothing chosen, where one has left it.
+  turnTo(model) {
+    if (this.painter.scene?.model === model) return;
+    if (!this.scenes.has(model)) this.scenes.set(model, new Scene(model));
+    this.painter.show(this.scenes.get(model), this.state.show.branches);
+    this.details.model = model;
+    Object.assign(this.state, {selected: null, hovered: null, marked: [], hits: this.hits.idsIn(model)});
+    this.fillFacts();
+    this.fillLegend();
+    this.updateToggles();
+    this.path.show(model);
+    this.resize();
+  }
+
+  // A block as a whole.
+  show(model) {
+    this.turnTo(model);
+    this.clear();
+    byId('announcer').textContent = `block ${model.block}`;
+  }
+
+  // Into the block that the chosen instruction runs.
+  enter() {
+    const inner = this.model.instructions[this.state.selected]?.inner;
+    if (inner) this.show(inner);
+  }
+
+  // Back to the instruction that runs the shown block.
+  leave() {
+    const {runner, parent} = this.model;
+    if (parent) this.select(runner.id, {model: parent});
   }
 
   fillFacts() {
     const {model} = this;
     const fact = (count, name) => make('span', {}, make('b', {}, count.toLocaleString('en')), ` ${name}`);
-    byId('facts').append(fact(model.order.length, 'instructions'),
+    byId('facts').replaceChildren(fact(model.order.length, 'instructions'),
         fact(model.edges.length - model.shrunkCount, 'edges'), fact(model.shrunkCount, 'shrunk'),
         ...(model.usesDevices ? [fact(model.streams.length - 1, 'streams'), fact(model.events.length, 'events')] : []));
   }
 
   fillLegend() {
-    const families = this.families.map(({family, size}) =>
+    const families = this.painter.scene.families.map(({family, size}) =>
       make('button', {type: 'button', title: `Search ${family[1]}`, onclick: () => this.search(`family:${family[0]}`)},
           swatch(family), family[1], make('span', {class: 'count'}, `${size}`)));
     const stroke = (color, name, dash, title) => make('span', {class: 'stroke', title},
@@ -96,11 +122,13 @@ class Viewer {
     const {hidden} = this.painter.edges.drawn;
     byId('where').textContent =
         `${hidden > 0 ? `${hidden.toLocaleString('en')} edges in view, zoom in to draw them \u00b7 ` : ''}` +
-        `rows ${camera.firstRow + 1}\u2013${camera.lastRow + 1} \u00b7 ` +
+        `${camera.rows === 0 ? 'no rows' : `rows ${camera.firstRow + 1}\u2013${camera.lastRow + 1}`} \u00b7 ` +
         `${Math.max(Math.round((camera.rowHeight / ROW_HEIGHT) * 100), 1)} %`;
   }
 
-  select(id, keepHash = false) {
+  // `model`: the block that has the instruction.
+  select(id, {model = this.model} = {}) {
+    this.turnTo(model);
     const instruction = this.model.instructions[id];
     this.state.selected = id;
     this.state.marked = [];
@@ -109,49 +137,62 @@ class Viewer {
     this.camera.revealAcross(boxX - GUTTER_WIDTH - FIRST_ARC, boxX + boxWidth + 12);
     this.details.showInstruction(id);
     byId('announcer').textContent = `#${id} ${instruction.type}`;
-    if (!keepHash) history.replaceState(null, '', `#i=${id}`);
+    this.setHash(`i=${id}`);
     this.changed();
   }
 
-  selectVar(name) {
-    const v = this.model.vars.get(name);
+  selectVar(name, model = this.model) {
+    const v = model.vars.get(name);
     if (!v) return;
+    this.turnTo(model);
     this.state.selected = null;
     this.state.marked = [...new Set([...v.writers, ...v.readers].map((i) => i.id))];
     this.overview.showVar(name);
     const first = [...v.writers, ...v.readers][0];
     if (first) this.camera.reveal(first.position);
-    history.replaceState(null, '', `#v=${encodeURIComponent(name)}`);
+    this.setHash(`v=${encodeURIComponent(name)}`);
     this.changed();
   }
 
   clear() {
     this.state.selected = null;
     this.state.marked = [];
-    this.overview.showPlan(this.families);
-    history.replaceState(null, '', '#');
+    this.overview.showBlock(this.painter.scene.families);
+    this.setHash('');
     this.changed();
   }
 
-  // A page opened at "#i=12" or "#v=name" starts there.
+  setHash(what) {
+    const block = this.model.parent ? `b=${this.model.block}` : '';
+    history.replaceState(null, '', `#${[block, what].filter((part) => part !== '').join('&')}`);
+  }
+
+  // A page opened at "#i=12", "#v=name" or, in another block, "#b=1", "#b=1&i=12" starts there.
   followHash() {
-    const instruction = /^#i=(\d+)$/.exec(location.hash);
-    const variable = /^#v=(.+)$/.exec(location.hash);
-    if (instruction && Number(instruction[1]) < this.model.instructions.length) {
-      this.select(Number(instruction[1]), true);
-      this.camera.center(this.model.instructions[this.state.selected].position);
-    } else if (variable) {
-      this.selectVar(decodeURIComponent(variable[1]));
+    const parts = /^#(?:b=(\d+)(?:&|$))?(?:i=(\d+)|v=(.+))?$/.exec(location.hash);
+    const [, block, id, name] = parts ?? [];
+    const model = this.blocks.byNumber.get(Number(block ?? 0));
+    if (model === undefined || location.hash === '') return;
+    if (id !== undefined && Number(id) < model.instructions.length) {
+      this.select(Number(id), {model});
+      this.camera.center(model.instructions[this.state.selected].position);
+    } else if (name !== undefined) {
+      this.selectVar(decodeURIComponent(name), model);
+    } else if (block !== undefined) {
+      this.show(model);
     }
   }
 
   // By position in order; the first on screen when none is chosen.
   step(by) {
     const {selected} = this.state;
-    const {order, instructions} = this.model;
-    if (order.length === 0) return;
-    const position = selected === null ? this.camera.firstRow : instructions[selected].position + by;
-    this.select(order[Math.min(Math.max(position, 0), order.length - 1)]);
+    this.selectAt(selected === null ? this.camera.firstRow : this.model.instructions[selected].position + by);
+  }
+
+  // The instruction at a position in order, or the first or last one.
+  selectAt(position) {
+    const {order} = this.model;
+    if (order.length > 0) this.select(order[Math.min(Math.max(position, 0), order.length - 1)]);
   }
 
   // Along the first kept edge.
@@ -164,38 +205,36 @@ class Viewer {
 
   search(query) {
     if (byId('query').value !== query) byId('query').value = query;
-    this.state.hits = this.index.find(query);
-    this.hit = -1;
-    const {hits} = this.state;
+    const {hits, model} = this;
+    hits.search(query);
+    this.state.hits = hits.idsIn(model);
     byId('find').classList.toggle('active', query.trim() !== '');
-    byId('find').classList.toggle('none', query.trim() !== '' && hits.length === 0);
-    if (hits.length > 0) {
-      const from = this.state.selected === null ? this.camera.firstRow :
-        this.model.instructions[this.state.selected].position;
-      const next = hits.findIndex((id) => this.model.instructions[id].position >= from);
-      this.goToHit(next < 0 ? 0 : next);
-    }
+    byId('find').classList.toggle('none', query.trim() !== '' && hits.list.length === 0);
+    const from = this.state.selected === null ? this.camera.firstRow :
+      model.instructions[this.state.selected].position;
+    this.goToHit(hits.nearest(model, from));
     this.showHits(query);
     this.changed();
   }
 
   goToHit(index) {
-    const {hits} = this.state;
-    if (hits.length === 0) return;
-    this.hit = (index + hits.length) % hits.length;
-    this.select(hits[this.hit]);
+    const {list} = this.hits;
+    if (list.length === 0) return;
+    this.hits.at = (index + list.length) % list.length;
+    const {id, model} = list[this.hits.at];
+    this.select(id, {model});
     this.showHits(byId('query').value);
   }
 
   showHits(query) {
-    const {length} = this.state.hits;
-    byId('hits').textContent = query.trim() === '' ? '' : length === 0 ? 'none' : `${this.hit + 1} / ${length}`;
+    const {list: {length}, at} = this.hits;
+    byId('hits').textContent = query.trim() === '' ? '' : length === 0 ? 'none' : `${at + 1} / ${length}`;
   }
 
   toggle(what) {
     this.state.show[what] = !this.state.show[what];
     if (what === 'branches') {
-      this.painter.setLayout(this.state.show.branches);
+      this.painter.show(this.painter.scene, this.state.show.branches);
       this.resize();
     }
     this.updateToggles();
