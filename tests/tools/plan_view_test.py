@@ -207,6 +207,10 @@ class PlanViewTest(unittest.TestCase):
         self.assertIn("5 instructions", self.page.text("#facts"))
         self.click_instruction(0, count=2)
         self.assertEqual(self.page.evaluate("location.hash"), "#b=1&i=0")
+        self.click_instruction(1)
+        strip = self.page.evaluate("document.getElementById('canvas').getBoundingClientRect().right - 20")
+        self.page.click(strip, 300, count=2)
+        self.assertEqual(self.page.evaluate("location.hash"), "#b=1&i=1")
 
     def test_enter_and_backspace_go_in_and_out(self):
         self.open("nested.html", "#i=3")

@@ -33,16 +33,17 @@ class Blocks {
   // The hidden arguments are in the order of the captures. Of a capture that is read and written the
   // two arguments are mostly one variable.
   connectCaptures(inner) {
-    const reads = [...inner.runner.inputs[HIDDEN_SLOT] ?? []];
-    const writes = [...inner.runner.outputs[HIDDEN_SLOT] ?? []];
+    const reads = (inner.runner.inputs[HIDDEN_SLOT] ?? []).values();
+    const writes = (inner.runner.outputs[HIDDEN_SLOT] ?? []).values();
     for (const capture of inner.captures) {
-      const read = capture.read ? reads.shift() : undefined;
-      const written = capture.written ? writes.shift() : undefined;
+      const read = capture.read ? reads.next().value : undefined;
+      const written = capture.written ? writes.next().value : undefined;
       capture.outer = read === written ? [{name: read, access: 'reads, writes'}] :
         [{name: read, access: 'reads'}, {name: written, access: 'writes'}].filter(({name}) => name !== undefined);
-      const v = inner.vars.get(capture.name);
-      if (v) v.capture = capture;
-      for (const {name} of capture.outer) inner.parent.vars.get(name)?.capturedBy.push({model: inner, name: capture.name});
+      inner.vars.get(capture.name).capture = capture;
+      for (const {name} of capture.outer) {
+        inner.parent.vars.get(name).capturedBy.push({model: inner, name: capture.name});
+      }
     }
   }
 

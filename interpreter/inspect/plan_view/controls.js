@@ -14,7 +14,9 @@ class Controls {
     canvas.addEventListener('pointermove', (event) => this.onMove(event));
     canvas.addEventListener('pointerup', (event) => this.onUp(event));
     canvas.addEventListener('click', (event) => this.onClick(event));
-    canvas.addEventListener('dblclick', () => viewer.enter());
+    canvas.addEventListener('dblclick', () => {
+      if (this.pressed) viewer.enter();
+    });
     canvas.addEventListener('pointercancel', () => { this.press = null; });
     canvas.addEventListener('pointerleave', () => this.hover(null));
     document.addEventListener('keydown', (event) => this.onKey(event));

@@ -15,7 +15,8 @@ class PlanModel {
     this.criticalPath = data.critical_path;
     this.fallbacks = data.fallbacks;
     this.fetches = new Set(data.fetches);
-    this.vars = new Map(data.vars.map((v) => [v.name, {...v, writers: [], readers: [], freedBy: [], sharers: [], capturedBy: []}]));
+    this.vars = new Map(data.vars.map((v) => [v.name,
+      {...v, writers: [], readers: [], freedBy: [], sharers: [], capturedBy: []}]));
     this.events = data.events.map((event, id) => ({id, recorder: event.recorder, waiters: []}));
     this.instructions = data.instructions;
     this.order.forEach((id, position) => this.addInstruction(this.instructions[id], position));
