@@ -267,8 +267,12 @@ class PlanViewTest(unittest.TestCase):
 
     def test_what_the_kernel_sets_and_reads_is_told(self):
         self.open("nested.html", "#b=4")
-        self.assertIn("is given\npart", self.section("By the kernel").replace("\n\n", "\n"))
-        self.assertIn("gives back\nmade", self.section("By the kernel").replace("\n\n", "\n"))
+        self.assertIn("receives\npart", self.section("With the kernel"))
+        self.assertIn("returns\nmade", self.section("With the kernel"))
+        self.click_link("made")
+        self.assertIn("the kernel that runs the block reads it", self.section("Freed after"))
+        self.open("nested.html", "#b=4&v=part")
+        self.assertIn("The kernel that runs the block", self.section("Written by"))
 
     def test_search_looks_in_all_blocks(self):
         self.open("nested.html")

@@ -43,7 +43,7 @@ class BlockDetails {
     const captures = model.captures.map(({name, outer}) =>
       details.argumentRow(outer.map(({access}) => access).join(', '), details.argument(name)));
     const chips = (names) => make('div', {class: 'chips'}, names.map((name) => details.varLink(name)));
-    const kernel = [['is given', model.entries], ['gives back', model.results]]
+    const kernel = [['receives', model.entries], ['returns', model.results]]
         .filter(([, names]) => names.length > 0).map(([what, names]) => [what, chips(names)]);
     const children = model.children.map((child) => make('div', {class: 'argument'}, make('div', {class: 'row'},
         make('span', {class: 'slot'}, this.blockLink(child)),
@@ -52,7 +52,7 @@ class BlockDetails {
     return [
       children.length > 0 ? details.section('Blocks it runs', children, children.length) : null,
       captures.length > 0 ? details.section('Captures', captures, captures.length) : null,
-      kernel.length > 0 ? details.section('By the kernel that runs it', details.facts(kernel)) : null,
+      kernel.length > 0 ? details.section('With the kernel that runs it', details.facts(kernel)) : null,
     ];
   }
 

@@ -50,11 +50,13 @@ class Overview {
 
   whyNotWritten(v) {
     if (v.persistable) return 'Nobody: it is there before the run.';
+    if (this.model.entries.includes(v.name)) return 'The kernel that runs the block.';
     return v.capture ? 'Nobody in this block.' : 'Nobody.';
   }
 
   whyNotFreed(v) {
     if (v.persistable) return 'Never: it outlives the run.';
+    if (this.model.results.includes(v.name)) return 'Never: the kernel that runs the block reads it.';
     return v.capture ? 'Not in this block: it belongs to a block around it.' : 'Never in this plan.';
   }
 
@@ -70,7 +72,7 @@ class Overview {
           details.section('In numbers', details.facts([
             ['Instructions', `${model.order.length}`],
             ['Edges', `${kept} waited for, ${model.shrunkCount} implied by others`],
-            ['Longest path', `${model.criticalPath} instructions`],
+            ['Longest path', counted(model.criticalPath, 'instruction')],
             ['Width', `${model.width} can run at once`],
             ['Variables', `${model.vars.size}`],
             ['Events', model.usesDevices ? `${model.events.length}` : null],

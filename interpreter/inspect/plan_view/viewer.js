@@ -76,10 +76,11 @@ class Viewer {
 
   fillFacts() {
     const {model} = this;
-    const fact = (count, name) => make('span', {}, make('b', {}, count.toLocaleString('en')), ` ${name}`);
-    byId('facts').replaceChildren(fact(model.order.length, 'instructions'),
-        fact(model.edges.length - model.shrunkCount, 'edges'), fact(model.shrunkCount, 'shrunk'),
-        ...(model.usesDevices ? [fact(model.streams.length - 1, 'streams'), fact(model.events.length, 'events')] : []));
+    const fact = (count, name, plural = 's') => make('span', {}, make('b', {}, count.toLocaleString('en')),
+        ` ${name}${count === 1 ? '' : plural}`);
+    byId('facts').replaceChildren(fact(model.order.length, 'instruction'),
+        fact(model.edges.length - model.shrunkCount, 'edge'), fact(model.shrunkCount, 'shrunk', ''),
+        ...(model.usesDevices ? [fact(model.streams.length - 1, 'stream'), fact(model.events.length, 'event')] : []));
   }
 
   fillLegend() {
