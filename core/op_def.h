@@ -39,6 +39,9 @@ enum SlotFlags : uint16_t {
   kMayBeEmpty = 256,  // the variable may hold no value: the kernel looks
   kOfSubBlock = 512,  // only repeats what the sub-block uses, which the analysis finds by itself:
                       // plans leave it out
+  // Takes tensors and arrays, of which the kernel uses the variables themselves. All arguments of
+  // such slots are the one or the other.
+  kMayBeArray = 1024,
 };
 
 struct SlotDef {
@@ -132,7 +135,7 @@ struct OpDef {
   // Draws random numbers (KernelContext::random): runs differ, so results are not to be kept.
   bool random = false;
   // Runs on the host even where the program runs on a device. So do ops with dynamic_outputs or
-  // tensor arrays, whose results the host must see.
+  // tensor arrays, whose results the host must see, and those with an array for kMayBeArray.
   bool host_only = false;
 
   // Of an op that runs the block its attribute `sub_block` names: fills in `block`. Null: the op

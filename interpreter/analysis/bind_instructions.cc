@@ -88,6 +88,36 @@ absl::StatusOr<Place> WantedPlace(const Op& op, Place own) {
   return *place;
 }
 
+// Of a kind that kernels use through the variable itself.
+bool IsWhole(const PlanVar& var) {
+  return var.kind == VarKind::kLodTensorArray || var.kind == VarKind::kLodRankTable;
+}
+
+bool AnyWhole(const VarIds& args, const std::vector<PlanVar>& vars) {
+  return std::any_of(args.begin(), args.end(),
+                     [&](VarId id) { return id >= 0 && IsWhole(vars[id]); });
+}
+
+absl::Status CheckKind(const PlanVar& var, const SlotDef& slot, bool with_arrays) {
+  if ((slot.flags & kMayBeArray) != 0) {
+    if (with_arrays == IsWhole(var)) return absl::OkStatus();
+    return InvalidArgument("variable '", var.name, "' is ", with_arrays ? "no array" : "an array",
+                           ", unlike other arguments: expected arrays only, or none");
+  }
+  const bool wants_whole = (slot.flags & kTensorArray) != 0;
+  if (wants_whole ? var.kind != VarKind::kLodTensor : !IsWhole(var)) return absl::OkStatus();
+  const absl::string_view kinds[] = {"a tensor", "an array or a rank table"};
+  return InvalidArgument("variable '", var.name, "' is ", kinds[wants_whole ? 0 : 1], ", but '",
+                         slot.name, "' takes ", kinds[wants_whole ? 1 : 0]);
+}
+
+// Arrays live as long as a run: their elements are memory of the core.
+absl::Status CheckNotKept(const PlanVar& var) {
+  if (!var.persistable || !IsWhole(var)) return absl::OkStatus();
+  return Unimplemented("writes '", var.name, "', an array or a rank table that is persistable; ",
+                       "interp keeps those for one run only");
+}
+
 absl::StatusOr<Place> ChoosePlace(const Op& op, const OpDef& def, Plan& plan) {
   INTERP_ASSIGN_OR_RETURN(const Place place, WantedPlace(op, plan.options.place));
   if (place.on_host() || def.RunsOn(place.kind)) return place;
@@ -153,6 +183,8 @@ class Binder {
     INTERP_ASSIGN_OR_RETURN(Instruction instruction,
                             Bind(op, def, place, [this](VarId id) { return vars_[id]; }));
     instruction.op_index = index;
+    if (AnyWhole(instruction.inputs, plan_.vars)) instruction.place = Place{};
+    INTERP_RETURN_IF_ERROR(CheckKinds(instruction, plan_.vars));
     DropKeptOutputs(op, instruction);
     BindShares(op, instruction);
     INTERP_RETURN_IF_ERROR(BindSubBlock(op, instruction));
@@ -229,6 +261,27 @@ absl::StatusOr<BlockInterface> InterfaceOf(const Program& program, const Op& op,
     result.results.push_back(var);
   }
   return result;
+}
+
+absl::Status CheckKinds(const Instruction& instruction, const std::vector<PlanVar>& vars) {
+  const OpDef& def = *instruction.def;
+  const bool arrays = AnyWhole(instruction.inputs, vars) || AnyWhole(instruction.outputs, vars);
+  for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+    const VarId id = instruction.inputs[arg];
+    if (id < 0 || IsHiddenInput(instruction, arg)) continue;
+    const SlotDef& slot = def.inputs[InputSlotOf(instruction, arg)];
+    if ((slot.flags & kNoNeedBuffer) != 0) continue;
+    INTERP_RETURN_IF_ERROR(CheckKind(vars[id], slot, arrays));
+  }
+  for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+    const VarId id = instruction.outputs[arg];
+    if (id < 0 || IsHiddenOutput(instruction, arg)) continue;
+    INTERP_RETURN_IF_ERROR(
+        CheckKind(vars[id], def.outputs[OutputSlotOf(instruction, arg)], arrays));
+    INTERP_RETURN_IF_ERROR(CheckNotKept(vars[id]));
+  }
+  if (!arrays || instruction.place.on_host()) return absl::OkStatus();
+  return InvalidArgument("uses arrays or rank tables, but is to run on ", Name(instruction.place));
 }
 
 absl::Status BindInstructions(const Program& program, const OpRegistry& registry, int32_t block,

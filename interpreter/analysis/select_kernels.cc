@@ -51,12 +51,11 @@ absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, PlaceKind plac
       }));
 }
 
-// A tensor is what its last writer made it, but for one that is settled. An array is declared with
-// the dtype of its tensors.
+// A tensor is what its last writer made it, and so are the elements of an array, but for what is
+// settled: that is what it is declared as.
 void NoteWritten(PlanVar& var, DType dtype) {
   if (var.kind != VarKind::kLodTensor && var.kind != VarKind::kLodTensorArray) return;
-  const bool keeps = var.settled || var.kind == VarKind::kLodTensorArray;
-  if (!keeps || var.dtype == DType::kUndefined) var.dtype = dtype;
+  if (!var.settled || var.dtype == DType::kUndefined) var.dtype = dtype;
 }
 
 // The arguments of the definition's own slots, which come before the hidden ones.

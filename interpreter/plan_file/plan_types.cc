@@ -132,6 +132,7 @@ class TypeChecker {
     typed.place = instruction.place;
     typed.op_index = instruction.op_index;
     typed.sub_block = instruction.sub_block;
+    INTERP_RETURN_IF_ERROR(CheckKinds(instruction, now));
     INTERP_RETURN_IF_ERROR(CheckInputs(instruction, now));
     INTERP_RETURN_IF_ERROR(SetTypes(op, typed, now));
     if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(CheckSubBlock(plan, op, typed));
