@@ -1,5 +1,6 @@
 // assign, share_data: Out = X, any dtype; share_data leaves the LoD behind. The copy is left out
-// where both already share memory.
+// where both already share memory. assign also takes arrays: the elements of Out share the memory
+// of those of X and, as in Paddle 2.6, have no LoD.
 #include "core/op_def.h"
 #include "kernels/util/strided_copy.h"
 
@@ -19,18 +20,26 @@ absl::Status InferShareData(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+// An array has no memory of its own, and a tensor no elements.
+void AssignElements(KernelContext& ctx) {
+  std::vector<Tensor>& out = ctx.output_array(kOut);
+  out = ctx.input_array(kX);
+  for (Tensor& element : out) element.lod.clear();
+}
+
 absl::Status Assign(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (x.raw_data() != out.raw_data()) CopyTensor(ctx.num_threads(), x, out);
+  if (!x.has_memory()) AssignElements(ctx);
   return absl::OkStatus();
 }
 
-OpDef AssignDef(absl::string_view type, absl::Status (*infer)(InferContext&)) {
+OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferContext&)) {
   return OpDef{
       .type = type,
-      .inputs = {{"X"}},
-      .outputs = {{"Out"}},
+      .inputs = {{"X", flags}},
+      .outputs = {{"Out", flags}},
       .infer = infer,
       .kernels = {{DType::kUndefined, Assign}},
       .layout = LayoutRule::kFollows,
@@ -38,8 +47,8 @@ OpDef AssignDef(absl::string_view type, absl::Status (*infer)(InferContext&)) {
   };
 }
 
-INTERP_REGISTER_OP(AssignDef("assign", InferAssign));
-INTERP_REGISTER_OP(AssignDef("share_data", InferShareData));
+INTERP_REGISTER_OP(AssignDef("assign", kMayBeArray, InferAssign));
+INTERP_REGISTER_OP(AssignDef("share_data", /*flags=*/0, InferShareData));
 
 }  // namespace
 }  // namespace interp
