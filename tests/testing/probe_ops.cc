@@ -219,25 +219,43 @@ absl::Status HalfKernel(KernelContext& ctx) {
 
 absl::Status PushKernel(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
-  // A copy: the element stays as it is when X is written in place later.
-  INTERP_ASSIGN_OR_RETURN(Tensor copy, ctx.input(0).Clone(ctx.allocator()));
-  ctx.output_array(0).push_back(std::move(copy));
+  // Memory is shared: the element stays as it is when X is written in place later.
+  ctx.output_array(0).push_back(ctx.input(0));
+  return absl::OkStatus();
+}
+
+absl::Status LastKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  ctx.output(0) = ctx.input_array(0).back();
+  return absl::OkStatus();
+}
+
+// Loops that gather what they have gathered would grow without end.
+constexpr int64_t kMostElements = 1000;
+
+// The elements of `parts` one after the other, as many as there may be.
+absl::Status Concatenate(const KernelContext& ctx, const std::vector<Tensor>& parts, DType dtype,
+                         Tensor& out) {
+  out.shape = {0};
+  for (const Tensor& part : parts) out.shape[0] += part.numel();
+  out.shape[0] = std::min(out.shape[0], kMostElements);
+  out.dtype = dtype;
+  out.lod.clear();
+  INTERP_RETURN_IF_ERROR(ctx.Allocate(out));
+  char* to = static_cast<char*>(out.mutable_raw_data());
+  size_t left = out.size_bytes();
+  for (const Tensor& part : parts) {
+    const size_t size = std::min(left, part.size_bytes());
+    if (size > 0) std::memcpy(to, part.raw_data(), size);
+    to += size;
+    left -= size;
+  }
   return absl::OkStatus();
 }
 
 absl::Status GatherKernel(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
-  Tensor& out = ctx.output(0);
-  out.shape = {0};
-  for (const Tensor& element : ctx.input_array(0)) out.shape[0] += element.numel();
-  out.dtype = DType::kInt64;
-  out.lod.clear();
-  INTERP_RETURN_IF_ERROR(ctx.Allocate(out));
-  int64_t* to = out.mutable_data<int64_t>();
-  for (const Tensor& element : ctx.input_array(0)) {
-    to = std::copy_n(element.data<int64_t>(), element.numel(), to);
-  }
-  return absl::OkStatus();
+  return Concatenate(ctx, ctx.input_array(0), DType::kInt64, ctx.output(0));
 }
 
 struct ColumnAttrs {
@@ -412,6 +430,13 @@ void AddDynamic(OpRegistry& ops) {
            .kernel_dtype = AlwaysInt64,
            .kernels = {{DType::kInt64, GatherKernel}},
            .dynamic_outputs = true});
+  ops.Add({.type = "last",
+           .inputs = {{"Array", kTensorArray}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = AlwaysInt64,
+           .kernels = {{DType::kInt64, LastKernel}},
+           .dynamic_outputs = true});
 }
 
 void AddPlumbing(OpRegistry& ops) {
@@ -512,22 +537,6 @@ absl::Status ScanBlock(const Program&, const Op& op, SubBlock& block) {
   if (names.size() != 4) return InvalidArgument("attribute 'names' is no list of four");
   block.entries = {{.name = names[0], .slot = 0}, {.name = names[1], .slot = 1}};
   block.results = {names[2], names[3]};
-  return absl::OkStatus();
-}
-
-// The elements of all `parts` one after the other.
-absl::Status Concatenate(const KernelContext& ctx, const std::vector<Tensor>& parts, DType dtype,
-                         Tensor& out) {
-  out.shape = {0};
-  for (const Tensor& part : parts) out.shape[0] += part.numel();
-  out.dtype = dtype;
-  out.lod.clear();
-  INTERP_RETURN_IF_ERROR(ctx.Allocate(out));
-  char* to = static_cast<char*>(out.mutable_raw_data());
-  for (const Tensor& part : parts) {
-    if (part.numel() > 0) std::memcpy(to, part.raw_data(), part.size_bytes());
-    to += part.size_bytes();
-  }
   return absl::OkStatus();
 }
 

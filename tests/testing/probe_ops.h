@@ -20,12 +20,12 @@
 //   scratch() -> Out {shape}     the same by way of a workspace
 //   push(X, Array) -> ArrayOut   appends X to a tensor array
 //   gather(Array) -> Out         one vector of all elements
+//   last(Array) -> Out           the last element, whose memory it shares
 //   repeat(Condition) -> Steps   runs its block up to three times, as Condition says before each
 //   when(Condition) -> Steps     runs its block when Condition is odd
 //   back(Steps) -> StepsOut      runs its block on each of the steps, the last first
 //   scan(Rows, State) -> Out     runs its block for up to three rows, with a state; one vector of
-//   all
-//                                that `names[3]` was
+//                                all that `names[3]` was
 //   feed, fetch, cast, transfer_layout, assign, memcpy_h2d, memcpy_d2h: as the interpreter
 //   expects them
 //   read, c_allreduce, c_sync_comm_stream, send_v2, coalesce_tensor: for implicit orders

@@ -200,12 +200,14 @@ class GraphMaker {
     const std::string array = absl::StrCat("array", Below(2));
     const bool known = std::count(arrays_.begin(), arrays_.end(), array) > 0;
     if (known && Chance(40)) {
-      builder_.AddOp("gather", {{"Array", {array}}}, {{"Out", {Result({-1}, DType::kInt64)}}},
+      const std::string type = Chance(50) ? "gather" : "last";
+      builder_.AddOp(type, {{"Array", {array}}}, {{"Out", {Result({-1}, DType::kInt64)}}},
                      Tagged(tag));
       return;
     }
     ProgramBuilder::Slots inputs = {{"X", {Any().name}}};
-    if (known) inputs.push_back({"Array", {array}});
+    // An op that changes an array need not say that it reads it.
+    if (known && Chance(50)) inputs.push_back({"Array", {array}});
     if (!known) {
       arrays_.push_back(array);
       builder_.DeclareArray(array);
