@@ -48,7 +48,7 @@ absl::Status LodTensorToArray(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckTable(x, *table));
   const int64_t length = table->items.empty() ? 0 : table->items.front().length;
   // The parts of X bound the steps: a table made for something else must not ask for gigabytes.
-  const int64_t most = x.lod[table->coarse.size()].back();
+  const int64_t most = length == 0 ? 0 : x.lod[table->coarse.size()].back();
   if (length > most) {
     return InvalidArgument("the rank table has a sequence of ", length, " steps, input 'X' has ",
                            most);

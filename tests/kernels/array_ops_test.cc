@@ -64,15 +64,6 @@ void ExpectAll(const std::vector<Failure>& failures) {
 
 Tensor Index(int64_t value) { return Tensor::Of<int64_t>({1}, {value}); }
 
-Tensor Mask(const std::vector<bool>& bits) {
-  Tensor mask;
-  mask.shape = {static_cast<int64_t>(bits.size()), 1};
-  mask.dtype = DType::kBool;
-  EXPECT_THAT(mask.Allocate(SystemAllocator()), IsOk());
-  for (size_t i = 0; i < bits.size(); ++i) mask.mutable_data<bool>()[i] = bits[i];
-  return mask;
-}
-
 std::string IndexOp(const std::string& name, int64_t value) {
   return absl::StrCat("  fill_constant() -> (Out=", name, ") {shape=[1], dtype=3, value=", value,
                       ".0}\n");

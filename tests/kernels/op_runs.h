@@ -1,5 +1,5 @@
-// What the tests of recurrent ops and of CRFs share: made-up tensors, ops that give outputs, and
-// ops that are refused.
+// What the tests of recurrent ops, of CRFs and of arrays share: made-up tensors, ops that give
+// outputs, and ops that are refused.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -24,6 +24,16 @@ Tensor Numbers(const Shape& shape, uint32_t seed, const Lod& lod = {}) {
   Tensor tensor = Tensor::Of<T>(shape, values);
   tensor.lod = lod;
   return tensor;
+}
+
+// A mask over sequences.
+inline Tensor Mask(const std::vector<bool>& bits) {
+  Tensor mask;
+  mask.shape = {static_cast<int64_t>(bits.size()), 1};
+  mask.dtype = DType::kBool;
+  EXPECT_THAT(mask.Allocate(SystemAllocator()), IsOk());
+  for (size_t i = 0; i < bits.size(); ++i) mask.mutable_data<bool>()[i] = bits[i];
+  return mask;
 }
 
 // The outputs of an op that must not fail.
