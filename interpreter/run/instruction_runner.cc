@@ -400,7 +400,10 @@ absl::Status InstructionRunner::Own(Output& output) {
 absl::Status InstructionRunner::AfterKernel(const Bound& bound, absl::Status status) {
   for (Variable* variable : bound.written_persistables) ++variable->version;
   if (!status.ok()) return status;
-  if (bound.instruction->def->dynamic_outputs) INTERP_RETURN_IF_ERROR(CheckDTypes(bound));
+  if (bound.instruction->def->dynamic_outputs) {
+    INTERP_RETURN_IF_ERROR(CheckDTypes(bound));
+    INTERP_RETURN_IF_ERROR(KeepPersistables(bound));
+  }
   return options_.check_nan_inf ? CheckFinite(bound) : absl::OkStatus();
 }
 
@@ -413,6 +416,18 @@ absl::Status InstructionRunner::CheckDTypes(const Bound& bound) {
     if (!tensor.has_memory()) continue;
     return InvalidArgument("an output is ", DescribeType(tensor), ", but the plan has ",
                            Name(output.dtype), ": the program declares it wrongly");
+  }
+  return absl::OkStatus();
+}
+
+// Kernels that allocate take memory of the core, or share some of it. What outlives the core gets
+// its own.
+absl::Status InstructionRunner::KeepPersistables(const Bound& bound) {
+  for (const Output& output : bound.outputs) {
+    Tensor& tensor = *output.tensor;
+    if (output.allocator != &SystemAllocator() || !tensor.has_memory()) continue;
+    if (tensor.buffer()->owner == &SystemAllocator()) continue;
+    INTERP_ASSIGN_OR_RETURN(tensor, tensor.Clone(SystemAllocator()));
   }
   return absl::OkStatus();
 }

@@ -89,6 +89,7 @@ class InstructionRunner {
   absl::Status Infer(Bound& bound);
   absl::Status InferUpdate(Bound& bound, InferContext& context);
   static absl::Status CheckDTypes(const Bound& bound);
+  static absl::Status KeepPersistables(const Bound& bound);
   absl::Status CheckInputs(const Bound& bound) const;
   static absl::Status NoteShape(Output& output);
   static absl::Status GiveMemory(Output& output);

@@ -1,0 +1,62 @@
+// What instructions leave in the root scope, which outlives their core.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/program_parse.h"
+#include "interpreter/interpreter_core.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/probe_ops.h"
+
+namespace interp::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Runs the program once in a core that is gone afterwards; returns its variable "kept".
+Tensor KeptBy(absl::string_view text, const Tensor& x) {
+  const auto scope = std::make_shared<Scope>();
+  const absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_THAT(program, IsOk());
+  if (!program.ok()) return {};
+  CoreOptions options;
+  options.ops = &ProbeOps();
+  auto core = InterpreterCore::Create(*program, {"x"}, {}, scope, options);
+  EXPECT_THAT(core, IsOk());
+  if (!core.ok()) return {};
+  EXPECT_THAT((*core)->Run({x}), IsOk());
+  core->reset();
+  return scope->FindOrCreate("kept")->tensor;
+}
+
+TEST(PersistableOutputsTest, MemoryThatAKernelAllocatesOutlivesTheCore) {
+  const Tensor kept = KeptBy(R"(block 0
+  var x int64[2]
+  var kept int64[-1] persistable
+  dynamic(X=x) -> (Out=kept) {tag=1}
+)",
+                             VectorOf<int64_t>({1, 2}));
+  ASSERT_TRUE(kept.has_memory());
+  EXPECT_EQ(kept.buffer()->owner, &SystemAllocator());
+}
+
+TEST(PersistableOutputsTest, ElementsOfArraysAreCopied) {
+  const std::vector<int64_t> values = {1, 2};
+  Tensor x = Tensor::Borrow(DType::kInt64, {2}, values.data());
+  x.lod = {{0, 1, 2}};
+  const Tensor kept = KeptBy(R"(block 0
+  var x int64[2]
+  var kept int64[-1] persistable
+  var array lod_tensor_array
+  push(X=x) -> (ArrayOut=array) {tag=1}
+  last(Array=array) -> (Out=kept) {tag=2}
+)",
+                             x);
+  ASSERT_TRUE(kept.has_memory());
+  EXPECT_EQ(kept.buffer()->owner, &SystemAllocator());
+  EXPECT_NE(kept.raw_data(), x.raw_data());
+  EXPECT_THAT(Values<int64_t>(kept), ElementsAre(1, 2));
+  EXPECT_EQ(kept.lod, x.lod);
+}
+
+}  // namespace
+}  // namespace interp::testing
