@@ -20,6 +20,7 @@
 #include "tools/plan_inputs.h"
 #include "tools/run_report.h"
 #include "tools/run_watch.h"
+#include "tools/saved_parameters.h"
 #include "tools/sizes.h"
 #include "tools/timed_runs.h"
 
@@ -33,6 +34,7 @@ struct Flags {
   FeedFlags feeds;
   std::vector<std::string> fetches;
   std::string out;
+  std::string save;
   std::string random_state;
   RunCounts counts;
   std::string expect;
@@ -61,9 +63,11 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model, const
       fetches.push_back(tensor.first);
     }
   }
-  if (fetches.empty() && !flags.plan.no_prune && !model.compiled.has_value()) {
+  const bool seen = !fetches.empty() || !flags.save.empty() || flags.plan.no_prune;
+  if (!seen && !model.compiled.has_value()) {
     return InvalidArgument(flags.model.model,
-                           ": the program fetches nothing itself; name variables with --fetch");
+                           ": the program fetches nothing itself; name variables with --fetch, or "
+                           "save its parameters with --save");
   }
   return fetches;
 }
@@ -85,11 +89,15 @@ struct Inputs {
   std::vector<NamedTensor> feeds;
   std::vector<NamedTensor> expected;
   std::vector<std::string> fetches;
+  ParametersToSave saved;
 };
 
 absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
   Inputs inputs;
   INTERP_ASSIGN_OR_RETURN(inputs.feeds, ReadFeeds(model.program, flags.feeds));
+  absl::StatusOr<ParametersToSave> saved = ChooseParametersToSave(flags.save, model.program);
+  if (!saved.ok()) return Annotate(saved.status(), "--save");
+  inputs.saved = *std::move(saved);
   if (!flags.expect.empty()) {
     absl::StatusOr<std::vector<NamedTensor>> expected = ReadNpz(flags.expect);
     if (!expected.ok()) return Annotate(expected.status(), "--expect");
@@ -211,6 +219,8 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
     const absl::Status written = WriteOutputs(flags.out, fetched);
     if (!written.ok()) return Fail(ExitCode::kRunFailed, Annotate(written, "--out"));
   }
+  const absl::Status saved = SaveParameters(inputs.saved, *model.scope);
+  if (!saved.ok()) return Fail(ExitCode::kRunFailed, Annotate(saved, "--save"));
   return Show(flags, report);
 }
 
@@ -274,6 +284,9 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("--fetch", flags->fetches,
                      "variables to fetch, any of the program's; default: what the program fetches");
   command.add_option("--out", flags->out, "write the fetches to file.npz, or as .npy to a folder");
+  command.add_option("--save", flags->save,
+                     "write all persistable tensors after the last run to file.pdiparams or "
+                     "file.npz");
   command.add_option("--repeat", flags->counts.repeat, "timed runs after the first")
       ->check(CLI::Range(0, 100'000'000));
   command.add_option("--warmup", flags->counts.warmup, "runs between the first and the timed ones")
