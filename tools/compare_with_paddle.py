@@ -119,6 +119,20 @@ def tied_order(got, expected):
     return order, moved, gap
 
 
+def find_writers(block):
+    """Who writes what (variable -> index of the op), and for each op of non-maximum suppression its detections and
+    the variables with a row for each. `block` is one of `interp dump --format json`."""
+    writer, detectors = {}, {}
+    for index, op in enumerate(block["ops"]):
+        writer.update({name: index for names in op["outputs"].values() for name in names})
+        if "nms" in op["type"] and op["outputs"].get("Out"):
+            detectors[op["outputs"]["Out"][0]] = list(op["outputs"].get("Index", []))
+        for source, alike in list(detectors.items()):
+            if op["type"] in ("scale", "assign") and op["inputs"]["X"][0] in [source, *alike]:
+                detectors[op["outputs"]["Out"][0]] = []
+    return writer, detectors
+
+
 class Comparison:
     """One program: its files, what Paddle gave, and what interp gives."""
 
@@ -148,17 +162,8 @@ class Comparison:
         return call([self.args.interp, "dump", self.model, "--stage", "program", "--format", form])
 
     def read_program(self):
-        """Finds who writes what, and for each op of non-maximum suppression its detections and the
-        variables with a row for each."""
         self.block = json.loads(self.dump("json"))["blocks"][0]
-        self.writer, self.detectors = {}, {}
-        for index, op in enumerate(self.block["ops"]):
-            self.writer.update({name: index for names in op["outputs"].values() for name in names})
-            if "nms" in op["type"] and op["outputs"].get("Out"):
-                self.detectors[op["outputs"]["Out"][0]] = list(op["outputs"].get("Index", []))
-            for source, alike in list(self.detectors.items()):
-                if op["type"] in ("scale", "assign") and op["inputs"]["X"][0] in [source, *alike]:
-                    self.detectors[op["outputs"]["Out"][0]] = []
+        self.writer, self.detectors = find_writers(self.block)
 
     def reference_value(self, name, expected):
         """What Paddle had: a parameter, a feed or a computed variable; None when it is not known."""
