@@ -29,11 +29,10 @@ cases as a full run.
 import os
 import sys
 
-# Paddle orders the inputs of while/conditional_block by iterating over Python sets:
-# fix the hash seed (only possible at start-up) so that programs come out byte-identical.
-if __name__ == "__main__" and os.environ.get("PYTHONHASHSEED") != "0":
-    os.environ["PYTHONHASHSEED"] = "0"
-    os.execv(sys.executable, [sys.executable] + sys.argv)
+from fixed_hash_seed import fix_hash_seed
+
+if __name__ == "__main__":
+    fix_hash_seed()
 
 # One thread, no run-to-run variation.  Must be set before paddle is imported.
 os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", MKL_CBWR="COMPATIBLE",
