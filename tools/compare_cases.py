@@ -38,7 +38,7 @@ MODES = {
     "trace": ["--scheduler", "trace", "--threads", "1"],
     "async": ["--scheduler", "async", "--workers", "4", "--threads", "1"],
     "engine": ["--scheduler", "engine", "--workers", "4", "--threads", "1"],
-    "sim:0": ["--place", "sim:0", "--threads", "1"],
+    "sim:0": ["--place", "sim:0", "--sim-memory", "16G", "--threads", "1"],
 }
 
 
