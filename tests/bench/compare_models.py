@@ -5,13 +5,17 @@
   pip install openvino                                                       (another one)
 
   compare_models.py FOLDER --shape NAME:VAR=1x3x224x224 ... [--openvino-python PYTHON]
-      [--peers ort openvino paddle] [--threads 1 2] [--rounds 5] [--repeat 20]
+      [--peers ort openvino paddle paddle_plain] [--threads 1 2] [--rounds 5] [--repeat 20]
+  compare_models.py --case CASE ... [--peers paddle paddle_plain]
 
 For each NAME given by --shape (several for one NAME when it has several inputs) FOLDER holds
-NAME.pdmodel and NAME.pdiparams; NAME.onnx is made by paddle2onnx when missing. Every peer is a
-process of its own that waits while the others run. A round is `repeat` runs of each; the median of
-a peer is taken over all its runs. "x best" is interp's median over that of the fastest peer.
-Inputs are standard normal; scale_factor is 1 and im_shape the size of the image.
+NAME.pdmodel and NAME.pdiparams; NAME.onnx is made by paddle2onnx when missing. Inputs are standard
+normal; scale_factor is 1 and im_shape the size of the image. A CASE is a folder with a program, its
+parameters and what to feed, sequences among them (tools/compare_cases.py); only Paddle can be its peer.
+
+Every peer is a process of its own that waits while the others run. A round is `repeat` runs of each;
+the median of a peer is taken over all its runs. "x best" is interp's median over that of the fastest
+peer. `paddle` is the inference predictor with oneDNN, `paddle_plain` without.
 """
 import argparse
 import json
@@ -22,7 +26,29 @@ import sys
 import tempfile
 import time
 
-PEERS = ["ort", "openvino", "paddle"]
+PEERS = ["ort", "openvino", "paddle", "paddle_plain"]
+
+
+class Subject:
+    """What is timed: a program with its parameters and its feeds."""
+
+    def __init__(self, model, params, shapes=None, case=None):
+        self.model, self.params, self.shapes, self.case = model, params, shapes, case
+        self.fetches, self.lods = [], {}
+        if case:
+            with open(os.path.join(case, "case.json")) as file:
+                described = json.load(file)
+            self.fetches, self.lods, self.feed_names = described["fetches"], described["lod"], described["feeds"]
+
+    def spec(self):
+        """The arguments that make it anew."""
+        return [self.model, self.params, self.shapes, self.case]
+
+    def feeds(self):
+        if not self.case:
+            return make_feeds(self.shapes)
+        import numpy as np
+        return {name: np.load(os.path.join(self.case, "in_" + name.replace("/", "_") + ".npy")) for name in self.feed_names}
 
 
 def make_feeds(shapes):
@@ -34,56 +60,79 @@ def make_feeds(shapes):
             else rng.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
 
 
-def onnx_session(model, params, threads):
+def onnx_session(subject, threads):
     import onnxruntime
-    path = os.path.splitext(model)[0] + ".onnx"
+    path = os.path.splitext(subject.model)[0] + ".onnx"
     if not os.path.exists(path):
         import paddle2onnx
-        paddle2onnx.export(model, params, path, opset_version=13)
+        paddle2onnx.export(subject.model, subject.params, path, opset_version=13)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = threads, 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return lambda feeds: session.run(None, feeds)
 
 
-def openvino_request(model, params, threads, shapes):
+def openvino_request(subject, threads):
     import openvino
     core = openvino.Core()
-    network = core.read_model(model, params)
-    network.reshape(shapes)
+    network = core.read_model(subject.model, subject.params)
+    network.reshape(subject.shapes)
     request = core.compile_model(network, "CPU", {
         "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32",
         "PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
     return lambda feeds: list(request.infer(feeds).values())
 
 
-def paddle_predictor(model, params, threads):
+def with_feed_and_fetch(subject, folder):
+    """The program of a case as the predictor wants it: it has no feed and fetch ops."""
+    import paddle
+    from paddle.static.io import append_fetch_ops, prepend_feed_ops
+    paddle.enable_static()
+    with open(subject.model, "rb") as file:
+        program = paddle.static.Program.parse_from_string(file.read())
+    prepend_feed_ops(program, subject.feed_names)
+    append_fetch_ops(program, subject.fetches)
+    path = os.path.join(folder, "program.pdmodel")
+    with open(path, "wb") as file:
+        file.write(program.desc.serialize_to_string())
+    return path
+
+
+def paddle_predictor(subject, threads, onednn):
     import paddle.inference
-    config = paddle.inference.Config(model, params)
-    config.disable_gpu()
-    config.disable_glog_info()
-    config.set_cpu_math_library_num_threads(threads)
-    config.enable_mkldnn()
-    predictor = paddle.inference.create_predictor(config)
+    with tempfile.TemporaryDirectory() as folder:
+        model = with_feed_and_fetch(subject, folder) if subject.case else subject.model
+        config = paddle.inference.Config(model, subject.params)
+        config.disable_gpu()
+        config.disable_glog_info()
+        config.set_cpu_math_library_num_threads(threads)
+        config.enable_memory_optim()
+        if onednn:
+            config.enable_mkldnn()
+        predictor = paddle.inference.create_predictor(config)
 
     def run(feeds):
         for name, value in feeds.items():
-            predictor.get_input_handle(name).copy_from_cpu(value)
+            handle = predictor.get_input_handle(name)
+            handle.copy_from_cpu(value)
+            if name in subject.lods:
+                handle.set_lod(subject.lods[name])
         predictor.run()
         return [predictor.get_output_handle(n).copy_to_cpu() for n in predictor.get_output_names()]
     return run
 
 
-def worker(peer, model, params, threads, shapes):
+def worker(peer, threads, *spec):
     """Loads, then answers each line "N" on stdin with the times of N runs in ms."""
-    feeds = make_feeds(shapes)
+    subject = Subject(*spec)
+    feeds = subject.feeds()
     start = time.perf_counter()
     if peer == "ort":
-        run = onnx_session(model, params, threads)
+        run = onnx_session(subject, threads)
     elif peer == "openvino":
-        run = openvino_request(model, params, threads, shapes)
+        run = openvino_request(subject, threads)
     else:
-        run = paddle_predictor(model, params, threads)
+        run = paddle_predictor(subject, threads, onednn=peer == "paddle")
     load = time.perf_counter() - start
     start = time.perf_counter()
     run(feeds)
@@ -100,8 +149,8 @@ def worker(peer, model, params, threads, shapes):
 class Peer:
     """A worker process."""
 
-    def __init__(self, python, peer, model, params, threads, shapes):
-        spec = json.dumps([peer, model, params, threads, shapes])
+    def __init__(self, python, peer, threads, subject):
+        spec = json.dumps([peer, threads, *subject.spec()])
         self.process = subprocess.Popen([python, __file__, "--worker", spec], stdin=subprocess.PIPE, text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         env=dict(os.environ, OMP_NUM_THREADS=str(threads), GLOG_minloglevel="3"))
@@ -125,31 +174,39 @@ class Peer:
         self.process.wait()
 
 
-def interp_times(args, model, params, threads, feeds, folder):
+def interp_times(args, subject, threads, feeds, folder):
     import numpy as np
-    command = [args.interp, "run", model, "--params", params, "--threads", str(threads), "--json",
+    command = [args.interp, "run", subject.model, "--threads", str(threads), "--json",
                "--warmup", "3", "--repeat", str(args.repeat)]
+    if os.path.exists(subject.params):
+        command += ["--params", subject.params]
     for name, value in feeds.items():
         path = os.path.join(folder, name.replace("/", "_") + ".npy")
         np.save(path, value)
         command += ["--feed", f"{name}={path}"]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    for name, lod in subject.lods.items():
+        command += ["--feed-lod", name + "=" + "/".join(",".join(map(str, level)) for level in lod)]
+    if subject.fetches:
+        command += ["--fetch", *subject.fetches]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    return json.loads(done.stdout)
 
 
-def compare(args, name, shapes, threads, folder):
-    model, params = (os.path.join(args.folder, name + ending) for ending in (".pdmodel", ".pdiparams"))
-    feeds = make_feeds(shapes)
+def compare(args, name, subject, threads, folder):
+    feeds = subject.feeds()
     peers, times = {}, {"interp": []}
     for peer in args.peers:
         python = args.openvino_python if peer == "openvino" else args.python
         try:
-            peers[peer] = Peer(python, peer, model, params, threads, shapes)
+            peers[peer] = Peer(python, peer, threads, subject)
             times[peer] = []
         except RuntimeError as error:
             print(f"{name}: {peer}: {error}", file=sys.stderr)
     start = {}
     for _ in range(args.rounds):
-        report = interp_times(args, model, params, threads, feeds, folder)
+        report = interp_times(args, subject, threads, feeds, folder)
         times["interp"].append(report["median_ms"])
         start = {"load_ms": report["load_ms"] + report["prepare_ms"], "first_ms": report["first_ms"]}
         for peer, process in peers.items():
@@ -170,30 +227,58 @@ def parse_shapes(specs):
     return models
 
 
-def main():
-    if sys.argv[1:2] == ["--worker"]:
-        worker(*json.loads(sys.argv[2]))
-        return
+def subjects(args):
+    """The programs by name."""
+    found = {}
+    for name, shapes in parse_shapes(args.shape).items():
+        model, params = (os.path.join(args.folder, name + ending) for ending in (".pdmodel", ".pdiparams"))
+        found[name] = Subject(model, params, shapes=shapes)
+    for case in args.case:
+        model, params = (os.path.join(case, name) for name in ("program.pdmodel", "params.pdiparams"))
+        found[os.path.basename(os.path.normpath(case))] = Subject(model, params, case=case)
+    return found
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
-    parser.add_argument("--shape", action="append", required=True)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--shape", action="append", default=[])
+    parser.add_argument("--case", nargs="+", default=[])
     parser.add_argument("--interp", default="build/release/interp")
-    parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
+    parser.add_argument("--peers", nargs="*", choices=PEERS)
     parser.add_argument("--python", default=sys.executable, help="has paddle, onnxruntime and paddle2onnx")
     parser.add_argument("--openvino-python", default=sys.executable, help="has openvino")
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=20)
     args = parser.parse_args()
+    if not args.case and not args.shape or args.shape and not args.folder:
+        parser.error("give FOLDER and --shape, or --case")
+    if args.peers is None:
+        args.peers = PEERS[2:] if args.case else PEERS[:3]
+    if args.case and not set(args.peers) <= set(PEERS[2:]):
+        parser.error("only Paddle can be the peer of a case")
+    return args
+
+
+def main():
+    if sys.argv[1:2] == ["--worker"]:
+        worker(*json.loads(sys.argv[2]))
+        return
+    args = arguments()
     columns = ["interp", *args.peers]
-    print(f"{'program':<28} {'threads':>7} " + " ".join(f"{c + ' ms':>11}" for c in columns) +
+    print(f"{'program':<28} {'threads':>7} " + " ".join(f"{c + ' ms':>15}" for c in columns) +
           f" {'x best':>7}  load + first run, ms")
-    for name, shapes in parse_shapes(args.shape).items():
+    for name, subject in subjects(args).items():
         for threads in args.threads:
             with tempfile.TemporaryDirectory() as folder:
-                medians, starts = compare(args, name, shapes, threads, folder)
+                try:
+                    medians, starts = compare(args, name, subject, threads, folder)
+                except RuntimeError as error:
+                    print(f"{name:<28} {error}", flush=True)
+                    continue
             best = min((v for k, v in medians.items() if k != "interp"), default=float("nan"))
-            cells = " ".join(f"{medians[c]:>11.3f}" if c in medians else f"{'-':>11}" for c in columns)
+            cells = " ".join(f"{medians[c]:>15.3f}" if c in medians else f"{'-':>15}" for c in columns)
             loads = ", ".join(f"{c} {s['load_ms']:.0f} + {s['first_ms']:.1f}" for c, s in starts.items())
             print(f"{name:<28} {threads:>7} {cells} {medians['interp'] / best:>7.2f}  {loads}", flush=True)
 
