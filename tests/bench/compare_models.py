@@ -5,8 +5,8 @@
   pip install openvino                                                       (another one)
 
   compare_models.py FOLDER --shape NAME:VAR=1x3x224x224 ... [--openvino-python PYTHON]
-      [--peers ort openvino paddle paddle_plain] [--threads 1 2] [--rounds 5] [--repeat 20]
-  compare_models.py --case CASE ... [--peers paddle paddle_plain]
+      [--peers ort openvino paddle paddle_plain paddle_new] [--threads 1 2] [--rounds 5] [--repeat 20]
+  compare_models.py --case CASE ... [--peers paddle paddle_plain paddle_new]
 
 For each NAME given by --shape (several for one NAME when it has several inputs) FOLDER holds
 NAME.pdmodel and NAME.pdiparams; NAME.onnx is made by paddle2onnx when missing. Inputs are standard
@@ -15,7 +15,8 @@ parameters and what to feed, sequences among them (tools/compare_cases.py); only
 
 Every peer is a process of its own that waits while the others run. A round is `repeat` runs of each;
 the median of a peer is taken over all its runs. "x best" is interp's median over that of the fastest
-peer. `paddle` is the inference predictor with oneDNN, `paddle_plain` without.
+peer. `paddle` is the inference predictor with oneDNN, `paddle_plain` without, `paddle_new` with oneDNN and its
+newer executor.
 """
 import argparse
 import json
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import time
 
-PEERS = ["ort", "openvino", "paddle", "paddle_plain"]
+PEERS = ["ort", "openvino", "paddle", "paddle_plain", "paddle_new"]
 
 
 class Subject:
@@ -98,7 +99,7 @@ def with_feed_and_fetch(subject, folder):
     return path
 
 
-def paddle_predictor(subject, threads, onednn):
+def paddle_predictor(subject, threads, peer):
     import paddle.inference
     with tempfile.TemporaryDirectory() as folder:
         model = with_feed_and_fetch(subject, folder) if subject.case else subject.model
@@ -107,7 +108,8 @@ def paddle_predictor(subject, threads, onednn):
         config.disable_glog_info()
         config.set_cpu_math_library_num_threads(threads)
         config.enable_memory_optim()
-        if onednn:
+        config.enable_new_executor(peer == "paddle_new")
+        if peer != "paddle_plain":
             config.enable_mkldnn()
         predictor = paddle.inference.create_predictor(config)
 
@@ -132,7 +134,7 @@ def worker(peer, threads, *spec):
     elif peer == "openvino":
         run = openvino_request(subject, threads)
     else:
-        run = paddle_predictor(subject, threads, onednn=peer == "paddle")
+        run = paddle_predictor(subject, threads, peer)
     load = time.perf_counter() - start
     start = time.perf_counter()
     run(feeds)
