@@ -76,7 +76,7 @@ class RandomProgram:
 
     def new_float(self, v):
         r, x, y = self.r, self.float_var(v), self.float_var(v)
-        kind = r.n(0, 15)
+        kind = r.n(0, 19)
         if kind == 0:
             return paddle.tanh(x + y)
         if kind == 1:
@@ -107,6 +107,16 @@ class RandomProgram:
             return paddle.concat([x[:, :1], y[:, 1:]], axis=1)
         if kind == 14 and v.bools:
             return x * paddle.cast(r.pick(*v.bools), "float32")
+        if kind == 15:
+            return paddle.tanh(paddle.matmul(paddle.matmul(x, y, transpose_y=True), x))
+        if kind == 16:
+            column = self.int_var(v) % self.width
+            return x * paddle.slice(y, axes=[1], starts=[column], ends=[column + 1])
+        if kind == 17:
+            column = self.int_var(v) % self.width
+            return static.setitem(paddle.assign(x), (slice(None), slice(column, column + 1)), y[:, :1])
+        if kind == 18:
+            return static.setitem(paddle.assign(x), (slice(None), r.n(0, 1)), r.scalar(-1, 1))
         return paddle.assign(x)
 
     def new_int(self, v):
@@ -128,9 +138,11 @@ class RandomProgram:
 
     def new_bool(self, v):
         r, i, j = self.r, self.int_var(v), self.int_var(v)
-        kind = r.n(0, 5)
+        kind = r.n(0, 6)
         if kind == 0:
             return i < j
+        if kind == 6:
+            return paddle.is_empty(self.float_var(v)).reshape([1])
         if kind == 1:
             return paddle.equal(i % 2, number(r.n(0, 1)))
         if kind == 2:
@@ -168,6 +180,8 @@ class RandomProgram:
             self.array(v)
         elif depth > 0 and r.n(0, 9) < 3:
             self.assign_outer(v)
+        elif r.n(0, 9) == 0:
+            nn.control_flow.Assert(self.int_var(v) >= 0, [self.float_var(v)])
         else:
             self.value(v)
 
@@ -360,28 +374,37 @@ def offsets(lengths):
     return [int(x) for x in np.concatenate([[0], np.cumsum(lengths)])]
 
 
-def recurrent(r):
-    """StaticRNN: one or two states over the steps of dim 0."""
-    ops, d, states = Ops(), r.n(2, 4), r.n(1, 2)
-    x = feed_var("x", [-1, -1, d])
-    w, u = feed_var("w", [d, d]), feed_var("u", [d, d])
-    starts = [feed_var(f"start{i}", [-1, d]) for i in range(states)]
-    out = [ops.var(shape=(-1, -1, d), name=f"out{i}") for i in range(states)]
+def append_recurrent(ops, r, x, w, u, starts):
+    """Appends a StaticRNN over dim 0 of `x`; its outputs."""
+    d = w.shape[0]
+    out = [ops.var(shape=(-1, -1, d)) for _ in starts]
     inner = ops.program._create_block()
-    ops.var(shape=(-1, d), name="x")
-    before = [ops.var(shape=(-1, d)) for _ in range(states)]
-    step = inner.var("x")
+    step = ops.var(shape=(-1, d), name=x.name)
+    before = [ops.var(shape=(-1, d)) for _ in starts]
     mixed = paddle.matmul(step, w)
     for state in before:
         mixed = mixed + paddle.matmul(state, u)
+    if r.n(0, 1):
+        count = number(r.n(0, 3))
+        _, mixed = nn.while_loop(lambda i, m: i < count, lambda i, m: [i + 1, paddle.tanh(m) + step], [number(0), mixed])
     after = [paddle.tanh(mixed)] + [paddle.nn.functional.sigmoid(mixed - b) for b in before[1:]]
-    for i, state in enumerate(after):
-        ops.append("assign", {"X": [state]}, {"Out": [ops.var(shape=(-1, d), name=f"out{i}")]})
+    for outside, state in zip(out, after):
+        ops.append("assign", {"X": [state]}, {"Out": [ops.var(shape=(-1, d), name=outside.name)]})
     ops.program._rollback()
     ops.append("recurrent", {"inputs": [x], "initial_states": starts, "parameters": [w, u]},
                {"outputs": out, "step_scopes": [ops.var(kind=VarType.STEP_SCOPES)]},
                has_states=True, ex_states=[b.name for b in before], states=[a.name for a in after], sub_block=inner,
                reverse=bool(r.n(0, 1)), is_train=bool(r.n(0, 1)))
+    return out
+
+
+def recurrent(r):
+    """StaticRNN: one or two states over the steps of dim 0, with a loop in each or none."""
+    ops, d, states = Ops(), r.n(2, 4), r.n(1, 2)
+    x = feed_var("x", [-1, -1, d])
+    w, u = feed_var("w", [d, d]), feed_var("u", [d, d])
+    starts = [feed_var(f"start{i}", [-1, d]) for i in range(states)]
+    out = append_recurrent(ops, r, x, w, u, starts)
     fetched = [*out, paddle.mean(out[0], axis=0)]
     feeds = []
     for _ in range(FEEDS_PER_PROGRAM):
@@ -389,6 +412,27 @@ def recurrent(r):
         feeds.append({"x": r.f((steps, rows, d)), "w": r.f((d, d), -1, 1), "u": r.f((d, d), -1, 1),
                       **{s.name: r.f((rows, d)) for s in starts}})
     return feeds, fetched
+
+
+def recurrent_in_while(r):
+    """A loop whose trips are runs of a StaticRNN over what the trip before gave."""
+    ops, d = Ops(), r.n(2, 4)
+    x, n = feed_var("x", [-1, -1, d]), feed_var("n", [1], "int64")
+    w, u, start = feed_var("w", [d, d]), feed_var("u", [d, d]), feed_var("start", [-1, d])
+    i, rows = number(0), paddle.assign(x)
+    go_on = paddle.less_than(i, n)
+    with While(go_on, is_test=bool(r.n(0, 1))).block():
+        steps = paddle.scale(rows, 0.9)
+        out, = append_recurrent(ops, r, steps, w, u, [start])
+        paddle.assign(out, rows)
+        paddle.increment(i)
+        paddle.assign(paddle.less_than(i, n), go_on)
+    feeds = []
+    for _ in range(FEEDS_PER_PROGRAM):
+        steps, rows_fed = r.n(1, 4), r.n(1, 3)
+        feeds.append({"x": r.f((steps, rows_fed, d)), "n": r.i((1,), 0, 4), "w": r.f((d, d), -1, 1),
+                      "u": r.f((d, d), -1, 1), "start": r.f((rows_fed, d))})
+    return feeds, [rows, i]
 
 
 def stateless_recurrent(r):
@@ -560,7 +604,7 @@ def choose_output(r):
     return feeds, [joined]
 
 
-FAMILIES = {"recurrent": [recurrent, recurrent, stateless_recurrent],
+FAMILIES = {"recurrent": [recurrent, recurrent_in_while, stateless_recurrent],
             "lod_tensor_to_array": [dynamic_rnn, dynamic_rnn],
             "beam_search": [beam_decoder, beam_decoder],
             "split_lod_tensor": [rows_by_mask], "select_output": [choose_output], "while": [growing]}
@@ -580,8 +624,11 @@ def build(seed, index):
             op, family = flat[index // 6 % len(flat)]
             return op, main, *family(r)
         feeds, fetched = random_program(r)
+    if r.n(0, 3) == 0:
+        for op in (op for block in main.blocks for op in block.ops if op.type == "conditional_block"):
+            op.desc.set_type("conditional_block_infer")    # as inference passes leave it
     types = {op.type for block in main.blocks for op in block.ops}
-    about = next(op for op in ("while", "conditional_block", "write_to_array", "assign", "tanh") if op in types or op == "tanh")
+    about = next(op for op in ("while", "conditional_block", "conditional_block_infer", "write_to_array", "assign", "tanh") if op in types or op == "tanh")
     return about, main, feeds, fetched
 
 
