@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/check_var.h"
 #include "core/program_print.h"
 
 namespace interp {
@@ -33,6 +34,13 @@ class Cursor {
     const std::string found =
         AtEnd() ? "the end of the line" : absl::StrCat("'", rest_.substr(0, 20), "'");
     status_ = InvalidArgument("expected ", expected, ", found ", found);
+    rest_ = "";
+  }
+
+  // Fails when `status`, about what was read, is an error.
+  void Reject(const absl::Status& status) {
+    if (!ok() || status.ok()) return;
+    status_ = status;
     rest_ = "";
   }
 
@@ -267,6 +275,7 @@ class Parser {
     Var var;
     var.id = program_.Intern(in.Name());
     while (in.ok() && !in.AtEnd()) ParseVarWord(in, var);
+    in.Reject(Annotate(CheckVar(var), absl::StrCat("variable '", program_.NameOf(var.id), "'")));
     program_.blocks.back().vars.push_back(std::move(var));
   }
 

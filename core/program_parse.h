@@ -11,8 +11,8 @@
 namespace interp {
 
 // The program that `text` describes. ToText(*ParseProgram(ToText(p))) equals ToText(p).
-// Only the form is checked: any names and op types do, and ops may be nonsense (see
-// passes/verify.h). Errors are InvalidArgument and start with "line 3: ".
+// The form is checked, and that variables can exist (check_var.h): any names and op types do, and
+// ops may be nonsense (see passes/verify.h). Errors are InvalidArgument and start with "line 3: ".
 absl::StatusOr<Program> ParseProgram(absl::string_view text);
 
 }  // namespace interp

@@ -1,10 +1,9 @@
 #include "core/program_wire.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
-#include "core/shape.h"
+#include "core/check_var.h"
 
 namespace interp {
 namespace {
@@ -251,22 +250,6 @@ void SetElements(const Elements& elements, proto::VarType* type) {
   }
 }
 
-absl::Status CheckElements(const Elements& elements) {
-  constexpr int32_t kMaxLodLevel = 16;  // Paddle's programs have 0 to 2
-  if (elements.lod_level < 0 || elements.lod_level > kMaxLodLevel) {
-    return InvalidArgument("LoD level is ", elements.lod_level, ", expected 0 to ", kMaxLodLevel);
-  }
-  if (elements.dims.size() > kMaxRank) {
-    return InvalidArgument("has ", elements.dims.size(), " dims, the most is ", kMaxRank);
-  }
-  Shape known(elements.dims);
-  for (int i = 0; i < known.rank(); ++i) known[i] = std::abs(known[i]);
-  if (!known.CheckedNumel().has_value()) {
-    return InvalidArgument("dims ", ToString(Shape(elements.dims)), " are too large for memory");
-  }
-  return absl::OkStatus();
-}
-
 // True for the values of VarType.Type that are kinds of variables, see VarKind.
 bool IsVarKind(proto::VarType::Type type) {
   return type != proto::VarType::PSTRING && !DTypeFromCode(type).has_value();
@@ -295,7 +278,6 @@ absl::StatusOr<Var> VarFromProto(const proto::VarDesc& desc, absl::string_view w
                            ", an element type");
   }
   Elements elements = ElementsOf(desc.type());
-  INTERP_RETURN_IF_ERROR(CheckElements(elements));
   Var var;
   var.kind = static_cast<VarKind>(desc.type().type());
   var.dtype = elements.dtype;
@@ -306,6 +288,7 @@ absl::StatusOr<Var> VarFromProto(const proto::VarDesc& desc, absl::string_view w
   var.is_parameter = desc.is_parameter();
   var.stop_gradient = desc.stop_gradient();
   var.wire = std::string(wire);
+  INTERP_RETURN_IF_ERROR(CheckVar(var));
   return var;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check_var.h"
 #include "core/near_names.h"
 #include "core/program_print.h"
 #include "passes/feed_fetch.h"
@@ -63,6 +64,10 @@ absl::Status CheckDeclarations(const Program& program, const Block& block,
     if (var.id < 0 || var.id >= std::ssize(program.names)) {
       return InvalidArgument("block ", block.idx, " declares variable #", var.id,
                              ", the program has ", program.names.size());
+    }
+    if (absl::Status status = CheckVar(var); !status.ok()) {
+      return Annotate(
+          status, absl::StrCat("block ", block.idx, ", variable '", program.NameOf(var.id), "'"));
     }
     if (std::exchange(declared_by[var.id], block.idx) == block.idx) {
       return InvalidArgument("block ", block.idx, " declares '", program.NameOf(var.id), "' twice");

@@ -24,6 +24,12 @@ TEST(ProgramParseTest, ErrorsNameTheLineAndWhatWasExpected) {
             "line 2: expected ']', found the end of the line");
   EXPECT_EQ(message("block 0\n  op(X=a) -> (Out=b) inplace(Y->Out)"),
             "line 2: expected an argument of the op, not 'Y[0]', found '->Out)'");
+  EXPECT_EQ(message("block 0\n  var x float32[1,1,1,1,1,1,1,1,1,1]"),
+            "line 2: variable 'x': has 10 dims, the most is 9");
+  EXPECT_EQ(message("block 0\n  var x float32[1099511627776,1099511627776]"),
+            "line 2: variable 'x': dims [1099511627776,1099511627776] are too large for memory");
+  EXPECT_EQ(message("block 0\n  var x float32[1] lod=17"),
+            "line 2: variable 'x': LoD level is 17, expected 0 to 16");
   EXPECT_EQ(message("block 0 nonsense"), "line 1: expected the end of the line, found 'nonsense'");
 }
 

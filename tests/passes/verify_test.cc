@@ -57,6 +57,18 @@ block 1 parent=0
               HasSubstr("not declared"));
 }
 
+// Callers fill in the structs themselves, and no parser has looked at them.
+TEST(VerifyProgramTest, RejectsVariablesThatCannotExist) {
+  Program program = Parse("block 0\n  var x float32[2]");
+  Var& x = program.blocks[0].vars[0];
+  x.dims.assign(10, 1);
+  EXPECT_EQ(VerifyProgram(program, testing::FakeOps()).message(),
+            "block 0, variable 'x': has 10 dims, the most is 9");
+  x.dims = {int64_t{1} << 40, int64_t{1} << 40};
+  EXPECT_EQ(VerifyProgram(program, testing::FakeOps()).message(),
+            "block 0, variable 'x': dims [1099511627776,1099511627776] are too large for memory");
+}
+
 TEST(VerifyProgramTest, RejectsBrokenBlocks) {
   EXPECT_EQ(Verify(""), "program has no blocks");
   EXPECT_EQ(Verify("block 1"), "block 0 has index 1");
