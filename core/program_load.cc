@@ -260,7 +260,8 @@ absl::Status Loader::LoadBlock(absl::string_view bytes, size_t offset) {
   proto::BlockDesc desc;
   INTERP_RETURN_IF_ERROR(Parse(rest, offset, &desc));
   block.idx = desc.idx();
-  block.parent_idx = desc.parent_idx();
+  const bool names_itself = program_.blocks.empty() && desc.parent_idx() == 0;
+  block.parent_idx = names_itself ? -1 : desc.parent_idx();
   block.forward_block_idx = desc.forward_block_idx();
   block.has_forward_block_idx = desc.has_forward_block_idx();
   desc.unknown_fields().SerializeToString(&block.unknown_fields);

@@ -6,7 +6,8 @@
 //
 // Files are untrusted. Loading checks the wire format, that required fields are there, and what any
 // later step relies on:
-//   - block i has idx i; block 0 has no parent, the others an earlier block; nesting is bounded;
+//   - block i has idx i; block 0 has no parent, the others an earlier block; nesting is bounded.
+//     Paddle-Lite writes 0 for the parent of block 0: that is read as none, and saved so;
 //   - BLOCK and BLOCKS attributes name existing blocks, and no block leads back to itself;
 //   - a block declares a variable once; tensors have at most kMaxRank dims whose product does not
 //     overflow (negative dims all read as -1);

@@ -239,6 +239,17 @@ TEST(ProgramLoadTest, UnknownFieldsSurviveInEveryMessage) {
   ExpectLossless(program);
 }
 
+// Paddle-Lite's optimiser writes such programs, and Paddle loads them.
+TEST(ProgramLoadTest, BlockZeroMayNameItselfAsItsParent) {
+  proto::ProgramDesc program = Empty();
+  program.mutable_blocks(0)->set_parent_idx(0);
+  AddBlock(program, 0);
+  const absl::StatusOr<Program> loaded = LoadProgram(program.SerializeAsString());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->blocks[0].parent_idx, -1);
+  EXPECT_EQ(loaded->blocks[1].parent_idx, 0);
+}
+
 TEST(ProgramLoadTest, AttributesHaveTheirValues) {
   const absl::StatusOr<Program> program = LoadProgram(Everything().SerializeAsString());
   ASSERT_TRUE(program.ok()) << program.status();
@@ -394,8 +405,8 @@ TEST(ProgramLoadTest, BlocksMustFormATree) {
   EXPECT_EQ(message([](auto& p) { p.clear_blocks(); }), "the program has no block");
   EXPECT_EQ(message([](auto& p) { p.mutable_blocks(1)->set_idx(7); }),
             "block 1: idx is 7, expected 1");
-  EXPECT_EQ(message([](auto& p) { p.mutable_blocks(0)->set_parent_idx(0); }),
-            "block 0: parent_idx is 0, expected -1");
+  EXPECT_EQ(message([](auto& p) { p.mutable_blocks(0)->set_parent_idx(1); }),
+            "block 0: parent_idx is 1, expected -1");
   EXPECT_EQ(message([](auto& p) { p.mutable_blocks(1)->set_parent_idx(1); }),
             "block 1: parent_idx is 1, expected 0 to 0");
   EXPECT_EQ(message([](auto& p) { p.mutable_blocks(1)->set_parent_idx(-1); }),
