@@ -71,6 +71,7 @@ Tensor Tensor::Borrow(DType dtype, const Shape& shape, const void* data) {
   Tensor t;
   t.dtype = dtype;
   t.shape = shape;
+  if (data == nullptr) return t;
   void* bytes = const_cast<void*>(data);  // guarded by writable = false
   t.SetMemory(BorrowBuffer(bytes, t.size_bytes(), /*writable=*/false), bytes);
   return t;

@@ -83,7 +83,7 @@ class Tensor {
     data_ = nullptr;
   }
 
-  // A tensor over memory of the caller, who keeps it alive and unchanged while it is in use.
+  // A tensor over the caller's memory, kept alive and unchanged while in use. Null: no memory.
   static Tensor Borrow(DType dtype, const Shape& shape, const void* data);
   // A deep copy in plain layout and memory of `allocator`.
   absl::StatusOr<Tensor> Clone(Allocator& allocator) const;

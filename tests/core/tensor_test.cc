@@ -40,6 +40,12 @@ TEST(TensorTest, AllocateNeverReusesBorrowedMemory) {
   EXPECT_NE(t.raw_data(), values);
 }
 
+TEST(TensorTest, BorrowingNothingGivesNoMemory) {
+  const Tensor t = Tensor::Borrow(DType::kFloat32, {2}, nullptr);
+  EXPECT_FALSE(t.has_memory());
+  EXPECT_EQ(DescribeType(t), "float32[2]");
+}
+
 TEST(TensorTest, ImpossibleShapesAreAnError) {
   Tensor t;
   t.dtype = DType::kFloat32;
