@@ -99,7 +99,8 @@ absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
   if (!saved.ok()) return Annotate(saved.status(), "--save");
   inputs.saved = *std::move(saved);
   if (!flags.expect.empty()) {
-    absl::StatusOr<std::vector<NamedTensor>> expected = ReadNpz(flags.expect);
+    INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.feeds));
+    absl::StatusOr<std::vector<NamedTensor>> expected = ReadNpz(flags.expect, max_bytes);
     if (!expected.ok()) return Annotate(expected.status(), "--expect");
     inputs.expected = *std::move(expected);
   }
@@ -276,6 +277,8 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
                      "array per variable; repeatable");
   command.add_option("--feed-lod", flags->feeds.lods,
                      "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
+  command.add_option("--max-file-memory", flags->feeds.max_file_memory,
+                     "most that the arrays of one file of feeds may take, as in 512M; default 16G");
   command.add_option("--seed", flags->feeds.seed, "seed of random feeds and of random ops")
       ->capture_default_str();
   command.add_option("--random-state", flags->random_state,

@@ -111,7 +111,8 @@ absl::StatusOr<Tensor> RandomFeed(const Program& program, const std::string& nam
 
 // The feeds of one --feed argument.
 absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
-                                                  const std::string& argument, uint64_t seed) {
+                                                  const std::string& argument, uint64_t seed,
+                                                  size_t max_bytes) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const bool is_file = fs::is_regular_file(argument, ignored);
@@ -121,12 +122,12 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
     INTERP_RETURN_IF_ERROR(CheckName(program, name));
     absl::StatusOr<Tensor> tensor = value == "random" || absl::StartsWith(value, "random:")
                                         ? RandomFeed(program, name, value, seed)
-                                        : ReadNpy(value);
+                                        : ReadNpy(value, max_bytes);
     if (!tensor.ok()) return tensor.status();
     return std::vector<NamedTensor>{{name, *std::move(tensor)}};
   }
-  if (absl::EndsWith(argument, ".npz")) return ReadNpz(argument);
-  INTERP_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(argument));
+  if (absl::EndsWith(argument, ".npz")) return ReadNpz(argument, max_bytes);
+  INTERP_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(argument, max_bytes));
   return std::vector<NamedTensor>{
       {VariableOfFile(program, fs::path(argument).stem().string()), std::move(tensor)}};
 }
@@ -180,10 +181,18 @@ std::vector<bool> NeededVars(const Program& program, const std::vector<std::stri
 
 }  // namespace
 
+absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags) {
+  if (flags.max_file_memory.empty()) return kMaxArrayBytes;
+  const absl::StatusOr<uint64_t> bytes = ParseBytes(flags.max_file_memory);
+  if (!bytes.ok()) return Annotate(bytes.status(), "--max-file-memory");
+  return static_cast<size_t>(*bytes);
+}
+
 absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags) {
+  INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags));
   std::vector<NamedTensor> feeds;
   for (const std::string& argument : flags.feeds) {
-    auto read = ReadFeed(program, argument, flags.seed);
+    auto read = ReadFeed(program, argument, flags.seed, max_bytes);
     if (!read.ok()) return Annotate(read.status(), absl::StrCat("--feed ", argument));
     for (NamedTensor& feed : *read) {
       absl::Status status = CheckName(program, feed.first);

@@ -16,8 +16,12 @@ struct FeedFlags {
   std::vector<std::string> feeds;
   // name=0,2,5 or name=0,1,2/0,2,5: levels of the LoD separated by '/'
   std::vector<std::string> lods;
-  uint64_t seed = 0;  // of random feeds; each also depends on the variable's name
+  std::string max_file_memory;  // as "2G", for the arrays of one file; empty: kMaxArrayBytes
+  uint64_t seed = 0;            // of random feeds; each also depends on the variable's name
 };
+
+// The bytes of `max_file_memory`.
+absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags);
 
 // Reads and makes all feeds, in the order given. Errors name the argument: NotFound for files and
 // for variables the program does not have, InvalidArgument for what cannot be understood or is fed

@@ -337,8 +337,12 @@ absl::StatusOr<NpyParts> FormatNpy(const Tensor& tensor) {
   return parts;
 }
 
-absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
+absl::StatusOr<Tensor> ReadNpy(const std::string& path, size_t max_bytes) {
   INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  if (file->bytes().size() > max_bytes) {
+    return ResourceExhausted(path, ": has ", file->bytes().size(), " bytes, the limit is ",
+                             max_bytes);
+  }
   absl::StatusOr<Tensor> tensor = ParseNpy(file->bytes());
   if (!tensor.ok()) return Annotate(tensor.status(), path);
   return tensor;

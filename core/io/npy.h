@@ -17,6 +17,10 @@
 
 namespace interp {
 
+// The most that the arrays of one file may take in memory, unless the caller says otherwise: more
+// than any feed or parameter file seen, and less than what makes a machine useless.
+inline constexpr size_t kMaxArrayBytes = size_t{16} << 30;
+
 // What the head of a .npy file says.
 struct NpyHeader {
   DType dtype = DType::kUndefined;
@@ -48,8 +52,8 @@ struct NpyParts {
 // a tensor without memory.
 absl::StatusOr<NpyParts> FormatNpy(const Tensor& tensor);
 
-// Files. Errors start with the path.
-absl::StatusOr<Tensor> ReadNpy(const std::string& path);
+// Files. Errors start with the path; ResourceExhausted for an array of more than `max_bytes`.
+absl::StatusOr<Tensor> ReadNpy(const std::string& path, size_t max_bytes = kMaxArrayBytes);
 absl::Status WriteNpy(const std::string& path, const Tensor& tensor);
 
 }  // namespace interp

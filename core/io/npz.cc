@@ -6,7 +6,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
 #include "core/io/file.h"
-#include "core/io/npy.h"
 #include "core/io/zip_reader.h"
 #include "core/io/zip_writer.h"
 
@@ -25,6 +24,14 @@ absl::StatusOr<NamedTensor> ReadEntry(const ZipEntry& entry) {
   return NamedTensor(std::string(name), *std::move(tensor));
 }
 
+// Sums what entries claim; the sum of claims of an archive cannot overflow, see zip_reader.h.
+absl::Status CheckClaims(const std::vector<ZipEntry>& entries, size_t max_bytes) {
+  uint64_t claimed = 0;
+  for (const ZipEntry& entry : entries) claimed += entry.size_bytes;
+  if (claimed <= max_bytes) return absl::OkStatus();
+  return ResourceExhausted("the arrays would take ", claimed, " bytes, the limit is ", max_bytes);
+}
+
 absl::Status Write(absl::Span<const NamedTensor> tensors, bool compress, FileWriter& file) {
   ZipWriter zip(file);
   absl::flat_hash_set<absl::string_view> names;
@@ -40,8 +47,9 @@ absl::Status Write(absl::Span<const NamedTensor> tensors, bool compress, FileWri
 
 }  // namespace
 
-absl::StatusOr<std::vector<NamedTensor>> ParseNpz(absl::string_view file) {
+absl::StatusOr<std::vector<NamedTensor>> ParseNpz(absl::string_view file, size_t max_bytes) {
   INTERP_ASSIGN_OR_RETURN(const std::vector<ZipEntry> entries, ListZip(file));
+  INTERP_RETURN_IF_ERROR(CheckClaims(entries, max_bytes));
   std::vector<NamedTensor> tensors;
   absl::flat_hash_set<std::string> names;
   for (const ZipEntry& entry : entries) {
@@ -54,9 +62,9 @@ absl::StatusOr<std::vector<NamedTensor>> ParseNpz(absl::string_view file) {
   return tensors;
 }
 
-absl::StatusOr<std::vector<NamedTensor>> ReadNpz(const std::string& path) {
+absl::StatusOr<std::vector<NamedTensor>> ReadNpz(const std::string& path, size_t max_bytes) {
   INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  absl::StatusOr<std::vector<NamedTensor>> tensors = ParseNpz(file->bytes());
+  absl::StatusOr<std::vector<NamedTensor>> tensors = ParseNpz(file->bytes(), max_bytes);
   if (!tensors.ok()) return Annotate(tensors.status(), path);
   return tensors;
 }

@@ -195,29 +195,72 @@ absl::Status CheckOverlap(absl::string_view archive, const std::vector<ZipEntry>
   return absl::OkStatus();
 }
 
-absl::Status Inflate(const ZipEntry& entry, Buffer& out) {
-  z_stream stream = {};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return ResourceExhausted("zlib has no memory");
-  constexpr size_t kMaxStep = size_t{1} << 30;  // zlib counts in 32 bits
-  absl::string_view in = entry.data;
-  size_t used = 0;
-  Bytef beyond = 0;  // one byte more than claimed, to see whether there is more
-  int result = Z_OK;
-  while (result == Z_OK) {
-    const size_t in_step = std::min(in.size(), kMaxStep);
-    const size_t out_step = std::min(out.size_bytes - used, kMaxStep);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
-    stream.avail_in = static_cast<uInt>(in_step);
-    stream.next_out = out_step > 0 ? static_cast<Bytef*>(out.data) + used : &beyond;
-    stream.avail_out = static_cast<uInt>(std::max<size_t>(out_step, 1));
-    result = inflate(&stream, Z_NO_FLUSH);
-    in.remove_prefix(in_step - stream.avail_in);
-    if (out_step == 0 && stream.avail_out == 0) result = Z_DATA_ERROR;
-    used += out_step > 0 ? out_step - stream.avail_out : 0;
+// The size to start with for an entry that claims `size_bytes`: arrays rarely shrink to less than a
+// sixteenth. A claim beyond that is believed step by step, as the data come.
+size_t FirstCapacity(const ZipEntry& entry) {
+  constexpr uint64_t kUsualRatio = 16;
+  constexpr uint64_t kSmall = uint64_t{1} << 20;
+  return std::min(entry.size_bytes, std::max(kSmall, entry.data.size() * kUsualRatio));
+}
+
+absl::StatusOr<BufferRef> Grow(const BufferRef& full, uint64_t size_bytes) {
+  const size_t capacity = std::min<uint64_t>(size_bytes, uint64_t{2} * full->size_bytes);
+  INTERP_ASSIGN_OR_RETURN(BufferRef larger, SystemAllocator().Allocate(capacity));
+  std::memcpy(larger->data, full->data, full->size_bytes);
+  return larger;
+}
+
+// One deflated entry being extracted.
+class Inflation {
+ public:
+  explicit Inflation(const ZipEntry& entry) : entry_(entry), in_(entry.data) {}
+  ~Inflation() { inflateEnd(&stream_); }
+  Inflation(const Inflation&) = delete;
+  Inflation& operator=(const Inflation&) = delete;
+
+  absl::StatusOr<BufferRef> Run() {
+    INTERP_ASSIGN_OR_RETURN(out_, SystemAllocator().Allocate(FirstCapacity(entry_)));
+    if (inflateInit2(&stream_, -MAX_WBITS) != Z_OK) return ResourceExhausted("zlib has no memory");
+    int result = Z_OK;
+    while (result == Z_OK) {
+      if (used_ == out_->size_bytes && used_ < entry_.size_bytes) {
+        INTERP_ASSIGN_OR_RETURN(out_, Grow(out_, entry_.size_bytes));
+      }
+      result = Step();
+    }
+    if (result == Z_STREAM_END && used_ == entry_.size_bytes) return std::move(out_);
+    return DataLoss("its compressed data is damaged or does not give ", entry_.size_bytes,
+                    " bytes");
   }
-  inflateEnd(&stream);
-  if (result == Z_STREAM_END && used == out.size_bytes) return absl::OkStatus();
-  return DataLoss("its compressed data is damaged or does not give ", out.size_bytes, " bytes");
+
+ private:
+  int Step() {
+    constexpr size_t kMaxStep = size_t{1} << 30;  // zlib counts in 32 bits
+    Bytef beyond = 0;  // one byte more than claimed, to see whether there is more
+    const size_t in_step = std::min(in_.size(), kMaxStep);
+    const size_t out_step = std::min(out_->size_bytes - used_, kMaxStep);
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in_.data()));
+    stream_.avail_in = static_cast<uInt>(in_step);
+    stream_.next_out = out_step > 0 ? static_cast<Bytef*>(out_->data) + used_ : &beyond;
+    stream_.avail_out = static_cast<uInt>(std::max<size_t>(out_step, 1));
+    const int result = inflate(&stream_, Z_NO_FLUSH);
+    in_.remove_prefix(in_step - stream_.avail_in);
+    if (out_step == 0 && stream_.avail_out == 0) return Z_DATA_ERROR;
+    used_ += out_step > 0 ? out_step - stream_.avail_out : 0;
+    return result;
+  }
+
+  const ZipEntry& entry_;
+  absl::string_view in_;
+  z_stream stream_ = {};
+  BufferRef out_;
+  size_t used_ = 0;
+};
+
+absl::StatusOr<BufferRef> CopyStored(const ZipEntry& entry) {
+  INTERP_ASSIGN_OR_RETURN(BufferRef buffer, SystemAllocator().Allocate(entry.size_bytes));
+  std::memcpy(buffer->data, entry.data.data(), entry.data.size());
+  return buffer;
 }
 
 }  // namespace
@@ -247,13 +290,9 @@ absl::StatusOr<std::vector<ZipEntry>> ListZip(absl::string_view archive) {
 }
 
 absl::StatusOr<BufferRef> ExtractZip(const ZipEntry& entry) {
-  INTERP_ASSIGN_OR_RETURN(BufferRef buffer, SystemAllocator().Allocate(entry.size_bytes));
-  if (entry.deflated) {
-    const absl::Status status = Inflate(entry, *buffer.get());
-    if (!status.ok()) return Annotate(status, Describe(entry));
-  } else {
-    std::memcpy(buffer->data, entry.data.data(), entry.data.size());
-  }
+  absl::StatusOr<BufferRef> extracted = entry.deflated ? Inflation(entry).Run() : CopyStored(entry);
+  if (!extracted.ok()) return Annotate(extracted.status(), Describe(entry));
+  BufferRef buffer = *std::move(extracted);
   const uint32_t crc = Crc({static_cast<const char*>(buffer->data), buffer->size_bytes});
   if (crc != entry.crc) {
     return DataLoss(Describe(entry), ": its checksum is ", absl::Hex(crc, absl::kZeroPad8),

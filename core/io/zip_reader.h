@@ -3,7 +3,8 @@
 // Archives are untrusted. Everything an entry claims is checked against the file before memory is
 // allocated: entries lie within the archive and do not overlap, and a deflated entry is at most
 // 1032 times its compressed size (more is impossible), so that an archive of n bytes never takes
-// more than 1032 n. Errors name the entry and the byte offset.
+// more than 1032 n. Memory grows with the data extracted, so that a false claim costs nothing.
+// Errors name the entry and the byte offset.
 #pragma once
 
 #include <cstdint>

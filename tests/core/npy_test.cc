@@ -241,6 +241,15 @@ TEST(NpyTest, SizesMustAgree) {
             "byte 80: 1 bytes of elements, expected 1000000000000 for int8[1000000000000]");
 }
 
+TEST(NpyTest, FilesBeyondTheLimitAreRefused) {
+  const testing::TempFolder folder;
+  const std::string path = folder / "a.npy";
+  ASSERT_TRUE(WriteNpy(path, Tensor::Of<float>({4}, {1, 2, 3, 4})).ok());
+  EXPECT_TRUE(ReadNpy(path, 144).ok());
+  EXPECT_EQ(ReadNpy(path, 143).status().message(),
+            absl::StrCat(path, ": has 144 bytes, the limit is 143"));
+}
+
 TEST(NpyTest, ErrorsOfFilesStartWithThePath) {
   const testing::TempFolder folder;
   absl::StatusOr<FileWriter> file = FileWriter::Create(folder / "a.npy");

@@ -116,6 +116,23 @@ TEST(NpzTest, EqualContentGivesEqualFiles) {
   EXPECT_EQ(*ReadFile(folder / "a"), *ReadFile(folder / "b"));
 }
 
+TEST(NpzTest, ClaimsBeyondTheLimitAreRefused) {
+  EXPECT_EQ(ParseNpz(Bytes(kDeflated), 500).status().message(),
+            "the arrays would take 528 bytes, the limit is 500");
+  EXPECT_TRUE(ParseNpz(Bytes(kDeflated), 528).ok());
+}
+
+// A ratio that is possible and unusual: memory follows the data in several steps.
+TEST(NpzTest, ReadsWhatWasCompressedALot) {
+  const std::vector<float> zeros(int64_t{3} << 20);
+  const std::vector<NamedTensor> tensors = {{"z", Tensor::Of<float>({int64_t{3} << 20}, zeros)}};
+  const testing::TempFolder folder;
+  ASSERT_TRUE(WriteNpz(folder / "z.npz", tensors, /*compress=*/true).ok());
+  const absl::StatusOr<std::vector<NamedTensor>> back = ReadNpz(folder / "z.npz");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(Values<float>((*back)[0].second), zeros);
+}
+
 TEST(NpzTest, NothingIsWrittenOnErrors) {
   const testing::TempFolder folder;
   const Tensor tensor = Tensor::Of<float>({1}, {1});

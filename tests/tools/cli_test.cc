@@ -158,6 +158,9 @@ TEST(RunCommandTest, UsageErrorsNameWhatIsWrong) {
   EXPECT_EQ(RunDigits({"--disable-pass", "nonsense"}).exit_code, 2);
   EXPECT_EQ(RunDigits({"--max-memory", "much"}).exit_code, 2);
   EXPECT_EQ(RunDigits({"--repeat", "-1"}).exit_code, 2);
+  const CommandResult feed = RunDigits({"--max-file-memory", "1K"});
+  EXPECT_EQ(feed.exit_code, 2);
+  EXPECT_THAT(feed.err, HasSubstr("the limit is 1024"));
   EXPECT_EQ(RunInterp({}).exit_code, 2);
   EXPECT_EQ(RunInterp({"--help"}).exit_code, 0);
 }
