@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/program_print.h"
+#include "passes/readers.h"
 
 namespace interp {
 namespace {
@@ -46,8 +47,11 @@ bool IsFeed(const Op& op) { return op.type == "feed"; }
 bool IsFetch(const Op& op) { return op.type == "fetch" || op.type == "fetch_v2"; }
 
 absl::StatusOr<std::vector<VarId>> FeedVars(const Program& program) {
-  return Columns(program, IsFeed, "Out",
-                 [](const Op& op, absl::string_view slot) { return op.FindOutput(slot); });
+  INTERP_ASSIGN_OR_RETURN(std::vector<VarId> vars,
+                          Columns(program, IsFeed, "Out", [](const Op& op, absl::string_view slot) {
+                            return op.FindOutput(slot);
+                          }));
+  return vars.empty() ? ReadVars(program) : vars;
 }
 
 absl::StatusOr<std::vector<VarId>> FetchVars(const Program& program) {

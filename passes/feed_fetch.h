@@ -12,7 +12,8 @@ bool IsFeed(const Op& op);   // "feed"
 bool IsFetch(const Op& op);  // "fetch" and "fetch_v2", which mean the same here
 
 // The variables that the feed (fetch) ops of block 0 write (read), in column order, ties in program
-// order. Errors: such an op without a column or without its one argument.
+// order. A program without feed ops whose input comes from readers has the outputs of its `read`
+// ops for feeds (readers.h). Errors: such an op without a column or without its one argument.
 absl::StatusOr<std::vector<VarId>> FeedVars(const Program& program);
 absl::StatusOr<std::vector<VarId>> FetchVars(const Program& program);
 

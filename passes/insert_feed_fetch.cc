@@ -6,6 +6,7 @@
 
 #include "core/near_names.h"
 #include "passes/feed_fetch.h"
+#include "passes/readers.h"
 
 namespace interp {
 namespace {
@@ -119,6 +120,8 @@ absl::StatusOr<Program> InsertFeedFetch(Program program, const PassContext& cont
     INTERP_ASSIGN_OR_RETURN(fetches, Resolve(program, facts, *context.fetches, "fetch"));
   }
   INTERP_RETURN_IF_ERROR(CheckColumns(program, facts, feeds, fetches));
+
+  DropReaders(program, feeds);
 
   std::vector<Op> old = std::move(program.blocks[0].ops);
   std::vector<Op> ops;

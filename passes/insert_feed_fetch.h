@@ -17,6 +17,8 @@ namespace interp {
 // `feed` (FEED_MINIBATCH) and `fetch` (FETCH_LIST); a number is added where the program uses the
 // name for something else.
 //
+// Ops of readers whose outputs are fed fall away (readers.h).
+//
 // Errors: NotFound for a name that block 0 does not know; InvalidArgument for a variable fed twice
 // and for fetching what nothing writes, feeds or loads.
 absl::StatusOr<Program> InsertFeedFetch(Program program, const PassContext& context);

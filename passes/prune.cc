@@ -20,8 +20,11 @@ class Pruner {
         references_(program.blocks.size()),
         read_(program.blocks.size()) {
     for (const Block& block : program.blocks) {
-      for (const Var& var : block.vars)
-        persistable_[var.id] = persistable_[var.id] || var.persistable;
+      for (const Var& var : block.vars) {
+        // A reader outlives the run, but only `read` ops see it.
+        const bool seen = var.persistable && var.kind != VarKind::kReader;
+        persistable_[var.id] = persistable_[var.id] || seen;
+      }
       for (const Op& op : block.ops) {
         ForEachSubBlock(op, [this](int32_t index) { ++references_[index]; });
       }

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "core/check_var.h"
 #include "core/near_names.h"
 #include "core/program_print.h"
 #include "passes/feed_fetch.h"
 #include "passes/op_effects.h"
+#include "passes/readers.h"
 
 namespace interp {
 namespace {
@@ -196,9 +198,11 @@ absl::Status CheckOp(const Program& program, const OpRegistry& ops, int32_t bloc
     INTERP_RETURN_IF_ERROR(CheckSlots(op.outputs, def->outputs, "output"));
   }
   INTERP_RETURN_IF_ERROR(CheckOutputsDiffer(program, op, empty));
+  // The queue that a reader is made from is declared nowhere: Python puts it into the scope.
+  const bool sees_all = HasSubBlock(op) || MakesReader(op);
   for (const Slot& slot : op.inputs) {
     for (const VarId id : slot.args) {
-      if (id == empty || HasSubBlock(op) || visibility.IsVisible(id, block)) continue;
+      if (id == empty || sees_all || visibility.IsVisible(id, block)) continue;
       return InvalidArgument("input '", slot.name, "' is '", program.NameOf(id),
                              "', which is not declared and which no earlier op writes");
     }
@@ -259,6 +263,19 @@ absl::Status VerifyColumns(const Program& program) {
   return absl::OkStatus();
 }
 
+namespace {
+
+absl::Status NotFed(const Program& program, int32_t block, size_t op) {
+  std::vector<std::string> names;
+  for (const Slot& slot : program.blocks[block].ops[op].outputs) {
+    for (const VarId id : slot.args) names.push_back(absl::StrCat("'", program.NameOf(id), "'"));
+  }
+  return Unimplemented(DescribeOp(program, block, op), ": readers do not run here; feed ",
+                       absl::StrJoin(names, " and "), " or fetch what does not need them");
+}
+
+}  // namespace
+
 absl::Status VerifyOpsKnown(const Program& program, const OpRegistry& ops) {
   std::vector<bool> reached(program.blocks.size());
   std::vector<int32_t> queue = {0};
@@ -268,6 +285,7 @@ absl::Status VerifyOpsKnown(const Program& program, const OpRegistry& ops) {
     queue.pop_back();
     for (size_t i = 0; i < program.blocks[b].ops.size(); ++i) {
       const Op& op = program.blocks[b].ops[i];
+      if (ops.Find(op.type) == nullptr && IsRead(op)) return NotFed(program, b, i);
       if (ops.Find(op.type) == nullptr) {
         return Unimplemented(DescribeOp(program, b, i), ": no op named '", op.type,
                              "' is registered", NearNamesHint(op.type, ops.Types()));

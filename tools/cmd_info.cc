@@ -13,6 +13,7 @@
 #include "interpreter/plan/plan.h"
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
+#include "passes/readers.h"
 #include "tools/commands.h"
 #include "tools/model.h"
 #include "tools/sizes.h"
@@ -95,7 +96,9 @@ Info Collect(const Model& model, bool with_params) {
   info.declared = DeclaredParameters(program);
   if (with_params) info.loaded = model.loaded;
   info.ops = CountOps(program);
-  info.unsupported = UnsupportedOps(program, OpRegistry::Global());
+  Program fed = program;
+  DropReaders(fed, ReadVars(program));
+  info.unsupported = UnsupportedOps(fed, OpRegistry::Global());
   const absl::StatusOr<MemoryEstimate> memory = PlanMemory(model);
   if (memory.ok()) {
     info.memory = *memory;

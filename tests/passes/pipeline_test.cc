@@ -80,6 +80,22 @@ TEST(PipelineTest, ABrokenProgramIsReportedAsSuch) {
             "writes");
 }
 
+TEST(PipelineTest, TellsWhatToFeedInsteadOfAReader) {
+  PassContext context = Context();
+  context.fetches = {"y"};
+  context.feeds.emplace();
+  const auto result = RunPipeline(*ParseProgram(R"(block 0
+  var b reader persistable
+  var image float32[2]
+  read(Reader=b) -> (Out=[image, label])
+  elementwise_add(X=image, Y=label) -> (Out=y)
+)"),
+                                  context);
+  EXPECT_EQ(result.status().message(),
+            "block 0, op #0 read: readers do not run here; feed 'image' and 'label' or fetch what "
+            "does not need them");
+}
+
 TEST(PipelineTest, APassThatBreaksTheProgramIsNamed) {
   const Pass bad = {"bad", "drops the first op", [](Program program, const PassContext&) {
                       program.blocks[0].ops.erase(program.blocks[0].ops.begin());
