@@ -294,6 +294,33 @@ TEST(LodResetTest, MayWriteTheVariableItReads) {
   }
 }
 
+// a = op(a): XShape has the shape and LoD that `a` had, and `a` keeps its LoD with its rows.
+TEST(ViewOpsTest, MayWriteTheVariableTheyRead) {
+  const std::vector<std::pair<std::string, std::string>> ops = {
+      {"reshape2", "shape=[3,4]"},
+      {"flatten2", "axis=1"},
+      {"squeeze2", "axes=[2]"},
+      {"unsqueeze2", "axes=[1]"},
+      {"flatten_contiguous_range", "start_axis=1, stop_axis=2"}};
+  for (const auto& [type, attrs] : ops) {
+    absl::StatusOr<Program> program = ParseProgram(
+        absl::StrCat("block 0\n  var a float32[3,4,1]\n  var xshape float32[0,3,4,1]\n  ", type,
+                     "(X=a) -> (Out=a, XShape=xshape) {", attrs, "}\n"));
+    ASSERT_THAT(program, IsOk());
+    auto core = InterpreterCore::Create(*std::move(program), {"a"}, {"a", "xshape"}, nullptr);
+    ASSERT_THAT(core, IsOk());
+    const Tensor a = Rows<float>({3, 4, 1}, std::vector<float>(12, 1.0f), {{0, 1, 3}});
+    for (int i = 0; i < 2; ++i) {
+      const auto out = (*core)->Run({a});
+      ASSERT_THAT(out, IsOk());
+      EXPECT_EQ((*out)[0].shape[0], 3) << type;
+      EXPECT_EQ((*out)[0].lod, a.lod) << type;
+      EXPECT_EQ((*out)[1].shape, Shape({0, 3, 4, 1})) << type;
+      EXPECT_EQ((*out)[1].lod, a.lod) << type;
+    }
+  }
+}
+
 // kept = sequence_erase(ids); out = sequence_expand_as(x, kept): only a run tells the LoD of kept.
 TEST(SequenceOpsTest, ALodThatAnOpFindsIsFollowed) {
   const std::string text =
