@@ -126,6 +126,25 @@ absl::StatusOr<Place> ChoosePlace(const Op& op, const OpDef& def, Plan& plan) {
   return Place{};
 }
 
+// Readers, lists of feeds and the like hold no tensor that a kernel could use.
+absl::Status CheckHoldTensors(const std::vector<PlanVar>& vars, const VarIds& args,
+                              const ArgCounts& counts, const std::vector<SlotDef>& slots) {
+  size_t arg = 0;
+  for (size_t slot = 0; slot < slots.size(); ++slot) {
+    for (int32_t i = 0; i < counts[slot]; ++i, ++arg) {
+      if (args[arg] < 0 || (slots[slot].flags & kTensorArray) != 0) continue;
+      const PlanVar& var = vars[args[arg]];
+      if (var.kind == VarKind::kLodTensor || var.kind == VarKind::kLodTensorArray ||
+          var.kind == VarKind::kLodRankTable) {
+        continue;
+      }
+      return InvalidArgument("'", slots[slot].name, "' is '", var.name, "', a variable of kind ",
+                             Name(var.kind), ", expected a tensor");
+    }
+  }
+  return absl::OkStatus();
+}
+
 VarId FlatArgument(const std::vector<Slot>& slots, int32_t position) {
   for (const Slot& slot : slots) {
     if (position < static_cast<int32_t>(slot.args.size())) return slot.args[position];
@@ -188,6 +207,10 @@ class Binder {
     DropKeptOutputs(op, instruction);
     BindShares(op, instruction);
     INTERP_RETURN_IF_ERROR(BindSubBlock(op, instruction));
+    INTERP_RETURN_IF_ERROR(
+        CheckHoldTensors(plan_.vars, instruction.inputs, instruction.input_counts, def.inputs));
+    INTERP_RETURN_IF_ERROR(
+        CheckHoldTensors(plan_.vars, instruction.outputs, instruction.output_counts, def.outputs));
     plan_.instructions.push_back(std::move(instruction));
     return absl::OkStatus();
   }
