@@ -1,0 +1,73 @@
+// Cross entropy of probabilities, for the ops that end in it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "core/op_def.h"
+#include "kernels/util/indices.h"
+#include "kernels/util/lines.h"
+#include "kernels/util/vector_math.h"
+
+namespace interp {
+
+// log(p), but +-1e20 in place of an infinity.
+template <typename T>
+T BoundedLog(T p) {
+  constexpr T kBound = T(1e20);
+  const T log = Log(p);
+  return std::isinf(log) ? (log > T{0} ? kBound : -kBound) : log;
+}
+
+// InvalidArgument unless each of the labels is `ignored` or a position of an axis of that length.
+template <typename Index>
+absl::Status CheckLabels(const Index* labels, int64_t count, int64_t length, int64_t ignored) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (labels[i] == ignored || (labels[i] >= 0 && labels[i] < length)) continue;
+    return InvalidArgument("input 'Label' has the value ", labels[i], " at position ", i,
+                           ", expected 0 to ", length - 1, " or the ignored ", ignored);
+  }
+  return absl::OkStatus();
+}
+
+// loss = -log of the probability at the label of each line, 0 for ignored labels, which leave 0 in
+// `matched` (may be null), too. REQUIRES: as many labels as lines; they have been checked.
+template <typename T, typename Index>
+void HardCrossEntropy(const Lines& lines, const T* x, const Index* labels, int64_t ignored, T* loss,
+                      T* matched) {
+  for (int64_t line = 0; line < lines.count(); ++line) {
+    const bool counts = labels[line] != ignored;
+    const T p = counts ? x[lines.Start(line) + labels[line] * lines.inner] : T{0};
+    loss[line] = counts ? -BoundedLog(p) : T{0};
+    if (matched != nullptr) matched[line] = p;
+  }
+}
+
+// loss = -sum of label log(p) over each line.
+template <typename T>
+void SoftCrossEntropy(int num_threads, const Lines& lines, const T* x, const T* label, T* loss) {
+  ParallelFor(num_threads, lines.count(), LineGrain(lines.length), [=](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      T sum = 0;
+      int64_t at = lines.Start(line);
+      for (int64_t i = 0; i < lines.length; ++i, at += lines.inner) {
+        sum += label[at] * BoundedLog(x[at]);
+      }
+      loss[line] = -sum;
+    }
+  });
+}
+
+// The loss of labels that are positions on the axis.
+template <typename T>
+absl::Status HardLoss(const Lines& lines, const T* x, const Tensor& label, int64_t ignored, T* loss,
+                      T* matched = nullptr) {
+  return WithIndices(label, "Label", [&](const auto* labels) {
+    INTERP_RETURN_IF_ERROR(CheckLabels(labels, lines.count(), lines.length, ignored));
+    HardCrossEntropy(lines, x, labels, ignored, loss, matched);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace interp

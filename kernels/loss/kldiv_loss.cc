@@ -1,0 +1,98 @@
+// kldiv_loss: the elements Target (log Target - X), 0 where Target <= 0; Loss has them as they are
+// (`reduction` "none"), their mean, their sum, or their sum divided by the rows ("batchmean").
+#include <algorithm>
+
+#include "kernels/loss/pair_loss.h"
+#include "kernels/util/vector_math.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kTarget = 1;
+constexpr int kLoss = 0;
+
+enum class Reduction : uint8_t { kNone, kMean, kSum, kBatchMean };
+
+struct KlDivAttrs {
+  Reduction reduction = Reduction::kMean;
+};
+
+KlDivAttrs ReadKlDivAttrs(AttrReader& reader) {
+  const std::string name = reader.String("reduction", "mean");
+  if (name == "none") return {Reduction::kNone};
+  if (name == "mean") return {Reduction::kMean};
+  if (name == "sum") return {Reduction::kSum};
+  if (name == "batchmean") return {Reduction::kBatchMean};
+  reader.Fail(absl::StrCat("attribute 'reduction' is '", name,
+                           "', expected 'none', 'batchmean', 'mean' or 'sum'"));
+  return {};
+}
+
+absl::Status InferKlDivLoss(InferContext& ctx) {
+  if (ctx.input(kX).shape.rank() == 0) return InvalidArgument("input 'X' has rank 0");
+  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kTarget, "Target", "X"));
+  if (ctx.attrs<KlDivAttrs>().reduction == Reduction::kNone) {
+    ctx.SetShape(kLoss, ctx.input(kX).shape);
+  } else {
+    ctx.SetShape(kLoss, {});
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+T Divergence(T x, T target) {
+  return target > T{0} ? target * (T(Log(target)) - x) : T{0};
+}
+
+// In blocks, added up in double.
+template <typename T>
+double Total(const T* x, const T* target, int64_t n) {
+  constexpr int64_t kBlock = 256;
+  T block[kBlock];
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    for (int64_t i = 0; i < count; ++i) block[i] = Divergence(x[begin + i], target[begin + i]);
+    for (int64_t i = 0; i < count; ++i) total += block[i];
+  }
+  return total;
+}
+
+template <typename T>
+absl::Status KlDivLoss(KernelContext& ctx) {
+  const Tensor& x_tensor = ctx.input(kX);
+  const T* const x = x_tensor.data<T>();
+  const T* const target = ctx.input(kTarget).data<T>();
+  T* const loss = ctx.output(kLoss).mutable_data<T>();
+  const int64_t n = x_tensor.numel();
+  const Reduction reduction = ctx.attrs<KlDivAttrs>().reduction;
+  if (reduction == Reduction::kNone) {
+    ParallelFor(ctx.num_threads(), n, pair_loss::kGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) loss[i] = Divergence(x[i], target[i]);
+    });
+    return absl::OkStatus();
+  }
+  const double total = Total(x, target, n);
+  const int64_t rows = x_tensor.shape[0];
+  if (reduction == Reduction::kMean) {
+    *loss = static_cast<T>(total / static_cast<double>(n));
+  } else if (reduction == Reduction::kBatchMean && rows > 0) {
+    *loss = static_cast<T>(total / static_cast<double>(rows));
+  } else {
+    *loss = static_cast<T>(total);
+  }
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "kldiv_loss",
+    .inputs = {{"X"}, {"Target"}},
+    .outputs = {{"Loss"}},
+    .parse = ParseAttrs<KlDivAttrs, ReadKlDivAttrs>,
+    .infer = InferKlDivLoss,
+    .kernels = {{DType::kFloat32, KlDivLoss<float>}, {DType::kFloat64, KlDivLoss<double>}},
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,98 @@
+// Losses of two tensors of one shape, element by element: Loss[i] = op(Input[i], Target[i]).
+//
+// A loss is a struct with a call operator. Its members are the op's attributes, read by a static
+// `Read`; a struct without members needs none:
+//
+//   struct Hinge {
+//     static constexpr PairLossSlots kSlots = {"Logits", "Labels", "Loss"};
+//     template <typename T>
+//     T operator()(T x, T label) const { return std::max(T{0}, 1 - x * (2 * label - 1)); }
+//   };
+//   INTERP_REGISTER_OP(PairLossDef<Hinge>("hinge_loss", PairLossKernels<Hinge, float>()));
+#pragma once
+
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/op_def.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp {
+
+struct PairLossSlots {
+  absl::string_view input;
+  absl::string_view target;
+  absl::string_view loss;
+  bool column = false;  // both inputs have the shape [n, 1]
+};
+
+namespace pair_loss {
+inline constexpr int kInput = 0;
+inline constexpr int kTarget = 1;
+inline constexpr int kLoss = 0;
+inline constexpr int64_t kGrain = 8 * 1024;  // elements: a logarithm costs more than a copy
+}  // namespace pair_loss
+
+// InvalidArgument unless input `slot`, called `name`, has the shape of the first input.
+inline absl::Status CheckLossShape(const InferContext& ctx, int slot, absl::string_view name,
+                                   absl::string_view first) {
+  const Shape& shape = ctx.input(slot).shape;
+  if (shape == ctx.input(0).shape) return absl::OkStatus();
+  return InvalidArgument("input '", name, "' has shape ", ToString(shape), ", expected that of '",
+                         first, "', ", ToString(ctx.input(0).shape));
+}
+
+// InvalidArgument unless input `slot` has the shape [n, 1].
+inline absl::Status CheckLossColumn(const InferContext& ctx, int slot, absl::string_view name) {
+  const Shape& shape = ctx.input(slot).shape;
+  if (shape.rank() == 2 && shape[1] == 1) return absl::OkStatus();
+  return InvalidArgument("input '", name, "' has shape ", ToString(shape), ", expected [n,1]");
+}
+
+// Loss: shape and LoD of the input.
+template <typename Op>
+absl::Status InferPairLoss(InferContext& ctx) {
+  constexpr PairLossSlots kSlots = Op::kSlots;
+  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, pair_loss::kTarget, kSlots.target, kSlots.input));
+  if (kSlots.column) {
+    INTERP_RETURN_IF_ERROR(CheckLossColumn(ctx, pair_loss::kInput, kSlots.input));
+  }
+  ctx.ShareShape(pair_loss::kInput, pair_loss::kLoss);
+  return absl::OkStatus();
+}
+
+template <typename Op, typename T>
+absl::Status PairLoss(KernelContext& ctx) {
+  const T* const x = ctx.input(pair_loss::kInput).data<T>();
+  const T* const target = ctx.input(pair_loss::kTarget).data<T>();
+  T* const loss = ctx.output(pair_loss::kLoss).mutable_data<T>();
+  Op op = {};
+  if constexpr (!std::is_empty_v<Op>) op = ctx.attrs<Op>();
+  ParallelFor(ctx.num_threads(), ctx.input(pair_loss::kInput).numel(), pair_loss::kGrain,
+              [=](int64_t begin, int64_t end) {
+                const Op local = op;
+#pragma GCC ivdep
+                for (int64_t i = begin; i < end; ++i) loss[i] = local(x[i], target[i]);
+              });
+  return absl::OkStatus();
+}
+
+template <typename Op, typename... Ts>
+std::vector<KernelDef> PairLossKernels() {
+  return {{DTypeOf<Ts>, PairLoss<Op, Ts>}...};
+}
+
+template <typename Op>
+OpDef PairLossDef(absl::string_view type, std::vector<KernelDef> kernels) {
+  OpDef def{.type = type,
+            .inputs = {{Op::kSlots.input}, {Op::kSlots.target}},
+            .outputs = {{Op::kSlots.loss}},
+            .infer = InferPairLoss<Op>,
+            .kernels = std::move(kernels),
+            .inplace = {{pair_loss::kInput, pair_loss::kLoss}}};
+  if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, Op::Read>;
+  return def;
+}
+
+}  // namespace interp

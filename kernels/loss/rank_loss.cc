@@ -1,0 +1,99 @@
+// rank_loss: Out = log(1 + e^o) - Label o for o = Left - Right.
+// margin_rank_loss: Out = max(0, margin - Label (X1 - X2)), Activated = Out > 0; of releases
+// before 2.0.
+#include <algorithm>
+
+#include "kernels/loss/pair_loss.h"
+#include "kernels/util/vector_math.h"
+
+namespace interp {
+namespace {
+
+constexpr int kLabel = 0;
+constexpr int kLeft = 1;
+constexpr int kRight = 2;
+
+namespace rank_loss {
+
+constexpr int kOut = 0;
+
+absl::Status Infer(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckLossColumn(ctx, kLabel, "Label"));
+  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kLeft, "Left", "Label"));
+  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kRight, "Right", "Label"));
+  ctx.ShareShape(kLabel, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status Run(KernelContext& ctx) {
+  const auto* const label = ctx.input(kLabel).data<float>();
+  const auto* const left = ctx.input(kLeft).data<float>();
+  const auto* const right = ctx.input(kRight).data<float>();
+  auto* const out = ctx.output(kOut).mutable_data<float>();
+  ParallelFor(ctx.num_threads(), ctx.input(kLabel).numel(), pair_loss::kGrain,
+              [=](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const float o = left[i] - right[i];
+                  out[i] = Log(1.0f + Exp(o)) - label[i] * o;
+                }
+              });
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "rank_loss",
+    .inputs = {{"Label"}, {"Left"}, {"Right"}},
+    .outputs = {{"Out"}},
+    .infer = Infer,
+    .kernels = {{DType::kFloat32, Run}},
+});
+
+}  // namespace rank_loss
+
+namespace margin_rank_loss {
+
+constexpr int kActivated = 0;
+constexpr int kOut = 1;
+
+struct Attrs {
+  float margin = 0;
+};
+
+Attrs Read(AttrReader& reader) { return {reader.Float("margin", 0.0f)}; }
+
+absl::Status Infer(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kLeft, "X1", "Label"));
+  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kRight, "X2", "Label"));
+  ctx.ShareShape(kLabel, kActivated);
+  ctx.ShareShape(kLabel, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status Run(KernelContext& ctx) {
+  const float margin = ctx.attrs<Attrs>().margin;
+  const auto* const label = ctx.input(kLabel).data<float>();
+  const auto* const x1 = ctx.input(kLeft).data<float>();
+  const auto* const x2 = ctx.input(kRight).data<float>();
+  auto* const out = ctx.output(kOut).mutable_data<float>();
+  auto* const activated = ctx.output(kActivated).mutable_data<float>();
+  const int64_t n = ctx.input(kLabel).numel();
+  for (int64_t i = 0; i < n; ++i) {
+    const float loss = std::max(margin - label[i] * (x1[i] - x2[i]), 0.0f);
+    out[i] = loss;
+    activated[i] = loss > 0.0f ? 1.0f : 0.0f;
+  }
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "margin_rank_loss",
+    .inputs = {{"Label"}, {"X1"}, {"X2"}},
+    .outputs = {{"Activated"}, {"Out"}},
+    .parse = ParseAttrs<Attrs, Read>,
+    .infer = Infer,
+    .kernels = {{DType::kFloat32, Run}},
+});
+
+}  // namespace margin_rank_loss
+}  // namespace
+}  // namespace interp

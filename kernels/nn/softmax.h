@@ -1,0 +1,130 @@
+// Softmax along an axis, for the ops softmax and log_softmax and for losses.
+#pragma once
+
+#include <algorithm>
+
+#include "core/tensor.h"
+#include "kernels/nn/row_ops.h"
+#include "kernels/util/parallel_for.h"
+#include "kernels/util/vector_math.h"
+
+namespace interp::nn {
+
+namespace softmax {
+
+// The tensor in memory order around the axis: outer x length x inner.
+struct Slices {
+  int64_t outer = 1;
+  int64_t length = 1;
+  int64_t inner = 1;
+};
+
+inline Slices SliceAlong(const Tensor& x, int64_t axis) {
+  Slices slices;
+  const int rank = x.shape.rank();
+  if (rank == 0) return slices;
+  const int logical = *NormalizeAxis(axis, rank);
+  bool after = false;
+  for (int i = 0; i < rank; ++i) {
+    int dim = i;  // of the shape, at position i in memory
+    if (x.layout == Layout::kChannelsLast && i > 0) dim = i == rank - 1 ? 1 : i + 1;
+    if (dim == logical) {
+      slices.length = x.shape[dim];
+      after = true;
+    } else {
+      (after ? slices.inner : slices.outer) *= x.shape[dim];
+    }
+  }
+  return slices;
+}
+
+template <typename T>
+inline constexpr T kLowest = T{-64};
+
+template <typename T, bool kLog>
+void SoftmaxRow(const T* x, int64_t n, T* y) {
+  const T max = RowMax(x, n);
+  for (int64_t i = 0; i < n; ++i) {
+    const T shifted = x[i] - max;
+    y[i] = shifted < kLowest<T> ? kLowest<T> : shifted;
+  }
+  if constexpr (kLog) {
+    // The sum in blocks, as the exponentials themselves are not kept.
+    constexpr int64_t kBlock = 256;
+    T block[kBlock];
+    T sum = 0;
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t count = std::min(kBlock, n - begin);
+      for (int64_t i = 0; i < count; ++i) block[i] = Exp(y[begin + i]);
+      sum += RowSum(block, count);
+    }
+    const T log = Log(sum);
+    for (int64_t i = 0; i < n; ++i) y[i] -= log;
+  } else {
+    for (int64_t i = 0; i < n; ++i) y[i] = Exp(y[i]);
+    const T factor = T{1} / RowSum(y, n);
+    for (int64_t i = 0; i < n; ++i) y[i] *= factor;
+  }
+}
+
+// Columns [begin, end) of a length x inner matrix; vectors run along the columns.
+template <typename T, bool kLog>
+void SoftmaxColumns(const T* x, int64_t length, int64_t inner, int64_t begin, int64_t end, T* y) {
+  constexpr int64_t kBlock = 64;
+  T max[kBlock];
+  T sum[kBlock];
+  for (int64_t j = begin; j < end; j += kBlock) {
+    const int64_t width = std::min(kBlock, end - j);
+    std::copy_n(x + j, width, max);
+    std::fill_n(sum, width, T{0});
+    for (int64_t k = 1; k < length; ++k) {
+      const T* row = x + k * inner + j;
+      for (int64_t i = 0; i < width; ++i) max[i] = row[i] > max[i] ? row[i] : max[i];
+    }
+    for (int64_t k = 0; k < length; ++k) {
+      const T* from = x + k * inner + j;
+      T* to = y + k * inner + j;
+      for (int64_t i = 0; i < width; ++i) {
+        const T shifted = from[i] - max[i] < kLowest<T> ? kLowest<T> : from[i] - max[i];
+        const T e = Exp(shifted);
+        to[i] = kLog ? shifted : e;
+        sum[i] += e;
+      }
+    }
+    for (int64_t i = 0; i < width; ++i) sum[i] = kLog ? Log(sum[i]) : T{1} / sum[i];
+    for (int64_t k = 0; k < length; ++k) {
+      T* to = y + k * inner + j;
+      for (int64_t i = 0; i < width; ++i) to[i] = kLog ? to[i] - sum[i] : to[i] * sum[i];
+    }
+  }
+}
+
+}  // namespace softmax
+
+// y = softmax, or its logarithm, of x along `axis`; both may be the same memory. Shifted logits are
+// clipped at -64, as Paddle's CPU kernels do. REQUIRES: an axis of the tensor.
+template <typename T, bool kLog>
+void RunSoftmax(int num_threads, const Tensor& tensor, int64_t axis, T* y) {
+  if (tensor.numel() == 0) return;
+  const softmax::Slices slices = softmax::SliceAlong(tensor, axis);
+  const T* const x = tensor.data<T>();
+  constexpr int64_t kGrain = 4 * 1024;  // elements: an exponential costs more than a copy
+  const int64_t grain = kGrain / slices.length + 1;
+  const int64_t block = slices.length * slices.inner;
+  ParallelFor(num_threads, slices.outer * slices.inner, grain, [=](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t o = begin / slices.inner;
+      const int64_t stop = std::min(end, (o + 1) * slices.inner);
+      if (slices.inner == 1) {
+        softmax::SoftmaxRow<T, kLog>(x + o * block, slices.length, y + o * block);
+      } else {
+        softmax::SoftmaxColumns<T, kLog>(x + o * block, slices.length, slices.inner,
+                                         begin - o * slices.inner, stop - o * slices.inner,
+                                         y + o * block);
+      }
+      begin = stop;
+    }
+  });
+}
+
+}  // namespace interp::nn
