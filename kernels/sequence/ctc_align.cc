@@ -41,7 +41,7 @@ T* Align(const CtcAlignAttrs& attrs, const T* tokens, int64_t count, T* out) {
 template <typename T>
 absl::Status AlignSequences(KernelContext& ctx) {
   const Tensor& input = ctx.input(kInput);
-  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, HighestLevelOffsets(input, "Input"));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, LevelOffsets(input, 0, "Input"));
   if (RowSize(input) != 1) {
     return InvalidArgument("input 'Input' has shape ", ToString(input.shape),
                            ", expected rows of one token");

@@ -39,12 +39,17 @@ absl::StatusOr<Offsets> OnlyLevelOffsets(const Tensor& tensor, absl::string_view
   return SequenceOffsets(tensor, slot);
 }
 
-absl::StatusOr<std::vector<int64_t>> HighestLevelOffsets(const Tensor& tensor,
-                                                         absl::string_view slot) {
+absl::StatusOr<std::vector<int64_t>> LevelOffsets(const Tensor& tensor, int64_t level,
+                                                  absl::string_view slot) {
   INTERP_ASSIGN_OR_RETURN(const Offsets rows, SequenceOffsets(tensor, slot));
+  const int64_t levels = std::ssize(tensor.lod);
+  if (level < 0 || level >= levels) {
+    return InvalidArgument("input '", slot, "' has a LoD of ", levels, " levels, expected a level ",
+                           level);
+  }
   std::vector<int64_t> offsets(rows.begin(), rows.end());
-  for (int level = static_cast<int>(tensor.lod.size()) - 2; level >= 0; --level) {
-    const Offsets parts = tensor.lod[level];
+  for (int64_t i = levels - 2; i >= level; --i) {
+    const Offsets parts = tensor.lod[i];
     INTERP_RETURN_IF_ERROR(
         CheckLevel(parts, SequenceCount(offsets), slot, "sequences of the level below"));
     std::vector<int64_t> joined;

@@ -43,9 +43,9 @@ absl::StatusOr<Offsets> SequenceOffsets(const Tensor& tensor, absl::string_view 
 // The same for ops that take one level only.
 absl::StatusOr<Offsets> OnlyLevelOffsets(const Tensor& tensor, absl::string_view slot);
 
-// The sequences of the highest level, in rows: parts of parts joined.
-absl::StatusOr<std::vector<int64_t>> HighestLevelOffsets(const Tensor& tensor,
-                                                         absl::string_view slot);
+// The sequences of a level, 0 the highest, in rows: parts of parts joined.
+absl::StatusOr<std::vector<int64_t>> LevelOffsets(const Tensor& tensor, int64_t level,
+                                                  absl::string_view slot);
 
 // Sequences that an op may make out of fewer. Offsets are kept in host memory outside the pool, and
 // repeating empty sequences takes no other.

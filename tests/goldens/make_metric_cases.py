@@ -392,6 +392,132 @@ def _cvm(r, op):
     yield Case("only_counts", {"X": r.f((3, 2), 0, 9), "CVM": r.f((3, 2), 0, 9)}, "Y", {"use_cvm": True})
 
 
+# ----------------------------------------------------------------------------
+# Beams and arrays
+# ----------------------------------------------------------------------------
+@cases("beam_search")
+def _beam_search(r, op):
+    def one(name, sources, width, beam, end=0, ids=True, ended=(), ties=False, accumulated=True):
+        """`sources`: the number of prefixes of each."""
+        n = sum(sources)
+        lod = [[0, *np.cumsum(sources).tolist()], list(range(n + 1))]
+        scores = np.round(r.f((n, width), 0.1, 0.9), 1 if ties else 5).astype("float32")
+        pre_ids = r.i((n, 1), 1, 20)
+        pre_ids[list(ended)] = end
+        ins = {"pre_ids": LoD(pre_ids, lod), "pre_scores": LoD(np.round(r.f((n, 1), 0.1, 0.9), 1 if ties else 5).astype("float32"), lod),
+               "scores": LoD(scores, lod)}
+        if ids:
+            ins["ids"] = LoD(r.i((n, width), 0, 20), lod)
+        return Case(name, ins, "selected_ids,selected_scores,parent_idx",
+                    {"level": 0, "beam_size": beam, "end_id": end, "is_accumulated": accumulated})
+    yield one("first_step", [1, 1, 1], 4, 2)
+    yield one("step", [2, 2], 3, 2)
+    yield one("ids_are_columns", [2, 2], 5, 2, ids=False)
+    yield one("probabilities", [2, 3, 1], 4, 3, accumulated=False)
+    yield one("ended_prefixes", [2, 2, 2], 3, 2, ended=(0, 3))
+    yield one("ended_sources", [2, 2, 2], 3, 2, ended=(2, 3))
+    yield one("all_ended", [2, 2], 3, 2, ended=(0, 1, 2, 3))
+    yield one("wide_beam", [1, 2], 3, 9)
+    yield one("beam_of_one", [1, 1, 1], 6, 1, ended=(1,))
+    yield one("source_without_prefix", [2, 0, 2], 3, 2)
+    for k in range(4):
+        yield one(f"ties{k}", [3, 4], 6, 3, ties=True, ended=(1, 5))
+
+
+class ArrayCase:
+    """`op` on arrays: slot -> their elements, each written by a write_to_array of its own."""
+
+    def __init__(self, name, arrays, outs, attrs):
+        self.name, self.arrays, self.outs, self.attrs, self.op = name, arrays, outs, attrs, None
+
+
+def make_array_case(out, case):
+    b = g.Builder()
+    slots = {}
+    for slot, elements in case.arrays.items():
+        dtype = g.array_of(elements[0]).dtype.name
+        array = b.block.create_var(name=slot, type=g.core.VarDesc.VarType.LOD_TENSOR_ARRAY, dtype=dtype)
+        slots[slot] = [slot]
+        for i, element in enumerate(elements):
+            name = f"{slot}_{i}"
+            b.feed(name, element)
+            b.output(f"{name}_index", "int64")
+            b.block.append_op(type="fill_constant", outputs={"Out": [f"{name}_index"]},
+                              attrs={"shape": [1], "dtype": g.INT64, "value": float(i), "force_cpu": True})
+            b.block.append_op(type="write_to_array", inputs={"X": [name], "I": [f"{name}_index"]}, outputs={"Out": [array]})
+    outs = case.outs.split(",")
+    for name in outs:
+        b.output(name)
+    op = b.block.append_op(type=case.op, inputs=slots, outputs={name: [name] for name in outs}, attrs=case.attrs)
+    b.fetch = [name for name in outs if name != "OutIndex"]     # which Paddle's executor leaves without a value
+    blob, res = b.run()
+    fetches = dict(zip(b.fetch, res))
+    rtol, atol = g.tolerance(case.op, [a for a, _ in res])
+    ops = ["fill_constant", "write_to_array", case.op]
+    g.write_case(f"{out}/{case.op}/{case.name}", 0, case.op, case.name, blob, b.feeds, fetches,
+                 {"inputs": slots, "outputs": {name: [name] for name in outs}}, g.visible_attrs(case.op, op.desc), ops, rtol, atol, "")
+
+
+@cases("tensor_array_to_tensor")
+def _tensor_array_to_tensor(r, op):
+    for dtype in FLOATS + INTS:
+        def some(*shape):
+            return r.f(shape, dtype=dtype) if dtype in FLOATS else r.i(shape, -9, 9, dtype)
+        for axis in (0, 1):
+            lengths = [2, 3, 1]
+            parts = [some(n, 3) if axis == 0 else some(2, n) for n in lengths]
+            yield ArrayCase(f"concat_axis{axis}_{dtype}", {"X": parts}, "Out,OutIndex", {"axis": axis, "use_stack": False})
+            yield ArrayCase(f"stack_axis{axis}_{dtype}", {"X": [some(2, 3) for _ in range(4)]}, "Out,OutIndex", {"axis": axis, "use_stack": True})
+    yield ArrayCase("one", {"X": [r.f((2, 3))]}, "Out,OutIndex", {"axis": 0, "use_stack": False})
+    yield ArrayCase("one_stacked", {"X": [r.f((2, 3))]}, "Out,OutIndex", {"axis": 1, "use_stack": True})
+    yield ArrayCase("rank4", {"X": [r.f((1, 2, n, 3)) for n in (2, 1)]}, "Out,OutIndex", {"axis": 2, "use_stack": False})
+
+
+@cases("beam_search_decode")
+def _beam_search_decode(r, op):
+    """Steps of a search that is made up: each source keeps `beam` prefixes until all of them have ended."""
+    def one(name, sources, beam, steps, end, dtype="float32", ending=0.3):
+        alive = [True] * sources
+        before = [[0] for _ in range(sources)]     # ids of the prefixes of each source
+        ids, scores = [], []
+        for step in range(steps):
+            levels = [[0], [0]]
+            step_ids = []
+            for s in range(sources):
+                levels[0].append(levels[0][-1] + len(before[s]))
+                if not alive[s] or not before[s]:
+                    levels[1] += [levels[1][-1]] * len(before[s])
+                    before[s] = []
+                    continue
+                parents = sorted(r.n(0, len(before[s]) - 1) for _ in range(beam))
+                chosen = [end if before[s][p] == end or (step > 0 and r.scalar(0, 1) < ending) else r.n(end + 1, 30) for p in parents]
+                for p in range(len(before[s])):
+                    levels[1].append(levels[1][-1] + parents.count(p))
+                alive[s] = not all(c == end for c in chosen)
+                step_ids += chosen
+                before[s] = chosen
+            ids.append(LoD(np.array(step_ids, "int64").reshape(-1, 1), levels))
+            scores.append(LoD(r.f((len(step_ids), 1), -5, 0, dtype), levels))
+            if not any(alive):
+                break
+        return ArrayCase(name, {"Ids": ids, "Scores": scores}, "SentenceIds,SentenceScores", {"beam_size": beam, "end_id": end})
+    for dtype in FLOATS:
+        yield one(f"plain_{dtype}", 2, 2, 4, 1, dtype)
+        yield one(f"one_source_{dtype}", 1, 3, 5, 1, dtype)
+    yield one("one_step", 3, 2, 1, 1)
+    yield one("beam_of_one", 3, 1, 6, 1)
+    yield one("never_ends", 2, 3, 5, 1, ending=0)
+    for k in range(4):
+        yield one(f"long{k}", 3, 4, 12, 1, ending=0.25)
+
+
+def make(out, case):
+    if isinstance(case, ArrayCase):
+        make_array_case(out, case)
+    else:
+        g.make_forward_case(out, 0, case)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--out", required=True)
@@ -399,7 +525,7 @@ def main():
     ap.add_argument("--seed", default="metric")
     args = ap.parse_args()
     wanted = set(filter(None, args.ops.split(",")))
-    make_all(args.out, cases_of(CASES, args.seed, wanted), lambda out, case: g.make_forward_case(out, 0, case))
+    make_all(args.out, cases_of(CASES, args.seed, wanted), make)
 
 
 if __name__ == "__main__":
