@@ -81,6 +81,16 @@ std::string WrongKind(const Attr& attr, absl::string_view expected) {
 
 }  // namespace
 
+std::vector<std::string> AttrReader::InputNames(absl::string_view slot) const {
+  std::vector<std::string> names;
+  const Slot* const found = op_.FindInput(slot);
+  if (found == nullptr) return names;
+  for (const VarId id : found->args) {
+    names.push_back(program_ != nullptr ? program_->NameOf(id) : "");
+  }
+  return names;
+}
+
 void AttrReader::Fail(absl::string_view message) {
   if (status_.ok()) status_ = absl::InvalidArgumentError(message);
 }

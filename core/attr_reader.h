@@ -14,7 +14,9 @@ namespace interp {
 // else is an error. Errors are sticky: read everything, then look at status() once.
 class AttrReader {
  public:
-  explicit AttrReader(const Op& op) : op_(op) {}
+  // `program` gives arguments their names; null: they have none.
+  explicit AttrReader(const Op& op, const Program* program = nullptr)
+      : op_(op), program_(program) {}
 
   bool Has(absl::string_view name) const { return op_.FindAttr(name) != nullptr; }
   bool Bool(absl::string_view name, bool fallback);
@@ -30,6 +32,9 @@ class AttrReader {
   // A dtype stored as Paddle's VarType number; -1 and absence give `fallback`.
   DType Type(absl::string_view name, DType fallback);
 
+  // The names of the arguments of an input slot, for messages; "" where they are not known.
+  std::vector<std::string> InputNames(absl::string_view slot) const;
+
   // Records an error of the caller's own ("axis is 7 when the rank is 4"); the first one is kept.
   void Fail(absl::string_view message);
   const absl::Status& status() const { return status_; }
@@ -38,6 +43,7 @@ class AttrReader {
  private:
   const Op& op_;
   absl::Status status_;
+  const Program* program_;
 };
 
 }  // namespace interp

@@ -58,7 +58,8 @@ absl::Status BindSlots(const std::vector<Slot>& slots, const std::vector<SlotDef
   return absl::OkStatus();
 }
 
-absl::StatusOr<Instruction> Bind(const Op& op, const OpDef& def, Place place, ToVar to_var) {
+absl::StatusOr<Instruction> Bind(const Op& op, const Program* program, const OpDef& def,
+                                 Place place, ToVar to_var) {
   Instruction instruction;
   instruction.place = place;
   instruction.op_type = def.type;
@@ -68,7 +69,7 @@ absl::StatusOr<Instruction> Bind(const Op& op, const OpDef& def, Place place, To
   INTERP_RETURN_IF_ERROR(BindSlots(op.outputs, def.outputs, to_var, "output", instruction.outputs,
                                    instruction.output_counts));
   if (def.parse != nullptr) {
-    AttrReader reader(op);
+    AttrReader reader(op, program);
     INTERP_ASSIGN_OR_RETURN(instruction.attrs, def.parse(reader));
   }
   return instruction;
@@ -199,8 +200,8 @@ class Binder {
   absl::Status Add(const Op& op, int32_t index) {
     const OpDef& def = *registry_.Find(op.type);
     INTERP_ASSIGN_OR_RETURN(const Place place, ChoosePlace(op, def, plan_));
-    INTERP_ASSIGN_OR_RETURN(Instruction instruction,
-                            Bind(op, def, place, [this](VarId id) { return vars_[id]; }));
+    INTERP_ASSIGN_OR_RETURN(Instruction instruction, Bind(op, &program_, def, place,
+                                                          [this](VarId id) { return vars_[id]; }));
     instruction.op_index = index;
     if (AnyWhole(instruction.inputs, plan_.vars)) instruction.place = Place{};
     INTERP_RETURN_IF_ERROR(CheckKinds(instruction, plan_.vars));
@@ -320,7 +321,7 @@ void AddFallback(Plan& plan, absl::string_view type) {
 absl::StatusOr<Instruction> BindInsertedOp(const Op& op, const OpDef& def, Place place,
                                            const std::vector<PlanVar>& vars) {
   const auto num_vars = static_cast<VarId>(vars.size());
-  INTERP_ASSIGN_OR_RETURN(Instruction instruction, Bind(op, def, place, [&](VarId id) {
+  INTERP_ASSIGN_OR_RETURN(Instruction instruction, Bind(op, nullptr, def, place, [&](VarId id) {
                             return id >= 0 && id < num_vars ? id : -1;
                           }));
   return instruction;

@@ -286,6 +286,12 @@ void SortAndMerge(std::vector<Edge>& edges, size_t num_targets) {
   }
 }
 
+bool IsSeenOutside(const OpDef& def) {
+  return def.side_effect && std::none_of(def.outputs.begin(), def.outputs.end(), [](const auto& s) {
+           return (s.flags & kTensorArray) != 0;
+         });
+}
+
 }  // namespace
 
 bool IsCommunication(const Instruction& instruction) {
@@ -294,8 +300,38 @@ bool IsCommunication(const Instruction& instruction) {
          absl::StartsWith(type, "c_");
 }
 
+bool KeepsOrder(const Instruction& instruction, const std::vector<bool>& blocks) {
+  if (IsSeenOutside(*instruction.def)) return true;
+  const auto block = static_cast<size_t>(instruction.sub_block);
+  return instruction.sub_block >= 0 && block < blocks.size() && blocks[block];
+}
+
+std::vector<bool> BlocksWithEffects(absl::Span<const Plan> plans) {
+  std::vector<bool> found(plans.size(), false);
+  std::vector<std::vector<size_t>> run_by(plans.size());
+  std::vector<size_t> open;
+  const auto mark = [&](size_t block) {
+    if (!found[block]) open.push_back(block);
+    found[block] = true;
+  };
+  for (size_t block = 1; block < plans.size(); ++block) {
+    for (const Instruction& instruction : plans[block].instructions) {
+      if (IsSeenOutside(*instruction.def)) mark(block);
+      const auto inner = static_cast<size_t>(instruction.sub_block);
+      if (instruction.sub_block >= 0 && inner < plans.size()) run_by[inner].push_back(block);
+    }
+  }
+  while (!open.empty()) {
+    const size_t block = open.back();
+    open.pop_back();
+    for (const size_t outer : run_by[block]) mark(outer);
+  }
+  return found;
+}
+
 std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions,
-                                    const std::vector<PlanVar>& vars, bool sequential) {
+                                    const std::vector<PlanVar>& vars, bool sequential,
+                                    const std::vector<bool>& blocks_with_effects) {
   HazardBuilder hazards(instructions, vars);
   hazards.AddAll(0, [](int32_t) { return true; });
   std::vector<Edge> edges = hazards.Take();
@@ -303,10 +339,12 @@ std::vector<Edge> BuildDependencies(const std::vector<Instruction>& instructions
   ChainInOrder(instructions, EdgeKind::kCommunication, IsCommunication, edges);
   OrderAfterSync(instructions, edges);
   OrderAfterRead(instructions, edges);
-  if (sequential) {
-    ChainInOrder(
-        instructions, EdgeKind::kSequential, [](const Instruction&) { return true; }, edges);
-  }
+  ChainInOrder(
+      instructions, EdgeKind::kSequential,
+      [&](const Instruction& instruction) {
+        return sequential || KeepsOrder(instruction, blocks_with_effects);
+      },
+      edges);
   SortAndMerge(edges, instructions.size());
   return edges;
 }

@@ -26,10 +26,12 @@ absl::Status ProveOwnWork(const std::vector<Plan>& plans) {
   return absl::InternalError("analysis: plan " + ToText(plans, report));
 }
 
-// Everything about one block that needs no other.
-void Order(const Program& program, std::vector<PlanStream>& streams, Plan& plan) {
+// Everything about one block that needs of others no more than whether they have effects.
+void Order(const Program& program, const std::vector<bool>& blocks_with_effects,
+           std::vector<PlanStream>& streams, Plan& plan) {
   AnalyzeStorage(plan.instructions, plan.vars);
-  plan.edges = BuildDependencies(plan.instructions, plan.vars, plan.options.sequential);
+  plan.edges =
+      BuildDependencies(plan.instructions, plan.vars, plan.options.sequential, blocks_with_effects);
   AssignStreams(program, streams, plan);
   ShrinkDependencies(plan.instructions.size(), plan.edges);
   LinkInstructions(plan);
@@ -63,11 +65,12 @@ absl::StatusOr<std::vector<Plan>> BuildPlans(const Program& program, const PlanO
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::vector<DType>> at_start,
                           SelectKernels(program, registry, plans));
   ChooseHomes(plans);
+  const std::vector<bool> blocks_with_effects = BlocksWithEffects(plans);
   std::vector<PlanStream> streams;
   int32_t first_number = 0;
   for (const int32_t block : tree.order) {
     INTERP_RETURN_IF_ERROR(InsertTransfers(registry, at_start[block], plans[block]));
-    Order(program, streams, plans[block]);
+    Order(program, blocks_with_effects, streams, plans[block]);
     plans[block].first_number = first_number;
     first_number += static_cast<int32_t>(plans[block].instructions.size());
   }

@@ -400,7 +400,7 @@ class Decoder {
     to.def = def->second;
     to.op_type = to.def->type;
     if (to.def->parse != nullptr) {
-      AttrReader reader(op);
+      AttrReader reader(op, inserted ? nullptr : &compiled_.program);
       INTERP_ASSIGN_OR_RETURN(to.attrs, to.def->parse(reader));
     }
     return ReadInstruction(from, &to);

@@ -9,8 +9,9 @@ namespace {
 
 class ImplicitOrderChecker {
  public:
-  ImplicitOrderChecker(const Plan& plan, RunOrder& order, VerifyReport& report)
-      : plan_(plan), order_(order), report_(report) {}
+  ImplicitOrderChecker(const Plan& plan, const std::vector<bool>& blocks_with_effects,
+                       RunOrder& order, VerifyReport& report)
+      : plan_(plan), blocks_with_effects_(blocks_with_effects), order_(order), report_(report) {}
 
   void Run() {
     for (size_t i = 0; i < plan_.instructions.size(); ++i) {
@@ -19,6 +20,10 @@ class ImplicitOrderChecker {
       if (IsCommunication(instruction)) {
         Demand(communication_, id, "communication ops run in program order");
         communication_ = id;
+      }
+      if (KeepsOrder(instruction, blocks_with_effects_)) {
+        Demand(effect_, id, "what is seen outside happens in program order");
+        effect_ = id;
       }
       Demand(sync_, id, "all ops run after the synchronisation before them");
       if (instruction.op_type == "c_sync_comm_stream") sync_ = id;
@@ -99,9 +104,11 @@ class ImplicitOrderChecker {
   }
 
   const Plan& plan_;
+  const std::vector<bool>& blocks_with_effects_;
   RunOrder& order_;
   VerifyReport& report_;
   InstrId communication_ = -1;  // the latest of each kind
+  InstrId effect_ = -1;
   InstrId sync_ = -1;
   InstrId read_ = -1;
   std::vector<Coalesced> coalesced_;
@@ -134,8 +141,9 @@ void CheckEdges(const Plan& plan, VerifyReport& report) {
   report.edges = static_cast<int64_t>(plan.successors.num_ids());
 }
 
-void CheckImplicitOrders(const Plan& plan, RunOrder& order, VerifyReport& report) {
-  ImplicitOrderChecker(plan, order, report).Run();
+void CheckImplicitOrders(const Plan& plan, const std::vector<bool>& blocks_with_effects,
+                         RunOrder& order, VerifyReport& report) {
+  ImplicitOrderChecker(plan, blocks_with_effects, order, report).Run();
 }
 
 void CheckEvents(const Plan& plan, const RunOrder& order, VerifyReport& report) {

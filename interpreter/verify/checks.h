@@ -29,8 +29,10 @@ void CheckFrees(const Plan& plan, RunOrder& order, VerifyReport& report);
 // proof of its own: all else here is proved from the edges.
 void CheckEdges(const Plan& plan, VerifyReport& report);
 
-// Orders that no variable shows, of issue; see BuildDependencies.
-void CheckImplicitOrders(const Plan& plan, RunOrder& order, VerifyReport& report);
+// Orders that no variable shows, of issue; see BuildDependencies. `blocks_with_effects`:
+// BlocksWithEffects of all plans.
+void CheckImplicitOrders(const Plan& plan, const std::vector<bool>& blocks_with_effects,
+                         RunOrder& order, VerifyReport& report);
 
 // Memory is touched where it lies: by the host, or by its device. Copies between places and what an
 // instruction of a device reads while it is issued are apart. Hidden arguments are touched by the

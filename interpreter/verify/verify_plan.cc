@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "interpreter/analysis/dependencies.h"
 #include "interpreter/verify/checks.h"
 #include "interpreter/verify/plan_structure.h"
 
@@ -33,7 +34,8 @@ void ProveBuiltPlans(bool on) { proves_built_plans.store(on, std::memory_order_r
 namespace {
 
 // Checks a plan that hangs together.
-void Check(const Plan& plan, const VerifyOptions& options, VerifyReport& report) {
+void Check(const Plan& plan, const std::vector<bool>& blocks_with_effects,
+           const VerifyOptions& options, VerifyReport& report) {
   report.blocks = 1;
   report.instructions = static_cast<int64_t>(plan.instructions.size());
   verify::RunOrder order(plan);
@@ -42,7 +44,7 @@ void Check(const Plan& plan, const VerifyOptions& options, VerifyReport& report)
   verify::CheckConflicts(plan, order, report);
   verify::CheckOverwritten(plan, report);
   verify::CheckFrees(plan, order, report);
-  verify::CheckImplicitOrders(plan, order, report);
+  verify::CheckImplicitOrders(plan, blocks_with_effects, order, report);
   verify::CheckPlaces(plan, report);
   verify::CheckCaptures(plan, report);
   if (options.count_redundancy) {
@@ -75,7 +77,8 @@ void AddReport(VerifyReport& sum, VerifyReport of_block, int32_t block) {
 VerifyReport VerifyPlan(const Plan& plan, const VerifyOptions& options) {
   VerifyReport report;
   report.structure = CheckPlanStructure(plan);
-  if (report.structure.ok()) Check(plan, options, report);
+  if (!report.structure.ok()) return report;
+  Check(plan, BlocksWithEffects(absl::MakeConstSpan(&plan, 1)), options, report);
   return report;
 }
 
@@ -83,12 +86,13 @@ VerifyReport VerifyPlans(absl::Span<const Plan> plans, const VerifyOptions& opti
   VerifyReport report;
   report.structure = CheckPlansStructure(plans);
   if (!report.structure.ok()) return report;
+  const std::vector<bool> blocks_with_effects = BlocksWithEffects(plans);
   std::vector<int32_t> open = {0};
   while (!open.empty()) {
     const Plan& plan = plans[open.back()];
     open.pop_back();
     VerifyReport of_block;
-    Check(plan, options, of_block);
+    Check(plan, blocks_with_effects, options, of_block);
     AddReport(report, std::move(of_block), plan.block);
     for (const Instruction& instruction : plan.instructions) {
       if (instruction.sub_block >= 0) open.push_back(instruction.sub_block);

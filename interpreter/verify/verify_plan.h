@@ -9,7 +9,7 @@
 //   - memory is freed once, after its last use, by counts and in the trace order alike; what
 //     outlives the run is never freed;
 //   - dependency counts and the trace order agree with the kept edges;
-//   - random, communication, `read` and coalesce_tensor orders hold;
+//   - random, communication, `read`, coalesce_tensor and output orders hold;
 //   - the host touches memory of the host, a device its own;
 //   - events are recorded by whom the plan says, and before anybody waits for them;
 //   - what a block uses of enclosing blocks is among its captures, and so among the hidden

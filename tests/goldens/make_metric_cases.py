@@ -424,6 +424,16 @@ def _beam_search(r, op):
         yield one(f"ties{k}", [3, 4], 6, 3, ties=True, ended=(1, 5))
 
 
+@cases("print")
+def _print(r, op):
+    """What passes through; what is shown, tests/kernels/print_assert_test.cc checks."""
+    for dtype in FLOATS + INTS + ("bool",):
+        x = r.f((2, 3), dtype=dtype) if dtype in FLOATS else r.i((2, 3), 0, 1).astype(dtype)
+        yield Case(dtype, {"In": x}, "Out", {"first_n": -1, "message": dtype, "summarize": 3, "print_tensor_name": True, "print_tensor_type": True,
+                                             "print_tensor_shape": True, "print_tensor_layout": True, "print_tensor_lod": True, "print_phase": "BOTH"})
+    yield Case("lod", {"In": LoD(r.f((3, 1)), [[0, 2, 3]])}, "Out", {"first_n": 1, "message": "", "summarize": -1, "print_phase": "BACKWARD"})
+
+
 class ArrayCase:
     """`op` on arrays: slot -> their elements, each written by a write_to_array of its own."""
 
