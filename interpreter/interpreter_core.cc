@@ -164,6 +164,7 @@ absl::Status InterpreterCore::MakeFrames() {
       BufferCollector::Create(plan().streams, devices.get(), options.gc);
   const SchedulerOptions scheduler{.kind = scheduler_kind_,
                                    .num_workers = std::max(1, options.num_workers),
+                                   .engine_policy = options.engine_policy,
                                    .seed = options.schedule_seed};
   INTERP_ASSIGN_OR_RETURN(threads_, MakeSchedulerThreads(scheduler, has_devices()));
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Frame> main,

@@ -46,6 +46,8 @@ struct CoreOptions {
   // Threads that run instructions side by side under `async`, the caller's included. 1: across ops
   // everything is in order, which is best when ops are large and use threads themselves.
   int num_workers = 1;
+  // Which threads run what under `engine`.
+  engine::PolicyKind engine_policy = engine::PolicyKind::kPerDevice;
   // Threads inside an op. 0: the machine's cores divided by num_workers, so that both together
   // never take more than there are.
   int num_threads = 0;

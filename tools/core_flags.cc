@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/program_print.h"
+#include "tools/engine_environment.h"
 #include "tools/sizes.h"
 
 namespace interp {
@@ -204,6 +205,13 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   if (!scheduler.ok()) return Annotate(scheduler.status(), "--scheduler");
   options.scheduler = *scheduler;
   options.num_workers = run.workers;
+  if (options.scheduler == SchedulerKind::kEngine) {
+    const absl::StatusOr<engine::EngineOptions> engine =
+        engine::FromEnvironment({.workers = run.workers});
+    if (!engine.ok()) return engine.status();
+    options.engine_policy = engine->policy;
+    options.num_workers = engine->workers;
+  }
   options.num_threads = run.threads;
   INTERP_RETURN_IF_ERROR(SetMemory(run, options));
   options.check_nan_inf = run.check_nan_inf;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -87,10 +88,30 @@ concept OperationFunction =
 // How to use the callable in a record: one static table per type of function.
 struct CallableTable {
   absl::Status (*run)(void* callable, RunningOperation& running);
-  void (*relocate)(void* from, void* to);  // moves to raw memory and ends what was there
+  // Moves to raw memory and ends what was there. Null: its bytes are copied, no user code runs.
+  void (*relocate)(void* from, void* to);
+  // Ends the callable if that runs no user code; true: `destroy` has to be called still. Null: true
+  // if there is `destroy`.
+  bool (*drop)(void* callable);
+  // Ends the callable. Null: nothing has to be done.
   void (*destroy)(void* callable);
   bool async;  // completes by its Completion
 };
+
+// Whether `destroy` has to be called, as user code.
+inline bool Drop(const CallableTable& table, void* callable) {
+  return table.drop != nullptr ? table.drop(callable) : table.destroy != nullptr;
+}
+inline void Destroy(const CallableTable& table, void* callable) {
+  if (Drop(table, callable)) table.destroy(callable);
+}
+inline void Relocate(const CallableTable& table, void* from, void* to) {
+  if (table.relocate == nullptr) {
+    std::memcpy(to, from, kInlineCallable);
+  } else {
+    table.relocate(from, to);
+  }
+}
 
 // What a record keeps of an F: the function itself, or where it is too large a pointer to it.
 template <typename F>
@@ -98,7 +119,7 @@ class Callable {
  public:
   static constexpr bool kInline =
       sizeof(F) <= kInlineCallable && alignof(F) <= 16 && std::is_nothrow_move_constructible_v<F>;
-  using Stored = std::conditional_t<kInline, F, std::unique_ptr<F>>;
+  using Stored = std::conditional_t<kInline, F, F*>;
 
   explicit Callable(F&& function) { Store(std::move(function)); }
   explicit Callable(const F& function) { Store(function); }
@@ -111,7 +132,7 @@ class Callable {
     if constexpr (kInline) {
       new (bytes_) Stored(std::forward<G>(function));
     } else {
-      new (bytes_) Stored(std::make_unique<F>(std::forward<G>(function)));
+      new (bytes_) Stored(new F(std::forward<G>(function)));
     }
   }
   static F& Function(void* callable) {
@@ -132,7 +153,8 @@ class Callable {
       return call();
     }
   }
-  static absl::Status Run(F& f, RunningOperation& running) {
+  static absl::Status Run(void* callable, RunningOperation& running) {
+    F& f = Function(callable);
     if constexpr (AsyncFunction<F>) {
       f(running.Detach());
       return absl::OkStatus();
@@ -142,24 +164,36 @@ class Callable {
       return StatusOf([&] { return f(); });
     }
   }
+  static void Move(void* from, void* to) {
+    auto* stored = std::launder(static_cast<Stored*>(from));
+    new (to) Stored(std::move(*stored));
+    stored->~Stored();
+  }
+  static void End(void* callable) {
+    if constexpr (kInline) {
+      Function(callable).~F();
+    } else {
+      delete &Function(callable);
+    }
+  }
+  static bool Drop(void* callable) {
+    End(callable);
+    return false;
+  }
+
+  static constexpr bool kTrivial = std::is_trivially_destructible_v<F>;
 
  public:
   static constexpr CallableTable kTable = {
-      .run = [](void* callable, RunningOperation& running) -> absl::Status {
-        return Run(Function(callable), running);
-      },
-      .relocate =
-          [](void* from, void* to) {
-            auto* stored = std::launder(static_cast<Stored*>(from));
-            new (to) Stored(std::move(*stored));
-            stored->~Stored();
-          },
-      .destroy = [](void* callable) { std::launder(static_cast<Stored*>(callable))->~Stored(); },
+      .run = &Run,
+      .relocate = std::is_trivially_copyable_v<Stored> ? nullptr : &Move,
+      .drop = kTrivial && !kInline ? &Drop : nullptr,
+      .destroy = kTrivial && kInline ? nullptr : &End,
       .async = AsyncFunction<F>,
   };
 
  private:
-  alignas(16) unsigned char bytes_[sizeof(Stored)];
+  alignas(16) unsigned char bytes_[kInlineCallable];
 };
 
 }  // namespace interp::engine

@@ -15,10 +15,10 @@ Operator::Operator(const Operator& other) : state_(other.state_) {
 }
 
 Operator::~Operator() {
-  if (state_ != nullptr) state_->DropHandle();
+  if (state_ != nullptr && state_->DropHandle()) delete state_;
 }
 
-Engine::Engine(std::unique_ptr<EngineCore> core) : core_(std::move(core)) {}
+Engine::Engine(std::unique_ptr<EngineCore> core) : core_(std::move(core)), id_(core_->id()) {}
 Engine::~Engine() = default;
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& options) {
@@ -31,6 +31,14 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& opti
   }
   if (options.max_in_flight < 0) {
     return InvalidArgument("max_in_flight is ", options.max_in_flight, ", expected 0 or more");
+  }
+  if (options.max_stand_ins < 1 || options.max_stand_ins > kMaxStandIns) {
+    return InvalidArgument("max_stand_ins is ", options.max_stand_ins, ", expected 1 to ",
+                           kMaxStandIns);
+  }
+  if (options.devices.size() > kMaxDevices) {
+    return InvalidArgument("an engine has ", options.devices.size(), " devices, expected at most ",
+                           kMaxDevices);
   }
   for (size_t i = 0; i < options.devices.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
@@ -57,7 +65,7 @@ absl::Status Engine::Submit(const CallableTable& table, void* callable, const Ac
                             const OperationOptions& options, RecordList* ready) {
   const absl::StatusOr<Route> route = core_->FindRoute(options);
   if (!route.ok()) {
-    table.destroy(callable);
+    Destroy(table, callable);
     return route.status();
   }
   return core_->Submit({.table = &table,
@@ -78,7 +86,7 @@ absl::StatusOr<Operator> Engine::RecordOperator(const CallableTable& table, void
 
 absl::Status Engine::Push(const Operator& op) {
   if (!op) return InvalidArgument("an operator that was never made is pushed");
-  return core_->PushRecorded(*op.state_);
+  return core_->PushOperator(*op.state_);
 }
 
 absl::Status Engine::PushAll(absl::Span<const Operator> ops) {
@@ -96,7 +104,7 @@ Batch::~Batch() {
 
 absl::Status Batch::Push(const Operator& op) {
   if (!op) return InvalidArgument("an operator that was never made is pushed");
-  return FlushNowAndThen(engine_.core_->PushRecorded(*op.state_, &ready_));
+  return FlushNowAndThen(engine_.core_->PushOperator(*op.state_, &ready_));
 }
 
 absl::Status Batch::FlushNowAndThen(absl::Status status) {
@@ -115,7 +123,7 @@ absl::Status Engine::WaitForAll(std::chrono::nanoseconds timeout) {
 std::vector<ErrorRef> Engine::TakeErrors() { return core_->TakeErrors(); }
 
 uint64_t Engine::Version(Variable variable) const {
-  if (variable.var == nullptr) return 0;
+  if (variable.engine != id_) return 0;
   std::lock_guard<SpinLock> guard(variable.var->lock);
   return variable.var->generation == variable.generation
              ? variable.var->version.load(std::memory_order_relaxed)

@@ -37,10 +37,12 @@ class EngineCore;
 class EngineObserver;
 struct OperatorState;
 
-// Handle of a variable; a small value. One that has outlived its variable is noticed.
+// Handle of a variable; a small value. One that has outlived its variable, or that is given to
+// another engine, is noticed.
 struct Variable {
   Var* var = nullptr;
   uint32_t generation = 0;
+  uint32_t engine = 0;  // the id of its engine
   bool operator==(const Variable&) const = default;
 };
 
@@ -54,6 +56,8 @@ struct Accesses {
 
 // Threads of one queue, at most.
 inline constexpr int kMaxWorkers = 256;
+inline constexpr int kMaxStandIns = 1 << 14;
+inline constexpr int kMaxDevices = 1024;
 
 struct OperationOptions {
   // Kept as a pointer: a literal, or something that lives as long as the engine.
@@ -79,14 +83,10 @@ struct EngineOptions {
   std::vector<std::shared_ptr<Device>> devices = {};
   // Threads of each queue in a process forked off this one, where pushes to devices are refused.
   int workers_in_child = 1;
+  // Threads that take the places of workers which wait inside operations, at most; made on demand
+  // and reused. Where no more are left a wait inside an operation is an error.
+  int max_stand_ins = 256;
 };
-
-// `options` as the environment changes them; this is the one place where it is read:
-//   INTERP_ENGINE                naive | pooled | per-device
-//   INTERP_ENGINE_WORKERS        a number from 1 to 256
-//   INTERP_ENGINE_MAX_IN_FLIGHT  a number; 0: no bound
-// InvalidArgument that names the variable whose value makes no sense.
-absl::StatusOr<EngineOptions> FromEnvironment(EngineOptions options = {});
 
 // A recorded operation: function, variables and options, checked and sorted once, pushed any number
 // of times. A handle: copies name the same operation, which goes when all copies and all its pushes
@@ -115,7 +115,7 @@ struct EngineCounters {
   uint64_t completed = 0;  // skipped and failed ones included
   uint64_t failed = 0;     // by an error of their own
   uint64_t skipped = 0;    // because what they read was spoilt
-  uint64_t helped = 0;     // run by a worker inside a wait of its own
+  uint64_t stood_in = 0;   // run by a thread in place of a worker that waits inside an operation
   uint64_t held_up = 0;    // pushes that waited for max_in_flight
 };
 
@@ -144,7 +144,7 @@ class Engine {
 
   // Pushes an operation; see callable.h for what `function` may be. Returns when it is queued, or
   // has run where the policy runs it here. InvalidArgument, without calling the function, for a
-  // variable that was deleted or a place the engine has not.
+  // variable that was deleted or is another engine's, or a place the engine has not.
   template <OperationFunction F>
   absl::Status Push(F&& function, const Accesses& accesses, const OperationOptions& options = {}) {
     Callable<std::decay_t<F>> callable(std::forward<F>(function));
@@ -166,10 +166,11 @@ class Engine {
   // Waits until all writes to the variable that were pushed before are done, so that it may be
   // read; readers may be at it. Returns the error that has spoilt it, each time, until it is
   // overwritten. DeadlineExceeded, with the chain of operations it waited for, after `timeout`.
-  // Within an operation the waiting worker runs what it waits for; FailedPrecondition when that is
-  // the operation itself, or when the engine is stopped.
+  // Inside an operation another thread takes the worker's place meanwhile; ResourceExhausted when
+  // there are EngineOptions::max_stand_ins of them. FailedPrecondition when the wait cannot end
+  // before the operation itself has, or when the engine is stopped.
   absl::Status WaitForVar(Variable variable, std::chrono::nanoseconds timeout = kNoTimeout) {
-    if (variable.var != nullptr && SeemsReadable(*variable.var, variable.generation)) {
+    if (variable.engine == id_ && SeemsReadable(*variable.var, variable.generation)) {
       return absl::OkStatus();
     }
     return WaitFor(variable, AccessKind::kRead, timeout);
@@ -217,6 +218,7 @@ class Engine {
                                           const OperationOptions& options);
 
   std::unique_ptr<EngineCore> core_;
+  const uint32_t id_;
 };
 
 // Pushes many operations with one waking of threads for many of them. Each takes its place in the

@@ -2,7 +2,9 @@
 //
 //   submit.cc     pushing: a record, its accesses, its place in the queues of its variables
 //   run.cc        running an operation, completing it, and sending what it made ready on its way
-//   wait.cc       waits, helping, the chain of operations somebody waits for
+//   work.cc       the threads of a group
+//   wait.cc       waits
+//   blockers.cc   what an operation or a wait is blocked by: in words, and whether it is itself
 //   lifecycle.cc  threads, start and stop, forks, deletion
 #pragma once
 
@@ -16,10 +18,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/engine/engine.h"
+#include "core/engine/error_log.h"
 #include "core/engine/event_count.h"
 #include "core/engine/home.h"
 #include "core/engine/operator_state.h"
 #include "core/engine/record.h"
+#include "core/engine/stand_ins.h"
 #include "core/engine/stream_order.h"
 #include "core/engine/worker_group.h"
 
@@ -30,6 +34,7 @@ struct Waiter {
   Waiter() { record.kind = RecordKind::kWaiter; }
   Record record;
   Access access;
+  bool has_deadline = false;
   std::atomic<bool> granted{false};  // the last thing others touch
 };
 static_assert(offsetof(Waiter, access) == sizeof(Record));
@@ -40,9 +45,33 @@ struct Submission {
   void* callable = nullptr;
   const OperationOptions* options = nullptr;
   Route route;
-  const Accesses* accesses = nullptr;       // or
-  const OperatorState* recorded = nullptr;  // its accesses
+  const Accesses* accesses = nullptr;  // or
+  const OperatorState* op = nullptr;   // its accesses
 };
+
+// The thread that calls, as engines see it.
+struct ThreadState {
+  // An operation whose function is on this thread's stack.
+  struct Frame {
+    const EngineCore* core;
+    const Record* record;
+    int exceptions;  // in flight when it started, if it is asynchronous
+    bool abandoned;  // its completion was dropped by an exception
+    Frame* outer;
+  };
+  // A loop on this stack that runs what belongs to no queue.
+  struct Backlog {
+    EngineCore* core;
+    RecordList list;
+    Backlog* outer;
+  };
+  Worker* worker = nullptr;
+  Frame* frames = nullptr;
+  int home = -1;
+  Batch* batch = nullptr;  // the latest of this thread that has not ended
+  Backlog* backlog = nullptr;
+};
+ThreadState& ThisThread();
 
 class EngineCore {
  public:
@@ -61,23 +90,26 @@ class EngineCore {
   absl::StatusOr<OperatorState*> NewOperator(const CallableTable& table, void* callable,
                                              const Accesses& accesses,
                                              const OperationOptions& options);
-  absl::Status PushRecorded(OperatorState& op, RecordList* ready = nullptr);
+  absl::Status PushOperator(OperatorState& op, RecordList* ready = nullptr);
 
   // run.cc
   // Sends ready records to their queues and wakes threads; runs those of no queue here.
   void Dispatch(RecordList ready);
-  // Runs an operation on this thread, and what then is ready and belongs to no queue.
-  void RunHere(Record& record);
-  void FinishAsync(Record& record, absl::Status status);
+  // Runs operations on this thread, and what then is ready and belongs to no queue.
+  void RunBacklog(RecordList list);
+  void CompleteAsync(Record& record, absl::Status status);
   absl::Status StartAsync(Record& record);
   // Whether an exception passes through the function of that operation, on this thread.
   bool IsUnwinding(const Record& record) const;
   RunContext ContextOf(const Record& record);
+  // Runs operations of the worker's group until it is stopped or, if it stands in, has left it.
+  void WorkerLoop(Worker& worker);
 
   // wait.cc
   absl::Status Wait(Variable variable, AccessKind kind, std::chrono::nanoseconds timeout);
   absl::Status WaitForAll(std::chrono::nanoseconds timeout);
-  std::vector<ErrorRef> TakeErrors();
+  std::vector<ErrorRef> TakeErrors() { return errors_.Take().errors; }
+  // blockers.cc
   std::string Describe(Variable variable);
 
   // lifecycle.cc
@@ -88,22 +120,27 @@ class EngineCore {
   void BeforeFork();
   void AfterFork(bool in_child);
 
+  // Different for all engines of a process.
+  uint32_t id() const { return id_; }
+  StandIns& stand_ins() { return stand_ins_; }
   const Policy& policy() const { return policy_; }
   void SetObserver(EngineObserver* observer) { observer_.store(observer); }
 
  private:
   // submit.cc
   Home& MyHome();
-  Record& NewRecord(Home& home, const Submission& submission);
+  // A record that holds the callable. Opens and closes `home_lock` while user code moves it.
+  Record& NewRecord(const Submission& submission, std::unique_lock<SpinLock>& home_lock);
   void FillAccesses(Record& record, const Submission& submission);
-  // Gives back a record that was never pushed.
-  void Recycle(Record& record, Home& home);
+  // InvalidArgument for a handle that is not of this engine.
+  absl::Status CheckHandle(Variable variable, absl::string_view what) const;
+  // Ends a record that is in no variable's queue. REQUIRES: no lock is held.
+  void Refuse(Record& record);
   // Waits until there is room for another operation.
   void HoldUp();
   int64_t InFlight() const;
 
   // run.cc
-  RecordList Run(Record& record);
   ErrorRef Call(Record& record);
   // Puts the operation behind what devices do with its variables. Returns the error it inherits.
   ErrorRef Prepare(Record& record);
@@ -113,30 +150,47 @@ class EngineCore {
   ErrorRef NewError(absl::Status status, std::exception_ptr exception, const char* name,
                     uint64_t number);
   void Observe(EngineObserver& observer, const Record& record, bool skipped, int64_t start_ns);
+  // Calls the function and completes the operation, unless its completion does. What is ready now.
+  RecordList Run(Record& record);
   // Releases everything; what is ready now.
   RecordList Complete(Record& record, const ErrorRef& error, bool skipped);
-  // REQUIRES: nothing names the variable any more, and its lock is held by `lock`, which is opened.
-  void RetireVariable(Var& var, std::unique_lock<SpinLock> lock);
-  // Ends the callable and gives the record back.
-  void Free(Record& record);
-  void GiveBack(Worker& worker);
+  // Takes the variable out of use. REQUIRES: nothing names it any more; its lock is held by `lock`,
+  // which is opened. Returns its error, to be destroyed where user code may run.
+  ErrorRef Retire(Var& var, std::unique_lock<SpinLock> lock);
+  // Destroys the callable of a completed operation, returns the record to its pool and counts it.
+  // Sends what is `ready` on its way before user code runs, else leaves it to the caller.
+  void End(Record& record, RecordList& ready);
+  void Return(Record& record);
+  void ReturnKept(Worker& worker);
   void CountCompletion();
   // Sorts ready records out: waiters are woken, others queued; what belongs to no queue, or to
   // `mine`, is left.
   RecordList Sort(RecordList ready, const WorkerGroup* mine);
   void Enqueue(WorkerGroup& group, RecordList records);
-  void WorkerLoop(Worker& worker);
   Record* NextFor(Worker& worker);
+  Record* Take(WorkerGroup& group, RecordList ready);
+  void SpinUntilWork(const Worker& worker);
   void SleepUntilWork(Worker& worker);
   void WakeAnother(WorkerGroup& group);
-  void RunBacklog(RecordList list);
+  Worker* MyWorker() const {
+    Worker* const worker = ThisThread().worker;
+    return worker != nullptr && worker->core == this ? worker : nullptr;
+  }
+  // Whether an operation of this engine is on this thread's stack.
+  bool Inside() const;
 
   // wait.cc
-  // Blocks until the waiter is granted. A worker runs what the waiter waits for meanwhile, and
-  // nothing else: on top of another operation's stack, something that waits for that operation
-  // would never end.
-  absl::Status Block(Waiter& waiter, EventCount::Clock::time_point deadline);
-  bool HelpOnce(Waiter& waiter, Worker* worker, absl::Status& status);
+  // Sleeps until the waiter is granted, or there is an error.
+  absl::Status Sleep(Waiter& waiter, EventCount::Clock::time_point deadline);
+  // The same for a waiter that is known to the search for cycles.
+  absl::Status SleepInside(Waiter& waiter, EventCount::Clock::time_point deadline);
+  absl::Status SleepUntil(Waiter& waiter, EventCount::Clock::time_point deadline);
+  absl::Status SleepUntilDone(EventCount::Clock::time_point deadline);
+
+  // blockers.cc
+  // FailedPrecondition when the waiter can only be granted after an operation on this thread's
+  // stack has ended.
+  absl::Status CheckForCycle(Waiter& waiter);
   // Visits, from the waiter on, the operation at the front of each queue that the one before is
   // stuck in; `visit(var, record)` is called under the variable's lock.
   template <typename Visit>
@@ -145,63 +199,55 @@ class EngineCore {
   std::string NameOf(const Var& var) const;
   std::string DescribeQueue(const Var& var) const;
 
-  // Before this thread blocks: nobody else knows of what its batches keep back.
+  // Before this thread blocks: no other thread knows of what it keeps back.
+  static void HandOverBacklogs();
   static void FlushBatches();
 
   // lifecycle.cc
   void EnsureStarted(WorkerGroup& group);
   void StartThreads(WorkerGroup& group);  // REQUIRES: lifecycle_ is held
-  void EndThreads();
+  void EndThreads();                      // REQUIRES: nothing is in flight
+  // Waits until nothing is in flight, or the engine is stopped.
   void Drain();
+  // Takes all locks of homes; false, without them, when something is in flight.
+  bool LockHomesIfIdle();
+  void UnlockHomes();
+  uint64_t Completed() const;
   void AbandonDevices();  // REQUIRES: in a forked process
 
+  const uint32_t id_;
   const EngineOptions options_;
   const Policy policy_;
   std::array<Home, kNumHomes> homes_;
   std::vector<std::unique_ptr<WorkerGroup>> groups_;
+  StandIns stand_ins_;
   std::vector<std::unique_ptr<Stream>> streams_;
   StreamOrder order_{[this](absl::Status status, const char* name, uint64_t number) {
     return NewError(std::move(status), nullptr, name, number);
   }};
   std::atomic<EngineObserver*> observer_{nullptr};
 
-  EventCount waits_;                 // where threads wait for variables
-  std::atomic<int32_t> helping_{0};  // workers among them, which look for work, too
-  EventCount done_;                  // where threads wait for everything
-  EventCount room_;                  // where threads wait to push
+  EventCount waits_;  // where threads wait for variables
+  EventCount done_;   // where threads wait for everything
+  EventCount room_;   // where threads wait to push
   std::atomic<int32_t> held_up_now_{0};
   int64_t room_step_ = 1;  // completions of a worker between looks at who waits for room
 
   mutable std::mutex names_mutex_;
   absl::flat_hash_map<const Var*, std::string> names_;
-  std::mutex errors_mutex_;
-  std::vector<ErrorRef> errors_;  // that nobody may have been told of
-  std::atomic<uint64_t> failed_{0}, skipped_{0}, helped_{0}, held_up_{0};
+  ErrorLog errors_;
+  std::atomic<uint64_t> failed_{0}, skipped_{0}, held_up_{0};
+  // Waits inside operations, by the operations on the stacks of their threads.
+  std::mutex inside_mutex_;
+  absl::flat_hash_map<uint64_t, std::vector<const Waiter*>> waits_inside_;
 
-  std::mutex lifecycle_;  // guards threads of groups and running_
-  std::atomic<bool> running_{true};
+  // Stops, starts and forks, one at a time. Taken before the locks of homes and lifecycle_.
+  std::mutex control_;
+  std::mutex lifecycle_;  // guards threads of groups and ending_; held for short sections only
+  std::atomic<bool> running_{true};  // changes under control_
+  bool ending_ = false;
   bool in_child_ = false;
   bool fork_from_inside_ = false;
 };
-
-// The thread that calls, as engines see it.
-struct ThreadState {
-  // An operation whose function is on this thread's stack.
-  struct Frame {
-    const EngineCore* core;
-    const Record* record;
-    int exceptions;  // in flight when it started, if it is asynchronous
-    bool abandoned;  // its completion was dropped by an exception
-    Frame* outer;
-  };
-  Worker* worker = nullptr;
-  Frame* frames = nullptr;
-  int home = -1;
-  Batch* batch = nullptr;  // the latest of this thread that has not ended
-  // Not null: a loop on this stack runs what belongs to no queue.
-  RecordList* backlog = nullptr;
-  const EngineCore* backlog_core = nullptr;
-};
-ThreadState& ThisThread();
 
 }  // namespace interp::engine

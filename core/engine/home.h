@@ -30,6 +30,7 @@ struct alignas(64) Home {
   SlotPool<Var, &Var::next_free, sizeof(Var)> vars;
   // By threads that are no workers.
   alignas(64) std::atomic<uint64_t> completed{0};
+  std::atomic<int64_t> completing{0};  // threads that complete an asynchronous operation right now
 };
 
 }  // namespace interp::engine

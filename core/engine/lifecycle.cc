@@ -47,29 +47,32 @@ std::vector<Place> PlacesOf(const EngineOptions& options) {
 constexpr absl::string_view kStreamNames[] = {"engine", "engine-urgent", "engine-from",
                                               "engine-to"};
 
-bool Inside(const EngineCore& core) {
-  for (const ThreadState::Frame* f = ThisThread().frames; f != nullptr; f = f->outer) {
-    if (f->core == &core) return true;
-  }
-  return false;
-}
-
-// As if new: whoever slept there is not in this process.
+// As if new: the threads that slept there are not in this process.
 void Renew(EventCount& event_count) { new (&event_count) EventCount; }
+
+std::atomic<uint32_t> last_id{0};
+
+int NumWorkers(const Policy& policy) {
+  int num_workers = 0;
+  for (const QueueSpec& spec : policy.queues) num_workers += spec.num_threads;
+  return num_workers;
+}
 
 }  // namespace
 
 EngineCore::EngineCore(const EngineOptions& options)
-    : options_(options),
+    : id_(last_id.fetch_add(1, std::memory_order_relaxed) + 1),
+      options_(options),
       policy_(MakePolicy(options.policy, PlacesOf(options),
                          {.workers = options.workers,
                           .urgent_workers = options.urgent_workers,
-                          .device_workers = options.device_workers})) {
+                          .device_workers = options.device_workers})),
+      stand_ins_(*this, options.max_stand_ins, NumWorkers(policy_)) {
   int num_workers = 0;
   for (const QueueSpec& spec : policy_.queues) {
     auto group = std::make_unique<WorkerGroup>();
     group->spec = spec;
-    group->number = static_cast<int8_t>(groups_.size());
+    group->number = static_cast<int16_t>(groups_.size());
     for (int i = 0; i < spec.num_threads; ++i) {
       group->workers.push_back(std::make_unique<Worker>());
       Worker& worker = *group->workers.back();
@@ -100,12 +103,15 @@ absl::Status EngineCore::OpenStreams() {
 EngineCore::~EngineCore() {
   Start();
   Drain();
+  // An operation that another thread completes is counted before that thread has left the engine.
+  for (const Home& home : homes_) {
+    while (home.completing.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+  }
   if (in_child_) AbandonDevices();
   {
     std::lock_guard<std::mutex> lock(AllEngines().mutex);
     std::erase(AllEngines().all, this);
   }
-  std::lock_guard<std::mutex> lock(lifecycle_);
   EndThreads();
   order_.Synchronize();
 }
@@ -117,9 +123,13 @@ void EngineCore::AbandonDevices() {
 }
 
 void EngineCore::Drain() {
-  while (InFlight() > 0) {
+  const auto busy = [&] { return running_.load() && InFlight() > 0; };
+  if (!busy()) return;
+  HandOverBacklogs();
+  const LentPlace lent;
+  while (busy()) {
     const uint32_t epoch = done_.Prepare();
-    if (InFlight() > 0) {
+    if (busy()) {
       done_.Wait(epoch);
     } else {
       done_.Cancel();
@@ -129,7 +139,7 @@ void EngineCore::Drain() {
 
 void EngineCore::EnsureStarted(WorkerGroup& group) {
   std::lock_guard<std::mutex> lock(lifecycle_);
-  if (running_.load() && !group.started.load()) StartThreads(group);
+  if (running_.load() && !ending_ && !group.started.load()) StartThreads(group);
 }
 
 void EngineCore::StartThreads(WorkerGroup& group) {
@@ -145,33 +155,63 @@ void EngineCore::StartThreads(WorkerGroup& group) {
 }
 
 void EngineCore::EndThreads() {
-  for (const auto& group : groups_) {
-    group->stop.store(true);
-    group->idle.NotifyAll();
+  std::vector<std::thread> threads;
+  {
+    std::lock_guard<std::mutex> lock(lifecycle_);
+    ending_ = true;
+    for (const auto& group : groups_) {
+      group->stop.store(true);
+      group->idle.NotifyAll();
+      for (std::thread& thread : group->threads) threads.push_back(std::move(thread));
+      group->threads.clear();
+      group->started.store(false);
+    }
   }
-  for (const auto& group : groups_) {
-    for (std::thread& thread : group->threads) thread.join();
-    group->threads.clear();
-    group->started.store(false);
-  }
+  // Without the lock: a worker that has found its last operation may be about to take it, in
+  // EnsureStarted.
+  for (std::thread& thread : threads) thread.join();
+  stand_ins_.End();
+  std::lock_guard<std::mutex> lock(lifecycle_);
+  ending_ = false;
+}
+
+bool EngineCore::LockHomesIfIdle() {
+  for (Home& home : homes_) home.lock.lock();
+  // No push is under way now.
+  if (InFlight() == 0) return true;
+  UnlockHomes();
+  return false;
+}
+
+void EngineCore::UnlockHomes() {
+  for (Home& home : homes_) home.lock.unlock();
 }
 
 absl::Status EngineCore::Stop() {
-  if (Inside(*this)) return absl::FailedPreconditionError("an operation stops its own engine");
-  if (!running_.load()) return absl::OkStatus();
-  FlushBatches();
-  Drain();
-  order_.Synchronize();
-  std::lock_guard<std::mutex> lock(lifecycle_);
+  if (Inside()) return absl::FailedPreconditionError("an operation stops its own engine");
   if (groups_.empty()) return absl::OkStatus();
-  running_.store(false);
-  EndThreads();
-  // Those who wait for what will not run are told so.
-  for (EventCount* e : {&waits_, &done_, &room_}) e->NotifyAll();
-  return absl::OkStatus();
+  FlushBatches();
+  while (true) {
+    Drain();
+    order_.Synchronize();
+    std::lock_guard<std::mutex> control(control_);
+    if (!running_.load()) return absl::OkStatus();
+    if (!LockHomesIfIdle()) continue;
+    // What is pushed from here on waits for Start.
+    running_.store(false);
+    for (const auto& group : groups_) group->stop.store(true);
+    UnlockHomes();
+    EndThreads();
+    // They wait for what will not run.
+    for (EventCount* e : {&waits_, &done_, &room_}) e->NotifyAll();
+    return absl::OkStatus();
+  }
 }
 
 void EngineCore::Start() {
+  // A worker's operation runs before any Stop that waits for it.
+  if (const Worker* worker = ThisThread().worker; worker != nullptr && worker->core == this) return;
+  std::lock_guard<std::mutex> control(control_);
   std::lock_guard<std::mutex> lock(lifecycle_);
   running_.store(true);
   for (const auto& group : groups_) {
@@ -181,21 +221,26 @@ void EngineCore::Start() {
 
 void EngineCore::BeforeFork() {
   // Forked by an operation: it cannot be waited for. The child must not use this engine.
-  fork_from_inside_ = Inside(*this);
+  fork_from_inside_ = Inside();
   if (fork_from_inside_) return;
   FlushBatches();
   while (true) {
-    if (running_.load()) Drain();
-    for (Home& home : homes_) home.lock.lock();
-    // No push is under way now. What a stopped engine holds back stays held back in both.
-    if (!running_.load() || InFlight() == 0) break;
-    for (Home& home : homes_) home.lock.unlock();
+    Drain();
+    control_.lock();
+    if (running_.load()) {
+      if (LockHomesIfIdle()) break;
+    } else {
+      // What a stopped engine holds back stays held back in both.
+      for (Home& home : homes_) home.lock.lock();
+      break;
+    }
+    control_.unlock();
   }
   order_.BeforeFork();
-  lifecycle_.lock();
   EndThreads();
+  lifecycle_.lock();
   names_mutex_.lock();
-  errors_mutex_.lock();
+  errors_.Lock();
 }
 
 void EngineCore::AfterFork(bool in_child) {
@@ -204,26 +249,34 @@ void EngineCore::AfterFork(bool in_child) {
     in_child_ = true;
     for (EventCount* e : {&waits_, &done_, &room_}) Renew(*e);
     for (const auto& group : groups_) Renew(group->idle);
-    helping_.store(0);
     held_up_now_.store(0);
   }
-  errors_mutex_.unlock();
+  errors_.Unlock();
   names_mutex_.unlock();
   lifecycle_.unlock();
   order_.AfterFork();
-  for (Home& home : homes_) home.lock.unlock();
+  UnlockHomes();
+  control_.unlock();
+}
+
+uint64_t EngineCore::Completed() const {
+  uint64_t completed = stand_ins_.completed();
+  for (const Home& home : homes_) completed += home.completed.load();
+  for (const auto& group : groups_) {
+    for (const auto& worker : group->workers) {
+      completed += worker->completed.load(std::memory_order_acquire);
+    }
+  }
+  return completed;
 }
 
 EngineCounters EngineCore::counters() const {
   EngineCounters counters;
   counters.failed = failed_.load();
   counters.skipped = skipped_.load();
-  counters.helped = helped_.load();
+  counters.stood_in = stand_ins_.completed();
   counters.held_up = held_up_.load();
-  for (const Home& home : homes_) counters.completed += home.completed.load();
-  for (const auto& group : groups_) {
-    for (const auto& worker : group->workers) counters.completed += worker->completed.load();
-  }
+  counters.completed = Completed();
   for (const Home& home : homes_) counters.pushed += home.pushed.load();
   return counters;
 }

@@ -13,6 +13,7 @@ namespace interp::engine {
 // A function with its variables, for many pushes. Pushing threads and workers count references on
 // cache lines of their own: pushers use up references that were counted in advance.
 struct OperatorState {
+  uint32_t engine = 0;  // its id
   const CallableTable* table = nullptr;
   alignas(16) unsigned char callable[kInlineCallable];
   OperationOptions options;
@@ -29,7 +30,7 @@ struct OperatorState {
   OperatorState(const OperatorState&) = delete;
   OperatorState& operator=(const OperatorState&) = delete;
   ~OperatorState() {
-    if (table != nullptr) table->destroy(callable);
+    if (table != nullptr) Destroy(*table, callable);
   }
 
   // REQUIRES: the caller has a handle.
@@ -39,15 +40,16 @@ struct OperatorState {
     references.fetch_add(kBatch, std::memory_order_relaxed);
     in_advance.fetch_add(kBatch, std::memory_order_relaxed);
   }
-  void DropPush() { Drop(1); }
-  void DropHandle() {
+  // True: it was the last reference, and the caller deletes this.
+  bool DropPush() { return Drop(1); }
+  bool DropHandle() {
     // The last: nobody pushes it any more.
-    if (handles.fetch_sub(1, std::memory_order_acq_rel) == 1) Drop(1 + in_advance.load());
+    return handles.fetch_sub(1, std::memory_order_acq_rel) == 1 && Drop(1 + in_advance.load());
   }
 
  private:
-  void Drop(int64_t count) {
-    if (references.fetch_sub(count, std::memory_order_acq_rel) == count) delete this;
+  bool Drop(int64_t count) {
+    return references.fetch_sub(count, std::memory_order_acq_rel) == count;
   }
 };
 

@@ -20,9 +20,9 @@ StreamClass ClassOf(Property property) {
   }
 }
 
-int8_t AddQueue(Policy& policy, std::string name, int num_threads) {
+int16_t AddQueue(Policy& policy, std::string name, int num_threads) {
   policy.queues.push_back({std::move(name), num_threads});
-  return static_cast<int8_t>(policy.queues.size() - 1);
+  return static_cast<int16_t>(policy.queues.size() - 1);
 }
 
 bool Copies(Property property) {
@@ -37,8 +37,8 @@ void Fill(Policy& policy, const QueueOf& queue_of) {
       const auto property = static_cast<Property>(p);
       Route route{.queue = queue_of(static_cast<int>(place), property)};
       if (place > 0) {
-        route.stream = static_cast<int8_t>((place - 1) * kStreamsPerDevice +
-                                           static_cast<size_t>(ClassOf(property)));
+        route.stream = static_cast<int16_t>((place - 1) * kStreamsPerDevice +
+                                            static_cast<size_t>(ClassOf(property)));
       }
       route.on_pusher = property == Property::kAsync || property == Property::kDelete;
       policy.routes.push_back(route);
@@ -69,26 +69,26 @@ Policy MakePolicy(PolicyKind kind, const std::vector<Place>& devices, const Thre
   policy.places.insert(policy.places.end(), devices.begin(), devices.end());
   switch (kind) {
     case PolicyKind::kNaive:
-      Fill(policy, [](int, Property) -> int8_t { return -1; });
+      Fill(policy, [](int, Property) -> int16_t { return -1; });
       break;
     case PolicyKind::kPooled: {
-      const int8_t all = AddQueue(policy, "engine", threads.workers);
-      const int8_t copies = AddQueue(policy, "engine-copy", 1);
+      const int16_t all = AddQueue(policy, "engine", threads.workers);
+      const int16_t copies = AddQueue(policy, "engine-copy", 1);
       Fill(policy, [=](int place, Property p) { return place > 0 && Copies(p) ? copies : all; });
       break;
     }
     case PolicyKind::kPerDevice: {
-      const int8_t host = AddQueue(policy, "cpu", threads.workers);
-      const int8_t urgent = AddQueue(policy, "cpu-urgent", threads.urgent_workers);
+      const int16_t host = AddQueue(policy, "cpu", threads.workers);
+      const int16_t urgent = AddQueue(policy, "cpu-urgent", threads.urgent_workers);
       for (const Place& device : devices) {
         for (const char* what : {"", "-urgent", "-from", "-to"}) {
           AddQueue(policy, absl::StrCat(Name(device), what), threads.device_workers);
         }
       }
-      Fill(policy, [=](int place, Property p) -> int8_t {
+      Fill(policy, [=](int place, Property p) -> int16_t {
         if (place == 0) return p == Property::kHostUrgent ? urgent : host;
-        return static_cast<int8_t>(urgent + 1 + (place - 1) * kStreamsPerDevice +
-                                   static_cast<int>(ClassOf(p)));
+        return static_cast<int16_t>(urgent + 1 + (place - 1) * kStreamsPerDevice +
+                                    static_cast<int>(ClassOf(p)));
       });
       break;
     }

@@ -46,8 +46,8 @@ struct QueueSpec {
 };
 
 struct Route {
-  int8_t queue = -1;       // into Policy::queues; -1: on the thread that finds the operation ready
-  int8_t stream = -1;      // device number * kStreamsPerDevice + StreamClass; -1: none
+  int16_t queue = -1;      // into Policy::queues; -1: on the thread that finds the operation ready
+  int16_t stream = -1;     // device number * kStreamsPerDevice + StreamClass; -1: none
   bool on_pusher = false;  // by the pushing thread when ready at once
 };
 

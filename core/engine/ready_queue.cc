@@ -99,25 +99,10 @@ Record* ReadyQueue::Exchange(RecordList ready) {
   return levels_[best_].records.TakeFirst();
 }
 
-bool ReadyQueue::TakeThis(Record* record) {
+void ReadyQueue::PutBack(Record& record) {
   std::lock_guard<SpinLock> guard(lock_);
-  EmptyInbox();
-  const auto at = std::find_if(levels_.begin(), levels_.end(), [&](const Level& level) {
-    return level.priority == record->priority;
-  });
-  if (at == levels_.end()) return false;
-  bool found = false;
-  RecordList kept;
-  while (Record* next = at->records.TakeFirst()) {
-    if (next == record) {
-      found = true;
-    } else {
-      kept.Append(*next);
-    }
-  }
-  at->records = kept;
-  if (found) size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  return found;
+  LevelOf(record.priority).records.Prepend(record);
+  size_.fetch_add(1);
 }
 
 }  // namespace interp::engine

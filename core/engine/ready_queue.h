@@ -21,8 +21,8 @@ class ReadyQueue {
   // For workers. Appends what an operation has made ready, and takes what is best then.
   Record* Exchange(RecordList ready);
   Record* Take() { return Exchange({}); }
-  // Takes `record` out if it is here. Looks at all that is: for rare cases.
-  bool TakeThis(Record* record);
+  // Undoes a Take: the record is the first of its priority again.
+  void PutBack(Record& record);
   // Cheap enough to spin on. Put is seen by a waiter's last look before it sleeps.
   bool seems_empty() const { return inbox_.load() == nullptr && size_.load() == 0; }
   // For the thread that has just exchanged: whether to wake another one.

@@ -100,6 +100,7 @@ inline constexpr uint8_t kDeletes = 2;       // its one variable goes when it co
 inline constexpr uint8_t kLarge = 4;         // a slot of kLargeRecord bytes
 inline constexpr uint8_t kFromHeap = 8;      // larger than that
 inline constexpr uint8_t kOrdered = 16;      // has waited for the uses of devices
+inline constexpr uint8_t kBegun = 32;        // has an Issue
 
 // An operation in flight, followed by its accesses, sorted by address of their variables.
 struct Record {
@@ -108,13 +109,13 @@ struct Record {
     uint64_t issue;          // while it runs, if it has a stream; see device_failures.h
   };
   const CallableTable* table = nullptr;
-  std::atomic<int32_t> blocked{0};  // accesses not granted
+  std::atomic<uint16_t> blocked{0};  // accesses not granted
   uint16_t num_accesses = 0;
-  RecordKind kind = RecordKind::kOperation;
-  uint8_t home = 0;  // the pool it came from
   int32_t priority = 0;
-  int8_t queue = -1;   // where it runs; -1: on the thread that finds it ready
-  int8_t stream = -1;  // of the engine, by index; -1: it uses none
+  int16_t queue = -1;   // where it runs; -1: on the thread that finds it ready
+  int16_t stream = -1;  // of the engine, by index; -1: it uses none
+  RecordKind kind = RecordKind::kOperation;
+  uint8_t home = 0;  // whose pool it came from
   uint8_t flags = 0;
   // 0: not started. Running: who still needs the callable, which is its function and, if it is
   // asynchronous, its completion.
@@ -144,6 +145,11 @@ struct RecordList {
     if (list.empty()) return;
     (last == nullptr ? first : last->next) = list.first;
     last = list.last;
+  }
+  void Prepend(Record& record) {
+    record.next = first;
+    first = &record;
+    if (last == nullptr) last = &record;
   }
   Record* TakeFirst() {
     Record* record = first;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 
 #include "core/engine/engine_core.h"
 #include "core/engine/tracker.h"
@@ -10,14 +11,6 @@ namespace {
 
 // Records a worker keeps before it sends them home.
 constexpr int kRecordsKept = 32;
-// Looks at its queue before an idle worker sleeps, some 20 us: waking it takes longer.
-constexpr int kSpinsBeforeSleep = 2000;
-
-// The record and its first access.
-void Prefetch(const Record& record) {
-  __builtin_prefetch(&record);
-  __builtin_prefetch(reinterpret_cast<const std::byte*>(&record) + 64);
-}
 
 absl::Status StatusOf(const std::exception_ptr& exception) {
   try {
@@ -28,6 +21,8 @@ absl::Status StatusOf(const std::exception_ptr& exception) {
     return absl::InternalError("threw something that is no std::exception");
   }
 }
+
+absl::Status Dropped() { return absl::InternalError("was given up: its completion was dropped"); }
 
 }  // namespace
 
@@ -41,7 +36,7 @@ ThreadState& ThisThread() {
 Completion::~Completion() {
   // While an exception passes, that exception is the error: see EngineCore::Call.
   if (record_ == nullptr || core_->IsUnwinding(*record_)) return;
-  (void)Done(absl::InternalError("was given up: its completion was dropped"));
+  (void)Done(Dropped());
 }
 
 RunContext Completion::context() const { return core_->ContextOf(*record_); }
@@ -54,14 +49,13 @@ absl::Status Completion::Done(absl::Status status) {
   if (record == nullptr) {
     return absl::FailedPreconditionError("the operation has been completed before");
   }
-  core_->FinishAsync(*record, std::move(status));
+  core_->CompleteAsync(*record, std::move(status));
   return absl::OkStatus();
 }
 
 RunContext EngineCore::ContextOf(const Record& record) {
   RunContext context;
-  const Worker* const worker = ThisThread().worker;
-  if (worker != nullptr && worker->core == this) context.worker = worker->number;
+  if (const Worker* const worker = MyWorker()) context.worker = worker->number;
   if (record.stream >= 0) {
     context.place = policy_.places[1 + record.stream / kStreamsPerDevice];
     context.stream = streams_[record.stream].get();
@@ -108,8 +102,7 @@ ErrorRef EngineCore::NewError(absl::Status status, std::exception_ptr exception,
                               uint64_t number) {
   failed_.fetch_add(1, std::memory_order_relaxed);
   ErrorRef error = ErrorRef::Make(std::move(status), std::move(exception), name, number);
-  std::lock_guard<std::mutex> lock(errors_mutex_);
-  errors_.push_back(error);
+  errors_.Add(error);
   return error;
 }
 
@@ -139,20 +132,22 @@ RecordList EngineCore::Run(Record& record) {
   const bool skipped = static_cast<bool>(error);
   if (!skipped) error = Call(record);
   if (observer != nullptr) Observe(*observer, record, skipped, start_ns);
-  thread.frames = frame.outer;
   RecordList ready;
   if (!async || skipped) {
     ready = Complete(record, error, skipped);
-    Free(record);
-    return ready;
+    End(record, ready);
+  } else {
+    // It threw with its completion in hand, or before that; else the error comes too late for its
+    // variables, and only WaitForAll tells of it. An exception that ended the completion may have
+    // been caught by the function.
+    if (frame.abandoned) {
+      if (!error) error = OwnError(record, Dropped(), nullptr);
+      ready = Complete(record, error, /*skipped=*/false);
+      record.holders.store(1, std::memory_order_relaxed);
+    }
+    if (record.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) End(record, ready);
   }
-  // It threw with its completion in hand, or before that; else the error comes too late for its
-  // variables, and only WaitForAll tells of it.
-  if (error && frame.abandoned) {
-    ready = Complete(record, error, /*skipped=*/false);
-    record.holders.store(1, std::memory_order_relaxed);
-  }
-  if (record.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) Free(record);
+  thread.frames = frame.outer;
   return ready;
 }
 
@@ -168,14 +163,13 @@ bool EngineCore::IsUnwinding(const Record& record) const {
 
 void EngineCore::Observe(EngineObserver& observer, const Record& record, bool skipped,
                          int64_t start_ns) {
-  const Worker* const worker = ThisThread().worker;
-  const bool of_this = worker != nullptr && worker->core == this;
+  const Worker* const worker = MyWorker();
   const Place place =
       record.stream < 0 ? Place{} : policy_.places[1 + record.stream / kStreamsPerDevice];
   observer.OnOperation({.name = record.name,
                         .number = record.number,
-                        .queue = of_this ? worker->group->number : -1,
-                        .worker = of_this ? worker->index : ThisThread().home,
+                        .queue = worker != nullptr ? worker->group->number : -1,
+                        .worker = worker != nullptr ? worker->index : ThisThread().home,
                         .skipped = skipped,
                         .place = place},
                        start_ns, SteadyNowNs());
@@ -195,9 +189,8 @@ RecordList EngineCore::Complete(Record& record, const ErrorRef& error, bool skip
   Access* const accesses = record.accesses();
   if ((record.flags & kDeletes) != 0) {
     Var& var = *accesses[0].var;
-    std::unique_lock<SpinLock> lock(var.lock);
-    ReleaseLocked(accesses[0], nullptr, ready);
-    RetireVariable(var, std::move(lock));
+    Release(accesses[0], nullptr, ready);
+    (void)Retire(var, std::unique_lock<SpinLock>(var.lock));
     return ready;
   }
   for (int i = 0; i < record.num_accesses; ++i) {
@@ -209,64 +202,75 @@ RecordList EngineCore::Complete(Record& record, const ErrorRef& error, bool skip
   return ready;
 }
 
-void EngineCore::RetireVariable(Var& var, std::unique_lock<SpinLock> lock) {
-  StreamOrder::Forget(var);
-  if (var.error) {
-    var.error = {};
-    var.spoilt.store(false, std::memory_order_relaxed);
-  }
+ErrorRef EngineCore::Retire(Var& var, std::unique_lock<SpinLock> lock) {
+  ErrorRef error = std::exchange(var.error, {});
+  if (error) var.spoilt.store(false, std::memory_order_relaxed);
   const bool named = std::exchange(var.named, false);
   lock.unlock();
+  order_.Forget(var);
   if (named) {
     std::lock_guard<std::mutex> names_lock(names_mutex_);
     names_.erase(&var);
   }
-  homes_[var.home].vars.Give(&var, &var);
+  homes_[var.home].vars.Return(&var, &var);
+  return error;
 }
 
-void EngineCore::FinishAsync(Record& record, absl::Status status) {
+void EngineCore::CompleteAsync(Record& record, absl::Status status) {
+  // The engine may be destroyed as soon as this is undone.
+  std::atomic<int64_t>* const completing = MyWorker() == nullptr ? &MyHome().completing : nullptr;
+  if (completing != nullptr) completing->fetch_add(1, std::memory_order_relaxed);
   ErrorRef error;
   if (!status.ok()) error = OwnError(record, std::move(status), nullptr);
-  const RecordList ready = Complete(record, error, /*skipped=*/false);
-  const bool last = record.holders.fetch_sub(1, std::memory_order_acq_rel) == 1;
-  if (last) Free(record);
+  RecordList ready = Complete(record, error, /*skipped=*/false);
+  if (record.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) End(record, ready);
   Dispatch(ready);
+  error = {};
+  if (completing != nullptr) completing->fetch_sub(1, std::memory_order_release);
 }
 
-void EngineCore::Free(Record& record) {
-  record.table->destroy(record.callable);
-  Worker* const worker = ThisThread().worker;
-  const bool of_this = worker != nullptr && worker->core == this;
-  if ((record.flags & kFromHeap) != 0) {
-    ::operator delete(&record);
-  } else if ((record.flags & kLarge) != 0) {
-    homes_[record.home].large_records.Give(&record, &record);
-  } else if (!of_this) {
-    homes_[record.home].records.Give(&record, &record);
-  } else {
-    if (worker->freed > 0 &&
-        (worker->freed == kRecordsKept || worker->freed_last->home != record.home)) {
-      GiveBack(*worker);
-    }
-    record.next = worker->freed_first;
-    worker->freed_first = &record;
-    if (worker->freed++ == 0) worker->freed_last = &record;
+void EngineCore::End(Record& record, RecordList& ready) {
+  const CallableTable& table = *record.table;
+  if (Drop(table, record.callable)) {
+    // It may wait for whatever this operation has let go.
+    Dispatch(std::exchange(ready, {}));
+    table.destroy(record.callable);
   }
+  Return(record);
   CountCompletion();
 }
 
-void EngineCore::GiveBack(Worker& worker) {
-  if (worker.freed == 0) return;
-  homes_[worker.freed_last->home].records.Give(worker.freed_first, worker.freed_last);
-  worker.freed_first = worker.freed_last = nullptr;
-  worker.freed = 0;
+void EngineCore::Return(Record& record) {
+  Home& home = homes_[record.home];
+  Worker* const worker = MyWorker();
+  if ((record.flags & kFromHeap) != 0) {
+    ::operator delete(&record);
+  } else if ((record.flags & kLarge) != 0) {
+    home.large_records.Return(&record, &record);
+  } else if (worker == nullptr) {
+    home.records.Return(&record, &record);
+  } else {
+    if (worker->num_returning > 0 &&
+        (worker->num_returning == kRecordsKept || worker->returning.last->home != record.home)) {
+      ReturnKept(*worker);
+    }
+    worker->returning.Append(record);
+    ++worker->num_returning;
+  }
+}
+
+void EngineCore::ReturnKept(Worker& worker) {
+  if (worker.num_returning == 0) return;
+  const RecordList list = std::exchange(worker.returning, {});
+  homes_[list.last->home].records.Return(list.first, list.last);
+  worker.num_returning = 0;
 }
 
 // The last step of an operation: when the counts of pushes and completions agree, nobody touches
 // what operations hold any more.
 void EngineCore::CountCompletion() {
-  Worker* const worker = ThisThread().worker;
-  if (worker == nullptr || worker->core != this) {
+  Worker* const worker = MyWorker();
+  if (worker == nullptr) {
     MyHome().completed.fetch_add(1);
     if (done_.has_waiters()) done_.NotifyAll();
     if (held_up_now_.load(std::memory_order_relaxed) > 0) room_.NotifyAll();
@@ -274,8 +278,8 @@ void EngineCore::CountCompletion() {
   }
   const uint64_t completed = worker->completed.load(std::memory_order_relaxed) + 1;
   worker->completed.store(completed, std::memory_order_release);
-  // Whoever waits for the end is told when this worker finds no more work. For those who wait for
-  // room a look now and then will do, for the same reason.
+  // Threads that wait for the end are told when this worker finds no more work. Threads that wait
+  // for room are told now and then, too.
   if (held_up_now_.load(std::memory_order_relaxed) > 0 &&
       completed % static_cast<uint64_t>(room_step_) == 0) {
     room_.NotifyAll();
@@ -285,8 +289,11 @@ void EngineCore::CountCompletion() {
 void EngineCore::Enqueue(WorkerGroup& group, RecordList records) {
   group.ready.Put(records);
   if (!group.started.load(std::memory_order_acquire)) EnsureStarted(group);
-  if (group.idle.has_waiters()) group.idle.NotifyOne();
-  if (helping_.load() > 0) waits_.NotifyAll();
+  if (group.idle.has_waiters()) {
+    group.idle.NotifyOne();
+  } else {
+    stand_ins_.SendIfLacking(group);
+  }
 }
 
 RecordList EngineCore::Sort(RecordList ready, const WorkerGroup* mine) {
@@ -318,82 +325,36 @@ void EngineCore::Dispatch(RecordList ready) {
   if (here.empty()) return;
   ThreadState& thread = ThisThread();
   // A loop below on this stack takes them: chains of operations do not deepen the stack.
-  if (thread.backlog != nullptr && thread.backlog_core == this) {
-    thread.backlog->Append(here);
+  if (thread.backlog != nullptr && thread.backlog->core == this) {
+    thread.backlog->list.Append(here);
   } else {
     RunBacklog(here);
   }
 }
 
-void EngineCore::RunHere(Record& record) {
-  RecordList list;
-  list.Append(record);
-  RunBacklog(list);
-}
-
 void EngineCore::RunBacklog(RecordList list) {
   ThreadState& thread = ThisThread();
-  RecordList* const outer = std::exchange(thread.backlog, &list);
-  const EngineCore* const outer_core = std::exchange(thread.backlog_core, this);
-  while (Record* record = list.TakeFirst()) list.Append(Sort(Run(*record), nullptr));
-  thread.backlog = outer;
-  thread.backlog_core = outer_core;
-}
-
-void EngineCore::WorkerLoop(Worker& worker) {
-  ThisThread().worker = &worker;
-  ReadyQueue& queue = worker.group->ready;
-  Record* record = nullptr;
-  while (true) {
-    if (record == nullptr) record = NextFor(worker);
-    if (record == nullptr) break;
-    if (record->next != nullptr) Prefetch(*record->next);
-    record = queue.Exchange(Sort(Run(*record), worker.group));
-    if (record != nullptr) WakeAnother(*worker.group);
+  ThreadState::Backlog backlog{this, list, thread.backlog};
+  thread.backlog = &backlog;
+  while (Record* record = backlog.list.TakeFirst()) {
+    const RecordList ready = Sort(Run(*record), nullptr);
+    backlog.list.Append(ready);
   }
-  GiveBack(worker);
-  ThisThread().worker = nullptr;
+  thread.backlog = backlog.outer;
 }
 
-// What this thread leaves in the queue may be somebody else's to run at once.
-void EngineCore::WakeAnother(WorkerGroup& group) {
-  if (group.spec.num_threads == 1 || !group.ready.has_more()) return;
-  if (group.idle.has_waiters()) group.idle.NotifyOne();
-  if (helping_.load() > 0) waits_.NotifyAll();
-}
-
-// The next operation, null when the threads are to end. Blocks.
-Record* EngineCore::NextFor(Worker& worker) {
-  WorkerGroup& group = *worker.group;
-  GiveBack(worker);
-  done_.NotifyAll();
-  if (held_up_now_.load() > 0) room_.NotifyAll();
-  while (!group.stop.load()) {
-    if (Record* record = group.ready.Take()) {
-      WakeAnother(group);
-      return record;
-    }
-    // One thread of a group looks out; the others would only take its time.
-    if (group.spinning.fetch_add(1) == 0) {
-      for (int i = 0; i < kSpinsBeforeSleep && group.ready.seems_empty() && !group.stop.load();
-           ++i) {
-        CpuPause();
-      }
-    }
-    group.spinning.fetch_sub(1);
-    if (group.ready.seems_empty()) SleepUntilWork(worker);
+void EngineCore::HandOverBacklogs() {
+  for (ThreadState::Backlog* b = ThisThread().backlog; b != nullptr; b = b->outer) {
+    const RecordList list = std::exchange(b->list, {});
+    if (!list.empty() && !b->core->stand_ins_.RunBacklog(list)) b->core->RunBacklog(list);
   }
-  return nullptr;
 }
 
-void EngineCore::SleepUntilWork(Worker& worker) {
-  WorkerGroup& group = *worker.group;
-  const uint32_t epoch = group.idle.Prepare();
-  if (group.ready.seems_empty() && !group.stop.load()) {
-    group.idle.Wait(epoch);
-  } else {
-    group.idle.Cancel();
+bool EngineCore::Inside() const {
+  for (const ThreadState::Frame* f = ThisThread().frames; f != nullptr; f = f->outer) {
+    if (f->core == this) return true;
   }
+  return false;
 }
 
 }  // namespace interp::engine

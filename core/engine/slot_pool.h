@@ -1,4 +1,4 @@
-// SlotPool: fixed-size slots that one thread at a time takes and any thread gives back.
+// SlotPool: fixed-size slots that one thread at a time takes and any thread returns.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class SlotPool {
   SlotPool() = default;
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
-  // Ends all slots, given back or not.
+  // Destroys all slots, returned or not.
   ~SlotPool() {
     for (const auto& chunk : chunks_) {
       for (size_t i = 0; i < kSlotsPerChunk; ++i) {
@@ -31,7 +31,7 @@ class SlotPool {
     }
   }
 
-  // A slot that holds a T: a new one, or one that was given back, as it was.
+  // A slot that holds a T: a new one, or one that was returned, as it was.
   T* Take() {
     if (--takes_before_look_ <= 0 || free_ == nullptr) LookForReturned();
     if (free_ == nullptr) Grow();
@@ -40,13 +40,8 @@ class SlotPool {
     if (free_ != nullptr) PrefetchStart(*free_);
     return slot;
   }
-  // The same for the thread that takes, which is spared the way round.
-  void Return(T* slot) {
-    slot->*Next = free_;
-    free_ = slot;
-  }
-  // Gives back slots linked by Next from `first` to `last`.
-  void Give(T* first, T* last) {
+  // Returns slots linked by Next from `first` to `last`.
+  void Return(T* first, T* last) {
     T* head = returned_.load(std::memory_order_relaxed);
     do {
       last->*Next = head;
@@ -60,7 +55,7 @@ class SlotPool {
   };
   static constexpr size_t kSlotsPerChunk = 64;
 
-  // Of the slot that is next: it comes from the cache of whoever gave it back.
+  // Of the slot that is next: it is in the cache of the thread that returned it.
   static void PrefetchStart(T& slot) {
     constexpr size_t kStart = kBytes < 192 ? kBytes : 192;
     for (size_t i = 0; i < kStart; i += 64) {
@@ -68,7 +63,8 @@ class SlotPool {
     }
   }
 
-  // Slots that have just come back are used first: they are in a cache, and those in use are few.
+  // Slots that were returned just now are used first: they are in a cache, and those in use are
+  // few.
   void LookForReturned() {
     takes_before_look_ = kTakesBetweenLooks;
     T* const returned = returned_.load(std::memory_order_relaxed) == nullptr
@@ -86,7 +82,11 @@ class SlotPool {
   void Grow() {
     chunks_.push_back(std::make_unique<Slot[]>(kSlotsPerChunk));
     Slot* const chunk = chunks_.back().get();
-    for (size_t i = kSlotsPerChunk; i-- > 0;) Return(new (chunk[i].bytes) T);
+    for (size_t i = kSlotsPerChunk; i-- > 0;) {
+      T* const slot = new (chunk[i].bytes) T;
+      slot->*Next = free_;
+      free_ = slot;
+    }
   }
 
   static constexpr int kTakesBetweenLooks = 64;

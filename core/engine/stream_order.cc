@@ -159,7 +159,7 @@ bool StreamOrder::Synchronize(Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
   std::vector<StreamUse> uses;
   for (size_t i = 0; i < streams_.size(); ++i) {
-    uses.push_back({static_cast<int8_t>(i), streams_[i]->issued});
+    uses.push_back({static_cast<int16_t>(i), streams_[i]->issued});
   }
   if (!WaitOnHost(uses, lock, deadline)) return false;
   failures_.Notice();

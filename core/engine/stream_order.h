@@ -26,7 +26,7 @@ namespace interp::engine {
 
 // A point in the work of a stream.
 struct StreamUse {
-  int8_t stream = -1;  // by index; -1: none
+  int16_t stream = -1;  // by index; -1: none
   uint64_t ticket = 0;
   Issue issue = 0;
 };

@@ -17,8 +17,8 @@ constexpr int32_t kPushesBetweenLooks = 64;
 std::atomic<uint32_t> next_home{0};
 
 size_t NumAccesses(const Submission& s) {
-  return s.recorded != nullptr ? s.recorded->accesses.size()
-                               : s.accesses->reads.size() + s.accesses->writes.size();
+  return s.op != nullptr ? s.op->accesses.size()
+                         : s.accesses->reads.size() + s.accesses->writes.size();
 }
 
 void Add(Record& record, absl::Span<const Variable> variables, AccessKind kind) {
@@ -29,8 +29,8 @@ void Add(Record& record, absl::Span<const Variable> variables, AccessKind kind) 
   }
 }
 
-// Null, or what is wrong with the variables of a push.
-absl::Status Check(const Submission& s) {
+// What is wrong with the variables of a push to engine `id`, if anything.
+absl::Status Check(const Submission& s, uint32_t id) {
   if (NumAccesses(s) > kMaxAccesses) {
     return InvalidArgument("operation '", s.options->name, "' names ", NumAccesses(s),
                            " variables; at most ", kMaxAccesses, " are possible");
@@ -38,9 +38,9 @@ absl::Status Check(const Submission& s) {
   if (s.accesses == nullptr) return absl::OkStatus();
   for (const absl::Span<const Variable> list : {s.accesses->reads, s.accesses->writes}) {
     for (const Variable& v : list) {
-      if (v.var == nullptr) {
-        return InvalidArgument("operation '", s.options->name,
-                               "' names a variable that was never made");
+      if (v.engine != id) {
+        return InvalidArgument("operation '", s.options->name, "' names a variable ",
+                               v.var == nullptr ? "that was never made" : "of another engine");
       }
       __builtin_prefetch(v.var, 1);
     }
@@ -52,19 +52,19 @@ absl::Status Deleted(absl::string_view operation) {
   return InvalidArgument("operation '", operation, "' names a variable that was deleted");
 }
 
-absl::Status RunRecorded(void* callable, RunningOperation& running) {
+absl::Status RunOperator(void* callable, RunningOperation& running) {
   OperatorState* const op = *static_cast<OperatorState**>(callable);
   return op->table->run(op->callable, running);
 }
-void RelocateRecorded(void* from, void* to) { std::memcpy(to, from, sizeof(void*)); }
-void DropRecorded(void* callable) { (*static_cast<OperatorState**>(callable))->DropPush(); }
+bool DropPush(void* callable) { return (*static_cast<OperatorState**>(callable))->DropPush(); }
+void DeleteOperator(void* callable) { delete *static_cast<OperatorState**>(callable); }
 
-constexpr CallableTable kRecorded[] = {{&RunRecorded, &RelocateRecorded, &DropRecorded, false},
-                                       {&RunRecorded, &RelocateRecorded, &DropRecorded, true}};
+// The callable is a pointer to the operator. By whether the operator is asynchronous.
+constexpr CallableTable kOperator[] = {{&RunOperator, nullptr, &DropPush, &DeleteOperator, false},
+                                       {&RunOperator, nullptr, &DropPush, &DeleteOperator, true}};
 
-void DoNothing(void* /*callable*/) {}
 constexpr CallableTable kNothing = {[](void*, RunningOperation&) { return absl::OkStatus(); },
-                                    [](void*, void*) {}, &DoNothing, false};
+                                    nullptr, nullptr, nullptr, false};
 
 }  // namespace
 
@@ -91,7 +91,7 @@ Variable EngineCore::NewVariable(absl::string_view name) {
     std::lock_guard<std::mutex> lock(names_mutex_);
     names_[var] = std::string(name);
   }
-  return {var, var->generation.load(std::memory_order_relaxed)};
+  return {var, var->generation.load(std::memory_order_relaxed), id_};
 }
 
 absl::StatusOr<Route> EngineCore::FindRoute(const OperationOptions& options) const {
@@ -104,8 +104,9 @@ absl::StatusOr<Route> EngineCore::FindRoute(const OperationOptions& options) con
   return policy_.For(place, options.property);
 }
 
-Record& EngineCore::NewRecord(Home& home, const Submission& s) {
+Record& EngineCore::NewRecord(const Submission& s, std::unique_lock<SpinLock>& home_lock) {
   const size_t count = NumAccesses(s);
+  Home& home = MyHome();
   Record* record = nullptr;
   uint8_t flags = 0;
   if (count <= AccessesIn(kSmallRecord)) {
@@ -132,12 +133,19 @@ Record& EngineCore::NewRecord(Home& home, const Submission& s) {
   record->holders.store(0, std::memory_order_relaxed);
   record->name = s.options->name;
   record->number = serial * kNumHomes + record->home;
+  if (s.table->relocate == nullptr) {
+    std::memcpy(record->callable, s.callable, kInlineCallable);
+  } else {
+    home_lock.unlock();
+    s.table->relocate(s.callable, record->callable);
+    home_lock.lock();
+  }
   return *record;
 }
 
 void EngineCore::FillAccesses(Record& record, const Submission& s) {
-  if (s.recorded != nullptr) {
-    const std::vector<Access>& accesses = s.recorded->accesses;
+  if (s.op != nullptr) {
+    const std::vector<Access>& accesses = s.op->accesses;
     std::uninitialized_copy(accesses.begin(), accesses.end(), record.accesses());
     record.num_accesses = static_cast<uint16_t>(accesses.size());
     return;
@@ -147,26 +155,22 @@ void EngineCore::FillAccesses(Record& record, const Submission& s) {
   SortAndMerge(record);
 }
 
-void EngineCore::Recycle(Record& record, Home& home) {
-  home.completed.fetch_add(1);
-  if ((record.flags & kFromHeap) != 0) {
-    ::operator delete(&record);
-  } else if ((record.flags & kLarge) != 0) {
-    home.large_records.Return(&record);
-  } else {
-    home.records.Return(&record);
-  }
+void EngineCore::Refuse(Record& record) {
+  // Counted first: what is destroyed may wait for everything.
+  CountCompletion();
+  Destroy(*record.table, record.callable);
+  Return(record);
 }
 
 absl::Status EngineCore::Submit(const Submission& s, RecordList* ready) {
-  absl::Status status = Check(s);
+  absl::Status status = Check(s, id_);
   if (in_child_ && s.route.stream >= 0 && status.ok()) {
     status = absl::FailedPreconditionError(
         absl::StrCat("operation '", s.options->name,
                      "' is to run on a device, which a process forked off its own cannot use"));
   }
   if (!status.ok()) {
-    s.table->destroy(s.callable);
+    Destroy(*s.table, s.callable);
     return status;
   }
   Home& home = MyHome();
@@ -177,86 +181,103 @@ absl::Status EngineCore::Submit(const Submission& s, RecordList* ready) {
     lock.lock();
     home.unchecked = options_.max_in_flight > kExactBound ? kPushesBetweenLooks : 0;
   }
-  Record& record = NewRecord(home, s);
+  Record& record = NewRecord(s, lock);
   FillAccesses(record, s);
-  // Before the queues know of it: as soon as they do, it may run.
-  s.table->relocate(s.callable, record.callable);
   const int32_t blocked = AppendAll(record);
+  lock.unlock();
   if (blocked == kStale) {
-    s.table->destroy(record.callable);
-    Recycle(record, home);
+    Refuse(record);
     return Deleted(s.options->name);
   }
-  lock.unlock();
   if (blocked > 0) return absl::OkStatus();
+  record.next = nullptr;
   if (s.route.on_pusher || s.route.queue < 0) {
-    RunHere(record);
+    RunBacklog({&record, &record});
   } else if (ready != nullptr) {
     ready->Append(record);
   } else {
-    record.next = nullptr;
     Enqueue(*groups_[record.queue], {&record, &record});
   }
   return absl::OkStatus();
+}
+
+absl::Status EngineCore::CheckHandle(Variable variable, absl::string_view what) const {
+  if (variable.engine == id_) return absl::OkStatus();
+  return InvalidArgument("the variable ", what,
+                         variable.var == nullptr ? " was never made" : " is another engine's");
 }
 
 absl::Status EngineCore::SubmitDelete(Variable variable, const CallableTable& table,
                                       void* callable) {
   static constexpr OperationOptions kOptions{.name = "delete variable",
                                              .property = Property::kDelete};
-  const auto refuse = [&](const absl::Status& status) {
-    table.destroy(callable);
+  if (absl::Status status = CheckHandle(variable, "to be deleted"); !status.ok()) {
+    Destroy(table, callable);
     return status;
-  };
-  Var* const var = variable.var;
-  if (var == nullptr) return refuse(InvalidArgument("a variable that was never made is deleted"));
+  }
+  Var& var = *variable.var;
   const Accesses accesses{.writes = absl::MakeConstSpan(&variable, 1)};
   const Submission submission{.table = &table,
                               .callable = callable,
                               .options = &kOptions,
                               .route = policy_.For(0, Property::kDelete),
                               .accesses = &accesses};
-  Home& home = MyHome();
-  std::unique_lock<SpinLock> lock(home.lock);
-  std::unique_lock<SpinLock> var_lock(var->lock);
-  if (var->generation != variable.generation) {
-    return refuse(InvalidArgument("a variable is deleted that was deleted before"));
-  }
-  var->NextGeneration();
-  Record& record = NewRecord(home, submission);
+  std::unique_lock<SpinLock> lock(MyHome().lock);
+  Record& record = NewRecord(submission, lock);
   record.flags |= kDeletes;
   FillAccesses(record, submission);
-  table.relocate(callable, record.callable);
-  const bool ready = AppendLast(record);
+  std::unique_lock<SpinLock> var_lock(var.lock);
+  const bool stale = var.generation != variable.generation;
+  bool ready = false;
+  if (!stale) {
+    var.NextGeneration();
+    ready = AppendLast(record);
+  }
   var_lock.unlock();
   lock.unlock();
-  if (ready) RunHere(record);
+  if (stale) {
+    Refuse(record);
+    return InvalidArgument("the variable to be deleted was deleted before");
+  }
+  if (!ready) return absl::OkStatus();
+  record.next = nullptr;
+  RunBacklog({&record, &record});
   return absl::OkStatus();
 }
 
 absl::Status EngineCore::DeleteVariable(Variable variable) {
-  if (Var* const var = variable.var) {
+  static unsigned char nothing[kInlineCallable];
+  if (variable.engine != id_) return CheckHandle(variable, "to be deleted");
+  // Destroyed without a lock.
+  ErrorRef error;
+  Var& var = *variable.var;
+  {
     std::lock_guard<SpinLock> home(MyHome().lock);
-    std::unique_lock<SpinLock> lock(var->lock);
+    std::unique_lock<SpinLock> lock(var.lock);
     // Nothing to wait for: no operation is needed.
-    if (var->generation == variable.generation && var->first == nullptr &&
-        var->order.load(std::memory_order_relaxed) == nullptr) {
-      var->NextGeneration();
-      RetireVariable(*var, std::move(lock));
+    if (var.generation == variable.generation && var.first == nullptr &&
+        var.order.load(std::memory_order_relaxed) == nullptr) {
+      var.NextGeneration();
+      error = Retire(var, std::move(lock));
       return absl::OkStatus();
     }
   }
-  return SubmitDelete(variable, kNothing, nullptr);
+  return SubmitDelete(variable, kNothing, nothing);
 }
 
-absl::Status EngineCore::PushRecorded(OperatorState& op, RecordList* ready) {
+absl::Status EngineCore::PushOperator(OperatorState& op, RecordList* ready) {
+  if (op.engine != id_) {
+    return InvalidArgument("operator '", op.options.name, "' is another engine's");
+  }
   op.AddPush();
-  OperatorState* callable = &op;
-  return Submit({.table = &kRecorded[op.table->async ? 1 : 0],
-                 .callable = &callable,
+  alignas(16) unsigned char callable[kInlineCallable];
+  OperatorState* const pointer = &op;
+  std::memcpy(callable, &pointer, sizeof(pointer));
+  return Submit({.table = &kOperator[op.table->async ? 1 : 0],
+                 .callable = callable,
                  .options = &op.options,
                  .route = op.route,
-                 .recorded = &op},
+                 .op = &op},
                 ready);
 }
 
@@ -266,14 +287,15 @@ absl::StatusOr<OperatorState*> EngineCore::NewOperator(const CallableTable& tabl
   const Submission submission{
       .table = &table, .options = &options, .route = {}, .accesses = &accesses};
   absl::StatusOr<Route> route = FindRoute(options);
-  absl::Status status = route.ok() ? Check(submission) : route.status();
+  absl::Status status = route.ok() ? Check(submission, id_) : route.status();
   if (!status.ok()) {
-    table.destroy(callable);
+    Destroy(table, callable);
     return status;
   }
   auto op = std::make_unique<OperatorState>();
+  op->engine = id_;
   op->table = &table;
-  table.relocate(callable, op->callable);
+  Relocate(table, callable, op->callable);
   op->options = options;
   op->route = *route;
   const size_t count = NumAccesses(submission);
@@ -286,13 +308,7 @@ absl::StatusOr<OperatorState*> EngineCore::NewOperator(const CallableTable& tabl
 
 int64_t EngineCore::InFlight() const {
   // Completions first: what is completed was pushed, so the difference is never too small.
-  uint64_t completed = 0;
-  for (const Home& home : homes_) completed += home.completed.load();
-  for (const auto& group : groups_) {
-    for (const auto& worker : group->workers) {
-      completed += worker->completed.load(std::memory_order_acquire);
-    }
-  }
+  const uint64_t completed = Completed();
   uint64_t pushed = 0;
   for (const Home& home : homes_) pushed += home.pushed.load(std::memory_order_acquire);
   return static_cast<int64_t>(pushed - completed);

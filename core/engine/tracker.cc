@@ -102,7 +102,7 @@ int32_t AppendAll(Record& record) {
     blocked = 0;
     for (at = begin; at != end; ++at) blocked += Append(*at->var, *at) ? 0 : 1;
     // Nobody lowers it before the locks are open, which publish it.
-    record.blocked.store(blocked, std::memory_order_relaxed);
+    record.blocked.store(static_cast<uint16_t>(blocked), std::memory_order_relaxed);
   }
   for (at = begin; at != locked_end; ++at) at->var->lock.unlock();
   return blocked;
@@ -132,21 +132,19 @@ bool AppendLast(Record& record) {
   return granted;
 }
 
-void ReleaseLocked(Access& access, const ErrorRef* error, RecordList& ready) {
+void Release(Access& access, const ErrorRef* error, RecordList& ready) {
   Var& var = *access.var;
+  // Destroyed without the lock: an error may hold an exception of the user's.
+  ErrorRef replaced;
+  std::lock_guard<SpinLock> guard(var.lock);
   if (Writes(access.kind)) {
     var.version.store(var.version.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (error != nullptr && !(var.error == *error)) {
-      var.error = *error;
+      replaced = std::exchange(var.error, *error);
       var.spoilt.store(static_cast<bool>(*error), std::memory_order_relaxed);
     }
   }
   RemoveLocked(access, ready);
-}
-
-void Release(Access& access, const ErrorRef* error, RecordList& ready) {
-  std::lock_guard<SpinLock> guard(access.var->lock);
-  ReleaseLocked(access, error, ready);
 }
 
 }  // namespace interp::engine

@@ -41,7 +41,5 @@ void RemoveLocked(Access& access, RecordList& ready);
 // Ends a granted access, of an operation that has completed. A write raises the version, and
 // sets the variable's error to `error`; null leaves it as it is.
 void Release(Access& access, const ErrorRef* error, RecordList& ready);
-// The same. REQUIRES: the variable's lock is held.
-void ReleaseLocked(Access& access, const ErrorRef* error, RecordList& ready);
 
 }  // namespace interp::engine

@@ -21,24 +21,27 @@ struct alignas(64) Worker {
   WorkerGroup* group = nullptr;
   int index = 0;                       // in its group
   int number = 0;                      // in the engine
+  bool stands_in = false;              // see stand_ins.h
   std::atomic<uint64_t> completed{0};  // written by this thread
-  // Records of one home on their way back to it.
-  Record* freed_first = nullptr;
-  Record* freed_last = nullptr;
-  int freed = 0;
+  // Records of one home that it has not returned yet.
+  RecordList returning;
+  int num_returning = 0;
 };
 
 // The threads of one queue; started when it gets its first operation.
 struct WorkerGroup {
   QueueSpec spec;
-  int8_t number = 0;
+  int16_t number = 0;
   ReadyQueue ready;
   EventCount idle;  // where its threads sleep
+  // Threads that have lent their places, and stand-ins that run its operations; see stand_ins.h.
+  std::atomic<int32_t> waiting{0};
+  std::atomic<int32_t> stand_ins{0};
   std::atomic<int32_t> spinning{0};
   std::atomic<bool> started{false};
-  std::atomic<bool> stop{false};
+  std::atomic<bool> stop{false};                 // nothing is run that is taken after it was set
   std::vector<std::unique_ptr<Worker>> workers;  // kept when their threads end: they hold counts
-  std::vector<std::thread> threads;
+  std::vector<std::thread> threads;              // guarded by EngineCore::lifecycle_
 };
 
 }  // namespace interp::engine

@@ -139,11 +139,10 @@ class EngineScheduler final : public Scheduler {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<engine::Engine>> MakeSchedulerEngine(int num_workers) {
+absl::StatusOr<std::unique_ptr<engine::Engine>> MakeSchedulerEngine(engine::PolicyKind policy,
+                                                                    int num_workers) {
   // A run is pushed whole, so there is nothing to hold up.
-  INTERP_ASSIGN_OR_RETURN(const engine::EngineOptions options,
-                          engine::FromEnvironment({.workers = num_workers, .max_in_flight = 0}));
-  return engine::Engine::Create(options);
+  return engine::Engine::Create({.policy = policy, .workers = num_workers, .max_in_flight = 0});
 }
 
 absl::StatusOr<std::unique_ptr<Scheduler>> MakeEngineScheduler(const Plan& plan,

@@ -14,9 +14,9 @@
 namespace interp {
 
 // An engine for the schedulers of one core: `num_workers` threads run the host's instructions,
-// whichever thread calls Run. The environment may choose another policy (see
-// engine::FromEnvironment, whose errors are returned).
-absl::StatusOr<std::unique_ptr<engine::Engine>> MakeSchedulerEngine(int num_workers);
+// whichever thread calls Run. InvalidArgument for more workers than an engine has.
+absl::StatusOr<std::unique_ptr<engine::Engine>> MakeSchedulerEngine(engine::PolicyKind policy,
+                                                                    int num_workers);
 
 // `nested`: for a block that an op runs. Its operations are pushed by an operation of the engine,
 // which waits for them. Borrows the engine.

@@ -252,7 +252,8 @@ absl::StatusOr<SchedulerThreads> MakeSchedulerThreads(const SchedulerOptions& op
     threads.device = std::make_unique<WorkQueue>(
         WorkQueueOptions{.name = "device", .num_threads = with_devices ? 1 : 0});
   } else if (options.kind == SchedulerKind::kEngine) {
-    INTERP_ASSIGN_OR_RETURN(threads.engine, MakeSchedulerEngine(options.num_workers));
+    INTERP_ASSIGN_OR_RETURN(threads.engine,
+                            MakeSchedulerEngine(options.engine_policy, options.num_workers));
   }
   return threads;
 }

@@ -69,9 +69,10 @@ struct SchedulerThreads {
 struct SchedulerOptions {
   SchedulerKind kind = SchedulerKind::kTrace;  // not kAuto; see ResolveScheduler
   int num_workers = 1;  // kAsync, kEngine: threads for the host's instructions
-  uint64_t seed = 0;    // kShuffle
+  engine::PolicyKind engine_policy = engine::PolicyKind::kPerDevice;  // kEngine
+  uint64_t seed = 0;                                                  // kShuffle
 };
-// Fails for kEngine alone, when the environment asks for an engine that cannot be.
+// Fails for kEngine alone, when there cannot be an engine with so many workers.
 absl::StatusOr<SchedulerThreads> MakeSchedulerThreads(const SchedulerOptions& options,
                                                       bool with_devices);
 

@@ -9,6 +9,7 @@
 
 #include "core/engine/engine.h"
 #include "tests/bench/engine_patterns.h"
+#include "tools/engine_environment.h"
 
 namespace interp::engine {
 namespace {

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -266,7 +265,7 @@ TEST_P(EveryPolicy, WaitsInsideOperationsWithOneWorker) {
               IsOk());
   EXPECT_THAT(engine->WaitForVar(a, milliseconds(10000)), IsOk());
   EXPECT_EQ(seen, 100);
-  EXPECT_EQ(engine->counters().helped, has_threads() ? 100 : 0);
+  EXPECT_EQ(engine->counters().stood_in, has_threads() ? 100 : 0);
 }
 
 TEST_P(EveryPolicy, WaitingForOneselfIsAnErrorAndNoHang) {
@@ -683,26 +682,6 @@ TEST(Engine, CreateRefusesNonsense) {
   auto engine = MakeEngine({});
   EXPECT_THAT(engine->Push([] {}, {}, {.place = {PlaceKind::kSim, 3}}),
               FailsWith(absl::StatusCode::kInvalidArgument, "sim:3"));
-}
-
-TEST(Engine, TheEnvironmentChoosesThePolicy) {
-  const auto with = [](const char* name, const char* value) {
-    setenv(name, value, 1);
-    absl::StatusOr<EngineOptions> options = FromEnvironment({.workers = 3});
-    unsetenv(name);
-    return options;
-  };
-  EXPECT_EQ(FromEnvironment({.workers = 3})->workers, 3);
-  EXPECT_EQ(with("INTERP_ENGINE", "naive")->policy, PolicyKind::kNaive);
-  EXPECT_EQ(with("INTERP_ENGINE", "pooled")->policy, PolicyKind::kPooled);
-  EXPECT_EQ(with("INTERP_ENGINE_WORKERS", "7")->workers, 7);
-  EXPECT_EQ(with("INTERP_ENGINE_MAX_IN_FLIGHT", "0")->max_in_flight, 0);
-  EXPECT_THAT(with("INTERP_ENGINE", "fast"),
-              FailsWith(absl::StatusCode::kInvalidArgument,
-                        "INTERP_ENGINE: no engine policy is named 'fast'; there are: "
-                        "naive pooled per-device"));
-  EXPECT_THAT(with("INTERP_ENGINE_WORKERS", "many"),
-              FailsWith(absl::StatusCode::kInvalidArgument, "from 1 to 256"));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
+#include "tools/engine_environment.h"
+
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
-#include "core/engine/engine.h"
 
 namespace interp::engine {
 namespace {
