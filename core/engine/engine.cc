@@ -36,10 +36,6 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& opti
     return InvalidArgument("max_stand_ins is ", options.max_stand_ins, ", expected 1 to ",
                            kMaxStandIns);
   }
-  if (options.devices.size() > kMaxDevices) {
-    return InvalidArgument("an engine has ", options.devices.size(), " devices, expected at most ",
-                           kMaxDevices);
-  }
   for (size_t i = 0; i < options.devices.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {
       if (options.devices[i]->place() == options.devices[k]->place()) {

@@ -57,7 +57,6 @@ struct Accesses {
 // Threads of one queue, at most.
 inline constexpr int kMaxWorkers = 256;
 inline constexpr int kMaxStandIns = 1 << 14;
-inline constexpr int kMaxDevices = 1024;
 
 struct OperationOptions {
   // Kept as a pointer: a literal, or something that lives as long as the engine.
