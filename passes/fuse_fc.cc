@@ -65,7 +65,10 @@ class FcFuser {
         chain.push_back(*next);
       }
     }
-    fuser_.Replace(chain, MakeFused(*product, *bias, activation, op(chain.back())));
+    Op fused = MakeFused(*product, *bias, activation, op(chain.back()));
+    // matmul_v2 gives no LoD, and elementwise_add has that of its first input.
+    if (op(index).type == "matmul_v2") SetAttr(fused, "keeps_lod", false);
+    fuser_.Replace(chain, std::move(fused));
   }
 
   std::optional<Product> MatchProduct(int index) const {

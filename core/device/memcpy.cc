@@ -18,7 +18,9 @@ absl::Status Infer(InferContext& ctx) {
 absl::Status CopyOnHost(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  if (x.raw_data() != out.raw_data() && x.size_bytes() > 0) {
+  if (!x.has_memory()) {
+    out.DropMemory();
+  } else if (x.raw_data() != out.raw_data() && x.size_bytes() > 0) {
     std::memcpy(out.mutable_raw_data(), x.raw_data(), x.size_bytes());
   }
   return absl::OkStatus();
@@ -27,7 +29,8 @@ absl::Status CopyOnHost(KernelContext& ctx) {
 absl::Status EnqueueCopy(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  const size_t bytes = x.size_bytes();
+  if (!x.has_memory()) out.DropMemory();
+  const size_t bytes = x.has_memory() ? x.size_bytes() : 0;
   if (bytes == 0) return absl::OkStatus();
   const Work work = ctx.work();
   if (x.place().on_host()) {
@@ -42,7 +45,7 @@ absl::Status EnqueueCopy(KernelContext& ctx) {
 
 OpDef CopyDef(absl::string_view type) {
   return OpDef{.type = type,
-               .inputs = {{"X", kAnyDType}},
+               .inputs = {{"X", kAnyDType | kMayBeEmpty}},
                .outputs = {{"Out"}},
                .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.input(kX)); },
                .infer = Infer,

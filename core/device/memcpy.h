@@ -7,7 +7,8 @@ namespace interp {
 
 // Definitions for any registry. On a device they enqueue a copy on the instruction's stream,
 // between whatever places X and Out have; on the host (in programs that were saved for an
-// accelerator) they copy at once. (Paddle: memcpy_h2d_op.cc, memcpy_d2h_op.cc.)
+// accelerator) they copy at once. What has no value (the result of a branch that did not run) gives
+// none. (Paddle: memcpy_h2d_op.cc, memcpy_d2h_op.cc.)
 OpDef MemcpyHostToDevice();
 OpDef MemcpyDeviceToHost();
 

@@ -42,7 +42,10 @@ class HomeChooser {
   void VisitSubBlock(int32_t block, const Instruction& instruction) {
     const int32_t inner = instruction.sub_block;
     ForEachCapture(instruction, plans_[inner], [&](VarId outside, VarId inside) {
-      if (IsOwnInput(instruction, outside)) NoteWriter(block, outside, Place{});
+      if (KernelFollows(instruction, outside)) {
+        plans_[block].vars[outside].place = Place{};
+        seen_[block][outside] = true;
+      }
       plans_[inner].vars[inside].place = plans_[block].vars[outside].place;
       seen_[inner][inside] = seen_[block][outside];
     });
@@ -65,11 +68,17 @@ class HomeChooser {
     }
   }
 
-  static bool IsOwnInput(const Instruction& instruction, VarId id) {
+  // Whether the kernel reads, between activations, what the block writes.
+  static bool KernelFollows(const Instruction& instruction, VarId id) {
+    bool reads = false;
     for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
-      if (instruction.inputs[arg] == id && !IsHiddenInput(instruction, arg)) return true;
+      reads |= instruction.inputs[arg] == id && !IsHiddenInput(instruction, arg);
     }
-    return false;
+    bool written = false;
+    for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+      written |= instruction.outputs[arg] == id && IsHiddenOutput(instruction, arg);
+    }
+    return reads && written;
   }
 
   // Gives captures the places that were chosen in the end.

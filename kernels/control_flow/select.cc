@@ -56,16 +56,17 @@ absl::Status SelectOutput(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "select_input",
-    .inputs = {{"X", kVariadic | kAnyDType | kMayBeEmpty}, {"Mask", kAnyDType | kHostInput}},
-    .outputs = {{"Out"}},
+    .inputs = {{"X", kVariadic | kAnyDType | kMayBeEmpty | kMayBeArray},
+               {"Mask", kAnyDType | kHostInput}},
+    .outputs = {{"Out", kMayBeArray}},
     .kernels = {{DType::kUndefined, SelectInput}},
     .dynamic_outputs = true,
 });
 
 INTERP_REGISTER_OP(OpDef{
     .type = "select_output",
-    .inputs = {{"X"}, {"Mask", kAnyDType | kHostInput}},
-    .outputs = {{"Out", kVariadic}},
+    .inputs = {{"X", kMayBeArray}, {"Mask", kAnyDType | kHostInput}},
+    .outputs = {{"Out", kVariadic | kMayBeArray}},
     .kernels = {{DType::kUndefined, SelectOutput}},
     .dynamic_outputs = true,
 });

@@ -26,6 +26,7 @@ struct MatmulAttrs {
   double alpha = 1;
   int64_t x_rows_dims = 1;  // kFlatten: how many dims of X form its rows
   int64_t y_rows_dims = 1;
+  bool keeps_lod = true;  // matmul_v2 gives none, in Paddle since 2.3
   FusedActivation activation;
 };
 
@@ -47,6 +48,7 @@ MatmulAttrs ReadMatmul(AttrReader& reader) {
 
 MatmulAttrs ReadMatmulV2(AttrReader& reader) {
   MatmulAttrs attrs;
+  attrs.keeps_lod = false;
   attrs.trans_x = reader.Bool("trans_x", false);
   attrs.trans_y = reader.Bool("trans_y", false);
   return attrs;
@@ -77,6 +79,7 @@ MatmulAttrs ReadFc(AttrReader& reader) {
   MatmulAttrs attrs;
   attrs.form = Form::kFlatten;
   attrs.x_rows_dims = reader.Int("in_num_col_dims", 1);
+  attrs.keeps_lod = reader.Bool("keeps_lod", true);
   attrs.activation = ReadActivation(reader, "activation_type");
   if (reader.Bool("padding_weights", false)) {
     reader.Fail("attribute 'padding_weights' is true, which is not supported");
@@ -191,7 +194,7 @@ absl::StatusOr<Resolved> Resolve(const OpContext& ctx) {
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Resolved resolved, Resolve(ctx));
   ctx.SetShape(kOut, resolved.out);
-  ctx.output(kOut).lod = ctx.input(kX).lod;
+  if (ctx.attrs<MatmulAttrs>().keeps_lod) ctx.output(kOut).lod = ctx.input(kX).lod;
   return absl::OkStatus();
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
@@ -85,7 +87,7 @@ TEST(WhileTest, EndsWhenTheRunIsCancelled) {
   const auto core = MakeCore(kLoop);
   ASSERT_NE(core, nullptr);
   const auto out = core->Run({Ints({int64_t{1} << 60}), Floats({2}, {1, 1})},
-                             {.timeout = absl::Milliseconds(50)});
+                             {.timeout = std::chrono::milliseconds(50)});
   EXPECT_EQ(out.status().code(), absl::StatusCode::kDeadlineExceeded) << out.status();
   EXPECT_THAT(core->Run({Ints({2}), Floats({2}, {1, 1})}), IsOk());
 }

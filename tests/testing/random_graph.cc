@@ -221,8 +221,8 @@ class GraphMaker {
     if (!loops_.empty() && Chance(40)) return AddWayBack(tag);
     const size_t num_values = values_.size();
     const size_t num_arrays = arrays_.size();
-    const int kind = Below(3);
     const Value first = Any();
+    const int kind = Below(first.dims.empty() ? 2 : 3);
     const Value second = Any();
     const std::vector<Loop> outside = std::exchange(loops_, {});
     ++depth_;

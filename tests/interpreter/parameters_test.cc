@@ -1,0 +1,175 @@
+// Parameters and feeds that are not what the program says, cores that share parameters, and what
+// holds after a run that failed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "interpreter/interpreter_core.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/probe.h"
+#include "tests/testing/probe_ops.h"
+#include "tests/testing/program_builder.h"
+
+namespace interp::testing {
+namespace {
+
+using absl::StatusCode;
+using ::testing::HasSubstr;
+
+CoreOptions Options() {
+  CoreOptions options{.scheduler = SchedulerKind::kTrace, .num_threads = 1};
+  options.ops = &ProbeOps();
+  return options;
+}
+
+std::unique_ptr<InterpreterCore> MakeCore(const Program& program, std::shared_ptr<Scope> scope,
+                                          const CoreOptions& options = Options()) {
+  auto core = InterpreterCore::Create(program, {}, {}, std::move(scope), options);
+  EXPECT_THAT(core, IsOk());
+  return core.ok() ? *std::move(core) : nullptr;
+}
+
+template <typename T>
+Tensor Vector(const std::vector<T>& values) {
+  return Tensor::Of<T>({static_cast<int64_t>(values.size())}, values);
+}
+
+// w is mixed with x in place, twice.
+Program UpdateTwice() {
+  return ProgramBuilder(DType::kInt64)
+      .Feed("x", {-1})
+      .Param("w", {-1})
+      .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
+      .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 2}})
+      .Fetch("w")
+      .Build();
+}
+
+TEST(ParametersTest, WhatInstructionsWriteIsOfTheDeclaredDType) {
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Vector<int8_t>({1, 2});
+  const auto core = MakeCore(UpdateTwice(), scope);
+  EXPECT_THAT(core->Run({Vector<int64_t>({1, 2})}),
+              FailsWith(StatusCode::kInvalidArgument, "parameter 'w' is int8[2]"));
+  scope->FindOrCreate("w")->tensor = Vector<int64_t>({1, 2});
+  EXPECT_THAT(core->Run({Vector<int64_t>({1, 2})}), IsOk());
+  // Also when it changes between runs.
+  scope->FindOrCreate("w")->tensor = Vector<int8_t>({1, 2});
+  EXPECT_THAT(core->Run({Vector<int64_t>({1, 2})}),
+              FailsWith(StatusCode::kInvalidArgument, "parameter 'w' is int8[2]"));
+}
+
+// Nothing says what "x" is, so its dtype is that of the kernel.
+TEST(ParametersTest, UndeclaredFeedsAreOfTheDTypeThatKernelsRead) {
+  Program program =
+      ProgramBuilder(DType::kInt64).Feed("x", {-1}).Call("split2", {"x"}, "a").Fetch("a").Build();
+  program.blocks[0].ops[1].outputs = {{"A", {program.Intern("a")}, ""},
+                                      {"B", {program.Intern("b")}, ""}};
+  std::erase_if(program.blocks[0].vars, [&](const Var& v) { return v.id == program.Find("x"); });
+  const auto core = MakeCore(program, nullptr);
+  ASSERT_NE(core, nullptr);
+  EXPECT_THAT(core->Run({Vector<int64_t>({1, 2})}), IsOk());
+  EXPECT_THAT(core->Run({Vector<int8_t>({1, 2})}),
+              FailsWith(StatusCode::kInvalidArgument, "input 'x' is int8[2]"));
+  EXPECT_THAT(core->Run({Vector<int64_t>({3, 4})}), IsOk());
+}
+
+TEST(ParametersTest, AFedParameterIsCopied) {
+  Program program =
+      ProgramBuilder(DType::kInt64).Feed("w", {-1}).Call("mix", {"w"}, "a").Fetch("a").Build();
+  for (Var& var : program.blocks[0].vars) {
+    if (var.id == program.Find("w")) var.persistable = true;
+  }
+  auto scope = std::make_shared<Scope>();
+  const auto core = MakeCore(program, scope);
+  std::vector<int64_t> values = {1, 2, 3};
+  bool released = false;
+  {
+    Tensor w;
+    w.dtype = DType::kInt64;
+    w.shape = {3};
+    w.SetMemory(BorrowBuffer(values.data(), 24, false, [&] { released = true; }), values.data());
+    EXPECT_THAT(core->Run({w}), IsOk());
+  }
+  EXPECT_TRUE(released);
+  values = {0, 0, 0};
+  const Tensor& kept = scope->Find("w")->tensor;
+  ASSERT_TRUE(kept.has_memory());
+  EXPECT_EQ(kept.data<int64_t>()[2], 3);
+}
+
+// Two cores may read the same parameters side by side, but not while one writes them.
+TEST(ParametersTest, CoresThatWriteTheSameParametersRunOneAtATime) {
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Vector<int64_t>({1, 2});
+  const auto core = MakeCore(UpdateTwice(), scope);
+  const auto clone = core->Clone();
+  Probe probe;
+  absl::Status inner;
+  probe.SetHook([&](int32_t tag) {
+    if (tag == 2 && inner.ok()) inner = clone->Run({Vector<int64_t>({1, 2})}).status();
+  });
+  EXPECT_THAT(core->Run({Vector<int64_t>({1, 2})}), IsOk());
+  EXPECT_THAT(inner, FailsWith(StatusCode::kFailedPrecondition, "one at a time"));
+  probe.SetHook(nullptr);
+  EXPECT_THAT(clone->Run({Vector<int64_t>({1, 2})}), IsOk());
+}
+
+// Variables are as they were but for parameters that ops before the failure have updated.
+TEST(ParametersTest, AFailedRunLeavesTheUpdatesThatWereMade) {
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Vector<int64_t>({5, 7});
+  const auto core = MakeCore(UpdateTwice(), scope);
+  Probe probe;
+  probe.FailAt(2);
+  EXPECT_FALSE(core->Run({Vector<int64_t>({1, 2})}).ok());
+  const Tensor half = scope->Find("w")->tensor;
+  EXPECT_NE(half.data<int64_t>()[0], 5);
+  probe.FailAt(0);
+  scope->Find("w")->tensor = Vector<int64_t>({5, 7});
+  const auto again = core->Run({Vector<int64_t>({1, 2})});
+  ASSERT_THAT(again, IsOk());
+  EXPECT_NE((*again)[0].data<int64_t>()[0], half.data<int64_t>()[0]);
+}
+
+// The clone's frames are made in its first run: a failure there is told again, not fallen over.
+TEST(ParametersTest, AFailedCloneMayTryAgain) {
+  CoreOptions options = Options();
+  options.plan.place = {PlaceKind::kSim, 0};
+  const Program program =
+      ProgramBuilder(DType::kInt64).Feed("x", {-1}).Call("mix", {"x"}, "a").Fetch("a").Build();
+  const auto core = MakeCore(program, nullptr, options);
+  std::vector<std::unique_ptr<InterpreterCore>> clones;
+  absl::Status failed;
+  while (failed.ok() && clones.size() < 1000) {
+    clones.push_back(core->Clone());
+    failed = clones.back()->Run({Vector<int64_t>({1})}).status();
+  }
+  ASSERT_FALSE(failed.ok()) << "streams of a device are limited";
+  EXPECT_EQ(clones.back()->Run({Vector<int64_t>({1})}).status().message(), failed.message());
+  clones.erase(clones.begin());
+  EXPECT_THAT(clones.back()->Run({Vector<int64_t>({1})}), IsOk());
+}
+
+absl::Status ThrowingInfer(InferContext&) { throw std::runtime_error("no shape today"); }
+
+TEST(ParametersTest, ExceptionsOfInferenceBecomeErrors) {
+  OpRegistry ops;
+  for (const absl::string_view type : ProbeOps().Types()) ops.Add(*ProbeOps().Find(type));
+  ops.Add({.type = "throwing",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .infer = ThrowingInfer,
+           .kernels = {{DType::kUndefined, [](KernelContext&) { return absl::OkStatus(); }}}});
+  CoreOptions options = Options();
+  options.ops = &ops;
+  const auto core = MakeCore(
+      ProgramBuilder(DType::kInt64).Feed("x", {-1}).Call("throwing", {"x"}, "a").Fetch("a").Build(),
+      nullptr, options);
+  const auto out = core->Run({Vector<int64_t>({1})});
+  EXPECT_THAT(out.status().message(), HasSubstr("no shape today"));
+}
+
+}  // namespace
+}  // namespace interp::testing
