@@ -255,6 +255,10 @@ class Binder {
     inner.entries = std::move(own.entries);
     inner.entry_args = std::move(own.entry_args);
     inner.results = std::move(own.results);
+    // The kernel takes them as they are declared.
+    for (const VarId var : inner.results) {
+      if (inner.vars[var].kind == VarKind::kLodTensor) inner.vars[var].settled = true;
+    }
     return absl::OkStatus();
   }
 

@@ -554,6 +554,10 @@ absl::Status ScanKernel(KernelContext& ctx) {
     ctx.block().entry(0).tensor = std::move(row);
     ctx.block().entry(1).tensor = std::move(state);
     INTERP_RETURN_IF_ERROR(ctx.block().Run());
+    for (const size_t result : {0, 1}) {
+      const Tensor& made = ctx.block().result(result).tensor;
+      if (!made.has_memory() && made.numel() != 0) return NotFound("a result has no value");
+    }
     state = ctx.block().result(0).tensor;
     collected.push_back(ctx.block().result(1).tensor);
   }
