@@ -123,7 +123,8 @@ bool Ends(const ChunkAttrs& attrs, const Tagged& before, const Tagged& now) {
 // Whether a chunk starts at `now`.
 bool Starts(const ChunkAttrs& attrs, const Tagged& before, const Tagged& now) {
   const Scheme& scheme = attrs.scheme;
-  if (before.type == attrs.types || now.type == attrs.types) return now.type != before.type;
+  if (now.type == attrs.types) return false;
+  if (before.type == attrs.types) return true;
   if (now.type != before.type || now.tag == scheme.begin) return true;
   if (now.tag == scheme.inside || now.tag == scheme.end) {
     return before.tag == scheme.end || before.tag == scheme.single;

@@ -129,5 +129,14 @@ TEST(AttrReaderTest, TheLastOfTwoCounts) {
   EXPECT_EQ(reader.Int("a", 0), 2);
 }
 
+TEST(AttrReaderTest, ArgumentsHaveTheNamesThatTheProgramGivesThem) {
+  Program program;
+  Op op;
+  op.inputs.push_back({"X", {program.Intern("a"), program.Intern("b")}});
+  EXPECT_THAT(AttrReader(op, &program).InputNames("X"), ElementsAre("a", "b"));
+  EXPECT_THAT(AttrReader(op).InputNames("X"), ElementsAre("", ""));
+  EXPECT_THAT(AttrReader(op, &program).InputNames("Y"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace interp

@@ -339,7 +339,7 @@ def _chunk_eval(r, op):
 def _precision_recall(r, op):
     outs = "BatchMetrics,AccumMetrics,AccumStatesInfo"
 
-    def one(name, n, classes, dtype="float32", weights=False, states=False, inplace=False):
+    def one(name, n, classes, dtype="float32", weights=False, states=False):
         labels = r.i((n, 1), 0, classes - 1, "int32")
         indices = np.where(r.f((n, 1), 0, 1) < 0.6, labels, r.i((n, 1), 0, classes - 1, "int32")).astype("int32")
         ins = {"MaxProbs": r.f((n, 1), 0, 1, dtype), "Indices": indices, "Labels": labels}
@@ -347,13 +347,12 @@ def _precision_recall(r, op):
             ins["Weights"] = r.f((n, 1), 0, 2, dtype)
         if states:
             ins["StatesInfo"] = r.i((classes, 4), 0, 9, dtype)
-        return Case(name, ins, outs, {"class_number": classes}, alias={"AccumStatesInfo": "StatesInfo"} if inplace else {})
+        return Case(name, ins, outs, {"class_number": classes})
     for dtype in FLOATS:
         yield one(f"batch_{dtype}", 12, 4, dtype)
         yield one(f"weights_{dtype}", 12, 4, dtype, weights=True)
         yield one(f"states_{dtype}", 12, 4, dtype, states=True)
         yield one(f"all_{dtype}", 12, 4, dtype, weights=True, states=True)
-    yield one("inplace", 9, 3, states=True, inplace=True)
     yield one("one_class", 5, 1)
     yield one("classes_without_samples", 2, 9)
 

@@ -273,6 +273,24 @@ TEST(EvaluationOpsTest, PrecisionRecallRefusesClassesItDoesNotHave) {
   });
 }
 
+// One class, which every sample hits: true positives alone.
+TEST(EvaluationOpsTest, PrecisionRecallUpdatesItsStatesInPlace) {
+  absl::StatusOr<Program> program = ParseProgram(R"(block 0
+  var probs float32[2,1]
+  var classes int32[2,1]
+  var states float32[1,4]
+  precision_recall(MaxProbs=probs, Indices=classes, Labels=classes, StatesInfo=states) -> (BatchMetrics=batch, AccumMetrics=all, AccumStatesInfo=states) {class_number=1}
+)");
+  ASSERT_THAT(program, IsOk());
+  auto core = InterpreterCore::Create(*std::move(program), {"probs", "classes", "states"},
+                                      {"states"}, nullptr, {});
+  ASSERT_THAT(core, IsOk());
+  const absl::StatusOr<std::vector<Tensor>> out =
+      (*core)->Run({Floats({2, 1}), Of<int32_t>({2, 1}, {0, 0}), Of<float>({1, 4}, {5, 1, 0, 3})});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(ValuesOf<float>(out->at(0)), ElementsAre(7, 1, 0, 3));
+}
+
 TEST(EvaluationOpsTest, RecommendationOpsRefuseInputsThatDoNotFit) {
   OpRun norm = {"data_norm",
                 {{"X", Floats({2, 4})},

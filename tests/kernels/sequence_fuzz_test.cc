@@ -1,6 +1,6 @@
-// Ops of kernels/sequence on random shapes, LoDs, values and attributes that mostly do not fit each
-// other: each run ends with a result or with InvalidArgument. What is read beyond a tensor shows
-// under AddressSanitizer.
+// Ops of kernels/sequence, and of evaluation programs, on random shapes, LoDs, values and
+// attributes that mostly do not fit each other: each run ends with a result or with
+// InvalidArgument. What is read beyond a tensor shows under AddressSanitizer.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -54,6 +54,49 @@ std::vector<FuzzedOp> FuzzedOps() {
       {"ctc_align", {{"Input", kI}, {"InputLength", kI}}, {"Output", "OutputLength"}, {"blank"}},
       {"hash", {{"X", kI}}, {"Out"}, {"num_hash"}},
       {"add_position_encoding", {{"X", kF}}, {"Out"}, {}},
+      {"filter_by_instag",
+       {{"Ins", kF}, {"Ins_tag", kI}, {"Filter_tag", kI}},
+       {"Out", "LossWeight", "IndexMap"},
+       {"is_lod"}},
+  };
+}
+
+// Of kernels/beam, kernels/loss, kernels/metric and others, whose inputs seldom fit by chance.
+std::vector<FuzzedOp> FuzzedEvaluationOps() {
+  constexpr DType kF = DType::kFloat32;
+  constexpr DType kI = DType::kInt64;
+  return {
+      {"beam_search",
+       {{"pre_ids", kI}, {"pre_scores", kF}, {"ids", kI}, {"scores", kF}},
+       {"selected_ids", "selected_scores", "parent_idx"},
+       {"beam_size", "level", "end_id"}},
+      {"chunk_eval",
+       {{"Inference", kI}, {"Label", kI}, {"SeqLength", kI}},
+       {"Precision", "Recall", "F1-Score", "NumInferChunks", "NumLabelChunks", "NumCorrectChunks"},
+       {"num_chunk_types"}},
+      {"accuracy",
+       {{"Out", kF}, {"Indices", kI}, {"Label", kI}},
+       {"Accuracy", "Correct", "Total"},
+       {}},
+      {"auc",
+       {{"Predict", kF}, {"Label", kI}, {"StatPos", kI}, {"StatNeg", kI}},
+       {"AUC", "StatPosOut", "StatNegOut"},
+       {"num_thresholds", "slide_steps"}},
+      {"cvm", {{"X", kF}, {"CVM", kF}}, {"Y"}, {"use_cvm"}},
+      {"data_norm",
+       {{"X", kF}, {"BatchSize", kF}, {"BatchSum", kF}, {"BatchSquareSum", kF}},
+       {"Y", "Means", "Scales"},
+       {"slot_dim"}},
+      {"cross_entropy", {{"X", kF}, {"Label", kI}}, {"Y"}, {"ignore_index"}},
+      {"softmax_with_cross_entropy",
+       {{"Logits", kF}, {"Label", kI}},
+       {"Softmax", "Loss"},
+       {"axis", "soft_label", "ignore_index"}},
+      {"set_value",
+       {{"Input", kF}, {"ValueTensor", kF}},
+       {"Out"},
+       {"[axes", "[starts", "[ends", "[steps"}},
+      {"inverse", {{"Input", kF}}, {"Output"}, {}, 3},
   };
 }
 
@@ -126,13 +169,14 @@ class Fuzzer {
   int64_t sequences_ = 1;  // that half of all LoDs of a run have
 };
 
-TEST(SequenceFuzzTest, RunsEndWithAResultOrSayWhatIsWrong) {
+// Runs each op `times` times and returns how many runs gave a result.
+int FuzzAll(const std::vector<FuzzedOp>& ops, int times) {
   CoreOptions options;
   options.num_threads = 1;
   Fuzzer fuzzer(/*seed=*/7);
   int results = 0;
-  for (const FuzzedOp& op : FuzzedOps()) {
-    for (int i = 0; i < 500; ++i) {
+  for (const FuzzedOp& op : ops) {
+    for (int i = 0; i < times; ++i) {
       const OpRun run = fuzzer.Next(op);
       const absl::Status status = RunOp(run, options).status();
       results += status.ok() ? 1 : 0;
@@ -141,7 +185,15 @@ TEST(SequenceFuzzTest, RunsEndWithAResultOrSayWhatIsWrong) {
           << ProgramText(run);
     }
   }
-  EXPECT_GT(results, 2000) << "most inputs should not fit, but not nearly all";
+  return results;
+}
+
+TEST(SequenceFuzzTest, RunsEndWithAResultOrSayWhatIsWrong) {
+  EXPECT_GT(FuzzAll(FuzzedOps(), 500), 2000) << "most inputs should not fit, but not nearly all";
+}
+
+TEST(SequenceFuzzTest, EvaluationOpsEndWithAResultOrSayWhatIsWrong) {
+  EXPECT_GT(FuzzAll(FuzzedEvaluationOps(), 2000), 200);
 }
 
 }  // namespace
