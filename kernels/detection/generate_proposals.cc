@@ -6,6 +6,9 @@
 //   Anchors and Variances [H,W,A,4] -> RpnRois [R,4], RpnRoiProbs [R,1], RpnRoisNum [N]
 //
 // An image without any region left gives one of zeros.
+//
+// generate_proposals: the same with ImInfo [N,3] in place of ImShape. Its third column is the scale
+// of the image, by which min_size is to be multiplied. RpnRois and RpnRoiProbs have a LoD.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -30,6 +33,7 @@ struct ProposalAttrs {
   int64_t pre_nms_top_n, post_nms_top_n;
   float nms_thresh, min_size, eta;
   bool pixel_offset;
+  bool with_scale = false;  // generate_proposals
 };
 
 ProposalAttrs ReadAttrs(AttrReader& reader) {
@@ -41,6 +45,13 @@ ProposalAttrs ReadAttrs(AttrReader& reader) {
           .pixel_offset = reader.Bool("pixel_offset", true)};
 }
 
+ProposalAttrs ReadScaledAttrs(AttrReader& reader) {
+  ProposalAttrs attrs = ReadAttrs(reader);
+  attrs.pixel_offset = true;
+  attrs.with_scale = true;
+  return attrs;
+}
+
 absl::Status Infer(InferContext& ctx) {
   const Shape& scores = ctx.input(kScores).shape;
   const Shape& deltas = ctx.input(kDeltas).shape;
@@ -50,9 +61,11 @@ absl::Status Infer(InferContext& ctx) {
     return InvalidArgument("inputs 'Scores' and 'BboxDeltas' have shapes ", ToString(scores),
                            " and ", ToString(deltas), ", expected [N,A,H,W] and [N,4A,H,W]");
   }
-  if (image.rank() != 2 || image[0] != scores[0] || image[1] < 2) {
-    return InvalidArgument("input 'ImShape' has shape ", ToString(image), ", expected [", scores[0],
-                           ",2]");
+  const bool with_scale = ctx.attrs<ProposalAttrs>().with_scale;
+  const int64_t columns = with_scale ? 3 : 2;
+  if (image.rank() != 2 || image[0] != scores[0] || image[1] < columns) {
+    return InvalidArgument("input '", with_scale ? "ImInfo" : "ImShape", "' has shape ",
+                           ToString(image), ", expected [", scores[0], ",", columns, "]");
   }
   for (const int slot : {kAnchors, kVariances}) {
     const Shape& shape = ctx.input(slot).shape;
@@ -78,6 +91,7 @@ struct Image {
   const T* anchors;
   const T* variances;
   T height, width;
+  T scale;                     // of the image that boxes are of, to the one that min_size is of
   int64_t num_anchors, cells;  // A and H*W
 
   int64_t size() const { return num_anchors * cells; }
@@ -131,7 +145,9 @@ Proposal<T> Decode(const Image<T>& image, int64_t i, T pixel) {
 template <typename T>
 bool IsLargeEnough(const T* box, const Image<T>& image, float min_size, T pixel) {
   const T width = box[2] - box[0] + pixel, height = box[3] - box[1] + pixel;
-  if (!(width >= min_size && height >= min_size)) return false;
+  const T wide = (box[2] - box[0]) / image.scale + pixel;
+  const T high = (box[3] - box[1]) / image.scale + pixel;
+  if (!(wide >= min_size && high >= min_size)) return false;
   if (pixel == 0) return true;
   return box[0] + width / 2 <= image.width && box[1] + height / 2 <= image.height;
 }
@@ -175,14 +191,15 @@ std::vector<Proposal<T>> Propose(const Image<T>& image, const ProposalAttrs& att
 template <typename T>
 absl::Status WriteProposals(KernelContext& ctx,
                             const std::vector<std::vector<Proposal<T>>>& by_image) {
-  int64_t total = 0;
-  for (const auto& proposals : by_image) total += std::ssize(proposals);
+  std::vector<int64_t> offsets = {0};
+  for (const auto& proposals : by_image) offsets.push_back(offsets.back() + std::ssize(proposals));
+  const int64_t total = offsets.back();
   Tensor& rois = ctx.output(kRois);
   Tensor& probs = ctx.output(kProbs);
   rois.shape = {total, 4};
   probs.shape = {total, 1};
-  rois.lod.clear();
-  probs.lod.clear();
+  rois.lod = ctx.attrs<ProposalAttrs>().with_scale ? Lod{std::move(offsets)} : Lod{};
+  probs.lod = rois.lod;
   INTERP_RETURN_IF_ERROR(ctx.Allocate(rois));
   INTERP_RETURN_IF_ERROR(ctx.Allocate(probs));
   T* box = rois.mutable_data<T>();
@@ -208,6 +225,7 @@ template <typename T>
 absl::Status GenerateProposals(KernelContext& ctx) {
   const Tensor& scores = ctx.input(kScores);
   const Tensor& im_shape = ctx.input(kImShape);
+  const bool with_scale = ctx.attrs<ProposalAttrs>().with_scale;
   const int64_t per_image = scores.shape.numel(1, 4);
   if (per_image > INT32_MAX) return InvalidArgument("an image has ", per_image, " anchors");
   std::vector<std::vector<Proposal<T>>> by_image;
@@ -219,6 +237,7 @@ absl::Status GenerateProposals(KernelContext& ctx) {
                             .variances = ctx.input(kVariances).data<T>(),
                             .height = size[0],
                             .width = size[1],
+                            .scale = with_scale ? size[2] : T{1},
                             .num_anchors = scores.shape[1],
                             .cells = scores.shape[2] * scores.shape[3]};
     by_image.push_back(Propose(image, ctx.attrs<ProposalAttrs>()));
@@ -228,17 +247,28 @@ absl::Status GenerateProposals(KernelContext& ctx) {
 
 void InferTypes(DTypeContext& ctx) { ctx.Set(kRoisNum, DType::kInt32); }
 
-INTERP_REGISTER_OP(OpDef{
-    .type = "generate_proposals_v2",
-    .inputs = {{"Scores"}, {"BboxDeltas"}, {"ImShape"}, {"Anchors"}, {"Variances"}},
-    .outputs = {{"RpnRois"}, {"RpnRoiProbs"}, {"RpnRoisNum", kOptional}},
-    .parse = ParseAttrs<ProposalAttrs, ReadAttrs>,
-    .infer_dtype = InferTypes,
-    .infer = Infer,
-    .kernels = {{DType::kFloat32, GenerateProposals<float>},
-                {DType::kFloat64, GenerateProposals<double>}},
-    .dynamic_outputs = true,
-});
+OpDef ProposalsDef(absl::string_view type, absl::string_view image_slot) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"Scores"}, {"BboxDeltas"}, {image_slot}, {"Anchors"}, {"Variances"}},
+      .outputs = {{"RpnRois"}, {"RpnRoiProbs"}, {"RpnRoisNum", kOptional}},
+      .parse = ParseAttrs<ProposalAttrs, ReadAttrs>,
+      .infer_dtype = InferTypes,
+      .infer = Infer,
+      .kernels = {{DType::kFloat32, GenerateProposals<float>},
+                  {DType::kFloat64, GenerateProposals<double>}},
+      .dynamic_outputs = true,
+  };
+}
+
+OpDef ScaledProposalsDef() {
+  OpDef def = ProposalsDef("generate_proposals", "ImInfo");
+  def.parse = ParseAttrs<ProposalAttrs, ReadScaledAttrs>;
+  return def;
+}
+
+INTERP_REGISTER_OP(ProposalsDef("generate_proposals_v2", "ImShape"));
+INTERP_REGISTER_OP(ScaledProposalsDef());
 
 }  // namespace
 }  // namespace interp

@@ -392,6 +392,24 @@ def _cvm(r, op):
 
 
 # ----------------------------------------------------------------------------
+# Detection
+# ----------------------------------------------------------------------------
+@cases("generate_proposals")
+def _generate_proposals(r, op):
+    n, na, h, w = 2, 3, 4, 5
+    for name, a in (("plain", {}), ("eta", {"eta": 0.8, "nms_thresh": 0.9}), ("none_left", {"min_size": 500.0}), ("top", {"post_nms_topN": 4}),
+                    ("all", {"pre_nms_topN": 0, "nms_thresh": 0.0}), ("min_size", {"min_size": 12.0})):
+        for dtype in FLOATS:
+            grid = np.stack(np.meshgrid(np.arange(w), np.arange(h)), -1)[:, :, None, :] * 12.0
+            anchors = np.concatenate([grid - 10 - r.f((h, w, na, 2), 0, 9), grid + 10 + r.f((h, w, na, 2), 0, 9)], -1).astype(dtype)
+            yield Case(f"{name}_{dtype}",
+                       {"Scores": r.distinct((n, na, h, w), 0, 1, dtype), "BboxDeltas": r.f((n, 4 * na, h, w), -0.5, 0.5, dtype),
+                        "ImInfo": np.array([[48, 60, 1.5], [40, 50, 0.8]], dtype), "Anchors": anchors,
+                        "Variances": r.f((h, w, na, 4), 0.5, 1.5, dtype)}, "RpnRois,RpnRoiProbs,RpnRoisNum",
+                       {"pre_nms_topN": 40, "post_nms_topN": 20, "nms_thresh": 0.5, "min_size": 3.0, "eta": 1.0, **a})
+
+
+# ----------------------------------------------------------------------------
 # Beams and arrays
 # ----------------------------------------------------------------------------
 @cases("beam_search")

@@ -310,6 +310,18 @@ TEST(EvaluationOpsTest, RecommendationOpsRefuseInputsThatDoNotFit) {
   ExpectRefusals({{norm, "needs inputs"}});
 }
 
+TEST(EvaluationOpsTest, GenerateProposalsNeedsTheScaleOfEachImage) {
+  ExpectRefusals({{{"generate_proposals",
+                    {{"Scores", Floats({1, 1, 1, 1})},
+                     {"BboxDeltas", Floats({1, 4, 1, 1})},
+                     {"ImInfo", Floats({1, 2})},
+                     {"Anchors", Floats({1, 1, 1, 4})},
+                     {"Variances", Floats({1, 1, 1, 4})}},
+                    {"RpnRois", "RpnRoiProbs"},
+                    ""},
+                   "'ImInfo' has shape [1,2], expected [1,3]"}});
+}
+
 TEST(EvaluationOpsTest, InverseRefusesWhatHasNone) {
   ExpectRefusals({
       {{"inverse", {{"Input", Floats({2, 2, 2})}}, {"Output"}, ""}, "matrix 0 of input 'Input'"},
