@@ -21,28 +21,42 @@ void DeviceFailures::AddStream() {
 Issue DeviceFailures::Begin(const char* name, uint64_t number) {
   ++issued_;
   names_[issued_ % kNamesKept] = {name, number};
+  in_flight_.insert(in_flight_.end(), issued_);
   return issued_;
+}
+
+void DeviceFailures::End(Issue issue) {
+  in_flight_.erase(issue);
+  if (failures_.empty()) return;
+  const Issue ended = LastEnded();
+  std::erase_if(failures_, [&](const Failure& f) { return f.last <= ended; });
+}
+
+void DeviceFailures::ForgetSinks(Issue issue) {
+  std::erase_if(old_sinks_, [&](const OldSink& old) { return old.last <= issue; });
 }
 
 Work DeviceFailures::WorkOf(int stream, Issue issue) const {
   return {.tag = static_cast<int32_t>(issue & kTagMask), .errors = sinks_[stream].get()};
 }
 
-void DeviceFailures::Notice() {
+std::vector<DeviceFailures::Failure> DeviceFailures::Notice() {
+  std::vector<Failure> noticed;
   for (std::unique_ptr<WorkErrors>& sink : sinks_) {
     if (!sink->any()) continue;
-    Note(*sink->Get());
-    old_sinks_.push_back(std::exchange(sink, std::make_unique<WorkErrors>()));
+    noticed.push_back(Note(*sink->Get()));
+    old_sinks_.push_back({issued_, std::exchange(sink, std::make_unique<WorkErrors>())});
   }
+  if (LastEnded() < issued_) failures_.insert(failures_.end(), noticed.begin(), noticed.end());
+  return noticed;
 }
 
-void DeviceFailures::Note(const WorkError& failed) {
+DeviceFailures::Failure DeviceFailures::Note(const WorkError& failed) {
   // The latest with that tag.
   const Issue first = issued_ - ((issued_ - static_cast<Issue>(failed.tag)) & kTagMask);
   const bool named = issued_ - first < kNamesKept;
   const Named operation = named ? names_[first % kNamesKept] : Named{"of a device", 0};
-  failures_.push_back(
-      {first, issued_, make_error_(failed.status, operation.name, operation.number)});
+  return {first, issued_, make_error_(failed.status, operation.name, operation.number)};
 }
 
 ErrorRef DeviceFailures::ErrorOf(Issue issue) const {

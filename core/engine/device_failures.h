@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "core/device/work.h"
 #include "core/engine/operation_error.h"
 
@@ -31,12 +32,28 @@ class DeviceFailures {
   void AddStream();
   // Before the operation enqueues anything.
   Issue Begin(const char* name, uint64_t number);
+  // After the operation has enqueued everything.
+  void End(Issue issue);
   // What that operation says of the work it enqueues on `stream`.
   Work WorkOf(int stream, Issue issue) const;
-  // Takes note of what has failed by now.
-  void Notice();
+
+  // What was issued from `first` to `last` is spoilt.
+  struct Failure {
+    Issue first;
+    Issue last;
+    ErrorRef error;
+  };
+  // What has failed since the last call.
+  std::vector<Failure> Notice();
   // The error that has spoilt what the operation wrote, as far as noticed; of several the last.
+  // REQUIRES: the operation has not ended.
   ErrorRef ErrorOf(Issue issue) const;
+
+  // Every operation up to this one has ended.
+  Issue LastEnded() const { return in_flight_.empty() ? issued_ : *in_flight_.begin() - 1; }
+  // All work of operations up to `issue` is done: sinks that only they know are destroyed.
+  void ForgetSinks(Issue issue);
+  size_t num_kept() const { return failures_.size() + old_sinks_.size(); }
 
  private:
   // Enough to name an operation whose work failed some time after it was issued.
@@ -45,21 +62,20 @@ class DeviceFailures {
     const char* name = nullptr;
     uint64_t number = 0;
   };
-  struct Failure {
-    Issue first;
-    Issue last;
-    ErrorRef error;
+  struct OldSink {
+    Issue last;  // that may know it
+    std::unique_ptr<WorkErrors> sink;
   };
 
-  void Note(const WorkError& failed);
+  Failure Note(const WorkError& failed);
 
   const MakeError make_error_;
   Issue issued_ = 0;
   std::vector<Named> names_;                        // by Issue % kNamesKept; none without streams
   std::vector<std::unique_ptr<WorkErrors>> sinks_;  // by stream
-  // One of each per failure, for good: variables may be looked at any time later.
-  std::vector<std::unique_ptr<WorkErrors>> old_sinks_;
-  std::vector<Failure> failures_;
+  absl::btree_set<Issue> in_flight_;                // operations that have not ended
+  std::vector<OldSink> old_sinks_;
+  std::vector<Failure> failures_;  // that concern operations in flight
 };
 
 }  // namespace interp::engine

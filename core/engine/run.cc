@@ -178,6 +178,7 @@ void EngineCore::Observe(EngineObserver& observer, const Record& record, bool sk
 RecordList EngineCore::Complete(Record& record, const ErrorRef& error, bool skipped) {
   if (skipped) {
     skipped_.fetch_add(1, std::memory_order_relaxed);
+    if ((record.flags & kBegun) != 0) order_.Skip(record);
   } else if (record.stream >= 0) {
     // It may have enqueued without having said that it starts.
     if ((record.flags & kOrdered) == 0) (void)order_.Before(record);

@@ -51,8 +51,41 @@ bool StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses, std::unique_loc
 }
 
 void StreamOrder::Begin(Record& record) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (failures_.num_kept() > kMaxFailuresKept) {
+    lock.unlock();
+    Synchronize();
+    lock.lock();
+  }
   record.issue = failures_.Begin(record.name, record.number);
+  record.flags |= kBegun;
+}
+
+void StreamOrder::Skip(Record& record) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  failures_.End(record.issue);
+}
+
+void StreamOrder::NoticeFailures() {
+  for (const DeviceFailures::Failure& failure : failures_.Notice()) {
+    for (VarOrder* order : orders_) {
+      const Issue issue = order->writer.issue;
+      const bool concerns =
+          order->writer.stream >= 0 && failure.first <= issue && issue <= failure.last;
+      if (concerns) order->error = failure.error;
+    }
+  }
+}
+
+VarOrder& StreamOrder::OrderOf(Var& var) {
+  VarOrder* order = var.order.load(std::memory_order_relaxed);
+  if (order == nullptr) {
+    order = new VarOrder;
+    order->index = orders_.size();
+    orders_.push_back(order);
+    var.order.store(order, std::memory_order_release);
+  }
+  return *order;
 }
 
 Work StreamOrder::WorkOf(const Record& record) {
@@ -61,12 +94,11 @@ Work StreamOrder::WorkOf(const Record& record) {
 }
 
 ErrorRef StreamOrder::InheritedError(Record& record) {
-  failures_.Notice();
   Access* const begin = record.accesses();
   for (Access* a = begin; a != begin + record.num_accesses; ++a) {
     const VarOrder* order = a->var->order.load(std::memory_order_relaxed);
     if (order == nullptr || order->writer.stream < 0 || a->kind == AccessKind::kWrite) continue;
-    if (ErrorRef error = failures_.ErrorOf(order->writer.issue)) return error;
+    if (order->error) return order->error;
   }
   return {};
 }
@@ -88,6 +120,7 @@ ErrorRef StreamOrder::Before(Record& record) {
   }
   if (record.stream < 0) {
     WaitOnHost(uses, lock, Deadline::max());
+    NoticeFailures();
     return InheritedError(record);
   }
   PerStream& own = *streams_[record.stream];
@@ -97,6 +130,7 @@ ErrorRef StreamOrder::Before(Record& record) {
     const PerStream& other = *streams_[use.stream];
     own.seen[use.stream] = other.recorded;
   }
+  NoticeFailures();
   return InheritedError(record);
 }
 
@@ -106,7 +140,9 @@ void StreamOrder::AfterHost(Record& record) {
     VarOrder* order = a->var->order.load(std::memory_order_acquire);
     if (order == nullptr || !Writes(a->kind)) continue;
     std::lock_guard<std::mutex> lock(mutex_);
-    *order = {};
+    order->writer = {};
+    order->readers.clear();
+    order->error = {};
   }
 }
 
@@ -116,24 +152,22 @@ void StreamOrder::After(Record& record) {
   std::lock_guard<std::mutex> lock(mutex_);
   const StreamUse use{record.stream, ++streams_[record.stream]->issued, record.issue};
   for (Access* a = begin; a != end; ++a) {
-    VarOrder* order = a->var->order.load(std::memory_order_relaxed);
-    if (order == nullptr) {
-      order = new VarOrder;
-      a->var->order.store(order, std::memory_order_release);
-    }
+    VarOrder& order = OrderOf(*a->var);
     if (Writes(a->kind)) {
-      order->writer = use;
-      order->readers.clear();
+      order.writer = use;
+      order.readers.clear();
+      order.error = failures_.ErrorOf(use.issue);
       continue;
     }
-    const auto same = std::find_if(order->readers.begin(), order->readers.end(),
+    const auto same = std::find_if(order.readers.begin(), order.readers.end(),
                                    [&](const StreamUse& u) { return u.stream == use.stream; });
-    if (same == order->readers.end()) {
-      order->readers.push_back(use);
+    if (same == order.readers.end()) {
+      order.readers.push_back(use);
     } else {
       *same = use;
     }
   }
+  failures_.End(record.issue);
 }
 
 bool StreamOrder::WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef& error) {
@@ -143,26 +177,31 @@ bool StreamOrder::WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef
   std::vector<StreamUse> uses;
   Collect(*order, readers, /*own=*/-1, uses);
   if (!WaitOnHost(uses, lock, deadline)) return false;
-  failures_.Notice();
-  if (order->writer.stream >= 0) error = failures_.ErrorOf(order->writer.issue);
+  NoticeFailures();
+  if (order->writer.stream >= 0) error = order->error;
   return true;
 }
 
 void StreamOrder::Forget(Var& var) {
-  if (VarOrder* order = var.order.load(std::memory_order_acquire)) {
-    var.order.store(nullptr, std::memory_order_relaxed);
-    delete order;
-  }
+  const std::unique_ptr<VarOrder> order(var.order.load(std::memory_order_acquire));
+  if (order == nullptr) return;
+  var.order.store(nullptr, std::memory_order_relaxed);
+  std::lock_guard<std::mutex> lock(mutex_);
+  orders_[order->index] = orders_.back();
+  orders_[order->index]->index = order->index;
+  orders_.pop_back();
 }
 
 bool StreamOrder::Synchronize(Deadline deadline) {
   std::unique_lock<std::mutex> lock(mutex_);
+  const Issue ended = failures_.LastEnded();
   std::vector<StreamUse> uses;
   for (size_t i = 0; i < streams_.size(); ++i) {
     uses.push_back({static_cast<int16_t>(i), streams_[i]->issued});
   }
   if (!WaitOnHost(uses, lock, deadline)) return false;
-  failures_.Notice();
+  NoticeFailures();
+  failures_.ForgetSinks(ended);
   return true;
 }
 

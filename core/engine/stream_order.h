@@ -34,6 +34,8 @@ struct StreamUse {
 struct VarOrder {
   StreamUse writer;
   std::vector<StreamUse> readers;  // since, one per stream
+  ErrorRef error;                  // has spoilt what the writer wrote, as far as noticed
+  size_t index = 0;                // among StreamOrder::orders_
 };
 
 // Thread-safety: all methods but AddStream.
@@ -56,13 +58,15 @@ class StreamOrder {
   ErrorRef Before(Record& record);
   // After it has enqueued its work: notes the use. Before the accesses are released.
   void After(Record& record);
+  // In place of After, for an operation that was skipped after Begin.
+  void Skip(Record& record);
   // After an operation of the host, which has waited for everything: what it wrote is at rest.
   void AfterHost(Record& record);
   // Blocks until the last writer, or with `readers` everybody, is done; false when the deadline
   // came first. Then `error` is what spoilt the variable, if anything. REQUIRES: a grant.
   bool WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef& error);
-  // Forgets a variable. REQUIRES: nobody else uses it.
-  static void Forget(Var& var);
+  // Forgets a variable. REQUIRES: nobody else uses it, no lock is held.
+  void Forget(Var& var);
 
   // Blocks until all work of all streams is done, and takes note of failures; false when the
   // deadline came first.
@@ -91,12 +95,19 @@ class StreamOrder {
   DeviceEvent& EventFor(StreamUse use);
   bool WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock,
                   Deadline deadline);
-  ErrorRef InheritedError(Record& record);
+  static ErrorRef InheritedError(Record& record);
+  // Takes note of what has failed by now, in all orders that it concerns.
+  void NoticeFailures();
+  VarOrder& OrderOf(Var& var);
+
+  // Failures that nobody waits for keep this many sinks before an operation waits for its devices.
+  static constexpr size_t kMaxFailuresKept = 256;
 
   std::mutex mutex_;  // guards what follows, and all VarOrders
   DeviceFailures failures_;
   std::vector<std::unique_ptr<PerStream>> streams_;
   std::vector<uint64_t> host_seen_;  // by stream
+  std::vector<VarOrder*> orders_;    // of all variables that have one
 };
 
 }  // namespace interp::engine

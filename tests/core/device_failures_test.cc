@@ -68,5 +68,23 @@ TEST_F(DeviceFailuresTest, LongAfterTheNameIsForgotten) {
   EXPECT_EQ(NameOfError(last), "of a device");
 }
 
+TEST_F(DeviceFailuresTest, AreForgottenWhenNothingInFlightIsConcerned) {
+  const Issue early = failures_.Begin("early", 1);
+  for (int i = 0; i < 1000; ++i) {
+    const Issue failing = failures_.Begin("failing", 2);
+    Fail(failures_.WorkOf(i % 2, failing));
+    EXPECT_EQ(failures_.Notice().size(), 1);
+    EXPECT_EQ(NameOfError(failing), "failing");
+    failures_.End(failing);
+    // What is in flight still may use the sinks.
+    failures_.ForgetSinks(failures_.LastEnded());
+    EXPECT_GE(failures_.num_kept(), i + 1);
+  }
+  EXPECT_EQ(NameOfError(early), "");
+  failures_.End(early);
+  failures_.ForgetSinks(failures_.LastEnded());
+  EXPECT_EQ(failures_.num_kept(), 0);
+}
+
 }  // namespace
 }  // namespace interp::engine

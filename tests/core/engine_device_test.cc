@@ -290,8 +290,12 @@ TEST_P(EngineOnDevices, SkippedOperationsLeaveTheOrderOfOthersAlone) {
   std::atomic<bool> written{false};
   EXPECT_THAT(work.engine->Push([&] { written = true; }, {.writes = {work.buffers.variables[1]}}),
               IsOk());
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(written, GetParam() == Execution::kInterleaved);
+  if (GetParam() == Execution::kInterleaved) {
+    while (!written) std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(written);
+  }
   kernel_may_end = true;
   EXPECT_THAT(work.Wait(1), IsOk());
   EXPECT_TRUE(written);
@@ -301,6 +305,10 @@ TEST(EngineDevice, WaitsForWorkEndWithTheirTime) {
   FailingWork work(Execution::kThreads);
   kernel_may_end = false;
   work.Push(&Hold, 0, 1);
+  // Only the work is late from here on.
+  while (work.engine->counters().completed < work.engine->counters().pushed) {
+    std::this_thread::yield();
+  }
   const auto late = testing::FailsWith(absl::StatusCode::kDeadlineExceeded, "a device");
   EXPECT_THAT(work.engine->WaitForVar(work.buffers.variables[1], std::chrono::milliseconds(5)),
               late);

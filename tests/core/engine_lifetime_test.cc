@@ -146,7 +146,9 @@ TEST_P(EngineLifetime, AnExceptionMayUseTheEngineWhenItIsDestroyed) {
     ASSERT_THAT(engine->Push([&end] { throw Thrown(std::move(end)); }, {.writes = {v}}), IsOk());
     EXPECT_FALSE(engine->WaitForVar(v).ok());
     EXPECT_TRUE(engine->TakeErrors().empty());
-    if (overwritten) ASSERT_THAT(engine->Push([] {}, {.writes = {v}}), IsOk());
+    if (overwritten) {
+      ASSERT_THAT(engine->Push([] {}, {.writes = {v}}), IsOk());
+    }
     EXPECT_THAT(engine->WaitForAll(), IsOk());
     EXPECT_THAT(engine->DeleteVariable(v), IsOk());
   }

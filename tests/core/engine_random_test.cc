@@ -2,7 +2,10 @@
 // several threads that push. Meant for ThreadSanitizer, too: values are plain memory.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <queue>
 #include <random>
 #include <string>
@@ -131,67 +134,258 @@ std::vector<Case> AllCases() {
 }
 INSTANTIATE_TEST_SUITE_P(Engine, RandomOps, ::testing::ValuesIn(AllCases()), NameOfCase);
 
+// Looks for an order of operations, one after the other, that explains what each of them has found:
+// its versions, in the order reads, updates, writes.
+class SerialOrder {
+ public:
+  SerialOrder(const std::vector<RandomOp>& ops, const std::vector<std::vector<int>>& found,
+              const World& world)
+      : ops_(ops), found_(found), world_(world), after_(ops.size()), before_(ops.size(), 0) {
+    std::vector<std::vector<int32_t>> writers(kNumVars);
+    for (int v = 0; v < kNumVars; ++v) writers[v].assign(world.versions[v], -1);
+    for (size_t i = 0; i < ops.size(); ++i) {
+      Each(i, [&](int v, int version, bool writes) {
+        if (writes) writers[v][version] = static_cast<int32_t>(i);
+      });
+    }
+    for (size_t i = 0; i < ops.size(); ++i) {
+      Each(i, [&](int v, int version, bool writes) {
+        if (version > 0) Demand(writers[v][version - 1], i);
+        if (!writes && version < world.versions[v]) Demand(i, writers[v][version]);
+      });
+    }
+  }
+  // Operation `from` is known to come first.
+  void Demand(size_t from, size_t to) {
+    after_[from].push_back(static_cast<int32_t>(to));
+    ++before_[to];
+  }
+  void ExpectThatThereIsOne() {
+    World replay;
+    size_t replayed = 0;
+    std::queue<int32_t> free;
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      if (before_[i] == 0) free.push(static_cast<int32_t>(i));
+    }
+    for (; !free.empty(); free.pop(), ++replayed) {
+      replay.Apply(ops_[free.front()], free.front());
+      for (const int32_t next : after_[free.front()]) {
+        if (--before_[next] == 0) free.push(next);
+      }
+    }
+    EXPECT_EQ(replayed, ops_.size()) << "no serial order explains what was seen";
+    EXPECT_EQ(replay.values, world_.values);
+  }
+
+ private:
+  template <typename Visit>
+  void Each(size_t i, const Visit& visit) const {
+    size_t k = 0;
+    for (const int v : ops_[i].reads) visit(v, found_[i][k++], false);
+    for (const int v : ops_[i].updates) visit(v, found_[i][k++], true);
+    for (const int v : ops_[i].writes) visit(v, found_[i][k++], true);
+  }
+
+  const std::vector<RandomOp>& ops_;
+  const std::vector<std::vector<int>>& found_;
+  const World& world_;
+  std::vector<std::vector<int32_t>> after_;
+  std::vector<int32_t> before_;
+};
+
+// What an operation does: notes the versions it finds, and writes.
+void FindAndApply(const RandomOp& op, size_t id, World& world, std::vector<int>& found) {
+  for (const std::vector<int>* list : {&op.reads, &op.updates, &op.writes}) {
+    for (const int v : *list) found.push_back(world.versions[v]);
+  }
+  world.Apply(op, id);
+}
+
 TEST_P(RandomOps, GiveWhatSomeSerialOrderGives) {
   const std::vector<RandomOp> ops = MakeOps(kNumOps, GetParam().workers);
   World world;
-  // By op: the versions it found, in the order reads, updates, writes.
   std::vector<std::vector<int>> found(ops.size());
   auto engine = Make();
-  PushAll(*engine, ops, [&](size_t i) {
-    for (const std::vector<int>* list : {&ops[i].reads, &ops[i].updates, &ops[i].writes}) {
-      for (const int v : *list) found[i].push_back(world.versions[v]);
-    }
-    world.Apply(ops[i], i);
-  });
-
-  // The order of pushes, as far as it can be told: a thread's own order, and per variable the
-  // writers by version with the readers between them.
+  PushAll(*engine, ops, [&](size_t i) { FindAndApply(ops[i], i, world, found[i]); });
   const int pushers = GetParam().pushers;
-  std::vector<std::vector<int32_t>> after(ops.size());
-  std::vector<int32_t> before(ops.size(), 0);
-  const auto edge = [&](size_t from, size_t to) {
-    after[from].push_back(static_cast<int32_t>(to));
-    ++before[to];
-  };
-  for (size_t i = pushers; i < ops.size(); ++i) edge(i - pushers, i);
-  std::vector<std::vector<int32_t>> writers(kNumVars);
-  for (int v = 0; v < kNumVars; ++v) writers[v].assign(world.versions[v], -1);
-  const auto each = [&](size_t i, auto visit) {
-    size_t k = 0;
-    for (const int v : ops[i].reads) visit(v, found[i][k++], false);
-    for (const int v : ops[i].updates) visit(v, found[i][k++], true);
-    for (const int v : ops[i].writes) visit(v, found[i][k++], true);
-  };
-  for (size_t i = 0; i < ops.size(); ++i) {
-    each(i, [&](int v, int version, bool writes) {
-      if (writes) writers[v][version] = static_cast<int32_t>(i);
-    });
-  }
-  for (size_t i = 0; i < ops.size(); ++i) {
-    each(i, [&](int v, int version, bool writes) {
-      if (version > 0) edge(writers[v][version - 1], i);
-      if (!writes && version < world.versions[v]) edge(i, writers[v][version]);
-    });
-  }
-  World replay;
-  size_t replayed = 0;
-  std::queue<int32_t> free;
-  for (size_t i = 0; i < ops.size(); ++i) {
-    if (before[i] == 0) free.push(static_cast<int32_t>(i));
-  }
-  for (; !free.empty(); free.pop(), ++replayed) {
-    replay.Apply(ops[free.front()], free.front());
-    for (const int32_t next : after[free.front()]) {
-      if (--before[next] == 0) free.push(next);
-    }
-  }
-  EXPECT_EQ(replayed, ops.size()) << "no serial order explains what was seen";
-  EXPECT_EQ(replay.values, world.values);
+  SerialOrder order(ops, found, world);
+  for (size_t i = pushers; i < ops.size(); ++i) order.Demand(i - pushers, i);
+  order.ExpectThatThereIsOne();
   if (pushers == 1) {
     World sequential;
     for (size_t i = 0; i < ops.size(); ++i) sequential.Apply(ops[i], i);
     EXPECT_EQ(sequential.values, world.values);
   }
+}
+
+// Operations that push others and wait for them, three deep, while another thread stops and starts
+// the engine and yet another completes operations; the engine's destruction waits for the rest.
+// Variables belong to a depth, so that no wait is a cycle.
+class NestedOps : public ::testing::TestWithParam<Case> {
+ protected:
+  static constexpr int kDepths = 3;
+  static constexpr int kVarsOfDepth = kNumVars / kDepths;
+  static constexpr size_t kNumNested = testing::kSlow ? 3'000 : 20'000;
+
+  NestedOps() : ops(kNumNested), parents(kNumNested, -1), found(kNumNested) {
+    for (int i = 0; i < kNumVars; ++i) variables.push_back(engine->NewVariable());
+  }
+
+  void Run() {
+    std::vector<std::thread> pushers;
+    for (int t = 0; t < GetParam().pushers; ++t) {
+      pushers.emplace_back([this] {
+        while (PushNext(0, -1) >= 0) continue;
+      });
+    }
+    std::thread completer([this] { CompleteUntilOver(); });
+    std::thread stopper([this] {
+      while (!pushed) {
+        EXPECT_THAT(engine->Stop(), IsOk());
+        std::this_thread::yield();
+        engine->Start();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    for (std::thread& thread : pushers) thread.join();
+    pushed = true;
+    stopper.join();
+    engine.reset();
+    over = true;
+    completer.join();
+  }
+
+  // Pushes one operation more; -1 when there are enough.
+  int PushNext(int depth, int parent) {
+    const size_t id = next++;
+    if (id >= kNumNested) return -1;
+    std::mt19937_64 random(id);
+    parents[id] = parent;
+    RandomOp& op = ops[id];
+    op = MakeOps(1, id)[0];
+    std::vector<Variable> reads;
+    std::vector<Variable> writes;
+    std::vector<bool> used(kVarsOfDepth);
+    const auto restrict = [&](std::vector<int>& list) {
+      std::erase_if(list, [&](int& v) {
+        v %= kVarsOfDepth;
+        const bool again = used[v];
+        used[v] = true;
+        v += depth * kVarsOfDepth;
+        return again;
+      });
+    };
+    for (std::vector<int>* list : {&op.reads, &op.updates, &op.writes}) restrict(*list);
+    for (const int v : op.reads) reads.push_back(variables[v]);
+    for (const int v : op.updates) reads.push_back(variables[v]);
+    for (const int v : op.updates) writes.push_back(variables[v]);
+    for (const int v : op.writes) writes.push_back(variables[v]);
+    const Accesses accesses{.reads = reads, .writes = writes};
+    const OperationOptions options{
+        .property = random() % 3 == 0 ? Property::kHostUrgent : Property::kNormal,
+        .priority = static_cast<int>(random() % 3)};
+    const auto body = [this, id, depth] { Body(id, depth); };
+    // A naive engine would run on the completing thread what waits for its next completion.
+    if (random() % 8 == 0 && GetParam().policy != PolicyKind::kNaive) {
+      EXPECT_THAT(engine->Push(
+                      [this, body](Completion completion) {
+                        body();
+                        std::lock_guard<std::mutex> lock(mutex);
+                        completions.push(std::move(completion));
+                      },
+                      accesses, options),
+                  IsOk());
+    } else {
+      EXPECT_THAT(engine->Push(body, accesses, options), IsOk());
+    }
+    return static_cast<int>(id);
+  }
+
+  void Body(size_t id, int depth) {
+    FindAndApply(ops[id], id, world, found[id]);
+    std::mt19937_64 random(id + 1);
+    if (depth + 1 == kDepths || random() % 4 != 0) return;
+    for (size_t children = 1 + random() % 3; children > 0; --children) {
+      const int child = PushNext(depth + 1, static_cast<int>(id));
+      if (child < 0 || ops[child].writes.empty() || random() % 2 == 0) continue;
+      const Variable written = variables[ops[child].writes[0]];
+      const absl::Status status =
+          random() % 4 == 0 ? engine->WaitForWrite(written, std::chrono::microseconds(100))
+                            : engine->WaitForVar(written);
+      EXPECT_TRUE(status.ok() || absl::IsDeadlineExceeded(status) ||
+                  absl::IsResourceExhausted(status))
+          << status;
+    }
+  }
+
+  void CompleteUntilOver() {
+    while (true) {
+      const bool last = over;
+      std::queue<Completion> taken;
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        taken.swap(completions);
+      }
+      if (taken.empty() && last) return;
+      if (taken.empty()) std::this_thread::yield();
+      for (; !taken.empty(); taken.pop()) EXPECT_THAT(taken.front().Done(), IsOk());
+    }
+  }
+
+  std::vector<RandomOp> ops;
+  std::vector<int> parents;
+  std::vector<std::vector<int>> found;
+  std::atomic<size_t> next{0};
+  World world;
+  std::mutex mutex;  // guards completions
+  std::queue<Completion> completions;
+  std::atomic<bool> pushed{false};
+  std::atomic<bool> over{false};
+  std::unique_ptr<Engine> engine =
+      MakeEngine({.policy = GetParam().policy, .workers = GetParam().workers});
+  std::vector<Variable> variables;
+};
+INSTANTIATE_TEST_SUITE_P(
+    Engine, NestedOps,
+    ::testing::Values(Case{PolicyKind::kNaive, 1, 2}, Case{PolicyKind::kPooled, 1, 1},
+                      Case{PolicyKind::kPooled, 3, 2}, Case{PolicyKind::kPerDevice, 1, 1},
+                      Case{PolicyKind::kPerDevice, 1, 3}, Case{PolicyKind::kPerDevice, 4, 3}),
+    NameOfCase);
+
+TEST_P(NestedOps, GiveWhatSomeSerialOrderGives) {
+  Run();
+  SerialOrder order(ops, found, world);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (parents[i] >= 0) order.Demand(parents[i], i);
+  }
+  order.ExpectThatThereIsOne();
+}
+
+// Waits for anything at all, cycles among them: each returns, and nothing hangs.
+TEST_P(NestedOps, WaitsThatMayBeCyclesReturn) {
+  std::atomic<int> runs{0};
+  std::mt19937_64 random(1);
+  constexpr int kCount = testing::kSlow ? 300 : 1000;
+  for (int i = 0; i < kCount; ++i) {
+    const Variable mine = variables[random() % 4];
+    const Variable other = variables[random() % 4];
+    const Variable inner = variables[random() % 4];
+    EXPECT_THAT(engine->Push(
+                    [&, other, inner] {
+                      EXPECT_THAT(engine->Push([&] { ++runs; }, {.writes = {inner}},
+                                               {.property = Property::kHostUrgent}),
+                                  IsOk());
+                      const absl::Status status = engine->WaitForVar(other);
+                      EXPECT_TRUE(status.ok() || absl::IsFailedPrecondition(status)) << status;
+                    },
+                    {.writes = {mine}}),
+                IsOk());
+    if (i % 16 == 0) {
+      EXPECT_THAT(engine->WaitForAll(std::chrono::minutes(2)), IsOk());
+    }
+  }
+  EXPECT_THAT(engine->WaitForAll(std::chrono::minutes(2)), IsOk());
+  EXPECT_EQ(runs, kCount);
 }
 
 // Operations that fail, push, wait and complete elsewhere, with variables made and deleted
