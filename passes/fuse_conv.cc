@@ -11,6 +11,7 @@
 namespace interp {
 namespace {
 
+constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d"};
 constexpr absl::string_view kFused = "fused_conv2d";
 
 // Input slots of a batch norm but X, and the slots of the fused op they become.
@@ -230,7 +231,7 @@ class ConvFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseConv(Program program, const PassContext& context) {
-  if (context.ops.Find(kFused) == nullptr) return program;
+  if (context.ops.Find(kFused) == nullptr || !HasOpOf(program, kConvolutions)) return program;
   return ConvFuser(std::move(program), context.ops).Run();
 }
 

@@ -9,6 +9,7 @@
 namespace interp {
 namespace {
 
+constexpr absl::string_view kProducts[] = {"mul", "matmul", "matmul_v2"};
 constexpr absl::string_view kFused = "fc";
 
 // A product that fc can compute: Out[.., n] = sum_k X[.., k] Y[k, n].
@@ -126,7 +127,7 @@ class FcFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseFc(Program program, const PassContext& context) {
-  if (context.ops.Find(kFused) == nullptr) return program;
+  if (context.ops.Find(kFused) == nullptr || !HasOpOf(program, kProducts)) return program;
   return FcFuser(std::move(program), context.ops).Run();
 }
 

@@ -8,10 +8,7 @@
 namespace interp {
 
 Fuser::Fuser(Program program, const OpRegistry& ops)
-    : program_(std::move(program)),
-      uses_(FindVarUses(program_, ops)),
-      gone_(this->ops().size()),
-      fused_(this->ops().size()) {}
+    : program_(std::move(program)), uses_(FindVarUses(program_, ops)), gone_(this->ops().size()) {}
 
 std::optional<VarId> Fuser::Argument(const std::vector<Slot>& slots, absl::string_view name) {
   const auto slot =
@@ -46,21 +43,23 @@ bool Fuser::IsUnused(VarId id) const { return !uses_[id].pinned() && uses_[id].m
 
 void Fuser::Replace(const std::vector<int>& chain, Op fused) {
   for (const int op : chain) gone_[op] = true;
-  fused_[chain.back()] = std::move(fused);
+  fused_.emplace_back(chain.back(), std::move(fused));
 }
 
 Program Fuser::TakeProgram() && {
+  if (fused_.empty()) return std::move(program_);
   std::vector<Op>& ops = program_.blocks[0].ops;
-  std::vector<Op> kept;
-  kept.reserve(ops.size());
-  for (size_t i = 0; i < ops.size(); ++i) {
-    if (fused_[i].has_value()) {
-      kept.push_back(*std::move(fused_[i]));
-    } else if (!gone_[i]) {
-      kept.push_back(std::move(ops[i]));
-    }
+  for (auto& [position, op] : fused_) {
+    ops[position] = std::move(op);
+    gone_[position] = false;
   }
-  ops = std::move(kept);
+  size_t kept = 0;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (gone_[i]) continue;
+    if (kept != i) ops[kept] = std::move(ops[i]);
+    ++kept;
+  }
+  ops.resize(kept);
   return std::move(program_);
 }
 

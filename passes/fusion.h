@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/program.h"
@@ -15,6 +16,7 @@ namespace interp {
 // Matches chains of ops in a program and replaces each by one op, which stands where the last op of
 // the chain stood. Indices are positions in block 0 as it was at construction; nothing moves before
 // TakeProgram.
+// Making one looks at all of the program: see HasOpOf in var_uses.h.
 class Fuser {
  public:
   Fuser(Program program, const OpRegistry& ops);
@@ -53,7 +55,7 @@ class Fuser {
   Program program_;
   std::vector<VarUse> uses_;
   std::vector<bool> gone_;
-  std::vector<std::optional<Op>> fused_;  // by position
+  std::vector<std::pair<int, Op>> fused_;  // with their positions
 };
 
 // An activation as attributes of a fused op: fuse_activation, fuse_alpha, fuse_beta.

@@ -1,6 +1,7 @@
 #include "passes/pipeline.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -26,6 +27,12 @@ constexpr Pass kPasses[] = {
     {"addto", "accumulate gradients as they are made", AddTo, /*on_by_default=*/false},
     {"inplace", "let outputs use the memory of inputs", MarkInplace},
 };
+
+#ifdef INTERP_VERIFY_PASSES
+std::atomic<bool> verifies_passes{true};
+#else
+std::atomic<bool> verifies_passes{false};
+#endif
 
 constexpr absl::string_view kAllPasses = "all";
 
@@ -63,6 +70,8 @@ absl::Status VerifyAfterPass(const Program& program, const PassContext& context,
   return VerifyStillComputed(program, baseline.computed);
 }
 
+bool Verifies(const PipelineOptions& options) { return options.verify.value_or(VerifiesPasses()); }
+
 // One pass with everything around it. What the pass itself reports is about the program or the
 // names the user gave; what verification finds afterwards is a bug of the pass.
 absl::Status RunPass(const Pass& pass, const PassContext& context, const PipelineOptions& options,
@@ -75,7 +84,7 @@ absl::Status RunPass(const Pass& pass, const PassContext& context, const Pipelin
   const bool print =
       Contains(options.print_after, pass.name) || Contains(options.print_after, kAllPasses);
   if (print && options.print) options.print(pass.name, result.program);
-  if (!options.verify) return absl::OkStatus();
+  if (!Verifies(options)) return absl::OkStatus();
   const absl::Status status = VerifyAfterPass(result.program, context, baseline);
   if (status.ok()) return status;
   return absl::InternalError(
@@ -83,6 +92,9 @@ absl::Status RunPass(const Pass& pass, const PassContext& context, const Pipelin
 }
 
 }  // namespace
+
+bool VerifiesPasses() { return verifies_passes.load(std::memory_order_relaxed); }
+void VerifyPasses(bool on) { verifies_passes.store(on, std::memory_order_relaxed); }
 
 absl::Span<const Pass> AllPasses() { return kPasses; }
 
@@ -112,7 +124,8 @@ absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& con
                                          const PipelineOptions& options) {
   // Passes use ids as indices: what comes in is checked even when `verify` is off.
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
-  Baseline baseline{ComputedVars(program), VerifyColumns(program).ok()};
+  Baseline baseline;
+  if (Verifies(options)) baseline = {ComputedVars(program), VerifyColumns(program).ok()};
   PipelineResult result;
   result.program = std::move(program);
   for (const Pass& pass : passes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,15 @@ struct PipelineOptions {
   // After these passes ("all": after each) `print` gets the program, before it is verified.
   std::vector<std::string> print_after = {};
   std::function<void(absl::string_view pass, const Program& program)> print = nullptr;
-  // Check the program after each pass. Costs about as much as the passes themselves.
-  bool verify = true;
+  // Check the program after each pass; unset: as VerifiesPasses() says.
+  std::optional<bool> verify = std::nullopt;
 };
+
+// Whether programs are checked after each pass where options do not say. That costs about as much
+// as the passes themselves: it starts as true in Debug builds only, and tests turn it on. What
+// comes in is checked always.
+bool VerifiesPasses();
+void VerifyPasses(bool on);
 
 struct PassTiming {
   absl::string_view pass;

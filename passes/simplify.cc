@@ -11,6 +11,9 @@
 namespace interp {
 namespace {
 
+// What IsIdentity looks at.
+constexpr absl::string_view kCandidates[] = {"assign", "concat", "sum", "cast", "scale", "dropout"};
+
 // The only argument of a slot, nullopt for none or several.
 std::optional<VarId> OnlyArgument(const Slot* slot) {
   if (slot == nullptr || slot->args.size() != 1) return std::nullopt;
@@ -120,6 +123,7 @@ class Simplifier {
 }  // namespace
 
 absl::StatusOr<Program> Simplify(Program program, const PassContext& context) {
+  if (!HasOpOf(program, kCandidates)) return program;
   Simplifier simplifier(program, context.ops);
   std::vector<Op> old = std::move(program.blocks[0].ops);
   std::vector<Op> ops;

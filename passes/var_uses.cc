@@ -1,5 +1,7 @@
 #include "passes/var_uses.h"
 
+#include <algorithm>
+
 #include "passes/feed_fetch.h"
 #include "passes/op_effects.h"
 
@@ -64,6 +66,13 @@ void AddOp(const Program& program, const OpRegistry& ops, int32_t block, int32_t
 }
 
 }  // namespace
+
+bool HasOpOf(const Program& program, absl::Span<const absl::string_view> types) {
+  const std::vector<Op>& ops = program.blocks[0].ops;
+  return std::any_of(ops.begin(), ops.end(), [types](const Op& op) {
+    return std::find(types.begin(), types.end(), op.type) != types.end();
+  });
+}
 
 std::vector<VarUse> FindVarUses(const Program& program, const OpRegistry& ops) {
   std::vector<VarUse> uses(program.names.size());

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/op_def.h"
 #include "core/program.h"
 
@@ -42,5 +43,9 @@ struct VarUse {
 
 // By VarId. REQUIRES: the program is valid (VerifyProgram).
 std::vector<VarUse> FindVarUses(const Program& program, const OpRegistry& ops);
+
+// Whether block 0 has an op of one of these types: passes that look for them can tell at little
+// cost that they have nothing to do.
+bool HasOpOf(const Program& program, absl::Span<const absl::string_view> types);
 
 }  // namespace interp

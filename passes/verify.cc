@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
 #include "core/check_var.h"
 #include "core/near_names.h"
@@ -148,9 +149,11 @@ absl::Status CheckSlots(const std::vector<Slot>& slots, const std::vector<SlotDe
   return absl::OkStatus();
 }
 
+bool HasOneOutput(const Op& op) { return op.outputs.size() == 1 && op.outputs[0].args.size() == 1; }
+
 absl::Status CheckOutputsDiffer(const Program& program, const Op& op, VarId empty) {
-  if (HasSubBlock(op)) return absl::OkStatus();
-  std::vector<VarId> ids;
+  if (HasOneOutput(op) || HasSubBlock(op)) return absl::OkStatus();
+  absl::InlinedVector<VarId, 8> ids;
   for (const Slot& slot : op.outputs) ids.insert(ids.end(), slot.args.begin(), slot.args.end());
   std::sort(ids.begin(), ids.end());
   for (size_t i = 1; i < ids.size(); ++i) {

@@ -61,9 +61,10 @@ std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program, c
 absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context,
                                      const Flags& flags) {
   if (flags.stage == "program") return PrintProgram(program, flags.format);
-  INTERP_ASSIGN_OR_RETURN(
-      const PipelineResult passed,
-      RunPipeline(std::move(program), context, MakePipelineOptions(flags.plan)));
+  PipelineOptions passes = MakePipelineOptions(flags.plan);
+  passes.verify = true;
+  INTERP_ASSIGN_OR_RETURN(const PipelineResult passed,
+                          RunPipeline(std::move(program), context, passes));
   if (flags.stage == "passes") return PrintProgram(passed.program, flags.format);
   INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags.plan));
   INTERP_ASSIGN_OR_RETURN(const std::vector<Plan> plans,

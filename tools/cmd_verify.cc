@@ -25,8 +25,10 @@ struct Flags {
 
 absl::StatusOr<std::vector<Plan>> MakePlans(Program program, const PassContext& context,
                                             const PlanFlags& flags) {
+  PipelineOptions passes = MakePipelineOptions(flags);
+  passes.verify = true;
   INTERP_ASSIGN_OR_RETURN(const PipelineResult passed,
-                          RunPipeline(std::move(program), context, MakePipelineOptions(flags)));
+                          RunPipeline(std::move(program), context, passes));
   INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags));
   return BuildPlans(passed.program, options, OpRegistry::Global());
 }
