@@ -244,6 +244,7 @@ absl::Status RunDamaged(const GoldenCase& golden, uint32_t seed) {
   Damager::Declare(program, feeds);
   CoreOptions options;
   options.max_memory_bytes = kMemory;
+  options.allocator = PoolKind::kNaive;  // so that the sanitizer sees the end of each tensor
   INTERP_ASSIGN_OR_RETURN(auto core,
                           InterpreterCore::Create(std::move(program), {}, {}, nullptr, options));
   std::vector<Tensor> values;
