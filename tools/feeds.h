@@ -16,8 +16,8 @@ struct FeedFlags {
   std::vector<std::string> feeds;
   // name=0,2,5 or name=0,1,2/0,2,5: levels of the LoD separated by '/'
   std::vector<std::string> lods;
-  std::string max_file_memory;  // as "2G", for the arrays of one file; empty: kMaxArrayBytes
-  uint64_t seed = 0;            // of random feeds; each also depends on the variable's name
+  std::string max_file_memory = {};  // as "2G", for the arrays of one file; empty: kMaxArrayBytes
+  uint64_t seed = 0;                 // of random feeds; each also depends on the variable's name
 };
 
 // The bytes of `max_file_memory`.

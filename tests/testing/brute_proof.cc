@@ -223,8 +223,12 @@ class Prover {
     for (size_t arg = 0; arg < At(i).inputs.size(); ++arg) {
       if (At(i).inputs[arg] == var && ReadsMemory(i, arg)) return 1;
     }
-    const VarIds& outputs = At(i).outputs;
-    return std::count(outputs.begin(), outputs.end(), var) > 0 ? 0 : -1;
+    // A sub-block may leave alone what it could have written.
+    for (size_t arg = 0; arg < At(i).outputs.size(); ++arg) {
+      const bool hidden = IsHiddenOutput(At(i), static_cast<int>(arg));
+      if (At(i).outputs[arg] == var && !hidden) return 0;
+    }
+    return -1;
   }
 
   void CheckOverwritten() {
@@ -261,7 +265,10 @@ class Prover {
     }
   }
 
-  bool TouchesMemory(size_t i, VarId var) const { return FirstTouch(i, var) >= 0; }
+  bool TouchesMemory(size_t i, VarId var) const {
+    const VarIds& outputs = At(i).outputs;
+    return FirstTouch(i, var) >= 0 || std::count(outputs.begin(), outputs.end(), var) > 0;
+  }
 
   void CheckFrees() {
     for (size_t v = 0; v < plan_.vars.size(); ++v) {
@@ -282,7 +289,8 @@ class Prover {
       if (static_cast<size_t>(plan_.ref_counts[v]) != listers.size()) Wrong("count of ", v);
       if (freed.size() > 1 || (freed.empty() && !listers.empty())) Wrong("frees of ", v);
       if (!freed.empty() && !used.empty() && freed[0] < used.back()) Wrong("early free of ", v);
-      const bool outlives = plan_.vars[v].persistable || plan_.vars[v].copy_of >= 0;
+      const bool outlives = plan_.vars[v].persistable || plan_.vars[v].copy_of >= 0 ||
+                            plan_.vars[v].captured || IsLeftToOthers(static_cast<VarId>(v));
       if ((!freed.empty() || !listers.empty()) && outlives) Wrong("free of ", v);
       for (size_t i = 0; i < n_ && !listers.empty(); ++i) {
         const bool before = std::any_of(listers.begin(), listers.end(),
@@ -290,6 +298,13 @@ class Prover {
         if (TouchesMemory(i, var) && !before) Wrong("#", i, " uses freed ", plan_.vars[v].name);
       }
     }
+  }
+
+  // Whether the kernel that runs the block, or the block's gradient, takes the variable.
+  bool IsLeftToOthers(VarId var) const {
+    return std::count(plan_.results.begin(), plan_.results.end(), var) > 0 ||
+           std::any_of(plan_.saved.begin(), plan_.saved.end(),
+                       [&](const SavedVar& saved) { return saved.var == var; });
   }
 
   const Plan& plan_;

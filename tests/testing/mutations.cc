@@ -90,6 +90,9 @@ class MutationFinder {
           [&](const InplacePair& pair) { return pair.output == static_cast<int32_t>(out); });
       for (size_t in = 0; !taken && in < instruction.inputs.size(); ++in) {
         if (!MayShare(instruction, in, out)) continue;
+        const bool hidden = IsHiddenInput(instruction, static_cast<int>(in)) ||
+                            IsHiddenOutput(instruction, static_cast<int>(out));
+        if (hidden) continue;
         mutations_.push_back({.kind = MutationKind::kShareLiveValue,
                               .first = id,
                               .second = static_cast<int32_t>(in),

@@ -1,5 +1,5 @@
-// Ops whose effects are seen outside (OpDef::side_effect): they keep the program's order, also those
-// in blocks that other ops run, and verify notices when they do not.
+// Ops whose effects are seen outside (OpDef::side_effect): they keep the program's order, also
+// those in blocks that other ops run, and verify notices when they do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

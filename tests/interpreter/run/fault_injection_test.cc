@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "core/program_print.h"
@@ -117,7 +118,8 @@ void FailEveryOp(const Variant& variant, const DifferentialCase& test) {
   ASSERT_THAT(healthy, IsOk());
   Probe probe;
   ASSERT_THAT(rig.Run(0), IsOk());
-  for (const int32_t tag : probe.TakeTrace()) {
+  const std::vector<int32_t> trace = probe.TakeTrace();
+  for (const int32_t tag : std::set<int32_t>(trace.begin(), trace.end())) {
     SCOPED_TRACE(absl::StrCat("failing at tag ", tag));
     const size_t run = static_cast<size_t>(tag) % 4;  // the last has no rows
     probe.FailAt(tag);
@@ -158,6 +160,7 @@ void ForAllVariants(Check check) {
   for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
     RandomGraphOptions options{.num_ops = 10 + static_cast<int>(seed * 5 % 20)};
     options.num_devices = static_cast<int>(seed % 3);
+    options.max_depth = static_cast<int>(seed / 3 % 4);
     const DifferentialCase test = MakeCase(seed, options);
     for (const Variant& variant : seed % 3 == 0 ? HostVariants() : DeviceVariants(seed)) {
       SCOPED_TRACE(absl::StrCat("seed ", seed, ", ", variant.name));

@@ -99,6 +99,28 @@ TEST_P(WarmRunTest, AllocatesTheResultAlone) {
   }
 }
 
+// A loop within a loop: frames are kept, and trips find their memory in the pool.
+TEST_P(WarmRunTest, TripsOfLoopsAllocateNothing) {
+  if (!kCounts) GTEST_SKIP();
+  ProgramBuilder builder(DType::kInt64);
+  builder.Feed("x", {-1, 4}).Feed("n", {1}).Call("mix", {"x"}, "sum", {{"tag", 1}});
+  builder.Open().Call("mix", {"sum", "x"}, "a", {{"tag", 2}});
+  builder.Open().Call("mix", {"a", "sum"}, "b", {{"tag", 3}}).Call("mix", {"b"}, "c", {{"tag", 4}});
+  builder.Call("mix", {"c", "b"}, "sum", {{"tag", 5}});
+  builder.Close("repeat", {{"Condition", {"n"}}}, {});
+  builder.Call("mix", {"sum", "a"}, "sum", {{"tag", 6}});
+  builder.Close("repeat", {{"Condition", {"n"}}}, {}).Fetch("sum");
+  CoreOptions core_options{.scheduler = GetParam().first, .num_workers = GetParam().second};
+  core_options.ops = &ProbeOps();
+  const auto core = InterpreterCore::Create(builder.Build(), {}, {}, nullptr, core_options);
+  ASSERT_THAT(core, IsOk());
+  const std::vector<Tensor> feeds = {
+      Tensor::Of<int64_t>({2, 4}, std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8}),
+      Tensor::Of<int64_t>({1}, std::vector<int64_t>{3})};
+  for (int warm_up = 0; warm_up < 3; ++warm_up) AllocationsOfRun(**core, feeds);
+  for (int run = 0; run < 5; ++run) ASSERT_LE(AllocationsOfRun(**core, feeds), 1) << run;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Schedulers, WarmRunTest,
     ::testing::Values(std::pair(SchedulerKind::kTrace, 1), std::pair(SchedulerKind::kSerial, 1),
