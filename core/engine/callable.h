@@ -36,7 +36,7 @@ struct RunContext {
   int worker = -1;
 };
 
-// The promise of an operation that has been started: a token to be given to whoever finishes it.
+// The promise of an operation that has been started: a token for the thread that finishes it.
 // Move-only; used by one thread at a time. A token that is dropped completes the operation with an
 // error, so nothing waits for ever.
 class Completion {

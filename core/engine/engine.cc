@@ -72,9 +72,9 @@ absl::Status Engine::Submit(const CallableTable& table, void* callable, const Ac
                        ready);
 }
 
-absl::StatusOr<Operator> Engine::RecordOperator(const CallableTable& table, void* callable,
-                                                const Accesses& accesses,
-                                                const OperationOptions& options) {
+absl::StatusOr<Operator> Engine::MakeOperator(const CallableTable& table, void* callable,
+                                              const Accesses& accesses,
+                                              const OperationOptions& options) {
   INTERP_ASSIGN_OR_RETURN(OperatorState * state,
                           core_->NewOperator(table, callable, accesses, options));
   return Operator(state);

@@ -47,7 +47,7 @@ struct Variable {
 };
 
 // What an operation touches. A variable in both lists is updated: its old content matters. One in
-// `writes` alone is overwritten entirely, which makes good whatever error had spoilt it. Repeated
+// `writes` alone is overwritten entirely, which clears the error that had spoilt it. Repeated
 // variables count once. An operation may touch at most 65,535 variables.
 struct Accesses {
   absl::Span<const Variable> reads = {};
@@ -88,8 +88,8 @@ struct EngineOptions {
 };
 
 // A recorded operation: function, variables and options, checked and sorted once, pushed any number
-// of times. A handle: copies name the same operation, which goes when all copies and all its pushes
-// are gone; so deleting it is safe at any time. Thread-safety: as std::shared_ptr.
+// of times. A handle: copies name the same operation, which is destroyed after all copies and all
+// its pushes; so deleting it is safe at any time. Thread-safety: as std::shared_ptr.
 class Operator {
  public:
   Operator() = default;
@@ -156,7 +156,7 @@ class Engine {
   absl::StatusOr<Operator> NewOperator(F&& function, const Accesses& accesses,
                                        const OperationOptions& options = {}) {
     Callable<std::decay_t<F>> callable(std::forward<F>(function));
-    return RecordOperator(Callable<std::decay_t<F>>::kTable, callable.bytes(), accesses, options);
+    return MakeOperator(Callable<std::decay_t<F>>::kTable, callable.bytes(), accesses, options);
   }
   absl::Status Push(const Operator& op);
   // As a Batch of them. Stops at the first that cannot be pushed.
@@ -178,10 +178,10 @@ class Engine {
   absl::Status WaitForWrite(Variable variable, std::chrono::nanoseconds timeout = kNoTimeout) {
     return WaitFor(variable, AccessKind::kWrite, timeout);
   }
-  // Waits until nothing is in flight, on devices neither. Returns all errors that no wait has told
-  // of, as one. FailedPrecondition within an operation.
+  // Waits until nothing is in flight, on devices neither. Returns all errors that no wait has
+  // reported, as one. FailedPrecondition within an operation.
   absl::Status WaitForAll(std::chrono::nanoseconds timeout = kNoTimeout);
-  // The errors that no wait has told of, with what was thrown; they count as told of then.
+  // The errors that no wait has reported, with what was thrown; they count as reported then.
   std::vector<ErrorRef> TakeErrors();
 
   // Writes completed so far, failed ones included. 0 for a deleted variable.
@@ -198,8 +198,8 @@ class Engine {
   //     #4 'A=C*2' write, waiting; blocked by 1
   std::string Describe(Variable variable) const;
   EngineCounters counters() const;
-  // Told of every operation that starts after this; null: nobody. Borrowed until replaced and all
-  // operations that were in flight are done.
+  // Called for every operation that starts after this; null: nobody. Borrowed until replaced and
+  // all operations that were in flight are done.
   void SetObserver(EngineObserver* observer);
   const Policy& policy() const;
 
@@ -212,9 +212,8 @@ class Engine {
                       const OperationOptions& options, RecordList* ready = nullptr);
   absl::Status SubmitDelete(Variable variable, const CallableTable& table, void* callable);
   absl::Status WaitFor(Variable variable, AccessKind kind, std::chrono::nanoseconds timeout);
-  absl::StatusOr<Operator> RecordOperator(const CallableTable& table, void* callable,
-                                          const Accesses& accesses,
-                                          const OperationOptions& options);
+  absl::StatusOr<Operator> MakeOperator(const CallableTable& table, void* callable,
+                                        const Accesses& accesses, const OperationOptions& options);
 
   std::unique_ptr<EngineCore> core_;
   const uint32_t id_;

@@ -1,4 +1,5 @@
 // EngineCore: what is behind Engine. Internal to core/engine.
+// Long because it is all state of an engine, which the files below share.
 //
 //   submit.cc     pushing: a record, its accesses, its place in the queues of its variables
 //   run.cc        running an operation, completing it, and sending what it made ready on its way

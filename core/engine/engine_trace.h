@@ -15,7 +15,7 @@
 
 namespace interp::engine {
 
-// Thread-safety: all methods. Keeps every operation it is told of: memory grows with them.
+// Thread-safety: all methods. Keeps every operation: memory grows with them.
 class EngineTrace final : public EngineObserver {
  public:
   explicit EngineTrace(const Policy& policy) : policy_(policy) {}

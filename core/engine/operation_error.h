@@ -17,7 +17,7 @@ struct OperationError {
   std::exception_ptr exception;  // what it threw; null when it returned an error
   std::string operation;         // its name
   uint64_t number = 0;           // the same for one push only
-  // Somebody has been told of it by a wait.
+  // A wait has returned it.
   mutable std::atomic<bool> reported{false};
 };
 

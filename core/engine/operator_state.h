@@ -43,7 +43,7 @@ struct OperatorState {
   // True: it was the last reference, and the caller deletes this.
   bool DropPush() { return Drop(1); }
   bool DropHandle() {
-    // The last: nobody pushes it any more.
+    // The last handle: it is not pushed any more.
     return handles.fetch_sub(1, std::memory_order_acq_rel) == 1 && Drop(1 + in_advance.load());
   }
 

@@ -31,7 +31,7 @@ enum class Property : int8_t {
   kCopyFromDevice,  // on devices; normal on the host
   kCopyToDevice,
   kAsync,   // its function only starts work: called by the pushing thread when ready at once
-  kDelete,  // gives something back: as kAsync, and runs whatever failed before
+  kDelete,  // frees something: as kAsync, and runs whatever failed before
   kNoSkip,  // runs even when a variable it reads is spoilt by an error
 };
 inline constexpr int kNumProperties = 8;

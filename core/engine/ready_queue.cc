@@ -8,7 +8,7 @@ namespace {
 
 // Operations made ready by workers do not keep those of the inbox waiting longer than this many.
 constexpr uint32_t kTakenBeforeInbox = 64;
-// Levels nobody needs any more are dropped beyond this many.
+// Empty levels are dropped beyond this many.
 constexpr size_t kMaxIdleLevels = 64;
 
 }  // namespace

@@ -1,8 +1,8 @@
 // ReadyQueue: operations that are ready, by priority. Internal to core/engine.
 //
 // Among equal priorities first in, first out. Pushing threads only stack records into an inbox, by
-// compare-and-swap; whoever takes empties it whole into lists by priority, in order. So pushers and
-// workers meet once a batch and not once an operation.
+// compare-and-swap; the worker that takes empties it whole into lists by priority, in order. So
+// pushers and workers meet once a batch and not once an operation.
 #pragma once
 
 #include <atomic>

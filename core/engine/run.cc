@@ -196,7 +196,7 @@ RecordList EngineCore::Complete(Record& record, const ErrorRef& error, bool skip
   }
   for (int i = 0; i < record.num_accesses; ++i) {
     Access& access = accesses[i];
-    // Success makes good what is overwritten, and leaves what is updated as it was.
+    // Success clears the error of what is overwritten, and leaves that of what is updated.
     const bool set = error || access.kind == AccessKind::kWrite;
     Release(access, set ? &error : nullptr, ready);
   }

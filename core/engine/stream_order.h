@@ -65,7 +65,7 @@ class StreamOrder {
   // Blocks until the last writer, or with `readers` everybody, is done; false when the deadline
   // came first. Then `error` is what spoilt the variable, if anything. REQUIRES: a grant.
   bool WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef& error);
-  // Forgets a variable. REQUIRES: nobody else uses it, no lock is held.
+  // Forgets a variable. REQUIRES: no other thread uses it, no lock is held.
   void Forget(Var& var);
 
   // Blocks until all work of all streams is done, and takes note of failures; false when the
@@ -100,7 +100,8 @@ class StreamOrder {
   void NoticeFailures();
   VarOrder& OrderOf(Var& var);
 
-  // Failures that nobody waits for keep this many sinks before an operation waits for its devices.
+  // With more failures and old sinks than this, an operation waits for the devices before it
+  // begins.
   static constexpr size_t kMaxFailuresKept = 256;
 
   std::mutex mutex_;  // guards what follows, and all VarOrders

@@ -101,7 +101,7 @@ int32_t AppendAll(Record& record) {
   if (!stale) {
     blocked = 0;
     for (at = begin; at != end; ++at) blocked += Append(*at->var, *at) ? 0 : 1;
-    // Nobody lowers it before the locks are open, which publish it.
+    // It is lowered only after the locks are open, which publish it.
     record.blocked.store(static_cast<uint16_t>(blocked), std::memory_order_relaxed);
   }
   for (at = begin; at != locked_end; ++at) at->var->lock.unlock();
