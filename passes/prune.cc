@@ -81,6 +81,26 @@ class Pruner {
   std::vector<bool> read_;         // by block: its inputs are in live_
 };
 
+// Blocks that no op runs any more lose their ops: what these read may be gone.
+void EmptyUnreachedBlocks(Program& program) {
+  std::vector<bool> reached(program.blocks.size(), false);
+  std::vector<int32_t> queue = {0};
+  reached[0] = true;
+  while (!queue.empty()) {
+    const int32_t block = queue.back();
+    queue.pop_back();
+    for (const Op& op : program.blocks[block].ops) {
+      ForEachSubBlock(op, [&](int32_t index) {
+        if (!reached[index]) queue.push_back(index);
+        reached[index] = true;
+      });
+    }
+  }
+  for (size_t b = 0; b < reached.size(); ++b) {
+    if (!reached[b]) program.blocks[b].ops.clear();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Program> Prune(Program program, const PassContext& context) {
@@ -93,6 +113,7 @@ absl::StatusOr<Program> Prune(Program program, const PassContext& context) {
     ++kept;
   }
   ops.resize(kept);
+  if (program.blocks.size() > 1) EmptyUnreachedBlocks(program);
   return program;
 }
 

@@ -13,8 +13,9 @@ namespace interp {
 // Kept are feed and fetch ops, ops with side effects, ops that write a persistable variable
 // (training steps keep their updates; state that an op in test mode lists as output is not
 // written), and every op that writes what a kept op after it reads. An op with sub-blocks reads,
-// writes and affects what the ops in them do; the sub-blocks themselves are left alone. So no
-// fetched value and no parameter changes.
+// writes and affects what the ops in them do; the sub-blocks themselves are left alone, but for
+// those that no kept op runs any more, which are emptied. So no fetched value and no parameter
+// changes.
 //
 // Paddle runs every op unless told to prune; with its pruning, updates of parameters go, too.
 // Keeps the order of ops and all declarations. Linear time.
