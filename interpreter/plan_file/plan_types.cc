@@ -13,10 +13,10 @@ namespace interp {
 namespace {
 
 absl::Status CheckDeclaration(const PlanVar& var, const PlanVar& expected) {
-  if (var.name == expected.name && var.kind == expected.kind && var.rank == expected.rank &&
-      var.declared == expected.declared && var.persistable == expected.persistable &&
-      var.constant == expected.constant && var.captured == expected.captured &&
-      var.settled == expected.settled && var.copy_of == -1) {
+  if (var.name == expected.name && var.program_var == expected.program_var &&
+      var.kind == expected.kind && var.rank == expected.rank && var.declared == expected.declared &&
+      var.persistable == expected.persistable && var.constant == expected.constant &&
+      var.captured == expected.captured && var.settled == expected.settled && var.copy_of == -1) {
     return absl::OkStatus();
   }
   return InvalidArgument("variable '", var.name, "' is not as the program declares and uses it");

@@ -14,9 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size >= testing::kPlanHeaderBytes) testing::SealPlan(file);
   const absl::StatusOr<CompiledProgram> compiled = ParsePlan(file, testing::ProbeOps());
   if (!compiled.ok()) return 0;
-  PrintPlan(compiled->plan, PlanStage::kDeps, PlanFormat::kDot);
-  PrintPlan(compiled->plan, PlanStage::kPlan, PlanFormat::kJson, &compiled->program);
-  CheckProved(compiled->plan).IgnoreError();
+  PrintPlans(compiled->plans, PlanStage::kDeps, PlanFormat::kDot);
+  PrintPlans(compiled->plans, PlanStage::kPlan, PlanFormat::kJson, &compiled->program);
+  CheckProved(compiled->plans).IgnoreError();
   const absl::StatusOr<std::string> saved = FormatPlan(*compiled);
   if (!saved.ok()) std::abort();
   const absl::StatusOr<CompiledProgram> again = ParsePlan(*saved, testing::ProbeOps());

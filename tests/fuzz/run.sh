@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds one fuzz target and runs it on small golden files as seeds.
-#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, params, npy or plan
+#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, text, params, npy or plan
 # Inputs found so far are kept in build/fuzz/corpus/TARGET; one that fails is written there as
 # crash-*, and belongs as a byte string into the unit test of the file it broke.
 set -euo pipefail
@@ -10,10 +10,11 @@ target=$1
 seconds=${2:-180}
 case $target in
   program) patterns=('*.pb' '*.pdmodel') max_kib=16 ;;
+  text) patterns=() max_kib=8 ;;
   params) patterns=('*.pdiparams') max_kib=64 ;;
   npy) patterns=('*.npy' '*.npz') max_kib=4 ;;
   plan) patterns=() max_kib=16 ;;
-  *) echo "no target '$target'; there are program, params, npy and plan" >&2; exit 2 ;;
+  *) echo "no target '$target'; there are program, text, params, npy and plan" >&2; exit 2 ;;
 esac
 
 cmake --preset fuzz >/dev/null
@@ -29,6 +30,12 @@ fi
 if [ "$target" = plan ]; then
   cmake --build --preset fuzz --target plan_seeds
   build/fuzz/tests/fuzz/plan_seeds "$seeds"
+fi
+if [ "$target" = text ]; then
+  # The programs of the tests of passes and plans, which are many in a file.
+  csplit -sz -n 4 -f "$seeds/case-" <(cat tests/passes/*.txt tests/interpreter/inspect/*.txt) \
+    '/^block 0/' '{*}'
+  sed -i '/^---\|^===/,$d' "$seeds"/case-*
 fi
 for pattern in "${patterns[@]}"; do
   find "$goldens" tools/digits -name "$pattern" -size -"${max_kib}k" | while read -r file; do

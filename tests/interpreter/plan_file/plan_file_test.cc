@@ -243,6 +243,17 @@ TEST(PlanFileTest, RefusesOtherTypesThanTheProgramGives) {
               FailsWith(kInvalidArgument, "reads 'b', which is int32, as int64"));
 }
 
+TEST(PlanFileTest, RefusesAVariableThatStandsForAnother) {
+  std::string bytes = Format(CompileText(kText));
+  // Of 'w': copy_of is -1, program_var 0, and captured comes next.
+  const size_t at = bytes.find(std::string("\x58\x01\x60\x00\x68", 5));
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 3] = 2;  // variable 1
+  SealPlan(bytes);
+  EXPECT_THAT(ParsePlan(bytes, ProbeOps()),
+              FailsWith(kInvalidArgument, "'w' is not as the program declares and uses it"));
+}
+
 // Order and lifetimes are proved before a plan from a file is run.
 TEST(PlanFileTest, RefusesWhatIsNotProved) {
   const TempFolder folder;
