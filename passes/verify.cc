@@ -182,7 +182,8 @@ class Visibility {
     if (written_[id] || block_[id] == kSeveral) return true;
     for (int32_t b = from; b >= 0; b = program_.blocks[b].parent_idx) {
       // A gradient's block sees what its forward block left.
-      if (block_[id] == b || block_[id] == program_.blocks[b].forward_block_idx) return true;
+      const int32_t forward = program_.blocks[b].forward_block_idx;
+      if (block_[id] == b || (forward >= 0 && block_[id] == forward)) return true;
     }
     return false;
   }

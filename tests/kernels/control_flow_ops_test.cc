@@ -49,7 +49,7 @@ const Case kLoop = {
     "block 0\n"
     "  var n int64[1]\n  var x float32[2]\n  var i int64[1]\n  var go bool[1]\n"
     "  var sum float32[2]\n"
-    "  fill_constant() -> (Out=i) {shape=[1], dtype=int64, value=0.0}\n"
+    "  fill_constant() -> (Out=i) {shape=[1], dtype=3, value=0.0}\n"
     "  scale(X=x) -> (Out=sum) {scale=0.0}\n"
     "  less_than(X=i, Y=n) -> (Out=go)\n"
     "  while(X=[i, n, x, sum], Condition=go) -> (Out=[i, sum, go]) {sub_block=block:1}\n"
@@ -92,20 +92,38 @@ TEST(WhileTest, EndsWhenTheRunIsCancelled) {
   EXPECT_THAT(core->Run({Ints({2}), Floats({2}, {1, 1})}), IsOk());
 }
 
-TEST(WhileTest, RefusesAConditionThatIsNoBool) {
-  Case test = kLoop;
-  const std::string compare = "less_than(X=i, Y=n) -> (Out=go)\n  while";
-  test.text.replace(test.text.find(compare), compare.size(), "assign(X=i) -> (Out=go)\n  while");
-  const auto core = MakeCore(test);
-  ASSERT_NE(core, nullptr);
-  EXPECT_THAT(core->Run({Ints({3}), Floats({2}, {1, 1})}).status().message(), HasSubstr("bool"));
-}
-
-TEST(WhileTest, TellsInWhichBlockAnOpFails) {
+TEST(WhileTest, RefusesAConditionOfSeveralElements) {
   const auto core = MakeCore(kLoop);
   ASSERT_NE(core, nullptr);
   const auto out = core->Run({Ints({3, 4}), Floats({2}, {1, 1})});
   EXPECT_THAT(out.status().message(), HasSubstr("while"));
+  EXPECT_THAT(out.status().message(), HasSubstr("'Condition' is bool[2]"));
+}
+
+// After the first trip the sum has another shape than x.
+TEST(WhileTest, TellsWhichOpOfWhichBlockFails) {
+  Case test = kLoop;
+  const std::string step = "assign(X=next) -> (Out=sum)";
+  test.text.replace(test.text.find(step), step.size(),
+                    "concat(X=[next, next]) -> (Out=sum) {axis=0}");
+  const auto core = MakeCore(test);
+  ASSERT_NE(core, nullptr);
+  const auto out = core->Run({Ints({3}), Floats({3}, {1, 1, 1})});
+  EXPECT_THAT(out.status().message(), HasSubstr("while"));
+  EXPECT_THAT(out.status().message(), HasSubstr("block 1: op #0 elementwise_add"));
+  EXPECT_THAT(core->Run({Ints({1}), Floats({3}, {1, 1, 1})}), IsOk());
+}
+
+TEST(RnnMemoryHelperTest, PassesItsInputOn) {
+  const auto core =
+      MakeCore({"block 0\n  var x float32[2]\n  var y float32[2]\n"
+                "  rnn_memory_helper(X=x) -> (Out=y)\n",
+                {"x"},
+                {"y"}});
+  ASSERT_NE(core, nullptr);
+  const auto out = core->Run({Floats({2}, {1, 2})});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 2));
 }
 
 // y = x > 0 ? 2 x : -x, elementwise decided by the sum.
@@ -115,14 +133,14 @@ const Case kBranch = {
     "  var no bool[1]\n  var mask int32[1]\n  var a float32[2]\n  var b float32[2]\n"
     "  var y float32[2]\n  var s0 step_scopes\n  var s1 step_scopes\n"
     "  reduce_sum(X=x) -> (Out=total) {reduce_all=true, keep_dim=true}\n"
-    "  fill_constant() -> (Out=zero) {shape=[1], dtype=float32, value=0.0}\n"
+    "  fill_constant() -> (Out=zero) {shape=[1], dtype=5, value=0.0}\n"
     "  greater_than(X=total, Y=zero) -> (Out=yes)\n"
     "  conditional_block(Cond=yes, Input=x) -> (Out=a, Scope=s0)"
     " {sub_block=block:1, is_scalar_condition=true}\n"
     "  logical_not(X=yes) -> (Out=no)\n"
     "  conditional_block(Cond=no, Input=x) -> (Out=b, Scope=s1)"
     " {sub_block=block:2, is_scalar_condition=true}\n"
-    "  cast(X=yes) -> (Out=mask) {in_dtype=bool, out_dtype=int32}\n"
+    "  cast(X=yes) -> (Out=mask) {in_dtype=0, out_dtype=2}\n"
     "  select_input(X=[b, a], Mask=mask) -> (Out=y)\n"
     "block 1 parent=0\n"
     "  var t float32[2]\n"

@@ -226,6 +226,7 @@ absl::Status PushKernel(KernelContext& ctx) {
 
 absl::Status LastKernel(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  if (ctx.input_array(0).empty()) return NotFound("the array is empty");
   ctx.output(0) = ctx.input_array(0).back();
   return absl::OkStatus();
 }

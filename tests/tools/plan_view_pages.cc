@@ -57,12 +57,12 @@ block 1 parent=0
   mix(X=[state, w]) -> (Out=next) {tag=4}
   conditional_block(Cond=more) -> () {sub_block=block:2}
   conditional_block(Cond=more) -> () {sub_block=block:3}
-  share_data(X=next) -> (Out=state)
+  assign(X=next) -> (Out=state)
   shape_of(X=state) -> (Out=more)
 block 2 parent=1
   var doubled int64[-1,4]
   mix(X=[next, x]) -> (Out=doubled) {tag=5}
-  share_data(X=doubled) -> (Out=next)
+  assign(X=doubled) -> (Out=next)
 block 3 parent=1
 block 4 parent=0
   var part int64[-1,4]
