@@ -61,6 +61,15 @@ def feeds(trips):
     return {"x": np.ones(8, "float32"), "n": np.array([trips], "int64")}
 
 
+def peak_kib(pid):
+    """The most memory a running process has had. What wait4 tells counts the process that it was forked from."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("VmHWM")), 0)
+    except OSError:
+        return 0
+
+
 class Interp:
     """`interp run` on a loop."""
 
@@ -79,14 +88,15 @@ class Interp:
             np.save(path, value)
             command += ["--feed", f"{name}={path}"]
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            process = subprocess.Popen(command, stdout=out, stderr=err)
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
+            process, most_kib = subprocess.Popen(command, stdout=out, stderr=err), 0
+            while process.poll() is None:
+                most_kib = max(most_kib, peak_kib(process.pid))
+                time.sleep(0.001)
             out.seek(0)
             err.seek(0)
             if process.returncode != 0:
                 sys.exit(err.read().strip())
-            return json.loads(out.read()), usage.ru_maxrss
+            return json.loads(out.read()), most_kib
 
     def us_per_trip(self, trips, repeat):
         return self.run(trips, repeat)[0]["median_ms"] * 1e3 / trips
