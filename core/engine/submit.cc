@@ -271,8 +271,7 @@ absl::Status EngineCore::PushOperator(OperatorState& op, RecordList* ready) {
   }
   op.AddPush();
   alignas(16) unsigned char callable[kInlineCallable];
-  OperatorState* const pointer = &op;
-  std::memcpy(callable, &pointer, sizeof(pointer));
+  new (callable) OperatorState*(&op);
   return Submit({.table = &kOperator[op.table->async ? 1 : 0],
                  .callable = callable,
                  .options = &op.options,

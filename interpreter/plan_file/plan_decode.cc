@@ -1,3 +1,4 @@
+// Long because it reads every field of a plan, each in one place.
 #include <algorithm>
 #include <initializer_list>
 

@@ -1,3 +1,4 @@
+// Long because binding an instruction and running it share records that nobody else is to see.
 #include "interpreter/run/instruction_runner.h"
 
 #include <new>

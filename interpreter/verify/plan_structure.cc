@@ -1,3 +1,4 @@
+// Long because it checks every field of a plan, each in one place.
 #include "interpreter/verify/plan_structure.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Long because all that engines do with devices is tested with one set of helpers.
 // Engines with devices: order across streams is the device's business where it can be.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

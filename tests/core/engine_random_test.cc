@@ -1,3 +1,4 @@
+// Long because one model of operations serves all kinds of random tests.
 // Random operations against running them one after another, with every policy, 1 to 8 workers and
 // several threads that push. Meant for ThreadSanitizer, too: values are plain memory.
 #include <gtest/gtest.h>

@@ -192,8 +192,9 @@ TEST(PlanFileTest, SurvivesDamageWithARightChecksum) {
 
 TEST(PlanFileTest, RefusesOtherKernels) {
   const std::string bytes = Format(CompileText(kText));
-  EXPECT_THAT(ParsePlan(bytes, OpRegistry()),
-              FailsWith(kFailedPrecondition, "compiled for other kernels: op assign is not in this"));
+  EXPECT_THAT(
+      ParsePlan(bytes, OpRegistry()),
+      FailsWith(kFailedPrecondition, "compiled for other kernels: op assign is not in this"));
   OpRegistry changed;
   for (const absl::string_view type : ProbeOps().Types()) {
     OpDef def = *ProbeOps().Find(type);
