@@ -84,12 +84,12 @@ std::vector<KernelDef> PairLossKernels() {
 }
 
 template <typename Op>
-OpDef PairLossDef(absl::string_view type, std::vector<KernelDef> kernels) {
+OpDef PairLossDef(absl::string_view type, const std::vector<KernelDef>& kernels) {
   OpDef def{.type = type,
             .inputs = {{Op::kSlots.input}, {Op::kSlots.target}},
             .outputs = {{Op::kSlots.loss}},
             .infer = InferPairLoss<Op>,
-            .kernels = std::move(kernels),
+            .kernels = kernels,
             .inplace = {{pair_loss::kInput, pair_loss::kLoss}}};
   if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, Op::Read>;
   return def;

@@ -1,5 +1,6 @@
-// assign, share_data: Out = X, any dtype; share_data leaves the LoD behind. The copy is left out
-// where both already share memory. assign also takes arrays: the elements of Out share the memory
+// assign, share_data, rnn_memory_helper: Out = X, any dtype; share_data leaves the LoD behind, and
+// rnn_memory_helper (before Paddle 2.6) marks the states of `recurrent`. The copy is left out where
+// both already share memory. assign also takes arrays: the elements of Out share the memory
 // of those of X and, as in Paddle 2.6, have no LoD.
 #include "core/op_def.h"
 #include "kernels/util/strided_copy.h"
@@ -48,6 +49,7 @@ OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferCo
 }
 
 INTERP_REGISTER_OP(AssignDef("assign", kMayBeArray, InferAssign));
+INTERP_REGISTER_OP(AssignDef("rnn_memory_helper", /*flags=*/0, InferAssign));
 INTERP_REGISTER_OP(AssignDef("share_data", /*flags=*/0, InferShareData));
 
 }  // namespace
