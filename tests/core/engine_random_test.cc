@@ -229,8 +229,8 @@ class NestedOps : public ::testing::TestWithParam<Case> {
   static constexpr int kVarsOfDepth = kNumVars / kDepths;
   static constexpr size_t kNumNested = testing::kSlow ? 3'000 : 20'000;
 
-  NestedOps() : ops(kNumNested), parents(kNumNested, -1), found(kNumNested) {
-    for (int i = 0; i < kNumVars; ++i) variables.push_back(engine->NewVariable());
+  NestedOps() : ops_(kNumNested), parents_(kNumNested, -1), found_(kNumNested) {
+    for (int i = 0; i < kNumVars; ++i) variables_.push_back(engine_->NewVariable());
   }
 
   void Run() {
@@ -242,18 +242,18 @@ class NestedOps : public ::testing::TestWithParam<Case> {
     }
     std::thread completer([this] { CompleteUntilOver(); });
     std::thread stopper([this] {
-      while (!pushed) {
-        EXPECT_THAT(engine->Stop(), IsOk());
+      while (!pushed_) {
+        EXPECT_THAT(engine_->Stop(), IsOk());
         std::this_thread::yield();
-        engine->Start();
+        engine_->Start();
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });
     for (std::thread& thread : pushers) thread.join();
-    pushed = true;
+    pushed_ = true;
     stopper.join();
-    engine.reset();
-    over = true;
+    engine_.reset();
+    over_ = true;
     completer.join();
   }
 
@@ -275,18 +275,18 @@ class NestedOps : public ::testing::TestWithParam<Case> {
 
   // Pushes one operation more; -1 when there are enough.
   int PushNext(int depth, int parent) {
-    const size_t id = next++;
+    const size_t id = next_++;
     if (id >= kNumNested) return -1;
     std::mt19937_64 random(id);
-    parents[id] = parent;
-    ops[id] = MakeOpOf(depth, id);
-    const RandomOp& op = ops[id];
+    parents_[id] = parent;
+    ops_[id] = MakeOpOf(depth, id);
+    const RandomOp& op = ops_[id];
     std::vector<Variable> reads;
     std::vector<Variable> writes;
-    for (const int v : op.reads) reads.push_back(variables[v]);
-    for (const int v : op.updates) reads.push_back(variables[v]);
-    for (const int v : op.updates) writes.push_back(variables[v]);
-    for (const int v : op.writes) writes.push_back(variables[v]);
+    for (const int v : op.reads) reads.push_back(variables_[v]);
+    for (const int v : op.updates) reads.push_back(variables_[v]);
+    for (const int v : op.updates) writes.push_back(variables_[v]);
+    for (const int v : op.writes) writes.push_back(variables_[v]);
     const Accesses accesses{.reads = reads, .writes = writes};
     const OperationOptions options{
         .property = random() % 3 == 0 ? Property::kHostUrgent : Property::kNormal,
@@ -294,31 +294,31 @@ class NestedOps : public ::testing::TestWithParam<Case> {
     const auto body = [this, id, depth] { Body(id, depth); };
     // A naive engine would run on the completing thread what waits for its next completion.
     if (random() % 8 == 0 && GetParam().policy != PolicyKind::kNaive) {
-      EXPECT_THAT(engine->Push(
+      EXPECT_THAT(engine_->Push(
                       [this, body](Completion completion) {
                         body();
-                        std::lock_guard<std::mutex> lock(mutex);
-                        completions.push(std::move(completion));
+                        std::lock_guard<std::mutex> lock(mutex_);
+                        completions_.push(std::move(completion));
                       },
                       accesses, options),
                   IsOk());
     } else {
-      EXPECT_THAT(engine->Push(body, accesses, options), IsOk());
+      EXPECT_THAT(engine_->Push(body, accesses, options), IsOk());
     }
     return static_cast<int>(id);
   }
 
   void Body(size_t id, int depth) {
-    FindAndApply(ops[id], id, world, found[id]);
+    FindAndApply(ops_[id], id, world_, found_[id]);
     std::mt19937_64 random(id + 1);
     if (depth + 1 == kDepths || random() % 4 != 0) return;
     for (size_t children = 1 + random() % 3; children > 0; --children) {
       const int child = PushNext(depth + 1, static_cast<int>(id));
-      if (child < 0 || ops[child].writes.empty() || random() % 2 == 0) continue;
-      const Variable written = variables[ops[child].writes[0]];
+      if (child < 0 || ops_[child].writes.empty() || random() % 2 == 0) continue;
+      const Variable written = variables_[ops_[child].writes[0]];
       const absl::Status status =
-          random() % 4 == 0 ? engine->WaitForWrite(written, std::chrono::microseconds(100))
-                            : engine->WaitForVar(written);
+          random() % 4 == 0 ? engine_->WaitForWrite(written, std::chrono::microseconds(100))
+                            : engine_->WaitForVar(written);
       EXPECT_TRUE(status.ok() || absl::IsDeadlineExceeded(status) ||
                   absl::IsResourceExhausted(status))
           << status;
@@ -327,11 +327,11 @@ class NestedOps : public ::testing::TestWithParam<Case> {
 
   void CompleteUntilOver() {
     while (true) {
-      const bool last = over;
+      const bool last = over_;
       std::queue<Completion> taken;
       {
-        std::lock_guard<std::mutex> lock(mutex);
-        taken.swap(completions);
+        std::lock_guard<std::mutex> lock(mutex_);
+        taken.swap(completions_);
       }
       if (taken.empty() && last) return;
       if (taken.empty()) std::this_thread::yield();
@@ -339,18 +339,18 @@ class NestedOps : public ::testing::TestWithParam<Case> {
     }
   }
 
-  std::vector<RandomOp> ops;
-  std::vector<int> parents;
-  std::vector<std::vector<int>> found;
-  std::atomic<size_t> next{0};
-  World world;
-  std::mutex mutex;  // guards completions
-  std::queue<Completion> completions;
-  std::atomic<bool> pushed{false};
-  std::atomic<bool> over{false};
-  std::unique_ptr<Engine> engine =
+  std::vector<RandomOp> ops_;
+  std::vector<int> parents_;
+  std::vector<std::vector<int>> found_;
+  std::atomic<size_t> next_{0};
+  World world_;
+  std::mutex mutex_;  // guards completions_
+  std::queue<Completion> completions_;
+  std::atomic<bool> pushed_{false};
+  std::atomic<bool> over_{false};
+  std::unique_ptr<Engine> engine_ =
       MakeEngine({.policy = GetParam().policy, .workers = GetParam().workers});
-  std::vector<Variable> variables;
+  std::vector<Variable> variables_;
 };
 INSTANTIATE_TEST_SUITE_P(
     Engine, NestedOps,
@@ -361,9 +361,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(NestedOps, GiveWhatSomeSerialOrderGives) {
   Run();
-  SerialOrder order(ops, found, world);
-  for (size_t i = 0; i < ops.size(); ++i) {
-    if (parents[i] >= 0) order.Demand(parents[i], i);
+  SerialOrder order(ops_, found_, world_);
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    if (parents_[i] >= 0) order.Demand(parents_[i], i);
   }
   order.ExpectThatThereIsOne();
 }
@@ -374,24 +374,24 @@ TEST_P(NestedOps, WaitsThatMayBeCyclesReturn) {
   std::mt19937_64 random(1);
   constexpr int kCount = testing::kSlow ? 100 : 300;
   for (int i = 0; i < kCount; ++i) {
-    const Variable mine = variables[random() % 4];
-    const Variable other = variables[random() % 4];
-    const Variable inner = variables[random() % 4];
-    EXPECT_THAT(engine->Push(
+    const Variable mine = variables_[random() % 4];
+    const Variable other = variables_[random() % 4];
+    const Variable inner = variables_[random() % 4];
+    EXPECT_THAT(engine_->Push(
                     [&, other, inner] {
-                      EXPECT_THAT(engine->Push([&] { ++runs; }, {.writes = {inner}},
-                                               {.property = Property::kHostUrgent}),
+                      EXPECT_THAT(engine_->Push([&] { ++runs; }, {.writes = {inner}},
+                                                {.property = Property::kHostUrgent}),
                                   IsOk());
-                      const absl::Status status = engine->WaitForVar(other);
+                      const absl::Status status = engine_->WaitForVar(other);
                       EXPECT_TRUE(status.ok() || absl::IsFailedPrecondition(status)) << status;
                     },
                     {.writes = {mine}}),
                 IsOk());
     if (i % 16 == 0) {
-      EXPECT_THAT(engine->WaitForAll(std::chrono::minutes(2)), IsOk());
+      EXPECT_THAT(engine_->WaitForAll(std::chrono::minutes(2)), IsOk());
     }
   }
-  EXPECT_THAT(engine->WaitForAll(std::chrono::minutes(2)), IsOk());
+  EXPECT_THAT(engine_->WaitForAll(std::chrono::minutes(2)), IsOk());
   EXPECT_EQ(runs, kCount);
 }
 

@@ -541,10 +541,13 @@ absl::Status ScanBlock(const Program&, const Op& op, SubBlock& block) {
   return absl::OkStatus();
 }
 
+// A tensor that shares the memory: the block may write another value to the variable.
+Tensor AsItIs(const Tensor& tensor) { return tensor; }
+
 // At most three rows.
 absl::Status ScanKernel(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(Probe::OnKernel(ctx.attrs<ScanAttrs>().tag));
-  const Tensor rows = ctx.input(0);
+  const Tensor rows = AsItIs(ctx.input(0));
   Tensor state = ctx.input(1);
   std::vector<Tensor> collected;
   for (int64_t i = 0; i < std::min<int64_t>(3, rows.shape[0]); ++i) {
