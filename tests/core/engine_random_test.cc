@@ -252,6 +252,8 @@ class NestedOps : public ::testing::TestWithParam<Case> {
     for (std::thread& thread : pushers) thread.join();
     pushed_ = true;
     stopper.join();
+    // Bodies push by way of `engine_`, which is null as soon as its destruction begins.
+    EXPECT_THAT(engine_->WaitForAll(), IsOk());
     engine_.reset();
     over_ = true;
     completer.join();
