@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/control_flow/condition.h"
+#include "kernels/control_flow/block_op.h"
 
 namespace interp {
 namespace {
@@ -22,10 +22,6 @@ struct ConditionalAttrs {
     return {attrs.Bool("is_scalar_condition", false)};
   }
 };
-
-DType AnyDType(const DTypeContext&) { return DType::kUndefined; }
-
-absl::Status InferNothing(InferContext&) { return absl::OkStatus(); }
 
 absl::Status FindBlock(const Program&, const Op&, SubBlock&) { return absl::OkStatus(); }
 
@@ -65,8 +61,8 @@ OpDef ConditionalDef(absl::string_view type) {
       .outputs = {{"Out", kOptional | kVariadic | kOfSubBlock},
                   {"Scope", kOptional | kTensorArray}},
       .parse = ParseAttrs<ConditionalAttrs, ConditionalAttrs::Read>,
-      .kernel_dtype = AnyDType,
-      .infer = InferNothing,
+      .kernel_dtype = control_flow::NoKernelDType,
+      .infer = control_flow::InferNothing,
       .kernels = {{DType::kUndefined, ConditionalBlock}},
       .sub_block = FindBlock,
   };

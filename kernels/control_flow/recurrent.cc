@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/op_def.h"
+#include "kernels/control_flow/block_op.h"
 
 namespace interp {
 namespace {
@@ -18,8 +19,6 @@ struct RecurrentAttrs {
   bool reverse;
   static RecurrentAttrs Read(AttrReader& attrs) { return {attrs.Bool("reverse", false)}; }
 };
-
-DType AnyDType(const DTypeContext&) { return DType::kUndefined; }
 
 // Entries are the inputs, then the states as they were; results are the states as they become, then
 // the outputs.
@@ -145,7 +144,7 @@ INTERP_REGISTER_OP(OpDef{
                {"parameters", kOptional | kVariadic | kAnyDType | kAnyLayout | kOfSubBlock}},
     .outputs = {{"outputs", kVariadic}, {"step_scopes", kOptional | kTensorArray}},
     .parse = ParseAttrs<RecurrentAttrs, RecurrentAttrs::Read>,
-    .kernel_dtype = AnyDType,
+    .kernel_dtype = control_flow::NoKernelDType,
     .infer_dtype = InferDTypes,
     .kernels = {{DType::kUndefined, Recurrent}},
     .dynamic_outputs = true,

@@ -1,17 +1,13 @@
 // while: runs its block as long as Condition holds, which the block computes anew.
 // (Paddle: fluid/operators/controlflow/while_op.cc.)
 #include "core/op_def.h"
-#include "kernels/control_flow/condition.h"
+#include "kernels/control_flow/block_op.h"
 
 namespace interp {
 namespace {
 
 constexpr int kCondition = 1;
 constexpr int kStepScopes = 1;
-
-DType AnyDType(const DTypeContext&) { return DType::kUndefined; }
-
-absl::Status InferNothing(InferContext&) { return absl::OkStatus(); }
 
 absl::Status FindBlock(const Program&, const Op&, SubBlock& block) {
   block.saves_captures = true;
@@ -40,8 +36,8 @@ INTERP_REGISTER_OP(OpDef{
                {"Condition", kAnyDType | kHostInput}},
     .outputs = {{"Out", kOptional | kVariadic | kOfSubBlock},
                 {"StepScopes", kOptional | kTensorArray}},
-    .kernel_dtype = AnyDType,
-    .infer = InferNothing,
+    .kernel_dtype = control_flow::NoKernelDType,
+    .infer = control_flow::InferNothing,
     .kernels = {{DType::kUndefined, While}},
     .sub_block = FindBlock,
 });

@@ -17,63 +17,40 @@ namespace {
 
 constexpr int kGraphs = kSlow ? 60 : 400;
 
-TEST(SchedulerStressTest, AllVariantsAgreeWithTheReference) {
-  const std::vector<Variant> variants = HostVariants();
+// Random programs of that depth, under every variant for the host or, on one or two devices, every
+// one for those.
+void ExpectAllToAgree(bool with_devices, bool nested) {
   for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    const DifferentialCase test = MakeCase(seed, {.num_ops = 5 + static_cast<int>(seed * 7 % 90)});
+    RandomGraphOptions options{.num_ops =
+                                   5 + static_cast<int>(seed * 7 % (with_devices ? 60 : 90))};
+    if (nested) options.max_depth = 1 + static_cast<int>(seed % 3);
+    if (with_devices) options.num_devices = 1 + static_cast<int>(seed % 2);
+    const DifferentialCase test = MakeCase(seed, options);
     const auto expected = RunReference(test);
     ASSERT_THAT(expected, IsOk()) << ToText(test.program);
-    for (const Variant& variant : variants) {
+    for (const Variant& variant : with_devices ? DeviceVariants(seed) : HostVariants()) {
       ExpectAgreement(variant, test, *expected);
       if (::testing::Test::HasFailure()) return;
     }
   }
 }
 
+TEST(SchedulerStressTest, AllVariantsAgreeWithTheReference) {
+  ExpectAllToAgree(/*with_devices=*/false, /*nested=*/false);
+}
+
 TEST(SchedulerStressTest, DevicesAgreeWithTheReference) {
-  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed ", seed));
-    const DifferentialCase test = MakeCase(seed, {.num_ops = 5 + static_cast<int>(seed * 7 % 60),
-                                                  .num_devices = 1 + static_cast<int>(seed % 2)});
-    const auto expected = RunReference(test);
-    ASSERT_THAT(expected, IsOk()) << ToText(test.program);
-    for (const Variant& variant : DeviceVariants(seed)) {
-      ExpectAgreement(variant, test, *expected);
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
+  ExpectAllToAgree(/*with_devices=*/true, /*nested=*/false);
 }
 
 // Loops, branches, scans and the ways back through them, nested up to three deep.
 TEST(SchedulerStressTest, NestedBlocksAgreeWithTheReference) {
-  const std::vector<Variant> variants = HostVariants();
-  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed ", seed));
-    const DifferentialCase test = MakeCase(seed, {.num_ops = 5 + static_cast<int>(seed * 7 % 90),
-                                                  .max_depth = 1 + static_cast<int>(seed % 3)});
-    const auto expected = RunReference(test);
-    ASSERT_THAT(expected, IsOk()) << ToText(test.program);
-    for (const Variant& variant : variants) {
-      ExpectAgreement(variant, test, *expected);
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
+  ExpectAllToAgree(/*with_devices=*/false, /*nested=*/true);
 }
 
 TEST(SchedulerStressTest, NestedBlocksOnDevicesAgreeWithTheReference) {
-  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
-    SCOPED_TRACE(absl::StrCat("seed ", seed));
-    const DifferentialCase test = MakeCase(seed, {.num_ops = 5 + static_cast<int>(seed * 7 % 60),
-                                                  .max_depth = 1 + static_cast<int>(seed % 3),
-                                                  .num_devices = 1 + static_cast<int>(seed % 2)});
-    const auto expected = RunReference(test);
-    ASSERT_THAT(expected, IsOk()) << ToText(test.program);
-    for (const Variant& variant : DeviceVariants(seed)) {
-      ExpectAgreement(variant, test, *expected);
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
+  ExpectAllToAgree(/*with_devices=*/true, /*nested=*/true);
 }
 
 // Clones share plan, parameters and devices; each has its own variables.
