@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/attr_reader.h"
+#include "core/gradient.h"
 #include "core/op_context.h"
 #include "core/place.h"
 #include "core/program.h"
@@ -42,6 +43,9 @@ enum SlotFlags : uint16_t {
   // Takes tensors and arrays, of which the kernel uses the variables themselves. All arguments of
   // such slots are the one or the other.
   kMayBeArray = 1024,
+  // Takes selected rows as well as tensors: the kernel looks which (Variable::selected_rows). It
+  // gives an output of that kind its rows and memory itself. `infer` sees only a tensor's shape.
+  kMayBeRows = 2048,
 };
 
 struct SlotDef {
@@ -141,6 +145,9 @@ struct OpDef {
   // Of an op that runs the block its attribute `sub_block` names: fills in `block`. Null: the op
   // runs no block. Such an op runs on the host, what is in the block wherever it can.
   absl::Status (*sub_block)(const Program& program, const Op& op, SubBlock& block) = nullptr;
+
+  // What append_backward makes of the op. Empty: it cannot be differentiated.
+  GradientDef gradient = {};
 
   // Floating-point operations of one run, from shapes alone; for profiles and cost models. A
   // multiplication and an addition count as two. Null or 0: unknown.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/tensor.h"
@@ -20,6 +21,13 @@ struct RankTable {
   Lod coarse;  // the levels above the ranked one
 };
 
+// Which rows of a tall tensor a variable holds: row i of the variable's `tensor` belongs to row
+// `rows[i]`, added to what other i with that row say. (Paddle's SelectedRows.)
+struct RowIndex {
+  std::vector<int64_t> rows;  // in any order, also repeatedly; each in [0, height)
+  int64_t height = 0;
+};
+
 struct Variable;
 
 // What one activation of a block leaves for its gradient: values moved out of the frame, in the
@@ -29,12 +37,14 @@ struct StepRecord {
 };
 
 // A variable holds one of these, as its kind says. LOD_TENSOR variables use `tensor`;
-// LOD_TENSOR_ARRAY, FEED_MINIBATCH and FETCH_LIST variables use `array`.
+// LOD_TENSOR_ARRAY, FEED_MINIBATCH and FETCH_LIST variables use `array`; SELECTED_ROWS variables
+// use `tensor` ([number of rows, ...]) and `selected_rows`.
 struct Variable {
   Tensor tensor;
   std::vector<Tensor> array;
   std::unique_ptr<RankTable> rank_table;  // LOD_RANK_TABLE
   std::vector<StepRecord> steps;          // STEP_SCOPES, in the order of the activations
+  std::optional<RowIndex> selected_rows;  // engaged in all SELECTED_ROWS variables, in no others
   // Raised by whoever changes the values of a persistable variable in place: cores that packed them
   // as constants then pack them again. Giving `tensor` other memory is noticed without it.
   uint64_t version = 0;
@@ -45,6 +55,7 @@ struct Variable {
     array.clear();
     rank_table.reset();
     steps.clear();
+    if (selected_rows.has_value()) *selected_rows = {};
   }
 };
 

@@ -202,19 +202,19 @@ class ConvFuser {
     fused.inputs.clear();
     fused.outputs.clear();
     fused.inplace.clear();
-    AddSlot(fused.inputs, "Input", *Fuser::Argument(conv.inputs, "Input"));
-    AddSlot(fused.inputs, "Filter", *Fuser::Argument(conv.inputs, "Filter"));
-    if (chain.bias.has_value()) AddSlot(fused.inputs, "Bias", *chain.bias);
-    if (chain.residual.has_value()) AddSlot(fused.inputs, "ResidualData", *chain.residual);
+    AddInput(fused, "Input", {*Fuser::Argument(conv.inputs, "Input")});
+    AddInput(fused, "Filter", {*Fuser::Argument(conv.inputs, "Filter")});
+    if (chain.bias.has_value()) AddInput(fused, "Bias", {*chain.bias});
+    if (chain.residual.has_value()) AddInput(fused, "ResidualData", {*chain.residual});
     if (chain.batch_norm >= 0) {
       const Op& norm = op(chain.batch_norm);
       for (const auto& [slot, fused_slot] : kBatchNormSlots) {
-        AddSlot(fused.inputs, fused_slot, *Fuser::Argument(norm.inputs, slot));
+        AddInput(fused, fused_slot, {*Fuser::Argument(norm.inputs, slot)});
       }
       AttrReader attrs(norm);
       SetAttr(fused, "epsilon", attrs.Float("epsilon", 1e-5F));
     }
-    AddSlot(fused.outputs, "Output", Result(chain));
+    AddOutput(fused, "Output", {Result(chain)});
     SetAttr(fused, "fuse_residual", chain.residual.has_value());
     const FusedActivation activation = chain.activation.value_or(FusedActivation());
     SetAttr(fused, "fuse_activation", activation.name);

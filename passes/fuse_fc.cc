@@ -109,10 +109,10 @@ class FcFuser {
                       const Op& last) {
     Op fused;
     fused.type = std::string(kFused);
-    AddSlot(fused.inputs, "Input", product.x);
-    AddSlot(fused.inputs, "W", product.w);
-    AddSlot(fused.inputs, "Bias", bias);
-    AddSlot(fused.outputs, "Out", *Fuser::Argument(last.outputs, "Out"));
+    AddInput(fused, "Input", {product.x});
+    AddInput(fused, "W", {product.w});
+    AddInput(fused, "Bias", {bias});
+    AddOutput(fused, "Out", {*Fuser::Argument(last.outputs, "Out")});
     SetAttr(fused, "in_num_col_dims", product.row_dims);
     SetAttr(fused, "activation_type", activation.name);
     SetAttr(fused, "fuse_alpha", activation.alpha);

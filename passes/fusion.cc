@@ -116,13 +116,4 @@ bool IsPerChannel(const std::vector<int64_t>& dims, int64_t axis, int64_t rank,
   return true;
 }
 
-void SetAttr(Op& op, absl::string_view name, AttrValue value) {
-  std::erase_if(op.attrs, [name](const Attr& attr) { return attr.name == name; });
-  op.attrs.push_back({.name = std::string(name), .value = std::move(value), .wire = ""});
-}
-
-void AddSlot(std::vector<Slot>& slots, absl::string_view name, VarId id) {
-  slots.push_back({.name = std::string(name), .args = {id}, .unknown_fields = ""});
-}
-
 }  // namespace interp

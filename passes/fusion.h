@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/edit_op.h"
 #include "core/program.h"
 #include "passes/pass.h"
 #include "passes/var_uses.h"
@@ -73,8 +74,5 @@ std::optional<FusedActivation> MatchActivation(const Op& op);
 // dims adds value c to channel c of `channels`, along `channel_axis`.
 bool IsPerChannel(const std::vector<int64_t>& dims, int64_t axis, int64_t rank,
                   int64_t channel_axis, int64_t channels);
-
-void SetAttr(Op& op, absl::string_view name, AttrValue value);
-void AddSlot(std::vector<Slot>& slots, absl::string_view name, VarId id);
 
 }  // namespace interp

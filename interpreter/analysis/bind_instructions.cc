@@ -94,12 +94,23 @@ bool IsWhole(const PlanVar& var) {
   return var.kind == VarKind::kLodTensorArray || var.kind == VarKind::kLodRankTable;
 }
 
-bool AnyWhole(const VarIds& args, const std::vector<PlanVar>& vars) {
-  return std::any_of(args.begin(), args.end(),
-                     [&](VarId id) { return id >= 0 && IsWhole(vars[id]); });
+// Of a kind that lies on the host.
+bool OnHostOnly(const PlanVar& var) { return IsWhole(var) || var.kind == VarKind::kSelectedRows; }
+
+bool Any(bool (*is)(const PlanVar&), const Instruction& instruction,
+         const std::vector<PlanVar>& vars) {
+  const auto any_of = [&](const VarIds& args) {
+    return std::any_of(args.begin(), args.end(), [&](VarId id) { return id >= 0 && is(vars[id]); });
+  };
+  return any_of(instruction.inputs) || any_of(instruction.outputs);
 }
 
 absl::Status CheckKind(const PlanVar& var, const SlotDef& slot, bool with_arrays) {
+  if (var.kind == VarKind::kSelectedRows) {
+    if ((slot.flags & kMayBeRows) != 0) return absl::OkStatus();
+    return InvalidArgument("variable '", var.name, "' is selected rows, but '", slot.name,
+                           "' takes a tensor");
+  }
   if ((slot.flags & kMayBeArray) != 0) {
     if (with_arrays == IsWhole(var)) return absl::OkStatus();
     return InvalidArgument("variable '", var.name, "' is ", with_arrays ? "no array" : "an array",
@@ -114,8 +125,8 @@ absl::Status CheckKind(const PlanVar& var, const SlotDef& slot, bool with_arrays
 
 // Arrays live as long as a run: their elements are memory of the core.
 absl::Status CheckNotKept(const PlanVar& var) {
-  if (!var.persistable || !IsWhole(var)) return absl::OkStatus();
-  return Unimplemented("writes '", var.name, "', an array or a rank table that is persistable; ",
+  if (!var.persistable || !OnHostOnly(var)) return absl::OkStatus();
+  return Unimplemented("writes '", var.name, "', a persistable variable that is no tensor; ",
                        "interp keeps those for one run only");
 }
 
@@ -136,7 +147,7 @@ absl::Status CheckHoldTensors(const std::vector<PlanVar>& vars, const VarIds& ar
       if (args[arg] < 0 || (slots[slot].flags & kTensorArray) != 0) continue;
       const PlanVar& var = vars[args[arg]];
       if (var.kind == VarKind::kLodTensor || var.kind == VarKind::kLodTensorArray ||
-          var.kind == VarKind::kLodRankTable) {
+          var.kind == VarKind::kLodRankTable || var.kind == VarKind::kSelectedRows) {
         continue;
       }
       return InvalidArgument("'", slots[slot].name, "' is '", var.name, "', a variable of kind ",
@@ -203,7 +214,7 @@ class Binder {
     INTERP_ASSIGN_OR_RETURN(Instruction instruction, Bind(op, &program_, def, place,
                                                           [this](VarId id) { return vars_[id]; }));
     instruction.op_index = index;
-    if (AnyWhole(instruction.inputs, plan_.vars)) instruction.place = Place{};
+    if (Any(OnHostOnly, instruction, plan_.vars)) instruction.place = Place{};
     INTERP_RETURN_IF_ERROR(CheckKinds(instruction, plan_.vars));
     DropKeptOutputs(op, instruction);
     BindShares(op, instruction);
@@ -293,7 +304,7 @@ absl::StatusOr<BlockInterface> InterfaceOf(const Program& program, const Op& op,
 
 absl::Status CheckKinds(const Instruction& instruction, const std::vector<PlanVar>& vars) {
   const OpDef& def = *instruction.def;
-  const bool arrays = AnyWhole(instruction.inputs, vars) || AnyWhole(instruction.outputs, vars);
+  const bool arrays = Any(IsWhole, instruction, vars);
   for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
     const VarId id = instruction.inputs[arg];
     if (id < 0 || IsHiddenInput(instruction, arg)) continue;

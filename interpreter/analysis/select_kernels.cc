@@ -54,7 +54,10 @@ absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, PlaceKind plac
 // A tensor is what its last writer made it, and so are the elements of an array, but for what is
 // settled: that is what it is declared as.
 void NoteWritten(PlanVar& var, DType dtype) {
-  if (var.kind != VarKind::kLodTensor && var.kind != VarKind::kLodTensorArray) return;
+  if (var.kind != VarKind::kLodTensor && var.kind != VarKind::kLodTensorArray &&
+      var.kind != VarKind::kSelectedRows) {
+    return;
+  }
   if (!var.settled || var.dtype == DType::kUndefined) var.dtype = dtype;
 }
 

@@ -83,6 +83,7 @@ void Frame::BindOwn() {
   for (size_t id = 0; id < variables_.size(); ++id) {
     if (variables_[id] != nullptr) continue;
     variables_[id] = &*next++;
+    if (plan_.vars[id].kind == VarKind::kSelectedRows) variables_[id]->selected_rows.emplace();
     const bool list =
         static_cast<VarId>(id) == plan_.feed_list || static_cast<VarId>(id) == plan_.fetch_list;
     if (plan_.vars[id].kind != VarKind::kLodTensor && !list) whole_.push_back(variables_[id]);
@@ -240,6 +241,8 @@ void Frame::Save(Variable& variable, Variable& value) const {
   value.array = std::exchange(variable.array, {});
   value.rank_table = std::move(variable.rank_table);
   value.steps = std::exchange(variable.steps, {});
+  if (variable.selected_rows.has_value())
+    value.selected_rows = std::exchange(*variable.selected_rows, {});
 }
 
 absl::Status Frame::RunOn(StepRecord& record) {
@@ -257,6 +260,8 @@ void Frame::Inherit(StepRecord& record) {
     variable.array = std::move(record.values[i].array);
     variable.rank_table = std::move(record.values[i].rank_table);
     variable.steps = std::move(record.values[i].steps);
+    if (variable.selected_rows.has_value())
+      variable.selected_rows = std::move(record.values[i].selected_rows);
   }
   record.values.clear();
 }
