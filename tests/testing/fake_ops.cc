@@ -6,11 +6,30 @@ namespace {
 absl::Status NoKernel(KernelContext&) { return Unimplemented("fake ops have no kernel"); }
 
 OpDef Unary(absl::string_view type) {
-  return {.type = type, .inputs = {{"X"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}};
+  return {.type = type,
+          .inputs = {{"X"}},
+          .outputs = {{"Out"}},
+          .inplace = {{0, 0}},
+          .gradient = {.inputs = {"Out", "Out@GRAD"}, .outputs = {"X@GRAD"}}};
+}
+
+GradientDef BinaryGradient() {
+  return {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}};
 }
 
 OpDef Binary(absl::string_view type) {
-  return {.type = type, .inputs = {{"X"}, {"Y"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}};
+  return {.type = type,
+          .inputs = {{"X"}, {"Y"}},
+          .outputs = {{"Out"}},
+          .inplace = {{0, 0}},
+          .gradient = BinaryGradient()};
+}
+
+absl::Status SplitGradient(GradientMaker& maker) {
+  Op& concat = maker.Add("concat");
+  AddInput(concat, "X", maker.OutputGradients("Out"));
+  AddOutput(concat, "Out", maker.InputGradients("X"));
+  return absl::OkStatus();
 }
 
 OpDef View(absl::string_view type) {
@@ -66,7 +85,10 @@ OpRegistry MakeFakeOps() {
   for (const absl::string_view type : {"reshape2", "squeeze2"}) ops.Add(View(type));
   for (const absl::string_view type : {"conv2d", "depthwise_conv2d"}) ops.Add(Conv(type));
   for (const absl::string_view type : {"mul", "matmul_v2", "matmul"}) {
-    ops.Add({.type = type, .inputs = {{"X"}, {"Y"}}, .outputs = {{"Out"}}});
+    ops.Add({.type = type,
+             .inputs = {{"X"}, {"Y"}},
+             .outputs = {{"Out"}},
+             .gradient = BinaryGradient()});
   }
   ops.Add(BatchNorm());
   ops.Add(FusedConv());
@@ -87,7 +109,19 @@ OpRegistry MakeFakeOps() {
            .inplace = {{0, 0}},
            .random = true});
   ops.Add({.type = "sum", .inputs = {{"X", kVariadic}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
-  ops.Add({.type = "split", .inputs = {{"X"}}, .outputs = {{"Out", kVariadic}}});
+  ops.Add({.type = "split",
+           .inputs = {{"X"}},
+           .outputs = {{"Out", kVariadic}},
+           .gradient = {.make = SplitGradient}});
+  ops.Add({.type = "mean",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}}});
+  ops.Add({.type = "sign", .inputs = {{"X"}}, .outputs = {{"Out"}}, .gradient = {.none = true}});
+  ops.Add({.type = "lookup_table",
+           .inputs = {{"W"}, {"Ids"}},
+           .outputs = {{"Out"}},
+           .gradient = {.inputs = {"W", "Ids", "Out@GRAD"}, .outputs = {"W@GRAD"}}});
   ops.Add({.type = "mean_grad",
            .inputs = {{"X", kNoNeedBuffer}, {"Out@GRAD"}},
            .outputs = {{"X@GRAD"}}});

@@ -1,0 +1,566 @@
+// Long because the ops of a block and the bookkeeping of their gradients change together.
+#include "passes/append_backward.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_join.h"
+#include "core/gradient.h"
+#include "core/near_names.h"
+#include "core/program_print.h"
+#include "passes/declarations.h"
+#include "passes/gradient_flow.h"
+
+namespace interp {
+namespace {
+
+bool IsFloat(DType dtype) {
+  return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
+         dtype == DType::kFloat64;
+}
+
+bool IsSparse(const Op& op) {
+  const Attr* attr = op.FindAttr("is_sparse");
+  const bool* sparse = attr == nullptr ? nullptr : std::get_if<bool>(&attr->value);
+  return sparse != nullptr && *sparse;
+}
+
+void SetRole(Op& op, int32_t role) { SetAttr(op, "op_role", role); }
+
+// What all blocks share.
+struct Context {
+  Program& program;
+  const OpRegistry& ops;
+  const GradientFlow& flow;
+  Declarations declarations;
+  VarId empty;
+  // Gradients that are selected rows.
+  absl::flat_hash_set<VarId> sparse = {};
+  // How many names the gradients of a variable have got beside the plain one.
+  absl::flat_hash_map<VarId, int> renamed = {};
+};
+
+// The gradient part of one block.
+class BlockBackward {
+ public:
+  BlockBackward(Context& context, int32_t block, int32_t gradient_block, bool in_loop)
+      : context_(context), block_(block), gradient_block_(gradient_block), in_loop_(in_loop) {}
+
+  // The gradient of a variable comes from outside the block, under its plain name.
+  void SetIncoming(VarId var) {
+    if (!context_.flow.reached[var]) return;
+    gradients_[var] = {Part{}};
+    incoming_.insert(var);
+  }
+  // An op of the caller's gives the gradient of `var`.
+  void Seed(Op op, VarId var) {
+    ops_.push_back(std::move(op));
+    gradients_[var] = {Part{.op = 0, .slot = 0, .arg = 0}};
+  }
+
+  absl::Status Run() {
+    const size_t num_ops = context_.program.blocks[block_].ops.size();
+    for (size_t i = 0; i < num_ops; ++i) NoteWrites(i);
+    for (size_t i = num_ops; i-- > 0;) {
+      const absl::Status added = Differentiate(i);
+      if (!added.ok()) return Annotate(added, DescribeOp(context_.program, block_, i));
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the gradient of a variable has been made, as it is where the block starts.
+  bool Has(VarId var) const { return gradients_.contains(var); }
+  // Adds the sums that are still due, declares all gradients and moves the ops into the gradient
+  // block. `sources` get op_role_var.
+  void Finish(const std::vector<VarId>& sources) {
+    AddLastSums();
+    for (const VarId source : sources) NoteSource(source);
+    for (const Op& op : ops_) Declare(op);
+    for (const VarId var : incoming_) DeclareGradient(GradientOf(var), var);
+    std::vector<Op>& to = context_.program.blocks[gradient_block_].ops;
+    for (Op& op : ops_) to.push_back(std::move(op));
+  }
+
+ private:
+  // One op's share of a gradient: argument `arg` of output slot `slot` of ops_[op]; -1: it comes
+  // from outside.
+  struct Part {
+    int op = -1;
+    int slot = 0;
+    int arg = 0;
+  };
+
+  void NoteWrites(size_t index) {
+    const Op& op = context_.program.blocks[block_].ops[index];
+    std::vector<VarId> written = ArgumentsOf(op.outputs);
+    const int32_t inner = SubBlockOf(context_.ops.Find(op.type), op);
+    if (inner >= 0) AddWrites(inner, written);
+    for (const VarId id : written) last_write_[id] = index;
+  }
+
+  VarId GradientOf(VarId var) {
+    return context_.program.Intern(GradientName(context_.program.NameOf(var)));
+  }
+
+  absl::Status Differentiate(size_t index) {
+    // Blocks may be added, and this one's ops move.
+    const Op op = context_.program.blocks[block_].ops[index];
+    const OpDef* def = context_.ops.Find(op.type);
+    if (def != nullptr && def->gradient.none) return Forget(ArgumentsOf(op.outputs));
+    const int32_t inner = SubBlockOf(def, op);
+    const std::vector<VarId> outputs = inner < 0 ? ArgumentsOf(op.outputs) : OutputsOf(op, inner);
+    if (std::none_of(outputs.begin(), outputs.end(), [&](VarId id) { return Has(id); })) {
+      return UndoesUpdate(def, op) ? AddOps(*def, op, index, -1, {}) : absl::OkStatus();
+    }
+    if (inner < 0 && !AnyInputDepends(op)) return Forget(outputs);
+    if (def == nullptr || !def->gradient.exists()) {
+      return Unimplemented("has no gradient, and the loss depends on parameters through it; ",
+                           "name its outputs among those without gradient, or its parameters");
+    }
+    if (inner < 0) return AddOps(*def, op, index, -1, outputs);
+    INTERP_ASSIGN_OR_RETURN(const int32_t gradient_block, AddBlock(*def, op, inner));
+    return gradient_block < 0 ? Forget(outputs) : AddOps(*def, op, index, gradient_block, outputs);
+  }
+
+  bool AnyInputDepends(const Op& op) const {
+    const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
+    return std::any_of(inputs.begin(), inputs.end(), [&](VarId id) { return Wants(id); });
+  }
+
+  // A loop that counts in place: what reads the counter on the way back finds it as it was in each
+  // activation, because the gradient of `increment` counts down.
+  bool UndoesUpdate(const OpDef* def, const Op& op) const {
+    if (!in_loop_ || def == nullptr || def->gradient.make == nullptr) return false;
+    const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
+    const std::vector<VarId> outputs = ArgumentsOf(op.outputs);
+    return inputs.size() == 1 && inputs == outputs;
+  }
+
+  // Earlier versions of the outputs have nothing to do with what comes later.
+  absl::Status Forget(const std::vector<VarId>& outputs) {
+    for (const VarId id : outputs) gradients_.erase(id);
+    return absl::OkStatus();
+  }
+
+  // Makes the gradient of the block that `op` runs; -1: no gradient flows through it.
+  absl::StatusOr<int32_t> AddBlock(const OpDef& def, const Op& op, int32_t inner) {
+    SubBlock common;
+    INTERP_RETURN_IF_ERROR(def.sub_block(context_.program, op, common));
+    const auto added = static_cast<int32_t>(context_.program.blocks.size());
+    Block& made = context_.program.blocks.emplace_back();
+    made.idx = added;
+    made.parent_idx = gradient_block_;
+    made.forward_block_idx = inner;
+    made.has_forward_block_idx = true;
+    BlockBackward backward(context_, inner, added, common.saves_captures);
+    for (const VarId var : OutputsOf(op, inner)) backward.SetIncoming(var);
+    for (const std::string& name : common.results) {
+      if (const VarId var = context_.program.Find(name); var >= 0) backward.SetIncoming(var);
+    }
+    INTERP_RETURN_IF_ERROR(backward.Run());
+    if (backward.ops_.empty()) {
+      context_.program.blocks.pop_back();
+      return -1;
+    }
+    if (common.saves_captures) backward.EndIteration(ArgumentsOf(op.inputs));
+    backward.Finish({});
+    return added;
+  }
+
+  // In a loop, what the block overwrites without having read it passes nothing on to the iteration
+  // before.
+  void EndIteration(const std::vector<VarId>& carried) {
+    for (const VarId var : carried) {
+      if (!incoming_.contains(var) || Has(var) || !IsTensor(var)) continue;
+      ops_.push_back(ZerosLike(var));
+      gradients_[var] = {Part{.op = static_cast<int>(ops_.size()) - 1, .slot = 0, .arg = 0}};
+    }
+  }
+
+  static std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots) {
+    std::vector<VarId> args;
+    for (const Slot& slot : slots) args.insert(args.end(), slot.args.begin(), slot.args.end());
+    return args;
+  }
+
+  // What an op with a block writes: its outputs, and the variables around the block that the ops of
+  // the block write.
+  std::vector<VarId> OutputsOf(const Op& op, int32_t inner) {
+    std::vector<VarId> written = ArgumentsOf(op.outputs);
+    AddWrites(inner, written);
+    std::sort(written.begin(), written.end());
+    written.erase(std::unique(written.begin(), written.end()), written.end());
+    return written;
+  }
+  void AddWrites(int32_t block, std::vector<VarId>& written) {
+    for (const Op& op : context_.program.blocks[block].ops) {
+      std::vector<VarId> outputs = ArgumentsOf(op.outputs);
+      const int32_t inner = SubBlockOf(context_.ops.Find(op.type), op);
+      if (inner >= 0) AddWrites(inner, outputs);
+      for (const VarId id : outputs) {
+        if (id == context_.empty || context_.declarations.FindLocal(block, id) != nullptr) continue;
+        written.push_back(id);
+      }
+    }
+  }
+
+  // What a gradient reads of the forward part is to be as it was at the op. Records of a block hold
+  // what the variables around it were when it started.
+  absl::Status CheckVersions(const Op& gradient, const Op& forward, size_t index) {
+    const OpDef* def = context_.ops.Find(gradient.type);
+    for (const Slot& slot : gradient.inputs) {
+      const int position = def == nullptr ? -1 : def->InputIndex(slot.name);
+      if (position >= 0 && (def->inputs[position].flags & kNoNeedBuffer) != 0) continue;
+      for (const VarId id : slot.args) {
+        const auto written = last_write_.find(id);
+        if (written == last_write_.end() || written->second < index) continue;
+        const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
+        if (block_ != 0 && outside) continue;
+        if (written->second == index && !IsOverwritten(forward, slot.name)) continue;
+        return InvalidArgument("the gradient reads '", context_.program.NameOf(id),
+                               "' as it was here, but ",
+                               DescribeOp(context_.program, block_, written->second),
+                               " writes it again: expected another variable there");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the slot is an input of the op that the op writes itself.
+  static bool IsOverwritten(const Op& op, const std::string& slot) {
+    const Slot* input = op.FindInput(slot);
+    if (input == nullptr || op.FindOutput(slot) != nullptr) return false;
+    const std::vector<VarId> outputs = ArgumentsOf(op.outputs);
+    return std::any_of(input->args.begin(), input->args.end(), [&](VarId id) {
+      return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+    });
+  }
+
+  absl::Status AddOps(const OpDef& def, const Op& op, size_t index, int32_t gradient_block,
+                      const std::vector<VarId>& outputs) {
+    GradientMaker maker({.program = &context_.program,
+                         .block = block_,
+                         .op = &op,
+                         .gradient_block = gradient_block,
+                         .wants = [&](VarId id) { return Wants(id); }});
+    if (def.gradient.make != nullptr) {
+      INTERP_RETURN_IF_ERROR(def.gradient.make(maker));
+    } else {
+      maker.AddByTable(def.gradient);
+    }
+    std::vector<Op> made = maker.Take();
+    for (const Op& gradient : made) INTERP_RETURN_IF_ERROR(CheckVersions(gradient, op, index));
+    absl::flat_hash_set<VarId> read;
+    for (const Op& gradient : made) {
+      for (const VarId id : ArgumentsOf(gradient.inputs)) read.insert(id);
+    }
+    for (const VarId var : outputs) {
+      if (!read.contains(GradientOf(var))) continue;
+      if (Has(var)) {
+        AddUp(var);
+      } else if (IsTensor(var)) {
+        ops_.push_back(ZerosLike(var));
+        gradients_[var] = {Part{.op = static_cast<int>(ops_.size()) - 1, .slot = 0, .arg = 0}};
+      }
+    }
+    INTERP_RETURN_IF_ERROR(Forget(outputs));
+    for (Op& gradient : made) Append(std::move(gradient), op);
+    return absl::OkStatus();
+  }
+
+  bool Wants(VarId id) const { return id != context_.empty && context_.flow.depends[id]; }
+
+  bool IsTensor(VarId var) {
+    const Var* declared = context_.declarations.Find(block_, var);
+    return declared == nullptr || declared->kind == VarKind::kLodTensor;
+  }
+
+  Op ZerosLike(VarId var) {
+    Op op;
+    op.type = "fill_any_like";
+    AddInput(op, "X", {var});
+    AddOutput(op, "Out", {GradientOf(var)});
+    SetAttr(op, "value", 0.0F);
+    SetAttr(op, "dtype", int32_t{-1});
+    SetRole(op, kBackwardRole);
+    return op;
+  }
+
+  // Makes the gradient of a variable one value under its plain name.
+  void AddUp(VarId var) {
+    std::vector<Part>& parts = gradients_[var];
+    if (parts.size() < 2) return;
+    ops_.push_back(Sum(var, parts));
+    parts = {Part{.op = static_cast<int>(ops_.size()) - 1, .slot = 0, .arg = 0}};
+  }
+
+  Op Sum(VarId var, const std::vector<Part>& parts) {
+    Op sum;
+    sum.type = "sum";
+    std::vector<VarId> names;
+    bool sparse = true;
+    for (const Part& part : parts) {
+      names.push_back(NameOf(part, var));
+      sparse = sparse && context_.sparse.contains(names.back());
+    }
+    AddInput(sum, "X", std::move(names));
+    AddOutput(sum, "Out", {GradientOf(var)});
+    if (sparse) {
+      context_.sparse.insert(GradientOf(var));
+    } else {
+      context_.sparse.erase(GradientOf(var));
+    }
+    SetRole(sum, kBackwardRole);
+    return sum;
+  }
+
+  VarId NameOf(const Part& part, VarId var) {
+    return part.op < 0 ? GradientOf(var) : ops_[part.op].outputs[part.slot].args[part.arg];
+  }
+
+  // Puts a gradient op behind the others and notes which gradients it gives.
+  void Append(Op made, const Op& forward) {
+    std::erase_if(made.attrs, [](const Attr& attr) {
+      return attr.name == "op_callstack" || attr.name == "op_role_var";
+    });
+    SetRole(made, kBackwardRole);
+    absl::flat_hash_map<VarId, VarId> inputs;
+    for (const VarId id : ArgumentsOf(forward.inputs)) {
+      if (Wants(id)) inputs.emplace(GradientOf(id), id);
+    }
+    const bool sparse = IsSparse(forward);
+    ops_.push_back(std::move(made));
+    const int position = static_cast<int>(ops_.size()) - 1;
+    for (int slot = 0; slot < std::ssize(ops_[position].outputs); ++slot) {
+      for (int arg = 0; arg < std::ssize(ops_[position].outputs[slot].args); ++arg) {
+        const auto found = inputs.find(ops_[position].outputs[slot].args[arg]);
+        if (found == inputs.end()) continue;
+        AddPart(found->second, {.op = position, .slot = slot, .arg = arg});
+        if (sparse) context_.sparse.insert(ops_[position].outputs[slot].args[arg]);
+      }
+    }
+  }
+
+  void AddPart(VarId var, Part part) {
+    std::vector<Part>& parts = gradients_[var];
+    if (!parts.empty()) {
+      if (parts.size() == 1 && parts[0].op >= 0) Rename(parts[0], var);
+      Rename(part, var);
+    }
+    parts.push_back(part);
+  }
+
+  void Rename(const Part& part, VarId var) {
+    const VarId plain = GradientOf(var);
+    const int number = context_.renamed[plain]++;
+    const VarId name = context_.program.Intern(absl::StrCat(
+        context_.program.NameOf(plain), "@RENAME@block", gradient_block_, "@", number));
+    if (context_.sparse.contains(plain)) context_.sparse.insert(name);
+    ops_[part.op].outputs[part.slot].args[part.arg] = name;
+  }
+
+  // The sums of gradients that no op of the block has read, each behind the last of its parts.
+  void AddLastSums() {
+    std::vector<std::pair<int, VarId>> due;
+    for (const auto& [var, parts] : gradients_) {
+      if (parts.size() > 1) due.emplace_back(parts.back().op, var);
+    }
+    std::sort(due.begin(), due.end());
+    std::vector<std::pair<int, Op>> sums;
+    sums.reserve(due.size());
+    for (const auto& [after, var] : due) sums.emplace_back(after, Sum(var, gradients_[var]));
+    for (const auto& [after, var] : due) sum_of_.emplace(var, 0);
+    std::vector<Op> old = std::move(ops_);
+    ops_.clear();
+    moved_.clear();
+    auto next = sums.begin();
+    for (int i = 0; i < std::ssize(old); ++i) {
+      moved_.push_back(static_cast<int>(ops_.size()));
+      ops_.push_back(std::move(old[i]));
+      for (; next != sums.end() && next->first == i; ++next) {
+        sum_of_[due[next - sums.begin()].second] = static_cast<int>(ops_.size());
+        ops_.push_back(std::move(next->second));
+      }
+    }
+  }
+
+  // The op that gives the whole gradient says whose it is.
+  void NoteSource(VarId source) {
+    const auto parts = gradients_.find(source);
+    if (parts == gradients_.end() || parts->second.empty() || parts->second[0].op < 0) return;
+    const auto sum = sum_of_.find(source);
+    Op& op = ops_[sum != sum_of_.end() ? sum->second : moved_[parts->second[0].op]];
+    std::vector<std::string> names;
+    if (const Attr* attr = op.FindAttr("op_role_var"); attr != nullptr) {
+      names = std::get<std::vector<std::string>>(attr->value);
+    }
+    names.push_back(context_.program.NameOf(source));
+    names.push_back(context_.program.NameOf(GradientOf(source)));
+    SetAttr(op, "op_role_var", std::move(names));
+  }
+
+  // Gradients are declared like the variables they belong to.
+  void Declare(const Op& op) {
+    for (const VarId id : ArgumentsOf(op.outputs)) {
+      const std::string& name = context_.program.NameOf(id);
+      const size_t suffix = absl::string_view(name).rfind(kGradientSuffix);
+      if (id == context_.empty || suffix == absl::string_view::npos) continue;
+      DeclareGradient(id, context_.program.Find(name.substr(0, suffix)));
+    }
+  }
+
+  void DeclareGradient(VarId id, VarId var) {
+    if (context_.declarations.FindLocal(gradient_block_, id) != nullptr) return;
+    const Var* like = var < 0 ? nullptr : context_.declarations.Find(block_, var);
+    Var declared;
+    if (like != nullptr) {
+      declared.kind = like->kind;
+      declared.dtype = like->dtype;
+      declared.dims = like->dims;
+      declared.lod_level = like->lod_level;
+    }
+    declared.id = id;
+    if (context_.sparse.contains(id)) declared.kind = VarKind::kSelectedRows;
+    context_.declarations.Add(gradient_block_, std::move(declared));
+  }
+
+  Context& context_;
+  const int32_t block_;
+  const int32_t gradient_block_;
+  const bool in_loop_;
+  std::vector<Op> ops_;
+  // By variable: the shares of its gradient so far, of the version that the ops still to be
+  // differentiated see.
+  absl::flat_hash_map<VarId, std::vector<Part>> gradients_;
+  absl::flat_hash_set<VarId> incoming_;
+  absl::flat_hash_map<VarId, size_t> last_write_;  // position of the last op that writes it
+  std::vector<int> moved_;                         // positions of ops after AddLastSums
+  absl::flat_hash_map<VarId, int> sum_of_ = {};    // and of the sums it added
+};
+
+absl::StatusOr<VarId> FindNamed(const Program& program, const std::string& name,
+                                absl::string_view what) {
+  const VarId id = program.Find(name);
+  if (id >= 0) return id;
+  const std::vector<absl::string_view> names(program.names.begin(), program.names.end());
+  return NotFound("the program has no variable '", name, "' for ", what,
+                  NearNamesHint(name, names));
+}
+
+absl::StatusOr<std::vector<VarId>> FindAll(const Program& program,
+                                           const std::vector<std::string>& names,
+                                           absl::string_view what) {
+  std::vector<VarId> ids;
+  for (const std::string& name : names) {
+    INTERP_ASSIGN_OR_RETURN(const VarId id, FindNamed(program, name, what));
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+absl::Status CheckLoss(Context& context, VarId id) {
+  const std::string& name = context.program.NameOf(id);
+  const Var* loss = context.declarations.FindLocal(0, id);
+  if (loss == nullptr) return NotFound("block 0 declares no variable '", name, "' for the loss");
+  int64_t numel = 1;
+  for (const int64_t dim : loss->dims) numel *= dim;
+  if (loss->kind != VarKind::kLodTensor || !IsFloat(loss->dtype) || numel != 1) {
+    return InvalidArgument("the loss '", name, "' is ", Name(loss->dtype), "[",
+                           absl::StrJoin(loss->dims, ","), "], expected one float: take its mean");
+  }
+  const VarId gradient = context.program.Find(GradientName(name));
+  if (gradient >= 0 && context.declarations.FindLocal(0, gradient) != nullptr) {
+    return InvalidArgument("the program has a variable '", GradientName(name),
+                           "' already: expected a program without gradients");
+  }
+  return absl::OkStatus();
+}
+
+Op FillLossGradient(Program& program, const Var& loss) {
+  Op op;
+  op.type = "fill_constant";
+  AddOutput(op, "Out", {program.Intern(GradientName(program.NameOf(loss.id)))});
+  SetAttr(op, "shape", std::vector<int64_t>(loss.dims));
+  SetAttr(op, "value", 1.0F);
+  SetAttr(op, "dtype", static_cast<int32_t>(loss.dtype));
+  SetRole(op, kBackwardRole | kLossRole);
+  return op;
+}
+
+void MarkLoss(Program& program, VarId loss) {
+  std::vector<Op>& ops = program.blocks[0].ops;
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
+    for (const Slot& slot : op->outputs) {
+      if (std::find(slot.args.begin(), slot.args.end(), loss) == slot.args.end()) continue;
+      SetRole(*op, kForwardRole | kLossRole);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<VarId> Parameters(const Program& program) {
+  std::vector<VarId> marked;
+  std::vector<bool> read(program.names.size(), false);
+  std::vector<bool> written(program.names.size(), false);
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      for (const Slot& slot : op.inputs) {
+        for (const VarId id : slot.args) read[id] = true;
+      }
+      for (const Slot& slot : op.outputs) {
+        for (const VarId id : slot.args) written[id] = true;
+      }
+    }
+  }
+  std::vector<VarId> found;
+  bool any_marked = false;
+  for (const Var& var : program.blocks[0].vars) {
+    any_marked = any_marked || var.is_parameter;
+    if (!var.persistable || var.kind != VarKind::kLodTensor) continue;
+    if (var.stop_gradient || !IsFloat(var.dtype)) continue;
+    if (var.is_parameter) marked.push_back(var.id);
+    if (read[var.id] && !written[var.id]) found.push_back(var.id);
+  }
+  return any_marked ? marked : found;
+}
+
+absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOptions& options,
+                                               const OpRegistry& ops) {
+  INTERP_ASSIGN_OR_RETURN(const VarId loss, FindNamed(program, options.loss, "the loss"));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> blocked,
+                          FindAll(program, options.no_grad, "those without gradient"));
+  INTERP_ASSIGN_OR_RETURN(std::vector<VarId> sources,
+                          FindAll(program, options.sources, "the sources"));
+  if (sources.empty()) sources = Parameters(program);
+  INTERP_ASSIGN_OR_RETURN(const GradientFlow flow,
+                          FindGradientFlow(program, ops, loss, sources, blocked));
+  Context context{.program = program,
+                  .ops = ops,
+                  .flow = flow,
+                  .declarations = Declarations(program),
+                  .empty = program.Intern(kEmptyVarName)};
+  INTERP_RETURN_IF_ERROR(CheckLoss(context, loss));
+  if (!flow.depends[loss]) {
+    return InvalidArgument("the loss '", options.loss, "' depends on none of the ", sources.size(),
+                           " parameters through ops that have gradients");
+  }
+  MarkLoss(program, loss);
+  BlockBackward backward(context, /*block=*/0, /*gradient_block=*/0, /*in_loop=*/false);
+  backward.Seed(FillLossGradient(program, *context.declarations.FindLocal(0, loss)), loss);
+  INTERP_RETURN_IF_ERROR(backward.Run());
+  backward.Finish(sources);
+  BackwardProgram result;
+  for (const VarId source : sources) {
+    if (!backward.Has(source)) continue;
+    result.gradients.push_back(
+        {.source = source, .gradient = program.Find(GradientName(program.NameOf(source)))});
+  }
+  result.program = std::move(program);
+  return result;
+}
+
+}  // namespace interp
