@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/program_print.h"
+#include "passes/op_effects.h"
 #include "passes/readers.h"
 
 namespace interp {
@@ -57,6 +58,29 @@ absl::StatusOr<std::vector<VarId>> FeedVars(const Program& program) {
 absl::StatusOr<std::vector<VarId>> FetchVars(const Program& program) {
   return Columns(program, IsFetch, "X",
                  [](const Op& op, absl::string_view slot) { return op.FindInput(slot); });
+}
+
+absl::StatusOr<std::vector<VarId>> DataVars(const Program& program) {
+  INTERP_ASSIGN_OR_RETURN(std::vector<VarId> data, FeedVars(program));
+  if (!data.empty()) return data;
+  std::vector<bool> written(program.names.size(), false);
+  std::vector<bool> open(program.names.size(), false);
+  for (const Op& op : program.blocks[0].ops) {
+    // An op that runs a block may list what only the block makes.
+    if (!HasSubBlock(op)) {
+      for (const Slot& slot : op.inputs) {
+        for (const VarId id : slot.args) open[id] = open[id] || !written[id];
+      }
+    }
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) written[id] = true;
+    }
+  }
+  for (const Var& var : program.blocks[0].vars) {
+    if (var.kind != VarKind::kLodTensor || var.persistable) continue;
+    if (open[var.id] || (var.need_check_feed && !written[var.id])) data.push_back(var.id);
+  }
+  return data;
 }
 
 }  // namespace interp

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", INTERP_VERSION);
   ExitCode exit_code = ExitCode::kOk;
   AddRunCommand(app, exit_code);
+  AddTrainCommand(app, exit_code);
   AddInfoCommand(app, exit_code);
   AddDumpCommand(app, exit_code);
   AddVerifyCommand(app, exit_code);

@@ -1,0 +1,23 @@
+// Numbers in comma-separated text.
+//
+//   x[0],x[1],label
+//   0.5,-1,3
+//
+// gives x float64[1,2] and label int64[1,1]: the first line names the arrays, NAME[i] being element
+// i of one with several; each further line is a sample.
+#pragma once
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/status.h"
+#include "core/tensor.h"
+
+namespace interp {
+
+// Arrays of shape [samples, columns] in the order of their first columns: int64 where all numbers
+// are integers, else float64. Errors name the line and the column: InvalidArgument for a cell that
+// is no number, a line with another number of cells, a header whose columns do not count from 0.
+absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text);
+
+}  // namespace interp

@@ -1,0 +1,143 @@
+#include "interpreter/train/dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "core/near_names.h"
+
+namespace interp {
+namespace {
+
+// Calls visit(T()) with the element type.
+template <typename Visit>
+absl::Status WithNumber(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::kBool:
+      return visit(bool());
+    case DType::kUInt8:
+      return visit(uint8_t());
+    case DType::kInt8:
+      return visit(int8_t());
+    case DType::kInt16:
+      return visit(int16_t());
+    case DType::kInt32:
+      return visit(int32_t());
+    case DType::kInt64:
+      return visit(int64_t());
+    case DType::kFloat32:
+      return visit(float());
+    case DType::kFloat64:
+      return visit(double());
+    default:
+      return Unimplemented("data of ", Name(dtype), " are not supported");
+  }
+}
+
+template <typename From, typename To>
+bool Holds(From value) {
+  if constexpr (std::is_floating_point_v<To>) {
+    return true;
+  } else if constexpr (std::is_floating_point_v<From>) {
+    const double limit = std::ldexp(1.0, std::numeric_limits<To>::digits);
+    return static_cast<double>(value) >= -limit && static_cast<double>(value) < limit &&
+           value == std::trunc(value);
+  } else {
+    return static_cast<int64_t>(value) == static_cast<int64_t>(static_cast<To>(value));
+  }
+}
+
+template <typename From, typename To>
+absl::Status ConvertElements(const Tensor& from, Tensor& to) {
+  const From* in = from.data<From>();
+  To* out = to.mutable_data<To>();
+  constexpr bool kScales = std::is_same_v<From, uint8_t> && std::is_floating_point_v<To>;
+  for (int64_t i = 0; i < from.numel(); ++i) {
+    if (!Holds<From, To>(in[i])) {
+      return InvalidArgument("element ", i, " is ", static_cast<double>(in[i]), ", which is no ",
+                             Name(to.dtype));
+    }
+    if constexpr (kScales) {
+      out[i] = static_cast<To>(in[i]) / To{255};
+    } else {
+      out[i] = static_cast<To>(in[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> ConvertTo(const Tensor& from, DType dtype) {
+  if (from.dtype == dtype || dtype == DType::kUndefined) return from;
+  Tensor to;
+  to.shape = from.shape;
+  to.dtype = dtype;
+  INTERP_RETURN_IF_ERROR(to.Allocate(SystemAllocator()));
+  INTERP_RETURN_IF_ERROR(WithNumber(from.dtype, [&](auto in) {
+    return WithNumber(
+        dtype, [&](auto out) { return ConvertElements<decltype(in), decltype(out)>(from, to); });
+  }));
+  return to;
+}
+
+// The dims of a sample as declared, with the one unknown dim found from the number of elements.
+absl::StatusOr<Shape> SampleShape(const Tensor& array, const FeedSpec& feed) {
+  std::vector<int64_t> dims = {array.shape[0]};
+  int64_t known = 1;
+  int unknown = -1;
+  for (int d = 1; d < feed.shape.rank(); ++d) {
+    dims.push_back(feed.shape[d]);
+    if (feed.shape[d] >= 0) {
+      known *= feed.shape[d];
+    } else if (std::exchange(unknown, d) >= 0) {
+      return array.shape;
+    }
+  }
+  const int64_t elements = array.shape[0] == 0 ? 0 : array.numel() / array.shape[0];
+  const bool fits = unknown < 0 ? elements == known : known > 0 && elements % known == 0;
+  if (feed.shape.rank() == 0 || array.shape == feed.shape) return array.shape;
+  if (!fits && array.shape[0] != 0) {
+    return InvalidArgument("has samples of ", elements, " elements (shape ", ToString(array.shape),
+                           "), expected ", ToString(feed.shape));
+  }
+  if (unknown > 0) dims[unknown] = known == 0 ? 0 : elements / known;
+  return Shape(dims);
+}
+
+absl::StatusOr<Tensor> Fit(const Tensor& array, const FeedSpec& feed) {
+  if (array.shape.rank() == 0) return InvalidArgument("has no dimension that counts samples");
+  INTERP_ASSIGN_OR_RETURN(Tensor fitted, ConvertTo(array, feed.dtype));
+  INTERP_ASSIGN_OR_RETURN(fitted.shape, SampleShape(array, feed));
+  return fitted;
+}
+
+}  // namespace
+
+absl::StatusOr<Dataset> FitDataset(const std::vector<NamedTensor>& arrays,
+                                   const std::vector<FeedSpec>& feeds) {
+  Dataset dataset;
+  std::vector<absl::string_view> names;
+  for (const NamedTensor& array : arrays) names.push_back(array.first);
+  for (const FeedSpec& feed : feeds) {
+    const auto found = std::find(names.begin(), names.end(), feed.name);
+    if (found == names.end()) {
+      return NotFound("no array for feed '", feed.name, "' ", Name(feed.dtype),
+                      ToString(feed.shape), ", there are: ", absl::StrJoin(names, " "));
+    }
+    absl::StatusOr<Tensor> fitted = Fit(arrays[found - names.begin()].second, feed);
+    if (!fitted.ok()) return Annotate(fitted.status(), absl::StrCat("array '", feed.name, "'"));
+    const int64_t count = fitted->shape[0];
+    if (!dataset.arrays.empty() && count != dataset.num_samples) {
+      return InvalidArgument("array '", feed.name, "' has ", count, " samples, '",
+                             dataset.arrays[0].first, "' has ", dataset.num_samples);
+    }
+    dataset.num_samples = count;
+    dataset.arrays.emplace_back(feed.name, *std::move(fitted));
+  }
+  if (dataset.arrays.empty()) return InvalidArgument("the program feeds nothing");
+  if (dataset.num_samples == 0) return InvalidArgument("there are no samples");
+  return dataset;
+}
+
+}  // namespace interp

@@ -1,0 +1,105 @@
+#include "interpreter/train/trainer.h"
+
+#include <limits>
+#include <utility>
+
+#include "core/io/params.h"
+#include "passes/feed_fetch.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kPrunePass = "prune";
+// No clone of a core gets so far.
+constexpr uint64_t kStartupStream = std::numeric_limits<uint64_t>::max();
+
+// Adds the elements of `from`, times `weight`, to `sum`.
+absl::Status AddWeighted(const Tensor& from, double weight, std::vector<double>& sum) {
+  if (static_cast<int64_t>(sum.size()) != from.numel()) {
+    return InvalidArgument("a fetch has ", from.numel(), " elements, but had ", sum.size(),
+                           " in the batches before");
+  }
+  for (size_t i = 0; i < sum.size(); ++i) {
+    if (from.dtype == DType::kFloat32) {
+      sum[i] += weight * static_cast<double>(from.data<float>()[i]);
+    } else if (from.dtype == DType::kFloat64) {
+      sum[i] += weight * from.data<double>()[i];
+    } else {
+      return InvalidArgument("a fetch is ", DescribeType(from), ", expected floats");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Trainer::Trainer(std::unique_ptr<InterpreterCore> core, std::shared_ptr<Scope> scope,
+                 std::vector<std::string> persistables, CoreOptions options)
+    : core_(std::move(core)),
+      scope_(std::move(scope)),
+      persistables_(std::move(persistables)),
+      options_(std::move(options)) {}
+
+absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shared_ptr<Scope> scope,
+                                                         TrainerOptions options) {
+  if (scope == nullptr) scope = std::make_shared<Scope>();
+  if (options.feeds.empty()) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> data, DataVars(main));
+    for (const VarId id : data) options.feeds.push_back(main.NameOf(id));
+  }
+  std::vector<std::string> persistables;
+  for (const ParamDecl& param : ParamsOf(main)) persistables.push_back(param.name);
+  CoreOptions core_options = options.core;
+  core_options.passes.disable.emplace_back(kPrunePass);
+  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<InterpreterCore> core,
+                          InterpreterCore::Create(std::move(main), options.feeds, options.fetches,
+                                                  scope, core_options));
+  return std::unique_ptr<Trainer>(new Trainer(std::move(core), std::move(scope),
+                                              std::move(persistables), std::move(options.core)));
+}
+
+absl::Status Trainer::Initialize(const Program& startup) {
+  CoreOptions options = options_;
+  options.passes.disable.emplace_back(kPrunePass);
+  INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<InterpreterCore> core,
+                          InterpreterCore::Create(startup, {}, {}, scope_, options));
+  return core
+      ->Run({}, {.random = RandomState{.seed = options.random_seed, .stream = kStartupStream}})
+      .status();
+}
+
+absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds,
+                                                  const RunOptions& options) {
+  absl::StatusOr<std::vector<Tensor>> fetched = core_->Run(feeds, options);
+  if (fetched.ok()) ++num_steps_;
+  return fetched;
+}
+
+absl::StatusOr<std::vector<Tensor>> Evaluate(InterpreterCore& core,
+                                             const std::shared_ptr<const Dataset>& dataset,
+                                             int64_t batch_size) {
+  const BatchOptions options{.batch_size = batch_size, .shuffle = false};
+  BatchLoader loader(dataset, options);
+  std::vector<Tensor> means;
+  std::vector<std::vector<double>> sums;
+  for (int64_t i = 0; i < BatchesPerEpoch(dataset->num_samples, options); ++i) {
+    INTERP_ASSIGN_OR_RETURN(const Batch batch, loader.Next());
+    INTERP_ASSIGN_OR_RETURN(means, core.Run(batch.feeds));
+    if (sums.empty()) {
+      for (const Tensor& fetched : means) sums.emplace_back(fetched.numel(), 0.0);
+    }
+    const double weight =
+        static_cast<double>(batch.num_samples) / static_cast<double>(dataset->num_samples);
+    for (size_t f = 0; f < means.size(); ++f) {
+      const absl::Status added = AddWeighted(means[f], weight, sums[f]);
+      if (!added.ok()) return Annotate(added, absl::StrCat("'", core.plan().fetches[f], "'"));
+    }
+  }
+  for (size_t f = 0; f < means.size(); ++f) {
+    const Shape shape = means[f].shape;
+    means[f] = Tensor::Of<double>(shape, sums[f]);
+  }
+  return means;
+}
+
+}  // namespace interp

@@ -1,0 +1,77 @@
+// Trainer: runs a training program step by step.
+//
+//   auto trainer = Trainer::Create(main, scope, {.fetches = {"loss"}});
+//   (*trainer)->Initialize(startup);
+//   auto fetched = (*trainer)->Step({image, label});
+//
+// A training program holds forward, backward and update in one: a step is one run of it, and what
+// it changes are the persistable variables of the scope.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+#include "core/scope.h"
+#include "core/status.h"
+#include "interpreter/interpreter_core.h"
+#include "interpreter/train/batch_loader.h"
+
+namespace interp {
+
+struct TrainerOptions {
+  // Variables to feed in this order. Empty: the program's own (DataVars).
+  std::vector<std::string> feeds = {};
+  std::vector<std::string> fetches = {};
+  // All ops run, whatever is fetched: the prune pass is off.
+  CoreOptions core = {};
+};
+
+// Thread-safety: one call at a time.
+class Trainer {
+ public:
+  // `scope` holds the parameters, or will after Initialize; null: the trainer makes one.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(Program main, std::shared_ptr<Scope> scope,
+                                                         TrainerOptions options);
+
+  // Runs the program that makes the parameters and the optimizer's state. Its random numbers come
+  // from the core's seed and a stream of their own, so that steps draw the same with and without
+  // it.
+  absl::Status Initialize(const Program& startup);
+
+  // One step on feeds in the order of feeds(). Errors: those of InterpreterCore::Run; parameters
+  // that were updated before the failure keep their new values.
+  absl::StatusOr<std::vector<Tensor>> Step(absl::Span<const Tensor> feeds,
+                                           const RunOptions& options = {});
+
+  // What to feed.
+  const std::vector<FeedSpec>& feeds() const { return core_->plan().feeds; }
+  // How many steps were run, by this trainer or before the state that it went on from.
+  int64_t num_steps() const { return num_steps_; }
+
+  // What continues training to the same bits: the values of the persistable variables, the number
+  // of steps and the random numbers.
+  const std::vector<std::string>& persistables() const { return persistables_; }
+  const std::shared_ptr<Scope>& scope() const { return scope_; }
+  InterpreterCore& core() { return *core_; }
+  void SetNumSteps(int64_t steps) { num_steps_ = steps; }
+
+ private:
+  Trainer(std::unique_ptr<InterpreterCore> core, std::shared_ptr<Scope> scope,
+          std::vector<std::string> persistables, CoreOptions options);
+
+  std::unique_ptr<InterpreterCore> core_;
+  std::shared_ptr<Scope> scope_;
+  std::vector<std::string> persistables_;  // sorted
+  CoreOptions options_;
+  int64_t num_steps_ = 0;
+};
+
+// The mean of each fetch, element by element, over one epoch of `dataset` in order; batches count
+// by their samples. All fetches are to have the same shape in all batches and be floats.
+absl::StatusOr<std::vector<Tensor>> Evaluate(InterpreterCore& core,
+                                             const std::shared_ptr<const Dataset>& dataset,
+                                             int64_t batch_size);
+
+}  // namespace interp

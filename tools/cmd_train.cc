@@ -1,0 +1,230 @@
+// interp train: trains a program on data.
+#include <chrono>
+#include <cstdio>
+
+#include "core/io/file.h"
+#include "interpreter/train/checkpoint.h"
+#include "tools/commands.h"
+#include "tools/loss_plot.h"
+#include "tools/sizes.h"
+#include "tools/train_log.h"
+#include "tools/train_report.h"
+#include "tools/train_session.h"
+
+namespace interp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<NamedTensor> Named(const std::vector<std::string>& names,
+                               const std::vector<Tensor>& values) {
+  std::vector<NamedTensor> named;
+  for (size_t i = 0; i < values.size(); ++i) named.emplace_back(names[i], values[i]);
+  return named;
+}
+
+double MsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// The steps themselves.
+class Training {
+ public:
+  Training(const TrainFlags& flags, TrainSession& session, const RunOptions& options,
+           RunWatch& watch)
+      : flags_(flags),
+        session_(session),
+        trainer_(*session.trainer),
+        options_(options),
+        watchers_(watch.watchers()),
+        loader_(session.data, flags.batches, session.position) {}
+
+  absl::StatusOr<TrainReport> Run() {
+    TrainReport report;
+    report.program = flags_.model.model;
+    report.first_step = trainer_.num_steps();
+    INTERP_ASSIGN_OR_RETURN(
+        TrainLog log,
+        TrainLog::Create(flags_.log, trainer_.core().plan().fetches, trainer_.num_steps()));
+    TrainProgress progress(trainer_.num_steps(), session_.last_step, flags_.json);
+    DataPosition next = session_.position;
+    const Clock::time_point start = Clock::now();
+    while (trainer_.num_steps() < session_.last_step) {
+      INTERP_ASSIGN_OR_RETURN(const Batch batch, loader_.Next());
+      INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, Step(batch, report));
+      next = batch.next;
+      report.num_samples += batch.num_samples;
+      report.epochs = next.epoch;
+      INTERP_RETURN_IF_ERROR(log.Add(trainer_.num_steps(), fetched));
+      progress.Show(trainer_.num_steps(), report.num_samples, trainer_.core().plan().fetches,
+                    fetched);
+      INTERP_RETURN_IF_ERROR(AfterStep(next, progress, report));
+      report.fetches = Named(trainer_.core().plan().fetches, fetched);
+    }
+    report.total_ms = MsSince(start);
+    report.data_wait_ms = loader_.waited_ms();
+    report.peak_bytes = trainer_.core().memory().peak_bytes;
+    INTERP_RETURN_IF_ERROR(Finish(next, log, report));
+    return report;
+  }
+
+ private:
+  absl::StatusOr<std::vector<Tensor>> Step(const Batch& batch, TrainReport& report) {
+    RunOptions options = options_;
+    ObserverList observers;
+    observers.Add(watchers_.every_run);
+    if (!report.steps_ms.empty() || trainer_.num_steps() + 1 == session_.last_step) {
+      observers.Add(watchers_.timed_runs);
+    }
+    if (trainer_.num_steps() + 1 == session_.last_step) observers.Add(watchers_.last_run);
+    if (!observers.empty()) options.observer = &observers;
+    const Clock::time_point start = Clock::now();
+    absl::StatusOr<std::vector<Tensor>> fetched = trainer_.Step(batch.feeds, options);
+    report.steps_ms.push_back(MsSince(start));
+    if (fetched.ok()) return fetched;
+    return Annotate(fetched.status(), absl::StrCat("step ", trainer_.num_steps() + 1));
+  }
+
+  bool Due(int64_t every, DataPosition next) const {
+    return every > 0 ? trainer_.num_steps() % every == 0 : next.batch == 0;
+  }
+
+  absl::Status AfterStep(DataPosition next, TrainProgress& progress, TrainReport& report) {
+    const bool last = trainer_.num_steps() == session_.last_step;
+    if (session_.evaluation.has_value() && (last || Due(flags_.eval_every, next))) {
+      INTERP_ASSIGN_OR_RETURN(report.evaluation,
+                              session_.evaluation->Run(flags_.batches.batch_size));
+      std::string line = absl::StrCat("step ", trainer_.num_steps(), ": evaluated");
+      for (const auto& [name, value] : report.evaluation) {
+        absl::StrAppend(&line, " ", name, " ", ValueOf(value));
+      }
+      progress.Say(line);
+    }
+    if (flags_.checkpoint.empty() || last || !Due(flags_.checkpoint_every, next)) {
+      return absl::OkStatus();
+    }
+    return Checkpoint(next);
+  }
+
+  absl::Status Checkpoint(DataPosition next) {
+    return WriteCheckpoint(flags_.checkpoint, trainer_, next, flags_.batches.seed, flags_.keep);
+  }
+
+  absl::Status Finish(DataPosition next, TrainLog& log, const TrainReport& report) {
+    if (!flags_.checkpoint.empty() && !report.steps_ms.empty()) {
+      INTERP_RETURN_IF_ERROR(Checkpoint(next));
+    }
+    INTERP_RETURN_IF_ERROR(SaveParameters(session_.saved, *trainer_.scope()));
+    if (flags_.plot.empty()) return absl::OkStatus();
+    INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(flags_.plot));
+    INTERP_RETURN_IF_ERROR(file.Append(PlotSvg(log.curves())));
+    return file.Commit();
+  }
+
+  const TrainFlags& flags_;
+  TrainSession& session_;
+  Trainer& trainer_;
+  const RunOptions options_;
+  const RunWatchers watchers_;
+  BatchLoader loader_;
+};
+
+ExitCode Show(const TrainFlags& flags, const TrainReport& report) {
+  std::fputs((flags.json ? ToJson(report) : ToText(report)).c_str(), stdout);
+  if (std::fflush(stdout) == 0) return ExitCode::kOk;
+  return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
+}
+
+ExitCode Train(TrainFlags& flags) {
+  flags.batches.shuffle = !flags.no_shuffle;
+  flags.batches.seed = flags.limits.seed;
+  absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
+  if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
+  options->random_seed = flags.limits.seed;
+  const auto stall_time = StallTime(flags.watch);
+  if (!stall_time.ok()) return Fail(ExitCode::kUsage, stall_time.status());
+  absl::StatusOr<TrainSession> session = PrepareTraining(flags, *options);
+  if (!session.ok()) return Fail(ExitCode::kModelUnusable, session.status());
+  RunOptions run_options;
+  if (!flags.run.timeout.empty()) {
+    const auto timeout = ParseDuration(flags.run.timeout);
+    if (!timeout.ok()) return Fail(ExitCode::kUsage, Annotate(timeout.status(), "--timeout"));
+    run_options.timeout = *timeout;
+  }
+  RunWatch watch(flags.watch, *stall_time, session->trainer->core());
+  Training training(flags, *session, run_options, watch);
+  absl::StatusOr<TrainReport> report = training.Run();
+  const absl::Status traced = watch.WriteTrace();
+  if (!report.ok()) return Fail(ExitCode::kRunFailed, Annotate(report.status(), flags.model.model));
+  if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
+  report->profile = watch.FinishProfile();
+  return Show(flags, *report);
+}
+
+void AddDataFlags(CLI::App& command, TrainFlags& flags) {
+  command
+      .add_option("--data", flags.data,
+                  "samples: .npz, .csv, folders of .npy, idx files; FILE or FEED=FILE")
+      ->required();
+  command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
+      ->required()
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  command.add_option("--epochs", flags.epochs, "times through the data; default 1")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--steps", flags.steps, "steps in all, those before --resume included")
+      ->check(CLI::PositiveNumber);
+  command.add_flag("--no-shuffle", flags.no_shuffle, "take the samples in their order");
+  command.add_flag("--drop-last", flags.batches.drop_last,
+                   "leave out the last batch of an epoch when it is not full");
+  command.add_option("--max-file-memory", flags.limits.max_file_memory,
+                     "most that the arrays of one file may take, as in 512M; default 16G");
+  command.add_option("--seed", flags.limits.seed, "seed of the order of samples and of random ops")
+      ->capture_default_str();
+}
+
+void AddResultFlags(CLI::App& command, TrainFlags& flags) {
+  command
+      .add_option("--fetch", flags.fetches,
+                  "variables to show, as in loss,acc; default: what the program fetches, or its "
+                  "loss")
+      ->delimiter(',');
+  command.add_option("--eval", flags.eval.model, "program to evaluate the parameters with");
+  command.add_option("--eval-data", flags.eval_data, "its samples");
+  command
+      .add_option("--eval-every", flags.eval_every, "steps between evaluations; default: an epoch")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--log", flags.log, "write a line of CSV a step: step and fetches");
+  command.add_option("--plot", flags.plot, "draw the fetches over the steps, as SVG");
+  command.add_option("--save", flags.save,
+                     "write all persistable tensors at the end to file.pdiparams or file.npz");
+  command.add_option("--checkpoint", flags.checkpoint, "folder of checkpoints");
+  command
+      .add_option("--checkpoint-every", flags.checkpoint_every,
+                  "steps between checkpoints; default: an epoch")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--keep", flags.keep, "checkpoints that are kept")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_flag("--resume", flags.resume, "go on from the newest checkpoint, if there is one");
+  command.add_flag("--json", flags.json, "print one JSON object");
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& app, ExitCode& exit_code) {
+  auto flags = std::make_shared<TrainFlags>();
+  CLI::App& command = *app.add_subcommand("train", "train a program on data");
+  command.add_option("MAIN", flags->model.model, "training program: forward, backward and update")
+      ->required();
+  command.add_option("--startup", flags->startup, "program that makes the first parameters");
+  command.add_option("--params", flags->model.params,
+                     "parameters and optimizer state, as of `interp run`");
+  AddDataFlags(command, *flags);
+  AddResultFlags(command, *flags);
+  AddPlanFlags(command, flags->plan);
+  AddRunFlags(command, flags->run);
+  AddWatchFlags(command, flags->watch);
+  command.callback([flags, &exit_code] { exit_code = Train(*flags); });
+}
+
+}  // namespace interp

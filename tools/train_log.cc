@@ -1,0 +1,95 @@
+#include "tools/train_log.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "core/io/file.h"
+#include "core/number_text.h"
+#include "tools/summary.h"
+
+namespace interp {
+namespace {
+
+absl::Status CannotWrite(const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+}
+
+// A name with a comma or a quote, as CSV has it.
+std::string Quoted(const std::string& name) {
+  if (name.find_first_of(",\"\n") == std::string::npos) return name;
+  return absl::StrCat("\"", absl::StrJoin(absl::StrSplit(name, '"'), "\"\""), "\"");
+}
+
+// The lines up to step `after` of a log with that header; the header alone where there is none.
+absl::StatusOr<std::string> KeptLines(const std::string& path, const std::string& header,
+                                      int64_t after) {
+  if (after == 0 || !std::filesystem::exists(path)) return header;
+  INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  if (!absl::StartsWith(text, header)) {
+    return InvalidArgument("'", path, "' is a log of other fetches: expected the columns ",
+                           absl::StripSuffix(header, "\n"));
+  }
+  std::string kept = header;
+  for (const absl::string_view line : absl::StrSplit(text.substr(header.size()), '\n')) {
+    int64_t step = 0;
+    const absl::string_view number = line.substr(0, line.find(','));
+    if (absl::SimpleAtoi(number, &step) && step <= after) absl::StrAppend(&kept, line, "\n");
+  }
+  return kept;
+}
+
+}  // namespace
+
+double ValueOf(const Tensor& fetch) {
+  const Summary summary = Summarize({"", fetch});
+  if (summary.num_nan > 0 || !summary.has_values) return std::numeric_limits<double>::quiet_NaN();
+  return summary.num_infinite > 0 ? std::numeric_limits<double>::infinity() : summary.mean;
+}
+
+absl::StatusOr<TrainLog> TrainLog::Create(const std::string& path,
+                                          const std::vector<std::string>& fetches, int64_t after) {
+  TrainLog log;
+  log.path_ = path;
+  std::vector<std::string> columns = {"step"};
+  for (const std::string& name : fetches) {
+    columns.push_back(Quoted(name));
+    log.curves_.push_back({.name = name, .steps = {}, .values = {}});
+  }
+  if (path.empty()) return log;
+  INTERP_ASSIGN_OR_RETURN(const std::string kept,
+                          KeptLines(path, absl::StrJoin(columns, ",") + "\n", after));
+  log.file_.reset(std::fopen(path.c_str(), "we"));
+  if (log.file_ == nullptr) return CannotWrite(path);
+  if (std::fputs(kept.c_str(), log.file_.get()) < 0) return CannotWrite(path);
+  INTERP_RETURN_IF_ERROR(log.Flush());
+  return log;
+}
+
+absl::Status TrainLog::Add(int64_t step, const std::vector<Tensor>& fetched) {
+  std::string line = absl::StrCat(step);
+  for (size_t i = 0; i < fetched.size(); ++i) {
+    const double value = ValueOf(fetched[i]);
+    absl::StrAppend(&line, ",",
+                    fetched[i].dtype == DType::kFloat32 ? FloatText(static_cast<float>(value))
+                                                        : FloatText(value));
+    curves_[i].steps.push_back(static_cast<double>(step));
+    curves_[i].values.push_back(value);
+  }
+  if (file_ == nullptr) return absl::OkStatus();
+  line += "\n";
+  if (std::fputs(line.c_str(), file_.get()) < 0) return CannotWrite(path_);
+  return Flush();
+}
+
+absl::Status TrainLog::Flush() {
+  if (file_ != nullptr && std::fflush(file_.get()) != 0) return CannotWrite(path_);
+  return absl::OkStatus();
+}
+
+}  // namespace interp

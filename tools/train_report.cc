@@ -1,0 +1,130 @@
+#include "tools/train_report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+#include "tools/run_report.h"
+#include "tools/sizes.h"
+#include "tools/train_log.h"
+
+namespace interp {
+namespace {
+
+// Without the first step, in which kernels make their primitives, where there are others.
+double MedianMs(const TrainReport& report) {
+  if (report.steps_ms.empty()) return 0;
+  std::vector<double> steps = report.steps_ms;
+  if (steps.size() > 1) steps.erase(steps.begin());
+  return Statistics(std::move(steps)).median_ms;
+}
+
+double SamplesPerSecond(const TrainReport& report) {
+  return report.total_ms > 0 ? static_cast<double>(report.num_samples) / report.total_ms * 1e3 : 0;
+}
+
+std::string ValuesText(const std::vector<NamedTensor>& values) {
+  std::string text;
+  for (const auto& [name, tensor] : values) {
+    absl::StrAppendFormat(&text, "%s%s %.6g", text.empty() ? "" : ", ", name, ValueOf(tensor));
+  }
+  return text;
+}
+
+void WriteSummaries(absl::string_view key, const std::vector<NamedTensor>& values,
+                    JsonWriter& json) {
+  json.Key(key);
+  json.BeginArray();
+  for (const NamedTensor& value : values) WriteJson(Summarize(value), json);
+  json.EndArray();
+}
+
+std::string Duration(double seconds) {
+  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  if (whole < 3600) return absl::StrFormat("%d:%02d", whole / 60, whole % 60);
+  return absl::StrFormat("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+}  // namespace
+
+std::string ToText(const TrainReport& report) {
+  std::string text = absl::StrFormat(
+      "%s: %d steps, %d epochs, %.1f samples/s\n"
+      "step      %.3f ms median, first %.1f ms; waited %.1f ms for data\n"
+      "memory    peak %.1f KiB beside parameters and feeds\n",
+      report.program, report.first_step + static_cast<int64_t>(report.steps_ms.size()),
+      report.epochs, SamplesPerSecond(report), MedianMs(report),
+      report.steps_ms.empty() ? 0.0 : report.steps_ms[0], report.data_wait_ms,
+      static_cast<double>(report.peak_bytes) / 1024);
+  if (!report.fetches.empty()) {
+    absl::StrAppend(&text, "last      ", ValuesText(report.fetches), "\n");
+  }
+  if (!report.evaluation.empty()) {
+    absl::StrAppend(&text, "evaluated ", ValuesText(report.evaluation), "\n");
+  }
+  if (report.profile != nullptr) absl::StrAppend(&text, report.profile->ToText());
+  return text;
+}
+
+std::string ToJson(const TrainReport& report) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("program", report.program);
+  json.Field("steps", report.first_step + static_cast<int64_t>(report.steps_ms.size()));
+  json.Field("epochs", report.epochs);
+  json.Field("step_median_ms", MedianMs(report));
+  json.Field("first_ms", report.steps_ms.empty() ? 0.0 : report.steps_ms[0]);
+  json.Field("total_ms", report.total_ms);
+  json.Field("samples_per_s", SamplesPerSecond(report));
+  json.Field("data_wait_ms", report.data_wait_ms);
+  json.Field("peak_bytes", report.peak_bytes);
+  WriteSummaries("fetches", report.fetches, json);
+  WriteSummaries("evaluation", report.evaluation, json);
+  if (report.profile != nullptr) {
+    json.Key("profile");
+    report.profile->WriteJson(json);
+  }
+  json.EndObject();
+  return std::move(json).Take() + "\n";
+}
+
+TrainProgress::TrainProgress(int64_t first, int64_t last, bool quiet)
+    : first_(first), last_(last), on_(!quiet && isatty(STDERR_FILENO) != 0), quiet_(quiet) {}
+
+TrainProgress::~TrainProgress() {
+  if (shown_) std::fprintf(stderr, "\r\033[K");
+}
+
+void TrainProgress::Show(int64_t step, int64_t num_samples, const std::vector<std::string>& names,
+                         const std::vector<Tensor>& fetched) {
+  constexpr std::chrono::milliseconds kInterval(100);  // as often as a reader can follow
+  constexpr int kWidth = 24;
+  const Clock::time_point now = Clock::now();
+  if (!on_ || (shown_ && step < last_ && now - shown_at_ < kInterval)) return;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double done = static_cast<double>(step - first_);
+  const double left = done > 0 ? seconds / done * static_cast<double>(last_ - step) : 0;
+  const int filled =
+      static_cast<int>(kWidth * done / static_cast<double>(std::max<int64_t>(last_ - first_, 1)));
+  std::string values;
+  for (size_t i = 0; i < fetched.size(); ++i) {
+    absl::StrAppendFormat(&values, " %s %.4g", names[i], ValueOf(fetched[i]));
+  }
+  std::fprintf(stderr, "\r\033[K%s",
+               absl::StrFormat("[%s%s] step %d/%d%s, %.0f samples/s, %s left",
+                               std::string(filled, '#'), std::string(kWidth - filled, '.'), step,
+                               last_, values, num_samples / std::max(seconds, 1e-9), Duration(left))
+                   .c_str());
+  shown_at_ = now;
+  shown_ = true;
+}
+
+void TrainProgress::Say(const std::string& line) {
+  if (quiet_) return;
+  std::fprintf(stderr, "%s%s\n", shown_ ? "\r\033[K" : "", line.c_str());
+  shown_ = false;
+}
+
+}  // namespace interp

@@ -1,0 +1,151 @@
+#include "tools/train_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "interpreter/train/checkpoint.h"
+#include "passes/append_backward.h"
+#include "passes/feed_fetch.h"
+#include "tools/names.h"
+#include "tools/training_data.h"
+
+namespace interp {
+namespace {
+
+// The loss as the program marks it; none in programs without roles.
+std::optional<std::string> LossOf(const Program& program) {
+  for (const Op& op : program.blocks[0].ops) {
+    const Attr* role = op.FindAttr("op_role");
+    const int32_t* value = role == nullptr ? nullptr : std::get_if<int32_t>(&role->value);
+    if (value == nullptr || *value != (kForwardRole | kLossRole)) continue;
+    for (const Slot& slot : op.outputs) {
+      if (!slot.args.empty()) return program.NameOf(slot.args[0]);
+    }
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::vector<std::string>> ChooseFetches(const Program& program,
+                                                       const std::vector<std::string>& asked) {
+  absl::StatusOr<std::vector<std::string>> fetches = ResolveNames(program, asked);
+  if (!fetches.ok()) return Annotate(fetches.status(), "--fetch");
+  if (!fetches->empty()) return fetches;
+  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(program));
+  for (const VarId id : own) fetches->push_back(program.NameOf(id));
+  if (!fetches->empty()) return fetches;
+  if (const std::optional<std::string> loss = LossOf(program)) fetches->push_back(*loss);
+  return fetches;
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> ReadData(const std::vector<std::string>& files,
+                                                        const std::vector<FeedSpec>& feeds,
+                                                        const TrainFlags& flags) {
+  INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.limits));
+  INTERP_ASSIGN_OR_RETURN(Dataset data, ReadTrainingData(files, feeds, max_bytes));
+  return std::make_shared<const Dataset>(std::move(data));
+}
+
+absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOptions& options,
+                                          const std::shared_ptr<Scope>& scope) {
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.eval));
+  INTERP_ASSIGN_OR_RETURN(std::vector<VarId> feeds, DataVars(model.program));
+  std::vector<std::string> names;
+  for (const VarId id : feeds) names.push_back(model.program.NameOf(id));
+  std::vector<std::string> known;
+  for (const std::string& name : flags.fetches) {
+    if (model.program.Find(name) >= 0) known.push_back(name);
+  }
+  INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
+                          ChooseFetches(model.program, known));
+  if (fetches.empty()) {
+    return InvalidArgument(flags.eval.model, ": fetches nothing itself, and has none of --fetch");
+  }
+  Evaluation evaluation;
+  INTERP_ASSIGN_OR_RETURN(evaluation.core, InterpreterCore::Create(std::move(model.program), names,
+                                                                   fetches, scope, options));
+  INTERP_ASSIGN_OR_RETURN(evaluation.data,
+                          ReadData(flags.eval_data, evaluation.core->plan().feeds, flags));
+  return evaluation;
+}
+
+absl::Status CheckFlags(const TrainFlags& flags) {
+  if (flags.startup.empty() && flags.model.params.empty() && !flags.resume) {
+    return InvalidArgument(
+        "nothing gives the parameters their first values: expected --startup or --params");
+  }
+  if (flags.epochs > 0 && flags.steps > 0) {
+    return InvalidArgument("--epochs and --steps: expected one of the two");
+  }
+  if (flags.eval.model.empty() != flags.eval_data.empty()) {
+    return InvalidArgument("--eval and --eval-data: expected both or none");
+  }
+  if (flags.checkpoint.empty() && (flags.checkpoint_every > 0 || flags.resume)) {
+    return InvalidArgument("--checkpoint-every and --resume: expected --checkpoint DIR");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetParameters(const TrainFlags& flags, TrainSession& session) {
+  if (!flags.startup.empty()) {
+    INTERP_ASSIGN_OR_RETURN(const Model startup,
+                            LoadModel({.model = flags.startup, .params = "", .compiled_from = ""}));
+    const absl::Status made = session.trainer->Initialize(startup.program);
+    if (!made.ok()) return Annotate(made, flags.startup);
+  }
+  if (!flags.resume) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const std::optional<DataPosition> position,
+                          ReadCheckpoint(flags.checkpoint, *session.trainer, flags.batches.seed));
+  if (position.has_value()) session.position = *position;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> Evaluation::Run(int64_t batch_size) const {
+  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> means, Evaluate(*core, data, batch_size));
+  std::vector<NamedTensor> named;
+  for (size_t i = 0; i < means.size(); ++i) {
+    named.emplace_back(core->plan().fetches[i], std::move(means[i]));
+  }
+  return named;
+}
+
+// Parameters that --params gives are put over what the startup program makes.
+absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const CoreOptions& options) {
+  TrainSession session;
+  INTERP_RETURN_IF_ERROR(CheckFlags(flags));
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.model));
+  if (model.compiled.has_value()) {
+    return InvalidArgument(model.path, ": is a plan, expected a program");
+  }
+  INTERP_ASSIGN_OR_RETURN(session.saved, ChooseParametersToSave(flags.save, model.program));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
+                          ChooseFetches(model.program, flags.fetches));
+  std::vector<NamedTensor> given;
+  for (const std::string& name : model.scope->LocalNames()) {
+    given.emplace_back(name, model.scope->FindLocal(name)->tensor);
+  }
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(
+      std::move(model.program), model.scope, {.feeds = {}, .fetches = fetches, .core = options});
+  if (!trainer.ok()) return Annotate(trainer.status(), model.path);
+  session.trainer = *std::move(trainer);
+  INTERP_RETURN_IF_ERROR(SetParameters(flags, session));
+  if (session.trainer->num_steps() == 0) {
+    for (NamedTensor& value : given) {
+      model.scope->FindOrCreate(value.first)->tensor = std::move(value.second);
+    }
+  }
+  INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, session.trainer->feeds(), flags));
+  const int64_t batches = BatchesPerEpoch(session.data->num_samples, flags.batches);
+  if (batches == 0) {
+    return InvalidArgument("--drop-last leaves no batch of ", flags.batches.batch_size, " in ",
+                           session.data->num_samples, " samples");
+  }
+  session.last_step = flags.steps > 0 ? flags.steps : std::max<int64_t>(flags.epochs, 1) * batches;
+  if (!flags.eval.model.empty()) {
+    INTERP_ASSIGN_OR_RETURN(session.evaluation, MakeEvaluation(flags, options, model.scope));
+  }
+  return session;
+}
+
+}  // namespace interp

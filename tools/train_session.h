@@ -1,0 +1,69 @@
+// What `interp train` makes ready before the first step.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "interpreter/train/batch_loader.h"
+#include "interpreter/train/trainer.h"
+#include "tools/core_flags.h"
+#include "tools/feeds.h"
+#include "tools/model.h"
+#include "tools/run_watch.h"
+#include "tools/saved_parameters.h"
+
+namespace interp {
+
+struct TrainFlags {
+  ModelFlags model;  // main and --params
+  std::string startup;
+  std::vector<std::string> data;
+  FeedFlags limits;  // --max-file-memory and --seed
+  BatchOptions batches;
+  bool no_shuffle = false;
+  int64_t epochs = 0;
+  int64_t steps = 0;
+  std::vector<std::string> fetches;
+  ModelFlags eval;
+  std::vector<std::string> eval_data;
+  int64_t eval_every = 0;
+  std::string log;
+  std::string plot;
+  std::string save;
+  std::string checkpoint;
+  int64_t checkpoint_every = 0;
+  int keep = 3;
+  bool resume = false;
+  bool json = false;
+  PlanFlags plan;
+  RunFlags run;
+  WatchFlags watch;
+};
+
+// An evaluation of the parameters that are being trained.
+struct Evaluation {
+  std::unique_ptr<InterpreterCore> core;
+  std::shared_ptr<const Dataset> data;
+
+  // The means of its fetches.
+  absl::StatusOr<std::vector<NamedTensor>> Run(int64_t batch_size) const;
+};
+
+// All that is made before the first step.
+struct TrainSession {
+  std::unique_ptr<Trainer> trainer;
+  std::shared_ptr<const Dataset> data;
+  std::optional<Evaluation> evaluation;
+  ParametersToSave saved;
+  DataPosition position;
+  int64_t last_step = 0;
+};
+
+// Reads all that the flags name and checks it. Errors: InvalidArgument and NotFound for flags and
+// files that do not fit, those of InterpreterCore for programs.
+absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const CoreOptions& options);
+
+}  // namespace interp
