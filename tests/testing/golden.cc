@@ -41,6 +41,48 @@ absl::StatusOr<GoldenCase> ParseCase(const fs::path& folder, const Json& doc) {
   return result;
 }
 
+absl::StatusOr<GoldenProgram::Step> ParseStep(const fs::path& folder, const Json& step,
+                                              const Json& lods) {
+  GoldenProgram::Step result;
+  INTERP_ASSIGN_OR_RETURN(result.set, ReadTensors(folder, step.at("set_vars"), lods, ""));
+  INTERP_ASSIGN_OR_RETURN(result.feeds, ReadTensors(folder, step.at("feeds"), lods, ""));
+  INTERP_ASSIGN_OR_RETURN(result.fetches, ReadTensors(folder, step.at("fetches"), lods, "out:"));
+  return result;
+}
+
+absl::StatusOr<GoldenProgram> ParseGoldenProgram(const fs::path& folder, const Json& doc) {
+  GoldenProgram result;
+  result.rtol = doc.at("rtol");
+  result.atol = doc.at("atol");
+  result.feed_order = doc.at("feed_order").get<std::vector<std::string>>();
+  result.fetch_order = doc.at("fetch_order").get<std::vector<std::string>>();
+  INTERP_ASSIGN_OR_RETURN(result.program, ReadFile((folder / "main.pb").string()));
+  Json initial = Json::object();
+  Json final = Json::object();
+  for (const auto& [name, files] : doc.at("params").items()) {
+    initial[name] = files.at("init");
+    final[name] = files.at("final");
+  }
+  const Json lods = doc.value("lod", Json::object());
+  INTERP_ASSIGN_OR_RETURN(result.initial, ReadTensors(folder, initial, lods, ""));
+  INTERP_ASSIGN_OR_RETURN(result.final, ReadTensors(folder, final, lods, ""));
+  for (const Json& step : doc.at("steps")) {
+    INTERP_ASSIGN_OR_RETURN(result.steps.emplace_back(), ParseStep(folder, step, lods));
+  }
+  return result;
+}
+
+// What `parse` makes of the case.json of a folder.
+template <typename Parse>
+auto ReadJson(const std::string& folder, Parse parse) -> decltype(parse(folder, Json())) {
+  INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder + "/case.json"));
+  try {
+    return parse(folder, Json::parse(text));
+  } catch (const Json::exception& e) {
+    return InvalidArgument(folder, "/case.json: ", e.what());
+  }
+}
+
 template <typename T>
 std::string FloatDifference(const Tensor& got, const Tensor& want, double rtol, double atol) {
   double worst = -1;
@@ -104,12 +146,21 @@ std::vector<std::string> GoldenCaseFolders(const std::string& set) {
 }
 
 absl::StatusOr<GoldenCase> ReadGoldenCase(const std::string& folder) {
-  INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder + "/case.json"));
-  try {
-    return ParseCase(folder, Json::parse(text));
-  } catch (const Json::exception& e) {
-    return InvalidArgument(folder, "/case.json: ", e.what());
+  return ReadJson(folder, ParseCase);
+}
+
+std::vector<std::string> GoldenProgramFolders(const std::string& set) {
+  std::vector<std::string> folders;
+  if (!fs::exists(fs::path(set) / "programs")) return folders;
+  for (const auto& entry : fs::directory_iterator(fs::path(set) / "programs")) {
+    if (fs::exists(entry.path() / "main.pb")) folders.push_back(entry.path().string());
   }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+absl::StatusOr<GoldenProgram> ReadGoldenProgram(const std::string& folder) {
+  return ReadJson(folder, ParseGoldenProgram);
 }
 
 std::string Difference(const Tensor& got, const Tensor& want, double rtol, double atol) {

@@ -32,6 +32,28 @@ std::vector<std::string> GoldenCaseFolders(const std::string& set);
 
 absl::StatusOr<GoldenCase> ReadGoldenCase(const std::string& folder);
 
+// A whole program with its parameters, run several times.
+struct GoldenProgram {
+  struct Step {
+    std::vector<NamedTensor> set;  // values of persistable variables, written before the step
+    std::vector<NamedTensor> feeds;
+    std::vector<NamedTensor> fetches;
+  };
+  std::string program;  // without feed and fetch ops
+  std::vector<std::string> feed_order;
+  std::vector<std::string> fetch_order;
+  std::vector<NamedTensor> initial;  // persistable variables before the first step
+  std::vector<NamedTensor> final;    // and after the last
+  std::vector<Step> steps;
+  double rtol = 0;
+  double atol = 0;
+};
+
+// Folders of the training programs below `set`, sorted: "<set>/programs/<name>".
+std::vector<std::string> GoldenProgramFolders(const std::string& set);
+
+absl::StatusOr<GoldenProgram> ReadGoldenProgram(const std::string& folder);
+
 // Empty when `got` is `want` within |got - want| <= atol + rtol * |want|, else what differs. NaN
 // equals NaN. Shapes, dtypes, LoD, integers and booleans must be the same.
 std::string Difference(const Tensor& got, const Tensor& want, double rtol, double atol);
