@@ -161,6 +161,7 @@ OpDef ArgDef(absl::string_view type) {
       .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.attrs<ArgAttrs>().dtype); },
       .infer = InferArg,
       .kernels = ArgKernels<Better, float, double, float16, int32_t, int64_t, int16_t, uint8_t>(),
+      .gradient = {.none = true},
   };
 }
 

@@ -64,6 +64,7 @@ OpDef PredicateDef(absl::string_view type, std::vector<KernelDef> kernels) {
   OpDef def = BinaryDef(type, std::move(kernels));
   def.parse = ParseAttrs<BinaryAttrs, ReadTrailingAttrs>;
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, DType::kBool); };
+  def.gradient = {.none = true};
   return def;
 }
 

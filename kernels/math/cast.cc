@@ -73,12 +73,30 @@ std::vector<KernelDef> CastKernels() {
   return {{DTypeOf<Ts>, Cast<Ts>}...};
 }
 
+// A cast back to the dtype of X.
+absl::Status MakeGradient(GradientMaker& maker) {
+  if (!maker.Wants("X")) return absl::OkStatus();
+  const Attr* from = maker.op().FindAttr("in_dtype");
+  const Attr* to = maker.op().FindAttr("out_dtype");
+  if (from == nullptr || to == nullptr) {
+    return InvalidArgument("a gradient needs the attributes 'in_dtype' and 'out_dtype'");
+  }
+  Op& cast = maker.Add("cast");
+  AddInput(cast, "X", maker.OutputGradients("Out"));
+  AddOutput(cast, "Out", maker.InputGradients("X"));
+  cast.attrs = maker.op().attrs;
+  SetAttr(cast, "in_dtype", to->value);
+  SetAttr(cast, "out_dtype", from->value);
+  return absl::OkStatus();
+}
+
 OpDef CastDef() {
   OpDef def = PlainUnaryDef("cast", CastKernels<bool, int16_t, int32_t, int64_t, float16, bfloat16,
                                                 float, double, uint8_t, int8_t>());
   def.parse = ParseAttrs<CastAttrs, ReadCastAttrs>;
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.attrs<CastAttrs>().out_dtype); };
   def.inplace = {};
+  def.gradient = {.make = MakeGradient};
   return def;
 }
 

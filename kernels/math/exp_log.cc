@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/math/activation_attrs.h"
 #include "kernels/math/unary.h"
 #include "kernels/util/vector_math.h"
 
@@ -58,9 +59,7 @@ struct ErfOp {
 };
 
 // log(x / (1 - x)) of x brought into [eps, 1 - eps]; without eps, NaN outside [0, 1].
-struct Logit {
-  float eps;
-  static Logit Read(AttrReader& attrs) { return {attrs.Float("eps", 1e-6f)}; }
+struct Logit : LogitAttrs {
   template <typename T>
   T operator()(T x) const {
     const T low = static_cast<T>(eps);
@@ -74,25 +73,25 @@ struct Logit {
 
 // A function of floats that takes integers too.
 template <typename Op>
-OpDef NumberUnaryDef(absl::string_view type) {
+OpDef NumberUnaryDef(absl::string_view type, UnaryGradient gradient) {
   std::vector<KernelDef> kernels = UnaryKernels<Op, float, double, float16>();
   kernels.push_back({DType::kInt32, Unary<Op, int32_t, float>});
   kernels.push_back({DType::kInt64, Unary<Op, int64_t, float>});
-  OpDef def = UnaryDef<Op>(type, std::move(kernels));
+  OpDef def = UnaryDef<Op>(type, std::move(kernels), gradient);
   def.infer_dtype = [](DTypeContext& ctx) {
     if (!IsFloating(ctx.kernel())) ctx.Set(unary::kOut, DType::kFloat32);
   };
   return def;
 }
 
-INTERP_REGISTER_OP(NumberUnaryDef<ExpOp>("exp"));
-INTERP_REGISTER_OP(NumberUnaryDef<Expm1Op>("expm1"));
-INTERP_REGISTER_OP(NumberUnaryDef<LogOp>("log"));
-INTERP_REGISTER_OP(NumberUnaryDef<Log2Op>("log2"));
-INTERP_REGISTER_OP(NumberUnaryDef<Log10Op>("log10"));
-INTERP_REGISTER_OP(NumberUnaryDef<Log1pOp>("log1p"));
-INTERP_REGISTER_OP(FloatUnaryDef<ErfOp>("erf"));
-INTERP_REGISTER_OP(FloatUnaryDef<Logit>("logit"));
+INTERP_REGISTER_OP(NumberUnaryDef<ExpOp>("exp", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(NumberUnaryDef<Expm1Op>("expm1", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(NumberUnaryDef<LogOp>("log", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(NumberUnaryDef<Log2Op>("log2", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(NumberUnaryDef<Log10Op>("log10", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(NumberUnaryDef<Log1pOp>("log1p", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<ErfOp>("erf", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<Logit>("logit", UnaryGradient::kOfX));
 
 }  // namespace
 }  // namespace interp

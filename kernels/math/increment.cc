@@ -24,11 +24,25 @@ absl::Status Increment(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// Not a gradient: brings a counter back to what it was, so that the gradients of a loop find the
+// entries of arrays that its steps used.
+absl::Status MakeDecrement(GradientMaker& maker) {
+  Op& decrement = maker.Add("increment");
+  AddInput(decrement, "X", maker.Arguments("Out"));
+  AddOutput(decrement, "Out", maker.Arguments("X"));
+  decrement.attrs = maker.op().attrs;
+  AttrReader attrs(maker.op());
+  SetAttr(decrement, "step", -IncrementAttrs::Read(attrs).step);
+  return attrs.status();
+}
+
 OpDef IncrementDef() {
-  OpDef def = UnaryDef<IncrementAttrs>("increment", {{DType::kFloat32, Increment<float>},
-                                                     {DType::kFloat64, Increment<double>},
-                                                     {DType::kInt32, Increment<int32_t>},
-                                                     {DType::kInt64, Increment<int64_t>}});
+  OpDef def = PlainUnaryDef("increment", {{DType::kFloat32, Increment<float>},
+                                          {DType::kFloat64, Increment<double>},
+                                          {DType::kInt32, Increment<int32_t>},
+                                          {DType::kInt64, Increment<int64_t>}});
+  def.parse = ParseAttrs<IncrementAttrs, IncrementAttrs::Read>;
+  def.gradient = {.make = MakeDecrement};
   def.infer = InferIncrement;
   return def;
 }

@@ -81,12 +81,23 @@ OpDef LogicalNotDef() {
       "logical_not", NotRows<LogicalNot, bool, float, double, int32_t, int64_t, int16_t, int8_t>());
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(unary::kOut, DType::kBool); };
   def.inplace = {};
+  def.gradient = {.none = true};
   return def;
 }
 
 template <typename Op>
 OpDef BitwiseDef(absl::string_view type) {
-  return ArithmeticDef(type, BinaryKernels<Op, bool, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+  OpDef def =
+      ArithmeticDef(type, BinaryKernels<Op, bool, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+  def.gradient = {.none = true};
+  return def;
+}
+
+OpDef BitwiseNotDef() {
+  OpDef def = PlainUnaryDef(
+      "bitwise_not", UnaryKernels<BitwiseNot, bool, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+  def.gradient = {.none = true};
+  return def;
 }
 
 INTERP_REGISTER_OP(LogicalDef<LogicalAnd>("logical_and"));
@@ -96,8 +107,7 @@ INTERP_REGISTER_OP(LogicalNotDef());
 INTERP_REGISTER_OP(BitwiseDef<BitwiseAnd>("bitwise_and"));
 INTERP_REGISTER_OP(BitwiseDef<BitwiseOr>("bitwise_or"));
 INTERP_REGISTER_OP(BitwiseDef<BitwiseXor>("bitwise_xor"));
-INTERP_REGISTER_OP(PlainUnaryDef(
-    "bitwise_not", UnaryKernels<BitwiseNot, bool, int32_t, int64_t, int16_t, int8_t, uint8_t>()));
+INTERP_REGISTER_OP(BitwiseNotDef());
 
 }  // namespace
 }  // namespace interp

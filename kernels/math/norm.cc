@@ -111,7 +111,13 @@ absl::Status RunClipByNorm(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-INTERP_REGISTER_OP(UnaryDef<ClipByNorm>("clip_by_norm", {{DType::kFloat32, RunClipByNorm<float>}}));
+OpDef ClipByNormDef() {
+  OpDef def = PlainUnaryDef("clip_by_norm", {{DType::kFloat32, RunClipByNorm<float>}});
+  def.parse = ParseAttrs<ClipByNorm, ClipByNorm::Read>;
+  return def;
+}
+
+INTERP_REGISTER_OP(ClipByNormDef());
 
 }  // namespace
 }  // namespace interp

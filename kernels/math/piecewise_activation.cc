@@ -1,5 +1,6 @@
 // Activations made of straight lines: relu, relu6, leaky_relu, brelu, hard_sigmoid, hard_swish,
 // hard_shrink, softshrink, thresholded_relu. Comparisons are written so that NaN stays NaN.
+#include "kernels/math/activation_attrs.h"
 #include "kernels/math/unary.h"
 
 namespace interp {
@@ -18,18 +19,14 @@ struct Relu {
   }
 };
 
-struct Relu6 {
-  float threshold;
-  static Relu6 Read(AttrReader& attrs) { return {attrs.Float("threshold", 6.0f)}; }
+struct Relu6 : Relu6Attrs {
   template <typename T>
   T operator()(T x) const {
     return Clamp(x, T{0}, static_cast<T>(threshold));
   }
 };
 
-struct LeakyRelu {
-  float alpha;
-  static LeakyRelu Read(AttrReader& attrs) { return {attrs.Float("alpha", 0.02f)}; }
+struct LeakyRelu : LeakyReluAttrs {
   template <typename T>
   T operator()(T x) const {
     const T scaled = x * static_cast<T>(alpha);
@@ -38,22 +35,14 @@ struct LeakyRelu {
 };
 
 // Paddle's hardtanh.
-struct BRelu {
-  float low, high;
-  static BRelu Read(AttrReader& attrs) {
-    return {attrs.Float("t_min", 0.0f), attrs.Float("t_max", 24.0f)};
-  }
+struct BRelu : BReluAttrs {
   template <typename T>
   T operator()(T x) const {
     return Clamp(x, static_cast<T>(low), static_cast<T>(high));
   }
 };
 
-struct HardSigmoid {
-  float slope, offset;
-  static HardSigmoid Read(AttrReader& attrs) {
-    return {attrs.Float("slope", 0.2f), attrs.Float("offset", 0.5f)};
-  }
+struct HardSigmoid : HardSigmoidAttrs {
   template <typename T>
   T operator()(T x) const {
     return Clamp(x * static_cast<T>(slope) + static_cast<T>(offset), T{0}, T{1});
@@ -70,9 +59,7 @@ struct HardSwish {
   }
 };
 
-struct HardShrink {
-  float threshold;
-  static HardShrink Read(AttrReader& attrs) { return {attrs.Float("threshold", 0.5f)}; }
+struct HardShrink : HardShrinkAttrs {
   template <typename T>
   T operator()(T x) const {
     const T limit = static_cast<T>(threshold);
@@ -80,9 +67,7 @@ struct HardShrink {
   }
 };
 
-struct SoftShrink {
-  float lambda;
-  static SoftShrink Read(AttrReader& attrs) { return {attrs.Float("lambda", 0.5f)}; }
+struct SoftShrink : SoftShrinkAttrs {
   template <typename T>
   T operator()(T x) const {
     const T limit = static_cast<T>(lambda);
@@ -92,26 +77,22 @@ struct SoftShrink {
   }
 };
 
-struct ThresholdedRelu {
-  float threshold, value;
-  static ThresholdedRelu Read(AttrReader& attrs) {
-    return {attrs.Float("threshold", 1.0f), attrs.Float("value", 0.0f)};
-  }
+struct ThresholdedRelu : ThresholdedReluAttrs {
   template <typename T>
   T operator()(T x) const {
     return x <= static_cast<T>(threshold) ? static_cast<T>(value) : x;
   }
 };
 
-INTERP_REGISTER_OP(FloatUnaryDef<Relu>("relu"));
-INTERP_REGISTER_OP(FloatUnaryDef<Relu6>("relu6"));
-INTERP_REGISTER_OP(FloatUnaryDef<LeakyRelu>("leaky_relu"));
-INTERP_REGISTER_OP(FloatUnaryDef<BRelu>("brelu"));
-INTERP_REGISTER_OP(FloatUnaryDef<HardSigmoid>("hard_sigmoid"));
-INTERP_REGISTER_OP(FloatUnaryDef<HardSwish>("hard_swish"));
-INTERP_REGISTER_OP(FloatUnaryDef<HardShrink>("hard_shrink"));
-INTERP_REGISTER_OP(FloatUnaryDef<SoftShrink>("softshrink"));
-INTERP_REGISTER_OP(FloatUnaryDef<ThresholdedRelu>("thresholded_relu"));
+INTERP_REGISTER_OP(FloatUnaryDef<Relu>("relu", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<Relu6>("relu6", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<LeakyRelu>("leaky_relu", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<BRelu>("brelu", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<HardSigmoid>("hard_sigmoid", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<HardSwish>("hard_swish", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<HardShrink>("hard_shrink", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<SoftShrink>("softshrink", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<ThresholdedRelu>("thresholded_relu", UnaryGradient::kOfX));
 
 }  // namespace
 }  // namespace interp

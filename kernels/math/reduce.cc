@@ -142,6 +142,7 @@ template <template <typename> typename Reducer>
 OpDef LogicalDef(absl::string_view type) {
   OpDef def = ReductionDef(type, LogicalKernels<Reducer, bool, float, double, int32_t, int64_t>());
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, DType::kBool); };
+  def.gradient = {.none = true};
   return def;
 }
 

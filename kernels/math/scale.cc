@@ -58,6 +58,18 @@ absl::Status Scale(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status MakeGradient(GradientMaker& maker) {
+  if (!maker.Wants("X")) return absl::OkStatus();
+  Op& scale = maker.Add("scale");
+  AddInput(scale, "X", maker.OutputGradients("Out"));
+  AddInput(scale, "ScaleTensor", maker.Arguments("ScaleTensor"));
+  AddOutput(scale, "Out", maker.InputGradients("X"));
+  scale.attrs = maker.op().attrs;
+  SetAttr(scale, "bias", 0.0f);
+  SetAttr(scale, "bias_after_scale", true);
+  return absl::OkStatus();
+}
+
 template <typename... Ts>
 std::vector<KernelDef> ScaleKernels() {
   return {{DTypeOf<Ts>, Scale<Ts>}...};
@@ -72,6 +84,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = ScaleKernels<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>(),
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .gradient = {.make = MakeGradient},
     .flops = FlopsPerElement<2>,
 });
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/math/scaled_gradient.h"
 #include "kernels/math/unary.h"
 
 namespace interp {
@@ -93,21 +94,37 @@ struct Sign {
   }
 };
 
-INTERP_REGISTER_OP(FloatUnaryDef<Sqrt>("sqrt"));
-INTERP_REGISTER_OP(FloatUnaryDef<Rsqrt>("rsqrt"));
-INTERP_REGISTER_OP(FloatUnaryDef<Reciprocal>("reciprocal"));
-INTERP_REGISTER_OP(FloatUnaryDef<Ceil>("ceil"));
-INTERP_REGISTER_OP(FloatUnaryDef<Floor>("floor"));
-INTERP_REGISTER_OP(FloatUnaryDef<Round>("round"));
+// Zero, as Paddle writes it.
+absl::Status MakeSignGradient(GradientMaker& maker) {
+  AddScaledGradient(maker, maker.OutputGradients("Out")[0], maker.InputGradients("X")[0],
+                    /*factor=*/0.0f);
+  return absl::OkStatus();
+}
+
+OpDef SignDef() {
+  OpDef def = PlainUnaryDef(
+      "sign",
+      UnaryKernels<Sign, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+  def.gradient = {.make = MakeSignGradient};
+  return def;
+}
+
+INTERP_REGISTER_OP(FloatUnaryDef<Sqrt>("sqrt", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<Rsqrt>("rsqrt", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<Reciprocal>("reciprocal", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<Ceil>("ceil", UnaryGradient::kZero));
+INTERP_REGISTER_OP(FloatUnaryDef<Floor>("floor", UnaryGradient::kZero));
+INTERP_REGISTER_OP(FloatUnaryDef<Round>("round", UnaryGradient::kZero));
 INTERP_REGISTER_OP(
-    UnaryDef<Square>("square", UnaryKernels<Square, float, double, float16, int32_t, int64_t>()));
+    UnaryDef<Square>("square", UnaryKernels<Square, float, double, float16, int32_t, int64_t>(),
+                     UnaryGradient::kOfX));
 INTERP_REGISTER_OP(UnaryDef<Abs>("abs",
-                                 UnaryKernels<Abs, float, double, float16, int32_t, int64_t>()));
-INTERP_REGISTER_OP(
-    UnaryDef<Trunc>("trunc", UnaryKernels<Trunc, float, double, float16, int32_t, int64_t>()));
-INTERP_REGISTER_OP(UnaryDef<Sign>(
-    "sign",
-    UnaryKernels<Sign, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>()));
+                                 UnaryKernels<Abs, float, double, float16, int32_t, int64_t>(),
+                                 UnaryGradient::kOfX));
+INTERP_REGISTER_OP(UnaryDef<Trunc>("trunc",
+                                   UnaryKernels<Trunc, float, double, float16, int32_t, int64_t>(),
+                                   UnaryGradient::kZero));
+INTERP_REGISTER_OP(SignDef());
 
 }  // namespace
 }  // namespace interp

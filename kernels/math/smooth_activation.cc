@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/math/activation_attrs.h"
 #include "kernels/math/unary.h"
 #include "kernels/util/vector_math.h"
 
@@ -43,11 +44,7 @@ struct TanhShrink {
 };
 
 // scale_b tanh(scale_a x)
-struct STanh {
-  float a, b;
-  static STanh Read(AttrReader& attrs) {
-    return {attrs.Float("scale_a", 0.67f), attrs.Float("scale_b", 1.7159f)};
-  }
+struct STanh : STanhAttrs {
   template <typename T>
   T operator()(T x) const {
     return static_cast<T>(b) * Tanh(static_cast<T>(a) * x);
@@ -55,9 +52,7 @@ struct STanh {
 };
 
 // alpha (e^x - 1) below 0
-struct Elu {
-  float alpha;
-  static Elu Read(AttrReader& attrs) { return {attrs.Float("alpha", 1.0f)}; }
+struct Elu : EluAttrs {
   template <typename T>
   T operator()(T x) const {
     const T below = static_cast<T>(alpha) * Expm1(x);
@@ -65,11 +60,7 @@ struct Elu {
   }
 };
 
-struct Selu {
-  float alpha, scale;
-  static Selu Read(AttrReader& attrs) {
-    return {attrs.Float("alpha", 1.6732632423543772f), attrs.Float("scale", 1.0507009873554805f)};
-  }
+struct Selu : SeluAttrs {
   template <typename T>
   T operator()(T x) const {
     const T below = static_cast<T>(alpha) * Expm1(x);
@@ -77,13 +68,7 @@ struct Selu {
   }
 };
 
-struct Celu {
-  float alpha;
-  static Celu Read(AttrReader& attrs) {
-    const float alpha = attrs.Float("alpha", 1.0f);
-    if (alpha == 0.0f) attrs.Fail("attribute 'alpha' is 0, expected another value");
-    return {alpha};
-  }
+struct Celu : CeluAttrs {
   template <typename T>
   T operator()(T x) const {
     const T below = static_cast<T>(alpha) * Expm1(x / static_cast<T>(alpha));
@@ -91,10 +76,8 @@ struct Celu {
   }
 };
 
-// x sigmoid(beta x). Programs of Paddle 2.x have no beta, older ones may.
-struct Swish {
-  float beta;
-  static Swish Read(AttrReader& attrs) { return {attrs.Float("beta", 1.0f)}; }
+// x sigmoid(beta x)
+struct Swish : SwishAttrs {
   template <typename T>
   T operator()(T x) const {
     return x * Sigmoid(static_cast<T>(beta) * x);
@@ -109,11 +92,7 @@ struct Silu {
 };
 
 // log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold.
-struct Softplus {
-  float beta, threshold;
-  static Softplus Read(AttrReader& attrs) {
-    return {attrs.Float("beta", 1.0f), attrs.Float("threshold", 20.0f)};
-  }
+struct Softplus : SoftplusAttrs {
   template <typename T>
   T operator()(T x) const {
     const T scaled = static_cast<T>(beta) * x;
@@ -123,9 +102,7 @@ struct Softplus {
 };
 
 // log(1 + e^x) of x clipped to the threshold.
-struct SoftRelu {
-  float threshold;
-  static SoftRelu Read(AttrReader& attrs) { return {attrs.Float("threshold", 40.0f)}; }
+struct SoftRelu : SoftReluAttrs {
   template <typename T>
   T operator()(T x) const {
     const T limit = static_cast<T>(threshold);
@@ -142,9 +119,7 @@ struct Softsign {
 };
 
 // x tanh(softplus(x)), with softplus(x) taken as x above the threshold.
-struct Mish {
-  float threshold;
-  static Mish Read(AttrReader& attrs) { return {attrs.Float("threshold", 20.0f)}; }
+struct Mish : MishAttrs {
   template <typename T>
   T operator()(T x) const {
     return x * Tanh(x > static_cast<T>(threshold) ? x : LogOnePlusExp(x));
@@ -190,11 +165,6 @@ struct GeluTanh {
   }
 };
 
-struct GeluAttrs {
-  bool approximate;
-  static GeluAttrs Read(AttrReader& attrs) { return {attrs.Bool("approximate", false)}; }
-};
-
 template <typename T>
 absl::Status RunGelu(KernelContext& ctx) {
   if (ctx.attrs<GeluAttrs>().approximate) {
@@ -205,25 +175,29 @@ absl::Status RunGelu(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-INTERP_REGISTER_OP(FloatUnaryDef<SigmoidOp>("sigmoid"));
-INTERP_REGISTER_OP(FloatUnaryDef<LogSigmoid>("logsigmoid"));
-INTERP_REGISTER_OP(FloatUnaryDef<TanhOp>("tanh"));
-INTERP_REGISTER_OP(FloatUnaryDef<TanhShrink>("tanh_shrink"));
-INTERP_REGISTER_OP(FloatUnaryDef<STanh>("stanh"));
-INTERP_REGISTER_OP(FloatUnaryDef<Elu>("elu"));
-INTERP_REGISTER_OP(FloatUnaryDef<Selu>("selu"));
-INTERP_REGISTER_OP(FloatUnaryDef<Celu>("celu"));
-INTERP_REGISTER_OP(FloatUnaryDef<Swish>("swish"));
-INTERP_REGISTER_OP(FloatUnaryDef<Silu>("silu"));
-INTERP_REGISTER_OP(FloatUnaryDef<Softplus>("softplus"));
-INTERP_REGISTER_OP(FloatUnaryDef<SoftRelu>("soft_relu"));
-INTERP_REGISTER_OP(FloatUnaryDef<Softsign>("softsign"));
-INTERP_REGISTER_OP(UnaryDef<Mish>("mish", {{DType::kFloat32, RunMish<float>},
-                                           {DType::kFloat64, RunMish<double>},
-                                           {DType::kFloat16, RunMish<float16>}}));
-INTERP_REGISTER_OP(UnaryDef<GeluAttrs>("gelu", {{DType::kFloat32, RunGelu<float>},
-                                                {DType::kFloat64, RunGelu<double>},
-                                                {DType::kFloat16, RunGelu<float16>}}));
+INTERP_REGISTER_OP(FloatUnaryDef<SigmoidOp>("sigmoid", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<LogSigmoid>("logsigmoid", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<TanhOp>("tanh", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<TanhShrink>("tanh_shrink", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<STanh>("stanh", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<Elu>("elu", UnaryGradient::kOfBoth));
+INTERP_REGISTER_OP(FloatUnaryDef<Selu>("selu", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<Celu>("celu", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<Swish>("swish", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<Silu>("silu", UnaryGradient::kOfBoth));
+INTERP_REGISTER_OP(FloatUnaryDef<Softplus>("softplus", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(FloatUnaryDef<SoftRelu>("soft_relu", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(FloatUnaryDef<Softsign>("softsign", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(UnaryDef<Mish>("mish",
+                                  {{DType::kFloat32, RunMish<float>},
+                                   {DType::kFloat64, RunMish<double>},
+                                   {DType::kFloat16, RunMish<float16>}},
+                                  UnaryGradient::kOfX));
+INTERP_REGISTER_OP(UnaryDef<GeluAttrs>("gelu",
+                                       {{DType::kFloat32, RunGelu<float>},
+                                        {DType::kFloat64, RunGelu<double>},
+                                        {DType::kFloat16, RunGelu<float16>}},
+                                       UnaryGradient::kOfX));
 
 }  // namespace
 }  // namespace interp

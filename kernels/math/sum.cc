@@ -2,6 +2,8 @@
 // Paddle, where gradient accumulation leaves such tensors.
 #include <algorithm>
 
+#include "core/op_def.h"
+#include "kernels/math/scaled_gradient.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
@@ -63,6 +65,14 @@ absl::Status Sum(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status MakeGradient(GradientMaker& maker) {
+  const VarId gradient = maker.OutputGradients("Out")[0];
+  for (const VarId x : maker.InputGradients("X")) {
+    AddScaledGradient(maker, gradient, x, /*factor=*/1.0f);
+  }
+  return absl::OkStatus();
+}
+
 int64_t Flops(const OpContext& ctx) {
   const double adds = static_cast<double>(ctx.inputs(kX).size()) - 1;
   return ToFlops(std::max(0.0, adds) * static_cast<double>(ctx.output(kOut).numel()));
@@ -80,6 +90,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kInt64, Sum<int64_t>}},
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .gradient = {.make = MakeGradient},
     .flops = Flops,
 });
 

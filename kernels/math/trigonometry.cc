@@ -10,7 +10,7 @@ namespace {
 // Fits one overloaded function of <cmath> to UnaryDef. The lambda type has no state.
 template <typename F>
 OpDef TrigonometricDef(absl::string_view type, F) {
-  return FloatUnaryDef<F>(type);
+  return FloatUnaryDef<F>(type, UnaryGradient::kOfX);
 }
 
 INTERP_REGISTER_OP(TrigonometricDef("sin", [](auto x) { return std::sin(x); }));

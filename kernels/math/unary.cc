@@ -2,6 +2,14 @@
 
 namespace interp {
 
+GradientDef ToGradientDef(UnaryGradient kind) {
+  GradientDef def = {.outputs = {"X@GRAD"}};
+  if (kind == UnaryGradient::kOfX || kind == UnaryGradient::kOfBoth) def.inputs.push_back("X");
+  if (kind == UnaryGradient::kOfOut || kind == UnaryGradient::kOfBoth) def.inputs.push_back("Out");
+  def.inputs.push_back("Out@GRAD");
+  return def;
+}
+
 absl::Status InferUnary(InferContext& ctx) {
   ctx.ShareShape(unary::kX, unary::kOut);
   return absl::OkStatus();

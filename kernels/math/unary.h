@@ -9,8 +9,10 @@
 //     template <typename T>
 //     T operator()(T x) const { return x > 0 ? x : x * static_cast<T>(alpha); }
 //   };
-//   INTERP_REGISTER_OP(UnaryDef<LeakyRelu>("leaky_relu", UnaryKernels<LeakyRelu, float,
-//   double>()));
+//   INTERP_REGISTER_OP(UnaryDef<LeakyRelu>("leaky_relu", UnaryKernels<LeakyRelu, float, double>(),
+//                                          UnaryGradient::kOfX));
+//
+// Its attributes may also be a base, which the gradient (unary_grad.h) has too.
 #pragma once
 
 #include <type_traits>
@@ -28,17 +30,28 @@ inline constexpr int kX = 0;
 inline constexpr int kOut = 0;
 }  // namespace unary
 
+// What the gradient of a function takes besides Out@GRAD.
+enum class UnaryGradient : uint8_t { kOfX, kOfOut, kOfBoth, kZero };
+GradientDef ToGradientDef(UnaryGradient kind);
+
 // Output: shape and LoD of X.
 absl::Status InferUnary(InferContext& ctx);
 
-// A definition with X, Out and no attributes; Out may be written over X.
+// A definition with X, Out, no attributes and no gradient; Out may be written over X.
 OpDef PlainUnaryDef(absl::string_view type, std::vector<KernelDef> kernels);
 
-// The same for a function that has attributes, or not.
+// A function from its attributes.
 template <typename Op>
-OpDef UnaryDef(absl::string_view type, std::vector<KernelDef> kernels) {
+Op ReadFunction(AttrReader& attrs) {
+  return Op{Op::Read(attrs)};
+}
+
+// The definition of a function that has attributes, or not.
+template <typename Op>
+OpDef UnaryDef(absl::string_view type, std::vector<KernelDef> kernels, UnaryGradient gradient) {
   OpDef def = PlainUnaryDef(type, std::move(kernels));
-  if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, Op::Read>;
+  if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, ReadFunction<Op>>;
+  def.gradient = ToGradientDef(gradient);
   return def;
 }
 
@@ -80,8 +93,8 @@ std::vector<KernelDef> UnaryKernels() {
 
 // A function of floats; all of them have these three dtypes.
 template <typename Op>
-OpDef FloatUnaryDef(absl::string_view type) {
-  return UnaryDef<Op>(type, UnaryKernels<Op, float, double, float16>());
+OpDef FloatUnaryDef(absl::string_view type, UnaryGradient gradient) {
+  return UnaryDef<Op>(type, UnaryKernels<Op, float, double, float16>(), gradient);
 }
 
 }  // namespace interp

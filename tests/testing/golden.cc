@@ -127,9 +127,9 @@ bool GoldenSetIsForeign() {
 std::vector<std::string> GoldenSets() {
   if (GoldenSetIsForeign()) return {std::getenv("INTERP_GOLDENS")};
   const std::string root = INTERP_BINARY_DIR "/goldens/";
-  return {root + "set_a",  root + "extra",  root + "nn",          root + "math",
-          root + "tensor", root + "random", root + "sequence",    root + "recurrent",
-          root + "array",  root + "metric", root + "control_flow"};
+  return {root + "set_a",  root + "extra",  root + "nn",           root + "math",
+          root + "tensor", root + "random", root + "sequence",     root + "recurrent",
+          root + "array",  root + "metric", root + "control_flow", root + "gradient_math"};
 }
 
 std::vector<std::string> GoldenCaseFolders(const std::string& set) {

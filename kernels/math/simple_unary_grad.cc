@@ -1,0 +1,67 @@
+// Gradients of sqrt, rsqrt, square, reciprocal and abs; those of ceil, floor, round and trunc are
+// 0.
+#include "kernels/math/unary_grad.h"
+
+namespace interp {
+namespace {
+
+struct SqrtGrad {
+  static constexpr UnaryGradient kKind = UnaryGradient::kOfOut;
+  template <typename T>
+  T operator()(T out, T grad) const {
+    return T(0.5) * grad / out;
+  }
+};
+
+struct RsqrtGrad {
+  static constexpr UnaryGradient kKind = UnaryGradient::kOfOut;
+  template <typename T>
+  T operator()(T out, T grad) const {
+    return T(-0.5) * grad * out * out * out;
+  }
+};
+
+struct SquareGrad {
+  static constexpr UnaryGradient kKind = UnaryGradient::kOfX;
+  template <typename T>
+  T operator()(T x, T grad) const {
+    return grad * T{2} * x;
+  }
+};
+
+struct ReciprocalGrad {
+  static constexpr UnaryGradient kKind = UnaryGradient::kOfOut;
+  template <typename T>
+  T operator()(T out, T grad) const {
+    return -grad * out * out;
+  }
+};
+
+struct AbsGrad {
+  static constexpr UnaryGradient kKind = UnaryGradient::kOfX;
+  template <typename T>
+  T operator()(T x, T grad) const {
+    return grad * static_cast<T>((x > 0) - (x < 0));
+  }
+};
+
+struct ZeroGrad {
+  static constexpr UnaryGradient kKind = UnaryGradient::kZero;
+  template <typename T>
+  T operator()(T, T) const {
+    return T{0};
+  }
+};
+
+INTERP_REGISTER_OP(UnaryGradDef<SqrtGrad>("sqrt_grad"));
+INTERP_REGISTER_OP(UnaryGradDef<RsqrtGrad>("rsqrt_grad"));
+INTERP_REGISTER_OP(UnaryGradDef<SquareGrad>("square_grad"));
+INTERP_REGISTER_OP(UnaryGradDef<ReciprocalGrad>("reciprocal_grad"));
+INTERP_REGISTER_OP(UnaryGradDef<AbsGrad>("abs_grad"));
+INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("ceil_grad"));
+INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("floor_grad"));
+INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("round_grad"));
+INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("trunc_grad"));
+
+}  // namespace
+}  // namespace interp
