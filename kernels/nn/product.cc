@@ -5,9 +5,9 @@
 #include <type_traits>
 
 #include "absl/strings/str_join.h"
-#include "kernels/nn/image.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/strided_copy.h"
 
 namespace interp::nn {
 namespace {
@@ -132,17 +132,6 @@ class Runner {
   T* out_;
 };
 
-// Turns a batch of X times one Y into a single product with more rows.
-void FoldBatch(Product& p) {
-  if (p.trans_x || p.count_y() != 1) return;
-  int64_t step = 1;
-  for (int d = p.batch.rank() - 1; d >= 0; step *= p.batch[d--]) {
-    if (p.batch[d] > 1 && p.x_steps[d] != step) return;
-  }
-  p.m *= p.count();
-  p.batch = Shape();
-}
-
 template <typename T>
 absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, const T* y) {
   auto& state = ctx.state<ProductState>();
@@ -171,6 +160,16 @@ int64_t Product::count_y() const {
     if (y_steps[d] != 0) count *= batch[d];
   }
   return count;
+}
+
+void FoldBatch(Product& p) {
+  if (p.trans_x || p.count_y() != 1) return;
+  int64_t step = 1;
+  for (int d = p.batch.rank() - 1; d >= 0; step *= p.batch[d--]) {
+    if (p.batch[d] > 1 && p.x_steps[d] != step) return;
+  }
+  p.m *= p.count();
+  p.batch = Shape();
 }
 
 absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_t> y,
@@ -210,9 +209,8 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
     INTERP_ASSIGN_OR_RETURN(x_copy,
                             ctx.workspace(static_cast<size_t>(count * p.m * p.k) * sizeof(T)));
     T* rows = static_cast<T*>(x_copy->data());
-    for (int64_t i = 0; i < count; ++i) {
-      TransposeBlock(x + i * p.m * p.k, p.m, rows + i * p.m * p.k, p.k, p.k, p.m);
-    }
+    const CopyDims dims = {{count, p.m * p.k, p.m * p.k}, {p.m, 1, p.k}, {p.k, p.m, 1}};
+    CopyStrided(ctx.num_threads(), sizeof(T), dims, x, rows);
     x = rows;
   }
   std::optional<Workspace> y_copy;

@@ -38,6 +38,9 @@ struct Product {
 absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_t> y,
                             Product& product);
 
+// Turns a batch of X times one Y into a single product with more rows.
+void FoldBatch(Product& product);
+
 // Packed constant Y, kept between runs.
 struct ProductState : KernelState {
   std::shared_ptr<const void> packed;  // AlignedArray<T>

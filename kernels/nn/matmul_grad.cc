@@ -1,0 +1,175 @@
+// mul_grad, matmul_grad, matmul_v2_grad, bmm_grad. With G = Out@GRAD, A = op(X) and B = op(Y):
+//   gradient of A = alpha * G B^T,   gradient of B = alpha * A^T G
+// transposed where X or Y is, and summed over the matrices that one of X or Y has served.
+#include <algorithm>
+#include <optional>
+
+#include "core/op_def.h"
+#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/matmul.h"
+#include "kernels/util/flops.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kY = 1;
+constexpr int kOutGrad = 2;
+constexpr int kXGrad = 0;
+constexpr int kYGrad = 1;
+
+absl::StatusOr<ResolvedProduct> Resolve(const OpContext& ctx) {
+  return ResolveMatmul(ctx.attrs<MatmulAttrs>(), ctx.input(kX).shape, ctx.input(kY).shape);
+}
+
+absl::Status Infer(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const ResolvedProduct resolved, Resolve(ctx));
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", resolved.out));
+  ctx.ShareShape(kX, kXGrad);
+  ctx.ShareShape(kY, kYGrad);
+  return absl::OkStatus();
+}
+
+using Steps = std::array<int64_t, kMaxRank>;
+
+// Matrices to advance per step of each batch dim where every matrix is there.
+Steps DenseSteps(const Shape& batch) {
+  Steps steps = {};
+  int64_t step = 1;
+  for (int d = batch.rank() - 1; d >= 0; step *= batch[d--]) steps[d] = step;
+  return steps;
+}
+
+// A product of other matrices with the batch and the factor of `p`.
+Product WithSizes(const Product& p, int64_t m, int64_t n, int64_t k) {
+  Product r;
+  r.m = m;
+  r.n = n;
+  r.k = k;
+  r.batch = p.batch;
+  r.alpha = p.alpha;
+  return r;
+}
+
+// The gradients of all matrices of X, one for each of the result: `left` is G or Y.
+Product ProductForX(const Product& p) {
+  Product r = WithSizes(p, p.m, p.k, p.n);
+  r.trans_y = !p.trans_y;
+  r.x_steps = DenseSteps(p.batch);
+  r.y_steps = p.y_steps;
+  if (!p.trans_x) return r;
+  std::swap(r.m, r.n);
+  std::swap(r.x_steps, r.y_steps);
+  r.trans_x = p.trans_y;
+  r.trans_y = true;
+  return r;
+}
+
+// The same for Y: `left` is X or G.
+Product ProductForY(const Product& p) {
+  Product r = WithSizes(p, p.k, p.n, p.m);
+  r.trans_x = !p.trans_x;
+  r.x_steps = p.x_steps;
+  r.y_steps = DenseSteps(p.batch);
+  if (!p.trans_y) return r;
+  std::swap(r.m, r.n);
+  std::swap(r.x_steps, r.y_steps);
+  r.trans_x = true;
+  r.trans_y = p.trans_x;
+  return r;
+}
+
+// Whether several matrices of the result share one of an operand.
+bool Shares(const Shape& batch, const Steps& steps) {
+  for (int d = 0; d < batch.rank(); ++d) {
+    if (batch[d] != 1 && steps[d] == 0) return true;
+  }
+  return false;
+}
+
+// Adds the matrices of all batch entries to the ones they belong to, in their order.
+template <typename T>
+void SumMatrices(const Shape& batch, const Steps& steps, int64_t size, const T* all, T* out,
+                 int num_threads) {
+  const int64_t count = batch.numel();
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(count, 1) + 1;
+  ParallelFor(num_threads, size, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t b = 0; b < count; ++b) {
+      int64_t to = 0;
+      for (int64_t rest = b, d = batch.rank() - 1; d >= 0; rest /= batch[static_cast<int>(d--)]) {
+        to += rest % batch[static_cast<int>(d)] * steps[d];
+      }
+      const T* from = all + b * size;
+      T* sum = out + to * size;
+      for (int64_t i = begin; i < end; ++i) sum[i] += from[i];
+    }
+  });
+}
+
+// Computes `product` of left and right into `out`, whose matrices are `steps` apart.
+template <typename T>
+absl::Status MultiplyInto(KernelContext& ctx, const Product& product, const Steps& steps,
+                          const T* left, const T* right, Tensor& out) {
+  if (out.numel() == 0) return absl::OkStatus();
+  T* to = out.mutable_data<T>();
+  const auto run = [&](T* target) {
+    return RunProduct<T>(ctx, product, left, right, /*y_constant=*/false, nullptr, target);
+  };
+  if (!Shares(product.batch, steps)) return run(to);
+  const int64_t size = product.m * product.n;
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(static_cast<size_t>(product.count() * size) * sizeof(T)));
+  INTERP_RETURN_IF_ERROR(run(work.data<T>()));
+  std::fill_n(to, out.numel(), T{0});
+  SumMatrices(product.batch, steps, size, work.data<T>(), to, ctx.num_threads());
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status MatmulGrad(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const ResolvedProduct resolved, Resolve(ctx));
+  Product p = resolved.product;
+  FoldBatch(p);  // one Y for all: its gradient is one product over all rows
+  const T* x = ctx.input(kX).data<T>();
+  const T* y = ctx.input(kY).data<T>();
+  const T* g = ctx.input(kOutGrad).data<T>();
+  if (Tensor* out = ctx.optional_output(kXGrad)) {
+    INTERP_RETURN_IF_ERROR(
+        MultiplyInto(ctx, ProductForX(p), p.x_steps, p.trans_x ? y : g, p.trans_x ? g : y, *out));
+  }
+  if (Tensor* out = ctx.optional_output(kYGrad)) {
+    INTERP_RETURN_IF_ERROR(
+        MultiplyInto(ctx, ProductForY(p), p.y_steps, p.trans_y ? g : x, p.trans_y ? x : g, *out));
+  }
+  return absl::OkStatus();
+}
+
+// As many as the forward product for each gradient.
+int64_t Flops(const OpContext& ctx) {
+  const absl::StatusOr<ResolvedProduct> resolved = Resolve(ctx);
+  if (!resolved.ok()) return 0;
+  const int count = (ctx.has_output(kXGrad) ? 1 : 0) + (ctx.has_output(kYGrad) ? 1 : 0);
+  return ToFlops(2.0 * count * static_cast<double>(resolved->out.numel()) *
+                 static_cast<double>(resolved->product.k));
+}
+
+OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}, {"Y"}, {"Out@GRAD"}},
+      .outputs = {{"X@GRAD", kOptional}, {"Y@GRAD", kOptional}},
+      .parse = parse,
+      .infer = Infer,
+      .kernels = {{DType::kFloat32, MatmulGrad<float>}, {DType::kFloat64, MatmulGrad<double>}},
+      .flops = Flops,
+  };
+}
+
+INTERP_REGISTER_OP(GradDef("mul_grad", ParseAttrs<MatmulAttrs, ReadMul>));
+INTERP_REGISTER_OP(GradDef("matmul_grad", ParseAttrs<MatmulAttrs, ReadMatmul>));
+INTERP_REGISTER_OP(GradDef("matmul_v2_grad", ParseAttrs<MatmulAttrs, ReadMatmulV2>));
+INTERP_REGISTER_OP(GradDef("bmm_grad", ParseAttrs<MatmulAttrs, ReadBmm>));
+
+}  // namespace
+}  // namespace interp::nn
