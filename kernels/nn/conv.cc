@@ -144,6 +144,8 @@ OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .infer = InferConv,
       .kernels = {{DType::kFloat32, ConvFloat}, {DType::kFloat64, ConvDouble}},
       .layout = LayoutRule::kPrefersChannelsLast,
+      .gradient = {.inputs = {"Input", "Filter", "Bias", "Output@GRAD"},
+                   .outputs = {"Input@GRAD", "Filter@GRAD", "Bias@GRAD"}},
       .flops = Flops,
   };
 }
@@ -153,6 +155,7 @@ OpDef FusedConvDef() {
   def.inputs = FusedInputs();
   def.kernels = {{DType::kFloat32, ConvFloat}};
   def.inplace = {{kConvResidual, kConvOutput}};
+  def.gradient = {};  // made by passes, which see no gradients
   return def;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "kernels/nn/conv_geometry.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -15,48 +16,6 @@ using Desc = convolution_forward::primitive_desc;
 using dnnl::memory;
 using dnnl::prop_kind;
 
-// Descriptors and window lists as oneDNN takes them. Images are channels-last.
-struct Geometry {
-  MemDesc src, dst, plain_filter, any_filter, bias;
-  memory::dims strides, dilations, pad_begin, pad_end;
-};
-
-memory::dims ImageDims(int64_t batch, int64_t channels, const Window& window, bool output) {
-  memory::dims dims = {batch, channels};
-  for (int i = 0; i < window.rank; ++i) dims.push_back(output ? window[i].out : window[i].in);
-  return dims;
-}
-
-MemDesc ImageDesc(const memory::dims& dims) {
-  const auto tag = dims.size() == 4 ? memory::format_tag::nhwc : memory::format_tag::ndhwc;
-  return MemDesc(dims, memory::data_type::f32, tag);
-}
-
-// Padding at the end so that the last window just fits; negative where input is left over.
-int64_t FittedPad(const WindowAxis& axis) {
-  return (axis.out - 1) * axis.stride + axis.extent() - axis.in - axis.pad_begin;
-}
-
-Geometry MakeGeometry(const ConvProblem& problem, const ConvEpilogue& epilogue) {
-  const Window& window = problem.window;
-  Geometry g;
-  g.src = ImageDesc(ImageDims(problem.batch, problem.in_channels, window, /*output=*/false));
-  g.dst = ImageDesc(ImageDims(problem.batch, problem.out_channels, window, /*output=*/true));
-  memory::dims filter = {problem.group_out(), problem.group_in()};
-  if (problem.groups > 1) filter.insert(filter.begin(), problem.groups);
-  for (int i = 0; i < window.rank; ++i) {
-    filter.push_back(window[i].kernel);
-    g.strides.push_back(window[i].stride);
-    g.dilations.push_back(window[i].dilation - 1);
-    g.pad_begin.push_back(window[i].pad_begin);
-    g.pad_end.push_back(FittedPad(window[i]));
-  }
-  g.plain_filter = StridedDesc(filter, {});
-  g.any_filter = AnyDesc(filter);
-  if (epilogue.bias) g.bias = StridedDesc({problem.out_channels}, {});
-  return g;
-}
-
 dnnl::primitive_attr MakeAttr(const ConvEpilogue& epilogue) {
   dnnl::post_ops ops;
   if (epilogue.residual) ops.append_sum(1.0F);
@@ -65,10 +24,6 @@ dnnl::primitive_attr MakeAttr(const ConvEpilogue& epilogue) {
   attr.set_post_ops(ops);
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attr;
-}
-
-bool IsReference(const std::string& name) {
-  return absl::StartsWith(name, "ref") || absl::StrContains(name, ":ref");
 }
 
 // Takes one of the implementations that oneDNN offers in its order of preference. Measured on
@@ -111,7 +66,7 @@ absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& 
                                                              const ConvEpilogue& epilogue) {
   auto conv = std::make_unique<OnednnConv>();
   INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
-    const Geometry g = MakeGeometry(problem, epilogue);
+    const ConvGeometry g = MakeGeometry(problem, epilogue.bias);
     // Outlives the descriptors made from it: walking on to the next implementation reads it again.
     const convolution_forward::desc op(prop_kind::forward_inference, algorithm::convolution_direct,
                                        g.src, g.any_filter, g.bias, g.dst, g.strides, g.dilations,

@@ -107,16 +107,21 @@ absl::StatusOr<ConvProblem> ResolveConv(const ConvAttrs& attrs, const Shape& inp
   return problem;
 }
 
+Shape ConvOutputShape(const ConvProblem& problem, bool channels_last_dims) {
+  Shape out;
+  out.push_back(problem.batch);
+  if (!channels_last_dims) out.push_back(problem.out_channels);
+  for (int i = 0; i < problem.window.rank; ++i) out.push_back(problem.window[i].out);
+  if (channels_last_dims) out.push_back(problem.out_channels);
+  return out;
+}
+
 absl::Status InferConv(InferContext& ctx) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
   const Tensor& input = ctx.input(kConvInput);
   INTERP_ASSIGN_OR_RETURN(const ConvProblem problem,
                           ResolveConv(attrs, input.shape, ctx.input(kConvFilter).shape));
-  Shape out;
-  out.push_back(problem.batch);
-  if (!attrs.channels_last_dims) out.push_back(problem.out_channels);
-  for (int i = 0; i < problem.window.rank; ++i) out.push_back(problem.window[i].out);
-  if (attrs.channels_last_dims) out.push_back(problem.out_channels);
+  const Shape out = ConvOutputShape(problem, attrs.channels_last_dims);
   INTERP_RETURN_IF_ERROR(CheckExtras(ctx, attrs, problem.out_channels, out));
   ctx.output(kConvOutput).shape = out;
   ctx.output(kConvOutput).lod = input.lod;

@@ -62,6 +62,9 @@ struct ConvEpilogue {
 absl::StatusOr<ConvProblem> ResolveConv(const ConvAttrs& attrs, const Shape& input,
                                         const Shape& filter);
 
+// The shape of Output.
+Shape ConvOutputShape(const ConvProblem& problem, bool channels_last_dims);
+
 // OpDef::infer of the conv family.
 absl::Status InferConv(InferContext& ctx);
 

@@ -3,7 +3,6 @@
 #include <omp.h>
 
 #include <new>
-#include <optional>
 
 #include "absl/hash/hash.h"
 
@@ -91,11 +90,13 @@ void Primitive::SetData(int position, const void* data) {
 }
 
 absl::Status Primitive::Execute(const KernelContext& ctx) {
-  std::optional<Workspace> scratchpad;
-  if (scratchpad_bytes_ > 0) {
-    INTERP_ASSIGN_OR_RETURN(scratchpad, ctx.workspace(scratchpad_bytes_));
-    SetData(0, scratchpad->data());
-  }
+  if (scratchpad_bytes_ == 0) return Execute(nullptr);
+  INTERP_ASSIGN_OR_RETURN(const Workspace scratchpad, ctx.workspace(scratchpad_bytes_));
+  return Execute(scratchpad.data());
+}
+
+absl::Status Primitive::Execute(void* scratchpad) {
+  if (scratchpad_bytes_ > 0) SetData(0, scratchpad);
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), Stream().get(),
                                                       static_cast<int>(args_.size()), args_.data());
   if (status != dnnl_success) {

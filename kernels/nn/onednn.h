@@ -74,6 +74,8 @@ class Primitive {
 
   // Runs on this thread's OpenMP pool; the scratchpad comes from the allocator of `ctx`.
   absl::Status Execute(const KernelContext& ctx);
+  // The same with scratchpad_bytes() of the caller's memory.
+  absl::Status Execute(void* scratchpad);
 
  private:
   dnnl::primitive primitive_;

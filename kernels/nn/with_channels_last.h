@@ -9,6 +9,18 @@
 
 namespace interp::nn {
 
+// Dense channels-last memory with the values of `image`: its own, or that of `copy`.
+template <typename T>
+absl::StatusOr<const T*> AsChannelsLast(const KernelContext& ctx, const Tensor& image,
+                                        bool channels_last_dims, std::optional<Workspace>& copy) {
+  const ImageView view = ViewImage(image, channels_last_dims);
+  const ImageView dense = DenseChannelsLast(view);
+  if (SameMemory(view, dense)) return image.data<T>();
+  INTERP_ASSIGN_OR_RETURN(copy, ctx.workspace(image.size_bytes()));
+  CopyImage(view, image.data<T>(), dense, copy->data<T>(), ctx.num_threads());
+  return copy->data<T>();
+}
+
 // Calls body(in, out), an absl::Status, on dense channels-last images of `input` and `output`:
 // their own memory where it lies so, else copies that are brought back after. Reordering costs less
 // than kernels for the plain order lose. With `residual` (of the output's shape), `out` holds its
@@ -18,19 +30,13 @@ absl::Status WithChannelsLast(const KernelContext& ctx, const Tensor& input, Ten
                               bool channels_last_dims, const Body& body,
                               const Tensor* residual = nullptr) {
   const int threads = ctx.num_threads();
-  const ImageView in_view = ViewImage(input, channels_last_dims);
   const ImageView out_view = ViewImage(output, channels_last_dims);
-  const ImageView in_dense = DenseChannelsLast(in_view);
   const ImageView out_dense = DenseChannelsLast(out_view);
   const bool copy_out = !SameMemory(out_view, out_dense);
-  const T* in = input.data<T>();
-  T* out = output.mutable_data<T>();
   std::optional<Workspace> in_copy;
-  if (!SameMemory(in_view, in_dense)) {
-    INTERP_ASSIGN_OR_RETURN(in_copy, ctx.workspace(input.size_bytes()));
-    CopyImage(in_view, in, in_dense, static_cast<T*>(in_copy->data()), threads);
-    in = static_cast<const T*>(in_copy->data());
-  }
+  INTERP_ASSIGN_OR_RETURN(const T* const in,
+                          AsChannelsLast<T>(ctx, input, channels_last_dims, in_copy));
+  T* out = output.mutable_data<T>();
   std::optional<Workspace> out_copy;
   if (copy_out) {
     INTERP_ASSIGN_OR_RETURN(out_copy, ctx.workspace(output.size_bytes()));

@@ -1,0 +1,156 @@
+#include "kernels/nn/conv_grad.h"
+
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
+#include "kernels/nn/channel_stats.h"
+#include "kernels/nn/conv_direct_grad.h"
+#include "kernels/nn/with_channels_last.h"
+
+namespace interp::nn {
+namespace {
+
+PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem) {
+  ShapeCache<PreparedConvGrad>& cache = ctx.state<ConvGradState>().prepared;
+  ShapeCache<PreparedConvGrad>::Key key = ConvCacheKey(problem, ctx.num_threads());
+  if (PreparedConvGrad* prepared = cache.Find(key)) return *prepared;
+  return cache.Insert(std::move(key), std::make_unique<PreparedConvGrad>(PreparedConvGrad{
+                                          absl::UnknownError(""), absl::UnknownError("")}));
+}
+
+// Filter values in dense O,I,kernel order.
+absl::StatusOr<const float*> PlainFilter(const KernelContext& ctx, const Tensor& filter,
+                                         std::optional<Workspace>& copy) {
+  const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
+  if (IsChannelsFirst(view)) return filter.data<float>();
+  INTERP_ASSIGN_OR_RETURN(copy, ctx.workspace(filter.size_bytes()));
+  CopyImage(view, filter.data<float>(), DenseChannelsFirst(view), copy->data<float>(),
+            ctx.num_threads());
+  return copy->data<float>();
+}
+
+// Error Unimplemented: nothing has been done.
+absl::Status OnednnDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
+                            const Tensor& out_grad, Tensor& in_grad) {
+  UseThreads(ctx.num_threads());
+  PreparedConvGrad& prepared = Prepared(ctx, conv.problem);
+  if (absl::IsUnknown(prepared.data.status())) {
+    prepared.data = OnednnConvDataGrad::Make(conv.problem);
+  }
+  INTERP_RETURN_IF_ERROR(prepared.data.status());
+  std::optional<Workspace> copy;
+  INTERP_ASSIGN_OR_RETURN(const float* const weights, PlainFilter(ctx, filter, copy));
+  return WithChannelsLast<float>(
+      ctx, out_grad, in_grad, conv.channels_last_dims,
+      [&](const float* from, float* to) { return (*prepared.data)->Run(ctx, weights, from, to); });
+}
+
+absl::Status OnednnFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
+                              const Tensor& out_grad, Tensor& filter_grad) {
+  UseThreads(ctx.num_threads());
+  PreparedConvGrad& prepared = Prepared(ctx, conv.problem);
+  if (absl::IsUnknown(prepared.filter.status())) {
+    prepared.filter = OnednnConvFilterGrad::Make(conv.problem, ctx.num_threads());
+  }
+  INTERP_RETURN_IF_ERROR(prepared.filter.status());
+  std::optional<Workspace> in_copy;
+  std::optional<Workspace> out_copy;
+  INTERP_ASSIGN_OR_RETURN(const float* const images,
+                          AsChannelsLast<float>(ctx, in, conv.channels_last_dims, in_copy));
+  INTERP_ASSIGN_OR_RETURN(const float* const grads,
+                          AsChannelsLast<float>(ctx, out_grad, conv.channels_last_dims, out_copy));
+  const ImageView view = ViewImage(filter_grad, /*channels_last_dims=*/false);
+  if (IsChannelsFirst(view)) {
+    return (*prepared.filter)->Run(ctx, images, grads, filter_grad.mutable_data<float>());
+  }
+  INTERP_ASSIGN_OR_RETURN(const Workspace dense, ctx.workspace(filter_grad.size_bytes()));
+  INTERP_RETURN_IF_ERROR((*prepared.filter)->Run(ctx, images, grads, dense.data<float>()));
+  CopyImage(DenseChannelsFirst(view), dense.data<float>(), view, filter_grad.mutable_data<float>(),
+            ctx.num_threads());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ShapeCache<PreparedConvGrad>::Key ConvCacheKey(const ConvProblem& problem, int num_threads) {
+  ShapeCache<PreparedConvGrad>::Key key = {problem.batch, problem.in_channels, problem.out_channels,
+                                           num_threads};
+  for (int i = 0; i < problem.window.rank; ++i) {
+    key.push_back(problem.window[i].in);
+    key.push_back(problem.window[i].out);
+    key.push_back(problem.window[i].kernel);
+  }
+  return key;
+}
+
+template <typename T>
+absl::Status ConvDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
+                          const Tensor& out_grad, Tensor& in_grad) {
+  if (in_grad.numel() == 0) return absl::OkStatus();
+  if constexpr (std::is_same_v<T, float>) {
+    const absl::Status done = OnednnDataGrad(ctx, conv, filter, out_grad, in_grad);
+    if (!absl::IsUnimplemented(done)) return done;
+  }
+  const ConvImages<T> images = {.in_view = ViewImage(in_grad, conv.channels_last_dims),
+                                .filter_view = ViewImage(filter, false),
+                                .filter = filter.data<T>(),
+                                .out_view = ViewImage(out_grad, conv.channels_last_dims),
+                                .out_grad = out_grad.data<T>()};
+  ConvDirectDataGrad(conv.problem, images, in_grad.mutable_data<T>(), ctx.num_threads());
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
+                            const Tensor& out_grad, Tensor& filter_grad) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (out_grad.numel() > 0) {
+      const absl::Status done = OnednnFilterGrad(ctx, conv, in, out_grad, filter_grad);
+      if (!absl::IsUnimplemented(done)) return done;
+    }
+  }
+  const ConvImages<T> images = {.in_view = ViewImage(in, conv.channels_last_dims),
+                                .in = in.data<T>(),
+                                .filter_view = ViewImage(filter_grad, false),
+                                .out_view = ViewImage(out_grad, conv.channels_last_dims),
+                                .out_grad = out_grad.data<T>()};
+  ConvDirectFilterGrad(conv.problem, images, filter_grad.mutable_data<T>(), ctx.num_threads());
+  return absl::OkStatus();
+}
+
+template absl::Status ConvDataGrad<float>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                          const Tensor&, Tensor&);
+template absl::Status ConvDataGrad<double>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                           const Tensor&, Tensor&);
+template absl::Status ConvFilterGrad<float>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                            const Tensor&, Tensor&);
+template absl::Status ConvFilterGrad<double>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                             const Tensor&, Tensor&);
+
+template <typename T>
+void ConvBiasGrad(const Tensor& image, bool channels_last_dims, Tensor& bias_grad,
+                  int num_threads) {
+  const ImageView view = ViewImage(image, channels_last_dims);
+  const std::array<int64_t, 5> strides = Strides3(view);
+  const int64_t width = view.rank > 2 ? view.spatial(view.spatial_rank() - 1) : 1;
+  const int64_t rows = view.pixels() / std::max<int64_t>(width, 1);
+  const int64_t height = view.spatial_rank() > 1 ? view.spatial(view.spatial_rank() - 2) : 1;
+  ParallelFor(num_threads, view.channels(), /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      double sum = 0;
+      for (int64_t i = 0; i < view.batch() * rows; ++i) {
+        const int64_t row = i % rows;
+        const T* x = image.data<T>() + i / rows * strides[0] + c * strides[1] +
+                     row / height * strides[2] + row % height * strides[3];
+        for (int64_t w = 0; w < width; ++w) sum += x[w * strides[4]];
+      }
+      bias_grad.mutable_data<T>()[c] = static_cast<T>(sum);
+    }
+  });
+}
+
+template void ConvBiasGrad<float>(const Tensor&, bool, Tensor&, int);
+template void ConvBiasGrad<double>(const Tensor&, bool, Tensor&, int);
+
+}  // namespace interp::nn

@@ -1,0 +1,57 @@
+// What the gradients of convolutions and of transposed convolutions share: the gradients of one
+// convolution, by oneDNN for float32 and by plain loops for the rest.
+#pragma once
+
+#include <memory>
+
+#include "kernels/nn/conv_grad_onednn.h"
+#include "kernels/nn/conv_problem.h"
+
+namespace interp::nn {
+
+// What a gradient op keeps between runs, of one problem. Made when first wanted.
+struct PreparedConvGrad {
+  absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> data;
+  absl::StatusOr<std::unique_ptr<OnednnConvFilterGrad>> filter;
+};
+struct ConvGradState : KernelState {
+  ShapeCache<PreparedConvGrad> prepared;
+};
+
+// Key of a ShapeCache of things made for a problem and a number of threads.
+ShapeCache<PreparedConvGrad>::Key ConvCacheKey(const ConvProblem& problem, int num_threads);
+
+// A convolution and how its images lie.
+struct ConvGradCase {
+  ConvProblem problem;
+  bool channels_last_dims = false;
+};
+
+// The gradient by the input. `filter` has O,I,kernel dims in any layout. Uses the state of the
+// instruction, which is a ConvGradState.
+template <typename T>
+absl::Status ConvDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
+                          const Tensor& out_grad, Tensor& in_grad);
+
+// The gradient by the filter.
+template <typename T>
+absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
+                            const Tensor& out_grad, Tensor& filter_grad);
+
+extern template absl::Status ConvDataGrad<float>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                                 const Tensor&, Tensor&);
+extern template absl::Status ConvDataGrad<double>(KernelContext&, const ConvGradCase&,
+                                                  const Tensor&, const Tensor&, Tensor&);
+extern template absl::Status ConvFilterGrad<float>(KernelContext&, const ConvGradCase&,
+                                                   const Tensor&, const Tensor&, Tensor&);
+extern template absl::Status ConvFilterGrad<double>(KernelContext&, const ConvGradCase&,
+                                                    const Tensor&, const Tensor&, Tensor&);
+
+// Sums of all pixels of `image` by channel: the gradient of a bias.
+template <typename T>
+void ConvBiasGrad(const Tensor& image, bool channels_last_dims, Tensor& bias_grad, int num_threads);
+
+extern template void ConvBiasGrad<float>(const Tensor&, bool, Tensor&, int);
+extern template void ConvBiasGrad<double>(const Tensor&, bool, Tensor&, int);
+
+}  // namespace interp::nn
