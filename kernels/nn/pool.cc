@@ -1,7 +1,5 @@
 // pool2d, pool3d: the maximum or the average of sliding, global or adaptive windows.
-#include "kernels/nn/image.h"
-#include "kernels/nn/pool_window.h"
-#include "kernels/nn/window.h"
+#include "kernels/nn/pool_problem.h"
 #include "kernels/nn/with_channels_last.h"
 
 namespace interp::nn {
@@ -10,71 +8,10 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 
-struct PoolAttrs {
-  PoolKind kind = PoolKind::kMax;
-  std::vector<int64_t> kernel;
-  WindowAttrs window;
-  bool global = false;
-  bool adaptive = false;
-  bool ceil_mode = false;
-  bool exclusive = true;
-  bool channels_last_dims = false;
-};
-
-PoolAttrs ReadPool(AttrReader& reader, int spatial_rank) {
-  PoolAttrs attrs;
-  const std::string kind = reader.String("pooling_type", "max");
-  if (kind != "max" && kind != "avg") {
-    reader.Fail(absl::StrCat("attribute 'pooling_type' is \"", kind, "\", expected max or avg"));
-  }
-  attrs.kind = kind == "max" ? PoolKind::kMax : PoolKind::kAverage;
-  attrs.kernel = reader.Ints("ksize");
-  attrs.window = ReadWindow(reader, spatial_rank, /*dilations=*/false);
-  attrs.global = reader.Bool("global_pooling", false);
-  attrs.adaptive = reader.Bool("adaptive", false);
-  attrs.ceil_mode = reader.Bool("ceil_mode", false);
-  attrs.exclusive = reader.Bool("exclusive", true);
-  attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_format", "NCHW"));
-  return attrs;
-}
-PoolAttrs ReadPool2d(AttrReader& reader) { return ReadPool(reader, 2); }
-PoolAttrs ReadPool3d(AttrReader& reader) { return ReadPool(reader, 3); }
-
-absl::StatusOr<Window> ResolvePool(const PoolAttrs& attrs, const ImageView& view) {
-  const absl::Span<const int64_t> in = view.dims_span().subspan(2);
-  WindowAttrs window_attrs = attrs.window;
-  if (attrs.global || attrs.adaptive) {
-    window_attrs.paddings.assign(in.size(), 0);
-    window_attrs.padding = PaddingAlgorithm::kExplicit;
-  }
-  std::vector<int64_t> kernel(in.begin(), in.end());
-  if (!attrs.global) kernel = attrs.kernel;
-  if (view.numel() == 0 && view.batch() != 0) {
-    return InvalidArgument("input 'X' has no pixels or channels to pool");
-  }
-  INTERP_ASSIGN_OR_RETURN(Window window, ResolveWindow(window_attrs, in, kernel));
-  if (!attrs.adaptive) {
-    INTERP_RETURN_IF_ERROR(FitWindow(window, attrs.ceil_mode));
-    return window;
-  }
-  for (int i = 0; i < window.rank; ++i) window[i].out = window[i].kernel;
-  return window;
-}
-
 absl::Status Infer(InferContext& ctx) {
-  const auto& attrs = ctx.attrs<PoolAttrs>();
-  const Shape& x = ctx.input(kX).shape;
-  const int rank = static_cast<int>(attrs.window.strides.size()) + 2;
-  if (x.rank() != rank || rank < 4 || rank > 5) {
-    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected ", rank, " dims");
-  }
-  const ImageView view = ViewImage(x, Layout::kPlain, attrs.channels_last_dims);
-  INTERP_ASSIGN_OR_RETURN(const Window window, ResolvePool(attrs, view));
-  Shape out = x;
-  for (int i = 0; i < window.rank; ++i) {
-    out[i + (attrs.channels_last_dims ? 1 : 2)] = window[i].out;
-  }
-  ctx.SetShape(kOut, out);
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes,
+                          ResolvePool(ctx.attrs<PoolAttrs>(), ctx.input(kX).shape));
+  ctx.SetShape(kOut, shapes.out);
   ctx.output(kOut).lod = ctx.input(kX).lod;
   return absl::OkStatus();
 }
@@ -127,14 +64,8 @@ absl::Status RunPool(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
-  const ImageView view = ViewImage(x, attrs.channels_last_dims);
-  INTERP_ASSIGN_OR_RETURN(const Window window, ResolvePool(attrs, view));
-  Pool pool = {attrs.kind, attrs.exclusive, view.batch(), view.channels(), {}};
-  for (int i = 0; i < window.rank; ++i) {
-    // Paddle's adaptive maximum slides a window of the output's size: it has no bins.
-    const bool bins = attrs.adaptive && attrs.kind == PoolKind::kAverage;
-    pool.axes[3 - window.rank + i] = {window[i], bins};
-  }
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(attrs, x.shape));
+  const Pool pool = MakePool(attrs, shapes.window, x);
   return WithChannelsLast<T>(ctx, x, out, attrs.channels_last_dims,
                              [&](const T* from, T* to) { return Run(ctx, pool, from, to); });
 }
@@ -148,6 +79,7 @@ OpDef PoolDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .infer = Infer,
       .kernels = {{DType::kFloat32, RunPool<float>}, {DType::kFloat64, RunPool<double>}},
       .layout = LayoutRule::kPrefersChannelsLast,
+      .gradient = {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }
 

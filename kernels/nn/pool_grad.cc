@@ -1,0 +1,178 @@
+// pool2d_grad, pool3d_grad: an average passes its gradient on in equal shares, a maximum to the
+// first element of its window (in the order of depth, height, width) that has it.
+#include <algorithm>
+#include <optional>
+
+#include "core/op_def.h"
+#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/pool_problem.h"
+#include "kernels/nn/with_channels_last.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 1;
+constexpr int kOutGrad = 2;
+constexpr int kXGrad = 0;
+
+absl::Status Infer(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes,
+                          ResolvePool(ctx.attrs<PoolAttrs>(), ctx.input(kX).shape));
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", shapes.out));
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", shapes.out));
+  ctx.ShareShape(kX, kXGrad);
+  return absl::OkStatus();
+}
+
+// Channels of one pixel that are done at once: what is left of their gradients stays in cache.
+constexpr int64_t kChannelBlock = 64;
+
+// Images as the loops see them: dense, channels-last. x and out are null for averages.
+template <typename T>
+struct PoolGradImages {
+  const T* x;
+  const T* out;
+  const T* out_grad;
+  T* x_grad;
+};
+
+// Calls body(first pixel, pixels) for each run of pixels along the width under a window.
+template <typename Body>
+void ForEachRun(const Pool& pool, const PoolAxis::Range (&covers)[3], const Body& body) {
+  for (int64_t z = covers[0].begin; z < covers[0].end; ++z) {
+    for (int64_t y = covers[1].begin; y < covers[1].end; ++y) {
+      const int64_t row = z * pool.axes[1].window.in + y;
+      body(row * pool.axes[2].window.in + covers[2].begin, covers[2].end - covers[2].begin);
+    }
+  }
+}
+
+// The window of one output pixel, `width` channels. The pointers stand at the first of them: `x`
+// and `x_grad` in the image's first pixel, `out` and `out_grad` in the output's.
+template <typename T>
+void MaxWindow(const Pool& pool, const PoolAxis::Range (&covers)[3], int64_t width,
+               const PoolGradImages<T>& at) {
+  T left[kChannelBlock];
+  std::copy_n(at.out_grad, width, left);
+  ForEachRun(pool, covers, [&](int64_t pixel, int64_t count) {
+    for (int64_t i = pixel; i < pixel + count; ++i) {
+      const T* x = at.x + i * pool.channels;
+      T* x_grad = at.x_grad + i * pool.channels;
+      for (int64_t c = 0; c < width; ++c) {
+        const bool hit = x[c] == at.out[c];
+        x_grad[c] += hit ? left[c] : T{0};
+        left[c] = hit ? T{0} : left[c];
+      }
+    }
+  });
+}
+
+template <typename T>
+void AverageWindow(const Pool& pool, const PoolAxis::Range (&covers)[3], int64_t width,
+                   const PoolGradImages<T>& at) {
+  const T divisor = static_cast<T>(covers[0].divisor * covers[1].divisor * covers[2].divisor);
+  T share[kChannelBlock];
+  for (int64_t c = 0; c < width; ++c) share[c] = at.out_grad[c] / divisor;
+  ForEachRun(pool, covers, [&](int64_t pixel, int64_t count) {
+    for (int64_t i = pixel; i < pixel + count; ++i) {
+      T* x_grad = at.x_grad + i * pool.channels;
+      for (int64_t c = 0; c < width; ++c) x_grad[c] += share[c];
+    }
+  });
+}
+
+// Channels [begin, end) of one image, whose pointers stand at its first element.
+template <typename T>
+void RunImage(const Pool& pool, const PoolGradImages<T>& image, int64_t begin, int64_t end) {
+  const WindowAxis& d = pool.axes[0].window;
+  const WindowAxis& h = pool.axes[1].window;
+  const WindowAxis& w = pool.axes[2].window;
+  for (int64_t i = 0; i < d.in * h.in * w.in; ++i) {
+    std::fill(image.x_grad + i * pool.channels + begin, image.x_grad + i * pool.channels + end,
+              T{0});
+  }
+  for (int64_t pixel = 0; pixel < d.out * h.out * w.out; ++pixel) {
+    const PoolAxis::Range covers[3] = {pool.axes[0].Cover(pixel / (h.out * w.out), pool.exclusive),
+                                       pool.axes[1].Cover(pixel / w.out % h.out, pool.exclusive),
+                                       pool.axes[2].Cover(pixel % w.out, pool.exclusive)};
+    for (int64_t c = begin; c < end; c += kChannelBlock) {
+      const int64_t width = std::min(kChannelBlock, end - c);
+      const int64_t out = pixel * pool.channels + c;
+      if (pool.kind == PoolKind::kMax) {
+        MaxWindow<T>(pool, covers, width,
+                     {image.x + c, image.out + out, image.out_grad + out, image.x_grad + c});
+      } else {
+        AverageWindow<T>(pool, covers, width,
+                         {nullptr, nullptr, image.out_grad + out, image.x_grad + c});
+      }
+    }
+  }
+}
+
+template <typename T>
+void RunImages(const Pool& pool, const PoolGradImages<T>& images, int num_threads) {
+  const WindowAxis& d = pool.axes[0].window;
+  const WindowAxis& h = pool.axes[1].window;
+  const WindowAxis& w = pool.axes[2].window;
+  const int64_t in = d.in * h.in * w.in * pool.channels;
+  const int64_t out = d.out * h.out * w.out * pool.channels;
+  const bool max = pool.kind == PoolKind::kMax;
+  // With few images the channels are cut as well.
+  constexpr int64_t kLeastChannels = 16;
+  const int64_t blocks = pool.batch >= num_threads
+                             ? 1
+                             : std::clamp<int64_t>(pool.channels / kLeastChannels, 1, num_threads);
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, in / blocks) + 1;
+  ParallelFor(num_threads, pool.batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / blocks;
+      RunImage<T>(pool,
+                  {max ? images.x + n * in : nullptr, max ? images.out + n * out : nullptr,
+                   images.out_grad + n * out, images.x_grad + n * in},
+                  pool.channels * (i % blocks) / blocks, pool.channels * (i % blocks + 1) / blocks);
+    }
+  });
+}
+
+template <typename T>
+absl::Status PoolGrad(KernelContext& ctx) {
+  Tensor* x_grad = ctx.optional_output(kXGrad);
+  if (x_grad == nullptr || x_grad->numel() == 0) return absl::OkStatus();
+  const auto& attrs = ctx.attrs<PoolAttrs>();
+  const Tensor& x = ctx.input(kX);
+  const bool last = attrs.channels_last_dims;
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(attrs, x.shape));
+  const Pool pool = MakePool(attrs, shapes.window, x);
+  PoolGradImages<T> images = {};
+  std::optional<Workspace> x_copy;
+  std::optional<Workspace> out_copy;
+  if (attrs.kind == PoolKind::kMax) {
+    INTERP_ASSIGN_OR_RETURN(images.x, AsChannelsLast<T>(ctx, x, last, x_copy));
+    INTERP_ASSIGN_OR_RETURN(images.out, AsChannelsLast<T>(ctx, ctx.input(kOut), last, out_copy));
+  }
+  return WithChannelsLast<T>(ctx, ctx.input(kOutGrad), *x_grad, last, [&](const T* from, T* to) {
+    images.out_grad = from;
+    images.x_grad = to;
+    RunImages(pool, images, ctx.num_threads());
+    return absl::OkStatus();
+  });
+}
+
+OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}, {"Out"}, {"Out@GRAD"}},
+      .outputs = {{"X@GRAD", kOptional}},
+      .parse = parse,
+      .infer = Infer,
+      .kernels = {{DType::kFloat32, PoolGrad<float>}, {DType::kFloat64, PoolGrad<double>}},
+      .layout = LayoutRule::kPrefersChannelsLast,
+  };
+}
+
+INTERP_REGISTER_OP(GradDef("pool2d_grad", ParseAttrs<PoolAttrs, ReadPool2d>));
+INTERP_REGISTER_OP(GradDef("pool3d_grad", ParseAttrs<PoolAttrs, ReadPool3d>));
+
+}  // namespace
+}  // namespace interp::nn

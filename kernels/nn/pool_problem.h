@@ -1,0 +1,39 @@
+// Pooling: the attributes of pool2d and pool3d and the windows of one concrete case, for both
+// directions.
+#pragma once
+
+#include <vector>
+
+#include "core/attr_reader.h"
+#include "kernels/nn/image.h"
+#include "kernels/nn/pool_window.h"
+#include "kernels/nn/window.h"
+
+namespace interp::nn {
+
+struct PoolAttrs {
+  PoolKind kind = PoolKind::kMax;
+  std::vector<int64_t> kernel;
+  WindowAttrs window;
+  bool global = false;
+  bool adaptive = false;
+  bool ceil_mode = false;
+  bool exclusive = true;
+  bool channels_last_dims = false;
+};
+
+PoolAttrs ReadPool2d(AttrReader& reader);
+PoolAttrs ReadPool3d(AttrReader& reader);
+
+// The windows over an image batch of shape `x`, and the shape of what they give. Checks the shape
+// against the attributes.
+struct PoolShapes {
+  Window window;
+  Shape out;
+};
+absl::StatusOr<PoolShapes> ResolvePool(const PoolAttrs& attrs, const Shape& x);
+
+// The loops of one case. REQUIRES: `window` is that of the shape of `x`.
+Pool MakePool(const PoolAttrs& attrs, const Window& window, const Tensor& x);
+
+}  // namespace interp::nn
