@@ -1,6 +1,8 @@
 // batch_norm, sync_batch_norm: Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias by channel,
 // with the running statistics (is_test, use_global_stats) or those of the batch, which then also
 // move the running ones. On one host the two ops are the same.
+#include "kernels/nn/batch_norm.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,25 +25,6 @@ constexpr int kVarianceOut = 2;
 constexpr int kSavedMean = 3;
 constexpr int kSavedVariance = 4;
 constexpr int kReserveSpace = 5;
-
-struct BatchNormAttrs {
-  float epsilon = 1e-5F;
-  float momentum = 0.9F;
-  bool running_statistics = false;  // normalise with Mean and Variance
-  bool channels_last_dims = false;
-  bool relu = false;
-};
-
-BatchNormAttrs ReadBatchNorm(AttrReader& reader) {
-  BatchNormAttrs attrs;
-  attrs.epsilon = reader.Float("epsilon", 1e-5F);
-  attrs.momentum = reader.Float("momentum", 0.9F);
-  const bool test = reader.Bool("is_test", false) && !reader.Bool("trainable_statistics", false);
-  attrs.running_statistics = test || reader.Bool("use_global_stats", false);
-  attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_layout", "NCHW"));
-  attrs.relu = reader.Bool("fuse_with_relu", false);
-  return attrs;
-}
 
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
@@ -194,6 +177,9 @@ OpDef BatchNormDef(absl::string_view type) {
       .kernels = {{DType::kFloat32, BatchNorm<float>}, {DType::kFloat64, BatchNorm<double>}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kY}, {kMean, kMeanOut}, {kVariance, kVarianceOut}},
+      .gradient = {.inputs = {"X", "Scale", "Bias", "Mean", "Variance", "MeanOut", "VarianceOut",
+                              "SavedMean", "SavedVariance", "ReserveSpace", "Y@GRAD"},
+                   .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}},
   };
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -50,6 +51,94 @@ void ForChannelBlocks(const ImageView& view, int num_threads, const Body& body) 
   });
 }
 
+namespace channel_internal {
+
+// Elements summed in their own type before they are added in double.
+constexpr int64_t kRun = 64;
+constexpr int64_t kTile = 64;  // channels
+
+// Adds the terms of pixels [begin, end), which lie channels-last, to sums, `channels` for each
+// term.
+template <typename T, int kSums, typename Terms>
+void SumPixels(int64_t channels, int64_t begin, int64_t end, const Terms& terms, double* sums) {
+  for (int64_t c = 0; c < channels; c += kTile) {
+    const int64_t width = std::min(kTile, channels - c);
+    for (int64_t run = begin; run < end; run += kRun) {
+      T parts[kSums][kTile] = {};
+      for (int64_t i = run; i < std::min(run + kRun, end); ++i) {
+        const int64_t at = i * channels + c;
+        for (int64_t j = 0; j < width; ++j) {
+          const std::array<T, kSums> term = terms(at + j, c + j);
+          for (int s = 0; s < kSums; ++s) parts[s][j] += term[s];
+        }
+      }
+      for (int s = 0; s < kSums; ++s) {
+        for (int64_t j = 0; j < width; ++j) sums[s * channels + c + j] += parts[s][j];
+      }
+    }
+  }
+}
+
+// Adds the terms of `count` elements from `at` on, all of channel c, to sums[0], sums[channels],
+// ...
+template <typename T, int kSums, typename Terms>
+void SumPlane(int64_t channels, int64_t at, int64_t count, int64_t c, const Terms& terms,
+              double* sums) {
+  constexpr int64_t kLanes = 16;
+  for (int64_t run = 0; run < count; run += kRun * kLanes) {
+    T parts[kSums][kLanes] = {};
+    const int64_t end = std::min(count, run + kRun * kLanes);
+    for (int64_t i = run; i < end; i += kLanes) {
+      const int64_t width = std::min(kLanes, end - i);
+      for (int64_t j = 0; j < width; ++j) {
+        const std::array<T, kSums> term = terms(at + i + j, c);
+        for (int s = 0; s < kSums; ++s) parts[s][j] += term[s];
+      }
+    }
+    for (int s = 0; s < kSums; ++s) {
+      for (int64_t j = 0; j < kLanes; ++j) sums[s * channels] += parts[s][j];
+    }
+  }
+}
+
+}  // namespace channel_internal
+
+// Sums over all pixels of a batch by channel: terms(at, c) gives the kSums terms of the element at
+// offset `at`, of channel c. Result: the channels' first sums, then their second ones. The order of
+// the additions depends on the view alone.
+template <typename T, int kSums, typename Terms>
+std::vector<double> SumByChannel(const ImageView& view, const Terms& terms, int num_threads) {
+  const int64_t channels = view.channels();
+  const int64_t pixels = view.pixels();
+  const bool last = IsChannelsLast(view);
+  // Parts: runs of pixels, or images.
+  const int64_t size = last ? std::max<int64_t>(256, 16 * 1024 / std::max<int64_t>(channels, 1))
+                            : std::max<int64_t>(pixels, 1);
+  const int64_t total = view.batch() * pixels;
+  const int64_t parts = (total + size - 1) / size;
+  std::vector<double> sums(static_cast<size_t>(std::max<int64_t>(parts, 1) * kSums * channels));
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, size * channels) + 1;
+  ParallelFor(num_threads, parts, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      double* to = sums.data() + part * kSums * channels;
+      if (last) {
+        channel_internal::SumPixels<T, kSums>(channels, part * size,
+                                              std::min(total, (part + 1) * size), terms, to);
+        continue;
+      }
+      for (int64_t c = 0; c < channels; ++c) {
+        channel_internal::SumPlane<T, kSums>(channels, (part * channels + c) * pixels, pixels, c,
+                                             terms, to + c);
+      }
+    }
+  });
+  for (int64_t part = 1; part < parts; ++part) {
+    for (int64_t i = 0; i < kSums * channels; ++i) sums[i] += sums[part * kSums * channels + i];
+  }
+  sums.resize(static_cast<size_t>(kSums * channels));
+  return sums;
+}
+
 struct Moments {
   std::vector<double> mean;
   std::vector<double> variance;  // biased
@@ -58,23 +147,19 @@ struct Moments {
 // Moments by channel of a whole batch, in two passes over the data.
 template <typename T>
 Moments BatchMoments(const ImageView& view, const T* x, int num_threads) {
-  const size_t channels = static_cast<size_t>(view.channels());
   const double count = static_cast<double>(view.batch() * view.pixels());
-  Moments moments = {std::vector<double>(channels), std::vector<double>(channels)};
-  double* mean = moments.mean.data();
-  double* variance = moments.variance.data();
-  ForChannelBlocks(view, num_threads, [&](int64_t begin, int64_t end) {
-    for (int64_t n = 0; n < view.batch(); ++n) {
-      const auto value = [](T v, int64_t) { return static_cast<double>(v); };
-      AddByChannel(view, x, n, begin, end, value, mean);
-    }
-    for (int64_t c = begin; c < end; ++c) mean[c] /= count;
-    for (int64_t n = 0; n < view.batch(); ++n) {
-      const auto square = [mean](T v, int64_t c) { return (v - mean[c]) * (v - mean[c]); };
-      AddByChannel(view, x, n, begin, end, square, variance);
-    }
-    for (int64_t c = begin; c < end; ++c) variance[c] /= count;
-  });
+  const auto value = [x](int64_t at, int64_t) { return std::array<T, 1>{x[at]}; };
+  Moments moments;
+  moments.mean = SumByChannel<T, 1>(view, value, num_threads);
+  for (double& mean : moments.mean) mean /= count;
+  // The sums of squares around a rounded mean differ by the square of what rounding took.
+  const std::vector<T> means(moments.mean.begin(), moments.mean.end());
+  const T* mean = means.data();
+  const auto square = [x, mean](int64_t at, int64_t c) {
+    return std::array<T, 1>{(x[at] - mean[c]) * (x[at] - mean[c])};
+  };
+  moments.variance = SumByChannel<T, 1>(view, square, num_threads);
+  for (double& variance : moments.variance) variance /= count;
   return moments;
 }
 

@@ -1,0 +1,222 @@
+// batch_norm_grad, sync_batch_norm_grad. By channel, with x' = (X - mean) / sqrt(variance +
+// epsilon):
+//   Bias@GRAD = sum of Y@GRAD,   Scale@GRAD = sum of Y@GRAD x'
+//   X@GRAD = Scale / sqrt(variance + epsilon) (Y@GRAD - mean of Y@GRAD - x' mean of (Y@GRAD x'))
+// The means fall away where the statistics are the running ones, which do not depend on X.
+// SavedVariance holds 1 / sqrt(variance + epsilon).
+#include <cmath>
+
+#include "core/op_def.h"
+#include "kernels/nn/batch_norm.h"
+#include "kernels/nn/channel_stats.h"
+#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/with_channels_last.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kScale = 1;
+constexpr int kBias = 2;
+constexpr int kMean = 3;
+constexpr int kVariance = 4;
+constexpr int kMeanOut = 5;
+constexpr int kVarianceOut = 6;
+constexpr int kSavedMean = 7;
+constexpr int kSavedVariance = 8;
+constexpr int kYGrad = 10;
+constexpr int kXGrad = 0;
+constexpr int kScaleGrad = 1;
+constexpr int kBiasGrad = 2;
+
+const std::vector<SlotDef> kInputs = {{"X"},
+                                      {"Scale"},
+                                      {"Bias", kOptional | kNoNeedBuffer},
+                                      {"Mean", kOptional},
+                                      {"Variance", kOptional},
+                                      {"MeanOut", kOptional},
+                                      {"VarianceOut", kOptional},
+                                      {"SavedMean", kOptional},
+                                      {"SavedVariance", kOptional},
+                                      {"ReserveSpace", kOptional | kAnyDType | kNoNeedBuffer},
+                                      {"Y@GRAD"}};
+
+// The slots of the statistics that Y was normalised with.
+struct StatisticsSlots {
+  int mean;
+  int variance;
+};
+StatisticsSlots FindStatistics(const OpContext& ctx) {
+  if (!ctx.attrs<BatchNormAttrs>().running_statistics) return {kSavedMean, kSavedVariance};
+  // Programs give the running ones under either name.
+  return {ctx.has_input(kMean) ? kMean : kMeanOut,
+          ctx.has_input(kVariance) ? kVariance : kVarianceOut};
+}
+
+absl::Status Infer(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  if (x.rank() < 2 || x.rank() > 5) {
+    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected 2 to 5 dims");
+  }
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kYGrad), "Y@GRAD", x));
+  const int64_t channels = ctx.attrs<BatchNormAttrs>().channels_last_dims ? x.back() : x[1];
+  const StatisticsSlots statistics = FindStatistics(ctx);
+  for (const int slot : {kScale, statistics.mean, statistics.variance}) {
+    const Tensor* vector = ctx.optional_input(slot);
+    if (vector != nullptr && vector->numel() == channels) continue;
+    return InvalidArgument("input '", kInputs[slot].name, "' is ",
+                           vector == nullptr ? "absent" : DescribeType(*vector), ", expected [",
+                           channels, "] for 'X' ", ToString(x));
+  }
+  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kScaleGrad, {channels});
+  ctx.SetShape(kBiasGrad, {channels});
+  return absl::OkStatus();
+}
+
+// X@GRAD = gradient * Y@GRAD + value * (X - mean) + shift, by channel.
+template <typename T>
+struct Factors {
+  std::vector<T> gradient, value, mean, shift;
+
+  explicit Factors(size_t channels)
+      : gradient(channels, T{1}), value(channels), mean(channels), shift(channels) {}
+};
+
+// Sets the factors and the gradients of Scale and Bias.
+template <typename T>
+Factors<T> FactorsOf(KernelContext& ctx, const ImageView& view, const T* x, const T* y_grad) {
+  const auto& attrs = ctx.attrs<BatchNormAttrs>();
+  const size_t channels = static_cast<size_t>(view.channels());
+  const StatisticsSlots statistics = FindStatistics(ctx);
+  const T* mean = ctx.input(statistics.mean).data<T>();
+  const T* variance = ctx.input(statistics.variance).data<T>();
+  const T* scale = ctx.input(kScale).data<T>();
+  T* scale_grad = DataOrNull<T>(ctx.optional_output(kScaleGrad));
+  T* bias_grad = DataOrNull<T>(ctx.optional_output(kBiasGrad));
+  const std::vector<double> sums = SumByChannel<T, 2>(
+      view,
+      [=](int64_t at, int64_t c) {
+        return std::array<T, 2>{y_grad[at], y_grad[at] * (x[at] - mean[c])};
+      },
+      ctx.num_threads());
+  const double count = static_cast<double>(view.batch() * view.pixels());
+  Factors<T> factors(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    const double inverse = attrs.running_statistics
+                               ? 1 / std::sqrt(static_cast<double>(variance[c]) + attrs.epsilon)
+                               : static_cast<double>(variance[c]);
+    const double gradient = scale[c] * inverse;
+    factors.gradient[c] = static_cast<T>(gradient);
+    factors.mean[c] = mean[c];
+    if (!attrs.running_statistics) {
+      factors.value[c] = static_cast<T>(-gradient * inverse * inverse * sums[channels + c] / count);
+      factors.shift[c] = static_cast<T>(-gradient * sums[c] / count);
+    }
+    if (scale_grad != nullptr) scale_grad[c] = static_cast<T>(sums[channels + c] * inverse);
+    if (bias_grad != nullptr) bias_grad[c] = static_cast<T>(sums[c]);
+  }
+  return factors;
+}
+
+template <typename T>
+void ApplyFactors(const ImageView& view, const Factors<T>& by, const T* x, const T* y_grad,
+                  T* x_grad, int num_threads) {
+  const int64_t channels = view.channels();
+  if (IsChannelsLast(view)) {
+    const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, channels) + 1;
+    ParallelFor(num_threads, view.batch() * view.pixels(), grain, [&](int64_t begin, int64_t end) {
+      const T* gradient = by.gradient.data();
+      const T* value = by.value.data();
+      const T* mean = by.mean.data();
+      const T* shift = by.shift.data();
+      for (int64_t i = begin * channels; i < end * channels; i += channels) {
+        for (int64_t c = 0; c < channels; ++c) {
+          x_grad[i + c] = gradient[c] * y_grad[i + c] + value[c] * (x[i + c] - mean[c]) + shift[c];
+        }
+      }
+    });
+    return;
+  }
+  const int64_t pixels = view.pixels();
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
+  ParallelFor(num_threads, view.batch() * channels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t map = begin; map < end; ++map) {
+      const size_t c = static_cast<size_t>(map % channels);
+      const T gradient = by.gradient[c], value = by.value[c], mean = by.mean[c],
+              shift = by.shift[c];
+      for (int64_t i = map * pixels; i < (map + 1) * pixels; ++i) {
+        x_grad[i] = gradient * y_grad[i] + value * (x[i] - mean) + shift;
+      }
+    }
+  });
+}
+
+// One pixel in all has no variance: the forward op has passed X through.
+template <typename T>
+Factors<T> PassThrough(KernelContext& ctx, size_t channels) {
+  for (const int slot : {kScaleGrad, kBiasGrad}) {
+    if (Tensor* grad = ctx.optional_output(slot)) {
+      std::fill_n(grad->mutable_data<T>(), channels, T{0});
+    }
+  }
+  return Factors<T>(channels);
+}
+
+// All images lie as `view` says, which is dense. `x_grad` may be null.
+template <typename T>
+void Run(KernelContext& ctx, const ImageView& view, const T* x, const T* y_grad, T* x_grad) {
+  const bool one =
+      !ctx.attrs<BatchNormAttrs>().running_statistics && view.batch() * view.pixels() == 1;
+  const Factors<T> factors = one ? PassThrough<T>(ctx, static_cast<size_t>(view.channels()))
+                                 : FactorsOf(ctx, view, x, y_grad);
+  if (x_grad != nullptr) ApplyFactors(view, factors, x, y_grad, x_grad, ctx.num_threads());
+}
+
+template <typename T>
+absl::Status BatchNormGrad(KernelContext& ctx) {
+  const bool last = ctx.attrs<BatchNormAttrs>().channels_last_dims;
+  const Tensor& x = ctx.input(kX);
+  const Tensor& y_grad = ctx.input(kYGrad);
+  Tensor* x_grad = ctx.optional_output(kXGrad);
+  const ImageView view = ViewImage(x, last);
+  const bool alike = SameMemory(view, ViewImage(y_grad, last)) &&
+                     (x_grad == nullptr || SameMemory(view, ViewImage(*x_grad, last)));
+  if (alike && (IsChannelsLast(view) || IsChannelsFirst(view))) {
+    Run(ctx, view, x.data<T>(), y_grad.data<T>(), DataOrNull<T>(x_grad));
+    return absl::OkStatus();
+  }
+  const ImageView dense = DenseChannelsLast(view);
+  std::optional<Workspace> x_copy;
+  INTERP_ASSIGN_OR_RETURN(const T* const values, AsChannelsLast<T>(ctx, x, last, x_copy));
+  if (x_grad == nullptr) {
+    std::optional<Workspace> copy;
+    INTERP_ASSIGN_OR_RETURN(const T* const grads, AsChannelsLast<T>(ctx, y_grad, last, copy));
+    Run<T>(ctx, dense, values, grads, nullptr);
+    return absl::OkStatus();
+  }
+  return WithChannelsLast<T>(ctx, y_grad, *x_grad, last, [&](const T* from, T* to) {
+    Run(ctx, dense, values, from, to);
+    return absl::OkStatus();
+  });
+}
+
+OpDef GradDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = kInputs,
+      .outputs = {{"X@GRAD", kOptional}, {"Scale@GRAD", kOptional}, {"Bias@GRAD", kOptional}},
+      .parse = ParseAttrs<BatchNormAttrs, ReadBatchNorm>,
+      .infer = Infer,
+      .kernels = {{DType::kFloat32, BatchNormGrad<float>},
+                  {DType::kFloat64, BatchNormGrad<double>}},
+      .layout = LayoutRule::kFollows,
+      .inplace = {{kYGrad, kXGrad}},
+  };
+}
+
+INTERP_REGISTER_OP(GradDef("batch_norm_grad"));
+INTERP_REGISTER_OP(GradDef("sync_batch_norm_grad"));
+
+}  // namespace
+}  // namespace interp::nn
