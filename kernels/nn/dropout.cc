@@ -1,6 +1,8 @@
 // dropout. In training elements are zeroed with probability dropout_prob, and with upscale_in_train
 // the others are divided by 1 - dropout_prob; in tests downgrade_in_infer multiplies by it instead.
 // Mask is 1 where an element was kept; tests leave it empty.
+#include "kernels/nn/dropout.h"
+
 #include "core/float16.h"
 #include "kernels/random/draw.h"
 #include "kernels/util/copy.h"
@@ -12,31 +14,6 @@ constexpr int kX = 0;
 constexpr int kSeed = 1;
 constexpr int kOut = 0;
 constexpr int kMask = 1;
-
-struct DropoutAttrs {
-  float probability = 0.5F;
-  bool test = false;
-  bool upscale_in_train = false;
-  int32_t seed = 0;  // 0: other numbers in every run
-};
-
-DropoutAttrs ReadDropout(AttrReader& reader) {
-  DropoutAttrs attrs;
-  attrs.probability = reader.Float("dropout_prob", 0.5F);
-  if (!(attrs.probability >= 0 && attrs.probability <= 1)) {
-    reader.Fail(absl::StrCat("attribute 'dropout_prob' is ", attrs.probability,
-                             ", expected a probability"));
-  }
-  attrs.test = reader.Bool("is_test", false);
-  const std::string mode = reader.String("dropout_implementation", "downgrade_in_infer");
-  attrs.upscale_in_train = mode == "upscale_in_train";
-  if (!attrs.upscale_in_train && mode != "downgrade_in_infer") {
-    reader.Fail(absl::StrCat("attribute 'dropout_implementation' is \"", mode,
-                             "\", expected downgrade_in_infer or upscale_in_train"));
-  }
-  if (reader.Bool("fix_seed", false)) attrs.seed = reader.Int("seed", 0);
-  return attrs;
-}
 
 void InferDTypes(DTypeContext& ctx) { ctx.Set(kMask, DType::kUInt8); }
 
@@ -132,6 +109,7 @@ INTERP_REGISTER_OP(OpDef{
     .layout_rule = LayoutOf,
     .inplace = {{kX, kOut}},
     .random = true,
+    .gradient = {.inputs = {"Mask", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -1,8 +1,11 @@
 // layer_norm: Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias over the dims from
 // begin_norm_axis on. Mean and Variance (biased) have the dims before.
+#include "kernels/nn/layer_norm.h"
+
 #include <cmath>
 
 #include "core/op_def.h"
+#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/parallel_for.h"
 
@@ -16,48 +19,15 @@ constexpr int kY = 0;
 constexpr int kMean = 1;
 constexpr int kVariance = 2;
 
-struct LayerNormAttrs {
-  float epsilon = 1e-5F;
-  int begin = 1;
-};
-
-LayerNormAttrs ReadLayerNorm(AttrReader& reader) {
-  LayerNormAttrs attrs;
-  attrs.epsilon = reader.Float("epsilon", 1e-5F);
-  attrs.begin = reader.Int("begin_norm_axis", 1);
-  if (attrs.begin < 1) reader.Fail(absl::StrCat("attribute 'begin_norm_axis' is ", attrs.begin));
-  return attrs;
-}
-
 absl::Status Infer(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckLayerNorm(ctx));
   const Shape& x = ctx.input(kX).shape;
   const int begin = ctx.attrs<LayerNormAttrs>().begin;
-  if (begin >= x.rank()) {
-    return InvalidArgument("attribute 'begin_norm_axis' is ", begin, " for input 'X' ",
-                           ToString(x));
-  }
-  const int64_t columns = x.numel(begin, x.rank());
-  for (const int slot : {kScale, kBias}) {
-    const Tensor* vector = ctx.optional_input(slot);
-    if (vector == nullptr || vector->numel() == columns) continue;
-    return InvalidArgument("input '", slot == kScale ? "Scale" : "Bias", "' is ",
-                           DescribeType(*vector), ", expected ", columns, " elements for 'X' ",
-                           ToString(x));
-  }
   ctx.ShareShape(kX, kY);
   const Shape rows(x.dims().subspan(0, static_cast<size_t>(begin)));
   ctx.SetShape(kMean, rows);
   ctx.SetShape(kVariance, rows);
   return absl::OkStatus();
-}
-
-template <typename T>
-const T* OptionalData(const Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->data<T>();
-}
-template <typename T>
-T* OptionalData(Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->mutable_data<T>();
 }
 
 // y = (x - mean) * factor * scale + bias; null scale is 1, null bias 0.
@@ -81,11 +51,11 @@ absl::Status LayerNorm(KernelContext& ctx) {
   const int64_t rows = x_tensor.shape.numel(0, attrs.begin);
   const int64_t n = x_tensor.shape.numel(attrs.begin, x_tensor.shape.rank());
   const T* x = x_tensor.data<T>();
-  const T* scale = OptionalData<T>(ctx.optional_input(kScale));
-  const T* bias = OptionalData<T>(ctx.optional_input(kBias));
+  const T* scale = DataOrNull<T>(ctx.optional_input(kScale));
+  const T* bias = DataOrNull<T>(ctx.optional_input(kBias));
   T* y = ctx.output(kY).mutable_data<T>();
-  T* means = OptionalData<T>(ctx.optional_output(kMean));
-  T* variances = OptionalData<T>(ctx.optional_output(kVariance));
+  T* means = DataOrNull<T>(ctx.optional_output(kMean));
+  T* variances = DataOrNull<T>(ctx.optional_output(kVariance));
   const T epsilon = static_cast<T>(attrs.epsilon);
   const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, 4 * n) + 1;
   ParallelFor(ctx.num_threads(), rows, grain, [=](int64_t begin, int64_t end) {
@@ -109,6 +79,8 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, LayerNorm<float>}, {DType::kFloat64, LayerNorm<double>}},
     .inplace = {{kX, kY}},
+    .gradient = {.inputs = {"X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"},
+                 .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}},
 });
 
 }  // namespace

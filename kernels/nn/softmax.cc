@@ -12,12 +12,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 
-struct SoftmaxAttrs {
-  int64_t axis = -1;
-};
-
-SoftmaxAttrs ReadSoftmax(AttrReader& reader) { return {reader.Int("axis", -1)}; }
-
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const int64_t axis = ctx.attrs<SoftmaxAttrs>().axis;
@@ -47,6 +41,7 @@ OpDef SoftmaxDef(absl::string_view type) {
                   {DType::kFloat64, Softmax<double, kLog>}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kOut}},
+      .gradient = {.inputs = {"Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }
 

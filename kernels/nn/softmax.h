@@ -3,12 +3,19 @@
 
 #include <algorithm>
 
+#include "core/attr_reader.h"
 #include "core/tensor.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp::nn {
+
+// Attributes of softmax, log_softmax and their gradients.
+struct SoftmaxAttrs {
+  int64_t axis = -1;
+};
+inline SoftmaxAttrs ReadSoftmax(AttrReader& reader) { return {reader.Int("axis", -1)}; }
 
 namespace softmax {
 

@@ -85,6 +85,7 @@ OpDef LookupDef(absl::string_view type, absl::Status (*infer)(InferContext&)) {
       .parse = ParseAttrs<LookupAttrs, ReadLookupAttrs>,
       .infer = infer,
       .kernels = {{DType::kUndefined, Lookup}},
+      .gradient = {.inputs = {"W", "Ids", "Out@GRAD"}, .outputs = {"W@GRAD"}},
   };
 }
 

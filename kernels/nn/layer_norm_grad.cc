@@ -1,0 +1,181 @@
+// layer_norm_grad. By row, with x' = (X - Mean) / sqrt(Variance + epsilon) and g = Y@GRAD Scale:
+//   X@GRAD = (g - mean of g - x' mean of (g x')) / sqrt(Variance + epsilon)
+//   Scale@GRAD = sum over rows of Y@GRAD x',   Bias@GRAD = sum over rows of Y@GRAD
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/op_def.h"
+#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/layer_norm.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kScale = 1;
+constexpr int kBias = 2;
+constexpr int kMean = 3;
+constexpr int kVariance = 4;
+constexpr int kYGrad = 5;
+constexpr int kXGrad = 0;
+constexpr int kScaleGrad = 1;
+constexpr int kBiasGrad = 2;
+
+absl::Status Infer(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckLayerNorm(ctx));
+  const Shape& x = ctx.input(kX).shape;
+  const int begin = ctx.attrs<LayerNormAttrs>().begin;
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kYGrad), "Y@GRAD", x));
+  for (const int slot : {kMean, kVariance}) {
+    if (ctx.input(slot).numel() == x.numel(0, begin)) continue;
+    return InvalidArgument("input '", slot == kMean ? "Mean" : "Variance", "' is ",
+                           DescribeType(ctx.input(slot)), ", expected ", x.numel(0, begin),
+                           " elements for 'X' ", ToString(x));
+  }
+  ctx.ShareShape(kX, kXGrad);
+  for (const auto& [of, grad] : {std::pair(kScale, kScaleGrad), std::pair(kBias, kBiasGrad)}) {
+    if (ctx.has_input(of)) {
+      ctx.ShareShape(of, grad);
+    } else {
+      ctx.SetShape(grad, {x.numel(begin, x.rank())});
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Sums of g and of g x' over a row, side by side.
+template <typename T>
+struct RowSums {
+  T gradient = 0;
+  T product = 0;
+};
+
+// REQUIRES: `scaled` and `normal` have the row's g and x'.
+template <typename T>
+RowSums<T> SumRow(const T* scaled, const T* normal, int64_t n) {
+  constexpr int64_t kLanes = 32;
+  T gradient[kLanes] = {};
+  T product[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) {
+      gradient[j] += scaled[i + j];
+      product[j] += scaled[i + j] * normal[i + j];
+    }
+  }
+  for (int64_t j = 0; i + j < n; ++j) {
+    gradient[j] += scaled[i + j];
+    product[j] += scaled[i + j] * normal[i + j];
+  }
+  RowSums<T> sums;
+  for (int64_t j = 0; j < kLanes; ++j) {
+    sums.gradient += gradient[j];
+    sums.product += product[j];
+  }
+  return sums;
+}
+
+template <typename T>
+struct LayerNormGradRun {
+  int64_t n;  // columns
+  T epsilon;
+  const T* x;
+  const T* scale;  // null: 1
+  const T* mean;
+  const T* variance;
+  const T* y_grad;
+  T* x_grad;  // null: not wanted
+
+  // Rows [begin, end), adding to the sums of their columns; null: not wanted. `memory` is scratch
+  // for two rows.
+  void Rows(int64_t begin, int64_t end, T* memory, double* scale_sums, double* bias_sums) const {
+    T* normal = memory;
+    T* scaled = memory + n;
+    for (int64_t r = begin; r < end; ++r) {
+      const T factor = T{1} / std::sqrt(variance[r] + epsilon);
+      const T* g = y_grad + r * n;
+      for (int64_t i = 0; i < n; ++i) normal[i] = (x[r * n + i] - mean[r]) * factor;
+      for (int64_t i = 0; i < n; ++i) scaled[i] = scale == nullptr ? g[i] : g[i] * scale[i];
+      if (scale_sums != nullptr) {
+        for (int64_t i = 0; i < n; ++i) scale_sums[i] += g[i] * normal[i];
+      }
+      if (bias_sums != nullptr) {
+        for (int64_t i = 0; i < n; ++i) bias_sums[i] += g[i];
+      }
+      if (x_grad == nullptr) continue;
+      const RowSums<T> sums = SumRow(scaled, normal, n);
+      const T shift = sums.gradient / static_cast<T>(n);
+      const T slope = sums.product / static_cast<T>(n);
+      T* out = x_grad + r * n;
+      for (int64_t i = 0; i < n; ++i) out[i] = (scaled[i] - shift - normal[i] * slope) * factor;
+    }
+  }
+};
+
+// Rows are cut into parts by their number alone, whose sums are added in order.
+constexpr int64_t kLeastPart = 16;
+constexpr int64_t kMaxParts = 64;
+
+template <typename T>
+void AddParts(const std::vector<double>& sums, int64_t parts, int64_t n, int64_t first,
+              Tensor* out) {
+  if (out == nullptr) return;
+  for (int64_t i = 0; i < n; ++i) {
+    double total = 0;
+    for (int64_t part = 0; part < parts; ++part) total += sums[part * 2 * n + first + i];
+    out->mutable_data<T>()[i] = static_cast<T>(total);
+  }
+}
+
+template <typename T>
+absl::Status LayerNormGrad(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<LayerNormAttrs>();
+  const Tensor& x = ctx.input(kX);
+  const int64_t rows = x.shape.numel(0, attrs.begin);
+  const int64_t n = x.shape.numel(attrs.begin, x.shape.rank());
+  Tensor* scale_grad = ctx.optional_output(kScaleGrad);
+  Tensor* bias_grad = ctx.optional_output(kBiasGrad);
+  const LayerNormGradRun<T> run = {n,
+                                   static_cast<T>(attrs.epsilon),
+                                   x.data<T>(),
+                                   DataOrNull<T>(ctx.optional_input(kScale)),
+                                   ctx.input(kMean).data<T>(),
+                                   ctx.input(kVariance).data<T>(),
+                                   ctx.input(kYGrad).data<T>(),
+                                   DataOrNull<T>(ctx.optional_output(kXGrad))};
+  const int64_t parts = std::clamp<int64_t>(rows / kLeastPart, 1, kMaxParts);
+  std::vector<double> sums(static_cast<size_t>(parts * 2 * n));
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(static_cast<size_t>(parts * 2 * n) * sizeof(T)));
+  const int64_t grain = kElementwiseGrain / 4 / std::max<int64_t>(1, rows * n / parts) + 1;
+  ParallelFor(ctx.num_threads(), parts, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      double* to = sums.data() + part * 2 * n;
+      run.Rows(rows * part / parts, rows * (part + 1) / parts, work.data<T>() + part * 2 * n,
+               scale_grad == nullptr ? nullptr : to, bias_grad == nullptr ? nullptr : to + n);
+    }
+  });
+  AddParts<T>(sums, parts, n, 0, scale_grad);
+  AddParts<T>(sums, parts, n, n, bias_grad);
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "layer_norm_grad",
+    .inputs = {{"X"},
+               {"Scale", kOptional},
+               {"Bias", kOptional | kNoNeedBuffer},
+               {"Mean"},
+               {"Variance"},
+               {"Y@GRAD"}},
+    .outputs = {{"X@GRAD", kOptional}, {"Scale@GRAD", kOptional}, {"Bias@GRAD", kOptional}},
+    .parse = ParseAttrs<LayerNormAttrs, ReadLayerNorm>,
+    .infer = Infer,
+    .kernels = {{DType::kFloat32, LayerNormGrad<float>}, {DType::kFloat64, LayerNormGrad<double>}},
+});
+
+}  // namespace
+}  // namespace interp::nn
