@@ -5,143 +5,36 @@
 // WeightList holds, per layer and direction, the input and the state weights, then the biases in
 // the same order. State gives the last hidden (and, for LSTM, cell) states of all layers.
 //
-// In training Reserve keeps what a gradient needs, each part by layer:
-//   gates   [direction, time, batch, gates * hidden]  after their activations
-//   extra   [direction, time, batch, hidden]          LSTM: cell states; GRU: the state's share of
-//                                                     the candidate, before the reset gate
-//   outputs [time, batch, direction * hidden]         of all layers but the last
-// and DropoutState the mask that is applied between layers (the same between all).
+// In training Reserve keeps what a gradient needs, see rnn_shapes.h, and DropoutState the mask that
+// is applied between layers (the same between all).
 #include "kernels/nn/onednn.h"
-#include "kernels/nn/rnn_layer.h"
+#include "kernels/nn/rnn_shapes.h"
 #include "kernels/random/draw.h"
 #include "kernels/util/flops.h"
 
 namespace interp::nn {
 namespace {
 
-constexpr int kInput = 0;
-constexpr int kPreState = 1;
-constexpr int kWeightList = 2;
-constexpr int kSequenceLength = 3;
 constexpr int kOut = 0;
 constexpr int kDropoutState = 1;
 constexpr int kReserve = 2;
 constexpr int kState = 3;
 
-struct RnnAttrs {
-  RnnMode mode = RnnMode::kTanh;
-  int64_t hidden = 100;
-  int64_t layers = 1;
-  int64_t directions = 1;
-  float dropout = 0;
-  int32_t seed = 0;
-  bool test = false;
-};
-
-RnnAttrs ReadRnn(AttrReader& reader) {
-  RnnAttrs attrs;
-  const std::string mode = reader.String("mode", "RNN_TANH");
-  if (mode == "LSTM") {
-    attrs.mode = RnnMode::kLstm;
-  } else if (mode == "GRU") {
-    attrs.mode = RnnMode::kGru;
-  } else if (mode == "RNN_RELU") {
-    attrs.mode = RnnMode::kRelu;
-  } else if (mode != "RNN_TANH") {
-    reader.Fail(absl::StrCat("attribute 'mode' is \"", mode,
-                             "\", expected LSTM, GRU, RNN_TANH or RNN_RELU"));
-  }
-  attrs.hidden = reader.Int("hidden_size", 100);
-  attrs.layers = reader.Int("num_layers", 1);
-  attrs.directions = reader.Bool("is_bidirec", false) ? 2 : 1;
-  attrs.dropout = reader.Float("dropout_prob", 0);
-  attrs.seed = reader.Int("seed", 0);
-  attrs.test = reader.Bool("is_test", false);
-  if (attrs.hidden < 1 || attrs.layers < 1 || !(attrs.dropout >= 0 && attrs.dropout <= 1)) {
-    reader.Fail("attribute 'hidden_size', 'num_layers' or 'dropout_prob' is out of range");
-  }
-  return attrs;
-}
-
-RnnSizes SizesOf(const OpContext& ctx) {
-  const auto& attrs = ctx.attrs<RnnAttrs>();
-  const Shape& x = ctx.input(kInput).shape;
-  return {x[0],
-          x[1],
-          x[2],
-          attrs.hidden,
-          GateCount(attrs.mode) * attrs.hidden,
-          attrs.layers,
-          attrs.directions};
-}
-
-bool HasExtra(RnnMode mode) { return mode == RnnMode::kLstm || mode == RnnMode::kGru; }
-
-// Dropout acts between layers, in training only.
-bool Masks(const RnnAttrs& attrs) { return !attrs.test && attrs.dropout > 0 && attrs.layers > 1; }
-
-absl::Status CheckShape(const Tensor* tensor, absl::string_view name, size_t index,
-                        const Shape& expected) {
-  if (tensor != nullptr && tensor->shape == expected) return absl::OkStatus();
-  return InvalidArgument("input '", name, "'[", index, "] is ",
-                         tensor == nullptr ? "absent" : DescribeType(*tensor), ", expected ",
-                         ToString(expected));
-}
-
-absl::Status CheckInputs(const InferContext& ctx, const RnnSizes& s) {
-  const auto& attrs = ctx.attrs<RnnAttrs>();
-  const absl::Span<const Tensor* const> states = ctx.inputs(kPreState);
-  const size_t num_states = attrs.mode == RnnMode::kLstm ? 2 : 1;
-  if (states.size() != num_states) {
-    return InvalidArgument("input 'PreState' has ", states.size(), " arguments, expected ",
-                           num_states);
-  }
-  for (size_t i = 0; i < states.size(); ++i) {
-    INTERP_RETURN_IF_ERROR(
-        CheckShape(states[i], "PreState", i, {s.layers * s.directions, s.batch, s.hidden}));
-  }
-  const absl::Span<const Tensor* const> weights = ctx.inputs(kWeightList);
-  const size_t pairs = static_cast<size_t>(2 * s.layers * s.directions);
-  if (weights.size() != 2 * pairs) {
-    return InvalidArgument("input 'WeightList' has ", weights.size(), " arguments, expected ",
-                           2 * pairs);
-  }
-  for (size_t i = 0; i < pairs; ++i) {
-    const int64_t features = static_cast<int64_t>(i) < 2 * s.directions ? s.input : s.width();
-    const Shape expected = {s.gates, i % 2 == 0 ? features : s.hidden};
-    INTERP_RETURN_IF_ERROR(CheckShape(weights[i], "WeightList", i, expected));
-    INTERP_RETURN_IF_ERROR(CheckShape(weights[pairs + i], "WeightList", pairs + i, {s.gates}));
-  }
-  const Tensor* lengths = ctx.optional_input(kSequenceLength);
-  return lengths == nullptr ? absl::OkStatus()
-                            : CheckShape(lengths, "SequenceLength", 0, {s.batch});
-}
-
 absl::Status Infer(InferContext& ctx) {
   const auto& attrs = ctx.attrs<RnnAttrs>();
-  const Shape& x = ctx.input(kInput).shape;
-  if (x.rank() != 3) {
-    return InvalidArgument("input 'Input' has shape ", ToString(x),
-                           ", expected [time, batch, features]");
-  }
-  const RnnSizes s = SizesOf(ctx);
-  if (!Shape{s.layers, s.directions, s.time, s.batch, s.gates}.CheckedNumel().has_value()) {
-    return InvalidArgument("input 'Input' ", ToString(x), " and 'hidden_size' ", s.hidden,
-                           " are too large");
-  }
-  INTERP_RETURN_IF_ERROR(CheckInputs(ctx, s));
+  INTERP_RETURN_IF_ERROR(CheckRnnInputs(ctx));
+  const RnnSizes s = RnnSizesOf(ctx);
   ctx.SetShape(kOut, {s.time, s.batch, s.width()});
-  if (ctx.outputs(kState).size() != ctx.inputs(kPreState).size()) {
+  if (ctx.outputs(kState).size() != ctx.inputs(kRnnPreState).size()) {
     return InvalidArgument("output 'State' has ", ctx.outputs(kState).size(),
-                           " arguments, expected ", ctx.inputs(kPreState).size());
+                           " arguments, expected ", ctx.inputs(kRnnPreState).size());
   }
   for (Tensor* state : ctx.outputs(kState)) {
     if (state == nullptr) return InvalidArgument("output 'State' has a gap");
     state->shape = {s.layers * s.directions, s.batch, s.hidden};
   }
   ctx.SetShape(kDropoutState, Masks(attrs) ? Shape{s.time, s.batch, s.width()} : Shape{0});
-  const int64_t extra = HasExtra(attrs.mode) ? s.extra_part() : 0;
-  ctx.SetShape(kReserve, {attrs.test ? 0 : s.gates_part() + extra + s.outputs_part()});
+  ctx.SetShape(kReserve, {attrs.test ? 0 : ReserveSize(attrs, s)});
   return absl::OkStatus();
 }
 
@@ -159,7 +52,7 @@ AlignedArray<T> PackTransposed(const Tensor& weight) {
 // May throw std::bad_alloc.
 template <typename T>
 RnnWeights<T> PackWeights(const KernelContext& ctx, const RnnSizes& s) {
-  const absl::Span<const Tensor* const> list = ctx.inputs(kWeightList);
+  const absl::Span<const Tensor* const> list = ctx.inputs(kRnnWeightList);
   const size_t pairs = list.size() / 2;
   const bool gru = ctx.attrs<RnnAttrs>().mode == RnnMode::kGru;
   RnnWeights<T> weights;
@@ -189,8 +82,8 @@ absl::StatusOr<std::shared_ptr<const RnnWeights<T>>> Weights(KernelContext& ctx,
     }));
     return packed;
   };
-  for (size_t i = 0; i < ctx.inputs(kWeightList).size(); ++i) {
-    if (!ctx.input_is_constant(kWeightList, static_cast<int>(i))) return pack();
+  for (size_t i = 0; i < ctx.inputs(kRnnWeightList).size(); ++i) {
+    if (!ctx.input_is_constant(kRnnWeightList, static_cast<int>(i))) return pack();
   }
   return ctx.Shared<RnnWeights<T>>(/*key=*/0, pack);
 }
@@ -211,13 +104,6 @@ void DrawMask(const KernelContext& ctx, const RnnAttrs& attrs, Tensor& mask) {
   }
 }
 
-template <typename T>
-void ApplyMask(const Tensor& mask, float dropout, const T* from, T* to) {
-  const uint8_t* keep = mask.data<uint8_t>();
-  const T factor = dropout < 1 ? T{1} / static_cast<T>(1.0F - dropout) : T{0};
-  for (int64_t i = 0; i < mask.numel(); ++i) to[i] = keep[i] != 0 ? from[i] * factor : T{0};
-}
-
 // Memory of a run beside its inputs and outputs. Tests reuse one layer's memory for the next.
 template <typename T>
 struct RnnBuffers {
@@ -227,18 +113,6 @@ struct RnnBuffers {
   T* masked;      // a layer's output after dropout
   T* scratch;
 };
-
-absl::StatusOr<std::vector<int64_t>> Lengths(const KernelContext& ctx, const RnnSizes& s) {
-  const Tensor* tensor = ctx.optional_input(kSequenceLength);
-  if (tensor == nullptr) return std::vector<int64_t>();
-  INTERP_ASSIGN_OR_RETURN(std::vector<int64_t> lengths, InferContext::Integers(*tensor));
-  for (const int64_t length : lengths) {
-    if (length < 0 || length > s.time) {
-      return InvalidArgument("input 'SequenceLength' holds ", length, ", expected 0 to ", s.time);
-    }
-  }
-  return lengths;
-}
 
 template <typename T>
 class RnnRun {
@@ -253,7 +127,7 @@ class RnnRun {
         work_(work) {}
 
   void Run() {
-    const T* in = ctx_.input(kInput).template data<T>();
+    const T* in = ctx_.input(kRnnInput).template data<T>();
     int64_t features = s_.input;
     Tensor& mask = ctx_.output(kDropoutState);
     const bool masked = Masks(attrs_);
@@ -280,7 +154,7 @@ class RnnRun {
   void RunLayer(int64_t layer, const T* in, int64_t features, T* out) {
     const bool lstm = attrs_.mode == RnnMode::kLstm;
     const int64_t state = layer * s_.directions * s_.batch * s_.hidden;
-    const absl::Span<const Tensor* const> before = ctx_.inputs(kPreState);
+    const absl::Span<const Tensor* const> before = ctx_.inputs(kRnnPreState);
     const absl::Span<Tensor* const> after = ctx_.outputs(kState);
     const int64_t kept = attrs_.test ? 0 : layer * s_.directions * s_.rows();
     const LayerRun<T> run = {s_,
@@ -312,9 +186,9 @@ class RnnRun {
 template <typename T>
 absl::Status Rnn(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<RnnAttrs>();
-  const RnnSizes s = SizesOf(ctx);
+  const RnnSizes s = RnnSizesOf(ctx);
   INTERP_ASSIGN_OR_RETURN(const auto weights, Weights<T>(ctx, s));
-  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, Lengths(ctx, s));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, RnnLengths(ctx, s));
   const int64_t layer_gates = s.directions * s.rows() * s.gates;
   const int64_t layer_out = s.rows() * s.width();
   const int64_t size = LayerRun<T>::scratch_size(s) + 2 * layer_out + layer_gates;
@@ -336,9 +210,9 @@ absl::Status Rnn(KernelContext& ctx) {
 
 // The products with the weights: of every step of every sequence, to the end of the longest.
 int64_t Flops(const OpContext& ctx) {
-  const Shape& x = ctx.input(kInput).shape;
+  const Shape& x = ctx.input(kRnnInput).shape;
   if (x.rank() != 3) return 0;
-  const absl::Span<const Tensor* const> weights = ctx.inputs(kWeightList);
+  const absl::Span<const Tensor* const> weights = ctx.inputs(kRnnWeightList);
   double per_step = 0;
   for (const Tensor* weight : weights.subspan(0, weights.size() / 2)) {
     if (weight != nullptr) per_step += 2.0 * static_cast<double>(weight->numel());
@@ -358,6 +232,9 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, Rnn<float>}, {DType::kFloat64, Rnn<double>}},
     .random = true,
+    .gradient = {.inputs = {"Input", "PreState", "WeightList", "SequenceLength", "Out",
+                            "DropoutState", "Reserve", "Out@GRAD", "State@GRAD"},
+                 .outputs = {"Input@GRAD", "PreState@GRAD", "WeightList@GRAD"}},
     .flops = Flops,
 });
 
