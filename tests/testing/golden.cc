@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/str_split.h"
 #include "core/io/file.h"
 #include "core/io/npy.h"
 #include "nlohmann/json.hpp"
@@ -126,10 +127,11 @@ bool GoldenSetIsForeign() {
 
 std::vector<std::string> GoldenSets() {
   if (GoldenSetIsForeign()) return {std::getenv("INTERP_GOLDENS")};
-  const std::string root = INTERP_BINARY_DIR "/goldens/";
-  return {root + "set_a",  root + "extra",  root + "nn",           root + "math",
-          root + "tensor", root + "random", root + "sequence",     root + "recurrent",
-          root + "array",  root + "metric", root + "control_flow", root + "gradient_math"};
+  std::vector<std::string> sets;
+  for (const absl::string_view set : absl::StrSplit(INTERP_GOLDEN_SETS, ',')) {
+    sets.push_back(absl::StrCat(INTERP_BINARY_DIR "/goldens/", set));
+  }
+  return sets;
 }
 
 std::vector<std::string> GoldenCaseFolders(const std::string& set) {
