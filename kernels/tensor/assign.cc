@@ -36,7 +36,17 @@ absl::Status Assign(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferContext&)) {
+// The gradient is assigned back.
+absl::Status MakeAssignGradient(GradientMaker& maker) {
+  if (!maker.Wants("X")) return absl::OkStatus();
+  Op& assign = maker.Add("assign");
+  AddInput(assign, "X", maker.OutputGradients("Out"));
+  AddOutput(assign, "Out", maker.InputGradients("X"));
+  return absl::OkStatus();
+}
+
+OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferContext&),
+                GradientDef gradient) {
   return OpDef{
       .type = type,
       .inputs = {{"X", flags}},
@@ -45,12 +55,15 @@ OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferCo
       .kernels = {{DType::kUndefined, Assign}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kOut}},
+      .gradient = std::move(gradient),
   };
 }
 
-INTERP_REGISTER_OP(AssignDef("assign", kMayBeArray, InferAssign));
-INTERP_REGISTER_OP(AssignDef("rnn_memory_helper", /*flags=*/0, InferAssign));
-INTERP_REGISTER_OP(AssignDef("share_data", /*flags=*/0, InferShareData));
+INTERP_REGISTER_OP(AssignDef("assign", kMayBeArray, InferAssign, {.make = MakeAssignGradient}));
+INTERP_REGISTER_OP(AssignDef("rnn_memory_helper", /*flags=*/0, InferAssign,
+                             {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}}));
+// Paddle 2.6 makes no gradient of it either.
+INTERP_REGISTER_OP(AssignDef("share_data", /*flags=*/0, InferShareData, {}));
 
 }  // namespace
 }  // namespace interp

@@ -80,6 +80,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferConcat,
     .kernels = {{DType::kUndefined, Concat}},
     .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"X", "AxisTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -109,6 +109,8 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferExpandV2,
     .kernels = {{DType::kUndefined, Repeat}},
     .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"X", "Shape", "expand_shapes_tensor", "Out@GRAD"},
+                 .outputs = {"X@GRAD"}},
 });
 
 constexpr int kY = 1;
@@ -135,6 +137,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferExpandAsV2,
     .kernels = {{DType::kUndefined, Repeat}},
     .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 absl::Status InferTile(InferContext& ctx) {
@@ -155,6 +158,8 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferTile,
     .kernels = {{DType::kUndefined, Repeat}},
     .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"X", "RepeatTimes", "repeat_times_tensor", "Out@GRAD"},
+                 .outputs = {"X@GRAD"}},
 });
 
 INTERP_REGISTER_OP(OpDef{
@@ -167,6 +172,8 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferTile,
     .kernels = {{DType::kUndefined, Repeat}},
     .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"X", "ExpandTimes", "expand_times_tensor", "Out@GRAD"},
+                 .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -48,7 +48,7 @@ absl::Status Infer2(InferContext& ctx) {
 }
 
 OpDef Def(absl::string_view type, std::vector<SlotDef> outputs,
-          absl::Status (*infer)(InferContext&)) {
+          absl::Status (*infer)(InferContext&), absl::string_view gradient_shape) {
   return OpDef{
       .type = type,
       .inputs = {{"X"}},
@@ -57,11 +57,12 @@ OpDef Def(absl::string_view type, std::vector<SlotDef> outputs,
       .infer = infer,
       .kernels = {{DType::kUndefined, Flatten}},
       .view = {{kX, kOut}},
+      .gradient = {.inputs = {gradient_shape, "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }
 
-INTERP_REGISTER_OP(Def("flatten", {{"Out"}}, Infer));
-INTERP_REGISTER_OP(Def("flatten2", {{"Out"}, {"XShape", kOptional}}, Infer2));
+INTERP_REGISTER_OP(Def("flatten", {{"Out"}}, Infer, "X"));
+INTERP_REGISTER_OP(Def("flatten2", {{"Out"}, {"XShape", kOptional}}, Infer2, "XShape"));
 
 }  // namespace matrix
 
@@ -104,6 +105,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kUndefined, Flatten}},
     .view = {{kX, kOut}},
+    .gradient = {.inputs = {"XShape", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace range

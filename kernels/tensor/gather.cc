@@ -81,6 +81,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<GatherAttrs, ReadGatherAttrs>,
     .infer = InferGather,
     .kernels = {{DType::kUndefined, Gather}},
+    .gradient = {.inputs = {"X", "Index", "Axis", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 GatherAttrs ReadSelectAttrs(AttrReader& reader) { return {reader.Long("dim", 0)}; }
@@ -107,6 +108,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<GatherAttrs, ReadSelectAttrs>,
     .infer = InferIndexSelect,
     .kernels = {{DType::kUndefined, IndexSelect}},
+    .gradient = {.inputs = {"X", "Index", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

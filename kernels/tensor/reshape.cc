@@ -72,7 +72,7 @@ absl::Status Reshape(KernelContext& ctx) {
 }
 
 OpDef ReshapeDef(absl::string_view type, std::vector<SlotDef> outputs,
-                 absl::Status (*infer)(InferContext&)) {
+                 absl::Status (*infer)(InferContext&), absl::string_view gradient_shape) {
   return OpDef{
       .type = type,
       .inputs = {{"X"},
@@ -83,11 +83,13 @@ OpDef ReshapeDef(absl::string_view type, std::vector<SlotDef> outputs,
       .infer = infer,
       .kernels = {{DType::kUndefined, Reshape}},
       .view = {{kX, kOut}},
+      .gradient = {.inputs = {gradient_shape, "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }
 
-INTERP_REGISTER_OP(ReshapeDef("reshape", {{"Out"}}, InferReshape));
-INTERP_REGISTER_OP(ReshapeDef("reshape2", {{"Out"}, {"XShape", kOptional}}, InferReshape2));
+INTERP_REGISTER_OP(ReshapeDef("reshape", {{"Out"}}, InferReshape, "X"));
+INTERP_REGISTER_OP(ReshapeDef("reshape2", {{"Out"}, {"XShape", kOptional}}, InferReshape2,
+                              "XShape"));
 
 }  // namespace
 }  // namespace interp

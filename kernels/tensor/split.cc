@@ -130,6 +130,17 @@ absl::Status Split(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// The gradients of the parts, joined again.
+absl::Status MakeSplitGradient(GradientMaker& maker) {
+  if (!maker.Wants("X")) return absl::OkStatus();
+  Op& concat = maker.Add("concat");
+  AddInput(concat, "X", maker.OutputGradients("Out"));
+  AddInput(concat, "AxisTensor", maker.Arguments("AxisTensor"));
+  AddOutput(concat, "Out", maker.InputGradients("X"));
+  concat.attrs = maker.op().attrs;
+  return absl::OkStatus();
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "split",
     .inputs = {{"X"},
@@ -140,6 +151,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferSplit,
     .kernels = {{DType::kUndefined, Split}},
     .layout_rule = SplitLayout,
+    .gradient = {.make = MakeSplitGradient},
 });
 
 }  // namespace

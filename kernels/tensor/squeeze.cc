@@ -92,7 +92,8 @@ absl::Status View(KernelContext& ctx) {
 }
 
 OpDef ViewDef(absl::string_view type, std::vector<SlotDef> inputs, std::vector<SlotDef> outputs,
-              absl::Status (*infer)(InferContext&)) {
+              absl::Status (*infer)(InferContext&),
+              std::vector<absl::string_view> gradient_inputs) {
   return OpDef{
       .type = type,
       .inputs = std::move(inputs),
@@ -101,6 +102,7 @@ OpDef ViewDef(absl::string_view type, std::vector<SlotDef> inputs, std::vector<S
       .infer = infer,
       .kernels = {{DType::kUndefined, View}},
       .view = {{kX, kOut}},
+      .gradient = {.inputs = std::move(gradient_inputs), .outputs = {"X@GRAD"}},
   };
 }
 
@@ -110,11 +112,14 @@ std::vector<SlotDef> UnsqueezeInputs() {
           {"AxesTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer}};
 }
 
-INTERP_REGISTER_OP(ViewDef("squeeze", {{"X"}}, {{"Out"}}, InferSqueeze));
-INTERP_REGISTER_OP(ViewDef("squeeze2", {{"X"}}, {{"Out"}, {"XShape", kOptional}}, InferSqueeze2));
-INTERP_REGISTER_OP(ViewDef("unsqueeze", UnsqueezeInputs(), {{"Out"}}, InferUnsqueeze));
+INTERP_REGISTER_OP(ViewDef("squeeze", {{"X"}}, {{"Out"}}, InferSqueeze, {"X", "Out@GRAD"}));
+INTERP_REGISTER_OP(ViewDef("squeeze2", {{"X"}}, {{"Out"}, {"XShape", kOptional}}, InferSqueeze2,
+                           {"XShape", "Out@GRAD"}));
+INTERP_REGISTER_OP(ViewDef("unsqueeze", UnsqueezeInputs(), {{"Out"}}, InferUnsqueeze,
+                           {"X", "AxesTensor", "AxesTensorList", "Out@GRAD"}));
 INTERP_REGISTER_OP(ViewDef("unsqueeze2", UnsqueezeInputs(), {{"Out"}, {"XShape", kOptional}},
-                           InferUnsqueeze2));
+                           InferUnsqueeze2,
+                           {"XShape", "AxesTensor", "AxesTensorList", "Out@GRAD"}));
 
 }  // namespace
 }  // namespace interp

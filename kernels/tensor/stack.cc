@@ -1,75 +1,19 @@
 // stack: Y = the tensors X, all of one shape, along a new dimension `axis`.
 // unstack, unbind: the reverse; output i is X with index i along `axis`, that dimension dropped.
 #include "core/op_def.h"
-#include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
+#include "kernels/tensor/stacking.h"
 
 namespace interp {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kOut = 0;
-
-struct StackAttrs {
-  int64_t axis = 0;
-  int64_t num = 0;  // unstack: expected outputs; 0 when not given
-};
-
-StackAttrs ReadStackAttrs(AttrReader& reader) {
-  return {reader.Long("axis", 0), reader.Long("num", 0)};
-}
-
-// Strides of `whole` along the dimensions it has besides `axis`, next to those of `part`.
-CopyDims PartDims(const Tensor& part, const Strides& part_strides, const Strides& whole_strides,
-                  int axis, bool part_is_source) {
-  CopyDims dims;
-  for (int i = 0; i < part.shape.rank(); ++i) {
-    const int64_t whole = whole_strides[i < axis ? i : i + 1];
-    dims.push_back(part_is_source ? CopyDim{part.shape[i], part_strides[i], whole}
-                                  : CopyDim{part.shape[i], whole, part_strides[i]});
-  }
-  return dims;
-}
-
-absl::Status InferStack(InferContext& ctx) {
-  const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
-  if (inputs.empty() || inputs[0] == nullptr) return InvalidArgument("'X' has no first argument");
-  const Shape& part = inputs[0]->shape;
-  if (part.rank() == kMaxRank) return InvalidArgument("'X' has rank ", kMaxRank, " already");
-  INTERP_ASSIGN_OR_RETURN(const int axis,
-                          ResolveAxis(ctx.attrs<StackAttrs>().axis, part.rank() + 1));
-  for (size_t i = 1; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr) return InvalidArgument("'X' has no argument ", i);
-    if (!(inputs[i]->shape == part)) {
-      return InvalidArgument("'X' argument ", i, " has shape ", ToString(inputs[i]->shape),
-                             ", expected that of argument 0, ", ToString(part));
-    }
-  }
-  Shape shape;
-  for (int i = 0; i <= part.rank(); ++i) {
-    if (i == axis) shape.push_back(static_cast<int64_t>(inputs.size()));
-    if (i < part.rank()) shape.push_back(part[i]);
-  }
-  ctx.output(kOut).shape = shape;
-  ShareLod(*inputs[0], ctx.output(kOut));
-  return absl::OkStatus();
-}
-
-absl::Status Stack(KernelContext& ctx) {
-  Tensor& out = ctx.output(kOut);
-  INTERP_ASSIGN_OR_RETURN(const int axis,
-                          ResolveAxis(ctx.attrs<StackAttrs>().axis, out.shape.rank()));
-  const size_t element_bytes = SizeOf(out.dtype);
-  const Strides to = StridesOf(out);
-  int64_t offset = 0;
-  for (const Tensor* x : ctx.inputs(kX)) {
-    CopyStrided(ctx.num_threads(), element_bytes,
-                PartDims(*x, StridesOf(*x), to, axis, /*part_is_source=*/true), x->raw_data(),
-                At(out.mutable_raw_data(), offset, element_bytes));
-    offset += to[axis];
-  }
-  return absl::OkStatus();
-}
+using stacking::InferStack;
+using stacking::InferUnstack;
+using stacking::kOut;
+using stacking::kX;
+using stacking::ReadStackAttrs;
+using stacking::Stack;
+using stacking::StackAttrs;
+using stacking::Unstack;
 
 INTERP_REGISTER_OP(OpDef{
     .type = "stack",
@@ -78,29 +22,8 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<StackAttrs, ReadStackAttrs>,
     .infer = InferStack,
     .kernels = {{DType::kUndefined, Stack}},
+    .gradient = {.inputs = {"X", "Y@GRAD"}, .outputs = {"X@GRAD"}},
 });
-
-absl::Status InferUnstack(InferContext& ctx) {
-  const StackAttrs& attrs = ctx.attrs<StackAttrs>();
-  const Tensor& x = ctx.input(kX);
-  INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axis, x.shape.rank()));
-  const absl::Span<Tensor* const> outputs = ctx.outputs(kOut);
-  const int64_t expected = attrs.num > 0 ? attrs.num : static_cast<int64_t>(outputs.size());
-  if (x.shape[axis] != expected || expected != static_cast<int64_t>(outputs.size())) {
-    return InvalidArgument("'X' has length ", x.shape[axis], " along axis ", axis, ", expected ",
-                           expected, " for ", outputs.size(), " outputs");
-  }
-  Shape part;
-  for (int i = 0; i < x.shape.rank(); ++i) {
-    if (i != axis) part.push_back(x.shape[i]);
-  }
-  for (Tensor* out : outputs) {
-    if (out == nullptr) continue;
-    out->shape = part;
-    out->lod.clear();
-  }
-  return absl::OkStatus();
-}
 
 // Unlike unstack, unbind hands the LoD on.
 absl::Status InferUnbind(InferContext& ctx) {
@@ -111,26 +34,8 @@ absl::Status InferUnbind(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-absl::Status Unstack(KernelContext& ctx) {
-  const Tensor& x = ctx.input(kX);
-  INTERP_ASSIGN_OR_RETURN(const int axis,
-                          ResolveAxis(ctx.attrs<StackAttrs>().axis, x.shape.rank()));
-  const size_t element_bytes = SizeOf(x.dtype);
-  const Strides from = StridesOf(x);
-  int64_t offset = 0;
-  for (Tensor* out : ctx.outputs(kOut)) {
-    if (out != nullptr) {
-      CopyStrided(ctx.num_threads(), element_bytes,
-                  PartDims(*out, StridesOf(*out), from, axis, /*part_is_source=*/false),
-                  At(x.raw_data(), offset, element_bytes), out->mutable_raw_data());
-    }
-    offset += from[axis];
-  }
-  return absl::OkStatus();
-}
-
 OpDef UnstackDef(absl::string_view type, absl::string_view output,
-                 absl::Status (*infer)(InferContext&)) {
+                 absl::Status (*infer)(InferContext&), GradientDef gradient) {
   return OpDef{
       .type = type,
       .inputs = {{"X", kAnyLayout}},
@@ -138,11 +43,23 @@ OpDef UnstackDef(absl::string_view type, absl::string_view output,
       .parse = ParseAttrs<StackAttrs, ReadStackAttrs>,
       .infer = infer,
       .kernels = {{DType::kUndefined, Unstack}},
+      .gradient = std::move(gradient),
   };
 }
 
-INTERP_REGISTER_OP(UnstackDef("unstack", "Y", InferUnstack));
-INTERP_REGISTER_OP(UnstackDef("unbind", "Out", InferUnbind));
+// The gradients of the parts, stacked.
+absl::Status MakeUnbindGradient(GradientMaker& maker) {
+  if (!maker.Wants("X")) return absl::OkStatus();
+  Op& stack = maker.Add("stack");
+  AddInput(stack, "X", maker.OutputGradients("Out"));
+  AddOutput(stack, "Y", maker.InputGradients("X"));
+  stack.attrs = maker.op().attrs;
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(UnstackDef("unstack", "Y", InferUnstack,
+                              {.inputs = {"Y@GRAD"}, .outputs = {"X@GRAD"}}));
+INTERP_REGISTER_OP(UnstackDef("unbind", "Out", InferUnbind, {.make = MakeUnbindGradient}));
 
 }  // namespace
 }  // namespace interp

@@ -60,7 +60,7 @@ absl::Status Transpose(KernelContext& ctx) {
 }
 
 OpDef TransposeDef(absl::string_view type, std::vector<SlotDef> outputs,
-                   absl::Status (*infer)(InferContext&)) {
+                   absl::Status (*infer)(InferContext&), absl::string_view gradient_shape) {
   return OpDef{
       .type = type,
       .inputs = {{"X", kAnyLayout}},
@@ -68,11 +68,13 @@ OpDef TransposeDef(absl::string_view type, std::vector<SlotDef> outputs,
       .parse = ParseAttrs<TransposeAttrs, ReadTransposeAttrs>,
       .infer = infer,
       .kernels = {{DType::kUndefined, Transpose}},
+      .gradient = {.inputs = {gradient_shape, "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }
 
-INTERP_REGISTER_OP(TransposeDef("transpose", {{"Out"}}, InferTranspose));
-INTERP_REGISTER_OP(TransposeDef("transpose2", {{"Out"}, {"XShape", kOptional}}, InferTranspose2));
+INTERP_REGISTER_OP(TransposeDef("transpose", {{"Out"}}, InferTranspose, "X"));
+INTERP_REGISTER_OP(TransposeDef("transpose2", {{"Out"}, {"XShape", kOptional}}, InferTranspose2,
+                                "XShape"));
 
 }  // namespace
 }  // namespace interp

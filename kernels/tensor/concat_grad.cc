@@ -1,0 +1,90 @@
+// concat_grad: X@GRAD[i] = the part of Out@GRAD along `axis` that X[i] became.
+#include "core/op_def.h"
+#include "kernels/util/shape_args.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kOutGrad = 0;
+constexpr int kX = 1;
+constexpr int kAxisTensor = 2;
+constexpr int kXGrad = 0;
+
+struct ConcatAttrs {
+  int64_t axis = 0;
+};
+
+ConcatAttrs ReadConcatAttrs(AttrReader& reader) { return {reader.Long("axis", 0)}; }
+
+absl::StatusOr<int> ConcatAxis(const OpContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const int64_t axis, ReadInteger(ctx, kAxisTensor, "AxisTensor",
+                                                          ctx.attrs<ConcatAttrs>().axis));
+  return ResolveAxis(axis, ctx.input(kOutGrad).shape.rank());
+}
+
+absl::Status InferConcatGrad(InferContext& ctx) {
+  const Shape& whole = ctx.input(kOutGrad).shape;
+  const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
+  const absl::Span<Tensor* const> outputs = ctx.outputs(kXGrad);
+  if (inputs.size() != outputs.size()) {
+    return InvalidArgument("'X' has ", inputs.size(), " arguments and 'X@GRAD' ", outputs.size());
+  }
+  INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx));
+  int64_t length = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] == nullptr) return InvalidArgument("'X' has no argument ", i);
+    Shape part = inputs[i]->shape;
+    if (part.rank() == whole.rank()) {
+      INTERP_ASSIGN_OR_RETURN(length, CheckedSum(length, part[axis]));
+      part[axis] = whole[axis];
+    }
+    if (!(part == whole)) {
+      return InvalidArgument("'X' argument ", i, " has shape ", ToString(inputs[i]->shape),
+                             ", expected that of 'Out@GRAD', ", ToString(whole), ", but for axis ",
+                             axis);
+    }
+    if (outputs[i] == nullptr) continue;
+    outputs[i]->shape = inputs[i]->shape;
+    outputs[i]->lod = inputs[i]->lod;
+  }
+  if (length == whole[axis]) return absl::OkStatus();
+  return InvalidArgument("'Out@GRAD' has length ", whole[axis], " along axis ", axis, ", expected ",
+                         length);
+}
+
+absl::Status ConcatGrad(KernelContext& ctx) {
+  const Tensor& out_grad = ctx.input(kOutGrad);
+  INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx));
+  const size_t element_bytes = SizeOf(out_grad.dtype);
+  const Strides from = StridesOf(out_grad);
+  int64_t offset = 0;
+  for (size_t i = 0; i < ctx.inputs(kX).size(); ++i) {
+    const Shape& part = ctx.inputs(kX)[i]->shape;
+    if (Tensor* const x_grad = ctx.outputs(kXGrad)[i]) {
+      const Strides to = StridesOf(*x_grad);
+      CopyDims dims;
+      for (int d = 0; d < part.rank(); ++d) dims.push_back({part[d], from[d], to[d]});
+      CopyStrided(ctx.num_threads(), element_bytes, dims,
+                  At(out_grad.raw_data(), offset * from[axis], element_bytes),
+                  x_grad->mutable_raw_data());
+    }
+    offset += part[axis];
+  }
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "concat_grad",
+    .inputs = {{"Out@GRAD"},
+               {"X", kVariadic | kNoNeedBuffer | kAnyDType | kAnyLayout},
+               {"AxisTensor", kOptional | kAnyDType | kValueInInfer}},
+    .outputs = {{"X@GRAD", kVariadic | kOptional}},
+    .parse = ParseAttrs<ConcatAttrs, ReadConcatAttrs>,
+    .infer = InferConcatGrad,
+    .kernels = {{DType::kUndefined, ConcatGrad}},
+    .layout = LayoutRule::kFollows,
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,70 @@
+// slice_grad: Input@GRAD = Out@GRAD where the slice was taken, 0 elsewhere.
+#include "core/op_def.h"
+#include "kernels/tensor/slice_window.h"
+#include "kernels/util/fill_zero.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+using slice::FindWindow;
+using slice::kBound;
+using slice::kInput;
+using slice::SliceAttrs;
+using slice::Window;
+
+constexpr int kOutGrad = 5;
+constexpr int kInputGrad = 0;
+
+DType GradientDType(const DTypeContext& ctx) { return ctx.input(kOutGrad); }
+
+absl::Status InferSliceGrad(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const Window window, FindWindow(ctx));
+  INTERP_ASSIGN_OR_RETURN(const Shape shape,
+                          DropUnitDims(window.size, ctx.attrs<SliceAttrs>().decrease_axis));
+  // Paddle gives a slice of all dimensions the shape [1] in older programs, [] in newer ones.
+  const Shape& given = ctx.input(kOutGrad).shape;
+  if (!(given == shape) && !(shape.rank() == 0 && given == Shape{1})) {
+    return InvalidArgument("'Out@GRAD' has shape ", ToString(given), ", expected ",
+                           ToString(shape));
+  }
+  ctx.SetShape(kInputGrad, ctx.input(kInput).shape);
+  return absl::OkStatus();
+}
+
+absl::Status SliceGrad(KernelContext& ctx) {
+  const Tensor& out_grad = ctx.input(kOutGrad);
+  Tensor& input_grad = ctx.output(kInputGrad);
+  INTERP_ASSIGN_OR_RETURN(const Window window, FindWindow(ctx));
+  const Strides from = StridesOf(window.size, out_grad.layout);
+  const Strides to = StridesOf(input_grad);
+  int64_t offset = 0;
+  CopyDims dims;
+  for (int i = 0; i < window.size.rank(); ++i) {
+    offset += window.start[i] * to[i];
+    dims.push_back({window.size[i], from[i], to[i]});
+  }
+  if (!(window.size == input_grad.shape)) FillZero(ctx.num_threads(), input_grad);
+  const size_t bytes = SizeOf(out_grad.dtype);
+  CopyStrided(ctx.num_threads(), bytes, dims, out_grad.raw_data(),
+              At(input_grad.mutable_raw_data(), offset, bytes));
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "slice_grad",
+    .inputs = {{"Input", kNoNeedBuffer | kAnyDType | kAnyLayout},
+               {"StartsTensor", kBound},
+               {"EndsTensor", kBound},
+               {"StartsTensorList", kBound | kVariadic},
+               {"EndsTensorList", kBound | kVariadic},
+               {"Out@GRAD"}},
+    .outputs = {{"Input@GRAD"}},
+    .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
+    .kernel_dtype = GradientDType,
+    .infer = InferSliceGrad,
+    .kernels = {{DType::kUndefined, SliceGrad}},
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,72 @@
+// What slice takes of its input; shared with its gradient, whose slots stand in the same order.
+#pragma once
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "core/op_def.h"
+#include "kernels/util/shape_args.h"
+
+namespace interp::slice {
+
+constexpr int kInput = 0;
+constexpr IntSlots kStarts = {.name = "starts", .tensor = 1, .list = 3};
+constexpr IntSlots kEnds = {.name = "ends", .tensor = 2, .list = 4};
+
+struct SliceAttrs {
+  IntList axes;
+  IntList starts;
+  IntList ends;
+  IntList decrease_axis;
+};
+
+inline SliceAttrs ReadSliceAttrs(AttrReader& reader) {
+  return {ReadIntListAttr(reader, "axes"), ReadIntListAttr(reader, "starts"),
+          ReadIntListAttr(reader, "ends"), ReadIntListAttr(reader, "decrease_axis")};
+}
+
+// The slice with everything resolved, before dimensions are dropped.
+struct Window {
+  Shape start;  // first index per dimension of Input
+  Shape size;
+};
+
+inline absl::Status ClipBounds(int64_t length, int64_t& start, int64_t& end) {
+  const auto clip = [length](int64_t bound) {
+    return std::clamp<int64_t>(bound < 0 ? bound + length : bound, 0, length);
+  };
+  start = clip(start);
+  end = clip(end);
+  if (end >= start) return absl::OkStatus();
+  return InvalidArgument("slice ends at ", end, ", before its start ", start);
+}
+
+inline absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
+  const SliceAttrs& attrs = ctx.attrs<SliceAttrs>();
+  const Shape& shape = ctx.input(kInput).shape;
+  INTERP_ASSIGN_OR_RETURN(const IntList starts, ReadIntList(ctx, kStarts, attrs.starts));
+  INTERP_ASSIGN_OR_RETURN(const IntList ends, ReadIntList(ctx, kEnds, attrs.ends));
+  if (starts.size() != attrs.axes.size() || ends.size() != attrs.axes.size()) {
+    return InvalidArgument("slice has ", attrs.axes.size(), " axes, ", starts.size(),
+                           " starts and ", ends.size(), " ends");
+  }
+  Window window = {.start = {}, .size = shape};
+  window.start.resize(shape.rank(), 0);
+  for (size_t i = 0; i < attrs.axes.size(); ++i) {
+    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axes[i], shape.rank(), "axes"));
+    int64_t start = starts[i];
+    int64_t end = ends[i];
+    // x[-1] arrives as the bounds -1 and 0 of a dropped dimension.
+    if (start == -1 && end == 0 && absl::c_linear_search(attrs.decrease_axis, attrs.axes[i])) {
+      end = shape[axis];
+    }
+    INTERP_RETURN_IF_ERROR(ClipBounds(shape[axis], start, end));
+    window.start[axis] = start;
+    window.size[axis] = end - start;
+  }
+  return window;
+}
+
+constexpr int kBound = kOptional | kAnyDType | kValueInInfer;
+
+}  // namespace interp::slice

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""make_gradient_tensor_cases.py - golden cases of the gradients of kernels/tensor that the seeded sets of
+make_goldens.py do not have.
+
+    python make_gradient_tensor_cases.py --out gradient_tensor && ./pack.sh gradient_tensor
+
+Same needs and same format as make_goldens.py; gradient_tensor.tar.xz beside this file is the result. All are made
+by Paddle's own gradient makers.
+
+  1. gradients of forward cases: remaining forms, LoD, zero size, 0-D, repeated indices
+  2. cases of make_goldens.py in float64
+  3. ops that 2.6.2 no longer has under their old name: run as their successor, recorded renamed
+"""
+import copy
+import dataclasses
+import json
+import os
+import shutil
+import sys
+
+import make_extra_cases as extra
+import make_goldens as g
+import numpy as np
+from case_program import arguments, cases_of
+from make_goldens import Case, LoD, Rng
+from paddle.base.proto import framework_pb2
+
+CASES = []   # (op, function Rng -> Cases)
+LOD = [[0, 2, 5]]
+
+
+def cases(*ops):
+    def deco(fn):
+        CASES.extend((op, fn) for op in ops)
+        return fn
+    return deco
+
+
+def i32(*values):
+    return np.array(values, "int32")
+
+
+def i64(*values):
+    return np.array(values, "int64")
+
+
+def rows(r, *shape, dtype="float32"):
+    """A tensor of five rows in two sequences."""
+    return LoD(r.f((5, *shape), dtype=dtype), LOD)
+
+
+# ----------------------------------------------------------------------------
+# 1. gradients of forward cases
+# ----------------------------------------------------------------------------
+@cases("assign")
+def _assign(r, op):
+    yield Case("lod", {"X": rows(r, 3)}, "Out")
+
+
+@cases("concat")
+def _concat(r, op):
+    yield Case("lod", {"X": [rows(r, 4), rows(r, 4)]}, "Out", {"axis": 0})
+    yield Case("channels", {"X": [r.f((2, c, 3, 5)) for c in (3, 16, 1)]}, "Out", {"axis": 1})
+
+
+@cases("split")
+def _split(r, op):
+    yield Case("lod", {"X": rows(r, 4)}, {"Out": 2}, {"axis": 1, "num": 2})
+
+
+@cases("slice")
+def _slice(r, op):
+    def one(name, x, axes, starts, ends, decrease=()):
+        return Case(name, {"Input": x}, "Out", {"axes": axes, "starts": starts, "ends": ends,
+                                                "decrease_axis": list(decrease), "infer_flags": [1] * len(axes)})
+    yield one("lod_columns", rows(r, 4), [1], [1], [3])
+    yield one("all", r.f((5, 4)), [0], [0], [5])
+    yield one("image", r.f((2, 5, 4, 6)), [1, 3], [1, 2], [4, 6])
+    yield one("image_drops_height", r.f((2, 5, 4, 6)), [2], [1], [2], [2])
+
+
+@cases("reshape2")
+def _reshape2(r, op):
+    yield Case("lod", {"X": rows(r, 4)}, "Out,XShape", {"shape": [5, 2, 2]})
+
+
+@cases("transpose2")
+def _transpose2(r, op):
+    yield Case("rank6", {"X": r.f((2, 3, 1, 4, 2, 3))}, "Out,XShape", {"axis": [5, 2, 0, 4, 1, 3]})
+
+
+@cases("stack")
+def _stack(r, op):
+    yield Case("scalars", {"X": [r.f(()), r.f(())]}, {"Y": 1}, {"axis": 0})
+
+
+@cases("unstack")
+def _unstack(r, op):
+    yield Case("middle", {"X": r.f((2, 3, 4))}, {"Y": 3}, {"axis": 1, "num": 3})
+    yield Case("last", {"X": r.f((2, 3, 4))}, {"Y": 4}, {"axis": -1, "num": 4})
+
+
+@cases("expand_v2")
+def _expand_v2(r, op):
+    for k, (shape, to) in enumerate([((3, 1, 4), (2, 3, 5, 4)), ((1, 3, 1), (7, 3, 6)), ((1, 1), (9, 70)),
+                                     ((4, 1), (4, 9)), ((), (3, 2)), ((5, 3), (2, 5, 3))]):
+        for dtype in ("float32", "float64"):
+            yield Case(f"form{k}_{dtype}", {"X": r.f(shape, dtype=dtype)}, "Out", {"shape": list(to)})
+
+
+@cases("tile")
+def _tile(r, op):
+    for k, (shape, times) in enumerate([((3, 1, 4), (2, 3, 5)), ((2, 3), (2, 1, 4)), ((2, 3, 4), (2,)), ((), (3, 2)),
+                                        ((2, 3, 2), (2, 2, 2))]):
+        for dtype in ("float32", "float64"):
+            yield Case(f"form{k}_{dtype}", {"X": r.f(shape, dtype=dtype)}, "Out", {"repeat_times": list(times)})
+
+
+@cases("gather")
+def _gather(r, op):
+    yield Case("repeats", {"X": r.f((5, 3)), "Index": i64(4, 0, 4, 4, 2)}, "Out", {"axis": 0}, no_grad=("Index",))
+    yield Case("vector_axis1", {"X": r.f((1, 5)), "Index": i32(4, 0, 4)}, "Out", {"axis": 1}, no_grad=("Index",))
+    yield Case("wide", {"X": r.f((6, 40)), "Index": i64(*[k * 7 % 6 for k in range(50)])}, "Out", {"axis": 0},
+               no_grad=("Index",))
+
+
+@cases("index_select")
+def _index_select(r, op):
+    yield Case("repeats", {"X": r.f((2, 5, 3)), "Index": i64(4, 0, 4, 2)}, "Out", {"dim": 1}, no_grad=("Index",))
+
+
+# ----------------------------------------------------------------------------
+# 2. float64
+# ----------------------------------------------------------------------------
+IN_FLOAT64 = ("expand_as_v2", "gather", "index_select")
+
+
+def float64_cases():
+    for op in IN_FLOAT64:
+        for case in g.grad_cases(1, op + "_grad"):
+            ins = {slot: extra.cast_values(v, np.dtype("float32"), "float64") for slot, v in case.ins.items()}
+            yield dataclasses.replace(copy.deepcopy(case), ins=ins, op=op, name=f"{case.name}_as_float64")
+
+
+# ----------------------------------------------------------------------------
+# 3. old names
+# ----------------------------------------------------------------------------
+def renamed_cases():
+    """(successor's case, old name)"""
+    for op in ("reshape2", "squeeze2", "unsqueeze2", "flatten2", "transpose2"):
+        for case in list(g.grad_cases(1, op + "_grad"))[:3]:
+            if not any("Tensor" in slot for slot in case.ins):
+                yield dataclasses.replace(case, op=op), op[:-1]
+    for dtype in ("float32", "float64"):
+        yield Case(f"twice_{dtype}", {"X": Rng(0, "expand").f((2, 3), dtype=dtype)}, "Out", {"repeat_times": [2, 2]},
+                   op="tile"), "expand"
+
+
+def rename(folder, new, dtype):
+    """Makes the case in `folder` one of the gradient of `new`, which takes X where its successor takes XShape."""
+    path = f"{folder}/program.pb"
+    desc = framework_pb2.ProgramDesc()
+    with open(path, "rb") as f:
+        desc.ParseFromString(f.read())
+    for op in desc.blocks[0].ops:
+        if op.type.endswith("_grad"):
+            op.type = new + "_grad"
+            for slot in op.inputs:
+                slot.parameter = {"XShape": "X", "RepeatTimes": "ExpandTimes",
+                                  "repeat_times_tensor": "expand_times_tensor"}.get(slot.parameter, slot.parameter)
+    for op in desc.blocks[0].ops:       # feed X itself under the name that XShape has
+        for slot in list(op.inputs) + list(op.outputs):
+            slot.arguments[:] = ["X" if a == "XShape" else a for a in slot.arguments]
+    for var in desc.blocks[0].vars:
+        if var.name == "XShape":
+            var.name = "X"
+            del var.type.lod_tensor.tensor.dims[0]
+            var.type.lod_tensor.tensor.data_type = g.DTYPE_CODE[dtype]
+    with open(path, "wb") as f:
+        f.write(desc.SerializeToString())
+
+
+def make_renamed(out_dir, case, new):
+    folder = f"{out_dir}/{new}_grad/{case.name}"
+    g.make_grad_case(f"{out_dir}/tmp", 0, Rng(0, f"renamed/{new}/{case.name}"), case, case.op + "_grad")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    os.rename(f"{out_dir}/tmp/{case.op}_grad/{case.name}", folder)
+    rename(folder, new, case.ins["X"].dtype.name)
+    with open(f"{folder}/case.json") as f:
+        doc = json.load(f)
+    doc.update(op=new + "_grad", ops=[new + "_grad"], notes=f"computed as {case.op}_grad, which took its place")
+    if "XShape" in doc["feeds"]:
+        os.remove(f"{folder}/in_XShape.npy")
+        np.save(f"{folder}/in_X.npy", case.ins["X"])
+        del doc["feeds"]["XShape"]
+        doc["feeds"]["X"] = "in_X.npy"
+    doc["slots"]["inputs"] = {("X" if s == "XShape" else s): (["X"] if s == "XShape" else a)
+                              for s, a in doc["slots"]["inputs"].items()}
+    g.write_json(f"{folder}/case.json", doc)
+
+
+def attempt(name, make):
+    try:
+        make()
+        return True
+    except Exception as e:
+        print(f"SKIP {name}: {g.short_error(e)}")
+        return False
+
+
+def main():
+    out, wanted = arguments(__doc__)
+    todo = []
+    for case in [*cases_of(CASES, "gradient_tensor", wanted), *float64_cases()]:
+        if not wanted or case.op in wanted:
+            todo.append((f"{case.op}/{case.name}", lambda case=case: g.make_grad_case(
+                out, 0, Rng(0, f"gradient_tensor/{case.op}/{case.name}"), case, case.op + "_grad")))
+    for case, new in renamed_cases():
+        if not wanted or new in wanted:
+            todo.append((f"{new}/{case.name}", lambda case=case, new=new: make_renamed(out, case, new)))
+    made = sum(attempt(*t) for t in todo)
+    shutil.rmtree(f"{out}/tmp", ignore_errors=True)
+    print(f"{made} cases in {out}, {len(todo) - made} failed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
