@@ -103,6 +103,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kPath, DType::kInt64); },
     .infer = InferCrfDecoding,
     .kernels = {{DType::kFloat32, CrfDecoding<float>}, {DType::kFloat64, CrfDecoding<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -196,6 +196,9 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferLinearChainCrf,
     .kernels = {{DType::kFloat32, LinearChainCrf<float>},
                 {DType::kFloat64, LinearChainCrf<double>}},
+    .gradient = {.inputs = {"Emission", "Transition", "Label", "Length", "Alpha", "EmissionExps",
+                            "TransitionExps", "LogLikelihood@GRAD"},
+                 .outputs = {"Emission@GRAD", "Transition@GRAD"}},
     .flops = Flops,
 });
 

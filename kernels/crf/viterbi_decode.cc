@@ -85,6 +85,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kPath, DType::kInt64); },
     .infer = InferViterbiDecode,
     .kernels = {{DType::kFloat32, ViterbiDecode<float>}, {DType::kFloat64, ViterbiDecode<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -4,7 +4,8 @@
 // An alignment has a tag for each row; without repetitions and blanks it is the label. The rows
 // of Logits are joined, with a LoD, or [steps, batch, tags] with lengths. WarpCTCGrad always is
 // [steps, batch, tags]. A label for which there are too few rows has loss and gradient 0. Labels
-// with blanks in them are not refused. norm_by_times is for the gradient op.
+// with blanks in them are not refused. norm_by_times is for the gradient op
+// (warpctc_grad.cc).
 //
 // Forward and backward sums run over the label with blanks around each of its tags, 2 U + 1
 // positions, in logarithms.
@@ -333,6 +334,8 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<WarpCtcAttrs, ReadWarpCtc>,
     .infer = InferWarpCtc,
     .kernels = {{DType::kFloat32, WarpCtc<float>}, {DType::kFloat64, WarpCtc<double>}},
+    .gradient = {.inputs = {"WarpCTCGrad", "Logits", "Loss@GRAD", "LogitsLength"},
+                 .outputs = {"Logits@GRAD"}},
 });
 
 }  // namespace

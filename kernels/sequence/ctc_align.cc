@@ -119,6 +119,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<CtcAlignAttrs, ReadCtcAlignAttrs>,
     .kernels = {{DType::kInt64, CtcAlign<int64_t>}, {DType::kInt32, CtcAlign<int32_t>}},
     .dynamic_outputs = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -169,6 +169,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferDTypes,
     .infer = InferEditDistance,
     .kernels = {{DType::kInt64, EditDistance<int64_t>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -124,6 +124,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<HashAttrs, ReadHashAttrs>,
     .infer = InferHash,
     .kernels = {{DType::kInt64, HashRows<int64_t>}, {DType::kInt32, HashRows<int32_t>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

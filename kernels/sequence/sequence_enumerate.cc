@@ -60,6 +60,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferSequenceEnumerate,
     .kernels = {{DType::kInt64, SequenceEnumerate<int64_t>},
                 {DType::kInt32, SequenceEnumerate<int32_t>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

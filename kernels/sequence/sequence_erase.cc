@@ -62,6 +62,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<SequenceEraseAttrs, ReadSequenceEraseAttrs>,
     .kernels = {{DType::kInt64, SequenceErase<int64_t>}, {DType::kInt32, SequenceErase<int32_t>}},
     .dynamic_outputs = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -126,6 +126,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kInt32, SequenceMask<int32_t>},
                 {DType::kFloat32, SequenceMask<float>},
                 {DType::kFloat64, SequenceMask<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace
