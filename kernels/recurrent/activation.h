@@ -36,4 +36,22 @@ void Activate(CellActivation activation, T* x, int64_t size) {
   }
 }
 
+// grad[i] *= the derivative of the activation where it gave y[i]
+template <typename T>
+void ScaleByDerivative(CellActivation activation, const T* y, T* grad, int64_t size) {
+  switch (activation) {
+    case CellActivation::kIdentity:
+      return;
+    case CellActivation::kSigmoid:
+      for (int64_t i = 0; i < size; ++i) grad[i] *= y[i] * (T{1} - y[i]);
+      return;
+    case CellActivation::kTanh:
+      for (int64_t i = 0; i < size; ++i) grad[i] *= T{1} - y[i] * y[i];
+      return;
+    case CellActivation::kRelu:
+      for (int64_t i = 0; i < size; ++i) grad[i] = y[i] > T{0} ? grad[i] : T{0};
+      return;
+  }
+}
+
 }  // namespace interp::recurrent

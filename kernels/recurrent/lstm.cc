@@ -14,7 +14,7 @@
 // steps, rows and sequences; here it has none, since a LoD is an index that is not checked again.
 #include <optional>
 
-#include "kernels/recurrent/check_shape.h"
+#include "kernels/recurrent/lstm_attrs.h"
 #include "kernels/recurrent/lstm_layer.h"
 #include "kernels/recurrent/packed_weights.h"
 #include "kernels/util/flops.h"
@@ -22,11 +22,11 @@
 namespace interp::recurrent {
 namespace {
 
-constexpr int kInput = 0;
-constexpr int kH0 = 1;
-constexpr int kC0 = 2;
-constexpr int kWeight = 3;
-constexpr int kBias = 4;
+constexpr int kInput = kLstmInput;
+constexpr int kH0 = kLstmH0;
+constexpr int kC0 = kLstmC0;
+constexpr int kWeight = kLstmWeight;
+constexpr int kBias = kLstmBias;
 constexpr int kProjWeight = 5;  // lstmp
 constexpr int kHidden = 0;      // Projection in lstmp
 constexpr int kCell = 1;
@@ -35,85 +35,36 @@ constexpr int kBatchCellPreAct = 3;
 constexpr int kBatchHidden = 4;  // lstmp
 constexpr int kOrderedP0 = 5;    // lstmp
 
-struct LstmAttrs {
-  bool peepholes = true;
-  bool reverse = false;
-  bool test = false;
-  bool projected = false;  // lstmp
-  CellActivation gate = CellActivation::kSigmoid;
-  CellActivation cell = CellActivation::kTanh;
-  CellActivation candidate = CellActivation::kTanh;
-  CellActivation projection = CellActivation::kTanh;
-  float cell_clip = 0;
-  float projection_clip = 0;
-};
-
-LstmAttrs ReadLstm(AttrReader& reader) {
-  LstmAttrs attrs;
-  attrs.peepholes = reader.Bool("use_peepholes", true);
-  attrs.reverse = reader.Bool("is_reverse", false);
-  attrs.test = reader.Bool("is_test", false);
-  attrs.gate = ReadActivation(reader, "gate_activation", CellActivation::kSigmoid);
-  attrs.cell = ReadActivation(reader, "cell_activation", CellActivation::kTanh);
-  attrs.candidate = ReadActivation(reader, "candidate_activation", CellActivation::kTanh);
-  return attrs;
-}
-
-LstmAttrs ReadLstmp(AttrReader& reader) {
-  LstmAttrs attrs = ReadLstm(reader);
-  attrs.projected = true;
-  attrs.projection = ReadActivation(reader, "proj_activation", CellActivation::kTanh);
-  if (attrs.projection != CellActivation::kIdentity) attrs.projection = attrs.cell;
-  attrs.cell_clip = reader.Float("cell_clip", 0);
-  attrs.projection_clip = reader.Float("proj_clip", 0);
-  return attrs;
-}
-
-// Checks the inputs and sets all outputs; `width` is that of the recurrent state.
-absl::Status InferAll(InferContext& ctx, int64_t sequences, int64_t size, int64_t width) {
-  const auto& attrs = ctx.attrs<LstmAttrs>();
+// Sets all outputs but those of lstmp alone.
+void SetOutputs(InferContext& ctx, const LstmSizes& sizes) {
   const Tensor& input = ctx.input(kInput);
-  INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kWeight), "Weight", {width, 4 * size}));
-  INTERP_RETURN_IF_ERROR(
-      CheckInputShape(ctx.input(kBias), "Bias", {1, (attrs.peepholes ? 7 : 4) * size}));
-  const Tensor* h0 = ctx.optional_input(kH0);
-  const Tensor* c0 = ctx.optional_input(kC0);
-  if (h0 != nullptr && c0 == nullptr) return InvalidArgument("input 'H0' is given without 'C0'");
-  if (h0 != nullptr) INTERP_RETURN_IF_ERROR(CheckInputShape(*h0, "H0", {sequences, width}));
-  if (c0 != nullptr) INTERP_RETURN_IF_ERROR(CheckInputShape(*c0, "C0", {sequences, size}));
   const int64_t rows = input.shape[0];
-  const int64_t kept = attrs.test ? 0 : rows;
-  ctx.SetShape(kHidden, {rows, width});
+  const int64_t kept = ctx.attrs<LstmAttrs>().test ? 0 : rows;
+  ctx.SetShape(kHidden, {rows, sizes.width});
   ctx.output(kHidden).lod = input.lod;
-  ctx.SetShape(kCell, {rows, size});
+  ctx.SetShape(kCell, {rows, sizes.size});
   if (Tensor* cell = ctx.optional_output(kCell)) cell->lod = input.lod;
-  ctx.SetShape(kBatchGate, {kept, 4 * size});
-  ctx.SetShape(kBatchCellPreAct, {kept, size});
-  return absl::OkStatus();
+  ctx.SetShape(kBatchGate, {kept, 4 * sizes.size});
+  ctx.SetShape(kBatchCellPreAct, {kept, sizes.size});
 }
 
 absl::Status InferLstm(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const Offsets offsets, GateSequences(ctx.input(kInput), 4));
-  const int64_t size = ctx.input(kInput).shape[1] / 4;
-  return InferAll(ctx, SequenceCount(offsets), size, size);
+  INTERP_ASSIGN_OR_RETURN(const LstmSizes sizes, CheckLstmInputs(ctx, /*projection=*/nullptr));
+  SetOutputs(ctx, sizes);
+  return absl::OkStatus();
 }
 
 absl::Status InferLstmp(InferContext& ctx) {
-  const Tensor& input = ctx.input(kInput);
-  INTERP_ASSIGN_OR_RETURN(const Offsets offsets, GateSequences(input, 4));
-  const int64_t size = input.shape[1] / 4;
-  const Shape& projection = ctx.input(kProjWeight).shape;
-  if (projection.rank() != 2 || projection[0] != size || projection[1] < 1) {
-    return InvalidArgument("input 'ProjWeight' has shape ", ToString(projection), ", expected [",
-                           size, ",P] with P > 0");
-  }
+  INTERP_ASSIGN_OR_RETURN(const LstmSizes sizes, CheckLstmInputs(ctx, &ctx.input(kProjWeight)));
   // Programs with this output are older than the width of H0 that is read here.
   if (ctx.has_output(kOrderedP0) && ctx.has_input(kH0)) {
     return Unimplemented("output 'OrderedP0' together with input 'H0' is not supported");
   }
-  ctx.SetShape(kOrderedP0, {0, projection[1]});
-  ctx.SetShape(kBatchHidden, {ctx.attrs<LstmAttrs>().test ? 0 : input.shape[0], size});
-  return InferAll(ctx, SequenceCount(offsets), size, projection[1]);
+  ctx.SetShape(kOrderedP0, {0, sizes.width});
+  const int64_t rows = ctx.attrs<LstmAttrs>().test ? 0 : ctx.input(kInput).shape[0];
+  ctx.SetShape(kBatchHidden, {rows, sizes.size});
+  SetOutputs(ctx, sizes);
+  return absl::OkStatus();
 }
 
 template <typename T>
@@ -128,16 +79,6 @@ template <typename T>
 T* Kept(const KernelContext& ctx, int slot) {
   Tensor* out = ctx.attrs<LstmAttrs>().test ? nullptr : ctx.optional_output(slot);
   return out == nullptr ? nullptr : out->mutable_data<T>();
-}
-
-template <typename T>
-LstmCell<T> MakeCell(const LstmAttrs& attrs, int64_t size, const T* bias) {
-  return {.size = size,
-          .gate = attrs.gate,
-          .cell = attrs.cell,
-          .candidate = attrs.candidate,
-          .peepholes = attrs.peepholes ? bias + 4 * size : nullptr,
-          .clip = static_cast<T>(attrs.cell_clip)};
 }
 
 template <typename T>
@@ -194,7 +135,7 @@ absl::Status Lstm(KernelContext& ctx) {
     INTERP_ASSIGN_OR_RETURN(projection.weight,
                             state.projection.Get(ctx, kProjWeight, {{{size, width}}}, packed[1]));
   }
-  const LstmCell<T> cell = MakeCell(attrs, size, ctx.input(kBias).data<T>());
+  const LstmCell<T> cell = MakeLstmCell(attrs, size, ctx.input(kBias).data<T>());
   const StepOrder& order = state.order.Get(ctx.input(kInput).lod[0], attrs.reverse);
   LstmRun<T> run = {order, cell, projection, width};
   run.weight = weight;
@@ -224,6 +165,9 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<LstmAttrs, ReadLstm>,
     .infer = InferLstm,
     .kernels = {{DType::kFloat32, Lstm<float>}, {DType::kFloat64, Lstm<double>}},
+    .gradient = {.inputs = {"Input", "H0", "C0", "Weight", "Bias", "Hidden", "Cell", "BatchGate",
+                            "BatchCellPreAct", "Hidden@GRAD"},
+                 .outputs = {"Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "Bias@GRAD"}},
     .flops = Flops,
 });
 
@@ -240,6 +184,11 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<LstmAttrs, ReadLstmp>,
     .infer = InferLstmp,
     .kernels = {{DType::kFloat32, Lstm<float>}, {DType::kFloat64, Lstm<double>}},
+    .gradient = {.inputs = {"Input", "H0", "C0", "Weight", "ProjWeight", "Bias", "Projection",
+                            "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden",
+                            "Projection@GRAD"},
+                 .outputs = {"Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "ProjWeight@GRAD",
+                             "Bias@GRAD"}},
     .flops = Flops,
 });
 

@@ -5,6 +5,7 @@
 
 #include "kernels/nn/gemm.h"
 #include "kernels/recurrent/activation.h"
+#include "kernels/recurrent/lstm_attrs.h"
 #include "kernels/recurrent/step_order.h"
 #include "kernels/util/parallel_for.h"
 
@@ -53,6 +54,16 @@ struct LstmCell {
     for (int64_t j = 0; j < size; ++j) h[j] = output[j] * active[j];
   }
 };
+
+template <typename T>
+LstmCell<T> MakeLstmCell(const LstmAttrs& attrs, int64_t size, const T* bias) {
+  return {.size = size,
+          .gate = attrs.gate,
+          .cell = attrs.cell,
+          .candidate = attrs.candidate,
+          .peepholes = attrs.peepholes ? bias + 4 * size : nullptr,
+          .clip = static_cast<T>(attrs.cell_clip)};
+}
 
 // The recurrent projection of lstmp: r = clip(activation(h W)).
 template <typename T>

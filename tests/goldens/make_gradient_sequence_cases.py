@@ -6,7 +6,7 @@
 Same needs and same format as make_goldens.py; gradient_sequence.tar.xz beside this file is the result. A case is a
 program of a forward op, with the inputs of a case of make_sequence_cases.py or make_recurrent_cases.py, and of what
 Paddle's append_backward adds for it (paddle.static.gradients); the gradients of the outputs are fed. It is filed under
-the gradient op. `--seed` draws other lengths and values of the same cases.
+the gradient op. Some of Paddle's kernels give no LoD; here the gradient of a variable has the variable's. `--seed` draws other lengths and values of the same cases.
 """
 import argparse
 import sys
@@ -14,12 +14,11 @@ import sys
 import make_goldens as g
 import make_recurrent_cases
 import make_sequence_cases
-import numpy as np
 import paddle
 from case_program import make_all
-from make_goldens import Case, LoD, Rng
+from make_goldens import LoD, Rng
 from make_recurrent_cases import LENGTHS, gru_case, lstm_case
-from make_sequence_cases import FLOATS, group, lengths, seq
+from make_sequence_cases import FLOATS
 
 CASES = []   # (op, output slots whose gradients are fed, function Rng -> Cases)
 
@@ -31,24 +30,21 @@ def cases(op, *targets):
     return deco
 
 
-def forward_cases(*names):
-    """The forward cases of the op of those names; a name that ends with * is a prefix."""
+def forward_cases(skip=()):
+    """The forward cases of the op, but those whose names start with one of `skip`."""
     def generate(r, op):
         for module in (make_sequence_cases, make_recurrent_cases):
             for other, fn in module.CASES:
-                if other != op:
-                    continue
-                for case in fn(r, op):
-                    floats = any(is_float(v) for slot in case.ins.values() for v in g.as_list(slot))
-                    if floats and any(case.name == n or n.endswith("*") and case.name.startswith(n[:-1]) for n in names):
-                        yield case
+                if other == op:
+                    yield from (c for c in fn(r, op) if is_float(g.as_list(next(iter(c.ins.values())))[0])
+                                and not c.name.startswith(tuple(skip)))
     return generate
 
 
 @cases("lstm", "Hidden", "Cell")
 def _lstm(r, op):
     for name, reverse in (("ragged", False), ("empties", True), ("one_row", False), ("equal", True)):
-        for states in (False, True):
+        for states in (False, True)[:1 + (name != "empties")]:    # of states of empty sequences Paddle makes garbage
             yield lstm_case(r, f"{name}_states{int(states)}", LENGTHS[name], d=3, h0=states, c0=states, is_reverse=reverse)
     yield lstm_case(r, "float64", LENGTHS["ragged"], d=4, dtype="float64", h0=True, c0=True, is_reverse=True)
     yield lstm_case(r, "no_peepholes", LENGTHS["ragged"], use_peepholes=False)
@@ -63,7 +59,7 @@ def _lstm(r, op):
 @cases("gru", "Hidden")
 def _gru(r, op):
     for name, reverse in (("ragged", False), ("empties", True), ("one_row", False), ("equal", True)):
-        for states in (False, True):
+        for states in (False, True)[:1 + (name != "empties")]:
             yield gru_case(r, f"{name}_states{int(states)}", LENGTHS[name], d=3, h0=states, is_reverse=reverse)
     yield gru_case(r, "float64", LENGTHS["ragged"], d=4, dtype="float64", h0=True, is_reverse=True)
     yield gru_case(r, "origin", LENGTHS["ragged"], origin_mode=True)
@@ -76,24 +72,24 @@ def _gru(r, op):
     yield gru_case(r, "wide", LENGTHS["ragged"], d=19, h0=True)
 
 
-cases("gru_unit", "Hidden", "Gate", "ResetHiddenPrev")(forward_cases("*"))
-cases("warpctc", "Loss")(forward_cases("*"))
-cases("linear_chain_crf", "LogLikelihood")(forward_cases("one_row*", "ragged", "equal", "many", "padded*", "empties"))
-cases("sequence_pool", "Out")(forward_cases("*_float32", "*_float64", "*"))
-cases("sequence_softmax", "Out")(forward_cases("*"))
-cases("sequence_expand", "Out")(forward_cases("*"))
-cases("sequence_expand_as", "Out")(forward_cases("*"))
-cases("sequence_conv", "Out")(forward_cases("*"))
-cases("sequence_concat", "Out")(forward_cases("*"))
-cases("sequence_slice", "Out")(forward_cases("*"))
-cases("sequence_pad", "Out")(forward_cases("*"))
-cases("sequence_unpad", "Out")(forward_cases("*"))
-cases("sequence_reverse", "Y")(forward_cases("*"))
-cases("sequence_reshape", "Out")(forward_cases("*"))
-cases("sequence_scatter", "Out")(forward_cases("*"))
-cases("add_position_encoding", "Out")(forward_cases("*"))
-cases("row_conv", "Out")(forward_cases("*"))
-cases("lod_reset", "Out")(forward_cases("*"))
+cases("gru_unit", "Hidden", "Gate", "ResetHiddenPrev")(forward_cases())
+cases("warpctc", "Loss")(forward_cases())
+cases("linear_chain_crf", "LogLikelihood")(forward_cases(skip=("large_scores",)))
+cases("sequence_pool", "Out")(forward_cases(skip=("max_test", "first_wide", "last_wide", "sqrt_wide", "average_wide", "sum_long")))
+cases("sequence_softmax", "Out")(forward_cases())
+cases("sequence_expand", "Out")(forward_cases(skip=("nothing_left",)))     # Paddle raises there
+cases("sequence_expand_as", "Out")(forward_cases())
+cases("sequence_conv", "Out")(forward_cases(skip=("start-5", "start-4", "window_of_one_before", "many_rows")))
+cases("sequence_concat", "Out")(forward_cases())
+cases("sequence_slice", "Out")(forward_cases())
+cases("sequence_pad", "Out")(forward_cases())
+cases("sequence_unpad", "Out")(forward_cases())
+cases("sequence_reverse", "Y")(forward_cases())
+cases("sequence_reshape", "Out")(forward_cases())
+cases("sequence_scatter", "Out")(forward_cases())
+cases("add_position_encoding", "Out")(forward_cases())
+cases("row_conv", "Out")(forward_cases())
+cases("lod_reset", "Out")(forward_cases())
 
 
 def is_float(value):
@@ -124,6 +120,11 @@ def make(out, seed, targets, case):
     added = b.block.ops[forward_ops:]
     b.fetch = [v.name for v in results]
     blob, res = b.run()
+    lods = [getattr(feeds[n[:-len("@GRAD")]], "lod", []) for n in b.fetch]
+    for n, (_, lod), expected in zip(b.fetch, res, lods):
+        if lod not in ([], expected):
+            print(f"{case.op}/{case.name}: {n} has the LoD {lod}, its variable {expected}")
+    res = [(a, lod) for (a, _), lod in zip(res, lods)]
     op_type = added[0].type
     name = case.name if op_type == case.op + "_grad" else f"grad_of_{case.op}_{case.name}"
     slots = {"inputs": {s: added[0].input(s) for s in added[0].input_names},

@@ -1,0 +1,104 @@
+// Gradients of weights and biases: one product, or one sum, over the rows of all steps.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "kernels/nn/product.h"
+#include "kernels/recurrent/step_order.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::recurrent {
+
+// out[j] = sum of x[i, j] over all rows, in their order. Threads share the columns.
+template <typename T>
+void SumRows(int threads, const T* x, int64_t rows, int64_t columns, T* out) {
+  ParallelFor(threads, columns, 1 + kElementwiseGrain / (rows + 1),
+              [=](int64_t begin, int64_t end) {
+                std::fill(out + begin, out + end, T{0});
+                for (int64_t i = 0; i < rows; ++i) {
+                  const T* const row = x + i * columns;
+                  for (int64_t j = begin; j < end; ++j) out[j] += row[j];
+                }
+              });
+}
+
+// out [inputs, outputs] = x^T grad, of x [rows, inputs] and grad [rows, outputs]
+template <typename T>
+absl::Status WeightGradient(KernelContext& ctx, int64_t rows, const T* x, int64_t inputs,
+                            const T* grad, int64_t outputs, T* out) {
+  nn::Product product;
+  product.m = inputs;
+  product.n = outputs;
+  product.k = rows;
+  product.trans_x = true;
+  return nn::RunProduct<T>(ctx, product, x, grad, /*y_constant=*/false, /*bias=*/nullptr, out);
+}
+
+// Packs the transpose of `weight` [rows, columns] for GemmPacked.
+template <typename T>
+absl::StatusOr<Workspace> PackTransposed(const KernelContext& ctx, const T* weight, int64_t rows,
+                                         int64_t columns) {
+  const auto size = static_cast<size_t>(nn::PackedSize<T>(columns, rows));
+  INTERP_ASSIGN_OR_RETURN(Workspace packed, ctx.workspace(size * sizeof(T)));
+  nn::PackMatrix(columns, rows, weight, int64_t{1}, columns, packed.data<T>());
+  return packed;
+}
+
+// Rows of a state, `width` wide, as the sequences of `order` had them before each of their steps.
+template <typename T>
+struct StatesBefore {
+  const StepOrder& order;
+  int64_t width = 0;
+  const T* states = nullptr;   // behind each step, in the order of the input
+  const T* initial = nullptr;  // before step 0, by sequence; null: 0
+
+  // Before step `t` of sorted sequence `position`; null: 0.
+  const T* Row(int64_t t, int64_t position) const {
+    if (t > 0) return states + order.row(t - 1, position) * width;
+    return initial == nullptr ? nullptr : initial + order.sequences[position] * width;
+  }
+  // Batch rows with a state: all, or those after step 0.
+  int64_t first() const { return initial != nullptr || order.steps() == 0 ? 0 : order.starts[1]; }
+  int64_t count() const { return order.starts.back() - first(); }
+  // Copies those rows one after the other.
+  void Gather(int threads, T* out) const {
+    ParallelFor(threads, order.steps(),
+                1 + kElementwiseGrain * order.steps() / (count() * width + 1),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t t = begin; t < end; ++t) GatherStep(t, out);
+                });
+  }
+
+ private:
+  void GatherStep(int64_t t, T* out) const {
+    if (t == 0 && initial == nullptr) return;
+    for (int64_t p = 0; p < order.live(t); ++p) {
+      std::copy_n(Row(t, p), width, out + (order.starts[t] - first() + p) * width);
+    }
+  }
+};
+
+// out [inputs, outputs] = sum of (state before)^T grad over batch rows.
+template <typename T>
+absl::Status RecurrentWeightGradient(KernelContext& ctx, const StatesBefore<T>& before,
+                                     const T* grad, int64_t outputs, T* out) {
+  const int64_t rows = before.count();
+  INTERP_ASSIGN_OR_RETURN(const Workspace x,
+                          ctx.workspace(static_cast<size_t>(rows * before.width) * sizeof(T)));
+  before.Gather(ctx.num_threads(), x.data<T>());
+  return WeightGradient(ctx, rows, x.data<T>(), before.width, grad + before.first() * outputs,
+                        outputs, out);
+}
+
+// Puts rows by sorted sequence where their sequences are; rows of empty sequences become 0.
+template <typename T>
+void ScatterStates(const StepOrder& order, const T* sorted, int64_t width, T* states) {
+  std::fill_n(states, std::ssize(order.sequences) * width, T{0});
+  for (int64_t p = 0; p < order.rows(); ++p) {
+    std::copy_n(sorted + p * width, width, states + order.sequences[p] * width);
+  }
+}
+
+}  // namespace interp::recurrent
