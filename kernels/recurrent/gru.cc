@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "kernels/recurrent/check_shape.h"
+#include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_cell.h"
 #include "kernels/recurrent/step_order.h"
 #include "kernels/util/flops.h"
@@ -25,21 +26,6 @@ constexpr int kHidden = 0;
 constexpr int kBatchGate = 1;
 constexpr int kBatchResetHiddenPrev = 2;
 constexpr int kBatchHidden = 3;
-
-struct GruAttrs {
-  bool reverse = false;
-  bool test = false;
-  bool origin_mode = false;
-  CellActivation gate = CellActivation::kSigmoid;
-  CellActivation candidate = CellActivation::kTanh;
-};
-
-GruAttrs ReadGru(AttrReader& reader) {
-  return {reader.Bool("is_reverse", false), reader.Bool("is_test", false),
-          reader.Bool("origin_mode", false),
-          ReadActivation(reader, "gate_activation", CellActivation::kSigmoid),
-          ReadActivation(reader, "activation", CellActivation::kTanh)};
-}
 
 absl::Status InferGru(InferContext& ctx) {
   const Tensor& input = ctx.input(kInput);
@@ -183,6 +169,9 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<GruAttrs, ReadGru>,
     .infer = InferGru,
     .kernels = {{DType::kFloat32, Gru<float>}, {DType::kFloat64, Gru<double>}},
+    .gradient = {.inputs = {"Input", "H0", "Bias", "Weight", "BatchGate", "BatchResetHiddenPrev",
+                            "BatchHidden", "Hidden", "Hidden@GRAD"},
+                 .outputs = {"H0@GRAD", "Input@GRAD", "Weight@GRAD", "Bias@GRAD"}},
     .flops = Flops,
 });
 

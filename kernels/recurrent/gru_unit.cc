@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "kernels/recurrent/check_shape.h"
+#include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_cell.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
@@ -16,18 +17,6 @@ constexpr int kBias = 3;
 constexpr int kGate = 0;
 constexpr int kResetHiddenPrev = 1;
 constexpr int kHidden = 2;
-
-struct GruUnitAttrs {
-  CellActivation gate = CellActivation::kSigmoid;
-  CellActivation candidate = CellActivation::kTanh;
-  bool origin_mode = false;
-};
-
-GruUnitAttrs ReadGruUnit(AttrReader& reader) {
-  return {ReadActivationNumber(reader, "gate_activation", CellActivation::kSigmoid),
-          ReadActivationNumber(reader, "activation", CellActivation::kTanh),
-          reader.Bool("origin_mode", false)};
-}
 
 absl::Status InferGruUnit(InferContext& ctx) {
   const Shape& gates = ctx.input(kInput).shape;
@@ -67,7 +56,7 @@ void LoadGates(const T* input, const T* bias, int64_t rows, int64_t columns, T* 
 
 template <typename T>
 absl::Status GruUnit(KernelContext& ctx) {
-  const auto& attrs = ctx.attrs<GruUnitAttrs>();
+  const auto& attrs = ctx.attrs<GruAttrs>();
   const int64_t batch = ctx.input(kHiddenPrev).shape[0];
   const int64_t size = ctx.input(kHiddenPrev).shape[1];
   std::optional<Workspace> packed;
@@ -100,9 +89,12 @@ INTERP_REGISTER_OP(OpDef{
     .type = "gru_unit",
     .inputs = {{"Input"}, {"HiddenPrev"}, {"Weight"}, {"Bias", kOptional}},
     .outputs = {{"Gate"}, {"ResetHiddenPrev"}, {"Hidden"}},
-    .parse = ParseAttrs<GruUnitAttrs, ReadGruUnit>,
+    .parse = ParseAttrs<GruAttrs, ReadGruUnit>,
     .infer = InferGruUnit,
     .kernels = {{DType::kFloat32, GruUnit<float>}, {DType::kFloat64, GruUnit<double>}},
+    .gradient = {.inputs = {"Input", "HiddenPrev", "Weight", "Bias", "ResetHiddenPrev", "Gate",
+                            "Hidden@GRAD"},
+                 .outputs = {"Input@GRAD", "HiddenPrev@GRAD", "Weight@GRAD", "Bias@GRAD"}},
     .flops = Flops,
 });
 

@@ -1,4 +1,5 @@
 // What lstm, lstmp and their gradients have in common: attributes, and the inputs that come first.
+// Attributes of lstm_unit and its gradient.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,12 @@ struct LstmAttrs {
 
 LstmAttrs ReadLstm(AttrReader& reader);
 LstmAttrs ReadLstmp(AttrReader& reader);
+
+struct LstmUnitAttrs {
+  float forget_bias = 0;
+};
+
+inline LstmUnitAttrs ReadLstmUnit(AttrReader& reader) { return {reader.Float("forget_bias", 0)}; }
 
 // Positions of input slots.
 inline constexpr int kLstmInput = 0;

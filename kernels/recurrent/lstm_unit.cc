@@ -5,6 +5,7 @@
 // Not the order of gates of lstm.
 #include "core/op_def.h"
 #include "kernels/recurrent/check_shape.h"
+#include "kernels/recurrent/lstm_attrs.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/vector_math.h"
@@ -16,12 +17,6 @@ constexpr int kX = 0;
 constexpr int kCPrev = 1;
 constexpr int kC = 0;
 constexpr int kH = 1;
-
-struct LstmUnitAttrs {
-  float forget_bias = 0;
-};
-
-LstmUnitAttrs ReadLstmUnit(AttrReader& reader) { return {reader.Float("forget_bias", 0)}; }
 
 absl::Status InferLstmUnit(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
@@ -73,6 +68,8 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<LstmUnitAttrs, ReadLstmUnit>,
     .infer = InferLstmUnit,
     .kernels = {{DType::kFloat32, LstmUnit<float>}, {DType::kFloat64, LstmUnit<double>}},
+    .gradient = {.inputs = {"X", "C_prev", "C", "H@GRAD", "C@GRAD"},
+                 .outputs = {"X@GRAD", "C_prev@GRAD"}},
     .flops = FlopsPerElement<9>,
 });
 

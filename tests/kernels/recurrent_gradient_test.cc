@@ -52,5 +52,31 @@ TEST(LstmGradientTest, EmptySequencesHaveStatesWithoutGradient) {
   ExpectGradients(op);
 }
 
+TEST(GruGradientTest, EmptySequencesHaveStatesWithoutGradient) {
+  for (const char* attrs : {"", "origin_mode=true, is_reverse=true"}) {
+    ExpectGradients({{"gru",
+                      {{"Input", Numbers<double>({kRows, 3 * kSize}, 1, kRagged)},
+                       {"Weight", Numbers<double>({kSize, 3 * kSize}, 2)},
+                       {"Bias", Numbers<double>({1, 3 * kSize}, 3)},
+                       {"H0", Numbers<double>({kSequences, kSize}, 5)}},
+                      {"Hidden", "BatchGate", "BatchResetHiddenPrev", "BatchHidden"},
+                      attrs},
+                     {"Hidden"},
+                     {"Input", "Weight", "Bias", "H0"}});
+  }
+}
+
+TEST(LstmUnitGradientTest, AgreesWithDifferences) {
+  for (const char* attrs : {"", "forget_bias=0.75"}) {
+    ExpectGradients(
+        {{"lstm_unit",
+          {{"X", Numbers<double>({3, 4 * kSize}, 1)}, {"C_prev", Numbers<double>({3, kSize}, 2)}},
+          {"C", "H"},
+          attrs},
+         {"C", "H"},
+         {"X", "C_prev"}});
+  }
+}
+
 }  // namespace
 }  // namespace interp::testing
