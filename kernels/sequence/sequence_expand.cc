@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/op_def.h"
-#include "kernels/sequence/lod.h"
+#include "kernels/sequence/repeat_level.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -13,29 +13,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kY = 1;
 constexpr int kOut = 0;
-
-struct SequenceExpandAttrs {
-  int64_t ref_level = -1;  // -1: the lowest
-};
-
-SequenceExpandAttrs ReadSequenceExpandAttrs(AttrReader& reader) {
-  return {reader.Int("ref_level", -1)};
-}
-
-// The level of Y whose parts say how often: their lengths count, whatever lies below.
-absl::StatusOr<Offsets> RepeatLevel(const OpContext& ctx) {
-  const Lod& lod = ctx.input(kY).lod;
-  const auto levels = static_cast<int64_t>(lod.size());
-  if (levels == 0) return InvalidArgument("input 'Y' has no LoD, which says how often to repeat");
-  const int64_t wanted = ctx.attrs<SequenceExpandAttrs>().ref_level;
-  if (wanted < -1 || wanted >= levels) {
-    return InvalidArgument("'ref_level' is ", wanted, ", but the LoD of input 'Y' has ", levels,
-                           " levels");
-  }
-  const Offsets level = lod[wanted == -1 ? levels - 1 : wanted];
-  INTERP_RETURN_IF_ERROR(CheckOffsets(level, level.empty() ? 0 : level.back(), "Y"));
-  return level;
-}
 
 absl::Status CheckRank(const Tensor& x) {
   if (x.shape.rank() > 0) return absl::OkStatus();
@@ -78,7 +55,7 @@ absl::Status InferFromSequences(InferContext& ctx, Offsets repeats) {
 absl::Status InferSequenceExpand(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   INTERP_RETURN_IF_ERROR(CheckRank(x));
-  INTERP_ASSIGN_OR_RETURN(const Offsets repeats, RepeatLevel(ctx));
+  INTERP_ASSIGN_OR_RETURN(const Offsets repeats, RepeatLevel(ctx, kY));
   if (!x.lod.empty()) return InferFromSequences(ctx, repeats);
   INTERP_RETURN_IF_ERROR(CheckCount(x.shape[0], SequenceCount(repeats), "rows"));
   SetRows(ctx, repeats.back());
@@ -115,7 +92,7 @@ absl::Status Expand(KernelContext& ctx, Offsets repeats, Offsets x_offsets) {
 }
 
 absl::Status SequenceExpand(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const Offsets repeats, RepeatLevel(ctx));
+  INTERP_ASSIGN_OR_RETURN(const Offsets repeats, RepeatLevel(ctx, kY));
   const Lod& lod = ctx.input(kX).lod;
   return Expand(ctx, repeats, lod.empty() ? Offsets() : Offsets(lod.back()));
 }
@@ -131,6 +108,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<SequenceExpandAttrs, ReadSequenceExpandAttrs>,
     .infer = InferSequenceExpand,
     .kernels = {{DType::kUndefined, SequenceExpand}},
+    .gradient = {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 INTERP_REGISTER_OP(OpDef{
@@ -139,6 +117,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .infer = InferSequenceExpandAs,
     .kernels = {{DType::kUndefined, SequenceExpandAs}},
+    .gradient = {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

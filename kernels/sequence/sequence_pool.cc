@@ -9,6 +9,7 @@
 #include "core/op_def.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/sequence/sequence_pool_attrs.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -17,35 +18,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 constexpr int kMaxIndex = 1;
-
-enum class Pooling : int8_t { kAverage, kSum, kSqrt, kMax, kLast, kFirst };
-
-struct SequencePoolAttrs {
-  Pooling pooling = Pooling::kAverage;
-  float pad_value = 0;
-  bool with_index = false;
-};
-
-SequencePoolAttrs ReadSequencePoolAttrs(AttrReader& reader) {
-  constexpr std::pair<absl::string_view, Pooling> kNames[] = {
-      {"AVERAGE", Pooling::kAverage}, {"SUM", Pooling::kSum},   {"SQRT", Pooling::kSqrt},
-      {"MAX", Pooling::kMax},         {"LAST", Pooling::kLast}, {"FIRST", Pooling::kFirst}};
-  SequencePoolAttrs attrs;
-  const std::string name = reader.String("pooltype", "AVERAGE");
-  bool found = false;
-  for (const auto& [known, pooling] : kNames) {
-    if (name != known) continue;
-    attrs.pooling = pooling;
-    found = true;
-  }
-  if (!found) {
-    reader.Fail(absl::StrCat("'pooltype' is '", name,
-                             "', expected AVERAGE, SUM, SQRT, MAX, LAST or FIRST"));
-  }
-  attrs.pad_value = reader.Float("pad_value", 0);
-  attrs.with_index = attrs.pooling == Pooling::kMax && !reader.Bool("is_test", false);
-  return attrs;
-}
 
 void InferDTypes(DTypeContext& ctx) { ctx.Set(kMaxIndex, DType::kInt32); }
 
@@ -219,6 +191,16 @@ absl::Status SequencePool(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// MaxIndex goes to the gradient of the largest elements alone.
+absl::Status MakeGradient(GradientMaker& maker) {
+  GradientDef gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}};
+  const Attr* const attr = maker.op().FindAttr("pooltype");
+  const auto* const name = attr == nullptr ? nullptr : std::get_if<std::string>(&attr->value);
+  if (name != nullptr && *name == "MAX") gradient.inputs.push_back("MaxIndex");
+  maker.AddByTable(gradient);
+  return absl::OkStatus();
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "sequence_pool",
     .inputs = {{"X"}},
@@ -227,6 +209,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferDTypes,
     .infer = InferSequencePool,
     .kernels = {{DType::kFloat32, SequencePool<float>}, {DType::kFloat64, SequencePool<double>}},
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

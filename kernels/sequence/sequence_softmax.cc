@@ -56,6 +56,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, SequenceSoftmax<float>},
                 {DType::kFloat64, SequenceSoftmax<double>}},
     .inplace = {{kX, kOut}},
+    .gradient = {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace
