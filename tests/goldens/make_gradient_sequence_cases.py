@@ -79,7 +79,9 @@ cases("sequence_pool", "Out")(forward_cases(skip=("max_test", "first_wide", "las
 cases("sequence_softmax", "Out")(forward_cases())
 cases("sequence_expand", "Out")(forward_cases(skip=("nothing_left",)))     # Paddle raises there
 cases("sequence_expand_as", "Out")(forward_cases())
-cases("sequence_conv", "Out")(forward_cases(skip=("start-5", "start-4", "window_of_one_before", "many_rows")))
+# Paddle raises for windows in front of sequences, and makes garbage of those behind.
+cases("sequence_conv", "Out")(forward_cases(skip=("start-5", "start-4", "start3_padded0", "start7_padded0", "window_of_one_before",
+                                                  "many_rows")))
 cases("sequence_concat", "Out")(forward_cases())
 cases("sequence_slice", "Out")(forward_cases())
 cases("sequence_pad", "Out")(forward_cases())

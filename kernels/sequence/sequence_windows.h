@@ -1,0 +1,117 @@
+// Windows over the rows of sequences: what sequence_conv and its gradient share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/op_def.h"
+#include "kernels/sequence/lod.h"
+#include "kernels/util/parallel_for.h"
+#include "kernels/util/shape_args.h"
+
+namespace interp::sequence_conv {
+
+// Positions of input slots.
+inline constexpr int kX = 0;
+inline constexpr int kPaddingData = 1;
+inline constexpr int kFilter = 2;
+
+struct SequenceConvAttrs {
+  int64_t length = 1;  // rows of a window
+  int64_t start = 0;   // its first row, relative to the output row
+  bool padded = false;
+
+  int64_t rows_before() const { return std::max<int64_t>(0, -start); }
+  int64_t rows_behind() const { return std::max<int64_t>(0, start + length - 1); }
+};
+
+SequenceConvAttrs ReadSequenceConvAttrs(AttrReader& reader);
+
+// InvalidArgument unless X, PaddingData and Filter fit each other and the attributes.
+absl::Status CheckInputs(const OpContext& ctx);
+
+// The rows that a window is made of: of the padding, of X, and of the padding again.
+struct WindowRows {
+  int64_t before = 0;
+  int64_t inside = 0;
+  int64_t behind = 0;
+  int64_t first_inside = 0;  // rows of X
+  int64_t first_before = 0;  // rows of the padding
+  int64_t first_behind = 0;
+
+  // The window from row `first` on of the sequence [begin, end).
+  WindowRows(const SequenceConvAttrs& attrs, int64_t first, int64_t begin, int64_t end) {
+    const int64_t last = first + attrs.length;
+    before = std::clamp<int64_t>(begin - first, 0, attrs.length);
+    behind = std::clamp<int64_t>(last - end, 0, attrs.length);
+    inside = attrs.length - before - behind;
+    first_inside = first + before;
+    first_before = attrs.rows_before() + first - begin;
+    first_behind = attrs.rows_before() + last - behind - end;
+  }
+};
+
+// Calls body(row, begin, end) for the rows [from, to) of X and the sequences [begin, end) that they
+// are in.
+template <typename Body>
+void ForEachRow(Offsets offsets, int64_t from, int64_t to, const Body& body) {
+  size_t next = std::upper_bound(offsets.begin(), offsets.end(), from) - offsets.begin();
+  for (int64_t row = from; row < to; ++row) {
+    while (row >= offsets[next]) ++next;
+    body(row, offsets[next - 1], offsets[next]);
+  }
+}
+
+// What windows are made of.
+template <typename T>
+struct Windows {
+  SequenceConvAttrs attrs;
+  const T* x;
+  int64_t width;
+  Offsets offsets;
+  const T* padding;  // null: rows outside are 0
+
+  // Copies the windows of the output rows [begin, end) one after the other.
+  void Copy(int64_t begin, int64_t end, T* out) const {
+    ForEachRow(offsets, begin, end, [&](int64_t row, int64_t first, int64_t last) {
+      const WindowRows rows(attrs, row + attrs.start, first, last);
+      T* to = CopyPadding(rows.first_before, rows.before, out);
+      if (rows.inside > 0) to = std::copy_n(x + rows.first_inside * width, rows.inside * width, to);
+      CopyPadding(rows.first_behind, rows.behind, to);
+      out += attrs.length * width;
+    });
+  }
+
+ private:
+  // Copies `count` rows from row `row` of the padding on, and returns the end.
+  T* CopyPadding(int64_t row, int64_t count, T* out) const {
+    if (padding == nullptr) return std::fill_n(out, count * width, T{0});
+    return std::copy_n(padding + row * width, count * width, out);
+  }
+};
+
+// Scratch memory for the windows of all rows of X, each as long as a column of Filter.
+template <typename T>
+absl::StatusOr<Workspace> WindowMemory(const KernelContext& ctx) {
+  const int64_t depth = ctx.input(kFilter).shape[0];
+  const auto row_bytes = depth * static_cast<int64_t>(sizeof(T));
+  INTERP_ASSIGN_OR_RETURN(const int64_t bytes, CheckedProduct(ctx.input(kX).shape[0], row_bytes));
+  return ctx.workspace(static_cast<size_t>(bytes));
+}
+
+// The windows of all rows.
+template <typename T>
+absl::StatusOr<Workspace> UnfoldRows(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<SequenceConvAttrs>();
+  const Tensor& x = ctx.input(kX);
+  const T* const padding = attrs.padded ? ctx.input(kPaddingData).data<T>() : nullptr;
+  const Windows<T> windows = {attrs, x.data<T>(), x.shape[1], x.lod.back(), padding};
+  const int64_t depth = ctx.input(kFilter).shape[0];
+  INTERP_ASSIGN_OR_RETURN(Workspace unfolded, WindowMemory<T>(ctx));
+  T* const out = unfolded.data<T>();
+  ParallelFor(ctx.num_threads(), x.shape[0], kElementwiseGrain / depth + 1,
+              [&](int64_t begin, int64_t end) { windows.Copy(begin, end, out + begin * depth); });
+  return unfolded;
+}
+
+}  // namespace interp::sequence_conv
