@@ -1,0 +1,112 @@
+// adam, adamw. adamw's lr_ratio scales the decay alone, as in Paddle's host kernel.
+#include "kernels/optimizer/adam.h"
+
+namespace interp::optimizer {
+namespace {
+
+constexpr Form<2, 2> kAdam = {.states = kMoments, .scalars = kBetaPows, .grad_flags = kMayBeRows};
+constexpr int kBeta1Pow = InputOf(kAdam.kFirstScalarOut);
+constexpr int kBeta2Pow = kBeta1Pow + 1;
+constexpr int kBeta1Tensor = kAdam.kFirstOther;
+constexpr int kBeta2Tensor = kBeta1Tensor + 1;
+constexpr int kEpsilonTensor = kBeta1Tensor + 2;
+constexpr int kSkipUpdate = kBeta1Tensor + 3;
+
+AdamAttrs ReadAdamW(AttrReader& reader) {
+  AdamAttrs attrs = ReadAdam(reader);
+  const float coefficient = reader.Float("coeff", 0.01f) * reader.Float("lr_ratio", 1.0f);
+  if (reader.Bool("with_decay", true)) attrs.decay = coefficient;
+  return attrs;
+}
+
+absl::Status InferAdam(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckScalar(ctx, kBeta1Tensor, "Beta1Tensor"));
+  INTERP_RETURN_IF_ERROR(CheckScalar(ctx, kBeta2Tensor, "Beta2Tensor"));
+  INTERP_RETURN_IF_ERROR(CheckScalar(ctx, kEpsilonTensor, "EpsilonTensor"));
+  if (ctx.has_input(kSkipUpdate)) {
+    const Tensor& skip = ctx.input(kSkipUpdate);
+    if (skip.dtype != DType::kBool || skip.numel() != 1) {
+      return InvalidArgument("'SkipUpdate' is ", DescribeType(skip), ", expected one bool");
+    }
+  }
+  return InferUpdate<kAdam>(ctx);
+}
+
+template <typename M>
+AdamStep<M> StepOf(const KernelContext& ctx) {
+  const AdamAttrs& attrs = ctx.attrs<AdamAttrs>();
+  const auto value = [&](int slot, float attr) {
+    return ctx.has_input(slot) ? ScalarOf<M>(ctx.input(slot)) : static_cast<M>(attr);
+  };
+  return {.rate = LearningRate<M>(ctx),
+          .beta1 = value(kBeta1Tensor, attrs.beta1),
+          .beta2 = value(kBeta2Tensor, attrs.beta2),
+          .epsilon = value(kEpsilonTensor, attrs.epsilon),
+          .pow1 = ScalarOf<M>(ctx.input(kBeta1Pow)),
+          .pow2 = ScalarOf<M>(ctx.input(kBeta2Pow)),
+          .decay = static_cast<M>(attrs.decay)};
+}
+
+template <typename M>
+void AdvancePows(const KernelContext& ctx, M beta1, M beta2) {
+  AdvancePow<M>(ctx, kAdam.kFirstScalarOut, 0, beta1);
+  AdvancePow<M>(ctx, kAdam.kFirstScalarOut + 1, 0, beta2);
+}
+
+template <typename M>
+struct DecayRule {
+  M keep;
+  M operator()(M p, M, std::array<M, 0>&) const { return p * keep; }
+};
+
+// Only listed rows are updated, but all decay.
+template <typename M>
+absl::Status RunLazily(KernelContext& ctx, AdamStep<M> step) {
+  INTERP_ASSIGN_OR_RETURN(auto update, (CollectUpdate<M, kAdam>(ctx, 0, MissingRows::kUntouched)));
+  if (step.decay != 0) {
+    const DecayRule<M> decay{1 - step.rate * step.decay};
+    INTERP_RETURN_IF_ERROR((RunUpdate<M, kAdam, 0>(ctx, decay)));
+    update.param.in = update.param.out;
+    update.master.in = update.master.out;
+    step.decay = 0;
+  }
+  RunUpdates<M, 2, AdamRule<M>>(ctx.num_threads(), {{std::move(update), AdamRule<M>(step)}});
+  return absl::OkStatus();
+}
+
+template <typename M>
+absl::Status Adam(KernelContext& ctx) {
+  const AdamAttrs& attrs = ctx.attrs<AdamAttrs>();
+  if (ctx.has_input(kSkipUpdate) && *ctx.input(kSkipUpdate).data<bool>()) {
+    INTERP_ASSIGN_OR_RETURN(const auto update, (CollectUpdate<M, kAdam>(ctx)));
+    KeepValues(update);
+    AdvancePows<M>(ctx, 1, 1);
+    return absl::OkStatus();
+  }
+  const AdamStep<M> step = StepOf<M>(ctx);
+  const bool rows = ctx.input_variable(kGrad).selected_rows.has_value();
+  if (rows && attrs.lazy) {
+    INTERP_RETURN_IF_ERROR(RunLazily<M>(ctx, step));
+  } else {
+    INTERP_RETURN_IF_ERROR((RunUpdate<M, kAdam>(ctx, AdamRule<M>(step))));
+  }
+  AdvancePows<M>(ctx, attrs.keep_pows ? 1 : step.beta1, attrs.keep_pows ? 1 : step.beta2);
+  return absl::OkStatus();
+}
+
+OpDef AdamDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  OpDef def = UpdateDef<kAdam>(type, UpdateKernels(Adam<float>, Adam<double>));
+  for (const absl::string_view name : {"Beta1Tensor", "Beta2Tensor", "EpsilonTensor"}) {
+    def.inputs.push_back({name, kAnyDType | kOptional});
+  }
+  def.inputs.push_back({"SkipUpdate", kAnyDType | kOptional});
+  def.infer = InferAdam;
+  def.parse = parse;
+  return def;
+}
+
+INTERP_REGISTER_OP(AdamDef("adam", ParseAttrs<AdamAttrs, ReadAdam>));
+INTERP_REGISTER_OP(AdamDef("adamw", ParseAttrs<AdamAttrs, ReadAdamW>));
+
+}  // namespace
+}  // namespace interp::optimizer

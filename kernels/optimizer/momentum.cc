@@ -1,0 +1,42 @@
+// momentum. As in Paddle's host kernel, rescale_grad does nothing.
+#include "kernels/optimizer/momentum.h"
+
+namespace interp::optimizer {
+namespace {
+
+constexpr Form<1> kMomentum = {.states = {{{"Velocity", "VelocityOut"}}}, .grad_flags = kMayBeRows};
+
+struct Attrs {
+  MomentumAttrs momentum;
+  float decay = 0;
+};
+
+Attrs ReadAttrs(AttrReader& reader) {
+  Attrs attrs{.momentum = ReadMomentum(reader)};
+  attrs.decay =
+      DecayOf(reader.String("regularization_method", ""), reader.Float("regularization_coeff", 0));
+  return attrs;
+}
+
+template <typename M>
+absl::Status Momentum(KernelContext& ctx) {
+  const Attrs& attrs = ctx.attrs<Attrs>();
+  const M rate = LearningRate<M>(ctx);
+  const M mu = attrs.momentum.mu;
+  const M decay = attrs.decay;
+  if (attrs.momentum.nesterov) {
+    return RunUpdate<M, kMomentum>(ctx, MomentumRule<M, true>{rate, mu, decay});
+  }
+  return RunUpdate<M, kMomentum>(ctx, MomentumRule<M, false>{rate, mu, decay});
+}
+
+OpDef MomentumDef() {
+  OpDef def = UpdateDef<kMomentum>("momentum", UpdateKernels(Momentum<float>, Momentum<double>));
+  def.parse = ParseAttrs<Attrs, ReadAttrs>;
+  return def;
+}
+
+INTERP_REGISTER_OP(MomentumDef());
+
+}  // namespace
+}  // namespace interp::optimizer

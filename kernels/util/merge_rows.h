@@ -1,0 +1,58 @@
+// Selected rows (core/variable.h): checks, and adding up those that name the same row.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/op_context.h"
+#include "core/variable.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp {
+
+// Elements of one row.
+int64_t RowWidth(const Tensor& values);
+
+// InvalidArgument unless the rows fit the values and the height. `name` is the slot's, for
+// messages.
+absl::Status CheckRows(const Variable& variable, absl::string_view name);
+
+// The shape of the tall tensor of which `variable` holds rows.
+Shape TallShape(const Variable& variable);
+
+// Which of the given rows add up to which merged one.
+struct MergePlan {
+  std::vector<int64_t> rows;    // ascending, each once
+  std::vector<int64_t> begins;  // of each in `from`, and the end
+  std::vector<int64_t> from;    // positions in the given rows: those of one row in their order
+
+  int64_t size() const { return static_cast<int64_t>(rows.size()); }
+};
+MergePlan PlanMerge(absl::Span<const int64_t> rows);
+
+// out[i] = sum of the values at the positions of merged row i, in their order: results do not
+// depend on the number of threads.
+template <typename T, typename C>
+void MergeValues(int num_threads, const MergePlan& plan, int64_t width, const T* values, C* out) {
+  const int64_t grain = std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(width, 1));
+  ParallelFor(num_threads, plan.size(), grain, [&, values, out](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      C* const to = out + i * width;
+      const T* first = values + plan.from[plan.begins[i]] * width;
+      for (int64_t k = 0; k < width; ++k) to[k] = static_cast<C>(first[k]);
+      for (int64_t p = plan.begins[i] + 1; p < plan.begins[i + 1]; ++p) {
+        const T* const more = values + plan.from[p] * width;
+        for (int64_t k = 0; k < width; ++k) to[k] += static_cast<C>(more[k]);
+      }
+    }
+  });
+}
+
+// Gives `variable` rows and memory for the values of a tall tensor of shape `tall`. The dtype is
+// set.
+absl::Status AllocateRows(const KernelContext& ctx, std::vector<int64_t> rows, const Shape& tall,
+                          Variable& variable);
+
+}  // namespace interp
