@@ -23,12 +23,7 @@ absl::Status InferAdam(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckScalar(ctx, kBeta1Tensor, "Beta1Tensor"));
   INTERP_RETURN_IF_ERROR(CheckScalar(ctx, kBeta2Tensor, "Beta2Tensor"));
   INTERP_RETURN_IF_ERROR(CheckScalar(ctx, kEpsilonTensor, "EpsilonTensor"));
-  if (ctx.has_input(kSkipUpdate)) {
-    const Tensor& skip = ctx.input(kSkipUpdate);
-    if (skip.dtype != DType::kBool || skip.numel() != 1) {
-      return InvalidArgument("'SkipUpdate' is ", DescribeType(skip), ", expected one bool");
-    }
-  }
+  INTERP_RETURN_IF_ERROR(CheckSkipUpdate(ctx, kSkipUpdate));
   return InferUpdate<kAdam>(ctx);
 }
 
@@ -77,7 +72,7 @@ absl::Status RunLazily(KernelContext& ctx, AdamStep<M> step) {
 template <typename M>
 absl::Status Adam(KernelContext& ctx) {
   const AdamAttrs& attrs = ctx.attrs<AdamAttrs>();
-  if (ctx.has_input(kSkipUpdate) && *ctx.input(kSkipUpdate).data<bool>()) {
+  if (Skips(ctx, kSkipUpdate)) {
     INTERP_ASSIGN_OR_RETURN(const auto update, (CollectUpdate<M, kAdam>(ctx)));
     KeepValues(update);
     AdvancePows<M>(ctx, 1, 1);

@@ -81,6 +81,13 @@ absl::Status CheckScalar(const InferContext& ctx, int slot, absl::string_view na
   return ctx.has_input(slot) ? CheckOneFloat(&ctx.input(slot), name) : absl::OkStatus();
 }
 
+absl::Status CheckSkipUpdate(const InferContext& ctx, int slot) {
+  if (!ctx.has_input(slot)) return absl::OkStatus();
+  const Tensor& skip = ctx.input(slot);
+  if (skip.dtype == DType::kBool && skip.numel() == 1) return absl::OkStatus();
+  return InvalidArgument("'SkipUpdate' is ", DescribeType(skip), ", expected one bool");
+}
+
 namespace internal {
 
 absl::Status Infer(InferContext& ctx, absl::Span<const SlotPair> states,

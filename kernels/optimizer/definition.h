@@ -64,6 +64,12 @@ absl::Status InferUpdate(InferContext& ctx);
 // Checks that an input of one element is one, if it is there at all.
 absl::Status CheckScalar(const InferContext& ctx, int slot, absl::string_view name);
 
+// Whether SkipUpdate, a bool, says that everything is to stay as it is.
+absl::Status CheckSkipUpdate(const InferContext& ctx, int slot);
+inline bool Skips(const KernelContext& ctx, int slot) {
+  return ctx.has_input(slot) && *ctx.input(slot).data<bool>();
+}
+
 // The rate for parameter i of a list: LearningRate has one for all or one for each.
 template <typename M>
 M LearningRate(const KernelContext& ctx, size_t i = 0) {

@@ -74,24 +74,37 @@ void ApplyRule(const Rule& rule_of_caller, int64_t n, const M* p, const M* g, M*
 
 }  // namespace internal
 
-// The elements of which `g` is the gradient.
+// Applies a rule to the elements of which `g` is the gradient and `p` the parameter. What it gives
+// for the parameter goes to `result`, which may be `p`.
 template <typename M, size_t kStates, typename Rule>
-void UpdateChunk(const Update<M, kStates>& update, const Rule& rule, const GradientChunk<M>& g) {
-  M buffers[kStates + 1][kChunk];
-  const Operand& exact = update.exact();
-  const M* const p = LoadChunk(*exact.in, g.at, g.size, buffers[kStates]);
-  M* const p_out = TargetOf(*exact.out, g.at, buffers[kStates]);
+void ApplyToStates(const Update<M, kStates>& update, const Rule& rule, const GradientChunk<M>& g,
+                   const M* p, M* result) {
+  M buffers[kStates + 1][kChunk];  // no array has length 0
   std::array<const M*, kStates> in;
   std::array<M*, kStates> out;
   for (size_t k = 0; k < kStates; ++k) {
     in[k] = LoadChunk(*update.states[k].in, g.at, g.size, buffers[k]);
     out[k] = TargetOf(*update.states[k].out, g.at, buffers[k]);
   }
-  internal::ApplyRule(rule, g.size, p, g.values, p_out, in, out,
+  internal::ApplyRule(rule, g.size, p, g.values, result, in, out,
                       std::make_index_sequence<kStates>());
-  StoreChunk(p_out, g.at, g.size, *exact.out);
-  if (update.master.in != nullptr) StoreChunk(p_out, g.at, g.size, *update.param.out);
   for (size_t k = 0; k < kStates; ++k) StoreChunk(out[k], g.at, g.size, *update.states[k].out);
+}
+
+// Stores new values that lie where TargetOf says for Update::exact.
+template <typename M, size_t kStates>
+void StoreParam(const Update<M, kStates>& update, const M* values, int64_t at, int64_t n) {
+  StoreChunk(values, at, n, *update.exact().out);
+  if (update.master.in != nullptr) StoreChunk(values, at, n, *update.param.out);
+}
+
+template <typename M, size_t kStates, typename Rule>
+void UpdateChunk(const Update<M, kStates>& update, const Rule& rule, const GradientChunk<M>& g) {
+  M buffer[kChunk];
+  const Operand& exact = update.exact();
+  M* const out = TargetOf(*exact.out, g.at, buffer);
+  ApplyToStates(update, rule, g, LoadChunk(*exact.in, g.at, g.size, buffer), out);
+  StoreParam(update, out, g.at, g.size);
 }
 
 // Gives outputs under other names the values of before.
