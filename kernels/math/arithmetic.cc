@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/math/binary.h"
+#include "kernels/math/scaled_gradient.h"
 
 namespace interp {
 namespace {
@@ -70,26 +71,41 @@ struct Pow {
 };
 
 template <typename Op>
-std::vector<KernelDef> OrderKernels() {
-  return BinaryKernels<Op, float, double, float16, int32_t, int64_t>();
+OpDef NumberDef(absl::string_view type) {
+  return ArithmeticDef(type, BinaryKernels<Op, float, double, float16, int32_t, int64_t>(),
+                       BinaryGradient());
 }
 
-INTERP_REGISTER_OP(ArithmeticDef(
-    "elementwise_add",
-    BinaryKernels<Add, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>()));
-INTERP_REGISTER_OP(ArithmeticDef(
-    "elementwise_sub",
-    BinaryKernels<Sub, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>()));
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_mul",
-                                 BinaryKernels<Mul, float, double, float16, int32_t, int64_t,
-                                               int16_t, int8_t, uint8_t, bool>()));
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_max", OrderKernels<Max>()));
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_min", OrderKernels<Min>()));
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_fmax", OrderKernels<FMax>()));
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_fmin", OrderKernels<FMin>()));
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_pow",
-                                 BinaryKernels<Pow, float, double, float16, int32_t, int64_t>()));
-INTERP_REGISTER_OP(ArithmeticDef("minus", BinaryKernels<Sub, float>()));
+template <typename Op>
+OpDef AnyNumberDef(absl::string_view type) {
+  return ArithmeticDef(
+      type, BinaryKernels<Op, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>(),
+      BinaryGradient());
+}
+
+OpDef MulDef() {
+  OpDef def = AnyNumberDef<Mul>("elementwise_mul");
+  def.kernels.push_back({DType::kBool, Binary<Mul, bool>});
+  return def;
+}
+
+absl::Status MakeMinusGradient(GradientMaker& maker) {
+  const VarId gradient = maker.OutputGradients("Out")[0];
+  AddScaledGradient(maker, gradient, maker.InputGradients("X")[0], /*factor=*/1.0f);
+  AddScaledGradient(maker, gradient, maker.InputGradients("Y")[0], /*factor=*/-1.0f);
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(AnyNumberDef<Add>("elementwise_add"));
+INTERP_REGISTER_OP(AnyNumberDef<Sub>("elementwise_sub"));
+INTERP_REGISTER_OP(MulDef());
+INTERP_REGISTER_OP(NumberDef<Max>("elementwise_max"));
+INTERP_REGISTER_OP(NumberDef<Min>("elementwise_min"));
+INTERP_REGISTER_OP(NumberDef<FMax>("elementwise_fmax"));
+INTERP_REGISTER_OP(NumberDef<FMin>("elementwise_fmin"));
+INTERP_REGISTER_OP(NumberDef<Pow>("elementwise_pow"));
+INTERP_REGISTER_OP(ArithmeticDef("minus", BinaryKernels<Sub, float>(),
+                                 {.make = MakeMinusGradient}));
 
 }  // namespace
 }  // namespace interp

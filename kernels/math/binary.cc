@@ -52,8 +52,13 @@ absl::Status InferBinary(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-OpDef ArithmeticDef(absl::string_view type, std::vector<KernelDef> kernels) {
+GradientDef BinaryGradient() {
+  return {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}};
+}
+
+OpDef ArithmeticDef(absl::string_view type, std::vector<KernelDef> kernels, GradientDef gradient) {
   OpDef def = BinaryDef(type, std::move(kernels));
+  def.gradient = std::move(gradient);
   def.parse = ParseAttrs<BinaryAttrs, ReadBinaryAttrs>;
   def.inplace = {{kX, kOut}, {kY, kOut}};
   def.flops = FlopsPerElement<1>;

@@ -35,9 +35,12 @@ BinaryAttrs ReadTrailingAttrs(AttrReader& attrs);
 // Output: the broadcast shape, the LoD of X.
 absl::Status InferBinary(InferContext& ctx);
 
-// Definitions without kernels: Out has the dtype of the operands, and may be written over one...
-OpDef ArithmeticDef(absl::string_view type, std::vector<KernelDef> kernels);
-// ... or is bool.
+// What most gradients of such ops take and give.
+GradientDef BinaryGradient();
+
+// Definitions from kernels: Out has the dtype of the operands, and may be written over one...
+OpDef ArithmeticDef(absl::string_view type, std::vector<KernelDef> kernels, GradientDef gradient);
+// ... or is bool; nothing has a gradient.
 OpDef PredicateDef(absl::string_view type, std::vector<KernelDef> kernels);
 
 // The operands of one call and how to walk them.

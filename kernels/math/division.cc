@@ -77,9 +77,15 @@ std::vector<KernelDef> DivisionKernels() {
   return rows(std::tuple<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>());
 }
 
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_div", DivisionKernels<Divide>()));
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_floordiv", DivisionKernels<FloorDivide>()));
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_mod", DivisionKernels<Modulo>()));
+GradientDef DivisionGradient() {
+  return {.inputs = {"X", "Y", "Out", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}};
+}
+
+// Paddle has no gradient of the remainder either.
+INTERP_REGISTER_OP(ArithmeticDef("elementwise_div", DivisionKernels<Divide>(), DivisionGradient()));
+INTERP_REGISTER_OP(ArithmeticDef("elementwise_floordiv", DivisionKernels<FloorDivide>(),
+                                 {.none = true}));
+INTERP_REGISTER_OP(ArithmeticDef("elementwise_mod", DivisionKernels<Modulo>(), {.none = true}));
 
 }  // namespace
 }  // namespace interp

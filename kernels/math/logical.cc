@@ -87,10 +87,8 @@ OpDef LogicalNotDef() {
 
 template <typename Op>
 OpDef BitwiseDef(absl::string_view type) {
-  OpDef def =
-      ArithmeticDef(type, BinaryKernels<Op, bool, int32_t, int64_t, int16_t, int8_t, uint8_t>());
-  def.gradient = {.none = true};
-  return def;
+  return ArithmeticDef(type, BinaryKernels<Op, bool, int32_t, int64_t, int16_t, int8_t, uint8_t>(),
+                       {.none = true});
 }
 
 OpDef BitwiseNotDef() {

@@ -154,8 +154,6 @@ absl::Status LogSumExp(KernelContext& ctx) {
   });
 }
 
-ReductionAttrs ReadNoAttrs(AttrReader&) { return {}; }
-
 absl::Status InferOneElement(InferContext& ctx) {
   ctx.SetShape(kOut, {1});
   return absl::OkStatus();
@@ -164,7 +162,7 @@ absl::Status InferOneElement(InferContext& ctx) {
 // A norm of all elements, as a scalar.
 OpDef WholeNormDef(absl::string_view type, std::vector<KernelDef> kernels) {
   OpDef def = ReductionDef(type, std::move(kernels));
-  def.parse = ParseAttrs<ReductionAttrs, ReadNoAttrs>;
+  def.parse = ParseAttrs<ReductionAttrs, ReadWholeReduction>;
   return def;
 }
 

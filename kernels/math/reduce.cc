@@ -116,6 +116,7 @@ OpDef ReduceSumDef() {
       "reduce_sum",
       ReduceKernels<SumOf, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>());
   def.kernel_dtype = SumDType;
+  def.gradient = ReductionGradient(/*of_out=*/false);
   return def;
 }
 
@@ -131,10 +132,11 @@ absl::Status InferExtreme(InferContext& ctx) {
 }
 
 template <template <typename> typename Reducer>
-OpDef ExtremeDef(absl::string_view type) {
+OpDef ExtremeDef(absl::string_view type, GradientDef gradient) {
   OpDef def =
       ReductionDef(type, ReduceKernels<Reducer, float, double, float16, int32_t, int64_t>());
   def.infer = InferExtreme;
+  def.gradient = std::move(gradient);
   return def;
 }
 
@@ -146,29 +148,45 @@ OpDef LogicalDef(absl::string_view type) {
   return def;
 }
 
-ReductionAttrs ReadMeanAttrs(AttrReader&) { return {}; }
+OpDef ReduceMeanDef() {
+  OpDef def = ReductionDef("reduce_mean", {{DType::kFloat32, Mean<float>},
+                                           {DType::kFloat64, Mean<double>},
+                                           {DType::kFloat16, Mean<float16>},
+                                           {DType::kInt32, Mean<int32_t>},
+                                           {DType::kInt64, Mean<int64_t>}});
+  def.gradient = ReductionGradient(/*of_out=*/false);
+  return def;
+}
+
+OpDef ReduceProdDef() {
+  OpDef def = ReductionDef("reduce_prod",
+                           ReduceKernels<ProductOf, float, double, float16, int32_t, int64_t>());
+  def.gradient = ReductionGradient(/*of_out=*/true);
+  return def;
+}
 
 // mean is reduce_mean of all elements; it has no attributes.
 OpDef MeanOfAllDef() {
   OpDef def = ReductionDef("mean", {{DType::kFloat32, Mean<float>},
                                     {DType::kFloat64, Mean<double>},
                                     {DType::kFloat16, Mean<float16>}});
-  def.parse = ParseAttrs<ReductionAttrs, ReadMeanAttrs>;
+  def.parse = ParseAttrs<ReductionAttrs, ReadWholeReduction>;
+  def.gradient = ReductionGradient(/*of_out=*/false);
   return def;
 }
 
+GradientDef SharedExtremeGradient() {
+  return {.inputs = {"X", "AxisTensor", "AxisTensorList", "Out", "Out@GRAD"},
+          .outputs = {"X@GRAD"}};
+}
+
 INTERP_REGISTER_OP(ReduceSumDef());
-INTERP_REGISTER_OP(ReductionDef("reduce_mean", {{DType::kFloat32, Mean<float>},
-                                                {DType::kFloat64, Mean<double>},
-                                                {DType::kFloat16, Mean<float16>},
-                                                {DType::kInt32, Mean<int32_t>},
-                                                {DType::kInt64, Mean<int64_t>}}));
-INTERP_REGISTER_OP(ReductionDef(
-    "reduce_prod", ReduceKernels<ProductOf, float, double, float16, int32_t, int64_t>()));
-INTERP_REGISTER_OP(ExtremeDef<MaxOf>("reduce_max"));
-INTERP_REGISTER_OP(ExtremeDef<MinOf>("reduce_min"));
-INTERP_REGISTER_OP(ExtremeDef<MaxOf>("reduce_amax"));
-INTERP_REGISTER_OP(ExtremeDef<MinOf>("reduce_amin"));
+INTERP_REGISTER_OP(ReduceMeanDef());
+INTERP_REGISTER_OP(ReduceProdDef());
+INTERP_REGISTER_OP(ExtremeDef<MaxOf>("reduce_max", ReductionGradient(/*of_out=*/true)));
+INTERP_REGISTER_OP(ExtremeDef<MinOf>("reduce_min", ReductionGradient(/*of_out=*/true)));
+INTERP_REGISTER_OP(ExtremeDef<MaxOf>("reduce_amax", SharedExtremeGradient()));
+INTERP_REGISTER_OP(ExtremeDef<MinOf>("reduce_amin", SharedExtremeGradient()));
 INTERP_REGISTER_OP(LogicalDef<AllOf>("reduce_all"));
 INTERP_REGISTER_OP(LogicalDef<AnyOf>("reduce_any"));
 INTERP_REGISTER_OP(MeanOfAllDef());

@@ -39,6 +39,12 @@ OpDef ReductionDef(absl::string_view type, std::vector<KernelDef> kernels) {
                .layout = LayoutRule::kFollows};
 }
 
+GradientDef ReductionGradient(bool of_out) {
+  GradientDef def = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}};
+  if (of_out) def.inputs.emplace_back("Out");
+  return def;
+}
+
 void SetReducedShape(InferContext& ctx, const DimSet& reduced, bool keep_dim) {
   const Tensor& x = ctx.input(kX);
   ctx.SetShape(kOut, ReducedShape(x.shape, reduced, keep_dim));

@@ -17,10 +17,15 @@ struct ReductionAttrs {
 
 // Reads dim, keep_dim, reduce_all and out_dtype.
 ReductionAttrs ReadReductionAttrs(AttrReader& attrs);
+// Of ops that reduce all dimensions and have no attributes.
+inline ReductionAttrs ReadWholeReduction(AttrReader&) { return {}; }
 
 // Definition of an op with input X, output Out, the optional axis tensors of newer programs and
 // those attributes.
 OpDef ReductionDef(absl::string_view type, std::vector<KernelDef> kernels);
+
+// What the gradient of such an op takes, Out or not, and gives.
+GradientDef ReductionGradient(bool of_out);
 
 // Sets the shape of Out: X at slot 0 without the `reduced` dimensions. It keeps the LoD of X unless
 // dimension 0 is reduced.

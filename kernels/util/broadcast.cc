@@ -8,16 +8,6 @@ namespace {
 // The dimension of the output that meets dimension 0 of an operand of `room` dimensions less.
 int FirstDim(int room, int axis) { return room == 0 || axis == kTrailingAxis ? room : axis; }
 
-// Strides of the operand along the dimensions of the output; 0 where it is broadcast.
-std::array<int64_t, kMaxRank> StridesIn(const Tensor& operand, int out_rank, int axis) {
-  const std::array<int64_t, kMaxRank> own = Strides(operand);
-  const int rank = operand.shape.rank();
-  const int first = FirstDim(out_rank - rank, axis);
-  std::array<int64_t, kMaxRank> strides = {};
-  for (int i = 0; i < rank; ++i) strides[first + i] = operand.shape[i] == 1 ? 0 : own[i];
-  return strides;
-}
-
 // Makes one row of two loops when one operand goes on in the outer loop and the other starts again.
 void JoinRepeats(BroadcastPlan& plan) {
   if (plan.rows.size() == 0 || plan.row.size > kMaxPeriod) return;
@@ -69,20 +59,33 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& x, const Shape& y, int axis) 
   return out;
 }
 
+DimStrides BroadcastStrides(const Tensor& operand, int out_rank, int axis) {
+  const DimStrides own = Strides(operand);
+  const int rank = operand.shape.rank();
+  const int first = FirstDim(out_rank - rank, axis);
+  DimStrides strides = {};
+  for (int i = 0; i < rank; ++i) strides[first + i] = operand.shape[i] == 1 ? 0 : own[i];
+  return strides;
+}
+
 BroadcastPlan PlanBroadcast(const Tensor& x, const Tensor& y, const Tensor& out, int axis) {
-  BroadcastPlan plan;
-  plan.numel = out.numel();
   if (x.shape == y.shape && x.layout == y.layout) {
+    BroadcastPlan plan;
+    plan.numel = out.numel();
     plan.row = {plan.numel, 1, 1};
     return plan;
   }
   const int rank = out.shape.rank();
-  const std::array<int64_t, kMaxRank> x_strides = StridesIn(x, rank, axis);
-  const std::array<int64_t, kMaxRank> y_strides = StridesIn(y, rank, axis);
+  return PlanBroadcast(BroadcastStrides(x, rank, axis), BroadcastStrides(y, rank, axis), out);
+}
+
+BroadcastPlan PlanBroadcast(const DimStrides& x, const DimStrides& y, const Tensor& out) {
+  BroadcastPlan plan;
+  plan.numel = out.numel();
   const std::array<int, kMaxRank> order = MemoryOrder(out);
-  for (int i = 0; i < rank; ++i) {
+  for (int i = 0; i < out.shape.rank(); ++i) {
     const int dim = order[i];
-    if (out.shape[dim] != 1) plan.rows.Add({out.shape[dim], x_strides[dim], y_strides[dim]});
+    if (out.shape[dim] != 1) plan.rows.Add({out.shape[dim], x[dim], y[dim]});
   }
   plan.row = plan.rows.size() > 0 ? plan.rows.Pop() : Loop{1, 1, 1};
   ChooseForm(plan);

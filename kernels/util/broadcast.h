@@ -62,6 +62,13 @@ inline constexpr int64_t kTileSize = 1024;
 // REQUIRES: out.shape == BroadcastShapes(x.shape, y.shape, axis).
 BroadcastPlan PlanBroadcast(const Tensor& x, const Tensor& y, const Tensor& out, int axis);
 
+// Strides of an operand along the dimensions of an output of `out_rank` dimensions; 0 where it is
+// broadcast.
+DimStrides BroadcastStrides(const Tensor& operand, int out_rank, int axis);
+
+// The loops for an output and two operands with those strides.
+BroadcastPlan PlanBroadcast(const DimStrides& x, const DimStrides& y, const Tensor& out);
+
 // True when the operand with this step (&Loop::x_step or &Loop::y_step) lies in memory as the
 // output does. Only such an operand may share its memory with the output.
 bool InOutputOrder(const BroadcastPlan& plan, int64_t Loop::*step);
@@ -104,6 +111,24 @@ void RepeatsLoop(const T* repeated, int64_t at, int64_t period, const T* other, 
   }
 }
 
+// Elements [at, at + n) of y along a row: themselves, or laid out in the tile.
+template <typename T>
+const T* YPiece(const BroadcastPlan& plan, const T* y, int64_t at, int64_t n, T* tile) {
+  switch (plan.form) {
+    case RowForm::kBoth:
+      return y + at;
+    case RowForm::kYOnce:
+      std::fill(tile, tile + n, *y);
+      return tile;
+    case RowForm::kYRepeats:
+      FillTile(tile, n, y, at, plan.period);
+      return tile;
+    default:
+      for (int64_t i = 0; i < n; ++i) tile[i] = y[(at + i) * plan.row.y_step];
+      return tile;
+  }
+}
+
 // Elements [at, at + n) of the row that starts at x and y.
 template <typename T, typename R, typename Op>
 void Row(const BroadcastPlan& plan, const T* x, const T* y, int64_t at, int64_t n, R* out, Op op) {
@@ -140,6 +165,30 @@ void RunBroadcast(const BroadcastPlan& plan, int num_threads, const T* x, const 
       const int64_t n = std::min(length - at, end - begin);
       broadcast::Row(plan, x + row.x(), y + row.y(), at, n, out + begin, op);
       begin += n;
+    }
+  });
+}
+
+// Calls body(begin, n, values) for disjoint pieces of the output, at most kTileSize long unless y
+// steps by one, with the elements of y that meet [begin, begin + n). For functions of y and of any
+// number of tensors that lie in memory as the output does.
+// REQUIRES: x of the plan is the output.
+template <typename T, typename Body>
+void ForEachPiece(const BroadcastPlan& plan, int num_threads, const T* y, const Body& body) {
+  ParallelFor(num_threads, plan.numel, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+    T tile[kTileSize];
+    const int64_t length = plan.row.size;
+    int64_t at = begin % length;
+    LoopCursor row(plan.rows, begin / length);
+    while (begin < end) {
+      int64_t n = std::min(length - at, end - begin);
+      if (plan.form != RowForm::kBoth) n = std::min(n, kTileSize);
+      body(begin, n, broadcast::YPiece(plan, y + row.y(), at, n, tile));
+      begin += n;
+      at += n;
+      if (at < length) continue;
+      at = 0;
+      row.Next();
     }
   });
 }

@@ -13,9 +13,9 @@ std::array<int, kMaxRank> MemoryOrder(const Tensor& tensor) {
   return order;
 }
 
-std::array<int64_t, kMaxRank> Strides(const Tensor& tensor) {
+DimStrides Strides(const Tensor& tensor) {
   const std::array<int, kMaxRank> order = MemoryOrder(tensor);
-  std::array<int64_t, kMaxRank> strides = {};
+  DimStrides strides = {};
   int64_t stride = 1;
   for (int i = tensor.shape.rank() - 1; i >= 0; --i) {
     strides[order[i]] = stride;

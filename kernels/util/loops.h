@@ -13,7 +13,8 @@ namespace interp {
 std::array<int, kMaxRank> MemoryOrder(const Tensor& tensor);
 
 // Elements between neighbours along each logical dimension.
-std::array<int64_t, kMaxRank> Strides(const Tensor& tensor);
+using DimStrides = std::array<int64_t, kMaxRank>;
+DimStrides Strides(const Tensor& tensor);
 
 // One loop of a walk over two tensors: how far each moves per iteration, in elements.
 struct Loop {

@@ -29,17 +29,25 @@ Shape ReducedShape(const Shape& x, const DimSet& reduced, bool keep_dim) {
   return out;
 }
 
-ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Tensor& out) {
-  const int rank = x.shape.rank();
+DimStrides KeptStrides(const Tensor& out, const DimSet& reduced, int rank) {
   const bool keep_dim = out.shape.rank() == rank;  // or nothing is reduced: the same
-  const std::array<int, kMaxRank> order = MemoryOrder(x);
-  const std::array<int64_t, kMaxRank> x_strides = Strides(x);
-  const std::array<int64_t, kMaxRank> out_strides = Strides(out);
-  std::array<int64_t, kMaxRank> y_strides = {};
+  const DimStrides own = Strides(out);
+  DimStrides strides = {};
   for (int i = 0, o = 0; i < rank; ++i) {
-    if (!reduced[i]) y_strides[i] = out_strides[keep_dim ? i : o];
+    if (!reduced[i]) strides[i] = own[keep_dim ? i : o];
     if (keep_dim || !reduced[i]) ++o;
   }
+  return strides;
+}
+
+ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Tensor& out) {
+  return PlanReduce(x, reduced, KeptStrides(out, reduced, x.shape.rank()));
+}
+
+ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const DimStrides& out) {
+  const int rank = x.shape.rank();
+  const std::array<int, kMaxRank> order = MemoryOrder(x);
+  const DimStrides x_strides = Strides(x);
   ReducePlan plan;
   plan.inner = {1, 1, 1};
   bool any = false;
@@ -49,7 +57,7 @@ ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Tensor& out)
   }
   for (int i = 0; i < rank; ++i) {
     const int dim = order[i];
-    const Loop loop{x.shape[dim], x_strides[dim], y_strides[dim]};
+    const Loop loop{x.shape[dim], x_strides[dim], out[dim]};
     if (loop.size != 1) (reduced[dim] ? plan.reduced : plan.kept).Add(loop);
   }
   if (any) plan.inner = (plan.rows ? plan.reduced : plan.kept).Pop();

@@ -15,8 +15,9 @@
 //     Acc Fold(Acc a, Acc b) const { return a + b; }
 //   };
 //
-// Elements are folded in an order that depends on the shape alone, so results do not depend on the
-// number of threads. Floating sums fold in double, in blocks: large sums stay accurate.
+// `x` is a pointer, or a struct like one (x[i], x + n), which may read several tensors. Elements
+// are folded in an order that depends on the shape alone, so results do not depend on the number of
+// threads. Floating sums fold in double, in blocks: large sums stay accurate.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +52,12 @@ struct ReducePlan {
 // The loops for out = reduction of x. Works for either keep_dim.
 ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Tensor& out);
 
+// The same for an output with these strides along the dimensions of x.
+ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const DimStrides& out);
+
+// Strides of a reduction's output along the dimensions of its input; 0 where they are reduced.
+DimStrides KeptStrides(const Tensor& out, const DimSet& reduced, int rank);
+
 namespace reduce {
 
 inline constexpr int64_t kLanes = 32;        // folded side by side in a row
@@ -59,8 +66,8 @@ inline constexpr int64_t kMaxBlocks = 256;   // of a reduction to one element
 inline constexpr int64_t kTile = 128;        // outputs folded together in columns
 
 // Folds x[0, n): lanes side by side, which the compiler keeps in vector registers.
-template <typename T, typename Reducer>
-typename Reducer::Acc FoldBlock(const T* x, int64_t n, int64_t at, const Reducer& reducer) {
+template <typename Source, typename Reducer>
+typename Reducer::Acc FoldBlock(Source x, int64_t n, int64_t at, const Reducer& reducer) {
   using Acc = typename Reducer::Acc;
   Acc total = reducer.Init();
   int64_t i = 0;
@@ -82,8 +89,8 @@ typename Reducer::Acc FoldBlock(const T* x, int64_t n, int64_t at, const Reducer
 }
 
 // Folds a contiguous row of any length.
-template <typename T, typename Reducer>
-typename Reducer::Acc FoldRow(const T* x, int64_t n, int64_t at, const Reducer& reducer) {
+template <typename Source, typename Reducer>
+typename Reducer::Acc FoldRow(Source x, int64_t n, int64_t at, const Reducer& reducer) {
   typename Reducer::Acc total = FoldBlock(x, std::min(n, kBlock), at, reducer);
   for (int64_t i = kBlock; i < n; i += kBlock) {
     total = reducer.Fold(total, FoldBlock(x + i, std::min(n - i, kBlock), at, reducer));
@@ -92,8 +99,8 @@ typename Reducer::Acc FoldRow(const T* x, int64_t n, int64_t at, const Reducer& 
 }
 
 // One output from one row, blocks in parallel.
-template <typename T, typename Reducer>
-typename Reducer::Acc FoldLongRow(int num_threads, const T* x, int64_t n, const Reducer& reducer) {
+template <typename Source, typename Reducer>
+typename Reducer::Acc FoldLongRow(int num_threads, Source x, int64_t n, const Reducer& reducer) {
   typename Reducer::Acc parts[kMaxBlocks];
   const int64_t length = std::max(kBlock, (n + kMaxBlocks - 1) / kMaxBlocks);
   const int64_t blocks = (n + length - 1) / length;
@@ -113,8 +120,8 @@ inline int64_t OutputGrain(int64_t elements_per_output) {
   return std::max<int64_t>(1, kElementwiseGrain / std::max<int64_t>(elements_per_output, 1));
 }
 
-template <typename T, typename R, typename Reducer, typename Finish>
-void ReduceRows(const ReducePlan& plan, int num_threads, const T* x, R* out, const Reducer& reducer,
+template <typename Source, typename R, typename Reducer, typename Finish>
+void ReduceRows(const ReducePlan& plan, int num_threads, Source x, R* out, const Reducer& reducer,
                 const Finish& finish) {
   const int64_t outputs = plan.kept.count();
   const int64_t rows = plan.reduced.count();
@@ -137,15 +144,15 @@ void ReduceRows(const ReducePlan& plan, int num_threads, const T* x, R* out, con
 }
 
 // Folds rows of `n` neighbouring outputs that start at `x` and go to `at`, `at` + step, ...
-template <typename T, typename R, typename Reducer, typename Finish>
-void ReduceTile(const LoopNest& reduced, const T* x, int64_t n, R* out, int64_t at, int64_t step,
+template <typename Source, typename R, typename Reducer, typename Finish>
+void ReduceTile(const LoopNest& reduced, Source x, int64_t n, R* out, int64_t at, int64_t step,
                 const Reducer& reducer, const Finish& finish) {
   typename Reducer::Acc totals[kTile];
   std::fill(totals, totals + n, reducer.Init());
   LoopCursor row(reduced);
   const int64_t rows = reduced.count();
   for (int64_t r = 0; r < rows; ++r, row.Next()) {
-    const T* values = x + row.x();
+    const Source values = x + row.x();
     for (int64_t i = 0; i < n; ++i) {
       totals[i] = reducer.Fold(totals[i], reducer.Map(values[i], at + i * step));
     }
@@ -153,8 +160,8 @@ void ReduceTile(const LoopNest& reduced, const T* x, int64_t n, R* out, int64_t 
   for (int64_t i = 0; i < n; ++i) out[at + i * step] = finish(totals[i], at + i * step);
 }
 
-template <typename T, typename R, typename Reducer, typename Finish>
-void ReduceColumns(const ReducePlan& plan, int num_threads, const T* x, R* out,
+template <typename Source, typename R, typename Reducer, typename Finish>
+void ReduceColumns(const ReducePlan& plan, int num_threads, Source x, R* out,
                    const Reducer& reducer, const Finish& finish) {
   const int64_t width = plan.inner.size;
   const int64_t tiles = (width + kTile - 1) / kTile;
@@ -179,8 +186,8 @@ void ReduceColumns(const ReducePlan& plan, int num_threads, const T* x, R* out,
 
 // out[o] = finish(fold of Map(x, o) over the reduced dimensions, o) for every position o of the
 // output. No elements give finish(Init(), o).
-template <typename T, typename R, typename Reducer, typename Finish>
-void RunReduce(const ReducePlan& plan, int num_threads, const T* x, R* out, const Reducer& reducer,
+template <typename Source, typename R, typename Reducer, typename Finish>
+void RunReduce(const ReducePlan& plan, int num_threads, Source x, R* out, const Reducer& reducer,
                const Finish& finish) {
   if (plan.rows) {
     reduce::ReduceRows(plan, num_threads, x, out, reducer, finish);

@@ -142,7 +142,7 @@ def _reduce(r, op):
                 continue                # its gradient raises
             x = r.f(shape, 0.5, 1.5, dtype) if op == "reduce_prod" else r.distinct(shape, dtype=dtype)
             yield math_cases.reduction(f"{name}_{dtype}", x, dim, keep)
-        whole = math_cases.reduction(f"all_{dtype}", r.f((2, 3), 0.5, 1.5, dtype), [0])
+        whole = math_cases.reduction(f"all_{dtype}", r.f((2, 3), 0.5, 1.5, dtype), [0, 1])
         whole.attrs["reduce_all"] = True
         yield whole
     yield math_cases.reduction("ties", r.i((4, 6), 1, 2, "float32"), [1])

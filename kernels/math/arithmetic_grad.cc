@@ -1,0 +1,121 @@
+// Gradients of elementwise_add, _sub, _mul, _div, _max, _min, _fmax, _fmin and _pow. Of equal
+// operands, max and min give the gradient to Y, fmax and fmin to X, as Paddle does.
+#include <cmath>
+
+#include "kernels/math/binary_grad.h"
+
+namespace interp {
+namespace {
+
+struct AddGrad {
+  static constexpr Takes kX = Takes::kNothing;
+  static constexpr Takes kY = Takes::kNothing;
+  template <typename T>
+  static T X(T, T, T grad) {
+    return grad;
+  }
+  template <typename T>
+  static T Y(T, T, T grad) {
+    return grad;
+  }
+};
+
+struct SubGrad : AddGrad {
+  template <typename T>
+  static T Y(T, T, T grad) {
+    return -grad;
+  }
+};
+
+struct MulGrad {
+  static constexpr Takes kX = Takes::kOther;
+  static constexpr Takes kY = Takes::kOther;
+  template <typename T>
+  static T X(T, T y, T grad) {
+    return grad * y;
+  }
+  template <typename T>
+  static T Y(T x, T, T grad) {
+    return grad * x;
+  }
+};
+
+struct DivGrad {
+  static constexpr Takes kX = Takes::kOther;
+  static constexpr Takes kY = Takes::kBoth;
+  template <typename T>
+  static T X(T, T y, T grad) {
+    return grad / y;
+  }
+  template <typename T>
+  static T Y(T x, T y, T grad) {
+    return -grad * (x / y) / y;
+  }
+};
+
+// What chooses an operand by `Chooses::X`: the gradient goes to the chosen one.
+template <typename Chooses>
+struct ChoiceGrad {
+  static constexpr Takes kX = Takes::kBoth;
+  static constexpr Takes kY = Takes::kBoth;
+  template <typename T>
+  static T X(T x, T y, T grad) {
+    return Chooses::X(x, y) ? grad : T{0};
+  }
+  template <typename T>
+  static T Y(T x, T y, T grad) {
+    return Chooses::X(x, y) ? T{0} : grad;
+  }
+};
+
+struct Larger {
+  template <typename T>
+  static bool X(T x, T y) {
+    return x > y;
+  }
+};
+struct Smaller {
+  template <typename T>
+  static bool X(T x, T y) {
+    return x < y;
+  }
+};
+struct LargerNumber {
+  template <typename T>
+  static bool X(T x, T y) {
+    return x >= y || y != y;
+  }
+};
+struct SmallerNumber {
+  template <typename T>
+  static bool X(T x, T y) {
+    return x <= y || y != y;
+  }
+};
+
+// A factor of 0 wins over an infinite one.
+struct PowGrad {
+  static constexpr Takes kX = Takes::kBoth;
+  static constexpr Takes kY = Takes::kBoth;
+  template <typename T>
+  static T X(T x, T y, T grad) {
+    return y == 0 ? T{0} : grad * y * std::pow(x, y - T{1});
+  }
+  template <typename T>
+  static T Y(T x, T y, T grad) {
+    return x == 0 && y > 0 ? T{0} : grad * std::log(x) * std::pow(x, y);
+  }
+};
+
+INTERP_REGISTER_OP(BinaryGradDef<AddGrad>("elementwise_add_grad"));
+INTERP_REGISTER_OP(BinaryGradDef<SubGrad>("elementwise_sub_grad"));
+INTERP_REGISTER_OP(BinaryGradDef<MulGrad>("elementwise_mul_grad"));
+INTERP_REGISTER_OP(BinaryGradDef<DivGrad>("elementwise_div_grad"));
+INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Larger>>("elementwise_max_grad"));
+INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Smaller>>("elementwise_min_grad"));
+INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<LargerNumber>>("elementwise_fmax_grad"));
+INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<SmallerNumber>>("elementwise_fmin_grad"));
+INTERP_REGISTER_OP(BinaryGradDef<PowGrad>("elementwise_pow_grad"));
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,201 @@
+// Gradients of ops of two tensors with broadcasting: X@GRAD = X's partial derivative times
+// Out@GRAD, summed over the dimensions that X is broadcast along; Y@GRAD likewise.
+//
+// A gradient is a struct that says for each operand which operands its partial derivative takes,
+// and has the products with an element of Out@GRAD:
+//
+//   struct MulGrad {
+//     static constexpr Takes kX = Takes::kOther;
+//     static constexpr Takes kY = Takes::kOther;
+//     template <typename T> static T X(T, T y, T grad) { return grad * y; }
+//     template <typename T> static T Y(T x, T, T grad) { return grad * x; }
+//   };
+//
+// The sums are taken by RunReduce as the products are made, without a tensor in between, unless
+// both operands are broadcast.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/math/binary.h"
+#include "kernels/util/copy.h"
+#include "kernels/util/reduce.h"
+
+namespace interp {
+
+// Which operands a partial derivative is computed from: the one it is of, the other one. kNothing:
+// it is 1 or -1.
+enum class Takes : uint8_t { kNothing, kOther, kBoth };
+
+namespace binary_grad {
+inline constexpr int kX = 0;
+inline constexpr int kY = 1;
+inline constexpr int kOutGrad = 3;
+inline constexpr int kXGrad = 0;
+inline constexpr int kYGrad = 1;
+
+// One operand of the op, whose gradient is computed, and the other one.
+struct Side {
+  const Tensor* self = nullptr;
+  const Tensor* other = nullptr;
+  const Tensor* grad = nullptr;  // of Out
+  Tensor* self_grad = nullptr;
+  int axis = kTrailingAxis;
+  int num_threads = 1;
+};
+
+// The operand has the memory order of Out@GRAD, element by element.
+bool CoversOutput(const Tensor& operand, const Tensor& grad);
+
+// Calls body(begin, n, values) for pieces of the output, with the elements of the operand that
+// meet [begin, begin + n).
+template <typename T, typename Body>
+void ForEachPieceOf(const Tensor& operand, const Side& side, const Body& body) {
+  const Tensor& grad = *side.grad;
+  const DimStrides strides = BroadcastStrides(operand, grad.shape.rank(), side.axis);
+  ForEachPiece(PlanBroadcast(Strides(grad), strides, grad), side.num_threads, operand.data<T>(),
+               body);
+}
+
+// Elements of Out@GRAD and of the other operand, as a source of RunReduce.
+template <typename T>
+struct Pair {
+  T grad, other;
+};
+template <typename T>
+struct Pairs {
+  const T* grad;
+  const T* other;
+  Pairs operator+(int64_t n) const { return {grad + n, other + n}; }
+  Pair<T> operator[](int64_t i) const { return {grad[i], other[i]}; }
+};
+
+// Sums the products; `self` has the order of the result.
+template <typename T, typename Partial>
+struct SumOfProducts {
+  using Acc = double;
+  Partial partial;
+  const T* self;
+  Acc Init() const { return 0; }
+  Acc Map(const Pair<T>& pair, int64_t at) const {
+    return static_cast<Acc>(partial(self != nullptr ? self[at] : T{0}, pair.other, pair.grad));
+  }
+  Acc Map(T grad, int64_t) const { return static_cast<Acc>(partial(T{0}, T{0}, grad)); }
+  Acc Fold(Acc a, Acc b) const { return a + b; }
+};
+
+// The plan of the sum over the dimensions that `self` is broadcast along.
+ReducePlan PlanSum(const Side& side);
+
+template <typename T, Takes kTakes, typename Partial>
+void MapProducts(const Side& side, const Partial& partial) {
+  const T* grad = side.grad->data<T>();
+  T* out = side.self_grad->mutable_data<T>();
+  if constexpr (kTakes == Takes::kNothing) {
+    ParallelFor(side.num_threads, side.grad->numel(), kElementwiseGrain,
+                [&](int64_t begin, int64_t end) {
+#pragma GCC ivdep
+                  for (int64_t i = begin; i < end; ++i) out[i] = partial(T{0}, T{0}, grad[i]);
+                });
+  } else {
+    const T* self = kTakes == Takes::kBoth ? side.self->data<T>() : grad;
+    ForEachPieceOf<T>(*side.other, side, [=](int64_t begin, int64_t n, const T* other) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < n; ++i) {
+        out[begin + i] = partial(self[begin + i], other[i], grad[begin + i]);
+      }
+    });
+  }
+}
+
+// The other operand as a tensor that covers the output: itself, or laid out in `whole`.
+template <typename T>
+absl::StatusOr<const T*> WholeOther(KernelContext& ctx, const Side& side, Tensor& whole) {
+  if (CoversOutput(*side.other, *side.grad)) return side.other->data<T>();
+  whole.dtype = side.grad->dtype;
+  whole.shape = side.grad->shape;
+  INTERP_RETURN_IF_ERROR(ctx.Allocate(whole));
+  T* const to = whole.mutable_data<T>();
+  ForEachPieceOf<T>(*side.other, side, [to](int64_t begin, int64_t n, const T* values) {
+    std::copy(values, values + n, to + begin);
+  });
+  return to;
+}
+
+template <typename T, Takes kTakes, typename Partial>
+absl::Status SumProducts(KernelContext& ctx, const Side& side, const Partial& partial) {
+  const T* grad = side.grad->data<T>();
+  T* out = side.self_grad->mutable_data<T>();
+  const auto finish = [](double total, int64_t) { return static_cast<T>(total); };
+  const ReducePlan plan = PlanSum(side);
+  if constexpr (kTakes == Takes::kNothing) {
+    RunReduce(plan, side.num_threads, grad, out, SumOfProducts<T, Partial>{partial, nullptr},
+              finish);
+  } else {
+    Tensor whole;
+    INTERP_ASSIGN_OR_RETURN(const T* const other, WholeOther<T>(ctx, side, whole));
+    const T* self = kTakes == Takes::kBoth ? side.self->data<T>() : nullptr;
+    RunReduce(plan, side.num_threads, Pairs<T>{grad, other}, out,
+              SumOfProducts<T, Partial>{partial, self}, finish);
+  }
+  return absl::OkStatus();
+}
+
+// The gradient of one operand. Out@GRAD may share its memory with it.
+template <typename T, Takes kTakes, typename Partial>
+absl::Status OperandGrad(KernelContext& ctx, Side side, const Partial& partial) {
+  if (side.grad->numel() == 0) {
+    T* const out = side.self_grad->mutable_data<T>();
+    std::fill(out, out + side.self_grad->numel(), T{0});
+    return absl::OkStatus();
+  }
+  if (CoversOutput(*side.self_grad, *side.grad)) {
+    MapProducts<T, kTakes>(side, partial);
+    return absl::OkStatus();
+  }
+  Tensor copy;
+  if (side.grad->raw_data() == side.self_grad->raw_data()) {
+    INTERP_ASSIGN_OR_RETURN(copy, side.grad->Clone(ctx.allocator()));
+    side.grad = &copy;
+  }
+  return SumProducts<T, kTakes>(ctx, side, partial);
+}
+
+Side SideOf(KernelContext& ctx, int self, int other);
+
+}  // namespace binary_grad
+
+// A definition without kernels. Without `values` only shapes of X and Y are used, which older
+// programs leave out where they are those of Out@GRAD.
+OpDef PlainBinaryGradDef(absl::string_view type, bool values);
+
+template <typename Op, typename T>
+absl::Status BinaryGrad(KernelContext& ctx) {
+  namespace bg = binary_grad;
+  const auto x_grad = [&]() -> absl::Status {
+    if (!ctx.has_output(bg::kXGrad)) return absl::OkStatus();
+    return bg::OperandGrad<T, Op::kX>(ctx, bg::SideOf(ctx, bg::kX, bg::kY),
+                                      [](T x, T y, T grad) { return Op::X(x, y, grad); });
+  };
+  const auto y_grad = [&]() -> absl::Status {
+    if (!ctx.has_output(bg::kYGrad)) return absl::OkStatus();
+    return bg::OperandGrad<T, Op::kY>(ctx, bg::SideOf(ctx, bg::kY, bg::kX),
+                                      [](T y, T x, T grad) { return Op::Y(x, y, grad); });
+  };
+  // The one that overwrites Out@GRAD comes last.
+  const Tensor* x = ctx.optional_output(bg::kXGrad);
+  const bool x_last = x != nullptr && x->raw_data() == ctx.input(bg::kOutGrad).raw_data();
+  INTERP_RETURN_IF_ERROR(x_last ? y_grad() : x_grad());
+  return x_last ? x_grad() : y_grad();
+}
+
+template <typename Op>
+OpDef BinaryGradDef(absl::string_view type) {
+  OpDef def = PlainBinaryGradDef(type, Op::kX != Takes::kNothing || Op::kY != Takes::kNothing);
+  def.kernels = {{DType::kFloat32, BinaryGrad<Op, float>},
+                 {DType::kFloat64, BinaryGrad<Op, double>}};
+  return def;
+}
+
+}  // namespace interp
