@@ -177,8 +177,8 @@ OpDef BatchNormDef(absl::string_view type) {
       .kernels = {{DType::kFloat32, BatchNorm<float>}, {DType::kFloat64, BatchNorm<double>}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kY}, {kMean, kMeanOut}, {kVariance, kVarianceOut}},
-      .gradient = {.inputs = {"X", "Scale", "Bias", "MeanOut", "VarianceOut",
-                              "SavedMean", "SavedVariance", "ReserveSpace", "Y@GRAD"},
+      .gradient = {.inputs = {"X", "Scale", "Bias", "MeanOut", "VarianceOut", "SavedMean",
+                              "SavedVariance", "ReserveSpace", "Y@GRAD"},
                    .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}},
   };
 }

@@ -50,7 +50,13 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
 absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
                                                              PreparedConv& prepared) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
-  if (!WeightsAreConstant(ctx, attrs)) return prepared.onednn->Pack(FoldWeights(ctx, attrs));
+  if (!WeightsAreConstant(ctx, attrs)) {
+    const Tensor& filter = ctx.input(kConvFilter);
+    if (HasBias(ctx, attrs) || filter.layout != Layout::kPlain) {
+      return prepared.onednn->Pack(FoldWeights(ctx, attrs));
+    }
+    return prepared.onednn->Repack(ctx, filter.data<float>());
+  }
   if (prepared.weights == nullptr) {
     const auto pack = [&] { return prepared.onednn->Pack(FoldWeights(ctx, attrs)); };
     INTERP_ASSIGN_OR_RETURN(prepared.weights,

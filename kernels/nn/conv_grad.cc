@@ -15,8 +15,9 @@ PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem) {
   ShapeCache<PreparedConvGrad>& cache = ctx.state<ConvGradState>().prepared;
   ShapeCache<PreparedConvGrad>::Key key = ConvCacheKey(problem, ctx.num_threads());
   if (PreparedConvGrad* prepared = cache.Find(key)) return *prepared;
-  return cache.Insert(std::move(key), std::make_unique<PreparedConvGrad>(PreparedConvGrad{
-                                          absl::UnknownError(""), absl::UnknownError("")}));
+  return cache.Insert(std::move(key),
+                      std::make_unique<PreparedConvGrad>(PreparedConvGrad{
+                          absl::UnknownError(""), absl::UnknownError(""), absl::UnknownError("")}));
 }
 
 // Filter values in dense O,I,kernel order.
@@ -44,6 +45,23 @@ absl::Status OnednnDataGrad(KernelContext& ctx, const ConvGradCase& conv, const 
   return WithChannelsLast<float>(
       ctx, out_grad, in_grad, conv.channels_last_dims,
       [&](const float* from, float* to) { return (*prepared.data)->Run(ctx, weights, from, to); });
+}
+
+absl::Status OnednnForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
+                           const Tensor& in, Tensor& out) {
+  UseThreads(ctx.num_threads());
+  PreparedConvGrad& prepared = Prepared(ctx, conv.problem);
+  if (absl::IsUnknown(prepared.forward.status())) {
+    prepared.forward = OnednnConv::Make(conv.problem, ConvEpilogue());
+  }
+  INTERP_RETURN_IF_ERROR(prepared.forward.status());
+  std::optional<Workspace> copy;
+  INTERP_ASSIGN_OR_RETURN(const float* const plain, PlainFilter(ctx, filter, copy));
+  INTERP_ASSIGN_OR_RETURN(const auto weights, (*prepared.forward)->Repack(ctx, plain));
+  return WithChannelsLast<float>(ctx, in, out, conv.channels_last_dims,
+                                 [&](const float* from, float* to) {
+                                   return (*prepared.forward)->Run(ctx, weights, from, to);
+                                 });
 }
 
 absl::Status OnednnFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
@@ -102,6 +120,22 @@ absl::Status ConvDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Te
 }
 
 template <typename T>
+absl::Status ConvForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
+                         const Tensor& in, Tensor& out) {
+  if (out.numel() == 0) return absl::OkStatus();
+  if constexpr (std::is_same_v<T, float>) {
+    const absl::Status done = OnednnForward(ctx, conv, filter, in, out);
+    if (!absl::IsUnimplemented(done)) return done;
+  }
+  T* const sums = out.mutable_data<T>();
+  std::fill_n(sums, out.numel(), T{0});
+  ConvDirect(conv.problem, ViewImage(in, conv.channels_last_dims), in.data<T>(),
+             ViewImage(filter, false), filter.data<T>(), ViewImage(out, conv.channels_last_dims),
+             sums, ctx.num_threads());
+  return absl::OkStatus();
+}
+
+template <typename T>
 absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
                             const Tensor& out_grad, Tensor& filter_grad) {
   if constexpr (std::is_same_v<T, float>) {
@@ -119,6 +153,10 @@ absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const 
   return absl::OkStatus();
 }
 
+template absl::Status ConvForward<float>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                         const Tensor&, Tensor&);
+template absl::Status ConvForward<double>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                          const Tensor&, Tensor&);
 template absl::Status ConvDataGrad<float>(KernelContext&, const ConvGradCase&, const Tensor&,
                                           const Tensor&, Tensor&);
 template absl::Status ConvDataGrad<double>(KernelContext&, const ConvGradCase&, const Tensor&,

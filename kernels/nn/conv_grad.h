@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "kernels/nn/conv_grad_onednn.h"
+#include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
 
 namespace interp::nn {
@@ -13,6 +14,7 @@ namespace interp::nn {
 struct PreparedConvGrad {
   absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> data;
   absl::StatusOr<std::unique_ptr<OnednnConvFilterGrad>> filter;
+  absl::StatusOr<std::unique_ptr<OnednnConv>> forward;
 };
 struct ConvGradState : KernelState {
   ShapeCache<PreparedConvGrad> prepared;
@@ -38,6 +40,15 @@ template <typename T>
 absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
                             const Tensor& out_grad, Tensor& filter_grad);
 
+// The convolution itself: it is the gradient of a transposed one by its input.
+template <typename T>
+absl::Status ConvForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
+                         const Tensor& in, Tensor& out);
+
+extern template absl::Status ConvForward<float>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                                const Tensor&, Tensor&);
+extern template absl::Status ConvForward<double>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                                 const Tensor&, Tensor&);
 extern template absl::Status ConvDataGrad<float>(KernelContext&, const ConvGradCase&, const Tensor&,
                                                  const Tensor&, Tensor&);
 extern template absl::Status ConvDataGrad<double>(KernelContext&, const ConvGradCase&,

@@ -28,12 +28,6 @@ int64_t CountParts(const ConvProblem& problem, size_t sum_bytes) {
   return std::clamp<int64_t>(std::min(by_work, by_size), 1, std::max<int64_t>(problem.batch, 1));
 }
 
-dnnl::primitive_attr UserScratchpad() {
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attr;
-}
-
 // What the descriptors of gradients are derived from. May throw.
 convolution_forward::primitive_desc Forward(const ConvGeometry& g) {
   const convolution_forward::desc op(dnnl::prop_kind::forward_training,
@@ -64,25 +58,6 @@ absl::StatusOr<convolution_backward_weights::primitive_desc> FilterGradDesc(
 }
 
 }  // namespace
-
-FormatCopy::FormatCopy(const MemDesc& from, const MemDesc& to) {
-  const dnnl::reorder::primitive_desc desc(Engine(), from, Engine(), to, UserScratchpad());
-  primitive_ = std::make_unique<Primitive>(dnnl::reorder(desc), desc.scratchpad_desc());
-  from_ = primitive_->AddArg(DNNL_ARG_FROM, from);
-  to_ = primitive_->AddArg(DNNL_ARG_TO, to);
-}
-
-absl::Status FormatCopy::Run(const KernelContext& ctx, const void* from, memory to) {
-  primitive_->SetData(from_, from);
-  primitive_->SetMemory(to_, std::move(to));
-  return primitive_->Execute(ctx);
-}
-
-absl::Status FormatCopy::Run(const KernelContext& ctx, memory from, void* to) {
-  primitive_->SetMemory(from_, std::move(from));
-  primitive_->SetData(to_, to);
-  return primitive_->Execute(ctx);
-}
 
 absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> OnednnConvDataGrad::Make(
     const ConvProblem& problem) {

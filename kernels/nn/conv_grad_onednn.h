@@ -10,21 +10,6 @@
 
 namespace interp::nn {
 
-// A copy between two formats, ready to run on changing pointers.
-// Thread-safety: not for concurrent use.
-class FormatCopy {
- public:
-  // May throw; call inside CatchErrors.
-  FormatCopy(const MemDesc& from, const MemDesc& to);
-  absl::Status Run(const KernelContext& ctx, const void* from, dnnl::memory to);
-  absl::Status Run(const KernelContext& ctx, dnnl::memory from, void* to);
-
- private:
-  std::unique_ptr<Primitive> primitive_;
-  int from_ = 0;
-  int to_ = 0;
-};
-
 // Gradient by the input, for one problem and one number of threads.
 // Thread-safety: not for concurrent use.
 class OnednnConvDataGrad {

@@ -91,6 +91,21 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Pack(
   return std::shared_ptr<const PackedWeights>(std::move(packed));
 }
 
+absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Repack(const KernelContext& ctx,
+                                                                        const float* filter) {
+  if (repacked_ == nullptr) {
+    INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+      repack_ = std::make_unique<FormatCopy>(plain_desc_, packed_desc_);
+      auto packed = std::make_shared<PackedWeights>();
+      packed->filter = memory(packed_desc_, Engine());
+      repacked_ = std::move(packed);
+      return absl::OkStatus();
+    }));
+  }
+  INTERP_RETURN_IF_ERROR(repack_->Run(ctx, filter, repacked_->filter));
+  return std::shared_ptr<const PackedWeights>(repacked_);
+}
+
 absl::Status OnednnConv::Run(const KernelContext& ctx,
                              const std::shared_ptr<const PackedWeights>& weights, const float* in,
                              float* out) {

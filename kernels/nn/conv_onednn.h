@@ -28,6 +28,11 @@ class OnednnConv {
   uint64_t weights_key() const { return FormatHash(packed_desc_); }
   absl::StatusOr<std::shared_ptr<const PackedWeights>> Pack(const FoldedWeights& weights) const;
 
+  // The same for a filter that changes from run to run and no bias: `filter` is in dense O,I,kernel
+  // order. The result is written over by the next call.
+  absl::StatusOr<std::shared_ptr<const PackedWeights>> Repack(const KernelContext& ctx,
+                                                              const float* filter);
+
   // Computes `out`, which holds the residual before when the epilogue has one. Both are dense
   // channels-last images.
   absl::Status Run(const KernelContext& ctx, const std::shared_ptr<const PackedWeights>& weights,
@@ -49,6 +54,8 @@ class OnednnConv {
   int bias_ = -1;
   FusedActivation late_activation_;  // one that is no post-op
   int64_t out_numel_ = 0;
+  std::unique_ptr<FormatCopy> repack_;
+  std::shared_ptr<PackedWeights> repacked_;
   std::shared_ptr<const PackedWeights> bound_;  // what filter_ and bias_ point to
 };
 

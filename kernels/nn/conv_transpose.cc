@@ -6,7 +6,7 @@
 // Output rows are independent, so that threads share nothing; every input row and kernel row meet
 // in exactly one output row, so that nothing is computed twice.
 #include "kernels/nn/conv_direct.h"
-#include "kernels/nn/conv_problem.h"
+#include "kernels/nn/conv_transpose_problem.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
@@ -20,26 +20,6 @@ constexpr int kBias = 2;
 constexpr int kSizeTensor = 3;
 constexpr int kSizeTensorList = 4;
 constexpr int kOutput = 0;
-
-struct TransposeAttrs {
-  ConvAttrs conv;
-  std::vector<int64_t> output_size;
-  std::vector<int64_t> output_padding;
-};
-
-TransposeAttrs ReadAttrs(AttrReader& reader, ConvAttrs conv) {
-  TransposeAttrs attrs;
-  attrs.conv = std::move(conv);
-  attrs.output_size = reader.Ints("output_size");
-  attrs.output_padding = reader.Ints("output_padding");
-  return attrs;
-}
-TransposeAttrs ReadAttrs2d(AttrReader& reader) {
-  return ReadAttrs(reader, ReadConv2dAttrs(reader));
-}
-TransposeAttrs ReadAttrs3d(AttrReader& reader) {
-  return ReadAttrs(reader, ReadConv3dAttrs(reader));
-}
 
 // The wanted output size: a tensor, a list of one-element tensors or the attribute; empty: none.
 absl::StatusOr<std::vector<int64_t>> OutputSize(const OpContext& ctx) {
@@ -57,82 +37,18 @@ absl::StatusOr<std::vector<int64_t>> OutputSize(const OpContext& ctx) {
   return size.empty() ? ctx.attrs<TransposeAttrs>().output_size : size;
 }
 
-// Sets axis.in, the size of the transposed convolution's output. axis.out is its input.
-absl::Status FitOutput(const TransposeAttrs& attrs, absl::Span<const int64_t> wanted, int i,
-                       WindowAxis& axis) {
-  const int64_t least =
-      (axis.out - 1) * axis.stride + axis.extent() - axis.pad_begin - axis.pad_end;
-  axis.in = least;
-  if (!wanted.empty()) {
-    axis.in = wanted[i];
-    if (axis.in < least || axis.in >= least + axis.stride) {
-      return InvalidArgument("output size ", axis.in, " of spatial dim ", i, " is not in [", least,
-                             ",", least + axis.stride, ")");
-    }
-  } else if (!attrs.output_padding.empty()) {
-    const int64_t extra = attrs.output_padding[i];
-    if (extra < 0 || extra >= std::max(axis.stride, axis.dilation)) {
-      return InvalidArgument("attribute 'output_padding' is ", extra, " for spatial dim ", i,
-                             ", expected less than stride or dilation");
-    }
-    axis.in += extra;
-  }
-  if (axis.in < 1) return InvalidArgument("spatial dim ", i, " of the output would be ", axis.in);
-  return absl::OkStatus();
-}
-
-// The convolution this op transposes: window.axes[i].in is the output here, .out the input.
-// in_channels and out_channels are those of Input and Output.
-absl::StatusOr<ConvProblem> Resolve(const TransposeAttrs& attrs, const Shape& input,
-                                    const Shape& filter, absl::Span<const int64_t> wanted) {
-  if ((input.rank() != 4 && input.rank() != 5) || filter.rank() != input.rank()) {
-    return InvalidArgument("input 'Filter' has shape ", ToString(filter), " and 'Input' ",
-                           ToString(input), ", expected 4 or 5 dims each");
-  }
-  const ImageView in = ViewImage(input, Layout::kPlain, attrs.conv.channels_last_dims);
-  ConvProblem problem;
-  problem.batch = in.batch();
-  problem.in_channels = in.channels();
-  problem.groups = attrs.conv.groups;
-  if (filter[0] != in.channels() || filter[0] % problem.groups != 0 || filter.numel() == 0) {
-    return InvalidArgument("input 'Filter' has shape ", ToString(filter), ", expected ",
-                           in.channels(), " first for 'Input' ", ToString(input),
-                           ", a multiple of groups ", problem.groups);
-  }
-  if (__builtin_mul_overflow(filter[1], problem.groups, &problem.out_channels)) {
-    return InvalidArgument("attribute 'groups' is ", problem.groups, ", too large");
-  }
-  INTERP_ASSIGN_OR_RETURN(
-      problem.window,
-      ResolveWindow(attrs.conv.window, in.dims_span().subspan(2), filter.dims().subspan(2)));
-  const size_t rank = static_cast<size_t>(problem.window.rank);
-  if ((!wanted.empty() && wanted.size() != rank) ||
-      (!attrs.output_padding.empty() && attrs.output_padding.size() != rank)) {
-    return InvalidArgument("output size or output_padding is no list of ", rank, " values");
-  }
-  for (int i = 0; i < problem.window.rank; ++i) {
-    problem.window[i].out = problem.window[i].in;
-    INTERP_RETURN_IF_ERROR(FitOutput(attrs, wanted, i, problem.window[i]));
-  }
-  return problem;
-}
-
 absl::Status Infer(InferContext& ctx) {
   const auto& attrs = ctx.attrs<TransposeAttrs>();
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, OutputSize(ctx));
-  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem, Resolve(attrs, ctx.input(kInput).shape,
-                                                             ctx.input(kFilter).shape, wanted));
+  INTERP_ASSIGN_OR_RETURN(
+      const ConvProblem problem,
+      ResolveTranspose(attrs, ctx.input(kInput).shape, ctx.input(kFilter).shape, wanted));
   if (const Tensor* bias = ctx.optional_input(kBias);
       bias != nullptr && bias->numel() != problem.out_channels) {
     return InvalidArgument("input 'Bias' is ", DescribeType(*bias), ", expected [",
                            problem.out_channels, "]");
   }
-  Shape out;
-  out.push_back(problem.batch);
-  if (!attrs.conv.channels_last_dims) out.push_back(problem.out_channels);
-  for (int i = 0; i < problem.window.rank; ++i) out.push_back(problem.window[i].in);
-  if (attrs.conv.channels_last_dims) out.push_back(problem.out_channels);
-  ctx.SetShape(kOutput, out);
+  ctx.SetShape(kOutput, TransposeOutputShape(problem, attrs.conv.channels_last_dims));
   ctx.output(kOutput).lod = ctx.input(kInput).lod;
   return absl::OkStatus();
 }
@@ -321,7 +237,7 @@ absl::Status ConvTranspose(KernelContext& ctx) {
   if (output.numel() == 0) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, OutputSize(ctx));
   INTERP_ASSIGN_OR_RETURN(const ConvProblem problem,
-                          Resolve(attrs, input.shape, ctx.input(kFilter).shape, wanted));
+                          ResolveTranspose(attrs, input.shape, ctx.input(kFilter).shape, wanted));
   INTERP_ASSIGN_OR_RETURN(const auto filter, Filter<T>(ctx, problem));
   const RowTask<T> task = {problem, PadTo3(problem.window), *filter, attrs.conv.activation};
   return WithChannelsLast<T>(ctx, input, output, attrs.conv.channels_last_dims,
@@ -345,14 +261,16 @@ OpDef TransposeDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(
       .kernels = {{DType::kFloat32, ConvTranspose<float>},
                   {DType::kFloat64, ConvTranspose<double>}},
       .layout = LayoutRule::kPrefersChannelsLast,
+      .gradient = {.inputs = {"Input", "Filter", "Bias", "Output@GRAD"},
+                   .outputs = {"Input@GRAD", "Filter@GRAD", "Bias@GRAD"}},
       .flops = Flops,
   };
 }
 
-INTERP_REGISTER_OP(TransposeDef("conv2d_transpose", ParseAttrs<TransposeAttrs, ReadAttrs2d>));
+INTERP_REGISTER_OP(TransposeDef("conv2d_transpose", ParseAttrs<TransposeAttrs, ReadTranspose2d>));
 INTERP_REGISTER_OP(TransposeDef("depthwise_conv2d_transpose",
-                                ParseAttrs<TransposeAttrs, ReadAttrs2d>));
-INTERP_REGISTER_OP(TransposeDef("conv3d_transpose", ParseAttrs<TransposeAttrs, ReadAttrs3d>));
+                                ParseAttrs<TransposeAttrs, ReadTranspose2d>));
+INTERP_REGISTER_OP(TransposeDef("conv3d_transpose", ParseAttrs<TransposeAttrs, ReadTranspose3d>));
 
 }  // namespace
 }  // namespace interp::nn

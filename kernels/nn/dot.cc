@@ -47,6 +47,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kFloat64, Dot<double>},
                 {DType::kInt32, Dot<int32_t, uint32_t>},
                 {DType::kInt64, Dot<int64_t, uint64_t>}},
+    .gradient = {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}},
     .flops = Flops,
 });
 

@@ -106,6 +106,31 @@ absl::Status Primitive::Execute(void* scratchpad) {
   return absl::OkStatus();
 }
 
+dnnl::primitive_attr UserScratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+FormatCopy::FormatCopy(const MemDesc& from, const MemDesc& to) {
+  const dnnl::reorder::primitive_desc desc(Engine(), from, Engine(), to, UserScratchpad());
+  primitive_ = std::make_unique<Primitive>(dnnl::reorder(desc), desc.scratchpad_desc());
+  from_ = primitive_->AddArg(DNNL_ARG_FROM, from);
+  to_ = primitive_->AddArg(DNNL_ARG_TO, to);
+}
+
+absl::Status FormatCopy::Run(const KernelContext& ctx, const void* from, dnnl::memory to) {
+  primitive_->SetData(from_, from);
+  primitive_->SetMemory(to_, std::move(to));
+  return primitive_->Execute(ctx);
+}
+
+absl::Status FormatCopy::Run(const KernelContext& ctx, dnnl::memory from, void* to) {
+  primitive_->SetMemory(from_, std::move(from));
+  primitive_->SetData(to_, to);
+  return primitive_->Execute(ctx);
+}
+
 absl::Status Reorder(const MemDesc& from, const void* source, dnnl::memory target) {
   return CatchErrors([&] {
     dnnl::memory in(from, Engine(), const_cast<void*>(source));

@@ -87,6 +87,24 @@ class Primitive {
 // Copies `source` into the format of `target`, which has the same dims. Allocates; for weights.
 absl::Status Reorder(const MemDesc& from, const void* source, dnnl::memory target);
 
+// Attributes of a primitive whose scratchpad the caller gives. May throw.
+dnnl::primitive_attr UserScratchpad();
+
+// A copy between two formats, ready to run on changing pointers.
+// Thread-safety: not for concurrent use.
+class FormatCopy {
+ public:
+  // May throw; call inside CatchErrors.
+  FormatCopy(const MemDesc& from, const MemDesc& to);
+  absl::Status Run(const KernelContext& ctx, const void* from, dnnl::memory to);
+  absl::Status Run(const KernelContext& ctx, dnnl::memory from, void* to);
+
+ private:
+  std::unique_ptr<Primitive> primitive_;
+  int from_ = 0;
+  int to_ = 0;
+};
+
 // What an instruction has prepared for the few shapes it met last, most recent first. A program
 // that sees many shapes keeps a bounded number of primitives.
 template <typename Value>

@@ -205,8 +205,8 @@ class RnnGradRun {
       packed_.clear();
       for (int64_t d = 0; d < s_.directions; ++d) {
         packed_.emplace_back(PackedSize<T>(s_.gates, s_.hidden));
-        PackMatrix(s_.gates, s_.hidden, Weight(layer, d, 1).template data<T>(), s_.hidden, int64_t{1},
-                   packed_.back().data());
+        PackMatrix(s_.gates, s_.hidden, Weight(layer, d, 1).template data<T>(), s_.hidden,
+                   int64_t{1}, packed_.back().data());
       }
       return absl::OkStatus();
     }));
