@@ -108,6 +108,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, AddPositionEncoding<float>},
                 {DType::kFloat64, AddPositionEncoding<double>}},
     .inplace = {{kX, kOut}},
+    .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -155,6 +155,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kInt32, FilterByInstag},
                 {DType::kInt64, FilterByInstag}},
     .dynamic_outputs = true,
+    .gradient = {.inputs = {"IndexMap", "Ins", "LossWeight", "Out@GRAD"}, .outputs = {"Ins@GRAD"}},
 });
 
 }  // namespace

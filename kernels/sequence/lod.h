@@ -33,6 +33,17 @@ inline int64_t LongestSequence(Offsets offsets) {
 // Elements of a row. REQUIRES: rank of at least 1.
 inline int64_t RowSize(const Tensor& tensor) { return tensor.shape.numel(1, tensor.shape.rank()); }
 
+// Calls body(row, begin, end) for the rows [from, to) of a tensor and the sequences [begin, end)
+// that they are in. REQUIRES: `to` is at most the rows of all sequences.
+template <typename Body>
+void ForEachRow(Offsets offsets, int64_t from, int64_t to, const Body& body) {
+  size_t next = std::upper_bound(offsets.begin(), offsets.end(), from) - offsets.begin();
+  for (int64_t row = from; row < to; ++row) {
+    while (row >= offsets[next]) ++next;
+    body(row, offsets[next - 1], offsets[next]);
+  }
+}
+
 // InvalidArgument unless the level starts with 0, does not descend and ends with `rows`.
 absl::Status CheckOffsets(Offsets level, int64_t rows, absl::string_view slot);
 

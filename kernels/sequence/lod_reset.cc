@@ -58,6 +58,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferLodReset,
     .kernels = {{DType::kUndefined, LodReset}},
     .view = {{kX, kOut}},
+    .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

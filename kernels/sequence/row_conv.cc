@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/sequence/lod.h"
+#include "kernels/sequence/row_windows.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -14,17 +14,7 @@ constexpr int kFilter = 1;
 constexpr int kOut = 0;
 
 absl::Status InferRowConv(InferContext& ctx) {
-  const Tensor& x = ctx.input(kX);
-  const Shape& filter = ctx.input(kFilter).shape;
-  if (!x.lod.empty()) INTERP_RETURN_IF_ERROR(OnlyLevelOffsets(x, "X").status());
-  if (x.shape.rank() != (x.lod.empty() ? 3 : 2)) {
-    return InvalidArgument("input 'X' has shape ", ToString(x.shape), ", expected ",
-                           x.lod.empty() ? "a batch [B,T,D], as it has no LoD" : "[T,D] with LoD");
-  }
-  if (filter.rank() != 2 || filter[1] != x.shape.back()) {
-    return InvalidArgument("input 'Filter' has shape ", ToString(filter), ", expected [K,",
-                           x.shape.back(), "], the width of 'X'");
-  }
+  INTERP_RETURN_IF_ERROR(CheckRowConv(ctx.input(kX), ctx.input(kFilter).shape));
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
 }
@@ -52,20 +42,15 @@ absl::Status RowConv(KernelContext& ctx) {
   const RowFilter filter = {filter_tensor.data<float>(), filter_tensor.shape[0],
                             filter_tensor.shape[1]};
   if (x_tensor.numel() == 0) return absl::OkStatus();
-  const Offsets offsets = x_tensor.lod.empty() ? Offsets() : Offsets(x_tensor.lod.back());
-  const int64_t steps = offsets.empty() ? x_tensor.shape[1] : 0;
   const float* const x = x_tensor.data<float>();
   float* const out = ctx.output(kOut).mutable_data<float>();
   const int64_t grain = kElementwiseGrain / (filter.width * (filter.rows + 1)) + 1;
-  ParallelFor(
-      ctx.num_threads(), x_tensor.numel() / filter.width, grain, [&](int64_t begin, int64_t end) {
-        const auto* next = std::upper_bound(offsets.begin(), offsets.end(), begin);
-        for (int64_t t = begin; t < end; ++t) {
-          if (steps == 0 && t >= *next) next = std::upper_bound(next, offsets.end(), t);
-          const int64_t sequence_end = steps == 0 ? *next : (t / steps + 1) * steps;
-          ConvolveRow(filter, x + t * filter.width, sequence_end - t, out + t * filter.width);
-        }
-      });
+  ParallelFor(ctx.num_threads(), x_tensor.numel() / filter.width, grain,
+              [&](int64_t from, int64_t to) {
+                ForEachSequenceRow(x_tensor, from, to, [&](int64_t t, int64_t, int64_t end) {
+                  ConvolveRow(filter, x + t * filter.width, end - t, out + t * filter.width);
+                });
+              });
   return absl::OkStatus();
 }
 
@@ -75,6 +60,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .infer = InferRowConv,
     .kernels = {{DType::kFloat32, RowConv}},
+    .gradient = {.inputs = {"X", "Filter", "Out@GRAD"}, .outputs = {"X@GRAD", "Filter@GRAD"}},
 });
 
 }  // namespace

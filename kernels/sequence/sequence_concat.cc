@@ -69,6 +69,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .infer = InferSequenceConcat,
     .kernels = {{DType::kUndefined, SequenceConcat}},
+    .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -133,6 +133,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferPadDTypes,
     .infer = InferSequencePad,
     .kernels = {{DType::kUndefined, SequencePad}},
+    .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 INTERP_REGISTER_OP(OpDef{
@@ -141,6 +142,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .infer = InferSequenceUnpad,
     .kernels = {{DType::kUndefined, SequenceUnpad}},
+    .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -57,6 +57,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferSequenceReshape,
     .kernels = {{DType::kUndefined, SequenceReshape}},
     .view = {{kX, kOut}},
+    .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

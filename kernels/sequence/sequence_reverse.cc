@@ -1,6 +1,7 @@
 // sequence_reverse: the rows of each sequence of X, the last one first.
 #include <cstring>
 
+#include "core/edit_op.h"
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
 
@@ -31,12 +32,22 @@ absl::Status SequenceReverse(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// Rows change places in pairs, so the gradient is the op itself.
+absl::Status MakeGradient(GradientMaker& maker) {
+  Op& op = maker.Add("sequence_reverse");
+  AddInput(op, "X", maker.OutputGradients("Y"));
+  AddOutput(op, "Y", maker.InputGradients("X"));
+  op.attrs = maker.op().attrs;
+  return absl::OkStatus();
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "sequence_reverse",
     .inputs = {{"X"}},
     .outputs = {{"Y"}},
     .infer = InferSequenceReverse,
     .kernels = {{DType::kUndefined, SequenceReverse}},
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

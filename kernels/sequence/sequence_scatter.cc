@@ -76,6 +76,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kInt64, SequenceScatter<int64_t>},
                 {DType::kInt32, SequenceScatter<int32_t>}},
     .inplace = {{kX, kOut}},
+    .gradient = {.inputs = {"Ids", "Updates", "Out@GRAD"}, .outputs = {"X@GRAD", "Updates@GRAD"}},
 });
 
 }  // namespace

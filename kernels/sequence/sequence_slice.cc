@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "core/op_def.h"
-#include "kernels/sequence/lod.h"
+#include "kernels/sequence/slices.h"
 #include "kernels/util/indices.h"
 
 namespace interp {
@@ -13,33 +13,10 @@ constexpr int kOffset = 1;
 constexpr int kLength = 2;
 constexpr int kOut = 0;
 
-absl::StatusOr<std::vector<int64_t>> OneEach(const Tensor& tensor, absl::string_view slot,
-                                             int64_t sequences) {
-  if (tensor.numel() != sequences) {
-    return InvalidArgument("input '", slot, "' is ", DescribeType(tensor), ", expected ", sequences,
-                           " numbers, one for each sequence of 'X'");
-  }
-  return InferContext::Integers(tensor);
-}
-
 absl::Status InferSequenceSlice(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  INTERP_ASSIGN_OR_RETURN(const Offsets offsets, OnlyLevelOffsets(x, "X"));
-  const int64_t count = SequenceCount(offsets);
-  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> starts,
-                          OneEach(ctx.input(kOffset), "Offset", count));
-  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths,
-                          OneEach(ctx.input(kLength), "Length", count));
-  std::vector<int64_t> level = {0};
-  level.reserve(offsets.size());
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t rows = offsets[i + 1] - offsets[i];
-    if (starts[i] < 0 || lengths[i] < 0 || starts[i] > rows || lengths[i] > rows - starts[i]) {
-      return InvalidArgument("sequence ", i, " of 'X' has ", rows, " rows, but 'Offset' is ",
-                             starts[i], " and 'Length' ", lengths[i]);
-    }
-    level.push_back(level.back() + lengths[i]);
-  }
+  INTERP_ASSIGN_OR_RETURN(std::vector<int64_t> level,
+                          OffsetsOfSlices(x, ctx.input(kOffset), ctx.input(kLength)));
   Shape shape = x.shape;
   shape[0] = level.back();
   ctx.SetShape(kOut, shape);
@@ -71,6 +48,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .infer = InferSequenceSlice,
     .kernels = {{DType::kUndefined, SequenceSlice}},
+    .gradient = {.inputs = {"X", "Offset", "Length", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

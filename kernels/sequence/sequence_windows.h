@@ -51,17 +51,6 @@ struct WindowRows {
   }
 };
 
-// Calls body(row, begin, end) for the rows [from, to) of X and the sequences [begin, end) that they
-// are in.
-template <typename Body>
-void ForEachRow(Offsets offsets, int64_t from, int64_t to, const Body& body) {
-  size_t next = std::upper_bound(offsets.begin(), offsets.end(), from) - offsets.begin();
-  for (int64_t row = from; row < to; ++row) {
-    while (row >= offsets[next]) ++next;
-    body(row, offsets[next - 1], offsets[next]);
-  }
-}
-
 // What windows are made of.
 template <typename T>
 struct Windows {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -21,17 +22,20 @@ struct Differentiated {
   double tolerance = 1e-7;
 };
 
+inline size_t IndexOf(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) - names.begin();
+}
+
 // Sum of the elements of the targets, each times that of a made-up gradient.
 template <typename T>
 double Objective(const Differentiated& op, const OpRun& run) {
-  OpRun targets = run;
-  targets.outputs = op.targets;
-  const std::vector<Tensor> outputs = OutputsOf(targets);
+  const std::vector<Tensor> outputs = OutputsOf(run);
   double sum = 0;
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    const Tensor grad = Numbers<T>(outputs[k].shape, 100 + static_cast<uint32_t>(k));
-    for (int64_t i = 0; i < outputs[k].numel(); ++i) {
-      sum += double{outputs[k].data<T>()[i]} * double{grad.data<T>()[i]};
+  for (size_t k = 0; k < op.targets.size(); ++k) {
+    const Tensor& target = outputs[IndexOf(run.outputs, op.targets[k])];
+    const Tensor grad = Numbers<T>(target.shape, 100 + static_cast<uint32_t>(k));
+    for (int64_t i = 0; i < target.numel(); ++i) {
+      sum += double{target.data<T>()[i]} * double{grad.data<T>()[i]};
     }
   }
   return sum;
@@ -52,8 +56,7 @@ std::vector<Tensor> GradientsOf(const Differentiated& op) {
     }
     for (size_t k = 0; k < op.targets.size(); ++k) {
       if (absl::StrCat(op.targets[k], kGradientSuffix) != slot) continue;
-      const auto at = std::find(op.run.outputs.begin(), op.run.outputs.end(), op.targets[k]);
-      const Tensor& target = outputs[at - op.run.outputs.begin()];
+      const Tensor& target = outputs[IndexOf(op.run.outputs, op.targets[k])];
       run.inputs.emplace_back(slot,
                               Numbers<T>(target.shape, 100 + static_cast<uint32_t>(k), target.lod));
     }

@@ -30,5 +30,36 @@ TEST(SequenceConvGradientTest, AgreesWithDifferences) {
   }
 }
 
+// Two channels of matrices of 2 x 3, 1 x 2 and 0 x 1.
+TEST(SequenceTopkAvgPoolingGradientTest, AgreesWithDifferences) {
+  for (const char* topks : {"[1]", "[1, 3]", "[2, 1, 4]"}) {
+    ExpectGradients<float>({{"sequence_topk_avg_pooling",
+                             {{"X", Numbers({16, 1}, 1, {{0, 12, 16, 16}})},
+                              {"ROW", Numbers({3, 1}, 2, {{0, 2, 3, 3}})},
+                              {"COLUMN", Numbers({6, 1}, 3, {{0, 3, 5, 6}})}},
+                             {"Out", "pos"},
+                             absl::StrCat("channel_num=2, topks=", topks)},
+                            {"Out"},
+                            {"X"},
+                            /*step=*/1e-3,
+                            /*tolerance=*/1e-3});
+  }
+}
+
+TEST(FilterByInstagGradientTest, AgreesWithDifferences) {
+  Tensor tags = Tensor::Of<int64_t>({5, 1}, {1, 2, 7, 3, 2});
+  tags.lod = {{0, 2, 3, 4, 5}};
+  for (const int64_t wanted : {2, 3, 9}) {
+    ExpectGradients({{"filter_by_instag",
+                      {{"Ins", Numbers<double>({8, 2}, 1, kRagged)},
+                       {"Ins_tag", tags},
+                       {"Filter_tag", Tensor::Of<int64_t>({1}, {wanted})}},
+                      {"Out", "LossWeight", "IndexMap"},
+                      "is_lod=true"},
+                     {"Out"},
+                     {"Ins"}});
+  }
+}
+
 }  // namespace
 }  // namespace interp::testing
