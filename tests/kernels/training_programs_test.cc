@@ -161,11 +161,8 @@ std::string StripBackward(Program& program) {
   for (const Op& op : program.blocks[0].ops) {
     if (RoleOf(op) == (kForwardRole | kLossRole)) loss = program.NameOf(op.outputs[0].args[0]);
   }
-  std::vector<Op> rest;
-  for (Op& op : program.blocks[0].ops) {
-    if ((RoleOf(op) & ~kLossRole) == kForwardRole) rest.push_back(std::move(op));
-  }
-  program.blocks[0].ops = std::move(rest);
+  std::vector<Op>& ops = program.blocks[0].ops;
+  ops.erase(std::find_if(ops.begin(), ops.end(), IsBackward), ops.end());
   std::erase_if(program.blocks[0].vars, [&](const Var& var) {
     return absl::StrContains(program.NameOf(var.id), kGradientSuffix);
   });

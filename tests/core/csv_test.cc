@@ -1,0 +1,57 @@
+#include "core/io/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/matchers.h"
+
+namespace interp {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FailsWith;
+using testing::IsOk;
+
+template <typename T>
+std::vector<T> Elements(const Tensor& tensor) {
+  return std::vector<T>(tensor.data<T>(), tensor.data<T>() + tensor.numel());
+}
+
+TEST(Csv, GivesIntegersAndFloats) {
+  const auto arrays = ParseCsv("x[0],label,x[1]\r\n0.5, 3,-1\r\n1e2,4,2\n\n");
+  ASSERT_THAT(arrays, IsOk());
+  ASSERT_EQ(arrays->size(), 2U);
+  EXPECT_EQ((*arrays)[0].first, "x");
+  EXPECT_EQ((*arrays)[0].second.shape, (Shape{2, 2}));
+  EXPECT_THAT(Elements<double>((*arrays)[0].second), ElementsAre(0.5, -1, 100, 2));
+  EXPECT_EQ((*arrays)[1].first, "label");
+  EXPECT_EQ((*arrays)[1].second.shape, (Shape{2, 1}));
+  EXPECT_THAT(Elements<int64_t>((*arrays)[1].second), ElementsAre(3, 4));
+}
+
+TEST(Csv, NumbersThatAreNoIntegersInAnyLineMakeFloats) {
+  const auto arrays = ParseCsv("a,b\n1,1e300\n2.5,nan\n");
+  ASSERT_THAT(arrays, IsOk());
+  EXPECT_EQ((*arrays)[0].second.dtype, DType::kFloat64);
+  EXPECT_EQ((*arrays)[1].second.dtype, DType::kFloat64);
+}
+
+TEST(Csv, AHeaderAloneHasNoSamples) {
+  const auto arrays = ParseCsv("a,b\n");
+  ASSERT_THAT(arrays, IsOk());
+  EXPECT_EQ((*arrays)[0].second.shape, (Shape{0, 1}));
+}
+
+TEST(Csv, SaysWhereItIsWrong) {
+  const auto code = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(ParseCsv(""), FailsWith(code, "is empty"));
+  EXPECT_THAT(ParseCsv("a,,b\n"), FailsWith(code, "line 1: column 2 has no name"));
+  EXPECT_THAT(ParseCsv("a[1]\n"), FailsWith(code, "column 1 is element 1 of 'a'"));
+  EXPECT_THAT(ParseCsv("a[x]\n"), FailsWith(code, "expected NAME or NAME[i]"));
+  EXPECT_THAT(ParseCsv("a,b\n1,2\n3,x\n"), FailsWith(code, "line 3, column 2: 'x' is no number"));
+  EXPECT_THAT(ParseCsv("a,b\n1\n"), FailsWith(code, "line 2 has 1 cells, the header has 2"));
+  EXPECT_THAT(ParseCsv("a\n1\n\n2\n"), FailsWith(code, "line 3"));
+}
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,238 @@
+// interp train: data, logs, evaluation, checkpoints and going on from them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/io/file.h"
+#include "core/io/npz.h"
+#include "nlohmann/json.hpp"
+#include "tests/testing/command.h"
+
+namespace interp::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Linear regression y = 2 x0 - x1 by hand: gradient and update are ordinary ops. Dropout makes
+// steps depend on random numbers.
+class Regression {
+ public:
+  Regression() {
+    std::ofstream(startup()) << "program version=0\n"
+                                "block 0\n"
+                                "  var w float32[2,1] persistable\n"
+                                "  var lr float32[1] persistable\n"
+                                "  fill_constant() -> (Out=w) {dtype=5, shape=longs:[2,1]}\n"
+                                "  fill_constant() -> (Out=lr) {dtype=5, shape=longs:[1], "
+                                "value=0.02}\n";
+    std::ofstream(main()) << Forward(
+                                 "dropout(X=x) -> (Out=dropped, Mask=mask) "
+                                 "{dropout_prob=0.1, dropout_implementation="
+                                 "\"upscale_in_train\"}")
+                          << "  matmul_v2(X=dropped, Y=d) -> (Out=g) {trans_x=true}\n"
+                             "  sgd(Param=w, Grad=g, LearningRate=lr) -> (ParamOut=w)\n";
+    std::ofstream(eval()) << Forward("assign(X=x) -> (Out=dropped)");
+    WriteData(100);
+  }
+  std::string startup() const { return folder_ / "startup.txt"; }
+  std::string main() const { return folder_ / "main.txt"; }
+  std::string eval() const { return folder_ / "eval.txt"; }
+  std::string data() const { return folder_ / "data.npz"; }
+  std::string operator/(const std::string& name) const { return folder_ / name; }
+
+  std::vector<std::string> Arguments(const std::vector<std::string>& more) const {
+    std::vector<std::string> all = {"train", main(),    "--startup", startup(),      "--data",
+                                    data(),  "--fetch", "loss",      "--batch-size", "8"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  CommandResult Train(const std::vector<std::string>& more) const {
+    return RunInterp(Arguments(more));
+  }
+
+ private:
+  static std::string Forward(const std::string& drop) {
+    return "program version=0\n"
+           "block 0\n"
+           "  var w float32[2,1] persistable\n"
+           "  var lr float32[1] persistable\n"
+           "  var x float32[-1,2] check_feed\n"
+           "  var y float32[-1,1] check_feed\n"
+           "  " +
+           drop +
+           "\n"
+           "  mul(X=dropped, Y=w) -> (Out=p)\n"
+           "  elementwise_sub(X=p, Y=y) -> (Out=d)\n"
+           "  square(X=d) -> (Out=s)\n"
+           "  reduce_mean(X=s) -> (Out=loss) {reduce_all=true}\n";
+  }
+  void WriteData(int64_t count) {
+    std::vector<float> x;
+    std::vector<float> y;
+    for (int64_t i = 0; i < count; ++i) {
+      const float a = static_cast<float>(i % 10) / 10;
+      const float b = static_cast<float>(i % 7) / 7;
+      x.insert(x.end(), {a, b});
+      y.push_back(2 * a - b);
+    }
+    EXPECT_TRUE(WriteNpz(data(), {{"x", Tensor::Of<float>(Shape{count, 2}, x)},
+                                  {"y", Tensor::Of<float>(Shape{count, 1}, y)}})
+                    .ok());
+  }
+
+  TemporaryFolder folder_;
+};
+
+std::string Read(const std::string& path) { return ReadFile(path).value_or("no file"); }
+
+int64_t CountLines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+TEST(Train, TheLossFallsAndIsReported) {
+  const Regression regression;
+  const CommandResult result = regression.Train(
+      {"--epochs", "20", "--json", "--eval", regression.eval(), "--eval-data", regression.data()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["steps"], 260);
+  EXPECT_EQ(report["epochs"], 20);
+  for (const char* key : {"step_median_ms", "first_ms", "samples_per_s", "peak_bytes"}) {
+    EXPECT_GT(report[key].get<double>(), 0) << key;
+  }
+  EXPECT_GE(report["data_wait_ms"].get<double>(), 0);
+  EXPECT_EQ(report["fetches"][0]["name"], "loss");
+  EXPECT_LT(report["evaluation"][0]["mean"].get<double>(), 0.05);
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Train, LogsALineAStepAndDraws) {
+  const Regression regression;
+  const CommandResult result = regression.Train(
+      {"--steps", "7", "--log", regression / "log.csv", "--plot", regression / "loss.svg"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string log = Read(regression / "log.csv");
+  EXPECT_THAT(log, ::testing::StartsWith("step,loss\n1,"));
+  EXPECT_EQ(CountLines(log), 8);
+  const std::string svg = Read(regression / "loss.svg");
+  EXPECT_THAT(svg, ::testing::StartsWith("<svg"));
+  EXPECT_THAT(svg, HasSubstr(">loss</text>"));
+}
+
+TEST(Train, TheSameSeedGivesTheSameBits) {
+  const Regression regression;
+  std::vector<std::string> saved;
+  for (const char* seed : {"1", "1", "2"}) {
+    const std::string path =
+        regression / (std::string("w") + std::to_string(saved.size()) + ".npz");
+    ASSERT_EQ(regression.Train({"--seed", seed, "--save", path}).exit_code, 0);
+    saved.push_back(Read(path));
+  }
+  EXPECT_EQ(saved[0], saved[1]);
+  EXPECT_NE(saved[0], saved[2]);
+}
+
+TEST(Train, KeepsTheLastCheckpoints) {
+  const Regression regression;
+  const std::string checkpoints = regression / "checkpoints";
+  const CommandResult result = regression.Train(
+      {"--steps", "20", "--checkpoint", checkpoints, "--checkpoint-every", "3", "--keep", "2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(checkpoints)) {
+    left.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre("step-18", "step-20"));
+}
+
+TEST(Train, DamagedCheckpointsAreErrors) {
+  const Regression regression;
+  const std::string checkpoints = regression / "checkpoints";
+  ASSERT_EQ(regression.Train({"--steps", "5", "--checkpoint", checkpoints}).exit_code, 0);
+  const std::string state = checkpoints + "/step-5/state.txt";
+  const std::string text = Read(state);
+  const auto resume = [&](const std::string& damaged) {
+    std::ofstream(state) << damaged;
+    return regression.Train({"--steps", "9", "--checkpoint", checkpoints, "--resume"});
+  };
+  EXPECT_THAT(resume(text.substr(0, text.size() / 2)).err, HasSubstr("damaged"));
+  EXPECT_THAT(resume(text + "variable other\n").err, HasSubstr("which the program lacks"));
+  EXPECT_EQ(resume("").exit_code, 4);
+  EXPECT_EQ(resume(text).exit_code, 0);
+}
+
+// A training process that a signal ends after a while, if it has not ended before.
+bool TrainAndKill(const std::vector<std::string>& arguments, std::chrono::milliseconds after) {
+  const std::string program = INTERP_BINARY_DIR "/interp";
+  const pid_t pid = fork();
+  if (pid == 0) {
+    std::vector<char*> argv = {const_cast<char*>(program.c_str())};
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    (void)!freopen("/dev/null", "w", stdout);
+    execv(program.c_str(), argv.data());
+    _exit(127);
+  }
+  std::this_thread::sleep_for(after);
+  kill(pid, SIGKILL);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(Train, GoesOnToTheSameBitsAfterKills) {
+  const Regression regression;
+  const std::vector<std::string> common = {"--steps", "1500",   "--checkpoint-every",
+                                           "7",       "--seed", "3"};
+  const auto with = [&](const std::string& name, std::vector<std::string> more) {
+    more.insert(more.end(), common.begin(), common.end());
+    for (const std::string flag : {"--checkpoint", "--save", "--log"}) {
+      more.push_back(flag);
+      more.push_back(regression / (name + flag + (flag == "--save" ? ".npz" : "")));
+    }
+    return regression.Arguments(more);
+  };
+  ASSERT_EQ(RunInterp(with("whole", {})).exit_code, 0);
+  int kills = 0;
+  for (int after_ms = 40;
+       !TrainAndKill(with("killed", {"--resume"}), std::chrono::milliseconds(after_ms));
+       after_ms += 37) {
+    ++kills;
+  }
+  EXPECT_GT(kills, 0);
+  EXPECT_EQ(Read(regression / "whole--save.npz"), Read(regression / "killed--save.npz"));
+  EXPECT_EQ(Read(regression / "whole--log"), Read(regression / "killed--log"));
+}
+
+TEST(Train, SaysWhatIsWrong) {
+  const Regression regression;
+  const auto error = [&](const std::vector<std::string>& arguments) {
+    const CommandResult result = RunInterp(arguments);
+    EXPECT_NE(result.exit_code, 0);
+    return result.err;
+  };
+  EXPECT_THAT(error({"train", regression.main(), "--data", regression.data(), "--batch-size", "8"}),
+              HasSubstr("expected --startup or --params"));
+  EXPECT_THAT(error(regression.Arguments({"--epochs", "1", "--steps", "2"})),
+              HasSubstr("expected one of the two"));
+  EXPECT_THAT(error(regression.Arguments({"--resume"})), HasSubstr("expected --checkpoint DIR"));
+  EXPECT_THAT(error(regression.Arguments({"--eval", regression.eval()})),
+              HasSubstr("expected both or none"));
+  EXPECT_THAT(error(regression.Arguments({"--data", regression / "none.npz"})),
+              HasSubstr("none.npz"));
+  EXPECT_THAT(error(regression.Arguments({"--save", regression / "w.txt"})),
+              HasSubstr("ends in neither"));
+  EXPECT_THAT(error(regression.Arguments({"--log", regression / "no/where.csv"})),
+              HasSubstr("cannot write"));
+  EXPECT_THAT(error(regression.Arguments({"--fetch", "los"})), HasSubstr("nearest: 'loss'"));
+}
+
+}  // namespace
+}  // namespace interp::testing
