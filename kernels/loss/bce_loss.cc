@@ -29,9 +29,9 @@ absl::Status BceLoss(KernelContext& ctx) {
   return PairLoss<BinaryCrossEntropy, T>(ctx);
 }
 
-INTERP_REGISTER_OP(PairLossDef<BinaryCrossEntropy>("bce_loss",
-                                                   {{DType::kFloat32, BceLoss<float>},
-                                                    {DType::kFloat64, BceLoss<double>}}));
+INTERP_REGISTER_OP(PairLossDef<BinaryCrossEntropy>(
+    "bce_loss", {{DType::kFloat32, BceLoss<float>}, {DType::kFloat64, BceLoss<double>}},
+    {.inputs = {"X", "Label", "Out@GRAD"}, .outputs = {"X@GRAD"}}));
 
 }  // namespace
 }  // namespace interp

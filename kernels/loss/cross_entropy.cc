@@ -3,6 +3,7 @@
 // cross_entropy2: the first form alone; MatchX is X at Label. Ignored labels give 0.
 #include "kernels/loss/cross_entropy.h"
 
+#include "kernels/loss/loss_attrs.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -14,41 +15,10 @@ constexpr int kY = 0;
 constexpr int kXShape = 1;
 constexpr int kMatchX = 2;
 
-struct CrossEntropyAttrs {
-  bool soft_label = false;
-  int64_t ignore_index = -100;
-};
-
-CrossEntropyAttrs ReadCrossEntropyAttrs(AttrReader& reader) {
-  return {reader.Bool("soft_label", false), reader.Int("ignore_index", -100)};
-}
-CrossEntropyAttrs ReadHardAttrs(AttrReader& reader) {
-  return {false, reader.Int("ignore_index", -100)};
-}
-
-// Label is X but for the last dimension, which is 1 or absent; soft labels have the shape of X.
-bool LabelFits(const Shape& x, const Shape& label, bool soft) {
-  if (x.rank() == 0) return false;
-  if (soft) return label == x;
-  Shape column = x;
-  column[x.rank() - 1] = 1;
-  Shape row = x;
-  row.resize(x.rank() - 1);
-  return label == column || label == row;
-}
-
 absl::Status InferCrossEntropy(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const Tensor& label = ctx.input(kLabel);
-  const bool soft = ctx.attrs<CrossEntropyAttrs>().soft_label;
-  if (!LabelFits(x.shape, label.shape, soft)) {
-    return InvalidArgument("input 'Label' has shape ", ToString(label.shape), " for 'X' ",
-                           ToString(x.shape), ", expected that shape",
-                           soft ? "" : " with 1 in place of the last dimension");
-  }
-  if (soft && label.dtype != x.dtype) {
-    return InvalidArgument("input 'Label' is ", DescribeType(label), ", expected ", Name(x.dtype));
-  }
+  INTERP_RETURN_IF_ERROR(CheckLabelShape(x, label, ctx.attrs<CrossEntropyAttrs>().soft_label));
   Shape shape = label.shape;
   if (shape.rank() == x.shape.rank()) shape[shape.rank() - 1] = 1;
   ctx.SetShape(kY, shape);
@@ -56,16 +26,15 @@ absl::Status InferCrossEntropy(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-Lines RowsOf(const Tensor& x) { return LinesAlong(x.shape, x.shape.rank() - 1); }
-
 template <typename T>
 absl::Status CrossEntropy(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<CrossEntropyAttrs>();
   const Tensor& x = ctx.input(kX);
   const Tensor& label = ctx.input(kLabel);
   T* const y = ctx.output(kY).mutable_data<T>();
-  if (!attrs.soft_label) return HardLoss(RowsOf(x), x.data<T>(), label, attrs.ignore_index, y);
-  SoftCrossEntropy(ctx.num_threads(), RowsOf(x), x.data<T>(), label.data<T>(), y);
+  if (!attrs.soft_label)
+    return HardLoss(RowsOf(x.shape), x.data<T>(), label, attrs.ignore_index, y);
+  SoftCrossEntropy(ctx.num_threads(), RowsOf(x.shape), x.data<T>(), label.data<T>(), y);
   return absl::OkStatus();
 }
 
@@ -73,9 +42,10 @@ INTERP_REGISTER_OP(OpDef{
     .type = "cross_entropy",
     .inputs = {{"X"}, {"Label", kAnyDType}},
     .outputs = {{"Y"}},
-    .parse = ParseAttrs<CrossEntropyAttrs, ReadCrossEntropyAttrs>,
+    .parse = ParseAttrs<CrossEntropyAttrs, CrossEntropyAttrs::Read>,
     .infer = InferCrossEntropy,
     .kernels = {{DType::kFloat32, CrossEntropy<float>}, {DType::kFloat64, CrossEntropy<double>}},
+    .gradient = {.inputs = {"X", "Label", "Y@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 // XShape carries the shape of X to the gradient op: it has a 0 at the end and no data.
@@ -96,7 +66,7 @@ absl::Status InferCrossEntropy2(InferContext& ctx) {
 template <typename T>
 absl::Status CrossEntropy2(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  return HardLoss(RowsOf(x), x.data<T>(), ctx.input(kLabel),
+  return HardLoss(RowsOf(x.shape), x.data<T>(), ctx.input(kLabel),
                   ctx.attrs<CrossEntropyAttrs>().ignore_index, ctx.output(kY).mutable_data<T>(),
                   ctx.output(kMatchX).mutable_data<T>());
 }
@@ -105,9 +75,12 @@ INTERP_REGISTER_OP(OpDef{
     .type = "cross_entropy2",
     .inputs = {{"X"}, {"Label", kAnyDType}},
     .outputs = {{"Y"}, {"XShape", kOptional}, {"MatchX"}},
-    .parse = ParseAttrs<CrossEntropyAttrs, ReadHardAttrs>,
+    .parse = ParseAttrs<CrossEntropyAttrs, CrossEntropyAttrs::ReadHard>,
     .infer = InferCrossEntropy2,
     .kernels = {{DType::kFloat32, CrossEntropy2<float>}, {DType::kFloat64, CrossEntropy2<double>}},
+    .gradient = {.type = "cross_entropy_grad2",
+                 .inputs = {"Label", "MatchX", "XShape", "Y@GRAD"},
+                 .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -12,6 +12,30 @@
 
 namespace interp {
 
+// The rows of a tensor whose last dimension has the probabilities.
+inline Lines RowsOf(const Shape& x) { return LinesAlong(x, x.rank() - 1); }
+
+// InvalidArgument unless Label is X but for the last dimension, which is 1 or absent, or a soft one
+// has shape and dtype of X.
+inline absl::Status CheckLabelShape(const Tensor& x, const Tensor& label, bool soft) {
+  Shape column = x.shape;
+  Shape row = x.shape;
+  if (x.shape.rank() > 0) {
+    column[x.shape.rank() - 1] = 1;
+    row.resize(x.shape.rank() - 1);
+  }
+  const bool fits = soft ? label.shape == x.shape : label.shape == column || label.shape == row;
+  if (x.shape.rank() == 0 || !fits) {
+    return InvalidArgument("input 'Label' has shape ", ToString(label.shape), " for 'X' ",
+                           ToString(x.shape), ", expected that shape",
+                           soft ? "" : " with 1 in place of the last dimension");
+  }
+  if (soft && label.dtype != x.dtype) {
+    return InvalidArgument("input 'Label' is ", DescribeType(label), ", expected ", Name(x.dtype));
+  }
+  return absl::OkStatus();
+}
+
 // log(p), but +-1e20 in place of an infinity.
 template <typename T>
 T BoundedLog(T p) {

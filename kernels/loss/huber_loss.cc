@@ -1,6 +1,7 @@
 // huber_loss: r = Y - X; Out = r^2 / 2 where |r| <= delta, else delta (|r| - delta / 2).
 #include <cmath>
 
+#include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
 
 namespace interp {
@@ -10,12 +11,6 @@ constexpr int kX = 0;
 constexpr int kY = 1;
 constexpr int kOut = 0;
 constexpr int kResidual = 1;
-
-struct HuberAttrs {
-  float delta = 0;
-};
-
-HuberAttrs ReadHuberAttrs(AttrReader& reader) { return {reader.Float("delta", 0.0f)}; }
 
 absl::Status InferHuberLoss(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kY, "Y", "X"));
@@ -48,9 +43,10 @@ INTERP_REGISTER_OP(OpDef{
     .type = "huber_loss",
     .inputs = {{"X"}, {"Y"}},
     .outputs = {{"Out"}, {"Residual", kOptional}},
-    .parse = ParseAttrs<HuberAttrs, ReadHuberAttrs>,
+    .parse = ParseAttrs<HuberAttrs, HuberAttrs::Read>,
     .infer = InferHuberLoss,
     .kernels = {{DType::kFloat32, HuberLoss<float>}, {DType::kFloat64, HuberLoss<double>}},
+    .gradient = {.inputs = {"Residual", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}},
 });
 
 }  // namespace

@@ -2,6 +2,7 @@
 // (`reduction` "none"), their mean, their sum, or their sum divided by the rows ("batchmean").
 #include <algorithm>
 
+#include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
 #include "kernels/util/vector_math.h"
 
@@ -12,27 +13,10 @@ constexpr int kX = 0;
 constexpr int kTarget = 1;
 constexpr int kLoss = 0;
 
-enum class Reduction : uint8_t { kNone, kMean, kSum, kBatchMean };
-
-struct KlDivAttrs {
-  Reduction reduction = Reduction::kMean;
-};
-
-KlDivAttrs ReadKlDivAttrs(AttrReader& reader) {
-  const std::string name = reader.String("reduction", "mean");
-  if (name == "none") return {Reduction::kNone};
-  if (name == "mean") return {Reduction::kMean};
-  if (name == "sum") return {Reduction::kSum};
-  if (name == "batchmean") return {Reduction::kBatchMean};
-  reader.Fail(absl::StrCat("attribute 'reduction' is '", name,
-                           "', expected 'none', 'batchmean', 'mean' or 'sum'"));
-  return {};
-}
-
 absl::Status InferKlDivLoss(InferContext& ctx) {
   if (ctx.input(kX).shape.rank() == 0) return InvalidArgument("input 'X' has rank 0");
   INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kTarget, "Target", "X"));
-  if (ctx.attrs<KlDivAttrs>().reduction == Reduction::kNone) {
+  if (ctx.attrs<KlDivAttrs>().reduction == LossReduction::kNone) {
     ctx.SetShape(kLoss, ctx.input(kX).shape);
   } else {
     ctx.SetShape(kLoss, {});
@@ -66,8 +50,8 @@ absl::Status KlDivLoss(KernelContext& ctx) {
   const T* const target = ctx.input(kTarget).data<T>();
   T* const loss = ctx.output(kLoss).mutable_data<T>();
   const int64_t n = x_tensor.numel();
-  const Reduction reduction = ctx.attrs<KlDivAttrs>().reduction;
-  if (reduction == Reduction::kNone) {
+  const LossReduction reduction = ctx.attrs<KlDivAttrs>().reduction;
+  if (reduction == LossReduction::kNone) {
     ParallelFor(ctx.num_threads(), n, pair_loss::kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) loss[i] = Divergence(x[i], target[i]);
     });
@@ -75,9 +59,9 @@ absl::Status KlDivLoss(KernelContext& ctx) {
   }
   const double total = Total(x, target, n);
   const int64_t rows = x_tensor.shape[0];
-  if (reduction == Reduction::kMean) {
+  if (reduction == LossReduction::kMean) {
     *loss = static_cast<T>(total / static_cast<double>(n));
-  } else if (reduction == Reduction::kBatchMean && rows > 0) {
+  } else if (reduction == LossReduction::kBatchMean && rows > 0) {
     *loss = static_cast<T>(total / static_cast<double>(rows));
   } else {
     *loss = static_cast<T>(total);
@@ -89,9 +73,10 @@ INTERP_REGISTER_OP(OpDef{
     .type = "kldiv_loss",
     .inputs = {{"X"}, {"Target"}},
     .outputs = {{"Loss"}},
-    .parse = ParseAttrs<KlDivAttrs, ReadKlDivAttrs>,
+    .parse = ParseAttrs<KlDivAttrs, KlDivAttrs::Read>,
     .infer = InferKlDivLoss,
     .kernels = {{DType::kFloat32, KlDivLoss<float>}, {DType::kFloat64, KlDivLoss<double>}},
+    .gradient = {.inputs = {"X", "Target", "Loss@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

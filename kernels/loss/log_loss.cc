@@ -2,20 +2,21 @@
 // hinge_loss: Loss = max(0, 1 - Logits (2 Labels - 1)), for labels 0 and 1.
 #include <algorithm>
 
+#include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
 namespace {
 
-struct LogLoss {
+struct LogLoss : LogLossAttrs {
+  using Attrs = LogLossAttrs;
   static constexpr PairLossSlots kSlots = {
       .input = "Predicted", .target = "Labels", .loss = "Loss", .column = true};
-  float epsilon = 1e-4f;
-  static LogLoss Read(AttrReader& reader) { return {reader.Float("epsilon", 1e-4f)}; }
   template <typename T>
   T operator()(T x, T label) const {
-    return -(label * Log(x + epsilon)) - (T{1} - label) * Log(T{1} - x + epsilon);
+    const T small = static_cast<T>(epsilon);
+    return -(label * Log(x + small)) - (T{1} - label) * Log(T{1} - x + small);
   }
 };
 
@@ -28,8 +29,12 @@ struct HingeLoss {
   }
 };
 
-INTERP_REGISTER_OP(PairLossDef<LogLoss>("log_loss", PairLossKernels<LogLoss, float>()));
-INTERP_REGISTER_OP(PairLossDef<HingeLoss>("hinge_loss", PairLossKernels<HingeLoss, float>()));
+INTERP_REGISTER_OP(PairLossDef<LogLoss>("log_loss", PairLossKernels<LogLoss, float, double>(),
+                                        {.inputs = {"Predicted", "Labels", "Loss@GRAD"},
+                                         .outputs = {"Predicted@GRAD"}}));
+INTERP_REGISTER_OP(PairLossDef<HingeLoss>("hinge_loss", PairLossKernels<HingeLoss, float, double>(),
+                                          {.inputs = {"Logits", "Labels", "Loss@GRAD"},
+                                           .outputs = {"Logits@GRAD"}}));
 
 }  // namespace
 }  // namespace interp

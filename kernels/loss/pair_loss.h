@@ -1,14 +1,14 @@
 // Losses of two tensors of one shape, element by element: Loss[i] = op(Input[i], Target[i]).
 //
-// A loss is a struct with a call operator. Its members are the op's attributes, read by a static
-// `Read`; a struct without members needs none:
+// A loss is a struct with a call operator. Its attributes, if it has any, are its base `Attrs`:
 //
 //   struct Hinge {
 //     static constexpr PairLossSlots kSlots = {"Logits", "Labels", "Loss"};
 //     template <typename T>
 //     T operator()(T x, T label) const { return std::max(T{0}, 1 - x * (2 * label - 1)); }
 //   };
-//   INTERP_REGISTER_OP(PairLossDef<Hinge>("hinge_loss", PairLossKernels<Hinge, float>()));
+//   INTERP_REGISTER_OP(PairLossDef<Hinge>("hinge_loss", PairLossKernels<Hinge, float>(),
+//   gradient));
 #pragma once
 
 #include <type_traits>
@@ -32,6 +32,12 @@ inline constexpr int kInput = 0;
 inline constexpr int kTarget = 1;
 inline constexpr int kLoss = 0;
 inline constexpr int64_t kGrain = 8 * 1024;  // elements: a logarithm costs more than a copy
+
+// A loss, or the gradient of one, from its attributes.
+template <typename Op>
+Op Read(AttrReader& reader) {
+  return Op{Op::Attrs::Read(reader)};
+}
 }  // namespace pair_loss
 
 // InvalidArgument unless input `slot`, called `name`, has the shape of the first input.
@@ -84,14 +90,16 @@ std::vector<KernelDef> PairLossKernels() {
 }
 
 template <typename Op>
-OpDef PairLossDef(absl::string_view type, const std::vector<KernelDef>& kernels) {
+OpDef PairLossDef(absl::string_view type, const std::vector<KernelDef>& kernels,
+                  GradientDef gradient) {
   OpDef def{.type = type,
             .inputs = {{Op::kSlots.input}, {Op::kSlots.target}},
             .outputs = {{Op::kSlots.loss}},
             .infer = InferPairLoss<Op>,
             .kernels = kernels,
-            .inplace = {{pair_loss::kInput, pair_loss::kLoss}}};
-  if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, Op::Read>;
+            .inplace = {{pair_loss::kInput, pair_loss::kLoss}},
+            .gradient = std::move(gradient)};
+  if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, pair_loss::Read<Op>>;
   return def;
 }
 

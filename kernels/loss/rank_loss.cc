@@ -25,16 +25,17 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+template <typename T>
 absl::Status Run(KernelContext& ctx) {
-  const auto* const label = ctx.input(kLabel).data<float>();
-  const auto* const left = ctx.input(kLeft).data<float>();
-  const auto* const right = ctx.input(kRight).data<float>();
-  auto* const out = ctx.output(kOut).mutable_data<float>();
+  const auto* const label = ctx.input(kLabel).data<T>();
+  const auto* const left = ctx.input(kLeft).data<T>();
+  const auto* const right = ctx.input(kRight).data<T>();
+  auto* const out = ctx.output(kOut).mutable_data<T>();
   ParallelFor(ctx.num_threads(), ctx.input(kLabel).numel(), pair_loss::kGrain,
               [=](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
-                  const float o = left[i] - right[i];
-                  out[i] = Log(1.0f + Exp(o)) - label[i] * o;
+                  const T o = left[i] - right[i];
+                  out[i] = Log(T{1} + Exp(o)) - label[i] * o;
                 }
               });
   return absl::OkStatus();
@@ -45,7 +46,9 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"Label"}, {"Left"}, {"Right"}},
     .outputs = {{"Out"}},
     .infer = Infer,
-    .kernels = {{DType::kFloat32, Run}},
+    .kernels = {{DType::kFloat32, Run<float>}, {DType::kFloat64, Run<double>}},
+    .gradient = {.inputs = {"Label", "Left", "Right", "Out@GRAD"},
+                 .outputs = {"Left@GRAD", "Right@GRAD"}},
 });
 
 }  // namespace rank_loss
@@ -69,18 +72,19 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+template <typename T>
 absl::Status Run(KernelContext& ctx) {
-  const float margin = ctx.attrs<Attrs>().margin;
-  const auto* const label = ctx.input(kLabel).data<float>();
-  const auto* const x1 = ctx.input(kLeft).data<float>();
-  const auto* const x2 = ctx.input(kRight).data<float>();
-  auto* const out = ctx.output(kOut).mutable_data<float>();
-  auto* const activated = ctx.output(kActivated).mutable_data<float>();
+  const T margin = static_cast<T>(ctx.attrs<Attrs>().margin);
+  const auto* const label = ctx.input(kLabel).data<T>();
+  const auto* const x1 = ctx.input(kLeft).data<T>();
+  const auto* const x2 = ctx.input(kRight).data<T>();
+  auto* const out = ctx.output(kOut).mutable_data<T>();
+  auto* const activated = ctx.output(kActivated).mutable_data<T>();
   const int64_t n = ctx.input(kLabel).numel();
   for (int64_t i = 0; i < n; ++i) {
-    const float loss = std::max(margin - label[i] * (x1[i] - x2[i]), 0.0f);
+    const T loss = std::max(margin - label[i] * (x1[i] - x2[i]), T{0});
     out[i] = loss;
-    activated[i] = loss > 0.0f ? 1.0f : 0.0f;
+    activated[i] = loss > 0 ? T{1} : T{0};
   }
   return absl::OkStatus();
 }
@@ -91,7 +95,8 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Activated"}, {"Out"}},
     .parse = ParseAttrs<Attrs, Read>,
     .infer = Infer,
-    .kernels = {{DType::kFloat32, Run}},
+    .kernels = {{DType::kFloat32, Run<float>}, {DType::kFloat64, Run<double>}},
+    .gradient = {.inputs = {"Label", "Activated", "Out@GRAD"}, .outputs = {"X1@GRAD", "X2@GRAD"}},
 });
 
 }  // namespace margin_rank_loss

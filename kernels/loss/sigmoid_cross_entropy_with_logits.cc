@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/loss/pair_loss.h"
+#include "kernels/loss/sigmoid_loss.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/vector_math.h"
 
@@ -15,15 +16,6 @@ constexpr int kLabel = 1;
 constexpr int kPosWeight = 2;
 constexpr int kOut = 0;
 
-struct SigmoidCrossEntropyAttrs {
-  bool normalize = false;
-  int32_t ignore_index = -100;
-};
-
-SigmoidCrossEntropyAttrs ReadSigmoidCrossEntropyAttrs(AttrReader& reader) {
-  return {reader.Bool("normalize", false), reader.Int("ignore_index", -100)};
-}
-
 absl::Status InferSigmoidCrossEntropy(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kLabel, "Label", "X"));
   if (ctx.has_input(kPosWeight)) {
@@ -31,16 +23,6 @@ absl::Status InferSigmoidCrossEntropy(InferContext& ctx) {
   }
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
-}
-
-// What Out is divided by. Where no label counts that is 0, and Out NaN, as in Paddle.
-template <typename T>
-T CountLabels(const T* label, int64_t n, int32_t ignore_index) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    count += std::abs(label[i] - static_cast<T>(ignore_index)) > T(1e-6) ? 1 : 0;
-  }
-  return static_cast<T>(count);
 }
 
 template <typename T>
@@ -69,10 +51,11 @@ INTERP_REGISTER_OP(OpDef{
     .type = "sigmoid_cross_entropy_with_logits",
     .inputs = {{"X"}, {"Label"}, {"pos_weight", kOptional}},
     .outputs = {{"Out"}},
-    .parse = ParseAttrs<SigmoidCrossEntropyAttrs, ReadSigmoidCrossEntropyAttrs>,
+    .parse = ParseAttrs<SigmoidCrossEntropyAttrs, SigmoidCrossEntropyAttrs::Read>,
     .infer = InferSigmoidCrossEntropy,
     .kernels = {{DType::kFloat32, SigmoidCrossEntropy<float>},
                 {DType::kFloat64, SigmoidCrossEntropy<double>}},
+    .gradient = {.inputs = {"X", "Label", "pos_weight", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 // |d| - 1 / (2 sigma^2).
 #include <cmath>
 
+#include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/pair_loss.h"
 
 namespace interp {
@@ -14,12 +15,6 @@ constexpr int kInsideWeight = 2;
 constexpr int kOutsideWeight = 3;
 constexpr int kDiff = 0;
 constexpr int kOut = 1;
-
-struct SmoothL1Attrs {
-  float sigma = 1;
-};
-
-SmoothL1Attrs ReadSmoothL1Attrs(AttrReader& reader) { return {reader.Float("sigma", 1.0f)}; }
 
 absl::Status InferSmoothL1Loss(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
@@ -39,28 +34,29 @@ absl::Status InferSmoothL1Loss(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+template <typename T>
 absl::Status SmoothL1Loss(KernelContext& ctx) {
-  const float sigma = ctx.attrs<SmoothL1Attrs>().sigma;
-  const float sigma2 = sigma * sigma;
+  const T sigma = static_cast<T>(ctx.attrs<SmoothL1Attrs>().sigma);
+  const T sigma2 = sigma * sigma;
   const Tensor& x_tensor = ctx.input(kX);
-  const auto* const x = x_tensor.data<float>();
-  const auto* const y = ctx.input(kY).data<float>();
+  const auto* const x = x_tensor.data<T>();
+  const auto* const y = ctx.input(kY).data<T>();
   const bool weighted = ctx.has_input(kInsideWeight);
-  const float* const inside = weighted ? ctx.input(kInsideWeight).data<float>() : nullptr;
-  const float* const outside = weighted ? ctx.input(kOutsideWeight).data<float>() : nullptr;
-  auto* const diff = ctx.output(kDiff).mutable_data<float>();
-  auto* const out = ctx.output(kOut).mutable_data<float>();
+  const T* const inside = weighted ? ctx.input(kInsideWeight).data<T>() : nullptr;
+  const T* const outside = weighted ? ctx.input(kOutsideWeight).data<T>() : nullptr;
+  auto* const diff = ctx.output(kDiff).mutable_data<T>();
+  auto* const out = ctx.output(kOut).mutable_data<T>();
   const int64_t width = x_tensor.shape.numel(1, x_tensor.shape.rank());
   for (int64_t row = 0; row < x_tensor.shape[0]; ++row) {
     double sum = 0;
     for (int64_t i = row * width; i < (row + 1) * width; ++i) {
-      diff[i] = (x[i] - y[i]) * (weighted ? inside[i] : 1.0f);
-      const float size = std::abs(diff[i]);
-      const float loss =
-          size < 1.0f / sigma2 ? 0.5f * diff[i] * diff[i] * sigma2 : size - 0.5f / sigma2;
-      sum += loss * (weighted ? outside[i] : 1.0f);
+      diff[i] = (x[i] - y[i]) * (weighted ? inside[i] : T{1});
+      const T size = std::abs(diff[i]);
+      const T loss =
+          size < T{1} / sigma2 ? T(0.5) * diff[i] * diff[i] * sigma2 : size - T(0.5) / sigma2;
+      sum += loss * (weighted ? outside[i] : T{1});
     }
-    out[row] = static_cast<float>(sum);
+    out[row] = static_cast<T>(sum);
   }
   return absl::OkStatus();
 }
@@ -69,9 +65,11 @@ INTERP_REGISTER_OP(OpDef{
     .type = "smooth_l1_loss",
     .inputs = {{"X"}, {"Y"}, {"InsideWeight", kOptional}, {"OutsideWeight", kOptional}},
     .outputs = {{"Diff"}, {"Out"}},
-    .parse = ParseAttrs<SmoothL1Attrs, ReadSmoothL1Attrs>,
+    .parse = ParseAttrs<SmoothL1Attrs, SmoothL1Attrs::Read>,
     .infer = InferSmoothL1Loss,
-    .kernels = {{DType::kFloat32, SmoothL1Loss}},
+    .kernels = {{DType::kFloat32, SmoothL1Loss<float>}, {DType::kFloat64, SmoothL1Loss<double>}},
+    .gradient = {.inputs = {"InsideWeight", "OutsideWeight", "Diff", "Out@GRAD"},
+                 .outputs = {"X@GRAD", "Y@GRAD"}},
 });
 
 }  // namespace

@@ -19,7 +19,6 @@
 #include <utility>
 
 #include "kernels/math/binary.h"
-#include "kernels/util/copy.h"
 #include "kernels/util/reduce.h"
 
 namespace interp {

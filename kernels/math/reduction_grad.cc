@@ -1,5 +1,7 @@
 #include "kernels/math/reduction_grad.h"
 
+#include "kernels/util/gradient_shape.h"
+
 namespace interp {
 
 using reduction_grad::kOutGrad;
@@ -25,14 +27,9 @@ absl::Status InferReductionGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const DimSet reduced, DimsOf(ctx));
   const Shape& x = ctx.input(kX).shape;
   const Shape expected = ReducedShape(x, reduced, ctx.attrs<ReductionAttrs>().keep_dim);
-  for (const int slot : {kOutGrad, reduction_grad::kOut}) {
-    const Tensor* tensor = ctx.optional_input(slot);
-    // Older programs have shape [1] in place of a scalar.
-    if (tensor == nullptr || tensor->shape == expected) continue;
-    if (tensor->numel() == 1 && expected.numel() == 1) continue;
-    return InvalidArgument("input '", slot == kOutGrad ? "Out@GRAD" : "Out", "' has shape ",
-                           ToString(tensor->shape), ", expected ", ToString(expected), " for 'X' ",
-                           ToString(x));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", expected));
+  if (ctx.has_input(reduction_grad::kOut)) {
+    INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, reduction_grad::kOut, "Out", expected));
   }
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();

@@ -1,5 +1,7 @@
 #include "kernels/math/unary_grad.h"
 
+#include "kernels/util/gradient_shape.h"
+
 namespace interp {
 
 using unary_grad::kOut;
@@ -7,17 +9,8 @@ using unary_grad::kOutGrad;
 using unary_grad::kX;
 using unary_grad::kXGrad;
 
-absl::Status CheckGradientShape(const InferContext& ctx, int grad, const Tensor& value) {
-  const Shape& shape = ctx.input(grad).shape;
-  if (shape == value.shape || (shape.numel() == 1 && value.shape.numel() == 1)) {
-    return absl::OkStatus();
-  }
-  return InvalidArgument("the gradient of the output has shape ", ToString(shape), ", expected ",
-                         ToString(value.shape));
-}
-
 absl::Status InferUnaryGrad(InferContext& ctx, int slot) {
-  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, ctx.input(slot)));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", ctx.input(slot).shape));
   ctx.ShareShape(slot, kXGrad);
   return absl::OkStatus();
 }

@@ -31,11 +31,6 @@ inline constexpr int SlotOf(UnaryGradient kind) {
 }
 }  // namespace unary_grad
 
-// InvalidArgument unless the gradient in slot `grad` has the shape of slot `value`, or both have
-// one element: training programs of older releases start with a gradient of shape [1] whatever the
-// rank of the loss.
-absl::Status CheckGradientShape(const InferContext& ctx, int grad, const Tensor& value);
-
 // Output: shape and LoD of `slot`, which Out@GRAD fits.
 absl::Status InferUnaryGrad(InferContext& ctx, int slot);
 
