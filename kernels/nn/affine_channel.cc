@@ -62,6 +62,8 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, AffineChannel<float>}, {DType::kFloat64, AffineChannel<double>}},
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .gradient = {.inputs = {"X", "Scale", "Out@GRAD"},
+                 .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}},
 });
 
 }  // namespace

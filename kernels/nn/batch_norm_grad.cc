@@ -10,7 +10,7 @@
 #include "kernels/nn/batch_norm.h"
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/gradient_shape.h"
-#include "kernels/nn/with_channels_last.h"
+#include "kernels/nn/norm_grad.h"
 
 namespace interp::nn {
 namespace {
@@ -74,18 +74,10 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// X@GRAD = gradient * Y@GRAD + value * (X - mean) + shift, by channel.
-template <typename T>
-struct Factors {
-  std::vector<T> gradient, value, mean, shift;
-
-  explicit Factors(size_t channels)
-      : gradient(channels, T{1}), value(channels), mean(channels), shift(channels) {}
-};
-
 // Sets the factors and the gradients of Scale and Bias.
 template <typename T>
-Factors<T> FactorsOf(KernelContext& ctx, const ImageView& view, const T* x, const T* y_grad) {
+NormGradFactors<T> FactorsOf(KernelContext& ctx, const ImageView& view, const T* x,
+                             const T* y_grad) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
   const size_t channels = static_cast<size_t>(view.channels());
   const StatisticsSlots statistics = FindStatistics(ctx);
@@ -101,7 +93,7 @@ Factors<T> FactorsOf(KernelContext& ctx, const ImageView& view, const T* x, cons
       },
       ctx.num_threads());
   const double count = static_cast<double>(view.batch() * view.pixels());
-  Factors<T> factors(channels);
+  NormGradFactors<T> factors(channels, /*image_stride=*/0);
   for (size_t c = 0; c < channels; ++c) {
     const double inverse = attrs.running_statistics
                                ? 1 / std::sqrt(static_cast<double>(variance[c]) + attrs.epsilon)
@@ -119,48 +111,15 @@ Factors<T> FactorsOf(KernelContext& ctx, const ImageView& view, const T* x, cons
   return factors;
 }
 
-template <typename T>
-void ApplyFactors(const ImageView& view, const Factors<T>& by, const T* x, const T* y_grad,
-                  T* x_grad, int num_threads) {
-  const int64_t channels = view.channels();
-  if (IsChannelsLast(view)) {
-    const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, channels) + 1;
-    ParallelFor(num_threads, view.batch() * view.pixels(), grain, [&](int64_t begin, int64_t end) {
-      const T* gradient = by.gradient.data();
-      const T* value = by.value.data();
-      const T* mean = by.mean.data();
-      const T* shift = by.shift.data();
-      for (int64_t i = begin * channels; i < end * channels; i += channels) {
-        for (int64_t c = 0; c < channels; ++c) {
-          x_grad[i + c] = gradient[c] * y_grad[i + c] + value[c] * (x[i + c] - mean[c]) + shift[c];
-        }
-      }
-    });
-    return;
-  }
-  const int64_t pixels = view.pixels();
-  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
-  ParallelFor(num_threads, view.batch() * channels, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t map = begin; map < end; ++map) {
-      const size_t c = static_cast<size_t>(map % channels);
-      const T gradient = by.gradient[c], value = by.value[c], mean = by.mean[c],
-              shift = by.shift[c];
-      for (int64_t i = map * pixels; i < (map + 1) * pixels; ++i) {
-        x_grad[i] = gradient * y_grad[i] + value * (x[i] - mean) + shift;
-      }
-    }
-  });
-}
-
 // One pixel in all has no variance: the forward op has passed X through.
 template <typename T>
-Factors<T> PassThrough(KernelContext& ctx, size_t channels) {
+NormGradFactors<T> PassThrough(KernelContext& ctx, size_t channels) {
   for (const int slot : {kScaleGrad, kBiasGrad}) {
     if (Tensor* grad = ctx.optional_output(slot)) {
       std::fill_n(grad->mutable_data<T>(), channels, T{0});
     }
   }
-  return Factors<T>(channels);
+  return NormGradFactors<T>(channels, /*image_stride=*/0);
 }
 
 // All images lie as `view` says, which is dense. `x_grad` may be null.
@@ -168,37 +127,20 @@ template <typename T>
 void Run(KernelContext& ctx, const ImageView& view, const T* x, const T* y_grad, T* x_grad) {
   const bool one =
       !ctx.attrs<BatchNormAttrs>().running_statistics && view.batch() * view.pixels() == 1;
-  const Factors<T> factors = one ? PassThrough<T>(ctx, static_cast<size_t>(view.channels()))
-                                 : FactorsOf(ctx, view, x, y_grad);
-  if (x_grad != nullptr) ApplyFactors(view, factors, x, y_grad, x_grad, ctx.num_threads());
+  const NormGradFactors<T> factors = one ? PassThrough<T>(ctx, static_cast<size_t>(view.channels()))
+                                         : FactorsOf(ctx, view, x, y_grad);
+  if (x_grad != nullptr) ApplyNormGrad(view, factors, x, y_grad, x_grad, ctx.num_threads());
 }
 
 template <typename T>
 absl::Status BatchNormGrad(KernelContext& ctx) {
-  const bool last = ctx.attrs<BatchNormAttrs>().channels_last_dims;
-  const Tensor& x = ctx.input(kX);
-  const Tensor& y_grad = ctx.input(kYGrad);
-  Tensor* x_grad = ctx.optional_output(kXGrad);
-  const ImageView view = ViewImage(x, last);
-  const bool alike = SameMemory(view, ViewImage(y_grad, last)) &&
-                     (x_grad == nullptr || SameMemory(view, ViewImage(*x_grad, last)));
-  if (alike && (IsChannelsLast(view) || IsChannelsFirst(view))) {
-    Run(ctx, view, x.data<T>(), y_grad.data<T>(), DataOrNull<T>(x_grad));
-    return absl::OkStatus();
-  }
-  const ImageView dense = DenseChannelsLast(view);
-  std::optional<Workspace> x_copy;
-  INTERP_ASSIGN_OR_RETURN(const T* const values, AsChannelsLast<T>(ctx, x, last, x_copy));
-  if (x_grad == nullptr) {
-    std::optional<Workspace> copy;
-    INTERP_ASSIGN_OR_RETURN(const T* const grads, AsChannelsLast<T>(ctx, y_grad, last, copy));
-    Run<T>(ctx, dense, values, grads, nullptr);
-    return absl::OkStatus();
-  }
-  return WithChannelsLast<T>(ctx, y_grad, *x_grad, last, [&](const T* from, T* to) {
-    Run(ctx, dense, values, from, to);
-    return absl::OkStatus();
-  });
+  return WithDenseGradImages<T>(ctx,
+                                {ctx.input(kX), ctx.input(kYGrad), ctx.optional_output(kXGrad)},
+                                ctx.attrs<BatchNormAttrs>().channels_last_dims,
+                                [&](const ImageView& view, const T* x, const T* y_grad, T* x_grad) {
+                                  Run(ctx, view, x, y_grad, x_grad);
+                                  return absl::OkStatus();
+                                });
 }
 
 OpDef GradDef(absl::string_view type) {

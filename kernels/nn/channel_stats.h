@@ -139,6 +139,51 @@ std::vector<double> SumByChannel(const ImageView& view, const Terms& terms, int 
   return sums;
 }
 
+// The same for each image: terms(n, at, c). Result: for image after image what SumByChannel gives.
+template <typename T, int kSums, typename Terms>
+std::vector<double> SumByImage(const ImageView& view, const Terms& terms, int num_threads) {
+  const int64_t channels = view.channels();
+  const int64_t pixels = view.pixels();
+  const int64_t width = kSums * channels;
+  const auto of_image = [&terms](int64_t n) {
+    return [&terms, n](int64_t at, int64_t c) { return terms(n, at, c); };
+  };
+  if (!IsChannelsLast(view)) {
+    std::vector<double> sums(static_cast<size_t>(view.batch() * width));
+    const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
+    ParallelFor(num_threads, view.batch() * channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t map = begin; map < end; ++map) {
+        const int64_t n = map / channels;
+        const int64_t c = map % channels;
+        channel_internal::SumPlane<T, kSums>(channels, map * pixels, pixels, c, of_image(n),
+                                             sums.data() + n * width + c);
+      }
+    });
+    return sums;
+  }
+  const int64_t size = std::max<int64_t>(256, 16 * 1024 / std::max<int64_t>(channels, 1));
+  const int64_t parts = std::max<int64_t>(1, (pixels + size - 1) / size);
+  std::vector<double> sums(static_cast<size_t>(view.batch() * parts * width));
+  const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, size * channels) + 1;
+  ParallelFor(num_threads, view.batch() * parts, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / parts;
+      const int64_t first = i % parts * size;
+      channel_internal::SumPixels<T, kSums>(channels, n * pixels + first,
+                                            n * pixels + std::min(pixels, first + size),
+                                            of_image(n), sums.data() + i * width);
+    }
+  });
+  // Parts of an image are added to the first, which then moves to its place.
+  for (int64_t n = 0; n < view.batch(); ++n) {
+    double* const first = sums.data() + n * parts * width;
+    for (int64_t i = width; i < parts * width; ++i) first[i % width] += first[i];
+    std::copy_n(first, width, sums.data() + n * width);
+  }
+  sums.resize(static_cast<size_t>(view.batch() * width));
+  return sums;
+}
+
 struct Moments {
   std::vector<double> mean;
   std::vector<double> variance;  // biased

@@ -1,6 +1,8 @@
 // data_norm: Y = (X - Means) Scales [scale_w + bias] by column, where Means = BatchSum / BatchSize
 // and Scales = sqrt(BatchSize / BatchSquareSum) come from sums over batches before. With
 // `slot_dim`, a slot of that many columns whose first element is 0 gives zeros: nothing was shown.
+#include "kernels/nn/data_norm.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -20,15 +22,6 @@ constexpr int kY = 0;
 constexpr int kMeans = 1;
 constexpr int kScales = 2;
 
-struct DataNormAttrs {
-  int64_t slot_dim = -1;  // not positive: no slots
-  bool scale_and_shift = false;
-};
-
-DataNormAttrs ReadDataNormAttrs(AttrReader& reader) {
-  return {reader.Int("slot_dim", -1), reader.Bool("enable_scale_and_shift", false)};
-}
-
 absl::Status CheckColumns(const InferContext& ctx, int slot, absl::string_view name) {
   const int64_t columns = ctx.input(kX).shape[1];
   const Shape& shape = ctx.input(slot).shape;
@@ -40,9 +33,7 @@ absl::Status CheckColumns(const InferContext& ctx, int slot, absl::string_view n
 absl::Status InferDataNorm(InferContext& ctx) {
   const auto& attrs = ctx.attrs<DataNormAttrs>();
   const Shape& x = ctx.input(kX).shape;
-  if (x.rank() != 2) {
-    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected rank 2");
-  }
+  INTERP_RETURN_IF_ERROR(CheckDataNormRows(attrs, x));
   INTERP_RETURN_IF_ERROR(CheckColumns(ctx, kBatchSize, "BatchSize"));
   INTERP_RETURN_IF_ERROR(CheckColumns(ctx, kBatchSum, "BatchSum"));
   INTERP_RETURN_IF_ERROR(CheckColumns(ctx, kBatchSquareSum, "BatchSquareSum"));
@@ -52,10 +43,6 @@ absl::Status InferDataNorm(InferContext& ctx) {
     }
     INTERP_RETURN_IF_ERROR(CheckColumns(ctx, kScaleW, "scale_w"));
     INTERP_RETURN_IF_ERROR(CheckColumns(ctx, kBias, "bias"));
-  }
-  if (attrs.slot_dim > 0 && x[1] % attrs.slot_dim != 0) {
-    return InvalidArgument("input 'X' has ", x[1], " columns, no multiple of 'slot_dim' ",
-                           attrs.slot_dim);
   }
   ctx.ShareShape(kX, kY);
   ctx.SetShape(kMeans, {x[1]});
@@ -82,10 +69,9 @@ void NormalizeRange(const Columns<T>& by, const T* x, int64_t begin, int64_t end
 
 template <typename T>
 void NormalizeRow(const Columns<T>& by, const T* x, int64_t width, int64_t slot_dim, T* y) {
-  constexpr T kNothingShown = T(1e-7);
   if (slot_dim <= 0) return NormalizeRange(by, x, 0, width, y);
   for (int64_t i = 0; i < width; i += slot_dim) {
-    if (std::abs(x[i]) < kNothingShown) {
+    if (ShowsNothing(x[i])) {
       std::fill_n(y + i, slot_dim, T{0});
     } else {
       NormalizeRange(by, x, i, i + slot_dim, y);
@@ -123,6 +109,28 @@ absl::Status DataNorm(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// Paddle's op also names the sums as outputs.
+absl::Status MakeGradient(GradientMaker& maker) {
+  if (!maker.Wants("X") && !maker.Wants("scale_w") && !maker.Wants("bias") &&
+      !maker.Wants("BatchSize") && !maker.Wants("BatchSum") && !maker.Wants("BatchSquareSum")) {
+    return absl::OkStatus();
+  }
+  Op& op = maker.Add("data_norm_grad");
+  op.attrs = maker.op().attrs;
+  for (const absl::string_view slot : {"X", "scale_w", "bias", "Scales", "Means"}) {
+    AddInput(op, slot, maker.Arguments(slot));
+  }
+  AddInput(op, "Y@GRAD", maker.OutputGradients("Y"));
+  for (const absl::string_view slot : {"BatchSize", "BatchSum", "BatchSquareSum"}) {
+    AddOutput(op, slot, maker.Arguments(slot));
+  }
+  for (const absl::string_view slot :
+       {"X", "BatchSize", "BatchSum", "BatchSquareSum", "scale_w", "bias"}) {
+    AddOutput(op, GradientName(slot), maker.InputGradients(slot));
+  }
+  return absl::OkStatus();
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "data_norm",
     .inputs = {{"X"},
@@ -135,6 +143,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<DataNormAttrs, ReadDataNormAttrs>,
     .infer = InferDataNorm,
     .kernels = {{DType::kFloat32, DataNorm<float>}, {DType::kFloat64, DataNorm<double>}},
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

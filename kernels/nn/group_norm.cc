@@ -1,8 +1,11 @@
 // group_norm: Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias with the moments of each
 // image and group of channels. instance_norm: the same with one channel per group.
+#include "kernels/nn/group_norm.h"
+
 #include <cmath>
 
 #include "kernels/nn/channel_stats.h"
+#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/with_channels_last.h"
 
 namespace interp::nn {
@@ -15,51 +18,11 @@ constexpr int kY = 0;
 constexpr int kMean = 1;
 constexpr int kVariance = 2;
 
-struct GroupNormAttrs {
-  float epsilon = 1e-5F;
-  int64_t groups = 0;  // 0: one per channel
-  bool channels_last_dims = false;
-  bool instance = false;  // Mean and Variance are vectors, Variance is 1 / sqrt(variance + epsilon)
-};
-
-GroupNormAttrs ReadGroupNorm(AttrReader& reader) {
-  GroupNormAttrs attrs;
-  attrs.epsilon = reader.Float("epsilon", 1e-5F);
-  attrs.groups = reader.Int("groups", 1);
-  if (attrs.groups < 1) reader.Fail(absl::StrCat("attribute 'groups' is ", attrs.groups));
-  attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_layout", "NCHW"));
-  return attrs;
-}
-
-GroupNormAttrs ReadInstanceNorm(AttrReader& reader) {
-  GroupNormAttrs attrs;
-  attrs.epsilon = reader.Float("epsilon", 1e-5F);
-  attrs.instance = true;
-  return attrs;
-}
-
 absl::Status Infer(InferContext& ctx) {
-  const auto& attrs = ctx.attrs<GroupNormAttrs>();
-  const Shape& x = ctx.input(kX).shape;
-  if (x.rank() < 2 || x.rank() > 5) {
-    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected 2 to 5 dims");
-  }
-  const int64_t channels = attrs.channels_last_dims ? x.back() : x[1];
-  const int64_t groups = attrs.groups == 0 ? channels : attrs.groups;
-  if (groups > channels || channels % std::max<int64_t>(groups, 1) != 0) {
-    return InvalidArgument("attribute 'groups' is ", groups, " for ", channels, " channels of 'X' ",
-                           ToString(x));
-  }
-  for (const int slot : {kScale, kBias}) {
-    const Tensor* vector = ctx.optional_input(slot);
-    if (vector == nullptr || vector->numel() == channels) continue;
-    return InvalidArgument("input '", slot == kScale ? "Scale" : "Bias", "' is ",
-                           DescribeType(*vector), ", expected [", channels, "]");
-  }
+  INTERP_ASSIGN_OR_RETURN(const GroupSizes sizes, ResolveGroups(ctx, kBias + 1));
   ctx.ShareShape(kX, kY);
-  const Shape stats = attrs.instance ? Shape{x[0] * channels} : Shape{x[0], groups};
-  ctx.SetShape(kMean, stats);
-  ctx.SetShape(kVariance, stats);
+  ctx.SetShape(kMean, sizes.statistics);
+  ctx.SetShape(kVariance, sizes.statistics);
   return absl::OkStatus();
 }
 
@@ -117,11 +80,6 @@ struct GroupNormRun {
 };
 
 template <typename T>
-T* OptionalData(Tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->mutable_data<T>();
-}
-
-template <typename T>
 absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T* y) {
   const auto& attrs = ctx.attrs<GroupNormAttrs>();
   const Tensor* scale = ctx.optional_input(kScale);
@@ -132,8 +90,8 @@ absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T*
                                attrs.groups == 0 ? channels : attrs.groups,
                                scale == nullptr ? nullptr : scale->data<T>(),
                                bias == nullptr ? nullptr : bias->data<T>(),
-                               OptionalData<T>(ctx.optional_output(kMean)),
-                               OptionalData<T>(ctx.optional_output(kVariance))};
+                               DataOrNull<T>(ctx.optional_output(kMean)),
+                               DataOrNull<T>(ctx.optional_output(kVariance))};
   const size_t factors = static_cast<size_t>(view.batch() * channels);
   INTERP_ASSIGN_OR_RETURN(
       const Workspace scratch,
@@ -163,7 +121,7 @@ absl::Status GroupNorm(KernelContext& ctx) {
                              [&](const T* from, T* to) { return Normalize(ctx, dense, from, to); });
 }
 
-OpDef GroupNormDef(absl::string_view type, std::vector<SlotDef> outputs,
+OpDef GroupNormDef(absl::string_view type, std::vector<SlotDef> outputs, GradientDef gradient,
                    absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
   return OpDef{
       .type = type,
@@ -174,13 +132,19 @@ OpDef GroupNormDef(absl::string_view type, std::vector<SlotDef> outputs,
       .kernels = {{DType::kFloat32, GroupNorm<float>}, {DType::kFloat64, GroupNorm<double>}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kY}},
+      .gradient = std::move(gradient),
   };
 }
 
 INTERP_REGISTER_OP(GroupNormDef("group_norm", {{"Y"}, {"Mean", kOptional}, {"Variance", kOptional}},
+                                {.inputs = {"X", "Y", "Scale", "Bias", "Mean", "Variance",
+                                            "Y@GRAD"},
+                                 .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}},
                                 ParseAttrs<GroupNormAttrs, ReadGroupNorm>));
 INTERP_REGISTER_OP(GroupNormDef("instance_norm",
                                 {{"Y"}, {"SavedMean", kOptional}, {"SavedVariance", kOptional}},
+                                {.inputs = {"X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD"},
+                                 .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}},
                                 ParseAttrs<GroupNormAttrs, ReadInstanceNorm>));
 
 }  // namespace

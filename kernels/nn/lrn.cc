@@ -1,9 +1,11 @@
 // lrn: local response normalisation across channels.
 //   MidOut = k + alpha * sum of X^2 over the n channels around c,   Out = X * MidOut^-beta
+#include "kernels/nn/lrn.h"
+
+#include <algorithm>
 #include <cmath>
 
 #include "core/op_def.h"
-#include "kernels/nn/image.h"
 
 namespace interp::nn {
 namespace {
@@ -11,27 +13,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 constexpr int kMidOut = 1;
-
-struct LrnAttrs {
-  int64_t size = 5;
-  float k = 2;
-  float alpha = 1e-4F;
-  float beta = 0.75F;
-  bool channels_last_dims = false;
-};
-
-LrnAttrs ReadLrn(AttrReader& reader) {
-  LrnAttrs attrs;
-  attrs.size = reader.Int("n", 5);
-  attrs.k = reader.Float("k", 2.0F);
-  attrs.alpha = reader.Float("alpha", 1e-4F);
-  attrs.beta = reader.Float("beta", 0.75F);
-  attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_format", "AnyLayout"));
-  if (attrs.size < 1 || attrs.size % 2 == 0) {
-    reader.Fail(absl::StrCat("attribute 'n' is ", attrs.size, ", expected a positive odd number"));
-  }
-  return attrs;
-}
 
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
@@ -43,33 +24,29 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+template <typename T>
 absl::Status Lrn(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<LrnAttrs>();
   const ImageView view = ViewImage(ctx.input(kX), attrs.channels_last_dims);
-  const float* x = ctx.input(kX).data<float>();
-  float* out = ctx.output(kOut).mutable_data<float>();
+  const T* x = ctx.input(kX).data<T>();
+  T* out = ctx.output(kOut).mutable_data<T>();
   Tensor* mid_tensor = ctx.optional_output(kMidOut);
-  float* mid = mid_tensor == nullptr ? nullptr : mid_tensor->mutable_data<float>();
+  T* mid = mid_tensor == nullptr ? nullptr : mid_tensor->mutable_data<T>();
+  const T k = static_cast<T>(attrs.k);
+  const T alpha = static_cast<T>(attrs.alpha);
+  const T beta = static_cast<T>(attrs.beta);
   const int64_t channels = view.channels();
   const int64_t half = attrs.size / 2;
-  const int64_t stride = view.strides[1];
-  const int64_t rows = view.batch() * view.dims[2];
-  ParallelFor(ctx.num_threads(), rows, /*grain=*/16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin * view.dims[3]; i < end * view.dims[3]; ++i) {
-      const int64_t row = i / view.dims[3];
-      const int64_t pixel = row / view.dims[2] * view.strides[0] +
-                            row % view.dims[2] * view.strides[2] +
-                            i % view.dims[3] * view.strides[3];
-      for (int64_t c = 0; c < channels; ++c) {
-        float sum = 0;
-        const int64_t last = std::min(channels - 1, c + half);
-        for (int64_t j = std::max<int64_t>(0, c - half); j <= last; ++j) {
-          sum += x[pixel + j * stride] * x[pixel + j * stride];
-        }
-        const float base = attrs.k + attrs.alpha * sum;
-        out[pixel + c * stride] = x[pixel + c * stride] * std::pow(base, -attrs.beta);
-        if (mid != nullptr) mid[pixel + c * stride] = base;
+  ForEachLrnPixel(view, ctx.num_threads(), [=](int64_t pixel, int64_t stride) {
+    for (int64_t c = 0; c < channels; ++c) {
+      T sum = 0;
+      const int64_t last = std::min(channels - 1, c + half);
+      for (int64_t j = std::max<int64_t>(0, c - half); j <= last; ++j) {
+        sum += x[pixel + j * stride] * x[pixel + j * stride];
       }
+      const T base = k + alpha * sum;
+      out[pixel + c * stride] = x[pixel + c * stride] * std::pow(base, -beta);
+      if (mid != nullptr) mid[pixel + c * stride] = base;
     }
   });
   return absl::OkStatus();
@@ -81,8 +58,9 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}, {"MidOut", kOptional}},
     .parse = ParseAttrs<LrnAttrs, ReadLrn>,
     .infer = Infer,
-    .kernels = {{DType::kFloat32, Lrn}},
+    .kernels = {{DType::kFloat32, Lrn<float>}, {DType::kFloat64, Lrn<double>}},
     .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"X", "Out", "MidOut", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

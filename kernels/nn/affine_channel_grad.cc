@@ -1,0 +1,89 @@
+// affine_channel_grad: X@GRAD = Out@GRAD Scale; Scale@GRAD and Bias@GRAD are the sums by channel of
+// Out@GRAD X and of Out@GRAD.
+#include "core/op_def.h"
+#include "kernels/nn/channel_stats.h"
+#include "kernels/nn/norm_grad.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kScale = 1;
+constexpr int kOutGrad = 2;
+constexpr int kXGrad = 0;
+constexpr int kScaleGrad = 1;
+constexpr int kBiasGrad = 2;
+
+struct AffineAttrs {
+  bool channels_last_dims = false;
+};
+
+AffineAttrs ReadAffine(AttrReader& reader) {
+  return {HasChannelsLastDims(reader.String("data_layout", "AnyLayout"))};
+}
+
+absl::Status Infer(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  if (x.rank() < 2) {
+    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected at least 2 dims");
+  }
+  const int64_t channels = ctx.attrs<AffineAttrs>().channels_last_dims ? x.back() : x[1];
+  if (ctx.input(kScale).numel() != channels) {
+    return InvalidArgument("input 'Scale' is ", DescribeType(ctx.input(kScale)), ", expected [",
+                           channels, "]");
+  }
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", x));
+  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kScaleGrad, {channels});
+  ctx.SetShape(kBiasGrad, {channels});
+  return absl::OkStatus();
+}
+
+template <typename T>
+void Run(KernelContext& ctx, const ImageView& view, const T* x, const T* out_grad, T* x_grad) {
+  T* scale_grad = DataOrNull<T>(ctx.optional_output(kScaleGrad));
+  T* bias_grad = DataOrNull<T>(ctx.optional_output(kBiasGrad));
+  const size_t channels = static_cast<size_t>(view.channels());
+  if (scale_grad != nullptr || bias_grad != nullptr) {
+    const std::vector<double> sums = SumByChannel<T, 2>(
+        view,
+        [=](int64_t at, int64_t) {
+          return std::array<T, 2>{out_grad[at], out_grad[at] * x[at]};
+        },
+        ctx.num_threads());
+    for (size_t c = 0; c < channels; ++c) {
+      if (scale_grad != nullptr) scale_grad[c] = static_cast<T>(sums[channels + c]);
+      if (bias_grad != nullptr) bias_grad[c] = static_cast<T>(sums[c]);
+    }
+  }
+  if (x_grad == nullptr) return;
+  const std::vector<T> zeros(channels);
+  ScaleChannels(view, out_grad, ctx.input(kScale).data<T>(), zeros.data(), /*factor_stride=*/0,
+                /*relu=*/false, x_grad, ctx.num_threads());
+}
+
+template <typename T>
+absl::Status AffineChannelGrad(KernelContext& ctx) {
+  return WithDenseGradImages<T>(
+      ctx, {ctx.input(kX), ctx.input(kOutGrad), ctx.optional_output(kXGrad)},
+      ctx.attrs<AffineAttrs>().channels_last_dims,
+      [&](const ImageView& view, const T* x, const T* out_grad, T* x_grad) {
+        Run(ctx, view, x, out_grad, x_grad);
+        return absl::OkStatus();
+      });
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "affine_channel_grad",
+    .inputs = {{"X"}, {"Scale"}, {"Out@GRAD"}},
+    .outputs = {{"X@GRAD", kOptional}, {"Scale@GRAD", kOptional}, {"Bias@GRAD", kOptional}},
+    .parse = ParseAttrs<AffineAttrs, ReadAffine>,
+    .infer = Infer,
+    .kernels = {{DType::kFloat32, AffineChannelGrad<float>},
+                {DType::kFloat64, AffineChannelGrad<double>}},
+    .layout = LayoutRule::kFollows,
+    .inplace = {{kOutGrad, kXGrad}},
+});
+
+}  // namespace
+}  // namespace interp::nn
