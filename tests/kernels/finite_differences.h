@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,7 @@ double Objective(const Differentiated& op, const OpRun& run) {
 
 // The gradient op on what the forward op leaves.
 template <typename T>
-std::vector<Tensor> GradientsOf(const Differentiated& op) {
+std::vector<Tensor> GradientsOf(const Differentiated& op, const CoreOptions& options = {}) {
   const GradientDef& gradient = OpRegistry::Global().Find(op.run.type)->gradient;
   OpRun run = {absl::StrCat(op.run.type, "_grad"), {}, {}, op.run.attrs};
   const std::vector<Tensor> outputs = OutputsOf(op.run);
@@ -64,12 +65,34 @@ std::vector<Tensor> GradientsOf(const Differentiated& op) {
   for (const std::string& slot : op.wanted) {
     run.outputs.push_back(absl::StrCat(slot, kGradientSuffix));
   }
-  return OutputsOf(run);
+  return OutputsOf(run, options);
+}
+
+template <typename T>
+void ExpectSameBits(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.shape, b.shape);
+  EXPECT_EQ(std::memcmp(a.data<T>(), b.data<T>(), a.size_bytes()), 0);
+}
+
+// One gradient alone, and on other numbers of threads, has the same bits as together with the
+// others.
+template <typename T>
+void ExpectSameGradientsHoweverComputed(const Differentiated& op) {
+  const std::vector<Tensor> together = GradientsOf<T>(op, {.num_threads = 1});
+  for (size_t k = 0; k < op.wanted.size(); ++k) {
+    SCOPED_TRACE(absl::StrCat(op.run.type, " ", op.wanted[k]));
+    Differentiated alone = op;
+    alone.wanted = {op.wanted[k]};
+    for (const int threads : {1, 2, 3}) {
+      ExpectSameBits<T>(GradientsOf<T>(alone, {.num_threads = threads})[0], together[k]);
+    }
+  }
 }
 
 template <typename T = double>
 void ExpectGradients(const Differentiated& op) {
   SCOPED_TRACE(ProgramText(op.run));
+  ExpectSameGradientsHoweverComputed<T>(op);
   const std::vector<Tensor> gradients = GradientsOf<T>(op);
   for (size_t k = 0; k < op.wanted.size(); ++k) {
     size_t slot = 0;

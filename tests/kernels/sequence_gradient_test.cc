@@ -61,5 +61,28 @@ TEST(FilterByInstagGradientTest, AgreesWithDifferences) {
   }
 }
 
+TEST(SequenceGradientTest, LargeOnesAreTheSameOnAnyNumberOfThreads) {
+  const Lod lod = {{0, 900, 900, 1700, 4000}};
+  const Tensor x = Numbers({4000, 24}, 1, lod);
+  ExpectSameGradientsHoweverComputed<float>(
+      {{"sequence_conv",
+        {{"X", x}, {"Filter", Numbers({72, 9}, 2)}, {"PaddingData", Numbers({2, 24}, 3)}},
+        {"Out"},
+        "contextLength=3, contextStart=-1, paddingTrainable=true"},
+       {"Out"},
+       {"X", "Filter", "PaddingData"}});
+  ExpectSameGradientsHoweverComputed<float>(
+      {{"row_conv", {{"X", x}, {"Filter", Numbers({5, 24}, 2)}}, {"Out"}},
+       {"Out"},
+       {"X", "Filter"}});
+  Tensor counts = Numbers({70000, 1}, 1);
+  counts.lod = {{0}};
+  for (int64_t i = 1; i <= 4000; ++i) counts.lod[0].push_back(70000 * i / 4000);
+  Tensor rows = x;
+  rows.lod.clear();
+  ExpectSameGradientsHoweverComputed<float>(
+      {{"sequence_expand", {{"X", rows}, {"Y", counts}}, {"Out"}}, {"Out"}, {"X"}});
+}
+
 }  // namespace
 }  // namespace interp::testing
