@@ -4,6 +4,7 @@
 
 #include "kernels/math/binary.h"
 #include "kernels/math/scaled_gradient.h"
+#include "kernels/util/rows.h"
 
 namespace interp {
 namespace {
@@ -70,6 +71,32 @@ struct Pow {
   }
 };
 
+// Selected rows times a number.
+template <typename T>
+absl::Status ScaleRows(KernelContext& ctx) {
+  const Tensor& y = ctx.input(binary::kY);
+  if (y.numel() != 1) {
+    return InvalidArgument("'Y' is ", DescribeType(y),
+                           ", expected one element beside selected rows");
+  }
+  const T factor = *y.data<T>();
+  INTERP_RETURN_IF_ERROR(GiveRowsOf(ctx, binary::kX, binary::kOut));
+  const T* const x = ctx.input(binary::kX).data<T>();
+  T* const out = ctx.output(binary::kOut).mutable_data<T>();
+  ParallelFor(ctx.num_threads(), ctx.input(binary::kX).numel(), kElementwiseGrain,
+              [=](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) out[i] = Mul()(x[i], factor);
+              });
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status Multiply(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const bool rows, AreRows(ctx, binary::kX, binary::kOut));
+  if (rows) return ScaleRows<T>(ctx);
+  return Binary<Mul, T>(ctx);
+}
+
 template <typename Op>
 OpDef NumberDef(absl::string_view type) {
   return ArithmeticDef(type, BinaryKernels<Op, float, double, float16, int32_t, int64_t>(),
@@ -83,9 +110,11 @@ OpDef AnyNumberDef(absl::string_view type) {
       BinaryGradient());
 }
 
+template <typename... Ts>
 OpDef MulDef() {
-  OpDef def = AnyNumberDef<Mul>("elementwise_mul");
-  def.kernels.push_back({DType::kBool, Binary<Mul, bool>});
+  OpDef def = ArithmeticDef("elementwise_mul", {{DTypeOf<Ts>, Multiply<Ts>}...}, BinaryGradient());
+  def.inputs[binary::kX].flags |= kMayBeRows;
+  def.outputs[binary::kOut].flags |= kMayBeRows;
   return def;
 }
 
@@ -98,7 +127,8 @@ absl::Status MakeMinusGradient(GradientMaker& maker) {
 
 INTERP_REGISTER_OP(AnyNumberDef<Add>("elementwise_add"));
 INTERP_REGISTER_OP(AnyNumberDef<Sub>("elementwise_sub"));
-INTERP_REGISTER_OP(MulDef());
+INTERP_REGISTER_OP(
+    (MulDef<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t, bool>()));
 INTERP_REGISTER_OP(NumberDef<Max>("elementwise_max"));
 INTERP_REGISTER_OP(NumberDef<Min>("elementwise_min"));
 INTERP_REGISTER_OP(NumberDef<FMax>("elementwise_fmax"));

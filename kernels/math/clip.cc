@@ -1,4 +1,5 @@
-// clip: Out = X brought into [min, max]. The tensors Min and Max win over the attributes.
+// clip: Out = X brought into [min, max]. The tensors Min and Max win over the attributes. Of
+// selected rows, those of the same row are added up first.
 #include <limits>
 
 #include "kernels/math/unary.h"
@@ -41,6 +42,14 @@ struct ClipTo {
 };
 
 template <typename T>
+absl::Status ClipRows(KernelContext& ctx, const ClipTo<ComputeType<T>>& clip) {
+  Variable& out = ctx.output_variable(kOut);
+  INTERP_RETURN_IF_ERROR(MergeRows(ctx, ctx.input_variable(kX), out));
+  MapInPlace<T>(ctx.num_threads(), out.tensor, clip);
+  return absl::OkStatus();
+}
+
+template <typename T>
 absl::Status Clip(KernelContext& ctx) {
   using C = ComputeType<T>;
   const ClipAttrs& attrs = ctx.attrs<ClipAttrs>();
@@ -53,14 +62,16 @@ absl::Status Clip(KernelContext& ctx) {
     return InvalidArgument("min is ", clip.min, " and max is ", clip.max,
                            ", expected min to be at most max");
   }
+  INTERP_ASSIGN_OR_RETURN(const bool rows, AreRows(ctx, kX, kOut));
+  if (rows) return ClipRows<T>(ctx, clip);
   MapUnary<T, T>(ctx, clip);
   return absl::OkStatus();
 }
 
 INTERP_REGISTER_OP(OpDef{
     .type = "clip",
-    .inputs = {{"X"}, {"Min", kOptional}, {"Max", kOptional}},
-    .outputs = {{"Out"}},
+    .inputs = {{"X", kMayBeRows}, {"Min", kOptional}, {"Max", kOptional}},
+    .outputs = {{"Out", kMayBeRows}},
     .parse = ParseAttrs<ClipAttrs, ReadClipAttrs>,
     .infer = InferClip,
     .kernels = {{DType::kFloat32, Clip<float>},

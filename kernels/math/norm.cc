@@ -1,5 +1,6 @@
 // norm: Norm = sqrt(sum of squares along `axis` + epsilon), Out = X / Norm.
-// clip_by_norm: Out = X scaled down so that its norm is at most max_norm.
+// clip_by_norm: Out = X scaled down so that its norm is at most max_norm. Of selected rows, those
+// of the same row are added up first.
 #include <cmath>
 #include <optional>
 
@@ -99,20 +100,33 @@ struct Times {
 };
 
 template <typename T>
-absl::Status RunClipByNorm(KernelContext& ctx) {
-  const Tensor& x = ctx.input(kX);
+Times<T> FactorOf(const KernelContext& ctx, const Tensor& x) {
   Tensor whole;  // only its shape is used: one element
   double sum = 0;
   RunReduce(PlanReduce(x, DimSet().set(), whole), ctx.num_threads(), x.data<T>(), &sum,
             SumOfSquares(), [](double total, int64_t) { return total; });
   const double norm = std::sqrt(sum);
   const double max_norm = ctx.attrs<ClipByNorm>().max_norm;
-  MapUnary<T, T>(ctx, Times<T>{static_cast<T>(norm > max_norm ? max_norm / norm : 1.0)});
+  return {static_cast<T>(norm > max_norm ? max_norm / norm : 1.0)};
+}
+
+template <typename T>
+absl::Status RunClipByNorm(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const bool rows, AreRows(ctx, kX, kOut));
+  const Variable& x = ctx.input_variable(kX);
+  if (!rows) {
+    MapUnary<T, T>(ctx, FactorOf<T>(ctx, x.tensor));
+    return absl::OkStatus();
+  }
+  Variable& out = ctx.output_variable(kOut);
+  INTERP_RETURN_IF_ERROR(MergeRows(ctx, x, out));
+  MapInPlace<T>(ctx.num_threads(), out.tensor, FactorOf<T>(ctx, out.tensor));
   return absl::OkStatus();
 }
 
 OpDef ClipByNormDef() {
-  OpDef def = PlainUnaryDef("clip_by_norm", {{DType::kFloat32, RunClipByNorm<float>}});
+  OpDef def = TakingRows(PlainUnaryDef("clip_by_norm", {{DType::kFloat32, RunClipByNorm<float>},
+                                                        {DType::kFloat64, RunClipByNorm<double>}}));
   def.parse = ParseAttrs<ClipByNorm, ClipByNorm::Read>;
   return def;
 }

@@ -72,13 +72,13 @@ absl::Status MakeGradient(GradientMaker& maker) {
 
 template <typename... Ts>
 std::vector<KernelDef> ScaleKernels() {
-  return {{DTypeOf<Ts>, Scale<Ts>}...};
+  return {{DTypeOf<Ts>, WithRows<Scale<Ts>>}...};
 }
 
 INTERP_REGISTER_OP(OpDef{
     .type = "scale",
-    .inputs = {{"X"}, {"ScaleTensor", kOptional}},
-    .outputs = {{"Out"}},
+    .inputs = {{"X", kMayBeRows}, {"ScaleTensor", kOptional}},
+    .outputs = {{"Out", kMayBeRows}},
     .parse = ParseAttrs<ScaleAttrs, ReadScaleAttrs>,
     .infer = InferScale,
     .kernels = ScaleKernels<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>(),

@@ -102,22 +102,24 @@ absl::Status MakeSignGradient(GradientMaker& maker) {
 }
 
 OpDef SignDef() {
-  OpDef def = PlainUnaryDef(
-      "sign",
-      UnaryKernels<Sign, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+  OpDef def =
+      TakingRows(PlainUnaryDef("sign", RowsUnaryKernels<Sign, float, double, float16, int32_t,
+                                                        int64_t, int16_t, int8_t, uint8_t>()));
   def.gradient = {.make = MakeSignGradient};
   return def;
 }
 
-INTERP_REGISTER_OP(FloatUnaryDef<Sqrt>("sqrt", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(TakingRows(UnaryDef<Sqrt>("sqrt",
+                                             RowsUnaryKernels<Sqrt, float, double, float16>(),
+                                             UnaryGradient::kOfOut)));
 INTERP_REGISTER_OP(FloatUnaryDef<Rsqrt>("rsqrt", UnaryGradient::kOfOut));
 INTERP_REGISTER_OP(FloatUnaryDef<Reciprocal>("reciprocal", UnaryGradient::kOfOut));
 INTERP_REGISTER_OP(FloatUnaryDef<Ceil>("ceil", UnaryGradient::kZero));
 INTERP_REGISTER_OP(FloatUnaryDef<Floor>("floor", UnaryGradient::kZero));
 INTERP_REGISTER_OP(FloatUnaryDef<Round>("round", UnaryGradient::kZero));
-INTERP_REGISTER_OP(
-    UnaryDef<Square>("square", UnaryKernels<Square, float, double, float16, int32_t, int64_t>(),
-                     UnaryGradient::kOfX));
+INTERP_REGISTER_OP(TakingRows(
+    UnaryDef<Square>("square", RowsUnaryKernels<Square, float, double, float16, int32_t, int64_t>(),
+                     UnaryGradient::kOfX)));
 INTERP_REGISTER_OP(UnaryDef<Abs>("abs",
                                  UnaryKernels<Abs, float, double, float16, int32_t, int64_t>(),
                                  UnaryGradient::kOfX));

@@ -1,9 +1,11 @@
 // sum: Out = X[0] + X[1] + ... for tensors of one shape. Inputs of shape [0] count as absent, as in
-// Paddle, where gradient accumulation leaves such tensors.
+// Paddle, where gradient accumulation leaves such tensors. Inputs may be selected rows; the sum of
+// nothing but those is selected rows.
 #include <algorithm>
 
 #include "core/op_def.h"
 #include "kernels/math/scaled_gradient.h"
+#include "kernels/math/sum_rows.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
@@ -19,13 +21,26 @@ bool IsAbsent(const Tensor* tensor) {
   return tensor == nullptr || (tensor->shape.rank() == 1 && tensor->shape[0] == 0);
 }
 
+// The arguments but for selected rows.
+std::vector<const Tensor*> TensorsOf(const OpContext& ctx) {
+  std::vector<const Tensor*> tensors;
+  for (const Variable* x : ctx.input_variables(kX)) {
+    if (x != nullptr && !x->selected_rows.has_value()) tensors.push_back(&x->tensor);
+  }
+  return tensors;
+}
+
 absl::Status InferSum(InferContext& ctx) {
-  const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
+  const std::vector<const Tensor*> inputs = TensorsOf(ctx);
+  if (ctx.output_variable(kOut).selected_rows.has_value()) {
+    if (inputs.empty()) return absl::OkStatus();
+    return InvalidArgument("'Out' is selected rows, but an argument of 'X' is a tensor");
+  }
   const Tensor* first = nullptr;
   for (const Tensor* x : inputs) {
     if (first == nullptr || IsAbsent(first)) first = x != nullptr ? x : first;
   }
-  if (first == nullptr) return InvalidArgument("input 'X' has no argument");
+  if (first == nullptr) return InvalidArgument("input 'X' has no argument that is a tensor");
   for (const Tensor* x : inputs) {
     if (!IsAbsent(x) && x->shape != first->shape) {
       return InvalidArgument("inputs 'X' differ in shape: ", ToString(first->shape), " and ",
@@ -56,12 +71,30 @@ void SumRange(absl::Span<const Tensor* const> inputs, T* out, int64_t begin, int
 }
 
 template <typename T>
-absl::Status Sum(KernelContext& ctx) {
-  const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
+void SumTensors(KernelContext& ctx, absl::Span<const Tensor* const> inputs) {
   Tensor& out = ctx.output(kOut);
   T* data = out.mutable_data<T>();
   ParallelFor(ctx.num_threads(), out.numel(), kElementwiseGrain,
               [=](int64_t begin, int64_t end) { SumRange(inputs, data, begin, end); });
+}
+
+template <typename T>
+absl::Status SumWithRows(KernelContext& ctx) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    if (!ctx.output_variable(kOut).selected_rows.has_value()) {
+      SumTensors<T>(ctx, TensorsOf(ctx));
+    }
+    return AddRows<T>(ctx, kX, kOut);
+  } else {
+    return Unimplemented("sums selected rows of float32 and float64 alone, not of ",
+                         Name(DTypeOf<T>));
+  }
+}
+
+template <typename T>
+absl::Status Sum(KernelContext& ctx) {
+  if (AnyRows(ctx, kX)) return SumWithRows<T>(ctx);
+  SumTensors<T>(ctx, ctx.inputs(kX));
   return absl::OkStatus();
 }
 
@@ -80,8 +113,8 @@ int64_t Flops(const OpContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "sum",
-    .inputs = {{"X", kVariadic}},
-    .outputs = {{"Out"}},
+    .inputs = {{"X", kVariadic | kMayBeRows}},
+    .outputs = {{"Out", kMayBeRows}},
     .infer = InferSum,
     .kernels = {{DType::kFloat32, Sum<float>},
                 {DType::kFloat64, Sum<double>},

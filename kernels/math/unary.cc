@@ -25,4 +25,10 @@ OpDef PlainUnaryDef(absl::string_view type, std::vector<KernelDef> kernels) {
                .inplace = {{unary::kX, unary::kOut}}};
 }
 
+OpDef TakingRows(OpDef def) {
+  def.inputs[unary::kX].flags |= kMayBeRows;
+  def.outputs[unary::kOut].flags |= kMayBeRows;
+  return def;
+}
+
 }  // namespace interp

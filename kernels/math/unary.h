@@ -22,6 +22,7 @@
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/rows.h"
 
 namespace interp {
 
@@ -90,6 +91,13 @@ template <typename Op, typename... Ts>
 std::vector<KernelDef> UnaryKernels() {
   return {{DTypeOf<Ts>, Unary<Op, Ts>}...};
 }
+
+// The same for functions that take selected rows, too, in a definition made by TakingRows.
+template <typename Op, typename... Ts>
+std::vector<KernelDef> RowsUnaryKernels() {
+  return {{DTypeOf<Ts>, WithRows<Unary<Op, Ts>>}...};
+}
+OpDef TakingRows(OpDef def);
 
 // A function of floats; all of them have these three dtypes.
 template <typename Op>

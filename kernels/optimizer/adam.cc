@@ -1,4 +1,5 @@
-// adam, adamw. adamw's lr_ratio scales the decay alone, as in Paddle's host kernel.
+// adam, adamw. As in Paddle's host kernels, adamw's lr_ratio scales the decay alone, and a step by
+// selected rows that updates B1 and B2 in place already sees the updated ones.
 #include "kernels/optimizer/adam.h"
 
 namespace interp::optimizer {
@@ -48,6 +49,13 @@ void AdvancePows(const KernelContext& ctx, M beta1, M beta2) {
   AdvancePow<M>(ctx, kAdam.kFirstScalarOut + 1, 0, beta2);
 }
 
+// Updates B1 and B2, unless others do.
+template <typename M>
+void AdvancePows(const KernelContext& ctx, const AdamStep<M>& step) {
+  const bool keeps = ctx.attrs<AdamAttrs>().keep_pows;
+  AdvancePows<M>(ctx, keeps ? 1 : step.beta1, keeps ? 1 : step.beta2);
+}
+
 template <typename M>
 struct DecayRule {
   M keep;
@@ -78,14 +86,14 @@ absl::Status Adam(KernelContext& ctx) {
     AdvancePows<M>(ctx, 1, 1);
     return absl::OkStatus();
   }
-  const AdamStep<M> step = StepOf<M>(ctx);
-  const bool rows = ctx.input_variable(kGrad).selected_rows.has_value();
-  if (rows && attrs.lazy) {
-    INTERP_RETURN_IF_ERROR(RunLazily<M>(ctx, step));
-  } else {
-    INTERP_RETURN_IF_ERROR((RunUpdate<M, kAdam>(ctx, AdamRule<M>(step))));
+  if (ctx.input_variable(kGrad).selected_rows.has_value()) {
+    AdvancePows(ctx, StepOf<M>(ctx));
+    const AdamStep<M> step = StepOf<M>(ctx);
+    return attrs.lazy ? RunLazily<M>(ctx, step) : RunUpdate<M, kAdam>(ctx, AdamRule<M>(step));
   }
-  AdvancePows<M>(ctx, attrs.keep_pows ? 1 : step.beta1, attrs.keep_pows ? 1 : step.beta2);
+  const AdamStep<M> step = StepOf<M>(ctx);
+  INTERP_RETURN_IF_ERROR((RunUpdate<M, kAdam>(ctx, AdamRule<M>(step))));
+  AdvancePows(ctx, step);
   return absl::OkStatus();
 }
 

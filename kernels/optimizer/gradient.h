@@ -6,7 +6,7 @@
 
 #include "core/op_context.h"
 #include "kernels/optimizer/chunk.h"
-#include "kernels/util/merge_rows.h"
+#include "kernels/util/rows.h"
 
 namespace interp::optimizer {
 

@@ -1,8 +1,9 @@
 // assign, share_data, rnn_memory_helper: Out = X, any dtype; share_data leaves the LoD behind, and
 // rnn_memory_helper (before Paddle 2.6) marks the states of `recurrent`. The copy is left out where
 // both already share memory. assign also takes arrays: the elements of Out share the memory
-// of those of X and, as in Paddle 2.6, have no LoD.
+// of those of X and, as in Paddle 2.6, have no LoD. Selected rows are copied.
 #include "core/op_def.h"
+#include "kernels/util/rows.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp {
@@ -29,6 +30,7 @@ void AssignElements(KernelContext& ctx) {
 }
 
 absl::Status Assign(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(GiveRowsOf(ctx, kX, kOut));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (x.raw_data() != out.raw_data()) CopyTensor(ctx.num_threads(), x, out);
@@ -59,7 +61,8 @@ OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferCo
   };
 }
 
-INTERP_REGISTER_OP(AssignDef("assign", kMayBeArray, InferAssign, {.make = MakeAssignGradient}));
+INTERP_REGISTER_OP(AssignDef("assign", kMayBeArray | kMayBeRows, InferAssign,
+                             {.make = MakeAssignGradient}));
 INTERP_REGISTER_OP(AssignDef("rnn_memory_helper", /*flags=*/0, InferAssign,
                              {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}}));
 // Paddle 2.6 makes no gradient of it either.

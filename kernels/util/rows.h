@@ -50,6 +50,34 @@ void MergeValues(int num_threads, const MergePlan& plan, int64_t width, const T*
   });
 }
 
+// Whether an input and the output that is to be of its kind are selected rows. InvalidArgument
+// where only one of them is.
+absl::StatusOr<bool> AreRows(const KernelContext& ctx, int input_slot, int output_slot);
+
+// For a kernel that gives Out as selected rows where X is, with the same rows: gives Out rows and
+// memory for values like those of X. Tensors are left alone.
+absl::Status GiveRowsOf(const KernelContext& ctx, int input_slot, int output_slot);
+
+// The same as an element-by-element kernel of X and Out that `kRun` computes from their values.
+template <absl::Status (*kRun)(KernelContext&)>
+absl::Status WithRows(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(GiveRowsOf(ctx, /*input_slot=*/0, /*output_slot=*/0));
+  return kRun(ctx);
+}
+
+// `out` becomes what selected rows `x` say, each row once: in ascending order, or as given where
+// none repeats. It may be `x` itself.
+absl::Status MergeRows(const KernelContext& ctx, const Variable& x, Variable& out);
+
+// Replaces each element v by op(v).
+template <typename T, typename Op>
+void MapInPlace(int num_threads, Tensor& tensor, const Op& op) {
+  T* const data = tensor.mutable_data<T>();
+  ParallelFor(num_threads, tensor.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) data[i] = op(data[i]);
+  });
+}
+
 // Gives `variable` rows and memory for the values of a tall tensor of shape `tall`. The dtype is
 // set.
 absl::Status AllocateRows(const KernelContext& ctx, std::vector<int64_t> rows, const Shape& tall,
