@@ -52,6 +52,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kFloat64, ArgSort<double>},
                 {DType::kInt32, ArgSort<int32_t>},
                 {DType::kInt64, ArgSort<int64_t>}},
+    .gradient = {.inputs = {"X", "Indices", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -1,6 +1,6 @@
 // clip: Out = X brought into [min, max]. The tensors Min and Max win over the attributes. Of
 // selected rows, those of the same row are added up first.
-#include <limits>
+#include "kernels/math/clip.h"
 
 #include "kernels/math/unary.h"
 
@@ -9,26 +9,10 @@ namespace {
 
 using unary::kOut;
 using unary::kX;
-constexpr int kMin = 1;
-constexpr int kMax = 2;
-
-struct ClipAttrs {
-  double min, max;
-};
-
-ClipAttrs ReadClipAttrs(AttrReader& attrs) {
-  return {attrs.Double("min", std::numeric_limits<float>::lowest()),
-          attrs.Double("max", std::numeric_limits<float>::max())};
-}
+constexpr BoundSlots kBounds = {.min = 1, .max = 2};
 
 absl::Status InferClip(InferContext& ctx) {
-  for (const int slot : {kMin, kMax}) {
-    const Tensor* bound = ctx.optional_input(slot);
-    if (bound != nullptr && bound->numel() != 1) {
-      return InvalidArgument("input '", slot == kMin ? "Min" : "Max", "' is ", DescribeType(*bound),
-                             ", expected one element");
-    }
-  }
+  INTERP_RETURN_IF_ERROR(CheckBounds(ctx, kBounds));
   return InferUnary(ctx);
 }
 
@@ -51,13 +35,8 @@ absl::Status ClipRows(KernelContext& ctx, const ClipTo<ComputeType<T>>& clip) {
 
 template <typename T>
 absl::Status Clip(KernelContext& ctx) {
-  using C = ComputeType<T>;
-  const ClipAttrs& attrs = ctx.attrs<ClipAttrs>();
-  const auto bound = [&](int slot, double attr) {
-    const Tensor* tensor = ctx.optional_input(slot);
-    return tensor != nullptr ? static_cast<C>(*tensor->data<T>()) : Saturate<C>(attr);
-  };
-  const ClipTo<C> clip{bound(kMin, attrs.min), bound(kMax, attrs.max)};
+  const Bounds<ComputeType<T>> bounds = BoundsOf<T>(ctx, kBounds);
+  const ClipTo<ComputeType<T>> clip{bounds.min, bounds.max};
   if (clip.min > clip.max) {
     return InvalidArgument("min is ", clip.min, " and max is ", clip.max,
                            ", expected min to be at most max");
@@ -72,7 +51,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "clip",
     .inputs = {{"X", kMayBeRows}, {"Min", kOptional}, {"Max", kOptional}},
     .outputs = {{"Out", kMayBeRows}},
-    .parse = ParseAttrs<ClipAttrs, ReadClipAttrs>,
+    .parse = ParseAttrs<ClipAttrs, ClipAttrs::Read>,
     .infer = InferClip,
     .kernels = {{DType::kFloat32, Clip<float>},
                 {DType::kFloat64, Clip<double>},
@@ -81,6 +60,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kInt64, Clip<int64_t>}},
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .gradient = {.inputs = {"X", "Min", "Max", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

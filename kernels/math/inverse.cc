@@ -90,6 +90,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Output"}},
     .infer = InferInverse,
     .kernels = {{DType::kFloat32, Inverse<float>}, {DType::kFloat64, Inverse<double>}},
+    .gradient = {.inputs = {"Output", "Output@GRAD"}, .outputs = {"Input@GRAD"}},
 });
 
 }  // namespace

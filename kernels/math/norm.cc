@@ -2,9 +2,9 @@
 // clip_by_norm: Out = X scaled down so that its norm is at most max_norm. Of selected rows, those
 // of the same row are added up first.
 #include <cmath>
-#include <optional>
 
 #include "core/op_def.h"
+#include "kernels/math/norm_attrs.h"
 #include "kernels/math/unary.h"
 #include "kernels/util/broadcast.h"
 #include "kernels/util/reduce.h"
@@ -26,23 +26,8 @@ struct SumOfSquares {
   Acc Fold(Acc a, Acc b) const { return a + b; }
 };
 
-struct NormAttrs {
-  int64_t axis;
-  float epsilon;
-};
-
-NormAttrs ReadNormAttrs(AttrReader& attrs) {
-  return {attrs.Long("axis", -1), attrs.Float("epsilon", 1e-10f)};
-}
-
 absl::Status InferNorm(InferContext& ctx) {
-  const Shape& x = ctx.input(kX).shape;
-  const std::optional<int> axis = NormalizeAxis(ctx.attrs<NormAttrs>().axis, x.rank());
-  if (!axis.has_value()) {
-    return InvalidArgument("axis is ", ctx.attrs<NormAttrs>().axis, " for 'X' ", ToString(x));
-  }
-  Shape norm = x;
-  norm[*axis] = 1;
+  INTERP_ASSIGN_OR_RETURN(const Shape norm, NormShape(ctx.attrs<NormAttrs>(), ctx.input(kX).shape));
   ctx.SetShape(kNorm, norm);
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
@@ -77,9 +62,10 @@ INTERP_REGISTER_OP(OpDef{
     .type = "norm",
     .inputs = {{"X"}},
     .outputs = {{"Out"}, {"Norm", kOptional}},
-    .parse = ParseAttrs<NormAttrs, ReadNormAttrs>,
+    .parse = ParseAttrs<NormAttrs, NormAttrs::Read>,
     .infer = InferNorm,
     .kernels = {{DType::kFloat32, Norm<float>}, {DType::kFloat64, Norm<double>}},
+    .gradient = {.inputs = {"X", "Norm", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 struct ClipByNorm {

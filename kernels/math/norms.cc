@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/math/reduction.h"
+#include "kernels/math/norm_attrs.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
@@ -88,20 +88,6 @@ struct SquareRoot {
   double operator()(double total, int64_t) const { return std::sqrt(total); }
 };
 
-struct PNormAttrs {
-  ReductionAttrs reduction;  // first: DimsOf reads it
-  float order;
-};
-
-PNormAttrs ReadPNormAttrs(AttrReader& attrs) {
-  PNormAttrs parsed;
-  parsed.order = attrs.Float("porder", 2.0f);
-  parsed.reduction.keep_dim = attrs.Bool("keepdim", false);
-  const int64_t axis = attrs.Long("axis", -1);
-  if (!attrs.Bool("asvector", false)) parsed.reduction.dims = {axis};
-  return parsed;
-}
-
 template <typename T>
 absl::Status PNorm(KernelContext& ctx) {
   const float order = ctx.attrs<PNormAttrs>().order;
@@ -134,14 +120,6 @@ absl::Status L1Norm(KernelContext& ctx) {
   return RunReduction<T, T>(ctx, SumOfMagnitudes<T>(), AsIs());
 }
 
-ReductionAttrs ReadLogSumExpAttrs(AttrReader& attrs) {
-  ReductionAttrs parsed;
-  parsed.dims = attrs.Ints("axis", {0});
-  parsed.keep_dim = attrs.Bool("keepdim", false);
-  if (attrs.Bool("reduce_all", false)) parsed.dims.clear();
-  return parsed;
-}
-
 // log(sum e^x) = m + log(sum e^(x - m)) with the largest finite m, so that nothing overflows.
 template <typename T>
 absl::Status LogSumExp(KernelContext& ctx) {
@@ -163,6 +141,7 @@ absl::Status InferOneElement(InferContext& ctx) {
 OpDef WholeNormDef(absl::string_view type, std::vector<KernelDef> kernels) {
   OpDef def = ReductionDef(type, std::move(kernels));
   def.parse = ParseAttrs<ReductionAttrs, ReadWholeReduction>;
+  def.gradient = ReductionGradient(/*of_out=*/false);
   return def;
 }
 
@@ -177,7 +156,8 @@ OpDef SquaredL2NormDef() {
 OpDef PNormDef() {
   OpDef def =
       ReductionDef("p_norm", {{DType::kFloat32, PNorm<float>}, {DType::kFloat64, PNorm<double>}});
-  def.parse = ParseAttrs<PNormAttrs, ReadPNormAttrs>;
+  def.parse = ParseAttrs<PNormAttrs, PNormAttrs::Read>;
+  def.gradient = ReductionGradient(/*of_out=*/true);
   return def;
 }
 
@@ -185,15 +165,23 @@ OpDef LogSumExpDef() {
   OpDef def = ReductionDef(
       "logsumexp", {{DType::kFloat32, LogSumExp<float>}, {DType::kFloat64, LogSumExp<double>}});
   def.parse = ParseAttrs<ReductionAttrs, ReadLogSumExpAttrs>;
+  def.gradient = ReductionGradient(/*of_out=*/true);
+  return def;
+}
+
+OpDef FrobeniusNormDef() {
+  OpDef def = ReductionDef("frobenius_norm", {{DType::kFloat32, FrobeniusNorm<float>},
+                                              {DType::kFloat64, FrobeniusNorm<double>}});
+  def.gradient = ReductionGradient(/*of_out=*/true);
   return def;
 }
 
 INTERP_REGISTER_OP(PNormDef());
 INTERP_REGISTER_OP(LogSumExpDef());
-INTERP_REGISTER_OP(ReductionDef("frobenius_norm", {{DType::kFloat32, FrobeniusNorm<float>},
-                                                   {DType::kFloat64, FrobeniusNorm<double>}}));
+INTERP_REGISTER_OP(FrobeniusNormDef());
 INTERP_REGISTER_OP(SquaredL2NormDef());
-INTERP_REGISTER_OP(WholeNormDef("l1_norm", {{DType::kFloat32, L1Norm<float>}}));
+INTERP_REGISTER_OP(WholeNormDef("l1_norm", {{DType::kFloat32, L1Norm<float>},
+                                            {DType::kFloat64, L1Norm<double>}}));
 
 }  // namespace
 }  // namespace interp

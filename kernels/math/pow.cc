@@ -1,5 +1,7 @@
 // pow: Out = X^factor. The tensor FactorTensor wins over the attribute; for integers the factor is
 // truncated first.
+#include "kernels/math/pow.h"
+
 #include <cmath>
 
 #include "kernels/math/unary.h"
@@ -11,18 +13,8 @@ using unary::kOut;
 using unary::kX;
 constexpr int kFactorTensor = 1;
 
-struct PowAttrs {
-  float factor;
-};
-
-PowAttrs ReadPowAttrs(AttrReader& attrs) { return {attrs.Float("factor", 1.0f)}; }
-
 absl::Status InferPow(InferContext& ctx) {
-  const Tensor* factor = ctx.optional_input(kFactorTensor);
-  if (factor != nullptr && factor->numel() != 1) {
-    return InvalidArgument("input 'FactorTensor' is ", DescribeType(*factor),
-                           ", expected one element");
-  }
+  INTERP_RETURN_IF_ERROR(CheckFactor(ctx, kFactorTensor));
   return InferUnary(ctx);
 }
 
@@ -48,9 +40,7 @@ struct Power {
 template <typename T>
 absl::Status Pow(KernelContext& ctx) {
   using C = ComputeType<T>;
-  const Tensor* tensor = ctx.optional_input(kFactorTensor);
-  const C factor = tensor != nullptr ? static_cast<C>(*tensor->data<T>())
-                                     : Convert<C>(ctx.attrs<PowAttrs>().factor);
+  const C factor = FactorOf<T>(ctx, kFactorTensor);
   if (!kIsInteger<T> && factor == 2) {
     MapUnary<T, T>(ctx, Square());
   } else {
@@ -63,7 +53,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "pow",
     .inputs = {{"X"}, {"FactorTensor", kOptional}},
     .outputs = {{"Out"}},
-    .parse = ParseAttrs<PowAttrs, ReadPowAttrs>,
+    .parse = ParseAttrs<PowAttrs, PowAttrs::Read>,
     .infer = InferPow,
     .kernels = {{DType::kFloat32, Pow<float>},
                 {DType::kFloat64, Pow<double>},
@@ -72,6 +62,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kInt64, Pow<int64_t>}},
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .gradient = {.inputs = {"X", "FactorTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -54,18 +54,21 @@ absl::Status MapReductionGrad(KernelContext& ctx, const Prepare& prepare, const 
   return absl::OkStatus();
 }
 
-// Kernel of a gradient with X@GRAD = Op()(X, Out, Out@GRAD).
-template <typename Op, typename T>
-absl::Status ReductionGrad(KernelContext& ctx) {
+// X@GRAD = op(X, Out, Out@GRAD); without Out, 0 in its place.
+template <typename T, typename Op>
+absl::Status RunReductionGrad(KernelContext& ctx, const Op& op) {
   const Tensor* out = ctx.optional_input(reduction_grad::kOut);
   const T* outs = out != nullptr ? out->data<T>() : nullptr;
   const T* grads = ctx.input(reduction_grad::kOutGrad).data<T>();
-  return MapReductionGrad<T>(
-      ctx,
-      [=](int64_t o) {
-        return PerOutput<T>{outs != nullptr ? outs[o] : T{0}, grads[o]};
-      },
-      Op());
+  const auto prepare = [=](int64_t o) {
+    return PerOutput<T>{outs != nullptr ? outs[o] : T{0}, grads[o]};
+  };
+  return MapReductionGrad<T>(ctx, prepare, op);
+}
+
+template <typename Op, typename T>
+absl::Status ReductionGrad(KernelContext& ctx) {
+  return RunReductionGrad<T>(ctx, Op());
 }
 
 template <typename Op>

@@ -73,6 +73,7 @@ OpDef TopKDef() {
       .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kIndices, DType::kInt64); },
       .infer = InferTopK,
       .kernels = {{DType::kFloat32, TopK<float>}, {DType::kFloat64, TopK<double>}},
+      .gradient = {.inputs = {"X", "Indices", "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }
 
@@ -80,6 +81,7 @@ OpDef TopKV2Def() {
   OpDef def = TopKDef();
   def.type = "top_k_v2";
   def.parse = ParseAttrs<TopKAttrs, ReadTopKV2Attrs>;
+  def.gradient.inputs.emplace_back("K");
   def.kernels.push_back({DType::kInt32, TopK<int32_t>});
   def.kernels.push_back({DType::kInt64, TopK<int64_t>});
   return def;

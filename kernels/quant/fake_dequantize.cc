@@ -4,6 +4,7 @@
 // `quant_axis` (weights); two: along `x_num_col_dims` (outputs of a quantised op).
 #include "core/op_def.h"
 #include "kernels/quant/quantize.h"
+#include "kernels/quant/quantize_gradient.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -60,6 +61,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, MaxAbs<float>}, {DType::kFloat64, MaxAbs<double>}},
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .gradient = QuantizeGradient(/*dequantizes=*/false),
 });
 
 absl::StatusOr<int> ChannelAxis(const OpContext& ctx) {
@@ -112,6 +114,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, ChannelWise<float>}, {DType::kFloat64, ChannelWise<double>}},
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
+    .gradient = QuantizeGradient(/*dequantizes=*/false),
 });
 
 }  // namespace

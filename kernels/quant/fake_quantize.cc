@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "core/op_def.h"
 #include "kernels/quant/quantize.h"
+#include "kernels/quant/quantize_gradient.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/shape_args.h"
 
@@ -96,6 +97,7 @@ OpDef Def(absl::string_view type) {
       .kernels = {{DType::kFloat32, Run}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kOut}},
+      .gradient = QuantizeGradient(absl::StrContains(type, "_dequantize_")),
   };
 }
 
@@ -165,6 +167,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, Run}},
     .layout = LayoutRule::kFollows,
+    .gradient = QuantizeGradient(/*dequantizes=*/false),
 });
 
 }  // namespace range
@@ -227,6 +230,7 @@ absl::Status RunObserve(KernelContext& ctx) {
 }
 
 OpDef Def(absl::string_view type, int in_scale_flags, int out_flags, KernelFn run) {
+  const bool grid = type == "fake_quantize_moving_average_abs_max";
   return OpDef{
       .type = type,
       .inputs = {{"X"},
@@ -242,6 +246,7 @@ OpDef Def(absl::string_view type, int in_scale_flags, int out_flags, KernelFn ru
       .kernels = {{DType::kFloat32, run}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kOut}},
+      .gradient = QuantizeGradient(/*dequantizes=*/!grid),
   };
 }
 

@@ -5,6 +5,7 @@
 // With `only_observer`, Y = X. ZeroPoint is always 0 and not read.
 #include "core/op_def.h"
 #include "kernels/quant/quantize.h"
+#include "kernels/quant/quantize_gradient.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/shape_args.h"
 
@@ -137,6 +138,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferQuantize,
     .kernels = {{DType::kFloat32, QuantizeLinear}},
     .layout = LayoutRule::kFollows,
+    .gradient = QuantizeGradient(/*dequantizes=*/false),
 });
 
 DType DequantizeDType(const DTypeContext& ctx) { return ctx.input(kScale); }
@@ -188,6 +190,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, DequantizeLinear<float>},
                 {DType::kFloat64, DequantizeLinear<double>}},
     .layout = LayoutRule::kFollows,
+    .gradient = QuantizeGradient(/*dequantizes=*/false),
 });
 
 }  // namespace

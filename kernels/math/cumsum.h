@@ -1,0 +1,74 @@
+// What cumsum and its gradient have in common: running sums along lines.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/op_def.h"
+#include "kernels/util/arithmetic.h"
+#include "kernels/util/lines.h"
+
+namespace interp {
+
+struct CumSumAttrs {
+  int64_t axis;
+  bool flatten, exclusive, reverse;
+
+  static CumSumAttrs Read(AttrReader& attrs) {
+    return {attrs.Long("axis", -1), attrs.Bool("flatten", false), attrs.Bool("exclusive", false),
+            attrs.Bool("reverse", false)};
+  }
+};
+
+inline absl::Status CheckCumSumAxis(const CumSumAttrs& attrs, const Shape& x) {
+  if (attrs.flatten || NormalizeAxis(attrs.axis, std::max(x.rank(), 1)).has_value()) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("axis is ", attrs.axis, " for 'X' ", ToString(x));
+}
+
+// The lines to sum. REQUIRES: CheckCumSumAxis has accepted the shape.
+inline Lines CumSumLines(const CumSumAttrs& attrs, const Shape& x) {
+  if (attrs.flatten) return {1, x.numel(), 1};
+  return LinesAlong(x, *NormalizeAxis(attrs.axis, std::max(x.rank(), 1)));
+}
+
+inline constexpr int64_t kCumSumTile = 128;  // neighbouring lines summed together
+
+// Sums n neighbouring lines whose elements are `stride` apart, towards higher or, with a negative
+// stride, lower addresses. Reads an element before it writes there: out may be x.
+template <typename T>
+void SumTile(const T* x, T* out, int64_t length, int64_t stride, int64_t n, bool exclusive) {
+  using Acc = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+  Acc sums[kCumSumTile] = {};
+  for (int64_t i = 0; i < length; ++i, x += stride, out += stride) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) {
+      const Acc before = sums[j];
+      const Acc after = WrapAdd(before, static_cast<Acc>(x[j]));
+      sums[j] = after;
+      out[j] = static_cast<T>(exclusive ? before : after);
+    }
+  }
+}
+
+// The running sums of a tensor of that shape. A scalar has no exclusive ones, as with Paddle.
+template <typename T>
+void RunCumSum(int num_threads, const CumSumAttrs& attrs, const Shape& shape, const T* x, T* out) {
+  const Lines lines = CumSumLines(attrs, shape);
+  const bool exclusive = attrs.exclusive && shape.rank() > 0;
+  const int64_t stride = attrs.reverse ? -lines.inner : lines.inner;
+  const int64_t first = attrs.reverse ? std::max<int64_t>(lines.length - 1, 0) * lines.inner : 0;
+  const int64_t tiles = (lines.inner + kCumSumTile - 1) / kCumSumTile;
+  const int64_t grain = LineGrain(lines.length * std::min(lines.inner, kCumSumTile));
+  ParallelFor(num_threads, lines.outer * tiles, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t column = task % tiles * kCumSumTile;
+      const int64_t at = lines.Start(task / tiles * lines.inner + column) + first;
+      SumTile(x + at, out + at, lines.length, stride, std::min(kCumSumTile, lines.inner - column),
+              exclusive);
+    }
+  });
+}
+
+}  // namespace interp

@@ -1,0 +1,42 @@
+// cumsum_grad: X@GRAD = running sums of Out@GRAD from the other end.
+#include "kernels/math/cumsum.h"
+#include "kernels/util/gradient_shape.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOutGrad = 1;
+constexpr int kXGrad = 0;
+
+absl::Status InferCumSumGrad(InferContext& ctx) {
+  const CumSumAttrs& attrs = ctx.attrs<CumSumAttrs>();
+  const Shape& x = ctx.input(kX).shape;
+  INTERP_RETURN_IF_ERROR(CheckCumSumAxis(attrs, x));
+  INTERP_RETURN_IF_ERROR(
+      CheckGradientShape(ctx, kOutGrad, "Out@GRAD", attrs.flatten ? Shape{x.numel()} : x));
+  ctx.ShareShape(kX, kXGrad);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status CumSumGrad(KernelContext& ctx) {
+  CumSumAttrs attrs = ctx.attrs<CumSumAttrs>();
+  attrs.reverse = !attrs.reverse;
+  RunCumSum(ctx.num_threads(), attrs, ctx.input(kX).shape, ctx.input(kOutGrad).data<T>(),
+            ctx.output(kXGrad).mutable_data<T>());
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "cumsum_grad",
+    .inputs = {{"X", kNoNeedBuffer}, {"Out@GRAD"}},
+    .outputs = {{"X@GRAD"}},
+    .parse = ParseAttrs<CumSumAttrs, CumSumAttrs::Read>,
+    .infer = InferCumSumGrad,
+    .kernels = {{DType::kFloat32, CumSumGrad<float>}, {DType::kFloat64, CumSumGrad<double>}},
+    .inplace = {{kOutGrad, kXGrad}},
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,53 @@
+// Attributes of norms: what the ops and their gradients share.
+#pragma once
+
+#include <optional>
+
+#include "kernels/math/reduction.h"
+
+namespace interp {
+
+struct PNormAttrs {
+  ReductionAttrs reduction;  // first: DimsOf reads it
+  float order = 2;
+
+  static PNormAttrs Read(AttrReader& attrs) {
+    PNormAttrs parsed;
+    parsed.order = attrs.Float("porder", 2.0f);
+    parsed.reduction.keep_dim = attrs.Bool("keepdim", false);
+    const int64_t axis = attrs.Long("axis", -1);
+    if (!attrs.Bool("asvector", false)) parsed.reduction.dims = {axis};
+    return parsed;
+  }
+};
+
+inline ReductionAttrs ReadLogSumExpAttrs(AttrReader& attrs) {
+  ReductionAttrs parsed;
+  parsed.dims = attrs.Ints("axis", {0});
+  parsed.keep_dim = attrs.Bool("keepdim", false);
+  if (attrs.Bool("reduce_all", false)) parsed.dims.clear();
+  return parsed;
+}
+
+// Of the op `norm`.
+struct NormAttrs {
+  int64_t axis = -1;
+  float epsilon = 1e-10f;
+
+  static NormAttrs Read(AttrReader& attrs) {
+    return {attrs.Long("axis", -1), attrs.Float("epsilon", 1e-10f)};
+  }
+};
+
+// The shape of Norm: that of X with 1 in place of the dimension.
+inline absl::StatusOr<Shape> NormShape(const NormAttrs& attrs, const Shape& x) {
+  const std::optional<int> axis = NormalizeAxis(attrs.axis, x.rank());
+  if (!axis.has_value()) {
+    return InvalidArgument("axis is ", attrs.axis, " for 'X' ", ToString(x));
+  }
+  Shape norm = x;
+  norm[*axis] = 1;
+  return norm;
+}
+
+}  // namespace interp

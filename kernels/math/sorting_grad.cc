@@ -1,0 +1,95 @@
+// Gradients of argsort, top_k and top_k_v2: each element of Out@GRAD goes where Indices says that
+// the element of Out came from; the rest of X@GRAD is 0.
+#include <algorithm>
+#include <optional>
+
+#include "core/op_def.h"
+#include "kernels/util/gradient_shape.h"
+#include "kernels/util/indices.h"
+#include "kernels/util/lines.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kIndices = 1;
+constexpr int kOutGrad = 2;
+constexpr int kXGrad = 0;
+
+struct AxisAttrs {
+  int64_t axis = -1;
+};
+AxisAttrs ReadAxisAttrs(AttrReader& attrs) { return {attrs.Long("axis", -1)}; }
+AxisAttrs ReadNoAttrs(AttrReader&) { return {}; }
+
+absl::Status InferSortingGrad(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  const Shape& indices = ctx.input(kIndices).shape;
+  const int64_t attr_axis = ctx.attrs<AxisAttrs>().axis;
+  const std::optional<int> axis = NormalizeAxis(attr_axis, std::max(x.rank(), 1));
+  if (!axis.has_value()) return InvalidArgument("axis is ", attr_axis, " for 'X' ", ToString(x));
+  Shape expected = x;
+  if (x.rank() > 0 && indices.rank() == x.rank()) expected[*axis] = indices[*axis];
+  if (indices != expected) {
+    return InvalidArgument("input 'Indices' has shape ", ToString(indices), " for 'X' ",
+                           ToString(x));
+  }
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", indices));
+  ctx.ShareShape(kX, kXGrad);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status SortingGrad(KernelContext& ctx) {
+  const Tensor& indices = ctx.input(kIndices);
+  const Shape& shape = ctx.input(kX).shape;
+  const int axis = *NormalizeAxis(ctx.attrs<AxisAttrs>().axis, std::max(shape.rank(), 1));
+  const Lines lines = LinesAlong(shape, axis);
+  const Lines kept = LinesAlong(indices.shape, axis);
+  const T* const grad = ctx.input(kOutGrad).data<T>();
+  T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
+  return WithIndices(indices, "Indices", [&](const auto* from) {
+    INTERP_RETURN_IF_ERROR(CheckIndices(from, indices.numel(), lines.length, "Indices"));
+    ForEachLine(lines, LineTasks(lines, ctx.num_threads()), [=](int64_t, int64_t line) {
+      T* const to = x_grad + lines.Start(line);
+      for (int64_t i = 0; i < lines.length; ++i) to[i * lines.inner] = T{0};
+      int64_t at = kept.Start(line);
+      for (int64_t i = 0; i < kept.length; ++i, at += kept.inner) {
+        to[from[at] * lines.inner] += grad[at];
+      }
+    });
+    return absl::OkStatus();
+  });
+}
+
+OpDef SortingGradDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X", kNoNeedBuffer}, {"Indices", kAnyDType}, {"Out@GRAD"}},
+      .outputs = {{"X@GRAD"}},
+      .parse = ParseAttrs<AxisAttrs, ReadAxisAttrs>,
+      .infer = InferSortingGrad,
+      .kernels = {{DType::kFloat32, SortingGrad<float>}, {DType::kFloat64, SortingGrad<double>}},
+  };
+}
+
+// With K, which the shape of Indices says as well.
+OpDef TopKV2GradDef() {
+  OpDef def = SortingGradDef("top_k_v2_grad");
+  def.inputs.push_back({"K", kOptional | kAnyDType | kNoNeedBuffer});
+  return def;
+}
+
+// Along the last dimension; it has no attributes.
+OpDef TopKGradDef() {
+  OpDef def = SortingGradDef("top_k_grad");
+  def.parse = ParseAttrs<AxisAttrs, ReadNoAttrs>;
+  return def;
+}
+
+INTERP_REGISTER_OP(SortingGradDef("argsort_grad"));
+INTERP_REGISTER_OP(TopKGradDef());
+INTERP_REGISTER_OP(TopKV2GradDef());
+
+}  // namespace
+}  // namespace interp
