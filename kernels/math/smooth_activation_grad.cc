@@ -129,8 +129,8 @@ struct SoftsignGrad {
   }
 };
 
-// With s = softplus(x), Out = x tanh(s) and the slope of s is 1 - e^-s. The default threshold and
-// larger ones make no difference: tanh is 1 there.
+// With s = softplus(x), Out = x tanh(s) and the slope of s is 1 - e^-s. Paddle takes that for the
+// slope also above the threshold, which only thresholds far below the default show.
 struct MishGrad : MishAttrs {
   static constexpr UnaryGradient kKind = UnaryGradient::kOfX;
   template <typename T>

@@ -46,7 +46,8 @@ double Objective(const Differentiated& op, const OpRun& run) {
 template <typename T>
 std::vector<Tensor> GradientsOf(const Differentiated& op, const CoreOptions& options = {}) {
   const GradientDef& gradient = OpRegistry::Global().Find(op.run.type)->gradient;
-  OpRun run = {absl::StrCat(op.run.type, "_grad"), {}, {}, op.run.attrs};
+  const std::string type(gradient.type);
+  OpRun run = {type.empty() ? absl::StrCat(op.run.type, "_grad") : type, {}, {}, op.run.attrs};
   const std::vector<Tensor> outputs = OutputsOf(op.run);
   for (const absl::string_view slot : gradient.inputs) {
     for (const auto& [name, tensor] : op.run.inputs) {
