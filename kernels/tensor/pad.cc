@@ -3,51 +3,17 @@
 // pad3d: margins of the three spatial dimensions, listed left, right, top, bottom, front, back.
 //
 // Margins are constant, reflect, replicate ("edge" in pad2d) or circular. A negative one cuts off.
+#include "kernels/tensor/pad.h"
+
 #include <algorithm>
 
-#include "core/op_def.h"
 #include "kernels/util/scalar_bytes.h"
-#include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kPaddings = 1;
 constexpr int kOut = 0;
-
-enum class PadMode { kConstant, kReflect, kReplicate, kCircular };
-
-struct PadAttrs {
-  IntList paddings;
-  float value = 0;
-  PadMode mode = PadMode::kConstant;
-  bool channels_last = false;  // logically: the shape itself is N, spatial, C
-};
-
-// Margins by logical dimension of X.
-struct Margins {
-  Shape before;
-  Shape after;
-};
-
-// Where output index `i` of a dimension reads: input index i - before, mapped into the input by the
-// mode; -1 for the constant.
-int64_t SourceIndex(PadMode mode, int64_t i, int64_t before, int64_t length) {
-  int64_t source = i - before;
-  switch (mode) {
-    case PadMode::kConstant:
-      return source >= 0 && source < length ? source : -1;
-    case PadMode::kReflect:
-      source = std::max(source, -source);
-      return std::min(source, 2 * length - source - 2);
-    case PadMode::kReplicate:
-      return std::clamp<int64_t>(source, 0, length - 1);
-    default:
-      return (source % length + length) % length;
-  }
-}
 
 // A stretch of output indices whose sources lie evenly: `source`, `source + step`, ...
 struct Run {
@@ -82,7 +48,7 @@ Runs FindRuns(PadMode mode, int64_t out_length, int64_t before, int64_t length) 
 // Copies the box that takes run chosen[d] in dimension d.
 void CopyBox(KernelContext& ctx, const ScalarBytes& value, absl::Span<const Runs> runs,
              absl::Span<const size_t> chosen) {
-  const Tensor& x = ctx.input(kX);
+  const Tensor& x = ctx.input(kPadX);
   Tensor& out = ctx.output(kOut);
   const Strides from = StridesOf(x);
   const Strides to = StridesOf(out);
@@ -109,7 +75,7 @@ void CopyBox(KernelContext& ctx, const ScalarBytes& value, absl::Span<const Runs
 
 // Cuts every dimension of Out into runs and copies all boxes they make.
 absl::Status RunPad(KernelContext& ctx, PadMode mode, const Margins& margins, double value) {
-  const Tensor& x = ctx.input(kX);
+  const Tensor& x = ctx.input(kPadX);
   const Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
   const ScalarBytes constant = ToScalarBytes(x.dtype, value);
@@ -128,24 +94,9 @@ absl::Status RunPad(KernelContext& ctx, PadMode mode, const Margins& margins, do
   }
 }
 
-// Sets the shape of Out; checks that each mode can fill its margins.
 absl::Status SetPaddedShape(InferContext& ctx, PadMode mode, const Margins& margins) {
-  const Tensor& x = ctx.input(kX);
-  Shape shape;
-  for (int d = 0; d < x.shape.rank(); ++d) {
-    const int64_t length = x.shape[d];
-    const int64_t before = margins.before[d];
-    const int64_t after = margins.after[d];
-    INTERP_ASSIGN_OR_RETURN(int64_t padded, CheckedSum(length, before));
-    INTERP_ASSIGN_OR_RETURN(padded, CheckedSum(padded, after));
-    const bool too_far = mode == PadMode::kReflect && std::max(before, after) >= length;
-    const bool no_source = mode != PadMode::kConstant && length == 0;
-    if (padded < 0 || ((before != 0 || after != 0) && (too_far || no_source))) {
-      return InvalidArgument("dimension ", d, " of 'X' ", ToString(x.shape),
-                             " cannot take the margins ", before, " and ", after);
-    }
-    shape.push_back(padded);
-  }
+  const Tensor& x = ctx.input(kPadX);
+  INTERP_ASSIGN_OR_RETURN(const Shape shape, PaddedShape(x.shape, mode, margins));
   ctx.SetShape(kOut, shape);
   if (shape.rank() > 0 && shape[0] == x.shape[0]) ctx.output(kOut).lod = x.lod;
   return absl::OkStatus();
@@ -153,37 +104,13 @@ absl::Status SetPaddedShape(InferContext& ctx, PadMode mode, const Margins& marg
 
 namespace pad {
 
-PadAttrs Read(AttrReader& reader) {
-  PadAttrs attrs;
-  attrs.paddings = ReadIntListAttr(reader, "paddings");
-  attrs.value = reader.Float("pad_value", 0.0f);
-  return attrs;
-}
-
-absl::StatusOr<Margins> FindMargins(const OpContext& ctx) {
-  const IntList& paddings = ctx.attrs<PadAttrs>().paddings;
-  const int rank = ctx.input(kX).shape.rank();
-  if (paddings.size() != 2 * static_cast<size_t>(rank)) {
-    return InvalidArgument("'paddings' has ", paddings.size(), " entries for rank ", rank);
-  }
-  Margins margins;
-  for (int d = 0; d < rank; ++d) {
-    if (paddings[2 * d] < 0 || paddings[2 * d + 1] < 0) {
-      return InvalidArgument("'paddings' has a negative entry for dimension ", d);
-    }
-    margins.before.push_back(paddings[2 * d]);
-    margins.after.push_back(paddings[2 * d + 1]);
-  }
-  return margins;
-}
-
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const Margins margins, FindMargins(ctx));
+  INTERP_ASSIGN_OR_RETURN(const Margins margins, PadMargins(ctx));
   return SetPaddedShape(ctx, PadMode::kConstant, margins);
 }
 
 absl::Status Run(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const Margins margins, FindMargins(ctx));
+  INTERP_ASSIGN_OR_RETURN(const Margins margins, PadMargins(ctx));
   return RunPad(ctx, PadMode::kConstant, margins, ctx.attrs<PadAttrs>().value);
 }
 
@@ -191,74 +118,30 @@ INTERP_REGISTER_OP(OpDef{
     .type = "pad",
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
-    .parse = ParseAttrs<PadAttrs, Read>,
+    .parse = ParseAttrs<PadAttrs, ReadPad>,
     .infer = Infer,
     .kernels = {{DType::kUndefined, Run}},
     .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace pad
 
 namespace spatial {
 
-constexpr IntSlots kMargins = {.name = "Paddings", .tensor = kPaddings};
-
-PadMode ReadMode(AttrReader& reader) {
-  const std::string mode = reader.String("mode", "constant");
-  if (mode == "reflect") return PadMode::kReflect;
-  if (mode == "replicate" || mode == "edge") return PadMode::kReplicate;
-  if (mode == "circular") return PadMode::kCircular;
-  if (mode != "constant") reader.Fail(absl::StrCat("attribute 'mode' is '", mode, "'"));
-  return PadMode::kConstant;
-}
-
-PadAttrs Read(AttrReader& reader, int spatial_dims) {
-  PadAttrs attrs;
-  attrs.paddings = ReadIntListAttr(reader, "paddings");
-  attrs.value = reader.Float(spatial_dims == 2 ? "pad_value" : "value", 0.0f);
-  attrs.mode = ReadMode(reader);
-  const std::string format = reader.String("data_format", spatial_dims == 2 ? "NCHW" : "NCDHW");
-  attrs.channels_last = !format.empty() && format.back() == 'C';
-  return attrs;
-}
-PadAttrs Read2(AttrReader& reader) { return Read(reader, 2); }
-PadAttrs Read3(AttrReader& reader) { return Read(reader, 3); }
-
-absl::StatusOr<Margins> FindMargins(const OpContext& ctx, int spatial_dims) {
-  const PadAttrs& attrs = ctx.attrs<PadAttrs>();
-  const int rank = ctx.input(kX).shape.rank();
-  if (rank != spatial_dims + 2) {
-    return InvalidArgument("'X' has shape ", ToString(ctx.input(kX).shape), ", expected rank ",
-                           spatial_dims + 2);
-  }
-  INTERP_ASSIGN_OR_RETURN(const IntList paddings, ReadIntList(ctx, kMargins, attrs.paddings));
-  if (paddings.size() != 2 * static_cast<size_t>(spatial_dims)) {
-    return InvalidArgument("'paddings' has ", paddings.size(), " entries, expected ",
-                           2 * spatial_dims);
-  }
-  Margins margins;
-  margins.before.resize(rank, 0);
-  margins.after.resize(rank, 0);
-  const int first = attrs.channels_last ? 1 : 2;
-  for (int i = 0; i < spatial_dims; ++i) {
-    // pad2d lists the dimensions from the first, pad3d from the last.
-    const int d = first + (spatial_dims == 2 ? i : spatial_dims - 1 - i);
-    margins.before[d] = paddings[2 * i];
-    margins.after[d] = paddings[2 * i + 1];
-  }
-  return margins;
-}
+PadAttrs Read2(AttrReader& reader) { return ReadSpatialPad(reader, 2); }
+PadAttrs Read3(AttrReader& reader) { return ReadSpatialPad(reader, 3); }
 
 template <int kSpatialDims>
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const Margins margins, FindMargins(ctx, kSpatialDims));
+  INTERP_ASSIGN_OR_RETURN(const Margins margins, SpatialPadMargins(ctx, kSpatialDims));
   return SetPaddedShape(ctx, ctx.attrs<PadAttrs>().mode, margins);
 }
 
 template <int kSpatialDims>
 absl::Status Run(KernelContext& ctx) {
   const PadAttrs& attrs = ctx.attrs<PadAttrs>();
-  INTERP_ASSIGN_OR_RETURN(const Margins margins, FindMargins(ctx, kSpatialDims));
+  INTERP_ASSIGN_OR_RETURN(const Margins margins, SpatialPadMargins(ctx, kSpatialDims));
   return RunPad(ctx, attrs.mode, margins, attrs.value);
 }
 
@@ -272,6 +155,7 @@ OpDef Def(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReade
       .infer = Infer<kSpatialDims>,
       .kernels = {{DType::kUndefined, Run<kSpatialDims>}},
       .layout = LayoutRule::kFollows,
+      .gradient = {.inputs = {"X", "Paddings", "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }
 

@@ -57,4 +57,10 @@ template <typename T, typename Weight>
 void ResampleBlend(int num_threads, const ImageView& view, const Taps<Weight> (&taps)[3],
                    const T* in, T* out, std::vector<Weight>& scratch);
 
+// The gradient of ResampleBlend by `in`, or of ResampleNearest: every element of `out_grad` is
+// added, times its weights, to the elements of `in_grad` that it was made of. `scratch` as above.
+template <typename T>
+void ResampleGradient(int num_threads, const ImageView& view, const Taps<T> (&taps)[3],
+                      const T* out_grad, T* in_grad, std::vector<T>& scratch);
+
 }  // namespace interp

@@ -1,0 +1,171 @@
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "kernels/tensor/interpolate.h"
+#include "kernels/util/shape_args.h"
+
+namespace interp {
+namespace {
+
+constexpr IntSlots kSizes = {
+    .name = "out size", .tensor = kInterpOutSize, .list = kInterpSizeTensor};
+constexpr int64_t kMostPixels = int64_t{1} << 30;  // per dimension: indices are 32 bits
+
+// The op's type says how to interpolate and how many dimensions.
+void SetMethod(absl::string_view type, InterpAttrs& attrs) {
+  const auto set = [&attrs](InterpMethod method, int min_rank, int max_rank) {
+    attrs.method = method;
+    attrs.min_rank = min_rank;
+    attrs.max_rank = max_rank;
+  };
+  attrs.v2 = absl::StrContains(type, "_v2");
+  if (absl::StartsWith(type, "nearest")) set(InterpMethod::kNearest, 4, 5);
+  if (absl::StartsWith(type, "linear")) set(InterpMethod::kLinear, 3, 3);
+  if (absl::StartsWith(type, "bilinear")) set(InterpMethod::kLinear, 4, 4);
+  if (absl::StartsWith(type, "trilinear")) set(InterpMethod::kLinear, 5, 5);
+  if (absl::StartsWith(type, "bicubic")) set(InterpMethod::kCubic, 4, 4);
+}
+
+struct Scale {
+  float factor[3] = {0, 0, 0};  // 0: none given
+};
+
+absl::StatusOr<Scale> ReadScale(const OpContext& ctx, int spatial) {
+  const InterpAttrs& attrs = ctx.attrs<InterpAttrs>();
+  absl::Span<const float> values = attrs.scale;
+  if (const Tensor* tensor = ctx.optional_input(kInterpScale)) {
+    if (!tensor->has_memory() || tensor->dtype != DType::kFloat32) {
+      return InvalidArgument("'Scale' is ", DescribeType(*tensor), ", expected float32 values");
+    }
+    values = absl::MakeConstSpan(tensor->data<float>(), tensor->numel());
+  }
+  Scale scale;
+  if (values.empty() || !ctx.inputs(kSizes.list).empty()) return scale;
+  if (values.size() != 1 && values.size() < static_cast<size_t>(spatial)) {
+    return InvalidArgument("scale has ", values.size(), " values for ", spatial, " dimensions");
+  }
+  for (int i = 0; i < spatial; ++i) {
+    const float value = values[values.size() == 1 ? 0 : i];
+    if (!(value > 0)) return InvalidArgument("scale is ", value, ", expected more than 0");
+    scale.factor[3 - spatial + i] = value;
+  }
+  return scale;
+}
+
+// Position of the first spatial dimension in X's shape.
+int FirstSpatial(const InterpAttrs& attrs) { return attrs.channels_last ? 1 : 2; }
+
+absl::Status SetSpatial(Shape& shape, int d, double size) {
+  if (!(size >= 1 && size <= kMostPixels)) {
+    return InvalidArgument("out size is ", size, ", expected 1 to ", kMostPixels);
+  }
+  shape[d] = static_cast<int64_t>(size);
+  return absl::OkStatus();
+}
+
+// How the coordinates of spatial dimension `axis` (0: depth) map.
+CoordinateMap MapAxis(const InterpAttrs& attrs, const Scale& scale, const ImageView& view,
+                      int axis) {
+  CoordinateMap map = {.in = view.in[axis], .out = view.out[axis]};
+  map.align_corners = attrs.align_corners;
+  map.half_pixel = attrs.align_mode == 0 && !attrs.align_corners;
+  if (map.out <= 1) return map;
+  const float factor = scale.factor[axis];
+  if (attrs.align_corners) {
+    map.ratio = static_cast<float>(map.in - 1) / static_cast<float>(map.out - 1);
+  } else if (attrs.v2 && factor > 0) {
+    map.ratio = static_cast<float>(1.0 / factor);
+  } else {
+    map.ratio = static_cast<float>(map.in) / static_cast<float>(map.out);
+  }
+  return map;
+}
+
+}  // namespace
+
+InterpAttrs ReadInterpAttrs(AttrReader& reader) {
+  InterpAttrs attrs;
+  SetMethod(reader.op().type, attrs);
+  const std::string layout = reader.String("data_layout", "NCHW");
+  attrs.channels_last = !layout.empty() && layout.back() == 'C';
+  attrs.align_corners = reader.Bool("align_corners", true);
+  attrs.align_mode = reader.Int("align_mode", 1);
+  attrs.size[0] = reader.Int("out_d", 0);
+  attrs.size[1] = reader.Int("out_h", 0);
+  attrs.size[2] = reader.Int("out_w", 0);
+  if (attrs.v2) {
+    attrs.scale = reader.Floats("scale");
+  } else if (const float scale = reader.Float("scale", 0.0f); scale > 0) {
+    attrs.scale = {scale};
+  }
+  return attrs;
+}
+
+absl::StatusOr<Shape> InterpShape(const InferContext& ctx) {
+  const InterpAttrs& attrs = ctx.attrs<InterpAttrs>();
+  Shape shape = ctx.input(kInterpX).shape;
+  if (shape.rank() < attrs.min_rank || shape.rank() > attrs.max_rank) {
+    return InvalidArgument("'X' has shape ", ToString(shape), ", expected rank ", attrs.min_rank,
+                           attrs.max_rank > attrs.min_rank ? " or more" : "");
+  }
+  const int spatial = shape.rank() - 2;
+  const int first = FirstSpatial(attrs);
+  const IntSlots slots = {.name = kSizes.name,
+                          .tensor = ctx.inputs(kSizes.list).empty() ? kSizes.tensor : -1,
+                          .list = kSizes.list};
+  INTERP_ASSIGN_OR_RETURN(const IntList sizes, ReadIntList(ctx, slots, {}));
+  if (!sizes.empty() && sizes.size() != static_cast<size_t>(spatial)) {
+    return InvalidArgument("out size has ", sizes.size(), " values for ", spatial, " dimensions");
+  }
+  INTERP_ASSIGN_OR_RETURN(const Scale scale, ReadScale(ctx, spatial));
+  for (int i = 0; i < spatial; ++i) {
+    const int d = first + i;
+    const float factor = scale.factor[3 - spatial + i];
+    double size = static_cast<double>(attrs.size[3 - spatial + i]);
+    if (factor > 0) size = static_cast<float>(shape[d]) * factor;
+    if (!sizes.empty()) size = static_cast<double>(sizes[i]);
+    if (shape[d] < 1 || shape[d] > kMostPixels) {
+      return InvalidArgument("'X' has shape ", ToString(shape), ", no pixels to resample");
+    }
+    INTERP_RETURN_IF_ERROR(SetSpatial(shape, d, size));
+  }
+  return shape;
+}
+
+ImageView InterpView(const InterpAttrs& attrs, const Tensor& x, const Shape& out) {
+  ImageView view;
+  const int rank = x.shape.rank();
+  const int64_t channels = x.shape[attrs.channels_last ? rank - 1 : 1];
+  const bool inner = attrs.channels_last || x.layout == Layout::kChannelsLast;
+  view.outer = x.shape[0] * (inner ? 1 : channels);
+  view.inner = inner ? channels : 1;
+  for (int i = 0; i < rank - 2; ++i) {
+    view.in[5 - rank + i] = x.shape[FirstSpatial(attrs) + i];
+    view.out[5 - rank + i] = out[FirstSpatial(attrs) + i];
+  }
+  return view;
+}
+
+template <typename Weight>
+absl::Status FillInterpTaps(const OpContext& ctx, const ImageView& view, Taps<Weight> (&taps)[3]) {
+  const InterpAttrs& attrs = ctx.attrs<InterpAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const Scale scale, ReadScale(ctx, ctx.input(kInterpX).shape.rank() - 2));
+  for (int axis = 0; axis < 3; ++axis) {
+    const CoordinateMap map = MapAxis(attrs, scale, view, axis);
+    const bool absent = axis == 0 && map.in == 1 && map.out == 1;
+    if (absent || attrs.method == InterpMethod::kNearest) {
+      NearestTaps(map, taps[axis]);
+    } else if (attrs.method == InterpMethod::kLinear) {
+      LinearTaps(map, taps[axis]);
+    } else {
+      CubicTaps(map, taps[axis]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+template absl::Status FillInterpTaps<float>(const OpContext&, const ImageView&, Taps<float> (&)[3]);
+template absl::Status FillInterpTaps<double>(const OpContext&, const ImageView&,
+                                             Taps<double> (&)[3]);
+
+}  // namespace interp
