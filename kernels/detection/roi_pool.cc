@@ -121,6 +121,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferTypes,
     .infer = Infer,
     .kernels = {{DType::kFloat32, RoiPool<float>}, {DType::kFloat64, RoiPool<double>}},
+    .gradient = {.inputs = {"X", "ROIs", "RoisNum", "Argmax", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace
