@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "core/io/file.h"
 #include "core/io/params.h"
+#include "core/io/pickle_params.h"
 #include "core/program_load.h"
 #include "core/program_parse.h"
 #include "interpreter/plan_file/fingerprint.h"
@@ -65,7 +66,7 @@ absl::Status LoadProgramOrPlan(const ModelFlags& flags, Model& model) {
 
 absl::Status LoadParameters(const std::string& path, Model& model) {
   INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params,
-                          ReadParams(path, ParamsOf(model.program)));
+                          ReadAnyParams(path, ParamsOf(model.program)));
   for (auto& [name, tensor] : params) {
     ++model.loaded.count;
     model.loaded.size_bytes += tensor.size_bytes();
@@ -82,8 +83,10 @@ void AddModelFlags(CLI::App& command, ModelFlags& flags) {
                   "program: .pdmodel, __model__ or .pb; .txt: the text form of `interp dump`; or "
                   "a plan of `interp compile`")
       ->required();
-  command.add_option("--params", flags.params,
-                     "parameters: a combined .pdiparams file, or a folder with one file each");
+  command.add_option(
+      "--params", flags.params,
+      "parameters: a combined .pdiparams file, a .pdparams file, with the .pdopt beside "
+      "it where needed, or a folder with one file each");
   command.add_option("--compiled-from", flags.compiled_from,
                      "refuse a plan that was not compiled from this program");
 }

@@ -1,9 +1,7 @@
 #include "core/io/npy.h"
 
-#include <algorithm>
-#include <array>
 #include <cstring>
-#include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -17,28 +15,6 @@ namespace {
 
 constexpr absl::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kDataAlignment = 64;  // of the elements within the file, as NumPy pads
-
-// --- dtypes ---
-
-struct DescrRow {
-  absl::string_view descr;  // without the byte order
-  DType dtype;
-};
-
-// The first row of a dtype is the one that is written.
-constexpr DescrRow kDescrs[] = {
-    {"b1", DType::kBool},      {"i1", DType::kInt8},        {"u1", DType::kUInt8},
-    {"i2", DType::kInt16},     {"i4", DType::kInt32},       {"i8", DType::kInt64},
-    {"f2", DType::kFloat16},   {"f4", DType::kFloat32},     {"f8", DType::kFloat64},
-    {"c8", DType::kComplex64}, {"c16", DType::kComplex128}, {"u2", DType::kBFloat16},
-    {"V2", DType::kBFloat16},
-};
-
-// Size of the unit whose bytes are in one order: the real number, also for complex.
-size_t UnitBytes(DType dtype) {
-  const bool complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
-  return SizeOf(dtype) / (complex ? 2 : 1);
-}
 
 // --- the header, a Python dictionary ---
 
@@ -85,18 +61,7 @@ class HeaderParser {
     if (Peek() == '[') return absl::UnimplementedError("arrays of records are not supported");
     std::string descr;
     INTERP_RETURN_IF_ERROR(ParseString(&descr));
-    absl::string_view kind = descr;
-    if (!kind.empty() && absl::StrContains("<>|=", kind.substr(0, 1))) {
-      header->big_endian = kind[0] == '>';
-      kind.remove_prefix(1);
-    }
-    for (const DescrRow& row : kDescrs) {
-      if (row.descr == kind) {
-        header->dtype = row.dtype;
-        return absl::OkStatus();
-      }
-    }
-    return Unimplemented("arrays of type '", absl::Utf8SafeCEscape(descr), "' are not supported");
+    return SetNumpyType(descr, header);
   }
 
   absl::Status ParseShape(Shape* shape) {
@@ -176,55 +141,10 @@ uint32_t LittleEndian(absl::string_view bytes) {
 
 // --- elements ---
 
-void SwapBytes(char* data, size_t size_bytes, size_t unit_bytes) {
-  for (size_t at = 0; at < size_bytes; at += unit_bytes) {
-    std::reverse(data + at, data + at + unit_bytes);
-  }
-}
-
-// Copies elements of `shape` that lie column by column at `src` row by row to `dst`.
-template <size_t kElementBytes>
-void CopyFromFortran(const char* src, const Shape& shape, char* dst) {
-  std::array<int64_t, kMaxRank> index = {};
-  std::array<int64_t, kMaxRank> stride = {};
-  for (int i = 0; i < shape.rank(); ++i) stride[i] = shape.numel(0, i);
-  const int64_t numel = shape.numel();
-  int64_t from = 0;
-  for (int64_t i = 0; i < numel; ++i) {
-    std::memcpy(dst + i * kElementBytes, src + from * kElementBytes, kElementBytes);
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-      from += stride[axis];
-      if (++index[axis] < shape[axis]) break;
-      from -= stride[axis] * shape[axis];
-      index[axis] = 0;
-    }
-  }
-}
-
-void CopyFromFortran(const char* src, const NpyHeader& header, char* dst) {
-  switch (SizeOf(header.dtype)) {
-    case 1:
-      return CopyFromFortran<1>(src, header.shape, dst);
-    case 2:
-      return CopyFromFortran<2>(src, header.shape, dst);
-    case 4:
-      return CopyFromFortran<4>(src, header.shape, dst);
-    case 8:
-      return CopyFromFortran<8>(src, header.shape, dst);
-    case 16:
-      return CopyFromFortran<16>(src, header.shape, dst);
-  }
-}
-
-// Any non-zero byte of a bool array means true; a C++ bool may only be 0 or 1.
-void NormalizeBools(char* data, size_t size_bytes) {
-  for (size_t i = 0; i < size_bytes; ++i) data[i] = data[i] != 0;
-}
-
 // The header of a whole file, with the elements checked to be there and nothing behind them.
 absl::StatusOr<NpyHeader> ParseWhole(absl::string_view file) {
   INTERP_ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(file));
-  const size_t expected = static_cast<size_t>(header.shape.numel()) * SizeOf(header.dtype);
+  const size_t expected = header.size_bytes();
   const size_t found = file.size() - header.data_offset;
   if (found != expected) {
     return DataLoss("byte ", header.data_offset, ": ", found, " bytes of elements, expected ",
@@ -233,21 +153,13 @@ absl::StatusOr<NpyHeader> ParseWhole(absl::string_view file) {
   return header;
 }
 
-Tensor TensorOf(const NpyHeader& header) {
-  Tensor tensor;
-  tensor.dtype = header.dtype;
-  tensor.shape = header.shape;
-  return tensor;
-}
-
 absl::StatusOr<std::string> FormatHeader(const Tensor& tensor) {
-  const auto* row = std::find_if(std::begin(kDescrs), std::end(kDescrs),
-                                 [&](const DescrRow& r) { return r.dtype == tensor.dtype; });
-  if (row == std::end(kDescrs)) {
+  const absl::string_view type = NumpyType(tensor.dtype);
+  if (type.empty()) {
     return Unimplemented("a tensor of ", Name(tensor.dtype), " cannot be stored as .npy");
   }
   std::string text =
-      absl::StrCat("{'descr': '", UnitBytes(tensor.dtype) == 1 ? "|" : "<", row->descr,
+      absl::StrCat("{'descr': '", UnitBytes(tensor.dtype) == 1 ? "|" : "<", type,
                    "', 'fortran_order': False, 'shape': (", absl::StrJoin(tensor.shape, ", "),
                    tensor.shape.rank() == 1 ? ",), }" : "), }");
   constexpr size_t kPrefixBytes = 10;  // magic, version, length
@@ -257,26 +169,6 @@ absl::StatusOr<std::string> FormatHeader(const Tensor& tensor) {
   const char head[] = {1, 0, static_cast<char>(text.size() & 0xff),
                        static_cast<char>(text.size() >> 8)};
   return absl::StrCat(kMagic, absl::string_view(head, sizeof(head)), text);
-}
-
-bool IsReadyToUse(const NpyHeader& header, const char* data) {
-  const size_t unit = UnitBytes(header.dtype);
-  return !(header.big_endian && unit > 1) && !(header.fortran_order && header.shape.rank() > 1) &&
-         header.dtype != DType::kBool && reinterpret_cast<uintptr_t>(data) % unit == 0;
-}
-
-absl::StatusOr<Tensor> CopyElements(const NpyHeader& header, const char* data) {
-  Tensor tensor = TensorOf(header);
-  INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
-  char* out = static_cast<char*>(tensor.mutable_raw_data());
-  if (header.fortran_order) {
-    CopyFromFortran(data, header, out);
-  } else {
-    std::memcpy(out, data, tensor.size_bytes());
-  }
-  if (header.big_endian) SwapBytes(out, tensor.size_bytes(), UnitBytes(header.dtype));
-  if (header.dtype == DType::kBool) NormalizeBools(out, tensor.size_bytes());
-  return tensor;
 }
 
 }  // namespace
@@ -318,10 +210,7 @@ absl::StatusOr<Tensor> ParseNpy(BufferRef file) {
   char* bytes = static_cast<char*>(file->data);
   INTERP_ASSIGN_OR_RETURN(const NpyHeader header, ParseWhole({bytes, file->size_bytes}));
   char* data = bytes + header.data_offset;
-  if (!IsReadyToUse(header, data)) return CopyElements(header, data);
-  Tensor tensor = TensorOf(header);
-  tensor.SetMemory(std::move(file), data);
-  return tensor;
+  return ShareElements(header, std::move(file), data);
 }
 
 absl::StatusOr<NpyParts> FormatNpy(const Tensor& tensor) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "core/io/array_elements.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
@@ -22,11 +23,7 @@ namespace interp {
 inline constexpr size_t kMaxArrayBytes = size_t{16} << 30;
 
 // What the head of a .npy file says.
-struct NpyHeader {
-  DType dtype = DType::kUndefined;
-  Shape shape;
-  bool fortran_order = false;
-  bool big_endian = false;
+struct NpyHeader : ArrayLayout {
   size_t data_offset = 0;  // where the elements start
 };
 

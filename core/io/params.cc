@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/io/array_elements.h"
 #include "core/io/file.h"
 #include "proto/framework.pb.h"
 
@@ -152,26 +153,6 @@ class RecordReader {
 
 // --- reading ---
 
-// Checks a record against its declaration.
-absl::Status CheckDeclared(const ParamRecord& record, const ParamDecl& param) {
-  if (param.dtype == DType::kUndefined) return absl::OkStatus();
-  const auto fits = [](int64_t found, int64_t declared) {
-    return declared == -1 || declared == found;
-  };
-  if (record.dtype == param.dtype && std::equal(record.shape.begin(), record.shape.end(),
-                                                param.dims.begin(), param.dims.end(), fits)) {
-    return absl::OkStatus();
-  }
-  return InvalidArgument("the file has ", Name(record.dtype), ToString(record.shape),
-                         ", the program declares ", Name(param.dtype), "[",
-                         absl::StrJoin(param.dims, ","), "]");
-}
-
-size_t AlignmentOf(DType dtype) {
-  const bool complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
-  return SizeOf(dtype) / (complex ? 2 : 1);
-}
-
 // The tensor of a record: in `file` when aligned, else copied.
 absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file) {
   Tensor tensor;
@@ -181,7 +162,7 @@ absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file
   char* data = static_cast<char*>(file->data) + record.data_offset;
   // A bool may only be 0 or 1, in a file it may be anything.
   const bool ready = record.dtype != DType::kBool &&
-                     reinterpret_cast<uintptr_t>(data) % AlignmentOf(record.dtype) == 0;
+                     reinterpret_cast<uintptr_t>(data) % UnitBytes(record.dtype) == 0;
   if (ready) {
     tensor.SetMemory(file, data);
     return tensor;
@@ -203,17 +184,10 @@ absl::StatusOr<NamedTensor> ReadOne(RecordReader& reader, const BufferRef& file,
   };
   const absl::StatusOr<ParamRecord> record = reader.Next();
   if (!record.ok()) return annotate(record.status());
-  const absl::Status declared = CheckDeclared(*record, param);
+  const absl::Status declared = CheckDeclared(record->dtype, record->shape, param);
   if (!declared.ok()) return annotate(declared);
   INTERP_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(*record, file));
   return NamedTensor(param.name, std::move(tensor));
-}
-
-absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path) {
-  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  const absl::string_view bytes = file->bytes();
-  return BorrowBuffer(const_cast<char*>(bytes.data()), bytes.size(), /*writable=*/false,
-                      [file] { (void)file; });
 }
 
 // A name is a path below the folder; one that leaves it is an attack.
@@ -288,6 +262,26 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
   std::sort(params.begin(), params.end(),
             [](const ParamDecl& a, const ParamDecl& b) { return a.name < b.name; });
   return params;
+}
+
+absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
+  if (param.dtype == DType::kUndefined) return absl::OkStatus();
+  const auto fits = [](int64_t found, int64_t declared) {
+    return declared == -1 || declared == found;
+  };
+  if (dtype == param.dtype &&
+      std::equal(shape.begin(), shape.end(), param.dims.begin(), param.dims.end(), fits)) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("the file has ", Name(dtype), ToString(shape), ", the program declares ",
+                         Name(param.dtype), "[", absl::StrJoin(param.dims, ","), "]");
+}
+
+absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path) {
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  const absl::string_view bytes = file->bytes();
+  return BorrowBuffer(const_cast<char*>(bytes.data()), bytes.size(), /*writable=*/false,
+                      [file] { (void)file; });
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& file,

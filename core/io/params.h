@@ -38,6 +38,12 @@ struct ParamDecl {
 // file for `program` holds.
 std::vector<ParamDecl> ParamsOf(const Program& program);
 
+// InvalidArgument when a tensor that was read is not as declared.
+absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param);
+
+// A file as memory that tensors may share, mapped and read-only.
+absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path);
+
 // Reads a combined file or, when `path` is a folder, one file per variable. Tensors come in the
 // order of `params`, which for a combined file must be sorted by name. Errors: DataLoss for damaged
 // files, InvalidArgument where file and declaration differ (also in the number of parameters).
