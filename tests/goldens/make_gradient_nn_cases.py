@@ -300,6 +300,93 @@ def _rnn(r, op):
     yield c
 
 
+# ----------------------------------------------------------------------------
+# Images
+# ----------------------------------------------------------------------------
+@cases("nearest_interp", "nearest_interp_v2", "bilinear_interp", "bilinear_interp_v2", "bicubic_interp", "bicubic_interp_v2",
+       "linear_interp", "linear_interp_v2", "trilinear_interp", "trilinear_interp_v2")
+def _interp(r, op):
+    v2, method = op.endswith("_v2"), op.split("_")[0]
+    for rank in {"nearest": (2, 3) if v2 else (2,), "linear": (1,), "trilinear": (3,)}.get(method, (2,)):
+        sizes = (5, 4, 7)[-rank:]
+        for name, dtype, corners, nhwc in (("corners", "float32", True, False), ("half", "float64", False, False),
+                                           ("nhwc", "float32", False, True)):
+            base = {"data_layout": "NHWC" if nhwc else "NCHW", "interp_method": method, "align_corners": corners, "align_mode": 0,
+                    "scale": [] if v2 else 0.0, "out_d": -1, "out_h": -1, "out_w": -1}
+            base.update(zip(("out_d", "out_h", "out_w")[-rank:], sizes))
+            yield Case(f"{name}_{rank}d_{dtype}", {"X": g.conv_in(r, 2, 3, (3, 5, 4)[-rank:], nhwc).astype(dtype)}, "Out", base,
+                       tol=(1e-5, 1e-6))         # coordinates are float32
+
+
+@cases("pad")
+def _pad(r, op):
+    for dtype in DTYPES:
+        yield Case(f"rank3_{dtype}", {"X": r.f((2, 3, 4), dtype=dtype)}, "Out", {"paddings": [0, 1, 2, 0, 3, 1], "pad_value": 0.5})
+
+
+@cases("pad3d")
+def _pad3d(r, op):
+    for mode in ("constant", "reflect", "replicate", "circular"):
+        for layout in ("NCDHW", "NDHWC"):
+            shape = (2, 3, 4, 3, 5) if layout == "NCDHW" else (2, 4, 3, 5, 3)
+            yield Case(f"{mode}_{layout.lower()}_float64", {"X": r.f(shape, dtype="float64")}, "Out",
+                       {"paddings": [2, 1, 1, 2, 0, 3], "mode": mode, "value": 0.0, "data_format": layout})
+
+
+@cases("pixel_shuffle")
+def _pixel_shuffle(r, op):
+    yield Case("float64", {"X": r.f((2, 8, 2, 3), dtype="float64")}, "Out", {"upscale_factor": 2, "data_format": "NCHW"})
+
+
+@cases("shuffle_channel")
+def _shuffle_channel(r, op):
+    yield Case("square", {"X": r.f((2, 9, 2, 3))}, "Out", {"group": 3})
+
+
+@cases("grid_sampler")
+def _grid_sampler(r, op):
+    for mode in ("bilinear", "nearest"):
+        for pad in ("zeros", "border", "reflection"):
+            for corners in (True, False):
+                yield Case(f"{mode}_{pad}_{int(corners)}_float64",
+                           {"X": r.f((3, 2, 4, 5), dtype="float64"), "Grid": r.f((3, 3, 4, 2), -2.4, 2.4, "float64")}, "Output",
+                           {"mode": mode, "padding_mode": pad, "align_corners": corners})
+    yield Case("volume", {"X": r.f((1, 2, 3, 4, 5)), "Grid": r.f((1, 2, 3, 2, 3), -1.2, 1.2)}, "Output",
+               {"mode": "bilinear", "padding_mode": "border", "align_corners": False})
+
+
+def rois(r, dtype):
+    return {"X": r.f((2, 3, 8, 7), dtype=dtype), "ROIs": r.boxes(5, 13.0).astype(dtype), "RoisNum": np.array([2, 3], "int32")}
+
+
+@cases("roi_align")
+def _roi_align(r, op):
+    for dtype in DTYPES:
+        yield Case(f"overlaps_{dtype}", rois(r, dtype), "Out", {"pooled_height": 2, "pooled_width": 3, "spatial_scale": 0.5,
+                                                              "sampling_ratio": -1, "aligned": True}, no_grad=("ROIs",))
+
+
+@cases("roi_pool")
+def _roi_pool(r, op):
+    for dtype in DTYPES:
+        yield Case(f"overlaps_{dtype}", rois(r, dtype), "Out,Argmax", {"pooled_height": 2, "pooled_width": 3, "spatial_scale": 0.5},
+                   no_grad=("ROIs",))
+
+
+@cases("deformable_conv", "deformable_conv_v1")
+def _deformable(r, op):
+    for dtype in DTYPES:
+        for name, groups, dg in (("plain", 1, 1), ("groups", 2, 1), ("both", 2, 4)):
+            n, ci, co, k, h, w, p, s = 2, 4, 8, 3, 5, 4, 1, 2
+            ho, wo = (h + 2 * p - k) // s + 1, (w + 2 * p - k) // s + 1
+            ins = {"Input": r.f((n, ci, h, w), dtype=dtype), "Offset": r.f((n, 2 * dg * k * k, ho, wo), -1.2, 1.2, dtype),
+                   "Filter": r.f((co, ci // groups, k, k), dtype=dtype)}
+            if op == "deformable_conv":
+                ins["Mask"] = r.f((n, dg * k * k, ho, wo), 0, 1, dtype)
+            yield Case(f"{name}_{dtype}", ins, "Output", {"strides": [s, s], "paddings": [p, p], "dilations": [1, 1], "groups": groups,
+                                                          "deformable_groups": dg, "im2col_step": 1})
+
+
 def make_with_forward(out_dir, rng, case):
     """A program of the forward op and of the gradient op that Paddle's maker gives; the gradients of the outputs are fed."""
     b, op, ins, outs = g.build_forward(case)
