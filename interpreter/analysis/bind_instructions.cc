@@ -105,14 +105,15 @@ bool Any(bool (*is)(const PlanVar&), const Instruction& instruction,
   return any_of(instruction.inputs) || any_of(instruction.outputs);
 }
 
-absl::Status CheckKind(const PlanVar& var, const SlotDef& slot, bool with_arrays) {
+// `mixed`: kMayBeArray slots take tensors and arrays side by side (ops that run blocks).
+absl::Status CheckKind(const PlanVar& var, const SlotDef& slot, bool with_arrays, bool mixed) {
   if (var.kind == VarKind::kSelectedRows) {
     if ((slot.flags & kMayBeRows) != 0) return absl::OkStatus();
     return InvalidArgument("variable '", var.name, "' is selected rows, but '", slot.name,
                            "' takes a tensor");
   }
   if ((slot.flags & kMayBeArray) != 0) {
-    if (with_arrays == IsWhole(var)) return absl::OkStatus();
+    if (mixed || with_arrays == IsWhole(var)) return absl::OkStatus();
     return InvalidArgument("variable '", var.name, "' is ", with_arrays ? "no array" : "an array",
                            ", unlike other arguments: expected arrays only, or none");
   }
@@ -305,18 +306,19 @@ absl::StatusOr<BlockInterface> InterfaceOf(const Program& program, const Op& op,
 absl::Status CheckKinds(const Instruction& instruction, const std::vector<PlanVar>& vars) {
   const OpDef& def = *instruction.def;
   const bool arrays = Any(IsWhole, instruction, vars);
+  const bool mixed = def.sub_block != nullptr;
   for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
     const VarId id = instruction.inputs[arg];
     if (id < 0 || IsHiddenInput(instruction, arg)) continue;
     const SlotDef& slot = def.inputs[InputSlotOf(instruction, arg)];
     if ((slot.flags & kNoNeedBuffer) != 0) continue;
-    INTERP_RETURN_IF_ERROR(CheckKind(vars[id], slot, arrays));
+    INTERP_RETURN_IF_ERROR(CheckKind(vars[id], slot, arrays, mixed));
   }
   for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
     const VarId id = instruction.outputs[arg];
     if (id < 0 || IsHiddenOutput(instruction, arg)) continue;
     INTERP_RETURN_IF_ERROR(
-        CheckKind(vars[id], def.outputs[OutputSlotOf(instruction, arg)], arrays));
+        CheckKind(vars[id], def.outputs[OutputSlotOf(instruction, arg)], arrays, mixed));
     INTERP_RETURN_IF_ERROR(CheckNotKept(vars[id]));
   }
   if (!arrays || instruction.place.on_host()) return absl::OkStatus();

@@ -51,6 +51,12 @@ class Uses {
   std::vector<BlockCapture> uses_;
 };
 
+// A variable that the kernel which runs a block shares with it, and one outside that it is like.
+struct Shared {
+  VarId var = -1;
+  VarId like = -1;
+};
+
 class BlockFinder {
  public:
   BlockFinder(const Program& program, const OpRegistry& registry)
@@ -66,12 +72,14 @@ class BlockFinder {
     number_.resize(num_blocks, -1);
     end_.resize(num_blocks, -1);
     saves_captures_.resize(num_blocks, false);
+    interface_.resize(num_blocks);
     empty_ = program.Find(kEmptyVarName);
   }
 
   absl::StatusOr<BlockTree> Find() {
     INTERP_RETURN_IF_ERROR(FollowOps());
     for (const int32_t block : tree_.order) NoteDeclarations(block);
+    for (const int32_t block : tree_.order) NoteInterface(block);
     if (tree_.order.size() > 1) {
       for (const int32_t block : tree_.order) NoteMentions(block);
     }
@@ -124,7 +132,22 @@ class BlockFinder {
     SubBlock common;
     INTERP_RETURN_IF_ERROR(def.sub_block(program_, program_.blocks[block].ops[index], common));
     saves_captures_[sub_block] = common.saves_captures;
+    CollectInterface(def, program_.blocks[block].ops[index], common, interface_[sub_block]);
     return absl::OkStatus();
+  }
+
+  void CollectInterface(const OpDef& def, const Op& op, const SubBlock& common,
+                        std::vector<Shared>& interface) const {
+    for (const SubBlock::Entry& entry : common.entries) {
+      const bool known = entry.slot >= 0 && entry.slot < static_cast<int>(def.inputs.size());
+      const Slot* slot = known ? op.FindInput(def.inputs[entry.slot].name) : nullptr;
+      const bool given = slot != nullptr && entry.arg >= 0 && entry.arg < std::ssize(slot->args);
+      interface.push_back({program_.Find(entry.name), given ? slot->args[entry.arg] : -1});
+    }
+    for (const std::string& name : common.results) {
+      const VarId var = program_.Find(name);
+      interface.push_back({var, var});
+    }
   }
 
   // A block follows those that it runs in postorder, and those that ran before it.
@@ -160,6 +183,21 @@ class BlockFinder {
     for (const Var& var : program_.blocks[block].vars) {
       (block == 0 ? tree_.declared_in_0[var.id] : tree_.declared[block][var.id]) = &var;
       if (var.persistable) tree_.persistable[var.id] = true;
+    }
+  }
+
+  // Makes the declarations that are missing. Kinds are those of the variables outside, dtypes what
+  // the instruction's arguments have.
+  void NoteInterface(int32_t block) {
+    for (const Shared& shared : interface_[block]) {
+      const bool outside = shared.var < 0 || tree_.persistable[shared.var];
+      if (outside || tree_.OwnDeclaration(block, shared.var) != nullptr) continue;
+      const int32_t parent = tree_.nodes[block].parent;
+      const Var* like = shared.like < 0 ? nullptr : tree_.Declaration(parent, shared.like);
+      Var& made = tree_.made.emplace_back();
+      made.id = shared.var;
+      if (like != nullptr) made.kind = like->kind;
+      tree_.declared[block][shared.var] = &made;
     }
   }
 
@@ -200,6 +238,9 @@ class BlockFinder {
     }
     for (const Var& var : program_.blocks[block].vars) {
       if (var.id != empty_) uses_.Add(var.id, false, false);
+    }
+    for (const Shared& shared : interface_[block]) {
+      if (shared.var >= 0) uses_.Add(shared.var, false, false);
     }
     for (const BlockCapture& use : uses_.Take()) {
       const bool used = use.read || use.written;
@@ -269,7 +310,8 @@ class BlockFinder {
   std::vector<int32_t> end_;
   int32_t next_number_ = 0;
   std::vector<int32_t> postorder_;
-  std::vector<bool> saves_captures_;  // by block, as the op that runs it says
+  std::vector<std::vector<Shared>> interface_;  // by block
+  std::vector<bool> saves_captures_;            // by block, as the op that runs it says
   // By block that has a gradient.
   absl::flat_hash_map<int32_t, absl::flat_hash_set<VarId>> updated_;
   // By block: variables that its ops name; empty for programs of one block.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct BlockTree {
   // Declarations of block 0 by VarId, null without one; those of other blocks by block.
   std::vector<const Var*> declared_in_0;
   std::vector<absl::flat_hash_map<VarId, const Var*>> declared;
+  // Declarations that programs leave out, of what kernels set and read; among `declared`.
+  std::deque<Var> made;
 
   // The declaration of `var` in `block` itself, or null.
   const Var* OwnDeclaration(int32_t block, VarId var) const;
@@ -69,6 +72,10 @@ struct BlockTree {
 // names are looked up there, too, after its own, and stand for what an activation left. Of tensors
 // that the forward block captures, that is their value when the activation started, if the op
 // that runs it says so (SubBlock::saves_captures), and no op of the block updates them in place.
+//
+// What the kernel sets before an activation and reads after it (SubBlock::entries, results) belongs
+// to the block that it runs, declared there or not: programs leave out the gradients that a loop
+// carries, which have the same name outside.
 //
 // Arguments of kOfSubBlock slots do not count as uses, nor does a persistable output that an op in
 // test mode leaves as it is (KeepsValue) as written. `program` is borrowed by the result.

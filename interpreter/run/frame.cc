@@ -70,6 +70,7 @@ void Frame::BindWithin(InstrId id) {
   BindOwn();
   for (const VarId id : plan_.entries) {
     entries_.push_back(variables_[id]);
+    whole_.erase(std::remove(whole_.begin(), whole_.end(), variables_[id]), whole_.end());
     Watch(id, /*written=*/false);
   }
   for (const VarId id : plan_.results) results_.push_back(variables_[id]);

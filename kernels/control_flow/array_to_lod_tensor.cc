@@ -5,6 +5,7 @@
 
 #include "core/op_def.h"
 #include "kernels/control_flow/lod_parts.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -59,12 +60,18 @@ absl::Status ArrayToLodTensor(KernelContext& ctx) {
   return JoinRows(ctx, ranges, array[0], out);
 }
 
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, "lod_tensor_to_array",
+                       {{"X", "Out@GRAD"}, {"RankTable", "RankTable"}}, {{"Out", "X@GRAD"}});
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "array_to_lod_tensor",
     .inputs = {{"X", kTensorArray}, {"RankTable", kTensorArray}},
     .outputs = {{"Out"}},
     .kernels = {{DType::kUndefined, ArrayToLodTensor}},
     .dynamic_outputs = true,
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

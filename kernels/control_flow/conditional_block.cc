@@ -48,7 +48,23 @@ absl::Status ConditionalBlock(KernelContext& ctx) {
   return ctx.block().RunAndSave(ctx.output_variable(kScope).steps.emplace_back());
 }
 
-OpDef ConditionalDef(absl::string_view type) {
+absl::Status MakeGradient(GradientMaker& maker) {
+  const bool old_slots = maker.op().FindInput("Params") != nullptr;
+  const absl::string_view inputs = old_slots ? "Params" : "Input";
+  if (!maker.Wants(inputs)) return absl::OkStatus();
+  Op& gradient = maker.Add("conditional_block_grad");
+  AddInput(gradient, "Cond", maker.Arguments(old_slots ? "X" : "Cond"));
+  AddInput(gradient, "Input", maker.Arguments(inputs));
+  AddInput(gradient, "Out", maker.Arguments("Out"));
+  AddInput(gradient, "Out@GRAD", maker.OutputGradients("Out"));
+  AddInput(gradient, "Scope", maker.Arguments("Scope"));
+  AddOutput(gradient, "Input@GRAD", maker.InputGradients(inputs));
+  gradient.attrs = maker.op().attrs;
+  SetAttr(gradient, "sub_block", BlockIndex{maker.gradient_block()});
+  return absl::OkStatus();
+}
+
+OpDef ConditionalDef(absl::string_view type, GradientDef gradient) {
   constexpr int kConditions = kOptional | kVariadic | kAnyDType | kHostInput;
   constexpr int kInputs =
       kOptional | kVariadic | kAnyDType | kAnyLayout | kNoNeedBuffer | kMayBeEmpty;
@@ -65,11 +81,12 @@ OpDef ConditionalDef(absl::string_view type) {
       .infer = control_flow::InferNothing,
       .kernels = {{DType::kUndefined, ConditionalBlock}},
       .sub_block = FindBlock,
+      .gradient = std::move(gradient),
   };
 }
 
-INTERP_REGISTER_OP(ConditionalDef("conditional_block"));
-INTERP_REGISTER_OP(ConditionalDef("conditional_block_infer"));
+INTERP_REGISTER_OP(ConditionalDef("conditional_block", {.make = MakeGradient}));
+INTERP_REGISTER_OP(ConditionalDef("conditional_block_infer", {}));
 
 }  // namespace
 }  // namespace interp

@@ -26,6 +26,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferArrayLengthDType,
     .infer = InferArrayLength,
     .kernels = {{DType::kUndefined, ArrayLength}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -52,6 +52,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<RankTableAttrs, ReadRankTableAttrs>,
     .infer = InferNothing,
     .kernels = {{DType::kUndefined, LodRankTable}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 // has finer levels, which the element then has as its LoD.
 #include "core/op_def.h"
 #include "kernels/control_flow/lod_parts.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -63,12 +64,18 @@ absl::Status LodTensorToArray(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, "array_to_lod_tensor",
+                       {{"X", "Out@GRAD"}, {"RankTable", "RankTable"}}, {{"Out", "X@GRAD"}});
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "lod_tensor_to_array",
     .inputs = {{"X"}, {"RankTable", kTensorArray}},
     .outputs = {{"Out", kTensorArray}},
     .infer = InferNothing,
     .kernels = {{DType::kUndefined, LodTensorToArray}},
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

@@ -29,6 +29,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferMaxSequenceLenDType,
     .infer = InferMaxSequenceLen,
     .kernels = {{DType::kUndefined, MaxSequenceLen}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

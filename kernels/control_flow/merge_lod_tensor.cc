@@ -8,6 +8,7 @@
 #include "core/op_def.h"
 #include "kernels/control_flow/lod_parts.h"
 #include "kernels/control_flow/mask.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -68,7 +69,12 @@ absl::Status MergeLodTensor(KernelContext& ctx) {
   return JoinRows(ctx, ranges, like, out);
 }
 
-OpDef MergeDef(absl::string_view type) {
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, "split_lod_tensor", {{"X", "Out@GRAD"}, {"Mask", "Mask"}},
+                       {{"OutTrue", "InTrue@GRAD"}, {"OutFalse", "InFalse@GRAD"}});
+}
+
+OpDef MergeDef(absl::string_view type, GradientDef gradient) {
   return OpDef{
       .type = type,
       .inputs = {{"X", kNoNeedBuffer | kAnyDType | kAnyLayout},
@@ -80,11 +86,12 @@ OpDef MergeDef(absl::string_view type) {
       .kernel_dtype = MergeKernelDType,
       .kernels = {{DType::kUndefined, MergeLodTensor}},
       .dynamic_outputs = true,
+      .gradient = std::move(gradient),
   };
 }
 
-INTERP_REGISTER_OP(MergeDef("merge_lod_tensor"));
-INTERP_REGISTER_OP(MergeDef("merge_lod_tensor_infer"));
+INTERP_REGISTER_OP(MergeDef("merge_lod_tensor", {.make = MakeGradient}));
+INTERP_REGISTER_OP(MergeDef("merge_lod_tensor_infer", {}));
 
 }  // namespace
 }  // namespace interp

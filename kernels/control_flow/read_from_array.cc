@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/control_flow/lod_parts.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -56,6 +57,11 @@ absl::Status ReadFromArray(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, "write_to_array", {{"I", "I"}, {"X", "Out@GRAD"}},
+                       {{"Out", "X@GRAD"}});
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "read_from_array",
     .inputs = {{"X", kTensorArray},
@@ -64,6 +70,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .kernels = {{DType::kUndefined, ReadFromArray}},
     .dynamic_outputs = true,
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

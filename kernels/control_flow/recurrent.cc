@@ -2,10 +2,9 @@
 // last row on. In the block an input is its row, without the first dimension; a state begins as its
 // initial value and is then what the step before made of it; rows of `outputs` are collected.
 // (Paddle: fluid/operators/recurrent_op.cc.)
-#include <cstring>
-
 #include "core/op_def.h"
 #include "kernels/control_flow/block_op.h"
+#include "kernels/control_flow/step_rows.h"
 
 namespace interp {
 namespace {
@@ -61,31 +60,6 @@ absl::StatusOr<int64_t> CountSteps(absl::Span<const Tensor* const> inputs) {
   return inputs[0]->shape[0];
 }
 
-// Makes `row` row `index` of `x`, whose memory it shares.
-void TakeRow(const Tensor& x, int64_t index, Tensor& row) {
-  Shape shape;
-  for (int d = 1; d < x.shape.rank(); ++d) shape.push_back(x.shape[d]);
-  row.shape = shape;
-  row.dtype = x.dtype;
-  row.lod.clear();
-  row.SetMemory(x.buffer(), static_cast<char*>(const_cast<void*>(x.raw_data())) +
-                                static_cast<size_t>(index) * row.size_bytes());
-}
-
-// Gives `out` memory for `num_steps` rows like `row`.
-absl::Status AllocateRows(const KernelContext& ctx, int64_t num_steps, const Tensor& row,
-                          Tensor& out) {
-  out.shape = Shape{num_steps};
-  if (row.shape.rank() == kMaxRank) {
-    return InvalidArgument("an output's row is ", DescribeType(row), ", which is of highest rank");
-  }
-  for (const int64_t dim : row.shape.dims()) out.shape.push_back(dim);
-  out.dtype = row.dtype;
-  out.layout = Layout::kPlain;
-  out.lod.clear();
-  return ctx.Allocate(out);
-}
-
 absl::Status CollectRows(const KernelContext& ctx, int64_t num_steps, int64_t index, bool first,
                          size_t first_result) {
   const absl::Span<Tensor* const> outputs = ctx.outputs(kOutputs);
@@ -93,16 +67,9 @@ absl::Status CollectRows(const KernelContext& ctx, int64_t num_steps, int64_t in
     if (outputs[i] == nullptr) continue;
     const Tensor& row = ctx.block().result(first_result + i).tensor;
     Tensor& out = *outputs[i];
-    if (first) INTERP_RETURN_IF_ERROR(AllocateRows(ctx, num_steps, row, out));
-    const size_t row_bytes = out.size_bytes() / static_cast<size_t>(num_steps);
-    if (row.size_bytes() != row_bytes || row.dtype != out.dtype ||
-        (row_bytes > 0 && !row.has_memory())) {
-      return InvalidArgument("output ", i, " is ", DescribeType(row), " in step ", index,
-                             ", expected a row of ", DescribeType(out));
-    }
-    if (row_bytes == 0) continue;
-    std::memcpy(static_cast<char*>(out.mutable_raw_data()) + static_cast<size_t>(index) * row_bytes,
-                row.raw_data(), row_bytes);
+    if (first) INTERP_RETURN_IF_ERROR(control_flow::AllocateRows(ctx, num_steps, row, out));
+    INTERP_RETURN_IF_ERROR(
+        Annotate(control_flow::PutRow(row, index, num_steps, out), absl::StrCat("output ", i)));
   }
   return absl::OkStatus();
 }
@@ -119,7 +86,8 @@ absl::Status Recurrent(KernelContext& ctx) {
   if (saves) ctx.output_variable(kStepScopes).steps.clear();
   for (int64_t step = 0; step < num_steps; ++step) {
     const int64_t row = ctx.attrs<RecurrentAttrs>().reverse ? num_steps - 1 - step : step;
-    for (size_t i = 0; i < inputs.size(); ++i) TakeRow(*inputs[i], row, block.entry(i).tensor);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      control_flow::TakeRow(*inputs[i], row, block.entry(i).tensor);
     for (size_t i = 0; i < initial.size(); ++i) {
       if (step == 0 && initial[i] == nullptr) {
         return InvalidArgument("argument ", i, " of input 'initial_states' is @EMPTY@");
@@ -131,6 +99,26 @@ absl::Status Recurrent(KernelContext& ctx) {
               : block.Run());
     INTERP_RETURN_IF_ERROR(CollectRows(ctx, num_steps, row, step == 0, initial.size()));
   }
+  return absl::OkStatus();
+}
+
+// Slots as Paddle's maker has them: all of the forward op's, step_scopes also as a gradient.
+absl::Status MakeGradient(GradientMaker& maker) {
+  constexpr absl::string_view kInputSlots[] = {"inputs", "initial_states", "parameters"};
+  bool wanted = false;
+  for (const absl::string_view slot : kInputSlots) wanted |= maker.Wants(slot);
+  if (!wanted) return absl::OkStatus();
+  Op& gradient = maker.Add("recurrent_grad");
+  for (const absl::string_view slot : kInputSlots) {
+    AddInput(gradient, slot, maker.Arguments(slot));
+    AddOutput(gradient, GradientName(slot), maker.InputGradients(slot));
+  }
+  AddInput(gradient, "outputs", maker.Arguments("outputs"));
+  AddInput(gradient, "outputs@GRAD", maker.OutputGradients("outputs"));
+  AddInput(gradient, "step_scopes", maker.Arguments("step_scopes"));
+  AddInput(gradient, "step_scopes@GRAD", maker.Arguments("step_scopes"));
+  gradient.attrs = maker.op().attrs;
+  SetAttr(gradient, "sub_block", BlockIndex{maker.gradient_block()});
   return absl::OkStatus();
 }
 
@@ -149,6 +137,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kUndefined, Recurrent}},
     .dynamic_outputs = true,
     .sub_block = FindBlock,
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

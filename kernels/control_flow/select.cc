@@ -2,6 +2,7 @@
 // Tensors are shared, not copied; arrays share their elements. (Paddle:
 // fluid/operators/select_input_op.cc, select_output_op.cc.)
 #include "core/op_def.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -54,21 +55,32 @@ absl::Status SelectOutput(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// Each is the other's gradient.
+template <const absl::string_view& kType>
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, kType, {{"Mask", "Mask"}, {"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
+}
+
+constexpr absl::string_view kSelectInput = "select_input";
+constexpr absl::string_view kSelectOutput = "select_output";
+
 INTERP_REGISTER_OP(OpDef{
-    .type = "select_input",
+    .type = kSelectInput,
     .inputs = {{"X", kVariadic | kAnyDType | kMayBeEmpty | kMayBeArray},
                {"Mask", kAnyDType | kHostInput}},
     .outputs = {{"Out", kMayBeArray}},
     .kernels = {{DType::kUndefined, SelectInput}},
     .dynamic_outputs = true,
+    .gradient = {.make = MakeGradient<kSelectOutput>},
 });
 
 INTERP_REGISTER_OP(OpDef{
-    .type = "select_output",
+    .type = kSelectOutput,
     .inputs = {{"X", kMayBeArray}, {"Mask", kAnyDType | kHostInput}},
     .outputs = {{"Out", kVariadic | kMayBeArray}},
     .kernels = {{DType::kUndefined, SelectOutput}},
     .dynamic_outputs = true,
+    .gradient = {.make = MakeGradient<kSelectInput>},
 });
 
 }  // namespace

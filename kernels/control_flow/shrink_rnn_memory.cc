@@ -45,6 +45,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .kernels = {{DType::kUndefined, ShrinkRnnMemory}},
     .dynamic_outputs = true,
+    .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/op_def.h"
 #include "kernels/control_flow/lod_parts.h"
 #include "kernels/control_flow/mask.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -37,6 +38,13 @@ absl::Status SplitLodTensor(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(
+      maker, "merge_lod_tensor",
+      {{"X", "X"}, {"Mask", "Mask"}, {"InTrue", "OutTrue@GRAD"}, {"InFalse", "OutFalse@GRAD"}},
+      {{"Out", "X@GRAD"}});
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "split_lod_tensor",
     .inputs = {{"X"}, {"Mask", kAnyDType}},
@@ -44,6 +52,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<LodLevelAttrs, ReadLodLevelAttrs>,
     .kernels = {{DType::kUndefined, SplitLodTensor}},
     .dynamic_outputs = true,
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

@@ -5,6 +5,7 @@
 // takes memory of its own, so no trip of a loop copies a tensor.
 #include "core/op_def.h"
 #include "kernels/control_flow/lod_parts.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -34,12 +35,18 @@ absl::Status WriteToArray(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, "read_from_array", {{"I", "I"}, {"X", "Out@GRAD"}, {"X_W", "X"}},
+                       {{"Out", "X@GRAD"}});
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "write_to_array",
     .inputs = {{"X", kMayBeEmpty}, {"I", kAnyDType}},
     .outputs = {{"Out", kTensorArray}},
     .infer = InferNothing,
     .kernels = {{DType::kUndefined, WriteToArray}},
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

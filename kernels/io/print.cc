@@ -92,6 +92,17 @@ absl::Status Print(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// The gradient is printed, too, if print_phase says so.
+absl::Status MakeGradient(GradientMaker& maker) {
+  if (!maker.Wants("In")) return absl::OkStatus();
+  Op& gradient = maker.Add("print");
+  AddInput(gradient, "In", maker.OutputGradients("Out"));
+  AddOutput(gradient, "Out", maker.InputGradients("In"));
+  gradient.attrs = maker.op().attrs;
+  SetAttr(gradient, "is_forward", false);
+  return absl::OkStatus();
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "print",
     .inputs = {{"In"}},
@@ -102,6 +113,7 @@ INTERP_REGISTER_OP(OpDef{
     .view = {{kIn, kOut}},
     .side_effect = true,
     .host_only = true,
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

@@ -1,9 +1,11 @@
 // sum: Out = X[0] + X[1] + ... for tensors of one shape. Inputs of shape [0] count as absent, as in
 // Paddle, where gradient accumulation leaves such tensors. Inputs may be selected rows; the sum of
-// nothing but those is selected rows.
+// nothing but those is selected rows. Of arrays, element by element: one that an array lacks counts
+// as absent.
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/control_flow/gradient_values.h"
 #include "kernels/math/scaled_gradient.h"
 #include "kernels/math/sum_rows.h"
 #include "kernels/util/arithmetic.h"
@@ -70,6 +72,16 @@ void SumRange(absl::Span<const Tensor* const> inputs, T* out, int64_t begin, int
   }
 }
 
+absl::Status SumArrays(KernelContext& ctx) {
+  control_flow::GradientSum sum;
+  for (const Variable* array : ctx.input_variables(kX)) {
+    if (array == nullptr || array->array.empty()) continue;
+    INTERP_RETURN_IF_ERROR(sum.Add(ctx, *array));
+  }
+  ctx.output_array(kOut) = sum.value().array;
+  return absl::OkStatus();
+}
+
 template <typename T>
 void SumTensors(KernelContext& ctx, absl::Span<const Tensor* const> inputs) {
   Tensor& out = ctx.output(kOut);
@@ -94,6 +106,8 @@ absl::Status SumWithRows(KernelContext& ctx) {
 template <typename T>
 absl::Status Sum(KernelContext& ctx) {
   if (AnyRows(ctx, kX)) return SumWithRows<T>(ctx);
+  // The plan gives arrays no memory.
+  if (!ctx.output(kOut).has_memory()) return SumArrays(ctx);
   SumTensors<T>(ctx, ctx.inputs(kX));
   return absl::OkStatus();
 }
@@ -113,8 +127,8 @@ int64_t Flops(const OpContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "sum",
-    .inputs = {{"X", kVariadic | kMayBeRows}},
-    .outputs = {{"Out", kMayBeRows}},
+    .inputs = {{"X", kVariadic | kMayBeArray | kMayBeRows}},
+    .outputs = {{"Out", kMayBeArray | kMayBeRows}},
     .infer = InferSum,
     .kernels = {{DType::kFloat32, Sum<float>},
                 {DType::kFloat64, Sum<double>},

@@ -3,6 +3,7 @@
 // both already share memory. assign also takes arrays: the elements of Out share the memory
 // of those of X and, as in Paddle 2.6, have no LoD. Selected rows are copied.
 #include "core/op_def.h"
+#include "kernels/util/gradient_op.h"
 #include "kernels/util/rows.h"
 #include "kernels/util/strided_copy.h"
 
@@ -40,11 +41,7 @@ absl::Status Assign(KernelContext& ctx) {
 
 // The gradient is assigned back.
 absl::Status MakeAssignGradient(GradientMaker& maker) {
-  if (!maker.Wants("X")) return absl::OkStatus();
-  Op& assign = maker.Add("assign");
-  AddInput(assign, "X", maker.OutputGradients("Out"));
-  AddOutput(assign, "Out", maker.InputGradients("X"));
-  return absl::OkStatus();
+  return AddGradientOp(maker, "assign", {{"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
 }
 
 OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferContext&),

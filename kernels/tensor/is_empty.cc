@@ -26,6 +26,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferDTypes,
     .infer = InferIsEmpty,
     .kernels = {{DType::kUndefined, IsEmpty}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -5,6 +5,7 @@
 // from the elements of X in order. This is what Paddle 2.3 to 2.6 compute; their Python front end
 // makes axes positive, so only programs written by hand come here.
 #include "core/op_def.h"
+#include "kernels/util/gradient_op.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
@@ -131,14 +132,9 @@ absl::Status Split(KernelContext& ctx) {
 }
 
 // The gradients of the parts, joined again.
-absl::Status MakeSplitGradient(GradientMaker& maker) {
-  if (!maker.Wants("X")) return absl::OkStatus();
-  Op& concat = maker.Add("concat");
-  AddInput(concat, "X", maker.OutputGradients("Out"));
-  AddInput(concat, "AxisTensor", maker.Arguments("AxisTensor"));
-  AddOutput(concat, "Out", maker.InputGradients("X"));
-  concat.attrs = maker.op().attrs;
-  return absl::OkStatus();
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, "concat", {{"X", "Out@GRAD"}, {"AxisTensor", "AxisTensor"}},
+                       {{"Out", "X@GRAD"}});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -151,7 +147,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferSplit,
     .kernels = {{DType::kUndefined, Split}},
     .layout_rule = SplitLayout,
-    .gradient = {.make = MakeSplitGradient},
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

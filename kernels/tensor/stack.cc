@@ -2,6 +2,7 @@
 // unstack, unbind: the reverse; output i is X with index i along `axis`, that dimension dropped.
 #include "core/op_def.h"
 #include "kernels/tensor/stacking.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -49,12 +50,7 @@ OpDef UnstackDef(absl::string_view type, absl::string_view output,
 
 // The gradients of the parts, stacked.
 absl::Status MakeUnbindGradient(GradientMaker& maker) {
-  if (!maker.Wants("X")) return absl::OkStatus();
-  Op& stack = maker.Add("stack");
-  AddInput(stack, "X", maker.OutputGradients("Out"));
-  AddOutput(stack, "Y", maker.InputGradients("X"));
-  stack.attrs = maker.op().attrs;
-  return absl::OkStatus();
+  return AddGradientOp(maker, "stack", {{"X", "Out@GRAD"}}, {{"Y", "X@GRAD"}});
 }
 
 INTERP_REGISTER_OP(UnstackDef("unstack", "Y", InferUnstack,

@@ -110,6 +110,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferDTypes,
     .kernels = {{DType::kUndefined, ArrayToTensor}},
     .dynamic_outputs = true,
+    .gradient = {.inputs = {"X", "OutIndex", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -57,6 +57,12 @@ def _assign(r, op):
     yield Case("lod", {"X": rows(r, 3)}, "Out")
 
 
+@cases("lod_reset")
+def _lod_reset(r, op):
+    yield Case("target", {"X": rows(r, 3)}, "Out", {"target_lod": [0, 1, 5]})
+    yield Case("plain", {"X": r.f((4, 3))}, "Out", {"target_lod": [0, 1, 4]})
+
+
 @cases("concat")
 def _concat(r, op):
     yield Case("lod", {"X": [rows(r, 4), rows(r, 4)]}, "Out", {"axis": 0})

@@ -146,7 +146,7 @@ TEST(ArrayOpsTest, VariablesOfAnotherKindAreRefused) {
       "  write_to_array(X=x, I=i) -> (Out=kept)\n  lod_array_length(X=kept) -> (Out=n)\n");
   ASSERT_THAT(program, IsOk());
   EXPECT_THAT(InterpreterCore::Create(*program, {"x", "i"}, {"n"}, nullptr),
-              FailsWith(absl::StatusCode::kUnimplemented, "that is persistable"));
+              FailsWith(absl::StatusCode::kUnimplemented, "a persistable variable that is no tensor"));
 }
 
 TEST(ArrayOpsTest, ReadingBeyondTheEndNeverShowsAnotherTypesMemory) {

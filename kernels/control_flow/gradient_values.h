@@ -1,0 +1,34 @@
+// Gradients as values of variables: what the gradients of ops that run blocks take, add up and hand
+// on. A gradient is a tensor, an array of tensors or selected rows.
+#pragma once
+
+#include "core/op_context.h"
+#include "core/status.h"
+#include "core/variable.h"
+
+namespace interp::control_flow {
+
+// Whether anything has been put into the variable.
+bool HasValue(const Variable& variable);
+
+// `to` becomes what `from` is; memory is shared.
+void ShareValue(const Variable& from, Variable& to);
+
+// `out` becomes zeros like `like`, of which only shapes are read: a tensor, or an array with an
+// element for each of its elements. Nothing happens where `like` has no dtype.
+absl::Status FillZerosLike(const KernelContext& ctx, const Variable& like, Variable& out);
+
+// A sum over activations, of which the first one added is shared.
+class GradientSum {
+ public:
+  // Adds `value`, which has one. Elements that an array lacks count as zeros, rows are put behind
+  // those that are there. InvalidArgument where two values differ in kind, shape or dtype.
+  absl::Status Add(const KernelContext& ctx, const Variable& value);
+  bool has_value() const { return HasValue(sum_); }
+  const Variable& value() const { return sum_; }
+
+ private:
+  Variable sum_;
+};
+
+}  // namespace interp::control_flow
