@@ -7,7 +7,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/gemm.h"
-#include "kernels/nn/image.h"
+#include "kernels/nn/weight_product.h"
 #include "kernels/recurrent/step_order.h"
 #include "kernels/util/parallel_for.h"
 
@@ -26,86 +26,15 @@ void SumRows(int threads, const T* x, int64_t rows, int64_t columns, T* out) {
               });
 }
 
-// One product of a weight gradient: out [inputs, outputs] = x^T grad over `rows` rows, where row i
-// of x, `inputs` wide, is at row_of(i), and grad is [rows, outputs].
-//
-// It is summed up from slices of rows, whose transposes and panels stay in cache: those of all rows
-// at once would take more memory than anything else in a gradient op.
-template <typename T, typename RowOf>
-class WeightProduct {
- public:
-  struct Sizes {
-    int64_t rows = 0;
-    int64_t inputs = 0;
-    int64_t outputs = 0;
-  };
-  WeightProduct(const Sizes& sizes, const RowOf& row_of, const T* grad)
-      : sizes_(sizes), row_of_(row_of), grad_(grad) {}
-
-  absl::Status Run(const KernelContext& ctx, T* out) const {
-    if (sizes_.rows == 0) {
-      std::fill_n(out, sizes_.inputs * sizes_.outputs, T{0});
-      return absl::OkStatus();
-    }
-    const int64_t most = std::min(sizes_.rows, kSlice);
-    const int64_t packed_size = nn::PackedSize<T>(most, sizes_.outputs);
-    const int64_t elements = packed_size + sizes_.inputs * (most + kSlice + kGap);
-    INTERP_ASSIGN_OR_RETURN(const Workspace memory,
-                            ctx.workspace(static_cast<size_t>(elements) * sizeof(T)));
-    T* const packed = memory.data<T>();
-    T* const gathered = packed + packed_size;
-    T* const transposed = gathered + sizes_.inputs * most;
-    for (int64_t first = 0; first < sizes_.rows; first += kSlice) {
-      const int64_t count = std::min(sizes_.rows - first, kSlice);
-      Pack(ctx.num_threads(), first, count, packed);
-      for (int64_t i = 0; i < count; ++i) {
-        std::copy_n(row_of_(first + i), sizes_.inputs, gathered + i * sizes_.inputs);
-      }
-      nn::TransposeBlock(gathered, sizes_.inputs, transposed, kSlice + kGap, count, sizes_.inputs);
-      Multiply(ctx.num_threads(), count, transposed, packed, /*accumulate=*/first > 0, out);
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  static constexpr int64_t kSlice = 256;        // rows; what GemmPacked takes at once, too
-  static constexpr int64_t kGap = 16;           // keeps rows of the transpose out of one cache set
-  static constexpr int64_t kGrain = 64 * 1024;  // multiplications worth a thread of their own
-
-  void Pack(int threads, int64_t first, int64_t count, T* packed) const {
-    const int64_t columns = sizes_.outputs;
-    const T* const grad = grad_ + first * columns;
-    const int64_t panels = (columns + nn::kPanel<T> - 1) / nn::kPanel<T>;
-    ParallelFor(threads, panels, 1 + kElementwiseGrain / (count * nn::kPanel<T>),
-                [=](int64_t begin, int64_t end) {
-                  const int64_t j = begin * nn::kPanel<T>;
-                  nn::PackMatrix(count, std::min(end * nn::kPanel<T>, columns) - j, grad + j,
-                                 columns, int64_t{1}, packed + j * count);
-                });
-  }
-
-  void Multiply(int threads, int64_t count, const T* x, const T* packed, bool accumulate,
-                T* out) const {
-    const int64_t columns = sizes_.outputs;
-    ParallelFor(threads, sizes_.inputs, 1 + kGrain / (count * columns),
-                [=](int64_t begin, int64_t end) {
-                  constexpr int64_t kStride = kSlice + kGap;
-                  nn::GemmPacked(end - begin, count, columns, x + begin * kStride, kStride, packed,
-                                 out + begin * columns, columns, accumulate);
-                });
-  }
-
-  const Sizes sizes_;
-  const RowOf& row_of_;
-  const T* const grad_;
-};
-
 // The product for an x [rows, inputs].
 template <typename T>
 absl::Status WeightGradient(const KernelContext& ctx, int64_t rows, const T* x, int64_t inputs,
                             const T* grad, int64_t outputs, T* out) {
-  const auto row_of = [=](int64_t i) { return x + i * inputs; };
-  return WeightProduct<T, decltype(row_of)>({rows, inputs, outputs}, row_of, grad).Run(ctx, out);
+  const auto gather = [=](int64_t first, int64_t count, T* to) {
+    std::copy_n(x + first * inputs, count * inputs, to);
+  };
+  return nn::WeightProduct<T, decltype(gather)>({rows, inputs, outputs}, gather, grad)
+      .Run(ctx, out);
 }
 
 // Packs the transpose of `weight` [rows, columns] for GemmPacked.
@@ -145,9 +74,12 @@ absl::Status RecurrentWeightGradient(const KernelContext& ctx, const StatesBefor
   for (int64_t t = before.initial == nullptr ? 1 : 0; t < order.steps(); ++t) {
     for (int64_t p = 0; p < order.live(t); ++p) states.push_back(before.Row(t, p));
   }
-  const auto row_of = [&](int64_t i) { return states[i]; };
-  return WeightProduct<T, decltype(row_of)>({std::ssize(states), before.width, outputs}, row_of,
-                                            grad + first * outputs)
+  const auto gather = [&](int64_t from, int64_t count, T* to) {
+    for (int64_t i = from; i < from + count; ++i) to = std::copy_n(states[i], before.width, to);
+  };
+  const int64_t rows = std::ssize(states);
+  return nn::WeightProduct<T, decltype(gather)>({rows, before.width, outputs}, gather,
+                                                grad + first * outputs)
       .Run(ctx, out);
 }
 

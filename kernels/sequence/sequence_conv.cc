@@ -6,6 +6,8 @@
 #include "kernels/nn/product.h"
 #include "kernels/sequence/sequence_windows.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/parallel_for.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::sequence_conv {
 namespace {
@@ -18,6 +20,20 @@ absl::Status InferSequenceConv(InferContext& ctx) {
   ctx.SetShape(kOut, {x.shape[0], ctx.input(kFilter).shape[1]});
   ctx.output(kOut).lod = x.lod;
   return absl::OkStatus();
+}
+
+// The windows of all rows of X, each as long as a column of Filter.
+template <typename T>
+absl::StatusOr<Workspace> UnfoldRows(KernelContext& ctx) {
+  const Windows<T> windows = WindowsOf<T>(ctx);
+  const int64_t rows = ctx.input(kX).shape[0];
+  const int64_t depth = ctx.input(kFilter).shape[0];
+  INTERP_ASSIGN_OR_RETURN(const int64_t bytes, CheckedProduct(rows, depth * sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(Workspace unfolded, ctx.workspace(static_cast<size_t>(bytes)));
+  T* const out = unfolded.data<T>();
+  ParallelFor(ctx.num_threads(), rows, kElementwiseGrain / depth + 1,
+              [&](int64_t begin, int64_t end) { windows.Copy(begin, end, out + begin * depth); });
+  return unfolded;
 }
 
 template <typename T>

@@ -2,12 +2,15 @@
 //
 //   Filter@GRAD = windows^T Out@GRAD, the gradient of the windows = Out@GRAD Filter^T
 //
-// of which each row of X and of PaddingData gets the sum over the windows that it is in.
-#include <optional>
+// of which each row of X and of PaddingData gets the sum over the windows that it is in. Windows
+// are never in memory all at once.
+#include <algorithm>
 
-#include "kernels/nn/product.h"
+#include "kernels/nn/weight_product.h"
 #include "kernels/sequence/sequence_windows.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/parallel_for.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::sequence_conv {
 namespace {
@@ -31,87 +34,130 @@ absl::Status InferSequenceConvGrad(InferContext& ctx) {
 }
 
 template <typename T>
-absl::Status FilterGradient(KernelContext& ctx, Tensor& out) {
-  INTERP_ASSIGN_OR_RETURN(const Workspace windows, UnfoldRows<T>(ctx));
-  nn::Product product;
-  product.m = out.shape[0];
-  product.n = out.shape[1];
-  product.k = ctx.input(kX).shape[0];
-  product.trans_x = true;
-  return nn::RunProduct<T>(ctx, product, windows.data<T>(), ctx.input(kOutGrad).data<T>(),
-                           /*y_constant=*/false, /*bias=*/nullptr, out.mutable_data<T>());
+absl::Status FilterGradient(const KernelContext& ctx, T* out) {
+  const Shape& filter = ctx.input(kFilter).shape;
+  const Windows<T> windows = WindowsOf<T>(ctx);
+  const auto gather = [&](int64_t first, int64_t count, T* to) {
+    windows.Copy(first, first + count, to);
+  };
+  return nn::WeightProduct<T, decltype(gather)>({ctx.input(kX).shape[0], filter[0], filter[1]},
+                                                gather, ctx.input(kOutGrad).data<T>())
+      .Run(ctx, out);
 }
 
+// Gives the gradients of some windows at a time.
 template <typename T>
-absl::StatusOr<Workspace> WindowGradients(KernelContext& ctx) {
-  const Shape& filter = ctx.input(kFilter).shape;
-  INTERP_ASSIGN_OR_RETURN(Workspace windows, WindowMemory<T>(ctx));
-  nn::Product product;
-  product.m = ctx.input(kX).shape[0];
-  product.n = filter[0];
-  product.k = filter[1];
-  product.trans_y = true;
-  INTERP_RETURN_IF_ERROR(nn::RunProduct<T>(ctx, product, ctx.input(kOutGrad).data<T>(),
-                                           ctx.input(kFilter).data<T>(), /*y_constant=*/false,
-                                           /*bias=*/nullptr, windows.data<T>()));
-  return windows;
-}
+struct WindowGradients {
+  int64_t depth = 0;  // elements of a window
+  int64_t width = 0;  // of Out
+  const T* out_grad = nullptr;
+  const T* filter = nullptr;  // [width, depth], packed: the transpose
+
+  // Those of the output rows [begin, end).
+  void Run(int64_t begin, int64_t end, T* to) const {
+    nn::GemmPacked(end - begin, width, depth, out_grad + begin * width, width, filter, to, depth,
+                   /*accumulate=*/false);
+  }
+};
 
 template <typename T>
 void AddRows(const T* x, int64_t size, T* sum) {
   for (int64_t j = 0; j < size; ++j) sum[j] += x[j];
 }
 
-// Row r of X is row l of the window of row r - start - l.
+constexpr int64_t kSlice = 256;  // rows whose windows are in memory at a time
+
+// The gradients of the rows [from, to) of X: row r is row l of the window of row r - start - l.
+// `windows` is scratch for those of to - from + length - 1 rows.
 template <typename T>
-void SumWindows(const KernelContext& ctx, const T* windows, T* x_grad) {
+void SumWindows(const KernelContext& ctx, const WindowGradients<T>& gradients, int64_t from,
+                int64_t to, T* windows, T* x_grad) {
   const auto& attrs = ctx.attrs<SequenceConvAttrs>();
   const Tensor& x = ctx.input(kX);
   const int64_t width = x.shape[1];
-  const int64_t depth = attrs.length * width;
-  ParallelFor(ctx.num_threads(), x.shape[0], kElementwiseGrain / (depth + 1) + 1,
-              [&](int64_t from, int64_t to) {
-                std::fill(x_grad + from * width, x_grad + to * width, T{0});
-                ForEachRow(x.lod.back(), from, to, [&](int64_t r, int64_t begin, int64_t end) {
-                  const int64_t first = std::max<int64_t>(0, r - attrs.start - (end - 1));
-                  const int64_t last = std::min(attrs.length - 1, r - attrs.start - begin);
-                  for (int64_t l = first; l <= last; ++l) {
-                    const int64_t window = r - attrs.start - l;
-                    AddRows(windows + window * depth + l * width, width, x_grad + r * width);
-                  }
-                });
-              });
+  const int64_t rows = x.shape[0];
+  const int64_t lowest = std::clamp<int64_t>(from - attrs.start - attrs.length + 1, 0, rows);
+  const int64_t highest = std::clamp<int64_t>(to - attrs.start, lowest, rows);
+  gradients.Run(lowest, highest, windows);
+  std::fill(x_grad + from * width, x_grad + to * width, T{0});
+  ForEachRow(x.lod.back(), from, to, [&](int64_t r, int64_t begin, int64_t end) {
+    const int64_t first = std::max<int64_t>(0, r - attrs.start - (end - 1));
+    const int64_t last = std::min(attrs.length - 1, r - attrs.start - begin);
+    for (int64_t l = first; l <= last; ++l) {
+      const int64_t window = r - attrs.start - l - lowest;
+      AddRows(windows + window * gradients.depth + l * width, width, x_grad + r * width);
+    }
+  });
 }
 
+// Threads share the rows of X, each with scratch memory of its own.
 template <typename T>
-void SumPadding(const KernelContext& ctx, const T* windows, Tensor& out) {
+absl::Status XGradient(const KernelContext& ctx, const WindowGradients<T>& gradients, T* x_grad) {
+  const int64_t rows = ctx.input(kX).shape[0];
+  const int64_t length = ctx.attrs<SequenceConvAttrs>().length;
+  const int64_t tasks = std::clamp<int64_t>(rows / kSlice, 1, ctx.num_threads());
+  const int64_t most = std::min(rows, std::min(rows, kSlice) + length - 1);
+  INTERP_ASSIGN_OR_RETURN(const int64_t elements, CheckedProduct(most, gradients.depth * tasks));
+  INTERP_ASSIGN_OR_RETURN(const int64_t bytes, CheckedProduct(elements, sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory, ctx.workspace(static_cast<size_t>(bytes)));
+  ParallelFor(ctx.num_threads(), tasks, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      T* const windows = memory.data<T>() + task * most * gradients.depth;
+      const int64_t last = rows * (task + 1) / tasks;
+      for (int64_t from = rows * task / tasks; from < last; from += kSlice) {
+        SumWindows(ctx, gradients, from, std::min(from + kSlice, last), windows, x_grad);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+// Only windows at the ends of sequences have rows of the padding.
+template <typename T>
+absl::Status PaddingGradient(const KernelContext& ctx, const WindowGradients<T>& gradients,
+                             T* grad) {
   const auto& attrs = ctx.attrs<SequenceConvAttrs>();
   const Tensor& x = ctx.input(kX);
   const int64_t width = x.shape[1];
-  T* const grad = out.mutable_data<T>();
-  std::fill_n(grad, out.numel(), T{0});
-  if (!attrs.padded) return;
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory,
+                          ctx.workspace(static_cast<size_t>(gradients.depth) * sizeof(T)));
+  T* const window = memory.data<T>();
   ForEachRow(x.lod.back(), 0, x.shape[0], [&](int64_t row, int64_t begin, int64_t end) {
     const WindowRows rows(attrs, row + attrs.start, begin, end);
-    const T* const window = windows + row * attrs.length * width;
+    if (rows.before == 0 && rows.behind == 0) return;
+    gradients.Run(row, row + 1, window);
     AddRows(window, rows.before * width, grad + rows.first_before * width);
     AddRows(window + (rows.before + rows.inside) * width, rows.behind * width,
             grad + rows.first_behind * width);
   });
+  return absl::OkStatus();
 }
 
 template <typename T>
 absl::Status SequenceConvGrad(KernelContext& ctx) {
-  if (Tensor* out = ctx.optional_output(kFilterGrad)) {
-    INTERP_RETURN_IF_ERROR(FilterGradient<T>(ctx, *out));
-  }
-  Tensor* const x_grad = ctx.optional_output(kXGrad);
-  Tensor* const padding_grad = ctx.optional_output(kPaddingDataGrad);
+  const Tensor& filter = ctx.input(kFilter);
+  const auto data = [&](int slot) -> T* {
+    Tensor* const out = ctx.optional_output(slot);
+    if (out == nullptr) return nullptr;
+    std::fill_n(out->mutable_data<T>(), out->numel(), T{0});
+    return out->mutable_data<T>();
+  };
+  T* const x_grad = data(kXGrad);
+  T* const padding_grad = data(kPaddingDataGrad);
+  T* const filter_grad = data(kFilterGrad);
+  if (filter.numel() == 0 || ctx.input(kX).numel() == 0) return absl::OkStatus();
+  if (filter_grad != nullptr) INTERP_RETURN_IF_ERROR(FilterGradient(ctx, filter_grad));
   if (x_grad == nullptr && padding_grad == nullptr) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const Workspace windows, WindowGradients<T>(ctx));
-  if (x_grad != nullptr) SumWindows(ctx, windows.data<T>(), x_grad->mutable_data<T>());
-  if (padding_grad != nullptr) SumPadding(ctx, windows.data<T>(), *padding_grad);
-  return absl::OkStatus();
+  const int64_t depth = filter.shape[0];
+  const int64_t width = filter.shape[1];
+  const auto packed_size = static_cast<size_t>(nn::PackedSize<T>(width, depth));
+  INTERP_ASSIGN_OR_RETURN(const Workspace packed, ctx.workspace(packed_size * sizeof(T)));
+  nn::PackMatrix(width, depth, filter.data<T>(), int64_t{1}, width, packed.data<T>());
+  const WindowGradients<T> gradients = {depth, width, ctx.input(kOutGrad).data<T>(),
+                                        packed.data<T>()};
+  if (x_grad != nullptr) INTERP_RETURN_IF_ERROR(XGradient(ctx, gradients, x_grad));
+  if (padding_grad == nullptr || !ctx.attrs<SequenceConvAttrs>().padded) return absl::OkStatus();
+  return PaddingGradient(ctx, gradients, padding_grad);
 }
 
 int64_t Flops(const OpContext& ctx) {

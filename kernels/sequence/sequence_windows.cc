@@ -1,5 +1,7 @@
 #include "kernels/sequence/sequence_windows.h"
 
+#include "kernels/util/shape_args.h"
+
 namespace interp::sequence_conv {
 namespace {
 

@@ -6,8 +6,6 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
-#include "kernels/util/parallel_for.h"
-#include "kernels/util/shape_args.h"
 
 namespace interp::sequence_conv {
 
@@ -79,28 +77,13 @@ struct Windows {
   }
 };
 
-// Scratch memory for the windows of all rows of X, each as long as a column of Filter.
+// The windows over X.
 template <typename T>
-absl::StatusOr<Workspace> WindowMemory(const KernelContext& ctx) {
-  const int64_t depth = ctx.input(kFilter).shape[0];
-  const auto row_bytes = depth * static_cast<int64_t>(sizeof(T));
-  INTERP_ASSIGN_OR_RETURN(const int64_t bytes, CheckedProduct(ctx.input(kX).shape[0], row_bytes));
-  return ctx.workspace(static_cast<size_t>(bytes));
-}
-
-// The windows of all rows.
-template <typename T>
-absl::StatusOr<Workspace> UnfoldRows(const KernelContext& ctx) {
+Windows<T> WindowsOf(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs<SequenceConvAttrs>();
   const Tensor& x = ctx.input(kX);
   const T* const padding = attrs.padded ? ctx.input(kPaddingData).data<T>() : nullptr;
-  const Windows<T> windows = {attrs, x.data<T>(), x.shape[1], x.lod.back(), padding};
-  const int64_t depth = ctx.input(kFilter).shape[0];
-  INTERP_ASSIGN_OR_RETURN(Workspace unfolded, WindowMemory<T>(ctx));
-  T* const out = unfolded.data<T>();
-  ParallelFor(ctx.num_threads(), x.shape[0], kElementwiseGrain / depth + 1,
-              [&](int64_t begin, int64_t end) { windows.Copy(begin, end, out + begin * depth); });
-  return unfolded;
+  return {attrs, x.data<T>(), x.shape[1], x.lod.back(), padding};
 }
 
 }  // namespace interp::sequence_conv

@@ -2,6 +2,8 @@
 // where what it computes is of no use.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/kernels/finite_differences.h"
 
 namespace interp::testing {
@@ -27,6 +29,19 @@ TEST(SequenceConvGradientTest, AgreesWithDifferences) {
       }
       ExpectGradients(op);
     }
+  }
+}
+
+TEST(SequenceConvGradientTest, NothingGivesZeros) {
+  for (const auto& [rows, width, outputs] : {std::array{0, 2, 3}, {4, 0, 3}, {4, 2, 0}}) {
+    const Lod lod = {{0, rows}};
+    ExpectGradients({{"sequence_conv",
+                      {{"X", Numbers<double>({rows, width}, 1, lod)},
+                       {"Filter", Numbers<double>({3 * width, outputs}, 2)}},
+                      {"Out"},
+                      "contextLength=3, contextStart=-1"},
+                     {"Out"},
+                     {"X", "Filter"}});
   }
 }
 
