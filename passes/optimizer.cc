@@ -1,0 +1,350 @@
+#include "passes/optimizer.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/edit_op.h"
+#include "passes/declarations.h"
+#include "passes/optimizer_kind.h"
+
+namespace interp {
+namespace {
+
+// Shortest text that reads back as the number; with a point, as Python writes floats.
+std::string Text(double number) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), number);
+  std::string text(buffer, end.ptr);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+bool Is16Bit(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+// A parameter and its gradient, which changes on the way to the optimizer.
+struct Item {
+  Var param;
+  Var grad;
+};
+
+class Appender {
+ public:
+  Appender(Program& main, Program& startup, OptimizerValues values)
+      : main_(main), startup_(startup), declarations_(main), values_(std::move(values)) {}
+
+  absl::Status Run(const std::vector<SourceGradient>& gradients) {
+    INTERP_RETURN_IF_ERROR(Collect(gradients));
+    MakeLearningRate();
+    Clip();
+    for (Item& item : items_) AddDecay(item);
+    for (const Item& item : items_) Update(item);
+    for (Op& op : finish_) main_.blocks[0].ops.push_back(std::move(op));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Collect(const std::vector<SourceGradient>& gradients) {
+    for (const SourceGradient& pair : gradients) {
+      const Var* param = declarations_.FindLocal(0, pair.source);
+      if (param == nullptr || !IsFloating(param->dtype)) {
+        return InvalidArgument("parameter '", main_.NameOf(pair.source),
+                               "' is not declared as a tensor of floats in block 0");
+      }
+      if (std::any_of(param->dims.begin(), param->dims.end(), [](int64_t d) { return d < 0; })) {
+        return InvalidArgument("parameter '", main_.NameOf(pair.source),
+                               "' has no fixed shape, which its states would take");
+      }
+      Item item{.param = *param, .grad = {}};
+      const Var* grad = declarations_.FindLocal(0, pair.gradient);
+      if (grad == nullptr) {
+        return InvalidArgument("gradient '", main_.NameOf(pair.gradient),
+                               "' is not declared in block 0");
+      }
+      item.grad = *grad;
+      items_.push_back(std::move(item));
+    }
+    std::sort(items_.begin(), items_.end(), [this](const Item& a, const Item& b) {
+      return main_.NameOf(a.param.id) < main_.NameOf(b.param.id);
+    });
+    if (items_.empty()) return InvalidArgument("there is no parameter to update");
+    return absl::OkStatus();
+  }
+
+  // <prefix>_<n><ending> with the least n that is free in both programs.
+  std::string FreshName(absl::string_view prefix, absl::string_view ending = "") {
+    for (int& n = counts_[std::string(prefix)];; ++n) {
+      std::string name = absl::StrCat(prefix, "_", n, ending);
+      if (main_.Find(name) < 0 && startup_.Find(name) < 0) return name;
+    }
+  }
+
+  // A variable of `main` with the type of `like`.
+  Var Declare(absl::string_view name, const Var& like) {
+    Var var{.id = main_.Intern(name), .kind = like.kind, .dtype = like.dtype, .dims = like.dims};
+    declarations_.Add(0, var);
+    return var;
+  }
+  Var DeclareTemporary(absl::string_view prefix, absl::string_view ending, const Var& like) {
+    return Declare(FreshName(prefix, ending), like);
+  }
+  static Var TensorLike(Var like) {
+    like.kind = VarKind::kLodTensor;
+    return like;
+  }
+
+  // A persistable variable that `startup` fills with `value`.
+  Var DeclareState(absl::string_view prefix, DType dtype, std::vector<int64_t> dims, double value) {
+    Var var{.id = -1,
+            .dtype = dtype,
+            .dims = std::move(dims),
+            .persistable = true,
+            .stop_gradient = true};
+    const std::string name = FreshName(prefix);
+    var.id = main_.Intern(name);
+    declarations_.Add(0, var);
+    DeclareInStartup(name, var);
+    Op fill;
+    fill.type = "fill_constant";
+    AddOutput(fill, "Out", {startup_.Intern(name)});
+    SetAttr(fill, "shape", std::vector<int64_t>(var.dims));
+    SetAttr(fill, "value", static_cast<float>(value));
+    SetAttr(fill, "str_value", Text(value));
+    SetAttr(fill, "dtype", static_cast<int32_t>(dtype));
+    SetAttr(fill, "op_role", int32_t{kForwardRole});
+    startup_.blocks[0].ops.push_back(std::move(fill));
+    return var;
+  }
+  void DeclareInStartup(const std::string& name, Var var) {
+    var.id = startup_.Intern(name);
+    startup_.blocks[0].vars.push_back(std::move(var));
+  }
+
+  // An op of the update of `item`. The reference holds until the next call.
+  Op MakeOp(absl::string_view type, const Item& item) const {
+    Op op;
+    op.type = std::string(type);
+    SetAttr(op, "op_role", int32_t{kOptimizeRole});
+    SetAttr(op, "op_role_var",
+            std::vector<std::string>{main_.NameOf(item.param.id), main_.NameOf(item.grad.id)});
+    return op;
+  }
+  void Add(Op op) { main_.blocks[0].ops.push_back(std::move(op)); }
+  void AddUnary(absl::string_view type, const Item& item, VarId x, VarId out,
+                std::vector<Attr> attrs = {}) {
+    Op op = MakeOp(type, item);
+    AddInput(op, "X", {x});
+    AddOutput(op, "Out", {out});
+    for (Attr& attr : attrs) SetAttr(op, attr.name, std::move(attr.value));
+    Add(std::move(op));
+  }
+  void AddBinary(absl::string_view type, const Item& item, VarId x, VarId y, VarId out) {
+    Op op = MakeOp(type, item);
+    AddInput(op, "X", {x});
+    AddInput(op, "Y", {y});
+    AddOutput(op, "Out", {out});
+    SetAttr(op, "axis", int32_t{-1});
+    Add(std::move(op));
+  }
+  void AddSum(const Item& item, std::vector<VarId> x, VarId out) {
+    Op op = MakeOp("sum", item);
+    AddInput(op, "X", std::move(x));
+    AddOutput(op, "Out", {out});
+    Add(std::move(op));
+  }
+
+  void MakeLearningRate() {
+    const bool wide = items_[0].param.dtype == DType::kFloat64;
+    rate_ = DeclareState("learning_rate", wide ? DType::kFloat64 : DType::kFloat32, {},
+                         values_["learning_rate"])
+                .id;
+  }
+
+  void Clip() {
+    if (values_.Has("grad_clip_value")) {
+      const float bound = static_cast<float>(values_["grad_clip_value"]);
+      for (Item& item : items_) ClipEach("clip", {{"max", bound}, {"min", -bound}}, item);
+    } else if (values_.Has("grad_clip_norm")) {
+      const float norm = static_cast<float>(values_["grad_clip_norm"]);
+      for (Item& item : items_) ClipEach("clip_by_norm", {{"max_norm", norm}}, item);
+    } else if (values_.Has("grad_clip_global_norm")) {
+      ClipTogether(values_["grad_clip_global_norm"]);
+    }
+  }
+
+  void ClipEach(absl::string_view type, std::vector<Attr> attrs, Item& item) {
+    const VarId unclipped = item.grad.id;
+    item.grad = DeclareTemporary(type, ".tmp_0", item.grad);
+    AddUnary(type, item, unclipped, item.grad.id, std::move(attrs));
+  }
+
+  // gradient *= limit / max(limit, norm of all gradients)
+  void ClipTogether(double limit) {
+    std::vector<VarId> squares;
+    for (const Item& item : items_) squares.push_back(AddSquaredNorm(item));
+    const Item& last = items_.back();
+    const Var one{.dtype = last.grad.dtype, .dims = {1}};
+    const VarId sum = DeclareTemporary("add_n", ".tmp_0", one).id;
+    AddSum(last, squares, sum);
+    const VarId norm = DeclareTemporary("sqrt", ".tmp_0", one).id;
+    AddUnary("sqrt", last, sum, norm);
+    const VarId bound = DeclareTemporary("fill_constant", ".tmp_0", one).id;
+    Op fill = MakeOp("fill_constant", last);
+    AddOutput(fill, "Out", {bound});
+    SetAttr(fill, "shape", std::vector<int64_t>{1});
+    SetAttr(fill, "value", static_cast<float>(limit));
+    SetAttr(fill, "str_value", Text(limit));
+    SetAttr(fill, "dtype", static_cast<int32_t>(one.dtype));
+    Add(std::move(fill));
+    const VarId larger = DeclareTemporary("elementwise_max", "", one).id;
+    AddBinary("elementwise_max", last, bound, norm, larger);
+    const VarId factor = DeclareTemporary("elementwise_div", "", one).id;
+    AddBinary("elementwise_div", last, bound, larger, factor);
+    for (const Item& item : items_) {
+      AddBinary("elementwise_mul", item, item.grad.id, factor, item.grad.id);
+    }
+  }
+
+  VarId AddSquaredNorm(const Item& item) {
+    VarId values = item.grad.id;
+    if (item.grad.kind == VarKind::kSelectedRows) {
+      const VarId merged = DeclareTemporary("merge_selected_rows", ".tmp_0", item.grad).id;
+      AddUnary("merge_selected_rows", item, values, merged);
+      values =
+          DeclareTemporary("get_tensor_from_selected_rows", ".tmp_0", TensorLike(item.grad)).id;
+      AddUnary("get_tensor_from_selected_rows", item, merged, values);
+    }
+    const Var one{.dtype = item.grad.dtype, .dims = {1}};
+    const VarId square = DeclareTemporary("squared_l2_norm", ".tmp_0", one).id;
+    AddUnary("squared_l2_norm", item, values, square);
+    return square;
+  }
+
+  // gradient += coefficient * parameter, or its sign. momentum does the former itself.
+  void AddDecay(Item& item) {
+    const bool l1 = values_.Has("l1_decay");
+    const bool l2 = !values_.kind->own_decay && values_.Has("weight_decay");
+    if (!l1 && (!l2 || values_.kind->type == "momentum")) return;
+    VarId term = item.param.id;
+    if (l1) {
+      const VarId sign = DeclareTemporary("_generated_var", "", item.param).id;
+      AddUnary("sign", item, term, sign);
+      term = sign;
+    }
+    const VarId scaled = DeclareTemporary("_generated_var", "", item.param).id;
+    const float coefficient = static_cast<float>(values_[l1 ? "l1_decay" : "weight_decay"]);
+    AddUnary("scale", item, term, scaled,
+             {{"scale", coefficient}, {"bias", 0.0F}, {"bias_after_scale", true}});
+    const VarId before = item.grad.id;
+    VarId sum = before;
+    Var grad = item.grad;
+    if (item.grad.kind == VarKind::kSelectedRows) {
+      grad = Declare(absl::StrCat(main_.NameOf(before), "@NEWGRAD@"), TensorLike(item.grad));
+      sum = grad.id;
+    }
+    AddSum(item, {before, scaled}, sum);
+    item.grad = std::move(grad);
+  }
+
+  // The variable of float32 that holds the exact values of a 16-bit parameter.
+  Var DeclareMaster(const Item& item) {
+    const std::string name = FreshName(absl::StrCat(main_.NameOf(item.param.id), "_fp32_master"));
+    Var master{.id = main_.Intern(name),
+               .dtype = DType::kFloat32,
+               .dims = item.param.dims,
+               .persistable = true,
+               .stop_gradient = true};
+    declarations_.Add(0, master);
+    DeclareInStartup(name, master);
+    Op cast;
+    cast.type = "cast";
+    AddInput(cast, "X", {startup_.Intern(main_.NameOf(item.param.id))});
+    AddOutput(cast, "Out", {startup_.Intern(name)});
+    SetAttr(cast, "in_dtype", static_cast<int32_t>(item.param.dtype));
+    SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kFloat32));
+    SetAttr(cast, "op_role", int32_t{kForwardRole});
+    startup_.blocks[0].ops.push_back(std::move(cast));
+    return master;
+  }
+
+  void Update(const Item& item) {
+    Op op = MakeOp(values_.kind->type, item);
+    AddInput(op, "Param", {item.param.id});
+    AddInput(op, "Grad", {item.grad.id});
+    AddInput(op, "LearningRate", {rate_});
+    AddOutput(op, "ParamOut", {item.param.id});
+    VarId named = item.param.id;
+    if (Is16Bit(item.param.dtype) && values_.kind->multi_precision &&
+        values_["multi_precision"] != 0) {
+      named = DeclareMaster(item).id;
+      AddInput(op, "MasterParam", {named});
+      AddOutput(op, "MasterParamOut", {named});
+    }
+    for (const OptimizerState& state : values_.kind->states) AddState(item, named, state, op);
+    SetOptions(op);
+    Add(std::move(op));
+  }
+
+  void AddState(const Item& item, VarId named, const OptimizerState& state, Op& op) {
+    const DType dtype = Is16Bit(item.param.dtype) ? DType::kFloat32 : item.param.dtype;
+    const double initial = state.initial.empty() ? 0.0 : values_[state.initial];
+    const Var var = DeclareState(absl::StrCat(main_.NameOf(named), "_", state.suffix), dtype,
+                                 state.scalar ? std::vector<int64_t>{1} : item.param.dims, initial);
+    AddInput(op, state.in, {var.id});
+    if (!state.out.empty()) {
+      AddOutput(op, state.out, {var.id});
+      return;
+    }
+    Op advance = MakeOp("scale", item);
+    AddInput(advance, "X", {var.id});
+    AddOutput(advance, "Out", {var.id});
+    SetAttr(advance, "scale", static_cast<float>(initial));
+    SetAttr(advance, "bias", 0.0F);
+    SetAttr(advance, "bias_after_scale", true);
+    finish_.push_back(std::move(advance));
+  }
+
+  void SetOptions(Op& op) const {
+    for (const OptimizerOption& option : values_.kind->options) {
+      if (option.attr.empty()) continue;
+      if (option.flag) {
+        SetAttr(op, option.attr, values_[option.name] != 0);
+      } else if (option.attr == "lars_weight_decay") {
+        SetAttr(op, option.attr, std::vector<float>{static_cast<float>(values_[option.name])});
+      } else {
+        SetAttr(op, option.attr, static_cast<float>(values_[option.name]));
+      }
+    }
+    if (values_.kind->multi_precision) {
+      SetAttr(op, "multi_precision", values_["multi_precision"] != 0);
+    }
+    if (values_.kind->type == "adamw") SetAttr(op, "with_decay", true);
+    if (values_.kind->type != "momentum") return;
+    const bool decays = values_.Has("weight_decay");
+    SetAttr(op, "regularization_method", std::string(decays ? "l2_decay" : ""));
+    SetAttr(op, "regularization_coeff",
+            decays ? static_cast<float>(values_["weight_decay"]) : 0.0F);
+  }
+
+  Program& main_;
+  Program& startup_;
+  Declarations declarations_;
+  const OptimizerValues values_;
+  std::vector<Item> items_;
+  absl::flat_hash_map<std::string, int> counts_;  // by prefix: the first number that may be free
+  VarId rate_ = -1;
+  std::vector<Op> finish_;  // after all updates
+};
+
+}  // namespace
+
+absl::Status AppendOptimizer(Program& main, Program& startup,
+                             const std::vector<SourceGradient>& gradients,
+                             const OptimizerSpec& spec) {
+  INTERP_ASSIGN_OR_RETURN(OptimizerValues values, ReadOptimizer(spec));
+  if (main.blocks.empty() || startup.blocks.empty()) {
+    return InvalidArgument("a program without blocks has no place for an optimizer");
+  }
+  return Appender(main, startup, std::move(values)).Run(gradients);
+}
+
+}  // namespace interp
