@@ -1,23 +1,14 @@
 #include "passes/optimizer.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/edit_op.h"
-#include "passes/declarations.h"
+#include "passes/learning_rate.h"
 #include "passes/optimizer_kind.h"
+#include "passes/state_writer.h"
 
 namespace interp {
 namespace {
-
-// Shortest text that reads back as the number; with a point, as Python writes floats.
-std::string Text(double number) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), number);
-  std::string text(buffer, end.ptr);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
-}
 
 bool Is16Bit(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
@@ -30,105 +21,64 @@ struct Item {
 class Appender {
  public:
   Appender(Program& main, Program& startup, OptimizerValues values)
-      : main_(main), startup_(startup), declarations_(main), values_(std::move(values)) {}
+      : writer_(main, startup), values_(std::move(values)) {}
 
   absl::Status Run(const std::vector<SourceGradient>& gradients) {
     INTERP_RETURN_IF_ERROR(Collect(gradients));
-    MakeLearningRate();
+    INTERP_RETURN_IF_ERROR(MakeLearningRate());
     Clip();
     for (Item& item : items_) AddDecay(item);
     for (const Item& item : items_) Update(item);
-    for (Op& op : finish_) main_.blocks[0].ops.push_back(std::move(op));
+    for (Op& op : finish_) writer_.Add(std::move(op));
     return absl::OkStatus();
   }
 
  private:
   absl::Status Collect(const std::vector<SourceGradient>& gradients) {
     for (const SourceGradient& pair : gradients) {
-      const Var* param = declarations_.FindLocal(0, pair.source);
+      const Var* param = writer_.Find(pair.source);
       if (param == nullptr || !IsFloating(param->dtype)) {
-        return InvalidArgument("parameter '", main_.NameOf(pair.source),
+        return InvalidArgument("parameter '", writer_.NameOf(pair.source),
                                "' is not declared as a tensor of floats in block 0");
       }
       if (std::any_of(param->dims.begin(), param->dims.end(), [](int64_t d) { return d < 0; })) {
-        return InvalidArgument("parameter '", main_.NameOf(pair.source),
+        return InvalidArgument("parameter '", writer_.NameOf(pair.source),
                                "' has no fixed shape, which its states would take");
       }
       Item item{.param = *param, .grad = {}};
-      const Var* grad = declarations_.FindLocal(0, pair.gradient);
+      const Var* grad = writer_.Find(pair.gradient);
       if (grad == nullptr) {
-        return InvalidArgument("gradient '", main_.NameOf(pair.gradient),
+        return InvalidArgument("gradient '", writer_.NameOf(pair.gradient),
                                "' is not declared in block 0");
       }
       item.grad = *grad;
       items_.push_back(std::move(item));
     }
     std::sort(items_.begin(), items_.end(), [this](const Item& a, const Item& b) {
-      return main_.NameOf(a.param.id) < main_.NameOf(b.param.id);
+      return writer_.NameOf(a.param.id) < writer_.NameOf(b.param.id);
     });
     if (items_.empty()) return InvalidArgument("there is no parameter to update");
     return absl::OkStatus();
   }
 
-  // <prefix>_<n><ending> with the least n that is free in both programs.
-  std::string FreshName(absl::string_view prefix, absl::string_view ending = "") {
-    for (int& n = counts_[std::string(prefix)];; ++n) {
-      std::string name = absl::StrCat(prefix, "_", n, ending);
-      if (main_.Find(name) < 0 && startup_.Find(name) < 0) return name;
-    }
-  }
-
-  // A variable of `main` with the type of `like`.
-  Var Declare(absl::string_view name, const Var& like) {
-    Var var{.id = main_.Intern(name), .kind = like.kind, .dtype = like.dtype, .dims = like.dims};
-    declarations_.Add(0, var);
-    return var;
-  }
-  Var DeclareTemporary(absl::string_view prefix, absl::string_view ending, const Var& like) {
-    return Declare(FreshName(prefix, ending), like);
-  }
   static Var TensorLike(Var like) {
     like.kind = VarKind::kLodTensor;
     return like;
-  }
-
-  // A persistable variable that `startup` fills with `value`.
-  Var DeclareState(absl::string_view prefix, DType dtype, std::vector<int64_t> dims, double value) {
-    Var var{.id = -1,
-            .dtype = dtype,
-            .dims = std::move(dims),
-            .persistable = true,
-            .stop_gradient = true};
-    const std::string name = FreshName(prefix);
-    var.id = main_.Intern(name);
-    declarations_.Add(0, var);
-    DeclareInStartup(name, var);
-    Op fill;
-    fill.type = "fill_constant";
-    AddOutput(fill, "Out", {startup_.Intern(name)});
-    SetAttr(fill, "shape", std::vector<int64_t>(var.dims));
-    SetAttr(fill, "value", static_cast<float>(value));
-    SetAttr(fill, "str_value", Text(value));
-    SetAttr(fill, "dtype", static_cast<int32_t>(dtype));
-    SetAttr(fill, "op_role", int32_t{kForwardRole});
-    startup_.blocks[0].ops.push_back(std::move(fill));
-    return var;
-  }
-  void DeclareInStartup(const std::string& name, Var var) {
-    var.id = startup_.Intern(name);
-    startup_.blocks[0].vars.push_back(std::move(var));
   }
 
   // An op of the update of `item`. The reference holds until the next call.
   Op MakeOp(absl::string_view type, const Item& item) const {
     Op op;
     op.type = std::string(type);
-    SetAttr(op, "op_role", int32_t{kOptimizeRole});
-    SetAttr(op, "op_role_var",
-            std::vector<std::string>{main_.NameOf(item.param.id), main_.NameOf(item.grad.id)});
+    SetRole(item, op);
     return op;
   }
-  void Add(Op op) { main_.blocks[0].ops.push_back(std::move(op)); }
+  void SetRole(const Item& item, Op& op) const {
+    SetAttr(op, "op_role", int32_t{kOptimizeRole});
+    SetAttr(op, "op_role_var",
+            std::vector<std::string>{writer_.NameOf(item.param.id), writer_.NameOf(item.grad.id)});
+  }
+  void Add(Op op) { writer_.Add(std::move(op)); }
   void AddUnary(absl::string_view type, const Item& item, VarId x, VarId out,
                 std::vector<Attr> attrs = {}) {
     Op op = MakeOp(type, item);
@@ -152,11 +102,16 @@ class Appender {
     Add(std::move(op));
   }
 
-  void MakeLearningRate() {
+  absl::Status MakeLearningRate() {
     const bool wide = items_[0].param.dtype == DType::kFloat64;
-    rate_ = DeclareState("learning_rate", wide ? DType::kFloat64 : DType::kFloat32, {},
-                         values_["learning_rate"])
-                .id;
+    const Var like{.dtype = wide ? DType::kFloat64 : DType::kFloat32, .dims = {}};
+    if (HasSchedule(values_)) {
+      INTERP_ASSIGN_OR_RETURN(rate_, AppendSchedule(writer_, values_, like.dtype));
+      return absl::OkStatus();
+    }
+    const std::string name = writer_.FreshName("learning_rate");
+    rate_ = writer_.DeclareState(name, like, values_["learning_rate"]).id;
+    return absl::OkStatus();
   }
 
   void Clip() {
@@ -173,7 +128,7 @@ class Appender {
 
   void ClipEach(absl::string_view type, std::vector<Attr> attrs, Item& item) {
     const VarId unclipped = item.grad.id;
-    item.grad = DeclareTemporary(type, ".tmp_0", item.grad);
+    item.grad = writer_.DeclareTemporary(type, ".tmp_0", item.grad);
     AddUnary(type, item, unclipped, item.grad.id, std::move(attrs));
   }
 
@@ -183,21 +138,17 @@ class Appender {
     for (const Item& item : items_) squares.push_back(AddSquaredNorm(item));
     const Item& last = items_.back();
     const Var one{.dtype = last.grad.dtype, .dims = {1}};
-    const VarId sum = DeclareTemporary("add_n", ".tmp_0", one).id;
+    const VarId sum = writer_.DeclareTemporary("add_n", ".tmp_0", one).id;
     AddSum(last, squares, sum);
-    const VarId norm = DeclareTemporary("sqrt", ".tmp_0", one).id;
+    const VarId norm = writer_.DeclareTemporary("sqrt", ".tmp_0", one).id;
     AddUnary("sqrt", last, sum, norm);
-    const VarId bound = DeclareTemporary("fill_constant", ".tmp_0", one).id;
-    Op fill = MakeOp("fill_constant", last);
-    AddOutput(fill, "Out", {bound});
-    SetAttr(fill, "shape", std::vector<int64_t>{1});
-    SetAttr(fill, "value", static_cast<float>(limit));
-    SetAttr(fill, "str_value", Text(limit));
-    SetAttr(fill, "dtype", static_cast<int32_t>(one.dtype));
+    const VarId bound = writer_.DeclareTemporary("fill_constant", ".tmp_0", one).id;
+    Op fill = FillConstant(bound, one, limit);
+    SetRole(last, fill);
     Add(std::move(fill));
-    const VarId larger = DeclareTemporary("elementwise_max", "", one).id;
+    const VarId larger = writer_.DeclareTemporary("elementwise_max", "", one).id;
     AddBinary("elementwise_max", last, bound, norm, larger);
-    const VarId factor = DeclareTemporary("elementwise_div", "", one).id;
+    const VarId factor = writer_.DeclareTemporary("elementwise_div", "", one).id;
     AddBinary("elementwise_div", last, bound, larger, factor);
     for (const Item& item : items_) {
       AddBinary("elementwise_mul", item, item.grad.id, factor, item.grad.id);
@@ -207,14 +158,15 @@ class Appender {
   VarId AddSquaredNorm(const Item& item) {
     VarId values = item.grad.id;
     if (item.grad.kind == VarKind::kSelectedRows) {
-      const VarId merged = DeclareTemporary("merge_selected_rows", ".tmp_0", item.grad).id;
+      const VarId merged = writer_.DeclareTemporary("merge_selected_rows", ".tmp_0", item.grad).id;
       AddUnary("merge_selected_rows", item, values, merged);
       values =
-          DeclareTemporary("get_tensor_from_selected_rows", ".tmp_0", TensorLike(item.grad)).id;
+          writer_.DeclareTemporary("get_tensor_from_selected_rows", ".tmp_0", TensorLike(item.grad))
+              .id;
       AddUnary("get_tensor_from_selected_rows", item, merged, values);
     }
     const Var one{.dtype = item.grad.dtype, .dims = {1}};
-    const VarId square = DeclareTemporary("squared_l2_norm", ".tmp_0", one).id;
+    const VarId square = writer_.DeclareTemporary("squared_l2_norm", ".tmp_0", one).id;
     AddUnary("squared_l2_norm", item, values, square);
     return square;
   }
@@ -226,11 +178,11 @@ class Appender {
     if (!l1 && (!l2 || values_.kind->type == "momentum")) return;
     VarId term = item.param.id;
     if (l1) {
-      const VarId sign = DeclareTemporary("_generated_var", "", item.param).id;
+      const VarId sign = writer_.DeclareTemporary("_generated_var", "", item.param).id;
       AddUnary("sign", item, term, sign);
       term = sign;
     }
-    const VarId scaled = DeclareTemporary("_generated_var", "", item.param).id;
+    const VarId scaled = writer_.DeclareTemporary("_generated_var", "", item.param).id;
     const float coefficient = static_cast<float>(values_[l1 ? "l1_decay" : "weight_decay"]);
     AddUnary("scale", item, term, scaled,
              {{"scale", coefficient}, {"bias", 0.0F}, {"bias_after_scale", true}});
@@ -238,32 +190,12 @@ class Appender {
     VarId sum = before;
     Var grad = item.grad;
     if (item.grad.kind == VarKind::kSelectedRows) {
-      grad = Declare(absl::StrCat(main_.NameOf(before), "@NEWGRAD@"), TensorLike(item.grad));
+      grad =
+          writer_.Declare(absl::StrCat(writer_.NameOf(before), "@NEWGRAD@"), TensorLike(item.grad));
       sum = grad.id;
     }
     AddSum(item, {before, scaled}, sum);
     item.grad = std::move(grad);
-  }
-
-  // The variable of float32 that holds the exact values of a 16-bit parameter.
-  Var DeclareMaster(const Item& item) {
-    const std::string name = FreshName(absl::StrCat(main_.NameOf(item.param.id), "_fp32_master"));
-    Var master{.id = main_.Intern(name),
-               .dtype = DType::kFloat32,
-               .dims = item.param.dims,
-               .persistable = true,
-               .stop_gradient = true};
-    declarations_.Add(0, master);
-    DeclareInStartup(name, master);
-    Op cast;
-    cast.type = "cast";
-    AddInput(cast, "X", {startup_.Intern(main_.NameOf(item.param.id))});
-    AddOutput(cast, "Out", {startup_.Intern(name)});
-    SetAttr(cast, "in_dtype", static_cast<int32_t>(item.param.dtype));
-    SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kFloat32));
-    SetAttr(cast, "op_role", int32_t{kForwardRole});
-    startup_.blocks[0].ops.push_back(std::move(cast));
-    return master;
   }
 
   void Update(const Item& item) {
@@ -275,7 +207,7 @@ class Appender {
     VarId named = item.param.id;
     if (Is16Bit(item.param.dtype) && values_.kind->multi_precision &&
         values_["multi_precision"] != 0) {
-      named = DeclareMaster(item).id;
+      named = writer_.DeclareMaster(item.param).id;
       AddInput(op, "MasterParam", {named});
       AddOutput(op, "MasterParamOut", {named});
     }
@@ -285,10 +217,12 @@ class Appender {
   }
 
   void AddState(const Item& item, VarId named, const OptimizerState& state, Op& op) {
-    const DType dtype = Is16Bit(item.param.dtype) ? DType::kFloat32 : item.param.dtype;
+    const Var like{.dtype = Is16Bit(item.param.dtype) ? DType::kFloat32 : item.param.dtype,
+                   .dims = state.scalar ? std::vector<int64_t>{1} : item.param.dims};
     const double initial = state.initial.empty() ? 0.0 : values_[state.initial];
-    const Var var = DeclareState(absl::StrCat(main_.NameOf(named), "_", state.suffix), dtype,
-                                 state.scalar ? std::vector<int64_t>{1} : item.param.dims, initial);
+    const std::string name =
+        writer_.FreshName(absl::StrCat(writer_.NameOf(named), "_", state.suffix));
+    const Var var = writer_.DeclareState(name, like, initial);
     AddInput(op, state.in, {var.id});
     if (!state.out.empty()) {
       AddOutput(op, state.out, {var.id});
@@ -306,7 +240,7 @@ class Appender {
   void SetOptions(Op& op) const {
     for (const OptimizerOption& option : values_.kind->options) {
       if (option.attr.empty()) continue;
-      if (option.flag) {
+      if (option.form == OptionForm::kFlag) {
         SetAttr(op, option.attr, values_[option.name] != 0);
       } else if (option.attr == "lars_weight_decay") {
         SetAttr(op, option.attr, std::vector<float>{static_cast<float>(values_[option.name])});
@@ -325,12 +259,9 @@ class Appender {
             decays ? static_cast<float>(values_["weight_decay"]) : 0.0F);
   }
 
-  Program& main_;
-  Program& startup_;
-  Declarations declarations_;
+  StateWriter writer_;
   const OptimizerValues values_;
   std::vector<Item> items_;
-  absl::flat_hash_map<std::string, int> counts_;  // by prefix: the first number that may be free
   VarId rate_ = -1;
   std::vector<Op> finish_;  // after all updates
 };

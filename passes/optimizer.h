@@ -27,6 +27,8 @@ namespace interp {
 //   grad_clip_global_norm=N    that of all gradients together
 //   multi_precision=true       16-bit parameters have a master of float32 (sgd, momentum, adam,
 //                              adamw, lamb)
+//   lr_schedule=NAME           the learning rate changes from step to step: names and their options
+//                              are in passes/learning_rate.h
 struct OptimizerSpec {
   std::string type;
   std::vector<std::pair<std::string, std::string>> options;  // name and value, as text
@@ -40,7 +42,7 @@ absl::StatusOr<OptimizerSpec> ParseOptimizerSpec(absl::string_view text);
 // gradients are clipped, decay is added to them, and one op for each parameter, in the order of
 // their names, updates it in place. To `startup` it appends the ops that give the states their
 // first values. Names are Paddle's: learning_rate_0, w_moment1_0, w_beta1_pow_acc_0; a higher
-// number where one is taken. All ops have op_role 2 and op_role_var.
+// number where one is taken. Ops have op_role 2 and op_role_var, those of a schedule 16.
 //
 // `gradients` are of `main`, as AppendBackward gives them; selected rows are allowed. On an error
 // the programs are to be thrown away.

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/near_names.h"
+#include "passes/learning_rate.h"
 
 namespace interp {
 namespace {
-
-constexpr double kRequired = std::numeric_limits<double>::quiet_NaN();
 
 OptimizerOption Rate(double fallback) { return {"learning_rate", fallback}; }
 OptimizerOption Beta1() { return {"beta1", 0.9, "beta1"}; }
@@ -33,30 +31,30 @@ std::vector<OptimizerKind> MakeKinds() {
       {.type = "momentum",
        .options = {Rate(0.001),
                    {"momentum", 0.9, "mu"},
-                   {"use_nesterov", 0, "use_nesterov", /*flag=*/true},
+                   {"use_nesterov", 0, "use_nesterov", OptionForm::kFlag},
                    {"rescale_grad", 1, "rescale_grad"}},
        .states = {{"Velocity", "VelocityOut", "velocity"}},
        .multi_precision = true},
       {.type = "lars_momentum",
-       .options = {Rate(kRequired),
-                   {"momentum", kRequired, "mu"},
+       .options = {Rate(kRequiredOption),
+                   {"momentum", kRequiredOption, "mu"},
                    {"lars_coeff", 0.001, "lars_coeff"},
                    {"lars_weight_decay", 0.0005, "lars_weight_decay"},
                    Epsilon(0),
                    {"rescale_grad", 1, "rescale_grad"}},
        .states = {{"Velocity", "VelocityOut", "velocity"}}},
       {.type = "adagrad",
-       .options = {Rate(kRequired), Epsilon(1e-6), {"initial_accumulator_value", 0}},
+       .options = {Rate(kRequiredOption), Epsilon(1e-6), {"initial_accumulator_value", 0}},
        .states = {{"Moment", "MomentOut", "moment", "initial_accumulator_value"}}},
       {.type = "decayed_adagrad",
-       .options = {Rate(kRequired), {"decay", 0.95, "decay"}, Epsilon(1e-6)},
+       .options = {Rate(kRequiredOption), {"decay", 0.95, "decay"}, Epsilon(1e-6)},
        .states = {{"Moment", "MomentOut", "moment"}}},
       {.type = "adam",
        .options = {Rate(0.001),
                    Beta1(),
                    Beta2(),
                    Epsilon(1e-8),
-                   {"lazy_mode", 0, "lazy_mode", /*flag=*/true}},
+                   {"lazy_mode", 0, "lazy_mode", OptionForm::kFlag}},
        .states = AdamStates(),
        .multi_precision = true},
       {.type = "adamw",
@@ -66,7 +64,7 @@ std::vector<OptimizerKind> MakeKinds() {
                    Epsilon(1e-8),
                    {"weight_decay", 0.01, "coeff"},
                    {"lr_ratio", 1, "lr_ratio"},
-                   {"lazy_mode", 0, "lazy_mode", /*flag=*/true}},
+                   {"lazy_mode", 0, "lazy_mode", OptionForm::kFlag}},
        .states = AdamStates(),
        .multi_precision = true,
        .own_decay = true},
@@ -80,17 +78,19 @@ std::vector<OptimizerKind> MakeKinds() {
        .states = {{"AvgSquaredGrad", "AvgSquaredGradOut", "_avg_squared_grad"},
                   {"AvgSquaredUpdate", "AvgSquaredUpdateOut", "_avg_squared_update"}}},
       {.type = "rmsprop",
-       .options = {Rate(kRequired),
+       .options = {Rate(kRequiredOption),
                    {"rho", 0.95, "decay"},
                    Epsilon(1e-6),
                    {"momentum", 0, "momentum"},
-                   {"centered", 0, "centered", /*flag=*/true}},
+                   {"centered", 0, "centered", OptionForm::kFlag}},
        .states = {{"Moment", "MomentOut", "momentum"},
                   {"MeanSquare", "MeanSquareOut", "mean_square"},
                   {"MeanGrad", "MeanGradOut", "mean_grad"}}},
       {.type = "ftrl",
-       .options =
-           {Rate(kRequired), {"l1", 0, "l1"}, {"l2", 0, "l2"}, {"lr_power", -0.5, "lr_power"}},
+       .options = {Rate(kRequiredOption),
+                   {"l1", 0, "l1"},
+                   {"l2", 0, "l2"},
+                   {"lr_power", -0.5, "lr_power"}},
        .states = {{"SquaredAccumulator", "SquaredAccumOut", "squared"},
                   {"LinearAccumulator", "LinearAccumOut", "linear"}}},
       {.type = "lamb",
@@ -99,7 +99,7 @@ std::vector<OptimizerKind> MakeKinds() {
                    Beta1(),
                    Beta2(),
                    Epsilon(1e-6),
-                   {"always_adapt", 0, "always_adapt", /*flag=*/true}},
+                   {"always_adapt", 0, "always_adapt", OptionForm::kFlag}},
        .states = AdamStates(),
        .multi_precision = true,
        .own_decay = true},
@@ -127,41 +127,58 @@ absl::StatusOr<const OptimizerKind*> FindKind(absl::string_view type) {
                          "; there are: ", absl::StrJoin(known, " "));
 }
 
-// All options of an optimizer that are numbers. Those that are absent unless given have the
-// fallback NaN and `optional`.
-struct KnownOption {
-  OptimizerOption option;
-  bool optional = false;
-};
-std::vector<KnownOption> KnownOptions(const OptimizerKind& kind) {
-  std::vector<KnownOption> known;
-  for (const OptimizerOption& option : kind.options) known.push_back({option});
-  if (!kind.own_decay) known.push_back({{"weight_decay"}, /*optional=*/true});
+// All options but lr_schedule.
+absl::StatusOr<std::vector<OptimizerOption>> KnownOptions(const OptimizerValues& values) {
+  std::vector<OptimizerOption> known = values.kind->options;
+  if (!values.kind->own_decay) known.push_back({"weight_decay", kAbsentOption});
   for (const absl::string_view name :
        {"l1_decay", "grad_clip_value", "grad_clip_norm", "grad_clip_global_norm"}) {
-    known.push_back({{name}, /*optional=*/true});
+    known.push_back({name, kAbsentOption});
   }
-  if (kind.multi_precision) {
-    known.push_back({{"multi_precision", 0, "multi_precision", /*flag=*/true}});
+  if (values.kind->multi_precision) {
+    known.push_back({"multi_precision", 0, "multi_precision", OptionForm::kFlag});
   }
+  INTERP_ASSIGN_OR_RETURN(const std::vector<OptimizerOption> schedule,
+                          ScheduleOptions(values.schedule));
+  known.insert(known.end(), schedule.begin(), schedule.end());
   return known;
 }
 
-absl::StatusOr<double> ReadNumber(const OptimizerOption& option, const std::string& text) {
+absl::StatusOr<double> ReadNumber(absl::string_view name, absl::string_view text) {
   double number = 0;
-  bool flag = false;
-  if (option.flag) {
-    if (absl::SimpleAtob(text, &flag)) return flag ? 1.0 : 0.0;
-    return InvalidArgument("option '", option.name, "' is '", text, "', expected true or false");
-  }
   if (absl::SimpleAtod(text, &number) && std::isfinite(number)) return number;
-  return InvalidArgument("option '", option.name, "' is '", text, "', expected a number");
+  return InvalidArgument("option '", name, "' is '", text, "', expected a number");
 }
 
-absl::Status UnknownOption(const OptimizerKind& kind, absl::string_view name) {
-  std::vector<absl::string_view> known;
-  for (const KnownOption& option : KnownOptions(kind)) known.push_back(option.option.name);
-  return InvalidArgument("optimizer '", kind.type, "' has no option '", name, "'",
+absl::Status ReadValue(const OptimizerOption& option, const std::string& text,
+                       OptimizerValues& values) {
+  const std::string name(option.name);
+  if (values.Has(name)) return InvalidArgument("option '", name, "' is given twice");
+  bool flag = false;
+  switch (option.form) {
+    case OptionForm::kFlag:
+      if (!absl::SimpleAtob(text, &flag)) {
+        return InvalidArgument("option '", name, "' is '", text, "', expected true or false");
+      }
+      values.numbers[name] = flag ? 1 : 0;
+      return absl::OkStatus();
+    case OptionForm::kList:
+      for (const absl::string_view part : absl::StrSplit(text, ';')) {
+        INTERP_ASSIGN_OR_RETURN(const double number, ReadNumber(name, part));
+        values.lists[name].push_back(number);
+      }
+      return absl::OkStatus();
+    default:
+      INTERP_ASSIGN_OR_RETURN(values.numbers[name], ReadNumber(name, text));
+      return absl::OkStatus();
+  }
+}
+
+absl::Status UnknownOption(const std::vector<OptimizerOption>& options, absl::string_view type,
+                           absl::string_view name) {
+  std::vector<absl::string_view> known = {"lr_schedule"};
+  for (const OptimizerOption& option : options) known.push_back(option.name);
+  return InvalidArgument("optimizer '", type, "' has no option '", name, "'",
                          NearNamesHint(name, known), "; there are: ", absl::StrJoin(known, " "));
 }
 
@@ -183,15 +200,25 @@ absl::Status CheckTogether(const OptimizerValues& values) {
   return absl::OkStatus();
 }
 
-absl::Status ReadOption(const std::string& name, const std::string& text, OptimizerValues& values) {
-  const std::vector<KnownOption> known = KnownOptions(*values.kind);
-  const auto found = std::find_if(known.begin(), known.end(), [&](const KnownOption& option) {
-    return option.option.name == name;
-  });
-  if (found == known.end()) return UnknownOption(*values.kind, name);
-  INTERP_ASSIGN_OR_RETURN(const double number, ReadNumber(found->option, text));
-  if (values.numbers.emplace(name, number).second) return absl::OkStatus();
-  return InvalidArgument("option '", name, "' is given twice");
+absl::Status ReadSchedule(const OptimizerSpec& spec, OptimizerValues& values) {
+  for (const auto& [name, text] : spec.options) {
+    if (name != "lr_schedule") continue;
+    if (text.empty()) return InvalidArgument("option 'lr_schedule' is empty");
+    if (!values.schedule.empty()) return InvalidArgument("option 'lr_schedule' is given twice");
+    values.schedule = text;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FillIn(const std::vector<OptimizerOption>& options, OptimizerValues& values) {
+  for (const OptimizerOption& option : options) {
+    if (option.fallback == kAbsentOption || values.Has(option.name)) continue;
+    if (option.fallback == kRequiredOption) {
+      return InvalidArgument("option '", option.name, "' is missing");
+    }
+    values.numbers.emplace(option.name, option.fallback);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -199,17 +226,22 @@ absl::Status ReadOption(const std::string& name, const std::string& text, Optimi
 absl::StatusOr<OptimizerValues> ReadOptimizer(const OptimizerSpec& spec) {
   OptimizerValues values;
   INTERP_ASSIGN_OR_RETURN(values.kind, FindKind(spec.type));
+  INTERP_RETURN_IF_ERROR(ReadSchedule(spec, values));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<OptimizerOption> options, KnownOptions(values));
   for (const auto& [name, text] : spec.options) {
-    INTERP_RETURN_IF_ERROR(ReadOption(name, text, values));
+    if (name == "lr_schedule") continue;
+    const auto found = std::find_if(
+        options.begin(), options.end(),
+        [&, &wanted = name](const OptimizerOption& option) { return option.name == wanted; });
+    if (found == options.end()) return UnknownOption(options, spec.type, name);
+    INTERP_RETURN_IF_ERROR(ReadValue(*found, text, values));
   }
-  for (const KnownOption& known : KnownOptions(*values.kind)) {
-    if (known.optional || values.Has(known.option.name)) continue;
-    if (std::isnan(known.option.fallback)) {
-      return InvalidArgument("optimizer '", spec.type, "' needs option '", known.option.name, "'");
-    }
-    values.numbers.emplace(known.option.name, known.option.fallback);
-  }
+  // Its values are the rates.
+  if (values.schedule == "piecewise") values.numbers.emplace("learning_rate", 0);
+  INTERP_RETURN_IF_ERROR(
+      Annotate(FillIn(options, values), absl::StrCat("optimizer '", spec.type, "'")));
   INTERP_RETURN_IF_ERROR(CheckTogether(values));
+  INTERP_RETURN_IF_ERROR(CheckSchedule(values));
   return values;
 }
 

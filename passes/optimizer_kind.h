@@ -1,6 +1,8 @@
 // What the optimizers that AppendOptimizer knows are made of: a table, and options read by it.
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,13 +12,23 @@
 
 namespace interp {
 
-// An argument of a constructor.
+enum class OptionForm {
+  kNumber,
+  kFlag,  // true or false
+  kList,  // of numbers: 1;2;3
+};
+
+// Instead of a fallback: the option must be given, or is there only when it is given.
+inline constexpr double kRequiredOption = std::numeric_limits<double>::infinity();
+inline constexpr double kAbsentOption = -kRequiredOption;
+
+// An argument of a constructor, or something else to choose.
 struct OptimizerOption {
   absl::string_view name;
-  double fallback = 0;  // NaN: it must be given
+  double fallback = 0;
   // Of the op; empty: the option means something else.
   absl::string_view attr = {};
-  bool flag = false;  // true or false
+  OptionForm form = OptionForm::kNumber;
 };
 
 // A state of a parameter: a persistable variable named <parameter>_<suffix>_0.
@@ -36,13 +48,15 @@ struct OptimizerKind {
   bool own_decay = false;        // takes no weight_decay, or means something else by it
 };
 
-// Options with their values, defaults filled in; flags are 0 or 1.
+// Options with their values, defaults filled in.
 struct OptimizerValues {
   const OptimizerKind* kind = nullptr;
-  std::map<std::string, double, std::less<>> numbers;
+  std::string schedule;                                // lr_schedule; empty: none
+  std::map<std::string, double, std::less<>> numbers;  // flags are 0 or 1
+  std::map<std::string, std::vector<double>, std::less<>> lists;
 
   double operator[](absl::string_view name) const { return numbers.find(name)->second; }
-  bool Has(absl::string_view name) const { return numbers.contains(name); }
+  bool Has(absl::string_view name) const { return numbers.contains(name) || lists.contains(name); }
 };
 
 absl::StatusOr<OptimizerValues> ReadOptimizer(const OptimizerSpec& spec);

@@ -5,7 +5,7 @@
 
 Same needs as make_goldens.py. Gradients are given: the loss is the sum of the parameters times fed arrays. For
 each optimizer, by the text that AppendOptimizer takes: the parameters after each step, and the names of what
-apply_gradients makes persistable.
+apply_gradients makes persistable. And for each schedule the rates of the first steps.
 """
 import json
 
@@ -36,6 +36,21 @@ rmsprop:learning_rate=0.1,centered=true,rho=0.9
 lamb:learning_rate=0.1,lamb_weight_decay=0.1
 lamb:learning_rate=0.1,lamb_weight_decay=0.0,always_adapt=true
 """.split()
+# lr_schedule and its options -> Paddle's function
+SCHEDULES = {
+    "lr_schedule=noam,d_model=64,warmup_steps=3": lambda: lr.noam_decay(64, 3, 0.1),
+    "lr_schedule=exponential,decay_steps=3,decay_rate=0.5": lambda: lr.exponential_decay(0.1, 3, 0.5),
+    "lr_schedule=exponential,decay_steps=3,decay_rate=0.5,staircase=true": lambda: lr.exponential_decay(0.1, 3, 0.5, True),
+    "lr_schedule=natural_exp,decay_steps=3,decay_rate=0.5,staircase=true": lambda: lr.natural_exp_decay(0.1, 3, 0.5, True),
+    "lr_schedule=inverse_time,decay_steps=3,decay_rate=0.5": lambda: lr.inverse_time_decay(0.1, 3, 0.5),
+    "lr_schedule=polynomial,decay_steps=3,end_learning_rate=0.01,power=2": lambda: lr.polynomial_decay(0.1, 3, 0.01, 2.0),
+    "lr_schedule=polynomial,decay_steps=3,cycle=true": lambda: lr.polynomial_decay(0.1, 3, cycle=True),
+    "lr_schedule=cosine,step_each_epoch=2,epochs=4": lambda: lr.cosine_decay(0.1, 2, 4),
+    "lr_schedule=piecewise,boundaries=2;5,values=0.1;0.03;0.01": lambda: lr.piecewise_decay([2, 5], [0.1, 0.03, 0.01]),
+    "warmup_steps=4,start_lr=0.01,end_lr=0.2": lambda: lr.linear_lr_warmup(0.1, 4, 0.01, 0.2),
+    "lr_schedule=cosine,step_each_epoch=2,epochs=4,warmup_steps=3,start_lr=0.0,end_lr=0.1":
+        lambda: lr.linear_lr_warmup(lr.cosine_decay(0.1, 2, 4), 3, 0.0, 0.1),
+}
 CLASSES = {"sgd": optimizer.SGD, "momentum": optimizer.Momentum, "lars_momentum": LarsMomentumOptimizer,
            "adagrad": optimizer.Adagrad, "adam": optimizer.Adam, "adamw": optimizer.AdamW, "adamax": optimizer.Adamax,
            "adadelta": optimizer.Adadelta, "rmsprop": optimizer.RMSProp, "lamb": optimizer.Lamb}
@@ -82,13 +97,24 @@ def run(spec, start, gradients):
     return {"spec": spec, "states": states, "steps": steps}
 
 
+def rates(make_schedule, count=8):
+    main, startup = static.Program(), static.Program()
+    with paddle.utils.unique_name.guard(), static.program_guard(main, startup):
+        rate = make_schedule()
+    scope, executor = static.Scope(), static.Executor()
+    with static.scope_guard(scope):
+        executor.run(startup)
+        return [float(f"{executor.run(main, fetch_list=[rate])[0][0]:.7g}") for _ in range(count)]
+
+
 def main():
     paddle.enable_static()
     rng = np.random.default_rng(1)
     draw = lambda: {k: rng.uniform(-1, 1, s).round(3).tolist() for k, s in SHAPES.items()}   # noqa: E731
     start, gradients = draw(), [draw() for _ in range(STEPS)]
     cases = ",\n".join(json.dumps(run(spec, start, gradients)) for spec in SPECS)
-    print(f'{{"start": {json.dumps(start)},\n"gradients": {json.dumps(gradients)},\n"cases": [\n{cases}\n]}}')
+    schedules = ",\n".join(json.dumps({"spec": spec, "rates": rates(make)}) for spec, make in SCHEDULES.items())
+    print(f'{{"start": {json.dumps(start)},\n"gradients": {json.dumps(gradients)},\n"cases": [\n{cases}\n],\n"schedules": [\n{schedules}\n]}}')
 
 
 if __name__ == "__main__":

@@ -59,35 +59,48 @@ class Training {
     EXPECT_THAT(AppendOptimizer(*main, startup, gradients, *spec), IsOk());
     for (const Var& var : startup.blocks[0].vars) states_.push_back(startup.NameOf(var.id));
     std::sort(states_.begin(), states_.end());
-    Run(startup, {}, {});
+    Run(startup, {}, {}, {});
     scope_->FindOrCreate("w")->tensor = TensorOf(start["w"], {3, 2});
     scope_->FindOrCreate("b")->tensor = TensorOf(start["b"], {2});
     main_ = *std::move(main);
+    for (const Op& op : main_.blocks[0].ops) {
+      const Slot* rate = op.FindInput("LearningRate");
+      if (rate != nullptr) rate_name_ = main_.NameOf(rate->args[0]);
+    }
   }
 
   void Step(const Json& gradients) {
-    Run(main_, {"w@GRAD", "b@GRAD"},
-        {TensorOf(gradients["w"], {3, 2}), TensorOf(gradients["b"], {2})});
+    const std::vector<Tensor> fetched =
+        Run(main_, {"w@GRAD", "b@GRAD"},
+            {TensorOf(gradients["w"], {3, 2}), TensorOf(gradients["b"], {2})}, {rate_name_});
+    if (!fetched.empty()) rate_ = *fetched[0].data<float>();
   }
 
   std::vector<float> Parameter(const std::string& name) const {
     return testing::Values<float>(scope_->Find(name)->tensor);
   }
   const std::vector<std::string>& states() const { return states_; }
+  float last_rate() const { return rate_; }
 
  private:
-  void Run(const Program& program, const std::vector<std::string>& names,
-           const std::vector<Tensor>& feeds) {
+  std::vector<Tensor> Run(const Program& program, const std::vector<std::string>& names,
+                          const std::vector<Tensor>& feeds,
+                          const std::vector<std::string>& fetches) {
     CoreOptions options;
     options.passes.disable = {"prune"};
-    auto core = InterpreterCore::Create(program, names, {}, scope_, options);
-    ASSERT_THAT(core, IsOk());
-    EXPECT_THAT((*core)->Run(feeds), IsOk());
+    auto core = InterpreterCore::Create(program, names, fetches, scope_, options);
+    EXPECT_THAT(core, IsOk());
+    if (!core.ok()) return {};
+    const auto fetched = (*core)->Run(feeds);
+    EXPECT_THAT(fetched, IsOk());
+    return fetched.value_or(std::vector<Tensor>());
   }
 
   std::shared_ptr<Scope> scope_;
   Program main_;
+  std::string rate_name_;
   std::vector<std::string> states_;
+  float rate_ = 0;
 };
 
 TEST(OptimizerStepsTest, ParametersGoWherePaddleTakesThem) {
@@ -105,6 +118,19 @@ TEST(OptimizerStepsTest, ParametersGoWherePaddleTakesThem) {
                     ::testing::Pointwise(::testing::FloatNear(2e-5f), want))
             << name << " after step " << step;
       }
+    }
+  }
+}
+
+TEST(OptimizerStepsTest, RatesAreThoseOfPaddle) {
+  const Json doc = ReadSteps();
+  for (const Json& expected : doc["schedules"]) {
+    const auto options = expected["spec"].get<std::string>();
+    SCOPED_TRACE(options);
+    Training training(absl::StrCat("sgd:learning_rate=0.1,", options), doc["start"]);
+    for (const Json& want : expected["rates"]) {
+      training.Step(doc["gradients"][0]);
+      EXPECT_NEAR(training.last_rate(), want.get<float>(), 1e-6f);
     }
   }
 }
