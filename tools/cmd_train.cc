@@ -41,7 +41,7 @@ class Training {
 
   absl::StatusOr<TrainReport> Run() {
     TrainReport report;
-    report.program = flags_.model.model;
+    report.program = flags_.main;
     report.first_step = trainer_.num_steps();
     INTERP_ASSIGN_OR_RETURN(
         TrainLog log,
@@ -155,7 +155,7 @@ ExitCode Train(TrainFlags& flags) {
   Training training(flags, *session, run_options, watch);
   absl::StatusOr<TrainReport> report = training.Run();
   const absl::Status traced = watch.WriteTrace();
-  if (!report.ok()) return Fail(ExitCode::kRunFailed, Annotate(report.status(), flags.model.model));
+  if (!report.ok()) return Fail(ExitCode::kRunFailed, Annotate(report.status(), flags.main));
   if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
   report->profile = watch.FinishProfile();
   return Show(flags, *report);
@@ -214,11 +214,12 @@ void AddResultFlags(CLI::App& command, TrainFlags& flags) {
 void AddTrainCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App& command = *app.add_subcommand("train", "train a program on data");
-  command.add_option("MAIN", flags->model.model, "training program: forward, backward and update")
+  command.add_option("MAIN", flags->main, "training program: forward, backward and update")
       ->required();
   command.add_option("--startup", flags->startup, "program that makes the first parameters");
-  command.add_option("--params", flags->model.params,
-                     "parameters and optimizer state, as of `interp run`");
+  command.add_option(
+      "--params", flags->params,
+      "persistable tensors that --startup does not make, or all: as of `interp run`");
   AddDataFlags(command, *flags);
   AddResultFlags(command, *flags);
   AddPlanFlags(command, flags->plan);

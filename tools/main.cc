@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   ExitCode exit_code = ExitCode::kOk;
   AddRunCommand(app, exit_code);
   AddTrainCommand(app, exit_code);
+  AddBackwardCommand(app, exit_code);
   AddInfoCommand(app, exit_code);
   AddDumpCommand(app, exit_code);
   AddVerifyCommand(app, exit_code);

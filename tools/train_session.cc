@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+#include "core/io/params.h"
+#include "core/io/pickle_params.h"
 #include "interpreter/train/checkpoint.h"
 #include "passes/append_backward.h"
 #include "passes/feed_fetch.h"
@@ -69,7 +72,7 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
 }
 
 absl::Status CheckFlags(const TrainFlags& flags) {
-  if (flags.startup.empty() && flags.model.params.empty() && !flags.resume) {
+  if (flags.startup.empty() && flags.params.empty() && !flags.resume) {
     return InvalidArgument(
         "nothing gives the parameters their first values: expected --startup or --params");
   }
@@ -85,12 +88,39 @@ absl::Status CheckFlags(const TrainFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status SetParameters(const TrainFlags& flags, TrainSession& session) {
+// What the file of --params is to hold: the persistable variables that the startup program leaves
+// open; all, where it leaves none or there is none.
+std::vector<ParamDecl> ParametersInFile(const std::vector<ParamDecl>& declared,
+                                        const Program& startup) {
+  absl::flat_hash_set<absl::string_view> made;
+  for (const Op& op : startup.blocks[0].ops) {
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) made.insert(startup.NameOf(id));
+    }
+  }
+  std::vector<ParamDecl> open;
+  for (const ParamDecl& param : declared) {
+    if (!made.contains(param.name)) open.push_back(param);
+  }
+  return open.empty() ? declared : open;
+}
+
+// First the startup program, then --params over what it makes, then the checkpoint over both.
+absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>& declared,
+                           TrainSession& session) {
+  std::vector<ParamDecl> in_file = declared;
   if (!flags.startup.empty()) {
     INTERP_ASSIGN_OR_RETURN(const Model startup,
                             LoadModel({.model = flags.startup, .params = "", .compiled_from = ""}));
     const absl::Status made = session.trainer->Initialize(startup.program);
     if (!made.ok()) return Annotate(made, flags.startup);
+    in_file = ParametersInFile(declared, startup.program);
+  }
+  if (!flags.params.empty()) {
+    INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> values, ReadAnyParams(flags.params, in_file));
+    for (auto& [name, tensor] : values) {
+      session.trainer->scope()->FindOrCreate(name)->tensor = std::move(tensor);
+    }
   }
   if (!flags.resume) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const std::optional<DataPosition> position,
@@ -110,31 +140,23 @@ absl::StatusOr<std::vector<NamedTensor>> Evaluation::Run(int64_t batch_size) con
   return named;
 }
 
-// Parameters that --params gives are put over what the startup program makes.
 absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const CoreOptions& options) {
   TrainSession session;
   INTERP_RETURN_IF_ERROR(CheckFlags(flags));
-  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.model));
+  INTERP_ASSIGN_OR_RETURN(Model model,
+                          LoadModel({.model = flags.main, .params = "", .compiled_from = ""}));
   if (model.compiled.has_value()) {
     return InvalidArgument(model.path, ": is a plan, expected a program");
   }
   INTERP_ASSIGN_OR_RETURN(session.saved, ChooseParametersToSave(flags.save, model.program));
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           ChooseFetches(model.program, flags.fetches));
-  std::vector<NamedTensor> given;
-  for (const std::string& name : model.scope->LocalNames()) {
-    given.emplace_back(name, model.scope->FindLocal(name)->tensor);
-  }
+  const std::vector<ParamDecl> declared = ParamsOf(model.program);
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(
       std::move(model.program), model.scope, {.feeds = {}, .fetches = fetches, .core = options});
   if (!trainer.ok()) return Annotate(trainer.status(), model.path);
   session.trainer = *std::move(trainer);
-  INTERP_RETURN_IF_ERROR(SetParameters(flags, session));
-  if (session.trainer->num_steps() == 0) {
-    for (NamedTensor& value : given) {
-      model.scope->FindOrCreate(value.first)->tensor = std::move(value.second);
-    }
-  }
+  INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
   INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, session.trainer->feeds(), flags));
   const int64_t batches = BatchesPerEpoch(session.data->num_samples, flags.batches);
   if (batches == 0) {

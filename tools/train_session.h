@@ -18,8 +18,9 @@
 namespace interp {
 
 struct TrainFlags {
-  ModelFlags model;  // main and --params
+  std::string main;
   std::string startup;
+  std::string params;
   std::vector<std::string> data;
   FeedFlags limits;  // --max-file-memory and --seed
   BatchOptions batches;

@@ -1,0 +1,31 @@
+#include "passes/minimize.h"
+
+#include <utility>
+
+#include "passes/feed_fetch.h"
+#include "passes/recompute.h"
+
+namespace interp {
+
+absl::StatusOr<TrainingPrograms> Minimize(Program main, Program startup,
+                                          const MinimizeOptions& options, const OpRegistry& ops) {
+  std::erase_if(main.blocks[0].ops, [](const Op& op) { return IsFeed(op) || IsFetch(op); });
+  if (startup.blocks.empty()) startup.blocks.emplace_back();
+  TrainingPrograms programs;
+  INTERP_ASSIGN_OR_RETURN(BackwardProgram backward,
+                          AppendBackward(std::move(main), options.backward, ops));
+  programs.gradients = std::move(backward.gradients);
+  programs.main = std::move(backward.program);
+  if (!options.checkpoints.empty()) {
+    INTERP_ASSIGN_OR_RETURN(RecomputeResult result,
+                            Recompute(std::move(programs.main), options.checkpoints, ops));
+    programs.main = std::move(result.program);
+    programs.num_recomputed = result.num_recomputed;
+  }
+  programs.startup = std::move(startup);
+  INTERP_RETURN_IF_ERROR(
+      AppendOptimizer(programs.main, programs.startup, programs.gradients, options.optimizer));
+  return programs;
+}
+
+}  // namespace interp

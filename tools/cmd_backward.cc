@@ -1,0 +1,129 @@
+// interp backward: makes a training program of a forward program.
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+#include "core/io/file.h"
+#include "core/program_load.h"
+#include "passes/minimize.h"
+#include "passes/verify.h"
+#include "tools/commands.h"
+#include "tools/model.h"
+
+namespace interp {
+namespace {
+
+struct Flags {
+  std::string model;
+  std::string loss;
+  std::string optimizer;
+  std::vector<std::string> no_grad;
+  std::vector<std::string> checkpoints;
+  std::string out;
+  std::string startup;
+  std::string parameters;  // a program that makes the parameters
+};
+
+absl::StatusOr<Program> Load(const std::string& path) {
+  INTERP_ASSIGN_OR_RETURN(Model model,
+                          LoadModel({.model = path, .params = "", .compiled_from = ""}));
+  if (model.compiled.has_value()) return InvalidArgument(path, ": is a plan, expected a program");
+  const absl::Status valid = VerifyProgram(model.program, OpRegistry::Global());
+  if (!valid.ok()) return Annotate(valid, path);
+  return std::move(model.program);
+}
+
+absl::StatusOr<TrainingPrograms> Make(const Flags& flags) {
+  INTERP_ASSIGN_OR_RETURN(Program forward, Load(flags.model));
+  Program startup;
+  startup.version = forward.version;
+  if (!flags.parameters.empty()) {
+    INTERP_ASSIGN_OR_RETURN(startup, Load(flags.parameters));
+  }
+  MinimizeOptions options{.backward = {.loss = flags.loss, .no_grad = flags.no_grad, .sources = {}},
+                          .optimizer = {},
+                          .checkpoints = flags.checkpoints};
+  absl::StatusOr<OptimizerSpec> optimizer = ParseOptimizerSpec(flags.optimizer);
+  if (!optimizer.ok()) return Annotate(optimizer.status(), "--optimizer");
+  options.optimizer = *std::move(optimizer);
+  absl::StatusOr<TrainingPrograms> made =
+      Minimize(std::move(forward), std::move(startup), options, OpRegistry::Global());
+  if (!made.ok()) return Annotate(made.status(), flags.model);
+  return made;
+}
+
+// "12 forward, 14 backward, 4 update".
+std::string CountOps(const Program& program) {
+  int forward = 0;
+  int backward = 0;
+  int update = 0;
+  for (const Op& op : program.blocks[0].ops) {
+    const Attr* attr = op.FindAttr("op_role");
+    const int32_t* role = attr == nullptr ? nullptr : std::get_if<int32_t>(&attr->value);
+    const int32_t part = role == nullptr ? 0 : *role & ~kLossRole;
+    ++(part == kForwardRole ? forward : part == kBackwardRole ? backward : update);
+  }
+  return absl::StrFormat("%d forward, %d backward, %d update", forward, backward, update);
+}
+
+absl::Status Write(const std::string& path, const Program& program) {
+  INTERP_ASSIGN_OR_RETURN(const std::string bytes, SaveProgram(program));
+  INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
+  INTERP_RETURN_IF_ERROR(file.Append(bytes));
+  return file.Commit();
+}
+
+ExitCode Backward(const Flags& flags) {
+  const absl::StatusOr<TrainingPrograms> made = Make(flags);
+  if (!made.ok()) return Fail(ExitCode::kModelUnusable, made.status());
+  for (const auto& [path, program] :
+       {std::pair(flags.out, &made->main), std::pair(flags.startup, &made->startup)}) {
+    if (path.empty()) continue;
+    const absl::Status written = Write(path, *program);
+    if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
+  }
+  std::string text = absl::StrFormat("%s: ops: %s; %d parameters", flags.out, CountOps(made->main),
+                                     made->gradients.size());
+  if (made->num_recomputed > 0) {
+    absl::StrAppendFormat(&text, "; %d ops computed again", made->num_recomputed);
+  }
+  std::fputs((text + "\n").c_str(), stdout);
+  if (!flags.startup.empty()) {
+    std::fputs(
+        absl::StrFormat("%s: %d ops\n", flags.startup, made->startup.blocks[0].ops.size()).c_str(),
+        stdout);
+  }
+  if (std::fflush(stdout) == 0) return ExitCode::kOk;
+  return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
+}
+
+}  // namespace
+
+void AddBackwardCommand(CLI::App& app, ExitCode& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command =
+      *app.add_subcommand("backward", "make a training program of a forward program");
+  command.add_option("MODEL", flags->model, "forward program")->required();
+  command.add_option("--loss", flags->loss, "the variable to minimize, one float")->required();
+  command
+      .add_option("--optimizer", flags->optimizer,
+                  "as in sgd, adam:learning_rate=0.001,beta1=0.9 or "
+                  "momentum:learning_rate=0.1,momentum=0.9,use_nesterov=true")
+      ->required();
+  command
+      .add_option("--no-grad", flags->no_grad,
+                  "variables that no gradient flows through, as in a,b")
+      ->delimiter(',');
+  command
+      .add_option("--checkpoints", flags->checkpoints,
+                  "keep these activations and compute those between them again, as in a,b")
+      ->delimiter(',');
+  command.add_option("-o,--out", flags->out, "the training program to write")->required();
+  command.add_option("--startup", flags->startup,
+                     "write the program that makes the optimizer's state (and the parameters, with "
+                     "--startup-from)");
+  command.add_option("--startup-from", flags->parameters,
+                     "startup program of MODEL, to which the state is added");
+  command.callback([flags, &exit_code] { exit_code = Backward(*flags); });
+}
+
+}  // namespace interp
