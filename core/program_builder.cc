@@ -160,15 +160,15 @@ bool ProgramBuilder::Usable(const std::vector<Value>& values) {
 }
 
 const Var& ProgramBuilder::Get(Value value) const {
-  static const Var none;
+  static const Var kNone;
   const bool known = value.id >= 0 && value.id < std::ssize(main_.names);
-  return known ? main_.blocks[0].vars[value.id] : none;
+  return known ? main_.blocks[0].vars[value.id] : kNone;
 }
 
 const std::string& ProgramBuilder::NameOf(Value value) const {
-  static const std::string none;
+  static const std::string kNone;
   const bool known = value.id >= 0 && value.id < std::ssize(main_.names);
-  return known ? main_.NameOf(value.id) : none;
+  return known ? main_.NameOf(value.id) : kNone;
 }
 
 void ProgramBuilder::Fail(absl::string_view message) {
