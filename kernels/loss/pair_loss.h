@@ -91,14 +91,14 @@ std::vector<KernelDef> PairLossKernels() {
 
 template <typename Op>
 OpDef PairLossDef(absl::string_view type, const std::vector<KernelDef>& kernels,
-                  GradientDef gradient) {
+                  const GradientDef& gradient) {
   OpDef def{.type = type,
             .inputs = {{Op::kSlots.input}, {Op::kSlots.target}},
             .outputs = {{Op::kSlots.loss}},
             .infer = InferPairLoss<Op>,
             .kernels = kernels,
             .inplace = {{pair_loss::kInput, pair_loss::kLoss}},
-            .gradient = std::move(gradient)};
+            .gradient = gradient};
   if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, pair_loss::Read<Op>>;
   return def;
 }

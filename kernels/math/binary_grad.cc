@@ -1,5 +1,7 @@
 #include "kernels/math/binary_grad.h"
 
+#include "kernels/util/gradient_shape.h"
+
 namespace interp {
 namespace binary_grad {
 namespace {
@@ -13,14 +15,9 @@ const Tensor& OperandOr(const OpContext& ctx, int slot) {
 absl::Status Infer(InferContext& ctx) {
   const Tensor& x = OperandOr(ctx, kX);
   const Tensor& y = OperandOr(ctx, kY);
-  const Shape& grad = ctx.input(kOutGrad).shape;
   INTERP_ASSIGN_OR_RETURN(const Shape shape,
                           BroadcastShapes(x.shape, y.shape, ctx.attrs<BinaryAttrs>().axis));
-  if (shape != grad) {
-    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(grad), ", expected ",
-                           ToString(shape), " for 'X' ", ToString(x.shape), " and 'Y' ",
-                           ToString(y.shape));
-  }
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", shape));
   const auto share = [&](const Tensor& operand, int slot) {
     Tensor* out = ctx.optional_output(slot);
     if (out == nullptr) return;

@@ -1,12 +1,11 @@
-// sum: Out = X[0] + X[1] + ... for tensors of one shape. Inputs of shape [0] count as absent, as in
-// Paddle, where gradient accumulation leaves such tensors. Inputs may be selected rows; the sum of
-// nothing but those is selected rows. Of arrays, element by element: one that an array lacks counts
-// as absent.
+// sum: Out = X[0] + X[1] + ... for tensors of one shape, or of one element. Inputs of shape [0]
+// count as absent, as in Paddle, where gradient accumulation leaves such tensors. Inputs may be
+// selected rows; the sum of nothing but those is selected rows. Of arrays, the elements are summed.
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/control_flow/gradient_values.h"
 #include "kernels/math/scaled_gradient.h"
+#include "kernels/math/sum_arrays.h"
 #include "kernels/math/sum_rows.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/flops.h"
@@ -44,7 +43,8 @@ absl::Status InferSum(InferContext& ctx) {
   }
   if (first == nullptr) return InvalidArgument("input 'X' has no argument that is a tensor");
   for (const Tensor* x : inputs) {
-    if (!IsAbsent(x) && x->shape != first->shape) {
+    const bool scalars = x != nullptr && x->numel() == 1 && first->numel() == 1;
+    if (!IsAbsent(x) && !scalars && x->shape != first->shape) {
       return InvalidArgument("inputs 'X' differ in shape: ", ToString(first->shape), " and ",
                              ToString(x->shape));
     }
@@ -72,19 +72,8 @@ void SumRange(absl::Span<const Tensor* const> inputs, T* out, int64_t begin, int
   }
 }
 
-absl::Status SumArrays(KernelContext& ctx) {
-  control_flow::GradientSum sum;
-  for (const Variable* array : ctx.input_variables(kX)) {
-    if (array == nullptr || array->array.empty()) continue;
-    INTERP_RETURN_IF_ERROR(sum.Add(ctx, *array));
-  }
-  ctx.output_array(kOut) = sum.value().array;
-  return absl::OkStatus();
-}
-
 template <typename T>
-void SumTensors(KernelContext& ctx, absl::Span<const Tensor* const> inputs) {
-  Tensor& out = ctx.output(kOut);
+void SumTensors(KernelContext& ctx, absl::Span<const Tensor* const> inputs, Tensor& out) {
   T* data = out.mutable_data<T>();
   ParallelFor(ctx.num_threads(), out.numel(), kElementwiseGrain,
               [=](int64_t begin, int64_t end) { SumRange(inputs, data, begin, end); });
@@ -94,7 +83,7 @@ template <typename T>
 absl::Status SumWithRows(KernelContext& ctx) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
     if (!ctx.output_variable(kOut).selected_rows.has_value()) {
-      SumTensors<T>(ctx, TensorsOf(ctx));
+      SumTensors<T>(ctx, TensorsOf(ctx), ctx.output(kOut));
     }
     return AddRows<T>(ctx, kX, kOut);
   } else {
@@ -106,9 +95,12 @@ absl::Status SumWithRows(KernelContext& ctx) {
 template <typename T>
 absl::Status Sum(KernelContext& ctx) {
   if (AnyRows(ctx, kX)) return SumWithRows<T>(ctx);
-  // The plan gives arrays no memory.
-  if (!ctx.output(kOut).has_memory()) return SumArrays(ctx);
-  SumTensors<T>(ctx, ctx.inputs(kX));
+  if (AreArrays(ctx, kX)) {
+    return SumArrays(ctx, kX, kOut, [&ctx](absl::Span<const Tensor* const> elements, Tensor& out) {
+      SumTensors<T>(ctx, elements, out);
+    });
+  }
+  SumTensors<T>(ctx, ctx.inputs(kX), ctx.output(kOut));
   return absl::OkStatus();
 }
 
@@ -127,8 +119,8 @@ int64_t Flops(const OpContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "sum",
-    .inputs = {{"X", kVariadic | kMayBeArray | kMayBeRows}},
-    .outputs = {{"Out", kMayBeArray | kMayBeRows}},
+    .inputs = {{"X", kVariadic | kMayBeRows | kMayBeArray}},
+    .outputs = {{"Out", kMayBeRows | kMayBeArray}},
     .infer = InferSum,
     .kernels = {{DType::kFloat32, Sum<float>},
                 {DType::kFloat64, Sum<double>},

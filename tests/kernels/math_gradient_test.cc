@@ -148,6 +148,22 @@ TEST(BinaryGradientTest, RefusesAGradientOfAnotherShape) {
                    "'Out@GRAD' has shape [3,2], expected [2,3]"}});
 }
 
+// Programs of releases before 2.5 have gradients of shape [1] where scalars are meant.
+TEST(GradientShapeTest, OneElementFitsAScalar) {
+  const Tensor scalar = Tensor::Of<double>({}, {3});
+  const Tensor one = Tensor::Of<double>({1}, {2});
+  for (const OpRun& run :
+       {OpRun{"elementwise_mul_grad",
+              {{"X", scalar}, {"Y", Tensor::Of<double>({}, {1})}, {"Out@GRAD", one}},
+              {"X@GRAD"}},
+        OpRun{"mean_grad", {{"X", scalar}, {"Out@GRAD", one}}, {"X@GRAD"}},
+        OpRun{"exp_grad", {{"Out", Tensor::Of<double>({}, {1})}, {"Out@GRAD", one}}, {"X@GRAD"}}}) {
+    const Tensor gradient = OutputsOf(run)[0];
+    EXPECT_EQ(gradient.shape, Shape()) << run.type;
+    EXPECT_EQ(*gradient.data<double>(), 2) << run.type;
+  }
+}
+
 class ReductionGradientTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ReductionGradientTest, AgreesWithDifferences) {
