@@ -95,6 +95,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernel_dtype = AssignValueDType,
     .infer = InferAssignValue,
     .kernels = {{DType::kUndefined, AssignValue}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

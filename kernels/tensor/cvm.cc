@@ -56,6 +56,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<CvmAttrs, ReadCvmAttrs>,
     .infer = InferCvm,
     .kernels = {{DType::kFloat32, Cvm<float>}, {DType::kFloat64, Cvm<double>}},
+    .gradient = {.inputs = {"X", "CVM", "Y@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -42,6 +42,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernel_dtype = EmptyDType,
     .infer = InferEmpty,
     .kernels = {{DType::kUndefined, Empty}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -51,6 +51,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernel_dtype = EyeDType,
     .infer = InferEye,
     .kernels = {{DType::kUndefined, Eye}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

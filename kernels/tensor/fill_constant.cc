@@ -80,6 +80,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernel_dtype = FillDType,
     .infer = Infer,
     .kernels = {{DType::kUndefined, Run}},
+    .gradient = {.none = true},
 });
 
 }  // namespace fill_constant
@@ -105,6 +106,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernel_dtype = FillDType,
     .infer = Infer,
     .kernels = {{DType::kUndefined, Run}},
+    .gradient = {.none = true},
 });
 
 }  // namespace batch_size_like

@@ -47,6 +47,7 @@ OpDef FillLikeDef(absl::string_view type) {
       .infer = InferFillLike,
       .kernels = {{DType::kUndefined, FillLike}},
       .layout = LayoutRule::kFollows,
+      .gradient = {.none = true},
   };
 }
 

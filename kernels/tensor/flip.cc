@@ -1,5 +1,6 @@
 // flip, reverse: Out = X with the order of the dimensions `axis` reversed.
 #include "core/op_def.h"
+#include "kernels/util/gradient_op.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
@@ -44,20 +45,31 @@ absl::Status Flip(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-OpDef FlipDef(absl::string_view type) {
+// The gradient is turned back by the op itself.
+template <const absl::string_view& kType>
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, kType, {{"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
+}
+
+constexpr absl::string_view kFlip = "flip";
+constexpr absl::string_view kReverse = "reverse";
+
+template <const absl::string_view& kType>
+OpDef FlipDef() {
   return OpDef{
-      .type = type,
+      .type = kType,
       .inputs = {{"X"}},
       .outputs = {{"Out"}},
       .parse = ParseAttrs<FlipAttrs, ReadFlipAttrs>,
       .infer = InferFlip,
       .kernels = {{DType::kUndefined, Flip}},
       .layout = LayoutRule::kFollows,
+      .gradient = {.make = MakeGradient<kType>},
   };
 }
 
-INTERP_REGISTER_OP(FlipDef("flip"));
-INTERP_REGISTER_OP(FlipDef("reverse"));
+INTERP_REGISTER_OP(FlipDef<kFlip>());
+INTERP_REGISTER_OP(FlipDef<kReverse>());
 
 }  // namespace
 }  // namespace interp

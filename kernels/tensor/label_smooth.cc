@@ -61,6 +61,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferLabelSmooth,
     .kernels = {{DType::kFloat32, LabelSmooth<float>}, {DType::kFloat64, LabelSmooth<double>}},
     .inplace = {{kX, kOut}},
+    .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

@@ -66,6 +66,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kFloat64, Linspace<double>},
                 {DType::kInt32, Linspace<int32_t>},
                 {DType::kInt64, Linspace<int64_t>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -1,5 +1,6 @@
 // meshgrid: for vectors X, Out[k][i0, i1, ...] = X[k][ik].
 #include "core/op_def.h"
+#include "kernels/util/gradient_op.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp {
@@ -46,12 +47,19 @@ absl::Status Meshgrid(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// Paddle 2.6 names the slot of the gradients after its kernel's argument.
+absl::Status MakeGradient(GradientMaker& maker) {
+  return AddGradientOp(maker, "meshgrid_grad", {{"X", "X"}, {"outputs@GRAD", "Out@GRAD"}},
+                       {{"X@GRAD", "X@GRAD"}});
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "meshgrid",
     .inputs = {{"X", kVariadic}},
     .outputs = {{"Out", kVariadic}},
     .infer = InferMeshgrid,
     .kernels = {{DType::kUndefined, Meshgrid}},
+    .gradient = {.make = MakeGradient},
 });
 
 }  // namespace

@@ -82,6 +82,7 @@ OpDef OneHotDef(absl::string_view type, absl::Status (*infer)(InferContext&)) {
       .kernel_dtype = OneHotDType,
       .infer = infer,
       .kernels = {{DType::kUndefined, OneHot}},
+      .gradient = {.none = true},
   };
 }
 

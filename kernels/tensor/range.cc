@@ -88,6 +88,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kFloat64, Range<double>},
                 {DType::kInt32, Range<int32_t>},
                 {DType::kInt64, Range<int64_t>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -1,5 +1,5 @@
 // roll: Out = X shifted by `shifts` along the dimensions `axis`; what falls out at the end comes in
-// at the front. Without `axis`, X is shifted as one long vector.
+// at the front. Without `axis`, X is shifted as one long vector. roll_grad shifts Out@GRAD back.
 #include <algorithm>
 
 #include "core/op_def.h"
@@ -16,10 +16,12 @@ constexpr IntSlots kShifts = {.name = "shifts", .tensor = 1};
 struct RollAttrs {
   IntList shifts;
   IntList axis;
+  bool back = false;  // the gradient shifts the other way
 };
 
+template <bool kBack>
 RollAttrs ReadRollAttrs(AttrReader& reader) {
-  return {ReadIntListAttr(reader, "shifts"), ReadIntListAttr(reader, "axis")};
+  return {ReadIntListAttr(reader, "shifts"), ReadIntListAttr(reader, "axis"), kBack};
 }
 
 // How far each dimension moves, in [0, length).
@@ -37,6 +39,9 @@ absl::StatusOr<Shape> FindShifts(const OpContext& ctx, const Shape& shape) {
     INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(axes[i], shape.rank()));
     const int64_t length = std::max<int64_t>(shape[axis], 1);
     moved[axis] = ((moved[axis] + shifts[i] % length) % length + length) % length;
+  }
+  for (int i = 0; attrs.back && i < shape.rank(); ++i) {
+    if (moved[i] != 0) moved[i] = shape[i] - moved[i];
   }
   return moved;
 }
@@ -89,7 +94,19 @@ INTERP_REGISTER_OP(OpDef{
     .type = "roll",
     .inputs = {{"X"}, {"ShiftsTensor", kOptional | kAnyDType | kValueInInfer}},
     .outputs = {{"Out"}},
-    .parse = ParseAttrs<RollAttrs, ReadRollAttrs>,
+    .parse = ParseAttrs<RollAttrs, ReadRollAttrs<false>>,
+    .infer = InferRoll,
+    .kernels = {{DType::kUndefined, Roll}},
+    .gradient = {.inputs = {"X", "ShiftsTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
+});
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "roll_grad",
+    .inputs = {{"Out@GRAD"},
+               {"ShiftsTensor", kOptional | kAnyDType | kValueInInfer},
+               {"X", kOptional | kNoNeedBuffer | kAnyDType | kAnyLayout}},
+    .outputs = {{"X@GRAD"}},
+    .parse = ParseAttrs<RollAttrs, ReadRollAttrs<true>>,
     .infer = InferRoll,
     .kernels = {{DType::kUndefined, Roll}},
 });

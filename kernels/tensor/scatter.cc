@@ -94,6 +94,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kInt32, Scatter<int32_t>},
                 {DType::kInt64, Scatter<int64_t>}},
     .inplace = {{kX, kOut}},
+    .gradient = {.inputs = {"Ids", "Updates", "Out@GRAD"}, .outputs = {"X@GRAD", "Updates@GRAD"}},
 });
 
 }  // namespace

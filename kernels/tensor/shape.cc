@@ -37,6 +37,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = ShapeOutput,
     .infer = InferShapeOp,
     .kernels = {{DType::kUndefined, ShapeOp}},
+    .gradient = {.none = true},
 });
 
 void SizeOutput(DTypeContext& ctx) { ctx.Set(kOut, DType::kInt64); }
@@ -58,6 +59,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = SizeOutput,
     .infer = InferSize,
     .kernels = {{DType::kUndefined, Size}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -1,97 +1,21 @@
 // strided_slice: Out = every `strides`-th element of Input from `starts` to `ends` (exclusive)
-// along `axes`; dimensions in `decrease_axis` have length 1 then and are dropped.
-//
-// Bounds follow Paddle: negative ones count from the end and are clipped to 0, but an end of -1
-// with a negative stride means "through element 0". An end further below 0 therefore leaves element
-// 0 out. When every dimension is dropped, Out keeps the shape [1].
-#include <algorithm>
-
-#include "absl/algorithm/container.h"
+// along `axes`; dimensions in `decrease_axis` have length 1 then and are dropped. When every
+// dimension is dropped, Out keeps the shape [1].
 #include "core/op_def.h"
+#include "kernels/tensor/strided_window.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
 
-constexpr int kInput = 0;
+using strided_slice::FindWindow;
+using strided_slice::kBound;
+using strided_slice::kInput;
+using strided_slice::StridedSliceAttrs;
+using strided_slice::Window;
+
 constexpr int kOut = 0;
-constexpr IntSlots kStarts = {.name = "starts", .tensor = 1, .list = 2};
-constexpr IntSlots kEnds = {.name = "ends", .tensor = 3, .list = 4};
-constexpr IntSlots kStrides = {.name = "strides", .tensor = 5, .list = 6};
-
-struct StridedSliceAttrs {
-  IntList axes;
-  IntList starts;
-  IntList ends;
-  IntList strides;
-  IntList decrease_axis;
-};
-
-StridedSliceAttrs ReadStridedSliceAttrs(AttrReader& reader) {
-  return {ReadIntListAttr(reader, "axes"), ReadIntListAttr(reader, "starts"),
-          ReadIntListAttr(reader, "ends"), ReadIntListAttr(reader, "strides"),
-          ReadIntListAttr(reader, "decrease_axis")};
-}
-
-// What is taken of one dimension: `size` elements from `first`, `step` apart.
-struct Progression {
-  int64_t first = 0;
-  int64_t step = 1;
-  int64_t size = 0;
-};
-
-absl::StatusOr<Progression> FindProgression(int64_t length, int64_t start, int64_t end,
-                                            int64_t step) {
-  if (step == 0) return InvalidArgument("'strides' has a 0");
-  step = std::clamp(step, -std::max<int64_t>(length, 1), std::max<int64_t>(length, 1));
-  if (start < 0) start = std::max<int64_t>(start + length, 0);
-  const bool through_zero = end == -1 && step < 0;
-  if (end < 0 && !through_zero) end = std::max<int64_t>(end + length, 0);
-  if (step > 0 ? start > end : start < end) {
-    return InvalidArgument("slice from ", start, " to ", end, " by ", step, " goes the wrong way");
-  }
-  Progression p = {.step = step};
-  if (step > 0) {
-    p.first = std::min(start, length);
-    p.size = (std::min(end, length) - p.first + step - 1) / step;
-  } else {
-    p.first = std::min(start, length - 1);
-    p.size = (p.first - std::min(end, length - 1) - step - 1) / -step;
-  }
-  return p;
-}
-
-struct Window {
-  Shape size;  // before dimensions are dropped
-  std::array<Progression, kMaxRank> along;
-};
-
-absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
-  const StridedSliceAttrs& attrs = ctx.attrs<StridedSliceAttrs>();
-  const Shape& shape = ctx.input(kInput).shape;
-  INTERP_ASSIGN_OR_RETURN(const IntList starts, ReadIntList(ctx, kStarts, attrs.starts));
-  INTERP_ASSIGN_OR_RETURN(const IntList ends, ReadIntList(ctx, kEnds, attrs.ends));
-  INTERP_ASSIGN_OR_RETURN(const IntList strides, ReadIntList(ctx, kStrides, attrs.strides));
-  const size_t count = attrs.axes.size();
-  if (starts.size() != count || ends.size() != count || strides.size() != count) {
-    return InvalidArgument("strided slice has ", count, " axes, ", starts.size(), " starts, ",
-                           ends.size(), " ends and ", strides.size(), " strides");
-  }
-  Window window = {.size = shape, .along = {}};
-  for (size_t i = 0; i < count; ++i) {
-    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axes[i], shape.rank(), "axes"));
-    int64_t end = ends[i];
-    // x[-1] arrives as the bounds -1 and 0 of a dropped dimension.
-    if (starts[i] == -1 && end == 0 && absl::c_linear_search(attrs.decrease_axis, attrs.axes[i])) {
-      end = strides[i] < 0 ? shape[axis] - 2 : shape[axis];
-    }
-    INTERP_ASSIGN_OR_RETURN(window.along[axis],
-                            FindProgression(shape[axis], starts[i], end, strides[i]));
-    window.size[axis] = window.along[axis].size;
-  }
-  return window;
-}
 
 absl::Status InferStridedSlice(InferContext& ctx) {
   if (ctx.input(kInput).dtype == DType::kUndefined) {
@@ -124,8 +48,6 @@ absl::Status StridedSlice(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-constexpr int kBound = kOptional | kAnyDType | kValueInInfer;
-
 INTERP_REGISTER_OP(OpDef{
     .type = "strided_slice",
     .inputs = {{"Input"},
@@ -136,10 +58,13 @@ INTERP_REGISTER_OP(OpDef{
                {"StridesTensor", kBound},
                {"StridesTensorList", kBound | kVariadic}},
     .outputs = {{"Out"}},
-    .parse = ParseAttrs<StridedSliceAttrs, ReadStridedSliceAttrs>,
+    .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .infer = InferStridedSlice,
     .kernels = {{DType::kUndefined, StridedSlice}},
     .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"Input", "StartsTensor", "StartsTensorList", "EndsTensor",
+                            "EndsTensorList", "StridesTensor", "StridesTensorList", "Out@GRAD"},
+                 .outputs = {"Input@GRAD"}},
 });
 
 }  // namespace

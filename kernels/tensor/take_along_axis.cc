@@ -81,6 +81,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<TakeAttrs, ReadTakeAttrs>,
     .infer = InferTake,
     .kernels = {{DType::kUndefined, TakeAlongAxis}},
+    .gradient = {.inputs = {"Input", "Index", "Result@GRAD"}, .outputs = {"Input@GRAD"}},
 });
 
 absl::Status InferIndexSample(InferContext& ctx) {
@@ -101,6 +102,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<TakeAttrs, SampleAttrs>,
     .infer = InferIndexSample,
     .kernels = {{DType::kUndefined, TakeAlongAxis}},
+    .gradient = {.inputs = {"X", "Index", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

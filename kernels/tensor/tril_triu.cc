@@ -1,5 +1,5 @@
 // tril_triu: Out = X with everything above (`lower`) or below the given diagonal of each matrix set
-// to 0.
+// to 0. tril_triu_grad is the same on Out@GRAD.
 #include <algorithm>
 
 #include "core/op_def.h"
@@ -60,6 +60,17 @@ INTERP_REGISTER_OP(OpDef{
     .type = "tril_triu",
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
+    .parse = ParseAttrs<TrilTriuAttrs, ReadTrilTriuAttrs>,
+    .infer = InferTrilTriu,
+    .kernels = {{DType::kUndefined, TrilTriu}},
+    .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
+});
+
+// The same, on Out@GRAD.
+INTERP_REGISTER_OP(OpDef{
+    .type = "tril_triu_grad",
+    .inputs = {{"Out@GRAD"}},
+    .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<TrilTriuAttrs, ReadTrilTriuAttrs>,
     .infer = InferTrilTriu,
     .kernels = {{DType::kUndefined, TrilTriu}},

@@ -52,6 +52,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kUndefined, Where}},
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}, {kY, kOut}},
+    .gradient = {.inputs = {"Condition", "X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}},
 });
 
 }  // namespace

@@ -49,6 +49,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kFloat32, WhereIndex<float>},
                 {DType::kFloat64, WhereIndex<double>}},
     .dynamic_outputs = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

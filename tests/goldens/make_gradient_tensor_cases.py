@@ -135,6 +135,132 @@ def _index_select(r, op):
     yield Case("repeats", {"X": r.f((2, 5, 3)), "Index": i64(4, 0, 4, 2)}, "Out", {"dim": 1}, no_grad=("Index",))
 
 
+@cases("strided_slice")
+def _strided_slice(r, op):
+    def one(name, x, axes, starts, ends, strides, decrease=()):
+        return Case(name, {"Input": x}, "Out", {"axes": axes, "starts": starts, "ends": ends, "strides": strides,
+                                                "decrease_axis": list(decrease), "infer_flags": [1] * len(axes)})
+    yield one("steps", r.f((7, 5)), [0, 1], [1, 0], [7, 5], [2, 3])
+    yield one("back", r.f((7, 5)), [0, 1], [6, -1], [0, -6], [-2, -1])
+    yield one("through_zero", r.f((5, 4)), [0], [4], [-1], [-1])
+    yield one("lod", rows(r, 4), [1], [0], [4], [2])
+
+
+@cases("gather_nd")
+def _gather_nd(r, op):
+    index = np.array([[0, 1], [2, 0], [0, 1]], "int64")
+    for dtype in ("float32", "float64"):
+        yield Case(f"repeats_{dtype}", {"X": r.f((3, 2, 4), dtype=dtype), "Index": index}, "Out", no_grad=("Index",))
+    yield Case("whole", {"X": r.f((3, 2)), "Index": np.array([[], []], "int32").reshape(2, 0)}, "Out", no_grad=("Index",))
+
+
+@cases("scatter")
+def _scatter(r, op):
+    for overwrite in (True, False):
+        for dtype in ("float32", "float64"):
+            yield Case(f"repeats_{'overwrite' if overwrite else 'add'}_{dtype}",
+                       {"X": r.f((4, 3), dtype=dtype), "Ids": i64(2, 0, 2), "Updates": r.f((3, 3), dtype=dtype)}, "Out",
+                       {"overwrite": overwrite}, no_grad=("Ids",))
+    yield Case("updates_alone", {"X": r.f((4, 3)), "Ids": i32(2, 0), "Updates": r.f((2, 3))}, "Out", {"overwrite": True},
+               no_grad=("Ids", "X"))
+
+
+@cases("scatter_nd_add")
+def _scatter_nd_add(r, op):
+    index = np.array([[0, 1], [2, 0], [0, 1]], "int64")
+    for dtype in ("float32", "float64"):
+        yield Case(f"repeats_{dtype}", {"X": r.f((3, 2, 4), dtype=dtype), "Index": index, "Updates": r.f((3, 4), dtype=dtype)},
+                   "Out", no_grad=("Index",))
+    yield Case("x_alone", {"X": r.f((3, 2)), "Index": np.array([[1], [1]], "int32"), "Updates": r.f((2, 2))}, "Out",
+               no_grad=("Index", "Updates"))
+
+
+@cases("index_sample")
+def _index_sample(r, op):
+    for dtype in ("float32", "float64"):
+        yield Case(dtype, {"X": r.f((3, 4), dtype=dtype), "Index": r.i((3, 5), 0, 3, "int32")}, "Out", no_grad=("Index",))
+
+
+@cases("take_along_axis")
+def _take_along_axis(r, op):
+    for axis in (0, 1, 2):
+        for dtype in ("float32", "float64"):
+            shape = [3, 2, 4]
+            length, shape[axis] = shape[axis], 5
+            yield Case(f"axis{axis}_{dtype}", {"Input": r.f((3, 2, 4), dtype=dtype), "Index": r.i(shape, 0, length - 1)},
+                       "Result", {"Axis": axis}, no_grad=("Index",))
+
+
+@cases("where")
+def _where(r, op):
+    for dtype in ("float32", "float64"):
+        yield Case(dtype, {"Condition": r.b((3, 4)), "X": r.f((3, 4), dtype=dtype), "Y": r.f((3, 4), dtype=dtype)}, "Out")
+    yield Case("y_alone", {"Condition": r.b((3, 4)), "X": r.f((3, 4)), "Y": r.f((3, 4))}, "Out", no_grad=("X",))
+
+
+@cases("masked_select")
+def _masked_select(r, op):
+    for dtype in ("float32", "float64"):
+        yield Case(dtype, {"X": r.f((3, 4), dtype=dtype), "Mask": r.b((3, 4))}, "Y")
+
+
+@cases("roll")
+def _roll(r, op):
+    yield Case("two", {"X": r.f((3, 4, 5))}, "Out", {"shifts": [2, -7], "axis": [0, 2]})
+    yield Case("flat", {"X": r.f((3, 4), dtype="float64")}, "Out", {"shifts": [5], "axis": []})
+
+
+@cases("flip", "reverse")
+def _flip(r, op):
+    yield Case("two", {"X": r.f((3, 4, 5))}, "Out", {"axis": [0, 2]})
+
+
+@cases("tril_triu")
+def _tril_triu(r, op):
+    yield Case("float64", {"X": r.f((2, 3, 5), dtype="float64")}, "Out", {"diagonal": -1, "lower": False})
+
+
+@cases("meshgrid")
+def _meshgrid(r, op):
+    for dtype in ("float32", "float64"):
+        yield Case(f"three_{dtype}", {"X": [r.f((n,), dtype=dtype) for n in (3, 1, 4)]}, {"Out": 3})
+
+
+@cases("set_value")
+def _set_value(r, op):
+    def one(name, shape, value, axes, starts, ends, steps, decrease=(), none=(), dtype="float32", no_grad=()):
+        return Case(name, {"Input": r.f(shape, dtype=dtype), "ValueTensor": r.f(value, dtype=dtype)}, "Out",
+                    {"axes": axes, "starts": starts, "ends": ends, "steps": steps, "decrease_axes": list(decrease),
+                     "none_axes": list(none), "shape": [], "dtype": g.DTYPE_CODE[dtype]}, no_grad=no_grad)
+    for dtype in ("float32", "float64"):
+        yield one(f"rows_{dtype}", (5, 4), (2, 4), [0], [1], [3], [1], dtype=dtype)
+        yield one(f"broadcast_{dtype}", (5, 4), (4,), [0], [1], [4], [1], dtype=dtype)
+    yield one("scalar", (5, 4), (1,), [0, 1], [0, 1], [5, 3], [2, 1])
+    yield one("dropped", (5, 4), (4,), [0], [1], [2], [1], decrease=[0])
+    yield one("input_alone", (5, 4), (2, 4), [0], [1], [3], [1], no_grad=("ValueTensor",))
+
+
+@cases("label_smooth")
+def _label_smooth(r, op):
+    for dtype in ("float32", "float64"):
+        yield Case(dtype, {"X": r.f((3, 4), dtype=dtype)}, "Out", {"epsilon": 0.1})
+
+
+@cases("im2sequence")
+def _im2sequence(r, op):
+    yield Case("overlaps", {"X": r.f((2, 3, 5, 4))}, "Out",
+               {"kernels": [3, 2], "strides": [2, 1], "paddings": [1, 0, 1, 1], "out_stride": [1, 1]})
+
+
+@cases("cvm")
+def _cvm(r, op):
+    for dtype in ("float32", "float64"):
+        for use in (True, False):
+            yield Case(f"{'with' if use else 'without'}_{dtype}",
+                       {"X": r.f((4, 5), 1, 3, dtype), "CVM": r.f((4, 2), 1, 3, dtype)}, {"Y": 1}, {"use_cvm": use},
+                       no_grad=("CVM",))
+
+
 # ----------------------------------------------------------------------------
 # 2. float64
 # ----------------------------------------------------------------------------

@@ -1,0 +1,97 @@
+// What strided_slice takes of its input; shared with its gradient, whose slots stand in the same
+// order.
+//
+// Bounds follow Paddle: negative ones count from the end and are clipped to 0, but an end of -1
+// with a negative stride means "through element 0". An end further below 0 therefore leaves element
+// 0 out.
+#pragma once
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "core/op_def.h"
+#include "kernels/util/shape_args.h"
+
+namespace interp::strided_slice {
+
+constexpr int kInput = 0;
+constexpr IntSlots kStarts = {.name = "starts", .tensor = 1, .list = 2};
+constexpr IntSlots kEnds = {.name = "ends", .tensor = 3, .list = 4};
+constexpr IntSlots kStrides = {.name = "strides", .tensor = 5, .list = 6};
+
+struct StridedSliceAttrs {
+  IntList axes;
+  IntList starts;
+  IntList ends;
+  IntList strides;
+  IntList decrease_axis;
+};
+
+inline StridedSliceAttrs ReadStridedSliceAttrs(AttrReader& reader) {
+  return {ReadIntListAttr(reader, "axes"), ReadIntListAttr(reader, "starts"),
+          ReadIntListAttr(reader, "ends"), ReadIntListAttr(reader, "strides"),
+          ReadIntListAttr(reader, "decrease_axis")};
+}
+
+// What is taken of one dimension: `size` elements from `first`, `step` apart.
+struct Progression {
+  int64_t first = 0;
+  int64_t step = 1;
+  int64_t size = 0;
+};
+
+inline absl::StatusOr<Progression> FindProgression(int64_t length, int64_t start, int64_t end,
+                                                   int64_t step) {
+  if (step == 0) return InvalidArgument("'strides' has a 0");
+  step = std::clamp(step, -std::max<int64_t>(length, 1), std::max<int64_t>(length, 1));
+  if (start < 0) start = std::max<int64_t>(start + length, 0);
+  const bool through_zero = end == -1 && step < 0;
+  if (end < 0 && !through_zero) end = std::max<int64_t>(end + length, 0);
+  if (step > 0 ? start > end : start < end) {
+    return InvalidArgument("slice from ", start, " to ", end, " by ", step, " goes the wrong way");
+  }
+  Progression p = {.step = step};
+  if (step > 0) {
+    p.first = std::min(start, length);
+    p.size = (std::min(end, length) - p.first + step - 1) / step;
+  } else {
+    p.first = std::min(start, length - 1);
+    p.size = (p.first - std::min(end, length - 1) - step - 1) / -step;
+  }
+  return p;
+}
+
+struct Window {
+  Shape size;  // before dimensions are dropped
+  std::array<Progression, kMaxRank> along;
+};
+
+inline absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
+  const StridedSliceAttrs& attrs = ctx.attrs<StridedSliceAttrs>();
+  const Shape& shape = ctx.input(kInput).shape;
+  INTERP_ASSIGN_OR_RETURN(const IntList starts, ReadIntList(ctx, kStarts, attrs.starts));
+  INTERP_ASSIGN_OR_RETURN(const IntList ends, ReadIntList(ctx, kEnds, attrs.ends));
+  INTERP_ASSIGN_OR_RETURN(const IntList strides, ReadIntList(ctx, kStrides, attrs.strides));
+  const size_t count = attrs.axes.size();
+  if (starts.size() != count || ends.size() != count || strides.size() != count) {
+    return InvalidArgument("strided slice has ", count, " axes, ", starts.size(), " starts, ",
+                           ends.size(), " ends and ", strides.size(), " strides");
+  }
+  Window window = {.size = shape, .along = {}};
+  for (size_t i = 0; i < count; ++i) {
+    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axes[i], shape.rank(), "axes"));
+    int64_t end = ends[i];
+    // x[-1] arrives as the bounds -1 and 0 of a dropped dimension.
+    if (starts[i] == -1 && end == 0 && absl::c_linear_search(attrs.decrease_axis, attrs.axes[i])) {
+      end = strides[i] < 0 ? shape[axis] - 2 : shape[axis];
+    }
+    INTERP_ASSIGN_OR_RETURN(window.along[axis],
+                            FindProgression(shape[axis], starts[i], end, strides[i]));
+    window.size[axis] = window.along[axis].size;
+  }
+  return window;
+}
+
+constexpr int kBound = kOptional | kAnyDType | kValueInInfer;
+
+}  // namespace interp::strided_slice
