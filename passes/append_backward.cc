@@ -140,7 +140,10 @@ class BlockBackward {
 
   // Earlier versions of the outputs have nothing to do with what comes later.
   absl::Status Forget(const std::vector<VarId>& outputs) {
-    for (const VarId id : outputs) gradients_.erase(id);
+    for (const VarId id : outputs) {
+      // An op that writes an array changes one element and leaves the others.
+      if (IsTensor(id)) gradients_.erase(id);
+    }
     return absl::OkStatus();
   }
 
@@ -330,6 +333,8 @@ class BlockBackward {
     for (const VarId id : ArgumentsOf(forward.inputs)) {
       if (Wants(id)) inputs.emplace(GradientOf(id), id);
     }
+    const std::vector<VarId> args = ArgumentsOf(made.inputs);
+    const absl::flat_hash_set<VarId> read(args.begin(), args.end());
     const bool sparse = IsSparse(forward);
     ops_.push_back(std::move(made));
     const int position = static_cast<int>(ops_.size()) - 1;
@@ -337,7 +342,12 @@ class BlockBackward {
       for (int arg = 0; arg < std::ssize(ops_[position].outputs[slot].args); ++arg) {
         const auto found = inputs.find(ops_[position].outputs[slot].args[arg]);
         if (found == inputs.end()) continue;
-        AddPart(found->second, {.op = position, .slot = slot, .arg = arg});
+        const Part part{.op = position, .slot = slot, .arg = arg};
+        if (read.contains(found->first)) {
+          gradients_[found->second] = {part};  // it takes the gradient and gives it back
+        } else {
+          AddPart(found->second, part);
+        }
         if (sparse) context_.sparse.insert(ops_[position].outputs[slot].args[arg]);
       }
     }

@@ -39,6 +39,18 @@ std::string NameOf(const std::string& folder) {
   return name;
 }
 
+// Parameters whose gradients are zero but for rounding, which Adam makes steps of full length: the
+// bias of keys in front of a softmax, that of a convolution in front of a batch_norm, whose moving
+// mean follows it. "program/variable".
+const std::set<std::string>& Noise() {
+  static const auto& noise = *new std::set<std::string>{
+      "attention_block/fc_1.b_0",
+      "depthwise_convnet/depthwise_conv2d_0.b_0",
+      "depthwise_convnet/batch_norm_0.w_1",
+  };
+  return noise;
+}
+
 std::string Compare(const std::vector<NamedTensor>& want, const std::vector<NamedTensor>& got,
                     const GoldenProgram& golden) {
   std::vector<std::string> errors;
@@ -99,6 +111,10 @@ class TrainingProgramTest : public ::testing::TestWithParam<std::string> {
       }
       EXPECT_THAT(Compare(want, got, golden_), IsEmpty()) << "step " << &step - &golden_.steps[0];
     }
+    const std::string name = NameOf(GetParam());
+    std::erase_if(golden_.final, [&](const NamedTensor& value) {
+      return Noise().contains(absl::StrCat(name, "/", value.first));
+    });
     EXPECT_THAT(Compare(golden_.final, Values(golden_.final, *scope), golden_), IsEmpty());
   }
 
