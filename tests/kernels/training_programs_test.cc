@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "interpreter/interpreter_core.h"
 #include "passes/append_backward.h"
+#include "passes/minimize.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 
@@ -118,6 +119,28 @@ class TrainingProgramTest : public ::testing::TestWithParam<std::string> {
     EXPECT_THAT(Compare(golden_.final, Values(golden_.final, *scope), golden_), IsEmpty());
   }
 
+  // What the persistable variables are after two steps, as bytes.
+  std::vector<std::string> FinalBytes(const CoreOptions& options) {
+    auto scope = std::make_shared<Scope>();
+    EXPECT_THAT(Fill(golden_.initial, *scope), testing::IsOk());
+    auto core =
+        InterpreterCore::Create(program_, golden_.feed_order, golden_.fetch_order, scope, options);
+    EXPECT_THAT(core, testing::IsOk());
+    std::vector<std::string> bytes;
+    for (int step = 0; core.ok() && step < 2; ++step) {
+      std::vector<Tensor> feeds;
+      for (const std::string& name : golden_.feed_order) {
+        feeds.push_back(Find(golden_.steps[step].feeds, name));
+      }
+      const absl::StatusOr<std::vector<Tensor>> results = (*core)->Run(feeds);
+      EXPECT_THAT(results, testing::IsOk());
+    }
+    for (const auto& [name, tensor] : Values(golden_.final, *scope)) {
+      bytes.emplace_back(static_cast<const char*>(tensor.raw_data()), tensor.size_bytes());
+    }
+    return bytes;
+  }
+
   static Tensor Find(const std::vector<NamedTensor>& tensors, const std::string& name) {
     for (const NamedTensor& tensor : tensors) {
       if (tensor.first == name) return tensor.second;
@@ -193,6 +216,37 @@ TEST_P(TrainingProgramTest, BackwardIsThatOfPaddle) {
       AppendBackward(std::move(forward), {.loss = loss}, OpRegistry::Global());
   ASSERT_THAT(made, testing::IsOk());
   EXPECT_EQ(BackwardOps(made->program), BackwardOps(program_));
+}
+
+TEST_P(TrainingProgramTest, AllSchedulersAndWorkersGiveTheSameBits) {
+  const auto run = [&](SchedulerKind scheduler, int workers, int threads) {
+    CoreOptions options;
+    options.passes.disable = {"prune"};
+    options.scheduler = scheduler;
+    options.num_workers = workers;
+    options.num_threads = threads;
+    return FinalBytes(options);
+  };
+  const std::vector<std::string> want = run(SchedulerKind::kTrace, 1, 1);
+  EXPECT_EQ(run(SchedulerKind::kTrace, 1, 2), want);
+  EXPECT_EQ(run(SchedulerKind::kAsync, 4, 1), want);
+  EXPECT_EQ(run(SchedulerKind::kEngine, 2, 1), want);
+}
+
+// Paddle's numbers with the backward part and the optimizer that interp appends.
+TEST_P(TrainingProgramTest, MinimizeTrainsAsPaddle) {
+  if (golden_.optimizer.empty()) GTEST_SKIP() << "has no forward program";
+  absl::StatusOr<Program> forward = LoadProgram(golden_.forward);
+  ASSERT_THAT(forward, testing::IsOk());
+  const absl::StatusOr<OptimizerSpec> optimizer = ParseOptimizerSpec(golden_.optimizer);
+  ASSERT_THAT(optimizer, testing::IsOk());
+  absl::StatusOr<TrainingPrograms> made =
+      Minimize(*std::move(forward), Program(),
+               {.backward = {.loss = golden_.loss}, .optimizer = *optimizer}, OpRegistry::Global());
+  ASSERT_THAT(made, testing::IsOk());
+  CoreOptions options;
+  options.passes.disable = {"prune"};
+  ExpectSteps(std::move(made->main), options);
 }
 
 INSTANTIATE_TEST_SUITE_P(Goldens, TrainingProgramTest, ::testing::ValuesIn(Folders()),

@@ -64,6 +64,11 @@ absl::StatusOr<GoldenProgram> ParseGoldenProgram(const fs::path& folder, const J
     initial[name] = files.at("init");
     final[name] = files.at("final");
   }
+  if (doc.contains("optimizer")) {
+    result.loss = doc.at("loss");
+    result.optimizer = doc.at("optimizer");
+    INTERP_ASSIGN_OR_RETURN(result.forward, ReadFile((folder / "forward.pb").string()));
+  }
   const Json lods = doc.value("lod", Json::object());
   INTERP_ASSIGN_OR_RETURN(result.initial, ReadTensors(folder, initial, lods, ""));
   INTERP_ASSIGN_OR_RETURN(result.final, ReadTensors(folder, final, lods, ""));
