@@ -70,7 +70,8 @@ void ExpectSumByIndex(const Tensor& x, const DimSet& reduced, bool keep_dim, int
 TEST(ReduceTest, SumsOverEverySetOfDimensions) {
   for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast}) {
     for (const Shape& shape : {Shape{2, 3, 4, 5}, Shape{3, 1, 70, 1}, Shape{2, 3, 2, 4, 3},
-                               Shape{2, 130, 3, 3}, Shape{1, 2, 1, 40}}) {
+                               Shape{2, 130, 3, 3}, Shape{1, 2, 1, 40}, Shape{5, 6, 13, 7},
+                               Shape{3, 31, 5, 3}, Shape{2, 64, 3, 3}, Shape{2, 65, 3, 3}}) {
       const Tensor x = Digits(shape, layout);
       for (unsigned long set = 0; set < 1ul << shape.rank(); ++set) {
         ExpectSumByIndex(x, DimSet(set), /*keep_dim=*/true, 1);

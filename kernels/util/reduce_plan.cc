@@ -1,5 +1,7 @@
-#include "kernels/util/reduce.h"
+#include "kernels/util/reduce_plan.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 namespace interp {
