@@ -29,12 +29,16 @@ absl::Status HardGrad(KernelContext& ctx, const Lines& lines, int64_t ignored,
   T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
   return WithIndices(ctx.input(kLabel), "Label", [&](const auto* labels) {
     INTERP_RETURN_IF_ERROR(CheckLabels(labels, lines.count(), lines.length, ignored));
-    std::fill(x_grad, x_grad + lines.count() * lines.length, T{0});
-    for (int64_t line = 0; line < lines.count(); ++line) {
-      if (labels[line] == ignored) continue;
-      const int64_t at = line * lines.length + labels[line];
-      x_grad[at] = -grad[line] / matched(line, at);
-    }
+    ParallelFor(ctx.num_threads(), lines.count(), LineGrain(lines.length),
+                [=](int64_t begin, int64_t end) {
+                  const int64_t length = lines.length;
+                  std::fill(x_grad + begin * length, x_grad + end * length, T{0});
+                  for (int64_t line = begin; line < end; ++line) {
+                    if (labels[line] == ignored) continue;
+                    const int64_t at = line * length + labels[line];
+                    x_grad[at] = -grad[line] / matched(line, at);
+                  }
+                });
     return absl::OkStatus();
   });
 }
