@@ -17,7 +17,6 @@ namespace {
 
 constexpr int kX = 0;
 constexpr int kScale = 1;
-constexpr int kBias = 2;
 constexpr int kMean = 3;
 constexpr int kVariance = 4;
 constexpr int kMeanOut = 5;
@@ -93,7 +92,7 @@ NormGradFactors<T> FactorsOf(KernelContext& ctx, const ImageView& view, const T*
       },
       ctx.num_threads());
   const double count = static_cast<double>(view.batch() * view.pixels());
-  NormGradFactors<T> factors(channels, /*image_stride=*/0);
+  NormGradFactors<T> factors(channels, /*stride=*/0);
   for (size_t c = 0; c < channels; ++c) {
     const double inverse = attrs.running_statistics
                                ? 1 / std::sqrt(static_cast<double>(variance[c]) + attrs.epsilon)
@@ -119,7 +118,7 @@ NormGradFactors<T> PassThrough(KernelContext& ctx, size_t channels) {
       std::fill_n(grad->mutable_data<T>(), channels, T{0});
     }
   }
-  return NormGradFactors<T>(channels, /*image_stride=*/0);
+  return NormGradFactors<T>(channels, /*stride=*/0);
 }
 
 // All images lie as `view` says, which is dense. `x_grad` may be null.

@@ -25,9 +25,6 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// Channels of one pixel that are done at once: what is left of their gradients stays in cache.
-constexpr int64_t kChannelBlock = 64;
-
 // Images as the loops see them: dense, channels-last. x and out are null for averages.
 template <typename T>
 struct PoolGradImages {
@@ -48,38 +45,68 @@ void ForEachRun(const Pool& pool, const PoolAxis::Range (&covers)[3], const Body
   }
 }
 
-// The window of one output pixel, `width` channels. The pointers stand at the first of them: `x`
-// and `x_grad` in the image's first pixel, `out` and `out_grad` in the output's.
-template <typename T>
-void MaxWindow(const Pool& pool, const PoolAxis::Range (&covers)[3], int64_t width,
-               const PoolGradImages<T>& at) {
-  T left[kChannelBlock];
-  std::copy_n(at.out_grad, width, left);
+// kBytes of neighbouring channels. The loops below say it in vectors: the compiler would branch.
+template <typename T, int kBytes>
+struct ChannelVector {
+  typedef T type __attribute__((vector_size(kBytes)));
+  typedef T unaligned __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+  static constexpr int kWidth = kBytes / sizeof(T);
+
+  static type Load(const T* from) { return *reinterpret_cast<const unaligned*>(from); }
+  static void Store(type value, T* to) { *reinterpret_cast<unaligned*>(to) = value; }
+};
+
+// The window of one output pixel, a vector of channels. The pointers stand at the first of them:
+// `x` and `x_grad` in the image's first pixel, `out` and `out_grad` in the output's.
+template <typename T, int kBytes>
+void MaxWindow(const Pool& pool, const PoolAxis::Range (&covers)[3], const PoolGradImages<T>& at) {
+  using V = ChannelVector<T, kBytes>;
+  const typename V::type most = V::Load(at.out);
+  const typename V::type none = {};
+  typename V::type left = V::Load(at.out_grad);
   ForEachRun(pool, covers, [&](int64_t pixel, int64_t count) {
-    for (int64_t i = pixel; i < pixel + count; ++i) {
-      const T* x = at.x + i * pool.channels;
-      T* x_grad = at.x_grad + i * pool.channels;
-      for (int64_t c = 0; c < width; ++c) {
-        const bool hit = x[c] == at.out[c];
-        x_grad[c] += hit ? left[c] : T{0};
-        left[c] = hit ? T{0} : left[c];
-      }
+    for (int64_t i = pixel * pool.channels; i < (pixel + count) * pool.channels;
+         i += pool.channels) {
+      const auto hit = V::Load(at.x + i) == most;
+      V::Store(V::Load(at.x_grad + i) + (hit ? left : none), at.x_grad + i);
+      left = hit ? none : left;
     }
   });
 }
 
-template <typename T>
-void AverageWindow(const Pool& pool, const PoolAxis::Range (&covers)[3], int64_t width,
+template <typename T, int kBytes>
+void AverageWindow(const Pool& pool, const PoolAxis::Range (&covers)[3],
                    const PoolGradImages<T>& at) {
+  using V = ChannelVector<T, kBytes>;
   const T divisor = static_cast<T>(covers[0].divisor * covers[1].divisor * covers[2].divisor);
-  T share[kChannelBlock];
-  for (int64_t c = 0; c < width; ++c) share[c] = at.out_grad[c] / divisor;
+  const typename V::type share = V::Load(at.out_grad) / divisor;
   ForEachRun(pool, covers, [&](int64_t pixel, int64_t count) {
-    for (int64_t i = pixel; i < pixel + count; ++i) {
-      T* x_grad = at.x_grad + i * pool.channels;
-      for (int64_t c = 0; c < width; ++c) x_grad[c] += share[c];
+    for (int64_t i = pixel * pool.channels; i < (pixel + count) * pool.channels;
+         i += pool.channels) {
+      V::Store(V::Load(at.x_grad + i) + share, at.x_grad + i);
     }
   });
+}
+
+// As many channels of [c, end) as go in steps of kBytes; then fewer at once, down to one.
+template <typename T, int kBytes>
+void Channels(const Pool& pool, const PoolAxis::Range (&covers)[3], const PoolGradImages<T>& image,
+              int64_t out, int64_t c, int64_t end) {
+  constexpr int kWidth = ChannelVector<T, kBytes>::kWidth;
+  for (; c + kWidth <= end; c += kWidth) {
+    if (pool.kind == PoolKind::kMax) {
+      MaxWindow<T, kBytes>(
+          pool, covers,
+          {image.x + c, image.out + out + c, image.out_grad + out + c, image.x_grad + c});
+    } else {
+      AverageWindow<T, kBytes>(pool, covers,
+                               {nullptr, nullptr, image.out_grad + out + c, image.x_grad + c});
+    }
+  }
+  if constexpr (kWidth > 1) {
+    constexpr int kLess = kBytes > 16 ? 16 : static_cast<int>(sizeof(T));
+    if (c < end) Channels<T, kLess>(pool, covers, image, out, c, end);
+  }
 }
 
 // Channels [begin, end) of one image, whose pointers stand at its first element.
@@ -92,20 +119,14 @@ void RunImage(const Pool& pool, const PoolGradImages<T>& image, int64_t begin, i
     std::fill(image.x_grad + i * pool.channels + begin, image.x_grad + i * pool.channels + end,
               T{0});
   }
-  for (int64_t pixel = 0; pixel < d.out * h.out * w.out; ++pixel) {
-    const PoolAxis::Range covers[3] = {pool.axes[0].Cover(pixel / (h.out * w.out), pool.exclusive),
-                                       pool.axes[1].Cover(pixel / w.out % h.out, pool.exclusive),
-                                       pool.axes[2].Cover(pixel % w.out, pool.exclusive)};
-    for (int64_t c = begin; c < end; c += kChannelBlock) {
-      const int64_t width = std::min(kChannelBlock, end - c);
-      const int64_t out = pixel * pool.channels + c;
-      if (pool.kind == PoolKind::kMax) {
-        MaxWindow<T>(pool, covers, width,
-                     {image.x + c, image.out + out, image.out_grad + out, image.x_grad + c});
-      } else {
-        AverageWindow<T>(pool, covers, width,
-                         {nullptr, nullptr, image.out_grad + out, image.x_grad + c});
-      }
+  int64_t out = 0;
+  for (int64_t row = 0; row < d.out * h.out; ++row) {
+    PoolAxis::Range covers[3] = {pool.axes[0].Cover(row / h.out, pool.exclusive),
+                                 pool.axes[1].Cover(row % h.out, pool.exclusive),
+                                 {}};
+    for (int64_t x = 0; x < w.out; ++x, out += pool.channels) {
+      covers[2] = pool.axes[2].Cover(x, pool.exclusive);
+      Channels<T, 64>(pool, covers, image, out, begin, end);
     }
   }
 }

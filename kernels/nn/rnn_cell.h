@@ -1,5 +1,6 @@
 // Recurrent cells: what happens to one row (one sequence of a batch) in one time step, after the
 // matrix products. Gate values are replaced by the activated ones, in the order of the weights.
+// Gates and states lie apart: too many for the compiler to check by itself.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,7 @@ void LstmCell(int64_t size, T* gates, T* c, T* h) {
   T* forget = gates + size;
   T* candidate = gates + 2 * size;
   T* output = gates + 3 * size;
+#pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) {
     input[j] = Sigmoid(input[j]);
     forget[j] = Sigmoid(forget[j]);
@@ -38,6 +40,7 @@ void GruCell(int64_t size, T* gates, const T* hidden, T* h) {
   T* reset = gates;
   T* update = gates + size;
   T* candidate = gates + 2 * size;
+#pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) {
     reset[j] = Sigmoid(reset[j] + hidden[j]);
     update[j] = Sigmoid(update[j] + hidden[size + j]);
@@ -48,11 +51,13 @@ void GruCell(int64_t size, T* gates, const T* hidden, T* h) {
 
 template <typename T>
 void TanhCell(int64_t size, T* gates, T* h) {
+#pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) h[j] = gates[j] = Tanh(gates[j]);
 }
 
 template <typename T>
 void ReluCell(int64_t size, T* gates, T* h) {
+#pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) h[j] = gates[j] = gates[j] < T{0} ? T{0} : gates[j];
 }
 

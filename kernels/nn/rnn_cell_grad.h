@@ -18,6 +18,7 @@ void LstmCellGrad(int64_t size, const T* gates, const T* c, const T* c_before, T
   const T* forget = gates + size;
   const T* candidate = gates + 2 * size;
   const T* output = gates + 3 * size;
+#pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) {
     const T active = Tanh(c[j]);
     const T dcell = dc[j] + dh[j] * output[j] * (T{1} - active * active);
@@ -38,6 +39,7 @@ void GruCellGrad(int64_t size, const T* gates, const T* share, const T* h_before
   const T* reset = gates;
   const T* update = gates + size;
   const T* candidate = gates + 2 * size;
+#pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) {
     const T dcandidate = dh[j] * (T{1} - update[j]) * (T{1} - candidate[j] * candidate[j]);
     const T dreset = dcandidate * share[j] * reset[j] * (T{1} - reset[j]);
@@ -52,6 +54,7 @@ void GruCellGrad(int64_t size, const T* gates, const T* share, const T* h_before
 
 template <typename T>
 void TanhCellGrad(int64_t size, const T* gates, T* dh, T* dgates) {
+#pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) {
     dgates[j] = dh[j] * (T{1} - gates[j] * gates[j]);
     dh[j] = 0;
@@ -60,6 +63,7 @@ void TanhCellGrad(int64_t size, const T* gates, T* dh, T* dgates) {
 
 template <typename T>
 void ReluCellGrad(int64_t size, const T* gates, T* dh, T* dgates) {
+#pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) {
     dgates[j] = gates[j] > T{0} ? dh[j] : T{0};
     dh[j] = 0;

@@ -230,14 +230,16 @@ class RnnGradRun {
   }
 
   // The states before all steps of direction d, [hidden, rows].
-  void StatesBefore(int64_t layer, int64_t d, T* columns) const {
+  void StatesBefore(int64_t layer, int64_t d, T* columns) {
     const LayerGradRun<T> run = Layer(layer, nullptr);
+    T* states = work_.masked;  // of the layer's input, which has been read
     ParallelFor(ctx_.num_threads(), s_.rows(), /*grain=*/64, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const T* h = run.StateBefore(d, row / s_.batch, row % s_.batch);
-        for (int64_t j = 0; j < s_.hidden; ++j) columns[j * s_.rows() + row] = h[j];
+        std::copy_n(run.StateBefore(d, row / s_.batch, row % s_.batch), s_.hidden,
+                    states + row * s_.hidden);
       }
     });
+    Transpose(states, s_.hidden, s_.hidden, s_.rows(), columns);
   }
 
   // products = columns [count, rows] x gradients [rows, gates].
