@@ -294,6 +294,8 @@ def _rnn(r, op):
             yield rnn_case(r, f"{short}_{dtype}", mode, dtype=dtype)
         yield rnn_case(r, f"{short}_bi_seq", mode, bi=True, seq=True)
         yield rnn_case(r, f"{short}_2layer_bi_seq", mode, 2, True, True, dtype="float64")
+    yield rnn_case(r, "lstm_3layer_dropout", "LSTM", 3, dropout_prob=0.4, seed=7)
+    yield rnn_case(r, "gru_2layer_bi_dropout", "GRU", 2, True, dropout_prob=0.3, seed=5)
     yield rnn_case(r, "lstm_many_rows", "LSTM", 1, True, True, batch=14, hidden=5)
     c = rnn_case(r, "gru_only_weights", "GRU", 2)
     c.no_grad = ("Input", "PreState")
