@@ -247,6 +247,55 @@ def first_rows(r):
     return feeds, [paddle.scale(kept, 1.5)]
 
 
+def ranked(r):
+    """Sequences in the order of their lengths."""
+    ops, d = Ops(), r.n(2, 4)
+    x, start = feed_var("x", [-1, d], lod_level=1), trained("start", [-1, d])
+    table = ops.op("lod_rank_table", {"X": [x]}, kind=VarType.LOD_RANK_TABLE, level=0)
+    sorted_rows = ops.op("reorder_lod_tensor_by_rank", {"X": [start], "RankTable": [table]}, shape=(-1, d))
+    feeds = []
+    for _ in range(FEEDS_PER_PROGRAM):
+        lengths = [r.n(1, 4) for _ in range(r.n(2, 5))]
+        feeds.append({"x": LoD(r.f((sum(lengths), d)), [offsets(lengths)]), "start": r.f((len(lengths), d))})
+    return feeds, [sorted_rows[:1]]
+
+
+def plain_loop(r):
+    """A sum that grows with what a loop carries."""
+    d = r.n(2, 4)
+    x, y, n = trained("x", [-1, d]), trained("y", [-1, d]), feed_var("n", [1], "int64")
+
+    def body(i, a, b):
+        return [i + 1, paddle.add_n([paddle.scale(a, 0.5), y]), paddle.add_n([b, paddle.scale(a, 0.3)])]
+
+    _, a, b = nn.while_loop(lambda i, *_: i < n, body, [number(0), paddle.assign(x), paddle.scale(x, 2.0)])
+    feeds = []
+    for _ in range(FEEDS_PER_PROGRAM):
+        rows = r.n(1, 3)
+        feeds.append({"x": r.f((rows, d)), "y": r.f((rows, d)), "n": np.array([r.n(1, 4)], "int64")})
+    return feeds, [a, b]
+
+
+def plain_recurrent(r):
+    """StaticRNN whose state is its output."""
+    ops, d = Ops(), r.n(2, 4)
+    x, start, w = trained("x", [-1, -1, d]), trained("start", [-1, d]), trained("w", [-1, d])
+    out = ops.var(shape=(-1, -1, d))
+    inner = ops.program._create_block()
+    step, before = ops.var(shape=(-1, d), name=x.name), ops.var(shape=(-1, d))
+    row = ops.var(shape=(-1, d), name=out.name)
+    ops.append("assign", {"X": [paddle.add_n([paddle.scale(before, 0.6), step, w])]}, {"Out": [row]})
+    ops.program._rollback()
+    ops.append("recurrent", {"inputs": [x], "initial_states": [start], "parameters": [w]},
+               {"outputs": [out], "step_scopes": [ops.var(kind=VarType.STEP_SCOPES)]}, has_states=True,
+               ex_states=[before.name], states=[row.name], sub_block=inner, reverse=bool(r.n(0, 1)), is_train=True)
+    feeds = []
+    for _ in range(FEEDS_PER_PROGRAM):
+        steps, rows = r.n(1, 5), r.n(1, 3)
+        feeds.append({"x": r.f((steps, rows, d)), "start": r.f((rows, d)), "w": r.f((rows, d))})
+    return feeds, [out]
+
+
 def growing(r):
     """Shapes that change from trip to trip."""
     d = r.n(2, 4)
@@ -285,8 +334,11 @@ def steps_of_array(r):
     return feeds, [state, T.array_read(written, number(1)) + T.array_read(written, number(0))]
 
 
-FAMILIES = {"recurrent_grad": [recurrent, recurrent], "while_grad": [dynamic_rnn, growing, steps_of_array],
-            "split_lod_tensor": [rows_by_mask], "shrink_rnn_memory_grad": [first_rows]}
+FAMILIES = {"recurrent_grad": [recurrent, plain_recurrent],
+            "while_grad": [dynamic_rnn, growing, steps_of_array, plain_loop],
+            "split_lod_tensor": [rows_by_mask], "shrink_rnn_memory_grad": [first_rows],
+            "reorder_lod_tensor_by_rank_grad": [ranked]}
+LINEAR = (plain_recurrent, plain_loop, first_rows, ranked)     # as random programs that move elements alone
 
 
 # ----------------------------------------------------------------------------
@@ -311,14 +363,15 @@ def build(seed, index):
     main = static.Program()
     g.reset_names()
     with paddle.utils.unique_name.guard(), static.program_guard(main, static.Program()):
-        op = None
+        op, linear = None, index % 4 == 0
         if index % 4 == 3:
             flat = [(about, family) for about, families in FAMILIES.items() for family in families]
             op, family = flat[index // 4 % len(flat)]
             feeds, results = family(r)
+            linear = family in LINEAR
         else:
-            feeds, results = random_program(r, linear=index % 4 == 0)
-        fetched = list({var.name: var for var in add_gradients(results, feeds, index % 4 == 0)}.values())
+            feeds, results = random_program(r, linear)
+        fetched = list({var.name: var for var in add_gradients(results, feeds, linear)}.values())
     block = main.global_block()
     used = {name for b in main.blocks for o in b.ops for name in o.input_arg_names + o.output_arg_names}
     feeds = [{name: value for name, value in feed.items() if name in used} for feed in feeds]
@@ -357,7 +410,7 @@ write_program = forward.make_program
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--out", required=True)
-    ap.add_argument("--count", type=int, default=48, help="programs")
+    ap.add_argument("--count", type=int, default=60, help="programs")
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--first", type=int, default=0, help="number of the first program")
     args = ap.parse_args()
