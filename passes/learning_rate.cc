@@ -194,7 +194,7 @@ const std::vector<ScheduleKind>& Schedules() {
   const OptimizerOption staircase = {"staircase", 0, {}, OptionForm::kFlag};
   const OptimizerOption steps = {"decay_steps", kRequiredOption};
   const OptimizerOption rate = {"decay_rate", kRequiredOption};
-  static const auto* const schedules = new std::vector<ScheduleKind>{
+  static const auto* const kSchedules = new std::vector<ScheduleKind>{
       {"noam", {{"d_model", kRequiredOption}, {"warmup_steps", kRequiredOption}}},
       {"exponential", {steps, rate, staircase}},
       {"natural_exp", {steps, rate, staircase}},
@@ -206,7 +206,7 @@ const std::vector<ScheduleKind>& Schedules() {
        {{"boundaries", kRequiredOption, {}, OptionForm::kList},
         {"values", kRequiredOption, {}, OptionForm::kList}}},
   };
-  return *schedules;
+  return *kSchedules;
 }
 
 absl::Status CheckPieces(const OptimizerValues& values) {

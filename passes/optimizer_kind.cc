@@ -113,8 +113,8 @@ std::vector<OptimizerKind> MakeKinds() {
 }
 
 const std::vector<OptimizerKind>& Kinds() {
-  static const auto* const kinds = new std::vector<OptimizerKind>(MakeKinds());
-  return *kinds;
+  static const auto* const kKinds = new std::vector<OptimizerKind>(MakeKinds());
+  return *kKinds;
 }
 
 absl::StatusOr<const OptimizerKind*> FindKind(absl::string_view type) {

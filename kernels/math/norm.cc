@@ -99,13 +99,12 @@ Times<T> FactorOf(const KernelContext& ctx, const Tensor& x) {
 template <typename T>
 absl::Status RunClipByNorm(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const bool rows, AreRows(ctx, kX, kOut));
-  const Variable& x = ctx.input_variable(kX);
   if (!rows) {
-    MapUnary<T, T>(ctx, FactorOf<T>(ctx, x.tensor));
+    MapUnary<T, T>(ctx, FactorOf<T>(ctx, ctx.input(kX)));
     return absl::OkStatus();
   }
   Variable& out = ctx.output_variable(kOut);
-  INTERP_RETURN_IF_ERROR(MergeRows(ctx, x, out));
+  INTERP_RETURN_IF_ERROR(MergeRows(ctx, ctx.input_variable(kX), out));
   MapInPlace<T>(ctx.num_threads(), out.tensor, FactorOf<T>(ctx, out.tensor));
   return absl::OkStatus();
 }

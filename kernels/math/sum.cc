@@ -10,6 +10,7 @@
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/rows.h"
 
 namespace interp {
 namespace {
@@ -25,15 +26,16 @@ bool IsAbsent(const Tensor* tensor) {
 // The arguments but for selected rows.
 std::vector<const Tensor*> TensorsOf(const OpContext& ctx) {
   std::vector<const Tensor*> tensors;
-  for (const Variable* x : ctx.input_variables(kX)) {
-    if (x != nullptr && !x->selected_rows.has_value()) tensors.push_back(&x->tensor);
+  for (size_t i = 0; i < ctx.inputs(kX).size(); ++i) {
+    const Tensor* x = ctx.inputs(kX)[i];
+    if (x != nullptr && !InputIsRows(ctx, kX, i)) tensors.push_back(x);
   }
   return tensors;
 }
 
 absl::Status InferSum(InferContext& ctx) {
   const std::vector<const Tensor*> inputs = TensorsOf(ctx);
-  if (ctx.output_variable(kOut).selected_rows.has_value()) {
+  if (OutputIsRows(ctx, kOut)) {
     if (inputs.empty()) return absl::OkStatus();
     return InvalidArgument("'Out' is selected rows, but an argument of 'X' is a tensor");
   }
@@ -82,7 +84,7 @@ void SumTensors(KernelContext& ctx, absl::Span<const Tensor* const> inputs, Tens
 template <typename T>
 absl::Status SumWithRows(KernelContext& ctx) {
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    if (!ctx.output_variable(kOut).selected_rows.has_value()) {
+    if (!OutputIsRows(ctx, kOut)) {
       SumTensors<T>(ctx, TensorsOf(ctx), ctx.output(kOut));
     }
     return AddRows<T>(ctx, kX, kOut);

@@ -11,8 +11,8 @@ namespace interp {
 
 // Whether the arguments of the slot, of which there is one, are arrays: those have no tensor.
 inline bool AreArrays(const OpContext& ctx, int slot) {
-  const Tensor& tensor = ctx.input_variable(slot).tensor;
-  return !tensor.has_memory() && tensor.numel() != 0;
+  const Tensor* tensor = ctx.inputs(slot)[0];
+  return tensor != nullptr && !tensor->has_memory() && tensor->numel() != 0;
 }
 
 // Element i of the arrays of a slot, where they have one.

@@ -78,16 +78,14 @@ absl::Status AddTo(const KernelContext& ctx, const AllRows<T>& all, Tensor& out)
 
 bool AnyRows(const OpContext& ctx, int slot) {
   const auto variables = ctx.input_variables(slot);
-  return std::any_of(variables.begin(), variables.end(), [](const Variable* variable) {
-    return variable != nullptr && variable->selected_rows.has_value();
-  });
+  return std::any_of(variables.begin(), variables.end(), HoldsRows);
 }
 
 template <typename T>
 absl::Status AddRows(KernelContext& ctx, int x_slot, int out_slot) {
   AllRows<T> all;
   for (const Variable* x : ctx.input_variables(x_slot)) {
-    if (x == nullptr || !x->selected_rows.has_value()) continue;
+    if (!HoldsRows(x)) continue;
     INTERP_RETURN_IF_ERROR(Append(*x, all));
   }
   Variable& out = ctx.output_variable(out_slot);

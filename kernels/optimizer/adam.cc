@@ -86,7 +86,7 @@ absl::Status Adam(KernelContext& ctx) {
     AdvancePows<M>(ctx, 1, 1);
     return absl::OkStatus();
   }
-  if (ctx.input_variable(kGrad).selected_rows.has_value()) {
+  if (InputIsRows(ctx, kGrad)) {
     AdvancePows(ctx, StepOf<M>(ctx));
     const AdamStep<M> step = StepOf<M>(ctx);
     return attrs.lazy ? RunLazily<M>(ctx, step) : RunUpdate<M, kAdam>(ctx, AdamRule<M>(step));

@@ -46,18 +46,15 @@ absl::Status InferPair(InferContext& ctx, int output, bool scalar, const SlotPai
 
 absl::Status CheckGrads(const InferContext& ctx) {
   const auto params = ctx.inputs(kParam);
-  const auto grads = ctx.input_variables(kGrad);
+  const auto grads = ctx.inputs(kGrad);
   if (grads.size() != params.size()) {
     return InvalidArgument("'Grad' has ", grads.size(), " arguments, 'Param' ", params.size());
   }
   for (size_t i = 0; i < grads.size(); ++i) {
-    if (params[i] == nullptr || grads[i] == nullptr) {
-      return InvalidArgument("'", params[i] == nullptr ? "Param" : "Grad",
-                             "' has an empty argument");
-    }
+    INTERP_RETURN_IF_ERROR(CheckFloats(params[i], "Param"));
     // Of selected rows the kernel sees the shape.
-    if (grads[i]->selected_rows.has_value()) continue;
-    INTERP_RETURN_IF_ERROR(CheckLikeParam(&grads[i]->tensor, *params[i], "Grad"));
+    if (InputIsRows(ctx, kGrad, i)) continue;
+    INTERP_RETURN_IF_ERROR(CheckLikeParam(grads[i], *params[i], "Grad"));
   }
   return absl::OkStatus();
 }

@@ -92,11 +92,11 @@ absl::StatusOr<Update<M, kStates>> CollectUpdate(const KernelContext& ctx, size_
     update.states[k] = operand(kFirstStateOut + static_cast<int>(k));
   }
   update.master = operand(kForm.kMasterOut);
-  const Variable& grad = *ctx.input_variables(kGrad)[i];
-  if (!grad.selected_rows.has_value()) {
-    update.gradient = Gradient<M>(grad.tensor);
+  if (!InputIsRows(ctx, kGrad, i)) {
+    update.gradient = Gradient<M>(*ctx.inputs(kGrad)[i]);
     return update;
   }
+  const Variable& grad = *ctx.input_variables(kGrad)[i];
   INTERP_ASSIGN_OR_RETURN(update.gradient,
                           Gradient<M>::OfRows(ctx, grad, update.param.in->shape, missing));
   return update;

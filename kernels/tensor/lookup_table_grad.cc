@@ -5,6 +5,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/indices.h"
+#include "kernels/util/rows.h"
 
 namespace interp {
 namespace {
@@ -20,9 +21,7 @@ struct LookupGradAttrs {
 
 LookupGradAttrs ReadAttrs(AttrReader& reader) { return {reader.Long("padding_idx", -1)}; }
 
-bool GivesRows(const OpContext& ctx) {
-  return ctx.output_variable(kWGrad).selected_rows.has_value();
-}
+bool GivesRows(const OpContext& ctx) { return OutputIsRows(ctx, kWGrad); }
 
 absl::Status Infer(InferContext& ctx) {
   const Shape& w = ctx.input(kW).shape;

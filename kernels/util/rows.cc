@@ -52,21 +52,21 @@ MergePlan PlanMerge(absl::Span<const int64_t> rows) {
 }
 
 absl::StatusOr<bool> AreRows(const KernelContext& ctx, int input_slot, int output_slot) {
-  const Variable& x = ctx.input_variable(input_slot);
-  const bool rows = x.selected_rows.has_value();
-  if (rows != ctx.output_variable(output_slot).selected_rows.has_value()) {
+  const bool rows = InputIsRows(ctx, input_slot);
+  if (rows != OutputIsRows(ctx, output_slot)) {
     return InvalidArgument("the first input is ", rows ? "selected rows" : "a tensor",
                            ", and the output is declared as something else");
   }
-  if (rows) INTERP_RETURN_IF_ERROR(CheckRows(x, "X"));
+  if (rows) INTERP_RETURN_IF_ERROR(CheckRows(ctx.input_variable(input_slot), "X"));
   return rows;
 }
 
 absl::Status GiveRowsOf(const KernelContext& ctx, int input_slot, int output_slot) {
   INTERP_ASSIGN_OR_RETURN(const bool rows, AreRows(ctx, input_slot, output_slot));
+  if (!rows) return absl::OkStatus();
   const Variable& x = ctx.input_variable(input_slot);
   Variable& out = ctx.output_variable(output_slot);
-  if (&x == &out || !rows) return absl::OkStatus();
+  if (&x == &out) return absl::OkStatus();
   *out.selected_rows = *x.selected_rows;
   out.tensor.shape = x.tensor.shape;
   out.tensor.dtype = x.tensor.dtype;

@@ -12,6 +12,21 @@
 
 namespace interp {
 
+// Whether a variable of a context holds selected rows. Kernels on a device have no variables, but
+// what uses selected rows runs on the host.
+inline bool HoldsRows(const Variable* variable) {
+  return variable != nullptr && variable->selected_rows.has_value();
+}
+// Whether argument i of a slot is selected rows.
+inline bool InputIsRows(const OpContext& ctx, int slot, size_t i = 0) {
+  const auto variables = ctx.input_variables(slot);
+  return i < variables.size() && HoldsRows(variables[i]);
+}
+inline bool OutputIsRows(const OpContext& ctx, int slot) {
+  const auto variables = ctx.output_variables(slot);
+  return !variables.empty() && HoldsRows(variables[0]);
+}
+
 // Elements of one row.
 int64_t RowWidth(const Tensor& values);
 

@@ -150,6 +150,15 @@ TEST(OptimizerOpsTest, ThreadsGiveTheSameBits) {
   }
 }
 
+TEST(OptimizerOpsTest, DevicesGiveTheSameBits) {
+  for (const Optimizer& op : AllOptimizers()) {
+    const OpRun run = RunOf(op, {3, 700});
+    CoreOptions device;
+    device.plan.place = {PlaceKind::kSim, 0};
+    EXPECT_TRUE(SameBits(OutputsOf(run), OutputsOf(run, device))) << op.type;
+  }
+}
+
 TEST(OptimizerOpsTest, DoubleAgreesWithFloat) {
   for (const Optimizer& op : AllOptimizers()) {
     const OpRun run = RunOf(op, {4, 5});
