@@ -25,7 +25,9 @@ std::vector<OptimizerState> AdamStates() {
 }
 
 // Defaults are those of the constructors of Paddle 2.6; of fluid's where that has no such class.
-std::vector<OptimizerKind> MakeKinds() {
+
+// One rate for all elements.
+std::vector<OptimizerKind> KindsOfOneRate() {
   return {
       {.type = "sgd", .options = {Rate(0.001)}, .states = {}, .multi_precision = true},
       {.type = "momentum",
@@ -43,12 +45,49 @@ std::vector<OptimizerKind> MakeKinds() {
                    Epsilon(0),
                    {"rescale_grad", 1, "rescale_grad"}},
        .states = {{"Velocity", "VelocityOut", "velocity"}}},
+      {.type = "dpsgd",
+       .options = {Rate(0.001),
+                   {"clip", 0.9, "clip"},
+                   {"batch_size", 0.999, "batch_size"},
+                   {"sigma", 1e-8, "sigma"}},
+       .states = {}},
+  };
+}
+
+// A rate for each element, from its gradients so far.
+std::vector<OptimizerKind> AdaptiveKinds() {
+  return {
       {.type = "adagrad",
        .options = {Rate(kRequiredOption), Epsilon(1e-6), {"initial_accumulator_value", 0}},
        .states = {{"Moment", "MomentOut", "moment", "initial_accumulator_value"}}},
       {.type = "decayed_adagrad",
        .options = {Rate(kRequiredOption), {"decay", 0.95, "decay"}, Epsilon(1e-6)},
        .states = {{"Moment", "MomentOut", "moment"}}},
+      {.type = "adadelta",
+       .options = {Rate(0.001), Epsilon(1e-6), {"rho", 0.95, "rho"}},
+       .states = {{"AvgSquaredGrad", "AvgSquaredGradOut", "_avg_squared_grad"},
+                  {"AvgSquaredUpdate", "AvgSquaredUpdateOut", "_avg_squared_update"}}},
+      {.type = "rmsprop",
+       .options = {Rate(kRequiredOption),
+                   {"rho", 0.95, "decay"},
+                   Epsilon(1e-6),
+                   {"momentum", 0, "momentum"},
+                   {"centered", 0, "centered", OptionForm::kFlag}},
+       .states = {{"Moment", "MomentOut", "momentum"},
+                  {"MeanSquare", "MeanSquareOut", "mean_square"},
+                  {"MeanGrad", "MeanGradOut", "mean_grad"}}},
+      {.type = "ftrl",
+       .options = {Rate(kRequiredOption),
+                   {"l1", 0, "l1"},
+                   {"l2", 0, "l2"},
+                   {"lr_power", -0.5, "lr_power"}},
+       .states = {{"SquaredAccumulator", "SquaredAccumOut", "squared"},
+                  {"LinearAccumulator", "LinearAccumOut", "linear"}}},
+  };
+}
+
+std::vector<OptimizerKind> KindsLikeAdam() {
+  return {
       {.type = "adam",
        .options = {Rate(0.001),
                    Beta1(),
@@ -73,26 +112,6 @@ std::vector<OptimizerKind> MakeKinds() {
        .states = {{"Moment", "MomentOut", "moment"},
                   {"InfNorm", "InfNormOut", "inf_norm"},
                   {"Beta1Pow", "", "beta1_pow_acc", "beta1", /*scalar=*/true}}},
-      {.type = "adadelta",
-       .options = {Rate(0.001), Epsilon(1e-6), {"rho", 0.95, "rho"}},
-       .states = {{"AvgSquaredGrad", "AvgSquaredGradOut", "_avg_squared_grad"},
-                  {"AvgSquaredUpdate", "AvgSquaredUpdateOut", "_avg_squared_update"}}},
-      {.type = "rmsprop",
-       .options = {Rate(kRequiredOption),
-                   {"rho", 0.95, "decay"},
-                   Epsilon(1e-6),
-                   {"momentum", 0, "momentum"},
-                   {"centered", 0, "centered", OptionForm::kFlag}},
-       .states = {{"Moment", "MomentOut", "momentum"},
-                  {"MeanSquare", "MeanSquareOut", "mean_square"},
-                  {"MeanGrad", "MeanGradOut", "mean_grad"}}},
-      {.type = "ftrl",
-       .options = {Rate(kRequiredOption),
-                   {"l1", 0, "l1"},
-                   {"l2", 0, "l2"},
-                   {"lr_power", -0.5, "lr_power"}},
-       .states = {{"SquaredAccumulator", "SquaredAccumOut", "squared"},
-                  {"LinearAccumulator", "LinearAccumOut", "linear"}}},
       {.type = "lamb",
        .options = {Rate(0.001),
                    {"lamb_weight_decay", 0.01, "weight_decay"},
@@ -103,17 +122,19 @@ std::vector<OptimizerKind> MakeKinds() {
        .states = AdamStates(),
        .multi_precision = true,
        .own_decay = true},
-      {.type = "dpsgd",
-       .options = {Rate(0.001),
-                   {"clip", 0.9, "clip"},
-                   {"batch_size", 0.999, "batch_size"},
-                   {"sigma", 1e-8, "sigma"}},
-       .states = {}},
   };
 }
 
+std::vector<OptimizerKind> AllKinds() {
+  std::vector<OptimizerKind> all = KindsOfOneRate();
+  for (const auto& kinds : {AdaptiveKinds(), KindsLikeAdam()}) {
+    all.insert(all.end(), kinds.begin(), kinds.end());
+  }
+  return all;
+}
+
 const std::vector<OptimizerKind>& Kinds() {
-  static const auto* const kKinds = new std::vector<OptimizerKind>(MakeKinds());
+  static const auto* const kKinds = new std::vector<OptimizerKind>(AllKinds());
   return *kKinds;
 }
 
