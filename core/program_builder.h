@@ -36,6 +36,7 @@ struct BuilderOptions {
   bool is_test = false;
 };
 
+// The ids of values are those of the variables of `main`.
 struct BuiltProgram {
   Program main;
   Program startup;

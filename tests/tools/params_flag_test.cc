@@ -1,0 +1,33 @@
+// --params: what files of parameters the command reads beside its own.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "core/io/npz.h"
+#include "tests/testing/command.h"
+
+namespace interp::testing {
+namespace {
+
+TEST(ParamsFlagTest, TakesPicklesOfPaddle) {
+  const TemporaryFolder folder;
+  // The moment is in the .pdopt beside.
+  std::ofstream(folder / "sum.txt")
+      << "program version=0\n"
+         "block 0\n"
+         "  var fc_0.w_0 float32[4,3] persistable\n"
+         "  var fc_0.w_0_moment1_0 float32[4,3] persistable\n"
+         "  var sum float32[4,3]\n"
+         "  elementwise_add(X=fc_0.w_0, Y=fc_0.w_0_moment1_0) -> (Out=sum) {axis=-1}\n";
+  const Tensor sum = Tensor::Of<float>({4, 3}, {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22});
+  ASSERT_TRUE(WriteNpz(folder / "expected.npz", {{{"sum", sum}}}).ok());
+  const std::string params =
+      absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/pickles/static4.pdparams");
+  const CommandResult result = RunInterp({"run", folder / "sum.txt", "--params", params, "--fetch",
+                                          "sum", "--expect", folder / "expected.npz"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+}  // namespace
+}  // namespace interp::testing
