@@ -21,6 +21,13 @@ absl::StatusOr<Dims> WindowCounts(const Dims& x, const Size2d& size, const Size2
   return Dims{height, width};
 }
 
+// Of a pooling whose result has a given size.
+absl::StatusOr<Dims> WholeCounts(const Size2d& size) {
+  INTERP_RETURN_IF_ERROR(WindowCount(-1, {.size = size.height}, "VALID").status());
+  INTERP_RETURN_IF_ERROR(WindowCount(-1, {.size = size.width}, "VALID").status());
+  return Dims{size.height, size.width};
+}
+
 std::vector<int32_t> AsInts(const Size2d& size) {
   return {static_cast<int32_t>(size.height), static_cast<int32_t>(size.width)};
 }
@@ -35,6 +42,12 @@ bool CheckImage(LayerHelper& layer, const Var& x) {
 bool CheckFloats(LayerHelper& layer, const Var& x) {
   return layer.Check(IsFloating(x.dtype),
                      absl::StrCat("the input is of ", Name(x.dtype), ", expected floats"));
+}
+
+// A parameter of batch norm that the op itself updates.
+Value MovingStatistic(LayerHelper& layer, const Var& x, const std::string& name, float start) {
+  const ParamOptions fixed{.name = name, .trainable = false};
+  return layer.Parameter("w", {x.dims[1]}, x.dtype, fixed, Initializer::Constant(start));
 }
 
 }  // namespace
@@ -78,7 +91,8 @@ Value ProgramBuilder::Conv2d(Value x, const Conv2dOptions& options) {
       WindowCounts(in.dims, options.size, options.stride, options.padding, options.dilation,
                    /*ceil=*/false, options.padding_algorithm);
   if (!layer.Check(counts.status())) return {};
-  const auto fan_in = static_cast<double>(channels * options.size.height * options.size.width);
+  const double fan_in = static_cast<double>(channels) * static_cast<double>(options.size.height) *
+                        static_cast<double>(options.size.width);
   const Value filter = layer.Parameter(
       "w", {options.filters, channels / groups, options.size.height, options.size.width}, in.dtype,
       options.weight, Initializer::Normal(0, static_cast<float>(std::sqrt(2.0 / fan_in))));
@@ -98,12 +112,15 @@ Value ProgramBuilder::Pool2d(Value x, const Pool2dOptions& options) {
   LayerHelper layer(*this, "pool2d", {x});
   const Var in = Get(x);
   if (!layer.ok() || !CheckFloats(layer, in) || !CheckImage(layer, in)) return {};
+  const bool whole = options.global || options.adaptive;  // strides and padding mean nothing
   const Size2d size = options.global ? Size2d(1) : options.size;
-  const bool whole = options.global || options.adaptive;
-  const Size2d stride = options.stride.height == 0 ? (whole ? Size2d(1) : size) : options.stride;
-  absl::StatusOr<Dims> counts = WindowCounts(in.dims, size, stride, options.padding, 1,
-                                             options.ceil_mode, options.padding_algorithm);
-  if (whole && size.height > 0 && size.width > 0) counts = Dims{size.height, size.width};
+  const Size2d own_stride = options.stride.height == 0 ? size : options.stride;
+  const Size2d stride = whole ? Size2d(1) : own_stride;
+  const Size2d padding = whole ? Size2d(0) : options.padding;
+  const absl::StatusOr<Dims> counts =
+      whole ? WholeCounts(size)
+            : WindowCounts(in.dims, size, stride, padding, 1, options.ceil_mode,
+                           options.padding_algorithm);
   if (!layer.Check(options.type == "max" || options.type == "avg",
                    absl::StrCat("type is '", options.type, "', expected max or avg")) ||
       !layer.Check(counts.status())) {
@@ -116,7 +133,7 @@ Value ProgramBuilder::Pool2d(Value x, const Pool2dOptions& options) {
          {"adaptive", options.adaptive},
          {"global_pooling", options.global},
          {"strides", AsInts(stride)},
-         {"paddings", AsInts(options.padding)},
+         {"paddings", AsInts(padding)},
          {"padding_algorithm", std::string(options.padding_algorithm)},
          {"ceil_mode", options.ceil_mode},
          {"exclusive", options.exclusive},
@@ -133,16 +150,12 @@ Value ProgramBuilder::BatchNorm(Value x, const BatchNormOptions& options) {
     return {};
   }
   const Dims channels = {in.dims[1]};
-  const auto moving = [&](const std::string& name, float value) {
-    const ParamOptions fixed{.name = name, .trainable = false};
-    return layer.Parameter("w", channels, in.dtype, fixed, Initializer::Constant(value));
-  };
   const Value scale =
       layer.Parameter("w", channels, in.dtype, options.scale, Initializer::Constant(1));
   const Value bias =
       layer.Parameter("b", channels, in.dtype, options.bias, Initializer::Constant(0));
-  const Value mean = moving(options.moving_mean_name, 0);
-  const Value variance = moving(options.moving_variance_name, 1);
+  const Value mean = MovingStatistic(layer, in, options.moving_mean_name, 0);
+  const Value variance = MovingStatistic(layer, in, options.moving_variance_name, 1);
   const Value saved_mean = layer.Constant(channels, in.dtype);
   const Value saved_variance = layer.Constant(channels, in.dtype);
   std::vector<Value> reserve;

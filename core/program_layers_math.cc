@@ -70,8 +70,10 @@ bool JoinDims(Dims& dims, const Dims& more, int along) {
   if (more.size() != dims.size()) return false;
   for (int d = 0; d < std::ssize(dims); ++d) {
     const bool unknown = dims[d] == -1 || more[d] == -1;
-    if (d == along) {
-      dims[d] = unknown ? -1 : dims[d] + more[d];
+    if (d == along && unknown) {
+      dims[d] = -1;
+    } else if (d == along) {
+      if (__builtin_add_overflow(dims[d], more[d], &dims[d])) return false;
     } else if (unknown) {
       dims[d] = std::max(dims[d], more[d]);
     } else if (dims[d] != more[d]) {
@@ -187,8 +189,8 @@ Value ProgramBuilder::Transpose(Value x, const std::vector<int32_t>& order) {
   std::vector<int32_t> expected(in.dims.size());
   std::iota(expected.begin(), expected.end(), 0);
   if (!layer.Check(
-          std::is_permutation(order.begin(), order.end(), expected.begin(), expected.end()),
-          absl::StrCat("the order is not one of the ", in.dims.size(), " dims"))) {
+          absl::c_is_permutation(order, expected),
+          absl::StrCat("the order does not have each of the ", in.dims.size(), " dims once"))) {
     return {};
   }
   Dims dims;
@@ -233,7 +235,8 @@ Value ProgramBuilder::Select(Value x, int axis, int32_t index) {
   Dims dims = in.dims;
   dims.erase(dims.begin() + *along);
   const Value out = Declare(layer.name(), std::move(dims), in.dtype);  // so Paddle names it
-  const int32_t end = index == -1 ? std::numeric_limits<int32_t>::max() : index + 1;
+  constexpr int32_t kLast = std::numeric_limits<int32_t>::max();
+  const int32_t end = index == -1 || index == kLast ? kLast : index + 1;
   AddOp("slice", {{"Input", {x}}}, {{"Out", {out}}},
         {{"axes", std::vector<int32_t>{*along}},
          {"starts", std::vector<int32_t>{index}},

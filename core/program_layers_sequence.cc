@@ -21,6 +21,8 @@ Value ProgramBuilder::Embedding(Value ids, const EmbeddingOptions& options) {
   const bool has_padding = options.padding_idx.has_value();
   if (!layer.Check(in.dtype == DType::kInt64 || in.dtype == DType::kInt32,
                    absl::StrCat("the ids are of ", Name(in.dtype), ", expected int64")) ||
+      !layer.Check(options.rows > 0 && options.width > 0,
+                   absl::StrCat("rows is ", options.rows, " and width is ", options.width)) ||
       !layer.Check(!has_padding || (padding >= -options.rows && padding < options.rows),
                    absl::StrCat("padding_idx is ", padding, " for ", options.rows, " rows"))) {
     return {};

@@ -162,6 +162,16 @@ const WrongCall kWrongCalls[] = {
        net.Concat({in.x, net.Data("c", {-1, 5})});
      },
      "concat_0: input 1 is float32[-1,5], the first one float32[-1,6]"},
+    {"TransposeOfMoreDims",
+     [](ProgramBuilder& net, const Inputs& in) {
+       net.Transpose(in.x, {0, 1, 2, 3, 4});
+     },
+     "transpose_0: the order does not have each of the 2 dims once"},
+    {"PoolOfNoSize", [](ProgramBuilder& net, const Inputs& in) { net.Pool2d(in.image, {}); },
+     "pool2d_0: size, stride and dilation are from 1, padding from 0, to 2147483647"},
+    {"AdaptivePoolOfNoSize",
+     [](ProgramBuilder& net, const Inputs& in) { net.Pool2d(in.image, {.adaptive = true}); },
+     "pool2d_0: size, stride and dilation are from 1, padding from 0, to 2147483647"},
     {"MatmulOfOtherWidth",
      [](ProgramBuilder& net, const Inputs& in) {
        net.Matmul(in.x, net.Data("m", {5, 2}));
@@ -169,7 +179,7 @@ const WrongCall kWrongCalls[] = {
      "matmul_v2_0: shapes [-1,6] and [5,2] do not multiply: 6 and 5"},
     {"EmbeddingWithoutRows",
      [](ProgramBuilder& net, const Inputs& in) { net.Embedding(in.label, {.width = 4}); },
-     "embedding_0: parameter 'embedding_0.w_0': shape [0,4] has a dim that is not positive"},
+     "embedding_0: rows is 0 and width is 4"},
     {"EmbeddingOfFloats",
      [](ProgramBuilder& net, const Inputs& in) { net.Embedding(in.x, {.rows = 4, .width = 4}); },
      "embedding_0: the ids are of float32, expected int64"},
