@@ -12,6 +12,7 @@
 #include "core/program_print.h"
 #include "passes/declarations.h"
 #include "passes/gradient_flow.h"
+#include "passes/op_effects.h"
 
 namespace interp {
 namespace {
@@ -97,7 +98,9 @@ class BlockBackward {
     std::vector<VarId> written = ArgumentsOf(op.outputs);
     const int32_t inner = SubBlockOf(context_.ops.Find(op.type), op);
     if (inner >= 0) AddWrites(inner, written);
-    for (const VarId id : written) last_write_[id] = index;
+    for (const VarId id : written) {
+      if (!KeepsValue(op, id)) last_write_[id] = index;
+    }
   }
 
   VarId GradientOf(VarId var) {

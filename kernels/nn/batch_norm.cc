@@ -162,6 +162,20 @@ absl::Status BatchNorm(KernelContext& ctx) {
                              [&](const T* from, T* to) { return Normalize(ctx, dense, from, to); });
 }
 
+// The statistics that the gradient takes in place of the batch's are listed where it takes them.
+absl::Status MakeGradient(GradientMaker& maker) {
+  GradientDef def{.inputs = {"X", "Scale", "Bias", "MeanOut", "VarianceOut", "SavedMean",
+                             "SavedVariance", "ReserveSpace", "Y@GRAD"},
+                  .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}};
+  AttrReader attrs(maker.op());
+  if (attrs.Bool("use_global_stats", false)) {
+    def.inputs.push_back("Mean");
+    def.inputs.push_back("Variance");
+  }
+  maker.AddByTable(def);
+  return attrs.status();
+}
+
 OpDef BatchNormDef(absl::string_view type) {
   return OpDef{
       .type = type,
@@ -177,9 +191,7 @@ OpDef BatchNormDef(absl::string_view type) {
       .kernels = {{DType::kFloat32, BatchNorm<float>}, {DType::kFloat64, BatchNorm<double>}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kY}, {kMean, kMeanOut}, {kVariance, kVarianceOut}},
-      .gradient = {.inputs = {"X", "Scale", "Bias", "MeanOut", "VarianceOut", "SavedMean",
-                              "SavedVariance", "ReserveSpace", "Y@GRAD"},
-                   .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}},
+      .gradient = {.make = MakeGradient},
   };
 }
 

@@ -111,17 +111,21 @@ class Problem {
     std::erase_if(block.ops, [](const Op& op) { return op.type == "feed" || op.type == "fetch"; });
     if (block.ops.size() != 1 || block.ops[0].type != def.type) return false;
     if (IsTest(block.ops[0]) || !HasDoubles(def)) return false;
+    const std::set<VarId> sizes = SizesOf(block.ops[0], def);
     for (Var& var : block.vars) {
-      if (var.dtype == DType::kFloat32) var.dtype = DType::kFloat64;
+      if (var.dtype == DType::kFloat32 && !sizes.contains(var.id)) var.dtype = DType::kFloat64;
       if (var.dtype == DType::kFloat16) return false;
       var.wire.clear();
       var.stop_gradient = false;
     }
     for (const NamedTensor& feed : golden.feeds) {
-      feeds_.emplace_back(feed.first, Doubles(feed.second));
+      const bool size = sizes.contains(program_.Find(feed.first));
+      feeds_.emplace_back(feed.first, size ? feed.second : Doubles(feed.second));
     }
-    FindSources(block.ops[0], def);
-    AddLoss(Op(block.ops[0]), def, golden);
+    const Op op = block.ops[0];
+    MakeGradient(op, def);
+    FindSources(op);
+    AddLoss(op, golden);
     return !sources_.empty() && !terms_.empty();
   }
 
@@ -150,6 +154,17 @@ class Problem {
   }
 
  private:
+  // Arguments that say how large outputs are.
+  static std::set<VarId> SizesOf(const Op& op, const OpDef& def) {
+    std::set<VarId> sizes;
+    for (const Slot& slot : op.inputs) {
+      const int position = def.InputIndex(slot.name);
+      if (position < 0 || (def.inputs[position].flags & kValueInInfer) == 0) continue;
+      sizes.insert(slot.args.begin(), slot.args.end());
+    }
+    return sizes;
+  }
+
   // What gradients read is not there in test mode.
   static bool IsTest(const Op& op) {
     const Attr* attr = op.FindAttr("is_test");
@@ -179,18 +194,33 @@ class Problem {
     return values;
   }
 
-  // The inputs that the definition gives gradients of.
-  void FindSources(const Op& op, const OpDef& def) {
+  // The gradients that the definition's ops read and write.
+  void MakeGradient(const Op& op, const OpDef& def) {
+    GradientMaker maker(
+        {.program = &program_, .block = 0, .op = &op, .gradient_block = -1, .wants = [&](VarId id) {
+           const Tensor* feed = FindFeed(program_.NameOf(id));
+           return feed != nullptr && feed->dtype == DType::kFloat64;
+         }});
+    if (def.gradient.make == nullptr) {
+      maker.AddByTable(def.gradient);
+    } else if (!def.gradient.make(maker).ok()) {
+      return;
+    }
+    for (const Op& made : maker.Take()) {
+      for (const Slot& slot : made.inputs) read_.insert(slot.args.begin(), slot.args.end());
+      for (const Slot& slot : made.outputs) given_.insert(slot.args.begin(), slot.args.end());
+    }
+  }
+  bool IsIn(const std::set<VarId>& gradients, const std::string& name) const {
+    return gradients.contains(program_.Find(GradientName(name)));
+  }
+
+  void FindSources(const Op& op) {
     for (const Slot& slot : op.inputs) {
-      const std::vector<absl::string_view>& given = def.gradient.outputs;
-      const std::string gradient = GradientName(slot.name);
-      const bool listed = std::find(given.begin(), given.end(), gradient) != given.end();
-      if (def.gradient.make == nullptr && !listed) continue;
       for (const VarId id : slot.args) {
         const std::string& name = program_.NameOf(id);
         const Tensor* feed = FindFeed(name);
-        const bool floats = feed != nullptr && feed->dtype == DType::kFloat64;
-        if (!floats || feed->numel() == 0) continue;
+        if (!IsIn(given_, name) || feed->numel() == 0) continue;
         if (std::find(sources_.begin(), sources_.end(), name) == sources_.end()) {
           sources_.push_back(name);
         }
@@ -212,13 +242,11 @@ class Problem {
   }
 
   // loss = the sum of all elements of the outputs, each with a weight of its own.
-  void AddLoss(const Op& op, const OpDef& def, const GoldenCase& golden) {
+  void AddLoss(const Op& op, const GoldenCase& golden) {
     for (const Slot& slot : op.outputs) {
-      const std::vector<absl::string_view>& read = def.gradient.inputs;
-      const std::string gradient = GradientName(slot.name);
-      const bool listed = std::find(read.begin(), read.end(), gradient) != read.end();
-      if (def.gradient.make == nullptr && !listed) continue;
-      for (const VarId id : slot.args) AddTerm(program_.NameOf(id), golden);
+      for (const VarId id : slot.args) {
+        if (IsIn(read_, program_.NameOf(id))) AddTerm(program_.NameOf(id), golden);
+      }
     }
     Op& sum = AddOp("sum");
     AddInput(sum, "X", terms_);
@@ -301,6 +329,8 @@ class Problem {
   std::vector<std::string> sources_;
   std::vector<std::string> checked_;
   std::vector<VarId> terms_;
+  std::set<VarId> read_;   // gradients of outputs
+  std::set<VarId> given_;  // and of inputs
 };
 
 class GradientCheckTest : public ::testing::TestWithParam<std::string> {};
