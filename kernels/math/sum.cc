@@ -2,7 +2,9 @@
 // count as absent, as in Paddle, where gradient accumulation leaves such tensors. Inputs may be
 // selected rows; the sum of nothing but those is selected rows. Of arrays, the elements are summed.
 #include <algorithm>
+#include <type_traits>
 
+#include "absl/container/inlined_vector.h"
 #include "core/op_def.h"
 #include "kernels/math/scaled_gradient.h"
 #include "kernels/math/sum_arrays.h"
@@ -57,28 +59,47 @@ absl::Status InferSum(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// Adds chunk by chunk on the stack: Out may be the memory of any input, and of several.
+// Adds chunk by chunk on the stack: Out may be the memory of any input, and of several. The inputs
+// are present, and one or more.
 template <typename T>
-void SumRange(absl::Span<const Tensor* const> inputs, T* out, int64_t begin, int64_t end) {
+void SumRange(absl::Span<const T* const> inputs, T* out, int64_t begin, int64_t end) {
   using C = ComputeType<T>;
   C total[kChunk];
+  const T* const last = inputs.back();
   for (; begin < end; begin += kChunk) {
     const int64_t n = std::min(kChunk, end - begin);
-    std::fill(total, total + n, C{0});
-    for (const Tensor* input : inputs) {
-      if (IsAbsent(input)) continue;
-      const T* x = input->data<T>() + begin;
-      for (int64_t i = 0; i < n; ++i) total[i] = WrapAdd(total[i], static_cast<C>(x[i]));
+    if (inputs.size() == 1) {
+      std::copy(last + begin, last + begin + n, out + begin);
+      continue;
     }
-    std::copy(total, total + n, out + begin);
+    const T* const first = inputs[0] + begin;
+    const C* so_far = total;
+    if constexpr (std::is_same_v<C, T>) so_far = inputs.size() == 2 ? first : total;
+    if (so_far == total) {
+      for (int64_t i = 0; i < n; ++i) total[i] = static_cast<C>(first[i]);
+    }
+    for (const T* input : inputs.subspan(1, inputs.size() - 2)) {
+      for (int64_t i = 0; i < n; ++i) {
+        total[i] = WrapAdd(total[i], static_cast<C>(input[begin + i]));
+      }
+    }
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) {
+      out[begin + i] = static_cast<T>(WrapAdd(so_far[i], static_cast<C>(last[begin + i])));
+    }
   }
 }
 
 template <typename T>
 void SumTensors(KernelContext& ctx, absl::Span<const Tensor* const> inputs, Tensor& out) {
+  absl::InlinedVector<const T*, 8> present;
+  for (const Tensor* input : inputs) {
+    if (!IsAbsent(input)) present.push_back(input->data<T>());
+  }
+  if (present.empty()) return;  // Out has shape [0], too
   T* data = out.mutable_data<T>();
   ParallelFor(ctx.num_threads(), out.numel(), kElementwiseGrain,
-              [=](int64_t begin, int64_t end) { SumRange(inputs, data, begin, end); });
+              [&](int64_t begin, int64_t end) { SumRange<T>(present, data, begin, end); });
 }
 
 template <typename T>
