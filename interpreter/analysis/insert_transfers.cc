@@ -242,9 +242,11 @@ class TransferInserter {
                             instruction.share.end());
   }
 
-  // What the kernel makes of output `arg`.
+  // What the kernel makes of output `arg`. Outputs of slots with kAnyLayout are plain in any case:
+  // gradients of filters, which go to optimizers.
   Form MadeForm(const Instruction& instruction, int arg, Layout wanted) const {
-    const bool image = IsImage(vars_[instruction.outputs[arg]]);
+    const bool image = IsImage(vars_[instruction.outputs[arg]]) &&
+                       (OutputFlags(instruction, arg) & kAnyLayout) == 0;
     return {instruction.place, instruction.output_dtypes[arg], image ? wanted : Layout::kPlain};
   }
 

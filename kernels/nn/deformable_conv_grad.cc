@@ -244,7 +244,7 @@ OpDef GradDef(absl::string_view type) {
           {{"Input"}, {"Offset"}, {"Filter", kAnyLayout}, {"Mask", kOptional}, {"Output@GRAD"}},
       .outputs = {{"Input@GRAD", kOptional},
                   {"Offset@GRAD", kOptional},
-                  {"Filter@GRAD", kOptional},
+                  {"Filter@GRAD", kOptional | kAnyLayout},
                   {"Mask@GRAD", kOptional}},
       .parse = ParseAttrs<DeformableAttrs, ReadDeformable>,
       .infer = Infer,
