@@ -145,8 +145,9 @@ TEST(ArrayOpsTest, VariablesOfAnotherKindAreRefused) {
       "block 0\n  var x float32[2]\n  var i int64[1]\n  var kept lod_tensor_array persistable\n"
       "  write_to_array(X=x, I=i) -> (Out=kept)\n  lod_array_length(X=kept) -> (Out=n)\n");
   ASSERT_THAT(program, IsOk());
-  EXPECT_THAT(InterpreterCore::Create(*program, {"x", "i"}, {"n"}, nullptr),
-              FailsWith(absl::StatusCode::kUnimplemented, "a persistable variable that is no tensor"));
+  EXPECT_THAT(
+      InterpreterCore::Create(*program, {"x", "i"}, {"n"}, nullptr),
+      FailsWith(absl::StatusCode::kUnimplemented, "a persistable variable that is no tensor"));
 }
 
 TEST(ArrayOpsTest, ReadingBeyondTheEndNeverShowsAnotherTypesMemory) {
