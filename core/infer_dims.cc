@@ -116,8 +116,11 @@ absl::StatusOr<Dims> ReshapeDims(const Dims& x, const std::vector<int32_t>& shap
 
 absl::StatusOr<int64_t> WindowCount(int64_t extent, Window window,
                                     absl::string_view padding_algorithm) {
-  for (const int64_t number : {window.size, window.stride, window.dilation, window.padding + 1}) {
-    if (number >= 1 && number <= kMostExtent) continue;
+  const auto within = [](int64_t number, int64_t least) {
+    return number >= least && number <= kMostExtent;
+  };
+  if (!within(window.size, 1) || !within(window.stride, 1) || !within(window.dilation, 1) ||
+      !within(window.padding, 0)) {
     return InvalidArgument("size, stride and dilation are from 1, padding from 0, to ",
                            kMostExtent);
   }
