@@ -24,8 +24,16 @@ constexpr int kXGrad = 0;
 constexpr int kScaleWGrad = 4;
 constexpr int kBiasGrad = 5;
 
-const std::vector<SlotDef> kInputs = {
-    {"X"}, {"scale_w", kOptional}, {"bias", kOptional}, {"Scales"}, {"Means"}, {"Y@GRAD"}};
+const std::vector<SlotDef> kInputs = {{"X"},
+                                      {"scale_w", kOptional},
+                                      {"bias", kOptional},
+                                      {"Scales"},
+                                      {"Means"},
+                                      {"Y@GRAD"},
+                                      // Programs of Paddle 1.x list the sums, which are not read.
+                                      {"BatchSize", kOptional | kNoNeedBuffer},
+                                      {"BatchSum", kOptional | kNoNeedBuffer},
+                                      {"BatchSquareSum", kOptional | kNoNeedBuffer}};
 
 absl::Status Infer(InferContext& ctx) {
   const auto& attrs = ctx.attrs<DataNormAttrs>();
