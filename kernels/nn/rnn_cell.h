@@ -1,6 +1,5 @@
 // Recurrent cells: what happens to one row (one sequence of a batch) in one time step, after the
 // matrix products. Gate values are replaced by the activated ones, in the order of the weights.
-// Gates and states lie apart: too many for the compiler to check by itself.
 #pragma once
 
 #include <cstdint>
@@ -15,50 +14,90 @@ inline int64_t GateCount(RnnMode mode) {
   return mode == RnnMode::kLstm ? 4 : (mode == RnnMode::kGru ? 3 : 1);
 }
 
-// `gates` holds input, forget, candidate, output. c is updated in place.
+// What the cell of one row reads and writes. Its loops are vectorised: none of this overlaps, but
+// that y, kept and the memory they double may be the same.
 template <typename T>
-void LstmCell(int64_t size, T* gates, T* c, T* h) {
-  T* input = gates;
-  T* forget = gates + size;
-  T* candidate = gates + 2 * size;
-  T* output = gates + 3 * size;
+struct CellRow {
+  const T* bias;         // added to the gates
+  const T* hidden_bias;  // GRU: of the candidate, inside the reset gate
+  const T* hidden;       // GRU: what the state contributes to the gates
+  T* gates;              // sums before, activated gates after
+  T* h;                  // the state, in place
+  T* c;                  // LSTM: the cell state, in place
+  T* y;                  // gets the new h, too
+  T* kept;               // LSTM: gets the new c; GRU: the state's share of the candidate
+};
+
+// The gates are input, forget, candidate, output.
+template <typename T>
+void LstmCell(int64_t size, const CellRow<T>& row) {
+  const T* bias = row.bias;
+  T* gates = row.gates;
+  T* h = row.h;
+  T* c = row.c;
+  T* y = row.y;
+  T* kept = row.kept;
 #pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) {
-    input[j] = Sigmoid(input[j]);
-    forget[j] = Sigmoid(forget[j]);
-    candidate[j] = Tanh(candidate[j]);
-    output[j] = Sigmoid(output[j]);
-    c[j] = forget[j] * c[j] + input[j] * candidate[j];
-    h[j] = output[j] * Tanh(c[j]);
+    const T input = Sigmoid(gates[j] + bias[j]);
+    const T forget = Sigmoid(gates[size + j] + bias[size + j]);
+    const T candidate = Tanh(gates[2 * size + j] + bias[2 * size + j]);
+    const T output = Sigmoid(gates[3 * size + j] + bias[3 * size + j]);
+    gates[j] = input;
+    gates[size + j] = forget;
+    gates[2 * size + j] = candidate;
+    gates[3 * size + j] = output;
+    const T next = forget * c[j] + input * candidate;
+    c[j] = kept[j] = next;
+    h[j] = y[j] = output * Tanh(next);
   }
 }
 
-// `gates` holds what the input contributes to reset, update and candidate; `hidden` what the state
-// does, with the candidate's own bias.
+// The gates are reset, update, candidate; their sums hold what the input contributes.
 template <typename T>
-void GruCell(int64_t size, T* gates, const T* hidden, T* h) {
-  T* reset = gates;
-  T* update = gates + size;
-  T* candidate = gates + 2 * size;
+void GruCell(int64_t size, const CellRow<T>& row) {
+  const T* bias = row.bias;
+  const T* hidden_bias = row.hidden_bias;
+  const T* hidden = row.hidden;
+  T* gates = row.gates;
+  T* h = row.h;
+  T* y = row.y;
+  T* kept = row.kept;
 #pragma GCC ivdep
   for (int64_t j = 0; j < size; ++j) {
-    reset[j] = Sigmoid(reset[j] + hidden[j]);
-    update[j] = Sigmoid(update[j] + hidden[size + j]);
-    candidate[j] = Tanh(candidate[j] + reset[j] * hidden[2 * size + j]);
-    h[j] = update[j] * h[j] + (T{1} - update[j]) * candidate[j];
+    const T reset = Sigmoid(gates[j] + hidden[j] + bias[j]);
+    const T update = Sigmoid(gates[size + j] + hidden[size + j] + bias[size + j]);
+    const T share = hidden[2 * size + j] + hidden_bias[j];
+    const T candidate = Tanh(gates[2 * size + j] + bias[2 * size + j] + reset * share);
+    gates[j] = reset;
+    gates[size + j] = update;
+    gates[2 * size + j] = candidate;
+    kept[j] = share;
+    h[j] = y[j] = update * h[j] + (T{1} - update) * candidate;
   }
 }
 
 template <typename T>
-void TanhCell(int64_t size, T* gates, T* h) {
+void TanhCell(int64_t size, const CellRow<T>& row) {
+  const T* bias = row.bias;
+  T* gates = row.gates;
+  T* h = row.h;
+  T* y = row.y;
 #pragma GCC ivdep
-  for (int64_t j = 0; j < size; ++j) h[j] = gates[j] = Tanh(gates[j]);
+  for (int64_t j = 0; j < size; ++j) h[j] = y[j] = gates[j] = Tanh(gates[j] + bias[j]);
 }
 
 template <typename T>
-void ReluCell(int64_t size, T* gates, T* h) {
+void ReluCell(int64_t size, const CellRow<T>& row) {
+  const T* bias = row.bias;
+  T* gates = row.gates;
+  T* h = row.h;
+  T* y = row.y;
 #pragma GCC ivdep
-  for (int64_t j = 0; j < size; ++j) h[j] = gates[j] = gates[j] < T{0} ? T{0} : gates[j];
+  for (int64_t j = 0; j < size; ++j) {
+    const T sum = gates[j] + bias[j];
+    h[j] = y[j] = gates[j] = sum < T{0} ? T{0} : sum;
+  }
 }
 
 }  // namespace interp::nn

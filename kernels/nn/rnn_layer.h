@@ -66,7 +66,7 @@ struct LayerRun {
     return s.directions * BlockCount(s.batch) * kRows * (2 * s.hidden + s.gates);
   }
 
-  // gates = in * weights + bias, for all time steps at once.
+  // gates = in * weights, for all time steps at once.
   void Project(int threads) const {
     const int64_t blocks = (s.rows() + kRows - 1) / kRows;
     const int64_t grain = 64 * 1024 / std::max<int64_t>(1, kRows * features * s.gates) + 1;
@@ -79,9 +79,6 @@ struct LayerRun {
         T* rows = gates + (d * s.rows() + first) * s.gates;
         GemmPacked(last - first, features, s.gates, in + first * features, features,
                    weights[d].input.data(), rows, s.gates, /*accumulate=*/false);
-        for (int64_t i = 0; i < last - first; ++i) {
-          for (int64_t j = 0; j < s.gates; ++j) rows[i * s.gates + j] += weights[d].bias[j];
-        }
         begin = stop;
       }
     });
@@ -126,28 +123,22 @@ struct LayerRun {
         std::fill_n(y, s.hidden, T{0});
         continue;
       }
-      StepRow(d, g + i * s.gates, hidden + i * s.gates, h + i * s.hidden, c + i * s.hidden,
-              extra == nullptr ? nullptr : extra + (row + i) * s.hidden);
-      std::copy_n(h + i * s.hidden, s.hidden, y);
+      T* kept = extra == nullptr ? c + i * s.hidden : extra + (row + i) * s.hidden;
+      StepRow({weights[d].bias.data(), weights[d].hidden_bias.data(), hidden + i * s.gates,
+               g + i * s.gates, h + i * s.hidden, c + i * s.hidden, y, kept});
     }
   }
 
-  void StepRow(int64_t d, T* g, T* hidden, T* h, T* c, T* kept) const {
+  void StepRow(const CellRow<T>& row) const {
     switch (mode) {
       case RnnMode::kTanh:
-        return TanhCell(s.hidden, g, h);
+        return TanhCell(s.hidden, row);
       case RnnMode::kRelu:
-        return ReluCell(s.hidden, g, h);
+        return ReluCell(s.hidden, row);
       case RnnMode::kLstm:
-        LstmCell(s.hidden, g, c, h);
-        if (kept != nullptr) std::copy_n(c, s.hidden, kept);
-        return;
+        return LstmCell(s.hidden, row);
       case RnnMode::kGru:
-        T* candidate = hidden + 2 * s.hidden;
-        for (int64_t j = 0; j < s.hidden; ++j) candidate[j] += weights[d].hidden_bias[j];
-        GruCell(s.hidden, g, hidden, h);
-        if (kept != nullptr) std::copy_n(candidate, s.hidden, kept);
-        return;
+        return GruCell(s.hidden, row);
     }
   }
 };

@@ -69,30 +69,29 @@ struct LayerGradRun {
       }
       T* dh_row = dh + (d * s.batch + b) * s.hidden;
       const T* dy = dout + row * s.width() + d * s.hidden;
-      for (int64_t j = 0; j < s.hidden; ++j) dh_row[j] += dy[j];
-      CellBack(d, t, b, at, dh_row);
+      CellBack(d, t, b, at, dy, dh_row);
     }
     const int64_t at = (d * s.rows() + t * s.batch + first) * s.gates;
     GemmPacked(count, s.gates, s.hidden, dstate + at, s.gates, weights[d].data(),
                dh + (d * s.batch + first) * s.hidden, s.hidden, /*accumulate=*/true);
   }
 
-  void CellBack(int64_t d, int64_t t, int64_t b, int64_t at, T* dh_row) const {
+  void CellBack(int64_t d, int64_t t, int64_t b, int64_t at, const T* dy, T* dh_row) const {
     const int64_t kept = at / s.gates * s.hidden;
     switch (mode) {
       case RnnMode::kTanh:
-        return TanhCellGrad(s.hidden, gates + at, dh_row, dgates + at);
+        return TanhCellGrad(s.hidden, gates + at, dy, dh_row, dgates + at);
       case RnnMode::kRelu:
-        return ReluCellGrad(s.hidden, gates + at, dh_row, dgates + at);
+        return ReluCellGrad(s.hidden, gates + at, dy, dh_row, dgates + at);
       case RnnMode::kLstm: {
         const int64_t row = RowBefore(d, t, b);
         const T* c_before = row < 0 ? initial_c + (d * s.batch + b) * s.hidden
                                     : extra + (d * s.rows() + row) * s.hidden;
-        return LstmCellGrad(s.hidden, gates + at, extra + kept, c_before, dh_row,
+        return LstmCellGrad(s.hidden, gates + at, extra + kept, c_before, dy, dh_row,
                             dc + (d * s.batch + b) * s.hidden, dgates + at);
       }
       case RnnMode::kGru:
-        return GruCellGrad(s.hidden, gates + at, extra + kept, StateBefore(d, t, b), dh_row,
+        return GruCellGrad(s.hidden, gates + at, extra + kept, StateBefore(d, t, b), dy, dh_row,
                            dgates + at, dstate + at);
     }
   }
