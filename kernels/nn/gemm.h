@@ -63,11 +63,11 @@ void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t co
   }
 }
 
-// C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix.
-// REQUIRES: `packed` is aligned to kVectorBytes.
-template <typename T>
-void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                int64_t ldc, bool accumulate) {
+// GemmPacked for either order of A.
+template <gemm_internal::Order kOrder, typename T>
+void GemmInOrder(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
+                 int64_t ldc, bool accumulate) {
+  using gemm_internal::ElementOfA;
   constexpr int64_t kDepth = 256;             // a slice of a panel fits into the L1 cache
   constexpr int64_t kBlock = 20 * kGemmRows;  // a slice of A into the L2 cache
   if (k == 0 && !accumulate) {
@@ -76,18 +76,33 @@ void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const 
   for (int64_t i = 0; i < m; i += kBlock) {
     const int64_t rows = std::min(kBlock, m - i);
     for (int64_t p = 0; p < k; p += kDepth) {
-      const gemm_internal::Slice<T> slice = {std::min(kDepth, k - p),
-                                             n,
-                                             a + i * lda + p,
-                                             lda,
-                                             packed + p * kPanel<T>,
-                                             kPanel<T> * k,
-                                             c + i * ldc,
-                                             ldc,
-                                             accumulate || p > 0};
+      const gemm_internal::Slice<kOrder, T> slice = {std::min(kDepth, k - p),
+                                                     n,
+                                                     ElementOfA<kOrder>(a, lda, i, p),
+                                                     lda,
+                                                     packed + p * kPanel<T>,
+                                                     kPanel<T> * k,
+                                                     c + i * ldc,
+                                                     ldc,
+                                                     accumulate || p > 0};
       rows <= kGemmRows ? slice.FewRows(rows) : slice.ManyRows(rows);
     }
   }
+}
+
+// C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix.
+// REQUIRES: `packed` is aligned to kVectorBytes.
+template <typename T>
+void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
+                int64_t ldc, bool accumulate) {
+  GemmInOrder<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate);
+}
+
+// The same for a transposed A, stored as k x m: C = A^T B.
+template <typename T>
+void GemmPackedTransposed(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed,
+                          T* c, int64_t ldc, bool accumulate) {
+  GemmInOrder<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate);
 }
 
 // Sum of a[i] * b[i].

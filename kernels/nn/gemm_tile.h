@@ -40,8 +40,17 @@ inline void KeepInRegister([[maybe_unused]] V& value) {
 #endif
 }
 
+// How A lies in memory: row by row, or column by column. Either are `lda` apart.
+enum class Order { kRows, kColumns };
+
+// Element (i, p) of A.
+template <Order kOrder, typename T>
+inline const T* ElementOfA(const T* a, int64_t lda, int64_t i, int64_t p) {
+  return kOrder == Order::kRows ? a + i * lda + p : a + p * lda + i;
+}
+
 // One tile: kRows rows of A times kPanels panels, of which the last has `width` columns.
-template <typename T, int kRows, int kPanels>
+template <Order kOrder, typename T, int kRows, int kPanels>
 inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t panel_stride, T* c,
                  int64_t ldc, int64_t width, bool accumulate) {
   using V = typename VectorOf<T>::type;
@@ -57,7 +66,7 @@ inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t pa
       if constexpr (kRows > 1) KeepInRegister(row[j]);
     }
     for (int i = 0; i < kRows; ++i) {
-      const T x = a[i * lda + p];
+      const T x = *ElementOfA<kOrder>(a, lda, i, p);
       for (int j = 0; j < kVectors; ++j) sum[i][j] += x * row[j];
     }
   }
@@ -98,7 +107,7 @@ constexpr int PanelsAtOnce(int rows) {
 }
 
 // One slice of the product: `depth` rows of B, whose panels are `panel_stride` apart.
-template <typename T>
+template <Order kOrder, typename T>
 struct Slice {
   int64_t depth;
   int64_t n;
@@ -116,8 +125,9 @@ struct Slice {
     constexpr int64_t kWidth = kPanel<T> * kPanels;
     for (; j + kWidth - kPanel<T> < n; j += kWidth) {
       const int64_t last_width = std::min(n - j - kWidth + kPanel<T>, kPanel<T>);
-      Tile<T, kRows, kPanels>(depth, a + row * lda, lda, panels + j / kPanel<T> * panel_stride,
-                              panel_stride, c + row * ldc + j, ldc, last_width, accumulate);
+      Tile<kOrder, T, kRows, kPanels>(depth, ElementOfA<kOrder>(a, lda, row, 0), lda,
+                                      panels + j / kPanel<T> * panel_stride, panel_stride,
+                                      c + row * ldc + j, ldc, last_width, accumulate);
     }
     return j;
   }

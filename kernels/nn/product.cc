@@ -77,7 +77,8 @@ void PackAll(const Product& p, const T* y, int64_t count, T* packed, int threads
   });
 }
 
-// One run: resolves blocks to matrices and calls the inner products.
+// One run: resolves blocks to matrices and calls the inner products. Without packed Y, X must not
+// be transposed.
 template <typename T>
 class Runner {
  public:
@@ -102,12 +103,14 @@ class Runner {
   void RunBlock(int64_t b, int64_t i, int64_t j, const Cut& cut) const {
     const int64_t rows = std::min(cut.rows, p_.m - i);
     const int64_t columns = std::min(cut.columns, p_.n - j);
-    const T* x = x_ + Matrix(b, p_.x_steps) * p_.m * p_.k + i * p_.k;
+    const T* x = x_ + Matrix(b, p_.x_steps) * p_.m * p_.k + (p_.trans_x ? i : i * p_.k);
     const int64_t y = Matrix(b, p_.y_steps);
     T* out = out_ + (b * p_.m + i) * p_.n + j;
     if (packed_ != nullptr) {
       const T* panels = packed_ + y * PackedSize<T>(p_.k, p_.n) + j * p_.k;
-      GemmPacked(rows, p_.k, columns, x, p_.k, panels, out, p_.n, /*accumulate=*/false);
+      const auto gemm = p_.trans_x ? GemmPackedTransposed<T> : GemmPacked<T>;
+      gemm(rows, p_.k, columns, x, p_.trans_x ? p_.m : p_.k, panels, out, p_.n,
+           /*accumulate=*/false);
     } else {
       GemmUnpacked(rows, p_.k, columns, x, p_.k, y_ + y * p_.k * p_.n + (p_.trans_y ? j * p_.k : j),
                    p_.trans_y ? p_.k : p_.n, p_.trans_y, out, p_.n);
@@ -202,8 +205,10 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
   if (p.count() * p.m * p.n == 0) return absl::OkStatus();
   FoldBatch(p);
   if (p.n == 1) p.trans_y = true;  // the same memory, but read along k
+  // A panel for one column would be padding but for that column.
+  const bool packs = p.n > 1 && (y_constant || p.m >= kFewRows);
   std::optional<Workspace> x_copy;
-  if (p.trans_x) {
+  if (p.trans_x && !packs) {
     int64_t count = 1;
     for (int d = 0; d < p.batch.rank(); ++d) count *= p.x_steps[d] == 0 ? 1 : p.batch[d];
     INTERP_ASSIGN_OR_RETURN(x_copy,
@@ -212,14 +217,13 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
     const CopyDims dims = {{count, p.m * p.k, p.m * p.k}, {p.m, 1, p.k}, {p.k, p.m, 1}};
     CopyStrided(ctx.num_threads(), sizeof(T), dims, x, rows);
     x = rows;
+    p.trans_x = false;
   }
   std::optional<Workspace> y_copy;
   const T* packed = nullptr;
-  if (p.n == 1) {
-    // A panel would be padding but for one column.
-  } else if (y_constant) {
+  if (packs && y_constant) {
     INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
-  } else if (p.m >= kFewRows) {
+  } else if (packs) {
     const size_t elements = static_cast<size_t>(PackedSize<T>(p.k, p.n) * p.count_y());
     INTERP_ASSIGN_OR_RETURN(y_copy, ctx.workspace(elements * sizeof(T)));
     PackAll(p, y, p.count_y(), static_cast<T*>(y_copy->data()), ctx.num_threads());

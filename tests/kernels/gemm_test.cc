@@ -32,6 +32,16 @@ std::vector<T> Product(int64_t m, int64_t k, int64_t n, const std::vector<T>& a,
   return c;
 }
 
+// a^T, rows m + 1 apart.
+template <typename T>
+std::vector<T> Transposed(int64_t m, int64_t k, const std::vector<T>& a, int64_t lda) {
+  std::vector<T> columns(k * (m + 1));
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t p = 0; p < k; ++p) columns[p * (m + 1) + i] = a[i * lda + p];
+  }
+  return columns;
+}
+
 template <typename T>
 void ExpectProducts(int64_t m, int64_t k, int64_t n) {
   SCOPED_TRACE(::testing::Message() << m << " x " << k << " x " << n);
@@ -45,7 +55,12 @@ void ExpectProducts(int64_t m, int64_t k, int64_t n) {
     const std::vector<T> before = Values<T>(m * ldc, 3);
     std::vector<T> c = before;
     GemmPacked(m, k, n, a.data(), lda, packed.data(), c.data(), ldc, accumulate);
-    EXPECT_EQ(c, Product(m, k, n, a, lda, b, before, ldc, accumulate));
+    const std::vector<T> expected = Product(m, k, n, a, lda, b, before, ldc, accumulate);
+    EXPECT_EQ(c, expected);
+    c = before;
+    GemmPackedTransposed(m, k, n, Transposed(m, k, a, lda).data(), m + 1, packed.data(), c.data(),
+                         ldc, accumulate);
+    EXPECT_EQ(c, expected);
   }
 }
 
