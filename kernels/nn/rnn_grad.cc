@@ -1,6 +1,6 @@
 // rnn_grad: backpropagation through time. Layer by layer, from the last: the steps of a layer give
 // the gradients of its gates (rnn_layer_grad.h); then products over all steps at once give those of
-//   weights  (input | states before | 1)^T dgates, the 1 for the biases
+//   weights  dgates^T input, dgates^T (states before), and for the biases the sums of dgates
 //   input    dgates W
 #include <algorithm>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "kernels/nn/rnn_layer_grad.h"
 #include "kernels/nn/rnn_shapes.h"
 #include "kernels/util/flops.h"
-#include "kernels/util/strided_copy.h"
+#include "kernels/util/row_sum.h"
 
 namespace interp::nn {
 namespace {
@@ -78,8 +78,7 @@ struct RnnGradBuffers {
   T* dc;      // as PreState[1], LSTM
   T* dgates;  // of one layer
   T* dstate;
-  T* columns;     // (features + hidden + 1) x rows
-  T* products;    // (features + hidden + 1) x gates
+  T* states;      // [time, batch, hidden]: before the steps of one direction
   T* douts[2];    // [time, batch, width]: of the layers but the last, in turns
   T* masked;      // as a layer's output
   T* one_dinput;  // of one direction, when there are two
@@ -127,20 +126,13 @@ class RnnGradRun {
     const int64_t widest = std::max(s_.input, s_.width());
     const int64_t rows = s_.rows();
     const int64_t gates = s_.directions * rows * s_.gates;
-    const int64_t columns = widest + s_.hidden + 1;
-    const int64_t sizes[] = {StateSize(),
-                             StateSize(),
-                             gates,
-                             Gru() ? gates : 0,
-                             columns * rows,
-                             columns * s_.gates,
-                             rows * s_.width(),
-                             rows * s_.width(),
-                             rows * s_.width(),
-                             s_.directions > 1 ? rows * widest : 0};
-    T** const parts[] = {&work_.dh,      &work_.dc,        &work_.dgates,   &work_.dstate,
-                         &work_.columns, &work_.products,  &work_.douts[0], &work_.douts[1],
-                         &work_.masked,  &work_.one_dinput};
+    const int64_t sizes[] = {
+        StateSize(),       StateSize(),       gates,
+        Gru() ? gates : 0, rows * s_.hidden,  rows * s_.width(),
+        rows * s_.width(), rows * s_.width(), s_.directions > 1 ? rows * widest : 0};
+    T** const parts[] = {&work_.dh,       &work_.dc,     &work_.dgates,
+                         &work_.dstate,   &work_.states, &work_.douts[0],
+                         &work_.douts[1], &work_.masked, &work_.one_dinput};
     int64_t total = 0;
     for (const int64_t size : sizes) total += size;
     INTERP_ASSIGN_OR_RETURN(memory_, ctx_.workspace(static_cast<size_t>(total) * sizeof(T)));
@@ -214,12 +206,6 @@ class RnnGradRun {
     return absl::OkStatus();
   }
 
-  // out = columns^T of `count` rows, from [rows, count] to [count, rows].
-  void Transpose(const T* from, int64_t stride, int64_t count, int64_t rows, T* to) const {
-    const CopyDims dims = {{count, 1, rows}, {rows, stride, 1}};
-    CopyStrided(ctx_.num_threads(), sizeof(T), dims, from, to);
-  }
-
   // What went into the layer: the input, or what the layer below gave after dropout.
   const T* LayerInput(int64_t layer) {
     if (layer == 0) return ctx_.input(kRnnInput).template data<T>();
@@ -229,63 +215,58 @@ class RnnGradRun {
     return work_.masked;
   }
 
-  // The states before all steps of direction d, [hidden, rows].
-  void StatesBefore(int64_t layer, int64_t d, T* columns) {
+  // The states before all steps of direction d, [rows, hidden].
+  void StatesBefore(int64_t layer, int64_t d) const {
     const LayerGradRun<T> run = Layer(layer, nullptr);
-    T* states = work_.masked;  // of the layer's input, which has been read
     ParallelFor(ctx_.num_threads(), s_.rows(), /*grain=*/64, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        std::copy_n(run.StateBefore(d, row / s_.batch, row % s_.batch), s_.hidden,
-                    states + row * s_.hidden);
+        const T* h = run.StateBefore(d, row / s_.batch, row % s_.batch);
+        std::copy_n(h, s_.hidden, work_.states + row * s_.hidden);
       }
     });
-    Transpose(states, s_.hidden, s_.hidden, s_.rows(), columns);
   }
 
-  // products = columns [count, rows] x gradients [rows, gates].
-  absl::Status Multiply(const T* columns, int64_t count, const T* gradients) {
-    Product product;
-    product.m = count;
-    product.k = s_.rows();
-    product.n = s_.gates;
-    return RunProduct<T>(ctx_, product, columns, gradients, /*y_constant=*/false, nullptr,
-                         work_.products);
-  }
-
-  // Brings rows [first, first + count) of the products, transposed, to a weight's gradient.
-  void Give(size_t index, int64_t first, int64_t count) {
+  // The memory of gradient `index` of WeightList, or null.
+  T* WeightGrad(size_t index) {
     const absl::Span<Tensor* const> grads = ctx_.outputs(kWeightGrad);
-    if (index >= grads.size() || grads[index] == nullptr) return;
-    Transpose(work_.products + first * s_.gates, s_.gates, s_.gates, count,
-              grads[index]->mutable_data<T>());
+    return index < grads.size() ? DataOrNull<T>(grads[index]) : nullptr;
+  }
+
+  // to [gates, features] = gradients^T [gates, rows] x values [rows, features]
+  absl::Status WeightGradient(const T* gradients, const T* values, int64_t features, T* to) {
+    if (to == nullptr) return absl::OkStatus();
+    Product product;
+    product.m = s_.gates;
+    product.k = s_.rows();
+    product.n = features;
+    product.trans_x = true;
+    return RunProduct<T>(ctx_, product, gradients, values, /*y_constant=*/false, nullptr, to);
+  }
+
+  // Of gradients `bias` and the one after it, from the gates of a direction, which lie at `at`.
+  void BiasGradients(size_t bias, int64_t at) {
+    T* const input = WeightGrad(bias);
+    T* const state = WeightGrad(bias + 1);
+    const int threads = ctx_.num_threads();
+    if (input != nullptr) SumRows(threads, work_.dgates + at, s_.rows(), s_.gates, input);
+    if (state == nullptr) return;
+    if (input != nullptr && !Gru()) {
+      std::copy_n(input, s_.gates, state);
+    } else {
+      SumRows(threads, work_.dstate + at, s_.rows(), s_.gates, state);
+    }
   }
 
   absl::Status WeightGradients(int64_t layer, int64_t d) {
     if (ctx_.outputs(kWeightGrad).empty()) return absl::OkStatus();
-    const int64_t features = Features(layer);
-    const int64_t rows = s_.rows();
     const size_t weight = static_cast<size_t>(2 * (layer * s_.directions + d));
     const size_t bias = weight + ctx_.inputs(kRnnWeightList).size() / 2;
-    Transpose(LayerInput(layer), features, features, rows, work_.columns);
-    T* ones = work_.columns + features * rows;
-    std::fill_n(ones, rows, T{1});
-    StatesBefore(layer, d, ones + rows);
-    const T* dgates = work_.dgates + d * rows * s_.gates;
-    if (Gru()) {
-      INTERP_RETURN_IF_ERROR(Multiply(work_.columns, features + 1, dgates));
-      Give(weight, 0, features);
-      Give(bias, features, 1);
-      INTERP_RETURN_IF_ERROR(Multiply(ones, 1 + s_.hidden, work_.dstate + d * rows * s_.gates));
-      Give(bias + 1, 0, 1);
-      Give(weight + 1, 1, s_.hidden);
-      return absl::OkStatus();
-    }
-    INTERP_RETURN_IF_ERROR(Multiply(work_.columns, features + 1 + s_.hidden, dgates));
-    Give(weight, 0, features);
-    Give(bias, features, 1);
-    Give(bias + 1, features, 1);
-    Give(weight + 1, features + 1, s_.hidden);
-    return absl::OkStatus();
+    const int64_t at = d * s_.rows() * s_.gates;
+    BiasGradients(bias, at);
+    INTERP_RETURN_IF_ERROR(
+        WeightGradient(work_.dgates + at, LayerInput(layer), Features(layer), WeightGrad(weight)));
+    StatesBefore(layer, d);
+    return WeightGradient(work_.dstate + at, work_.states, s_.hidden, WeightGrad(weight + 1));
   }
 
   // Sums over the directions.

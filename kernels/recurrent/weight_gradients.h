@@ -1,4 +1,4 @@
-// Gradients of weights and biases: products and sums over the rows of all steps.
+// Gradients of weights: one product over the rows of all steps. That of a bias is SumRows.
 #pragma once
 
 #include <algorithm>
@@ -10,23 +10,11 @@
 #include "kernels/nn/weight_product.h"
 #include "kernels/recurrent/step_order.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/row_sum.h"
 
 namespace interp::recurrent {
 
-// out[j] = sum of x[i, j] over all rows, in their order. Threads share the columns.
-template <typename T>
-void SumRows(int threads, const T* x, int64_t rows, int64_t columns, T* out) {
-  ParallelFor(threads, columns, 1 + kElementwiseGrain / (rows + 1),
-              [=](int64_t begin, int64_t end) {
-                std::fill(out + begin, out + end, T{0});
-                for (int64_t i = 0; i < rows; ++i) {
-                  const T* const row = x + i * columns;
-                  for (int64_t j = begin; j < end; ++j) out[j] += row[j];
-                }
-              });
-}
-
-// The product for an x [rows, inputs].
+// out [inputs, outputs] = x^T grad, of x [rows, inputs] and grad [rows, outputs]
 template <typename T>
 absl::Status WeightGradient(const KernelContext& ctx, int64_t rows, const T* x, int64_t inputs,
                             const T* grad, int64_t outputs, T* out) {
