@@ -99,10 +99,10 @@ void WithCount(int64_t count, const Body& body) {
 
 // Panels that a tile of `rows` rows takes at once. The sums of fewer would not hide the latency of
 // an addition; the registers hold the sums and a row of the panels. A single row reads the panels
-// from memory.
+// from memory, faster the more of them it reads at once.
 constexpr int PanelsAtOnce(int rows) {
   constexpr int kRegisters = kVectorBytes == 64 ? 32 : 16;
-  if (rows == 1) return 4;
+  if (rows == 1) return kRegisters / 4;
   return std::clamp((kRegisters - 2) / (2 * rows + 2), 1, 4);
 }
 
@@ -135,8 +135,13 @@ struct Slice {
   // At most kGemmRows rows: one pass over the panels.
   void FewRows(int64_t rows) const {
     WithCount<kGemmRows>(rows, [&]<int kRows>() {
-      const int64_t rest = Columns<kRows, PanelsAtOnce(kRows)>(0, 0);
-      Columns<kRows, 1>(0, rest);
+      constexpr int kPanels = PanelsAtOnce(kRows);
+      const int64_t rest = Columns<kRows, kPanels>(0, 0);
+      if constexpr (kPanels > 1) {
+        if (rest >= n) return;
+        WithCount<kPanels - 1>((n - rest + kPanel<T> - 1) / kPanel<T>,
+                               [&]<int kRest>() { Columns<kRows, kRest>(0, rest); });
+      }
     });
   }
 
