@@ -49,7 +49,8 @@ inline const T* ElementOfA(const T* a, int64_t lda, int64_t i, int64_t p) {
   return kOrder == Order::kRows ? a + i * lda + p : a + p * lda + i;
 }
 
-// One tile: kRows rows of A times kPanels panels, of which the last has `width` columns.
+// One tile: kRows rows of A times kPanels panels, of which the last has `width` columns. The loops
+// are unrolled early, or GCC would clear and store the sums in memory, too.
 template <Order kOrder, typename T, int kRows, int kPanels>
 inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t panel_stride, T* c,
                  int64_t ldc, int64_t width, bool accumulate) {
@@ -57,21 +58,31 @@ inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t pa
   using U = typename VectorOf<T>::unaligned;
   constexpr int kVectors = 2 * kPanels;
   constexpr int kLanes = VectorOf<T>::kLanes;
-  V sum[kRows][kVectors] = {};
+  V sum[kRows][kVectors];
+#pragma GCC unroll 12
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 16
+    for (int j = 0; j < kVectors; ++j) sum[i][j] = V{};
+  }
   for (int64_t p = 0; p < k; ++p) {
     V row[kVectors];
+#pragma GCC unroll 16
     for (int j = 0; j < kVectors; ++j) {
       row[j] = *reinterpret_cast<const V*>(panels + j / 2 * panel_stride + p * kPanel<T> +
                                            j % 2 * kLanes);
       if constexpr (kRows > 1) KeepInRegister(row[j]);
     }
+#pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
       const T x = *ElementOfA<kOrder>(a, lda, i, p);
+#pragma GCC unroll 16
       for (int j = 0; j < kVectors; ++j) sum[i][j] += x * row[j];
     }
   }
   if (width == kPanel<T>) {
+#pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 16
       for (int j = 0; j < kVectors; ++j) {
         U* out = reinterpret_cast<U*>(c + i * ldc + j * kLanes);
         *out = accumulate ? *out + sum[i][j] : sum[i][j];
@@ -80,8 +91,10 @@ inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t pa
     return;
   }
   const int64_t columns = (kPanels - 1) * kPanel<T> + width;
+#pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
     alignas(kVectorBytes) T row[kVectors * kLanes];
+#pragma GCC unroll 16
     for (int j = 0; j < kVectors; ++j) *reinterpret_cast<V*>(row + j * kLanes) = sum[i][j];
     T* out = c + i * ldc;
     for (int64_t j = 0; j < columns; ++j) out[j] = accumulate ? out[j] + row[j] : row[j];
