@@ -8,6 +8,7 @@
 namespace interp {
 namespace {
 
+using control_flow::ArgumentOrNull;
 using control_flow::FillZerosLike;
 using control_flow::HasValue;
 using control_flow::ShareValue;
@@ -64,7 +65,7 @@ absl::Status ConditionalBlockGrad(KernelContext& ctx) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i] == nullptr) continue;
     const Variable& made = ctx.block().result(result++);
-    const Variable* const input = ctx.input_variables(kInput)[i];
+    const Variable* const input = ArgumentOrNull(ctx.input_variables(kInput), i);
     if (taken && HasValue(made)) {
       ShareValue(made, *gradients[i]);
     } else if (input != nullptr) {

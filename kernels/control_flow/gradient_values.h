@@ -8,6 +8,11 @@
 
 namespace interp::control_flow {
 
+// Argument `i` of a slot; null for @EMPTY@ and where the slot is left out.
+inline const Variable* ArgumentOrNull(absl::Span<Variable* const> slot, size_t i) {
+  return i < slot.size() ? slot[i] : nullptr;
+}
+
 // Whether anything has been put into the variable.
 bool HasValue(const Variable& variable);
 

@@ -14,6 +14,7 @@
 namespace interp {
 namespace {
 
+using control_flow::ArgumentOrNull;
 using control_flow::FillZerosLike;
 using control_flow::GradientSum;
 using control_flow::HasValue;
@@ -65,6 +66,11 @@ absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
   if (before.size() != num_states || after.size() != num_states) {
     return InvalidArgument("has ", num_states, " initial states, ", before.size(),
                            " names in 'ex_states' and ", after.size(), " in 'states'");
+  }
+  const Slot* initial_grad = op.FindOutput("initial_states@GRAD");
+  if (initial_grad != nullptr && initial_grad->args.size() != num_states) {
+    return InvalidArgument("'initial_states@GRAD' has ", initial_grad->args.size(),
+                           " arguments, 'initial_states' has ", num_states);
   }
   const Slot* outputs = op.FindInput("outputs");
   const Slot* gradients = op.FindInput("outputs@GRAD");
@@ -186,9 +192,8 @@ class Steps {
       ShareValue(made, *out);
       return absl::OkStatus();
     }
-    const absl::Span<Variable* const> values = ctx_.input_variables(like_slot);
-    if (like >= values.size() || values[like] == nullptr) return absl::OkStatus();
-    return FillZerosLike(ctx_, *values[like], *out);
+    const Variable* const value = ArgumentOrNull(ctx_.input_variables(like_slot), like);
+    return value == nullptr ? absl::OkStatus() : FillZerosLike(ctx_, *value, *out);
   }
 
   KernelContext& ctx_;

@@ -14,6 +14,7 @@
 namespace interp {
 namespace {
 
+using control_flow::ArgumentOrNull;
 using control_flow::FillZerosLike;
 using control_flow::GradientSum;
 using control_flow::HasValue;
@@ -89,7 +90,7 @@ class Trips {
     const absl::Span<Variable* const> wanted = ctx.output_variables(kXGrad);
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (wanted[i] != nullptr)
-        wanted_.push_back({.x = ctx.input_variables(kX)[i], .outside = wanted[i]});
+        wanted_.push_back({.x = ArgumentOrNull(ctx.input_variables(kX), i), .outside = wanted[i]});
     }
     for (size_t e = 0; e < given_.size(); ++e) {
       for (size_t r = 0; r < wanted_.size(); ++r) {
@@ -131,7 +132,7 @@ class Trips {
   const Variable* ForwardOf(size_t gradient) const {
     const std::vector<int>& out_of = ctx_.attrs<WhileGradAttrs>().out_of;
     const int out = gradient < out_of.size() ? out_of[gradient] : -1;
-    return out < 0 ? nullptr : ctx_.input_variables(kOut)[out];
+    return out < 0 ? nullptr : ArgumentOrNull(ctx_.input_variables(kOut), static_cast<size_t>(out));
   }
 
   // Zeros stand for what no op has made (behind a branch that was not taken).

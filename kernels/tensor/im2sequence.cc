@@ -17,11 +17,7 @@ constexpr int kOut = 0;
 absl::Status InferIm2Sequence(InferContext& ctx) {
   const Im2SequenceAttrs& attrs = ctx.attrs<Im2SequenceAttrs>();
   const Shape& x = ctx.input(kX).shape;
-  constexpr int64_t kMostImages = int64_t{1} << 26;  // offsets are not part of the memory pool
-  if (x.rank() != 4 || x[0] > kMostImages) {
-    return InvalidArgument("'X' has shape ", ToString(x), ", expected rank 4 and at most ",
-                           kMostImages, " images");
-  }
+  INTERP_RETURN_IF_ERROR(CheckImages(x));
   INTERP_ASSIGN_OR_RETURN(const std::vector<Grid> grids, Grids(attrs, x, ctx.optional_input(kY)));
   std::vector<int64_t> level = {0};
   for (const Grid& grid : grids) {

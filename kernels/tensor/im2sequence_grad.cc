@@ -5,6 +5,7 @@
 #include "kernels/tensor/image_windows.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -18,11 +19,15 @@ absl::Status InferIm2SequenceGrad(InferContext& ctx) {
   const Im2SequenceAttrs& attrs = ctx.attrs<Im2SequenceAttrs>();
   const Shape& x = ctx.input(kX).shape;
   const Shape& given = ctx.input(kOutGrad).shape;
-  if (x.rank() != 4) return InvalidArgument("'X' has shape ", ToString(x), ", expected rank 4");
+  INTERP_RETURN_IF_ERROR(CheckImages(x));
   INTERP_ASSIGN_OR_RETURN(const std::vector<Grid> grids, Grids(attrs, x, ctx.optional_input(kY)));
   int64_t windows = 0;
-  for (const Grid& grid : grids) windows += grid.rows * grid.columns;
-  const int64_t columns = x[1] * attrs.kernel[0] * attrs.kernel[1];
+  for (const Grid& grid : grids) {
+    INTERP_ASSIGN_OR_RETURN(const int64_t more, CheckedProduct(grid.rows, grid.columns));
+    INTERP_ASSIGN_OR_RETURN(windows, CheckedSum(windows, more));
+  }
+  INTERP_ASSIGN_OR_RETURN(const int64_t columns,
+                          CheckedProduct(x[1], attrs.kernel[0] * attrs.kernel[1]));
   if (!(given == Shape{windows, columns})) {
     return InvalidArgument("'Out@GRAD' has shape ", ToString(given), ", expected [", windows, ",",
                            columns, "]");

@@ -42,6 +42,13 @@ inline Im2SequenceAttrs ReadIm2SequenceAttrs(AttrReader& reader) {
   return attrs;
 }
 
+inline absl::Status CheckImages(const Shape& x) {
+  constexpr int64_t kMostImages = int64_t{1} << 26;  // offsets are not part of the memory pool
+  if (x.rank() == 4 && x[0] <= kMostImages) return absl::OkStatus();
+  return InvalidArgument("'X' has shape ", ToString(x), ", expected rank 4 and at most ",
+                         kMostImages, " images");
+}
+
 // Windows of one image.
 struct Grid {
   int64_t rows = 0;
