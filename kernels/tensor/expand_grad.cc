@@ -76,7 +76,7 @@ absl::Status RepeatGrad(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-OpDef RepeatGradDef(absl::string_view type, std::vector<absl::string_view> unused) {
+OpDef RepeatGradDef(absl::string_view type, const std::vector<absl::string_view>& unused) {
   constexpr int kUnused = kNoNeedBuffer | kAnyDType | kAnyLayout;
   OpDef def{
       .type = type,

@@ -38,7 +38,7 @@ absl::Status View(KernelContext& ctx) {
 }
 
 OpDef ViewGradDef(absl::string_view type, absl::string_view shape_slot,
-                  std::vector<absl::string_view> unused) {
+                  const std::vector<absl::string_view>& unused) {
   OpDef def{
       .type = type,
       .inputs = {{"Out@GRAD"}, {shape_slot, kNoNeedBuffer | kAnyDType | kAnyLayout}},
