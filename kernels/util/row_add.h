@@ -47,7 +47,9 @@ template <typename T, typename Index>
 void AddRows(int num_threads, const AddedRows& shape, const T* src, const Index* indices,
              int64_t count, T* dst) {
   constexpr int64_t kLine = 64 / sizeof(T);  // columns that threads do not share
-  const auto [outer, rows, columns] = shape;
+  const int64_t outer = shape.outer;
+  const int64_t rows = shape.rows;
+  const int64_t columns = shape.columns;
   const int64_t work = count * columns;
   const auto add = [&](int64_t block, const row_add::Part& part) {
     row_add::AddPart(part, columns, src + block * work, indices, count,
