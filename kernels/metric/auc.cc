@@ -4,10 +4,13 @@
 //   slide_steps 0   buckets: score * num_thresholds is the bucket of a sample; they grow for ever
 //   slide_steps n   n steps of buckets, oldest replaced first, then the sum of these steps, then
 //                   the number of runs; AUC is of the last n runs
+//   the same with    Paddle before 1.7: n steps of buckets and nothing else, the oldest first; each
+//   n x buckets      run drops the first and adds its own at the end
 //
 // An InsTagWeight of 0 marks a batch without data, which adds nothing.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
@@ -45,6 +48,11 @@ void InferDTypes(DTypeContext& ctx) {
   ctx.Set(kStatNegOut, DType::kInt64);
 }
 
+bool IsOldLayout(const AucAttrs& attrs, const Tensor& stat) {
+  return attrs.slide_steps > 0 && stat.numel() % attrs.buckets == 0 &&
+         stat.numel() / attrs.buckets == attrs.slide_steps;
+}
+
 // The counts of all steps, their sum, and the number of runs.
 absl::StatusOr<int64_t> StatSize(const AucAttrs& attrs) {
   INTERP_ASSIGN_OR_RETURN(const int64_t counts,
@@ -67,7 +75,8 @@ absl::Status InferAuc(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const int64_t size, StatSize(attrs));
   for (const int slot : {kStatPos, kStatNeg}) {
     const Tensor& stat = ctx.input(slot);
-    if (stat.dtype == DType::kInt64 && stat.numel() == size) continue;
+    const bool old = IsOldLayout(attrs, ctx.input(kStatPos)) && IsOldLayout(attrs, stat);
+    if (stat.dtype == DType::kInt64 && (old || stat.numel() == size)) continue;
     return InvalidArgument("input '", slot == kStatPos ? "StatPos" : "StatNeg", "' is ",
                            DescribeType(stat), ", expected ", size, " elements of int64");
   }
@@ -78,6 +87,11 @@ absl::Status InferAuc(InferContext& ctx) {
   }
   const Shape stat = attrs.slide_steps > 0 ? Shape{size} : Shape{1, size};
   ctx.SetShape(kAuc, {});
+  if (IsOldLayout(attrs, ctx.input(kStatPos))) {
+    ctx.SetShape(kStatPosOut, ctx.input(kStatPos).shape);
+    ctx.SetShape(kStatNegOut, ctx.input(kStatNeg).shape);
+    return absl::OkStatus();
+  }
   ctx.SetShape(kStatPosOut, stat);
   ctx.SetShape(kStatNegOut, stat);
   return absl::OkStatus();
@@ -151,6 +165,29 @@ void Slide(const AucAttrs& attrs, bool has_data, const Counts& all, const Counts
   }
 }
 
+// The old layout: AUC of the steps that are there.
+double SlideRows(const AucAttrs& attrs, bool has_data, const Counts& all, KernelContext& ctx) {
+  const int64_t kept = (attrs.slide_steps - 1) * attrs.buckets;
+  for (int64_t* counts : {all.positive, all.negative}) {
+    std::copy_n(counts + attrs.buckets, kept, counts);
+    std::fill_n(counts + kept, attrs.buckets, 0);
+  }
+  const Tensor& predict = ctx.input(kPredict);
+  if (has_data) {
+    CountSamples(predict.data<float>(), predict.shape, ctx.input(kLabel).data<int64_t>(),
+                 attrs.buckets, all + kept);
+  }
+  std::vector<int64_t> positive(attrs.buckets);
+  std::vector<int64_t> negative(attrs.buckets);
+  for (int64_t i = 0; i < kept + attrs.buckets; ++i) {
+    int64_t& more_positive = positive[i % attrs.buckets];
+    int64_t& more_negative = negative[i % attrs.buckets];
+    more_positive = WrapAdd(more_positive, all.positive[i]);
+    more_negative = WrapAdd(more_negative, all.negative[i]);
+  }
+  return Area({positive.data(), negative.data()}, attrs.buckets);
+}
+
 absl::Status Auc(KernelContext& ctx) {
   const AucAttrs& attrs = ctx.attrs<AucAttrs>();
   const Tensor& predict = ctx.input(kPredict);
@@ -161,6 +198,10 @@ absl::Status Auc(KernelContext& ctx) {
   CopyUnlessShared(ctx.input(kStatNeg), ctx.output(kStatNegOut));
   const Counts all = {ctx.output(kStatPosOut).mutable_data<int64_t>(),
                       ctx.output(kStatNegOut).mutable_data<int64_t>()};
+  if (IsOldLayout(attrs, ctx.output(kStatPosOut))) {
+    *ctx.output(kAuc).mutable_data<double>() = SlideRows(attrs, has_data, all, ctx);
+    return absl::OkStatus();
+  }
   const int64_t sum = attrs.slide_steps * attrs.buckets;
   if (attrs.slide_steps > 0) {
     int64_t& runs = all.positive[sum + attrs.buckets];
