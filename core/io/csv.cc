@@ -47,7 +47,8 @@ absl::StatusOr<std::vector<Array>> ParseHeader(absl::string_view line) {
     INTERP_ASSIGN_OR_RETURN(const Column column, ParseHeaderCell(cells[i], i));
     auto array = std::find_if(arrays.begin(), arrays.end(),
                               [&](const Array& a) { return a.name == column.name; });
-    if (array == arrays.end()) array = arrays.insert(arrays.end(), {.name = column.name, .columns = {}});
+    if (array == arrays.end())
+      array = arrays.insert(arrays.end(), {.name = column.name, .columns = {}});
     if (column.element != static_cast<int64_t>(array->columns.size())) {
       return InvalidArgument("column ", i + 1, " is element ", column.element, " of '", column.name,
                              "', expected element ", array->columns.size());

@@ -41,21 +41,6 @@ TEST(EvaluationOpsTest, MarginRankLossActivatesWhatIsWithinTheMargin) {
   EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(0.0f, 1.0f, 1.0f));
 }
 
-// Two steps of three buckets, without sum and number of runs: the first step is dropped.
-TEST(EvaluationOpsTest, AucOfOldReleasesKeepsStepsAlone) {
-  const std::vector<Tensor> out = OutputsOf({"auc",
-                                             {{"Predict", Of<float>({2, 1}, {1.0f, 0.0f})},
-                                              {"Label", Ints({2, 1}, 1)},
-                                              {"StatPos", Of<int64_t>({2, 3}, {7, 7, 7, 0, 0, 0})},
-                                              {"StatNeg", Of<int64_t>({2, 3}, {7, 7, 7, 1, 1, 0})}},
-                                             {"AUC", "StatPosOut", "StatNegOut"},
-                                             "num_thresholds=2, slide_steps=2"});
-  EXPECT_THAT(ValuesOf<int64_t>(out[1]), ElementsAre(0, 0, 0, 1, 0, 1));
-  EXPECT_THAT(ValuesOf<int64_t>(out[2]), ElementsAre(1, 1, 0, 0, 0, 0));
-  // One positive above both negatives, one level with the lowest.
-  EXPECT_THAT(ValuesOf<double>(out[0]), ElementsAre(0.625));
-}
-
 // d = 0.25, 2 with sigma 2: 0.25 lies at the bound 1 / sigma^2, beyond the square.
 TEST(EvaluationOpsTest, SmoothL1LossIsASquareBelowTheBound) {
   const OpRun run = {

@@ -45,8 +45,8 @@ struct GoldenProgram {
   std::vector<NamedTensor> initial;  // persistable variables before the first step
   std::vector<NamedTensor> final;    // and after the last
   std::vector<Step> steps;
-  // Of a random program: what it was before minimize, which loss, and the text of the optimizer that
-  // interp takes (ParseOptimizerSpec). Empty for the others.
+  // Of a random program: what it was before minimize, which loss, and the text of the optimizer
+  // that interp takes (ParseOptimizerSpec). Empty for the others.
   std::string forward;
   std::string loss;
   std::string optimizer;
