@@ -77,6 +77,21 @@ absl::Status RunLazily(KernelContext& ctx, AdamStep<M> step) {
   return absl::OkStatus();
 }
 
+// As Paddle on the host: rows that are not listed have epsilon itself in the denominator.
+template <typename M>
+absl::Status RunByRows(KernelContext& ctx, const AdamStep<M>& step) {
+  const AdamRule<M> listed(step);
+  INTERP_RETURN_IF_ERROR((RunUpdate<M, kAdam>(ctx, listed, MissingRows::kUntouched)));
+  AdamRule<M> others = listed;
+  others.epsilon = step.epsilon;
+  INTERP_ASSIGN_OR_RETURN(auto update, (CollectUpdate<M, kAdam>(ctx, 0, MissingRows::kAlone)));
+  update.param.in = update.param.out;
+  update.master.in = update.master.out;
+  for (Operand& state : update.states) state.in = state.out;
+  RunUpdates<M, 2, AdamRule<M>>(ctx.num_threads(), {{std::move(update), others}});
+  return absl::OkStatus();
+}
+
 template <typename M>
 absl::Status Adam(KernelContext& ctx) {
   const AdamAttrs& attrs = ctx.attrs<AdamAttrs>();
@@ -89,7 +104,7 @@ absl::Status Adam(KernelContext& ctx) {
   if (InputIsRows(ctx, kGrad)) {
     AdvancePows(ctx, StepOf<M>(ctx));
     const AdamStep<M> step = StepOf<M>(ctx);
-    return attrs.lazy ? RunLazily<M>(ctx, step) : RunUpdate<M, kAdam>(ctx, AdamRule<M>(step));
+    return attrs.lazy ? RunLazily<M>(ctx, step) : RunByRows<M>(ctx, step);
   }
   const AdamStep<M> step = StepOf<M>(ctx);
   INTERP_RETURN_IF_ERROR((RunUpdate<M, kAdam>(ctx, AdamRule<M>(step))));

@@ -24,6 +24,20 @@ absl::Status MergeInto(const KernelContext& ctx, const MergePlan& plan, const Te
   }
 }
 
+// The rows of [0, height) that `rows`, which ascend, do not list.
+std::vector<int64_t> OtherRows(const std::vector<int64_t>& rows, int64_t height) {
+  std::vector<int64_t> others;
+  auto next = rows.begin();
+  for (int64_t row = 0; row < height; ++row) {
+    if (next != rows.end() && *next == row) {
+      ++next;
+    } else {
+      others.push_back(row);
+    }
+  }
+  return others;
+}
+
 }  // namespace
 
 template <typename M>
@@ -40,6 +54,15 @@ absl::StatusOr<Gradient<M>> Gradient<M>::OfRows(const KernelContext& ctx, const 
   }
   gradient.width_ = none ? 1 : RowWidth(rows.tensor);
   auto plan = std::make_shared<MergePlan>(PlanMerge(rows.selected_rows->rows));
+  if (missing == MissingRows::kAlone) {
+    plan->rows = OtherRows(plan->rows, none ? gradient.numel_ : parameter[0]);
+    INTERP_ASSIGN_OR_RETURN(Workspace zeros,
+                            ctx.workspace(static_cast<size_t>(gradient.width_) * sizeof(M)));
+    std::fill_n(zeros.template data<M>(), gradient.width_, M{0});
+    gradient.plan_ = std::move(plan);
+    gradient.values_ = std::make_shared<const Workspace>(std::move(zeros));
+    return gradient;
+  }
   INTERP_ASSIGN_OR_RETURN(
       Workspace values,
       ctx.workspace(static_cast<size_t>(plan->size() * gradient.width_) * sizeof(M)));
@@ -57,9 +80,10 @@ GradientChunk<M> Gradient<M>::ListedChunk(int64_t c) const {
   const int64_t per_row = NumChunks(width_);
   const int64_t row = c / per_row;
   const int64_t column = c % per_row * kChunk;
-  return {.at = plan_->rows[row] * width_ + column,
-          .size = std::min(kChunk, width_ - column),
-          .values = values_->data<M>() + row * width_ + column};
+  return {
+      .at = plan_->rows[row] * width_ + column,
+      .size = std::min(kChunk, width_ - column),
+      .values = values_->data<M>() + (missing_ == MissingRows::kAlone ? 0 : row * width_) + column};
 }
 
 template <typename M>

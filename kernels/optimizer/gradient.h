@@ -14,6 +14,7 @@ namespace interp::optimizer {
 enum class MissingRows {
   kZero,       // updates them with a gradient of zero
   kUntouched,  // leaves them and their states as they are
+  kAlone,      // updates them with a gradient of zero, and no others
 };
 
 // Some elements of a parameter and their gradient.
@@ -34,7 +35,7 @@ class Gradient {
   static absl::StatusOr<Gradient> OfRows(const KernelContext& ctx, const Variable& rows,
                                          const Shape& parameter, MissingRows missing);
 
-  bool leaves_rows_untouched() const { return missing_ == MissingRows::kUntouched; }
+  bool leaves_rows_untouched() const { return missing_ != MissingRows::kZero; }
   int64_t num_chunks() const {
     return leaves_rows_untouched() ? plan_->size() * NumChunks(width_) : NumChunks(numel_);
   }
@@ -60,7 +61,7 @@ class Gradient {
   const Tensor* dense_ = nullptr;
   // Of selected rows.
   std::shared_ptr<const MergePlan> plan_;
-  std::shared_ptr<const Workspace> values_;  // of the merged rows
+  std::shared_ptr<const Workspace> values_;  // of the merged rows; of kAlone one row of zeros
   int64_t width_ = 0;
   MissingRows missing_ = MissingRows::kZero;
 };
