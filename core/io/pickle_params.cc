@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "core/io/file.h"
+#include "core/io/npz.h"
 #include "core/io/pickle.h"
 #include "core/near_names.h"
 
@@ -212,11 +213,17 @@ class ParamCollector {
   size_t charged_bytes_ = 0;
 };
 
+// Zip archives start so, and no record of a combined file does.
+bool IsNpz(absl::string_view file) { return absl::StartsWith(file, "PK"); }
+
 // What a file holds, by name.
 class ParamFile {
  public:
   static absl::StatusOr<ParamFile> Read(const std::string& path) {
-    INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors, ListPickledParams(path));
+    INTERP_ASSIGN_OR_RETURN(const BufferRef file_bytes, MapAsBuffer(path));
+    const bool npz = IsNpz({static_cast<const char*>(file_bytes->data), file_bytes->size_bytes});
+    INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
+                            npz ? ReadNpz(path) : ListPickledParams(path));
     ParamFile file(path);
     for (auto& [name, tensor] : tensors) file.tensors_.emplace(name, std::move(tensor));
     return file;
@@ -257,8 +264,8 @@ std::string OptimizerStateBeside(absl::string_view path) {
   return std::filesystem::exists(beside, ignored) ? beside : "";
 }
 
-absl::StatusOr<std::vector<NamedTensor>> ReadPickledParams(const std::string& path,
-                                                           absl::Span<const ParamDecl> params) {
+absl::StatusOr<std::vector<NamedTensor>> ReadNamedParams(const std::string& path,
+                                                         absl::Span<const ParamDecl> params) {
   std::vector<ParamFile> files;
   INTERP_ASSIGN_OR_RETURN(ParamFile first, ParamFile::Read(path));
   files.push_back(std::move(first));
@@ -299,9 +306,8 @@ absl::StatusOr<std::vector<NamedTensor>> ReadAnyParams(const std::string& path,
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) {
     INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
-    if (IsPickle({static_cast<const char*>(file->data), file->size_bytes})) {
-      return ReadPickledParams(path, params);
-    }
+    const absl::string_view bytes(static_cast<const char*>(file->data), file->size_bytes);
+    if (IsPickle(bytes) || IsNpz(bytes)) return ReadNamedParams(path, params);
   }
   return ReadParams(path, params);
 }

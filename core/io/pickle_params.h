@@ -27,9 +27,10 @@ absl::StatusOr<std::vector<NamedTensor>> ParsePickledParams(const BufferRef& fil
 // The same for a file. Errors start with the path.
 absl::StatusOr<std::vector<NamedTensor>> ListPickledParams(const std::string& path);
 
-// Reads the parameters of a program from whatever `path` is: a pickle, else what ReadParams takes.
-// With a.pdparams, a.pdopt beside it is read too when it is there and the first one does not hold
-// all of `params`; what the files hold more is left out. NotFound for a parameter that no file has.
+// Reads the parameters of a program from whatever `path` is: a pickle or an .npz file, which name
+// their tensors, else what ReadParams takes. With a.pdparams, a.pdopt beside it is read too when it
+// is there and the first one does not hold all of `params`; what files with names hold more is left
+// out. NotFound for a parameter that no such file has.
 absl::StatusOr<std::vector<NamedTensor>> ReadAnyParams(const std::string& path,
                                                        absl::Span<const ParamDecl> params);
 

@@ -1,4 +1,5 @@
 // --params: what files of parameters the command reads beside its own.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -27,6 +28,30 @@ TEST(ParamsFlagTest, TakesPicklesOfPaddle) {
   const CommandResult result = RunInterp({"run", folder / "sum.txt", "--params", params, "--fetch",
                                           "sum", "--expect", folder / "expected.npz"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST(ParamsFlagTest, TakesNpzByNames) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "sum.txt") << "program version=0\n"
+                                       "block 0\n"
+                                       "  var a float32[2] persistable\n"
+                                       "  var b float32[1] persistable\n"
+                                       "  var sum float32[2]\n"
+                                       "  elementwise_add(X=a, Y=b) -> (Out=sum) {axis=-1}\n";
+  const NamedTensor a("a", Tensor::Of<float>({2}, {1, 2}));
+  const NamedTensor b("b", Tensor::Of<float>({1}, {10}));
+  const NamedTensor more("a_moment1_0", Tensor::Of<float>({2}, {5, 5}));
+  const NamedTensor sum("sum", Tensor::Of<float>({2}, {11, 12}));
+  ASSERT_TRUE(WriteNpz(folder / "expected.npz", {{sum}}).ok());
+  const auto run = [&](const std::vector<NamedTensor>& params) {
+    EXPECT_TRUE(WriteNpz(folder / "params.npz", params).ok());
+    return RunInterp({"run", folder / "sum.txt", "--params", folder / "params.npz", "--fetch",
+                      "sum", "--expect", folder / "expected.npz"});
+  };
+  const CommandResult result = run({more, b, a});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(run({a, more}).err, ::testing::HasSubstr("there is no parameter 'b'"));
+  EXPECT_THAT(run({a, {"b", a.second}}).err, ::testing::HasSubstr("parameter 'b'"));
 }
 
 }  // namespace
