@@ -1,9 +1,13 @@
 // Builds LeNet, trains it on drawings of digits and tells how many of others it recognises.
-//   train_lenet [STEPS]      needs no file, no Python and no Paddle
+//   train_lenet [STEPS]        needs no file, no Python and no Paddle
+//   train_lenet --save DIR     writes LeNet's programs instead, for `interp backward`
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
+#include "core/io/file.h"
 #include "core/program_builder.h"
+#include "core/program_load.h"
 #include "interpreter/train/trainer.h"
 #include "passes/minimize.h"
 #include "tools/examples/digits.h"
@@ -62,12 +66,30 @@ absl::Status Train(int64_t steps) {
   return absl::OkStatus();
 }
 
+// Beside the training: the same programs as files.
+absl::Status Save(const std::string& dir) {
+  INTERP_ASSIGN_OR_RETURN(const LeNet lenet, BuildLeNet(/*is_test=*/false));
+  INTERP_ASSIGN_OR_RETURN(const LeNet test, BuildLeNet(/*is_test=*/true));
+  for (const auto& [name, program] :
+       {std::pair("forward", &lenet.programs.main), std::pair("startup", &lenet.programs.startup),
+        std::pair("test", &test.programs.main)}) {
+    INTERP_ASSIGN_OR_RETURN(const std::string bytes, SaveProgram(*program));
+    INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(dir + "/" + name + ".pdmodel"));
+    INTERP_RETURN_IF_ERROR(file.Append(bytes));
+    INTERP_RETURN_IF_ERROR(file.Commit());
+  }
+  std::printf("loss %s, accuracy %s\n", lenet.loss.c_str(), lenet.accuracy.c_str());
+  return absl::OkStatus();
+}
+
 }  // namespace
 }  // namespace interp::examples
 
 int main(int argc, char** argv) {
+  const bool save = argc > 2 && std::strcmp(argv[1], "--save") == 0;
   const int64_t steps = argc > 1 ? std::atoll(argv[1]) : 200;
-  const absl::Status status = interp::examples::Train(steps > 0 ? steps : 200);
+  const absl::Status status =
+      save ? interp::examples::Save(argv[2]) : interp::examples::Train(steps > 0 ? steps : 200);
   if (!status.ok()) std::fprintf(stderr, "error: %s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }
