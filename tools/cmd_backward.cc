@@ -32,19 +32,17 @@ absl::StatusOr<Program> Load(const std::string& path) {
   return std::move(model.program);
 }
 
-absl::StatusOr<TrainingPrograms> Make(const Flags& flags) {
+absl::StatusOr<TrainingPrograms> Make(const Flags& flags, const OptimizerSpec& optimizer) {
   INTERP_ASSIGN_OR_RETURN(Program forward, Load(flags.model));
   Program startup;
   startup.version = forward.version;
   if (!flags.parameters.empty()) {
     INTERP_ASSIGN_OR_RETURN(startup, Load(flags.parameters));
   }
-  MinimizeOptions options{.backward = {.loss = flags.loss, .no_grad = flags.no_grad, .sources = {}},
-                          .optimizer = {},
-                          .checkpoints = flags.checkpoints};
-  absl::StatusOr<OptimizerSpec> optimizer = ParseOptimizerSpec(flags.optimizer);
-  if (!optimizer.ok()) return Annotate(optimizer.status(), "--optimizer");
-  options.optimizer = *std::move(optimizer);
+  const MinimizeOptions options{
+      .backward = {.loss = flags.loss, .no_grad = flags.no_grad, .sources = {}},
+      .optimizer = optimizer,
+      .checkpoints = flags.checkpoints};
   absl::StatusOr<TrainingPrograms> made =
       Minimize(std::move(forward), std::move(startup), options, OpRegistry::Global());
   if (!made.ok()) return Annotate(made.status(), flags.model);
@@ -73,7 +71,11 @@ absl::Status Write(const std::string& path, const Program& program) {
 }
 
 ExitCode Backward(const Flags& flags) {
-  const absl::StatusOr<TrainingPrograms> made = Make(flags);
+  const absl::StatusOr<OptimizerSpec> optimizer = ParseOptimizerSpec(flags.optimizer);
+  if (!optimizer.ok()) {
+    return Fail(ExitCode::kUsage, Annotate(optimizer.status(), "--optimizer"));
+  }
+  const absl::StatusOr<TrainingPrograms> made = Make(flags, *optimizer);
   if (!made.ok()) return Fail(ExitCode::kModelUnusable, made.status());
   for (const auto& [path, program] :
        {std::pair(flags.out, &made->main), std::pair(flags.startup, &made->startup)}) {

@@ -43,6 +43,7 @@ class Training {
     TrainReport report;
     report.program = flags_.main;
     report.first_step = trainer_.num_steps();
+    report.epochs = session_.position.epoch;
     INTERP_ASSIGN_OR_RETURN(
         TrainLog log,
         TrainLog::Create(flags_.log, trainer_.core().plan().fetches, trainer_.num_steps()));
@@ -92,8 +93,10 @@ class Training {
   absl::Status AfterStep(DataPosition next, TrainProgress& progress, TrainReport& report) {
     const bool last = trainer_.num_steps() == session_.last_step;
     if (session_.evaluation.has_value() && (last || Due(flags_.eval_every, next))) {
-      INTERP_ASSIGN_OR_RETURN(report.evaluation,
-                              session_.evaluation->Run(flags_.batches.batch_size));
+      absl::StatusOr<std::vector<NamedTensor>> means =
+          session_.evaluation->Run(flags_.batches.batch_size);
+      if (!means.ok()) return Annotate(means.status(), absl::StrCat("--eval ", flags_.eval.model));
+      report.evaluation = *std::move(means);
       std::string line = absl::StrCat("step ", trainer_.num_steps(), ": evaluated");
       for (const auto& [name, value] : report.evaluation) {
         absl::StrAppend(&line, " ", name, " ", ValueOf(value));
@@ -143,8 +146,9 @@ ExitCode Train(TrainFlags& flags) {
   options->random_seed = flags.limits.seed;
   const auto stall_time = StallTime(flags.watch);
   if (!stall_time.ok()) return Fail(ExitCode::kUsage, stall_time.status());
-  absl::StatusOr<TrainSession> session = PrepareTraining(flags, *options);
-  if (!session.ok()) return Fail(ExitCode::kModelUnusable, session.status());
+  ExitCode blame = ExitCode::kUsage;
+  absl::StatusOr<TrainSession> session = PrepareTraining(flags, *options, blame);
+  if (!session.ok()) return Fail(blame, session.status());
   RunOptions run_options;
   if (!flags.run.timeout.empty()) {
     const auto timeout = ParseDuration(flags.run.timeout);

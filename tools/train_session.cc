@@ -64,10 +64,10 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
     return InvalidArgument(flags.eval.model, ": fetches nothing itself, and has none of --fetch");
   }
   Evaluation evaluation;
-  INTERP_ASSIGN_OR_RETURN(evaluation.core, InterpreterCore::Create(std::move(model.program), names,
-                                                                   fetches, scope, options));
-  INTERP_ASSIGN_OR_RETURN(evaluation.data,
-                          ReadData(flags.eval_data, evaluation.core->plan().feeds, flags));
+  absl::StatusOr<std::unique_ptr<InterpreterCore>> core =
+      InterpreterCore::Create(std::move(model.program), names, fetches, scope, options);
+  if (!core.ok()) return Annotate(core.status(), flags.eval.model);
+  evaluation.core = *std::move(core);
   return evaluation;
 }
 
@@ -129,6 +129,20 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
   return absl::OkStatus();
 }
 
+absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
+  INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, session.trainer->feeds(), flags));
+  const int64_t batches = BatchesPerEpoch(session.data->num_samples, flags.batches);
+  if (batches == 0) {
+    return InvalidArgument("--drop-last leaves no batch of ", flags.batches.batch_size, " in ",
+                           session.data->num_samples, " samples");
+  }
+  session.last_step = flags.steps > 0 ? flags.steps : std::max<int64_t>(flags.epochs, 1) * batches;
+  if (!session.evaluation.has_value()) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(session.evaluation->data,
+                          ReadData(flags.eval_data, session.evaluation->core->plan().feeds, flags));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NamedTensor>> Evaluation::Run(int64_t batch_size) const {
@@ -140,33 +154,33 @@ absl::StatusOr<std::vector<NamedTensor>> Evaluation::Run(int64_t batch_size) con
   return named;
 }
 
-absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const CoreOptions& options) {
+absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const CoreOptions& options,
+                                             ExitCode& blame) {
   TrainSession session;
+  blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(CheckFlags(flags));
+  blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(Model model,
                           LoadModel({.model = flags.main, .params = "", .compiled_from = ""}));
   if (model.compiled.has_value()) {
     return InvalidArgument(model.path, ": is a plan, expected a program");
   }
+  blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(session.saved, ChooseParametersToSave(flags.save, model.program));
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           ChooseFetches(model.program, flags.fetches));
+  blame = ExitCode::kModelUnusable;
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(
       std::move(model.program), model.scope, {.feeds = {}, .fetches = fetches, .core = options});
   if (!trainer.ok()) return Annotate(trainer.status(), model.path);
   session.trainer = *std::move(trainer);
   INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
-  INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, session.trainer->feeds(), flags));
-  const int64_t batches = BatchesPerEpoch(session.data->num_samples, flags.batches);
-  if (batches == 0) {
-    return InvalidArgument("--drop-last leaves no batch of ", flags.batches.batch_size, " in ",
-                           session.data->num_samples, " samples");
-  }
-  session.last_step = flags.steps > 0 ? flags.steps : std::max<int64_t>(flags.epochs, 1) * batches;
   if (!flags.eval.model.empty()) {
     INTERP_ASSIGN_OR_RETURN(session.evaluation, MakeEvaluation(flags, options, model.scope));
   }
+  blame = ExitCode::kUsage;
+  INTERP_RETURN_IF_ERROR(ReadSamples(flags, session));
   return session;
 }
 

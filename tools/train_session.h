@@ -10,6 +10,7 @@
 #include "interpreter/train/batch_loader.h"
 #include "interpreter/train/trainer.h"
 #include "tools/core_flags.h"
+#include "tools/exit_code.h"
 #include "tools/feeds.h"
 #include "tools/model.h"
 #include "tools/run_watch.h"
@@ -64,7 +65,9 @@ struct TrainSession {
 };
 
 // Reads all that the flags name and checks it. Errors: InvalidArgument and NotFound for flags and
-// files that do not fit, those of InterpreterCore for programs.
-absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const CoreOptions& options);
+// files that do not fit, those of InterpreterCore for programs. `blame` becomes what the process
+// exits with then: kUsage for flags and data, kModelUnusable for programs and parameters.
+absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const CoreOptions& options,
+                                             ExitCode& blame);
 
 }  // namespace interp

@@ -213,9 +213,9 @@ TEST(Train, GoesOnToTheSameBitsAfterKills) {
 
 TEST(Train, SaysWhatIsWrong) {
   const Regression regression;
-  const auto error = [&](const std::vector<std::string>& arguments) {
+  const auto error = [&](const std::vector<std::string>& arguments, int code = 2) {
     const CommandResult result = RunInterp(arguments);
-    EXPECT_NE(result.exit_code, 0);
+    EXPECT_EQ(result.exit_code, code) << result.err;
     return result.err;
   };
   EXPECT_THAT(error({"train", regression.main(), "--data", regression.data(), "--batch-size", "8"}),
@@ -229,9 +229,13 @@ TEST(Train, SaysWhatIsWrong) {
               HasSubstr("none.npz"));
   EXPECT_THAT(error(regression.Arguments({"--save", regression / "w.txt"})),
               HasSubstr("ends in neither"));
-  EXPECT_THAT(error(regression.Arguments({"--log", regression / "no/where.csv"})),
+  EXPECT_THAT(error(regression.Arguments({"--log", regression / "no/where.csv"}), 1),
               HasSubstr("cannot write"));
   EXPECT_THAT(error(regression.Arguments({"--fetch", "los"})), HasSubstr("nearest: 'loss'"));
+  EXPECT_THAT(error(regression.Arguments(
+                        {"--eval", regression / "none.pdmodel", "--eval-data", regression.data()}),
+                    4),
+              HasSubstr("none.pdmodel"));
 }
 
 }  // namespace
