@@ -136,6 +136,11 @@ absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
     return InvalidArgument("--drop-last leaves no batch of ", flags.batches.batch_size, " in ",
                            session.data->num_samples, " samples");
   }
+  if (session.position.batch >= batches) {
+    return InvalidArgument("the checkpoint stands before batch ", session.position.batch,
+                           " of an epoch, and this one has ", batches,
+                           "; --resume takes the data and the --batch-size it was written with");
+  }
   session.last_step = flags.steps > 0 ? flags.steps : std::max<int64_t>(flags.epochs, 1) * batches;
   if (!session.evaluation.has_value()) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(session.evaluation->data,

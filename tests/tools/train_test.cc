@@ -167,6 +167,17 @@ TEST(Train, DamagedCheckpointsAreErrors) {
   EXPECT_EQ(resume(text).exit_code, 0);
 }
 
+TEST(Train, ACheckpointInsideAnEpochFitsItsBatches) {
+  const Regression regression;
+  const std::string checkpoints = regression / "checkpoints";
+  ASSERT_EQ(regression.Train({"--steps", "7", "--checkpoint", checkpoints}).exit_code, 0);
+  const CommandResult result =
+      RunInterp({"train", regression.main(), "--data", regression.data(), "--fetch", "loss",
+                 "--batch-size", "50", "--steps", "9", "--checkpoint", checkpoints, "--resume"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("stands before batch 7 of an epoch, and this one has 2"));
+}
+
 // A training process that a signal ends after a while, if it has not ended before.
 bool TrainAndKill(const std::vector<std::string>& arguments, std::chrono::milliseconds after) {
   const std::string program = INTERP_BINARY_DIR "/interp";
