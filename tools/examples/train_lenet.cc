@@ -52,7 +52,7 @@ absl::Status Train(int64_t steps) {
   for (int64_t step = 0; step < steps; ++step) {
     const Digits batch = Rows(digits, step * kBatch, (step + 1) * kBatch);
     INTERP_ASSIGN_OR_RETURN(const auto fetched, trainer->Step({batch.images, batch.labels}));
-    if (step % 50 == 0 || step + 1 == steps) {
+    if (step % 20 == 0 || step + 1 == steps) {
       std::printf("step %3d  loss %.4f\n", static_cast<int>(step + 1), *fetched[0].data<float>());
     }
   }
