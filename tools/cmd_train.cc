@@ -44,6 +44,7 @@ class Training {
     report.program = flags_.main;
     report.first_step = trainer_.num_steps();
     report.epochs = session_.position.epoch;
+    INTERP_RETURN_IF_ERROR(CheckOutputs());
     INTERP_ASSIGN_OR_RETURN(
         TrainLog log,
         TrainLog::Create(flags_.log, trainer_.core().plan().fetches, trainer_.num_steps()));
@@ -70,6 +71,15 @@ class Training {
   }
 
  private:
+  // What cannot be written is told before hours of training.
+  absl::Status CheckOutputs() const {
+    for (const std::string& path : {flags_.save, flags_.plot}) {
+      if (!path.empty()) INTERP_RETURN_IF_ERROR(FileWriter::Create(path).status());
+    }
+    if (flags_.checkpoint.empty()) return absl::OkStatus();
+    return PrepareCheckpoints(flags_.checkpoint, flags_.resume);
+  }
+
   absl::StatusOr<std::vector<Tensor>> Step(const Batch& batch, TrainReport& report) {
     RunOptions options = options_;
     ObserverList observers;

@@ -1,6 +1,7 @@
 #include "tools/train_session.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -140,6 +141,9 @@ absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
     return InvalidArgument("the checkpoint stands before batch ", session.position.batch,
                            " of an epoch, and this one has ", batches,
                            "; --resume takes the data and the --batch-size it was written with");
+  }
+  if (flags.epochs > std::numeric_limits<int64_t>::max() / batches) {
+    return InvalidArgument("--epochs ", flags.epochs, " of ", batches, " batches are too many");
   }
   session.last_step = flags.steps > 0 ? flags.steps : std::max<int64_t>(flags.epochs, 1) * batches;
   if (!session.evaluation.has_value()) return absl::OkStatus();

@@ -174,6 +174,21 @@ absl::Status Restore(const State& state, const std::string& folder, Trainer& tra
 
 }  // namespace
 
+absl::Status PrepareCheckpoints(const std::string& dir, bool resume) {
+  std::error_code error;
+  fs::create_directories(dir, error);
+  if (error) return SystemError("make", dir, error);
+  if (access(dir.c_str(), W_OK | X_OK) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write to '", dir, "'"));
+  }
+  if (resume) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const auto checkpoints, ListCheckpoints(dir));
+  if (checkpoints.empty()) return absl::OkStatus();
+  return InvalidArgument("'", checkpoints.back().second,
+                         "' is of another training: expected a folder without checkpoints, or "
+                         "going on from them");
+}
+
 absl::Status WriteCheckpoint(const std::string& dir, Trainer& trainer, DataPosition next,
                              uint64_t shuffle_seed, int keep) {
   std::error_code error;

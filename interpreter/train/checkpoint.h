@@ -22,6 +22,11 @@ namespace interp {
 absl::Status WriteCheckpoint(const std::string& dir, Trainer& trainer, DataPosition next,
                              uint64_t shuffle_seed, int keep);
 
+// Makes DIR when missing. Errors: those of the file system, also for a folder that cannot be
+// written; InvalidArgument for one with checkpoints, which a training that does not go on from them
+// would mix with its own.
+absl::Status PrepareCheckpoints(const std::string& dir, bool resume);
+
 // Sets the trainer to the newest checkpoint of DIR and returns the position in its data; nullopt
 // when there is none. Errors: DataLoss for a damaged one; InvalidArgument for one of other
 // variables or of another shuffle seed.

@@ -178,6 +178,29 @@ TEST(Train, ACheckpointInsideAnEpochFitsItsBatches) {
   EXPECT_THAT(result.err, HasSubstr("stands before batch 7 of an epoch, and this one has 2"));
 }
 
+// Its checkpoints would be the oldest by their steps, and be removed as such.
+TEST(Train, ANewTrainingTakesNoFolderOfAnother) {
+  const Regression regression;
+  const std::string checkpoints = regression / "checkpoints";
+  ASSERT_EQ(regression.Train({"--steps", "5", "--checkpoint", checkpoints}).exit_code, 0);
+  const CommandResult again = regression.Train({"--steps", "3", "--checkpoint", checkpoints});
+  EXPECT_NE(again.exit_code, 0);
+  EXPECT_THAT(again.err, HasSubstr("step-5' is of another training"));
+}
+
+TEST(Train, ResultsThatCannotBeWrittenAreToldBeforeTheFirstStep) {
+  const Regression regression;
+  std::ofstream(regression / "file");
+  for (const std::string flag : {"--save", "--plot", "--checkpoint"}) {
+    const CommandResult result =
+        regression.Train({"--steps", "3", "--log", regression / (flag + ".csv"), flag,
+                          regression / "file/below.npz"});
+    EXPECT_EQ(result.exit_code, 1) << flag;
+    EXPECT_THAT(result.err, HasSubstr("below.npz")) << flag;
+    EXPECT_EQ(Read(regression / (flag + ".csv")), "no file") << flag;
+  }
+}
+
 // A training process that a signal ends after a while, if it has not ended before.
 bool TrainAndKill(const std::vector<std::string>& arguments, std::chrono::milliseconds after) {
   const std::string program = INTERP_BINARY_DIR "/interp";
@@ -233,6 +256,8 @@ TEST(Train, SaysWhatIsWrong) {
               HasSubstr("expected --startup or --params"));
   EXPECT_THAT(error(regression.Arguments({"--epochs", "1", "--steps", "2"})),
               HasSubstr("expected one of the two"));
+  EXPECT_THAT(error(regression.Arguments({"--epochs", "9223372036854775807"})),
+              HasSubstr("too many"));
   EXPECT_THAT(error(regression.Arguments({"--resume"})), HasSubstr("expected --checkpoint DIR"));
   EXPECT_THAT(error(regression.Arguments({"--eval", regression.eval()})),
               HasSubstr("expected both or none"));
