@@ -49,8 +49,22 @@ absl::StatusOr<std::shared_ptr<const Dataset>> ReadData(const std::vector<std::s
   return std::make_shared<const Dataset>(std::move(data));
 }
 
+// An evaluation leaves alone what is trained; state of its own, as metrics have, it may keep.
+absl::Status CheckOnlyReads(const Plan& plan, const std::vector<std::string>& trained) {
+  for (const Instruction& instruction : plan.instructions) {
+    for (const VarId id : instruction.outputs) {
+      if (id < 0 || !plan.vars[id].persistable) continue;
+      const std::string& name = plan.vars[id].name;
+      if (!std::binary_search(trained.begin(), trained.end(), name)) continue;
+      return InvalidArgument("op '", instruction.def->type, "' writes '", name,
+                             "', which is being trained: expected a program in test mode");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOptions& options,
-                                          const std::shared_ptr<Scope>& scope) {
+                                          const Trainer& trainer) {
   INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.eval));
   INTERP_ASSIGN_OR_RETURN(std::vector<VarId> feeds, DataVars(model.program));
   std::vector<std::string> names;
@@ -66,9 +80,11 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
   }
   Evaluation evaluation;
   absl::StatusOr<std::unique_ptr<InterpreterCore>> core =
-      InterpreterCore::Create(std::move(model.program), names, fetches, scope, options);
+      InterpreterCore::Create(std::move(model.program), names, fetches, trainer.scope(), options);
   if (!core.ok()) return Annotate(core.status(), flags.eval.model);
   evaluation.core = *std::move(core);
+  const absl::Status reads = CheckOnlyReads(evaluation.core->plan(), trainer.persistables());
+  if (!reads.ok()) return Annotate(reads, flags.eval.model);
   return evaluation;
 }
 
@@ -186,7 +202,7 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   session.trainer = *std::move(trainer);
   INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
   if (!flags.eval.model.empty()) {
-    INTERP_ASSIGN_OR_RETURN(session.evaluation, MakeEvaluation(flags, options, model.scope));
+    INTERP_ASSIGN_OR_RETURN(session.evaluation, MakeEvaluation(flags, options, *session.trainer));
   }
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(ReadSamples(flags, session));

@@ -261,6 +261,9 @@ TEST(Train, SaysWhatIsWrong) {
   EXPECT_THAT(error(regression.Arguments({"--resume"})), HasSubstr("expected --checkpoint DIR"));
   EXPECT_THAT(error(regression.Arguments({"--eval", regression.eval()})),
               HasSubstr("expected both or none"));
+  EXPECT_THAT(
+      error(regression.Arguments({"--eval", regression.main(), "--eval-data", regression.data()})),
+      HasSubstr("op 'sgd' writes 'w', which is being trained"));
   EXPECT_THAT(error(regression.Arguments({"--data", regression / "none.npz"})),
               HasSubstr("none.npz"));
   EXPECT_THAT(error(regression.Arguments({"--save", regression / "w.txt"})),
