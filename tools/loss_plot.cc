@@ -45,9 +45,12 @@ std::vector<double> Ticks(const Range& range) {
   for (const double factor : {2.0, 5.0, 10.0}) {
     if (rough > step) step = power * factor;
   }
+  constexpr int kMost = 16;  // where numbers are so close that a step is lost in them
   std::vector<double> ticks;
-  for (double tick = std::ceil(range.low / step) * step; tick <= range.high + step * 1e-9;
-       tick += step) {
+  const double first = std::ceil(range.low / step) * step;
+  for (int i = 0; i < kMost; ++i) {
+    const double tick = first + i * step;
+    if (!(tick <= range.high + step * 1e-9)) break;
     ticks.push_back(std::abs(tick) < step * 1e-9 ? 0 : tick);
   }
   return ticks;
