@@ -1,6 +1,7 @@
 #include "passes/recompute.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -55,7 +56,7 @@ class Recomputer {
     for (size_t i = 0; i < ops().size(); ++i) {
       for (const Slot& slot : ops()[i].outputs) {
         for (const VarId id : slot.args) {
-          ++num_writers_[id];
+          writes_[id].push_back(i);
           if (i < first_backward_) writer_[id] = i;
         }
       }
@@ -86,16 +87,35 @@ class Recomputer {
     return ends;
   }
 
-  bool CanRepeat(const Op& op) {
+  // Whether the op would read the same again behind the ops from its own to that at `end`.
+  bool ReadsTheSame(size_t index, size_t end) const {
+    const Op& op = program_.blocks[0].ops[index];
+    const OpDef* def = registry_.Find(op.type);
+    // The averages are no part of what it computes in training.
+    const size_t begin = op.type == "batch_norm" ? index + 1 : index;
+    return std::none_of(op.inputs.begin(), op.inputs.end(), [&](const Slot& slot) {
+      if (!ReadsMemory(def, slot)) return false;
+      return std::any_of(slot.args.begin(), slot.args.end(), [&](VarId id) {
+        const auto writes = writes_.find(id);
+        if (writes == writes_.end()) return false;
+        const auto next = std::lower_bound(writes->second.begin(), writes->second.end(), begin);
+        return next != writes->second.end() && *next < end;
+      });
+    });
+  }
+
+  bool CanRepeat(size_t index) {
+    const Op& op = ops()[index];
     const OpDef* def = registry_.Find(op.type);
     if (def == nullptr || def->random || def->side_effect || def->sub_block != nullptr)
       return false;
+    if (!ReadsTheSame(index, first_backward_)) return false;
     return std::all_of(op.outputs.begin(), op.outputs.end(), [&](const Slot& slot) {
       return std::all_of(slot.args.begin(), slot.args.end(), [&](VarId id) {
         const Var* var = declarations_.FindLocal(0, id);
         if (var != nullptr && var->persistable) return op.type == "batch_norm";
         const bool tensor = var == nullptr || var->kind == VarKind::kLodTensor;
-        return tensor && (num_writers_[id] == 1 || program_.NameOf(id) == kEmptyVarName);
+        return tensor && (writes_[id].size() == 1 || program_.NameOf(id) == kEmptyVarName);
       });
     });
   }
@@ -112,7 +132,7 @@ class Recomputer {
     std::vector<size_t> repeated;
     size_t first_read = ops().size();
     for (size_t i = end; i-- > begin;) {
-      if (!CanRepeat(ops()[i])) continue;
+      if (!CanRepeat(i)) continue;
       bool any = false;
       for (const Slot& slot : ops()[i].outputs) {
         for (const VarId id : slot.args) {
@@ -127,6 +147,10 @@ class Recomputer {
       for (const Slot& slot : ops()[i].inputs) wanted.insert(slot.args.begin(), slot.args.end());
     }
     if (first_read == ops().size()) return;
+    // Where a parameter is updated before the first reader, what was computed is kept.
+    const bool same = std::all_of(repeated.begin(), repeated.end(),
+                                  [&](size_t i) { return ReadsTheSame(i, first_read); });
+    if (!same) return;
     std::reverse(repeated.begin(), repeated.end());
     Repeat(repeated, first_read);
     ++num_segments_;
@@ -159,8 +183,12 @@ class Recomputer {
   }
 
   VarId Copy(VarId id) {
-    const VarId renamed =
-        program_.Intern(absl::StrCat(program_.NameOf(id), ".subprog_", num_segments_));
+    std::string name;
+    int number = num_segments_;
+    do {
+      name = absl::StrCat(program_.NameOf(id), ".subprog_", number++);
+    } while (program_.Find(name) >= 0);
+    const VarId renamed = program_.Intern(name);
     Var var;
     if (const Var* like = declarations_.FindLocal(0, id); like != nullptr) var = *like;
     var.id = renamed;
@@ -192,10 +220,10 @@ class Recomputer {
   const OpRegistry& registry_;
   Declarations declarations_;
   size_t first_backward_ = 0;
-  absl::flat_hash_map<VarId, size_t> writer_;      // in the forward part
-  absl::flat_hash_map<VarId, int> num_writers_;    // in block 0
-  absl::flat_hash_map<VarId, size_t> first_read_;  // in the backward part and behind it
-  absl::flat_hash_set<VarId> kept_;                // checkpoints
+  absl::flat_hash_map<VarId, size_t> writer_;               // in the forward part
+  absl::flat_hash_map<VarId, std::vector<size_t>> writes_;  // in block 0, ascending
+  absl::flat_hash_map<VarId, size_t> first_read_;           // in the backward part and behind it
+  absl::flat_hash_set<VarId> kept_;                         // checkpoints
   absl::flat_hash_map<VarId, VarId> renamed_;
   absl::flat_hash_map<size_t, std::vector<Op>> insertions_;  // by the op that they precede
   int num_segments_ = 0;

@@ -22,9 +22,9 @@ namespace interp {
 //
 // so that collection frees b in the forward part. Kept as they are: checkpoints, what comes behind
 // the last one, persistable variables, and the outputs of ops that draw random numbers, run blocks,
-// have effects, or write a variable that is written elsewhere too. A batch_norm that is computed
-// again leaves its moving averages alone. The result is a program that Paddle runs; names are those
-// of its RecomputeOptimizer.
+// have effects, write a variable that is written elsewhere too, or read one that is written again.
+// A batch_norm that is computed again leaves its moving averages alone. The result is a program
+// that Paddle runs; names are those of its RecomputeOptimizer.
 //
 // Works on any program whose ops have roles (AppendBackward's and Paddle's). Linear in ops.
 // Errors: NotFound for a checkpoint that no forward op writes; InvalidArgument for a program
