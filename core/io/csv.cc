@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -43,12 +44,12 @@ absl::StatusOr<Column> ParseHeaderCell(absl::string_view cell, size_t column) {
 absl::StatusOr<std::vector<Array>> ParseHeader(absl::string_view line) {
   const std::vector<absl::string_view> cells = absl::StrSplit(line, ',');
   std::vector<Array> arrays;
+  absl::flat_hash_map<std::string, size_t> positions;  // in `arrays`
   for (size_t i = 0; i < cells.size(); ++i) {
     INTERP_ASSIGN_OR_RETURN(const Column column, ParseHeaderCell(cells[i], i));
-    auto array = std::find_if(arrays.begin(), arrays.end(),
-                              [&](const Array& a) { return a.name == column.name; });
-    if (array == arrays.end())
-      array = arrays.insert(arrays.end(), {.name = column.name, .columns = {}});
+    const auto [position, added] = positions.try_emplace(column.name, arrays.size());
+    if (added) arrays.push_back({.name = column.name, .columns = {}});
+    Array* const array = &arrays[position->second];
     if (column.element != static_cast<int64_t>(array->columns.size())) {
       return InvalidArgument("column ", i + 1, " is element ", column.element, " of '", column.name,
                              "', expected element ", array->columns.size());
