@@ -44,8 +44,12 @@ bool Holds(From value) {
     const double limit = std::ldexp(1.0, std::numeric_limits<To>::digits);
     return static_cast<double>(value) >= -limit && static_cast<double>(value) < limit &&
            value == std::trunc(value);
+  } else if constexpr (std::is_same_v<From, bool>) {
+    return true;
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value == 0 || value == 1;
   } else {
-    return static_cast<int64_t>(value) == static_cast<int64_t>(static_cast<To>(value));
+    return std::in_range<To>(value);
   }
 }
 
@@ -62,7 +66,7 @@ absl::Status ConvertElements(const Tensor& from, Tensor& to) {
     if constexpr (kScales) {
       out[i] = static_cast<To>(in[i]) / To{255};
     } else {
-      out[i] = static_cast<To>(in[i]);
+      out[i] = static_cast<To>(in[i]);  // NOLINT(bugprone-signed-char-misuse): a number
     }
   }
   return absl::OkStatus();
