@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
@@ -42,7 +43,7 @@ void WriteSummaries(absl::string_view key, const std::vector<NamedTensor>& value
 }
 
 std::string Duration(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  const int64_t whole = std::llround(seconds);
   if (whole < 3600) return absl::StrFormat("%d:%02d", whole / 60, whole % 60);
   return absl::StrFormat("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
 }

@@ -262,7 +262,8 @@ TEST(Train, SaysWhatIsWrong) {
   EXPECT_THAT(error(regression.Arguments({"--eval", regression.eval()})),
               HasSubstr("expected both or none"));
   EXPECT_THAT(
-      error(regression.Arguments({"--eval", regression.main(), "--eval-data", regression.data()})),
+      error(regression.Arguments({"--eval", regression.main(), "--eval-data", regression.data()}),
+            4),
       HasSubstr("op 'sgd' writes 'w', which is being trained"));
   EXPECT_THAT(error(regression.Arguments({"--data", regression / "none.npz"})),
               HasSubstr("none.npz"));
