@@ -79,6 +79,19 @@ void WriteAttrsOf(JsonWriter& json, const Plan& plan, const Source& source,
   json.EndObject();
 }
 
+// Of training programs: which part of a step the op is, where it is not the forward part. Roles are
+// Paddle's OpRole: 1 backward, 2 optimize, 16 learning-rate schedule; 256 marks the loss.
+void WritePart(JsonWriter& json, const Plan& plan, const Source& source,
+               const Instruction& instruction) {
+  const Op* op = OpOf(plan, *source.program, instruction);
+  const Attr* attr = op == nullptr ? nullptr : op->FindAttr("op_role");
+  const int32_t* role = attr == nullptr ? nullptr : std::get_if<int32_t>(&attr->value);
+  if (role == nullptr) return;
+  if ((*role & 1) != 0) json.Field("part", "backward");
+  if ((*role & 2) != 0) json.Field("part", "update");
+  if (*role == 16) json.Field("part", "schedule");
+}
+
 void WriteShares(JsonWriter& json, const Plan& plan, const Instruction& instruction) {
   json.Key("share");
   json.BeginArray();
@@ -131,7 +144,10 @@ void WriteInstruction(JsonWriter& json, const Plan& plan, const Source& source, 
   WriteNumbers(json, "then", plan.successors[id]);
   WriteVars(json, "counts", plan, plan.gc_check[id]);
   WriteVars(json, "frees", plan, plan.frees_in_order[id]);
-  if (source.program != nullptr) WriteAttrsOf(json, plan, source, instruction);
+  if (source.program != nullptr) {
+    WritePart(json, plan, source, instruction);
+    WriteAttrsOf(json, plan, source, instruction);
+  }
   json.EndObject();
 }
 

@@ -73,6 +73,7 @@ class Details {
     const stream = this.model.streamOf(i);
     return this.facts([
       ['Kernel', i.kernel === 'any' ? 'one for all dtypes' : make('code', {}, i.kernel)],
+      ['Part', this.model.trains ? i.part : null],
       ['Place', i.place],
       ['Stream', this.model.usesDevices ? `${stream.name} (${i.stream})` : null],
       ['Queue', `${i.queue}${i.priority === 0 ? '' : `, priority ${i.priority}`}`],

@@ -31,6 +31,10 @@ class PlanModel {
     for (const v of this.vars.values()) {
       if (v.storage !== v.name) this.vars.get(v.storage)?.sharers.push(v);
     }
+    // Of a training program: how many instructions each part of a step has.
+    this.parts = new Map();
+    for (const {part} of this.instructions) this.parts.set(part, (this.parts.get(part) ?? 0) + 1);
+    this.trains = this.parts.size > 1;
     this.shrunkCount = this.edges.reduce((count, edge) => count + (edge.shrunk ? 1 : 0), 0);
   }
 
@@ -38,6 +42,7 @@ class PlanModel {
   addInstruction(instruction, position) {
     instruction.position = position;
     instruction.family = familyOf(instruction.type);
+    instruction.part ??= 'forward';
     instruction.before = [];
     instruction.after = [];
     instruction.reads = this.present(instruction.inputs);

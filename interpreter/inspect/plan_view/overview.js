@@ -78,10 +78,19 @@ class Overview {
             ['Events', model.usesDevices ? `${model.events.length}` : null],
             ['On the host', model.fallbacks.length > 0 ? `no device kernel: ${model.fallbacks.join(', ')}` : null],
           ])),
+          model.trains ? this.partSection() : null,
           ...details.blocks.overviewSections(),
           model.usesDevices ? this.streamSection() : null,
           details.section('Op types', this.typeList(families)),
         ]);
+  }
+
+  // The bar beside the row numbers has these colours.
+  partSection() {
+    const {model, details} = this;
+    return details.section('Parts of a step', details.facts([...model.parts].map(([part, count]) =>
+      [make('span', {}, make('span', {class: 'swatch', style: `display: inline-block; background: var(--part-${part})`}), ` ${part}`),
+        counted(count, 'instruction')])));
   }
 
   streamSection() {

@@ -3,7 +3,8 @@
 const FONTS = {};
 const CANVAS_COLORS = ['surface', 'sunken', 'line', 'line-strong', 'text', 'text-2', 'text-3', 'accent',
   'accent-soft', 'hit', 'hit-strong', 'raw', 'war', 'waw', 'implicit', 'event', 'free', 'share', 'lane',
-  'lane-device', 'stripe', 'tint', ...FAMILIES.map(([key]) => `f-${key}`), 'f-other'].map((name) => `--${name}`);
+  'lane-device', 'stripe', 'tint', 'part-forward', 'part-backward', 'part-update', 'part-schedule',
+  ...FAMILIES.map(([key]) => `f-${key}`), 'f-other'].map((name) => `--${name}`);
 
 function boxHeight(rowHeight) {
   if (rowHeight < 6) return Math.max(rowHeight * 0.8, 0.5);
@@ -235,6 +236,7 @@ class Painter {
       ctx.fillStyle = colors['--line'];
       ctx.fillRect(camera.x + GUTTER_WIDTH, 0, 1, camera.height);
     }
+    if (model.trains) this.drawParts();
     if (state.selected !== null) {
       ctx.fillStyle = colors['--accent'];
       ctx.fillRect(camera.x, camera.rowY(model.instructions[state.selected].position), 3, Math.max(camera.rowHeight, 1));
@@ -248,6 +250,15 @@ class Painter {
       ctx.fillText(`${model.order[position]}`, camera.x + GUTTER_WIDTH - 12, y);
     }
     ctx.textAlign = 'left';
+  }
+
+  // A bar beside the numbers: forward, backward and update of a training program.
+  drawParts() {
+    const {ctx, camera, colors, model} = this;
+    for (let position = camera.firstRow; position <= camera.lastRow; ++position) {
+      ctx.fillStyle = colors[`--part-${model.instructions[model.order[position]].part}`];
+      ctx.fillRect(camera.x + GUTTER_WIDTH - 6, camera.rowY(position), 4, Math.max(camera.rowHeight, 1));
+    }
   }
 
   // What is written and what happens to memory.
