@@ -142,7 +142,13 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
   if (!flags.resume) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const std::optional<DataPosition> position,
                           ReadCheckpoint(flags.checkpoint, *session.trainer, flags.batches.seed));
-  if (position.has_value()) session.position = *position;
+  if (position.has_value()) {
+    session.position = *position;
+  } else if (flags.startup.empty() && flags.params.empty()) {
+    return NotFound("there is no checkpoint in '", flags.checkpoint,
+                    "' that would give the parameters their first values: expected --startup or "
+                    "--params");
+  }
   return absl::OkStatus();
 }
 

@@ -258,6 +258,10 @@ TEST(Train, SaysWhatIsWrong) {
               HasSubstr("expected one of the two"));
   EXPECT_THAT(error(regression.Arguments({"--epochs", "9223372036854775807"})),
               HasSubstr("too many"));
+  EXPECT_THAT(error({"train", regression.main(), "--data", regression.data(), "--batch-size", "8",
+                     "--checkpoint", regression / "none", "--resume"},
+                    4),
+              HasSubstr("there is no checkpoint in"));
   EXPECT_THAT(error(regression.Arguments({"--resume"})), HasSubstr("expected --checkpoint DIR"));
   EXPECT_THAT(error(regression.Arguments({"--eval", regression.eval()})),
               HasSubstr("expected both or none"));
