@@ -51,7 +51,8 @@ class BlockBackward {
 
   // The gradient of a variable comes from outside the block, under its plain name.
   void SetIncoming(VarId var) {
-    if (!context_.flow.reached[var]) return;
+    // Attributes may name what became a variable here.
+    if (var >= std::ssize(context_.flow.reached) || !context_.flow.reached[var]) return;
     gradients_[var] = {Part{}};
     incoming_.insert(var);
   }
@@ -167,7 +168,8 @@ class BlockBackward {
     }
     INTERP_RETURN_IF_ERROR(backward.Run());
     if (backward.ops_.empty()) {
-      context_.program.blocks.pop_back();
+      context_.declarations.ForgetFrom(added);
+      context_.program.blocks.resize(added);
       return -1;
     }
     if (common.saves_captures) backward.EndIteration(ArgumentsOf(op.inputs));
@@ -272,7 +274,11 @@ class BlockBackward {
       }
     }
     INTERP_RETURN_IF_ERROR(Forget(outputs));
-    for (Op& gradient : made) Append(std::move(gradient), op);
+    absl::flat_hash_map<VarId, VarId> wanted;  // inputs by their gradients
+    for (const VarId id : ArgumentsOf(op.inputs)) {
+      if (!made.empty() && Wants(id)) wanted.emplace(GradientOf(id), id);
+    }
+    for (Op& gradient : made) Append(std::move(gradient), wanted, IsSparse(op));
     return absl::OkStatus();
   }
 
@@ -326,25 +332,20 @@ class BlockBackward {
     return part.op < 0 ? GradientOf(var) : ops_[part.op].outputs[part.slot].args[part.arg];
   }
 
-  // Puts a gradient op behind the others and notes which gradients it gives.
-  void Append(Op made, const Op& forward) {
+  // Puts a gradient op behind the others and notes which gradients it gives, of those `wanted`.
+  void Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted, bool sparse) {
     std::erase_if(made.attrs, [](const Attr& attr) {
       return attr.name == "op_callstack" || attr.name == "op_role_var";
     });
     SetRole(made, kBackwardRole);
-    absl::flat_hash_map<VarId, VarId> inputs;
-    for (const VarId id : ArgumentsOf(forward.inputs)) {
-      if (Wants(id)) inputs.emplace(GradientOf(id), id);
-    }
     const std::vector<VarId> args = ArgumentsOf(made.inputs);
     const absl::flat_hash_set<VarId> read(args.begin(), args.end());
-    const bool sparse = IsSparse(forward);
     ops_.push_back(std::move(made));
     const int position = static_cast<int>(ops_.size()) - 1;
     for (int slot = 0; slot < std::ssize(ops_[position].outputs); ++slot) {
       for (int arg = 0; arg < std::ssize(ops_[position].outputs[slot].args); ++arg) {
-        const auto found = inputs.find(ops_[position].outputs[slot].args[arg]);
-        if (found == inputs.end()) continue;
+        const auto found = wanted.find(ops_[position].outputs[slot].args[arg]);
+        if (found == wanted.end()) continue;
         const Part part{.op = position, .slot = slot, .arg = arg};
         if (read.contains(found->first)) {
           gradients_[found->second] = {part};  // it takes the gradient and gives it back
@@ -477,15 +478,40 @@ absl::Status CheckLoss(Context& context, VarId id) {
   const std::string& name = context.program.NameOf(id);
   const Var* loss = context.declarations.FindLocal(0, id);
   if (loss == nullptr) return NotFound("block 0 declares no variable '", name, "' for the loss");
-  int64_t numel = 1;
-  for (const int64_t dim : loss->dims) numel *= dim;
-  if (loss->kind != VarKind::kLodTensor || !IsFloat(loss->dtype) || numel != 1) {
+  const bool one =
+      std::all_of(loss->dims.begin(), loss->dims.end(), [](int64_t dim) { return dim == 1; });
+  if (loss->kind != VarKind::kLodTensor || !IsFloat(loss->dtype) || !one) {
     return InvalidArgument("the loss '", name, "' is ", Name(loss->dtype), "[",
                            absl::StrJoin(loss->dims, ","), "], expected one float: take its mean");
   }
-  const VarId gradient = context.program.Find(GradientName(name));
-  if (gradient >= 0 && context.declarations.FindLocal(0, gradient) != nullptr) {
-    return InvalidArgument("the program has a variable '", GradientName(name),
+  return absl::OkStatus();
+}
+
+// Marks the arguments of the ops of a block and of the blocks that those run.
+void MarkUsed(const Context& context, int32_t block, std::vector<bool>& used) {
+  for (const Op& op : context.program.blocks[block].ops) {
+    for (const std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {
+      for (const Slot& slot : *slots) {
+        for (const VarId id : slot.args) used[id] = true;
+      }
+    }
+    const int32_t inner = SubBlockOf(context.ops.Find(op.type), op);
+    if (inner >= 0) MarkUsed(context, inner, used);
+  }
+}
+
+// Gradients take the names of variables that no op may have for something else. Blocks that are not
+// run (those of a backward part that was taken away) do not count.
+absl::Status CheckGradientNames(Context& context, VarId loss) {
+  std::vector<bool> used(context.program.names.size(), false);
+  MarkUsed(context, 0, used);
+  for (VarId id = 0; id < std::ssize(context.flow.reached); ++id) {
+    if (!context.flow.reached[id]) continue;
+    const VarId gradient = context.program.Find(GradientName(context.program.NameOf(id)));
+    const bool declared =
+        id == loss && gradient >= 0 && context.declarations.FindLocal(0, gradient) != nullptr;
+    if (gradient < 0 || (!declared && !used[gradient])) continue;
+    return InvalidArgument("the program has a variable '", context.program.NameOf(gradient),
                            "' already: expected a program without gradients");
   }
   return absl::OkStatus();
@@ -561,6 +587,7 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
     return InvalidArgument("the loss '", options.loss, "' depends on none of the ", sources.size(),
                            " parameters through ops that have gradients");
   }
+  INTERP_RETURN_IF_ERROR(CheckGradientNames(context, loss));
   MarkLoss(program, loss);
   BlockBackward backward(context, /*block=*/0, /*gradient_block=*/0, /*in_loop=*/false);
   backward.Seed(FillLossGradient(program, *context.declarations.FindLocal(0, loss)), loss);

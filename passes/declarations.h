@@ -8,7 +8,7 @@
 
 namespace interp {
 
-// Follows one program, whose declarations change by Add alone while this lives.
+// Follows one program, whose declarations change by these calls alone while this lives.
 class Declarations {
  public:
   explicit Declarations(Program& program) : program_(program) {}
@@ -20,6 +20,10 @@ class Declarations {
   const Var* FindLocal(int32_t block, VarId id);
   // REQUIRES: the block declares no variable of that id.
   void Add(int32_t block, Var var);
+  // Blocks from `block` on go.
+  void ForgetFrom(int32_t block) {
+    if (static_cast<size_t>(block) < positions_.size()) positions_.resize(block);
+  }
 
  private:
   Program& program_;

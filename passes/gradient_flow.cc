@@ -41,16 +41,11 @@ class FlowFinder {
     INTERP_RETURN_IF_ERROR(CheckBlocks(0, 0));
     for (const VarId id : blocked) open_[id] = false;
     if (const VarId empty = program_.Find(kEmptyVarName); empty >= 0) open_[empty] = false;
+    INTERP_RETURN_IF_ERROR(CollectEdges(0));
     for (const VarId id : sources) flow_.depends[id] = open_[id];
-    do {
-      changed_ = false;
-      INTERP_RETURN_IF_ERROR(Forward(0));
-    } while (changed_);
+    Spread(&Edge::from, &Edge::to, open_, flow_.depends);
     flow_.reached[target] = flow_.depends[target];
-    do {
-      changed_ = false;
-      INTERP_RETURN_IF_ERROR(Backward(0));
-    } while (changed_);
+    Spread(&Edge::to, &Edge::from, flow_.depends, flow_.reached);
     return std::move(flow_);
   }
 
@@ -69,88 +64,64 @@ class FlowFinder {
     return absl::OkStatus();
   }
 
-  bool AnyOf(const std::vector<bool>& set, const std::vector<Slot>& slots) const {
-    return std::any_of(slots.begin(), slots.end(), [&](const Slot& slot) {
-      return std::any_of(slot.args.begin(), slot.args.end(), [&](VarId id) { return set[id]; });
-    });
-  }
-  void Add(std::vector<bool>& set, VarId id) {
-    if (set[id]) return;
-    set[id] = true;
-    changed_ = true;
-  }
-  void AddDepending(const std::vector<Slot>& slots) {
-    for (const Slot& slot : slots) {
-      for (const VarId id : slot.args) {
-        if (open_[id]) Add(flow_.depends, id);
-      }
-    }
-  }
-  void AddReached(const std::vector<Slot>& slots) {
-    for (const Slot& slot : slots) {
-      for (const VarId id : slot.args) {
-        if (flow_.depends[id]) Add(flow_.reached, id);
-      }
-    }
+  // Any variable of `from` may change all of `to`.
+  struct Edge {
+    std::vector<VarId> from;
+    std::vector<VarId> to;
+  };
+
+  static std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots) {
+    std::vector<VarId> args;
+    for (const Slot& slot : slots) args.insert(args.end(), slot.args.begin(), slot.args.end());
+    return args;
   }
 
-  absl::Status Forward(int32_t block) {
+  // Entries of a block are as the inputs of the op that runs it. What that makes of results is not
+  // known here, so that any of them counts for all outputs.
+  absl::Status CollectEdges(int32_t block) {
     for (const Op& op : program_.blocks[block].ops) {
       const OpDef* def = ops_.Find(op.type);
       if (def != nullptr && def->gradient.none) continue;
+      std::vector<VarId> inputs = ArgumentsOf(op.inputs);
+      std::vector<VarId> outputs = ArgumentsOf(op.outputs);
       const int32_t inner = SubBlockOf(def, op);
-      if (inner >= 0) {
-        INTERP_RETURN_IF_ERROR(ForwardInto(*def, op, inner));
-      } else if (AnyOf(flow_.depends, op.inputs)) {
-        AddDepending(op.outputs);
+      if (inner < 0) {
+        edges_.push_back({std::move(inputs), std::move(outputs)});
+        continue;
       }
+      INTERP_ASSIGN_OR_RETURN(Interface common, InterfaceOf(*def, op));
+      edges_.push_back({std::move(inputs), std::move(common.entries)});
+      edges_.push_back({std::move(common.results), std::move(outputs)});
+      INTERP_RETURN_IF_ERROR(CollectEdges(inner));
     }
     return absl::OkStatus();
   }
 
-  // Entries are as the inputs of the op. What it makes of results is not known here, so that any of
-  // them counts for all outputs.
-  absl::Status ForwardInto(const OpDef& def, const Op& op, int32_t inner) {
-    INTERP_ASSIGN_OR_RETURN(const Interface common, InterfaceOf(def, op));
-    if (AnyOf(flow_.depends, op.inputs)) {
-      for (const VarId id : common.entries) {
-        if (open_[id]) Add(flow_.depends, id);
+  // Adds to `set` what can be got to from its variables through those of `passable`.
+  void Spread(std::vector<VarId> Edge::*from, std::vector<VarId> Edge::*to,
+              const std::vector<bool>& passable, std::vector<bool>& set) const {
+    std::vector<std::vector<size_t>> edges_of(set.size());  // by variable
+    for (size_t e = 0; e < edges_.size(); ++e) {
+      for (const VarId id : edges_[e].*from) edges_of[id].push_back(e);
+    }
+    std::vector<VarId> added;
+    for (size_t id = 0; id < set.size(); ++id) {
+      if (set[id]) added.push_back(static_cast<VarId>(id));
+    }
+    std::vector<bool> taken(edges_.size(), false);
+    while (!added.empty()) {
+      const VarId id = added.back();
+      added.pop_back();
+      for (const size_t e : edges_of[id]) {
+        if (taken[e]) continue;
+        taken[e] = true;
+        for (const VarId next : edges_[e].*to) {
+          if (set[next] || !passable[next]) continue;
+          set[next] = true;
+          added.push_back(next);
+        }
       }
     }
-    INTERP_RETURN_IF_ERROR(Forward(inner));
-    const bool any = std::any_of(common.results.begin(), common.results.end(),
-                                 [&](VarId id) { return flow_.depends[id]; });
-    if (any) AddDepending(op.outputs);
-    return absl::OkStatus();
-  }
-
-  absl::Status Backward(int32_t block) {
-    const std::vector<Op>& ops = program_.blocks[block].ops;
-    for (auto op = ops.rbegin(); op != ops.rend(); ++op) {
-      const OpDef* def = ops_.Find(op->type);
-      if (def != nullptr && def->gradient.none) continue;
-      const int32_t inner = SubBlockOf(def, *op);
-      if (inner >= 0) {
-        INTERP_RETURN_IF_ERROR(BackwardInto(*def, *op, inner));
-      } else if (AnyOf(flow_.reached, op->outputs)) {
-        AddReached(op->inputs);
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status BackwardInto(const OpDef& def, const Op& op, int32_t inner) {
-    INTERP_ASSIGN_OR_RETURN(const Interface common, InterfaceOf(def, op));
-    if (AnyOf(flow_.reached, op.outputs)) {
-      for (const VarId id : common.results) {
-        if (flow_.depends[id]) Add(flow_.reached, id);
-      }
-    }
-    INTERP_RETURN_IF_ERROR(Backward(inner));
-    const bool any = std::any_of(common.entries.begin(), common.entries.end(),
-                                 [&](VarId id) { return flow_.reached[id]; });
-    if (any) AddReached(op.inputs);
-    return absl::OkStatus();
   }
 
   struct Interface {
@@ -174,8 +145,8 @@ class FlowFinder {
   const OpRegistry& ops_;
   std::vector<bool> open_;  // by VarId: a gradient may pass
   std::vector<bool> run_ = std::vector<bool>(program_.blocks.size(), false);
+  std::vector<Edge> edges_;
   GradientFlow flow_;
-  bool changed_ = false;
 };
 
 }  // namespace

@@ -21,9 +21,8 @@ struct GradientFlow {
 
 // Gradients of `target` with respect to `sources`; none flows through the variables of `blocked`,
 // through those that say stop_gradient, or through what is no float.
-// Ops with sub-blocks are followed into their blocks. A sweep over all ops is repeated until
-// nothing changes: once for straight programs, once more for each level of loops. Errors: blocks
-// that several ops run, or that lie too deep.
+// Ops with sub-blocks are followed into their blocks, whatever order ops run in: loops repeat them.
+// Linear in arguments. Errors: blocks that several ops run, or that lie too deep.
 absl::StatusOr<GradientFlow> FindGradientFlow(const Program& program, const OpRegistry& ops,
                                               VarId target, const std::vector<VarId>& sources,
                                               const std::vector<VarId>& blocked);

@@ -40,6 +40,33 @@ class AppendBackwardTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(AppendBackwardTest, Matches) { testing::CheckTextCases(GetParam(), RunCase); }
 
+// Times in seconds would be those of minutes if they grew with the square.
+TEST(LargeProgramsTest, AreDifferentiatedInLinearTime) {
+  constexpr int kReaders = 30000;
+  std::string text =
+      "block 0\n"
+      "  var w float32[4] persistable parameter\n"
+      "  var loss float32[]\n"
+      "  relu(X=w) -> (Out=h)\n";
+  std::string names;
+  for (int i = 0; i < kReaders; ++i) {
+    absl::StrAppend(&text, "  var v", i, " float32[4]\n");
+    absl::StrAppend(&names, i == 0 ? "" : ", ", "v", i);
+  }
+  for (int i = 0; i < kReaders; ++i) absl::StrAppend(&text, "  relu(X=h) -> (Out=v", i, ")\n");
+  absl::StrAppend(&text, "  split(X=h) -> (Out=[", names, "])\n");
+  // From the last to the first: nothing of it is the loss of this run.
+  for (int i = kReaders - 1; i > 0; --i) {
+    absl::StrAppend(&text, "  relu(X=v", i - 1, ") -> (Out=v", i, ")\n");
+  }
+  absl::StrAppend(&text, "  mean(X=v1) -> (Out=loss)\n");
+  absl::StatusOr<Program> program = ParseProgram(text);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto result = AppendBackward(*std::move(program), {.loss = "loss"}, testing::FakeOps());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->gradients.size(), 1u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, AppendBackwardTest,
                          ::testing::ValuesIn(testing::TextCaseFiles("tests/passes/backward")),
                          [](const auto& info) { return testing::TextCaseName(info.param); });
