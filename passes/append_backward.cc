@@ -80,7 +80,6 @@ class BlockBackward {
     AddLastSums();
     for (const VarId source : sources) NoteSource(source);
     for (const Op& op : ops_) Declare(op);
-    for (const VarId var : incoming_) DeclareGradient(GradientOf(var), var);
     std::vector<Op>& to = context_.program.blocks[gradient_block_].ops;
     for (Op& op : ops_) to.push_back(std::move(op));
   }
@@ -425,7 +424,9 @@ class BlockBackward {
     }
   }
 
+  // But for what comes from around the block: a declaration would hide it there.
   void DeclareGradient(VarId id, VarId var) {
+    if (incoming_.contains(var) && id == GradientOf(var)) return;
     if (context_.declarations.FindLocal(gradient_block_, id) != nullptr) return;
     const Var* like = var < 0 ? nullptr : context_.declarations.Find(block_, var);
     Var declared;

@@ -48,7 +48,8 @@ struct BackwardProgram {
 //   - The gradient of an output that the loss does not depend on is filled with zeros where the
 //     gradient op reads it.
 //   - An op that runs a block gets a new block, whose parent is the block of the gradient op and
-//     whose forward block is the op's; gradients are declared in it under their plain names.
+//     whose forward block is the op's; the gradients that it gives are declared in it under their
+//     plain names.
 //   - A variable that is written again (a loop's counter) has one gradient for each version, under
 //     one name.
 //   - `is_sparse` of an op makes the gradients that it gives selected rows.
