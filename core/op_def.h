@@ -35,13 +35,14 @@ enum SlotFlags : uint16_t {
   kAnyDType = 16,     // keeps its own dtype; without this flag an input of another dtype than the
                       // kernel's is cast before the op
   kTensorArray = 32,  // the kernel uses the variable itself: an array, a rank table, step records
-  kAnyLayout = 64,    // input is taken in whatever layout it has
+  kAnyLayout = 64,    // input is taken in whatever layout it has; an output is plain, whatever the
+                      // op's layout rule
   kHostInput = 128,   // read from host memory wherever the op runs; kValueInInfer implies it
   kMayBeEmpty = 256,  // the variable may hold no value: the kernel looks
   kOfSubBlock = 512,  // only repeats what the sub-block uses, which the analysis finds by itself:
                       // plans leave it out
   // Takes tensors and arrays, of which the kernel uses the variables themselves. All arguments of
-  // such slots are the one or the other.
+  // such slots are the one or the other; those of ops that run blocks may be mixed.
   kMayBeArray = 1024,
   // Takes selected rows as well as tensors: the kernel looks which (Variable::selected_rows). It
   // gives an output of that kind its rows and memory itself. `infer` sees only a tensor's shape.
