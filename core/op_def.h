@@ -7,6 +7,8 @@
 //             with the instruction's dtype is chosen; casts and layout changes are inserted.
 //   run       `infer` sets shape and LoD of the outputs (skipped while nothing it depends on has
 //             changed); the runner gives the outputs memory; the kernel computes.
+//
+// Long because what an op is, is read in one place.
 #pragma once
 
 #include <cstdint>

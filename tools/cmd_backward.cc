@@ -71,6 +71,10 @@ absl::Status Write(const std::string& path, const Program& program) {
 }
 
 ExitCode Backward(const Flags& flags) {
+  if (flags.out == flags.startup) {
+    return Fail(ExitCode::kUsage, InvalidArgument("--out and --startup are both '", flags.out,
+                                                  "', expected two files"));
+  }
   const absl::StatusOr<OptimizerSpec> optimizer = ParseOptimizerSpec(flags.optimizer);
   if (!optimizer.ok()) {
     return Fail(ExitCode::kUsage, Annotate(optimizer.status(), "--optimizer"));

@@ -1,6 +1,7 @@
 // interp train: trains a program on data.
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 
 #include "core/io/file.h"
 #include "interpreter/train/checkpoint.h"
@@ -74,7 +75,10 @@ class Training {
   // What cannot be written is told before hours of training.
   absl::Status CheckOutputs() const {
     for (const std::string& path : {flags_.save, flags_.plot}) {
-      if (!path.empty()) INTERP_RETURN_IF_ERROR(FileWriter::Create(path).status());
+      // Whoever reads a pipe would take this for its end.
+      std::error_code error;
+      if (path.empty() || std::filesystem::is_fifo(path, error)) continue;
+      INTERP_RETURN_IF_ERROR(FileWriter::Create(path).status());
     }
     if (flags_.checkpoint.empty()) return absl::OkStatus();
     return PrepareCheckpoints(flags_.checkpoint, flags_.resume);

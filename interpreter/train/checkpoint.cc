@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kPrefix = "step-";
 constexpr absl::string_view kUnfinished = ".unfinished-";
 constexpr absl::string_view kHeader = "interp checkpoint 1";
+constexpr int64_t kMostSteps = int64_t{1} << 62;  // leaves room to count on
 constexpr size_t kMaxStateBytes = size_t{64} << 20;
 
 absl::Status SystemError(absl::string_view what, const std::string& path, std::error_code error) {
@@ -94,7 +95,8 @@ absl::StatusOr<State> ParseState(const std::string& text) {
                      ReadField(lines[5], "seed", state.random.seed) &&
                      ReadField(lines[6], "stream", state.random.stream) &&
                      ReadField(lines[7], "random_step", state.random.step);
-  if (!whole || state.step < 0 || state.next.epoch < 0 || state.next.batch < 0) {
+  const auto counts = [](int64_t value) { return value >= 0 && value < kMostSteps; };
+  if (!whole || !counts(state.step) || !counts(state.next.epoch) || !counts(state.next.batch)) {
     return DataLoss("no state of a checkpoint, or a damaged one");
   }
   for (size_t i = 8; i < lines.size(); ++i) {

@@ -42,7 +42,8 @@ bool Holds(From value) {
     return true;
   } else if constexpr (std::is_floating_point_v<From>) {
     const double limit = std::ldexp(1.0, std::numeric_limits<To>::digits);
-    return static_cast<double>(value) >= -limit && static_cast<double>(value) < limit &&
+    const double least = std::is_signed_v<To> ? -limit : 0;
+    return static_cast<double>(value) >= least && static_cast<double>(value) < limit &&
            value == std::trunc(value);
   } else if constexpr (std::is_same_v<From, bool>) {
     return true;

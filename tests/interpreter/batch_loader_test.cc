@@ -116,6 +116,7 @@ TEST(FitDataset, SaysWhatDoesNotFit) {
   const std::vector<NamedTensor> arrays = {
       {"x", Tensor::Of<float>(Shape{2, 3}, {1, 2, 3, 4, 5, 6.5})},
       {"y", Tensor::Of<int64_t>(Shape{3}, {1, 2, 300})},
+      {"below", Tensor::Of<float>(Shape{1}, {-5})},
       {"none", Tensor::Of<int64_t>(Shape{0, 3}, {})}};
   const auto fit = [&](const std::vector<FeedSpec>& feeds) { return FitDataset(arrays, feeds); };
   EXPECT_THAT(fit({Feed("z", DType::kFloat32, {-1, 3})}),
@@ -125,6 +126,7 @@ TEST(FitDataset, SaysWhatDoesNotFit) {
   EXPECT_THAT(fit({Feed("x", DType::kInt64, {-1, 3})}),
               FailsWith(invalid, "element 5 is 6.5, which is no int64"));
   EXPECT_THAT(fit({Feed("y", DType::kUInt8, {-1})}), FailsWith(invalid, "element 2 is 300"));
+  EXPECT_THAT(fit({Feed("below", DType::kUInt8, {-1})}), FailsWith(invalid, "element 0 is -5"));
   EXPECT_THAT(fit({Feed("x", DType::kFloat32, {-1, 3}), Feed("y", DType::kInt64, {-1})}),
               FailsWith(invalid, "array 'y' has 3 samples, 'x' has 2"));
   EXPECT_THAT(fit({Feed("none", DType::kInt64, {-1, 3})}), FailsWith(invalid, "no samples"));

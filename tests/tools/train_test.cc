@@ -163,6 +163,11 @@ TEST(Train, DamagedCheckpointsAreErrors) {
   };
   EXPECT_THAT(resume(text.substr(0, text.size() / 2)).err, HasSubstr("damaged"));
   EXPECT_THAT(resume(text + "variable other\n").err, HasSubstr("which the program lacks"));
+  const size_t batch = text.find("batch 5");
+  ASSERT_NE(batch, std::string::npos);
+  EXPECT_THAT(
+      resume(text.substr(0, batch) + "batch 9223372036854775807" + text.substr(batch + 7)).err,
+      HasSubstr("damaged"));
   EXPECT_EQ(resume("").exit_code, 4);
   EXPECT_EQ(resume(text).exit_code, 0);
 }
