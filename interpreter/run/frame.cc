@@ -236,6 +236,7 @@ void Frame::Save(Variable& variable, Variable& value) const {
   value.tensor = variable.tensor;
   if (std::find(results_.begin(), results_.end(), &variable) != results_.end()) {
     value.array = variable.array;
+    value.selected_rows = variable.selected_rows;
     return;
   }
   variable.tensor.DropMemory();
@@ -261,8 +262,9 @@ void Frame::Inherit(StepRecord& record) {
     variable.array = std::move(record.values[i].array);
     variable.rank_table = std::move(record.values[i].rank_table);
     variable.steps = std::move(record.values[i].steps);
-    if (variable.selected_rows.has_value())
-      variable.selected_rows = std::move(record.values[i].selected_rows);
+    if (variable.selected_rows.has_value()) {
+      variable.selected_rows = std::move(record.values[i].selected_rows).value_or(RowIndex());
+    }
   }
   record.values.clear();
 }
