@@ -5,6 +5,7 @@
 
 #include "core/edit_op.h"
 #include "core/number_text.h"
+#include "core/op_role.h"
 
 namespace interp {
 namespace {
@@ -107,7 +108,7 @@ Op InitializerOp(const Initializer& initializer, VarId out, DType dtype,
   Op op = OpOf(initializer, dims);
   AddOutput(op, "Out", {out});
   SetAttr(op, "dtype", static_cast<int32_t>(dtype));
-  SetAttr(op, "op_role", 0);
+  SetRole(op, kForwardRole);
   return op;
 }
 

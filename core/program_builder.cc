@@ -4,6 +4,7 @@
 
 #include "core/edit_op.h"
 #include "core/layer_helper.h"
+#include "core/op_role.h"
 #include "core/shape.h"
 
 namespace interp {
@@ -137,7 +138,7 @@ void ProgramBuilder::AddOp(absl::string_view type, const Arguments& inputs,
   op.outputs = SlotsOf(outputs);
   if (!status_.ok()) return;
   op.attrs = std::move(attrs);
-  SetAttr(op, "op_role", 0);
+  SetRole(op, kForwardRole);
   std::vector<Var>& vars = main_.blocks[0].vars;
   const bool constant = std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Slot& slot) {
     return std::all_of(slot.args.begin(), slot.args.end(),

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "core/gradient.h"
 #include "core/near_names.h"
+#include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/declarations.h"
 #include "passes/gradient_flow.h"
@@ -17,18 +18,11 @@
 namespace interp {
 namespace {
 
-bool IsFloat(DType dtype) {
-  return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
-         dtype == DType::kFloat64;
-}
-
 bool IsSparse(const Op& op) {
   const Attr* attr = op.FindAttr("is_sparse");
   const bool* sparse = attr == nullptr ? nullptr : std::get_if<bool>(&attr->value);
   return sparse != nullptr && *sparse;
 }
-
-void SetRole(Op& op, int32_t role) { SetAttr(op, "op_role", role); }
 
 // What all blocks share.
 struct Context {
@@ -481,7 +475,7 @@ absl::Status CheckLoss(Context& context, VarId id) {
   if (loss == nullptr) return NotFound("block 0 declares no variable '", name, "' for the loss");
   const bool one =
       std::all_of(loss->dims.begin(), loss->dims.end(), [](int64_t dim) { return dim == 1; });
-  if (loss->kind != VarKind::kLodTensor || !IsFloat(loss->dtype) || !one) {
+  if (loss->kind != VarKind::kLodTensor || !IsFloating(loss->dtype) || !one) {
     return InvalidArgument("the loss '", name, "' is ", Name(loss->dtype), "[",
                            absl::StrJoin(loss->dims, ","), "], expected one float: take its mean");
   }
@@ -561,7 +555,7 @@ std::vector<VarId> Parameters(const Program& program) {
   for (const Var& var : program.blocks[0].vars) {
     any_marked = any_marked || var.is_parameter;
     if (!var.persistable || var.kind != VarKind::kLodTensor) continue;
-    if (var.stop_gradient || !IsFloat(var.dtype)) continue;
+    if (var.stop_gradient || !IsFloating(var.dtype)) continue;
     if (var.is_parameter) marked.push_back(var.id);
     if (read[var.id] && !written[var.id]) found.push_back(var.id);
   }

@@ -10,15 +10,6 @@
 
 namespace interp {
 
-// Paddle's OpRole (op_proto_maker.h): what part of training an op is. Kept in attribute `op_role`.
-enum OpRole : int32_t {
-  kForwardRole = 0,
-  kBackwardRole = 1,
-  kOptimizeRole = 2,
-  kLearningRateRole = 16,
-  kLossRole = 256,  // a bit
-};
-
 struct BackwardOptions {
   std::string loss;  // a variable of block 0 with one element
   // Variables that no gradient flows through, beside those that the program marks stop_gradient.

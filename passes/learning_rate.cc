@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "core/edit_op.h"
 #include "core/near_names.h"
+#include "core/op_role.h"
 
 namespace interp {
 namespace {
@@ -39,7 +40,7 @@ class ScheduleWriter {
     AddInput(increment, "X", {counter});
     AddOutput(increment, "Out", {counter});
     SetAttr(increment, "step", 1.0F);
-    SetAttr(increment, "op_role", int32_t{kLearningRateRole});
+    SetRole(increment, kLearningRateRole);
     writer_.Prepend(std::move(increment));
     step_ = Cast(counter, DType::kInt64, DType::kFloat32);
   }
@@ -175,7 +176,7 @@ class ScheduleWriter {
     return writer_.DeclareTemporary("tmp", "", {.dtype = dtype, .dims = {1}}).id;
   }
   void Add(Op op) {
-    SetAttr(op, "op_role", int32_t{kLearningRateRole});
+    SetRole(op, kLearningRateRole);
     writer_.Add(std::move(op));
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/edit_op.h"
+#include "core/op_role.h"
 #include "passes/learning_rate.h"
 #include "passes/optimizer_kind.h"
 #include "passes/state_writer.h"
@@ -74,7 +75,7 @@ class Appender {
     return op;
   }
   void SetRole(const Item& item, Op& op) const {
-    SetAttr(op, "op_role", int32_t{kOptimizeRole});
+    SetRole(op, kOptimizeRole);
     SetAttr(op, "op_role_var",
             std::vector<std::string>{writer_.NameOf(item.param.id), writer_.NameOf(item.grad.id)});
   }

@@ -8,18 +8,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/edit_op.h"
 #include "core/near_names.h"
+#include "core/op_role.h"
 #include "passes/append_backward.h"
 #include "passes/declarations.h"
 #include "passes/op_effects.h"
 
 namespace interp {
 namespace {
-
-int32_t RoleOf(const Op& op) {
-  const Attr* attr = op.FindAttr("op_role");
-  const int32_t* role = attr == nullptr ? nullptr : std::get_if<int32_t>(&attr->value);
-  return role == nullptr ? int32_t{kForwardRole} : *role;
-}
 
 class Recomputer {
  public:
@@ -167,7 +162,7 @@ class Recomputer {
           if (IsGivenUp(id)) id = names[id] = Copy(id);
         }
       }
-      SetAttr(op, "op_role", int32_t{kBackwardRole});
+      SetRole(op, kBackwardRole);
       // Old and new average in the proportion of 1 to 0.
       if (op.type == "batch_norm") SetAttr(op, "momentum", 1.0F);
       added.push_back(std::move(op));

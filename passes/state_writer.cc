@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "core/edit_op.h"
-#include "passes/append_backward.h"
+#include "core/op_role.h"
 
 namespace interp {
 namespace {
@@ -56,7 +56,7 @@ Var StateWriter::DeclareInBoth(const std::string& name, Var var) {
 Var StateWriter::DeclareState(const std::string& name, const Var& like, double value) {
   const Var var = DeclareInBoth(name, {.dtype = like.dtype, .dims = like.dims});
   Op fill = FillConstant(startup_.Intern(name), like, value);
-  SetAttr(fill, "op_role", int32_t{kForwardRole});
+  SetRole(fill, kForwardRole);
   startup_.blocks[0].ops.push_back(std::move(fill));
   return var;
 }
@@ -70,7 +70,7 @@ Var StateWriter::DeclareMaster(const Var& param) {
   AddOutput(cast, "Out", {startup_.Intern(name)});
   SetAttr(cast, "in_dtype", static_cast<int32_t>(param.dtype));
   SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kFloat32));
-  SetAttr(cast, "op_role", int32_t{kForwardRole});
+  SetRole(cast, kForwardRole);
   startup_.blocks[0].ops.push_back(std::move(cast));
   return master;
 }

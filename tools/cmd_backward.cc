@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_format.h"
 #include "core/io/file.h"
+#include "core/op_role.h"
 #include "core/program_load.h"
 #include "passes/minimize.h"
 #include "passes/verify.h"
@@ -55,9 +56,7 @@ std::string CountOps(const Program& program) {
   int backward = 0;
   int update = 0;
   for (const Op& op : program.blocks[0].ops) {
-    const Attr* attr = op.FindAttr("op_role");
-    const int32_t* role = attr == nullptr ? nullptr : std::get_if<int32_t>(&attr->value);
-    const int32_t part = role == nullptr ? 0 : *role & ~kLossRole;
+    const int32_t part = RoleOf(op) & ~kLossRole;
     ++(part == kForwardRole ? forward : part == kBackwardRole ? backward : update);
   }
   return absl::StrFormat("%d forward, %d backward, %d update", forward, backward, update);

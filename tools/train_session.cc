@@ -7,8 +7,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/io/params.h"
 #include "core/io/pickle_params.h"
+#include "core/op_role.h"
 #include "interpreter/train/checkpoint.h"
-#include "passes/append_backward.h"
 #include "passes/feed_fetch.h"
 #include "tools/names.h"
 #include "tools/training_data.h"
@@ -19,9 +19,7 @@ namespace {
 // The loss as the program marks it; none in programs without roles.
 std::optional<std::string> LossOf(const Program& program) {
   for (const Op& op : program.blocks[0].ops) {
-    const Attr* role = op.FindAttr("op_role");
-    const int32_t* value = role == nullptr ? nullptr : std::get_if<int32_t>(&role->value);
-    if (value == nullptr || *value != (kForwardRole | kLossRole)) continue;
+    if (RoleOf(op) != (kForwardRole | kLossRole)) continue;
     for (const Slot& slot : op.outputs) {
       if (!slot.args.empty()) return program.NameOf(slot.args[0]);
     }

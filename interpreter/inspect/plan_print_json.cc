@@ -1,4 +1,5 @@
 #include "core/json_writer.h"
+#include "core/op_role.h"
 #include "core/program_print.h"
 #include "interpreter/analysis/variable_table.h"
 #include "interpreter/inspect/plan_print_internal.h"
@@ -79,17 +80,15 @@ void WriteAttrsOf(JsonWriter& json, const Plan& plan, const Source& source,
   json.EndObject();
 }
 
-// Of training programs: which part of a step the op is, where it is not the forward part. Roles are
-// Paddle's OpRole: 1 backward, 2 optimize, 16 learning-rate schedule; 256 marks the loss.
+// Of training programs: which part of a step the op is, where it is not the forward part.
 void WritePart(JsonWriter& json, const Plan& plan, const Source& source,
                const Instruction& instruction) {
   const Op* op = OpOf(plan, *source.program, instruction);
-  const Attr* attr = op == nullptr ? nullptr : op->FindAttr("op_role");
-  const int32_t* role = attr == nullptr ? nullptr : std::get_if<int32_t>(&attr->value);
-  if (role == nullptr) return;
-  if ((*role & 1) != 0) json.Field("part", "backward");
-  if ((*role & 2) != 0) json.Field("part", "update");
-  if (*role == 16) json.Field("part", "schedule");
+  if (op == nullptr) return;
+  const int32_t role = RoleOf(*op);
+  if ((role & kBackwardRole) != 0) json.Field("part", "backward");
+  if ((role & kOptimizeRole) != 0) json.Field("part", "update");
+  if (role == kLearningRateRole) json.Field("part", "schedule");
 }
 
 void WriteShares(JsonWriter& json, const Plan& plan, const Instruction& instruction) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/op_role.h"
 #include "core/program_load.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -156,12 +157,6 @@ TEST_P(TrainingProgramTest, AgreesWithPaddle) {
   CoreOptions options;
   options.passes.disable = {"prune"};
   ExpectSteps(program_, options);
-}
-
-int64_t RoleOf(const Op& op) {
-  const Attr* attr = op.FindAttr("op_role");
-  const int32_t* role = attr == nullptr ? nullptr : std::get_if<int32_t>(&attr->value);
-  return role == nullptr ? 0 : *role;
 }
 
 bool IsBackward(const Op& op) { return (RoleOf(op) & ~kLossRole) == kBackwardRole; }

@@ -1,0 +1,20 @@
+#include "core/op_role.h"
+
+#include "core/edit_op.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kRoleAttr = "op_role";
+
+}  // namespace
+
+int32_t RoleOf(const Op& op) {
+  const Attr* attr = op.FindAttr(kRoleAttr);
+  const int32_t* role = attr == nullptr ? nullptr : std::get_if<int32_t>(&attr->value);
+  return role == nullptr ? int32_t{kForwardRole} : *role;
+}
+
+void SetRole(Op& op, int32_t role) { SetAttr(op, kRoleAttr, role); }
+
+}  // namespace interp

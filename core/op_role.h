@@ -1,0 +1,23 @@
+// OpRole: what part of training an op is.
+#pragma once
+
+#include <cstdint>
+
+#include "core/program.h"
+
+namespace interp {
+
+// Values of attribute `op_role`, as in Paddle's op_proto_maker.h.
+enum OpRole : int32_t {
+  kForwardRole = 0,
+  kBackwardRole = 1,
+  kOptimizeRole = 2,
+  kLearningRateRole = 16,
+  kLossRole = 256,  // a bit: the op that makes the loss, or the first of its gradient
+};
+
+// The attribute's value; kForwardRole for an op without.
+int32_t RoleOf(const Op& op);
+void SetRole(Op& op, int32_t role);
+
+}  // namespace interp
