@@ -70,6 +70,14 @@ enum class LayoutRule : int8_t {
   kFollows,
 };
 
+// What a program of mixed precision computes an op in (passes/mixed_precision.h). An op without a row
+// for 16 bits stays in float32 whatever it says.
+enum class PrecisionRule : int8_t {
+  kFollows,  // 16 bits where an input that counts is of 16 bits already: bound by memory
+  kReduced,  // 16 bits: products and convolutions
+  kFull,     // float32: losses, exponentials, sums of many terms
+};
+
 struct KernelDef {
   DType dtype;  // of the instruction, see OpDef::kernel_dtype; kUndefined serves every dtype
   KernelFn run;
@@ -126,6 +134,8 @@ struct OpDef {
   // Overrides `layout` by attributes and kernel dtype (data_format "NHWC" is plain, say). May be
   // null.
   LayoutRule (*layout_rule)(const void* attrs, DType kernel) = nullptr;
+
+  PrecisionRule precision = PrecisionRule::kFollows;
 
   // Output may be written over a dying input of the same size (the kernel reads element i before it
   // writes element i, and no other element of that input later).
