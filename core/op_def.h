@@ -70,8 +70,8 @@ enum class LayoutRule : int8_t {
   kFollows,
 };
 
-// What a program of mixed precision computes an op in (passes/mixed_precision.h). An op without a row
-// for 16 bits stays in float32 whatever it says.
+// What a program of mixed precision computes an op in (passes/mixed_precision.h). An op without a
+// row for 16 bits stays in float32 whatever it says.
 enum class PrecisionRule : int8_t {
   kFollows,  // 16 bits where an input that counts is of 16 bits already: bound by memory
   kReduced,  // 16 bits: products and convolutions

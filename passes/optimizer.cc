@@ -71,10 +71,10 @@ class Appender {
   Op MakeOp(absl::string_view type, const Item& item) const {
     Op op;
     op.type = std::string(type);
-    SetRole(item, op);
+    MarkUpdate(item, op);
     return op;
   }
-  void SetRole(const Item& item, Op& op) const {
+  void MarkUpdate(const Item& item, Op& op) const {
     SetRole(op, kOptimizeRole);
     SetAttr(op, "op_role_var",
             std::vector<std::string>{writer_.NameOf(item.param.id), writer_.NameOf(item.grad.id)});
@@ -145,7 +145,7 @@ class Appender {
     AddUnary("sqrt", last, sum, norm);
     const VarId bound = writer_.DeclareTemporary("fill_constant", ".tmp_0", one).id;
     Op fill = FillConstant(bound, one, limit);
-    SetRole(last, fill);
+    MarkUpdate(last, fill);
     Add(std::move(fill));
     const VarId larger = writer_.DeclareTemporary("elementwise_max", "", one).id;
     AddBinary("elementwise_max", last, bound, norm, larger);
