@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "core/infer_dtypes.h"
 #include "core/program_print.h"
 #include "interpreter/analysis/bind_instructions.h"
 
@@ -13,16 +14,6 @@ DTypes DTypesOf(absl::Span<const VarId> args, const std::vector<PlanVar>& vars) 
   DTypes dtypes;
   for (const VarId id : args) dtypes.push_back(id < 0 ? DType::kUndefined : vars[id].dtype);
   return dtypes;
-}
-
-// That of the first input that has one.
-DType DefaultKernelDType(const Op& op, absl::Span<const DType> inputs) {
-  for (const DType dtype : inputs) {
-    if (dtype != DType::kUndefined) return dtype;
-  }
-  if (!inputs.empty()) return DType::kUndefined;
-  AttrReader reader(op);
-  return reader.Type("dtype", DType::kFloat32);
 }
 
 // Whether a kernel can serve on a place: devices have rows of their own, and sim runs the host's.
@@ -78,26 +69,18 @@ absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVa
   const DTypes input_dtypes = DTypesOf(in, vars);
   DTypes& output_dtypes = instruction.output_dtypes;
   output_dtypes = DTypesOf(out, vars);
-  const auto context = [&](DType kernel) {
-    return DTypeContext({input_dtypes, instruction.input_counts}, instruction.attrs.get(), kernel,
-                        {absl::MakeSpan(output_dtypes), instruction.output_counts});
-  };
-  instruction.dtype = def.kernel_dtype == nullptr ? DefaultKernelDType(op, input_dtypes)
-                                                  : def.kernel_dtype(context(DType::kUndefined));
+  const DTypeContext::Inputs inputs{input_dtypes, instruction.input_counts};
+  const DTypeContext::Outputs outputs{absl::MakeSpan(output_dtypes), instruction.output_counts};
+  const void* attrs = instruction.attrs.get();
+  instruction.dtype = KernelDType(def, op, attrs, inputs, outputs);
   INTERP_ASSIGN_OR_RETURN(instruction.kernel,
                           FindKernel(def, instruction.dtype, instruction.place.kind));
   const KernelDef& kernel = def.kernels[instruction.kernel];
   instruction.layout_rule = kernel.layout.value_or(def.layout);
   if (def.layout_rule != nullptr) {
-    instruction.layout_rule = def.layout_rule(instruction.attrs.get(), instruction.dtype);
+    instruction.layout_rule = def.layout_rule(attrs, instruction.dtype);
   }
-  if (instruction.dtype != DType::kUndefined) {
-    std::fill(output_dtypes.begin(), output_dtypes.end(), instruction.dtype);
-  }
-  if (def.infer_dtype != nullptr) {
-    DTypeContext infer = context(instruction.dtype);
-    def.infer_dtype(infer);
-  }
+  InferDTypes(def, attrs, instruction.dtype, inputs, outputs);
   for (size_t arg = 0; arg < out.size(); ++arg) {
     if (out[arg] >= 0) NoteWritten(vars[out[arg]], output_dtypes[arg]);
   }
