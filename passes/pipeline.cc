@@ -11,6 +11,7 @@
 #include "passes/fuse_fc.h"
 #include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
+#include "passes/mixed_precision.h"
 #include "passes/prune.h"
 #include "passes/simplify.h"
 #include "passes/verify.h"
@@ -24,6 +25,10 @@ constexpr Pass kPasses[] = {
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"fuse_conv", "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},
+    {"bf16", "compute products and what follows them in bfloat16", ComputeInBFloat16,
+     /*on_by_default=*/false},
+    {"fp16", "compute products and what follows them in float16", ComputeInFloat16,
+     /*on_by_default=*/false},
     {"addto", "accumulate gradients as they are made", AddTo, /*on_by_default=*/false},
     {"inplace", "let outputs use the memory of inputs", MarkInplace},
 };
@@ -113,8 +118,11 @@ absl::StatusOr<std::vector<Pass>> DefaultPipeline(const PipelineOptions& options
 absl::StatusOr<PipelineResult> RunPipeline(Program program, const PassContext& context,
                                            const PipelineOptions& options) {
   INTERP_ASSIGN_OR_RETURN(const std::vector<Pass> passes, DefaultPipeline(options));
+  PassContext with_options = context;
+  with_options.float32_ops.insert(with_options.float32_ops.end(), options.float32_ops.begin(),
+                                  options.float32_ops.end());
   INTERP_ASSIGN_OR_RETURN(PipelineResult result,
-                          RunPasses(std::move(program), context, passes, options));
+                          RunPasses(std::move(program), with_options, passes, options));
   INTERP_RETURN_IF_ERROR(VerifyOpsKnown(result.program, context.ops));
   return result;
 }

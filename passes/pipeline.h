@@ -14,7 +14,8 @@ namespace interp {
 struct PipelineOptions {
   // Names of passes; an unknown name is an error.
   std::vector<std::string> disable = {};
-  std::vector<std::string> enable = {};  // those that are not on by default
+  std::vector<std::string> enable = {};       // those that are not on by default
+  std::vector<std::string> float32_ops = {};  // as of PassContext, besides its own
   // After these passes ("all": after each) `print` gets the program, before it is verified.
   std::vector<std::string> print_after = {};
   std::function<void(absl::string_view pass, const Program& program)> print = nullptr;

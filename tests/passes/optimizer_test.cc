@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/op_role.h"
 #include "core/program_parse.h"
 #include "core/program_print.h"
 #include "passes/verify.h"

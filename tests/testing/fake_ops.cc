@@ -81,6 +81,9 @@ OpRegistry MakeFakeOps() {
     ops.Add(Unary(type));
   }
   for (const absl::string_view type : {"elementwise_add", "elementwise_mul"}) ops.Add(Binary(type));
+  ops.AddKernels("relu", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
+  ops.AddKernels("elementwise_add", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
+  ops.AddKernels("mul", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
   for (const absl::string_view type : {"reshape2", "squeeze2"}) ops.Add(View(type));
   for (const absl::string_view type : {"conv2d", "depthwise_conv2d"}) ops.Add(Conv(type));
@@ -88,6 +91,7 @@ OpRegistry MakeFakeOps() {
     ops.Add({.type = type,
              .inputs = {{"X"}, {"Y"}},
              .outputs = {{"Out"}},
+             .precision = PrecisionRule::kReduced,
              .gradient = BinaryGradient()});
   }
   ops.Add(BatchNorm());
@@ -127,6 +131,10 @@ OpRegistry MakeFakeOps() {
            .outputs = {{"X@GRAD"}}});
   ops.Add({.type = "sgd",
            .inputs = {{"Param"}, {"Grad"}, {"LearningRate"}},
+           .outputs = {{"ParamOut"}},
+           .inplace = {{0, 0}}});
+  ops.Add({.type = "adam",
+           .inputs = {{"Param"}, {"Grad"}, {"LearningRate"}, {"SkipUpdate", kOptional | kAnyDType}},
            .outputs = {{"ParamOut"}},
            .inplace = {{0, 0}}});
   ops.Add({.type = "uniform_random", .inputs = {}, .outputs = {{"Out"}}, .random = true});
