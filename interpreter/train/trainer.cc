@@ -47,6 +47,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
     INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> data, DataVars(main));
     for (const VarId id : data) options.feeds.push_back(main.NameOf(id));
   }
+  Program states;  // makes the first scale and its counts
+  if (options.loss_scaling.has_value()) {
+    const OpRegistry& ops = options.core.ops == nullptr ? OpRegistry::Global() : *options.core.ops;
+    INTERP_RETURN_IF_ERROR(AddLossScaling(main, states, *options.loss_scaling, ops));
+  }
   std::vector<std::string> persistables;
   for (const ParamDecl& param : ParamsOf(main)) persistables.push_back(param.name);
   CoreOptions core_options = options.core;
@@ -54,8 +59,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<InterpreterCore> core,
                           InterpreterCore::Create(std::move(main), options.feeds, options.fetches,
                                                   scope, core_options));
-  return std::unique_ptr<Trainer>(new Trainer(std::move(core), std::move(scope),
-                                              std::move(persistables), std::move(options.core)));
+  std::unique_ptr<Trainer> trainer(new Trainer(std::move(core), std::move(scope),
+                                               std::move(persistables), std::move(options.core)));
+  if (!states.blocks.empty()) INTERP_RETURN_IF_ERROR(trainer->Initialize(states));
+  return trainer;
 }
 
 absl::Status Trainer::Initialize(const Program& startup) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/train/batch_loader.h"
+#include "passes/loss_scaling.h"
 
 namespace interp {
 
@@ -24,6 +26,9 @@ struct TrainerOptions {
   // Variables to feed in this order. Empty: the program's own (DataVars).
   std::vector<std::string> feeds = {};
   std::vector<std::string> fetches = {};
+  // Scales the loss and the gradients (passes/loss_scaling.h), which the pass `fp16` needs; unset:
+  // they stay as they are.
+  std::optional<LossScalingOptions> loss_scaling = std::nullopt;
   // All ops run, whatever is fetched: the prune pass is off.
   CoreOptions core = {};
 };
@@ -31,7 +36,8 @@ struct TrainerOptions {
 // Thread-safety: one call at a time.
 class Trainer {
  public:
-  // `scope` holds the parameters, or will after Initialize; null: the trainer makes one.
+  // `scope` holds the parameters, or will after Initialize; null: the trainer makes one. Errors:
+  // those of InterpreterCore::Create and AddLossScaling.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(Program main, std::shared_ptr<Scope> scope,
                                                          TrainerOptions options);
 
