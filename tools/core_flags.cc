@@ -41,6 +41,19 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
       ->group(kPlanGroup);
   command.add_flag("--single-stream", flags.single_stream, "all work of a device on one stream")
       ->group(kPlanGroup);
+  command
+      .add_option("--precision,--amp", flags.precision,
+                  "what products and what follows them are computed in: float32, bf16 or fp16; "
+                  "parameters stay float32")
+      ->check(CLI::IsMember({"float32", "bf16", "fp16"}))
+      ->capture_default_str()
+      ->group(kPlanGroup);
+  command
+      .add_option("--float32-ops", flags.float32_ops,
+                  "types of ops that --precision leaves in float32, as in softmax,layer_norm")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group(kPlanGroup);
   command.add_flag("--no-layout", flags.no_layout, "no channels-last layouts")->group(kPlanGroup);
 }
 
@@ -63,6 +76,8 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
   options.print_after = flags.print_after;
   options.print = PrintProgram;
   if (flags.no_prune) options.disable.emplace_back(kPrunePass);
+  if (flags.precision != PlanFlags{}.precision) options.enable.push_back(flags.precision);
+  options.float32_ops = flags.float32_ops;
   return options;
 }
 

@@ -22,6 +22,8 @@ struct PlanFlags {
   bool no_layout = false;
   std::string place = "cpu";
   bool single_stream = false;
+  std::string precision = "float32";  // or bf16, fp16: the name of the pass
+  std::vector<std::string> float32_ops;
 };
 void AddPlanFlags(CLI::App& command, PlanFlags& flags);
 // InvalidArgument when `command` was given one of these flags, or one of `others`: for plans, which

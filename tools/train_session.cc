@@ -200,8 +200,10 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
                           ChooseFetches(model.program, flags.fetches));
   blame = ExitCode::kModelUnusable;
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(
-      std::move(model.program), model.scope, {.feeds = {}, .fetches = fetches, .core = options});
+  TrainerOptions trainer_options{.feeds = {}, .fetches = fetches, .core = options};
+  if (flags.plan.precision == "fp16") trainer_options.loss_scaling = LossScalingOptions{};
+  absl::StatusOr<std::unique_ptr<Trainer>> trainer =
+      Trainer::Create(std::move(model.program), model.scope, std::move(trainer_options));
   if (!trainer.ok()) return Annotate(trainer.status(), model.path);
   session.trainer = *std::move(trainer);
   INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
