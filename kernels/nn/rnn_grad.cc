@@ -126,10 +126,16 @@ class RnnGradRun {
     const int64_t widest = std::max(s_.input, s_.width());
     const int64_t rows = s_.rows();
     const int64_t gates = s_.directions * rows * s_.gates;
-    const int64_t sizes[] = {
-        StateSize(),       StateSize(),       gates,
-        Gru() ? gates : 0, rows * s_.hidden,  rows * s_.width(),
-        rows * s_.width(), rows * s_.width(), s_.directions > 1 ? rows * widest : 0};
+    const int64_t out = rows * s_.width();
+    const int64_t sizes[] = {StateSize(),
+                             Lstm() ? StateSize() : 0,
+                             gates,
+                             Gru() ? gates : 0,
+                             rows * s_.hidden,
+                             s_.layers > 2 ? out : 0,  // a layer i > 0 writes to douts[i % 2]
+                             s_.layers > 1 ? out : 0,
+                             s_.layers > 1 && Masks(attrs_) ? out : 0,
+                             s_.directions > 1 ? rows * widest : 0};
     T** const parts[] = {&work_.dh,       &work_.dc,     &work_.dgates,
                          &work_.dstate,   &work_.states, &work_.douts[0],
                          &work_.douts[1], &work_.masked, &work_.one_dinput};
@@ -145,7 +151,7 @@ class RnnGradRun {
   void TakeStateGradients() {
     T* const targets[] = {work_.dh, work_.dc};
     const absl::Span<const Tensor* const> grads = ctx_.inputs(kStateGrad);
-    for (size_t i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < (Lstm() ? 2 : 1); ++i) {
       const Tensor* grad = i < grads.size() ? grads[i] : nullptr;
       if (grad != nullptr) {
         std::copy_n(grad->data<T>(), StateSize(), targets[i]);
