@@ -74,12 +74,21 @@ class BufferRef {
   Buffer* buffer_ = nullptr;
 };
 
+// The size that statistics and limits count: at least one unit, for empty buffers are blocks, too.
+// 0 for a size so large that it cannot be rounded.
+constexpr size_t CountedBytes(size_t size_bytes) {
+  const size_t rest = size_bytes % kBufferAlignment;
+  if (rest != 0) return size_bytes - rest + kBufferAlignment;  // 0 when it overflows
+  return size_bytes == 0 ? kBufferAlignment : size_bytes;
+}
+
 // What an allocator has handed out. Bytes are as requested, rounded up to kBufferAlignment.
 struct MemoryStats {
-  size_t current_bytes = 0;   // handed out now
-  size_t peak_bytes = 0;      // most ever handed out at once since ResetPeak
-  size_t reserved_bytes = 0;  // held from the system, headers and free blocks included
-  int64_t allocations = 0;    // calls of Allocate that succeeded
+  size_t current_bytes = 0;        // handed out now
+  size_t peak_bytes = 0;           // most ever handed out at once since ResetPeak
+  size_t peak_variable_bytes = 0;  // the same without workspace; pools of hosts alone count it
+  size_t reserved_bytes = 0;       // held from the system, headers and free blocks included
+  int64_t allocations = 0;         // calls of Allocate that succeeded
 };
 
 // Thread-safety: all methods may be called from any thread. Must outlive its buffers.
@@ -90,8 +99,10 @@ class Allocator {
   // content. Errors: ResourceExhausted when the limit or the system's memory is reached.
   virtual absl::StatusOr<BufferRef> Allocate(size_t size_bytes) = 0;
   virtual MemoryStats stats() const = 0;
-  // Makes peak_bytes equal to current_bytes.
+  // Makes the peaks equal to what is handed out now.
   virtual void ResetPeak() = 0;
+  // So many bytes more (or fewer) of what is handed out from here on are workspace.
+  virtual void NoteWorkspace(std::ptrdiff_t /*bytes*/) {}
 
  private:
   friend class BufferRef;

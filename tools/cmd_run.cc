@@ -131,6 +131,7 @@ RunReport MakeReport(const Model& model, const InterpreterCore& core, const Flag
   report.num_workers = flags.run.workers;
   report.num_threads = core.num_threads();
   report.peak_bytes = core.memory().peak_bytes;
+  report.peak_variable_bytes = core.memory().peak_variable_bytes;
   // With devices little is on the host, and most of that is scratch of kernels.
   const LivenessBound bound = core.devices().empty() ? FindLivenessBound(core) : LivenessBound();
   report.liveness_bound_bytes = bound.bytes;

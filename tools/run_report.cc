@@ -75,7 +75,8 @@ void WritePool(const PoolStats& pool, JsonWriter& json) {
 }
 
 double PeakRatio(const RunReport& report) {
-  return static_cast<double>(report.peak_bytes) / static_cast<double>(report.liveness_bound_bytes);
+  return static_cast<double>(report.peak_variable_bytes) /
+         static_cast<double>(report.liveness_bound_bytes);
 }
 
 }  // namespace
@@ -110,6 +111,9 @@ std::string ToText(const RunReport& report) {
                           statistics.median_ms, statistics.min_ms);
   }
   absl::StrAppend(&text, "peak memory ", FormatBytes(report.peak_bytes));
+  if (report.peak_variable_bytes != report.peak_bytes) {
+    absl::StrAppend(&text, ", without workspace ", FormatBytes(report.peak_variable_bytes));
+  }
   if (report.liveness_bound_bytes > 0) {
     absl::StrAppendFormat(&text, " (%.3fx of what is alive at %s)", PeakRatio(report),
                           report.bound_at);
@@ -139,6 +143,7 @@ std::string ToJson(const RunReport& report) {
   json.Field("threads", report.num_threads);
   WriteTimes(report, json);
   json.Field("peak_bytes", report.peak_bytes);
+  json.Field("peak_variable_bytes", report.peak_variable_bytes);
   if (report.liveness_bound_bytes > 0) {
     json.Field("liveness_bound_bytes", report.liveness_bound_bytes);
     json.Field("liveness_bound_at", report.bound_at);

@@ -40,6 +40,7 @@ struct RunReport {
   int num_threads = 1;
   RunTimes times;
   uint64_t peak_bytes = 0;            // most that a run took at once, parameters and feeds apart
+  uint64_t peak_variable_bytes = 0;   // the same without workspace of kernels
   uint64_t liveness_bound_bytes = 0;  // see interpreter/inspect/liveness_bound.h; 0: unknown
   std::string bound_at;               // the instruction that needs so much
   uint64_t parameter_bytes = 0;       // what was loaded

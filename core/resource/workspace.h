@@ -22,8 +22,23 @@ class Workspace {
  public:
   // `size_bytes` bytes, aligned to kBufferAlignment, with undefined content; 0 is allowed.
   static absl::StatusOr<Workspace> Take(Allocator& allocator, size_t size_bytes) {
-    INTERP_ASSIGN_OR_RETURN(BufferRef buffer, allocator.Allocate(size_bytes));
-    return Workspace(std::move(buffer));
+    Workspace work(allocator, static_cast<std::ptrdiff_t>(CountedBytes(size_bytes)));
+    INTERP_ASSIGN_OR_RETURN(work.buffer_, allocator.Allocate(size_bytes));
+    return work;
+  }
+  Workspace(Workspace&& other) noexcept
+      : allocator_(std::exchange(other.allocator_, nullptr)),
+        counted_(other.counted_),
+        buffer_(std::move(other.buffer_)) {}
+  Workspace& operator=(Workspace&& other) noexcept {
+    std::swap(allocator_, other.allocator_);
+    std::swap(counted_, other.counted_);
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~Workspace() {
+    buffer_.reset();
+    if (allocator_ != nullptr) allocator_->NoteWorkspace(-counted_);
   }
 
   template <typename T = void>
@@ -33,7 +48,13 @@ class Workspace {
   size_t size_bytes() const { return buffer_->size_bytes; }
 
  private:
-  explicit Workspace(BufferRef buffer) : buffer_(std::move(buffer)) {}
+  Workspace(Allocator& allocator, std::ptrdiff_t counted)
+      : allocator_(&allocator), counted_(counted) {
+    allocator.NoteWorkspace(counted);
+  }
+
+  Allocator* allocator_;
+  std::ptrdiff_t counted_;
   BufferRef buffer_;
 };
 

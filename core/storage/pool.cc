@@ -220,6 +220,11 @@ void Pool::ResetPeak() {
   ledger_.ResetPeak();
 }
 
+void Pool::NoteWorkspace(std::ptrdiff_t bytes) {
+  const std::lock_guard lock(lock_);
+  ledger_.NoteWorkspace(bytes);
+}
+
 void Pool::Orphan() {
   bool idle = false;
   {

@@ -73,6 +73,7 @@ class Pool final : public Allocator {
 
   MemoryStats stats() const override;
   void ResetPeak() override;
+  void NoteWorkspace(std::ptrdiff_t bytes) override;
   PoolStats pool_stats() const;
   MemorySource& source() const { return *source_; }
 

@@ -30,8 +30,20 @@ absl::Status PoolLedger::CheckOut(size_t size_bytes, size_t counted) {
   return absl::OkStatus();
 }
 
+// Workspace is noted before it is handed out, and until after it is back.
+size_t PoolLedger::VariableBytes() const {
+  return stats_.current_bytes -
+         std::min(stats_.current_bytes, static_cast<size_t>(workspace_bytes_));
+}
+
 void PoolLedger::NotePeak() {
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.current_bytes);
+  stats_.peak_variable_bytes = std::max(stats_.peak_variable_bytes, VariableBytes());
+}
+
+void PoolLedger::ResetPeak() {
+  stats_.peak_bytes = stats_.current_bytes;
+  stats_.peak_variable_bytes = VariableBytes();
 }
 
 void PoolLedger::Reserve(size_t bytes) {

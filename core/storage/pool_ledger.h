@@ -30,14 +30,6 @@ struct PoolLimits {
   size_t reserved_bytes = 0;
 };
 
-// The size that statistics and limits count: at least one unit, for empty buffers are blocks, too.
-// 0 for a size so large that it cannot be rounded.
-constexpr size_t CountedBytes(size_t size_bytes) {
-  const size_t rest = size_bytes % kBufferAlignment;
-  if (rest != 0) return size_bytes - rest + kBufferAlignment;  // 0 when it overflows
-  return size_bytes == 0 ? kBufferAlignment : size_bytes;
-}
-
 // Thread-safety: none; a pool calls it under its lock.
 class PoolLedger {
  public:
@@ -57,7 +49,8 @@ class PoolLedger {
   void Unreserve(size_t bytes) { stats_.reserved_bytes -= bytes; }
 
   const MemoryStats& memory() const { return stats_; }
-  void ResetPeak() { stats_.peak_bytes = stats_.current_bytes; }
+  void ResetPeak();
+  void NoteWorkspace(std::ptrdiff_t bytes) { workspace_bytes_ += bytes; }
   int64_t hits = 0, misses = 0, trims = 0, retries = 0, failures = 0;
   PoolStats Snapshot(absl::string_view kind, size_t cached_bytes) const;
 
@@ -74,7 +67,10 @@ class PoolLedger {
   const std::string where_;  // " on sim:0"
   const PoolLimits limits_;
   const uint64_t serial_base_;
+  size_t VariableBytes() const;
+
   MemoryStats stats_;
+  std::ptrdiff_t workspace_bytes_ = 0;  // of stats_.current_bytes
   size_t peak_reserved_bytes_ = 0;
 };
 

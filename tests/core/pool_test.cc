@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "core/resource/workspace.h"
 #include "tests/testing/matchers.h"
 
 namespace interp {
@@ -68,6 +69,25 @@ TEST(PoolTest, CountsWhatIsHandedOut) {
   pool->ResetPeak();
   EXPECT_EQ(pool->stats().peak_bytes, 64u);
   EXPECT_GE(pool->stats().reserved_bytes, size_t{1} << 20);
+}
+
+TEST(PoolTest, CountsVariablesWithoutWorkspace) {
+  const auto pool = Pool::OnHost({.limits = {.in_use_bytes = 1024}});
+  const BufferRef a = Take(*pool, 64);
+  {
+    absl::StatusOr<Workspace> taken = Workspace::Take(*pool, 640);
+    ASSERT_THAT(taken, IsOk());
+    Workspace moved = *std::move(taken);
+    const BufferRef b = Take(*pool, 128);
+    EXPECT_EQ(pool->stats().peak_bytes, 64u + 640u + 128u);
+    EXPECT_EQ(pool->stats().peak_variable_bytes, 64u + 128u);
+    EXPECT_FALSE(Workspace::Take(*pool, 4096).ok());
+    EXPECT_FALSE(Workspace::Take(*pool, std::numeric_limits<size_t>::max()).ok());
+  }
+  pool->ResetPeak();
+  EXPECT_EQ(pool->stats().peak_variable_bytes, 64u);
+  const BufferRef c = Take(*pool, 640);
+  EXPECT_EQ(pool->stats().peak_variable_bytes, 64u + 640u);
 }
 
 TEST(PoolTest, FreeNeighboursAreJoined) {
