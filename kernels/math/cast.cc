@@ -1,5 +1,6 @@
 // cast: Out = X as the dtype `out_dtype`. See Convert for values that do not fit.
 #include "kernels/math/unary.h"
+#include "kernels/util/convert_elements.h"
 
 namespace interp {
 namespace {
@@ -20,12 +21,8 @@ template <typename From, typename To>
 struct ConvertTo {
   // By the element, not by MapUnary's compute type: 64-bit integers must not pass through a float.
   static void Run(KernelContext& ctx) {
-    const From* x = ctx.input(unary::kX).data<From>();
-    To* out = ctx.output(kOut).mutable_data<To>();
-    const int64_t n = ctx.output(kOut).numel();
-    ParallelFor(ctx.num_threads(), n, kElementwiseGrain, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out[i] = Convert<To>(x[i]);
-    });
+    ConvertElements(ctx.num_threads(), ctx.input(unary::kX).data<From>(), ctx.output(kOut).numel(),
+                    ctx.output(kOut).mutable_data<To>());
   }
 };
 

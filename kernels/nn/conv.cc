@@ -2,17 +2,20 @@
 //   Output = activation(batch_norm(conv(Input, Filter) + Bias) + ResidualData)
 // where everything but the convolution is optional. See conv_problem.h for the slots and
 // fused_activation.h for the attributes fuse_activation, fuse_alpha and fuse_beta.
+#include <type_traits>
+
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/conv_weights.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/convert_elements.h"
 
 namespace interp::nn {
 namespace {
 
-// What a float32 convolution keeps between runs.
+// What a convolution keeps between runs.
 struct PreparedConv {
   std::unique_ptr<OnednnConv> onednn;            // null: oneDNN has nothing for this case
   std::shared_ptr<const PackedWeights> weights;  // null until packed; only kept when constant
@@ -31,14 +34,19 @@ ShapeCache<PreparedConv>::Key CacheKey(const ConvProblem& problem, int num_threa
   return key;
 }
 
-absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& problem) {
+// The primitive for images of that dtype; for bfloat16 also one for float32, where oneDNN has no
+// other: on processors without AVX-512, say.
+absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& problem, DType dtype) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
   ShapeCache<PreparedConv>& cache = ctx.state<ConvState>().prepared;
   ShapeCache<PreparedConv>::Key key = CacheKey(problem, ctx.num_threads());
   if (PreparedConv* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<PreparedConv>();
   const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation};
-  absl::StatusOr<std::unique_ptr<OnednnConv>> conv = OnednnConv::Make(problem, epilogue);
+  absl::StatusOr<std::unique_ptr<OnednnConv>> conv = OnednnConv::Make(problem, epilogue, dtype);
+  if (dtype != DType::kFloat32 && absl::IsUnimplemented(conv.status())) {
+    conv = OnednnConv::Make(problem, epilogue, DType::kFloat32);
+  }
   if (conv.ok()) {
     prepared->onednn = *std::move(conv);
   } else if (!absl::IsUnimplemented(conv.status())) {
@@ -52,10 +60,11 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
   const auto& attrs = ctx.attrs<ConvAttrs>();
   if (!WeightsAreConstant(ctx, attrs)) {
     const Tensor& filter = ctx.input(kConvFilter);
-    if (HasBias(ctx, attrs) || filter.layout != Layout::kPlain) {
+    if (HasBias(ctx, attrs) || filter.layout != Layout::kPlain ||
+        filter.dtype != prepared.onednn->dtype()) {
       return prepared.onednn->Pack(FoldWeights(ctx, attrs));
     }
-    return prepared.onednn->Repack(ctx, filter.data<float>());
+    return prepared.onednn->Repack(ctx, filter.raw_data());
   }
   if (prepared.weights == nullptr) {
     const auto pack = [&] { return prepared.onednn->Pack(FoldWeights(ctx, attrs)); };
@@ -63,6 +72,12 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
                             ctx.Shared<PackedWeights>(prepared.onednn->weights_key(), pack));
   }
   return prepared.weights;
+}
+
+absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* in, void* out) {
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const PackedWeights> weights,
+                          Weights(ctx, prepared));
+  return prepared.onednn->Run(ctx, weights, in, out);
 }
 
 // The plain loops for float32, when oneDNN cannot help. `in` and `out` as in RunChannelsLast.
@@ -81,27 +96,49 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
   return absl::OkStatus();
 }
 
-// `in` and `out` are dense channels-last images; `out` holds the residual when there is one.
-absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, const float* in,
-                             float* out) {
-  UseThreads(ctx.num_threads());
-  INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem));
-  if (prepared->onednn == nullptr) return RunDirect(ctx, problem, in, out);
-  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const PackedWeights> weights,
-                          Weights(ctx, *prepared));
-  return prepared->onednn->Run(ctx, weights, in, out);
+absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
+                      const float* in, float* out) {
+  if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
+  return RunOnednn(ctx, prepared, in, out);
 }
 
-absl::Status ConvFloat(KernelContext& ctx) {
+// `in` and `out` are dense channels-last images; `out` holds the residual when there is one.
+template <typename T>
+absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, const T* in, T* out) {
+  UseThreads(ctx.num_threads());
+  INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem, DTypeOf<T>));
+  if constexpr (std::is_same_v<T, float>) {
+    return RunFloat(ctx, problem, *prepared, in, out);
+  } else {
+    if (prepared->onednn != nullptr && prepared->onednn->dtype() == DTypeOf<T>) {
+      return RunOnednn(ctx, *prepared, in, out);
+    }
+    const int64_t in_size = ctx.input(kConvInput).numel();
+    const int64_t out_size = ctx.output(kConvOutput).numel();
+    INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                            ctx.workspace(static_cast<size_t>(in_size + out_size) * sizeof(float)));
+    float* const wide_out = work.data<float>();
+    float* const wide_in = wide_out + out_size;
+    ConvertElements(ctx.num_threads(), in, in_size, wide_in);
+    ConvertElements(ctx.num_threads(), out, out_size, wide_out);
+    INTERP_RETURN_IF_ERROR(RunFloat(ctx, problem, *prepared, wide_in, wide_out));
+    ConvertElements(ctx.num_threads(), wide_out, out_size, out);
+    return absl::OkStatus();
+  }
+}
+
+// For float and bfloat16.
+template <typename T>
+absl::Status Conv(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
   const Tensor& input = ctx.input(kConvInput);
   Tensor& output = ctx.output(kConvOutput);
   if (output.numel() == 0) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const ConvProblem problem,
                           ResolveConv(attrs, input.shape, ctx.input(kConvFilter).shape));
-  return WithChannelsLast<float>(
+  return WithChannelsLast<T>(
       ctx, input, output, attrs.channels_last_dims,
-      [&](const float* in, float* out) { return RunChannelsLast(ctx, problem, in, out); },
+      [&](const T* in, T* out) { return RunChannelsLast(ctx, problem, in, out); },
       attrs.fuse_residual ? &ctx.input(kConvResidual) : nullptr);
 }
 
@@ -136,7 +173,7 @@ const std::vector<SlotDef> kInputs = {
 std::vector<SlotDef> FusedInputs() {
   std::vector<SlotDef> inputs = kInputs;
   for (const absl::string_view name : {"BnScale", "BnBias", "BnMean", "BnVariance"}) {
-    inputs.push_back({name, kOptional});
+    inputs.push_back({name, kOptional | kAnyDType});
   }
   return inputs;
 }
@@ -148,8 +185,11 @@ OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .outputs = {{"Output"}},
       .parse = parse,
       .infer = InferConv,
-      .kernels = {{DType::kFloat32, ConvFloat}, {DType::kFloat64, ConvDouble}},
+      .kernels = {{DType::kFloat32, Conv<float>},
+                  {DType::kFloat64, ConvDouble},
+                  {DType::kBFloat16, Conv<bfloat16>}},
       .layout = LayoutRule::kPrefersChannelsLast,
+      .precision = PrecisionRule::kReduced,
       .gradient = {.inputs = {"Input", "Filter", "Bias", "Output@GRAD"},
                    .outputs = {"Input@GRAD", "Filter@GRAD", "Bias@GRAD"}},
       .flops = Flops,
@@ -159,7 +199,7 @@ OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
 OpDef FusedConvDef() {
   OpDef def = ConvDef("fused_conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>);
   def.inputs = FusedInputs();
-  def.kernels = {{DType::kFloat32, ConvFloat}};
+  def.kernels = {{DType::kFloat32, Conv<float>}, {DType::kBFloat16, Conv<bfloat16>}};
   def.inplace = {{kConvResidual, kConvOutput}};
   def.gradient = {};  // made by passes, which see no gradients
   return def;

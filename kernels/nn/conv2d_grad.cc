@@ -69,8 +69,11 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
                   {"Bias@GRAD", kOptional}},
       .parse = parse,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, ConvGrad<float>}, {DType::kFloat64, ConvGrad<double>}},
+      .kernels = {{DType::kFloat32, ConvGrad<float>},
+                  {DType::kFloat64, ConvGrad<double>},
+                  {DType::kBFloat16, ConvGrad<bfloat16>}},
       .layout = LayoutRule::kPrefersChannelsLast,
+      .precision = PrecisionRule::kReduced,
       .flops = Flops,
   };
 }

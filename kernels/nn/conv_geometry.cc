@@ -13,9 +13,9 @@ memory::dims ImageDims(int64_t batch, int64_t channels, const Window& window, bo
   return dims;
 }
 
-MemDesc ImageDesc(const memory::dims& dims) {
+MemDesc ImageDesc(const memory::dims& dims, DType dtype) {
   const auto tag = dims.size() == 4 ? memory::format_tag::nhwc : memory::format_tag::ndhwc;
-  return MemDesc(dims, memory::data_type::f32, tag);
+  return MemDesc(dims, DataType(dtype), tag);
 }
 
 // Padding at the end so that the last window just fits; negative where input is left over.
@@ -25,11 +25,11 @@ int64_t FittedPad(const WindowAxis& axis) {
 
 }  // namespace
 
-ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias) {
+ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias, DType dtype) {
   const Window& window = problem.window;
   ConvGeometry g;
-  g.src = ImageDesc(ImageDims(problem.batch, problem.in_channels, window, /*output=*/false));
-  g.dst = ImageDesc(ImageDims(problem.batch, problem.out_channels, window, /*output=*/true));
+  g.src = ImageDesc(ImageDims(problem.batch, problem.in_channels, window, /*output=*/false), dtype);
+  g.dst = ImageDesc(ImageDims(problem.batch, problem.out_channels, window, /*output=*/true), dtype);
   memory::dims filter = {problem.group_out(), problem.group_in()};
   if (problem.groups > 1) filter.insert(filter.begin(), problem.groups);
   for (int i = 0; i < window.rank; ++i) {
@@ -39,8 +39,9 @@ ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias) {
     g.pad_begin.push_back(window[i].pad_begin);
     g.pad_end.push_back(FittedPad(window[i]));
   }
-  g.plain_filter = StridedDesc(filter, {});
-  g.any_filter = AnyDesc(filter);
+  g.plain_filter = StridedDesc(filter, {}, DataType(dtype));
+  g.any_filter = AnyDesc(filter, DataType(dtype));
+  g.any_filter_sum = AnyDesc(filter);
   if (bias) g.bias = StridedDesc({problem.out_channels}, {});
   return g;
 }

@@ -8,14 +8,15 @@
 
 namespace interp::nn {
 
-// Descriptors and window lists.
+// Descriptors and window lists. Images have the dtype asked for, the bias is float32.
 struct ConvGeometry {
   MemDesc src, dst, plain_filter, any_filter, bias;
+  MemDesc any_filter_sum;  // any_filter in float32: what sums of filter gradients are kept in
   dnnl::memory::dims strides, dilations, pad_begin, pad_end;
 };
 
 // May throw; call inside CatchErrors.
-ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias);
+ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias, DType dtype);
 
 // Whether an implementation of that name is one of oneDNN's plain loops, which are slower than
 // ours.

@@ -7,13 +7,15 @@
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/conv_direct_grad.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/convert_elements.h"
 
 namespace interp::nn {
 namespace {
 
-PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem) {
+PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem, DType dtype) {
   ShapeCache<PreparedConvGrad>& cache = ctx.state<ConvGradState>().prepared;
   ShapeCache<PreparedConvGrad>::Key key = ConvCacheKey(problem, ctx.num_threads());
+  key.push_back(static_cast<int64_t>(dtype));
   if (PreparedConvGrad* prepared = cache.Find(key)) return *prepared;
   return cache.Insert(std::move(key),
                       std::make_unique<PreparedConvGrad>(PreparedConvGrad{
@@ -21,42 +23,43 @@ PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem) {
 }
 
 // Filter values in dense O,I,kernel order.
-absl::StatusOr<const float*> PlainFilter(const KernelContext& ctx, const Tensor& filter,
-                                         std::optional<Workspace>& copy) {
+template <typename T>
+absl::StatusOr<const T*> PlainFilter(const KernelContext& ctx, const Tensor& filter,
+                                     std::optional<Workspace>& copy) {
   const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
-  if (IsChannelsFirst(view)) return filter.data<float>();
+  if (IsChannelsFirst(view)) return filter.data<T>();
   INTERP_ASSIGN_OR_RETURN(copy, ctx.workspace(filter.size_bytes()));
-  CopyImage(view, filter.data<float>(), DenseChannelsFirst(view), copy->data<float>(),
-            ctx.num_threads());
-  return copy->data<float>();
+  CopyImage(view, filter.data<T>(), DenseChannelsFirst(view), copy->data<T>(), ctx.num_threads());
+  return copy->data<T>();
 }
 
 // Error Unimplemented: nothing has been done.
+template <typename T>
 absl::Status OnednnDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                             const Tensor& out_grad, Tensor& in_grad) {
   UseThreads(ctx.num_threads());
-  PreparedConvGrad& prepared = Prepared(ctx, conv.problem);
+  PreparedConvGrad& prepared = Prepared(ctx, conv.problem, DTypeOf<T>);
   if (absl::IsUnknown(prepared.data.status())) {
-    prepared.data = OnednnConvDataGrad::Make(conv.problem);
+    prepared.data = OnednnConvDataGrad::Make(conv.problem, DTypeOf<T>);
   }
   INTERP_RETURN_IF_ERROR(prepared.data.status());
   std::optional<Workspace> copy;
-  INTERP_ASSIGN_OR_RETURN(const float* const weights, PlainFilter(ctx, filter, copy));
-  return WithChannelsLast<float>(
+  INTERP_ASSIGN_OR_RETURN(const T* const weights, PlainFilter<T>(ctx, filter, copy));
+  return WithChannelsLast<T>(
       ctx, out_grad, in_grad, conv.channels_last_dims,
-      [&](const float* from, float* to) { return (*prepared.data)->Run(ctx, weights, from, to); });
+      [&](const T* from, T* to) { return (*prepared.data)->Run(ctx, weights, from, to); });
 }
 
 absl::Status OnednnForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                            const Tensor& in, Tensor& out) {
   UseThreads(ctx.num_threads());
-  PreparedConvGrad& prepared = Prepared(ctx, conv.problem);
+  PreparedConvGrad& prepared = Prepared(ctx, conv.problem, DType::kFloat32);
   if (absl::IsUnknown(prepared.forward.status())) {
-    prepared.forward = OnednnConv::Make(conv.problem, ConvEpilogue());
+    prepared.forward = OnednnConv::Make(conv.problem, ConvEpilogue(), DType::kFloat32);
   }
   INTERP_RETURN_IF_ERROR(prepared.forward.status());
   std::optional<Workspace> copy;
-  INTERP_ASSIGN_OR_RETURN(const float* const plain, PlainFilter(ctx, filter, copy));
+  INTERP_ASSIGN_OR_RETURN(const float* const plain, PlainFilter<float>(ctx, filter, copy));
   INTERP_ASSIGN_OR_RETURN(const auto weights, (*prepared.forward)->Repack(ctx, plain));
   return WithChannelsLast<float>(ctx, in, out, conv.channels_last_dims,
                                  [&](const float* from, float* to) {
@@ -64,28 +67,56 @@ absl::Status OnednnForward(KernelContext& ctx, const ConvGradCase& conv, const T
                                  });
 }
 
+template <typename T>
 absl::Status OnednnFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
                               const Tensor& out_grad, Tensor& filter_grad) {
   UseThreads(ctx.num_threads());
-  PreparedConvGrad& prepared = Prepared(ctx, conv.problem);
+  PreparedConvGrad& prepared = Prepared(ctx, conv.problem, DTypeOf<T>);
   if (absl::IsUnknown(prepared.filter.status())) {
-    prepared.filter = OnednnConvFilterGrad::Make(conv.problem, ctx.num_threads());
+    prepared.filter = OnednnConvFilterGrad::Make(conv.problem, ctx.num_threads(), DTypeOf<T>);
   }
   INTERP_RETURN_IF_ERROR(prepared.filter.status());
   std::optional<Workspace> in_copy;
   std::optional<Workspace> out_copy;
-  INTERP_ASSIGN_OR_RETURN(const float* const images,
-                          AsChannelsLast<float>(ctx, in, conv.channels_last_dims, in_copy));
-  INTERP_ASSIGN_OR_RETURN(const float* const grads,
-                          AsChannelsLast<float>(ctx, out_grad, conv.channels_last_dims, out_copy));
+  INTERP_ASSIGN_OR_RETURN(const T* const images,
+                          AsChannelsLast<T>(ctx, in, conv.channels_last_dims, in_copy));
+  INTERP_ASSIGN_OR_RETURN(const T* const grads,
+                          AsChannelsLast<T>(ctx, out_grad, conv.channels_last_dims, out_copy));
   const ImageView view = ViewImage(filter_grad, /*channels_last_dims=*/false);
   if (IsChannelsFirst(view)) {
-    return (*prepared.filter)->Run(ctx, images, grads, filter_grad.mutable_data<float>());
+    return (*prepared.filter)->Run(ctx, images, grads, filter_grad.mutable_data<T>());
   }
   INTERP_ASSIGN_OR_RETURN(const Workspace dense, ctx.workspace(filter_grad.size_bytes()));
-  INTERP_RETURN_IF_ERROR((*prepared.filter)->Run(ctx, images, grads, dense.data<float>()));
-  CopyImage(DenseChannelsFirst(view), dense.data<float>(), view, filter_grad.mutable_data<float>(),
+  INTERP_RETURN_IF_ERROR((*prepared.filter)->Run(ctx, images, grads, dense.data<T>()));
+  CopyImage(DenseChannelsFirst(view), dense.data<T>(), view, filter_grad.mutable_data<T>(),
             ctx.num_threads());
+  return absl::OkStatus();
+}
+
+// `tensor` in float32, its values or with room for them.
+absl::StatusOr<Tensor> Widened(const KernelContext& ctx, const Tensor& tensor, bool values) {
+  Tensor wide;
+  wide.dtype = DType::kFloat32;
+  wide.shape = tensor.shape;
+  wide.layout = tensor.layout;
+  INTERP_RETURN_IF_ERROR(wide.Allocate(ctx.allocator()));
+  if (values) {
+    ConvertElements(ctx.num_threads(), tensor.data<bfloat16>(), tensor.numel(),
+                    wide.mutable_data<float>());
+  }
+  return wide;
+}
+
+// Calls run(a, b, out) for float32 tensors in place of bfloat16 ones.
+template <typename Run>
+absl::Status InFloat(const KernelContext& ctx, const Tensor& a, const Tensor& b, Tensor& out,
+                     const Run& run) {
+  INTERP_ASSIGN_OR_RETURN(const Tensor wide_a, Widened(ctx, a, /*values=*/true));
+  INTERP_ASSIGN_OR_RETURN(const Tensor wide_b, Widened(ctx, b, /*values=*/true));
+  INTERP_ASSIGN_OR_RETURN(Tensor wide_out, Widened(ctx, out, /*values=*/false));
+  INTERP_RETURN_IF_ERROR(run(wide_a, wide_b, wide_out));
+  ConvertElements(ctx.num_threads(), wide_out.data<float>(), out.numel(),
+                  out.mutable_data<bfloat16>());
   return absl::OkStatus();
 }
 
@@ -106,17 +137,24 @@ template <typename T>
 absl::Status ConvDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                           const Tensor& out_grad, Tensor& in_grad) {
   if (in_grad.numel() == 0) return absl::OkStatus();
-  if constexpr (std::is_same_v<T, float>) {
-    const absl::Status done = OnednnDataGrad(ctx, conv, filter, out_grad, in_grad);
+  if constexpr (!std::is_same_v<T, double>) {
+    const absl::Status done = OnednnDataGrad<T>(ctx, conv, filter, out_grad, in_grad);
     if (!absl::IsUnimplemented(done)) return done;
   }
-  const ConvImages<T> images = {.in_view = ViewImage(in_grad, conv.channels_last_dims),
-                                .filter_view = ViewImage(filter, false),
-                                .filter = filter.data<T>(),
-                                .out_view = ViewImage(out_grad, conv.channels_last_dims),
-                                .out_grad = out_grad.data<T>()};
-  ConvDirectDataGrad(conv.problem, images, in_grad.mutable_data<T>(), ctx.num_threads());
-  return absl::OkStatus();
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return InFloat(ctx, filter, out_grad, in_grad,
+                   [&](const Tensor& wide_filter, const Tensor& wide_grad, Tensor& result) {
+                     return ConvDataGrad<float>(ctx, conv, wide_filter, wide_grad, result);
+                   });
+  } else {
+    const ConvImages<T> images = {.in_view = ViewImage(in_grad, conv.channels_last_dims),
+                                  .filter_view = ViewImage(filter, false),
+                                  .filter = filter.data<T>(),
+                                  .out_view = ViewImage(out_grad, conv.channels_last_dims),
+                                  .out_grad = out_grad.data<T>()};
+    ConvDirectDataGrad(conv.problem, images, in_grad.mutable_data<T>(), ctx.num_threads());
+    return absl::OkStatus();
+  }
 }
 
 template <typename T>
@@ -138,19 +176,26 @@ absl::Status ConvForward(KernelContext& ctx, const ConvGradCase& conv, const Ten
 template <typename T>
 absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
                             const Tensor& out_grad, Tensor& filter_grad) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (!std::is_same_v<T, double>) {
     if (out_grad.numel() > 0) {
-      const absl::Status done = OnednnFilterGrad(ctx, conv, in, out_grad, filter_grad);
+      const absl::Status done = OnednnFilterGrad<T>(ctx, conv, in, out_grad, filter_grad);
       if (!absl::IsUnimplemented(done)) return done;
     }
   }
-  const ConvImages<T> images = {.in_view = ViewImage(in, conv.channels_last_dims),
-                                .in = in.data<T>(),
-                                .filter_view = ViewImage(filter_grad, false),
-                                .out_view = ViewImage(out_grad, conv.channels_last_dims),
-                                .out_grad = out_grad.data<T>()};
-  ConvDirectFilterGrad(conv.problem, images, filter_grad.mutable_data<T>(), ctx.num_threads());
-  return absl::OkStatus();
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return InFloat(ctx, in, out_grad, filter_grad,
+                   [&](const Tensor& wide_in, const Tensor& wide_grad, Tensor& result) {
+                     return ConvFilterGrad<float>(ctx, conv, wide_in, wide_grad, result);
+                   });
+  } else {
+    const ConvImages<T> images = {.in_view = ViewImage(in, conv.channels_last_dims),
+                                  .in = in.data<T>(),
+                                  .filter_view = ViewImage(filter_grad, false),
+                                  .out_view = ViewImage(out_grad, conv.channels_last_dims),
+                                  .out_grad = out_grad.data<T>()};
+    ConvDirectFilterGrad(conv.problem, images, filter_grad.mutable_data<T>(), ctx.num_threads());
+    return absl::OkStatus();
+  }
 }
 
 template absl::Status ConvForward<float>(KernelContext&, const ConvGradCase&, const Tensor&,
@@ -165,6 +210,10 @@ template absl::Status ConvFilterGrad<float>(KernelContext&, const ConvGradCase&,
                                             const Tensor&, Tensor&);
 template absl::Status ConvFilterGrad<double>(KernelContext&, const ConvGradCase&, const Tensor&,
                                              const Tensor&, Tensor&);
+template absl::Status ConvDataGrad<bfloat16>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                             const Tensor&, Tensor&);
+template absl::Status ConvFilterGrad<bfloat16>(KernelContext&, const ConvGradCase&, const Tensor&,
+                                               const Tensor&, Tensor&);
 
 template <typename T>
 void ConvBiasGrad(const Tensor& image, bool channels_last_dims, Tensor& bias_grad,
@@ -183,12 +232,13 @@ void ConvBiasGrad(const Tensor& image, bool channels_last_dims, Tensor& bias_gra
                      row / height * strides[2] + row % height * strides[3];
         for (int64_t w = 0; w < width; ++w) sum += x[w * strides[4]];
       }
-      bias_grad.mutable_data<T>()[c] = static_cast<T>(sum);
+      bias_grad.mutable_data<T>()[c] = Convert<T>(sum);
     }
   });
 }
 
 template void ConvBiasGrad<float>(const Tensor&, bool, Tensor&, int);
 template void ConvBiasGrad<double>(const Tensor&, bool, Tensor&, int);
+template void ConvBiasGrad<bfloat16>(const Tensor&, bool, Tensor&, int);
 
 }  // namespace interp::nn

@@ -1,5 +1,5 @@
 // What the gradients of convolutions and of transposed convolutions share: the gradients of one
-// convolution, by oneDNN for float32 and by plain loops for the rest.
+// convolution, by oneDNN for float32 and bfloat16 and by plain loops for the rest.
 #pragma once
 
 #include <memory>
@@ -57,6 +57,11 @@ extern template absl::Status ConvFilterGrad<float>(KernelContext&, const ConvGra
                                                    const Tensor&, const Tensor&, Tensor&);
 extern template absl::Status ConvFilterGrad<double>(KernelContext&, const ConvGradCase&,
                                                     const Tensor&, const Tensor&, Tensor&);
+// The gradients also for bfloat16. Where oneDNN has nothing for it they are computed in float32.
+extern template absl::Status ConvDataGrad<bfloat16>(KernelContext&, const ConvGradCase&,
+                                                    const Tensor&, const Tensor&, Tensor&);
+extern template absl::Status ConvFilterGrad<bfloat16>(KernelContext&, const ConvGradCase&,
+                                                      const Tensor&, const Tensor&, Tensor&);
 
 // Sums of all pixels of `image` by channel: the gradient of a bias.
 template <typename T>
@@ -64,5 +69,6 @@ void ConvBiasGrad(const Tensor& image, bool channels_last_dims, Tensor& bias_gra
 
 extern template void ConvBiasGrad<float>(const Tensor&, bool, Tensor&, int);
 extern template void ConvBiasGrad<double>(const Tensor&, bool, Tensor&, int);
+extern template void ConvBiasGrad<bfloat16>(const Tensor&, bool, Tensor&, int);
 
 }  // namespace interp::nn

@@ -47,11 +47,11 @@ absl::Status SkipReferences(Desc& desc) {
 
 // May throw.
 absl::StatusOr<convolution_backward_weights::primitive_desc> FilterGradDesc(
-    const ConvProblem& problem) {
-  const ConvGeometry g = MakeGeometry(problem, /*bias=*/false);
-  const convolution_backward_weights::desc op(algorithm::convolution_direct, g.src, g.any_filter,
-                                              g.dst, g.strides, g.dilations, g.pad_begin,
-                                              g.pad_end);
+    const ConvProblem& problem, DType dtype) {
+  const ConvGeometry g = MakeGeometry(problem, /*bias=*/false, dtype);
+  const convolution_backward_weights::desc op(algorithm::convolution_direct, g.src,
+                                              g.any_filter_sum, g.dst, g.strides, g.dilations,
+                                              g.pad_begin, g.pad_end);
   convolution_backward_weights::primitive_desc desc(op, UserScratchpad(), Engine(), Forward(g));
   INTERP_RETURN_IF_ERROR(SkipReferences(desc));
   return desc;
@@ -60,10 +60,10 @@ absl::StatusOr<convolution_backward_weights::primitive_desc> FilterGradDesc(
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> OnednnConvDataGrad::Make(
-    const ConvProblem& problem) {
+    const ConvProblem& problem, DType dtype) {
   auto grad = std::make_unique<OnednnConvDataGrad>();
   INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
-    const ConvGeometry g = MakeGeometry(problem, /*bias=*/false);
+    const ConvGeometry g = MakeGeometry(problem, /*bias=*/false, dtype);
     const convolution_backward_data::desc op(algorithm::convolution_direct, g.src, g.any_filter,
                                              g.dst, g.strides, g.dilations, g.pad_begin, g.pad_end);
     convolution_backward_data::primitive_desc desc(op, UserScratchpad(), Engine(), Forward(g));
@@ -81,19 +81,19 @@ absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> OnednnConvDataGrad::Make(
   return grad;
 }
 
-absl::Status OnednnConvDataGrad::Run(const KernelContext& ctx, const float* filter,
-                                     const float* out_grad, float* in_grad) {
+absl::Status OnednnConvDataGrad::Run(const KernelContext& ctx, const void* filter,
+                                     const void* out_grad, void* in_grad) {
   INTERP_RETURN_IF_ERROR(pack_->Run(ctx, filter, packed_));
   primitive_->SetData(in_grad_, in_grad);
   primitive_->SetData(out_grad_, out_grad);
   return primitive_->Execute(ctx);
 }
 
-absl::Status OnednnConvFilterGrad::AddPart(const ConvProblem& problem, int64_t first,
+absl::Status OnednnConvFilterGrad::AddPart(const ConvProblem& problem, DType dtype, int64_t first,
                                            int64_t images) {
   ConvProblem share = problem;
   share.batch = images;
-  INTERP_ASSIGN_OR_RETURN(const auto desc, FilterGradDesc(share));
+  INTERP_ASSIGN_OR_RETURN(const auto desc, FilterGradDesc(share, dtype));
   if (parts_.empty()) {
     sum_desc_ = desc.diff_weights_desc();
     implementation_ = desc.impl_info_str();
@@ -114,20 +114,20 @@ absl::Status OnednnConvFilterGrad::AddPart(const ConvProblem& problem, int64_t f
 }
 
 absl::StatusOr<std::unique_ptr<OnednnConvFilterGrad>> OnednnConvFilterGrad::Make(
-    const ConvProblem& problem, int num_threads) {
+    const ConvProblem& problem, int num_threads, DType dtype) {
   auto grad = std::make_unique<OnednnConvFilterGrad>();
   UseThreads(1);
   const absl::Status status = CatchErrors([&]() -> absl::Status {
-    const ConvGeometry g = MakeGeometry(problem, /*bias=*/false);
-    grad->in_image_ = static_cast<int64_t>(g.src.get_size() / sizeof(float)) /
-                      std::max<int64_t>(problem.batch, 1);
-    grad->out_image_ = static_cast<int64_t>(g.dst.get_size() / sizeof(float)) /
-                       std::max<int64_t>(problem.batch, 1);
-    const int64_t parts = CountParts(problem, g.plain_filter.get_size());
+    const ConvGeometry g = MakeGeometry(problem, /*bias=*/false, dtype);
+    const int64_t images = std::max<int64_t>(problem.batch, 1);
+    grad->in_image_bytes_ = static_cast<int64_t>(g.src.get_size()) / images;
+    grad->out_image_bytes_ = static_cast<int64_t>(g.dst.get_size()) / images;
+    const size_t sum_bytes = g.plain_filter.get_size() / SizeOf(dtype) * sizeof(float);
+    const int64_t parts = CountParts(problem, sum_bytes);
     for (int64_t i = 0; i < parts; ++i) {
       const int64_t first = problem.batch * i / parts;
       INTERP_RETURN_IF_ERROR(
-          grad->AddPart(problem, first, problem.batch * (i + 1) / parts - first));
+          grad->AddPart(problem, dtype, first, problem.batch * (i + 1) / parts - first));
     }
     UseThreads(num_threads);
     grad->unpack_ = std::make_unique<FormatCopy>(grad->sum_desc_, g.plain_filter);
@@ -138,8 +138,8 @@ absl::StatusOr<std::unique_ptr<OnednnConvFilterGrad>> OnednnConvFilterGrad::Make
   return grad;
 }
 
-absl::Status OnednnConvFilterGrad::RunParts(const KernelContext& ctx, const float* in,
-                                            const float* out_grad) {
+absl::Status OnednnConvFilterGrad::RunParts(const KernelContext& ctx, const void* in,
+                                            const void* out_grad) {
   const int64_t count = std::ssize(parts_);
   const int64_t lanes = std::min<int64_t>(ctx.num_threads(), count);
   const size_t stride = (scratchpad_bytes_ + 63) / 64 * 64;
@@ -151,8 +151,10 @@ absl::Status OnednnConvFilterGrad::RunParts(const KernelContext& ctx, const floa
     for (int64_t lane = begin; lane < end; ++lane) {
       for (int64_t i = count * lane / lanes; i < count * (lane + 1) / lanes; ++i) {
         Part& part = parts_[i];
-        part.primitive->SetData(part.in, in + part.first_image * in_image_);
-        part.primitive->SetData(part.out_grad, out_grad + part.first_image * out_image_);
+        part.primitive->SetData(part.in,
+                                static_cast<const char*>(in) + part.first_image * in_image_bytes_);
+        part.primitive->SetData(part.out_grad, static_cast<const char*>(out_grad) +
+                                                   part.first_image * out_image_bytes_);
         statuses[lane].Update(
             part.primitive->Execute(scratch.data<char>() + static_cast<size_t>(lane) * stride));
       }
@@ -175,8 +177,8 @@ void OnednnConvFilterGrad::AddUp(int num_threads) {
               });
 }
 
-absl::Status OnednnConvFilterGrad::Run(const KernelContext& ctx, const float* in,
-                                       const float* out_grad, float* filter_grad) {
+absl::Status OnednnConvFilterGrad::Run(const KernelContext& ctx, const void* in,
+                                       const void* out_grad, void* filter_grad) {
   INTERP_RETURN_IF_ERROR(RunParts(ctx, in, out_grad));
   AddUp(ctx.num_threads());
   return unpack_->Run(ctx, parts_[0].sum, filter_grad);

@@ -1,4 +1,5 @@
-// The gradients of a convolution by oneDNN primitives on channels-last float32 images.
+// The gradients of a convolution by oneDNN primitives on channels-last images of float32 or
+// bfloat16. Sums are taken in float32.
 #pragma once
 
 #include <memory>
@@ -10,15 +11,16 @@
 
 namespace interp::nn {
 
-// Gradient by the input, for one problem and one number of threads.
-// Thread-safety: not for concurrent use.
+// Gradient by the input, for one problem, one dtype of images and filter, and one number of
+// threads. Thread-safety: not for concurrent use.
 class OnednnConvDataGrad {
  public:
   // Error Unimplemented when oneDNN has nothing but its reference loops for the case.
-  static absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> Make(const ConvProblem& problem);
+  static absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> Make(const ConvProblem& problem,
+                                                                  DType dtype);
   // `filter` is in dense O,I,kernel order.
-  absl::Status Run(const KernelContext& ctx, const float* filter, const float* out_grad,
-                   float* in_grad);
+  absl::Status Run(const KernelContext& ctx, const void* filter, const void* out_grad,
+                   void* in_grad);
   const std::string& implementation() const { return implementation_; }
 
  private:
@@ -37,10 +39,10 @@ class OnednnConvDataGrad {
 class OnednnConvFilterGrad {
  public:
   static absl::StatusOr<std::unique_ptr<OnednnConvFilterGrad>> Make(const ConvProblem& problem,
-                                                                    int num_threads);
+                                                                    int num_threads, DType dtype);
   // `filter_grad` gets dense O,I,kernel order.
-  absl::Status Run(const KernelContext& ctx, const float* in, const float* out_grad,
-                   float* filter_grad);
+  absl::Status Run(const KernelContext& ctx, const void* in, const void* out_grad,
+                   void* filter_grad);
   const std::string& implementation() const { return implementation_; }
 
  private:
@@ -52,8 +54,8 @@ class OnednnConvFilterGrad {
     int in = 0;
     int out_grad = 0;
   };
-  absl::Status AddPart(const ConvProblem& problem, int64_t first, int64_t images);
-  absl::Status RunParts(const KernelContext& ctx, const float* in, const float* out_grad);
+  absl::Status AddPart(const ConvProblem& problem, DType dtype, int64_t first, int64_t images);
+  absl::Status RunParts(const KernelContext& ctx, const void* in, const void* out_grad);
   void AddUp(int num_threads);
 
   std::vector<Part> parts_;
@@ -61,8 +63,8 @@ class OnednnConvFilterGrad {
   MemDesc sum_desc_;
   std::string implementation_;
   size_t scratchpad_bytes_ = 0;
-  int64_t in_image_ = 0;  // elements
-  int64_t out_image_ = 0;
+  int64_t in_image_bytes_ = 0;
+  int64_t out_image_bytes_ = 0;
 };
 
 }  // namespace interp::nn

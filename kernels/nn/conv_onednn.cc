@@ -63,10 +63,15 @@ void OnednnConv::Bind(const Desc& desc, const ConvEpilogue& epilogue) {
 }
 
 absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& problem,
-                                                             const ConvEpilogue& epilogue) {
+                                                             const ConvEpilogue& epilogue,
+                                                             DType dtype) {
+  if (dtype != DType::kFloat32 && !IsPostOp(epilogue.activation)) {
+    return Unimplemented("activations that are no post-ops are computed in float32");
+  }
   auto conv = std::make_unique<OnednnConv>();
+  conv->dtype_ = dtype;
   INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
-    const ConvGeometry g = MakeGeometry(problem, epilogue.bias);
+    const ConvGeometry g = MakeGeometry(problem, epilogue.bias, dtype);
     // Outlives the descriptors made from it: walking on to the next implementation reads it again.
     const convolution_forward::desc op(prop_kind::forward_inference, algorithm::convolution_direct,
                                        g.src, g.any_filter, g.bias, g.dst, g.strides, g.dilations,
@@ -74,6 +79,7 @@ absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& 
     INTERP_ASSIGN_OR_RETURN(const Desc desc, Choose(problem, op, MakeAttr(epilogue)));
     conv->Bind(desc, epilogue);
     conv->plain_desc_ = g.plain_filter;
+    conv->folded_desc_ = MakeGeometry(problem, epilogue.bias, DType::kFloat32).plain_filter;
     return absl::OkStatus();
   }));
   return conv;
@@ -86,13 +92,13 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Pack(
     packed->filter = memory(packed_desc_, Engine());
     return absl::OkStatus();
   }));
-  INTERP_RETURN_IF_ERROR(Reorder(plain_desc_, weights.filter.data(), packed->filter));
+  INTERP_RETURN_IF_ERROR(Reorder(folded_desc_, weights.filter.data(), packed->filter));
   packed->bias = weights.bias;
   return std::shared_ptr<const PackedWeights>(std::move(packed));
 }
 
 absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Repack(const KernelContext& ctx,
-                                                                        const float* filter) {
+                                                                        const void* filter) {
   if (repacked_ == nullptr) {
     INTERP_RETURN_IF_ERROR(CatchErrors([&] {
       repack_ = std::make_unique<FormatCopy>(plain_desc_, packed_desc_);
@@ -107,8 +113,8 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Repack(const Ke
 }
 
 absl::Status OnednnConv::Run(const KernelContext& ctx,
-                             const std::shared_ptr<const PackedWeights>& weights, const float* in,
-                             float* out) {
+                             const std::shared_ptr<const PackedWeights>& weights, const void* in,
+                             void* out) {
   if (bound_ != weights) {
     primitive_->SetMemory(filter_, weights->filter);
     if (bias_ >= 0) primitive_->SetData(bias_, weights->bias.data());
@@ -119,7 +125,7 @@ absl::Status OnednnConv::Run(const KernelContext& ctx,
   INTERP_RETURN_IF_ERROR(primitive_->Execute(ctx));
   if (late_activation_.kind != ActivationKind::kNone) {
     ParallelFor(ctx.num_threads(), out_numel_, kElementwiseGrain, [&](int64_t begin, int64_t end) {
-      ApplyActivation(late_activation_, out + begin, end - begin);
+      ApplyActivation(late_activation_, static_cast<float*>(out) + begin, end - begin);
     });
   }
   return absl::OkStatus();

@@ -1,4 +1,5 @@
-// Convolution by a oneDNN primitive on channels-last float32 images.
+// Convolution by a oneDNN primitive on channels-last images of float32 or bfloat16, whose sums are
+// taken in float32.
 #pragma once
 
 #include <memory>
@@ -16,13 +17,16 @@ struct PackedWeights {
   std::vector<float> bias;
 };
 
-// One primitive for one ConvProblem and one number of threads.
+// One primitive for one ConvProblem, one dtype and one number of threads. Images and filters are
+// of that dtype.
 // Thread-safety: not for concurrent use.
 class OnednnConv {
  public:
   // Errors: Unimplemented when oneDNN has nothing but its reference loops for the case.
   static absl::StatusOr<std::unique_ptr<OnednnConv>> Make(const ConvProblem& problem,
-                                                          const ConvEpilogue& epilogue);
+                                                          const ConvEpilogue& epilogue,
+                                                          DType dtype);
+  DType dtype() const { return dtype_; }
 
   // Tells weight formats apart, for KernelContext::Shared.
   uint64_t weights_key() const { return FormatHash(packed_desc_); }
@@ -31,12 +35,12 @@ class OnednnConv {
   // The same for a filter that changes from run to run and no bias: `filter` is in dense O,I,kernel
   // order. The result is written over by the next call.
   absl::StatusOr<std::shared_ptr<const PackedWeights>> Repack(const KernelContext& ctx,
-                                                              const float* filter);
+                                                              const void* filter);
 
   // Computes `out`, which holds the residual before when the epilogue has one. Both are dense
   // channels-last images.
   absl::Status Run(const KernelContext& ctx, const std::shared_ptr<const PackedWeights>& weights,
-                   const float* in, float* out);
+                   const void* in, void* out);
 
   // Name of oneDNN's implementation, for tests and benchmarks.
   const std::string& implementation() const { return implementation_; }
@@ -44,7 +48,9 @@ class OnednnConv {
  private:
   void Bind(const dnnl::convolution_forward::primitive_desc& desc, const ConvEpilogue& epilogue);
 
-  MemDesc plain_desc_;   // of FoldedWeights::filter
+  DType dtype_ = DType::kFloat32;
+  MemDesc folded_desc_;  // of FoldedWeights::filter, float32
+  MemDesc plain_desc_;   // the same of dtype_
   MemDesc packed_desc_;  // what the primitive wants
   std::unique_ptr<Primitive> primitive_;
   std::string implementation_;

@@ -41,8 +41,12 @@ absl::Status CheckExtras(const InferContext& ctx, const ConvAttrs& attrs, int64_
   if (attrs.batch_norm) {
     constexpr absl::string_view kNames[] = {"BnScale", "BnBias", "BnMean", "BnVariance"};
     for (int i = 0; i < 4; ++i) {
-      INTERP_RETURN_IF_ERROR(
-          CheckVector(ctx.optional_input(kConvBnScale + i), kNames[i], channels));
+      const Tensor* vector = ctx.optional_input(kConvBnScale + i);
+      INTERP_RETURN_IF_ERROR(CheckVector(vector, kNames[i], channels));
+      if (vector->dtype != DType::kFloat32 && vector->dtype != DType::kBFloat16) {
+        return InvalidArgument("input '", kNames[i], "' is ", DescribeType(*vector),
+                               ", expected float32");
+      }
     }
   }
   if (attrs.fuse_residual) {

@@ -1,15 +1,34 @@
 #include "kernels/nn/conv_weights.h"
 
 #include <cmath>
+#include <type_traits>
 
 namespace interp::nn {
 namespace {
 
+// The filter in dense O,I,kernel order.
+template <typename T>
+std::vector<float> DenseFilter(const Tensor& filter) {
+  const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
+  std::vector<T> values(static_cast<size_t>(filter.numel()));
+  CopyImage(view, filter.data<T>(), DenseChannelsFirst(view), values.data(), /*num_threads=*/1);
+  if constexpr (std::is_same_v<T, float>) return values;
+  return std::vector<float>(values.begin(), values.end());
+}
+
+// The values of a vector by channel.
+std::vector<float> Vector(const Tensor& tensor) {
+  if (tensor.dtype == DType::kBFloat16) {
+    return std::vector<float>(tensor.data<bfloat16>(), tensor.data<bfloat16>() + tensor.numel());
+  }
+  return std::vector<float>(tensor.data<float>(), tensor.data<float>() + tensor.numel());
+}
+
 void FoldBatchNorm(const KernelContext& ctx, float epsilon, FoldedWeights& folded) {
-  const float* scale = ctx.input(kConvBnScale).data<float>();
-  const float* shift = ctx.input(kConvBnBias).data<float>();
-  const float* mean = ctx.input(kConvBnMean).data<float>();
-  const float* variance = ctx.input(kConvBnVariance).data<float>();
+  const std::vector<float> scale = Vector(ctx.input(kConvBnScale));
+  const std::vector<float> shift = Vector(ctx.input(kConvBnBias));
+  const std::vector<float> mean = Vector(ctx.input(kConvBnMean));
+  const std::vector<float> variance = Vector(ctx.input(kConvBnVariance));
   const size_t channels = folded.bias.size();
   const size_t per_channel = folded.filter.size() / channels;
   for (size_t c = 0; c < channels; ++c) {
@@ -39,14 +58,12 @@ bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs) {
 
 FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
   const Tensor& filter = ctx.input(kConvFilter);
-  const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
   FoldedWeights folded;
-  folded.filter.resize(filter.numel());
-  CopyImage(view, filter.data<float>(), DenseChannelsFirst(view), folded.filter.data(),
-            /*num_threads=*/1);
+  folded.filter =
+      filter.dtype == DType::kBFloat16 ? DenseFilter<bfloat16>(filter) : DenseFilter<float>(filter);
   if (HasBias(ctx, attrs)) folded.bias.resize(filter.shape[0]);
   if (const Tensor* bias = ctx.optional_input(kConvBias)) {
-    std::copy_n(bias->data<float>(), folded.bias.size(), folded.bias.begin());
+    folded.bias = Vector(*bias);
   }
   if (attrs.batch_norm) FoldBatchNorm(ctx, attrs.epsilon, folded);
   return folded;

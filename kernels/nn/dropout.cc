@@ -3,8 +3,8 @@
 // Mask is 1 where an element was kept; tests leave it empty.
 #include "kernels/nn/dropout.h"
 
-#include "core/float16.h"
 #include "kernels/random/draw.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/copy.h"
 
 namespace interp::nn {
@@ -43,7 +43,7 @@ struct Dropping {
   const T* from;
   T* to;
   uint8_t* mask;
-  T kept_divisor;
+  ComputeType<T> kept_divisor;
 
   void operator()(int64_t i, bool keep) const {
     to[i] = keep ? static_cast<T>(from[i] / kept_divisor) : T{0};
@@ -68,7 +68,7 @@ absl::Status Dropout(KernelContext& ctx) {
       CopyUnlessShared(x, out);
       return absl::OkStatus();
     }
-    const T factor = static_cast<T>(1.0F - attrs.probability);
+    const auto factor = static_cast<ComputeType<T>>(1.0F - attrs.probability);
     const T* from = x.data<T>();
     T* to = out.mutable_data<T>();
     ParallelFor(ctx.num_threads(), x.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
@@ -79,7 +79,8 @@ absl::Status Dropout(KernelContext& ctx) {
   Tensor* mask_tensor = ctx.optional_output(kMask);
   uint8_t* mask = mask_tensor == nullptr ? nullptr : mask_tensor->mutable_data<uint8_t>();
   INTERP_ASSIGN_OR_RETURN(const int32_t seed, Seed(ctx));
-  const T divisor = attrs.upscale_in_train ? static_cast<T>(1.0F - attrs.probability) : T{1};
+  using C = ComputeType<T>;
+  const C divisor = attrs.upscale_in_train ? static_cast<C>(1.0F - attrs.probability) : C{1};
   const Dropping<T> drop = {x.data<T>(), out.mutable_data<T>(), mask, divisor};
   if (seed != 0) {
     DropSeeded(seed, attrs.probability, x.numel(), drop);

@@ -1,9 +1,9 @@
 // dropout_grad: in training X@GRAD = Out@GRAD Mask, divided as dropout has divided; in tests the
 // factor of all elements.
-#include "core/float16.h"
 #include "core/op_def.h"
 #include "kernels/nn/dropout.h"
 #include "kernels/nn/gradient_shape.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -33,9 +33,10 @@ absl::Status DropoutGrad(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<DropoutAttrs>();
   const T* from = ctx.input(kOutGrad).data<T>();
   T* to = x_grad->mutable_data<T>();
-  const T rest = static_cast<T>(1.0F - attrs.probability);
+  using C = ComputeType<T>;
+  const C rest = static_cast<C>(1.0F - attrs.probability);
   if (attrs.test) {
-    const T factor = attrs.upscale_in_train ? T{1} : rest;
+    const C factor = attrs.upscale_in_train ? C{1} : rest;
     ParallelFor(ctx.num_threads(), x_grad->numel(), kElementwiseGrain,
                 [=](int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(from[i] * factor);
@@ -43,7 +44,7 @@ absl::Status DropoutGrad(KernelContext& ctx) {
     return absl::OkStatus();
   }
   const auto* mask = static_cast<const uint8_t*>(ctx.input(kMask).raw_data());
-  const T divisor = attrs.upscale_in_train && attrs.probability < 1 ? rest : T{1};
+  const C divisor = attrs.upscale_in_train && attrs.probability < 1 ? rest : C{1};
   ParallelFor(ctx.num_threads(), x_grad->numel(), kElementwiseGrain,
               [=](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {

@@ -110,5 +110,7 @@ void CopyImage(const ImageView& from, const T* src, const ImageView& to, T* dst,
 
 template void CopyImage<float>(const ImageView&, const float*, const ImageView&, float*, int);
 template void CopyImage<double>(const ImageView&, const double*, const ImageView&, double*, int);
+template void CopyImage<bfloat16>(const ImageView&, const bfloat16*, const ImageView&, bfloat16*,
+                                  int);
 
 }  // namespace interp::nn

@@ -80,5 +80,7 @@ extern template void CopyImage<float>(const ImageView&, const float*, const Imag
                                       int);
 extern template void CopyImage<double>(const ImageView&, const double*, const ImageView&, double*,
                                        int);
+extern template void CopyImage<bfloat16>(const ImageView&, const bfloat16*, const ImageView&,
+                                         bfloat16*, int);
 
 }  // namespace interp::nn

@@ -72,8 +72,9 @@ template <typename T>
 absl::Status Matmul(KernelContext& ctx) {
   return Multiply<T>(ctx, nullptr);
 }
+template <typename T>
 absl::Status MatmulWithBias(KernelContext& ctx) {
-  return Multiply<float>(ctx, ctx.optional_input(kBias));
+  return Multiply<T>(ctx, ctx.optional_input(kBias));
 }
 
 OpDef MatmulDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
@@ -83,7 +84,10 @@ OpDef MatmulDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(Att
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, Matmul<float>}, {DType::kFloat64, Matmul<double>}},
+      .kernels = {{DType::kFloat32, Matmul<float>},
+                  {DType::kFloat64, Matmul<double>},
+                  {DType::kBFloat16, Matmul<bfloat16>}},
+      .precision = PrecisionRule::kReduced,
       .gradient = {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}},
       .flops = Flops,
   };
@@ -99,7 +103,8 @@ OpDef MatmulV2Def() {
 OpDef WithBias(OpDef def, std::vector<SlotDef> inputs) {
   def.inputs = std::move(inputs);
   def.infer = InferWithBias;
-  def.kernels = {{DType::kFloat32, MatmulWithBias}};
+  def.kernels = {{DType::kFloat32, MatmulWithBias<float>},
+                 {DType::kBFloat16, MatmulWithBias<bfloat16>}};
   def.gradient = {};  // made by passes, which see no gradients
   return def;
 }

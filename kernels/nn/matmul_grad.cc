@@ -3,6 +3,7 @@
 // transposed where X or Y is, and summed over the matrices that one of X or Y has served.
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 
 #include "core/op_def.h"
 #include "kernels/nn/gradient_shape.h"
@@ -107,6 +108,22 @@ void SumMatrices(const Shape& batch, const Steps& steps, int64_t size, const T* 
   });
 }
 
+// The same sums of bfloat16 products: taken in float, rounded at the end.
+absl::Status SumWideProducts(KernelContext& ctx, const Product& product, const Steps& steps,
+                             const bfloat16* left, const bfloat16* right, Tensor& out) {
+  const int64_t size = product.m * product.n;
+  const int64_t all = product.count() * size;
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(static_cast<size_t>(all + out.numel()) * sizeof(float)));
+  float* const products = work.data<float>();
+  float* const sums = products + all;
+  INTERP_RETURN_IF_ERROR(RunWideProduct(ctx, product, left, right, products));
+  std::fill_n(sums, out.numel(), 0.0F);
+  SumMatrices(product.batch, steps, size, products, sums, ctx.num_threads());
+  std::copy_n(sums, out.numel(), out.mutable_data<bfloat16>());
+  return absl::OkStatus();
+}
+
 // Computes `product` of left and right into `out`, whose matrices are `steps` apart.
 template <typename T>
 absl::Status MultiplyInto(KernelContext& ctx, const Product& product, const Steps& steps,
@@ -117,13 +134,17 @@ absl::Status MultiplyInto(KernelContext& ctx, const Product& product, const Step
     return RunProduct<T>(ctx, product, left, right, /*y_constant=*/false, nullptr, target);
   };
   if (!Shares(product.batch, steps)) return run(to);
-  const int64_t size = product.m * product.n;
-  INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(product.count() * size) * sizeof(T)));
-  INTERP_RETURN_IF_ERROR(run(work.data<T>()));
-  std::fill_n(to, out.numel(), T{0});
-  SumMatrices(product.batch, steps, size, work.data<T>(), to, ctx.num_threads());
-  return absl::OkStatus();
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return SumWideProducts(ctx, product, steps, left, right, out);
+  } else {
+    const int64_t size = product.m * product.n;
+    INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                            ctx.workspace(static_cast<size_t>(product.count() * size) * sizeof(T)));
+    INTERP_RETURN_IF_ERROR(run(work.data<T>()));
+    std::fill_n(to, out.numel(), T{0});
+    SumMatrices(product.batch, steps, size, work.data<T>(), to, ctx.num_threads());
+    return absl::OkStatus();
+  }
 }
 
 template <typename T>
@@ -161,7 +182,10 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .outputs = {{"X@GRAD", kOptional}, {"Y@GRAD", kOptional}},
       .parse = parse,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, MatmulGrad<float>}, {DType::kFloat64, MatmulGrad<double>}},
+      .kernels = {{DType::kFloat32, MatmulGrad<float>},
+                  {DType::kFloat64, MatmulGrad<double>},
+                  {DType::kBFloat16, MatmulGrad<bfloat16>}},
+      .precision = PrecisionRule::kReduced,
       .flops = Flops,
   };
 }

@@ -47,9 +47,8 @@ MemDesc StridedDesc(absl::Span<const int64_t> dims, absl::Span<const int64_t> st
   return MemDesc(dnnl::memory::dims(dims.begin(), dims.end()), type, row_major);
 }
 
-MemDesc AnyDesc(absl::Span<const int64_t> dims) {
-  return MemDesc(dnnl::memory::dims(dims.begin(), dims.end()), dnnl::memory::data_type::f32,
-                 dnnl::memory::format_tag::any);
+MemDesc AnyDesc(absl::Span<const int64_t> dims, dnnl::memory::data_type type) {
+  return MemDesc(dnnl::memory::dims(dims.begin(), dims.end()), type, dnnl::memory::format_tag::any);
 }
 
 uint64_t FormatHash(const MemDesc& desc) {
@@ -59,8 +58,9 @@ uint64_t FormatHash(const MemDesc& desc) {
   };
   if (data.format_kind != dnnl_blocked) return absl::HashOf(data.format_kind, desc.get_size());
   const dnnl_blocking_desc_t& blocks = data.format_desc.blocking;
-  return absl::HashOf(ints(data.dims, data.ndims), ints(data.padded_dims, data.ndims),
-                      ints(blocks.strides, data.ndims), ints(blocks.inner_blks, blocks.inner_nblks),
+  return absl::HashOf(data.data_type, ints(data.dims, data.ndims),
+                      ints(data.padded_dims, data.ndims), ints(blocks.strides, data.ndims),
+                      ints(blocks.inner_blks, blocks.inner_nblks),
                       ints(blocks.inner_idxs, blocks.inner_nblks), data.extra.flags);
 }
 

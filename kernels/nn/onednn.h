@@ -1,5 +1,5 @@
-// What the kernels need of oneDNN: descriptors of strided float32 memory and primitives that are
-// made once per shape and then only get new data pointers.
+// What the kernels need of oneDNN: descriptors of strided memory and primitives that are made once
+// per shape and then only get new data pointers.
 //
 // oneDNN throws; everything here that calls it returns a Status instead.
 //
@@ -48,7 +48,13 @@ using MemDesc = dnnl::memory::desc;
 MemDesc StridedDesc(absl::Span<const int64_t> dims, absl::Span<const int64_t> strides,
                     dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 // Descriptor that lets the primitive choose the format.
-MemDesc AnyDesc(absl::Span<const int64_t> dims);
+MemDesc AnyDesc(absl::Span<const int64_t> dims,
+                dnnl::memory::data_type type = dnnl::memory::data_type::f32);
+
+// oneDNN's name of an element type. REQUIRES: float32 or bfloat16.
+inline dnnl::memory::data_type DataType(DType dtype) {
+  return dtype == DType::kBFloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
 
 // A number that tells memory formats of equal dims apart; for keys of KernelContext::Shared.
 uint64_t FormatHash(const MemDesc& desc);

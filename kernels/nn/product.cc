@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "kernels/nn/onednn.h"
+#include "kernels/nn/product_blocks.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/strided_copy.h"
 
@@ -14,38 +15,6 @@ namespace {
 
 // Below so many rows packing Y costs more than it saves.
 constexpr int64_t kFewRows = 4;
-// Multiplications worth a thread of their own.
-constexpr int64_t kWorkGrain = 64 * 1024;
-
-// How the work is cut: whole matrices, row blocks and column blocks of them.
-struct Cut {
-  int64_t rows = 1;     // rows of a block
-  int64_t columns = 1;  // columns of a block, a multiple of the panel width
-  int64_t row_blocks = 1;
-  int64_t column_blocks = 1;
-};
-
-template <typename T>
-Cut CutProduct(const Product& p, int threads) {
-  constexpr int64_t kRowBlock = 20 * kGemmRows;  // keeps a block of the result in the L2 cache
-  Cut cut = {std::min(p.m, kRowBlock), p.n};
-  const auto blocks = [&] {
-    cut.row_blocks = (p.m + cut.rows - 1) / cut.rows;
-    cut.column_blocks = (p.n + cut.columns - 1) / cut.columns;
-    return p.count() * cut.row_blocks * cut.column_blocks;
-  };
-  if (blocks() >= threads) return cut;
-  if (p.m >= 2 * kGemmRows * threads) {
-    const int64_t share = (p.m + threads - 1) / threads;
-    cut.rows = (share + kGemmRows - 1) / kGemmRows * kGemmRows;
-  } else {
-    const int64_t share = (p.n + threads - 1) / threads;
-    cut.columns = (share + kPanel<T> - 1) / kPanel<T> * kPanel<T>;
-  }
-  blocks();
-  return cut;
-}
-
 template <typename T>
 void Finish(const Product& p, const T* bias, int64_t rows, int64_t columns, T* out) {
   for (int64_t i = 0; i < rows; ++i, out += p.n) {
@@ -65,7 +34,7 @@ template <typename T>
 void PackAll(const Product& p, const T* y, int64_t count, T* packed, int threads) {
   const int64_t size = PackedSize<T>(p.k, p.n);
   const int64_t panels = p.k == 0 ? 0 : size / (kPanel<T> * p.k);
-  const int64_t grain = kWorkGrain / std::max<int64_t>(1, p.k * kPanel<T>);
+  const int64_t grain = kProductGrain / std::max<int64_t>(1, p.k * kPanel<T>);
   ParallelFor(threads, count * panels, grain, [=, &p](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t j = i % panels * kPanel<T>;
@@ -86,45 +55,26 @@ class Runner {
       : p_(p), x_(x), y_(y), packed_(packed), bias_(bias), out_(out) {}
 
   void Run(int threads) const {
-    const Cut cut = CutProduct<T>(p_, threads);
-    const int64_t per_matrix = cut.row_blocks * cut.column_blocks;
-    const int64_t work = std::min(p_.m, cut.rows) * std::min(p_.n, cut.columns) * p_.k;
-    const int64_t grain = kWorkGrain / std::max<int64_t>(1, work) + 1;
-    ParallelFor(threads, p_.count() * per_matrix, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t block = i % per_matrix;
-        RunBlock(i / per_matrix, block / cut.column_blocks * cut.rows,
-                 block % cut.column_blocks * cut.columns, cut);
-      }
-    });
+    ForEachBlock(p_, kPanel<T>, threads, [this](const ProductBlock& block) { RunBlock(block); });
   }
 
  private:
-  void RunBlock(int64_t b, int64_t i, int64_t j, const Cut& cut) const {
-    const int64_t rows = std::min(cut.rows, p_.m - i);
-    const int64_t columns = std::min(cut.columns, p_.n - j);
-    const T* x = x_ + Matrix(b, p_.x_steps) * p_.m * p_.k + (p_.trans_x ? i : i * p_.k);
-    const int64_t y = Matrix(b, p_.y_steps);
-    T* out = out_ + (b * p_.m + i) * p_.n + j;
+  void RunBlock(const ProductBlock& at) const {
+    const T* x =
+        x_ + MatrixOf(p_, at.b, p_.x_steps) * p_.m * p_.k + (p_.trans_x ? at.i : at.i * p_.k);
+    const int64_t y = MatrixOf(p_, at.b, p_.y_steps);
+    T* out = out_ + (at.b * p_.m + at.i) * p_.n + at.j;
     if (packed_ != nullptr) {
-      const T* panels = packed_ + y * PackedSize<T>(p_.k, p_.n) + j * p_.k;
+      const T* panels = packed_ + y * PackedSize<T>(p_.k, p_.n) + at.j * p_.k;
       const auto gemm = p_.trans_x ? GemmPackedTransposed<T> : GemmPacked<T>;
-      gemm(rows, p_.k, columns, x, p_.trans_x ? p_.m : p_.k, panels, out, p_.n,
+      gemm(at.rows, p_.k, at.columns, x, p_.trans_x ? p_.m : p_.k, panels, out, p_.n,
            /*accumulate=*/false);
     } else {
-      GemmUnpacked(rows, p_.k, columns, x, p_.k, y_ + y * p_.k * p_.n + (p_.trans_y ? j * p_.k : j),
+      GemmUnpacked(at.rows, p_.k, at.columns, x, p_.k,
+                   y_ + y * p_.k * p_.n + (p_.trans_y ? at.j * p_.k : at.j),
                    p_.trans_y ? p_.k : p_.n, p_.trans_y, out, p_.n);
     }
-    Finish(p_, bias_ == nullptr ? nullptr : bias_ + j, rows, columns, out);
-  }
-
-  int64_t Matrix(int64_t b, const std::array<int64_t, kMaxRank>& steps) const {
-    int64_t at = 0;
-    for (int d = p_.batch.rank() - 1; d >= 0; --d) {
-      at += b % p_.batch[d] * steps[d];
-      b /= p_.batch[d];
-    }
-    return at;
+    Finish(p_, bias_ == nullptr ? nullptr : bias_ + at.j, at.rows, at.columns, out);
   }
 
   const Product& p_;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/float16.h"
 #include "core/op_def.h"
 #include "kernels/nn/fused_activation.h"
 #include "kernels/nn/gemm.h"
@@ -27,7 +28,7 @@ struct Product {
   std::array<int64_t, kMaxRank> y_steps = {};
 
   double alpha = 1;
-  FusedActivation activation;  // float32 only
+  FusedActivation activation;  // float32 and bfloat16 only
 
   // Matrices in the result, X and Y.
   int64_t count() const { return batch.numel(); }
@@ -43,12 +44,13 @@ void FoldBatch(Product& product);
 
 // Packed constant Y, kept between runs.
 struct ProductState : KernelState {
-  std::shared_ptr<const void> packed;  // AlignedArray<T>
+  std::shared_ptr<const void> packed;  // AlignedArray of T or, for bfloat16, of pairs
 };
 
 // Computes `product` into `out`. `bias` has n elements or is null. With `y_constant`, what is
 // derived from `y` is shared by clones and kept in this instruction's ProductState. T is float,
-// double, or the unsigned form of an integer type, whose products wrap.
+// double, bfloat16, whose sums are taken in float, or the unsigned form of an integer type, whose
+// products wrap.
 template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
                         bool y_constant, const T* bias, T* out);
@@ -63,5 +65,13 @@ extern template absl::Status RunProduct<uint32_t>(KernelContext&, const Product&
 extern template absl::Status RunProduct<uint64_t>(KernelContext&, const Product&, const uint64_t*,
                                                   const uint64_t*, bool, const uint64_t*,
                                                   uint64_t*);
+template <>
+absl::Status RunProduct<bfloat16>(KernelContext& ctx, const Product& product, const bfloat16* x,
+                                  const bfloat16* y, bool y_constant, const bfloat16* bias,
+                                  bfloat16* out);
+
+// The product of bfloat16 matrices as float, for sums of several.
+absl::Status RunWideProduct(KernelContext& ctx, const Product& product, const bfloat16* x,
+                            const bfloat16* y, float* out);
 
 }  // namespace interp::nn

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
+
+#include "kernels/nn/gemm_bf16.h"
 
 namespace interp::nn {
 namespace {
@@ -91,6 +94,34 @@ TYPED_TEST(GemmTest, PackedProductsHaveAnyDepth) {
 // More rows than go into the cache at once.
 TYPED_TEST(GemmTest, PackedProductsHaveManyRows) {
   ExpectProducts<TypeParam>(20 * kGemmRows + 1, 3, 40);
+}
+
+// Sums of bfloat16 products, rows of A `k + k % 2 + 2` apart with a zero after an odd k.
+void ExpectPairProducts(int64_t m, int64_t k, int64_t n, bool transposed) {
+  SCOPED_TRACE(::testing::Message() << m << " x " << k << " x " << n << " " << transposed);
+  const int64_t lda = k + k % 2 + 2;
+  std::vector<float> a = Values<float>(m * lda, 1);
+  for (int64_t i = 0; k % 2 != 0 && i < m; ++i) a[i * lda + k] = 0;
+  const std::vector<float> b = Values<float>(k * n, 2);
+  const std::vector<bfloat16> narrow_a(a.begin(), a.end());
+  std::vector<bfloat16> narrow_b(b.begin(), b.end());
+  for (int64_t i = 0; transposed && i < k * n; ++i) narrow_b[i % n * k + i / n] = b[i];
+  AlignedArray<uint32_t> packed(PackedPairs(k, n));
+  PackPairs(k, n, narrow_b.data(), transposed ? k : n, transposed, packed.data());
+  std::vector<float> c(m * n, -1.0F);
+  GemmPairs(m, k, n, narrow_a.data(), lda, packed.data(),
+            [&](int64_t i, int64_t j, int64_t width, const float* sums) {
+              std::copy_n(sums, width, c.data() + i * n + j);
+            });
+  EXPECT_EQ(c, Product(m, k, n, a, lda, b, c, n, /*accumulate=*/false));
+}
+
+TEST(GemmPairsTest, ProductsHaveAnySize) {
+  for (const bool transposed : {false, true}) {
+    for (int64_t m = 0; m <= 3 * kGemmRows; ++m) ExpectPairProducts(m, 7, 70, transposed);
+    for (int64_t n = 0; n <= 3 * kPairPanel; ++n) ExpectPairProducts(5, 6, n, transposed);
+    for (const int64_t k : {0, 1, 2, 3, 255, 600}) ExpectPairProducts(14, k, 40, transposed);
+  }
 }
 
 }  // namespace
