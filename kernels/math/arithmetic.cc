@@ -99,15 +99,23 @@ absl::Status Multiply(KernelContext& ctx) {
 
 template <typename Op>
 OpDef NumberDef(absl::string_view type) {
-  return ArithmeticDef(type, BinaryKernels<Op, float, double, float16, int32_t, int64_t>(),
+  return ArithmeticDef(type,
+                       BinaryKernels<Op, float, double, float16, bfloat16, int32_t, int64_t>(),
                        BinaryGradient());
+}
+
+OpDef PowDef() {
+  OpDef def = NumberDef<Pow>("elementwise_pow");
+  def.precision = PrecisionRule::kFull;
+  return def;
 }
 
 template <typename Op>
 OpDef AnyNumberDef(absl::string_view type) {
-  return ArithmeticDef(
-      type, BinaryKernels<Op, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>(),
-      BinaryGradient());
+  return ArithmeticDef(type,
+                       BinaryKernels<Op, float, double, float16, bfloat16, int32_t, int64_t,
+                                     int16_t, int8_t, uint8_t>(),
+                       BinaryGradient());
 }
 
 template <typename... Ts>
@@ -128,12 +136,12 @@ absl::Status MakeMinusGradient(GradientMaker& maker) {
 INTERP_REGISTER_OP(AnyNumberDef<Add>("elementwise_add"));
 INTERP_REGISTER_OP(AnyNumberDef<Sub>("elementwise_sub"));
 INTERP_REGISTER_OP(
-    (MulDef<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t, bool>()));
+    (MulDef<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t, uint8_t, bool>()));
 INTERP_REGISTER_OP(NumberDef<Max>("elementwise_max"));
 INTERP_REGISTER_OP(NumberDef<Min>("elementwise_min"));
 INTERP_REGISTER_OP(NumberDef<FMax>("elementwise_fmax"));
 INTERP_REGISTER_OP(NumberDef<FMin>("elementwise_fmin"));
-INTERP_REGISTER_OP(NumberDef<Pow>("elementwise_pow"));
+INTERP_REGISTER_OP(PowDef());
 INTERP_REGISTER_OP(ArithmeticDef("minus", BinaryKernels<Sub, float>(),
                                  {.make = MakeMinusGradient}));
 

@@ -107,6 +107,12 @@ struct PowGrad {
   }
 };
 
+OpDef PowGradDef() {
+  OpDef def = BinaryGradDef<PowGrad>("elementwise_pow_grad");
+  def.precision = PrecisionRule::kFull;
+  return def;
+}
+
 INTERP_REGISTER_OP(BinaryGradDef<AddGrad>("elementwise_add_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<SubGrad>("elementwise_sub_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<MulGrad>("elementwise_mul_grad"));
@@ -115,7 +121,7 @@ INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Larger>>("elementwise_max_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Smaller>>("elementwise_min_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<LargerNumber>>("elementwise_fmax_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<SmallerNumber>>("elementwise_fmin_grad"));
-INTERP_REGISTER_OP(BinaryGradDef<PowGrad>("elementwise_pow_grad"));
+INTERP_REGISTER_OP(PowGradDef());
 
 }  // namespace
 }  // namespace interp

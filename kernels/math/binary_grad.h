@@ -76,10 +76,11 @@ struct SumOfProducts {
   Partial partial;
   const T* self;
   Acc Init() const { return 0; }
+  using C = ComputeType<T>;
   Acc Map(const Pair<T>& pair, int64_t at) const {
-    return static_cast<Acc>(partial(self != nullptr ? self[at] : T{0}, pair.other, pair.grad));
+    return static_cast<Acc>(partial(self != nullptr ? C{self[at]} : C{0}, pair.other, pair.grad));
   }
-  Acc Map(T grad, int64_t) const { return static_cast<Acc>(partial(T{0}, T{0}, grad)); }
+  Acc Map(T grad, int64_t) const { return static_cast<Acc>(partial(C{0}, C{0}, grad)); }
   Acc Fold(Acc a, Acc b) const { return a + b; }
 };
 
@@ -88,14 +89,15 @@ ReducePlan PlanSum(const Side& side);
 
 template <typename T, Takes kTakes, typename Partial>
 void MapProducts(const Side& side, const Partial& partial) {
+  using C = ComputeType<T>;
   const T* grad = side.grad->data<T>();
   T* out = side.self_grad->mutable_data<T>();
   if constexpr (kTakes == Takes::kNothing) {
-    if (out == grad && partial(T{0}, T{0}, T{1}) == T{1}) return;  // it is Out@GRAD already
+    if (out == grad && partial(C{0}, C{0}, C{1}) == C{1}) return;  // it is Out@GRAD already
     ParallelFor(side.num_threads, side.grad->numel(), kElementwiseGrain,
                 [&](int64_t begin, int64_t end) {
 #pragma GCC ivdep
-                  for (int64_t i = begin; i < end; ++i) out[i] = partial(T{0}, T{0}, grad[i]);
+                  for (int64_t i = begin; i < end; ++i) out[i] = partial(C{0}, C{0}, grad[i]);
                 });
   } else {
     const T* self = kTakes == Takes::kBoth ? side.self->data<T>() : grad;
@@ -146,7 +148,7 @@ template <typename T, Takes kTakes, typename Partial>
 absl::Status OperandGrad(KernelContext& ctx, Side side, const Partial& partial) {
   if (side.grad->numel() == 0) {
     T* const out = side.self_grad->mutable_data<T>();
-    std::fill(out, out + side.self_grad->numel(), T{0});
+    std::fill(out, out + side.self_grad->numel(), T());
     return absl::OkStatus();
   }
   if (CoversOutput(*side.self_grad, *side.grad)) {
@@ -172,15 +174,16 @@ OpDef PlainBinaryGradDef(absl::string_view type, bool values);
 template <typename Op, typename T>
 absl::Status BinaryGrad(KernelContext& ctx) {
   namespace bg = binary_grad;
+  using C = ComputeType<T>;
   const auto x_grad = [&]() -> absl::Status {
     if (!ctx.has_output(bg::kXGrad)) return absl::OkStatus();
     return bg::OperandGrad<T, Op::kX>(ctx, bg::SideOf(ctx, bg::kX, bg::kY),
-                                      [](T x, T y, T grad) { return Op::X(x, y, grad); });
+                                      [](C x, C y, C grad) { return Op::X(x, y, grad); });
   };
   const auto y_grad = [&]() -> absl::Status {
     if (!ctx.has_output(bg::kYGrad)) return absl::OkStatus();
     return bg::OperandGrad<T, Op::kY>(ctx, bg::SideOf(ctx, bg::kY, bg::kX),
-                                      [](T y, T x, T grad) { return Op::Y(x, y, grad); });
+                                      [](C y, C x, C grad) { return Op::Y(x, y, grad); });
   };
   // The one that overwrites Out@GRAD comes last.
   const Tensor* x = ctx.optional_output(bg::kXGrad);
@@ -193,7 +196,8 @@ template <typename Op>
 OpDef BinaryGradDef(absl::string_view type) {
   OpDef def = PlainBinaryGradDef(type, Op::kX != Takes::kNothing || Op::kY != Takes::kNothing);
   def.kernels = {{DType::kFloat32, BinaryGrad<Op, float>},
-                 {DType::kFloat64, BinaryGrad<Op, double>}};
+                 {DType::kFloat64, BinaryGrad<Op, double>},
+                 {DType::kBFloat16, BinaryGrad<Op, bfloat16>}};
   return def;
 }
 

@@ -74,7 +74,8 @@ std::vector<KernelDef> DivisionKernels() {
   const auto rows = []<typename... Ts>(std::tuple<Ts...>) {
     return std::vector<KernelDef>{{DTypeOf<Ts>, Division<Op, Ts>}...};
   };
-  return rows(std::tuple<float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+  return rows(
+      std::tuple<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t, uint8_t>());
 }
 
 GradientDef DivisionGradient() {

@@ -84,12 +84,12 @@ struct ThresholdedRelu : ThresholdedReluAttrs {
   }
 };
 
-INTERP_REGISTER_OP(FloatUnaryDef<Relu>("relu", UnaryGradient::kOfOut));
-INTERP_REGISTER_OP(FloatUnaryDef<Relu6>("relu6", UnaryGradient::kOfOut));
-INTERP_REGISTER_OP(FloatUnaryDef<LeakyRelu>("leaky_relu", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(ActivationDef<Relu>("relu", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(ActivationDef<Relu6>("relu6", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(ActivationDef<LeakyRelu>("leaky_relu", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(FloatUnaryDef<BRelu>("brelu", UnaryGradient::kOfX));
-INTERP_REGISTER_OP(FloatUnaryDef<HardSigmoid>("hard_sigmoid", UnaryGradient::kOfOut));
-INTERP_REGISTER_OP(FloatUnaryDef<HardSwish>("hard_swish", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(ActivationDef<HardSigmoid>("hard_sigmoid", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(ActivationDef<HardSwish>("hard_swish", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(FloatUnaryDef<HardShrink>("hard_shrink", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(FloatUnaryDef<SoftShrink>("softshrink", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(FloatUnaryDef<ThresholdedRelu>("thresholded_relu", UnaryGradient::kOfX));

@@ -89,12 +89,12 @@ struct ThresholdedReluGrad : ThresholdedReluAttrs {
   }
 };
 
-INTERP_REGISTER_OP(UnaryGradDef<ReluGrad>("relu_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<Relu6Grad>("relu6_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<LeakyReluGrad>("leaky_relu_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<ReluGrad>("relu_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<Relu6Grad>("relu6_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<LeakyReluGrad>("leaky_relu_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<BReluGrad>("brelu_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<HardSigmoidGrad>("hard_sigmoid_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<HardSwishGrad>("hard_swish_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<HardSigmoidGrad>("hard_sigmoid_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<HardSwishGrad>("hard_swish_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<HardShrinkGrad>("hard_shrink_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<SoftShrinkGrad>("softshrink_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<ThresholdedReluGrad>("thresholded_relu_grad"));

@@ -175,28 +175,30 @@ absl::Status RunGelu(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-INTERP_REGISTER_OP(FloatUnaryDef<SigmoidOp>("sigmoid", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(ActivationDef<SigmoidOp>("sigmoid", UnaryGradient::kOfOut));
 INTERP_REGISTER_OP(FloatUnaryDef<LogSigmoid>("logsigmoid", UnaryGradient::kOfX));
-INTERP_REGISTER_OP(FloatUnaryDef<TanhOp>("tanh", UnaryGradient::kOfOut));
+INTERP_REGISTER_OP(ActivationDef<TanhOp>("tanh", UnaryGradient::kOfOut));
 INTERP_REGISTER_OP(FloatUnaryDef<TanhShrink>("tanh_shrink", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(FloatUnaryDef<STanh>("stanh", UnaryGradient::kOfX));
-INTERP_REGISTER_OP(FloatUnaryDef<Elu>("elu", UnaryGradient::kOfBoth));
+INTERP_REGISTER_OP(ActivationDef<Elu>("elu", UnaryGradient::kOfBoth));
 INTERP_REGISTER_OP(FloatUnaryDef<Selu>("selu", UnaryGradient::kOfOut));
 INTERP_REGISTER_OP(FloatUnaryDef<Celu>("celu", UnaryGradient::kOfX));
-INTERP_REGISTER_OP(FloatUnaryDef<Swish>("swish", UnaryGradient::kOfX));
-INTERP_REGISTER_OP(FloatUnaryDef<Silu>("silu", UnaryGradient::kOfBoth));
+INTERP_REGISTER_OP(ActivationDef<Swish>("swish", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(ActivationDef<Silu>("silu", UnaryGradient::kOfBoth));
 INTERP_REGISTER_OP(FloatUnaryDef<Softplus>("softplus", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(FloatUnaryDef<SoftRelu>("soft_relu", UnaryGradient::kOfOut));
 INTERP_REGISTER_OP(FloatUnaryDef<Softsign>("softsign", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(UnaryDef<Mish>("mish",
                                   {{DType::kFloat32, RunMish<float>},
                                    {DType::kFloat64, RunMish<double>},
-                                   {DType::kFloat16, RunMish<float16>}},
+                                   {DType::kFloat16, RunMish<float16>},
+                                   {DType::kBFloat16, RunMish<bfloat16>}},
                                   UnaryGradient::kOfX));
 INTERP_REGISTER_OP(UnaryDef<GeluAttrs>("gelu",
                                        {{DType::kFloat32, RunGelu<float>},
                                         {DType::kFloat64, RunGelu<double>},
-                                        {DType::kFloat16, RunGelu<float16>}},
+                                        {DType::kFloat16, RunGelu<float16>},
+                                        {DType::kBFloat16, RunGelu<bfloat16>}},
                                        UnaryGradient::kOfX));
 
 }  // namespace

@@ -174,27 +174,28 @@ absl::Status RunGeluGrad(KernelContext& ctx) {
 }
 
 OpDef GeluGradDef() {
-  OpDef def = PlainUnaryGradDef(
-      "gelu_grad", unary_grad::kX,
-      {{DType::kFloat32, RunGeluGrad<float>}, {DType::kFloat64, RunGeluGrad<double>}});
+  OpDef def = PlainUnaryGradDef("gelu_grad", unary_grad::kX,
+                                {{DType::kFloat32, RunGeluGrad<float>},
+                                 {DType::kFloat64, RunGeluGrad<double>},
+                                 {DType::kBFloat16, RunGeluGrad<bfloat16>}});
   def.parse = ParseAttrs<GeluAttrs, GeluAttrs::Read>;
   return def;
 }
 
-INTERP_REGISTER_OP(UnaryGradDef<SigmoidGrad>("sigmoid_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<SigmoidGrad>("sigmoid_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<LogSigmoidGrad>("logsigmoid_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<TanhGrad>("tanh_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<TanhGrad>("tanh_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<TanhShrinkGrad>("tanh_shrink_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<STanhGrad>("stanh_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<EluGrad>("elu_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<EluGrad>("elu_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<SeluGrad>("selu_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<CeluGrad>("celu_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<SwishGrad>("swish_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<SiluGrad>("silu_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<SwishGrad>("swish_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<SiluGrad>("silu_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<SoftplusGrad>("softplus_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<SoftReluGrad>("soft_relu_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<SoftsignGrad>("softsign_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<MishGrad>("mish_grad"));
+INTERP_REGISTER_OP(ActivationGradDef<MishGrad>("mish_grad"));
 INTERP_REGISTER_OP(GeluGradDef());
 
 }  // namespace

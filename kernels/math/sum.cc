@@ -148,6 +148,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, Sum<float>},
                 {DType::kFloat64, Sum<double>},
                 {DType::kFloat16, Sum<float16>},
+                {DType::kBFloat16, Sum<bfloat16>},
                 {DType::kInt32, Sum<int32_t>},
                 {DType::kInt64, Sum<int64_t>}},
     .layout = LayoutRule::kFollows,

@@ -105,4 +105,10 @@ OpDef FloatUnaryDef(absl::string_view type, UnaryGradient gradient) {
   return UnaryDef<Op>(type, UnaryKernels<Op, float, double, float16>(), gradient);
 }
 
+// An activation: what networks apply between products, and so of bfloat16 too.
+template <typename Op>
+OpDef ActivationDef(absl::string_view type, UnaryGradient gradient) {
+  return UnaryDef<Op>(type, UnaryKernels<Op, float, double, float16, bfloat16>(), gradient);
+}
+
 }  // namespace interp

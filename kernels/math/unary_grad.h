@@ -45,10 +45,13 @@ void MapUnaryGrad(KernelContext& ctx, int slot, const Op& op) {
   const T* grad = ctx.input(unary_grad::kOutGrad).data<T>();
   T* out = ctx.output(unary_grad::kXGrad).mutable_data<T>();
   const int64_t n = ctx.output(unary_grad::kXGrad).numel();
+  using C = ComputeType<T>;
   ParallelFor(ctx.num_threads(), n, kElementwiseGrain, [=](int64_t begin, int64_t end) {
     const Op local = op;  // its members stay in registers: `out` cannot alias them
 #pragma GCC ivdep
-    for (int64_t i = begin; i < end; ++i) out[i] = local(value[i], grad[i]);
+    for (int64_t i = begin; i < end; ++i) {
+      out[i] = local(static_cast<C>(value[i]), static_cast<C>(grad[i]));
+    }
   });
 }
 
@@ -69,6 +72,14 @@ OpDef UnaryGradDef(absl::string_view type) {
       type, unary_grad::SlotOf(Op::kKind),
       {{DType::kFloat32, UnaryGrad<Op, float>}, {DType::kFloat64, UnaryGrad<Op, double>}});
   if constexpr (!std::is_empty_v<Op>) def.parse = ParseAttrs<Op, ReadFunction<Op>>;
+  return def;
+}
+
+// The gradient of what ActivationDef defines.
+template <typename Op>
+OpDef ActivationGradDef(absl::string_view type) {
+  OpDef def = UnaryGradDef<Op>(type);
+  def.kernels.push_back({DType::kBFloat16, UnaryGrad<Op, bfloat16>});
   return def;
 }
 
