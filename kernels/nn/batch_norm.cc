@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "kernels/nn/channel_stats.h"
+#include "kernels/nn/statistics_dtype.h"
 #include "kernels/nn/with_channels_last.h"
 
 namespace interp::nn {
@@ -26,6 +27,12 @@ constexpr int kSavedMean = 3;
 constexpr int kSavedVariance = 4;
 constexpr int kReserveSpace = 5;
 
+void InferDTypes(DTypeContext& ctx) {
+  for (int slot = kMeanOut; slot <= kSavedVariance; ++slot) {
+    ctx.Set(slot, StatisticsDType(ctx.kernel()));
+  }
+}
+
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   if (x.rank() < 2 || x.rank() > 5) {
@@ -34,15 +41,16 @@ absl::Status Infer(InferContext& ctx) {
   const bool last = ctx.attrs<BatchNormAttrs>().channels_last_dims;
   const int64_t channels = last ? x.back() : x[1];
   constexpr absl::string_view kNames[] = {"Scale", "Bias", "Mean", "Variance"};
+  const DType dtype = StatisticsDType(ctx.input(kX).dtype);
   for (int slot = kScale; slot <= kVariance; ++slot) {
-    if (ctx.input(slot).numel() == channels) continue;
+    if (ctx.input(slot).numel() == channels && ctx.input(slot).dtype == dtype) continue;
     return InvalidArgument("input '", kNames[slot - kScale], "' is ", DescribeType(ctx.input(slot)),
-                           ", expected [", channels, "] for 'X' ", ToString(x));
+                           ", expected ", Name(dtype), "[", channels, "] for 'X' ", ToString(x));
   }
   if (const Tensor* momentum = ctx.optional_input(kMomentumTensor);
-      momentum != nullptr && momentum->numel() != 1) {
+      momentum != nullptr && (momentum->numel() != 1 || momentum->dtype != dtype)) {
     return InvalidArgument("input 'MomentumTensor' is ", DescribeType(*momentum),
-                           ", expected one element");
+                           ", expected one element of ", Name(dtype));
   }
   ctx.ShareShape(kX, kY);
   for (int slot = kMeanOut; slot <= kSavedVariance; ++slot) ctx.SetShape(slot, {channels});
@@ -132,10 +140,11 @@ template <typename T>
 absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T* y) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
   const int64_t channels = view.channels();
+  using C = ComputeType<T>;
   INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
-                          ctx.workspace(2 * static_cast<size_t>(channels) * sizeof(T)));
-  T* factors = static_cast<T*>(scratch.data());
-  const Affine<T> affine = {factors, factors + channels};
+                          ctx.workspace(2 * static_cast<size_t>(channels) * sizeof(C)));
+  C* const factors = scratch.data<C>();
+  const Affine<C> affine = {factors, factors + channels};
   if (attrs.running_statistics) {
     FromRunning(ctx, channels, affine);
   } else if (view.batch() * view.pixels() == 1) {
@@ -179,7 +188,12 @@ absl::Status MakeGradient(GradientMaker& maker) {
 OpDef BatchNormDef(absl::string_view type) {
   return OpDef{
       .type = type,
-      .inputs = {{"X"}, {"Scale"}, {"Bias"}, {"Mean"}, {"Variance"}, {"MomentumTensor", kOptional}},
+      .inputs = {{"X"},
+                 {"Scale", kAnyDType},
+                 {"Bias", kAnyDType},
+                 {"Mean", kAnyDType},
+                 {"Variance", kAnyDType},
+                 {"MomentumTensor", kOptional | kAnyDType}},
       .outputs = {{"Y"},
                   {"MeanOut", kOptional},
                   {"VarianceOut", kOptional},
@@ -187,8 +201,11 @@ OpDef BatchNormDef(absl::string_view type) {
                   {"SavedVariance", kOptional},
                   {"ReserveSpace", kOptional}},
       .parse = ParseAttrs<BatchNormAttrs, ReadBatchNorm>,
+      .infer_dtype = InferDTypes,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, BatchNorm<float>}, {DType::kFloat64, BatchNorm<double>}},
+      .kernels = {{DType::kFloat32, BatchNorm<float>},
+                  {DType::kFloat64, BatchNorm<double>},
+                  {DType::kBFloat16, BatchNorm<bfloat16>}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kY}, {kMean, kMeanOut}, {kVariance, kVarianceOut}},
       .gradient = {.make = MakeGradient},

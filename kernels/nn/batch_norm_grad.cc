@@ -11,6 +11,7 @@
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/norm_grad.h"
+#include "kernels/nn/statistics_dtype.h"
 
 namespace interp::nn {
 namespace {
@@ -29,14 +30,14 @@ constexpr int kScaleGrad = 1;
 constexpr int kBiasGrad = 2;
 
 const std::vector<SlotDef> kInputs = {{"X"},
-                                      {"Scale"},
-                                      {"Bias", kOptional | kNoNeedBuffer},
-                                      {"Mean", kOptional},
-                                      {"Variance", kOptional},
-                                      {"MeanOut", kOptional},
-                                      {"VarianceOut", kOptional},
-                                      {"SavedMean", kOptional},
-                                      {"SavedVariance", kOptional},
+                                      {"Scale", kAnyDType},
+                                      {"Bias", kOptional | kNoNeedBuffer | kAnyDType},
+                                      {"Mean", kOptional | kAnyDType},
+                                      {"Variance", kOptional | kAnyDType},
+                                      {"MeanOut", kOptional | kAnyDType},
+                                      {"VarianceOut", kOptional | kAnyDType},
+                                      {"SavedMean", kOptional | kAnyDType},
+                                      {"SavedVariance", kOptional | kAnyDType},
                                       {"ReserveSpace", kOptional | kAnyDType | kNoNeedBuffer},
                                       {"Y@GRAD"}};
 
@@ -52,6 +53,11 @@ StatisticsSlots FindStatistics(const OpContext& ctx) {
           ctx.has_input(kVariance) ? kVariance : kVarianceOut};
 }
 
+void InferDTypes(DTypeContext& ctx) {
+  ctx.Set(kScaleGrad, StatisticsDType(ctx.kernel()));
+  ctx.Set(kBiasGrad, StatisticsDType(ctx.kernel()));
+}
+
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   if (x.rank() < 2 || x.rank() > 5) {
@@ -60,12 +66,13 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kYGrad), "Y@GRAD", x));
   const int64_t channels = ctx.attrs<BatchNormAttrs>().channels_last_dims ? x.back() : x[1];
   const StatisticsSlots statistics = FindStatistics(ctx);
+  const DType dtype = StatisticsDType(ctx.input(kX).dtype);
   for (const int slot : {kScale, statistics.mean, statistics.variance}) {
     const Tensor* vector = ctx.optional_input(slot);
-    if (vector != nullptr && vector->numel() == channels) continue;
+    if (vector != nullptr && vector->numel() == channels && vector->dtype == dtype) continue;
     return InvalidArgument("input '", kInputs[slot].name, "' is ",
-                           vector == nullptr ? "absent" : DescribeType(*vector), ", expected [",
-                           channels, "] for 'X' ", ToString(x));
+                           vector == nullptr ? "absent" : DescribeType(*vector), ", expected ",
+                           Name(dtype), "[", channels, "] for 'X' ", ToString(x));
   }
   ctx.ShareShape(kX, kXGrad);
   ctx.SetShape(kScaleGrad, {channels});
@@ -74,38 +81,39 @@ absl::Status Infer(InferContext& ctx) {
 }
 
 // Sets the factors and the gradients of Scale and Bias.
-template <typename T>
-NormGradFactors<T> FactorsOf(KernelContext& ctx, const ImageView& view, const T* x,
+template <typename T, typename C = ComputeType<T>>
+NormGradFactors<C> FactorsOf(KernelContext& ctx, const ImageView& view, const T* x,
                              const T* y_grad) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
   const size_t channels = static_cast<size_t>(view.channels());
   const StatisticsSlots statistics = FindStatistics(ctx);
-  const T* mean = ctx.input(statistics.mean).data<T>();
-  const T* variance = ctx.input(statistics.variance).data<T>();
-  const T* scale = ctx.input(kScale).data<T>();
-  T* scale_grad = DataOrNull<T>(ctx.optional_output(kScaleGrad));
-  T* bias_grad = DataOrNull<T>(ctx.optional_output(kBiasGrad));
-  const std::vector<double> sums = SumByChannel<T, 2>(
+  const C* mean = ctx.input(statistics.mean).data<C>();
+  const C* variance = ctx.input(statistics.variance).data<C>();
+  const C* scale = ctx.input(kScale).data<C>();
+  C* scale_grad = DataOrNull<C>(ctx.optional_output(kScaleGrad));
+  C* bias_grad = DataOrNull<C>(ctx.optional_output(kBiasGrad));
+  const std::vector<double> sums = SumByChannel<C, 2>(
       view,
       [=](int64_t at, int64_t c) {
-        return std::array<T, 2>{y_grad[at], y_grad[at] * (x[at] - mean[c])};
+        const C grad = y_grad[at];
+        return std::array<C, 2>{grad, grad * (C{x[at]} - mean[c])};
       },
       ctx.num_threads());
   const double count = static_cast<double>(view.batch() * view.pixels());
-  NormGradFactors<T> factors(channels, /*stride=*/0);
+  NormGradFactors<C> factors(channels, /*stride=*/0);
   for (size_t c = 0; c < channels; ++c) {
     const double inverse = attrs.running_statistics
                                ? 1 / std::sqrt(static_cast<double>(variance[c]) + attrs.epsilon)
                                : static_cast<double>(variance[c]);
     const double gradient = scale[c] * inverse;
-    factors.gradient[c] = static_cast<T>(gradient);
+    factors.gradient[c] = static_cast<C>(gradient);
     factors.mean[c] = mean[c];
     if (!attrs.running_statistics) {
-      factors.value[c] = static_cast<T>(-gradient * inverse * inverse * sums[channels + c] / count);
-      factors.shift[c] = static_cast<T>(-gradient * sums[c] / count);
+      factors.value[c] = static_cast<C>(-gradient * inverse * inverse * sums[channels + c] / count);
+      factors.shift[c] = static_cast<C>(-gradient * sums[c] / count);
     }
-    if (scale_grad != nullptr) scale_grad[c] = static_cast<T>(sums[channels + c] * inverse);
-    if (bias_grad != nullptr) bias_grad[c] = static_cast<T>(sums[c]);
+    if (scale_grad != nullptr) scale_grad[c] = static_cast<C>(sums[channels + c] * inverse);
+    if (bias_grad != nullptr) bias_grad[c] = static_cast<C>(sums[c]);
   }
   return factors;
 }
@@ -126,7 +134,8 @@ template <typename T>
 void Run(KernelContext& ctx, const ImageView& view, const T* x, const T* y_grad, T* x_grad) {
   const bool one =
       !ctx.attrs<BatchNormAttrs>().running_statistics && view.batch() * view.pixels() == 1;
-  const NormGradFactors<T> factors = one ? PassThrough<T>(ctx, static_cast<size_t>(view.channels()))
+  using C = ComputeType<T>;
+  const NormGradFactors<C> factors = one ? PassThrough<C>(ctx, static_cast<size_t>(view.channels()))
                                          : FactorsOf(ctx, view, x, y_grad);
   if (x_grad != nullptr) ApplyNormGrad(view, factors, x, y_grad, x_grad, ctx.num_threads());
 }
@@ -148,9 +157,11 @@ OpDef GradDef(absl::string_view type) {
       .inputs = kInputs,
       .outputs = {{"X@GRAD", kOptional}, {"Scale@GRAD", kOptional}, {"Bias@GRAD", kOptional}},
       .parse = ParseAttrs<BatchNormAttrs, ReadBatchNorm>,
+      .infer_dtype = InferDTypes,
       .infer = Infer,
       .kernels = {{DType::kFloat32, BatchNormGrad<float>},
-                  {DType::kFloat64, BatchNormGrad<double>}},
+                  {DType::kFloat64, BatchNormGrad<double>},
+                  {DType::kBFloat16, BatchNormGrad<bfloat16>}},
       .layout = LayoutRule::kFollows,
       .inplace = {{kYGrad, kXGrad}},
   };

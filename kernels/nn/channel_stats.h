@@ -9,6 +9,7 @@
 
 #include "kernels/nn/channel_sums.h"
 #include "kernels/nn/image.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -59,37 +60,38 @@ struct Moments {
 // Moments by channel of a whole batch, in two passes over the data.
 template <typename T>
 Moments BatchMoments(const ImageView& view, const T* x, int num_threads) {
+  using C = ComputeType<T>;
   const double count = static_cast<double>(view.batch() * view.pixels());
-  const auto value = [x](int64_t at, int64_t) { return std::array<T, 1>{x[at]}; };
+  const auto value = [x](int64_t at, int64_t) { return std::array<C, 1>{C{x[at]}}; };
   Moments moments;
-  moments.mean = SumByChannel<T, 1>(view, value, num_threads);
+  moments.mean = SumByChannel<C, 1>(view, value, num_threads);
   for (double& mean : moments.mean) mean /= count;
   // The sums of squares around a rounded mean differ by the square of what rounding took.
-  const std::vector<T> means(moments.mean.begin(), moments.mean.end());
-  const T* mean = means.data();
+  const std::vector<C> means(moments.mean.begin(), moments.mean.end());
+  const C* mean = means.data();
   const auto square = [x, mean](int64_t at, int64_t c) {
-    return std::array<T, 1>{(x[at] - mean[c]) * (x[at] - mean[c])};
+    return std::array<C, 1>{(C{x[at]} - mean[c]) * (C{x[at]} - mean[c])};
   };
-  moments.variance = SumByChannel<T, 1>(view, square, num_threads);
+  moments.variance = SumByChannel<C, 1>(view, square, num_threads);
   for (double& variance : moments.variance) variance /= count;
   return moments;
 }
 
 // y = x * scale[c] + shift[c], then max(y, 0) with `relu`. May run in place. Images n have their
 // own factors, `factor_stride` after those of image n - 1; 0: all share them.
-template <typename T>
-void ScaleChannels(const ImageView& view, const T* x, const T* scale, const T* shift,
+template <typename T, typename C = ComputeType<T>>
+void ScaleChannels(const ImageView& view, const T* x, const C* scale, const C* shift,
                    int64_t factor_stride, bool relu, T* y, int num_threads) {
   const int64_t channels = view.channels();
   const int64_t pixels = view.pixels();
-  const T floor = relu ? T{0} : -std::numeric_limits<T>::infinity();
-  const auto finish = [floor](T v) { return v < floor ? floor : v; };
+  const C floor = relu ? C{0} : -std::numeric_limits<C>::infinity();
+  const auto finish = [floor](C v) { return v < floor ? floor : v; };
   if (IsChannelsLast(view)) {
     const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, channels) + 1;
     ParallelFor(num_threads, view.batch() * pixels, grain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const T* a = scale + i / pixels * factor_stride;
-        const T* b = shift + i / pixels * factor_stride;
+        const C* a = scale + i / pixels * factor_stride;
+        const C* b = shift + i / pixels * factor_stride;
         const T* from = x + i * channels;
         T* to = y + i * channels;
         for (int64_t c = 0; c < channels; ++c) to[c] = finish(from[c] * a[c] + b[c]);
@@ -101,8 +103,8 @@ void ScaleChannels(const ImageView& view, const T* x, const T* scale, const T* s
   ParallelFor(num_threads, view.batch() * channels, grain, [=](int64_t begin, int64_t end) {
     for (int64_t map = begin; map < end; ++map) {
       const int64_t factor = map / channels * factor_stride + map % channels;
-      const T a = scale[factor];
-      const T b = shift[factor];
+      const C a = scale[factor];
+      const C b = shift[factor];
       const T* from = x + map * pixels;
       T* to = y + map * pixels;
       for (int64_t i = 0; i < pixels; ++i) to[i] = finish(from[i] * a + b);

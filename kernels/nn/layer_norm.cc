@@ -7,6 +7,7 @@
 #include "core/op_def.h"
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/row_ops.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -31,8 +32,8 @@ absl::Status Infer(InferContext& ctx) {
 }
 
 // y = (x - mean) * factor * scale + bias; null scale is 1, null bias 0.
-template <typename T>
-void NormalizeRow(const T* x, int64_t n, T mean, T factor, const T* scale, const T* bias, T* y) {
+template <typename T, typename C = ComputeType<T>>
+void NormalizeRow(const T* x, int64_t n, C mean, C factor, const C* scale, const C* bias, T* y) {
   if (scale != nullptr && bias != nullptr) {
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * factor * scale[i] + bias[i];
   } else if (scale != nullptr) {
@@ -44,25 +45,31 @@ void NormalizeRow(const T* x, int64_t n, T mean, T factor, const T* scale, const
   }
 }
 
+void InferDTypes(DTypeContext& ctx) {
+  ctx.Set(kMean, StatisticsDType(ctx.kernel()));
+  ctx.Set(kVariance, StatisticsDType(ctx.kernel()));
+}
+
 template <typename T>
 absl::Status LayerNorm(KernelContext& ctx) {
+  using C = ComputeType<T>;
   const auto& attrs = ctx.attrs<LayerNormAttrs>();
   const Tensor& x_tensor = ctx.input(kX);
   const int64_t rows = x_tensor.shape.numel(0, attrs.begin);
   const int64_t n = x_tensor.shape.numel(attrs.begin, x_tensor.shape.rank());
   const T* x = x_tensor.data<T>();
-  const T* scale = DataOrNull<T>(ctx.optional_input(kScale));
-  const T* bias = DataOrNull<T>(ctx.optional_input(kBias));
+  const C* scale = DataOrNull<C>(ctx.optional_input(kScale));
+  const C* bias = DataOrNull<C>(ctx.optional_input(kBias));
   T* y = ctx.output(kY).mutable_data<T>();
-  T* means = DataOrNull<T>(ctx.optional_output(kMean));
-  T* variances = DataOrNull<T>(ctx.optional_output(kVariance));
-  const T epsilon = static_cast<T>(attrs.epsilon);
+  C* means = DataOrNull<C>(ctx.optional_output(kMean));
+  C* variances = DataOrNull<C>(ctx.optional_output(kVariance));
+  const C epsilon = static_cast<C>(attrs.epsilon);
   const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, 4 * n) + 1;
   ParallelFor(ctx.num_threads(), rows, grain, [=](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      const T mean = RowSum(x + r * n, n) / static_cast<T>(n);
-      const T variance = RowSumSquares(x + r * n, n, mean) / static_cast<T>(n);
-      NormalizeRow(x + r * n, n, mean, T{1} / std::sqrt(variance + epsilon), scale, bias,
+      const C mean = RowSum(x + r * n, n) / static_cast<C>(n);
+      const C variance = RowSumSquares(x + r * n, n, mean) / static_cast<C>(n);
+      NormalizeRow(x + r * n, n, mean, C{1} / std::sqrt(variance + epsilon), scale, bias,
                    y + r * n);
       if (means != nullptr) means[r] = mean;
       if (variances != nullptr) variances[r] = variance;
@@ -73,11 +80,14 @@ absl::Status LayerNorm(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "layer_norm",
-    .inputs = {{"X"}, {"Scale", kOptional}, {"Bias", kOptional}},
+    .inputs = {{"X"}, {"Scale", kOptional | kAnyDType}, {"Bias", kOptional | kAnyDType}},
     .outputs = {{"Y"}, {"Mean", kOptional}, {"Variance", kOptional}},
     .parse = ParseAttrs<LayerNormAttrs, ReadLayerNorm>,
+    .infer_dtype = InferDTypes,
     .infer = Infer,
-    .kernels = {{DType::kFloat32, LayerNorm<float>}, {DType::kFloat64, LayerNorm<double>}},
+    .kernels = {{DType::kFloat32, LayerNorm<float>},
+                {DType::kFloat64, LayerNorm<double>},
+                {DType::kBFloat16, LayerNorm<bfloat16>}},
     .inplace = {{kX, kY}},
     .gradient = {.inputs = {"X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"},
                  .outputs = {"X@GRAD", "Scale@GRAD", "Bias@GRAD"}},

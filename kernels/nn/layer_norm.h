@@ -5,6 +5,7 @@
 #include "core/attr_reader.h"
 #include "core/op_context.h"
 #include "core/status.h"
+#include "kernels/nn/statistics_dtype.h"
 
 namespace interp::nn {
 
@@ -21,7 +22,7 @@ inline LayerNormAttrs ReadLayerNorm(AttrReader& reader) {
   return attrs;
 }
 
-// Checks X, Scale and Bias, which are the inputs 0, 1 and 2.
+// Checks X, Scale and Bias, which are the inputs 0, 1 and 2. Those of bfloat16 data are float32.
 inline absl::Status CheckLayerNorm(const InferContext& ctx) {
   const Shape& x = ctx.input(0).shape;
   const int begin = ctx.attrs<LayerNormAttrs>().begin;
@@ -30,11 +31,14 @@ inline absl::Status CheckLayerNorm(const InferContext& ctx) {
                            ToString(x));
   }
   const int64_t columns = x.numel(begin, x.rank());
+  const DType dtype = StatisticsDType(ctx.input(0).dtype);
   for (const int slot : {1, 2}) {
     const Tensor* vector = ctx.optional_input(slot);
-    if (vector == nullptr || vector->numel() == columns) continue;
+    if (vector == nullptr) continue;
+    if (vector->numel() == columns && vector->dtype == dtype) continue;
     return InvalidArgument("input '", slot == 1 ? "Scale" : "Bias", "' is ", DescribeType(*vector),
-                           ", expected ", columns, " elements for 'X' ", ToString(x));
+                           ", expected ", columns, " elements of ", Name(dtype), " for 'X' ",
+                           ToString(x));
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "core/op_def.h"
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/layer_norm.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -24,16 +25,23 @@ constexpr int kXGrad = 0;
 constexpr int kScaleGrad = 1;
 constexpr int kBiasGrad = 2;
 
+void InferDTypes(DTypeContext& ctx) {
+  ctx.Set(kScaleGrad, StatisticsDType(ctx.kernel()));
+  ctx.Set(kBiasGrad, StatisticsDType(ctx.kernel()));
+}
+
 absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckLayerNorm(ctx));
   const Shape& x = ctx.input(kX).shape;
   const int begin = ctx.attrs<LayerNormAttrs>().begin;
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kYGrad), "Y@GRAD", x));
+  const DType dtype = StatisticsDType(ctx.input(kX).dtype);
   for (const int slot : {kMean, kVariance}) {
-    if (ctx.input(slot).numel() == x.numel(0, begin)) continue;
+    const Tensor& rows = ctx.input(slot);
+    if (rows.numel() == x.numel(0, begin) && rows.dtype == dtype) continue;
     return InvalidArgument("input '", slot == kMean ? "Mean" : "Variance", "' is ",
-                           DescribeType(ctx.input(slot)), ", expected ", x.numel(0, begin),
-                           " elements for 'X' ", ToString(x));
+                           DescribeType(rows), ", expected ", x.numel(0, begin), " elements of ",
+                           Name(dtype), " for 'X' ", ToString(x));
   }
   ctx.ShareShape(kX, kXGrad);
   for (const auto& [of, grad] : {std::pair(kScale, kScaleGrad), std::pair(kBias, kBiasGrad)}) {
@@ -80,25 +88,26 @@ RowSums<T> SumRow(const T* scaled, const T* normal, int64_t n) {
 
 template <typename T>
 struct LayerNormGradRun {
+  using C = ComputeType<T>;
   int64_t n;  // columns
-  T epsilon;
+  C epsilon;
   const T* x;
-  const T* scale;  // null: 1
-  const T* mean;
-  const T* variance;
+  const C* scale;  // null: 1
+  const C* mean;
+  const C* variance;
   const T* y_grad;
   T* x_grad;  // null: not wanted
 
   // Rows [begin, end), adding to the sums of their columns; null: not wanted. `memory` is scratch
   // for two rows.
-  void Rows(int64_t begin, int64_t end, T* memory, double* scale_sums, double* bias_sums) const {
-    T* normal = memory;
-    T* scaled = memory + n;
+  void Rows(int64_t begin, int64_t end, C* memory, double* scale_sums, double* bias_sums) const {
+    C* normal = memory;
+    C* scaled = memory + n;
     for (int64_t r = begin; r < end; ++r) {
-      const T factor = T{1} / std::sqrt(variance[r] + epsilon);
+      const C factor = C{1} / std::sqrt(variance[r] + epsilon);
       const T* g = y_grad + r * n;
       for (int64_t i = 0; i < n; ++i) normal[i] = (x[r * n + i] - mean[r]) * factor;
-      for (int64_t i = 0; i < n; ++i) scaled[i] = scale == nullptr ? g[i] : g[i] * scale[i];
+      for (int64_t i = 0; i < n; ++i) scaled[i] = scale == nullptr ? C{g[i]} : g[i] * scale[i];
       if (scale_sums != nullptr) {
         for (int64_t i = 0; i < n; ++i) scale_sums[i] += g[i] * normal[i];
       }
@@ -106,9 +115,9 @@ struct LayerNormGradRun {
         for (int64_t i = 0; i < n; ++i) bias_sums[i] += g[i];
       }
       if (x_grad == nullptr) continue;
-      const RowSums<T> sums = SumRow(scaled, normal, n);
-      const T shift = sums.gradient / static_cast<T>(n);
-      const T slope = sums.product / static_cast<T>(n);
+      const RowSums<C> sums = SumRow(scaled, normal, n);
+      const C shift = sums.gradient / static_cast<C>(n);
+      const C slope = sums.product / static_cast<C>(n);
       T* out = x_grad + r * n;
       for (int64_t i = 0; i < n; ++i) out[i] = (scaled[i] - shift - normal[i] * slope) * factor;
     }
@@ -132,6 +141,7 @@ void AddParts(const std::vector<double>& sums, int64_t parts, int64_t n, int64_t
 
 template <typename T>
 absl::Status LayerNormGrad(KernelContext& ctx) {
+  using C = ComputeType<T>;
   const auto& attrs = ctx.attrs<LayerNormAttrs>();
   const Tensor& x = ctx.input(kX);
   const int64_t rows = x.shape.numel(0, attrs.begin);
@@ -139,42 +149,45 @@ absl::Status LayerNormGrad(KernelContext& ctx) {
   Tensor* scale_grad = ctx.optional_output(kScaleGrad);
   Tensor* bias_grad = ctx.optional_output(kBiasGrad);
   const LayerNormGradRun<T> run = {n,
-                                   static_cast<T>(attrs.epsilon),
+                                   static_cast<C>(attrs.epsilon),
                                    x.data<T>(),
-                                   DataOrNull<T>(ctx.optional_input(kScale)),
-                                   ctx.input(kMean).data<T>(),
-                                   ctx.input(kVariance).data<T>(),
+                                   DataOrNull<C>(ctx.optional_input(kScale)),
+                                   ctx.input(kMean).data<C>(),
+                                   ctx.input(kVariance).data<C>(),
                                    ctx.input(kYGrad).data<T>(),
                                    DataOrNull<T>(ctx.optional_output(kXGrad))};
   const int64_t parts = std::clamp<int64_t>(rows / kLeastPart, 1, kMaxParts);
   std::vector<double> sums(static_cast<size_t>(parts * 2 * n));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(parts * 2 * n) * sizeof(T)));
+                          ctx.workspace(static_cast<size_t>(parts * 2 * n) * sizeof(C)));
   const int64_t grain = kElementwiseGrain / 4 / std::max<int64_t>(1, rows * n / parts) + 1;
   ParallelFor(ctx.num_threads(), parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       double* to = sums.data() + part * 2 * n;
-      run.Rows(rows * part / parts, rows * (part + 1) / parts, work.data<T>() + part * 2 * n,
+      run.Rows(rows * part / parts, rows * (part + 1) / parts, work.data<C>() + part * 2 * n,
                scale_grad == nullptr ? nullptr : to, bias_grad == nullptr ? nullptr : to + n);
     }
   });
-  AddParts<T>(sums, parts, n, 0, scale_grad);
-  AddParts<T>(sums, parts, n, n, bias_grad);
+  AddParts<C>(sums, parts, n, 0, scale_grad);
+  AddParts<C>(sums, parts, n, n, bias_grad);
   return absl::OkStatus();
 }
 
 INTERP_REGISTER_OP(OpDef{
     .type = "layer_norm_grad",
     .inputs = {{"X"},
-               {"Scale", kOptional},
-               {"Bias", kOptional | kNoNeedBuffer},
-               {"Mean"},
-               {"Variance"},
+               {"Scale", kOptional | kAnyDType},
+               {"Bias", kOptional | kNoNeedBuffer | kAnyDType},
+               {"Mean", kAnyDType},
+               {"Variance", kAnyDType},
                {"Y@GRAD"}},
     .outputs = {{"X@GRAD", kOptional}, {"Scale@GRAD", kOptional}, {"Bias@GRAD", kOptional}},
     .parse = ParseAttrs<LayerNormAttrs, ReadLayerNorm>,
+    .infer_dtype = InferDTypes,
     .infer = Infer,
-    .kernels = {{DType::kFloat32, LayerNormGrad<float>}, {DType::kFloat64, LayerNormGrad<double>}},
+    .kernels = {{DType::kFloat32, LayerNormGrad<float>},
+                {DType::kFloat64, LayerNormGrad<double>},
+                {DType::kBFloat16, LayerNormGrad<bfloat16>}},
 });
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/image.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -24,8 +25,8 @@ struct NormGradFactors {
 };
 
 // All images lie as `view` says, which is dense. y_grad and x_grad may be the same memory.
-template <typename T>
-void ApplyNormGrad(const ImageView& view, const NormGradFactors<T>& by, const T* x, const T* y_grad,
+template <typename T, typename C = ComputeType<T>>
+void ApplyNormGrad(const ImageView& view, const NormGradFactors<C>& by, const T* x, const T* y_grad,
                    T* x_grad, int num_threads) {
   const int64_t channels = view.channels();
   const int64_t pixels = view.pixels();
@@ -34,10 +35,10 @@ void ApplyNormGrad(const ImageView& view, const NormGradFactors<T>& by, const T*
     ParallelFor(num_threads, view.batch() * pixels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t pixel = begin; pixel < end; ++pixel) {
         const int64_t image = pixel / pixels * by.image_stride;
-        const T* gradient = by.gradient.data() + image;
-        const T* value = by.value.data() + image;
-        const T* mean = by.mean.data() + image;
-        const T* shift = by.shift.data() + image;
+        const C* gradient = by.gradient.data() + image;
+        const C* value = by.value.data() + image;
+        const C* mean = by.mean.data() + image;
+        const C* shift = by.shift.data() + image;
         const T* from = x + pixel * channels;
         const T* grad = y_grad + pixel * channels;
         T* to = x_grad + pixel * channels;
@@ -52,10 +53,10 @@ void ApplyNormGrad(const ImageView& view, const NormGradFactors<T>& by, const T*
   ParallelFor(num_threads, view.batch() * channels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t map = begin; map < end; ++map) {
       const size_t c = static_cast<size_t>(map / channels * by.image_stride + map % channels);
-      const T gradient = by.gradient[c];
-      const T value = by.value[c];
-      const T mean = by.mean[c];
-      const T shift = by.shift[c];
+      const C gradient = by.gradient[c];
+      const C value = by.value[c];
+      const C mean = by.mean[c];
+      const C shift = by.shift[c];
       for (int64_t i = map * pixels; i < (map + 1) * pixels; ++i) {
         x_grad[i] = gradient * y_grad[i] + value * (x[i] - mean) + shift;
       }

@@ -77,7 +77,9 @@ OpDef PoolDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, RunPool<float>}, {DType::kFloat64, RunPool<double>}},
+      .kernels = {{DType::kFloat32, RunPool<float>},
+                  {DType::kFloat64, RunPool<double>},
+                  {DType::kBFloat16, RunPool<bfloat16>}},
       .layout = LayoutRule::kPrefersChannelsLast,
       .gradient = {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };

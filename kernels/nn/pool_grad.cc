@@ -1,12 +1,16 @@
 // pool2d_grad, pool3d_grad: an average passes its gradient on in equal shares, a maximum to the
 // first element of its window (in the order of depth, height, width) that has it.
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <type_traits>
 
 #include "core/op_def.h"
 #include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/lanes.h"
 #include "kernels/nn/pool_problem.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/convert_elements.h"
 
 namespace interp::nn {
 namespace {
@@ -25,13 +29,14 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// Images as the loops see them: dense, channels-last. x and out are null for averages.
-template <typename T>
+// Images as the loops see them: dense, channels-last. x and out are null for averages. S is what
+// x_grad is added up in.
+template <typename T, typename S = T>
 struct PoolGradImages {
   const T* x;
   const T* out;
   const T* out_grad;
-  T* x_grad;
+  S* x_grad;
 };
 
 // Calls body(first pixel, pixels) for each run of pixels along the width under a window.
@@ -45,22 +50,18 @@ void ForEachRun(const Pool& pool, const PoolAxis::Range (&covers)[3], const Body
   }
 }
 
-// kBytes of neighbouring channels. The loops below say it in vectors: the compiler would branch.
+// kBytes of neighbouring channels, as they are computed with. The loops below say it in vectors:
+// the compiler would branch.
 template <typename T, int kBytes>
-struct ChannelVector {
-  typedef T type __attribute__((vector_size(kBytes)));
-  typedef T unaligned __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
-  static constexpr int kWidth = kBytes / sizeof(T);
-
-  static type Load(const T* from) { return *reinterpret_cast<const unaligned*>(from); }
-  static void Store(type value, T* to) { *reinterpret_cast<unaligned*>(to) = value; }
-};
+using ChannelVector = Lanes<T, kBytes / sizeof(ComputeType<T>)>;
 
 // The window of one output pixel, a vector of channels. The pointers stand at the first of them:
 // `x` and `x_grad` in the image's first pixel, `out` and `out_grad` in the output's.
-template <typename T, int kBytes>
-void MaxWindow(const Pool& pool, const PoolAxis::Range (&covers)[3], const PoolGradImages<T>& at) {
+template <int kBytes, typename T, typename S>
+void MaxWindow(const Pool& pool, const PoolAxis::Range (&covers)[3],
+               const PoolGradImages<T, S>& at) {
   using V = ChannelVector<T, kBytes>;
+  using Sums = ChannelVector<S, kBytes>;
   const typename V::type most = V::Load(at.out);
   const typename V::type none = {};
   typename V::type left = V::Load(at.out_grad);
@@ -68,56 +69,58 @@ void MaxWindow(const Pool& pool, const PoolAxis::Range (&covers)[3], const PoolG
     for (int64_t i = pixel * pool.channels; i < (pixel + count) * pool.channels;
          i += pool.channels) {
       const auto hit = V::Load(at.x + i) == most;
-      V::Store(V::Load(at.x_grad + i) + (hit ? left : none), at.x_grad + i);
+      Sums::Store(Sums::Load(at.x_grad + i) + (hit ? left : none), at.x_grad + i);
       left = hit ? none : left;
     }
   });
 }
 
-template <typename T, int kBytes>
+template <int kBytes, typename T, typename S>
 void AverageWindow(const Pool& pool, const PoolAxis::Range (&covers)[3],
-                   const PoolGradImages<T>& at) {
+                   const PoolGradImages<T, S>& at) {
   using V = ChannelVector<T, kBytes>;
-  const T divisor = static_cast<T>(covers[0].divisor * covers[1].divisor * covers[2].divisor);
+  using Sums = ChannelVector<S, kBytes>;
+  const auto divisor =
+      static_cast<ComputeType<T>>(covers[0].divisor * covers[1].divisor * covers[2].divisor);
   const typename V::type share = V::Load(at.out_grad) / divisor;
   ForEachRun(pool, covers, [&](int64_t pixel, int64_t count) {
     for (int64_t i = pixel * pool.channels; i < (pixel + count) * pool.channels;
          i += pool.channels) {
-      V::Store(V::Load(at.x_grad + i) + share, at.x_grad + i);
+      Sums::Store(Sums::Load(at.x_grad + i) + share, at.x_grad + i);
     }
   });
 }
 
 // As many channels of [c, end) as go in steps of kBytes; then fewer at once, down to one.
-template <typename T, int kBytes>
-void Channels(const Pool& pool, const PoolAxis::Range (&covers)[3], const PoolGradImages<T>& image,
-              int64_t out, int64_t c, int64_t end) {
-  constexpr int kWidth = ChannelVector<T, kBytes>::kWidth;
+template <int kBytes, typename T, typename S>
+void Channels(const Pool& pool, const PoolAxis::Range (&covers)[3],
+              const PoolGradImages<T, S>& image, int64_t out, int64_t c, int64_t end) {
+  constexpr int kWidth = kBytes / sizeof(ComputeType<T>);
   for (; c + kWidth <= end; c += kWidth) {
     if (pool.kind == PoolKind::kMax) {
-      MaxWindow<T, kBytes>(
+      MaxWindow<kBytes, T, S>(
           pool, covers,
           {image.x + c, image.out + out + c, image.out_grad + out + c, image.x_grad + c});
     } else {
-      AverageWindow<T, kBytes>(pool, covers,
-                               {nullptr, nullptr, image.out_grad + out + c, image.x_grad + c});
+      AverageWindow<kBytes, T, S>(pool, covers,
+                                  {nullptr, nullptr, image.out_grad + out + c, image.x_grad + c});
     }
   }
   if constexpr (kWidth > 1) {
-    constexpr int kLess = kBytes > 16 ? 16 : static_cast<int>(sizeof(T));
-    if (c < end) Channels<T, kLess>(pool, covers, image, out, c, end);
+    constexpr int kLess = kBytes > 16 ? 16 : static_cast<int>(sizeof(ComputeType<T>));
+    if (c < end) Channels<kLess>(pool, covers, image, out, c, end);
   }
 }
 
 // Channels [begin, end) of one image, whose pointers stand at its first element.
-template <typename T>
-void RunImage(const Pool& pool, const PoolGradImages<T>& image, int64_t begin, int64_t end) {
+template <typename T, typename S>
+void RunImage(const Pool& pool, const PoolGradImages<T, S>& image, int64_t begin, int64_t end) {
   const WindowAxis& d = pool.axes[0].window;
   const WindowAxis& h = pool.axes[1].window;
   const WindowAxis& w = pool.axes[2].window;
   for (int64_t i = 0; i < d.in * h.in * w.in; ++i) {
     std::fill(image.x_grad + i * pool.channels + begin, image.x_grad + i * pool.channels + end,
-              T{0});
+              S{0});
   }
   int64_t out = 0;
   for (int64_t row = 0; row < d.out * h.out; ++row) {
@@ -126,13 +129,13 @@ void RunImage(const Pool& pool, const PoolGradImages<T>& image, int64_t begin, i
                                  {}};
     for (int64_t x = 0; x < w.out; ++x, out += pool.channels) {
       covers[2] = pool.axes[2].Cover(x, pool.exclusive);
-      Channels<T, 64>(pool, covers, image, out, begin, end);
+      Channels<64>(pool, covers, image, out, begin, end);
     }
   }
 }
 
-template <typename T>
-void RunImages(const Pool& pool, const PoolGradImages<T>& images, int num_threads) {
+template <typename T, typename S>
+void RunImages(const Pool& pool, const PoolGradImages<T, S>& images, int num_threads) {
   const WindowAxis& d = pool.axes[0].window;
   const WindowAxis& h = pool.axes[1].window;
   const WindowAxis& w = pool.axes[2].window;
@@ -148,12 +151,40 @@ void RunImages(const Pool& pool, const PoolGradImages<T>& images, int num_thread
   ParallelFor(num_threads, pool.batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / blocks;
-      RunImage<T>(pool,
-                  {max ? images.x + n * in : nullptr, max ? images.out + n * out : nullptr,
-                   images.out_grad + n * out, images.x_grad + n * in},
-                  pool.channels * (i % blocks) / blocks, pool.channels * (i % blocks + 1) / blocks);
+      RunImage<T, S>(pool,
+                     {max ? images.x + n * in : nullptr, max ? images.out + n * out : nullptr,
+                      images.out_grad + n * out, images.x_grad + n * in},
+                     pool.channels * (i % blocks) / blocks,
+                     pool.channels * (i % blocks + 1) / blocks);
     }
   });
+}
+
+// Whether some elements lie under several windows.
+bool Overlaps(const Pool& pool) {
+  return std::any_of(std::begin(pool.axes), std::end(pool.axes), [](const PoolAxis& axis) {
+    const WindowAxis& window = axis.window;
+    if (window.out == 1) return false;
+    return axis.adaptive ? window.in % window.out != 0 : window.stride < window.kernel;
+  });
+}
+
+// RunImages with sums in float where bfloat16 would round each of them.
+template <typename T>
+absl::Status RunRounded(KernelContext& ctx, const Pool& pool, const PoolGradImages<T>& images) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    if (Overlaps(pool)) {
+      const int64_t size = ctx.output(kXGrad).numel();
+      INTERP_ASSIGN_OR_RETURN(const Workspace sums,
+                              ctx.workspace(static_cast<size_t>(size) * sizeof(float)));
+      RunImages<T, float>(pool, {images.x, images.out, images.out_grad, sums.data<float>()},
+                          ctx.num_threads());
+      ConvertElements(ctx.num_threads(), sums.data<float>(), size, images.x_grad);
+      return absl::OkStatus();
+    }
+  }
+  RunImages(pool, images, ctx.num_threads());
+  return absl::OkStatus();
 }
 
 template <typename T>
@@ -175,8 +206,7 @@ absl::Status PoolGrad(KernelContext& ctx) {
   return WithChannelsLast<T>(ctx, ctx.input(kOutGrad), *x_grad, last, [&](const T* from, T* to) {
     images.out_grad = from;
     images.x_grad = to;
-    RunImages(pool, images, ctx.num_threads());
-    return absl::OkStatus();
+    return RunRounded(ctx, pool, images);
   });
 }
 
@@ -187,7 +217,9 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .outputs = {{"X@GRAD", kOptional}},
       .parse = parse,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, PoolGrad<float>}, {DType::kFloat64, PoolGrad<double>}},
+      .kernels = {{DType::kFloat32, PoolGrad<float>},
+                  {DType::kFloat64, PoolGrad<double>},
+                  {DType::kBFloat16, PoolGrad<bfloat16>}},
       .layout = LayoutRule::kPrefersChannelsLast,
   };
 }

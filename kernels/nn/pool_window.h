@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "kernels/nn/gemm.h"
+#include "kernels/nn/lanes.h"
 #include "kernels/nn/window.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -48,9 +50,16 @@ struct Pool {
 
 namespace pool_internal {
 
+// The least finite number that T holds.
+template <typename T>
+inline constexpr ComputeType<T> kLowest = std::numeric_limits<T>::lowest();
+template <>
+inline constexpr float kLowest<bfloat16> = -0x1.fep127F;
+
 template <typename T, PoolKind kKind>
 struct Reduce {
-  static constexpr T kStart = kKind == PoolKind::kMax ? std::numeric_limits<T>::lowest() : T{0};
+  using C = ComputeType<T>;
+  static constexpr C kStart = kKind == PoolKind::kMax ? kLowest<T> : C{0};
   template <typename V>
   static V Step(V sum, V x) {
     if constexpr (kKind == PoolKind::kMax) {
@@ -60,7 +69,7 @@ struct Reduce {
     }
   }
   template <typename V>
-  static V Finish(V sum, T divisor) {
+  static V Finish(V sum, C divisor) {
     if constexpr (kKind == PoolKind::kMax) {
       return sum;
     } else {
@@ -75,16 +84,17 @@ struct Patch {
   const T* data;  // first pixel, first channel
   int64_t planes, rows, columns;
   int64_t plane_stride, row_stride, pixel_stride;
-  T divisor;
+  ComputeType<T> divisor;
 };
 
 // kVectors vectors of channels. With one vector, kSplit partial sums hide the latency of a step.
 template <typename T, PoolKind kKind, int kVectors, int kSplit>
 inline void PoolVectors(const Patch<T>& patch, int64_t channel, T* out) {
+  using C = ComputeType<T>;
   using R = Reduce<T, kKind>;
-  using V = typename VectorOf<T>::type;
-  using U = typename VectorOf<T>::unaligned;
-  constexpr int kLanes = VectorOf<T>::kLanes;
+  constexpr int kLanes = VectorOf<C>::kLanes;
+  using L = Lanes<T, kLanes>;
+  using V = typename L::type;
   V sums[kSplit][kVectors];
   for (auto& row : sums) {
     for (V& sum : row) sum = V{} + R::kStart;
@@ -95,8 +105,7 @@ inline void PoolVectors(const Patch<T>& patch, int64_t channel, T* out) {
       int64_t x = 0;
       const auto step = [&](int s) {
         for (int v = 0; v < kVectors; ++v) {
-          const V value = *reinterpret_cast<const U*>(row + v * kLanes);
-          sums[s][v] = R::Step(sums[s][v], value);
+          sums[s][v] = R::Step(sums[s][v], L::Load(row + v * kLanes));
         }
         row += patch.pixel_stride;
       };
@@ -108,18 +117,20 @@ inline void PoolVectors(const Patch<T>& patch, int64_t channel, T* out) {
   }
   for (int v = 0; v < kVectors; ++v) {
     for (int s = 1; s < kSplit; ++s) sums[0][v] = R::Step(sums[0][v], sums[s][v]);
-    *reinterpret_cast<U*>(out + channel + v * kLanes) = R::Finish(sums[0][v], patch.divisor);
+    L::Store(R::Finish(sums[0][v], patch.divisor), out + channel + v * kLanes);
   }
 }
 
 template <typename T, PoolKind kKind>
 void PoolScalar(const Patch<T>& patch, int64_t channel, T* out) {
+  using C = ComputeType<T>;
   using R = Reduce<T, kKind>;
-  T sum = R::kStart;
+  C sum = R::kStart;
   for (int64_t z = 0; z < patch.planes; ++z) {
     for (int64_t y = 0; y < patch.rows; ++y) {
       const T* row = patch.data + z * patch.plane_stride + y * patch.row_stride + channel;
-      for (int64_t x = 0; x < patch.columns; ++x) sum = R::Step(sum, row[x * patch.pixel_stride]);
+      for (int64_t x = 0; x < patch.columns; ++x)
+        sum = R::Step(sum, C{row[x * patch.pixel_stride]});
     }
   }
   out[channel] = R::Finish(sum, patch.divisor);
@@ -128,7 +139,7 @@ void PoolScalar(const Patch<T>& patch, int64_t channel, T* out) {
 // Channels [begin, end) of one output pixel.
 template <typename T, PoolKind kKind>
 void PoolPixel(const Patch<T>& patch, int64_t begin, int64_t end, T* out) {
-  constexpr int64_t kLanes = VectorOf<T>::kLanes;
+  constexpr int64_t kLanes = VectorOf<ComputeType<T>>::kLanes;
   int64_t c = begin;
   for (; c + 4 * kLanes <= end; c += 4 * kLanes) PoolVectors<T, kKind, 4, 1>(patch, c, out);
   for (; c + kLanes <= end; c += kLanes) PoolVectors<T, kKind, 1, 4>(patch, c, out);
@@ -157,7 +168,7 @@ void PoolRow(const Pool& pool, int64_t z, int64_t y, int64_t begin, int64_t end,
         plane_stride,
         row_stride,
         pool.channels,
-        static_cast<T>(d.divisor * h.divisor * w.divisor)};
+        static_cast<ComputeType<T>>(d.divisor * h.divisor * w.divisor)};
     PoolPixel<T, kKind>(patch, begin, end, out + x * pool.channels);
   }
 }
@@ -172,7 +183,7 @@ void PoolImages(const Pool& pool, const T* in, T* out, int num_threads) {
       pool.axes[0].window.in * pool.axes[1].window.in * pool.axes[2].window.in * pool.channels;
   const int64_t out_row = pool.axes[2].window.out * pool.channels;
   // With few rows (global pooling has one per image) the channels are cut as well.
-  constexpr int64_t kChannelBlock = 4 * VectorOf<T>::kLanes;
+  constexpr int64_t kChannelBlock = 4 * VectorOf<ComputeType<T>>::kLanes;
   const int64_t blocks =
       rows >= num_threads ? 1 : std::max<int64_t>(1, pool.channels / kChannelBlock);
   const int64_t work = in_image * pool.batch / std::max<int64_t>(1, rows * blocks);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/float16.h"
 #include "kernels/nn/gemm.h"
 
 namespace interp::nn {
@@ -52,6 +53,33 @@ template <typename T>
 T RowSumSquares(const T* x, int64_t n, T center) {
   const auto step = [center](auto sum, auto v) { return sum + (v - center) * (v - center); };
   return row_internal::Fold(x, n, T{0}, step, [](auto a, auto b) { return a + b; });
+}
+
+namespace row_internal {
+
+// The sum of term(x[i]) over all i, for rows of 16-bit floats.
+template <typename T, typename Term>
+float SumInFloat(const T* x, int64_t n, const Term& term) {
+  constexpr int64_t kLanes = 64;
+  float lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) lanes[j] += term(static_cast<float>(x[i + j]));
+  }
+  for (int64_t j = 0; i + j < n; ++j) lanes[j] += term(static_cast<float>(x[i + j]));
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+  }
+  return lanes[0];
+}
+
+}  // namespace row_internal
+
+inline float RowSum(const bfloat16* x, int64_t n) {
+  return row_internal::SumInFloat(x, n, [](float v) { return v; });
+}
+inline float RowSumSquares(const bfloat16* x, int64_t n, float center) {
+  return row_internal::SumInFloat(x, n, [center](float v) { return (v - center) * (v - center); });
 }
 
 // The largest element; NaN elements are skipped. REQUIRES: n > 0.
