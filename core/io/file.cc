@@ -81,15 +81,16 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
   INTERP_ASSIGN_OR_RETURN(const OpenFile file, OpenForReading(path, &info));
   if (!S_ISREG(info.st_mode)) return InvalidArgument("'", path, "' is not a regular file");
   const auto size_bytes = static_cast<size_t>(info.st_size);
-  if (size_bytes == 0) return std::shared_ptr<const MappedFile>(new MappedFile("", 0));
-  void* data = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (size_bytes == 0) return std::shared_ptr<const MappedFile>(new MappedFile(nullptr, 0));
+  // Few pages are ever written, so no memory is set aside for the others.
+  void* data =
+      mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
   if (data == MAP_FAILED) return SystemError("map", path);
-  return std::shared_ptr<const MappedFile>(
-      new MappedFile(static_cast<const char*>(data), size_bytes));
+  return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<char*>(data), size_bytes));
 }
 
 MappedFile::~MappedFile() {
-  if (size_bytes_ > 0) munmap(const_cast<char*>(data_), size_bytes_);
+  if (size_bytes_ > 0) munmap(data_, size_bytes_);
 }
 
 absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {

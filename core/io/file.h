@@ -1,4 +1,4 @@
-// Files as bytes: read whole, map read-only, replace atomically.
+// Files as bytes: read whole, map, replace atomically.
 //
 // Errors quote the path and give the system's reason ("cannot open 'a.npy': No such file or
 // directory"): NotFound, PermissionDenied, ... as absl maps errno.
@@ -16,10 +16,11 @@ namespace interp {
 // The content of a file, pipe or device. Error: ResourceExhausted for more than `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes = size_t{1} << 31);
 
-// A regular file mapped into memory, read-only. Pages are read when touched and shared by all
-// processes that map the file. Reading a page that somebody has cut off the file in the meantime
-// kills the process (SIGBUS), so files in use are to be replaced (FileWriter), not overwritten.
-// Thread-safety: immutable.
+// A regular file mapped into memory, copy-on-write. Pages are read when touched and shared by all
+// processes that map the file, until somebody writes into one: who does so gets a copy of that
+// page, and the file stays as it is. Reading a page that somebody has cut off the file in the
+// meantime kills the process (SIGBUS), so files in use are to be replaced (FileWriter), not
+// overwritten. Thread-safety: like an array of char.
 class MappedFile {
  public:
   static absl::StatusOr<std::shared_ptr<const MappedFile>> Open(const std::string& path);
@@ -28,11 +29,13 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::string_view bytes() const { return {data_, size_bytes_}; }
+  // The same bytes, to be written to.
+  char* mutable_data() const { return data_; }
 
  private:
-  MappedFile(const char* data, size_t size_bytes) : data_(data), size_bytes_(size_bytes) {}
+  MappedFile(char* data, size_t size_bytes) : data_(data), size_bytes_(size_bytes) {}
 
-  const char* data_;
+  char* data_;  // null for an empty file
   size_t size_bytes_;
 };
 

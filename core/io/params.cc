@@ -279,8 +279,7 @@ absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& par
 
 absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  const absl::string_view bytes = file->bytes();
-  return BorrowBuffer(const_cast<char*>(bytes.data()), bytes.size(), /*writable=*/false,
+  return BorrowBuffer(file->mutable_data(), file->bytes().size(), /*writable=*/false,
                       [file] { (void)file; });
 }
 

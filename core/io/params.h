@@ -6,7 +6,8 @@
 // variable, named after it.
 //
 // Files are mapped. A tensor uses the mapping where its elements happen to be aligned for their
-// dtype, and such memory is read-only; else the elements are copied. The mapping lives as long as
+// dtype; else the elements are copied. Ops do not write into a mapping; who owns the tensors may,
+// which changes neither the file nor what others have read from it. The mapping lives as long as
 // the last tensor that uses it.
 //
 // Files are untrusted: sizes are checked against the file before memory is taken, LoDs are checked
@@ -41,7 +42,7 @@ std::vector<ParamDecl> ParamsOf(const Program& program);
 // InvalidArgument when a tensor that was read is not as declared.
 absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param);
 
-// A file as memory that tensors may share, mapped and read-only.
+// A file as memory that tensors may share, mapped copy-on-write.
 absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path);
 
 // Reads a combined file or, when `path` is a folder, one file per variable. Tensors come in the

@@ -169,6 +169,24 @@ TEST(ParamsTest, AlignedElementsAreNotCopied) {
   EXPECT_EQ(std::memcmp(copied.raw_data(), "\1\1\1\1", 4), 0);
 }
 
+// Also those that lie in the mapping.
+TEST(ParamsTest, ValuesMayBeChangedByHand) {
+  const TempFolder folder;
+  const std::string bytes =
+      Hex("00000000 0000000000000000 00000000 08000000 0805 1001 1001 1001 0000803f");
+  WriteFile(folder / "p", bytes);
+  const auto read = [&] { return ReadParams(folder / "p", {{"a", DType::kFloat32, {1, 1, 1}}}); };
+  absl::StatusOr<std::vector<NamedTensor>> tensors = read();
+  const absl::StatusOr<std::vector<NamedTensor>> others = read();
+  ASSERT_TRUE(tensors.ok() && others.ok()) << tensors.status();
+  Tensor& mapped = (*tensors)[0].second;
+  ASSERT_FALSE(mapped.buffer()->writable);
+  mapped.mutable_data<float>()[0] = 3;
+  EXPECT_THAT(Values<float>(mapped), ElementsAre(3));
+  EXPECT_THAT(Values<float>((*others)[0].second), ElementsAre(1));
+  EXPECT_EQ(*ReadFile(folder / "p"), bytes);
+}
+
 TEST(ParamsTest, BoolsBecomeZeroOrOne) {
   const std::string file = Hex("00000000 0000000000000000 00000000 04000000 0800 1003 000180");
   const absl::StatusOr<std::vector<NamedTensor>> tensors = Parse(file, {{"a", DType::kBool, {3}}});
