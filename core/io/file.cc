@@ -106,7 +106,7 @@ absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
   std::string temporary =
       absl::StrCat(target, ".", getpid(), "-", counter.fetch_add(1), ".partial");
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return SystemError("create", temporary);
+  if (fd < 0) return SystemError("create", path);
   return FileWriter(fd, target, std::move(temporary));
 }
 
