@@ -19,6 +19,10 @@ TEST(NearNamesTest, PartsLookAlike) {
               ElementsAre("conv2d_0.tmp_0_with_a_long_tail"));
 }
 
+TEST(NearNamesTest, CharactersThatHaveChangedPlacesAreOneMistake) {
+  EXPECT_THAT(NearNames("rnu", {"run", "info", "ops"}), ElementsAre("run"));
+}
+
 TEST(NearNamesTest, NothingAlikeGivesNoHint) {
   EXPECT_THAT(NearNames("image", {"softmax", "w"}), IsEmpty());
   EXPECT_EQ(NearNamesHint("image", {"softmax", "w"}), "");
