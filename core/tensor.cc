@@ -78,6 +78,9 @@ Tensor Tensor::Borrow(DType dtype, const Shape& shape, const void* data) {
 }
 
 absl::StatusOr<Tensor> Tensor::Clone(Allocator& allocator) const {
+  if (!has_memory() && numel() > 0) {
+    return InvalidArgument("a tensor of ", DescribeType(*this), " has no memory to copy");
+  }
   Tensor copy;
   copy.shape = shape;
   copy.dtype = dtype;

@@ -85,6 +85,12 @@ TEST(TensorTest, CloneOfChannelsLastIsPlain) {
   EXPECT_THAT(Values<int32_t>(*copy), ElementsAre(1, 2, 3, 10, 20, 30));
 }
 
+TEST(TensorTest, WithoutMemoryThereIsNothingToClone) {
+  const Tensor t = Tensor::Borrow(DType::kFloat32, {2}, nullptr);
+  EXPECT_EQ(t.Clone(SystemAllocator()).status().message(),
+            "a tensor of float32[2] has no memory to copy");
+}
+
 TEST(TensorTest, EmptyTensorsClone) {
   const Tensor t = Tensor::Of<float>({0, 3}, {});
   const absl::StatusOr<Tensor> copy = t.Clone(SystemAllocator());
