@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <mutex>
-#include <thread>
 
 #include "absl/container/flat_hash_map.h"
 #include "core/device/device_heap.h"
 #include "core/steady_clock.h"
+#include "core/usable_cpus.h"
 #include "interpreter/compile/random_ops.h"
 
 namespace interp {
@@ -57,10 +57,22 @@ struct InterpreterCore::Model {
 
 namespace {
 
-int ThreadsPerOp(const CoreOptions& options) {
+absl::Status CheckOptions(const CoreOptions& options) {
+  if (options.host_memory != nullptr && !options.host_memory->place().on_host()) {
+    return InvalidArgument("host memory cannot come from ", options.host_memory->name());
+  }
+  if (options.num_workers < 1 || options.num_workers > kMaxThreads) {
+    return InvalidArgument("num_workers is ", options.num_workers, ", expected 1 to ", kMaxThreads);
+  }
+  if (options.num_threads < 0 || options.num_threads > kMaxThreads) {
+    return InvalidArgument("num_threads is ", options.num_threads, ", expected 0 to ", kMaxThreads);
+  }
+  return absl::OkStatus();
+}
+
+int ThreadsPerOp(const CoreOptions& options, int num_workers) {
   if (options.num_threads > 0) return options.num_threads;
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return std::max(1, cores / std::max(1, options.num_workers));
+  return std::max(1, UsableCpus() / num_workers);
 }
 
 // Any kind of pool can stand on memory of the host.
@@ -120,9 +132,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
 
 absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
     CompiledProgram compiled, std::shared_ptr<Scope> scope, const CoreOptions& options) {
-  if (options.host_memory != nullptr && !options.host_memory->place().on_host()) {
-    return InvalidArgument("host memory cannot come from ", options.host_memory->name());
-  }
+  INTERP_RETURN_IF_ERROR(CheckOptions(options));
   auto model = std::make_shared<Model>();
   model->options = options;
   model->compiled = std::move(compiled);
@@ -140,7 +150,7 @@ InterpreterCore::InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<S
       scope_(std::move(scope)),
       scheduler_kind_(
           ResolveScheduler(model_->options.scheduler, plan(), model_->options.num_workers)),
-      num_threads_(ThreadsPerOp(model_->options)),
+      num_threads_(ThreadsPerOp(model_->options, num_workers())),
       random_{.seed = model_->options.random_seed} {}
 
 InterpreterCore::~InterpreterCore() {
@@ -163,7 +173,7 @@ absl::Status InterpreterCore::MakeFrames() {
   std::unique_ptr<BufferCollector> buffers =
       BufferCollector::Create(plan().streams, devices.get(), options.gc);
   const SchedulerOptions scheduler{.kind = scheduler_kind_,
-                                   .num_workers = std::max(1, options.num_workers),
+                                   .num_workers = num_workers(),
                                    .engine_policy = options.engine_policy,
                                    .seed = options.schedule_seed};
   INTERP_ASSIGN_OR_RETURN(threads_, MakeSchedulerThreads(scheduler, has_devices()));
@@ -339,6 +349,11 @@ std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
 
 const std::vector<std::shared_ptr<Device>>& InterpreterCore::devices() const {
   return model_->devices;
+}
+int InterpreterCore::num_workers() const {
+  const bool several =
+      scheduler_kind_ == SchedulerKind::kAsync || scheduler_kind_ == SchedulerKind::kEngine;
+  return several ? model_->options.num_workers : 1;
 }
 const Plan& InterpreterCore::plan() const { return model_->compiled.main(); }
 absl::Span<const Plan> InterpreterCore::plans() const { return model_->compiled.plans; }

@@ -41,6 +41,9 @@
 
 namespace interp {
 
+// Most threads that a core takes for one purpose.
+inline constexpr int kMaxThreads = 1024;
+
 struct CoreOptions {
   SchedulerKind scheduler = SchedulerKind::kAuto;
   // Threads that run instructions side by side under `async`, the caller's included. 1: across ops
@@ -48,8 +51,8 @@ struct CoreOptions {
   int num_workers = 1;
   // Which threads run what under `engine`.
   engine::PolicyKind engine_policy = engine::PolicyKind::kPerDevice;
-  // Threads inside an op. 0: the machine's cores divided by num_workers, so that both together
-  // never take more than there are.
+  // Threads inside an op. 0: the CPUs that this process may use (core/usable_cpus.h), divided by
+  // the workers that the scheduler takes, so that both together never take more than there are.
   int num_threads = 0;
   // Most bytes that variables of a run may take together; 0: no limit. Parameters do not count.
   size_t max_memory_bytes = 0;
@@ -135,6 +138,8 @@ class InterpreterCore {
   // The scheduler in use; never kAuto.
   SchedulerKind scheduler() const { return scheduler_kind_; }
   int num_threads() const { return num_threads_; }
+  // Threads that run instructions side by side: 1 under schedulers that use no others.
+  int num_workers() const;
   // The devices of the plan's streams, each once; shared by all clones.
   const std::vector<std::shared_ptr<Device>>& devices() const;
   // Of the host; and of all devices together.

@@ -13,7 +13,6 @@ namespace {
 constexpr const char* kPlanGroup = "Passes and plan";
 constexpr const char* kRunGroup = "Running";
 constexpr const char* kSimGroup = "Simulated devices";
-constexpr int kMaxThreads = 1024;
 constexpr absl::string_view kPrunePass = "prune";
 
 void PrintProgram(absl::string_view pass, const Program& program) {
@@ -158,7 +157,7 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
       ->check(CLI::Range(1, kMaxThreads))
       ->capture_default_str()
       ->group(kRunGroup);
-  command.add_option("--threads", flags.threads, "threads inside an op; 0: cores / workers")
+  command.add_option("--threads", flags.threads, "threads inside an op; 0: usable CPUs / workers")
       ->check(CLI::Range(0, kMaxThreads))
       ->capture_default_str()
       ->group(kRunGroup);

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/usable_cpus.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
@@ -430,6 +431,36 @@ TEST(InterpreterCoreTest, FeedsAreChecked) {
   no_memory.shape = {1, 4};
   EXPECT_THAT(core->Run({no_memory}), fails_with("feed 'x' has no memory"));
   EXPECT_THAT(core->Run({X(7)}), IsOk());
+}
+
+// Threads that nobody runs ops side by side on are there for the ops themselves.
+TEST(InterpreterCoreTest, WorkersThatTheSchedulerDoesNotTakeAreThreadsOfOps) {
+  CoreOptions options = Options(SchedulerKind::kAuto, 2);
+  options.num_threads = 0;
+  const Program chain = ProgramBuilder(DType::kInt64)
+                            .Feed("x", {-1, 4})
+                            .Call("mix", {"x"}, "a")
+                            .Call("mix", {"a"}, "b")
+                            .Fetch("b")
+                            .Build();
+  const auto narrow = MakeCore(chain, nullptr, options);
+  EXPECT_EQ(narrow->scheduler(), SchedulerKind::kTrace);
+  EXPECT_EQ(narrow->num_workers(), 1);
+  EXPECT_EQ(narrow->num_threads(), UsableCpus());
+  options.scheduler = SchedulerKind::kAsync;
+  const auto async = MakeCore(chain, nullptr, options);
+  EXPECT_EQ(async->num_workers(), 2);
+  EXPECT_EQ(async->num_threads(), std::max(1, UsableCpus() / 2));
+}
+
+TEST(InterpreterCoreTest, NumbersOfThreadsAreChecked) {
+  for (const auto& [workers, threads] : {std::pair(0, 1), {-1, 1}, {5000, 1}, {1, -2}, {1, 5000}}) {
+    CoreOptions options = Options(SchedulerKind::kAsync, workers);
+    options.num_threads = threads;
+    EXPECT_THAT(
+        InterpreterCore::Create(Diamonds(), {}, {}, nullptr, options),
+        FailsWith(StatusCode::kInvalidArgument, workers == 1 ? "num_threads" : "num_workers"));
+  }
 }
 
 TEST(InterpreterCoreTest, NaNAndInfinityAreFoundWhenAskedFor) {
