@@ -213,6 +213,15 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
   std::optional<RunControl::Clock::time_point> deadline;
   if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
   control_.Begin(deadline);
+  absl::StatusOr<std::vector<Tensor>> fetched = RunBegun(feeds, options);
+  // Also where no instruction was reached: what is cancelled from here on is the next run.
+  control_.Finish().IgnoreError();
+  return fetched;
+}
+
+// REQUIRES: no other run of this core.
+absl::StatusOr<std::vector<Tensor>> InterpreterCore::RunBegun(absl::Span<const Tensor> feeds,
+                                                              const RunOptions& options) {
   if (main_ == nullptr) INTERP_RETURN_IF_ERROR(MakeFrames());
   const bool writes = !written_.empty();
   const ScopeClaim claim(scope_->root(), writes);
@@ -339,7 +348,7 @@ size_t InterpreterCore::TrimMemory() {
   return pool_->Trim() + (devices_ == nullptr ? 0 : devices_->Trim());
 }
 
-void InterpreterCore::Cancel() { control_.Fail(absl::CancelledError("the run was cancelled")); }
+void InterpreterCore::Cancel() { control_.Cancel(); }
 
 std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
   std::unique_ptr<InterpreterCore> clone(new InterpreterCore(model_, scope_));

@@ -117,7 +117,9 @@ class InterpreterCore {
   // Parameters are not to be looked at before. Not during a Run.
   absl::Status Synchronize();
 
-  // Ends the run in progress, if any, with Cancelled: no further instruction starts.
+  // Ends the run in progress with Cancelled: no further instruction starts. When none is in
+  // progress, the next one ends so as it begins: whoever cancels a Run from another thread cannot
+  // know whether it has begun.
   void Cancel();
 
   // The n-th clone of a core and its clones draws random numbers from stream n, from step 0 on.
@@ -177,6 +179,8 @@ class InterpreterCore {
   InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope);
   absl::Status MakeFrames();
   bool has_devices() const;
+  absl::StatusOr<std::vector<Tensor>> RunBegun(absl::Span<const Tensor> feeds,
+                                               const RunOptions& options);
   absl::StatusOr<std::vector<Tensor>> RunClaimed(absl::Span<const Tensor> feeds,
                                                  const RunOptions& options);
   absl::Status BeginDevices();

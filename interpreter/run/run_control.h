@@ -15,8 +15,8 @@ namespace interp {
 // stops the activation; its instruction then hands the error on to the control around it.
 //
 // Thread-safety: all methods from any thread, but Begin and Finish, which belong to the caller of a
-// run or to the instruction that runs the block. What is reported between Finish and the next Begin
-// is ignored.
+// run or to the instruction that runs the block. Errors that are reported between Finish and the
+// next Begin are ignored.
 class RunControl {
  public:
   using Clock = std::chrono::steady_clock;
@@ -27,40 +27,63 @@ class RunControl {
   void Begin(std::optional<Clock::time_point> deadline) {
     std::lock_guard<std::mutex> lock(mutex_);
     deadline_ = deadline;
-    first_error_ = absl::OkStatus();
+    first_error_ = std::exchange(cancelled_, false) ? Cancelled() : absl::OkStatus();
+    timed_out_ = false;
     active_ = true;
-    stop_.store(false, std::memory_order_relaxed);
+    stop_.store(!first_error_.ok(), std::memory_order_relaxed);
+  }
+
+  // Stops the run, or, when there is none, the next one as it begins.
+  void Cancel() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    cancelled_ = !active_;
+    if (active_) StopLocked(Cancelled());
+  }
+
+  // Whether the run has taken longer than it may. Looks at the clock only when there is a deadline.
+  bool Expired() const {
+    if (outer_ != nullptr) return outer_->Expired();
+    return deadline_.has_value() && Clock::now() > *deadline_;
+  }
+
+  // The error of an instruction that was running when the time was up.
+  static absl::Status TimedOut() {
+    return absl::DeadlineExceededError("running when the run's time-out ended");
   }
 
   // Whether no further kernel may start. One relaxed load per level unless there is a deadline.
   bool ShouldStop() {
     if (stop_.load(std::memory_order_relaxed)) return true;
     if (outer_ != nullptr) return outer_->ShouldStop();
-    if (!deadline_.has_value() || Clock::now() <= *deadline_) return false;
-    Fail(absl::DeadlineExceededError("the run took longer than its time-out"));
+    if (!Expired()) return false;
+    // No error yet: an instruction that is still running can tell more.
+    std::lock_guard<std::mutex> lock(mutex_);
+    timed_out_ = true;
+    stop_.store(true, std::memory_order_relaxed);
     return true;
   }
 
   // Keeps the first error and stops the run.
   void Fail(absl::Status status) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!active_) return;
-    if (first_error_.ok()) first_error_ = std::move(status);
-    stop_.store(true, std::memory_order_relaxed);
+    if (active_) StopLocked(std::move(status));
   }
 
   // Ends the run: the first error, or OK.
   absl::Status Finish() {
     std::lock_guard<std::mutex> lock(mutex_);
     active_ = false;
-    return first_error_;
+    if (!first_error_.ok() || !timed_out_) return first_error_;
+    return absl::DeadlineExceededError("the run took longer than its time-out");
   }
 
   // Ends an activation, whose threads have come together, and begins the next one: no lock unless
-  // something failed. Cancelled when the run around it is to stop. REQUIRES: there is one.
+  // something failed. Cancelled or TimedOut when the run around it is to stop. REQUIRES: there is
+  // one.
   absl::Status FinishActivation() {
     if (!stop_.load(std::memory_order_relaxed)) [[likely]] {
-      return outer_->ShouldStop() ? absl::CancelledError("the run is to stop") : absl::OkStatus();
+      if (!outer_->ShouldStop()) return absl::OkStatus();
+      return Expired() ? TimedOut() : absl::CancelledError("the run is to stop");
     }
     stop_.store(false, std::memory_order_relaxed);
     std::lock_guard<std::mutex> lock(mutex_);
@@ -68,11 +91,21 @@ class RunControl {
   }
 
  private:
+  static absl::Status Cancelled() { return absl::CancelledError("the run was cancelled"); }
+
+  // REQUIRES: mutex_ is held.
+  void StopLocked(absl::Status status) {
+    if (first_error_.ok()) first_error_ = std::move(status);
+    stop_.store(true, std::memory_order_relaxed);
+  }
+
   RunControl* const outer_;
   std::optional<Clock::time_point> deadline_;  // constant during a run
   std::atomic<bool> stop_{false};  // a hint to stop early; the error itself is under the mutex
   std::mutex mutex_;               // guards the members below
   bool active_;
+  bool cancelled_ = false;  // before the next run begins
+  bool timed_out_ = false;
   absl::Status first_error_;
 };
 

@@ -38,6 +38,9 @@ void RunOne(const RunParts& parts, InstrId id, const RunContext& context) {
   if (parts.with_devices) WaitForDevices(parts, id, context);
   absl::Status status = context.observer == nullptr ? parts.runner->Run(id, context)
                                                     : RunObserved(parts, id, context);
+  if (status.ok() && parts.control->Expired()) [[unlikely]] {
+    status = parts.runner->Explain(id, RunControl::TimedOut());
+  }
   if (!status.ok()) parts.control->Fail(std::move(status));
 }
 

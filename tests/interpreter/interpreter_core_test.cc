@@ -162,7 +162,6 @@ TEST(InterpreterCoreTest, CancelEndsTheRunAndNoOther) {
   for (const CoreOptions& options : AllSchedulers()) {
     const auto core = MakeCore(Diamonds(), nullptr, options);
     const auto expected = core->Run({X()});
-    core->Cancel();  // no run: no effect
     Probe probe;
     probe.SetHook([&](int32_t tag) {
       if (tag == 1) core->Cancel();
@@ -174,6 +173,19 @@ TEST(InterpreterCoreTest, CancelEndsTheRunAndNoOther) {
     const auto again = core->Run({X()});
     ASSERT_THAT(again, IsOk());
     EXPECT_TRUE(SameBits(*again, *expected));
+  }
+}
+
+TEST(InterpreterCoreTest, CancelBeforeARunEndsItAtOnce) {
+  for (const CoreOptions& options : AllSchedulers()) {
+    const auto core = MakeCore(Diamonds(), nullptr, options);
+    // A run that is refused leaves it as it was.
+    EXPECT_THAT(core->Run({}), FailsWith(StatusCode::kInvalidArgument, "got 0 feeds"));
+    core->Cancel();
+    Probe probe;
+    EXPECT_THAT(core->Run({X()}), FailsWith(StatusCode::kCancelled, "cancelled"));
+    EXPECT_THAT(probe.TakeTrace(), IsEmpty());
+    EXPECT_THAT(core->Run({X()}), IsOk());
   }
 }
 
@@ -199,7 +211,8 @@ TEST(InterpreterCoreTest, TimeOutEndsTheRun) {
       if (tag == 1) std::this_thread::sleep_for(milliseconds(120));
     });
     EXPECT_THAT(core->Run({X()}, {.timeout = milliseconds(100)}),
-                FailsWith(StatusCode::kDeadlineExceeded, "time-out"));
+                FailsWith(StatusCode::kDeadlineExceeded,
+                          "op #1 mix (x: int64[2,4]): running when the run's time-out ended"));
     EXPECT_THAT(probe.TakeTrace(), ElementsAre(1));
     EXPECT_THAT(core->Run({X()}, {.timeout = std::chrono::hours(1)}), IsOk());
   }
