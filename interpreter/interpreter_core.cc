@@ -88,6 +88,12 @@ bool SameMetadata(const Tensor& a, const Tensor& b) {
   return a.shape == b.shape && a.dtype == b.dtype && a.lod == b.lod;
 }
 
+// -1, as any negative dim, fits every size.
+bool FitsDeclared(const Shape& shape, const Shape& declared) {
+  return std::equal(shape.begin(), shape.end(), declared.begin(), declared.end(),
+                    [](int64_t dim, int64_t want) { return want < 0 || dim == want; });
+}
+
 // Marks a core as running for its lifetime; ok() is false when it was running already.
 class RunningGuard {
  public:
@@ -393,9 +399,9 @@ absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
   for (size_t i = 0; i < feeds.size(); ++i) {
     const Tensor& fed = feeds[i];
     const FeedSpec& spec = specs[i];
-    const auto mismatch = [&] {
+    const auto mismatch = [&](absl::string_view hint = "") {
       return InvalidArgument("feed '", spec.name, "' is ", DescribeType(fed), ", expected ",
-                             Name(spec.dtype), ToString(spec.shape));
+                             Name(spec.dtype), ToString(spec.shape), hint);
     };
     if (spec.dtype != DType::kUndefined && fed.dtype != spec.dtype) return mismatch();
     if (fed.layout != Layout::kPlain || !fed.shape.CheckedNumel().has_value()) return mismatch();
@@ -405,11 +411,12 @@ absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
     if (absl::Status lod = CheckLod(fed.lod, fed.shape); !lod.ok()) {
       return Annotate(lod, absl::StrCat("feed '", spec.name, "'"));
     }
-    if (!spec.check_shape) continue;
-    if (fed.shape.rank() != spec.shape.rank()) return mismatch();
-    for (int d = 0; d < fed.shape.rank(); ++d) {
-      if (spec.shape[d] >= 0 && spec.shape[d] != fed.shape[d]) return mismatch();
-    }
+    if (FitsDeclared(fed.shape, spec.shape)) continue;
+    if (spec.check_shape) return mismatch();
+    // Programs also declare no dims where they know none.
+    if (!model_->options.check_feed_shapes || spec.shape.rank() == 0) continue;
+    return mismatch(
+        "; if the program declares the wrong shape, turn this check off (--no-check-shape)");
   }
   return absl::OkStatus();
 }
@@ -427,6 +434,11 @@ absl::Status InterpreterCore::CheckDType(VarId id) const {
 absl::Status InterpreterCore::CheckWritten() const {
   for (const VarId id : written_) INTERP_RETURN_IF_ERROR(CheckDType(id));
   return absl::OkStatus();
+}
+
+absl::Status InterpreterCore::CheckParameters() const {
+  INTERP_RETURN_IF_ERROR(CheckWritten());
+  return CheckConstants();
 }
 
 absl::Status InterpreterCore::CheckConstants() const {

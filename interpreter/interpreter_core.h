@@ -62,6 +62,10 @@ struct CoreOptions {
   // Where it comes from; null: the system's heap. Shared by all clones.
   std::shared_ptr<MemorySource> host_memory = nullptr;
   bool check_nan_inf = false;
+  // Whether feeds must have the dims that the program declares, of which -1 is any. False is for
+  // programs that declare what they do not mean. Feeds that the program itself wants checked
+  // (need_check_feed) are checked in any case: passes rely on them.
+  bool check_feed_shapes = true;
   GcOptions gc = {};
   uint64_t schedule_seed = 0;  // of kShuffle
   // Of the ops that draw random numbers and have no seed of their own. The same seed gives the same
@@ -112,6 +116,12 @@ class InterpreterCore {
   // max_memory_bytes, and those of kernels.
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds,
                                           const RunOptions& options = {});
+
+  // InvalidArgument for feeds that Run would refuse.
+  absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
+  // The same of the parameters in the scope: NotFound for one that has no value. REQUIRES: the core
+  // is no clone that has not run.
+  absl::Status CheckParameters() const;
 
   // Waits for what devices still have to do after a Run that did not, and tells what failed of it.
   // Parameters are not to be looked at before. Not during a Run.
@@ -187,7 +197,6 @@ class InterpreterCore {
   absl::Status PrepareParameters();
   absl::Status MoveHome(const std::vector<Home>& homes);
   absl::Status FinishDevices(absl::Status status, const RunOptions& options);
-  absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
   absl::Status CheckDType(VarId id) const;
   absl::Status CheckWritten() const;
   absl::Status CheckConstants() const;

@@ -187,6 +187,10 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
       ->capture_default_str()
       ->group(kRunGroup);
   command
+      .add_flag("--no-check-shape", flags.no_check_shape,
+                "also take feeds whose shapes are not those that the program declares")
+      ->group(kRunGroup);
+  command
       .add_option("--gc-threshold", flags.gc_threshold,
                   "free memory when this much has come together, as in 16M")
       ->group(kRunGroup);
@@ -229,6 +233,7 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   options.num_threads = run.threads;
   INTERP_RETURN_IF_ERROR(SetMemory(run, options));
   options.check_nan_inf = run.check_nan_inf;
+  options.check_feed_shapes = !run.no_check_shape;
   options.passes = MakePipelineOptions(plan);
   INTERP_ASSIGN_OR_RETURN(options.plan, MakePlanOptions(plan));
   INTERP_ASSIGN_OR_RETURN(options.gc, MakeGcOptions(run));

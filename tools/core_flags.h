@@ -53,6 +53,7 @@ struct RunFlags {
   std::string host_memory = "ordinary";
   std::string timeout;
   bool check_nan_inf = false;
+  bool no_check_shape = false;
   std::string gc = "fast";
   std::string gc_threshold;
   uint64_t seed = 0;

@@ -179,7 +179,7 @@ class Peer:
 def interp_times(args, subject, threads, feeds, folder):
     import numpy as np
     command = [args.interp, "run", subject.model, "--threads", str(threads), "--json",
-               "--warmup", "3", "--repeat", str(args.repeat)]
+               "--no-check-shape", "--warmup", "3", "--repeat", str(args.repeat)]
     if os.path.exists(subject.params):
         command += ["--params", subject.params]
     for name, value in feeds.items():

@@ -446,6 +446,31 @@ TEST(InterpreterCoreTest, FeedsAreChecked) {
   EXPECT_THAT(core->Run({X(7)}), IsOk());
 }
 
+// Whether the program asks for it or not.
+TEST(InterpreterCoreTest, FeedsHaveTheDeclaredShapeUnlessTheProgramIsKnownToBeWrong) {
+  const Program program =
+      ProgramBuilder(DType::kInt64).Feed("x", {-1, 4}).Call("mix", {"x"}, "a").Fetch("a").Build();
+  const Tensor wrong = Tensor::Of<int64_t>({1, 3}, {1, 2, 3});
+  const auto core = MakeCore(program);
+  EXPECT_THAT(core->Run({wrong}),
+              FailsWith(StatusCode::kInvalidArgument,
+                        "feed 'x' is int64[1,3], expected int64[-1,4]; if the program declares"));
+  EXPECT_EQ(core->CheckFeeds({wrong}), core->Run({wrong}).status());
+  EXPECT_THAT(core->Run({VectorOf<int64_t>({1, 2, 3, 4})}),
+              FailsWith(StatusCode::kInvalidArgument, "int64[4]"));
+  EXPECT_THAT(core->Run({X(7)}), IsOk());
+
+  CoreOptions options = Options();
+  options.check_feed_shapes = false;
+  EXPECT_THAT(MakeCore(program, nullptr, options)->Run({wrong}), IsOk());
+}
+
+TEST(InterpreterCoreTest, AFeedThatDeclaresNoDimsTakesAny) {
+  const Program program =
+      ProgramBuilder(DType::kInt64).Feed("x", {}).Call("mix", {"x"}, "a").Fetch("a").Build();
+  EXPECT_THAT(MakeCore(program)->Run({X(7)}), IsOk());
+}
+
 // Threads that nobody runs ops side by side on are there for the ops themselves.
 TEST(InterpreterCoreTest, WorkersThatTheSchedulerDoesNotTakeAreThreadsOfOps) {
   CoreOptions options = Options(SchedulerKind::kAuto, 2);
