@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "core/io/file.h"
-#include "interpreter/train/checkpoint.h"
 #include "tools/commands.h"
 #include "tools/loss_plot.h"
 #include "tools/sizes.h"
@@ -80,8 +79,7 @@ class Training {
       if (path.empty() || std::filesystem::is_fifo(path, error)) continue;
       INTERP_RETURN_IF_ERROR(FileWriter::Create(path).status());
     }
-    if (flags_.checkpoint.empty()) return absl::OkStatus();
-    return PrepareCheckpoints(flags_.checkpoint, flags_.resume);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<Tensor>> Step(const Batch& batch, TrainReport& report) {
@@ -124,7 +122,7 @@ class Training {
   }
 
   absl::Status Checkpoint(DataPosition next) {
-    return WriteCheckpoint(flags_.checkpoint, trainer_, next, flags_.batches.seed, flags_.keep);
+    return session_.checkpoints->Write(trainer_, next, session_.order, flags_.keep);
   }
 
   absl::Status Finish(DataPosition next, TrainLog& log, const TrainReport& report) {
@@ -163,6 +161,9 @@ ExitCode Train(TrainFlags& flags) {
   ExitCode blame = ExitCode::kUsage;
   absl::StatusOr<TrainSession> session = PrepareTraining(flags, *options, blame);
   if (!session.ok()) return Fail(blame, session.status());
+  for (const std::string& warning : session->warnings) {
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  }
   RunOptions run_options;
   if (!flags.run.timeout.empty()) {
     const auto timeout = ParseDuration(flags.run.timeout);

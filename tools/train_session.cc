@@ -1,6 +1,7 @@
 #include "tools/train_session.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -8,7 +9,6 @@
 #include "core/io/params.h"
 #include "core/io/pickle_params.h"
 #include "core/op_role.h"
-#include "interpreter/train/checkpoint.h"
 #include "passes/feed_fetch.h"
 #include "tools/names.h"
 #include "tools/training_data.h"
@@ -48,12 +48,12 @@ absl::StatusOr<std::shared_ptr<const Dataset>> ReadData(const std::vector<std::s
 }
 
 // An evaluation leaves alone what is trained; state of its own, as metrics have, it may keep.
-absl::Status CheckOnlyReads(const Plan& plan, const std::vector<std::string>& trained) {
+absl::Status CheckOnlyReads(const Plan& plan, const std::vector<ParamDecl>& trained) {
   for (const Instruction& instruction : plan.instructions) {
     for (const VarId id : instruction.outputs) {
       if (id < 0 || !plan.vars[id].persistable) continue;
       const std::string& name = plan.vars[id].name;
-      if (!std::binary_search(trained.begin(), trained.end(), name)) continue;
+      if (!std::ranges::binary_search(trained, name, {}, &ParamDecl::name)) continue;
       return InvalidArgument("op '", instruction.def->type, "' writes '", name,
                              "', which is being trained: expected a program in test mode");
     }
@@ -120,7 +120,13 @@ std::vector<ParamDecl> ParametersInFile(const std::vector<ParamDecl>& declared,
   return open.empty() ? declared : open;
 }
 
-// First the startup program, then --params over what it makes, then the checkpoint over both.
+absl::Status NoFirstValues(const TrainFlags& flags) {
+  return NotFound("there is no checkpoint in '", flags.checkpoint,
+                  "' that would give the parameters their first values: expected --startup or "
+                  "--params");
+}
+
+// First the startup program, then --params over what it makes.
 absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>& declared,
                            TrainSession& session) {
   std::vector<ParamDecl> in_file = declared;
@@ -137,36 +143,59 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
       session.trainer->scope()->FindOrCreate(name)->tensor = std::move(tensor);
     }
   }
+  return absl::OkStatus();
+}
+
+// The folder of checkpoints, for this training alone.
+absl::Status OpenCheckpoints(const TrainFlags& flags, TrainSession& session, ExitCode& blame) {
+  if (flags.checkpoint.empty()) return absl::OkStatus();
+  std::error_code error;
+  const bool needed = flags.startup.empty() && flags.params.empty();
+  if (needed && !std::filesystem::exists(flags.checkpoint, error)) return NoFirstValues(flags);
+  blame = ExitCode::kRunFailed;
+  INTERP_ASSIGN_OR_RETURN(Checkpoints checkpoints, Checkpoints::Open(flags.checkpoint));
+  session.checkpoints.emplace(std::move(checkpoints));
+  return flags.resume ? absl::OkStatus() : session.checkpoints->CheckNone();
+}
+
+absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& blame) {
   if (!flags.resume) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const std::optional<DataPosition> position,
-                          ReadCheckpoint(flags.checkpoint, *session.trainer, flags.batches.seed));
-  if (position.has_value()) {
-    session.position = *position;
-  } else if (flags.startup.empty() && flags.params.empty()) {
-    return NotFound("there is no checkpoint in '", flags.checkpoint,
-                    "' that would give the parameters their first values: expected --startup or "
-                    "--params");
+  const absl::StatusOr<std::optional<Resumed>> resumed =
+      session.checkpoints->Restore(*session.trainer, session.order);
+  if (absl::IsInvalidArgument(resumed.status())) blame = ExitCode::kUsage;
+  if (!resumed.ok()) return resumed.status();
+  if (!resumed->has_value()) {
+    return flags.startup.empty() && flags.params.empty() ? NoFirstValues(flags) : absl::OkStatus();
+  }
+  session.position = (*resumed)->next;
+  for (const std::string& problem : (*resumed)->passed_over) {
+    session.warnings.push_back(absl::StrCat(problem, "; going on from '", (*resumed)->folder, "'"));
   }
   return absl::OkStatus();
 }
 
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
   INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, session.trainer->feeds(), flags));
+  session.order = {.num_samples = session.data->num_samples, .batches = flags.batches};
   const int64_t batches = BatchesPerEpoch(session.data->num_samples, flags.batches);
   if (batches == 0) {
     return InvalidArgument("--drop-last leaves no batch of ", flags.batches.batch_size, " in ",
                            session.data->num_samples, " samples");
   }
-  if (session.position.batch >= batches) {
-    return InvalidArgument("the checkpoint stands before batch ", session.position.batch,
-                           " of an epoch, and this one has ", batches,
-                           "; --resume takes the data and the --batch-size it was written with");
-  }
   if (flags.epochs > std::numeric_limits<int64_t>::max() / batches) {
     return InvalidArgument("--epochs ", flags.epochs, " of ", batches, " batches are too many");
   }
   session.last_step = flags.steps > 0 ? flags.steps : std::max<int64_t>(flags.epochs, 1) * batches;
-  if (!session.evaluation.has_value()) return absl::OkStatus();
+  return absl::OkStatus();
+}
+
+// The program before its data: what is wrong with a program is found sooner.
+absl::Status PrepareEvaluation(const TrainFlags& flags, const CoreOptions& options,
+                               TrainSession& session, ExitCode& blame) {
+  if (flags.eval.model.empty()) return absl::OkStatus();
+  blame = ExitCode::kModelUnusable;
+  INTERP_ASSIGN_OR_RETURN(session.evaluation, MakeEvaluation(flags, options, *session.trainer));
+  blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(session.evaluation->data,
                           ReadData(flags.eval_data, session.evaluation->core->plan().feeds, flags));
   return absl::OkStatus();
@@ -206,12 +235,13 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
       Trainer::Create(std::move(model.program), model.scope, std::move(trainer_options));
   if (!trainer.ok()) return Annotate(trainer.status(), model.path);
   session.trainer = *std::move(trainer);
-  INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
-  if (!flags.eval.model.empty()) {
-    INTERP_ASSIGN_OR_RETURN(session.evaluation, MakeEvaluation(flags, options, *session.trainer));
-  }
+  INTERP_RETURN_IF_ERROR(OpenCheckpoints(flags, session, blame));
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(ReadSamples(flags, session));
+  blame = ExitCode::kModelUnusable;
+  INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
+  INTERP_RETURN_IF_ERROR(Resume(flags, session, blame));
+  INTERP_RETURN_IF_ERROR(PrepareEvaluation(flags, options, session, blame));
   return session;
 }
 

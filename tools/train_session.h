@@ -8,6 +8,7 @@
 
 #include "core/status.h"
 #include "interpreter/train/batch_loader.h"
+#include "interpreter/train/checkpoint.h"
 #include "interpreter/train/trainer.h"
 #include "tools/core_flags.h"
 #include "tools/exit_code.h"
@@ -60,7 +61,10 @@ struct TrainSession {
   std::shared_ptr<const Dataset> data;
   std::optional<Evaluation> evaluation;
   ParametersToSave saved;
+  std::optional<Checkpoints> checkpoints;  // with --checkpoint
+  DataOrder order;
   DataPosition position;
+  std::vector<std::string> warnings;
   int64_t last_step = 0;
 };
 

@@ -8,10 +8,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/device/device_heap.h"
 #include "core/io/file.h"
@@ -24,9 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kPrefix = "step-";
 constexpr absl::string_view kUnfinished = ".unfinished-";
-constexpr absl::string_view kHeader = "interp checkpoint 1";
-constexpr int64_t kMostSteps = int64_t{1} << 62;  // leaves room to count on
+constexpr absl::string_view kState = "/state.txt";
+constexpr absl::string_view kValues = "/persistables.pdiparams";
+constexpr absl::string_view kLock = "/.lock";
 constexpr size_t kMaxStateBytes = size_t{64} << 20;
+
+using Steps = std::vector<std::pair<int64_t, std::string>>;
 
 absl::Status SystemError(absl::string_view what, const std::string& path, std::error_code error) {
   return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot ", what, " '", path, "'"));
@@ -42,10 +44,9 @@ absl::Status Synchronize(const std::string& folder) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot synchronize '", folder, "'"));
 }
 
-// The checkpoints in `dir`, the oldest first.
-absl::StatusOr<std::vector<std::pair<int64_t, std::string>>> ListCheckpoints(
-    const std::string& dir) {
-  std::vector<std::pair<int64_t, std::string>> found;
+// The folders step-N in `dir`, the oldest first.
+absl::StatusOr<Steps> ListCheckpoints(const std::string& dir) {
+  Steps found;
   std::error_code error;
   if (!fs::exists(dir, error)) return found;
   fs::directory_iterator entries(dir, error);
@@ -61,58 +62,11 @@ absl::StatusOr<std::vector<std::pair<int64_t, std::string>>> ListCheckpoints(
   return found;
 }
 
-struct State {
-  int64_t step = 0;
-  DataPosition next;
-  uint64_t shuffle_seed = 0;
-  RandomState random;
-  std::vector<std::string> names;
-};
-
-std::string ToText(const State& state) {
-  std::string text = absl::StrFormat(
-      "%s\nstep %d\nepoch %d\nbatch %d\nshuffle %d\nseed %d\nstream %d\nrandom_step %d\n", kHeader,
-      state.step, state.next.epoch, state.next.batch, state.shuffle_seed, state.random.seed,
-      state.random.stream, state.random.step);
-  for (const std::string& name : state.names) absl::StrAppend(&text, "variable ", name, "\n");
-  return text;
-}
-
-template <typename T>
-bool ReadField(absl::string_view line, absl::string_view name, T& value) {
-  return absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, " ") &&
-         absl::SimpleAtoi(line, &value);
-}
-
-absl::StatusOr<State> ParseState(const std::string& text) {
-  const std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
-  State state;
-  const bool whole = lines.size() >= 8 && lines[0] == kHeader && absl::EndsWith(text, "\n") &&
-                     ReadField(lines[1], "step", state.step) &&
-                     ReadField(lines[2], "epoch", state.next.epoch) &&
-                     ReadField(lines[3], "batch", state.next.batch) &&
-                     ReadField(lines[4], "shuffle", state.shuffle_seed) &&
-                     ReadField(lines[5], "seed", state.random.seed) &&
-                     ReadField(lines[6], "stream", state.random.stream) &&
-                     ReadField(lines[7], "random_step", state.random.step);
-  const auto counts = [](int64_t value) { return value >= 0 && value < kMostSteps; };
-  if (!whole || !counts(state.step) || !counts(state.next.epoch) || !counts(state.next.batch)) {
-    return DataLoss("no state of a checkpoint, or a damaged one");
-  }
-  for (size_t i = 8; i < lines.size(); ++i) {
-    absl::string_view name = lines[i];
-    if (!absl::ConsumePrefix(&name, "variable ")) {
-      return DataLoss("line ", i + 1, " is '", lines[i], "', expected 'variable NAME'");
-    }
-    state.names.emplace_back(name);
-  }
-  return state;
-}
-
 // The values of the persistable variables that have one.
 absl::StatusOr<std::vector<NamedTensor>> ValuesOf(Trainer& trainer) {
   std::vector<NamedTensor> values;
-  for (const std::string& name : trainer.persistables()) {
+  for (const ParamDecl& declared : trainer.persistables()) {
+    const std::string& name = declared.name;
     const Variable* variable = trainer.scope()->root().FindLocal(name);
     if (variable == nullptr || !variable->tensor.has_memory()) continue;
     Tensor tensor = variable->tensor;
@@ -124,10 +78,10 @@ absl::StatusOr<std::vector<NamedTensor>> ValuesOf(Trainer& trainer) {
   return values;
 }
 
-absl::Status WriteFiles(const std::string& folder, const State& state,
+absl::Status WriteFiles(const std::string& folder, const CheckpointState& state,
                         const std::vector<NamedTensor>& values) {
-  INTERP_RETURN_IF_ERROR(WriteCombinedParams(folder + "/persistables.pdiparams", values));
-  INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(folder + "/state.txt"));
+  INTERP_RETURN_IF_ERROR(WriteCombinedParams(absl::StrCat(folder, kValues), values));
+  INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(absl::StrCat(folder, kState)));
   INTERP_RETURN_IF_ERROR(writer.Append(ToText(state)));
   INTERP_RETURN_IF_ERROR(writer.Commit());
   return Synchronize(folder);
@@ -143,8 +97,10 @@ void RemoveUnfinished(const std::string& dir) {
   }
 }
 
-absl::Status RemoveOld(const std::string& dir, int keep) {
-  INTERP_ASSIGN_OR_RETURN(const auto checkpoints, ListCheckpoints(dir));
+// Folders of later steps are none that the training at `step` has written: they do not count.
+absl::Status RemoveOld(const std::string& dir, int64_t step, int keep) {
+  INTERP_ASSIGN_OR_RETURN(Steps checkpoints, ListCheckpoints(dir));
+  std::erase_if(checkpoints, [&](const auto& found) { return found.first > step; });
   for (size_t i = 0; i + static_cast<size_t>(keep) < checkpoints.size(); ++i) {
     std::error_code error;
     fs::remove_all(checkpoints[i].second, error);
@@ -153,83 +109,161 @@ absl::Status RemoveOld(const std::string& dir, int keep) {
   return absl::OkStatus();
 }
 
-absl::Status Restore(const State& state, const std::string& folder, Trainer& trainer) {
-  std::vector<ParamDecl> declared;
-  for (const std::string& name : state.names) {
-    const std::vector<std::string>& known = trainer.persistables();
-    if (!std::binary_search(known.begin(), known.end(), name)) {
-      return InvalidArgument("'", folder, "' has variable '", name, "', which the program lacks");
+struct Loaded {
+  CheckpointState state;
+  std::vector<NamedTensor> values;
+};
+
+// What is wrong with the files of one checkpoint is a loss, whatever their readers call it.
+absl::Status AsLoss(const absl::Status& status) {
+  if (!absl::IsNotFound(status) && !absl::IsInvalidArgument(status)) return status;
+  return absl::DataLossError(status.message());
+}
+
+absl::StatusOr<CheckpointState> ReadState(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, kState);
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxStateBytes);
+  if (!text.ok()) return AsLoss(text.status());
+  absl::StatusOr<CheckpointState> state = ParseCheckpointState(*text);
+  if (!state.ok()) return Annotate(state.status(), path);
+  return state;
+}
+
+absl::StatusOr<Loaded> ReadAll(const std::string& folder) {
+  Loaded loaded;
+  INTERP_ASSIGN_OR_RETURN(loaded.state, ReadState(folder));
+  std::vector<ParamDecl> of_any_type;
+  for (const std::string& name : loaded.state.names)
+    of_any_type.push_back({.name = name, .dtype = DType::kUndefined, .dims = {}});
+  absl::StatusOr<std::vector<NamedTensor>> values =
+      ReadParams(absl::StrCat(folder, kValues), of_any_type);
+  if (!values.ok()) return AsLoss(values.status());
+  loaded.values = *std::move(values);
+  return loaded;
+}
+
+// The newest that can be read; nullopt when there is none. `passed_over` gets what is wrong with
+// those after it.
+absl::StatusOr<std::optional<Loaded>> ReadNewest(const Steps& checkpoints, Resumed& resumed) {
+  for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) {
+    absl::StatusOr<Loaded> loaded = ReadAll(it->second);
+    if (loaded.ok()) {
+      resumed.folder = it->second;
+      return *std::move(loaded);
     }
-    declared.push_back({.name = name, .dtype = DType::kUndefined, .dims = {}});
+    if (!absl::IsDataLoss(loaded.status())) return loaded.status();
+    resumed.passed_over.emplace_back(loaded.status().message());
   }
-  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> values,
-                          ReadParams(folder + "/persistables.pdiparams", declared));
-  for (auto& [name, tensor] : values) {
+  if (resumed.passed_over.empty()) return std::nullopt;
+  return DataLoss(resumed.passed_over[0],
+                  "; no other checkpoint is there to go on from: expected a "
+                  "copy of it, or that '",
+                  checkpoints.back().second, "' is removed");
+}
+
+absl::Status CheckFits(const std::vector<NamedTensor>& values, const Trainer& trainer) {
+  absl::flat_hash_map<absl::string_view, const Tensor*> saved;
+  for (const auto& [name, tensor] : values) saved[name] = &tensor;
+  for (const ParamDecl& declared : trainer.persistables()) {
+    const auto it = saved.find(declared.name);
+    if (it == saved.end()) {
+      const Variable* variable = trainer.scope()->root().FindLocal(declared.name);
+      if (variable == nullptr || !variable->tensor.has_memory()) continue;
+      return InvalidArgument("lacks variable '", declared.name, "', which the program has");
+    }
+    const Tensor& tensor = *it->second;
+    const absl::Status fits = CheckDeclared(tensor.dtype, tensor.shape, declared);
+    if (!fits.ok()) return Annotate(fits, absl::StrCat("variable '", declared.name, "'"));
+    saved.erase(it);
+  }
+  if (saved.empty()) return absl::OkStatus();
+  return InvalidArgument("has variable '", saved.begin()->first, "', which the program lacks");
+}
+
+void Apply(Loaded loaded, Trainer& trainer) {
+  for (auto& [name, tensor] : loaded.values) {
     Variable& variable = *trainer.scope()->root().FindOrCreate(name);
     variable.tensor = std::move(tensor);
     ++variable.version;
   }
-  trainer.SetNumSteps(state.step);
-  trainer.core().SetRandomState(state.random);
-  return absl::OkStatus();
+  trainer.SetNumSteps(loaded.state.step);
+  trainer.core().SetRandomState(loaded.state.random);
 }
 
 }  // namespace
 
-absl::Status PrepareCheckpoints(const std::string& dir, bool resume) {
+absl::StatusOr<Checkpoints> Checkpoints::Open(const std::string& dir) {
   std::error_code error;
   fs::create_directories(dir, error);
   if (error) return SystemError("make", dir, error);
   if (access(dir.c_str(), W_OK | X_OK) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write to '", dir, "'"));
   }
-  if (resume) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const auto checkpoints, ListCheckpoints(dir));
+  absl::StatusOr<FileLock> lock = FileLock::Take(absl::StrCat(dir, kLock));
+  if (absl::IsFailedPrecondition(lock.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("'", dir,
+                     "' is used by another training: expected a folder of its own, or "
+                     "to start when the other has ended"));
+  }
+  if (!lock.ok()) return lock.status();
+  return Checkpoints(dir, *std::move(lock));
+}
+
+absl::Status Checkpoints::CheckNone() const {
+  INTERP_ASSIGN_OR_RETURN(const Steps checkpoints, ListCheckpoints(dir_));
   if (checkpoints.empty()) return absl::OkStatus();
   return InvalidArgument("'", checkpoints.back().second,
                          "' is of another training: expected a folder without checkpoints, or "
                          "going on from them");
 }
 
-absl::Status WriteCheckpoint(const std::string& dir, Trainer& trainer, DataPosition next,
-                             uint64_t shuffle_seed, int keep) {
-  std::error_code error;
-  fs::create_directories(dir, error);
-  if (error) return SystemError("make", dir, error);
-  RemoveUnfinished(dir);
-  State state{.step = trainer.num_steps(),
-              .next = next,
-              .shuffle_seed = shuffle_seed,
-              .random = trainer.core().random_state(),
-              .names = {}};
+absl::Status Checkpoints::Write(Trainer& trainer, DataPosition next, const DataOrder& order,
+                                int keep) {
+  RemoveUnfinished(dir_);
+  CheckpointState state{.step = trainer.num_steps(),
+                        .next = next,
+                        .order = order,
+                        .random = trainer.core().random_state(),
+                        .names = {}};
   INTERP_ASSIGN_OR_RETURN(const std::vector<NamedTensor> values, ValuesOf(trainer));
   for (const NamedTensor& value : values) state.names.push_back(value.first);
-  const std::string unfinished = absl::StrCat(dir, "/", kUnfinished, getpid());
-  const std::string final = absl::StrCat(dir, "/", kPrefix, state.step);
+  const std::string unfinished = absl::StrCat(dir_, "/", kUnfinished, getpid());
+  const std::string final = absl::StrCat(dir_, "/", kPrefix, state.step);
+  std::error_code error;
   fs::create_directory(unfinished, error);
   if (error) return SystemError("make", unfinished, error);
   INTERP_RETURN_IF_ERROR(WriteFiles(unfinished, state, values));
   fs::remove_all(final, error);
   fs::rename(unfinished, final, error);
   if (error) return SystemError("rename to", final, error);
-  INTERP_RETURN_IF_ERROR(Synchronize(dir));
-  return RemoveOld(dir, keep);
+  INTERP_RETURN_IF_ERROR(Synchronize(dir_));
+  return RemoveOld(dir_, state.step, keep);
 }
 
-absl::StatusOr<std::optional<DataPosition>> ReadCheckpoint(const std::string& dir, Trainer& trainer,
-                                                           uint64_t shuffle_seed) {
-  INTERP_ASSIGN_OR_RETURN(const auto checkpoints, ListCheckpoints(dir));
-  if (checkpoints.empty()) return std::optional<DataPosition>();
-  const std::string& folder = checkpoints.back().second;
-  INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(folder + "/state.txt", kMaxStateBytes));
-  absl::StatusOr<State> state = ParseState(text);
-  if (!state.ok()) return Annotate(state.status(), folder + "/state.txt");
-  if (state->shuffle_seed != shuffle_seed) {
-    return InvalidArgument("'", folder, "' goes on with seed ", state->shuffle_seed,
-                           ", but the seed is ", shuffle_seed);
-  }
-  INTERP_RETURN_IF_ERROR(Restore(*state, folder, trainer));
-  return std::optional<DataPosition>(state->next);
+absl::StatusOr<std::optional<Resumed>> Checkpoints::Restore(Trainer& trainer,
+                                                            const DataOrder& order) const {
+  INTERP_ASSIGN_OR_RETURN(const Steps checkpoints, ListCheckpoints(dir_));
+  Resumed resumed;
+  INTERP_ASSIGN_OR_RETURN(std::optional<Loaded> loaded, ReadNewest(checkpoints, resumed));
+  if (!loaded.has_value()) return std::nullopt;
+  const absl::Status same_order = CheckSameOrder(loaded->state.order, order);
+  if (!same_order.ok()) return Annotate(same_order, absl::StrCat("'", resumed.folder, "'"));
+  const absl::Status fits = CheckFits(loaded->values, trainer);
+  if (!fits.ok()) return Annotate(fits, absl::StrCat("'", resumed.folder, "'"));
+  resumed.next = loaded->state.next;
+  Apply(*std::move(loaded), trainer);
+  return resumed;
+}
+
+bool IsCheckpoint(const std::string& path) {
+  std::error_code error;
+  return fs::exists(absl::StrCat(path, kState), error);
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ReadCheckpointValues(const std::string& folder) {
+  INTERP_ASSIGN_OR_RETURN(Loaded loaded, ReadAll(folder));
+  return std::move(loaded.values);
 }
 
 }  // namespace interp

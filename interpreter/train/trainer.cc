@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "core/io/params.h"
 #include "passes/feed_fetch.h"
 
 namespace interp {
@@ -34,7 +33,7 @@ absl::Status AddWeighted(const Tensor& from, double weight, std::vector<double>&
 }  // namespace
 
 Trainer::Trainer(std::unique_ptr<InterpreterCore> core, std::shared_ptr<Scope> scope,
-                 std::vector<std::string> persistables, CoreOptions options)
+                 std::vector<ParamDecl> persistables, CoreOptions options)
     : core_(std::move(core)),
       scope_(std::move(scope)),
       persistables_(std::move(persistables)),
@@ -52,8 +51,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
     const OpRegistry& ops = options.core.ops == nullptr ? OpRegistry::Global() : *options.core.ops;
     INTERP_RETURN_IF_ERROR(AddLossScaling(main, states, *options.loss_scaling, ops));
   }
-  std::vector<std::string> persistables;
-  for (const ParamDecl& param : ParamsOf(main)) persistables.push_back(param.name);
+  std::vector<ParamDecl> persistables = ParamsOf(main);
   CoreOptions core_options = options.core;
   core_options.passes.disable.emplace_back(kPrunePass);
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<InterpreterCore> core,

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/io/params.h"
 #include "core/program.h"
 #include "core/scope.h"
 #include "core/status.h"
@@ -58,18 +59,18 @@ class Trainer {
 
   // What continues training to the same bits: the values of the persistable variables, the number
   // of steps and the random numbers.
-  const std::vector<std::string>& persistables() const { return persistables_; }
+  const std::vector<ParamDecl>& persistables() const { return persistables_; }
   const std::shared_ptr<Scope>& scope() const { return scope_; }
   InterpreterCore& core() { return *core_; }
   void SetNumSteps(int64_t steps) { num_steps_ = steps; }
 
  private:
   Trainer(std::unique_ptr<InterpreterCore> core, std::shared_ptr<Scope> scope,
-          std::vector<std::string> persistables, CoreOptions options);
+          std::vector<ParamDecl> persistables, CoreOptions options);
 
   std::unique_ptr<InterpreterCore> core_;
   std::shared_ptr<Scope> scope_;
-  std::vector<std::string> persistables_;  // sorted
+  std::vector<ParamDecl> persistables_;  // sorted by name
   CoreOptions options_;
   int64_t num_steps_ = 0;
 };

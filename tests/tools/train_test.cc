@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/io/file.h"
+#include "core/io/file_lock.h"
 #include "core/io/npz.h"
 #include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
@@ -148,7 +149,7 @@ TEST(Train, KeepsTheLastCheckpoints) {
   for (const auto& entry : std::filesystem::directory_iterator(checkpoints)) {
     left.push_back(entry.path().filename().string());
   }
-  EXPECT_THAT(left, ::testing::UnorderedElementsAre("step-18", "step-20"));
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre(".lock", "step-18", "step-20"));
 }
 
 TEST(Train, DamagedCheckpointsAreErrors) {
@@ -162,7 +163,7 @@ TEST(Train, DamagedCheckpointsAreErrors) {
     return regression.Train({"--steps", "9", "--checkpoint", checkpoints, "--resume"});
   };
   EXPECT_THAT(resume(text.substr(0, text.size() / 2)).err, HasSubstr("damaged"));
-  EXPECT_THAT(resume(text + "variable other\n").err, HasSubstr("which the program lacks"));
+  EXPECT_THAT(resume(text + "variable other\n").err, HasSubstr("ends before parameter 'other'"));
   const size_t batch = text.find("batch 5");
   ASSERT_NE(batch, std::string::npos);
   EXPECT_THAT(
@@ -172,7 +173,7 @@ TEST(Train, DamagedCheckpointsAreErrors) {
   EXPECT_EQ(resume(text).exit_code, 0);
 }
 
-TEST(Train, ACheckpointInsideAnEpochFitsItsBatches) {
+TEST(Train, GoesOnWithTheBatchesItBeganWith) {
   const Regression regression;
   const std::string checkpoints = regression / "checkpoints";
   ASSERT_EQ(regression.Train({"--steps", "7", "--checkpoint", checkpoints}).exit_code, 0);
@@ -180,7 +181,19 @@ TEST(Train, ACheckpointInsideAnEpochFitsItsBatches) {
       RunInterp({"train", regression.main(), "--data", regression.data(), "--fetch", "loss",
                  "--batch-size", "50", "--steps", "9", "--checkpoint", checkpoints, "--resume"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("stands before batch 7 of an epoch, and this one has 2"));
+  EXPECT_THAT(result.err, HasSubstr("was written with batch size 8, and now batch size is 50"));
+}
+
+TEST(Train, GoesOnBeforeAnIncompleteCheckpointAndSaysSo) {
+  const Regression regression;
+  const std::string checkpoints = regression / "checkpoints";
+  ASSERT_EQ(regression.Train({"--steps", "7", "--checkpoint", checkpoints}).exit_code, 0);
+  std::filesystem::create_directory(checkpoints + "/step-9");
+  const CommandResult result =
+      regression.Train({"--steps", "8", "--checkpoint", checkpoints, "--resume"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("step-9/state.txt"));
+  EXPECT_THAT(result.err, HasSubstr("going on from '" + checkpoints + "/step-7'"));
 }
 
 // Its checkpoints would be the oldest by their steps, and be removed as such.
@@ -191,6 +204,19 @@ TEST(Train, ANewTrainingTakesNoFolderOfAnother) {
   const CommandResult again = regression.Train({"--steps", "3", "--checkpoint", checkpoints});
   EXPECT_NE(again.exit_code, 0);
   EXPECT_THAT(again.err, HasSubstr("step-5' is of another training"));
+}
+
+TEST(Train, AFolderThatSomebodyTrainsInIsRefusedAtOnce) {
+  const Regression regression;
+  const std::string checkpoints = regression / "checkpoints";
+  ASSERT_EQ(regression.Train({"--steps", "5", "--checkpoint", checkpoints}).exit_code, 0);
+  const auto lock = FileLock::Take(checkpoints + "/.lock");
+  ASSERT_TRUE(lock.ok());
+  const CommandResult result = regression.Train(
+      {"--steps", "9", "--checkpoint", checkpoints, "--resume", "--log", regression / "log.csv"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("checkpoints' is used by another training"));
+  EXPECT_EQ(Read(regression / "log.csv"), "no file");
 }
 
 TEST(Train, ResultsThatCannotBeWrittenAreToldBeforeTheFirstStep) {

@@ -1,0 +1,104 @@
+#include "interpreter/train/checkpoint_state.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kAnyVersion = "interp checkpoint ";
+constexpr absl::string_view kHeader = "interp checkpoint 2";
+constexpr int64_t kMost = int64_t{1} << 62;  // leaves room to count on
+
+// Calls visit(name, field) for each line between the header and the variables.
+template <typename State, typename Visit>
+void ForEachField(State& state, const Visit& visit) {
+  visit("step", state.step);
+  visit("epoch", state.next.epoch);
+  visit("batch", state.next.batch);
+  visit("samples", state.order.num_samples);
+  visit("batch_size", state.order.batches.batch_size);
+  visit("drop_last", state.order.batches.drop_last);
+  visit("shuffle", state.order.batches.shuffle);
+  visit("shuffle_seed", state.order.batches.seed);
+  visit("seed", state.random.seed);
+  visit("stream", state.random.stream);
+  visit("random_step", state.random.step);
+}
+
+bool ReadNumber(absl::string_view text, uint64_t& value) { return absl::SimpleAtoi(text, &value); }
+bool ReadNumber(absl::string_view text, int64_t& value) {
+  return absl::SimpleAtoi(text, &value) && value >= 0 && value < kMost;
+}
+bool ReadNumber(absl::string_view text, bool& value) {
+  value = text == "1";
+  return value || text == "0";
+}
+
+absl::string_view YesOrNo(bool value) { return value ? "yes" : "no"; }
+
+}  // namespace
+
+std::string ToText(const CheckpointState& state) {
+  std::string text = absl::StrCat(kHeader, "\n");
+  ForEachField(state, [&](absl::string_view name, auto value) {
+    absl::StrAppend(&text, name, " ", value, "\n");
+  });
+  for (const std::string& name : state.names) absl::StrAppend(&text, "variable ", name, "\n");
+  return text;
+}
+
+absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
+  if (lines.size() > 1 && lines[0] != kHeader && absl::StartsWith(lines[0], kAnyVersion)) {
+    return Unimplemented("is of another version: found '", lines[0], "', expected '", kHeader, "'");
+  }
+  CheckpointState state;
+  size_t at = 1;
+  bool whole = lines[0] == kHeader && absl::EndsWith(text, "\n");
+  ForEachField(state, [&](absl::string_view name, auto& value) {
+    absl::string_view line = at < lines.size() ? lines[at] : "";
+    ++at;
+    whole = whole && absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, " ") &&
+            ReadNumber(line, value);
+  });
+  whole = whole && state.order.batches.batch_size > 0 &&
+          state.next.batch < BatchesPerEpoch(state.order.num_samples, state.order.batches);
+  if (!whole) {
+    return DataLoss("no state of a checkpoint, or a damaged one");
+  }
+  for (; at < lines.size(); ++at) {
+    absl::string_view name = lines[at];
+    if (!absl::ConsumePrefix(&name, "variable ")) {
+      return DataLoss("line ", at + 1, " is '", lines[at], "', expected 'variable NAME'");
+    }
+    state.names.emplace_back(name);
+  }
+  return state;
+}
+
+absl::Status CheckSameOrder(const DataOrder& saved, const DataOrder& now) {
+  const auto differ = [](absl::string_view what, const auto& was, const auto& is) {
+    return InvalidArgument("was written with ", what, " ", was, ", and now ", what, " is ", is,
+                           ": its position in the data would mean other samples; go on with ", was,
+                           ", or train anew from its values (--params)");
+  };
+  if (saved.num_samples != now.num_samples) {
+    return differ("number of samples", saved.num_samples, now.num_samples);
+  }
+  const BatchOptions& was = saved.batches;
+  const BatchOptions& is = now.batches;
+  if (was.batch_size != is.batch_size) return differ("batch size", was.batch_size, is.batch_size);
+  // A last batch that is full stays, with and without.
+  if (BatchesPerEpoch(saved.num_samples, was) != BatchesPerEpoch(now.num_samples, is)) {
+    return differ("drop_last", YesOrNo(was.drop_last), YesOrNo(is.drop_last));
+  }
+  if (was.shuffle != is.shuffle)
+    return differ("shuffle", YesOrNo(was.shuffle), YesOrNo(is.shuffle));
+  if (was.seed != is.seed) return differ("seed", was.seed, is.seed);
+  return absl::OkStatus();
+}
+
+}  // namespace interp

@@ -1,0 +1,34 @@
+// The text in a checkpoint that says where training stands: state.txt.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/resource/random_stream.h"
+#include "core/status.h"
+#include "interpreter/train/batch_loader.h"
+
+namespace interp {
+
+// What a position in the data is relative to: in another order it would mean other samples.
+struct DataOrder {
+  int64_t num_samples = 0;
+  BatchOptions batches = {};  // `ahead` changes no order
+};
+
+struct CheckpointState {
+  int64_t step = 0;
+  DataPosition next;
+  DataOrder order;
+  RandomState random;
+  std::vector<std::string> names;  // of the values beside it, in their order
+};
+
+std::string ToText(const CheckpointState& state);
+// Errors: DataLoss for text that is cut off or no state; Unimplemented for one of another version.
+absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text);
+
+// InvalidArgument when the next batch of `saved` would be another one in `now`.
+absl::Status CheckSameOrder(const DataOrder& saved, const DataOrder& now);
+
+}  // namespace interp
