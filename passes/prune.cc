@@ -81,7 +81,8 @@ class Pruner {
   std::vector<bool> read_;         // by block: its inputs are in live_
 };
 
-// Blocks that no op runs any more lose their ops: what these read may be gone.
+}  // namespace
+
 void EmptyUnreachedBlocks(Program& program) {
   std::vector<bool> reached(program.blocks.size(), false);
   std::vector<int32_t> queue = {0};
@@ -100,8 +101,6 @@ void EmptyUnreachedBlocks(Program& program) {
     if (!reached[b]) program.blocks[b].ops.clear();
   }
 }
-
-}  // namespace
 
 absl::StatusOr<Program> Prune(Program program, const PassContext& context) {
   const std::vector<bool> keep = Pruner(program, context.ops).Run();

@@ -21,4 +21,7 @@ namespace interp {
 // Keeps the order of ops and all declarations. Linear time.
 absl::StatusOr<Program> Prune(Program program, const PassContext& context);
 
+// Blocks that no op runs any more lose their ops: what these read may be gone.
+void EmptyUnreachedBlocks(Program& program);
+
 }  // namespace interp

@@ -1,6 +1,7 @@
 // Selected rows: merge_selected_rows adds up those that name the same row,
 // get_tensor_from_selected_rows gives their values ([number of rows, ...], not the tall tensor),
-// and extract_rows (before Paddle 2.0) which rows they are.
+// extract_rows (before Paddle 2.0) which rows they are, and selected_rows_from_tensor, which Paddle
+// does not have, makes selected rows of the two.
 #include <algorithm>
 #include <cstring>
 
@@ -11,6 +12,7 @@ namespace interp {
 namespace {
 
 constexpr int kX = 0;
+constexpr int kRows = 1;
 constexpr int kOut = 0;
 
 absl::StatusOr<const Variable*> RowsOf(const KernelContext& ctx) {
@@ -51,6 +53,49 @@ absl::Status ExtractRows(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+struct FromTensorAttrs {
+  std::vector<int64_t> shape;  // of the tall tensor
+};
+
+FromTensorAttrs ReadFromTensor(AttrReader& reader) {
+  FromTensorAttrs attrs = {.shape = reader.Ints("shape")};
+  if (attrs.shape.empty()) reader.Fail("attribute 'shape' is missing");
+  return attrs;
+}
+
+absl::Status FromTensor(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  const Tensor& rows = ctx.input(kRows);
+  Variable& out = ctx.output_variable(kOut);
+  if (!out.selected_rows.has_value()) {
+    return InvalidArgument("'Out' is declared as a tensor, expected selected rows");
+  }
+  if (x.shape.rank() == 0 || rows.numel() != x.shape[0]) {
+    return InvalidArgument("'Rows' is ", DescribeType(rows), ", expected as many as rows of 'X' ",
+                           ToString(x.shape));
+  }
+  const int64_t* numbers = rows.data<int64_t>();
+  Variable made;
+  made.selected_rows = RowIndex{.rows = {numbers, numbers + rows.numel()},
+                                .height = ctx.attrs<FromTensorAttrs>().shape[0]};
+  made.tensor = x;
+  INTERP_RETURN_IF_ERROR(CheckRows(made, "Out"));
+  out.tensor = x;
+  out.selected_rows = std::move(made.selected_rows);
+  return absl::OkStatus();
+}
+
+OpDef FromTensorDef() {
+  return OpDef{
+      .type = "selected_rows_from_tensor",
+      .inputs = {{"X"}, {"Rows", kAnyDType}},
+      .outputs = {{"Out", kMayBeRows}},
+      .parse = ParseAttrs<FromTensorAttrs, ReadFromTensor>,
+      .kernels = {{DType::kUndefined, FromTensor}},
+      .dynamic_outputs = true,
+  };
+}
+
 OpDef RowsDef(absl::string_view type, KernelFn run, int out_flags) {
   return OpDef{
       .type = type,
@@ -70,6 +115,7 @@ OpDef ExtractRowsDef() {
 INTERP_REGISTER_OP(RowsDef("merge_selected_rows", MergeSelectedRows, kMayBeRows));
 INTERP_REGISTER_OP(RowsDef("get_tensor_from_selected_rows", GetTensor, /*out_flags=*/0));
 INTERP_REGISTER_OP(ExtractRowsDef());
+INTERP_REGISTER_OP(FromTensorDef());
 
 }  // namespace
 }  // namespace interp

@@ -70,6 +70,24 @@ TEST(SelectedRowsTest, ExtractRowsGivesThemAsTheyAre) {
   EXPECT_EQ(outputs[1].shape, Shape({3, 1}));
 }
 
+TEST(SelectedRowsTest, ValuesAndRowsMakeThemAgain) {
+  const auto outputs =
+      Shown(Repeating(),
+            "selected_rows_from_tensor(X=values, Rows=ids) -> (Out=out) {shape=longs:[5,2]}");
+  EXPECT_THAT(Values<float>(outputs[0]), ElementsAre(1, -2, 3, 4, 5, 6));
+  EXPECT_THAT(Values<int64_t>(outputs[1]), ElementsAre(3, 1, 3));
+}
+
+TEST(SelectedRowsTest, RowsThatTheTensorLacksAreRefused) {
+  EXPECT_THAT(RunRows(Repeating(), VectorOf<float>({2}),
+                      "  var out selected_rows float32[3,2]\n  var shown float32[-1,2]\n",
+                      "  selected_rows_from_tensor(X=values, Rows=ids) -> (Out=out) "
+                      "{shape=longs:[3,2]}\n"
+                      "  get_tensor_from_selected_rows(X=out) -> (Out=shown)\n",
+                      {"shown"}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "has row 3, expected 0 to 2"));
+}
+
 TEST(SelectedRowsTest, ClipAddsRepeatedRowsUpFirst) {
   const auto outputs = Shown(Repeating(), "clip(X=rows) -> (Out=out) {min=-1.0, max=5.0}");
   EXPECT_THAT(Values<float>(outputs[0]), ElementsAre(3, 4, 5, 4));

@@ -1,0 +1,60 @@
+// SplitUpdate: a training program as two, so that several computers of gradients can share one
+// update of the parameters.
+//
+//   main:     forward, backward, update          (op_role, see core/op_role.h)
+//   compute:  forward, backward                  data, parameters -> gradients, new states
+//   update:   learning rate, optimizer           gradients -> parameters
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/program.h"
+#include "core/status.h"
+
+namespace interp {
+
+// How the values that several runs of `compute`, each on some rows of a batch, have for one
+// variable become that of the whole batch.
+enum class Merge : int8_t {
+  kMean,        // floats: weighted by the runs' samples; others: the same in all of them
+  kRows,        // the rows of the first, then those of the second, ...
+  kScaledRows,  // likewise, each times its weight in the mean: values of selected rows
+};
+
+struct PassedValue {
+  std::string name;
+  Merge merge = Merge::kMean;
+};
+
+struct SplitProgram {
+  // Changes no persistable variable, so that clones can run side by side: those that a step changes
+  // are none here, and fed.
+  Program compute;
+  Program update;
+  // Persistable variables of `main` to feed to `compute`: parameters, and states it reads.
+  std::vector<std::string> states_read;
+  // Those that `compute` gives new values: to be fetched, and kept before `update` runs.
+  std::vector<std::string> states_written;
+  // What `compute` gives to `update`: to be fetched, merged and fed. Gradients, mostly.
+  std::vector<PassedValue> passed;
+  // The variables whose value at the end of a step `update` has: those it writes, and persistable
+  // ones.
+  absl::flat_hash_set<std::string> fetched_from_update;
+};
+
+// Cuts block 0 by the roles of its ops; feed and fetch ops go. Selected rows are passed as two
+// tensors, values and row numbers. Linear in ops and arguments.
+//
+// Errors: InvalidArgument for a program without one of the parts, and where an op of `compute` uses
+// what an op of `update` before it writes, or writes what that uses; Unimplemented where other
+// variables than tensors and selected rows would be passed or are states.
+// REQUIRES: VerifyProgram(main).
+absl::StatusOr<SplitProgram> SplitUpdate(const Program& main);
+
+// How a variable that `program` declares is merged when it is fetched: kRows where the declared
+// first dim is open, as that of samples is.
+Merge MergeOf(const Program& program, const std::string& name);
+
+}  // namespace interp
