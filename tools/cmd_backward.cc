@@ -1,6 +1,4 @@
 // interp backward: makes a training program of a forward program.
-#include <cstdio>
-
 #include "absl/strings/str_format.h"
 #include "core/io/file.h"
 #include "core/op_role.h"
@@ -91,14 +89,11 @@ ExitCode Backward(const Flags& flags) {
   if (made->num_recomputed > 0) {
     absl::StrAppendFormat(&text, "; %d ops computed again", made->num_recomputed);
   }
-  std::fputs((text + "\n").c_str(), stdout);
+  text += "\n";
   if (!flags.startup.empty()) {
-    std::fputs(
-        absl::StrFormat("%s: %d ops\n", flags.startup, made->startup.blocks[0].ops.size()).c_str(),
-        stdout);
+    absl::StrAppendFormat(&text, "%s: %d ops\n", flags.startup, made->startup.blocks[0].ops.size());
   }
-  if (std::fflush(stdout) == 0) return ExitCode::kOk;
-  return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
+  return Show(text);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // interp compile: analyses a program and keeps the plan in a file.
-#include <cstdio>
-
 #include "absl/strings/str_format.h"
 #include "interpreter/compile/compiled_program.h"
 #include "interpreter/plan_file/fingerprint.h"
@@ -55,10 +53,9 @@ ExitCode CompileToFile(const Flags& flags) {
   if (const absl::Status saved = SavePlan(*compiled, flags.out); !saved.ok()) {
     return Fail(ExitCode::kRunFailed, Annotate(saved, "-o"));
   }
-  absl::PrintF("%s: %d instructions, %d feeds, %d fetches\n", flags.out,
-               compiled->main().instructions.size(), compiled->main().feeds.size(),
-               compiled->main().fetches.size());
-  return ExitCode::kOk;
+  const Plan& main = compiled->main();
+  return Show(absl::StrFormat("%s: %d instructions, %d feeds, %d fetches\n", flags.out,
+                              main.instructions.size(), main.feeds.size(), main.fetches.size()));
 }
 
 }  // namespace

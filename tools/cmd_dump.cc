@@ -1,5 +1,4 @@
 // interp dump: prints a program at one stage of its way to a plan.
-#include <cstdio>
 #include <filesystem>
 
 #include "core/program_load.h"
@@ -74,8 +73,7 @@ absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context
 
 ExitCode Write(const absl::StatusOr<std::string>& dump, const std::string& path) {
   if (!dump.ok()) return Fail(ExitCode::kModelUnusable, Annotate(dump.status(), path));
-  std::fwrite(dump->data(), 1, dump->size(), stdout);
-  return ExitCode::kOk;
+  return Show(*dump);
 }
 
 ExitCode DumpPlanFile(const Model& model, const Flags& flags, const CLI::App& command) {

@@ -1,6 +1,5 @@
 // interp info: what a program is and needs, without running it.
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <optional>
 
@@ -205,8 +204,7 @@ ExitCode ShowInfo(const Flags& flags) {
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
   const Info info = Collect(*model, !flags.model.params.empty());
-  std::fputs((flags.json ? ToJson(info) : ToText(info)).c_str(), stdout);
-  return ExitCode::kOk;
+  return Show(flags.json ? ToJson(info) : ToText(info));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // interp ops: lists the op types there are.
-#include <cstdio>
 #include <memory>
 
 #include "absl/strings/str_join.h"
@@ -97,8 +96,7 @@ ExitCode Ops(const Flags& flags) {
   } else {
     for (const OpDef* def : *defs) text += ToText(*def);
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return ExitCode::kOk;
+  return Show(text);
 }
 
 }  // namespace

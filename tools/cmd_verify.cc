@@ -1,6 +1,5 @@
 // interp verify: proves that the plan of a program cannot disturb itself.
 #include <chrono>
-#include <cstdio>
 
 #include "absl/strings/str_format.h"
 #include "interpreter/compile/build_plan.h"
@@ -45,8 +44,7 @@ ExitCode Report(absl::Span<const Plan> plans, const std::string& path, bool json
   const std::string text = json ? ToJson(plans, report) + "\n"
                                 : absl::StrCat(path, ": ", ToText(plans, report),
                                                absl::StrFormat("  took     %.1f ms\n", took_ms));
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return report.proved() ? ExitCode::kOk : ExitCode::kNotProved;
+  return Show(text, report.proved() ? ExitCode::kOk : ExitCode::kNotProved);
 }
 
 ExitCode Verify(const Flags& flags, const CLI::App& command) {

@@ -1,5 +1,6 @@
 #include "tools/exit_code.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <string>
 
@@ -19,6 +20,12 @@ ExitCode Fail(ExitCode code, const absl::Status& status) {
   const std::string message(status.message());
   std::fprintf(stderr, "%s\n", message.c_str());
   return code;
+}
+
+ExitCode Show(absl::string_view text, ExitCode code) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return code;
+  return Fail(ExitCode::kRunFailed, absl::ErrnoToStatus(errno, "cannot write to standard output"));
 }
 
 }  // namespace interp

@@ -20,4 +20,8 @@ absl::string_view ExitCodeHelp();
 // Prints the message to standard error and returns `code`.
 ExitCode Fail(ExitCode code, const absl::Status& status);
 
+// Prints the result of a command to standard output and returns `code`, or kRunFailed when not all
+// of it could be written. Commands write to standard output through this alone.
+ExitCode Show(absl::string_view text, ExitCode code = ExitCode::kOk);
+
 }  // namespace interp

@@ -1,12 +1,15 @@
 #include "tests/testing/command.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 namespace interp::testing {
@@ -29,24 +32,46 @@ std::string ReadAll(const std::string& path) {
   _exit(127);
 }
 
-}  // namespace
-
-CommandResult RunProgram(const std::string& program, const std::vector<std::string>& arguments) {
+// Runs a program; `meanwhile` gets the child and the path of its standard error.
+CommandResult RunAnd(const std::string& program, const std::vector<std::string>& arguments,
+                     const std::string& out,
+                     const std::function<void(pid_t, const std::string&)>& meanwhile) {
   const std::string path = std::string(INTERP_BINARY_DIR) + "/" + program;
   const TemporaryFolder folder;
-  const std::string out = folder / "out";
+  const std::string captured = folder / "out";
   const std::string err = folder / "err";
   const pid_t child = fork();
-  if (child == 0) Become(path, arguments, out, err);
+  if (child == 0) Become(path, arguments, out.empty() ? captured : out, err);
+  meanwhile(child, err);
   int status = 0;
   waitpid(child, &status, 0);
   return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-          .out = ReadAll(out),
+          .out = ReadAll(captured),
           .err = ReadAll(err)};
 }
 
-CommandResult RunInterp(const std::vector<std::string>& arguments) {
-  return RunProgram("interp", arguments);
+}  // namespace
+
+CommandResult RunProgram(const std::string& program, const std::vector<std::string>& arguments,
+                         const std::string& out) {
+  return RunAnd(program, arguments, out, [](pid_t, const std::string&) {});
+}
+
+CommandResult RunInterp(const std::vector<std::string>& arguments, const std::string& out) {
+  return RunProgram("interp", arguments, out);
+}
+
+CommandResult RunInterpAndSignal(const std::vector<std::string>& arguments, const std::string& text,
+                                 int signal) {
+  return RunAnd("interp", arguments, "", [&](pid_t child, const std::string& err) {
+    while (ReadAll(err).find(text) == std::string::npos) {
+      // A child that has ended will show nothing more.
+      siginfo_t info = {};
+      if (waitid(P_PID, child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0) return;
+      sched_yield();
+    }
+    kill(child, signal);
+  });
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -13,10 +13,16 @@ struct CommandResult {
 };
 
 // Runs a program of this build, by its path below the build folder, with these arguments, which
-// reach it as they are. A program killed by a signal has exit code -1.
-CommandResult RunProgram(const std::string& program, const std::vector<std::string>& arguments);
+// reach it as they are. A program killed by a signal has exit code -1. With `out` its standard
+// output goes to that file.
+CommandResult RunProgram(const std::string& program, const std::vector<std::string>& arguments,
+                         const std::string& out = "");
 // The same for `interp`.
-CommandResult RunInterp(const std::vector<std::string>& arguments);
+CommandResult RunInterp(const std::vector<std::string>& arguments, const std::string& out = "");
+
+// Runs `interp` and sends it `signal` as soon as its standard error holds `text`.
+CommandResult RunInterpAndSignal(const std::vector<std::string>& arguments, const std::string& text,
+                                 int signal);
 
 // A new empty folder that is removed when the object goes.
 class TemporaryFolder {
