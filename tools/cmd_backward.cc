@@ -7,6 +7,7 @@
 #include "passes/verify.h"
 #include "tools/commands.h"
 #include "tools/model.h"
+#include "tools/repeated_flag.h"
 
 namespace interp {
 namespace {
@@ -109,14 +110,13 @@ void AddBackwardCommand(CLI::App& app, ExitCode& exit_code) {
                   "as in sgd, adam:learning_rate=0.001,beta1=0.9 or "
                   "momentum:learning_rate=0.1,momentum=0.9,use_nesterov=true")
       ->required();
-  command
-      .add_option("--no-grad", flags->no_grad,
-                  "variables that no gradient flows through, as in a,b")
-      ->delimiter(',');
-  command
-      .add_option("--checkpoints", flags->checkpoints,
-                  "keep these activations and compute those between them again, as in a,b")
-      ->delimiter(',');
+  AddRepeatedFlag(command, "--no-grad", flags->no_grad,
+                  "variables that no gradient flows through, as in a,b; repeatable")
+      .delimiter(',');
+  AddRepeatedFlag(command, "--checkpoints", flags->checkpoints,
+                  "keep these activations and compute those between them again, as in a,b; "
+                  "repeatable")
+      .delimiter(',');
   command.add_option("-o,--out", flags->out, "the training program to write")->required();
   command.add_option("--startup", flags->startup,
                      "write the program that makes the optimizer's state (and the parameters, with "

@@ -7,6 +7,7 @@
 #include "tools/core_flags.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/repeated_flag.h"
 
 namespace interp {
 namespace {
@@ -68,8 +69,10 @@ void AddCompileCommand(CLI::App& app, ExitCode& exit_code) {
                   "program: .pdmodel, __model__ or .pb; .txt: the text form of `interp dump`")
       ->required();
   command.add_option("-o,--out", flags->out, "the plan file to write")->required();
-  command.add_option("--feed", flags->feeds, "variables to feed instead of the program's own");
-  command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");
+  AddRepeatedFlag(command, "--feed", flags->feeds,
+                  "variables to feed instead of the program's own, as in a,b; repeatable");
+  AddRepeatedFlag(command, "--fetch", flags->fetches,
+                  "variables to fetch instead of the program's own, as in a,b; repeatable");
   AddPlanFlags(command, flags->plan);
   command.callback([flags, &exit_code] { exit_code = CompileToFile(*flags); });
 }

@@ -12,6 +12,7 @@
 #include "tools/core_flags.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/repeated_flag.h"
 
 namespace interp {
 namespace {
@@ -120,8 +121,10 @@ void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
           "text, json, dot; pb: the program as a .pdmodel; html: a page that shows the plan")
       ->check(CLI::IsMember({"text", "json", "dot", "pb", "html"}))
       ->capture_default_str();
-  command.add_option("--feed", flags->feeds, "variables to feed instead of the program's own");
-  command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");
+  AddRepeatedFlag(command, "--feed", flags->feeds,
+                  "variables to feed instead of the program's own, as in a,b; repeatable");
+  AddRepeatedFlag(command, "--fetch", flags->fetches,
+                  "variables to fetch instead of the program's own, as in a,b; repeatable");
   AddPlanFlags(command, flags->plan);
   command.callback([flags, &command, &exit_code] { exit_code = Dump(*flags, command); });
 }

@@ -18,6 +18,7 @@
 #include "tools/names.h"
 #include "tools/outputs.h"
 #include "tools/plan_inputs.h"
+#include "tools/repeated_flag.h"
 #include "tools/run_report.h"
 #include "tools/run_watch.h"
 #include "tools/saved_parameters.h"
@@ -273,11 +274,11 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App& command = *app.add_subcommand("run", "run a program");
   AddModelFlags(command, flags->model);
-  command.add_option("--feed", flags->feeds.feeds,
-                     "x.npy (feeds x), name=x.npy, name=random:1x3x224x224, or file.npz with one "
-                     "array per variable; repeatable");
-  command.add_option("--feed-lod", flags->feeds.lods,
-                     "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
+  AddRepeatedFlag(command, "--feed", flags->feeds.feeds,
+                  "x.npy (feeds x), name=x.npy, name=random:1x3x224x224, or file.npz with one "
+                  "array per variable; repeatable");
+  AddRepeatedFlag(command, "--feed-lod", flags->feeds.lods,
+                  "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
   command.add_option("--max-file-memory", flags->feeds.max_file_memory,
                      "most that the arrays of one file of feeds may take, as in 512M; default 16G");
   command.add_option("--seed", flags->feeds.seed, "seed of random feeds and of random ops")
@@ -285,8 +286,9 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("--random-state", flags->random_state,
                      "go on with the random numbers where this file says, and keep there where "
                      "they end; made when missing");
-  command.add_option("--fetch", flags->fetches,
-                     "variables to fetch, any of the program's; default: what the program fetches");
+  AddRepeatedFlag(command, "--fetch", flags->fetches,
+                  "variables to fetch, any of the program's, as in a,b; repeatable; default: what "
+                  "the program fetches");
   command.add_option("--out", flags->out, "write the fetches to file.npz, or as .npy to a folder");
   command.add_option("--save", flags->save,
                      "write all persistable tensors after the last run to file.pdiparams or "

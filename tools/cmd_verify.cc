@@ -10,6 +10,7 @@
 #include "tools/core_flags.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/repeated_flag.h"
 
 namespace interp {
 namespace {
@@ -80,8 +81,10 @@ void AddVerifyCommand(CLI::App& app, ExitCode& exit_code) {
   CLI::App& command =
       *app.add_subcommand("verify", "prove that the plan of a program cannot disturb itself");
   AddModelFlags(command, flags->model);
-  command.add_option("--feed", flags->feeds, "variables to feed instead of the program's own");
-  command.add_option("--fetch", flags->fetches, "variables to fetch instead of the program's own");
+  AddRepeatedFlag(command, "--feed", flags->feeds,
+                  "variables to feed instead of the program's own, as in a,b; repeatable");
+  AddRepeatedFlag(command, "--fetch", flags->fetches,
+                  "variables to fetch instead of the program's own, as in a,b; repeatable");
   command.add_flag("--json", flags->json, "print the report as one JSON object");
   AddPlanFlags(command, flags->plan);
   command.callback([flags, &command, &exit_code] { exit_code = Verify(*flags, command); });

@@ -104,7 +104,8 @@ class Case:
                 command += ["--feed-lod", f"{name}={lod_text(self.lods[name])}"]
         if self.changed:
             command += ["--save", save]
-        command += ["--fetch", *self.fetches]
+        for name in self.fetches:
+            command += ["--fetch", name]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=self.timeout)
         except subprocess.TimeoutExpired:

@@ -223,7 +223,7 @@ class Comparison:
             command += ["--params", self.params]
         for feed in self.info["inputs"]:
             command += ["--feed", f"{feed['name']}={self.reference}/in_{file_stem(feed['name'])}.npy"]
-        return json.loads(call(command + (["--fetch"] + fetches if fetches else [])))
+        return json.loads(call(command + [word for fetch in fetches for word in ("--fetch", fetch)]))
 
     def same_bits(self, fetches, label):
         """Runs all schedulers; the first one's results, and the names of those that differ from it."""

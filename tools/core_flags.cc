@@ -5,6 +5,7 @@
 
 #include "core/program_print.h"
 #include "tools/engine_environment.h"
+#include "tools/repeated_flag.h"
 #include "tools/sizes.h"
 
 namespace interp {
@@ -24,7 +25,7 @@ void PrintProgram(absl::string_view pass, const Program& program) {
 
 void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   const auto add_list = [&](const char* name, std::vector<std::string>& list, const char* help) {
-    command.add_option(name, list, help)->allow_extra_args(false)->group(kPlanGroup);
+    AddRepeatedFlag(command, name, list, help).group(kPlanGroup);
   };
   add_list("--disable-pass", flags.disable_passes, "leave out a pass; repeatable");
   add_list("--enable-pass", flags.enable_passes, "run a pass that is off by default; repeatable");

@@ -82,7 +82,7 @@ class Interp:
     def run(self, trips, repeat, fetched="y"):
         """The report of `interp run --json`, and the most memory of the process in KiB."""
         command = [self.interp, "run", self.program, "--json", "--scheduler", "trace", "--threads", "1",
-                   "--repeat", str(repeat), "--fetch", fetched, "i"]
+                   "--repeat", str(repeat), "--fetch", fetched, "--fetch", "i"]
         for name, value in feeds(trips).items():
             path = os.path.join(self.folder, name + ".npy")
             np.save(path, value)

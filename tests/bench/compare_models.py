@@ -189,7 +189,7 @@ def interp_times(args, subject, threads, feeds, folder):
     for name, lod in subject.lods.items():
         command += ["--feed-lod", name + "=" + "/".join(",".join(map(str, level)) for level in lod)]
     if subject.fetches:
-        command += ["--fetch", *subject.fetches]
+        command += [word for fetch in subject.fetches for word in ("--fetch", fetch)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())

@@ -122,8 +122,8 @@ TEST(RunCommandTest, AllSchedulersGiveTheSameBits) {
 
 TEST(RunCommandTest, AnyVariableCanBeFetchedAndWritten) {
   const TemporaryFolder folder;
-  const CommandResult result =
-      RunDigits({"--fetch", "conv2d_0.tmp_0,softmax_0.tmp_0", kOutput, "--out", folder / "out"});
+  const CommandResult result = RunDigits(
+      {"--fetch", "conv2d_0.tmp_0,softmax_0.tmp_0", "--fetch", kOutput, "--out", folder / "out"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("conv2d_0.tmp_0"));
   EXPECT_TRUE(ReadNpy(folder / "out/save_infer_model_scale_0.tmp_0.npy").ok());
