@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -21,8 +22,8 @@ namespace interp {
 //   return std::move(json).Take();  // {"idx":0,"ops":[]}
 //
 // The output is valid JSON for any input: bytes that are no UTF-8 become U+FFFD; infinities and
-// NaN, which JSON lacks, become the strings "inf", "-inf" and "nan". Doubles are written in the
-// shortest form that reads back as the same value.
+// NaN, which JSON lacks, become the strings "inf", "-inf" and "nan"; a value that does not exist is
+// null. Doubles are written in the shortest form that reads back as the same value.
 class JsonWriter {
  public:
   void BeginObject() { Open('{'); }
@@ -37,6 +38,14 @@ class JsonWriter {
   void Value(std::integral auto value) { Raw(std::to_string(value)); }
   void Value(float value);
   void Value(double value);
+  template <typename T>
+  void Value(const std::optional<T>& value) {
+    if (value.has_value()) {
+      Value(*value);
+    } else {
+      Raw("null");
+    }
+  }
 
   template <typename T>
   void Field(absl::string_view name, const T& value) {

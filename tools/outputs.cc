@@ -1,6 +1,9 @@
 #include "tools/outputs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -8,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "core/io/file.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "tools/names.h"
@@ -59,12 +63,16 @@ void CompareElements(const T* got, const T* expected, int64_t count, const Tenso
   double worst = -1;
   double max_difference = 0;
   double max_expected = 0;
+  bool any_finite = count == 0;
   for (int64_t i = 0; i < count; ++i) {
     const double a = ToDouble(got[i]);
     const double b = ToDouble(expected[i]);
     const double excess = Excess(got[i], expected[i], tolerance);
     if (excess > 1) ++result.num_different;
+    if (std::isnan(a)) ++result.num_nan;
+    if (std::isnan(b)) ++result.num_expected_nan;
     if (std::isfinite(a) && std::isfinite(b)) {
+      any_finite = true;
       max_difference = std::max(max_difference, Difference(got[i], expected[i]));
       max_expected = std::max(max_expected, std::abs(b));
     }
@@ -74,7 +82,9 @@ void CompareElements(const T* got, const T* expected, int64_t count, const Tenso
     result.worst_got = a;
     result.worst_expected = b;
   }
-  if (max_difference > 0) {
+  if (!any_finite) {
+    result.relative_error = std::nullopt;
+  } else if (max_difference > 0) {
     result.relative_error =
         max_difference / std::max(max_expected, std::numeric_limits<double>::min());
   }
@@ -88,6 +98,27 @@ absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor
   }
   if (absl::EndsWith(path, ".npz")) return WriteNpz(path, outputs);
   return WriteFolder(path, outputs);
+}
+
+absl::Status CheckWritable(const std::string& path) {
+  // Whoever reads a pipe would take this for its end.
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored)) return absl::OkStatus();
+  return FileWriter::Create(path).status();
+}
+
+absl::Status CheckOutputsWritable(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (absl::EndsWith(path, ".npz")) return CheckWritable(path);
+  std::error_code ignored;
+  fs::path folder = fs::absolute(path, ignored);
+  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  if (!fs::is_directory(folder, ignored)) {
+    return InvalidArgument("'", folder.string(),
+                           "' is no folder; results go to a folder or to a file that ends in .npz");
+  }
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write to '", folder.string(), "'"));
 }
 
 Comparison Compare(const NamedTensor& got, const Tensor& expected, const Tolerance& tolerance) {
@@ -113,8 +144,14 @@ std::string FormatComparison(const Comparison& c) {
   if (!c.problem.empty()) return absl::StrCat(c.name, ": differs, ", c.problem);
   std::string text = absl::StrCat(c.name, ": ", c.ok() ? "ok" : "differs");
   if (!c.ok()) absl::StrAppend(&text, ", ", c.num_different, " of ", c.num_elements, " elements");
-  absl::StrAppendFormat(&text, ", relative error %.3g", c.relative_error);
-  if (c.num_elements > 0 && (c.relative_error > 0 || !c.ok())) {
+  if (c.num_nan > 0 || c.num_expected_nan > 0) {
+    absl::StrAppend(&text, ", ", c.num_nan, " NaN, expected ", c.num_expected_nan);
+  }
+  if (c.relative_error.has_value()) {
+    absl::StrAppendFormat(&text, ", relative error %.3g", *c.relative_error);
+    if (c.num_nan > 0 || c.num_expected_nan > 0) absl::StrAppend(&text, " of the others");
+  }
+  if (c.num_elements > 0 && (c.relative_error.value_or(0) > 0 || !c.ok())) {
     absl::StrAppendFormat(&text, ", worst %.9g for %.9g at %s", c.worst_got, c.worst_expected,
                           c.worst_index);
   }

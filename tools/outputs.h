@@ -1,6 +1,7 @@
 // Files of `interp run`: results written, expected results compared.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,11 @@ namespace interp {
 // which is made when missing; '/' in a name becomes '_'. Each file is written beside its place and
 // renamed, so nobody sees a part of one.
 absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor>& outputs);
+
+// Why `path` cannot be written, found out without writing anything, so that it is said before long
+// runs: of one file, and of what WriteOutputs takes. What lies there stays as it is.
+absl::Status CheckWritable(const std::string& path);
+absl::Status CheckOutputsWritable(const std::string& path);
 
 struct Tolerance {
   double rtol = 1e-4;
@@ -31,8 +37,12 @@ struct Comparison {
   std::string worst_index = {};
   double worst_got = 0;
   double worst_expected = 0;
-  // max |got - expected| / max |expected|, over finite elements
-  double relative_error = 0;
+  // max |got - expected| / max |expected|, over the elements that are finite in both; nullopt when
+  // there are none, though there are elements.
+  std::optional<double> relative_error = 0;
+  // How many elements are NaN: of what was computed and of what was expected.
+  int64_t num_nan = 0;
+  int64_t num_expected_nan = 0;
 
   bool ok() const { return problem.empty() && num_different == 0; }
 };

@@ -33,6 +33,8 @@ void WriteComparison(const Comparison& comparison, JsonWriter& json) {
   if (!comparison.problem.empty()) json.Field("problem", comparison.problem);
   json.Field("elements", comparison.num_elements);
   json.Field("different", comparison.num_different);
+  json.Field("nan", comparison.num_nan);
+  json.Field("expected_nan", comparison.num_expected_nan);
   json.Field("relative_error", comparison.relative_error);
   json.Field("worst_index", comparison.worst_index);
   json.Field("worst_got", comparison.worst_got);

@@ -15,6 +15,7 @@ constexpr int64_t kMaxValues = 16;  // tensors with more are summarised only
 template <typename T>
 void AddElements(const T* data, int64_t count, Summary& summary) {
   double sum = 0;
+  int64_t num_finite = 0;
   for (int64_t i = 0; i < count; ++i) {
     const double value = ToDouble(data[i]);
     if (std::isnan(value)) {
@@ -22,25 +23,27 @@ void AddElements(const T* data, int64_t count, Summary& summary) {
     } else if (std::isinf(value)) {
       ++summary.num_infinite;
     } else {
-      summary.min = summary.num_finite == 0 ? value : std::min(summary.min, value);
-      summary.max = summary.num_finite == 0 ? value : std::max(summary.max, value);
+      summary.min = std::min(summary.min.value_or(value), value);
+      summary.max = std::max(summary.max.value_or(value), value);
       sum += value;
-      ++summary.num_finite;
+      ++num_finite;
     }
     if (count <= kMaxValues) summary.values.push_back(ValueText(data[i]));
   }
-  if (summary.num_finite > 0) summary.mean = sum / static_cast<double>(summary.num_finite);
+  if (num_finite > 0) summary.mean = sum / static_cast<double>(num_finite);
 }
 
 std::vector<std::string> TableRow(const Summary& summary) {
   if (!summary.has_values) return {summary.name, "no value"};
-  const bool any = summary.num_finite > 0;
+  const auto text = [](std::optional<double> value) {
+    return value.has_value() ? absl::StrCat(*value) : "-";
+  };
   return {summary.name,
           std::string(Name(summary.dtype)),
           ToString(summary.shape),
-          any ? absl::StrCat(summary.min) : "-",
-          any ? absl::StrCat(summary.max) : "-",
-          any ? absl::StrCat(summary.mean) : "-"};
+          text(summary.min),
+          text(summary.max),
+          text(summary.mean)};
 }
 
 // What a table has no column for.

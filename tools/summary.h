@@ -1,6 +1,7 @@
 // What `interp run` says about a fetched tensor.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,10 @@ struct Summary {
   DType dtype = DType::kUndefined;
   Shape shape;
   Lod lod;
-  // Over the finite elements. 0 when there are none.
-  double min = 0;
-  double max = 0;
-  double mean = 0;
-  int64_t num_finite = 0;
+  // Over the finite elements; nullopt when there are none.
+  std::optional<double> min = std::nullopt;
+  std::optional<double> max = std::nullopt;
+  std::optional<double> mean = std::nullopt;
   int64_t num_nan = 0;
   int64_t num_infinite = 0;
   std::vector<std::string> values = {};  // all of them, of tensors with few

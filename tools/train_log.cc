@@ -49,7 +49,8 @@ absl::StatusOr<std::string> KeptLines(const std::string& path, const std::string
 double ValueOf(const Tensor& fetch) {
   const Summary summary = Summarize({"", fetch});
   if (summary.num_nan > 0 || !summary.has_values) return std::numeric_limits<double>::quiet_NaN();
-  return summary.num_infinite > 0 ? std::numeric_limits<double>::infinity() : summary.mean;
+  return summary.num_infinite > 0 ? std::numeric_limits<double>::infinity()
+                                  : summary.mean.value_or(0);
 }
 
 absl::StatusOr<TrainLog> TrainLog::Create(const std::string& path,

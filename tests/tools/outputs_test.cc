@@ -40,6 +40,24 @@ TEST(CompareTest, NanEqualsNanAndInfinityOnlyItself) {
   EXPECT_FALSE(Compare({"y", Floats({3e38f})}, Floats({kInf}), kTolerance).ok());
 }
 
+TEST(CompareTest, NansAreCountedAndNoErrorIsGivenWithoutNumbers) {
+  const Comparison some =
+      Compare({"y", Floats({kNan, 1, kNan, 2})}, Floats({0, 1, kNan, 1}), kTolerance);
+  EXPECT_EQ(some.num_nan, 2);
+  EXPECT_EQ(some.num_expected_nan, 1);
+  EXPECT_EQ(some.relative_error, 1);
+  EXPECT_EQ(FormatComparison(some),
+            "y: differs, 2 of 4 elements, 2 NaN, expected 1, relative error 1 of the others, "
+            "worst nan for 0 at [0]");
+  const Comparison all = Compare({"y", Floats({kNan})}, Floats({1}), kTolerance);
+  EXPECT_EQ(all.relative_error, std::nullopt);
+  EXPECT_EQ(FormatComparison(all),
+            "y: differs, 1 of 1 elements, 1 NaN, expected 0, worst nan for 1 at [0]");
+  EXPECT_EQ(FormatComparison(Compare({"y", Floats({kInf})}, Floats({kInf}), kTolerance)), "y: ok");
+  EXPECT_EQ(FormatComparison(Compare({"y", Floats({})}, Floats({}), kTolerance)),
+            "y: ok, relative error 0");
+}
+
 TEST(CompareTest, ZeroToleranceMeansEqual) {
   EXPECT_TRUE(Compare({"y", Floats({1})}, Floats({1}), {.rtol = 0, .atol = 0}).ok());
   EXPECT_FALSE(

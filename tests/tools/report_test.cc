@@ -46,6 +46,14 @@ TEST(SummarizeTest, SmallTensorsShowTheirValues) {
   EXPECT_THAT(Summarize({"b", Tensor::Of<bool>({}, {true})}).values, ElementsAre("1"));
 }
 
+TEST(SummarizeTest, JsonHasNoNumberWhereThereIsNone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  JsonWriter json;
+  WriteJson(Summarize({"y", Tensor::Of<float>({2}, {nan, nan})}), json);
+  EXPECT_THAT(std::move(json).Take(),
+              HasSubstr(R"("min":null,"max":null,"mean":null,"nan":2,"infinite":0)"));
+}
+
 TEST(SummarizeTest, WhatWasNotComputedSaysSo) {
   EXPECT_THAT(FormatSummaries({Summarize({"y", Tensor()})}), HasSubstr("no value"));
   EXPECT_THAT(FormatSummaries({Summarize({"y", Tensor::Of<float>({0, 4}, {})})}),
