@@ -45,14 +45,14 @@ bool Contains(const std::vector<std::string>& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-absl::Status CheckNames(const std::vector<std::string>& names, absl::string_view option,
+absl::Status CheckNames(const std::vector<std::string>& names, absl::string_view purpose,
                         bool all_allowed) {
   for (const std::string& name : names) {
     if (all_allowed && name == kAllPasses) continue;
     const bool known = std::any_of(std::begin(kPasses), std::end(kPasses),
                                    [&](const Pass& pass) { return pass.name == name; });
     if (known) continue;
-    return NotFound(option, ": no pass named '", name, "'; passes are ",
+    return NotFound("no pass named '", name, "' to ", purpose, "; passes are ",
                     absl::StrJoin(kPasses, ", ", [](std::string* out, const Pass& pass) {
                       absl::StrAppend(out, pass.name);
                     }));
@@ -106,7 +106,7 @@ absl::Span<const Pass> AllPasses() { return kPasses; }
 absl::StatusOr<std::vector<Pass>> DefaultPipeline(const PipelineOptions& options) {
   INTERP_RETURN_IF_ERROR(CheckNames(options.disable, "disable", /*all_allowed=*/false));
   INTERP_RETURN_IF_ERROR(CheckNames(options.enable, "enable", /*all_allowed=*/false));
-  INTERP_RETURN_IF_ERROR(CheckNames(options.print_after, "print-after", /*all_allowed=*/true));
+  INTERP_RETURN_IF_ERROR(CheckNames(options.print_after, "print after", /*all_allowed=*/true));
   std::vector<Pass> passes;
   for (const Pass& pass : kPasses) {
     const bool on = pass.on_by_default || Contains(options.enable, pass.name);

@@ -50,7 +50,7 @@ TEST(PipelineTest, UnknownNamesListThePasses) {
   const auto passes = DefaultPipeline({.disable = {"inplase"}});
   EXPECT_EQ(passes.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(passes.status().message()),
-              HasSubstr("disable: no pass named 'inplase'; passes are insert_feed_fetch"));
+              HasSubstr("no pass named 'inplase' to disable; passes are insert_feed_fetch"));
   EXPECT_FALSE(DefaultPipeline({.print_after = {"x"}}).ok());
   EXPECT_TRUE(DefaultPipeline({.print_after = {"all"}}).ok());
   EXPECT_FALSE(DefaultPipeline({.disable = {"all"}}).ok());
