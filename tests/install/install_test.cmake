@@ -1,5 +1,5 @@
-# Installs interp to a temporary prefix, then configures, builds and runs a consumer that lies
-# outside of the source tree and knows that prefix alone.
+# Installs interp to a temporary prefix, then configures, builds and runs consumers that lie outside
+# of the source tree and know that prefix alone.
 #   cmake -DSOURCE_DIR=... -DBINARY_DIR=... -DCOMPILER=... -DGENERATOR=... -P install_test.cmake
 set(root ${BINARY_DIR}/install_test)
 file(REMOVE_RECURSE ${root})
@@ -26,6 +26,20 @@ list(LENGTH answers count)
 if(NOT count EQUAL 2)
   message(FATAL_ERROR "expected the digit 3 twice, from the core and from its clone")
 endif()
+
+# The op of the documentation, as it stands there, and every header.
+file(COPY ${SOURCE_DIR}/tests/install/outside DESTINATION ${root})
+file(READ ${SOURCE_DIR}/docs/add_an_op.md text)
+string(FIND "${text}" "```cpp\n" begin)
+math(EXPR begin "${begin} + 7")
+string(SUBSTRING "${text}" ${begin} -1 text)
+string(FIND "${text}" "```" end)
+string(SUBSTRING "${text}" 0 ${end} text)
+file(WRITE ${root}/outside/axpy.cc "${text}")
+run(${CMAKE_COMMAND} -S ${root}/outside -B ${root}/build_outside -G ${GENERATOR}
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${root}/prefix)
+run(${CMAKE_COMMAND} --build ${root}/build_outside)
+run(${root}/build_outside/own_op)
 
 # The installed program finds the installed library.
 run(${root}/prefix/bin/interp run ${digits}/digits.pdmodel --params ${digits}/digits.pdiparams
