@@ -7,6 +7,7 @@
 #include "passes/verify.h"
 #include "tools/commands.h"
 #include "tools/model.h"
+#include "tools/outputs.h"
 #include "tools/repeated_flag.h"
 
 namespace interp {
@@ -73,9 +74,19 @@ ExitCode Backward(const Flags& flags) {
     return Fail(ExitCode::kUsage, InvalidArgument("--out and --startup are both '", flags.out,
                                                   "', expected two files"));
   }
+  if (flags.startup.empty() && !flags.parameters.empty()) {
+    return Fail(ExitCode::kUsage,
+                InvalidArgument("--startup-from has no effect without --startup"));
+  }
   const absl::StatusOr<OptimizerSpec> optimizer = ParseOptimizerSpec(flags.optimizer);
   if (!optimizer.ok()) {
     return Fail(ExitCode::kUsage, Annotate(optimizer.status(), "--optimizer"));
+  }
+  // Both are written, or none.
+  for (const auto& [flag, path] : {std::pair("-o", &flags.out), {"--startup", &flags.startup}}) {
+    if (path->empty()) continue;
+    const absl::Status writable = CheckWritable(*path);
+    if (!writable.ok()) return Fail(ExitCode::kRunFailed, Annotate(writable, flag));
   }
   const absl::StatusOr<TrainingPrograms> made = Make(flags, *optimizer);
   if (!made.ok()) return Fail(ExitCode::kModelUnusable, made.status());

@@ -10,6 +10,7 @@
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
+#include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/names.h"
 #include "tools/repeated_flag.h"
@@ -44,6 +45,18 @@ absl::Status CheckFormat(const Flags& flags) {
                            " has text, json, dot and html");
   }
   return absl::OkStatus();
+}
+
+// Earlier stages know nothing of what decides later ones.
+absl::Status CheckEffects(const CLI::App& command, const std::string& stage) {
+  const std::string when = absl::StrCat("with --stage ", stage);
+  INTERP_RETURN_IF_ERROR(CheckEffect(
+      command,
+      {"--feed", "--fetch", "--disable-pass", "--enable-pass", "--print-after", "--no-prune"},
+      stage != "program", when));
+  return CheckEffect(command,
+                     {"--in-order", "--no-gc", "--place", "--single-stream", "--no-layout"},
+                     stage == "deps" || stage == "plan", when);
 }
 
 std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program, const Flags& flags) {
@@ -91,10 +104,14 @@ ExitCode DumpPlanFile(const Model& model, const Flags& flags, const CLI::App& co
 ExitCode Dump(const Flags& flags, const CLI::App& command) {
   const absl::Status format = CheckFormat(flags);
   if (!format.ok()) return Fail(ExitCode::kUsage, format);
+  const absl::Status effective = CheckEffects(command, flags.stage);
+  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  const absl::Status suits = CheckModelFlags(flags.model, *model);
+  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
   if (model->compiled.has_value()) return DumpPlanFile(*model, flags, command);
   PassContext context{.ops = OpRegistry::Global()};
   const auto feeds = ResolveNames(model->program, flags.feeds);

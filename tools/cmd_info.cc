@@ -203,6 +203,8 @@ std::string ToJson(const Info& info) {
 ExitCode ShowInfo(const Flags& flags) {
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  const absl::Status suits = CheckModelFlags(flags.model, *model);
+  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
   const Info info = Collect(*model, !flags.model.params.empty());
   return Show(flags.json ? ToJson(info) : ToText(info));
 }

@@ -14,8 +14,11 @@
 #include "tools/commands.h"
 #include "tools/core_flags.h"
 #include "tools/feeds.h"
+#include "tools/flag_effects.h"
+#include "tools/interruption.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/number_flag.h"
 #include "tools/outputs.h"
 #include "tools/plan_inputs.h"
 #include "tools/repeated_flag.h"
@@ -117,19 +120,25 @@ absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
   return inputs;
 }
 
+std::vector<Tensor> Tensors(const std::vector<NamedTensor>& named) {
+  std::vector<Tensor> tensors;
+  for (const NamedTensor& tensor : named) tensors.push_back(tensor.second);
+  return tensors;
+}
+
 std::vector<std::string> Names(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> names;
   for (const NamedTensor& tensor : tensors) names.push_back(tensor.first);
   return names;
 }
 
-RunReport MakeReport(const Model& model, const InterpreterCore& core, const Flags& flags,
+RunReport MakeReport(const Model& model, const InterpreterCore& core,
                      const std::vector<NamedTensor>& fetched) {
   RunReport report;
   report.model = model.path;
   report.num_ops = core.plan().instructions.size();
   report.scheduler = std::string(Name(core.scheduler()));
-  report.num_workers = flags.run.workers;
+  report.num_workers = core.num_workers();
   report.num_threads = core.num_threads();
   report.peak_bytes = core.memory().peak_bytes;
   report.peak_variable_bytes = core.memory().peak_variable_bytes;
@@ -144,14 +153,11 @@ RunReport MakeReport(const Model& model, const InterpreterCore& core, const Flag
   return report;
 }
 
-ExitCode Show(const Flags& flags, const RunReport& report) {
-  std::fputs((flags.json ? ToJson(report) : ToText(report)).c_str(), stdout);
-  if (std::fflush(stdout) != 0) {
-    return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
-  }
+ExitCode ShowReport(const Flags& flags, const RunReport& report) {
   const bool same = std::all_of(report.comparisons.begin(), report.comparisons.end(),
                                 [](const Comparison& comparison) { return comparison.ok(); });
-  return same ? ExitCode::kOk : ExitCode::kMismatch;
+  return Show(flags.json ? ToJson(report) : ToText(report),
+              same ? ExitCode::kOk : ExitCode::kMismatch);
 }
 
 // A plan may fetch more than is wanted.
@@ -196,14 +202,46 @@ absl::Status KeepRandom(const Flags& flags, const InterpreterCore& core) {
   return WriteRandomState(flags.random_state, core.random_state());
 }
 
+// What cannot be written is said before hours of runs.
+absl::Status CheckResultsWritable(const Flags& flags) {
+  if (!flags.out.empty()) {
+    const absl::Status status = CheckOutputsWritable(flags.out);
+    if (!status.ok()) return Annotate(status, "--out");
+  }
+  for (const auto& [flag, path] :
+       {std::pair("--save", &flags.save), std::pair("--trace", &flags.watch.trace),
+        std::pair("--random-state", &flags.random_state)}) {
+    if (path->empty()) continue;
+    const absl::Status status = CheckWritable(*path);
+    if (!status.ok()) return Annotate(status, flag);
+  }
+  return absl::OkStatus();
+}
+
+// What was measured before Ctrl-C. There are no results: a run was cut short.
+ExitCode ShowInterrupted(const Flags& flags, const Model& model, const InterpreterCore& core,
+                         const RunTimes& times) {
+  const absl::Status status = absl::CancelledError(
+      absl::StrCat(model.path, ": interrupted after ", times.runs_ms.size(), " of ",
+                   flags.counts.repeat, " timed runs; no results were written"));
+  if (times.runs_ms.empty()) return Fail(ExitCode::kInterrupted, status);
+  RunReport report = MakeReport(model, core, {});
+  report.times = times;
+  report.interrupted = true;
+  const ExitCode shown = Show(flags.json ? ToJson(report) : ToText(report));
+  return shown == ExitCode::kOk ? Fail(ExitCode::kInterrupted, status) : shown;
+}
+
 // Runs the prepared core and reports.
 ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const Model& model,
                       const Inputs& inputs, InterpreterCore& core, RunWatch& watch,
                       RunTimes times) {
-  std::vector<Tensor> feeds;
-  for (const NamedTensor& feed : inputs.feeds) feeds.push_back(feed.second);
-  absl::StatusOr<std::vector<Tensor>> tensors =
-      RunTimed(core, feeds, flags.counts, run_options, watch.watchers(), times);
+  auto interruption = std::make_unique<Interruption>([&] { core.Cancel(); });
+  const absl::StatusOr<std::vector<Tensor>> tensors =
+      RunTimed(core, Tensors(inputs.feeds), flags.counts, run_options, watch.watchers(), times);
+  const bool interrupted = interruption->happened() && absl::IsCancelled(tensors.status());
+  interruption.reset();
+  if (interrupted) return ShowInterrupted(flags, model, core, times);
   // Of a run that failed, too: it shows how far it came.
   const absl::Status traced = watch.WriteTrace();
   if (!tensors.ok()) {
@@ -214,7 +252,7 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   if (!kept.ok()) return Fail(ExitCode::kRunFailed, Annotate(kept, "--random-state"));
   const std::vector<NamedTensor> fetched =
       NameFetches(core.plan().fetches, *tensors, inputs.fetches);
-  RunReport report = MakeReport(model, core, flags, fetched);
+  RunReport report = MakeReport(model, core, fetched);
   report.times = std::move(times);
   report.comparisons = CompareAll(fetched, inputs.expected, flags.tolerance);
   report.profile = watch.FinishProfile();
@@ -224,7 +262,21 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   }
   const absl::Status saved = SaveParameters(inputs.saved, *model.scope);
   if (!saved.ok()) return Fail(ExitCode::kRunFailed, Annotate(saved, "--save"));
-  return Show(flags, report);
+  return ShowReport(flags, report);
+}
+
+absl::Status CheckEffects(const Flags& flags, const CLI::App& command, const Model& model,
+                          const CoreOptions& options) {
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command, {"--rtol", "--atol"}, !flags.expect.empty(), "without --expect"));
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command, {"--warmup"}, flags.counts.repeat > 0, "without --repeat"));
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--max-file-memory"},
+                                     !flags.feeds.feeds.empty() || !flags.expect.empty(),
+                                     "without --feed or --expect"));
+  const bool with_devices = model.compiled.has_value() ? model.compiled->main().streams.size() > 1
+                                                       : !options.plan.place.on_host();
+  return CheckRunFlags(command, flags.run, with_devices);
 }
 
 // Once for all, whatever the number of ops.
@@ -248,18 +300,33 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
   if (!stall_time.ok()) return Fail(ExitCode::kUsage, stall_time.status());
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  const absl::Status suits = CheckModelFlags(flags.model, *model);
+  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
   if (model->compiled.has_value()) {
     const absl::Status fits = CheckNoPlanFlags(command);
     if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
   }
   const absl::StatusOr<Inputs> inputs = ReadInputs(*model, flags);
   if (!inputs.ok()) return Fail(ExitCode::kUsage, inputs.status());
+  const absl::Status effective = CheckEffects(flags, command, *model, *options);
+  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  const absl::Status writable = CheckResultsWritable(flags);
+  if (!writable.ok()) return Fail(ExitCode::kRunFailed, writable);
 
   RunTimes times;
   times.load_ms = model->load_ms;
   const Clock::time_point start = Clock::now();
   absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(*model, *inputs, *options);
-  if (!core.ok()) return Fail(ExitCode::kModelUnusable, Annotate(core.status(), model->path));
+  if (!core.ok()) {
+    // What is not found is a fetch that has no value.
+    const bool usage = absl::IsNotFound(core.status());
+    return Fail(usage ? ExitCode::kUsage : ExitCode::kModelUnusable,
+                Annotate(core.status(), model->path));
+  }
+  const absl::Status fed = (*core)->CheckFeeds(Tensors(inputs->feeds));
+  if (!fed.ok()) return Fail(ExitCode::kUsage, Annotate(fed, model->path));
+  const absl::Status loaded = (*core)->CheckParameters();
+  if (!loaded.ok()) return Fail(ExitCode::kModelUnusable, Annotate(loaded, model->path));
   WarnOfFallbacks((*core)->plan());
   const absl::Status started = StartRandom(flags, command, **core);
   if (!started.ok()) return Fail(ExitCode::kUsage, Annotate(started, "--random-state"));
@@ -282,6 +349,7 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_option("--max-file-memory", flags->feeds.max_file_memory,
                      "most that the arrays of one file of feeds may take, as in 512M; default 16G");
   command.add_option("--seed", flags->feeds.seed, "seed of random feeds and of random ops")
+      ->check(WholeFromZero())
       ->capture_default_str();
   command.add_option("--random-state", flags->random_state,
                      "go on with the random numbers where this file says, and keep there where "
@@ -299,10 +367,10 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::Range(0, 100'000'000));
   command.add_option("--expect", flags->expect, "compare with the arrays of this .npz");
   command.add_option("--rtol", flags->tolerance.rtol, "relative tolerance of --expect")
-      ->check(CLI::NonNegativeNumber)
+      ->check(FromZero())
       ->capture_default_str();
   command.add_option("--atol", flags->tolerance.atol, "absolute tolerance of --expect")
-      ->check(CLI::NonNegativeNumber)
+      ->check(FromZero())
       ->capture_default_str();
   command.add_flag("--json", flags->json, "print one JSON object");
   AddPlanFlags(command, flags->plan);

@@ -56,6 +56,8 @@ ExitCode Verify(const Flags& flags, const CLI::App& command) {
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
+  const absl::Status suits = CheckModelFlags(flags.model, *model);
+  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
   if (model->compiled.has_value()) {
     const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
     if (!fits.ok()) return Fail(ExitCode::kUsage, fits);

@@ -5,6 +5,8 @@
 
 #include "core/program_print.h"
 #include "tools/engine_environment.h"
+#include "tools/flag_effects.h"
+#include "tools/number_flag.h"
 #include "tools/repeated_flag.h"
 #include "tools/sizes.h"
 
@@ -84,6 +86,9 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
   const absl::StatusOr<Place> place = PlaceFromName(flags.place);
   if (!place.ok()) return Annotate(place.status(), "--place");
+  if (flags.single_stream && place->on_host()) {
+    return InvalidArgument("--single-stream has no effect without a device (--place sim)");
+  }
   return PlanOptions{.sequential = flags.in_order,
                      .garbage_collection = !flags.no_gc,
                      .optimize_layout = !flags.no_layout,
@@ -96,18 +101,20 @@ namespace {
 void AddSimFlags(CLI::App& command, RunFlags& run) {
   SimFlags& flags = run.sim;
   const auto add = [&](const char* name, auto& value, const char* help) {
-    command.add_option(name, value, help)->capture_default_str()->group(kSimGroup);
+    return command.add_option(name, value, help)->capture_default_str()->group(kSimGroup);
   };
-  add("--schedule-seed", run.seed, "of the shuffle scheduler and of simulated delays");
+  add("--schedule-seed", run.seed, "of the shuffle scheduler and of simulated delays")
+      ->check(WholeFromZero());
   add("--sim-memory", flags.memory, "of each device, as in 64M");
   command
       .add_flag("--sim-interleaved", flags.interleaved,
                 "no threads: work runs in an order drawn from the seed")
       ->group(kSimGroup);
   add("--sim-delay", flags.delay, "longest random pause before a piece of work, as in 50us");
-  add("--sim-copy-gbps", flags.copy_gbps, "GB/s between host and device, in simulated time");
-  add("--sim-memory-gbps", flags.memory_gbps, "GB/s of device memory");
-  add("--sim-gflops", flags.gflops, "billion operations per second");
+  add("--sim-copy-gbps", flags.copy_gbps, "GB/s between host and device, in simulated time")
+      ->check(AboveZero());
+  add("--sim-memory-gbps", flags.memory_gbps, "GB/s of device memory")->check(AboveZero());
+  add("--sim-gflops", flags.gflops, "billion operations per second")->check(AboveZero());
   add("--sim-latency", flags.latency, "of each kernel and copy, as in 3us");
 }
 
@@ -183,19 +190,35 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
                 "fail at the first op whose result has a NaN or an infinity")
       ->group(kRunGroup);
   command
+      .add_flag("--no-check-shape", flags.no_check_shape,
+                "also take feeds whose shapes are not those that the program declares")
+      ->group(kRunGroup);
+  command
       .add_option("--gc", flags.gc,
                   "how memory of devices is freed: fast (in stream order) or event (after its use)")
       ->capture_default_str()
-      ->group(kRunGroup);
-  command
-      .add_flag("--no-check-shape", flags.no_check_shape,
-                "also take feeds whose shapes are not those that the program declares")
       ->group(kRunGroup);
   command
       .add_option("--gc-threshold", flags.gc_threshold,
                   "free memory when this much has come together, as in 16M")
       ->group(kRunGroup);
   AddSimFlags(command, flags);
+}
+
+absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, bool with_devices) {
+  constexpr const char* kWithoutDevice = "without a device (--place sim)";
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command,
+                  {"--sim-memory", "--sim-interleaved", "--sim-delay", "--sim-copy-gbps",
+                   "--sim-memory-gbps", "--sim-gflops", "--sim-latency", "--gc"},
+                  with_devices, kWithoutDevice));
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--schedule-seed"},
+                                     with_devices || flags.scheduler == "shuffle",
+                                     "without --scheduler shuffle or a device (--place sim)"));
+  const bool one_thread =
+      flags.scheduler == "trace" || flags.scheduler == "serial" || flags.scheduler == "shuffle";
+  return CheckEffect(command, {"--workers"}, !one_thread || flags.workers == 1,
+                     absl::StrCat("with --scheduler ", flags.scheduler, ", which uses one"));
 }
 
 namespace {

@@ -61,6 +61,9 @@ struct RunFlags {
 };
 void AddRunFlags(CLI::App& command, RunFlags& flags);
 
+// InvalidArgument for flags of AddRunFlags that have no effect on a plan with or without devices.
+absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, bool with_devices);
+
 // InvalidArgument for a value that cannot be understood.
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run);
 

@@ -13,7 +13,8 @@ absl::string_view ExitCodeHelp() {
          "  2  wrong usage: flags, feeds, fetches, unreadable feed files\n"
          "  3  results differ from --expect\n"
          "  4  the program or its parameters cannot be read or are not supported\n"
-         "  5  `interp verify` could not prove the plan\n";
+         "  5  `interp verify` could not prove the plan\n"
+         "  130  interrupted with Ctrl-C: `interp run` shows what was measured until then\n";
 }
 
 ExitCode Fail(ExitCode code, const absl::Status& status) {

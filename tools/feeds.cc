@@ -109,6 +109,23 @@ absl::StatusOr<Tensor> RandomFeed(const Program& program, const std::string& nam
   return tensor;
 }
 
+// NotFound, with the program's inputs, for a variable that it does not have.
+absl::Status CheckFed(const Program& program, absl::string_view name) {
+  constexpr size_t kMaxShown = 8;  // some programs have hundreds
+  const absl::Status known = CheckName(program, name);
+  const absl::StatusOr<std::vector<VarId>> inputs = DataVars(program);
+  if (known.ok() || !inputs.ok() || inputs->empty()) return known;
+  std::string text;
+  for (size_t i = 0; i < std::min(inputs->size(), kMaxShown); ++i) {
+    absl::StrAppend(&text, i == 0 ? "'" : ", '", program.NameOf((*inputs)[i]), "' ",
+                    DescribeVar(FindVar(program, (*inputs)[i])));
+  }
+  if (inputs->size() > kMaxShown) {
+    absl::StrAppend(&text, " and ", inputs->size() - kMaxShown, " more");
+  }
+  return NotFound(known.message(), "; its inputs are ", text);
+}
+
 // The feeds of one --feed argument.
 absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
                                                   const std::string& argument, uint64_t seed,
@@ -119,7 +136,8 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
   const auto assignment = SplitAssignment(program, argument);
   if (assignment.has_value() && !(is_file && program.Find(assignment->first) < 0)) {
     const auto& [name, value] = *assignment;
-    INTERP_RETURN_IF_ERROR(CheckName(program, name));
+    INTERP_RETURN_IF_ERROR(CheckFed(program, name));
+    if (value.empty()) return InvalidArgument("expected a file or 'random' behind the '='");
     absl::StatusOr<Tensor> tensor = value == "random" || absl::StartsWith(value, "random:")
                                         ? RandomFeed(program, name, value, seed)
                                         : ReadNpy(value, max_bytes);
@@ -195,7 +213,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
     auto read = ReadFeed(program, argument, flags.seed, max_bytes);
     if (!read.ok()) return Annotate(read.status(), absl::StrCat("--feed ", argument));
     for (NamedTensor& feed : *read) {
-      absl::Status status = CheckName(program, feed.first);
+      absl::Status status = CheckFed(program, feed.first);
       if (status.ok() && FindFeed(feeds, feed.first) != nullptr) {
         status = InvalidArgument("'", feed.first, "' is fed twice");
       }

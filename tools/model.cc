@@ -13,6 +13,7 @@
 #include "core/program_parse.h"
 #include "interpreter/plan_file/fingerprint.h"
 #include "interpreter/plan_file/plan_file.h"
+#include "tools/file_kind.h"
 
 namespace interp {
 namespace {
@@ -32,16 +33,18 @@ uint64_t DeclaredBytes(const Var& var) {
 
 // Files that end in .txt hold the text form, for experiments by hand.
 absl::StatusOr<Program> ParseAnyProgram(const std::string& path, const std::string& bytes) {
-  absl::StatusOr<Program> program =
-      absl::EndsWith(path, ".txt") ? ParseProgram(bytes) : LoadProgram(bytes);
-  if (!program.ok()) return Annotate(program.status(), path);
-  return program;
+  const bool text = absl::EndsWith(path, ".txt");
+  absl::StatusOr<Program> program = text ? ParseProgram(bytes) : LoadProgram(bytes);
+  if (program.ok() && program->blocks.empty()) {
+    return InvalidArgument(path, ": the program has no blocks");
+  }
+  if (program.ok()) return program;
+  const std::string hint = ForeignFileHint(path, bytes);
+  if (text || hint.empty()) return Annotate(program.status(), path);
+  return DataLoss(path, ": no program of Paddle: ", hint);
 }
 
 absl::Status CheckCompiledFrom(const std::string& path, const Model& model) {
-  if (!model.compiled.has_value()) {
-    return InvalidArgument(model.path, ": --compiled-from is for plans, and this is a program");
-  }
   INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   INTERP_ASSIGN_OR_RETURN(const Program program, ParseAnyProgram(path, bytes));
   INTERP_ASSIGN_OR_RETURN(const uint64_t fingerprint, FingerprintOf(program));
@@ -60,8 +63,8 @@ absl::Status LoadProgramOrPlan(const ModelFlags& flags, Model& model) {
   } else {
     INTERP_ASSIGN_OR_RETURN(model.program, ParseAnyProgram(flags.model, bytes));
   }
-  return flags.compiled_from.empty() ? absl::OkStatus()
-                                     : CheckCompiledFrom(flags.compiled_from, model);
+  const bool check = model.compiled.has_value() && !flags.compiled_from.empty();
+  return check ? CheckCompiledFrom(flags.compiled_from, model) : absl::OkStatus();
 }
 
 absl::Status LoadParameters(const std::string& path, Model& model) {
@@ -102,6 +105,11 @@ absl::StatusOr<Model> LoadModel(const ModelFlags& flags) {
       std::chrono::steady_clock::now() - start;
   model.load_ms = elapsed.count();
   return model;
+}
+
+absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model) {
+  if (flags.compiled_from.empty() || model.compiled.has_value()) return absl::OkStatus();
+  return InvalidArgument(model.path, ": --compiled-from is for plans, and this is a program");
 }
 
 CompiledProgram TakeCompiled(Model& model) {

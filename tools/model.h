@@ -39,6 +39,9 @@ struct Model {
 // FailedPrecondition for a plan that was not compiled from `flags.compiled_from`.
 absl::StatusOr<Model> LoadModel(const ModelFlags& flags);
 
+// InvalidArgument for flags that do not go with what was loaded.
+absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model);
+
 // The plan and its program, both moved out of the model. REQUIRES: model.compiled.
 CompiledProgram TakeCompiled(Model& model);
 

@@ -12,15 +12,20 @@ namespace interp {
 namespace {
 
 void WriteTimes(const RunReport& report, JsonWriter& json) {
-  const RunStatistics statistics = Statistics(report.times.runs_ms);
+  const std::vector<double>& runs_ms = report.times.runs_ms;
+  std::optional<RunStatistics> statistics;
+  if (!runs_ms.empty()) statistics = Statistics(runs_ms);
+  const auto field = [&](absl::string_view name, double RunStatistics::*value) {
+    json.Field(name, statistics.has_value() ? std::optional(*statistics.*value) : std::nullopt);
+  };
   json.Field("load_ms", report.times.load_ms);
   json.Field("prepare_ms", report.times.prepare_ms);
   json.Field("first_ms", report.times.first_ms);
-  json.Field("runs", report.times.runs_ms.size());
-  json.Field("median_ms", statistics.median_ms);
-  json.Field("min_ms", statistics.min_ms);
-  json.Field("mean_ms", statistics.mean_ms);
-  json.Field("p99_ms", statistics.p99_ms);
+  json.Field("runs", runs_ms.size());
+  field("median_ms", &RunStatistics::median_ms);
+  field("min_ms", &RunStatistics::min_ms);
+  field("mean_ms", &RunStatistics::mean_ms);
+  field("p99_ms", &RunStatistics::p99_ms);
   if (!report.times.device_ms.empty()) {
     json.Field("device_median_ms", Statistics(report.times.device_ms).median_ms);
   }
@@ -101,11 +106,11 @@ std::string ToText(const RunReport& report) {
                         report.num_threads == 1 ? "" : "s");
   absl::StrAppendFormat(&text, "load %.2f ms, prepare %.2f ms, first run %.2f ms\n",
                         report.times.load_ms, report.times.prepare_ms, report.times.first_ms);
-  if (report.times.runs_ms.size() > 1) {
-    const RunStatistics statistics = Statistics(report.times.runs_ms);
-    absl::StrAppendFormat(&text, "%d runs: median %.3f ms, min %.3f ms, p99 %.3f ms\n",
-                          report.times.runs_ms.size(), statistics.median_ms, statistics.min_ms,
-                          statistics.p99_ms);
+  if (const std::vector<double>& runs_ms = report.times.runs_ms; !runs_ms.empty()) {
+    const RunStatistics statistics = Statistics(runs_ms);
+    absl::StrAppendFormat(&text, "%d run%s: median %.3f ms, min %.3f ms, p99 %.3f ms\n",
+                          runs_ms.size(), runs_ms.size() == 1 ? "" : "s", statistics.median_ms,
+                          statistics.min_ms, statistics.p99_ms);
   }
   if (!report.times.device_ms.empty()) {
     const RunStatistics statistics = Statistics(report.times.device_ms);
@@ -144,6 +149,7 @@ std::string ToJson(const RunReport& report) {
   json.Field("workers", report.num_workers);
   json.Field("threads", report.num_threads);
   WriteTimes(report, json);
+  if (report.interrupted) json.Field("interrupted", true);
   json.Field("peak_bytes", report.peak_bytes);
   json.Field("peak_variable_bytes", report.peak_variable_bytes);
   if (report.liveness_bound_bytes > 0) {

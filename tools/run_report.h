@@ -17,7 +17,7 @@ struct RunTimes {
   double load_ms = 0;           // reading program and parameters
   double prepare_ms = 0;        // passes, plan, binding
   double first_ms = 0;          // the first run, in which kernels make their primitives
-  std::vector<double> runs_ms;  // the timed runs; the first one when none was asked for
+  std::vector<double> runs_ms;  // the timed runs
   // The timed runs by the clock of the devices, which is simulated where they are; of several
   // devices the sum. Empty without devices.
   std::vector<double> device_ms = {};
@@ -46,6 +46,7 @@ struct RunReport {
   uint64_t parameter_bytes = 0;       // what was loaded
   uint64_t device_peak_bytes = 0;     // as peak_bytes, on all devices
   std::vector<PoolStats> pools;       // see InterpreterCore::pool_stats; shown with the profile
+  bool interrupted = false;           // by the user, before the last run
   std::vector<Summary> fetches;
   std::vector<Comparison> comparisons;
   const Profile* profile = nullptr;

@@ -84,12 +84,10 @@ absl::StatusOr<std::vector<Tensor>> RunTimed(InterpreterCore& core,
   const Watched untimed(options, {watchers.every_run});
   const Watched timed(options, {watchers.every_run, watchers.timed_runs});
   const Watched last(options, {watchers.every_run, watchers.timed_runs, watchers.last_run});
-  const Watched& first = counts.repeat == 0 ? last : untimed;
-  INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, first.options(), fetched, times.first_ms));
-  if (counts.repeat == 0) {
-    times.runs_ms.push_back(times.first_ms);
-    return fetched;
-  }
+  RunOptions first = counts.repeat == 0 ? last.options() : untimed.options();
+  if (counts.repeat > 0) first.timeout = std::nullopt;
+  INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, first, fetched, times.first_ms));
+  if (counts.repeat == 0) return fetched;
   double elapsed_ms = 0;
   for (int i = 0; i < counts.warmup; ++i) {
     INTERP_RETURN_IF_ERROR(RunOnce(core, feeds, untimed.options(), fetched, elapsed_ms));

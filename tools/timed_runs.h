@@ -21,8 +21,9 @@ struct RunWatchers {
   RunObserver* last_run = nullptr;
 };
 
-// Runs `core` once, then as `counts` says, and sets first_ms and runs_ms of `times`. On a terminal
-// a line counts the runs. Returns the fetches of the last run.
+// Runs `core` once, then as `counts` says, and sets first_ms and runs_ms of `times`, as far as it
+// comes. The time-out of `options` is not for the first run when others follow: kernels make their
+// primitives in it. On a terminal a line counts the runs. Returns the fetches of the last run.
 absl::StatusOr<std::vector<Tensor>> RunTimed(InterpreterCore& core,
                                              const std::vector<Tensor>& feeds,
                                              const RunCounts& counts, const RunOptions& options,

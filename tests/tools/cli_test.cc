@@ -113,7 +113,7 @@ TEST(RunCommandTest, TraceIsWrittenForTheLastRun) {
 TEST(RunCommandTest, AllSchedulersGiveTheSameBits) {
   const TemporaryFolder folder;
   ASSERT_EQ(RunDigits({"--out", folder / "trace.npz", "--scheduler", "trace"}).exit_code, 0);
-  for (const char* scheduler : {"serial", "async", "auto"}) {
+  for (const char* scheduler : {"engine", "async", "auto"}) {
     const CommandResult result = RunDigits({"--scheduler", scheduler, "--workers", "2", "--expect",
                                             folder / "trace.npz", "--rtol", "0", "--atol", "0"});
     EXPECT_EQ(result.exit_code, 0) << scheduler << "\n" << result.out << result.err;
@@ -182,7 +182,7 @@ TEST(RunCommandTest, UnusableModelsHaveTheirOwnExitCode) {
 
 TEST(RunCommandTest, FailedRunsHaveTheirOwnExitCode) {
   const CommandResult no_params = RunInterp({"run", kModel, "--feed", kDigits + "image.npy"});
-  EXPECT_EQ(no_params.exit_code, 1);
+  EXPECT_EQ(no_params.exit_code, 4);
   EXPECT_THAT(no_params.err, HasSubstr("has no value; load the parameters first (--params)"));
   const CommandResult memory = RunDigits({"--max-memory", "1K"});
   EXPECT_EQ(memory.exit_code, 1);
@@ -194,10 +194,10 @@ TEST(RunCommandTest, FeedsMustFit) {
   const TemporaryFolder folder;
   ASSERT_TRUE(WriteNpy(folder / "x.npy", Tensor::Of<double>({1, 2}, {1, 2})).ok());
   const CommandResult dtype = relu.Run({"--feed", folder / "x.npy", "--fetch", "y"});
-  EXPECT_EQ(dtype.exit_code, 1);
+  EXPECT_EQ(dtype.exit_code, 2);
   EXPECT_THAT(dtype.err, HasSubstr("feed 'x' is float64[1,2], expected float32[-1,2]"));
   const CommandResult shape = relu.Run({"--feed", "x=random:1x3", "--fetch", "y"});
-  EXPECT_EQ(shape.exit_code, 1);
+  EXPECT_EQ(shape.exit_code, 2);
   EXPECT_THAT(shape.err, HasSubstr("feed 'x' is float32[1,3], expected float32[-1,2]"));
 }
 

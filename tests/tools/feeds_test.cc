@@ -65,7 +65,8 @@ TEST(ReadFeedsTest, RandomFeedsHaveTheProgramsDTypeAndRepeat) {
 TEST(ReadFeedsTest, ErrorsNameTheArgument) {
   EXPECT_THAT(ErrorOf({.feeds = {"x=random"}, .lods = {}}),
               HasSubstr("--feed x=random: 'x' has unknown dims, float32[-1,2]"));
-  EXPECT_THAT(ErrorOf({.feeds = {"xx=random:2"}, .lods = {}}), HasSubstr("no variable 'xx'"));
+  EXPECT_THAT(ErrorOf({.feeds = {"xx=random:2"}, .lods = {}}),
+              HasSubstr("'xx'; nearest: 'x'; its inputs are 'x' float32[-1,2], 'z' int64[3]"));
   EXPECT_THAT(ErrorOf({.feeds = {"x=random:1x1x1x1x1x1x1x1x1x1"}, .lods = {}}),
               HasSubstr("at most 9 dims"));
   EXPECT_THAT(ErrorOf({.feeds = {"x=random:4x2", "x=random:4x2"}, .lods = {}}),

@@ -1,0 +1,32 @@
+// Ctrl-C while a program runs.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace interp {
+
+// As long as the object lives, the first SIGINT calls `stop` on a thread of its own; the second one
+// ends the process as if there were no object. Where the process ignores SIGINT, it goes on doing
+// so. One object at a time.
+class Interruption {
+ public:
+  explicit Interruption(std::function<void()> stop);
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  // Whether `stop` was called, or is about to be.
+  bool happened() const { return happened_.load(); }
+
+ private:
+  void Wait();
+
+  const std::function<void()> stop_;
+  std::atomic<bool> happened_{false};
+  int pipe_[2] = {-1, -1};  // -1: nothing is watched
+  std::thread waiter_;
+};
+
+}  // namespace interp

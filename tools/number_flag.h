@@ -1,0 +1,40 @@
+// Which numbers a flag takes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace interp {
+
+// Numbers above 0; finite ones from 0 on; whole ones from 0 on.
+inline CLI::Validator AboveZero() {
+  return {[](std::string& text) {
+            double value = 0;
+            const bool fits = absl::SimpleAtod(text, &value) && value > 0 && std::isfinite(value);
+            return fits ? std::string() : absl::StrCat("'", text, "' is no number above 0");
+          },
+          "NUMBER"};
+}
+inline CLI::Validator FromZero() {
+  return {[](std::string& text) {
+            double value = 0;
+            const bool fits = absl::SimpleAtod(text, &value) && value >= 0 && std::isfinite(value);
+            return fits ? std::string() : absl::StrCat("'", text, "' is no number from 0 on");
+          },
+          "NUMBER"};
+}
+inline CLI::Validator WholeFromZero() {
+  return {[](std::string& text) {
+            uint64_t value = 0;
+            const bool fits = absl::SimpleAtoi(text, &value);
+            return fits ? std::string() : absl::StrCat("'", text, "' is no whole number from 0 on");
+          },
+          "NUMBER"};
+}
+
+}  // namespace interp
