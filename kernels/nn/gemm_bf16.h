@@ -53,12 +53,11 @@ inline uint32_t PairAt(const bfloat16* a) {
   return *reinterpret_cast<const Unaligned*>(a);
 }
 
-// kRows rows of A times one panel: store(i, sums) gets the sums of row i. Unrolled early, as are
-// the tiles of gemm_tile.h.
-template <int kRows, typename Store>
-inline void Tile(int64_t pairs, const bfloat16* a, int64_t lda, const uint32_t* panel,
-                 const Store& store) {
-  constexpr int kLanes = VectorOf<float>::kLanes;
+// kRows rows of A times one panel, to kRows x kPairPanel `sums`. Unrolled early, as are the tiles
+// of gemm_tile.h, and a function of its own: calls near the loop would take its registers.
+template <int kRows>
+[[gnu::noinline]] void Tile(int64_t pairs, const bfloat16* a, int64_t lda, const uint32_t* panel,
+                            float* sums) {
   Sums sum[kRows][2];
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) sum[i][0] = sum[i][1] = Sums{};
@@ -79,10 +78,8 @@ inline void Tile(int64_t pairs, const bfloat16* a, int64_t lda, const uint32_t* 
   }
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
-    alignas(kVectorBytes) float sums[kPairPanel];
-    *reinterpret_cast<Sums*>(sums) = sum[i][0];
-    *reinterpret_cast<Sums*>(sums + kLanes) = sum[i][1];
-    store(i, sums);
+    reinterpret_cast<Sums*>(sums + i * kPairPanel)[0] = sum[i][0];
+    reinterpret_cast<Sums*>(sums + i * kPairPanel)[1] = sum[i][1];
   }
 }
 
@@ -140,10 +137,14 @@ void GemmPairs(int64_t m, int64_t k, int64_t n, const bfloat16* a, int64_t lda,
     const int64_t width = std::min(kPairPanel, n - j);
     for (int64_t tile = 0; tile < tiles; ++tile) {
       const int64_t i = m * tile / tiles;
-      gemm_internal::WithCount<kGemmRows>(m * (tile + 1) / tiles - i, [&]<int kRows>() {
-        gemm_bf16::Tile<kRows>(pairs, a + i * lda, lda, packed,
-                               [&](int row, float* sums) { store(i + row, j, width, sums); });
+      const int64_t rows = m * (tile + 1) / tiles - i;
+      alignas(kVectorBytes) float sums[kGemmRows * kPairPanel];
+      gemm_internal::WithCount<kGemmRows>(rows, [&]<int kRows>() {
+        gemm_bf16::Tile<kRows>(pairs, a + i * lda, lda, packed, sums);
       });
+      for (int64_t row = 0; row < rows; ++row) {
+        store(i + row, j, width, sums + row * kPairPanel);
+      }
     }
   }
 }
