@@ -286,6 +286,10 @@ void WarnOfFallbacks(const Plan& plan) {
                absl::StrJoin(plan.fallbacks, " ").c_str());
 }
 
+double MsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
 ExitCode Run(const Flags& flags, const CLI::App& command) {
   absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
@@ -298,7 +302,10 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
   }
   const auto stall_time = StallTime(flags.watch);
   if (!stall_time.ok()) return Fail(ExitCode::kUsage, stall_time.status());
+  RunTimes times;
+  Clock::time_point start = Clock::now();
   absl::StatusOr<Model> model = LoadModel(flags.model);
+  times.load_ms = MsSince(start);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
   const absl::Status suits = CheckModelFlags(flags.model, *model);
   if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
@@ -313,9 +320,7 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
   const absl::Status writable = CheckResultsWritable(flags);
   if (!writable.ok()) return Fail(ExitCode::kRunFailed, writable);
 
-  RunTimes times;
-  times.load_ms = model->load_ms;
-  const Clock::time_point start = Clock::now();
+  start = Clock::now();
   absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(*model, *inputs, *options);
   if (!core.ok()) {
     // What is not found is a fetch that has no value.
@@ -330,7 +335,7 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
   WarnOfFallbacks((*core)->plan());
   const absl::Status started = StartRandom(flags, command, **core);
   if (!started.ok()) return Fail(ExitCode::kUsage, Annotate(started, "--random-state"));
-  times.prepare_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  times.prepare_ms = MsSince(start);
   RunWatch watch(flags.watch, *stall_time, **core);
   return RunAndReport(flags, run_options, *model, *inputs, **core, watch, std::move(times));
 }
@@ -340,6 +345,7 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
 void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App& command = *app.add_subcommand("run", "run a program");
+  flags->model.finds_params = true;
   AddModelFlags(command, flags->model);
   AddRepeatedFlag(command, "--feed", flags->feeds.feeds,
                   "x.npy (feeds x), name=x.npy, name=random:1x3x224x224, or file.npz with one "

@@ -63,6 +63,18 @@ TEST(RunCommandTest, ReadsTheDigitAsPaddleDoes) {
   EXPECT_THAT(result.out, HasSubstr("peak memory"));
 }
 
+TEST(RunCommandTest, FindsTheParametersBesideTheModel) {
+  const std::vector<std::string> rest = {"--feed", kDigits + "image.npy", "--expect",
+                                         kDigits + "expected.npz"};
+  for (const std::string& model : {kModel, kDigits, kDigits + "digits"}) {
+    std::vector<std::string> arguments = {"run", model};
+    arguments.insert(arguments.end(), rest.begin(), rest.end());
+    const CommandResult result = RunInterp(arguments);
+    EXPECT_EQ(result.exit_code, 0) << model << ": " << result.err;
+    EXPECT_THAT(result.out, HasSubstr(kOutput + ": ok"));
+  }
+}
+
 TEST(RunCommandTest, JsonHoldsTimesMemoryAndFetches) {
   const CommandResult result = RunDigits({"--json", "--repeat", "3", "--profile"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -90,6 +90,7 @@ void WriteFixtures() {
     fs::copy_file(kSource + "/tools/digits/" + name, name);
   }
   const std::string model = Text("digits.pdmodel");
+  Write("alone.pdmodel", model);
   Write("cut.pdmodel", model.substr(0, model.size() / 2));
   const std::string params = Text("digits.pdiparams");
   Write("cut.pdiparams", params.substr(0, params.size() / 2));

@@ -1,5 +1,5 @@
 // What is given for a program and is none.
-#include "tools/file_kind.h"
+#include "core/io/file_kind.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/file_kind.h"
+#include "core/io/file_kind.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"

@@ -1,0 +1,73 @@
+#include "interpreter/load_model.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "core/io/file.h"
+#include "core/io/file_kind.h"
+#include "core/io/pickle_params.h"
+#include "core/program_load.h"
+#include "core/program_parse.h"
+#include "interpreter/model_files.h"
+#include "interpreter/plan_file/plan_file.h"
+
+namespace interp {
+namespace {
+
+absl::StatusOr<Program> ParseAnyProgram(const std::string& path, const std::string& bytes) {
+  const bool text = absl::EndsWith(path, ".txt");
+  absl::StatusOr<Program> program = text ? ParseProgram(bytes) : LoadProgram(bytes);
+  if (program.ok() && program->blocks.empty()) {
+    return InvalidArgument(path, ": the program has no blocks");
+  }
+  if (program.ok()) return program;
+  const std::string hint = ForeignFileHint(path, bytes);
+  if (text || hint.empty()) return Annotate(program.status(), path);
+  return DataLoss(path, ": no program of Paddle: ", hint);
+}
+
+absl::Status LoadParameters(const std::string& path, Model& model) {
+  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params,
+                          ReadAnyParams(path, ParamsOf(model.program)));
+  for (auto& [name, tensor] : params) {
+    ++model.loaded.count;
+    model.loaded.size_bytes += tensor.size_bytes();
+    model.scope->FindOrCreate(name)->tensor = std::move(tensor);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {
+  INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  return ParseAnyProgram(path, bytes);
+}
+
+absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params) {
+  INTERP_ASSIGN_OR_RETURN(const ModelFiles files, FindModelFiles(path));
+  Model model;
+  model.path = files.model;
+  model.scope = std::make_shared<Scope>();
+  INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(model.path));
+  if (IsPlanFile(bytes)) {
+    absl::StatusOr<CompiledProgram> compiled = ParsePlan(bytes, OpRegistry::Global());
+    if (!compiled.ok()) return Annotate(compiled.status(), model.path);
+    model.program = std::move(compiled->program);
+    model.compiled = *std::move(compiled);
+  } else {
+    INTERP_ASSIGN_OR_RETURN(model.program, ParseAnyProgram(model.path, bytes));
+  }
+  const std::string& chosen = params.has_value() ? *params : files.params;
+  const bool wanted = params.has_value() || !ParamsOf(model.program).empty();
+  if (!chosen.empty() && wanted) INTERP_RETURN_IF_ERROR(LoadParameters(chosen, model));
+  return model;
+}
+
+CompiledProgram TakeCompiled(Model& model) {
+  CompiledProgram compiled = *std::move(model.compiled);
+  compiled.program = std::move(model.program);
+  return compiled;
+}
+
+}  // namespace interp

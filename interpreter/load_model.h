@@ -1,0 +1,43 @@
+// A program or plan with its parameters, as files hold them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/program.h"
+#include "core/scope.h"
+#include "core/status.h"
+#include "interpreter/compile/compiled_program.h"
+
+namespace interp {
+
+struct ParameterTotals {
+  int64_t count = 0;
+  uint64_t size_bytes = 0;
+};
+
+struct Model {
+  std::string path;
+  Program program;  // of a plan file: after the passes
+  // Of a plan file, but that its program is the one above. Not proved.
+  std::optional<CompiledProgram> compiled;
+  std::shared_ptr<Scope> scope;  // holds the parameters
+  ParameterTotals loaded;        // what was read into the scope
+};
+
+// Reads a program: the text form where `path` ends in .txt, else Paddle's protobuf. Errors start
+// with the path and say what the file is where it is something else.
+absl::StatusOr<Program> ReadAnyProgram(const std::string& path);
+
+// Reads the program or plan that `path`, a file or a folder or prefix of one, leads to
+// (model_files.h), and its parameters: those at `params`, in any form that ReadAnyParams takes; ""
+// for none; nullopt for those that lie beside it, when the program has any. Errors start with the
+// path of the file.
+absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params);
+
+// The plan and its program, both moved out of the model. REQUIRES: model.compiled.
+CompiledProgram TakeCompiled(Model& model);
+
+}  // namespace interp

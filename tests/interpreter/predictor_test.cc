@@ -1,0 +1,188 @@
+#include "interpreter/predictor.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/probe.h"
+#include "tests/testing/probe_ops.h"
+#include "tests/testing/program_builder.h"
+
+namespace interp::testing {
+namespace {
+
+using absl::StatusCode;
+using std::chrono::milliseconds;
+
+PredictorOptions Options(int num_streams) {
+  PredictorOptions options{.num_streams = num_streams};
+  options.core.ops = &ProbeOps();
+  return options;
+}
+
+Tensor Vector(const std::vector<int64_t>& values) {
+  return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values);
+}
+
+// z = mix(mix(x, w), y)
+Program Mixes() {
+  return ProgramBuilder(DType::kInt64)
+      .Feed("x", {-1})
+      .Feed("y", {-1})
+      .Param("w", {-1})
+      .AddOp("mix", {{"X", {"x", "w"}}}, {{"Out", {"t"}}}, {{"tag", 1}})
+      .AddOp("mix", {{"X", {"t", "y"}}}, {{"Out", {"z"}}}, {{"tag", 2}})
+      .Fetch("z")
+      .Build();
+}
+
+std::unique_ptr<Predictor> MakePredictor(const Program& program, int num_streams) {
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Vector({5, 7});
+  auto predictor = Predictor::Create(program, scope, Options(num_streams));
+  EXPECT_THAT(predictor, IsOk());
+  return predictor.ok() ? *std::move(predictor) : nullptr;
+}
+
+std::vector<int64_t> Values(const Tensor& tensor) {
+  return {tensor.data<int64_t>(), tensor.data<int64_t>() + tensor.numel()};
+}
+
+TEST(PredictorTest, DescribesWhatGoesInAndComesOut) {
+  const auto predictor = MakePredictor(Mixes(), 2);
+  ASSERT_EQ(predictor->inputs().size(), 2u);
+  EXPECT_EQ(predictor->inputs()[1].name, "y");
+  EXPECT_EQ(predictor->inputs()[1].dtype, DType::kInt64);
+  EXPECT_EQ(predictor->inputs()[1].dims, std::vector<int64_t>{-1});
+  ASSERT_EQ(predictor->outputs().size(), 1u);
+  EXPECT_EQ(predictor->outputs()[0].name, "z");
+}
+
+TEST(PredictorTest, TakesFeedsByNameInAnyOrder) {
+  const auto predictor = MakePredictor(Mixes(), 1);
+  const Tensor x = Vector({1, 2});
+  const Tensor y = Vector({3, 4});
+  const auto ordered = predictor->Run({x, y});
+  ASSERT_THAT(ordered, IsOk());
+  const auto named = predictor->Run({{"y", y}, {"x", x}});
+  ASSERT_THAT(named, IsOk());
+  EXPECT_EQ((*named)[0].first, "z");
+  EXPECT_EQ(Values((*named)[0].second), Values((*ordered)[0]));
+  EXPECT_NE(Values((*named)[0].second), Values((*predictor->Run({y, x}))[0]));
+
+  const auto invalid = StatusCode::kInvalidArgument;
+  EXPECT_THAT(predictor->Run({{"x", x}, {"q", y}}),
+              FailsWith(invalid, "feed 'q' is unknown; inputs are x, y"));
+  EXPECT_THAT(predictor->Run({{"x", x}, {"x", y}}), FailsWith(invalid, "feed 'x' is there twice"));
+  EXPECT_THAT(predictor->Run({NamedTensor{"x", x}}), FailsWith(invalid, "input 'y' is not fed"));
+}
+
+TEST(PredictorTest, WritesToMemoryOfTheCaller) {
+  const auto predictor = MakePredictor(Mixes(), 1);
+  const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
+  std::vector<int64_t> memory(3, -1);
+  const auto outputs = predictor->RunInto(feeds, {{memory.data(), sizeof(int64_t) * 3}});
+  ASSERT_THAT(outputs, IsOk());
+  EXPECT_EQ((*outputs)[0].raw_data(), memory.data());
+  EXPECT_EQ(Values((*outputs)[0]), Values((*predictor->Run(feeds))[0]));
+  EXPECT_EQ(memory[2], -1);
+
+  const std::vector<int64_t> before = memory;
+  EXPECT_THAT(predictor->RunInto(feeds, {{memory.data(), 8}}),
+              FailsWith(StatusCode::kInvalidArgument,
+                        "output 'z' is int64[2], 16 bytes, but the memory for it has 8"));
+  EXPECT_EQ(memory, before);
+  EXPECT_THAT(predictor->RunInto(feeds, {}),
+              FailsWith(StatusCode::kInvalidArgument, "memory for 0 outputs, expected 1"));
+}
+
+TEST(PredictorTest, ManyThreadsGetTheirOwnResults) {
+  for (const int num_streams : {1, 3}) {
+    const auto predictor = MakePredictor(Mixes(), num_streams);
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int64_t t = 0; t < 6; ++t) {
+      threads.emplace_back([&, t] {
+        const std::vector<Tensor> feeds = {Vector({t, 2 * t}), Vector({3, 4})};
+        const std::vector<int64_t> expected = Values((*predictor->Run(feeds))[0]);
+        for (int i = 0; i < 200; ++i) {
+          const auto result = predictor->Run(feeds);
+          if (!result.ok() || Values((*result)[0]) != expected) ++wrong;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+TEST(PredictorTest, ProgramsThatWriteParametersHaveOneStream) {
+  const Program program =
+      ProgramBuilder(DType::kInt64)
+          .Feed("x", {-1})
+          .Param("w", {-1})
+          .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
+          .Fetch("w")
+          .Build();
+  EXPECT_EQ(MakePredictor(program, 4)->num_streams(), 1);
+  EXPECT_EQ(MakePredictor(Mixes(), 4)->num_streams(), 4);
+}
+
+// Holds all kernels up until it is let go.
+class Gate {
+ public:
+  Gate() {
+    probe_.SetHook([this](int32_t) {
+      inside_ = true;
+      while (!open_) std::this_thread::sleep_for(milliseconds(1));
+    });
+  }
+  ~Gate() { open_ = true; }
+  void WaitUntilInside() const {
+    while (!inside_) std::this_thread::sleep_for(milliseconds(1));
+  }
+  void Open() { open_ = true; }
+
+ private:
+  std::atomic<bool> inside_ = false;
+  std::atomic<bool> open_ = false;
+  Probe probe_;
+};
+
+TEST(PredictorTest, ACallEndsWhenAStopIsRequested) {
+  const auto predictor = MakePredictor(Mixes(), 1);
+  const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
+  const std::vector<int64_t> expected = Values((*predictor->Run(feeds))[0]);
+  std::stop_source computing;
+  std::stop_source waiting;
+  {
+    Gate gate;
+    absl::Status first;
+    absl::Status second;
+    std::thread a([&] { first = predictor->Run(feeds, {.stop = computing.get_token()}).status(); });
+    gate.WaitUntilInside();
+    std::thread b([&] { second = predictor->Run(feeds, {.stop = waiting.get_token()}).status(); });
+    waiting.request_stop();
+    b.join();
+    EXPECT_THAT(second, FailsWith(StatusCode::kCancelled, "the call was cancelled"));
+    EXPECT_THAT(predictor->Run(feeds, {.timeout = milliseconds(5)}),
+                FailsWith(StatusCode::kDeadlineExceeded, "all 1 streams were busy"));
+    computing.request_stop();
+    gate.Open();
+    a.join();
+    EXPECT_THAT(first, FailsWith(StatusCode::kCancelled, "cancelled"));
+  }
+  EXPECT_EQ(Values((*predictor->Run(feeds))[0]), expected);
+  EXPECT_THAT(predictor->Run(feeds, {.stop = computing.get_token()}),
+              FailsWith(StatusCode::kCancelled, "cancelled"));
+}
+
+TEST(PredictorTest, StreamsAreCounted) {
+  EXPECT_THAT(Predictor::Create(Mixes(), nullptr, Options(0)),
+              FailsWith(StatusCode::kInvalidArgument, "num_streams is 0"));
+}
+
+}  // namespace
+}  // namespace interp::testing

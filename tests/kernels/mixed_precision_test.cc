@@ -1,0 +1,116 @@
+// Training in bfloat16 and float16 beside training in float32: losses follow, parameters stay
+// float32, and products do run in 16 bits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/io/params.h"
+#include "interpreter/train/trainer.h"
+#include "passes/minimize.h"
+#include "tests/testing/built_nets.h"
+#include "tests/testing/matchers.h"
+
+namespace interp {
+namespace {
+
+using testing::Build;
+using testing::IsOk;
+
+constexpr int64_t kBatch = 8;
+constexpr int kSteps = 12;
+
+struct Case {
+  std::string net;
+  int classes;  // of its labels
+};
+
+// Values that differ from sample to sample; labels below `classes`.
+Tensor FeedFor(const FeedSpec& spec, const Var& var, int classes) {
+  Tensor tensor;
+  tensor.dtype = spec.dtype;
+  for (const int64_t dim : var.dims) tensor.shape.push_back(dim == -1 ? kBatch : dim);
+  EXPECT_THAT(tensor.Allocate(SystemAllocator()), IsOk());
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    if (tensor.dtype == DType::kInt64) {
+      tensor.mutable_data<int64_t>()[i] = i * 5 % classes;
+    } else {
+      tensor.mutable_data<float>()[i] = static_cast<float>(i * 7919 % 101) / 101 - 0.4F;
+    }
+  }
+  return tensor;
+}
+
+struct Training {
+  std::vector<float> losses;
+  int reduced = 0;  // instructions of a step in 16 bits, casts apart
+  bool parameters_are_float32 = true;
+};
+
+absl::StatusOr<Training> Train(const Case& c, const std::string& pass) {
+  INTERP_ASSIGN_OR_RETURN(BuiltProgram built, Build(c.net));
+  const std::string loss = "mean_0.tmp_0";
+  INTERP_ASSIGN_OR_RETURN(const OptimizerSpec sgd,
+                          ParseOptimizerSpec("momentum:learning_rate=0.05,momentum=0.5"));
+  INTERP_ASSIGN_OR_RETURN(
+      TrainingPrograms programs,
+      Minimize(std::move(built.main), std::move(built.startup),
+               {.backward = {.loss = loss}, .optimizer = sgd}, OpRegistry::Global()));
+  TrainerOptions options{.feeds = {"x", "y"}, .fetches = {loss}};
+  if (!pass.empty()) options.core.passes.enable.push_back(pass);
+  if (pass == "fp16") options.loss_scaling = LossScalingOptions{.initial = 1024};
+  const Program& main = programs.main;
+  INTERP_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(main, nullptr, options));
+  INTERP_RETURN_IF_ERROR(trainer->Initialize(programs.startup));
+  std::vector<Tensor> feeds;
+  for (const FeedSpec& spec : trainer->feeds()) {
+    const VarId id = main.Find(spec.name);
+    feeds.push_back(
+        FeedFor(spec, main.blocks[0].vars[VarPositions(main, main.blocks[0])[id]], c.classes));
+  }
+  Training training;
+  for (int step = 0; step < kSteps; ++step) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, trainer->Step(feeds));
+    training.losses.push_back(*fetched[0].data<float>());
+  }
+  for (const Instruction& instruction : trainer->core().plan().instructions) {
+    const bool half = instruction.dtype == DType::kBFloat16 || instruction.dtype == DType::kFloat16;
+    if (half && instruction.op_type != "cast") ++training.reduced;
+  }
+  for (const ParamDecl& param : ParamsOf(main)) {
+    const Tensor& value = trainer->scope()->Find(param.name)->tensor;
+    if (IsFloating(value.dtype) && value.dtype != DType::kFloat32) {
+      training.parameters_are_float32 = false;
+    }
+  }
+  return training;
+}
+
+class MixedPrecisionTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(MixedPrecisionTest, FollowsFloat32) {
+  const absl::StatusOr<Training> full = Train(GetParam(), "");
+  ASSERT_THAT(full, IsOk());
+  EXPECT_EQ(full->reduced, 0);
+  for (const std::string pass : {"bf16", "fp16"}) {
+    SCOPED_TRACE(pass);
+    const absl::StatusOr<Training> half = Train(GetParam(), pass);
+    ASSERT_THAT(half, IsOk());
+    // Each product has a gradient or two.
+    EXPECT_GE(half->reduced, 6);
+    EXPECT_TRUE(half->parameters_are_float32);
+    for (int step = 0; step < kSteps; ++step) {
+      EXPECT_NEAR(half->losses[step], full->losses[step], 0.03F * full->losses[0]) << step;
+    }
+    EXPECT_LT(half->losses.back(), half->losses.front());
+    EXPECT_NE(half->losses, full->losses);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, MixedPrecisionTest,
+                         ::testing::Values(Case{"lenet", 10}, Case{"resnet", 10},
+                                           Case{"attention", 50}),
+                         [](const auto& info) { return info.param.net; });
+
+}  // namespace
+}  // namespace interp
