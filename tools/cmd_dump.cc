@@ -50,10 +50,11 @@ absl::Status CheckFormat(const Flags& flags) {
 // Earlier stages know nothing of what decides later ones.
 absl::Status CheckEffects(const CLI::App& command, const std::string& stage) {
   const std::string when = absl::StrCat("with --stage ", stage);
-  INTERP_RETURN_IF_ERROR(CheckEffect(
-      command,
-      {"--feed", "--fetch", "--disable-pass", "--enable-pass", "--print-after", "--no-prune"},
-      stage != "program", when));
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command,
+                  {"--feed", "--fetch", "--disable-pass", "--enable-pass", "--print-after",
+                   "--no-prune", "--precision", "--float32-ops"},
+                  stage != "program", when));
   return CheckEffect(command,
                      {"--in-order", "--no-gc", "--place", "--single-stream", "--no-layout"},
                      stage == "deps" || stage == "plan", when);
