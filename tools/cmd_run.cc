@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <memory>
+#include <optional>
 
 #include "absl/strings/str_join.h"
 #include "core/io/npz.h"
@@ -290,54 +292,72 @@ double MsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-ExitCode Run(const Flags& flags, const CLI::App& command) {
-  absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
-  if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
-  options->random_seed = flags.feeds.seed;
-  RunOptions run_options;
+// All that a run takes.
+struct Prepared {
+  Model model;
+  Inputs inputs;
+  RunOptions options;
+  std::optional<std::chrono::nanoseconds> stall_time;
+  std::unique_ptr<InterpreterCore> core;
+  RunTimes times;
+};
+
+// Makes the core, and checks against it what it is to be run with. `blame`: the exit code of an
+// error.
+absl::Status PrepareCore(const Flags& flags, const CLI::App& command, const CoreOptions& options,
+                         Prepared& run, ExitCode& blame) {
+  const Clock::time_point start = Clock::now();
+  absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(run.model, run.inputs, options);
+  // What is not found is a fetch that has no value.
+  blame = absl::IsNotFound(core.status()) ? ExitCode::kUsage : ExitCode::kModelUnusable;
+  if (!core.ok()) return Annotate(core.status(), run.model.path);
+  run.core = *std::move(core);
+  const absl::Status loaded = run.core->CheckParameters();
+  if (!loaded.ok()) return Annotate(loaded, run.model.path);
+  blame = ExitCode::kUsage;
+  const absl::Status fed = run.core->CheckFeeds(Tensors(run.inputs.feeds));
+  if (!fed.ok()) return Annotate(fed, run.model.path);
+  const absl::Status started = StartRandom(flags, command, *run.core);
+  if (!started.ok()) return Annotate(started, "--random-state");
+  run.times.prepare_ms = MsSince(start);
+  return absl::OkStatus();
+}
+
+// Everything that comes before the first run. `blame`: the exit code of an error.
+absl::StatusOr<Prepared> Prepare(const Flags& flags, const CLI::App& command, ExitCode& blame) {
+  Prepared run;
+  blame = ExitCode::kUsage;
+  INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
+  options.random_seed = flags.feeds.seed;
   if (!flags.run.timeout.empty()) {
     const auto timeout = ParseDuration(flags.run.timeout);
-    if (!timeout.ok()) return Fail(ExitCode::kUsage, Annotate(timeout.status(), "--timeout"));
-    run_options.timeout = *timeout;
+    if (!timeout.ok()) return Annotate(timeout.status(), "--timeout");
+    run.options.timeout = *timeout;
   }
-  const auto stall_time = StallTime(flags.watch);
-  if (!stall_time.ok()) return Fail(ExitCode::kUsage, stall_time.status());
-  RunTimes times;
-  Clock::time_point start = Clock::now();
-  absl::StatusOr<Model> model = LoadModel(flags.model);
-  times.load_ms = MsSince(start);
-  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
-  const absl::Status suits = CheckModelFlags(flags.model, *model);
-  if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
-  if (model->compiled.has_value()) {
-    const absl::Status fits = CheckNoPlanFlags(command);
-    if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
-  }
-  const absl::StatusOr<Inputs> inputs = ReadInputs(*model, flags);
-  if (!inputs.ok()) return Fail(ExitCode::kUsage, inputs.status());
-  const absl::Status effective = CheckEffects(flags, command, *model, *options);
-  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
-  const absl::Status writable = CheckResultsWritable(flags);
-  if (!writable.ok()) return Fail(ExitCode::kRunFailed, writable);
+  INTERP_ASSIGN_OR_RETURN(run.stall_time, StallTime(flags.watch));
+  blame = ExitCode::kModelUnusable;
+  const Clock::time_point start = Clock::now();
+  INTERP_ASSIGN_OR_RETURN(run.model, LoadModel(flags.model));
+  run.times.load_ms = MsSince(start);
+  blame = ExitCode::kUsage;
+  INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, run.model));
+  if (run.model.compiled.has_value()) INTERP_RETURN_IF_ERROR(CheckNoPlanFlags(command));
+  INTERP_ASSIGN_OR_RETURN(run.inputs, ReadInputs(run.model, flags));
+  INTERP_RETURN_IF_ERROR(CheckEffects(flags, command, run.model, options));
+  blame = ExitCode::kRunFailed;
+  INTERP_RETURN_IF_ERROR(CheckResultsWritable(flags));
+  INTERP_RETURN_IF_ERROR(PrepareCore(flags, command, options, run, blame));
+  return run;
+}
 
-  start = Clock::now();
-  absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(*model, *inputs, *options);
-  if (!core.ok()) {
-    // What is not found is a fetch that has no value.
-    const bool usage = absl::IsNotFound(core.status());
-    return Fail(usage ? ExitCode::kUsage : ExitCode::kModelUnusable,
-                Annotate(core.status(), model->path));
-  }
-  const absl::Status fed = (*core)->CheckFeeds(Tensors(inputs->feeds));
-  if (!fed.ok()) return Fail(ExitCode::kUsage, Annotate(fed, model->path));
-  const absl::Status loaded = (*core)->CheckParameters();
-  if (!loaded.ok()) return Fail(ExitCode::kModelUnusable, Annotate(loaded, model->path));
-  WarnOfFallbacks((*core)->plan());
-  const absl::Status started = StartRandom(flags, command, **core);
-  if (!started.ok()) return Fail(ExitCode::kUsage, Annotate(started, "--random-state"));
-  times.prepare_ms = MsSince(start);
-  RunWatch watch(flags.watch, *stall_time, **core);
-  return RunAndReport(flags, run_options, *model, *inputs, **core, watch, std::move(times));
+ExitCode Run(const Flags& flags, const CLI::App& command) {
+  ExitCode blame = ExitCode::kUsage;
+  absl::StatusOr<Prepared> run = Prepare(flags, command, blame);
+  if (!run.ok()) return Fail(blame, run.status());
+  WarnOfFallbacks(run->core->plan());
+  RunWatch watch(flags.watch, run->stall_time, *run->core);
+  return RunAndReport(flags, run->options, run->model, run->inputs, *run->core, watch,
+                      std::move(run->times));
 }
 
 }  // namespace
@@ -347,16 +367,7 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   CLI::App& command = *app.add_subcommand("run", "run a program");
   flags->model.finds_params = true;
   AddModelFlags(command, flags->model);
-  AddRepeatedFlag(command, "--feed", flags->feeds.feeds,
-                  "x.npy (feeds x), name=x.npy, name=random:1x3x224x224, or file.npz with one "
-                  "array per variable; repeatable");
-  AddRepeatedFlag(command, "--feed-lod", flags->feeds.lods,
-                  "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
-  command.add_option("--max-file-memory", flags->feeds.max_file_memory,
-                     "most that the arrays of one file of feeds may take, as in 512M; default 16G");
-  command.add_option("--seed", flags->feeds.seed, "seed of random feeds and of random ops")
-      ->check(WholeFromZero())
-      ->capture_default_str();
+  AddFeedFlags(command, flags->feeds);
   command.add_option("--random-state", flags->random_state,
                      "go on with the random numbers where this file says, and keep there where "
                      "they end; made when missing");

@@ -13,6 +13,8 @@
 #include "passes/feed_fetch.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/number_flag.h"
+#include "tools/repeated_flag.h"
 #include "tools/sizes.h"
 
 namespace interp {
@@ -198,6 +200,19 @@ std::vector<bool> NeededVars(const Program& program, const std::vector<std::stri
 }
 
 }  // namespace
+
+void AddFeedFlags(CLI::App& command, FeedFlags& flags) {
+  AddRepeatedFlag(command, "--feed", flags.feeds,
+                  "x.npy (feeds x), name=x.npy, name=random:1x3x224x224, or file.npz with one "
+                  "array per variable; repeatable");
+  AddRepeatedFlag(command, "--feed-lod", flags.lods,
+                  "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
+  command.add_option("--max-file-memory", flags.max_file_memory,
+                     "most that the arrays of one file of feeds may take, as in 512M; default 16G");
+  command.add_option("--seed", flags.seed, "seed of random feeds and of random ops")
+      ->check(WholeFromZero())
+      ->capture_default_str();
+}
 
 absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags) {
   if (flags.max_file_memory.empty()) return kMaxArrayBytes;

@@ -1,6 +1,7 @@
 // What `interp run` feeds.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct FeedFlags {
   std::string max_file_memory = {};  // as "2G", for the arrays of one file; empty: kMaxArrayBytes
   uint64_t seed = 0;                 // of random feeds; each also depends on the variable's name
 };
+
+void AddFeedFlags(CLI::App& command, FeedFlags& flags);
 
 // The bytes of `max_file_memory`.
 absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags);
