@@ -16,6 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kMaxReplicas = 1024;
+
 std::vector<NamedTensor> Named(const std::vector<std::string>& names,
                                const std::vector<Tensor>& values) {
   std::vector<NamedTensor> named;
@@ -45,9 +47,8 @@ class Training {
     report.first_step = trainer_.num_steps();
     report.epochs = session_.position.epoch;
     INTERP_RETURN_IF_ERROR(CheckOutputs());
-    INTERP_ASSIGN_OR_RETURN(
-        TrainLog log,
-        TrainLog::Create(flags_.log, trainer_.core().plan().fetches, trainer_.num_steps()));
+    INTERP_ASSIGN_OR_RETURN(TrainLog log,
+                            TrainLog::Create(flags_.log, trainer_.fetches(), trainer_.num_steps()));
     TrainProgress progress(trainer_.num_steps(), session_.last_step, flags_.json);
     DataPosition next = session_.position;
     const Clock::time_point start = Clock::now();
@@ -58,14 +59,13 @@ class Training {
       report.num_samples += batch.num_samples;
       report.epochs = next.epoch;
       INTERP_RETURN_IF_ERROR(log.Add(trainer_.num_steps(), fetched));
-      progress.Show(trainer_.num_steps(), report.num_samples, trainer_.core().plan().fetches,
-                    fetched);
+      progress.Show(trainer_.num_steps(), report.num_samples, trainer_.fetches(), fetched);
       INTERP_RETURN_IF_ERROR(AfterStep(next, progress, report));
-      report.fetches = Named(trainer_.core().plan().fetches, fetched);
+      report.fetches = Named(trainer_.fetches(), fetched);
     }
     report.total_ms = MsSince(start);
     report.data_wait_ms = loader_.waited_ms();
-    report.peak_bytes = trainer_.core().memory().peak_bytes;
+    report.peak_bytes = trainer_.peak_bytes();
     INTERP_RETURN_IF_ERROR(Finish(next, log, report));
     return report;
   }
@@ -188,6 +188,11 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
       ->required()
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  command
+      .add_option("--replicas", flags.replicas,
+                  "shares of a batch that are computed side by side, each with --threads")
+      ->check(CLI::Range(1, kMaxReplicas))
+      ->capture_default_str();
   command.add_option("--epochs", flags.epochs, "times through the data; default 1")
       ->check(CLI::PositiveNumber);
   command.add_option("--steps", flags.steps, "steps in all, those before --resume included")

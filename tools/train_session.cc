@@ -229,7 +229,8 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
                           ChooseFetches(model.program, flags.fetches));
   blame = ExitCode::kModelUnusable;
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
-  TrainerOptions trainer_options{.feeds = {}, .fetches = fetches, .core = options};
+  TrainerOptions trainer_options{
+      .feeds = {}, .fetches = fetches, .replicas = flags.replicas, .core = options};
   if (flags.plan.precision == "fp16") trainer_options.loss_scaling = LossScalingOptions{};
   absl::StatusOr<std::unique_ptr<Trainer>> trainer =
       Trainer::Create(std::move(model.program), model.scope, std::move(trainer_options));

@@ -27,6 +27,7 @@ struct TrainFlags {
   FeedFlags limits;  // --max-file-memory and --seed
   BatchOptions batches;
   bool no_shuffle = false;
+  int replicas = 1;
   int64_t epochs = 0;
   int64_t steps = 0;
   std::vector<std::string> fetches;

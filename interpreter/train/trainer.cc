@@ -32,12 +32,12 @@ absl::Status AddWeighted(const Tensor& from, double weight, std::vector<double>&
 
 }  // namespace
 
-Trainer::Trainer(std::unique_ptr<InterpreterCore> core, std::shared_ptr<Scope> scope,
-                 std::vector<ParamDecl> persistables, CoreOptions options)
-    : core_(std::move(core)),
-      scope_(std::move(scope)),
+Trainer::Trainer(std::shared_ptr<Scope> scope, std::vector<ParamDecl> persistables,
+                 TrainerOptions options)
+    : scope_(std::move(scope)),
       persistables_(std::move(persistables)),
-      options_(std::move(options)) {}
+      fetches_(std::move(options.fetches)),
+      options_(std::move(options.core)) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shared_ptr<Scope> scope,
                                                          TrainerOptions options) {
@@ -46,36 +46,44 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
     INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> data, DataVars(main));
     for (const VarId id : data) options.feeds.push_back(main.NameOf(id));
   }
+  if (options.fetches.empty()) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(main));
+    for (const VarId id : own) options.fetches.push_back(main.NameOf(id));
+  }
   Program states;  // makes the first scale and its counts
   if (options.loss_scaling.has_value()) {
     const OpRegistry& ops = options.core.ops == nullptr ? OpRegistry::Global() : *options.core.ops;
     INTERP_RETURN_IF_ERROR(AddLossScaling(main, states, *options.loss_scaling, ops));
   }
-  std::vector<ParamDecl> persistables = ParamsOf(main);
-  CoreOptions core_options = options.core;
-  core_options.passes.disable.emplace_back(kPrunePass);
-  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<InterpreterCore> core,
-                          InterpreterCore::Create(std::move(main), options.feeds, options.fetches,
-                                                  scope, core_options));
-  std::unique_ptr<Trainer> trainer(new Trainer(std::move(core), std::move(scope),
-                                               std::move(persistables), std::move(options.core)));
+  options.core.passes.disable.emplace_back(kPrunePass);
+  const std::vector<std::string> feeds = options.feeds;
+  const int count = options.replicas;
+  std::unique_ptr<Trainer> trainer(new Trainer(scope, ParamsOf(main), std::move(options)));
+  if (count > 1) {
+    INTERP_ASSIGN_OR_RETURN(trainer->replicas_,
+                            Replicas::Create(std::move(main), feeds, trainer->fetches_,
+                                             std::move(scope), count, trainer->options_));
+  } else {
+    INTERP_ASSIGN_OR_RETURN(trainer->core_,
+                            InterpreterCore::Create(std::move(main), feeds, trainer->fetches_,
+                                                    std::move(scope), trainer->options_));
+  }
   if (!states.blocks.empty()) INTERP_RETURN_IF_ERROR(trainer->Initialize(states));
   return trainer;
 }
 
 absl::Status Trainer::Initialize(const Program& startup) {
-  CoreOptions options = options_;
-  options.passes.disable.emplace_back(kPrunePass);
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<InterpreterCore> core,
-                          InterpreterCore::Create(startup, {}, {}, scope_, options));
+                          InterpreterCore::Create(startup, {}, {}, scope_, options_));
   return core
-      ->Run({}, {.random = RandomState{.seed = options.random_seed, .stream = kStartupStream}})
+      ->Run({}, {.random = RandomState{.seed = options_.random_seed, .stream = kStartupStream}})
       .status();
 }
 
 absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds,
                                                   const RunOptions& options) {
-  absl::StatusOr<std::vector<Tensor>> fetched = core_->Run(feeds, options);
+  absl::StatusOr<std::vector<Tensor>> fetched =
+      replicas_ != nullptr ? replicas_->Step(feeds, options) : core_->Run(feeds, options);
   if (fetched.ok()) ++num_steps_;
   return fetched;
 }

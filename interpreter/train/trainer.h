@@ -19,6 +19,7 @@
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/train/batch_loader.h"
+#include "interpreter/train/replicas.h"
 #include "passes/loss_scaling.h"
 
 namespace interp {
@@ -26,10 +27,14 @@ namespace interp {
 struct TrainerOptions {
   // Variables to feed in this order. Empty: the program's own (DataVars).
   std::vector<std::string> feeds = {};
+  // Variables to fetch in this order. Empty: those that the program fetches itself.
   std::vector<std::string> fetches = {};
   // Scales the loss and the gradients (passes/loss_scaling.h), which the pass `fp16` needs; unset:
   // they stay as they are.
   std::optional<LossScalingOptions> loss_scaling = std::nullopt;
+  // How many shares of a batch are computed side by side, see replicas.h. 1: the program runs as it
+  // is.
+  int replicas = 1;
   // All ops run, whatever is fetched: the prune pass is off.
   CoreOptions core = {};
 };
@@ -48,29 +53,41 @@ class Trainer {
   absl::Status Initialize(const Program& startup);
 
   // One step on feeds in the order of feeds(). Errors: those of InterpreterCore::Run; parameters
-  // that were updated before the failure keep their new values.
+  // that were updated before the failure keep their new values. With replicas the update comes
+  // after all else, so that most failures change nothing.
   absl::StatusOr<std::vector<Tensor>> Step(absl::Span<const Tensor> feeds,
                                            const RunOptions& options = {});
 
   // What to feed.
-  const std::vector<FeedSpec>& feeds() const { return core_->plan().feeds; }
+  const std::vector<FeedSpec>& feeds() const {
+    return replicas_ != nullptr ? replicas_->feeds() : core_->plan().feeds;
+  }
+  const std::vector<std::string>& fetches() const { return fetches_; }
   // How many steps were run, by this trainer or before the state that it went on from.
   int64_t num_steps() const { return num_steps_; }
 
   // What continues training to the same bits: the values of the persistable variables, the number
-  // of steps and the random numbers.
+  // of steps and the random numbers (of core()).
   const std::vector<ParamDecl>& persistables() const { return persistables_; }
   const std::shared_ptr<Scope>& scope() const { return scope_; }
-  InterpreterCore& core() { return *core_; }
   void SetNumSteps(int64_t steps) { num_steps_ = steps; }
 
- private:
-  Trainer(std::unique_ptr<InterpreterCore> core, std::shared_ptr<Scope> scope,
-          std::vector<ParamDecl> persistables, CoreOptions options);
+  // What runs the program; of replicas the first, without the update.
+  InterpreterCore& core() { return replicas_ != nullptr ? replicas_->first() : *core_; }
+  // The most memory a step has taken, of all replicas together.
+  size_t peak_bytes() const {
+    return replicas_ != nullptr ? replicas_->peak_bytes() : core_->memory().peak_bytes;
+  }
 
-  std::unique_ptr<InterpreterCore> core_;
+ private:
+  Trainer(std::shared_ptr<Scope> scope, std::vector<ParamDecl> persistables,
+          TrainerOptions options);
+
+  std::unique_ptr<InterpreterCore> core_;  // null with replicas
+  std::unique_ptr<Replicas> replicas_;     // null without
   std::shared_ptr<Scope> scope_;
   std::vector<ParamDecl> persistables_;  // sorted by name
+  std::vector<std::string> fetches_;
   CoreOptions options_;
   int64_t num_steps_ = 0;
 };

@@ -5,12 +5,12 @@
   python3 -m venv J && J/bin/pip install jax optax
   python3 -m venv T && T/bin/pip install torch numpy
   compare_training.py --paddle P/bin/python --jax J/bin/python --torch T/bin/python
-      [--nets mlp lenet resnet8 lstm attention] [--threads 1] [--rounds 5] [--steps 30]
+      [--nets mlp lenet resnet8 lstm attention] [--threads 1] [--replicas 2] [--rounds 5] [--steps 30]
 
 The networks are those of train_peers.py. Paddle builds the programs that it and interp run; interp starts from
 its own random parameters. In each round all run once, in processes of their own that are bound to as many CPUs as
 they have threads. Printed are medians over rounds of the median step, in ms, and the fastest peer's time over
-interp's; `first` is interp's first step. A peer without a Python is left out.
+interp's; `first` is interp's first step; `replicas` are interp's, each of as many threads on CPUs of its own. A peer without a Python is left out.
 """
 import argparse
 import json
@@ -41,12 +41,12 @@ def peer(python, name, net, a, *more):
     return json.loads(run(command, a.threads).strip().splitlines()[-1])
 
 
-def interp(folder, net, a):
+def interp(folder, net, a, replicas=1):
     base = os.path.join(folder, net)
     command = [a.interp, "train", f"{base}.main.pdmodel", "--startup", f"{base}.startup.pdmodel"]
     command += ["--data", f"{base}.data.npz", "--batch-size", str(BATCH.get(net, 64)), "--no-shuffle"]
-    command += ["--steps", str(a.steps + 1), "--threads", str(a.threads), "--json"]
-    return json.loads(run(command, a.threads))
+    command += ["--steps", str(a.steps + 1), "--threads", str(a.threads), "--replicas", str(replicas), "--json"]
+    return json.loads(run(command, a.threads * replicas))
 
 
 def compare(net, folder, pythons, a):
@@ -56,6 +56,8 @@ def compare(net, folder, pythons, a):
         report = interp(folder, net, a)
         times.setdefault("interp", []).append(report["step_median_ms"])
         first.append(report["first_ms"])
+        if a.replicas > 1:
+            times.setdefault("replicas", []).append(interp(folder, net, a, a.replicas)["step_median_ms"])
         for name, python in pythons.items():
             for variant in PEERS[name]:
                 # Convolutions alone have channels to put last.
@@ -72,20 +74,21 @@ def main():
         ap.add_argument(f"--{name}", help=f"Python with {name}")
     ap.add_argument("--nets", nargs="+", default=["mlp", "lenet", "resnet8", "lstm", "attention"])
     ap.add_argument("--threads", type=int, default=1)
+    ap.add_argument("--replicas", type=int, default=1, help="a column of interp with so many, each of --threads")
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--steps", type=int, default=30)
     a = ap.parse_args()
     pythons = {name: getattr(a, name) for name in PEERS if getattr(a, name)}
     if "paddle" not in pythons:
         ap.error("--paddle is needed: it builds the programs")
-    columns = ["interp", *(variant for name in pythons for variant in PEERS[name])]
+    columns = ["interp", *(["replicas"] if a.replicas > 1 else []), *(variant for name in pythons for variant in PEERS[name])]
     print(f"{a.threads} thread(s), ms per step, median of {a.rounds} rounds")
     print("".join(f"{c:>11}" for c in ["net", *columns, "best/interp", "first"]))
     with tempfile.TemporaryDirectory() as folder:
         for net in a.nets:
             peer(pythons["paddle"], "paddle", net, argparse.Namespace(threads=a.threads, steps=1), "--save", folder)
             medians, first = compare(net, folder, pythons, a)
-            best = min(time for name, time in medians.items() if name != "interp")
+            best = min(time for name, time in medians.items() if name not in ("interp", "replicas"))
             cells = [f"{medians[c]:.2f}" if c in medians else "" for c in columns]
             cells += [f"{best / medians['interp']:.2f}", f"{first:.1f}"]
             print("".join(f"{c:>11}" for c in [net, *cells]), flush=True)

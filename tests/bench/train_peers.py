@@ -49,8 +49,8 @@ def paddle_step():
     paddle.seed(1)
     main, start, nn, F = paddle.static.Program(), paddle.static.Program(), paddle.static.nn, paddle.nn.functional
     with paddle.static.program_guard(main, start):
-        x = paddle.static.data("x", list(SHAPE), "int64" if WORDS else "float32")
-        y = paddle.static.data("y", list(Y.shape), "int64")
+        x = paddle.static.data("x", [-1, *SHAPE[1:]], "int64" if WORDS else "float32")
+        y = paddle.static.data("y", [-1, *Y.shape[1:]], "int64")
         h = x
         if a.net == "mlp":
             for _ in range(2):

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "core/io/file.h"
@@ -274,6 +275,80 @@ TEST(Train, GoesOnToTheSameBitsAfterKills) {
   EXPECT_GT(kills, 0);
   EXPECT_EQ(Read(regression / "whole--save.npz"), Read(regression / "killed--save.npz"));
   EXPECT_EQ(Read(regression / "whole--log"), Read(regression / "killed--log"));
+}
+
+// The programs that `interp backward` makes of y = x w, with dropout of that probability.
+struct Derived {
+  Derived(const Regression& regression, const std::string& dropout)
+      : main(regression / "train.pdmodel"), startup(regression / "first.pdmodel") {
+    const std::string forward = regression / "forward.txt";
+    std::string text = Read(regression.eval());
+    const std::string assign = "assign(X=x) -> (Out=dropped)";
+    text.replace(text.find(assign), assign.size(),
+                 "dropout(X=x) -> (Out=dropped, Mask=mask) {dropout_prob=" + dropout +
+                     ", dropout_implementation=\"upscale_in_train\"}");
+    const std::string block = "block 0\n";
+    text.insert(text.find(block) + block.size(),
+                "  var dropped float32[-1,2]\n  var mask uint8[-1,2]\n  var p float32[-1,1]\n"
+                "  var d float32[-1,1]\n  var s float32[-1,1]\n  var loss float32[]\n");
+    std::ofstream(forward) << text;
+    const CommandResult made =
+        RunInterp({"backward", forward, "--loss", "loss", "--optimizer", "adam:learning_rate=0.02",
+                   "--startup-from", regression.startup(), "--startup", startup, "-o", main});
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+  }
+  std::string main;
+  std::string startup;
+};
+
+std::vector<double> Losses(const std::string& log) {
+  std::istringstream lines(Read(log));
+  std::vector<double> losses;
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) losses.push_back(std::stod(line.substr(line.find(',') + 1)));
+  return losses;
+}
+
+TEST(Train, ReplicasFollowTheRunOfOne) {
+  const Regression regression;
+  const Derived derived(regression, "0.0");
+  const auto losses = [&](const std::string& replicas) {
+    const std::string log = regression / ("log" + replicas);
+    const CommandResult result =
+        RunInterp({"train", derived.main, "--startup", derived.startup, "--data", regression.data(),
+                   "--batch-size", "8", "--epochs", "3", "--log", log, "--replicas", replicas});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Losses(log);
+  };
+  const std::vector<double> one = losses("1");
+  ASSERT_EQ(one.size(), 39u);
+  for (const char* replicas : {"2", "3", "4"}) {
+    EXPECT_THAT(losses(replicas), ::testing::Pointwise(::testing::DoubleNear(1e-5), one));
+  }
+}
+
+TEST(Train, ReplicasGoOnToTheSameBits) {
+  const Regression regression;
+  const Derived derived(regression, "0.2");
+  const auto train = [&](const std::string& name, const std::string& steps) {
+    const CommandResult result =
+        RunInterp({"train", derived.main, "--startup", derived.startup, "--data", regression.data(),
+                   "--batch-size", "8", "--steps", steps, "--checkpoint", regression / name,
+                   "--resume", "--save", regression / (name + ".npz"), "--replicas", "3"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Read(regression / (name + ".npz"));
+  };
+  train("parts", "6");
+  train("parts", "17");
+  EXPECT_EQ(train("parts", "30"), train("whole", "30"));
+}
+
+TEST(Train, ReplicasNeedAProgramWithRoles) {
+  const Regression regression;
+  const CommandResult result = regression.Train({"--replicas", "2"});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.err, HasSubstr("0 of the update by their attribute op_role"));
 }
 
 TEST(Train, SaysWhatIsWrong) {

@@ -1,0 +1,24 @@
+// Catching: exceptions of libraries end here.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <type_traits>
+
+#include "core/status.h"
+
+namespace interp {
+
+// What `function` returns, an absl::Status or StatusOr; an exception becomes an error.
+template <typename Function>
+std::invoke_result_t<const Function&> Catching(const Function& function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted("the system has no memory left");
+  } catch (const std::exception& e) {
+    return absl::InternalError(e.what());
+  }
+}
+
+}  // namespace interp

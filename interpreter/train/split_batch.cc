@@ -1,0 +1,74 @@
+#include "interpreter/train/split_batch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace interp {
+namespace {
+
+bool HoldsSamples(const Tensor& tensor, const FeedSpec& feed) {
+  if (tensor.shape.rank() == 0) return false;
+  return feed.shape.rank() == 0 || feed.shape[0] < 0;
+}
+
+absl::StatusOr<int64_t> CountSamples(absl::Span<const Tensor> batch,
+                                     absl::Span<const FeedSpec> feeds) {
+  const FeedSpec* first = nullptr;
+  int64_t count = 0;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (!HoldsSamples(batch[i], feeds[i])) continue;
+    if (!batch[i].lod.empty()) {
+      return Unimplemented("feed '", feeds[i].name, "' has a LoD, which replicas cannot share out");
+    }
+    const int64_t samples = batch[i].shape[0];
+    if (first != nullptr && samples != count) {
+      return InvalidArgument("feed '", feeds[i].name, "' has ", samples, " samples, '", first->name,
+                             "' has ", count);
+    }
+    first = &feeds[i];
+    count = samples;
+  }
+  if (first == nullptr) {
+    return InvalidArgument(
+        "no feed is declared with -1 as its first dim: there are no samples "
+        "that replicas could share");
+  }
+  if (count == 0) return InvalidArgument("feed '", first->name, "' has no samples");
+  return count;
+}
+
+Tensor Rows(const Tensor& tensor, int64_t begin, int64_t end) {
+  const size_t row_bytes = tensor.size_bytes() / static_cast<size_t>(tensor.shape[0]);
+  Tensor rows = tensor;
+  rows.shape[0] = end - begin;
+  if (!tensor.has_memory()) return rows;
+  char* const data = static_cast<char*>(rows.mutable_raw_data());
+  rows.SetMemory(tensor.buffer(), data + static_cast<size_t>(begin) * row_bytes);
+  return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<BatchShare>> SplitBatch(absl::Span<const Tensor> batch,
+                                                   absl::Span<const FeedSpec> feeds, int count) {
+  if (batch.size() != feeds.size()) {
+    return InvalidArgument("got ", batch.size(), " feeds, expected ", feeds.size());
+  }
+  INTERP_ASSIGN_OR_RETURN(const int64_t samples, CountSamples(batch, feeds));
+  std::vector<BatchShare> shares(static_cast<size_t>(std::min<int64_t>(count, samples)));
+  const auto begin_of = [&, n = std::ssize(shares)](int64_t share) {
+    return samples / n * share + std::min(share, samples % n);
+  };
+  for (int64_t s = 0; s < std::ssize(shares); ++s) {
+    const int64_t begin = begin_of(s);
+    const int64_t end = begin_of(s + 1);
+    shares[s].num_samples = end - begin;
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      shares[s].feeds.push_back(HoldsSamples(batch[i], feeds[i]) ? Rows(batch[i], begin, end)
+                                                                 : batch[i]);
+    }
+  }
+  return shares;
+}
+
+}  // namespace interp
