@@ -68,6 +68,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& path,
     const std::string file = absl::StrCat(path, "/", feed.name, ".npy");
     if (!fs::exists(file)) continue;
     INTERP_ASSIGN_OR_RETURN(Tensor array, ReadNpy(file, max_bytes));
+    max_bytes -= std::min(max_bytes, array.size_bytes());  // all files of the folder together
     arrays.emplace_back(feed.name, std::move(array));
   }
   if (arrays.empty()) return NotFound("the folder has no .npy file named like a feed");
@@ -94,7 +95,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadOne(const std::string& name, const 
     }
     return std::vector<NamedTensor>{{feed, std::move(array)}};
   }
-  if (absl::EndsWith(absl::StripSuffix(path, ".gz"), ".csv")) return ParseCsv(text);
+  if (absl::EndsWith(absl::StripSuffix(path, ".gz"), ".csv")) return ParseCsv(text, max_bytes);
   return InvalidArgument("is no data: expected .npz, .npy, .csv, an idx file or a folder of .npy");
 }
 

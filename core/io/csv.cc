@@ -99,7 +99,7 @@ absl::StatusOr<Tensor> Take(const Array& array, const std::vector<double>& value
 
 }  // namespace
 
-absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text) {
+absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text, size_t max_bytes) {
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   while (!lines.empty() && absl::StripAsciiWhitespace(lines.back()).empty()) lines.pop_back();
   if (lines.empty()) return InvalidArgument("is empty, expected a line of names");
@@ -107,6 +107,10 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text) {
   if (!arrays.ok()) return Annotate(arrays.status(), "line 1");
   size_t num_columns = 0;
   for (const Array& array : *arrays) num_columns += array.columns.size();
+  const size_t claimed = (lines.size() - 1) * num_columns * sizeof(double);
+  if (claimed > max_bytes) {
+    return ResourceExhausted("the arrays would take ", claimed, " bytes, the limit is ", max_bytes);
+  }
   std::vector<double> values;
   for (size_t i = 1; i < lines.size(); ++i) {
     const absl::string_view line = absl::StripSuffix(lines[i], "\r");

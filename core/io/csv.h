@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "core/io/npy.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
@@ -17,7 +18,9 @@ namespace interp {
 
 // Arrays of shape [samples, columns] in the order of their first columns: int64 where all numbers
 // are integers, else float64. Errors name the line and the column: InvalidArgument for a cell that
-// is no number, a line with another number of cells, a header whose columns do not count from 0.
-absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text);
+// is no number, a line with another number of cells, a header whose columns do not count from 0;
+// ResourceExhausted for arrays of more than `max_bytes` together, before memory is taken for them.
+absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text,
+                                                  size_t max_bytes = kMaxArrayBytes);
 
 }  // namespace interp

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/catching.h"
 #include "core/resource/random_stream.h"
 
 namespace interp {
@@ -50,16 +51,12 @@ absl::StatusOr<Batch> BatchLoader::Next() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (ready_.empty()) {
     const auto start = std::chrono::steady_clock::now();
-    wake_.wait(lock, [this] { return !ready_.empty(); });
+    wake_.wait(lock, [this] { return !ready_.empty() || !end_.ok(); });
     waited_ms_ +=
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
-  absl::StatusOr<Batch> batch = std::move(ready_.front());
-  // The thread ends at an error, which stays the answer.
-  if (!batch.ok()) {
-    ready_.front() = batch.status();
-    return batch;
-  }
+  if (ready_.empty()) return end_;
+  Batch batch = std::move(ready_.front());
   ready_.pop_front();
   lock.unlock();
   wake_.notify_all();
@@ -67,22 +64,30 @@ absl::StatusOr<Batch> BatchLoader::Next() {
 }
 
 void BatchLoader::Work() {
+  absl::Status end = Catching([this] { return MakeBatches(); });
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    end_ = std::move(end);
+  }
+  wake_.notify_all();
+}
+
+// Until the loader goes, or an error.
+absl::Status BatchLoader::MakeBatches() {
   while (true) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
       wake_.wait(lock,
                  [this] { return stop_ || static_cast<int>(ready_.size()) < options_.ahead; });
-      if (stop_) return;
+      if (stop_) return absl::OkStatus();
     }
-    absl::StatusOr<Batch> batch = Make(at_);
-    const bool ok = batch.ok();
-    if (ok) at_ = batch->next;
+    INTERP_ASSIGN_OR_RETURN(Batch batch, Make(at_));
+    at_ = batch.next;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       ready_.push_back(std::move(batch));
     }
     wake_.notify_all();
-    if (!ok) return;
   }
 }
 

@@ -56,13 +56,14 @@ class BatchLoader {
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  // Waits for the next batch. Errors: those of memory.
+  // Waits for the next batch. An error, of memory or of the thread, stays the answer.
   absl::StatusOr<Batch> Next();
   // How long Next has waited, in all.
   double waited_ms() const { return waited_ms_; }
 
  private:
   void Work();
+  absl::Status MakeBatches();
   absl::StatusOr<Batch> Make(DataPosition at);
 
   const std::shared_ptr<const Dataset> dataset_;
@@ -76,7 +77,8 @@ class BatchLoader {
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
-  std::deque<absl::StatusOr<Batch>> ready_;
+  std::deque<Batch> ready_;
+  absl::Status end_;  // why the thread makes no more
   bool stop_ = false;
   std::thread thread_;
 };

@@ -86,27 +86,45 @@ absl::StatusOr<Tensor> ConvertTo(const Tensor& from, DType dtype) {
   return to;
 }
 
+absl::Status WrongSamples(const Tensor& array, const FeedSpec& feed) {
+  return InvalidArgument("has samples of ", array.numel() / array.shape[0], " elements (shape ",
+                         ToString(array.shape), "), expected ", ToString(feed.shape));
+}
+
+// Whether all dims of a sample that are declared are the array's.
+bool HasKnownDims(const Tensor& array, const FeedSpec& feed) {
+  if (array.shape.rank() != feed.shape.rank()) return false;
+  for (int d = 1; d < feed.shape.rank(); ++d) {
+    if (feed.shape[d] >= 0 && feed.shape[d] != array.shape[d]) return false;
+  }
+  return true;
+}
+
 // The dims of a sample as declared, with the one unknown dim found from the number of elements.
+// Where more are unknown, the array has the dims.
 absl::StatusOr<Shape> SampleShape(const Tensor& array, const FeedSpec& feed) {
+  if (feed.shape.rank() == 0 || array.shape[0] == 0 || HasKnownDims(array, feed)) {
+    return array.shape;
+  }
   std::vector<int64_t> dims = {array.shape[0]};
   int64_t known = 1;
+  int num_unknown = 0;
   int unknown = -1;
   for (int d = 1; d < feed.shape.rank(); ++d) {
     dims.push_back(feed.shape[d]);
     if (feed.shape[d] >= 0) {
       known *= feed.shape[d];
-    } else if (std::exchange(unknown, d) >= 0) {
-      return array.shape;
+    } else {
+      unknown = d;
+      ++num_unknown;
     }
   }
-  const int64_t elements = array.shape[0] == 0 ? 0 : array.numel() / array.shape[0];
-  const bool fits = unknown < 0 ? elements == known : known > 0 && elements % known == 0;
-  if (feed.shape.rank() == 0 || array.shape == feed.shape) return array.shape;
-  if (!fits && array.shape[0] != 0) {
-    return InvalidArgument("has samples of ", elements, " elements (shape ", ToString(array.shape),
-                           "), expected ", ToString(feed.shape));
-  }
-  if (unknown > 0) dims[unknown] = known == 0 ? 0 : elements / known;
+  const int64_t elements = array.numel() / array.shape[0];
+  const bool fits = num_unknown == 0   ? elements == known
+                    : num_unknown == 1 ? known > 0 && elements % known == 0
+                                       : false;
+  if (!fits) return WrongSamples(array, feed);
+  if (unknown > 0) dims[unknown] = elements / known;
   return Shape(dims);
 }
 

@@ -53,5 +53,11 @@ TEST(Csv, SaysWhereItIsWrong) {
   EXPECT_THAT(ParseCsv("a\n1\n\n2\n"), FailsWith(code, "line 3"));
 }
 
+TEST(Csv, ArraysThatTakeTooMuchAreRefusedBeforeTheyAreMade) {
+  EXPECT_EQ(ParseCsv("a,b\n1,2\n3,4\n", 32).status(), absl::OkStatus());
+  EXPECT_EQ(ParseCsv("a,b\n1,2\n3,4\n", 31).status().message(),
+            "the arrays would take 32 bytes, the limit is 31");
+}
+
 }  // namespace
 }  // namespace interp

@@ -89,6 +89,14 @@ TEST(BatchLoader, EndsWhileBatchesAreBeingMade) {
   }
 }
 
+// So many samples that their order does not fit into any memory.
+TEST(BatchLoader, ExceptionsOnItsThreadBecomeErrors) {
+  auto dataset = std::make_shared<Dataset>();
+  dataset->num_samples = int64_t{1} << 61;
+  BatchLoader loader(dataset, {.batch_size = 1});
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(loader.Next().ok());
+}
+
 FeedSpec Feed(std::string name, DType dtype, Shape shape) {
   return {.name = std::move(name), .dtype = dtype, .shape = shape};
 }
@@ -111,6 +119,18 @@ TEST(FitDataset, ConvertsAndReshapes) {
   EXPECT_EQ(label.data<int32_t>()[1], 4);
 }
 
+TEST(FitDataset, SeveralUnknownDimsAreTheArrays) {
+  const std::vector<NamedTensor> arrays = {
+      {"x", Tensor::Of<float>(Shape{2, 3, 1, 2}, std::vector<float>(12))}};
+  const auto fit = [&](const Shape& shape) {
+    return FitDataset(arrays, {Feed("x", DType::kFloat32, shape)});
+  };
+  const auto dataset = fit({-1, 3, -1, -1});
+  ASSERT_THAT(dataset, IsOk());
+  EXPECT_EQ(dataset->arrays[0].second.shape, (Shape{2, 3, 1, 2}));
+  EXPECT_THAT(fit({-1, 2, -1, -1}), FailsWith(absl::StatusCode::kInvalidArgument, "[-1,2,-1,-1]"));
+}
+
 TEST(FitDataset, SaysWhatDoesNotFit) {
   const auto invalid = absl::StatusCode::kInvalidArgument;
   const std::vector<NamedTensor> arrays = {
@@ -123,6 +143,9 @@ TEST(FitDataset, SaysWhatDoesNotFit) {
               FailsWith(absl::StatusCode::kNotFound, "no array for feed 'z' float32[-1,3]"));
   EXPECT_THAT(fit({Feed("x", DType::kFloat32, {-1, 4})}),
               FailsWith(invalid, "array 'x': has samples of 3 elements"));
+  EXPECT_THAT(fit({Feed("x", DType::kFloat32, {-1, -1, -1})}),
+              FailsWith(invalid, "array 'x': has samples of 3 elements (shape [2,3]), expected"));
+  EXPECT_THAT(fit({Feed("x", DType::kFloat32, {-1, -1, -1, 3})}), FailsWith(invalid, "expected"));
   EXPECT_THAT(fit({Feed("x", DType::kInt64, {-1, 3})}),
               FailsWith(invalid, "element 5 is 6.5, which is no int64"));
   EXPECT_THAT(fit({Feed("y", DType::kUInt8, {-1})}), FailsWith(invalid, "element 2 is 300"));

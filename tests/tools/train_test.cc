@@ -13,6 +13,7 @@
 
 #include "core/io/file.h"
 #include "core/io/file_lock.h"
+#include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
@@ -198,6 +199,30 @@ TEST(Train, GoesOnBeforeAnIncompleteCheckpointAndSaysSo) {
 }
 
 // Its checkpoints would be the oldest by their steps, and be removed as such.
+TEST(Train, NoDataTakesMoreMemoryThanAllowed) {
+  const Regression regression;
+  std::filesystem::create_directory(regression / "folder");
+  const Tensor x = Tensor::Of<float>(Shape{10, 2}, std::vector<float>(20));
+  const Tensor y = Tensor::Of<float>(Shape{10, 1}, std::vector<float>(10));
+  ASSERT_TRUE(WriteNpy(regression / "folder/x.npy", x).ok());
+  ASSERT_TRUE(WriteNpy(regression / "folder/y.npy", y).ok());
+  ASSERT_TRUE(WriteNpz(regression / "data10.npz", {{"x", x}, {"y", y}}).ok());
+  std::string csv = "x[0],x[1],y\n";
+  for (int i = 0; i < 10; ++i) csv += "1,2,3\n";
+  std::ofstream(regression / "data.csv") << csv;
+  for (const char* name : {"folder", "data10.npz", "data.csv"}) {
+    const auto train = [&](const std::string& limit) {
+      return RunInterp({"train", regression.main(), "--startup", regression.startup(), "--data",
+                        regression / name, "--batch-size", "5", "--fetch", "loss",
+                        "--max-file-memory", limit});
+    };
+    const CommandResult result = train("230");
+    EXPECT_EQ(result.exit_code, 2) << name;
+    EXPECT_THAT(result.err, HasSubstr("bytes")) << name;
+    EXPECT_EQ(train("1000").exit_code, 0) << name;
+  }
+}
+
 TEST(Train, ANewTrainingTakesNoFolderOfAnother) {
   const Regression regression;
   const std::string checkpoints = regression / "checkpoints";
