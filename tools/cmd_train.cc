@@ -183,7 +183,8 @@ ExitCode Train(TrainFlags& flags) {
 void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--data", flags.data,
-                  "samples: .npz, .csv, folders of .npy, idx files; FILE or FEED=FILE")
+                  "samples: .npz, .csv, folders of .npy, idx files; FILE or FEED=FILE; repeatable")
+      ->allow_extra_args(false)
       ->required();
   command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
       ->required()
@@ -200,8 +201,9 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--no-shuffle", flags.no_shuffle, "take the samples in their order");
   command.add_flag("--drop-last", flags.batches.drop_last,
                    "leave out the last batch of an epoch when it is not full");
-  command.add_option("--max-file-memory", flags.limits.max_file_memory,
-                     "most that the arrays of one file may take, as in 512M; default 16G");
+  command.add_option(
+      "--max-file-memory", flags.limits.max_file_memory,
+      "most that the arrays of one file or folder may take, as in 512M; default 16G");
   command.add_option("--seed", flags.limits.seed, "seed of the order of samples and of random ops")
       ->capture_default_str();
 }
@@ -213,7 +215,8 @@ void AddResultFlags(CLI::App& command, TrainFlags& flags) {
                   "loss")
       ->delimiter(',');
   command.add_option("--eval", flags.eval.model, "program to evaluate the parameters with");
-  command.add_option("--eval-data", flags.eval_data, "its samples");
+  command.add_option("--eval-data", flags.eval_data, "its samples, as of --data; repeatable")
+      ->allow_extra_args(false);
   command
       .add_option("--eval-every", flags.eval_every, "steps between evaluations; default: an epoch")
       ->check(CLI::PositiveNumber);
@@ -247,6 +250,8 @@ void AddTrainCommand(CLI::App& app, ExitCode& exit_code) {
   AddDataFlags(command, *flags);
   AddResultFlags(command, *flags);
   AddPlanFlags(command, flags->plan);
+  // Training prunes nothing.
+  command.remove_option(command.get_option("--no-prune"));
   AddRunFlags(command, flags->run);
   AddWatchFlags(command, flags->watch);
   command.callback([flags, &exit_code] { exit_code = Train(*flags); });

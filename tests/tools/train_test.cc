@@ -199,6 +199,21 @@ TEST(Train, GoesOnBeforeAnIncompleteCheckpointAndSaysSo) {
 }
 
 // Its checkpoints would be the oldest by their steps, and be removed as such.
+TEST(Train, FlagsThatRepeatTakeOneValueEach) {
+  const Regression regression;
+  const CommandResult result =
+      RunInterp({"train", "--startup", regression.startup(), "--fetch", "loss", "--batch-size", "8",
+                 "--steps", "2", "--data", regression.data(), regression.main()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST(Train, HasNoFlagToPruneNothing) {
+  const Regression regression;
+  const CommandResult result = regression.Train({"--no-prune"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--no-prune"));
+}
+
 TEST(Train, NoDataTakesMoreMemoryThanAllowed) {
   const Regression regression;
   std::filesystem::create_directory(regression / "folder");
