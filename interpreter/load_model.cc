@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "core/io/file.h"
 #include "core/io/file_kind.h"
@@ -10,6 +11,7 @@
 #include "core/program_parse.h"
 #include "interpreter/model_files.h"
 #include "interpreter/plan_file/plan_file.h"
+#include "interpreter/train/checkpoint.h"
 
 namespace interp {
 namespace {
@@ -26,9 +28,31 @@ absl::StatusOr<Program> ParseAnyProgram(const std::string& path, const std::stri
   return DataLoss(path, ": no program of Paddle: ", hint);
 }
 
+// A checkpoint of training has the optimizer's state, too.
+absl::StatusOr<std::vector<NamedTensor>> ReadFromCheckpoint(
+    const std::string& folder, const std::vector<ParamDecl>& declared) {
+  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> values, ReadCheckpointValues(folder));
+  absl::flat_hash_map<absl::string_view, Tensor*> by_name;
+  for (auto& [name, tensor] : values) by_name[name] = &tensor;
+  std::vector<NamedTensor> wanted;
+  for (const ParamDecl& param : declared) {
+    const auto it = by_name.find(param.name);
+    if (it == by_name.end()) {
+      return NotFound("checkpoint '", folder, "' has no variable '", param.name, "'");
+    }
+    Tensor& tensor = *it->second;
+    const absl::Status fits = CheckDeclared(tensor.dtype, tensor.shape, param);
+    if (!fits.ok()) {
+      return Annotate(fits, absl::StrCat("'", folder, "': variable '", param.name, "'"));
+    }
+    wanted.emplace_back(param.name, std::move(tensor));
+  }
+  return wanted;
+}
+
 absl::Status LoadParameters(const std::string& path, Model& model) {
   INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params,
-                          ReadAnyParams(path, ParamsOf(model.program)));
+                          ReadParameters(path, ParamsOf(model.program)));
   for (auto& [name, tensor] : params) {
     ++model.loaded.count;
     model.loaded.size_bytes += tensor.size_bytes();
@@ -38,6 +62,11 @@ absl::Status LoadParameters(const std::string& path, Model& model) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
+                                                        const std::vector<ParamDecl>& declared) {
+  return IsCheckpoint(path) ? ReadFromCheckpoint(path, declared) : ReadAnyParams(path, declared);
+}
 
 absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));

@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/io/params.h"
 #include "core/program.h"
 #include "core/scope.h"
 #include "core/status.h"
@@ -31,8 +33,13 @@ struct Model {
 // with the path and say what the file is where it is something else.
 absl::StatusOr<Program> ReadAnyProgram(const std::string& path);
 
+// The values of `declared`, sorted by name, from a file or folder of parameters
+// (core/io/pickle_params.h) or a checkpoint of training, which may hold others, too.
+absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
+                                                        const std::vector<ParamDecl>& declared);
+
 // Reads the program or plan that `path`, a file or a folder or prefix of one, leads to
-// (model_files.h), and its parameters: those at `params`, in any form that ReadAnyParams takes; ""
+// (model_files.h), and its parameters: those at `params`, see ReadParameters; ""
 // for none; nullopt for those that lie beside it, when the program has any. Errors start with the
 // path of the file.
 absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params);

@@ -41,7 +41,7 @@ void AddModelFlags(CLI::App& command, ModelFlags& flags) {
   command.add_option(
       "--params", flags.params,
       "parameters: a combined .pdiparams file, a .pdparams file, with the .pdopt beside "
-      "it where needed, or a folder with one file each");
+      "it where needed, a folder with one file each, or a checkpoint (DIR/step-N)");
   command.add_option("--compiled-from", flags.compiled_from,
                      "refuse a plan that was not compiled from this program");
 }

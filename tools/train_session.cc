@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "core/io/params.h"
-#include "core/io/pickle_params.h"
 #include "core/op_role.h"
 #include "passes/feed_fetch.h"
 #include "tools/names.h"
@@ -138,7 +137,7 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
     in_file = ParametersInFile(declared, startup.program);
   }
   if (!flags.params.empty()) {
-    INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> values, ReadAnyParams(flags.params, in_file));
+    INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> values, ReadParameters(flags.params, in_file));
     for (auto& [name, tensor] : values) {
       session.trainer->scope()->FindOrCreate(name)->tensor = std::move(tensor);
     }

@@ -199,6 +199,33 @@ TEST(Train, GoesOnBeforeAnIncompleteCheckpointAndSaysSo) {
 }
 
 // Its checkpoints would be the oldest by their steps, and be removed as such.
+TEST(Train, ACheckpointGivesParameters) {
+  const Regression regression;
+  const std::string checkpoints = regression / "checkpoints";
+  ASSERT_EQ(
+      regression
+          .Train({"--steps", "7", "--checkpoint", checkpoints, "--save", regression / "w.npz"})
+          .exit_code,
+      0);
+  const auto loss = [&](const std::string& params) {
+    const CommandResult result = RunInterp({"run", regression.eval(), "--params", params, "--feed",
+                                            regression.data(), "--fetch", "loss", "--json"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out)["fetches"];
+  };
+  EXPECT_EQ(loss(checkpoints + "/step-7"), loss(regression / "w.npz"));
+  // To train anew from its values, too.
+  EXPECT_EQ(RunInterp({"train", regression.main(), "--params", checkpoints + "/step-7", "--data",
+                       regression.data(), "--batch-size", "50", "--fetch", "loss"})
+                .exit_code,
+            0);
+  std::filesystem::remove(checkpoints + "/step-7/persistables.pdiparams");
+  const CommandResult damaged = RunInterp(
+      {"run", regression.eval(), "--params", checkpoints + "/step-7", "--feed", regression.data()});
+  EXPECT_EQ(damaged.exit_code, 4);
+  EXPECT_THAT(damaged.err, HasSubstr("step-7/persistables.pdiparams"));
+}
+
 TEST(Train, FlagsThatRepeatTakeOneValueEach) {
   const Regression regression;
   const CommandResult result =
