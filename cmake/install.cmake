@@ -1,4 +1,5 @@
-# cmake --install: the command, the library, its headers and the package for find_package(interp).
+# cmake --install: the command, the library, its headers, the package for find_package(interp) and the
+# sources of the examples.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -16,6 +17,9 @@ foreach(folder core passes interpreter)
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/kernels/util/parallel_for.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/interp/kernels/util)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/examples/
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/interp/examples)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/interp)
 install(EXPORT interpTargets NAMESPACE interp:: DESTINATION ${package_dir})

@@ -41,6 +41,15 @@ run(${CMAKE_COMMAND} -S ${root}/outside -B ${root}/build_outside -G ${GENERATOR}
 run(${CMAKE_COMMAND} --build ${root}/build_outside)
 run(${root}/build_outside/own_op)
 
+# So do the installed examples.
+run(${CMAKE_COMMAND} -S ${root}/prefix/share/interp/examples -B ${root}/examples -G ${GENERATOR}
+  -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${root}/prefix)
+run(${CMAKE_COMMAND} --build ${root}/examples --target train_lenet)
+run(${root}/examples/train_lenet 2)
+if(NOT output MATCHES "step   2  loss [0-9.]+\nrecognises [0-9.]+ % of 1000 other digits")
+  message(FATAL_ERROR "expected two steps of training and what they led to")
+endif()
+
 # The installed program finds the installed library.
 run(${root}/prefix/bin/interp run ${digits}/digits.pdmodel --params ${digits}/digits.pdiparams
   --feed ${digits}/image.npy --expect ${digits}/expected.npz)

@@ -1,4 +1,4 @@
-#include "tools/examples/digits.h"
+#include "digits.h"
 
 #include <algorithm>
 #include <array>

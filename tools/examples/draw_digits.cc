@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "core/io/npz.h"
-#include "tools/examples/digits.h"
+#include "digits.h"
 
 namespace {
 

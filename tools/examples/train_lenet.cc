@@ -10,7 +10,7 @@
 #include "core/program_load.h"
 #include "interpreter/train/trainer.h"
 #include "passes/minimize.h"
-#include "tools/examples/digits.h"
+#include "digits.h"
 
 namespace interp::examples {
 namespace {
