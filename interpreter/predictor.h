@@ -47,7 +47,7 @@ struct PredictOptions {
 struct PredictorVar {
   std::string name;
   DType dtype = DType::kUndefined;
-  std::vector<int64_t> dims;
+  std::vector<int64_t> dims = {};
 };
 
 // Where a result goes.

@@ -86,7 +86,8 @@ OpDef MatmulDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(Att
       .infer = Infer,
       .kernels = {{DType::kFloat32, Matmul<float>},
                   {DType::kFloat64, Matmul<double>},
-                  {DType::kBFloat16, Matmul<bfloat16>}},
+                  {DType::kBFloat16, Matmul<bfloat16>},
+                  {DType::kFloat16, Matmul<float16>}},
       .precision = PrecisionRule::kReduced,
       .gradient = {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}},
       .flops = Flops,
@@ -104,7 +105,8 @@ OpDef WithBias(OpDef def, std::vector<SlotDef> inputs) {
   def.inputs = std::move(inputs);
   def.infer = InferWithBias;
   def.kernels = {{DType::kFloat32, MatmulWithBias<float>},
-                 {DType::kBFloat16, MatmulWithBias<bfloat16>}};
+                 {DType::kBFloat16, MatmulWithBias<bfloat16>},
+                 {DType::kFloat16, MatmulWithBias<float16>}};
   def.gradient = {};  // made by passes, which see no gradients
   return def;
 }

@@ -108,9 +108,10 @@ void SumMatrices(const Shape& batch, const Steps& steps, int64_t size, const T* 
   });
 }
 
-// The same sums of bfloat16 products: taken in float, rounded at the end.
+// The same sums of products of 16 bits: taken in float, rounded at the end.
+template <typename T>
 absl::Status SumWideProducts(KernelContext& ctx, const Product& product, const Steps& steps,
-                             const bfloat16* left, const bfloat16* right, Tensor& out) {
+                             const T* left, const T* right, Tensor& out) {
   const int64_t size = product.m * product.n;
   const int64_t all = product.count() * size;
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
@@ -120,7 +121,7 @@ absl::Status SumWideProducts(KernelContext& ctx, const Product& product, const S
   INTERP_RETURN_IF_ERROR(RunWideProduct(ctx, product, left, right, products));
   std::fill_n(sums, out.numel(), 0.0F);
   SumMatrices(product.batch, steps, size, products, sums, ctx.num_threads());
-  std::copy_n(sums, out.numel(), out.mutable_data<bfloat16>());
+  std::copy_n(sums, out.numel(), out.mutable_data<T>());
   return absl::OkStatus();
 }
 
@@ -134,7 +135,7 @@ absl::Status MultiplyInto(KernelContext& ctx, const Product& product, const Step
     return RunProduct<T>(ctx, product, left, right, /*y_constant=*/false, nullptr, target);
   };
   if (!Shares(product.batch, steps)) return run(to);
-  if constexpr (std::is_same_v<T, bfloat16>) {
+  if constexpr (sizeof(T) == sizeof(bfloat16)) {
     return SumWideProducts(ctx, product, steps, left, right, out);
   } else {
     const int64_t size = product.m * product.n;
@@ -184,7 +185,8 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .infer = Infer,
       .kernels = {{DType::kFloat32, MatmulGrad<float>},
                   {DType::kFloat64, MatmulGrad<double>},
-                  {DType::kBFloat16, MatmulGrad<bfloat16>}},
+                  {DType::kBFloat16, MatmulGrad<bfloat16>},
+                  {DType::kFloat16, MatmulGrad<float16>}},
       .precision = PrecisionRule::kReduced,
       .flops = Flops,
   };

@@ -85,6 +85,13 @@ class Runner {
   T* out_;
 };
 
+// Matrices that a walk over `batch` in these steps meets.
+int64_t CountMatrices(const Shape& batch, const std::array<int64_t, kMaxRank>& steps) {
+  int64_t count = 1;
+  for (int d = 0; d < batch.rank(); ++d) count *= steps[d] == 0 ? 1 : batch[d];
+  return count;
+}
+
 template <typename T>
 absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, const T* y) {
   auto& state = ctx.state<ProductState>();
@@ -107,13 +114,8 @@ absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, co
 
 }  // namespace
 
-int64_t Product::count_y() const {
-  int64_t count = 1;
-  for (int d = 0; d < batch.rank(); ++d) {
-    if (y_steps[d] != 0) count *= batch[d];
-  }
-  return count;
-}
+int64_t Product::count_x() const { return CountMatrices(batch, x_steps); }
+int64_t Product::count_y() const { return CountMatrices(batch, y_steps); }
 
 void FoldBatch(Product& p) {
   if (p.trans_x || p.count_y() != 1) return;
@@ -159,8 +161,7 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
   const bool packs = p.n > 1 && (y_constant || p.m >= kFewRows);
   std::optional<Workspace> x_copy;
   if (p.trans_x && !packs) {
-    int64_t count = 1;
-    for (int d = 0; d < p.batch.rank(); ++d) count *= p.x_steps[d] == 0 ? 1 : p.batch[d];
+    const int64_t count = p.count_x();
     INTERP_ASSIGN_OR_RETURN(x_copy,
                             ctx.workspace(static_cast<size_t>(count * p.m * p.k) * sizeof(T)));
     T* rows = static_cast<T*>(x_copy->data());

@@ -28,10 +28,11 @@ struct Product {
   std::array<int64_t, kMaxRank> y_steps = {};
 
   double alpha = 1;
-  FusedActivation activation;  // float32 and bfloat16 only
+  FusedActivation activation;  // not of float64 and integers
 
   // Matrices in the result, X and Y.
   int64_t count() const { return batch.numel(); }
+  int64_t count_x() const;
   int64_t count_y() const;
 };
 
@@ -49,8 +50,8 @@ struct ProductState : KernelState {
 
 // Computes `product` into `out`. `bias` has n elements or is null. With `y_constant`, what is
 // derived from `y` is shared by clones and kept in this instruction's ProductState. T is float,
-// double, bfloat16, whose sums are taken in float, or the unsigned form of an integer type, whose
-// products wrap.
+// double, bfloat16 or float16, whose sums are taken in float, or the unsigned form of an integer
+// type, whose products wrap.
 template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
                         bool y_constant, const T* bias, T* out);
@@ -70,8 +71,15 @@ absl::Status RunProduct<bfloat16>(KernelContext& ctx, const Product& product, co
                                   const bfloat16* y, bool y_constant, const bfloat16* bias,
                                   bfloat16* out);
 
-// The product of bfloat16 matrices as float, for sums of several.
+template <>
+absl::Status RunProduct<float16>(KernelContext& ctx, const Product& product, const float16* x,
+                                 const float16* y, bool y_constant, const float16* bias,
+                                 float16* out);
+
+// The product of matrices of 16 bits as float, for sums of several.
 absl::Status RunWideProduct(KernelContext& ctx, const Product& product, const bfloat16* x,
                             const bfloat16* y, float* out);
+absl::Status RunWideProduct(KernelContext& ctx, const Product& product, const float16* x,
+                            const float16* y, float* out);
 
 }  // namespace interp::nn

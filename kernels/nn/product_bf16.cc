@@ -12,13 +12,6 @@
 namespace interp::nn {
 namespace {
 
-// Matrices that a walk over `batch` in these steps meets.
-int64_t CountMatrices(const Shape& batch, const std::array<int64_t, kMaxRank>& steps) {
-  int64_t count = 1;
-  for (int d = 0; d < batch.rank(); ++d) count *= steps[d] == 0 ? 1 : batch[d];
-  return count;
-}
-
 // X as rows of whole pairs, whose last may end in a zero: itself, or a copy.
 struct PairRows {
   const bfloat16* data = nullptr;
@@ -31,7 +24,7 @@ absl::Status MakePairRows(const KernelContext& ctx, const Product& p, const bflo
   rows.data = x;
   rows.length = (p.k + 1) / 2 * 2;
   if (!p.trans_x && p.k % 2 == 0) return absl::OkStatus();
-  const int64_t count = CountMatrices(p.batch, p.x_steps);
+  const int64_t count = p.count_x();
   const int64_t size = p.m * rows.length;
   INTERP_ASSIGN_OR_RETURN(rows.copy,
                           ctx.workspace(static_cast<size_t>(count * size) * sizeof(bfloat16)));

@@ -14,24 +14,24 @@ namespace transpose_internal {
 
 // A register block: kLanes rows of kLanes elements.
 template <int kBytes>
-struct Block;
+struct ByteBlock;
 template <>
-struct Block<1> {
+struct ByteBlock<1> {
   static constexpr int kLanes = 16;
   typedef uint8_t Vector __attribute__((vector_size(16)));
 };
 template <>
-struct Block<2> {
+struct ByteBlock<2> {
   static constexpr int kLanes = 8;
   typedef uint16_t Vector __attribute__((vector_size(16)));
 };
 template <>
-struct Block<4> {
+struct ByteBlock<4> {
   static constexpr int kLanes = 8;
   typedef uint32_t Vector __attribute__((vector_size(32)));
 };
 template <>
-struct Block<8> {
+struct ByteBlock<8> {
   static constexpr int kLanes = 4;
   typedef uint64_t Vector __attribute__((vector_size(32)));
 };
@@ -48,8 +48,8 @@ inline Vector Interleave(Vector a, Vector b, std::integer_sequence<int, kLane...
 // destination. log2(kLanes) rounds, each interleaving row i with row i + kLanes / 2.
 template <int kBytes>
 inline void TransposeBlock(const char* src, int64_t src_stride, char* dst, int64_t dst_stride) {
-  using Vector = typename Block<kBytes>::Vector;
-  constexpr int n = Block<kBytes>::kLanes;
+  using Vector = typename ByteBlock<kBytes>::Vector;
+  constexpr int n = ByteBlock<kBytes>::kLanes;
   constexpr auto kLanes = std::make_integer_sequence<int, n>();
   Vector rows[n];
   Vector next[n];
@@ -132,7 +132,7 @@ bool TransposeNarrow(const char* src, int64_t src_stride, char* dst, int64_t dst
 template <int kBytes>
 void TransposeBlocks(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
                      int64_t rows, int64_t columns) {
-  constexpr int64_t n = Block<kBytes>::kLanes;
+  constexpr int64_t n = ByteBlock<kBytes>::kLanes;
   constexpr int64_t kLine = 64 / kBytes;
   for (int64_t r0 = 0; r0 < rows; r0 += kLine) {
     const int64_t r1 = std::min(r0 + kLine, rows);
@@ -158,7 +158,7 @@ void TransposePlane(const char* src, int64_t src_stride, char* dst, int64_t dst_
     TransposeEdge<kBytes>(src, src_stride, dst, dst_stride, rows, columns);
   } else {
     if (TransposeNarrow<kBytes>(src, src_stride, dst, dst_stride, rows, columns)) return;
-    constexpr int64_t n = Block<kBytes>::kLanes;
+    constexpr int64_t n = ByteBlock<kBytes>::kLanes;
     const int64_t full_rows = rows / n * n;
     const int64_t full_columns = columns / n * n;
     TransposeBlocks<kBytes>(src, src_stride, dst, dst_stride, full_rows, full_columns);

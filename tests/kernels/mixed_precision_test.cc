@@ -96,8 +96,8 @@ TEST_P(MixedPrecisionTest, FollowsFloat32) {
     SCOPED_TRACE(pass);
     const absl::StatusOr<Training> half = Train(GetParam(), pass);
     ASSERT_THAT(half, IsOk());
-    // Each product has a gradient or two.
-    EXPECT_GE(half->reduced, 6);
+    // Convolutions have no kernels for float16.
+    EXPECT_GE(half->reduced, pass == "bf16" ? 6 : 2);
     EXPECT_TRUE(half->parameters_are_float32);
     for (int step = 0; step < kSteps; ++step) {
       EXPECT_NEAR(half->losses[step], full->losses[step], 0.03F * full->losses[0]) << step;
