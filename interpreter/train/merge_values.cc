@@ -92,9 +92,11 @@ absl::Status MergedValue::BeginMean() {
                              "taken");
     }
   }
-  if (!floats || parts_.size() == 1) {
+  const BufferRef& first = parts_[0].buffer();
+  const bool ours = first && first.unique() && first->writable;
+  done_ = !floats || parts_.size() == 1;
+  if (done_ || ours) {
     result_ = parts_[0];
-    done_ = true;
     return absl::OkStatus();
   }
   result_.shape = parts_[0].shape;

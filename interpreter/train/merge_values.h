@@ -13,16 +13,18 @@ namespace interp {
 // by element, so that the result has the same bits whoever merges which slice.
 class MergedValue {
  public:
-  // Checks the parts and gives the result memory, that of the merge before where nobody else holds
-  // it. `weights`, one for each part, add up to 1. Errors: InvalidArgument for parts of different
-  // dtypes or shapes, and for integers that differ; those of memory.
+  // Checks the parts and gives the result memory: that of the first part where nobody else holds
+  // it, which takes less of the caches. `weights`, one for each part, add up to 1. Errors:
+  // InvalidArgument for parts of different dtypes or shapes, and for integers that differ; those of
+  // memory.
   absl::Status Begin(std::vector<Tensor> parts, Merge merge, const std::vector<double>& weights);
   // Slice `slice` of `count`. Thread-safety: different slices from different threads.
   void MergeSlice(int slice, int count);
   // Drops the parts. All slices are merged.
   void Finish() { parts_.clear(); }
-  // Of the last merge.
+  // After Finish, until Drop.
   const Tensor& result() const { return result_; }
+  void Drop() { result_.DropMemory(); }
 
  private:
   absl::Status BeginMean();

@@ -113,8 +113,12 @@ absl::Status Replicas::MakeCores(SplitProgram split, const std::vector<std::stri
       InterpreterCore::Create(std::move(split.compute), feeds, fetches, scope_, of_replica));
   cores_.push_back(std::move(first));
   for (int r = 1; r < count; ++r) cores_.push_back(cores_[0]->Clone());
+  // Updates of parameters run side by side, each on one thread: threads inside their ops would go
+  // on spinning for a while on the processors that the replicas need next.
   CoreOptions of_update = options;
-  of_update.num_threads = options.num_threads * count;
+  if (of_update.scheduler == SchedulerKind::kAuto) of_update.scheduler = SchedulerKind::kAsync;
+  of_update.num_workers = std::max(options.num_workers, count);
+  of_update.num_threads = 1;
   std::vector<std::string> passed;
   for (const size_t column : passed_) passed.push_back(merged_[column].name);
   INTERP_ASSIGN_OR_RETURN(update_, InterpreterCore::Create(std::move(split.update), passed,
@@ -135,11 +139,11 @@ absl::StatusOr<std::vector<Tensor>> Replicas::Step(absl::Span<const Tensor> feed
   KeepStates(fetched[0]);
   shares.clear();  // the update is to find parameters that nobody else holds
   fetched.clear();
-  std::vector<Tensor> gradients;
-  for (const size_t column : passed_) gradients.push_back(merged_[column].value.result());
+  std::vector<Tensor> passed;
+  for (const size_t column : passed_) passed.push_back(merged_[column].value.result());
   run.observer = nullptr;
   run.timeout = deadline.left();
-  INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> updated, update_->Run(gradients, run));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> updated, update_->Run(passed, run));
   if (!options.random.has_value()) {
     first().SetRandomState({run.random->seed, run.random->stream, run.random->step + 1});
   }
@@ -148,6 +152,7 @@ absl::StatusOr<std::vector<Tensor>> Replicas::Step(absl::Span<const Tensor> feed
     results.push_back(fetch.from_update ? updated[fetch.column]
                                         : merged_[fetch.column].value.result());
   }
+  for (Merged& merged : merged_) merged.value.Drop();  // before replicas need memory again
   return results;
 }
 

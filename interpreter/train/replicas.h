@@ -34,8 +34,8 @@ namespace interp {
 class Replicas {
  public:
   // `count` replicas of a training program. `options.num_threads` are those of an op of each
-  // replica; the update takes as many as all together. `feeds` are not empty. Errors: those of
-  // SplitUpdate and InterpreterCore::Create; Unimplemented on devices.
+  // replica; the update takes as many as there are replicas. `feeds` are not empty. Errors: those
+  // of SplitUpdate and InterpreterCore::Create; Unimplemented on devices.
   static absl::StatusOr<std::unique_ptr<Replicas>> Create(Program main,
                                                           const std::vector<std::string>& feeds,
                                                           const std::vector<std::string>& fetches,

@@ -48,6 +48,24 @@ TEST(MergedValueTest, SlicesChangeNoBits) {
   }
 }
 
+TEST(MergedValueTest, TheFirstPartsMemoryIsUsedWhereNobodyElseHoldsIt) {
+  const std::vector<float> values = {4, 8};
+  for (const bool held : {false, true}) {
+    std::vector<Tensor> parts = {VectorOf<float>(values), VectorOf<float>({8, 0})};
+    const Tensor other = held ? parts[0] : Tensor();
+    const void* const memory = parts[0].raw_data();
+    MergedValue value;
+    ASSERT_THAT(value.Begin(std::move(parts), Merge::kMean, {0.5, 0.5}), IsOk());
+    value.MergeSlice(0, 1);
+    value.Finish();
+    EXPECT_THAT(Values<float>(value.result()), ElementsAre(6, 4));
+    EXPECT_EQ(value.result().raw_data() == memory, !held);
+    if (held) {
+      EXPECT_EQ(Values<float>(other), values);
+    }
+  }
+}
+
 TEST(MergedValueTest, RowsFollowEachOther) {
   const Tensor two = Tensor::Of<float>({2, 2}, {1, 2, 3, 4});
   const Tensor one = Tensor::Of<float>({1, 2}, {5, 6});
