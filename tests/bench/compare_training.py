@@ -10,7 +10,8 @@
 The networks are those of train_peers.py. Paddle builds the programs that it and interp run; interp starts from
 its own random parameters. In each round all run once, in processes of their own that are bound to as many CPUs as
 they have threads. Printed are medians over rounds of the median step, in ms, and the fastest peer's time over
-interp's; `first` is interp's first step; `replicas` are interp's, each of as many threads on CPUs of its own. A peer without a Python is left out.
+interp's; `first` is interp's first step; `replicas` are interp's, each of as many threads on CPUs of its own. A peer
+without a Python is left out.
 """
 import argparse
 import json
