@@ -1,4 +1,5 @@
-// interp train: data, logs, evaluation, checkpoints and going on from them.
+// interp train: data, logs, evaluation, replicas, checkpoints and going on from them.
+// Long because all of it trains the same regression.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

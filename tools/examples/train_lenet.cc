@@ -8,9 +8,9 @@
 #include "core/io/file.h"
 #include "core/program_builder.h"
 #include "core/program_load.h"
+#include "digits.h"
 #include "interpreter/train/trainer.h"
 #include "passes/minimize.h"
-#include "digits.h"
 
 namespace interp::examples {
 namespace {
