@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "core/program_print.h"
 #include "interpreter/analysis/storage.h"
 #include "interpreter/compile/build_plan.h"
@@ -269,7 +270,7 @@ TEST(DependenciesTest, EdgesGrowLinearly) {
     builder.Feed("x", {2});
     for (int i = 0; i < n; ++i) {
       builder.Call("mix", {"x"}, i % 100 == 99 ? "a" : "y");
-      builder.Call("mix", {"a", "y"}, "b" + std::to_string(i));
+      builder.Call("mix", {"a", "y"}, absl::StrCat("b", i));
     }
     const absl::StatusOr<Plan> plan = MainPlan(builder.Build(), {}, ProbeOps());
     EXPECT_THAT(plan, IsOk());
