@@ -355,6 +355,7 @@ size_t InterpreterCore::TrimMemory() {
 }
 
 void InterpreterCore::Cancel() { control_.Cancel(); }
+void InterpreterCore::ForgetCancel() { control_.ForgetCancel(); }
 
 std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
   std::unique_ptr<InterpreterCore> clone(new InterpreterCore(model_, scope_));

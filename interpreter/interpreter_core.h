@@ -131,6 +131,8 @@ class InterpreterCore {
   // progress, the next one ends so as it begins: whoever cancels a Run from another thread cannot
   // know whether it has begun.
   void Cancel();
+  // Takes back a Cancel that has ended no run yet. Not during a Run.
+  void ForgetCancel();
 
   // The n-th clone of a core and its clones draws random numbers from stream n, from step 0 on.
   std::unique_ptr<InterpreterCore> Clone() const;

@@ -112,11 +112,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> Predictor::TakeCore(const Call&
 void Predictor::GiveBack(std::unique_ptr<InterpreterCore> core) {
   {
     const std::lock_guard lock(mutex_);
-    if (core == nullptr) {
-      --num_made_;
-    } else {
-      idle_.push_back(std::move(core));
-    }
+    idle_.push_back(std::move(core));
   }
   freed_.notify_one();
 }
@@ -133,8 +129,7 @@ absl::StatusOr<std::vector<Tensor>> Predictor::Run(absl::Span<const Tensor> feed
     const std::stop_callback on_stop(call.stop, [&core] { core->Cancel(); });
     fetched = core->Run(feeds, run);
   }
-  // A stop that came too late for this run would end the next one.
-  if (call.stop.stop_requested()) core.reset();
+  core->ForgetCancel();  // a stop may have come too late for this run
   GiveBack(std::move(core));
   return fetched;
 }

@@ -40,6 +40,12 @@ class RunControl {
     if (active_) StopLocked(Cancelled());
   }
 
+  // Takes back a Cancel that is for the next run.
+  void ForgetCancel() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    cancelled_ = false;
+  }
+
   // Whether the run has taken longer than it may. Looks at the clock only when there is a deadline.
   bool Expired() const {
     if (outer_ != nullptr) return outer_->Expired();

@@ -188,6 +188,8 @@ absl::StatusOr<Replicas::Fetched> Replicas::Compute(const std::vector<BatchShare
     // What the others compute is not needed any more.
     for (const auto& core : cores_) core->Cancel();
   });
+  // Who was done by then is not to end the next step.
+  for (const auto& core : cores_) core->ForgetCancel();
   INTERP_RETURN_IF_ERROR(ErrorOf(statuses));
   return fetched;
 }
