@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace interp {
 namespace {
 
@@ -35,7 +37,7 @@ TEST(ScopeTest, ChildrenHideTheirParentsVariables) {
 TEST(ScopeTest, PointersOutliveOtherInsertions) {
   Scope scope;
   Variable* x = scope.FindOrCreate("x");
-  for (int i = 0; i < 1000; ++i) scope.FindOrCreate("v" + std::to_string(i));
+  for (int i = 0; i < 1000; ++i) scope.FindOrCreate(absl::StrCat("v", i));
   EXPECT_EQ(scope.FindOrCreate("x"), x);
 }
 
