@@ -19,8 +19,9 @@ struct LivenessBound {
 // its last value all along. Sizes are rounded up as allocators round.
 //
 // Found from what instructions access, without the plan's lists of what to free: whatever these
-// miss shows as a difference between the bound and the measured peak of variables. Parameters, feeds, views of either and tensor arrays lie elsewhere and count as
-// nothing, and so does memory of devices.
+// miss shows as a difference between the bound and the measured peak of variables. Parameters,
+// feeds, views of either and tensor arrays lie elsewhere and count as nothing, and so does memory
+// of devices.
 //
 // Of blocks that ops run nothing is counted: a bound of the main block alone.
 //
