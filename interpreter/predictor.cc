@@ -22,12 +22,17 @@ PredictorVar DescribeFetch(const Program& program, const std::string& name) {
   return described;
 }
 
+// Lists of feeds and fetches are persistable, too, but each core's own.
 bool WritesPersistables(const InterpreterCore& core) {
   const Plan& plan = core.plan();
+  const auto writes = [&](VarId id) {
+    if (id < 0 || !plan.vars[id].persistable) return false;
+    const VarKind kind = plan.vars[id].kind;
+    return kind == VarKind::kLodTensor || kind == VarKind::kSelectedRows;
+  };
   return std::any_of(
       plan.instructions.begin(), plan.instructions.end(), [&](const Instruction& instruction) {
-        return std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
-                           [&](VarId id) { return id >= 0 && plan.vars[id].persistable; });
+        return std::any_of(instruction.outputs.begin(), instruction.outputs.end(), writes);
       });
 }
 

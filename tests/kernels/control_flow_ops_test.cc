@@ -21,7 +21,9 @@ struct Case {
   std::vector<std::string> fetches;
 };
 
-std::unique_ptr<InterpreterCore> MakeCore(const Case& test, const CoreOptions& options = {}) {
+// Runs feed other shapes than the programs declare.
+std::unique_ptr<InterpreterCore> MakeCore(const Case& test, const CoreOptions& options = {
+                                                                .check_feed_shapes = false}) {
   absl::StatusOr<Program> program = ParseProgram(test.text);
   EXPECT_THAT(program, IsOk());
   if (!program.ok()) return nullptr;
