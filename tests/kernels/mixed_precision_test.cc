@@ -51,7 +51,7 @@ absl::StatusOr<Training> Train(const Case& c, const std::string& pass) {
   INTERP_ASSIGN_OR_RETURN(BuiltProgram built, Build(c.net));
   const std::string loss = "mean_0.tmp_0";
   INTERP_ASSIGN_OR_RETURN(const OptimizerSpec sgd,
-                          ParseOptimizerSpec("momentum:learning_rate=0.05,momentum=0.5"));
+                          ParseOptimizerSpec("momentum:learning_rate=0.01,momentum=0.5"));
   INTERP_ASSIGN_OR_RETURN(
       TrainingPrograms programs,
       Minimize(std::move(built.main), std::move(built.startup),

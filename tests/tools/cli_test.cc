@@ -193,7 +193,10 @@ TEST(RunCommandTest, UnusableModelsHaveTheirOwnExitCode) {
 }
 
 TEST(RunCommandTest, FailedRunsHaveTheirOwnExitCode) {
-  const CommandResult no_params = RunInterp({"run", kModel, "--feed", kDigits + "image.npy"});
+  const TemporaryFolder folder;
+  std::filesystem::copy(kModel, folder / "alone.pdmodel");
+  const CommandResult no_params =
+      RunInterp({"run", folder / "alone.pdmodel", "--feed", kDigits + "image.npy"});
   EXPECT_EQ(no_params.exit_code, 4);
   EXPECT_THAT(no_params.err, HasSubstr("has no value; load the parameters first (--params)"));
   const CommandResult memory = RunDigits({"--max-memory", "1K"});
