@@ -31,7 +31,8 @@ std::vector<std::string> FilesIn(const TempFolder& folder) {
 
 TEST(FileTest, WhatIsWrittenIsReadAndMapped) {
   const TempFolder folder;
-  const std::string bytes = std::string("a\0b", 3) + std::string(200'000, 'x');
+  std::string bytes("a\0b", 3);
+  bytes.append(200'000, 'x');
   Write(folder / "f", bytes);
   EXPECT_EQ(*ReadFile(folder / "f"), bytes);
   EXPECT_EQ((*MappedFile::Open(folder / "f"))->bytes(), bytes);
