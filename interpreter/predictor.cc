@@ -143,20 +143,21 @@ absl::StatusOr<std::vector<NamedTensor>> Predictor::Run(absl::Span<const NamedTe
                                                         const PredictOptions& options) {
   std::vector<Tensor> ordered(inputs_.size());
   std::vector<bool> given(inputs_.size());
-  for (const auto& [name, tensor] : feeds) {
-    const auto input = std::find_if(inputs_.begin(), inputs_.end(),
-                                    [&](const PredictorVar& var) { return var.name == name; });
+  for (const NamedTensor& feed : feeds) {
+    const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const PredictorVar& var) {
+      return var.name == feed.first;
+    });
     const size_t at = static_cast<size_t>(input - inputs_.begin());
     if (input == inputs_.end() || given[at]) {
       return InvalidArgument(
-          "feed '", name, "' is ", input == inputs_.end() ? "unknown" : "there twice",
+          "feed '", feed.first, "' is ", input == inputs_.end() ? "unknown" : "there twice",
           "; inputs are ",
           absl::StrJoin(inputs_, ", ", [](std::string* out, const PredictorVar& var) {
             absl::StrAppend(out, var.name);
           }));
     }
     given[at] = true;
-    ordered[at] = tensor;
+    ordered[at] = feed.second;
   }
   const auto missing = std::find(given.begin(), given.end(), false);
   if (missing != given.end()) {

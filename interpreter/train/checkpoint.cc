@@ -180,7 +180,7 @@ absl::Status CheckFits(const std::vector<NamedTensor>& values, const Trainer& tr
   return InvalidArgument("has variable '", saved.begin()->first, "', which the program lacks");
 }
 
-void Apply(Loaded loaded, Trainer& trainer) {
+void Apply(Loaded&& loaded, Trainer& trainer) {
   for (auto& [name, tensor] : loaded.values) {
     Variable& variable = *trainer.scope()->root().FindOrCreate(name);
     variable.tensor = std::move(tensor);
