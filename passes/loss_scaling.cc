@@ -12,8 +12,6 @@
 namespace interp {
 namespace {
 
-constexpr Var kOneFloat{.dtype = DType::kFloat32, .dims = {}};
-
 bool IsUpdate(const Op& op) { return (RoleOf(op) & kOptimizeRole) != 0; }
 
 class LossScaler {
@@ -92,8 +90,8 @@ class LossScaler {
   }
 
   void DeclareStates() {
-    scale_ =
-        writer_.DeclareState(writer_.FreshName("loss_scaling"), kOneFloat, options_.initial).id;
+    const Var one{.dtype = DType::kFloat32, .dims = {}};
+    scale_ = writer_.DeclareState(writer_.FreshName("loss_scaling"), one, options_.initial).id;
     found_ = writer_
                  .Declare(writer_.FreshName("find_infinite_scale", ".tmp_0"),
                           {.dtype = DType::kBool, .dims = {1}})

@@ -4,16 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "core/io/file.h"
-#include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 const std::string kDigits = std::string(INTERP_SOURCE_DIR) + "/tools/digits/";
 
@@ -31,22 +27,5 @@ TEST(FileKindTest, ForeignFilesAreCalledByTheirNames) {
   EXPECT_EQ(ForeignFileHint("m", "something else"), "");
 }
 
-TEST(FileKindTest, EveryCommandSaysSo) {
-  const TemporaryFolder folder;
-  std::ofstream(folder / "empty.pdmodel") << "";
-  std::ofstream(folder / "m.onnx") << std::string("\x08\x07\x12\x07pytorch", 11);
-  std::ofstream(folder / "m.json") << "{\"base_code\":{}, \"program\":{}}";
-  for (const auto& [name, words] : {std::pair("empty.pdmodel", "the file is empty"),
-                                    {"m.onnx", "an ONNX model"},
-                                    {"m.json", "a program of Paddle 3"}}) {
-    for (const char* command : {"run", "info", "dump", "verify"}) {
-      const CommandResult result = RunInterp({command, folder / name});
-      EXPECT_EQ(result.exit_code, 4) << command;
-      EXPECT_THAT(result.err, StartsWith(folder / name));
-      EXPECT_THAT(result.err, HasSubstr(words));
-    }
-  }
-}
-
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp
