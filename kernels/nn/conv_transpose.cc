@@ -10,6 +10,7 @@
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
 namespace {
@@ -64,7 +65,7 @@ struct PackedFilter {
 template <typename T>
 PackedFilter<T> PackDepthwise(const T* filter, int64_t channels, int64_t positions) {
   PackedFilter<T> packed = {AlignedArray<T>(channels * positions), channels};
-  TransposeBlock(filter, positions, packed.data.data(), channels, channels, positions);
+  TransposeMatrix(filter, positions, packed.data.data(), channels, channels, positions);
   return packed;
 }
 

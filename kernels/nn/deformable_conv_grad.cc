@@ -13,6 +13,7 @@
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
 namespace {
@@ -93,7 +94,7 @@ struct DeformableGrad {
     T* transposed = scratch;
     T* panels = AlignPanels(scratch + width() * p.group_out());
     for (int64_t g = 0; g < p.groups; ++g) {
-      TransposeBlock(row + g * p.group_out(), p.out_channels, transposed, width(), width(),
+      TransposeMatrix(row + g * p.group_out(), p.out_channels, transposed, width(), width(),
                      p.group_out());
       PackMatrix(width(), depth(), columns + g * width() * depth(), depth(), int64_t{1}, panels);
       GemmPacked(p.group_out(), width(), depth(), transposed, width(), panels,

@@ -17,6 +17,7 @@
 #include <new>
 
 #include "kernels/nn/gemm_tile.h"
+#include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
 
@@ -43,6 +44,9 @@ class AlignedArray {
   int64_t size_ = 0;
 };
 
+// Rows of B that are multiplied at once: their slice of a panel fits into the L1 cache.
+inline constexpr int64_t kGemmDepth = 256;
+
 // Elements of a packed k x n matrix.
 template <typename T>
 int64_t PackedSize(int64_t k, int64_t n) {
@@ -53,56 +57,85 @@ int64_t PackedSize(int64_t k, int64_t n) {
 template <typename T>
 void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t col_stride,
                 T* packed) {
-  for (int64_t j0 = 0; j0 < n; j0 += kPanel<T>) {
+  for (int64_t j0 = 0; j0 < n; j0 += kPanel<T>, packed += k * kPanel<T>) {
     const int64_t width = std::min(kPanel<T>, n - j0);
-    for (int64_t i = 0; i < k; ++i, packed += kPanel<T>) {
-      const T* row = b + i * row_stride + j0 * col_stride;
-      for (int64_t j = 0; j < width; ++j) packed[j] = row[j * col_stride];
-      for (int64_t j = width; j < kPanel<T>; ++j) packed[j] = T{0};
+    const T* const first = b + j0 * col_stride;
+    if (row_stride == 1) {
+      TransposeMatrix(first, col_stride, packed, kPanel<T>, width, k);
+    } else {
+      for (int64_t i = 0; i < k; ++i) {
+        const T* const row = first + i * row_stride;
+        for (int64_t j = 0; j < width; ++j) packed[i * kPanel<T> + j] = row[j * col_stride];
+      }
+    }
+    if (width == kPanel<T>) continue;
+    for (int64_t i = 0; i < k; ++i) {
+      std::fill_n(packed + i * kPanel<T> + width, kPanel<T> - width, T{0});
+    }
+  }
+}
+
+namespace gemm_internal {
+
+inline constexpr int64_t kGemmBlock = 8 * kGemmRows;  // their slice of A stays in the L2 cache
+
+// With `tiles`, of kGemmBlock * kGemmDepth elements, each block of A is copied there for its tiles
+// to read in one stream: rows a large power of two apart fall into the same few cache sets.
+template <Order kOrder, typename T>
+void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
+                  int64_t ldc, bool accumulate, T* tiles) {
+  for (int64_t i = 0; i < m; i += kGemmBlock) {
+    const int64_t rows = std::min(kGemmBlock, m - i);
+    for (int64_t p = 0; p < k; p += kGemmDepth) {
+      const Slice<kOrder, T> slice = {std::min(kGemmDepth, k - p),
+                                      n,
+                                      ElementOfA<kOrder>(a, lda, i, p),
+                                      lda,
+                                      packed + p * kPanel<T>,
+                                      kPanel<T> * k,
+                                      c + i * ldc,
+                                      ldc,
+                                      accumulate || p > 0};
+      if (tiles != nullptr) {
+        slice.Packed(rows, tiles).ManyRows(rows);
+      } else {
+        rows <= kGemmRows ? slice.FewRows(rows) : slice.ManyRows(rows);
+      }
     }
   }
 }
 
 // GemmPacked for either order of A.
-template <gemm_internal::Order kOrder, typename T>
-void GemmInOrder(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                 int64_t ldc, bool accumulate) {
-  using gemm_internal::ElementOfA;
-  constexpr int64_t kDepth = 256;             // a slice of a panel fits into the L1 cache
-  constexpr int64_t kBlock = 20 * kGemmRows;  // a slice of A into the L2 cache
+template <Order kOrder, typename T>
+void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
+          int64_t ldc, bool accumulate) {
+  constexpr int64_t kManyColumns = 4 * kPanel<T>;  // worth copying A for
   if (k == 0 && !accumulate) {
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{0});
   }
-  for (int64_t i = 0; i < m; i += kBlock) {
-    const int64_t rows = std::min(kBlock, m - i);
-    for (int64_t p = 0; p < k; p += kDepth) {
-      const gemm_internal::Slice<kOrder, T> slice = {std::min(kDepth, k - p),
-                                                     n,
-                                                     ElementOfA<kOrder>(a, lda, i, p),
-                                                     lda,
-                                                     packed + p * kPanel<T>,
-                                                     kPanel<T> * k,
-                                                     c + i * ldc,
-                                                     ldc,
-                                                     accumulate || p > 0};
-      rows <= kGemmRows ? slice.FewRows(rows) : slice.ManyRows(rows);
-    }
+  if (m > kGemmRows && n >= kManyColumns) {
+    alignas(64) T tiles[kGemmBlock * kGemmDepth];
+    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, tiles);
+  } else {
+    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, nullptr);
   }
 }
+
+}  // namespace gemm_internal
 
 // C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix.
 // REQUIRES: `packed` is aligned to kVectorBytes.
 template <typename T>
 void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
                 int64_t ldc, bool accumulate) {
-  GemmInOrder<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate);
+  gemm_internal::Gemm<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate);
 }
 
 // The same for a transposed A, stored as k x m: C = A^T B.
 template <typename T>
 void GemmPackedTransposed(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed,
                           T* c, int64_t ldc, bool accumulate) {
-  GemmInOrder<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate);
+  gemm_internal::Gemm<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate);
 }
 
 // Sum of a[i] * b[i].

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+
+#include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
 
@@ -40,29 +43,48 @@ inline void KeepInRegister([[maybe_unused]] V& value) {
 #endif
 }
 
-// How A lies in memory: row by row, or column by column. Either are `lda` apart.
-enum class Order { kRows, kColumns };
+// How A lies in memory: row by row or column by column, `lda` apart, or packed to the rows of one
+// tile after the other, those column by column; `lda` are its columns then.
+enum class Order { kRows, kColumns, kTiles };
 
-// Element (i, p) of A.
+// Element (i, p) of A, which is not packed.
 template <Order kOrder, typename T>
 inline const T* ElementOfA(const T* a, int64_t lda, int64_t i, int64_t p) {
+  static_assert(kOrder != Order::kTiles);
   return kOrder == Order::kRows ? a + i * lda + p : a + p * lda + i;
 }
 
+// The first element of the tile whose first row is `row`.
+template <Order kOrder, typename T>
+inline const T* TileOfA(const T* a, int64_t lda, int64_t row) {
+  return kOrder == Order::kColumns ? a + row : a + row * lda;
+}
+
 // One tile: kRows rows of A times kPanels panels, of which the last has `width` columns. The loops
-// are unrolled early, or GCC would clear and store the sums in memory, too.
+// are unrolled early, or GCC would clear and store the sums in memory, too. A function of its own:
+// tiles beside each other would take each other's registers.
 template <Order kOrder, typename T, int kRows, int kPanels>
-inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t panel_stride, T* c,
-                 int64_t ldc, int64_t width, bool accumulate) {
+[[gnu::noinline]] void Tile(int64_t k, const T* a, int64_t lda, const T* panels,
+                            int64_t panel_stride, T* c, int64_t ldc, int64_t width,
+                            bool accumulate) {
   using V = typename VectorOf<T>::type;
   using U = typename VectorOf<T>::unaligned;
   constexpr int kVectors = 2 * kPanels;
   constexpr int kLanes = VectorOf<T>::kLanes;
+  constexpr Order kWithin = kOrder == Order::kTiles ? Order::kColumns : kOrder;
+  if constexpr (kOrder == Order::kTiles) lda = kRows;
   V sum[kRows][kVectors];
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 16
     for (int j = 0; j < kVectors; ++j) sum[i][j] = V{};
+  }
+  // The rows of C lie too far apart for the processor to see them coming.
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kPanels; ++j) {
+      __builtin_prefetch(c + i * ldc + j * kPanel<T>, 1);
+      __builtin_prefetch(c + i * ldc + j * kPanel<T> + kLanes, 1);
+    }
   }
   for (int64_t p = 0; p < k; ++p) {
     V row[kVectors];
@@ -74,7 +96,7 @@ inline void Tile(int64_t k, const T* a, int64_t lda, const T* panels, int64_t pa
     }
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
-      const T x = *ElementOfA<kOrder>(a, lda, i, p);
+      const T x = *ElementOfA<kWithin>(a, lda, i, p);
 #pragma GCC unroll 16
       for (int j = 0; j < kVectors; ++j) sum[i][j] += x * row[j];
     }
@@ -138,7 +160,7 @@ struct Slice {
     constexpr int64_t kWidth = kPanel<T> * kPanels;
     for (; j + kWidth - kPanel<T> < n; j += kWidth) {
       const int64_t last_width = std::min(n - j - kWidth + kPanel<T>, kPanel<T>);
-      Tile<kOrder, T, kRows, kPanels>(depth, ElementOfA<kOrder>(a, lda, row, 0), lda,
+      Tile<kOrder, T, kRows, kPanels>(depth, TileOfA<kOrder>(a, lda, row), lda,
                                       panels + j / kPanel<T> * panel_stride, panel_stride,
                                       c + row * ldc + j, ldc, last_width, accumulate);
     }
@@ -158,26 +180,48 @@ struct Slice {
     });
   }
 
-  // All rows against one panel after the other, which stays in the L1 cache. Tiles have about
-  // equal heights, as low ones are slow.
-  void ManyRows(int64_t rows) const {
+  // Calls body.template operator()<height>(first, last) for rows [first, last) in tiles of equal
+  // heights, then for those in tiles of one row less: low tiles are slow.
+  template <typename Body>
+  static void ForEachHeight(int64_t rows, const Body& body) {
     const int64_t tiles = (rows + kGemmRows - 1) / kGemmRows;
     const int64_t height = (rows + tiles - 1) / tiles;
     WithCount<kGemmRows>(height, [&]<int kRows>() {
-      const int64_t high = (rows - tiles * (kRows - 1)) * kRows;  // rows in tiles of kRows
-      for (int64_t j = 0; j < n; j += kPanel<T>) {
-        Slice panel = *this;
-        panel.n = std::min(n - j, kPanel<T>);
-        panel.panels += j / kPanel<T> * panel_stride;
-        panel.c += j;
-        for (int64_t i = 0; i < high; i += kRows) panel.template Columns<kRows, 1>(i, 0);
-        if constexpr (kRows > 1) {
-          for (int64_t i = high; i < rows; i += kRows - 1) {
-            panel.template Columns<kRows - 1, 1>(i, 0);
+      const int64_t high = (rows - tiles * (kRows - 1)) * kRows;
+      body.template operator()<kRows>(int64_t{0}, high);
+      if constexpr (kRows > 1) body.template operator()<kRows - 1>(high, rows);
+    });
+  }
+
+  // All rows against one panel after the other, which stays in the L1 cache.
+  void ManyRows(int64_t rows) const {
+    for (int64_t j = 0; j < n; j += kPanel<T>) {
+      Slice panel = *this;
+      panel.n = std::min(n - j, kPanel<T>);
+      panel.panels += j / kPanel<T> * panel_stride;
+      panel.c += j;
+      ForEachHeight(rows, [&]<int kRows>(int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; i += kRows) panel.template Columns<kRows, 1>(i, 0);
+      });
+    }
+  }
+
+  // The same slice with its `rows` rows of A copied to `tiles`, of rows * depth elements.
+  Slice<Order::kTiles, T> Packed(int64_t rows, T* tiles) const {
+    ForEachHeight(rows, [&]<int kRows>(int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; i += kRows) {
+        const T* const from = TileOfA<kOrder>(a, lda, i);
+        T* const to = tiles + i * depth;
+        if constexpr (kOrder == Order::kRows) {
+          TransposeMatrix(from, lda, to, int64_t{kRows}, kRows, depth);
+        } else {
+          for (int64_t p = 0; p < depth; ++p) {
+            std::memcpy(to + p * kRows, from + p * lda, kRows * sizeof(T));
           }
         }
       }
     });
+    return {depth, n, tiles, depth, panels, panel_stride, c, ldc, accumulate};
   }
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/util/transpose_plane.h"
+
 namespace interp::nn {
 namespace {
 
@@ -17,7 +19,7 @@ void TransposeImages(const T* src, T* dst, int64_t batch, int64_t rows, int64_t 
     const T* in = src + n * rows * cols;
     T* out = dst + n * rows * cols;
     ParallelFor(num_threads, cols, grain, [=](int64_t begin, int64_t end) {
-      TransposeBlock(in + begin, cols, out + begin * rows, rows, rows, end - begin);
+      TransposeMatrix(in + begin, cols, out + begin * rows, rows, rows, end - begin);
     });
   }
 }

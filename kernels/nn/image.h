@@ -57,21 +57,6 @@ inline bool HasChannelsLastDims(absl::string_view data_format) {
   return data_format == "NHWC" || data_format == "NDHWC" || data_format == "NLC";
 }
 
-// dst[j * ldd + i] = src[i * lds + j] for i < rows, j < cols.
-template <typename T>
-void TransposeBlock(const T* src, int64_t lds, T* dst, int64_t ldd, int64_t rows, int64_t cols) {
-  constexpr int64_t kTile = 16;
-  for (int64_t i0 = 0; i0 < rows; i0 += kTile) {
-    const int64_t i1 = std::min(rows, i0 + kTile);
-    for (int64_t j0 = 0; j0 < cols; j0 += kTile) {
-      const int64_t j1 = std::min(cols, j0 + kTile);
-      for (int64_t j = j0; j < j1; ++j) {
-        for (int64_t i = i0; i < i1; ++i) dst[j * ldd + i] = src[i * lds + j];
-      }
-    }
-  }
-}
-
 // Copies the image `src`, which lies as `from`, to `dst`, which lies as `to`. REQUIRES: equal dims.
 template <typename T>
 void CopyImage(const ImageView& from, const T* src, const ImageView& to, T* dst, int num_threads);

@@ -29,30 +29,39 @@ void Finish(const Product& p, const T* bias, int64_t rows, int64_t columns, T* o
   }
 }
 
-// Packs all `count` matrices of Y, each PackedSize(k, n) after the other.
+// Part of the sums: rows [first, first + count) of op(Y) and as many columns of op(X).
+struct Depth {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// Packs that part of all `count` matrices of Y, each PackedSize(depth.count, n) after the other.
 template <typename T>
-void PackAll(const Product& p, const T* y, int64_t count, T* packed, int threads) {
-  const int64_t size = PackedSize<T>(p.k, p.n);
-  const int64_t panels = p.k == 0 ? 0 : size / (kPanel<T> * p.k);
-  const int64_t grain = kProductGrain / std::max<int64_t>(1, p.k * kPanel<T>);
+void PackAll(const Product& p, Depth depth, const T* y, int64_t count, T* packed, int threads) {
+  const int64_t size = PackedSize<T>(depth.count, p.n);
+  const int64_t panels = depth.count == 0 ? 0 : size / (kPanel<T> * depth.count);
+  const int64_t grain = kProductGrain / std::max<int64_t>(1, depth.count * kPanel<T>);
   ParallelFor(threads, count * panels, grain, [=, &p](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t j = i % panels * kPanel<T>;
       const T* matrix = y + i / panels * p.k * p.n;
       const int64_t width = std::min(kPanel<T>, p.n - j);
-      PackMatrix(p.k, width, matrix + (p.trans_y ? j * p.k : j), p.trans_y ? 1 : p.n,
-                 p.trans_y ? p.k : 1, packed + i / panels * size + j * p.k);
+      PackMatrix(
+          depth.count, width, matrix + (p.trans_y ? j * p.k + depth.first : depth.first * p.n + j),
+          p.trans_y ? 1 : p.n, p.trans_y ? p.k : 1, packed + i / panels * size + j * depth.count);
     }
   });
 }
 
 // One run: resolves blocks to matrices and calls the inner products. Without packed Y, X must not
-// be transposed.
+// be transposed. `packed` holds `depth` of Y; the products of its first part are stored, those of
+// the others added, and the last part ends with what follows the sums.
 template <typename T>
 class Runner {
  public:
-  Runner(const Product& p, const T* x, const T* y, const T* packed, const T* bias, T* out)
-      : p_(p), x_(x), y_(y), packed_(packed), bias_(bias), out_(out) {}
+  Runner(const Product& p, Depth depth, const T* x, const T* y, const T* packed, const T* bias,
+         T* out)
+      : p_(p), depth_(depth), x_(x), y_(y), packed_(packed), bias_(bias), out_(out) {}
 
   void Run(int threads) const {
     ForEachBlock(p_, kPanel<T>, threads, [this](const ProductBlock& block) { RunBlock(block); });
@@ -65,19 +74,21 @@ class Runner {
     const int64_t y = MatrixOf(p_, at.b, p_.y_steps);
     T* out = out_ + (at.b * p_.m + at.i) * p_.n + at.j;
     if (packed_ != nullptr) {
-      const T* panels = packed_ + y * PackedSize<T>(p_.k, p_.n) + at.j * p_.k;
+      const T* panels = packed_ + y * PackedSize<T>(depth_.count, p_.n) + at.j * depth_.count;
       const auto gemm = p_.trans_x ? GemmPackedTransposed<T> : GemmPacked<T>;
-      gemm(at.rows, p_.k, at.columns, x, p_.trans_x ? p_.m : p_.k, panels, out, p_.n,
-           /*accumulate=*/false);
+      gemm(at.rows, depth_.count, at.columns, x + depth_.first * (p_.trans_x ? p_.m : 1),
+           p_.trans_x ? p_.m : p_.k, panels, out, p_.n, /*accumulate=*/depth_.first > 0);
     } else {
       GemmUnpacked(at.rows, p_.k, at.columns, x, p_.k,
                    y_ + y * p_.k * p_.n + (p_.trans_y ? at.j * p_.k : at.j),
                    p_.trans_y ? p_.k : p_.n, p_.trans_y, out, p_.n);
     }
+    if (depth_.first + depth_.count < p_.k) return;
     Finish(p_, bias_ == nullptr ? nullptr : bias_ + at.j, at.rows, at.columns, out);
   }
 
   const Product& p_;
+  const Depth depth_;
   const T* x_;
   const T* y_;
   const T* packed_;
@@ -105,11 +116,32 @@ absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, co
             packed = std::make_shared<Array>(PackedSize<T>(p.k, p.n) * p.count_y());
             return absl::OkStatus();
           }));
-          PackAll(p, y, p.count_y(), packed->data(), ctx.num_threads());
+          PackAll(p, {0, p.k}, y, p.count_y(), packed->data(), ctx.num_threads());
           return std::shared_ptr<const Array>(std::move(packed));
         }));
   }
   return static_cast<const AlignedArray<T>*>(state.packed.get())->data();
+}
+
+// Packs Y anew, part after part where that is more than stays in cache: a weight's gradient sums
+// over all rows of a batch.
+template <typename T>
+absl::Status RunInParts(KernelContext& ctx, const Product& p, const T* x, const T* y, const T* bias,
+                        T* out) {
+  constexpr int64_t kPart = 256 * 1024;  // elements
+  const int64_t rows = (kPart / p.n + kGemmDepth - 1) / kGemmDepth * kGemmDepth;
+  const int64_t most = p.count() == 1 ? std::min(p.k, std::max(rows, kGemmDepth)) : p.k;
+  const auto elements = static_cast<size_t>(PackedSize<T>(most, p.n) * p.count_y());
+  INTERP_ASSIGN_OR_RETURN(const Workspace panels, ctx.workspace(elements * sizeof(T)));
+  T* const packed = panels.data<T>();
+  Depth depth;
+  do {
+    depth.count = std::min(most, p.k - depth.first);
+    PackAll(p, depth, y, p.count_y(), packed, ctx.num_threads());
+    Runner<T>(p, depth, x, y, packed, bias, out).Run(ctx.num_threads());
+    depth.first += depth.count;
+  } while (depth.first < p.k);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -170,17 +202,12 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
     x = rows;
     p.trans_x = false;
   }
-  std::optional<Workspace> y_copy;
   const T* packed = nullptr;
-  if (packs && y_constant) {
+  if (packs && !y_constant) return RunInParts(ctx, p, x, y, bias, out);
+  if (packs) {
     INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
-  } else if (packs) {
-    const size_t elements = static_cast<size_t>(PackedSize<T>(p.k, p.n) * p.count_y());
-    INTERP_ASSIGN_OR_RETURN(y_copy, ctx.workspace(elements * sizeof(T)));
-    PackAll(p, y, p.count_y(), static_cast<T*>(y_copy->data()), ctx.num_threads());
-    packed = static_cast<const T*>(y_copy->data());
   }
-  Runner<T>(p, x, y, packed, bias, out).Run(ctx.num_threads());
+  Runner<T>(p, {0, p.k}, x, y, packed, bias, out).Run(ctx.num_threads());
   return absl::OkStatus();
 }
 

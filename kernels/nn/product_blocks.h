@@ -45,7 +45,7 @@ struct Cut {
 };
 
 inline Cut CutProduct(const Product& p, int64_t panel, int threads) {
-  constexpr int64_t kRowBlock = 20 * kGemmRows;  // keeps a block of the result in the L2 cache
+  constexpr int64_t kRowBlock = 16 * kGemmRows;  // keeps a block of the result in the L2 cache
   Cut cut = {std::min(p.m, kRowBlock), p.n};
   const auto blocks = [&] {
     cut.row_blocks = (p.m + cut.rows - 1) / cut.rows;

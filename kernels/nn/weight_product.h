@@ -8,6 +8,7 @@
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/image.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
 
@@ -44,16 +45,16 @@ class WeightProduct {
       const int64_t count = std::min(sizes_.rows - first, kSlice);
       Pack(ctx.num_threads(), first, count, packed);
       gather_(first, count, gathered);
-      TransposeBlock(gathered, sizes_.inputs, transposed, kSlice + kGap, count, sizes_.inputs);
+      TransposeMatrix(gathered, sizes_.inputs, transposed, kSlice + kGap, count, sizes_.inputs);
       Multiply(ctx.num_threads(), count, transposed, packed, /*accumulate=*/first > 0, out);
     }
     return absl::OkStatus();
   }
 
  private:
-  static constexpr int64_t kSlice = 256;        // rows; what GemmPacked takes at once, too
-  static constexpr int64_t kGap = 16;           // keeps rows of the transpose out of one cache set
-  static constexpr int64_t kGrain = 64 * 1024;  // multiplications worth a thread of their own
+  static constexpr int64_t kSlice = kGemmDepth;  // rows
+  static constexpr int64_t kGap = 16;            // keeps rows of the transpose out of one cache set
+  static constexpr int64_t kGrain = 64 * 1024;   // multiplications worth a thread of their own
 
   void Pack(int threads, int64_t first, int64_t count, T* packed) const {
     const int64_t columns = sizes_.outputs;

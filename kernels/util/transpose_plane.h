@@ -169,4 +169,13 @@ void TransposePlane(const char* src, int64_t src_stride, char* dst, int64_t dst_
   }
 }
 
+// dst[j * ldd + i] = src[i * lds + j] for i < rows, j < columns.
+template <typename T>
+void TransposeMatrix(const T* src, int64_t lds, T* dst, int64_t ldd, int64_t rows,
+                     int64_t columns) {
+  constexpr int kBytes = sizeof(T);
+  TransposePlane<kBytes>(reinterpret_cast<const char*>(src), lds * kBytes,
+                         reinterpret_cast<char*>(dst), ldd * kBytes, columns, rows);
+}
+
 }  // namespace interp

@@ -96,6 +96,29 @@ TYPED_TEST(GemmTest, PackedProductsHaveManyRows) {
   ExpectProducts<TypeParam>(20 * kGemmRows + 1, 3, 40);
 }
 
+// Several blocks of A, whose copies are deeper than one slice, against many panels.
+TYPED_TEST(GemmTest, PackedProductsCopyBlocksOfRows) {
+  for (const int64_t m : {gemm_internal::kGemmBlock, gemm_internal::kGemmBlock + 13}) {
+    ExpectProducts<TypeParam>(m, kGemmDepth + 9, 4 * kPanel<TypeParam> + 5);
+  }
+}
+
+TYPED_TEST(GemmTest, PacksTransposedMatricesAlike) {
+  for (const int64_t n : {1, 5, 31, 32, 33, 100}) {
+    for (const int64_t k : {0, 1, 7, 8, 33}) {
+      const std::vector<TypeParam> b = Values<TypeParam>(k * n, 1);
+      std::vector<TypeParam> columns(k * n);
+      for (int64_t i = 0; i < k * n; ++i) columns[i % n * k + i / n] = b[i];
+      const int64_t size = PackedSize<TypeParam>(k, n);
+      std::vector<TypeParam> packed(size, TypeParam{9});
+      std::vector<TypeParam> packed_columns(size, TypeParam{8});
+      PackMatrix(k, n, b.data(), n, int64_t{1}, packed.data());
+      PackMatrix(k, n, columns.data(), int64_t{1}, k, packed_columns.data());
+      EXPECT_EQ(packed, packed_columns) << k << " x " << n;
+    }
+  }
+}
+
 // Sums of bfloat16 products, rows of A `k + k % 2 + 2` apart with a zero after an odd k.
 void ExpectPairProducts(int64_t m, int64_t k, int64_t n, bool transposed) {
   SCOPED_TRACE(::testing::Message() << m << " x " << k << " x " << n << " " << transposed);
