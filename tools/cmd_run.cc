@@ -55,13 +55,7 @@ struct Flags {
 absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model, const Flags& flags,
                                                        const std::vector<NamedTensor>& expected) {
   const Program& program = model.program;
-  absl::StatusOr<std::vector<std::string>> asked = ResolveNames(program, flags.fetches);
-  if (!asked.ok()) return Annotate(asked.status(), "--fetch");
-  std::vector<std::string> fetches = *std::move(asked);
-  if (fetches.empty()) {
-    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(program));
-    for (const VarId id : own) fetches.push_back(program.NameOf(id));
-  }
+  INTERP_ASSIGN_OR_RETURN(std::vector<std::string> fetches, FetchNames(program, flags.fetches));
   for (const NamedTensor& tensor : expected) {
     const absl::Status known = CheckName(program, tensor.first);
     if (!known.ok()) return Annotate(known, absl::StrCat("--expect ", flags.expect));
@@ -276,9 +270,7 @@ absl::Status CheckEffects(const Flags& flags, const CLI::App& command, const Mod
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--max-file-memory"},
                                      !flags.feeds.feeds.empty() || !flags.expect.empty(),
                                      "without --feed or --expect"));
-  const bool with_devices = model.compiled.has_value() ? model.compiled->main().streams.size() > 1
-                                                       : !options.plan.place.on_host();
-  return CheckRunFlags(command, flags.run, with_devices);
+  return CheckRunFlags(command, flags.run, HasDevices(model, options));
 }
 
 // Once for all, whatever the number of ops.

@@ -1,8 +1,8 @@
 #include "tools/feeds.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
-#include <random>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -11,6 +11,7 @@
 #include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "passes/feed_fetch.h"
+#include "tools/feed_values.h"
 #include "tools/model.h"
 #include "tools/names.h"
 #include "tools/number_flag.h"
@@ -19,97 +20,6 @@
 
 namespace interp {
 namespace {
-
-// Memory for a random feed is taken before anything else checks it.
-constexpr int64_t kMaxRandomElements = int64_t{1} << 32;
-
-template <typename T, typename Draw>
-void Fill(Tensor& tensor, Draw draw) {
-  T* data = tensor.mutable_data<T>();
-  for (int64_t i = 0; i < tensor.numel(); ++i) data[i] = static_cast<T>(draw());
-}
-
-// Standard normal for floating-point types, 0 or 1 for the others: a valid index into anything.
-absl::Status FillRandom(Tensor& tensor, uint64_t seed) {
-  std::mt19937_64 engine(seed);
-  std::normal_distribution<float> normal;
-  const auto real = [&] { return normal(engine); };
-  const auto bit = [&] { return static_cast<int>(engine() & 1); };
-  switch (tensor.dtype) {
-    case DType::kFloat32:
-      Fill<float>(tensor, real);
-      break;
-    case DType::kFloat64:
-      Fill<double>(tensor, real);
-      break;
-    case DType::kFloat16:
-      Fill<float16>(tensor, real);
-      break;
-    case DType::kBFloat16:
-      Fill<bfloat16>(tensor, real);
-      break;
-    case DType::kInt64:
-      Fill<int64_t>(tensor, bit);
-      break;
-    case DType::kInt32:
-      Fill<int32_t>(tensor, bit);
-      break;
-    case DType::kInt16:
-      Fill<int16_t>(tensor, bit);
-      break;
-    case DType::kInt8:
-      Fill<int8_t>(tensor, bit);
-      break;
-    case DType::kUInt8:
-      Fill<uint8_t>(tensor, bit);
-      break;
-    case DType::kBool:
-      Fill<bool>(tensor, bit);
-      break;
-    default:
-      return Unimplemented("no random values of dtype ", Name(tensor.dtype));
-  }
-  return absl::OkStatus();
-}
-
-// FNV-1a, so that a feed's values do not depend on what else is fed.
-uint64_t HashName(absl::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
-  return hash;
-}
-
-// `what` is "random" or "random:DIMS".
-absl::StatusOr<Tensor> RandomFeed(const Program& program, const std::string& name,
-                                  absl::string_view what, uint64_t seed) {
-  const Var* var = FindVar(program, program.Find(name));
-  if (var == nullptr || var->dtype == DType::kUndefined) {
-    return InvalidArgument("the program does not tell the dtype of '", name,
-                           "'; feed it from a file");
-  }
-  std::vector<int64_t> dims = var->dims;
-  if (absl::ConsumePrefix(&what, "random:")) {
-    INTERP_ASSIGN_OR_RETURN(dims, ParseDims(what));
-  }
-  if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) {
-    return InvalidArgument("'", name, "' has unknown dims, ", DescribeVar(var),
-                           "; give them as in random:1x3x224x224");
-  }
-  if (dims.size() > kMaxRank) {
-    return InvalidArgument("a tensor has at most ", kMaxRank, " dims, got ", dims.size());
-  }
-  Tensor tensor;
-  tensor.shape = Shape(dims);
-  tensor.dtype = var->dtype;
-  const std::optional<int64_t> count = tensor.shape.CheckedNumel();
-  if (!count.has_value() || *count > kMaxRandomElements) {
-    return InvalidArgument("random feeds have at most ", kMaxRandomElements, " elements, got ",
-                           ToString(tensor.shape));
-  }
-  INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
-  INTERP_RETURN_IF_ERROR(FillRandom(tensor, seed ^ HashName(name)));
-  return tensor;
-}
 
 // NotFound, with the program's inputs, for a variable that it does not have.
 absl::Status CheckFed(const Program& program, absl::string_view name) {
@@ -139,10 +49,11 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
   if (assignment.has_value() && !(is_file && program.Find(assignment->first) < 0)) {
     const auto& [name, value] = *assignment;
     INTERP_RETURN_IF_ERROR(CheckFed(program, name));
-    if (value.empty()) return InvalidArgument("expected a file or 'random' behind the '='");
-    absl::StatusOr<Tensor> tensor = value == "random" || absl::StartsWith(value, "random:")
-                                        ? RandomFeed(program, name, value, seed)
-                                        : ReadNpy(value, max_bytes);
+    if (value.empty()) {
+      return InvalidArgument("expected a file, random, fill:, raw: or image: behind the '='");
+    }
+    const FeedTarget target = {name, FindVar(program, program.Find(name))};
+    absl::StatusOr<Tensor> tensor = ReadFeedValue(target, value, seed, max_bytes);
     if (!tensor.ok()) return tensor.status();
     return std::vector<NamedTensor>{{name, *std::move(tensor)}};
   }
@@ -203,8 +114,9 @@ std::vector<bool> NeededVars(const Program& program, const std::vector<std::stri
 
 void AddFeedFlags(CLI::App& command, FeedFlags& flags) {
   AddRepeatedFlag(command, "--feed", flags.feeds,
-                  "x.npy (feeds x), name=x.npy, name=random:1x3x224x224, or file.npz with one "
-                  "array per variable; repeatable");
+                  "x.npy (feeds x), name=x.npy, file.npz with one array per variable, "
+                  "name=random:1x3x224x224, name=fill:0.5:1x3x224x224, "
+                  "name=raw:file:float32:1x3x224x224, or name=image:cat.jpg,size=224; repeatable");
   AddRepeatedFlag(command, "--feed-lod", flags.lods,
                   "LoD of a feed, as in words=0,2,5; levels separated by '/'; repeatable");
   command.add_option("--max-file-memory", flags.max_file_memory,
@@ -241,6 +153,49 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
     if (!status.ok()) return Annotate(status, absl::StrCat("--feed-lod ", argument));
   }
   return feeds;
+}
+
+absl::Status AddRandomFeeds(const Program& program, uint64_t seed,
+                            std::vector<NamedTensor>& feeds) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> wanted, FeedVars(program));
+  for (const VarId id : wanted) {
+    const std::string& name = program.NameOf(id);
+    if (FindFeed(feeds, name) != nullptr) continue;
+    const Var* const declared = FindVar(program, id);
+    Var var = declared == nullptr ? Var() : *declared;
+    if (!var.dims.empty() && var.dims[0] < 0) var.dims[0] = 1;
+    absl::StatusOr<Tensor> tensor = ReadFeedValue({name, &var}, "random", seed, /*max_bytes=*/0);
+    if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("--feed ", name, "=random"));
+    feeds.emplace_back(name, *std::move(tensor));
+  }
+  return absl::OkStatus();
+}
+
+int64_t CountItems(const Tensor& feed) {
+  if (!feed.lod.empty()) return std::ssize(feed.lod[0]) - 1;
+  return feed.shape.rank() == 0 ? 1 : feed.shape[0];
+}
+
+absl::StatusOr<Tensor> RepeatFeed(const Tensor& feed, int64_t times) {
+  if (feed.shape.rank() == 0) return InvalidArgument("a feed without dims cannot be repeated");
+  std::vector<int64_t> dims(feed.shape.begin(), feed.shape.end());
+  if (__builtin_mul_overflow(dims[0], times, &dims[0])) {
+    return InvalidArgument(DescribeType(feed), " cannot be repeated ", times, " times");
+  }
+  INTERP_ASSIGN_OR_RETURN(Tensor repeated, MakeFeed(feed.dtype, dims));
+  const size_t size_bytes = feed.size_bytes();
+  for (int64_t i = 0; size_bytes > 0 && i < times; ++i) {
+    std::memcpy(static_cast<char*>(repeated.mutable_raw_data()) + i * size_bytes, feed.raw_data(),
+                size_bytes);
+  }
+  for (const std::vector<int64_t>& level : feed.lod) {
+    std::vector<int64_t>& offsets = repeated.lod.emplace_back(std::vector<int64_t>{0});
+    for (int64_t i = 0; i < times; ++i) {
+      const int64_t start = offsets.back();
+      for (size_t j = 1; j < level.size(); ++j) offsets.push_back(start + level[j]);
+    }
+  }
+  return repeated;
 }
 
 absl::Status CheckNoFeedMissing(const Program& program, const std::vector<NamedTensor>& feeds,

@@ -31,6 +31,17 @@ absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags);
 // twice.
 absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags);
 
+// Adds random feeds for those of the program's own that `feeds` lacks, as name=random does; a first
+// dim that is unknown is 1. InvalidArgument where other dims are unknown.
+absl::Status AddRandomFeeds(const Program& program, uint64_t seed, std::vector<NamedTensor>& feeds);
+
+// The items of a feed: its sequences where it has a LoD, else its first dim; 1 for rank 0.
+int64_t CountItems(const Tensor& feed);
+
+// The feed `times` times behind itself. InvalidArgument for rank 0 and for more elements than there
+// can be.
+absl::StatusOr<Tensor> RepeatFeed(const Tensor& feed, int64_t times);
+
 // InvalidArgument that lists the program's own feeds which `feeds` lacks although `fetches` depend
 // on them. With `all` every feed is wanted, whatever is fetched.
 absl::Status CheckNoFeedMissing(const Program& program, const std::vector<NamedTensor>& feeds,

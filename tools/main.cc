@@ -55,6 +55,7 @@ ExitCode Main(int argc, char** argv) {
   app.set_version_flag("--version", INTERP_VERSION);
   ExitCode exit_code = ExitCode::kOk;
   AddRunCommand(app, exit_code);
+  AddBenchCommand(app, exit_code);
   AddTrainCommand(app, exit_code);
   AddBackwardCommand(app, exit_code);
   AddInfoCommand(app, exit_code);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/near_names.h"
+#include "passes/feed_fetch.h"
 
 namespace interp {
 
@@ -30,6 +31,16 @@ absl::StatusOr<std::vector<std::string>> ResolveNames(const Program& program,
       add(part);
     }
   }
+  return names;
+}
+
+absl::StatusOr<std::vector<std::string>> FetchNames(const Program& program,
+                                                    const std::vector<std::string>& arguments) {
+  absl::StatusOr<std::vector<std::string>> names = ResolveNames(program, arguments);
+  if (!names.ok()) return Annotate(names.status(), "--fetch");
+  if (!names->empty()) return names;
+  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(program));
+  for (const VarId id : own) names->push_back(program.NameOf(id));
   return names;
 }
 

@@ -17,6 +17,11 @@ namespace interp {
 absl::StatusOr<std::vector<std::string>> ResolveNames(const Program& program,
                                                       const std::vector<std::string>& arguments);
 
+// What to fetch: the names in `arguments`, see ResolveNames, or where there are none what the
+// program itself fetches, which may be nothing.
+absl::StatusOr<std::vector<std::string>> FetchNames(const Program& program,
+                                                    const std::vector<std::string>& arguments);
+
 // NotFound unless the program has a variable of that name.
 absl::Status CheckName(const Program& program, absl::string_view name);
 

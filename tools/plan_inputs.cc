@@ -33,6 +33,11 @@ absl::StatusOr<std::vector<NamedTensor>> OrderFeeds(const Plan& plan,
   return ordered;
 }
 
+bool HasDevices(const Model& model, const CoreOptions& options) {
+  return model.compiled.has_value() ? model.compiled->main().streams.size() > 1
+                                    : !options.plan.place.on_host();
+}
+
 absl::Status CheckFetched(const Plan& plan, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (std::find(plan.fetches.begin(), plan.fetches.end(), name) != plan.fetches.end()) continue;

@@ -6,13 +6,18 @@
 
 #include "core/status.h"
 #include "core/tensor.h"
+#include "interpreter/interpreter_core.h"
 #include "interpreter/plan/plan.h"
+#include "tools/model.h"
 
 namespace interp {
 
 // The feeds in the order of the plan's columns. InvalidArgument when one is missing or too many.
 absl::StatusOr<std::vector<NamedTensor>> OrderFeeds(const Plan& plan,
                                                     const std::vector<NamedTensor>& feeds);
+
+// Whether a run of the model with these options has devices beside the host.
+bool HasDevices(const Model& model, const CoreOptions& options);
 
 // InvalidArgument when the plan does not fetch one of `names`.
 absl::Status CheckFetched(const Plan& plan, const std::vector<std::string>& names);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "core/program_parse.h"
@@ -60,6 +62,59 @@ TEST(ReadFeedsTest, RandomFeedsHaveTheProgramsDTypeAndRepeat) {
   EXPECT_EQ(DescribeType((*feeds)[1].second), "int64[3]");
   const auto alone = ReadFeeds(TwoChains(), {.feeds = {"x=random:4x2"}, .lods = {}, .seed = 7});
   EXPECT_EQ((*alone)[0].second.data<float>()[5], (*feeds)[0].second.data<float>()[5]);
+}
+
+TEST(ReadFeedsTest, FilledFeedsHoldOneValue) {
+  const auto feeds = ReadFeeds(TwoChains(), {.feeds = {"x=fill:-1.5:2x2", "z=fill:7"}, .lods = {}});
+  ASSERT_TRUE(feeds.ok()) << feeds.status().message();
+  const Tensor& x = (*feeds)[0].second;
+  EXPECT_EQ(std::vector<float>(x.data<float>(), x.data<float>() + 4), std::vector<float>(4, -1.5));
+  EXPECT_EQ((*feeds)[1].second.data<int64_t>()[2], 7);
+  EXPECT_THAT(ErrorOf({.feeds = {"z=fill:7.5"}, .lods = {}}), HasSubstr("'7.5' is no int64"));
+  EXPECT_THAT(ErrorOf({.feeds = {"x=fill:one:2x2"}, .lods = {}}), HasSubstr("'one' is no float32"));
+  EXPECT_THAT(ErrorOf({.feeds = {"x=fill:1"}, .lods = {}}),
+              HasSubstr("'x' has unknown dims, float32[-1,2]; give them as in fill:1:1x3x224x224"));
+}
+
+TEST(ReadFeedsTest, RawFeedsAreTheBytesOfAFile) {
+  const testing::TemporaryFolder folder;
+  const std::vector<int64_t> numbers = {1, -2, 3};
+  const std::string path = folder / "a:b.bin";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(numbers.data()), 3 * sizeof(int64_t));
+  const auto feeds = ReadFeeds(
+      TwoChains(), {.feeds = {"z=raw:" + path, "x=raw:" + path + ":float32:3x2"}, .lods = {}});
+  ASSERT_TRUE(feeds.ok()) << feeds.status().message();
+  EXPECT_EQ((*feeds)[0].second.data<int64_t>()[1], -2);
+  EXPECT_EQ(DescribeType((*feeds)[1].second), "float32[3,2]");
+  EXPECT_THAT(ErrorOf({.feeds = {"z=raw:" + path + ":int64:4"}, .lods = {}}),
+              HasSubstr("holds 24 bytes, but int64[4] needs 32"));
+  EXPECT_THAT(ErrorOf({.feeds = {"z=raw:" + path}, .lods = {}, .max_file_memory = "16"}),
+              HasSubstr("holds 24 bytes, and at most 16 are read"));
+  EXPECT_THAT(ErrorOf({.feeds = {"z=raw:/nowhere/z.bin"}, .lods = {}}),
+              HasSubstr("cannot read '/nowhere/z.bin'"));
+}
+
+TEST(AddRandomFeedsTest, AFirstUnknownDimIsOne) {
+  std::vector<NamedTensor> feeds = {{"z", Tensor::Of<int64_t>({3}, {1, 2, 3})}};
+  ASSERT_TRUE(AddRandomFeeds(TwoChains(), 7, feeds).ok());
+  ASSERT_EQ(feeds.size(), 2u);
+  EXPECT_EQ(feeds[1].first, "x");
+  EXPECT_EQ(DescribeType(feeds[1].second), "float32[1,2]");
+}
+
+TEST(RepeatFeedTest, SequencesFollowEachOther) {
+  Tensor feed = Tensor::Of<float>({3, 1}, {1, 2, 3});
+  feed.lod = {{0, 2}, {0, 1, 3}};
+  EXPECT_EQ(CountItems(feed), 1);
+  const auto twice = RepeatFeed(feed, 2);
+  ASSERT_TRUE(twice.ok()) << twice.status().message();
+  EXPECT_EQ(DescribeType(*twice), "float32[6,1]");
+  EXPECT_EQ(twice->data<float>()[4], 2);
+  EXPECT_EQ(twice->lod, (Lod{{0, 2, 4}, {0, 1, 3, 4, 6}}));
+  EXPECT_EQ(CountItems(*twice), 2);
+  EXPECT_FALSE(RepeatFeed(feed, int64_t{1} << 62).ok());
+  EXPECT_FALSE(RepeatFeed(Tensor::Of<float>({}, {1}), 2).ok());
 }
 
 TEST(ReadFeedsTest, ErrorsNameTheArgument) {
