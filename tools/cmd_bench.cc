@@ -110,6 +110,7 @@ absl::Status ParseNumbers(const Flags& flags, Task& task) {
 absl::Status ReadTensors(const Flags& flags, const Model& model, Task& task) {
   INTERP_ASSIGN_OR_RETURN(task.feeds, ReadFeeds(model.program, flags.feeds));
   INTERP_RETURN_IF_ERROR(AddRandomFeeds(model.program, flags.feeds.seed, task.feeds));
+  AddDefaultLods(model.program, task.feeds);
   INTERP_ASSIGN_OR_RETURN(task.fetches, FetchNames(model.program, flags.fetches));
   for (const auto& [name, feed] : task.feeds) {
     if (!task.batches.empty() && CountItems(feed) != 1) {

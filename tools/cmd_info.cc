@@ -15,6 +15,8 @@
 #include "passes/readers.h"
 #include "tools/commands.h"
 #include "tools/model.h"
+#include "tools/repeated_flag.h"
+#include "tools/shaped_run.h"
 #include "tools/sizes.h"
 #include "tools/table.h"
 
@@ -23,6 +25,7 @@ namespace {
 
 struct Flags {
   ModelFlags model;
+  std::vector<std::string> shapes;
   bool json = false;
 };
 
@@ -45,7 +48,13 @@ struct Info {
   std::vector<std::string> unsupported;
   std::optional<MemoryEstimate> memory;  // nullopt: no plan can be made
   std::string problem;                   // why not
+  std::optional<ShapedRun> shaped;       // with --shape
 };
+
+uint64_t BytesOf(const ShapedVar& var) {
+  const std::optional<int64_t> elements = var.shape.CheckedNumel();
+  return elements.has_value() ? static_cast<uint64_t>(*elements) * SizeOf(var.dtype) : 0;
+}
 
 std::string VersionText(int64_t version) {
   if (version == 0) return "unknown";
@@ -123,6 +132,60 @@ std::string MemoryText(const Info& info) {
   return text;
 }
 
+// Memory over time in few lines: the most that is alive in each stretch of instructions.
+std::string MemoryTable(const ShapedRun& run) {
+  constexpr size_t kLines = 24;
+  constexpr uint64_t kWidth = 40;
+  const uint64_t most = std::max<uint64_t>(1, run.memory[run.peak_at].alive_bytes);
+  std::vector<std::vector<std::string>> rows = {{"alive", "", "at"}};
+  const size_t lines = std::min(kLines, run.memory.size());
+  for (size_t line = 0; line < lines; ++line) {
+    const auto begin = run.memory.begin() + static_cast<int64_t>(line * run.memory.size() / lines);
+    const auto end =
+        run.memory.begin() + static_cast<int64_t>((line + 1) * run.memory.size() / lines);
+    const auto largest = std::max_element(
+        begin, end,
+        [](const MemoryPoint& a, const MemoryPoint& b) { return a.alive_bytes < b.alive_bytes; });
+    const auto width = static_cast<uint64_t>(static_cast<double>(largest->alive_bytes) /
+                                             static_cast<double>(most) * kWidth);
+    rows.push_back({FormatBytes(largest->alive_bytes), std::string(width, '#'), largest->op});
+  }
+  return FormatTable(rows);
+}
+
+std::string ShapedText(const ShapedRun& run) {
+  std::vector<std::vector<std::string>> vars = {{"variable", "dtype", "shape", "bytes", ""}};
+  for (const ShapedVar& var : run.vars) {
+    vars.push_back({var.name, std::string(Name(var.dtype)), ToString(var.shape),
+                    absl::StrCat(BytesOf(var)), var.parameter ? "parameter" : ""});
+  }
+  std::string text = FormatTable(vars);
+  if (run.memory.empty()) return text;
+  absl::StrAppend(&text, "\nmemory over time, after the passes: peak ", FormatBytes(run.peak_bytes),
+                  " with workspace of kernels, most alive at ", run.memory[run.peak_at].op, "\n",
+                  MemoryTable(run));
+  if (run.zero_parameters) {
+    absl::StrAppend(&text, "parameters that were not loaded were taken as zero: sizes that depend ",
+                    "on values may differ\n");
+  }
+  return text;
+}
+
+// A command line for a program that wants feeds.
+std::string ExampleText(const Info& info) {
+  if (info.inputs.empty()) return "";
+  std::string text = absl::StrCat("try    interp run ", info.path);
+  for (const VarInfo& input : info.inputs) {
+    std::vector<int64_t> dims;
+    if (input.var != nullptr) dims = input.var->dims;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] < 0) dims[i] = i < 2 ? 1 : 224;
+    }
+    absl::StrAppend(&text, " --feed ", input.name, "=random:", absl::StrJoin(dims, "x"));
+  }
+  return text + "\n";
+}
+
 std::string ToText(const Info& info) {
   std::string text = absl::StrFormat("%s: Paddle %s, %d block%s, %d ops, %d variables\n", info.path,
                                      info.version, info.num_blocks, info.num_blocks == 1 ? "" : "s",
@@ -134,12 +197,13 @@ std::string ToText(const Info& info) {
     absl::StrAppend(&text, "loaded ", info.loaded->count, ", ",
                     FormatBytes(info.loaded->size_bytes), "\n");
   }
-  absl::StrAppend(&text, "memory ", MemoryText(info), "\n");
+  absl::StrAppend(&text, "memory ", MemoryText(info), "\n", ExampleText(info));
   std::vector<std::vector<std::string>> ops = {{"count", "op"}};
   for (const auto& [type, count] : info.ops) ops.push_back({absl::StrCat(count), type});
   absl::StrAppend(&text, "unsupported ops ",
                   info.unsupported.empty() ? "none" : absl::StrJoin(info.unsupported, " "), "\n",
                   "\n", FormatTable(ops));
+  if (info.shaped.has_value()) absl::StrAppend(&text, "\n", ShapedText(*info.shaped));
   return text;
 }
 
@@ -169,6 +233,38 @@ void WriteTotals(absl::string_view key, const ParameterTotals& totals, JsonWrite
   json.EndObject();
 }
 
+void WriteShaped(const ShapedRun& run, JsonWriter& json) {
+  json.Key("shapes");
+  json.BeginArray();
+  for (const ShapedVar& var : run.vars) {
+    json.Line();
+    json.BeginObject();
+    json.Field("name", var.name);
+    json.Field("dtype", Name(var.dtype));
+    json.Key("shape");
+    json.BeginArray();
+    for (const int64_t dim : var.shape) json.Value(dim);
+    json.EndArray();
+    json.Field("bytes", BytesOf(var));
+    json.Field("parameter", var.parameter);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("memory_over_time");
+  json.BeginArray();
+  for (const MemoryPoint& point : run.memory) {
+    json.Line();
+    json.BeginObject();
+    json.Field("op", point.op);
+    json.Field("alive_bytes", point.alive_bytes);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Field("peak_bytes", run.peak_bytes);
+  if (!run.memory.empty()) json.Field("peak_at", run.memory[run.peak_at].op);
+  json.Field("zero_parameters", run.zero_parameters);
+}
+
 std::string ToJson(const Info& info) {
   JsonWriter json;
   json.BeginObject();
@@ -196,16 +292,34 @@ std::string ToJson(const Info& info) {
   json.BeginObject();
   for (const auto& [type, count] : info.ops) json.Field(type, count);
   json.EndObject();
+  if (info.shaped.has_value()) WriteShaped(*info.shaped, json);
   json.EndObject();
   return std::move(json).Take() + "\n";
 }
 
+// Names and shapes are the user's.
+ExitCode BlameOf(const absl::Status& status) {
+  const bool usage = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+  return usage ? ExitCode::kUsage : ExitCode::kRunFailed;
+}
+
 ExitCode ShowInfo(const Flags& flags) {
-  absl::StatusOr<Model> model = LoadModel(flags.model);
+  ModelFlags model_flags = flags.model;
+  model_flags.finds_params = !flags.shapes.empty();
+  absl::StatusOr<Model> model = LoadModel(model_flags);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
   const absl::Status suits = CheckModelFlags(flags.model, *model);
   if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
-  const Info info = Collect(*model, !flags.model.params.empty());
+  Info info = Collect(*model, !flags.model.params.empty());
+  if (!flags.shapes.empty()) {
+    if (model->compiled.has_value()) {
+      return Fail(ExitCode::kUsage, InvalidArgument("--shape wants a program; ", model->path,
+                                                    " is a plan, whose variables are chosen"));
+    }
+    absl::StatusOr<ShapedRun> shaped = RunWithShapes(*model, flags.shapes);
+    if (!shaped.ok()) return Fail(BlameOf(shaped.status()), Annotate(shaped.status(), model->path));
+    info.shaped = *std::move(shaped);
+  }
   return Show(flags.json ? ToJson(info) : ToText(info));
 }
 
@@ -215,6 +329,9 @@ void AddInfoCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<Flags>();
   CLI::App& command = *app.add_subcommand("info", "what a program is and needs");
   AddModelFlags(command, flags->model);
+  AddRepeatedFlag(command, "--shape", flags->shapes,
+                  "of a feed, as in x=1x3x640x640: run the program on random feeds and show every "
+                  "variable's shape and the memory over time; repeatable");
   command.add_flag("--json", flags->json, "print one JSON object");
   command.callback([flags, &exit_code] { exit_code = ShowInfo(*flags); });
 }

@@ -16,6 +16,7 @@ void AddInfoCommand(CLI::App& app, ExitCode& exit_code);
 void AddDumpCommand(CLI::App& app, ExitCode& exit_code);
 void AddVerifyCommand(CLI::App& app, ExitCode& exit_code);
 void AddCompileCommand(CLI::App& app, ExitCode& exit_code);
+void AddPassesCommand(CLI::App& app, ExitCode& exit_code);
 void AddOpsCommand(CLI::App& app, ExitCode& exit_code);
 
 }  // namespace interp

@@ -157,7 +157,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
 
 absl::Status AddRandomFeeds(const Program& program, uint64_t seed,
                             std::vector<NamedTensor>& feeds) {
-  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> wanted, FeedVars(program));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> wanted, DataVars(program));
   for (const VarId id : wanted) {
     const std::string& name = program.NameOf(id);
     if (FindFeed(feeds, name) != nullptr) continue;
@@ -169,6 +169,17 @@ absl::Status AddRandomFeeds(const Program& program, uint64_t seed,
     feeds.emplace_back(name, *std::move(tensor));
   }
   return absl::OkStatus();
+}
+
+void AddDefaultLods(const Program& program, std::vector<NamedTensor>& feeds) {
+  for (auto& [name, feed] : feeds) {
+    const Var* const var = FindVar(program, program.Find(name));
+    if (var == nullptr || var->lod_level <= 0 || !feed.lod.empty() || feed.shape.rank() == 0) {
+      continue;
+    }
+    feed.lod.assign(var->lod_level, {0, 1});
+    feed.lod.back() = {0, feed.shape[0]};
+  }
 }
 
 int64_t CountItems(const Tensor& feed) {

@@ -35,6 +35,9 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
 // dim that is unknown is 1. InvalidArgument where other dims are unknown.
 absl::Status AddRandomFeeds(const Program& program, uint64_t seed, std::vector<NamedTensor>& feeds);
 
+// Makes one sequence of each feed that the program declares with a LoD and that has none.
+void AddDefaultLods(const Program& program, std::vector<NamedTensor>& feeds);
+
 // The items of a feed: its sequences where it has a LoD, else its first dim; 1 for rank 0.
 int64_t CountItems(const Tensor& feed);
 

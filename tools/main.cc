@@ -62,6 +62,7 @@ ExitCode Main(int argc, char** argv) {
   AddDumpCommand(app, exit_code);
   AddVerifyCommand(app, exit_code);
   AddCompileCommand(app, exit_code);
+  AddPassesCommand(app, exit_code);
   AddOpsCommand(app, exit_code);
   try {
     app.parse(argc, argv);

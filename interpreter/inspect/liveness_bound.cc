@@ -122,7 +122,7 @@ class AliveBytes {
 
 }  // namespace
 
-LivenessBound FindLivenessBound(const InterpreterCore& core) {
+std::vector<uint64_t> AliveBytesInOrder(const InterpreterCore& core) {
   const Plan& plan = core.plan();
   const Lives lives(core);
   std::vector<std::vector<VarId>> first(plan.order.size());
@@ -134,11 +134,21 @@ LivenessBound FindLivenessBound(const InterpreterCore& core) {
     last[life.last].push_back(static_cast<VarId>(var));
   }
   AliveBytes alive(plan, lives.by_var());
-  LivenessBound bound;
+  std::vector<uint64_t> bytes;
+  bytes.reserve(plan.order.size());
   for (size_t at = 0; at < plan.order.size(); ++at) {
     for (const VarId var : first[at]) alive.Add(var);
-    if (alive.total() > bound.bytes) bound = {.bytes = alive.total(), .at = plan.order[at]};
+    bytes.push_back(alive.total());
     for (const VarId var : last[at]) alive.Remove(var);
+  }
+  return bytes;
+}
+
+LivenessBound FindLivenessBound(const InterpreterCore& core) {
+  const std::vector<uint64_t> bytes = AliveBytesInOrder(core);
+  LivenessBound bound;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    if (bytes[at] > bound.bytes) bound = {.bytes = bytes[at], .at = core.plan().order[at]};
   }
   return bound;
 }

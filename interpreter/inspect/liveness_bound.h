@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "interpreter/interpreter_core.h"
 
@@ -28,5 +29,8 @@ struct LivenessBound {
 // A bound for `trace`; other schedulers run in other orders. REQUIRES: the last run succeeded, none
 // is in progress. Linear in the plan's size.
 LivenessBound FindLivenessBound(const InterpreterCore& core);
+
+// What it is the largest of: the bytes alive at each instruction, in the order of Plan::order.
+std::vector<uint64_t> AliveBytesInOrder(const InterpreterCore& core);
 
 }  // namespace interp

@@ -1,0 +1,41 @@
+// Shapes and memory of a program for given shapes of its feeds, found by running it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/status.h"
+#include "core/tensor.h"
+#include "tools/model.h"
+
+namespace interp {
+
+struct ShapedVar {
+  std::string name;
+  DType dtype = DType::kUndefined;
+  Shape shape;
+  bool parameter = false;
+};
+
+// One instruction of the plan.
+struct MemoryPoint {
+  std::string op;  // as errors name it
+  uint64_t alive_bytes =
+      0;  // what variables take at once, see interpreter/inspect/liveness_bound.h
+};
+
+struct ShapedRun {
+  std::vector<ShapedVar> vars;      // of block 0 as the program stands, those that have a value
+  std::vector<MemoryPoint> memory;  // in the order of the plan, after the passes
+  uint64_t peak_bytes = 0;          // measured, workspace of kernels included
+  size_t peak_at = 0;               // index into `memory` of the most that is alive
+  bool zero_parameters = false;     // some were not there: sizes that depend on values may differ
+};
+
+// Runs the program on random feeds of the shapes in `arguments`, "x=1x3x640x640" each, and of the
+// declared ones where none is given, a first unknown dim being 1. Takes what it loaded out of
+// `model`. Errors: InvalidArgument for shapes, NotFound for names, and those of a run.
+absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const std::vector<std::string>& arguments);
+
+}  // namespace interp
