@@ -10,6 +10,7 @@ namespace interp {
 
 void AddRunCommand(CLI::App& app, ExitCode& exit_code);
 void AddBenchCommand(CLI::App& app, ExitCode& exit_code);
+void AddCompareCommand(CLI::App& app, ExitCode& exit_code);
 void AddTrainCommand(CLI::App& app, ExitCode& exit_code);
 void AddBackwardCommand(CLI::App& app, ExitCode& exit_code);
 void AddInfoCommand(CLI::App& app, ExitCode& exit_code);

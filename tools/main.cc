@@ -56,6 +56,7 @@ ExitCode Main(int argc, char** argv) {
   ExitCode exit_code = ExitCode::kOk;
   AddRunCommand(app, exit_code);
   AddBenchCommand(app, exit_code);
+  AddCompareCommand(app, exit_code);
   AddTrainCommand(app, exit_code);
   AddBackwardCommand(app, exit_code);
   AddInfoCommand(app, exit_code);
