@@ -43,6 +43,8 @@ struct Flags {
   std::string save;
   std::string random_state;
   RunCounts counts;
+  int top = 0;  // 0: not asked for
+  std::string labels;
   std::string expect;
   Tolerance tolerance;
   WatchFlags watch;
@@ -87,6 +89,7 @@ std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& fetched,
 // What is asked for, read and checked against the program before anything runs.
 struct Inputs {
   std::vector<NamedTensor> feeds;
+  std::vector<std::string> labels;
   std::vector<NamedTensor> expected;
   std::vector<std::string> fetches;
   ParametersToSave saved;
@@ -98,6 +101,11 @@ absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
   absl::StatusOr<ParametersToSave> saved = ChooseParametersToSave(flags.save, model.program);
   if (!saved.ok()) return Annotate(saved.status(), "--save");
   inputs.saved = *std::move(saved);
+  if (!flags.labels.empty()) {
+    absl::StatusOr<std::vector<std::string>> labels = ReadLabels(flags.labels);
+    if (!labels.ok()) return Annotate(labels.status(), "--labels");
+    inputs.labels = *std::move(labels);
+  }
   if (!flags.expect.empty()) {
     INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.feeds));
     absl::StatusOr<std::vector<NamedTensor>> expected = ReadNpz(flags.expect, max_bytes);
@@ -250,6 +258,10 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
       NameFetches(core.plan().fetches, *tensors, inputs.fetches);
   RunReport report = MakeReport(model, core, fetched);
   report.times = std::move(times);
+  for (const NamedTensor& tensor : fetched) {
+    if (flags.top == 0) break;
+    for (TopRow& row : FindTop(tensor, flags.top, inputs.labels)) report.top.push_back(row);
+  }
   report.comparisons = CompareAll(fetched, inputs.expected, flags.tolerance);
   report.profile = watch.FinishProfile();
   if (!flags.out.empty()) {
@@ -265,6 +277,7 @@ absl::Status CheckEffects(const Flags& flags, const CLI::App& command, const Mod
                           const CoreOptions& options) {
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command, {"--rtol", "--atol"}, !flags.expect.empty(), "without --expect"));
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--labels"}, flags.top > 0, "without --top"));
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command, {"--warmup"}, flags.counts.repeat > 0, "without --repeat"));
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--max-file-memory"},
@@ -366,6 +379,9 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   AddRepeatedFlag(command, "--fetch", flags->fetches,
                   "variables to fetch, any of the program's, as in a,b; repeatable; default: what "
                   "the program fetches");
+  command.add_option("--top", flags->top, "show the N largest values of each row of the fetches")
+      ->check(CLI::Range(1, 1'000'000));
+  command.add_option("--labels", flags->labels, "names for --top, one a line");
   command.add_option("--out", flags->out, "write the fetches to file.npz, or as .npy to a folder");
   command.add_option("--save", flags->save,
                      "write all persistable tensors after the last run to file.pdiparams or "

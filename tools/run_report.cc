@@ -130,6 +130,7 @@ std::string ToText(const RunReport& report) {
     absl::StrAppend(&text, "on devices: peak memory ", FormatBytes(report.device_peak_bytes), "\n");
   }
   if (!report.fetches.empty()) absl::StrAppend(&text, "\n", FormatSummaries(report.fetches));
+  if (!report.top.empty()) absl::StrAppend(&text, "\n", FormatTop(report.top));
   if (!report.comparisons.empty()) absl::StrAppend(&text, "\n");
   for (const Comparison& comparison : report.comparisons) {
     absl::StrAppend(&text, FormatComparison(comparison), "\n");
@@ -173,6 +174,15 @@ std::string ToJson(const RunReport& report) {
     WriteJson(fetch, json);
   }
   json.EndArray();
+  if (!report.top.empty()) {
+    json.Key("top");
+    json.BeginArray();
+    for (const TopRow& row : report.top) {
+      json.Line();
+      WriteJson(row, json);
+    }
+    json.EndArray();
+  }
   if (!report.comparisons.empty()) {
     json.Key("expect");
     json.BeginArray();

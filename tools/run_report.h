@@ -10,6 +10,7 @@
 #include "tools/outputs.h"
 #include "tools/profile.h"
 #include "tools/summary.h"
+#include "tools/top_values.h"
 
 namespace interp {
 
@@ -48,6 +49,7 @@ struct RunReport {
   std::vector<PoolStats> pools;       // see InterpreterCore::pool_stats; shown with the profile
   bool interrupted = false;           // by the user, before the last run
   std::vector<Summary> fetches;
+  std::vector<TopRow> top;  // with --top
   std::vector<Comparison> comparisons;
   const Profile* profile = nullptr;
 };
