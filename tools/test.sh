@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 preset=${1:-release}
 [ $# -gt 0 ] && shift
 need_build_packages
+need_packages python3-jsonschema
 configure "$preset"
 cmake --build --preset "$preset"
 ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" "$@"
