@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
 
 namespace interp {
 namespace {
@@ -56,7 +59,30 @@ OpRegistry& OpRegistry::Global() {
   return registry;
 }
 
+void OpRegistry::BeginLoad() {
+  loading_ = true;
+  loaded_.clear();
+}
+
+absl::Status OpRegistry::EndLoad() {
+  loading_ = false;
+  std::vector<OpDef> loaded = std::exchange(loaded_, {});
+  absl::flat_hash_set<absl::string_view> types;
+  for (const OpDef& def : loaded) {
+    if (defs_.contains(def.type) || !types.insert(def.type).second) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("an op named '", def.type, "' is there already; give it another name"));
+    }
+  }
+  for (OpDef& def : loaded) Add(std::move(def));
+  return absl::OkStatus();
+}
+
 void OpRegistry::Add(OpDef def) {
+  if (loading_) {
+    loaded_.push_back(std::move(def));
+    return;
+  }
   const absl::string_view type = def.type;
   if (!defs_.try_emplace(type, std::make_unique<OpDef>(std::move(def))).second) {
     std::fprintf(stderr, "op '%.*s' is registered twice\n", static_cast<int>(type.size()),

@@ -181,18 +181,24 @@ absl::StatusOr<ParsedAttrs> ParseAttrs(AttrReader& reader) {
   return ParsedAttrs(std::move(parsed));
 }
 
-// All op definitions by type. Filled before main() by the kernels' registrations, read-only after:
-// reads need no lock.
+// All op definitions by type. Filled before main() by the kernels' registrations, and by libraries
+// of ops (interpreter/load_ops.h) before programs are; read-only after: reads need no lock.
 class OpRegistry {
  public:
   // Named only by the registration macro and by the facades that build plans.
   static OpRegistry& Global();
 
-  // Adds a definition. Aborts when the type is there already: that is a programming error.
+  // Adds a definition. Aborts when the type is there already, a programming error, but between
+  // BeginLoad and EndLoad.
   void Add(OpDef def);
   // Adds rows to the definition of `type`, which may come later: kernels of another place have
   // files of their own.
   void AddKernels(absl::string_view type, const std::vector<KernelDef>& rows);
+  // Around the registrations of a library that is loaded into the running process: EndLoad adds
+  // all of them, or none and says AlreadyExists where a type is there already.
+  void BeginLoad();
+  absl::Status EndLoad();
+
   // The definition, or null.
   const OpDef* Find(absl::string_view type) const;
   // All types, sorted.
@@ -202,6 +208,8 @@ class OpRegistry {
   absl::flat_hash_map<absl::string_view, std::unique_ptr<OpDef>> defs_;
   // Rows of types that are not there yet.
   absl::flat_hash_map<absl::string_view, std::vector<KernelDef>> early_rows_;
+  bool loading_ = false;
+  std::vector<OpDef> loaded_;  // added since BeginLoad
 };
 
 struct OpRegistration {

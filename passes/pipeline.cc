@@ -45,19 +45,44 @@ bool Contains(const std::vector<std::string>& names, absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-absl::Status CheckNames(const std::vector<std::string>& names, absl::string_view purpose,
-                        bool all_allowed) {
+absl::Status CheckName(const std::vector<Pass>& passes, const std::string& name,
+                       absl::string_view purpose) {
+  const bool known = std::any_of(passes.begin(), passes.end(),
+                                 [&](const Pass& pass) { return pass.name == name; });
+  if (known) return absl::OkStatus();
+  return NotFound("no pass named '", name, "' to ", purpose, "; passes are ",
+                  absl::StrJoin(passes, ", ", [](std::string* out, const Pass& pass) {
+                    absl::StrAppend(out, pass.name);
+                  }));
+}
+
+absl::Status CheckNames(const std::vector<Pass>& passes, const std::vector<std::string>& names,
+                        absl::string_view purpose, bool all_allowed) {
   for (const std::string& name : names) {
     if (all_allowed && name == kAllPasses) continue;
-    const bool known = std::any_of(std::begin(kPasses), std::end(kPasses),
-                                   [&](const Pass& pass) { return pass.name == name; });
-    if (known) continue;
-    return NotFound("no pass named '", name, "' to ", purpose, "; passes are ",
-                    absl::StrJoin(kPasses, ", ", [](std::string* out, const Pass& pass) {
-                      absl::StrAppend(out, pass.name);
-                    }));
+    INTERP_RETURN_IF_ERROR(CheckName(passes, name, purpose));
   }
   return absl::OkStatus();
+}
+
+// All passes there are, the caller's own among them, in the order they run in.
+absl::StatusOr<std::vector<Pass>> WithExtra(const std::vector<ExtraPass>& extra) {
+  std::vector<Pass> passes(std::begin(kPasses), std::end(kPasses));
+  for (const ExtraPass& added : extra) {
+    const auto named = [](absl::string_view name) {
+      return [name](const Pass& pass) { return pass.name == name; };
+    };
+    if (std::any_of(passes.begin(), passes.end(), named(added.pass.name))) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("there are two passes named '", added.pass.name, "'"));
+    }
+    if (!added.before.empty()) {
+      INTERP_RETURN_IF_ERROR(
+          CheckName(passes, added.before, absl::StrCat("put '", added.pass.name, "' before")));
+    }
+    passes.insert(std::find_if(passes.begin(), passes.end(), named(added.before)), added.pass);
+  }
+  return passes;
 }
 
 // What passes must keep, as far as it was so before.
@@ -104,11 +129,12 @@ void VerifyPasses(bool on) { verifies_passes.store(on, std::memory_order_relaxed
 absl::Span<const Pass> AllPasses() { return kPasses; }
 
 absl::StatusOr<std::vector<Pass>> DefaultPipeline(const PipelineOptions& options) {
-  INTERP_RETURN_IF_ERROR(CheckNames(options.disable, "disable", /*all_allowed=*/false));
-  INTERP_RETURN_IF_ERROR(CheckNames(options.enable, "enable", /*all_allowed=*/false));
-  INTERP_RETURN_IF_ERROR(CheckNames(options.print_after, "print after", /*all_allowed=*/true));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Pass> all, WithExtra(options.extra));
+  INTERP_RETURN_IF_ERROR(CheckNames(all, options.disable, "disable", /*all_allowed=*/false));
+  INTERP_RETURN_IF_ERROR(CheckNames(all, options.enable, "enable", /*all_allowed=*/false));
+  INTERP_RETURN_IF_ERROR(CheckNames(all, options.print_after, "print after", /*all_allowed=*/true));
   std::vector<Pass> passes;
-  for (const Pass& pass : kPasses) {
+  for (const Pass& pass : all) {
     const bool on = pass.on_by_default || Contains(options.enable, pass.name);
     if (on && !Contains(options.disable, pass.name)) passes.push_back(pass);
   }

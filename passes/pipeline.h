@@ -11,11 +11,20 @@
 
 namespace interp {
 
+// A pass from outside the library. Its name is none of AllPasses'.
+struct ExtraPass {
+  Pass pass;
+  std::string before = {};  // the pass of AllPasses that it runs before; empty: it runs last
+};
+
 struct PipelineOptions {
   // Names of passes; an unknown name is an error.
   std::vector<std::string> disable = {};
   std::vector<std::string> enable = {};       // those that are not on by default
   std::vector<std::string> float32_ops = {};  // as of PassContext, besides its own
+  // Passes of the caller's own, in this order where they run before the same pass. They are
+  // enabled, disabled, printed and verified as the others are.
+  std::vector<ExtraPass> extra = {};
   // After these passes ("all": after each) `print` gets the program, before it is verified.
   std::vector<std::string> print_after = {};
   std::function<void(absl::string_view pass, const Program& program)> print = nullptr;
@@ -42,7 +51,8 @@ struct PipelineResult {
 // Every pass, in the order they run in.
 absl::Span<const Pass> AllPasses();
 
-// Those that run with these options. NotFound for a name that is no pass, listing all names.
+// Those that run with these options. NotFound for a name that is no pass, listing all names;
+// AlreadyExists for an extra pass that is named like another.
 absl::StatusOr<std::vector<Pass>> DefaultPipeline(const PipelineOptions& options);
 
 // Runs DefaultPipeline(options) on `program`. The result has feed and fetch ops, and every op of it

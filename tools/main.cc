@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "core/near_names.h"
 #include "tools/commands.h"
+#include "tools/load_ops_flag.h"
 
 namespace interp {
 namespace {
@@ -65,6 +66,7 @@ ExitCode Main(int argc, char** argv) {
   AddCompileCommand(app, exit_code);
   AddPassesCommand(app, exit_code);
   AddOpsCommand(app, exit_code);
+  for (CLI::App* const command : app.get_subcommands({})) AddLoadOpsFlag(*command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -56,6 +56,41 @@ TEST(PipelineTest, UnknownNamesListThePasses) {
   EXPECT_FALSE(DefaultPipeline({.disable = {"all"}}).ok());
 }
 
+// Counts its runs in the version of the program.
+absl::StatusOr<Program> CountRun(Program program, const PassContext& /*context*/) {
+  ++program.version;
+  return program;
+}
+
+TEST(PipelineTest, ExtraPassesRunWhereTheCallerPutsThem) {
+  const Pass first = {"first_of_mine", "counts", CountRun};
+  const Pass second = {"second_of_mine", "counts", CountRun};
+  const Pass last = {"last_of_mine", "counts", CountRun};
+  PipelineOptions options{.extra = {{first, "prune"}, {second, "prune"}, {last, ""}},
+                          .print = nullptr};
+  const auto passes = DefaultPipeline(options);
+  ASSERT_TRUE(passes.ok()) << passes.status();
+  const std::vector<absl::string_view> names = Names(*passes);
+  const auto prune = std::find(names.begin(), names.end(), "prune");
+  ASSERT_GE(prune - names.begin(), 2);
+  EXPECT_EQ(*(prune - 2), "first_of_mine");
+  EXPECT_EQ(*(prune - 1), "second_of_mine");
+  EXPECT_EQ(names.back(), "last_of_mine");
+  const int64_t version = Chain().version;
+  EXPECT_EQ(RunPipeline(Chain(), Context(), options)->program.version, version + 3);
+  options.disable = {"second_of_mine"};
+  EXPECT_EQ(RunPipeline(Chain(), Context(), options)->program.version, version + 2);
+}
+
+TEST(PipelineTest, NamesOfExtraPassesAreTheirOwn) {
+  const auto error = [](const ExtraPass& extra) {
+    return std::string(DefaultPipeline({.extra = {extra}, .print = nullptr}).status().message());
+  };
+  EXPECT_EQ(error({{"prune", "counts", CountRun}, ""}), "there are two passes named 'prune'");
+  EXPECT_THAT(error({{"mine", "counts", CountRun}, "purne"}),
+              HasSubstr("no pass named 'purne' to put 'mine' before; passes are"));
+}
+
 TEST(PipelineTest, PrintsAfterNamedPasses) {
   std::vector<std::string> printed;
   PipelineOptions options{.print_after = {"insert_feed_fetch"}};
