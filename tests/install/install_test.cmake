@@ -19,6 +19,20 @@ run(${CMAKE_COMMAND} -S ${root}/consumer -B ${root}/build -G ${GENERATOR}
   -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${root}/prefix)
 run(${CMAKE_COMMAND} --build ${root}/build)
 
+# What interp.hpp reaches, and nothing else.
+set(include ${root}/prefix/include/interp)
+foreach(header interp.hpp version.h core/op_def.h interpreter/predictor.h passes/minimize.h)
+  if(NOT EXISTS ${include}/${header})
+    message(FATAL_ERROR "${header} is not installed")
+  endif()
+endforeach()
+foreach(internal interpreter/analysis interpreter/run/engine_scheduler.h interpreter/plan_file/plan_wire.h
+        passes/inplace.h core/program_wire.h core/storage/shared_memory.h kernels/math)
+  if(EXISTS ${include}/${internal})
+    message(FATAL_ERROR "${internal} is internal, but installed")
+  endif()
+endforeach()
+
 set(digits ${SOURCE_DIR}/tools/digits)
 run(${root}/build/digit_reader ${digits}/digits.pdmodel ${digits}/digits.pdiparams ${digits}/image.npy)
 string(REGEX MATCHALL "digit 3\n" answers "${output}")

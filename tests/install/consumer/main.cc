@@ -1,13 +1,9 @@
 // Reads a digit from a picture of 28 x 28 floats:  digit_reader MODEL PARAMS IMAGE.npy
 #include <algorithm>
+#include <interp/interp.hpp>
 #include <iostream>
 #include <thread>
 #include <vector>
-
-#include "core/io/npy.h"
-#include "core/io/params.h"
-#include "core/program_load.h"
-#include "interpreter/interpreter_core.h"
 
 absl::Status ReadDigit(const char* model, const char* params, const char* image) {
   INTERP_ASSIGN_OR_RETURN(interp::Program program, interp::ReadProgram(model));

@@ -1,8 +1,6 @@
 // Runs an op that is not part of interp: 2 * x + x.
+#include <interp/interp.hpp>
 #include <iostream>
-
-#include "core/program_parse.h"
-#include "interpreter/interpreter_core.h"
 
 absl::StatusOr<float> Run() {
   INTERP_ASSIGN_OR_RETURN(interp::Program program,
