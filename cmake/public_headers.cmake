@@ -1,4 +1,4 @@
-# What <interp/interp.hpp> reaches, and nothing else, is installed.
+# What <interp/interp.hpp> and <interp/interp.h> reach, and nothing else, is installed.
 
 # interp_reached_headers(OUT HEADER...): the headers, relative to the source tree, and all that they
 # include of it.
@@ -20,7 +20,7 @@ function(interp_reached_headers out)
 endfunction()
 
 # Ops that are made outside split their loops as ours do. interp/ itself is the folder that all of them are installed to.
-interp_reached_headers(public_headers interp/interp.hpp kernels/util/parallel_for.h)
+interp_reached_headers(public_headers interp/interp.hpp interp/interp.h kernels/util/parallel_for.h)
 foreach(header ${public_headers})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
   cmake_path(GET header PARENT_PATH folder)

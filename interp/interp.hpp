@@ -3,7 +3,7 @@
 //   #include <interp/interp.hpp>
 //
 // The headers below, and what they include, are all that is installed; each of them may also be
-// included by its own path.
+// included by its own path. C: interp/interp.h.
 #pragma once
 
 // IWYU pragma: begin_exports

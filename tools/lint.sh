@@ -10,7 +10,7 @@ need_packages clang-format clang-tidy
 
 budget=${1:-600}
 base=${2:-HEAD~1}
-git ls-files '*.cc' '*.h' | xargs clang-format --dry-run -Werror
+git ls-files '*.cc' '*.h' '*.hpp' '*.c' | xargs clang-format --dry-run -Werror
 echo "formatting is right"
 
 # clang cannot read GCC's precompiled headers, and without them a missing include shows.
@@ -22,7 +22,7 @@ deadline=$(($(date +%s) + budget))
 # Peers of benchmarks need headers that are not here.
 peers=':!tests/bench/*_peer.cc'
 changed=$(git diff --name-only --diff-filter=d "$base" -- '*.cc' "$peers" 2>/dev/null || true)
-rest=$(git ls-files 'interpreter/*.cc' 'core/*.cc' 'passes/*.cc' 'tools/*.cc' 'kernels/*.cc' 'tests/*.cc' "$peers")
+rest=$(git ls-files 'interpreter/*.cc' 'interp/*.cc' 'core/*.cc' 'passes/*.cc' 'tools/*.cc' 'kernels/*.cc' 'tests/*.cc' "$peers")
 failed=$(mktemp)
 trap 'rm -f "$failed"' EXIT
 

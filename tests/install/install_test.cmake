@@ -21,7 +21,7 @@ run(${CMAKE_COMMAND} --build ${root}/build)
 
 # What interp.hpp reaches, and nothing else.
 set(include ${root}/prefix/include/interp)
-foreach(header interp.hpp version.h core/op_def.h interpreter/predictor.h passes/minimize.h)
+foreach(header interp.hpp interp.h version.h core/op_def.h interpreter/predictor.h passes/minimize.h)
   if(NOT EXISTS ${include}/${header})
     message(FATAL_ERROR "${header} is not installed")
   endif()
@@ -62,6 +62,17 @@ run(${CMAKE_COMMAND} --build ${root}/examples --target train_lenet)
 run(${root}/examples/train_lenet 2)
 if(NOT output MATCHES "step   2  loss [0-9.]+\nrecognises [0-9.]+ % of 1000 other digits")
   message(FATAL_ERROR "expected two steps of training and what they led to")
+endif()
+
+# C needs no package: header and library.
+find_program(C_COMPILER NAMES cc gcc clang REQUIRED)
+file(GLOB_RECURSE library ${root}/prefix/libinterp.so)
+cmake_path(GET library PARENT_PATH libraries)
+run(${C_COMPILER} -std=c99 -Wall -Wextra -Werror -pedantic ${SOURCE_DIR}/tools/examples/read_digit.c
+  -I${root}/prefix/include -L${libraries} -linterp -Wl,-rpath,${libraries} -o ${root}/read_digit)
+run(${root}/read_digit ${digits} ${digits}/image.npy)
+if(NOT output MATCHES "digit 3")
+  message(FATAL_ERROR "expected the digit 3 from C")
 endif()
 
 # The installed program finds the installed library.
