@@ -1,0 +1,328 @@
+"""The Python package, as a wheel has it; run by wheel_test.py."""
+import gc
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import weakref
+
+import numpy as np
+
+import interp
+from interp import inference
+
+SOURCE = pathlib.Path(os.environ["INTERP_SOURCE"])
+DIGITS = SOURCE / "tools/digits"
+OUTPUT = "save_infer_model/scale_0.tmp_0"
+
+ENDLESS = """program version=0
+block 0
+  var i float32[1]
+  var zero float32[1]
+  var go bool[1]
+  var scopes step_scopes
+  fill_constant() -> (Out=i) {shape=longs:[1], value=1.0, dtype=5}
+  fill_constant() -> (Out=zero) {shape=longs:[1], value=0.0, dtype=5}
+  less_than(X=zero, Y=i) -> (Out=go)
+  while(X=[i,zero], Condition=go) -> (Out=[i,go], StepScopes=scopes) {sub_block=block:1}
+block 1 parent=0
+  scale(X=i) -> (Out=i) {scale=1.0}
+  less_than(X=zero, Y=i) -> (Out=go)
+"""
+
+LINE = """program version=0
+block 0
+  var x float32[-1,1]
+  var y float32[-1,1]
+  var w float32[1,1] param
+  var p float32[-1,1]
+  var d float32[-1,1]
+  var s float32[-1,1]
+  var loss float32[1]
+  mul(X=x, Y=w) -> (Out=p) {x_num_col_dims=1, y_num_col_dims=1}
+  elementwise_sub(X=p, Y=y) -> (Out=d) {axis=-1}
+  square(X=d) -> (Out=s)
+  mean(X=s) -> (Out=loss)
+"""
+
+START = """program version=0
+block 0
+  var w float32[1,1] param
+  fill_constant() -> (Out=w) {shape=longs:[1,1], value=0.0, dtype=5}
+"""
+
+
+def program_of(op, dtype, lod=0):
+    level = f" lod={lod}" if lod else ""
+    return (f"program version=0\nblock 0\n  var x {dtype}[-1,1]{level}\n"
+            f"  var y {dtype}[-1,1]{level}\n  {op}\n")
+
+
+class WithFolder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def predictor(self, text, **options):
+        path = os.path.join(self.folder.name, "program.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return interp.Predictor(path, **options)
+
+
+class PredictorTest(WithFolder):
+    def setUp(self):
+        super().setUp()
+        self.image = np.load(DIGITS / "image.npy")
+        self.expected = np.load(DIGITS / "expected.npz")[OUTPUT]
+
+    def test_reads_a_folder_a_prefix_and_files(self):
+        for model, params in ((DIGITS, None), (DIGITS / "digits", None),
+                              (DIGITS / "digits.pdmodel", DIGITS / "digits.pdiparams")):
+            predictor = interp.Predictor(model, params)
+            np.testing.assert_allclose(predictor.run(self.image)[OUTPUT], self.expected, 1e-5)
+
+    def test_tells_its_inputs_and_outputs(self):
+        predictor = interp.Predictor(DIGITS)
+        self.assertEqual(predictor.inputs,
+                         [("image", "float32", "float32", (-1, 1, 28, 28))])
+        self.assertEqual(predictor.output_names, [OUTPUT])
+
+    def test_feeds_go_by_name_by_position_and_as_lists(self):
+        predictor = interp.Predictor(DIGITS)
+        for results in (predictor.run({"image": self.image}), predictor.run(self.image),
+                        predictor.run(self.image.tolist()),
+                        predictor.run(np.asfortranarray(self.image))):
+            np.testing.assert_allclose(results[OUTPUT], self.expected, 1e-5)
+
+    def test_wrong_feeds_are_errors_that_say_what(self):
+        predictor = interp.Predictor(DIGITS)
+        for feeds, text in (((), "there are 0 feeds, expected 1: image"),
+                            (({"img": self.image},), "feed 'img' is unknown; inputs are image"),
+                            (({},), "input 'image' is not fed"),
+                            ((self.image.astype(np.float64),), "expected float32"),
+                            ((self.image.astype("U3"),), "feed 'image': an array of <U3"),
+                            ((self.image.astype(">f4"),), "feed 'image': an array of >f4"),
+                            ((np.zeros((1,) * 10, "f4"),), "has 10 dims, expected 9 or fewer"),
+                            ((self.image[0],), "expected float32[-1,1,28,28]")):
+            with self.assertRaises(interp.InvalidArgument) as caught:
+                predictor.run(*feeds)
+            self.assertIn(text, str(caught.exception))
+        with self.assertRaises(ValueError):
+            predictor.run(self.image, timeout=-1)
+        with self.assertRaises(ValueError):
+            predictor.run(self.image, timeout=float("nan"))
+        with self.assertRaises(interp.InvalidArgument):
+            predictor.run(self.image, lod={"image": [[0, 5]]})
+
+    def test_errors_are_of_the_built_in_kinds(self):
+        with self.assertRaises(LookupError) as caught:
+            interp.Predictor("/no/such/model")
+        self.assertIsInstance(caught.exception, interp.NotFound)
+        self.assertEqual(caught.exception.code, "not found")
+        self.assertIn("/no/such/model", str(caught.exception))
+        with self.assertRaises(interp.InvalidArgument):
+            interp.Predictor(DIGITS, scheduler="clever")
+        with self.assertRaises(interp.InvalidArgument):
+            interp.Predictor(DIGITS, num_streams=0)
+        with self.assertRaisesRegex(interp.InvalidArgument, "num_threads is -1, expected 0 to"):
+            interp.Predictor(DIGITS, num_threads=-1)
+        with self.assertRaisesRegex(interp.InvalidArgument, "num_workers is 0, expected 1 to"):
+            interp.Predictor(DIGITS, num_workers=0)
+        with self.assertRaisesRegex(TypeError, "there is no option 'threads'; options are"):
+            interp.Predictor(DIGITS, threads=1)
+        with self.assertRaises(interp.ResourceExhausted):
+            interp.Predictor(DIGITS, max_memory_bytes=64).run(self.image)
+
+    def test_results_outlive_the_predictor_and_are_nobody_elses(self):
+        predictor = interp.Predictor(DIGITS)
+        first = predictor.run(self.image)[OUTPUT]
+        second = predictor.run(np.zeros_like(self.image))[OUTPUT]
+        del predictor
+        gc.collect()
+        np.testing.assert_allclose(first, self.expected, 1e-5)
+        self.assertFalse(np.shares_memory(first, second))
+        first[:] = 0
+        self.assertAlmostEqual(second.sum(), 1, places=5)
+
+    def test_feeds_are_let_go_after_the_run(self):
+        class Tracked(np.ndarray):
+            pass
+
+        predictor = interp.Predictor(DIGITS)
+        image = self.image.view(Tracked)
+        gone = weakref.ref(image)
+        result = predictor.run(image)
+        del image
+        gc.collect()
+        self.assertIsNone(gone())
+        np.testing.assert_allclose(result[OUTPUT], self.expected, 1e-5)
+
+    def test_arrays_that_may_not_be_written_are_fed(self):
+        image = self.image.copy()
+        image.flags.writeable = False
+        result = interp.Predictor(DIGITS).run(image)
+        np.testing.assert_allclose(result[OUTPUT], self.expected, 1e-5)
+
+    def test_threads_run_side_by_side(self):
+        predictor = interp.Predictor(DIGITS, num_streams=2)
+        wrong = []
+
+        def call():
+            for _ in range(50):
+                if not np.allclose(predictor.run(self.image)[OUTPUT], self.expected, 1e-5):
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=call) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_lods_go_in_and_come_out(self):
+        predictor = self.predictor(program_of("scale(X=x) -> (Out=y) {scale=2.0}", "float32", 1),
+                                   feeds=["x"], fetches=["y"])
+        x = np.array([[1], [2], [3]], np.float32)
+        results = predictor.run({"x": x}, lod={"x": [[0, 1, 3]]})
+        np.testing.assert_array_equal(results["y"], 2 * x)
+        self.assertEqual(results.lod, {"y": [[0, 1, 3]]})
+        self.assertEqual(predictor.run(x).lod, {})
+        with self.assertRaisesRegex(interp.InvalidArgument, "ends with 4, expected 3"):
+            predictor.run({"x": x}, lod={"x": [[0, 4]]})
+
+    def test_dtypes_map_to_numpys(self):
+        for dtype, array in (("bfloat16", "uint16"), ("float16", "float16"), ("int64", "int64"),
+                             ("bool", "bool"), ("int8", "int8"), ("float64", "float64")):
+            predictor = self.predictor(program_of("assign(X=x) -> (Out=y)", dtype), feeds=["x"],
+                                       fetches=["y"])
+            self.assertEqual(predictor.inputs[0].array_dtype, array)
+            x = np.array([[1], [0]]).astype(array)
+            y = predictor.run(x)["y"]
+            self.assertEqual(y.dtype, np.dtype(array))
+            np.testing.assert_array_equal(y, x)
+
+    def test_arrays_without_elements_and_without_dims_pass_through(self):
+        predictor = self.predictor(program_of("scale(X=x) -> (Out=y) {scale=2.0}", "float32"),
+                                   feeds=["x"], fetches=["y"])
+        self.assertEqual(predictor.run(np.zeros((0, 1), np.float32))["y"].shape, (0, 1))
+
+    def test_calls_end_when_they_shall_while_python_runs(self):
+        predictor = self.predictor(ENDLESS, fetches=["i"])
+        with self.assertRaises(TimeoutError):
+            predictor.run(timeout=0.02)
+        token = interp.CancelToken()
+        caught = []
+
+        def call():
+            try:
+                predictor.run(cancel=token, timeout=1e300)
+            except interp.Cancelled as error:
+                caught.append(error)
+
+        # That this thread comes to cancel() at all shows that the run does not hold the GIL.
+        thread = threading.Thread(target=call)
+        thread.start()
+        token.cancel()
+        thread.join()
+        self.assertEqual(len(caught), 1)
+
+    def test_the_plan_is_plain_data(self):
+        plan = interp.Predictor(DIGITS).plan()
+        self.assertEqual(plan["instructions"][0]["type"], "feed")
+
+
+class ProgramTest(unittest.TestCase):
+    def test_goes_to_text_data_and_bytes(self):
+        program = interp.Program.load(DIGITS / "digits.pdmodel")
+        self.assertEqual(interp.Program.parse(program.to_text()).to_text(), program.to_text())
+        self.assertIn("conv2d", [op["type"] for op in program.ops])
+        self.assertIn("image", [var["name"] for var in program.vars])
+        self.assertEqual(program.serialize(), (DIGITS / "digits.pdmodel").read_bytes())
+
+    def test_is_planned(self):
+        plan = interp.Program.parse(LINE).plan(["x", "w"], ["p"])
+        self.assertIn("mul", [instruction["type"] for instruction in plan["instructions"]])
+
+    def test_wrong_text_is_an_error(self):
+        with self.assertRaises(interp.InvalidArgument):
+            interp.Program.parse("block zero")
+        with self.assertRaises(interp.Error):
+            interp.Program.load("/no/such/program")
+
+
+class TrainerTest(WithFolder):
+    def trainer(self):
+        main, startup = interp.Program.parse(LINE).minimize(
+            "loss", "sgd:learning_rate=0.1", interp.Program.parse(START))
+        return interp.Trainer(main, startup, feeds=["x", "y"], fetches=["loss"])
+
+    def test_learns_a_line(self):
+        trainer = self.trainer()
+        x = np.array([[1], [2]], np.float32)
+        losses = [float(trainer.step(x, 3 * x)["loss"].sum()) for _ in range(50)]
+        self.assertLess(losses[-1], 1e-6 * losses[0])
+        self.assertEqual(trainer.num_steps, 50)
+        self.assertAlmostEqual(float(trainer.parameters()["w"][0, 0]), 3, places=3)
+
+    def test_parameters_are_copies_and_can_be_read_again(self):
+        trainer = self.trainer()
+        x = np.array([[1], [2]], np.float32)
+        trainer.step(x, 3 * x)
+        parameters = trainer.parameters()
+        before = parameters["w"].copy()
+        path = os.path.join(self.folder.name, "parameters.npz")
+        np.savez(path, **parameters)
+        trainer.step({"y": 3 * x, "x": x})
+        np.testing.assert_array_equal(parameters["w"], before)
+        self.assertNotEqual(trainer.parameters()["w"][0, 0], before[0, 0])
+        trainer.load_parameters(path)
+        np.testing.assert_array_equal(trainer.parameters()["w"], before)
+
+    def test_an_unknown_loss_is_an_error(self):
+        with self.assertRaises(interp.Error):
+            interp.Program.parse(LINE).minimize("cost")
+        with self.assertRaises(interp.InvalidArgument):
+            interp.Program.parse(LINE).minimize("loss", "clever")
+
+
+class InferenceTest(unittest.TestCase):
+    def test_has_the_names_of_paddle(self):
+        image = np.load(DIGITS / "image.npy")
+        expected = np.load(DIGITS / "expected.npz")[OUTPUT]
+        config = inference.Config(str(DIGITS / "digits.pdmodel"), str(DIGITS / "digits.pdiparams"))
+        config.set_cpu_math_library_num_threads(1)
+        predictor = inference.create_predictor(config)
+        self.assertEqual(predictor.get_input_names(), ["image"])
+        handle = predictor.get_input_handle("image")
+        with self.assertRaises(interp.FailedPrecondition):
+            predictor.run()
+        handle.copy_from_cpu(image)
+        for each in (predictor, predictor.clone()):
+            each.get_input_handle("image").share_external_data(image)
+            each.run()
+            output = each.get_output_handle(each.get_output_names()[0])
+            np.testing.assert_allclose(output.copy_to_cpu(), expected, 1e-5)
+        self.assertEqual(output.shape(), [1, 10])
+        np.testing.assert_allclose(predictor.run([image])[0], expected, 1e-5)
+        with self.assertRaisesRegex(interp.NotFound, "there is no input 'img'; inputs are image"):
+            predictor.get_input_handle("img")
+
+
+class CommandTest(unittest.TestCase):
+    def test_the_package_runs_the_tool(self):
+        result = subprocess.run([sys.executable, "-m", "interp", "run", DIGITS / "digits.pdmodel",
+                                 "--feed", DIGITS / "image.npy", "--expect",
+                                 DIGITS / "expected.npz"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{OUTPUT}: ok", result.stdout)
+        result = subprocess.run([sys.executable, "-m", "interp", "run", "/no/such"],
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

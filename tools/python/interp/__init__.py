@@ -1,0 +1,218 @@
+"""interp runs and trains Paddle programs on CPUs. docs/python.md has examples.
+
+    predictor = interp.Predictor("model_folder")
+    results = predictor.run({"image": image})
+"""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _interp
+from ._interp import CancelToken
+from .errors import (Cancelled, DataLoss, DeadlineExceeded, Error, FailedPrecondition, Internal,
+                     InvalidArgument, NotFound, ResourceExhausted, Unimplemented)
+
+__version__ = _interp.__version__
+__all__ = [
+    "CancelToken", "Cancelled", "DataLoss", "DeadlineExceeded", "Error", "FailedPrecondition",
+    "Internal", "InvalidArgument", "NotFound", "Predictor", "Program", "ResourceExhausted",
+    "Results", "Trainer", "Unimplemented", "Var"
+]
+
+Path = Union[str, "os.PathLike[str]"]
+# One level of offsets each, from 0 on: [[0, 2, 5]] is two sequences, of 2 and of 3 rows.
+Lod = Sequence[Sequence[int]]
+Feeds = Union[Mapping[str, Any], Sequence[Any]]
+
+
+class Var(NamedTuple):
+    """A variable that is fed or fetched. `array_dtype` is the one of its NumPy arrays, which
+    differs for bfloat16: those are uint16. A dim of -1 is any."""
+
+    name: str
+    dtype: str
+    array_dtype: str
+    dims: tuple[int, ...]
+
+
+class Results(dict):
+    """Arrays by name, in the order of the outputs; `lod` has the LoD of those that have one."""
+
+    lod: dict[str, list[list[int]]]
+
+    def __init__(self, rows: Sequence[tuple[str, np.ndarray, list[list[int]]]]):
+        super().__init__((name, array) for name, array, _ in rows)
+        self.lod = {name: lod for name, _, lod in rows if lod}
+
+
+def _settings(options: dict[str, Any]) -> _interp.CoreSettings:
+    settings = _interp.CoreSettings()
+    for name, value in options.items():
+        if name.startswith("_") or not hasattr(settings, name):
+            known = ", ".join(n for n in dir(settings) if not n.startswith("_"))
+            raise TypeError(f"there is no option '{name}'; options are {known}")
+        setattr(settings, name, value)
+    return settings
+
+
+def _ordered(feeds: Feeds, names: Sequence[str], dtypes: Mapping[str, str],
+             lod: Optional[Mapping[str, Lod]]) -> list[tuple[np.ndarray, Lod]]:
+    """The feeds in the order of the names. Arrays stay as they are; lists become arrays of the
+    dtype that is expected."""
+    if not isinstance(feeds, Mapping):
+        if len(feeds) != len(names):
+            raise InvalidArgument(f"there are {len(feeds)} feeds, expected {len(names)}: "
+                                  + ", ".join(names))
+        feeds = dict(zip(names, feeds))
+    lod = lod or {}
+    for name in [*feeds, *lod]:
+        if name not in names:
+            raise InvalidArgument(f"feed '{name}' is unknown; inputs are {', '.join(names)}")
+    for name in names:
+        if name not in feeds:
+            raise InvalidArgument(f"input '{name}' is not fed")
+
+    def array(name: str) -> np.ndarray:
+        value = feeds[name]
+        if isinstance(value, np.ndarray):
+            return np.ascontiguousarray(value) if value.ndim else value
+        return np.asarray(value, dtype=dtypes.get(name) or None)
+
+    return [(array(name), lod.get(name, [])) for name in names]
+
+
+class Program:
+    """A program; it never changes."""
+
+    def __init__(self, _program: _interp.Program):
+        self._program = _program
+
+    @staticmethod
+    def load(path: Path) -> "Program":
+        """Reads a .pdmodel, or the text form where the path ends in .txt."""
+        return Program(_interp.Program.read(os.fspath(path)))
+
+    @staticmethod
+    def parse(text: str) -> "Program":
+        """Reads the text form (docs/formats.md)."""
+        return Program(_interp.Program.parse(text))
+
+    def to_text(self) -> str:
+        return self._program.to_text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `interp dump --stage=program --format=json` prints."""
+        return json.loads(self._program.to_json())
+
+    def serialize(self) -> bytes:
+        """The bytes of a .pdmodel."""
+        return self._program.serialize()
+
+    @property
+    def vars(self) -> list[dict[str, Any]]:
+        """Of block 0, as in to_dict()."""
+        return self.to_dict()["blocks"][0]["vars"]
+
+    @property
+    def ops(self) -> list[dict[str, Any]]:
+        """Of block 0, as in to_dict()."""
+        return self.to_dict()["blocks"][0]["ops"]
+
+    def plan(self, feeds: Sequence[str] = (), fetches: Sequence[str] = ()) -> dict[str, Any]:
+        """How it would run; without names it is fed and fetched as it says itself."""
+        return json.loads(self._program.plan_json(list(feeds), list(fetches)))
+
+    def minimize(self, loss: str, optimizer: str = "sgd", startup: Optional["Program"] = None,
+                 no_grad: Sequence[str] = (),
+                 checkpoints: Sequence[str] = ()) -> tuple["Program", "Program"]:
+        """(main, startup) for training; `optimizer` as in `interp backward --optimizer`."""
+        first = startup if startup is not None else Program.parse("program version=0\nblock 0\n")
+        main, start = self._program.minimize(first._program, loss, optimizer, list(no_grad),
+                                             list(checkpoints))
+        return Program(main), Program(start)
+
+
+class Predictor:
+    """A model with its parameters, run by any number of threads.
+
+    `model`: a program, a plan, a folder that holds one, or a path without its ending; `params`: a
+    file or folder of parameters, by default those beside it. Calls that come at once compute side
+    by side on `num_streams` streams. Options: scheduler, num_threads, num_workers,
+    max_memory_bytes, check_nan_inf, check_feed_shapes, random_seed, disable_passes, enable_passes.
+    """
+
+    def __init__(self, model: Path, params: Optional[Path] = None, *, feeds: Sequence[str] = (),
+                 fetches: Sequence[str] = (), num_streams: int = 1, **options: Any):
+        self._predictor = _interp.Predictor(
+            os.fspath(model), None if params is None else os.fspath(params), list(feeds),
+            list(fetches), num_streams, _settings(options))
+        self.inputs = [Var(*row[:3], tuple(row[3])) for row in self._predictor.inputs()]
+        self.outputs = [Var(*row[:3], tuple(row[3])) for row in self._predictor.outputs()]
+
+    @property
+    def input_names(self) -> list[str]:
+        return [var.name for var in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        return [var.name for var in self.outputs]
+
+    @property
+    def num_streams(self) -> int:
+        return self._predictor.num_streams()
+
+    def run(self, *feeds: Any, lod: Optional[Mapping[str, Lod]] = None,
+            timeout: Optional[float] = None, cancel: Optional[CancelToken] = None) -> Results:
+        """run({"x": x, "y": y}) or run(x, y). Contiguous arrays are used where they are, so nobody
+        may write into them meanwhile; results own their memory. `timeout` in seconds. Other
+        threads of Python run during the call."""
+        given = feeds[0] if len(feeds) == 1 and isinstance(feeds[0], Mapping) else feeds
+        dtypes = {var.name: var.array_dtype for var in self.inputs}
+        return Results(self._predictor.run(_ordered(given, self.input_names, dtypes, lod), timeout,
+                                           cancel))
+
+    def plan(self) -> dict[str, Any]:
+        """What `interp dump --stage=plan --format=json` prints."""
+        return json.loads(self._predictor.plan_json())
+
+
+class Trainer:
+    """Runs a training program step by step; `startup` makes its parameters. Options as of
+    Predictor."""
+
+    def __init__(self, main: Program, startup: Optional[Program] = None, *,
+                 feeds: Sequence[str] = (), fetches: Sequence[str] = (), **options: Any):
+        self._dtypes = {var["name"]: var.get("dtype", "") for var in main.vars}
+        self._trainer = _interp.Trainer(main._program,
+                                        None if startup is None else startup._program, list(feeds),
+                                        list(fetches), _settings(options))
+
+    @property
+    def feeds(self) -> list[str]:
+        return self._trainer.feeds()
+
+    @property
+    def fetches(self) -> list[str]:
+        return self._trainer.fetches()
+
+    @property
+    def num_steps(self) -> int:
+        return self._trainer.num_steps()
+
+    def step(self, *feeds: Any, lod: Optional[Mapping[str, Lod]] = None,
+             timeout: Optional[float] = None) -> Results:
+        """One step, fed as Predictor.run."""
+        given = feeds[0] if len(feeds) == 1 and isinstance(feeds[0], Mapping) else feeds
+        return Results(self._trainer.step(_ordered(given, self.feeds, self._dtypes, lod), timeout))
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Copies of all persistable tensors, the optimizer's state among them. numpy.savez of them
+        is a file that Predictor and load_parameters read."""
+        return self._trainer.parameters()
+
+    def load_parameters(self, path: Path) -> None:
+        self._trainer.load_parameters(os.fspath(path))
