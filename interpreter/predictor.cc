@@ -61,8 +61,8 @@ Predictor::~Predictor() = default;
 template <typename Make>
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::MakeFrom(const Make& make,
                                                                const PredictorOptions& options) {
-  if (options.num_streams < 1) {
-    return InvalidArgument("num_streams is ", options.num_streams, ", expected 1 or more");
+  if (options.num_streams < 1 || options.num_streams > kMaxThreads) {
+    return InvalidArgument("num_streams is ", options.num_streams, ", expected 1 to ", kMaxThreads);
   }
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<InterpreterCore> core,
                           make(WithThreads(options, options.num_streams)));

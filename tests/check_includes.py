@@ -96,6 +96,7 @@ def self_test():
         "passes/pass.h": ("tests/testing/fake_ops.h", "passes may include only: std, core"),
         "interpreter/compile/build_plan.cc": ("passes/pipeline.h", None),
         "interpreter/gc.cc": ("oneapi/dnnl/dnnl.hpp", "only kernels may"),
+        "interpreter/executor.cc": ("interp/interp.hpp", "interpreter may include only: std, proto, core, passes"),
         "tools/main.cc": ("absl/status/status.h", None),
     }
     with tempfile.TemporaryDirectory() as root:

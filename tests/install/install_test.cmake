@@ -64,6 +64,24 @@ if(NOT output MATCHES "step   2  loss [0-9.]+\nrecognises [0-9.]+ % of 1000 othe
   message(FATAL_ERROR "expected two steps of training and what they led to")
 endif()
 
+# The programs of the documentation are those that were built.
+file(READ ${SOURCE_DIR}/docs/embedding.md text)
+file(READ ${SOURCE_DIR}/tests/install/consumer/main.cc reader)
+file(READ ${SOURCE_DIR}/tools/examples/read_digit.c c_reader)
+string(FIND "${reader}" "#include" begin)
+string(SUBSTRING "${reader}" ${begin} -1 reader)
+string(FIND "${c_reader}" "static interp_status read_digit" begin)
+string(FIND "${c_reader}" "int main" end)
+math(EXPR length "${end} - ${begin}")
+string(SUBSTRING "${c_reader}" ${begin} ${length} c_reader)
+string(STRIP "${c_reader}" c_reader)
+foreach(program reader c_reader)
+  string(FIND "${text}" "${${program}}" found)
+  if(found EQUAL -1)
+    message(FATAL_ERROR "docs/embedding.md has another ${program} than the one that was built")
+  endif()
+endforeach()
+
 # C needs no package: header and library.
 find_program(C_COMPILER NAMES cc gcc clang REQUIRED)
 file(GLOB_RECURSE library ${root}/prefix/libinterp.so)

@@ -126,8 +126,10 @@ class PredictorTest(WithFolder):
         self.assertIn("/no/such/model", str(caught.exception))
         with self.assertRaises(interp.InvalidArgument):
             interp.Predictor(DIGITS, scheduler="clever")
-        with self.assertRaises(interp.InvalidArgument):
-            interp.Predictor(DIGITS, num_streams=0)
+        # As a product with workers the larger one would be 0 in 32 bits.
+        for count in (0, 1 << 22):
+            with self.assertRaisesRegex(interp.InvalidArgument, f"num_streams is {count}, expected"):
+                interp.Predictor(DIGITS, num_streams=count, num_workers=1024)
         with self.assertRaisesRegex(interp.InvalidArgument, "num_threads is -1, expected 0 to"):
             interp.Predictor(DIGITS, num_threads=-1)
         with self.assertRaisesRegex(interp.InvalidArgument, "num_workers is 0, expected 1 to"):
