@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -188,7 +187,12 @@ absl::StatusOr<std::vector<Tensor>> ReadFeeds(const Predictor& predictor,
   return read;
 }
 
-absl::StatusOr<std::vector<OutputMemory>> ReadMemory(const interp_memory* outputs, size_t count) {
+absl::StatusOr<std::vector<OutputMemory>> ReadMemory(const Predictor& predictor,
+                                                     const interp_memory* outputs, size_t count) {
+  if (count != predictor.outputs().size()) {
+    return InvalidArgument("there is memory for ", count, " outputs, expected ",
+                           predictor.outputs().size());
+  }
   if (count > 0 && outputs == nullptr) return NullPointer("outputs");
   std::vector<OutputMemory> read;
   for (size_t i = 0; i < count; ++i) {
@@ -234,7 +238,6 @@ using interp::Guard;
 using interp::NullPointer;
 
 const char* interp_version() { return INTERP_VERSION_STRING; }
-
 const char* interp_last_error() { return interp::last_error.c_str(); }
 
 const char* interp_status_name(interp_status status) {
@@ -342,7 +345,7 @@ interp_status interp_predictor_run_into(interp_predictor* predictor, const inter
     interp::Predictor& runs = *predictor->predictor;
     INTERP_ASSIGN_OR_RETURN(const interp::PredictOptions read, interp::ReadRunOptions(options));
     INTERP_ASSIGN_OR_RETURN(const auto tensors, interp::ReadFeeds(runs, feeds, num_feeds));
-    INTERP_ASSIGN_OR_RETURN(const auto memory, interp::ReadMemory(outputs, num_outputs));
+    INTERP_ASSIGN_OR_RETURN(const auto memory, interp::ReadMemory(runs, outputs, num_outputs));
     INTERP_ASSIGN_OR_RETURN(auto fetched, runs.RunInto(tensors, memory, read));
     if (result != nullptr) *result = interp::MakeResult(std::move(fetched)).release();
     return absl::OkStatus();

@@ -174,7 +174,7 @@ static void outputs_go_to_memory_of_the_caller(interp_predictor* predictor) {
   CHECK(interp_result_get(result, 0, &output) == INTERP_OK && output.data == p);
   interp_result_free(result);
   CHECK_FAILS(interp_predictor_run_into(predictor, &feed, 1, &memory, 2, NULL, NULL),
-              INTERP_INVALID_ARGUMENT, "");
+              INTERP_INVALID_ARGUMENT, "there is memory for 2 outputs, expected 1");
   memory.data = NULL;
   CHECK_FAILS(interp_predictor_run_into(predictor, &feed, 1, &memory, 1, NULL, NULL),
               INTERP_INVALID_ARGUMENT, "outputs[0].data is NULL");
