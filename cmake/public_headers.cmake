@@ -19,7 +19,8 @@ function(interp_reached_headers out)
   set(${out} ${reached} PARENT_SCOPE)
 endfunction()
 
-# Ops that are made outside split their loops as ours do. interp/ itself is the folder that all of them are installed to.
+# Ops that are made outside split their loops as ours do. interp/ itself is the folder that all of
+# them are installed to.
 interp_reached_headers(public_headers interp/interp.hpp interp/interp.h kernels/util/parallel_for.h)
 foreach(header ${public_headers})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
