@@ -119,6 +119,11 @@ TYPED_TEST(GemmTest, PacksTransposedMatricesAlike) {
   }
 }
 
+// Both ways to multiply pairs, where the processor has both.
+std::vector<bool> PairInstructions() {
+  return HasPairInstruction() ? std::vector<bool>{false, true} : std::vector<bool>{false};
+}
+
 // Sums of bfloat16 products, rows of A `k + k % 2 + 2` apart with a zero after an odd k.
 void ExpectPairProducts(int64_t m, int64_t k, int64_t n, bool transposed) {
   SCOPED_TRACE(::testing::Message() << m << " x " << k << " x " << n << " " << transposed);
@@ -131,12 +136,27 @@ void ExpectPairProducts(int64_t m, int64_t k, int64_t n, bool transposed) {
   for (int64_t i = 0; transposed && i < k * n; ++i) narrow_b[i % n * k + i / n] = b[i];
   AlignedArray<uint32_t> packed(PackedPairs(k, n));
   PackPairs(k, n, narrow_b.data(), transposed ? k : n, transposed, packed.data());
-  std::vector<float> c(m * n, -1.0F);
-  GemmPairs(m, k, n, narrow_a.data(), lda, packed.data(),
-            [&](int64_t i, int64_t j, int64_t width, const float* sums) {
-              std::copy_n(sums, width, c.data() + i * n + j);
-            });
-  EXPECT_EQ(c, Product(m, k, n, a, lda, b, c, n, /*accumulate=*/false));
+  for (const bool instruction : PairInstructions()) {
+    std::vector<float> c(m * n, -1.0F);
+    const auto store = [&](int64_t i, int64_t j, int64_t width, const float* sums) {
+      std::copy_n(sums, width, c.data() + i * n + j);
+    };
+    GemmPairs(m, k, n, narrow_a.data(), lda, packed.data(), store, instruction);
+    EXPECT_EQ(c, Product(m, k, n, a, lda, b, c, n, /*accumulate=*/false)) << instruction;
+  }
+}
+
+// What the instruction does to denormal numbers tells whether it was taken.
+TEST(GemmPairsTest, TheInstructionIsTakenWhereTheProcessorHasIt) {
+  const std::vector<bfloat16> a = {0x1p-70F, 0};
+  AlignedArray<uint32_t> packed(PackedPairs(2, 1));
+  PackPairs(2, 1, a.data(), 1, /*transposed=*/false, packed.data());
+  const auto product_is = [&](float expected) {
+    return
+        [expected](int64_t, int64_t, int64_t, const float* sums) { EXPECT_EQ(sums[0], expected); };
+  };
+  GemmPairs(1, 2, 1, a.data(), 2, packed.data(), product_is(HasPairInstruction() ? 0 : 0x1p-140F));
+  GemmPairs(1, 2, 1, a.data(), 2, packed.data(), product_is(0x1p-140F), /*instruction=*/false);
 }
 
 TEST(GemmPairsTest, ProductsHaveAnySize) {

@@ -1,0 +1,15 @@
+// What the processor can do that runs this, which may be more than what the library is built for.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace interp {
+
+// The highest level whose instructions it has all: "x86-64" to "x86-64-v4", or the name of another
+// architecture. The levels are those of the x86-64 psABI, and what glibc's loader goes by.
+absl::string_view ProcessorLevel();
+
+// Whether it multiplies pairs of bfloat16 (AVX512_BF16), which no level has. Costs a load.
+bool ProcessorHasBf16Products();
+
+}  // namespace interp
