@@ -2,10 +2,12 @@
 # sources of the examples.
 include(CMakePackageConfigHelpers)
 
-set_target_properties(interp PROPERTIES
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set_target_properties(interp_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS interp EXPORT interpTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(level ${INTERP_ISA_LEVELS})
+  install(TARGETS interp_${level}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/glibc-hwcaps/${level} NAMELINK_SKIP)
+endforeach()
 install(TARGETS interp_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 include(${PROJECT_SOURCE_DIR}/cmake/public_headers.cmake)
