@@ -1,26 +1,19 @@
 // interp: run and look into Paddle inference programs.
+#include <memory>
 #include <sstream>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "core/near_names.h"
-#include "tools/commands.h"
-#include "tools/load_ops_flag.h"
+#include "tools/app.h"
+#include "tools/manual.h"
 
 namespace interp {
 namespace {
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return names;
-}
-
-std::vector<std::string> FlagNames(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
+  for (const CLI::App* command : CommandsOf(app)) names.push_back(command->get_name());
   return names;
 }
 
@@ -46,33 +39,18 @@ absl::Status Explain(const CLI::App& app, const CLI::ParseError& error) {
     return InvalidArgument("unexpected argument '", unknown[0], "'", see);
   }
   const std::string flag = unknown[0].substr(0, unknown[0].find('='));
-  return InvalidArgument("no flag is named '", flag, "'", HintOf(flag, FlagNames(command)), see);
+  return InvalidArgument("no flag is named '", flag, "'", HintOf(flag, FlagsOf(command)), see);
 }
 
 ExitCode Main(int argc, char** argv) {
-  CLI::App app("Runs and explains Paddle programs.", "interp");
-  app.require_subcommand(1);
-  app.footer(std::string(ExitCodeHelp()));
-  app.set_version_flag("--version", INTERP_VERSION);
   ExitCode exit_code = ExitCode::kOk;
-  AddRunCommand(app, exit_code);
-  AddBenchCommand(app, exit_code);
-  AddCompareCommand(app, exit_code);
-  AddTrainCommand(app, exit_code);
-  AddBackwardCommand(app, exit_code);
-  AddInfoCommand(app, exit_code);
-  AddDumpCommand(app, exit_code);
-  AddVerifyCommand(app, exit_code);
-  AddCompileCommand(app, exit_code);
-  AddPassesCommand(app, exit_code);
-  AddOpsCommand(app, exit_code);
-  for (CLI::App* const command : app.get_subcommands({})) AddLoadOpsFlag(*command);
+  const std::unique_ptr<CLI::App> app = MakeApp(exit_code);
   try {
-    app.parse(argc, argv);
+    app->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     std::ostringstream help;
-    if (app.exit(error, help, help) == 0) return Show(help.str());
-    return Fail(ExitCode::kUsage, Explain(app, error));
+    if (app->exit(error, help, help) == 0) return Show(help.str());
+    return Fail(ExitCode::kUsage, Explain(*app, error));
   }
   return exit_code;
 }
