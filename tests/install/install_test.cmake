@@ -41,6 +41,26 @@ if(NOT count EQUAL 2)
   message(FATAL_ERROR "expected the digit 3 twice, from the core and from its clone")
 endif()
 
+# The same without CMake.
+find_program(PKG_CONFIG pkg-config)
+if(PKG_CONFIG)
+  file(GLOB_RECURSE pc_file ${root}/prefix/*/interp.pc)
+  cmake_path(GET pc_file PARENT_PATH pc_folder)
+  run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc_folder} ${PKG_CONFIG} --cflags --libs interp)
+  string(STRIP "${output}" flags)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  cmake_path(GET pc_folder PARENT_PATH libraries)
+  run(${COMPILER} ${root}/consumer/main.cc -o ${root}/digit_reader ${flags} -Wl,-rpath,${libraries})
+  run(${root}/digit_reader ${digits}/digits.pdmodel ${digits}/digits.pdiparams ${digits}/image.npy)
+endif()
+
+# Every command has its page.
+foreach(page interp interp-run interp-train interp-ops)
+  if(NOT EXISTS ${root}/prefix/share/man/man1/${page}.1.gz)
+    message(FATAL_ERROR "no manual page ${page}(1) is installed")
+  endif()
+endforeach()
+
 # The op of the documentation, as it stands there, and every header.
 file(COPY ${SOURCE_DIR}/tests/install/outside DESTINATION ${root})
 file(READ ${SOURCE_DIR}/docs/add_an_op.md text)
