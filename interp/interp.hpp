@@ -15,6 +15,7 @@
 #include "interpreter/executor.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/load_model.h"
+#include "interpreter/load_ops.h"
 #include "interpreter/predictor.h"
 
 // Programs and their values: read, written, built.
