@@ -11,7 +11,7 @@ absl::string_view ExitCodeHelp() {
          "  0  all went well\n"
          "  1  the run failed: an op's error, a limit, NaN found, results not written\n"
          "  2  wrong usage: flags, feeds, fetches, unreadable feed files\n"
-         "  3  results differ from --expect\n"
+         "  3  results differ from --expect, or `interp compare` found a difference\n"
          "  4  the program or its parameters cannot be read or are not supported\n"
          "  5  `interp verify` could not prove the plan\n"
          "  130  interrupted with Ctrl-C: `interp run` shows what was measured until then\n";

@@ -6,8 +6,8 @@ namespace {
 
 absl::Status Nothing(InferContext& /*ctx*/) { return absl::OkStatus(); }
 
-INTERP_REGISTER_OP(OpDef{.type = "quadruple", .infer = Nothing});
-INTERP_REGISTER_OP(OpDef{.type = "relu", .infer = Nothing});
+INTERP_REGISTER_OP(OpDef{.type = "quadruple", .inputs = {}, .outputs = {}, .infer = Nothing});
+INTERP_REGISTER_OP(OpDef{.type = "relu", .inputs = {}, .outputs = {}, .infer = Nothing});
 
 }  // namespace
 }  // namespace interp
