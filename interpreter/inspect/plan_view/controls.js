@@ -19,7 +19,7 @@ class Controls {
     });
     canvas.addEventListener('pointercancel', () => { this.press = null; });
     canvas.addEventListener('pointerleave', () => this.hover(null));
-    document.addEventListener('keydown', (event) => this.onKey(event));
+    document.addEventListener('keydown', (event) => runKey(event, this.actions()));
     new ResizeObserver(() => this.viewer.resize()).observe(byId('stage'));
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
       this.viewer.painter.readTheme();
@@ -29,45 +29,9 @@ class Controls {
     for (const what of ['kept', 'shrunk', 'events', 'branches']) {
       byId(`toggle-${what}`).addEventListener('click', () => this.viewer.toggle(what));
     }
-    byId('help-button').addEventListener('click', () => byId('help').showModal());
-    byId('help').addEventListener('click', (event) => {
-      if (event.target === byId('help')) byId('help').close();
-    });
-    this.connectSearch();
-    this.connectSplitter();
-  }
-
-  connectSearch() {
-    const {viewer} = this;
-    byId('query').addEventListener('input', () => viewer.search(byId('query').value));
-    byId('query').addEventListener('keydown', (event) => {
-      if (event.key === 'Enter' || event.key === 'ArrowDown' || event.key === 'ArrowUp') {
-        const back = event.key === 'ArrowUp' || (event.key === 'Enter' && event.shiftKey);
-        viewer.goToHit(viewer.hits.at + (back ? -1 : 1));
-        event.preventDefault();
-      } else if (event.key === 'Escape') {
-        viewer.search('');
-        this.canvas.focus();
-      }
-      event.stopPropagation();
-    });
-    byId('previous').addEventListener('click', () => viewer.goToHit(viewer.hits.at - 1));
-    byId('next').addEventListener('click', () => viewer.goToHit(viewer.hits.at + 1));
-  }
-
-  connectSplitter() {
-    const splitter = byId('splitter');
-    splitter.addEventListener('pointerdown', (event) => {
-      splitter.setPointerCapture(event.pointerId);
-      splitter.classList.add('dragging');
-      event.preventDefault();
-    });
-    splitter.addEventListener('pointermove', (event) => {
-      if (!splitter.classList.contains('dragging')) return;
-      const width = Math.min(Math.max(innerWidth - event.clientX, 260), innerWidth - 320);
-      byId('details').style.width = `${width}px`;
-    });
-    splitter.addEventListener('pointerup', () => splitter.classList.remove('dragging'));
+    connectHelp();
+    connectSearch(viewer, canvas);
+    connectSplitter();
   }
 
   onWheel(event) {
@@ -131,17 +95,6 @@ class Controls {
   jump(y) {
     this.viewer.camera.center(this.viewer.minimap.positionAt(y));
     this.viewer.changed();
-  }
-
-  onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || byId('help').open) return;
-    // Lists have keys of their own, and Enter presses the button that has the focus.
-    const control = event.target.closest?.('select, button');
-    if (control?.tagName === 'SELECT' || (control && event.key === 'Enter')) return;
-    const action = this.actions()[event.key];
-    if (action === undefined) return;
-    event.preventDefault();
-    action();
   }
 
   actions() {

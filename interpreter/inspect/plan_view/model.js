@@ -55,6 +55,10 @@ class PlanModel {
     }
   }
 
+  positionOf(id) {
+    return this.instructions[id].position;
+  }
+
   present(slots) {
     return Object.values(slots).flat().filter((name) => name !== EMPTY);
   }

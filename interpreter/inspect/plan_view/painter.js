@@ -15,7 +15,7 @@ class Painter {
   constructor(canvas) {
     this.canvas = canvas;
     this.ctx = canvas.getContext('2d');
-    this.widths = new Map();  // of measured texts, by font and text
+    this.texts = new Texts(this.ctx);
     this.readTheme();
   }
 
@@ -356,32 +356,11 @@ class Painter {
     ctx.fillText(this.fit(`${counted(size, 'instruction')}${more}`, room), x, 32);
   }
 
-  // Width of `text` in the font that is set.
   measure(text) {
-    const key = `${this.ctx.font}\n${text}`;
-    let width = this.widths.get(key);
-    if (width === undefined) {
-      if (this.widths.size > 50000) this.widths.clear();
-      width = this.ctx.measureText(text).width;
-      this.widths.set(key, width);
-    }
-    return width;
+    return this.texts.measure(text);
   }
 
-  // `text`, cut to the width by an ellipsis.
   fit(text, width) {
-    const chars = text.length > 400 ? text.slice(0, 400) : text;
-    if (chars === text && this.measure(text) <= width) return text;
-    let low = 0;
-    let high = chars.length;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.ctx.measureText(`${chars.slice(0, middle)}\u2026`).width <= width) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    return low === 0 ? '' : `${chars.slice(0, low)}\u2026`;
+    return this.texts.fit(text, width);
   }
 }

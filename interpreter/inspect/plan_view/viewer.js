@@ -1,6 +1,4 @@
 // The page: state, what changes it, and drawing again when it has changed.
-const byId = (id) => document.getElementById(id);
-
 class Viewer {
   constructor(data) {
     this.blocks = new Blocks(data);
@@ -19,7 +17,7 @@ class Viewer {
     };
     this.details = new Details(byId('details'), this.blocks.main, actions);
     this.overview = new Overview(this.details);
-    this.path = new PathBar(byId('path'), this.blocks, actions);
+    this.path = new PathBar(byId('path'), this.blocks, 'instruction', actions);
     this.frameMs = 0;
   }
 

@@ -1,8 +1,9 @@
-// Above the canvas: the way from the main block to the shown one, and a list of all blocks. A plan
-// of one block has no bar.
+// Above the canvas: the way from the main block to the shown one, and a list of all blocks. Where
+// there is one block only there is no bar.
 class PathBar {
-  // `actions`: show(block), select(id, {model}).
-  constructor(element, blocks, actions) {
+  // `unit`: what blocks are made of, "op" say. `actions`: show(block), select(id, {model}).
+  constructor(element, blocks, unit, actions) {
+    this.unit = unit;
     this.element = element;
     this.blocks = blocks;
     this.actions = actions;
@@ -16,7 +17,7 @@ class PathBar {
 
   listText({block, depth, runner, order}) {
     const by = runner ? [`#${runner.id} ${runner.type}`] : [];
-    return '\u2003'.repeat(depth) + [`block ${block}`, ...by, counted(order.length, 'instruction')].join(' \u00b7 ');
+    return '\u2003'.repeat(depth) + [`block ${block}`, ...by, counted(order.length, this.unit)].join(' \u00b7 ');
   }
 
   show(model) {
@@ -33,6 +34,6 @@ class PathBar {
     const text = [by, make('span', {}, `block ${model.block}`)];
     if (next === undefined) return make('span', {'class': 'crumb', 'aria-current': 'page'}, text);
     return make('button', {class: 'crumb', type: 'button',
-      onclick: () => this.actions.select(next.runner.id, {model})}, text);
+      onclick: () => (next.runner ? this.actions.select(next.runner.id, {model}) : this.actions.show(model))}, text);
   }
 }

@@ -1,4 +1,6 @@
-// Elements from parts. Texts become text nodes: nothing of a plan is ever read as HTML.
+// Elements from parts. Texts become text nodes: nothing of a program is ever read as HTML.
+const byId = (id) => document.getElementById(id);
+
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
