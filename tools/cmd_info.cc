@@ -1,20 +1,13 @@
 // interp info: what a program is and needs, without running it.
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/json_writer.h"
-#include "interpreter/analysis/blocks.h"
-#include "interpreter/compile/build_plan.h"
-#include "interpreter/inspect/memory_estimate.h"
-#include "interpreter/plan/plan.h"
-#include "passes/feed_fetch.h"
-#include "passes/pipeline.h"
-#include "passes/readers.h"
 #include "tools/commands.h"
 #include "tools/model.h"
+#include "tools/program_info.h"
 #include "tools/repeated_flag.h"
 #include "tools/shaped_run.h"
 #include "tools/sizes.h"
@@ -29,26 +22,9 @@ struct Flags {
   bool json = false;
 };
 
-struct VarInfo {
-  std::string name;
-  const Var* var = nullptr;  // the declaration; null when there is none
-};
-
 struct Info {
-  std::string path;
-  std::string version;
-  size_t num_blocks = 0;
-  size_t num_vars = 0;
-  int64_t num_ops = 0;
-  std::vector<VarInfo> inputs;
-  std::vector<VarInfo> outputs;
-  ParameterTotals declared;
-  std::optional<ParameterTotals> loaded;
-  std::vector<std::pair<std::string, int64_t>> ops;  // most frequent first
-  std::vector<std::string> unsupported;
-  std::optional<MemoryEstimate> memory;  // nullopt: no plan can be made
-  std::string problem;                   // why not
-  std::optional<ShapedRun> shaped;       // with --shape
+  ProgramInfo program;
+  std::optional<ShapedRun> shaped;  // with --shape
 };
 
 uint64_t BytesOf(const ShapedVar& var) {
@@ -56,79 +32,11 @@ uint64_t BytesOf(const ShapedVar& var) {
   return elements.has_value() ? static_cast<uint64_t>(*elements) * SizeOf(var.dtype) : 0;
 }
 
-std::string VersionText(int64_t version) {
-  if (version == 0) return "unknown";
-  return absl::StrCat(version / 1'000'000, ".", version / 1000 % 1000, ".", version % 1000);
-}
-
-std::vector<VarInfo> FindVars(const Program& program,
-                              const absl::StatusOr<std::vector<VarId>>& ids) {
-  std::vector<VarInfo> vars;
-  if (!ids.ok()) return vars;
-  for (const VarId id : *ids) vars.push_back({program.NameOf(id), FindVar(program, id)});
-  return vars;
-}
-
-std::vector<std::pair<std::string, int64_t>> CountOps(const Program& program) {
-  std::map<std::string, int64_t> counts;
-  for (const Block& block : program.blocks) {
-    for (const Op& op : block.ops) ++counts[op.type];
-  }
-  std::vector<std::pair<std::string, int64_t>> sorted(counts.begin(), counts.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  return sorted;
-}
-
-absl::StatusOr<MemoryEstimate> PlanMemory(const Model& model) {
-  if (model.compiled.has_value()) return EstimateMemory(model.compiled->main(), model.program);
-  const OpRegistry& ops = OpRegistry::Global();
-  INTERP_ASSIGN_OR_RETURN(const PipelineResult passed, RunPipeline(model.program, {.ops = ops}));
-  INTERP_ASSIGN_OR_RETURN(const std::vector<Plan> plans, BuildPlans(passed.program, {}, ops));
-  return EstimateMemory(plans[0], passed.program);
-}
-
-// The result points into `model`.
-Info Collect(const Model& model, bool with_params) {
-  const Program& program = model.program;
-  Info info;
-  info.path = model.path;
-  info.version = VersionText(program.version);
-  info.num_blocks = program.blocks.size();
-  for (const Block& block : program.blocks) {
-    info.num_vars += block.vars.size();
-    info.num_ops += static_cast<int64_t>(block.ops.size());
-  }
-  info.inputs = FindVars(program, FeedVars(program));
-  info.outputs = FindVars(program, FetchVars(program));
-  info.declared = DeclaredParameters(program);
-  if (with_params) info.loaded = model.loaded;
-  info.ops = CountOps(program);
-  Program fed = program;
-  DropReaders(fed, ReadVars(program));
-  info.unsupported = UnsupportedOps(fed, OpRegistry::Global());
-  const absl::StatusOr<MemoryEstimate> memory = PlanMemory(model);
-  if (memory.ok()) {
-    info.memory = *memory;
-  } else {
-    info.problem = std::string(memory.status().message());
-  }
-  return info;
-}
-
 std::string Section(absl::string_view title, const std::vector<VarInfo>& vars) {
   std::string text = absl::StrCat(title, vars.empty() ? " none" : "", "\n");
   for (const VarInfo& var : vars) {
     absl::StrAppend(&text, "  ", var.name, "  ", DescribeVar(var.var), "\n");
   }
-  return text;
-}
-
-std::string MemoryText(const Info& info) {
-  if (!info.memory.has_value()) return absl::StrCat("cannot be run: ", info.problem);
-  std::string text = absl::StrCat("about ", FormatBytes(info.memory->peak_bytes), " at once, ",
-                                  FormatBytes(info.memory->total_bytes), " if nothing were freed");
-  if (info.memory->num_unknown_shapes > 0) absl::StrAppend(&text, " (unknown dims taken as 1)");
   return text;
 }
 
@@ -172,7 +80,7 @@ std::string ShapedText(const ShapedRun& run) {
 }
 
 // A command line for a program that wants feeds.
-std::string ExampleText(const Info& info) {
+std::string ExampleText(const ProgramInfo& info) {
   if (info.inputs.empty()) return "";
   std::string text = absl::StrCat("try    interp run ", info.path);
   for (const VarInfo& input : info.inputs) {
@@ -186,7 +94,8 @@ std::string ExampleText(const Info& info) {
   return text + "\n";
 }
 
-std::string ToText(const Info& info) {
+std::string ToText(const Info& all) {
+  const ProgramInfo& info = all.program;
   std::string text = absl::StrFormat("%s: Paddle %s, %d block%s, %d ops, %d variables\n", info.path,
                                      info.version, info.num_blocks, info.num_blocks == 1 ? "" : "s",
                                      info.num_ops, info.num_vars);
@@ -203,7 +112,7 @@ std::string ToText(const Info& info) {
   absl::StrAppend(&text, "unsupported ops ",
                   info.unsupported.empty() ? "none" : absl::StrJoin(info.unsupported, " "), "\n",
                   "\n", FormatTable(ops));
-  if (info.shaped.has_value()) absl::StrAppend(&text, "\n", ShapedText(*info.shaped));
+  if (all.shaped.has_value()) absl::StrAppend(&text, "\n", ShapedText(*all.shaped));
   return text;
 }
 
@@ -265,7 +174,8 @@ void WriteShaped(const ShapedRun& run, JsonWriter& json) {
   json.Field("zero_parameters", run.zero_parameters);
 }
 
-std::string ToJson(const Info& info) {
+std::string ToJson(const Info& all) {
+  const ProgramInfo& info = all.program;
   JsonWriter json;
   json.BeginObject();
   json.Field("model", info.path);
@@ -292,7 +202,7 @@ std::string ToJson(const Info& info) {
   json.BeginObject();
   for (const auto& [type, count] : info.ops) json.Field(type, count);
   json.EndObject();
-  if (info.shaped.has_value()) WriteShaped(*info.shaped, json);
+  if (all.shaped.has_value()) WriteShaped(*all.shaped, json);
   json.EndObject();
   return std::move(json).Take() + "\n";
 }
@@ -310,7 +220,7 @@ ExitCode ShowInfo(const Flags& flags) {
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
   const absl::Status suits = CheckModelFlags(flags.model, *model);
   if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
-  Info info = Collect(*model, !flags.model.params.empty());
+  Info info{CollectInfo(*model, !flags.model.params.empty()), std::nullopt};
   if (!flags.shapes.empty()) {
     if (model->compiled.has_value()) {
       return Fail(ExitCode::kUsage, InvalidArgument("--shape wants a program; ", model->path,
