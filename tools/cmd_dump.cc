@@ -13,6 +13,7 @@
 #include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/program_page.h"
 #include "tools/repeated_flag.h"
 
 namespace interp {
@@ -27,24 +28,23 @@ struct Flags {
   PlanFlags plan;
 };
 
-absl::StatusOr<std::string> PrintProgram(const Program& program, const std::string& format) {
+// `page` is for HTML.
+absl::StatusOr<std::string> PrintProgram(const Program& program, const ProgramPage& page,
+                                         const std::string& format) {
+  if (format == "html") return ToHtml(program, page);
   if (format == "pb") return SaveProgram(program);
   if (format == "json") return ToJson(program) + "\n";
   return format == "dot" ? ToDot(program) : ToText(program);
 }
 
-// Programs and plans have formats that the other has not.
+bool ShowsProgram(const Flags& flags) {
+  return flags.stage == "program" || flags.stage == "passes";
+}
+
 absl::Status CheckFormat(const Flags& flags) {
-  const bool program = flags.stage == "program" || flags.stage == "passes";
-  if (flags.format == "html" && program) {
-    return InvalidArgument("--format html shows plans; --stage ", flags.stage,
-                           " has text, json, dot and pb");
-  }
-  if (flags.format == "pb" && !program) {
-    return InvalidArgument("--format pb is for programs; --stage ", flags.stage,
-                           " has text, json, dot and html");
-  }
-  return absl::OkStatus();
+  if (flags.format != "pb" || ShowsProgram(flags)) return absl::OkStatus();
+  return InvalidArgument("--format pb is for programs; --stage ", flags.stage,
+                         " has text, json, dot and html");
 }
 
 // Earlier stages know nothing of what decides later ones.
@@ -73,13 +73,13 @@ std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program, c
 }
 
 absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context,
-                                     const Flags& flags) {
-  if (flags.stage == "program") return PrintProgram(program, flags.format);
+                                     const ProgramPage& page, const Flags& flags) {
+  if (flags.stage == "program") return PrintProgram(program, page, flags.format);
   PipelineOptions passes = MakePipelineOptions(flags.plan);
   passes.verify = true;
   INTERP_ASSIGN_OR_RETURN(const PipelineResult passed,
                           RunPipeline(std::move(program), context, passes));
-  if (flags.stage == "passes") return PrintProgram(passed.program, flags.format);
+  if (flags.stage == "passes") return PrintProgram(passed.program, page, flags.format);
   INTERP_ASSIGN_OR_RETURN(const PlanOptions options, MakePlanOptions(flags.plan));
   INTERP_ASSIGN_OR_RETURN(const std::vector<Plan> plans,
                           BuildPlans(passed.program, options, OpRegistry::Global()));
@@ -91,15 +91,29 @@ ExitCode Write(const absl::StatusOr<std::string>& dump, const std::string& path)
   return Show(*dump);
 }
 
-ExitCode DumpPlanFile(const Model& model, const Flags& flags, const CLI::App& command) {
+ExitCode DumpPlanFile(const Model& model, const ProgramPage& page, const Flags& flags,
+                      const CLI::App& command) {
   const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
   if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
   if (flags.stage == "program") {
     return Fail(ExitCode::kUsage,
                 InvalidArgument(model.path, ": a plan has its program after the passes only"));
   }
-  if (flags.stage == "passes") return Write(PrintProgram(model.program, flags.format), model.path);
+  if (flags.stage == "passes") {
+    return Write(PrintProgram(model.program, page, flags.format), model.path);
+  }
   return Write(PrintAnyPlan(model.compiled->plans, model.program, flags), model.path);
+}
+
+// Where the page shows parameters, those beside the model are looked for. A model may be looked at
+// although they cannot be read: `parameters` says so.
+absl::StatusOr<Model> LoadForDump(const Flags& flags, absl::Status& parameters) {
+  ModelFlags model = flags.model;
+  model.finds_params = flags.format == "html" && ShowsProgram(flags);
+  absl::StatusOr<Model> loaded = LoadModel(model);
+  if (loaded.ok() || !model.finds_params || !model.params.empty()) return loaded;
+  parameters = loaded.status();
+  return LoadModel(flags.model);
 }
 
 ExitCode Dump(const Flags& flags, const CLI::App& command) {
@@ -109,11 +123,14 @@ ExitCode Dump(const Flags& flags, const CLI::App& command) {
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
-  absl::StatusOr<Model> model = LoadModel(flags.model);
+  absl::Status parameters;
+  absl::StatusOr<Model> model = LoadForDump(flags, parameters);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
   const absl::Status suits = CheckModelFlags(flags.model, *model);
   if (!suits.ok()) return Fail(ExitCode::kUsage, suits);
-  if (model->compiled.has_value()) return DumpPlanFile(*model, flags, command);
+  ProgramPage page;
+  if (flags.format == "html" && ShowsProgram(flags)) page = MakeProgramPage(*model, parameters);
+  if (model->compiled.has_value()) return DumpPlanFile(*model, page, flags, command);
   PassContext context{.ops = OpRegistry::Global()};
   const auto feeds = ResolveNames(model->program, flags.feeds);
   if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), "--feed"));
@@ -121,7 +138,7 @@ ExitCode Dump(const Flags& flags, const CLI::App& command) {
   if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
   if (!feeds->empty()) context.feeds = *feeds;
   if (!fetches->empty()) context.fetches = *fetches;
-  return Write(MakeDump(std::move(model->program), context, flags), model->path);
+  return Write(MakeDump(std::move(model->program), context, page, flags), model->path);
 }
 
 }  // namespace
@@ -134,9 +151,9 @@ void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::IsMember({"program", "passes", "deps", "plan"}))
       ->capture_default_str();
   command
-      .add_option(
-          "--format", flags->format,
-          "text, json, dot; pb: the program as a .pdmodel; html: a page that shows the plan")
+      .add_option("--format", flags->format,
+                  "text, json, dot; pb: the program as a .pdmodel; html: a page that shows the "
+                  "program or plan")
       ->check(CLI::IsMember({"text", "json", "dot", "pb", "html"}))
       ->capture_default_str();
   AddRepeatedFlag(command, "--feed", flags->feeds,

@@ -292,11 +292,31 @@ TEST(DumpCommandTest, FormatsBelongToStages) {
     EXPECT_EQ(bytes.exit_code, 2);
     EXPECT_THAT(bytes.err, HasSubstr("--format pb is for programs"));
   }
+}
+
+TEST(DumpCommandTest, PagesOfProgramsHoldWhatInfoTellsAndTheParametersBesideThem) {
   for (const char* stage : {"program", "passes"}) {
     const CommandResult page = RunInterp({"dump", kModel, "--stage", stage, "--format", "html"});
-    EXPECT_EQ(page.exit_code, 2);
-    EXPECT_THAT(page.err, HasSubstr("--format html shows plans"));
+    EXPECT_EQ(page.exit_code, 0) << page.err;
+    EXPECT_THAT(page.out, StartsWith("<!doctype html>"));
+    for (const char* part : {"\"title\":\"digits.pdmodel\"", "[\"Loaded\",", "\"histogram\":["}) {
+      EXPECT_THAT(page.out, HasSubstr(part)) << stage;
+    }
   }
+}
+
+TEST(DumpCommandTest, PageOfAProgramWhoseParametersCannotBeReadSaysSo) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(kModel, folder / "digits.pdmodel");
+  std::ofstream(folder / "digits.pdiparams") << "no parameters";
+  const CommandResult page =
+      RunInterp({"dump", folder / "digits.pdmodel", "--stage", "program", "--format", "html"});
+  EXPECT_EQ(page.exit_code, 0) << page.err;
+  EXPECT_THAT(page.out, HasSubstr("[\"Not loaded\","));
+  const CommandResult named =
+      RunInterp({"dump", folder / "digits.pdmodel", "--stage", "program", "--format", "html",
+                 "--params", folder / "digits.pdiparams"});
+  EXPECT_EQ(named.exit_code, 4) << named.out;
 }
 
 TEST(DumpCommandTest, TextAndBytesLeadBackToTheProgram) {

@@ -1,4 +1,4 @@
-// What both pages have around their canvas: the search field, the list of keys, the splitter.
+// What pages have around their canvas: the search field, the list of keys, the splitter.
 function connectSearch(viewer, canvas) {
   byId('query').addEventListener('input', () => viewer.search(byId('query').value));
   byId('query').addEventListener('keydown', (event) => {
