@@ -126,11 +126,11 @@ std::map<std::string, std::string> CommandSections() {
   return sections;
 }
 
-// Flags that commands share are described once, with `run`.
+// Flags that commands share are described once, before all of them or with `run`.
 TEST_F(ManualTest, TheDocumentedFlagsAreThoseThatThereAre) {
   const std::map<std::string, std::string> sections = CommandSections();
   std::set<std::string> existing = {"--help", "--version"};
-  const std::set<std::string> of_run = FlagsIn(sections.at("run"));
+  const std::set<std::string> shared = FlagsIn(sections.at("") + sections.at("run"));
   for (const CLI::App* command : CommandsOf(*app_)) {
     const std::string& name = command->get_name();
     ASSERT_EQ(sections.count(name), 1u) << "no section on `interp " << name << "`";
@@ -138,7 +138,7 @@ TEST_F(ManualTest, TheDocumentedFlagsAreThoseThatThereAre) {
     for (const std::string& flag : FlagsOf(*command)) {
       existing.insert(flag);
       if (!absl::StartsWith(flag, "--") || flag == "--help") continue;
-      EXPECT_TRUE(documented.count(flag) != 0 || of_run.count(flag) != 0)
+      EXPECT_TRUE(documented.count(flag) != 0 || shared.count(flag) != 0)
           << "docs/command_line.md says nothing of " << flag << " of `interp " << name << "`";
     }
   }
