@@ -95,7 +95,7 @@ struct DeformableGrad {
     T* panels = AlignPanels(scratch + width() * p.group_out());
     for (int64_t g = 0; g < p.groups; ++g) {
       TransposeMatrix(row + g * p.group_out(), p.out_channels, transposed, width(), width(),
-                     p.group_out());
+                      p.group_out());
       PackMatrix(width(), depth(), columns + g * width() * depth(), depth(), int64_t{1}, panels);
       GemmPacked(p.group_out(), width(), depth(), transposed, width(), panels,
                  sum + g * p.group_out() * depth(), depth(), /*accumulate=*/true);
