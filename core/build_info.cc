@@ -24,13 +24,13 @@ absl::string_view LevelOfCode() {
 }  // namespace
 
 const BuildInfo& GetBuildInfo() {
-  static const BuildInfo info = {.version = INTERP_VERSION,
-                                 .level = LevelOfCode(),
-                                 .compiler = INTERP_COMPILER,
-                                 .build = INTERP_BUILD,
-                                 .libraries = INTERP_LIBRARIES,
-                                 .kernels = INTERP_WITH_KERNELS != 0};
-  return info;
+  static const BuildInfo kInfo = {.version = INTERP_VERSION,
+                                  .level = LevelOfCode(),
+                                  .compiler = INTERP_COMPILER,
+                                  .build = INTERP_BUILD,
+                                  .libraries = INTERP_LIBRARIES,
+                                  .kernels = INTERP_WITH_KERNELS != 0};
+  return kInfo;
 }
 
 std::string LibraryPath() {
