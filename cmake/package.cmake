@@ -36,7 +36,6 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS TRUE)
 # For programs that embed the library.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake | pkgconf, libabsl-dev")
-# New libraries are known to the loader only when its cache is.
-file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
+# For packages of others that embed it.
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS TRUE)
 include(CPack)
