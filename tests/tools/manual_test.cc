@@ -101,9 +101,9 @@ TEST_F(ManualTest, BashCompletesWhatIsBegun) {
 
 // The flags that a text speaks of.
 std::set<std::string> FlagsIn(const std::string& text) {
-  static const std::regex flag("(^|[^-a-z0-9])(--[a-z][a-z0-9-]*)");
+  static const std::regex kFlag("(^|[^-a-z0-9])(--[a-z][a-z0-9-]*)");
   std::set<std::string> flags;
-  for (std::sregex_iterator i(text.begin(), text.end(), flag); i != std::sregex_iterator(); ++i) {
+  for (std::sregex_iterator i(text.begin(), text.end(), kFlag); i != std::sregex_iterator(); ++i) {
     flags.insert((*i)[2]);
   }
   return flags;

@@ -86,7 +86,7 @@ Program Chain(int num_layers) {
   Program program;
   program.blocks.resize(1);
   std::vector<Op>& ops = program.blocks[0].ops;
-  const auto add = [&](absl::string_view type, std::vector<std::string> inputs,
+  const auto add = [&](absl::string_view type, const std::vector<std::string>& inputs,
                        const std::string& output) {
     Op op;
     op.type = std::string(type);
