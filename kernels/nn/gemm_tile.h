@@ -60,16 +60,15 @@ inline const T* TileOfA(const T* a, int64_t lda, int64_t row) {
   return kOrder == Order::kColumns ? a + row : a + row * lda;
 }
 
-// One tile: kRows rows of A times kPanels panels, of which the last has `width` columns. The loops
-// are unrolled early, or GCC would clear and store the sums in memory, too. A function of its own:
-// tiles beside each other would take each other's registers.
-template <Order kOrder, typename T, int kRows, int kPanels>
+// One tile: kRows rows of A times kVectors vectors of columns of B, two to a panel; `columns` of
+// them are stored. The loops are unrolled early, or GCC would clear and store the sums in memory,
+// too. A function of its own: tiles beside each other would take each other's registers.
+template <Order kOrder, typename T, int kRows, int kVectors>
 [[gnu::noinline]] void Tile(int64_t k, const T* a, int64_t lda, const T* panels,
-                            int64_t panel_stride, T* c, int64_t ldc, int64_t width,
+                            int64_t panel_stride, T* c, int64_t ldc, int64_t columns,
                             bool accumulate) {
   using V = typename VectorOf<T>::type;
   using U = typename VectorOf<T>::unaligned;
-  constexpr int kVectors = 2 * kPanels;
   constexpr int kLanes = VectorOf<T>::kLanes;
   constexpr Order kWithin = kOrder == Order::kTiles ? Order::kColumns : kOrder;
   if constexpr (kOrder == Order::kTiles) lda = kRows;
@@ -81,10 +80,7 @@ template <Order kOrder, typename T, int kRows, int kPanels>
   }
   // The rows of C lie too far apart for the processor to see them coming.
   for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kPanels; ++j) {
-      __builtin_prefetch(c + i * ldc + j * kPanel<T>, 1);
-      __builtin_prefetch(c + i * ldc + j * kPanel<T> + kLanes, 1);
-    }
+    for (int j = 0; j < kVectors; ++j) __builtin_prefetch(c + i * ldc + j * kLanes, 1);
   }
   for (int64_t p = 0; p < k; ++p) {
     V row[kVectors];
@@ -101,7 +97,7 @@ template <Order kOrder, typename T, int kRows, int kPanels>
       for (int j = 0; j < kVectors; ++j) sum[i][j] += x * row[j];
     }
   }
-  if (width == kPanel<T>) {
+  if (columns == kVectors * kLanes) {
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 16
@@ -112,7 +108,6 @@ template <Order kOrder, typename T, int kRows, int kPanels>
     }
     return;
   }
-  const int64_t columns = (kPanels - 1) * kPanel<T> + width;
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
     alignas(kVectorBytes) T row[kVectors * kLanes];
@@ -158,11 +153,19 @@ struct Slice {
   template <int kRows, int kPanels>
   int64_t Columns(int64_t row, int64_t j) const {
     constexpr int64_t kWidth = kPanel<T> * kPanels;
+    constexpr int64_t kNarrow = kWidth - kPanel<T> / 2;  // half of the last panel left out
     for (; j + kWidth - kPanel<T> < n; j += kWidth) {
-      const int64_t last_width = std::min(n - j - kWidth + kPanel<T>, kPanel<T>);
-      Tile<kOrder, T, kRows, kPanels>(depth, TileOfA<kOrder>(a, lda, row), lda,
-                                      panels + j / kPanel<T> * panel_stride, panel_stride,
-                                      c + row * ldc + j, ldc, last_width, accumulate);
+      const T* const first = panels + j / kPanel<T> * panel_stride;
+      const T* const rows = TileOfA<kOrder>(a, lda, row);
+      T* const to = c + row * ldc + j;
+      const int64_t columns = std::min(n - j, kWidth);
+      if (columns > kNarrow) {
+        Tile<kOrder, T, kRows, 2 * kPanels>(depth, rows, lda, first, panel_stride, to, ldc, columns,
+                                            accumulate);
+      } else {
+        Tile<kOrder, T, kRows, 2 * kPanels - 1>(depth, rows, lda, first, panel_stride, to, ldc,
+                                                columns, accumulate);
+      }
     }
     return j;
   }
