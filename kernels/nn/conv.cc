@@ -8,6 +8,7 @@
 #include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/conv_weights.h"
+#include "kernels/nn/conv_winograd.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
@@ -15,10 +16,18 @@
 namespace interp::nn {
 namespace {
 
-// What a convolution keeps between runs.
+struct WinogradWeights {
+  WinogradFilter filter;
+  std::vector<float> bias;  // empty: none
+};
+
+// What a convolution keeps between runs: of one algorithm.
 struct PreparedConv {
+  bool winograd = false;
+  std::shared_ptr<const WinogradWeights> points;  // constant ones, null until made
+  WinogradWeights changing_points;
   std::unique_ptr<OnednnConv> onednn;            // null: oneDNN has nothing for this case
-  std::shared_ptr<const PackedWeights> weights;  // null until packed; only kept when constant
+  std::shared_ptr<const PackedWeights> weights;  // constant ones, null until packed
 };
 struct ConvState : KernelState {
   ShapeCache<PreparedConv> prepared;
@@ -42,6 +51,10 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   ShapeCache<PreparedConv>::Key key = CacheKey(problem, ctx.num_threads());
   if (PreparedConv* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<PreparedConv>();
+  if (dtype == DType::kFloat32 && WinogradPays(problem, WeightsAreConstant(ctx, attrs))) {
+    prepared->winograd = true;
+    return &cache.Insert(std::move(key), std::move(prepared));
+  }
   const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation};
   absl::StatusOr<std::unique_ptr<OnednnConv>> conv = OnednnConv::Make(problem, epilogue, dtype);
   if (dtype != DType::kFloat32 && absl::IsUnimplemented(conv.status())) {
@@ -80,6 +93,54 @@ absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* i
   return prepared.onednn->Run(ctx, weights, in, out);
 }
 
+absl::Status FillWinogradWeights(const KernelContext& ctx, const ConvProblem& problem,
+                                 WinogradWeights& weights) {
+  FoldedWeights folded = FoldWeights(ctx, ctx.attrs<ConvAttrs>());
+  if (weights.filter.points.size() == 0) {
+    INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+      weights.filter = MakeWinogradFilter(problem);
+      return absl::OkStatus();
+    }));
+  }
+  TransformFilter(problem, ForwardFilter(problem, folded.filter.data()), ctx.num_threads(),
+                  weights.filter);
+  weights.bias = std::move(folded.bias);
+  return absl::OkStatus();
+}
+
+// Lives as long as `prepared`.
+absl::StatusOr<const WinogradWeights*> PointsOfWeights(KernelContext& ctx,
+                                                       const ConvProblem& problem,
+                                                       PreparedConv& prepared) {
+  if (!WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>())) {
+    INTERP_RETURN_IF_ERROR(FillWinogradWeights(ctx, problem, prepared.changing_points));
+    return &prepared.changing_points;
+  }
+  if (prepared.points == nullptr) {
+    constexpr uint64_t kKey = 1;  // one form for all sizes of images
+    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const WinogradWeights>> {
+      auto weights = std::make_shared<WinogradWeights>();
+      INTERP_RETURN_IF_ERROR(FillWinogradWeights(ctx, problem, *weights));
+      return std::shared_ptr<const WinogradWeights>(std::move(weights));
+    };
+    INTERP_ASSIGN_OR_RETURN(prepared.points, ctx.Shared<WinogradWeights>(kKey, make));
+  }
+  return prepared.points.get();
+}
+
+absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
+                           const float* in, float* out) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const WinogradWeights* const weights,
+                          PointsOfWeights(ctx, problem, prepared));
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
+  const ConvEpilogue epilogue = {!weights->bias.empty(), attrs.fuse_residual, attrs.activation};
+  RunWinograd(problem, epilogue, weights->filter, epilogue.bias ? weights->bias.data() : nullptr,
+              in, out, ctx.num_threads(), work.data<float>());
+  return absl::OkStatus();
+}
+
 // The plain loops for float32, when oneDNN cannot help. `in` and `out` as in RunChannelsLast.
 absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const float* in,
                        float* out) {
@@ -98,6 +159,7 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
 
 absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
                       const float* in, float* out) {
+  if (prepared.winograd) return RunByWinograd(ctx, problem, prepared, in, out);
   if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
   return RunOnednn(ctx, prepared, in, out);
 }

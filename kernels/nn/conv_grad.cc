@@ -17,9 +17,10 @@ PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem, DType
   ShapeCache<PreparedConvGrad>::Key key = ConvCacheKey(problem, ctx.num_threads());
   key.push_back(static_cast<int64_t>(dtype));
   if (PreparedConvGrad* prepared = cache.Find(key)) return *prepared;
-  return cache.Insert(std::move(key),
-                      std::make_unique<PreparedConvGrad>(PreparedConvGrad{
-                          absl::UnknownError(""), absl::UnknownError(""), absl::UnknownError("")}));
+  return cache.Insert(
+      std::move(key),
+      std::make_unique<PreparedConvGrad>(PreparedConvGrad{
+          absl::UnknownError(""), absl::UnknownError(""), absl::UnknownError(""), {}}));
 }
 
 // Filter values in dense O,I,kernel order.
@@ -48,6 +49,30 @@ absl::Status OnednnDataGrad(KernelContext& ctx, const ConvGradCase& conv, const 
   return WithChannelsLast<T>(
       ctx, out_grad, in_grad, conv.channels_last_dims,
       [&](const T* from, T* to) { return (*prepared.data)->Run(ctx, weights, from, to); });
+}
+
+// The gradient is a convolution itself: see DataGradProblem.
+absl::Status WinogradDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
+                              const Tensor& out_grad, Tensor& in_grad) {
+  const ConvProblem problem = DataGradProblem(conv.problem);
+  WinogradFilter& points = Prepared(ctx, conv.problem, DType::kFloat32).mirrored;
+  if (points.points.size() == 0) {
+    INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+      points = MakeWinogradFilter(problem);
+      return absl::OkStatus();
+    }));
+  }
+  std::optional<Workspace> copy;
+  INTERP_ASSIGN_OR_RETURN(const float* const weights, PlainFilter<float>(ctx, filter, copy));
+  TransformFilter(problem, DataGradFilter(conv.problem, weights), ctx.num_threads(), points);
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
+  return WithChannelsLast<float>(ctx, out_grad, in_grad, conv.channels_last_dims,
+                                 [&](const float* from, float* to) {
+                                   RunWinograd(problem, ConvEpilogue(), points, /*bias=*/nullptr,
+                                               from, to, ctx.num_threads(), work.data<float>());
+                                   return absl::OkStatus();
+                                 });
 }
 
 absl::Status OnednnForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
@@ -137,6 +162,11 @@ template <typename T>
 absl::Status ConvDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                           const Tensor& out_grad, Tensor& in_grad) {
   if (in_grad.numel() == 0) return absl::OkStatus();
+  if constexpr (std::is_same_v<T, float>) {
+    if (out_grad.numel() > 0 && WinogradPays(DataGradProblem(conv.problem), /*constant=*/false)) {
+      return WinogradDataGrad(ctx, conv, filter, out_grad, in_grad);
+    }
+  }
   if constexpr (!std::is_same_v<T, double>) {
     const absl::Status done = OnednnDataGrad<T>(ctx, conv, filter, out_grad, in_grad);
     if (!absl::IsUnimplemented(done)) return done;

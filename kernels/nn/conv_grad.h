@@ -7,6 +7,7 @@
 #include "kernels/nn/conv_grad_onednn.h"
 #include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
+#include "kernels/nn/conv_winograd.h"
 
 namespace interp::nn {
 
@@ -15,6 +16,7 @@ struct PreparedConvGrad {
   absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> data;
   absl::StatusOr<std::unique_ptr<OnednnConvFilterGrad>> filter;
   absl::StatusOr<std::unique_ptr<OnednnConv>> forward;
+  WinogradFilter mirrored;  // of the gradient by the input, by Winograd's method
 };
 struct ConvGradState : KernelState {
   ShapeCache<PreparedConvGrad> prepared;

@@ -1,0 +1,66 @@
+// Convolution by Winograd's minimal filtering F(4x4, 3x3): the inner loop does 36 multiplications
+// for 16 outputs where a direct one does 144.
+//
+// The output is cut into tiles of 4 x 4 pixels. The 6 x 6 input pixels of a tile and the 3 x 3
+// filter are transformed to 36 points each, at every point the channels are multiplied as matrices
+// (tiles x input channels by input x output channels), and the 36 sums are transformed back. Images
+// stay channels-last: a tile is transformed for a vector of channels at a time.
+//
+// The points of interpolation are 0, +-5/8, +-3/2 and infinity, as in oneDNN 2: their error is
+// about that of the direct sum. Sources: Lavin and Gray, "Fast Algorithms for Convolutional Neural
+// Networks", 2015; Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd
+// Convolution for Deep Neural Networks", 2020.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/nn/conv_problem.h"
+#include "kernels/nn/gemm.h"
+
+namespace interp::nn {
+
+// True when Winograd's method can compute the case and is expected to be faster than a direct
+// convolution. Depends on the sizes alone. `constant`: the filter is transformed once, not in each
+// run.
+bool WinogradPays(const ConvProblem& problem, bool constant);
+
+// A filter where its element for input channel i, output channel o and tap t of 9 lies at
+// data[i * in_stride + o * out_stride + t]; with `mirrored` at tap 8 - t.
+struct TapFilter {
+  const float* data = nullptr;
+  int64_t in_stride = 0;
+  int64_t out_stride = 0;
+  bool mirrored = false;
+};
+
+// The filter of `problem` in dense O,I,3,3 order.
+TapFilter ForwardFilter(const ConvProblem& problem, const float* data);
+
+// The gradient of a convolution by its input is a convolution of the output's gradient with the
+// mirrored filter. REQUIRES: stride 1, paddings below 3.
+ConvProblem DataGradProblem(const ConvProblem& problem);
+TapFilter DataGradFilter(const ConvProblem& problem, const float* data);
+
+// The 36 transformed and packed matrices of a filter. Immutable once made.
+struct WinogradFilter {
+  AlignedArray<float> points;
+};
+
+// Room for the filter of `problem`. May throw std::bad_alloc.
+WinogradFilter MakeWinogradFilter(const ConvProblem& problem);
+// Fills it.
+void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_threads,
+                     WinogradFilter& filter);
+
+// Bytes of working memory that RunWinograd wants.
+size_t WinogradWorkBytes(const ConvProblem& problem, int num_threads);
+
+// Computes `out`, which holds the residual before when the epilogue has one. Both are dense
+// channels-last images. `bias` is null or has an element for each output channel; `work` is aligned
+// to a cache line. The bits do not depend on the number of threads.
+void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
+                 const WinogradFilter& filter, const float* bias, const float* in, float* out,
+                 int num_threads, float* work);
+
+}  // namespace interp::nn

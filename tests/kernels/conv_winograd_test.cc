@@ -1,0 +1,221 @@
+// Winograd's method against sums in float64.
+#include "kernels/nn/conv_winograd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace interp::nn {
+namespace {
+
+using ::testing::Pointwise;
+
+ConvProblem MakeProblem(int64_t batch, int64_t in_channels, int64_t out_channels,
+                        std::array<WindowAxis, 2> axes) {
+  ConvProblem p;
+  p.batch = batch;
+  p.in_channels = in_channels;
+  p.out_channels = out_channels;
+  p.window.rank = 2;
+  for (int i = 0; i < 2; ++i) {
+    WindowAxis& axis = p.window[i];
+    axis = axes[i];
+    axis.kernel = 3;
+    axis.out = axis.in + axis.pad_begin + axis.pad_end - 2;
+  }
+  return p;
+}
+
+ConvProblem RandomProblem(std::mt19937& rng) {
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(rng);
+  };
+  const auto axis = [&] {
+    return WindowAxis{.in = pick(3, 21), .pad_begin = pick(0, 3), .pad_end = pick(0, 3)};
+  };
+  return MakeProblem(pick(1, 3), pick(16, 75), pick(1, 75), {axis(), axis()});
+}
+
+std::vector<float> RandomFloats(int64_t size, std::mt19937& rng) {
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(size));
+  for (float& value : values) value = normal(rng);
+  return values;
+}
+
+// The images, filter and epilogue of one case.
+struct Case {
+  ConvProblem problem;
+  std::vector<float> in;
+  std::vector<float> filter;
+  std::vector<float> bias;
+  std::vector<float> residual;
+};
+
+int64_t InSize(const ConvProblem& p) {
+  return p.batch * p.window[0].in * p.window[1].in * p.in_channels;
+}
+int64_t OutSize(const ConvProblem& p) {
+  return p.batch * p.window[0].out * p.window[1].out * p.out_channels;
+}
+
+Case RandomCase(const ConvProblem& p, std::mt19937& rng) {
+  return {p, RandomFloats(InSize(p), rng), RandomFloats(p.in_channels * p.out_channels * 9, rng),
+          RandomFloats(p.out_channels, rng), RandomFloats(OutSize(p), rng)};
+}
+
+// The sums alone, in float64.
+std::vector<double> Reference(const Case& c) {
+  const ConvProblem& p = c.problem;
+  const WindowAxis& h = p.window[0];
+  const WindowAxis& w = p.window[1];
+  std::vector<double> out(static_cast<size_t>(OutSize(p)));
+  for (size_t at = 0; at < out.size(); ++at) {
+    const auto position = static_cast<int64_t>(at);
+    const int64_t o = position % p.out_channels;
+    const int64_t x = position / p.out_channels % w.out;
+    const int64_t y = position / p.out_channels / w.out % h.out;
+    const int64_t n = position / p.out_channels / w.out / h.out;
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      const int64_t iy = y + tap / 3 - h.pad_begin;
+      const int64_t ix = x + tap % 3 - w.pad_begin;
+      if (iy < 0 || iy >= h.in || ix < 0 || ix >= w.in) continue;
+      const float* pixel = c.in.data() + ((n * h.in + iy) * w.in + ix) * p.in_channels;
+      for (int64_t i = 0; i < p.in_channels; ++i) {
+        out[at] += static_cast<double>(pixel[i]) *
+                   c.filter[static_cast<size_t>((o * p.in_channels + i) * 9 + tap)];
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<float> Convolve(const Case& c, const ConvEpilogue& epilogue, int threads) {
+  WinogradFilter filter = MakeWinogradFilter(c.problem);
+  TransformFilter(c.problem, ForwardFilter(c.problem, c.filter.data()), threads, filter);
+  std::vector<float> out = c.residual;
+  AlignedArray<float> work(
+      static_cast<int64_t>(WinogradWorkBytes(c.problem, threads) / sizeof(float)));
+  RunWinograd(c.problem, epilogue, filter, epilogue.bias ? c.bias.data() : nullptr, c.in.data(),
+              out.data(), threads, work.data());
+  return out;
+}
+
+MATCHER_P(NearTo, tolerance, "") {
+  return std::abs(std::get<0>(arg) - std::get<1>(arg)) <= tolerance;
+}
+
+// What errors of float32 sums of that many products of normal numbers stay below.
+double Tolerance(const ConvProblem& p) {
+  return 1e-5 * std::sqrt(static_cast<double>(p.in_channels) * 9);
+}
+
+TEST(Winograd, GivesTheSumsOfRandomCases) {
+  std::mt19937 rng(1);
+  for (int i = 0; i < 60; ++i) {
+    const Case c = RandomCase(RandomProblem(rng), rng);
+    EXPECT_THAT(Convolve(c, ConvEpilogue(), 1),
+                Pointwise(NearTo(Tolerance(c.problem)), Reference(c)))
+        << "case " << i;
+  }
+}
+
+TEST(Winograd, AddsBiasAndResidualAndActivates) {
+  std::mt19937 rng(2);
+  const FusedActivation activations[] = {
+      {}, {ActivationKind::kRelu}, {ActivationKind::kHardSwish, 1.0F / 6, 0.5F}};
+  for (int i = 0; i < 24; ++i) {
+    const Case c = RandomCase(RandomProblem(rng), rng);
+    const ConvEpilogue epilogue = {i % 2 == 0, i % 4 < 2, activations[i % 3]};
+    const std::vector<double> sums = Reference(c);
+    std::vector<float> expected(sums.size());
+    for (size_t at = 0; at < sums.size(); ++at) {
+      const size_t channel = at % c.bias.size();
+      expected[at] = static_cast<float>(sums[at] + (epilogue.bias ? c.bias[channel] : 0.0F) +
+                                        (epilogue.residual ? c.residual[at] : 0.0F));
+    }
+    ApplyActivation(epilogue.activation, expected.data(), std::ssize(expected));
+    EXPECT_THAT(Convolve(c, epilogue, 1), Pointwise(NearTo(Tolerance(c.problem)), expected))
+        << "case " << i;
+  }
+}
+
+TEST(Winograd, GivesTheSameBitsWithAnyNumberOfThreads) {
+  std::mt19937 rng(3);
+  for (int i = 0; i < 20; ++i) {
+    const Case c = RandomCase(RandomProblem(rng), rng);
+    const std::vector<float> one = Convolve(c, ConvEpilogue(), 1);
+    for (const int threads : {2, 3, 7}) EXPECT_EQ(Convolve(c, ConvEpilogue(), threads), one);
+  }
+}
+
+TEST(Winograd, KeepsNotANumberToItsTile) {
+  std::mt19937 rng(4);
+  const WindowAxis axis = {.in = 12, .pad_begin = 1, .pad_end = 1};
+  Case c = RandomCase(MakeProblem(1, 16, 16, {axis, axis}), rng);
+  c.in[0] = NAN;
+  const std::vector<float> out = Convolve(c, {.activation = {ActivationKind::kRelu}}, 1);
+  EXPECT_TRUE(std::isnan(out[0]));
+  EXPECT_FALSE(std::isnan(out.back()));
+}
+
+// <x * f, y> = <x, gradient of y>.
+TEST(Winograd, ComputesTheGradientByTheInput) {
+  std::mt19937 rng(5);
+  for (int i = 0; i < 30; ++i) {
+    const ConvProblem problem = RandomProblem(rng);
+    const ConvProblem back = DataGradProblem(problem);
+    if (back.in_channels < 16) continue;
+    const Case forward = RandomCase(problem, rng);
+    const std::vector<float> out_grad = RandomFloats(OutSize(problem), rng);
+    WinogradFilter filter = MakeWinogradFilter(back);
+    TransformFilter(back, DataGradFilter(problem, forward.filter.data()), 1, filter);
+    std::vector<float> in_grad(forward.in.size());
+    AlignedArray<float> work(static_cast<int64_t>(WinogradWorkBytes(back, 1) / sizeof(float)));
+    RunWinograd(back, ConvEpilogue(), filter, nullptr, out_grad.data(), in_grad.data(), 1,
+                work.data());
+    const std::vector<double> out = Reference(forward);
+    double by_out = 0;
+    double by_in = 0;
+    double size = 0;
+    for (size_t at = 0; at < out.size(); ++at) {
+      by_out += out[at] * out_grad[at];
+      size += std::abs(out[at] * out_grad[at]);
+    }
+    for (size_t at = 0; at < in_grad.size(); ++at) {
+      by_in += static_cast<double>(forward.in[at]) * in_grad[at];
+    }
+    EXPECT_NEAR(by_out, by_in, 1e-6 * size) << "case " << i;
+  }
+}
+
+TEST(Winograd, IsForWindowsOfThreeWithoutStrideOrHoles) {
+  const WindowAxis axis = {.in = 56, .pad_begin = 1, .pad_end = 1};
+  const ConvProblem good = MakeProblem(1, 64, 64, {axis, axis});
+  EXPECT_TRUE(WinogradPays(good, true));
+  const auto with = [&](auto change) {
+    ConvProblem p = good;
+    change(p);
+    return WinogradPays(p, true);
+  };
+  EXPECT_FALSE(with([](ConvProblem& p) { p.window[0].stride = 2; }));
+  EXPECT_FALSE(with([](ConvProblem& p) { p.window[1].dilation = 2; }));
+  EXPECT_FALSE(with([](ConvProblem& p) { p.window[1].kernel = 5; }));
+  EXPECT_FALSE(with([](ConvProblem& p) { p.groups = 64; }));
+  EXPECT_FALSE(with([](ConvProblem& p) { p.in_channels = 3; }));
+  EXPECT_FALSE(with([](ConvProblem& p) { p.window.rank = 3; }));
+}
+
+// A filter that is read once costs more than the multiplications saved.
+TEST(Winograd, DoesNotPayForFewPixelsOfManyChannels) {
+  const WindowAxis axis = {.in = 4, .pad_begin = 1, .pad_end = 1};
+  EXPECT_FALSE(WinogradPays(MakeProblem(1, 512, 512, {axis, axis}), true));
+  EXPECT_TRUE(WinogradPays(MakeProblem(64, 512, 512, {axis, axis}), true));
+}
+
+}  // namespace
+}  // namespace interp::nn
