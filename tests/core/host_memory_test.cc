@@ -246,6 +246,19 @@ TEST(SharedMemoryTest, DamagedSegmentsAreErrors) {
   }
 }
 
+// Reaps until the orphan is gone: another process may be looking at it at this moment (a test
+// beside this one that makes its first segment), and what is looked at is left to the one that
+// looks.
+bool ReapedInTime(const std::string& name, ReapedSegments* reaped = nullptr) {
+  for (int i = 0; i < 10'000; ++i) {
+    const ReapedSegments now = ReapOrphanedSharedMemory();
+    if (reaped != nullptr && now.count > 0) *reaped = now;
+    if (!Exists(name)) return true;
+    usleep(1000);
+  }
+  return false;
+}
+
 TEST(SharedMemoryTest, SegmentsOfKilledProcessesAreReaped) {
   const std::string name = UniqueName("orphan");
   Signal made;
@@ -261,10 +274,12 @@ TEST(SharedMemoryTest, SegmentsOfKilledProcessesAreReaped) {
   EXPECT_TRUE(Exists(name)) << "its process lives";
   child.Kill();
   EXPECT_TRUE(Exists(name));
-  const ReapedSegments reaped = ReapOrphanedSharedMemory();
-  EXPECT_GE(reaped.count, 1);
-  EXPECT_GE(reaped.bytes, 100'000u);
-  EXPECT_FALSE(Exists(name));
+  ReapedSegments reaped;
+  EXPECT_TRUE(ReapedInTime(name, &reaped));
+  // None when a process beside this one was faster.
+  if (reaped.count > 0) {
+    EXPECT_GE(reaped.bytes, 100'000u);
+  }
 }
 
 // What one process still uses is no orphan, although its creator was killed.
@@ -306,8 +321,7 @@ TEST(SharedMemoryTest, KilledAtAnyMoment) {
     started.Await();
     usleep(static_cast<useconds_t>(round * 150));
     child.Kill();
-    ReapOrphanedSharedMemory();
-    EXPECT_FALSE(Exists(name));
+    EXPECT_TRUE(ReapedInTime(name));
     EXPECT_THAT(SharedMemory::Create(10, name), IsOk());
   }
 }
