@@ -6,6 +6,7 @@
 
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/conv_direct_grad.h"
+#include "kernels/nn/conv_winograd_filter_grad.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
 
@@ -92,6 +93,27 @@ absl::Status OnednnForward(KernelContext& ctx, const ConvGradCase& conv, const T
                                  });
 }
 
+// Calls run(in, out_grad, filter_grad), an absl::Status, on dense channels-last images and a dense
+// O,I,kernel filter.
+template <typename T, typename Run>
+absl::Status WithDenseFilterGrad(const KernelContext& ctx, const ConvGradCase& conv,
+                                 const Tensor& in, const Tensor& out_grad, Tensor& filter_grad,
+                                 const Run& run) {
+  std::optional<Workspace> in_copy;
+  std::optional<Workspace> out_copy;
+  INTERP_ASSIGN_OR_RETURN(const T* const images,
+                          AsChannelsLast<T>(ctx, in, conv.channels_last_dims, in_copy));
+  INTERP_ASSIGN_OR_RETURN(const T* const grads,
+                          AsChannelsLast<T>(ctx, out_grad, conv.channels_last_dims, out_copy));
+  const ImageView view = ViewImage(filter_grad, /*channels_last_dims=*/false);
+  if (IsChannelsFirst(view)) return run(images, grads, filter_grad.mutable_data<T>());
+  INTERP_ASSIGN_OR_RETURN(const Workspace dense, ctx.workspace(filter_grad.size_bytes()));
+  INTERP_RETURN_IF_ERROR(run(images, grads, dense.data<T>()));
+  CopyImage(DenseChannelsFirst(view), dense.data<T>(), view, filter_grad.mutable_data<T>(),
+            ctx.num_threads());
+  return absl::OkStatus();
+}
+
 template <typename T>
 absl::Status OnednnFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
                               const Tensor& out_grad, Tensor& filter_grad) {
@@ -101,21 +123,22 @@ absl::Status OnednnFilterGrad(KernelContext& ctx, const ConvGradCase& conv, cons
     prepared.filter = OnednnConvFilterGrad::Make(conv.problem, ctx.num_threads(), DTypeOf<T>);
   }
   INTERP_RETURN_IF_ERROR(prepared.filter.status());
-  std::optional<Workspace> in_copy;
-  std::optional<Workspace> out_copy;
-  INTERP_ASSIGN_OR_RETURN(const T* const images,
-                          AsChannelsLast<T>(ctx, in, conv.channels_last_dims, in_copy));
-  INTERP_ASSIGN_OR_RETURN(const T* const grads,
-                          AsChannelsLast<T>(ctx, out_grad, conv.channels_last_dims, out_copy));
-  const ImageView view = ViewImage(filter_grad, /*channels_last_dims=*/false);
-  if (IsChannelsFirst(view)) {
-    return (*prepared.filter)->Run(ctx, images, grads, filter_grad.mutable_data<T>());
-  }
-  INTERP_ASSIGN_OR_RETURN(const Workspace dense, ctx.workspace(filter_grad.size_bytes()));
-  INTERP_RETURN_IF_ERROR((*prepared.filter)->Run(ctx, images, grads, dense.data<T>()));
-  CopyImage(DenseChannelsFirst(view), dense.data<T>(), view, filter_grad.mutable_data<T>(),
-            ctx.num_threads());
-  return absl::OkStatus();
+  return WithDenseFilterGrad<T>(ctx, conv, in, out_grad, filter_grad,
+                                [&](const T* images, const T* grads, T* filter) {
+                                  return (*prepared.filter)->Run(ctx, images, grads, filter);
+                                });
+}
+
+absl::Status RunWinogradFilterGrad(const KernelContext& ctx, const ConvGradCase& conv,
+                                   const Tensor& in, const Tensor& out_grad, Tensor& filter_grad) {
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(WinogradFilterGradWorkBytes(conv.problem)));
+  return WithDenseFilterGrad<float>(ctx, conv, in, out_grad, filter_grad,
+                                    [&](const float* images, const float* grads, float* filter) {
+                                      WinogradFilterGrad(conv.problem, images, grads, filter,
+                                                         ctx.num_threads(), work.data<float>());
+                                      return absl::OkStatus();
+                                    });
 }
 
 // `tensor` in float32, its values or with room for them.
@@ -206,6 +229,11 @@ absl::Status ConvForward(KernelContext& ctx, const ConvGradCase& conv, const Ten
 template <typename T>
 absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
                             const Tensor& out_grad, Tensor& filter_grad) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (out_grad.numel() > 0 && WinogradFilterGradPays(conv.problem)) {
+      return RunWinogradFilterGrad(ctx, conv, in, out_grad, filter_grad);
+    }
+  }
   if constexpr (!std::is_same_v<T, double>) {
     if (out_grad.numel() > 0) {
       const absl::Status done = OnednnFilterGrad<T>(ctx, conv, in, out_grad, filter_grad);

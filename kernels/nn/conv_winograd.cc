@@ -1,79 +1,14 @@
 #include "kernels/nn/conv_winograd.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
+#include "kernels/nn/conv_winograd_tiles.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
 namespace {
 
-constexpr int kTile = 4;    // outputs along an axis of a tile
-constexpr int kWindow = 3;  // taps along an axis
-constexpr int kPatch = 6;   // inputs along an axis of a tile
-constexpr int kPoints = kPatch * kPatch;
-constexpr int kTaps = kWindow * kWindow;
-constexpr int64_t kLanes = VectorOf<float>::kLanes;
-using Vector = VectorOf<float>::type;
-using Unaligned = VectorOf<float>::unaligned;
-
-// The points of interpolation, their squares and products.
-constexpr float kA = 0.625F;
-constexpr float kB = 1.5F;
-constexpr float kAA = kA * kA;
-constexpr float kBB = kB * kB;
-
-Vector Load(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
-void Store(Vector value, float* to) { *reinterpret_cast<Unaligned*>(to) = value; }
-
-// The values of six inputs along an axis at the six points: one row of B^T d.
-inline void TransformPatch(const Vector (&d)[kPatch], Vector (&v)[kPatch]) {
-  const Vector even_a = d[4] - kBB * d[2];
-  const Vector odd_a = kA * d[3] - kA * kBB * d[1];
-  const Vector even_b = d[4] - kAA * d[2];
-  const Vector odd_b = kB * d[3] - kAA * kB * d[1];
-  v[0] = kAA * kBB * d[0] - (kAA + kBB) * d[2] + d[4];
-  v[1] = even_a + odd_a;
-  v[2] = even_a - odd_a;
-  v[3] = even_b + odd_b;
-  v[4] = even_b - odd_b;
-  v[5] = kAA * kBB * d[1] - (kAA + kBB) * d[3] + d[5];
-}
-
-// Three taps along an axis at the six points: one row of G g.
-inline void TransformTaps(const Vector (&g)[kWindow], Vector (&u)[kPatch]) {
-  constexpr float kScaleA = 1 / (2 * kAA * (kAA - kBB));
-  constexpr float kScaleB = 1 / (2 * kBB * (kBB - kAA));
-  constexpr float kScale0 = 1 / (kAA * kBB);
-  const Vector even_a = kScaleA * g[0] + kScaleA * kAA * g[2];
-  const Vector odd_a = kScaleA * kA * g[1];
-  const Vector even_b = kScaleB * g[0] + kScaleB * kBB * g[2];
-  const Vector odd_b = kScaleB * kB * g[1];
-  u[0] = kScale0 * g[0];
-  u[1] = even_a + odd_a;
-  u[2] = even_a - odd_a;
-  u[3] = even_b + odd_b;
-  u[4] = even_b - odd_b;
-  u[5] = g[2];
-}
-
-// Four outputs along an axis of sums at the six points: one row of A^T m.
-inline void TransformBack(const Vector (&m)[kPatch], Vector (&y)[kTile]) {
-  const Vector sum_a = m[1] + m[2];
-  const Vector difference_a = m[1] - m[2];
-  const Vector sum_b = m[3] + m[4];
-  const Vector difference_b = m[3] - m[4];
-  y[0] = m[0] + sum_a + sum_b;
-  y[1] = kA * difference_a + kB * difference_b;
-  y[2] = kAA * sum_a + kBB * sum_b;
-  y[3] = kAA * kA * difference_a + kBB * kB * difference_b + m[5];
-}
-
-int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-// An odd number of cache lines: arrays a power of two apart fall into the same few cache sets.
-int64_t OddLines(int64_t floats) { return RoundUp(floats, 32) + 16; }
+using namespace winograd;  // NOLINT(google-build-using-namespace)
 
 // Floats of a packed filter at one point.
 int64_t FilterPoint(const ConvProblem& p) {
@@ -82,11 +17,9 @@ int64_t FilterPoint(const ConvProblem& p) {
 
 // How the tiles of a case are walked, and where their points lie in working memory.
 struct Tiling {
-  int64_t rows = 0;     // of tiles in an image
-  int64_t columns = 0;  // of tiles in an image
-  int64_t count = 0;    // of all images
-  int64_t block = 0;    // tiles that are multiplied at once
-  int64_t in_row = 0;   // floats of a tile at one point
+  TileGrid grid;
+  int64_t block = 0;   // tiles that are multiplied at once
+  int64_t in_row = 0;  // floats of a tile at one point
   int64_t out_row = 0;
   int64_t in_point = 0;  // floats of a block at one point
   int64_t out_point = 0;
@@ -97,35 +30,16 @@ struct Tiling {
 Tiling TilingOf(const ConvProblem& p, int num_threads) {
   constexpr int64_t kBlockFloats = 128 * 1024;  // half of an L2 cache of 1 MiB
   Tiling t;
-  t.rows = (p.window[0].out + kTile - 1) / kTile;
-  t.columns = (p.window[1].out + kTile - 1) / kTile;
-  t.count = p.batch * t.rows * t.columns;
+  t.grid = GridOf(p);
   t.in_row = RoundUp(p.in_channels, kLanes);
   t.out_row = RoundUp(p.out_channels, kLanes);
   const int64_t fitting = kBlockFloats / (kPoints * (t.in_row + t.out_row));
-  const int64_t share = (t.count + num_threads - 1) / num_threads;
+  const int64_t share = (t.grid.count + num_threads - 1) / num_threads;
   t.block = std::min(std::clamp<int64_t>(fitting, 2 * kGemmRows, 8 * kGemmRows), share);
   if (t.block > kGemmRows) t.block = RoundUp(t.block, kGemmRows);
   t.in_point = OddLines(t.block * t.in_row);
   t.out_point = OddLines(t.block * t.out_row);
   return t;
-}
-
-// A tile's place: its image and the first of its outputs.
-struct TilePlace {
-  int64_t image = 0;
-  int64_t y = 0;
-  int64_t x = 0;
-};
-TilePlace PlaceOf(const Tiling& t, int64_t tile) {
-  const int64_t in_image = tile % (t.rows * t.columns);
-  return {tile / (t.rows * t.columns), in_image / t.columns * kTile, in_image % t.columns * kTile};
-}
-
-// Calls body(first channel, its count) for vectors of channels; the last may have fewer.
-template <typename Body>
-void ForEachVector(int64_t channels, const Body& body) {
-  for (int64_t c = 0; c < channels; c += kLanes) body(c, std::min(kLanes, channels - c));
 }
 
 class Winograd {
@@ -135,10 +49,11 @@ class Winograd {
       : p_(problem), epilogue_(epilogue), filter_(filter), bias_(bias), tiling_(tiling) {}
 
   void RunBlock(int64_t first, const float* in, float* out, float* work) const {
-    const int64_t tiles = std::min(tiling_.block, tiling_.count - first);
+    const int64_t tiles = std::min(tiling_.block, tiling_.grid.count - first);
     float* const sums = work + kPoints * tiling_.in_point;
     for (int64_t i = 0; i < tiles; ++i) {
-      Spread(PlaceOf(tiling_, first + i), in, work + i * tiling_.in_row);
+      TransformInputs(p_, PlaceOf(tiling_.grid, first + i), in, work + i * tiling_.in_row,
+                      tiling_.in_point);
     }
     const int64_t filter_point = FilterPoint(p_);
     for (int point = 0; point < kPoints; ++point) {
@@ -147,62 +62,17 @@ class Winograd {
                  sums + point * tiling_.out_point, tiling_.out_row, /*accumulate=*/false);
     }
     for (int64_t i = 0; i < tiles; ++i) {
-      Gather(PlaceOf(tiling_, first + i), sums + i * tiling_.out_row, out);
+      Gather(PlaceOf(tiling_.grid, first + i), sums + i * tiling_.out_row, out);
     }
   }
 
  private:
-  // Transforms the inputs of a tile to its points. The last vector of channels overlaps the one
-  // before it.
-  void Spread(const TilePlace& place, const float* in, float* points) const {
-    static constexpr float kZeros[kLanes] = {};
-    const WindowAxis& h = p_.window[0];
-    const WindowAxis& w = p_.window[1];
-    std::array<const float*, kPoints> pixels;
-    std::array<int64_t, kPoints> steps;
-    for (int64_t i = 0; i < kPatch; ++i) {
-      const int64_t y = place.y + i - h.pad_begin;
-      for (int64_t j = 0; j < kPatch; ++j) {
-        const int64_t x = place.x + j - w.pad_begin;
-        const bool inside = y >= 0 && y < h.in && x >= 0 && x < w.in;
-        const int64_t pixel = (place.image * h.in + y) * w.in + x;
-        pixels[i * kPatch + j] = inside ? in + pixel * p_.in_channels : kZeros;
-        steps[i * kPatch + j] = inside ? 1 : 0;
-      }
-    }
-    for (int64_t start = 0; start < p_.in_channels; start += kLanes) {
-      const int64_t c = std::min(start, p_.in_channels - kLanes);
-      Vector half[kPatch][kPatch];
-      for (int j = 0; j < kPatch; ++j) {
-        Vector d[kPatch];
-        Vector v[kPatch];
-        for (int i = 0; i < kPatch; ++i) {
-          const int at = i * kPatch + j;
-          d[i] = Load(pixels[at] + c * steps[at]);
-        }
-        TransformPatch(d, v);
-        for (int i = 0; i < kPatch; ++i) half[i][j] = v[i];
-      }
-      for (int i = 0; i < kPatch; ++i) {
-        Vector v[kPatch];
-        TransformPatch(half[i], v);
-        for (int j = 0; j < kPatch; ++j) {
-          Store(v[j], points + (i * kPatch + j) * tiling_.in_point + c);
-        }
-      }
-    }
-  }
-
   // Transforms the sums of a tile back and stores its outputs.
   void Gather(const TilePlace& place, const float* sums, float* out) const {
-    const WindowAxis& h = p_.window[0];
-    const WindowAxis& w = p_.window[1];
-    const int64_t rows = std::min<int64_t>(kTile, h.out - place.y);
-    const int64_t columns = std::min<int64_t>(kTile, w.out - place.x);
-    const int64_t row_step = w.out * p_.out_channels;
-    float* const first =
-        out + ((place.image * h.out + place.y) * w.out + place.x) * p_.out_channels;
-    ForEachVector(p_.out_channels, [&](int64_t c, int64_t count) {
+    const TileOutputs tile = OutputsOf(p_, place);
+    float* const first = out + tile.offset;
+    for (int64_t c = 0; c < p_.out_channels; c += kLanes) {
+      const int64_t count = std::min(kLanes, p_.out_channels - c);
       Vector half[kTile][kPatch];
       for (int j = 0; j < kPatch; ++j) {
         Vector m[kPatch];
@@ -213,36 +83,29 @@ class Winograd {
         TransformBack(m, y);
         for (int i = 0; i < kTile; ++i) half[i][j] = y[i];
       }
-      const Vector bias = bias_ != nullptr ? Part(bias_ + c, count) : Vector{};
-      for (int64_t i = 0; i < rows; ++i) {
+      const Vector bias = bias_ != nullptr ? LoadPart(bias_ + c, count) : Vector{};
+      for (int64_t i = 0; i < tile.rows; ++i) {
         Vector y[kTile];
         TransformBack(half[i], y);
-        for (int64_t j = 0; j < columns; ++j) {
-          Finish(y[j] + bias, first + i * row_step + j * p_.out_channels + c, count);
+        for (int64_t j = 0; j < tile.columns; ++j) {
+          Finish(y[j] + bias, first + i * tile.row_step + j * tile.column_step + c, count);
         }
       }
-    });
+    }
     const ActivationKind kind = epilogue_.activation.kind;
     if (kind == ActivationKind::kNone || kind == ActivationKind::kRelu) return;
-    for (int64_t i = 0; i < rows; ++i) {
-      ApplyActivation(epilogue_.activation, first + i * row_step, columns * p_.out_channels);
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      ApplyActivation(epilogue_.activation, first + i * tile.row_step,
+                      tile.columns * p_.out_channels);
     }
-  }
-
-  static Vector Part(const float* from, int64_t count) {
-    if (count == kLanes) return Load(from);
-    Vector value = {};
-    std::memcpy(&value, from, static_cast<size_t>(count) * sizeof(float));
-    return value;
   }
 
   void Finish(Vector value, float* to, int64_t count) const {
-    if (epilogue_.residual) value += Part(to, count);
+    if (epilogue_.residual) value += LoadPart(to, count);
     if (epilogue_.activation.kind == ActivationKind::kRelu) {
       value = value < 0 ? Vector{} : value;
     }
-    if (count == kLanes) return Store(value, to);
-    std::memcpy(to, &value, static_cast<size_t>(count) * sizeof(float));
+    StorePart(value, to, count);
   }
 
   const ConvProblem& p_;
@@ -251,15 +114,6 @@ class Winograd {
   const float* bias_;
   const Tiling& tiling_;
 };
-
-bool Computes(const ConvProblem& p) {
-  if (p.window.rank != 2 || p.groups != 1 || p.in_channels < kLanes) return false;
-  for (int i = 0; i < 2; ++i) {
-    const WindowAxis& axis = p.window[i];
-    if (axis.kernel != kWindow || axis.stride != 1 || axis.dilation != 1) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -285,7 +139,7 @@ bool WinogradPays(const ConvProblem& p, bool constant) {
       kTaps * filter_bytes * kByte;
   const double tile =
       kPoints * products + kTransform * (vectors(p.in_channels) + vectors(p.out_channels));
-  const double winograd = static_cast<double>(tiling.count) * tile +
+  const double winograd = static_cast<double>(tiling.grid.count) * tile +
                           kPoints * filter_bytes * kByte +
                           (constant ? 0 : kFilterElement * in * out);
   return winograd < kWorthwhile * direct;
@@ -366,7 +220,7 @@ void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
                  int num_threads, float* work) {
   const Tiling tiling = TilingOf(problem, num_threads);
   const Winograd winograd(problem, epilogue, filter, bias, tiling);
-  const int64_t blocks = (tiling.count + tiling.block - 1) / tiling.block;
+  const int64_t blocks = (tiling.grid.count + tiling.block - 1) / tiling.block;
   const int64_t lanes = std::min<int64_t>(num_threads, blocks);
   ParallelFor(num_threads, lanes, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; ++lane) {

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/nn/conv_winograd_filter_grad.h"
 
 namespace interp::nn {
 namespace {
@@ -92,6 +93,32 @@ std::vector<double> Reference(const Case& c) {
     }
   }
   return out;
+}
+
+// The gradient by the filter, in float64.
+std::vector<double> FilterGradReference(const Case& c, const std::vector<float>& out_grad) {
+  const ConvProblem& p = c.problem;
+  const WindowAxis& h = p.window[0];
+  const WindowAxis& w = p.window[1];
+  std::vector<double> grad(c.filter.size());
+  for (size_t at = 0; at < out_grad.size(); ++at) {
+    const auto position = static_cast<int64_t>(at);
+    const int64_t o = position % p.out_channels;
+    const int64_t x = position / p.out_channels % w.out;
+    const int64_t y = position / p.out_channels / w.out % h.out;
+    const int64_t n = position / p.out_channels / w.out / h.out;
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      const int64_t iy = y + tap / 3 - h.pad_begin;
+      const int64_t ix = x + tap % 3 - w.pad_begin;
+      if (iy < 0 || iy >= h.in || ix < 0 || ix >= w.in) continue;
+      const float* pixel = c.in.data() + ((n * h.in + iy) * w.in + ix) * p.in_channels;
+      for (int64_t i = 0; i < p.in_channels; ++i) {
+        grad[static_cast<size_t>((o * p.in_channels + i) * 9 + tap)] +=
+            static_cast<double>(pixel[i]) * out_grad[at];
+      }
+    }
+  }
+  return grad;
 }
 
 std::vector<float> Convolve(const Case& c, const ConvEpilogue& epilogue, int threads) {
@@ -190,6 +217,29 @@ TEST(Winograd, ComputesTheGradientByTheInput) {
       by_in += static_cast<double>(forward.in[at]) * in_grad[at];
     }
     EXPECT_NEAR(by_out, by_in, 1e-6 * size) << "case " << i;
+  }
+}
+
+// The same by the filter.
+TEST(Winograd, ComputesTheGradientByTheFilter) {
+  std::mt19937 rng(6);
+  for (int i = 0; i < 30; ++i) {
+    const Case forward = RandomCase(RandomProblem(rng), rng);
+    const ConvProblem& problem = forward.problem;
+    const std::vector<float> out_grad = RandomFloats(OutSize(problem), rng);
+    const auto gradient = [&](int threads) {
+      std::vector<float> grad(forward.filter.size());
+      AlignedArray<float> work(
+          static_cast<int64_t>(WinogradFilterGradWorkBytes(problem) / sizeof(float)));
+      WinogradFilterGrad(problem, forward.in.data(), out_grad.data(), grad.data(), threads,
+                         work.data());
+      return grad;
+    };
+    const std::vector<float> filter_grad = gradient(1);
+    EXPECT_EQ(gradient(3), filter_grad);
+    EXPECT_THAT(filter_grad, Pointwise(NearTo(1e-5 * std::sqrt(OutSize(problem))),
+                                       FilterGradReference(forward, out_grad)))
+        << "case " << i;
   }
 }
 

@@ -1,0 +1,54 @@
+#include "kernels/nn/conv_winograd_tiles.h"
+
+namespace interp::nn::winograd {
+
+void TransformInputs(const ConvProblem& p, const TilePlace& place, const float* in, float* points,
+                     int64_t step) {
+  static constexpr float kZeros[kLanes] = {};
+  const WindowAxis& h = p.window[0];
+  const WindowAxis& w = p.window[1];
+  std::array<const float*, kPoints> pixels;
+  std::array<int64_t, kPoints> steps;
+  for (int64_t i = 0; i < kPatch; ++i) {
+    const int64_t y = place.y + i - h.pad_begin;
+    for (int64_t j = 0; j < kPatch; ++j) {
+      const int64_t x = place.x + j - w.pad_begin;
+      const bool inside = y >= 0 && y < h.in && x >= 0 && x < w.in;
+      const int64_t pixel = (place.image * h.in + y) * w.in + x;
+      pixels[i * kPatch + j] = inside ? in + pixel * p.in_channels : kZeros;
+      steps[i * kPatch + j] = inside ? 1 : 0;
+    }
+  }
+  for (int64_t start = 0; start < p.in_channels; start += kLanes) {
+    const int64_t c = std::min(start, p.in_channels - kLanes);
+    Vector half[kPatch][kPatch];
+    for (int j = 0; j < kPatch; ++j) {
+      Vector d[kPatch];
+      Vector v[kPatch];
+      for (int i = 0; i < kPatch; ++i) {
+        const int at = i * kPatch + j;
+        d[i] = Load(pixels[at] + c * steps[at]);
+      }
+      TransformPatch(d, v);
+      for (int i = 0; i < kPatch; ++i) half[i][j] = v[i];
+    }
+    for (int i = 0; i < kPatch; ++i) {
+      Vector v[kPatch];
+      TransformPatch(half[i], v);
+      for (int j = 0; j < kPatch; ++j) {
+        Store(v[j], points + (i * kPatch + j) * step + c);
+      }
+    }
+  }
+}
+
+bool Computes(const ConvProblem& p) {
+  if (p.window.rank != 2 || p.groups != 1 || p.in_channels < kLanes) return false;
+  for (int i = 0; i < 2; ++i) {
+    const WindowAxis& axis = p.window[i];
+    if (axis.kernel != kWindow || axis.stride != 1 || axis.dilation != 1) return false;
+  }
+  return true;
+}
+
+}  // namespace interp::nn::winograd
