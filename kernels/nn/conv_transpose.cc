@@ -4,8 +4,10 @@
 // For every row of the output and every kernel row that meets it, one matrix product turns a row of
 // input pixels into (kernel width x output channels) columns, which are added to the output row.
 // Output rows are independent, so that threads share nothing; every input row and kernel row meet
-// in exactly one output row, so that nothing is computed twice.
+// in exactly one output row, so that nothing is computed twice. Where windows do not overlap the
+// product is of whole blocks: conv_transpose_blocks.h.
 #include "kernels/nn/conv_direct.h"
+#include "kernels/nn/conv_transpose_blocks.h"
 #include "kernels/nn/conv_transpose_problem.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/onednn.h"
@@ -54,8 +56,8 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// The filter as one packed matrix [group_in, kernel_width * group_out] per kernel row and group.
-// Depthwise filters are instead one row of channels per kernel position.
+// The filter as one packed matrix [group_in, kernel_width * group_out] per kernel row and group, or
+// as PackBlocks makes it. Depthwise filters are instead one row of channels per kernel position.
 template <typename T>
 struct PackedFilter {
   AlignedArray<T> data;
@@ -78,6 +80,7 @@ PackedFilter<T> PackFilter(const Tensor& filter, const ConvProblem& problem) {
   if (problem.depthwise() && problem.group_out() == 1) {
     return PackDepthwise(values.data(), problem.in_channels, kernel_size);
   }
+  if (WindowsAreBlocks(problem)) return {PackBlocks(problem, values)};
   const int64_t width = filter.shape.back();
   const int64_t rows = kernel_size / width;
   const int64_t k = problem.group_in();
@@ -214,6 +217,31 @@ absl::Status RunRows(KernelContext& ctx, const RowTask<T>& task, const T* in, T*
   return absl::OkStatus();
 }
 
+// The same where windows do not overlap.
+template <typename T>
+absl::Status RunBlocks(KernelContext& ctx, const BlockRow<T>& task, const T* in, T* out) {
+  const Window& window = task.window;
+  const int64_t rows = task.problem.batch * window[0].out * window[1].out;
+  const int64_t chunks = std::min<int64_t>(ctx.num_threads(), rows);
+  const int64_t columns_size = task.columns_size();
+  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
+                          ctx.workspace(static_cast<size_t>(chunks * columns_size) * sizeof(T)));
+  const int64_t in_row = window[2].out * task.problem.in_channels;
+  const int64_t out_image = window[0].in * window[1].in * window[2].in * task.problem.out_channels;
+  ParallelFor(ctx.num_threads(), chunks, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      T* const columns = scratch.data<T>() + chunk * columns_size;
+      for (int64_t r = rows * chunk / chunks; r < rows * (chunk + 1) / chunks; ++r) {
+        const int64_t y = r % window[1].out;
+        const int64_t z = r / window[1].out % window[0].out;
+        T* const image = out + r / window[1].out / window[0].out * out_image;
+        task.Run(in + r * in_row, z, y, image, columns);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
 template <typename T>
 absl::StatusOr<std::shared_ptr<const PackedFilter<T>>> Filter(KernelContext& ctx,
                                                               const ConvProblem& problem) {
@@ -227,7 +255,7 @@ absl::StatusOr<std::shared_ptr<const PackedFilter<T>>> Filter(KernelContext& ctx
     return packed;
   };
   if (!ctx.input_is_constant(kFilter)) return pack();
-  return ctx.Shared<PackedFilter<T>>(/*key=*/0, pack);
+  return ctx.Shared<PackedFilter<T>>(WindowsAreBlocks(problem) ? 1 : 0, pack);
 }
 
 template <typename T>
@@ -240,6 +268,13 @@ absl::Status ConvTranspose(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const ConvProblem problem,
                           ResolveTranspose(attrs, input.shape, ctx.input(kFilter).shape, wanted));
   INTERP_ASSIGN_OR_RETURN(const auto filter, Filter<T>(ctx, problem));
+  if (WindowsAreBlocks(problem)) {
+    const Tensor* const bias = ctx.optional_input(kBias);
+    const BlockRow<T> task = {problem, PadTo3(problem.window), filter->data.data(),
+                              bias == nullptr ? nullptr : bias->data<T>(), attrs.conv.activation};
+    return WithChannelsLast<T>(ctx, input, output, attrs.conv.channels_last_dims,
+                               [&](const T* in, T* out) { return RunBlocks(ctx, task, in, out); });
+  }
   const RowTask<T> task = {problem, PadTo3(problem.window), *filter, attrs.conv.activation};
   return WithChannelsLast<T>(ctx, input, output, attrs.conv.channels_last_dims,
                              [&](const T* in, T* out) { return RunRows(ctx, task, in, out); });
