@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/storage/aligned_memory.h"
 #include "core/storage/shared_memory.h"
 
 namespace interp {
@@ -28,7 +29,7 @@ class SystemHeap final : public MemorySource {
   std::string name() const override { return "host"; }
   absl::StatusOr<void*> Take(size_t bytes) override {
     if (bytes > kMostBytes) return NoMore(bytes);
-    void* memory = std::aligned_alloc(kBufferAlignment, RoundUp(bytes, kBufferAlignment));
+    void* memory = AllocateAligned(bytes);
     if (memory == nullptr) return NoMore(bytes);
     return memory;
   }

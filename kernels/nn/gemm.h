@@ -16,6 +16,7 @@
 #include <memory>
 #include <new>
 
+#include "core/storage/aligned_memory.h"
 #include "kernels/nn/gemm_tile.h"
 #include "kernels/util/transpose_plane.h"
 
@@ -28,8 +29,7 @@ class AlignedArray {
   AlignedArray() = default;
   // May throw std::bad_alloc.
   explicit AlignedArray(int64_t size) : size_(size) {
-    const size_t bytes = (static_cast<size_t>(size) * sizeof(T) + 63) / 64 * 64;
-    data_.reset(static_cast<T*>(std::aligned_alloc(64, std::max<size_t>(bytes, 64))));
+    data_.reset(static_cast<T*>(AllocateAligned(static_cast<size_t>(size) * sizeof(T))));
     if (data_ == nullptr) throw std::bad_alloc();
   }
   T* data() { return data_.get(); }

@@ -1,0 +1,25 @@
+#include "core/storage/aligned_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/buffer.h"
+
+namespace interp {
+
+void* AllocateAligned(size_t bytes) {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  constexpr size_t kLarge = 2 * kHugePage;
+  const size_t alignment = bytes < kLarge ? kBufferAlignment : kHugePage;
+  const size_t units = std::max<size_t>(1, (bytes + kBufferAlignment - 1) / kBufferAlignment);
+  const size_t rounded = units * kBufferAlignment;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, rounded) != 0) return nullptr;
+  // Whole huge pages alone, so that no more is used than asked for. A refusal changes nothing.
+  if (bytes >= kLarge) madvise(memory, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return memory;
+}
+
+}  // namespace interp
