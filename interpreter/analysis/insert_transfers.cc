@@ -84,6 +84,13 @@ class TransferInserter {
   std::vector<Instruction> Take() { return std::move(result_); }
 
  private:
+  // Where a program declares an output with another rank, no one could tell from the variable that
+  // its elements lie channels-last.
+  bool MakesImage(const Instruction& instruction) const {
+    return std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
+                       [&](VarId id) { return id >= 0 && IsImage(vars_[id]); });
+  }
+
   // The layout this instruction's images have.
   Layout WantedLayout(const Instruction& instruction) const {
     switch (instruction.layout_rule) {
@@ -91,12 +98,12 @@ class TransferInserter {
         return Layout::kPlain;
       case LayoutRule::kPrefersChannelsLast:
         return plan_.options.optimize_layout ? Layout::kChannelsLast : Layout::kPlain;
-      case LayoutRule::kFollows:
-        return std::any_of(
-                   instruction.inputs.begin(), instruction.inputs.end(),
-                   [&](VarId id) { return id >= 0 && vars_[id].layout == Layout::kChannelsLast; })
-                   ? Layout::kChannelsLast
-                   : Layout::kPlain;
+      case LayoutRule::kFollows: {
+        const bool follows = std::any_of(
+            instruction.inputs.begin(), instruction.inputs.end(),
+            [&](VarId id) { return id >= 0 && vars_[id].layout == Layout::kChannelsLast; });
+        return follows && MakesImage(instruction) ? Layout::kChannelsLast : Layout::kPlain;
+      }
     }
     return Layout::kPlain;
   }

@@ -142,12 +142,26 @@ TEST(InsertTransfersTest, BothAtOnce) {
   var x int32[1,3,4,4]
   var a int64[1,3,4,4]
   var b int64[1,3,4,4]
+  var c int64[1,3,4,4]
   image(X=a) -> (Out=b)
   follow(X=[b, x]) -> (Out=c)
 )"),
       ElementsAre("transfer_layout(a)->a_layout_0_1", "image(a_layout_0_1)->b",
                   "transfer_layout(x)->x_layout_0_1", "cast(x_layout_0_1)->x_layout_0_1_dtype_2_3",
                   "follow(b,x_layout_0_1_dtype_2_3)->c"));
+}
+
+// Whoever reads the output would take it for plain.
+TEST(InsertTransfersTest, OpsDoNotFollowToOutputsOfAnotherRank) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var a int64[1,3,4,4]
+  var b int64[1,3,4,4]
+  var c int64[]
+  image(X=a) -> (Out=b)
+  follow(X=b) -> (Out=c)
+)"),
+              ElementsAre("transfer_layout(a)->a_layout_0_1", "image(a_layout_0_1)->b",
+                          "transfer_layout(b)->b_layout_1_0", "follow(b_layout_1_0)->c"));
 }
 
 TEST(InsertTransfersTest, LowRanksHaveNoLayout) {

@@ -1,0 +1,44 @@
+// Programs that declare an image with another rank than it has.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/kernels/op_runs.h"
+
+namespace interp::testing {
+namespace {
+
+constexpr const char* kProgram = R"(block 0
+  var x float32[1,8,4,6]
+  var w float32[8,8,1,1]
+  var c float32[-1,8,-1,-1]
+  var n float32[]
+  var y float32[-1,8]
+  conv2d(Input=x, Filter=w) -> (Output=c) {paddings=[0, 0], strides=[1, 1]}
+  abs(X=c) -> (Out=n)
+  im2sequence(X=n) -> (Out=y) {kernels=[1, 1], strides=[1, 1], paddings=[0, 0, 0, 0], out_stride=[1, 1]}
+)";
+
+Tensor RowsOf(bool optimize_layout) {
+  absl::StatusOr<Program> program = ParseProgram(kProgram);
+  EXPECT_THAT(program, IsOk());
+  CoreOptions options;
+  options.plan.optimize_layout = optimize_layout;
+  auto core = InterpreterCore::Create(*std::move(program), {"x", "w"}, {"y"}, nullptr, options);
+  EXPECT_THAT(core, IsOk());
+  auto outputs = (*core)->Run({Numbers({1, 8, 4, 6}, 1), Numbers({8, 8, 1, 1}, 2)});
+  EXPECT_THAT(outputs, IsOk());
+  return outputs->at(0);
+}
+
+TEST(DeclaredRankTest, AnImageDeclaredAsNoneIsReadInItsOrder) {
+  const Tensor plain = RowsOf(false);
+  const Tensor last = RowsOf(true);
+  ASSERT_EQ(plain.shape, last.shape);
+  for (int64_t i = 0; i < plain.numel(); ++i) {
+    ASSERT_NEAR(plain.data<float>()[i], last.data<float>()[i], 1e-5) << i;
+  }
+}
+
+}  // namespace
+}  // namespace interp::testing
