@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/algorithms.h"
 #include "core/block_runner.h"
 #include "core/device/work.h"
 #include "core/resource/random_stream.h"
@@ -29,6 +31,8 @@ using ParsedAttrs = std::shared_ptr<const void>;
 class KernelState {
  public:
   virtual ~KernelState() = default;
+  // What the last run computed with, of kernels that choose; for reports.
+  virtual std::string algorithm() const { return ""; }
 };
 
 // Things computed from constants, made once and shared by all clones of a core: packed weights.
@@ -164,12 +168,15 @@ class KernelContext : public OpContext {
     const PlaceServices* place = nullptr;
     int instruction = 0;
     int num_threads = 1;
+    Algorithms algorithms = Algorithms::kFast;
   };
   KernelContext(BoundArgs& args, const void* attrs, const Services& services)
       : OpContext(args, attrs), services_(services) {}
 
   // Threads this op may use; see kernels/util/parallel_for.h.
   int num_threads() const { return services_.num_threads; }
+  // What this op may choose from.
+  Algorithms algorithms() const { return services_.algorithms; }
   Allocator& allocator() const { return *services_.allocator; }
   // REQUIRES: a kernel of a device.
   Stream& stream() const { return *services_.place->stream; }

@@ -98,6 +98,9 @@ absl::StatusOr<PredictorOptions> ReadOptions(const interp_options* given) {
   if (given->scheduler != nullptr) {
     INTERP_ASSIGN_OR_RETURN(options.core.scheduler, SchedulerFromName(given->scheduler));
   }
+  if (given->algorithms != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(options.core.algorithms, AlgorithmsFromName(given->algorithms));
+  }
   INTERP_RETURN_IF_ERROR(ReadNames(given->feeds, given->num_feeds, "options.feeds", options.feeds));
   INTERP_RETURN_IF_ERROR(
       ReadNames(given->fetches, given->num_fetches, "options.fetches", options.fetches));

@@ -71,6 +71,7 @@ typedef struct interp_options {
   int32_t num_workers;       /* threads that run ops side by side; 0: one */
   int32_t check_nan_inf;     /* not 0: the first op that gives NaN or infinity fails */
   const char* scheduler;     /* "trace", "serial", "async", "engine"; NULL: "auto" */
+  const char* algorithms;    /* "direct": convolutions as plain sums; NULL: "fast" */
   uint64_t max_memory_bytes; /* of a run, for each stream; 0: no limit */
   uint64_t random_seed;
   /* Variables to feed and to fetch, in order; none: what the program says itself. */

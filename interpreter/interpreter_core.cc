@@ -193,6 +193,7 @@ absl::Status InterpreterCore::MakeFrames() {
                                          .threads = &threads_,
                                          .scheduler = scheduler,
                                          .runner = {.num_threads = num_threads_,
+                                                    .algorithms = options.algorithms,
                                                     .check_nan_inf = options.check_nan_inf}}));
   devices_ = std::move(devices);
   buffers_ = std::move(buffers);
@@ -379,6 +380,12 @@ const std::vector<PassTiming>& InterpreterCore::pass_timings() const {
 }
 
 absl::Span<Variable* const> InterpreterCore::variables() const { return variables(0); }
+
+std::vector<std::string> InterpreterCore::algorithms() const {
+  std::vector<std::string> algorithms(static_cast<size_t>(CountInstructions(plans())));
+  if (main_ != nullptr) main_->CollectAlgorithms(algorithms);
+  return algorithms;
+}
 
 absl::Span<Variable* const> InterpreterCore::variables(int32_t block) const {
   std::vector<const Frame*> open;

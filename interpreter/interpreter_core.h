@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "core/algorithms.h"
 #include "core/device/device.h"
 #include "core/device/sim_device.h"
 #include "core/program.h"
@@ -61,6 +62,8 @@ struct CoreOptions {
   PoolKind allocator = PoolKind::kTlsf;
   // Where it comes from; null: the system's heap. Shared by all clones.
   std::shared_ptr<MemorySource> host_memory = nullptr;
+  // kDirect: results differ from those of other machines by rounding and the order of sums alone.
+  Algorithms algorithms = Algorithms::kFast;
   bool check_nan_inf = false;
   // Whether feeds must have the dims that the program declares, of which -1 is any. False is for
   // programs that declare what they do not mean. Feeds that the program itself wants checked
@@ -169,6 +172,9 @@ class InterpreterCore {
   absl::Span<Variable* const> variables() const;
   // The same of block `block`; empty for one that never runs.
   absl::Span<Variable* const> variables(int32_t block) const;
+  // What kernels computed with when they last ran, by the number of their instruction in the
+  // program; empty for those that do not choose. Between runs.
+  std::vector<std::string> algorithms() const;
 
  private:
   struct Model;  // what clones share

@@ -186,6 +186,11 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
   command.add_option("--timeout", flags.timeout, "end each run after, for example, 2.5s or 250ms")
       ->group(kRunGroup);
   command
+      .add_option("--algorithms", flags.algorithms,
+                  "fast, or direct: convolutions as the sums that define them")
+      ->capture_default_str()
+      ->group(kRunGroup);
+  command
       .add_flag("--check-nan-inf", flags.check_nan_inf,
                 "fail at the first op whose result has a NaN or an infinity")
       ->group(kRunGroup);
@@ -256,6 +261,9 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   }
   options.num_threads = run.threads;
   INTERP_RETURN_IF_ERROR(SetMemory(run, options));
+  const absl::StatusOr<Algorithms> algorithms = AlgorithmsFromName(run.algorithms);
+  if (!algorithms.ok()) return Annotate(algorithms.status(), "--algorithms");
+  options.algorithms = *algorithms;
   options.check_nan_inf = run.check_nan_inf;
   options.check_feed_shapes = !run.no_check_shape;
   options.passes = MakePipelineOptions(plan);

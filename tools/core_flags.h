@@ -52,6 +52,7 @@ struct RunFlags {
   std::string allocator = "tlsf";
   std::string host_memory = "ordinary";
   std::string timeout;
+  std::string algorithms = "fast";
   bool check_nan_inf = false;
   bool no_check_shape = false;
   std::string gc = "fast";

@@ -108,6 +108,10 @@ std::string Profile::OpIndexText(int32_t number) const {
                     : absl::StrCat(block, ":", instruction.op_index);
 }
 
+std::string Profile::AlgorithmOf(int32_t number) const {
+  return algorithms_.empty() ? "" : algorithms_[number];
+}
+
 std::vector<Profile::Row> Profile::ByOpType() const {
   std::map<std::string, Total> by_type;
   for (size_t i = 0; i < totals_.size(); ++i) {
@@ -144,6 +148,7 @@ std::vector<std::string> Profile::InstructionCells(int32_t number, int64_t all_n
           OpIndexText(number),
           std::string(instruction.op_type),
           std::string(Name(instruction.dtype)),
+          AlgorithmOf(number),
           FirstOutput(*instructions_[number].plan, instruction)};
 }
 
@@ -159,8 +164,9 @@ std::string Profile::ToText() const {
          Megabytes(row.total.bytes, row.total.calls), Rate(row.total.flops, row.total.total_ns),
          Rate(row.total.bytes, row.total.total_ns), row.op_type});
   }
-  std::vector<std::vector<std::string>> rows = {
-      {"share", "mean us", "MB", "GFLOP/s", "GB/s", "op #", "op", "dtype", "first output"}};
+  std::vector<std::vector<std::string>> rows = {{"share", "mean us", "MB", "GFLOP/s", "GB/s",
+                                                 "op #", "op", "dtype", "algorithm",
+                                                 "first output"}};
   const std::vector<int32_t> ids = ByTime();
   for (size_t i = 0; i < std::min(ids.size(), kMaxInstructionRows); ++i) {
     rows.push_back(InstructionCells(ids[i], all_ns));
@@ -199,6 +205,9 @@ void Profile::WriteJson(JsonWriter& json) const {
     if (plan.block != 0) json.Field("block", plan.block);
     json.Field("op_index", instruction.op_index);
     json.Field("output", FirstOutput(plan, instruction));
+    if (const std::string algorithm = AlgorithmOf(number); !algorithm.empty()) {
+      json.Field("algorithm", algorithm);
+    }
     const Total total = TotalOf(number);
     json.Field("calls", total.calls);
     json.Field("total_ms", total.total_ns * 1e-6);

@@ -24,6 +24,9 @@ class Profile : public RunObserver {
   // What each instruction computes and moves per call. Without it only times are shown.
   void SetCosts(std::vector<InstructionCost> costs) { costs_ = std::move(costs); }
 
+  // What kernels computed with (InterpreterCore::algorithms).
+  void SetAlgorithms(std::vector<std::string> algorithms) { algorithms_ = std::move(algorithms); }
+
   // Forgets the times.
   void Reset();
   // Two tables, most expensive rows first: op types, and the first instructions.
@@ -48,12 +51,14 @@ class Profile : public RunObserver {
   std::vector<int32_t> ByTime() const;
   std::vector<std::string> InstructionCells(int32_t number, int64_t all_ns) const;
   std::string OpIndexText(int32_t number) const;
+  std::string AlgorithmOf(int32_t number) const;
   int64_t AllNs() const;
 
   const absl::Span<const Plan> plans_;
-  std::vector<InstrRef> instructions_;  // by number in the program
-  std::vector<Total> totals_;           // likewise; calls and times
-  std::vector<InstructionCost> costs_;  // likewise, or empty
+  std::vector<InstrRef> instructions_;   // by number in the program
+  std::vector<Total> totals_;            // likewise; calls and times
+  std::vector<InstructionCost> costs_;   // likewise, or empty
+  std::vector<std::string> algorithms_;  // likewise, or empty
 };
 
 }  // namespace interp

@@ -50,7 +50,9 @@ RunWatchers RunWatch::watchers() const {
 }
 
 const Profile* RunWatch::FinishProfile() {
-  if (profile_ != nullptr) profile_->SetCosts(CostsOfLastRun(core_));
+  if (profile_ == nullptr) return nullptr;
+  profile_->SetCosts(CostsOfLastRun(core_));
+  profile_->SetAlgorithms(core_.algorithms());
   return profile_.get();
 }
 

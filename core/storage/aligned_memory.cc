@@ -17,8 +17,10 @@ void* AllocateAligned(size_t bytes) {
   const size_t rounded = units * kBufferAlignment;
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, rounded) != 0) return nullptr;
-  // Whole huge pages alone, so that no more is used than asked for. A refusal changes nothing.
+    // Whole huge pages alone, so that no more is used than asked for. A refusal changes nothing.
+#ifdef MADV_HUGEPAGE
   if (bytes >= kLarge) madvise(memory, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
   return memory;
 }
 

@@ -78,6 +78,9 @@ class Frame final : public BlockRunner {
   // Frames of the blocks that instructions run, in program order.
   absl::Span<const std::unique_ptr<Frame>> children() const { return children_; }
 
+  // InstructionRunner::Algorithm of all instructions here and within, by their number.
+  void CollectAlgorithms(std::vector<std::string>& algorithms) const;
+
   // Forgets what kernels keep between activations, here and within. REQUIRES: nothing in flight.
   void ResetKernelStates();
   // Gives PlanVar::copy_of variables their values, here and within.

@@ -135,7 +135,8 @@ void InstructionRunner::Bind(InstrId id, absl::Span<Variable* const> variables) 
                     .block = bound.block,
                     .place = &places_[instruction.stream],
                     .instruction = plan_.first_number + id,
-                    .num_threads = options_.num_threads};
+                    .num_threads = options_.num_threads,
+                    .algorithms = options_.algorithms};
   if (!instruction.place.on_host()) BindLaunch(bound);
   for (const EventWait& wait : instruction.waits) {
     if (wait.blocks_host) bound.host_waits.push_back(wait.event);
@@ -276,6 +277,11 @@ absl::Status InstructionRunner::Launch(InstrId id) {
 
 absl::Span<const int32_t> InstructionRunner::HostWaits(InstrId id) const {
   return bound_[id].host_waits;
+}
+
+std::string InstructionRunner::Algorithm(InstrId id) const {
+  const KernelState* const state = bound_[id].state.get();
+  return state == nullptr ? "" : state->algorithm();
 }
 
 void InstructionRunner::ResetKernelStates() {

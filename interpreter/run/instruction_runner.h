@@ -21,8 +21,9 @@ class Frame;
 
 struct RunnerOptions {
   int num_threads = 1;  // inside an op
-  bool check_nan_inf =
-      false;  // fail at the first op whose floating output has a NaN or an infinity
+  Algorithms algorithms = Algorithms::kFast;
+  // Fail at the first op whose floating output has a NaN or an infinity.
+  bool check_nan_inf = false;
 };
 
 // For one instruction: infer shapes when they may have changed, give the outputs memory (that of an
@@ -68,6 +69,10 @@ class InstructionRunner {
   // Whether an update in place has given its variable another shape since the last call: then what
   // reads the variable before the update finds other shapes in the next activation.
   bool TakeReshaped() { return reshaped_.exchange(false, std::memory_order_relaxed); }
+
+  // What the kernel of an instruction computed with when it last ran; empty for those that do not
+  // choose. REQUIRES: no Run in progress.
+  std::string Algorithm(InstrId id) const;
 
   // Forgets what kernels keep between runs. REQUIRES: no Run in progress, nothing in flight.
   void ResetKernelStates();

@@ -24,13 +24,21 @@ struct WinogradWeights {
 // What a convolution keeps between runs: of one algorithm.
 struct PreparedConv {
   bool winograd = false;
-  std::shared_ptr<const WinogradWeights> points;  // constant ones, null until made
-  WinogradWeights changing_points;
   std::unique_ptr<OnednnConv> onednn;            // null: oneDNN has nothing for this case
   std::shared_ptr<const PackedWeights> weights;  // constant ones, null until packed
 };
 struct ConvState : KernelState {
   ShapeCache<PreparedConv> prepared;
+  const PreparedConv* last = nullptr;
+  // By Winograd's method, whatever the size of images.
+  std::shared_ptr<const WinogradWeights> points;  // constant ones, null until made
+  WinogradWeights changing_points;
+
+  std::string algorithm() const override {
+    if (last == nullptr) return "";
+    if (last->winograd) return kWinogradName;
+    return last->onednn == nullptr ? "plain loops" : last->onednn->implementation();
+  }
 };
 
 ShapeCache<PreparedConv>::Key CacheKey(const ConvProblem& problem, int num_threads) {
@@ -51,7 +59,8 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   ShapeCache<PreparedConv>::Key key = CacheKey(problem, ctx.num_threads());
   if (PreparedConv* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<PreparedConv>();
-  if (dtype == DType::kFloat32 && WinogradPays(problem, WeightsAreConstant(ctx, attrs))) {
+  const bool may_transform = ctx.algorithms() == Algorithms::kFast && dtype == DType::kFloat32;
+  if (may_transform && WinogradPays(problem, WeightsAreConstant(ctx, attrs))) {
     prepared->winograd = true;
     return &cache.Insert(std::move(key), std::move(prepared));
   }
@@ -93,46 +102,46 @@ absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* i
   return prepared.onednn->Run(ctx, weights, in, out);
 }
 
+// Fills `weights`, which may hold those of an earlier run.
 absl::Status FillWinogradWeights(const KernelContext& ctx, const ConvProblem& problem,
                                  WinogradWeights& weights) {
-  FoldedWeights folded = FoldWeights(ctx, ctx.attrs<ConvAttrs>());
-  if (weights.filter.points.size() == 0) {
-    INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-      weights.filter = MakeWinogradFilter(problem);
-      return absl::OkStatus();
-    }));
-  }
-  TransformFilter(problem, ForwardFilter(problem, folded.filter.data()), ctx.num_threads(),
-                  weights.filter);
-  weights.bias = std::move(folded.bias);
-  return absl::OkStatus();
+  const Tensor& filter = ctx.input(kConvFilter);
+  return CatchErrors([&] {
+    FoldedWeights folded;
+    const bool as_it_is = !HasBias(ctx, ctx.attrs<ConvAttrs>()) &&
+                          filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
+    if (!as_it_is) folded = FoldWeights(ctx, ctx.attrs<ConvAttrs>());
+    const float* const values = as_it_is ? filter.data<float>() : folded.filter.data();
+    TransformFilter(problem, ForwardFilter(problem, values), ctx.num_threads(), weights.filter);
+    weights.bias = std::move(folded.bias);
+    return absl::OkStatus();
+  });
 }
 
-// Lives as long as `prepared`.
+// Lives as long as the state of the instruction.
 absl::StatusOr<const WinogradWeights*> PointsOfWeights(KernelContext& ctx,
-                                                       const ConvProblem& problem,
-                                                       PreparedConv& prepared) {
+                                                       const ConvProblem& problem) {
+  auto& state = ctx.state<ConvState>();
   if (!WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>())) {
-    INTERP_RETURN_IF_ERROR(FillWinogradWeights(ctx, problem, prepared.changing_points));
-    return &prepared.changing_points;
+    INTERP_RETURN_IF_ERROR(FillWinogradWeights(ctx, problem, state.changing_points));
+    return &state.changing_points;
   }
-  if (prepared.points == nullptr) {
+  if (state.points == nullptr) {
     constexpr uint64_t kKey = 1;  // one form for all sizes of images
     const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const WinogradWeights>> {
       auto weights = std::make_shared<WinogradWeights>();
       INTERP_RETURN_IF_ERROR(FillWinogradWeights(ctx, problem, *weights));
       return std::shared_ptr<const WinogradWeights>(std::move(weights));
     };
-    INTERP_ASSIGN_OR_RETURN(prepared.points, ctx.Shared<WinogradWeights>(kKey, make));
+    INTERP_ASSIGN_OR_RETURN(state.points, ctx.Shared<WinogradWeights>(kKey, make));
   }
-  return prepared.points.get();
+  return state.points.get();
 }
 
-absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
-                           const float* in, float* out) {
+absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, const float* in,
+                           float* out) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
-  INTERP_ASSIGN_OR_RETURN(const WinogradWeights* const weights,
-                          PointsOfWeights(ctx, problem, prepared));
+  INTERP_ASSIGN_OR_RETURN(const WinogradWeights* const weights, PointsOfWeights(ctx, problem));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
   const ConvEpilogue epilogue = {!weights->bias.empty(), attrs.fuse_residual, attrs.activation};
@@ -159,7 +168,7 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
 
 absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
                       const float* in, float* out) {
-  if (prepared.winograd) return RunByWinograd(ctx, problem, prepared, in, out);
+  if (prepared.winograd) return RunByWinograd(ctx, problem, in, out);
   if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
   return RunOnednn(ctx, prepared, in, out);
 }
@@ -169,6 +178,7 @@ template <typename T>
 absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, const T* in, T* out) {
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem, DTypeOf<T>));
+  ctx.state<ConvState>().last = prepared;
   if constexpr (std::is_same_v<T, float>) {
     return RunFloat(ctx, problem, *prepared, in, out);
   } else {

@@ -13,15 +13,20 @@
 namespace interp::nn {
 namespace {
 
+constexpr const char* kPlainLoops = "plain loops";
+
+bool MayTransform(const KernelContext& ctx, const Tensor& out_grad) {
+  return ctx.algorithms() == Algorithms::kFast && out_grad.numel() > 0;
+}
+
 PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem, DType dtype) {
   ShapeCache<PreparedConvGrad>& cache = ctx.state<ConvGradState>().prepared;
   ShapeCache<PreparedConvGrad>::Key key = ConvCacheKey(problem, ctx.num_threads());
   key.push_back(static_cast<int64_t>(dtype));
   if (PreparedConvGrad* prepared = cache.Find(key)) return *prepared;
-  return cache.Insert(
-      std::move(key),
-      std::make_unique<PreparedConvGrad>(PreparedConvGrad{
-          absl::UnknownError(""), absl::UnknownError(""), absl::UnknownError(""), {}}));
+  return cache.Insert(std::move(key),
+                      std::make_unique<PreparedConvGrad>(PreparedConvGrad{
+                          absl::UnknownError(""), absl::UnknownError(""), absl::UnknownError("")}));
 }
 
 // Filter values in dense O,I,kernel order.
@@ -45,6 +50,7 @@ absl::Status OnednnDataGrad(KernelContext& ctx, const ConvGradCase& conv, const 
     prepared.data = OnednnConvDataGrad::Make(conv.problem, DTypeOf<T>);
   }
   INTERP_RETURN_IF_ERROR(prepared.data.status());
+  ctx.state<ConvGradState>().by_input = (*prepared.data)->implementation();
   std::optional<Workspace> copy;
   INTERP_ASSIGN_OR_RETURN(const T* const weights, PlainFilter<T>(ctx, filter, copy));
   return WithChannelsLast<T>(
@@ -56,24 +62,23 @@ absl::Status OnednnDataGrad(KernelContext& ctx, const ConvGradCase& conv, const 
 absl::Status WinogradDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                               const Tensor& out_grad, Tensor& in_grad) {
   const ConvProblem problem = DataGradProblem(conv.problem);
-  WinogradFilter& points = Prepared(ctx, conv.problem, DType::kFloat32).mirrored;
-  if (points.points.size() == 0) {
-    INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-      points = MakeWinogradFilter(problem);
-      return absl::OkStatus();
-    }));
-  }
+  auto& state = ctx.state<ConvGradState>();
+  state.by_input = kWinogradName;
   std::optional<Workspace> copy;
   INTERP_ASSIGN_OR_RETURN(const float* const weights, PlainFilter<float>(ctx, filter, copy));
-  TransformFilter(problem, DataGradFilter(conv.problem, weights), ctx.num_threads(), points);
+  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+    TransformFilter(problem, DataGradFilter(conv.problem, weights), ctx.num_threads(),
+                    state.mirrored);
+    return absl::OkStatus();
+  }));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
-  return WithChannelsLast<float>(ctx, out_grad, in_grad, conv.channels_last_dims,
-                                 [&](const float* from, float* to) {
-                                   RunWinograd(problem, ConvEpilogue(), points, /*bias=*/nullptr,
-                                               from, to, ctx.num_threads(), work.data<float>());
-                                   return absl::OkStatus();
-                                 });
+  return WithChannelsLast<float>(
+      ctx, out_grad, in_grad, conv.channels_last_dims, [&](const float* from, float* to) {
+        RunWinograd(problem, ConvEpilogue(), state.mirrored, /*bias=*/nullptr, from, to,
+                    ctx.num_threads(), work.data<float>());
+        return absl::OkStatus();
+      });
 }
 
 absl::Status OnednnForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
@@ -84,6 +89,7 @@ absl::Status OnednnForward(KernelContext& ctx, const ConvGradCase& conv, const T
     prepared.forward = OnednnConv::Make(conv.problem, ConvEpilogue(), DType::kFloat32);
   }
   INTERP_RETURN_IF_ERROR(prepared.forward.status());
+  ctx.state<ConvGradState>().by_input = (*prepared.forward)->implementation();
   std::optional<Workspace> copy;
   INTERP_ASSIGN_OR_RETURN(const float* const plain, PlainFilter<float>(ctx, filter, copy));
   INTERP_ASSIGN_OR_RETURN(const auto weights, (*prepared.forward)->Repack(ctx, plain));
@@ -123,6 +129,7 @@ absl::Status OnednnFilterGrad(KernelContext& ctx, const ConvGradCase& conv, cons
     prepared.filter = OnednnConvFilterGrad::Make(conv.problem, ctx.num_threads(), DTypeOf<T>);
   }
   INTERP_RETURN_IF_ERROR(prepared.filter.status());
+  ctx.state<ConvGradState>().by_filter = (*prepared.filter)->implementation();
   return WithDenseFilterGrad<T>(ctx, conv, in, out_grad, filter_grad,
                                 [&](const T* images, const T* grads, T* filter) {
                                   return (*prepared.filter)->Run(ctx, images, grads, filter);
@@ -131,6 +138,7 @@ absl::Status OnednnFilterGrad(KernelContext& ctx, const ConvGradCase& conv, cons
 
 absl::Status RunWinogradFilterGrad(const KernelContext& ctx, const ConvGradCase& conv,
                                    const Tensor& in, const Tensor& out_grad, Tensor& filter_grad) {
+  ctx.state<ConvGradState>().by_filter = kWinogradName;
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(WinogradFilterGradWorkBytes(conv.problem)));
   return WithDenseFilterGrad<float>(ctx, conv, in, out_grad, filter_grad,
@@ -185,8 +193,10 @@ template <typename T>
 absl::Status ConvDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                           const Tensor& out_grad, Tensor& in_grad) {
   if (in_grad.numel() == 0) return absl::OkStatus();
+  ctx.state<ConvGradState>().by_input = kPlainLoops;
   if constexpr (std::is_same_v<T, float>) {
-    if (out_grad.numel() > 0 && WinogradPays(DataGradProblem(conv.problem), /*constant=*/false)) {
+    if (MayTransform(ctx, out_grad) &&
+        WinogradPays(DataGradProblem(conv.problem), /*constant=*/false)) {
       return WinogradDataGrad(ctx, conv, filter, out_grad, in_grad);
     }
   }
@@ -214,6 +224,7 @@ template <typename T>
 absl::Status ConvForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                          const Tensor& in, Tensor& out) {
   if (out.numel() == 0) return absl::OkStatus();
+  ctx.state<ConvGradState>().by_input = kPlainLoops;
   if constexpr (std::is_same_v<T, float>) {
     const absl::Status done = OnednnForward(ctx, conv, filter, in, out);
     if (!absl::IsUnimplemented(done)) return done;
@@ -229,8 +240,9 @@ absl::Status ConvForward(KernelContext& ctx, const ConvGradCase& conv, const Ten
 template <typename T>
 absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
                             const Tensor& out_grad, Tensor& filter_grad) {
+  ctx.state<ConvGradState>().by_filter = kPlainLoops;
   if constexpr (std::is_same_v<T, float>) {
-    if (out_grad.numel() > 0 && WinogradFilterGradPays(conv.problem)) {
+    if (MayTransform(ctx, out_grad) && WinogradFilterGradPays(conv.problem)) {
       return RunWinogradFilterGrad(ctx, conv, in, out_grad, filter_grad);
     }
   }

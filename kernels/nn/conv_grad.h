@@ -1,9 +1,12 @@
 // What the gradients of convolutions and of transposed convolutions share: the gradients of one
-// convolution, by oneDNN for float32 and bfloat16 and by plain loops for the rest.
+// convolution, by Winograd's method or oneDNN for float32, by oneDNN for bfloat16 and by plain
+// loops for the rest.
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/nn/conv_grad_onednn.h"
 #include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
@@ -16,10 +19,17 @@ struct PreparedConvGrad {
   absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> data;
   absl::StatusOr<std::unique_ptr<OnednnConvFilterGrad>> filter;
   absl::StatusOr<std::unique_ptr<OnednnConv>> forward;
-  WinogradFilter mirrored;  // of the gradient by the input, by Winograd's method
 };
 struct ConvGradState : KernelState {
   ShapeCache<PreparedConvGrad> prepared;
+  WinogradFilter mirrored;  // of the gradient by the input, by Winograd's method
+  std::string by_input;     // what the last run computed with
+  std::string by_filter;
+
+  std::string algorithm() const override {
+    const char* const between = by_input.empty() || by_filter.empty() ? "" : ", ";
+    return absl::StrCat(by_input, between, by_filter);
+  }
 };
 
 // Key of a ShapeCache of things made for a problem and a number of threads.

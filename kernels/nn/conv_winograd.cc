@@ -18,25 +18,27 @@ int64_t FilterPoint(const ConvProblem& p) {
 // How the tiles of a case are walked, and where their points lie in working memory.
 struct Tiling {
   TileGrid grid;
+  int64_t lanes = 0;   // parts of the tiles, each a thread's
   int64_t block = 0;   // tiles that are multiplied at once
   int64_t in_row = 0;  // floats of a tile at one point
   int64_t out_row = 0;
   int64_t in_point = 0;  // floats of a block at one point
   int64_t out_point = 0;
 
-  int64_t work_floats() const { return kPoints * (in_point + out_point); }
+  int64_t work_floats() const { return kPoints * (in_point + out_point); }  // of a lane
 };
 
 Tiling TilingOf(const ConvProblem& p, int num_threads) {
   constexpr int64_t kBlockFloats = 128 * 1024;  // half of an L2 cache of 1 MiB
+  constexpr int64_t kLeastTiles = 4;            // worth a thread of their own
   Tiling t;
   t.grid = GridOf(p);
+  t.lanes = std::clamp<int64_t>(t.grid.count / kLeastTiles, 1, num_threads);
   t.in_row = RoundUp(p.in_channels, kLanes);
   t.out_row = RoundUp(p.out_channels, kLanes);
   const int64_t fitting = kBlockFloats / (kPoints * (t.in_row + t.out_row));
-  const int64_t share = (t.grid.count + num_threads - 1) / num_threads;
-  t.block = std::min(std::clamp<int64_t>(fitting, 2 * kGemmRows, 8 * kGemmRows), share);
-  if (t.block > kGemmRows) t.block = RoundUp(t.block, kGemmRows);
+  const int64_t wanted = std::clamp<int64_t>(fitting, 2 * kGemmRows, 8 * kGemmRows);
+  t.block = std::min(RoundUp(wanted, kGemmRows), (t.grid.count + t.lanes - 1) / t.lanes);
   t.in_point = OddLines(t.block * t.in_row);
   t.out_point = OddLines(t.block * t.out_row);
   return t;
@@ -48,8 +50,8 @@ class Winograd {
            const float* bias, const Tiling& tiling)
       : p_(problem), epilogue_(epilogue), filter_(filter), bias_(bias), tiling_(tiling) {}
 
-  void RunBlock(int64_t first, const float* in, float* out, float* work) const {
-    const int64_t tiles = std::min(tiling_.block, tiling_.grid.count - first);
+  // At most a block of tiles from tile `first` on.
+  void RunBlock(int64_t first, int64_t tiles, const float* in, float* out, float* work) const {
     float* const sums = work + kPoints * tiling_.in_point;
     for (int64_t i = 0; i < tiles; ++i) {
       TransformInputs(p_, PlaceOf(tiling_.grid, first + i), in, work + i * tiling_.in_row,
@@ -57,7 +59,8 @@ class Winograd {
     }
     const int64_t filter_point = FilterPoint(p_);
     for (int point = 0; point < kPoints; ++point) {
-      GemmPacked(tiles, p_.in_channels, p_.out_channels, work + point * tiling_.in_point,
+      // Whole vectors of columns, of which the filter's padding gives zeros.
+      GemmPacked(tiles, p_.in_channels, tiling_.out_row, work + point * tiling_.in_point,
                  tiling_.in_row, filter_.points.data() + point * filter_point,
                  sums + point * tiling_.out_point, tiling_.out_row, /*accumulate=*/false);
     }
@@ -119,30 +122,16 @@ class Winograd {
 
 bool WinogradPays(const ConvProblem& p, bool constant) {
   if (!Computes(p)) return false;
-  // In multiplications of vectors, measured on AVX-512: a tile's transforms cost about 580 for each
-  // vector of channels, a byte of the filter a sixth when it comes from beyond the L2 cache, and
-  // transforming an element of the filter 40.
-  constexpr double kTransform = 580;
-  constexpr double kByte = 1.0 / 6;
-  constexpr double kFilterElement = 40;
-  constexpr double kWorthwhile = 0.9;
-  const auto vectors = [](int64_t channels) {
-    return static_cast<double>((channels + kLanes - 1) / kLanes);
-  };
-  const auto in = static_cast<double>(p.in_channels);
-  const auto out = static_cast<double>(p.out_channels);
-  const Tiling tiling = TilingOf(p, 1);
-  const double products = in * vectors(p.out_channels);
-  const double filter_bytes = in * out * sizeof(float);
-  const double direct =
-      static_cast<double>(p.batch * p.window[0].out * p.window[1].out) * kTaps * products +
-      kTaps * filter_bytes * kByte;
-  const double tile =
-      kPoints * products + kTransform * (vectors(p.in_channels) + vectors(p.out_channels));
-  const double winograd = static_cast<double>(tiling.grid.count) * tile +
-                          kPoints * filter_bytes * kByte +
-                          (constant ? 0 : kFilterElement * in * out);
-  return winograd < kWorthwhile * direct;
+  const double elements = static_cast<double>(p.in_channels) * static_cast<double>(p.out_channels);
+  const double filter_bytes = kTaps * elements * sizeof(float);
+  const double point_bytes = kPoints * static_cast<double>(FilterPoint(p)) * sizeof(float);
+  // Few output channels fill a small part of a panel.
+  constexpr double kMostGrowth = 16;
+  constexpr double kSmallBytes = 4e6;
+  if (point_bytes > std::max(kMostGrowth * filter_bytes, kSmallBytes)) return false;
+  const double winograd =
+      TilesCost(p) + point_bytes * kByteCost + (constant ? 0 : kFilterElementCost * elements);
+  return winograd < kWorthwhile * (DirectCost(p) + filter_bytes * kByteCost);
 }
 
 TapFilter ForwardFilter(const ConvProblem& problem, const float* data) {
@@ -165,13 +154,10 @@ TapFilter DataGradFilter(const ConvProblem& problem, const float* data) {
   return {data, problem.in_channels * kTaps, kTaps, /*mirrored=*/true};
 }
 
-WinogradFilter MakeWinogradFilter(const ConvProblem& problem) {
-  return {AlignedArray<float>(kPoints * FilterPoint(problem))};
-}
-
 void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_threads,
                      WinogradFilter& filter) {
   const int64_t point = FilterPoint(problem);
+  if (filter.points.size() != kPoints * point) filter.points = AlignedArray<float>(kPoints * point);
   const int64_t vectors =
       PackedSize<float>(problem.in_channels, problem.out_channels) / problem.in_channels / kLanes;
   float* const points = filter.points.data();
@@ -212,7 +198,7 @@ void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_
 
 size_t WinogradWorkBytes(const ConvProblem& problem, int num_threads) {
   const Tiling tiling = TilingOf(problem, num_threads);
-  return static_cast<size_t>(num_threads * tiling.work_floats()) * sizeof(float);
+  return static_cast<size_t>(tiling.lanes * tiling.work_floats()) * sizeof(float);
 }
 
 void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
@@ -220,13 +206,13 @@ void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
                  int num_threads, float* work) {
   const Tiling tiling = TilingOf(problem, num_threads);
   const Winograd winograd(problem, epilogue, filter, bias, tiling);
-  const int64_t blocks = (tiling.grid.count + tiling.block - 1) / tiling.block;
-  const int64_t lanes = std::min<int64_t>(num_threads, blocks);
-  ParallelFor(num_threads, lanes, /*grain=*/1, [&](int64_t begin, int64_t end) {
+  ParallelFor(num_threads, tiling.lanes, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; ++lane) {
-      float* const own = work + lane * tiling.work_floats();
-      for (int64_t b = blocks * lane / lanes; b < blocks * (lane + 1) / lanes; ++b) {
-        winograd.RunBlock(b * tiling.block, in, out, own);
+      const int64_t last = tiling.grid.count * (lane + 1) / tiling.lanes;
+      for (int64_t first = tiling.grid.count * lane / tiling.lanes; first < last;
+           first += tiling.block) {
+        winograd.RunBlock(first, std::min(tiling.block, last - first), in, out,
+                          work + lane * tiling.work_floats());
       }
     }
   });

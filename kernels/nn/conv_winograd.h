@@ -7,9 +7,10 @@
 // stay channels-last: a tile is transformed for a vector of channels at a time.
 //
 // The points of interpolation are 0, +-5/8, +-3/2 and infinity, as in oneDNN 2: their error is
-// about that of the direct sum. Sources: Lavin and Gray, "Fast Algorithms for Convolutional Neural
-// Networks", 2015; Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd
-// Convolution for Deep Neural Networks", 2020.
+// about that of the direct sum, relative to the largest input of a tile. So a huge or infinite
+// value spoils the outputs of its tile that its window does not reach. Sources: Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", 2015; Barabasz et al., "Error Analysis and
+// Improving the Accuracy of Winograd Convolution for Deep Neural Networks", 2020.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,9 @@
 #include "kernels/nn/gemm.h"
 
 namespace interp::nn {
+
+// For reports.
+inline constexpr const char* kWinogradName = "winograd 4x4";
 
 // True when Winograd's method can compute the case and is expected to be faster than a direct
 // convolution. Depends on the sizes alone. `constant`: the filter is transformed once, not in each
@@ -38,18 +42,17 @@ struct TapFilter {
 TapFilter ForwardFilter(const ConvProblem& problem, const float* data);
 
 // The gradient of a convolution by its input is a convolution of the output's gradient with the
-// mirrored filter. REQUIRES: stride 1, paddings below 3.
+// mirrored filter, if the stride is 1: WinogradPays refuses the problem otherwise. Paddings above 2
+// become negative, which is allowed.
 ConvProblem DataGradProblem(const ConvProblem& problem);
 TapFilter DataGradFilter(const ConvProblem& problem, const float* data);
 
-// The 36 transformed and packed matrices of a filter. Immutable once made.
+// The 36 transformed and packed matrices of a filter.
 struct WinogradFilter {
   AlignedArray<float> points;
 };
 
-// Room for the filter of `problem`. May throw std::bad_alloc.
-WinogradFilter MakeWinogradFilter(const ConvProblem& problem);
-// Fills it.
+// Fills `filter`, which gets the room it needs. May throw std::bad_alloc.
 void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_threads,
                      WinogradFilter& filter);
 

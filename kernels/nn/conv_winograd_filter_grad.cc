@@ -95,29 +95,14 @@ void TransformSums(const ConvProblem& p, int64_t in_channel, const float* sums, 
 }  // namespace
 
 bool WinogradFilterGradPays(const ConvProblem& p) {
-  if (!Computes(p)) return false;
-  // In multiplications of vectors, measured on AVX-512, as in WinogradPays: a tile's transforms for
-  // each vector of channels, a byte of the sums in each block, and the taps of a filter's element.
-  constexpr double kTransform = 580;
-  constexpr double kByte = 1.0 / 6;
-  constexpr double kFilterElement = 40;
-  constexpr double kWorthwhile = 0.9;
-  const auto vectors = [](int64_t channels) {
-    return static_cast<double>((channels + kLanes - 1) / kLanes);
-  };
+  if (!Computes(p) || GridOf(p).count == 0) return false;
   const Layout l = LayoutOf(p);
-  const auto in = static_cast<double>(p.in_channels);
-  const auto out = static_cast<double>(p.out_channels);
-  const double products = in * vectors(p.out_channels);
-  const double direct =
-      static_cast<double>(p.batch * p.window[0].out * p.window[1].out) * kTaps * products;
-  const double tile =
-      kPoints * products + kTransform * (vectors(p.in_channels) + vectors(p.out_channels));
   const auto blocks = static_cast<double>((l.grid.count + l.block - 1) / l.block);
-  const double winograd = static_cast<double>(l.grid.count) * tile +
-                          blocks * 2 * kPoints * in * out * sizeof(float) * kByte +
-                          kFilterElement * in * out;
-  return winograd < kWorthwhile * direct;
+  const double sum_bytes = kPoints * static_cast<double>(l.sum_point) * sizeof(float);
+  const double elements = static_cast<double>(p.in_channels) * static_cast<double>(p.out_channels);
+  const double winograd =
+      TilesCost(p) + blocks * 2 * sum_bytes * kByteCost + kFilterElementCost * elements;
+  return winograd < kWorthwhile * DirectCost(p);
 }
 
 size_t WinogradFilterGradWorkBytes(const ConvProblem& problem) {
@@ -142,9 +127,9 @@ void WinogradFilterGrad(const ConvProblem& problem, const float* in, const float
     });
     ParallelFor(num_threads, kPoints, /*grain=*/1, [&](int64_t begin, int64_t end) {
       for (int64_t point = begin; point < end; ++point) {
-        GemmPackedTransposed(problem.in_channels, tiles, problem.out_channels,
-                             ins + point * l.in_point, l.in_row, grads + point * l.grad_point,
-                             sums + point * l.sum_point, l.sum_row, /*accumulate=*/first > 0);
+        GemmPackedTransposed(problem.in_channels, tiles, l.sum_row, ins + point * l.in_point,
+                             l.in_row, grads + point * l.grad_point, sums + point * l.sum_point,
+                             l.sum_row, /*accumulate=*/first > 0);
       }
     });
   }

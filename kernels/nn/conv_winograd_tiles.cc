@@ -1,5 +1,7 @@
 #include "kernels/nn/conv_winograd_tiles.h"
 
+#include "core/processor.h"
+
 namespace interp::nn::winograd {
 
 void TransformInputs(const ConvProblem& p, const TilePlace& place, const float* in, float* points,
@@ -49,6 +51,31 @@ bool Computes(const ConvProblem& p) {
     if (axis.kernel != kWindow || axis.stride != 1 || axis.dilation != 1) return false;
   }
   return true;
+}
+
+namespace {
+
+double VectorsOf(int64_t channels) { return static_cast<double>((channels + kLanes - 1) / kLanes); }
+
+double ProcessorVectorBytes() {
+  static const absl::string_view kLevel = ProcessorLevel();
+  if (kLevel == "x86-64-v4") return 64;
+  if (kLevel == "x86-64-v3") return 32;
+  return kVectorBytes;
+}
+
+}  // namespace
+
+double TilesCost(const ConvProblem& p) {
+  const double products = static_cast<double>(p.in_channels) * VectorsOf(p.out_channels);
+  const double transforms = kTransformCost * (VectorsOf(p.in_channels) + VectorsOf(p.out_channels));
+  return static_cast<double>(GridOf(p).count) * (kPoints * products + transforms);
+}
+
+double DirectCost(const ConvProblem& p) {
+  const double outputs = static_cast<double>(p.batch * p.window[0].out * p.window[1].out);
+  return outputs * kTaps * static_cast<double>(p.in_channels) * VectorsOf(p.out_channels) *
+         kVectorBytes / std::max<double>(kVectorBytes, ProcessorVectorBytes());
 }
 
 }  // namespace interp::nn::winograd

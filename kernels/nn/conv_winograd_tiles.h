@@ -164,4 +164,15 @@ void TransformInputs(const ConvProblem& p, const TilePlace& place, const float* 
 // True when the method can compute the case.
 bool Computes(const ConvProblem& p);
 
+// What the parts cost, in multiplications of vectors; measured on AVX-512.
+inline constexpr double kTransformCost = 580;     // of a tile, for each vector of channels
+inline constexpr double kByteCost = 1.0 / 6;      // of what comes from beyond the L2 cache
+inline constexpr double kFilterElementCost = 40;  // of transforming an element of the filter
+inline constexpr double kWorthwhile = 0.9;        // of the cost of direct sums
+
+// Of the products and transforms of all tiles.
+double TilesCost(const ConvProblem& p);
+// Of oneDNN's direct sums, which use the widest vectors that the processor has.
+double DirectCost(const ConvProblem& p);
+
 }  // namespace interp::nn::winograd

@@ -122,7 +122,7 @@ std::vector<double> FilterGradReference(const Case& c, const std::vector<float>&
 }
 
 std::vector<float> Convolve(const Case& c, const ConvEpilogue& epilogue, int threads) {
-  WinogradFilter filter = MakeWinogradFilter(c.problem);
+  WinogradFilter filter;
   TransformFilter(c.problem, ForwardFilter(c.problem, c.filter.data()), threads, filter);
   std::vector<float> out = c.residual;
   AlignedArray<float> work(
@@ -199,7 +199,7 @@ TEST(Winograd, ComputesTheGradientByTheInput) {
     if (back.in_channels < 16) continue;
     const Case forward = RandomCase(problem, rng);
     const std::vector<float> out_grad = RandomFloats(OutSize(problem), rng);
-    WinogradFilter filter = MakeWinogradFilter(back);
+    WinogradFilter filter;
     TransformFilter(back, DataGradFilter(problem, forward.filter.data()), 1, filter);
     std::vector<float> in_grad(forward.in.size());
     AlignedArray<float> work(static_cast<int64_t>(WinogradWorkBytes(back, 1) / sizeof(float)));

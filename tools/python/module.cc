@@ -70,6 +70,7 @@ std::optional<std::chrono::nanoseconds> ReadTimeout(std::optional<double> second
 
 struct CoreSettings {
   std::string scheduler = "auto";
+  std::string algorithms = "fast";
   int num_threads = 0;
   int num_workers = 1;
   uint64_t max_memory_bytes = 0;
@@ -89,6 +90,7 @@ CoreOptions ReadCoreOptions(const CoreSettings& settings) {
   }
   CoreOptions core;
   core.scheduler = Take(SchedulerFromName(settings.scheduler));
+  core.algorithms = Take(AlgorithmsFromName(settings.algorithms));
   core.num_threads = settings.num_threads;
   core.num_workers = settings.num_workers;
   core.max_memory_bytes = settings.max_memory_bytes;
@@ -238,6 +240,7 @@ void BindSettings(py::module_& m) {
   py::class_<CoreSettings>(m, "CoreSettings")
       .def(py::init<>())
       .def_readwrite("scheduler", &CoreSettings::scheduler)
+      .def_readwrite("algorithms", &CoreSettings::algorithms)
       .def_readwrite("num_threads", &CoreSettings::num_threads)
       .def_readwrite("num_workers", &CoreSettings::num_workers)
       .def_readwrite("max_memory_bytes", &CoreSettings::max_memory_bytes)

@@ -12,6 +12,7 @@ _Vars = list[tuple[str, str, str, list[int]]]
 
 class CoreSettings:
     scheduler: str
+    algorithms: str
     num_threads: int
     num_workers: int
     max_memory_bytes: int

@@ -1,0 +1,73 @@
+// CoreOptions::algorithms, and what kernels say they computed with.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/kernels/op_runs.h"
+
+namespace interp::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+constexpr const char* kProgram = R"(block 0
+  var x float32[2,32,20,20]
+  var w float32[32,32,3,3]
+  var y float32[-1,32,20,20]
+  var g float32[-1,32,20,20]
+  var x@GRAD float32[2,32,20,20]
+  var w@GRAD float32[32,32,3,3]
+  conv2d(Input=x, Filter=w) -> (Output=y) {paddings=[1, 1], strides=[1, 1]}
+  conv2d_grad(Input=x, Filter=w, Output@GRAD=g) -> (Input@GRAD=x@GRAD, Filter@GRAD=w@GRAD) {paddings=[1, 1], strides=[1, 1]}
+)";
+
+struct Ran {
+  std::vector<Tensor> outputs;
+  std::vector<std::string> algorithms;
+};
+
+Ran RunWith(Algorithms algorithms) {
+  absl::StatusOr<Program> program = ParseProgram(kProgram);
+  EXPECT_THAT(program, IsOk());
+  CoreOptions options;
+  options.algorithms = algorithms;
+  auto core = InterpreterCore::Create(*std::move(program), {"x", "w", "g"},
+                                      {"y", "x@GRAD", "w@GRAD"}, nullptr, options);
+  EXPECT_THAT(core, IsOk());
+  auto outputs = (*core)->Run(
+      {Numbers({2, 32, 20, 20}, 1), Numbers({32, 32, 3, 3}, 2), Numbers({2, 32, 20, 20}, 3)});
+  EXPECT_THAT(outputs, IsOk());
+  return {*std::move(outputs), (*core)->algorithms()};
+}
+
+TEST(AlgorithmsTest, DirectOnesTransformNothing) {
+  const Ran fast = RunWith(Algorithms::kFast);
+  const Ran direct = RunWith(Algorithms::kDirect);
+  EXPECT_THAT(fast.algorithms, Contains("winograd 4x4"));
+  EXPECT_THAT(fast.algorithms, Contains("winograd 4x4, winograd 4x4"));
+  EXPECT_THAT(direct.algorithms, Not(Contains(::testing::HasSubstr("winograd"))));
+  for (size_t i = 0; i < fast.outputs.size(); ++i) {
+    const Tensor& a = fast.outputs[i];
+    const Tensor& b = direct.outputs[i];
+    ASSERT_EQ(a.shape, b.shape);
+    int64_t differ = 0;
+    for (int64_t at = 0; at < a.numel(); ++at) {
+      ASSERT_NEAR(a.data<float>()[at], b.data<float>()[at], 1e-3);
+      differ += a.data<float>()[at] != b.data<float>()[at] ? 1 : 0;
+    }
+    EXPECT_GT(differ, 0) << "output " << i << " was computed in the same way";
+  }
+}
+
+TEST(AlgorithmsTest, AreKnownByName) {
+  const absl::StatusOr<Algorithms> direct = AlgorithmsFromName("direct");
+  ASSERT_THAT(direct, IsOk());
+  EXPECT_EQ(*direct, Algorithms::kDirect);
+  EXPECT_THAT(AlgorithmsFromName("best"), FailsWith(absl::StatusCode::kInvalidArgument, "best"));
+}
+
+}  // namespace
+}  // namespace interp::testing
