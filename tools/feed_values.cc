@@ -219,12 +219,13 @@ absl::StatusOr<Tensor> MakeFeed(DType dtype, const std::vector<int64_t>& dims) {
 }
 
 absl::StatusOr<Tensor> ReadFeedValue(const FeedTarget& target, const std::string& description,
-                                     uint64_t seed, size_t max_bytes) {
+                                     uint64_t seed, size_t max_bytes,
+                                     std::vector<FedPicture>* pictures) {
   const auto [kind, rest] = SplitColon(description);
   if (kind == "random") return RandomFeed(target, rest, seed);
   if (rest.has_value() && kind == "fill") return FilledFeed(target, *rest);
   if (rest.has_value() && kind == "raw") return RawFeed(target, *rest, max_bytes);
-  if (rest.has_value() && kind == "image") return ReadImageFeed(target, *rest, max_bytes);
+  if (rest.has_value() && kind == "image") return ReadImageFeed(target, *rest, max_bytes, pictures);
   return ReadNpy(description, max_bytes);
 }
 

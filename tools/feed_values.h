@@ -11,6 +11,8 @@
 
 namespace interp {
 
+struct FedPicture;  // image_feed.h
+
 // What a feed is for.
 struct FeedTarget {
   std::string name;
@@ -29,8 +31,10 @@ absl::StatusOr<Tensor> MakeFeed(DType dtype, const std::vector<int64_t>& dims);
 //   raw:FILE[:DTYPE:DIMS]   the bytes of a file, in the machine's order
 //   image:FILE[,OPTION...]  a picture (image_feed.h)
 //   anything else           the path of an .npy file
-// `max_bytes` bounds what is read from a file. Errors say what was expected.
+// `max_bytes` bounds what is read from a file. With `pictures`, a picture is added to them. Errors
+// say what was expected.
 absl::StatusOr<Tensor> ReadFeedValue(const FeedTarget& target, const std::string& description,
-                                     uint64_t seed, size_t max_bytes);
+                                     uint64_t seed, size_t max_bytes,
+                                     std::vector<FedPicture>* pictures = nullptr);
 
 }  // namespace interp

@@ -41,7 +41,8 @@ absl::Status CheckFed(const Program& program, absl::string_view name) {
 // The feeds of one --feed argument.
 absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
                                                   const std::string& argument, uint64_t seed,
-                                                  size_t max_bytes) {
+                                                  size_t max_bytes,
+                                                  std::vector<FedPicture>* pictures) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const bool is_file = fs::is_regular_file(argument, ignored);
@@ -53,7 +54,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
       return InvalidArgument("expected a file, random, fill:, raw: or image: behind the '='");
     }
     const FeedTarget target = {name, FindVar(program, program.Find(name))};
-    absl::StatusOr<Tensor> tensor = ReadFeedValue(target, value, seed, max_bytes);
+    absl::StatusOr<Tensor> tensor = ReadFeedValue(target, value, seed, max_bytes, pictures);
     if (!tensor.ok()) return tensor.status();
     return std::vector<NamedTensor>{{name, *std::move(tensor)}};
   }
@@ -133,11 +134,12 @@ absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags) {
   return static_cast<size_t>(*bytes);
 }
 
-absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags) {
+absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags,
+                                                   std::vector<FedPicture>* pictures) {
   INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags));
   std::vector<NamedTensor> feeds;
   for (const std::string& argument : flags.feeds) {
-    auto read = ReadFeed(program, argument, flags.seed, max_bytes);
+    auto read = ReadFeed(program, argument, flags.seed, max_bytes, pictures);
     if (!read.ok()) return Annotate(read.status(), absl::StrCat("--feed ", argument));
     for (NamedTensor& feed : *read) {
       absl::Status status = CheckFed(program, feed.first);

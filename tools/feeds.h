@@ -12,6 +12,8 @@
 
 namespace interp {
 
+struct FedPicture;  // image_feed.h
+
 struct FeedFlags {
   // x.npy | name=x.npy | name=random | name=random:1x3x224x224 | file.npz
   std::vector<std::string> feeds;
@@ -28,8 +30,9 @@ absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags);
 
 // Reads and makes all feeds, in the order given. Errors name the argument: NotFound for files and
 // for variables the program does not have, InvalidArgument for what cannot be understood or is fed
-// twice.
-absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags);
+// twice. With `pictures`, those that were fed are added to them.
+absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags,
+                                                   std::vector<FedPicture>* pictures = nullptr);
 
 // Adds random feeds for those of the program's own that `feeds` lacks, as name=random does; a first
 // dim that is unknown is 1. InvalidArgument where other dims are unknown.

@@ -5,11 +5,12 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/near_names.h"
+#include "tools/option_list.h"
 #include "tools/picture.h"
 #include "tools/sizes.h"
 
@@ -98,14 +99,6 @@ absl::StatusOr<std::pair<int, int>> ParseSize(absl::string_view text) {
   return std::pair(static_cast<int>(sides.front()), static_cast<int>(sides.back()));
 }
 
-// The index of `text` in `names`.
-absl::StatusOr<size_t> ParseChoice(absl::string_view text,
-                                   std::initializer_list<absl::string_view> names) {
-  const auto it = std::find(names.begin(), names.end(), text);
-  if (it != names.end()) return it - names.begin();
-  return InvalidArgument("expected one of ", absl::StrJoin(names, ", "), ", got '", text, "'");
-}
-
 absl::Status SetOption(absl::string_view name, absl::string_view value, Options& options) {
   if (name == "size") {
     INTERP_ASSIGN_OR_RETURN(options.size, ParseSize(value));
@@ -128,9 +121,7 @@ absl::Status SetOption(absl::string_view name, absl::string_view value, Options&
     INTERP_ASSIGN_OR_RETURN(const size_t layout, ParseChoice(value, {"nchw", "nhwc"}));
     options.channels_last = layout == 1;
   } else {
-    return InvalidArgument(
-        "no option is named '", name, "'",
-        NearNamesHint(name, {"size", "fit", "color", "scale", "mean", "std", "layout"}));
+    return NoOption(name, {"size", "fit", "color", "scale", "mean", "std", "layout"});
   }
   return absl::OkStatus();
 }
@@ -143,41 +134,48 @@ absl::StatusOr<std::pair<std::string, Options>> Parse(const FeedTarget& target,
   if (std::filesystem::is_regular_file(std::string(description), ignored)) {
     return std::pair(std::string(description), options);
   }
-  std::vector<absl::string_view> parts = absl::StrSplit(description, ',');
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const size_t equals = parts[i].find('=');
-    if (equals == absl::string_view::npos) {
-      return InvalidArgument("expected OPTION=VALUE, as in size=224, got '", parts[i], "'");
-    }
-    const absl::string_view name = parts[i].substr(0, equals);
-    const absl::Status set = SetOption(name, parts[i].substr(equals + 1), options);
+  INTERP_ASSIGN_OR_RETURN(const OptionList list, SplitOptions(description, "size=224"));
+  for (const auto& [name, value] : list.options) {
+    const absl::Status set = SetOption(name, value, options);
     if (!set.ok()) return Annotate(set, name);
   }
-  return std::pair(std::string(parts[0]), options);
+  return std::pair(std::string(list.head), options);
 }
 
-Picture<float> Widen(const Picture<uint8_t>& picture) {
-  return {picture.width, picture.height, {picture.pixels.begin(), picture.pixels.end()}};
+// What `fit` takes of the picture.
+PictureRegion RegionFed(int width, int height, const Options& options) {
+  PictureRegion region{.width = width, .height = height, .fed_width = width, .fed_height = height};
+  if (options.size.has_value()) std::tie(region.fed_height, region.fed_width) = *options.size;
+  if (!options.crop) return region;
+  const double ratio = std::max(static_cast<double>(region.fed_width) / width,
+                                static_cast<double>(region.fed_height) / height);
+  const auto side = [&](int wanted, int most) {
+    return std::clamp(static_cast<int>(std::lround(wanted / ratio)), 1, most);
+  };
+  region.width = side(region.fed_width, width);
+  region.height = side(region.fed_height, height);
+  region.left = (width - region.width) / 2;
+  region.top = (height - region.height) / 2;
+  return region;
 }
 
-// The middle, `height` x `width`.
-Picture<float> CropMiddle(const Picture<float>& picture, int width, int height) {
+Picture<float> Crop(const Picture<uint8_t>& picture, const PictureRegion& region) {
   constexpr int kChannels = Picture<float>::kChannels;
-  const int top = (picture.height - height) / 2;
-  const int left = (picture.width - width) / 2;
-  Picture<float> out{width, height, {}};
-  for (int y = 0; y < height; ++y) {
-    const auto from =
-        picture.pixels.begin() + (static_cast<int64_t>(top + y) * picture.width + left) * kChannels;
-    out.pixels.insert(out.pixels.end(), from, from + static_cast<int64_t>(width) * kChannels);
+  Picture<float> out{region.width, region.height};
+  out.pixels.reserve(static_cast<size_t>(region.width) * region.height * kChannels);
+  for (int y = 0; y < region.height; ++y) {
+    const int64_t first = static_cast<int64_t>(region.top + y) * picture.width + region.left;
+    const auto from = picture.pixels.begin() + first * kChannels;
+    out.pixels.insert(out.pixels.end(), from, from + int64_t{region.width} * kChannels);
   }
   return out;
 }
 
 // Cropping comes first: what is cut off needs no memory.
-absl::StatusOr<Picture<float>> Fit(const Picture<float>& picture, const Options& options,
+absl::StatusOr<Picture<float>> Fit(const Picture<uint8_t>& picture, const PictureRegion& region,
                                    size_t max_bytes) {
-  const auto [height, width] = options.size.value_or(std::pair(picture.height, picture.width));
+  const int width = region.fed_width;
+  const int height = region.fed_height;
   // The rows are resized before the columns.
   const size_t row_bytes = sizeof(float) * Picture<float>::kChannels * width;
   if (row_bytes > max_bytes / std::max(height, picture.height)) {
@@ -185,15 +183,7 @@ absl::StatusOr<Picture<float>> Fit(const Picture<float>& picture, const Options&
         absl::StrCat("resizing ", picture.height, " x ", picture.width, " pixels to ", height,
                      " x ", width, " takes more than ", max_bytes, " bytes (--max-file-memory)"));
   }
-  if (!options.crop) return Resize(picture, width, height);
-  const double ratio = std::max(static_cast<double>(width) / picture.width,
-                                static_cast<double>(height) / picture.height);
-  const auto side = [&](int wanted, int most) {
-    return std::clamp(static_cast<int>(std::lround(wanted / ratio)), 1, most);
-  };
-  const Picture<float> middle =
-      CropMiddle(picture, side(width, picture.width), side(height, picture.height));
-  return Resize(middle, width, height);
+  return Resize(Crop(picture, region), width, height);
 }
 
 // Channel `c` of a pixel, from 0 to 255. Grey as in Recommendation ITU-R BT.601.
@@ -255,15 +245,17 @@ absl::Status FillTensor(const Picture<float>& picture, const Options& options, T
 }  // namespace
 
 absl::StatusOr<Tensor> ReadImageFeed(const FeedTarget& target, absl::string_view description,
-                                     size_t max_bytes) {
+                                     size_t max_bytes, std::vector<FedPicture>* pictures) {
   INTERP_ASSIGN_OR_RETURN(const auto parsed, Parse(target, description));
   const auto& [path, options] = parsed;
-  INTERP_ASSIGN_OR_RETURN(const Picture<uint8_t> read, ReadPicture(path, max_bytes));
-  INTERP_ASSIGN_OR_RETURN(const Picture<float> picture, Fit(Widen(read), options, max_bytes));
+  INTERP_ASSIGN_OR_RETURN(Picture<uint8_t> read, ReadPicture(path, max_bytes));
+  const PictureRegion region = RegionFed(read.width, read.height, options);
+  INTERP_ASSIGN_OR_RETURN(const Picture<float> picture, Fit(read, region, max_bytes));
   std::vector<int64_t> dims = {1, options.channels(), picture.height, picture.width};
   if (options.channels_last) dims = {1, picture.height, picture.width, options.channels()};
   INTERP_ASSIGN_OR_RETURN(Tensor tensor, MakeFeed(DTypeOfFeed(target), dims));
   INTERP_RETURN_IF_ERROR(FillTensor(picture, options, tensor));
+  if (pictures != nullptr) pictures->push_back({target.name, std::move(read), region});
   return tensor;
 }
 
