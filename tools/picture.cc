@@ -155,6 +155,27 @@ absl::StatusOr<Picture<uint8_t>> ReadPicture(const std::string& path, size_t max
   return picture;
 }
 
+absl::Status WritePng(const std::string& path, const Bytes& picture) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = picture.width;
+  image.height = picture.height;
+  image.format = PNG_FORMAT_RGB;
+  const auto encode = [&](void* memory, png_alloc_size_t* size_bytes) {
+    return png_image_write_to_memory(&image, memory, size_bytes, /*convert_to_8_bit=*/0,
+                                     picture.pixels.data(), /*row_stride=*/0, nullptr) != 0;
+  };
+  std::string file(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
+  png_alloc_size_t size_bytes = file.size();
+  if (!encode(file.data(), &size_bytes)) {
+    return absl::InternalError(absl::StrCat("'", path, "': ", image.message));
+  }
+  file.resize(size_bytes);
+  INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
+  INTERP_RETURN_IF_ERROR(writer.Append(file));
+  return writer.Commit();
+}
+
 Picture<float> Resize(const Picture<float>& picture, int width, int height) {
   return ResizeColumns(ResizeRows(picture, width), height);
 }

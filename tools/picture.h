@@ -25,6 +25,9 @@ struct Picture {
 // picture or damaged, ResourceExhausted.
 absl::StatusOr<Picture<uint8_t>> ReadPicture(const std::string& path, size_t max_bytes);
 
+// Writes a PNG file, beside its place and renamed. Errors are those of FileWriter (core/io/file.h).
+absl::Status WritePng(const std::string& path, const Picture<uint8_t>& picture);
+
 // Linear interpolation between pixel centres; where the picture shrinks, over as many pixels as go
 // into one (Pillow's BILINEAR). REQUIRES: all sizes are above 0.
 Picture<float> Resize(const Picture<float>& picture, int width, int height);
