@@ -8,11 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "core/io/npz.h"
 #include "core/resource/random_state_file.h"
-#include "interpreter/inspect/liveness_bound.h"
 #include "interpreter/interpreter_core.h"
-#include "interpreter/plan/instruction_name.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "passes/feed_fetch.h"
+#include "tools/boxes.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
 #include "tools/feeds.h"
@@ -45,6 +44,7 @@ struct Flags {
   RunCounts counts;
   int top = 0;  // 0: not asked for
   std::string labels;
+  std::string boxes;
   std::string expect;
   Tolerance tolerance;
   WatchFlags watch;
@@ -53,17 +53,30 @@ struct Flags {
   RunFlags run;
 };
 
-// What to fetch: what the flags say, else what the program does, and all that is to be compared.
+// What is asked for, read and checked against the program before anything runs.
+struct Inputs {
+  std::vector<NamedTensor> feeds;
+  std::vector<std::string> labels;
+  std::optional<BoxesRequest> boxes;
+  std::vector<NamedTensor> expected;
+  std::vector<std::string> fetches;
+  ParametersToSave saved;
+};
+
+// What to fetch: what the flags say, else what the program does, and all that is to be drawn or
+// compared.
 absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model, const Flags& flags,
-                                                       const std::vector<NamedTensor>& expected) {
+                                                       const Inputs& inputs) {
   const Program& program = model.program;
   INTERP_ASSIGN_OR_RETURN(std::vector<std::string> fetches, FetchNames(program, flags.fetches));
-  for (const NamedTensor& tensor : expected) {
+  const auto add = [&](const std::string& name) {
+    if (std::find(fetches.begin(), fetches.end(), name) == fetches.end()) fetches.push_back(name);
+  };
+  if (inputs.boxes.has_value()) add(inputs.boxes->variable);
+  for (const NamedTensor& tensor : inputs.expected) {
     const absl::Status known = CheckName(program, tensor.first);
     if (!known.ok()) return Annotate(known, absl::StrCat("--expect ", flags.expect));
-    if (std::find(fetches.begin(), fetches.end(), tensor.first) == fetches.end()) {
-      fetches.push_back(tensor.first);
-    }
+    add(tensor.first);
   }
   const bool seen = !fetches.empty() || !flags.save.empty() || flags.plan.no_prune;
   if (!seen && !model.compiled.has_value()) {
@@ -74,30 +87,20 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model, const
   return fetches;
 }
 
-std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& fetched,
-                                   const std::vector<NamedTensor>& expected,
-                                   const Tolerance& tolerance) {
-  std::vector<Comparison> comparisons;
-  for (const NamedTensor& want : expected) {
-    const auto got = std::find_if(fetched.begin(), fetched.end(),
-                                  [&](const NamedTensor& f) { return f.first == want.first; });
-    comparisons.push_back(Compare(*got, want.second, tolerance));
-  }
-  return comparisons;
+// The feeds, and what is to be drawn over one of them.
+absl::Status ReadFeedsAndBoxes(const Program& program, const Flags& flags, Inputs& inputs) {
+  std::vector<FedPicture> pictures;
+  INTERP_ASSIGN_OR_RETURN(inputs.feeds, ReadFeeds(program, flags.feeds, &pictures));
+  if (flags.boxes.empty()) return absl::OkStatus();
+  absl::StatusOr<BoxesRequest> boxes = ReadBoxesRequest(program, flags.boxes, std::move(pictures));
+  if (!boxes.ok()) return Annotate(boxes.status(), absl::StrCat("--boxes ", flags.boxes));
+  inputs.boxes = *std::move(boxes);
+  return absl::OkStatus();
 }
-
-// What is asked for, read and checked against the program before anything runs.
-struct Inputs {
-  std::vector<NamedTensor> feeds;
-  std::vector<std::string> labels;
-  std::vector<NamedTensor> expected;
-  std::vector<std::string> fetches;
-  ParametersToSave saved;
-};
 
 absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
   Inputs inputs;
-  INTERP_ASSIGN_OR_RETURN(inputs.feeds, ReadFeeds(model.program, flags.feeds));
+  INTERP_RETURN_IF_ERROR(ReadFeedsAndBoxes(model.program, flags, inputs));
   absl::StatusOr<ParametersToSave> saved = ChooseParametersToSave(flags.save, model.program);
   if (!saved.ok()) return Annotate(saved.status(), "--save");
   inputs.saved = *std::move(saved);
@@ -112,7 +115,7 @@ absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
     if (!expected.ok()) return Annotate(expected.status(), "--expect");
     inputs.expected = *std::move(expected);
   }
-  INTERP_ASSIGN_OR_RETURN(inputs.fetches, ChooseFetches(model, flags, inputs.expected));
+  INTERP_ASSIGN_OR_RETURN(inputs.fetches, ChooseFetches(model, flags, inputs));
   if (!model.compiled.has_value()) {
     INTERP_RETURN_IF_ERROR(
         CheckNoFeedMissing(model.program, inputs.feeds, inputs.fetches, flags.plan.no_prune));
@@ -134,27 +137,6 @@ std::vector<std::string> Names(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> names;
   for (const NamedTensor& tensor : tensors) names.push_back(tensor.first);
   return names;
-}
-
-RunReport MakeReport(const Model& model, const InterpreterCore& core,
-                     const std::vector<NamedTensor>& fetched) {
-  RunReport report;
-  report.model = model.path;
-  report.num_ops = core.plan().instructions.size();
-  report.scheduler = std::string(Name(core.scheduler()));
-  report.num_workers = core.num_workers();
-  report.num_threads = core.num_threads();
-  report.peak_bytes = core.memory().peak_bytes;
-  report.peak_variable_bytes = core.memory().peak_variable_bytes;
-  // With devices little is on the host, and most of that is scratch of kernels.
-  const LivenessBound bound = core.devices().empty() ? FindLivenessBound(core) : LivenessBound();
-  report.liveness_bound_bytes = bound.bytes;
-  if (bound.at >= 0) report.bound_at = NameOf(core.plan().instructions[bound.at]);
-  report.parameter_bytes = model.loaded.size_bytes;
-  report.device_peak_bytes = core.device_memory().peak_bytes;
-  report.pools = core.pool_stats();
-  for (const NamedTensor& tensor : fetched) report.fetches.push_back(Summarize(tensor));
-  return report;
 }
 
 ExitCode ShowReport(const Flags& flags, const RunReport& report) {
@@ -207,14 +189,15 @@ absl::Status KeepRandom(const Flags& flags, const InterpreterCore& core) {
 }
 
 // What cannot be written is said before hours of runs.
-absl::Status CheckResultsWritable(const Flags& flags) {
+absl::Status CheckResultsWritable(const Flags& flags, const Inputs& inputs) {
+  const std::string boxes = inputs.boxes.has_value() ? inputs.boxes->path : "";
   if (!flags.out.empty()) {
     const absl::Status status = CheckOutputsWritable(flags.out);
     if (!status.ok()) return Annotate(status, "--out");
   }
   for (const auto& [flag, path] :
        {std::pair("--save", &flags.save), std::pair("--trace", &flags.watch.trace),
-        std::pair("--random-state", &flags.random_state)}) {
+        std::pair("--random-state", &flags.random_state), std::pair("--boxes", &boxes)}) {
     if (path->empty()) continue;
     const absl::Status status = CheckWritable(*path);
     if (!status.ok()) return Annotate(status, flag);
@@ -229,11 +212,27 @@ ExitCode ShowInterrupted(const Flags& flags, const Model& model, const Interpret
       absl::StrCat(model.path, ": interrupted after ", times.runs_ms.size(), " of ",
                    flags.counts.repeat, " timed runs; no results were written"));
   if (times.runs_ms.empty()) return Fail(ExitCode::kInterrupted, status);
-  RunReport report = MakeReport(model, core, {});
+  RunReport report = MakeReport(model.path, core, model.loaded.size_bytes, {});
   report.times = times;
   report.interrupted = true;
   const ExitCode shown = Show(flags.json ? ToJson(report) : ToText(report));
   return shown == ExitCode::kOk ? Fail(ExitCode::kInterrupted, status) : shown;
+}
+
+// The files asked for.
+absl::Status WriteResults(const Flags& flags, const Model& model, const Inputs& inputs,
+                          const std::vector<NamedTensor>& fetched, RunReport& report) {
+  if (!flags.out.empty()) {
+    const absl::Status written = WriteOutputs(flags.out, fetched);
+    if (!written.ok()) return Annotate(written, "--out");
+  }
+  const absl::Status saved = SaveParameters(inputs.saved, *model.scope);
+  if (!saved.ok()) return Annotate(saved, "--save");
+  if (!inputs.boxes.has_value()) return absl::OkStatus();
+  absl::StatusOr<DrawnBoxes> drawn = DrawBoxes(*inputs.boxes, fetched, inputs.labels);
+  if (!drawn.ok()) return Annotate(drawn.status(), "--boxes");
+  report.boxes = *std::move(drawn);
+  return absl::OkStatus();
 }
 
 // Runs the prepared core and reports.
@@ -256,7 +255,7 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   if (!kept.ok()) return Fail(ExitCode::kRunFailed, Annotate(kept, "--random-state"));
   const std::vector<NamedTensor> fetched =
       NameFetches(core.plan().fetches, *tensors, inputs.fetches);
-  RunReport report = MakeReport(model, core, fetched);
+  RunReport report = MakeReport(model.path, core, model.loaded.size_bytes, fetched);
   report.times = std::move(times);
   for (const NamedTensor& tensor : fetched) {
     if (flags.top == 0) break;
@@ -264,12 +263,8 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   }
   report.comparisons = CompareAll(fetched, inputs.expected, flags.tolerance);
   report.profile = watch.FinishProfile();
-  if (!flags.out.empty()) {
-    const absl::Status written = WriteOutputs(flags.out, fetched);
-    if (!written.ok()) return Fail(ExitCode::kRunFailed, Annotate(written, "--out"));
-  }
-  const absl::Status saved = SaveParameters(inputs.saved, *model.scope);
-  if (!saved.ok()) return Fail(ExitCode::kRunFailed, Annotate(saved, "--save"));
+  const absl::Status written = WriteResults(flags, model, inputs, fetched, report);
+  if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
   return ShowReport(flags, report);
 }
 
@@ -277,7 +272,8 @@ absl::Status CheckEffects(const Flags& flags, const CLI::App& command, const Mod
                           const CoreOptions& options) {
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command, {"--rtol", "--atol"}, !flags.expect.empty(), "without --expect"));
-  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--labels"}, flags.top > 0, "without --top"));
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--labels"}, flags.top > 0 || !flags.boxes.empty(),
+                                     "without --top or --boxes"));
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command, {"--warmup"}, flags.counts.repeat > 0, "without --repeat"));
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--max-file-memory"},
@@ -350,7 +346,7 @@ absl::StatusOr<Prepared> Prepare(const Flags& flags, const CLI::App& command, Ex
   INTERP_ASSIGN_OR_RETURN(run.inputs, ReadInputs(run.model, flags));
   INTERP_RETURN_IF_ERROR(CheckEffects(flags, command, run.model, options));
   blame = ExitCode::kRunFailed;
-  INTERP_RETURN_IF_ERROR(CheckResultsWritable(flags));
+  INTERP_RETURN_IF_ERROR(CheckResultsWritable(flags, run.inputs));
   INTERP_RETURN_IF_ERROR(PrepareCore(flags, command, options, run, blame));
   return run;
 }
@@ -381,7 +377,10 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
                   "the program fetches");
   command.add_option("--top", flags->top, "show the N largest values of each row of the fetches")
       ->check(CLI::Range(1, 1'000'000));
-  command.add_option("--labels", flags->labels, "names for --top, one a line");
+  command.add_option("--boxes", flags->boxes,
+                     "draw detections, a variable of rows label, score, x0, y0, x1, y1, over the "
+                     "picture that is fed, as in VARIABLE=found.png,threshold=0.5");
+  command.add_option("--labels", flags->labels, "names for --top and --boxes, one a line");
   command.add_option("--out", flags->out, "write the fetches to file.npz, or as .npy to a folder");
   command.add_option("--save", flags->save,
                      "write all persistable tensors after the last run to file.pdiparams or "

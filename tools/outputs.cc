@@ -140,6 +140,18 @@ Comparison Compare(const NamedTensor& got, const Tensor& expected, const Toleran
   return result;
 }
 
+std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& got,
+                                   const std::vector<NamedTensor>& expected,
+                                   const Tolerance& tolerance) {
+  std::vector<Comparison> comparisons;
+  for (const NamedTensor& want : expected) {
+    const auto found = std::find_if(got.begin(), got.end(),
+                                    [&](const NamedTensor& g) { return g.first == want.first; });
+    comparisons.push_back(Compare(*found, want.second, tolerance));
+  }
+  return comparisons;
+}
+
 std::string FormatComparison(const Comparison& c) {
   if (!c.problem.empty()) return absl::StrCat(c.name, ": differs, ", c.problem);
   std::string text = absl::StrCat(c.name, ": ", c.ok() ? "ok" : "differs");

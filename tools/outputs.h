@@ -49,6 +49,11 @@ struct Comparison {
 
 Comparison Compare(const NamedTensor& got, const Tensor& expected, const Tolerance& tolerance);
 
+// Each of `expected`. REQUIRES: `got` has all of their names.
+std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& got,
+                                   const std::vector<NamedTensor>& expected,
+                                   const Tolerance& tolerance);
+
 // One line: "y: ok, ..." or "y: differs, ...".
 std::string FormatComparison(const Comparison& comparison);
 

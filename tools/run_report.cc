@@ -5,6 +5,9 @@
 #include <numeric>
 
 #include "absl/strings/str_format.h"
+#include "interpreter/inspect/liveness_bound.h"
+#include "interpreter/interpreter_core.h"
+#include "interpreter/plan/instruction_name.h"
 #include "tools/sizes.h"
 #include "tools/table.h"
 
@@ -81,6 +84,19 @@ void WritePool(const PoolStats& pool, JsonWriter& json) {
   json.EndObject();
 }
 
+// An array with a line for each item.
+template <typename T, typename Write>
+void WriteArray(absl::string_view key, const std::vector<T>& items, const Write& write,
+                JsonWriter& json) {
+  json.Key(key);
+  json.BeginArray();
+  for (const T& item : items) {
+    json.Line();
+    write(item, json);
+  }
+  json.EndArray();
+}
+
 double PeakRatio(const RunReport& report) {
   return static_cast<double>(report.peak_variable_bytes) /
          static_cast<double>(report.liveness_bound_bytes);
@@ -96,6 +112,27 @@ RunStatistics Statistics(std::vector<double> runs_ms) {
           .min_ms = runs_ms.front(),
           .mean_ms = std::accumulate(runs_ms.begin(), runs_ms.end(), 0.0) / static_cast<double>(n),
           .p99_ms = runs_ms[rank - 1]};
+}
+
+RunReport MakeReport(const std::string& model, const InterpreterCore& core,
+                     uint64_t parameter_bytes, const std::vector<NamedTensor>& fetched) {
+  RunReport report;
+  report.model = model;
+  report.num_ops = core.plan().instructions.size();
+  report.scheduler = std::string(Name(core.scheduler()));
+  report.num_workers = core.num_workers();
+  report.num_threads = core.num_threads();
+  report.peak_bytes = core.memory().peak_bytes;
+  report.peak_variable_bytes = core.memory().peak_variable_bytes;
+  // With devices little is on the host, and most of that is scratch of kernels.
+  const LivenessBound bound = core.devices().empty() ? FindLivenessBound(core) : LivenessBound();
+  report.liveness_bound_bytes = bound.bytes;
+  if (bound.at >= 0) report.bound_at = NameOf(core.plan().instructions[bound.at]);
+  report.parameter_bytes = parameter_bytes;
+  report.device_peak_bytes = core.device_memory().peak_bytes;
+  report.pools = core.pool_stats();
+  for (const NamedTensor& tensor : fetched) report.fetches.push_back(Summarize(tensor));
+  return report;
 }
 
 std::string ToText(const RunReport& report) {
@@ -131,6 +168,9 @@ std::string ToText(const RunReport& report) {
   }
   if (!report.fetches.empty()) absl::StrAppend(&text, "\n", FormatSummaries(report.fetches));
   if (!report.top.empty()) absl::StrAppend(&text, "\n", FormatTop(report.top));
+  if (report.boxes.has_value()) {
+    absl::StrAppend(&text, "\n", FormatBoxes(*report.boxes), "\n");
+  }
   if (!report.comparisons.empty()) absl::StrAppend(&text, "\n");
   for (const Comparison& comparison : report.comparisons) {
     absl::StrAppend(&text, FormatComparison(comparison), "\n");
@@ -160,37 +200,16 @@ std::string ToJson(const RunReport& report) {
   }
   json.Field("parameter_bytes", report.parameter_bytes);
   if (report.device_peak_bytes > 0) json.Field("device_peak_bytes", report.device_peak_bytes);
-  json.Key("pools");
-  json.BeginArray();
-  for (const PoolStats& pool : report.pools) {
-    json.Line();
-    WritePool(pool, json);
-  }
-  json.EndArray();
-  json.Key("fetches");
-  json.BeginArray();
-  for (const Summary& fetch : report.fetches) {
-    json.Line();
-    WriteJson(fetch, json);
-  }
-  json.EndArray();
-  if (!report.top.empty()) {
-    json.Key("top");
-    json.BeginArray();
-    for (const TopRow& row : report.top) {
-      json.Line();
-      WriteJson(row, json);
-    }
-    json.EndArray();
+  const auto write = [](const auto& item, JsonWriter& to) { WriteJson(item, to); };
+  WriteArray("pools", report.pools, WritePool, json);
+  WriteArray("fetches", report.fetches, write, json);
+  if (!report.top.empty()) WriteArray("top", report.top, write, json);
+  if (report.boxes.has_value()) {
+    json.Key("boxes");
+    WriteJson(*report.boxes, json);
   }
   if (!report.comparisons.empty()) {
-    json.Key("expect");
-    json.BeginArray();
-    for (const Comparison& comparison : report.comparisons) {
-      json.Line();
-      WriteComparison(comparison, json);
-    }
-    json.EndArray();
+    WriteArray("expect", report.comparisons, WriteComparison, json);
   }
   if (report.profile != nullptr) {
     json.Key("profile");

@@ -7,12 +7,15 @@
 
 #include "core/json_writer.h"
 #include "core/storage/pool_ledger.h"
+#include "tools/boxes.h"
 #include "tools/outputs.h"
 #include "tools/profile.h"
 #include "tools/summary.h"
 #include "tools/top_values.h"
 
 namespace interp {
+
+class InterpreterCore;
 
 struct RunTimes {
   double load_ms = 0;           // reading program and parameters
@@ -49,10 +52,15 @@ struct RunReport {
   std::vector<PoolStats> pools;       // see InterpreterCore::pool_stats; shown with the profile
   bool interrupted = false;           // by the user, before the last run
   std::vector<Summary> fetches;
-  std::vector<TopRow> top;  // with --top
+  std::vector<TopRow> top;               // with --top
+  std::optional<DrawnBoxes> boxes = {};  // with --boxes
   std::vector<Comparison> comparisons;
   const Profile* profile = nullptr;
 };
+
+// What `core` says of its last run. `parameter_bytes`: what was loaded.
+RunReport MakeReport(const std::string& model, const InterpreterCore& core,
+                     uint64_t parameter_bytes, const std::vector<NamedTensor>& fetched);
 
 std::string ToText(const RunReport& report);
 std::string ToJson(const RunReport& report);

@@ -14,6 +14,7 @@
 #include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "tests/testing/command.h"
+#include "tools/picture.h"
 
 namespace interp::testing {
 namespace {
@@ -41,6 +42,9 @@ std::string NpyHeader(std::string header) {
 void WritePrograms() {
   Write("relu.txt",
         "program version=0\nblock 0\n  var x float32[-1,2]\n  var y float32[-1,2]\n"
+        "  relu(X=x) -> (Out=y)\n");
+  Write("picture.txt",
+        "program version=0\nblock 0\n  var x float32[-1,3,-1,-1]\n  var y float32[-1,3,-1,-1]\n"
         "  relu(X=x) -> (Out=y)\n");
   Write("log.txt",
         "program version=0\nblock 0\n  var x float32[-1,2]\n  var y float32[-1,2]\n"
@@ -102,6 +106,7 @@ void WriteFixtures() {
   fs::create_directories("folder");
   WritePrograms();
   WriteArrays();
+  ASSERT_TRUE(WritePng("small.png", {2, 1, {255, 0, 0, 0, 0, 255}}).ok());
   Write("evil.pdparams",
         "\x80\x02"
         "cos\nsystem\nX\x04\x00\x00\x00true\x85R.");

@@ -7,10 +7,12 @@ Exit code 77 (skipped) where Python has no jsonschema.
 """
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 try:
     import jsonschema
@@ -32,6 +34,7 @@ CASES = [
     ("run", "run log.txt --feed x=fill:-1:1x2 --fetch y", 0),
     ("run", "run empty.txt --feed x=fill:1:0x2 --fetch y --expect empty.npz", 3),
     ("run", "run @ --feed @/image.npy --scheduler engine --workers 2 --profile --repeat 1", 0),
+    ("run", "run boxes.txt --feed x=image:small.png --feed b=fill:1:1x6 --boxes found=found.png", 0),
     ("bench", "bench @ --streams 1,2 --batch 1,2 --duration 20ms", 0),
     ("bench", "bench @ --streams 1 --rate 100 --duration 50ms", 0),
     ("compare", "compare @ --b=--no-gc", 0),
@@ -61,6 +64,8 @@ CASES = [
     ("dump-plan", "dump main.pdmodel --stage=plan --format", 0),
 ]
 LOG = "program version=0\nblock 0\n  var x float32[-1,2]\n  var y float32[-1,2]\n  log(X=x) -> (Out=y)\n"
+BOXES = ("program version=0\nblock 0\n  var x float32[-1,3,-1,-1]\n  var b float32[-1,6]\n"
+         "  var found float32[-1,6]\n  relu(X=b) -> (Out=found)\n")
 ODD = ("program version=0\nblock 0\n  var feed feed_minibatch\n  var fetch fetch_list\n  var x float32[-1,2]\n"
        "  var y float32[-1,2]\n  feed(X=feed) -> (Out=x) {col=0}\n  made_up(X=x) -> (Out=y)\n"
        "  fetch(X=y) -> (Out=fetch) {col=0}\n")
@@ -84,11 +89,22 @@ def output_of(text, code):
     return json.loads(done.stdout)
 
 
+def png(width, height, rgb):
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    rows = b"".join(b"\0" + rgb[y * width * 3:(y + 1) * width * 3] for y in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
 def write_files():
-    files = {"log.txt": LOG, "weight.txt": LOG.replace("var x", "var w").replace("X=x", "X=w").replace(",2]", ",1]"), "empty.txt": LOG, "loop.txt": LOOP, "loss.txt": LOSS, "odd.txt": ODD}
+    files = {"log.txt": LOG, "weight.txt": LOG.replace("var x", "var w").replace("X=x", "X=w").replace(",2]", ",1]"), "empty.txt": LOG, "loop.txt": LOOP, "loss.txt": LOSS, "odd.txt": ODD,
+             "boxes.txt": BOXES}
     for name, text in files.items():
         with open(name, "w") as file:
             file.write(text)
+    with open("small.png", "wb") as file:
+        file.write(png(2, 1, bytes(6)))
     for name, program, shape, file in [("x", "log.txt", "4x2", "data.npz"), ("w", "weight.txt", "2x1", "w.npz"),
                                        ("x", "log.txt", "1x2", "empty.npz")]:
         fetch = "y" if file == "empty.npz" else name
