@@ -69,20 +69,24 @@ def random_parameter(var, op_type, slot, rng):
     return values.astype(dtype)
 
 
-def make_parameters(model, out, seed):
-    program = load_program(model)
+def random_parameters(program, seed):
+    """Arrays by name."""
     reader = {}
     for op in (op for block in program.blocks for op in block.ops):
         for slot in op.input_names:
             for name in op.input(slot):
                 reader.setdefault(name, (op.type, slot))
     rng = np.random.default_rng(seed)
+    return {name: random_parameter(var, *reader.get(name, ("", "")), rng) for name, var in parameters(program).items()}
+
+
+def save_parameters(values, out):
+    """A combined file of arrays by name."""
     saver, scope = paddle.static.Program(), paddle.static.Scope()
     with paddle.static.program_guard(saver):
         block = saver.global_block()
         variables = []
-        for name, var in parameters(program).items():
-            value = random_parameter(var, *reader.get(name, ("", "")), rng)
+        for name, value in sorted(values.items()):
             variables.append(block.create_var(name=name, shape=value.shape, dtype=str(value.dtype), persistable=True))
             scope.var(name).get_tensor().set(value, paddle.CPUPlace())
         ignored = block.create_var(name="save_combine_out", type=paddle.base.core.VarDesc.VarType.RAW)
@@ -92,14 +96,19 @@ def make_parameters(model, out, seed):
 
 
 def load_parameters(program, path, scope):
+    """From a combined file, or from a folder with one file for each variable."""
     loader = paddle.static.Program()
     with paddle.static.program_guard(loader):
         block = loader.global_block()
         variables = [block.create_var(name=name, shape=var.shape, dtype=var.dtype, persistable=True)
                      for name, var in parameters(program).items()]
-        if variables:
+        if os.path.isdir(path):
+            for var in variables:
+                block.append_op(type="load", outputs={"Out": [var]},
+                                attrs={"file_path": os.path.abspath(os.path.join(path, var.name))})
+        elif variables:
             block.append_op(type="load_combine", outputs={"Out": variables}, attrs={"file_path": os.path.abspath(path)})
-            paddle.static.Executor(paddle.CPUPlace()).run(loader, scope=scope)
+        paddle.static.Executor(paddle.CPUPlace()).run(loader, scope=scope)
 
 
 def random_feed(name, var, args, rng):
@@ -190,7 +199,7 @@ def main():
     args = parser.parse_args()
     paddle.enable_static()
     if args.command == "params":
-        make_parameters(args.model, args.out, args.seed)
+        save_parameters(random_parameters(load_program(args.model), args.seed), args.out)
     else:
         run(args)
 
