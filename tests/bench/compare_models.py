@@ -109,8 +109,8 @@ def paddle_predictor(subject, threads, peer):
         config.set_cpu_math_library_num_threads(threads)
         config.enable_memory_optim()
         config.enable_new_executor(peer == "paddle_new")
-        if peer != "paddle_plain":
-            config.enable_mkldnn()
+        if peer == "paddle_plain":
+            config.disable_mkldnn()  # on unless one says so
         predictor = paddle.inference.create_predictor(config)
 
     def run(feeds):
