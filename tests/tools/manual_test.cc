@@ -1,4 +1,5 @@
-// Manual pages, completion and docs/command_line.md hold the flags that there are.
+// Manual pages, completion, docs/command_line.md and docs/coming_from.md hold the flags that there
+// are.
 #include "tools/manual.h"
 
 #include <gmock/gmock.h>
@@ -10,6 +11,9 @@
 #include <memory>
 #include <regex>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +26,7 @@
 namespace interp::testing {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -148,6 +153,44 @@ TEST_F(ManualTest, TheDocumentedFlagsAreThoseThatThereAre) {
           << "docs/command_line.md, section '" << name << "': no flag is named " << flag;
     }
   }
+}
+
+// Code in docs/coming_from.md that names what is ours: not the first cell of a table's row. With
+// each span the command whose flags it has where it names none itself.
+std::vector<std::pair<std::string, std::string>> OurNames() {
+  const auto page = ReadFile(absl::StrCat(INTERP_SOURCE_DIR, "/docs/coming_from.md"));
+  EXPECT_TRUE(page.ok()) << page.status().message();
+  static const std::regex kCode("`([^`]+)`");
+  std::vector<std::pair<std::string, std::string>> names;
+  std::string command = "run";
+  const std::string text = page.value_or("");
+  for (const absl::string_view row : absl::StrSplit(text, '\n')) {
+    if (absl::StartsWith(row, "## ")) command = row == "## Benchmark programs" ? "bench" : "run";
+    const std::string line(row.substr(absl::StartsWith(row, "|") ? row.find('|', 1) : 0));
+    for (std::sregex_iterator i(line.begin(), line.end(), kCode); i != std::sregex_iterator();
+         ++i) {
+      names.emplace_back(command, (*i)[1]);
+    }
+  }
+  return names;
+}
+
+TEST_F(ManualTest, NewcomersAreToldOfCommandsAndFlagsThatThereAre) {
+  std::map<std::string, std::vector<std::string>> flags;
+  for (const CLI::App* command : CommandsOf(*app_)) flags[command->get_name()] = FlagsOf(*command);
+  int found = 0;
+  for (auto [command, code] : OurNames()) {
+    if (absl::StartsWith(code, "interp ")) {
+      command = std::vector<std::string>(absl::StrSplit(code, ' '))[1];
+      EXPECT_EQ(flags.count(command), 1u) << "docs/coming_from.md: no command for '" << code << "'";
+      ++found;
+    }
+    for (const std::string& flag : FlagsIn(code)) {
+      EXPECT_THAT(flags[command], Contains(flag)) << "docs/coming_from.md: '" << code << "'";
+      ++found;
+    }
+  }
+  EXPECT_GE(found, 100);
 }
 
 }  // namespace
