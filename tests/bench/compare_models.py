@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times programs with interp and with what a user would run instead, taking turns.
 
-  pip install paddlepaddle==2.6.2 "numpy<2" onnxruntime onnx paddle2onnx     (one environment)
+  pip install paddlepaddle==2.6.2 "numpy<2" onnxruntime onnx paddle2onnx==1.2.4     (one environment)
   pip install openvino                                                       (another one)
 
   compare_models.py FOLDER --shape NAME:VAR=1x3x224x224 ... [--openvino-python PYTHON]
