@@ -282,7 +282,7 @@ void Frame::ForgetShapes() {
 void Frame::CollectAlgorithms(std::vector<std::string>& algorithms) const {
   for (size_t i = 0; i < plan_.instructions.size(); ++i) {
     const auto id = static_cast<InstrId>(i);
-    algorithms[static_cast<size_t>(plan_.first_number + id)] = runner_->Algorithm(id);
+    algorithms[plan_.first_number + id] = runner_->Algorithm(id);
   }
   for (const std::unique_ptr<Frame>& child : children_) child->CollectAlgorithms(algorithms);
 }
