@@ -1,49 +1,27 @@
-// Long because how a run begins and ends, on the host and on devices, shares the state of one core.
 #include "interpreter/interpreter_core.h"
 
 #include <algorithm>
-#include <mutex>
+#include <atomic>
+#include <map>
+#include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "core/device/device_heap.h"
 #include "core/steady_clock.h"
 #include "core/usable_cpus.h"
 #include "interpreter/compile/random_ops.h"
+#include "interpreter/run/buffer_collector.h"
+#include "interpreter/run/check_feeds.h"
+#include "interpreter/run/constant_cache.h"
+#include "interpreter/run/device_set.h"
+#include "interpreter/run/frame.h"
+#include "interpreter/run/parameters.h"
+#include "interpreter/run/run_control.h"
+#include "interpreter/run/scheduler.h"
 
 namespace interp {
+namespace {
 
-// Packed weights by (instruction, key), shared by all clones.
-class InterpreterCore::ConstantCache final : public SharedConstants {
- public:
-  absl::StatusOr<std::shared_ptr<const void>> GetOrMake(
-      int instruction, uint64_t key,
-      const std::function<absl::StatusOr<std::shared_ptr<const void>>()>& make) override {
-    const auto at = std::make_pair(instruction, key);
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      if (const auto it = values_.find(at); it != values_.end()) return it->second;
-    }
-    // Made without the lock: packing one layer must not hold up another thread's.
-    INTERP_ASSIGN_OR_RETURN(std::shared_ptr<const void> value, make());
-    std::lock_guard<std::mutex> lock(mutex_);
-    return values_.try_emplace(at, std::move(value)).first->second;
-  }
-
-  // From now on values are made from these parameters; older ones are forgotten.
-  void UseConstants(const std::vector<Constant>& constants) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (made_from_ == constants) return;
-    made_from_ = constants;
-    values_.clear();
-  }
-
- private:
-  std::mutex mutex_;  // guards what follows
-  std::vector<Constant> made_from_;
-  absl::flat_hash_map<std::pair<int, uint64_t>, std::shared_ptr<const void>> values_;
-};
-
-struct InterpreterCore::Model {
+// What clones share.
+struct Model {
   CompiledProgram compiled;
   CoreOptions options;
   std::vector<std::shared_ptr<Device>> devices;
@@ -54,8 +32,6 @@ struct InterpreterCore::Model {
     return options.ops != nullptr ? *options.ops : OpRegistry::Global();
   }
 };
-
-namespace {
 
 absl::Status CheckOptions(const CoreOptions& options) {
   if (options.host_memory != nullptr && !options.host_memory->place().on_host()) {
@@ -86,12 +62,6 @@ std::shared_ptr<Pool> MakeHostPool(const CoreOptions& options) {
 
 bool SameMetadata(const Tensor& a, const Tensor& b) {
   return a.shape == b.shape && a.dtype == b.dtype && a.lod == b.lod;
-}
-
-// -1, as any negative dim, fits every size.
-bool FitsDeclared(const Shape& shape, const Shape& declared) {
-  return std::equal(shape.begin(), shape.end(), declared.begin(), declared.end(),
-                    [](int64_t dim, int64_t want) { return want < 0 || dim == want; });
 }
 
 // Marks a core as running for its lifetime; ok() is false when it was running already.
@@ -127,30 +97,68 @@ class ScopeClaim {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
-    Program program, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
-    std::shared_ptr<Scope> scope, const CoreOptions& options) {
-  const OpRegistry& ops = options.ops != nullptr ? *options.ops : OpRegistry::Global();
-  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, Compile(std::move(program), feeds, fetches,
-                                                            options.passes, options.plan, ops));
-  return Create(std::move(compiled), std::move(scope), options);
-}
+class InterpreterCore::Impl {
+ public:
+  Impl(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope);
+  ~Impl();
 
-absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
-    CompiledProgram compiled, std::shared_ptr<Scope> scope, const CoreOptions& options) {
-  INTERP_RETURN_IF_ERROR(CheckOptions(options));
-  auto model = std::make_shared<Model>();
-  model->options = options;
-  model->compiled = std::move(compiled);
-  INTERP_ASSIGN_OR_RETURN(model->devices,
-                          FindDevices(model->compiled.plans, options.devices, options.sim));
-  if (scope == nullptr) scope = std::make_shared<Scope>();
-  std::unique_ptr<InterpreterCore> core(new InterpreterCore(std::move(model), std::move(scope)));
-  INTERP_RETURN_IF_ERROR(core->MakeFrames());
-  return core;
-}
+  // Makes what runs instructions, or nothing: streams of devices are scarce, so this can fail.
+  absl::Status MakeFrames();
+  std::unique_ptr<Impl> Clone() const;
 
-InterpreterCore::InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope)
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> feeds,
+                                          const RunOptions& options);
+  absl::Status CheckFeeds(absl::Span<const Tensor> feeds) const;
+  // REQUIRES: there are frames.
+  absl::Status CheckParameters() const { return parameters_->Check(); }
+  absl::Status Synchronize() { return FinishDevices(absl::OkStatus(), {}); }
+  RunControl& control() { return control_; }
+
+  const Model& model() const { return *model_; }
+  const Plan& plan() const { return model_->compiled.main(); }
+  RandomState& random() { return random_; }
+  SchedulerKind scheduler_kind() const { return scheduler_kind_; }
+  int num_threads() const { return num_threads_; }
+  int num_workers() const;
+  Pool& pool() const { return *pool_; }
+  DeviceSet* devices() const { return devices_.get(); }
+  Frame* main() const { return main_.get(); }
+
+ private:
+  bool has_devices() const { return plan().streams.size() > 1; }
+  absl::StatusOr<std::vector<Tensor>> RunBegun(absl::Span<const Tensor> feeds,
+                                               const RunOptions& options);
+  absl::StatusOr<std::vector<Tensor>> RunClaimed(absl::Span<const Tensor> feeds,
+                                                 const RunOptions& options);
+  absl::Status BeginDevices();
+  absl::Status FinishDevices(absl::Status status, const RunOptions& options);
+  absl::Status PrepareParameters();
+  absl::Status PrepareConstants();
+  absl::StatusOr<bool> StoreFeeds(absl::Span<const Tensor> feeds);
+  std::vector<Tensor> TakeFetches();
+  void DropFeeds();
+  Variable* ListOf(VarId list) const;
+
+  const std::shared_ptr<Model> model_;
+  const std::shared_ptr<Pool> pool_;
+  const std::shared_ptr<Scope> scope_;
+  const SchedulerKind scheduler_kind_;
+  const int num_threads_;
+  RandomState random_;      // of the next run
+  RandomState run_random_;  // of the run in progress, or of the last
+  RunControl control_;
+  // What frames use, in the order in which it goes: after them.
+  std::map<std::string, PlaceResources> resources_;
+  std::unique_ptr<DeviceSet> devices_;  // null for plans without
+  std::unique_ptr<BufferCollector> buffers_;
+  SchedulerThreads threads_;
+  std::unique_ptr<Frame> main_;  // null for a clone that has not run
+  std::optional<Parameters> parameters_;
+  std::atomic<bool> running_{false};
+  bool constants_copied_ = false;
+};
+
+InterpreterCore::Impl::Impl(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope)
     : model_(std::move(model)),
       pool_(MakeHostPool(model_->options)),
       scope_(std::move(scope)),
@@ -159,14 +167,23 @@ InterpreterCore::InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<S
       num_threads_(ThreadsPerOp(model_->options, num_workers())),
       random_{.seed = model_->options.random_seed} {}
 
-InterpreterCore::~InterpreterCore() {
+InterpreterCore::Impl::~Impl() {
   if (devices_ != nullptr) devices_->Synchronize();
 }
 
-bool InterpreterCore::has_devices() const { return plan().streams.size() > 1; }
+std::unique_ptr<InterpreterCore::Impl> InterpreterCore::Impl::Clone() const {
+  auto clone = std::make_unique<Impl>(model_, scope_);
+  clone->random_ = {.seed = random_.seed, .stream = model_->next_stream.fetch_add(1)};
+  return clone;
+}
 
-// Makes what runs instructions, or nothing: streams of devices are scarce, so this can fail.
-absl::Status InterpreterCore::MakeFrames() {
+int InterpreterCore::Impl::num_workers() const {
+  const bool several =
+      scheduler_kind_ == SchedulerKind::kAsync || scheduler_kind_ == SchedulerKind::kEngine;
+  return several ? model_->options.num_workers : 1;
+}
+
+absl::Status InterpreterCore::Impl::MakeFrames() {
   const CoreOptions& options = model_->options;
   const std::vector<Plan>& plans = model_->compiled.plans;
   std::unique_ptr<DeviceSet> devices;
@@ -198,20 +215,12 @@ absl::Status InterpreterCore::MakeFrames() {
   devices_ = std::move(devices);
   buffers_ = std::move(buffers);
   main_ = std::move(main);
-  for (size_t id = 0; id < plan().vars.size(); ++id) {
-    const PlanVar& var = plan().vars[id];
-    const bool parameter = var.persistable && var.copy_of < 0 && var.kind == VarKind::kLodTensor;
-    if (!parameter) continue;
-    Variable* const variable = main_->variables()[id];
-    if (var.constant) constants_.push_back({.variable = variable});
-    (var.constant ? constant_homes_ : written_homes_).push_back({variable, var.place});
-    if (!var.constant) written_.push_back(static_cast<VarId>(id));
-  }
+  parameters_.emplace(plan(), main_->variables());
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor> feeds,
-                                                         const RunOptions& options) {
+absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::Run(absl::Span<const Tensor> feeds,
+                                                               const RunOptions& options) {
   const RunningGuard guard(running_);
   if (!guard.ok()) {
     return absl::FailedPreconditionError(
@@ -227,10 +236,10 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor
 }
 
 // REQUIRES: no other run of this core.
-absl::StatusOr<std::vector<Tensor>> InterpreterCore::RunBegun(absl::Span<const Tensor> feeds,
-                                                              const RunOptions& options) {
+absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::RunBegun(absl::Span<const Tensor> feeds,
+                                                                    const RunOptions& options) {
   if (main_ == nullptr) INTERP_RETURN_IF_ERROR(MakeFrames());
-  const bool writes = !written_.empty();
+  const bool writes = parameters_->any_written();
   const ScopeClaim claim(scope_->root(), writes);
   if (!claim.ok()) {
     return absl::FailedPreconditionError(
@@ -242,8 +251,8 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::RunBegun(absl::Span<const T
 }
 
 // REQUIRES: nobody else writes the parameters, and if this program does, nobody else reads them.
-absl::StatusOr<std::vector<Tensor>> InterpreterCore::RunClaimed(absl::Span<const Tensor> feeds,
-                                                                const RunOptions& options) {
+absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::RunClaimed(
+    absl::Span<const Tensor> feeds, const RunOptions& options) {
   INTERP_RETURN_IF_ERROR(CheckFeeds(feeds));
   INTERP_RETURN_IF_ERROR(BeginDevices());
   INTERP_RETURN_IF_ERROR(PrepareParameters());
@@ -269,10 +278,12 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::RunClaimed(absl::Span<const
   return fetched;
 }
 
-absl::Status InterpreterCore::Synchronize() { return FinishDevices(absl::OkStatus(), {}); }
+absl::Status InterpreterCore::Impl::CheckFeeds(absl::Span<const Tensor> feeds) const {
+  return interp::CheckFeeds(feeds, plan().feeds, model_->options.check_feed_shapes);
+}
 
 // Tells what failed after the run before, and waits for other cores.
-absl::Status InterpreterCore::BeginDevices() {
+absl::Status InterpreterCore::Impl::BeginDevices() {
   if (devices_ == nullptr) return absl::OkStatus();
   if (devices_->errors().any()) {
     return Annotate(Synchronize(), "after the run before this one had returned");
@@ -282,7 +293,7 @@ absl::Status InterpreterCore::BeginDevices() {
 }
 
 // Waits as far as the caller wants, and for everything when something has failed.
-absl::Status InterpreterCore::FinishDevices(absl::Status status, const RunOptions& options) {
+absl::Status InterpreterCore::Impl::FinishDevices(absl::Status status, const RunOptions& options) {
   if (devices_ == nullptr) return status;
   const int64_t start_ns = options.observer != nullptr ? SteadyNowNs() : 0;
   if (options.observer != nullptr) options.observer->OnWaitStart(-1, -1, /*worker=*/0, start_ns);
@@ -301,196 +312,37 @@ absl::Status InterpreterCore::FinishDevices(absl::Status status, const RunOption
 }
 
 // Parameters to where the plan has them, with their present values.
-absl::Status InterpreterCore::PrepareParameters() {
-  INTERP_RETURN_IF_ERROR(MoveHome(written_homes_));
-  const bool changed = NoteConstants();
-  if (changed) {
-    if (devices_ != nullptr) devices_->Synchronize();
-    main_->ResetKernelStates();
-    main_->ForgetShapes();
-    constants_copied_ = false;
-    INTERP_RETURN_IF_ERROR(MoveHome(constant_homes_));
-    NoteConstants();
-  }
-  INTERP_RETURN_IF_ERROR(CheckWritten());
+absl::Status InterpreterCore::Impl::PrepareParameters() {
+  INTERP_RETURN_IF_ERROR(parameters_->MoveWritten(devices_.get()));
+  INTERP_RETURN_IF_ERROR(PrepareConstants());
+  INTERP_RETURN_IF_ERROR(parameters_->CheckWritten());
   if (constants_copied_) return absl::OkStatus();
-  INTERP_RETURN_IF_ERROR(CheckConstants());
+  INTERP_RETURN_IF_ERROR(parameters_->Check());
   INTERP_RETURN_IF_ERROR(main_->CopyConstants(model_->ops()));
   constants_copied_ = true;
   return absl::OkStatus();
 }
 
-absl::Status InterpreterCore::MoveHome(const std::vector<Home>& homes) {
-  for (const Home& home : homes) {
-    Tensor& tensor = home.variable->tensor;
-    if (!tensor.has_memory() || tensor.place() == home.place) continue;
-    if (!tensor.place().on_host()) {
-      INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
-    }
-    if (home.place.on_host()) continue;
-    INTERP_ASSIGN_OR_RETURN(
-        tensor, CopyToHeap(tensor, devices_->device(home.place), devices_->heap(home.place)));
-  }
+// When they changed, what was computed of their old values is forgotten.
+absl::Status InterpreterCore::Impl::PrepareConstants() {
+  if (!parameters_->NoteConstants()) return absl::OkStatus();
+  if (devices_ != nullptr) devices_->Synchronize();
+  main_->ResetKernelStates();
+  main_->ForgetShapes();
+  constants_copied_ = false;
+  model_->constants.UseConstants(parameters_->constants());
+  INTERP_RETURN_IF_ERROR(parameters_->MoveConstants(devices_.get()));
+  parameters_->NoteConstants();
+  model_->constants.UseConstants(parameters_->constants());
   return absl::OkStatus();
 }
 
-MemoryStats InterpreterCore::device_memory() const {
-  return devices_ == nullptr ? MemoryStats{} : devices_->memory();
-}
-
-std::vector<PoolStats> InterpreterCore::pool_stats() const {
-  std::vector<PoolStats> stats = {pool_->pool_stats()};
-  if (devices_ != nullptr) {
-    for (PoolStats& of_device : devices_->pool_stats()) stats.push_back(std::move(of_device));
-  }
-  return stats;
-}
-
-void InterpreterCore::ResetPeakMemory() {
-  pool_->ResetPeak();
-  if (devices_ != nullptr) devices_->ResetPeak();
-}
-
-size_t InterpreterCore::TrimMemory() {
-  return pool_->Trim() + (devices_ == nullptr ? 0 : devices_->Trim());
-}
-
-void InterpreterCore::Cancel() { control_.Cancel(); }
-void InterpreterCore::ForgetCancel() { control_.ForgetCancel(); }
-
-std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
-  std::unique_ptr<InterpreterCore> clone(new InterpreterCore(model_, scope_));
-  clone->random_ = {.seed = random_.seed, .stream = model_->next_stream.fetch_add(1)};
-  return clone;
-}
-
-const std::vector<std::shared_ptr<Device>>& InterpreterCore::devices() const {
-  return model_->devices;
-}
-int InterpreterCore::num_workers() const {
-  const bool several =
-      scheduler_kind_ == SchedulerKind::kAsync || scheduler_kind_ == SchedulerKind::kEngine;
-  return several ? model_->options.num_workers : 1;
-}
-const Plan& InterpreterCore::plan() const { return model_->compiled.main(); }
-absl::Span<const Plan> InterpreterCore::plans() const { return model_->compiled.plans; }
-const Program& InterpreterCore::program() const { return model_->compiled.program; }
-const std::vector<PassTiming>& InterpreterCore::pass_timings() const {
-  return model_->compiled.pass_timings;
-}
-
-absl::Span<Variable* const> InterpreterCore::variables() const { return variables(0); }
-
-std::vector<std::string> InterpreterCore::algorithms() const {
-  std::vector<std::string> algorithms(static_cast<size_t>(CountInstructions(plans())));
-  if (main_ != nullptr) main_->CollectAlgorithms(algorithms);
-  return algorithms;
-}
-
-absl::Span<Variable* const> InterpreterCore::variables(int32_t block) const {
-  std::vector<const Frame*> open;
-  if (main_ != nullptr) open.push_back(main_.get());
-  while (!open.empty()) {
-    const Frame& frame = *open.back();
-    open.pop_back();
-    if (frame.plan().block == block) return frame.variables();
-    for (const std::unique_ptr<Frame>& child : frame.children()) open.push_back(child.get());
-  }
-  return {};
-}
-
-absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
-  const std::vector<FeedSpec>& specs = plan().feeds;
-  if (feeds.size() != specs.size()) {
-    return InvalidArgument("got ", feeds.size(), " feeds, expected ", specs.size());
-  }
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    const Tensor& fed = feeds[i];
-    const FeedSpec& spec = specs[i];
-    const auto mismatch = [&](absl::string_view hint = "") {
-      return InvalidArgument("feed '", spec.name, "' is ", DescribeType(fed), ", expected ",
-                             Name(spec.dtype), ToString(spec.shape), hint);
-    };
-    if (spec.dtype != DType::kUndefined && fed.dtype != spec.dtype) return mismatch();
-    if (fed.layout != Layout::kPlain || !fed.shape.CheckedNumel().has_value()) return mismatch();
-    if (fed.numel() > 0 && !fed.has_memory()) {
-      return InvalidArgument("feed '", spec.name, "' has no memory");
-    }
-    if (absl::Status lod = CheckLod(fed.lod, fed.shape); !lod.ok()) {
-      return Annotate(lod, absl::StrCat("feed '", spec.name, "'"));
-    }
-    if (FitsDeclared(fed.shape, spec.shape)) continue;
-    if (spec.check_shape) return mismatch();
-    // Programs also declare no dims where they know none.
-    if (!model_->options.check_feed_shapes || spec.shape.rank() == 0) continue;
-    return mismatch(
-        "; if the program declares the wrong shape, turn this check off (--no-check-shape)");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status InterpreterCore::CheckDType(VarId id) const {
-  const PlanVar& var = plan().vars[id];
-  const Tensor& tensor = main_->variables()[id]->tensor;
-  const bool fits = !tensor.has_memory() || tensor.dtype == var.dtype;
-  if (fits || var.dtype == DType::kUndefined) return absl::OkStatus();
-  return InvalidArgument("parameter '", var.name, "' is ", DescribeType(tensor),
-                         ", the program declares ", Name(var.dtype));
-}
-
-// Kernels were chosen by declared dtypes. What instructions write may come without a value.
-absl::Status InterpreterCore::CheckWritten() const {
-  for (const VarId id : written_) INTERP_RETURN_IF_ERROR(CheckDType(id));
-  return absl::OkStatus();
-}
-
-absl::Status InterpreterCore::CheckParameters() const {
-  INTERP_RETURN_IF_ERROR(CheckWritten());
-  return CheckConstants();
-}
-
-absl::Status InterpreterCore::CheckConstants() const {
-  for (const Instruction& instruction : plan().instructions) {
-    for (const VarId input : instruction.inputs) {
-      if (input < 0) continue;
-      const VarId id = plan().vars[input].copy_of >= 0 ? plan().vars[input].copy_of : input;
-      const PlanVar& var = plan().vars[id];
-      if (!var.constant || var.kind != VarKind::kLodTensor) continue;
-      if (main_->variables()[id]->tensor.has_memory()) {
-        INTERP_RETURN_IF_ERROR(CheckDType(id));
-        continue;
-      }
-      return NotFound("parameter '", var.name, "' of op ", instruction.op_type,
-                      " has no value; load the parameters first (--params)");
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Returns whether a parameter has other values than in the run before; forgets those packed from
-// the old ones.
-bool InterpreterCore::NoteConstants() {
-  bool changed = false;
-  for (Constant& constant : constants_) {
-    const Buffer* buffer = constant.variable->tensor.buffer().get();
-    const Constant now{.variable = constant.variable,
-                       .version = constant.variable->version,
-                       .buffer = buffer,
-                       .serial = buffer != nullptr ? buffer->serial : 0};
-    if (now == constant) continue;
-    changed = true;
-    constant = now;
-  }
-  if (changed) model_->constants.UseConstants(constants_);
-  return changed;
-}
-
-Variable* InterpreterCore::ListOf(VarId list) const {
+Variable* InterpreterCore::Impl::ListOf(VarId list) const {
   return list < 0 ? nullptr : main_->variables()[list];
 }
 
 // Returns whether the feeds have the shapes, dtypes and LoD of the run before.
-absl::StatusOr<bool> InterpreterCore::StoreFeeds(absl::Span<const Tensor> feeds) {
+absl::StatusOr<bool> InterpreterCore::Impl::StoreFeeds(absl::Span<const Tensor> feeds) {
   Variable* const list = ListOf(plan().feed_list);
   if (list == nullptr) return true;
   bool same = list->array.size() == feeds.size();
@@ -507,7 +359,7 @@ absl::StatusOr<bool> InterpreterCore::StoreFeeds(absl::Span<const Tensor> feeds)
   return same;
 }
 
-std::vector<Tensor> InterpreterCore::TakeFetches() {
+std::vector<Tensor> InterpreterCore::Impl::TakeFetches() {
   std::vector<Tensor> fetched;
   if (Variable* list = ListOf(plan().fetch_list)) fetched = std::exchange(list->array, {});
   // A fetch of something no op has written leaves no entry.
@@ -516,10 +368,114 @@ std::vector<Tensor> InterpreterCore::TakeFetches() {
 }
 
 // The caller's memory is not held beyond the run, only its shape.
-void InterpreterCore::DropFeeds() {
+void InterpreterCore::Impl::DropFeeds() {
   Variable* const list = ListOf(plan().feed_list);
   if (list == nullptr) return;
   for (Tensor& fed : list->array) fed.DropMemory();
+}
+
+absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
+    Program program, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
+    std::shared_ptr<Scope> scope, const CoreOptions& options) {
+  const OpRegistry& ops = options.ops != nullptr ? *options.ops : OpRegistry::Global();
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, Compile(std::move(program), feeds, fetches,
+                                                            options.passes, options.plan, ops));
+  return Create(std::move(compiled), std::move(scope), options);
+}
+
+absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
+    CompiledProgram compiled, std::shared_ptr<Scope> scope, const CoreOptions& options) {
+  INTERP_RETURN_IF_ERROR(CheckOptions(options));
+  auto model = std::make_shared<Model>();
+  model->options = options;
+  model->compiled = std::move(compiled);
+  INTERP_ASSIGN_OR_RETURN(model->devices,
+                          FindDevices(model->compiled.plans, options.devices, options.sim));
+  if (scope == nullptr) scope = std::make_shared<Scope>();
+  auto impl = std::make_unique<Impl>(std::move(model), std::move(scope));
+  INTERP_RETURN_IF_ERROR(impl->MakeFrames());
+  return std::unique_ptr<InterpreterCore>(new InterpreterCore(std::move(impl)));
+}
+
+InterpreterCore::InterpreterCore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+InterpreterCore::~InterpreterCore() = default;
+
+absl::StatusOr<std::vector<Tensor>> InterpreterCore::Run(absl::Span<const Tensor> feeds,
+                                                         const RunOptions& options) {
+  return impl_->Run(feeds, options);
+}
+
+absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
+  return impl_->CheckFeeds(feeds);
+}
+absl::Status InterpreterCore::CheckParameters() const { return impl_->CheckParameters(); }
+absl::Status InterpreterCore::Synchronize() { return impl_->Synchronize(); }
+void InterpreterCore::Cancel() { impl_->control().Cancel(); }
+void InterpreterCore::ForgetCancel() { impl_->control().ForgetCancel(); }
+
+std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {
+  return std::unique_ptr<InterpreterCore>(new InterpreterCore(impl_->Clone()));
+}
+
+const RandomState& InterpreterCore::random_state() const { return impl_->random(); }
+void InterpreterCore::SetRandomState(const RandomState& state) { impl_->random() = state; }
+
+const Plan& InterpreterCore::plan() const { return impl_->plan(); }
+absl::Span<const Plan> InterpreterCore::plans() const { return impl_->model().compiled.plans; }
+const Program& InterpreterCore::program() const { return impl_->model().compiled.program; }
+const std::vector<PassTiming>& InterpreterCore::pass_timings() const {
+  return impl_->model().compiled.pass_timings;
+}
+SchedulerKind InterpreterCore::scheduler() const { return impl_->scheduler_kind(); }
+int InterpreterCore::num_threads() const { return impl_->num_threads(); }
+int InterpreterCore::num_workers() const { return impl_->num_workers(); }
+const std::vector<std::shared_ptr<Device>>& InterpreterCore::devices() const {
+  return impl_->model().devices;
+}
+
+MemoryStats InterpreterCore::memory() const { return impl_->pool().stats(); }
+
+MemoryStats InterpreterCore::device_memory() const {
+  const DeviceSet* const devices = impl_->devices();
+  return devices == nullptr ? MemoryStats{} : devices->memory();
+}
+
+std::vector<PoolStats> InterpreterCore::pool_stats() const {
+  std::vector<PoolStats> stats = {impl_->pool().pool_stats()};
+  if (const DeviceSet* const devices = impl_->devices()) {
+    for (PoolStats& of_device : devices->pool_stats()) stats.push_back(std::move(of_device));
+  }
+  return stats;
+}
+
+void InterpreterCore::ResetPeakMemory() {
+  impl_->pool().ResetPeak();
+  if (DeviceSet* const devices = impl_->devices()) devices->ResetPeak();
+}
+
+size_t InterpreterCore::TrimMemory() {
+  DeviceSet* const devices = impl_->devices();
+  return impl_->pool().Trim() + (devices == nullptr ? 0 : devices->Trim());
+}
+
+absl::Span<Variable* const> InterpreterCore::variables() const { return variables(0); }
+
+absl::Span<Variable* const> InterpreterCore::variables(int32_t block) const {
+  std::vector<const Frame*> open;
+  if (impl_->main() != nullptr) open.push_back(impl_->main());
+  while (!open.empty()) {
+    const Frame& frame = *open.back();
+    open.pop_back();
+    if (frame.plan().block == block) return frame.variables();
+    for (const std::unique_ptr<Frame>& child : frame.children()) open.push_back(child.get());
+  }
+  return {};
+}
+
+std::vector<std::string> InterpreterCore::algorithms() const {
+  std::vector<std::string> algorithms(static_cast<size_t>(CountInstructions(plans())));
+  if (impl_->main() != nullptr) impl_->main()->CollectAlgorithms(algorithms);
+  return algorithms;
 }
 
 }  // namespace interp

@@ -17,10 +17,8 @@
 // instructions had written to persistable variables by then.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,15 +27,17 @@
 #include "core/algorithms.h"
 #include "core/device/device.h"
 #include "core/device/sim_device.h"
+#include "core/engine/policy.h"
 #include "core/program.h"
+#include "core/resource/random_stream.h"
 #include "core/scope.h"
 #include "core/status.h"
 #include "core/storage/pool.h"
 #include "interpreter/compile/compiled_program.h"
 #include "interpreter/plan/plan.h"
-#include "interpreter/run/frame.h"
+#include "interpreter/run/gc_options.h"
 #include "interpreter/run/observer.h"
-#include "interpreter/run/scheduler.h"
+#include "interpreter/run/scheduler_kind.h"
 #include "passes/pipeline.h"
 
 namespace interp {
@@ -142,8 +142,8 @@ class InterpreterCore {
 
   // Where the next Run's random numbers come from. Each Run that succeeds uses up one step; one
   // that fails can be repeated with the same numbers. Not during a Run.
-  const RandomState& random_state() const { return random_; }
-  void SetRandomState(const RandomState& state) { random_ = state; }
+  const RandomState& random_state() const;
+  void SetRandomState(const RandomState& state);
 
   // Of the main block, which takes the feeds and gives the fetches.
   const Plan& plan() const;
@@ -153,14 +153,14 @@ class InterpreterCore {
   const Program& program() const;
   const std::vector<PassTiming>& pass_timings() const;
   // The scheduler in use; never kAuto.
-  SchedulerKind scheduler() const { return scheduler_kind_; }
-  int num_threads() const { return num_threads_; }
+  SchedulerKind scheduler() const;
+  int num_threads() const;
   // Threads that run instructions side by side: 1 under schedulers that use no others.
   int num_workers() const;
   // The devices of the plan's streams, each once; shared by all clones.
   const std::vector<std::shared_ptr<Device>>& devices() const;
   // Of the host; and of all devices together.
-  MemoryStats memory() const { return pool_->stats(); }
+  MemoryStats memory() const;
   MemoryStats device_memory() const;
   // Of each pool: the host's first, then those of the devices.
   std::vector<PoolStats> pool_stats() const;
@@ -177,63 +177,10 @@ class InterpreterCore {
   std::vector<std::string> algorithms() const;
 
  private:
-  struct Model;  // what clones share
-  class ConstantCache;
-  // A parameter that no instruction writes, and which of its values the last run saw.
-  struct Constant {
-    Variable* variable = nullptr;
-    uint64_t version = 0;
-    const Buffer* buffer = nullptr;
-    uint64_t serial = 0;
-    bool operator==(const Constant&) const = default;
-  };
+  class Impl;
+  explicit InterpreterCore(std::unique_ptr<Impl> impl);
 
-  // Where the plan wants a persistable variable's memory.
-  struct Home {
-    Variable* variable = nullptr;
-    Place place = {};
-  };
-
-  InterpreterCore(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope);
-  absl::Status MakeFrames();
-  bool has_devices() const;
-  absl::StatusOr<std::vector<Tensor>> RunBegun(absl::Span<const Tensor> feeds,
-                                               const RunOptions& options);
-  absl::StatusOr<std::vector<Tensor>> RunClaimed(absl::Span<const Tensor> feeds,
-                                                 const RunOptions& options);
-  absl::Status BeginDevices();
-  absl::Status PrepareParameters();
-  absl::Status MoveHome(const std::vector<Home>& homes);
-  absl::Status FinishDevices(absl::Status status, const RunOptions& options);
-  absl::Status CheckDType(VarId id) const;
-  absl::Status CheckWritten() const;
-  absl::Status CheckConstants() const;
-  bool NoteConstants();
-  absl::StatusOr<bool> StoreFeeds(absl::Span<const Tensor> feeds);
-  std::vector<Tensor> TakeFetches();
-  void DropFeeds();
-  Variable* ListOf(VarId list) const;
-
-  std::shared_ptr<Model> model_;
-  std::shared_ptr<Pool> pool_;
-  std::shared_ptr<Scope> scope_;
-  std::vector<Constant> constants_;
-  std::vector<Home> constant_homes_;
-  std::vector<Home> written_homes_;  // of persistable variables that instructions write
-  std::vector<VarId> written_;       // those variables, in the main block
-  SchedulerKind scheduler_kind_;
-  int num_threads_;
-  RandomState random_;      // of the next run
-  RandomState run_random_;  // of the run in progress, or of the last
-  RunControl control_;
-  // What frames use, in the order in which it goes: after them.
-  std::map<std::string, PlaceResources> resources_;
-  std::unique_ptr<DeviceSet> devices_;  // null for plans without
-  std::unique_ptr<BufferCollector> buffers_;
-  SchedulerThreads threads_;
-  std::unique_ptr<Frame> main_;  // null for a clone that has not run
-  std::atomic<bool> running_{false};
-  bool constants_copied_ = false;
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace interp

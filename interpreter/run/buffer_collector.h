@@ -12,15 +12,9 @@
 #include "core/buffer.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/run/device_set.h"
+#include "interpreter/run/gc_options.h"
 
 namespace interp {
-
-enum class GcPolicy : int8_t { kFast, kEvent };
-
-struct GcOptions {
-  GcPolicy policy = GcPolicy::kFast;
-  size_t threshold_bytes = 0;  // 0 and 1: give each buffer back at once
-};
 
 // Collects buffers up to the threshold and, with kEvent, lets a thread wait for the devices before
 // it drops them. One for all frames of a core.

@@ -222,26 +222,7 @@ class AsyncScheduler final : public Scheduler {
   TaskLane device_lane_;
 };
 
-struct KindName {
-  SchedulerKind kind;
-  absl::string_view name;
-};
-constexpr KindName kKinds[] = {
-    {SchedulerKind::kAuto, "auto"},     {SchedulerKind::kTrace, "trace"},
-    {SchedulerKind::kSerial, "serial"}, {SchedulerKind::kAsync, "async"},
-    {SchedulerKind::kEngine, "engine"}, {SchedulerKind::kShuffle, "shuffle"}};
-
 }  // namespace
-
-absl::string_view Name(SchedulerKind kind) { return kKinds[static_cast<int>(kind)].name; }
-
-absl::StatusOr<SchedulerKind> SchedulerFromName(absl::string_view name) {
-  for (const KindName& kind : kKinds) {
-    if (kind.name == name) return kind.kind;
-  }
-  return InvalidArgument("no scheduler is named '", name,
-                         "'; there are: auto trace serial async engine shuffle");
-}
 
 absl::StatusOr<SchedulerThreads> MakeSchedulerThreads(const SchedulerOptions& options,
                                                       bool with_devices) {

@@ -35,21 +35,10 @@
 #include "core/status.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/run/run_one.h"
+#include "interpreter/run/scheduler_kind.h"
 #include "interpreter/run/work_queue.h"
 
 namespace interp {
-
-enum class SchedulerKind : int8_t {
-  kAuto,  // trace where parallel running cannot pay, else async
-  kTrace,
-  kSerial,
-  kAsync,
-  kEngine,
-  kShuffle,
-};
-absl::string_view Name(SchedulerKind kind);
-// The kind of that name; InvalidArgument lists the names.
-absl::StatusOr<SchedulerKind> SchedulerFromName(absl::string_view name);
 
 // Thread-safety: one Run at a time. A warm Run allocates nothing.
 class Scheduler {

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "interpreter/train/batch_loader.h"
+#include "interpreter/train/replicas.h"
 #include "passes/feed_fetch.h"
 
 namespace interp {
@@ -38,6 +40,8 @@ Trainer::Trainer(std::shared_ptr<Scope> scope, std::vector<ParamDecl> persistabl
       persistables_(std::move(persistables)),
       fetches_(std::move(options.fetches)),
       options_(std::move(options.core)) {}
+
+Trainer::~Trainer() = default;
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shared_ptr<Scope> scope,
                                                          TrainerOptions options) {
@@ -86,6 +90,14 @@ absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds
       replicas_ != nullptr ? replicas_->Step(feeds, options) : core_->Run(feeds, options);
   if (fetched.ok()) ++num_steps_;
   return fetched;
+}
+
+const std::vector<FeedSpec>& Trainer::feeds() const {
+  return replicas_ != nullptr ? replicas_->feeds() : core_->plan().feeds;
+}
+InterpreterCore& Trainer::core() { return replicas_ != nullptr ? replicas_->first() : *core_; }
+size_t Trainer::peak_bytes() const {
+  return replicas_ != nullptr ? replicas_->peak_bytes() : core_->memory().peak_bytes;
 }
 
 absl::StatusOr<std::vector<Tensor>> Evaluate(InterpreterCore& core,

@@ -18,11 +18,12 @@
 #include "core/scope.h"
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
-#include "interpreter/train/batch_loader.h"
-#include "interpreter/train/replicas.h"
+#include "interpreter/train/dataset.h"
 #include "passes/loss_scaling.h"
 
 namespace interp {
+
+class Replicas;
 
 struct TrainerOptions {
   // Variables to feed in this order. Empty: the program's own (DataVars).
@@ -32,8 +33,8 @@ struct TrainerOptions {
   // Scales the loss and the gradients (passes/loss_scaling.h), which the pass `fp16` needs; unset:
   // they stay as they are.
   std::optional<LossScalingOptions> loss_scaling = std::nullopt;
-  // How many shares of a batch are computed side by side, see replicas.h. 1: the program runs as it
-  // is.
+  // How many shares of a batch are computed side by side (docs/training.md). 1: the program runs as
+  // it is.
   int replicas = 1;
   // All ops run, whatever is fetched: the prune pass is off.
   CoreOptions core = {};
@@ -46,6 +47,7 @@ class Trainer {
   // those of InterpreterCore::Create and AddLossScaling.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(Program main, std::shared_ptr<Scope> scope,
                                                          TrainerOptions options);
+  ~Trainer();
 
   // Runs the program that makes the parameters and the optimizer's state. Its random numbers come
   // from the core's seed and a stream of their own, so that steps draw the same with and without
@@ -59,9 +61,7 @@ class Trainer {
                                            const RunOptions& options = {});
 
   // What to feed.
-  const std::vector<FeedSpec>& feeds() const {
-    return replicas_ != nullptr ? replicas_->feeds() : core_->plan().feeds;
-  }
+  const std::vector<FeedSpec>& feeds() const;
   const std::vector<std::string>& fetches() const { return fetches_; }
   // How many steps were run, by this trainer or before the state that it went on from.
   int64_t num_steps() const { return num_steps_; }
@@ -73,11 +73,9 @@ class Trainer {
   void SetNumSteps(int64_t steps) { num_steps_ = steps; }
 
   // What runs the program; of replicas the first, without the update.
-  InterpreterCore& core() { return replicas_ != nullptr ? replicas_->first() : *core_; }
+  InterpreterCore& core();
   // The most memory a step has taken, of all replicas together.
-  size_t peak_bytes() const {
-    return replicas_ != nullptr ? replicas_->peak_bytes() : core_->memory().peak_bytes;
-  }
+  size_t peak_bytes() const;
 
  private:
   Trainer(std::shared_ptr<Scope> scope, std::vector<ParamDecl> persistables,

@@ -26,7 +26,8 @@ foreach(header interp.hpp interp.h version.h core/op_def.h interpreter/predictor
     message(FATAL_ERROR "${header} is not installed")
   endif()
 endforeach()
-foreach(internal interpreter/analysis interpreter/run/engine_scheduler.h interpreter/plan_file/plan_wire.h
+foreach(internal interpreter/analysis interpreter/run/frame.h interpreter/train/replicas.h
+        interpreter/plan_file/plan_wire.h
         passes/inplace.h core/program_wire.h core/storage/shared_memory.h kernels/math)
   if(EXISTS ${include}/${internal})
     message(FATAL_ERROR "${internal} is internal, but installed")

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/usable_cpus.h"
+#include "interpreter/run/scheduler.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "interpreter/interpreter_core.h"
+#include "tests/testing/devices.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
@@ -150,6 +151,29 @@ TEST(ParametersTest, AFailedCloneMayTryAgain) {
   EXPECT_EQ(clones.back()->Run({Vector<int64_t>({1})}).status().message(), failed.message());
   clones.erase(clones.begin());
   EXPECT_THAT(clones.back()->Run({Vector<int64_t>({1})}), IsOk());
+}
+
+// Constants are copied to the device in the first run, or in a later one when that found it full.
+TEST(ParametersTest, ConstantsGoToTheDeviceOnceItHasRoom) {
+  constexpr size_t kCapacity = 1 << 20;
+  CoreOptions options = Options();
+  options.plan.place = {PlaceKind::kSim, 0};
+  options.devices = {MakeDevice({.capacity_bytes = kCapacity})};
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Vector<int64_t>(std::vector<int64_t>(kCapacity / 32, 5));
+  const auto core = MakeCore(ProgramBuilder(DType::kInt64)
+                                 .Feed("x", {-1})
+                                 .Param("w", {-1})
+                                 .Call("mix", {"w", "x"}, "a")
+                                 .Fetch("a")
+                                 .Build(),
+                             scope, options);
+  const Tensor x = Vector<int64_t>({1});
+  const auto filled = options.devices[0]->AllocateRaw(kCapacity / 8 * 7);
+  ASSERT_THAT(filled, IsOk());
+  EXPECT_THAT(core->Run({x}), FailsWith(StatusCode::kResourceExhausted, "sim:0"));
+  options.devices[0]->FreeRaw(*filled, kCapacity / 8 * 7);
+  EXPECT_THAT(core->Run({x}), IsOk());
 }
 
 absl::Status ThrowingInfer(InferContext&) { throw std::runtime_error("no shape today"); }

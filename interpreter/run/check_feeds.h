@@ -1,0 +1,19 @@
+// CheckFeeds: whether what is fed to a run fits the program.
+#pragma once
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/status.h"
+#include "core/tensor.h"
+#include "interpreter/plan/plan.h"
+
+namespace interp {
+
+// InvalidArgument, with the feed's name, for a dtype, a LoD or memory that does not fit `specs`,
+// and for dims other than those declared, of which -1 is any. `check_shapes` false: dims are
+// checked only where the program asks for it.
+absl::Status CheckFeeds(absl::Span<const Tensor> feeds, const std::vector<FeedSpec>& specs,
+                        bool check_shapes);
+
+}  // namespace interp

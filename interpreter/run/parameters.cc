@@ -1,0 +1,97 @@
+#include "interpreter/run/parameters.h"
+
+#include "core/device/device_heap.h"
+
+namespace interp {
+
+Parameters::Parameters(const Plan& plan, absl::Span<Variable* const> variables)
+    : plan_(plan), variables_(variables) {
+  for (size_t id = 0; id < plan_.vars.size(); ++id) {
+    const PlanVar& var = plan_.vars[id];
+    const bool parameter = var.persistable && var.copy_of < 0 && var.kind == VarKind::kLodTensor;
+    if (!parameter) continue;
+    if (var.constant) constants_.push_back({.variable = variables_[id]});
+    (var.constant ? constant_homes_ : written_homes_).push_back({variables_[id], var.place});
+    if (!var.constant) written_.push_back(static_cast<VarId>(id));
+  }
+}
+
+absl::Status Parameters::Check() const {
+  INTERP_RETURN_IF_ERROR(CheckWritten());
+  return CheckConstants();
+}
+
+absl::Status Parameters::CheckWritten() const {
+  for (const VarId id : written_) INTERP_RETURN_IF_ERROR(CheckDType(id));
+  return absl::OkStatus();
+}
+
+absl::Status Parameters::CheckConstants() const {
+  for (const Instruction& instruction : plan_.instructions) {
+    for (const VarId input : instruction.inputs) {
+      if (input < 0) continue;
+      const VarId id = plan_.vars[input].copy_of >= 0 ? plan_.vars[input].copy_of : input;
+      const PlanVar& var = plan_.vars[id];
+      if (!var.constant || var.kind != VarKind::kLodTensor) continue;
+      if (variables_[id]->tensor.has_memory()) {
+        INTERP_RETURN_IF_ERROR(CheckDType(id));
+        continue;
+      }
+      return NotFound("parameter '", var.name, "' of op ", instruction.op_type,
+                      " has no value; load the parameters first (--params)");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Parameters::CheckDType(VarId id) const {
+  const PlanVar& var = plan_.vars[id];
+  const Tensor& tensor = variables_[id]->tensor;
+  const bool fits = !tensor.has_memory() || tensor.dtype == var.dtype;
+  if (fits || var.dtype == DType::kUndefined) return absl::OkStatus();
+  return InvalidArgument("parameter '", var.name, "' is ", DescribeType(tensor),
+                         ", the program declares ", Name(var.dtype));
+}
+
+bool Parameters::NoteConstants() {
+  bool changed = false;
+  for (ConstantValue& constant : constants_) {
+    const Buffer* buffer = constant.variable->tensor.buffer().get();
+    const ConstantValue now{.variable = constant.variable,
+                            .version = constant.variable->version,
+                            .buffer = buffer,
+                            .serial = buffer != nullptr ? buffer->serial : 0};
+    if (now == constant) continue;
+    changed = true;
+    constant = now;
+  }
+  return changed;
+}
+
+absl::Status Parameters::MoveConstants(DeviceSet* devices) {
+  const absl::Status moved = MoveHome(constant_homes_, devices);
+  if (!moved.ok()) {
+    for (ConstantValue& constant : constants_) constant = {.variable = constant.variable};
+  }
+  return moved;
+}
+
+absl::Status Parameters::MoveWritten(DeviceSet* devices) {
+  return MoveHome(written_homes_, devices);
+}
+
+absl::Status Parameters::MoveHome(const std::vector<Home>& homes, DeviceSet* devices) {
+  for (const Home& home : homes) {
+    Tensor& tensor = home.variable->tensor;
+    if (!tensor.has_memory() || tensor.place() == home.place) continue;
+    if (!tensor.place().on_host()) {
+      INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
+    }
+    if (home.place.on_host()) continue;
+    INTERP_ASSIGN_OR_RETURN(
+        tensor, CopyToHeap(tensor, devices->device(home.place), devices->heap(home.place)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace interp
