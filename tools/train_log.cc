@@ -26,11 +26,12 @@ std::string Quoted(const std::string& name) {
   return absl::StrCat("\"", absl::StrJoin(absl::StrSplit(name, '"'), "\"\""), "\"");
 }
 
-// The lines up to step `after` of a log with that header; the header alone where there is none.
+// The lines up to step `after` of a log with that header; the header alone where there are none.
 absl::StatusOr<std::string> KeptLines(const std::string& path, const std::string& header,
                                       int64_t after) {
   if (after == 0 || !std::filesystem::exists(path)) return header;
   INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  if (text.empty()) return header;
   if (!absl::StartsWith(text, header)) {
     return InvalidArgument("'", path, "' is a log of other fetches: expected the columns ",
                            absl::StripSuffix(header, "\n"));
@@ -65,10 +66,12 @@ absl::StatusOr<TrainLog> TrainLog::Create(const std::string& path,
   if (path.empty()) return log;
   INTERP_ASSIGN_OR_RETURN(const std::string kept,
                           KeptLines(path, absl::StrJoin(columns, ",") + "\n", after));
-  log.file_.reset(std::fopen(path.c_str(), "we"));
+  // Beside its place first: a run that is killed here has not lost the lines of those before.
+  INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
+  INTERP_RETURN_IF_ERROR(writer.Append(kept));
+  INTERP_RETURN_IF_ERROR(writer.Commit());
+  log.file_.reset(std::fopen(path.c_str(), "ae"));
   if (log.file_ == nullptr) return CannotWrite(path);
-  if (std::fputs(kept.c_str(), log.file_.get()) < 0) return CannotWrite(path);
-  INTERP_RETURN_IF_ERROR(log.Flush());
   return log;
 }
 
