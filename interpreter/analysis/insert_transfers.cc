@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "interpreter/analysis/select_kernels.h"
 
 namespace interp {
@@ -12,6 +13,8 @@ namespace {
 bool IsImage(const PlanVar& var) {
   return var.kind == VarKind::kLodTensor && (var.rank == 4 || var.rank == 5);
 }
+
+constexpr absl::string_view kCast = "cast";
 
 Attr IntAttr(absl::string_view name, int value) {
   return {std::string(name), AttrValue(int32_t{value}), ""};
@@ -41,7 +44,7 @@ Op LayoutOp(Layout from, Layout to) {
 }
 Op CastOp(DType from, DType to) {
   Op op;
-  op.type = "cast";
+  op.type = std::string(kCast);
   op.attrs = {IntAttr("in_dtype", static_cast<int>(from)),
               IntAttr("out_dtype", static_cast<int>(to))};
   return op;
@@ -61,9 +64,22 @@ class TransferInserter {
   TransferInserter(const OpRegistry& registry, const std::vector<DType>& declared, Plan& plan)
       : registry_(registry), plan_(plan), vars_(plan.vars), versions_(plan.vars.size(), 0) {
     for (size_t id = 0; id < declared.size(); ++id) vars_[id].dtype = declared[id];
+    for (const Instruction& instruction : plan.instructions) {
+      for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+        if (IsHiddenInput(instruction, arg)) read_within_.insert(instruction.inputs[arg]);
+      }
+    }
   }
 
   absl::Status Add(Instruction instruction) {
+    if (CastsConstant(instruction)) {
+      Form form = FormOf(vars_[instruction.inputs[0]]);
+      form.place = instruction.place;
+      form.dtype = instruction.output_dtypes[0];
+      cast_constants_[instruction.outputs[0]] = ConvertOnce(instruction.inputs[0], form);
+      return absl::OkStatus();
+    }
+    ReadCastConstants(instruction);
     const Layout wanted = WantedLayout(instruction);
     for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
       const VarId id = instruction.inputs[arg];
@@ -84,6 +100,26 @@ class TransferInserter {
   std::vector<Instruction> Take() { return std::move(result_); }
 
  private:
+  // A cast in the program whose result is a constant, too: passes write those.
+  bool CastsConstant(const Instruction& instruction) const {
+    if (instruction.op_type != kCast) return false;
+    const VarId in = instruction.inputs[0];
+    const VarId out = instruction.outputs[0];
+    return in >= 0 && out >= 0 && vars_[in].constant && vars_[in].kind == VarKind::kLodTensor &&
+           vars_[out].kind == VarKind::kLodTensor && !vars_[out].persistable &&
+           !vars_[out].settled && !vars_[out].captured && !read_within_.contains(out);
+  }
+
+  // Points inputs at constants that were cast; outputs end what their variables were.
+  void ReadCastConstants(Instruction& instruction) {
+    if (cast_constants_.empty()) return;
+    for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+      const auto found = cast_constants_.find(instruction.inputs[arg]);
+      if (found != cast_constants_.end()) Redirect(instruction, arg, found->second);
+    }
+    for (const VarId id : instruction.outputs) cast_constants_.erase(id);
+  }
+
   // Where a program declares an output with another rank, no one could tell from the variable that
   // its elements lie channels-last.
   bool MakesImage(const Instruction& instruction) const {
@@ -350,6 +386,8 @@ class TransferInserter {
   std::vector<int32_t> versions_;  // by VarId: writes seen so far
   absl::flat_hash_map<std::tuple<VarId, int32_t, std::string>, VarId> copies_;
   absl::flat_hash_map<std::pair<VarId, std::string>, int32_t> copies_made_;
+  absl::flat_hash_set<VarId> read_within_;            // by blocks that instructions run
+  absl::flat_hash_map<VarId, VarId> cast_constants_;  // results of casts, and what is read instead
 };
 
 }  // namespace

@@ -23,7 +23,8 @@ namespace interp {
 // A transferred copy belongs to one version of its source: later readers of the same version reuse
 // it, a write to the source makes it stale. (Paddle keys copies by name alone and can reuse a stale
 // one; see ApplyDataTransform in its data_transfer.cc.) A constant is transferred without an
-// instruction, once for all runs (PlanVar::copy_of). Copies are named as Paddle names them,
+// instruction, once for all runs (PlanVar::copy_of); so is the result of a `cast` of one in the
+// program, which then is no instruction. Copies are named as Paddle names them,
 // `<v>_device_<from>_<to>`, `<v>_layout_<from>_<to>` and `<v>_dtype_<from>_<to>`, with `_<n>`
 // behind for the n-th further copy. The ops of the inserted instructions are appended to
 // `plan.inserted_ops`. Linear.

@@ -6,6 +6,7 @@
 
   compare_models.py FOLDER --shape NAME:VAR=1x3x224x224 ... [--openvino-python PYTHON]
       [--peers ort openvino paddle paddle_plain paddle_new] [--threads 1 2] [--rounds 5] [--repeat 20]
+      [--precision bf16]
   compare_models.py --case CASE ... [--peers paddle paddle_plain paddle_new]
 
 For each NAME given by --shape (several for one NAME when it has several inputs) FOLDER holds
@@ -16,7 +17,8 @@ parameters and what to feed, sequences among them (tools/compare_cases.py); only
 Every peer is a process of its own that waits while the others run. A round is `repeat` runs of each;
 the median of a peer is taken over all its runs. "x best" is interp's median over that of the fastest
 peer. `paddle` is the inference predictor with oneDNN, `paddle_plain` without, `paddle_new` with oneDNN and its
-newer executor.
+newer executor. With --precision bf16 interp, OpenVINO and Paddle with oneDNN compute in bfloat16, and
+interp_float32 is interp without.
 """
 import argparse
 import json
@@ -73,13 +75,13 @@ def onnx_session(subject, threads):
     return lambda feeds: session.run(None, feeds)
 
 
-def openvino_request(subject, threads):
+def openvino_request(subject, threads, precision):
     import openvino
     core = openvino.Core()
     network = core.read_model(subject.model, subject.params)
     network.reshape(subject.shapes)
     request = core.compile_model(network, "CPU", {
-        "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": {"float32": "f32"}.get(precision, precision),
         "PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
     return lambda feeds: list(request.infer(feeds).values())
 
@@ -99,7 +101,7 @@ def with_feed_and_fetch(subject, folder):
     return path
 
 
-def paddle_predictor(subject, threads, peer):
+def paddle_predictor(subject, threads, peer, precision):
     import paddle.inference
     with tempfile.TemporaryDirectory() as folder:
         model = with_feed_and_fetch(subject, folder) if subject.case else subject.model
@@ -111,6 +113,9 @@ def paddle_predictor(subject, threads, peer):
         config.enable_new_executor(peer == "paddle_new")
         if peer == "paddle_plain":
             config.disable_mkldnn()  # on unless one says so
+        elif precision == "bf16":
+            config.enable_mkldnn()
+            config.enable_mkldnn_bfloat16()
         predictor = paddle.inference.create_predictor(config)
 
     def run(feeds):
@@ -124,7 +129,7 @@ def paddle_predictor(subject, threads, peer):
     return run
 
 
-def worker(peer, threads, *spec):
+def worker(peer, threads, precision, *spec):
     """Loads, then answers each line "N" on stdin with the times of N runs in ms."""
     subject = Subject(*spec)
     feeds = subject.feeds()
@@ -132,9 +137,9 @@ def worker(peer, threads, *spec):
     if peer == "ort":
         run = onnx_session(subject, threads)
     elif peer == "openvino":
-        run = openvino_request(subject, threads)
+        run = openvino_request(subject, threads, precision)
     else:
-        run = paddle_predictor(subject, threads, peer)
+        run = paddle_predictor(subject, threads, peer, precision)
     load = time.perf_counter() - start
     start = time.perf_counter()
     run(feeds)
@@ -151,8 +156,8 @@ def worker(peer, threads, *spec):
 class Peer:
     """A worker process."""
 
-    def __init__(self, python, peer, threads, subject):
-        spec = json.dumps([peer, threads, *subject.spec()])
+    def __init__(self, python, peer, threads, precision, subject):
+        spec = json.dumps([peer, threads, precision, *subject.spec()])
         self.process = subprocess.Popen([python, __file__, "--worker", spec], stdin=subprocess.PIPE, text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         env=dict(os.environ, OMP_NUM_THREADS=str(threads), GLOG_minloglevel="3"))
@@ -176,10 +181,10 @@ class Peer:
         self.process.wait()
 
 
-def interp_times(args, subject, threads, feeds, folder):
+def interp_times(args, subject, threads, precision, feeds, folder):
     import numpy as np
     command = [args.interp, "run", subject.model, "--threads", str(threads), "--json",
-               "--no-check-shape", "--warmup", "3", "--repeat", str(args.repeat)]
+               "--no-check-shape", "--warmup", "3", "--repeat", str(args.repeat), "--precision", precision]
     if os.path.exists(subject.params):
         command += ["--params", subject.params]
     for name, value in feeds.items():
@@ -198,18 +203,20 @@ def interp_times(args, subject, threads, feeds, folder):
 
 def compare(args, name, subject, threads, folder):
     feeds = subject.feeds()
-    peers, times = {}, {"interp": []}
+    peers, times = {}, {column: [] for column in args.own}
     for peer in args.peers:
         python = args.openvino_python if peer == "openvino" else args.python
         try:
-            peers[peer] = Peer(python, peer, threads, subject)
+            peers[peer] = Peer(python, peer, threads, args.precision, subject)
             times[peer] = []
         except RuntimeError as error:
             print(f"{name}: {peer}: {error}", file=sys.stderr)
     start = {}
     for _ in range(args.rounds):
-        report = interp_times(args, subject, threads, feeds, folder)
-        times["interp"].append(report["median_ms"])
+        for column in args.own:
+            precision = args.precision if column == "interp" else "float32"
+            report = interp_times(args, subject, threads, precision, feeds, folder)
+            times[column].append(report["median_ms"])
         start = {"load_ms": report["load_ms"] + report["prepare_ms"], "first_ms": report["first_ms"]}
         for peer, process in peers.items():
             times[peer].append(statistics.median(process.times(args.repeat)))
@@ -253,7 +260,10 @@ def arguments():
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--precision", choices=["float32", "bf16"], default="float32")
     args = parser.parse_args()
+    # The last one's load and first run are shown.
+    args.own = ["interp"] if args.precision == "float32" else ["interp_float32", "interp"]
     if not args.case and not args.shape or args.shape and not args.folder:
         parser.error("give FOLDER and --shape, or --case")
     if args.peers is None:
@@ -268,7 +278,7 @@ def main():
         worker(*json.loads(sys.argv[2]))
         return
     args = arguments()
-    columns = ["interp", *args.peers]
+    columns = [*args.own, *args.peers]
     print(f"{'program':<28} {'threads':>7} " + " ".join(f"{c + ' ms':>15}" for c in columns) +
           f" {'x best':>7}  load + first run, ms")
     for name, subject in subjects(args).items():
@@ -279,7 +289,7 @@ def main():
                 except RuntimeError as error:
                     print(f"{name:<28} {error}", flush=True)
                     continue
-            best = min((v for k, v in medians.items() if k != "interp"), default=float("nan"))
+            best = min((v for k, v in medians.items() if k not in args.own), default=float("nan"))
             cells = " ".join(f"{medians[c]:>15.3f}" if c in medians else f"{'-':>15}" for c in columns)
             loads = ", ".join(f"{c} {s['load_ms']:.0f} + {s['first_ms']:.1f}" for c, s in starts.items())
             print(f"{name:<28} {threads:>7} {cells} {medians['interp'] / best:>7.2f}  {loads}", flush=True)

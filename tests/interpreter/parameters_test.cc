@@ -16,6 +16,7 @@ namespace interp::testing {
 namespace {
 
 using absl::StatusCode;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 CoreOptions Options() {
@@ -174,6 +175,26 @@ TEST(ParametersTest, ConstantsGoToTheDeviceOnceItHasRoom) {
   EXPECT_THAT(core->Run({x}), FailsWith(StatusCode::kResourceExhausted, "sim:0"));
   options.devices[0]->FreeRaw(*filled, kCapacity / 8 * 7);
   EXPECT_THAT(core->Run({x}), IsOk());
+}
+
+// What is computed of a constant once is computed again when it has another value.
+TEST(ParametersTest, CastsFollowTheirConstants) {
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Vector<int32_t>({7, -3});
+  const auto core = MakeCore(
+      ProgramBuilder(DType::kInt64)
+          .Param("w", {-1}, DType::kInt32)
+          .AddOp("cast", {{"X", {"w"}}}, {{"Out", {"wide"}}}, {{"in_dtype", 2}, {"out_dtype", 3}})
+          .Fetch("wide")
+          .Build(),
+      scope);
+  for (const int32_t first : {7, 8}) {
+    scope->FindOrCreate("w")->tensor = Vector<int32_t>({first, -3});
+    const auto out = core->Run({});
+    ASSERT_THAT(out, IsOk());
+    EXPECT_THAT(Values<int64_t>((*out)[0]), ElementsAre(first, -3));
+    EXPECT_THAT(Values<int64_t>((*core->Clone()->Run({}))[0]), ElementsAre(first, -3));
+  }
 }
 
 absl::Status ThrowingInfer(InferContext&) { throw std::runtime_error("no shape today"); }

@@ -176,6 +176,47 @@ TEST(InsertTransfersTest, LowRanksHaveNoLayout) {
                           "follow(b,x)->c", "image(x)->d"));
 }
 
+// The program's own cast of a constant is none in every run.
+TEST(InsertTransfersTest, ACastConstantIsReadInstead) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var w int32[2] persistable
+  var a int64[2]
+  var b int64[2]
+  cast(X=w) -> (Out=b) {in_dtype=2, out_dtype=3}
+  mix(X=[a, b]) -> (Out=c)
+  mix(X=a) -> (Out=b)
+  mix(X=[a, b]) -> (Out=d)
+)"),
+              ElementsAre("mix(a,w_dtype_2_3)->c", "mix(a)->b", "mix(a,b)->d"));
+}
+
+TEST(InsertTransfersTest, WhatIsNoConstantIsCastInEveryRun) {
+  EXPECT_THAT(InstructionsOf(R"(block 0
+  var w int32[2] persistable
+  var b int64[2]
+  cast(X=w) -> (Out=b) {in_dtype=2, out_dtype=3}
+  mix(X=w) -> (Out=w)
+)"),
+              ElementsAre("cast(w)->b", "mix(w)->w"));
+}
+
+// A block that an op runs knows the variable by its name.
+TEST(InsertTransfersTest, AConstantThatASubBlockReadsIsCastInEveryRun) {
+  const std::vector<std::string> instructions = InstructionsOf(R"(block 0
+  var w int32[2] persistable
+  var x int64[3,2]
+  var s int64[2]
+  var b int64[2]
+  cast(X=w) -> (Out=b) {in_dtype=2, out_dtype=3}
+  scan(Rows=x, State=s) -> (Out=y) {sub_block=block:1, names=["row", "before", "after", "made"]}
+block 1 parent=0
+  mix(X=[before, b]) -> (Out=after)
+  mix(X=[row, b]) -> (Out=made)
+)");
+  ASSERT_EQ(instructions.size(), 2u);
+  EXPECT_EQ(instructions[0], "cast(w)->b");
+}
+
 TEST(InsertTransfersTest, AMissingTransferOpIsNamed) {
   OpRegistry ops;
   ops.Add(*ProbeOps().Find("mix"));
