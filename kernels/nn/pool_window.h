@@ -140,11 +140,19 @@ void PoolScalar(const Patch<T>& patch, int64_t channel, T* out) {
 template <typename T, PoolKind kKind>
 void PoolPixel(const Patch<T>& patch, int64_t begin, int64_t end, T* out) {
   constexpr int64_t kLanes = VectorOf<ComputeType<T>>::kLanes;
+  constexpr int kSplit = 4;
+  const auto pool_vector = [&](int64_t c) {
+    if (patch.columns < kSplit) {
+      PoolVectors<T, kKind, 1, 1>(patch, c, out);
+    } else {
+      PoolVectors<T, kKind, 1, kSplit>(patch, c, out);
+    }
+  };
   int64_t c = begin;
   for (; c + 4 * kLanes <= end; c += 4 * kLanes) PoolVectors<T, kKind, 4, 1>(patch, c, out);
-  for (; c + kLanes <= end; c += kLanes) PoolVectors<T, kKind, 1, 4>(patch, c, out);
+  for (; c + kLanes <= end; c += kLanes) pool_vector(c);
   if (c < end && end - begin >= kLanes) {
-    PoolVectors<T, kKind, 1, 4>(patch, end - kLanes, out);  // some channels a second time
+    pool_vector(end - kLanes);  // some channels a second time
   } else {
     for (; c < end; ++c) PoolScalar<T, kKind>(patch, c, out);
   }
