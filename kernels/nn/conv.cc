@@ -59,8 +59,8 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   ShapeCache<PreparedConv>::Key key = CacheKey(problem, ctx.num_threads());
   if (PreparedConv* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<PreparedConv>();
-  const bool may_transform = ctx.algorithms() == Algorithms::kFast && dtype == DType::kFloat32;
-  if (may_transform && WinogradPays(problem, WeightsAreConstant(ctx, attrs))) {
+  if (ctx.algorithms() == Algorithms::kFast &&
+      WinogradPays(problem, WeightsAreConstant(ctx, attrs), dtype)) {
     prepared->winograd = true;
     return &cache.Insert(std::move(key), std::move(prepared));
   }
@@ -138,8 +138,8 @@ absl::StatusOr<const WinogradWeights*> PointsOfWeights(KernelContext& ctx,
   return state.points.get();
 }
 
-absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, const float* in,
-                           float* out) {
+template <typename T>
+absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, const T* in, T* out) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
   INTERP_ASSIGN_OR_RETURN(const WinogradWeights* const weights, PointsOfWeights(ctx, problem));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
@@ -168,7 +168,6 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
 
 absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
                       const float* in, float* out) {
-  if (prepared.winograd) return RunByWinograd(ctx, problem, in, out);
   if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
   return RunOnednn(ctx, prepared, in, out);
 }
@@ -179,6 +178,7 @@ absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, con
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem, DTypeOf<T>));
   ctx.state<ConvState>().last = prepared;
+  if (prepared->winograd) return RunByWinograd(ctx, problem, in, out);
   if constexpr (std::is_same_v<T, float>) {
     return RunFloat(ctx, problem, *prepared, in, out);
   } else {

@@ -1,6 +1,7 @@
 #include "kernels/nn/conv_winograd.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/nn/conv_winograd_tiles.h"
 #include "kernels/util/parallel_for.h"
@@ -25,7 +26,8 @@ struct Tiling {
   int64_t in_point = 0;  // floats of a block at one point
   int64_t out_point = 0;
 
-  int64_t work_floats() const { return kPoints * (in_point + out_point); }  // of a lane
+  // Of a lane: the points, and the outputs of a tile.
+  int64_t work_floats() const { return kPoints * (in_point + out_point) + kTile * kTile * out_row; }
 };
 
 Tiling TilingOf(const ConvProblem& p, int num_threads) {
@@ -51,8 +53,10 @@ class Winograd {
       : p_(problem), epilogue_(epilogue), filter_(filter), bias_(bias), tiling_(tiling) {}
 
   // At most a block of tiles from tile `first` on.
-  void RunBlock(int64_t first, int64_t tiles, const float* in, float* out, float* work) const {
+  template <typename T>
+  void RunBlock(int64_t first, int64_t tiles, const T* in, T* out, float* work) const {
     float* const sums = work + kPoints * tiling_.in_point;
+    float* const stage = sums + kPoints * tiling_.out_point;
     for (int64_t i = 0; i < tiles; ++i) {
       TransformInputs(p_, PlaceOf(tiling_.grid, first + i), in, work + i * tiling_.in_row,
                       tiling_.in_point);
@@ -65,15 +69,24 @@ class Winograd {
                  sums + point * tiling_.out_point, tiling_.out_row, /*accumulate=*/false);
     }
     for (int64_t i = 0; i < tiles; ++i) {
-      Gather(PlaceOf(tiling_.grid, first + i), sums + i * tiling_.out_row, out);
+      Gather(PlaceOf(tiling_.grid, first + i), sums + i * tiling_.out_row, out, stage);
     }
   }
 
  private:
-  // Transforms the sums of a tile back and stores its outputs.
-  void Gather(const TilePlace& place, const float* sums, float* out) const {
+  // Relu is one instruction; other activations take a pass of their own.
+  bool needs_pass() const {
+    const ActivationKind kind = epilogue_.activation.kind;
+    return kind != ActivationKind::kNone && kind != ActivationKind::kRelu;
+  }
+
+  // Transforms the sums of a tile back and stores its outputs. Before an activation bfloat16 ones
+  // are staged as float: `stage` has room for a dense tile.
+  template <typename T>
+  void Gather(const TilePlace& place, const float* sums, T* out, float* stage) const {
+    const bool staged = needs_pass() && !std::is_same_v<T, float>;
     const TileOutputs tile = OutputsOf(p_, place);
-    float* const first = out + tile.offset;
+    T* const first = out + tile.offset;
     for (int64_t c = 0; c < p_.out_channels; c += kLanes) {
       const int64_t count = std::min(kLanes, p_.out_channels - c);
       Vector half[kTile][kPatch];
@@ -91,24 +104,44 @@ class Winograd {
         Vector y[kTile];
         TransformBack(half[i], y);
         for (int64_t j = 0; j < tile.columns; ++j) {
-          Finish(y[j] + bias, first + i * tile.row_step + j * tile.column_step + c, count);
+          T* const to = first + i * tile.row_step + j * tile.column_step + c;
+          const Vector value = Finish(y[j] + bias, to, count);
+          if (staged) {
+            StorePart(value, stage + (i * tile.columns + j) * p_.out_channels + c, count);
+          } else {
+            StorePart(value, to, count);
+          }
         }
       }
     }
-    const ActivationKind kind = epilogue_.activation.kind;
-    if (kind == ActivationKind::kNone || kind == ActivationKind::kRelu) return;
-    for (int64_t i = 0; i < tile.rows; ++i) {
-      ApplyActivation(epilogue_.activation, first + i * tile.row_step,
-                      tile.columns * p_.out_channels);
-    }
+    if (needs_pass()) Activate(tile, first, stage);
   }
 
-  void Finish(Vector value, float* to, int64_t count) const {
+  template <typename T>
+  Vector Finish(Vector value, const T* to, int64_t count) const {
     if (epilogue_.residual) value += LoadPart(to, count);
     if (epilogue_.activation.kind == ActivationKind::kRelu) {
       value = value < 0 ? Vector{} : value;
     }
-    StorePart(value, to, count);
+    return value;
+  }
+
+  template <typename T>
+  void Activate(const TileOutputs& tile, T* first, float* stage) const {
+    const int64_t row_size = tile.columns * p_.out_channels;
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      T* const row = first + i * tile.row_step;
+      if constexpr (std::is_same_v<T, float>) {
+        ApplyActivation(epilogue_.activation, row, row_size);
+      } else {
+        float* const from = stage + i * row_size;
+        ApplyActivation(epilogue_.activation, from, row_size);
+        for (int64_t k = 0; k < row_size; k += kLanes) {
+          const int64_t count = std::min(kLanes, row_size - k);
+          StorePart(LoadPart(from + k, count), row + k, count);
+        }
+      }
+    }
   }
 
   const ConvProblem& p_;
@@ -120,7 +153,7 @@ class Winograd {
 
 }  // namespace
 
-bool WinogradPays(const ConvProblem& p, bool constant) {
+bool WinogradPays(const ConvProblem& p, bool constant, DType dtype) {
   if (!Computes(p)) return false;
   const double elements = static_cast<double>(p.in_channels) * static_cast<double>(p.out_channels);
   const double filter_bytes = kTaps * elements * sizeof(float);
@@ -131,7 +164,7 @@ bool WinogradPays(const ConvProblem& p, bool constant) {
   if (point_bytes > std::max(kMostGrowth * filter_bytes, kSmallBytes)) return false;
   const double winograd =
       TilesCost(p) + point_bytes * kByteCost + (constant ? 0 : kFilterElementCost * elements);
-  return winograd < kWorthwhile * (DirectCost(p) + filter_bytes * kByteCost);
+  return winograd < kWorthwhile * (DirectCost(p, dtype) + filter_bytes * kByteCost);
 }
 
 TapFilter ForwardFilter(const ConvProblem& problem, const float* data) {
@@ -201,8 +234,9 @@ size_t WinogradWorkBytes(const ConvProblem& problem, int num_threads) {
   return static_cast<size_t>(tiling.lanes * tiling.work_floats()) * sizeof(float);
 }
 
+template <typename T>
 void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
-                 const WinogradFilter& filter, const float* bias, const float* in, float* out,
+                 const WinogradFilter& filter, const float* bias, const T* in, T* out,
                  int num_threads, float* work) {
   const Tiling tiling = TilingOf(problem, num_threads);
   const Winograd winograd(problem, epilogue, filter, bias, tiling);
@@ -217,5 +251,10 @@ void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
     }
   });
 }
+
+template void RunWinograd(const ConvProblem&, const ConvEpilogue&, const WinogradFilter&,
+                          const float*, const float*, float*, int, float*);
+template void RunWinograd(const ConvProblem&, const ConvEpilogue&, const WinogradFilter&,
+                          const float*, const bfloat16*, bfloat16*, int, float*);
 
 }  // namespace interp::nn

@@ -26,8 +26,8 @@ inline constexpr const char* kWinogradName = "winograd 4x4";
 
 // True when Winograd's method can compute the case and is expected to be faster than a direct
 // convolution. Depends on the sizes alone. `constant`: the filter is transformed once, not in each
-// run.
-bool WinogradPays(const ConvProblem& problem, bool constant);
+// run. `dtype`: of the images, float32 or bfloat16.
+bool WinogradPays(const ConvProblem& problem, bool constant, DType dtype = DType::kFloat32);
 
 // A filter where its element for input channel i, output channel o and tap t of 9 lies at
 // data[i * in_stride + o * out_stride + t]; with `mirrored` at tap 8 - t.
@@ -60,10 +60,12 @@ void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_
 size_t WinogradWorkBytes(const ConvProblem& problem, int num_threads);
 
 // Computes `out`, which holds the residual before when the epilogue has one. Both are dense
-// channels-last images. `bias` is null or has an element for each output channel; `work` is aligned
-// to a cache line. The bits do not depend on the number of threads.
+// channels-last images of float or bfloat16, which is rounded once. `bias` is null or has an
+// element for each output channel; `work` is aligned to a cache line. The bits do not depend on the
+// number of threads.
+template <typename T>
 void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
-                 const WinogradFilter& filter, const float* bias, const float* in, float* out,
+                 const WinogradFilter& filter, const float* bias, const T* in, T* out,
                  int num_threads, float* work);
 
 }  // namespace interp::nn

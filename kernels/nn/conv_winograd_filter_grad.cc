@@ -102,7 +102,7 @@ bool WinogradFilterGradPays(const ConvProblem& p) {
   const double elements = static_cast<double>(p.in_channels) * static_cast<double>(p.out_channels);
   const double winograd =
       TilesCost(p) + blocks * 2 * sum_bytes * kByteCost + kFilterElementCost * elements;
-  return winograd < kWorthwhile * DirectCost(p);
+  return winograd < kWorthwhile * DirectCost(p, DType::kFloat32);
 }
 
 size_t WinogradFilterGradWorkBytes(const ConvProblem& problem) {

@@ -4,12 +4,13 @@
 
 namespace interp::nn::winograd {
 
-void TransformInputs(const ConvProblem& p, const TilePlace& place, const float* in, float* points,
+template <typename T>
+void TransformInputs(const ConvProblem& p, const TilePlace& place, const T* in, float* points,
                      int64_t step) {
-  static constexpr float kZeros[kLanes] = {};
+  static const T zeros[kLanes] = {};
   const WindowAxis& h = p.window[0];
   const WindowAxis& w = p.window[1];
-  std::array<const float*, kPoints> pixels;
+  std::array<const T*, kPoints> pixels;
   std::array<int64_t, kPoints> steps;
   for (int64_t i = 0; i < kPatch; ++i) {
     const int64_t y = place.y + i - h.pad_begin;
@@ -17,7 +18,7 @@ void TransformInputs(const ConvProblem& p, const TilePlace& place, const float* 
       const int64_t x = place.x + j - w.pad_begin;
       const bool inside = y >= 0 && y < h.in && x >= 0 && x < w.in;
       const int64_t pixel = (place.image * h.in + y) * w.in + x;
-      pixels[i * kPatch + j] = inside ? in + pixel * p.in_channels : kZeros;
+      pixels[i * kPatch + j] = inside ? in + pixel * p.in_channels : zeros;
       steps[i * kPatch + j] = inside ? 1 : 0;
     }
   }
@@ -43,6 +44,10 @@ void TransformInputs(const ConvProblem& p, const TilePlace& place, const float* 
     }
   }
 }
+
+template void TransformInputs(const ConvProblem&, const TilePlace&, const float*, float*, int64_t);
+template void TransformInputs(const ConvProblem&, const TilePlace&, const bfloat16*, float*,
+                              int64_t);
 
 bool Computes(const ConvProblem& p) {
   if (p.window.rank != 2 || p.groups != 1 || p.in_channels < kLanes) return false;
@@ -72,10 +77,14 @@ double TilesCost(const ConvProblem& p) {
   return static_cast<double>(GridOf(p).count) * (kPoints * products + transforms);
 }
 
-double DirectCost(const ConvProblem& p) {
+double DirectCost(const ConvProblem& p, DType dtype) {
+  // Products of bfloat16 have twice the elements, of which memory takes a part.
+  constexpr double kBf16Speed = 1.6;
+  const bool fast = dtype == DType::kBFloat16 && ProcessorHasBf16Products();
   const double outputs = static_cast<double>(p.batch * p.window[0].out * p.window[1].out);
   return outputs * kTaps * static_cast<double>(p.in_channels) * VectorsOf(p.out_channels) *
-         kVectorBytes / std::max<double>(kVectorBytes, ProcessorVectorBytes());
+         kVectorBytes / std::max<double>(kVectorBytes, ProcessorVectorBytes()) /
+         (fast ? kBf16Speed : 1);
 }
 
 }  // namespace interp::nn::winograd

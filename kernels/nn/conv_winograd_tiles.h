@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/gemm_tile.h"
+#include "kernels/nn/lanes.h"
 
 namespace interp::nn::winograd {
 
@@ -19,7 +19,6 @@ inline constexpr int kPoints = kPatch * kPatch;
 inline constexpr int kTaps = kWindow * kWindow;
 inline constexpr int64_t kLanes = VectorOf<float>::kLanes;
 using Vector = VectorOf<float>::type;
-using Unaligned = VectorOf<float>::unaligned;
 
 // The points of interpolation, their squares and products.
 inline constexpr float kA = 0.625F;
@@ -27,19 +26,30 @@ inline constexpr float kB = 1.5F;
 inline constexpr float kAA = kA * kA;
 inline constexpr float kBB = kB * kB;
 
-inline Vector Load(const float* from) { return *reinterpret_cast<const Unaligned*>(from); }
-inline void Store(Vector value, float* to) { *reinterpret_cast<Unaligned*>(to) = value; }
+// Elements are float or bfloat16; vectors are of float.
+template <typename T>
+Vector Load(const T* from) {
+  return Lanes<T, kLanes>::Load(from);
+}
+template <typename T>
+void Store(Vector value, T* to) {
+  Lanes<T, kLanes>::Store(value, to);
+}
 
 // The first `count` elements, then zeros.
-inline Vector LoadPart(const float* from, int64_t count) {
+template <typename T>
+Vector LoadPart(const T* from, int64_t count) {
   if (count == kLanes) return Load(from);
-  Vector value = {};
-  std::memcpy(&value, from, static_cast<size_t>(count) * sizeof(float));
-  return value;
+  T part[kLanes] = {};
+  std::copy(from, from + count, part);
+  return Load(part);
 }
-inline void StorePart(Vector value, float* to, int64_t count) {
+template <typename T>
+void StorePart(Vector value, T* to, int64_t count) {
   if (count == kLanes) return Store(value, to);
-  std::memcpy(to, &value, static_cast<size_t>(count) * sizeof(float));
+  T part[kLanes];
+  Store(value, part);
+  std::copy(part, part + count, to);
 }
 
 // The values of six inputs along an axis at the six points: one row of B^T d.
@@ -158,7 +168,8 @@ inline TileOutputs OutputsOf(const ConvProblem& p, const TilePlace& place) {
 
 // Transforms the inputs of a tile: those of a point go to points[point * step, in_channels). The
 // last vector of channels overlaps the one before it. REQUIRES: in_channels >= kLanes.
-void TransformInputs(const ConvProblem& p, const TilePlace& place, const float* in, float* points,
+template <typename T>
+void TransformInputs(const ConvProblem& p, const TilePlace& place, const T* in, float* points,
                      int64_t step);
 
 // True when the method can compute the case.
@@ -173,6 +184,6 @@ inline constexpr double kWorthwhile = 0.9;        // of the cost of direct sums
 // Of the products and transforms of all tiles.
 double TilesCost(const ConvProblem& p);
 // Of oneDNN's direct sums, which use the widest vectors that the processor has.
-double DirectCost(const ConvProblem& p);
+double DirectCost(const ConvProblem& p, DType dtype);
 
 }  // namespace interp::nn::winograd

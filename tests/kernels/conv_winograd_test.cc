@@ -121,13 +121,16 @@ std::vector<double> FilterGradReference(const Case& c, const std::vector<float>&
   return grad;
 }
 
-std::vector<float> Convolve(const Case& c, const ConvEpilogue& epilogue, int threads) {
+// Of images that are stored as T, as the result is.
+template <typename T = float>
+std::vector<T> Convolve(const Case& c, const ConvEpilogue& epilogue, int threads) {
   WinogradFilter filter;
   TransformFilter(c.problem, ForwardFilter(c.problem, c.filter.data()), threads, filter);
-  std::vector<float> out = c.residual;
+  const std::vector<T> in(c.in.begin(), c.in.end());
+  std::vector<T> out(c.residual.begin(), c.residual.end());
   AlignedArray<float> work(
       static_cast<int64_t>(WinogradWorkBytes(c.problem, threads) / sizeof(float)));
-  RunWinograd(c.problem, epilogue, filter, epilogue.bias ? c.bias.data() : nullptr, c.in.data(),
+  RunWinograd(c.problem, epilogue, filter, epilogue.bias ? c.bias.data() : nullptr, in.data(),
               out.data(), threads, work.data());
   return out;
 }
@@ -151,13 +154,14 @@ TEST(Winograd, GivesTheSumsOfRandomCases) {
   }
 }
 
+const FusedActivation kActivations[] = {
+    {}, {ActivationKind::kRelu}, {ActivationKind::kHardSwish, 1.0F / 6, 0.5F}};
+
 TEST(Winograd, AddsBiasAndResidualAndActivates) {
   std::mt19937 rng(2);
-  const FusedActivation activations[] = {
-      {}, {ActivationKind::kRelu}, {ActivationKind::kHardSwish, 1.0F / 6, 0.5F}};
   for (int i = 0; i < 24; ++i) {
     const Case c = RandomCase(RandomProblem(rng), rng);
-    const ConvEpilogue epilogue = {i % 2 == 0, i % 4 < 2, activations[i % 3]};
+    const ConvEpilogue epilogue = {i % 2 == 0, i % 4 < 2, kActivations[i % 3]};
     const std::vector<double> sums = Reference(c);
     std::vector<float> expected(sums.size());
     for (size_t at = 0; at < sums.size(); ++at) {
@@ -167,6 +171,23 @@ TEST(Winograd, AddsBiasAndResidualAndActivates) {
     }
     ApplyActivation(epilogue.activation, expected.data(), std::ssize(expected));
     EXPECT_THAT(Convolve(c, epilogue, 1), Pointwise(NearTo(Tolerance(c.problem)), expected))
+        << "case " << i;
+  }
+}
+
+// All else is computed in float.
+TEST(Winograd, RoundsBfloat16Once) {
+  std::mt19937 rng(7);
+  for (int i = 0; i < 24; ++i) {
+    Case c = RandomCase(RandomProblem(rng), rng);
+    for (float& value : c.in) value = bfloat16(value);
+    for (float& value : c.residual) value = bfloat16(value);
+    const ConvEpilogue epilogue = {i % 2 == 0, i % 4 < 2, kActivations[i % 3]};
+    const std::vector<bfloat16> out = Convolve<bfloat16>(c, epilogue, 1 + i % 2);
+    const std::vector<float> wide = Convolve(c, epilogue, 1);
+    const std::vector<bfloat16> rounded(wide.begin(), wide.end());
+    EXPECT_EQ(std::vector<float>(out.begin(), out.end()),
+              std::vector<float>(rounded.begin(), rounded.end()))
         << "case " << i;
   }
 }
