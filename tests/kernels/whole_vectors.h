@@ -1,0 +1,16 @@
+// Whether kernels use all of the processor's vectors. Where they do not, oneDNN, which always does,
+// is the faster choice for much.
+#pragma once
+
+#include "core/processor.h"
+#include "kernels/nn/gemm_tile.h"
+
+namespace interp::testing {
+
+inline bool UsesWholeVectors() {
+  if (ProcessorLevel() == "x86-64-v4") return nn::kVectorBytes == 64;
+  if (ProcessorLevel() == "x86-64-v3") return nn::kVectorBytes >= 32;
+  return true;
+}
+
+}  // namespace interp::testing
