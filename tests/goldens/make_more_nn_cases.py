@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""make_more_nn_cases.py - golden cases of further ops on images, detection, losses, training heads, fused and sequence ops.
+
+    python make_more_nn_cases.py --out more_nn && ./pack.sh more_nn
+
+Same needs and same format as make_goldens.py; more_nn.tar.xz beside this file is the result. Every case of an op
+of GRADIENTS whose first input is of floats is also one of its gradient.
+"""
+import sys
+
+import make_goldens as g
+import numpy as np
+from case_program import arguments, cases_of, make_all
+from make_goldens import Case, LoD
+
+CASES = []          # (op, function Rng -> Cases)
+GRADIENTS = set()   # ops whose cases are also made of their gradients
+FLOATS = ("float32", "float64")
+
+
+def cases(*ops, gradient=False):
+    def deco(fn):
+        CASES.extend((op, fn) for op in ops)
+        if gradient:
+            GRADIENTS.update(ops)
+        return fn
+    return deco
+
+
+# ----------------------------------------------------------------------------
+# Pooling
+# ----------------------------------------------------------------------------
+@cases("maxout", gradient=True)
+def _maxout(r, op):
+    for dtype in FLOATS:
+        yield Case(f"axis1_{dtype}", {"X": r.distinct((2, 6, 3, 4), dtype=dtype)}, "Out", {"groups": 3, "axis": 1})
+        yield Case(f"last_{dtype}", {"X": r.distinct((2, 3, 4, 6), dtype=dtype)}, "Out", {"groups": 2, "axis": -1})
+    yield Case("ties", {"X": np.round(r.f((2, 4, 3, 3), -1, 1))}, "Out", {"groups": 4, "axis": 1})
+
+
+def windows(rank, ksize, **attrs):
+    return {"ksize": ksize, "strides": [1] * rank, "paddings": [0] * rank, "global_pooling": False, "adaptive": False, **attrs}
+
+
+@cases("max_pool2d_with_index", "max_pool3d_with_index", gradient=True)
+def _max_pool_with_index(r, op):
+    rank = 3 if "3d" in op else 2
+    image = (4, 6, 7)[-rank:]
+    for dtype in FLOATS:
+        x = r.distinct((2, 3) + image, dtype=dtype)
+        yield Case(f"strided_{dtype}", {"X": x}, "Out,Mask", windows(rank, [2] * rank, strides=[2] * rank))
+        yield Case(f"padded_{dtype}", {"X": x}, "Out,Mask",
+                   windows(rank, [3] * rank, strides=[1, 2, 2][-rank:], paddings=[1] * rank))
+        yield Case(f"adaptive_{dtype}", {"X": x}, "Out,Mask", windows(rank, [2, 4, 3][-rank:], adaptive=True))
+    yield Case("global", {"X": x}, "Out,Mask", windows(rank, [1] * rank, global_pooling=True))
+    yield Case("ties", {"X": np.round(r.f((2, 2) + image, -1, 1))}, "Out,Mask", windows(rank, [3] * rank, strides=[2] * rank))
+    yield Case("empty", {"X": np.zeros((0, 2) + image, "float32")}, "Out,Mask", windows(rank, [2] * rank))
+
+
+@cases("unpool", "unpool3d", gradient=True)
+def _unpool(r, op):
+    rank = 3 if op.endswith("3d") else 2
+    small, large = (2, 3, 2)[-rank:], (4, 7, 5)[-rank:]
+    base = {"ksize": [2] * rank, "strides": [2] * rank, "paddings": [0] * rank, "output_size": list(large),
+            "data_format": "NCDHW" if rank == 3 else "NCHW"}
+    if rank == 2:
+        base["unpooling_type"] = "max"
+    cells = int(np.prod(large))
+
+    def indices(n, c, dtype):
+        picks = [r.perm(cells)[:int(np.prod(small))] for _ in range(n * c)]
+        return np.array(picks).reshape((n, c) + small).astype(dtype)
+    for dtype in FLOATS:
+        yield Case(f"{dtype}", {"X": r.f((2, 3) + small, dtype=dtype), "Indices": indices(2, 3, "int32")}, "Out", base)
+    same = np.zeros((1, 2) + small, "int32")
+    same[0, 1] = 3
+    yield Case("same_place", {"X": r.f((1, 2) + small), "Indices": same}, "Out", base)
+
+
+@cases("spp", gradient=True)
+def _spp(r, op):
+    for dtype in FLOATS:
+        for kind in ("max", "avg"):
+            yield Case(f"{kind}_{dtype}", {"X": r.distinct((2, 3, 8, 9), dtype=dtype)}, "Out", {"pyramid_height": 3, "pooling_type": kind})
+        yield Case(f"bins_of_padding_{kind}", {"X": r.distinct((1, 2, 5, 6))}, "Out", {"pyramid_height": 3, "pooling_type": kind})
+    yield Case("ties", {"X": np.round(r.f((2, 2, 6, 6), -1, 1))}, "Out", {"pyramid_height": 2, "pooling_type": "max"})
+
+
+# ----------------------------------------------------------------------------
+# Detection
+# ----------------------------------------------------------------------------
+@cases("affine_grid", gradient=True)
+def _affine_grid(r, op):
+    for dtype in FLOATS:
+        for corners in (True, False):
+            yield Case(f"plane{int(corners)}_{dtype}", {"Theta": r.f((2, 2, 3), dtype=dtype)}, "Output",
+                       {"output_shape": [2, 3, 4, 5], "align_corners": corners})
+            yield Case(f"volume{int(corners)}_{dtype}", {"Theta": r.f((2, 3, 4), dtype=dtype)}, "Output",
+                       {"output_shape": [2, 1, 3, 4, 2], "align_corners": corners})
+    yield Case("one_pixel", {"Theta": r.f((1, 2, 3))}, "Output", {"output_shape": [1, 1, 1, 3], "align_corners": False})
+    yield Case("one_pixel_corners", {"Theta": r.f((1, 2, 3))}, "Output", {"output_shape": [1, 1, 1, 3], "align_corners": True})
+    yield Case("shape_tensor", {"Theta": r.f((2, 2, 3)), "OutputShape": np.array([2, 3, 2, 3], "int32")}, "Output",
+               {"output_shape": [], "align_corners": True})
+
+
+@cases("psroi_pool", gradient=True)
+def _psroi_pool(r, op):
+    attrs = {"pooled_height": 2, "pooled_width": 3, "output_channels": 2, "spatial_scale": 0.5}
+    for dtype in FLOATS:
+        x = r.f((2, 12, 8, 7), dtype=dtype)
+        yield Case(f"lod_{dtype}", {"X": x, "ROIs": LoD(r.boxes(5, 13.0, dtype), [[0, 2, 5]])}, "Out", attrs, no_grad=("ROIs",))
+        yield Case(f"rois_num_{dtype}", {"X": x, "ROIs": r.boxes(5, 13.0, dtype), "RoisNum": np.array([4, 1], "int32")}, "Out", attrs,
+                   no_grad=("ROIs",))
+    outside = np.array([[-9, -9, -5, -5], [3, 3, 1, 1], [90, 2, 99, 8], [-3, 2.5, 30, 4.5]], "float32")
+    yield Case("outside", {"X": x[:1].astype("float32"), "ROIs": LoD(outside, [[0, 4]])}, "Out", attrs, no_grad=("ROIs",))
+
+
+@cases("polygon_box_transform")
+def _polygon_box_transform(r, op):
+    for dtype in FLOATS:
+        yield Case(f"quad_{dtype}", {"Input": r.f((2, 8, 3, 4), -5, 5, dtype)}, "Output")
+
+
+@cases("box_decoder_and_assign")
+def _box_decoder(r, op):
+    for dtype in FLOATS:
+        yield Case(f"plain_{dtype}", {"PriorBox": r.boxes(6, 20.0, dtype), "PriorBoxVar": r.f((4,), 0.1, 0.3, dtype),
+                                      "TargetBox": r.f((6, 12), -3, 3, dtype), "BoxScore": r.f((6, 3), 0, 1, dtype)},
+                   "DecodeBox,OutputAssignBox", {"box_clip": 0.4})
+    yield Case("background_alone", {"PriorBox": r.boxes(2, 20.0), "PriorBoxVar": r.f((4,), 0.1, 0.3), "TargetBox": r.f((2, 4)),
+                                    "BoxScore": r.f((2, 1), 0, 1)}, "DecodeBox,OutputAssignBox", {"box_clip": 4.135})
+    yield Case("low_scores", {"PriorBox": r.boxes(2, 20.0), "PriorBoxVar": r.f((4,), 0.1, 0.3), "TargetBox": r.f((2, 8)),
+                              "BoxScore": np.array([[0, -1], [0, -0.5]], "float32")}, "DecodeBox,OutputAssignBox", {"box_clip": 4.135})
+
+
+@cases("nms")
+def _nms(r, op):
+    for dtype in FLOATS:
+        for threshold in (0.1, 0.4):
+            yield Case(f"{int(10 * threshold)}_{dtype}", {"Boxes": r.boxes(30, 1.0, dtype)}, "KeepBoxesIdxs", {"iou_threshold": threshold})
+    same = np.array([[0, 0, 2, 2], [0, 0, 2, 2], [1, 1, 1, 1], [1, 1, 1, 1], [3, 3, 1, 1], [3, 3, 1, 1]], "float32")
+    yield Case("degenerate", {"Boxes": same}, "KeepBoxesIdxs", {"iou_threshold": 0.5})
+
+
+@cases("locality_aware_nms")
+def _locality_aware_nms(r, op):
+    def one(name, boxes, scores, **attrs):
+        base = {"background_label": -1, "score_threshold": 0.3, "nms_top_k": -1, "nms_threshold": 0.3, "nms_eta": 1.0, "keep_top_k": -1,
+                "normalized": True}
+        return Case(name, {"BBoxes": boxes, "Scores": scores}, "Out", {**base, **attrs})
+
+    def quads(n, m):
+        b = np.stack([r.boxes(m) for _ in range(n)])
+        return b[:, :, [0, 1, 2, 1, 2, 3, 0, 3]]
+
+    def runs(n, m, dtype):              # near duplicates follow each other
+        b = np.stack([np.repeat(r.boxes((m + 2) // 3), 3, 0)[:m] for _ in range(n)])
+        return (b + r.f(b.shape, -0.02, 0.02)).astype(dtype)
+    for dtype in FLOATS:
+        yield one(f"boxes_{dtype}", runs(2, 20, dtype), r.f((2, 1, 20), 0, 1, dtype))
+        yield one(f"classes_{dtype}", runs(2, 12, dtype), r.f((2, 3, 12), 0, 1, dtype), background_label=0, nms_top_k=6, keep_top_k=5)
+        yield one(f"eta_{dtype}", 30 * runs(1, 20, dtype), r.f((1, 1, 20), 0, 1, dtype), nms_threshold=0.8, nms_eta=0.7, normalized=False)
+    yield one("quads", quads(2, 12), r.f((2, 2, 12), 0, 1))
+    yield one("nothing", runs(2, 4, "float32"), np.zeros((2, 1, 4), "float32"), score_threshold=9.0)
+    yield one("one_image_empty", runs(2, 4, "float32"), np.stack([np.zeros((1, 4)), np.ones((1, 4))]).astype("float32"))
+
+
+@cases("retinanet_detection_output")
+def _retinanet(r, op):
+    def one(name, n, sizes, classes, dtype="float32", **attrs):
+        base = {"score_threshold": 0.3, "nms_top_k": 20, "nms_threshold": 0.3, "nms_eta": 1.0, "keep_top_k": 8}
+        return Case(name, {"BBoxes": [r.f((n, m, 4), -0.6, 0.6, dtype) for m in sizes], "Scores": [r.f((n, m, classes), 0, 1, dtype) for m in sizes],
+                           "Anchors": [r.boxes(m, 40.0, dtype) for m in sizes],
+                           "ImInfo": np.array([[50, 40, 1.25], [33, 47, 1.0], [64, 64, 2.0]][:n], dtype)}, "Out", {**base, **attrs})
+    for dtype in FLOATS:
+        yield one(f"levels_{dtype}", 2, (12, 6, 3), 3, dtype)
+        yield one(f"one_level_{dtype}", 3, (7,), 1, dtype, score_threshold=0.95)
+    yield one("all_kept", 1, (5, 4), 2, keep_top_k=100, nms_top_k=-1, nms_threshold=1.0)
+    yield one("eta", 1, (20, 10), 1, nms_threshold=0.9, nms_eta=0.6, keep_top_k=100)
+
+
+@cases("yolov3_loss", gradient=True)
+def _yolov3_loss(r, op):
+    def one(name, grid, boxes, classes, dtype="float32", score=False, **attrs):
+        base = {"anchors": [10, 13, 16, 30, 33, 23, 30, 61], "anchor_mask": [0, 1, 3], "class_num": classes, "ignore_thresh": 0.4,
+                "downsample_ratio": 16, "use_label_smooth": True, "scale_x_y": 1.0}
+        n = 2
+        gt = np.concatenate([r.f((n, boxes, 2), 0.05, 0.95), r.f((n, boxes, 2), 0.1, 0.8)], -1).astype(dtype)
+        gt[0, -1] = 0           # padding
+        ins = {"X": r.f((n, 3 * (5 + classes), grid, grid), -1.5, 1.5, dtype), "GTBox": gt, "GTLabel": r.i((n, boxes), 0, classes - 1, "int32")}
+        if score:
+            ins["GTScore"] = r.f((n, boxes), 0.3, 1, dtype)
+        return Case(name, ins, "Loss,ObjectnessMask,GTMatchMask", {**base, **attrs}, no_grad=("GTBox", "GTScore"))
+    for dtype in FLOATS:
+        yield one(f"smooth_{dtype}", 5, 3, 4, dtype)
+        yield one(f"scores_{dtype}", 4, 4, 3, dtype, True, use_label_smooth=False)
+    yield one("scale", 3, 2, 2, scale_x_y=1.2, ignore_thresh=0.1)
+    yield one("one_class", 3, 2, 1)
+
+
+@cases("detection_map")
+def _detection_map(r, op):
+    def one(name, classes, dets, labels, difficult=True, state=False, dtype="float32", **attrs):
+        base = {"class_num": classes, "background_label": 0, "overlap_threshold": 0.2, "evaluate_difficult": True, "ap_type": "integral"}
+
+        def rows(lengths, columns, scores):
+            n = sum(lengths)
+            head = [r.i((n, 1), 0, classes - 1)]
+            if columns == 6:
+                head.append(r.distinct((n, 1), 0.05, 0.95) if scores else r.i((n, 1), 0, 1))
+            return LoD(np.concatenate(head + [r.boxes(n, 1.1)], 1).astype(dtype), [np.cumsum([0] + list(lengths)).tolist()])
+        ins = {"DetectRes": rows(dets, 6, True), "Label": rows(labels, 6 if difficult else 5, False)}
+        if state:
+            flags = []
+            for _ in range(2):
+                counts = [r.n(0, 3) for _ in range(classes)]
+                flags.append(LoD(np.stack([r.distinct((sum(counts),), 0, 1), r.i((sum(counts),), 0, 1)], 1).astype(dtype),
+                                 [np.cumsum([0] + counts).tolist()]))
+            flags[1] = LoD(np.stack([flags[0].array[:, 0], 1 - flags[0].array[:, 1]], 1), flags[0].lod)
+            ins.update(HasState=np.array([1], "int32"), PosCount=r.i((classes, 1), 1, 4, "int32"), TruePos=flags[0], FalsePos=flags[1])
+        return Case(name, ins, "AccumPosCount,AccumTruePos,AccumFalsePos,MAP", {**base, **attrs})
+    for dtype in FLOATS:
+        for kind in ("integral", "11point"):
+            yield one(f"{kind}_{dtype}", 3, (7, 5), (4, 6), dtype=dtype, ap_type=kind)
+            yield one(f"{kind}_state_{dtype}", 3, (7, 5), (4, 6), dtype=dtype, ap_type=kind, state=True)
+    yield one("no_difficult", 2, (9, 8), (6, 5), evaluate_difficult=False)
+    yield one("five_columns", 2, (9, 8, 3), (6, 5, 1), False)
+    yield one("empty_images", 3, (4, 0, 3), (0, 2, 3))
+    yield one("background", 4, (9, 9), (3, 2), background_label=1)
+
+
+# ----------------------------------------------------------------------------
+def make(out, case):
+    g.make_forward_case(out, 0, case)
+    first = g.as_list(next(iter(case.ins.values())))[0]
+    if case.op in GRADIENTS and g.array_of(first).size > 0:
+        g.make_grad_case(out, 0, g.Rng(0, f"more_nn/{case.op}/{case.name}"), case, case.op + "_grad")
+
+
+def main():
+    out, wanted = arguments(__doc__)
+    make_all(out, cases_of(CASES, "more_nn", wanted), make)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
