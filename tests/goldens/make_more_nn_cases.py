@@ -16,6 +16,7 @@ from make_goldens import Case, LoD
 CASES = []          # (op, function Rng -> Cases)
 GRADIENTS = set()   # ops whose cases are also made of their gradients
 FLOATS = ("float32", "float64")
+g.NEVER_FETCH.add("W_Out")      # of hierarchical_sigmoid: of parameter servers
 
 
 def cases(*ops, gradient=False):
@@ -227,6 +228,117 @@ def _detection_map(r, op):
     yield one("five_columns", 2, (9, 8, 3), (6, 5, 1), False)
     yield one("empty_images", 3, (4, 0, 3), (0, 2, 3))
     yield one("background", 4, (9, 9), (3, 2), background_label=1)
+
+
+# ----------------------------------------------------------------------------
+# Losses and heads of training
+# ----------------------------------------------------------------------------
+@cases("nll_loss", gradient=True)
+def _nll_loss(r, op):
+    for dtype in FLOATS:
+        for red in ("none", "mean", "sum"):
+            if dtype == "float32":                  # of float64 matrices Paddle writes beyond some buffer
+                yield Case(f"{red}_{dtype}", {"X": r.f((5, 4), -3, 0), "Label": r.i((5,), 0, 3), "Weight": r.f((4,), 0.2, 2)},
+                           "Out,Total_weight", {"reduction": red, "ignore_index": 2}, no_grad=("Weight",))
+            yield Case(f"{red}_image_{dtype}", {"X": r.f((2, 3, 2, 4), -3, 0, dtype), "Label": r.i((2, 2, 4), 0, 2)}, "Out,Total_weight",
+                       {"reduction": red, "ignore_index": -100})
+    yield Case("all_ignored", {"X": r.f((3, 4), -3, 0), "Label": np.full((3,), 1)}, "Out,Total_weight", {"reduction": "mean", "ignore_index": 1})
+
+
+@cases("bpr_loss", gradient=True)
+def _bpr_loss(r, op):
+    for dtype in FLOATS:
+        yield Case(f"plain_{dtype}", {"X": r.f((5, 4), -3, 3, dtype), "Label": r.i((5, 1), 0, 3)}, "Y")
+    yield Case("two_classes", {"X": r.f((3, 2)), "Label": r.i((3, 1), 0, 1)}, "Y")
+    yield Case("lod", {"X": LoD(r.f((5, 3)), [[0, 2, 5]]), "Label": LoD(r.i((5, 1), 0, 2), [[0, 2, 5]])}, "Y")
+    yield Case("far_apart", {"X": np.array([[-100, 100, 0]], "float32"), "Label": np.array([[0]])}, "Y")
+
+
+@cases("modified_huber_loss", gradient=True)
+def _modified_huber_loss(r, op):
+    yield Case("plain", {"X": r.f((9, 1), -3, 3), "Y": r.i((9, 1), 0, 1, "float32")}, "IntermediateVal,Out", no_grad=("Y",))
+    yield Case("corners", {"X": np.array([[-1], [1], [1], [-1]], "float32"), "Y": np.array([[0], [0], [1], [1]], "float32")},
+               "IntermediateVal,Out", no_grad=("Y",))
+
+
+@cases("teacher_student_sigmoid_loss", gradient=True)
+def _teacher_student(r, op):
+    labels = np.array([[-2], [-1], [-0.3], [0], [0.4], [1], [1.7], [2], [-2], [0.5]])
+    for dtype in FLOATS:
+        yield Case(f"labels_{dtype}", {"X": r.f((10, 1), -4, 4, dtype), "Label": labels.astype(dtype)}, "Y",
+                   {"soft_max_up_bound": 15.0, "soft_max_lower_bound": -15.0}, no_grad=("Label",))
+    yield Case("far", {"X": np.array([[-90], [90], [-30], [30]], "float32"), "Label": np.array([[-2], [-1], [0.5], [1.5]], "float32")}, "Y",
+               {"soft_max_up_bound": 15.0, "soft_max_lower_bound": -15.0}, no_grad=("Label",))
+
+
+@cases("identity_loss", gradient=True)
+def _identity_loss(r, op):
+    for dtype in FLOATS:
+        for red in (0, 1, 2):
+            yield Case(f"reduction{red}_{dtype}", {"X": r.f((3, 4), dtype=dtype)}, "Out", {"reduction": red})
+
+
+@cases("fsp", gradient=True)
+def _fsp(r, op):
+    for dtype in FLOATS:
+        yield Case(f"plain_{dtype}", {"X": r.f((2, 3, 4, 5), dtype=dtype), "Y": r.f((2, 5, 4, 5), dtype=dtype)}, "Out")
+    yield Case("one_pixel", {"X": r.f((1, 2, 1, 1)), "Y": r.f((1, 3, 1, 1))}, "Out")
+
+
+@cases("hierarchical_sigmoid", gradient=True)
+def _hierarchical_sigmoid(r, op):
+    def one(name, n, width, classes, dtype="float32", bias=True, **ins):
+        rows = ins.pop("rows", classes - 1)
+        base = {"X": r.f((n, width), -1, 1, dtype), "W": r.f((rows, width), -1, 1, dtype), "Label": r.i((n, 1), 0, classes - 1), **ins}
+        if bias:
+            base["Bias"] = r.f((rows, 1), -1, 1, dtype)
+        return Case(name, base, "Out,PreOut,W_Out", {"num_classes": classes})
+    for dtype in FLOATS:
+        yield one(f"eight_{dtype}", 5, 3, 8, dtype)
+        yield one(f"six_{dtype}", 7, 4, 6, dtype, bias=False)
+        table = np.array([[0, 1, 3, -1], [0, 2, -1, -1], [0, 1, 3, 4]])
+        yield one(f"tree_{dtype}", 3, 4, 6, dtype, rows=5, PathTable=table, PathCode=np.array([[0, 1, 1, 0], [1, 0, 0, 0], [1, 1, 0, 1]]))
+    yield one("two_classes", 3, 2, 2)
+
+
+@cases("nce", gradient=True)
+def _nce(r, op):
+    def one(name, n, width, classes, sampler, seed, dtype="float32", true=1, weight=False, bias=True, **ins):
+        base = {"Input": r.f((n, width), -1, 1, dtype), "Label": r.i((n, true), 0, classes - 1),
+                "Weight": r.f((classes, width), -1, 1, dtype)}
+        if bias:
+            base["Bias"] = r.f((classes, 1), -1, 1, dtype)
+        if weight:
+            base["SampleWeight"] = r.f((n, 1), 0.3, 2, dtype)
+        return Case(name, {**base, **ins}, "Cost,SampleLogits,SampleLabels",
+                    {"num_total_classes": classes, "num_neg_samples": 4, "sampler": sampler, "seed": seed, "is_sparse": False,
+                     "remote_prefetch": False, "is_test": False}, no_grad=("SampleWeight", "CustomDistProbs", "CustomDistAliasProbs"))
+    for dtype in FLOATS:
+        for sampler in (0, 1):
+            yield one(f"sampler{sampler}_{dtype}", 5, 3, 12, sampler, 7, dtype)
+        yield one(f"weights_{dtype}", 4, 3, 9, 0, 3, dtype, true=2, weight=True, bias=False)
+    probs = r.f((6,), 0.1, 1)
+    yield one("custom", 4, 3, 6, 2, 11, CustomDistProbs=probs / probs.sum(), CustomDistAlias=np.array([1, 2, -1, 0, 5, -1], "int32"),
+              CustomDistAliasProbs=r.f((6,), 0.2, 0.9))
+
+
+@cases("sampling_id")
+def _sampling_id(r, op):
+    for dtype in FLOATS:
+        p = r.f((9, 5), 0.1, 1, dtype)
+        p = (p / p.sum(1, keepdims=True)).astype(dtype)
+        yield Case(f"seed_{dtype}", {"X": p}, "Out", {"min": 0.0, "max": 1.0, "seed": 5})
+    yield Case("range", {"X": p.astype("float32")}, "Out", {"min": 0.4, "max": 1.3, "seed": 9})
+
+
+@cases("positive_negative_pair")
+def _positive_negative_pair(r, op):
+    for dtype in FLOATS:
+        base = {"Score": np.round(r.f((12, 2), -2, 2, dtype)), "Label": r.i((12, 1), 0, 2, dtype), "QueryID": r.i((12, 1), 0, 2)}
+        outs = "PositivePair,NegativePair,NeutralPair"
+        yield Case(f"plain_{dtype}", base, outs, {"column": 0})
+        more = {f"Accumulate{k}Pair": np.array([v], dtype) for k, v in (("Positive", 3), ("Negative", 2.5), ("Neutral", 1))}
+        yield Case(f"goes_on_{dtype}", {**base, **more, "Weight": r.f((12, 1), 0.2, 2, dtype)}, outs, {"column": -1})
 
 
 # ----------------------------------------------------------------------------
