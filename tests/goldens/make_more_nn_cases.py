@@ -10,11 +10,14 @@ import sys
 
 import make_goldens as g
 import numpy as np
+import paddle
+import paddle.nn.functional as F
 from case_program import arguments, cases_of, make_all
 from make_goldens import Case, LoD
 
 CASES = []          # (op, function Rng -> Cases)
 GRADIENTS = set()   # ops whose cases are also made of their gradients
+UNFUSED = {}        # op -> function that computes it by others
 FLOATS = ("float32", "float64")
 g.NEVER_FETCH.add("W_Out")      # of hierarchical_sigmoid: of parameter servers
 
@@ -114,6 +117,23 @@ def _psroi_pool(r, op):
                    no_grad=("ROIs",))
     outside = np.array([[-9, -9, -5, -5], [3, 3, 1, 1], [90, 2, 99, 8], [-3, 2.5, 30, 4.5]], "float32")
     yield Case("outside", {"X": x[:1].astype("float32"), "ROIs": LoD(outside, [[0, 4]])}, "Out", attrs, no_grad=("ROIs",))
+
+
+@cases("deformable_psroi_pooling", gradient=True)
+def _deformable_psroi_pooling(r, op):
+    def one(name, dtype="float32", no_trans=False, classes=1, group=(2, 3), part=(2, 3), scale=0.5, boxes=None):
+        boxes = r.boxes(4, 13.0, dtype) if boxes is None else boxes
+        n, dim = len(boxes), 2
+        ins = {"Input": r.f((2, dim * group[0] * group[1], 8, 7), dtype=dtype), "ROIs": LoD(boxes, [[0, n - 1, n]]),
+               "Trans": r.f((n, 2 * classes) + part, -1, 1, dtype)}
+        return Case(name, ins, "TopCount,Output", {"no_trans": no_trans, "spatial_scale": scale, "output_dim": dim, "group_size": list(group),
+                                                  "pooled_height": 2, "pooled_width": 3, "part_size": list(part), "sample_per_part": 4,
+                                                  "trans_std": 0.1}, no_grad=("ROIs",), tol=(1e-4, 1e-5) if dtype == "float32" else None)
+    for dtype in FLOATS:
+        yield one(f"trans_{dtype}", dtype)
+        yield one(f"no_trans_{dtype}", dtype, no_trans=True)
+        yield one(f"classes_{dtype}", dtype, classes=2, group=(1, 1), part=(1, 2))
+    yield one("outside", boxes=np.array([[-9, -9, -5, -5], [90, 2, 99, 8], [-3, 2.5, 30, 4.5]], "float32"))
 
 
 @cases("polygon_box_transform")
@@ -342,10 +362,234 @@ def _positive_negative_pair(r, op):
 
 
 # ----------------------------------------------------------------------------
+# What Paddle's inference passes fuse
+# ----------------------------------------------------------------------------
+LENGTHS = ([3, 1, 4], [2], [0, 3, 2])
+
+
+def sequences(r, lengths, width, dtype="float32"):
+    return LoD(r.f((sum(lengths), width), -1, 1, dtype), [np.cumsum([0] + lengths).tolist()])
+
+
+@cases("fusion_gru", "fusion_lstm")
+def _fusion_rnn(r, op):
+    lstm = op == "fusion_lstm"
+    gates = 4 if lstm else 3
+    outs = "Hidden,Cell,XX,BatchedInput,BatchedHidden,BatchedCell,ReorderedH0,ReorderedC0,CheckedCell" if lstm else \
+        "ReorderedH0,XX,BatchedInput,BatchedOut,Hidden"
+    hidden = tuple(o for o in outs.split(",") if o not in ("Hidden", "Cell"))
+
+    def one(name, lengths, m, d, dtype="float32", state=False, bias=True, peepholes=False, **attrs):
+        ins = {"X": sequences(r, lengths, m, dtype), "WeightX": r.f((m, gates * d), -0.7, 0.7, dtype),
+               "WeightH": r.f((d, gates * d), -0.7, 0.7, dtype)}
+        if bias:
+            ins["Bias"] = r.f((1, (7 if peepholes else gates) * d), -0.4, 0.4, dtype)
+        for slot in (("H0", "C0") if lstm else ("H0",)) if state else ():
+            ins[slot] = r.f((len(lengths), d), -0.5, 0.5, dtype)
+        base = {"is_reverse": False, "use_seq": True, "gate_activation": "sigmoid"}
+        if lstm:
+            base.update(use_peepholes=peepholes, cell_activation="tanh", candidate_activation="tanh")
+        else:
+            base.update(activation="tanh", origin_mode=False)
+        return Case(name, ins, outs, {**base, **attrs}, nofetch=hidden, tol=(1e-4, 1e-5) if dtype == "float32" else None)
+    for dtype in FLOATS:
+        yield one(f"plain_{dtype}", LENGTHS[0], 3, 5, dtype)
+        yield one(f"reverse_state_{dtype}", LENGTHS[0], 4, 2, dtype, state=True, is_reverse=True)
+        if lstm:
+            yield one(f"peepholes_{dtype}", LENGTHS[0], 3, 4, dtype, state=True, peepholes=True)
+            yield one(f"peepholes_reverse_{dtype}", LENGTHS[0], 3, 4, dtype, peepholes=True, is_reverse=True)
+        else:
+            yield one(f"no_bias_{dtype}", LENGTHS[0], 3, 4, dtype, bias=False)
+    yield one("batched", LENGTHS[0], 3, 5, use_seq=False)
+    yield one("batched_reverse_state", LENGTHS[0], 3, 5, use_seq=False, is_reverse=True, state=True)
+    yield one("one_sequence", LENGTHS[1], 2, 8)
+    yield one("wide", [5, 2, 7, 1], 20, 16, state=True)
+
+
+@cases("fusion_squared_mat_sub")
+def _squared_mat_sub(r, op):
+    for dtype in FLOATS:
+        yield Case(f"plain_{dtype}", {"X": r.f((3, 5), dtype=dtype), "Y": r.f((5, 4), dtype=dtype)}, "SquaredX,SquaredY,SquaredXY,Out",
+                   {"scalar": 0.5}, tol=(1e-4, 1e-5) if dtype == "float32" else None)
+
+
+@cases("fusion_repeated_fc_relu")
+def _repeated_fc_relu(r, op):
+    for dtype in FLOATS:
+        for sizes in ((4, 3, 5), (6, 7, 2, 9)):
+            n = len(sizes) - 1
+            yield Case(f"layers{n}_{dtype}", {"X": r.f((3, sizes[0]), dtype=dtype),
+                                              "W": [r.f(s, dtype=dtype) for s in zip(sizes, sizes[1:])],
+                                              "Bias": [r.f((1, s), dtype=dtype) for s in sizes[1:]]}, {"ReluOut": n - 1, "Out": 1},
+                       tol=(1e-4, 1e-5) if dtype == "float32" else None)
+
+
+@cases("fusion_seqpool_concat")
+def _seqpool_concat(r, op):
+    for kind in ("SUM", "AVERAGE", "SQRT"):
+        for dtype in FLOATS:
+            yield Case(f"{kind.lower()}_{dtype}", {"X": [sequences(r, k, 5, dtype) for k in ([3, 1, 4], [2, 2, 1], [1, 5, 3])]}, "Out",
+                       {"pooltype": kind, "axis": 1})
+    yield Case("one", {"X": [sequences(r, [3, 2], 9)]}, "Out", {"pooltype": "SUM", "axis": 1})
+
+
+@cases("fused_embedding_seq_pool", gradient=True)
+def _embedding_seq_pool(r, op):
+    def one(name, lengths, columns, dtype="float32", padding=-1):
+        ids = LoD(r.i((sum(lengths), columns, 1) if columns > 1 else (sum(lengths), 1), 0, 6), [np.cumsum([0] + lengths).tolist()])
+        return Case(name, {"W": r.f((7, 5), dtype=dtype), "Ids": ids}, "Out", {"combiner": "sum", "padding_idx": padding, "is_sparse": False})
+    for dtype in FLOATS:
+        yield one(f"plain_{dtype}", LENGTHS[0], 1, dtype)
+        yield one(f"columns_{dtype}", LENGTHS[0], 3, dtype)
+    yield one("padding", LENGTHS[0], 1, padding=2)
+
+
+# ----------------------------------------------------------------------------
+# What they fuse for other devices: Paddle computes the ops that they are fused from
+# ----------------------------------------------------------------------------
+def unfused(op):
+    """Calls the decorated function with variables by the names of the feeds for what the fused op gives."""
+    def deco(fn):
+        UNFUSED[op] = fn
+        return fn
+    return deco
+
+
+def transformer_case(r, name, ins, attrs, dtype):
+    return Case(f"{name}_{dtype}", ins, "Out", attrs, tol=(1e-4, 1e-5) if dtype == "float32" else (1e-6, 1e-7))
+
+
+@cases("skip_layernorm")
+def _skip_layernorm(r, op):
+    for dtype in FLOATS:
+        for name, shape in (("plain", (2, 3, 5)), ("wide", (1, 4, 37))):
+            ins = {"X": r.f(shape, dtype=dtype), "Y": r.f(shape, dtype=dtype), "Scale": r.f(shape[-1:], 0.5, 1.5, dtype),
+                   "Bias": r.f(shape[-1:], dtype=dtype)}
+            yield transformer_case(r, name, ins, {"epsilon": 1e-5, "begin_norm_axis": 2}, dtype)
+
+
+@unfused("skip_layernorm")
+def _unfused_skip_layernorm(v, attrs):
+    return F.layer_norm(v["X"] + v["Y"], v["X"].shape[2:], v["Scale"], v["Bias"], attrs["epsilon"])
+
+
+@cases("fused_embedding_eltwise_layernorm")
+def _embedding_layernorm(r, op):
+    for dtype in FLOATS:
+        for name, shape, index in (("column", (2, 3, 1), "int64"), ("matrix", (2, 4), "int64")):
+            ins = {"Ids": [r.i(shape, 0, rows - 1, index) for rows in (9, 5, 2)], "Embs": [r.f((rows, 7), dtype=dtype) for rows in (9, 5, 2)],
+                   "Bias": r.f((7,), dtype=dtype), "Scale": r.f((7,), 0.5, 1.5, dtype)}
+            yield transformer_case(r, name, ins, {"epsilon": 1e-5}, dtype)
+
+
+@unfused("fused_embedding_eltwise_layernorm")
+def _unfused_embedding_layernorm(v, attrs):
+    total = 0
+    for i in range(3):
+        ids = v[f"Ids_{i}"]
+        total = total + F.embedding(paddle.reshape(ids, ids.shape[:2]), v[f"Embs_{i}"])
+    return F.layer_norm(total, total.shape[2:], v["Scale"], v["Bias"], attrs["epsilon"])
+
+
+@cases("multihead_matmul")
+def _multihead_matmul(r, op):
+    for dtype in FLOATS:
+        for name, b, s, k, n, d, mask in (("plain", 2, 4, 6, 2, 3, (2, 2, 4, 4)), ("padding", 2, 5, 8, 4, 2, (2, 1, 1, 5)), ("no_mask", 1, 3, 4, 1, 4, None)):
+            ins = {"Input": r.f((b, s, k), dtype=dtype), "W": r.f((k, 3, n, d), -0.7, 0.7, dtype), "Bias": r.f((3, n, d), dtype=dtype)}
+            if mask:
+                ins["BiasQK"] = r.f(mask, -3, 0, dtype)
+            yield transformer_case(r, name, ins, {"alpha": 0.6, "head_number": n, "transpose_Q": False, "transpose_K": True, "transpose_V": False}, dtype)
+
+
+@unfused("multihead_matmul")
+def _unfused_multihead_matmul(v, attrs):
+    k, _, n, d = v["W"].shape
+    b, s, _ = v["Input"].shape
+    qkv = paddle.matmul(v["Input"], paddle.reshape(v["W"], [k, 3 * n * d])) + paddle.reshape(v["Bias"], [3 * n * d])
+    q, keys, values = paddle.unbind(paddle.transpose(paddle.reshape(qkv, [b, s, 3, n, d]), [2, 0, 3, 1, 4]))
+    scores = attrs["alpha"] * paddle.matmul(q, keys, transpose_y=True)
+    if "BiasQK" in v:
+        scores = scores + v["BiasQK"]
+    return paddle.reshape(paddle.transpose(paddle.matmul(F.softmax(scores), values), [0, 2, 1, 3]), [b, s, n * d])
+
+
+def make_unfused_case(out_dir, case):
+    """The program of the fused op, with the results of the function for it in UNFUSED."""
+    fused, ins, outs = g.Builder(), {}, {"Out": ["Out"]}
+    op = fused.block.desc.append_op()       # block.append_op asks for a kernel
+    op.set_type(case.op)
+    for slot, values in case.ins.items():
+        ins[slot] = [f"{slot}_{i}" for i in range(len(values))] if isinstance(values, list) else [slot]
+        for name, value in zip(ins[slot], g.as_list(values)):
+            fused.feed(name, value)
+        op.set_input(slot, ins[slot])
+    op.set_output("Out", ["Out"])
+    for name, value in case.attrs.items():
+        op._set_attr(name, value)
+    fused.output("Out", next(a.dtype.name for a in fused.feeds.values() if a.dtype.kind == "f"))
+    fused.fetch = ["Out"]
+    blob = fused._with_feed_fetch(fused.prog.desc.serialize_to_string())
+    with paddle.static.program_guard(paddle.static.Program()):
+        v = {name: paddle.static.data(name, a.shape, a.dtype.name) for name, a in fused.feeds.items()}
+        result = UNFUSED[case.op](v, case.attrs)
+        (out,) = g.EXE.run(paddle.static.default_main_program(), feed=fused.feeds, fetch_list=[result])
+    g.write_case(f"{out_dir}/{case.op}/{case.name}", 0, case.op, case.name, blob, fused.feeds, {"Out": (out, [])},
+                 {"inputs": ins, "outputs": outs}, g.visible_attrs(case.op, op), [case.op], *case.tol, "computed by the ops it is fused from")
+
+
+# ----------------------------------------------------------------------------
+# Parts of columns
+# ----------------------------------------------------------------------------
+@cases("partial_concat", "partial_sum", gradient=True)
+def _partial(r, op):
+    for dtype in FLOATS + ("int32", "int64"):
+        draw = (lambda s: r.f(s, dtype=dtype)) if dtype in FLOATS else (lambda s: r.i(s, -9, 9, dtype))
+        xs = [draw((3, 5)) for _ in range(3)]
+        yield Case(f"middle_{dtype}", {"X": xs}, "Out", {"start_index": 1, "length": 2})
+        yield Case(f"to_end_{dtype}", {"X": xs}, "Out", {"start_index": 2, "length": -1})
+        if op == "partial_concat":          # partial_sum of Paddle reads beyond the rows
+            yield Case(f"from_end_{dtype}", {"X": xs}, "Out", {"start_index": -3, "length": 2})
+    yield Case("one", {"X": [r.f((2, 3))]}, "Out", {"start_index": 0, "length": -1})
+
+
+# ----------------------------------------------------------------------------
+# Compressed embeddings
+# ----------------------------------------------------------------------------
+@cases("dequantize_abs_max")
+def _dequantize_abs_max(r, op):
+    for dtype, most in (("int8", 127), ("int16", 32767)):
+        yield Case(dtype, {"X": r.i((4, 5), -most - 1, most, dtype), "Scale": r.f((1,), 0.3, 2)}, "Out", {"max_range": float(most)})
+
+
+@cases("dequantize_log")
+def _dequantize_log(r, op):
+    yield Case("plain", {"X": r.i((9, 4), -128, 127, "int8"), "Dict": r.f((128,), -6, 2)}, "Out")
+    yield Case("ends", {"X": np.array([-128, -1, 0, 127], "int8"), "Dict": r.f((128,), -6, 2)}, "Out")
+
+
+@cases("lookup_table_dequant")
+def _lookup_table_dequant(r, op):
+    head = np.sort(r.f((7, 2), -1, 1), 1)
+    w = np.concatenate([head, r.i((7, 12), 0, 100, "uint8").view("float32")], 1)
+    for name, padding in (("plain", -1), ("padding", 3)):
+        yield Case(name, {"W": w, "Ids": np.array([[2], [3], [0], [6], [2]])}, "Out", {"padding_idx": padding})
+    yield Case("lod", {"W": w, "Ids": LoD(np.array([[2], [3], [0]]), [[0, 2, 3]])}, "Out", {"padding_idx": -1})
+
+
+# ----------------------------------------------------------------------------
+def has_gradient(case):
+    first = g.array_of(g.as_list(next(iter(case.ins.values())))[0])
+    if case.op == "deformable_psroi_pooling" and not case.attrs["no_trans"]:
+        return False                # Paddle's is no derivative
+    return case.op in GRADIENTS and first.size > 0 and first.dtype.kind == "f"
+
+
 def make(out, case):
+    if case.op in UNFUSED:
+        make_unfused_case(out, case)
+        return
     g.make_forward_case(out, 0, case)
-    first = g.as_list(next(iter(case.ins.values())))[0]
-    if case.op in GRADIENTS and g.array_of(first).size > 0:
+    if has_gradient(case):
         g.make_grad_case(out, 0, g.Rng(0, f"more_nn/{case.op}/{case.name}"), case, case.op + "_grad")
 
 
