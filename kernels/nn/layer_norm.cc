@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/layer_norm_row.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
@@ -29,20 +30,6 @@ absl::Status Infer(InferContext& ctx) {
   ctx.SetShape(kMean, rows);
   ctx.SetShape(kVariance, rows);
   return absl::OkStatus();
-}
-
-// y = (x - mean) * factor * scale + bias; null scale is 1, null bias 0.
-template <typename T, typename C = ComputeType<T>>
-void NormalizeRow(const T* x, int64_t n, C mean, C factor, const C* scale, const C* bias, T* y) {
-  if (scale != nullptr && bias != nullptr) {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * factor * scale[i] + bias[i];
-  } else if (scale != nullptr) {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * factor * scale[i];
-  } else if (bias != nullptr) {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * factor + bias[i];
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * factor;
-  }
 }
 
 void InferDTypes(DTypeContext& ctx) {
