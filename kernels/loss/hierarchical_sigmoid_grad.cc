@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "kernels/loss/hierarchical_sigmoid.h"
-#include "kernels/loss/row_gradient.h"
 #include "kernels/util/gradient_shape.h"
+#include "kernels/util/row_gradient.h"
 
 namespace interp {
 namespace {

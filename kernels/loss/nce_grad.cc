@@ -1,9 +1,9 @@
 // nce_grad: with o of SampleLogits and b as in nce, the slope of the cost in a sample's logit is
 // b (o - 1) / (o + b) for labels and o (1 - o) / (o + b) for noise.
 #include "kernels/loss/nce.h"
-#include "kernels/loss/row_gradient.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/indices.h"
+#include "kernels/util/row_gradient.h"
 
 namespace interp {
 namespace {
