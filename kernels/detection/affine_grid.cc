@@ -34,6 +34,7 @@ absl::Status Infer(InferContext& ctx) {
 
 template <typename T>
 absl::Status AffineGrid(KernelContext& ctx) {
+  if (ctx.output(kOutput).numel() == 0) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx, kOutputShape));
   const AffinePoints<T> points(image, ctx.attrs<AffineGridAttrs>().align_corners);
   const int rank = points.rank();

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "kernels/detection/affine_grid.h"
+#include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -27,6 +28,10 @@ absl::Status Infer(InferContext& ctx) {
 
 template <typename T>
 absl::Status AffineGridGrad(KernelContext& ctx) {
+  if (ctx.input(kOutputGrad).numel() == 0) {
+    FillZero(ctx.num_threads(), ctx.output(kThetaGrad));
+    return absl::OkStatus();
+  }
   INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx, kOutputShape));
   const AffinePoints<T> points(image, ctx.attrs<AffineGridAttrs>().align_corners);
   const int rank = points.rank();

@@ -104,13 +104,15 @@ absl::Status Nce(KernelContext& ctx) {
   const Tensor* const weight = ctx.optional_input(kNceSampleWeight);
   const int64_t known = std::min(ctx.attrs<NceAttrs>().classes, ctx.input(kNceWeight).shape[0]);
   INTERP_RETURN_IF_ERROR(CheckIndices(label.data<int64_t>(), label.numel(), known, "Label"));
-  std::vector<int64_t> samples(static_cast<size_t>(shape.numel()));
-  DrawSamples(ctx, shape, samples.data());
-  INTERP_RETURN_IF_ERROR(CheckIndices(samples.data(), shape.numel(), known, "CustomDistAlias"));
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory,
+                          ctx.workspace(static_cast<size_t>(shape.numel()) * sizeof(int64_t)));
+  int64_t* const samples = memory.data<int64_t>();
+  DrawSamples(ctx, shape, samples);
+  INTERP_RETURN_IF_ERROR(CheckIndices(samples, shape.numel(), known, "CustomDistAlias"));
   Tensor* const labels_out = ctx.optional_output(kSampleLabels);
   Tensor* const logits_out = ctx.optional_output(kSampleLogits);
   if (labels_out != nullptr) {
-    std::copy(samples.begin(), samples.end(), labels_out->mutable_data<int64_t>());
+    std::copy_n(samples, shape.numel(), labels_out->mutable_data<int64_t>());
   }
   for (int64_t row = 0; row < shape[0]; ++row) {
     T cost = 0;
@@ -206,7 +208,9 @@ absl::StatusOr<Shape> ResolveNce(const OpContext& ctx) {
     INTERP_RETURN_IF_ERROR(
         CheckDistribution(ctx, kNceAliasProbs, "CustomDistAliasProbs", DType::kFloat32));
   }
-  return Shape{x[0], NceTrueClasses(ctx) + attrs.negatives};
+  const Shape samples = {x[0], NceTrueClasses(ctx) + attrs.negatives};
+  if (samples.CheckedNumel().has_value()) return samples;
+  return InvalidArgument("the samples ", ToString(samples), " are too many");
 }
 
 }  // namespace interp

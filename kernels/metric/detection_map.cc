@@ -48,9 +48,10 @@ MapAttrs ReadAttrs(AttrReader& reader) {
     reader.Fail(
         absl::StrCat("attribute 'ap_type' is \"", type, "\", expected integral or 11point"));
   }
-  if (attrs.class_num <= 0) {
-    reader.Fail(
-        absl::StrCat("attribute 'class_num' is ", attrs.class_num, ", expected more than 0"));
+  constexpr int64_t kMostClasses = 1 << 20;
+  if (attrs.class_num <= 0 || attrs.class_num > kMostClasses) {
+    reader.Fail(absl::StrCat("attribute 'class_num' is ", attrs.class_num, ", expected 1 to ",
+                             kMostClasses));
   }
   return attrs;
 }
