@@ -1,0 +1,186 @@
+// histogram: Out = how many elements of X lie in each of `bins` equal parts of [min, max], those of
+// X where both are 0. What lies outside does not count.
+// bincount: Out[i] = how often i is in X, or the sum of the Weights there.
+#include <algorithm>
+#include <cmath>
+
+#include "core/op_def.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kWeights = 1;
+constexpr int kOut = 0;
+
+struct HistogramAttrs {
+  int64_t bins = 100;
+  int64_t min = 0;
+  int64_t max = 0;
+};
+
+HistogramAttrs ReadHistogramAttrs(AttrReader& reader) {
+  const HistogramAttrs attrs = {reader.Long("bins", 100), reader.Int("min", 0),
+                                reader.Int("max", 0)};
+  if (attrs.bins < 1) {
+    reader.Fail(absl::StrCat("attribute 'bins' is ", attrs.bins, ", expected at least 1"));
+  }
+  if (attrs.max < attrs.min) {
+    reader.Fail(
+        absl::StrCat("attribute 'max' is ", attrs.max, ", expected at least 'min' ", attrs.min));
+  }
+  return attrs;
+}
+
+absl::Status InferHistogram(InferContext& ctx) {
+  ctx.SetShape(kOut, {ctx.attrs<HistogramAttrs>().bins});
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status Histogram(KernelContext& ctx) {
+  const HistogramAttrs& attrs = ctx.attrs<HistogramAttrs>();
+  const T* const x = ctx.input(kX).data<T>();
+  const int64_t count = ctx.input(kX).numel();
+  int64_t* const out = ctx.output(kOut).mutable_data<int64_t>();
+  std::fill(out, out + attrs.bins, 0);
+  if (count == 0) return absl::OkStatus();
+  T low = static_cast<T>(attrs.min);
+  T high = static_cast<T>(attrs.max);
+  if (low == high) {
+    low = *std::min_element(x, x + count);
+    high = *std::max_element(x, x + count);
+  }
+  if (!std::isfinite(static_cast<double>(low)) || !std::isfinite(static_cast<double>(high))) {
+    return InvalidArgument("'X' reaches from ", low, " to ", high, ", expected finite numbers");
+  }
+  double first = static_cast<double>(low);
+  double last = static_cast<double>(high);
+  if (first == last) {
+    first -= 1;
+    last += 1;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = static_cast<double>(x[i]);
+    if (!(value >= first && value <= last)) continue;
+    const double part = (value - first) * static_cast<double>(attrs.bins) / (last - first);
+    ++out[std::min(static_cast<int64_t>(part), attrs.bins - 1)];
+  }
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "histogram",
+    .inputs = {{"X"}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<HistogramAttrs, ReadHistogramAttrs>,
+    .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, DType::kInt64); },
+    .infer = InferHistogram,
+    .kernels = {{DType::kFloat32, Histogram<float>},
+                {DType::kFloat64, Histogram<double>},
+                {DType::kInt32, Histogram<int32_t>},
+                {DType::kInt64, Histogram<int64_t>}},
+    .gradient = {.none = true},
+});
+
+struct BinCountAttrs {
+  int64_t minlength = 0;
+};
+
+// Largest number of bins: an element of X alone says how many there are.
+constexpr int64_t kMaxBins = int64_t{1} << 30;
+
+BinCountAttrs ReadBinCountAttrs(AttrReader& reader) {
+  const BinCountAttrs attrs = {reader.Int("minlength", 0)};
+  if (attrs.minlength < 0) {
+    reader.Fail(absl::StrCat("attribute 'minlength' is ", attrs.minlength, ", expected 0 or more"));
+  }
+  return attrs;
+}
+
+// Sums of integer weights are taken as float64.
+DType CountDType(DType weights) {
+  if (weights == DType::kUndefined) return DType::kInt64;
+  return weights == DType::kFloat32 ? DType::kFloat32 : DType::kFloat64;
+}
+
+template <typename T>
+absl::StatusOr<int64_t> CountBins(const Tensor& tensor, int64_t minlength) {
+  const T* const x = tensor.data<T>();
+  int64_t bins = minlength;
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    if (x[i] < 0 || x[i] >= kMaxBins) {
+      return InvalidArgument("'X' has the value ", x[i], " at position ", i, ", expected 0 to ",
+                             kMaxBins - 1);
+    }
+    bins = std::max<int64_t>(bins, static_cast<int64_t>(x[i]) + 1);
+  }
+  return bins;
+}
+
+template <typename R, typename T, typename Weight>
+void AddUp(const Tensor& x, const Weight& weight, Tensor& out) {
+  const T* const bins = x.data<T>();
+  R* const sums = out.mutable_data<R>();
+  std::fill(sums, sums + out.numel(), R{0});
+  const int64_t count = x.numel();
+  for (int64_t i = 0; i < count; ++i) sums[bins[i]] += weight(i);
+}
+
+template <typename T>
+absl::Status BinCount(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  const Tensor* const weights = ctx.optional_input(kWeights);
+  if (x.shape.rank() != 1 || (weights != nullptr && weights->shape != x.shape)) {
+    return InvalidArgument(
+        "'X' has shape ", ToString(x.shape), weights == nullptr ? "" : " and 'Weights' ",
+        weights == nullptr ? "" : ToString(weights->shape), ", expected vectors of one length");
+  }
+  Tensor& out = ctx.output(kOut);
+  INTERP_ASSIGN_OR_RETURN(const int64_t bins,
+                          CountBins<T>(x, ctx.attrs<BinCountAttrs>().minlength));
+  out.shape = {x.numel() == 0 ? 0 : bins};
+  out.lod.clear();
+  INTERP_RETURN_IF_ERROR(ctx.Allocate(out));
+  if (weights == nullptr) {
+    AddUp<int64_t, T>(
+        x, [](int64_t) { return 1; }, out);
+    return absl::OkStatus();
+  }
+  switch (weights->dtype) {
+    case DType::kFloat32:
+      AddUp<float, T>(
+          x, [w = weights->data<float>()](int64_t i) { return w[i]; }, out);
+      break;
+    case DType::kFloat64:
+      AddUp<double, T>(
+          x, [w = weights->data<double>()](int64_t i) { return w[i]; }, out);
+      break;
+    case DType::kInt32:
+      AddUp<double, T>(
+          x, [w = weights->data<int32_t>()](int64_t i) { return w[i]; }, out);
+      break;
+    case DType::kInt64:
+      AddUp<double, T>(
+          x, [w = weights->data<int64_t>()](int64_t i) { return static_cast<double>(w[i]); }, out);
+      break;
+    default:
+      return InvalidArgument("'Weights' is ", DescribeType(*weights),
+                             ", expected float32, float64, int32 or int64");
+  }
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "bincount",
+    .inputs = {{"X"}, {"Weights", kOptional | kAnyDType}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<BinCountAttrs, ReadBinCountAttrs>,
+    .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, CountDType(ctx.input(kWeights))); },
+    .kernels = {{DType::kInt32, BinCount<int32_t>}, {DType::kInt64, BinCount<int64_t>}},
+    .dynamic_outputs = true,
+    .gradient = {.none = true},
+});
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,95 @@
+// kthvalue_grad, mode_grad: X@GRAD = Out@GRAD where the element was, 0 elsewhere.
+// cummax_grad, cummin_grad: X@GRAD = the sum of Out@GRAD over all places that hold the element.
+#include <algorithm>
+
+#include "core/op_def.h"
+#include "kernels/util/indices.h"
+#include "kernels/util/lines.h"
+#include "kernels/util/shape_args.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kIndices = 1;
+constexpr int kOutGrad = 2;
+constexpr int kXGrad = 0;
+
+struct AxisAttrs {
+  int64_t axis = -1;
+};
+
+AxisAttrs ReadAxisAttrs(AttrReader& reader) { return {reader.Long("axis", -1)}; }
+
+// Indices has the elements of X but for those along the axis, of which there are one or all.
+absl::Status InferChosenGrad(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  const Shape& indices = ctx.input(kIndices).shape;
+  INTERP_ASSIGN_OR_RETURN(const int axis,
+                          ResolveAxis(ctx.attrs<AxisAttrs>().axis, std::max(x.rank(), 1)));
+  const Lines lines = LinesAlong(x, axis);
+  if (indices.numel() != lines.count() && indices != x) {
+    return InvalidArgument("the indices have shape ", ToString(indices), " for an input ",
+                           ToString(x), " and axis ", axis);
+  }
+  const Shape& grad = ctx.input(kOutGrad).shape;
+  if (grad.numel() != indices.numel()) {
+    return InvalidArgument("the gradient has shape ", ToString(grad), ", expected ",
+                           ToString(indices));
+  }
+  ctx.ShareShape(kX, kXGrad);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status ChosenGrad(KernelContext& ctx) {
+  const Tensor& indices = ctx.input(kIndices);
+  const Shape& shape = ctx.input(kX).shape;
+  const int axis = *NormalizeAxis(ctx.attrs<AxisAttrs>().axis, std::max(shape.rank(), 1));
+  const Lines lines = LinesAlong(shape, axis);
+  const int64_t chosen = lines.count() == 0 ? 0 : indices.numel() / lines.count();
+  const Lines kept = {lines.outer, chosen, lines.inner};
+  const T* const grad = ctx.input(kOutGrad).data<T>();
+  T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
+  return WithIndices(indices, "Indices", [&](const auto* from) {
+    INTERP_RETURN_IF_ERROR(CheckIndices(from, indices.numel(), lines.length, "Indices"));
+    ForEachLine(lines, LineTasks(lines, ctx.num_threads()), [=](int64_t, int64_t line) {
+      T* const to = x_grad + lines.Start(line);
+      for (int64_t i = 0; i < lines.length; ++i) to[i * lines.inner] = T{0};
+      int64_t at = kept.Start(line);
+      for (int64_t i = 0; i < kept.length; ++i, at += kept.inner) {
+        to[from[at] * lines.inner] += grad[at];
+      }
+    });
+    return absl::OkStatus();
+  });
+}
+
+OpDef ChosenGradDef(absl::string_view type, std::vector<SlotDef> inputs, absl::string_view x_grad) {
+  return OpDef{
+      .type = type,
+      .inputs = std::move(inputs),
+      .outputs = {{x_grad}},
+      .parse = ParseAttrs<AxisAttrs, ReadAxisAttrs>,
+      .infer = InferChosenGrad,
+      .kernels = {{DType::kFloat32, ChosenGrad<float>}, {DType::kFloat64, ChosenGrad<double>}},
+  };
+}
+
+OpDef StatisticGradDef(absl::string_view type) {
+  return ChosenGradDef(type, {{"X", kNoNeedBuffer}, {"Indices", kAnyDType}, {"Out@GRAD"}},
+                       "X@GRAD");
+}
+
+OpDef RunningGradDef(absl::string_view type) {
+  return ChosenGradDef(type, {{"x", kNoNeedBuffer}, {"indices", kAnyDType}, {"out@GRAD"}},
+                       "x@GRAD");
+}
+
+INTERP_REGISTER_OP(StatisticGradDef("kthvalue_grad"));
+INTERP_REGISTER_OP(StatisticGradDef("mode_grad"));
+INTERP_REGISTER_OP(RunningGradDef("cummax_grad"));
+INTERP_REGISTER_OP(RunningGradDef("cummin_grad"));
+
+}  // namespace
+}  // namespace interp

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""make_more_math_cases.py - golden cases of ops of tensors and numbers that make_goldens.py does not know: what
+is put and found by index, statistics along an axis, running extremes, special functions, diagonals, windows and
+decompositions, with their gradients.
+
+    python make_more_math_cases.py --out more_math && ./pack.sh more_math
+
+Same needs and same format as make_goldens.py; more_math.tar.xz beside this file is the result. A case of an op in
+GRADIENTS is made twice: the op itself, and its gradient as Paddle's own maker writes it.
+"""
+import sys
+
+import make_extra_cases as extra
+import make_goldens as g
+import numpy as np
+from case_program import arguments, cases_of, make_all
+from make_goldens import Case, Rng
+
+CASES = []        # (op, function Rng -> Cases)
+GRADIENTS = set()
+FLOATS = ("float32", "float64")
+NUMBERS = ("float32", "float64", "int32", "int64")
+NAN, INF = float("nan"), float("inf")
+
+
+def cases(*ops, gradient=False):
+    def deco(fn):
+        CASES.extend((op, fn) for op in ops)
+        if gradient:
+            GRADIENTS.update(ops)
+        return fn
+    return deco
+
+
+def i64(*values):
+    return np.array(values, "int64")
+
+
+def i32(*values):
+    return np.array(values, "int32")
+
+
+def f32(*values):
+    return np.array(values, "float32")
+
+
+def numbers(r, shape, dtype, lo=-4, hi=4):
+    return r.f(shape, lo, hi, dtype) if "float" in dtype else r.i(shape, lo, hi, dtype)
+
+
+def forward_alone(case):
+    """A case whose gradient is not recorded: Paddle has none there, or one that is no derivative."""
+    case.notes = (case.notes + " forward alone").strip()
+    return case
+
+
+# ----------------------------------------------------------------------------
+# by index
+# ----------------------------------------------------------------------------
+@cases("put_along_axis", gradient=True)
+def _put_along_axis(r, op):
+    def one(name, shape, index, value, axis, reduce="assign", own=True, dtype="float32", index_dtype="int64"):
+        length = shape[axis]
+        return Case(name, {"Input": numbers(r, shape, dtype, 1, 4), "Index": r.i(index, 0, length - 1, index_dtype),
+                           "Value": numbers(r, value, dtype, 1, 4)}, "Result",
+                    {"Axis": axis, "Reduce": reduce, "Include_self": own}, no_grad=("Index",))
+    for reduce in ("assign", "add", "mul", "multiply", "mean", "amax", "amin"):
+        for own in (True, False):
+            for dtype in FLOATS:
+                yield one(f"{reduce}_{'self' if own else 'alone'}_{dtype}", (3, 4), (3, 6), (3, 6), 1, reduce, own, dtype)
+    for dtype in ("int32", "int64", "uint8"):
+        for reduce in ("assign", "add", "mul", "amax"):
+            yield forward_alone(one(f"{reduce}_{dtype}", (3, 4), (3, 6), (3, 6), 1, reduce, True, dtype, "int32"))
+    yield one("first_axis", (3, 2, 4), (5, 2, 4), (5, 2, 4), 0)
+    yield one("middle_axis", (3, 2, 4), (3, 3, 4), (3, 3, 4), 1, "add")
+    yield one("part", (4, 5), (2, 3), (2, 3), 1)
+    yield forward_alone(one("large_value", (4, 5), (2, 3), (3, 4), 1, "add"))
+    yield Case("ties", {"Input": f32(1, 2, 3), "Index": i64(0, 0, 1, 1, 2), "Value": f32(1, 1, 5, 5, 3)}, "Result",
+                {"Axis": 0, "Reduce": "amax", "Include_self": True}, no_grad=("Index",))
+
+
+@cases("index_add", gradient=True)
+def _index_add(r, op):
+    for axis in (0, 1, -1):
+        for dtype in FLOATS:
+            shape = [3, 4, 2]
+            length, shape[axis] = shape[axis], 5
+            yield Case(f"axis{axis % 3}_{dtype}", {"X": r.f((3, 4, 2), dtype=dtype), "Index": r.i((5,), 0, length - 1, "int32"),
+                                                   "AddValue": r.f(shape, dtype=dtype)}, "Out", {"axis": axis}, no_grad=("Index",))
+    for dtype in ("int32", "int64"):
+        yield forward_alone(Case(dtype, {"X": r.i((4, 3), -9, 9, dtype), "Index": i64(3, 0, 3), "AddValue": r.i((3, 3), -9, 9, dtype)},
+                                 "Out", {"axis": 0}))
+    yield Case("vector", {"X": r.f((4,)), "Index": i64(3, 0, 3), "AddValue": r.f((3,))}, "Out", {"axis": 0}, no_grad=("Index",))
+
+
+@cases("index_put", gradient=True)
+def _index_put(r, op):
+    def one(name, shape, indices, value, accumulate=False, dtype="float32"):
+        return Case(name, {"x": numbers(r, shape, dtype), "indices": indices, "value": numbers(r, value, dtype)}, "out",
+                    {"accumulate": accumulate}, no_grad=("indices",))
+    for accumulate in (False, True):
+        tag = "add" if accumulate else "put"
+        for dtype in FLOATS:
+            rows, columns = (i64(0, 2, 1), i64(1, 3, 1)) if not accumulate else (i64(0, 2, 0), i64(1, 3, 1))
+            yield one(f"{tag}_points_{dtype}", (3, 4), [rows, columns], (3,), accumulate, dtype)
+            yield one(f"{tag}_rows_{dtype}", (3, 4), [i64(2, 0)], (2, 4), accumulate, dtype)
+        yield one(f"{tag}_one_value", (3, 4), [i64(2, 0), i64(1, 1)], (1,), accumulate)
+        yield one(f"{tag}_broadcast", (3, 4, 2), [i64(2, 0).reshape(2, 1), i64(1, 3, 0)], (2, 3, 2), accumulate)
+        yield one(f"{tag}_negative", (3, 4), [i64(-1, 0), i64(1, -4)], (2,), accumulate)
+        yield one(f"{tag}_broadcast_value", (3, 4), [i64(2, 0)], (4,), accumulate)
+        for dtype in ("int32", "int64"):
+            yield forward_alone(one(f"{tag}_{dtype}", (3, 4), [i64(2, 0), i64(1, 3)], (2,), accumulate, dtype))
+    mask = np.array([[True, False, True], [False, True, False]])
+    yield one("mask", (2, 3), [mask], (3,))
+    yield one("mask_rows", (3, 4), [np.array([True, False, True])], (2, 4), True)
+    yield forward_alone(Case("bool", {"x": r.b((3, 4)), "indices": [i64(2, 0), i64(1, 3)], "value": r.b((2,))}, "out",
+                             {"accumulate": False}))
+
+
+@cases("multiplex", gradient=True)
+def _multiplex(r, op):
+    ids = i32(2, 0, 1, 2).reshape(4, 1)
+    for dtype in NUMBERS:
+        case = Case(dtype, {"X": [numbers(r, (4, 3), dtype) for _ in range(3)], "Ids": ids}, "Out", no_grad=("Ids",))
+        yield case if "float" in dtype else forward_alone(case)
+    yield Case("rank3", {"X": [r.f((2, 3, 2)), r.f((2, 3, 2))], "Ids": i32(1, 1).reshape(2, 1)}, "Out", no_grad=("Ids",))
+
+
+@cases("gather_tree")
+def _gather_tree(r, op):
+    for dtype in ("int32", "int64"):
+        yield Case(dtype, {"Ids": r.i((5, 2, 3), 0, 99, dtype), "Parents": r.i((5, 2, 3), 0, 2, dtype)}, "Out")
+    yield Case("one_step", {"Ids": r.i((1, 2, 3), 0, 99), "Parents": r.i((1, 2, 3), 0, 2)}, "Out")
+
+
+@cases("searchsorted")
+def _searchsorted(r, op):
+    for dtype in NUMBERS:
+        for right in (False, True):
+            yield Case(f"{dtype}_{'right' if right else 'left'}",
+                       {"SortedSequence": np.sort(r.i((2, 6), 0, 5).astype(dtype), -1), "Values": r.i((2, 4), -1, 6).astype(dtype)},
+                       "Out", {"out_int32": right, "right": right})
+    yield Case("vector", {"SortedSequence": f32(1, 2, 2, 3), "Values": r.f((2, 3, 2), 0, 4)}, "Out", {"right": True})
+    yield Case("extremes", {"SortedSequence": f32(-1, 0, 1), "Values": f32(-INF, INF, NAN, 0)}, "Out")
+
+
+@cases("shard_index")
+def _shard_index(r, op):
+    for dtype in ("int32", "int64"):
+        for shard in (0, 2):
+            yield Case(f"{dtype}_{shard}", {"X": r.i((6, 1), 0, 19, dtype)}, "Out",
+                       {"index_num": 20, "nshards": 3, "shard_id": shard, "ignore_value": -1 if shard else 7})
+
+
+@cases("unique")
+def _unique(r, op):
+    for dtype in NUMBERS:
+        x = r.i((9,), 0, 4).astype(dtype)
+        yield Case(f"old_{dtype}", {"X": x}, "Out,Index", {"dtype": g.INT64 if "64" in dtype else g.INT32, "is_sorted": False})
+        for axis in ([], [0], [1], [-1]):
+            x = r.i((4, 3), 0, 1).astype(dtype) if axis else r.i((2, 5), 0, 4).astype(dtype)
+            yield Case(f"sorted_{dtype}_{axis[0] if axis else 'flat'}".replace("-", "m"), {"X": x}, "Out,Indices,Index,Counts",
+                       {"dtype": g.INT64, "return_index": True, "return_inverse": True, "return_counts": True, "axis": axis,
+                        "is_sorted": True})
+    yield Case("int32_indices", {"X": r.i((7,), 0, 3)}, "Out,Indices,Index,Counts",
+               {"dtype": g.INT32, "return_index": True, "return_inverse": True, "return_counts": True, "axis": [], "is_sorted": True})
+    yield Case("values_alone", {"X": r.i((7,), 0, 3)}, "Out,Indices,Index,Counts", {"dtype": g.INT64, "axis": [], "is_sorted": True},
+               nofetch=("Indices", "Index", "Counts"))
+    yield Case("rank3", {"X": r.i((2, 4, 2), 0, 1)}, "Out,Indices,Index,Counts",
+               {"dtype": g.INT64, "return_index": True, "return_inverse": True, "return_counts": True, "axis": [1], "is_sorted": True})
+
+
+@cases("unique_with_counts")
+def _unique_with_counts(r, op):
+    for dtype in NUMBERS:
+        yield Case(dtype, {"X": r.i((9,), 0, 4).astype(dtype)}, "Out,Index,Count", {"dtype": g.INT64 if "64" in dtype else g.INT32})
+
+
+@cases("unique_consecutive")
+def _unique_consecutive(r, op):
+    for dtype in NUMBERS:
+        for axis in ([], [0], [-1]):
+            x = r.i((5, 2), 0, 1).astype(dtype)
+            yield Case(f"{dtype}_{axis[0] if axis else 'flat'}".replace("-", "m"), {"X": x}, "Out,Index,Counts",
+                       {"dtype": g.INT64 if "64" in dtype else g.INT32, "return_inverse": True, "return_counts": True, "axis": axis})
+
+
+# ----------------------------------------------------------------------------
+# along an axis
+# ----------------------------------------------------------------------------
+@cases("kthvalue", gradient=True)
+def _kthvalue(r, op):
+    for dtype in NUMBERS:
+        case = Case(f"middle_{dtype}", {"X": r.distinct((3, 7, 2), -40, 40, dtype)}, "Out,Indices", {"k": 3, "axis": 1})
+        yield case if "float" in dtype else forward_alone(case)
+    yield Case("keep", {"X": r.distinct((3, 4))}, "Out,Indices", {"k": 4, "axis": -1, "keepdim": True})
+    yield Case("vector", {"X": r.distinct((5,))}, "Out,Indices", {"k": 1, "axis": 0})
+    yield forward_alone(Case("ties", {"X": f32(2, 1, 2, 1, 2)}, "Out,Indices", {"k": 3, "axis": 0}, nofetch=("Indices",)))
+    yield forward_alone(Case("nan", {"X": f32(2, NAN, 0, 1)}, "Out,Indices", {"k": 3, "axis": 0}))
+    yield forward_alone(Case("scalar", {"X": r.f(())}, "Out,Indices", {"k": 1, "axis": -1}))
+
+
+@cases("mode", gradient=True)
+def _mode(r, op):
+    for dtype in NUMBERS:
+        case = Case(f"middle_{dtype}", {"X": r.i((3, 7, 2), 0, 3).astype(dtype)}, "Out,Indices", {"axis": 1})
+        yield case if "float" in dtype else forward_alone(case)
+    yield Case("keep", {"X": r.i((3, 6), 0, 3).astype("float32")}, "Out,Indices", {"axis": -1, "keepdim": True})
+    yield Case("all_differ", {"X": r.distinct((5,))}, "Out,Indices", {"axis": 0})
+    yield forward_alone(Case("scalar", {"X": r.f(())}, "Out,Indices", {"axis": -1}))
+
+
+@cases("cummax", "cummin", gradient=True)
+def _cummax(r, op):
+    for dtype in NUMBERS:
+        case = Case(f"middle_{dtype}", {"x": r.i((2, 7, 3), -3, 3).astype(dtype)}, "out,indices",
+                    {"axis": 1, "dtype": g.INT32 if dtype == "int32" else g.INT64})
+        yield case if "float" in dtype else forward_alone(case)
+    yield Case("last", {"x": r.f((3, 5))}, "out,indices", {"axis": -1, "dtype": g.INT64})
+    yield Case("int32_indices", {"x": r.f((3, 5))}, "out,indices", {"axis": 0, "dtype": g.INT32})
+    yield forward_alone(Case("nan", {"x": f32(1, 3, NAN, 5, NAN, -2)}, "out,indices", {"axis": 0, "dtype": g.INT64}))
+
+
+@cases("cumprod", gradient=True)
+def _cumprod(r, op):
+    for dtype in NUMBERS:
+        case = Case(f"middle_{dtype}", {"X": numbers(r, (2, 5, 3), dtype, -2, 2)}, "Out", {"dim": 1})
+        yield case if "float" in dtype else forward_alone(case)
+    x = r.f((3, 6), dtype="float64")
+    x[0, 2] = x[1, 0] = x[2, 1] = x[2, 4] = 0
+    yield Case("zeros", {"X": x}, "Out", {"dim": -1})
+
+
+@cases("logcumsumexp", gradient=True)
+def _logcumsumexp(r, op):
+    for dtype in FLOATS:
+        for reverse in (False, True):
+            yield Case(f"{'reverse' if reverse else 'forward'}_{dtype}", {"X": r.f((2, 5, 3), dtype=dtype)}, "Out",
+                       {"axis": 1, "reverse": reverse})
+        yield forward_alone(Case(f"exclusive_{dtype}", {"X": r.f((2, 5), dtype=dtype)}, "Out", {"axis": 1, "exclusive": True}))
+    yield Case("flatten", {"X": r.f((3, 4))}, "Out", {"axis": -1, "flatten": True})
+    yield Case("far_apart", {"X": f32(-300, 5, 200, 201, -40)}, "Out", {"axis": 0})
+
+
+@cases("bincount")
+def _bincount(r, op):
+    for dtype in ("int32", "int64"):
+        yield Case(dtype, {"X": r.i((8,), 0, 5, dtype)}, "Out", {"minlength": 0})
+        for weights in NUMBERS:
+            yield Case(f"{dtype}_{weights}", {"X": r.i((8,), 0, 5, dtype), "Weights": numbers(r, (8,), weights)}, "Out", {"minlength": 9})
+    yield Case("empty", {"X": np.zeros((0,), "int64")}, "Out", {"minlength": 0})
+
+
+@cases("histogram")
+def _histogram(r, op):
+    for dtype in NUMBERS:
+        yield Case(f"range_{dtype}", {"X": numbers(r, (4, 6), dtype, -5, 5)}, "Out", {"bins": 4, "min": -3, "max": 3})
+        yield Case(f"own_range_{dtype}", {"X": numbers(r, (4, 6), dtype, -5, 5)}, "Out", {"bins": 7, "min": 0, "max": 0})
+    yield Case("all_equal", {"X": f32(2, 2, 2)}, "Out", {"bins": 5, "min": 0, "max": 0})
+
+
+# MORE
+
+
+def make(out, case):
+    """The case, and that of its gradient."""
+    if case.op.endswith("_grad"):
+        case.op = case.op[:-5]
+        g.make_grad_case(out, 0, Rng(0, f"more_math/{case.op}/{case.name}"), case, case.op + "_grad")
+    else:
+        extra.make_case(out, case)
+
+
+def with_gradients(table):
+    """The table with each differentiable op again under the name of its gradient."""
+    def gradients_of(generate, op):
+        return lambda r, _: (case for case in generate(r, op) if "forward alone" not in case.notes)
+    return [pair for op, generate in table
+            for pair in [(op, generate)] + ([(op + "_grad", gradients_of(generate, op))] if op in GRADIENTS else [])]
+
+
+def main():
+    out, wanted = arguments(__doc__)
+    make_all(out, cases_of(with_gradients(CASES), "more_math", wanted), make)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
