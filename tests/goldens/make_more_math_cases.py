@@ -259,6 +259,106 @@ def _histogram(r, op):
     yield Case("all_equal", {"X": f32(2, 2, 2)}, "Out", {"bins": 5, "min": 0, "max": 0})
 
 
+# ----------------------------------------------------------------------------
+# element by element
+# ----------------------------------------------------------------------------
+SPECIAL = {"lgamma": (0.1, 20), "digamma": (0.1, 20), "erfinv": (-0.99, 0.99), "i0": (-9, 9), "i0e": (-90, 90),
+           "i1": (-9, 9), "i1e": (-90, 90)}
+
+
+@cases(*SPECIAL, gradient=True)
+def _special(r, op):
+    slot, out = ("x", "out") if op.startswith("i") else ("X", "Out")
+    lo, hi = SPECIAL[op]
+    for dtype in FLOATS:
+        yield Case(dtype, {slot: r.f((3, 7), lo, hi, dtype)}, out)
+    yield Case("scalar", {slot: r.f((), lo, hi)}, out)
+    yield Case("near_zero", {slot: np.array([1e-9, 1e-4, 0.01, 0.1, 0.5], "float64")}, out)
+    if op in ("lgamma", "digamma"):
+        yield Case("negative", {slot: np.array([-0.5, -1.3, -7.9, -20.25], "float64")}, out, tol=(1e-6, 1e-8))
+        yield Case("large", {slot: np.array([1e3, 1e6, 1e9], "float64")}, out)
+    elif op == "erfinv":
+        yield Case("near_one", {slot: np.array([0.999, -0.99999, 0.9999999, 1 - 1e-12], "float64")}, out, tol=(1e-5, 1e-8))
+        yield forward_alone(Case("ends", {slot: f32(-1, 1, 0, 2)}, out))
+    else:
+        yield Case("negative", {slot: np.array([-1e-3, -0.7, -8.1, -31, -29.5], "float64")}, out)
+
+
+@cases("polygamma", gradient=True)
+def _polygamma(r, op):
+    for n in (1, 2, 5):
+        for dtype in FLOATS:
+            yield Case(f"n{n}_{dtype}", {"x": r.f((3, 4), 0.5, 12, dtype)}, "out", {"n": n}, tol=(1e-4, 1e-5) if dtype == "float32" else None)
+
+
+@cases("atan2", gradient=True)
+def _atan2(r, op):
+    for dtype in NUMBERS:
+        case = Case(dtype, {"X1": numbers(r, (3, 5), dtype), "X2": numbers(r, (3, 5), dtype)}, "Out")
+        yield case if "float" in dtype else forward_alone(case)
+    yield forward_alone(Case("axes", {"X1": f32(0, 0, 1, -1, 0, -0.0), "X2": f32(1, -1, 0, 0, 0, -1)}, "Out"))
+    yield Case("scalar", {"X1": r.f(()), "X2": r.f(())}, "Out")
+
+
+@cases("nextafter")
+def _nextafter(r, op):
+    for dtype in FLOATS:
+        yield Case(dtype, {"x": r.f((3, 5), dtype=dtype), "y": r.f((3, 5), dtype=dtype)}, "out", tol=(0.0, 0.0))
+    yield Case("edges", {"x": f32(0, 0, 1, INF, NAN, 1), "y": f32(1, -1, 1, 0, 1, NAN)}, "out", tol=(0.0, 0.0))
+
+
+@cases("elementwise_heaviside", gradient=True)
+def _heaviside(r, op):
+    for dtype in NUMBERS:
+        case = Case(dtype, {"X": r.i((3, 5), -1, 1).astype(dtype), "Y": numbers(r, (3, 5), dtype)}, "Out")
+        yield case if "float" in dtype else forward_alone(case)
+    yield Case("broadcast_y", {"X": r.i((3, 5), -1, 1).astype("float32"), "Y": r.f((5,))}, "Out")
+    # X of fewer dimensions than Y: Paddle swaps the operands.
+    yield Case("broadcast_both", {"X": r.i((3, 1), -1, 1).astype("float32"), "Y": r.f((1, 5))}, "Out")
+    yield forward_alone(Case("nan", {"X": f32(NAN, 0, INF), "Y": f32(2, NAN, 3)}, "Out"))
+
+
+@cases("lerp", gradient=True)
+def _lerp(r, op):
+    for dtype in FLOATS:
+        for name, x, y, w in (("same", (3, 4), (3, 4), (3, 4)), ("one_weight", (3, 4), (3, 4), (1,)),
+                              ("broadcast", (3, 1, 4), (2, 1), (2, 4)), ("scalars", (), (), ())):
+            yield Case(f"{name}_{dtype}", {"X": r.f(x, dtype=dtype), "Y": r.f(y, dtype=dtype), "Weight": r.f(w, 0, 1, dtype)}, "Out")
+
+
+@cases("allclose", "isclose")
+def _close(r, op):
+    def one(name, x, y, extra_ins=None, **a):
+        return Case(name, {"Input": x, "Other": y, **(extra_ins or {})}, "Out", {"rtol": "1e-05", "atol": "1e-08", "equal_nan": False, **a})
+    for dtype in FLOATS:
+        x = r.i((2, 3), 0, 9).astype(dtype)
+        yield one(f"same_{dtype}", x, x.copy())
+        yield one(f"differ_{dtype}", x, r.i((2, 3), 0, 9).astype(dtype))
+    x = np.array([1, 1e3, 1e-9, 0, INF, -INF, INF, NAN, NAN], "float64")
+    y = np.array([1 + 9e-6, 1e3 + 0.011, 0, 1e-8, INF, INF, 1, NAN, 1], "float64")
+    for nan in (False, True):
+        yield one(f"edges_{nan}", x, y, equal_nan=nan)
+    yield one("nans", f32(NAN, 1), f32(NAN, 1), equal_nan=True)
+    yield one("tolerances", f32(1, 2), f32(1.05, 2.3), rtol="0.1", atol="0.0")
+    yield one("tensors", f32(1, 2), f32(1.05, 2.3), {"Rtol": np.array([0.0], "float64"), "Atol": np.array([0.1], "float64")})
+
+
+@cases("equal_all")
+def _equal_all(r, op):
+    for dtype in NUMBERS + ("bool",):
+        x = r.i((2, 3), 0, 1).astype(dtype)
+        yield Case(f"same_{dtype}", {"X": x, "Y": x.copy()}, "Out")
+        yield Case(f"differ_{dtype}", {"X": x, "Y": (1 - x.astype("int32")).astype(dtype)}, "Out")
+    yield Case("other_shape", {"X": r.f((2, 3)), "Y": r.f((3, 2))}, "Out")
+
+
+@cases("isnan", "isinf")
+def _is_any(r, op):
+    yield Case("none", {"X": r.f((2, 3))}, "Out")
+    yield Case("nan", {"X": f32(1, NAN)}, "Out")
+    yield Case("inf", {"X": f32(1, INF)}, "Out")
+
+
 # MORE
 
 
