@@ -357,6 +357,72 @@ def _is_any(r, op):
     yield Case("none", {"X": r.f((2, 3))}, "Out")
     yield Case("nan", {"X": f32(1, NAN)}, "Out")
     yield Case("inf", {"X": f32(1, INF)}, "Out")
+    yield Case("float64", {"X": np.array([NAN, INF])}, "Out")
+
+
+# ----------------------------------------------------------------------------
+# diagonals
+# ----------------------------------------------------------------------------
+@cases("diagonal", "trace", gradient=True)
+def _diagonal(r, op):
+    for dtype in NUMBERS:
+        case = Case(f"matrix_{dtype}", {"Input": numbers(r, (3, 4), dtype)}, "Out", {"offset": 0, "axis1": 0, "axis2": 1})
+        yield case if "float" in dtype else forward_alone(case)
+    for offset in (2, -1):
+        yield Case(f"offset{offset}".replace("-", "m"), {"Input": r.f((3, 4, 5))}, "Out", {"offset": offset, "axis1": 2, "axis2": 0})
+    yield Case("negative_axes", {"Input": r.f((2, 3, 4), dtype="float64")}, "Out", {"offset": 1, "axis1": -2, "axis2": -1})
+    yield Case("rank4", {"Input": r.f((2, 3, 4, 3))}, "Out", {"offset": 0, "axis1": 1, "axis2": 3})
+
+
+@cases("diag_embed")
+def _diag_embed(r, op):
+    for dtype in NUMBERS:
+        yield Case(dtype, {"Input": numbers(r, (2, 3), dtype)}, "Out", {"offset": 0, "dim1": -2, "dim2": -1})
+    for offset in (1, -2):
+        yield Case(f"offset{offset}".replace("-", "m"), {"Input": r.f((2, 3))}, "Out", {"offset": offset, "dim1": 0, "dim2": 2})
+    yield Case("vector", {"Input": r.f((3,))}, "Out", {"offset": -1, "dim1": 0, "dim2": 1})
+    yield Case("swapped", {"Input": r.f((2, 3))}, "Out", {"offset": 1, "dim1": 2, "dim2": 1})
+
+
+@cases("diag_v2", gradient=True)
+def _diag_v2(r, op):
+    for dtype in NUMBERS:
+        for offset in (0, 2, -1):
+            tag = f"{offset}_{dtype}".replace("-", "m")
+            both = (Case(f"vector{tag}", {"X": numbers(r, (3,), dtype)}, "Out", {"offset": offset, "padding_value": 2.5}),
+                    Case(f"matrix{tag}", {"X": numbers(r, (3, 4), dtype)}, "Out", {"offset": offset, "padding_value": 0.0}))
+            yield from both if "float" in dtype else map(forward_alone, both)
+
+
+@cases("fill_diagonal", gradient=True)
+def _fill_diagonal(r, op):
+    for dtype in NUMBERS:
+        case = Case(f"square_{dtype}", {"X": numbers(r, (3, 3), dtype)}, "Out", {"value": 7.0, "offset": 0, "wrap": False})
+        yield case if "float" in dtype else forward_alone(case)
+    for shape in ((7, 3), (3, 7)):
+        for wrap in (False, True):
+            for offset in (0, 1, -2):
+                yield Case(f"{shape[0]}x{shape[1]}_{'wrap' if wrap else 'end'}_{offset}".replace("-", "m"), {"X": r.f(shape)}, "Out",
+                           {"value": -1.5, "offset": offset, "wrap": wrap})
+    yield Case("cube", {"X": r.f((3, 3, 3))}, "Out", {"value": 2.0, "offset": 0, "wrap": False})
+
+
+@cases("fill_diagonal_tensor", gradient=True)
+def _fill_diagonal_tensor(r, op):
+    for dtype in NUMBERS:
+        case = Case(f"matrix_{dtype}", {"X": numbers(r, (3, 4), dtype), "Y": numbers(r, (3,), dtype)}, "Out",
+                    {"offset": 0, "dim1": 0, "dim2": 1}, no_grad=("Y",))
+        yield case if "float" in dtype else forward_alone(case)
+    yield Case("offset", {"X": r.f((3, 4, 2)), "Y": r.f((2, 2))}, "Out", {"offset": 2, "dim1": 0, "dim2": 1}, no_grad=("Y",))
+    yield Case("below", {"X": r.f((2, 4, 5)), "Y": r.f((2, 3))}, "Out", {"offset": -1, "dim1": 1, "dim2": 2}, no_grad=("Y",))
+
+
+@cases("tril_indices", "triu_indices")
+def _triangle(r, op):
+    rows, columns = ("rows", "cols") if op == "tril_indices" else ("row", "col")
+    for offset in (0, 1, -2, 9, -9):
+        for dtype in (g.INT32, g.INT64):
+            yield Case(f"offset{offset}_{dtype}".replace("-", "m"), {}, "out", {rows: 4, columns: 3, "offset": offset, "dtype": dtype})
 
 
 # MORE
