@@ -425,6 +425,36 @@ def _triangle(r, op):
             yield Case(f"offset{offset}_{dtype}".replace("-", "m"), {}, "out", {rows: 4, columns: 3, "offset": offset, "dtype": dtype})
 
 
+# ----------------------------------------------------------------------------
+# products
+# ----------------------------------------------------------------------------
+@cases("einsum")
+def _einsum(r, op):
+    def one(name, equation, *shapes, dtype="float32"):
+        n = len(shapes)
+        return Case(name, {"Operands": [r.f(s, dtype=dtype) for s in shapes]}, {"Out": 1, "InnerCache": n, "XShape": n},
+                    {"equation": equation}, nofetch=("InnerCache",), tol=(1e-4, 1e-5) if dtype == "float32" else None)
+    for dtype in FLOATS:
+        yield one(f"product_{dtype}", "ij,jk->ik", (3, 4), (4, 5), dtype=dtype)
+        yield one(f"attention_{dtype}", "bhqd,bhkd->bhqk", (2, 3, 4, 5), (2, 3, 6, 5), dtype=dtype)
+    yield one("batch", "bij,bjk->bik", (2, 3, 4), (2, 4, 5))
+    yield one("shared_weight", "bij,jk->bik", (2, 3, 4), (4, 5))
+    yield one("heads", "bnhd,bmhd->bhnm", (2, 3, 2, 4), (2, 5, 2, 4))
+    yield one("swapped", "ij,jk->ki", (3, 4), (4, 5))
+    yield one("outer", "i,j->ij", (3,), (4,))
+    yield one("dot", "i,i->", (5,), (5,))
+    yield one("elementwise", "ij,ij->ij", (3, 4), (3, 4))
+    yield one("transpose", "ijk->kij", (2, 3, 4))
+    yield one("sum", "ijk->j", (2, 3, 4))
+    yield one("sum_all", "ij->", (3, 4))
+    yield one("ellipsis", "...ij,...jk->...ik", (2, 3, 4), (2, 4, 5))
+    yield one("ellipsis_broadcast", "...ij,jk->...ik", (2, 2, 3, 4), (4, 5))
+    yield one("ellipsis_alone", "...i->...", (2, 3, 4))
+    yield one("summed_in_one", "ij,jk->k", (3, 4), (4, 5))
+    yield one("diagonal", "ii->i", (4, 4))
+    yield one("trace", "ii->", (4, 4))
+
+
 # MORE
 
 
