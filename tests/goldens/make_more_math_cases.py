@@ -455,6 +455,76 @@ def _einsum(r, op):
     yield one("trace", "ii->", (4, 4))
 
 
+# ----------------------------------------------------------------------------
+# windows and channels
+# ----------------------------------------------------------------------------
+@cases("unfold", gradient=True)
+def _unfold(r, op):
+    def one(name, kernel, strides=(1, 1), paddings=(0, 0, 0, 0), dilations=(1, 1), dtype="float32"):
+        return Case(name, {"X": r.f((2, 3, 5, 6), dtype=dtype)}, {"Y": 1},
+                    {"kernel_sizes": list(kernel), "strides": list(strides), "paddings": list(paddings), "dilations": list(dilations)})
+    for dtype in FLOATS:
+        yield one(f"plain_{dtype}", (2, 3), dtype=dtype)
+    yield one("strides", (3, 2), (2, 3))
+    yield one("paddings", (3, 3), (2, 2), (1, 0, 2, 3))
+    yield one("dilations", (2, 2), (1, 1), (1, 1, 1, 1), (2, 3))
+
+
+@cases("fold", gradient=True)
+def _fold(r, op):
+    def one(name, kernel, windows, strides=(1, 1), paddings=(0, 0, 0, 0), dilations=(1, 1), dtype="float32"):
+        return Case(name, {"X": r.f((2, 3 * kernel[0] * kernel[1], windows), dtype=dtype)}, {"Y": 1},
+                    {"output_sizes": [5, 6], "kernel_sizes": list(kernel), "strides": list(strides), "paddings": list(paddings),
+                     "dilations": list(dilations)})
+    for dtype in FLOATS:
+        yield one(f"plain_{dtype}", (2, 3), 16, dtype=dtype)
+    yield one("strides", (3, 2), 4, (2, 3))
+    yield one("paddings", (3, 3), 6, (2, 2), (1, 0, 1, 1))
+
+
+@cases("frame", gradient=True)
+def _frame(r, op):
+    for axis, shape in ((-1, (2, 9)), (0, (9, 2)), (-1, (7,)), (0, (7,)), (-1, (2, 3, 8))):
+        for dtype in NUMBERS:
+            case = Case(f"{'first' if axis == 0 else 'last'}_rank{len(shape)}_{dtype}", {"X": numbers(r, shape, dtype)}, "Out",
+                        {"frame_length": 4, "hop_length": 2, "axis": axis})
+            yield case if "float" in dtype else forward_alone(case)
+    yield Case("apart", {"X": r.f((2, 11))}, "Out", {"frame_length": 2, "hop_length": 4, "axis": -1})
+
+
+@cases("overlap_add", gradient=True)
+def _overlap_add(r, op):
+    for axis, shape in ((-1, (2, 4, 3)), (0, (3, 4, 2)), (-1, (4, 3)), (0, (3, 4))):
+        for dtype in NUMBERS:
+            case = Case(f"{'first' if axis == 0 else 'last'}_rank{len(shape)}_{dtype}", {"X": numbers(r, shape, dtype)}, "Out",
+                        {"hop_length": 2, "axis": axis})
+            yield case if "float" in dtype else forward_alone(case)
+
+
+@cases("channel_shuffle", "pixel_unshuffle", "temporal_shift", gradient=True)
+def _channels(r, op):
+    attrs = {"channel_shuffle": {"groups": 3}, "pixel_unshuffle": {"downscale_factor": 2},
+             "temporal_shift": {"seg_num": 3, "shift_ratio": 0.25}}[op]
+    for dtype in FLOATS:
+        for last in (False, True):
+            shape = (6, 4, 2, 12) if last else (6, 12, 4, 2)
+            yield Case(f"{'nhwc' if last else 'nchw'}_{dtype}", {"X": r.f(shape, dtype=dtype)}, "Out",
+                       {**attrs, "data_format": "NHWC" if last else "NCHW"})
+    if op == "temporal_shift":
+        yield Case("one_frame", {"X": r.f((2, 5, 2, 2))}, "Out", {"seg_num": 1, "shift_ratio": 0.4, "data_format": "NCHW"})
+
+
+@cases("repeat_interleave", gradient=True)
+def _repeat_interleave(r, op):
+    for dim in (0, 1, 2):
+        for dtype in NUMBERS:
+            both = (Case(f"times_{dim}_{dtype}", {"X": numbers(r, (3, 2, 4), dtype)}, "Out", {"Repeats": 2, "dim": dim}),
+                    Case(f"tensor_{dim}_{dtype}", {"X": numbers(r, (3, 2, 4), dtype),
+                                                       "RepeatsTensor": r.i(((3, 2, 4)[dim],), 0 if dim == 0 else 1, 3, "int32")},
+                         "Out", {"dim": dim}, no_grad=("RepeatsTensor",)))
+            yield from both if "float" in dtype else map(forward_alone, both)
+
+
 # MORE
 
 
