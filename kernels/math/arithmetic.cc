@@ -134,6 +134,9 @@ absl::Status MakeMinusGradient(GradientMaker& maker) {
 }
 
 INTERP_REGISTER_OP(AnyNumberDef<Add>("elementwise_add"));
+// What Paddle's gradient makers of other releases add gradients with.
+INTERP_REGISTER_OP(ArithmeticDef("grad_add", BinaryKernels<Add, float, double, int32_t, int64_t>(),
+                                 {}));
 INTERP_REGISTER_OP(AnyNumberDef<Sub>("elementwise_sub"));
 INTERP_REGISTER_OP(
     (MulDef<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t, uint8_t, bool>()));

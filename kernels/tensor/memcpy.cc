@@ -1,11 +1,36 @@
 // memcpy_h2d, memcpy_d2h: see core/device/memcpy.h, where plans for devices need them, too.
+// memcpy: Out = X, in the host's memory whatever `dst_place_type` says.
 #include "core/device/memcpy.h"
+
+#include "kernels/util/copy.h"
 
 namespace interp {
 namespace {
 
 INTERP_REGISTER_OP(MemcpyHostToDevice());
 INTERP_REGISTER_OP(MemcpyDeviceToHost());
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+absl::Status InferMemcpy(InferContext& ctx) {
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status Memcpy(KernelContext& ctx) {
+  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "memcpy",
+    .inputs = {{"X"}},
+    .outputs = {{"Out"}},
+    .infer = InferMemcpy,
+    .kernels = {{DType::kUndefined, Memcpy}},
+    .host_only = true,
+});
 
 }  // namespace
 }  // namespace interp

@@ -479,7 +479,7 @@ def _fold(r, op):
     for dtype in FLOATS:
         yield one(f"plain_{dtype}", (2, 3), 16, dtype=dtype)
     yield one("strides", (3, 2), 4, (2, 3))
-    yield one("paddings", (3, 3), 6, (2, 2), (1, 0, 1, 1))
+    yield one("paddings", (3, 3), 9, (2, 2), (1, 1, 1, 1))
 
 
 @cases("frame", gradient=True)
@@ -523,6 +523,39 @@ def _repeat_interleave(r, op):
                                                        "RepeatsTensor": r.i(((3, 2, 4)[dim],), 0 if dim == 0 else 1, 3, "int32")},
                          "Out", {"dim": dim}, no_grad=("RepeatsTensor",)))
             yield from both if "float" in dtype else map(forward_alone, both)
+
+
+@cases("broadcast_tensors", gradient=True)
+def _broadcast_tensors(r, op):
+    for dtype in NUMBERS + ("bool",):
+        make = (lambda s: r.b(s)) if dtype == "bool" else (lambda s: numbers(r, s, dtype))
+        case = Case(dtype, {"X": [make((3, 1, 4)), make((2, 1)), make((4,))]}, {"Out": 3})
+        yield case if "float" in dtype else forward_alone(case)
+    yield Case("same", {"X": [r.f((2, 3)), r.f((2, 3))]}, {"Out": 2})
+    yield forward_alone(Case("scalar", {"X": [r.f((2, 3)), r.f(())]}, {"Out": 2}))
+
+
+@cases("crop_tensor", gradient=True)
+def _crop_tensor(r, op):
+    for dtype in NUMBERS:
+        case = Case(dtype, {"X": numbers(r, (4, 5, 3), dtype)}, "Out", {"shape": [2, 3, -1], "offsets": [1, 2, 1]})
+        yield case if "float" in dtype else forward_alone(case)
+    yield Case("tensors", {"X": r.f((4, 5)), "Shape": i32(2, 3), "Offsets": i32(2, 0)}, "Out", {"shape": [-1, -1], "offsets": [0, 0]},
+               no_grad=("Shape", "Offsets"))
+    yield Case("lists", {"X": r.f((4, 5)), "ShapeTensor": [i32(2), i32(3)], "OffsetsTensor": [i32(1), i32(2)]}, "Out",
+               {"shape": [-1, -1], "offsets": [-1, -1]}, no_grad=("ShapeTensor", "OffsetsTensor"))
+
+
+@cases("grad_add")
+def _grad_add(r, op):
+    for dtype in NUMBERS:
+        yield Case(dtype, {"X": numbers(r, (3, 4), dtype), "Y": numbers(r, (3, 4), dtype)}, "Out", {"axis": -1})
+
+
+@cases("memcpy")
+def _memcpy(r, op):
+    for dtype in NUMBERS:
+        yield Case(dtype, {"X": numbers(r, (3, 4), dtype)}, "Out", {"dst_place_type": 0})
 
 
 # MORE

@@ -1,0 +1,152 @@
+// crop_tensor: Out = the part of X of shape `shape` that starts at `offsets`; -1 in the shape
+// reaches to the end. Both are attributes, a tensor or a list of tensors.
+// crop_tensor_grad: X@GRAD = Out@GRAD there, 0 elsewhere.
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "core/op_def.h"
+#include "kernels/util/fill_zero.h"
+#include "kernels/util/shape_args.h"
+#include "kernels/util/strided_copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+struct CropAttrs {
+  IntList shape;
+  IntList offsets;
+};
+
+CropAttrs ReadCropAttrs(AttrReader& reader) {
+  return {ReadIntListAttr(reader, "shape"), ReadIntListAttr(reader, "offsets")};
+}
+
+constexpr IntSlots kShapeSlots = {.name = "shape", .tensor = 1, .list = 2};
+constexpr IntSlots kOffsetSlots = {.name = "offsets", .tensor = 3, .list = 4};
+
+// Offsets that lie within X; none means zeros.
+absl::StatusOr<IntList> ReadOffsets(const OpContext& ctx, const IntSlots& slots, const Shape& x) {
+  INTERP_ASSIGN_OR_RETURN(IntList offsets, ReadIntList(ctx, slots, ctx.attrs<CropAttrs>().offsets));
+  if (offsets.empty()) offsets.assign(x.rank(), 0);
+  bool fits = static_cast<int>(offsets.size()) == x.rank();
+  for (int d = 0; fits && d < x.rank(); ++d) fits = offsets[d] >= 0 && offsets[d] <= x[d];
+  if (fits) return offsets;
+  return InvalidArgument("'offsets' are [", absl::StrJoin(offsets, ","), "], expected ", x.rank(),
+                         " positions in 'X' ", ToString(x));
+}
+
+absl::Status InferCrop(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kOffsetSlots, x));
+  INTERP_ASSIGN_OR_RETURN(const IntList sizes,
+                          ReadIntList(ctx, kShapeSlots, ctx.attrs<CropAttrs>().shape));
+  if (static_cast<int>(sizes.size()) != x.rank()) {
+    return InvalidArgument("'shape' has ", sizes.size(), " entries, expected ", x.rank());
+  }
+  Shape out;
+  for (int d = 0; d < x.rank(); ++d) {
+    const int64_t left = x[d] - offsets[d];
+    const int64_t size = sizes[d] == -1 ? left : sizes[d];
+    if (size < 0 || size > left) {
+      return InvalidArgument("'shape' is [", absl::StrJoin(sizes, ","), "], at 'offsets' [",
+                             absl::StrJoin(offsets, ","), "] more than 'X' ", ToString(x), " has");
+    }
+    out.push_back(size);
+  }
+  ctx.SetShape(kOut, out);
+  return absl::OkStatus();
+}
+
+// The part of `whole` at the offsets, and all of `part`.
+struct CropCopy {
+  CopyDims dims;  // from whole to part
+  int64_t start = 0;
+};
+CropCopy LayOut(const Tensor& whole, const Tensor& part, const IntList& offsets) {
+  CropCopy copy;
+  const Strides from = StridesOf(whole);
+  const Strides to = StridesOf(part);
+  for (int d = 0; d < whole.shape.rank(); ++d) {
+    copy.start += offsets[d] * from[d];
+    copy.dims.push_back({part.shape[d], from[d], to[d]});
+  }
+  return copy;
+}
+
+absl::Status Crop(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  if (out.numel() == 0) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kOffsetSlots, x.shape));
+  const CropCopy copy = LayOut(x, out, offsets);
+  const size_t bytes = SizeOf(x.dtype);
+  CopyStrided(ctx.num_threads(), bytes, copy.dims, At(x.raw_data(), copy.start, bytes),
+              out.mutable_raw_data());
+  return absl::OkStatus();
+}
+
+constexpr int kListFlags = kOptional | kAnyDType | kValueInInfer;
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "crop_tensor",
+    .inputs = {{"X"},
+               {"Shape", kListFlags},
+               {"ShapeTensor", kListFlags | kVariadic},
+               {"Offsets", kListFlags},
+               {"OffsetsTensor", kListFlags | kVariadic}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
+    .infer = InferCrop,
+    .kernels = {{DType::kUndefined, Crop}},
+    .gradient = {.inputs = {"X", "Offsets", "OffsetsTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
+});
+
+constexpr IntSlots kGradOffsetSlots = {.name = "offsets", .tensor = 1, .list = 2};
+constexpr int kOutGrad = 3;
+constexpr int kXGrad = 0;
+
+absl::Status InferCropGrad(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  const Shape& grad = ctx.input(kOutGrad).shape;
+  INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kGradOffsetSlots, x));
+  bool fits = grad.rank() == x.rank();
+  for (int d = 0; fits && d < x.rank(); ++d) fits = offsets[d] + grad[d] <= x[d];
+  if (!fits) {
+    return InvalidArgument("input 'Out@GRAD' has shape ", ToString(grad), ", at 'offsets' [",
+                           absl::StrJoin(offsets, ","), "] more than 'X' ", ToString(x), " has");
+  }
+  ctx.ShareShape(kX, kXGrad);
+  return absl::OkStatus();
+}
+
+absl::Status CropGrad(KernelContext& ctx) {
+  const Tensor& grad = ctx.input(kOutGrad);
+  Tensor& x_grad = ctx.output(kXGrad);
+  FillZero(ctx.num_threads(), x_grad);
+  if (grad.numel() == 0) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kGradOffsetSlots, x_grad.shape));
+  CropCopy copy = LayOut(x_grad, grad, offsets);
+  for (CopyDim& dim : copy.dims) std::swap(dim.src_stride, dim.dst_stride);
+  const size_t bytes = SizeOf(grad.dtype);
+  CopyStrided(ctx.num_threads(), bytes, copy.dims, grad.raw_data(),
+              At(x_grad.mutable_raw_data(), copy.start, bytes));
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "crop_tensor_grad",
+    .inputs = {{"X", kNoNeedBuffer},
+               {"Offsets", kListFlags},
+               {"OffsetsTensor", kListFlags | kVariadic},
+               {"Out@GRAD"}},
+    .outputs = {{"X@GRAD"}},
+    .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
+    .infer = InferCropGrad,
+    .kernels = {{DType::kFloat32, CropGrad}, {DType::kFloat64, CropGrad}},
+});
+
+}  // namespace
+}  // namespace interp
