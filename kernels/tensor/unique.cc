@@ -220,12 +220,12 @@ absl::Status Unique(KernelContext& ctx) {
 }
 
 template <const UniqueSlots& kSlots>
-OpDef UniqueDef(absl::string_view type, std::vector<SlotDef> outputs,
+OpDef UniqueDef(absl::string_view type, const std::vector<SlotDef>& outputs,
                 absl::StatusOr<ParsedAttrs> (*parse)(AttrReader& reader)) {
   return OpDef{
       .type = type,
       .inputs = {{"X"}},
-      .outputs = std::move(outputs),
+      .outputs = outputs,
       .parse = parse,
       .infer_dtype =
           [](DTypeContext& ctx) {
