@@ -5,6 +5,7 @@
 #include "kernels/tensor/put_along_axis.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/copy.h"
@@ -67,8 +68,11 @@ absl::Status Put(KernelContext& ctx, const Index* indices) {
     out[at] = count[at]++ == 0 ? values[from] : Fold(attrs.reduce, out[at], values[from]);
   });
   if (attrs.reduce != Reduce::kMean) return absl::OkStatus();
+  // The count of a small integer type's elements may not fit into it.
+  using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   for (size_t i = 0; i < size; ++i) {
-    if (count[i] > 1) out[i] = static_cast<T>(out[i] / static_cast<T>(count[i]));
+    if (count[i] > 1)
+      out[i] = static_cast<T>(static_cast<Wide>(out[i]) / static_cast<Wide>(count[i]));
   }
   return absl::OkStatus();
 }

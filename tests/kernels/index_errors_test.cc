@@ -148,5 +148,16 @@ TEST(IndexErrorsTest, AttributesThatMeanNothingAreErrors) {
   });
 }
 
+// 256 elements at one place are more than an uint8 counts.
+TEST(PutAlongAxisTest, MeansOfManySmallIntegers) {
+  const OpRun run = {"put_along_axis",
+                     {{"Input", Ones<uint8_t>({1, 1})},
+                      {"Index", Tensor::Of<int64_t>({1, 255}, std::vector<int64_t>(255))},
+                      {"Value", Ones<uint8_t>({1, 255})}},
+                     {"Result"},
+                     "Axis=1, Reduce=\"mean\""};
+  EXPECT_THAT(RunOp(run), IsOk());
+}
+
 }  // namespace
 }  // namespace interp::testing
