@@ -7,7 +7,7 @@ namespace interp::nn::winograd {
 template <typename T>
 void TransformInputs(const ConvProblem& p, const TilePlace& place, const T* in, float* points,
                      int64_t step) {
-  static const T zeros[kLanes] = {};
+  static const T kZeros[kLanes] = {};
   const WindowAxis& h = p.window[0];
   const WindowAxis& w = p.window[1];
   std::array<const T*, kPoints> pixels;
@@ -18,7 +18,7 @@ void TransformInputs(const ConvProblem& p, const TilePlace& place, const T* in, 
       const int64_t x = place.x + j - w.pad_begin;
       const bool inside = y >= 0 && y < h.in && x >= 0 && x < w.in;
       const int64_t pixel = (place.image * h.in + y) * w.in + x;
-      pixels[i * kPatch + j] = inside ? in + pixel * p.in_channels : zeros;
+      pixels[i * kPatch + j] = inside ? in + pixel * p.in_channels : kZeros;
       steps[i * kPatch + j] = inside ? 1 : 0;
     }
   }

@@ -290,7 +290,7 @@ TEST(Train, AFolderThatSomebodyTrainsInIsRefusedAtOnce) {
 
 TEST(Train, ResultsThatCannotBeWrittenAreToldBeforeTheFirstStep) {
   const Regression regression;
-  std::ofstream(regression / "file");
+  std::ofstream(regression / "file").close();
   for (const std::string flag : {"--save", "--plot", "--checkpoint"}) {
     const CommandResult result =
         regression.Train({"--steps", "3", "--log", regression / (flag + ".csv"), flag,
@@ -356,7 +356,7 @@ TEST(Train, AnEmptyLogIsNoHindrance) {
     return regression.Train(all);
   };
   ASSERT_EQ(train("3").exit_code, 0);
-  std::ofstream(regression / "log.csv", std::ios::trunc);
+  std::ofstream(regression / "log.csv").close();
   const CommandResult result = train("5");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(Read(regression / "log.csv"), AllOf(HasSubstr("step,loss\n4,"), HasSubstr("\n5,")));
