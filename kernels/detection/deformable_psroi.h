@@ -101,10 +101,11 @@ int64_t ForEachDeformableSample(const DeformableBin<T>& bin, int64_t samples, in
     x = std::clamp(x, T{0}, static_cast<T>(width - 1));
     y = std::clamp(y, T{0}, static_cast<T>(height - 1));
     DeformableSample<T> sample = {};
-    sample.x0 = static_cast<int64_t>(std::floor(x));
-    sample.x1 = static_cast<int64_t>(std::ceil(x));
-    sample.y0 = static_cast<int64_t>(std::floor(y));
-    sample.y1 = static_cast<int64_t>(std::ceil(y));
+    // Once more, as the last position of a large image may have been rounded up.
+    sample.x0 = std::min(static_cast<int64_t>(std::floor(x)), width - 1);
+    sample.x1 = std::min(static_cast<int64_t>(std::ceil(x)), width - 1);
+    sample.y0 = std::min(static_cast<int64_t>(std::floor(y)), height - 1);
+    sample.y1 = std::min(static_cast<int64_t>(std::ceil(y)), height - 1);
     sample.dx = x - static_cast<T>(sample.x0);
     sample.dy = y - static_cast<T>(sample.y0);
     body(sample);

@@ -68,21 +68,24 @@ INTERP_REGISTER_OP(OpDef{
                  .outputs = {"Input@GRAD", "Trans@GRAD"}},
 });
 
+constexpr int64_t kMostParts = 1 << 20;
+
 // Two positive values of an attribute.
 void ReadPair(AttrReader& reader, absl::string_view name, int64_t& height, int64_t& width) {
   const std::vector<int64_t> pair = reader.Ints(name);
-  if (pair.size() == 2 && pair[0] > 0 && pair[1] > 0) {
+  const bool fits = pair.size() == 2 && pair[0] > 0 && pair[0] <= kMostParts && pair[1] > 0 &&
+                    pair[1] <= kMostParts;
+  if (fits) {
     height = pair[0];
     width = pair[1];
     return;
   }
-  reader.Fail(absl::StrCat("attribute '", name, "' is not two values above 0"));
+  reader.Fail(absl::StrCat("attribute '", name, "' is not two values of 1 to ", kMostParts));
 }
 
-void CheckPositive(AttrReader& reader, absl::string_view name, int64_t value) {
-  constexpr int64_t kMost = 1 << 20;
-  if (value > 0 && value <= kMost) return;
-  reader.Fail(absl::StrCat("attribute '", name, "' is ", value, ", expected 1 to ", kMost));
+void CheckPositive(AttrReader& reader, absl::string_view name, int64_t value, int64_t most) {
+  if (value > 0 && value <= most) return;
+  reader.Fail(absl::StrCat("attribute '", name, "' is ", value, ", expected 1 to ", most));
 }
 
 }  // namespace
@@ -99,10 +102,11 @@ DeformablePsRoiAttrs ReadDeformablePsRoiAttrs(AttrReader& reader) {
   attrs.part_height = attrs.pooled_height;
   attrs.part_width = attrs.pooled_width;
   if (reader.Has("part_size")) ReadPair(reader, "part_size", attrs.part_height, attrs.part_width);
-  CheckPositive(reader, "output_dim", attrs.output_dim);
-  CheckPositive(reader, "pooled_height", attrs.pooled_height);
-  CheckPositive(reader, "pooled_width", attrs.pooled_width);
-  CheckPositive(reader, "sample_per_part", attrs.samples);
+  CheckPositive(reader, "output_dim", attrs.output_dim, kMostParts);
+  CheckPositive(reader, "pooled_height", attrs.pooled_height, kMostParts);
+  CheckPositive(reader, "pooled_width", attrs.pooled_width, kMostParts);
+  constexpr int64_t kMostSamples = 1024;  // of a bin's side
+  CheckPositive(reader, "sample_per_part", attrs.samples, kMostSamples);
   return attrs;
 }
 

@@ -60,7 +60,7 @@ absl::Status PoolGrad(KernelContext& ctx) {
   const Tensor& grad = ctx.input(kOutputGrad);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> images,
                           ImageOfRoi(ctx.input(kPsRoiRois), /*rois_num=*/nullptr, x.shape[0]));
-  const Shape& out = grad.shape;
+  INTERP_ASSIGN_OR_RETURN(const Shape out, ResolveDeformablePsRoi(ctx));
   const int64_t channels = x.shape[1], height = x.shape[2], width = x.shape[3];
   const T std = static_cast<T>(attrs.trans_std);
   T* const x_grad = Zeros<T>(ctx.optional_output(kInputGrad));

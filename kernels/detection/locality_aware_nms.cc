@@ -142,7 +142,8 @@ absl::Status LocalityAwareNms(KernelContext& ctx) {
   const T* score = ctx.input(kScores).data<T>();
   std::vector<T> rows;
   std::vector<int64_t> offsets = {0};
-  for (int64_t n = 0; n < boxes[0]; ++n) {
+  const int64_t images = boxes.numel() == 0 ? 0 : boxes[0];
+  for (int64_t n = 0; n < images; ++n) {
     Image<T> image = {{box, box + boxes.numel(1, 3)},
                       {score, score + scores.numel(1, 3)},
                       boxes[1],

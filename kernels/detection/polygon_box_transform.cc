@@ -26,6 +26,7 @@ absl::Status Infer(InferContext& ctx) {
 template <typename T>
 absl::Status PolygonBoxTransform(KernelContext& ctx) {
   const Shape& shape = ctx.input(kInput).shape;
+  if (shape.numel() == 0) return absl::OkStatus();
   const int64_t height = shape[2], width = shape[3];
   const T* const in = ctx.input(kInput).data<T>();
   T* const out = ctx.output(kOutput).mutable_data<T>();

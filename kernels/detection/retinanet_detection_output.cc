@@ -5,6 +5,7 @@
 // of a level, of all anchors and classes, become boxes in pixels of the original image; suppression
 // is by class over the levels together. In the last level every score above 0 counts. Out has rows
 // [class + 1, score, box] by image and falling score, with their offsets.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -160,10 +161,15 @@ absl::Status DetectionOutput(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckShapes(ctx));
   const auto& attrs = ctx.attrs<RetinanetAttrs>();
   const Shape& scores = ctx.inputs(kScores)[0]->shape;
+  // Without any there may be 2^60 classes, or images.
+  const auto all_scores = ctx.inputs(kScores);
+  const bool any_scores = std::any_of(all_scores.begin(), all_scores.end(),
+                                      [](const Tensor* level) { return level->numel() > 0; });
   std::vector<T> rows;
   std::vector<int64_t> offsets = {0};
   for (int64_t n = 0; n < scores[0]; ++n) {
-    std::vector<std::vector<Detection<T>>> by_class(static_cast<size_t>(scores[2]));
+    std::vector<std::vector<Detection<T>>> by_class(any_scores ? static_cast<size_t>(scores[2])
+                                                               : 0);
     for (int64_t level = 0; level < std::ssize(ctx.inputs(kScores)); ++level) {
       AddLevel(attrs, ctx, level, n, by_class);
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -15,7 +16,7 @@ constexpr int kY = 0;
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape y, ResolveBpr(ctx));
   ctx.SetShape(kY, y);
-  ctx.output(kY).lod = ctx.input(kBprX).lod;
+  ShareLod(ctx.input(kBprX), ctx.output(kY));
   return absl::OkStatus();
 }
 

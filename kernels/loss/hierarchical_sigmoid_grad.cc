@@ -21,7 +21,11 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", {pre_out[0], 1}));
   ctx.ShareShape(kHsigmoidX, kXGrad);
   ctx.ShareShape(kHsigmoidW, kWGrad);
-  if (ctx.has_input(kHsigmoidBias)) ctx.ShareShape(kHsigmoidBias, kBiasGrad);
+  if (ctx.has_input(kHsigmoidBias)) {
+    ctx.ShareShape(kHsigmoidBias, kBiasGrad);
+  } else if (ctx.has_output(kBiasGrad)) {
+    return InvalidArgument("there is an output 'Bias@GRAD' but no input 'Bias'");
+  }
   return absl::OkStatus();
 }
 

@@ -26,7 +26,11 @@ absl::Status Infer(InferContext& ctx) {
   }
   ctx.ShareShape(kNceInput, kInputGrad);
   ctx.ShareShape(kNceWeight, kWeightGrad);
-  if (ctx.has_input(kNceBias)) ctx.ShareShape(kNceBias, kBiasGrad);
+  if (ctx.has_input(kNceBias)) {
+    ctx.ShareShape(kNceBias, kBiasGrad);
+  } else if (ctx.has_output(kBiasGrad)) {
+    return InvalidArgument("there is an output 'Bias@GRAD' but no input 'Bias'");
+  }
   return absl::OkStatus();
 }
 
@@ -49,7 +53,8 @@ absl::Status NceGrad(KernelContext& ctx) {
   const Tensor& w = ctx.input(kNceWeight);
   const Tensor& labels = ctx.input(kSampleLabels);
   const int64_t* const label = labels.data<int64_t>();
-  const int64_t width = x.shape[1], per_row = labels.shape[1];
+  const int64_t width = x.shape[1];
+  const int64_t per_row = NceTrueClasses(ctx) + ctx.attrs<NceAttrs>().negatives;
   const int64_t known = std::min(ctx.attrs<NceAttrs>().classes, w.shape[0]);
   INTERP_RETURN_IF_ERROR(CheckIndices(label, labels.numel(), known, "SampleLabels"));
   RowGradient<T> w_grad;

@@ -64,7 +64,9 @@ absl::Status Histogram(KernelContext& ctx) {
     const double value = static_cast<double>(x[i]);
     if (!(value >= first && value <= last)) continue;
     const double part = (value - first) * static_cast<double>(attrs.bins) / (last - first);
-    ++out[std::min(static_cast<int64_t>(part), attrs.bins - 1)];
+    // False also for what a product of huge numbers gives, infinity and NaN.
+    const bool inner = part < static_cast<double>(attrs.bins);
+    ++out[inner ? static_cast<int64_t>(part) : attrs.bins - 1];
   }
   return absl::OkStatus();
 }

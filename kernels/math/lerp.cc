@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/broadcast.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -23,8 +24,8 @@ absl::StatusOr<Shape> LerpShape(const InferContext& ctx, int x, int y, int weigh
 
 absl::Status InferLerp(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape, LerpShape(ctx, kX, kY, kWeight));
-  ctx.ShareShape(kX, kOut);
-  ctx.output(kOut).shape = shape;
+  ctx.SetShape(kOut, shape);
+  ShareLod(ctx.input(kX), ctx.output(kOut));
   return absl::OkStatus();
 }
 

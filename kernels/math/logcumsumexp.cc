@@ -39,7 +39,7 @@ template <typename T>
 T LogAddExp(T a, T b) {
   const T high = std::max(a, b);
   const T low = std::min(a, b);
-  if (high == -std::numeric_limits<T>::infinity()) return high;
+  if (std::isinf(high)) return high;
   return high + std::log1p(std::exp(low - high));
 }
 

@@ -75,6 +75,7 @@ absl::Status ChooseInLines(KernelContext& ctx, const Choose& choose) {
   const Tensor& x = ctx.input(kX);
   const int axis = *NormalizeAxis(ctx.attrs<StatisticAttrs>().axis, std::max(x.shape.rank(), 1));
   const Lines lines = LinesAlong(x.shape, axis);
+  if (lines.count() == 0) return absl::OkStatus();
   const int tasks = LineTasks(lines, ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(
       const Workspace scratch,

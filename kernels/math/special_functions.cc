@@ -64,7 +64,10 @@ struct PolygammaAttrs {
   int n = 1;
   static PolygammaAttrs Read(AttrReader& attrs) {
     const int n = attrs.Int("n", 1);
-    if (n < 0) attrs.Fail(absl::StrCat("attribute 'n' is ", n, ", expected 0 or more"));
+    constexpr int kMost = 170;  // the factorial of more is no double
+    if (n < 0 || n > kMost) {
+      attrs.Fail(absl::StrCat("attribute 'n' is ", n, ", expected 0 to ", kMost));
+    }
     return {n};
   }
 };

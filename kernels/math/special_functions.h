@@ -15,6 +15,10 @@ inline double Zeta(double s, double q) {
   if (q <= 0) {
     if (q == std::floor(q)) return std::numeric_limits<double>::infinity();
     if (s != std::floor(s)) return std::numeric_limits<double>::quiet_NaN();
+    // The terms below 0 and those above, each a difference of sums of positive terms.
+    const double rest = -q - std::floor(-q);
+    const double sign = std::fmod(s, 2) == 0 ? 1 : -1;
+    return sign * (Zeta(s, rest) - Zeta(s, 1 - q)) + Zeta(s, 1 - rest);
   }
   double sum = 0;
   for (; q < 12; q += 1) sum += std::pow(q, -s);
@@ -63,7 +67,8 @@ inline double Digamma(double x) {
 // The n-th derivative of Digamma.
 inline double Polygamma(int n, double x) {
   if (n == 0) return Digamma(x);
-  const double factorial = std::exp(std::lgamma(n + 1.0));
+  int sign = 0;  // std::lgamma would write a global
+  const double factorial = std::exp(lgamma_r(n + 1.0, &sign));
   return (n % 2 == 0 ? -1 : 1) * factorial * Zeta(n + 1.0, x);
 }
 
@@ -93,7 +98,9 @@ inline double ScaledBesselI(int order, double x) {
 }
 
 inline double BesselI(int order, double x) {
-  return ScaledBesselI(order, x) * std::exp(std::abs(x));
+  if (std::isinf(x)) return order == 1 ? x : std::abs(x);
+  const double half = std::exp(std::abs(x) / 2);  // all of it overflows before the function does
+  return ScaledBesselI(order, x) * half * half;
 }
 
 // The x of which erf is y: a rational approximation (Giles 2010), then Newton's method with the

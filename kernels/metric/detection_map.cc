@@ -16,6 +16,7 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/arithmetic.h"
 
 namespace interp {
 namespace {
@@ -160,7 +161,7 @@ absl::Status CountImage(const MapAttrs& attrs, const Tensor& detections, int64_t
       return attrs.evaluate_difficult || !box.difficult;
     });
     if (counted == 0) continue;
-    counts[label].boxes += static_cast<int32_t>(counted);
+    counts[label].boxes = WrapAdd(counts[label].boxes, static_cast<int32_t>(counted));
     counts[label].seen = true;
   }
   std::map<int64_t, std::vector<const T*>> rows;

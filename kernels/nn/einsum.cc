@@ -38,16 +38,22 @@ absl::StatusOr<Terms> TermsOf(const OpContext& ctx, int slot) {
 absl::Status InferEinsum(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Terms terms, TermsOf(ctx, kOperands));
   ctx.SetShape(kOut, terms.OutShape());
-  for (size_t i = 0; i < ctx.inputs(kOperands).size(); ++i) {
+  const size_t operands = ctx.inputs(kOperands).size();
+  if (ctx.outputs(kInnerCache).size() > operands || ctx.outputs(kXShape).size() > operands) {
+    return InvalidArgument("'InnerCache' or 'XShape' has more arguments than there are operands");
+  }
+  for (size_t i = 0; i < operands; ++i) {
     const Shape& shape = ctx.inputs(kOperands)[i]->shape;
     if (i < ctx.outputs(kInnerCache).size() && ctx.outputs(kInnerCache)[i] != nullptr) {
       ctx.outputs(kInnerCache)[i]->shape = shape;
+      ctx.outputs(kInnerCache)[i]->lod.clear();
     }
     if (i >= ctx.outputs(kXShape).size() || ctx.outputs(kXShape)[i] == nullptr) continue;
     if (shape.rank() == kMaxRank) {
       return InvalidArgument("an operand has ", kMaxRank, " dims, expected fewer");
     }
     Shape& carried = ctx.outputs(kXShape)[i]->shape;
+    ctx.outputs(kXShape)[i]->lod.clear();
     carried = {0};
     for (const int64_t dim : shape) carried.push_back(dim);
   }
@@ -101,7 +107,9 @@ absl::Status InferEinsumGrad(InferContext& ctx) {
   for (size_t i = 0; i < ctx.outputs(kOperandsGrad).size(); ++i) {
     if (i >= operands.size()) return InvalidArgument("there are more gradients than operands");
     Tensor* const grad = ctx.outputs(kOperandsGrad)[i];
-    if (grad != nullptr) grad->shape = operands[i]->shape;
+    if (grad == nullptr) continue;
+    grad->shape = operands[i]->shape;
+    grad->lod = operands[i]->lod;
   }
   return absl::OkStatus();
 }
@@ -138,7 +146,10 @@ absl::Status DifferentiateOperand(KernelContext& ctx, const Terms& terms, const 
   CopyDims dims;
   for (size_t i = 0; i < own.size(); ++i) {
     int64_t step = 0;
-    for (int d = 0; d < grad.shape.rank(); ++d) step += operand.labels[d] == own[i] ? to[d] : 0;
+    for (int d = 0; d < grad.shape.rank(); ++d) {
+      const bool advances = grad.shape[d] != 1 || terms.lengths[own[i]] == 1;
+      if (operand.labels[d] == own[i] && advances) step += to[d];
+    }
     dims.push_back({compact.shape[static_cast<int>(i)], from[i], step});
   }
   CopyStrided(ctx.num_threads(), sizeof(T), dims, compact.raw_data(), grad.mutable_raw_data());

@@ -4,6 +4,7 @@
 #include "absl/strings/str_split.h"
 #include "kernels/nn/einsum.h"
 #include "kernels/nn/product.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::einsum {
 namespace {
@@ -181,10 +182,14 @@ absl::Status Contract(KernelContext& ctx, absl::Span<const int64_t> lengths, con
   const int64_t size = batch[0] * product.m * product.n;
   if (size == 0) return absl::OkStatus();
   INTERP_RETURN_IF_ERROR(nn::BroadcastBatch(batch, batch, product));
-  const int64_t x_size = batch[0] * product.m * product.k;
-  const int64_t y_size = batch[0] * product.n * product.k;
-  INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(x_size + y_size + size) * sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(const int64_t x_rows, CheckedProduct(batch[0], product.m));
+  INTERP_ASSIGN_OR_RETURN(const int64_t y_rows, CheckedProduct(batch[0], product.n));
+  INTERP_ASSIGN_OR_RETURN(const int64_t x_size, CheckedProduct(x_rows, product.k));
+  INTERP_ASSIGN_OR_RETURN(const int64_t y_size, CheckedProduct(y_rows, product.k));
+  INTERP_ASSIGN_OR_RETURN(int64_t elements, CheckedSum(x_size, y_size));
+  INTERP_ASSIGN_OR_RETURN(elements, CheckedSum(elements, size));
+  INTERP_ASSIGN_OR_RETURN(const int64_t bytes, CheckedProduct(elements, sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(static_cast<size_t>(bytes)));
   T* const left = work.data<T>();
   T* const right = left + x_size;
   T* const result = right + y_size;

@@ -33,7 +33,9 @@ absl::Status Infer(InferContext& ctx) {
                              ToString(biases[i]->shape), ", expected [", shape[1], ",N] and [N]");
     }
     shape[1] = w[1];
-    if (i < relu_outs.size() && relu_outs[i] != nullptr) relu_outs[i]->shape = shape;
+    if (i >= relu_outs.size() || relu_outs[i] == nullptr) continue;
+    relu_outs[i]->shape = shape;
+    relu_outs[i]->lod.clear();
   }
   ctx.SetShape(kOut, shape);
   return absl::OkStatus();

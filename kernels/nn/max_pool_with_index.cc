@@ -17,7 +17,7 @@ constexpr int kMask = 1;
 
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(ctx.attrs<PoolAttrs>(), x));
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolveIndexPool(ctx.attrs<PoolAttrs>(), x));
   if (x.numel(2, x.rank()) > std::numeric_limits<int32_t>::max()) {
     return InvalidArgument("input 'X' has shape ", ToString(x),
                            ", more pixels than 32-bit positions");

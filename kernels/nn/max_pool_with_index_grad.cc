@@ -17,7 +17,7 @@ constexpr int kXGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes,
-                          ResolvePool(ctx.attrs<PoolAttrs>(), ctx.input(kX).shape));
+                          ResolveIndexPool(ctx.attrs<PoolAttrs>(), ctx.input(kX).shape));
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", shapes.out));
   INTERP_RETURN_IF_ERROR(CheckPositionsType(ctx.input(kMask), "Mask", shapes.out));
   ctx.ShareShape(kX, kXGrad);

@@ -24,6 +24,7 @@ template <typename T>
 absl::Status Maxout(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const MaxoutBlocks blocks,
                           ResolveMaxout(ctx.attrs<MaxoutAttrs>(), ctx.input(kX).shape));
+  if (ctx.output(kOut).numel() == 0) return absl::OkStatus();
   const int64_t inner = blocks.inner, groups = blocks.groups;
   const T* const x = ctx.input(kX).data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();

@@ -8,6 +8,7 @@
 #include "core/op_def.h"
 #include "kernels/nn/product.h"
 #include "kernels/nn/softmax.h"
+#include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp::nn {
@@ -145,8 +146,14 @@ absl::Status MultiheadMatmul(KernelContext& ctx) {
   const int64_t heads = ctx.attrs<MultiheadAttrs>().heads;
   const Sizes s = {in.shape[0], in.shape[1], heads, out.shape[2] / heads};
   const int64_t part = s.rows() * s.width();
-  INTERP_ASSIGN_OR_RETURN(const Workspace memory,
-                          ctx.workspace(static_cast<size_t>(7 * part + s.scores()) * sizeof(T)));
+  const Shape all_scores = {s.batch, heads, s.steps, s.steps};
+  if (!all_scores.CheckedNumel().has_value()) {
+    return ResourceExhausted("scores of shape ", ToString(all_scores));
+  }
+  INTERP_ASSIGN_OR_RETURN(int64_t elements, CheckedProduct(part, 7));
+  INTERP_ASSIGN_OR_RETURN(elements, CheckedSum(elements, s.scores()));
+  INTERP_ASSIGN_OR_RETURN(const int64_t bytes, CheckedProduct(elements, sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory, ctx.workspace(static_cast<size_t>(bytes)));
   T* const projected = memory.data<T>();
   T* const qkv = projected + 3 * part;
   T* const attended = qkv + 3 * part;

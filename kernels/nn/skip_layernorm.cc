@@ -60,6 +60,7 @@ template <typename T>
 absl::Status Run(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<Attrs>();
   const Shape& shape = ctx.input(kX).shape;
+  if (shape.numel() == 0) return absl::OkStatus();
   const int64_t n = ctx.input(kScale).numel();
   const int64_t rows = shape.numel(0, static_cast<int>(attrs.begin));
   const T epsilon = static_cast<T>(attrs.epsilon);

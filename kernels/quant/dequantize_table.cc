@@ -9,6 +9,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -129,7 +130,7 @@ absl::Status Infer(InferContext& ctx) {
   Shape out = ids.shape;
   out[out.rank() - 1] = (w[1] - kHead) * kBytes;
   ctx.SetShape(kOut, out);
-  ctx.output(kOut).lod = ids.lod;
+  ShareLod(ids, ctx.output(kOut));
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/op_def.h"
@@ -36,8 +37,11 @@ inline absl::StatusOr<Diagonal> FindDiagonal(const DiagonalAttrs& attrs, const S
   if (diagonal.row == diagonal.column) {
     return InvalidArgument("'axis1' and 'axis2' are both ", diagonal.row, " of ", ToString(shape));
   }
-  diagonal.first_row = std::max<int64_t>(-attrs.offset, 0);
-  diagonal.first_column = std::max<int64_t>(attrs.offset, 0);
+  // No dim is longer, and what is less can be negated.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t offset = std::clamp(attrs.offset, -kMost, kMost);
+  diagonal.first_row = std::max<int64_t>(-offset, 0);
+  diagonal.first_column = std::max<int64_t>(offset, 0);
   diagonal.length = std::max<int64_t>(std::min(shape[diagonal.row] - diagonal.first_row,
                                                shape[diagonal.column] - diagonal.first_column),
                                       0);

@@ -46,7 +46,8 @@ void WriteDiagonal(const FillAttrs& attrs, const ScalarBytes& value, Tensor& out
   int64_t step = 0;
   for (int d = 0; d < shape.rank(); ++d) step += strides[d];
   const int64_t columns = shape.back();
-  const int64_t end = attrs.wrap ? out.numel() : std::min(out.numel(), columns * columns);
+  const bool square = columns <= out.numel() / columns;  // and its size does not overflow
+  const int64_t end = attrs.wrap || !square ? out.numel() : columns * columns;
   const size_t bytes = SizeOf(out.dtype);
   for (int64_t at = 0; at < end; at += step) {
     const int64_t column = at % columns + attrs.offset;

@@ -131,6 +131,7 @@ template <typename T>
 void AddFrames(const KernelContext& ctx, const FrameAttrs& attrs, const Frames& frames,
                const Tensor& x, Tensor& sequence) {
   FillZero(ctx.num_threads(), sequence);
+  if (frames.size() == 0) return;
   const CopyDims dims = FrameDims(attrs, frames);
   const T* const from = x.data<T>();
   T* const to = sequence.mutable_data<T>();

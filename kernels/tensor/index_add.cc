@@ -55,6 +55,7 @@ absl::Status IndexAdd(KernelContext& ctx) {
     const int64_t count = index.numel();
     INTERP_RETURN_IF_ERROR(CheckIndices(values, count, lines.length, "Index"));
     CopyUnlessShared(x, ctx.output(kOut));
+    if (ctx.input(kAddValue).numel() == 0) return absl::OkStatus();
     ParallelFor(ctx.num_threads(), lines.outer, LineGrain(count * lines.inner),
                 [=](int64_t begin, int64_t end) {
                   for (int64_t n = begin * count; n < end * count; ++n) {

@@ -16,6 +16,7 @@ struct Coordinates {
 absl::Status AddMask(const Tensor& mask, const Shape& x, std::vector<Coordinates>& lists) {
   const int first = static_cast<int>(lists.size());
   const int rank = mask.shape.rank();
+  if (rank == 0) return InvalidArgument("a mask of 'indices' has no dims");
   for (int d = 0; d < rank; ++d) {
     if (first + d < x.rank() && mask.shape[d] == x[first + d]) continue;
     return InvalidArgument("a mask of 'indices' has shape ", ToString(mask.shape),
@@ -101,6 +102,11 @@ absl::StatusOr<Places> ResolvePlaces(absl::Span<const Tensor* const> indices, co
   }
   Places places;
   INTERP_ASSIGN_OR_RETURN(places.shape, CommonShape(lists));
+  constexpr int64_t kMostPlaces = 1 << 28;  // 2 GB of them
+  if (places.shape.CheckedNumel().value_or(kMostPlaces + 1) > kMostPlaces) {
+    return ResourceExhausted("'indices' broadcast to ", ToString(places.shape), ", at most ",
+                             kMostPlaces, " places are possible");
+  }
   places.slices.assign(static_cast<size_t>(places.shape.numel()), 0);
   const int depth = static_cast<int>(lists.size());
   for (int d = 0; d < depth; ++d) {
@@ -115,6 +121,9 @@ absl::StatusOr<Places> ResolvePlaces(absl::Span<const Tensor* const> indices, co
                            " dims");
   }
   for (int d = depth; d < x.rank(); ++d) places.shape.push_back(x[d]);
+  if (!places.shape.CheckedNumel().has_value()) {
+    return InvalidArgument("what 'indices' name, ", ToString(places.shape), ", is too large");
+  }
   return places;
 }
 

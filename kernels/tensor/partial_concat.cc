@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/tensor/partial_columns.h"
+#include "kernels/util/arithmetic.h"
 
 namespace interp {
 namespace {
@@ -42,7 +43,8 @@ absl::Status Sum(KernelContext& ctx) {
   for (const Tensor* const x : ctx.inputs(kX)) {
     for (int64_t row = 0; row < part.rows; ++row) {
       const T* const from = x->data<T>() + row * part.width + part.begin;
-      for (int64_t i = 0; i < part.count; ++i) out[row * part.count + i] += from[i];
+      T* const to = out + row * part.count;
+      for (int64_t i = 0; i < part.count; ++i) to[i] = WrapAdd(to[i], from[i]);
     }
   }
   return absl::OkStatus();

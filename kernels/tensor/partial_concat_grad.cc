@@ -22,7 +22,9 @@ absl::Status Infer(InferContext& ctx) {
                            " inputs 'X'");
   }
   for (Tensor* const x_grad : outputs) {
-    if (x_grad != nullptr) x_grad->shape = ctx.input(kX).shape;
+    if (x_grad == nullptr) continue;
+    x_grad->shape = ctx.input(kX).shape;
+    x_grad->lod = ctx.input(kX).lod;
   }
   return absl::OkStatus();
 }

@@ -25,8 +25,14 @@ RepeatAttrs ReadRepeatAttrs(AttrReader& reader) {
 
 // How often each slice of X is there.
 absl::StatusOr<std::vector<int64_t>> CountsOf(const OpContext& ctx, int64_t length) {
-  std::vector<int64_t> counts(static_cast<size_t>(length), ctx.attrs<RepeatAttrs>().repeats);
   const Tensor* const tensor = ctx.optional_input(kRepeats);
+  // An axis of a tensor without elements may be of any length.
+  constexpr int64_t kMostEmptySlices = 1 << 20;
+  if (length > kMostEmptySlices && ctx.input(kX).numel() == 0) {
+    return ResourceExhausted("the axis has ", length, " slices without elements, at most ",
+                             kMostEmptySlices, " are repeated");
+  }
+  std::vector<int64_t> counts(static_cast<size_t>(length), ctx.attrs<RepeatAttrs>().repeats);
   if (tensor != nullptr) {
     INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> given, InferContext::Integers(*tensor));
     if (tensor->shape.rank() != 1 || (given.size() != 1 && given.size() != counts.size())) {
@@ -67,9 +73,9 @@ absl::Status Repeat(KernelContext& ctx) {
   const Lines lines =
       LinesAlong(x.shape, *NormalizeAxis(ctx.attrs<RepeatAttrs>().dim, x.shape.rank()));
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountsOf(ctx, lines.length));
+  if (ctx.output(kOut).numel() == 0) return absl::OkStatus();
   std::vector<int64_t> rows;
   for (size_t i = 0; i < counts.size(); ++i) rows.insert(rows.end(), counts[i], i);
-  if (ctx.output(kOut).numel() == 0) return absl::OkStatus();
   GatherRows(ctx.num_threads(),
              {lines.outer, lines.length, lines.inner * static_cast<int64_t>(SizeOf(x.dtype))},
              x.raw_data(), rows.data(), static_cast<int64_t>(rows.size()),
@@ -107,6 +113,7 @@ absl::Status RepeatGrad(KernelContext& ctx) {
   const Shape& shape = ctx.input(kX).shape;
   const Lines lines = LinesAlong(shape, *NormalizeAxis(ctx.attrs<RepeatAttrs>().dim, shape.rank()));
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountsOf(ctx, lines.length));
+  if (shape.numel() == 0) return absl::OkStatus();
   const T* grad = ctx.input(kOutGrad).data<T>();
   T* out = ctx.output(kXGrad).mutable_data<T>();
   for (int64_t n = 0; n < lines.outer * lines.length; ++n, out += lines.inner) {

@@ -204,6 +204,10 @@ absl::Status Unique(KernelContext& ctx) {
     INTERP_ASSIGN_OR_RETURN(axis, ResolveAxis(attrs.axis[0], x.shape.rank()));
     shape = x.shape;
     lines = LinesAlong(shape, axis);
+    if (lines.count() == 0) {
+      return InvalidArgument("input 'X' has shape ", ToString(shape), ", whose slices along axis ",
+                             axis, " have no elements");
+    }
   }
   const Found found = Find(Slices<T>{x.data<T>(), lines}, attrs.order);
   Tensor& out = ctx.output(kSlots.out);

@@ -41,6 +41,7 @@ inline int LineTasks(const Lines& lines, int num_threads) {
 // Calls body(task, line) for every line; the lines of one task run one after the other.
 template <typename Body>
 void ForEachLine(const Lines& lines, int tasks, const Body& body) {
+  if (lines.length == 0) return;  // of lines without elements there may be 2^60
   ParallelFor(tasks, tasks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
       const int64_t last = lines.count() * (task + 1) / tasks;
