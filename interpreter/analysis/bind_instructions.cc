@@ -36,10 +36,8 @@ absl::Status CheckKnown(const std::vector<Slot>& slots, const std::vector<SlotDe
 }
 
 // Fills arguments and counts of one side of an instruction.
-// `mandatory_args`: a slot that is not optional has no argument that is none.
 absl::Status BindSlots(const std::vector<Slot>& slots, const std::vector<SlotDef>& defs,
-                       ToVar to_var, absl::string_view side, bool mandatory_args, VarIds& args,
-                       ArgCounts& counts) {
+                       ToVar to_var, absl::string_view side, VarIds& args, ArgCounts& counts) {
   INTERP_RETURN_IF_ERROR(CheckKnown(slots, defs, to_var, side));
   for (const SlotDef& def : defs) {
     const auto slot =
@@ -55,13 +53,7 @@ absl::Status BindSlots(const std::vector<Slot>& slots, const std::vector<SlotDef
     }
     counts.push_back(present ? static_cast<int32_t>(slot->args.size()) : 0);
     if (!present) continue;
-    for (size_t i = 0; i < slot->args.size(); ++i) {
-      const VarId var = to_var(slot->args[i]);
-      if (var < 0 && mandatory_args && (def.flags & kOptional) == 0) {
-        return InvalidArgument(side, " '", def.name, "' argument ", i, " is @EMPTY@");
-      }
-      args.push_back(var);
-    }
+    for (const VarId id : slot->args) args.push_back(to_var(id));
   }
   return absl::OkStatus();
 }
@@ -72,10 +64,9 @@ absl::StatusOr<Instruction> Bind(const Op& op, const Program* program, const OpD
   instruction.place = place;
   instruction.op_type = def.type;
   instruction.def = &def;
-  INTERP_RETURN_IF_ERROR(BindSlots(op.inputs, def.inputs, to_var, "input", /*mandatory_args=*/true,
-                                   instruction.inputs, instruction.input_counts));
-  INTERP_RETURN_IF_ERROR(BindSlots(op.outputs, def.outputs, to_var, "output",
-                                   /*mandatory_args=*/false, instruction.outputs,
+  INTERP_RETURN_IF_ERROR(BindSlots(op.inputs, def.inputs, to_var, "input", instruction.inputs,
+                                   instruction.input_counts));
+  INTERP_RETURN_IF_ERROR(BindSlots(op.outputs, def.outputs, to_var, "output", instruction.outputs,
                                    instruction.output_counts));
   if (def.parse != nullptr) {
     AttrReader reader(op, program);

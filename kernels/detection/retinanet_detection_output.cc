@@ -13,6 +13,7 @@
 #include "core/op_def.h"
 #include "kernels/detection/box.h"
 #include "kernels/detection/nms_list.h"
+#include "kernels/util/all_present.h"
 
 namespace interp {
 namespace {
@@ -48,6 +49,9 @@ absl::Status CheckShapes(KernelContext& ctx) {
     return InvalidArgument("there are ", boxes.size(), " BBoxes, ", scores.size(), " Scores and ",
                            anchors.size(), " Anchors, expected as many of each");
   }
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(boxes, "BBoxes"));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(scores, "Scores"));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(anchors, "Anchors"));
   const Shape& info = ctx.input(kImInfo).shape;
   const Shape& first = scores[0]->shape;
   if (first.rank() != 3 || info.rank() != 2 || info[0] != first[0] || info[1] < 3) {

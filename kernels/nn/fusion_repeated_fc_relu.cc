@@ -4,6 +4,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/product.h"
+#include "kernels/util/all_present.h"
 
 namespace interp::nn {
 namespace {
@@ -17,6 +18,8 @@ constexpr int kOut = 1;
 absl::Status Infer(InferContext& ctx) {
   const auto weights = ctx.inputs(kW), biases = ctx.inputs(kBias);
   const auto relu_outs = ctx.outputs(kReluOut);
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(weights, "W"));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(biases, "Bias"));
   Shape shape = ctx.input(kX).shape;
   if (weights.empty() || biases.size() != weights.size() ||
       relu_outs.size() + 1 != weights.size()) {

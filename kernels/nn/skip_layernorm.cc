@@ -5,6 +5,7 @@
 
 #include "core/op_def.h"
 #include "kernels/nn/layer_norm_row.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/parallel_for.h"
 
@@ -111,6 +112,8 @@ absl::Status Infer(InferContext& ctx) {
     return InvalidArgument("there are ", ids.size(), " Ids and ", embs.size(),
                            " Embs, expected as many");
   }
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ids, "Ids"));
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(embs, "Embs"));
   const Shape& first = ids[0]->shape;
   if (first.rank() != 2 && !(first.rank() == 3 && first[2] == 1)) {
     return InvalidArgument("input 'Ids' has shape ", ToString(first),

@@ -9,6 +9,7 @@
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/sequence/sequence_pool_attrs.h"
+#include "kernels/util/all_present.h"
 
 namespace interp {
 namespace {
@@ -30,6 +31,7 @@ SequencePoolAttrs ReadAttrs(AttrReader& reader) {
 }
 
 absl::Status Infer(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ctx.inputs(kX), "X"));
   int64_t sequences = -1, columns = 0;
   for (const Tensor* const x : ctx.inputs(kX)) {
     if (x->shape.rank() != 2) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/op_def.h"
+#include "kernels/util/all_present.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/indices.h"
 
@@ -15,6 +16,7 @@ constexpr int kX = 1;
 constexpr int kOut = 0;
 
 absl::Status CheckCandidates(const InferContext& ctx, int slot, const Shape& ids) {
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(ctx.inputs(slot), "X"));
   const Shape& first = ctx.input(slot).shape;
   if (first.rank() < 2) {
     return InvalidArgument("input 'X' has shape ", ToString(first), ", expected rank 2 or more");
@@ -24,9 +26,9 @@ absl::Status CheckCandidates(const InferContext& ctx, int slot, const Shape& ids
                            ",1]");
   }
   for (const Tensor* x : ctx.inputs(slot)) {
-    if (x != nullptr && x->shape == first) continue;
-    return InvalidArgument("an input 'X' ", x == nullptr ? "is absent" : "has shape ",
-                           x == nullptr ? "" : ToString(x->shape), ", expected ", ToString(first));
+    if (x->shape == first) continue;
+    return InvalidArgument("an input 'X' has shape ", ToString(x->shape), ", expected ",
+                           ToString(first));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 
 #include "core/attr_reader.h"
 #include "core/op_def.h"
+#include "kernels/util/all_present.h"
 
 namespace interp {
 
@@ -29,6 +30,7 @@ inline absl::StatusOr<PartialColumns> ResolvePartial(const OpContext& ctx) {
   const auto& attrs = ctx.attrs<PartialAttrs>();
   const auto inputs = ctx.inputs(0);
   if (inputs.empty()) return InvalidArgument("there is no input 'X'");
+  INTERP_RETURN_IF_ERROR(CheckAllPresent(inputs, "X"));
   const Shape& shape = inputs[0]->shape;
   for (const Tensor* const x : inputs) {
     if (x->shape.rank() == 2 && x->shape == shape) continue;

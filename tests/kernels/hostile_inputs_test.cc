@@ -76,8 +76,10 @@ TEST(HostileInputsTest, ArgumentsThatAreNone) {
   multiplex(Ids=ids, X=[@EMPTY@, x]) -> (Out=y)
 )");
   ASSERT_THAT(program, IsOk());
-  EXPECT_THAT(InterpreterCore::Create(*program, {"ids", "x"}, {"y"}, nullptr),
-              FailsWith(StatusCode::kInvalidArgument, "input 'X' argument 0 is @EMPTY@"));
+  const auto core = InterpreterCore::Create(*program, {"ids", "x"}, {"y"}, nullptr);
+  ASSERT_THAT(core, IsOk());
+  EXPECT_THAT((*core)->Run({Filled<int64_t>({2, 1}), Filled({2, 2})}),
+              FailsWith(StatusCode::kInvalidArgument, "'X' argument 0 is @EMPTY@"));
 }
 
 // The recurrence would take 4.5e15 steps.
