@@ -75,68 +75,19 @@ void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t co
   }
 }
 
-namespace gemm_internal {
+// Rows of A that go together: their slice of A stays in the L2 cache.
+inline constexpr int64_t kGemmBlock = 8 * kGemmRows;
 
-inline constexpr int64_t kGemmBlock = 8 * kGemmRows;  // their slice of A stays in the L2 cache
-
-// With `tiles`, of kGemmBlock * kGemmDepth elements, each block of A is copied there for its tiles
-// to read in one stream: rows a large power of two apart fall into the same few cache sets.
-template <Order kOrder, typename T>
-void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                  int64_t ldc, bool accumulate, T* tiles) {
-  for (int64_t i = 0; i < m; i += kGemmBlock) {
-    const int64_t rows = std::min(kGemmBlock, m - i);
-    for (int64_t p = 0; p < k; p += kGemmDepth) {
-      const Slice<kOrder, T> slice = {std::min(kGemmDepth, k - p),
-                                      n,
-                                      ElementOfA<kOrder>(a, lda, i, p),
-                                      lda,
-                                      packed + p * kPanel<T>,
-                                      kPanel<T> * k,
-                                      c + i * ldc,
-                                      ldc,
-                                      accumulate || p > 0};
-      if (tiles != nullptr) {
-        slice.Packed(rows, tiles).ManyRows(rows);
-      } else {
-        rows <= kGemmRows ? slice.FewRows(rows) : slice.ManyRows(rows);
-      }
-    }
-  }
-}
-
-// GemmPacked for either order of A.
-template <Order kOrder, typename T>
-void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-          int64_t ldc, bool accumulate) {
-  constexpr int64_t kManyColumns = 4 * kPanel<T>;  // worth copying A for
-  if (k == 0 && !accumulate) {
-    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{0});
-  }
-  if (m > kGemmRows && n >= kManyColumns) {
-    alignas(64) T tiles[kGemmBlock * kGemmDepth];
-    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, tiles);
-  } else {
-    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, nullptr);
-  }
-}
-
-}  // namespace gemm_internal
-
-// C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix.
-// REQUIRES: `packed` is aligned to kVectorBytes.
+// C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix. T is float,
+// double, uint32_t or uint64_t. REQUIRES: `packed` is aligned to kVectorBytes.
 template <typename T>
 void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                int64_t ldc, bool accumulate) {
-  gemm_internal::Gemm<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate);
-}
+                int64_t ldc, bool accumulate);
 
 // The same for a transposed A, stored as k x m: C = A^T B.
 template <typename T>
 void GemmPackedTransposed(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed,
-                          T* c, int64_t ldc, bool accumulate) {
-  gemm_internal::Gemm<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate);
-}
+                          T* c, int64_t ldc, bool accumulate);
 
 // Sum of a[i] * b[i].
 template <typename T>

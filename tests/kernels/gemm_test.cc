@@ -98,7 +98,7 @@ TYPED_TEST(GemmTest, PackedProductsHaveManyRows) {
 
 // Several blocks of A, whose copies are deeper than one slice, against many panels.
 TYPED_TEST(GemmTest, PackedProductsCopyBlocksOfRows) {
-  for (const int64_t m : {gemm_internal::kGemmBlock, gemm_internal::kGemmBlock + 13}) {
+  for (const int64_t m : {kGemmBlock, kGemmBlock + 13}) {
     ExpectProducts<TypeParam>(m, kGemmDepth + 9, 4 * kPanel<TypeParam> + 5);
   }
 }

@@ -1,0 +1,77 @@
+// GemmPacked and GemmPackedTransposed, see gemm.h. Compiled for each element type once: the tiles
+// of all heights and widths are much code.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/nn/gemm.h"
+
+namespace interp::nn {
+
+namespace gemm_internal {
+
+// With `tiles`, of kGemmBlock * kGemmDepth elements, each block of A is copied there for its tiles
+// to read in one stream: rows a large power of two apart fall into the same few cache sets.
+template <Order kOrder, typename T>
+void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
+                  int64_t ldc, bool accumulate, T* tiles) {
+  for (int64_t i = 0; i < m; i += kGemmBlock) {
+    const int64_t rows = std::min(kGemmBlock, m - i);
+    for (int64_t p = 0; p < k; p += kGemmDepth) {
+      const Slice<kOrder, T> slice = {std::min(kGemmDepth, k - p),
+                                      n,
+                                      ElementOfA<kOrder>(a, lda, i, p),
+                                      lda,
+                                      packed + p * kPanel<T>,
+                                      kPanel<T> * k,
+                                      c + i * ldc,
+                                      ldc,
+                                      accumulate || p > 0};
+      if (tiles != nullptr) {
+        slice.Packed(rows, tiles).ManyRows(rows);
+      } else {
+        rows <= kGemmRows ? slice.FewRows(rows) : slice.ManyRows(rows);
+      }
+    }
+  }
+}
+
+// GemmPacked for either order of A.
+template <Order kOrder, typename T>
+void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
+          int64_t ldc, bool accumulate) {
+  constexpr int64_t kManyColumns = 4 * kPanel<T>;  // worth copying A for
+  if (k == 0 && !accumulate) {
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{0});
+  }
+  if (m > kGemmRows && n >= kManyColumns) {
+    alignas(64) T tiles[kGemmBlock * kGemmDepth];
+    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, tiles);
+  } else {
+    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, nullptr);
+  }
+}
+
+}  // namespace gemm_internal
+
+template <typename T>
+void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
+                int64_t ldc, bool accumulate) {
+  gemm_internal::Gemm<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate);
+}
+
+template <typename T>
+void GemmPackedTransposed(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed,
+                          T* c, int64_t ldc, bool accumulate) {
+  gemm_internal::Gemm<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate);
+}
+
+// Compiles both for T.
+#define INTERP_INSTANTIATE_GEMM(T)                                                               \
+  template void GemmPacked(int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t,  \
+                           bool);                                                                \
+  template void GemmPackedTransposed(int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, \
+                                     int64_t, bool)
+
+}  // namespace interp::nn
