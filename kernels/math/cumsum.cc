@@ -8,15 +8,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 
-absl::Status InferCumSum(InferContext& ctx) {
-  const CumSumAttrs& attrs = ctx.attrs<CumSumAttrs>();
-  const Shape& x = ctx.input(kX).shape;
-  INTERP_RETURN_IF_ERROR(CheckCumSumAxis(attrs, x));
-  ctx.ShareShape(kX, kOut);
-  if (attrs.flatten) ctx.SetShape(kOut, {x.numel()});
-  return absl::OkStatus();
-}
-
 template <typename T>
 absl::Status CumSum(KernelContext& ctx) {
   RunCumSum(ctx.num_threads(), ctx.attrs<CumSumAttrs>(), ctx.input(kX).shape,

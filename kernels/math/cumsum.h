@@ -27,6 +27,16 @@ inline absl::Status CheckCumSumAxis(const CumSumAttrs& attrs, const Shape& x) {
   return InvalidArgument("axis is ", attrs.axis, " for 'X' ", ToString(x));
 }
 
+// Infer of ops with input 0, X, and output 0, its running sums.
+inline absl::Status InferCumSum(InferContext& ctx) {
+  const CumSumAttrs& attrs = ctx.attrs<CumSumAttrs>();
+  const Shape& x = ctx.input(0).shape;
+  INTERP_RETURN_IF_ERROR(CheckCumSumAxis(attrs, x));
+  ctx.ShareShape(0, 0);
+  if (attrs.flatten) ctx.SetShape(0, {x.numel()});
+  return absl::OkStatus();
+}
+
 // The lines to sum. REQUIRES: CheckCumSumAxis has accepted the shape.
 inline Lines CumSumLines(const CumSumAttrs& attrs, const Shape& x) {
   if (attrs.flatten) return {1, x.numel(), 1};

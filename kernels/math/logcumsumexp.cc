@@ -13,15 +13,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 
-absl::Status InferLogCumSumExp(InferContext& ctx) {
-  const CumSumAttrs& attrs = ctx.attrs<CumSumAttrs>();
-  const Shape& x = ctx.input(kX).shape;
-  INTERP_RETURN_IF_ERROR(CheckCumSumAxis(attrs, x));
-  ctx.ShareShape(kX, kOut);
-  if (attrs.flatten) ctx.SetShape(kOut, {x.numel()});
-  return absl::OkStatus();
-}
-
 // Where a line starts and how far its elements are apart, in the order in which they are summed.
 struct Walk {
   int64_t first;
@@ -68,7 +59,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<CumSumAttrs, CumSumAttrs::Read>,
-    .infer = InferLogCumSumExp,
+    .infer = InferCumSum,
     .kernels = {{DType::kFloat32, LogCumSumExp<float>}, {DType::kFloat64, LogCumSumExp<double>}},
     .precision = PrecisionRule::kFull,
     .inplace = {{kX, kOut}},

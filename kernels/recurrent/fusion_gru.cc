@@ -66,16 +66,7 @@ absl::Status FusionGru(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(run.input, InputProduct<T>(ctx, kX, kWeightX, projected));
   if (const Tensor* bias = ctx.optional_input(kBias)) run.bias = bias->data<T>();
   run.hidden = ctx.output(kHidden).mutable_data<T>();
-  const int64_t rows = order.rows();
-  INTERP_ASSIGN_OR_RETURN(const Workspace memory,
-                          ctx.workspace(static_cast<size_t>(rows * 5 * size) * sizeof(T)));
-  run.h = memory.data<T>();
-  run.gates = run.h + rows * size;
-  run.reset = run.gates + rows * 3 * size;
-  if (const Tensor* h0 = ctx.optional_input(kH0)) {
-    run.has_state = true;
-    GatherStates(order, h0->data<T>(), size, run.h);
-  }
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory, StartGru(ctx, ctx.optional_input(kH0), run));
   run.Run(ctx.num_threads());
   return absl::OkStatus();
 }

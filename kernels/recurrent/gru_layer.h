@@ -5,11 +5,10 @@
 
 #include "kernels/recurrent/gru_cell.h"
 #include "kernels/recurrent/step_order.h"
-#include "kernels/util/parallel_for.h"
 
 namespace interp::recurrent {
 
-// One run. Sequences are independent, so threads share them out.
+// One run.
 template <typename T>
 struct GruRun {
   const StepOrder& order;
@@ -28,14 +27,8 @@ struct GruRun {
   T* batch_hidden = nullptr;
 
   void Run(int threads) const {
-    constexpr int64_t kGrain = 4;  // sequences; products of fewer rows wait for memory
-    ParallelFor(threads, order.rows(), kGrain, [this](int64_t begin, int64_t end) {
-      for (int64_t t = 0; t < order.steps(); ++t) {
-        const int64_t count = std::min(end, order.live(t)) - begin;
-        if (count <= 0) return;
-        Step(t, begin, count);
-      }
-    });
+    ForEachStep(order, threads,
+                [this](int64_t t, int64_t begin, int64_t count) { Step(t, begin, count); });
   }
 
  private:
@@ -64,5 +57,23 @@ struct GruRun {
     }
   }
 };
+
+// Memory for the state and scratch of a run, which starts from `h0` [sequences, size] or, where it
+// is null, from 0.
+template <typename T>
+absl::StatusOr<Workspace> StartGru(const KernelContext& ctx, const Tensor* h0, GruRun<T>& run) {
+  const int64_t rows = run.order.rows();
+  const int64_t size = run.cell.size;
+  INTERP_ASSIGN_OR_RETURN(Workspace memory,
+                          ctx.workspace(static_cast<size_t>(rows * 5 * size) * sizeof(T)));
+  run.h = memory.data<T>();
+  run.gates = run.h + rows * size;
+  run.reset = run.gates + rows * 3 * size;
+  if (h0 != nullptr) {
+    run.has_state = true;
+    GatherStates(run.order, h0->data<T>(), size, run.h);
+  }
+  return memory;
+}
 
 }  // namespace interp::recurrent

@@ -7,7 +7,6 @@
 #include "kernels/recurrent/activation.h"
 #include "kernels/recurrent/lstm_attrs.h"
 #include "kernels/recurrent/step_order.h"
-#include "kernels/util/parallel_for.h"
 
 namespace interp::recurrent {
 
@@ -74,7 +73,7 @@ struct LstmProjection {
   T* h = nullptr;  // [rows, size], scratch
 };
 
-// One run. Sequences are independent, so threads share them out.
+// One run.
 template <typename T>
 struct LstmRun {
   const StepOrder& order;
@@ -98,14 +97,8 @@ struct LstmRun {
   T* batch_hidden = nullptr;
 
   void Run(int threads) const {
-    constexpr int64_t kGrain = 4;  // sequences; products of fewer rows wait for memory
-    ParallelFor(threads, order.rows(), kGrain, [this](int64_t begin, int64_t end) {
-      for (int64_t t = 0; t < order.steps(); ++t) {
-        const int64_t count = std::min(end, order.live(t)) - begin;
-        if (count <= 0) return;
-        Step(t, begin, count);
-      }
-    });
+    ForEachStep(order, threads,
+                [this](int64_t t, int64_t begin, int64_t count) { Step(t, begin, count); });
   }
 
  private:

@@ -14,6 +14,7 @@
 
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
+#include "kernels/util/parallel_for.h"
 
 namespace interp::recurrent {
 
@@ -49,6 +50,20 @@ class StepOrderCache {
   std::vector<int64_t> offsets_;
   StepOrder order_;
 };
+
+// Calls step(t, first, count) for every step of the sorted sequences [first, first + count) that
+// have it, the steps of a sequence in order. Sequences are independent, so threads share them out.
+template <typename Step>
+void ForEachStep(const StepOrder& order, int threads, const Step& step) {
+  constexpr int64_t kGrain = 4;  // sequences; products of fewer rows wait for memory
+  ParallelFor(threads, order.rows(), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = 0; t < order.steps(); ++t) {
+      const int64_t count = std::min(end, order.live(t)) - begin;
+      if (count <= 0) return;
+      step(t, begin, count);
+    }
+  });
+}
 
 // Gathers the rows of `states` [sequences, width] that have steps into `sorted`, in sorted order.
 template <typename T>
