@@ -1,4 +1,5 @@
 // The C API: what comes in is checked, becomes a call of Predictor, and its Status becomes a code.
+// Long because it holds all functions of interp.h.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

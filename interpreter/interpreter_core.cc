@@ -1,3 +1,4 @@
+// Long because how a run begins and ends, on the host and on devices, shares the state of one core.
 #include "interpreter/interpreter_core.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // interp run: feeds a program, runs it, shows, writes and compares what it gives.
+// Long because runs have many flags, each with a few lines of its own.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

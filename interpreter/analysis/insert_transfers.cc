@@ -6,48 +6,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "interpreter/analysis/select_kernels.h"
+#include "interpreter/analysis/transfer_ops.h"
 
 namespace interp {
 namespace {
 
 bool IsImage(const PlanVar& var) {
   return var.kind == VarKind::kLodTensor && (var.rank == 4 || var.rank == 5);
-}
-
-constexpr absl::string_view kCast = "cast";
-
-Attr IntAttr(absl::string_view name, int value) {
-  return {std::string(name), AttrValue(int32_t{value}), ""};
-}
-
-// The suffixes of copies, and the ops that make them.
-std::string MoveSuffix(Place from, Place to) {
-  return absl::StrCat("_device_", Name(from), "_", Name(to));
-}
-std::string LayoutSuffix(Layout from, Layout to) {
-  return absl::StrCat("_layout_", static_cast<int>(from), "_", static_cast<int>(to));
-}
-std::string CastSuffix(DType from, DType to) {
-  return absl::StrCat("_dtype_", static_cast<int>(from), "_", static_cast<int>(to));
-}
-Op MoveOp(Place to) {
-  Op op;
-  op.type = to.on_host() ? "memcpy_d2h" : "memcpy_h2d";
-  return op;
-}
-Op LayoutOp(Layout from, Layout to) {
-  Op op;
-  op.type = "transfer_layout";
-  op.attrs = {IntAttr("src_layout", static_cast<int>(from)),
-              IntAttr("dst_layout", static_cast<int>(to))};
-  return op;
-}
-Op CastOp(DType from, DType to) {
-  Op op;
-  op.type = std::string(kCast);
-  op.attrs = {IntAttr("in_dtype", static_cast<int>(from)),
-              IntAttr("out_dtype", static_cast<int>(to))};
-  return op;
 }
 
 // Where, as what and how a tensor lies.
@@ -102,7 +67,7 @@ class TransferInserter {
  private:
   // A cast in the program whose result is a constant, too: passes write those.
   bool CastsConstant(const Instruction& instruction) const {
-    if (instruction.op_type != kCast) return false;
+    if (instruction.op_type != kCastOp) return false;
     const VarId in = instruction.inputs[0];
     const VarId out = instruction.outputs[0];
     return in >= 0 && out >= 0 && vars_[in].constant && vars_[in].kind == VarKind::kLodTensor &&
