@@ -45,12 +45,16 @@ Ran RunWith(Algorithms algorithms) {
 }
 
 TEST(AlgorithmsTest, DirectOnesTransformNothing) {
-  if (!UsesWholeVectors()) GTEST_SKIP() << "direct sums use wider vectors";
   const Ran fast = RunWith(Algorithms::kFast);
   const Ran direct = RunWith(Algorithms::kDirect);
+  EXPECT_THAT(direct.algorithms, Not(Contains(::testing::HasSubstr("winograd"))));
+  if (!UsesWholeVectors()) {
+    // Direct sums use wider vectors, which pays more.
+    EXPECT_EQ(fast.algorithms, direct.algorithms);
+    return;
+  }
   EXPECT_THAT(fast.algorithms, Contains("winograd 4x4"));
   EXPECT_THAT(fast.algorithms, Contains("winograd 4x4, winograd 4x4"));
-  EXPECT_THAT(direct.algorithms, Not(Contains(::testing::HasSubstr("winograd"))));
   for (size_t i = 0; i < fast.outputs.size(); ++i) {
     const Tensor& a = fast.outputs[i];
     const Tensor& b = direct.outputs[i];
