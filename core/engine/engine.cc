@@ -80,9 +80,9 @@ absl::StatusOr<Operator> Engine::MakeOperator(const CallableTable& table, void* 
   return Operator(state);
 }
 
-absl::Status Engine::Push(const Operator& op) {
+absl::Status Engine::Push(const Operator& op, const PushOptions& options) {
   if (!op) return InvalidArgument("an operator that was never made is pushed");
-  return core_->PushOperator(*op.state_);
+  return core_->PushOperator(*op.state_, options);
 }
 
 absl::Status Engine::PushAll(absl::Span<const Operator> ops) {
@@ -98,9 +98,9 @@ Batch::~Batch() {
   ThisThread().batch = outer_;
 }
 
-absl::Status Batch::Push(const Operator& op) {
+absl::Status Batch::Push(const Operator& op, const PushOptions& options) {
   if (!op) return InvalidArgument("an operator that was never made is pushed");
-  return FlushNowAndThen(engine_.core_->PushOperator(*op.state_, &ready_));
+  return FlushNowAndThen(engine_.core_->PushOperator(*op.state_, options, &ready_));
 }
 
 absl::Status Batch::FlushNowAndThen(absl::Status status) {
@@ -124,6 +124,10 @@ uint64_t Engine::Version(Variable variable) const {
   return variable.var->generation == variable.generation
              ? variable.var->version.load(std::memory_order_relaxed)
              : 0;
+}
+
+ErrorRef Engine::ErrorOf(Variable variable) const {
+  return variable.engine == id_ ? core_->ErrorOf(variable) : ErrorRef();
 }
 
 absl::Status Engine::Stop() { return core_->Stop(); }

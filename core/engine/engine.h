@@ -46,12 +46,14 @@ struct Variable {
   bool operator==(const Variable&) const = default;
 };
 
-// What an operation touches. A variable in both lists is updated: its old content matters. One in
-// `writes` alone is overwritten entirely, which clears the error that had spoilt it. Repeated
-// variables count once. An operation may touch at most 65,535 variables.
+// What an operation touches. A variable in `updates` is written and its old content matters, as
+// that of one in both other lists does. One in `writes` alone is overwritten entirely, which clears
+// the error that had spoilt it. Repeated variables count once. An operation may touch at most
+// 65,535 variables.
 struct Accesses {
   absl::Span<const Variable> reads = {};
   absl::Span<const Variable> writes = {};
+  absl::Span<const Variable> updates = {};
 };
 
 // Threads of one queue, at most.
@@ -66,6 +68,12 @@ struct OperationOptions {
   // Higher runs first among the operations of one queue that are ready; among equals the one that
   // became ready first, and of those that became ready together the one pushed first.
   int32_t priority = 0;
+};
+
+// What a push of a recorded operation does otherwise than it was recorded.
+struct PushOptions {
+  std::optional<Place> place = std::nullopt;
+  std::optional<int32_t> priority = std::nullopt;
 };
 
 struct EngineOptions {
@@ -133,7 +141,9 @@ class Engine {
   // A variable of version 0. `name` shows in dumps and in messages; naming costs a lock.
   Variable NewVariable(absl::string_view name = {});
   // Ends a variable after everything pushed on it so far; then `last`, if any, runs, whatever has
-  // failed. Handles are void from now on: InvalidArgument for one that was void already.
+  // failed, when devices are done with the variable, too. This thread waits for none of that, but
+  // for devices where the policy runs `last` here. Handles are void from now on: InvalidArgument
+  // for one that was void already.
   absl::Status DeleteVariable(Variable variable);
   template <typename F>
   absl::Status DeleteVariable(Variable variable, F&& last) {
@@ -158,7 +168,7 @@ class Engine {
     Callable<std::decay_t<F>> callable(std::forward<F>(function));
     return MakeOperator(Callable<std::decay_t<F>>::kTable, callable.bytes(), accesses, options);
   }
-  absl::Status Push(const Operator& op);
+  absl::Status Push(const Operator& op, const PushOptions& options = {});
   // As a Batch of them. Stops at the first that cannot be pushed.
   absl::Status PushAll(absl::Span<const Operator> ops);
 
@@ -184,6 +194,9 @@ class Engine {
   // The errors that no wait has reported, with what was thrown; they count as reported then.
   std::vector<ErrorRef> TakeErrors();
 
+  // What has spoilt the variable, as far as is known now: null when nothing has, or for a void
+  // handle. Waits for nothing and reports nothing; what is in flight may change it.
+  ErrorRef ErrorOf(Variable variable) const;
   // Writes completed so far, failed ones included. 0 for a deleted variable.
   uint64_t Version(Variable variable) const;
 
@@ -237,7 +250,7 @@ class Batch {
     return FlushNowAndThen(engine_.Submit(Callable<std::decay_t<F>>::kTable, callable.bytes(),
                                           accesses, options, &ready_));
   }
-  absl::Status Push(const Operator& op);
+  absl::Status Push(const Operator& op, const PushOptions& options = {});
   void Flush();
 
  private:

@@ -91,7 +91,8 @@ class EngineCore {
   absl::StatusOr<OperatorState*> NewOperator(const CallableTable& table, void* callable,
                                              const Accesses& accesses,
                                              const OperationOptions& options);
-  absl::Status PushOperator(OperatorState& op, RecordList* ready = nullptr);
+  absl::Status PushOperator(OperatorState& op, const PushOptions& options,
+                            RecordList* ready = nullptr);
 
   // run.cc
   // Sends ready records to their queues and wakes threads; runs those of no queue here.
@@ -109,6 +110,7 @@ class EngineCore {
   // wait.cc
   absl::Status Wait(Variable variable, AccessKind kind, std::chrono::nanoseconds timeout);
   absl::Status WaitForAll(std::chrono::nanoseconds timeout);
+  ErrorRef ErrorOf(Variable variable);
   std::vector<ErrorRef> TakeErrors() { return errors_.Take().errors; }
   // blockers.cc
   std::string Describe(Variable variable);

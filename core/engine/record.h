@@ -101,6 +101,7 @@ inline constexpr uint8_t kLarge = 4;         // a slot of kLargeRecord bytes
 inline constexpr uint8_t kFromHeap = 8;      // larger than that
 inline constexpr uint8_t kOrdered = 16;      // has waited for the uses of devices
 inline constexpr uint8_t kBegun = 32;        // has an Issue
+inline constexpr uint8_t kIgnoresDevices = 64;
 
 // An operation in flight, followed by its accesses, sorted by address of their variables.
 struct Record {

@@ -83,6 +83,7 @@ ErrorRef EngineCore::Prepare(Record& record) {
   if (record.stream >= 0) order_.Begin(record);
   // An asynchronous operation says itself when it starts.
   if (record.table->async || order_.num_streams() == 0) return {};
+  if ((record.flags & kIgnoresDevices) != 0) return {};
   ErrorRef error = order_.Before(record);
   return (record.flags & kRunsOnErrors) != 0 ? ErrorRef() : error;
 }

@@ -182,6 +182,12 @@ bool StreamOrder::WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef
   return true;
 }
 
+ErrorRef StreamOrder::NoticedError(const VarOrder& order) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  NoticeFailures();
+  return order.writer.stream >= 0 ? order.error : ErrorRef();
+}
+
 void StreamOrder::Forget(Var& var) {
   const std::unique_ptr<VarOrder> order(var.order.load(std::memory_order_acquire));
   if (order == nullptr) return;

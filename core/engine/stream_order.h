@@ -65,6 +65,8 @@ class StreamOrder {
   // Blocks until the last writer, or with `readers` everybody, is done; false when the deadline
   // came first. Then `error` is what spoilt the variable, if anything. REQUIRES: a grant.
   bool WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef& error);
+  // What has spoilt what the last writer wrote, as far as is known without waiting.
+  ErrorRef NoticedError(const VarOrder& order);
   // Forgets a variable. REQUIRES: no other thread uses it, no lock is held.
   void Forget(Var& var);
 

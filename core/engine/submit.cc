@@ -17,8 +17,8 @@ constexpr int32_t kPushesBetweenLooks = 64;
 std::atomic<uint32_t> next_home{0};
 
 size_t NumAccesses(const Submission& s) {
-  return s.op != nullptr ? s.op->accesses.size()
-                         : s.accesses->reads.size() + s.accesses->writes.size();
+  if (s.op != nullptr) return s.op->accesses.size();
+  return s.accesses->reads.size() + s.accesses->writes.size() + s.accesses->updates.size();
 }
 
 void Add(Record& record, absl::Span<const Variable> variables, AccessKind kind) {
@@ -36,7 +36,8 @@ absl::Status Check(const Submission& s, uint32_t id) {
                            " variables; at most ", kMaxAccesses, " are possible");
   }
   if (s.accesses == nullptr) return absl::OkStatus();
-  for (const absl::Span<const Variable> list : {s.accesses->reads, s.accesses->writes}) {
+  for (const absl::Span<const Variable> list :
+       {s.accesses->reads, s.accesses->writes, s.accesses->updates}) {
     for (const Variable& v : list) {
       if (v.engine != id) {
         return InvalidArgument("operation '", s.options->name, "' names a variable ",
@@ -152,6 +153,7 @@ void EngineCore::FillAccesses(Record& record, const Submission& s) {
   }
   Add(record, s.accesses->reads, AccessKind::kRead);
   Add(record, s.accesses->writes, AccessKind::kWrite);
+  Add(record, s.accesses->updates, AccessKind::kUpdate);
   SortAndMerge(record);
 }
 
@@ -225,13 +227,17 @@ absl::Status EngineCore::SubmitDelete(Variable variable, const CallableTable& ta
   std::unique_lock<SpinLock> lock(MyHome().lock);
   Record& record = NewRecord(submission, lock);
   record.flags |= kDeletes;
+  // A tag alone may go while devices use what it stands for.
+  if (table.run == kNothing.run) record.flags |= kIgnoresDevices;
   FillAccesses(record, submission);
   std::unique_lock<SpinLock> var_lock(var.lock);
   const bool stale = var.generation != variable.generation;
   bool ready = false;
+  bool in_use = false;  // by devices
   if (!stale) {
     var.NextGeneration();
     ready = AppendLast(record);
+    in_use = var.order.load(std::memory_order_relaxed) != nullptr;
   }
   var_lock.unlock();
   lock.unlock();
@@ -241,7 +247,13 @@ absl::Status EngineCore::SubmitDelete(Variable variable, const CallableTable& ta
   }
   if (!ready) return absl::OkStatus();
   record.next = nullptr;
-  RunBacklog({&record, &record});
+  // A worker waits for the devices, not this thread.
+  const bool waits = in_use && (record.flags & kIgnoresDevices) == 0;
+  if (waits && record.queue >= 0) {
+    Enqueue(*groups_[record.queue], {&record, &record});
+  } else {
+    RunBacklog({&record, &record});
+  }
   return absl::OkStatus();
 }
 
@@ -255,8 +267,7 @@ absl::Status EngineCore::DeleteVariable(Variable variable) {
     std::lock_guard<SpinLock> home(MyHome().lock);
     std::unique_lock<SpinLock> lock(var.lock);
     // Nothing to wait for: no operation is needed.
-    if (var.generation == variable.generation && var.first == nullptr &&
-        var.order.load(std::memory_order_relaxed) == nullptr) {
+    if (var.generation == variable.generation && var.first == nullptr) {
       var.NextGeneration();
       error = Retire(var, std::move(lock));
       return absl::OkStatus();
@@ -265,17 +276,28 @@ absl::Status EngineCore::DeleteVariable(Variable variable) {
   return SubmitDelete(variable, kNothing, nothing);
 }
 
-absl::Status EngineCore::PushOperator(OperatorState& op, RecordList* ready) {
+absl::Status EngineCore::PushOperator(OperatorState& op, const PushOptions& options,
+                                      RecordList* ready) {
   if (op.engine != id_) {
     return InvalidArgument("operator '", op.options.name, "' is another engine's");
+  }
+  OperationOptions changed;
+  const OperationOptions* used = &op.options;
+  Route route = op.route;
+  if (options.place.has_value() || options.priority.has_value()) {
+    changed = op.options;
+    changed.place = options.place.value_or(changed.place);
+    changed.priority = options.priority.value_or(changed.priority);
+    used = &changed;
+    INTERP_ASSIGN_OR_RETURN(route, FindRoute(changed));
   }
   op.AddPush();
   alignas(16) unsigned char callable[kInlineCallable];
   new (callable) OperatorState*(&op);
   return Submit({.table = &kOperator[op.table->async ? 1 : 0],
                  .callable = callable,
-                 .options = &op.options,
-                 .route = op.route,
+                 .options = used,
+                 .route = route,
                  .op = &op},
                 ready);
 }

@@ -141,6 +141,16 @@ absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
   return status.ok() ? report(error ? error : device_error) : status;
 }
 
+ErrorRef EngineCore::ErrorOf(Variable variable) {
+  Var& var = *variable.var;
+  // Held to the end: the variable cannot be deleted meanwhile.
+  std::lock_guard<SpinLock> guard(var.lock);
+  if (var.generation != variable.generation) return {};
+  if (var.error) return var.error;
+  const VarOrder* order = var.order.load(std::memory_order_acquire);
+  return order == nullptr ? ErrorRef() : order_.NoticedError(*order);
+}
+
 absl::Status EngineCore::SleepUntilDone(Clock::time_point deadline) {
   for (int i = 0; InFlight() > 0 && i < kSpinsBeforeSleep / 16; ++i) {
     for (int k = 0; k < 16; ++k) CpuPause();

@@ -352,6 +352,52 @@ TEST(EngineDevice, AsynchronousOperationsWaitWhenTheyStart) {
   other.join();
 }
 
+TEST_P(EngineOnDevices, TheErrorOfAVariableIsAValue) {
+  FailingWork work(GetParam());
+  const Variable failed = work.buffers.variables[1];
+  EXPECT_FALSE(work.engine->ErrorOf(failed));
+  work.Push(&FailOnDevice, 0, 1);
+  ASSERT_THAT(work.engine->WaitForWrite(work.buffers.variables[0]), IsOk());
+  const ErrorRef error = work.engine->ErrorOf(failed);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->operation, "flips");
+  EXPECT_FALSE(error->reported);
+  EXPECT_THAT(work.Wait(1), kFlipped);
+  EXPECT_TRUE(work.engine->ErrorOf(failed) == error);
+  EXPECT_TRUE(error->reported);
+  EXPECT_THAT(work.engine->DeleteVariable(failed), IsOk());
+  EXPECT_FALSE(work.engine->ErrorOf(failed));
+}
+
+// Whether deleting returns while a kernel that uses the variable runs, and when `last` runs.
+TEST(EngineDevice, DeletingWaitsForNoDevice) {
+  for (const PolicyKind policy : {PolicyKind::kPooled, PolicyKind::kPerDevice}) {
+    const auto device = MakeDevice({});
+    auto engine = MakeEngine({.policy = policy, .workers = 2, .devices = {device}});
+    Buffers buffers(*engine, *device, 2);
+    kernel_may_end = false;
+    ASSERT_THAT(engine->Push(Launching(*device, &Hold, buffers.memory[0], buffers.memory[1]),
+                             {.reads = {buffers.variables[0]}, .writes = {buffers.variables[1]}},
+                             {.place = device->place()}),
+                IsOk());
+    while (engine->counters().completed < engine->counters().pushed) std::this_thread::yield();
+    std::atomic<bool> deleted{false};
+    std::atomic<bool> ended_before{false};
+    EXPECT_THAT(engine->DeleteVariable(buffers.variables[0]), IsOk());
+    EXPECT_THAT(engine->DeleteVariable(buffers.variables[1],
+                                       [&] {
+                                         ended_before = kernel_may_end.load();
+                                         deleted = true;
+                                       }),
+                IsOk());
+    EXPECT_FALSE(deleted);
+    kernel_may_end = true;
+    EXPECT_THAT(engine->WaitForAll(), IsOk());
+    EXPECT_TRUE(deleted);
+    EXPECT_TRUE(ended_before);
+  }
+}
+
 TEST(EngineDevice, TwoDevices) {
   const auto first = MakeDevice({.index = 0, .max_kernel_delay_ns = 50'000});
   const auto second = MakeDevice({.index = 1, .max_kernel_delay_ns = 50'000});

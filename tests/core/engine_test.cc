@@ -110,6 +110,28 @@ TEST_P(EveryPolicy, RepeatedVariablesCountOnce) {
 }
 
 // As MXNet's PushFuncND: five variables, each read, written, or both.
+TEST_P(EveryPolicy, UpdatesAreWritesWhoseOldContentMatters) {
+  auto engine = Make();
+  const Variable a = engine->NewVariable("A");
+  const auto bad = [] { return absl::DataLossError("bad"); };
+  bool ran = false;
+  EXPECT_THAT(engine->Push(bad, {.writes = {a}}), IsOk());
+  EXPECT_THAT(engine->Push([&] { ran = true; }, {.updates = {a}}), IsOk());
+  EXPECT_THAT(engine->WaitForVar(a), FailsWith(absl::StatusCode::kDataLoss, "bad"));
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(engine->Version(a), 2);
+  // Named as overwritten, too, it is updated nevertheless.
+  EXPECT_THAT(engine->Push([&] { ran = true; }, {.writes = {a}, .updates = {a}}), IsOk());
+  EXPECT_THAT(engine->WaitForVar(a), FailsWith(absl::StatusCode::kDataLoss, "bad"));
+  EXPECT_FALSE(ran);
+  EXPECT_THAT(engine->Push([] {}, {.writes = {a}}), IsOk());
+  EXPECT_THAT(engine->Push([&] { ran = true; }, {.updates = {a}}), IsOk());
+  EXPECT_THAT(engine->WaitForVar(a), IsOk());
+  EXPECT_TRUE(ran);
+  EXPECT_THAT(engine->Push([] {}, {.updates = {Variable()}}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "never made"));
+}
+
 TEST_P(EveryPolicy, EverySplitOfVariables) {
   auto engine = Make();
   std::vector<Variable> variables(5);
@@ -536,6 +558,27 @@ TEST(Engine, PrioritiesAndTheirOrder) {
     EXPECT_THAT(engine->WaitForAll(), IsOk());
     EXPECT_THAT(order, ElementsAre(2, 5, 8, 11, 1, 4, 7, 10, 0, 3, 6, 9));
   }
+}
+
+TEST(Engine, APushOfAnOperatorMayHaveItsOwnPriorityAndPlace) {
+  auto engine = MakeEngine({});
+  Gate gate;
+  EXPECT_THAT(engine->Push([&] { gate.Pass(); }, {}), IsOk());
+  gate.AwaitArrival();
+  std::vector<int> order;
+  std::vector<Operator> operators;
+  for (int i = 0; i < 3; ++i) {
+    operators.push_back(*engine->NewOperator([&order, i] { order.push_back(i); }, {}));
+  }
+  EXPECT_THAT(engine->Push(operators[0]), IsOk());
+  EXPECT_THAT(engine->Push(operators[1], {.priority = -1}), IsOk());
+  EXPECT_THAT(engine->Push(operators[2], {.priority = 1}), IsOk());
+  EXPECT_THAT(engine->Push(operators[1]), IsOk());
+  EXPECT_THAT(engine->Push(operators[0], {.place = Place{PlaceKind::kSim, 0}}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "not among the engine's devices"));
+  gate.Open();
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_THAT(order, ElementsAre(2, 0, 1, 1));
 }
 
 TEST(Engine, WhatBecomesReadyTogetherRunsInTheOrderOfPushes) {
