@@ -1,0 +1,93 @@
+// Copies between arrays.
+#include <cstring>
+#include <utility>
+
+#include "core/array/array.h"
+#include "core/array/array_runtime.h"
+
+namespace interp {
+namespace {
+
+// Who runs a copy, and how it is counted.
+engine::OperationOptions OptionsOf(const Array& from, const Array& to, int32_t priority) {
+  if (from.place().on_host() && to.place().on_host()) return {.name = "copy", .priority = priority};
+  const bool to_device = from.place().on_host();
+  const bool inside = from.place() == to.place();
+  return {.name = "copy",
+          .place = to_device ? to.place() : from.place(),
+          .property = inside      ? engine::Property::kNormal
+                      : to_device ? engine::Property::kCopyToDevice
+                                  : engine::Property::kCopyFromDevice,
+          .priority = priority};
+}
+
+// The copy itself, within an operation that names both.
+absl::Status Copy(const Array& from, const Array& to, const engine::RunContext& context) {
+  INTERP_ASSIGN_OR_RETURN(const Tensor source, ArrayAccess::Readable(from));
+  const bool host = context.stream == nullptr;
+  if (host && ArrayAccess::IsWhole(from) && ArrayAccess::IsWhole(to)) {
+    ArrayAccess::chunk(to)->value.tensor.ShareMemory(source);
+    return absl::OkStatus();
+  }
+  INTERP_ASSIGN_OR_RETURN(Tensor target, ArrayAccess::Writable(to, /*overwrites=*/true, context));
+  const size_t bytes = source.size_bytes();
+  if (bytes == 0) return absl::OkStatus();
+  void* const at = target.mutable_raw_data();
+  if (host) {
+    std::memmove(at, source.raw_data(), bytes);
+  } else if (from.place().on_host()) {
+    context.stream->CopyToDevice(at, source.raw_data(), source.buffer(), bytes, context.work);
+  } else if (to.place().on_host()) {
+    context.stream->CopyToHost(at, target.buffer(), source.raw_data(), bytes, context.work);
+  } else {
+    context.stream->CopyOnDevice(at, source.raw_data(), bytes, context.work);
+  }
+  for (const Tensor* used : {&source, &std::as_const(target)}) {
+    from.runtime().RecordUse(used->buffer(), context);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PushCopy(const Array& from, const Array& to, int32_t priority) {
+  const engine::Variable read = from.variable();
+  const engine::Variable written = to.variable();
+  engine::Accesses accesses{.reads = {&read, 1}, .writes = {&written, 1}};
+  if (!ArrayAccess::IsWhole(to)) std::swap(accesses.writes, accesses.updates);
+  return from.runtime().engine().Push(
+      [from, to](const engine::RunContext& context) { return Copy(from, to, context); }, accesses,
+      OptionsOf(from, to, priority));
+}
+
+}  // namespace
+
+absl::Status Array::CopyFrom(const Array& from, int32_t priority) const {
+  if (from.shape() != shape_ || from.dtype() != dtype_ || from.is_rows() || is_rows()) {
+    return InvalidArgument("an array ", DescribeArray(*this), " cannot take the values of ",
+                           DescribeArray(from), is_rows() || from.is_rows() ? " of rows" : "");
+  }
+  if (&from.runtime() != &runtime()) {
+    return InvalidArgument("a copy between arrays of two runtimes");
+  }
+  if (SharesMemoryWith(from) && offset_bytes_ == from.offset_bytes_) return absl::OkStatus();
+  // From device to device, and into a part of what others on the host may see: a stream is not to
+  // copy the rest before it is at rest.
+  const bool leaves_device = !from.place().on_host() && place() != from.place();
+  const bool by_way_of_host = leaves_device && (!place().on_host() || !ArrayAccess::IsWhole(*this));
+  if (!by_way_of_host) return PushCopy(from, *this, priority);
+  INTERP_ASSIGN_OR_RETURN(const Array staging, runtime().New(shape_, dtype_));
+  INTERP_RETURN_IF_ERROR(PushCopy(from, staging, priority));
+  return PushCopy(staging, *this, priority);
+}
+
+absl::Status Array::CopyFrom(const Tensor& from) const {
+  INTERP_ASSIGN_OR_RETURN(const Array copy, runtime().FromTensor(from));
+  return CopyFrom(copy);
+}
+
+absl::StatusOr<Array> Array::CopyTo(Place place, int32_t priority) const {
+  INTERP_ASSIGN_OR_RETURN(Array copy, runtime().New(shape_, dtype_, place));
+  INTERP_RETURN_IF_ERROR(copy.CopyFrom(*this, priority));
+  return copy;
+}
+
+}  // namespace interp

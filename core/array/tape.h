@@ -1,0 +1,67 @@
+// Tape: what was done to arrays, so that gradients can be found afterwards.
+//
+//   Tape tape;                                        // records from here on
+//   Array loss = ...;                                 // ops on w and x
+//   std::vector<Array> gradients = *tape.Backward(loss, {w});
+//
+// Gradients are those of programs: each op's OpDef::gradient says which ops compute them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/array/invoke.h"
+
+namespace interp {
+
+// Records what Invoke does on its thread from construction to destruction, or to Stop; of several
+// that live the latest records. Keeps the arrays of what it has recorded. Used by one thread.
+class Tape {
+ public:
+  Tape();
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  void Stop();
+
+  // The gradients of `loss` for `sources`, in their order, pushed as operations; an array that is
+  // none for a source that the loss does not depend on. May be called again, also for other
+  // sources.
+  // Errors: InvalidArgument for a loss that is not one float, Unimplemented for an op on the way
+  // that has no gradient, and those of Invoke.
+  absl::StatusOr<std::vector<Array>> Backward(const Array& loss, absl::Span<const Array> sources);
+
+  // For Invoke and for views. That of this thread; null when nothing is recorded.
+  static Tape* Current();
+  // InvalidArgument when a recorded op has used one of the arrays, which is to be written.
+  absl::Status CheckWrites(const ArraySlots& into) const;
+  // Whether the gradient of the op may want that output.
+  static bool Wants(const OpDef& def, absl::string_view output);
+  void Note(const OpDef& def, const std::vector<Attr>& attrs, const ArraySlots& inputs,
+            const ArraySlots& outputs);
+  static absl::Status NoteSlice(const Array& from, const Array& view, int64_t begin, int64_t end);
+  static absl::Status NoteReshape(const Array& from, const Array& view);
+
+ private:
+  struct Step {
+    const OpDef* def;
+    std::vector<Attr> attrs;
+    ArraySlots inputs;
+    ArraySlots outputs;
+  };
+  friend class TapeBackward;
+  // Where the tape of this thread is kept.
+  static Tape** CurrentSlot();
+  static absl::Status NoteView(absl::string_view type, absl::string_view slot,
+                               std::vector<Attr> attrs, const Array& from, const Array& view);
+
+  std::vector<Step> steps_;
+  absl::flat_hash_set<const Chunk*> used_;
+  Tape* outer_ = nullptr;
+  bool records_ = true;
+};
+
+}  // namespace interp

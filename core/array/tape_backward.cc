@@ -1,0 +1,276 @@
+// Gradients of what a tape has recorded.
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/array/array_runtime.h"
+#include "core/array/sum_arrays.h"
+#include "core/array/tape.h"
+#include "core/gradient.h"
+
+namespace interp {
+namespace {
+
+// An array of one value everywhere.
+absl::StatusOr<Array> Filled(const Array& like, double value) {
+  Tensor tensor;
+  tensor.shape = like.shape();
+  tensor.dtype = like.dtype();
+  INTERP_RETURN_IF_ERROR(tensor.Allocate(like.runtime().host_pool()));
+  const auto fill = [&]<typename T>(T* data) {
+    std::fill(data, data + tensor.numel(), static_cast<T>(value));
+  };
+  switch (tensor.dtype) {
+    case DType::kFloat32:
+      fill(tensor.mutable_data<float>());
+      break;
+    case DType::kFloat64:
+      fill(tensor.mutable_data<double>());
+      break;
+    case DType::kFloat16:
+      fill(tensor.mutable_data<float16>());
+      break;
+    case DType::kBFloat16:
+      fill(tensor.mutable_data<bfloat16>());
+      break;
+    default:
+      return InvalidArgument("an array ", DescribeArray(like), " has no gradient");
+  }
+  INTERP_ASSIGN_OR_RETURN(Array array, like.runtime().Adopt(std::move(tensor)));
+  if (like.place().on_host()) return array;
+  return array.CopyTo(like.place());
+}
+
+bool IsSparse(const std::vector<Attr>& attrs) {
+  for (const Attr& attr : attrs) {
+    const bool* sparse = std::get_if<bool>(&attr.value);
+    if (attr.name == "is_sparse" && sparse != nullptr) return *sparse;
+  }
+  return false;
+}
+
+}  // namespace
+
+// One pass from the last step to the first.
+class TapeBackward {
+ public:
+  TapeBackward(const Tape& tape, ArrayRuntime& runtime) : tape_(tape), runtime_(runtime) {}
+
+  absl::StatusOr<std::vector<Array>> Run(const Array& loss, absl::Span<const Array> sources) {
+    for (const Array& source : sources) depends_.insert(ArrayAccess::id(source));
+    for (const Tape::Step& step : tape_.steps_) FindDependents(step);
+    INTERP_ASSIGN_OR_RETURN(gradients_[ArrayAccess::id(loss)], Filled(loss, 1));
+    for (auto step = tape_.steps_.rbegin(); step != tape_.steps_.rend(); ++step) {
+      if (!IsOnTheWay(*step)) continue;
+      INTERP_RETURN_IF_ERROR(Annotate(Differentiate(*step), step->def->type));
+    }
+    std::vector<Array> found;
+    for (const Array& source : sources) {
+      const auto at = gradients_.find(ArrayAccess::id(source));
+      found.push_back(at == gradients_.end() || !depends_on_source(loss) ? Array() : at->second);
+    }
+    return found;
+  }
+
+ private:
+  // The names of a step's arrays in the program that its gradient is made with.
+  struct Names {
+    Program program;
+    Op op;
+    absl::flat_hash_map<VarId, Array> arrays;
+  };
+
+  bool depends_on_source(const Array& array) const {
+    return depends_.contains(ArrayAccess::id(array));
+  }
+
+  template <typename Visit>
+  static void ForEach(const ArraySlots& slots, const Visit& visit) {
+    for (const auto& [slot, arrays] : slots) {
+      for (const Array& array : arrays) {
+        if (array) visit(array);
+      }
+    }
+  }
+
+  void FindDependents(const Tape::Step& step) {
+    if (step.def->gradient.none) return;
+    bool depends = false;
+    ForEach(step.inputs, [&](const Array& a) { depends = depends || depends_on_source(a); });
+    if (!depends) return;
+    ForEach(step.outputs, [&](const Array& a) {
+      if (IsFloating(a.dtype())) depends_.insert(ArrayAccess::id(a));
+    });
+  }
+
+  bool IsOnTheWay(const Tape::Step& step) const {
+    bool given = false;
+    bool wanted = false;
+    ForEach(step.outputs, [&](const Array& a) {
+      given = given || (gradients_.contains(ArrayAccess::id(a)) && depends_on_source(a));
+    });
+    ForEach(step.inputs, [&](const Array& a) { wanted = wanted || depends_on_source(a); });
+    return given && wanted && !step.def->gradient.none;
+  }
+
+  static void NameAll(const ArraySlots& slots, std::vector<Slot>& named, Names& names) {
+    for (const auto& [slot, arrays] : slots) {
+      Slot& added = named.emplace_back();
+      added.name = std::string(slot);
+      for (const Array& array : arrays) {
+        const std::string name =
+            array ? absl::StrCat("v", ArrayAccess::id(array)) : std::string(kEmptyVarName);
+        const VarId id = names.program.Intern(name);
+        added.args.push_back(id);
+        if (!array || !names.arrays.emplace(id, array).second) continue;
+        Var var;
+        var.id = id;
+        var.dtype = array.dtype();
+        var.dims.assign(array.shape().begin(), array.shape().end());
+        names.program.blocks[0].vars.push_back(std::move(var));
+      }
+    }
+  }
+
+  absl::Status Differentiate(const Tape::Step& step) {
+    if (!step.def->gradient.exists()) return Unimplemented("has no gradient");
+    Names names;
+    names.program.blocks.emplace_back();
+    names.op.type = std::string(step.def->type);
+    names.op.attrs = step.attrs;
+    NameAll(step.inputs, names.op.inputs, names);
+    NameAll(step.outputs, names.op.outputs, names);
+    INTERP_RETURN_IF_ERROR(GiveGradients(step, names));
+    GradientMaker maker({.program = &names.program, .op = &names.op, .wants = [&](VarId id) {
+                           const auto at = names.arrays.find(id);
+                           return at != names.arrays.end() && IsFloating(at->second.dtype()) &&
+                                  depends_on_source(at->second);
+                         }});
+    if (step.def->gradient.make != nullptr) {
+      INTERP_RETURN_IF_ERROR(step.def->gradient.make(maker));
+    } else {
+      maker.AddByTable(step.def->gradient);
+    }
+    for (const Op& op : maker.Take()) INTERP_RETURN_IF_ERROR(RunOp(op, step, names));
+    return TakeGradients(step, names);
+  }
+
+  // Those of the outputs, zeros where the loss does not depend on one.
+  absl::Status GiveGradients(const Tape::Step& step, Names& names) {
+    absl::Status status;
+    ForEach(step.outputs, [&](const Array& output) {
+      if (!IsFloating(output.dtype()) || !status.ok()) return;
+      const uint64_t id = ArrayAccess::id(output);
+      Array& gradient = names.arrays[names.program.Intern(GradientName(absl::StrCat("v", id)))];
+      if (const auto at = gradients_.find(id); at != gradients_.end()) {
+        gradient = at->second;
+        return;
+      }
+      absl::StatusOr<Array> zeros = Filled(output, 0);
+      status.Update(zeros.status());
+      if (zeros.ok()) gradient = *std::move(zeros);
+    });
+    return status;
+  }
+
+  absl::Status RunOp(const Op& op, const Tape::Step& step, Names& names) {
+    const OpDef* def = runtime_.ops().Find(op.type);
+    if (def == nullptr) return NotFound("no op named '", op.type, "' is registered");
+    ArraySlots inputs;
+    for (const Slot& slot : op.inputs) {
+      if (def->InputIndex(slot.name) < 0) continue;
+      auto& [name, arrays] = inputs.emplace_back(slot.name, std::vector<Array>());
+      for (const VarId id : slot.args) {
+        const auto at = names.arrays.find(id);
+        arrays.push_back(at == names.arrays.end() ? Array() : at->second);
+      }
+    }
+    InvokeOptions options{.place = step.outputs.front().second.front().place()};
+    for (const Slot& slot : op.outputs) {
+      const int index = def->OutputIndex(slot.name);
+      if (index < 0) continue;
+      options.outputs.emplace_back(slot.name, static_cast<int>(slot.args.size()));
+      if (IsSparse(step.attrs) && (def->outputs[index].flags & kMayBeRows) != 0) {
+        INTERP_RETURN_IF_ERROR(AddRows(slot, names, options));
+      }
+    }
+    INTERP_ASSIGN_OR_RETURN(const ArraySlots outputs,
+                            Invoke(runtime_, *def, inputs, op.attrs, options));
+    for (const auto& [slot, arrays] : outputs) {
+      const Slot& named = *op.FindOutput(slot);
+      for (size_t i = 0; i < arrays.size(); ++i) names.arrays[named.args[i]] = arrays[i];
+    }
+    return absl::OkStatus();
+  }
+
+  // The gradients of a sparse op's slot are rows of what they belong to.
+  absl::Status AddRows(const Slot& slot, const Names& names, InvokeOptions& options) {
+    std::vector<Array> rows;
+    for (const VarId id : slot.args) {
+      absl::string_view name = names.program.NameOf(id);
+      name.remove_suffix(kGradientSuffix.size());
+      const auto of = names.arrays.find(names.program.Find(name));
+      if (of == names.arrays.end()) return absl::OkStatus();
+      INTERP_ASSIGN_OR_RETURN(rows.emplace_back(),
+                              runtime_.NewRows(of->second.shape(), of->second.dtype()));
+    }
+    options.into.emplace_back(slot.name, std::move(rows));
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeGradients(const Tape::Step& step, const Names& names) {
+    absl::flat_hash_set<uint64_t> taken;
+    absl::Status status;
+    ForEach(step.inputs, [&](const Array& input) {
+      const uint64_t id = ArrayAccess::id(input);
+      if (!status.ok() || !depends_on_source(input) || !taken.insert(id).second) return;
+      const VarId name = names.program.Find(GradientName(absl::StrCat("v", id)));
+      const auto part = names.arrays.find(name);
+      if (name < 0 || part == names.arrays.end()) return;
+      status = Accumulate(id, part->second);
+    });
+    return status;
+  }
+
+  absl::Status Accumulate(uint64_t id, const Array& part) {
+    Array& gradient = gradients_[id];
+    if (!gradient) {
+      gradient = part;
+      return absl::OkStatus();
+    }
+    if (!gradient.is_rows() && !part.is_rows()) {
+      INTERP_ASSIGN_OR_RETURN(gradient,
+                              First(Invoke(runtime_, SumArraysDef(), {{"X", {gradient, part}}})));
+      return absl::OkStatus();
+    }
+    InvokeOptions options;
+    if (gradient.is_rows() && part.is_rows()) {
+      INTERP_ASSIGN_OR_RETURN(Array rows, runtime_.NewRows(part.shape(), part.dtype()));
+      options.into = {{"Out", {rows}}};
+    }
+    INTERP_ASSIGN_OR_RETURN(gradient,
+                            First(Invoke(runtime_, "sum", {{"X", {gradient, part}}}, {}, options)));
+    return absl::OkStatus();
+  }
+
+  const Tape& tape_;
+  ArrayRuntime& runtime_;
+  absl::flat_hash_set<uint64_t> depends_;  // ids of arrays that depend on a source
+  absl::flat_hash_map<uint64_t, Array> gradients_;
+};
+
+absl::StatusOr<std::vector<Array>> Tape::Backward(const Array& loss,
+                                                  absl::Span<const Array> sources) {
+  if (!loss || loss.numel() != 1 || !IsFloating(loss.dtype())) {
+    return InvalidArgument("the loss is ", loss ? DescribeArray(loss) : "no array",
+                           ", expected one float: take its mean");
+  }
+  // Gradients are not recorded themselves.
+  Tape* const recording = std::exchange(*CurrentSlot(), nullptr);
+  absl::StatusOr<std::vector<Array>> gradients =
+      TapeBackward(*this, loss.runtime()).Run(loss, sources);
+  *CurrentSlot() = recording;
+  return gradients;
+}
+
+}  // namespace interp
