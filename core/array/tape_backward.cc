@@ -78,6 +78,7 @@ class TapeBackward {
     Program program;
     Op op;
     absl::flat_hash_map<VarId, Array> arrays;
+    absl::flat_hash_set<VarId> given;  // by ops of the gradient
   };
 
   bool depends_on_source(const Array& array) const {
@@ -198,8 +199,25 @@ class TapeBackward {
                             Invoke(runtime_, *def, inputs, op.attrs, options));
     for (const auto& [slot, arrays] : outputs) {
       const Slot& named = *op.FindOutput(slot);
-      for (size_t i = 0; i < arrays.size(); ++i) names.arrays[named.args[i]] = arrays[i];
+      for (size_t i = 0; i < arrays.size(); ++i) {
+        INTERP_RETURN_IF_ERROR(Give(op, named.args[i], arrays[i], names));
+      }
     }
+    return absl::OkStatus();
+  }
+
+  // An array that is an input several times has several shares of one gradient.
+  absl::Status Give(const Op& op, VarId name, const Array& array, Names& names) {
+    const bool reads = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Slot& slot) {
+      return std::find(slot.args.begin(), slot.args.end(), name) != slot.args.end();
+    });
+    Array& value = names.arrays[name];
+    const bool first = names.given.insert(name).second;
+    if (first || reads) {
+      value = array;
+      return absl::OkStatus();
+    }
+    INTERP_ASSIGN_OR_RETURN(value, Add(value, array));
     return absl::OkStatus();
   }
 
@@ -238,19 +256,19 @@ class TapeBackward {
       gradient = part;
       return absl::OkStatus();
     }
-    if (!gradient.is_rows() && !part.is_rows()) {
-      INTERP_ASSIGN_OR_RETURN(gradient,
-                              First(Invoke(runtime_, SumArraysDef(), {{"X", {gradient, part}}})));
-      return absl::OkStatus();
-    }
+    INTERP_ASSIGN_OR_RETURN(gradient, Add(gradient, part));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Array> Add(const Array& a, const Array& b) {
+    const ArraySlots inputs = {{"X", {a, b}}};
+    if (!a.is_rows() && !b.is_rows()) return First(Invoke(runtime_, SumArraysDef(), inputs));
     InvokeOptions options;
-    if (gradient.is_rows() && part.is_rows()) {
-      INTERP_ASSIGN_OR_RETURN(Array rows, runtime_.NewRows(part.shape(), part.dtype()));
+    if (a.is_rows() && b.is_rows()) {
+      INTERP_ASSIGN_OR_RETURN(Array rows, runtime_.NewRows(a.shape(), a.dtype()));
       options.into = {{"Out", {rows}}};
     }
-    INTERP_ASSIGN_OR_RETURN(gradient,
-                            First(Invoke(runtime_, "sum", {{"X", {gradient, part}}}, {}, options)));
-    return absl::OkStatus();
+    return First(Invoke(runtime_, "sum", inputs, {}, options));
   }
 
   const Tape& tape_;

@@ -1,0 +1,191 @@
+// The library's ops on arrays: the same results as in programs, gradients included.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/array/tape.h"
+#include "tests/kernels/op_runs.h"
+#include "tests/testing/arrays.h"
+
+namespace interp {
+namespace {
+
+using testing::ArrayOf;
+using ::testing::ElementsAre;
+using testing::FailsWith;
+using testing::FloatsOf;
+using testing::Got;
+using testing::IsOk;
+using testing::MakeRuntime;
+using testing::Numbers;
+using testing::OpRun;
+using testing::OutputsOf;
+using testing::SameBits;
+
+constexpr Place kSim{PlaceKind::kSim, 0};
+
+class ArrayInvoke : public ::testing::Test {
+ protected:
+  std::shared_ptr<Device> device = testing::MakeDevice({});
+  std::unique_ptr<ArrayRuntime> runtime =
+      MakeRuntime({.engine = {.workers = 2, .devices = {device}}});
+  Array Of(const Tensor& tensor, Place place = {}) {
+    return Got(runtime->FromTensor(tensor, place));
+  }
+  Array Op(absl::string_view type, const ArraySlots& inputs, const std::vector<Attr>& attrs = {},
+           const InvokeOptions& options = {}) {
+    return Got(Invoke(*runtime, type, inputs, attrs, options));
+  }
+};
+
+TEST_F(ArrayInvoke, GivesTheBitsOfPrograms) {
+  const Tensor x = Numbers({2, 3, 9, 9}, 1);
+  const Tensor w = Numbers({4, 3, 3, 3}, 2);
+  const std::vector<Tensor> expected = OutputsOf({.type = "conv2d",
+                                                  .inputs = {{"Input", x}, {"Filter", w}},
+                                                  .outputs = {"Output"},
+                                                  .attrs = "strides=[2,2], paddings=[1,1]"});
+  for (const Place place : {Place{}, kSim}) {
+    for (int i = 0; i < 2; ++i) {
+      const Array y =
+          Op("conv2d", {{"Input", {Of(x, place)}}, {"Filter", {Of(w, place)}}},
+             {{"strides", std::vector<int32_t>{2, 2}}, {"paddings", std::vector<int32_t>{1, 1}}});
+      EXPECT_EQ(y.place(), place);
+      EXPECT_TRUE(SameBits(*y.Read(), expected[0]));
+    }
+  }
+}
+
+TEST_F(ArrayInvoke, InputsOfAnotherDTypeAreCast) {
+  const Array y = Op("elementwise_add", {{"X", {Of(Tensor::Of<float>({2}, {1, 2}))}},
+                                         {"Y", {Of(Tensor::Of<double>({2}, {3, 4}))}}});
+  EXPECT_EQ(y.dtype(), DType::kFloat32);
+  EXPECT_THAT(FloatsOf(y), ElementsAre(4, 6));
+}
+
+TEST_F(ArrayInvoke, AttributesAreCheckedAtTheCall) {
+  const Array x = Of(Numbers({2, 2}, 1));
+  EXPECT_THAT(Invoke(*runtime, "conv2d", {{"Input", {x}}, {"Filter", {x}}}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "conv2d: "));
+  EXPECT_THAT(Invoke(*runtime, "softmax", {{"X", {x}}}, {{"axis", 7}}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "softmax: "));
+  EXPECT_THAT(Invoke(*runtime, "while", {}),
+              FailsWith(absl::StatusCode::kUnimplemented, "a block"));
+}
+
+TEST_F(ArrayInvoke, ValuesThatShapesDependOnAreWaitedFor) {
+  const Array shape = Of(Tensor::Of<int32_t>({2}, {2, 3}));
+  const Array filled = Op("fill_constant", {{"ShapeTensor", {shape}}}, {{"value", 5.0F}});
+  EXPECT_EQ(filled.shape(), Shape({2, 3}));
+  EXPECT_EQ(FloatsOf(filled), std::vector<float>(6, 5));
+  const Array where =
+      Op("where_index",
+         {{"Condition", {Op("cast", {{"X", {filled}}}, {{"in_dtype", 5}, {"out_dtype", 0}})}}});
+  EXPECT_EQ(where.shape(), Shape({6, 2}));
+}
+
+TEST_F(ArrayInvoke, UpdatesInPlaceOnTheHostAndOnADevice) {
+  for (const Place place : {Place{}, kSim}) {
+    const Array w = ArrayOf(*runtime, {2}, {1, 2}, place);
+    const Array before = *w.CopyTo(Place{});
+    const Array gradient = ArrayOf(*runtime, {2}, {10, 20}, place);
+    const Array rate = ArrayOf(*runtime, {1}, {0.1F}, place);
+    for (int i = 0; i < 2; ++i) {
+      Op("sgd", {{"Param", {w}}, {"Grad", {gradient}}, {"LearningRate", {rate}}}, {},
+         {.into = {{"ParamOut", {w}}}});
+    }
+    EXPECT_THAT(FloatsOf(w), ElementsAre(-1, -2));
+    EXPECT_THAT(FloatsOf(before), ElementsAre(1, 2));
+  }
+}
+
+TEST_F(ArrayInvoke, RowsUpdateSomeRows) {
+  const Array w = ArrayOf(*runtime, {3, 1}, {1, 2, 3});
+  const Array gradient =
+      *runtime->FromRows(Tensor::Of<float>({2, 1}, {10, 20}), {.rows = {2, 0}, .height = 3});
+  const Array both = *runtime->NewRows({3, 1}, DType::kFloat32);
+  Op("sum", {{"X", {gradient, gradient}}}, {}, {.into = {{"Out", {both}}}});
+  Op("sgd", {{"Param", {w}}, {"Grad", {both}}, {"LearningRate", {ArrayOf(*runtime, {1}, {0.1F})}}},
+     {}, {.into = {{"ParamOut", {w}}}});
+  EXPECT_THAT(FloatsOf(w), ElementsAre(-3, 2, 1));
+}
+
+// loss = mean(softmax cross entropy of relu(x w + b) v), by hand-made differences.
+class ArrayTape : public ArrayInvoke {
+ protected:
+  Array Loss(const Array& x, const Array& w, const Array& b, const Array& v) {
+    const Array h =
+        Op("relu", {{"X",
+                     {Op("elementwise_add",
+                         {{"X", {Op("matmul_v2", {{"X", {x}}, {"Y", {w}}})}}, {"Y", {b}}})}}});
+    const Array y = Op("matmul_v2", {{"X", {h}}, {"Y", {v}}});
+    // The second half, seen in another shape, and used twice.
+    const Array half = Got(Got(y.Slice(2, 4)).Reshape({-1}));
+    return Op("mean", {{"X", {Op("elementwise_mul", {{"X", {half}}, {"Y", {half}}})}}});
+  }
+};
+
+TEST_F(ArrayTape, GradientsAreThoseOfDifferences) {
+  for (const Place place : {Place{}, kSim}) {
+    const Array x = Of(Numbers({4, 3}, 1), place);
+    Tensor w = Numbers({3, 5}, 2);
+    const Array b = Of(Numbers({5}, 3), place);
+    const Array v = Of(Numbers({5, 2}, 4), place);
+    const Array unused = Of(Numbers({5, 2}, 4), place);
+    std::vector<Array> gradients;
+    {
+      Tape tape;
+      const Array with = Of(w, place);
+      const Array loss = Loss(x, with, b, v);
+      absl::StatusOr<std::vector<Array>> found = tape.Backward(loss, {with, b, unused});
+      ASSERT_THAT(found, IsOk());
+      gradients = *std::move(found);
+      EXPECT_THAT(Invoke(*runtime, "relu", {{"X", {with}}}, {}, {.into = {{"Out", {with}}}}),
+                  FailsWith(absl::StatusCode::kInvalidArgument, "that a recorded op uses"));
+      EXPECT_THAT(tape.Backward(x, {with}),
+                  FailsWith(absl::StatusCode::kInvalidArgument, "expected one float"));
+    }
+    EXPECT_FALSE(gradients[2]);
+    EXPECT_EQ(gradients[1].shape(), b.shape());
+    const std::vector<float> gradient = FloatsOf(gradients[0]);
+    for (int i = 0; i < 15; ++i) {
+      constexpr float kStep = 1e-2F;
+      const float at = w.data<float>()[i];
+      w.mutable_data<float>()[i] = at + kStep;
+      const float above = FloatsOf(Loss(x, Of(w, place), b, v))[0];
+      w.mutable_data<float>()[i] = at - kStep;
+      const float below = FloatsOf(Loss(x, Of(w, place), b, v))[0];
+      w.mutable_data<float>()[i] = at;
+      EXPECT_NEAR(gradient[i], (above - below) / (2 * kStep), 2e-3) << i;
+    }
+  }
+}
+
+TEST_F(ArrayTape, GradientsOfSparseLookupsAreRows) {
+  const Array table = Of(Numbers({6, 2}, 1));
+  const Array ids = Of(Tensor::Of<int64_t>({3}, {4, 1, 4}));
+  Tape tape;
+  const Array rows = Op("lookup_table_v2", {{"W", {table}}, {"Ids", {ids}}}, {{"is_sparse", true}});
+  const Array loss = Op("mean", {{"X", {rows}}});
+  const absl::StatusOr<std::vector<Array>> gradients = tape.Backward(loss, {table});
+  ASSERT_THAT(gradients, IsOk());
+  ASSERT_TRUE((*gradients)[0].is_rows());
+  const absl::StatusOr<Array::Rows> read = (*gradients)[0].ReadRows();
+  ASSERT_THAT(read, IsOk());
+  EXPECT_THAT(read->index.rows, ElementsAre(4, 1, 4));
+  EXPECT_EQ(testing::Values<float>(read->values), std::vector<float>(6, 1.0F / 6));
+}
+
+TEST_F(ArrayTape, WhatHasNoGradientIsNamed) {
+  const Array x = Of(Numbers({3}, 1));
+  Tape tape;
+  const Array y = Op("erfinv", {{"X", {x}}});
+  const Array ids = Op("arg_max", {{"X", {x}}}, {{"axis", int64_t{0}}});
+  EXPECT_FALSE((*tape.Backward(
+      Op("mean", {{"X", {Op("cast", {{"X", {ids}}}, {{"in_dtype", 3}, {"out_dtype", 5}})}}}),
+      {x}))[0]);
+}
+
+}  // namespace
+}  // namespace interp
