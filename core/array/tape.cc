@@ -21,7 +21,8 @@ void Tape::Stop() {
 }
 
 Tape* Tape::Current() { return current_tape; }
-Tape** Tape::CurrentSlot() { return &current_tape; }
+Tape::Pause::Pause() : paused_(std::exchange(current_tape, nullptr)) {}
+Tape::Pause::~Pause() { current_tape = paused_; }
 
 absl::Status Tape::CheckWrites(const ArraySlots& into) const {
   for (const auto& [slot, arrays] : into) {

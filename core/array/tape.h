@@ -36,6 +36,17 @@ class Tape {
 
   // For Invoke and for views. That of this thread; null when nothing is recorded.
   static Tape* Current();
+  // Nothing is recorded on this thread while it lives.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Tape* const paused_;
+  };
   // InvalidArgument when a recorded op has used one of the arrays, which is to be written.
   absl::Status CheckWrites(const ArraySlots& into) const;
   // Whether the gradient of the op may want that output.
@@ -53,8 +64,6 @@ class Tape {
     ArraySlots outputs;
   };
   friend class TapeBackward;
-  // Where the tape of this thread is kept.
-  static Tape** CurrentSlot();
   static absl::Status NoteView(absl::string_view type, absl::string_view slot,
                                std::vector<Attr> attrs, const Array& from, const Array& view);
 

@@ -284,11 +284,8 @@ absl::StatusOr<std::vector<Array>> Tape::Backward(const Array& loss,
                            ", expected one float: take its mean");
   }
   // Gradients are not recorded themselves.
-  Tape* const recording = std::exchange(*CurrentSlot(), nullptr);
-  absl::StatusOr<std::vector<Array>> gradients =
-      TapeBackward(*this, loss.runtime()).Run(loss, sources);
-  *CurrentSlot() = recording;
-  return gradients;
+  const Pause pause;
+  return TapeBackward(*this, loss.runtime()).Run(loss, sources);
 }
 
 }  // namespace interp

@@ -1,0 +1,124 @@
+// KVStore: values by key that several devices push gradients to and pull weights from.
+//
+//   std::unique_ptr<KVStore> store = *KVStore::Create(runtime, "device");
+//   store->Init("w", w);
+//   store->SetOptimizer({.type = "sgd", .learning_rate = 0.1});
+//   store->Push("w", {gradient_on_sim0, gradient_on_sim1}, priority);
+//   store->Pull("w", {w_on_sim0, w_on_sim1}, priority);
+//
+// Everything is pushed to the engine and returns at once: what one key does overlaps with what
+// others do and with all else that runs.
+//
+// Consistency. All pushes and pulls of one key happen one after the other, in an order in which a
+// call that has returned comes before one that has not begun, from whatever threads; so a pull sees
+// all that was pushed before. Keys are independent of each other.
+// Determinism. What is pushed at once is added up in the order of its list as a tree of a form that
+// depends on the number alone, so the bits do not depend on places, kinds, threads or time (but for
+// floats of 16 bits, where a sum that crosses places is rounded once more for each crossing).
+//
+// A pushed array may be written to as soon as Push has returned: the store keeps what it was then.
+// The model is MXNet's KVStore (include/mxnet/kvstore.h); docs/kvstore.md tells where it differs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/array/array.h"
+#include "core/kvstore/store_optimizer.h"
+
+namespace interp {
+
+// Adds what was pushed to what is stored, by pushing operations that read the one and write the
+// other. Called by Push, on its thread; may call nothing of the store.
+using Updater =
+    std::function<absl::Status(absl::string_view key, const Array& pushed, const Array& stored)>;
+
+struct CompressionOptions {
+  // Of 2 bits: a value is sent as +threshold, -threshold or nothing, and what that leaves is added
+  // to the next.
+  float threshold = 0.5F;
+};
+
+// Thread-safety: all methods. The runtime is borrowed.
+class KVStore {
+ public:
+  // `local` adds and keeps values on the host, `device` on the devices, each key on that which has
+  // the least so far. InvalidArgument lists the kinds; Unimplemented for those of several machines.
+  static absl::StatusOr<std::unique_ptr<KVStore>> Create(ArrayRuntime& runtime,
+                                                         absl::string_view kind);
+  ~KVStore();
+  KVStore(const KVStore&) = delete;
+  KVStore& operator=(const KVStore&) = delete;
+
+  absl::string_view kind() const { return kind_; }
+
+  // Keeps a copy of the value. AlreadyExists for a key that was there. NotFound in the calls below
+  // for one that was not.
+  absl::Status Init(absl::string_view key, const Array& value);
+  // Adds the values up and gives the sum to the updater; without one it replaces what is stored. Of
+  // operations that are ready those of higher priority go first. Values are all dense or all rows;
+  // rows need an updater that takes them, and a key on the host.
+  absl::Status Push(absl::string_view key, absl::Span<const Array> values, int32_t priority = 0);
+  // Copies what is stored into each array.
+  absl::Status Pull(absl::string_view key, absl::Span<const Array> outs, int32_t priority = 0);
+  // Push, then Pull, with no other call on the key between.
+  absl::Status PushPull(absl::string_view key, absl::Span<const Array> values,
+                        absl::Span<const Array> outs, int32_t priority = 0);
+  // Gives an array of rows some rows of what is stored: `rows`, each once, ascending.
+  absl::Status PullRows(absl::string_view key, std::vector<int64_t> rows, const Array& out,
+                        int32_t priority = 0);
+
+  // From here on.
+  void SetUpdater(Updater updater);
+  absl::Status SetOptimizer(const StoreOptimizerOptions& options);
+  // Of dense float32 values, for each key and position in the list of values by itself.
+  // InvalidArgument for a threshold that is not above zero.
+  absl::Status SetCompression(const CompressionOptions& options);
+
+  // What is stored, to be looked at: an array that nobody is to write to.
+  absl::StatusOr<Array> Stored(absl::string_view key);
+  // Processes that share the store, and which of them this is.
+  int size() const { return 1; }
+  int rank() const { return 0; }
+
+ private:
+  struct Entry {
+    std::mutex mutex;  // held while a call pushes its operations
+    std::string key;
+    Array stored;
+    std::vector<Array> residuals;  // by position of the pushed value; of compression
+  };
+  // How pushes are treated.
+  struct Settings {
+    Updater updater;
+    float threshold = 0;  // 0: no compression
+  };
+
+  KVStore(ArrayRuntime& runtime, absl::string_view kind) : runtime_(runtime), kind_(kind) {}
+  Place NextHome(size_t bytes);
+  absl::StatusOr<Entry*> Find(absl::string_view key);
+  absl::Status CheckValues(const Entry& entry, absl::Span<const Array> values) const;
+  absl::Status CheckOuts(const Entry& entry, absl::Span<const Array> outs) const;
+  Settings settings();
+  // REQUIRES: entry.mutex is held.
+  absl::Status PushLocked(Entry& entry, absl::Span<const Array> values, int32_t priority);
+  static absl::Status PullLocked(const Entry& entry, absl::Span<const Array> outs,
+                                 int32_t priority);
+  absl::StatusOr<std::vector<Array>> Compress(Entry& entry, absl::Span<const Array> values,
+                                              float threshold, int32_t priority);
+
+  ArrayRuntime& runtime_;
+  const std::string kind_;
+  std::mutex mutex_;  // guards what follows
+  absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_;
+  std::vector<std::pair<Place, size_t>> load_;  // bytes by device
+  Settings settings_;
+};
+
+}  // namespace interp

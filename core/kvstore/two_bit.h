@@ -1,0 +1,18 @@
+// Gradients in two bits a value, with what that leaves fed back. (MXNet's gradient compression,
+// src/kvstore/gradient_compression-inl.h.)
+#pragma once
+
+#include "core/op_def.h"
+
+namespace interp {
+
+// Grad, Residual -> Codes, ResidualOut, for float32. Residual + Grad is sent as +threshold where it
+// is at least that, as -threshold where it is at most that, else not; ResidualOut is the rest.
+// Codes are bytes of four values each, the first in the highest bits: 3 for +, 2 for -, 0. In no
+// registry.
+const OpDef& CompressDef();
+
+// Codes -> Out: the values that they stand for, of the attribute `shape`.
+const OpDef& DecompressDef();
+
+}  // namespace interp
