@@ -1,0 +1,90 @@
+#include "core/io/record_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+namespace interp {
+
+absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path, bool skip_damaged) {
+  INTERP_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> mapped, MappedFile::Open(path));
+  RecordFile file(path, std::move(mapped));
+  const std::string index_path = IndexPathOf(path);
+  std::error_code ignored;
+  if (skip_damaged) {
+    file.ReadThrough();
+  } else if (std::filesystem::exists(index_path, ignored)) {
+    const absl::Status read = file.ReadIndex(index_path);
+    if (!read.ok()) return Annotate(read, index_path);
+  } else {
+    const absl::Status walked = file.Walk();
+    if (!walked.ok()) return Annotate(walked, path);
+  }
+  return file;
+}
+
+absl::StatusOr<Record> RecordFile::Read(size_t i, std::string& joined) const {
+  absl::StatusOr<Record> record = ReadRecord(bytes(), places_[i].offset, joined);
+  if (!record.ok()) return Annotate(record.status(), path_);
+  return record;
+}
+
+absl::Status RecordFile::ReadIndex(const std::string& index_path) {
+  INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(index_path));
+  INTERP_ASSIGN_OR_RETURN(places_, ParseRecordIndex(text));
+  has_index_ = true;
+  std::ranges::sort(places_, {}, &RecordPlace::offset);
+  if (places_.empty()) return absl::OkStatus();
+  // Of a file that was cut off, or of another one, the last record tells.
+  const absl::Status last = SkipRecord(bytes(), places_.back().offset).status();
+  if (last.ok()) return absl::OkStatus();
+  return DataLoss("record ", places_.back().key, " is not in '", path_, "': ", last.message(),
+                  "; the file is damaged, or the index is not its own (remove it then)");
+}
+
+absl::Status RecordFile::Walk() {
+  for (uint64_t at = 0; at < bytes().size();) {
+    const uint64_t begin = at;
+    INTERP_ASSIGN_OR_RETURN(at, SkipRecord(bytes(), at));
+    places_.push_back({.key = places_.size(), .offset = begin});
+  }
+  return absl::OkStatus();
+}
+
+void RecordFile::ReadThrough() {
+  RecordReader reader(bytes(), {.begin = 0, .end = bytes().size()}, /*skip_damaged=*/true);
+  while (true) {
+    const absl::StatusOr<std::optional<Record>> record = reader.Next();
+    if (!record.ok() || !record->has_value()) break;
+    places_.push_back({.key = places_.size(), .offset = (*record)->offset});
+  }
+  damaged_ = reader.damaged();
+}
+
+absl::StatusOr<RecordWriter> RecordWriter::Create(const std::string& path) {
+  const std::string index_path = IndexPathOf(path);
+  INTERP_ASSIGN_OR_RETURN(FileWriter records, FileWriter::Create(path));
+  INTERP_ASSIGN_OR_RETURN(FileWriter index, FileWriter::Create(index_path));
+  return RecordWriter(std::move(records), std::move(index), index_path);
+}
+
+absl::Status RecordWriter::Append(uint64_t key, absl::string_view payload) {
+  bytes_.clear();
+  INTERP_RETURN_IF_ERROR(AppendRecord(payload, bytes_));
+  places_.push_back({.key = key, .offset = records_.size_bytes()});
+  return records_.Append(bytes_);
+}
+
+absl::Status RecordWriter::Commit() {
+  INTERP_RETURN_IF_ERROR(index_.Append(FormatRecordIndex(places_)));
+  std::error_code error;
+  std::filesystem::remove(index_path_, error);
+  if (error) {
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot replace '", index_path_, "'"));
+  }
+  INTERP_RETURN_IF_ERROR(records_.Commit());
+  return index_.Commit();
+}
+
+}  // namespace interp

@@ -1,0 +1,128 @@
+#include "core/io/record_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/testing/matchers.h"
+#include "tests/testing/temp_folder.h"
+
+namespace interp {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FailsWith;
+using ::testing::IsEmpty;
+using testing::IsOk;
+using ::testing::SizeIs;
+using testing::TempFolder;
+
+void Write(const std::string& path, const std::vector<std::string>& payloads) {
+  absl::StatusOr<RecordWriter> writer = RecordWriter::Create(path);
+  ASSERT_THAT(writer, IsOk());
+  for (size_t i = 0; i < payloads.size(); ++i) {
+    ASSERT_THAT(writer->Append(100 + i, payloads[i]), IsOk());
+  }
+  ASSERT_THAT(writer->Commit(), IsOk());
+}
+
+std::vector<std::string> Payloads(const RecordFile& file) {
+  std::vector<std::string> payloads;
+  std::string joined;
+  for (size_t i = 0; i < file.places().size(); ++i) {
+    payloads.emplace_back(file.Read(i, joined)->payload);
+  }
+  return payloads;
+}
+
+std::string MxnetFile(const std::string& name) {
+  return absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/records/", name);
+}
+
+TEST(RecordIndex, IsThatOfMxnet) {
+  const std::string text = ReadFile(MxnetFile("magic.idx")).value();
+  const std::vector<RecordPlace> places = ParseRecordIndex(text).value();
+  ASSERT_THAT(places, SizeIs(14));
+  EXPECT_EQ(places[1], (RecordPlace{.key = 13, .offset = 8}));
+  EXPECT_EQ(FormatRecordIndex(places), text);
+  const RecordFile file = RecordFile::Open(MxnetFile("magic.rec")).value();
+  EXPECT_TRUE(file.has_index());
+  EXPECT_EQ(file.places(), places);
+  EXPECT_EQ(IndexPathOf("a/train.rec"), "a/train.idx");
+  EXPECT_EQ(IndexPathOf("train"), "train.idx");
+}
+
+TEST(RecordIndex, ErrorsNameTheLine) {
+  EXPECT_THAT(ParseRecordIndex("1\t0\r\n2\t8\n\n"), IsOk());
+  for (const char* line : {"2", "x\t8", "2\t-8", "2\t8\t9", "2\t99999999999999999999"}) {
+    EXPECT_THAT(ParseRecordIndex(absl::StrCat("1\t0\n", line, "\n")),
+                FailsWith(absl::StatusCode::kInvalidArgument, absl::StrCat("line 2: '", line)));
+  }
+}
+
+TEST(RecordFile, IsTheSameWithAndWithoutItsIndex) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one", "two", "", "four"});
+  const RecordFile indexed = RecordFile::Open(folder / "a.rec").value();
+  EXPECT_EQ(indexed.places()[2].key, 102);
+  EXPECT_THAT(Payloads(indexed), ElementsAre("one", "two", "", "four"));
+  std::filesystem::remove(folder / "a.idx");
+  const RecordFile walked = RecordFile::Open(folder / "a.rec").value();
+  EXPECT_FALSE(walked.has_index());
+  EXPECT_EQ(walked.places()[2].key, 2);
+  EXPECT_EQ(Payloads(walked), Payloads(indexed));
+}
+
+TEST(RecordFile, AnIndexInAnyOrderIsReadInThatOfTheFile) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one", "two"});
+  std::ofstream(folder / "a.idx") << "101\t12\n100\t0\n";
+  EXPECT_THAT(Payloads(*RecordFile::Open(folder / "a.rec")), ElementsAre("one", "two"));
+}
+
+TEST(RecordFile, AnIndexOfAnotherFileIsAnError) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one", "two"});
+  std::ofstream(folder / "a.idx") << "0\t0\n1\t4000\n";
+  EXPECT_THAT(RecordFile::Open(folder / "a.rec"),
+              FailsWith(absl::StatusCode::kDataLoss, "a.idx: record 1 is not in "));
+  std::ofstream(folder / "a.idx") << "0\t4\n1\t12\n";
+  const RecordFile file = RecordFile::Open(folder / "a.rec").value();
+  std::string joined;
+  EXPECT_THAT(file.Read(0, joined), FailsWith(absl::StatusCode::kDataLoss, "a.rec: byte 4: no"));
+  EXPECT_THAT(file.Read(1, joined), IsOk());
+}
+
+TEST(RecordFile, WhatIsDamagedIsToldOrLeftOut) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one", "two", "three"});
+  std::fstream(folder / "a.rec", std::ios::in | std::ios::out | std::ios::binary).seekp(12) << "x";
+  std::filesystem::remove(folder / "a.idx");
+  EXPECT_THAT(RecordFile::Open(folder / "a.rec"),
+              FailsWith(absl::StatusCode::kDataLoss, "a.rec: byte 12: no record"));
+  const RecordFile file = RecordFile::Open(folder / "a.rec", /*skip_damaged=*/true).value();
+  EXPECT_THAT(Payloads(file), ElementsAre("one", "three"));
+  ASSERT_THAT(file.damaged(), SizeIs(1));
+  EXPECT_EQ(file.damaged()[0].bytes, (ByteRange{.begin = 12, .end = 24}));
+}
+
+TEST(RecordWriter, LeavesNothingWithoutCommit) {
+  const TempFolder folder;
+  {
+    absl::StatusOr<RecordWriter> writer = RecordWriter::Create(folder / "a.rec");
+    ASSERT_THAT(writer, IsOk());
+    ASSERT_THAT(writer->Append(0, "one"), IsOk());
+  }
+  EXPECT_THAT(std::vector(std::filesystem::directory_iterator(folder.path()), {}), IsEmpty());
+}
+
+TEST(RecordFile, AnEmptyFileHasNoRecords) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {});
+  EXPECT_THAT(RecordFile::Open(folder / "a.rec")->places(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace interp
