@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "tools/picture.h"
+#include "core/image/picture.h"
 
 namespace interp {
 

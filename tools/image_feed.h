@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "core/image/picture.h"
 #include "core/status.h"
 #include "core/tensor.h"
 #include "tools/feed_values.h"
-#include "tools/picture.h"
 
 namespace interp {
 
@@ -30,7 +30,7 @@ struct FedPicture {
   PictureRegion region;
 };
 
-// A batch of one from "FILE[,OPTION=VALUE...]", a JPEG or PNG file (picture.h):
+// A batch of one from "FILE[,OPTION=VALUE...]", a JPEG or PNG file (core/image/decode.h):
 //   size=224 or size=HEIGHTxWIDTH  default: what the program declares, else the picture's own
 //   fit=stretch|crop               crop: the middle, as much as the shape of `size` takes; default:
 //                                  stretch

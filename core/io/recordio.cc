@@ -38,7 +38,7 @@ absl::StatusOr<Part> ReadPart(absl::string_view file, uint64_t at) {
                     absl::StrFormat(": no record: found %08x, expected %08x", magic, kMagic));
   }
   const uint32_t word = LoadLittle<uint32_t>(file, at + 4);
-  const uint64_t length = word % kMaxRecordPartBytes;
+  const uint64_t length = word % kMaxRecordBytes;
   const uint64_t left = file.size() - at - kHeadBytes;
   if (RoundUp(length) > left) {
     return DataLoss("byte ", at, ": cut off: the record says ", length, " bytes, but only ", left,
@@ -53,16 +53,11 @@ absl::Status WrongPart(uint64_t at, uint32_t kind, absl::string_view expected) {
   return DataLoss("byte ", at, ": a part of kind ", kind, ", expected ", expected);
 }
 
-absl::Status AppendPart(absl::string_view bytes, uint32_t kind, std::string& file) {
-  if (bytes.size() >= kMaxRecordPartBytes) {
-    return InvalidArgument("a record of ", bytes.size(), " bytes, expected fewer than ",
-                           kMaxRecordPartBytes);
-  }
+void AppendPart(absl::string_view bytes, uint32_t kind, std::string& file) {
   AppendLittle(kMagic, file);
   AppendLittle(kind << 29 | static_cast<uint32_t>(bytes.size()), file);
   file.append(bytes.data(), bytes.size());
   file.append(RoundUp(bytes.size()) - bytes.size(), '\0');
-  return absl::OkStatus();
 }
 
 // Where the magic number lies in `payload` from the multiple of 4 `from` on; npos when nowhere.
@@ -161,19 +156,20 @@ absl::StatusOr<std::optional<Record>> RecordReader::Next() {
 }
 
 absl::Status AppendRecord(absl::string_view payload, std::string& file) {
-  const size_t before = file.size();
+  if (payload.size() >= kMaxRecordBytes) {
+    return InvalidArgument("a record of ", payload.size(), " bytes, expected fewer than ",
+                           kMaxRecordBytes);
+  }
   size_t begin = 0;
   uint32_t kind = kWhole;
-  absl::Status status;
-  for (size_t cut = FindMagic(payload, 0); status.ok() && cut != absl::string_view::npos;
+  for (size_t cut = FindMagic(payload, 0); cut != absl::string_view::npos;
        cut = FindMagic(payload, begin)) {
-    status = AppendPart(payload.substr(begin, cut - begin), begin == 0 ? kFirst : kMiddle, file);
+    AppendPart(payload.substr(begin, cut - begin), begin == 0 ? kFirst : kMiddle, file);
     begin = cut + 4;
     kind = kLast;
   }
-  if (status.ok()) status = AppendPart(payload.substr(begin), kind, file);
-  if (!status.ok()) file.resize(before);
-  return status;
+  AppendPart(payload.substr(begin), kind, file);
+  return absl::OkStatus();
 }
 
 }  // namespace interp

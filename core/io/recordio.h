@@ -19,8 +19,8 @@
 
 namespace interp {
 
-// A part holds fewer bytes: its length has 29 bits.
-inline constexpr uint64_t kMaxRecordPartBytes = uint64_t{1} << 29;
+// A record holds fewer bytes: lengths have 29 bits.
+inline constexpr uint64_t kMaxRecordBytes = uint64_t{1} << 29;
 
 struct Record {
   absl::string_view payload;
@@ -82,7 +82,7 @@ class RecordReader {
   std::vector<DamagedRange> damaged_;
 };
 
-// Appends `payload` as a record to `file`. InvalidArgument for a part of kMaxRecordPartBytes or
+// Appends `payload` as a record to `file`. InvalidArgument for a part of kMaxRecordBytes or
 // more.
 absl::Status AppendRecord(absl::string_view payload, std::string& file);
 

@@ -198,7 +198,7 @@ TEST(RecordIo, EachRecordLiesInExactlyOnePart) {
 TEST(RecordIo, ARecordThatIsTooLongIsRefused) {
   const testing::TempFolder folder;
   std::ofstream(folder / "sparse").put('\0');
-  std::filesystem::resize_file(folder / "sparse", kMaxRecordPartBytes);
+  std::filesystem::resize_file(folder / "sparse", kMaxRecordBytes);
   const std::shared_ptr<const MappedFile> payload = MappedFile::Open(folder / "sparse").value();
   std::string file = "before";
   EXPECT_THAT(AppendRecord(payload->bytes(), file),

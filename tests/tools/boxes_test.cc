@@ -6,10 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/image/decode.h"
+#include "core/image/encode.h"
 #include "core/io/npy.h"
 #include "tests/testing/command.h"
 #include "tests/testing/program_builder.h"
-#include "tools/picture.h"
 
 namespace interp {
 namespace {

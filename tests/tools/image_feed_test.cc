@@ -9,7 +9,6 @@
 
 #include "core/io/file.h"
 #include "tests/testing/command.h"
-#include "tools/picture.h"
 
 namespace interp {
 namespace {
@@ -114,29 +113,6 @@ TEST(ImageFeedTest, ReadsJpegFiles) {
   ASSERT_TRUE(feed.ok()) << feed.status();
   EXPECT_EQ(DescribeType(*feed), "float32[1,3,4,4]");
   for (const float value : Values(*feed)) EXPECT_NEAR(value, 0.4, 0.01);
-}
-
-// What Pillow's Image.resize(..., BILINEAR) gives for the same numbers.
-TEST(PictureTest, ResizesAsPillowDoes) {
-  Picture<float> picture{5, 3};
-  for (const float value : {0, 53, 106, 159, 212, 37, 101, 165, 229, 37, 74, 149, 224, 43, 118}) {
-    picture.pixels.insert(picture.pixels.end(), 3, value);
-  }
-  const auto expect = [&](int width, int height, const std::vector<float>& expected) {
-    const Picture<float> resized = Resize(picture, width, height);
-    ASSERT_EQ(resized.pixels.size(), expected.size() * 3);
-    for (size_t i = 0; i < resized.pixels.size(); ++i) {
-      EXPECT_NEAR(resized.pixels[i], expected[i / 3], 1e-3) << i;
-    }
-  };
-  expect(3, 2, {38.3571F, 128.1250F, 163.0357F, 90.5000F, 166.3194F, 98.3929F});
-  expect(2, 6,
-         {53.0000F, 159.0000F, 65.0000F, 156.1364F, 89.0000F, 150.4091F, 110.0909F, 138.8636F,
-          128.2727F, 121.5000F, 137.3636F, 112.8182F});
-  expect(7, 4, {0.0000F,  30.2857F,  68.1429F,  106.0000F, 143.8571F, 181.7143F, 212.0000F,
-                23.1250F, 57.3393F,  100.1071F, 142.8750F, 185.6429F, 159.8393F, 102.6250F,
-                50.8750F, 89.8036F,  138.4643F, 187.1250F, 167.2143F, 119.8750F, 67.3750F,
-                74.0000F, 116.8571F, 170.4286F, 224.0000F, 94.7143F,  75.1429F,  118.0000F});
 }
 
 TEST(ImageFeedTest, ErrorsSayWhatWasExpected) {

@@ -10,11 +10,11 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/image/encode.h"
 #include "core/io/file.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "tests/testing/command.h"
-#include "tools/picture.h"
 
 namespace interp::testing {
 namespace {

@@ -1,0 +1,33 @@
+// Pictures in files: JPEG (libjpeg-turbo) and PNG (libpng).
+//
+// Grey pictures get three equal channels; what is transparent lies on black. Thread-safety: any
+// number of threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "core/image/picture.h"
+#include "core/status.h"
+
+namespace interp {
+
+struct PictureSize {
+  int width = 0;
+  int height = 0;
+};
+
+// From the header alone. Errors: those of DecodePicture.
+absl::StatusOr<PictureSize> SizeOfPicture(absl::string_view file);
+
+// `shrink`: 1, 2, 4 or 8. The sides of a JPEG are that many times smaller, rounded up, which takes
+// less time than decoding all of it; a PNG keeps its size. `max_bytes` bounds the pixels of the
+// whole picture. Errors: InvalidArgument for what is no picture or damaged, ResourceExhausted.
+absl::StatusOr<Picture<uint8_t>> DecodePicture(absl::string_view file, size_t max_bytes,
+                                               int shrink = 1);
+
+// The picture in a file of at most `max_bytes`. Errors start with the path; NotFound, too.
+absl::StatusOr<Picture<uint8_t>> ReadPicture(const std::string& path, size_t max_bytes);
+
+}  // namespace interp
