@@ -31,13 +31,13 @@ struct ImagePreparation {
   Fit fit = Fit::kStretch;
   // Before a part is cut out, the picture is resized until its shorter side has so many pixels, or
   // more where the sample needs them. nullopt: as small as the sample allows; 0: not at all.
-  std::optional<int> shorter_side;
+  std::optional<int> shorter_side = std::nullopt;
   // With kRandom instead: the part has a share of the picture's area and a ratio of width to height
   // within these (Szegedy et al., 2014).
-  std::optional<Interval> area;
+  std::optional<Interval> area = std::nullopt;
   Interval aspect = {.low = 3.0 / 4, .high = 4.0 / 3};
   Mirror mirror = Mirror::kNever;
-  PixelFormat pixels;
+  PixelFormat pixels = {};
 };
 
 // Which part of a picture becomes the sample. Without `random` it is the middle where it would be

@@ -1,39 +1,17 @@
 #include "interpreter/train/batch_loader.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "core/catching.h"
-#include "core/resource/random_stream.h"
 
 namespace interp {
 
-int64_t BatchesPerEpoch(int64_t num_samples, const BatchOptions& options) {
-  const int64_t full = num_samples / options.batch_size;
-  return options.drop_last || num_samples % options.batch_size == 0 ? full : full + 1;
-}
-
-std::vector<int64_t> SampleOrder(int64_t num_samples, const BatchOptions& options, int64_t epoch) {
-  std::vector<int64_t> order(num_samples);
-  std::iota(order.begin(), order.end(), 0);
-  if (!options.shuffle) return order;
-  const RandomStream random({.seed = options.seed, .step = static_cast<uint64_t>(epoch)}, 0);
-  for (int64_t i = num_samples - 1; i > 0; --i) {
-    const PhiloxBlock bits = random.Block(static_cast<uint64_t>(i));
-    const uint64_t wide = (static_cast<uint64_t>(bits[1]) << 32) | bits[0];
-    std::swap(order[i], order[static_cast<int64_t>(wide % static_cast<uint64_t>(i + 1))]);
-  }
-  return order;
-}
-
-BatchLoader::BatchLoader(std::shared_ptr<const Dataset> dataset, const BatchOptions& options,
+BatchLoader::BatchLoader(std::shared_ptr<SampleSource> source, const BatchOptions& options,
                          DataPosition start)
-    : dataset_(std::move(dataset)),
+    : source_(std::move(source)),
       options_(options),
-      batches_(BatchesPerEpoch(dataset_->num_samples, options)),
+      batches_(BatchesPerEpoch(source_->num_samples(), options)),
       at_(start) {
   thread_ = std::thread([this] { Work(); });
 }
@@ -93,7 +71,7 @@ absl::Status BatchLoader::MakeBatches() {
 
 absl::StatusOr<Batch> BatchLoader::Make(DataPosition at) {
   if (ordered_epoch_ != at.epoch) {
-    order_ = SampleOrder(dataset_->num_samples, options_, at.epoch);
+    order_ = SampleOrder(source_->num_samples(), options_, at.epoch);
     ordered_epoch_ = at.epoch;
   }
   Batch batch;
@@ -101,21 +79,10 @@ absl::StatusOr<Batch> BatchLoader::Make(DataPosition at) {
   const bool last = at.batch + 1 >= batches_;
   batch.next = last ? DataPosition{.epoch = at.epoch + 1, .batch = 0}
                     : DataPosition{.epoch = at.epoch, .batch = at.batch + 1};
-  const int64_t begin = at.batch * options_.batch_size;
-  batch.num_samples = std::min(options_.batch_size, dataset_->num_samples - begin);
-  for (const auto& [name, array] : dataset_->arrays) {
-    Tensor& feed = batch.feeds.emplace_back();
-    feed.shape = array.shape;
-    feed.shape[0] = batch.num_samples;
-    feed.dtype = array.dtype;
-    INTERP_RETURN_IF_ERROR(feed.Allocate(SystemAllocator()));
-    const size_t sample_bytes = array.size_bytes() / static_cast<size_t>(dataset_->num_samples);
-    const char* from = static_cast<const char*>(array.raw_data());
-    char* to = static_cast<char*>(feed.mutable_raw_data());
-    for (int64_t i = 0; i < batch.num_samples; ++i) {
-      std::memcpy(to + i * sample_bytes, from + order_[begin + i] * sample_bytes, sample_bytes);
-    }
-  }
+  const absl::Span<const int64_t> samples =
+      absl::MakeConstSpan(order_).subspan(at.batch * options_.batch_size, options_.batch_size);
+  INTERP_ASSIGN_OR_RETURN(batch.feeds, source_->Gather(samples, at.epoch));
+  batch.num_samples = batch.feeds.empty() ? 0 : batch.feeds[0].shape[0];
   return batch;
 }
 

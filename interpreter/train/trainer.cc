@@ -101,26 +101,28 @@ size_t Trainer::peak_bytes() const {
 }
 
 absl::StatusOr<std::vector<Tensor>> Evaluate(InterpreterCore& core,
-                                             const std::shared_ptr<const Dataset>& dataset,
+                                             const std::shared_ptr<SampleSource>& source,
                                              int64_t batch_size) {
   const BatchOptions options{.batch_size = batch_size, .shuffle = false};
-  BatchLoader loader(dataset, options);
+  BatchLoader loader(source, options);
   std::vector<Tensor> means;
   std::vector<std::vector<double>> sums;
-  for (int64_t i = 0; i < BatchesPerEpoch(dataset->num_samples, options); ++i) {
+  double num_samples = 0;
+  for (int64_t i = 0; i < BatchesPerEpoch(source->num_samples(), options); ++i) {
     INTERP_ASSIGN_OR_RETURN(const Batch batch, loader.Next());
     INTERP_ASSIGN_OR_RETURN(means, core.Run(batch.feeds));
     if (sums.empty()) {
       for (const Tensor& fetched : means) sums.emplace_back(fetched.numel(), 0.0);
     }
-    const double weight =
-        static_cast<double>(batch.num_samples) / static_cast<double>(dataset->num_samples);
+    const auto weight = static_cast<double>(batch.num_samples);
+    num_samples += weight;
     for (size_t f = 0; f < means.size(); ++f) {
       const absl::Status added = AddWeighted(means[f], weight, sums[f]);
       if (!added.ok()) return Annotate(added, absl::StrCat("'", core.plan().fetches[f], "'"));
     }
   }
   for (size_t f = 0; f < means.size(); ++f) {
+    for (double& sum : sums[f]) sum /= num_samples;
     const Shape shape = means[f].shape;
     means[f] = Tensor::Of<double>(shape, sums[f]);
   }

@@ -18,7 +18,7 @@
 #include "core/scope.h"
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
-#include "interpreter/train/dataset.h"
+#include "interpreter/train/sample_source.h"
 #include "passes/loss_scaling.h"
 
 namespace interp {
@@ -90,10 +90,10 @@ class Trainer {
   int64_t num_steps_ = 0;
 };
 
-// The mean of each fetch, element by element, over one epoch of `dataset` in order; batches count
+// The mean of each fetch, element by element, over one epoch of `source` in order; batches count
 // by their samples. All fetches are to have the same shape in all batches and be floats.
 absl::StatusOr<std::vector<Tensor>> Evaluate(InterpreterCore& core,
-                                             const std::shared_ptr<const Dataset>& dataset,
+                                             const std::shared_ptr<SampleSource>& source,
                                              int64_t batch_size);
 
 }  // namespace interp

@@ -17,7 +17,7 @@ using testing::FailsWith;
 using testing::IsOk;
 
 // Samples 0, 1, ... as [n,1] floats and [n] integers.
-std::shared_ptr<const Dataset> Counting(int64_t count) {
+std::shared_ptr<SampleSource> Counting(int64_t count) {
   std::vector<float> floats(count);
   std::iota(floats.begin(), floats.end(), 0.0F);
   const std::vector<int64_t> integers(floats.begin(), floats.end());
@@ -25,7 +25,7 @@ std::shared_ptr<const Dataset> Counting(int64_t count) {
   dataset->arrays.emplace_back("x", Tensor::Of<float>(Shape{count, 1}, floats));
   dataset->arrays.emplace_back("y", Tensor::Of<int64_t>(Shape{count}, integers));
   dataset->num_samples = count;
-  return dataset;
+  return SourceOf(dataset);
 }
 
 std::vector<int64_t> Labels(const Batch& batch) {
@@ -93,7 +93,7 @@ TEST(BatchLoader, EndsWhileBatchesAreBeingMade) {
 TEST(BatchLoader, ExceptionsOnItsThreadBecomeErrors) {
   auto dataset = std::make_shared<Dataset>();
   dataset->num_samples = int64_t{1} << 61;
-  BatchLoader loader(dataset, {.batch_size = 1});
+  BatchLoader loader(SourceOf(dataset), {.batch_size = 1});
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(loader.Next().ok());
 }
 

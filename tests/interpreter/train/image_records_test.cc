@@ -1,0 +1,151 @@
+// Samples of RecordIO files; tests/core/records/pets.rec is of mxnet's im2rec.
+#include "interpreter/train/image_records.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <numeric>
+
+#include "core/image/encode.h"
+#include "interpreter/train/batch_loader.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/temp_folder.h"
+
+namespace interp {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FailsWith;
+using testing::IsOk;
+using testing::SameBits;
+using testing::TempFolder;
+using testing::Values;
+
+std::string PetsPath() { return absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/records/pets.rec"); }
+
+std::vector<FeedSpec> Feeds(Shape label = {-1, 1}, DType label_dtype = DType::kInt64) {
+  return {{.name = "image", .dtype = DType::kFloat32, .shape = {-1, 3, 8, 8}},
+          {.name = "label", .dtype = label_dtype, .shape = label}};
+}
+
+ImageRecordOptions RandomCrops(int threads) {
+  return {.label_feed = 1,
+          .preparation = {.width = 8,
+                          .height = 8,
+                          .fit = Fit::kRandom,
+                          .shorter_side = 0,
+                          .mirror = Mirror::kRandom},
+          .seed = 3,
+          .threads = threads};
+}
+
+std::shared_ptr<ImageRecords> Open(const std::string& path, const ImageRecordOptions& options,
+                                   const std::vector<FeedSpec>& feeds = Feeds()) {
+  std::vector<RecordFile> files;
+  files.push_back(RecordFile::Open(path, options.skip_damaged).value());
+  return ImageRecords::Create(std::move(files), feeds, options).value();
+}
+
+TEST(ImageRecords, GivesPicturesAndLabelsByNumber) {
+  const auto records = Open(PetsPath(), RandomCrops(2));
+  EXPECT_EQ(records->num_samples(), 10);
+  const auto feeds = records->Gather({9, 0, 5}, 0);
+  ASSERT_THAT(feeds, IsOk());
+  EXPECT_EQ((*feeds)[0].shape, (Shape{3, 3, 8, 8}));
+  EXPECT_EQ((*feeds)[1].shape, (Shape{3, 1}));
+  EXPECT_THAT(Values<int64_t>((*feeds)[1]), ElementsAre(2, 0, 1));
+}
+
+TEST(ImageRecords, BitsDependOnSeedEpochAndSampleAlone) {
+  const auto one = Open(PetsPath(), RandomCrops(1));
+  const auto four = Open(PetsPath(), RandomCrops(4));
+  std::vector<int64_t> all(10);
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<Tensor> first = one->Gather(all, 0).value();
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(SameBits(four->Gather(all, 0).value(), first));
+  EXPECT_FALSE(SameBits(one->Gather(all, 1).value()[0], first[0]));
+  // Sample 7 alone is what it is in the batch.
+  const Tensor seventh = one->Gather({7}, 0).value()[0];
+  EXPECT_EQ(0, std::memcmp(seventh.raw_data(), first[0].data<float>() + 7 * seventh.numel(),
+                           seventh.size_bytes()));
+  ImageRecordOptions other = RandomCrops(1);
+  other.seed = 4;
+  EXPECT_FALSE(SameBits(Open(PetsPath(), other)->Gather(all, 0).value()[0], first[0]));
+  other = RandomCrops(1);
+  other.random = false;
+  const auto still = Open(PetsPath(), other);
+  EXPECT_TRUE(SameBits(still->Gather(all, 0).value(), still->Gather(all, 1).value()));
+}
+
+TEST(ImageRecords, ALoaderGoesOnToTheSameBits) {
+  const BatchOptions options{.batch_size = 3, .seed = 1, .shuffle_block = 2};
+  BatchLoader whole(Open(PetsPath(), RandomCrops(2)), options);
+  for (int i = 0; i < 9; ++i) {
+    const Batch batch = whole.Next().value();
+    BatchLoader rest(Open(PetsPath(), RandomCrops(1)), options, batch.position);
+    EXPECT_TRUE(SameBits(rest.Next()->feeds, batch.feeds)) << i;
+  }
+}
+
+// Three records: two of 8 x 8 pixels around one whose picture is cut off.
+class DamagedPicture {
+ public:
+  DamagedPicture() {
+    const std::string png = EncodePng({8, 8, std::vector<uint8_t>(8 * 8 * 3, 51)}).value();
+    RecordWriter writer = RecordWriter::Create(path()).value();
+    for (int i = 0; i < 3; ++i) {
+      const absl::string_view picture = absl::string_view(png).substr(0, i == 1 ? 40 : png.size());
+      const std::string payload = FormatImageRecord(
+          {.labels = {static_cast<float>(i)}, .id = 0, .id2 = 0, .picture = picture});
+      EXPECT_THAT(writer.Append(i, payload), IsOk());
+    }
+    EXPECT_THAT(writer.Commit(), IsOk());
+  }
+  std::string path() const { return folder_ / "a.rec"; }
+
+ private:
+  TempFolder folder_;
+};
+
+TEST(ImageRecords, ADamagedPictureIsAnErrorOrLeftOut) {
+  const DamagedPicture file;
+  ImageRecordOptions options = RandomCrops(2);
+  EXPECT_THAT(Open(file.path(), options)->Gather({0, 1, 2}, 0),
+              FailsWith(absl::StatusCode::kInvalidArgument, "a.rec: record 1 at byte "));
+  options.skip_damaged = true;
+  const auto records = Open(file.path(), options);
+  const auto feeds = records->Gather({0, 1, 2}, 0);
+  ASSERT_THAT(feeds, IsOk());
+  EXPECT_EQ((*feeds)[0].shape, (Shape{2, 3, 8, 8}));
+  EXPECT_THAT(Values<int64_t>((*feeds)[1]), ElementsAre(0, 2));
+  EXPECT_THAT(Values<float>((*feeds)[0]), ::testing::Each(51.0F));
+  EXPECT_EQ(records->num_skipped(), 1);
+  EXPECT_THAT(records->Gather({1}, 0),
+              FailsWith(absl::StatusCode::kInvalidArgument, "no sample of a batch is whole"));
+}
+
+TEST(ImageRecords, SaysWhatDoesNotFit) {
+  const auto create = [](std::vector<FeedSpec> feeds, const ImageRecordOptions& options) {
+    std::vector<RecordFile> files;
+    files.push_back(RecordFile::Open(PetsPath()).value());
+    return ImageRecords::Create(std::move(files), std::move(feeds), options).status();
+  };
+  const auto invalid = absl::StatusCode::kInvalidArgument;
+  ImageRecordOptions options = RandomCrops(1);
+  EXPECT_THAT(create(Feeds(), options), IsOk());
+  EXPECT_THAT(create(Feeds({-1}), options), IsOk());
+  EXPECT_THAT(create(Feeds({-1, 2}), options),
+              FailsWith(invalid, "feed 'label' int64[-1,2]: a record has 1 labels"));
+  EXPECT_THAT(create(Feeds({-1, 1}, DType::kBool), options), FailsWith(invalid, "expected labels"));
+  std::vector<FeedSpec> three = Feeds();
+  three.push_back({.name = "weight", .dtype = DType::kFloat32, .shape = {-1, 1}});
+  EXPECT_THAT(create(three, options), FailsWith(invalid, "feed 'weight' float32[-1,1]: records"));
+  options.preparation.width = 9;
+  EXPECT_THAT(create(Feeds(), options), FailsWith(invalid, "takes no pictures of [3,8,9]"));
+  options.preparation.width = 0;
+  EXPECT_THAT(create(Feeds(), options), FailsWith(invalid, "give a size"));
+}
+
+}  // namespace
+}  // namespace interp
