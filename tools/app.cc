@@ -17,6 +17,7 @@ std::unique_ptr<CLI::App> MakeApp(ExitCode& exit_code) {
   AddCompareCommand(*app, exit_code);
   AddTrainCommand(*app, exit_code);
   AddBackwardCommand(*app, exit_code);
+  AddPackCommand(*app, exit_code);
   AddInfoCommand(*app, exit_code);
   AddDumpCommand(*app, exit_code);
   AddVerifyCommand(*app, exit_code);

@@ -1,10 +1,12 @@
 // interp train: trains a program on data.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 
 #include "core/io/file.h"
 #include "tools/commands.h"
+#include "tools/flag_effects.h"
 #include "tools/loss_plot.h"
 #include "tools/sizes.h"
 #include "tools/train_log.h"
@@ -65,6 +67,7 @@ class Training {
     }
     report.total_ms = MsSince(start);
     report.data_wait_ms = loader_.waited_ms();
+    if (session_.records != nullptr) report.num_skipped = session_.records->num_skipped();
     report.peak_bytes = trainer_.peak_bytes();
     INTERP_RETURN_IF_ERROR(Finish(next, log, report));
     return report;
@@ -150,9 +153,15 @@ ExitCode Show(const TrainFlags& flags, const TrainReport& report) {
   return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
 }
 
-ExitCode Train(TrainFlags& flags) {
+ExitCode Train(TrainFlags& flags, const CLI::App& command) {
   flags.batches.shuffle = !flags.no_shuffle;
   flags.batches.seed = flags.limits.seed;
+  const bool has_records = std::ranges::any_of(flags.data, IsRecordFile) ||
+                           std::ranges::any_of(flags.eval_data, IsRecordFile);
+  const absl::Status effective = CheckEffect(
+      command, {"--image-feed", "--label-feed", "--image", "--decode-threads", "--skip-damaged"},
+      has_records, "without --data FILE.rec");
+  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
   absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
   options->random_seed = flags.limits.seed;
@@ -182,8 +191,9 @@ ExitCode Train(TrainFlags& flags) {
 
 void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command
-      .add_option("--data", flags.data,
-                  "samples: .npz, .csv, folders of .npy, idx files; FILE or FEED=FILE; repeatable")
+      .add_option(
+          "--data", flags.data,
+          "samples: .npz, .csv, folders of .npy, idx files, .rec; FILE or FEED=FILE; repeatable")
       ->allow_extra_args(false)
       ->required();
   command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
@@ -199,11 +209,27 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--steps", flags.steps, "steps in all, those before --resume included")
       ->check(CLI::PositiveNumber);
   command.add_flag("--no-shuffle", flags.no_shuffle, "take the samples in their order");
+  command
+      .add_option("--shuffle-block", flags.batches.shuffle_block,
+                  "shuffle blocks of so many samples, which stay in order in them")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--shuffle-buffer", flags.batches.shuffle_buffer,
+                  "draw each sample from so many that come next")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--num-parts", flags.batches.num_parts, "parts that the data is cut into")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--part-index", flags.batches.part_index, "the part that is trained on, from 0")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_flag("--drop-last", flags.batches.drop_last,
                    "leave out the last batch of an epoch when it is not full");
   command.add_option(
       "--max-file-memory", flags.limits.max_file_memory,
       "most that the arrays of one file or folder may take, as in 512M; default 16G");
+  AddRecordFlags(command, flags.records);
   command.add_option("--seed", flags.limits.seed, "seed of the order of samples and of random ops")
       ->capture_default_str();
 }
@@ -254,7 +280,7 @@ void AddTrainCommand(CLI::App& app, ExitCode& exit_code) {
   command.remove_option(command.get_option("--no-prune"));
   AddRunFlags(command, flags->run);
   AddWatchFlags(command, flags->watch);
-  command.callback([flags, &exit_code] { exit_code = Train(*flags); });
+  command.callback([flags, &command, &exit_code] { exit_code = Train(*flags, command); });
 }
 
 }  // namespace interp

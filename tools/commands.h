@@ -13,6 +13,7 @@ void AddBenchCommand(CLI::App& app, ExitCode& exit_code);
 void AddCompareCommand(CLI::App& app, ExitCode& exit_code);
 void AddTrainCommand(CLI::App& app, ExitCode& exit_code);
 void AddBackwardCommand(CLI::App& app, ExitCode& exit_code);
+void AddPackCommand(CLI::App& app, ExitCode& exit_code);
 void AddInfoCommand(CLI::App& app, ExitCode& exit_code);
 void AddDumpCommand(CLI::App& app, ExitCode& exit_code);
 void AddVerifyCommand(CLI::App& app, ExitCode& exit_code);

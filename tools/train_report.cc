@@ -59,6 +59,9 @@ std::string ToText(const TrainReport& report) {
       report.epochs, SamplesPerSecond(report), MedianMs(report),
       report.steps_ms.empty() ? 0.0 : report.steps_ms[0], report.data_wait_ms,
       static_cast<double>(report.peak_bytes) / 1024);
+  if (report.num_skipped > 0) {
+    absl::StrAppend(&text, "skipped   ", report.num_skipped, " damaged samples\n");
+  }
   if (!report.fetches.empty()) {
     absl::StrAppend(&text, "last      ", ValuesText(report.fetches), "\n");
   }
@@ -80,6 +83,7 @@ std::string ToJson(const TrainReport& report) {
   json.Field("total_ms", report.total_ms);
   json.Field("samples_per_s", SamplesPerSecond(report));
   json.Field("data_wait_ms", report.data_wait_ms);
+  json.Field("skipped_samples", report.num_skipped);
   json.Field("peak_bytes", report.peak_bytes);
   WriteSummaries("fetches", report.fetches, json);
   WriteSummaries("evaluation", report.evaluation, json);

@@ -38,12 +38,30 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Program& program,
   return fetches;
 }
 
-absl::StatusOr<std::shared_ptr<const Dataset>> ReadData(const std::vector<std::string>& files,
-                                                        const std::vector<FeedSpec>& feeds,
-                                                        const TrainFlags& flags) {
+// What --data or --eval-data names.
+struct Data {
+  std::shared_ptr<SampleSource> source;
+  std::shared_ptr<const ImageRecords> records;  // `source`, where it is record files
+};
+
+absl::StatusOr<Data> ReadData(const std::vector<std::string>& files,
+                              const std::vector<FeedSpec>& feeds, const TrainFlags& flags,
+                              bool random, std::vector<std::string>& warnings) {
   INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.limits));
+  const auto num_records = std::ranges::count_if(files, IsRecordFile);
+  if (num_records == std::ssize(files)) {
+    const RecordUse use{.random = random, .seed = flags.limits.seed, .max_bytes = max_bytes};
+    INTERP_ASSIGN_OR_RETURN(std::shared_ptr<ImageRecords> records,
+                            OpenRecords(files, feeds, flags.records, use, warnings));
+    return Data{.source = records, .records = records};
+  }
+  if (num_records > 0) {
+    return InvalidArgument(*std::ranges::find_if(files, IsRecordFile),
+                           ": record files cannot be mixed with other data");
+  }
   INTERP_ASSIGN_OR_RETURN(Dataset data, ReadTrainingData(files, feeds, max_bytes));
-  return std::make_shared<const Dataset>(std::move(data));
+  return Data{.source = SourceOf(std::make_shared<const Dataset>(std::move(data))),
+              .records = nullptr};
 }
 
 // An evaluation leaves alone what is trained; state of its own, as metrics have, it may keep.
@@ -98,6 +116,14 @@ absl::Status CheckFlags(const TrainFlags& flags) {
   }
   if (flags.checkpoint.empty() && (flags.checkpoint_every > 0 || flags.resume)) {
     return InvalidArgument("--checkpoint-every and --resume: expected --checkpoint DIR");
+  }
+  const BatchOptions& batches = flags.batches;
+  if (!batches.shuffle && (batches.shuffle_block > 0 || batches.shuffle_buffer > 0)) {
+    return InvalidArgument("--shuffle-block and --shuffle-buffer have no effect with --no-shuffle");
+  }
+  if (batches.part_index >= batches.num_parts) {
+    return InvalidArgument("--part-index ", batches.part_index, " of --num-parts ",
+                           batches.num_parts, ": expected one from 0 to ", batches.num_parts - 1);
   }
   return absl::OkStatus();
 }
@@ -174,12 +200,21 @@ absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& bl
 }
 
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
-  INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, session.trainer->feeds(), flags));
-  session.order = {.num_samples = session.data->num_samples, .batches = flags.batches};
-  const int64_t batches = BatchesPerEpoch(session.data->num_samples, flags.batches);
+  INTERP_ASSIGN_OR_RETURN(Data data, ReadData(flags.data, session.trainer->feeds(), flags,
+                                              /*random=*/true, session.warnings));
+  session.data = std::move(data.source);
+  session.records = std::move(data.records);
+  const int64_t num_samples = session.data->num_samples();
+  session.order = {.num_samples = num_samples, .batches = flags.batches};
+  const int64_t in_part = SamplesInPart(num_samples, flags.batches);
+  if (in_part == 0) {
+    return InvalidArgument("part ", flags.batches.part_index, " of ", flags.batches.num_parts,
+                           " has none of the ", num_samples, " samples");
+  }
+  const int64_t batches = BatchesPerEpoch(num_samples, flags.batches);
   if (batches == 0) {
     return InvalidArgument("--drop-last leaves no batch of ", flags.batches.batch_size, " in ",
-                           session.data->num_samples, " samples");
+                           in_part, " samples");
   }
   if (flags.epochs > std::numeric_limits<int64_t>::max() / batches) {
     return InvalidArgument("--epochs ", flags.epochs, " of ", batches, " batches are too many");
@@ -195,8 +230,10 @@ absl::Status PrepareEvaluation(const TrainFlags& flags, const CoreOptions& optio
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(session.evaluation, MakeEvaluation(flags, options, *session.trainer));
   blame = ExitCode::kUsage;
-  INTERP_ASSIGN_OR_RETURN(session.evaluation->data,
-                          ReadData(flags.eval_data, session.evaluation->core->plan().feeds, flags));
+  INTERP_ASSIGN_OR_RETURN(Data data,
+                          ReadData(flags.eval_data, session.evaluation->core->plan().feeds, flags,
+                                   /*random=*/false, session.warnings));
+  session.evaluation->data = std::move(data.source);
   return absl::OkStatus();
 }
 

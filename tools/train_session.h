@@ -14,6 +14,7 @@
 #include "tools/exit_code.h"
 #include "tools/feeds.h"
 #include "tools/model.h"
+#include "tools/record_data.h"
 #include "tools/run_watch.h"
 #include "tools/saved_parameters.h"
 
@@ -25,6 +26,7 @@ struct TrainFlags {
   std::string params;
   std::vector<std::string> data;
   FeedFlags limits;  // --max-file-memory and --seed
+  RecordFlags records;
   BatchOptions batches;
   bool no_shuffle = false;
   int replicas = 1;
@@ -50,7 +52,7 @@ struct TrainFlags {
 // An evaluation of the parameters that are being trained.
 struct Evaluation {
   std::unique_ptr<InterpreterCore> core;
-  std::shared_ptr<const Dataset> data;
+  std::shared_ptr<SampleSource> data;
 
   // The means of its fetches.
   absl::StatusOr<std::vector<NamedTensor>> Run(int64_t batch_size) const;
@@ -59,7 +61,8 @@ struct Evaluation {
 // All that is made before the first step.
 struct TrainSession {
   std::unique_ptr<Trainer> trainer;
-  std::shared_ptr<const Dataset> data;
+  std::shared_ptr<SampleSource> data;
+  std::shared_ptr<const ImageRecords> records;  // `data`, where it is record files
   std::optional<Evaluation> evaluation;
   ParametersToSave saved;
   std::optional<Checkpoints> checkpoints;  // with --checkpoint

@@ -96,4 +96,13 @@ Picture<float> Resample(const PictureView& picture, const Window& window, int wi
   return out;
 }
 
+Picture<uint8_t> ToBytes(const Picture<float>& picture) {
+  Picture<uint8_t> bytes{picture.width, picture.height};
+  bytes.pixels.reserve(picture.pixels.size());
+  for (const float pixel : picture.pixels) {
+    bytes.pixels.push_back(static_cast<uint8_t>(std::clamp(pixel + 0.5F, 0.0F, 255.0F)));
+  }
+  return bytes;
+}
+
 }  // namespace interp

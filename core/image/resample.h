@@ -19,6 +19,9 @@ struct Window {
 // REQUIRES: all sizes are above 0 and the window lies in the picture.
 Picture<float> Resample(const PictureView& picture, const Window& window, int width, int height);
 
+// Rounded.
+Picture<uint8_t> ToBytes(const Picture<float>& picture);
+
 // All of the picture.
 inline Picture<float> Resize(const PictureView& picture, int width, int height) {
   return Resample(

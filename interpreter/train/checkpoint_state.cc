@@ -28,6 +28,15 @@ void ForEachField(State& state, const Visit& visit) {
   visit("random_step", state.random.step);
 }
 
+// The same for lines that are there where the value is not `usual`.
+template <typename State, typename Visit>
+void ForEachRareField(State& state, const Visit& visit) {
+  visit("shuffle_block", state.order.batches.shuffle_block, 0);
+  visit("shuffle_buffer", state.order.batches.shuffle_buffer, 0);
+  visit("num_parts", state.order.batches.num_parts, 1);
+  visit("part_index", state.order.batches.part_index, 0);
+}
+
 bool ReadNumber(absl::string_view text, uint64_t& value) { return absl::SimpleAtoi(text, &value); }
 bool ReadNumber(absl::string_view text, int64_t& value) {
   return absl::SimpleAtoi(text, &value) && value >= 0 && value < kMost;
@@ -45,6 +54,9 @@ std::string ToText(const CheckpointState& state) {
   std::string text = absl::StrCat(kHeader, "\n");
   ForEachField(state, [&](absl::string_view name, auto value) {
     absl::StrAppend(&text, name, " ", value, "\n");
+  });
+  ForEachRareField(state, [&](absl::string_view name, int64_t value, int64_t usual) {
+    if (value != usual) absl::StrAppend(&text, name, " ", value, "\n");
   });
   for (const std::string& name : state.names) absl::StrAppend(&text, "variable ", name, "\n");
   return text;
@@ -64,7 +76,14 @@ absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text) {
     whole = whole && absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, " ") &&
             ReadNumber(line, value);
   });
+  ForEachRareField(state, [&](absl::string_view name, int64_t& value, int64_t /*usual*/) {
+    absl::string_view line = at < lines.size() ? lines[at] : "";
+    if (!absl::ConsumePrefix(&line, name) || !absl::ConsumePrefix(&line, " ")) return;
+    ++at;
+    whole = whole && ReadNumber(line, value);
+  });
   whole = whole && state.order.batches.batch_size > 0 &&
+          state.order.batches.part_index < state.order.batches.num_parts &&
           state.next.batch < BatchesPerEpoch(state.order.num_samples, state.order.batches);
   if (!whole) {
     return DataLoss("no state of a checkpoint, or a damaged one");
@@ -91,6 +110,8 @@ absl::Status CheckSameOrder(const DataOrder& saved, const DataOrder& now) {
   const BatchOptions& was = saved.batches;
   const BatchOptions& is = now.batches;
   if (was.batch_size != is.batch_size) return differ("batch size", was.batch_size, is.batch_size);
+  if (was.num_parts != is.num_parts) return differ("number of parts", was.num_parts, is.num_parts);
+  if (was.part_index != is.part_index) return differ("part", was.part_index, is.part_index);
   // A last batch that is full stays, with and without.
   if (BatchesPerEpoch(saved.num_samples, was) != BatchesPerEpoch(now.num_samples, is)) {
     return differ("drop_last", YesOrNo(was.drop_last), YesOrNo(is.drop_last));
@@ -98,6 +119,12 @@ absl::Status CheckSameOrder(const DataOrder& saved, const DataOrder& now) {
   if (was.shuffle != is.shuffle)
     return differ("shuffle", YesOrNo(was.shuffle), YesOrNo(is.shuffle));
   if (was.seed != is.seed) return differ("seed", was.seed, is.seed);
+  if (was.shuffle_block != is.shuffle_block) {
+    return differ("shuffle block", was.shuffle_block, is.shuffle_block);
+  }
+  if (was.shuffle_buffer != is.shuffle_buffer) {
+    return differ("shuffle buffer", was.shuffle_buffer, is.shuffle_buffer);
+  }
   return absl::OkStatus();
 }
 

@@ -127,7 +127,28 @@ TEST(CheckpointsTest, AreRefusedForAnotherOrderOfTheData) {
                     "mean other samples; go on with 5, or train anew from its values (--params)"));
   EXPECT_EQ(trainer->num_steps(), 0);
   EXPECT_THAT(W(*trainer), ElementsAre(1, 2));
+  EXPECT_THAT(with([](DataOrder& order) { order.batches.num_parts = 2; }),
+              fails("was written with number of parts 1, and now number of parts is 2"));
+  EXPECT_THAT(with([](DataOrder& order) { order.batches.shuffle_block = 4; }),
+              fails("was written with shuffle block 0, and now shuffle block is 4"));
+  EXPECT_THAT(with([](DataOrder& order) { order.batches.shuffle_buffer = 8; }),
+              fails("was written with shuffle buffer 0, and now shuffle buffer is 8"));
   EXPECT_THAT(with([](DataOrder& order) { order.batches.ahead = 9; }), IsOk());
+}
+
+TEST(CheckpointsTest, KeepPartsBlocksAndBuffers) {
+  const TempFolder folder;
+  DataOrder order{.num_samples = 20,
+                  .batches = {.batch_size = 2,
+                              .shuffle_block = 3,
+                              .shuffle_buffer = 4,
+                              .num_parts = 3,
+                              .part_index = 2}};
+  ASSERT_THAT(Open(folder).Write(*Trained(1), {.epoch = 0, .batch = 1}, order, 1), IsOk());
+  EXPECT_THAT(Open(folder).Restore(*MakeTrainer(), order), IsOk());
+  order.batches.part_index = 1;
+  EXPECT_THAT(Open(folder).Restore(*MakeTrainer(), order),
+              FailsWith(StatusCode::kInvalidArgument, "with part 2, and now part is 1"));
 }
 
 TEST(CheckpointsTest, DropLastThatDropsNothingIsTheSameOrder) {

@@ -1,0 +1,198 @@
+// interp pack: pictures into record files.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "core/io/file.h"
+#include "core/io/record_index.h"
+#include "core/usable_cpus.h"
+#include "interpreter/train/sample_order.h"
+#include "tools/commands.h"
+#include "tools/flag_effects.h"
+#include "tools/interruption.h"
+#include "tools/number_flag.h"
+#include "tools/pack_pictures.h"
+#include "tools/progress.h"
+#include "tools/sizes.h"
+#include "tools/table.h"
+
+namespace interp {
+namespace {
+
+struct Flags {
+  std::string source;
+  std::string output;
+  std::string encoding = "keep";
+  std::string list;
+  std::string labels;
+  bool shuffle = false;
+  uint64_t seed = 0;
+  PackOptions options;
+};
+
+absl::Status CheckFlags(const Flags& flags, const CLI::App& command) {
+  if (!absl::EndsWith(flags.output, ".rec")) {
+    return InvalidArgument("--output ", flags.output, ": expected a name that ends in .rec");
+  }
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--seed"}, flags.shuffle, "without --shuffle"));
+  return CheckEffect(command, {"--resize", "--center-crop", "--encoding", "--quality"},
+                     !flags.options.pass_through, "with --pass-through");
+}
+
+// The list, in the order in which its pictures are packed.
+absl::StatusOr<PictureList> ReadList(Flags& flags) {
+  PictureList list;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(flags.source, ignored)) {
+    if (flags.options.root.empty()) flags.options.root = flags.source;
+    INTERP_ASSIGN_OR_RETURN(list, ListFolder(flags.source));
+  } else {
+    if (flags.options.root.empty()) {
+      flags.options.root = std::filesystem::path(flags.source).parent_path().string();
+      if (flags.options.root.empty()) flags.options.root = ".";
+    }
+    INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.source));
+    absl::StatusOr<PictureList> parsed = ParsePictureList(text);
+    if (!parsed.ok()) return Annotate(parsed.status(), flags.source);
+    list = *std::move(parsed);
+  }
+  if (list.pictures.empty()) return InvalidArgument(flags.source, ": there are no pictures");
+  if (!flags.shuffle) return list;
+  std::vector<ListedPicture> shuffled;
+  const BatchOptions order{.seed = flags.seed};
+  for (const int64_t i : SampleOrder(std::ssize(list.pictures), order, /*epoch=*/0)) {
+    shuffled.push_back(std::move(list.pictures[i]));
+  }
+  list.pictures = std::move(shuffled);
+  return list;
+}
+
+absl::Status WriteText(const std::string& path, const std::string& text) {
+  if (path.empty()) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
+  INTERP_RETURN_IF_ERROR(file.Append(text));
+  return file.Commit();
+}
+
+// How often each label occurs, where there are few.
+std::string LabelTable(const PictureList& list) {
+  constexpr size_t kMostRows = 24;
+  std::map<std::vector<float>, int64_t> counts;
+  for (const ListedPicture& picture : list.pictures) {
+    ++counts[picture.labels];
+    if (counts.size() > kMostRows) return "";
+  }
+  std::vector<std::vector<std::string>> rows = {{"label", "pictures", ""}};
+  for (const auto& [labels, count] : counts) {
+    const bool named =
+        labels.size() == 1 && labels[0] < static_cast<float>(list.label_names.size());
+    rows.push_back({absl::StrJoin(labels, " "), absl::StrCat(count),
+                    named ? list.label_names[static_cast<size_t>(labels[0])] : ""});
+  }
+  return absl::StrCat("\n", FormatTable(rows));
+}
+
+std::string ToText(const PackReport& report, const PictureList& list) {
+  std::string text = absl::StrCat(absl::StrJoin(report.files, " "), ": ", report.num_records,
+                                  " records, ", FormatBytes(report.size_bytes), "\n");
+  if (!report.skipped.empty()) {
+    absl::StrAppend(&text, "skipped ", report.skipped.size(), " damaged pictures\n");
+  }
+  return absl::StrCat(text, LabelTable(list));
+}
+
+ExitCode CodeOf(const absl::Status& status) {
+  if (absl::IsCancelled(status)) return ExitCode::kInterrupted;
+  const bool written = absl::StartsWith(status.message(), "cannot write") ||
+                       absl::StartsWith(status.message(), "cannot create") ||
+                       absl::StartsWith(status.message(), "cannot replace");
+  return written ? ExitCode::kRunFailed : ExitCode::kUsage;
+}
+
+ExitCode Pack(Flags& flags, const CLI::App& command) {
+  const absl::Status checked = CheckFlags(flags, command);
+  if (!checked.ok()) return Fail(ExitCode::kUsage, checked);
+  const std::vector<std::string> encodings = {"keep", "jpg", "png"};
+  flags.options.encoding =
+      static_cast<Encoding>(std::ranges::find(encodings, flags.encoding) - encodings.begin());
+  if (flags.options.threads == 0) flags.options.threads = UsableCpus();
+  const absl::StatusOr<PictureList> list = ReadList(flags);
+  if (!list.ok()) return Fail(ExitCode::kUsage, list.status());
+  std::atomic<bool> stop{false};
+  absl::StatusOr<PackReport> report;
+  {
+    const Interruption interruption([&] { stop = true; });
+    Progress progress(std::ssize(list->pictures), "pictures");
+    report = PackPictures(*list, flags.output, flags.options, [&](size_t done) {
+      progress.Show(static_cast<int64_t>(done));
+      return !stop;
+    });
+  }
+  if (!report.ok()) return Fail(CodeOf(report.status()), report.status());
+  for (const std::string& problem : report->skipped) {
+    std::fprintf(stderr, "warning: %s\n", problem.c_str());
+  }
+  absl::Status written = WriteText(flags.list, FormatPictureList(*list));
+  if (written.ok()) {
+    std::string names;
+    for (const std::string& name : list->label_names) absl::StrAppend(&names, name, "\n");
+    written = WriteText(flags.labels, names);
+  }
+  if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
+  return Show(ToText(*report, *list));
+}
+
+}  // namespace
+
+void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App& command = *app.add_subcommand("pack", "pack pictures into a record file");
+  command
+      .add_option("SOURCE", flags->source,
+                  "folder of JPEG and PNG files, labelled by the folders in it, or a list of "
+                  "MXNet's im2rec (number, labels, path)")
+      ->required();
+  command.add_option("-o,--output", flags->output, "file.rec to write, with file.idx beside it")
+      ->required();
+  command.add_option("--root", flags->options.root,
+                     "folder that the paths are in; default: that of SOURCE");
+  command
+      .add_option("--resize", flags->options.shorter_side,
+                  "shrink pictures until the shorter side has so many pixels")
+      ->check(CLI::Range(1, 1 << 15));
+  command.add_flag("--center-crop", flags->options.centre_crop, "keep the middle square");
+  command
+      .add_option("--encoding", flags->encoding,
+                  "how pictures are stored; keep: as they are, and as JPEG where they change")
+      ->check(CLI::IsMember({"keep", "jpg", "png"}))
+      ->capture_default_str();
+  command.add_option("--quality", flags->options.quality, "of what is encoded as JPEG")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command.add_flag("--pass-through", flags->options.pass_through,
+                   "store the files without decoding them");
+  command.add_flag("--skip-damaged", flags->options.skip_damaged,
+                   "leave out pictures that cannot be read, and tell them");
+  command.add_flag("--shuffle", flags->shuffle, "pack in a random order");
+  command.add_option("--seed", flags->seed, "seed of --shuffle")->capture_default_str();
+  command
+      .add_option("--parts", flags->options.parts,
+                  "spread over so many files: file_0.rec, file_1.rec, ...")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      .add_option("--threads", flags->options.threads,
+                  "threads that read and encode; default: all CPUs")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--write-list", flags->list, "write what is packed, as im2rec's file.lst");
+  command.add_option("--write-labels", flags->labels,
+                     "write the names of the folders, one a line, for `interp run --labels`");
+  command.callback([flags, &command, &exit_code] { exit_code = Pack(*flags, command); });
+}
+
+}  // namespace interp

@@ -1,0 +1,160 @@
+#include "tools/pack_pictures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "core/catching.h"
+#include "core/image/decode.h"
+#include "core/image/encode.h"
+#include "core/image/resample.h"
+#include "core/io/file.h"
+#include "core/io/image_record.h"
+#include "core/io/record_file.h"
+#include "interpreter/train/thread_team.h"
+
+namespace interp {
+namespace {
+
+// Pictures that a thread encodes before they are written in their order.
+constexpr size_t kPicturesAThread = 16;
+
+// The middle square, or all of the picture.
+Window WindowOf(const Picture<uint8_t>& picture, const PackOptions& options) {
+  Window window{.width = static_cast<double>(picture.width),
+                .height = static_cast<double>(picture.height)};
+  if (!options.centre_crop) return window;
+  const int side = std::min(picture.width, picture.height);
+  return {.left = static_cast<double>((picture.width - side) / 2),
+          .top = static_cast<double>((picture.height - side) / 2),
+          .width = static_cast<double>(side),
+          .height = static_cast<double>(side)};
+}
+
+Picture<uint8_t> Fit(const Picture<uint8_t>& picture, const PackOptions& options) {
+  const Window window = WindowOf(picture, options);
+  const double shorter = std::min(window.width, window.height);
+  const double ratio = options.shorter_side > 0 ? std::min(1.0, options.shorter_side / shorter) : 1;
+  const auto side = [&](double length) {
+    return std::max(1, static_cast<int>(std::lround(length * ratio)));
+  };
+  return ToBytes(Resample(ViewOf(picture), window, side(window.width), side(window.height)));
+}
+
+bool HasEncoding(absl::string_view file, Encoding encoding) {
+  if (encoding == Encoding::kKeep) return true;
+  return absl::StartsWith(file, "\x89PNG") == (encoding == Encoding::kPng);
+}
+
+// The file as it is where nothing about it changes.
+absl::StatusOr<std::string> Encode(std::string file, const PackOptions& options) {
+  if (options.pass_through) return file;
+  INTERP_ASSIGN_OR_RETURN(const Picture<uint8_t> picture, DecodePicture(file, options.max_bytes));
+  const int shorter = std::min(picture.width, picture.height);
+  const bool shrinks = options.shorter_side > 0 && shorter > options.shorter_side;
+  const bool crops = options.centre_crop && picture.width != picture.height;
+  if (!shrinks && !crops && HasEncoding(file, options.encoding)) return file;
+  const Picture<uint8_t> fitted = shrinks || crops ? Fit(picture, options) : picture;
+  return options.encoding == Encoding::kPng ? EncodePng(fitted)
+                                            : EncodeJpeg(fitted, options.quality);
+}
+
+absl::StatusOr<std::string> MakePayload(const ListedPicture& picture, const PackOptions& options) {
+  const std::string path = absl::StrCat(options.root, "/", picture.path);
+  INTERP_ASSIGN_OR_RETURN(std::string file, ReadFile(path, options.max_bytes));
+  absl::StatusOr<std::string> encoded = Encode(std::move(file), options);
+  if (!encoded.ok()) return Annotate(encoded.status(), path);
+  return FormatImageRecord(
+      {.labels = picture.labels, .id = picture.id, .id2 = 0, .picture = *encoded});
+}
+
+// One file after another, each with its share of the pictures.
+class PartWriter {
+ public:
+  static absl::StatusOr<PartWriter> Create(const std::vector<std::string>& paths,
+                                           size_t num_pictures) {
+    PartWriter parts(num_pictures);
+    for (const std::string& path : paths) {
+      INTERP_ASSIGN_OR_RETURN(RecordWriter writer, RecordWriter::Create(path));
+      parts.writers_.push_back(std::move(writer));
+    }
+    return parts;
+  }
+
+  // `position` of the picture in the list.
+  absl::Status Append(size_t position, uint64_t key, absl::string_view payload) {
+    return writers_[position * writers_.size() / num_pictures_].Append(key, payload);
+  }
+  absl::Status Commit(PackReport& report) {
+    for (RecordWriter& writer : writers_) {
+      INTERP_RETURN_IF_ERROR(writer.Commit());
+      report.num_records += writer.num_records();
+      report.size_bytes += writer.size_bytes();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  explicit PartWriter(size_t num_pictures) : num_pictures_(num_pictures) {}
+
+  size_t num_pictures_;
+  std::vector<RecordWriter> writers_;
+};
+
+// Payloads of the pictures [begin, begin + size), made on all threads.
+std::vector<absl::StatusOr<std::string>> MakePayloads(const PictureList& list, size_t begin,
+                                                      size_t size, const PackOptions& options,
+                                                      ThreadTeam& team) {
+  std::vector<absl::StatusOr<std::string>> payloads(size, std::string());
+  std::atomic<size_t> next{0};
+  team.Run([&](int /*thread*/) {
+    for (size_t i = next++; i < size; i = next++) {
+      payloads[i] = Catching([&] { return MakePayload(list.pictures[begin + i], options); });
+    }
+  });
+  return payloads;
+}
+
+}  // namespace
+
+std::vector<std::string> PartPaths(const std::string& path, int parts) {
+  if (parts == 1) return {path};
+  std::vector<std::string> paths;
+  for (int i = 0; i < parts; ++i) {
+    paths.push_back(absl::StrCat(absl::StripSuffix(path, ".rec"), "_", i, ".rec"));
+  }
+  return paths;
+}
+
+absl::StatusOr<PackReport> PackPictures(const PictureList& list, const std::string& path,
+                                        const PackOptions& options,
+                                        const std::function<bool(size_t)>& progress) {
+  PackReport report{.files = PartPaths(path, options.parts)};
+  const size_t count = list.pictures.size();
+  INTERP_ASSIGN_OR_RETURN(PartWriter writer, PartWriter::Create(report.files, count));
+  INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> team,
+                          ThreadTeam::Create(options.threads));
+  for (size_t begin = 0; begin < count; begin += kPicturesAThread * options.threads) {
+    if (!progress(begin)) return absl::CancelledError("interrupted; nothing was written");
+    const size_t size = std::min(kPicturesAThread * options.threads, count - begin);
+    const auto payloads = MakePayloads(list, begin, size, options, *team);
+    for (size_t i = 0; i < size; ++i) {
+      if (payloads[i].ok()) {
+        const uint64_t id = list.pictures[begin + i].id;
+        INTERP_RETURN_IF_ERROR(writer.Append(begin + i, id, *payloads[i]));
+      } else if (options.skip_damaged) {
+        report.skipped.emplace_back(payloads[i].status().message());
+      } else {
+        return payloads[i].status();
+      }
+    }
+  }
+  progress(count);
+  INTERP_RETURN_IF_ERROR(writer.Commit(report));
+  return report;
+}
+
+}  // namespace interp
