@@ -1,13 +1,16 @@
-// interp info: what a program is and needs, without running it.
+// interp info: what a program is and needs, without running it; what a record file holds.
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/json_writer.h"
 #include "tools/commands.h"
+#include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/program_info.h"
+#include "tools/record_info.h"
 #include "tools/repeated_flag.h"
 #include "tools/shaped_run.h"
 #include "tools/sizes.h"
@@ -19,6 +22,7 @@ namespace {
 struct Flags {
   ModelFlags model;
   std::vector<std::string> shapes;
+  bool records = false;
   bool json = false;
 };
 
@@ -213,7 +217,21 @@ ExitCode BlameOf(const absl::Status& status) {
   return usage ? ExitCode::kUsage : ExitCode::kRunFailed;
 }
 
-ExitCode ShowInfo(const Flags& flags) {
+ExitCode ShowRecords(const Flags& flags, const CLI::App& command) {
+  const absl::Status effective =
+      CheckEffect(command, {"--shape", "--params", "--compiled-from"}, false, "on a record file");
+  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  const absl::StatusOr<RecordInfo> info = CollectRecordInfo(flags.model.model);
+  if (!info.ok()) return Fail(ExitCode::kUsage, info.status());
+  return Show(flags.json ? ToJson(*info, flags.records) : ToText(*info, flags.records),
+              info->is_whole() ? ExitCode::kOk : ExitCode::kUsage);
+}
+
+ExitCode ShowInfo(const Flags& flags, const CLI::App& command) {
+  if (absl::EndsWith(flags.model.model, ".rec")) return ShowRecords(flags, command);
+  const absl::Status effective =
+      CheckEffect(command, {"--records"}, false, "but on a record file, which ends in .rec");
+  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
   ModelFlags model_flags = flags.model;
   model_flags.finds_params = !flags.shapes.empty();
   absl::StatusOr<Model> model = LoadModel(model_flags);
@@ -237,13 +255,15 @@ ExitCode ShowInfo(const Flags& flags) {
 
 void AddInfoCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<Flags>();
-  CLI::App& command = *app.add_subcommand("info", "what a program is and needs");
+  CLI::App& command =
+      *app.add_subcommand("info", "what a program is and needs, or what a record file holds");
   AddModelFlags(command, flags->model);
   AddRepeatedFlag(command, "--shape", flags->shapes,
                   "of a feed, as in x=1x3x640x640: run the program on random feeds and show every "
                   "variable's shape and the memory over time; repeatable");
+  command.add_flag("--records", flags->records, "of FILE.rec: list every record");
   command.add_flag("--json", flags->json, "print one JSON object");
-  command.callback([flags, &exit_code] { exit_code = ShowInfo(*flags); });
+  command.callback([flags, &command, &exit_code] { exit_code = ShowInfo(*flags, command); });
 }
 
 }  // namespace interp

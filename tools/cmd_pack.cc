@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "core/io/file.h"
-#include "core/io/record_index.h"
+#include "core/io/image_record.h"
 #include "core/usable_cpus.h"
 #include "interpreter/train/sample_order.h"
 #include "tools/commands.h"
@@ -82,15 +82,15 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
 // How often each label occurs, where there are few.
 std::string LabelTable(const PictureList& list) {
   constexpr size_t kMostRows = 24;
-  std::map<std::vector<float>, int64_t> counts;
+  std::map<std::vector<float>, int64_t, LabelsLess> counts;
   for (const ListedPicture& picture : list.pictures) {
     ++counts[picture.labels];
     if (counts.size() > kMostRows) return "";
   }
   std::vector<std::vector<std::string>> rows = {{"label", "pictures", ""}};
   for (const auto& [labels, count] : counts) {
-    const bool named =
-        labels.size() == 1 && labels[0] < static_cast<float>(list.label_names.size());
+    const bool named = labels.size() == 1 && labels[0] >= 0 &&
+                       labels[0] < static_cast<float>(list.label_names.size());
     rows.push_back({absl::StrJoin(labels, " "), absl::StrCat(count),
                     named ? list.label_names[static_cast<size_t>(labels[0])] : ""});
   }

@@ -1,5 +1,8 @@
 #include "core/io/image_record.h"
 
+#include <algorithm>
+#include <compare>
+
 #include "core/io/little_endian.h"
 
 namespace interp {
@@ -8,6 +11,11 @@ namespace {
 constexpr size_t kHeaderBytes = 24;
 
 }  // namespace
+
+bool LabelsLess::operator()(const std::vector<float>& a, const std::vector<float>& b) const {
+  return std::ranges::lexicographical_compare(
+      a, b, [](float x, float y) { return std::strong_order(x, y) < 0; });
+}
 
 absl::StatusOr<ImageRecord> ParseImageRecord(absl::string_view payload) {
   if (payload.size() < kHeaderBytes) {

@@ -14,6 +14,11 @@
 
 namespace interp {
 
+// Any labels in a fixed order, NaN included.
+struct LabelsLess {
+  bool operator()(const std::vector<float>& a, const std::vector<float>& b) const;
+};
+
 struct ImageRecord {
   std::vector<float> labels;
   uint64_t id = 0;

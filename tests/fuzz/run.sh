@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds one fuzz target and runs it on small golden files as seeds.
-#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, text, params, pickle, npy, list or plan
+#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, text, params, pickle, npy, list, record or plan
 # Inputs found so far are kept in build/fuzz/corpus/TARGET; one that fails is written there as
 # crash-*, and belongs as a byte string into the unit test of the file it broke.
 set -euo pipefail
@@ -15,8 +15,9 @@ case $target in
   pickle) patterns=('*.pdopt' '*.pdparams' '*.pickle' '*.pdtensor') max_kib=4 ;;
   npy) patterns=('*.npy' '*.npz') max_kib=4 ;;
   list) patterns=('*.params') max_kib=4 ;;
+  record) patterns=('*.rec' '*.idx') max_kib=8 ;;
   plan) patterns=() max_kib=16 ;;
-  *) echo "no target '$target'; there are program, text, params, pickle, npy, list and plan" >&2; exit 2 ;;
+  *) echo "no target '$target'; there are program, text, params, pickle, npy, list, record and plan" >&2; exit 2 ;;
 esac
 
 cmake --preset fuzz >/dev/null
@@ -40,7 +41,8 @@ if [ "$target" = text ]; then
   sed -i '/^---\|^===/,$d' "$seeds"/case-*
 fi
 for pattern in "${patterns[@]}"; do
-  find "$goldens" tools/digits tests/core/pickles tests/core/array_lists -name "$pattern" -size -"${max_kib}k" | while read -r file; do
+  find "$goldens" tools/digits tests/core/pickles tests/core/array_lists tests/core/records \
+    -name "$pattern" -size -"${max_kib}k" | while read -r file; do
     cp "$file" "$seeds/$(sha1sum <"$file" | cut -c1-16)"
   done
 done

@@ -122,6 +122,16 @@ TEST(Pack, ListsHaveSeveralLabelsAndTheirOrder) {
             "7\t1.5\t-2\tpets/dog/a.PNG\n3\t0\t4\tpets/cat/1.jpg\n");
 }
 
+TEST(Pack, LabelsMayBeAnyNumbers) {
+  const Pets pets;
+  std::ofstream(pets / "some.lst") << "0\t-2\tpets/dog/a.PNG\n1\tnan\tpets/cat/1.jpg\n"
+                                      "2\tnan\tpets/cat/0.png\n3\t1e30\tpets/cat/0.png\n";
+  const CommandResult result = RunInterp({"pack", pets / "some.lst", "-o", pets / "out.rec"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("   -2         1\n1e+30         1\n  nan         2\n"));
+  EXPECT_EQ(RunInterp({"info", pets / "out.rec"}).exit_code, 0);
+}
+
 TEST(Pack, ReadsTheListsOfMxnet) {
   const std::string folder = absl::StrCat(INTERP_SOURCE_DIR, "/tests/core/records/");
   const PictureList list = ParsePictureList(ReadFile(folder + "pets.lst").value()).value();

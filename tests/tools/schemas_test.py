@@ -48,6 +48,8 @@ CASES = [
     ("info", "info @ --params @/digits.pdiparams --shape image=2x1x28x28", 0),
     ("info", "info odd.txt", 0),
     ("info", "info log.txt", 0),
+    ("info-records", "info small.rec --records", 0),
+    ("info-records", "info cut.rec", 2),
     ("verify", "verify @", 0),
     ("verify", "verify @ --place sim", 0),
     ("ops", "ops", 0),
@@ -110,6 +112,9 @@ def write_files():
         fetch = "y" if file == "empty.npz" else name
         subprocess.run([INTERP, "run", program, "--feed", f"{name}=fill:1:{shape}", "--fetch", fetch, "--out", file],
                        check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([INTERP, "pack", ".", "-o", "small.rec"], check=True, stdout=subprocess.DEVNULL)
+    with open("small.rec", "rb") as whole, open("cut.rec", "wb") as cut:
+        cut.write(whole.read()[:-4])
     subprocess.run([INTERP, "backward", "loss.txt", "--loss", "loss", "--optimizer", "sgd", "-o", "main.pdmodel",
                     "--startup", "startup.pdmodel"], check=True, stdout=subprocess.DEVNULL)
 

@@ -1,0 +1,175 @@
+#include "tools/record_info.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "core/image/decode.h"
+#include "core/io/file.h"
+#include "core/io/record_index.h"
+#include "core/json_writer.h"
+#include "tools/sizes.h"
+#include "tools/table.h"
+
+namespace interp {
+namespace {
+
+constexpr size_t kMostRows = 24;  // of a table that nobody asked for
+
+RecordLine LineOf(const Record& record) {
+  RecordLine line{.offset = record.offset, .size_bytes = record.payload.size()};
+  const absl::StatusOr<ImageRecord> parsed = ParseImageRecord(record.payload);
+  if (!parsed.ok()) return line;
+  const absl::StatusOr<PictureSize> size = SizeOfPicture(parsed->picture);
+  if (!size.ok()) return line;
+  line.is_picture = true;
+  line.id = parsed->id;
+  line.labels = parsed->labels;
+  line.kind = absl::StrCat(size->width, " x ", size->height,
+                           absl::StartsWith(parsed->picture, "\x89PNG") ? " png" : " jpg");
+  return line;
+}
+
+// Compares the index with the records that were found.
+void CheckIndex(RecordInfo& info) {
+  const std::string path = IndexPathOf(info.path);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  const absl::StatusOr<std::vector<RecordPlace>> places =
+      text.ok() ? ParseRecordIndex(*text) : text.status();
+  info.index_is_wrong = true;
+  if (!places.ok()) {
+    info.index = absl::StrCat(path, ": ", places.status().message());
+    return;
+  }
+  for (const RecordPlace& place : *places) {
+    if (std::ranges::binary_search(info.records, place.offset, {}, &RecordLine::offset)) continue;
+    info.index =
+        absl::StrCat(path, ": no record begins at byte ", place.offset, ", of key ", place.key);
+    return;
+  }
+  info.index_is_wrong = places->size() != info.records.size();
+  info.index = absl::StrCat(path, ": ", places->size(), " of ", info.records.size(), " records");
+}
+
+std::string RecordTable(const RecordInfo& info) {
+  std::vector<std::vector<std::string>> rows = {{"offset", "bytes", "id", "picture", "labels"}};
+  for (const RecordLine& record : info.records) {
+    rows.push_back({absl::StrCat(record.offset), absl::StrCat(record.size_bytes),
+                    record.is_picture ? absl::StrCat(record.id) : "",
+                    record.is_picture ? record.kind : "none", absl::StrJoin(record.labels, " ")});
+  }
+  return absl::StrCat("\n", FormatTable(rows));
+}
+
+std::string LabelTable(const RecordInfo& info) {
+  if (info.labels.empty() || info.labels.size() > kMostRows) return "";
+  std::vector<std::vector<std::string>> rows = {{"label", "pictures"}};
+  for (const auto& [labels, count] : info.labels) {
+    rows.push_back({absl::StrJoin(labels, " "), absl::StrCat(count)});
+  }
+  return absl::StrCat("\n", FormatTable(rows));
+}
+
+uint64_t DamagedBytes(const RecordInfo& info) {
+  uint64_t bytes = 0;
+  for (const DamagedRange& range : info.damaged) bytes += range.bytes.end - range.bytes.begin;
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<RecordInfo> CollectRecordInfo(const std::string& path) {
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  RecordInfo info;
+  info.path = path;
+  info.size_bytes = file->bytes().size();
+  RecordReader reader(file->bytes(), {.begin = 0, .end = info.size_bytes}, /*skip_damaged=*/true);
+  while (true) {
+    INTERP_ASSIGN_OR_RETURN(const std::optional<Record> record, reader.Next());
+    if (!record.has_value()) break;
+    info.records.push_back(LineOf(*record));
+    if (!info.records.back().is_picture) continue;
+    ++info.num_pictures;
+    ++info.labels[info.records.back().labels];
+  }
+  info.damaged = reader.damaged();
+  CheckIndex(info);
+  return info;
+}
+
+std::string ToText(const RecordInfo& info, bool list) {
+  std::string text = absl::StrCat(
+      info.path, ": ", info.records.size(), " records, ", info.num_pictures, " of them pictures, ",
+      FormatBytes(info.size_bytes), "\nindex    ", info.index.empty() ? "none" : info.index,
+      "\nlabels   ", info.labels.size(), " different\ndamaged  ");
+  if (info.damaged.empty()) {
+    absl::StrAppend(&text, "nothing\n");
+  } else {
+    absl::StrAppend(&text, DamagedBytes(info), " bytes in ", info.damaged.size(),
+                    info.damaged.size() == 1 ? " place\n" : " places\n");
+  }
+  for (size_t i = 0; i < info.damaged.size() && (list || i < kMostRows); ++i) {
+    const ByteRange& bytes = info.damaged[i].bytes;
+    absl::StrAppend(&text, "  bytes ", bytes.begin, " to ", bytes.end, ": ",
+                    info.damaged[i].problem, "\n");
+  }
+  return absl::StrCat(text, LabelTable(info), list ? RecordTable(info) : "");
+}
+
+std::string ToJson(const RecordInfo& info, bool list) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("file", info.path);
+  json.Field("bytes", info.size_bytes);
+  json.Field("num_records", info.records.size());
+  json.Field("pictures", info.num_pictures);
+  json.Field("index", info.index);
+  json.Field("index_is_wrong", info.index_is_wrong);
+  json.Key("labels");
+  json.BeginArray();
+  for (const auto& [labels, count] : info.labels) {
+    json.BeginObject();
+    json.Key("values");
+    json.BeginArray();
+    for (const float label : labels) json.Value(label);
+    json.EndArray();
+    json.Field("count", count);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("damaged");
+  json.BeginArray();
+  for (const DamagedRange& range : info.damaged) {
+    json.BeginObject();
+    json.Field("begin", range.bytes.begin);
+    json.Field("end", range.bytes.end);
+    json.Field("problem", range.problem);
+    json.EndObject();
+  }
+  json.EndArray();
+  if (list) {
+    json.Key("records");
+    json.BeginArray();
+    for (const RecordLine& record : info.records) {
+      json.Line();
+      json.BeginObject();
+      json.Field("offset", record.offset);
+      json.Field("bytes", record.size_bytes);
+      if (record.is_picture) {
+        json.Field("id", record.id);
+        json.Field("picture", record.kind);
+      }
+      json.EndObject();
+    }
+    json.EndArray();
+  }
+  json.EndObject();
+  return std::move(json).Take() + "\n";
+}
+
+}  // namespace interp
