@@ -1,0 +1,248 @@
+#include "core/comm/comm_thread.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "core/catching.h"
+
+namespace interp {
+namespace {
+
+constexpr int kSpins = 200;
+constexpr int kYields = 200;
+constexpr int kShortestSleepUs = 50;
+constexpr int kLongestSleepUs = 1000;
+
+}  // namespace
+
+absl::Status CommRequest::Wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return done_; });
+  return status_;
+}
+
+bool CommRequest::done() const {
+  const std::scoped_lock lock(mutex_);
+  return done_;
+}
+
+void CommRequest::Finish(absl::Status status) {
+  const std::scoped_lock lock(mutex_);
+  if (done_) return;
+  done_ = true;
+  status_ = std::move(status);
+  changed_.notify_all();
+}
+
+// A piece of a transfer on its way.
+struct CommThread::Flight {
+  Transport::Id id = 0;
+  int peer = 0;  // rank
+};
+
+struct CommThread::Lane {
+  int number = -1;
+  std::deque<CommJob> jobs;  // the first is under way
+  size_t round = 0;          // of the first job
+  bool posted = false;       // its round
+  std::vector<Flight> flights;
+  Clock::time_point since;
+};
+
+CommThread::CommThread(CommOptions options) : options_(options) {}
+
+absl::StatusOr<std::unique_ptr<CommThread>> CommThread::Start(MakeTransport make,
+                                                              CommOptions options) {
+  std::unique_ptr<CommThread> comm(new CommThread(options));
+  comm->thread_ = std::thread([raw = comm.get(), make = std::move(make)] { raw->Work(make); });
+  std::unique_lock lock(comm->mutex_);
+  comm->changed_.wait(lock, [&] { return comm->ready_; });
+  const absl::Status error = comm->error_;
+  lock.unlock();
+  if (!error.ok()) return error;
+  return comm;
+}
+
+CommThread::~CommThread() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+std::shared_ptr<CommRequest> CommThread::Submit(CommJob job) {
+  auto request = std::make_shared<CommRequest>();
+  job.request = request;
+  const std::scoped_lock lock(mutex_);
+  if (!error_.ok()) {
+    request->Finish(error_);
+    return request;
+  }
+  submitted_.push_back(std::move(job));
+  changed_.notify_all();
+  return request;
+}
+
+void CommThread::Work(const MakeTransport& make) {
+  absl::StatusOr<std::unique_ptr<Transport>> transport = Catching([&] { return make(); });
+  {
+    const std::scoped_lock lock(mutex_);
+    if (transport.ok()) {
+      transport_ = *std::move(transport);
+    } else {
+      error_ = transport.status();
+    }
+    ready_ = true;
+    changed_.notify_all();
+    if (transport_ == nullptr) return;
+  }
+  int idle_rounds = 0;
+  for (;;) {
+    TakeJobs(/*may_sleep=*/lanes_.empty());
+    {
+      const std::scoped_lock lock(mutex_);
+      if (stop_) break;
+    }
+    const absl::StatusOr<bool> moved = Catching([this] { return Progress(); });
+    if (!moved.ok()) FailAll(moved.status());
+    idle_rounds = moved.ok() && *moved ? 0 : idle_rounds + 1;
+    if (idle_rounds > 0 && !lanes_.empty()) BackOff(idle_rounds);
+  }
+  const bool whole = lanes_.empty();
+  FailAll(absl::CancelledError("the ranks' communication has ended"));
+  if (whole) transport_->Leave().IgnoreError();
+}
+
+void CommThread::TakeJobs(bool may_sleep) {
+  std::unique_lock lock(mutex_);
+  if (may_sleep) changed_.wait(lock, [this] { return stop_ || !submitted_.empty(); });
+  while (!submitted_.empty()) {
+    CommJob job = std::move(submitted_.front());
+    submitted_.pop_front();
+    const auto same = [&](const auto& lane) { return job.lane >= 0 && lane->number == job.lane; };
+    const auto it = std::find_if(lanes_.begin(), lanes_.end(), same);
+    if (it != lanes_.end()) {
+      (*it)->jobs.push_back(std::move(job));
+      continue;
+    }
+    auto lane = std::make_unique<Lane>();
+    lane->number = job.lane;
+    lane->since = Clock::now();
+    lane->jobs.push_back(std::move(job));
+    lanes_.push_back(std::move(lane));
+  }
+}
+
+absl::StatusOr<bool> CommThread::Progress() {
+  bool moved = false;
+  for (const auto& lane : lanes_) {
+    INTERP_ASSIGN_OR_RETURN(const bool advanced, Advance(*lane));
+    moved = moved || advanced;
+  }
+  std::erase_if(lanes_, [](const auto& lane) { return lane->jobs.empty(); });
+  return moved;
+}
+
+// One round at most, so that no lane waits for a long one of another.
+absl::StatusOr<bool> CommThread::Advance(Lane& lane) {
+  CommJob& job = lane.jobs.front();
+  bool moved = false;
+  if (!lane.posted && lane.round < job.schedule.size()) {
+    INTERP_RETURN_IF_ERROR(Annotate(Post(lane), job.what));
+    moved = true;
+  }
+  if (lane.round < job.schedule.size()) {
+    const absl::StatusOr<bool> polled = Poll(lane);
+    if (!polled.ok()) return Annotate(polled.status(), job.what);
+    moved = moved || *polled;
+    if (!lane.flights.empty()) {
+      if (!moved && Clock::now() - lane.since > options_.timeout) return LateError(lane);
+      return moved;
+    }
+    const Round& round = job.schedule[lane.round];
+    if (round.then != nullptr) INTERP_RETURN_IF_ERROR(Annotate(round.then(), job.what));
+    ++lane.round;
+    lane.posted = false;
+    if (lane.round < job.schedule.size()) return true;
+  }
+  const std::shared_ptr<CommRequest> request = std::move(job.request);
+  lane.jobs.pop_front();
+  lane.round = 0;
+  lane.since = Clock::now();
+  request->Finish(absl::OkStatus());
+  return true;
+}
+
+absl::Status CommThread::Post(Lane& lane) {
+  const CommJob& job = lane.jobs.front();
+  for (const Transfer& transfer : job.schedule[lane.round].transfers) {
+    for (size_t at = 0; at < transfer.bytes; at += transport_->max_bytes()) {
+      const int peer = job.members[transfer.peer];
+      const Message message{.send = transfer.send,
+                            .peer = peer,
+                            .tag = job.tag,
+                            .data = static_cast<char*>(transfer.data) + at,
+                            .bytes = std::min(transfer.bytes - at, transport_->max_bytes())};
+      INTERP_ASSIGN_OR_RETURN(const Transport::Id id, transport_->Start(message));
+      lane.flights.push_back({.id = id, .peer = peer});
+    }
+  }
+  lane.posted = true;
+  return absl::OkStatus();
+}
+
+// In their order: of those of one tag and peer the first comes first.
+absl::StatusOr<bool> CommThread::Poll(Lane& lane) {
+  const size_t before = lane.flights.size();
+  absl::Status error;
+  std::erase_if(lane.flights, [&](const Flight& flight) {
+    const absl::StatusOr<bool> finished = transport_->Finished(flight.id);
+    error.Update(finished.status());
+    return finished.ok() && *finished;
+  });
+  if (!error.ok()) return error;
+  return lane.flights.size() < before;
+}
+
+absl::Status CommThread::LateError(const Lane& lane) const {
+  std::set<int> missing;
+  for (const Flight& flight : lane.flights) missing.insert(flight.peer);
+  return absl::DeadlineExceededError(absl::StrCat(lane.jobs.front().what, ": rank ", rank(),
+                                                  " has waited ", options_.timeout.count(),
+                                                  " ms for rank ", absl::StrJoin(missing, ", ")));
+}
+
+void CommThread::FailAll(const absl::Status& error) {
+  std::deque<CommJob> jobs;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (error_.ok()) error_ = error;
+    jobs.swap(submitted_);
+  }
+  for (const CommJob& job : jobs) job.request->Finish(error_);
+  for (const auto& lane : lanes_) {
+    for (const CommJob& job : lane->jobs) {
+      if (job.request != nullptr) job.request->Finish(error_);
+    }
+  }
+  // Their memory may still be written to by messages under way.
+  for (auto& lane : lanes_) abandoned_.push_back(std::move(lane));
+  lanes_.clear();
+}
+
+void CommThread::BackOff(int idle_rounds) {
+  if (idle_rounds < kSpins) return;
+  if (idle_rounds < kSpins + kYields) {
+    std::this_thread::yield();
+    return;
+  }
+  const int sleeps = idle_rounds - kSpins - kYields;
+  transport_->Idle(
+      std::chrono::microseconds(std::min(kLongestSleepUs, kShortestSleepUs * (1 + sleeps / 20))));
+}
+
+}  // namespace interp

@@ -1,0 +1,111 @@
+// CommThread: the one thread that speaks with other ranks. It takes jobs, which are schedules of
+// messages, carries out those of different lanes side by side and those of one lane one after the
+// other, and tells who waits. Nobody else calls the transport.
+//
+// It polls: many times at once, then it yields, then it sleeps longer and longer up to a
+// millisecond, since ranks may outnumber processors.
+//
+// Errors: the first failure of any job ends all of them, those that come later too, with the same
+// error: what a rank has missed cannot be caught up on. A job that takes longer than
+// CommOptions::timeout fails and names the ranks that it waits for.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/comm/collectives.h"
+#include "core/comm/transport.h"
+#include "core/status.h"
+
+namespace interp {
+
+struct CommOptions {
+  // Of one collective or message, from when it is the first of its lane.
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);
+  // Compares kind, dtype, count, root and position of each collective over the ranks before it
+  // starts: a round of small messages more.
+  bool check = false;
+};
+
+// Something under way. Thread-safety: all methods.
+class CommRequest {
+ public:
+  // Until it is done.
+  absl::Status Wait();
+  bool done() const;
+  void Finish(absl::Status status);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  absl::Status status_;
+};
+
+struct CommJob {
+  // Jobs of one lane run in order. -1: at once, beside all others; messages of the same tag and
+  // peer still keep their order.
+  int lane = -1;
+  int tag = 0;
+  std::vector<int> members;  // rank in the ring -> rank
+  Schedule schedule;
+  std::string what;  // for messages
+  std::shared_ptr<CommRequest> request = nullptr;
+};
+
+// Thread-safety: all methods.
+class CommThread {
+ public:
+  // Makes the transport on the new thread. Errors: those of `make`.
+  static absl::StatusOr<std::unique_ptr<CommThread>> Start(MakeTransport make, CommOptions options);
+  // Drops what is under way; leaves the others in peace where nothing has failed.
+  ~CommThread();
+  CommThread(const CommThread&) = delete;
+  CommThread& operator=(const CommThread&) = delete;
+
+  int rank() const { return transport_->rank(); }
+  int size() const { return transport_->size(); }
+  int max_tag() const { return transport_->max_tag(); }
+  const CommOptions& options() const { return options_; }
+
+  std::shared_ptr<CommRequest> Submit(CommJob job);
+  void Abort(int exit_code) { transport_->Abort(exit_code); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Flight;
+  struct Lane;
+
+  explicit CommThread(CommOptions options);
+  void Work(const MakeTransport& make);
+  void TakeJobs(bool may_sleep);
+  absl::StatusOr<bool> Progress();
+  absl::StatusOr<bool> Advance(Lane& lane);
+  absl::Status Post(Lane& lane);
+  absl::StatusOr<bool> Poll(Lane& lane);
+  absl::Status LateError(const Lane& lane) const;
+  void FailAll(const absl::Status& error);
+  void BackOff(int idle_rounds);
+
+  const CommOptions options_;
+  std::unique_ptr<Transport> transport_;
+  std::vector<std::unique_ptr<Lane>> lanes_;      // of the thread alone; none is empty
+  std::vector<std::unique_ptr<Lane>> abandoned_;  // of the thread alone
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<CommJob> submitted_;
+  bool ready_ = false;
+  bool stop_ = false;
+  absl::Status error_;  // the first
+
+  std::thread thread_;
+};
+
+}  // namespace interp

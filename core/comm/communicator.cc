@@ -1,0 +1,155 @@
+#include "core/comm/communicator.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace interp {
+namespace {
+
+// What all ranks of a ring have in common in one collective, as they tell each other.
+struct CallHeader {
+  int64_t number = 0;
+  int64_t count = 0;
+  int32_t root = 0;
+  CommKind kind = CommKind::kBarrier;
+  DType dtype = DType::kUndefined;
+  ReduceKind reduce = ReduceKind::kSum;
+  std::array<char, 41> name = {};
+
+  bool Matches(const CallHeader& other) const {
+    return number == other.number && count == other.count && root == other.root &&
+           kind == other.kind && dtype == other.dtype && reduce == other.reduce;
+  }
+};
+static_assert(std::is_trivially_copyable_v<CallHeader>);
+
+CallHeader HeaderOf(const CommCall& call, int64_t number) {
+  CallHeader header{.number = number,
+                    .count = call.counts.empty() ? call.count : 0,
+                    .root = call.root,
+                    .kind = call.kind,
+                    .dtype = call.dtype,
+                    .reduce = call.reduce};
+  const size_t length = std::min(call.name.size(), header.name.size() - 1);
+  std::memcpy(header.name.data(), call.name.data(), length);
+  return header;
+}
+
+std::string ToText(const CallHeader& header) {
+  std::string text = absl::StrCat("number ", header.number, ", ", Name(header.kind));
+  const bool reduces = header.kind == CommKind::kAllReduce || header.kind == CommKind::kReduce ||
+                       header.kind == CommKind::kReduceScatter;
+  if (reduces) absl::StrAppend(&text, " ", Name(header.reduce));
+  absl::StrAppend(&text, " of ", header.count, " ", Name(header.dtype));
+  if (header.root != 0) absl::StrAppend(&text, " at root ", header.root);
+  std::array<char, 41> name = header.name;
+  name.back() = 0;
+  if (name[0] != 0) absl::StrAppend(&text, " (", name.data(), ")");
+  return text;
+}
+
+}  // namespace
+
+Communicator::Communicator(int ring_id, std::vector<int> members, CommThread* thread)
+    : ring_id_(ring_id), members_(std::move(members)), thread_(thread) {
+  if (thread_ == nullptr) return;
+  const auto it = std::find(members_.begin(), members_.end(), thread_->rank());
+  rank_ = static_cast<int>(it - members_.begin());
+}
+
+std::string Communicator::Describe(const CommCall& call, int64_t number) const {
+  std::string text(call.name.empty() ? Name(call.kind) : absl::string_view(call.name));
+  absl::StrAppend(&text, " on ring ", ring_id_);
+  if (!IsPointToPoint(call.kind)) absl::StrAppend(&text, ", number ", number);
+  return text;
+}
+
+absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall& call) {
+  if (call.tag < 0 || call.tag >= kNumTags) {
+    return InvalidArgument("tag ", call.tag, ", expected one from 0 to ", kNumTags - 1);
+  }
+  CommJob job;
+  INTERP_ASSIGN_OR_RETURN(job.schedule, MakeSchedule(call, rank_, size()));
+  if (thread_ == nullptr) {
+    for (const Round& round : job.schedule) {
+      if (round.then != nullptr) INTERP_RETURN_IF_ERROR(round.then());
+    }
+    auto request = std::make_shared<CommRequest>();
+    request->Finish(absl::OkStatus());
+    return request;
+  }
+  job.members = members_;
+  job.tag = ring_id_ * (kNumTags + 1);
+  const std::scoped_lock lock(mutex_);
+  if (IsPointToPoint(call.kind)) {
+    job.tag += 1 + call.tag;
+  } else {
+    job.lane = ring_id_;
+    INTERP_RETURN_IF_ERROR(AddCheck(call, job));
+    ++num_started_;
+  }
+  job.what = Describe(call, num_started_);
+  return thread_->Submit(std::move(job));
+}
+
+// In front: each rank tells all others what it is about to do.
+absl::Status Communicator::AddCheck(const CommCall& call, CommJob& job) {
+  if (!thread_->options().check || size() == 1) return absl::OkStatus();
+  const auto headers = std::make_shared<std::vector<CallHeader>>(size());
+  (*headers)[rank_] = HeaderOf(call, num_started_ + 1);
+  Round check;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank_) continue;
+    check.transfers.push_back({true, peer, &(*headers)[rank_], sizeof(CallHeader)});
+    check.transfers.push_back({false, peer, &(*headers)[peer], sizeof(CallHeader)});
+  }
+  check.then = [headers, rank = rank_, members = members_, ring = ring_id_] {
+    const CallHeader& own = (*headers)[rank];
+    for (size_t peer = 0; peer < headers->size(); ++peer) {
+      const CallHeader& other = (*headers)[peer];
+      if (own.Matches(other)) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("ranks differ in what they do on ring ", ring, ": rank ", members[rank],
+                       " is at ", ToText(own), ", rank ", members[peer], " at ", ToText(other)));
+    }
+    return absl::OkStatus();
+  };
+  job.schedule.insert(job.schedule.begin(), std::move(check));
+  return absl::OkStatus();
+}
+
+absl::Status Communicator::Run(const CommCall& call) {
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<CommRequest> request, Start(call));
+  return request->Wait();
+}
+
+absl::Status Communicator::Launch(const CommCall& call, BufferRef memory) {
+  INTERP_ASSIGN_OR_RETURN(std::shared_ptr<CommRequest> request, Start(call));
+  const std::scoped_lock lock(mutex_);
+  // Left by runs that failed before they came to wait.
+  std::erase_if(launched_,
+                [&](const Launched& old) { return old.request->done() && old.out == call.out; });
+  launched_.push_back({call.out, std::move(memory), std::move(request)});
+  return absl::OkStatus();
+}
+
+absl::Status Communicator::WaitFor(const void* out) {
+  std::vector<Launched> mine;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto others = [out](const Launched& one) { return out != nullptr && one.out != out; };
+    const auto it = std::stable_partition(launched_.begin(), launched_.end(), others);
+    mine.assign(std::make_move_iterator(it), std::make_move_iterator(launched_.end()));
+    launched_.erase(it, launched_.end());
+  }
+  absl::Status status;
+  for (const Launched& one : mine) status.Update(one.request->Wait());
+  return status;
+}
+
+}  // namespace interp

@@ -1,0 +1,65 @@
+// Communicator: a ring, which is a group of ranks that talk with each other. The ring of all ranks
+// is ring 0; Rings (core/comm/rings.h) has them by number.
+//
+// Collectives of one ring happen in the order of the calls, which is to be the same on all its
+// ranks. Messages match by sender, receiver and tag, in order.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/comm/collectives.h"
+#include "core/comm/comm_thread.h"
+#include "core/status.h"
+
+namespace interp {
+
+// Thread-safety: all methods; calls whose order matters come from one thread, or one after another.
+class Communicator {
+ public:
+  // Tags of messages are less than this.
+  static constexpr int kNumTags = 1023;
+
+  // `members`: the ranks of the ring in its order, with that of `thread` among them. A null
+  // `thread`, which is borrowed otherwise: there is one rank, and nothing to talk.
+  Communicator(int ring_id, std::vector<int> members, CommThread* thread);
+
+  int ring_id() const { return ring_id_; }
+  int rank() const { return rank_; }  // in the ring
+  int size() const { return static_cast<int>(members_.size()); }
+
+  // Starts a call and returns at once; its memory stays as it is until the request is done.
+  // Errors: those of MakeSchedule; a tag out of range.
+  absl::StatusOr<std::shared_ptr<CommRequest>> Start(const CommCall& call);
+  // The same to its end. Errors: those of the ranks' communication (CommThread), too.
+  absl::Status Run(const CommCall& call);
+
+  // Starts a call that another op of the program waits for (WaitFor). `memory` is kept as long.
+  absl::Status Launch(const CommCall& call, BufferRef memory);
+  // Waits for the launched calls with that `out`; null: for all.
+  absl::Status WaitFor(const void* out);
+
+ private:
+  struct Launched {
+    const void* out = nullptr;
+    BufferRef memory;
+    std::shared_ptr<CommRequest> request;
+  };
+
+  absl::Status AddCheck(const CommCall& call, CommJob& job);
+  std::string Describe(const CommCall& call, int64_t number) const;
+
+  const int ring_id_;
+  const std::vector<int> members_;
+  CommThread* const thread_;
+  int rank_ = 0;
+
+  std::mutex mutex_;         // guards what follows
+  int64_t num_started_ = 0;  // collectives
+  std::vector<Launched> launched_;
+};
+
+}  // namespace interp

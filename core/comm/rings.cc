@@ -1,0 +1,69 @@
+#include "core/comm/rings.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace interp {
+
+std::shared_ptr<Rings> Rings::Alone() { return std::shared_ptr<Rings>(new Rings(nullptr)); }
+
+absl::StatusOr<std::shared_ptr<Rings>> Rings::Join(MakeTransport make, CommOptions options) {
+  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<CommThread> thread,
+                          CommThread::Start(std::move(make), options));
+  const int needed = (kMaxRingId + 1) * (Communicator::kNumTags + 1) - 1;
+  if (thread->max_tag() < needed) {
+    return Unimplemented("the messages between ranks have tags up to ", thread->max_tag(),
+                         ", and rings need ", needed);
+  }
+  std::vector<int> everybody(thread->size());
+  std::iota(everybody.begin(), everybody.end(), 0);
+  std::shared_ptr<Rings> rings(new Rings(std::move(thread)));
+  INTERP_RETURN_IF_ERROR(rings->Add(0, everybody));
+  return rings;
+}
+
+absl::Status Rings::Add(int ring_id, std::vector<int> members) {
+  if (ring_id < 0 || ring_id > kMaxRingId) {
+    return InvalidArgument("ring ", ring_id, ", expected one from 0 to ", kMaxRingId);
+  }
+  std::vector<int> sorted = members;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) {
+    return InvalidArgument("a rank is twice in ring ", ring_id);
+  }
+  if (sorted.empty() || sorted.front() < 0 || sorted.back() >= size()) {
+    return InvalidArgument("ring ", ring_id, " has ranks that are not from 0 to ", size() - 1);
+  }
+  if (!std::ranges::binary_search(sorted, rank())) {
+    return InvalidArgument("rank ", rank(), " is not in ring ", ring_id);
+  }
+  const std::scoped_lock lock(mutex_);
+  if (const auto it = members_.find(ring_id); it != members_.end()) {
+    if (it->second == members) return absl::OkStatus();
+    return InvalidArgument("ring ", ring_id, " is there already, with other ranks");
+  }
+  members_[ring_id] = members;
+  rings_[ring_id] = std::make_unique<Communicator>(ring_id, std::move(members), thread_.get());
+  return absl::OkStatus();
+}
+
+bool Rings::Has(int ring_id) {
+  const std::scoped_lock lock(mutex_);
+  return rings_.contains(ring_id);
+}
+
+absl::StatusOr<Communicator*> Rings::Find(int ring_id) {
+  if (thread_ == nullptr && !Has(ring_id)) INTERP_RETURN_IF_ERROR(Add(ring_id, {0}));
+  const std::scoped_lock lock(mutex_);
+  if (const auto it = rings_.find(ring_id); it != rings_.end()) return it->second.get();
+  return NotFound("there is no ring ", ring_id,
+                  ": a startup program makes it (c_comm_init), or --ring ", ring_id,
+                  "=RANK,RANK...");
+}
+
+void Rings::Abort(int exit_code) {
+  if (thread_ != nullptr) thread_->Abort(exit_code);
+}
+
+}  // namespace interp

@@ -1,0 +1,144 @@
+// What happens between ranks when something is wrong: nothing hangs, and the error says who.
+#include "core/comm/rings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "tests/testing/rank_team.h"
+
+namespace interp {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::OnAllRanks;
+
+CommCall AllReduceOf(std::vector<float>& values, std::string name = "") {
+  return {.kind = CommKind::kAllReduce,
+          .dtype = DType::kFloat32,
+          .count = std::ssize(values),
+          .in = values.data(),
+          .out = values.data(),
+          .name = std::move(name)};
+}
+
+TEST(Rings, AloneAreAllRingsAndCollectivesCopies) {
+  const std::shared_ptr<Rings> rings = Rings::Alone();
+  EXPECT_EQ(rings->size(), 1);
+  std::vector<float> values = {1, 2};
+  ASSERT_EQ((*rings->Find(17))->Run(AllReduceOf(values)), absl::OkStatus());
+  EXPECT_THAT(values, ::testing::ElementsAre(1, 2));
+}
+
+TEST(Rings, AreAddedOnceWithOneGroup) {
+  const auto statuses = OnAllRanks({.size = 3}, {}, [](const auto& rings, ThreadRanks&) {
+    if (rings->rank() == 2) {
+      EXPECT_EQ(rings->Add(4, {0, 1}).message(), "rank 2 is not in ring 4");
+      return absl::OkStatus();
+    }
+    EXPECT_EQ(rings->Find(4).status().code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(rings->Add(4, {0, 1}), absl::OkStatus());
+    EXPECT_EQ(rings->Add(4, {0, 1}), absl::OkStatus());
+    EXPECT_EQ(rings->Add(4, {1, 0}).message(), "ring 4 is there already, with other ranks");
+    EXPECT_EQ(rings->Add(5, {1, 0, 1}).message(), "a rank is twice in ring 5");
+    EXPECT_EQ(rings->Add(5, {1, 0, 3}).message(), "ring 5 has ranks that are not from 0 to 2");
+    return (*rings->Find(4))->Run({.kind = CommKind::kBarrier});
+  });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
+TEST(Rings, CheckedRanksThatSwapTwoCollectivesOfOneSizeBothFail) {
+  const auto statuses =
+      OnAllRanks({.size = 2}, {.check = true}, [](const auto& rings, ThreadRanks&) {
+        Communicator& ring = **rings->Find(0);
+        std::vector<float> a(4, 1.0F);
+        std::vector<int32_t> b(4, 1);
+        CommCall first = AllReduceOf(a, "gradient of a");
+        CommCall second = {.kind = CommKind::kAllReduce,
+                           .dtype = DType::kInt32,
+                           .count = 4,
+                           .in = b.data(),
+                           .out = b.data(),
+                           .name = "count of b"};
+        if (ring.rank() == 1) std::swap(first, second);
+        INTERP_RETURN_IF_ERROR(ring.Run(first));
+        return ring.Run(second);
+      });
+  EXPECT_EQ(statuses[0].message(),
+            "gradient of a on ring 0, number 1: ranks differ in what they do on ring 0: rank 0 is "
+            "at number 1, all-reduce sum of 4 float32 (gradient of a), rank 1 at number 1, "
+            "all-reduce sum of 4 int32 (count of b)");
+  EXPECT_THAT(std::string(statuses[1].message()), HasSubstr("rank 1 is at number 1, all-reduce"));
+}
+
+TEST(Rings, RankThatDoesNotComeIsNamedWhenTheTimeIsOver) {
+  const auto statuses = OnAllRanks({.size = 3}, {.timeout = std::chrono::milliseconds(50)},
+                                   [](const auto& rings, ThreadRanks&) {
+                                     if (rings->rank() == 1) return absl::OkStatus();
+                                     std::vector<float> values(2);
+                                     Communicator& ring = **rings->Find(0);
+                                     return ring.Run(AllReduceOf(values, "c_allreduce_sum"));
+                                   });
+  EXPECT_EQ(statuses[0].message(),
+            "c_allreduce_sum on ring 0, number 1: rank 0 has waited 50 ms for rank 1");
+  EXPECT_EQ(statuses[2].code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(Rings, FailureEndsWhatIsUnderWayAndWhatComesLater) {
+  const auto statuses = OnAllRanks({.size = 2}, {.timeout = std::chrono::milliseconds(50)},
+                                   [](const auto& rings, ThreadRanks&) {
+                                     if (rings->rank() == 1) return absl::OkStatus();
+                                     Communicator& ring = **rings->Find(0);
+                                     std::vector<float> a(2);
+                                     std::vector<float> b(2);
+                                     const auto first = ring.Start(AllReduceOf(a));
+                                     const auto second = ring.Start(AllReduceOf(b));
+                                     const absl::Status error = (*first)->Wait();
+                                     EXPECT_FALSE(error.ok());
+                                     EXPECT_EQ((*second)->Wait(), error);
+                                     EXPECT_EQ(ring.Run(AllReduceOf(b)), error);
+                                     return absl::OkStatus();
+                                   });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
+// A rank dies before, in and between collectives: at any of 40 moments.
+TEST(Rings, DeathOfARankIsToldToAllOthers) {
+  for (int moment = 0; moment < 40; ++moment) {
+    const ThreadRanksOptions options{.size = 4,
+                                     .longest_delay = std::chrono::microseconds(100),
+                                     .seed = static_cast<uint64_t>(moment)};
+    std::atomic<int> calls{0};
+    const auto statuses = OnAllRanks(options, {.timeout = std::chrono::seconds(60)},
+                                     [&](const auto& rings, ThreadRanks& ranks) {
+                                       Communicator& ring = **rings->Find(0);
+                                       for (;;) {
+                                         if (calls.fetch_add(1) == moment) ranks.Kill(2);
+                                         std::vector<float> values(2000);
+                                         INTERP_RETURN_IF_ERROR(ring.Run(AllReduceOf(values)));
+                                       }
+                                       return absl::OkStatus();
+                                     });
+    for (const absl::Status& status : statuses) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("rank 2 has died"));
+    }
+  }
+}
+
+TEST(Rings, LaunchedCallsAreWaitedForByTheirMemory) {
+  const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
+    Communicator& ring = **rings->Find(0);
+    std::vector<std::vector<float>> values(3, std::vector<float>(4, 1.0F));
+    for (auto& one : values) INTERP_RETURN_IF_ERROR(ring.Launch(AllReduceOf(one), BufferRef()));
+    INTERP_RETURN_IF_ERROR(ring.WaitFor(values[1].data()));
+    EXPECT_EQ(values[1][3], 2.0F);
+    INTERP_RETURN_IF_ERROR(ring.WaitFor(nullptr));
+    EXPECT_EQ(values[0][0] + values[2][0], 4.0F);
+    return ring.WaitFor(values[0].data());  // nothing any more
+  });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
+}  // namespace
+}  // namespace interp
