@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "core/comm/rings.h"
 #include "core/steady_clock.h"
 #include "core/usable_cpus.h"
 #include "interpreter/compile/random_ops.h"
@@ -104,6 +105,7 @@ class InterpreterCore::Impl {
   ~Impl();
 
   // Makes what runs instructions, or nothing: streams of devices are scarce, so this can fail.
+  absl::Status GiveRings();
   absl::Status MakeFrames();
   std::unique_ptr<Impl> Clone() const;
 
@@ -184,6 +186,16 @@ int InterpreterCore::Impl::num_workers() const {
   return several ? model_->options.num_workers : 1;
 }
 
+// To the ops that run on the host, which collectives do.
+absl::Status InterpreterCore::Impl::GiveRings() {
+  const std::shared_ptr<Rings>& rings = model_->options.rings;
+  if (rings == nullptr) return absl::OkStatus();
+  const auto make = [&rings]() -> absl::StatusOr<std::unique_ptr<RingsHandle>> {
+    return std::make_unique<RingsHandle>(RingsHandle{.rings = rings});
+  };
+  return resources_[Name(Place{})].GetOrMake<RingsHandle>("", make).status();
+}
+
 absl::Status InterpreterCore::Impl::MakeFrames() {
   const CoreOptions& options = model_->options;
   const std::vector<Plan>& plans = model_->compiled.plans;
@@ -201,6 +213,7 @@ absl::Status InterpreterCore::Impl::MakeFrames() {
                                    .engine_policy = options.engine_policy,
                                    .seed = options.schedule_seed};
   INTERP_ASSIGN_OR_RETURN(threads_, MakeSchedulerThreads(scheduler, has_devices()));
+  INTERP_RETURN_IF_ERROR(GiveRings());
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Frame> main,
                           Frame::Create(model_->compiled, scope_->root(), control_, run_random_,
                                         {.pool = pool_.get(),

@@ -42,6 +42,8 @@
 
 namespace interp {
 
+class Rings;
+
 // Most threads that a core takes for one purpose.
 inline constexpr int kMaxThreads = 1024;
 
@@ -82,6 +84,9 @@ struct CoreOptions {
   std::function<bool(size_t bytes)> fail_allocation = nullptr;
   PipelineOptions passes = {};
   PlanOptions plan = {};
+  // The ranks that collective ops of the program talk with, shared by all clones; null: this process
+  // is alone, and they are copies.
+  std::shared_ptr<Rings> rings = nullptr;
   // Where ops are looked up; must outlive the core. Null: OpRegistry::Global().
   const OpRegistry* ops = nullptr;
 };

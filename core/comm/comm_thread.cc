@@ -87,6 +87,13 @@ std::shared_ptr<CommRequest> CommThread::Submit(CommJob job) {
   return request;
 }
 
+void CommThread::Abort(int exit_code) {
+  std::unique_lock lock(mutex_);
+  abort_code_ = exit_code;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return !error_.ok() && !abort_code_.has_value(); });
+}
+
 void CommThread::Work(const MakeTransport& make) {
   absl::StatusOr<std::unique_ptr<Transport>> transport = Catching([&] { return make(); });
   {
@@ -103,9 +110,15 @@ void CommThread::Work(const MakeTransport& make) {
   int idle_rounds = 0;
   for (;;) {
     TakeJobs(/*may_sleep=*/lanes_.empty());
+    std::optional<int> abort_code;
     {
       const std::scoped_lock lock(mutex_);
       if (stop_) break;
+      abort_code = std::exchange(abort_code_, std::nullopt);
+    }
+    if (abort_code.has_value()) {
+      transport_->Abort(*abort_code);
+      FailAll(absl::AbortedError("the ranks' communication was aborted"));
     }
     const absl::StatusOr<bool> moved = Catching([this] { return Progress(); });
     if (!moved.ok()) FailAll(moved.status());
@@ -119,7 +132,8 @@ void CommThread::Work(const MakeTransport& make) {
 
 void CommThread::TakeJobs(bool may_sleep) {
   std::unique_lock lock(mutex_);
-  if (may_sleep) changed_.wait(lock, [this] { return stop_ || !submitted_.empty(); });
+  if (may_sleep)
+    changed_.wait(lock, [this] { return stop_ || abort_code_.has_value() || !submitted_.empty(); });
   while (!submitted_.empty()) {
     CommJob job = std::move(submitted_.front());
     submitted_.pop_front();
@@ -222,6 +236,7 @@ void CommThread::FailAll(const absl::Status& error) {
     const std::scoped_lock lock(mutex_);
     if (error_.ok()) error_ = error;
     jobs.swap(submitted_);
+    changed_.notify_all();
   }
   for (const CommJob& job : jobs) job.request->Finish(error_);
   for (const auto& lane : lanes_) {

@@ -15,6 +15,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -75,7 +76,8 @@ class CommThread {
   const CommOptions& options() const { return options_; }
 
   std::shared_ptr<CommRequest> Submit(CommJob job);
-  void Abort(int exit_code) { transport_->Abort(exit_code); }
+  // Ends the processes of all ranks, where ranks are processes; returns where they are not.
+  void Abort(int exit_code);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -104,6 +106,7 @@ class CommThread {
   bool ready_ = false;
   bool stop_ = false;
   absl::Status error_;  // the first
+  std::optional<int> abort_code_;
 
   std::thread thread_;
 };

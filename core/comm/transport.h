@@ -42,8 +42,7 @@ class Transport {
   virtual void Idle(std::chrono::microseconds longest);
   // Says goodbye to the others, which do so, too. Not called after an error.
   virtual absl::Status Leave() { return absl::OkStatus(); }
-  // Ends the processes of all ranks with this exit code, where ranks are processes. Thread-safety:
-  // any thread.
+  // Ends the processes of all ranks with this exit code, where ranks are processes.
   virtual void Abort(int exit_code) { static_cast<void>(exit_code); }
 };
 

@@ -1,0 +1,116 @@
+// c_allgather: Out = the rows of X of all ranks, those of rank 0 first.
+// c_concat: the same along the last dimension, as after a product whose columns are dealt out.
+// partial_allgather: part `rank` of X, of `nranks` equal ones, is this rank's; Out has all parts.
+#include <cstring>
+
+#include "kernels/collective/ring.h"
+#include "kernels/util/gradient_op.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+int64_t RanksOf(const OpContext& ctx) {
+  return std::max(1, static_cast<const RingAttrs*>(&ctx.attrs<RingAttrs>())->nranks);
+}
+
+absl::Status InferRows(InferContext& ctx) {
+  Shape shape = ctx.input(kX).shape;
+  if (shape.rank() == 0) return InvalidArgument("'X' has no dimensions, expected at least one");
+  shape[0] *= RanksOf(ctx);
+  ctx.SetShape(kOut, shape);
+  return absl::OkStatus();
+}
+
+absl::Status InferColumns(InferContext& ctx) {
+  Shape shape = ctx.input(kX).shape;
+  if (shape.rank() == 0) return InvalidArgument("'X' has no dimensions, expected at least one");
+  shape[shape.rank() - 1] *= RanksOf(ctx);
+  ctx.SetShape(kOut, shape);
+  return absl::OkStatus();
+}
+
+absl::Status InferParts(InferContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  if (x.numel() % RanksOf(ctx) != 0) {
+    return InvalidArgument("'X' is ", DescribeType(x), ", expected elements that ", RanksOf(ctx),
+                           " ranks can share");
+  }
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+CommCall GatherOf(DType dtype, int64_t count, const void* in, void* out) {
+  return {.kind = CommKind::kAllGather,
+          .dtype = dtype,
+          .count = count,
+          .in = in,
+          .out = out,
+          .name = "c_allgather"};
+}
+
+// `nranks` that is not said means one: the shapes are inferred from it.
+absl::StatusOr<Communicator*> FindGatheringRing(const KernelContext& ctx) {
+  RingAttrs attrs = ctx.attrs<RingAttrs>();
+  attrs.nranks = static_cast<int>(RanksOf(ctx));
+  return FindRing(ctx, attrs);
+}
+
+absl::Status AllGather(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
+  const Tensor& x = ctx.input(kX);
+  return ring->Run(GatherOf(x.dtype, x.numel(), x.raw_data(), ctx.output(kOut).mutable_raw_data()));
+}
+
+absl::Status Concat(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
+  const Tensor& x = ctx.input(kX);
+  const size_t row = static_cast<size_t>(x.shape.back()) * SizeOf(x.dtype);
+  const int64_t rows = row == 0 ? 0 : static_cast<int64_t>(x.size_bytes() / row);
+  INTERP_ASSIGN_OR_RETURN(const Workspace all, ctx.workspace(x.size_bytes() * ring->size()));
+  INTERP_RETURN_IF_ERROR(ring->Run(GatherOf(x.dtype, x.numel(), x.raw_data(), all.data<char>())));
+  char* out = static_cast<char*>(ctx.output(kOut).mutable_raw_data());
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int rank = 0; rank < ring->size(); ++rank, out += row) {
+      std::memcpy(out, all.data<char>() + rank * x.size_bytes() + i * row, row);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PartialAllGather(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
+  const Tensor& x = ctx.input(kX);
+  const size_t part = x.size_bytes() / ring->size();
+  return ring->Run(GatherOf(x.dtype, x.numel() / ring->size(),
+                            static_cast<const char*>(x.raw_data()) + part * ring->rank(),
+                            ctx.output(kOut).mutable_raw_data()));
+}
+
+absl::Status MakeSplit(GradientMaker& maker) {
+  return AddGradientOp(maker, "c_split", {{"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
+}
+
+OpDef GatherDef(absl::string_view type, absl::Status (*infer)(InferContext&), KernelFn run,
+                GradientDef gradient = {}) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"}},
+      .outputs = {{"Out"}},
+      .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+      .infer = infer,
+      .kernels = {{DType::kUndefined, run}},
+      .side_effect = true,
+      .host_only = true,
+      .gradient = std::move(gradient),
+  };
+}
+
+INTERP_REGISTER_OP(GatherDef("c_allgather", InferRows, AllGather));
+INTERP_REGISTER_OP(GatherDef("c_concat", InferColumns, Concat, {.make = MakeSplit}));
+INTERP_REGISTER_OP(GatherDef("partial_allgather", InferParts, PartialAllGather));
+
+}  // namespace
+}  // namespace interp

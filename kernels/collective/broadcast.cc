@@ -1,0 +1,41 @@
+// c_broadcast: Out of all ranks = X of rank `root`.
+#include "kernels/collective/ring.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+absl::Status Infer(InferContext& ctx) {
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status Broadcast(KernelContext& ctx) {
+  const RingAttrs& attrs = ctx.attrs<RingAttrs>();
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
+  const Tensor& x = ctx.input(kX);
+  return ring->Run({.kind = CommKind::kBroadcast,
+                    .dtype = x.dtype,
+                    .root = attrs.root,
+                    .count = x.numel(),
+                    .in = x.raw_data(),
+                    .out = ctx.output(kOut).mutable_raw_data(),
+                    .name = "c_broadcast"});
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "c_broadcast",
+    .inputs = {{"X"}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+    .infer = Infer,
+    .kernels = {{DType::kUndefined, Broadcast}},
+    .inplace = {{kX, kOut}},
+    .side_effect = true,
+    .host_only = true,
+});
+
+}  // namespace
+}  // namespace interp

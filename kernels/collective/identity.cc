@@ -1,0 +1,84 @@
+// c_identity: Out = X. It begins a part that each rank computes its own piece of, so that its
+// gradient is the sum over the ranks.
+// c_split: Out = piece `rank` of X along the last dimension, of `nranks` equal ones. Its gradient
+// puts the pieces together (c_concat; Paddle's c_allgather would do so along the first dimension).
+#include <cstring>
+
+#include "kernels/collective/ring.h"
+#include "kernels/util/copy.h"
+#include "kernels/util/gradient_op.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+absl::Status InferIdentity(InferContext& ctx) {
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status Identity(KernelContext& ctx) {
+  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
+  return absl::OkStatus();
+}
+
+absl::Status InferSplit(InferContext& ctx) {
+  Shape shape = ctx.input(kX).shape;
+  const int64_t ranks = std::max(1, ctx.attrs<RingAttrs>().nranks);
+  if (shape.rank() == 0 || shape.back() % ranks != 0) {
+    return InvalidArgument("'X' has shape ", ToString(shape), ", expected a last dimension that ",
+                           ranks, " ranks can share");
+  }
+  shape[shape.rank() - 1] /= ranks;
+  ctx.SetShape(kOut, shape);
+  return absl::OkStatus();
+}
+
+absl::Status Split(KernelContext& ctx) {
+  RingAttrs attrs = ctx.attrs<RingAttrs>();
+  attrs.nranks = std::max(1, attrs.nranks);
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
+  Tensor& out = ctx.output(kOut);
+  const size_t piece = static_cast<size_t>(out.shape.back()) * SizeOf(out.dtype);
+  if (piece == 0) return absl::OkStatus();
+  const char* from = static_cast<const char*>(ctx.input(kX).raw_data()) + piece * ring->rank();
+  char* to = static_cast<char*>(out.mutable_raw_data());
+  for (size_t left = out.size_bytes(); left > 0; left -= piece) {
+    std::memcpy(to, from, piece);
+    to += piece;
+    from += piece * ring->size();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakeSum(GradientMaker& maker) {
+  return AddGradientOp(maker, "c_allreduce_sum", {{"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
+}
+absl::Status MakeConcat(GradientMaker& maker) {
+  return AddGradientOp(maker, "c_concat", {{"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "c_identity",
+    .inputs = {{"X"}},
+    .outputs = {{"Out"}},
+    .infer = InferIdentity,
+    .kernels = {{DType::kUndefined, Identity}},
+    .view = {{kX, kOut}},
+    .gradient = {.make = MakeSum},
+});
+INTERP_REGISTER_OP(OpDef{
+    .type = "c_split",
+    .inputs = {{"X"}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+    .infer = InferSplit,
+    .kernels = {{DType::kUndefined, Split}},
+    .host_only = true,
+    .gradient = {.make = MakeConcat},
+});
+
+}  // namespace
+}  // namespace interp

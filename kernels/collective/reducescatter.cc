@@ -1,0 +1,46 @@
+// c_reducescatter: Out = part `rank` of the rows of X of all ranks added up, of as many equal parts
+// as there are ranks.
+#include "kernels/collective/ring.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+absl::Status Infer(InferContext& ctx) {
+  Shape shape = ctx.input(kX).shape;
+  const int64_t ranks = std::max(1, ctx.attrs<RingAttrs>().nranks);
+  INTERP_ASSIGN_OR_RETURN(const int64_t rows, RowsOfPart(ctx, kX, ranks));
+  shape[0] = rows;
+  ctx.SetShape(kOut, shape);
+  return absl::OkStatus();
+}
+
+absl::Status ReduceScatter(KernelContext& ctx) {
+  RingAttrs attrs = ctx.attrs<RingAttrs>();
+  attrs.nranks = std::max(1, attrs.nranks);
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  return ring->Run({.kind = CommKind::kReduceScatter,
+                    .dtype = x.dtype,
+                    .count = out.numel(),
+                    .in = x.raw_data(),
+                    .out = out.mutable_raw_data(),
+                    .name = "c_reducescatter"});
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "c_reducescatter",
+    .inputs = {{"X"}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+    .infer = Infer,
+    .kernels = {{DType::kUndefined, ReduceScatter}},
+    .side_effect = true,
+    .host_only = true,
+});
+
+}  // namespace
+}  // namespace interp

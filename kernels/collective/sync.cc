@@ -1,0 +1,73 @@
+// barrier: Out = X, and no rank of the ring is through before all have come.
+// c_sync_comm_stream, c_wait_comm: Out = X, after all collectives that are under way on the ring.
+// c_sync_calc_stream, c_wait_compute: Out = X: what a collective reads here has been computed.
+#include "kernels/collective/ring.h"
+#include "kernels/util/copy.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+absl::Status Infer(InferContext& ctx) {
+  const auto inputs = ctx.inputs(kX);
+  const auto outputs = ctx.outputs(kOut);
+  if (inputs.size() < outputs.size()) {
+    return InvalidArgument("'Out' has ", outputs.size(),
+                           " arguments, expected at most those of "
+                           "'X', ",
+                           inputs.size());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (inputs[i] == nullptr || outputs[i] == nullptr) continue;
+    outputs[i]->shape = inputs[i]->shape;
+    outputs[i]->lod = inputs[i]->lod;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Copy(KernelContext& ctx) {
+  for (size_t i = 0; i < ctx.outputs(kOut).size(); ++i) {
+    const Tensor* const x = ctx.inputs(kX)[i];
+    Tensor* const out = ctx.outputs(kOut)[i];
+    if (x != nullptr && out != nullptr) CopyUnlessShared(*x, *out);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Barrier(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
+  INTERP_RETURN_IF_ERROR(ring->Run({.kind = CommKind::kBarrier, .name = "barrier"}));
+  return Copy(ctx);
+}
+
+absl::Status WaitForRing(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
+  INTERP_RETURN_IF_ERROR(ring->WaitFor(/*out=*/nullptr));
+  return Copy(ctx);
+}
+
+OpDef SyncDef(absl::string_view type, KernelFn run, int flags) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X", flags}},
+      .outputs = {{"Out", flags | kOptional}},
+      .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+      .infer = Infer,
+      .kernels = {{DType::kUndefined, run}},
+      .view = {{kX, kOut, /*each=*/true}},
+      .side_effect = true,
+      .host_only = true,
+      .gradient = {.none = true},
+  };
+}
+
+INTERP_REGISTER_OP(SyncDef("barrier", Barrier, /*flags=*/0));
+INTERP_REGISTER_OP(SyncDef("c_sync_calc_stream", Copy, kVariadic | kAnyDType));
+INTERP_REGISTER_OP(SyncDef("c_sync_comm_stream", WaitForRing, kVariadic | kAnyDType));
+INTERP_REGISTER_OP(SyncDef("c_wait_compute", Copy, kVariadic | kAnyDType));
+INTERP_REGISTER_OP(SyncDef("c_wait_comm", WaitForRing, kVariadic | kAnyDType));
+
+}  // namespace
+}  // namespace interp
