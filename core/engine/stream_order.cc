@@ -9,7 +9,7 @@ Var::~Var() { delete order.load(std::memory_order_relaxed); }
 int StreamOrder::AddStream(Device& device, Stream& stream) {
   auto added = std::make_unique<PerStream>();
   added->stream = &stream;
-  added->event = device.CreateEvent();
+  for (std::unique_ptr<DeviceEvent>& event : added->events) event = device.CreateEvent();
   streams_.push_back(std::move(added));
   failures_.AddStream();
   for (auto& s : streams_) s->seen.resize(streams_.size());
@@ -26,26 +26,24 @@ void StreamOrder::Collect(const VarOrder& order, bool readers, int own,
   }
 }
 
-DeviceEvent& StreamOrder::EventFor(StreamUse use) {
-  PerStream& s = *streams_[use.stream];
-  if (s.recorded < use.ticket) {
-    s.stream->Record(*s.event);
-    s.recorded = s.issued;
-  }
-  return *s.event;
+StreamOrder::Covering StreamOrder::EventFor(StreamUse use) const {
+  const PerStream& s = *streams_[use.stream];
+  const uint64_t oldest = s.issued < kEventsKept ? 1 : s.issued - kEventsKept + 1;
+  const uint64_t ticket = std::max(use.ticket, oldest);
+  return {*s.events[ticket % kEventsKept], ticket};
 }
 
 bool StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock,
                              Deadline deadline) {
   for (const StreamUse& use : uses) {
     if (host_seen_[use.stream] >= use.ticket) continue;
-    DeviceEvent& event = EventFor(use);
-    const uint64_t covered = streams_[use.stream]->recorded;
+    const Covering covering = EventFor(use);
     lock.unlock();
-    const bool done = event.SynchronizeUntil(deadline);
+    // It may be recorded anew meanwhile, for later work: that is a longer wait, no wrong one.
+    const bool done = covering.event.SynchronizeUntil(deadline);
     lock.lock();
     if (!done) return false;
-    host_seen_[use.stream] = std::max(host_seen_[use.stream], covered);
+    host_seen_[use.stream] = std::max(host_seen_[use.stream], covering.ticket);
   }
   return true;
 }
@@ -126,9 +124,9 @@ ErrorRef StreamOrder::Before(Record& record) {
   PerStream& own = *streams_[record.stream];
   for (const StreamUse& use : uses) {
     if (own.seen[use.stream] >= use.ticket || host_seen_[use.stream] >= use.ticket) continue;
-    own.stream->Wait(EventFor(use));
-    const PerStream& other = *streams_[use.stream];
-    own.seen[use.stream] = other.recorded;
+    const Covering covering = EventFor(use);
+    own.stream->Wait(covering.event);
+    own.seen[use.stream] = covering.ticket;
   }
   NoticeFailures();
   return InheritedError(record);
@@ -150,7 +148,9 @@ void StreamOrder::After(Record& record) {
   Access* const begin = record.accesses();
   Access* const end = begin + record.num_accesses;
   std::lock_guard<std::mutex> lock(mutex_);
-  const StreamUse use{record.stream, ++streams_[record.stream]->issued, record.issue};
+  PerStream& own = *streams_[record.stream];
+  const StreamUse use{record.stream, ++own.issued, record.issue};
+  own.stream->Record(*own.events[use.ticket % kEventsKept]);
   for (Access* a = begin; a != end; ++a) {
     VarOrder& order = OrderOf(*a->var);
     if (Writes(a->kind)) {

@@ -5,9 +5,10 @@
 // the device where that suffices: work of the same stream needs nothing, work of another stream
 // waits for an event there; only operations of the host, and waits, block. Per variable the last
 // writer and the last reader on each stream since are kept, as (stream, ticket), a ticket being the
-// number of operations its stream has been given so far. An event is recorded only when somebody
-// else asks for a ticket that no recorded event covers yet, and nobody waits twice for what it
-// knows already. Whether what the last writer left is any good, DeviceFailures knows.
+// number of operations its stream has been given so far. Each operation is followed by an event,
+// the last of which a stream keeps, so that who waits for one waits for no later work, however late
+// it asks; nobody waits twice for what it knows already. Whether what the last writer left is any
+// good, DeviceFailures knows.
 #pragma once
 
 #include <array>
@@ -82,19 +83,27 @@ class StreamOrder {
   void AfterFork() { mutex_.unlock(); }
 
  private:
+  // Operations of a stream that may be waited for by themselves; for older ones the oldest of these
+  // is waited for.
+  static constexpr uint64_t kEventsKept = 64;
+
   struct PerStream {
     Stream* stream = nullptr;
-    std::unique_ptr<DeviceEvent> event;
-    uint64_t issued = 0;    // tickets given out
-    uint64_t recorded = 0;  // the ticket that `event` covers
+    // Event i covers the last ticket given out that is i modulo kEventsKept.
+    std::array<std::unique_ptr<DeviceEvent>, kEventsKept> events;
+    uint64_t issued = 0;  // tickets given out
     // By stream: the ticket that this stream comes after anyway.
     std::vector<uint64_t> seen;
   };
 
   // What an access has to wait for, but for uses on `own`.
   static void Collect(const VarOrder& order, bool readers, int own, std::vector<StreamUse>& uses);
-  // The event that covers the use, recorded if need be.
-  DeviceEvent& EventFor(StreamUse use);
+  // The event that covers the use, and what else it covers.
+  struct Covering {
+    DeviceEvent& event;
+    uint64_t ticket;
+  };
+  Covering EventFor(StreamUse use) const;
   bool WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock,
                   Deadline deadline);
   static ErrorRef InheritedError(Record& record);

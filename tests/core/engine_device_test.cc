@@ -398,6 +398,30 @@ TEST(EngineDevice, DeletingWaitsForNoDevice) {
   }
 }
 
+// x is written, then the same stream is kept busy: whoever asks for x only then does not wait for
+// what came after it.
+TEST(EngineDevice, LaterWorkOfAStreamIsNotWaitedFor) {
+  const auto device = MakeDevice({});
+  auto engine = MakeEngine({.devices = {device}});
+  Buffers buffers(*engine, *device, 4);
+  const auto launch = [&](KernelFn kernel, int from, int to, Property property) {
+    ASSERT_THAT(
+        engine->Push(Launching(*device, kernel, buffers.memory[from], buffers.memory[to]),
+                     {.reads = {buffers.variables[from]}, .updates = {buffers.variables[to]}},
+                     {.place = device->place(), .property = property}),
+        IsOk());
+  };
+  kernel_may_end = false;
+  launch(&MixIn, 0, 1, Property::kNormal);
+  launch(&Hold, 0, 2, Property::kNormal);
+  while (engine->counters().completed < engine->counters().pushed) std::this_thread::yield();
+  launch(&MixIn, 1, 3, Property::kDeviceUrgent);
+  EXPECT_THAT(engine->WaitForVar(buffers.variables[3], std::chrono::seconds(20)), IsOk());
+  EXPECT_THAT(engine->WaitForVar(buffers.variables[1], std::chrono::seconds(20)), IsOk());
+  kernel_may_end = true;
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+}
+
 TEST(EngineDevice, TwoDevices) {
   const auto first = MakeDevice({.index = 0, .max_kernel_delay_ns = 50'000});
   const auto second = MakeDevice({.index = 1, .max_kernel_delay_ns = 50'000});
