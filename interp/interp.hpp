@@ -63,6 +63,14 @@
 #include "passes/var_uses.h"
 #include "passes/verify.h"
 
+// Arrays without a program, and a store of them: docs/arrays.md, docs/kvstore.md.
+#include "core/array/array_file.h"
+#include "core/array/array_runtime.h"
+#include "core/array/invoke.h"
+#include "core/array/tape.h"
+#include "core/kvstore/kvstore.h"
+#include "interpreter/array_run.h"
+
 // The dependency engine by itself: docs/engine.md.
 #include "core/engine/engine.h"
 #include "core/engine/engine_trace.h"

@@ -12,12 +12,11 @@ namespace {
 engine::OperationOptions OptionsOf(const Array& from, const Array& to, int32_t priority) {
   if (from.place().on_host() && to.place().on_host()) return {.name = "copy", .priority = priority};
   const bool to_device = from.place().on_host();
-  const bool inside = from.place() == to.place();
   return {.name = "copy",
           .place = to_device ? to.place() : from.place(),
-          .property = inside      ? engine::Property::kNormal
-                      : to_device ? engine::Property::kCopyToDevice
-                                  : engine::Property::kCopyFromDevice,
+          // Also within a device: what it waits for holds up no kernel.
+          .property = to_device || from.place() == to.place() ? engine::Property::kCopyToDevice
+                                                              : engine::Property::kCopyFromDevice,
           .priority = priority};
 }
 

@@ -199,10 +199,11 @@ class Caller {
       return InvalidArgument("has an input ", DescribeArray(array), ", but its kernel takes ",
                              Name(dtype));
     }
-    absl::StatusOr<Array> casted = First(Invoke(runtime_, *cast, {{"X", {array}}},
-                                                {{"in_dtype", static_cast<int32_t>(array.dtype())},
-                                                 {"out_dtype", static_cast<int32_t>(dtype)}},
-                                                {.priority = options_.priority}));
+    absl::StatusOr<Array> casted =
+        First(Invoke(runtime_, *cast, {{"X", {array}}},
+                     {{"in_dtype", static_cast<int32_t>(array.dtype())},
+                      {"out_dtype", static_cast<int32_t>(dtype)}},
+                     {.priority = options_.priority, .property = options_.property}));
     INTERP_RETURN_IF_ERROR(casted.status());
     array = *std::move(casted);
     return absl::OkStatus();
@@ -315,7 +316,10 @@ class Caller {
     return runtime_.engine().Push(
         [call = call_](const engine::RunContext& context) { return call->Run(context); },
         {.reads = reads, .writes = writes, .updates = updates},
-        {.name = def_.type.data(), .place = place_, .priority = options_.priority});
+        {.name = def_.type.data(),
+         .place = place_,
+         .property = options_.property,
+         .priority = options_.priority});
   }
 
   absl::Status AwaitShapes() {

@@ -26,6 +26,8 @@ struct InvokeOptions {
   // Of an op without inputs; others run where their inputs lie.
   Place place = {};
   int32_t priority = 0;
+  // kDeviceUrgent: on a stream of its own on devices, so that what it waits for holds up no other.
+  engine::Property property = engine::Property::kNormal;
   // Which outputs to give, with the number of their arguments. Empty: one argument of each that is
   // not optional.
   std::vector<std::pair<absl::string_view, int>> outputs = {};

@@ -11,6 +11,11 @@
 namespace interp {
 namespace {
 
+// On devices beside what they compute: a sum waits for other devices.
+InvokeOptions Beside(int32_t priority) {
+  return {.priority = priority, .property = engine::Property::kDeviceUrgent};
+}
+
 absl::StatusOr<Array> MoveTo(const Array& array, Place place, int32_t priority) {
   if (array.place() == place) return array;
   return array.CopyTo(place, priority);
@@ -50,7 +55,7 @@ absl::StatusOr<Array> AddUp(absl::Span<const Array> values, Place home, int32_t 
     INTERP_ASSIGN_OR_RETURN(
         const Array sum, First(Invoke(values[0].runtime(), SumArraysDef(),
                                       {{"X", std::vector<Array>(values.begin(), values.end())}}, {},
-                                      {.priority = priority})));
+                                      Beside(priority))));
     return MoveTo(sum, home, priority);
   }
   const size_t half = (values.size() + 1) / 2;
@@ -67,9 +72,8 @@ absl::StatusOr<Array> AddUp(absl::Span<const Array> values, Place home, int32_t 
   INTERP_ASSIGN_OR_RETURN(Array b, AddUp(right, place_of(right), priority));
   INTERP_ASSIGN_OR_RETURN(a, MoveTo(a, place, priority));
   INTERP_ASSIGN_OR_RETURN(b, MoveTo(b, place, priority));
-  INTERP_ASSIGN_OR_RETURN(
-      const Array sum,
-      First(Invoke(a.runtime(), SumArraysDef(), {{"X", {a, b}}}, {}, {.priority = priority})));
+  INTERP_ASSIGN_OR_RETURN(const Array sum, First(Invoke(a.runtime(), SumArraysDef(),
+                                                        {{"X", {a, b}}}, {}, Beside(priority))));
   return MoveTo(sum, home, priority);
 }
 

@@ -106,12 +106,15 @@ absl::Status StoreOptimizer::Update(absl::string_view key, const Array& gradient
   if (options_.rescale != 1) {
     INTERP_ASSIGN_OR_RETURN(rescaled,
                             First(Invoke(runtime_, "scale", {{"X", {gradient}}},
-                                         {{"scale", static_cast<float>(options_.rescale)}})));
+                                         {{"scale", static_cast<float>(options_.rescale)}},
+                                         {.property = engine::Property::kDeviceUrgent})));
   }
   ArraySlots inputs = *states;
   inputs.emplace_back("Param", std::vector<Array>{parameter});
   inputs.emplace_back("Grad", std::vector<Array>{rescaled});
-  InvokeOptions options{.into = {{"ParamOut", {parameter}}}};
+  // Beside what a device computes, as sums are.
+  InvokeOptions options{.property = engine::Property::kDeviceUrgent,
+                        .into = {{"ParamOut", {parameter}}}};
   for (const State& state : states_) {
     const auto value = std::find_if(states->begin(), states->end(),
                                     [&](const auto& slot) { return slot.first == state.input; });
