@@ -266,8 +266,9 @@ absl::Status EngineCore::DeleteVariable(Variable variable) {
   {
     std::lock_guard<SpinLock> home(MyHome().lock);
     std::unique_lock<SpinLock> lock(var.lock);
-    // Nothing to wait for: no operation is needed.
-    if (var.generation == variable.generation && var.first == nullptr) {
+    // Nothing to wait for: no operation is needed. What devices did with it goes without a lock.
+    if (var.generation == variable.generation && var.first == nullptr &&
+        var.order.load(std::memory_order_relaxed) == nullptr) {
       var.NextGeneration();
       error = Retire(var, std::move(lock));
       return absl::OkStatus();

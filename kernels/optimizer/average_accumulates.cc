@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/optimizer/chunk.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::optimizer {
@@ -85,13 +86,13 @@ template <typename T>
 absl::Status AverageAccumulates(KernelContext& ctx) {
   const Attrs& attrs = ctx.attrs<Attrs>();
   const auto count = [&](int slot) { return *ctx.input(slot).data<int64_t>(); };
-  const int64_t updates = count(kInNumUpdates) + 1;
-  int64_t accumulated = count(kInNumAccumulates) + 1;
+  const int64_t updates = WrapAdd<int64_t>(count(kInNumUpdates), 1);
+  int64_t accumulated = WrapAdd<int64_t>(count(kInNumAccumulates), 1);
   int64_t before = count(kInOldNumAccumulates);
   const float window = static_cast<float>(updates) * attrs.window;
   Move move = updates % kMaxSteps == 0 ? Move::kToSum2 : Move::kNone;
   if (accumulated >= attrs.min_window &&
-      accumulated >= std::min(attrs.max_window, static_cast<int64_t>(window))) {
+      accumulated >= std::min(attrs.max_window, Convert<int64_t>(window))) {
     move = Move::kToSum3;
     before = accumulated;
     accumulated = 0;
