@@ -84,8 +84,8 @@ struct CoreOptions {
   std::function<bool(size_t bytes)> fail_allocation = nullptr;
   PipelineOptions passes = {};
   PlanOptions plan = {};
-  // The ranks that collective ops of the program talk with, shared by all clones; null: this process
-  // is alone, and they are copies.
+  // The ranks that collective ops of the program talk with, shared by all clones; null: this
+  // process is alone, and they are copies.
   std::shared_ptr<Rings> rings = nullptr;
   // Where ops are looked up; must outlive the core. Null: OpRegistry::Global().
   const OpRegistry* ops = nullptr;
