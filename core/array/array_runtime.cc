@@ -91,12 +91,12 @@ absl::StatusOr<Array> ArrayRuntime::NewRows(const Shape& shape, DType dtype) {
 absl::StatusOr<Array> ArrayRuntime::FromTensor(const Tensor& tensor, Place place) {
   INTERP_RETURN_IF_ERROR(CheckHostTensor(tensor));
   INTERP_ASSIGN_OR_RETURN(Tensor copy, tensor.Clone(*host_pool_));
-  INTERP_ASSIGN_OR_RETURN(Array array, Adopt(std::move(copy)));
+  INTERP_ASSIGN_OR_RETURN(Array array, Adopt(copy));
   if (place.on_host()) return array;
   return array.CopyTo(place);
 }
 
-absl::StatusOr<Array> ArrayRuntime::Adopt(Tensor tensor) {
+absl::StatusOr<Array> ArrayRuntime::Adopt(const Tensor& tensor) {
   INTERP_RETURN_IF_ERROR(CheckHostTensor(tensor));
   INTERP_ASSIGN_OR_RETURN(Array array, Make(tensor.shape, tensor.dtype, Place{}, /*rows=*/false));
   // Nobody else knows the array: no operation is needed.

@@ -44,7 +44,7 @@ class ArrayRuntime {
   absl::StatusOr<Array> FromTensor(const Tensor& tensor, Place place = {});
   absl::StatusOr<Array> FromRows(const Tensor& values, const RowIndex& index);
   // The same with the tensor's memory itself, which nobody writes to any more. On the host.
-  absl::StatusOr<Array> Adopt(Tensor tensor);
+  absl::StatusOr<Array> Adopt(const Tensor& tensor);
 
   engine::Engine& engine() { return *engine_; }
   const OpRegistry& ops() const { return *ops_; }

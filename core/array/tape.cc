@@ -54,8 +54,8 @@ void Tape::Note(const OpDef& def, const std::vector<Attr>& attrs, const ArraySlo
   }
 }
 
-absl::Status Tape::NoteView(absl::string_view type, absl::string_view slot, std::vector<Attr> attrs,
-                            const Array& from, const Array& view) {
+absl::Status Tape::NoteView(absl::string_view type, absl::string_view slot,
+                            const std::vector<Attr>& attrs, const Array& from, const Array& view) {
   if (current_tape == nullptr) return absl::OkStatus();
   const OpDef* def = from.runtime().ops().Find(type);
   if (def == nullptr) {

@@ -65,7 +65,8 @@ class Tape {
   };
   friend class TapeBackward;
   static absl::Status NoteView(absl::string_view type, absl::string_view slot,
-                               std::vector<Attr> attrs, const Array& from, const Array& view);
+                               const std::vector<Attr>& attrs, const Array& from,
+                               const Array& view);
 
   std::vector<Step> steps_;
   absl::flat_hash_set<const Chunk*> used_;

@@ -36,7 +36,7 @@ absl::StatusOr<Array> Filled(const Array& like, double value) {
     default:
       return InvalidArgument("an array ", DescribeArray(like), " has no gradient");
   }
-  INTERP_ASSIGN_OR_RETURN(Array array, like.runtime().Adopt(std::move(tensor)));
+  INTERP_ASSIGN_OR_RETURN(Array array, like.runtime().Adopt(tensor));
   if (like.place().on_host()) return array;
   return array.CopyTo(like.place());
 }

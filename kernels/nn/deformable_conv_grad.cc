@@ -13,6 +13,7 @@
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
@@ -37,7 +38,7 @@ absl::Status Infer(InferContext& ctx) {
   ctx.ShareShape(kDeformableInput, kInputGrad);
   ctx.ShareShape(kDeformableOffset, kOffsetGrad);
   ctx.ShareShape(kDeformableFilter, kFilterGrad);
-  if (ctx.has_input(kDeformableMask)) ctx.ShareShape(kDeformableMask, kMaskGrad);
+  INTERP_RETURN_IF_ERROR(ShareOptionalShape(ctx, kDeformableMask, "Mask", kMaskGrad));
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/recurrent/gru_attrs.h"
 #include "kernels/recurrent/gru_gradient.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::recurrent {
 namespace {
@@ -35,8 +36,8 @@ absl::Status InferGruGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHiddenGrad), "Hidden@GRAD", state));
   if (const Tensor* h0 = ctx.optional_input(kH0)) {
     INTERP_RETURN_IF_ERROR(CheckInputShape(*h0, "H0", {SequenceCount(offsets), size}));
-    ctx.ShareShape(kH0, kH0Grad);
   }
+  INTERP_RETURN_IF_ERROR(ShareOptionalShape(ctx, kH0, "H0", kH0Grad));
   ctx.ShareShape(kInput, kInputGrad);
   ctx.ShareShape(kWeight, kWeightGrad);
   ctx.SetShape(kBiasGrad, {1, 3 * size});

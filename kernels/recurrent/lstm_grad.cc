@@ -9,6 +9,7 @@
 #include "kernels/recurrent/check_shape.h"
 #include "kernels/recurrent/lstm_gradient.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/gradient_shape.h"
 
 namespace interp::recurrent {
 namespace {
@@ -49,9 +50,8 @@ absl::Status InferLstmGrad(InferContext& ctx) {
   ctx.ShareShape(kLstmInput, kInputGrad);
   ctx.ShareShape(kLstmWeight, kWeightGrad);
   ctx.ShareShape(kLstmBias, kBiasGrad);
-  if (ctx.has_input(kLstmH0)) ctx.ShareShape(kLstmH0, kH0Grad);
-  if (ctx.has_input(kLstmC0)) ctx.ShareShape(kLstmC0, kC0Grad);
-  return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(ShareOptionalShape(ctx, kLstmH0, "H0", kH0Grad));
+  return ShareOptionalShape(ctx, kLstmC0, "C0", kC0Grad);
 }
 
 struct LstmGradState : KernelState {

@@ -9,6 +9,7 @@
 #include "kernels/nn/weight_product.h"
 #include "kernels/sequence/sequence_windows.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/shape_args.h"
 
@@ -29,7 +30,7 @@ absl::Status InferSequenceConvGrad(InferContext& ctx) {
   }
   ctx.ShareShape(kX, kXGrad);
   ctx.ShareShape(kFilter, kFilterGrad);
-  if (ctx.has_input(kPaddingData)) ctx.ShareShape(kPaddingData, kPaddingDataGrad);
+  INTERP_RETURN_IF_ERROR(ShareOptionalShape(ctx, kPaddingData, "PaddingData", kPaddingDataGrad));
   return absl::OkStatus();
 }
 

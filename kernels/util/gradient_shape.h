@@ -16,4 +16,17 @@ inline absl::Status CheckGradientShape(const OpContext& ctx, int slot, absl::str
                          ToString(value));
 }
 
+// Gives output `grad`, called `name`@GRAD, the shape of the optional input `slot`. InvalidArgument
+// for the gradient of an input that is missing.
+inline absl::Status ShareOptionalShape(InferContext& ctx, int slot, absl::string_view name,
+                                       int grad) {
+  if (ctx.has_input(slot)) {
+    ctx.ShareShape(slot, grad);
+  } else if (ctx.has_output(grad)) {
+    return InvalidArgument("output '", name, "@GRAD' is the gradient of input '", name,
+                           "', which is missing");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace interp

@@ -124,5 +124,37 @@ TEST(HostileInputsTest, BesselFunctionsAtTheEndOfTheirRange) {
   EXPECT_TRUE(std::isfinite(values[2]));
 }
 
+TEST(HostileInputsTest, GradientsOfStatesThatAreMissing) {
+  Tensor input = Filled({3, 3});
+  input.lod = {{0, 2, 3}};
+  EXPECT_THAT(RunOp({"gru_grad",
+                     {{"Input", input},
+                      {"Weight", Filled({1, 3})},
+                      {"BatchGate", Filled({3, 3})},
+                      {"BatchResetHiddenPrev", Filled({3, 1})},
+                      {"Hidden", Filled({3, 1})},
+                      {"Hidden@GRAD", Filled({3, 1})}},
+                     {"H0@GRAD"},
+                     ""}),
+              FailsWith(StatusCode::kInvalidArgument,
+                        "output 'H0@GRAD' is the gradient of input 'H0', which is missing"));
+}
+
+TEST(HostileInputsTest, CountsOfAveragesAtTheEndOfTheirRange) {
+  const Tensor count = Tensor::Of<int64_t>({1}, {INT64_MAX});
+  EXPECT_THAT(RunOp({"average_accumulates",
+                     {{"param", Filled({2})},
+                      {"in_sum_1", Filled({2})},
+                      {"in_sum_2", Filled({2})},
+                      {"in_sum_3", Filled({2})},
+                      {"in_num_accumulates", count},
+                      {"in_old_num_accumulates", count},
+                      {"in_num_updates", count}},
+                     {"out_sum_1", "out_sum_2", "out_sum_3", "out_num_accumulates",
+                      "out_old_num_accumulates", "out_num_updates"},
+                     "average_window=0.5, max_average_window=4, min_average_window=2"}),
+              IsOk());
+}
+
 }  // namespace
 }  // namespace interp::testing
