@@ -33,7 +33,7 @@ absl::Status MakeIdentity(GradientMaker& maker) {
 }
 
 template <ReduceKind kKind>
-OpDef AllReduceDef(absl::string_view type, GradientDef gradient = {}) {
+OpDef AllReduceDef(absl::string_view type, const GradientDef& gradient = {}) {
   return OpDef{
       .type = type,
       .inputs = {{"X"}},
@@ -44,7 +44,7 @@ OpDef AllReduceDef(absl::string_view type, GradientDef gradient = {}) {
       .inplace = {{kX, kOut}},
       .side_effect = true,
       .host_only = true,
-      .gradient = std::move(gradient),
+      .gradient = gradient,
   };
 }
 
