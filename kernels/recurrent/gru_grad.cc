@@ -12,7 +12,6 @@ namespace {
 constexpr int kInput = 0;
 constexpr int kH0 = 1;
 constexpr int kWeight = 2;
-constexpr int kBias = 3;
 constexpr int kBatchGate = 4;
 constexpr int kBatchResetHiddenPrev = 5;
 constexpr int kHidden = 7;
