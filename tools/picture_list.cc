@@ -91,8 +91,8 @@ absl::StatusOr<PictureList> ListFolder(const std::string& folder) {
   PictureList list;
   for (const fs::path& path : paths) list.label_names.push_back(path.parent_path().string());
   std::ranges::sort(list.label_names);
-  const auto rest = std::ranges::unique(list.label_names);
-  list.label_names.erase(rest.begin(), rest.end());
+  list.label_names.erase(std::unique(list.label_names.begin(), list.label_names.end()),
+                         list.label_names.end());
   for (const fs::path& path : paths) {
     const auto label = std::ranges::lower_bound(list.label_names, path.parent_path().string()) -
                        list.label_names.begin();

@@ -33,13 +33,13 @@ const auto kInvalid = absl::StatusCode::kInvalidArgument;
 // Every test of this suite runs under each policy of the engine.
 class Arrays : public ::testing::TestWithParam<engine::PolicyKind> {
  protected:
-  std::unique_ptr<ArrayRuntime> runtime =
+  std::unique_ptr<ArrayRuntime> runtime_ =
       MakeRuntime({.engine = {.policy = GetParam(), .workers = 2}, .ops = &ArrayOps::Registry()});
   Array Mix(const Array& x, const Array& y) {
-    return Got(Invoke(*runtime, "mix", {{"X", {x}}, {"Y", {y}}}));
+    return Got(Invoke(*runtime_, "mix", {{"X", {x}}, {"Y", {y}}}));
   }
   Array Of(const std::vector<float>& values) {
-    return ArrayOf(*runtime, {static_cast<int64_t>(values.size())}, values);
+    return ArrayOf(*runtime_, {static_cast<int64_t>(values.size())}, values);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Array, Arrays,
@@ -59,7 +59,7 @@ TEST_P(Arrays, OpsGiveWhatTheirKernelsCompute) {
 TEST_P(Arrays, WhatDoesNotFitIsToldByTheCall) {
   const Array x = Of({1, 2});
   const auto mix = [&](const ArraySlots& inputs, const InvokeOptions& options = {}) {
-    return Invoke(*runtime, "mix", inputs, {}, options);
+    return Invoke(*runtime_, "mix", inputs, {}, options);
   };
   EXPECT_THAT(mix({{"X", {x}}, {"Y", {Of({1, 2, 3})}}}),
               FailsWith(kInvalid, "mix: X has shape [2], Y [3]"));
@@ -69,21 +69,21 @@ TEST_P(Arrays, WhatDoesNotFitIsToldByTheCall) {
   EXPECT_THAT(
       mix({{"X", {x}}, {"Y", {x}}}, {.into = {{"Out", {Of({1})}}}}),
       FailsWith(kInvalid, "gives float32[2], to be written into an array float32[1] on cpu"));
-  EXPECT_THAT(Invoke(*runtime, "mux", {}),
+  EXPECT_THAT(Invoke(*runtime_, "mux", {}),
               FailsWith(absl::StatusCode::kNotFound, "nearest: 'mix'"));
-  const Array doubles = *runtime->New({2}, DType::kFloat64);
+  const Array doubles = *runtime_->New({2}, DType::kFloat64);
   EXPECT_THAT(mix({{"X", {doubles}}, {"Y", {doubles}}}),
               FailsWith(absl::StatusCode::kUnimplemented, "has no kernel for float64"));
   EXPECT_THAT(mix({{"X", {x}}, {"Y", {doubles}}}), FailsWith(kInvalid, "its kernel takes float32"));
-  EXPECT_THAT(runtime->New({-1}, DType::kFloat32), FailsWith(kInvalid, "float32[-1]"));
-  EXPECT_THAT(runtime->New({1}, DType::kFloat32, kFirst), FailsWith(kInvalid, "not among"));
+  EXPECT_THAT(runtime_->New({-1}, DType::kFloat32), FailsWith(kInvalid, "float32[-1]"));
+  EXPECT_THAT(runtime_->New({1}, DType::kFloat32, kFirst), FailsWith(kInvalid, "not among"));
   auto other = MakeRuntime({.ops = &ArrayOps::Registry()});
   EXPECT_THAT(Invoke(*other, "mix", {{"X", {x}}, {"Y", {x}}}),
               FailsWith(kInvalid, "another runtime"));
 }
 
 TEST_P(Arrays, ErrorsOfKernelsArriveWhereAValueIsRead) {
-  const Array bad = Got(Invoke(*runtime, "fail", {{"X", {Of({13})}}}));
+  const Array bad = Got(Invoke(*runtime_, "fail", {{"X", {Of({13})}}}));
   const Array after = Mix(bad, bad);
   const Array good = Mix(Of({4}), Of({4}));
   const auto thirteen = FailsWith(absl::StatusCode::kDataLoss, "operation 'fail' (#");
@@ -97,7 +97,7 @@ TEST_P(Arrays, ErrorsOfKernelsArriveWhereAValueIsRead) {
 }
 
 TEST_P(Arrays, WhatNothingHasWrittenCannotBeRead) {
-  const Array x = *runtime->New({2}, DType::kFloat32);
+  const Array x = *runtime_->New({2}, DType::kFloat32);
   EXPECT_THAT(x.Read(), FailsWith(absl::StatusCode::kNotFound, "nothing has written"));
   EXPECT_THAT(Mix(x, x).Read(), FailsWith(absl::StatusCode::kNotFound, "float32[2] on cpu"));
   EXPECT_THAT(x.CopyFrom(Of({1, 2})), IsOk());
@@ -105,15 +105,15 @@ TEST_P(Arrays, WhatNothingHasWrittenCannotBeRead) {
 }
 
 TEST_P(Arrays, ViewsShareMemory) {
-  const Array x = ArrayOf(*runtime, {3, 2}, {1, 2, 3, 4, 5, 6});
+  const Array x = ArrayOf(*runtime_, {3, 2}, {1, 2, 3, 4, 5, 6});
   const Array middle = *x.Slice(1, 2);
   EXPECT_EQ(middle.shape(), Shape({1, 2}));
   EXPECT_THAT(FloatsOf(middle), ElementsAre(3, 4));
-  EXPECT_THAT(middle.CopyFrom(ArrayOf(*runtime, {1, 2}, {8, 9})), IsOk());
+  EXPECT_THAT(middle.CopyFrom(ArrayOf(*runtime_, {1, 2}, {8, 9})), IsOk());
   const Array last = *x.At(2);
   EXPECT_EQ(last.shape(), Shape({2}));
   EXPECT_THAT(
-      Invoke(*runtime, "mix", {{"X", {last}}, {"Y", {last}}}, {}, {.into = {{"Out", {last}}}}),
+      Invoke(*runtime_, "mix", {{"X", {last}}, {"Y", {last}}}, {}, {.into = {{"Out", {last}}}}),
       IsOk());
   const Array flat = *x.Reshape({-1});
   EXPECT_THAT(FloatsOf(flat), ElementsAre(1, 2, 8, 9, 4.75, 5.5));
@@ -129,7 +129,7 @@ TEST_P(Arrays, OutputsMayBeInputs) {
   const Array x = Of({4, 8});
   const Array y = Of({2, 4});
   const auto into = [&](const Array& a, const Array& b, const Array& out) {
-    EXPECT_THAT(Invoke(*runtime, "mix", {{"X", {a}}, {"Y", {b}}}, {}, {.into = {{"Out", {out}}}}),
+    EXPECT_THAT(Invoke(*runtime_, "mix", {{"X", {a}}, {"Y", {b}}}, {}, {.into = {{"Out", {out}}}}),
                 IsOk());
   };
   into(x, y, x);
@@ -149,7 +149,7 @@ TEST_P(Arrays, CopiesAreNotSeenToShare) {
   const Array x = Of({1, 2});
   const Array copy = *x.CopyTo(Place{});
   const Array third = *copy.CopyTo(Place{});
-  EXPECT_THAT((*x.At(0)).CopyFrom(ArrayOf(*runtime, {}, {7})), IsOk());
+  EXPECT_THAT((*x.At(0)).CopyFrom(ArrayOf(*runtime_, {}, {7})), IsOk());
   EXPECT_THAT(FloatsOf(copy), ElementsAre(1, 2));
   EXPECT_THAT(copy.CopyFrom(Of({5, 6})), IsOk());
   EXPECT_THAT(FloatsOf(x), ElementsAre(7, 2));
@@ -179,17 +179,17 @@ TEST_P(Arrays, RandomOpsDrawByTheOrderOfCalls) {
 }
 
 TEST_P(Arrays, ShapesThatKernelsFindAreWaitedFor) {
-  const Array found = Got(Invoke(*runtime, "positive", {{"X", {Of({1, -2, 3})}}}));
+  const Array found = Got(Invoke(*runtime_, "positive", {{"X", {Of({1, -2, 3})}}}));
   EXPECT_EQ(found.shape(), Shape({2}));
   EXPECT_THAT(FloatsOf(found), ElementsAre(1, 3));
-  const Array none = Got(Invoke(*runtime, "positive", {{"X", {Of({-1})}}}));
+  const Array none = Got(Invoke(*runtime_, "positive", {{"X", {Of({-1})}}}));
   EXPECT_EQ(none.shape(), Shape({0}));
   EXPECT_THAT(FloatsOf(none), ElementsAre());
 }
 
 TEST_P(Arrays, RowsAreReadAsRows) {
   const RowIndex index{.rows = {4, 1}, .height = 5};
-  const Array rows = *runtime->FromRows(Tensor::Of<float>({2, 2}, {1, 2, 3, 4}), index);
+  const Array rows = *runtime_->FromRows(Tensor::Of<float>({2, 2}, {1, 2, 3, 4}), index);
   EXPECT_EQ(rows.shape(), Shape({5, 2}));
   const absl::StatusOr<Array::Rows> read = rows.ReadRows();
   ASSERT_THAT(read, IsOk());
@@ -197,8 +197,8 @@ TEST_P(Arrays, RowsAreReadAsRows) {
   EXPECT_THAT(testing::Values<float>(read->values), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(rows.Read(), FailsWith(kInvalid, "of rows"));
   EXPECT_THAT(rows.Slice(0, 1), FailsWith(kInvalid, "rows with numbers"));
-  EXPECT_THAT(Invoke(*runtime, "hold", {{"X", {rows}}}), FailsWith(kInvalid, "array of rows"));
-  EXPECT_THAT(runtime->FromRows(Tensor::Of<float>({1, 1}, {1}), {.rows = {5}, .height = 5}),
+  EXPECT_THAT(Invoke(*runtime_, "hold", {{"X", {rows}}}), FailsWith(kInvalid, "array of rows"));
+  EXPECT_THAT(runtime_->FromRows(Tensor::Of<float>({1, 1}, {1}), {.rows = {5}, .height = 5}),
               FailsWith(kInvalid, "row 5 is not among the 5"));
 }
 
@@ -208,24 +208,24 @@ TEST_P(Arrays, SumsHaveOneOrder) {
   for (const float v : {1e8F, 1.0F, -1e8F, 0.5F, 3.0F}) {
     parts.push_back(Of(std::vector<float>(1000, v)));
   }
-  const Array sum = Got(Invoke(*runtime, SumArraysDef(), {{"X", parts}}));
+  const Array sum = Got(Invoke(*runtime_, SumArraysDef(), {{"X", parts}}));
   const float expected = ((1e8F + 1.0F) + -1e8F) + (0.5F + 3.0F);
   EXPECT_EQ(FloatsOf(sum), std::vector<float>(1000, expected));
-  EXPECT_THAT(Invoke(*runtime, SumArraysDef(), {{"X", {parts[0], Of({1})}}}),
+  EXPECT_THAT(Invoke(*runtime_, SumArraysDef(), {{"X", {parts[0], Of({1})}}}),
               FailsWith(kInvalid, "the arrays differ"));
 }
 
 // Operations on arrays return while what they wait for runs.
 TEST(ArrayCalls, ReturnAtOnce) {
   auto runtime = MakeRuntime({.ops = &ArrayOps::Registry()});
-  ArrayOps::may_end = false;
+  ArrayOps::may_end_ = false;
   const Array x = ArrayOf(*runtime, {1}, {4});
   const Array held = Got(Invoke(*runtime, "hold", {{"X", {x}}}));
   const Array y = Got(Invoke(*runtime, "mix", {{"X", {held}}, {"Y", {x}}}));
   EXPECT_THAT(x.CopyFrom(y), IsOk());
   EXPECT_THAT(runtime->engine().WaitForVar(y.variable(), std::chrono::milliseconds(1)),
               FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
-  ArrayOps::may_end = true;
+  ArrayOps::may_end_ = true;
   EXPECT_THAT(FloatsOf(x), ElementsAre(4));
 }
 

@@ -44,44 +44,44 @@ absl::Status AddTo(absl::string_view /*key*/, const Array& pushed, const Array& 
 class Stores : public ::testing::TestWithParam<const char*> {
  protected:
   Stores() {
-    runtime = MakeRuntime(
+    runtime_ = MakeRuntime(
         {.engine = {.workers = 2, .devices = {MakeDevice({.index = 0}), MakeDevice({.index = 1})}},
          .ops = &ArrayOps::Registry()});
-    store = *KVStore::Create(*runtime, GetParam());
+    store_ = *KVStore::Create(*runtime_, GetParam());
   }
   Array Of(const std::vector<float>& values, Place place = {}) {
-    return ArrayOf(*runtime, {static_cast<int64_t>(values.size())}, values, place);
+    return ArrayOf(*runtime_, {static_cast<int64_t>(values.size())}, values, place);
   }
   std::vector<float> Pulled(absl::string_view key, int64_t count) {
-    const Array out = *runtime->New({count}, DType::kFloat32);
-    EXPECT_THAT(store->Pull(key, {out}), IsOk());
+    const Array out = *runtime_->New({count}, DType::kFloat32);
+    EXPECT_THAT(store_->Pull(key, {out}), IsOk());
     return FloatsOf(out);
   }
-  std::unique_ptr<ArrayRuntime> runtime;
-  std::unique_ptr<KVStore> store;
+  std::unique_ptr<ArrayRuntime> runtime_;
+  std::unique_ptr<KVStore> store_;
 };
 INSTANTIATE_TEST_SUITE_P(KVStore, Stores, ::testing::Values("local", "device"));
 
 TEST_P(Stores, PushesAreAddedUpAndReplaceWhatIsStored) {
-  ASSERT_THAT(store->Init("w", Of({10, 20})), IsOk());
+  ASSERT_THAT(store_->Init("w", Of({10, 20})), IsOk());
   EXPECT_THAT(Pulled("w", 2), ElementsAre(10, 20));
-  EXPECT_THAT(store->Push("w", {Of({1, 2}, kFirst), Of({10, 20}, kSecond), Of({100, 200})}),
+  EXPECT_THAT(store_->Push("w", {Of({1, 2}, kFirst), Of({10, 20}, kSecond), Of({100, 200})}),
               IsOk());
   EXPECT_THAT(Pulled("w", 2), ElementsAre(111, 222));
-  const Array out = *runtime->New({2}, DType::kFloat32, kSecond);
-  EXPECT_THAT(store->PushPull("w", {Of({5, 6}, kFirst)}, {out}), IsOk());
+  const Array out = *runtime_->New({2}, DType::kFloat32, kSecond);
+  EXPECT_THAT(store_->PushPull("w", {Of({5, 6}, kFirst)}, {out}), IsOk());
   EXPECT_THAT(FloatsOf(out), ElementsAre(5, 6));
 }
 
 TEST_P(Stores, PushedAndPulledArraysAreNotAliased) {
-  ASSERT_THAT(store->Init("w", Of({0})), IsOk());
+  ASSERT_THAT(store_->Init("w", Of({0})), IsOk());
   for (const Place place : {Place{}, kFirst, kSecond}) {
     const Array pushed = Of({1}, place);
-    EXPECT_THAT(store->Push("w", {pushed}), IsOk());
+    EXPECT_THAT(store_->Push("w", {pushed}), IsOk());
     EXPECT_THAT(pushed.CopyFrom(Of({7})), IsOk());
     EXPECT_THAT(Pulled("w", 1), ElementsAre(1));
-    const Array out = *runtime->New({1}, DType::kFloat32, place);
-    EXPECT_THAT(store->Pull("w", {out}), IsOk());
+    const Array out = *runtime_->New({1}, DType::kFloat32, place);
+    EXPECT_THAT(store_->Pull("w", {out}), IsOk());
     EXPECT_THAT(out.CopyFrom(Of({9})), IsOk());
     EXPECT_THAT(Pulled("w", 1), ElementsAre(1));
     EXPECT_THAT(FloatsOf(out), ElementsAre(9));
@@ -89,10 +89,10 @@ TEST_P(Stores, PushedAndPulledArraysAreNotAliased) {
 }
 
 TEST_P(Stores, UpdatersTakeTheSum) {
-  store->SetUpdater(AddTo);
-  ASSERT_THAT(store->Init("w", Of({1})), IsOk());
+  store_->SetUpdater(AddTo);
+  ASSERT_THAT(store_->Init("w", Of({1})), IsOk());
   for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(store->Push("w", {Of({2}, kFirst), Of({3}, kSecond)}, -i), IsOk());
+    EXPECT_THAT(store_->Push("w", {Of({2}, kFirst), Of({3}, kSecond)}, -i), IsOk());
   }
   EXPECT_THAT(Pulled("w", 1), ElementsAre(16));
 }
@@ -106,62 +106,62 @@ TEST_P(Stores, SumsHaveTheSameBitsWhereverTheyLie) {
   std::vector<Array> on_host;
   for (const auto& part : parts) on_host.push_back(Of(part));
   const std::vector<float> expected =
-      FloatsOf(Got(Invoke(*runtime, SumArraysDef(), {{"X", on_host}})));
+      FloatsOf(Got(Invoke(*runtime_, SumArraysDef(), {{"X", on_host}})));
   for (int round = 0; round < 4; ++round) {
     const std::string key = absl::StrCat("w", round);
-    ASSERT_THAT(store->Init(key, on_host[0]), IsOk());
+    ASSERT_THAT(store_->Init(key, on_host[0]), IsOk());
     std::vector<Array> values;
     for (const auto& part : parts) {
       const Place places[] = {{}, kFirst, kSecond};
       values.push_back(Of(part, places[random() % 3]));
     }
-    EXPECT_THAT(store->Push(key, values), IsOk());
+    EXPECT_THAT(store_->Push(key, values), IsOk());
     EXPECT_EQ(Pulled(key, 100), expected);
   }
 }
 
 // The figures of MXNet 1.9.1's store of kind `device`.
 TEST_P(Stores, CompressionFeedsBackWhatItLeaves) {
-  ASSERT_THAT(store->SetCompression({.threshold = 0.5F}), IsOk());
-  ASSERT_THAT(store->Init("g", Of({0, 0, 0, 0, 0})), IsOk());
+  ASSERT_THAT(store_->SetCompression({.threshold = 0.5F}), IsOk());
+  ASSERT_THAT(store_->Init("g", Of({0, 0, 0, 0, 0})), IsOk());
   const std::vector<float> gradient = {0.3F, 0.6F, -0.2F, -0.7F, 1.4F};
   const std::vector<std::vector<float>> expected = {
       {0, 1, 0, -1, 1}, {1, 1, 0, -1, 1}, {0, 1, -1, -1, 1}};
   for (const std::vector<float>& sum : expected) {
-    EXPECT_THAT(store->Push("g", {Of(gradient, kFirst), Of(gradient, kSecond)}), IsOk());
+    EXPECT_THAT(store_->Push("g", {Of(gradient, kFirst), Of(gradient, kSecond)}), IsOk());
     EXPECT_EQ(Pulled("g", 5), sum);
   }
-  EXPECT_THAT(store->SetCompression({.threshold = 0}), FailsWith(kInvalid, "above zero"));
+  EXPECT_THAT(store_->SetCompression({.threshold = 0}), FailsWith(kInvalid, "above zero"));
 }
 
 TEST_P(Stores, RowsArePulledByNumber) {
-  const Array table = ArrayOf(*runtime, {4, 2}, {0, 1, 10, 11, 20, 21, 30, 31});
-  ASSERT_THAT(store->Init("t", table), IsOk());
-  const Array out = *runtime->NewRows({4, 2}, DType::kFloat32);
-  ASSERT_THAT(store->PullRows("t", {3, 1, 3}, out), IsOk());
+  const Array table = ArrayOf(*runtime_, {4, 2}, {0, 1, 10, 11, 20, 21, 30, 31});
+  ASSERT_THAT(store_->Init("t", table), IsOk());
+  const Array out = *runtime_->NewRows({4, 2}, DType::kFloat32);
+  ASSERT_THAT(store_->PullRows("t", {3, 1, 3}, out), IsOk());
   const absl::StatusOr<Array::Rows> rows = out.ReadRows();
   ASSERT_THAT(rows, IsOk());
   EXPECT_THAT(rows->index.rows, ElementsAre(1, 3));
   EXPECT_THAT(testing::Values<float>(rows->values), ElementsAre(10, 11, 30, 31));
-  EXPECT_THAT(store->PullRows("t", {4}, out), FailsWith(kInvalid, "row 4 is not among the 4"));
-  EXPECT_THAT(store->PullRows("t", {0}, table), FailsWith(kInvalid, "expected rows of"));
-  EXPECT_THAT(store->Push("t", {out}), FailsWith(kInvalid, "they need an updater"));
+  EXPECT_THAT(store_->PullRows("t", {4}, out), FailsWith(kInvalid, "row 4 is not among the 4"));
+  EXPECT_THAT(store_->PullRows("t", {0}, table), FailsWith(kInvalid, "expected rows of"));
+  EXPECT_THAT(store_->Push("t", {out}), FailsWith(kInvalid, "they need an updater"));
 }
 
 TEST_P(Stores, PushedRowsAreJoined) {
-  ASSERT_THAT(store->Init("t", ArrayOf(*runtime, {4, 1}, {0, 0, 0, 0})), IsOk());
+  ASSERT_THAT(store_->Init("t", ArrayOf(*runtime_, {4, 1}, {0, 0, 0, 0})), IsOk());
   Array seen;
-  store->SetUpdater([&](absl::string_view key, const Array& pushed, const Array& /*stored*/) {
+  store_->SetUpdater([&](absl::string_view key, const Array& pushed, const Array& /*stored*/) {
     EXPECT_EQ(key, "t");
     seen = pushed;
     return absl::OkStatus();
   });
   const auto rows = [&](std::vector<int64_t> numbers, const std::vector<float>& values) {
-    return *runtime->FromRows(Tensor::Of<float>({static_cast<int64_t>(values.size()), 1}, values),
-                              {.rows = std::move(numbers), .height = 4});
+    return *runtime_->FromRows(Tensor::Of<float>({static_cast<int64_t>(values.size()), 1}, values),
+                               {.rows = std::move(numbers), .height = 4});
   };
-  const absl::Status pushed = store->Push("t", {rows({1, 3}, {5, 6}), rows({3}, {7})});
-  if (store->kind() == "device") {
+  const absl::Status pushed = store_->Push("t", {rows({1, 3}, {5, 6}), rows({3}, {7})});
+  if (store_->kind() == "device") {
     EXPECT_THAT(pushed, FailsWith(kInvalid, "and a store of kind local"));
     return;
   }
@@ -173,37 +173,37 @@ TEST_P(Stores, PushedRowsAreJoined) {
 }
 
 TEST_P(Stores, MistakesAreToldByTheCall) {
-  ASSERT_THAT(store->Init("w", Of({1, 2})), IsOk());
-  EXPECT_THAT(store->Init("w", Of({1})),
+  ASSERT_THAT(store_->Init("w", Of({1, 2})), IsOk());
+  EXPECT_THAT(store_->Init("w", Of({1})),
               FailsWith(absl::StatusCode::kAlreadyExists, "key 'w' is in the store already"));
-  EXPECT_THAT(store->Push("v", {Of({1})}),
+  EXPECT_THAT(store_->Push("v", {Of({1})}),
               FailsWith(absl::StatusCode::kNotFound, "the store has no key 'v'"));
-  EXPECT_THAT(store->Push("w", {}), FailsWith(kInvalid, "nothing is pushed"));
+  EXPECT_THAT(store_->Push("w", {}), FailsWith(kInvalid, "nothing is pushed"));
   EXPECT_THAT(
-      store->Push("w", {Of({1})}),
+      store_->Push("w", {Of({1})}),
       FailsWith(kInvalid, "key 'w' is pushed float32[1] on cpu, expected one like float32[2]"));
-  EXPECT_THAT(store->Pull("w", {Of({1})}), FailsWith(kInvalid, "is pulled into float32[1]"));
-  EXPECT_THAT(store->Init("x", Array()), FailsWith(kInvalid, "no array"));
+  EXPECT_THAT(store_->Pull("w", {Of({1})}), FailsWith(kInvalid, "is pulled into float32[1]"));
+  EXPECT_THAT(store_->Init("x", Array()), FailsWith(kInvalid, "no array"));
 }
 
 TEST_P(Stores, ErrorsOfWhatIsPushedArriveAtThePull) {
-  ASSERT_THAT(store->Init("w", Of({1})), IsOk());
-  const Array bad = Got(Invoke(*runtime, "fail", {{"X", {Of({13})}}}));
-  ASSERT_THAT(store->Push("w", {bad}), IsOk());
-  const Array out = *runtime->New({1}, DType::kFloat32);
-  ASSERT_THAT(store->Pull("w", {out}), IsOk());
+  ASSERT_THAT(store_->Init("w", Of({1})), IsOk());
+  const Array bad = Got(Invoke(*runtime_, "fail", {{"X", {Of({13})}}}));
+  ASSERT_THAT(store_->Push("w", {bad}), IsOk());
+  const Array out = *runtime_->New({1}, DType::kFloat32);
+  ASSERT_THAT(store_->Pull("w", {out}), IsOk());
   EXPECT_THAT(out.Read(), FailsWith(absl::StatusCode::kDataLoss, "operation 'fail'"));
-  ASSERT_THAT(store->Push("w", {Of({3})}), IsOk());
+  ASSERT_THAT(store_->Push("w", {Of({3})}), IsOk());
   EXPECT_THAT(Pulled("w", 1), ElementsAre(3));
 }
 
 // Pushes that add different bits, from several threads and several devices at once.
 TEST_P(Stores, CallsOnOneKeyAreLinearizable) {
-  store->SetUpdater(AddTo);
+  store_->SetUpdater(AddTo);
   for (int round = 0; round < (testing::kSlow ? 3 : 10); ++round) {
     const std::string key = absl::StrCat("k", round);
     const auto number = [&](int64_t value) { return Tensor::Of<int64_t>({1}, {value}); };
-    ASSERT_THAT(store->Init(key, *runtime->FromTensor(number(0))), IsOk());
+    ASSERT_THAT(store_->Init(key, *runtime_->FromTensor(number(0))), IsOk());
     constexpr int kThreads = 3;
     constexpr int kCalls = 20;
     std::atomic<int64_t> clock{0};
@@ -217,10 +217,10 @@ TEST_P(Stores, CallsOnOneKeyAreLinearizable) {
           const Place places[] = {{}, kFirst, kSecond};
           const Place place = places[random() % 3];
           StoreCall call{.pull = random() % 2 == 0, .bits = uint64_t{1} << (t * kCalls + i)};
-          const Array array = call.pull ? *runtime->New({1}, DType::kInt64, place)
-                                        : *runtime->FromTensor(number(call.bits), place);
+          const Array array = call.pull ? *runtime_->New({1}, DType::kInt64, place)
+                                        : *runtime_->FromTensor(number(call.bits), place);
           call.begin = clock++;
-          EXPECT_THAT(call.pull ? store->Pull(key, {array}) : store->Push(key, {array}), IsOk());
+          EXPECT_THAT(call.pull ? store_->Pull(key, {array}) : store_->Push(key, {array}), IsOk());
           call.end = clock++;
           calls[t].push_back(call);
           if (call.pull) pulled[t].push_back(array);
@@ -281,7 +281,7 @@ TEST(StoreCalls, ReturnAtOnce) {
   const Array one = ArrayOf(*runtime, {1}, {1});
   ASSERT_THAT(store->Init("a", one), IsOk());
   ASSERT_THAT(store->Init("b", one), IsOk());
-  ArrayOps::may_end = false;
+  ArrayOps::may_end_ = false;
   const Array held = Got(Invoke(*runtime, "hold", {{"X", {ArrayOf(*runtime, {1}, {5})}}}));
   const Array a = *runtime->New({1}, DType::kFloat32);
   const Array b = *runtime->New({1}, DType::kFloat32);
@@ -290,7 +290,7 @@ TEST(StoreCalls, ReturnAtOnce) {
   EXPECT_THAT(FloatsOf(b), ElementsAre(6));
   EXPECT_THAT(runtime->engine().WaitForVar(a.variable(), std::chrono::milliseconds(1)),
               FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
-  ArrayOps::may_end = true;
+  ArrayOps::may_end_ = true;
   EXPECT_THAT(FloatsOf(a), ElementsAre(5));
 }
 

@@ -27,15 +27,15 @@ constexpr Place kSim{PlaceKind::kSim, 0};
 
 class ArrayInvoke : public ::testing::Test {
  protected:
-  std::shared_ptr<Device> device = testing::MakeDevice({});
-  std::unique_ptr<ArrayRuntime> runtime =
-      MakeRuntime({.engine = {.workers = 2, .devices = {device}}});
+  std::shared_ptr<Device> device_ = testing::MakeDevice({});
+  std::unique_ptr<ArrayRuntime> runtime_ =
+      MakeRuntime({.engine = {.workers = 2, .devices = {device_}}});
   Array Of(const Tensor& tensor, Place place = {}) {
-    return Got(runtime->FromTensor(tensor, place));
+    return Got(runtime_->FromTensor(tensor, place));
   }
   Array Op(absl::string_view type, const ArraySlots& inputs, const std::vector<Attr>& attrs = {},
            const InvokeOptions& options = {}) {
-    return Got(Invoke(*runtime, type, inputs, attrs, options));
+    return Got(Invoke(*runtime_, type, inputs, attrs, options));
   }
 };
 
@@ -66,11 +66,11 @@ TEST_F(ArrayInvoke, InputsOfAnotherDTypeAreCast) {
 
 TEST_F(ArrayInvoke, AttributesAreCheckedAtTheCall) {
   const Array x = Of(Numbers({2, 2}, 1));
-  EXPECT_THAT(Invoke(*runtime, "conv2d", {{"Input", {x}}, {"Filter", {x}}}),
+  EXPECT_THAT(Invoke(*runtime_, "conv2d", {{"Input", {x}}, {"Filter", {x}}}),
               FailsWith(absl::StatusCode::kInvalidArgument, "conv2d: "));
-  EXPECT_THAT(Invoke(*runtime, "softmax", {{"X", {x}}}, {{"axis", 7}}),
+  EXPECT_THAT(Invoke(*runtime_, "softmax", {{"X", {x}}}, {{"axis", 7}}),
               FailsWith(absl::StatusCode::kInvalidArgument, "softmax: "));
-  EXPECT_THAT(Invoke(*runtime, "while", {}),
+  EXPECT_THAT(Invoke(*runtime_, "while", {}),
               FailsWith(absl::StatusCode::kUnimplemented, "a block"));
 }
 
@@ -87,10 +87,10 @@ TEST_F(ArrayInvoke, ValuesThatShapesDependOnAreWaitedFor) {
 
 TEST_F(ArrayInvoke, UpdatesInPlaceOnTheHostAndOnADevice) {
   for (const Place place : {Place{}, kSim}) {
-    const Array w = ArrayOf(*runtime, {2}, {1, 2}, place);
+    const Array w = ArrayOf(*runtime_, {2}, {1, 2}, place);
     const Array before = *w.CopyTo(Place{});
-    const Array gradient = ArrayOf(*runtime, {2}, {10, 20}, place);
-    const Array rate = ArrayOf(*runtime, {1}, {0.1F}, place);
+    const Array gradient = ArrayOf(*runtime_, {2}, {10, 20}, place);
+    const Array rate = ArrayOf(*runtime_, {1}, {0.1F}, place);
     for (int i = 0; i < 2; ++i) {
       Op("sgd", {{"Param", {w}}, {"Grad", {gradient}}, {"LearningRate", {rate}}}, {},
          {.into = {{"ParamOut", {w}}}});
@@ -101,12 +101,12 @@ TEST_F(ArrayInvoke, UpdatesInPlaceOnTheHostAndOnADevice) {
 }
 
 TEST_F(ArrayInvoke, RowsUpdateSomeRows) {
-  const Array w = ArrayOf(*runtime, {3, 1}, {1, 2, 3});
+  const Array w = ArrayOf(*runtime_, {3, 1}, {1, 2, 3});
   const Array gradient =
-      *runtime->FromRows(Tensor::Of<float>({2, 1}, {10, 20}), {.rows = {2, 0}, .height = 3});
-  const Array both = *runtime->NewRows({3, 1}, DType::kFloat32);
+      *runtime_->FromRows(Tensor::Of<float>({2, 1}, {10, 20}), {.rows = {2, 0}, .height = 3});
+  const Array both = *runtime_->NewRows({3, 1}, DType::kFloat32);
   Op("sum", {{"X", {gradient, gradient}}}, {}, {.into = {{"Out", {both}}}});
-  Op("sgd", {{"Param", {w}}, {"Grad", {both}}, {"LearningRate", {ArrayOf(*runtime, {1}, {0.1F})}}},
+  Op("sgd", {{"Param", {w}}, {"Grad", {both}}, {"LearningRate", {ArrayOf(*runtime_, {1}, {0.1F})}}},
      {}, {.into = {{"ParamOut", {w}}}});
   EXPECT_THAT(FloatsOf(w), ElementsAre(-3, 2, 1));
 }
@@ -141,7 +141,7 @@ TEST_F(ArrayTape, GradientsAreThoseOfDifferences) {
       absl::StatusOr<std::vector<Array>> found = tape.Backward(loss, {with, b, unused});
       ASSERT_THAT(found, IsOk());
       gradients = *std::move(found);
-      EXPECT_THAT(Invoke(*runtime, "relu", {{"X", {with}}}, {}, {.into = {{"Out", {with}}}}),
+      EXPECT_THAT(Invoke(*runtime_, "relu", {{"X", {with}}}, {}, {.into = {{"Out", {with}}}}),
                   FailsWith(absl::StatusCode::kInvalidArgument, "that a recorded op uses"));
       EXPECT_THAT(tape.Backward(x, {with}),
                   FailsWith(absl::StatusCode::kInvalidArgument, "expected one float"));

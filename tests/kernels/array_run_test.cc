@@ -59,18 +59,18 @@ class ArrayRun : public ::testing::Test {
     return *std::move(core);
   }
   Array Double(const Array& x) {
-    return Got(Invoke(*runtime, "scale", {{"X", {x}}}, {{"scale", 2.0F}}));
+    return Got(Invoke(*runtime_, "scale", {{"X", {x}}}, {{"scale", 2.0F}}));
   }
-  std::unique_ptr<ArrayRuntime> runtime = MakeRuntime({.engine = {.workers = 2}});
+  std::unique_ptr<ArrayRuntime> runtime_ = MakeRuntime({.engine = {.workers = 2}});
 };
 
 TEST_F(ArrayRun, MixesWithOperationsOnArrays) {
   const auto core = MakeCore();
-  CoreOnArrays run(*runtime, *core);
-  Array x = ArrayOf(*runtime, {1}, {1});
+  CoreOnArrays run(*runtime_, *core);
+  Array x = ArrayOf(*runtime_, {1}, {1});
   float expected = 1;
   for (int i = 0; i < 20; ++i) {
-    const Array out = *runtime->New({1}, DType::kFloat32);
+    const Array out = *runtime_->New({1}, DType::kFloat32);
     ASSERT_THAT(run.Run({x}, {out}), IsOk());
     x = Double(out);
     expected = (expected + 1) * 2;
@@ -81,16 +81,16 @@ TEST_F(ArrayRun, MixesWithOperationsOnArrays) {
 // The run ends only after an operation that was pushed after it: both were under way at once.
 TEST_F(ArrayRun, OverlapsWithOperationsOnOtherArrays) {
   const auto core = MakeCore();
-  CoreOnArrays run(*runtime, *core);
-  const Array x = ArrayOf(*runtime, {1}, {1});
-  const Array out = *runtime->New({1}, DType::kFloat32);
+  CoreOnArrays run(*runtime_, *core);
+  const Array x = ArrayOf(*runtime_, {1}, {1});
+  const Array out = *runtime_->New({1}, DType::kFloat32);
   may_end = false;
   ASSERT_THAT(run.Run({x}, {out}), IsOk());
   EXPECT_THAT(FloatsOf(Double(x)), ElementsAre(2));
   // What comes after the run waits for it, and so does a write of what it reads.
   const Array after = Double(out);
-  EXPECT_THAT(x.CopyFrom(ArrayOf(*runtime, {1}, {7})), IsOk());
-  EXPECT_THAT(runtime->engine().WaitForVar(x.variable(), std::chrono::milliseconds(5)),
+  EXPECT_THAT(x.CopyFrom(ArrayOf(*runtime_, {1}, {7})), IsOk());
+  EXPECT_THAT(runtime_->engine().WaitForVar(x.variable(), std::chrono::milliseconds(5)),
               FailsWith(absl::StatusCode::kDeadlineExceeded, ""));
   may_end = true;
   EXPECT_THAT(FloatsOf(after), ElementsAre(4));
@@ -99,13 +99,13 @@ TEST_F(ArrayRun, OverlapsWithOperationsOnOtherArrays) {
 
 TEST_F(ArrayRun, ErrorsArriveAtTheFetch) {
   const auto core = MakeCore();
-  CoreOnArrays run(*runtime, *core);
-  const Array x = ArrayOf(*runtime, {1}, {1});
-  const Array out = *runtime->New({1}, DType::kFloat32);
+  CoreOnArrays run(*runtime_, *core);
+  const Array x = ArrayOf(*runtime_, {1}, {1});
+  const Array out = *runtime_->New({1}, DType::kFloat32);
   const auto invalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(run.Run({}, {out}), FailsWith(invalid, "a run has 0 feeds, expected 1"));
   EXPECT_THAT(run.Run({x}, {Array()}), FailsWith(invalid, "number 0 of the fetches is no array"));
-  const Array pair = ArrayOf(*runtime, {2}, {1, 2});
+  const Array pair = ArrayOf(*runtime_, {2}, {1, 2});
   EXPECT_THAT(run.Run({x}, {*pair.Slice(0, 1)}), FailsWith(invalid, "a view of a part"));
   ASSERT_THAT(run.Run({x}, {pair}), IsOk());
   EXPECT_THAT(pair.Read(),

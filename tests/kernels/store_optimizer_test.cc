@@ -21,20 +21,20 @@ constexpr Place kSim{PlaceKind::kSim, 0};
 
 class StoreOptimizers : public ::testing::TestWithParam<const char*> {
  protected:
-  std::shared_ptr<Device> device = testing::MakeDevice({});
-  std::unique_ptr<ArrayRuntime> runtime =
-      testing::MakeRuntime({.engine = {.workers = 2, .devices = {device}}});
-  std::unique_ptr<KVStore> store = *KVStore::Create(*runtime, GetParam());
+  std::shared_ptr<Device> device_ = testing::MakeDevice({});
+  std::unique_ptr<ArrayRuntime> runtime_ =
+      testing::MakeRuntime({.engine = {.workers = 2, .devices = {device_}}});
+  std::unique_ptr<KVStore> store_ = *KVStore::Create(*runtime_, GetParam());
 
   // What is stored of {1, 2} after two pushes of {1, -2} from each of two places.
   std::vector<float> Trained(const StoreOptimizerOptions& options) {
-    EXPECT_THAT(store->SetOptimizer(options), IsOk());
-    EXPECT_THAT(store->Init("w", ArrayOf(*runtime, {2}, {1, 2})), IsOk());
-    const Array out = *runtime->New({2}, DType::kFloat32);
+    EXPECT_THAT(store_->SetOptimizer(options), IsOk());
+    EXPECT_THAT(store_->Init("w", ArrayOf(*runtime_, {2}, {1, 2})), IsOk());
+    const Array out = *runtime_->New({2}, DType::kFloat32);
     for (int i = 0; i < 2; ++i) {
-      const Array gradient = ArrayOf(*runtime, {2}, {1, -2});
-      const Array on_device = ArrayOf(*runtime, {2}, {1, -2}, kSim);
-      EXPECT_THAT(store->PushPull("w", {gradient, on_device}, {out}), IsOk());
+      const Array gradient = ArrayOf(*runtime_, {2}, {1, -2});
+      const Array on_device = ArrayOf(*runtime_, {2}, {1, -2}, kSim);
+      EXPECT_THAT(store_->PushPull("w", {gradient, on_device}, {out}), IsOk());
     }
     return FloatsOf(out);
   }
@@ -60,9 +60,9 @@ TEST_P(StoreOptimizers, StatesOfOneElementBeginAsTold) {
 }
 
 TEST_P(StoreOptimizers, WhatIsNoOptimizerIsRefused) {
-  EXPECT_THAT(store->SetOptimizer({.type = "relu"}),
+  EXPECT_THAT(store_->SetOptimizer({.type = "relu"}),
               FailsWith(absl::StatusCode::kInvalidArgument, "'relu' is no optimizer"));
-  EXPECT_THAT(store->SetOptimizer({.type = "sdg"}),
+  EXPECT_THAT(store_->SetOptimizer({.type = "sdg"}),
               FailsWith(absl::StatusCode::kNotFound, "nearest: 'sgd'"));
 }
 

@@ -42,9 +42,9 @@ inline std::vector<float> FloatsOf(const Array& array) {
 }
 
 // "mix": Out[i] = X[i] / 4 + Y[i] / 2 + 1, which may be written over X. "hold": Out = X when
-// `may_end` says so. "fail": an error where X[0] is 13.
+// `may_end_` says so. "fail": an error where X[0] is 13.
 struct ArrayOps {
-  static inline std::atomic<bool> may_end{true};
+  static inline std::atomic<bool> may_end_{true};
 
   static absl::Status Infer(InferContext& ctx) {
     ctx.ShareShape(0, 0);
@@ -70,7 +70,7 @@ struct ArrayOps {
     return absl::OkStatus();
   }
   static absl::Status Hold(KernelContext& ctx) {
-    while (!may_end) std::this_thread::yield();
+    while (!may_end_) std::this_thread::yield();
     return Copy(ctx);
   }
   static absl::Status Fail(KernelContext& ctx) {
