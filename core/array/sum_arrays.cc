@@ -32,7 +32,7 @@ using Wide =
 
 // out = the sum of x at [begin, begin + n).
 template <typename T>
-void SumPart(absl::Span<const Tensor* const> x, int64_t begin, int64_t n, Wide<T>* out) {
+void SumPart(absl::Span<const Tensor* const> x, int64_t begin, int64_t n, Wide<T>* __restrict out) {
   const T* const first = x[0]->data<T>() + begin;
   if (x.size() == 1) {
     std::transform(first, first + n, out, [](T v) { return static_cast<Wide<T>>(v); });
@@ -40,7 +40,6 @@ void SumPart(absl::Span<const Tensor* const> x, int64_t begin, int64_t n, Wide<T
   }
   if (x.size() == 2) {
     const T* const second = x[1]->data<T>() + begin;
-#pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) {
       out[i] = static_cast<Wide<T>>(first[i]) + static_cast<Wide<T>>(second[i]);
     }
@@ -50,7 +49,6 @@ void SumPart(absl::Span<const Tensor* const> x, int64_t begin, int64_t n, Wide<T
   std::array<Wide<T>, kPart> right;
   SumPart<T>(x.first(half), begin, n, out);
   SumPart<T>(x.subspan(half), begin, n, right.data());
-#pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] += right[i];
 }
 

@@ -22,7 +22,7 @@ absl::StatusOr<Array> Filled(ArrayRuntime& runtime, const Shape& shape, DType dt
   } else {
     return Unimplemented("an optimizer's state of ", Name(dtype), "; expected float32 or float64");
   }
-  return runtime.Adopt(std::move(tensor));
+  return runtime.Adopt(tensor);
 }
 
 bool IsGiven(absl::string_view slot) {
