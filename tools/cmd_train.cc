@@ -9,6 +9,7 @@
 #include "tools/flag_effects.h"
 #include "tools/loss_plot.h"
 #include "tools/sizes.h"
+#include "tools/slot_data.h"
 #include "tools/train_log.h"
 #include "tools/train_report.h"
 #include "tools/train_session.h"
@@ -162,6 +163,11 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command) {
       command, {"--image-feed", "--label-feed", "--image", "--decode-threads", "--skip-damaged"},
       has_records, "without --data FILE.rec");
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  const bool has_slots = std::ranges::any_of(flags.data, IsSlotFile) ||
+                         std::ranges::any_of(flags.eval_data, IsSlotFile);
+  const absl::Status slots =
+      CheckEffect(command, {"--slots"}, has_slots, "without --data FILE.slot");
+  if (!slots.ok()) return Fail(ExitCode::kUsage, slots);
   absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
   options->random_seed = flags.limits.seed;
@@ -191,9 +197,9 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command) {
 
 void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command
-      .add_option(
-          "--data", flags.data,
-          "samples: .npz, .csv, folders of .npy, idx files, .rec; FILE or FEED=FILE; repeatable")
+      .add_option("--data", flags.data,
+                  "samples: .npz, .csv, folders of .npy, idx files, .rec, .slot; FILE or "
+                  "FEED=FILE; repeatable")
       ->allow_extra_args(false)
       ->required();
   command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
@@ -230,6 +236,11 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
       "--max-file-memory", flags.limits.max_file_memory,
       "most that the arrays of one file or folder may take, as in 512M; default 16G");
   AddRecordFlags(command, flags.records);
+  command
+      .add_option("--slots", flags.slots,
+                  "slots of a line in .slot files, as in label,words,price; default: the feeds in "
+                  "their order")
+      ->delimiter(',');
   command.add_option("--seed", flags.limits.seed, "seed of the order of samples and of random ops")
       ->capture_default_str();
 }

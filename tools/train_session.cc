@@ -10,6 +10,7 @@
 #include "core/op_role.h"
 #include "passes/feed_fetch.h"
 #include "tools/names.h"
+#include "tools/slot_data.h"
 #include "tools/training_data.h"
 
 namespace interp {
@@ -44,22 +45,39 @@ struct Data {
   std::shared_ptr<const ImageRecords> records;  // `source`, where it is record files
 };
 
-absl::StatusOr<Data> ReadData(const std::vector<std::string>& files,
-                              const std::vector<FeedSpec>& feeds, const TrainFlags& flags,
-                              bool random, std::vector<std::string>& warnings) {
+// What a program takes of it.
+struct DataUse {
+  std::vector<FeedSpec> feeds;
+  std::vector<std::string> sparse;  // see SparseVars
+  bool random = true;               // as training does; an evaluation leaves nothing to chance
+};
+
+absl::StatusOr<Data> ReadRecords(const std::vector<std::string>& files, const DataUse& use,
+                                 const TrainFlags& flags, size_t max_bytes,
+                                 std::vector<std::string>& warnings) {
+  const RecordUse records_use{
+      .random = use.random, .seed = flags.limits.seed, .max_bytes = max_bytes};
+  INTERP_ASSIGN_OR_RETURN(std::shared_ptr<ImageRecords> records,
+                          OpenRecords(files, use.feeds, flags.records, records_use, warnings));
+  return Data{.source = records, .records = records};
+}
+
+absl::StatusOr<Data> ReadData(const std::vector<std::string>& files, const DataUse& use,
+                              const TrainFlags& flags, std::vector<std::string>& warnings) {
   INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.limits));
-  const auto num_records = std::ranges::count_if(files, IsRecordFile);
-  if (num_records == std::ssize(files)) {
-    const RecordUse use{.random = random, .seed = flags.limits.seed, .max_bytes = max_bytes};
-    INTERP_ASSIGN_OR_RETURN(std::shared_ptr<ImageRecords> records,
-                            OpenRecords(files, feeds, flags.records, use, warnings));
-    return Data{.source = records, .records = records};
+  if (std::ranges::all_of(files, IsRecordFile)) {
+    return ReadRecords(files, use, flags, max_bytes, warnings);
   }
-  if (num_records > 0) {
-    return InvalidArgument(*std::ranges::find_if(files, IsRecordFile),
-                           ": record files cannot be mixed with other data");
+  if (std::ranges::all_of(files, IsSlotFile)) {
+    INTERP_ASSIGN_OR_RETURN(std::shared_ptr<SampleSource> slots,
+                            OpenSlots(files, use.feeds, use.sparse, flags.slots, max_bytes));
+    return Data{.source = std::move(slots), .records = nullptr};
   }
-  INTERP_ASSIGN_OR_RETURN(Dataset data, ReadTrainingData(files, feeds, max_bytes));
+  for (const std::string& file : files) {
+    if (!IsRecordFile(file) && !IsSlotFile(file)) continue;
+    return InvalidArgument(file, ": .rec and .slot files cannot be mixed with other data");
+  }
+  INTERP_ASSIGN_OR_RETURN(Dataset data, ReadTrainingData(files, use.feeds, max_bytes));
   return Data{.source = SourceOf(std::make_shared<const Dataset>(std::move(data))),
               .records = nullptr};
 }
@@ -94,6 +112,7 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
     return InvalidArgument(flags.eval.model, ": fetches nothing itself, and has none of --fetch");
   }
   Evaluation evaluation;
+  evaluation.sparse_vars = SparseVars(model.program);
   absl::StatusOr<std::unique_ptr<InterpreterCore>> core =
       InterpreterCore::Create(std::move(model.program), names, fetches, trainer.scope(), options);
   if (!core.ok()) return Annotate(core.status(), flags.eval.model);
@@ -200,8 +219,9 @@ absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& bl
 }
 
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
-  INTERP_ASSIGN_OR_RETURN(Data data, ReadData(flags.data, session.trainer->feeds(), flags,
-                                              /*random=*/true, session.warnings));
+  const DataUse use{
+      .feeds = session.trainer->feeds(), .sparse = session.sparse_vars, .random = true};
+  INTERP_ASSIGN_OR_RETURN(Data data, ReadData(flags.data, use, flags, session.warnings));
   session.data = std::move(data.source);
   session.records = std::move(data.records);
   const int64_t num_samples = session.data->num_samples();
@@ -230,9 +250,10 @@ absl::Status PrepareEvaluation(const TrainFlags& flags, const CoreOptions& optio
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(session.evaluation, MakeEvaluation(flags, options, *session.trainer));
   blame = ExitCode::kUsage;
-  INTERP_ASSIGN_OR_RETURN(Data data,
-                          ReadData(flags.eval_data, session.evaluation->core->plan().feeds, flags,
-                                   /*random=*/false, session.warnings));
+  const DataUse use{.feeds = session.evaluation->core->plan().feeds,
+                    .sparse = session.evaluation->sparse_vars,
+                    .random = false};
+  INTERP_ASSIGN_OR_RETURN(Data data, ReadData(flags.eval_data, use, flags, session.warnings));
   session.evaluation->data = std::move(data.source);
   return absl::OkStatus();
 }
@@ -265,6 +286,7 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
                           ChooseFetches(model.program, flags.fetches));
   blame = ExitCode::kModelUnusable;
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
+  session.sparse_vars = SparseVars(model.program);
   TrainerOptions trainer_options{
       .feeds = {}, .fetches = fetches, .replicas = flags.replicas, .core = options};
   if (flags.plan.precision == "fp16") trainer_options.loss_scaling = LossScalingOptions{};

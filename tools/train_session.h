@@ -27,6 +27,7 @@ struct TrainFlags {
   std::vector<std::string> data;
   FeedFlags limits;  // --max-file-memory and --seed
   RecordFlags records;
+  std::vector<std::string> slots;  // of lines of MultiSlot text; empty: the feeds
   BatchOptions batches;
   bool no_shuffle = false;
   int replicas = 1;
@@ -53,6 +54,7 @@ struct TrainFlags {
 struct Evaluation {
   std::unique_ptr<InterpreterCore> core;
   std::shared_ptr<SampleSource> data;
+  std::vector<std::string> sparse_vars;  // see SparseVars
 
   // The means of its fetches.
   absl::StatusOr<std::vector<NamedTensor>> Run(int64_t batch_size) const;
@@ -62,6 +64,7 @@ struct Evaluation {
 struct TrainSession {
   std::unique_ptr<Trainer> trainer;
   std::shared_ptr<SampleSource> data;
+  std::vector<std::string> sparse_vars;         // see SparseVars
   std::shared_ptr<const ImageRecords> records;  // `data`, where it is record files
   std::optional<Evaluation> evaluation;
   ParametersToSave saved;

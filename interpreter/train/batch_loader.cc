@@ -6,6 +6,14 @@
 #include "core/catching.h"
 
 namespace interp {
+namespace {
+
+int64_t CountSamples(const std::vector<Tensor>& feeds) {
+  if (feeds.empty()) return 0;
+  return feeds[0].lod.empty() ? feeds[0].shape[0] : std::ssize(feeds[0].lod[0]) - 1;
+}
+
+}  // namespace
 
 BatchLoader::BatchLoader(std::shared_ptr<SampleSource> source, const BatchOptions& options,
                          DataPosition start)
@@ -82,7 +90,7 @@ absl::StatusOr<Batch> BatchLoader::Make(DataPosition at) {
   const absl::Span<const int64_t> samples =
       absl::MakeConstSpan(order_).subspan(at.batch * options_.batch_size, options_.batch_size);
   INTERP_ASSIGN_OR_RETURN(batch.feeds, source_->Gather(samples, at.epoch));
-  batch.num_samples = batch.feeds.empty() ? 0 : batch.feeds[0].shape[0];
+  batch.num_samples = CountSamples(batch.feeds);
   return batch;
 }
 
