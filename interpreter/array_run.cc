@@ -22,7 +22,7 @@ absl::Status Check(const std::vector<Array>& arrays, size_t expected, absl::stri
 }
 
 // Gives an array what a run has fetched.
-absl::Status Take(const Array& array, Tensor fetched, size_t i) {
+absl::Status Take(const Array& array, const Tensor& fetched, size_t i) {
   if (fetched.shape != array.shape() || fetched.dtype != array.dtype()) {
     return InvalidArgument("fetch ", i, " is ", DescribeType(fetched), ", but its array is ",
                            DescribeArray(array));
@@ -42,7 +42,7 @@ absl::Status RunOnce(InterpreterCore& core, const std::vector<Array>& feeds,
   }
   INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> fetched, core.Run(fed));
   for (size_t i = 0; i < fetches.size(); ++i) {
-    INTERP_RETURN_IF_ERROR(Take(fetches[i], std::move(fetched[i]), i));
+    INTERP_RETURN_IF_ERROR(Take(fetches[i], fetched[i], i));
   }
   return absl::OkStatus();
 }
