@@ -126,6 +126,8 @@ uint64_t Engine::Version(Variable variable) const {
              : 0;
 }
 
+bool Engine::InOperation() const { return core_->Inside(); }
+
 ErrorRef Engine::ErrorOf(Variable variable) const {
   return variable.engine == id_ ? core_->ErrorOf(variable) : ErrorRef();
 }

@@ -200,6 +200,9 @@ class Engine {
   // Writes completed so far, failed ones included. 0 for a deleted variable.
   uint64_t Version(Variable variable) const;
 
+  // Whether the calling thread runs an operation of this engine.
+  bool InOperation() const;
+
   // Waits for everything and ends the threads; what is pushed from then on waits for Start, but
   // for what runs on the pushing thread. FailedPrecondition within an operation.
   absl::Status Stop();

@@ -104,6 +104,8 @@ class EngineCore {
   // Whether an exception passes through the function of that operation, on this thread.
   bool IsUnwinding(const Record& record) const;
   RunContext ContextOf(const Record& record);
+  // Whether an operation of this engine is on this thread's stack.
+  bool Inside() const;
   // Runs operations of the worker's group until it is stopped or, if it stands in, has left it.
   void WorkerLoop(Worker& worker);
 
@@ -179,8 +181,6 @@ class EngineCore {
     Worker* const worker = ThisThread().worker;
     return worker != nullptr && worker->core == this ? worker : nullptr;
   }
-  // Whether an operation of this engine is on this thread's stack.
-  bool Inside() const;
 
   // wait.cc
   // Sleeps until the waiter is granted, or there is an error.

@@ -143,6 +143,8 @@ absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
 
 ErrorRef EngineCore::ErrorOf(Variable variable) {
   Var& var = *variable.var;
+  // A fork waits for what this thread is doing, and no lock of a variable is taken into the child.
+  std::lock_guard<SpinLock> home(MyHome().lock);
   // Held to the end: the variable cannot be deleted meanwhile.
   std::lock_guard<SpinLock> guard(var.lock);
   if (var.generation != variable.generation) return {};
