@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -19,6 +20,7 @@ constexpr uint32_t kV2 = 0xF993FAC9;
 constexpr uint32_t kV3 = 0xF993FACA;
 enum Storage : int32_t { kNoStorage = -1, kDense = 0, kRowSparse = 1, kCsr = 2 };
 constexpr int32_t kCpu = 1;
+constexpr uint64_t kMaxArrays = uint64_t{1} << 20;
 
 // By MXNet's number.
 constexpr std::array kDTypes = {
@@ -40,7 +42,10 @@ class Reader {
     }
     ArrayList list;
     INTERP_ASSIGN_OR_RETURN(const auto count, Take<uint64_t>("the number of arrays"));
-    // Each takes four bytes and more, so what the file claims is bounded by what it has.
+    // An array that is "none" takes four bytes of the file, but far more of memory.
+    if (count > kMaxArrays) {
+      return DataLoss("says that it has ", count, " arrays, expected at most ", kMaxArrays);
+    }
     for (uint64_t i = 0; i < count; ++i) {
       absl::StatusOr<ListedArray> array = Record();
       if (!array.ok()) return Annotate(array.status(), absl::StrCat("array ", i, " of ", count));
@@ -149,7 +154,11 @@ class Reader {
     }
     INTERP_ASSIGN_OR_RETURN(array.tensor, Elements(layout));
     // Checked against the file before memory is taken.
-    INTERP_RETURN_IF_ERROR(Need(static_cast<uint64_t>(numbers[0]) * 8, "its row numbers"));
+    const auto rows = static_cast<uint64_t>(numbers[0]);
+    if (rows > std::numeric_limits<uint64_t>::max() / sizeof(int64_t)) {
+      return DataLoss("has ", rows, " rows before offset ", at_);
+    }
+    INTERP_RETURN_IF_ERROR(Need(rows * sizeof(int64_t), "its row numbers"));
     for (int64_t i = 0; i < numbers[0]; ++i) {
       INTERP_ASSIGN_OR_RETURN(const auto row, Take<int64_t>("its row numbers"));
       if (row < 0 || row >= array.rows->height) {

@@ -171,6 +171,16 @@ TEST(ArrayListTest, MessagesTellWhatIsWrong) {
   EXPECT_FALSE(MappedFile::Open(folder / "bad.params").ok());
 }
 
+// 20 MB of zeros would be five million arrays that are "none", and a gigabyte of memory.
+TEST(ArrayListTest, CountsAreBoundedByTheFile) {
+  std::string file(24 + (5U << 22), '\0');
+  const uint64_t magic = 0x112;
+  const uint64_t count = 5U << 20;
+  std::memcpy(file.data(), &magic, sizeof(magic));
+  std::memcpy(file.data() + 16, &count, sizeof(count));
+  EXPECT_THAT(Parse(file), FailsWith(absl::StatusCode::kDataLoss, "expected at most 1048576"));
+}
+
 TEST(ArrayFileTest, SavesAndLoadsArrays) {
   const TempFolder folder;
   auto runtime = testing::MakeRuntime({.engine = {.devices = {testing::MakeDevice({})}}});
