@@ -158,6 +158,7 @@ class InterpreterCore::Impl {
   std::unique_ptr<Frame> main_;  // null for a clone that has not run
   std::optional<Parameters> parameters_;
   std::atomic<bool> running_{false};
+  bool is_clone_ = false;
   bool constants_copied_ = false;
 };
 
@@ -176,6 +177,7 @@ InterpreterCore::Impl::~Impl() {
 
 std::unique_ptr<InterpreterCore::Impl> InterpreterCore::Impl::Clone() const {
   auto clone = std::make_unique<Impl>(model_, scope_);
+  clone->is_clone_ = true;
   clone->random_ = {.seed = random_.seed, .stream = model_->next_stream.fetch_add(1)};
   return clone;
 }
@@ -190,6 +192,11 @@ int InterpreterCore::Impl::num_workers() const {
 absl::Status InterpreterCore::Impl::GiveRings() {
   const std::shared_ptr<Rings>& rings = model_->options.rings;
   if (rings == nullptr) return absl::OkStatus();
+  if (is_clone_ && rings->size() > 1) {
+    return Unimplemented("a clone of a core of ", rings->size(),
+                         " ranks: runs side by side could meet each other's collectives; make a "
+                         "core with rings of its own");
+  }
   const auto make = [&rings]() -> absl::StatusOr<std::unique_ptr<RingsHandle>> {
     return std::make_unique<RingsHandle>(RingsHandle{.rings = rings});
   };
@@ -246,6 +253,10 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::Run(absl::Span<const 
   absl::StatusOr<std::vector<Tensor>> fetched = RunBegun(feeds, options);
   // Also where no instruction was reached: what is cancelled from here on is the next run.
   control_.Finish().IgnoreError();
+  // The other ranks may wait in a collective that this one has not come to.
+  if (!fetched.ok() && model_->options.rings != nullptr) {
+    model_->options.rings->Fail(fetched.status());
+  }
   return fetched;
 }
 

@@ -84,8 +84,9 @@ struct CoreOptions {
   std::function<bool(size_t bytes)> fail_allocation = nullptr;
   PipelineOptions passes = {};
   PlanOptions plan = {};
-  // The ranks that collective ops of the program talk with, shared by all clones; null: this
-  // process is alone, and they are copies.
+  // The ranks that collective ops of the program talk with; null: this process is alone, and they
+  // are copies. Where there are several, clones cannot run, and a run that fails ends the talk for
+  // good (Rings::Fail): this rank may have missed a collective.
   std::shared_ptr<Rings> rings = nullptr;
   // Where ops are looked up; must outlive the core. Null: OpRegistry::Global().
   const OpRegistry* ops = nullptr;

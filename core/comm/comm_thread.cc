@@ -56,7 +56,10 @@ CommThread::CommThread(CommOptions options) : options_(options) {}
 absl::StatusOr<std::unique_ptr<CommThread>> CommThread::Start(MakeTransport make,
                                                               CommOptions options) {
   std::unique_ptr<CommThread> comm(new CommThread(options));
-  comm->thread_ = std::thread([raw = comm.get(), make = std::move(make)] { raw->Work(make); });
+  INTERP_RETURN_IF_ERROR(Catching([&]() -> absl::Status {
+    comm->thread_ = std::thread([raw = comm.get(), make = std::move(make)] { raw->Work(make); });
+    return absl::OkStatus();
+  }));
   std::unique_lock lock(comm->mutex_);
   comm->changed_.wait(lock, [&] { return comm->ready_; });
   const absl::Status error = comm->error_;
@@ -71,7 +74,7 @@ CommThread::~CommThread() {
     stop_ = true;
     changed_.notify_all();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 std::shared_ptr<CommRequest> CommThread::Submit(CommJob job) {
@@ -85,6 +88,13 @@ std::shared_ptr<CommRequest> CommThread::Submit(CommJob job) {
   submitted_.push_back(std::move(job));
   changed_.notify_all();
   return request;
+}
+
+void CommThread::Fail(const absl::Status& error) {
+  const std::scoped_lock lock(mutex_);
+  if (error_.ok()) error_ = error;
+  fail_ = true;
+  changed_.notify_all();
 }
 
 void CommThread::Abort(int exit_code) {
@@ -111,29 +121,38 @@ void CommThread::Work(const MakeTransport& make) {
   for (;;) {
     TakeJobs(/*may_sleep=*/lanes_.empty());
     std::optional<int> abort_code;
+    bool fail = false;
     {
       const std::scoped_lock lock(mutex_);
       if (stop_) break;
       abort_code = std::exchange(abort_code_, std::nullopt);
+      fail = std::exchange(fail_, false);
     }
+    if (fail) transport_->GiveUp(FailAll(absl::OkStatus()));
     if (abort_code.has_value()) {
       transport_->Abort(*abort_code);
-      FailAll(absl::AbortedError("the ranks' communication was aborted"));
+      FailAll(absl::AbortedError("the ranks' communication was aborted")).IgnoreError();
     }
     const absl::StatusOr<bool> moved = Catching([this] { return Progress(); });
-    if (!moved.ok()) FailAll(moved.status());
+    if (!moved.ok()) transport_->GiveUp(FailAll(moved.status()));
     idle_rounds = moved.ok() && *moved ? 0 : idle_rounds + 1;
     if (idle_rounds > 0 && !lanes_.empty()) BackOff(idle_rounds);
   }
+  const absl::Status ended = absl::CancelledError("the ranks' communication has ended");
   const bool whole = lanes_.empty();
-  FailAll(absl::CancelledError("the ranks' communication has ended"));
-  if (whole) transport_->Leave().IgnoreError();
+  const absl::Status first = FailAll(ended);
+  if (whole && first == ended) {
+    transport_->Leave().IgnoreError();
+  } else {
+    transport_->GiveUp(first);
+  }
 }
 
 void CommThread::TakeJobs(bool may_sleep) {
   std::unique_lock lock(mutex_);
   if (may_sleep)
-    changed_.wait(lock, [this] { return stop_ || abort_code_.has_value() || !submitted_.empty(); });
+    changed_.wait(
+        lock, [this] { return stop_ || fail_ || abort_code_.has_value() || !submitted_.empty(); });
   while (!submitted_.empty()) {
     CommJob job = std::move(submitted_.front());
     submitted_.pop_front();
@@ -230,23 +249,27 @@ absl::Status CommThread::LateError(const Lane& lane) const {
                                                   " ms for rank ", absl::StrJoin(missing, ", ")));
 }
 
-void CommThread::FailAll(const absl::Status& error) {
+// With the first error, which it returns; `error` is that where there was none.
+absl::Status CommThread::FailAll(const absl::Status& error) {
   std::deque<CommJob> jobs;
+  absl::Status first;
   {
     const std::scoped_lock lock(mutex_);
     if (error_.ok()) error_ = error;
+    first = error_;
     jobs.swap(submitted_);
     changed_.notify_all();
   }
-  for (const CommJob& job : jobs) job.request->Finish(error_);
+  for (const CommJob& job : jobs) job.request->Finish(first);
   for (const auto& lane : lanes_) {
     for (const CommJob& job : lane->jobs) {
-      if (job.request != nullptr) job.request->Finish(error_);
+      if (job.request != nullptr) job.request->Finish(first);
     }
   }
   // Their memory may still be written to by messages under way.
   for (auto& lane : lanes_) abandoned_.push_back(std::move(lane));
   lanes_.clear();
+  return first;
 }
 
 void CommThread::BackOff(int idle_rounds) {

@@ -57,6 +57,8 @@ struct CommJob {
   std::vector<int> members;  // rank in the ring -> rank
   Schedule schedule;
   std::string what;  // for messages
+  // What the transfers read and write, where nobody waits for the request to end.
+  std::vector<BufferRef> memory = {};
   std::shared_ptr<CommRequest> request = nullptr;
 };
 
@@ -76,6 +78,9 @@ class CommThread {
   const CommOptions& options() const { return options_; }
 
   std::shared_ptr<CommRequest> Submit(CommJob job);
+  // Fails all that is under way and all that comes, with the first such error: this rank has missed
+  // a collective, so that what follows would meet others of other ranks.
+  void Fail(const absl::Status& error);
   // Ends the processes of all ranks, where ranks are processes; returns where they are not.
   void Abort(int exit_code);
 
@@ -92,7 +97,7 @@ class CommThread {
   absl::Status Post(Lane& lane);
   absl::StatusOr<bool> Poll(Lane& lane);
   absl::Status LateError(const Lane& lane) const;
-  void FailAll(const absl::Status& error);
+  absl::Status FailAll(const absl::Status& error);
   void BackOff(int idle_rounds);
 
   const CommOptions options_;
@@ -105,6 +110,7 @@ class CommThread {
   std::deque<CommJob> submitted_;
   bool ready_ = false;
   bool stop_ = false;
+  bool fail_ = false;
   absl::Status error_;  // the first
   std::optional<int> abort_code_;
 

@@ -70,11 +70,23 @@ std::string Communicator::Describe(const CommCall& call, int64_t number) const {
 }
 
 absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall& call) {
+  return Start(call, {});
+}
+
+absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall& call,
+                                                                 std::vector<BufferRef> memory) {
   if (call.tag < 0 || call.tag >= kNumTags) {
     return InvalidArgument("tag ", call.tag, ", expected one from 0 to ", kNumTags - 1);
   }
   CommJob job;
-  INTERP_ASSIGN_OR_RETURN(job.schedule, MakeSchedule(call, rank_, size()));
+  absl::StatusOr<Schedule> schedule = MakeSchedule(call, rank_, size());
+  if (!schedule.ok()) {
+    // The others do not know of it.
+    if (thread_ != nullptr) thread_->Fail(schedule.status());
+    return schedule.status();
+  }
+  job.schedule = *std::move(schedule);
+  job.memory = std::move(memory);
   if (thread_ == nullptr) {
     for (const Round& round : job.schedule) {
       if (round.then != nullptr) INTERP_RETURN_IF_ERROR(round.then());
@@ -128,13 +140,13 @@ absl::Status Communicator::Run(const CommCall& call) {
   return request->Wait();
 }
 
-absl::Status Communicator::Launch(const CommCall& call, BufferRef memory) {
-  INTERP_ASSIGN_OR_RETURN(std::shared_ptr<CommRequest> request, Start(call));
+absl::Status Communicator::Launch(const CommCall& call, std::vector<BufferRef> memory) {
+  INTERP_ASSIGN_OR_RETURN(std::shared_ptr<CommRequest> request, Start(call, std::move(memory)));
   const std::scoped_lock lock(mutex_);
   // Left by runs that failed before they came to wait.
   std::erase_if(launched_,
                 [&](const Launched& old) { return old.request->done() && old.out == call.out; });
-  launched_.push_back({call.out, std::move(memory), std::move(request)});
+  launched_.push_back({call.out, std::move(request)});
   return absl::OkStatus();
 }
 

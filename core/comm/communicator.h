@@ -37,18 +37,20 @@ class Communicator {
   // The same to its end. Errors: those of the ranks' communication (CommThread), too.
   absl::Status Run(const CommCall& call);
 
-  // Starts a call that another op of the program waits for (WaitFor). `memory` is kept as long.
-  absl::Status Launch(const CommCall& call, BufferRef memory);
+  // Starts a call that another op of the program waits for (WaitFor). `memory`, that of `in` and
+  // `out`, is kept until it is done, also where nobody comes to wait.
+  absl::Status Launch(const CommCall& call, std::vector<BufferRef> memory);
   // Waits for the launched calls with that `out`; null: for all.
   absl::Status WaitFor(const void* out);
 
  private:
   struct Launched {
     const void* out = nullptr;
-    BufferRef memory;
     std::shared_ptr<CommRequest> request;
   };
 
+  absl::StatusOr<std::shared_ptr<CommRequest>> Start(const CommCall& call,
+                                                     std::vector<BufferRef> memory);
   absl::Status AddCheck(const CommCall& call, CommJob& job);
   std::string Describe(const CommCall& call, int64_t number) const;
 

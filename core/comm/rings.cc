@@ -62,6 +62,10 @@ absl::StatusOr<Communicator*> Rings::Find(int ring_id) {
                   "=RANK,RANK...");
 }
 
+void Rings::Fail(const absl::Status& error) {
+  if (thread_ != nullptr) thread_->Fail(error);
+}
+
 void Rings::Abort(int exit_code) {
   if (thread_ != nullptr) thread_->Abort(exit_code);
 }

@@ -36,14 +36,17 @@ class Rings {
   absl::StatusOr<Communicator*> Find(int ring_id);
   bool Has(int ring_id);
 
+  // This rank has failed in what all of them do, and cannot catch up: nothing works any more, and
+  // the others are told where that is possible. What follows fails with the first such error.
+  void Fail(const absl::Status& error);
   // Ends the processes of all ranks, where ranks are processes. Returns where they are not.
   void Abort(int exit_code);
 
  private:
   explicit Rings(std::unique_ptr<CommThread> thread) : thread_(std::move(thread)) {}
 
-  std::unique_ptr<CommThread> thread_;  // null: alone
-  std::mutex mutex_;                    // guards rings_, not what they hold
+  const std::unique_ptr<CommThread> thread_;  // null: alone
+  std::mutex mutex_;                          // guards rings_, not what they hold
   std::map<int, std::unique_ptr<Communicator>> rings_;
   std::map<int, std::vector<int>> members_;
 };

@@ -40,6 +40,7 @@ class ThreadRanks::Endpoint : public Transport {
     std::deque<Id>& order = receives_[{message.peer, message.tag}];
     std::deque<Parcel>& line = ranks_.lines_[{message.peer, rank_, message.tag}];
     if (line.empty() && ranks_.dead_[message.peer]) return Dead(message.peer);
+    if (line.empty() && !ranks_.gave_up_[message.peer].ok()) return ranks_.gave_up_[message.peer];
     if (order.front() != id || line.empty() || line.front().arrives > Clock::now()) return false;
     const std::vector<char>& bytes = line.front().bytes;
     if (bytes.size() != message.bytes) {
@@ -52,6 +53,13 @@ class ThreadRanks::Endpoint : public Transport {
     order.pop_front();
     waiting_.erase(it);
     return true;
+  }
+
+  void GiveUp(const absl::Status& error) override {
+    const std::scoped_lock lock(ranks_.mutex_);
+    ranks_.gave_up_[rank_] = absl::Status(
+        error.code(), absl::StrCat("rank ", rank_, " has given up: ", error.message()));
+    ranks_.moved_.notify_all();
   }
 
   void Idle(std::chrono::microseconds longest) override {
@@ -82,7 +90,8 @@ class ThreadRanks::Endpoint : public Transport {
   std::map<std::pair<int, int>, std::deque<Id>> receives_;  // by peer and tag, in order
 };
 
-ThreadRanks::ThreadRanks(ThreadRanksOptions options) : options_(options), dead_(options.size) {}
+ThreadRanks::ThreadRanks(ThreadRanksOptions options)
+    : options_(options), dead_(options.size), gave_up_(options.size) {}
 
 MakeTransport ThreadRanks::Of(int rank) {
   return [this, rank]() -> absl::StatusOr<std::unique_ptr<Transport>> {

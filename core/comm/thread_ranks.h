@@ -50,6 +50,7 @@ class ThreadRanks {
   std::condition_variable moved_;
   std::map<Line, std::deque<Parcel>> lines_;
   std::vector<bool> dead_;
+  std::vector<absl::Status> gave_up_;  // by rank
   uint64_t num_messages_ = 0;
 };
 

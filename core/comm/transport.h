@@ -42,6 +42,8 @@ class Transport {
   virtual void Idle(std::chrono::microseconds longest);
   // Says goodbye to the others, which do so, too. Not called after an error.
   virtual absl::Status Leave() { return absl::OkStatus(); }
+  // Tells the others, where that is possible, that nothing comes from this rank any more, and why.
+  virtual void GiveUp(const absl::Status& error) { static_cast<void>(error); }
   // Ends the processes of all ranks with this exit code, where ranks are processes.
   virtual void Abort(int exit_code) { static_cast<void>(exit_code); }
 };

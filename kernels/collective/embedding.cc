@@ -22,7 +22,10 @@ struct ShardAttrs {
 };
 
 ShardAttrs ReadShardAttrs(AttrReader& reader) {
-  return {.start = reader.Long("start_index", 0), .vocab_size = reader.Long("vocab_size", -1)};
+  const ShardAttrs attrs{.start = reader.Long("start_index", 0),
+                         .vocab_size = reader.Long("vocab_size", -1)};
+  if (attrs.start < 0) reader.Fail(absl::StrCat("'start_index' is ", attrs.start));
+  return attrs;
 }
 
 absl::StatusOr<Shape> OutShape(const OpContext& ctx) {

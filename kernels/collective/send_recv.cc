@@ -38,6 +38,10 @@ struct SendAttrs {
     attrs.dynamic = reader.Bool("dynamic_shape", false);
     attrs.dtype = reader.Type("dtype", DType::kFloat32);
     attrs.out_shape = reader.Ints("out_shape");
+    if (attrs.out_shape.size() > kMaxRank) {
+      reader.Fail(absl::StrCat("'out_shape' has ", attrs.out_shape.size(),
+                               " dims, expected at most ", kMaxRank));
+    }
     if (attrs.num < 1 || attrs.id < 0 || attrs.id >= attrs.num) {
       reader.Fail(absl::StrCat("part ", attrs.id, " of ", attrs.num));
     }
@@ -108,9 +112,10 @@ absl::Status Send(KernelContext& ctx) {
 // What the op says of the shape, where it says something, is what has to come.
 absl::Status CheckHeader(const SendAttrs& attrs, const Header& header) {
   std::string expected = std::string(Name(attrs.dtype));
-  const absl::Span<const int64_t> dims(header.dims.data(),
-                                       std::clamp(header.rank, 0, int{kMaxRank}));
-  bool fits = header.dtype == static_cast<int32_t>(attrs.dtype);
+  const int rank = std::clamp(header.rank, 0, int{kMaxRank});
+  const absl::Span<const int64_t> dims(header.dims.data(), rank);
+  bool fits = header.dtype == static_cast<int32_t>(attrs.dtype) && rank == header.rank &&
+              Shape(dims).CheckedNumel().has_value();
   if (!attrs.dynamic) {
     Shape shape;
     for (const int64_t dim : attrs.out_shape) shape.push_back(dim);
@@ -120,11 +125,9 @@ absl::Status CheckHeader(const SendAttrs& attrs, const Header& header) {
                            [](int64_t came, int64_t said) { return said == -1 || came == said; });
   }
   if (fits) return absl::OkStatus();
-  Shape came;
-  for (const int64_t dim : dims) came.push_back(dim);
   const auto dtype = DTypeFromCode(header.dtype);
   return InvalidArgument("rank ", attrs.peer, " of ring ", attrs.ring_id, " has sent ",
-                         dtype.has_value() ? Name(*dtype) : "no tensor", ToString(came),
+                         dtype.has_value() ? Name(*dtype) : "no tensor", ToString(Shape(dims)),
                          ", expected ", expected);
 }
 

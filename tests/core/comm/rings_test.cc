@@ -103,6 +103,50 @@ TEST(Rings, FailureEndsWhatIsUnderWayAndWhatComesLater) {
   EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
 }
 
+// A rank that has failed elsewhere has missed what the others wait for.
+TEST(Rings, RankThatFailsEndsTheOthersAtOnce) {
+  const auto statuses = OnAllRanks({.size = 3}, {}, [](const auto& rings, ThreadRanks&) {
+    std::vector<float> values(2);
+    Communicator& ring = **rings->Find(0);
+    INTERP_RETURN_IF_ERROR(ring.Run(AllReduceOf(values)));
+    if (rings->rank() == 1) rings->Fail(absl::ResourceExhaustedError("no memory left"));
+    return ring.Run(AllReduceOf(values));
+  });
+  for (const absl::Status& status : statuses) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("no memory left"));
+  }
+}
+
+TEST(Rings, CallThatCannotStartEndsTheOthers) {
+  const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
+    std::vector<float> values(2);
+    Communicator& ring = **rings->Find(0);
+    CommCall call = AllReduceOf(values);
+    if (rings->rank() == 1) call.dtype = DType::kUndefined;
+    const absl::Status status = ring.Run(call);
+    EXPECT_FALSE(status.ok());
+    return ring.Run(AllReduceOf(values));
+  });
+  EXPECT_FALSE(statuses[0].ok());
+  EXPECT_FALSE(statuses[1].ok());
+}
+
+// What was launched goes on in memory of its own until the rings end.
+TEST(Rings, LaunchedCallsKeepTheirMemory) {
+  const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
+    if (rings->rank() == 1) return absl::OkStatus();
+    Tensor values = Tensor::Of<float>({4}, {1, 2, 3, 4});
+    CommCall call{.kind = CommKind::kAllReduce,
+                  .dtype = DType::kFloat32,
+                  .count = 4,
+                  .in = values.raw_data(),
+                  .out = values.mutable_raw_data()};
+    return (**rings->Find(0)).Launch(call, {values.buffer()});
+  });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
 // A rank dies before, in and between collectives: at any of 40 moments.
 TEST(Rings, DeathOfARankIsToldToAllOthers) {
   for (int moment = 0; moment < 40; ++moment) {
@@ -130,7 +174,7 @@ TEST(Rings, LaunchedCallsAreWaitedForByTheirMemory) {
   const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
     Communicator& ring = **rings->Find(0);
     std::vector<std::vector<float>> values(3, std::vector<float>(4, 1.0F));
-    for (auto& one : values) INTERP_RETURN_IF_ERROR(ring.Launch(AllReduceOf(one), BufferRef()));
+    for (auto& one : values) INTERP_RETURN_IF_ERROR(ring.Launch(AllReduceOf(one), {}));
     INTERP_RETURN_IF_ERROR(ring.WaitFor(values[1].data()));
     EXPECT_EQ(values[1][3], 2.0F);
     INTERP_RETURN_IF_ERROR(ring.WaitFor(nullptr));
