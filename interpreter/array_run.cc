@@ -73,6 +73,7 @@ absl::Status CoreOnArrays::Run(std::vector<Array> feeds, std::vector<Array> fetc
     }
     writes.push_back(fetch.variable());
   }
+  for (const Array& fetch : fetches) ArrayAccess::CountWrite(fetch);
   return runtime_.engine().Push(
       [core = &core_, feeds = std::move(feeds), fetches = std::move(fetches)] {
         return RunOnce(*core, feeds, fetches);

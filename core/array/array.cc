@@ -71,6 +71,9 @@ absl::StatusOr<Array> Array::Slice(int64_t begin, int64_t end) const {
 }
 
 absl::StatusOr<Array> Array::At(int64_t i) const {
+  if (shape_.rank() == 0 || i < 0 || i >= shape_[0]) {
+    return InvalidArgument("row ", i, " of an array ", DescribeArray(*this));
+  }
   INTERP_ASSIGN_OR_RETURN(const Array row, Slice(i, i + 1));
   return row.Reshape(Shape(shape_.dims().subspan(1)));
 }
@@ -126,7 +129,8 @@ absl::StatusOr<Result> ReadBy(const Array& array, const Function& read) {
 absl::StatusOr<Tensor> Array::Read() const {
   if (rows_) return InvalidArgument("an array ", DescribeArray(*this), " of rows is read as one");
   if (!place().on_host()) {
-    INTERP_ASSIGN_OR_RETURN(const Array copy, CopyTo(Place{}));
+    INTERP_ASSIGN_OR_RETURN(const Array copy, runtime().New(shape_, dtype_));
+    INTERP_RETURN_IF_ERROR(copy.TakeValues(*this, /*priority=*/0));
     return copy.Read();
   }
   return ReadBy<Tensor>(*this, [](const Array& array) { return ArrayAccess::Readable(array); });

@@ -17,6 +17,7 @@
 // The model is MXNet's NDArray (include/mxnet/ndarray.h). docs/arrays.md tells more.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -39,6 +40,7 @@ struct Chunk {
   ArrayRuntime* runtime = nullptr;
   size_t size_bytes = 0;  // of the memory; that of rows arrays has any size
   Place place;
+  std::atomic<uint64_t> num_writes = 0;  // pushed so far, for tapes
 
   Chunk() = default;
   Chunk(const Chunk&) = delete;
@@ -100,6 +102,9 @@ class Array {
   friend class ArrayRuntime;
   friend class ArrayAccess;
 
+  // CopyFrom without what tapes say of it.
+  absl::Status TakeValues(const Array& from, int32_t priority) const;
+
   std::shared_ptr<Chunk> chunk_;
   size_t offset_bytes_ = 0;
   Shape shape_;
@@ -118,6 +123,9 @@ class ArrayAccess {
   static const std::shared_ptr<Chunk>& chunk(const Array& array) { return array.chunk_; }
   static size_t offset_bytes(const Array& array) { return array.offset_bytes_; }
   static uint64_t id(const Array& array) { return array.id_; }
+  // Who has pushed an operation that writes the array says so.
+  static void CountWrite(const Array& array) { array.chunk_->num_writes.fetch_add(1); }
+  static uint64_t num_writes(const Array& array) { return array.chunk_->num_writes.load(); }
   // All memory of its chunk is the array's.
   static bool IsWhole(const Array& array) {
     return array.rows_ ||

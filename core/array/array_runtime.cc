@@ -91,9 +91,11 @@ absl::StatusOr<Array> ArrayRuntime::NewRows(const Shape& shape, DType dtype) {
 absl::StatusOr<Array> ArrayRuntime::FromTensor(const Tensor& tensor, Place place) {
   INTERP_RETURN_IF_ERROR(CheckHostTensor(tensor));
   INTERP_ASSIGN_OR_RETURN(Tensor copy, tensor.Clone(*host_pool_));
-  INTERP_ASSIGN_OR_RETURN(Array array, Adopt(copy));
+  INTERP_ASSIGN_OR_RETURN(const Array array, Adopt(copy));
   if (place.on_host()) return array;
-  return array.CopyTo(place);
+  INTERP_ASSIGN_OR_RETURN(Array there, New(tensor.shape, tensor.dtype, place));
+  INTERP_RETURN_IF_ERROR(there.TakeValues(array, /*priority=*/0));
+  return there;
 }
 
 absl::StatusOr<Array> ArrayRuntime::Adopt(const Tensor& tensor) {

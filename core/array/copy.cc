@@ -4,6 +4,7 @@
 
 #include "core/array/array.h"
 #include "core/array/array_runtime.h"
+#include "core/array/tape.h"
 
 namespace interp {
 namespace {
@@ -52,14 +53,16 @@ absl::Status PushCopy(const Array& from, const Array& to, int32_t priority) {
   const engine::Variable written = to.variable();
   engine::Accesses accesses{.reads = {&read, 1}, .writes = {&written, 1}};
   if (!ArrayAccess::IsWhole(to)) std::swap(accesses.writes, accesses.updates);
-  return from.runtime().engine().Push(
+  INTERP_RETURN_IF_ERROR(from.runtime().engine().Push(
       [from, to](const engine::RunContext& context) { return Copy(from, to, context); }, accesses,
-      OptionsOf(from, to, priority));
+      OptionsOf(from, to, priority)));
+  ArrayAccess::CountWrite(to);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status Array::CopyFrom(const Array& from, int32_t priority) const {
+absl::Status Array::TakeValues(const Array& from, int32_t priority) const {
   if (from.shape() != shape_ || from.dtype() != dtype_ || from.is_rows() || is_rows()) {
     return InvalidArgument("an array ", DescribeArray(*this), " cannot take the values of ",
                            DescribeArray(from), is_rows() || from.is_rows() ? " of rows" : "");
@@ -78,9 +81,18 @@ absl::Status Array::CopyFrom(const Array& from, int32_t priority) const {
   return PushCopy(staging, *this, priority);
 }
 
+absl::Status Array::CopyFrom(const Array& from, int32_t priority) const {
+  const Tape* const tape = Tape::Current();
+  if (tape != nullptr) INTERP_RETURN_IF_ERROR(Annotate(tape->CheckWrite(*this), "a copy"));
+  INTERP_RETURN_IF_ERROR(TakeValues(from, priority));
+  return Tape::NoteCopy(from, *this);
+}
+
 absl::Status Array::CopyFrom(const Tensor& from) const {
   INTERP_ASSIGN_OR_RETURN(const Array copy, runtime().FromTensor(from));
-  return CopyFrom(copy);
+  const Tape* const tape = Tape::Current();
+  if (tape != nullptr) INTERP_RETURN_IF_ERROR(Annotate(tape->CheckWrite(*this), "a copy"));
+  return TakeValues(copy, /*priority=*/0);
 }
 
 absl::StatusOr<Array> Array::CopyTo(Place place, int32_t priority) const {

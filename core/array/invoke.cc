@@ -7,7 +7,9 @@
 #include "core/array/array_runtime.h"
 #include "core/array/op_call.h"
 #include "core/array/tape.h"
+#include "core/catching.h"
 #include "core/find_kernel.h"
+#include "core/gradient.h"
 #include "core/infer_dtypes.h"
 #include "core/near_names.h"
 
@@ -18,12 +20,19 @@ using Use = OpCall::Use;
 
 // Slots that only programs can serve.
 constexpr int kNeedsProgram = kTensorArray | kOfSubBlock;
+constexpr int64_t kMaxArguments = int64_t{1} << 20;  // of one output
 
 const std::vector<Array>* FindSlot(const ArraySlots& slots, absl::string_view name) {
   for (const auto& [slot, arrays] : slots) {
     if (slot == name) return &arrays;
   }
   return nullptr;
+}
+
+// No arrays, or none but @EMPTY@.
+bool IsAbsent(const std::vector<Array>* arrays) {
+  return arrays == nullptr ||
+         std::ranges::none_of(*arrays, [](const Array& array) { return bool{array}; });
 }
 
 class Caller {
@@ -42,11 +51,11 @@ class Caller {
     INTERP_RETURN_IF_ERROR(Infer());
     INTERP_RETURN_IF_ERROR(GiveOutputs());
     Tape* const tape = Tape::Current();
-    if (tape != nullptr) INTERP_RETURN_IF_ERROR(tape->CheckWrites(options_.into));
+    if (tape != nullptr) INTERP_RETURN_IF_ERROR(CheckWrites(*tape));
     INTERP_RETURN_IF_ERROR(Push());
     if (def_.dynamic_outputs) INTERP_RETURN_IF_ERROR(AwaitShapes());
     ArraySlots outputs = Outputs();
-    if (tape != nullptr) tape->Note(def_, attrs, inputs_, outputs);
+    if (tape != nullptr) tape->Note(def_, attrs, Inputs(), outputs);
     return outputs;
   }
 
@@ -69,10 +78,54 @@ class Caller {
         }
       }
     }
+    for (const auto& [slot, count] : options_.outputs) {
+      INTERP_RETURN_IF_ERROR(CheckOutput(slot, count));
+    }
     for (const auto& [slot, arrays] : options_.into) {
-      if (def_.OutputIndex(slot) < 0) return InvalidArgument("has no output '", slot, "'");
+      INTERP_RETURN_IF_ERROR(CheckOutput(slot, std::ssize(arrays)));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status CheckOutput(absl::string_view slot, int64_t count) const {
+    const int index = def_.OutputIndex(slot);
+    if (index < 0) return InvalidArgument("has no output '", slot, "'");
+    const int flags = def_.outputs[index].flags;
+    const bool fits = count >= ((flags & kOptional) != 0 ? 0 : 1) &&
+                      (count <= 1 || (flags & kVariadic) != 0) && count <= kMaxArguments;
+    if (fits) return absl::OkStatus();
+    return InvalidArgument("output '", slot, "' is asked for ", count, " times, expected once",
+                           (flags & kVariadic) != 0 ? " or more" : "");
+  }
+
+  // An op whose gradient may read what is written is none that may be recorded.
+  absl::Status CheckWrites(const Tape& tape) const {
+    for (size_t i = call_->num_inputs; i < call_->operands.size(); ++i) {
+      const Array& into = call_->operands[i].array;
+      INTERP_RETURN_IF_ERROR(tape.CheckWrite(into));
+      for (size_t k = 0; k < call_->num_inputs; ++k) {
+        const Array& input = call_->operands[k].array;
+        if (!input || !input.SharesMemoryWith(into) || !GradientUses(k)) continue;
+        return InvalidArgument("writes over its input ", DescribeArray(input),
+                               ", whose gradient would see other values");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the gradient of the op may read that input or be one of it.
+  bool GradientUses(size_t input) const {
+    const GradientDef& gradient = def_.gradient;
+    if (gradient.make != nullptr) return true;
+    for (size_t slot = 0; slot < def_.inputs.size(); ++slot) {
+      const BoundArgs::Range range = call_->args.input_slots[slot];
+      const auto at = static_cast<int32_t>(input) - range.begin;
+      if (at < 0 || at >= range.size) continue;
+      const absl::string_view name = def_.inputs[slot].name;
+      return std::ranges::find(gradient.inputs, name) != gradient.inputs.end() ||
+             std::ranges::find(gradient.outputs, GradientName(name)) != gradient.outputs.end();
+    }
+    return false;
   }
 
   absl::Status Prepare(const std::vector<Attr>& attrs) {
@@ -80,7 +133,7 @@ class Caller {
     op.type = std::string(def_.type);
     for (const SlotDef& slot : def_.inputs) {
       const std::vector<Array>* arrays = FindSlot(inputs_, slot.name);
-      if (arrays == nullptr || arrays->empty()) continue;
+      if (IsAbsent(arrays)) continue;
       op.inputs.push_back({std::string(slot.name), std::vector<VarId>(arrays->size(), 0), ""});
     }
     op.attrs = attrs;
@@ -98,7 +151,7 @@ class Caller {
   absl::Status AddInputs() {
     for (const SlotDef& slot : def_.inputs) {
       const std::vector<Array>* arrays = FindSlot(inputs_, slot.name);
-      const bool absent = arrays == nullptr || arrays->empty();
+      const bool absent = IsAbsent(arrays);
       if (absent && (slot.flags & kOptional) == 0) {
         return InvalidArgument("input '", slot.name, "' is missing");
       }
@@ -126,8 +179,9 @@ class Caller {
     for (const auto& [name, count] : options_.outputs) {
       if (name == slot.name) return count;
     }
+    if ((slot.flags & kOptional) == 0) return 1;
     if (!options_.outputs.empty() || (slot.flags & kNeedsProgram) != 0) return 0;
-    return (slot.flags & kOptional) == 0 || Tape::Wants(def_, slot.name) ? 1 : 0;
+    return Tape::Wants(def_, slot.name) ? 1 : 0;
   }
 
   void AddOutputs() {
@@ -214,14 +268,16 @@ class Caller {
     call_->variables.resize(count);
     call_->args.constant.assign(count, false);
     for (size_t i = 0; i < count; ++i) {
-      const OpCall::Operand& operand = call_->operands[i];
+      OpCall::Operand& operand = call_->operands[i];
       const bool given = operand.array || i >= call_->num_inputs;
       if (operand.array) call_->BindShape(i);
       call_->args.variables.push_back(given ? &call_->variables[i] : nullptr);
       call_->args.tensors.push_back(given ? &call_->variables[i].tensor : nullptr);
       if (i < call_->num_inputs && operand.array && (flags_[i] & kValueInInfer) != 0) {
+        // The kernel is to see the values that shapes follow from, whatever is written meanwhile.
         INTERP_ASSIGN_OR_RETURN(const Tensor value, operand.array.Read());
         call_->variables[i].tensor.ShareMemory(value);
+        operand.use = Use::kNone;
       }
     }
     for (size_t i = call_->num_inputs; i < count; ++i) {
@@ -261,11 +317,13 @@ class Caller {
         return InvalidArgument("writes two outputs into one array");
       }
     }
-    if (into.is_rows()) {
-      if ((flags_[i] & kMayBeRows) != 0) return absl::OkStatus();
+    if (into.is_rows() && (flags_[i] & kMayBeRows) == 0) {
       return InvalidArgument("cannot write into an array of rows");
     }
-    if (into.shape() == inferred.shape && into.dtype() == inferred.dtype) return absl::OkStatus();
+    Shape shape = inferred.shape;
+    if (into.is_rows() && shape.rank() > 0)
+      shape[0] = into.shape()[0];  // how many there are, or all
+    if (into.shape() == shape && into.dtype() == inferred.dtype) return absl::OkStatus();
     return InvalidArgument("gives ", DescribeType(inferred), ", to be written into an array ",
                            DescribeArray(into));
   }
@@ -313,13 +371,17 @@ class Caller {
       }
     }
     if (def_.random) call_->random = runtime_.NextRandomState();
-    return runtime_.engine().Push(
+    INTERP_RETURN_IF_ERROR(runtime_.engine().Push(
         [call = call_](const engine::RunContext& context) { return call->Run(context); },
         {.reads = reads, .writes = writes, .updates = updates},
         {.name = def_.type.data(),
          .place = place_,
          .property = options_.property,
-         .priority = options_.priority});
+         .priority = options_.priority}));
+    for (size_t i = call_->num_inputs; i < call_->operands.size(); ++i) {
+      ArrayAccess::CountWrite(call_->operands[i].array);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status AwaitShapes() {
@@ -329,6 +391,19 @@ class Caller {
       found_.push_back(runtime_.ViewOf(array, ArrayAccess::chunk(array)->value.tensor.shape, 0));
     }
     return absl::OkStatus();
+  }
+
+  // As the kernel takes them, cast ones included.
+  ArraySlots Inputs() const {
+    ArraySlots inputs;
+    size_t at = 0;
+    for (size_t slot = 0; slot < def_.inputs.size(); ++slot) {
+      const int32_t count = input_counts_[slot];
+      if (count == 0) continue;
+      auto& [name, arrays] = inputs.emplace_back(def_.inputs[slot].name, std::vector<Array>());
+      for (int32_t i = 0; i < count; ++i) arrays.push_back(call_->operands[at++].array);
+    }
+    return inputs;
   }
 
   ArraySlots Outputs() const {
@@ -362,7 +437,9 @@ class Caller {
 
 absl::StatusOr<ArraySlots> Invoke(ArrayRuntime& runtime, const OpDef& def, const ArraySlots& inputs,
                                   const std::vector<Attr>& attrs, const InvokeOptions& options) {
-  absl::StatusOr<ArraySlots> outputs = Caller(runtime, def, inputs, options).Run(attrs);
+  // Definitions take memory for what they parse and infer.
+  absl::StatusOr<ArraySlots> outputs =
+      Catching([&] { return Caller(runtime, def, inputs, options).Run(attrs); });
   if (!outputs.ok()) return Annotate(outputs.status(), def.type);
   return outputs;
 }

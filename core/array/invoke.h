@@ -28,8 +28,8 @@ struct InvokeOptions {
   int32_t priority = 0;
   // kDeviceUrgent: on a stream of its own on devices, so that what it waits for holds up no other.
   engine::Property property = engine::Property::kNormal;
-  // Which outputs to give, with the number of their arguments. Empty: one argument of each that is
-  // not optional.
+  // Which optional outputs to give, and how many arguments of those that take several. Any other
+  // output that is not optional has one.
   std::vector<std::pair<absl::string_view, int>> outputs = {};
   // Arrays that are written in place of new ones, also inputs and views; of the shape and dtype
   // that are inferred. All outputs that a kernel gives as selected rows are to be here.

@@ -47,6 +47,7 @@ void OpCall::BindVariables() {
 absl::Status OpCall::BindOutputs(const engine::RunContext& context) {
   for (size_t i = num_inputs; i < operands.size(); ++i) {
     Operand& operand = operands[i];
+    if (operand.use == Use::kRows) INTERP_RETURN_IF_ERROR(OwnRows(operand.array));
     if (operand.use == Use::kNone || operand.use == Use::kRows || operand.use == Use::kFound) {
       continue;
     }
@@ -64,6 +65,15 @@ absl::Status OpCall::BindOutputs(const engine::RunContext& context) {
     INTERP_ASSIGN_OR_RETURN(const Tensor memory, ArrayAccess::Writable(array, overwrites, context));
     variables[i].tensor.ShareMemory(memory);
   }
+  return absl::OkStatus();
+}
+
+// A kernel writes rows over its input, where that is the output, too: not in memory that readers of
+// the old values have.
+absl::Status OpCall::OwnRows(const Array& array) {
+  Chunk& chunk = *ArrayAccess::chunk(array);
+  if (!chunk.value.tensor.has_memory() || Owns(chunk)) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(chunk.value.tensor, chunk.value.tensor.Clone(runtime.host_pool()));
   return absl::OkStatus();
 }
 
@@ -148,9 +158,29 @@ absl::Status OpCall::CommitAside(const Operand& operand, const Tensor& result,
   return absl::OkStatus();
 }
 
+// Of rows the kernel alone knows what it gives.
+absl::Status OpCall::CheckRows(const Array& array) {
+  Variable& value = ArrayAccess::chunk(array)->value;
+  const Tensor& tensor = value.tensor;
+  Shape shape = array.shape();
+  bool fits = value.selected_rows.has_value() && value.selected_rows->height == shape[0];
+  if (fits && !value.selected_rows->rows.empty()) {
+    shape[0] = std::ssize(value.selected_rows->rows);
+    fits = tensor.dtype == array.dtype() && tensor.shape == shape;
+  }
+  if (fits) return absl::OkStatus();
+  const absl::Status error = InvalidArgument(
+      "gives ", value.selected_rows.has_value() ? "rows of " : "", DescribeType(tensor),
+      ", to be written into an array of rows ", DescribeArray(array));
+  value.tensor = Tensor();
+  value.selected_rows = RowIndex{.rows = {}, .height = array.shape()[0]};
+  return error;
+}
+
 absl::Status OpCall::Commit(const engine::RunContext& context) {
   for (size_t i = num_inputs; i < operands.size(); ++i) {
     const Operand& operand = operands[i];
+    if (operand.use == Use::kRows) INTERP_RETURN_IF_ERROR(CheckRows(operand.array));
     if (operand.use == Use::kAside) {
       INTERP_RETURN_IF_ERROR(CommitAside(operand, variables[i].tensor, context));
     }

@@ -50,10 +50,12 @@ class OpCall {
 
  private:
   absl::Status BindOutputs(const engine::RunContext& context);
+  absl::Status OwnRows(const Array& array);
   absl::Status BindInputs();
   absl::Status Compute(const engine::RunContext& context);
   absl::Status Launch(const engine::RunContext& context, KernelContext::Services services);
   absl::Status Commit(const engine::RunContext& context);
+  static absl::Status CheckRows(const Array& array);
   absl::Status CommitAside(const Operand& operand, const Tensor& result,
                            const engine::RunContext& context);
 };

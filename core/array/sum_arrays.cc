@@ -15,6 +15,7 @@ constexpr int64_t kPart = 512;  // elements summed at a time, on the stack
 
 absl::Status Infer(InferContext& ctx) {
   const absl::Span<const Tensor* const> x = ctx.inputs(kX);
+  if (x[0] == nullptr) return InvalidArgument("the first array is none");
   for (const Tensor* tensor : x) {
     if (tensor == nullptr || tensor->shape != x[0]->shape || tensor->dtype != x[0]->dtype) {
       return InvalidArgument("the arrays differ: ", DescribeType(*x[0]), " and ",

@@ -8,75 +8,82 @@
 namespace interp {
 namespace {
 
-thread_local Tape* current_tape = nullptr;
+// The latest of those that record, each with the one before it.
+thread_local Tape* latest_tape = nullptr;
+thread_local int num_pauses = 0;
 
 }  // namespace
 
-Tape::Tape() : outer_(std::exchange(current_tape, this)) {}
+Tape::Tape() : outer_(std::exchange(latest_tape, this)) {}
 Tape::~Tape() { Stop(); }
 
+// Tapes end in any order.
 void Tape::Stop() {
-  if (records_ && current_tape == this) current_tape = outer_;
-  records_ = false;
+  for (Tape** at = &latest_tape; *at != nullptr; at = &(*at)->outer_) {
+    if (*at != this) continue;
+    *at = outer_;
+    return;
+  }
 }
 
-Tape* Tape::Current() { return current_tape; }
-Tape::Pause::Pause() : paused_(std::exchange(current_tape, nullptr)) {}
-Tape::Pause::~Pause() { current_tape = paused_; }
+Tape* Tape::Current() { return num_pauses == 0 ? latest_tape : nullptr; }
+Tape::Pause::Pause() { ++num_pauses; }
+Tape::Pause::~Pause() { --num_pauses; }
 
-absl::Status Tape::CheckWrites(const ArraySlots& into) const {
-  for (const auto& [slot, arrays] : into) {
-    for (const Array& array : arrays) {
-      if (!array || !used_.contains(ArrayAccess::chunk(array).get())) continue;
-      return InvalidArgument("writes into an array ", DescribeArray(array),
-                             " that a recorded op uses: its gradient would see other values");
-    }
-  }
-  return absl::OkStatus();
+absl::Status Tape::CheckWrite(const Array& into) const {
+  if (!used_.contains(ArrayAccess::chunk(into).get())) return absl::OkStatus();
+  return InvalidArgument("writes into an array ", DescribeArray(into),
+                         " that a recorded op uses: its gradient would see other values");
 }
 
 bool Tape::Wants(const OpDef& def, absl::string_view output) {
-  if (current_tape == nullptr) return false;
+  if (Current() == nullptr) return false;
   return def.gradient.make != nullptr ||
          std::find(def.gradient.inputs.begin(), def.gradient.inputs.end(), output) !=
              def.gradient.inputs.end();
 }
 
-void Tape::Note(const OpDef& def, const std::vector<Attr>& attrs, const ArraySlots& inputs,
-                const ArraySlots& outputs) {
-  steps_.push_back({&def, attrs, inputs, outputs});
+void Tape::Note(const OpDef& def, const std::vector<Attr>& attrs, ArraySlots inputs,
+                ArraySlots outputs) {
   for (const ArraySlots* slots : {&inputs, &outputs}) {
     for (const auto& [slot, arrays] : *slots) {
       for (const Array& array : arrays) {
-        if (array) used_.insert(ArrayAccess::chunk(array).get());
+        if (array) used_.emplace(ArrayAccess::chunk(array).get(), ArrayAccess::num_writes(array));
       }
     }
   }
+  steps_.push_back({&def, attrs, std::move(inputs), std::move(outputs)});
 }
 
-absl::Status Tape::NoteView(absl::string_view type, absl::string_view slot,
-                            const std::vector<Attr>& attrs, const Array& from, const Array& view) {
-  if (current_tape == nullptr) return absl::OkStatus();
+absl::Status Tape::NoteAs(absl::string_view type, absl::string_view slot,
+                          const std::vector<Attr>& attrs, const Array& from, const Array& to) {
+  Tape* const tape = Current();
+  if (tape == nullptr) return absl::OkStatus();
   const OpDef* def = from.runtime().ops().Find(type);
   if (def == nullptr) {
-    return NotFound("no op named '", type, "' is registered, which a view of a recording needs");
+    return NotFound("no op named '", type,
+                    "' is registered, which a view or a copy in a recording needs");
   }
-  current_tape->Note(*def, attrs, {{slot, {from}}}, {{"Out", {view}}});
+  tape->Note(*def, attrs, {{slot, {from}}}, {{"Out", {to}}});
   return absl::OkStatus();
 }
 
 absl::Status Tape::NoteSlice(const Array& from, const Array& view, int64_t begin, int64_t end) {
-  return NoteView("slice", "Input",
-                  {{"axes", std::vector<int64_t>{0}},
-                   {"starts", std::vector<int64_t>{begin}},
-                   {"ends", std::vector<int64_t>{end}}},
-                  from, view);
+  return NoteAs("slice", "Input",
+                {{"axes", std::vector<int64_t>{0}},
+                 {"starts", std::vector<int64_t>{begin}},
+                 {"ends", std::vector<int64_t>{end}}},
+                from, view);
 }
 
 absl::Status Tape::NoteReshape(const Array& from, const Array& view) {
   const absl::Span<const int64_t> dims = view.shape().dims();
-  return NoteView("reshape", "X", {{"shape", std::vector<int64_t>(dims.begin(), dims.end())}}, from,
-                  view);
+  return NoteAs("reshape", "X", {{"shape", std::vector<int64_t>(dims.begin(), dims.end())}}, from,
+                view);
+}
+
+absl::Status Tape::NoteCopy(const Array& from, const Array& to) {
+  return NoteAs("assign", "X", {}, from, to);
 }
 
 }  // namespace interp

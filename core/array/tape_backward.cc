@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "core/array/array_runtime.h"
+#include "core/array/filled.h"
 #include "core/array/sum_arrays.h"
 #include "core/array/tape.h"
 #include "core/gradient.h"
@@ -11,34 +13,9 @@
 namespace interp {
 namespace {
 
-// An array of one value everywhere.
-absl::StatusOr<Array> Filled(const Array& like, double value) {
-  Tensor tensor;
-  tensor.shape = like.shape();
-  tensor.dtype = like.dtype();
-  INTERP_RETURN_IF_ERROR(tensor.Allocate(like.runtime().host_pool()));
-  const auto fill = [&]<typename T>(T* data) {
-    std::fill(data, data + tensor.numel(), static_cast<T>(value));
-  };
-  switch (tensor.dtype) {
-    case DType::kFloat32:
-      fill(tensor.mutable_data<float>());
-      break;
-    case DType::kFloat64:
-      fill(tensor.mutable_data<double>());
-      break;
-    case DType::kFloat16:
-      fill(tensor.mutable_data<float16>());
-      break;
-    case DType::kBFloat16:
-      fill(tensor.mutable_data<bfloat16>());
-      break;
-    default:
-      return InvalidArgument("an array ", DescribeArray(like), " has no gradient");
-  }
-  INTERP_ASSIGN_OR_RETURN(Array array, like.runtime().Adopt(tensor));
-  if (like.place().on_host()) return array;
-  return array.CopyTo(like.place());
+// An array like another, of one value.
+absl::StatusOr<Array> FilledLike(const Array& like, double value) {
+  return Filled(like.runtime(), like.shape(), like.dtype(), value, like.place());
 }
 
 bool IsSparse(const std::vector<Attr>& attrs) {
@@ -59,7 +36,7 @@ class TapeBackward {
   absl::StatusOr<std::vector<Array>> Run(const Array& loss, absl::Span<const Array> sources) {
     for (const Array& source : sources) depends_.insert(ArrayAccess::id(source));
     for (const Tape::Step& step : tape_.steps_) FindDependents(step);
-    INTERP_ASSIGN_OR_RETURN(gradients_[ArrayAccess::id(loss)], Filled(loss, 1));
+    INTERP_ASSIGN_OR_RETURN(gradients_[ArrayAccess::id(loss)], FilledLike(loss, 1));
     for (auto step = tape_.steps_.rbegin(); step != tape_.steps_.rend(); ++step) {
       if (!IsOnTheWay(*step)) continue;
       INTERP_RETURN_IF_ERROR(Annotate(Differentiate(*step), step->def->type));
@@ -133,8 +110,23 @@ class TapeBackward {
     }
   }
 
+  // Beside ops that write, a tape that records, copies, pulls from stores and runs of cores do.
+  absl::Status CheckUnchanged(const Tape::Step& step) const {
+    absl::Status status;
+    const auto check = [&](const Array& array) {
+      const auto used = tape_.used_.find(ArrayAccess::chunk(array).get());
+      if (used->second == ArrayAccess::num_writes(array)) return;
+      status = InvalidArgument("has used an array ", DescribeArray(array),
+                               " that was written to since: its gradient would see other values");
+    };
+    ForEach(step.inputs, check);
+    ForEach(step.outputs, check);
+    return status;
+  }
+
   absl::Status Differentiate(const Tape::Step& step) {
     if (!step.def->gradient.exists()) return Unimplemented("has no gradient");
+    INTERP_RETURN_IF_ERROR(CheckUnchanged(step));
     Names names;
     names.program.blocks.emplace_back();
     names.op.type = std::string(step.def->type);
@@ -167,7 +159,7 @@ class TapeBackward {
         gradient = at->second;
         return;
       }
-      absl::StatusOr<Array> zeros = Filled(output, 0);
+      absl::StatusOr<Array> zeros = FilledLike(output, 0);
       status.Update(zeros.status());
       if (zeros.ok()) gradient = *std::move(zeros);
     });
@@ -245,18 +237,22 @@ class TapeBackward {
       const VarId name = names.program.Find(GradientName(absl::StrCat("v", id)));
       const auto part = names.arrays.find(name);
       if (name < 0 || part == names.arrays.end()) return;
-      status = Accumulate(id, part->second);
+      status = Accumulate(input, part->second);
     });
     return status;
   }
 
-  absl::Status Accumulate(uint64_t id, const Array& part) {
-    Array& gradient = gradients_[id];
+  absl::Status Accumulate(const Array& of, const Array& part) {
+    Array here = part;
+    if (part && part.place() != of.place()) {  // behind a copy
+      INTERP_ASSIGN_OR_RETURN(here, part.CopyTo(of.place()));
+    }
+    Array& gradient = gradients_[ArrayAccess::id(of)];
     if (!gradient) {
-      gradient = part;
+      gradient = here;
       return absl::OkStatus();
     }
-    INTERP_ASSIGN_OR_RETURN(gradient, Add(gradient, part));
+    INTERP_ASSIGN_OR_RETURN(gradient, Add(gradient, here));
     return absl::OkStatus();
   }
 

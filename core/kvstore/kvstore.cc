@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "core/array/array_runtime.h"
+#include "core/array/filled.h"
 #include "core/array/tape.h"
 #include "core/kvstore/add_up.h"
 #include "core/kvstore/two_bit.h"
@@ -63,7 +64,15 @@ Place KVStore::NextHome(size_t bytes) {
   return least->first;
 }
 
+// A push waits for room where too much is in flight, and who is behind the lock with it.
+absl::Status KVStore::CheckCaller() const {
+  if (!runtime_.engine().InOperation()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a store is called within an operation, which may have to end first; call it between");
+}
+
 absl::Status KVStore::Init(absl::string_view key, const Array& value) {
+  INTERP_RETURN_IF_ERROR(CheckCaller());
   if (!value || &value.runtime() != &runtime_ || value.is_rows()) {
     return InvalidArgument("key '", key, "' is to begin as ",
                            value ? DescribeArray(value) : "no array",
@@ -82,6 +91,7 @@ absl::Status KVStore::Init(absl::string_view key, const Array& value) {
 }
 
 absl::StatusOr<KVStore::Entry*> KVStore::Find(absl::string_view key) {
+  INTERP_RETURN_IF_ERROR(CheckCaller());
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end()) {
@@ -130,10 +140,13 @@ absl::StatusOr<std::vector<Array>> KVStore::Compress(Entry& entry, absl::Span<co
     }
     if (i == entry.residuals.size()) entry.residuals.emplace_back();
     Array& residual = entry.residuals[i];
-    if (!residual || residual.place() != value.place()) {
-      const std::vector<float> zeros(static_cast<size_t>(value.numel()), 0);
-      INTERP_ASSIGN_OR_RETURN(
-          residual, runtime_.FromTensor(Tensor::Of<float>(value.shape(), zeros), value.place()));
+    // What a gradient that failed has spoilt is begun anew.
+    if (!residual || runtime_.engine().ErrorOf(residual.variable())) {
+      INTERP_ASSIGN_OR_RETURN(residual,
+                              Filled(runtime_, value.shape(), DType::kFloat32, 0, value.place()));
+    }
+    if (residual.place() != value.place()) {
+      INTERP_ASSIGN_OR_RETURN(residual, residual.CopyTo(value.place(), priority));
     }
     const Attr attr{.name = "threshold", .value = threshold};
     INTERP_ASSIGN_OR_RETURN(
@@ -230,6 +243,7 @@ absl::Status KVStore::PullRows(absl::string_view key, std::vector<int64_t> rows,
   }
   const engine::Variable read = stored.variable();
   const engine::Variable written = out.variable();
+  ArrayAccess::CountWrite(out);
   return runtime_.engine().Push(
       [stored, rows = std::move(rows), out] { return GatherRows(stored, rows, out); },
       {.reads = {&read, 1}, .writes = {&written, 1}}, {.name = "pull rows", .priority = priority});

@@ -45,7 +45,8 @@ struct CompressionOptions {
   float threshold = 0.5F;
 };
 
-// Thread-safety: all methods. The runtime is borrowed.
+// Thread-safety: all methods. The runtime is borrowed. Init, pushes and pulls are
+// FailedPrecondition within an operation of its engine, which could wait for itself.
 class KVStore {
  public:
   // `local` adds and keeps values on the host, `device` on the devices, each key on that which has
@@ -103,6 +104,7 @@ class KVStore {
   KVStore(ArrayRuntime& runtime, absl::string_view kind) : runtime_(runtime), kind_(kind) {}
   Place NextHome(size_t bytes);
   absl::StatusOr<Entry*> Find(absl::string_view key);
+  absl::Status CheckCaller() const;
   absl::Status CheckValues(const Entry& entry, absl::Span<const Array> values) const;
   absl::Status CheckOuts(const Entry& entry, absl::Span<const Array> outs) const;
   Settings settings();

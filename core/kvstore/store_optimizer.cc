@@ -4,26 +4,11 @@
 #include <utility>
 
 #include "core/array/array_runtime.h"
+#include "core/array/filled.h"
 #include "core/near_names.h"
 
 namespace interp {
 namespace {
-
-// An array of the host with one value everywhere.
-absl::StatusOr<Array> Filled(ArrayRuntime& runtime, const Shape& shape, DType dtype, double value) {
-  Tensor tensor;
-  tensor.shape = shape;
-  tensor.dtype = dtype;
-  INTERP_RETURN_IF_ERROR(tensor.Allocate(runtime.host_pool()));
-  if (dtype == DType::kFloat32) {
-    std::fill_n(tensor.mutable_data<float>(), tensor.numel(), static_cast<float>(value));
-  } else if (dtype == DType::kFloat64) {
-    std::fill_n(tensor.mutable_data<double>(), tensor.numel(), value);
-  } else {
-    return Unimplemented("an optimizer's state of ", Name(dtype), "; expected float32 or float64");
-  }
-  return runtime.Adopt(tensor);
-}
 
 bool IsGiven(absl::string_view slot) {
   return slot == "Param" || slot == "Grad" || slot == "LearningRate";
@@ -63,9 +48,7 @@ absl::Status StoreOptimizer::FindStates() {
 }
 
 absl::StatusOr<Array> StoreOptimizer::Scalar(double value, const Array& like) {
-  INTERP_ASSIGN_OR_RETURN(Array scalar, Filled(runtime_, {1}, like.dtype(), value));
-  if (like.place().on_host()) return scalar;
-  return scalar.CopyTo(like.place());
+  return Filled(runtime_, {1}, like.dtype(), value, like.place());
 }
 
 absl::StatusOr<ArraySlots> StoreOptimizer::MakeStates(const Array& parameter) {
@@ -79,11 +62,8 @@ absl::StatusOr<ArraySlots> StoreOptimizer::MakeStates(const Array& parameter) {
     if (scalar != options_.scalars.end()) {
       INTERP_ASSIGN_OR_RETURN(value, Scalar(scalar->second, parameter));
     } else {
-      INTERP_ASSIGN_OR_RETURN(value,
-                              Filled(runtime_, parameter.shape(), parameter.dtype(), /*value=*/0));
-      if (!parameter.place().on_host()) {
-        INTERP_ASSIGN_OR_RETURN(value, value.CopyTo(parameter.place()));
-      }
+      INTERP_ASSIGN_OR_RETURN(
+          value, Filled(runtime_, parameter.shape(), parameter.dtype(), 0, parameter.place()));
     }
     inputs.emplace_back(state.input, std::vector<Array>{std::move(value)});
   }
@@ -104,10 +84,14 @@ absl::Status StoreOptimizer::Update(absl::string_view key, const Array& gradient
   }
   Array rescaled = gradient;
   if (options_.rescale != 1) {
-    INTERP_ASSIGN_OR_RETURN(rescaled,
-                            First(Invoke(runtime_, "scale", {{"X", {gradient}}},
-                                         {{"scale", static_cast<float>(options_.rescale)}},
-                                         {.property = engine::Property::kDeviceUrgent})));
+    InvokeOptions scaling{.property = engine::Property::kDeviceUrgent};
+    if (gradient.is_rows()) {
+      INTERP_ASSIGN_OR_RETURN(Array rows, runtime_.NewRows(gradient.shape(), gradient.dtype()));
+      scaling.into = {{"Out", {std::move(rows)}}};
+    }
+    INTERP_ASSIGN_OR_RETURN(
+        rescaled, First(Invoke(runtime_, "scale", {{"X", {gradient}}},
+                               {{"scale", static_cast<float>(options_.rescale)}}, scaling)));
   }
   ArraySlots inputs = *states;
   inputs.emplace_back("Param", std::vector<Array>{parameter});

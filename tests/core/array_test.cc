@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 #include <thread>
 #include <vector>
@@ -64,6 +65,16 @@ TEST_P(Arrays, WhatDoesNotFitIsToldByTheCall) {
   EXPECT_THAT(mix({{"X", {x}}, {"Y", {Of({1, 2, 3})}}}),
               FailsWith(kInvalid, "mix: X has shape [2], Y [3]"));
   EXPECT_THAT(mix({{"X", {x}}}), FailsWith(kInvalid, "mix: input 'Y' is missing"));
+  EXPECT_THAT(mix({{"X", {x}}, {"Y", {Array()}}}), FailsWith(kInvalid, "input 'Y' is missing"));
+  EXPECT_THAT(mix({{"X", {x}}, {"Y", {x}}}, {.outputs = {{"Uot", 1}}}),
+              FailsWith(kInvalid, "has no output 'Uot'"));
+  for (const int count : {-1, 0, 2}) {
+    EXPECT_THAT(mix({{"X", {x}}, {"Y", {x}}}, {.outputs = {{"Out", count}}}),
+                FailsWith(kInvalid, "expected once"));
+  }
+  EXPECT_THAT(mix({{"X", {x}}, {"Y", {x}}}, {.into = {{"Out", {x, Of({1, 2})}}}}),
+              FailsWith(kInvalid, "expected once"));
+  EXPECT_THAT(x.At(std::numeric_limits<int64_t>::max()), FailsWith(kInvalid, "row 9223"));
   EXPECT_THAT(mix({{"X", {x}}, {"Z", {x}}}), FailsWith(kInvalid, "has no input 'Z'"));
   EXPECT_THAT(mix({{"X", {x, x}}, {"Y", {x}}}), FailsWith(kInvalid, "takes one array, not 2"));
   EXPECT_THAT(
@@ -159,6 +170,11 @@ TEST_P(Arrays, CopiesAreNotSeenToShare) {
   EXPECT_THAT(copy.CopyFrom(mine), IsOk());
   mine.mutable_data<float>()[0] = -1;
   EXPECT_THAT(FloatsOf(copy), ElementsAre(3, 4));
+}
+
+TEST_P(Arrays, SumsOfNoArraysAreRefused) {
+  EXPECT_THAT(Invoke(*runtime_, SumArraysDef(), {{"X", {Array(), Of({1})}}}),
+              FailsWith(kInvalid, "none"));
 }
 
 TEST_P(Arrays, RandomOpsDrawByTheOrderOfCalls) {

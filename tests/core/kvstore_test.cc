@@ -197,6 +197,29 @@ TEST_P(Stores, ErrorsOfWhatIsPushedArriveAtThePull) {
   EXPECT_THAT(Pulled("w", 1), ElementsAre(3));
 }
 
+TEST_P(Stores, CompressionGoesOnAfterAnError) {
+  ASSERT_THAT(store_->SetCompression({.threshold = 0.5F}), IsOk());
+  ASSERT_THAT(store_->Init("w", Of({0})), IsOk());
+  const Array bad = Got(Invoke(*runtime_, "fail", {{"X", {Of({13})}}}));
+  ASSERT_THAT(store_->Push("w", {bad}), IsOk());
+  (void)runtime_->WaitForAll();
+  ASSERT_THAT(store_->Push("w", {Of({1})}), IsOk());
+  EXPECT_THAT(Pulled("w", 1), ElementsAre(0.5F));
+}
+
+TEST_P(Stores, CallsWithinOperationsAreRefused) {
+  ASSERT_THAT(store_->Init("w", Of({0})), IsOk());
+  const Array value = Of({1});
+  const engine::Variable done = runtime_->engine().NewVariable();
+  absl::Status within;
+  ASSERT_THAT(runtime_->engine().Push([&] { within = store_->Push("w", {value}); },
+                                      {.writes = {&done, 1}}, {.name = "push"}),
+              IsOk());
+  ASSERT_THAT(runtime_->engine().WaitForVar(done), IsOk());
+  EXPECT_THAT(within, FailsWith(absl::StatusCode::kFailedPrecondition, "within an operation"));
+  ASSERT_THAT(runtime_->engine().DeleteVariable(done), IsOk());
+}
+
 // Pushes that add different bits, from several threads and several devices at once.
 TEST_P(Stores, CallsOnOneKeyAreLinearizable) {
   store_->SetUpdater(AddTo);

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "core/array/tape.h"
@@ -111,6 +115,59 @@ TEST_F(ArrayInvoke, RowsUpdateSomeRows) {
   EXPECT_THAT(FloatsOf(w), ElementsAre(-3, 2, 1));
 }
 
+// What kernels give as rows is checked against the array, which readers trust.
+TEST_F(ArrayInvoke, RowsOfAnotherWidthAreRefused) {
+  const Array w = Of(Numbers({10, 8}, 1));
+  const Array ids = Of(Tensor::Of<int64_t>({2}, {3, 4}));
+  const Array rows = *runtime_->NewRows({10, 4}, DType::kFloat32);
+  const auto into = [&](const Array& out, const Tensor& gradient) {
+    return Invoke(*runtime_, "lookup_table_v2_grad",
+                  {{"W", {w}}, {"Ids", {ids}}, {"Out@GRAD", {Of(gradient)}}}, {{"is_sparse", true}},
+                  {.into = {{"W@GRAD", {out}}}});
+  };
+  EXPECT_FALSE(into(rows, Numbers({2, 8}, 2)).ok() && rows.ReadRows().ok());
+  const Array doubles = *runtime_->NewRows({10, 8}, DType::kFloat64);
+  EXPECT_FALSE(into(doubles, Numbers({2, 8}, 2)).ok() && doubles.ReadRows().ok());
+  const Array sums = *runtime_->NewRows({10, 2}, DType::kFloat32);
+  const Array right = *runtime_->NewRows({10, 8}, DType::kFloat32);
+  ASSERT_THAT(into(right, Numbers({2, 8}, 2)), IsOk());
+  EXPECT_THAT(right.ReadRows(), IsOk());
+  EXPECT_FALSE(
+      Invoke(*runtime_, "sum", {{"X", {right, right}}}, {}, {.into = {{"Out", {sums}}}}).ok() &&
+      sums.ReadRows().ok());
+}
+
+TEST_F(ArrayInvoke, RowsThatWereReadStayAsTheyAre) {
+  const Array rows =
+      *runtime_->FromRows(Tensor::Of<float>({1, 2}, {1, 2}), {.rows = {1}, .height = 3});
+  const absl::StatusOr<Array::Rows> before = rows.ReadRows();
+  ASSERT_THAT(before, IsOk());
+  Op("scale", {{"X", {rows}}}, {{"scale", 3.0F}}, {.into = {{"Out", {rows}}}});
+  EXPECT_THAT(testing::Values<float>((*rows.ReadRows()).values), ElementsAre(3, 6));
+  EXPECT_THAT(testing::Values<float>(before->values), ElementsAre(1, 2));
+}
+
+// The values that a shape was inferred from are those that the kernel sees.
+TEST_F(ArrayInvoke, ShapesAndKernelsSeeTheSameValues) {
+  const Array x = Of(Numbers({100}, 1));
+  const Array ends = Of(Tensor::Of<int32_t>({1}, {1}));
+  engine::Engine& engine = runtime_->engine();
+  std::atomic<bool> may_end = false;
+  const engine::Variable gate = x.variable();
+  // Holds up whoever reads x until `ends` is another.
+  ASSERT_THAT(engine.Push(
+                  [&] {
+                    while (!may_end) std::this_thread::yield();
+                  },
+                  {.writes = {}, .updates = {&gate, 1}}, {.name = "hold"}),
+              IsOk());
+  const Array out = Op("slice", {{"Input", {x}}, {"EndsTensor", {ends}}},
+                       {{"axes", std::vector<int64_t>{0}}, {"starts", std::vector<int64_t>{0}}});
+  ASSERT_THAT(ends.CopyFrom(Tensor::Of<int32_t>({1}, {100})), IsOk());
+  may_end = true;
+  EXPECT_EQ(FloatsOf(out).size(), 1);
+}
+
 // loss = mean(softmax cross entropy of relu(x w + b) v), by hand-made differences.
 class ArrayTape : public ArrayInvoke {
  protected:
@@ -175,6 +232,62 @@ TEST_F(ArrayTape, GradientsOfSparseLookupsAreRows) {
   ASSERT_THAT(read, IsOk());
   EXPECT_THAT(read->index.rows, ElementsAre(4, 1, 4));
   EXPECT_EQ(testing::Values<float>(read->values), std::vector<float>(6, 1.0F / 6));
+}
+
+TEST_F(ArrayTape, TapesEndInAnyOrder) {
+  auto first = std::make_unique<Tape>();
+  auto second = std::make_unique<Tape>();
+  first.reset();
+  EXPECT_EQ(Tape::Current(), second.get());
+  {
+    const Tape::Pause pause;
+    second.reset();
+  }
+  EXPECT_EQ(Tape::Current(), nullptr);
+}
+
+TEST_F(ArrayTape, NamesOfSlotsMayEndBeforeTheTape) {
+  const Array x = Of(Tensor::Of<float>({1}, {3}));
+  Tape tape;
+  auto slot = std::make_unique<std::string>("X");
+  const Array y = Op("square", {{*slot, {x}}});
+  slot.reset();
+  EXPECT_THAT(FloatsOf((*tape.Backward(y, {x}))[0]), ElementsAre(6));
+}
+
+TEST_F(ArrayTape, WhatWasWrittenSinceHasNoGradient) {
+  const auto refused = [](const auto& result) {
+    EXPECT_THAT(result, FailsWith(absl::StatusCode::kInvalidArgument, "would see other values"));
+  };
+  const Array x = Of(Tensor::Of<float>({1}, {3}));
+  Tape tape;
+  refused(Invoke(*runtime_, "scale", {{"X", {x}}}, {{"scale", 3.0F}}, {.into = {{"Out", {x}}}}));
+  const Array y = Op("square", {{"X", {x}}});
+  refused(x.CopyFrom(y));
+  refused(x.CopyFrom(Tensor::Of<float>({1}, {4})));
+  EXPECT_THAT(tape.Backward(y, {x}), IsOk());
+  {
+    const Tape::Pause pause;
+    ASSERT_THAT(x.CopyFrom(y), IsOk());
+  }
+  refused(tape.Backward(y, {x}));
+}
+
+TEST_F(ArrayTape, GradientsPassCopiesAndCasts) {
+  const Array x = Of(Tensor::Of<float>({2}, {3, 4}));
+  const Array w = Of(Tensor::Of<double>({2}, {5, 6}));
+  Tape tape;
+  const Array there = *x.CopyTo(kSim);
+  const Array square = Op("square", {{"X", {there}}});
+  const Array back = *square.CopyTo(Place{});
+  const Array product = Op("elementwise_mul", {{"X", {back}}, {"Y", {w}}});
+  const Array loss = Op("mean", {{"X", {product}}});
+  const absl::StatusOr<std::vector<Array>> gradients = tape.Backward(loss, {x, w});
+  ASSERT_THAT(gradients, IsOk());
+  EXPECT_EQ((*gradients)[0].place(), x.place());
+  EXPECT_THAT(FloatsOf((*gradients)[0]), ElementsAre(15, 24));
+  EXPECT_EQ((*gradients)[1].dtype(), DType::kFloat64);
+  EXPECT_THAT(testing::Values<double>(*(*gradients)[1].Read()), ElementsAre(4.5, 8));
 }
 
 TEST_F(ArrayTape, NoGradientPassesWhatHasNone) {

@@ -79,5 +79,17 @@ TEST(StoreRows, UpdateSomeRowsOfATable) {
   EXPECT_THAT(FloatsOf(out), ElementsAre(-3, 2, 1));
 }
 
+TEST(StoreRows, AreRescaled) {
+  auto runtime = testing::MakeRuntime({});
+  const auto store = *KVStore::Create(*runtime, "local");
+  ASSERT_THAT(store->SetOptimizer({.learning_rate = 1, .rescale = 0.5}), IsOk());
+  ASSERT_THAT(store->Init("t", ArrayOf(*runtime, {2, 1}, {1, 2})), IsOk());
+  const Array rows = *runtime->FromRows(Tensor::Of<float>({1, 1}, {4}), {.rows = {1}, .height = 2});
+  ASSERT_THAT(store->Push("t", {rows}), IsOk());
+  const Array out = *runtime->New({2, 1}, DType::kFloat32);
+  ASSERT_THAT(store->Pull("t", {out}), IsOk());
+  EXPECT_THAT(FloatsOf(out), ElementsAre(1, 0));
+}
+
 }  // namespace
 }  // namespace interp
