@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/comm/rings.h"
+#include "core/io/file_folder.h"
 #include "core/steady_clock.h"
 #include "core/usable_cpus.h"
 #include "interpreter/compile/random_ops.h"
@@ -105,7 +106,7 @@ class InterpreterCore::Impl {
   ~Impl();
 
   // Makes what runs instructions, or nothing: streams of devices are scarce, so this can fail.
-  absl::Status GiveRings();
+  absl::Status GiveResources();
   absl::Status MakeFrames();
   std::unique_ptr<Impl> Clone() const;
 
@@ -188,19 +189,27 @@ int InterpreterCore::Impl::num_workers() const {
   return several ? model_->options.num_workers : 1;
 }
 
-// To the ops that run on the host, which collectives do.
-absl::Status InterpreterCore::Impl::GiveRings() {
-  const std::shared_ptr<Rings>& rings = model_->options.rings;
-  if (rings == nullptr) return absl::OkStatus();
-  if (is_clone_ && rings->size() > 1) {
-    return Unimplemented("a clone of a core of ", rings->size(),
+// To the ops that run on the host, which collectives and those on files do.
+absl::Status InterpreterCore::Impl::GiveResources() {
+  PlaceResources& host = resources_[Name(Place{})];
+  const CoreOptions& options = model_->options;
+  if (is_clone_ && options.rings != nullptr && options.rings->size() > 1) {
+    return Unimplemented("a clone of a core of ", options.rings->size(),
                          " ranks: runs side by side could meet each other's collectives; make a "
                          "core with rings of its own");
   }
-  const auto make = [&rings]() -> absl::StatusOr<std::unique_ptr<RingsHandle>> {
-    return std::make_unique<RingsHandle>(RingsHandle{.rings = rings});
+  if (options.rings != nullptr) {
+    const auto make = [&options]() -> absl::StatusOr<std::unique_ptr<RingsHandle>> {
+      return std::make_unique<RingsHandle>(RingsHandle{.rings = options.rings});
+    };
+    INTERP_RETURN_IF_ERROR(host.GetOrMake<RingsHandle>("", make).status());
+  }
+  if (options.file_folder.empty()) return absl::OkStatus();
+  const auto open = [&options]() -> absl::StatusOr<std::unique_ptr<FileFolder>> {
+    INTERP_ASSIGN_OR_RETURN(FileFolder folder, FileFolder::Open(options.file_folder));
+    return std::make_unique<FileFolder>(std::move(folder));
   };
-  return resources_[Name(Place{})].GetOrMake<RingsHandle>("", make).status();
+  return host.GetOrMake<FileFolder>("", open).status();
 }
 
 absl::Status InterpreterCore::Impl::MakeFrames() {
@@ -220,7 +229,7 @@ absl::Status InterpreterCore::Impl::MakeFrames() {
                                    .engine_policy = options.engine_policy,
                                    .seed = options.schedule_seed};
   INTERP_ASSIGN_OR_RETURN(threads_, MakeSchedulerThreads(scheduler, has_devices()));
-  INTERP_RETURN_IF_ERROR(GiveRings());
+  INTERP_RETURN_IF_ERROR(GiveResources());
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Frame> main,
                           Frame::Create(model_->compiled, scope_->root(), control_, run_random_,
                                         {.pool = pool_.get(),

@@ -88,6 +88,9 @@ struct CoreOptions {
   // are copies. Where there are several, clones cannot run, and a run that fails ends the talk for
   // good (Rings::Fail): this rank may have missed a collective.
   std::shared_ptr<Rings> rings = nullptr;
+  // The folder that ops which read and write files (save, load and their like) may use, with what
+  // is below it. Empty: such ops fail, as a program is not trusted with files.
+  std::string file_folder = {};
   // Where ops are looked up; must outlive the core. Null: OpRegistry::Global().
   const OpRegistry* ops = nullptr;
 };

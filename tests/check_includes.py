@@ -26,7 +26,7 @@ ROOMS = ("plan", "analysis", "verify", "compile", "plan_file", "run", "inspect")
 # The wire formats are the business of these files alone.
 READS_PROTO = (
     "interpreter/plan_file/plan_wire.h",
-    "core/io/params.cc",
+    "core/io/param_record.cc",
     "core/program_load.cc",
     "core/program_save.cc",
     "core/program_wire.cc",

@@ -79,7 +79,8 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model, const
     if (!known.ok()) return Annotate(known, absl::StrCat("--expect ", flags.expect));
     add(tensor.first);
   }
-  const bool seen = !fetches.empty() || !flags.save.empty() || flags.plan.no_prune;
+  const bool seen = !fetches.empty() || !flags.save.empty() || flags.plan.no_prune ||
+                    !flags.run.file_folder.empty();
   if (!seen && !model.compiled.has_value()) {
     return InvalidArgument(flags.model.model,
                            ": the program fetches nothing itself; name variables with --fetch, or "

@@ -174,6 +174,11 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
                   "most memory for variables, parameters apart, as in 512M or 2G")
       ->group(kRunGroup);
   command
+      .add_option("--allow-files", flags.file_folder,
+                  "let ops like save and load use files in this folder; without it they fail")
+      ->check(CLI::ExistingDirectory)
+      ->group(kRunGroup);
+  command
       .add_option("--allocator", flags.allocator,
                   "how host memory is kept for later: tlsf, naive, power_of_two, linear or exact")
       ->capture_default_str()
@@ -248,6 +253,7 @@ absl::Status SetMemory(const RunFlags& run, CoreOptions& options) {
 
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run) {
   CoreOptions options;
+  options.file_folder = run.file_folder;
   const absl::StatusOr<SchedulerKind> scheduler = SchedulerFromName(run.scheduler);
   if (!scheduler.ok()) return Annotate(scheduler.status(), "--scheduler");
   options.scheduler = *scheduler;

@@ -49,6 +49,7 @@ struct RunFlags {
   int workers = 1;
   int threads = 0;
   std::string max_memory;
+  std::string file_folder;
   std::string allocator = "tlsf";
   std::string host_memory = "ordinary";
   std::string timeout;

@@ -21,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/buffer.h"
+#include "core/io/param_record.h"
 #include "core/program.h"
 #include "core/status.h"
 #include "core/tensor.h"
@@ -54,17 +55,6 @@ absl::StatusOr<std::vector<NamedTensor>> ReadParams(const std::string& path,
 // The same for a combined file in memory; tensors share `file` where they can.
 absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& file,
                                                              absl::Span<const ParamDecl> params);
-
-// A record of a combined file.
-struct ParamRecord {
-  uint64_t offset = 0;       // of the record in the file
-  uint64_t data_offset = 0;  // of its elements
-  DType dtype = DType::kUndefined;
-  Shape shape;
-  Lod lod;
-
-  uint64_t size_bytes() const { return static_cast<uint64_t>(shape.numel()) * SizeOf(dtype); }
-};
 
 // The records of a combined file, for looking at one without its program.
 absl::StatusOr<std::vector<ParamRecord>> ParseParamRecords(absl::string_view file);
