@@ -8,6 +8,9 @@ foreach(level ${INTERP_ISA_LEVELS})
   install(TARGETS interp_${level}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/glibc-hwcaps/${level} NAMELINK_SKIP)
 endforeach()
+if(TARGET interp_mpi)
+  install(TARGETS interp_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(TARGETS interp_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 include(${PROJECT_SOURCE_DIR}/cmake/public_headers.cmake)

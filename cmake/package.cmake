@@ -34,8 +34,8 @@ set(CPACK_STRIP_FILES TRUE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS TRUE)
-# For programs that embed the library.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake | pkgconf, libabsl-dev")
+# For programs that embed the library, and for several ranks.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake | pkgconf, libabsl-dev, openmpi-bin")
 # For packages of others that embed it.
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS TRUE)
 include(CPack)

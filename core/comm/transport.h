@@ -1,6 +1,6 @@
 // Transport: messages of bytes between the ranks of one program. All collectives are made of these
-// (collectives.h), so that they have the same bits whatever carries them; so
-// far that is threads of one process (core/comm/thread_ranks.h).
+// (collectives.h), so that they have the same bits whatever carries them: MPI
+// (core/comm/mpi_transport.h), or threads of one process in tests (core/comm/thread_ranks.h).
 #pragma once
 
 #include <chrono>
