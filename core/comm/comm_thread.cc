@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "core/catching.h"
+#include "core/comm/short_slice.h"
 
 namespace interp {
 namespace {
@@ -104,7 +105,20 @@ void CommThread::Abort(int exit_code) {
   changed_.wait(lock, [this] { return !error_.ok() && !abort_code_.has_value(); });
 }
 
+void CommThread::StartTrace() {
+  const std::scoped_lock lock(mutex_);
+  traces_ = true;
+  spans_.clear();
+}
+
+std::vector<CommSpan> CommThread::StopTrace() {
+  const std::scoped_lock lock(mutex_);
+  traces_ = false;
+  return std::exchange(spans_, {});
+}
+
 void CommThread::Work(const MakeTransport& make) {
+  AskForShortSlice();
   absl::StatusOr<std::unique_ptr<Transport>> transport = Catching([&] { return make(); });
   {
     const std::scoped_lock lock(mutex_);
@@ -202,6 +216,7 @@ absl::StatusOr<bool> CommThread::Advance(Lane& lane) {
     lane.posted = false;
     if (lane.round < job.schedule.size()) return true;
   }
+  Note(lane);
   const std::shared_ptr<CommRequest> request = std::move(job.request);
   lane.jobs.pop_front();
   lane.round = 0;
@@ -239,6 +254,18 @@ absl::StatusOr<bool> CommThread::Poll(Lane& lane) {
   });
   if (!error.ok()) return error;
   return lane.flights.size() < before;
+}
+
+void CommThread::Note(const Lane& lane) {
+  const auto ns = [](Clock::time_point at) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
+  };
+  const std::scoped_lock lock(mutex_);
+  if (!traces_) return;
+  spans_.push_back({.what = lane.jobs.front().what,
+                    .ring_id = lane.number,
+                    .start_ns = ns(lane.since),
+                    .end_ns = ns(Clock::now())});
 }
 
 absl::Status CommThread::LateError(const Lane& lane) const {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/comm/collectives.h"
+#include "core/comm/comm_span.h"
 #include "core/comm/transport.h"
 #include "core/status.h"
 
@@ -84,6 +85,10 @@ class CommThread {
   // Ends the processes of all ranks, where ranks are processes; returns where they are not.
   void Abort(int exit_code);
 
+  // Notes what ends from now on. StopTrace gives it, in the order of the ends.
+  void StartTrace();
+  std::vector<CommSpan> StopTrace();
+
  private:
   using Clock = std::chrono::steady_clock;
   struct Flight;
@@ -96,6 +101,7 @@ class CommThread {
   absl::StatusOr<bool> Advance(Lane& lane);
   absl::Status Post(Lane& lane);
   absl::StatusOr<bool> Poll(Lane& lane);
+  void Note(const Lane& lane);
   absl::Status LateError(const Lane& lane) const;
   absl::Status FailAll(const absl::Status& error);
   void BackOff(int idle_rounds);
@@ -113,6 +119,8 @@ class CommThread {
   bool fail_ = false;
   absl::Status error_;  // the first
   std::optional<int> abort_code_;
+  bool traces_ = false;
+  std::vector<CommSpan> spans_;
 
   std::thread thread_;
 };

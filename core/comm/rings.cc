@@ -70,4 +70,12 @@ void Rings::Abort(int exit_code) {
   if (thread_ != nullptr) thread_->Abort(exit_code);
 }
 
+void Rings::StartTrace() {
+  if (thread_ != nullptr) thread_->StartTrace();
+}
+
+std::vector<CommSpan> Rings::StopTrace() {
+  return thread_ == nullptr ? std::vector<CommSpan>() : thread_->StopTrace();
+}
+
 }  // namespace interp

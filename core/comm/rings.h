@@ -42,6 +42,10 @@ class Rings {
   // Ends the processes of all ranks, where ranks are processes. Returns where they are not.
   void Abort(int exit_code);
 
+  // As of CommThread; alone there is nothing to note.
+  void StartTrace();
+  std::vector<CommSpan> StopTrace();
+
  private:
   explicit Rings(std::unique_ptr<CommThread> thread) : thread_(std::move(thread)) {}
 

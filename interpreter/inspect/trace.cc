@@ -1,5 +1,6 @@
 #include "interpreter/inspect/trace.h"
 
+#include "core/comm/rings.h"
 #include "core/steady_clock.h"
 
 namespace interp {
@@ -17,6 +18,8 @@ void TraceRecorder::OnRunStart(int64_t now_ns) {
     device->StartTrace();
     trace_.devices.push_back({.place = device->place(), .start_ns = SteadyNowNs(), .spans = {}});
   }
+  trace_.comm.clear();
+  if (rings_ != nullptr) rings_->StartTrace();
   trace_.start_ns = trace_.end_ns = now_ns;
 }
 
@@ -25,6 +28,7 @@ void TraceRecorder::OnRunEnd(int64_t now_ns) {
   for (size_t i = 0; i < trace_.devices.size(); ++i) {
     trace_.devices[i].spans = core_.devices()[i]->StopTrace();
   }
+  if (rings_ != nullptr) trace_.comm = rings_->StopTrace();
 }
 
 RunTrace::Execution& TraceRecorder::Current(int32_t instruction) {

@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "core/comm/comm_span.h"
 #include "core/device/device.h"
 #include "interpreter/interpreter_core.h"
 
 namespace interp {
+
+class Rings;
 
 // Executions in sub-blocks that a trace keeps: some 100 MB of JSON.
 inline constexpr size_t kMaxNested = 200'000;
@@ -56,6 +59,7 @@ struct RunTrace {
   int64_t num_nested = 0;             // of all
   std::vector<Wait> waits;
   std::vector<OnDevice> devices;
+  std::vector<CommSpan> comm;  // with other ranks; what ends within the run
 };
 
 // Keeps the last run and forgets the one before: memory is that of one run, linear in the plans and
@@ -66,8 +70,9 @@ struct RunTrace {
 // clock readings or so, and two looks at the pools.
 class TraceRecorder final : public RunObserver {
  public:
-  // Borrows the core.
-  explicit TraceRecorder(const InterpreterCore& core) : core_(core) {}
+  // Borrows the core, and the rings whose communication is to be seen; null: none.
+  explicit TraceRecorder(const InterpreterCore& core, Rings* rings = nullptr)
+      : core_(core), rings_(rings) {}
 
   // Of the last run; after a failed one of what ran.
   const RunTrace& trace() const { return trace_; }
@@ -82,6 +87,7 @@ class TraceRecorder final : public RunObserver {
 
  private:
   const InterpreterCore& core_;
+  Rings* const rings_;
   RunTrace::Execution& Current(int32_t instruction);
 
   // An instruction of the main block runs and a variable is freed once per run, and one of a
@@ -92,9 +98,10 @@ class TraceRecorder final : public RunObserver {
 };
 
 // The trace in the JSON form of Chrome's trace events, which Perfetto and other viewers read:
-// a process "host" with a thread per worker, a process per device with a thread per stream, a
-// counter of memory in use, and arrows along the plan's edges that cross threads or streams.
-// A simulated device's times are its own and have nothing to do with the host's beside them.
+// a process "host" with a thread per worker and one per ring of ranks, a process per device with a
+// thread per stream, a counter of memory in use, and arrows along the plan's edges that cross
+// threads or streams. A simulated device's times are its own and have nothing to do with the host's
+// beside them.
 //
 // `variables` gives those of a block of the core that ran, whose shapes are shown; may give none.
 std::string ToChromeTrace(const RunTrace& trace, absl::Span<const Plan> plans,

@@ -26,6 +26,7 @@ class ChromeTrace {
 
   std::string Write() && {
     WriteHost();
+    WriteComm();
     WriteMemory();
     WriteHostArrows();
     for (size_t i = 0; i < trace_.devices.size(); ++i) WriteDevice(static_cast<int>(i));
@@ -124,6 +125,20 @@ class ChromeTrace {
     const absl::Span<Variable* const> variables = variables_[plan.block];
     const bool tensor = var.kind == VarKind::kLodTensor && !variables.empty();
     return tensor ? absl::StrCat(var.name, " ", DescribeType(variables[id]->tensor)) : var.name;
+  }
+
+  // Rings lie far behind the workers; messages come first.
+  void WriteComm() {
+    constexpr int kFirstThread = 1 << 16;
+    std::map<int, std::string> lanes;
+    for (const CommSpan& span : trace_.comm) {
+      const TraceLane lane{.thread = kFirstThread + 1 + span.ring_id};
+      lanes[lane.thread] =
+          span.ring_id < 0 ? "messages of ranks" : absl::StrCat("ranks of ring ", span.ring_id);
+      events_.BeginSlice(span.what, "comm", lane, OfRun(span.start_ns), OfRun(span.end_ns));
+      events_.EndSlice();
+    }
+    for (const auto& [thread, name] : lanes) events_.NameThread(name, {.thread = thread});
   }
 
   void WriteMemory() {

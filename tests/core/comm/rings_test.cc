@@ -170,6 +170,25 @@ TEST(Rings, DeathOfARankIsToldToAllOthers) {
   }
 }
 
+TEST(Rings, TraceHasWhatEndedWithinIt) {
+  const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
+    Communicator& ring = **rings->Find(0);
+    std::vector<float> values(4, 1.0F);
+    INTERP_RETURN_IF_ERROR(ring.Run(AllReduceOf(values, "before")));
+    rings->StartTrace();
+    INTERP_RETURN_IF_ERROR(ring.Run(AllReduceOf(values, "within")));
+    const std::vector<CommSpan> spans = rings->StopTrace();
+    INTERP_RETURN_IF_ERROR(ring.Run(AllReduceOf(values, "after")));
+    EXPECT_EQ(spans.size(), 1U);
+    EXPECT_EQ(spans.at(0).what, "within on ring 0, number 2");
+    EXPECT_EQ(spans.at(0).ring_id, 0);
+    EXPECT_GT(spans.at(0).end_ns, spans.at(0).start_ns);
+    EXPECT_TRUE(rings->StopTrace().empty());
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
 TEST(Rings, LaunchedCallsAreWaitedForByTheirMemory) {
   const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
     Communicator& ring = **rings->Find(0);
