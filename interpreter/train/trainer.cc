@@ -3,7 +3,9 @@
 #include <limits>
 #include <utility>
 
+#include "interpreter/compile/random_ops.h"
 #include "interpreter/train/batch_loader.h"
+#include "interpreter/train/data_parallel.h"
 #include "interpreter/train/replicas.h"
 #include "passes/feed_fetch.h"
 
@@ -60,8 +62,17 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
     INTERP_RETURN_IF_ERROR(AddLossScaling(main, states, *options.loss_scaling, ops));
   }
   options.core.passes.disable.emplace_back(kPrunePass);
-  const std::vector<std::string> feeds = options.feeds;
+  std::vector<std::string> feeds = options.feeds;
   const int count = options.replicas;
+  std::unique_ptr<DataParallel> ranks;
+  if (options.data_parallel.has_value()) {
+    if (count > 1) return Unimplemented("replicas within ranks: expected one of the two");
+    const OpRegistry& ops = options.core.ops == nullptr ? OpRegistry::Global() : *options.core.ops;
+    NumberRandomOps(main, ops);  // as without ranks
+    INTERP_ASSIGN_OR_RETURN(ranks, DataParallel::Create(main, options.fetches, options.core.rings,
+                                                        *options.data_parallel));
+    feeds.push_back(ranks->weight());
+  }
   std::unique_ptr<Trainer> trainer(new Trainer(scope, ParamsOf(main), std::move(options)));
   if (count > 1) {
     INTERP_ASSIGN_OR_RETURN(trainer->replicas_,
@@ -71,6 +82,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
     INTERP_ASSIGN_OR_RETURN(trainer->core_,
                             InterpreterCore::Create(std::move(main), feeds, trainer->fetches_,
                                                     std::move(scope), trainer->options_));
+  }
+  if (ranks != nullptr) {
+    const std::vector<FeedSpec>& specs = trainer->core_->plan().feeds;
+    trainer->feeds_of_batch_.assign(specs.begin(), specs.end() - 1);
+    trainer->ranks_ = std::move(ranks);
   }
   if (!states.blocks.empty()) INTERP_RETURN_IF_ERROR(trainer->Initialize(states));
   return trainer;
@@ -86,13 +102,40 @@ absl::Status Trainer::Initialize(const Program& startup) {
 
 absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds,
                                                   const RunOptions& options) {
-  absl::StatusOr<std::vector<Tensor>> fetched =
-      replicas_ != nullptr ? replicas_->Step(feeds, options) : core_->Run(feeds, options);
+  absl::StatusOr<std::vector<Tensor>> fetched = ranks_ != nullptr ? StepOfRank(feeds, options)
+                                                : replicas_ != nullptr
+                                                    ? replicas_->Step(feeds, options)
+                                                    : core_->Run(feeds, options);
   if (fetched.ok()) ++num_steps_;
   return fetched;
 }
 
+// Random numbers are those of a replica: rank r draws from stream r after that of the training.
+absl::StatusOr<std::vector<Tensor>> Trainer::StepOfRank(absl::Span<const Tensor> feeds,
+                                                        const RunOptions& options) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> share, ranks_->MyShare(feeds, feeds_of_batch_));
+  RunOptions run = options;
+  const RandomState random = options.random.value_or(core_->random_state());
+  run.random = {random.seed, random.stream + static_cast<uint64_t>(ranks_->rank()), random.step};
+  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> fetched, core_->Run(share, run));
+  INTERP_RETURN_IF_ERROR(ranks_->MergeFetches(fetched));
+  if (!options.random.has_value()) {
+    core_->SetRandomState({random.seed, random.stream, random.step + 1});
+  }
+  return fetched;
+}
+
+absl::Status Trainer::ShareState() {
+  if (ranks_ == nullptr) return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(ranks_->BroadcastTensors(persistables_, scope_->root()));
+  RandomState random = core_->random_state();
+  INTERP_RETURN_IF_ERROR(ranks_->BroadcastPosition(num_steps_, random));
+  core_->SetRandomState(random);
+  return absl::OkStatus();
+}
+
 const std::vector<FeedSpec>& Trainer::feeds() const {
+  if (ranks_ != nullptr) return feeds_of_batch_;
   return replicas_ != nullptr ? replicas_->feeds() : core_->plan().feeds;
 }
 InterpreterCore& Trainer::core() { return replicas_ != nullptr ? replicas_->first() : *core_; }

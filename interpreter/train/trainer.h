@@ -19,10 +19,12 @@
 #include "core/status.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/train/sample_source.h"
+#include "passes/data_parallel.h"
 #include "passes/loss_scaling.h"
 
 namespace interp {
 
+class DataParallel;
 class Replicas;
 
 struct TrainerOptions {
@@ -36,6 +38,9 @@ struct TrainerOptions {
   // How many shares of a batch are computed side by side (docs/training.md). 1: the program runs as
   // it is.
   int replicas = 1;
+  // Ranks (CoreOptions::rings) share out each batch and add up gradients: docs/many_machines.md.
+  // Unset: each rank trains for itself.
+  std::optional<DataParallelOptions> data_parallel = std::nullopt;
   // All ops run, whatever is fetched: the prune pass is off.
   CoreOptions core = {};
 };
@@ -54,9 +59,13 @@ class Trainer {
   // it.
   absl::Status Initialize(const Program& startup);
 
-  // One step on feeds in the order of feeds(). Errors: those of InterpreterCore::Run; parameters
-  // that were updated before the failure keep their new values. With replicas the update comes
-  // after all else, so that most failures change nothing.
+  // With data_parallel: all ranks get the values of the persistable variables, the number of steps
+  // and the random numbers of rank 0. Called by all of them, before the first step.
+  absl::Status ShareState();
+
+  // One step on feeds in the order of feeds(): on all ranks, those of the whole batch. Errors:
+  // those of InterpreterCore::Run; parameters that were updated before the failure keep their new
+  // values. With replicas the update comes after all else, so that most failures change nothing.
   absl::StatusOr<std::vector<Tensor>> Step(absl::Span<const Tensor> feeds,
                                            const RunOptions& options = {});
 
@@ -78,11 +87,16 @@ class Trainer {
   size_t peak_bytes() const;
 
  private:
+  absl::StatusOr<std::vector<Tensor>> StepOfRank(absl::Span<const Tensor> feeds,
+                                                 const RunOptions& options);
+
   Trainer(std::shared_ptr<Scope> scope, std::vector<ParamDecl> persistables,
           TrainerOptions options);
 
   std::unique_ptr<InterpreterCore> core_;  // null with replicas
   std::unique_ptr<Replicas> replicas_;     // null without
+  std::unique_ptr<DataParallel> ranks_;    // null without
+  std::vector<FeedSpec> feeds_of_batch_;   // with ranks_
   std::shared_ptr<Scope> scope_;
   std::vector<ParamDecl> persistables_;  // sorted by name
   std::vector<std::string> fetches_;

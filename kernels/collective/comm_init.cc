@@ -33,8 +33,8 @@ absl::Status Init(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Rings* const rings, RingsOf(ctx));
   if (attrs.nranks > rings->size()) {
     return InvalidArgument("the op makes a ring of ", attrs.nranks, " ranks, and there are ",
-                           rings->size(),
-                           "; a process is one rank unless CoreOptions::rings says more");
+                           rings->size(), ": start that many, as with `mpirun -n ", attrs.nranks,
+                           "`");
   }
   if (attrs.nranks == rings->size()) INTERP_RETURN_IF_ERROR(AddAll(*rings, attrs.ring_id));
   return FindRing(ctx, attrs).status();

@@ -33,8 +33,8 @@ absl::StatusOr<Communicator*> FindRing(const KernelContext& ctx, const RingAttrs
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs.ring_id));
   if (attrs.nranks > 0 && attrs.nranks != ring->size()) {
     return InvalidArgument("the op is for ", attrs.nranks, " ranks, and ring ", attrs.ring_id,
-                           " has ", ring->size(),
-                           "; a process is one rank unless CoreOptions::rings says more");
+                           " has ", ring->size(), ": start that many, as with `mpirun -n ",
+                           attrs.nranks, "`");
   }
   if (attrs.rank >= 0 && attrs.rank != ring->rank()) {
     return InvalidArgument("the op is for rank ", attrs.rank, " of ring ", attrs.ring_id,

@@ -152,8 +152,8 @@ TEST(CollectiveOps, SayHowManyRanksTheyAreFor) {
   const auto core = InterpreterCore::Create(program, {}, {}, nullptr);
   const auto fetched = (*core)->Run({Tensor::Of<float>({2}, {3, 4})});
   EXPECT_THAT(std::string(fetched.status().message()),
-              HasSubstr("the op is for 4 ranks, and ring 0 has 1; a process is one rank unless "
-                        "CoreOptions::rings says more"));
+              HasSubstr("the op is for 4 ranks, and ring 0 has 1: start that many, as with `mpirun "
+                        "-n 4`"));
 }
 
 TEST(CollectiveOps, MakeRingsOfAllRanksAndFindOthersMissing) {

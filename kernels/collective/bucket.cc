@@ -1,0 +1,178 @@
+// What a data-parallel program does with its gradients (passes/data_parallel.h); Paddle has no such
+// ops.
+//
+// c_bucket_allreduce: Bucket = the elements of all X one after the other, times Weight, added up
+// over the ranks of the ring. It returns while that is under way; X stay as they are.
+// c_bucket_wait: waits for it; Out i has the elements that belong to X i.
+// c_allreduce_rows: Out = selected rows X of all ranks, their values times their rank's Weight,
+// those of rank 0 first: rows that repeat are added up by who reads them.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/collective/ring.h"
+#include "kernels/util/parallel_for.h"
+#include "kernels/util/rows.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kWeight = 1;
+constexpr int kBucketIn = 1;
+constexpr int kOut = 0;
+
+int64_t NumElements(absl::Span<const Tensor* const> tensors) {
+  int64_t count = 0;
+  for (const Tensor* const tensor : tensors) count += tensor == nullptr ? 0 : tensor->numel();
+  return count;
+}
+
+absl::Status CheckWeight(const Tensor& weight) {
+  if (weight.numel() == 1) return absl::OkStatus();
+  return InvalidArgument("'Weight' is ", DescribeType(weight), ", expected one element");
+}
+
+absl::Status InferBucket(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(CheckWeight(ctx.input(kWeight)));
+  ctx.SetShape(kOut, Shape{NumElements(ctx.inputs(kX))});
+  return absl::OkStatus();
+}
+
+// out[i] = in[i] * weight
+template <typename T>
+void Scale(int num_threads, const Tensor& in, double weight, T* out) {
+  const T* const from = in.data<T>();
+  const T factor = static_cast<T>(static_cast<float>(weight));
+  ParallelFor(num_threads, in.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(from[i] * factor);
+  });
+}
+
+template <typename T>
+absl::Status StartBucket(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
+  Tensor& bucket = ctx.output(kOut);
+  T* out = bucket.mutable_data<T>();
+  const double weight = *ctx.input(kWeight).data<float>();
+  for (const Tensor* const x : ctx.inputs(kX)) {
+    Scale<T>(ctx.num_threads(), *x, weight, out);
+    out += x->numel();
+  }
+  return ring->Launch({.kind = CommKind::kAllReduce,
+                       .dtype = bucket.dtype,
+                       .count = bucket.numel(),
+                       .in = bucket.raw_data(),
+                       .out = bucket.mutable_raw_data(),
+                       .name = "c_bucket_allreduce"},
+                      bucket.buffer());
+}
+
+absl::Status InferWait(InferContext& ctx) {
+  const auto inputs = ctx.inputs(kX);
+  const auto outputs = ctx.outputs(kOut);
+  if (inputs.size() != outputs.size() || NumElements(inputs) != ctx.input(kBucketIn).numel()) {
+    return InvalidArgument("'Out' has ", outputs.size(), " arguments, 'X' has ", inputs.size(),
+                           " of ", NumElements(inputs), " elements, and 'Bucket' has ",
+                           ctx.input(kBucketIn).numel(), " elements: expected the same");
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    outputs[i]->shape = inputs[i]->shape;
+    outputs[i]->lod.clear();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WaitForBucket(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
+  const Tensor& bucket = ctx.input(kBucketIn);
+  INTERP_RETURN_IF_ERROR(ring->WaitFor(bucket.raw_data()));
+  const char* from = static_cast<const char*>(bucket.raw_data());
+  for (Tensor* const out : ctx.outputs(kOut)) {
+    if (out->size_bytes() == 0) continue;
+    std::memcpy(out->mutable_raw_data(), from, out->size_bytes());
+    from += out->size_bytes();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GatherOf(Communicator& ring, DType dtype, std::vector<int64_t> counts, const void* in,
+                      void* out) {
+  return ring.Run({.kind = CommKind::kAllGather,
+                   .dtype = dtype,
+                   .count = 1,
+                   .counts = std::move(counts),
+                   .in = in,
+                   .out = out,
+                   .name = "c_allreduce_rows"});
+}
+
+template <typename T>
+absl::Status AllReduceRows(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
+  INTERP_ASSIGN_OR_RETURN(const bool are_rows, AreRows(ctx, kX, kOut));
+  if (!are_rows) return InvalidArgument("'X' is a tensor, expected selected rows");
+  INTERP_RETURN_IF_ERROR(CheckWeight(ctx.input(kWeight)));
+  const Variable& x = ctx.input_variable(kX);
+  const std::vector<int64_t>& rows = x.selected_rows->rows;
+  const auto own = static_cast<int64_t>(rows.size());
+  std::vector<int64_t> counts(ring->size());
+  INTERP_RETURN_IF_ERROR(GatherOf(*ring, DType::kInt64, {}, &own, counts.data()));
+  int64_t total = 0;
+  for (const int64_t count : counts) total += count;
+  std::vector<int64_t> all_rows(total);
+  INTERP_RETURN_IF_ERROR(GatherOf(*ring, DType::kInt64, counts, rows.data(), all_rows.data()));
+  const int64_t width = RowWidth(x.tensor);
+  INTERP_ASSIGN_OR_RETURN(const Workspace scaled, ctx.workspace(x.tensor.size_bytes()));
+  if (own > 0) {
+    Scale<T>(ctx.num_threads(), x.tensor, *ctx.input(kWeight).data<float>(), scaled.data<T>());
+  }
+  Variable out;
+  out.selected_rows.emplace();
+  out.tensor.dtype = x.tensor.dtype;
+  INTERP_RETURN_IF_ERROR(AllocateRows(ctx, std::move(all_rows), TallShape(x), out));
+  for (int64_t& count : counts) count *= width;
+  INTERP_RETURN_IF_ERROR(GatherOf(*ring, DTypeOf<T>, std::move(counts), scaled.data<T>(),
+                                  out.tensor.mutable_raw_data()));
+  Variable& result = ctx.output_variable(kOut);
+  result.tensor = std::move(out.tensor);
+  result.selected_rows = std::move(out.selected_rows);
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "c_bucket_allreduce",
+    .inputs = {{"X", kVariadic}, {"Weight", kAnyDType}},
+    .outputs = {{"Bucket"}},
+    .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+    .infer = InferBucket,
+    .kernels = {{DType::kFloat32, StartBucket<float>},
+                {DType::kFloat64, StartBucket<double>},
+                {DType::kFloat16, StartBucket<float16>},
+                {DType::kBFloat16, StartBucket<bfloat16>}},
+    .side_effect = true,
+    .host_only = true,
+});
+INTERP_REGISTER_OP(OpDef{
+    .type = "c_bucket_wait",
+    .inputs = {{"X", kVariadic | kNoNeedBuffer}, {"Bucket"}},
+    .outputs = {{"Out", kVariadic}},
+    .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+    .infer = InferWait,
+    .kernels = {{DType::kUndefined, WaitForBucket}},
+    .side_effect = true,
+    .host_only = true,
+});
+INTERP_REGISTER_OP(OpDef{
+    .type = "c_allreduce_rows",
+    .inputs = {{"X", kMayBeRows}, {"Weight", kAnyDType}},
+    .outputs = {{"Out", kMayBeRows}},
+    .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+    .kernels = {{DType::kFloat32, AllReduceRows<float>}, {DType::kFloat64, AllReduceRows<double>}},
+    .dynamic_outputs = true,
+    .side_effect = true,
+    .host_only = true,
+});
+
+}  // namespace
+}  // namespace interp

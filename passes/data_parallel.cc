@@ -1,0 +1,215 @@
+#include "passes/data_parallel.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "core/edit_op.h"
+#include "core/op_role.h"
+#include "passes/feed_fetch.h"
+#include "passes/split_update.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kWeightName = "data_parallel@WEIGHT";
+constexpr absl::string_view kRowsSuffix = "@ROWS";
+constexpr absl::string_view kValuesSuffix = "@VALUES";
+
+bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
+
+struct Gradient {
+  VarId id = -1;
+  size_t writer = 0;  // position of the last op before the update that writes it
+  DType dtype = DType::kFloat32;
+  int64_t bytes = 0;
+};
+
+struct Bucket {
+  std::vector<VarId> gradients;
+  size_t writer = 0;  // of the last of them
+  DType dtype = DType::kFloat32;
+  int64_t bytes = 0;
+};
+
+class Rewriter {
+ public:
+  Rewriter(const Program& main, const DataParallelOptions& options)
+      : options_(options), vars_(main.names.size()), writer_(main.names.size()) {
+    result_.program = main;
+    for (const Var& var : main.blocks[0].vars) vars_[var.id] = &var;
+    const std::vector<Op>& ops = main.blocks[0].ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (IsUpdate(ops[i])) continue;
+      for (const Slot& slot : ops[i].outputs) {
+        for (const VarId id : slot.args) writer_[id] = i;
+      }
+      last_ = i;
+    }
+  }
+
+  absl::StatusOr<DataParallelProgram> Run(const Program& main) {
+    INTERP_ASSIGN_OR_RETURN(const SplitProgram split, SplitUpdate(main));
+    result_.same_on_all_ranks = split.fetched_from_update;
+    INTERP_RETURN_IF_ERROR(FindGradients(main, split));
+    MakeBuckets();
+    DeclareWeight();
+    PutOps(main);
+    return std::move(result_);
+  }
+
+ private:
+  absl::Status FindGradients(const Program& main, const SplitProgram& split) {
+    for (const PassedValue& value : split.passed) {
+      absl::string_view name = value.name;
+      // Selected rows are passed as two tensors.
+      if (value.merge == Merge::kScaledRows && absl::ConsumeSuffix(&name, kValuesSuffix)) {
+        rows_.push_back(main.Find(name));
+        continue;
+      }
+      if (value.merge == Merge::kRows && absl::EndsWith(name, kRowsSuffix)) {
+        const VarId of = main.Find(absl::StripSuffix(name, kRowsSuffix));
+        if (std::find(rows_.begin(), rows_.end(), of) != rows_.end()) continue;
+      }
+      if (value.merge == Merge::kRows) {
+        return Unimplemented("the update reads '", value.name,
+                             "', whose rows are samples: ranks would have to gather them");
+      }
+      const VarId id = main.Find(value.name);
+      const Var* const var = vars_[id];
+      const bool known = var != nullptr && var->dtype != DType::kUndefined;
+      const DType dtype = known ? var->dtype : DType::kFloat32;
+      if (!IsFloating(dtype)) continue;  // the same on all ranks
+      int64_t bytes = static_cast<int64_t>(SizeOf(dtype));
+      for (const int64_t dim : var == nullptr ? std::vector<int64_t>() : var->dims) {
+        bytes *= std::max<int64_t>(dim, 1);
+      }
+      gradients_.push_back({.id = id, .writer = WriterOf(id), .dtype = dtype, .bytes = bytes});
+    }
+    return absl::OkStatus();
+  }
+
+  // What only a nested block writes counts as written by the last op.
+  size_t WriterOf(VarId id) const { return writer_[id].value_or(last_); }
+
+  void MakeBuckets() {
+    std::stable_sort(gradients_.begin(), gradients_.end(),
+                     [](const Gradient& a, const Gradient& b) { return a.writer < b.writer; });
+    std::map<DType, Bucket> open;
+    for (const Gradient& gradient : gradients_) {
+      Bucket& bucket = open[gradient.dtype];
+      bucket.dtype = gradient.dtype;
+      bucket.gradients.push_back(gradient.id);
+      bucket.writer = gradient.writer;
+      bucket.bytes += gradient.bytes;
+      if (bucket.bytes < options_.bucket_bytes) continue;
+      buckets_.push_back(std::exchange(bucket, {}));
+    }
+    for (auto& [dtype, bucket] : open) {
+      if (!bucket.gradients.empty()) buckets_.push_back(std::move(bucket));
+    }
+    std::stable_sort(buckets_.begin(), buckets_.end(),
+                     [](const Bucket& a, const Bucket& b) { return a.writer < b.writer; });
+    result_.num_buckets = static_cast<int>(buckets_.size());
+  }
+
+  VarId Declare(const std::string& name, DType dtype, std::vector<int64_t> dims) {
+    Program& program = result_.program;
+    Var var;
+    var.id = program.Intern(name);
+    var.kind = VarKind::kLodTensor;
+    var.dtype = dtype;
+    var.dims = std::move(dims);
+    program.blocks[0].vars.push_back(var);
+    return var.id;
+  }
+
+  void DeclareWeight() {
+    result_.weight = std::string(kWeightName);
+    weight_ = Declare(result_.weight, DType::kFloat32, {1});
+    result_.program.blocks[0].vars.back().need_check_feed = true;
+  }
+
+  Op Make(absl::string_view type) const {
+    Op op;
+    op.type = std::string(type);
+    SetAttr(op, "ring_id", options_.ring_id);
+    SetRole(op, kBackwardRole);
+    return op;
+  }
+
+  // Forward and backward part with the start of each bucket behind its last gradient; what waits
+  // for them; the update.
+  void PutOps(const Program& main) {
+    std::vector<Op> first;
+    std::vector<Op> waits;
+    std::vector<Op> update;
+    std::vector<Op> fetches;
+    size_t next = 0;
+    const std::vector<Op>& ops = main.blocks[0].ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (IsFetch(ops[i])) {
+        fetches.push_back(ops[i]);
+      } else {
+        (IsUpdate(ops[i]) ? update : first).push_back(ops[i]);
+      }
+      for (; next < buckets_.size() && buckets_[next].writer == i; ++next) {
+        PutBucket(buckets_[next], static_cast<int>(next), first, waits);
+      }
+    }
+    for (const VarId rows : rows_) PutRows(rows, first);
+    std::vector<Op>& all = result_.program.blocks[0].ops;
+    all = std::move(first);
+    for (std::vector<Op>* const part : {&waits, &update, &fetches}) {
+      std::move(part->begin(), part->end(), std::back_inserter(all));
+    }
+  }
+
+  void PutBucket(const Bucket& bucket, int number, std::vector<Op>& first, std::vector<Op>& waits) {
+    const VarId sum = Declare(absl::StrCat("data_parallel@BUCKET_", number), bucket.dtype, {-1});
+    Op start = Make("c_bucket_allreduce");
+    AddInput(start, "X", bucket.gradients);
+    AddInput(start, "Weight", {weight_});
+    AddOutput(start, "Bucket", {sum});
+    // Before what else is ready, as it returns at once. Other communication comes last.
+    SetAttr(start, "scheduling_priority", -1);
+    first.push_back(std::move(start));
+    Op wait = Make("c_bucket_wait");
+    AddInput(wait, "X", bucket.gradients);
+    AddInput(wait, "Bucket", {sum});
+    AddOutput(wait, "Out", bucket.gradients);
+    waits.push_back(std::move(wait));
+  }
+
+  void PutRows(VarId rows, std::vector<Op>& first) const {
+    Op gather = Make("c_allreduce_rows");
+    AddInput(gather, "X", {rows});
+    AddInput(gather, "Weight", {weight_});
+    AddOutput(gather, "Out", {rows});
+    first.push_back(std::move(gather));
+  }
+
+  const DataParallelOptions options_;
+  std::vector<const Var*> vars_;               // by VarId of the given program, or null
+  std::vector<std::optional<size_t>> writer_;  // likewise
+  size_t last_ = 0;                            // op that is not of the update
+  std::vector<Gradient> gradients_;
+  std::vector<VarId> rows_;  // selected rows
+  std::vector<Bucket> buckets_;
+  VarId weight_ = -1;
+  DataParallelProgram result_;
+};
+
+}  // namespace
+
+absl::StatusOr<DataParallelProgram> MakeDataParallel(const Program& main,
+                                                     const DataParallelOptions& options) {
+  return Rewriter(main, options).Run(main);
+}
+
+}  // namespace interp

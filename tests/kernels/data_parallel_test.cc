@@ -1,0 +1,208 @@
+// Data-parallel training by ranks that are threads, against one process with the whole batch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "core/program_parse.h"
+#include "interpreter/train/trainer.h"
+#include "passes/minimize.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/rank_team.h"
+
+namespace interp::testing {
+namespace {
+
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+
+// Clicks from two words and a number: an embedding, whose gradient is sparse or not, and two
+// layers.
+std::string Clicks(bool is_sparse) {
+  return absl::StrCat(R"(block 0
+  var table float32[11,4] param
+  var w1 float32[4,3] param
+  var w2 float32[3,1] param
+  var ids int64[-1] check_feed
+  var y float32[-1,1] check_feed
+  var e float32[-1,4]
+  var h float32[-1,3]
+  var r float32[-1,3]
+  var p float32[-1,1]
+  var s float32[-1,1]
+  var loss float32[1]
+  lookup_table_v2(W=table, Ids=ids) -> (Out=e) {padding_idx=-1, is_sparse=)",
+                      is_sparse ? "true" : "false", R"(}
+  matmul_v2(X=e, Y=w1) -> (Out=h)
+  tanh(X=h) -> (Out=r)
+  matmul_v2(X=r, Y=w2) -> (Out=p)
+  sigmoid_cross_entropy_with_logits(X=p, Label=y) -> (Out=s)
+  mean(X=s) -> (Out=loss)
+)");
+}
+
+absl::StatusOr<TrainingPrograms> Programs(bool is_sparse, const std::string& optimizer) {
+  INTERP_ASSIGN_OR_RETURN(const Program forward, ParseProgram(Clicks(is_sparse)));
+  INTERP_ASSIGN_OR_RETURN(const OptimizerSpec spec, ParseOptimizerSpec(optimizer));
+  Program empty;
+  empty.blocks.emplace_back();
+  return Minimize(forward, empty, {.backward = {.loss = "loss"}, .optimizer = spec},
+                  OpRegistry::Global());
+}
+
+Tensor Numbers(const Shape& shape, float scale) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < shape.numel(); ++i) {
+    values.push_back(static_cast<float>((i * 37 + 11) % 19 - 9) * scale);
+  }
+  return Tensor::Of<float>(shape, values);
+}
+
+struct Result {
+  std::vector<float> losses;
+  std::vector<float> logits;  // of the last batch
+  std::vector<float> table;
+};
+
+// Seven steps. `batch` samples each, but for the last, which has one.
+absl::StatusOr<Result> Train(const TrainingPrograms& programs, const std::shared_ptr<Rings>& rings,
+                             int64_t batch) {
+  TrainerOptions options{
+      .feeds = {"ids", "y"}, .fetches = {"loss", "p"}, .core = {.num_threads = 1, .rings = rings}};
+  if (rings != nullptr) options.data_parallel = DataParallelOptions{.bucket_bytes = 40};
+  INTERP_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(programs.main, nullptr, options));
+  INTERP_RETURN_IF_ERROR(trainer->Initialize(programs.startup));
+  Scope& scope = *trainer->scope();
+  const float own = rings == nullptr ? 1 : static_cast<float>(1 + rings->rank());
+  scope.FindOrCreate("table")->tensor = Numbers({11, 4}, 0.05F * own);  // rank 0's count
+  scope.FindOrCreate("w1")->tensor = Numbers({4, 3}, 0.1F * own);
+  scope.FindOrCreate("w2")->tensor = Numbers({3, 1}, 0.2F * own);
+  INTERP_RETURN_IF_ERROR(trainer->ShareState());
+  Result result;
+  for (int64_t step = 0; step < 7; ++step) {
+    const int64_t samples = step == 6 ? 1 : batch;
+    std::vector<int64_t> ids;
+    std::vector<float> labels;
+    for (int64_t i = 0; i < samples; ++i) {
+      ids.push_back((step * 5 + i * 3) % 11);
+      labels.push_back(static_cast<float>((ids.back() + i) % 2));
+    }
+    INTERP_ASSIGN_OR_RETURN(
+        const auto fetched,
+        trainer->Step({VectorOf<int64_t>(ids), Tensor::Of<float>({samples, 1}, labels)}));
+    result.losses.push_back(*fetched[0].data<float>());
+    result.logits = Values<float>(fetched[1]);
+  }
+  result.table = Values<float>(scope.Find("table")->tensor);
+  return result;
+}
+
+std::vector<Result> TrainOnRanks(const TrainingPrograms& programs, int size, int64_t batch) {
+  std::vector<Result> results(size);
+  const ThreadRanksOptions slow{
+      .size = size, .longest_delay = std::chrono::microseconds(300), .seed = 3};
+  const auto statuses =
+      OnAllRanks(slow, {.timeout = std::chrono::seconds(60), .check = true},
+                 [&](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
+                   INTERP_ASSIGN_OR_RETURN(results[rings->rank()], Train(programs, rings, batch));
+                   return absl::OkStatus();
+                 });
+  for (const absl::Status& status : statuses) EXPECT_THAT(status, IsOk());
+  return results;
+}
+
+TEST(DataParallelOfKernelsTest, HasTheLossesOfOneProcess) {
+  for (const bool is_sparse : {false, true}) {
+    for (const char* optimizer : {"sgd:learning_rate=0.5", "adam:learning_rate=0.05",
+                                  "momentum:learning_rate=0.1,grad_clip_global_norm=0.2"}) {
+      const auto programs = Programs(is_sparse, optimizer);
+      ASSERT_THAT(programs, IsOk());
+      const auto one = Train(*programs, nullptr, /*batch=*/6);
+      ASSERT_THAT(one, IsOk());
+      for (const int size : {1, 2, 3, 4}) {  // 6 samples over 4 ranks: 2, 2, 1, 1
+        const std::vector<Result> many = TrainOnRanks(*programs, size, /*batch=*/6);
+        for (const Result& result : many) {
+          EXPECT_THAT(result.losses, Pointwise(FloatNear(1e-5F), one->losses)) << optimizer;
+          EXPECT_THAT(result.logits, Pointwise(FloatNear(1e-5F), one->logits)) << optimizer;
+          EXPECT_THAT(result.table, Pointwise(FloatNear(1e-5F), one->table)) << optimizer;
+          EXPECT_EQ(result.table, many[0].table);  // the same bits everywhere
+        }
+      }
+    }
+  }
+}
+
+// 1/4 of [1, 2] and 3/4 of [4, 8], from a bucket with another value in front.
+template <typename T>
+void ExpectWeightedSum() {
+  const std::string dtype(Name(DTypeOf<T>));
+  const std::string text = absl::StrReplaceAll(R"(block 0
+  var a DTYPE[1] check_feed
+  var x DTYPE[2] check_feed
+  var w float32[1] check_feed
+  var bucket DTYPE[-1]
+  var b DTYPE[1]
+  var y DTYPE[2]
+  c_bucket_allreduce(X=[a, x], Weight=w) -> (Bucket=bucket)
+  c_bucket_wait(X=[a, x], Bucket=bucket) -> (Out=[b, y])
+)",
+                                               {{"DTYPE", dtype}});
+  const auto statuses =
+      OnAllRanks({.size = 2}, {}, [&](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
+        INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(text));
+        INTERP_ASSIGN_OR_RETURN(const auto core,
+                                InterpreterCore::Create(std::move(program), {"a", "x", "w"}, {"y"},
+                                                        nullptr, {.rings = rings}));
+        const bool first = rings->rank() == 0;
+        const float unit = first ? 1 : 4;
+        INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched,
+                                core->Run({VectorOf<T>({T(9)}), VectorOf<T>({T(unit), T(2 * unit)}),
+                                           VectorOf<float>({first ? 0.25F : 0.75F})}));
+        EXPECT_EQ(static_cast<float>(fetched[0].data<T>()[0]), 3.25F) << dtype;
+        EXPECT_EQ(static_cast<float>(fetched[0].data<T>()[1]), 6.5F) << dtype;
+        return absl::OkStatus();
+      });
+  for (const absl::Status& status : statuses) EXPECT_THAT(status, IsOk());
+}
+
+TEST(DataParallelOfKernelsTest, AddsUpBucketsOfAllFloats) {
+  ExpectWeightedSum<float>();
+  ExpectWeightedSum<double>();
+  ExpectWeightedSum<float16>();
+  ExpectWeightedSum<bfloat16>();
+}
+
+TEST(DataParallelOfKernelsTest, StartsBucketsWhileTheBackwardPartGoesOn) {
+  const auto programs = Programs(/*is_sparse=*/false, "sgd:learning_rate=0.5");
+  ASSERT_THAT(programs, IsOk());
+  TrainerOptions options{.feeds = {"ids", "y"},
+                         .fetches = {"loss"},
+                         .data_parallel = DataParallelOptions{.bucket_bytes = 1}};
+  const auto trainer = Trainer::Create(programs->main, nullptr, options);
+  ASSERT_THAT(trainer, IsOk());
+  const Plan& plan = (*trainer)->core().plan();
+  std::string order;
+  for (const InstrId id : plan.order) {
+    const absl::string_view type = plan.instructions[id].op_type;
+    if (absl::StrContains(type, "bucket") || absl::StrContains(type, "matmul_v2_grad") ||
+        absl::StrContains(type, "lookup") || type == "sgd") {
+      absl::StrAppend(&order, type, " ");
+    }
+  }
+  EXPECT_EQ(order,
+            "lookup_table_v2 matmul_v2_grad c_bucket_allreduce matmul_v2_grad c_bucket_allreduce "
+            "lookup_table_v2_grad c_bucket_allreduce c_bucket_wait sgd c_bucket_wait sgd "
+            "c_bucket_wait sgd ");
+}
+
+TEST(DataParallelOfKernelsTest, GivesTheSameBitsInEveryRun) {
+  const auto programs = Programs(/*is_sparse=*/true, "adam:learning_rate=0.05");
+  ASSERT_THAT(programs, IsOk());
+  const std::vector<Result> first = TrainOnRanks(*programs, 3, /*batch=*/5);
+  const std::vector<Result> again = TrainOnRanks(*programs, 3, /*batch=*/5);
+  EXPECT_EQ(first[0].losses, again[0].losses);
+  EXPECT_EQ(first[0].table, again[0].table);
+}
+
+}  // namespace
+}  // namespace interp::testing

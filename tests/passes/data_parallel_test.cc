@@ -1,0 +1,88 @@
+#include "passes/data_parallel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/program_parse.h"
+#include "core/program_print.h"
+#include "tests/testing/matchers.h"
+
+namespace interp {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::IsOk;
+
+constexpr char kStep[] = R"(block 0
+  var w1 float32[3,2] param
+  var w2 float32[2,1] param
+  var table float32[9,3] param
+  var rate float32[1] persistable
+  var x float32[-1,3] check_feed
+  var h float32[-1,2]
+  var loss float32[1]
+  var w1@GRAD float32[3,2]
+  var w2@GRAD float32[2,1]
+  var table@GRAD selected_rows float32[9,3]
+  mul(X=x, Y=w1) -> (Out=h) {op_role=0}
+  mul(X=h, Y=w2) -> (Out=p) {op_role=0}
+  mean(X=p) -> (Out=loss) {op_role=256}
+  mul_grad(X=h, Out@GRAD=p) -> (Y@GRAD=w2@GRAD) {op_role=1}
+  relu_grad(X=h) -> (Out=h2) {op_role=1}
+  mul_grad(X=x, Out@GRAD=h2) -> (Y@GRAD=w1@GRAD) {op_role=1}
+  lookup_table_grad(X=x, Out@GRAD=h2) -> (W@GRAD=table@GRAD) {op_role=1}
+  sgd(Param=w2, Grad=w2@GRAD, LearningRate=rate) -> (ParamOut=w2) {op_role=2}
+  sgd(Param=w1, Grad=w1@GRAD, LearningRate=rate) -> (ParamOut=w1) {op_role=2}
+  sgd(Param=table, Grad=table@GRAD, LearningRate=rate) -> (ParamOut=table) {op_role=2}
+)";
+
+DataParallelProgram Make(int64_t bucket_bytes) {
+  const absl::StatusOr<Program> program = ParseProgram(kStep);
+  EXPECT_THAT(program, IsOk());
+  auto made = MakeDataParallel(*program, {.bucket_bytes = bucket_bytes});
+  EXPECT_THAT(made, IsOk());
+  return *std::move(made);
+}
+
+std::vector<std::string> Types(const Program& program) {
+  std::vector<std::string> types;
+  for (const Op& op : program.blocks[0].ops) types.push_back(op.type);
+  return types;
+}
+
+TEST(DataParallelTest, BucketsStartBehindTheirLastGradient) {
+  const DataParallelProgram made = Make(/*bucket_bytes=*/1);
+  EXPECT_EQ(made.num_buckets, 2);
+  EXPECT_THAT(Types(made.program),
+              ElementsAre("mul", "mul", "mean", "mul_grad", "c_bucket_allreduce", "relu_grad",
+                          "mul_grad", "c_bucket_allreduce", "lookup_table_grad", "c_allreduce_rows",
+                          "c_bucket_wait", "c_bucket_wait", "sgd", "sgd", "sgd"));
+  EXPECT_THAT(ToText(made.program),
+              HasSubstr("c_bucket_wait(X=w2@GRAD, Bucket=data_parallel@BUCKET_0) -> "
+                        "(Out=w2@GRAD)"));
+}
+
+TEST(DataParallelTest, BucketsAreFilledBeforeTheyStart) {
+  const DataParallelProgram made = Make(/*bucket_bytes=*/1 << 20);
+  EXPECT_EQ(made.num_buckets, 1);
+  EXPECT_THAT(ToText(made.program),
+              HasSubstr("c_bucket_allreduce(X=[w2@GRAD, w1@GRAD], Weight=data_parallel@WEIGHT)"));
+}
+
+TEST(DataParallelTest, SaysWhichVariablesAreTheSameOnAllRanks) {
+  const DataParallelProgram made = Make(1);
+  EXPECT_TRUE(made.same_on_all_ranks.contains("w1"));
+  EXPECT_FALSE(made.same_on_all_ranks.contains("loss"));
+}
+
+TEST(DataParallelTest, AProgramWithoutUpdateIsRefused) {
+  const absl::StatusOr<Program> program =
+      ParseProgram("block 0\n  var x float32[1]\n  relu(X=x) -> (Out=x)\n");
+  ASSERT_THAT(program, IsOk());
+  EXPECT_THAT(std::string(MakeDataParallel(*program, {}).status().message()),
+              HasSubstr("0 of the update"));
+}
+
+}  // namespace
+}  // namespace interp
