@@ -23,6 +23,7 @@
 #include "tools/number_flag.h"
 #include "tools/outputs.h"
 #include "tools/plan_inputs.h"
+#include "tools/ranks.h"
 #include "tools/repeated_flag.h"
 #include "tools/run_report.h"
 #include "tools/run_watch.h"
@@ -52,6 +53,8 @@ struct Flags {
   bool json = false;
   PlanFlags plan;
   RunFlags run;
+  RankFlags ranks;
+  std::shared_ptr<Rings> rings;  // null: alone
 };
 
 // What is asked for, read and checked against the program before anything runs.
@@ -332,6 +335,7 @@ absl::StatusOr<Prepared> Prepare(const Flags& flags, const CLI::App& command, Ex
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
   options.random_seed = flags.feeds.seed;
+  options.rings = flags.rings;
   if (!flags.run.timeout.empty()) {
     const auto timeout = ParseDuration(flags.run.timeout);
     if (!timeout.ok()) return Annotate(timeout.status(), "--timeout");
@@ -358,9 +362,23 @@ ExitCode Run(const Flags& flags, const CLI::App& command) {
   absl::StatusOr<Prepared> run = Prepare(flags, command, blame);
   if (!run.ok()) return Fail(blame, run.status());
   WarnOfFallbacks(run->core->plan());
-  RunWatch watch(flags.watch, run->stall_time, *run->core);
+  RunWatch watch(flags.watch, run->stall_time, *run->core, flags.rings.get());
   return RunAndReport(flags, run->options, run->model, run->inputs, *run->core, watch,
                       std::move(run->times));
+}
+
+// The same for one of several processes. Drawn pictures are rank 0's.
+ExitCode RunRank(Flags& flags, const CLI::App& command) {
+  const absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
+  if (!ranks.ok()) return Fail(ExitCode::kUsage, ranks.status());
+  const absl::Status own = ranks->CheckOwn("--random-state", flags.random_state);
+  if (!own.ok()) return ranks->End(Fail(ExitCode::kUsage, own));
+  ranks->ForReading({&flags.model.model, &flags.model.params, &flags.expect, &flags.random_state});
+  ranks->ForReading(flags.feeds.feeds);
+  ranks->ForWriting({&flags.out, &flags.save, &flags.watch.trace, &flags.boxes});
+  if (ranks->rank() > 0) flags.labels.clear();
+  flags.rings = ranks->rings();
+  return ranks->End(Run(flags, command));
 }
 
 }  // namespace
@@ -402,7 +420,8 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   AddPlanFlags(command, flags->plan);
   AddRunFlags(command, flags->run);
   AddWatchFlags(command, flags->watch);
-  command.callback([flags, &command, &exit_code] { exit_code = Run(*flags, command); });
+  AddRankFlags(command, flags->ranks);
+  command.callback([flags, &command, &exit_code] { exit_code = RunRank(*flags, command); });
 }
 
 }  // namespace interp

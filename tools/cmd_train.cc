@@ -119,7 +119,7 @@ class Training {
       }
       progress.Say(line);
     }
-    if (flags_.checkpoint.empty() || last || !Due(flags_.checkpoint_every, next)) {
+    if (!KeepsCheckpoints(flags_) || last || !Due(flags_.checkpoint_every, next)) {
       return absl::OkStatus();
     }
     return Checkpoint(next);
@@ -130,7 +130,7 @@ class Training {
   }
 
   absl::Status Finish(DataPosition next, TrainLog& log, const TrainReport& report) {
-    if (!flags_.checkpoint.empty() && !report.steps_ms.empty()) {
+    if (KeepsCheckpoints(flags_) && !report.steps_ms.empty()) {
       INTERP_RETURN_IF_ERROR(Checkpoint(next));
     }
     INTERP_RETURN_IF_ERROR(SaveParameters(session_.saved, *trainer_.scope()));
@@ -171,6 +171,7 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command) {
   absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
   options->random_seed = flags.limits.seed;
+  options->rings = flags.rings;
   const auto stall_time = StallTime(flags.watch);
   if (!stall_time.ok()) return Fail(ExitCode::kUsage, stall_time.status());
   ExitCode blame = ExitCode::kUsage;
@@ -185,7 +186,7 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command) {
     if (!timeout.ok()) return Fail(ExitCode::kUsage, Annotate(timeout.status(), "--timeout"));
     run_options.timeout = *timeout;
   }
-  RunWatch watch(flags.watch, *stall_time, session->trainer->core());
+  RunWatch watch(flags.watch, *stall_time, session->trainer->core(), flags.rings.get());
   Training training(flags, *session, run_options, watch);
   absl::StatusOr<TrainReport> report = training.Run();
   const absl::Status traced = watch.WriteTrace();
@@ -193,6 +194,21 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command) {
   if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
   report->profile = watch.FinishProfile();
   return Show(flags, *report);
+}
+
+// One of several processes, or all there is.
+ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
+  const absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
+  if (!ranks.ok()) return Fail(ExitCode::kUsage, ranks.status());
+  ranks->ForReading({&flags.main, &flags.startup, &flags.params, &flags.eval.model});
+  ranks->ForReading(flags.data);
+  ranks->ForReading(flags.eval_data);
+  ranks->ForWriting({&flags.log, &flags.plot, &flags.save, &flags.watch.trace});
+  flags.rings = ranks->rings();
+  // No two ranks that train each for itself want the same part.
+  const bool own_part = !flags.data_parallel && command.count("--part-index") == 0;
+  if (own_part && flags.batches.num_parts > 1) flags.batches.part_index = ranks->rank();
+  return ranks->End(Train(flags, command));
 }
 
 void AddDataFlags(CLI::App& command, TrainFlags& flags) {
@@ -209,6 +225,13 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
       .add_option("--replicas", flags.replicas,
                   "shares of a batch that are computed side by side, each with --threads")
       ->check(CLI::Range(1, kMaxReplicas))
+      ->capture_default_str();
+  command.add_flag("--data-parallel", flags.data_parallel,
+                   "share out each batch over the ranks that mpirun has started, and add up their "
+                   "gradients");
+  command
+      .add_option("--bucket-size", flags.bucket_size,
+                  "gradients of --data-parallel that go out together, as in 4M")
       ->capture_default_str();
   command.add_option("--epochs", flags.epochs, "times through the data; default 1")
       ->check(CLI::PositiveNumber);
@@ -227,9 +250,10 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command
-      .add_option("--part-index", flags.batches.part_index, "the part that is trained on, from 0")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+      .add_option(
+          "--part-index", flags.batches.part_index,
+          "the part that is trained on, from 0; default: the rank, and 0 with --data-parallel")
+      ->check(CLI::NonNegativeNumber);
   command.add_flag("--drop-last", flags.batches.drop_last,
                    "leave out the last batch of an epoch when it is not full");
   command.add_option(
@@ -291,7 +315,8 @@ void AddTrainCommand(CLI::App& app, ExitCode& exit_code) {
   command.remove_option(command.get_option("--no-prune"));
   AddRunFlags(command, flags->run);
   AddWatchFlags(command, flags->watch);
-  command.callback([flags, &command, &exit_code] { exit_code = Train(*flags, command); });
+  AddRankFlags(command, flags->ranks);
+  command.callback([flags, &command, &exit_code] { exit_code = TrainRank(*flags, command); });
 }
 
 }  // namespace interp

@@ -3,8 +3,20 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace interp {
+
+namespace {
+
+std::string& ErrorPrefix() {
+  static std::string prefix;
+  return prefix;
+}
+
+}  // namespace
+
+void SetErrorPrefix(std::string prefix) { ErrorPrefix() = std::move(prefix); }
 
 absl::string_view ExitCodeHelp() {
   return "Exit codes:\n"
@@ -18,8 +30,9 @@ absl::string_view ExitCodeHelp() {
 }
 
 ExitCode Fail(ExitCode code, const absl::Status& status) {
-  const std::string message(status.message());
-  std::fprintf(stderr, "%s\n", message.c_str());
+  // In one piece: ranks share standard error.
+  const std::string message = absl::StrCat(ErrorPrefix(), status.message(), "\n");
+  std::fputs(message.c_str(), stderr);
   return code;
 }
 

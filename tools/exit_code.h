@@ -1,6 +1,8 @@
 // Exit codes of `interp`, and how a command ends early.
 #pragma once
 
+#include <string>
+
 #include "core/status.h"
 
 namespace interp {
@@ -17,6 +19,9 @@ enum class ExitCode : int {
 
 // The same as lines of `interp --help`.
 absl::string_view ExitCodeHelp();
+
+// What the messages of Fail start with from now on: which rank this is, where there are several.
+void SetErrorPrefix(std::string prefix);
 
 // Prints the message to standard error and returns `code`.
 ExitCode Fail(ExitCode code, const absl::Status& status);

@@ -34,10 +34,10 @@ absl::StatusOr<std::optional<std::chrono::nanoseconds>> StallTime(const WatchFla
 }
 
 RunWatch::RunWatch(const WatchFlags& flags, std::optional<std::chrono::nanoseconds> stall_time,
-                   const InterpreterCore& core)
+                   const InterpreterCore& core, Rings* rings)
     : core_(core), trace_path_(flags.trace) {
   if (flags.profile) profile_ = std::make_unique<Profile>(core.plans());
-  if (!trace_path_.empty()) recorder_ = std::make_unique<TraceRecorder>(core);
+  if (!trace_path_.empty()) recorder_ = std::make_unique<TraceRecorder>(core, rings);
   if (stall_time.has_value()) {
     stall_watch_ =
         std::make_unique<StallWatch>(core.plans(), StallWatchOptions{.after = *stall_time});

@@ -27,9 +27,9 @@ absl::StatusOr<std::optional<std::chrono::nanoseconds>> StallTime(const WatchFla
 // The observers that the flags ask for.
 class RunWatch {
  public:
-  // Borrows the core.
+  // Borrows the core, and the rings, which may be null.
   RunWatch(const WatchFlags& flags, std::optional<std::chrono::nanoseconds> stall_time,
-           const InterpreterCore& core);
+           const InterpreterCore& core, Rings* rings);
 
   RunWatchers watchers() const;
   // With costs of the last run; null without --profile.

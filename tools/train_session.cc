@@ -8,8 +8,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/io/params.h"
 #include "core/op_role.h"
+#include "interpreter/train/data_parallel.h"
 #include "passes/feed_fetch.h"
 #include "tools/names.h"
+#include "tools/sizes.h"
 #include "tools/slot_data.h"
 #include "tools/training_data.h"
 
@@ -144,6 +146,12 @@ absl::Status CheckFlags(const TrainFlags& flags) {
     return InvalidArgument("--part-index ", batches.part_index, " of --num-parts ",
                            batches.num_parts, ": expected one from 0 to ", batches.num_parts - 1);
   }
+  if (!flags.checkpoint.empty() && !flags.data_parallel && flags.rings != nullptr) {
+    return Unimplemented("--checkpoint of several ranks: expected --data-parallel");
+  }
+  if (flags.data_parallel && flags.replicas > 1) {
+    return InvalidArgument("--data-parallel and --replicas: expected one of the two");
+  }
   return absl::OkStatus();
 }
 
@@ -192,7 +200,7 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
 
 // The folder of checkpoints, for this training alone.
 absl::Status OpenCheckpoints(const TrainFlags& flags, TrainSession& session, ExitCode& blame) {
-  if (flags.checkpoint.empty()) return absl::OkStatus();
+  if (!KeepsCheckpoints(flags)) return absl::OkStatus();
   std::error_code error;
   const bool needed = flags.startup.empty() && flags.params.empty();
   if (needed && !std::filesystem::exists(flags.checkpoint, error)) return NoFirstValues(flags);
@@ -203,7 +211,7 @@ absl::Status OpenCheckpoints(const TrainFlags& flags, TrainSession& session, Exi
 }
 
 absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& blame) {
-  if (!flags.resume) return absl::OkStatus();
+  if (!flags.resume || !KeepsCheckpoints(flags)) return absl::OkStatus();
   const absl::StatusOr<std::optional<Resumed>> resumed =
       session.checkpoints->Restore(*session.trainer, session.order);
   if (absl::IsInvalidArgument(resumed.status())) blame = ExitCode::kUsage;
@@ -216,6 +224,14 @@ absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& bl
     session.warnings.push_back(absl::StrCat(problem, "; going on from '", (*resumed)->folder, "'"));
   }
   return absl::OkStatus();
+}
+
+// Where rank 0 stands, it may have resumed, all ranks go on.
+absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
+  INTERP_RETURN_IF_ERROR(session.trainer->ShareState());
+  if (!flags.data_parallel || flags.rings == nullptr) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, flags.rings->Find(0));
+  return BroadcastBytes(*ring, &session.position, sizeof(session.position));
 }
 
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
@@ -289,6 +305,11 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   session.sparse_vars = SparseVars(model.program);
   TrainerOptions trainer_options{
       .feeds = {}, .fetches = fetches, .replicas = flags.replicas, .core = options};
+  if (flags.data_parallel) {
+    const absl::StatusOr<uint64_t> bytes = ParseBytes(flags.bucket_size);
+    if (!bytes.ok()) return Annotate(bytes.status(), "--bucket-size");
+    trainer_options.data_parallel = {.bucket_bytes = static_cast<int64_t>(*bytes)};
+  }
   if (flags.plan.precision == "fp16") trainer_options.loss_scaling = LossScalingOptions{};
   absl::StatusOr<std::unique_ptr<Trainer>> trainer =
       Trainer::Create(std::move(model.program), model.scope, std::move(trainer_options));
@@ -300,6 +321,7 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   blame = ExitCode::kModelUnusable;
   INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
   INTERP_RETURN_IF_ERROR(Resume(flags, session, blame));
+  INTERP_RETURN_IF_ERROR(FollowRank0(flags, session));
   INTERP_RETURN_IF_ERROR(PrepareEvaluation(flags, options, session, blame));
   return session;
 }

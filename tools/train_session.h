@@ -14,6 +14,7 @@
 #include "tools/exit_code.h"
 #include "tools/feeds.h"
 #include "tools/model.h"
+#include "tools/ranks.h"
 #include "tools/record_data.h"
 #include "tools/run_watch.h"
 #include "tools/saved_parameters.h"
@@ -31,6 +32,8 @@ struct TrainFlags {
   BatchOptions batches;
   bool no_shuffle = false;
   int replicas = 1;
+  bool data_parallel = false;
+  std::string bucket_size = "4M";
   int64_t epochs = 0;
   int64_t steps = 0;
   std::vector<std::string> fetches;
@@ -48,7 +51,14 @@ struct TrainFlags {
   PlanFlags plan;
   RunFlags run;
   WatchFlags watch;
+  RankFlags ranks;
+  std::shared_ptr<Rings> rings;  // null: alone
 };
+
+// Whether this process keeps the checkpoints: rank 0 does.
+inline bool KeepsCheckpoints(const TrainFlags& flags) {
+  return !flags.checkpoint.empty() && (flags.rings == nullptr || flags.rings->rank() == 0);
+}
 
 // An evaluation of the parameters that are being trained.
 struct Evaluation {

@@ -36,7 +36,8 @@ std::string ReadAll(const std::string& path) {
 CommandResult RunAnd(const std::string& program, const std::vector<std::string>& arguments,
                      const std::string& out,
                      const std::function<void(pid_t, const std::string&)>& meanwhile) {
-  const std::string path = std::string(INTERP_BINARY_DIR) + "/" + program;
+  const bool anywhere = program.starts_with('/');
+  const std::string path = anywhere ? program : std::string(INTERP_BINARY_DIR) + "/" + program;
   const TemporaryFolder folder;
   const std::string captured = folder / "out";
   const std::string err = folder / "err";

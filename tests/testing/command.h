@@ -12,9 +12,9 @@ struct CommandResult {
   std::string err;
 };
 
-// Runs a program of this build, by its path below the build folder, with these arguments, which
-// reach it as they are. A program killed by a signal has exit code -1. With `out` its standard
-// output goes to that file.
+// Runs a program of this build, by its path below the build folder, or any by its full path, with
+// these arguments, which reach it as they are. A program killed by a signal has exit code -1. With
+// `out` its standard output goes to that file.
 CommandResult RunProgram(const std::string& program, const std::vector<std::string>& arguments,
                          const std::string& out = "");
 // The same for `interp`.

@@ -1,0 +1,128 @@
+#include "tools/ranks.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "core/comm/mpi_transport.h"
+#include "tools/repeated_flag.h"
+#include "tools/sizes.h"
+
+namespace interp {
+namespace {
+
+constexpr const char* kGroup = "Several ranks";
+constexpr absl::string_view kPlaceholder = "{rank}";
+
+// Whether a launcher has started more than this process: Open MPI's, those of MPICH's kind, and
+// Slurm's with PMIx.
+bool HasOthers() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* const value = std::getenv(name);
+    int size = 0;
+    if (value != nullptr && absl::SimpleAtoi(value, &size)) return size > 1;
+  }
+  const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  int size = 0;
+  return std::getenv("PMIX_RANK") != nullptr && tasks != nullptr &&
+         absl::SimpleAtoi(tasks, &size) && size > 1;
+}
+
+// "3=0,2"
+absl::Status AddRing(const std::string& text, Rings& rings) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '=');
+  int ring = 0;
+  std::vector<int> members;
+  bool fits = parts.size() == 2 && absl::SimpleAtoi(parts[0], &ring);
+  for (const absl::string_view member : absl::StrSplit(parts.back(), ',')) {
+    int rank = 0;
+    fits = fits && absl::SimpleAtoi(member, &rank);
+    members.push_back(rank);
+  }
+  if (!fits) return InvalidArgument("'", text, "', expected RING=RANK,RANK..., as in 3=0,2");
+  bool mine = false;
+  for (const int rank : members) mine = mine || rank == rings.rank();
+  // Each rank is told of all rings, and has those that it is in.
+  return mine ? rings.Add(ring, std::move(members)) : absl::OkStatus();
+}
+
+void SilenceStandardOutput() {
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0) return;
+  dup2(nowhere, STDOUT_FILENO);
+  close(nowhere);
+}
+
+}  // namespace
+
+void AddRankFlags(CLI::App& command, RankFlags& flags) {
+  command
+      .add_option("--comm-timeout", flags.timeout,
+                  "longest that a rank waits for others in one collective, as in 30s")
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_flag("--check-collectives", flags.check,
+                "compare what ranks are about to do before each collective")
+      ->group(kGroup);
+  AddRepeatedFlag(command, "--ring", flags.rings,
+                  "a group of ranks that ops name by number, RING=RANK,RANK...; repeatable")
+      .group(kGroup);
+}
+
+absl::StatusOr<Ranks> Ranks::Join(const RankFlags& flags) {
+  Ranks ranks;
+  const absl::StatusOr<std::chrono::nanoseconds> timeout = ParseDuration(flags.timeout);
+  if (!timeout.ok()) return Annotate(timeout.status(), "--comm-timeout");
+  if (!HasOthers()) return ranks;
+  absl::StatusOr<MakeTransport> mpi = MpiTransport();
+  if (!mpi.ok()) return Annotate(mpi.status(), "started with other ranks");
+  const CommOptions options{
+      .timeout = std::chrono::duration_cast<std::chrono::milliseconds>(*timeout),
+      .check = flags.check};
+  INTERP_ASSIGN_OR_RETURN(ranks.rings_, Rings::Join(*std::move(mpi), options));
+  if (ranks.rank() > 0) {
+    SilenceStandardOutput();
+    SetErrorPrefix(absl::StrCat("rank ", ranks.rank(), ": "));
+  }
+  for (const std::string& ring : flags.rings) {
+    const absl::Status added = AddRing(ring, *ranks.rings_);
+    if (!added.ok()) return Annotate(added, "--ring");
+  }
+  return ranks;
+}
+
+void Ranks::ForReading(std::initializer_list<std::string*> paths) const {
+  for (std::string* const path : paths) {
+    *path = absl::StrReplaceAll(*path, {{kPlaceholder, absl::StrCat(rank())}});
+  }
+}
+
+void Ranks::ForReading(std::vector<std::string>& paths) const {
+  for (std::string& path : paths) ForReading({&path});
+}
+
+void Ranks::ForWriting(std::initializer_list<std::string*> paths) const {
+  for (std::string* const path : paths) {
+    if (rank() > 0 && !absl::StrContains(*path, kPlaceholder)) path->clear();
+    ForReading({path});
+  }
+}
+
+absl::Status Ranks::CheckOwn(absl::string_view flag, const std::string& path) const {
+  if (path.empty() || size() == 1 || absl::StrContains(path, kPlaceholder)) return absl::OkStatus();
+  return InvalidArgument(flag, " ", path, ": each of the ", size(),
+                         " ranks has its own: expected {rank} in the name");
+}
+
+ExitCode Ranks::End(ExitCode code) const {
+  if (rings_ != nullptr && code != ExitCode::kOk) rings_->Abort(static_cast<int>(code));
+  return code;
+}
+
+}  // namespace interp

@@ -1,0 +1,52 @@
+// Ranks: the processes that a launcher (mpirun, srun) has started for one command, and what each of
+// them reads and writes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/comm/rings.h"
+#include "core/status.h"
+#include "tools/exit_code.h"
+
+namespace interp {
+
+struct RankFlags {
+  std::string timeout = "5m";
+  bool check = false;
+  std::vector<std::string> rings;  // "3=0,2"
+};
+void AddRankFlags(CLI::App& command, RankFlags& flags);
+
+class Ranks {
+ public:
+  // Meets the others where a launcher has started several, which its environment tells. From then
+  // on only rank 0 writes to standard output, and the errors of others start with "rank 3: ".
+  // Errors: InvalidArgument for flags; NotFound without MPI.
+  static absl::StatusOr<Ranks> Join(const RankFlags& flags);
+
+  // Null where this process is alone.
+  const std::shared_ptr<Rings>& rings() const { return rings_; }
+  int rank() const { return rings_ == nullptr ? 0 : rings_->rank(); }
+  int size() const { return rings_ == nullptr ? 1 : rings_->size(); }
+
+  // Puts the rank for "{rank}" in names of files to read.
+  void ForReading(std::initializer_list<std::string*> paths) const;
+  void ForReading(std::vector<std::string>& paths) const;
+  // The same for files to write. One without "{rank}" is rank 0's: for others it becomes empty.
+  void ForWriting(std::initializer_list<std::string*> paths) const;
+  // InvalidArgument for a file that each rank has to have for itself, and whose name has no
+  // "{rank}".
+  absl::Status CheckOwn(absl::string_view flag, const std::string& path) const;
+
+  // The end of the command. A rank that has failed ends all others, with its exit code.
+  ExitCode End(ExitCode code) const;
+
+ private:
+  std::shared_ptr<Rings> rings_;
+};
+
+}  // namespace interp
