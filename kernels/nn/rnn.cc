@@ -7,6 +7,10 @@
 //
 // In training Reserve keeps what a gradient needs, see rnn_shapes.h, and DropoutState the mask that
 // is applied between layers (the same between all).
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/rnn_shapes.h"
 #include "kernels/random/draw.h"
@@ -38,29 +42,29 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-void InferDTypes(DTypeContext& ctx) { ctx.Set(kDropoutState, DType::kUInt8); }
-
-template <typename T>
-AlignedArray<T> PackTransposed(const Tensor& weight) {
-  const int64_t n = weight.shape[0];
-  const int64_t k = weight.shape[1];
-  AlignedArray<T> packed(PackedSize<T>(k, n));
-  PackMatrix(k, n, weight.data<T>(), int64_t{1}, k, packed.data());
-  return packed;
+void InferDTypes(DTypeContext& ctx) {
+  ctx.Set(kDropoutState, DType::kUInt8);
+  ctx.Set(kReserve, ReserveDType(ctx.kernel()));
 }
 
 // May throw std::bad_alloc.
-template <typename T>
-RnnWeights<T> PackWeights(const KernelContext& ctx, const RnnSizes& s) {
+template <typename E>
+PackedWeight<E> PackTransposed(const Tensor& weight) {
+  return {weight.shape[1], weight.shape[0], weight.data<E>(), /*transposed=*/true};
+}
+
+// May throw std::bad_alloc.
+template <typename E>
+RnnWeights<E> PackWeights(const KernelContext& ctx, const RnnSizes& s) {
   const absl::Span<const Tensor* const> list = ctx.inputs(kRnnWeightList);
   const size_t pairs = list.size() / 2;
   const bool gru = ctx.attrs<RnnAttrs>().mode == RnnMode::kGru;
-  RnnWeights<T> weights;
+  RnnWeights<E> weights;
   for (size_t i = 0; i < pairs; i += 2) {
-    DirectionWeights<T> packed = {
-        PackTransposed<T>(*list[i]), PackTransposed<T>(*list[i + 1]), {}, {}};
-    const T* input_bias = list[pairs + i]->data<T>();
-    const T* state_bias = list[pairs + i + 1]->data<T>();
+    DirectionWeights<E> packed = {
+        PackTransposed<E>(*list[i]), PackTransposed<E>(*list[i + 1]), {}, {}};
+    const E* input_bias = list[pairs + i]->data<E>();
+    const E* state_bias = list[pairs + i + 1]->data<E>();
     packed.bias.assign(input_bias, input_bias + s.gates);
     const int64_t joined = gru ? 2 * s.hidden : s.gates;
     for (int64_t j = 0; j < joined; ++j) packed.bias[j] += state_bias[j];
@@ -70,14 +74,14 @@ RnnWeights<T> PackWeights(const KernelContext& ctx, const RnnSizes& s) {
   return weights;
 }
 
-template <typename T>
-absl::StatusOr<std::shared_ptr<const RnnWeights<T>>> Weights(KernelContext& ctx,
+template <typename E>
+absl::StatusOr<std::shared_ptr<const RnnWeights<E>>> Weights(KernelContext& ctx,
                                                              const RnnSizes& s) {
-  using Shared = std::shared_ptr<const RnnWeights<T>>;
+  using Shared = std::shared_ptr<const RnnWeights<E>>;
   const auto pack = [&]() -> absl::StatusOr<Shared> {
     Shared packed;
     INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-      packed = std::make_shared<RnnWeights<T>>(PackWeights<T>(ctx, s));
+      packed = std::make_shared<RnnWeights<E>>(PackWeights<E>(ctx, s));
       return absl::OkStatus();
     }));
     return packed;
@@ -85,7 +89,7 @@ absl::StatusOr<std::shared_ptr<const RnnWeights<T>>> Weights(KernelContext& ctx,
   for (size_t i = 0; i < ctx.inputs(kRnnWeightList).size(); ++i) {
     if (!ctx.input_is_constant(kRnnWeightList, static_cast<int>(i))) return pack();
   }
-  return ctx.Shared<RnnWeights<T>>(/*key=*/0, pack);
+  return ctx.Shared<RnnWeights<E>>(/*key=*/0, pack);
 }
 
 // Draws the mask between layers, with a seed of its own like Paddle.
@@ -104,21 +108,29 @@ void DrawMask(const KernelContext& ctx, const RnnAttrs& attrs, Tensor& mask) {
   }
 }
 
-// Memory of a run beside its inputs and outputs. Tests reuse one layer's memory for the next.
-template <typename T>
+// What a run reads and writes, in what is computed in, and its memory beside that. Tests reuse one
+// layer's memory for the next.
+template <typename E>
 struct RnnBuffers {
+  using T = ComputeType<E>;
+  const T* before[2];  // PreState
+  T* after[2];         // State
+  T* out;              // Out
   T* gates;
   T* extra;       // null: not kept
   T* outputs[2];  // of the layers but the last, in turns; in training [0] is Reserve's part
   T* masked;      // a layer's output after dropout
   T* scratch;
+  E* operands;  // a layer's input, rounded
 };
 
-template <typename T>
+template <typename E>
 class RnnRun {
  public:
-  RnnRun(KernelContext& ctx, const RnnSizes& s, const RnnWeights<T>& weights,
-         const std::vector<int64_t>& lengths, const RnnBuffers<T>& work)
+  using T = ComputeType<E>;
+
+  RnnRun(KernelContext& ctx, const RnnSizes& s, const RnnWeights<E>& weights,
+         const std::vector<int64_t>& lengths, const RnnBuffers<E>& work)
       : ctx_(ctx),
         attrs_(ctx.attrs<RnnAttrs>()),
         s_(s),
@@ -127,49 +139,59 @@ class RnnRun {
         work_(work) {}
 
   void Run() {
-    const T* in = ctx_.input(kRnnInput).template data<T>();
+    const E* in = Operands(ctx_.input(kRnnInput).template data<E>());
     int64_t features = s_.input;
     Tensor& mask = ctx_.output(kDropoutState);
     const bool masked = Masks(attrs_);
     if (masked) DrawMask(ctx_, attrs_, mask);
     for (int64_t layer = 0; layer < s_.layers; ++layer) {
-      T* out = OutputOf(layer);
-      RunLayer(layer, in, features, out);
-      in = out;
-      if (masked && layer + 1 < s_.layers) {
+      const T* out = OutputOf(layer);
+      RunLayer(layer, in, features, OutputOf(layer));
+      if (layer + 1 == s_.layers) break;
+      if (masked) {
         ApplyMask(mask, attrs_.dropout, out, work_.masked);
-        in = work_.masked;
+        out = work_.masked;
       }
       features = s_.width();
+      in = RoundRows<E>(s_.rows(), features, out, work_.operands);
     }
   }
 
  private:
+  // The op's input as operands of a product: itself, or with rows of whole pairs.
+  const E* Operands(const E* input) const {
+    const int64_t length = OperandLength<E>(s_.input);
+    if (length == s_.input) return input;
+    for (int64_t i = 0; i < s_.rows(); ++i) {
+      std::copy_n(input + i * s_.input, s_.input, work_.operands + i * length);
+      std::fill_n(work_.operands + i * length + s_.input, length - s_.input, E());
+    }
+    return work_.operands;
+  }
+
   T* OutputOf(int64_t layer) {
-    if (layer + 1 == s_.layers) return ctx_.output(kOut).template mutable_data<T>();
+    if (layer + 1 == s_.layers) return work_.out;
     if (attrs_.test) return work_.outputs[layer % 2];
     return work_.outputs[0] + layer * s_.rows() * s_.width();
   }
 
-  void RunLayer(int64_t layer, const T* in, int64_t features, T* out) {
+  void RunLayer(int64_t layer, const E* in, int64_t features, T* out) {
     const bool lstm = attrs_.mode == RnnMode::kLstm;
     const int64_t state = layer * s_.directions * s_.batch * s_.hidden;
-    const absl::Span<const Tensor* const> before = ctx_.inputs(kRnnPreState);
-    const absl::Span<Tensor* const> after = ctx_.outputs(kState);
     const int64_t kept = attrs_.test ? 0 : layer * s_.directions * s_.rows();
-    const LayerRun<T> run = {s_,
+    const LayerRun<E> run = {s_,
                              attrs_.mode,
                              lengths_,
                              weights_.directions.data() + layer * s_.directions,
                              in,
                              features,
-                             before[0]->data<T>() + state,
-                             lstm ? before[1]->data<T>() + state : nullptr,
+                             work_.before[0] + state,
+                             lstm ? work_.before[1] + state : nullptr,
                              work_.gates + kept * s_.gates,
                              work_.extra == nullptr ? nullptr : work_.extra + kept * s_.hidden,
                              out,
-                             after[0]->mutable_data<T>() + state,
-                             lstm ? after[1]->mutable_data<T>() + state : nullptr,
+                             work_.after[0] + state,
+                             lstm ? work_.after[1] + state : nullptr,
                              work_.scratch};
     run.Project(ctx_.num_threads());
     run.Recur(ctx_.num_threads());
@@ -178,33 +200,85 @@ class RnnRun {
   KernelContext& ctx_;
   const RnnAttrs& attrs_;
   const RnnSizes& s_;
-  const RnnWeights<T>& weights_;
+  const RnnWeights<E>& weights_;
   const std::vector<int64_t>& lengths_;
-  const RnnBuffers<T>& work_;
+  const RnnBuffers<E>& work_;
 };
 
+// Cuts `count` elements off the memory at `at`.
 template <typename T>
+T* Cut(T*& at, int64_t count) {
+  return std::exchange(at, at + count);
+}
+
+// Inputs and outputs in what is computed in: their own memory, or some at `at`, which inputs are
+// widened to.
+template <typename E>
+void BindStates(const KernelContext& ctx, const RnnSizes& s, ComputeType<E>*& at,
+                RnnBuffers<E>& work) {
+  const int64_t size = s.state_size();
+  const absl::Span<const Tensor* const> before = ctx.inputs(kRnnPreState);
+  const absl::Span<Tensor* const> after = ctx.outputs(kState);
+  if constexpr (std::is_same_v<E, ComputeType<E>>) {
+    for (size_t i = 0; i < before.size(); ++i) {
+      work.before[i] = before[i]->data<E>();
+      work.after[i] = after[i]->mutable_data<E>();
+    }
+    work.out = ctx.output(kOut).mutable_data<E>();
+  } else {
+    for (size_t i = 0; i < before.size(); ++i) {
+      ComputeType<E>* const widened = Cut(at, size);
+      std::copy_n(before[i]->data<E>(), size, widened);
+      work.before[i] = widened;
+      work.after[i] = Cut(at, size);
+    }
+    work.out = Cut(at, s.rows() * s.width());
+  }
+}
+
+// Rounds what was computed in more bits than the outputs have.
+template <typename E>
+void RoundOutputs(const KernelContext& ctx, const RnnSizes& s, const RnnBuffers<E>& work) {
+  if constexpr (!std::is_same_v<E, ComputeType<E>>) {
+    const absl::Span<Tensor* const> after = ctx.outputs(kState);
+    for (size_t i = 0; i < after.size(); ++i) {
+      std::copy_n(work.after[i], s.state_size(), after[i]->mutable_data<E>());
+    }
+    std::copy_n(work.out, s.rows() * s.width(), ctx.output(kOut).mutable_data<E>());
+  }
+}
+
+template <typename E>
 absl::Status Rnn(KernelContext& ctx) {
+  using T = ComputeType<E>;
   const auto& attrs = ctx.attrs<RnnAttrs>();
   const RnnSizes s = RnnSizesOf(ctx);
-  INTERP_ASSIGN_OR_RETURN(const auto weights, Weights<T>(ctx, s));
+  INTERP_ASSIGN_OR_RETURN(const auto weights, Weights<E>(ctx, s));
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, RnnLengths(ctx, s));
   const int64_t layer_gates = s.directions * s.rows() * s.gates;
   const int64_t layer_out = s.rows() * s.width();
-  const int64_t size = LayerRun<T>::scratch_size(s) + 2 * layer_out + layer_gates;
+  const int64_t widened = std::is_same_v<E, T> ? 0 : 4 * s.state_size() + layer_out;
+  const int64_t operands =
+      std::is_same_v<E, T> ? 0 : s.rows() * OperandLength<E>(std::max(s.input, s.width()));
+  const int64_t size = LayerRun<E>::scratch_size(s) + 2 * layer_out + layer_gates + widened;
   INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
-                          ctx.workspace(static_cast<size_t>(size) * sizeof(T)));
-  RnnBuffers<T> work = {};
-  work.outputs[0] = static_cast<T*>(scratch.data());
-  work.outputs[1] = work.masked = work.outputs[0] + layer_out;
-  work.gates = work.outputs[1] + layer_out;
-  work.scratch = work.gates + layer_gates;
+                          ctx.workspace(static_cast<size_t>(size) * sizeof(T) +
+                                        static_cast<size_t>(operands) * sizeof(E)));
+  T* at = static_cast<T*>(scratch.data());
+  RnnBuffers<E> work = {};
+  BindStates<E>(ctx, s, at, work);
+  work.outputs[0] = Cut(at, layer_out);
+  work.outputs[1] = work.masked = Cut(at, layer_out);
+  work.gates = Cut(at, layer_gates);
+  work.scratch = Cut(at, LayerRun<E>::scratch_size(s));
+  work.operands = reinterpret_cast<E*>(at);
   if (!attrs.test) {
     work.gates = ctx.output(kReserve).mutable_data<T>();
     work.extra = HasExtra(attrs.mode) ? work.gates + s.gates_part() : nullptr;
     work.outputs[0] = work.gates + s.gates_part() + (HasExtra(attrs.mode) ? s.extra_part() : 0);
   }
-  RnnRun<T>(ctx, s, *weights, lengths, work).Run();
+  RnnRun<E>(ctx, s, *weights, lengths, work).Run();
+  RoundOutputs<E>(ctx, s, work);
   return absl::OkStatus();
 }
 
@@ -230,7 +304,10 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<RnnAttrs, ReadRnn>,
     .infer_dtype = InferDTypes,
     .infer = Infer,
-    .kernels = {{DType::kFloat32, Rnn<float>}, {DType::kFloat64, Rnn<double>}},
+    .kernels = {{DType::kFloat32, Rnn<float>},
+                {DType::kFloat64, Rnn<double>},
+                {DType::kBFloat16, Rnn<bfloat16>}},
+    .precision = PrecisionRule::kReduced,
     .random = true,
     .gradient = {.inputs = {"Input", "PreState", "WeightList", "SequenceLength", "Out",
                             "DropoutState", "Reserve", "Out@GRAD", "State@GRAD"},

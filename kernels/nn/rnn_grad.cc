@@ -4,12 +4,13 @@
 //   input    dgates W
 #include <algorithm>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/product.h"
-#include "kernels/nn/rnn_layer_grad.h"
-#include "kernels/nn/rnn_shapes.h"
+#include "kernels/nn/rnn_grad_memory.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/row_sum.h"
 
@@ -49,6 +50,11 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", out));
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", out));
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kReserve), "Reserve", {ReserveSize(attrs, s)}));
+  const DType computed = ReserveDType(ctx.input(kOut).dtype);
+  if (ctx.input(kReserve).dtype != computed) {
+    return InvalidArgument("input 'Reserve' is ", DescribeType(ctx.input(kReserve)), ", expected ",
+                           Name(computed));
+  }
   if (Masks(attrs)) {
     const Tensor* mask = ctx.optional_input(kDropoutState);
     if (mask == nullptr || !(mask->shape == out) || mask->dtype != DType::kUInt8) {
@@ -71,22 +77,11 @@ absl::Status Infer(InferContext& ctx) {
   return ShareShapes(ctx, kRnnWeightList, kWeightGrad, "WeightList@GRAD");
 }
 
-// Memory of a run.
-template <typename T>
-struct RnnGradBuffers {
-  T* dh;      // as PreState[0]
-  T* dc;      // as PreState[1], LSTM
-  T* dgates;  // of one layer
-  T* dstate;
-  T* states;      // [time, batch, hidden]: before the steps of one direction
-  T* douts[2];    // [time, batch, width]: of the layers but the last, in turns
-  T* masked;      // as a layer's output
-  T* one_dinput;  // of one direction, when there are two
-};
-
-template <typename T>
+template <typename E>
 class RnnGradRun {
  public:
+  using T = ComputeType<E>;
+
   RnnGradRun(KernelContext& ctx, const RnnSizes& s, const std::vector<int64_t>& lengths)
       : ctx_(ctx), attrs_(ctx.attrs<RnnAttrs>()), s_(s), lengths_(lengths) {
     gates_ = ctx.input(kReserve).template data<T>();
@@ -95,57 +90,48 @@ class RnnGradRun {
   }
 
   absl::Status Run() {
-    INTERP_RETURN_IF_ERROR(TakeMemory());
+    INTERP_ASSIGN_OR_RETURN(memory_, TakeRnnGradMemory(ctx_, attrs_, s_, work_));
+    TakeInputs();
     TakeStateGradients();
-    const T* dout = ctx_.input(kOutGrad).template data<T>();
+    const T* dout = dout_;
     for (int64_t layer = s_.layers - 1; layer >= 0; --layer) {
       INTERP_RETURN_IF_ERROR(StepBack(layer, dout));
       for (int64_t d = 0; d < s_.directions; ++d) {
         INTERP_RETURN_IF_ERROR(WeightGradients(layer, d));
       }
-      Tensor* input_grad = ctx_.optional_output(kInputGrad);
-      T* din = work_.douts[layer % 2];
-      if (layer == 0) din = DataOrNull<T>(input_grad);
+      T* din = layer == 0 ? InputGradientMemory() : work_.douts[layer % 2];
       if (din != nullptr) INTERP_RETURN_IF_ERROR(InputGradient(layer, din));
       if (layer > 0 && Masks(attrs_)) {
         ApplyMask(ctx_.input(kDropoutState), attrs_.dropout, din, din);
       }
       dout = din;
     }
-    GiveStateGradients();
+    GiveGradients();
     return absl::OkStatus();
   }
 
  private:
+  // Computes in more bits than the op gives and takes.
+  static constexpr bool kWidens = !std::is_same_v<E, T>;
+
   int64_t Features(int64_t layer) const { return layer == 0 ? s_.input : s_.width(); }
-  int64_t StateSize() const { return s_.layers * s_.directions * s_.batch * s_.hidden; }
   bool Lstm() const { return attrs_.mode == RnnMode::kLstm; }
   bool Gru() const { return attrs_.mode == RnnMode::kGru; }
 
-  absl::Status TakeMemory() {
-    const int64_t widest = std::max(s_.input, s_.width());
-    const int64_t rows = s_.rows();
-    const int64_t gates = s_.directions * rows * s_.gates;
-    const int64_t out = rows * s_.width();
-    const int64_t sizes[] = {StateSize(),
-                             Lstm() ? StateSize() : 0,
-                             gates,
-                             Gru() ? gates : 0,
-                             rows * s_.hidden,
-                             s_.layers > 2 ? out : 0,  // a layer i > 0 writes to douts[i % 2]
-                             s_.layers > 1 ? out : 0,
-                             s_.layers > 1 && Masks(attrs_) ? out : 0,
-                             s_.directions > 1 ? rows * widest : 0};
-    T** const parts[] = {&work_.dh,       &work_.dc,     &work_.dgates,
-                         &work_.dstate,   &work_.states, &work_.douts[0],
-                         &work_.douts[1], &work_.masked, &work_.one_dinput};
-    int64_t total = 0;
-    for (const int64_t size : sizes) total += size;
-    INTERP_ASSIGN_OR_RETURN(memory_, ctx_.workspace(static_cast<size_t>(total) * sizeof(T)));
-    T* at = memory_->data<T>();
-    for (size_t i = 0; i < std::size(sizes); at += sizes[i++]) *parts[i] = at;
-    if (!Gru()) work_.dstate = work_.dgates;
-    return absl::OkStatus();
+  // The elements of an input in what is computed in: its own, or copied to `memory`.
+  static const T* Widened(const Tensor& tensor, T* memory) {
+    if constexpr (kWidens) {
+      return std::copy_n(tensor.data<E>(), tensor.numel(), memory) - tensor.numel();
+    } else {
+      return tensor.data<T>();
+    }
+  }
+
+  void TakeInputs() {
+    const absl::Span<const Tensor* const> before = ctx_.inputs(kRnnPreState);
+    for (size_t i = 0; i < before.size(); ++i) before_[i] = Widened(*before[i], work_.before[i]);
+    out_ = Widened(ctx_.input(kOut), work_.out);
+    dout_ = Widened(ctx_.input(kOutGrad), work_.dout);
   }
 
   void TakeStateGradients() {
@@ -154,29 +140,42 @@ class RnnGradRun {
     for (size_t i = 0; i < (Lstm() ? 2 : 1); ++i) {
       const Tensor* grad = i < grads.size() ? grads[i] : nullptr;
       if (grad != nullptr) {
-        std::copy_n(grad->data<T>(), StateSize(), targets[i]);
+        std::copy_n(grad->data<E>(), s_.state_size(), targets[i]);
       } else {
-        std::fill_n(targets[i], StateSize(), T{0});
+        std::fill_n(targets[i], s_.state_size(), T{0});
       }
     }
   }
 
-  void GiveStateGradients() {
+  // Where the gradient of Input is summed up, or null.
+  T* InputGradientMemory() {
+    Tensor* const grad = ctx_.optional_output(kInputGrad);
+    if constexpr (kWidens) {
+      return grad == nullptr ? nullptr : work_.dinput;
+    } else {
+      return DataOrNull<T>(grad);
+    }
+  }
+
+  // Those that were summed up in memory of their own.
+  void GiveGradients() {
     const T* const sources[] = {work_.dh, work_.dc};
     const absl::Span<Tensor* const> grads = ctx_.outputs(kPreStateGrad);
     for (size_t i = 0; i < grads.size(); ++i) {
-      if (grads[i] != nullptr) std::copy_n(sources[i], StateSize(), grads[i]->mutable_data<T>());
+      if (grads[i] == nullptr) continue;
+      std::copy_n(sources[i], s_.state_size(), grads[i]->mutable_data<E>());
     }
+    E* const input = DataOrNull<E>(ctx_.optional_output(kInputGrad));
+    if (kWidens && input != nullptr) std::copy_n(work_.dinput, s_.rows() * s_.input, input);
   }
 
   const Tensor& Weight(int64_t layer, int64_t d, int64_t which) const {
     return *ctx_.inputs(kRnnWeightList)[2 * (layer * s_.directions + d) + which];
   }
 
-  LayerGradRun<T> Layer(int64_t layer, const T* dout) const {
+  LayerGradRun<E> Layer(int64_t layer, const T* dout) const {
     const int64_t state = layer * s_.directions * s_.batch * s_.hidden;
     const int64_t kept = layer * s_.directions * s_.rows();
-    const absl::Span<const Tensor* const> before = ctx_.inputs(kRnnPreState);
     return {s_,
             attrs_.mode,
             lengths_,
@@ -184,17 +183,18 @@ class RnnGradRun {
             gates_ + kept * s_.gates,
             extra_ + kept * s_.hidden,
             Output(layer),
-            before[0]->data<T>() + state,
-            Lstm() ? before[1]->data<T>() + state : nullptr,
+            before_[0] + state,
+            Lstm() ? before_[1] + state : nullptr,
             dout,
             work_.dh + state,
             work_.dc + state,
             work_.dgates,
-            work_.dstate};
+            work_.dstate,
+            work_.operands};
   }
 
   const T* Output(int64_t layer) const {
-    if (layer + 1 == s_.layers) return ctx_.input(kOut).template data<T>();
+    if (layer + 1 == s_.layers) return out_;
     return outputs_ + layer * s_.rows() * s_.width();
   }
 
@@ -202,28 +202,44 @@ class RnnGradRun {
     INTERP_RETURN_IF_ERROR(CatchErrors([&] {
       packed_.clear();
       for (int64_t d = 0; d < s_.directions; ++d) {
-        packed_.emplace_back(PackedSize<T>(s_.gates, s_.hidden));
-        PackMatrix(s_.gates, s_.hidden, Weight(layer, d, 1).template data<T>(), s_.hidden,
-                   int64_t{1}, packed_.back().data());
+        packed_.emplace_back(s_.gates, s_.hidden, Weight(layer, d, 1).template data<E>(),
+                             /*transposed=*/false);
       }
       return absl::OkStatus();
     }));
     Layer(layer, dout).Run(ctx_.num_threads());
+    const int64_t size = s_.directions * s_.rows() * s_.gates;
+    dgates_ = AsOperands(work_.dgates, size, work_.rounded_dgates);
+    dstate_ = Gru() ? AsOperands(work_.dstate, size, work_.rounded_dstate) : dgates_;
     return absl::OkStatus();
   }
 
+  // The same numbers, rounded to `memory` unless E is what is computed in.
+  const E* AsOperands(const T* values, int64_t count, E* memory) const {
+    if constexpr (kWidens) {
+      ParallelFor(ctx_.num_threads(), count, kElementwiseGrain, [=](int64_t begin, int64_t end) {
+        std::copy(values + begin, values + end, memory + begin);
+      });
+      return memory;
+    } else {
+      return values;
+    }
+  }
+
   // What went into the layer: the input, or what the layer below gave after dropout.
-  const T* LayerInput(int64_t layer) {
-    if (layer == 0) return ctx_.input(kRnnInput).template data<T>();
+  const E* LayerInput(int64_t layer) {
+    if (layer == 0) return ctx_.input(kRnnInput).template data<E>();
     const T* out = Output(layer - 1);
-    if (!Masks(attrs_)) return out;
-    ApplyMask(ctx_.input(kDropoutState), attrs_.dropout, out, work_.masked);
-    return work_.masked;
+    if (Masks(attrs_)) {
+      ApplyMask(ctx_.input(kDropoutState), attrs_.dropout, out, work_.masked);
+      out = work_.masked;
+    }
+    return AsOperands(out, s_.rows() * s_.width(), work_.rounded_input);
   }
 
   // The states before all steps of direction d, [rows, hidden].
   void StatesBefore(int64_t layer, int64_t d) const {
-    const LayerGradRun<T> run = Layer(layer, nullptr);
+    const LayerGradRun<E> run = Layer(layer, nullptr);
     ParallelFor(ctx_.num_threads(), s_.rows(), /*grain=*/64, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* h = run.StateBefore(d, row / s_.batch, row % s_.batch);
@@ -233,33 +249,36 @@ class RnnGradRun {
   }
 
   // The memory of gradient `index` of WeightList, or null.
-  T* WeightGrad(size_t index) {
+  E* WeightGrad(size_t index) {
     const absl::Span<Tensor* const> grads = ctx_.outputs(kWeightGrad);
-    return index < grads.size() ? DataOrNull<T>(grads[index]) : nullptr;
+    return index < grads.size() ? DataOrNull<E>(grads[index]) : nullptr;
   }
 
   // to [gates, features] = gradients^T [gates, rows] x values [rows, features]
-  absl::Status WeightGradient(const T* gradients, const T* values, int64_t features, T* to) {
+  absl::Status WeightGradient(const E* gradients, const E* values, int64_t features, E* to) {
     if (to == nullptr) return absl::OkStatus();
     Product product;
     product.m = s_.gates;
     product.k = s_.rows();
     product.n = features;
     product.trans_x = true;
-    return RunProduct<T>(ctx_, product, gradients, values, /*y_constant=*/false, nullptr, to);
+    return RunProduct<E>(ctx_, product, gradients, values, /*y_constant=*/false, nullptr, to);
   }
 
   // Of gradients `bias` and the one after it, from the gates of a direction, which lie at `at`.
   void BiasGradients(size_t bias, int64_t at) {
-    T* const input = WeightGrad(bias);
-    T* const state = WeightGrad(bias + 1);
-    const int threads = ctx_.num_threads();
-    if (input != nullptr) SumRows(threads, work_.dgates + at, s_.rows(), s_.gates, input);
+    E* const input = WeightGrad(bias);
+    E* const state = WeightGrad(bias + 1);
+    const auto sum = [&](const T* gates, E* to) {
+      SumRows(ctx_.num_threads(), gates + at, s_.rows(), s_.gates, work_.bias);
+      std::copy_n(work_.bias, s_.gates, to);
+    };
+    if (input != nullptr) sum(work_.dgates, input);
     if (state == nullptr) return;
     if (input != nullptr && !Gru()) {
       std::copy_n(input, s_.gates, state);
     } else {
-      SumRows(threads, work_.dstate + at, s_.rows(), s_.gates, state);
+      sum(work_.dstate, state);
     }
   }
 
@@ -270,9 +289,9 @@ class RnnGradRun {
     const int64_t at = d * s_.rows() * s_.gates;
     BiasGradients(bias, at);
     INTERP_RETURN_IF_ERROR(
-        WeightGradient(work_.dgates + at, LayerInput(layer), Features(layer), WeightGrad(weight)));
+        WeightGradient(dgates_ + at, LayerInput(layer), Features(layer), WeightGrad(weight)));
     StatesBefore(layer, d);
-    return WeightGradient(work_.dstate + at, work_.states, s_.hidden, WeightGrad(weight + 1));
+    return WeightGradient(dstate_ + at, work_.states, s_.hidden, WeightGrad(weight + 1));
   }
 
   // Sums over the directions.
@@ -283,9 +302,8 @@ class RnnGradRun {
     product.n = Features(layer);
     for (int64_t d = 0; d < s_.directions; ++d) {
       T* to = d == 0 ? din : work_.one_dinput;
-      INTERP_RETURN_IF_ERROR(RunProduct<T>(ctx_, product, work_.dgates + d * s_.rows() * s_.gates,
-                                           Weight(layer, d, 0).template data<T>(),
-                                           /*y_constant=*/false, nullptr, to));
+      INTERP_RETURN_IF_ERROR(Multiply(product, dgates_ + d * s_.rows() * s_.gates,
+                                      Weight(layer, d, 0).template data<E>(), to));
       if (d == 0) continue;
       ParallelFor(ctx_.num_threads(), product.m * product.n, kElementwiseGrain,
                   [=](int64_t begin, int64_t end) {
@@ -295,6 +313,14 @@ class RnnGradRun {
     return absl::OkStatus();
   }
 
+  absl::Status Multiply(const Product& product, const E* x, const E* y, T* out) {
+    if constexpr (kWidens) {
+      return RunWideProduct(ctx_, product, x, y, out);
+    } else {
+      return RunProduct<E>(ctx_, product, x, y, /*y_constant=*/false, nullptr, out);
+    }
+  }
+
   KernelContext& ctx_;
   const RnnAttrs& attrs_;
   const RnnSizes& s_;
@@ -302,16 +328,21 @@ class RnnGradRun {
   const T* gates_;
   const T* extra_;
   const T* outputs_;
+  const T* before_[2] = {};
+  const T* out_ = nullptr;
+  const T* dout_ = nullptr;
+  const E* dgates_ = nullptr;  // of one layer
+  const E* dstate_ = nullptr;
   std::optional<Workspace> memory_;
-  RnnGradBuffers<T> work_ = {};
-  std::vector<AlignedArray<T>> packed_;
+  RnnGradBuffers<E> work_ = {};
+  std::vector<PackedWeight<E>> packed_;
 };
 
-template <typename T>
+template <typename E>
 absl::Status RnnGrad(KernelContext& ctx) {
   const RnnSizes s = RnnSizesOf(ctx);
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, RnnLengths(ctx, s));
-  return RnnGradRun<T>(ctx, s, lengths).Run();
+  return RnnGradRun<E>(ctx, s, lengths).Run();
 }
 
 // Twice the products of the forward op.
@@ -334,7 +365,7 @@ INTERP_REGISTER_OP(OpDef{
                {"SequenceLength", kOptional | kAnyDType},
                {"Out"},
                {"DropoutState", kOptional | kAnyDType},
-               {"Reserve"},
+               {"Reserve", kAnyDType},
                {"Out@GRAD"},
                {"State@GRAD", kOptional | kVariadic}},
     .outputs = {{"Input@GRAD", kOptional},
@@ -342,7 +373,10 @@ INTERP_REGISTER_OP(OpDef{
                 {"WeightList@GRAD", kOptional | kVariadic}},
     .parse = ParseAttrs<RnnAttrs, ReadRnn>,
     .infer = Infer,
-    .kernels = {{DType::kFloat32, RnnGrad<float>}, {DType::kFloat64, RnnGrad<double>}},
+    .kernels = {{DType::kFloat32, RnnGrad<float>},
+                {DType::kFloat64, RnnGrad<double>},
+                {DType::kBFloat16, RnnGrad<bfloat16>}},
+    .precision = PrecisionRule::kReduced,
     .flops = Flops,
 });
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/nn/gemm.h"
+#include "kernels/nn/packed_weight.h"
 #include "kernels/nn/rnn_cell.h"
 #include "kernels/util/parallel_for.h"
 
@@ -22,6 +22,8 @@ struct RnnSizes {
 
   int64_t rows() const { return time * batch; }
   int64_t width() const { return directions * hidden; }
+  // Elements of the states of all layers.
+  int64_t state_size() const { return layers * directions * batch * hidden; }
   // Elements of the parts of Reserve.
   int64_t gates_part() const { return layers * directions * rows() * gates; }
   int64_t extra_part() const { return layers * directions * rows() * hidden; }
@@ -29,26 +31,29 @@ struct RnnSizes {
 };
 
 // Packed weights of one layer in one direction.
-template <typename T>
+template <typename E>
 struct DirectionWeights {
-  AlignedArray<T> input;       // [features, gates]
-  AlignedArray<T> state;       // [hidden, gates]
-  std::vector<T> bias;         // of input and state together, but for the candidate of a GRU,
-  std::vector<T> hidden_bias;  // whose state bias stays inside the reset gate
+  PackedWeight<E> input;  // [features, gates]
+  PackedWeight<E> state;  // [hidden, gates]
+  // Of input and state together, but for the candidate of a GRU, whose state bias stays inside the
+  // reset gate.
+  std::vector<ComputeType<E>> bias;
+  std::vector<ComputeType<E>> hidden_bias;
 };
-template <typename T>
+template <typename E>
 struct RnnWeights {
-  std::vector<DirectionWeights<T>> directions;  // by layer, then direction
+  std::vector<DirectionWeights<E>> directions;  // by layer, then direction
 };
 
-// One layer of one run.
-template <typename T>
+// One layer of one run. With 16-bit E only the operands of products are of 16 bits.
+template <typename E>
 struct LayerRun {
+  using T = ComputeType<E>;
   const RnnSizes& s;
   RnnMode mode;
   const std::vector<int64_t>& lengths;  // by batch; empty: all full
-  const DirectionWeights<T>* weights;   // by direction
-  const T* in;                          // [time, batch, features]
+  const DirectionWeights<E>* weights;   // by direction
+  const E* in;                          // [time, batch, OperandLength(features)]
   int64_t features;
   const T* initial_h;  // [direction, batch, hidden]
   const T* initial_c;
@@ -63,7 +68,11 @@ struct LayerRun {
   static constexpr int64_t kRows = kGemmRows;
   static int64_t BlockCount(int64_t batch) { return (batch + kRows - 1) / kRows; }
   static int64_t scratch_size(const RnnSizes& s) {
-    return s.directions * BlockCount(s.batch) * kRows * (2 * s.hidden + s.gates);
+    return s.directions * BlockCount(s.batch) * block_size(s);
+  }
+  // What a block takes of it: two states, a row of gates each, and operands.
+  static int64_t block_size(const RnnSizes& s) {
+    return kRows * (2 * s.hidden + s.gates + OperandLength<E>(s.hidden));
   }
 
   // gates = in * weights, for all time steps at once.
@@ -77,8 +86,8 @@ struct LayerRun {
         const int64_t first = (begin - d * blocks) * kRows;
         const int64_t last = std::min(s.rows(), (stop - d * blocks) * kRows);
         T* rows = gates + (d * s.rows() + first) * s.gates;
-        GemmPacked(last - first, features, s.gates, in + first * features, features,
-                   weights[d].input.data(), rows, s.gates, /*accumulate=*/false);
+        weights[d].input.Multiply(last - first, in + first * OperandLength<E>(features),
+                                  /*accumulate=*/false, rows);
         begin = stop;
       }
     });
@@ -89,7 +98,7 @@ struct LayerRun {
     const int64_t blocks = BlockCount(s.batch);
     ParallelFor(threads, s.directions * blocks, /*grain=*/1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        RecurBlock(i / blocks, i % blocks * kRows, scratch + i * kRows * (2 * s.hidden + s.gates));
+        RecurBlock(i / blocks, i % blocks * kRows, scratch + i * block_size(s));
       }
     });
   }
@@ -115,15 +124,17 @@ struct LayerRun {
     const int64_t row = d * s.rows() + t * s.batch + first;
     T* g = gates + row * s.gates;
     const bool gru = mode == RnnMode::kGru;
-    GemmPacked(count, s.hidden, s.gates, h, s.hidden, weights[d].state.data(), gru ? hidden : g,
-               s.gates, /*accumulate=*/!gru);
+    E* const operands = reinterpret_cast<E*>(hidden + kRows * s.gates);
+    weights[d].state.Multiply(count, RoundRows<E>(count, s.hidden, h, operands),
+                              /*accumulate=*/!gru, gru ? hidden : g);
     for (int64_t i = 0; i < count; ++i) {
       T* y = out + (t * s.batch + first + i) * s.width() + d * s.hidden;
+      T* kept = extra == nullptr ? c + i * s.hidden : extra + (row + i) * s.hidden;
       if (!lengths.empty() && t >= lengths[first + i]) {
         std::fill_n(y, s.hidden, T{0});
+        if (extra != nullptr) std::fill_n(kept, s.hidden, T{0});
         continue;
       }
-      T* kept = extra == nullptr ? c + i * s.hidden : extra + (row + i) * s.hidden;
       StepRow({weights[d].bias.data(), weights[d].hidden_bias.data(), hidden + i * s.gates,
                g + i * s.gates, h + i * s.hidden, c + i * s.hidden, y, kept});
     }

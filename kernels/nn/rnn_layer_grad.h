@@ -5,19 +5,20 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/nn/gemm.h"
 #include "kernels/nn/rnn_cell_grad.h"
 #include "kernels/nn/rnn_layer.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
 
-template <typename T>
+template <typename E>
 struct LayerGradRun {
+  using T = ComputeType<E>;
+
   const RnnSizes& s;
   RnnMode mode;
   const std::vector<int64_t>& lengths;  // by batch; empty: all full
-  const AlignedArray<T>* weights;       // by direction: state weights, packed from [gates, hidden]
+  const PackedWeight<E>* weights;       // by direction: state weights, [gates, hidden]
   const T* gates;                       // [direction, time, batch, gates], activated
   const T* extra;                       // [direction, time, batch, hidden], see rnn_shapes.h
   const T* out;                         // [time, batch, direction * hidden]
@@ -28,17 +29,22 @@ struct LayerGradRun {
   T* dc;                                // LSTM
   T* dgates;                            // as gates: of what the input gives to the gates
   T* dstate;                            // of what the state gives; the same memory but for GRU
+  E* scratch;                           // scratch_size() elements
+
+  static int64_t scratch_size(const RnnSizes& s) {
+    return s.directions * LayerRun<E>::BlockCount(s.batch) * block_size(s);
+  }
 
   // Steps all sequences back through time; they and the directions are independent.
   void Run(int threads) const {
-    constexpr int64_t kRows = LayerRun<T>::kRows;
-    const int64_t blocks = LayerRun<T>::BlockCount(s.batch);
+    constexpr int64_t kRows = LayerRun<E>::kRows;
+    const int64_t blocks = LayerRun<E>::BlockCount(s.batch);
     ParallelFor(threads, s.directions * blocks, /*grain=*/1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * kRows;
         for (int64_t step = s.time - 1; step >= 0; --step) {
           StepBack(i / blocks, i / blocks == 0 ? step : s.time - 1 - step, first,
-                   std::min(kRows, s.batch - first));
+                   std::min(kRows, s.batch - first), scratch + i * block_size(s));
         }
       }
     });
@@ -58,7 +64,12 @@ struct LayerGradRun {
   }
 
  private:
-  void StepBack(int64_t d, int64_t t, int64_t first, int64_t count) const {
+  // Operands of a step's product.
+  static int64_t block_size(const RnnSizes& s) {
+    return LayerRun<E>::kRows * OperandLength<E>(s.gates);
+  }
+
+  void StepBack(int64_t d, int64_t t, int64_t first, int64_t count, E* operands) const {
     for (int64_t b = first; b < first + count; ++b) {
       const int64_t row = t * s.batch + b;
       const int64_t at = (d * s.rows() + row) * s.gates;
@@ -72,8 +83,8 @@ struct LayerGradRun {
       CellBack(d, t, b, at, dy, dh_row);
     }
     const int64_t at = (d * s.rows() + t * s.batch + first) * s.gates;
-    GemmPacked(count, s.gates, s.hidden, dstate + at, s.gates, weights[d].data(),
-               dh + (d * s.batch + first) * s.hidden, s.hidden, /*accumulate=*/true);
+    weights[d].Multiply(count, RoundRows<E>(count, s.gates, dstate + at, operands),
+                        /*accumulate=*/true, dh + (d * s.batch + first) * s.hidden);
   }
 
   void CellBack(int64_t d, int64_t t, int64_t b, int64_t at, const T* dy, T* dh_row) const {

@@ -44,6 +44,11 @@ inline int64_t ReserveSize(const RnnAttrs& attrs, const RnnSizes& s) {
   return s.gates_part() + (HasExtra(attrs.mode) ? s.extra_part() : 0) + s.outputs_part();
 }
 
+// Reserve has what is computed in, not what an op of 16 bits gives and takes.
+inline DType ReserveDType(DType kernel) {
+  return kernel == DType::kBFloat16 ? DType::kFloat32 : kernel;
+}
+
 // REQUIRES: an Input of rank 3.
 RnnSizes RnnSizesOf(const OpContext& ctx);
 
