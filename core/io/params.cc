@@ -40,6 +40,17 @@ absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file
   return tensor;
 }
 
+// The same whole numbers in float32.
+absl::StatusOr<Tensor> Widened(const Tensor& tensor) {
+  Tensor wide;
+  wide.dtype = DType::kFloat32;
+  wide.shape = tensor.shape;
+  wide.lod = tensor.lod;
+  INTERP_RETURN_IF_ERROR(wide.Allocate(SystemAllocator()));
+  std::copy_n(tensor.data<int8_t>(), tensor.numel(), wide.mutable_data<float>());
+  return wide;
+}
+
 absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& file,
                                     const ParamDecl& param) {
   const size_t offset = reader.position();
@@ -48,9 +59,15 @@ absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& 
   };
   const absl::StatusOr<ParamRecord> record = reader.Next();
   if (!record.ok()) return annotate(record.status());
-  const absl::Status declared = CheckDeclared(record->dtype, record->shape, param);
-  if (!declared.ok()) return annotate(declared);
+  // What Paddle saves of quantised programs: weights of int8 under declarations of float32.
+  const bool widens = record->dtype == DType::kInt8 && param.dtype == DType::kFloat32;
+  if (!CheckDeclared(widens ? param.dtype : record->dtype, record->shape, param).ok()) {
+    return annotate(CheckDeclared(record->dtype, record->shape, param));
+  }
   INTERP_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(*record, file));
+  if (widens) {
+    INTERP_ASSIGN_OR_RETURN(tensor, Widened(tensor));
+  }
   return NamedTensor(param.name, std::move(tensor));
 }
 

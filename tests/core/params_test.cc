@@ -213,6 +213,21 @@ TEST(ParamsTest, FoldersHaveAFilePerVariable) {
                 "int64[1]");
 }
 
+// As Paddle saves quantised programs.
+TEST(ParamsTest, WeightsOfInt8WidenWhereFloat32IsDeclared) {
+  const std::string file =
+      Hex("00000000 0000000000000000 00000000 04000000 0815 1003") + std::string("\x05\x80\x7f", 3);
+  const auto tensors = Parse(file, {{"w", DType::kFloat32, {3}}});
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  const Tensor& w = (*tensors)[0].second;
+  ASSERT_EQ(w.dtype, DType::kFloat32);
+  EXPECT_EQ(w.data<float>()[0], 5);
+  EXPECT_EQ(w.data<float>()[1], -128);
+  EXPECT_EQ(w.data<float>()[2], 127);
+  EXPECT_EQ(MessageOf(file, {{"w", DType::kFloat32, {4}}}),
+            "parameter 'w' at byte 0: the file has int8[3], the program declares float32[4]");
+}
+
 TEST(ParamsTest, NamesMustNotLeaveTheFolder) {
   const TempFolder folder;
   for (const std::string& name :
