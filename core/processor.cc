@@ -18,6 +18,8 @@ absl::string_view ProcessorLevel() {
 
 bool ProcessorHasBf16Products() { return __builtin_cpu_supports("avx512bf16"); }
 
+bool ProcessorHasInt8Products() { return __builtin_cpu_supports("avx512vnni"); }
+
 #else
 
 absl::string_view ProcessorLevel() {
@@ -29,6 +31,7 @@ absl::string_view ProcessorLevel() {
 }
 
 bool ProcessorHasBf16Products() { return false; }
+bool ProcessorHasInt8Products() { return false; }
 
 #endif
 

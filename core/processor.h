@@ -12,4 +12,8 @@ absl::string_view ProcessorLevel();
 // Whether it multiplies pairs of bfloat16 (AVX512_BF16), which no level has. Costs a load.
 bool ProcessorHasBf16Products();
 
+// Whether it adds products of uint8 and int8 to int32 sums without an intermediate of 16 bits,
+// which saturates (AVX512_VNNI). Costs a load.
+bool ProcessorHasInt8Products();
+
 }  // namespace interp

@@ -6,9 +6,8 @@
 namespace interp::nn {
 namespace {
 
-// The filter in dense O,I,kernel order.
 template <typename T>
-std::vector<float> DenseFilter(const Tensor& filter) {
+std::vector<float> DenseFilterOf(const Tensor& filter) {
   const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
   std::vector<T> values(static_cast<size_t>(filter.numel()));
   CopyImage(view, filter.data<T>(), DenseChannelsFirst(view), values.data(), /*num_threads=*/1);
@@ -16,19 +15,11 @@ std::vector<float> DenseFilter(const Tensor& filter) {
   return std::vector<float>(values.begin(), values.end());
 }
 
-// The values of a vector by channel.
-std::vector<float> Vector(const Tensor& tensor) {
-  if (tensor.dtype == DType::kBFloat16) {
-    return std::vector<float>(tensor.data<bfloat16>(), tensor.data<bfloat16>() + tensor.numel());
-  }
-  return std::vector<float>(tensor.data<float>(), tensor.data<float>() + tensor.numel());
-}
-
 void FoldBatchNorm(const KernelContext& ctx, float epsilon, FoldedWeights& folded) {
-  const std::vector<float> scale = Vector(ctx.input(kConvBnScale));
-  const std::vector<float> shift = Vector(ctx.input(kConvBnBias));
-  const std::vector<float> mean = Vector(ctx.input(kConvBnMean));
-  const std::vector<float> variance = Vector(ctx.input(kConvBnVariance));
+  const std::vector<float> scale = ChannelValues(ctx.input(kConvBnScale));
+  const std::vector<float> shift = ChannelValues(ctx.input(kConvBnBias));
+  const std::vector<float> mean = ChannelValues(ctx.input(kConvBnMean));
+  const std::vector<float> variance = ChannelValues(ctx.input(kConvBnVariance));
   const size_t channels = folded.bias.size();
   const size_t per_channel = folded.filter.size() / channels;
   for (size_t c = 0; c < channels; ++c) {
@@ -42,6 +33,19 @@ void FoldBatchNorm(const KernelContext& ctx, float epsilon, FoldedWeights& folde
 }
 
 }  // namespace
+
+std::vector<float> DenseFilter(const Tensor& filter) {
+  if (filter.dtype == DType::kBFloat16) return DenseFilterOf<bfloat16>(filter);
+  if (filter.dtype == DType::kInt8) return DenseFilterOf<int8_t>(filter);
+  return DenseFilterOf<float>(filter);
+}
+
+std::vector<float> ChannelValues(const Tensor& tensor) {
+  if (tensor.dtype == DType::kBFloat16) {
+    return std::vector<float>(tensor.data<bfloat16>(), tensor.data<bfloat16>() + tensor.numel());
+  }
+  return std::vector<float>(tensor.data<float>(), tensor.data<float>() + tensor.numel());
+}
 
 bool WeightsAreConstant(const KernelContext& ctx, const ConvAttrs& attrs) {
   if (!ctx.input_is_constant(kConvFilter)) return false;
@@ -59,11 +63,10 @@ bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs) {
 FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
   const Tensor& filter = ctx.input(kConvFilter);
   FoldedWeights folded;
-  folded.filter =
-      filter.dtype == DType::kBFloat16 ? DenseFilter<bfloat16>(filter) : DenseFilter<float>(filter);
+  folded.filter = DenseFilter(filter);
   if (HasBias(ctx, attrs)) folded.bias.resize(filter.shape[0]);
   if (const Tensor* bias = ctx.optional_input(kConvBias)) {
-    folded.bias = Vector(*bias);
+    folded.bias = ChannelValues(*bias);
   }
   if (attrs.batch_norm) FoldBatchNorm(ctx, attrs.epsilon, folded);
   return folded;

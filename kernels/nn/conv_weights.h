@@ -19,6 +19,11 @@ bool WeightsAreConstant(const KernelContext& ctx, const ConvAttrs& attrs);
 // True when the convolution has a bias of its own or from the batch norm.
 bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs);
 
+// The values of a filter of float32, bfloat16 or int8 in dense O,I,kernel order.
+std::vector<float> DenseFilter(const Tensor& filter);
+// Those of a vector by channel, of float32 or bfloat16.
+std::vector<float> ChannelValues(const Tensor& tensor);
+
 // y = (conv(x) + bias - mean) * scale / sqrt(variance + epsilon) + shift is a convolution itself.
 FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs);
 

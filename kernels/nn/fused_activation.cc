@@ -53,34 +53,35 @@ FusedActivation ReadActivation(AttrReader& reader, absl::string_view name_attr) 
   return {};
 }
 
-void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops) {
+void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops, float scale) {
   using dnnl::algorithm;
   const float a = activation.alpha;
   const float b = activation.beta;
   switch (activation.kind) {
     case ActivationKind::kNone:
+      if (scale != 1) ops.append_eltwise(1.0F, algorithm::eltwise_linear, scale, 0.0F);
       return;
     case ActivationKind::kRelu:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_relu, 0.0F, 0.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_relu, 0.0F, 0.0F);
     case ActivationKind::kRelu6:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_clip, 0.0F, a);
+      return ops.append_eltwise(scale, algorithm::eltwise_clip, 0.0F, a);
     case ActivationKind::kLeakyRelu:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_relu, a, 0.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_relu, a, 0.0F);
     case ActivationKind::kHardSigmoid:
       ops.append_eltwise(1.0F, algorithm::eltwise_linear, a, b);
-      return ops.append_eltwise(1.0F, algorithm::eltwise_clip, 0.0F, 1.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_clip, 0.0F, 1.0F);
     case ActivationKind::kHardSwish:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_hardswish, 0.0F, 0.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_hardswish, 0.0F, 0.0F);
     case ActivationKind::kSigmoid:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_logistic, 0.0F, 0.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_logistic, 0.0F, 0.0F);
     case ActivationKind::kSwish:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_swish, a, 0.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_swish, a, 0.0F);
     case ActivationKind::kTanh:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_tanh, 0.0F, 0.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_tanh, 0.0F, 0.0F);
     case ActivationKind::kMish:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_mish, 0.0F, 0.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_mish, 0.0F, 0.0F);
     case ActivationKind::kGelu:
-      return ops.append_eltwise(1.0F, algorithm::eltwise_gelu_erf, 0.0F, 0.0F);
+      return ops.append_eltwise(scale, algorithm::eltwise_gelu_erf, 0.0F, 0.0F);
   }
 }
 

@@ -47,8 +47,9 @@ FusedActivation ReadActivation(AttrReader& reader, absl::string_view name_attr);
 
 // True when oneDNN can apply the activation after a primitive.
 bool IsPostOp(const FusedActivation& activation);
-// Adds the activation to `ops`. REQUIRES: IsPostOp(activation). May throw.
-void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops);
+// Adds the activation to `ops`, and that its result is multiplied by `scale`.
+// REQUIRES: IsPostOp(activation). May throw.
+void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops, float scale = 1);
 
 // Applies the activation to data[0, n).
 void ApplyActivation(const FusedActivation& activation, float* data, int64_t n);

@@ -114,5 +114,6 @@ template void CopyImage<float>(const ImageView&, const float*, const ImageView&,
 template void CopyImage<double>(const ImageView&, const double*, const ImageView&, double*, int);
 template void CopyImage<bfloat16>(const ImageView&, const bfloat16*, const ImageView&, bfloat16*,
                                   int);
+template void CopyImage<int8_t>(const ImageView&, const int8_t*, const ImageView&, int8_t*, int);
 
 }  // namespace interp::nn

@@ -67,5 +67,7 @@ extern template void CopyImage<double>(const ImageView&, const double*, const Im
                                        int);
 extern template void CopyImage<bfloat16>(const ImageView&, const bfloat16*, const ImageView&,
                                          bfloat16*, int);
+extern template void CopyImage<int8_t>(const ImageView&, const int8_t*, const ImageView&, int8_t*,
+                                       int);
 
 }  // namespace interp::nn

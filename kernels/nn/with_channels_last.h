@@ -23,9 +23,9 @@ absl::StatusOr<const T*> AsChannelsLast(const KernelContext& ctx, const Tensor& 
 
 // Calls body(in, out), an absl::Status, on dense channels-last images of `input` and `output`:
 // their own memory where it lies so, else copies that are brought back after. Reordering costs less
-// than kernels for the plain order lose. With `residual` (of the output's shape), `out` holds its
-// values when body starts.
-template <typename T, typename Body>
+// than kernels for the plain order lose. With `residual` (of the output's shape and dtype), `out`
+// holds its values when body starts. Elements are T, those of the output Out.
+template <typename T, typename Out = T, typename Body>
 absl::Status WithChannelsLast(const KernelContext& ctx, const Tensor& input, Tensor& output,
                               bool channels_last_dims, const Body& body,
                               const Tensor* residual = nullptr) {
@@ -36,19 +36,19 @@ absl::Status WithChannelsLast(const KernelContext& ctx, const Tensor& input, Ten
   std::optional<Workspace> in_copy;
   INTERP_ASSIGN_OR_RETURN(const T* const in,
                           AsChannelsLast<T>(ctx, input, channels_last_dims, in_copy));
-  T* out = output.mutable_data<T>();
+  Out* out = output.mutable_data<Out>();
   std::optional<Workspace> out_copy;
   if (copy_out) {
     INTERP_ASSIGN_OR_RETURN(out_copy, ctx.workspace(output.size_bytes()));
-    out = static_cast<T*>(out_copy->data());
+    out = static_cast<Out*>(out_copy->data());
   }
   if (residual != nullptr) {
     const ImageView view = ViewImage(*residual, channels_last_dims);
     const bool in_place = residual->raw_data() == out && SameMemory(view, out_dense);
-    if (!in_place) CopyImage(view, residual->data<T>(), out_dense, out, threads);
+    if (!in_place) CopyImage(view, residual->data<Out>(), out_dense, out, threads);
   }
   INTERP_RETURN_IF_ERROR(body(in, out));
-  if (copy_out) CopyImage(out_dense, out, out_view, output.mutable_data<T>(), threads);
+  if (copy_out) CopyImage(out_dense, out, out_view, output.mutable_data<Out>(), threads);
   return absl::OkStatus();
 }
 

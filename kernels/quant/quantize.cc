@@ -77,6 +77,15 @@ uint32_t RowMax(const float* x, int64_t count) {
   return max;
 }
 
+template <bool kHalfEven>
+void QuantizeRange(const float* x, int64_t count, float scale, float bins, int8_t* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    float value = ToGrid<kHalfEven>(x[i], scale, bins);
+    value = value > -128.0f ? value : -128.0f;  // NaN, too
+    out[i] = static_cast<int8_t>(static_cast<int32_t>(value));
+  }
+}
+
 }  // namespace
 
 ChannelView ViewChannels(const Tensor& tensor, int axis) {
@@ -129,6 +138,15 @@ void Quantize(int num_threads, const ChannelView& view, const QuantGrid& grid, c
     grid.dequantize ? QuantizeAll<false, true>(num_threads, view, bins, x, scales, out)
                     : QuantizeAll<false, false>(num_threads, view, bins, x, scales, out);
   }
+}
+
+void QuantizeToInt8(int num_threads, int64_t count, const QuantGrid& grid, const float* x,
+                    float scale, int8_t* out) {
+  const float bins = static_cast<float>(grid.bins);
+  ParallelFor(num_threads, count, kElementwiseGrain, [=](int64_t begin, int64_t end) {
+    const auto range = grid.round_half_even ? QuantizeRange<true> : QuantizeRange<false>;
+    range(x + begin, end - begin, scale, bins, out + begin);
+  });
 }
 
 template <typename In, typename T>

@@ -6,11 +6,17 @@
 //                Shift_in more, as uint8 then
 // Results are rounded, ties to even, and clipped to the range of their dtype. What a layout of
 // oneDNN's own would be (`output_format`) does not matter here.
+//
+// And those of programs quantised for Paddle-Mobile, which have the same names and other slots:
+//   quantize     OutScale = the largest magnitude of X; Out = X on the grid of whole numbers from
+//                -127 to 127 that it spans, ties away from zero, as float32
+//   dequantize   Out = X * Scale / max_range
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/op_def.h"
+#include "kernels/quant/quantize.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -18,6 +24,11 @@ namespace {
 
 constexpr int kInput = 0;
 constexpr int kOutput = 0;
+// Of the forms of Paddle-Mobile.
+constexpr int kX = 1;
+constexpr int kScale = 2;
+constexpr int kOut = 1;
+constexpr int kOutScale = 2;
 
 // The nearest T; NaN becomes the smallest.
 template <typename T>
@@ -50,6 +61,22 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+bool IsBound(const Slot* slot) { return slot != nullptr && !slot->args.empty(); }
+
+// Whether the op has the slots of Paddle-Mobile. Fails without the outputs of its form.
+bool ReadMobile(AttrReader& reader, absl::Span<const absl::string_view> mobile_outputs) {
+  const bool mobile = IsBound(reader.op().FindInput("X"));
+  if (mobile == IsBound(reader.op().FindInput("Input"))) {
+    reader.Fail("one of the inputs 'Input' and 'X' is expected");
+  }
+  constexpr absl::string_view kOutputs[] = {"Output"};
+  for (const absl::string_view name : mobile ? mobile_outputs : absl::MakeConstSpan(kOutputs)) {
+    if (!IsBound(reader.op().FindOutput(name)))
+      reader.Fail(absl::StrCat("has no output '", name, "'"));
+  }
+  return mobile;
+}
+
 float ReadScale(AttrReader& reader, absl::string_view name) {
   const float scale = reader.Float(name, 1.0f);
   if (scale == 0.0f) reader.Fail(absl::StrCat("attribute '", name, "' is 0"));
@@ -70,9 +97,16 @@ struct Attrs {
   float scale = 1;
   float shift = 0;
   DType dtype = DType::kUInt8;
+  bool mobile = false;
+  QuantGrid grid = {};
 };
 
 Attrs Read(AttrReader& reader) {
+  if (ReadMobile(reader, {"Out", "OutScale"})) {
+    return {.dtype = DType::kFloat32,
+            .mobile = true,
+            .grid = ReadQuantGrid(reader, /*default_round_type=*/1)};
+  }
   Attrs attrs = {ReadScale(reader, "Scale"), std::trunc(ReadShift(reader, "Shift"))};
   const bool with_shift = reader.Float("Shift", 0.0f) != 0.0f;
   const bool negative = reader.Bool("is_negative_input", false);
@@ -83,8 +117,27 @@ Attrs Read(AttrReader& reader) {
 
 void InferDTypes(DTypeContext& ctx) { ctx.Set(kOutput, ctx.attrs<Attrs>().dtype); }
 
+absl::Status InferQuantize(InferContext& ctx) {
+  if (!ctx.attrs<Attrs>().mobile) return Infer(ctx);
+  ctx.ShareShape(kX, kOut);
+  ctx.SetShape(kOutScale, {1});
+  return absl::OkStatus();
+}
+
+absl::Status RunMobile(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  const ChannelView all = {.inner = x.numel()};
+  float scale = 0;
+  AbsMax(ctx.num_threads(), all, x.data<float>(), &scale);
+  *ctx.output(kOutScale).mutable_data<float>() = scale;
+  Quantize(ctx.num_threads(), all, ctx.attrs<Attrs>().grid, x.data<float>(), &scale,
+           ctx.output(kOut).mutable_data<float>());
+  return absl::OkStatus();
+}
+
 absl::Status Run(KernelContext& ctx) {
   const Attrs& attrs = ctx.attrs<Attrs>();
+  if (attrs.mobile) return RunMobile(ctx);
   if (attrs.dtype == DType::kInt8) {
     Rescale<float, int8_t>(ctx, attrs.scale, attrs.shift);
   } else if (attrs.dtype == DType::kUInt8) {
@@ -97,11 +150,11 @@ absl::Status Run(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "quantize",
-    .inputs = {{"Input"}},
-    .outputs = {{"Output"}},
+    .inputs = {{"Input", kOptional}, {"X", kOptional}},
+    .outputs = {{"Output", kOptional}, {"Out", kOptional}, {"OutScale", kOptional}},
     .parse = ParseAttrs<Attrs, Read>,
     .infer_dtype = InferDTypes,
-    .infer = Infer,
+    .infer = InferQuantize,
     .kernels = {{DType::kFloat32, Run}},
     .layout = LayoutRule::kFollows,
 });
@@ -113,13 +166,44 @@ namespace dequantize {
 struct Attrs {
   float scale = 1;
   float shift = 0;
+  bool mobile = false;
+  float max_range = 1;
 };
 
 Attrs Read(AttrReader& reader) {
+  if (ReadMobile(reader, {"Out"})) {
+    const float max_range = reader.Float("max_range", 0.0f);
+    if (!(max_range > 0.0f)) reader.Fail("attribute 'max_range' is not above 0");
+    return {.mobile = true, .max_range = max_range};
+  }
   return {1.0f / ReadScale(reader, "Scale"), ReadShift(reader, "Shift")};
 }
 
 void InferDTypes(DTypeContext& ctx) { ctx.Set(kOutput, DType::kFloat32); }
+
+absl::Status InferDequantize(InferContext& ctx) {
+  if (!ctx.attrs<Attrs>().mobile) return Infer(ctx);
+  const Tensor* const scale = ctx.optional_input(kScale);
+  if (scale == nullptr || scale->numel() != 1) {
+    return InvalidArgument("input 'Scale' is ", scale == nullptr ? "absent" : DescribeType(*scale),
+                           ", expected one element");
+  }
+  ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+absl::Status RunMobile(KernelContext& ctx) {
+  const Attrs& attrs = ctx.attrs<Attrs>();
+  if (!attrs.mobile) {
+    return InvalidArgument("input 'Input' is ", DescribeType(ctx.input(kInput)),
+                           ", expected int8, uint8 or bfloat16");
+  }
+  const Tensor& x = ctx.input(kX);
+  Dequantize<float, float>(ctx.num_threads(), ViewChannels(x, -1), x.data<float>(),
+                           ctx.input(kScale).data<float>(), 1.0f, attrs.max_range,
+                           ctx.output(kOut).mutable_data<float>());
+  return absl::OkStatus();
+}
 
 template <typename T>
 absl::Status Run(KernelContext& ctx) {
@@ -130,12 +214,13 @@ absl::Status Run(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "dequantize",
-    .inputs = {{"Input"}},
-    .outputs = {{"Output"}},
+    .inputs = {{"Input", kOptional}, {"X", kOptional}, {"Scale", kOptional}},
+    .outputs = {{"Output", kOptional}, {"Out", kOptional}},
     .parse = ParseAttrs<Attrs, Read>,
     .infer_dtype = InferDTypes,
-    .infer = Infer,
-    .kernels = {{DType::kInt8, Run<int8_t>},
+    .infer = InferDequantize,
+    .kernels = {{DType::kFloat32, RunMobile},
+                {DType::kInt8, Run<int8_t>},
                 {DType::kUInt8, Run<uint8_t>},
                 {DType::kBFloat16, Run<bfloat16>}},
     .layout = LayoutRule::kFollows,

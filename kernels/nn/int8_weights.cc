@@ -1,0 +1,92 @@
+#include "kernels/nn/int8_weights.h"
+
+#include <cmath>
+
+namespace interp::nn {
+namespace {
+
+QuantGrid ReadGrid(AttrReader& reader, absl::string_view bits_name, absl::string_view round_name) {
+  const int32_t bits = reader.Int(bits_name, 8);
+  if (bits < 2 || bits > 8) {
+    reader.Fail(absl::StrCat("attribute '", bits_name, "' is ", bits, ", expected 2 to 8"));
+    return {};
+  }
+  return {.bins = BinsOf(bits), .round_half_even = reader.Int(round_name, 0) == 0};
+}
+
+// The scale of each channel; of one channel where it is the same for all.
+absl::StatusOr<std::vector<float>> ScalesOf(const Int8Attrs& attrs, const ChannelView& view,
+                                            const std::vector<float>& weights,
+                                            const Tensor* scale) {
+  if (scale != nullptr) {
+    if (scale->numel() != 1 && scale->numel() != view.channels) {
+      return InvalidArgument("input 'FilterScale' is ", DescribeType(*scale),
+                             ", expected one element or ", view.channels);
+    }
+    return std::vector<float>(scale->data<float>(), scale->data<float>() + scale->numel());
+  }
+  if (!attrs.quantize_weights) return std::vector<float>{1};
+  const int64_t count = static_cast<int64_t>(weights.size());
+  const ChannelView scaled = attrs.per_channel ? view : ChannelView{.inner = count};
+  std::vector<float> scales(static_cast<size_t>(scaled.channels));
+  AbsMax(/*num_threads=*/1, scaled, weights.data(), scales.data());
+  return scales;
+}
+
+absl::Status CheckWhole(const std::vector<float>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float value = values[i];
+    if (value >= -128 && value <= 127 && value == std::trunc(value)) continue;
+    return InvalidArgument("weight ", i, " is ", value,
+                           ", expected a whole number from -128 to 127: the program's weights are "
+                           "not quantised as its ops say");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Int8Attrs ReadInt8Attrs(AttrReader& reader) {
+  Int8Attrs attrs;
+  attrs.range = reader.Float("range", 1);
+  if (!(attrs.range > 0) || !std::isfinite(attrs.range)) {
+    reader.Fail(absl::StrCat("attribute 'range' is ", attrs.range, ", expected more than 0"));
+  }
+  attrs.quantize_weights = reader.Bool("quantize_weights", false);
+  attrs.per_channel = reader.Bool("weights_per_channel", true);
+  attrs.weight_grid = ReadGrid(reader, "weight_bits", "weight_round_type");
+  attrs.out_grid = ReadGrid(reader, "out_bits", "out_round_type");
+  return attrs;
+}
+
+absl::StatusOr<Int8Weights> QuantizeWeights(const Int8Attrs& attrs, const ChannelView& view,
+                                            const std::vector<float>& weights,
+                                            const Tensor* scale) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<float> scales, ScalesOf(attrs, view, weights, scale));
+  std::vector<float> grid = weights;
+  if (attrs.quantize_weights) {
+    const bool by_channel = std::ssize(scales) == view.channels;
+    const int64_t count = static_cast<int64_t>(weights.size());
+    const ChannelView scaled = by_channel ? view : ChannelView{.inner = count};
+    Quantize(/*num_threads=*/1, scaled, attrs.weight_grid, weights.data(), scales.data(),
+             grid.data());
+  }
+  INTERP_RETURN_IF_ERROR(CheckWhole(grid));
+  Int8Weights result;
+  result.values.resize(grid.size());
+  result.factors.resize(static_cast<size_t>(view.channels));
+  for (int64_t o = 0; o < view.outer; ++o) {
+    for (int64_t c = 0; c < view.channels; ++c) {
+      for (int64_t i = 0; i < view.inner; ++i) {
+        const float value = grid[(o * view.channels + c) * view.inner + i];
+        result.values[(c * view.outer + o) * view.inner + i] = static_cast<int8_t>(value);
+      }
+    }
+  }
+  for (int64_t c = 0; c < view.channels; ++c) {
+    result.factors[c] = scales[scales.size() == 1 ? 0 : c] / attrs.range;
+  }
+  return result;
+}
+
+}  // namespace interp::nn

@@ -1,0 +1,361 @@
+// int8_conv2d and quantize_int8 beside plain loops over whole numbers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/kernels/op_runs.h"
+
+namespace interp::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Case {
+  int64_t batch = 1, in = 4, height = 7, width = 6;
+  int64_t out = 5, groups = 1, kernel_height = 3, kernel_width = 3;
+  int64_t stride = 1, dilation = 1, pad = 1;
+  std::string activation = "";
+  bool residual = false;
+  bool channels_last = false;
+  float out_scale = 0;    // above 0: results of int8
+  bool half_even = true;  // how those are rounded
+
+  int64_t out_height() const { return Size(height, kernel_height); }
+  int64_t out_width() const { return Size(width, kernel_width); }
+  int64_t Size(int64_t size, int64_t kernel) const {
+    return (size + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1;
+  }
+  Shape Image(int64_t channels, int64_t h, int64_t w) const {
+    return channels_last ? Shape{batch, h, w, channels} : Shape{batch, channels, h, w};
+  }
+  int64_t At(int64_t channels, int64_t h, int64_t w, int64_t n, int64_t c, int64_t y,
+             int64_t x) const {
+    return channels_last ? ((n * h + y) * w + x) * channels + c
+                         : ((n * channels + c) * h + y) * w + x;
+  }
+};
+
+template <typename T>
+Tensor Whole(const Shape& shape, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<T> values(static_cast<size_t>(shape.numel()));
+  for (T& value : values) value = static_cast<T>(static_cast<int>(random() % 255) - 127);
+  return Tensor::Of<T>(shape, values);
+}
+
+struct Feeds {
+  Tensor input, filter, bias, residual, input_scale, filter_scale, out_scale;
+};
+
+Feeds FeedsOf(const Case& c, uint32_t seed) {
+  Feeds feeds;
+  feeds.input = Whole<int8_t>(c.Image(c.in, c.height, c.width), seed);
+  feeds.filter = Whole<float>({c.out, c.in / c.groups, c.kernel_height, c.kernel_width}, seed + 1);
+  feeds.bias = Numbers({c.out}, seed + 2);
+  feeds.residual = Numbers(c.Image(c.out, c.out_height(), c.out_width()), seed + 3);
+  feeds.input_scale = Tensor::Of<float>({1}, {1.5F});
+  feeds.filter_scale = Numbers({c.out}, seed + 4);
+  for (int64_t i = 0; i < c.out; ++i) feeds.filter_scale.mutable_data<float>()[i] += 1.25F;
+  feeds.out_scale = Tensor::Of<float>({1}, {c.out_scale});
+  return feeds;
+}
+
+constexpr double kRange = 127.0 * 127.0;
+
+// In double, from sums of whole numbers.
+std::vector<double> Expected(const Case& c, const Feeds& feeds) {
+  const int64_t oh = c.out_height();
+  const int64_t ow = c.out_width();
+  const int64_t group_in = c.in / c.groups;
+  std::vector<double> out(static_cast<size_t>(c.batch * c.out * oh * ow));
+  for (int64_t n = 0; n < c.batch; ++n) {
+    for (int64_t o = 0; o < c.out; ++o) {
+      for (int64_t y = 0; y < oh; ++y) {
+        for (int64_t x = 0; x < ow; ++x) {
+          int64_t sum = 0;
+          for (int64_t i = 0; i < group_in; ++i) {
+            for (int64_t ky = 0; ky < c.kernel_height; ++ky) {
+              for (int64_t kx = 0; kx < c.kernel_width; ++kx) {
+                const int64_t iy = y * c.stride - c.pad + ky * c.dilation;
+                const int64_t ix = x * c.stride - c.pad + kx * c.dilation;
+                if (iy < 0 || iy >= c.height || ix < 0 || ix >= c.width) continue;
+                const int64_t channel = o / (c.out / c.groups) * group_in + i;
+                const int64_t weight =
+                    ((o * group_in + i) * c.kernel_height + ky) * c.kernel_width + kx;
+                sum +=
+                    feeds.input.data<int8_t>()[c.At(c.in, c.height, c.width, n, channel, iy, ix)] *
+                    static_cast<int64_t>(feeds.filter.data<float>()[weight]);
+              }
+            }
+          }
+          double value = static_cast<double>(sum) * feeds.input_scale.data<float>()[0] *
+                             feeds.filter_scale.data<float>()[o] / kRange +
+                         feeds.bias.data<float>()[o];
+          const int64_t at = c.At(c.out, oh, ow, n, o, y, x);
+          if (c.residual) value += feeds.residual.data<float>()[at];
+          if (c.activation == "relu") value = std::max(value, 0.0);
+          if (c.activation == "hard_sigmoid") value = std::clamp(0.2 * value + 0.5, 0.0, 1.0);
+          if (c.activation == "relu6") value = std::clamp(value, 0.0, 6.0);
+          if (c.activation == "hard_swish") value *= std::clamp(value / 6 + 0.5, 0.0, 1.0);
+          if (c.activation == "tanh") value = std::tanh(value);
+          out[static_cast<size_t>(at)] = value;
+        }
+      }
+    }
+  }
+  return out;
+}
+
+// The inputs but `x` are parameters, or with `fed` come anew in each run.
+absl::StatusOr<Tensor> RunConv(const Case& c, const Feeds& feeds, bool fed,
+                               std::string* algorithm = nullptr) {
+  std::string slots = "Input=[x], Filter=[w], Bias=[b], InputScale=[s], FilterScale=[ws]";
+  std::vector<std::pair<std::string, Tensor>> values = {
+      {"w", feeds.filter}, {"b", feeds.bias}, {"s", feeds.input_scale}, {"ws", feeds.filter_scale}};
+  std::vector<std::string> names = {"x"};
+  std::vector<Tensor> tensors = {feeds.input};
+  if (c.residual) {
+    absl::StrAppend(&slots, ", ResidualData=[r]");
+    names.emplace_back("r");
+    tensors.push_back(feeds.residual);
+  }
+  if (c.out_scale > 0) {
+    absl::StrAppend(&slots, ", OutputScale=[os]");
+    values.emplace_back("os", feeds.out_scale);
+  }
+  const auto scope = std::make_shared<Scope>();
+  std::string text = absl::StrCat("block 0\n  var x int8", ToString(feeds.input.shape),
+                                  "\n  var r float32", ToString(feeds.residual.shape), "\n");
+  for (const auto& [name, tensor] : values) {
+    absl::StrAppend(&text, "  var ", name, " ", Name(tensor.dtype), ToString(tensor.shape),
+                    fed ? "\n" : " persistable\n");
+    if (fed) {
+      names.push_back(name);
+      tensors.push_back(tensor);
+    } else {
+      scope->FindOrCreate(name)->tensor = tensor;
+    }
+  }
+  const std::string twice = absl::StrCat("[", c.stride, ", ", c.stride, "]");
+  absl::StrAppend(&text, "  var y ", c.out_scale > 0 ? "int8" : "float32", "[-1]\n  int8_conv2d(",
+                  slots, ") -> (Output=y) {range=16129.0, strides=", twice, ", paddings=[", c.pad,
+                  ", ", c.pad, "], dilations=[", c.dilation, ", ", c.dilation,
+                  "], groups=", c.groups, ", fuse_activation=\"", c.activation,
+                  "\", fuse_residual=", c.residual ? "true" : "false", ", data_format=\"",
+                  c.channels_last ? "NHWC" : "NCHW", "\", out_round_type=", c.half_even ? 0 : 1,
+                  "}\n");
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(text));
+  CoreOptions options;
+  options.check_feed_shapes = false;
+  INTERP_ASSIGN_OR_RETURN(
+      auto core, InterpreterCore::Create(std::move(program), names, {"y"}, scope, options));
+  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> first, core->Run(tensors));
+  // A second run finds everything prepared.
+  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, core->Run(tensors));
+  if (algorithm != nullptr) *algorithm = core->algorithms().front();
+  if (outputs[0].size_bytes() != first[0].size_bytes() ||
+      !std::equal(static_cast<const char*>(outputs[0].raw_data()),
+                  static_cast<const char*>(outputs[0].raw_data()) + outputs[0].size_bytes(),
+                  static_cast<const char*>(first[0].raw_data()))) {
+    return absl::InternalError("the second run gives other values");
+  }
+  return outputs[0];
+}
+
+void Check(const Case& c, uint32_t seed) {
+  const Feeds feeds = FeedsOf(c, seed);
+  const std::vector<double> expected = Expected(c, feeds);
+  for (const bool fed : {false, true}) {
+    const absl::StatusOr<Tensor> out = RunConv(c, feeds, fed);
+    ASSERT_THAT(out, IsOk()) << "case " << seed;
+    ASSERT_EQ(out->numel(), std::ssize(expected)) << "case " << seed;
+    for (int64_t i = 0; i < out->numel(); ++i) {
+      const double value = expected[static_cast<size_t>(i)];
+      if (c.out_scale > 0) {
+        const double grid =
+            std::clamp(value / c.out_scale * 127, c.half_even ? -128.0 : -127.0, 127.0);
+        // Within half a step, and what float32 rounds.
+        ASSERT_NEAR(out->data<int8_t>()[i], grid, 0.501) << "case " << seed << ", fed " << fed;
+      } else {
+        ASSERT_NEAR(out->data<float>()[i], value, 1e-5 * (1 + std::abs(value)))
+            << "case " << seed << ", fed " << fed << ", element " << i;
+      }
+    }
+  }
+}
+
+TEST(Int8ConvTest, EqualsPlainLoops) {
+  const std::vector<Case> cases = {
+      {},
+      {.stride = 2},
+      {.height = 12, .width = 11, .dilation = 2, .pad = 2},
+      {.kernel_height = 1, .kernel_width = 1, .pad = 0},
+      {.kernel_height = 2, .kernel_width = 5, .pad = 2},
+      {.in = 17, .out = 33},
+      {.batch = 3, .in = 64, .out = 48, .kernel_height = 1, .kernel_width = 1, .pad = 0},
+      {.in = 12, .out = 12, .groups = 12},
+      {.in = 37, .out = 37, .groups = 37, .stride = 2},
+      {.in = 6, .out = 12, .groups = 6},
+      {.in = 12, .out = 20, .groups = 2},
+      {.in = 64, .out = 32, .groups = 4},
+      {.in = 3, .height = 20, .width = 20, .out = 16, .stride = 2},
+      {.in = 16, .out = 16, .activation = "relu"},
+      {.in = 16, .out = 16, .activation = "relu", .residual = true},
+      {.activation = "tanh", .residual = true},
+      {.activation = "hard_sigmoid"},
+      {.in = 16, .out = 24, .channels_last = true},
+      {.in = 16, .out = 24, .activation = "relu", .channels_last = true, .out_scale = 2.5F},
+      {.in = 16, .out = 24, .out_scale = 0.7F},
+      {.in = 16, .out = 24, .out_scale = 0.7F, .half_even = false},
+      {.in = 16, .out = 24, .activation = "hard_swish", .out_scale = 2.0F, .half_even = false},
+      {.in = 16, .out = 24, .activation = "relu6", .out_scale = 5.0F, .half_even = false},
+      {.in = 16, .out = 24, .activation = "tanh", .out_scale = 1.0F, .half_even = false},
+      {.in = 40, .out = 40, .groups = 40, .activation = "hard_sigmoid", .out_scale = 1.0F},
+  };
+  uint32_t seed = 0;
+  for (const Case& c : cases) Check(c, seed++);
+}
+
+TEST(Int8ConvTest, RandomShapesEqualPlainLoops) {
+  std::mt19937 random(3);
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
+  for (uint32_t seed = 100; seed < 160; ++seed) {
+    Case c;
+    c.groups = below(3) == 0 ? 1 + below(4) : 1;
+    c.batch = 1 + below(3);
+    c.in = c.groups * (1 + below(20));
+    c.out = c.groups * (1 + below(20));
+    if (below(4) == 0) c.groups = c.out = c.in;
+    c.kernel_height = 1 + below(4);
+    c.kernel_width = 1 + below(4);
+    c.stride = 1 + below(3);
+    c.dilation = 1 + below(2);
+    c.pad = below(3);
+    c.height = c.dilation * c.kernel_height + below(9);
+    c.width = c.dilation * c.kernel_width + below(9);
+    c.residual = below(4) == 0;
+    c.activation = below(2) == 0 ? "relu" : "";
+    if (!c.residual && below(3) == 0) c.out_scale = 3;
+    c.half_even = below(2) == 0;
+    Check(c, seed);
+  }
+}
+
+TEST(Int8ConvTest, ABatchOfNothingGivesNothing) {
+  Case c;
+  c.batch = 0;
+  for (const bool fed : {false, true}) {
+    const absl::StatusOr<Tensor> out = RunConv(c, FeedsOf(c, 1), fed);
+    ASSERT_THAT(out, IsOk());
+    EXPECT_EQ(out->shape, (Shape{0, 5, 7, 6}));
+  }
+}
+
+TEST(Int8ConvTest, AScaleOfNothingLeavesTheBias) {
+  Case c;
+  Feeds feeds = FeedsOf(c, 1);
+  for (const bool input : {true, false}) {
+    Tensor& scale = input ? feeds.input_scale : feeds.filter_scale;
+    std::fill_n(scale.mutable_data<float>(), scale.numel(), 0.0F);
+    const absl::StatusOr<Tensor> out = RunConv(c, feeds, /*fed=*/false);
+    ASSERT_THAT(out, IsOk());
+    EXPECT_EQ(out->data<float>()[0], feeds.bias.data<float>()[0]);
+  }
+}
+
+TEST(Int8ConvTest, WeightsThatAreNotWholeAreRefused) {
+  const Case c;
+  Feeds feeds = FeedsOf(c, 1);
+  feeds.filter.mutable_data<float>()[2] = 0.5F;
+  EXPECT_THAT(RunConv(c, feeds, /*fed=*/false).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, "weight 2 is 0.5"));
+  feeds.filter.mutable_data<float>()[2] = 128;
+  EXPECT_THAT(RunConv(c, feeds, /*fed=*/false).status(),
+              FailsWith(absl::StatusCode::kInvalidArgument, "weight 2 is 128"));
+}
+
+TEST(Int8ConvTest, RefusesWhatItCannotCompute) {
+  const Tensor x = Whole<int8_t>({1, 2, 3, 3}, 1);
+  const Tensor w = Whole<float>({4, 2, 3, 3}, 2);
+  const Tensor one = Tensor::Of<float>({1}, {1});
+  const OpRun run = {"int8_conv2d", {{"Input", x}, {"Filter", w}, {"InputScale", one}}, {"Output"}};
+  const auto with_attrs = [&](const std::string& attrs) {
+    OpRun other = run;
+    other.attrs = attrs;
+    return other;
+  };
+  ExpectRefusals({
+      {With(run, 1, Tensor::Of<int64_t>({1}, {1})), "expected float32 or int8"},
+      {With(run, 2, Tensor::Of<float>({2}, {1, 1})), "'InputScale'"},
+      {With(run, 1, Whole<float>({4, 3, 3, 3}, 2)), "channels"},
+      {with_attrs("range=0.0"), "'range' is 0"},
+      {with_attrs("weight_bits=9"), "expected 2 to 8"},
+  });
+}
+
+TEST(QuantizeInt8Test, EqualsTheOpOfTraining) {
+  const Tensor x = Numbers({3, 5, 7}, 4);
+  const Tensor scale = Tensor::Of<float>({1}, {0.8F});
+  for (const char* attrs : {"round_type=0", "round_type=1", "round_type=0, bit_length=5"}) {
+    for (const bool given : {true, false}) {
+      OpRun ours = {"quantize_int8", {{"X", x}}, {"Out", "OutScale"}, attrs};
+      OpRun theirs = {"fake_quantize_abs_max", {{"X", x}}, {"Out", "OutScale"}, attrs};
+      if (given) {
+        ours.inputs.emplace_back("Scale", scale);
+        theirs.type = "fake_quantize_moving_average_abs_max";
+        theirs.inputs.emplace_back("InScale", scale);
+        theirs.attrs += ", is_test=true";
+      }
+      const std::vector<Tensor> got = OutputsOf(ours);
+      const std::vector<Tensor> expected = OutputsOf(theirs);
+      ASSERT_EQ(got[0].dtype, DType::kInt8);
+      EXPECT_EQ(got[1].data<float>()[0], expected[1].data<float>()[0]);
+      for (int64_t i = 0; i < x.numel(); ++i) {
+        ASSERT_EQ(got[0].data<int8_t>()[i], expected[0].data<float>()[i]) << attrs;
+      }
+    }
+  }
+}
+
+TEST(QuantizeInt8Test, NothingAndNoNumberAreNoTrouble) {
+  const OpRun empty = {
+      "quantize_int8", {{"X", Tensor::Of<float>({0, 3}, {})}}, {"Out", "OutScale"}};
+  EXPECT_EQ(OutputsOf(empty)[0].numel(), 0);
+  const OpRun nan = {
+      "quantize_int8",
+      {{"X", Tensor::Of<float>({2}, {NAN, 1})}, {"Scale", Tensor::Of<float>({1}, {1})}},
+      {"Out"}};
+  EXPECT_EQ(OutputsOf(nan)[0].data<int8_t>()[1], 127);
+}
+
+TEST(MobileQuantizeTest, ComputesWhatPaddleMobileDoes) {
+  const std::vector<Tensor> quantized = OutputsOf(
+      {"quantize", {{"X", Tensor::Of<float>({4}, {-2, 0.5F, 1, 0.0079F})}}, {"Out", "OutScale"}});
+  EXPECT_EQ(quantized[1].data<float>()[0], 2);
+  EXPECT_THAT(std::vector<float>(quantized[0].data<float>(), quantized[0].data<float>() + 4),
+              ::testing::ElementsAre(-127, 32, 64, 1));
+  const std::vector<Tensor> back =
+      OutputsOf({"dequantize",
+                 {{"X", Tensor::Of<float>({2}, {8, -4})}, {"Scale", Tensor::Of<float>({1}, {3})}},
+                 {"Out"},
+                 "max_range=12.0"});
+  EXPECT_THAT(std::vector<float>(back[0].data<float>(), back[0].data<float>() + 2),
+              ::testing::ElementsAre(2, -1));
+  const Tensor x = Numbers({2}, 1);
+  ExpectRefusals({
+      {{"quantize", {{"X", x}}, {"Output"}}, "has no output 'Out'"},
+      {{"quantize", {{"X", x}, {"Input", x}}, {"Out", "OutScale"}}, "one of the inputs"},
+      {{"dequantize", {{"X", x}}, {"Out"}, "max_range=1.0"}, "'Scale' is absent"},
+      {{"dequantize", {{"X", x}, {"Scale", x}}, {"Out"}, "max_range=1.0"}, "one element"},
+      {{"dequantize", {{"X", x}, {"Scale", x}}, {"Out"}}, "'max_range'"},
+      {{"dequantize", {{"Input", x}}, {"Output"}}, "expected int8"},
+  });
+}
+
+}  // namespace
+}  // namespace interp::testing
