@@ -11,8 +11,11 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d"};
+constexpr absl::string_view kInt8 = "int8_conv2d";  // which is its own fused form
+constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", kInt8};
 constexpr absl::string_view kFused = "fused_conv2d";
+// Inputs that stay what they are.
+constexpr absl::string_view kScales[] = {"InputScale", "FilterScale"};
 
 // Input slots of a batch norm but X, and the slots of the fused op they become.
 constexpr std::array<std::pair<absl::string_view, absl::string_view>, 4> kBatchNormSlots = {
@@ -27,8 +30,14 @@ struct Chain {
   int batch_norm = -1;
   std::optional<VarId> residual;
   std::optional<FusedActivation> activation;
+  int quantize = -1;                      // of an int8 convolution
   absl::string_view out_slot = "Output";  // of the last op
 };
+
+template <typename List>
+bool Contains(const List& list, absl::string_view item) {
+  return std::find(std::begin(list), std::end(list), item) != std::end(list);
+}
 
 class ConvFuser {
  public:
@@ -55,15 +64,17 @@ class ConvFuser {
     TakeBatchNorm(*chain);
     TakeResidual(*chain);
     TakeActivation(*chain);
+    TakeQuantization(*chain);
     if (chain->ops.size() == 1) return std::nullopt;
     return chain;
   }
 
   std::optional<Chain> StartAt(int index) const {
     const Op& conv = op(index);
-    if (conv.type != "conv2d" && conv.type != "depthwise_conv2d") return std::nullopt;
+    if (!Contains(kConvolutions, conv.type)) return std::nullopt;
     for (const Slot& slot : conv.inputs) {
-      const bool known = slot.name == "Input" || slot.name == "Filter" || slot.name == "Bias";
+      const bool known = slot.name == "Input" || slot.name == "Filter" || slot.name == "Bias" ||
+                         Contains(kScales, slot.name);
       if (!known && !slot.args.empty()) return std::nullopt;
     }
     const Var* filter = fuser_.Parameter(Fuser::Argument(conv.inputs, "Filter"));
@@ -190,6 +201,17 @@ class ConvFuser {
     if (chain.activation.has_value()) Append(chain, *next, "Out");
   }
 
+  // The results of an int8 convolution go onto the grid of the one that reads them.
+  void TakeQuantization(Chain& chain) const {
+    if (op(chain.ops.front()).type != kInt8 || chain.residual.has_value()) return;
+    const std::optional<int> next = Next(chain, "quantize_int8");
+    if (!next.has_value()) return;
+    const Var* const scale = fuser_.Parameter(Fuser::Argument(op(*next).inputs, "Scale"));
+    if (scale == nullptr || Fuser::Argument(op(*next).outputs, "OutScale").has_value()) return;
+    chain.quantize = *next;
+    Append(chain, *next, "Out");
+  }
+
   static void Append(Chain& chain, int index, absl::string_view out_slot) {
     chain.ops.push_back(index);
     chain.out_slot = out_slot;
@@ -198,7 +220,7 @@ class ConvFuser {
   Op MakeFused(const Chain& chain) const {
     const Op& conv = op(chain.ops.front());
     Op fused = conv;
-    fused.type = std::string(kFused);
+    if (conv.type != kInt8) fused.type = std::string(kFused);
     fused.inputs.clear();
     fused.outputs.clear();
     fused.inplace.clear();
@@ -213,6 +235,16 @@ class ConvFuser {
       }
       AttrReader attrs(norm);
       SetAttr(fused, "epsilon", attrs.Float("epsilon", 1e-5F));
+    }
+    for (const absl::string_view slot : kScales) {
+      if (const auto scale = Fuser::Argument(conv.inputs, slot)) AddInput(fused, slot, {*scale});
+    }
+    if (chain.quantize >= 0) {
+      const Op& quantize = op(chain.quantize);
+      AddInput(fused, "OutputScale", {*Fuser::Argument(quantize.inputs, "Scale")});
+      AttrReader attrs(quantize);
+      SetAttr(fused, "out_bits", attrs.Int("bit_length", 8));
+      SetAttr(fused, "out_round_type", attrs.Int("round_type", 0));
     }
     AddOutput(fused, "Output", {Result(chain)});
     SetAttr(fused, "fuse_residual", chain.residual.has_value());

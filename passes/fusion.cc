@@ -1,6 +1,7 @@
 #include "passes/fusion.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/attr_reader.h"
@@ -46,20 +47,37 @@ void Fuser::Replace(const std::vector<int>& chain, Op fused) {
   fused_.emplace_back(chain.back(), std::move(fused));
 }
 
+void Fuser::PutBehind(int op, Op added) { behind_.emplace_back(op, std::move(added)); }
+
+VarId Fuser::Declare(std::string name, const Var& like) {
+  while (program_.Find(name) >= 0) name += "_";
+  Var var = like;
+  var.id = program_.Intern(name);
+  var.persistable = false;
+  declared_.push_back(std::move(var));
+  return declared_.back().id;
+}
+
 Program Fuser::TakeProgram() && {
-  if (fused_.empty()) return std::move(program_);
-  std::vector<Op>& ops = program_.blocks[0].ops;
   for (auto& [position, op] : fused_) {
-    ops[position] = std::move(op);
+    program_.blocks[0].ops[position] = std::move(op);
     gone_[position] = false;
   }
-  size_t kept = 0;
+  std::stable_sort(behind_.begin(), behind_.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Op> ops = std::exchange(program_.blocks[0].ops, {});
+  std::vector<Op>& kept = program_.blocks[0].ops;
+  kept.reserve(ops.size() + behind_.size());
+  auto next = behind_.begin();
   for (size_t i = 0; i < ops.size(); ++i) {
-    if (gone_[i]) continue;
-    if (kept != i) ops[kept] = std::move(ops[i]);
-    ++kept;
+    if (!gone_[i]) kept.push_back(std::move(ops[i]));
+    for (; next != behind_.end() && next->first == static_cast<int>(i); ++next) {
+      kept.push_back(std::move(next->second));
+    }
   }
-  ops.resize(kept);
+  std::vector<Var>& vars = program_.blocks[0].vars;
+  vars.insert(vars.end(), std::make_move_iterator(declared_.begin()),
+              std::make_move_iterator(declared_.end()));
   return std::move(program_);
 }
 

@@ -50,13 +50,23 @@ class Fuser {
   // Puts `fused` at the position of the last of `chain`, whose ops go. REQUIRES: ascending.
   void Replace(const std::vector<int>& chain, Op fused);
 
+  // Takes an op out.
+  void Drop(int op) { gone_[op] = true; }
+  // Puts `added` behind the op at position `op`, gone or not, and behind what was put there before.
+  void PutBehind(int op, Op added);
+  // Declares a variable of block 0 like that one, under `name` or, where that is taken, one like
+  // it. uses() does not know it.
+  VarId Declare(std::string name, const Var& like);
+
   Program TakeProgram() &&;
 
  private:
   Program program_;
   std::vector<VarUse> uses_;
   std::vector<bool> gone_;
-  std::vector<std::pair<int, Op>> fused_;  // with their positions
+  std::vector<std::pair<int, Op>> fused_;   // with their positions
+  std::vector<std::pair<int, Op>> behind_;  // with the positions of the ops before
+  std::vector<Var> declared_;               // not before the end: uses_ points to declarations
 };
 
 // An activation as attributes of a fused op: fuse_activation, fuse_alpha, fuse_beta.

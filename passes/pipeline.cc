@@ -11,6 +11,7 @@
 #include "passes/fuse_fc.h"
 #include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
+#include "passes/int8.h"
 #include "passes/mixed_precision.h"
 #include "passes/prune.h"
 #include "passes/simplify.h"
@@ -23,6 +24,8 @@ constexpr Pass kPasses[] = {
     {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
     {"prune", "drop ops that contribute to nothing anybody sees", Prune},
     {"simplify", "drop ops whose output equals their input", Simplify},
+    {"int8", "compute in int8 what is quantised in training", ComputeInInt8,
+     /*on_by_default=*/false},
     {"fuse_conv", "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},
     {"bf16", "compute products and what follows them in bfloat16", ComputeInBFloat16,

@@ -13,9 +13,11 @@ namespace {
 
 // Ops whose Out (Y of batch_norm) has the shape of X.
 constexpr absl::string_view kShapeKeepers[] = {
-    "assign",     "batch_norm", "cast", "clip",    "dropout", "gelu",  "hard_sigmoid",
-    "hard_swish", "leaky_relu", "mish", "pow",     "relu",    "relu6", "scale",
-    "sigmoid",    "silu",       "sqrt", "softmax", "swish",   "tanh"};
+    "assign",     "batch_norm", "cast", "clip", "dropout",       "gelu",  "hard_sigmoid",
+    "hard_swish", "leaky_relu", "mish", "pow",  "quantize_int8", "relu",  "relu6",
+    "scale",      "sigmoid",    "silu", "sqrt", "softmax",       "swish", "tanh"};
+
+constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", "int8_conv2d"};
 
 constexpr absl::string_view kElementwise[] = {"elementwise_add", "elementwise_sub",
                                               "elementwise_mul", "elementwise_div"};
@@ -71,7 +73,7 @@ class Deriver {
     if (IsFeed(op)) return Fed(uses_[out.args[0]].var);
     if (Contains(kShapeKeepers, op.type)) return Input(op, "X");
     if (Contains(kElementwise, op.type)) return Elementwise(op);
-    if (op.type == "conv2d" || op.type == "depthwise_conv2d") return Conv(op);
+    if (Contains(kConvolutions, op.type)) return Conv(op);
     if (op.type == "pool2d") return Pool(op);
     if (op.type == "mul") return Mul(op);
     if (op.type == "reshape2" || op.type == "reshape") return Reshape(op);

@@ -45,9 +45,9 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
       ->group(kPlanGroup);
   command
       .add_option("--precision,--amp", flags.precision,
-                  "what products and what follows them are computed in: float32, bf16 or fp16; "
-                  "parameters stay float32")
-      ->check(CLI::IsMember({"float32", "bf16", "fp16"}))
+                  "what products and what follows them are computed in: float32, bf16 or fp16, "
+                  "parameters staying float32, or int8, of programs quantised in training")
+      ->check(CLI::IsMember({"float32", "bf16", "fp16", "int8"}))
       ->capture_default_str()
       ->group(kPlanGroup);
   command

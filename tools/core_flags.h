@@ -22,7 +22,7 @@ struct PlanFlags {
   bool no_layout = false;
   std::string place = "cpu";
   bool single_stream = false;
-  std::string precision = "float32";  // or bf16, fp16: the name of the pass
+  std::string precision = "float32";  // or bf16, fp16, int8: the name of the pass
   std::vector<std::string> float32_ops;
 };
 void AddPlanFlags(CLI::App& command, PlanFlags& flags);

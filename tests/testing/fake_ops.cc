@@ -74,6 +74,34 @@ OpDef FusedConv() {
           .kernels = {{DType::kFloat32, NoKernel}}};
 }
 
+// Ops that put values on grids and bring them back.
+void AddQuantizers(OpRegistry& ops) {
+  for (const absl::string_view type : {"fake_quantize_abs_max", "fake_quantize_dequantize_abs_max",
+                                       "fake_channel_wise_quantize_dequantize_abs_max"}) {
+    ops.Add({.type = type, .inputs = {{"X"}}, .outputs = {{"Out"}, {"OutScale"}}});
+  }
+  for (const absl::string_view type : {"fake_quantize_moving_average_abs_max",
+                                       "fake_quantize_dequantize_moving_average_abs_max"}) {
+    ops.Add({.type = type, .inputs = {{"X"}, {"InScale"}}, .outputs = {{"Out"}, {"OutScale"}}});
+  }
+  for (const absl::string_view type : {"quantize_linear", "dequantize_linear"}) {
+    ops.Add({.type = type, .inputs = {{"X"}, {"Scale"}}, .outputs = {{"Y"}}});
+  }
+  ops.Add({.type = "fake_dequantize_max_abs", .inputs = {{"X"}, {"Scale"}}, .outputs = {{"Out"}}});
+  ops.Add({.type = "fake_channel_wise_dequantize_max_abs",
+           .inputs = {{"X"}, {"Scales", kVariadic}},
+           .outputs = {{"Out"}}});
+  ops.Add({.type = "quantize_int8",
+           .inputs = {{"X"}, {"Scale", kOptional}},
+           .outputs = {{"Out"}, {"OutScale", kOptional}}});
+  OpDef conv = FusedConv();
+  conv.type = "int8_conv2d";
+  conv.inputs.push_back({"InputScale"});
+  conv.inputs.push_back({"FilterScale", kOptional});
+  conv.inputs.push_back({"OutputScale", kOptional});
+  ops.Add(conv);
+}
+
 OpRegistry MakeFakeOps() {
   OpRegistry ops;
   for (const absl::string_view type : {"relu", "relu6", "leaky_relu", "hard_swish", "sigmoid",
@@ -96,6 +124,7 @@ OpRegistry MakeFakeOps() {
   }
   ops.Add(BatchNorm());
   ops.Add(FusedConv());
+  AddQuantizers(ops);
   ops.Add({.type = "fc",
            .inputs = {{"Input"}, {"W"}, {"Bias", kOptional}},
            .outputs = {{"Out"}},

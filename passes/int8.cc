@@ -1,0 +1,256 @@
+#include "passes/int8.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/attr_reader.h"
+#include "passes/op_effects.h"
+#include "passes/quantizers.h"
+#include "passes/split_writes.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d"};
+constexpr absl::string_view kInt8Conv = "int8_conv2d";
+constexpr absl::string_view kQuantize = "quantize_int8";
+
+// An op of real numbers and how it reads as one of int8.
+struct Match {
+  int op = -1;
+  VarId value = -1;  // what is on a grid
+  Quantized input;
+  VarId weights = -1;  // the op's argument
+  Quantized filter;
+  int back = -1;  // the op that brings the sums back; -1: `op` computes with real values
+  Dequantized sums;
+};
+
+class Int8Maker {
+ public:
+  Int8Maker(Program program, const OpRegistry& ops)
+      : fuser_(std::move(program), ops), writers_(FindWriters(fuser_)) {}
+
+  // False when nothing was found.
+  bool Run() {
+    bool any = false;
+    for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
+      const std::optional<Match> match = MatchConv(i);
+      if (!match.has_value()) continue;
+      Replace(*match);
+      any = true;
+    }
+    return any;
+  }
+
+  Program TakeProgram() && {
+    for (const std::vector<int>& chain : quantizers_) DropIfUnused(chain);
+    return std::move(fuser_).TakeProgram();
+  }
+
+ private:
+  const Op& op(int index) const { return fuser_.ops()[index]; }
+
+  std::optional<Match> MatchConv(int index) const {
+    const Op& conv = op(index);
+    const bool known = std::find(std::begin(kConvolutions), std::end(kConvolutions), conv.type) !=
+                       std::end(kConvolutions);
+    if (!known || HasEpilogue(conv)) return std::nullopt;
+    const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
+    const std::optional<VarId> filter = Fuser::Argument(conv.inputs, "Filter");
+    if (!input.has_value() || !filter.has_value()) return std::nullopt;
+    AttrReader attrs(conv);
+    const int64_t channel_axis = attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
+    std::optional<Match> match = MatchSides(*input, *filter, /*filter_axis=*/0);
+    if (!match.has_value() || !MatchSums(index, "Output", channel_axis, *match)) {
+      return std::nullopt;
+    }
+    const Var* const weights = fuser_.Parameter(match->filter.source);
+    if (weights == nullptr || weights->dims.size() != 4) return std::nullopt;
+    return match;
+  }
+
+  // Programs that another library optimised: the convolution has an activation already.
+  static bool HasEpilogue(const Op& conv) {
+    AttrReader attrs(conv);
+    const bool fused = attrs.Bool("fuse_relu", false) || attrs.Bool("fuse_brelu", false) ||
+                       attrs.Bool("fuse_residual_connection", false) ||
+                       !attrs.String("fuse_activation", "").empty();
+    return fused || !attrs.status().ok();
+  }
+
+  std::optional<Match> MatchSides(VarId value, VarId weights, int64_t filter_axis) const {
+    const std::optional<Quantized> input = MatchQuantized(fuser_, writers_, value);
+    if (!input.has_value() || input->axis >= 0 || input->whole) return std::nullopt;
+    if (!IsUsable(*input)) return std::nullopt;
+    Match match{.value = value, .input = *input, .weights = weights, .filter = {}, .sums = {}};
+    const std::optional<Quantized> filter = MatchQuantized(fuser_, writers_, weights);
+    if (filter.has_value()) {
+      if (filter->axis >= 0 && filter->axis != filter_axis) return std::nullopt;
+      if (filter->scale.has_value() && fuser_.Parameter(*filter->scale) == nullptr) {
+        return std::nullopt;
+      }
+      match.filter = *filter;
+    } else {
+      match.filter = {.source = weights, .whole = true};
+    }
+    // Both sides are whole numbers, or both are real.
+    const bool real_filter = filter.has_value() && filter->back;
+    if (match.input.back != real_filter) return std::nullopt;
+    return match;
+  }
+
+  // The value before it went onto the grid is still there, and its scale is known.
+  bool IsUsable(const Quantized& input) const {
+    const VarUse& source = fuser_.uses()[input.source];
+    if (source.var == nullptr || source.var->dtype != DType::kFloat32) return false;
+    if (!fuser_.IsStable(input.source, input.ops.front())) return false;
+    return !input.scale.has_value() || fuser_.Parameter(*input.scale) != nullptr ||
+           fuser_.IsStable(*input.scale, input.ops.front());
+  }
+
+  // Finds out what follows the sums of whole numbers, which nobody else may read.
+  bool MatchSums(int index, absl::string_view out_slot, int64_t channel_axis, Match& match) const {
+    match.op = index;
+    if (match.input.back) return true;
+    const std::optional<int> next = fuser_.OnlyReader(index, out_slot);
+    if (!next.has_value()) return false;
+    const std::optional<Dequantized> sums = MatchDequantized(op(*next), channel_axis);
+    if (!sums.has_value() || !match.input.HasScale(sums->input_scale)) return false;
+    if (sums->filter_scale.has_value() && fuser_.Parameter(*sums->filter_scale) == nullptr) {
+      return false;
+    }
+    match.back = *next;
+    match.sums = *sums;
+    return true;
+  }
+
+  // The int8 form of a value on a grid, with its scale.
+  struct Twin {
+    VarId value = -1;
+    VarId scale = -1;
+  };
+
+  const Twin& TwinOf(const Match& match) {
+    const auto [at, is_new] = twins_.try_emplace(match.value);
+    Twin& twin = at->second;
+    if (!is_new) return twin;
+    const Quantized& input = match.input;
+    const std::string name(fuser_.program().NameOf(match.value));
+    Var var = *fuser_.uses()[input.source].var;
+    var.dtype = DType::kInt8;
+    twin.value = fuser_.Declare(name + ".int8", var);
+    Op quantize;
+    quantize.type = std::string(kQuantize);
+    AddInput(quantize, "X", {input.source});
+    if (input.scale.has_value()) AddInput(quantize, "Scale", {*input.scale});
+    AddOutput(quantize, "Out", {twin.value});
+    if (input.scale.has_value()) {
+      twin.scale = *input.scale;
+    } else {
+      var.dtype = DType::kFloat32;
+      var.dims = {1};
+      var.lod_level = 0;
+      twin.scale = fuser_.Declare(name + ".int8_scale", var);
+      AddOutput(quantize, "OutScale", {twin.scale});
+    }
+    SetAttr(quantize, "bit_length", input.bits);
+    SetAttr(quantize, "round_type", input.round_type);
+    fuser_.PutBehind(input.ops.back(), std::move(quantize));
+    quantizers_.push_back(input.ops);
+    return twin;
+  }
+
+  void Replace(const Match& match) {
+    const Twin& twin = TwinOf(match);
+    ++converted_[match.value];
+    if (!match.filter.ops.empty()) {
+      ++converted_[match.weights];
+      quantizers_.push_back(match.filter.ops);
+    }
+    if (match.back >= 0) ++converted_[match.sums.input_scale];
+    Op int8 = MakeConv(match, twin);
+    if (match.back < 0) return fuser_.Replace({match.op}, std::move(int8));
+    fuser_.Replace({match.op, match.back}, std::move(int8));
+  }
+
+  Op MakeConv(const Match& match, const Twin& twin) const {
+    const Op& conv = op(match.op);
+    Op int8 = conv;
+    int8.type = std::string(kInt8Conv);
+    int8.inputs.clear();
+    int8.outputs.clear();
+    AddInput(int8, "Input", {twin.value});
+    AddInput(int8, "Filter", {match.filter.source});
+    if (const auto bias = Fuser::Argument(conv.inputs, "Bias")) AddInput(int8, "Bias", {*bias});
+    AddScales(match, twin, int8);
+    const bool real = match.back < 0;
+    AddOutput(int8, "Output",
+              {real ? *Fuser::Argument(conv.outputs, "Output")
+                    : *Fuser::Argument(op(match.back).outputs, "Out")});
+    return int8;
+  }
+
+  static void AddScales(const Match& match, const Twin& twin, Op& int8) {
+    AddInput(int8, "InputScale", {twin.scale});
+    const bool real = match.back < 0;
+    const std::optional<VarId> scale = real ? match.filter.scale : match.sums.filter_scale;
+    if (scale.has_value()) AddInput(int8, "FilterScale", {*scale});
+    const auto bins = static_cast<float>(match.input.bins() * match.filter.bins());
+    SetAttr(int8, "range", real ? bins : match.sums.range);
+    SetAttr(int8, "quantize_weights", !match.filter.whole);
+    if (match.filter.whole) return;
+    SetAttr(int8, "weights_per_channel", match.filter.axis >= 0);
+    SetAttr(int8, "weight_bits", match.filter.bits);
+    SetAttr(int8, "weight_round_type", match.filter.round_type);
+  }
+
+  // Drops ops that made a value which only int8 ops have read, from the last one on.
+  void DropIfUnused(const std::vector<int>& chain) {
+    for (size_t i = chain.size(); i-- > 0;) {
+      if (fuser_.IsGone(chain[i]) || !CanGo(op(chain[i]))) return;
+      fuser_.Drop(chain[i]);
+      for (const Slot& slot : op(chain[i]).inputs) {
+        for (const VarId id : slot.args) ++converted_[id];
+      }
+    }
+  }
+
+  bool CanGo(const Op& quantizer) const {
+    for (const Slot& slot : quantizer.outputs) {
+      for (const VarId id : slot.args) {
+        const VarUse& use = fuser_.uses()[id];
+        const auto found = converted_.find(id);
+        const int converted = found == converted_.end() ? 0 : found->second;
+        const bool kept = KeepsValue(quantizer, id);
+        if (!kept && (use.pinned() || use.mentions - 1 > converted)) return false;
+      }
+    }
+    return true;
+  }
+
+  Fuser fuser_;
+  const std::vector<int> writers_;
+  absl::flat_hash_map<VarId, Twin> twins_;     // by the value on a grid
+  absl::flat_hash_map<VarId, int> converted_;  // reads that int8 ops have taken over
+  std::vector<std::vector<int>> quantizers_;   // ops that may have become useless
+};
+
+}  // namespace
+
+absl::StatusOr<Program> ComputeInInt8(Program program, const PassContext& context) {
+  Int8Maker maker(SplitWrites(std::move(program), context.ops), context.ops);
+  if (!maker.Run()) {
+    return absl::FailedPreconditionError(
+        "nothing to compute in int8: no convolution or product reads both an input and weights "
+        "that "
+        "an op of quantisation-aware training (fake_quantize_..., quantize_linear) put on a grid "
+        "of "
+        "whole numbers; save the program after such training, or run it in float32 or bf16");
+  }
+  return std::move(maker).TakeProgram();
+}
+
+}  // namespace interp

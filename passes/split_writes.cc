@@ -1,0 +1,81 @@
+#include "passes/split_writes.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "passes/op_effects.h"
+#include "passes/var_uses.h"
+
+namespace interp {
+namespace {
+
+bool Mentions(const std::vector<Slot>& slots, VarId id) {
+  for (const Slot& slot : slots) {
+    for (const VarId arg : slot.args) {
+      if (arg == id) return true;
+    }
+  }
+  return false;
+}
+
+// By VarId: whether the variable is written several times, after the first one always in place.
+std::vector<bool> FindSplittable(const Program& program, const OpRegistry& ops,
+                                 const std::vector<VarUse>& uses) {
+  std::vector<bool> splittable(uses.size());
+  std::vector<bool> written(uses.size());
+  for (size_t id = 0; id < uses.size(); ++id) {
+    const VarUse& use = uses[id];
+    splittable[id] = use.writes > 1 && use.block == 0 && !use.pinned() && !use.read_first &&
+                     use.var != nullptr && use.var->kind == VarKind::kLodTensor;
+  }
+  for (const Op& op : program.blocks[0].ops) {
+    const OpDef* const def = ops.Find(op.type);
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) {
+        const bool in_place = !written[id] || Mentions(op.inputs, id);
+        if (!in_place || MaySecretlyShare(op, def) || KeepsValue(op, id)) splittable[id] = false;
+        written[id] = true;
+      }
+    }
+  }
+  return splittable;
+}
+
+}  // namespace
+
+Program SplitWrites(Program program, const OpRegistry& ops) {
+  const std::vector<VarUse> uses = FindVarUses(program, ops);
+  const std::vector<bool> splittable = FindSplittable(program, ops, uses);
+  std::vector<VarId> names(uses.size(), -1);  // of the present value; -1: not written yet
+  std::vector<Var> added;
+  for (Op& op : program.blocks[0].ops) {
+    for (Slot& slot : op.inputs) {
+      for (VarId& id : slot.args) {
+        if (splittable[id]) id = names[id];
+      }
+    }
+    for (Slot& slot : op.outputs) {
+      for (VarId& id : slot.args) {
+        if (!splittable[id]) continue;
+        VarId& name = names[id];
+        if (name < 0) {
+          name = id;
+          continue;
+        }
+        Var var = *uses[id].var;
+        std::string text = absl::StrCat(program.NameOf(name), ".1");
+        while (program.Find(text) >= 0) text += "_";
+        var.id = program.Intern(text);
+        added.push_back(var);
+        name = id = var.id;
+      }
+    }
+    // Pairs of the inplace pass stand for arguments by position and stay what they are.
+  }
+  std::vector<Var>& vars = program.blocks[0].vars;
+  vars.insert(vars.end(), added.begin(), added.end());
+  return program;
+}
+
+}  // namespace interp

@@ -1,0 +1,19 @@
+// SplitWrites: for programs whose ops write over their own inputs.
+#pragma once
+
+#include "core/op_def.h"
+#include "core/program.h"
+
+namespace interp {
+
+// Gives each value of a variable that ops change in place a name of its own:
+//
+//   conv2d(..) -> (Output=a)          conv2d(..) -> (Output=a)
+//   relu(X=a) -> (Out=a)       is     relu(X=a) -> (Out=a.1)
+//   pool2d(X=a) -> (Out=b)            pool2d(X=a.1) -> (Out=b)
+//
+// so that passes, which ask for one write, see chains. Leaves alone what is fed, fetched,
+// persistable or used by blocks. Linear time.
+Program SplitWrites(Program program, const OpRegistry& ops);
+
+}  // namespace interp
