@@ -9,7 +9,8 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kProducts[] = {"mul", "matmul", "matmul_v2"};
+constexpr absl::string_view kInt8 = "int8_fc";  // which is its own fused form
+constexpr absl::string_view kProducts[] = {"mul", "matmul", "matmul_v2", kInt8};
 constexpr absl::string_view kFused = "fc";
 
 // A product that fc can compute: Out[.., n] = sum_k X[.., k] Y[k, n].
@@ -19,24 +20,6 @@ struct Product {
   int32_t row_dims = 1;  // leading dims of X that make up the rows
   int64_t columns = 0;
 };
-
-// The number of row dims when `op` is a product without transposition or factor.
-std::optional<int32_t> RowDims(const Op& op, const Var* x) {
-  AttrReader attrs(op);
-  const int32_t rank = x == nullptr ? 0 : static_cast<int32_t>(x->dims.size());
-  std::optional<int32_t> rows;
-  if (op.type == "mul" && attrs.Int("y_num_col_dims", 1) == 1) {
-    rows = attrs.Int("x_num_col_dims", 1);
-  } else if (op.type == "matmul_v2" && !attrs.Bool("trans_x", false) &&
-             !attrs.Bool("trans_y", false)) {
-    rows = rank - 1;
-  } else if (op.type == "matmul" && !attrs.Bool("transpose_X", false) &&
-             !attrs.Bool("transpose_Y", false) && attrs.Float("alpha", 1) == 1 &&
-             attrs.Int("head_number", 1) == 1) {
-    rows = rank - 1;
-  }
-  return attrs.status().ok() && rows.value_or(0) >= 1 ? rows : std::nullopt;
-}
 
 class FcFuser {
  public:
@@ -52,7 +35,8 @@ class FcFuser {
   const Op& op(int index) const { return fuser_.ops()[index]; }
 
   void TryFuse(int index) {
-    const std::optional<Product> product = MatchProduct(index);
+    const bool int8 = op(index).type == kInt8;
+    const std::optional<Product> product = int8 ? MatchInt8(index) : MatchProduct(index);
     if (!product.has_value()) return;
     const std::optional<int> add = fuser_.OnlyReader(index, "Out");
     if (!add.has_value()) return;
@@ -66,10 +50,24 @@ class FcFuser {
         chain.push_back(*next);
       }
     }
+    if (int8)
+      return fuser_.Replace(chain, WithBias(op(index), *bias, activation, op(chain.back())));
     Op fused = MakeFused(*product, *bias, activation, op(chain.back()));
     // matmul_v2 gives no LoD, and elementwise_add has that of its first input.
     if (op(index).type == "matmul_v2") SetAttr(fused, "keeps_lod", false);
     fuser_.Replace(chain, std::move(fused));
+  }
+
+  std::optional<Product> MatchInt8(int index) const {
+    const Op& product = op(index);
+    const std::optional<VarId> w = Fuser::Argument(product.inputs, "W");
+    const Var* weight = fuser_.Parameter(w);
+    const bool plain = weight != nullptr && weight->dims.size() == 2 &&
+                       !Fuser::Argument(product.inputs, "Bias").has_value();
+    if (!plain) return std::nullopt;
+    AttrReader attrs(product);
+    return Product{
+        .w = *w, .row_dims = attrs.Int("in_num_col_dims", 1), .columns = weight->dims[1]};
   }
 
   std::optional<Product> MatchProduct(int index) const {
@@ -78,7 +76,7 @@ class FcFuser {
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
     const Var* weight = fuser_.Parameter(w);
     if (!x.has_value() || weight == nullptr || weight->dims.size() != 2) return std::nullopt;
-    const std::optional<int32_t> rows = RowDims(product, fuser_.uses()[*x].var);
+    const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x].var);
     if (!rows.has_value() || !fuser_.IsStable(*x, index) || !HasKernel(*w)) return std::nullopt;
     return Product{*x, *w, *rows, weight->dims[1]};
   }
@@ -99,10 +97,26 @@ class FcFuser {
     const Var* bias = fuser_.Parameter(y);
     AttrReader attrs(op(add));
     const int64_t axis = attrs.Int("axis", -1);
-    if (bias == nullptr || bias->dtype != fuser_.uses()[product.w].var->dtype) return std::nullopt;
+    const bool int8 = op(index).type == kInt8;
+    const DType dtype = int8 ? DType::kFloat32 : fuser_.uses()[product.w].var->dtype;
+    if (bias == nullptr || bias->dtype != dtype) return std::nullopt;
     const bool fits = IsPerChannel(bias->dims, axis, /*rank=*/product.row_dims + 1,
                                    /*channel_axis=*/product.row_dims, product.columns);
     return fits ? y : std::nullopt;
+  }
+
+  static void SetActivation(const FusedActivation& activation, Op& fused) {
+    SetAttr(fused, "activation_type", activation.name);
+    SetAttr(fused, "fuse_alpha", activation.alpha);
+    SetAttr(fused, "fuse_beta", activation.beta);
+  }
+
+  static Op WithBias(Op product, VarId bias, const FusedActivation& activation, const Op& last) {
+    AddInput(product, "Bias", {bias});
+    product.outputs.clear();
+    AddOutput(product, "Out", {*Fuser::Argument(last.outputs, "Out")});
+    SetActivation(activation, product);
+    return product;
   }
 
   static Op MakeFused(const Product& product, VarId bias, const FusedActivation& activation,
@@ -114,9 +128,7 @@ class FcFuser {
     AddInput(fused, "Bias", {bias});
     AddOutput(fused, "Out", {*Fuser::Argument(last.outputs, "Out")});
     SetAttr(fused, "in_num_col_dims", product.row_dims);
-    SetAttr(fused, "activation_type", activation.name);
-    SetAttr(fused, "fuse_alpha", activation.alpha);
-    SetAttr(fused, "fuse_beta", activation.beta);
+    SetActivation(activation, fused);
     return fused;
   }
 

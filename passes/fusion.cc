@@ -121,6 +121,23 @@ std::optional<FusedActivation> MatchActivation(const Op& op) {
   return plain ? ReadActivation(op) : std::nullopt;
 }
 
+std::optional<int32_t> RowDimsOfProduct(const Op& op, const Var* x) {
+  AttrReader attrs(op);
+  const int32_t rank = x == nullptr ? 0 : static_cast<int32_t>(x->dims.size());
+  std::optional<int32_t> rows;
+  if (op.type == "mul" && attrs.Int("y_num_col_dims", 1) == 1) {
+    rows = attrs.Int("x_num_col_dims", 1);
+  } else if (op.type == "matmul_v2" && !attrs.Bool("trans_x", false) &&
+             !attrs.Bool("trans_y", false)) {
+    rows = rank - 1;
+  } else if (op.type == "matmul" && !attrs.Bool("transpose_X", false) &&
+             !attrs.Bool("transpose_Y", false) && attrs.Float("alpha", 1) == 1 &&
+             attrs.Int("head_number", 1) == 1) {
+    rows = rank - 1;
+  }
+  return attrs.status().ok() && rows.value_or(0) >= 1 ? rows : std::nullopt;
+}
+
 bool IsPerChannel(const std::vector<int64_t>& dims, int64_t axis, int64_t rank,
                   int64_t channel_axis, int64_t channels) {
   const int64_t count = std::ssize(dims);

@@ -80,6 +80,10 @@ struct FusedActivation {
 // fused form. Zero alpha means "default" to kernels, so ops that want a zero have none.
 std::optional<FusedActivation> MatchActivation(const Op& op);
 
+// The leading dims of X that make up the rows of `op`, one of mul, matmul and matmul_v2, when it is
+// a product without transposition or factor: Out[.., n] = sum_k X[.., k] Y[k, n]. `x` declares X.
+std::optional<int32_t> RowDimsOfProduct(const Op& op, const Var* x);
+
 // True when an elementwise op with attribute `axis` that adds a tensor of `dims` to one of `rank`
 // dims adds value c to channel c of `channels`, along `channel_axis`.
 bool IsPerChannel(const std::vector<int64_t>& dims, int64_t axis, int64_t rank,

@@ -14,7 +14,9 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d"};
+constexpr absl::string_view kProducts[] = {"mul", "matmul", "matmul_v2"};
 constexpr absl::string_view kInt8Conv = "int8_conv2d";
+constexpr absl::string_view kInt8Product = "int8_fc";
 constexpr absl::string_view kQuantize = "quantize_int8";
 
 // An op of real numbers and how it reads as one of int8.
@@ -26,7 +28,13 @@ struct Match {
   Quantized filter;
   int back = -1;  // the op that brings the sums back; -1: `op` computes with real values
   Dequantized sums;
+  int32_t row_dims = 0;  // of a product; 0: a convolution
 };
+
+template <typename List>
+bool Contains(const List& list, absl::string_view item) {
+  return std::find(std::begin(list), std::end(list), item) != std::end(list);
+}
 
 class Int8Maker {
  public:
@@ -37,7 +45,8 @@ class Int8Maker {
   bool Run() {
     bool any = false;
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
-      const std::optional<Match> match = MatchConv(i);
+      std::optional<Match> match = MatchConv(i);
+      if (!match.has_value()) match = MatchProduct(i);
       if (!match.has_value()) continue;
       Replace(*match);
       any = true;
@@ -55,9 +64,7 @@ class Int8Maker {
 
   std::optional<Match> MatchConv(int index) const {
     const Op& conv = op(index);
-    const bool known = std::find(std::begin(kConvolutions), std::end(kConvolutions), conv.type) !=
-                       std::end(kConvolutions);
-    if (!known || HasEpilogue(conv)) return std::nullopt;
+    if (!Contains(kConvolutions, conv.type) || HasEpilogue(conv)) return std::nullopt;
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
     const std::optional<VarId> filter = Fuser::Argument(conv.inputs, "Filter");
     if (!input.has_value() || !filter.has_value()) return std::nullopt;
@@ -69,6 +76,22 @@ class Int8Maker {
     }
     const Var* const weights = fuser_.Parameter(match->filter.source);
     if (weights == nullptr || weights->dims.size() != 4) return std::nullopt;
+    return match;
+  }
+
+  std::optional<Match> MatchProduct(int index) const {
+    const Op& product = op(index);
+    if (!Contains(kProducts, product.type)) return std::nullopt;
+    const std::optional<VarId> x = Fuser::Argument(product.inputs, "X");
+    const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
+    if (!x.has_value() || !w.has_value()) return std::nullopt;
+    const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x].var);
+    if (!rows.has_value()) return std::nullopt;
+    std::optional<Match> match = MatchSides(*x, *w, /*filter_axis=*/1);
+    if (!match.has_value() || !MatchSums(index, "Out", *rows, *match)) return std::nullopt;
+    const Var* const weights = fuser_.Parameter(match->filter.source);
+    if (weights == nullptr || weights->dims.size() != 2) return std::nullopt;
+    match->row_dims = *rows;
     return match;
   }
 
@@ -171,7 +194,7 @@ class Int8Maker {
       quantizers_.push_back(match.filter.ops);
     }
     if (match.back >= 0) ++converted_[match.sums.input_scale];
-    Op int8 = MakeConv(match, twin);
+    Op int8 = match.row_dims > 0 ? MakeProduct(match, twin) : MakeConv(match, twin);
     if (match.back < 0) return fuser_.Replace({match.op}, std::move(int8));
     fuser_.Replace({match.op, match.back}, std::move(int8));
   }
@@ -186,11 +209,25 @@ class Int8Maker {
     AddInput(int8, "Filter", {match.filter.source});
     if (const auto bias = Fuser::Argument(conv.inputs, "Bias")) AddInput(int8, "Bias", {*bias});
     AddScales(match, twin, int8);
-    const bool real = match.back < 0;
-    AddOutput(int8, "Output",
-              {real ? *Fuser::Argument(conv.outputs, "Output")
-                    : *Fuser::Argument(op(match.back).outputs, "Out")});
+    AddOutput(int8, "Output", {ResultOf(match, "Output")});
     return int8;
+  }
+
+  Op MakeProduct(const Match& match, const Twin& twin) const {
+    Op int8;
+    int8.type = std::string(kInt8Product);
+    AddInput(int8, "Input", {twin.value});
+    AddInput(int8, "W", {match.filter.source});
+    AddScales(match, twin, int8);
+    AddOutput(int8, "Out", {ResultOf(match, "Out")});
+    SetAttr(int8, "in_num_col_dims", match.row_dims);
+    if (op(match.op).type == "matmul_v2") SetAttr(int8, "keeps_lod", false);
+    return int8;
+  }
+
+  VarId ResultOf(const Match& match, absl::string_view slot) const {
+    if (match.back < 0) return *Fuser::Argument(op(match.op).outputs, slot);
+    return *Fuser::Argument(op(match.back).outputs, "Out");
   }
 
   static void AddScales(const Match& match, const Twin& twin, Op& int8) {
@@ -219,13 +256,17 @@ class Int8Maker {
   }
 
   bool CanGo(const Op& quantizer) const {
+    const bool test_mode = AttrReader(quantizer).Bool("is_test", false);
     for (const Slot& slot : quantizer.outputs) {
       for (const VarId id : slot.args) {
         const VarUse& use = fuser_.uses()[id];
         const auto found = converted_.find(id);
         const int converted = found == converted_.end() ? 0 : found->second;
-        const bool kept = KeepsValue(quantizer, id);
-        if (!kept && (use.pinned() || use.mentions - 1 > converted)) return false;
+        if (KeepsValue(quantizer, id)) continue;
+        // In test mode a scale that is saved with the program stays what training left.
+        const bool state = test_mode && slot.name == "OutScale" && use.persistable &&
+                           !use.fetched && use.block == 0;
+        if ((use.pinned() && !state) || use.mentions - 1 > converted) return false;
       }
     }
     return true;

@@ -16,8 +16,8 @@ namespace interp::nn {
 struct Int8Epilogue {
   std::vector<float> scales;  // by output channel; empty: the sums are stored, and nothing else
                               // here counts
-  std::vector<float> bias;  // added to the scaled sums; empty: none
-  bool residual = false;    // the output's values before are added, of float32 only
+  std::vector<float> bias;    // added to the scaled sums; empty: none
+  bool residual = false;      // the output's values before are added, of float32 only
   FusedActivation activation;
   float out_scale = 0;  // above 0: results go onto `out_grid` of that scale, as int8; else float32
   QuantGrid out_grid;

@@ -1,5 +1,6 @@
 #include "kernels/nn/int8_weights.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace interp::nn {
@@ -87,6 +88,22 @@ absl::StatusOr<Int8Weights> QuantizeWeights(const Int8Attrs& attrs, const Channe
     result.factors[c] = scales[scales.size() == 1 ? 0 : c] / attrs.range;
   }
   return result;
+}
+
+void NeutralizeZeroFactors(Int8Weights& weights) {
+  const auto per_channel = static_cast<int64_t>(weights.values.size() / weights.factors.size());
+  for (int64_t c = 0; c < std::ssize(weights.factors); ++c) {
+    if (weights.factors[c] != 0) continue;
+    weights.factors[c] = 1;
+    std::fill_n(weights.values.begin() + c * per_channel, per_channel, int8_t{0});
+  }
+}
+
+absl::Status CheckInt8Scale(const Tensor* scale, absl::string_view name) {
+  const bool good = scale == nullptr || (scale->dtype == DType::kFloat32 && scale->numel() == 1);
+  if (good) return absl::OkStatus();
+  return InvalidArgument("input '", name, "' is ", DescribeType(*scale),
+                         ", expected one element of float32");
 }
 
 }  // namespace interp::nn

@@ -38,6 +38,13 @@ struct Int8Weights {
 absl::StatusOr<Int8Weights> QuantizeWeights(const Int8Attrs& attrs, const ChannelView& view,
                                             const std::vector<float>& weights, const Tensor* scale);
 
+// Gives channels whose factor is 0 weights of 0 and factor 1 instead: their bias stays exact
+// whatever it is divided by.
+void NeutralizeZeroFactors(Int8Weights& weights);
+
+// Checks a scale of activations; null is fine.
+absl::Status CheckInt8Scale(const Tensor* scale, absl::string_view name);
+
 // The longest sum of products that stays within int32.
 inline constexpr int64_t kLongestInt8Sum = int64_t{1} << 17;
 

@@ -69,7 +69,8 @@ TEST_P(Int8ProgramTest, ComputesWhatPaddleComputesInFloat) {
       EXPECT_NEAR(ran->output.data<float>()[i], expected.data<float>()[i], 0.02 * largest)
           << "int8 " << int8 << ", element " << i;
     }
-    EXPECT_EQ(ran->int8_ops, int8 ? 5 : 0);
+    EXPECT_EQ(ran->int8_ops, int8 ? 7 : 0);
+    EXPECT_EQ(ran->fake_ops == 0, int8);
   }
 }
 

@@ -100,6 +100,14 @@ void AddQuantizers(OpRegistry& ops) {
   conv.inputs.push_back({"FilterScale", kOptional});
   conv.inputs.push_back({"OutputScale", kOptional});
   ops.Add(conv);
+  ops.Add({.type = "int8_fc",
+           .inputs = {{"Input"},
+                      {"W"},
+                      {"Bias", kOptional},
+                      {"InputScale"},
+                      {"FilterScale", kOptional},
+                      {"OutputScale", kOptional}},
+           .outputs = {{"Out"}}});
 }
 
 OpRegistry MakeFakeOps() {

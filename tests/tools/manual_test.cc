@@ -99,7 +99,7 @@ TEST_F(ManualTest, BashCompletesWhatIsBegun) {
   EXPECT_THAT(Offers(*app_, {"interp", "run", "--precision", "b"}), ElementsAre("bf16"));
   EXPECT_THAT(Offers(*app_, {"interp", "run", "--precision", "=", "fp"}), ElementsAre("fp16"));
   EXPECT_THAT(Offers(*app_, {"interp", "run", "--precision", "="}),
-              ElementsAre("bf16", "float32", "fp16"));
+              ElementsAre("bf16", "float32", "fp16", "int8"));
   EXPECT_THAT(Offers(*app_, {"interp", "run", "inte"}), ElementsAre("interp.bash"));
   EXPECT_THAT(Offers(*app_, {"interp", "run", "none"}), IsEmpty());
 }
