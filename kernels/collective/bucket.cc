@@ -65,7 +65,7 @@ absl::Status StartBucket(KernelContext& ctx) {
                        .in = bucket.raw_data(),
                        .out = bucket.mutable_raw_data(),
                        .name = "c_bucket_allreduce"},
-                      bucket.buffer());
+                      {bucket.buffer()});
 }
 
 absl::Status InferWait(InferContext& ctx) {
