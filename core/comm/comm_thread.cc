@@ -29,12 +29,25 @@ bool CommRequest::done() const {
   return done_;
 }
 
+void CommRequest::Then(std::function<void(const absl::Status&)> then) {
+  std::unique_lock lock(mutex_);
+  if (!done_) {
+    then_ = std::move(then);
+    return;
+  }
+  lock.unlock();
+  then(status_);
+}
+
 void CommRequest::Finish(absl::Status status) {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (done_) return;
   done_ = true;
   status_ = std::move(status);
   changed_.notify_all();
+  const auto then = std::exchange(then_, nullptr);
+  lock.unlock();
+  if (then != nullptr) then(status_);
 }
 
 // A piece of a transfer on its way.

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,6 +41,9 @@ class CommRequest {
  public:
   // Until it is done.
   absl::Status Wait();
+  // Calls `then` once it is done: on the thread that communicates, and so not for long, or here
+  // where that is over. Once.
+  void Then(std::function<void(const absl::Status&)> then);
   bool done() const;
   void Finish(absl::Status status);
 
@@ -48,6 +52,7 @@ class CommRequest {
   std::condition_variable changed_;
   bool done_ = false;
   absl::Status status_;
+  std::function<void(const absl::Status&)> then_;
 };
 
 struct CommJob {

@@ -38,16 +38,25 @@ absl::Status GatherRows(const Array& stored, const std::vector<int64_t>& rows, c
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<KVStore>> KVStore::Create(ArrayRuntime& runtime,
-                                                         absl::string_view kind) {
-  if (absl::StartsWith(kind, "dist")) {
+                                                         absl::string_view kind,
+                                                         std::shared_ptr<Rings> rings) {
+  const bool several = kind == "dist_sync";
+  if (!several && absl::StartsWith(kind, "dist")) {
     return Unimplemented("a store of kind '", kind,
-                         "' is for several machines, which interp cannot do yet; there are: local "
-                         "device");
+                         "' is for several machines, of which interp has 'dist_sync' so far");
   }
-  if (kind != "local" && kind != "device") {
-    return InvalidArgument("no kind of store is named '", kind, "'; there are: local device");
+  if (!several && kind != "local" && kind != "device") {
+    return InvalidArgument("no kind of store is named '", kind,
+                           "'; there are: local device dist_sync");
+  }
+  if (several == (rings == nullptr)) {
+    return InvalidArgument("a store of kind '", kind, "' ",
+                           several ? "needs rings of ranks" : "is one process's, and has no rings");
   }
   std::unique_ptr<KVStore> store(new KVStore(runtime, kind));
+  if (several) {
+    INTERP_ASSIGN_OR_RETURN(store->ranks_, AcrossRanks::Make(runtime, std::move(rings)));
+  }
   for (const Place place : runtime.engine().policy().places) {
     if (kind == "device" && !place.on_host()) store->load_.emplace_back(place, 0);
   }
@@ -86,6 +95,10 @@ absl::Status KVStore::Init(absl::string_view key, const Array& value) {
   auto entry = std::make_unique<Entry>();
   entry->key = std::string(key);
   INTERP_ASSIGN_OR_RETURN(entry->stored, value.CopyTo(NextHome(value.size_bytes())));
+  if (ranks_ != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(entry->stored,
+                            ranks_->FromFirst(entry->stored, entry->key, /*priority=*/0));
+  }
   entries_.emplace(key, std::move(entry));
   return absl::OkStatus();
 }
@@ -171,6 +184,11 @@ absl::StatusOr<std::vector<Array>> KVStore::Compress(Entry& entry, absl::Span<co
 
 absl::Status KVStore::PushLocked(Entry& entry, absl::Span<const Array> values, int32_t priority) {
   const Settings settings = this->settings();
+  if (ranks_ != nullptr && (values[0].is_rows() || settings.threshold > 0)) {
+    return Unimplemented("key '", entry.key, "' is pushed ",
+                         values[0].is_rows() ? "rows" : "with compression", ", which kind ", kind_,
+                         " does not take");
+  }
   if (values[0].is_rows()) {
     if (settings.updater == nullptr || !entry.stored.place().on_host()) {
       return InvalidArgument("rows are pushed to key '", entry.key, "' on ",
@@ -185,7 +203,10 @@ absl::Status KVStore::PushLocked(Entry& entry, absl::Span<const Array> values, i
     INTERP_ASSIGN_OR_RETURN(received, Compress(entry, values, settings.threshold, priority));
     values = received;
   }
-  INTERP_ASSIGN_OR_RETURN(const Array sum, AddUp(values, entry.stored.place(), priority));
+  INTERP_ASSIGN_OR_RETURN(Array sum, AddUp(values, entry.stored.place(), priority));
+  if (ranks_ != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(sum, ranks_->Sum(sum, entry.key, priority));
+  }
   if (settings.updater != nullptr) return settings.updater(entry.key, sum, entry.stored);
   return entry.stored.CopyFrom(sum, priority);
 }
@@ -271,6 +292,8 @@ absl::Status KVStore::SetCompression(const CompressionOptions& options) {
   settings_.threshold = options.threshold;
   return absl::OkStatus();
 }
+
+absl::Status KVStore::Barrier() { return ranks_ == nullptr ? absl::OkStatus() : ranks_->Barrier(); }
 
 absl::StatusOr<Array> KVStore::Stored(absl::string_view key) {
   INTERP_ASSIGN_OR_RETURN(const Entry* const entry, Find(key));

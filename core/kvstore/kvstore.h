@@ -30,6 +30,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/array/array.h"
+#include "core/comm/rings.h"
+#include "core/kvstore/across_ranks.h"
 #include "core/kvstore/store_optimizer.h"
 
 namespace interp {
@@ -50,17 +52,22 @@ struct CompressionOptions {
 class KVStore {
  public:
   // `local` adds and keeps values on the host, `device` on the devices, each key on that which has
-  // the least so far. InvalidArgument lists the kinds; Unimplemented for those of several machines.
+  // the least so far. `dist_sync` is `local` of all ranks of `rings` together: a push adds up what
+  // all of them push, and each updates and keeps the same values. Ranks call Init, Push, PushPull
+  // and Barrier in the same order, from one thread; priorities are each rank's own affair. No rows
+  // and no compression there. InvalidArgument lists the kinds; Unimplemented for others of several
+  // machines.
   static absl::StatusOr<std::unique_ptr<KVStore>> Create(ArrayRuntime& runtime,
-                                                         absl::string_view kind);
+                                                         absl::string_view kind,
+                                                         std::shared_ptr<Rings> rings = nullptr);
   ~KVStore();
   KVStore(const KVStore&) = delete;
   KVStore& operator=(const KVStore&) = delete;
 
   absl::string_view kind() const { return kind_; }
 
-  // Keeps a copy of the value. AlreadyExists for a key that was there. NotFound in the calls below
-  // for one that was not.
+  // Keeps a copy of the value, of rank 0 where there are several. AlreadyExists for a key that was
+  // there. NotFound in the calls below for one that was not.
   absl::Status Init(absl::string_view key, const Array& value);
   // Adds the values up and gives the sum to the updater; without one it replaces what is stored. Of
   // operations that are ready those of higher priority go first. Values are all dense or all rows;
@@ -85,8 +92,11 @@ class KVStore {
   // What is stored, to be looked at: an array that nobody is to write to.
   absl::StatusOr<Array> Stored(absl::string_view key);
   // Processes that share the store, and which of them this is.
-  int size() const { return 1; }
-  int rank() const { return 0; }
+  int size() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
+  int rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
+  // Waits until all ranks have come here and what this one has pushed is added up. Errors: those of
+  // the ranks' communication.
+  absl::Status Barrier();
 
  private:
   struct Entry {
@@ -117,7 +127,8 @@ class KVStore {
 
   ArrayRuntime& runtime_;
   const std::string kind_;
-  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<AcrossRanks> ranks_;  // null: one process
+  std::mutex mutex_;                    // guards what follows
   absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_;
   std::vector<std::pair<Place, size_t>> load_;  // bytes by device
   Settings settings_;

@@ -293,7 +293,7 @@ TEST(StoreKinds, UnknownOnesAreRefused) {
   auto runtime = MakeRuntime({});
   EXPECT_THAT(KVStore::Create(*runtime, "lokal"),
               FailsWith(kInvalid, "no kind of store is named 'lokal'; there are: local device"));
-  EXPECT_THAT(KVStore::Create(*runtime, "dist_sync"),
+  EXPECT_THAT(KVStore::Create(*runtime, "dist_async"),
               FailsWith(absl::StatusCode::kUnimplemented, "several machines"));
 }
 

@@ -1,0 +1,54 @@
+// AcrossRanks: collectives of arrays, as operations of the engine.
+//
+// The ranks of a ring have to start its collectives in one order. So all of these operations update
+// one variable: they start in the order in which they were pushed, whatever their priorities and
+// whatever they wait for. Ranks that make the same calls in the same order agree.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/array/array.h"
+#include "core/array/array_runtime.h"
+#include "core/comm/rings.h"
+
+namespace interp {
+
+// Thread-safety: all methods; calls whose order matters come from one thread. Errors of the ranks'
+// communication arrive in the arrays, and in all that is called later. Destruction waits for what
+// was pushed.
+class AcrossRanks {
+ public:
+  // Over ring 0. The runtime is borrowed.
+  static absl::StatusOr<std::unique_ptr<AcrossRanks>> Make(ArrayRuntime& runtime,
+                                                           std::shared_ptr<Rings> rings);
+  ~AcrossRanks();
+  AcrossRanks(const AcrossRanks&) = delete;
+  AcrossRanks& operator=(const AcrossRanks&) = delete;
+
+  int rank() const { return ring_->rank(); }
+  int size() const { return ring_->size(); }
+
+  // The sum of all ranks' arrays, in the order of the ranks, and rank 0's. Arrays are dense, on the
+  // host and alike; `name` is for messages.
+  absl::StatusOr<Array> Sum(const Array& array, std::string name, int32_t priority) const;
+  absl::StatusOr<Array> FromFirst(const Array& array, std::string name, int32_t priority) const;
+  // Waits until all ranks have come here and what this one has pushed before is done.
+  absl::Status Barrier() const;
+
+ private:
+  AcrossRanks(ArrayRuntime& runtime, std::shared_ptr<Rings> rings, Communicator* ring)
+      : runtime_(runtime),
+        rings_(std::move(rings)),
+        ring_(ring),
+        order_(runtime.engine().NewVariable("order of ranks")) {}
+  absl::StatusOr<Array> Push(CommKind kind, const Array& array, std::string name,
+                             int32_t priority) const;
+
+  ArrayRuntime& runtime_;
+  const std::shared_ptr<Rings> rings_;
+  Communicator* const ring_;
+  const engine::Variable order_;
+};
+
+}  // namespace interp
