@@ -53,7 +53,7 @@ def mobilenet(x):
         x = conv(x, x.shape[1], 3, stride=stride, groups=x.shape[1])
         x = conv(x, channels, 1)
     x = paddle.nn.functional.adaptive_avg_pool2d(x, 1)
-    return static.nn.fc(paddle.flatten(x, 1), 1000)
+    return paddle.nn.Linear(1024, 1000)(paddle.flatten(x, 1))
 
 
 def build(network, shape):
