@@ -1,7 +1,8 @@
 // Pictures in files: JPEG (libjpeg-turbo) and PNG (libpng).
 //
-// Grey pictures get three equal channels; what is transparent lies on black. Thread-safety: any
-// number of threads.
+// Pixels are as stored, as OpenCV reads them: grey pictures get three equal channels, of 16 bits
+// the upper 8 count, and what a PNG file says of transparency and gamma does not. Thread-safety:
+// any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,10 @@ struct PictureSize {
 absl::StatusOr<PictureSize> SizeOfPicture(absl::string_view file);
 
 // `shrink`: 1, 2, 4 or 8. The sides of a JPEG are that many times smaller, rounded up, which takes
-// less time than decoding all of it; a PNG keeps its size. `max_bytes` bounds the pixels of the
-// whole picture. Errors: InvalidArgument for what is no picture or damaged, ResourceExhausted.
+// less time than decoding all of it; a PNG keeps its size. `max_bytes` bounds what decoding takes,
+// as if nothing were shrunk: 3 bytes a pixel, more of CMYK and of JPEGs in several scans.
+// Errors: InvalidArgument for what is no picture or damaged, Unimplemented for kinds of JPEG that
+// libjpeg-turbo does not read, ResourceExhausted.
 absl::StatusOr<Picture<uint8_t>> DecodePicture(absl::string_view file, size_t max_bytes,
                                                int shrink = 1);
 

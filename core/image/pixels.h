@@ -15,7 +15,8 @@ enum class Colour { kRgb, kBgr, kGray };
 struct PixelFormat {
   Colour colour = Colour::kRgb;
   double scale = 1;
-  std::vector<double> mean = {0};  // one for all channels, or one for each
+  // One for all channels, or one for each in the order that `colour` says.
+  std::vector<double> mean = {0};
   std::vector<double> deviation = {1};
   bool channels_last = false;
 
