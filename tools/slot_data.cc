@@ -19,8 +19,7 @@ absl::StatusOr<std::vector<DataSlot>> MakeSlots(const std::vector<std::string>& 
   for (const std::string& name : names) {
     const auto feed = std::ranges::find(feeds, name, &FeedSpec::name);
     if (feed == feeds.end()) {
-      // Nobody wants it; as floats any values can be read over.
-      slots.push_back({.name = name, .is_float = true});
+      slots.push_back({.name = name, .is_unused = true});
       continue;
     }
     INTERP_ASSIGN_OR_RETURN(DataSlot slot,

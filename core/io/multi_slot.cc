@@ -1,6 +1,9 @@
 #include "core/io/multi_slot.h"
 
+#include <cmath>
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 
@@ -30,15 +33,22 @@ class Words {
   absl::string_view left_;
 };
 
+std::string Quoted(absl::string_view word) {
+  return absl::StrCat("'", absl::Utf8SafeCEscape(word.substr(0, 40)), "'");
+}
+
 absl::Status NoNumber(absl::string_view word, absl::string_view expected) {
   if (word.empty()) return InvalidArgument("the line ends, expected ", expected);
-  return InvalidArgument("'", word.substr(0, 40), "' is no ", expected);
+  return InvalidArgument(Quoted(word), " is no ", expected);
 }
 
 absl::Status AppendValue(absl::string_view word, const DataSlot& slot, SlotColumn& column) {
+  if (slot.is_unused) return word.empty() ? NoNumber(word, "value") : absl::OkStatus();
   if (slot.is_float) {
     float value = 0;
     if (!absl::SimpleAtof(word, &value)) return NoNumber(word, "number");
+    // Too large for float32, or written as nan or inf: one of these would spoil all parameters.
+    if (!std::isfinite(value)) return NoNumber(word, "finite number of 32 bits");
     column.floats.push_back(value);
     return absl::OkStatus();
   }
@@ -69,7 +79,7 @@ absl::Status ParseSlot(const DataSlot& slot, Words& words, SlotColumn& column) {
   for (int64_t i = 0; i < count; ++i) {
     INTERP_RETURN_IF_ERROR(AppendValue(words.Next(), slot, column));
   }
-  column.begins.push_back(column.begins.back() + count);
+  column.begins.push_back(column.begins.back() + (slot.is_unused ? 0 : count));
   return absl::OkStatus();
 }
 
@@ -87,8 +97,7 @@ absl::StatusOr<size_t> ParseLine(absl::string_view line, absl::Span<const DataSl
   }
   const absl::string_view more = words.Next();
   if (more.empty()) return bytes;
-  return InvalidArgument("'", more.substr(0, 40), "' follows the last slot, '", slots.back().name,
-                         "'");
+  return InvalidArgument(Quoted(more), " follows the last slot, '", slots.back().name, "'");
 }
 
 }  // namespace

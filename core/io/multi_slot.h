@@ -18,8 +18,9 @@ namespace interp {
 
 struct DataSlot {
   std::string name;
-  bool is_float = false;  // else ids of 64 bits, signed or not
-  int64_t width = 0;      // how many values every sample has; 0: any number but none
+  bool is_float = false;   // else ids of 64 bits, signed or not
+  int64_t width = 0;       // how many values every sample has; 0: any number but none
+  bool is_unused = false;  // its values are read over, whatever they are
 };
 
 // The values of one slot, sample by sample.
@@ -35,9 +36,9 @@ using SlotTable = std::vector<SlotColumn>;
 int64_t NumSamples(const SlotTable& table);
 
 // Appends the samples of `text` to `table`, which has a column for each of `slots`. Errors name the
-// line and the slot: InvalidArgument for what is no number, for another number of values than a
-// slot has, for lines with too few or too many; ResourceExhausted when all values take more than
-// `max_bytes`. `table` is not to be used then.
+// line and the slot: InvalidArgument for what is no finite number, for another number of values
+// than a slot has, for lines with too few or too many; ResourceExhausted when those of `text` take
+// more than `max_bytes`. `table` is not to be used then.
 absl::Status ParseMultiSlot(absl::string_view text, absl::Span<const DataSlot> slots,
                             size_t max_bytes, SlotTable& table);
 

@@ -53,10 +53,27 @@ TEST(MultiSlot, ErrorsNameLineAndSlot) {
            {"1 1 1 1.5 2 0 0", "line 2: slot 'ids': '1.5' is no whole number of 64 bits"},
            {"1 1 9000000000 1", "line 2: slot 'ids': says 9000000000 values, which the line does"},
            {"1 1 1 5 2 0", "line 2: slot 'dense': the line ends, expected number"},
+           {"1 1e999", "line 2: slot 'label': '1e999' is no finite number of 32 bits"},
+           {"1 nan", "line 2: slot 'label': 'nan' is no finite number"},
+           {"1 \x1b[31m", "line 2: slot 'label': '\\033[31m' is no number"},
            {"1 1 1 5 2 0 0 7", "line 2: '7' follows the last slot, 'dense'"}}) {
     EXPECT_THAT(Parse("1 1 1 1 2 0 0\n" + line),
                 FailsWith(absl::StatusCode::kInvalidArgument, problem));
   }
+}
+
+TEST(MultiSlot, UnusedSlotsTakeNoMemory) {
+  const std::vector<DataSlot> slots = {{.name = "user", .is_unused = true}, Slots()[0]};
+  SlotTable table(slots.size());
+  ASSERT_THAT(ParseMultiSlot("6 a b c d 1e999 f 1 0.5\n", slots, 2 * sizeof(int64_t) + 4, table),
+              IsOk());
+  EXPECT_THAT(table[0].ids, ::testing::IsEmpty());
+  EXPECT_THAT(table[0].floats, ::testing::IsEmpty());
+  EXPECT_THAT(table[1].floats, ElementsAre(0.5));
+  EXPECT_EQ(NumSamples(table), 1);
+  EXPECT_THAT(ParseMultiSlot("2 a", slots, kMaxBytes, table),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "line 1: slot 'user': the line ends, expected value"));
 }
 
 TEST(MultiSlot, MemoryIsBounded) {
