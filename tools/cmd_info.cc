@@ -221,7 +221,7 @@ ExitCode ShowRecords(const Flags& flags, const CLI::App& command) {
   const absl::Status effective =
       CheckEffect(command, {"--shape", "--params", "--compiled-from"}, false, "on a record file");
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
-  const absl::StatusOr<RecordInfo> info = CollectRecordInfo(flags.model.model);
+  const absl::StatusOr<RecordInfo> info = CollectRecordInfo(flags.model.model, flags.records);
   if (!info.ok()) return Fail(ExitCode::kUsage, info.status());
   return Show(flags.json ? ToJson(*info, flags.records) : ToText(*info, flags.records),
               info->is_whole() ? ExitCode::kOk : ExitCode::kUsage);

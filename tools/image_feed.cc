@@ -32,6 +32,7 @@ absl::StatusOr<std::pair<std::string, ImagePreparation>> Parse(const FeedTarget&
   for (const auto& [name, value] : list.options) {
     INTERP_RETURN_IF_ERROR(SetImageOption(name, value, preparation));
   }
+  INTERP_RETURN_IF_ERROR(CheckImageOptions(preparation));
   return std::pair(std::string(list.head), preparation);
 }
 
@@ -74,7 +75,11 @@ absl::StatusOr<Tensor> ReadImageFeed(const FeedTarget& target, absl::string_view
                                      size_t max_bytes, std::vector<FedPicture>* pictures) {
   INTERP_ASSIGN_OR_RETURN(const auto parsed, Parse(target, description));
   const auto& [path, preparation] = parsed;
-  INTERP_ASSIGN_OR_RETURN(Picture<uint8_t> read, ReadPicture(path, max_bytes));
+  absl::StatusOr<Picture<uint8_t>> decoded = ReadPicture(path, max_bytes);
+  if (absl::IsResourceExhausted(decoded.status())) {
+    return ResourceExhausted(decoded.status().message(), " (--max-file-memory)");
+  }
+  INTERP_ASSIGN_OR_RETURN(Picture<uint8_t> read, std::move(decoded));
   const PictureRegion region = RegionFed(read.width, read.height, preparation);
   INTERP_ASSIGN_OR_RETURN(const Picture<float> picture, Take(read, region, max_bytes));
   std::vector<int64_t> dims = {1};

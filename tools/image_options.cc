@@ -136,6 +136,8 @@ bool IsOneOf(absl::string_view name, std::initializer_list<absl::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
+bool IsOneValue(const std::vector<double>& values) { return values.size() == 1; }
+
 }  // namespace
 
 ImagePreparation PreparationFor(DType dtype, absl::Span<const int64_t> dims) {
@@ -183,6 +185,13 @@ absl::Status SetAugmentOption(absl::string_view name, absl::string_view value,
   return Annotate(NoOption(name, {"size", "fit", "resize", "area", "aspect", "mirror", "color",
                                   "scale", "mean", "std", "layout"}),
                   name);
+}
+
+absl::Status CheckImageOptions(const ImagePreparation& preparation) {
+  const PixelFormat& pixels = preparation.pixels;
+  if (pixels.colour != Colour::kGray) return absl::OkStatus();
+  if (IsOneValue(pixels.mean) && IsOneValue(pixels.deviation)) return absl::OkStatus();
+  return InvalidArgument("mean and std: expected one number for color=gray, got three");
 }
 
 }  // namespace interp

@@ -20,7 +20,9 @@ ImagePreparation PreparationFor(DType dtype, absl::Span<const int64_t> dims);
 //   fit=stretch|crop                  all of the picture, or as much of the middle as has the shape
 //   color=rgb|bgr|gray
 //   scale=0.5 or scale=1/255          what pixels from 0 to 255 are multiplied by
-//   mean=M or mean=R/G/B, std=...     subtracted and divided by afterwards
+//   mean=M or mean=R/G/B, std=...     subtracted and divided by afterwards; in the order of
+//   `color`,
+//                                     for color=bgr B/G/R
 //   layout=nchw|nhwc
 // Errors, InvalidArgument, start with the name.
 absl::Status SetImageOption(absl::string_view name, absl::string_view value,
@@ -36,5 +38,8 @@ absl::Status SetImageOption(absl::string_view name, absl::string_view value,
 //   mirror=no|yes|random
 absl::Status SetAugmentOption(absl::string_view name, absl::string_view value,
                               ImagePreparation& preparation);
+
+// What options do not say one by one: InvalidArgument for three means or deviations of grey.
+absl::Status CheckImageOptions(const ImagePreparation& preparation);
 
 }  // namespace interp

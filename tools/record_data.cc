@@ -61,14 +61,20 @@ absl::StatusOr<ImagePreparation> Preparation(const std::vector<std::string>& arg
                                              const FeedSpec& feed) {
   ImagePreparation preparation =
       PreparationFor(feed.dtype, absl::MakeConstSpan(feed.shape.begin(), feed.shape.end()));
+  bool has_aspect = false;
   for (const std::string& argument : arguments) {
     // What stands before the first comma is an option, too.
     const std::string with_head = absl::StrCat(",", argument);
     absl::StatusOr<OptionList> list = SplitOptions(with_head, "size=224");
     if (!list.ok()) return Annotate(list.status(), "--image");
     for (const auto& [name, value] : list->options) {
+      has_aspect = has_aspect || name == "aspect";
       INTERP_RETURN_IF_ERROR(Annotate(SetAugmentOption(name, value, preparation), "--image"));
     }
+  }
+  INTERP_RETURN_IF_ERROR(Annotate(CheckImageOptions(preparation), "--image"));
+  if (has_aspect && !preparation.area.has_value()) {
+    return InvalidArgument("--image: aspect has no effect without area");
   }
   if (preparation.area.has_value() && preparation.fit != Fit::kRandom) {
     return InvalidArgument("--image: area has no effect without fit=random");
@@ -83,12 +89,19 @@ absl::StatusOr<ImagePreparation> Preparation(const std::vector<std::string>& arg
 }
 
 std::string DamageText(const RecordFile& file) {
-  const DamagedRange& first = file.damaged()[0];
-  uint64_t bytes = 0;
-  for (const DamagedRange& range : file.damaged()) bytes += range.bytes.end - range.bytes.begin;
-  return absl::StrCat(file.path(), ": skipped ", bytes, " damaged bytes in ", file.damaged().size(),
-                      file.damaged().size() == 1 ? " place" : " places",
-                      "; the first: ", first.problem);
+  const Damage& damage = file.damage();
+  return absl::StrCat(file.path(), ": skipped ", damage.num_bytes, " damaged bytes in ",
+                      damage.num_ranges, damage.num_ranges == 1 ? " place" : " places",
+                      "; the first: ", damage.ranges[0].problem);
+}
+
+std::string UnindexedText(const RecordFile& file) {
+  const std::string ranges =
+      absl::StrJoin(file.unindexed(), ", ", [](std::string* text, const ByteRange& bytes) {
+        absl::StrAppend(text, bytes.begin, " to ", bytes.end);
+      });
+  return absl::StrCat(file.path(), ": the index names no record in bytes ", ranges,
+                      ", which are left out; remove the index to train on all records");
 }
 
 }  // namespace
@@ -125,14 +138,20 @@ absl::StatusOr<std::shared_ptr<ImageRecords>> OpenRecords(const std::vector<std:
   options.threads = flags.decode_threads > 0 ? flags.decode_threads : std::max(1, UsableCpus() / 2);
   options.skip_damaged = flags.skip_damaged;
   options.max_picture_bytes = std::min(use.max_bytes, options.max_picture_bytes);
-  INTERP_ASSIGN_OR_RETURN(options.image_feed, ImageFeed(flags.image_feed, feeds));
+  // The names are of the program that is trained; another one may have less to feed.
+  const auto named = [&](const std::string& name) {
+    const bool there = std::ranges::find(feeds, name, &FeedSpec::name) != feeds.end();
+    return use.random || there ? name : "";
+  };
+  INTERP_ASSIGN_OR_RETURN(options.image_feed, ImageFeed(named(flags.image_feed), feeds));
   INTERP_ASSIGN_OR_RETURN(options.label_feed,
-                          LabelFeed(flags.label_feed, options.image_feed, feeds));
+                          LabelFeed(named(flags.label_feed), options.image_feed, feeds));
   INTERP_ASSIGN_OR_RETURN(options.preparation, Preparation(flags.image, feeds[options.image_feed]));
   std::vector<RecordFile> files;
   for (const std::string& path : paths) {
     INTERP_ASSIGN_OR_RETURN(RecordFile file, RecordFile::Open(path, flags.skip_damaged));
-    if (!file.damaged().empty()) warnings.push_back(DamageText(file));
+    if (file.damage().num_ranges > 0) warnings.push_back(DamageText(file));
+    if (!file.unindexed().empty()) warnings.push_back(UnindexedText(file));
     files.push_back(std::move(file));
   }
   return ImageRecords::Create(std::move(files), feeds, options);

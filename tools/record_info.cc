@@ -47,13 +47,13 @@ void CheckIndex(RecordInfo& info) {
     return;
   }
   for (const RecordPlace& place : *places) {
-    if (std::ranges::binary_search(info.records, place.offset, {}, &RecordLine::offset)) continue;
+    if (std::ranges::binary_search(info.offsets, place.offset)) continue;
     info.index =
         absl::StrCat(path, ": no record begins at byte ", place.offset, ", of key ", place.key);
     return;
   }
-  info.index_is_wrong = places->size() != info.records.size();
-  info.index = absl::StrCat(path, ": ", places->size(), " of ", info.records.size(), " records");
+  info.index_is_wrong = places->size() != info.offsets.size();
+  info.index = absl::StrCat(path, ": ", places->size(), " of ", info.offsets.size(), " records");
 }
 
 std::string RecordTable(const RecordInfo& info) {
@@ -75,15 +75,9 @@ std::string LabelTable(const RecordInfo& info) {
   return absl::StrCat("\n", FormatTable(rows));
 }
 
-uint64_t DamagedBytes(const RecordInfo& info) {
-  uint64_t bytes = 0;
-  for (const DamagedRange& range : info.damaged) bytes += range.bytes.end - range.bytes.begin;
-  return bytes;
-}
-
 }  // namespace
 
-absl::StatusOr<RecordInfo> CollectRecordInfo(const std::string& path) {
+absl::StatusOr<RecordInfo> CollectRecordInfo(const std::string& path, bool list) {
   INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
   RecordInfo info;
   info.path = path;
@@ -92,31 +86,35 @@ absl::StatusOr<RecordInfo> CollectRecordInfo(const std::string& path) {
   while (true) {
     INTERP_ASSIGN_OR_RETURN(const std::optional<Record> record, reader.Next());
     if (!record.has_value()) break;
-    info.records.push_back(LineOf(*record));
-    if (!info.records.back().is_picture) continue;
-    ++info.num_pictures;
-    ++info.labels[info.records.back().labels];
+    info.offsets.push_back(record->offset);
+    RecordLine line = LineOf(*record);
+    if (line.is_picture) {
+      ++info.num_pictures;
+      ++info.labels[line.labels];
+    }
+    if (list) info.records.push_back(std::move(line));
   }
-  info.damaged = reader.damaged();
+  info.damage = reader.damage();
   CheckIndex(info);
   return info;
 }
 
 std::string ToText(const RecordInfo& info, bool list) {
   std::string text = absl::StrCat(
-      info.path, ": ", info.records.size(), " records, ", info.num_pictures, " of them pictures, ",
+      info.path, ": ", info.offsets.size(), " records, ", info.num_pictures, " of them pictures, ",
       FormatBytes(info.size_bytes), "\nindex    ", info.index.empty() ? "none" : info.index,
       "\nlabels   ", info.labels.size(), " different\ndamaged  ");
-  if (info.damaged.empty()) {
+  const Damage& damage = info.damage;
+  if (damage.num_ranges == 0) {
     absl::StrAppend(&text, "nothing\n");
   } else {
-    absl::StrAppend(&text, DamagedBytes(info), " bytes in ", info.damaged.size(),
-                    info.damaged.size() == 1 ? " place\n" : " places\n");
+    absl::StrAppend(&text, damage.num_bytes, " bytes in ", damage.num_ranges,
+                    damage.num_ranges == 1 ? " place\n" : " places\n");
   }
-  for (size_t i = 0; i < info.damaged.size() && (list || i < kMostRows); ++i) {
-    const ByteRange& bytes = info.damaged[i].bytes;
+  for (size_t i = 0; i < damage.ranges.size() && (list || i < kMostRows); ++i) {
+    const ByteRange& bytes = damage.ranges[i].bytes;
     absl::StrAppend(&text, "  bytes ", bytes.begin, " to ", bytes.end, ": ",
-                    info.damaged[i].problem, "\n");
+                    damage.ranges[i].problem, "\n");
   }
   return absl::StrCat(text, LabelTable(info), list ? RecordTable(info) : "");
 }
@@ -126,7 +124,7 @@ std::string ToJson(const RecordInfo& info, bool list) {
   json.BeginObject();
   json.Field("file", info.path);
   json.Field("bytes", info.size_bytes);
-  json.Field("num_records", info.records.size());
+  json.Field("num_records", info.offsets.size());
   json.Field("pictures", info.num_pictures);
   json.Field("index", info.index);
   json.Field("index_is_wrong", info.index_is_wrong);
@@ -142,9 +140,11 @@ std::string ToJson(const RecordInfo& info, bool list) {
     json.EndObject();
   }
   json.EndArray();
+  json.Field("damaged_places", info.damage.num_ranges);
+  json.Field("damaged_bytes", info.damage.num_bytes);
   json.Key("damaged");
   json.BeginArray();
-  for (const DamagedRange& range : info.damaged) {
+  for (const DamagedRange& range : info.damage.ranges) {
     json.BeginObject();
     json.Field("begin", range.bytes.begin);
     json.Field("end", range.bytes.end);

@@ -25,18 +25,20 @@ struct RecordLine {
 struct RecordInfo {
   std::string path;
   uint64_t size_bytes = 0;
-  std::vector<RecordLine> records;
+  std::vector<uint64_t> offsets;    // of all records
+  std::vector<RecordLine> records;  // of all, where they are asked for
   int64_t num_pictures = 0;
   std::map<std::vector<float>, int64_t, LabelsLess> labels;  // how often each occurs
-  std::vector<DamagedRange> damaged;
+  Damage damage;
   std::string index;  // what is to be said of the index; empty: there is none
   bool index_is_wrong = false;
 
-  bool is_whole() const { return damaged.empty() && !index_is_wrong; }
+  bool is_whole() const { return damage.num_ranges == 0 && !index_is_wrong; }
 };
 
-// Reads all of the file. Errors: those of MappedFile.
-absl::StatusOr<RecordInfo> CollectRecordInfo(const std::string& path);
+// Reads all of the file. `list`: what is to be told of each record, too. Errors: those of
+// MappedFile.
+absl::StatusOr<RecordInfo> CollectRecordInfo(const std::string& path, bool list);
 
 // `list`: with a line for each record.
 std::string ToText(const RecordInfo& info, bool list);

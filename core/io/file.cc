@@ -145,12 +145,18 @@ absl::Status FileWriter::Write(absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::Status FileWriter::Commit() {
+absl::Status FileWriter::Flush() {
   INTERP_RETURN_IF_ERROR(Write(pending_));
+  pending_.clear();
+  if (!temporary_.empty() && fsync(fd_) != 0) return SystemError("write", path_);
+  return absl::OkStatus();
+}
+
+absl::Status FileWriter::Commit() {
+  INTERP_RETURN_IF_ERROR(Flush());
   if (temporary_.empty()) {
     return close(std::exchange(fd_, -1)) == 0 ? absl::OkStatus() : SystemError("write", path_);
   }
-  if (fsync(fd_) != 0) return SystemError("write", path_);
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return SystemError("replace", path_);
   close(std::exchange(fd_, -1));
   return absl::OkStatus();

@@ -52,7 +52,10 @@ class FileWriter {
   absl::Status Append(absl::string_view bytes);
   // All that was appended so far.
   uint64_t size_bytes() const { return size_bytes_; }
-  // Flushes to the disk and renames. Nothing may follow.
+  // All that was appended is on the disk: Commit fails for no lack of room. Where several files are
+  // to appear together, all are flushed before the first one is committed.
+  absl::Status Flush();
+  // Flushes and renames. Nothing may follow.
   absl::Status Commit();
 
  private:

@@ -37,10 +37,16 @@ absl::Status RecordFile::ReadIndex(const std::string& index_path) {
   std::ranges::sort(places_, {}, &RecordPlace::offset);
   if (places_.empty()) return absl::OkStatus();
   // Of a file that was cut off, or of another one, the last record tells.
-  const absl::Status last = SkipRecord(bytes(), places_.back().offset).status();
-  if (last.ok()) return absl::OkStatus();
-  return DataLoss("record ", places_.back().key, " is not in '", path_, "': ", last.message(),
-                  "; the file is damaged, or the index is not its own (remove it then)");
+  const absl::StatusOr<uint64_t> end = SkipRecord(bytes(), places_.back().offset);
+  if (!end.ok()) {
+    return DataLoss("record ", places_.back().key, " is not in '", path_,
+                    "': ", end.status().message(),
+                    "; the file is damaged, or the index is not its own (remove it then)");
+  }
+  const uint64_t begin = places_.front().offset;
+  if (begin > 0) unindexed_.push_back({.begin = 0, .end = begin});
+  if (*end < bytes().size()) unindexed_.push_back({.begin = *end, .end = bytes().size()});
+  return absl::OkStatus();
 }
 
 absl::Status RecordFile::Walk() {
@@ -59,7 +65,7 @@ void RecordFile::ReadThrough() {
     if (!record.ok() || !record->has_value()) break;
     places_.push_back({.key = places_.size(), .offset = (*record)->offset});
   }
-  damaged_ = reader.damaged();
+  damage_ = reader.damage();
 }
 
 absl::StatusOr<RecordWriter> RecordWriter::Create(const std::string& path) {
@@ -76,12 +82,23 @@ absl::Status RecordWriter::Append(uint64_t key, absl::string_view payload) {
   return records_.Append(bytes_);
 }
 
+absl::Status RecordWriter::Flush() {
+  if (!has_index_) {
+    INTERP_RETURN_IF_ERROR(index_.Append(FormatRecordIndex(places_)));
+    has_index_ = true;
+  }
+  INTERP_RETURN_IF_ERROR(index_.Flush());
+  return records_.Flush();
+}
+
 absl::Status RecordWriter::Commit() {
-  INTERP_RETURN_IF_ERROR(index_.Append(FormatRecordIndex(places_)));
+  INTERP_RETURN_IF_ERROR(Flush());
   std::error_code error;
-  std::filesystem::remove(index_path_, error);
-  if (error) {
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot replace '", index_path_, "'"));
+  if (std::filesystem::is_regular_file(index_path_, error)) {
+    std::filesystem::remove(std::filesystem::canonical(index_path_, error), error);
+    if (error) {
+      return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot replace '", index_path_, "'"));
+    }
   }
   INTERP_RETURN_IF_ERROR(records_.Commit());
   return index_.Commit();

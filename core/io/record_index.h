@@ -20,7 +20,8 @@ struct RecordPlace {
 };
 
 std::string FormatRecordIndex(absl::Span<const RecordPlace> places);
-// Errors name the line: InvalidArgument for one that is no key and offset.
+// Errors name the line: InvalidArgument for one that is no key and offset, and for
+// two records with the same offset.
 absl::StatusOr<std::vector<RecordPlace>> ParseRecordIndex(absl::string_view text);
 
 // "train.idx" for "train.rec"; of other names, with ".idx" behind them.

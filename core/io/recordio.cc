@@ -145,11 +145,12 @@ absl::StatusOr<std::optional<Record>> RecordReader::Next() {
     if (!skip_damaged_) return record.status();
     const uint64_t begin = at_;
     at_ = std::min(FindRecord(file_, at_ + 1), end_);
-    if (!resynchronizing) {
-      damaged_.push_back({.bytes = {.begin = begin, .end = begin},
-                          .problem = std::string(record.status().message())});
+    damage_.num_bytes += at_ - begin;
+    if (!resynchronizing && damage_.num_ranges++ < Damage::kMostRanges) {
+      damage_.ranges.push_back({.bytes = {.begin = begin, .end = begin},
+                                .problem = std::string(record.status().message())});
     }
-    damaged_.back().bytes.end = at_;
+    if (damage_.num_ranges == damage_.ranges.size()) damage_.ranges.back().bytes.end = at_;
     resynchronizing = true;
   }
   return std::optional<Record>();

@@ -60,18 +60,26 @@ struct DamagedRange {
   std::string problem;
 };
 
+// All of them in a file.
+struct Damage {
+  static constexpr size_t kMostRanges = 1000;
+  std::vector<DamagedRange> ranges;  // the first kMostRanges
+  uint64_t num_ranges = 0;
+  uint64_t num_bytes = 0;
+};
+
 // The records of a file from begin to end.
 // Thread-safety: none. Ownership: `file` outlives the object.
 class RecordReader {
  public:
-  // `skip_damaged`: damaged bytes are passed over up to the next record and noted in damaged().
+  // `skip_damaged`: damaged bytes are passed over up to the next record and noted in damage().
   RecordReader(absl::string_view file, ByteRange range, bool skip_damaged)
       : file_(file), at_(range.begin), end_(range.end), skip_damaged_(skip_damaged) {}
 
   // nullopt at the end. The payload stays until the next call. Errors: those of ReadRecord, which
   // stay the answer.
   absl::StatusOr<std::optional<Record>> Next();
-  const std::vector<DamagedRange>& damaged() const { return damaged_; }
+  const Damage& damage() const { return damage_; }
 
  private:
   const absl::string_view file_;
@@ -79,7 +87,7 @@ class RecordReader {
   const uint64_t end_;
   const bool skip_damaged_;
   std::string joined_;
-  std::vector<DamagedRange> damaged_;
+  Damage damage_;
 };
 
 // Appends `payload` as a record to `file`. InvalidArgument for a part of kMaxRecordBytes or

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/escaping.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/temp_folder.h"
 
@@ -56,9 +57,11 @@ TEST(RecordIndex, IsThatOfMxnet) {
 
 TEST(RecordIndex, ErrorsNameTheLine) {
   EXPECT_THAT(ParseRecordIndex("1\t0\r\n2\t8\n\n"), IsOk());
-  for (const char* line : {"2", "x\t8", "2\t-8", "2\t8\t9", "2\t99999999999999999999"}) {
+  for (const char* line :
+       {"2", "x\t8", "2\t-8", "2\t8\t9", "2\t99999999999999999999", "\x1b[31m\t8"}) {
     EXPECT_THAT(ParseRecordIndex(absl::StrCat("1\t0\n", line, "\n")),
-                FailsWith(absl::StatusCode::kInvalidArgument, absl::StrCat("line 2: '", line)));
+                FailsWith(absl::StatusCode::kInvalidArgument,
+                          absl::StrCat("line 2: '", absl::CEscape(line), "'")));
   }
 }
 
@@ -95,6 +98,25 @@ TEST(RecordFile, AnIndexOfAnotherFileIsAnError) {
   EXPECT_THAT(file.Read(1, joined), IsOk());
 }
 
+// One record would be read twice and the other never.
+TEST(RecordFile, AnIndexThatHoldsARecordTwiceIsAnError) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one", "two"});
+  std::ofstream(folder / "a.idx") << "0\t0\n1\t0\n";
+  EXPECT_THAT(RecordFile::Open(folder / "a.rec"),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "a.idx: two records begin at byte 0: the index is damaged"));
+}
+
+TEST(RecordFile, WhatAnIndexLeavesOutAtEitherEndIsTold) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one", "two", "six"});
+  EXPECT_THAT(RecordFile::Open(folder / "a.rec")->unindexed(), IsEmpty());
+  std::ofstream(folder / "a.idx") << "1\t12\n";
+  EXPECT_THAT(RecordFile::Open(folder / "a.rec")->unindexed(),
+              ElementsAre(ByteRange{.begin = 0, .end = 12}, ByteRange{.begin = 24, .end = 36}));
+}
+
 TEST(RecordFile, WhatIsDamagedIsToldOrLeftOut) {
   const TempFolder folder;
   Write(folder / "a.rec", {"one", "two", "three"});
@@ -104,8 +126,8 @@ TEST(RecordFile, WhatIsDamagedIsToldOrLeftOut) {
               FailsWith(absl::StatusCode::kDataLoss, "a.rec: byte 12: no record"));
   const RecordFile file = RecordFile::Open(folder / "a.rec", /*skip_damaged=*/true).value();
   EXPECT_THAT(Payloads(file), ElementsAre("one", "three"));
-  ASSERT_THAT(file.damaged(), SizeIs(1));
-  EXPECT_EQ(file.damaged()[0].bytes, (ByteRange{.begin = 12, .end = 24}));
+  ASSERT_THAT(file.damage().ranges, SizeIs(1));
+  EXPECT_EQ(file.damage().ranges[0].bytes, (ByteRange{.begin = 12, .end = 24}));
 }
 
 TEST(RecordWriter, LeavesNothingWithoutCommit) {
@@ -116,6 +138,36 @@ TEST(RecordWriter, LeavesNothingWithoutCommit) {
     ASSERT_THAT(writer->Append(0, "one"), IsOk());
   }
   EXPECT_THAT(std::vector(std::filesystem::directory_iterator(folder.path()), {}), IsEmpty());
+}
+
+TEST(RecordWriter, LinksStayLinksAndLeadToWhatIsNew) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "real");
+  for (const char* name : {"a.rec", "a.idx"}) {
+    std::ofstream(folder / "real/" + name) << "old";
+    std::filesystem::create_symlink(folder / "real/" + name, folder / name);
+  }
+  Write(folder / "a.rec", {"one"});
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "a.idx"));
+  EXPECT_EQ(ReadFile(folder / "real/a.idx").value_or("gone"), "100\t0\n");
+  EXPECT_THAT(Payloads(*RecordFile::Open(folder / "real/a.rec")), ElementsAre("one"));
+}
+
+// The rename of one file is not followed by a lack of room for the next one.
+TEST(RecordWriter, FlushLeavesOnlyTheRenamesToCommit) {
+  const TempFolder folder;
+  absl::StatusOr<RecordWriter> writer = RecordWriter::Create(folder / "a.rec");
+  ASSERT_THAT(writer, IsOk());
+  ASSERT_THAT(writer->Append(0, "one"), IsOk());
+  ASSERT_THAT(writer->Flush(), IsOk());
+  std::vector<uint64_t> sizes;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    EXPECT_EQ(entry.path().extension(), ".partial");
+    sizes.push_back(entry.file_size());
+  }
+  EXPECT_THAT(sizes, ::testing::UnorderedElementsAre(12, 4));
+  ASSERT_THAT(writer->Commit(), IsOk());
+  EXPECT_EQ(ReadFile(folder / "a.idx").value(), "0\t0\n");
 }
 
 TEST(RecordFile, AnEmptyFileHasNoRecords) {

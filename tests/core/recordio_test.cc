@@ -68,7 +68,7 @@ Contents ReadAll(absl::string_view file, ByteRange range, bool skip_damaged = fa
     if (!record.ok() || !record->has_value()) break;
     contents.payloads.emplace_back((*record)->payload);
   }
-  contents.damaged = reader.damaged();
+  contents.damaged = reader.damage().ranges;
   return contents;
 }
 Contents ReadAll(absl::string_view file, bool skip_damaged = false) {
@@ -231,6 +231,21 @@ TEST(ImageRecord, EveryCutOffHeaderIsAnError) {
     EXPECT_THAT(ParseImageRecord(payload.substr(0, size)),
                 FailsWith(absl::StatusCode::kDataLoss, size < 24 ? "header of 24" : "3 labels"));
   }
+}
+
+// Junk between records: places beyond the first ones are counted, not kept.
+TEST(RecordIo, OfManyDamagedPlacesTheFirstAreKept) {
+  std::string file;
+  const size_t places = Damage::kMostRanges + 7;
+  for (size_t i = 0; i < places; ++i) file += "junkjunk" + FileOf({"x"});
+  RecordReader reader(file, {.begin = 0, .end = file.size()}, /*skip_damaged=*/true);
+  size_t records = 0;
+  while (reader.Next()->has_value()) ++records;
+  EXPECT_EQ(records, places);
+  EXPECT_EQ(reader.damage().num_ranges, places);
+  EXPECT_EQ(reader.damage().num_bytes, 8 * places);
+  ASSERT_THAT(reader.damage().ranges, SizeIs(Damage::kMostRanges));
+  EXPECT_EQ(reader.damage().ranges.back().bytes.end - reader.damage().ranges.back().bytes.begin, 8);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Contents ReadAll(absl::string_view file, ByteRange range, bool skip_damaged) {
   Contents contents;
   while (true) {
     const absl::StatusOr<std::optional<Record>> record = reader.Next();
-    contents.whole = record.ok() && reader.damaged().empty();
+    contents.whole = record.ok() && reader.damage().num_ranges == 0;
     Check(record.ok() || !skip_damaged);
     if (!record.ok() || !record->has_value()) break;
     contents.offsets.push_back((*record)->offset);
@@ -38,7 +38,7 @@ Contents ReadAll(absl::string_view file, ByteRange range, bool skip_damaged) {
     Check(SkipRecord(file, (*record)->offset).value() == (*record)->end);
   }
   uint64_t end = range.begin;
-  for (const DamagedRange& damaged : reader.damaged()) {
+  for (const DamagedRange& damaged : reader.damage().ranges) {
     Check(damaged.bytes.begin >= end && damaged.bytes.end > damaged.bytes.begin);
     end = damaged.bytes.end;
   }

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/io/file.h"
+#include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
 
 namespace interp::testing {
@@ -46,6 +47,12 @@ TEST(RecordInfo, DamageAndForeignIndexesAreTold) {
   std::filesystem::copy_file(Records() + "pets.idx", folder / "a.idx");
   const CommandResult indexed = RunInterp({"info", folder / "a.rec"});
   EXPECT_THAT(indexed.out, HasSubstr("a.idx: no record begins at byte 1472, of key 2"));
+  EXPECT_EQ(nlohmann::json::parse(RunInterp({"info", folder / "a.rec", "--json"}).out)
+                .at("damaged_bytes"),
+            736);
+  std::ofstream(folder / "a.idx") << "0\t0\n1\t0\n";
+  EXPECT_THAT(RunInterp({"info", folder / "a.rec"}).out,
+              HasSubstr("a.idx: two records begin at byte 0"));
   std::ofstream(folder / "a.idx") << "0\n";
   EXPECT_THAT(RunInterp({"info", folder / "a.rec"}).out, HasSubstr("a.idx: line 1"));
 }
