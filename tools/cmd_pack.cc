@@ -6,10 +6,12 @@
 #include <map>
 #include <memory>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "core/io/file.h"
 #include "core/io/image_record.h"
+#include "core/io/record_index.h"
 #include "core/usable_cpus.h"
 #include "interpreter/train/sample_order.h"
 #include "tools/commands.h"
@@ -39,9 +41,45 @@ absl::Status CheckFlags(const Flags& flags, const CLI::App& command) {
   if (!absl::EndsWith(flags.output, ".rec")) {
     return InvalidArgument("--output ", flags.output, ": expected a name that ends in .rec");
   }
+  const PackOptions& options = flags.options;
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--seed"}, flags.shuffle, "without --shuffle"));
-  return CheckEffect(command, {"--resize", "--center-crop", "--encoding", "--quality"},
-                     !flags.options.pass_through, "with --pass-through");
+  INTERP_RETURN_IF_ERROR(CheckEffect(command,
+                                     {"--resize", "--center-crop", "--encoding", "--quality"},
+                                     !options.pass_through, "with --pass-through"));
+  const bool changes = options.shorter_side > 0 || options.centre_crop;
+  return CheckEffect(command, {"--quality"},
+                     flags.encoding == "jpg" || (flags.encoding == "keep" && changes),
+                     "where no picture becomes a JPEG; --encoding jpg does that");
+}
+
+// What cannot be written is told before the work.
+absl::Status CheckOutputs(const Flags& flags) {
+  std::vector<std::string> outputs = PartPaths(flags.output, flags.options.parts);
+  for (size_t i = 0, n = outputs.size(); i < n; ++i) outputs.push_back(IndexPathOf(outputs[i]));
+  for (const std::string& path : {flags.list, flags.labels}) {
+    if (!path.empty()) outputs.push_back(path);
+  }
+  absl::flat_hash_set<std::string> places;
+  for (const std::string& path : outputs) {
+    std::error_code error;
+    const std::filesystem::path place = std::filesystem::weakly_canonical(path, error);
+    const bool is_file = !std::filesystem::is_other(path, error);
+    if (is_file && !places.insert(place.string()).second) {
+      return InvalidArgument("'", path,
+                             "' is to be written twice: as records, index, list or "
+                             "labels; give each its own name");
+    }
+    if (is_file) INTERP_RETURN_IF_ERROR(FileWriter::Create(path).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNames(const Flags& flags, const PictureList& list) {
+  if (!flags.labels.empty() && list.label_names.empty()) {
+    return InvalidArgument("--write-labels has no effect with a list: its labels have no names");
+  }
+  const bool named = !flags.list.empty() || !flags.labels.empty();
+  return named ? CheckListable(list) : absl::OkStatus();
 }
 
 // The list, in the order in which its pictures are packed.
@@ -77,6 +115,20 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
   INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   INTERP_RETURN_IF_ERROR(file.Append(text));
   return file.Commit();
+}
+
+// What was packed of a list.
+PictureList Selected(const PictureList& list, const std::vector<size_t>& positions) {
+  PictureList selected{.pictures = {}, .label_names = list.label_names};
+  for (const size_t i : positions) selected.pictures.push_back(list.pictures[i]);
+  return selected;
+}
+
+absl::Status WriteLists(const Flags& flags, const PictureList& packed) {
+  INTERP_RETURN_IF_ERROR(WriteText(flags.list, FormatPictureList(packed)));
+  std::string names;
+  for (const std::string& name : packed.label_names) absl::StrAppend(&names, name, "\n");
+  return WriteText(flags.labels, names);
 }
 
 // How often each label occurs, where there are few.
@@ -123,28 +175,27 @@ ExitCode Pack(Flags& flags, const CLI::App& command) {
   if (flags.options.threads == 0) flags.options.threads = UsableCpus();
   const absl::StatusOr<PictureList> list = ReadList(flags);
   if (!list.ok()) return Fail(ExitCode::kUsage, list.status());
+  const absl::Status named = CheckNames(flags, *list);
+  if (!named.ok()) return Fail(ExitCode::kUsage, named);
+  const absl::Status writable = CheckOutputs(flags);
+  if (absl::IsInvalidArgument(writable)) return Fail(ExitCode::kUsage, writable);
+  if (!writable.ok()) return Fail(ExitCode::kRunFailed, writable);
   std::atomic<bool> stop{false};
   absl::StatusOr<PackReport> report;
   {
     const Interruption interruption([&] { stop = true; });
     Progress progress(std::ssize(list->pictures), "pictures");
-    report = PackPictures(*list, flags.output, flags.options, [&](size_t done) {
-      progress.Show(static_cast<int64_t>(done));
-      return !stop;
-    });
+    const auto show = [&](size_t done) { progress.Show(static_cast<int64_t>(done)); };
+    report = PackPictures(*list, flags.output, flags.options, show, stop);
   }
   if (!report.ok()) return Fail(CodeOf(report.status()), report.status());
   for (const std::string& problem : report->skipped) {
     std::fprintf(stderr, "warning: %s\n", problem.c_str());
   }
-  absl::Status written = WriteText(flags.list, FormatPictureList(*list));
-  if (written.ok()) {
-    std::string names;
-    for (const std::string& name : list->label_names) absl::StrAppend(&names, name, "\n");
-    written = WriteText(flags.labels, names);
-  }
+  const PictureList packed = Selected(*list, report->packed);
+  const absl::Status written = WriteLists(flags, packed);
   if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
-  return Show(ToText(*report, *list));
+  return Show(ToText(*report, packed));
 }
 
 }  // namespace

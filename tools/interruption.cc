@@ -10,6 +10,7 @@
 namespace interp {
 namespace {
 
+constexpr int kSignals[] = {SIGINT, SIGTERM};
 constexpr char kInterrupted = 'i';
 constexpr char kEnd = 'e';
 
@@ -25,20 +26,23 @@ void OnSignal(int /*signal*/) {
 }  // namespace
 
 Interruption::Interruption(std::function<void()> stop) : stop_(std::move(stop)) {
-  struct sigaction old;
-  if (sigaction(SIGINT, nullptr, &old) != 0 || old.sa_handler == SIG_IGN) return;
   if (pipe2(pipe_, O_CLOEXEC) != 0) return;
   handler_pipe.store(pipe_[1]);
   waiter_ = std::thread([this] { Wait(); });
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
+  for (const int signal : kSignals) {
+    struct sigaction old;
+    if (sigaction(signal, nullptr, &old) != 0 || old.sa_handler == SIG_IGN) continue;
+    sigaction(signal, &action, nullptr);
+    watched_.push_back(signal);
+  }
 }
 
 Interruption::~Interruption() {
   if (pipe_[0] < 0) return;
-  signal(SIGINT, SIG_DFL);
+  for (const int signal : watched_) ::signal(signal, SIG_DFL);
   [[maybe_unused]] const ssize_t put = write(pipe_[1], &kEnd, 1);
   waiter_.join();
   handler_pipe.store(-1);

@@ -1,15 +1,16 @@
-// Ctrl-C while a program runs.
+// Ctrl-C, or SIGTERM, while a program runs.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <thread>
+#include <vector>
 
 namespace interp {
 
-// As long as the object lives, the first SIGINT calls `stop` on a thread of its own; the second one
-// ends the process as if there were no object. Where the process ignores SIGINT, it goes on doing
-// so. One object at a time.
+// As long as the object lives, the first SIGINT and the first SIGTERM call `stop` on a thread of
+// its own, once; the second one of a kind ends the process as if there were no object. A signal
+// that the process ignores stays ignored. One object at a time.
 class Interruption {
  public:
   explicit Interruption(std::function<void()> stop);
@@ -25,7 +26,8 @@ class Interruption {
 
   const std::function<void()> stop_;
   std::atomic<bool> happened_{false};
-  int pipe_[2] = {-1, -1};  // -1: nothing is watched
+  int pipe_[2] = {-1, -1};    // -1: nothing is watched
+  std::vector<int> watched_;  // signals
   std::thread waiter_;
 };
 

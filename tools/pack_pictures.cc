@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -21,6 +22,8 @@ namespace {
 
 // Pictures that a thread encodes before they are written in their order.
 constexpr size_t kPicturesAThread = 16;
+// What they take together, but for the last one of each thread.
+constexpr size_t kMaxPendingBytes = size_t{1} << 28;
 
 // The middle square, or all of the picture.
 Window WindowOf(const Picture<uint8_t>& picture, const PackOptions& options) {
@@ -63,12 +66,20 @@ absl::StatusOr<std::string> Encode(std::string file, const PackOptions& options)
 }
 
 absl::StatusOr<std::string> MakePayload(const ListedPicture& picture, const PackOptions& options) {
-  const std::string path = absl::StrCat(options.root, "/", picture.path);
+  const std::string path = (std::filesystem::path(options.root) / picture.path).string();
+  std::error_code ignored;
+  // A pipe would be waited for.
+  if (std::filesystem::is_other(path, ignored)) {
+    return InvalidArgument("'", path, "' is no regular file");
+  }
   INTERP_ASSIGN_OR_RETURN(std::string file, ReadFile(path, options.max_bytes));
   absl::StatusOr<std::string> encoded = Encode(std::move(file), options);
   if (!encoded.ok()) return Annotate(encoded.status(), path);
-  return FormatImageRecord(
+  std::string payload = FormatImageRecord(
       {.labels = picture.labels, .id = picture.id, .id2 = 0, .picture = *encoded});
+  if (payload.size() < kMaxRecordBytes) return payload;
+  return InvalidArgument(path, ": makes a record of ", payload.size(),
+                         " bytes, expected fewer than ", kMaxRecordBytes);
 }
 
 // One file after another, each with its share of the pictures.
@@ -89,6 +100,7 @@ class PartWriter {
     return writers_[position * writers_.size() / num_pictures_].Append(key, payload);
   }
   absl::Status Commit(PackReport& report) {
+    for (RecordWriter& writer : writers_) INTERP_RETURN_IF_ERROR(writer.Flush());
     for (RecordWriter& writer : writers_) {
       INTERP_RETURN_IF_ERROR(writer.Commit());
       report.num_records += writer.num_records();
@@ -104,17 +116,25 @@ class PartWriter {
   std::vector<RecordWriter> writers_;
 };
 
-// Payloads of the pictures [begin, begin + size), made on all threads.
+// Payloads of the pictures from `begin` on, made on all threads: up to `size`, fewer where they
+// become large or where `stop` says so.
 std::vector<absl::StatusOr<std::string>> MakePayloads(const PictureList& list, size_t begin,
                                                       size_t size, const PackOptions& options,
-                                                      ThreadTeam& team) {
+                                                      ThreadTeam& team,
+                                                      const std::atomic<bool>& stop) {
   std::vector<absl::StatusOr<std::string>> payloads(size, std::string());
   std::atomic<size_t> next{0};
+  std::atomic<size_t> bytes{0};
   team.Run([&](int /*thread*/) {
-    for (size_t i = next++; i < size; i = next++) {
+    while (!stop && bytes < kMaxPendingBytes) {
+      const size_t i = next++;
+      if (i >= size) break;
       payloads[i] = Catching([&] { return MakePayload(list.pictures[begin + i], options); });
+      if (payloads[i].ok()) bytes += payloads[i]->size();
     }
   });
+  // Threads take pictures in their order, and end with what they took.
+  payloads.resize(std::min<size_t>(next, size), std::string());
   return payloads;
 }
 
@@ -131,26 +151,30 @@ std::vector<std::string> PartPaths(const std::string& path, int parts) {
 
 absl::StatusOr<PackReport> PackPictures(const PictureList& list, const std::string& path,
                                         const PackOptions& options,
-                                        const std::function<bool(size_t)>& progress) {
+                                        const std::function<void(size_t)>& progress,
+                                        const std::atomic<bool>& stop) {
   PackReport report{.files = PartPaths(path, options.parts)};
   const size_t count = list.pictures.size();
   INTERP_ASSIGN_OR_RETURN(PartWriter writer, PartWriter::Create(report.files, count));
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> team,
                           ThreadTeam::Create(options.threads));
-  for (size_t begin = 0; begin < count; begin += kPicturesAThread * options.threads) {
-    if (!progress(begin)) return absl::CancelledError("interrupted; nothing was written");
+  for (size_t begin = 0; begin < count;) {
+    progress(begin);
     const size_t size = std::min(kPicturesAThread * options.threads, count - begin);
-    const auto payloads = MakePayloads(list, begin, size, options, *team);
-    for (size_t i = 0; i < size; ++i) {
+    const auto payloads = MakePayloads(list, begin, size, options, *team, stop);
+    if (stop) return absl::CancelledError("interrupted; nothing was written");
+    for (size_t i = 0; i < payloads.size(); ++i) {
       if (payloads[i].ok()) {
         const uint64_t id = list.pictures[begin + i].id;
         INTERP_RETURN_IF_ERROR(writer.Append(begin + i, id, *payloads[i]));
+        report.packed.push_back(begin + i);
       } else if (options.skip_damaged) {
         report.skipped.emplace_back(payloads[i].status().message());
       } else {
         return payloads[i].status();
       }
     }
+    begin += payloads.size();
   }
   progress(count);
   INTERP_RETURN_IF_ERROR(writer.Commit(report));

@@ -31,6 +31,7 @@ struct PackReport {
   std::vector<std::string> files;
   uint64_t num_records = 0;
   uint64_t size_bytes = 0;
+  std::vector<size_t> packed = {};        // positions in the list
   std::vector<std::string> skipped = {};  // what was wrong with each picture that was left out
 };
 
@@ -38,10 +39,12 @@ struct PackReport {
 std::vector<std::string> PartPaths(const std::string& path, int parts);
 
 // Packs the pictures in their order; a record's key is the picture's id. `progress` is called with
-// the number of pictures that are done, and ends the packing with kCancelled when it returns false.
-// The files appear together, at the end. Errors: those of ReadPicture and of RecordWriter.
+// the number of pictures that are done; `stop` ends the packing with kCancelled. The files appear
+// together, at the end, when all of them are on the disk. Errors: those of ReadPicture and of
+// RecordWriter; InvalidArgument for what is no regular file and for records that are too large.
 absl::StatusOr<PackReport> PackPictures(const PictureList& list, const std::string& path,
                                         const PackOptions& options,
-                                        const std::function<bool(size_t done)>& progress);
+                                        const std::function<void(size_t done)>& progress,
+                                        const std::atomic<bool>& stop);
 
 }  // namespace interp

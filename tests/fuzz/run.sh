@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds one fuzz target and runs it on small golden files as seeds.
-#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, text, params, pickle, npy, list, record or plan
+#   tests/fuzz/run.sh TARGET [SECONDS]      TARGET: program, text, params, pickle, npy, list, record, slot,
+#                                         picture, pictures (a list of them) or plan
 # Inputs found so far are kept in build/fuzz/corpus/TARGET; one that fails is written there as
 # crash-*, and belongs as a byte string into the unit test of the file it broke.
 set -euo pipefail
@@ -16,8 +17,11 @@ case $target in
   npy) patterns=('*.npy' '*.npz') max_kib=4 ;;
   list) patterns=('*.params') max_kib=4 ;;
   record) patterns=('*.rec' '*.idx') max_kib=8 ;;
+  slot) patterns=('*.slot') max_kib=4 ;;
+  picture) patterns=('*.png' '*.jpg') max_kib=16 ;;
+  pictures) patterns=('*.lst') max_kib=4 ;;
   plan) patterns=() max_kib=16 ;;
-  *) echo "no target '$target'; there are program, text, params, pickle, npy, list, record and plan" >&2; exit 2 ;;
+  *) echo "no target '$target'; there are program, text, params, pickle, npy, list, record, slot, picture, pictures and plan" >&2; exit 2 ;;
 esac
 
 cmake --preset fuzz >/dev/null

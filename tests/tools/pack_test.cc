@@ -1,6 +1,7 @@
 // interp pack: pictures into record files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include "core/io/image_record.h"
 #include "core/io/record_file.h"
 #include "tests/testing/command.h"
+#include "tools/pack_pictures.h"
 #include "tools/picture_list.h"
 
 namespace interp::testing {
@@ -213,6 +215,88 @@ TEST(Pack, DamagedPicturesAreErrorsOrToldAndLeftOut) {
   EXPECT_THAT(pets.Result().pictures, SizeIs(3));
 }
 
+TEST(Pack, ListsAndCountsAreOfWhatWasPacked) {
+  const Pets pets;
+  pets.Write("cat/1.jpg", "no picture");
+  const CommandResult result = pets.Pack({"--skip-damaged", "--write-list", pets / "out.lst"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(ReadFile(pets / "out.lst").value(), "0\t0\tcat/0.png\n2\t1\tdog/a.PNG\n");
+  EXPECT_THAT(result.out, HasSubstr("    0         1  cat\n    1         1  dog\n"));
+}
+
+TEST(Pack, LinksToFoldersAreFollowed) {
+  const Pets pets;
+  std::filesystem::create_directories(pets / "other");
+  std::filesystem::copy_file(pets.root() + "/dog/a.PNG", pets / "other/b.png");
+  std::filesystem::create_directory_symlink(pets / "other", pets.root() + "/bee");
+  const CommandResult result = pets.Pack();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("    0         1  bee\n    1         2  cat\n"));
+  std::filesystem::create_directory_symlink(pets.root(), pets / "other/round");
+  const CommandResult loop = pets.Pack();
+  EXPECT_EQ(loop.exit_code, 2);
+  EXPECT_THAT(loop.err, HasSubstr("bee/round' is a link to a folder that it lies in"));
+}
+
+TEST(Pack, PathsOfListsMayBeAbsoluteAndSpaced) {
+  const Pets pets;
+  std::ofstream(pets / "some.lst") << "\xef\xbb\xbf"
+                                   << "7\t 1 \t " << pets.root() << "/dog/a.PNG \n";
+  const CommandResult result = RunInterp({"pack", pets / "some.lst", "-o", pets / "out.rec"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(pets.Result().pictures, ElementsAre(pets.Bytes("dog/a.PNG")));
+}
+
+// A pipe would be waited for.
+TEST(Pack, PipesAreNoPictures) {
+  const Pets pets;
+  ASSERT_EQ(mkfifo((pets.root() + "/cat/2.png").c_str(), 0600), 0);
+  const CommandResult result = pets.Pack();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("cat/2.png' is no regular file"));
+}
+
+TEST(Pack, OutputsAreCheckedBeforeTheWork) {
+  const Pets pets;
+  pets.Write("cat/1.jpg", "no picture");  // would be told first
+  const auto error = [&](const std::vector<std::string>& more, int code) {
+    const CommandResult result = pets.Pack(more);
+    EXPECT_EQ(result.exit_code, code) << result.err;
+    EXPECT_FALSE(ReadFile(pets / "out.rec").ok());
+    return result.err;
+  };
+  EXPECT_THAT(error({"--write-list", pets / "no/x.lst"}, 1), HasSubstr("cannot create"));
+  EXPECT_THAT(error({"--write-list", pets / "out.rec"}, 2), HasSubstr("is to be written twice"));
+  EXPECT_THAT(error({"--write-labels", pets / "./out.idx"}, 2),
+              HasSubstr("is to be written twice"));
+  std::filesystem::create_directory(pets / "out.idx");
+  EXPECT_THAT(error({}, 1), HasSubstr("out.idx': Is a directory"));
+}
+
+TEST(Pack, NamesThatNoListHoldsAreErrors) {
+  const Pets pets;
+  pets.Write("cat/a\tb.png", pets.Bytes("cat/0.png"));
+  EXPECT_EQ(pets.Pack().exit_code, 0);
+  EXPECT_THAT(pets.Pack({"--write-list", pets / "out.lst"}).err,
+              HasSubstr("'cat/a\\tb.png' cannot stand in a list"));
+}
+
+TEST(Pack, AnInterruptionLeavesNothing) {
+  const Pets pets;
+  const PictureList list = ListFolder(pets.root()).value();
+  const auto pack = [&](bool stop) {
+    const std::atomic<bool> stopped{stop};
+    PackOptions options;
+    options.root = pets.root();
+    return PackPictures(
+               list, pets / "out.rec", options, [](size_t) {}, stopped)
+        .status();
+  };
+  EXPECT_EQ(pack(true).code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(pets.Files(), IsEmpty());
+  EXPECT_TRUE(pack(false).ok());
+}
+
 TEST(Pack, SaysWhatIsWrong) {
   const Pets pets;
   const auto error = [&](const std::vector<std::string>& arguments, int code = 2) {
@@ -229,12 +313,21 @@ TEST(Pack, SaysWhatIsWrong) {
               HasSubstr("without --shuffle"));
   EXPECT_THAT(error({"pack", pets.root(), "-o", out, "--pass-through", "--resize", "9"}),
               HasSubstr("--resize has no effect with --pass-through"));
+  EXPECT_THAT(error({"pack", pets.root(), "-o", out, "--encoding", "png", "--quality", "9"}),
+              HasSubstr("--quality has no effect where no picture becomes a JPEG"));
+  EXPECT_THAT(error({"pack", pets.root(), "-o", out, "--quality", "9"}), HasSubstr("no effect"));
+  std::ofstream(pets / "one.lst") << "0\t0\tpets/cat/0.png\n";
+  EXPECT_THAT(error({"pack", pets / "one.lst", "-o", out, "--write-labels", pets / "l.txt"}),
+              HasSubstr("--write-labels has no effect with a list"));
   std::filesystem::create_directories(pets / "empty");
   EXPECT_THAT(error({"pack", pets / "empty", "-o", out}), HasSubstr("there are no pictures"));
   for (const auto& [line, problem] : std::vector<std::pair<std::string, std::string>>{
            {"1\ta.png", "line 2: has 2 cells"},
            {"x\t1\ta.png", "line 2: 'x' is no number from 0 on"},
            {"1\tcat\ta.png", "line 2: label 'cat' is no number"},
+           {"1\t1e999\ta.png", "line 2: label '1e999' is no number of 32 bits"},
+           {"0.0\t1\ta.png", "line 2: number 0 is there a second time"},
+           {std::string("1\t1\ta\0b.png", 10), "line 2: holds a zero byte"},
            {"1\t1\t", "line 2: the path is empty"}}) {
     std::ofstream(pets / "bad.lst") << "0\t0\tpets/cat/0.png\n" << line << "\n";
     EXPECT_THAT(error({"pack", pets / "bad.lst", "-o", out}), HasSubstr("bad.lst: " + problem));
