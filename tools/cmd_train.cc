@@ -42,7 +42,9 @@ class Training {
         trainer_(*session.trainer),
         options_(options),
         watchers_(watch.watchers()),
-        loader_(session.data, flags.batches, session.position) {}
+        loader_(session.data, flags.batches, session.position,
+                {.position = {.epoch = session.last_epoch},
+                 .batches = session.last_step - session.trainer->num_steps()}) {}
 
   absl::StatusOr<TrainReport> Run() {
     TrainReport report;
@@ -55,12 +57,17 @@ class Training {
     TrainProgress progress(trainer_.num_steps(), session_.last_step, flags_.json);
     DataPosition next = session_.position;
     const Clock::time_point start = Clock::now();
-    while (trainer_.num_steps() < session_.last_step) {
+    while (!IsEnd(trainer_.num_steps(), next)) {
       INTERP_ASSIGN_OR_RETURN(const Batch batch, loader_.Next());
-      INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, Step(batch, report));
       next = batch.next;
-      report.num_samples += batch.num_samples;
+      report.num_skipped += batch.num_skipped;
       report.epochs = next.epoch;
+      if (batch.num_samples == 0) {  // nothing to step on, but perhaps the end of an epoch
+        if (next.batch == 0) INTERP_RETURN_IF_ERROR(AfterStep(next, progress, report));
+        continue;
+      }
+      INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, Step(batch, report));
+      report.num_samples += batch.num_samples;
       INTERP_RETURN_IF_ERROR(log.Add(trainer_.num_steps(), fetched));
       progress.Show(trainer_.num_steps(), report.num_samples, trainer_.fetches(), fetched);
       INTERP_RETURN_IF_ERROR(AfterStep(next, progress, report));
@@ -68,7 +75,6 @@ class Training {
     }
     report.total_ms = MsSince(start);
     report.data_wait_ms = loader_.waited_ms();
-    if (session_.records != nullptr) report.num_skipped = session_.records->num_skipped();
     report.peak_bytes = trainer_.peak_bytes();
     INTERP_RETURN_IF_ERROR(Finish(next, log, report));
     return report;
@@ -90,10 +96,9 @@ class Training {
     RunOptions options = options_;
     ObserverList observers;
     observers.Add(watchers_.every_run);
-    if (!report.steps_ms.empty() || trainer_.num_steps() + 1 == session_.last_step) {
-      observers.Add(watchers_.timed_runs);
-    }
-    if (trainer_.num_steps() + 1 == session_.last_step) observers.Add(watchers_.last_run);
+    const bool last = IsEnd(trainer_.num_steps() + 1, batch.next);
+    if (!report.steps_ms.empty() || last) observers.Add(watchers_.timed_runs);
+    if (last) observers.Add(watchers_.last_run);
     if (!observers.empty()) options.observer = &observers;
     const Clock::time_point start = Clock::now();
     absl::StatusOr<std::vector<Tensor>> fetched = trainer_.Step(batch.feeds, options);
@@ -102,15 +107,20 @@ class Training {
     return Annotate(fetched.status(), absl::StrCat("step ", trainer_.num_steps() + 1));
   }
 
+  // Where batches without a whole sample are left out, the data ends before the steps do.
+  bool IsEnd(int64_t num_steps, DataPosition next) const {
+    return num_steps >= session_.last_step || next.epoch >= session_.last_epoch;
+  }
+
   bool Due(int64_t every, DataPosition next) const {
     return every > 0 ? trainer_.num_steps() % every == 0 : next.batch == 0;
   }
 
   absl::Status AfterStep(DataPosition next, TrainProgress& progress, TrainReport& report) {
-    const bool last = trainer_.num_steps() == session_.last_step;
+    const bool last = IsEnd(trainer_.num_steps(), next);
     if (session_.evaluation.has_value() && (last || Due(flags_.eval_every, next))) {
       absl::StatusOr<std::vector<NamedTensor>> means =
-          session_.evaluation->Run(flags_.batches.batch_size);
+          session_.evaluation->Run(flags_.batches.batch_size, report.num_evaluation_skipped);
       if (!means.ok()) return Annotate(means.status(), absl::StrCat("--eval ", flags_.eval.model));
       report.evaluation = *std::move(means);
       std::string line = absl::StrCat("step ", trainer_.num_steps(), ": evaluated");

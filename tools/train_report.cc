@@ -68,6 +68,10 @@ std::string ToText(const TrainReport& report) {
   if (!report.evaluation.empty()) {
     absl::StrAppend(&text, "evaluated ", ValuesText(report.evaluation), "\n");
   }
+  if (report.num_evaluation_skipped > 0) {
+    absl::StrAppend(&text, "skipped   ", report.num_evaluation_skipped,
+                    " damaged samples of the evaluation\n");
+  }
   if (report.profile != nullptr) absl::StrAppend(&text, report.profile->ToText());
   return text;
 }
@@ -84,6 +88,7 @@ std::string ToJson(const TrainReport& report) {
   json.Field("samples_per_s", SamplesPerSecond(report));
   json.Field("data_wait_ms", report.data_wait_ms);
   json.Field("skipped_samples", report.num_skipped);
+  json.Field("skipped_evaluation_samples", report.num_evaluation_skipped);
   json.Field("peak_bytes", report.peak_bytes);
   WriteSummaries("fetches", report.fetches, json);
   WriteSummaries("evaluation", report.evaluation, json);

@@ -19,10 +19,11 @@ struct TrainReport {
   double total_ms = 0;                  // of all steps and what lies between them
   double data_wait_ms = 0;              // of it, waiting for data
   int64_t num_samples = 0;              // that were trained on
-  int64_t num_skipped = 0;              // samples that were damaged and left out
+  int64_t num_skipped = 0;              // samples that were damaged and left out of these steps
   uint64_t peak_bytes = 0;              // most that a step took at once, parameters and feeds apart
   std::vector<NamedTensor> fetches;     // of the last step
   std::vector<NamedTensor> evaluation;  // of the last evaluation; empty: none
+  int64_t num_evaluation_skipped = 0;   // damaged samples that it left out
   const Profile* profile = nullptr;
 };
 

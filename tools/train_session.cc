@@ -41,47 +41,45 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Program& program,
   return fetches;
 }
 
-// What --data or --eval-data names.
-struct Data {
-  std::shared_ptr<SampleSource> source;
-  std::shared_ptr<const ImageRecords> records;  // `source`, where it is record files
-};
-
-// What a program takes of it.
+// What a program takes of --data or --eval-data.
 struct DataUse {
   std::vector<FeedSpec> feeds;
   std::vector<std::string> sparse;  // see SparseVars
   bool random = true;               // as training does; an evaluation leaves nothing to chance
 };
 
-absl::StatusOr<Data> ReadRecords(const std::vector<std::string>& files, const DataUse& use,
-                                 const TrainFlags& flags, size_t max_bytes,
-                                 std::vector<std::string>& warnings) {
-  const RecordUse records_use{
-      .random = use.random, .seed = flags.limits.seed, .max_bytes = max_bytes};
-  INTERP_ASSIGN_OR_RETURN(std::shared_ptr<ImageRecords> records,
-                          OpenRecords(files, use.feeds, flags.records, records_use, warnings));
-  return Data{.source = records, .records = records};
+// Of FEED=FILE, which these files do not take.
+absl::Status CheckNamesNoFeed(const std::string& file, const std::vector<FeedSpec>& feeds) {
+  const size_t end = file.find('=');
+  if (end == std::string::npos || (!IsRecordFile(file) && !IsSlotFile(file)))
+    return absl::OkStatus();
+  const std::string name = file.substr(0, end);
+  if (std::ranges::find(feeds, name, &FeedSpec::name) == feeds.end()) return absl::OkStatus();
+  return InvalidArgument(file, ": .rec and .slot files give all feeds: expected the file without '",
+                         name, "='");
 }
 
-absl::StatusOr<Data> ReadData(const std::vector<std::string>& files, const DataUse& use,
-                              const TrainFlags& flags, std::vector<std::string>& warnings) {
+absl::StatusOr<std::shared_ptr<SampleSource>> ReadData(const std::vector<std::string>& files,
+                                                       const DataUse& use, const TrainFlags& flags,
+                                                       std::vector<std::string>& warnings) {
   INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags.limits));
+  for (const std::string& file : files) {
+    INTERP_RETURN_IF_ERROR(CheckNamesNoFeed(file, use.feeds));
+  }
   if (std::ranges::all_of(files, IsRecordFile)) {
-    return ReadRecords(files, use, flags, max_bytes, warnings);
+    const RecordUse records{
+        .random = use.random, .seed = flags.limits.seed, .max_bytes = max_bytes};
+    return OpenRecords(files, use.feeds, flags.records, records, warnings);
   }
   if (std::ranges::all_of(files, IsSlotFile)) {
-    INTERP_ASSIGN_OR_RETURN(std::shared_ptr<SampleSource> slots,
-                            OpenSlots(files, use.feeds, use.sparse, flags.slots, max_bytes));
-    return Data{.source = std::move(slots), .records = nullptr};
+    return OpenSlots(files, use.feeds, use.sparse, flags.slots, max_bytes);
   }
   for (const std::string& file : files) {
     if (!IsRecordFile(file) && !IsSlotFile(file)) continue;
     return InvalidArgument(file, ": .rec and .slot files cannot be mixed with other data");
   }
   INTERP_ASSIGN_OR_RETURN(Dataset data, ReadTrainingData(files, use.feeds, max_bytes));
-  return Data{.source = SourceOf(std::make_shared<const Dataset>(std::move(data))),
-              .records = nullptr};
+  return SourceOf(std::make_shared<const Dataset>(std::move(data)));
 }
 
 // An evaluation leaves alone what is trained; state of its own, as metrics have, it may keep.
@@ -234,12 +232,22 @@ absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
   return BroadcastBytes(*ring, &session.position, sizeof(session.position));
 }
 
+// Told before the first step.
+absl::Status CheckReplicasShare(const TrainFlags& flags, const DataUse& use) {
+  if (flags.replicas == 1 || !std::ranges::any_of(flags.data, IsSlotFile)) return absl::OkStatus();
+  for (const FeedSpec& feed : use.feeds) {
+    if (!std::ranges::binary_search(use.sparse, feed.name)) continue;
+    return InvalidArgument("--replicas: feed '", feed.name,
+                           "' has a LoD, which replicas cannot share out");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
   const DataUse use{
       .feeds = session.trainer->feeds(), .sparse = session.sparse_vars, .random = true};
-  INTERP_ASSIGN_OR_RETURN(Data data, ReadData(flags.data, use, flags, session.warnings));
-  session.data = std::move(data.source);
-  session.records = std::move(data.records);
+  INTERP_RETURN_IF_ERROR(CheckReplicasShare(flags, use));
+  INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, use, flags, session.warnings));
   const int64_t num_samples = session.data->num_samples();
   session.order = {.num_samples = num_samples, .batches = flags.batches};
   const int64_t in_part = SamplesInPart(num_samples, flags.batches);
@@ -255,7 +263,9 @@ absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
   if (flags.epochs > std::numeric_limits<int64_t>::max() / batches) {
     return InvalidArgument("--epochs ", flags.epochs, " of ", batches, " batches are too many");
   }
-  session.last_step = flags.steps > 0 ? flags.steps : std::max<int64_t>(flags.epochs, 1) * batches;
+  session.last_epoch =
+      flags.steps > 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(flags.epochs, 1);
+  session.last_step = flags.steps > 0 ? flags.steps : session.last_epoch * batches;
   return absl::OkStatus();
 }
 
@@ -269,18 +279,20 @@ absl::Status PrepareEvaluation(const TrainFlags& flags, const CoreOptions& optio
   const DataUse use{.feeds = session.evaluation->core->plan().feeds,
                     .sparse = session.evaluation->sparse_vars,
                     .random = false};
-  INTERP_ASSIGN_OR_RETURN(Data data, ReadData(flags.eval_data, use, flags, session.warnings));
-  session.evaluation->data = std::move(data.source);
+  INTERP_ASSIGN_OR_RETURN(session.evaluation->data,
+                          ReadData(flags.eval_data, use, flags, session.warnings));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<NamedTensor>> Evaluation::Run(int64_t batch_size) const {
-  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> means, Evaluate(*core, data, batch_size));
+absl::StatusOr<std::vector<NamedTensor>> Evaluation::Run(int64_t batch_size,
+                                                         int64_t& num_skipped) const {
+  INTERP_ASSIGN_OR_RETURN(EvaluationResult result, Evaluate(*core, data, batch_size));
+  num_skipped = result.num_skipped;
   std::vector<NamedTensor> named;
-  for (size_t i = 0; i < means.size(); ++i) {
-    named.emplace_back(core->plan().fetches[i], std::move(means[i]));
+  for (size_t i = 0; i < result.means.size(); ++i) {
+    named.emplace_back(core->plan().fetches[i], std::move(result.means[i]));
   }
   return named;
 }

@@ -66,16 +66,15 @@ struct Evaluation {
   std::shared_ptr<SampleSource> data;
   std::vector<std::string> sparse_vars;  // see SparseVars
 
-  // The means of its fetches.
-  absl::StatusOr<std::vector<NamedTensor>> Run(int64_t batch_size) const;
+  // The means of its fetches. `num_skipped` becomes how many samples are damaged and left out.
+  absl::StatusOr<std::vector<NamedTensor>> Run(int64_t batch_size, int64_t& num_skipped) const;
 };
 
 // All that is made before the first step.
 struct TrainSession {
   std::unique_ptr<Trainer> trainer;
   std::shared_ptr<SampleSource> data;
-  std::vector<std::string> sparse_vars;         // see SparseVars
-  std::shared_ptr<const ImageRecords> records;  // `data`, where it is record files
+  std::vector<std::string> sparse_vars;  // see SparseVars
   std::optional<Evaluation> evaluation;
   ParametersToSave saved;
   std::optional<Checkpoints> checkpoints;  // with --checkpoint
@@ -83,6 +82,7 @@ struct TrainSession {
   DataPosition position;
   std::vector<std::string> warnings;
   int64_t last_step = 0;
+  int64_t last_epoch = 0;  // that many epochs end training, too
 };
 
 // Reads all that the flags name and checks it. Errors: InvalidArgument and NotFound for flags and

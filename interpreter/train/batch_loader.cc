@@ -16,10 +16,11 @@ int64_t CountSamples(const std::vector<Tensor>& feeds) {
 }  // namespace
 
 BatchLoader::BatchLoader(std::shared_ptr<SampleSource> source, const BatchOptions& options,
-                         DataPosition start)
+                         DataPosition start, LoaderEnd end)
     : source_(std::move(source)),
       options_(options),
       batches_(BatchesPerEpoch(source_->num_samples(), options)),
+      limit_(end),
       at_(start) {
   thread_ = std::thread([this] { Work(); });
 }
@@ -58,9 +59,9 @@ void BatchLoader::Work() {
   wake_.notify_all();
 }
 
-// Until the loader goes, or an error.
+// Until the loader goes, its end, or an error.
 absl::Status BatchLoader::MakeBatches() {
-  while (true) {
+  while (at_ < limit_.position && num_made_ < limit_.batches) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
       wake_.wait(lock,
@@ -75,6 +76,7 @@ absl::Status BatchLoader::MakeBatches() {
     }
     wake_.notify_all();
   }
+  return absl::OutOfRangeError("there are no more batches");
 }
 
 absl::StatusOr<Batch> BatchLoader::Make(DataPosition at) {
@@ -89,8 +91,16 @@ absl::StatusOr<Batch> BatchLoader::Make(DataPosition at) {
                     : DataPosition{.epoch = at.epoch, .batch = at.batch + 1};
   const absl::Span<const int64_t> samples =
       absl::MakeConstSpan(order_).subspan(at.batch * options_.batch_size, options_.batch_size);
-  INTERP_ASSIGN_OR_RETURN(batch.feeds, source_->Gather(samples, at.epoch));
+  INTERP_ASSIGN_OR_RETURN(Gathered gathered, source_->Gather(samples, at.epoch));
+  batch.feeds = std::move(gathered.feeds);
   batch.num_samples = CountSamples(batch.feeds);
+  batch.num_skipped = gathered.num_skipped;
+  if (batch.num_samples > 0) {
+    ++num_made_;
+    num_empty_ = 0;
+  } else if (++num_empty_ >= batches_) {
+    return Annotate(gathered.problem, "no sample of an epoch is whole; the last batch");
+  }
   return batch;
 }
 

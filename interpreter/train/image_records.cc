@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "core/catching.h"
 
 namespace interp {
@@ -73,6 +74,8 @@ Shape BatchOf(const Shape& sample, int64_t num_samples) {
   return shape;
 }
 
+void AppendPath(std::string* text, const RecordFile& file) { absl::StrAppend(text, file.path()); }
+
 // The rows that `kept` names move to the front, in their order.
 void Compact(const std::vector<int64_t>& kept, Tensor& feed) {
   const size_t row_bytes = feed.size_bytes() / static_cast<size_t>(feed.shape[0]);
@@ -89,7 +92,10 @@ absl::StatusOr<std::shared_ptr<ImageRecords>> ImageRecords::Create(
     std::vector<RecordFile> files, std::vector<FeedSpec> feeds, const ImageRecordOptions& options) {
   std::shared_ptr<ImageRecords> records(
       new ImageRecords(std::move(files), std::move(feeds), options));
-  if (records->places_.empty()) return InvalidArgument("there are no records");
+  if (records->places_.empty()) {
+    return InvalidArgument(absl::StrJoin(records->files_, ", ", AppendPath),
+                           ": there are no records");
+  }
   INTERP_RETURN_IF_ERROR(records->CheckFeeds());
   INTERP_ASSIGN_OR_RETURN(records->team_, ThreadTeam::Create(options.threads));
   return records;
@@ -133,22 +139,30 @@ absl::Status ImageRecords::CheckFeeds() {
     return InvalidArgument(FeedText(label),
                            ": expected labels of float32, float64, int32 or int64");
   }
-  // The first record that is whole tells.
-  absl::Status status;
+  return FindLabelShape(label);
+}
+
+// The first record that is whole tells.
+absl::Status ImageRecords::FindLabelShape(const FeedSpec& label) {
+  const auto shape_of = [&](const Place& place) -> absl::StatusOr<Shape> {
+    INTERP_ASSIGN_OR_RETURN(const Record record, files_[place.file].Read(place.record, joined_[0]));
+    const absl::StatusOr<ImageRecord> parsed = ParseImageRecord(record.payload);
+    if (!parsed.ok()) return Annotate(parsed.status(), Describe(place));
+    absl::StatusOr<Shape> shape = SampleShape(label, std::ssize(parsed->labels));
+    if (!shape.ok()) return Annotate(shape.status(), Describe(place));
+    return shape;
+  };
+  absl::Status first;
   for (const Place& place : places_) {
-    const absl::StatusOr<Record> record = files_[place.file].Read(place.record, joined_[0]);
-    status = record.status();
-    if (status.ok()) {
-      const absl::StatusOr<ImageRecord> parsed = ParseImageRecord(record->payload);
-      status = Annotate(parsed.status(), Describe(place));
-      if (status.ok()) {
-        INTERP_ASSIGN_OR_RETURN(label_shape_, SampleShape(label, std::ssize(parsed->labels)));
-        return absl::OkStatus();
-      }
+    const absl::StatusOr<Shape> shape = shape_of(place);
+    if (shape.ok()) {
+      label_shape_ = *shape;
+      return absl::OkStatus();
     }
+    first.Update(shape.status());
     if (!options_.skip_damaged) break;
   }
-  return status;
+  return first;
 }
 
 absl::StatusOr<std::vector<Tensor>> ImageRecords::MakeFeeds(int64_t num_samples) const {
@@ -166,9 +180,9 @@ absl::StatusOr<std::vector<Tensor>> ImageRecords::MakeFeeds(int64_t num_samples)
   return feeds;
 }
 
-absl::StatusOr<std::vector<Tensor>> ImageRecords::Gather(absl::Span<const int64_t> samples,
-                                                         int64_t epoch) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> feeds, MakeFeeds(std::ssize(samples)));
+absl::StatusOr<Gathered> ImageRecords::Gather(absl::Span<const int64_t> samples, int64_t epoch) {
+  Gathered batch;
+  INTERP_ASSIGN_OR_RETURN(batch.feeds, MakeFeeds(std::ssize(samples)));
   // Threads take one sample after another; where it lies in the batch does not depend on them.
   std::vector<absl::Status> filled(samples.size());
   std::atomic<size_t> next{0};
@@ -177,8 +191,9 @@ absl::StatusOr<std::vector<Tensor>> ImageRecords::Gather(absl::Span<const int64_
     while (!stop) {
       const size_t i = next++;
       if (i >= samples.size()) break;
-      filled[i] = Catching(
-          [&] { return Fill(samples[i], epoch, static_cast<int64_t>(i), feeds, joined_[thread]); });
+      filled[i] = Catching([&] {
+        return Fill(samples[i], epoch, static_cast<int64_t>(i), batch.feeds, joined_[thread]);
+      });
       if (!filled[i].ok() && !options_.skip_damaged) stop = true;
     }
   });
@@ -186,13 +201,13 @@ absl::StatusOr<std::vector<Tensor>> ImageRecords::Gather(absl::Span<const int64_
   for (size_t i = 0; i < samples.size(); ++i) {
     if (filled[i].ok()) kept.push_back(static_cast<int64_t>(i));
   }
-  if (kept.size() == samples.size()) return feeds;
-  const absl::Status& error = *std::ranges::find_if_not(filled, &absl::Status::ok);
-  if (!options_.skip_damaged) return error;
-  if (kept.empty()) return Annotate(error, "no sample of a batch is whole, the first");
-  num_skipped_ += std::ssize(samples) - std::ssize(kept);
-  for (Tensor& feed : feeds) Compact(kept, feed);
-  return feeds;
+  if (kept.size() == samples.size()) return batch;
+  batch.problem = *std::ranges::find_if_not(filled, &absl::Status::ok);
+  if (!options_.skip_damaged) return batch.problem;
+  batch.num_skipped = std::ssize(samples) - std::ssize(kept);
+  if (kept.empty()) batch.feeds.clear();
+  for (Tensor& feed : batch.feeds) Compact(kept, feed);
+  return batch;
 }
 
 absl::Status ImageRecords::Fill(int64_t sample, int64_t epoch, int64_t index,

@@ -34,8 +34,8 @@ class ImageRecords : public SampleSource {
  public:
   // The records of all files, one after another. The image feed's batches have the size that the
   // preparation says, the label feed's the number of labels that it declares, or that of the first
-  // record. Errors: InvalidArgument for feeds that no record can give, ResourceExhausted for
-  // threads.
+  // record, with skip_damaged of the first one that fits. Errors: InvalidArgument for feeds that no
+  // record can give, ResourceExhausted for threads.
   static absl::StatusOr<std::shared_ptr<ImageRecords>> Create(std::vector<RecordFile> files,
                                                               std::vector<FeedSpec> feeds,
                                                               const ImageRecordOptions& options);
@@ -43,10 +43,7 @@ class ImageRecords : public SampleSource {
   int64_t num_samples() const override { return static_cast<int64_t>(places_.size()); }
   // Errors name the file, the record's key and its offset: those of ReadRecord, ParseImageRecord
   // and PrepareSample; InvalidArgument for labels that do not fit the feed.
-  absl::StatusOr<std::vector<Tensor>> Gather(absl::Span<const int64_t> samples,
-                                             int64_t epoch) override;
-  // How many samples of batches were left out so far. Thread-safety: from any thread.
-  int64_t num_skipped() const { return num_skipped_; }
+  absl::StatusOr<Gathered> Gather(absl::Span<const int64_t> samples, int64_t epoch) override;
 
  private:
   struct Place {
@@ -57,6 +54,7 @@ class ImageRecords : public SampleSource {
   ImageRecords(std::vector<RecordFile> files, std::vector<FeedSpec> feeds,
                const ImageRecordOptions& options);
   absl::Status CheckFeeds();
+  absl::Status FindLabelShape(const FeedSpec& label);
   absl::StatusOr<std::vector<Tensor>> MakeFeeds(int64_t num_samples) const;
   absl::Status Fill(int64_t sample, int64_t epoch, int64_t index, std::vector<Tensor>& feeds,
                     std::string& joined) const;
@@ -70,7 +68,6 @@ class ImageRecords : public SampleSource {
   Shape label_shape_;          // of one sample
   std::unique_ptr<ThreadTeam> team_;
   std::vector<std::string> joined_;  // by thread
-  std::atomic<int64_t> num_skipped_{0};
 };
 
 }  // namespace interp

@@ -12,11 +12,10 @@ class DatasetSource : public SampleSource {
 
   int64_t num_samples() const override { return dataset_->num_samples; }
 
-  absl::StatusOr<std::vector<Tensor>> Gather(absl::Span<const int64_t> samples,
-                                             int64_t /*epoch*/) override {
-    std::vector<Tensor> feeds;
+  absl::StatusOr<Gathered> Gather(absl::Span<const int64_t> samples, int64_t /*epoch*/) override {
+    Gathered batch;
     for (const auto& [name, array] : dataset_->arrays) {
-      Tensor& feed = feeds.emplace_back();
+      Tensor& feed = batch.feeds.emplace_back();
       feed.shape = array.shape;
       feed.shape[0] = std::ssize(samples);
       feed.dtype = array.dtype;
@@ -29,7 +28,7 @@ class DatasetSource : public SampleSource {
         to += sample_bytes;
       }
     }
-    return feeds;
+    return batch;
   }
 
  private:

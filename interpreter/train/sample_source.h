@@ -12,18 +12,23 @@
 
 namespace interp {
 
+// Samples as feeds of a program.
+struct Gathered {
+  std::vector<Tensor> feeds;  // in the order of the program's feeds; none where no sample is whole
+  int64_t num_skipped = 0;    // samples that are damaged and left out
+  absl::Status problem;       // of the first of them
+};
+
 // Thread-safety: Gather from one thread at a time.
 class SampleSource {
  public:
   virtual ~SampleSource() = default;
 
   virtual int64_t num_samples() const = 0;
-  // The feeds of a batch of these samples, in the order of the program's feeds; new memory each
-  // time. `epoch` decides what is random about a sample, with the sample's number and nothing else.
-  // A source may leave out samples that are damaged, but not all of them; then the batch is
-  // smaller.
-  virtual absl::StatusOr<std::vector<Tensor>> Gather(absl::Span<const int64_t> samples,
-                                                     int64_t epoch) = 0;
+  // A batch of these samples, in new memory. `epoch` decides what is random about a sample, with
+  // the sample's number and nothing else. A source may leave out samples that are damaged; then the
+  // batch is smaller.
+  virtual absl::StatusOr<Gathered> Gather(absl::Span<const int64_t> samples, int64_t epoch) = 0;
 };
 
 // Samples in memory.

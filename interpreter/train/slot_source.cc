@@ -17,9 +17,8 @@ class SlotSource : public SampleSource {
 
   int64_t num_samples() const override { return NumSamples(table_); }
 
-  absl::StatusOr<std::vector<Tensor>> Gather(absl::Span<const int64_t> samples,
-                                             int64_t /*epoch*/) override {
-    std::vector<Tensor> batch;
+  absl::StatusOr<Gathered> Gather(absl::Span<const int64_t> samples, int64_t /*epoch*/) override {
+    Gathered batch;
     for (size_t i = 0; i < feeds_.size(); ++i) {
       const SlotColumn& column = table_[columns_[i]];
       const DataSlot& slot = slots_[columns_[i]];
@@ -29,7 +28,7 @@ class SlotSource : public SampleSource {
       } else {
         Copy(column.ids, column.begins, samples, tensor.mutable_data<int64_t>());
       }
-      batch.push_back(std::move(tensor));
+      batch.feeds.push_back(std::move(tensor));
     }
     return batch;
   }

@@ -143,16 +143,21 @@ size_t Trainer::peak_bytes() const {
   return replicas_ != nullptr ? replicas_->peak_bytes() : core_->memory().peak_bytes;
 }
 
-absl::StatusOr<std::vector<Tensor>> Evaluate(InterpreterCore& core,
-                                             const std::shared_ptr<SampleSource>& source,
-                                             int64_t batch_size) {
+absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
+                                          const std::shared_ptr<SampleSource>& source,
+                                          int64_t batch_size) {
   const BatchOptions options{.batch_size = batch_size, .shuffle = false};
-  BatchLoader loader(source, options);
-  std::vector<Tensor> means;
+  const DataPosition end = {.epoch = 1, .batch = 0};
+  BatchLoader loader(source, options, {}, {.position = end});
+  EvaluationResult result;
+  std::vector<Tensor>& means = result.means;
   std::vector<std::vector<double>> sums;
   double num_samples = 0;
-  for (int64_t i = 0; i < BatchesPerEpoch(source->num_samples(), options); ++i) {
+  for (DataPosition next; next < end;) {
     INTERP_ASSIGN_OR_RETURN(const Batch batch, loader.Next());
+    next = batch.next;
+    result.num_skipped += batch.num_skipped;
+    if (batch.num_samples == 0) continue;
     INTERP_ASSIGN_OR_RETURN(means, core.Run(batch.feeds));
     if (sums.empty()) {
       for (const Tensor& fetched : means) sums.emplace_back(fetched.numel(), 0.0);
@@ -169,7 +174,7 @@ absl::StatusOr<std::vector<Tensor>> Evaluate(InterpreterCore& core,
     const Shape shape = means[f].shape;
     means[f] = Tensor::Of<double>(shape, sums[f]);
   }
-  return means;
+  return result;
 }
 
 }  // namespace interp

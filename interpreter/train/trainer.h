@@ -104,10 +104,15 @@ class Trainer {
   int64_t num_steps_ = 0;
 };
 
+struct EvaluationResult {
+  std::vector<Tensor> means;  // of the fetches
+  int64_t num_skipped = 0;    // samples that are damaged and left out
+};
+
 // The mean of each fetch, element by element, over one epoch of `source` in order; batches count
 // by their samples. All fetches are to have the same shape in all batches and be floats.
-absl::StatusOr<std::vector<Tensor>> Evaluate(InterpreterCore& core,
-                                             const std::shared_ptr<SampleSource>& source,
-                                             int64_t batch_size);
+absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
+                                          const std::shared_ptr<SampleSource>& source,
+                                          int64_t batch_size);
 
 }  // namespace interp

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "interpreter/train/dataset.h"
@@ -77,6 +78,33 @@ TEST(BatchLoader, GoesOnFromAnyPosition) {
   for (int i = 0; i < 12; ++i) {
     BatchLoader rest(Counting(10), options, batches[i].position);
     EXPECT_EQ(Labels(*rest.Next()), Labels(batches[i])) << i;
+  }
+}
+
+// Counts what is gathered of it.
+class CountedSource : public SampleSource {
+ public:
+  int64_t num_samples() const override { return 4; }
+  absl::StatusOr<Gathered> Gather(absl::Span<const int64_t> samples, int64_t /*epoch*/) override {
+    ++num_gathered;
+    Gathered batch;
+    batch.feeds.push_back(
+        Tensor::Of<float>(Shape{std::ssize(samples)}, std::vector<float>(samples.size())));
+    return batch;
+  }
+  std::atomic<int> num_gathered = 0;
+};
+
+TEST(BatchLoader, MakesNothingBehindItsEnd) {
+  for (const LoaderEnd end : {LoaderEnd{.position = {.epoch = 1}}, LoaderEnd{.batches = 2}}) {
+    const auto source = std::make_shared<CountedSource>();
+    {
+      BatchLoader loader(source, {.batch_size = 2, .ahead = 8}, {}, end);
+      EXPECT_THAT(loader.Next(), IsOk());
+      EXPECT_THAT(loader.Next(), IsOk());
+      EXPECT_THAT(loader.Next(), FailsWith(absl::StatusCode::kOutOfRange, "no more batches"));
+    }
+    EXPECT_EQ(source->num_gathered, 2);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -174,6 +175,49 @@ TEST(TrainRecords, DamageIsAnErrorOrCounted) {
   EXPECT_THAT(skipped.out, HasSubstr("skipped   2 damaged samples"));
 }
 
+// Of samples one by one the damaged ones have no step, and neither has the last.
+TEST(TrainRecords, BatchesWithoutAWholeSampleAreLeftOut) {
+  const Brightness net(5);
+  const RecordFile file = RecordFile::Open(net.data()).value();
+  {
+    std::fstream bytes(net.data(), std::ios::in | std::ios::out | std::ios::binary);
+    for (const int i : {1, 4}) {
+      bytes.seekp(static_cast<int64_t>(file.places()[i].offset) + 60) << "x";
+    }
+  }
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--no-shuffle", "--skip-damaged", "--json", "--eval", net / "eval.txt",
+                             "--eval-data", net.data()});
+    std::vector<std::string> all = net.Arguments(more);
+    *std::ranges::find(all, "8") = "1";  // --batch-size
+    const CommandResult result = RunInterp(all);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out);
+  };
+  const auto epochs = train({"--epochs", "2", "--checkpoint", net / "state"});
+  EXPECT_EQ(epochs["steps"], 6);
+  EXPECT_EQ(epochs["epochs"], 2);
+  EXPECT_EQ(epochs["skipped_samples"], 4);
+  EXPECT_EQ(epochs["skipped_evaluation_samples"], 2);
+  EXPECT_GT(epochs["evaluation"][0]["mean"].get<double>(), 0);
+  EXPECT_EQ(train({"--epochs", "2", "--checkpoint", net / "state", "--resume"})["steps"], 6);
+  EXPECT_EQ(train({"--epochs", "3", "--checkpoint", net / "state", "--resume"})["steps"], 9);
+  // What is made ahead is not counted.
+  const auto steps = train({"--steps", "3"});
+  EXPECT_EQ(steps["steps"], 3);
+  EXPECT_EQ(steps["skipped_samples"], 1);
+}
+
+TEST(TrainRecords, WhatAnIndexLeavesOutIsTold) {
+  const Brightness net(9);
+  const RecordFile file = RecordFile::Open(net.data()).value();
+  std::ofstream(net / "data.idx") << "0\t0\n1\t" << file.places()[1].offset << "\n";
+  const CommandResult result = net.Train({"--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("data.rec: the index names no record in bytes " +
+                                    std::to_string(file.places()[2].offset) + " to "));
+}
+
 TEST(TrainRecords, SaysWhatIsWrong) {
   const Brightness net(5);
   const auto error = [&](const std::vector<std::string>& more) {
@@ -189,6 +233,10 @@ TEST(TrainRecords, SaysWhatIsWrong) {
   EXPECT_THAT(error({"--image", "area=0.5/2"}), HasSubstr("area: expected LOW/HIGH"));
   EXPECT_THAT(error({"--image", "fit=stretch"}),
               HasSubstr("resize has no effect without fit=crop"));
+  EXPECT_THAT(error({"--image", "aspect=0.5/1"}), HasSubstr("aspect has no effect without area"));
+  EXPECT_THAT(error({"--image", "color=gray,mean=1/2/3"}),
+              HasSubstr("expected one number for color=gray"));
+  EXPECT_THAT(error({"--data", "x=" + net.data()}), HasSubstr("without 'x='"));
   EXPECT_THAT(error({"--part-index", "1"}), HasSubstr("--part-index 1 of --num-parts 1"));
   EXPECT_THAT(error({"--no-shuffle", "--shuffle-block", "2"}), HasSubstr("no effect with"));
   EXPECT_THAT(error({"--data", net / "none.npz"}), HasSubstr("cannot be mixed with other data"));

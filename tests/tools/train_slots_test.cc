@@ -114,6 +114,10 @@ TEST(TrainSlots, SaysWhatIsWrong) {
   EXPECT_THAT(error({"--slots", "label,ids,ids"}), HasSubstr("'ids' is there twice"));
   EXPECT_THAT(error({"--data", clicks / "x.npz"}), HasSubstr("cannot be mixed with other data"));
   EXPECT_THAT(error({"--slots", "label,ids", "--max-file-memory", "16"}), HasSubstr("a.slot"));
+  EXPECT_THAT(error({"--data", "ids=b.slot"}), HasSubstr("without 'ids='"));
+  clicks.Write("1 1.0 1 1\n1 1.0 1 2\n");
+  EXPECT_THAT(error({"--slots", "label,ids", "--replicas", "2"}),
+              HasSubstr("--replicas: feed 'ids' has a LoD, which replicas cannot share out"));
   clicks.Write("\n");
   EXPECT_THAT(error({"--slots", "label,ids"}), HasSubstr("there are no samples"));
 }

@@ -50,11 +50,11 @@ std::shared_ptr<ImageRecords> Open(const std::string& path, const ImageRecordOpt
 TEST(ImageRecords, GivesPicturesAndLabelsByNumber) {
   const auto records = Open(PetsPath(), RandomCrops(2));
   EXPECT_EQ(records->num_samples(), 10);
-  const auto feeds = records->Gather({9, 0, 5}, 0);
-  ASSERT_THAT(feeds, IsOk());
-  EXPECT_EQ((*feeds)[0].shape, (Shape{3, 3, 8, 8}));
-  EXPECT_EQ((*feeds)[1].shape, (Shape{3, 1}));
-  EXPECT_THAT(Values<int64_t>((*feeds)[1]), ElementsAre(2, 0, 1));
+  const auto batch = records->Gather({9, 0, 5}, 0);
+  ASSERT_THAT(batch, IsOk());
+  EXPECT_EQ(batch->feeds[0].shape, (Shape{3, 3, 8, 8}));
+  EXPECT_EQ(batch->feeds[1].shape, (Shape{3, 1}));
+  EXPECT_THAT(Values<int64_t>(batch->feeds[1]), ElementsAre(2, 0, 1));
 }
 
 TEST(ImageRecords, BitsDependOnSeedEpochAndSampleAlone) {
@@ -62,20 +62,20 @@ TEST(ImageRecords, BitsDependOnSeedEpochAndSampleAlone) {
   const auto four = Open(PetsPath(), RandomCrops(4));
   std::vector<int64_t> all(10);
   std::iota(all.begin(), all.end(), 0);
-  const std::vector<Tensor> first = one->Gather(all, 0).value();
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(SameBits(four->Gather(all, 0).value(), first));
-  EXPECT_FALSE(SameBits(one->Gather(all, 1).value()[0], first[0]));
+  const std::vector<Tensor> first = one->Gather(all, 0)->feeds;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(SameBits(four->Gather(all, 0)->feeds, first));
+  EXPECT_FALSE(SameBits(one->Gather(all, 1)->feeds[0], first[0]));
   // Sample 7 alone is what it is in the batch.
-  const Tensor seventh = one->Gather({7}, 0).value()[0];
+  const Tensor seventh = one->Gather({7}, 0)->feeds[0];
   EXPECT_EQ(0, std::memcmp(seventh.raw_data(), first[0].data<float>() + 7 * seventh.numel(),
                            seventh.size_bytes()));
   ImageRecordOptions other = RandomCrops(1);
   other.seed = 4;
-  EXPECT_FALSE(SameBits(Open(PetsPath(), other)->Gather(all, 0).value()[0], first[0]));
+  EXPECT_FALSE(SameBits(Open(PetsPath(), other)->Gather(all, 0)->feeds[0], first[0]));
   other = RandomCrops(1);
   other.random = false;
   const auto still = Open(PetsPath(), other);
-  EXPECT_TRUE(SameBits(still->Gather(all, 0).value(), still->Gather(all, 1).value()));
+  EXPECT_TRUE(SameBits(still->Gather(all, 0)->feeds, still->Gather(all, 1)->feeds));
 }
 
 TEST(ImageRecords, ALoaderGoesOnToTheSameBits) {
@@ -115,14 +115,73 @@ TEST(ImageRecords, ADamagedPictureIsAnErrorOrLeftOut) {
               FailsWith(absl::StatusCode::kInvalidArgument, "a.rec: record 1 at byte "));
   options.skip_damaged = true;
   const auto records = Open(file.path(), options);
-  const auto feeds = records->Gather({0, 1, 2}, 0);
-  ASSERT_THAT(feeds, IsOk());
-  EXPECT_EQ((*feeds)[0].shape, (Shape{2, 3, 8, 8}));
-  EXPECT_THAT(Values<int64_t>((*feeds)[1]), ElementsAre(0, 2));
-  EXPECT_THAT(Values<float>((*feeds)[0]), ::testing::Each(51.0F));
-  EXPECT_EQ(records->num_skipped(), 1);
-  EXPECT_THAT(records->Gather({1}, 0),
-              FailsWith(absl::StatusCode::kInvalidArgument, "no sample of a batch is whole"));
+  const auto batch = records->Gather({0, 1, 2}, 0);
+  ASSERT_THAT(batch, IsOk());
+  EXPECT_EQ(batch->feeds[0].shape, (Shape{2, 3, 8, 8}));
+  EXPECT_THAT(Values<int64_t>(batch->feeds[1]), ElementsAre(0, 2));
+  EXPECT_THAT(Values<float>(batch->feeds[0]), ::testing::Each(51.0F));
+  EXPECT_EQ(batch->num_skipped, 1);
+  const auto none = records->Gather({1}, 0);
+  ASSERT_THAT(none, IsOk());
+  EXPECT_THAT(none->feeds, ::testing::IsEmpty());
+  EXPECT_EQ(none->num_skipped, 1);
+  EXPECT_THAT(none->problem,
+              FailsWith(absl::StatusCode::kInvalidArgument, "a.rec: record 1 at byte "));
+}
+
+TEST(ImageRecords, ABatchWithoutAWholeSampleIsEmpty) {
+  const DamagedPicture file;
+  ImageRecordOptions options = RandomCrops(1);
+  options.skip_damaged = true;
+  BatchLoader loader(Open(file.path(), options), {.batch_size = 1, .shuffle = false});
+  std::vector<int64_t> samples;
+  std::vector<int64_t> skipped;
+  for (int i = 0; i < 4; ++i) {
+    const auto batch = loader.Next();
+    ASSERT_THAT(batch, IsOk());
+    samples.push_back(batch->num_samples);
+    skipped.push_back(batch->num_skipped);
+  }
+  EXPECT_THAT(samples, ElementsAre(1, 0, 1, 1));
+  EXPECT_THAT(skipped, ElementsAre(0, 1, 0, 0));
+}
+
+// Without an end there would be none.
+TEST(ImageRecords, AnEpochWithoutAWholeSampleIsAnError) {
+  const DamagedPicture file;
+  ImageRecordOptions options = RandomCrops(1);
+  options.skip_damaged = true;
+  BatchLoader loader(Open(file.path(), options),
+                     {.batch_size = 1, .shuffle = false, .num_parts = 3, .part_index = 1});
+  EXPECT_THAT(loader.Next(), FailsWith(absl::StatusCode::kInvalidArgument,
+                                       "no sample of an epoch is whole; the last batch: "));
+}
+
+// The second record says that it has two labels, as the feed wants.
+TEST(ImageRecords, TheWidthOfLabelsIsToldWithItsRecord) {
+  const TempFolder folder;
+  const std::string png = EncodePng({8, 8, std::vector<uint8_t>(8 * 8 * 3, 51)}).value();
+  {
+    RecordWriter writer = RecordWriter::Create(folder / "a.rec").value();
+    for (const size_t labels : {1, 2, 2}) {
+      const ImageRecord record{
+          .labels = std::vector<float>(labels), .id = 0, .id2 = 0, .picture = png};
+      ASSERT_THAT(writer.Append(writer.num_records(), FormatImageRecord(record)), IsOk());
+    }
+    ASSERT_THAT(writer.Commit(), IsOk());
+  }
+  ImageRecordOptions options = RandomCrops(1);
+  const auto create = [&] {
+    std::vector<RecordFile> files;
+    files.push_back(RecordFile::Open(folder / "a.rec").value());
+    return ImageRecords::Create(std::move(files), Feeds({-1, 2}), options);
+  };
+  EXPECT_THAT(create(), FailsWith(absl::StatusCode::kInvalidArgument,
+                                  "a.rec: record 0 at byte 0: feed 'label' int64[-1,2]: "));
+  options.skip_damaged = true;
+  const auto records = create();
+  ASSERT_THAT(records, IsOk());
+  EXPECT_EQ((*records)->Gather({0, 1, 2}, 0)->num_skipped, 1);
 }
 
 TEST(ImageRecords, SaysWhatDoesNotFit) {
