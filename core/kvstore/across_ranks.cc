@@ -42,7 +42,7 @@ AcrossRanks::~AcrossRanks() {
 absl::StatusOr<Array> AcrossRanks::Push(CommKind kind, const Array& array, std::string name,
                                         int32_t priority) const {
   INTERP_ASSIGN_OR_RETURN(const Array out, runtime_.New(array.shape(), array.dtype()));
-  const auto start = [ring = ring_, kind, array, out,
+  const auto start = [rings = rings_.get(), ring = ring_, kind, array, out,
                       name = std::move(name)](engine::Completion done) {
     const auto find_memory = [&]() -> absl::StatusOr<CallMemory> {
       INTERP_RETURN_IF_ERROR(done.Start());
@@ -53,6 +53,7 @@ absl::StatusOr<Array> AcrossRanks::Push(CommKind kind, const Array& array, std::
     };
     absl::StatusOr<CallMemory> memory = find_memory();
     if (!memory.ok()) {
+      rings->Fail(memory.status());  // the others wait for this rank's part
       static_cast<void>(done.Done(memory.status()));
       return;
     }

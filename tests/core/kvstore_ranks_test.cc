@@ -142,6 +142,18 @@ TEST(StoreOfRanks, WhatFailedBeforeAPushFailsAllThatComeLater) {
   EXPECT_FALSE(store->Barrier().ok());
 }
 
+TEST(StoreOfRanks, WhatFailedOnOneRankFailsOnTheOthersAtOnce) {
+  WithStores({.size = 2}, [](ArrayRuntime& runtime, KVStore& store) {
+    const Array value = ArrayOf(runtime, {1}, {store.rank() == 1 ? 13.0F : 1.0F});
+    INTERP_RETURN_IF_ERROR(store.Init("a", ArrayOf(runtime, {1}, {0})));
+    const Array gradient = testing::Got(Invoke(runtime, "fail", {{"X", {value}}}));
+    const Array out = *runtime.New({1}, DType::kFloat32);
+    INTERP_RETURN_IF_ERROR(store.PushPull("a", {gradient}, {out}));
+    EXPECT_THAT(out.Read(), FailsWith(absl::StatusCode::kDataLoss, "thirteen"));
+    return absl::OkStatus();
+  });
+}
+
 TEST(StoreOfRanks, RefusesWhatItCannotDo) {
   const std::unique_ptr<ArrayRuntime> runtime = NewRuntime();
   EXPECT_THAT(KVStore::Create(*runtime, "dist_sync"),
