@@ -69,9 +69,11 @@ class Jpeg {
     Jpeg jpeg(file);
     if (jpeg.decoder_ == nullptr) return ResourceExhausted("no memory for the JPEG decoder");
     int sampling = 0;
-    INTERP_RETURN_IF_ERROR(jpeg.StatusOf(
+    const int result =
         tjDecompressHeader3(jpeg.decoder_.get(), jpeg.data(), file.size(), &jpeg.size_.width,
-                            &jpeg.size_.height, &sampling, &jpeg.colours_)));
+                            &jpeg.size_.height, &sampling, &jpeg.colours_);
+    // A sampling without a name is an error of a header that was read, and no matter here.
+    if (sampling >= 0) INTERP_RETURN_IF_ERROR(jpeg.StatusOf(result));
     return jpeg;
   }
   PictureSize size() const { return size_; }

@@ -62,7 +62,8 @@ std::string MakeJpeg(int format, const std::string& pixel, int width, int height
   unsigned char* bytes = nullptr;
   unsigned long size_bytes = 0;  // NOLINT(google-runtime-int): libjpeg-turbo's type
   EXPECT_EQ(0, tjCompress2(encoder.get(), reinterpret_cast<unsigned char*>(pixels.data()), width, 0,
-                           height, format, &bytes, &size_bytes, TJSAMP_444, 95, flags));
+                           height, format, &bytes, &size_bytes,
+                           format == TJPF_GRAY ? TJSAMP_GRAY : TJSAMP_444, 95, flags));
   std::string file(reinterpret_cast<char*>(bytes), size_bytes);
   tjFree(bytes);
   return file;
@@ -134,12 +135,21 @@ TEST(DecodePicture, AJpegFileThatIsDamagedIsAnError) {
   damaged(file);
 }
 
-// Huffman-coded lossless files have another frame.
 TEST(DecodePicture, OtherKindsOfJpegAreNotCalledDamaged) {
-  std::string file = MakeJpeg(TJPF_RGB, Grey(90), kSide, kSide);
-  file[file.find("\xff\xc0") + 1] = '\xc3';
-  EXPECT_THAT(DecodePicture(file, kMaxBytes),
-              FailsWith(absl::StatusCode::kUnimplemented, "a JPEG file: Unsupported"));
+  const auto unsupported = [](const std::string& file) {
+    EXPECT_THAT(DecodePicture(file, kMaxBytes),
+                FailsWith(absl::StatusCode::kUnimplemented, "a JPEG file: Unsupported"));
+  };
+  std::string lossless = MakeJpeg(TJPF_RGB, Grey(90), kSide, kSide);
+  lossless[lossless.find("\xff\xc0") + 1] = '\xc3';
+  unsupported(lossless);
+  // The frame of one component gets a second one.
+  std::string two = MakeJpeg(TJPF_GRAY, "\x64", kSide, kSide);
+  const size_t frame = two.find("\xff\xc0");
+  two[frame + 3] += 3;
+  two[frame + 9] = 2;
+  two.insert(frame + 13, std::string("\x02\x11\x00", 3));
+  unsupported(two);
 }
 
 TEST(DecodePicture, WhatDecodingTakesIsBounded) {
