@@ -14,7 +14,7 @@ enum class ExitCode : int {
   kMismatch = 3,       // results differ from --expect
   kModelUnusable = 4,  // program or parameters cannot be read, are inconsistent or not supported
   kNotProved = 5,      // `interp verify` found that the plan may disturb itself
-  kInterrupted = 130,  // Ctrl-C; as shells say it
+  kInterrupted = 130,  // Ctrl-C or SIGTERM; as shells say Ctrl-C
 };
 
 // The same as lines of `interp --help`.

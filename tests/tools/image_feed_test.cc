@@ -126,6 +126,8 @@ TEST(ImageFeedTest, ErrorsSayWhatWasExpected) {
   EXPECT_THAT(ErrorOf(any, four + ",size=0"), HasSubstr("size: expected size=224"));
   EXPECT_THAT(ErrorOf(any, four + ",size=99999999"), HasSubstr("each up to 32768"));
   EXPECT_THAT(ErrorOf(any, four + ",mean=1/2"), HasSubstr("expected one number or three"));
+  EXPECT_THAT(ErrorOf(any, four + ",color=gray,std=1/2/3"),
+              HasSubstr("expected one number for color=gray, got three"));
   EXPECT_THAT(ErrorOf(any, four + ",std=0"), HasSubstr("cannot be divided by"));
   EXPECT_THAT(ErrorOf(any, four + ",scale=1/0"), HasSubstr("'1/0' is no number"));
   EXPECT_THAT(ErrorOf(any, four + ",fit=pad"), HasSubstr("expected one of stretch, crop"));

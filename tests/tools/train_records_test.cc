@@ -208,6 +208,19 @@ TEST(TrainRecords, BatchesWithoutAWholeSampleAreLeftOut) {
   EXPECT_EQ(steps["skipped_samples"], 1);
 }
 
+// The flag is for the program that is trained.
+TEST(TrainRecords, AnEvaluationMayFeedLess) {
+  const Brightness net(9);
+  std::ofstream(net / "mean.txt") << "program version=0\n"
+                                     "block 0\n"
+                                     "  var x float32[-1,3,6,6] check_feed\n"
+                                     "  reduce_mean(X=x) -> (Out=loss) {reduce_all=true}\n";
+  const CommandResult result = net.Train({"--label-feed", "y", "--image-feed", "x", "--eval",
+                                          net / "mean.txt", "--eval-data", net.data()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("evaluated loss 0.3"));
+}
+
 TEST(TrainRecords, WhatAnIndexLeavesOutIsTold) {
   const Brightness net(9);
   const RecordFile file = RecordFile::Open(net.data()).value();

@@ -184,6 +184,15 @@ TEST(ImageRecords, TheWidthOfLabelsIsToldWithItsRecord) {
   EXPECT_EQ((*records)->Gather({0, 1, 2}, 0)->num_skipped, 1);
 }
 
+TEST(ImageRecords, FilesWithoutRecordsAreNamed) {
+  const TempFolder folder;
+  ASSERT_THAT(RecordWriter::Create(folder / "a.rec")->Commit(), IsOk());
+  std::vector<RecordFile> files;
+  files.push_back(RecordFile::Open(folder / "a.rec").value());
+  EXPECT_THAT(ImageRecords::Create(std::move(files), Feeds(), RandomCrops(1)),
+              FailsWith(absl::StatusCode::kInvalidArgument, "a.rec: there are no records"));
+}
+
 TEST(ImageRecords, SaysWhatDoesNotFit) {
   const auto create = [](std::vector<FeedSpec> feeds, const ImageRecordOptions& options) {
     std::vector<RecordFile> files;
