@@ -26,7 +26,8 @@ absl::string_view ExitCodeHelp() {
          "  3  results differ from --expect, or `interp compare` found a difference\n"
          "  4  the program or its parameters cannot be read or are not supported\n"
          "  5  `interp verify` could not prove the plan\n"
-         "  130  interrupted with Ctrl-C or SIGTERM: `interp run` shows what was measured until then\n";
+         "  130  interrupted with Ctrl-C or SIGTERM: `interp run` shows what was measured until "
+         "then\n";
 }
 
 ExitCode Fail(ExitCode code, const absl::Status& status) {
