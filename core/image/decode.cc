@@ -53,6 +53,11 @@ size_t CoefficientBytes(absl::string_view file) {
       ++at;
       continue;
     }
+    // Without a length, and read over by libjpeg: RST0 to RST7, SOI, TEM, a stuffed zero.
+    if ((marker >= 0xd0 && marker <= 0xd8) || marker <= 1) {
+      at += 2;
+      continue;
+    }
     if (marker == 0xda) return byte(at + 4) < components ? components * 2 : 0;
     const bool is_frame = marker >= 0xc0 && marker <= 0xcf && marker % 4 != 0;
     if (is_frame || marker == 0xc0) components = std::min(byte(at + 9), kMostComponents);
@@ -207,6 +212,9 @@ class Png {
     const int passes = png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
     const size_t row_bytes = png_get_rowbytes(png_, info_);
+    if (row_bytes != static_cast<size_t>(png_get_image_width(png_, info_)) * Bytes::kChannels) {
+      png_error(png_, "pixels of an unknown size");
+    }
     for (int pass = 0; pass < passes; ++pass) {
       for (int y = 0; y < height; ++y) png_read_row(png_, pixels + y * row_bytes, nullptr);
     }

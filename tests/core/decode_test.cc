@@ -162,6 +162,10 @@ TEST(DecodePicture, WhatDecodingTakesIsBounded) {
     return bytes;
   };
   EXPECT_THAT((std::vector{limit(plain), limit(progressive), limit(inks)}), ElementsAre(3, 9, 7));
+  // Markers without a length do not hide what follows.
+  for (const char* marker : {"\xff\xd0", "\xff\x01"}) {
+    EXPECT_EQ(limit(std::string(progressive).insert(2, marker)), 9);
+  }
   EXPECT_THAT(DecodePicture(plain, 100),
               FailsWith(absl::StatusCode::kResourceExhausted,
                         "decoding a picture of 64 x 64 pixels takes more than 100 bytes"));
