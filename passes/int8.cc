@@ -38,8 +38,10 @@ bool Contains(const List& list, absl::string_view item) {
 
 class Int8Maker {
  public:
-  Int8Maker(Program program, const OpRegistry& ops)
-      : fuser_(std::move(program), ops), writers_(FindWriters(fuser_)) {}
+  Int8Maker(Program program, const PassContext& context)
+      : fuser_(std::move(program), context.ops),
+        writers_(FindWriters(fuser_)),
+        float32_ops_(context.float32_ops) {}
 
   // False when nothing was found.
   bool Run() {
@@ -64,7 +66,10 @@ class Int8Maker {
 
   std::optional<Match> MatchConv(int index) const {
     const Op& conv = op(index);
-    if (!Contains(kConvolutions, conv.type) || HasEpilogue(conv)) return std::nullopt;
+    if (!Contains(kConvolutions, conv.type) || Contains(float32_ops_, conv.type) ||
+        HasEpilogue(conv)) {
+      return std::nullopt;
+    }
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
     const std::optional<VarId> filter = Fuser::Argument(conv.inputs, "Filter");
     if (!input.has_value() || !filter.has_value()) return std::nullopt;
@@ -74,6 +79,8 @@ class Int8Maker {
     if (!match.has_value() || !MatchSums(index, "Output", channel_axis, *match)) {
       return std::nullopt;
     }
+    // Before the sums are brought back a bias is in their units.
+    if (match->back >= 0 && Fuser::Argument(conv.inputs, "Bias").has_value()) return std::nullopt;
     const Var* const weights = fuser_.Parameter(match->filter.source);
     if (weights == nullptr || weights->dims.size() != 4) return std::nullopt;
     return match;
@@ -81,7 +88,9 @@ class Int8Maker {
 
   std::optional<Match> MatchProduct(int index) const {
     const Op& product = op(index);
-    if (!Contains(kProducts, product.type)) return std::nullopt;
+    if (!Contains(kProducts, product.type) || Contains(float32_ops_, product.type)) {
+      return std::nullopt;
+    }
     const std::optional<VarId> x = Fuser::Argument(product.inputs, "X");
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
     if (!x.has_value() || !w.has_value()) return std::nullopt;
@@ -143,6 +152,11 @@ class Int8Maker {
     const std::optional<Dequantized> sums = MatchDequantized(op(*next), channel_axis);
     if (!sums.has_value() || !match.input.HasScale(sums->input_scale)) return false;
     if (sums->filter_scale.has_value() && fuser_.Parameter(*sums->filter_scale) == nullptr) {
+      return false;
+    }
+    // One scale quantises the weights and brings their sums back.
+    if (!match.filter.whole &&
+        !(sums->filter_scale.has_value() && match.filter.HasScale(*sums->filter_scale))) {
       return false;
     }
     match.back = *next;
@@ -274,6 +288,7 @@ class Int8Maker {
 
   Fuser fuser_;
   const std::vector<int> writers_;
+  const std::vector<std::string>& float32_ops_;
   absl::flat_hash_map<VarId, Twin> twins_;     // by the value on a grid
   absl::flat_hash_map<VarId, int> converted_;  // reads that int8 ops have taken over
   std::vector<std::vector<int>> quantizers_;   // ops that may have become useless
@@ -282,14 +297,13 @@ class Int8Maker {
 }  // namespace
 
 absl::StatusOr<Program> ComputeInInt8(Program program, const PassContext& context) {
-  Int8Maker maker(SplitWrites(std::move(program), context.ops), context.ops);
+  Int8Maker maker(SplitWrites(std::move(program), context.ops), context);
   if (!maker.Run()) {
     return absl::FailedPreconditionError(
         "nothing to compute in int8: no convolution or product reads both an input and weights "
-        "that "
-        "an op of quantisation-aware training (fake_quantize_..., quantize_linear) put on a grid "
-        "of "
-        "whole numbers; save the program after such training, or run it in float32 or bf16");
+        "that an op of quantisation-aware training (fake_quantize_..., quantize_linear) put on a "
+        "grid of whole numbers; save the program after such training, or run it in float32 or "
+        "bf16");
   }
   return std::move(maker).TakeProgram();
 }

@@ -37,7 +37,8 @@ bool IsFreeOfTraining(const Op& op, const Quantizer& quantizer) {
          !attrs.Bool("only_observer", false) && attrs.status().ok();
 }
 
-std::optional<Quantized> FromQuantizer(const Op& op, int position) {
+std::optional<Quantized> FromQuantizer(const Fuser& fuser, int position) {
+  const Op& op = fuser.ops()[position];
   const auto* const quantizer =
       std::find_if(std::begin(kQuantizers), std::end(kQuantizers),
                    [&](const Quantizer& candidate) { return candidate.type == op.type; });
@@ -49,7 +50,9 @@ std::optional<Quantized> FromQuantizer(const Op& op, int position) {
     result.scale = Fuser::Argument(op.inputs, quantizer->scale);
     if (!result.scale.has_value()) return std::nullopt;
   }
-  result.written_scale = Fuser::Argument(op.outputs, "OutScale").value_or(-1);
+  // Where nobody else writes.
+  const std::optional<VarId> written = Fuser::Argument(op.outputs, "OutScale");
+  if (written.has_value() && fuser.uses()[*written].writes == 1) result.written_scale = *written;
   AttrReader attrs(op);
   result.bits = attrs.Int("bit_length", 8);
   result.round_type = attrs.Int("round_type", quantizer->round_type);
@@ -130,13 +133,13 @@ std::optional<Quantized> MatchQuantized(const Fuser& fuser, const std::vector<in
   const int position = writers[value];
   if (position < 0 || fuser.IsGone(position)) return std::nullopt;
   const Op& op = fuser.ops()[position];
-  if (!IsBack(op)) return FromQuantizer(op, position);
+  if (!IsBack(op)) return FromQuantizer(fuser, position);
   const std::optional<VarId> x = Fuser::Argument(op.inputs, "X");
   if (!x.has_value()) return std::nullopt;
   if (std::optional<Quantized> whole = FromWhole(fuser, op, position, *x)) return whole;
   const int before = writers[*x];
   if (before < 0 || fuser.IsGone(before)) return std::nullopt;
-  std::optional<Quantized> result = FromQuantizer(fuser.ops()[before], before);
+  std::optional<Quantized> result = FromQuantizer(fuser, before);
   if (!result.has_value() || !Undoes(op, *result)) return std::nullopt;
   result->back = true;
   result->ops.push_back(position);

@@ -41,22 +41,12 @@ struct ConvState : KernelState {
   }
 };
 
-ShapeCache<PreparedConv>::Key CacheKey(const ConvProblem& problem, int num_threads) {
-  ShapeCache<PreparedConv>::Key key = {problem.batch, problem.in_channels, problem.out_channels,
-                                       num_threads};
-  for (int i = 0; i < problem.window.rank; ++i) {
-    key.push_back(problem.window[i].in);
-    key.push_back(problem.window[i].kernel);
-  }
-  return key;
-}
-
 // The primitive for images of that dtype; for bfloat16 also one for float32, where oneDNN has no
 // other: on processors without AVX-512, say.
 absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& problem, DType dtype) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
   ShapeCache<PreparedConv>& cache = ctx.state<ConvState>().prepared;
-  ShapeCache<PreparedConv>::Key key = CacheKey(problem, ctx.num_threads());
+  ShapeCache<PreparedConv>::Key key = KeyOf(problem, ctx.num_threads());
   if (PreparedConv* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<PreparedConv>();
   if (ctx.algorithms() == Algorithms::kFast &&

@@ -20,7 +20,7 @@ bool HasBias(const Int8Epilogue& epilogue) {
 
 memory::data_type OutType(const Int8Epilogue& epilogue) {
   if (epilogue.scales.empty()) return memory::data_type::s32;
-  return epilogue.out_scale > 0 ? memory::data_type::s8 : memory::data_type::f32;
+  return epilogue.to_int8 ? memory::data_type::s8 : memory::data_type::f32;
 }
 
 // oneDNN 2.6.3 takes two eltwise post-ops of one algorithm for one.
@@ -40,7 +40,7 @@ float LowestOf(const QuantGrid& grid) {
 
 // Whether results leave the grid although oneDNN clips them to -128 and 127.
 bool NeedsClip(const Int8Epilogue& epilogue) {
-  if (epilogue.out_scale <= 0) return false;
+  if (!epilogue.to_int8) return false;
   const bool above = epilogue.out_grid.bins != 127;
   return above || (LowestOf(epilogue.out_grid) != -128 && !IsNeverNegative(epilogue.activation));
 }
@@ -53,8 +53,7 @@ dnnl::primitive_attr MakeAttr(const Int8Epilogue& epilogue) {
   if (epilogue.residual) ops.append_sum(1.0F);
   // What is stored as int8 is rounded, ties to even.
   const auto bins = static_cast<float>(epilogue.out_grid.bins);
-  AppendActivation(epilogue.activation, ops,
-                   epilogue.out_scale > 0 ? bins / epilogue.out_scale : 1);
+  AppendActivation(epilogue.activation, ops, epilogue.to_int8 ? bins / epilogue.out_scale : 1);
   if (NeedsClip(epilogue)) {
     ops.append_eltwise(1.0F, algorithm::eltwise_clip, LowestOf(epilogue.out_grid), bins);
   }

@@ -19,7 +19,8 @@ struct Int8Epilogue {
   std::vector<float> bias;    // added to the scaled sums; empty: none
   bool residual = false;      // the output's values before are added, of float32 only
   FusedActivation activation;
-  float out_scale = 0;  // above 0: results go onto `out_grid` of that scale, as int8; else float32
+  bool to_int8 = false;  // results go onto `out_grid` of `out_scale`; else they are float32
+  float out_scale = 0;   // may be anything that a file can say
   QuantGrid out_grid;
 };
 

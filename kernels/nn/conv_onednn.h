@@ -11,6 +11,18 @@
 
 namespace interp::nn {
 
+// Tells apart the cases for which an instruction prepares something; also filters may change their
+// shape from run to run.
+inline ShapeCache<int>::Key KeyOf(const ConvProblem& problem, int num_threads) {
+  ShapeCache<int>::Key key = {problem.batch, problem.in_channels, problem.out_channels,
+                              num_threads};
+  for (int i = 0; i < problem.window.rank; ++i) {
+    key.push_back(problem.window[i].in);
+    key.push_back(problem.window[i].kernel);
+  }
+  return key;
+}
+
 // Weights in the format a primitive asked for. Immutable once made, shared by clones.
 struct PackedWeights {
   dnnl::memory filter;

@@ -11,13 +11,19 @@
 namespace interp::nn {
 namespace {
 
-// A scale of nothing makes all results the bias, which oneDNN would divide by it.
+// oneDNN divides the bias by the scales, and results by their own.
 bool CanBeFused(const Int8Conv::Case& c) {
-  const auto usable = [](float scale) { return std::isnormal(scale); };
-  const float out_scale = c.epilogue.out_scale;
-  return c.weights_stay && c.scales_stay &&
-         std::all_of(c.epilogue.scales.begin(), c.epilogue.scales.end(), usable) &&
-         (out_scale == 0 || (usable(out_scale) && out_scale > 0));
+  const Int8Epilogue& epilogue = c.epilogue;
+  if (!c.weights_stay || !c.scales_stay) return false;
+  if (epilogue.to_int8 && !(std::isnormal(epilogue.out_scale) && epilogue.out_scale > 0)) {
+    return false;
+  }
+  for (size_t i = 0; i < epilogue.scales.size(); ++i) {
+    if (!std::isnormal(epilogue.scales[i])) return false;
+    if (!epilogue.bias.empty() && !std::isfinite(epilogue.bias[i] / epilogue.scales[i]))
+      return false;
+  }
+  return true;
 }
 
 // Null where oneDNN has nothing.
@@ -60,6 +66,7 @@ void FillEpilogue(const Int8Weights& weights, const Tensor& input_scale, const T
   std::transform(weights.factors.begin(), weights.factors.end(), epilogue.scales.begin(),
                  [scale](float factor) { return factor * scale; });
   epilogue.bias = weights.bias;
+  epilogue.to_int8 = out_scale != nullptr;
   epilogue.out_scale = out_scale == nullptr ? 0 : *out_scale->data<float>();
   epilogue.out_grid = attrs.out_grid;
 }
@@ -72,8 +79,7 @@ std::string Int8Conv::algorithm() const {
 }
 
 absl::StatusOr<Int8Conv::Prepared*> Int8Conv::Prepare(const KernelContext& ctx, const Case& c) {
-  ShapeCache<Prepared>::Key key = {c.problem.batch, ctx.num_threads()};
-  for (int i = 0; i < c.problem.window.rank; ++i) key.push_back(c.problem.window[i].in);
+  const ShapeCache<Prepared>::Key key = KeyOf(c.problem, ctx.num_threads());
   if (Prepared* prepared = prepared_.Find(key)) return prepared;
   auto prepared = std::make_unique<Prepared>();
   if (CanBeFused(c)) {
@@ -88,7 +94,7 @@ absl::StatusOr<Int8Conv::Prepared*> Int8Conv::Prepare(const KernelContext& ctx, 
     if (!wide.ok() && !absl::IsUnimplemented(wide.status())) return wide.status();
     if (wide.ok()) prepared->wide = *std::move(wide);
   }
-  return &prepared_.Insert(std::move(key), std::move(prepared));
+  return &prepared_.Insert(key, std::move(prepared));
 }
 
 // The filter as `conv` wants it.

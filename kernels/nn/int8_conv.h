@@ -27,7 +27,7 @@ class Int8Conv {
   };
 
   // `in` and `out` are dense channels-last images; with a residual, `out` holds it before. Out is
-  // float or, with epilogue.out_scale above 0, int8_t.
+  // float or, with epilogue.to_int8, int8_t.
   template <typename Out>
   absl::Status Run(const KernelContext& ctx, const Case& c, const int8_t* in, Out* out);
 

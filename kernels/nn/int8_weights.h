@@ -46,6 +46,6 @@ void NeutralizeZeroFactors(Int8Weights& weights);
 absl::Status CheckInt8Scale(const Tensor* scale, absl::string_view name);
 
 // The longest sum of products that stays within int32.
-inline constexpr int64_t kLongestInt8Sum = int64_t{1} << 17;
+inline constexpr int64_t kLongestInt8Sum = (int64_t{1} << 17) - 1;
 
 }  // namespace interp::nn

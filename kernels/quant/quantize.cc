@@ -80,8 +80,10 @@ uint32_t RowMax(const float* x, int64_t count) {
 template <bool kHalfEven>
 void QuantizeRange(const float* x, int64_t count, float scale, float bins, int8_t* out) {
   for (int64_t i = 0; i < count; ++i) {
+    // Scales may be anything that a file can say.
     float value = ToGrid<kHalfEven>(x[i], scale, bins);
-    value = value > -128.0f ? value : -128.0f;  // NaN, too
+    value = value < bins ? value : bins;
+    value = value > -128.0f ? value : -128.0f;
     out[i] = static_cast<int8_t>(static_cast<int32_t>(value));
   }
 }

@@ -38,8 +38,8 @@ void AbsMax(int num_threads, const ChannelView& view, const float* x, float* max
 void Quantize(int num_threads, const ChannelView& view, const QuantGrid& grid, const float* x,
               const float* scales, float* out);
 
-// The same of one channel as int8. NaN becomes -128. REQUIRES: grid.bins <= 127 and not
-// grid.dequantize.
+// The same of one channel as int8. NaN becomes some number of the grid. REQUIRES: grid.bins <= 127
+// and not grid.dequantize.
 void QuantizeToInt8(int num_threads, int64_t count, const QuantGrid& grid, const float* x,
                     float scale, int8_t* out);
 

@@ -9,8 +9,10 @@
 
 #include "absl/strings/match.h"
 #include "core/io/npy.h"
+#include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/load_model.h"
+#include "passes/int8.h"
 #include "tests/testing/matchers.h"
 
 namespace interp {
@@ -76,6 +78,42 @@ TEST_P(Int8ProgramTest, ComputesWhatPaddleComputesInFloat) {
 
 INSTANTIATE_TEST_SUITE_P(Forms, Int8ProgramTest,
                          ::testing::Values("fake", "frozen", "stored", "linear"));
+
+// Whole numbers that nothing brings back as int8 would do it stay in float32.
+TEST(Int8ProgramTest, FormsThatMeanOtherValuesAreLeftAlone) {
+  const std::string vars =
+      "block 0\n  var x float32[1,3,4,4]\n  var s float32[1] persistable\n"
+      "  var w float32[2,3,1,1] persistable\n  var ws float32[2] persistable\n"
+      "  var b float32[2] persistable\n  var t float32[1]\n  var a float32[1,3,4,4]\n"
+      "  var q float32[2,3,1,1]\n  var qs float32[1]\n  var y float32[1,2,4,4]\n"
+      "  var z float32[1,2,4,4]\n"
+      "  fake_quantize_moving_average_abs_max(X=x, InScale=s) -> (Out=a, OutScale=t) "
+      "{is_test=true}\n";
+  const std::string back =
+      "  fake_dequantize_max_abs(X=y, Scale=s) -> (Out=z) {max_range=16129.0}\n";
+  for (const std::string& rest : std::vector<std::string>{
+           // a bias in units of the sums
+           "  conv2d(Input=a, Filter=w, Bias=b) -> (Output=y)\n" + back,
+           // weights that go onto a grid by a scale that nothing takes back
+           "  fake_quantize_abs_max(X=w) -> (Out=q, OutScale=qs)\n"
+           "  conv2d(Input=a, Filter=q) -> (Output=y)\n" +
+               back,
+           // and by another than the one that is taken back
+           ("  fake_channel_wise_quantize_abs_max(X=w) -> (Out=q, OutScale=qs)\n"
+            "  conv2d(Input=a, Filter=q) -> (Output=y)\n"
+            "  fake_channel_wise_dequantize_max_abs(X=y, Scales=[ws, s]) -> (Out=z) "
+            "{quant_bits=[8,8], x_num_col_dims=1}\n"),
+           // a scale that another op writes, too
+           "  fill_constant() -> (Out=t) {shape=[1], dtype=5, value=50.0}\n"
+           "  conv2d(Input=a, Filter=w) -> (Output=y)\n"
+           "  fake_dequantize_max_abs(X=y, Scale=t) -> (Out=z) {max_range=16129.0}\n"}) {
+    const absl::StatusOr<Program> program = ParseProgram(vars + rest);
+    ASSERT_THAT(program, IsOk());
+    EXPECT_THAT(ComputeInInt8(*program, PassContext{.ops = OpRegistry::Global()}),
+                FailsWith(absl::StatusCode::kFailedPrecondition, "nothing to compute in int8"))
+        << rest;
+  }
+}
 
 TEST(Int8ProgramTest, AProgramWithoutSuchOpsIsRefusedClearly) {
   const absl::StatusOr<Ran> ran =

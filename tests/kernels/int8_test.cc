@@ -20,7 +20,8 @@ struct Case {
   std::string activation = "";
   bool residual = false;
   bool channels_last = false;
-  float out_scale = 0;    // above 0: results of int8
+  bool to_int8 = false;   // results of int8, also with a scale of 0
+  float out_scale = 0;    // above 0: the same
   bool half_even = true;  // how those are rounded
 
   int64_t out_height() const { return Size(height, kernel_height); }
@@ -124,7 +125,8 @@ absl::StatusOr<Tensor> RunConv(const Case& c, const Feeds& feeds, bool fed) {
     names.emplace_back("r");
     tensors.push_back(feeds.residual);
   }
-  if (c.out_scale > 0) {
+  const bool to_int8 = c.to_int8 || c.out_scale > 0;
+  if (to_int8) {
     absl::StrAppend(&slots, ", OutputScale=[os]");
     values.emplace_back("os", feeds.out_scale);
   }
@@ -142,10 +144,10 @@ absl::StatusOr<Tensor> RunConv(const Case& c, const Feeds& feeds, bool fed) {
     }
   }
   const std::string twice = absl::StrCat("[", c.stride, ", ", c.stride, "]");
-  absl::StrAppend(&text, "  var y ", c.out_scale > 0 ? "int8" : "float32", "[-1]\n  int8_conv2d(",
-                  slots, ") -> (Output=y) {range=16129.0, strides=", twice, ", paddings=[", c.pad,
-                  ", ", c.pad, "], dilations=[", c.dilation, ", ", c.dilation,
-                  "], groups=", c.groups, ", fuse_activation=\"", c.activation,
+  absl::StrAppend(&text, "  var y ", to_int8 ? "int8" : "float32", "[-1]\n  int8_conv2d(", slots,
+                  ") -> (Output=y) {range=16129.0, strides=", twice, ", paddings=[", c.pad, ", ",
+                  c.pad, "], dilations=[", c.dilation, ", ", c.dilation, "], groups=", c.groups,
+                  ", fuse_activation=\"", c.activation,
                   "\", fuse_residual=", c.residual ? "true" : "false", ", data_format=\"",
                   c.channels_last ? "NHWC" : "NCHW", "\", out_round_type=", c.half_even ? 0 : 1,
                   "}\n");
@@ -262,6 +264,50 @@ TEST(Int8ConvTest, AScaleOfNothingLeavesTheBias) {
     const absl::StatusOr<Tensor> out = RunConv(c, feeds, /*fed=*/false);
     ASSERT_THAT(out, IsOk());
     EXPECT_EQ(out->data<float>()[0], feeds.bias.data<float>()[0]);
+  }
+}
+
+// Also a scale of nothing is one: a layer of a program whose values were always 0.
+TEST(Int8ConvTest, ResultsOfInt8MayHaveAScaleOfNothing) {
+  Case c;
+  c.to_int8 = true;
+  const absl::StatusOr<Tensor> out = RunConv(c, FeedsOf(c, 1), /*fed=*/false);
+  ASSERT_THAT(out, IsOk());
+  EXPECT_EQ(out->dtype, DType::kInt8);
+}
+
+TEST(Int8ConvTest, ABiasFarAboveItsScaleStaysFinite) {
+  const Case c;
+  Feeds feeds = FeedsOf(c, 1);
+  feeds.filter_scale.mutable_data<float>()[0] = 3e-34F;
+  feeds.bias.mutable_data<float>()[0] = 100;
+  const absl::StatusOr<Tensor> out = RunConv(c, feeds, /*fed=*/false);
+  ASSERT_THAT(out, IsOk());
+  EXPECT_EQ(out->data<float>()[0], 100);
+}
+
+// What was prepared for one filter is not used for another.
+TEST(Int8ConvTest, FiltersMayChangeTheirShape) {
+  const absl::StatusOr<Program> program = ParseProgram(
+      "block 0\n  var x int8[2,4,8,8]\n  var w float32[-1,4,3,3]\n  var s float32[1]\n"
+      "  var y float32[-1]\n"
+      "  int8_conv2d(Input=x, Filter=w, InputScale=s) -> (Output=y) {range=16129.0}\n");
+  ASSERT_THAT(program, IsOk());
+  const std::vector<std::string> names = {"x", "w", "s"};
+  const auto made = [&] { return InterpreterCore::Create(*program, names, {"y"}, nullptr); };
+  const auto one = made();
+  ASSERT_THAT(one, IsOk());
+  for (const int64_t channels : {64, 1, 17}) {
+    const std::vector<Tensor> feeds = {Whole<int8_t>({2, 4, 8, 8}, 1),
+                                       Whole<float>({channels, 4, 3, 3}, 2),
+                                       Tensor::Of<float>({1}, {1.5F})};
+    const auto fresh = made();
+    ASSERT_THAT(fresh, IsOk());
+    const auto expected = (*fresh)->Run(feeds);
+    const auto out = (*one)->Run(feeds);
+    ASSERT_THAT(expected, IsOk());
+    ASSERT_THAT(out, IsOk());
+    EXPECT_EQ(Values<float>((*out)[0]), Values<float>((*expected)[0])) << channels;
   }
 }
 
