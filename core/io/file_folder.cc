@@ -28,7 +28,12 @@ absl::StatusOr<std::string> FileFolder::Resolve(const std::string& path) const {
   if (path.find('\0') != std::string::npos) return refuse("holds a zero byte and is no file in");
   const fs::path root(root_);
   std::error_code error;
-  const fs::path file = fs::weakly_canonical(root / path, error);
+  // Behind what does not exist links are not followed yet: until nothing changes any more.
+  fs::path file = fs::weakly_canonical(root / path, error);
+  for (fs::path before; !error && file != before;) {
+    before = file;
+    file = fs::weakly_canonical(before, error);
+  }
   if (error) return InvalidArgument("'", absl::Utf8SafeCEscape(path), "': ", error.message());
   const auto [rest, unused] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
   if (rest != root.end()) return refuse("is outside of");
