@@ -444,7 +444,12 @@ absl::Status InterpreterCore::CheckFeeds(absl::Span<const Tensor> feeds) const {
 }
 absl::Status InterpreterCore::CheckParameters() const { return impl_->CheckParameters(); }
 absl::Status InterpreterCore::Synchronize() { return impl_->Synchronize(); }
-void InterpreterCore::Cancel() { impl_->control().Cancel(); }
+void InterpreterCore::Cancel() {
+  impl_->control().Cancel();
+  // What waits for other ranks looks at nothing else.
+  const std::shared_ptr<Rings>& rings = impl_->model().options.rings;
+  if (rings != nullptr) rings->Fail(absl::CancelledError("the run was cancelled"));
+}
 void InterpreterCore::ForgetCancel() { impl_->control().ForgetCancel(); }
 
 std::unique_ptr<InterpreterCore> InterpreterCore::Clone() const {

@@ -141,7 +141,7 @@ class InterpreterCore {
 
   // Ends the run in progress with Cancelled: no further instruction starts. When none is in
   // progress, the next one ends so as it begins: whoever cancels a Run from another thread cannot
-  // know whether it has begun.
+  // know whether it has begun. With other ranks (CoreOptions::rings) it ends their talk, too.
   void Cancel();
   // Takes back a Cancel that has ended no run yet. Not during a Run.
   void ForgetCancel();

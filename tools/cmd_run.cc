@@ -242,8 +242,8 @@ absl::Status WriteResults(const Flags& flags, const Model& model, const Inputs& 
 
 // Runs the prepared core and reports.
 ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const Model& model,
-                      const Inputs& inputs, InterpreterCore& core, RunWatch& watch,
-                      RunTimes times) {
+                      const Inputs& inputs, InterpreterCore& core, RunWatch& watch, RunTimes times,
+                      Ranks& ranks) {
   auto interruption = std::make_unique<Interruption>([&] { core.Cancel(); });
   const absl::StatusOr<std::vector<Tensor>> tensors =
       RunTimed(core, Tensors(inputs.feeds), flags.counts, run_options, watch.watchers(), times);
@@ -255,6 +255,7 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   if (!tensors.ok()) {
     return Fail(ExitCode::kRunFailed, Annotate(tensors.status(), model.path));
   }
+  ranks.RunIsDone();
   if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
   const absl::Status kept = KeepRandom(flags, core);
   if (!kept.ok()) return Fail(ExitCode::kRunFailed, Annotate(kept, "--random-state"));
@@ -357,20 +358,21 @@ absl::StatusOr<Prepared> Prepare(const Flags& flags, const CLI::App& command, Ex
   return run;
 }
 
-ExitCode Run(const Flags& flags, const CLI::App& command) {
+ExitCode Run(const Flags& flags, const CLI::App& command, Ranks& ranks) {
   ExitCode blame = ExitCode::kUsage;
   absl::StatusOr<Prepared> run = Prepare(flags, command, blame);
   if (!run.ok()) return Fail(blame, run.status());
   WarnOfFallbacks(run->core->plan());
   RunWatch watch(flags.watch, run->stall_time, *run->core, flags.rings.get());
   return RunAndReport(flags, run->options, run->model, run->inputs, *run->core, watch,
-                      std::move(run->times));
+                      std::move(run->times), ranks);
 }
 
 // The same for one of several processes. Drawn pictures are rank 0's.
 ExitCode RunRank(Flags& flags, const CLI::App& command) {
-  const absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
+  absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
   if (!ranks.ok()) return Fail(ExitCode::kUsage, ranks.status());
+  if (!ranks->status().ok()) return ranks->End(Fail(ExitCode::kUsage, ranks->status()));
   const absl::Status own = ranks->CheckOwn("--random-state", flags.random_state);
   if (!own.ok()) return ranks->End(Fail(ExitCode::kUsage, own));
   ranks->ForReading({&flags.model.model, &flags.model.params, &flags.expect, &flags.random_state});
@@ -378,7 +380,7 @@ ExitCode RunRank(Flags& flags, const CLI::App& command) {
   ranks->ForWriting({&flags.out, &flags.save, &flags.watch.trace, &flags.boxes});
   if (ranks->rank() > 0) flags.labels.clear();
   flags.rings = ranks->rings();
-  return ranks->End(Run(flags, command));
+  return ranks->End(Run(flags, command, *ranks));
 }
 
 }  // namespace

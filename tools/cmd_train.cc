@@ -73,6 +73,7 @@ class Training {
       INTERP_RETURN_IF_ERROR(AfterStep(next, progress, report));
       report.fetches = Named(trainer_.fetches(), fetched);
     }
+    steps_are_done_ = true;
     report.total_ms = MsSince(start);
     report.data_wait_ms = loader_.waited_ms();
     report.peak_bytes = trainer_.peak_bytes();
@@ -80,10 +81,12 @@ class Training {
     return report;
   }
 
+  bool steps_are_done() const { return steps_are_done_; }
+
  private:
   // What cannot be written is told before hours of training.
   absl::Status CheckOutputs() const {
-    for (const std::string& path : {flags_.save, flags_.plot}) {
+    for (const std::string& path : {flags_.save, flags_.plot, flags_.watch.trace}) {
       // Whoever reads a pipe would take this for its end.
       std::error_code error;
       if (path.empty() || std::filesystem::is_fifo(path, error)) continue;
@@ -156,6 +159,7 @@ class Training {
   const RunOptions options_;
   const RunWatchers watchers_;
   BatchLoader loader_;
+  bool steps_are_done_ = false;
 };
 
 ExitCode Show(const TrainFlags& flags, const TrainReport& report) {
@@ -164,7 +168,7 @@ ExitCode Show(const TrainFlags& flags, const TrainReport& report) {
   return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
 }
 
-ExitCode Train(TrainFlags& flags, const CLI::App& command) {
+ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   flags.batches.shuffle = !flags.no_shuffle;
   flags.batches.seed = flags.limits.seed;
   const bool has_records = std::ranges::any_of(flags.data, IsRecordFile) ||
@@ -199,6 +203,7 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command) {
   RunWatch watch(flags.watch, *stall_time, session->trainer->core(), flags.rings.get());
   Training training(flags, *session, run_options, watch);
   absl::StatusOr<TrainReport> report = training.Run();
+  if (training.steps_are_done()) ranks.RunIsDone();
   const absl::Status traced = watch.WriteTrace();
   if (!report.ok()) return Fail(ExitCode::kRunFailed, Annotate(report.status(), flags.main));
   if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
@@ -208,8 +213,9 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command) {
 
 // One of several processes, or all there is.
 ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
-  const absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
+  absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
   if (!ranks.ok()) return Fail(ExitCode::kUsage, ranks.status());
+  if (!ranks->status().ok()) return ranks->End(Fail(ExitCode::kUsage, ranks->status()));
   ranks->ForReading({&flags.main, &flags.startup, &flags.params, &flags.eval.model});
   ranks->ForReading(flags.data);
   ranks->ForReading(flags.eval_data);
@@ -218,7 +224,7 @@ ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
   // No two ranks that train each for itself want the same part.
   const bool own_part = !flags.data_parallel && command.count("--part-index") == 0;
   if (own_part && flags.batches.num_parts > 1) flags.batches.part_index = ranks->rank();
-  return ranks->End(Train(flags, command));
+  return ranks->End(Train(flags, command, *ranks));
 }
 
 void AddDataFlags(CLI::App& command, TrainFlags& flags) {

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
@@ -19,18 +21,21 @@ namespace {
 constexpr const char* kGroup = "Several ranks";
 constexpr absl::string_view kPlaceholder = "{rank}";
 
-// Whether a launcher has started more than this process: Open MPI's, those of MPICH's kind, and
-// Slurm's with PMIx.
-bool HasOthers() {
+// 0: no such number.
+int NumberOf(const char* variable) {
+  const char* const value = std::getenv(variable);
+  int number = 0;
+  return value != nullptr && absl::SimpleAtoi(value, &number) ? number : 0;
+}
+
+// How many processes a launcher has started: Open MPI's, one of MPICH's kind, or Slurm's with PMIx.
+// 1: none has.
+int LaunchedSize() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* const value = std::getenv(name);
-    int size = 0;
-    if (value != nullptr && absl::SimpleAtoi(value, &size)) return size > 1;
+    if (const int size = NumberOf(name); size > 0) return size;
   }
-  const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-  int size = 0;
-  return std::getenv("PMIX_RANK") != nullptr && tasks != nullptr &&
-         absl::SimpleAtoi(tasks, &size) && size > 1;
+  const int tasks = std::getenv("PMIX_RANK") == nullptr ? 0 : NumberOf("SLURM_STEP_NUM_TASKS");
+  return std::max(tasks, 1);
 }
 
 // "3=0,2"
@@ -45,8 +50,14 @@ absl::Status AddRing(const std::string& text, Rings& rings) {
     members.push_back(rank);
   }
   if (!fits) return InvalidArgument("'", text, "', expected RING=RANK,RANK..., as in 3=0,2");
-  bool mine = false;
-  for (const int rank : members) mine = mine || rank == rings.rank();
+  // What is wrong is wrong on all ranks.
+  const absl::flat_hash_set<int> different(members.begin(), members.end());
+  const auto [least, most] = std::minmax_element(members.begin(), members.end());
+  if (different.size() != members.size() || *least < 0 || *most >= rings.size()) {
+    return InvalidArgument("'", text, "', expected different ranks from 0 to ", rings.size() - 1);
+  }
+  if (ring == 0) return InvalidArgument("'", text, "', but ring 0 is all ranks");
+  const bool mine = different.contains(rings.rank());
   // Each rank is told of all rings, and has those that it is in.
   return mine ? rings.Add(ring, std::move(members)) : absl::OkStatus();
 }
@@ -79,20 +90,29 @@ absl::StatusOr<Ranks> Ranks::Join(const RankFlags& flags) {
   Ranks ranks;
   const absl::StatusOr<std::chrono::nanoseconds> timeout = ParseDuration(flags.timeout);
   if (!timeout.ok()) return Annotate(timeout.status(), "--comm-timeout");
-  if (!HasOthers()) return ranks;
+  const int size = LaunchedSize();
+  if (size == 1) return ranks;
   absl::StatusOr<MakeTransport> mpi = MpiTransport();
   if (!mpi.ok()) return Annotate(mpi.status(), "started with other ranks");
   const CommOptions options{
       .timeout = std::chrono::duration_cast<std::chrono::milliseconds>(*timeout),
       .check = flags.check};
   INTERP_ASSIGN_OR_RETURN(ranks.rings_, Rings::Join(*std::move(mpi), options));
+  if (ranks.size() != size) {
+    return InvalidArgument("a launcher has started ", size, " processes, but this MPI sees ",
+                           ranks.size(),
+                           ": expected the launcher of the MPI that interp was built with (with "
+                           "Slurm: srun --mpi=pmix)");
+  }
   if (ranks.rank() > 0) {
     SilenceStandardOutput();
     SetErrorPrefix(absl::StrCat("rank ", ranks.rank(), ": "));
   }
   for (const std::string& ring : flags.rings) {
-    const absl::Status added = AddRing(ring, *ranks.rings_);
-    if (!added.ok()) return Annotate(added, "--ring");
+    ranks.status_ = AddRing(ring, *ranks.rings_);
+    if (ranks.status_.ok()) continue;
+    ranks.status_ = Annotate(ranks.status_, "--ring");
+    break;
   }
   return ranks;
 }
@@ -121,7 +141,10 @@ absl::Status Ranks::CheckOwn(absl::string_view flag, const std::string& path) co
 }
 
 ExitCode Ranks::End(ExitCode code) const {
-  if (rings_ != nullptr && code != ExitCode::kOk) rings_->Abort(static_cast<int>(code));
+  // Who leaves waits for the others, which may be writing what came of the run.
+  if (rings_ != nullptr && code != ExitCode::kOk && !run_is_done_) {
+    rings_->Abort(static_cast<int>(code));
+  }
   return code;
 }
 

@@ -27,6 +27,8 @@ class Ranks {
   // on only rank 0 writes to standard output, and the errors of others start with "rank 3: ".
   // Errors: InvalidArgument for flags; NotFound without MPI.
   static absl::StatusOr<Ranks> Join(const RankFlags& flags);
+  // What was wrong with the rings, which the others have to be told: by End.
+  const absl::Status& status() const { return status_; }
 
   // Null where this process is alone.
   const std::shared_ptr<Rings>& rings() const { return rings_; }
@@ -42,11 +44,16 @@ class Ranks {
   // "{rank}".
   absl::Status CheckOwn(absl::string_view flag, const std::string& path) const;
 
-  // The end of the command. A rank that has failed ends all others, with its exit code.
+  // From here on this rank has no part in what the others compute.
+  void RunIsDone() { run_is_done_ = true; }
+  // The end of the command. A rank whose run has failed ends all others, with its exit code; one
+  // that failed later waits for them.
   ExitCode End(ExitCode code) const;
 
  private:
   std::shared_ptr<Rings> rings_;
+  absl::Status status_;
+  bool run_is_done_ = false;
 };
 
 }  // namespace interp

@@ -1,6 +1,8 @@
 #include "tools/train_session.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <utility>
@@ -147,6 +149,11 @@ absl::Status CheckFlags(const TrainFlags& flags) {
   if (!flags.checkpoint.empty() && !flags.data_parallel && flags.rings != nullptr) {
     return Unimplemented("--checkpoint of several ranks: expected --data-parallel");
   }
+  if (flags.data_parallel && flags.records.skip_damaged) {
+    return InvalidArgument(
+        "--data-parallel and --skip-damaged: ranks could leave out different "
+        "samples; expected whole records");
+  }
   if (flags.data_parallel && flags.replicas > 1) {
     return InvalidArgument("--data-parallel and --replicas: expected one of the two");
   }
@@ -224,11 +231,34 @@ absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& bl
   return absl::OkStatus();
 }
 
+// What ranks have to agree on to take shares of the same batches.
+std::string AgreementOf(const TrainSession& session) {
+  const BatchOptions& batches = session.order.batches;
+  return absl::StrCat(session.order.num_samples, " samples, batches of ", batches.batch_size,
+                      batches.drop_last ? " without the last" : "",
+                      batches.shuffle ? absl::StrCat(", shuffled with seed ", batches.seed) : "",
+                      ", blocks of ", batches.shuffle_block, ", a buffer of ",
+                      batches.shuffle_buffer, ", to step ", session.last_step, ", epoch ",
+                      session.last_epoch, ", ", session.trainer->core().plan().instructions.size(),
+                      " instructions");
+}
+
+absl::Status CheckAgreement(Communicator& ring, const TrainSession& session) {
+  const std::string own = AgreementOf(session);
+  std::array<char, 512> rank0 = {};
+  std::memcpy(rank0.data(), own.data(), std::min(own.size(), rank0.size() - 1));
+  INTERP_RETURN_IF_ERROR(BroadcastBytes(ring, rank0.data(), rank0.size()));
+  if (own == rank0.data()) return absl::OkStatus();
+  return InvalidArgument("--data-parallel: this rank has ", own, ", rank 0 has ", rank0.data(),
+                         "; expected the same data, program and flags on all ranks");
+}
+
 // Where rank 0 stands, it may have resumed, all ranks go on.
 absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
   INTERP_RETURN_IF_ERROR(session.trainer->ShareState());
   if (!flags.data_parallel || flags.rings == nullptr) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, flags.rings->Find(0));
+  INTERP_RETURN_IF_ERROR(CheckAgreement(*ring, session));
   return BroadcastBytes(*ring, &session.position, sizeof(session.position));
 }
 

@@ -39,12 +39,20 @@ AcrossRanks::~AcrossRanks() {
   runtime_.engine().DeleteVariable(order_).IgnoreError();
 }
 
+// Runs where what it reads is spoilt, too: then this rank's part does not come, which the others
+// have to be told.
 absl::StatusOr<Array> AcrossRanks::Push(CommKind kind, const Array& array, std::string name,
                                         int32_t priority) const {
   INTERP_ASSIGN_OR_RETURN(const Array out, runtime_.New(array.shape(), array.dtype()));
-  const auto start = [rings = rings_.get(), ring = ring_, kind, array, out,
+  const auto start = [rings = rings_.get(), ring = ring_, order = order_, kind, array, out,
                       name = std::move(name)](engine::Completion done) {
     const auto find_memory = [&]() -> absl::StatusOr<CallMemory> {
+      engine::Engine& engine = array.runtime().engine();
+      for (const engine::Variable variable : {array.variable(), order}) {
+        if (const engine::ErrorRef spoilt = engine.ErrorOf(variable)) {
+          return Annotate(spoilt->status, absl::StrCat("operation '", spoilt->operation, "'"));
+        }
+      }
       INTERP_RETURN_IF_ERROR(done.Start());
       INTERP_ASSIGN_OR_RETURN(Tensor in, ArrayAccess::Readable(array));
       INTERP_ASSIGN_OR_RETURN(Tensor result,
@@ -69,7 +77,7 @@ absl::StatusOr<Array> AcrossRanks::Push(CommKind kind, const Array& array, std::
   const engine::Variable written = out.variable();
   INTERP_RETURN_IF_ERROR(runtime_.engine().Push(
       start, {.reads = {&read, 1}, .writes = {&written, 1}, .updates = {&order_, 1}},
-      {.name = "across ranks", .priority = priority}));
+      {.name = "across ranks", .property = engine::Property::kNoSkip, .priority = priority}));
   return out;
 }
 

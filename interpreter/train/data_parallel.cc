@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/device/device_heap.h"
 #include "core/storage/memory_source.h"
 #include "interpreter/train/merge_values.h"
 
@@ -73,11 +74,16 @@ absl::Status DataParallel::BroadcastTensors(const std::vector<ParamDecl>& params
 }
 
 absl::Status DataParallel::BroadcastTensor(Tensor& tensor) {
+  // As a startup program leaves it, perhaps on a device.
+  if (tensor.has_memory() && !tensor.place().on_host()) {
+    INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
+  }
   TensorHeader header = HeaderOf(tensor);
   INTERP_RETURN_IF_ERROR(BroadcastBytes(*ring_, &header, sizeof(header)));
   if (header.dtype < 0) return absl::OkStatus();
-  if (ring_->rank() == 0)
+  if (ring_->rank() == 0) {
     return BroadcastBytes(*ring_, tensor.mutable_raw_data(), tensor.size_bytes());
+  }
   tensor = TensorOf(header);
   INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
   return BroadcastBytes(*ring_, tensor.mutable_raw_data(), tensor.size_bytes());

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -269,6 +270,91 @@ TEST(Ranks, ErrorOfOneEndsAllAndIsSaid) {
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_THAT(result.err, HasSubstr("rank 1: "));
   EXPECT_THAT(result.err, HasSubstr("x1.npz"));
+}
+
+TEST(Ranks, RefuseRingsThatCannotBe) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfClicks();
+  for (const std::string ring : {"3=0,0", "3=0,2", "0=0,1"}) {
+    const CommandResult result =
+        RunRanks(2, training->Arguments("ring", {"--steps", "1", "--ring", ring}));
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("--ring: '" + ring + "'"));
+  }
+}
+
+TEST(Ranks, OutputsAreCheckedBeforeTheFirstStep) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfClicks();
+  std::filesystem::create_directory(*training / "t0");
+  const CommandResult result = RunRanks(
+      2, training->Arguments(
+             "late", {"--data-parallel", "--steps", "3", "--trace", *training / "t{rank}/x.json"}));
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("rank 1: "));
+}
+
+// Who fails after the run waits until the others have written what came of it.
+TEST(Ranks, FailureAfterTheRunLosesNothing) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder folder;
+  std::ofstream(folder / "sum.txt") << "program version=0\nblock 0\n  var x float32[2] check_feed\n"
+                                       "  var y float32[2]\n"
+                                       "  c_allreduce_sum(X=x) -> (Out=y) {ring_id=0}\n";
+  ASSERT_TRUE(WriteNpz(folder / "x.npz", {{"x", Tensor::Of<float>({2}, {1, 2})}}).ok());
+  ASSERT_TRUE(WriteNpz(folder / "e0.npz", {{"y", Tensor::Of<float>({2}, {2, 4})}}).ok());
+  ASSERT_TRUE(WriteNpz(folder / "e1.npz", {{"y", Tensor::Of<float>({2}, {7, 7})}}).ok());
+  for (int times = 0; times < 5; ++times) {
+    std::filesystem::remove(folder / "out.npz");
+    const CommandResult result =
+        RunRanks(2, {"run", folder / "sum.txt", "--feed", folder / "x.npz", "--fetch", "y",
+                     "--expect", folder / "e{rank}.npz", "--out", folder / "out.npz"});
+    EXPECT_EQ(result.exit_code, 3) << result.err;
+    EXPECT_TRUE(std::filesystem::exists(folder / "out.npz"));
+  }
+}
+
+TEST(Ranks, HaveToAgreeOnTheirData) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfClicks();
+  for (const int rank : {0, 1}) {
+    const int64_t count = rank == 0 ? 60 : 40;
+    ASSERT_TRUE(WriteNpz(*training / ("other" + std::to_string(rank) + ".npz"),
+                         {{"ids", Tensor::Of<int64_t>({count}, std::vector<int64_t>(count, 3))},
+                          {"y", Tensor::Of<float>({count, 1}, std::vector<float>(count, 1))}})
+                    .ok());
+  }
+  std::vector<std::string> arguments = training->Arguments("differ", {"--data-parallel"});
+  *std::find(arguments.begin(), arguments.end(), *training / "data.npz") =
+      *training / "other{rank}.npz";
+  const CommandResult result = RunRanks(2, arguments);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("this rank has 40 samples"));
+  EXPECT_THAT(result.err, HasSubstr("rank 0 has 60 samples"));
+}
+
+TEST(Ranks, TrainOnSimulatedDevices) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfLeNet();
+  const CommandResult result = RunRanks(
+      2, training->Arguments("sim", {"--data-parallel", "--steps", "2", "--place", "sim:0"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+// To MPI alone a message may be shorter than its place.
+TEST(Ranks, MessagesOfAnotherSizeAreErrors) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder folder;
+  for (const int rank : {0, 1}) {
+    const std::string size = rank == 0 ? "2" : "4";
+    std::ofstream(folder / ("p" + std::to_string(rank) + ".txt"))
+        << "program version=0\nblock 0\n  var x float32[" << size
+        << "] check_feed\n  var y float32[" << size
+        << "]\n  c_broadcast(X=x) -> (Out=y) {ring_id=0, root=0}\n";
+  }
+  const CommandResult result = RunRanks(2, {"run", folder / "p{rank}.txt", "--feed", "x=random",
+                                            "--fetch", "y", "--comm-timeout", "20s"});
+  EXPECT_NE(result.exit_code, 0) << result.out;
 }
 
 // A launched command of several ranks, one of which was killed.

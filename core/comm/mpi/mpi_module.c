@@ -21,11 +21,17 @@ static int Init(int* rank, int* size, int* max_tag, int* provided) {
   return error;
 }
 
+struct Request {
+  MPI_Request of_mpi;
+  int expected; /* bytes to come; -1: a message that goes out */
+};
+
 static int Start(int send, int peer, int tag, void* data, int bytes, void** request) {
-  MPI_Request* const made = malloc(sizeof(MPI_Request));
+  struct Request* const made = malloc(sizeof(struct Request));
   if (made == NULL) return MPI_ERR_NO_MEM;
-  const int error = send ? MPI_Isend(data, bytes, MPI_BYTE, peer, tag, everybody, made)
-                         : MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, everybody, made);
+  made->expected = send ? -1 : bytes;
+  const int error = send ? MPI_Isend(data, bytes, MPI_BYTE, peer, tag, everybody, &made->of_mpi)
+                         : MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, everybody, &made->of_mpi);
   if (error == MPI_SUCCESS) {
     *request = made;
   } else {
@@ -35,8 +41,16 @@ static int Start(int send, int peer, int tag, void* data, int bytes, void** requ
 }
 
 static int Test(void* request, int* done) {
-  const int error = MPI_Test(request, done, MPI_STATUS_IGNORE);
-  if (error != MPI_SUCCESS || *done) free(request);
+  struct Request* const started = request;
+  MPI_Status status;
+  int error = MPI_Test(&started->of_mpi, done, &status);
+  int came = started->expected;
+  if (error == MPI_SUCCESS && *done && came >= 0) {
+    error = MPI_Get_count(&status, MPI_BYTE, &came);
+  }
+  /* To MPI a message may be shorter than its place; here both sides have said how long it is. */
+  if (error == MPI_SUCCESS && came != started->expected) error = MPI_ERR_TRUNCATE;
+  if (error != MPI_SUCCESS || *done) free(started);
   return error;
 }
 
