@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/buffer.h"
 #include "core/comm/collectives.h"
 #include "core/comm/comm_span.h"
 #include "core/comm/transport.h"
