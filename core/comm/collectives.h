@@ -40,6 +40,7 @@ struct CommCall {
   const void* in = nullptr;
   void* out = nullptr;    // may be `in` where they have the same size
   std::string name = {};  // who calls, for messages
+  bool patient = false;   // may take any time, whatever CommOptions::timeout is
 };
 
 // "all-reduce", "send", ...

@@ -65,6 +65,15 @@ struct CommThread::Lane {
   Clock::time_point since;
 };
 
+// What is behind messages that have not ended: the transport may touch it as long as the process
+// lives.
+void CommThread::KeepForEver(std::vector<std::unique_ptr<Lane>> lanes) {
+  static std::mutex mutex;
+  static auto* const kKept = new std::vector<std::unique_ptr<Lane>>();
+  const std::scoped_lock lock(mutex);
+  for (auto& lane : lanes) kKept->push_back(std::move(lane));
+}
+
 CommThread::CommThread(CommOptions options) : options_(options) {}
 
 absl::StatusOr<std::unique_ptr<CommThread>> CommThread::Start(MakeTransport make,
@@ -89,6 +98,7 @@ CommThread::~CommThread() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  KeepForEver(std::move(abandoned_));
 }
 
 std::shared_ptr<CommRequest> CommThread::Submit(CommJob job) {
@@ -220,7 +230,8 @@ absl::StatusOr<bool> CommThread::Advance(Lane& lane) {
     if (!polled.ok()) return Annotate(polled.status(), job.what);
     moved = moved || *polled;
     if (!lane.flights.empty()) {
-      if (!moved && Clock::now() - lane.since > options_.timeout) return LateError(lane);
+      const bool late = !job.patient && Clock::now() - lane.since > options_.timeout;
+      if (!moved && late) return LateError(lane);
       return moved;
     }
     const Round& round = job.schedule[lane.round];
@@ -319,8 +330,14 @@ void CommThread::BackOff(int idle_rounds) {
     return;
   }
   const int sleeps = idle_rounds - kSpins - kYields;
-  transport_->Idle(
-      std::chrono::microseconds(std::min(kLongestSleepUs, kShortestSleepUs * (1 + sleeps / 20))));
+  const std::chrono::microseconds longest(
+      std::min(kLongestSleepUs, kShortestSleepUs * (1 + sleeps / 20)));
+  const bool listens = std::all_of(lanes_.begin(), lanes_.end(),
+                                   [](const auto& lane) { return lane->jobs.front().patient; });
+  if (!listens) return transport_->Idle(longest);
+  // Jobs of this rank come at any time.
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, longest, [this] { return stop_ || fail_ || !submitted_.empty(); });
 }
 
 }  // namespace interp

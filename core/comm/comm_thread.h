@@ -67,6 +67,7 @@ struct CommJob {
   // What the transfers read and write, where nobody waits for the request to end.
   std::vector<BufferRef> memory = {};
   std::shared_ptr<CommRequest> request = nullptr;
+  bool patient = false;  // has no timeout
 };
 
 // Thread-safety: all methods.
@@ -111,6 +112,7 @@ class CommThread {
   absl::Status LateError(const Lane& lane) const;
   absl::Status FailAll(const absl::Status& error);
   void BackOff(int idle_rounds);
+  static void KeepForEver(std::vector<std::unique_ptr<Lane>> lanes);
 
   const CommOptions options_;
   std::unique_ptr<Transport> transport_;

@@ -69,10 +69,6 @@ std::string Communicator::Describe(const CommCall& call, int64_t number) const {
   return text;
 }
 
-absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall& call) {
-  return Start(call, {});
-}
-
 absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall& call,
                                                                  std::vector<BufferRef> memory) {
   if (call.tag < 0 || call.tag >= kNumTags) {
@@ -87,6 +83,7 @@ absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall&
   }
   job.schedule = *std::move(schedule);
   job.memory = std::move(memory);
+  job.patient = call.patient;
   if (thread_ == nullptr) {
     for (const Round& round : job.schedule) {
       if (round.then != nullptr) INTERP_RETURN_IF_ERROR(round.then());

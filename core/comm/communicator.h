@@ -31,14 +31,17 @@ class Communicator {
   int rank() const { return rank_; }  // in the ring
   int size() const { return static_cast<int>(members_.size()); }
 
-  // Starts a call and returns at once; its memory stays as it is until the request is done.
+  // Starts a call and returns at once; its memory stays as it is until the request is done. Where
+  // the ranks' communication fails, messages under way may still touch it: `memory`, that of `in`
+  // and `out`, is kept until they are over.
   // Errors: those of MakeSchedule; a tag out of range.
-  absl::StatusOr<std::shared_ptr<CommRequest>> Start(const CommCall& call);
+  absl::StatusOr<std::shared_ptr<CommRequest>> Start(const CommCall& call,
+                                                     std::vector<BufferRef> memory = {});
   // The same to its end. Errors: those of the ranks' communication (CommThread), too.
   absl::Status Run(const CommCall& call);
 
-  // Starts a call that another op of the program waits for (WaitFor). `memory`, that of `in` and
-  // `out`, is kept until it is done, also where nobody comes to wait.
+  // Starts a call that another op of the program waits for (WaitFor). `memory` is kept until it is
+  // done, also where nobody comes to wait.
   absl::Status Launch(const CommCall& call, std::vector<BufferRef> memory);
   // Waits for the launched calls with that `out`; null: for all.
   absl::Status WaitFor(const void* out);
@@ -49,8 +52,6 @@ class Communicator {
     std::shared_ptr<CommRequest> request;
   };
 
-  absl::StatusOr<std::shared_ptr<CommRequest>> Start(const CommCall& call,
-                                                     std::vector<BufferRef> memory);
   absl::Status AddCheck(const CommCall& call, CommJob& job);
   std::string Describe(const CommCall& call, int64_t number) const;
 

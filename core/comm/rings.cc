@@ -6,14 +6,16 @@
 
 namespace interp {
 
-std::shared_ptr<Rings> Rings::Alone() { return std::shared_ptr<Rings>(new Rings(nullptr)); }
+std::shared_ptr<Rings> Rings::Alone() {
+  return std::shared_ptr<Rings>(new Rings(nullptr, CommOptions().timeout));
+}
 
 absl::StatusOr<std::shared_ptr<Rings>> Rings::Join(MakeTransport make, CommOptions options) {
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<CommThread> thread,
                           CommThread::Start(std::move(make), options));
   std::vector<int> everybody(thread->size());
   std::iota(everybody.begin(), everybody.end(), 0);
-  std::shared_ptr<Rings> rings(new Rings(std::move(thread)));
+  std::shared_ptr<Rings> rings(new Rings(std::move(thread), options.timeout));
   INTERP_RETURN_IF_ERROR(rings->Add(0, everybody));
   return rings;
 }
@@ -62,6 +64,28 @@ absl::StatusOr<Communicator*> Rings::Find(int ring_id) {
   return NotFound("there is no ring ", ring_id,
                   ": a startup program makes it (c_comm_init), or --ring ", ring_id,
                   "=RANK,RANK...");
+}
+
+absl::StatusOr<int> Rings::TakeTags(int count) {
+  constexpr int kLeftForPrograms = 128;
+  const std::scoped_lock lock(mutex_);
+  if (num_free_tags_ - count < kLeftForPrograms) {
+    return ResourceExhausted("no more tags of messages are left: too many stores over these ranks");
+  }
+  num_free_tags_ -= count;
+  return num_free_tags_;
+}
+
+std::shared_ptr<void> Rings::Share(const void* key,
+                                   const std::function<std::shared_ptr<void>()>& make) {
+  const std::scoped_lock lock(mutex_);
+  std::weak_ptr<void>& slot = shared_[key];
+  std::shared_ptr<void> value = slot.lock();
+  if (value == nullptr) {
+    value = make();
+    slot = value;
+  }
+  return value;
 }
 
 void Rings::Fail(const absl::Status& error) {

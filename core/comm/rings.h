@@ -5,6 +5,8 @@
 //   (*rings)->Add(3, {0, 2});                       // on ranks 0 and 2
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,6 +38,16 @@ class Rings {
   absl::StatusOr<Communicator*> Find(int ring_id);
   bool Has(int ring_id);
 
+  // The first of so many tags of messages of ring 0 that are the caller's alone. They are dealt
+  // from the last one downwards: programs' messages use the first ones. Ranks that make the same
+  // calls in the same order have the same. ResourceExhausted where none are left.
+  absl::StatusOr<int> TakeTags(int count);
+
+  // A value that all who ask with this key have in common, made by the first of them while nobody
+  // keeps one.
+  std::shared_ptr<void> Share(const void* key, const std::function<std::shared_ptr<void>()>& make);
+  std::chrono::milliseconds timeout() const { return timeout_; }  // CommOptions::timeout
+
   // This rank has failed in what all of them do, and cannot catch up: nothing works any more, and
   // the others are told where that is possible. What follows fails with the first such error.
   void Fail(const absl::Status& error);
@@ -47,12 +59,16 @@ class Rings {
   std::vector<CommSpan> StopTrace();
 
  private:
-  explicit Rings(std::unique_ptr<CommThread> thread) : thread_(std::move(thread)) {}
+  Rings(std::unique_ptr<CommThread> thread, std::chrono::milliseconds timeout)
+      : thread_(std::move(thread)), timeout_(timeout) {}
 
   const std::unique_ptr<CommThread> thread_;  // null: alone
-  std::mutex mutex_;                          // guards rings_, not what they hold
+  const std::chrono::milliseconds timeout_;
+  std::mutex mutex_;  // guards what follows, not what rings hold
   std::map<int, std::unique_ptr<Communicator>> rings_;
   std::map<int, std::vector<int>> members_;
+  std::map<const void*, std::weak_ptr<void>> shared_;
+  int num_free_tags_ = Communicator::kNumTags;
 };
 
 // Rings as a resource of a place (core/resource/place_resources.h): what kernels find.

@@ -1,10 +1,12 @@
 // AcrossRanks: collectives of arrays, as operations of the engine.
 //
 // The ranks of a ring have to start its collectives in one order. So all of these operations update
-// one variable: they start in the order in which they were pushed, whatever their priorities and
-// whatever they wait for. Ranks that make the same calls in the same order agree.
+// one variable, which all stores of a runtime over the same rings have in common: they start in the
+// order in which they were pushed, whatever their priorities and whatever they wait for. Ranks that
+// make the same calls in the same order agree.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,7 +21,8 @@ namespace interp {
 // was pushed.
 class AcrossRanks {
  public:
-  // Over ring 0. The runtime is borrowed.
+  // Over ring 0. The runtime is borrowed; stores of other runtimes over the same rings would be in
+  // no order with these.
   static absl::StatusOr<std::unique_ptr<AcrossRanks>> Make(ArrayRuntime& runtime,
                                                            std::shared_ptr<Rings> rings);
   ~AcrossRanks();
@@ -33,22 +36,36 @@ class AcrossRanks {
   // host and alike; `name` is for messages.
   absl::StatusOr<Array> Sum(const Array& array, std::string name, int32_t priority) const;
   absl::StatusOr<Array> FromFirst(const Array& array, std::string name, int32_t priority) const;
+  // All ranks' arrays in the order of the ranks: of the shape [size, ...].
+  absl::StatusOr<Array> Gather(const Array& array, std::string name, int32_t priority) const;
+  // All ranks' rows, those of rank 0 first; arrays of rows of one height, width and dtype.
+  absl::StatusOr<Array> GatherRows(const Array& rows, std::string name, int32_t priority) const;
   // Waits until all ranks have come here and what this one has pushed before is done.
   absl::Status Barrier() const;
 
  private:
-  AcrossRanks(ArrayRuntime& runtime, std::shared_ptr<Rings> rings, Communicator* ring)
-      : runtime_(runtime),
-        rings_(std::move(rings)),
-        ring_(ring),
-        order_(runtime.engine().NewVariable("order of ranks")) {}
-  absl::StatusOr<Array> Push(CommKind kind, const Array& array, std::string name,
-                             int32_t priority) const;
+  // A variable that ends with its last user.
+  struct Order {
+    explicit Order(engine::Engine& of) : engine(of), variable(of.NewVariable("order of ranks")) {}
+    ~Order();
+    Order(const Order&) = delete;
+    Order& operator=(const Order&) = delete;
+    engine::Engine& engine;
+    const engine::Variable variable;
+  };
+  AcrossRanks(ArrayRuntime& runtime, std::shared_ptr<Rings> rings, Communicator* ring,
+              std::shared_ptr<const Order> order)
+      : runtime_(runtime), rings_(std::move(rings)), ring_(ring), order_(std::move(order)) {}
+  // What starts a call of `array` to `out`; `done` has begun.
+  using StartFn = std::function<absl::Status(Communicator&, engine::Completion& done)>;
+  absl::Status Push(const Array& array, const Array& out, StartFn start, int32_t priority) const;
+  absl::StatusOr<Array> PushCall(const CommCall& call, const Array& array, const Shape& shape,
+                                 int32_t priority) const;
 
   ArrayRuntime& runtime_;
   const std::shared_ptr<Rings> rings_;
   Communicator* const ring_;
-  const engine::Variable order_;
+  const std::shared_ptr<const Order> order_;
 };
 
 }  // namespace interp

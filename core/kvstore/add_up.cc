@@ -16,11 +16,6 @@ InvokeOptions Beside(int32_t priority) {
   return {.priority = priority, .property = engine::Property::kDeviceUrgent};
 }
 
-absl::StatusOr<Array> MoveTo(const Array& array, Place place, int32_t priority) {
-  if (array.place() == place) return array;
-  return array.CopyTo(place, priority);
-}
-
 absl::Status Join(const std::vector<Array>& values, const Array& joined) {
   RowIndex index{.rows = {}, .height = joined.shape()[0]};
   for (const Array& value : values) {
@@ -46,6 +41,11 @@ absl::Status Join(const std::vector<Array>& values, const Array& joined) {
 }
 
 }  // namespace
+
+absl::StatusOr<Array> MoveTo(const Array& array, Place place, int32_t priority) {
+  if (array.place() == place) return array;
+  return array.CopyTo(place, priority);
+}
 
 absl::StatusOr<Array> AddUp(absl::Span<const Array> values, Place home, int32_t priority) {
   if (values.size() == 1) return MoveTo(values[0], home, priority);

@@ -8,6 +8,9 @@
 
 namespace interp {
 
+// The array itself if it lies at `place`, else a copy there.
+absl::StatusOr<Array> MoveTo(const Array& array, Place place, int32_t priority);
+
 // The sum of dense arrays of one shape and dtype, at `home`, as the tree of SumArraysDef. On the
 // way a partial sum lies where one of its parts does, at home if one does. A single array at home
 // is returned itself. Pushes operations.

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "core/array/array_runtime.h"
 #include "core/array/filled.h"
 #include "core/array/tape.h"
 #include "core/kvstore/add_up.h"
+#include "core/kvstore/store_client.h"
 #include "core/kvstore/two_bit.h"
 
 namespace interp {
@@ -40,14 +40,12 @@ absl::Status GatherRows(const Array& stored, const std::vector<int64_t>& rows, c
 absl::StatusOr<std::unique_ptr<KVStore>> KVStore::Create(ArrayRuntime& runtime,
                                                          absl::string_view kind,
                                                          std::shared_ptr<Rings> rings) {
-  const bool several = kind == "dist_sync";
-  if (!several && absl::StartsWith(kind, "dist")) {
-    return Unimplemented("a store of kind '", kind,
-                         "' is for several machines, of which interp has 'dist_sync' so far");
-  }
+  const bool async = kind == "dist_async";
+  const bool several = async || kind == "dist_sync" || kind == "dist_device_sync";
+  const bool on_devices = kind == "device" || kind == "dist_device_sync";
   if (!several && kind != "local" && kind != "device") {
     return InvalidArgument("no kind of store is named '", kind,
-                           "'; there are: local device dist_sync");
+                           "'; there are: local device dist_sync dist_device_sync dist_async");
   }
   if (several == (rings == nullptr)) {
     return InvalidArgument("a store of kind '", kind, "' ",
@@ -55,13 +53,18 @@ absl::StatusOr<std::unique_ptr<KVStore>> KVStore::Create(ArrayRuntime& runtime,
   }
   std::unique_ptr<KVStore> store(new KVStore(runtime, kind));
   if (several) {
-    INTERP_ASSIGN_OR_RETURN(store->ranks_, AcrossRanks::Make(runtime, std::move(rings)));
+    INTERP_ASSIGN_OR_RETURN(store->ranks_, AcrossRanks::Make(runtime, rings));
+  }
+  if (async) {
+    INTERP_ASSIGN_OR_RETURN(store->client_, StoreClient::Make(runtime, std::move(rings)));
   }
   for (const Place place : runtime.engine().policy().places) {
-    if (kind == "device" && !place.on_host()) store->load_.emplace_back(place, 0);
+    if (on_devices && !place.on_host()) store->load_.emplace_back(place, 0);
   }
   return store;
 }
+
+KVStore::KVStore(ArrayRuntime& runtime, absl::string_view kind) : runtime_(runtime), kind_(kind) {}
 
 KVStore::~KVStore() = default;
 
@@ -94,13 +97,30 @@ absl::Status KVStore::Init(absl::string_view key, const Array& value) {
   }
   auto entry = std::make_unique<Entry>();
   entry->key = std::string(key);
-  INTERP_ASSIGN_OR_RETURN(entry->stored, value.CopyTo(NextHome(value.size_bytes())));
-  if (ranks_ != nullptr) {
-    INTERP_ASSIGN_OR_RETURN(entry->stored,
-                            ranks_->FromFirst(entry->stored, entry->key, /*priority=*/0));
+  if (client_ != nullptr) {
+    INTERP_RETURN_IF_ERROR(InitOnServer(*entry, value));
+    entries_.emplace(key, std::move(entry));
+    return absl::OkStatus();
   }
+  const Place home = NextHome(value.size_bytes());
+  Array first = value;
+  if (ranks_ != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(const Array own, value.CopyTo(Place{}));
+    INTERP_ASSIGN_OR_RETURN(first, ranks_->FromFirst(own, entry->key, /*priority=*/0));
+  }
+  INTERP_ASSIGN_OR_RETURN(entry->stored, first.CopyTo(home));
   entries_.emplace(key, std::move(entry));
   return absl::OkStatus();
+}
+
+// Waits until all ranks have come here: nobody asks for a key that is not there.
+absl::Status KVStore::InitOnServer(Entry& entry, const Array& value) {
+  INTERP_ASSIGN_OR_RETURN(const Array own, value.CopyTo(Place{}));
+  INTERP_ASSIGN_OR_RETURN(const Array first, ranks_->FromFirst(own, entry.key, /*priority=*/0));
+  INTERP_ASSIGN_OR_RETURN(const Tensor tensor, first.Read());
+  INTERP_ASSIGN_OR_RETURN(entry.number, client_->Init(entry.key, tensor));
+  INTERP_ASSIGN_OR_RETURN(entry.stored, runtime_.New(value.shape(), value.dtype()));
+  return ranks_->Barrier();
 }
 
 absl::StatusOr<KVStore::Entry*> KVStore::Find(absl::string_view key) {
@@ -145,7 +165,7 @@ absl::Status KVStore::CheckOuts(const Entry& entry, absl::Span<const Array> outs
 
 absl::StatusOr<std::vector<Array>> KVStore::Compress(Entry& entry, absl::Span<const Array> values,
                                                      float threshold, int32_t priority) {
-  std::vector<Array> received;
+  std::vector<Array> codes;
   for (size_t i = 0; i < values.size(); ++i) {
     const Array& value = values[i];
     if (value.dtype() != DType::kFloat32) {
@@ -158,62 +178,118 @@ absl::StatusOr<std::vector<Array>> KVStore::Compress(Entry& entry, absl::Span<co
       INTERP_ASSIGN_OR_RETURN(residual,
                               Filled(runtime_, value.shape(), DType::kFloat32, 0, value.place()));
     }
-    if (residual.place() != value.place()) {
-      INTERP_ASSIGN_OR_RETURN(residual, residual.CopyTo(value.place(), priority));
-    }
-    const Attr attr{.name = "threshold", .value = threshold};
+    INTERP_ASSIGN_OR_RETURN(residual, MoveTo(residual, value.place(), priority));
     INTERP_ASSIGN_OR_RETURN(
-        const Array codes,
-        First(Invoke(runtime_, CompressDef(), {{"Grad", {value}}, {"Residual", {residual}}}, {attr},
+        codes.emplace_back(),
+        First(Invoke(runtime_, CompressDef(), {{"Grad", {value}}, {"Residual", {residual}}},
+                     {{.name = "threshold", .value = threshold}},
                      {.priority = priority,
                       .outputs = {{"Codes", 1}},
                       .into = {{"ResidualOut", {residual}}}})));
-    Array there = codes;
-    if (codes.place() != entry.stored.place()) {
-      INTERP_ASSIGN_OR_RETURN(there, codes.CopyTo(entry.stored.place(), priority));
-    }
-    const absl::Span<const int64_t> dims = value.shape().dims();
-    const std::vector<int64_t> shape(dims.begin(), dims.end());
-    INTERP_ASSIGN_OR_RETURN(
-        received.emplace_back(),
-        First(Invoke(runtime_, DecompressDef(), {{"Codes", {there}}},
-                     {attr, {.name = "shape", .value = shape}}, {.priority = priority})));
   }
-  return received;
+  return codes;
+}
+
+absl::StatusOr<Array> KVStore::SumOfCodes(const Entry& entry, absl::Span<const Array> codes,
+                                          float threshold, int32_t priority) {
+  std::vector<Array> values;
+  for (const Array& code : codes) {
+    INTERP_ASSIGN_OR_RETURN(const Array here, MoveTo(code, entry.stored.place(), priority));
+    INTERP_ASSIGN_OR_RETURN(values.emplace_back(),
+                            ValuesOfCodes(here, entry.stored.shape(), threshold, priority));
+  }
+  return AddUp(values, entry.stored.place(), priority);
+}
+
+absl::StatusOr<Array> KVStore::SumOverRanks(const Entry& entry, const Array& sum,
+                                            int32_t priority) const {
+  INTERP_ASSIGN_OR_RETURN(const Array own, MoveTo(sum, Place{}, priority));
+  INTERP_ASSIGN_OR_RETURN(const Array all, ranks_->Sum(own, entry.key, priority));
+  return MoveTo(all, entry.stored.place(), priority);
+}
+
+// Codes of different ranks have no sum: all of them go to all ranks, which add up what they mean.
+absl::StatusOr<Array> KVStore::SumOfAllCodes(Entry& entry, const Array& sum, float threshold,
+                                             int32_t priority) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Array> codes,
+                          Compress(entry, {&sum, 1}, threshold, priority));
+  INTERP_ASSIGN_OR_RETURN(const Array own, MoveTo(codes[0], Place{}, priority));
+  INTERP_ASSIGN_OR_RETURN(const Array all, ranks_->Gather(own, entry.key, priority));
+  std::vector<Array> parts;
+  for (int rank = 0; rank < size(); ++rank) {
+    INTERP_ASSIGN_OR_RETURN(parts.emplace_back(), all.At(rank));
+  }
+  return SumOfCodes(entry, parts, threshold, priority);
+}
+
+absl::Status KVStore::PushRows(const Entry& entry, absl::Span<const Array> values,
+                               const Updater& updater, int32_t priority) const {
+  if (updater == nullptr || !entry.stored.place().on_host()) {
+    return InvalidArgument("rows are pushed to key '", entry.key, "' on ",
+                           Name(entry.stored.place()),
+                           "; they need an updater, and a store of kind local or dist_sync");
+  }
+  INTERP_ASSIGN_OR_RETURN(Array joined, JoinRows(values, priority));
+  if (ranks_ != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(joined, ranks_->GatherRows(joined, entry.key, priority));
+  }
+  return updater(entry.key, joined, entry.stored);
+}
+
+absl::StatusOr<Array> KVStore::Sum(Entry& entry, absl::Span<const Array> values, float threshold,
+                                   int32_t priority) {
+  const Place home = entry.stored.place();
+  if (ranks_ != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(const Array sum, AddUp(values, home, priority));
+    return threshold > 0 ? SumOfAllCodes(entry, sum, threshold, priority)
+                         : SumOverRanks(entry, sum, priority);
+  }
+  if (threshold == 0) return AddUp(values, home, priority);
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Array> codes,
+                          Compress(entry, values, threshold, priority));
+  return SumOfCodes(entry, codes, threshold, priority);
+}
+
+// Its server keeps the key, and updates it by itself.
+absl::Status KVStore::PushToServer(Entry& entry, absl::Span<const Array> values,
+                                   const Settings& settings, int32_t priority) {
+  if (settings.updater == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("key '", entry.key, "' of a store of kind ", kind_,
+                     " is pushed to, and there is no updater: SetOptimizer or SetUpdater comes "
+                     "first, on all ranks"));
+  }
+  if (values[0].is_rows()) {
+    INTERP_ASSIGN_OR_RETURN(const Array joined, JoinRows(values, priority));
+    return client_->Push(entry.number, joined, /*threshold=*/0, priority);
+  }
+  INTERP_ASSIGN_OR_RETURN(Array sum, AddUp(values, Place{}, priority));
+  if (settings.threshold > 0) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<Array> codes,
+                            Compress(entry, {&sum, 1}, settings.threshold, priority));
+    sum = codes[0];
+  }
+  return client_->Push(entry.number, sum, settings.threshold, priority);
 }
 
 absl::Status KVStore::PushLocked(Entry& entry, absl::Span<const Array> values, int32_t priority) {
   const Settings settings = this->settings();
-  if (ranks_ != nullptr && (values[0].is_rows() || settings.threshold > 0)) {
-    return Unimplemented("key '", entry.key, "' is pushed ",
-                         values[0].is_rows() ? "rows" : "with compression", ", which kind ", kind_,
-                         " does not take");
-  }
-  if (values[0].is_rows()) {
-    if (settings.updater == nullptr || !entry.stored.place().on_host()) {
-      return InvalidArgument("rows are pushed to key '", entry.key, "' on ",
-                             Name(entry.stored.place()),
-                             "; they need an updater, and a store of kind local");
-    }
-    INTERP_ASSIGN_OR_RETURN(const Array joined, JoinRows(values, priority));
-    return settings.updater(entry.key, joined, entry.stored);
-  }
-  std::vector<Array> received;
-  if (settings.threshold > 0) {
-    INTERP_ASSIGN_OR_RETURN(received, Compress(entry, values, settings.threshold, priority));
-    values = received;
-  }
-  INTERP_ASSIGN_OR_RETURN(Array sum, AddUp(values, entry.stored.place(), priority));
-  if (ranks_ != nullptr) {
-    INTERP_ASSIGN_OR_RETURN(sum, ranks_->Sum(sum, entry.key, priority));
-  }
+  if (client_ != nullptr) return PushToServer(entry, values, settings, priority);
+  if (values[0].is_rows()) return PushRows(entry, values, settings.updater, priority);
+  INTERP_ASSIGN_OR_RETURN(const Array sum, Sum(entry, values, settings.threshold, priority));
   if (settings.updater != nullptr) return settings.updater(entry.key, sum, entry.stored);
   return entry.stored.CopyFrom(sum, priority);
 }
 
 absl::Status KVStore::PullLocked(const Entry& entry, absl::Span<const Array> outs,
-                                 int32_t priority) {
-  for (const Array& out : outs) INTERP_RETURN_IF_ERROR(out.CopyFrom(entry.stored, priority));
+                                 int32_t priority) const {
+  if (outs.empty()) return absl::OkStatus();
+  Array from = entry.stored;
+  if (client_ != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(from, runtime_.New(entry.stored.shape(), entry.stored.dtype()));
+    INTERP_RETURN_IF_ERROR(client_->Pull(entry.number, from, priority));
+  }
+  for (const Array& out : outs) INTERP_RETURN_IF_ERROR(out.CopyFrom(from, priority));
   return absl::OkStatus();
 }
 
@@ -258,6 +334,7 @@ absl::Status KVStore::PullRows(absl::string_view key, std::vector<int64_t> rows,
   }
   const Tape::Pause pause;
   std::lock_guard<std::mutex> lock(entry->mutex);
+  if (client_ != nullptr) return client_->PullRows(entry->number, rows, out, priority);
   Array stored = entry->stored;
   if (!stored.place().on_host()) {
     INTERP_ASSIGN_OR_RETURN(stored, stored.CopyTo(Place{}, priority));
@@ -271,13 +348,21 @@ absl::Status KVStore::PullRows(absl::string_view key, std::vector<int64_t> rows,
 }
 
 void KVStore::SetUpdater(Updater updater) {
+  if (client_ != nullptr) {
+    // What was pushed before goes to the old one, and nobody pushes to a server that has none. What
+    // fails is told by the calls that follow.
+    Barrier().IgnoreError();
+    client_->kept().SetUpdater(updater);
+    ranks_->Barrier().IgnoreError();
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   settings_.updater = std::move(updater);
 }
 
 absl::Status KVStore::SetOptimizer(const StoreOptimizerOptions& options) {
-  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<StoreOptimizer> optimizer,
-                          StoreOptimizer::Make(runtime_, options));
+  INTERP_ASSIGN_OR_RETURN(
+      const std::shared_ptr<StoreOptimizer> optimizer,
+      StoreOptimizer::Make(client_ == nullptr ? runtime_ : client_->runtime_of_kept(), options));
   SetUpdater([optimizer](absl::string_view key, const Array& pushed, const Array& stored) {
     return optimizer->Update(key, pushed, stored);
   });
@@ -293,10 +378,19 @@ absl::Status KVStore::SetCompression(const CompressionOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status KVStore::Barrier() { return ranks_ == nullptr ? absl::OkStatus() : ranks_->Barrier(); }
+absl::Status KVStore::Barrier() {
+  absl::Status status;
+  if (client_ != nullptr) status = client_->Flush();
+  if (ranks_ != nullptr) status.Update(ranks_->Barrier());  // where others wait for this rank
+  return status;
+}
 
 absl::StatusOr<Array> KVStore::Stored(absl::string_view key) {
   INTERP_ASSIGN_OR_RETURN(const Entry* const entry, Find(key));
+  if (client_ != nullptr) {
+    return Unimplemented("key '", key, "' of a store of kind ", kind_,
+                         " may be kept by another rank; Pull it");
+  }
   return entry->stored;
 }
 

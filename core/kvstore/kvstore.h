@@ -9,12 +9,13 @@
 // Everything is pushed to the engine and returns at once: what one key does overlaps with what
 // others do and with all else that runs.
 //
-// Consistency. All pushes and pulls of one key happen one after the other, in an order in which a
-// call that has returned comes before one that has not begun, from whatever threads; so a pull sees
-// all that was pushed before. Keys are independent of each other.
-// Determinism. What is pushed at once is added up in the order of its list as a tree of a form that
-// depends on the number alone, so the bits do not depend on places, kinds, threads or time (but for
-// floats of 16 bits, where a sum that crosses places is rounded once more for each crossing).
+// Consistency (kind dist_async promises less; see docs/kvstore.md). All pushes and pulls of one key
+// happen one after the other, in an order in which a call that has returned comes before one that
+// has not begun, from whatever threads; so a pull sees all that was pushed before. Keys are
+// independent of each other. Determinism. What is pushed at once is added up in the order of its
+// list as a tree of a form that depends on the number alone, so the bits do not depend on places,
+// kinds, threads or time (but for floats of 16 bits, where a sum that crosses places is rounded
+// once more for each crossing).
 //
 // A pushed array may be written to as soon as Push has returned: the store keeps what it was then.
 // The model is MXNet's KVStore (include/mxnet/kvstore.h); docs/kvstore.md tells where it differs.
@@ -36,8 +37,11 @@
 
 namespace interp {
 
+class StoreClient;
+
 // Adds what was pushed to what is stored, by pushing operations that read the one and write the
-// other. Called by Push, on its thread; may call nothing of the store.
+// other. Called by Push, on its thread; of dist_async where the key is kept, with arrays of another
+// runtime (Array::runtime). May call nothing of the store.
 using Updater =
     std::function<absl::Status(absl::string_view key, const Array& pushed, const Array& stored)>;
 
@@ -52,11 +56,13 @@ struct CompressionOptions {
 class KVStore {
  public:
   // `local` adds and keeps values on the host, `device` on the devices, each key on that which has
-  // the least so far. `dist_sync` is `local` of all ranks of `rings` together: a push adds up what
-  // all of them push, and each updates and keeps the same values. Ranks call Init, Push, PushPull
-  // and Barrier in the same order, from one thread; priorities are each rank's own affair. No rows
-  // and no compression there. InvalidArgument lists the kinds; Unimplemented for others of several
-  // machines.
+  // the least so far. `dist_sync` is `local` of all ranks of `rings` together, `dist_device_sync`
+  // is `device`: a push adds up what all of them push, and each updates and keeps the same values.
+  // Ranks call Init, Push, PushPull and Barrier in the same order, from one thread; priorities are
+  // each rank's own affair. `dist_async` adds nothing up over ranks: each key is kept by one rank,
+  // which updates it at each push of any (store_client.h); Init, SetUpdater, SetOptimizer and
+  // Barrier are called by all ranks, which end their stores together. InvalidArgument lists the
+  // kinds.
   static absl::StatusOr<std::unique_ptr<KVStore>> Create(ArrayRuntime& runtime,
                                                          absl::string_view kind,
                                                          std::shared_ptr<Rings> rings = nullptr);
@@ -75,34 +81,37 @@ class KVStore {
   absl::Status Push(absl::string_view key, absl::Span<const Array> values, int32_t priority = 0);
   // Copies what is stored into each array.
   absl::Status Pull(absl::string_view key, absl::Span<const Array> outs, int32_t priority = 0);
-  // Push, then Pull, with no other call on the key between.
+  // Push, then Pull, with no other call on the key between; of dist_async none of this rank.
   absl::Status PushPull(absl::string_view key, absl::Span<const Array> values,
                         absl::Span<const Array> outs, int32_t priority = 0);
   // Gives an array of rows some rows of what is stored: `rows`, each once, ascending.
   absl::Status PullRows(absl::string_view key, std::vector<int64_t> rows, const Array& out,
                         int32_t priority = 0);
 
-  // From here on.
+  // From here on. With dist_async all ranks call these, and wait for each other.
   void SetUpdater(Updater updater);
   absl::Status SetOptimizer(const StoreOptimizerOptions& options);
-  // Of dense float32 values, for each key and position in the list of values by itself.
+  // Of dense float32 values, for each key and position in the list of values by itself; between
+  // ranks, for each key and rank: codes of the rank's sum.
   // InvalidArgument for a threshold that is not above zero.
   absl::Status SetCompression(const CompressionOptions& options);
 
-  // What is stored, to be looked at: an array that nobody is to write to.
+  // What is stored, to be looked at: an array that nobody is to write to. Unimplemented for
+  // dist_async.
   absl::StatusOr<Array> Stored(absl::string_view key);
   // Processes that share the store, and which of them this is.
   int size() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
   int rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
-  // Waits until all ranks have come here and what this one has pushed is added up. Errors: those of
-  // the ranks' communication.
+  // Waits until all ranks have come here and what they have pushed is added up. Errors: those of
+  // the ranks' communication; of dist_async what has failed in updates, too.
   absl::Status Barrier();
 
  private:
   struct Entry {
     std::mutex mutex;  // held while a call pushes its operations
     std::string key;
-    Array stored;
+    Array stored;    // where a server keeps the key: no values, but its shape and dtype
+    int number = 0;  // of the key, for servers
     std::vector<Array> residuals;  // by position of the pushed value; of compression
   };
   // How pushes are treated.
@@ -111,7 +120,7 @@ class KVStore {
     float threshold = 0;  // 0: no compression
   };
 
-  KVStore(ArrayRuntime& runtime, absl::string_view kind) : runtime_(runtime), kind_(kind) {}
+  KVStore(ArrayRuntime& runtime, absl::string_view kind);
   Place NextHome(size_t bytes);
   absl::StatusOr<Entry*> Find(absl::string_view key);
   absl::Status CheckCaller() const;
@@ -120,15 +129,29 @@ class KVStore {
   Settings settings();
   // REQUIRES: entry.mutex is held.
   absl::Status PushLocked(Entry& entry, absl::Span<const Array> values, int32_t priority);
-  static absl::Status PullLocked(const Entry& entry, absl::Span<const Array> outs,
-                                 int32_t priority);
+  absl::Status PullLocked(const Entry& entry, absl::Span<const Array> outs, int32_t priority) const;
+  // The sum of what all ranks push, where the key is kept.
+  absl::StatusOr<Array> Sum(Entry& entry, absl::Span<const Array> values, float threshold,
+                            int32_t priority);
+  absl::StatusOr<Array> SumOverRanks(const Entry& entry, const Array& sum, int32_t priority) const;
+  absl::StatusOr<Array> SumOfAllCodes(Entry& entry, const Array& sum, float threshold,
+                                      int32_t priority);
+  absl::Status PushRows(const Entry& entry, absl::Span<const Array> values, const Updater& updater,
+                        int32_t priority) const;
+  // The codes of each value, where it lies; what they mean, where the key is kept.
   absl::StatusOr<std::vector<Array>> Compress(Entry& entry, absl::Span<const Array> values,
                                               float threshold, int32_t priority);
+  static absl::StatusOr<Array> SumOfCodes(const Entry& entry, absl::Span<const Array> codes,
+                                          float threshold, int32_t priority);
+  absl::Status InitOnServer(Entry& entry, const Array& value);
+  absl::Status PushToServer(Entry& entry, absl::Span<const Array> values, const Settings& settings,
+                            int32_t priority);
 
   ArrayRuntime& runtime_;
   const std::string kind_;
-  std::unique_ptr<AcrossRanks> ranks_;  // null: one process
-  std::mutex mutex_;                    // guards what follows
+  std::unique_ptr<AcrossRanks> ranks_;   // null: one process
+  std::unique_ptr<StoreClient> client_;  // of dist_async
+  std::mutex mutex_;                     // guards what follows
   absl::flat_hash_map<std::string, std::unique_ptr<Entry>> entries_;
   std::vector<std::pair<Place, size_t>> load_;  // bytes by device
   Settings settings_;

@@ -1,6 +1,9 @@
 #include "core/kvstore/two_bit.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "core/array/invoke.h"
 
 namespace interp {
 namespace {
@@ -111,5 +114,16 @@ const OpDef& DecompressDef() {
                 .kernels = {{DType::kUInt8, Decompress}}};
   return *kDef;
 }
+
+absl::StatusOr<Array> ValuesOfCodes(const Array& codes, const Shape& shape, float threshold,
+                                    int32_t priority) {
+  const absl::Span<const int64_t> dims = shape.dims();
+  return First(Invoke(codes.runtime(), DecompressDef(), {{"Codes", {codes}}},
+                      {{.name = "threshold", .value = threshold},
+                       {.name = "shape", .value = std::vector<int64_t>(dims.begin(), dims.end())}},
+                      {.priority = priority}));
+}
+
+Shape ShapeOfCodes(const Shape& shape) { return {BytesFor(shape.numel())}; }
 
 }  // namespace interp

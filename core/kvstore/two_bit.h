@@ -2,6 +2,7 @@
 // src/kvstore/gradient_compression-inl.h.)
 #pragma once
 
+#include "core/array/array.h"
 #include "core/op_def.h"
 
 namespace interp {
@@ -14,5 +15,11 @@ const OpDef& CompressDef();
 
 // Codes -> Out: the values that they stand for, of the attribute `shape`.
 const OpDef& DecompressDef();
+
+// The values that an array of codes stands for, where it lies.
+absl::StatusOr<Array> ValuesOfCodes(const Array& codes, const Shape& shape, float threshold,
+                                    int32_t priority);
+// That of the codes of values of that shape.
+Shape ShapeOfCodes(const Shape& shape);
 
 }  // namespace interp

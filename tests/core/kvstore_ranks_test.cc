@@ -4,52 +4,32 @@
 
 #include <atomic>
 
-#include "core/array/sum_arrays.h"
 #include "core/kvstore/kvstore.h"
 #include "tests/testing/arrays.h"
+#include "tests/testing/rank_stores.h"
 #include "tests/testing/rank_team.h"
 
 namespace interp {
 namespace {
 
+using testing::AddRowsTo;
+using testing::AddTo;
 using testing::ArrayOf;
-using testing::ArrayOps;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using testing::FailsWith;
 using testing::FloatsOf;
 using testing::IsOk;
-using testing::MakeRuntime;
+using testing::NewRuntime;
 using testing::OnAllRanks;
+using testing::WithStores;
 
 const auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr CommOptions kChecked{.timeout = std::chrono::seconds(60), .check = true};
-
-// stored += pushed.
-absl::Status AddTo(absl::string_view /*key*/, const Array& pushed, const Array& stored) {
-  return Invoke(stored.runtime(), SumArraysDef(), {{"X", {stored, pushed}}}, {},
-                {.into = {{"Out", {stored}}}})
-      .status();
-}
-
-std::unique_ptr<ArrayRuntime> NewRuntime() {
-  return MakeRuntime({.engine = {.workers = 2}, .ops = &ArrayOps::Registry()});
-}
-
-// `body` on each rank, with a store of its own runtime.
-void WithStores(const ThreadRanksOptions& options,
-                const std::function<absl::Status(ArrayRuntime&, KVStore&)>& body) {
-  const auto statuses = OnAllRanks(
-      options, kChecked, [&](const std::shared_ptr<Rings>& rings, ThreadRanks& /*ranks*/) {
-        const std::unique_ptr<ArrayRuntime> runtime = NewRuntime();
-        INTERP_ASSIGN_OR_RETURN(const auto store, KVStore::Create(*runtime, "dist_sync", rings));
-        return body(*runtime, *store);
-      });
-  EXPECT_THAT(statuses, Each(absl::OkStatus()));
-}
+constexpr char kKind[] = "dist_sync";
 
 TEST(StoreOfRanks, BeginsAsRank0SaysAndAddsUpWhatAllPush) {
-  WithStores({.size = 3}, [](ArrayRuntime& runtime, KVStore& store) {
+  WithStores({.size = 3}, kKind, [](ArrayRuntime& runtime, KVStore& store) {
     EXPECT_EQ(store.size(), 3);
     const auto own = static_cast<float>(store.rank() + 1);
     INTERP_RETURN_IF_ERROR(store.Init("w", ArrayOf(runtime, {2}, {own, 10 * own})));
@@ -72,7 +52,7 @@ TEST(StoreOfRanks, PrioritiesAndDelaysDoNotChangeWhatMeetsWhat) {
   constexpr int kKeys = 8;
   const ThreadRanksOptions slow{
       .size = 4, .longest_delay = std::chrono::microseconds(300), .seed = 5};
-  WithStores(slow, [](ArrayRuntime& runtime, KVStore& store) {
+  WithStores(slow, kKind, [](ArrayRuntime& runtime, KVStore& store) {
     std::vector<Array> outs;
     for (int key = 0; key < kKeys; ++key) {
       INTERP_RETURN_IF_ERROR(store.Init(absl::StrCat(key), ArrayOf(runtime, {3}, {0, 0, 0})));
@@ -94,9 +74,41 @@ TEST(StoreOfRanks, PrioritiesAndDelaysDoNotChangeWhatMeetsWhat) {
   });
 }
 
+// The first store's sum is ready last on one of the ranks.
+TEST(StoreOfRanks, SumsOfTwoStoresAreNotMixed) {
+  const auto statuses = OnAllRanks(
+      {.size = 2}, kChecked, [&](const std::shared_ptr<Rings>& rings, ThreadRanks& /*ranks*/) {
+        const std::unique_ptr<ArrayRuntime> runtime = NewRuntime();
+        INTERP_ASSIGN_OR_RETURN(const auto first, KVStore::Create(*runtime, kKind, rings));
+        INTERP_ASSIGN_OR_RETURN(const auto second, KVStore::Create(*runtime, kKind, rings));
+        for (KVStore* const store : {first.get(), second.get()}) {
+          INTERP_RETURN_IF_ERROR(store->Init("w", ArrayOf(*runtime, {1}, {0})));
+        }
+        const Array slow = *runtime->New({1}, DType::kFloat32);
+        const engine::Variable written = slow.variable();
+        const int rank = rings->rank();
+        INTERP_RETURN_IF_ERROR(runtime->engine().Push(
+            [slow, rank](const engine::RunContext& context) -> absl::Status {
+              if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+              INTERP_ASSIGN_OR_RETURN(Tensor value, ArrayAccess::Writable(slow, true, context));
+              value.mutable_data<float>()[0] = 1;
+              return absl::OkStatus();
+            },
+            {.writes = {&written, 1}}));
+        const Array one = *runtime->New({1}, DType::kFloat32);
+        const Array ten = *runtime->New({1}, DType::kFloat32);
+        INTERP_RETURN_IF_ERROR(first->PushPull("w", {slow}, {one}));
+        INTERP_RETURN_IF_ERROR(second->PushPull("w", {ArrayOf(*runtime, {1}, {10})}, {ten}));
+        EXPECT_THAT(FloatsOf(one), ElementsAre(2));
+        EXPECT_THAT(FloatsOf(ten), ElementsAre(20));
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(statuses, Each(absl::OkStatus()));
+}
+
 TEST(StoreOfRanks, BarrierWaitsForAll) {
   std::atomic<int> here{0};
-  WithStores({.size = 4}, [&](ArrayRuntime& /*runtime*/, KVStore& store) {
+  WithStores({.size = 4}, kKind, [&](ArrayRuntime& /*runtime*/, KVStore& store) {
     ++here;
     INTERP_RETURN_IF_ERROR(store.Barrier());
     EXPECT_EQ(here.load(), 4);
@@ -143,7 +155,7 @@ TEST(StoreOfRanks, WhatFailedBeforeAPushFailsAllThatComeLater) {
 }
 
 TEST(StoreOfRanks, WhatFailedOnOneRankFailsOnTheOthersAtOnce) {
-  WithStores({.size = 2}, [](ArrayRuntime& runtime, KVStore& store) {
+  WithStores({.size = 2}, kKind, [](ArrayRuntime& runtime, KVStore& store) {
     const Array value = ArrayOf(runtime, {1}, {store.rank() == 1 ? 13.0F : 1.0F});
     INTERP_RETURN_IF_ERROR(store.Init("a", ArrayOf(runtime, {1}, {0})));
     const Array gradient = testing::Got(Invoke(runtime, "fail", {{"X", {value}}}));
@@ -163,9 +175,72 @@ TEST(StoreOfRanks, RefusesWhatItCannotDo) {
   const auto store = *KVStore::Create(*runtime, "dist_sync", Rings::Alone());
   const Array value = ArrayOf(*runtime, {1}, {1});
   ASSERT_THAT(store->Init("w", value), IsOk());
-  ASSERT_THAT(store->SetCompression({}), IsOk());
-  EXPECT_THAT(store->Push("w", {value}),
-              FailsWith(absl::StatusCode::kUnimplemented, "pushed with compression"));
+  const Array rows = *runtime->FromRows(Tensor::Of<float>({1}, {1}), {.rows = {0}, .height = 1});
+  EXPECT_THAT(store->Push("w", {rows}), FailsWith(kInvalid, "they need an updater"));
+}
+
+// Of different lengths; none on one of the ranks.
+TEST(StoreOfRanks, RowsOfAllRanksAreJoinedInTheirOrder) {
+  WithStores({.size = 3}, kKind, [](ArrayRuntime& runtime, KVStore& store) {
+    store.SetUpdater(AddRowsTo);
+    INTERP_RETURN_IF_ERROR(store.Init("t", ArrayOf(runtime, {3, 2}, {0, 1, 2, 3, 4, 5})));
+    const auto count = static_cast<int64_t>(store.rank());
+    const std::vector<int64_t> numbers(static_cast<size_t>(count), count);
+    const std::vector<float> values(static_cast<size_t>(2 * count), 10);
+    const Array rows =
+        *runtime.FromRows(Tensor::Of<float>({count, 2}, values), {.rows = numbers, .height = 3});
+    const Array out = *runtime.New({3, 2}, DType::kFloat32);
+    INTERP_RETURN_IF_ERROR(store.PushPull("t", {rows}, {out}));
+    EXPECT_THAT(FloatsOf(out), ElementsAre(0, 1, 12, 13, 24, 25));
+    return absl::OkStatus();
+  });
+}
+
+TEST(StoreOfRanks, CodesOfAllRanksAreAddedUp) {
+  WithStores({.size = 2}, kKind, [](ArrayRuntime& runtime, KVStore& store) {
+    INTERP_RETURN_IF_ERROR(store.SetCompression({.threshold = 0.5F}));
+    INTERP_RETURN_IF_ERROR(store.Init("g", ArrayOf(runtime, {5}, {0, 0, 0, 0, 0})));
+    const Array gradient = ArrayOf(runtime, {5}, {.3F, .6F, -.2F, -.7F, 1.4F});
+    const Array out = *runtime.New({5}, DType::kFloat32);
+    const std::vector<std::vector<float>> expected = {
+        {0, 1, 0, -1, 1}, {1, 1, 0, -1, 1}, {0, 1, -1, -1, 1}};
+    for (const std::vector<float>& sum : expected) {
+      INTERP_RETURN_IF_ERROR(store.PushPull("g", {gradient}, {out}));
+      EXPECT_EQ(FloatsOf(out), sum);
+    }
+    return absl::OkStatus();
+  });
+}
+
+// Two devices of each rank; keys lie on devices, what crosses ranks on the host.
+TEST(StoreOfRanks, DevicesOfAllRanksAreAddedUp) {
+  const auto statuses = OnAllRanks(
+      {.size = 2}, kChecked, [&](const std::shared_ptr<Rings>& rings, ThreadRanks& /*ranks*/) {
+        const std::unique_ptr<ArrayRuntime> runtime =
+            testing::MakeRuntime({.engine = {.devices = {testing::MakeDevice({.index = 0}),
+                                                         testing::MakeDevice({.index = 1})}},
+                                  .ops = &testing::ArrayOps::Registry()});
+        INTERP_ASSIGN_OR_RETURN(const auto store,
+                                KVStore::Create(*runtime, "dist_device_sync", rings));
+        const std::vector<Place> places = runtime->engine().policy().places;
+        const auto own = static_cast<float>(store->rank() + 1);
+        INTERP_RETURN_IF_ERROR(store->Init("w", ArrayOf(*runtime, {2}, {own, own})));
+        INTERP_ASSIGN_OR_RETURN(const Array stored, store->Stored("w"));
+        EXPECT_FALSE(stored.place().on_host());
+        std::vector<Array> gradients;
+        std::vector<Array> outs;
+        for (const Place place : places) {
+          if (place.on_host()) continue;
+          gradients.push_back(ArrayOf(*runtime, {2}, {own, 10 * own}, place));
+          outs.push_back(*runtime->New({2}, DType::kFloat32, place));
+        }
+        INTERP_RETURN_IF_ERROR(store->Pull("w", outs));
+        EXPECT_THAT(FloatsOf(outs[0]), ElementsAre(1, 1));
+        INTERP_RETURN_IF_ERROR(store->PushPull("w", gradients, outs));
+        for (const Array& out : outs) EXPECT_THAT(FloatsOf(out), ElementsAre(6, 60));
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(statuses, Each(absl::OkStatus()));
 }
 
 }  // namespace

@@ -9,14 +9,15 @@
 #include <thread>
 #include <vector>
 
-#include "core/array/sum_arrays.h"
 #include "tests/testing/arrays.h"
 #include "tests/testing/history.h"
+#include "tests/testing/rank_stores.h"
 #include "tests/testing/slow.h"
 
 namespace interp {
 namespace {
 
+using testing::AddTo;
 using testing::ArrayOf;
 using testing::ArrayOps;
 using ::testing::ElementsAre;
@@ -32,13 +33,6 @@ using testing::WhyNotLinearizable;
 constexpr Place kFirst{PlaceKind::kSim, 0};
 constexpr Place kSecond{PlaceKind::kSim, 1};
 const auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-// stored += pushed.
-absl::Status AddTo(absl::string_view /*key*/, const Array& pushed, const Array& stored) {
-  return Invoke(stored.runtime(), SumArraysDef(), {{"X", {stored, pushed}}}, {},
-                {.into = {{"Out", {stored}}}})
-      .status();
-}
 
 // Every test of this suite runs with both kinds.
 class Stores : public ::testing::TestWithParam<const char*> {
@@ -293,8 +287,7 @@ TEST(StoreKinds, UnknownOnesAreRefused) {
   auto runtime = MakeRuntime({});
   EXPECT_THAT(KVStore::Create(*runtime, "lokal"),
               FailsWith(kInvalid, "no kind of store is named 'lokal'; there are: local device"));
-  EXPECT_THAT(KVStore::Create(*runtime, "dist_async"),
-              FailsWith(absl::StatusCode::kUnimplemented, "several machines"));
+  EXPECT_THAT(KVStore::Create(*runtime, "dist_async"), FailsWith(kInvalid, "needs rings of ranks"));
 }
 
 // A push and a pull return, and other keys go on, while what is pushed is not there yet.
