@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/strip.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "passes/feed_fetch.h"
@@ -18,8 +16,6 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kWeightName = "data_parallel@WEIGHT";
-constexpr absl::string_view kRowsSuffix = "@ROWS";
-constexpr absl::string_view kValuesSuffix = "@VALUES";
 
 bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
 
@@ -66,21 +62,17 @@ class Rewriter {
  private:
   absl::Status FindGradients(const Program& main, const SplitProgram& split) {
     for (const PassedValue& value : split.passed) {
-      absl::string_view name = value.name;
+      const VarId id = main.Find(value.variable);
       // Selected rows are passed as two tensors.
-      if (value.merge == Merge::kScaledRows && absl::ConsumeSuffix(&name, kValuesSuffix)) {
-        rows_.push_back(main.Find(name));
+      if (value.merge == Merge::kScaledRows) {
+        rows_.push_back(id);
         continue;
       }
-      if (value.merge == Merge::kRows && absl::EndsWith(name, kRowsSuffix)) {
-        const VarId of = main.Find(absl::StripSuffix(name, kRowsSuffix));
-        if (std::find(rows_.begin(), rows_.end(), of) != rows_.end()) continue;
-      }
+      if (std::find(rows_.begin(), rows_.end(), id) != rows_.end()) continue;
       if (value.merge == Merge::kRows) {
-        return Unimplemented("the update reads '", value.name,
+        return Unimplemented("the update reads '", value.variable,
                              "', whose rows are samples: ranks would have to gather them");
       }
-      const VarId id = main.Find(value.name);
       const Var* const var = vars_[id];
       const bool known = var != nullptr && var->dtype != DType::kUndefined;
       const DType dtype = known ? var->dtype : DType::kFloat32;

@@ -7,14 +7,14 @@
 
 namespace interp {
 
-// As paddle.static.amp.decorate has them.
+// As paddle.static.amp.decorate(optimizer) of Paddle 2.6 has them.
 struct LossScalingOptions {
   double initial = 65536;
   bool dynamic = true;    // the scale changes as below; else it stays
-  int grow_after = 1000;  // steps in a row with finite gradients
+  int grow_after = 2000;  // steps in a row with finite gradients
   double grow = 2;        // what the scale is multiplied by then
-  int shrink_after = 2;   // steps with an infinity or a NaN
-  double shrink = 0.8;
+  int shrink_after = 1;   // steps with an infinity or a NaN
+  double shrink = 0.5;
 };
 
 // Makes the steps of a training program scale the loss, gradients therefore, and divide by the

@@ -30,6 +30,7 @@ bool HasSubBlock(const Op& op) {
 }
 
 bool KeepsValue(const Op& op, VarId output) {
+  if (op.type == "hierarchical_sigmoid") return IsInput(op, output);
   const bool test_mode = IsTrue(op, "is_test") || IsTrue(op, "use_global_stats");
   return test_mode && IsInput(op, output) && !HasSubBlock(op);
 }

@@ -129,13 +129,19 @@ class Splitter {
     return vars_[id] == nullptr ? VarKind::kLodTensor : vars_[id]->kind;
   }
 
+  // A gradient that is declared persistable: no step starts with what the one before left in it.
+  bool IsPassedState(VarId id) const {
+    return persistable_[id] && vars_[id] != nullptr && compute_.written[id] && !compute_.open[id] &&
+           update_.open[id];
+  }
+
   // Persistable variables that a step changes are values of the compute part like any others.
   absl::Status FindStates() {
     std::vector<bool> changes(vars_.size(), false);
     for (VarId id = 0; id < std::ssize(vars_); ++id) {
       const bool used = compute_.read[id] || compute_.written[id];
       changes[id] = persistable_[id] && used && (compute_.written[id] || update_.written[id]);
-      if (!changes[id]) continue;
+      if (!changes[id] || IsPassedState(id)) continue;
       if (KindOf(id) != VarKind::kLodTensor) {
         return Unimplemented("'", main_.NameOf(id),
                              "' is persistable, changes and is no tensor: replicas cannot have "
@@ -153,14 +159,15 @@ class Splitter {
   absl::Status PassValues() {
     INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> data, DataVars(main_));
     for (VarId id = 0; id < std::ssize(vars_); ++id) {
-      if (persistable_[id] || !update_.open[id]) continue;
+      if (!update_.open[id] || (persistable_[id] && !IsPassedState(id))) continue;
       const std::string& name = main_.NameOf(id);
       if (!compute_.written[id]) {
         if (std::find(data.begin(), data.end(), id) == data.end()) continue;
         return Unimplemented("the update reads '", name, "', which is fed");
       }
       if (KindOf(id) == VarKind::kLodTensor) {
-        split_.passed.push_back({.name = name, .merge = MergeOf(main_, name)});
+        const std::string passed = persistable_[id] ? PassState(*vars_[id]) : name;
+        split_.passed.push_back({.name = passed, .variable = name, .merge = MergeOf(main_, name)});
       } else if (KindOf(id) == VarKind::kSelectedRows) {
         INTERP_RETURN_IF_ERROR(PassRows(*vars_[id]));
       } else {
@@ -169,6 +176,25 @@ class Splitter {
       }
     }
     return absl::OkStatus();
+  }
+
+  // The update keeps the variable and is given its value as that of another, as persistable ones
+  // are not fed. Returns the name of the other.
+  std::string PassState(const Var& var) {
+    const std::string name = absl::StrCat(main_.NameOf(var.id), "@PASSED");
+    Var passed = var;
+    passed.persistable = false;
+    passed.wire.clear();
+    for (Program* part : {&split_.compute, &split_.update}) {
+      passed.id = part->Intern(name);
+      part->blocks[0].vars.push_back(passed);
+    }
+    split_.compute.blocks[0].ops.push_back(Convert("assign", var.id, passed.id));
+    Op take = Convert("assign", passed.id, var.id);
+    SetRole(take, kOptimizeRole);
+    std::vector<Op>& update = split_.update.blocks[0].ops;
+    update.insert(update.begin(), std::move(take));
+    return name;
   }
 
   // Values and row numbers leave the one part as tensors and become selected rows in the other.
@@ -180,6 +206,7 @@ class Splitter {
     Var values = var;
     values.kind = VarKind::kLodTensor;
     values.dims[0] = -1;
+    values.persistable = false;
     values.wire.clear();
     Var rows = values;
     rows.dtype = DType::kInt64;
@@ -201,8 +228,8 @@ class Splitter {
     SetRole(join, kOptimizeRole);
     std::vector<Op>& update = split_.update.blocks[0].ops;
     update.insert(update.begin(), std::move(join));
-    split_.passed.push_back({.name = values_name, .merge = Merge::kScaledRows});
-    split_.passed.push_back({.name = rows_name, .merge = Merge::kRows});
+    split_.passed.push_back({.name = values_name, .variable = name, .merge = Merge::kScaledRows});
+    split_.passed.push_back({.name = rows_name, .variable = name, .merge = Merge::kRows});
     return absl::OkStatus();
   }
 

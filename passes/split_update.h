@@ -25,6 +25,7 @@ enum class Merge : int8_t {
 
 struct PassedValue {
   std::string name;
+  std::string variable;  // of `main`, whose value it is
   Merge merge = Merge::kMean;
 };
 
@@ -45,7 +46,9 @@ struct SplitProgram {
 };
 
 // Cuts block 0 by the roles of its ops; feed and fetch ops go. Selected rows are passed as two
-// tensors, values and row numbers. Linear in ops and arguments.
+// tensors, values and row numbers. A persistable variable that `compute` writes before it reads it,
+// and `update` reads, is passed, too (under another name), and is no state: a gradient. Linear in
+// ops and arguments.
 //
 // Errors: InvalidArgument for a program without one of the parts, and where an op of `compute` uses
 // what an op of `update` before it writes, or writes what that uses; Unimplemented where other

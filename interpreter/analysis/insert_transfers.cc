@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -62,12 +63,14 @@ class TransferInserter {
     return absl::OkStatus();
   }
 
-  std::vector<Instruction> Take() { return std::move(result_); }
+  std::vector<Instruction> Take() { return std::exchange(result_, {}); }
 
  private:
   // A cast in the program whose result is a constant, too: passes write those.
   bool CastsConstant(const Instruction& instruction) const {
     if (instruction.op_type != kCastOp) return false;
+    // Folded itself: others of those read it.
+    if (instruction.outputs[0] >= 0 && vars_[instruction.outputs[0]].folded) return false;
     const VarId in = instruction.inputs[0];
     const VarId out = instruction.outputs[0];
     return in >= 0 && out >= 0 && vars_[in].constant && vars_[in].kind == VarKind::kLodTensor &&
@@ -226,7 +229,8 @@ class TransferInserter {
     const int32_t earlier = copies_made_[std::make_pair(id, suffix)]++;
     absl::StrAppend(&own.name, suffix, earlier == 0 ? "" : absl::StrCat("_", earlier));
     own.program_var = own.copy_of = -1;
-    own.persistable = own.constant = own.declared = own.captured = own.settled = false;
+    own.persistable = own.constant = own.folded = false;
+    own.declared = own.captured = own.settled = false;
     return own;
   }
 
@@ -360,15 +364,18 @@ class TransferInserter {
 absl::Status InsertTransfers(const OpRegistry& registry, const std::vector<DType>& declared,
                              Plan& plan) {
   TransferInserter inserter(registry, declared, plan);
-  for (Instruction& instruction : plan.instructions) {
-    const absl::string_view op_type = instruction.op_type;
-    const int32_t index = instruction.op_index;
-    const absl::Status added = inserter.Add(std::move(instruction));
-    if (!added.ok()) {
-      return Annotate(added, absl::StrCat("block ", plan.block, ", op #", index, " ", op_type));
+  // All that folded instructions read are constants: nothing is inserted among them.
+  for (std::vector<Instruction>* list : {&plan.folded, &plan.instructions}) {
+    for (Instruction& instruction : *list) {
+      const absl::string_view op_type = instruction.op_type;
+      const int32_t index = instruction.op_index;
+      const absl::Status added = inserter.Add(std::move(instruction));
+      if (!added.ok()) {
+        return Annotate(added, absl::StrCat("block ", plan.block, ", op #", index, " ", op_type));
+      }
     }
+    *list = inserter.Take();
   }
-  plan.instructions = inserter.Take();
   return absl::OkStatus();
 }
 

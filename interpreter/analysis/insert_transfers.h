@@ -24,7 +24,8 @@ namespace interp {
 // it, a write to the source makes it stale. (Paddle keys copies by name alone and can reuse a stale
 // one; see ApplyDataTransform in its data_transfer.cc.) A constant is transferred without an
 // instruction, once for all runs (PlanVar::copy_of); so is the result of a `cast` of one in the
-// program, which then is no instruction. Copies are named as Paddle names them,
+// program, which then is no instruction; that of a folded variable is an instruction as the one
+// that makes it. Copies are named as Paddle names them,
 // `<v>_device_<from>_<to>`, `<v>_layout_<from>_<to>` and `<v>_dtype_<from>_<to>`, with `_<n>`
 // behind for the n-th further copy. The ops of the inserted instructions are appended to
 // `plan.inserted_ops`. Linear.

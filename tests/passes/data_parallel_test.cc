@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
 #include "core/program_parse.h"
 #include "core/program_print.h"
 #include "tests/testing/matchers.h"
@@ -68,6 +69,15 @@ TEST(DataParallelTest, BucketsAreFilledBeforeTheyStart) {
   EXPECT_EQ(made.num_buckets, 1);
   EXPECT_THAT(ToText(made.program),
               HasSubstr("c_bucket_allreduce(X=[w2@GRAD, w1@GRAD], Weight=data_parallel@WEIGHT)"));
+}
+
+TEST(DataParallelTest, PersistableGradientsAreInBuckets) {
+  const absl::StatusOr<Program> program = ParseProgram(
+      absl::StrReplaceAll(kStep, {{"w1@GRAD float32[3,2]", "w1@GRAD float32[3,2] persistable"}}));
+  ASSERT_THAT(program, IsOk());
+  const auto made = MakeDataParallel(*program, {.bucket_bytes = 1 << 20});
+  ASSERT_THAT(made, IsOk());
+  EXPECT_THAT(ToText(made->program), HasSubstr("c_bucket_allreduce(X=[w2@GRAD, w1@GRAD]"));
 }
 
 TEST(DataParallelTest, SaysWhichVariablesAreTheSameOnAllRanks) {

@@ -99,6 +99,26 @@ TEST(SplitUpdate, SelectedRowsPassAsTensors) {
   EXPECT_EQ(split->passed[1].merge, Merge::kRows);
 }
 
+// A step does not begin with what the one before left in it, so it is no state.
+TEST(SplitUpdate, APersistableGradientIsPassed) {
+  const auto split = Split(R"(block 0
+  var w float32[3,2] param
+  var g float32[3,2] persistable
+  var sum float32[3,2] persistable
+  mul_grad(Y=w) -> (Y@GRAD=g) {op_role=1}
+  sum(X=[sum, g]) -> (Out=sum) {op_role=1}
+  sgd(Param=w, Grad=g, More=sum) -> (ParamOut=w) {op_role=2}
+)");
+  ASSERT_THAT(split, IsOk());
+  EXPECT_THAT(Names(split->passed), ElementsAre("g@PASSED"));
+  EXPECT_EQ(split->passed[0].variable, "g");
+  EXPECT_THAT(split->states_written, ElementsAre("sum"));
+  EXPECT_THAT(Types(split->compute), ElementsAre("mul_grad", "sum", "assign"));
+  EXPECT_THAT(Types(split->update), ElementsAre("assign", "sgd"));
+  EXPECT_THAT(ToText(split->update), HasSubstr("var g float32[3,2] persistable"));
+  EXPECT_THAT(ToText(split->compute), Not(HasSubstr("var g float32[3,2] persistable")));
+}
+
 // A loop uses what its block uses; the block of one part stays empty in the other.
 TEST(SplitUpdate, BlocksCountAsTheirOps) {
   const auto split = Split(R"(block 0
