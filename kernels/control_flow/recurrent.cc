@@ -4,6 +4,7 @@
 // (Paddle: fluid/operators/recurrent_op.cc.)
 #include "core/op_def.h"
 #include "kernels/control_flow/block_op.h"
+#include "kernels/control_flow/lost_states.h"
 #include "kernels/control_flow/step_rows.h"
 
 namespace interp {
@@ -39,7 +40,7 @@ absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
   for (size_t i = 0; i < num_states; ++i) {
     block.entries.push_back({before[i], kInitialStates, static_cast<int>(i)});
   }
-  block.results = after;
+  INTERP_ASSIGN_OR_RETURN(block.results, control_flow::FindStates(program, op, before, after));
   if (const Slot* outputs = op.FindOutput("outputs")) {
     for (const VarId id : outputs->args) block.results.push_back(program.NameOf(id));
   }
@@ -102,12 +103,26 @@ absl::Status Recurrent(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// The gradient block hands on the gradients of the states by their own names.
+absl::Status CheckNothingLost(const GradientMaker& maker) {
+  AttrReader attrs(maker.op());
+  const std::vector<std::string> states = attrs.Strings("states");
+  INTERP_ASSIGN_OR_RETURN(
+      const std::vector<std::string> found,
+      control_flow::FindStates(maker.program(), maker.op(), attrs.Strings("ex_states"), states));
+  if (found == states) return attrs.status();
+  return InvalidArgument(
+      "has states that no op of its block makes: pruning has removed them, and no gradient can "
+      "pass; train the program as it was before");
+}
+
 // Slots as Paddle's maker has them: all of the forward op's, step_scopes also as a gradient.
 absl::Status MakeGradient(GradientMaker& maker) {
   constexpr absl::string_view kInputSlots[] = {"inputs", "initial_states", "parameters"};
   bool wanted = false;
   for (const absl::string_view slot : kInputSlots) wanted |= maker.Wants(slot);
   if (!wanted) return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(CheckNothingLost(maker));
   Op& gradient = maker.Add("recurrent_grad");
   for (const absl::string_view slot : kInputSlots) {
     AddInput(gradient, slot, maker.Arguments(slot));

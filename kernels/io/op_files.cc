@@ -4,6 +4,7 @@
 #include <memory>
 #include <system_error>
 
+#include "core/element_types.h"
 #include "core/io/file_folder.h"
 #include "core/io/params.h"
 #include "core/resource/place_resources.h"
@@ -20,11 +21,6 @@ absl::StatusOr<const FileFolder*> FolderOf(const KernelContext& ctx) {
             "the program may not use files; to let it, name a folder for them "
             "(--allow-files, CoreOptions::file_folder)");
       });
-}
-
-template <typename T>
-void Convert16(const KernelContext& ctx, const Tensor& from, Tensor& to) {
-  ConvertElements(ctx.num_threads(), from.data<T>(), from.numel(), to.mutable_data<float16>());
 }
 
 }  // namespace
@@ -51,44 +47,18 @@ absl::StatusOr<BufferRef> FileToRead(const KernelContext& ctx, const std::string
 }
 
 absl::StatusOr<Tensor> AsFloat16(const KernelContext& ctx, const Tensor& tensor) {
+  if (tensor.dtype == DType::kFloat16) return tensor;
   Tensor out;
   out.dtype = DType::kFloat16;
   out.shape = tensor.shape;
   out.lod = tensor.lod;
   INTERP_RETURN_IF_ERROR(out.Allocate(SystemAllocator()));
-  switch (tensor.dtype) {
-    case DType::kFloat16:
-      return tensor;
-    case DType::kFloat32:
-      Convert16<float>(ctx, tensor, out);
-      return out;
-    case DType::kFloat64:
-      Convert16<double>(ctx, tensor, out);
-      return out;
-    case DType::kBFloat16:
-      Convert16<bfloat16>(ctx, tensor, out);
-      return out;
-    case DType::kInt32:
-      Convert16<int32_t>(ctx, tensor, out);
-      return out;
-    case DType::kInt64:
-      Convert16<int64_t>(ctx, tensor, out);
-      return out;
-    case DType::kUInt8:
-      Convert16<uint8_t>(ctx, tensor, out);
-      return out;
-    case DType::kInt8:
-      Convert16<int8_t>(ctx, tensor, out);
-      return out;
-    case DType::kInt16:
-      Convert16<int16_t>(ctx, tensor, out);
-      return out;
-    case DType::kBool:
-      Convert16<bool>(ctx, tensor, out);
-      return out;
-    default:
-      return Unimplemented("conversion of ", Name(tensor.dtype), " to float16 is not supported");
-  }
+  const bool is_number = WithNumber(tensor.dtype, [&]<typename T>() {
+    ConvertElements(ctx.num_threads(), tensor.data<T>(), tensor.numel(),
+                    out.mutable_data<float16>());
+  });
+  if (is_number) return out;
+  return Unimplemented("conversion of ", Name(tensor.dtype), " to float16 is not supported");
 }
 
 }  // namespace interp

@@ -2,12 +2,14 @@
 // probabilities of the ways at the nodes that lead to it, sigmoid(X W[node] + Bias[node]).
 //
 // PreOut keeps log(1 + exp(z)) for each node, z within [-40, 40]. As in Paddle, a way that is
-// shorter than the longest counts log 2 for each node that it lacks.
+// shorter than the longest counts log 2 for each node that it lacks. W_Out is W: programs of Paddle
+// name one variable for both.
 #include "kernels/loss/hierarchical_sigmoid.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/util/copy.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/parallel_for.h"
 
@@ -21,8 +23,9 @@ constexpr int kWOut = 2;
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape pre_out, ResolveHsigmoid(ctx));
   ctx.SetShape(kOut, {pre_out[0], 1});
+  ctx.output(kOut).lod = ctx.input(kHsigmoidX).lod;
   ctx.SetShape(kPreOut, pre_out);
-  ctx.SetShape(kWOut, {0});
+  ctx.ShareShape(kHsigmoidW, kWOut);
   return absl::OkStatus();
 }
 
@@ -61,6 +64,8 @@ absl::Status HierarchicalSigmoid(KernelContext& ctx) {
       out[i] = loss;
     }
   });
+  if (Tensor* const w_out = ctx.optional_output(kWOut))
+    CopyUnlessShared(ctx.input(kHsigmoidW), *w_out);
   return absl::OkStatus();
 }
 
@@ -77,6 +82,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, HierarchicalSigmoid<float>},
                 {DType::kFloat64, HierarchicalSigmoid<double>}},
+    .inplace = {{kHsigmoidW, kWOut}},
     .gradient = {.inputs = {"X", "W", "Label", "PathTable", "PathCode", "Bias", "PreOut",
                             "Out@GRAD"},
                  .outputs = {"X@GRAD", "W@GRAD", "Bias@GRAD"}},

@@ -1,6 +1,7 @@
 // elementwise_add, _sub, _mul, _max, _min, _fmax, _fmin, _pow and minus: out = X op Y.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "kernels/math/binary.h"
 #include "kernels/math/scaled_gradient.h"
@@ -112,10 +113,11 @@ OpDef PowDef() {
 
 template <typename Op>
 OpDef AnyNumberDef(absl::string_view type) {
-  return ArithmeticDef(type,
-                       BinaryKernels<Op, float, double, float16, bfloat16, int32_t, int64_t,
-                                     int16_t, int8_t, uint8_t>(),
-                       BinaryGradient());
+  return ArithmeticDef(
+      type,
+      BinaryKernels<Op, float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t,
+                    uint8_t, std::complex<float>, std::complex<double>>(),
+      BinaryGradient());
 }
 
 template <typename... Ts>
@@ -138,8 +140,8 @@ INTERP_REGISTER_OP(AnyNumberDef<Add>("elementwise_add"));
 INTERP_REGISTER_OP(ArithmeticDef("grad_add", BinaryKernels<Add, float, double, int32_t, int64_t>(),
                                  {}));
 INTERP_REGISTER_OP(AnyNumberDef<Sub>("elementwise_sub"));
-INTERP_REGISTER_OP(
-    (MulDef<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t, uint8_t, bool>()));
+INTERP_REGISTER_OP((MulDef<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t,
+                           uint8_t, bool, std::complex<float>, std::complex<double>>()));
 INTERP_REGISTER_OP(NumberDef<Max>("elementwise_max"));
 INTERP_REGISTER_OP(NumberDef<Min>("elementwise_min"));
 INTERP_REGISTER_OP(NumberDef<FMax>("elementwise_fmax"));

@@ -32,11 +32,11 @@ struct MulGrad {
   static constexpr Takes kY = Takes::kOther;
   template <typename T>
   static T X(T, T y, T grad) {
-    return grad * y;
+    return grad * Conjugate(y);
   }
   template <typename T>
   static T Y(T x, T, T grad) {
-    return grad * x;
+    return grad * Conjugate(x);
   }
 };
 
@@ -45,11 +45,11 @@ struct DivGrad {
   static constexpr Takes kY = Takes::kBoth;
   template <typename T>
   static T X(T, T y, T grad) {
-    return grad / y;
+    return grad / Conjugate(y);
   }
   template <typename T>
   static T Y(T x, T y, T grad) {
-    return -grad * (x / y) / y;
+    return -grad * Conjugate(x / y) / Conjugate(y);
   }
 };
 
@@ -113,10 +113,10 @@ OpDef PowGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(BinaryGradDef<AddGrad>("elementwise_add_grad"));
-INTERP_REGISTER_OP(BinaryGradDef<SubGrad>("elementwise_sub_grad"));
-INTERP_REGISTER_OP(BinaryGradDef<MulGrad>("elementwise_mul_grad"));
-INTERP_REGISTER_OP(BinaryGradDef<DivGrad>("elementwise_div_grad"));
+INTERP_REGISTER_OP(ComplexBinaryGradDef<AddGrad>("elementwise_add_grad"));
+INTERP_REGISTER_OP(ComplexBinaryGradDef<SubGrad>("elementwise_sub_grad"));
+INTERP_REGISTER_OP(ComplexBinaryGradDef<MulGrad>("elementwise_mul_grad"));
+INTERP_REGISTER_OP(ComplexBinaryGradDef<DivGrad>("elementwise_div_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Larger>>("elementwise_max_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Smaller>>("elementwise_min_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<LargerNumber>>("elementwise_fmax_grad"));

@@ -41,8 +41,6 @@ BinaryAttrs ReadBinaryAttrs(AttrReader& attrs) {
   return {.axis = attrs.Int("axis", kTrailingAxis)};
 }
 
-BinaryAttrs ReadTrailingAttrs(AttrReader&) { return {}; }
-
 absl::Status InferBinary(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(
       const Shape shape,
@@ -67,7 +65,7 @@ OpDef ArithmeticDef(absl::string_view type, std::vector<KernelDef> kernels, Grad
 
 OpDef PredicateDef(absl::string_view type, std::vector<KernelDef> kernels) {
   OpDef def = BinaryDef(type, std::move(kernels));
-  def.parse = ParseAttrs<BinaryAttrs, ReadTrailingAttrs>;
+  def.parse = ParseAttrs<BinaryAttrs, ReadBinaryAttrs>;
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, DType::kBool); };
   def.gradient = {.none = true};
   return def;

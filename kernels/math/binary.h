@@ -29,8 +29,6 @@ struct BinaryAttrs {
 
 // Reads `axis`. Attributes of fused and quantised forms are refused unless they do nothing.
 BinaryAttrs ReadBinaryAttrs(AttrReader& attrs);
-// For ops that Paddle aligns at the last dimension whatever their `axis` says.
-BinaryAttrs ReadTrailingAttrs(AttrReader& attrs);
 
 // Output: the broadcast shape, the LoD of X.
 absl::Status InferBinary(InferContext& ctx);

@@ -16,7 +16,10 @@
 #pragma once
 
 #include <algorithm>
+#include <complex>
+#include <type_traits>
 
+#include "kernels/complex/complex_dtype.h"
 #include "kernels/math/binary.h"
 #include "kernels/util/reduce.h"
 
@@ -72,7 +75,7 @@ struct Pairs {
 // Sums the products; `self` has the order of the result.
 template <typename T, typename Partial>
 struct SumOfProducts {
-  using Acc = double;
+  using Acc = std::conditional_t<kIsComplex<T>, std::complex<double>, double>;
   Partial partial;
   const T* self;
   Acc Init() const { return 0; }
@@ -128,7 +131,8 @@ template <typename T, Takes kTakes, typename Partial>
 absl::Status SumProducts(KernelContext& ctx, const Side& side, const Partial& partial) {
   const T* grad = side.grad->data<T>();
   T* out = side.self_grad->mutable_data<T>();
-  const auto finish = [](double total, int64_t) { return static_cast<T>(total); };
+  using Acc = typename SumOfProducts<T, Partial>::Acc;
+  const auto finish = [](Acc total, int64_t) { return static_cast<T>(total); };
   const ReducePlan plan = PlanSum(side);
   if constexpr (kTakes == Takes::kNothing) {
     RunReduce(plan, side.num_threads, grad, out, SumOfProducts<T, Partial>{partial, nullptr},
@@ -198,6 +202,15 @@ OpDef BinaryGradDef(absl::string_view type) {
   def.kernels = {{DType::kFloat32, BinaryGrad<Op, float>},
                  {DType::kFloat64, BinaryGrad<Op, double>},
                  {DType::kBFloat16, BinaryGrad<Op, bfloat16>}};
+  return def;
+}
+
+// The same, of complex numbers too: partial derivatives are those of conjugates.
+template <typename Op>
+OpDef ComplexBinaryGradDef(absl::string_view type) {
+  OpDef def = BinaryGradDef<Op>(type);
+  def.kernels.push_back({DType::kComplex64, BinaryGrad<Op, std::complex<float>>});
+  def.kernels.push_back({DType::kComplex128, BinaryGrad<Op, std::complex<double>>});
   return def;
 }
 

@@ -1,4 +1,9 @@
 // cast: Out = X as the dtype `out_dtype`. See Convert for values that do not fit.
+#include <complex>
+#include <type_traits>
+
+#include "core/element_types.h"
+#include "kernels/complex/complex_dtype.h"
 #include "kernels/math/unary.h"
 #include "kernels/util/convert_elements.h"
 
@@ -17,52 +22,37 @@ CastAttrs ReadCastAttrs(AttrReader& attrs) {
   return {out_dtype};
 }
 
+// Of a complex number the real part stays; it is true unless it is 0.
 template <typename From, typename To>
-struct ConvertTo {
-  // By the element, not by MapUnary's compute type: 64-bit integers must not pass through a float.
-  static void Run(KernelContext& ctx) {
-    ConvertElements(ctx.num_threads(), ctx.input(unary::kX).data<From>(), ctx.output(kOut).numel(),
-                    ctx.output(kOut).mutable_data<To>());
-  }
-};
+void ConvertParts(int num_threads, const From* from, int64_t n, To* to) {
+  ParallelFor(num_threads, n, kElementwiseGrain, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if constexpr (std::is_same_v<To, bool>) {
+        to[i] = from[i] != From{0};
+      } else {
+        to[i] = Convert<To>(from[i].real());
+      }
+    }
+  });
+}
 
+// By the element, not by MapUnary's compute type: 64-bit integers must not pass through a float.
 template <typename From>
 absl::Status Cast(KernelContext& ctx) {
-  switch (ctx.output(kOut).dtype) {
-    case DType::kBool:
-      ConvertTo<From, bool>::Run(ctx);
-      break;
-    case DType::kInt16:
-      ConvertTo<From, int16_t>::Run(ctx);
-      break;
-    case DType::kInt32:
-      ConvertTo<From, int32_t>::Run(ctx);
-      break;
-    case DType::kInt64:
-      ConvertTo<From, int64_t>::Run(ctx);
-      break;
-    case DType::kFloat16:
-      ConvertTo<From, float16>::Run(ctx);
-      break;
-    case DType::kBFloat16:
-      ConvertTo<From, bfloat16>::Run(ctx);
-      break;
-    case DType::kFloat32:
-      ConvertTo<From, float>::Run(ctx);
-      break;
-    case DType::kFloat64:
-      ConvertTo<From, double>::Run(ctx);
-      break;
-    case DType::kUInt8:
-      ConvertTo<From, uint8_t>::Run(ctx);
-      break;
-    case DType::kInt8:
-      ConvertTo<From, int8_t>::Run(ctx);
-      break;
-    default:
-      return Unimplemented("cast to ", Name(ctx.output(kOut).dtype), " is not supported");
-  }
-  return absl::OkStatus();
+  Tensor& out = ctx.output(kOut);
+  const From* const from = ctx.input(unary::kX).data<From>();
+  const auto convert = [&]<typename To>() {
+    To* const to = out.mutable_data<To>();
+    if constexpr (kIsComplex<From> && !kIsComplex<To>) {
+      ConvertParts(ctx.num_threads(), from, out.numel(), to);
+    } else {
+      ConvertElements(ctx.num_threads(), from, out.numel(), to);
+    }
+  };
+  const bool done = WithNumber(out.dtype, convert) ||
+                    WithOneOf<std::complex<float>, std::complex<double>>(out.dtype, convert);
+  if (done) return absl::OkStatus();
+  return Unimplemented("cast to ", Name(out.dtype), " is not supported");
 }
 
 template <typename... Ts>
@@ -88,8 +78,9 @@ absl::Status MakeGradient(GradientMaker& maker) {
 }
 
 OpDef CastDef() {
-  OpDef def = PlainUnaryDef("cast", CastKernels<bool, int16_t, int32_t, int64_t, float16, bfloat16,
-                                                float, double, uint8_t, int8_t>());
+  OpDef def = PlainUnaryDef(
+      "cast", CastKernels<bool, int16_t, int32_t, int64_t, float16, bfloat16, float, double,
+                          uint8_t, int8_t, std::complex<float>, std::complex<double>>());
   def.parse = ParseAttrs<CastAttrs, ReadCastAttrs>;
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.attrs<CastAttrs>().out_dtype); };
   def.inplace = {};

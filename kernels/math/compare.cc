@@ -1,5 +1,4 @@
 // equal, not_equal, less_than, less_equal, greater_than, greater_equal: Out = X op Y as bool.
-// Operands align at their last dimensions; like Paddle, these ops ignore their `axis`.
 #include <functional>
 
 #include "kernels/math/binary.h"

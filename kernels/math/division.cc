@@ -2,6 +2,7 @@
 // of integers by zero is an error; floats follow IEEE 754.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <type_traits>
 
 #include "kernels/math/binary.h"
@@ -69,6 +70,12 @@ absl::Status Division(KernelContext& ctx) {
   return Binary<Op, T>(ctx);
 }
 
+std::vector<KernelDef> WithComplex(std::vector<KernelDef> kernels) {
+  kernels.push_back({DType::kComplex64, Binary<Divide, std::complex<float>>});
+  kernels.push_back({DType::kComplex128, Binary<Divide, std::complex<double>>});
+  return kernels;
+}
+
 template <typename Op>
 std::vector<KernelDef> DivisionKernels() {
   const auto rows = []<typename... Ts>(std::tuple<Ts...>) {
@@ -83,7 +90,8 @@ GradientDef DivisionGradient() {
 }
 
 // Paddle has no gradient of the remainder either.
-INTERP_REGISTER_OP(ArithmeticDef("elementwise_div", DivisionKernels<Divide>(), DivisionGradient()));
+INTERP_REGISTER_OP(ArithmeticDef("elementwise_div", WithComplex(DivisionKernels<Divide>()),
+                                 DivisionGradient()));
 INTERP_REGISTER_OP(ArithmeticDef("elementwise_floordiv", DivisionKernels<FloorDivide>(),
                                  {.none = true}));
 INTERP_REGISTER_OP(ArithmeticDef("elementwise_mod", DivisionKernels<Modulo>(), {.none = true}));

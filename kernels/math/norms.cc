@@ -3,61 +3,13 @@
 #include <limits>
 
 #include "kernels/math/norm_attrs.h"
+#include "kernels/math/p_norm.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
 namespace {
 
 constexpr int kOut = 0;
-
-template <typename T>
-struct SumOfSquares {
-  using Acc = double;
-  Acc Init() const { return 0; }
-  Acc Map(T x, int64_t) const { return Acc{x} * x; }
-  Acc Fold(Acc a, Acc b) const { return a + b; }
-};
-
-template <typename T>
-struct SumOfMagnitudes {
-  using Acc = double;
-  Acc Init() const { return 0; }
-  Acc Map(T x, int64_t) const { return std::abs(x); }
-  Acc Fold(Acc a, Acc b) const { return a + b; }
-};
-
-template <typename T>
-struct SumOfPowers {
-  using Acc = double;
-  T power;
-  Acc Init() const { return 0; }
-  Acc Map(T x, int64_t) const { return std::pow(std::abs(x), power); }
-  Acc Fold(Acc a, Acc b) const { return a + b; }
-};
-
-template <typename T>
-struct CountOfNonZeros {
-  using Acc = double;
-  Acc Init() const { return 0; }
-  Acc Map(T x, int64_t) const { return x != 0 ? 1 : 0; }
-  Acc Fold(Acc a, Acc b) const { return a + b; }
-};
-
-template <typename T>
-struct MaxMagnitude {
-  using Acc = T;
-  Acc Init() const { return 0; }
-  Acc Map(T x, int64_t) const { return std::abs(x); }
-  Acc Fold(Acc a, Acc b) const { return b > a || b != b ? b : a; }
-};
-
-template <typename T>
-struct MinMagnitude {
-  using Acc = T;
-  Acc Init() const { return std::numeric_limits<T>::infinity(); }
-  Acc Map(T x, int64_t) const { return std::abs(x); }
-  Acc Fold(Acc a, Acc b) const { return b < a || b != b ? b : a; }
-};
 
 template <typename T>
 struct MaxValue {
@@ -77,32 +29,11 @@ struct SumOfShiftedExps {
   Acc Fold(Acc a, Acc b) const { return a + b; }
 };
 
-// The folded value as it is, and its square root.
-struct AsIs {
-  template <typename Acc>
-  Acc operator()(Acc total, int64_t) const {
-    return total;
-  }
-};
-struct SquareRoot {
-  double operator()(double total, int64_t) const { return std::sqrt(total); }
-};
-
 template <typename T>
 absl::Status PNorm(KernelContext& ctx) {
-  const float order = ctx.attrs<PNormAttrs>().order;
-  if (order == 0) return RunReduction<T, T>(ctx, CountOfNonZeros<T>(), AsIs());
-  if (order == 1) return RunReduction<T, T>(ctx, SumOfMagnitudes<T>(), AsIs());
-  if (order == 2) return RunReduction<T, T>(ctx, SumOfSquares<T>(), SquareRoot());
-  if (order == std::numeric_limits<float>::infinity()) {
-    return RunReduction<T, T>(ctx, MaxMagnitude<T>(), AsIs());
-  }
-  if (order == -std::numeric_limits<float>::infinity()) {
-    return RunReduction<T, T>(ctx, MinMagnitude<T>(), AsIs());
-  }
-  const double root = 1.0 / order;
-  return RunReduction<T, T>(ctx, SumOfPowers<T>{static_cast<T>(order)},
-                            [root](double total, int64_t) { return std::pow(total, root); });
+  return WithNorm<T>(ctx.attrs<PNormAttrs>().order, [&ctx](const auto& sum, const auto& finish) {
+    return RunReduction<T, T>(ctx, sum, finish);
+  });
 }
 
 template <typename T>

@@ -39,6 +39,8 @@ absl::Status InferStatistic(InferContext& ctx) {
   }
   ctx.SetShape(kOut, out);
   ctx.SetShape(kIndices, out);
+  ShareLod(ctx.input(kX), ctx.output(kOut));
+  if (Tensor* const indices = ctx.optional_output(kIndices)) ShareLod(ctx.input(kX), *indices);
   return absl::OkStatus();
 }
 

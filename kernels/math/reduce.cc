@@ -2,6 +2,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/complex/complex_dtype.h"
 #include "kernels/math/reduction.h"
 #include "kernels/util/arithmetic.h"
 
@@ -13,7 +14,8 @@ constexpr int kOut = 0;
 
 // Sums fold in double or, wrapping around, in int64.
 template <typename T>
-using SumType = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+using SumType = std::conditional_t<std::is_integral_v<T>, int64_t,
+                                   std::conditional_t<kIsComplex<T>, std::complex<double>, double>>;
 
 template <typename T>
 struct SumOf {
@@ -113,8 +115,8 @@ DType SumDType(const DTypeContext& ctx) {
 
 OpDef ReduceSumDef() {
   OpDef def = ReductionDef(
-      "reduce_sum",
-      ReduceKernels<SumOf, float, double, float16, int32_t, int64_t, int16_t, int8_t, uint8_t>());
+      "reduce_sum", ReduceKernels<SumOf, float, double, float16, int32_t, int64_t, int16_t, int8_t,
+                                  uint8_t, std::complex<float>, std::complex<double>>());
   def.kernel_dtype = SumDType;
   def.gradient = ReductionGradient(/*of_out=*/false);
   return def;
@@ -153,7 +155,9 @@ OpDef ReduceMeanDef() {
                                            {DType::kFloat64, Mean<double>},
                                            {DType::kFloat16, Mean<float16>},
                                            {DType::kInt32, Mean<int32_t>},
-                                           {DType::kInt64, Mean<int64_t>}});
+                                           {DType::kInt64, Mean<int64_t>},
+                                           {DType::kComplex64, Mean<std::complex<float>>},
+                                           {DType::kComplex128, Mean<std::complex<double>>}});
   def.gradient = ReductionGradient(/*of_out=*/false);
   return def;
 }
@@ -169,7 +173,9 @@ OpDef ReduceProdDef() {
 OpDef MeanOfAllDef() {
   OpDef def = ReductionDef("mean", {{DType::kFloat32, Mean<float>},
                                     {DType::kFloat64, Mean<double>},
-                                    {DType::kFloat16, Mean<float16>}});
+                                    {DType::kFloat16, Mean<float16>},
+                                    {DType::kComplex64, Mean<std::complex<float>>},
+                                    {DType::kComplex128, Mean<std::complex<double>>}});
   def.parse = ParseAttrs<ReductionAttrs, ReadWholeReduction>;
   def.gradient = ReductionGradient(/*of_out=*/false);
   return def;

@@ -2,6 +2,7 @@
 // or smallest elements, reduce_max and _min give the gradient to each, reduce_amax and _amin an
 // equal part of it.
 #include <algorithm>
+#include <complex>
 
 #include "kernels/math/reduction_grad.h"
 
@@ -113,16 +114,24 @@ OpDef SpreadDef(absl::string_view type, std::vector<KernelDef> kernels) {
 }
 
 OpDef MeanOfAllGradDef() {
-  OpDef def = SpreadDef("mean_grad",
-                        {{DType::kFloat32, MeanGrad<float>}, {DType::kFloat64, MeanGrad<double>}});
+  OpDef def = SpreadDef("mean_grad", {{DType::kFloat32, MeanGrad<float>},
+                                      {DType::kFloat64, MeanGrad<double>},
+                                      {DType::kComplex64, MeanGrad<std::complex<float>>},
+                                      {DType::kComplex128, MeanGrad<std::complex<double>>}});
   def.parse = ParseAttrs<ReductionAttrs, ReadWholeReduction>;
   return def;
 }
 
-INTERP_REGISTER_OP(SpreadDef("reduce_sum_grad", {{DType::kFloat32, SumGrad<float>},
-                                                 {DType::kFloat64, SumGrad<double>}}));
-INTERP_REGISTER_OP(SpreadDef("reduce_mean_grad", {{DType::kFloat32, MeanGrad<float>},
-                                                  {DType::kFloat64, MeanGrad<double>}}));
+INTERP_REGISTER_OP(SpreadDef("reduce_sum_grad",
+                             {{DType::kFloat32, SumGrad<float>},
+                              {DType::kFloat64, SumGrad<double>},
+                              {DType::kComplex64, SumGrad<std::complex<float>>},
+                              {DType::kComplex128, SumGrad<std::complex<double>>}}));
+INTERP_REGISTER_OP(SpreadDef("reduce_mean_grad",
+                             {{DType::kFloat32, MeanGrad<float>},
+                              {DType::kFloat64, MeanGrad<double>},
+                              {DType::kComplex64, MeanGrad<std::complex<float>>},
+                              {DType::kComplex128, MeanGrad<std::complex<double>>}}));
 INTERP_REGISTER_OP(MeanOfAllGradDef());
 INTERP_REGISTER_OP(ReductionGradDef("reduce_max_grad", 0, 0, ReductionGradKernels<ExtremeGrad>()));
 INTERP_REGISTER_OP(ReductionGradDef("reduce_min_grad", 0, 0, ReductionGradKernels<ExtremeGrad>()));

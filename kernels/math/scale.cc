@@ -82,7 +82,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<ScaleAttrs, ReadScaleAttrs>,
     .infer = InferScale,
     .kernels = ScaleKernels<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t,
-                            uint8_t>(),
+                            uint8_t, std::complex<float>, std::complex<double>>(),
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
     .gradient = {.make = MakeGradient},

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/complex/complex_dtype.h"
 #include "kernels/math/scaled_gradient.h"
 #include "kernels/math/unary.h"
 
@@ -42,7 +43,7 @@ struct Reciprocal {
 
 struct Abs {
   template <typename T>
-  T operator()(T x) const {
+  auto operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
       return x < 0 ? WrapSub(T{0}, x) : x;
     } else {
@@ -101,6 +102,20 @@ absl::Status MakeSignGradient(GradientMaker& maker) {
   return absl::OkStatus();
 }
 
+// The modulus of a complex number is real.
+OpDef AbsDef() {
+  std::vector<KernelDef> kernels = UnaryKernels<Abs, float, double, float16, int32_t, int64_t>();
+  kernels.push_back({.dtype = DType::kComplex64,
+                     .run = Unary<Abs, std::complex<float>, float>,
+                     .inplace = false});
+  kernels.push_back({.dtype = DType::kComplex128,
+                     .run = Unary<Abs, std::complex<double>, double>,
+                     .inplace = false});
+  OpDef def = UnaryDef<Abs>("abs", std::move(kernels), UnaryGradient::kOfX);
+  def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(unary::kOut, RealDType(ctx.kernel())); };
+  return def;
+}
+
 OpDef SignDef() {
   OpDef def =
       TakingRows(PlainUnaryDef("sign", RowsUnaryKernels<Sign, float, double, float16, int32_t,
@@ -120,9 +135,7 @@ INTERP_REGISTER_OP(FloatUnaryDef<Round>("round", UnaryGradient::kZero));
 INTERP_REGISTER_OP(TakingRows(
     UnaryDef<Square>("square", RowsUnaryKernels<Square, float, double, float16, int32_t, int64_t>(),
                      UnaryGradient::kOfX)));
-INTERP_REGISTER_OP(UnaryDef<Abs>("abs",
-                                 UnaryKernels<Abs, float, double, float16, int32_t, int64_t>(),
-                                 UnaryGradient::kOfX));
+INTERP_REGISTER_OP(AbsDef());
 INTERP_REGISTER_OP(UnaryDef<Trunc>("trunc",
                                    UnaryKernels<Trunc, float, double, float16, int32_t, int64_t>(),
                                    UnaryGradient::kZero));

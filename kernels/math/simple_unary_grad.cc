@@ -1,5 +1,6 @@
 // Gradients of sqrt, rsqrt, square, reciprocal and abs; those of ceil, floor, round and trunc are
 // 0.
+#include "kernels/complex/complex_dtype.h"
 #include "kernels/math/unary_grad.h"
 
 namespace interp {
@@ -41,7 +42,11 @@ struct AbsGrad {
   static constexpr UnaryGradient kKind = UnaryGradient::kOfX;
   template <typename T>
   T operator()(T x, T grad) const {
-    return grad * static_cast<T>((x > 0) - (x < 0));
+    if constexpr (kIsComplex<T>) {
+      return x == T{0} ? T{0} : grad * (x / std::abs(x));
+    } else {
+      return grad * static_cast<T>((x > 0) - (x < 0));
+    }
   }
 };
 
@@ -57,7 +62,15 @@ INTERP_REGISTER_OP(UnaryGradDef<SqrtGrad>("sqrt_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<RsqrtGrad>("rsqrt_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<SquareGrad>("square_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<ReciprocalGrad>("reciprocal_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<AbsGrad>("abs_grad"));
+// Out@GRAD is real; the plan casts it to the dtype of X.
+OpDef AbsGradDef() {
+  OpDef def = UnaryGradDef<AbsGrad>("abs_grad");
+  def.kernels.push_back({DType::kComplex64, UnaryGrad<AbsGrad, std::complex<float>>});
+  def.kernels.push_back({DType::kComplex128, UnaryGrad<AbsGrad, std::complex<double>>});
+  return def;
+}
+
+INTERP_REGISTER_OP(AbsGradDef());
 INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("ceil_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("floor_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<ZeroGrad>("round_grad"));

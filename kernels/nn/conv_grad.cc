@@ -21,7 +21,7 @@ bool MayTransform(const KernelContext& ctx, const Tensor& out_grad) {
 
 PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem, DType dtype) {
   ShapeCache<PreparedConvGrad>& cache = ctx.state<ConvGradState>().prepared;
-  ShapeCache<PreparedConvGrad>::Key key = ConvCacheKey(problem, ctx.num_threads());
+  ShapeCache<PreparedConvGrad>::Key key = KeyOf(problem, ctx.num_threads());
   key.push_back(static_cast<int64_t>(dtype));
   if (PreparedConvGrad* prepared = cache.Find(key)) return *prepared;
   return cache.Insert(std::move(key),
@@ -177,17 +177,6 @@ absl::Status InFloat(const KernelContext& ctx, const Tensor& a, const Tensor& b,
 }
 
 }  // namespace
-
-ShapeCache<PreparedConvGrad>::Key ConvCacheKey(const ConvProblem& problem, int num_threads) {
-  ShapeCache<PreparedConvGrad>::Key key = {problem.batch, problem.in_channels, problem.out_channels,
-                                           num_threads};
-  for (int i = 0; i < problem.window.rank; ++i) {
-    key.push_back(problem.window[i].in);
-    key.push_back(problem.window[i].out);
-    key.push_back(problem.window[i].kernel);
-  }
-  return key;
-}
 
 template <typename T>
 absl::Status ConvDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,

@@ -32,9 +32,6 @@ struct ConvGradState : KernelState {
   }
 };
 
-// Key of a ShapeCache of things made for a problem and a number of threads.
-ShapeCache<PreparedConvGrad>::Key ConvCacheKey(const ConvProblem& problem, int num_threads);
-
 // A convolution and how its images lie.
 struct ConvGradCase {
   ConvProblem problem;

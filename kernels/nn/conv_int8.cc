@@ -27,22 +27,12 @@ Int8ConvAttrs ReadInt8ConvAttrs(AttrReader& reader) {
   return attrs;
 }
 
-struct Int8ConvState : KernelState {
-  Int8Conv conv;
-  std::shared_ptr<const Int8Weights> weights;  // constant ones, null until made
-  Int8Epilogue epilogue;                       // of the last run
-
-  std::string algorithm() const override { return conv.algorithm(); }
-};
-
 bool WeightsStay(const KernelContext& ctx) {
-  return WeightsAreConstant(ctx, ctx.attrs<Int8ConvAttrs>()) &&
-         (!ctx.has_input(kFilterScale) || ctx.input_is_constant(kFilterScale));
+  return WeightsAreConstant(ctx, ctx.attrs<Int8ConvAttrs>()) && AbsentOrConstant(ctx, kFilterScale);
 }
 
 bool ScalesStay(const KernelContext& ctx) {
-  return ctx.input_is_constant(kInputScale) &&
-         (!ctx.has_input(kOutputScale) || ctx.input_is_constant(kOutputScale));
+  return ctx.input_is_constant(kInputScale) && AbsentOrConstant(ctx, kOutputScale);
 }
 
 // Joins a batch norm and the bias to factors and bias.
@@ -76,29 +66,19 @@ absl::StatusOr<std::shared_ptr<const Int8Weights>> MakeWeights(const KernelConte
   return std::make_shared<const Int8Weights>(std::move(weights));
 }
 
-absl::StatusOr<std::shared_ptr<const Int8Weights>> Weights(const KernelContext& ctx) {
-  auto& state = ctx.state<Int8ConvState>();
-  if (!WeightsStay(ctx)) return MakeWeights(ctx);
-  if (state.weights == nullptr) {
-    constexpr uint64_t kKey = 1;  // one form for all sizes of images
-    const auto make = [&] { return MakeWeights(ctx); };
-    INTERP_ASSIGN_OR_RETURN(state.weights, ctx.Shared<Int8Weights>(kKey, make));
-  }
-  return state.weights;
-}
-
 template <typename Out>
 absl::Status RunChannelsLast(const KernelContext& ctx, const ConvProblem& problem, const int8_t* in,
                              Out* out) {
-  auto& state = ctx.state<Int8ConvState>();
-  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Weights> weights, Weights(ctx));
+  auto& state = ctx.state<Int8State>();
+  const bool weights_stay = WeightsStay(ctx);
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Weights> weights,
+                          WeightsOf(ctx, weights_stay, [&] { return MakeWeights(ctx); }));
   const auto& attrs = ctx.attrs<Int8ConvAttrs>();
   FillEpilogue(*weights, ctx.input(kInputScale), ctx.optional_input(kOutputScale), attrs.int8,
                state.epilogue);
   state.epilogue.residual = attrs.fuse_residual;
   state.epilogue.activation = attrs.activation;
-  const Int8Conv::Case current = {problem, *weights, state.epilogue, WeightsStay(ctx),
-                                  ScalesStay(ctx)};
+  const Int8Conv::Case current = {problem, *weights, state.epilogue, weights_stay, ScalesStay(ctx)};
   return state.conv.Run(ctx, current, in, out);
 }
 

@@ -18,6 +18,7 @@ inline ShapeCache<int>::Key KeyOf(const ConvProblem& problem, int num_threads) {
                               num_threads};
   for (int i = 0; i < problem.window.rank; ++i) {
     key.push_back(problem.window[i].in);
+    key.push_back(problem.window[i].out);
     key.push_back(problem.window[i].kernel);
   }
   return key;

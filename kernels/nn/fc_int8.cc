@@ -25,14 +25,6 @@ struct Int8FcAttrs {
 
 Int8FcAttrs ReadInt8FcAttrs(AttrReader& reader) { return {ReadFc(reader), ReadInt8Attrs(reader)}; }
 
-struct Int8FcState : KernelState {
-  Int8Conv conv;
-  std::shared_ptr<const Int8Weights> weights;  // constant ones, null until made
-  Int8Epilogue epilogue;                       // of the last run
-
-  std::string algorithm() const override { return conv.algorithm(); }
-};
-
 // Rows are the pixels of one image.
 ConvProblem AsConvolution(const Product& product) {
   ConvProblem problem;
@@ -46,13 +38,12 @@ ConvProblem AsConvolution(const Product& product) {
 }
 
 bool WeightsStay(const KernelContext& ctx) {
-  return ctx.input_is_constant(kW) && (!ctx.has_input(kBias) || ctx.input_is_constant(kBias)) &&
-         (!ctx.has_input(kFilterScale) || ctx.input_is_constant(kFilterScale));
+  return ctx.input_is_constant(kW) && AbsentOrConstant(ctx, kBias) &&
+         AbsentOrConstant(ctx, kFilterScale);
 }
 
 bool ScalesStay(const KernelContext& ctx) {
-  return ctx.input_is_constant(kInputScale) &&
-         (!ctx.has_input(kOutputScale) || ctx.input_is_constant(kOutputScale));
+  return ctx.input_is_constant(kInputScale) && AbsentOrConstant(ctx, kOutputScale);
 }
 
 absl::StatusOr<std::shared_ptr<const Int8Weights>> MakeWeights(const KernelContext& ctx) {
@@ -67,28 +58,18 @@ absl::StatusOr<std::shared_ptr<const Int8Weights>> MakeWeights(const KernelConte
   return std::make_shared<const Int8Weights>(std::move(weights));
 }
 
-absl::StatusOr<std::shared_ptr<const Int8Weights>> Weights(const KernelContext& ctx) {
-  auto& state = ctx.state<Int8FcState>();
-  if (!WeightsStay(ctx)) return MakeWeights(ctx);
-  if (state.weights == nullptr) {
-    constexpr uint64_t kKey = 1;
-    const auto make = [&] { return MakeWeights(ctx); };
-    INTERP_ASSIGN_OR_RETURN(state.weights, ctx.Shared<Int8Weights>(kKey, make));
-  }
-  return state.weights;
-}
-
 template <typename Out>
 absl::Status RunAs(const KernelContext& ctx, const Product& product) {
   const auto& attrs = ctx.attrs<Int8FcAttrs>();
-  auto& state = ctx.state<Int8FcState>();
-  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Weights> weights, Weights(ctx));
+  auto& state = ctx.state<Int8State>();
+  const bool weights_stay = WeightsStay(ctx);
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const Int8Weights> weights,
+                          WeightsOf(ctx, weights_stay, [&] { return MakeWeights(ctx); }));
   FillEpilogue(*weights, ctx.input(kInputScale), ctx.optional_input(kOutputScale), attrs.int8,
                state.epilogue);
   state.epilogue.activation = attrs.matmul.activation;
   const ConvProblem problem = AsConvolution(product);
-  const Int8Conv::Case current = {problem, *weights, state.epilogue, WeightsStay(ctx),
-                                  ScalesStay(ctx)};
+  const Int8Conv::Case current = {problem, *weights, state.epilogue, weights_stay, ScalesStay(ctx)};
   return state.conv.Run(ctx, current, ctx.input(kInput).data<int8_t>(),
                         ctx.output(kOut).mutable_data<Out>());
 }

@@ -59,4 +59,32 @@ class Int8Conv {
   const Prepared* last_ = nullptr;
 };
 
+// What int8_conv2d and int8_fc keep between runs.
+struct Int8State : KernelState {
+  Int8Conv conv;
+  std::shared_ptr<const Int8Weights> weights;  // constant ones, null until made
+  Int8Epilogue epilogue;                       // of the last run
+
+  std::string algorithm() const override { return conv.algorithm(); }
+};
+
+// The weights that `make`, a function of no arguments, returns as StatusOr of a shared pointer. It
+// is called once for all clones where `stay` says that what it reads is constant, else every time.
+template <typename Make>
+absl::StatusOr<std::shared_ptr<const Int8Weights>> WeightsOf(const KernelContext& ctx, bool stay,
+                                                             const Make& make) {
+  if (!stay) return make();
+  auto& state = ctx.state<Int8State>();
+  if (state.weights == nullptr) {
+    constexpr uint64_t kKey = 1;  // one form for all sizes of inputs
+    INTERP_ASSIGN_OR_RETURN(state.weights, ctx.Shared<Int8Weights>(kKey, make));
+  }
+  return state.weights;
+}
+
+// Whether the optional input is absent or constant.
+inline bool AbsentOrConstant(const KernelContext& ctx, int input) {
+  return !ctx.has_input(input) || ctx.input_is_constant(input);
+}
+
 }  // namespace interp::nn

@@ -32,6 +32,7 @@ absl::Status Infer(InferContext& ctx) {
     return InvalidArgument("input 'X' has shape ", ToString(x), ", expected [N,C] with classes");
   }
   ctx.SetShape(kOut, {x[0]});
+  ctx.output(kOut).lod = ctx.input(kX).lod;
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp {
@@ -48,10 +49,11 @@ absl::Status InferBroadcast(InferContext& ctx) {
     return InvalidArgument("there are ", ctx.inputs(kX).size(), " inputs 'X' and ",
                            ctx.outputs(kOut).size(), " outputs 'Out', expected as many");
   }
-  for (Tensor* out : ctx.outputs(kOut)) {
+  for (size_t i = 0; i < ctx.outputs(kOut).size(); ++i) {
+    Tensor* const out = ctx.outputs(kOut)[i];
     if (out == nullptr) continue;
     out->shape = common;
-    out->lod.clear();
+    ShareLod(*ctx.inputs(kX)[i], *out);
   }
   return absl::OkStatus();
 }

@@ -197,7 +197,7 @@ absl::Status InferShift(InferContext& ctx) {
     return InvalidArgument("there are ", x[0], " frames, expected a multiple of 'seg_num' ",
                            frames);
   }
-  ctx.SetShape(kOut, x);
+  ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
 }
 

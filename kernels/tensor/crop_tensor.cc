@@ -57,6 +57,7 @@ absl::Status InferCrop(InferContext& ctx) {
     out.push_back(size);
   }
   ctx.SetShape(kOut, out);
+  ShareLod(ctx.input(kX), ctx.output(kOut));
   return absl::OkStatus();
 }
 

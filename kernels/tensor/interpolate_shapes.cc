@@ -32,7 +32,9 @@ struct Scale {
 
 absl::StatusOr<Scale> ReadScale(const OpContext& ctx, int spatial) {
   const InterpAttrs& attrs = ctx.attrs<InterpAttrs>();
-  absl::Span<const float> values = attrs.scale;
+  // Paddle's v2 ops take an attribute with too few values for none.
+  const bool usable = !attrs.v2 || attrs.scale.size() >= static_cast<size_t>(spatial);
+  absl::Span<const float> values = usable ? attrs.scale : absl::Span<const float>();
   if (const Tensor* tensor = ctx.optional_input(kInterpScale)) {
     if (!tensor->has_memory() || tensor->dtype != DType::kFloat32) {
       return InvalidArgument("'Scale' is ", DescribeType(*tensor), ", expected float32 values");

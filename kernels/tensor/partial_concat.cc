@@ -14,12 +14,14 @@ constexpr int kOut = 0;
 absl::Status InferConcat(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const PartialColumns part, ResolvePartial(ctx));
   ctx.SetShape(kOut, {part.rows, part.inputs * part.count});
+  ctx.output(kOut).lod = ctx.inputs(kX)[0]->lod;
   return absl::OkStatus();
 }
 
 absl::Status InferSum(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const PartialColumns part, ResolvePartial(ctx));
   ctx.SetShape(kOut, {part.rows, part.count});
+  ctx.output(kOut).lod = ctx.inputs(kX)[0]->lod;
   return absl::OkStatus();
 }
 

@@ -91,7 +91,7 @@ absl::Status InferIndexSample(InferContext& ctx) {
     return InvalidArgument("'X' has shape ", ToString(x), " and 'Index' ", ToString(index),
                            ", expected matrices with as many rows");
   }
-  ctx.SetShape(kOut, index);
+  ctx.ShareShape(kIndex, kOut);
   return absl::OkStatus();
 }
 

@@ -8,6 +8,14 @@ namespace {
 // The dimension of the output that meets dimension 0 of an operand of `room` dimensions less.
 int FirstDim(int room, int axis) { return room == 0 || axis == kTrailingAxis ? room : axis; }
 
+// How many dimensions of an operand count: ones behind the output's last dimension do not.
+int CountedDims(const Shape& operand, int out_rank, int axis) {
+  const int first = FirstDim(out_rank - operand.rank(), axis);
+  int rank = operand.rank();
+  while (rank > 0 && first > out_rank - rank && operand[rank - 1] == 1) --rank;
+  return rank;
+}
+
 // Makes one row of two loops when one operand goes on in the outer loop and the other starts again.
 void JoinRepeats(BroadcastPlan& plan) {
   if (plan.rows.size() == 0 || plan.row.size > kMaxPeriod) return;
@@ -41,12 +49,13 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& x, const Shape& y, int axis) 
   const Shape& low = x.rank() >= y.rank() ? y : x;
   const int room = high.rank() - low.rank();
   const int first = FirstDim(room, axis);
-  if (first < 0 || first > room) {
+  const int counted = CountedDims(low, high.rank(), axis);
+  if (first < 0 || first > high.rank() - counted) {
     return InvalidArgument("axis is ", axis, " for 'X' ", ToString(x), " and 'Y' ", ToString(y),
                            ", expected -1 to ", room);
   }
   Shape out = high;
-  for (int i = 0; i < low.rank(); ++i) {
+  for (int i = 0; i < counted; ++i) {
     int64_t& dim = out[first + i];
     if (dim == low[i] || low[i] == 1) continue;
     if (dim != 1) {
@@ -64,7 +73,9 @@ DimStrides BroadcastStrides(const Tensor& operand, int out_rank, int axis) {
   const int rank = operand.shape.rank();
   const int first = FirstDim(out_rank - rank, axis);
   DimStrides strides = {};
-  for (int i = 0; i < rank; ++i) strides[first + i] = operand.shape[i] == 1 ? 0 : own[i];
+  for (int i = 0; i < CountedDims(operand.shape, out_rank, axis); ++i) {
+    strides[first + i] = operand.shape[i] == 1 ? 0 : own[i];
+  }
   return strides;
 }
 

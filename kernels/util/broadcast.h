@@ -31,8 +31,9 @@ namespace interp {
 inline constexpr int kTrailingAxis = -1;
 
 // The shape of x op y by Paddle's rule: the operand of lower rank is placed so that its dimension 0
-// meets dimension `axis` of the other (kTrailingAxis: so that the last dimensions meet); then each
-// pair of dimensions must be equal or one of them 1. Error: the shapes do not fit, or axis is out
+// meets dimension `axis` of the other (kTrailingAxis: so that the last dimensions meet), and its
+// ones that find no other dimension do not count; then each pair of dimensions must be equal or one
+// of them 1. Error: the shapes do not fit, or axis is out
 // of range.
 absl::StatusOr<Shape> BroadcastShapes(const Shape& x, const Shape& y, int axis);
 

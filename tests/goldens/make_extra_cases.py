@@ -283,6 +283,47 @@ def _grid(r, op):
                {"mode": "bilinear", "padding_mode": "reflection", "align_corners": True})
 
 
+@extra("less_than", "greater_equal")
+def _compare(r, op):
+    """An axis counts, though Paddle checks the shapes as if it did not."""
+    yield Case("axis0", {"X": r.i((3, 3, 4, 4), -2, 2, "int32"), "Y": r.i((3, 1, 1), -2, 2, "int32")}, "Out",
+               {"axis": 0})
+
+
+@extra("elementwise_add", "elementwise_mul", "elementwise_pow", "elementwise_max")
+def _elementwise(r, op):
+    """Ones of Y that find no dimension of X behind the axis."""
+    for name, x, y, axis in (("ones_behind", (4, 3, 3, 4), (3, 1, 1), 2), ("only_ones", (3, 3, 4), (1, 1), 2)):
+        yield Case(name, {"X": r.f(x, 0.5, 2), "Y": r.f(y, 0.5, 2)}, "Out", {"axis": axis})
+
+
+@extra("bilinear_interp_v2", "bicubic_interp_v2")
+def _interp(r, op):
+    yield Case("one_scale", {"X": r.f((1, 2, 5, 4))}, "Out",
+               {"out_h": 2, "out_w": 8, "scale": [2.0], "interp_method": op.split("_")[0], "align_corners": False,
+                "align_mode": 1, "data_layout": "NCHW", "out_d": -1}, notes="too few values for none")
+
+
+@extra("kthvalue", "mode", "partial_concat", "partial_sum", "temporal_shift", "crop_tensor", "broadcast_tensors",
+       "index_sample")
+def _lod(r, op):
+    """Ops that hand the LoD of an input on."""
+    x = LoD(r.distinct((4, 5)), [[0, 1, 4]])
+    lod = {
+        "kthvalue": ({"X": x}, "Out,Indices", {"k": 2, "axis": -1, "keepdim": True}),
+        "mode": ({"X": x}, "Out,Indices", {"axis": -1, "keepdim": True}),
+        "partial_concat": ({"X": [x, r.f((4, 5))]}, "Out", {"start_index": 1, "length": 2}),
+        "partial_sum": ({"X": [x, r.f((4, 5))]}, "Out", {"start_index": 1, "length": 2}),
+        "temporal_shift": ({"X": LoD(r.f((4, 4, 2, 2)), [[0, 1, 4]])}, "Out",
+                           {"seg_num": 2, "shift_ratio": 0.25, "data_format": "NCHW"}),
+        "crop_tensor": ({"X": x}, "Out", {"shape": [4, 2], "offsets": [0, 1]}),
+        "broadcast_tensors": ({"X": [x, r.f((1, 5))]}, {"Out": 2}, {}),
+        "index_sample": ({"X": r.f((4, 5)), "Index": LoD(r.i((4, 2), 0, 4), [[0, 1, 4]])}, "Out", {}),
+    }
+    ins, outs, attrs = lod[op]
+    yield Case("lod", ins, outs, attrs)
+
+
 # ----------------------------------------------------------------------------
 # 2. recast cases
 # ----------------------------------------------------------------------------

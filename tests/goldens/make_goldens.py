@@ -63,7 +63,7 @@ EXE = paddle.static.Executor(paddle.CPUPlace())
 BOOL, INT16, INT32, INT64, FP16, FP32, FP64, UINT8, INT8 = 0, 1, 2, 3, 4, 5, 6, 20, 21
 DTYPE_CODE = {"bool": BOOL, "int16": INT16, "int32": INT32, "int64": INT64,
               "float16": FP16, "float32": FP32, "float64": FP64,
-              "uint8": UINT8, "int8": INT8}
+              "uint8": UINT8, "int8": INT8, "complex64": 23, "complex128": 24}
 
 
 # ----------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def make_grad_case(out_dir, seed, rng, case, expect):
     stop = set()
     for slot, names in ins.items():
         for n in names:
-            if slot in case.no_grad or array_of(fb.feeds[n]).dtype.kind != "f":
+            if slot in case.no_grad or array_of(fb.feeds[n]).dtype.kind not in "fc":
                 stop.add(n + "@GRAD")
     descs, _ = core.get_grad_op_desc(fop.desc, stop, [])
     if not descs:
@@ -451,6 +451,8 @@ class Rng:
         return tuple(self.n(lo, hi) for _ in range(rank))
 
     def f(self, shape, lo=-2.0, hi=2.0, dtype="float32"):
+        if dtype.startswith("complex"):
+            return (self.g.uniform(lo, hi, shape) + 1j * self.g.uniform(lo, hi, shape)).astype(dtype)
         return np.asarray(self.g.uniform(lo, hi, shape)).astype(dtype)
 
     def scalar(self, lo, hi, digits=3):

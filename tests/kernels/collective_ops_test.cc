@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "interpreter/interpreter_core.h"
 #include "passes/append_backward.h"
@@ -240,65 +239,6 @@ TEST(CollectiveOps, ReceiverSaysWhatItExpected) {
   const auto feeds = [](int) -> std::vector<Tensor> { return {Tensor::Of<float>({3}, {1, 2, 3})}; };
   EXPECT_THAT(std::string(RunOnRanks(2, program, feeds).status().message()),
               HasSubstr("rank 0 of ring 0 has sent float32[3], expected float32[2]"));
-}
-
-TEST(CollectiveOps, HostileAttributesAreRefused) {
-  const auto message = [](const Program& program) {
-    return std::string(InterpreterCore::Create(program, {}, {}, nullptr).status().message());
-  };
-  EXPECT_THAT(message(ProgramBuilder()
-                          .Declare("y", {2})
-                          .AddOp("recv_v2", {}, {{"Out", {"y"}}},
-                                 {{"out_shape", std::vector<int32_t>(kMaxRank + 1, 1)}})
-                          .Fetch("y")
-                          .Build()),
-              HasSubstr("'out_shape' has 10 dims, expected at most 9"));
-  EXPECT_THAT(message(ProgramBuilder()
-                          .Feed("w", {2, 2})
-                          .Feed("ids", {1}, DType::kInt64)
-                          .AddOp("c_embedding", {{"W", {"w"}}, {"Ids", {"ids"}}}, {{"Out", {"y"}}},
-                                 {{"start_index", std::numeric_limits<int64_t>::min()}})
-                          .Declare("y", {1, 2})
-                          .Fetch("y")
-                          .Build()),
-              HasSubstr("'start_index' is -9223372036854775808"));
-}
-
-// Clones that run at once could meet each other's collectives.
-TEST(CollectiveOps, ClonesOfSeveralRanksDoNotRun) {
-  const Program program =
-      ProgramBuilder().Feed("x", {2}).Call("c_allreduce_sum", {"x"}, "y").Fetch("y").Build();
-  const auto statuses = OnAllRanks({.size = 2}, {}, [&](const auto& rings, ThreadRanks&) {
-    CoreOptions options;
-    options.rings = rings;
-    INTERP_ASSIGN_OR_RETURN(const auto core,
-                            InterpreterCore::Create(program, {}, {}, nullptr, options));
-    EXPECT_THAT(
-        std::string(core->Clone()->Run({Tensor::Of<float>({2}, {1, 2})}).status().message()),
-        HasSubstr("a clone of a core of 2 ranks"));
-    return absl::OkStatus();
-  });
-  EXPECT_THAT(statuses, Each(absl::OkStatus()));
-}
-
-// A rank whose run fails before a collective ends the others, and itself for good.
-TEST(CollectiveOps, FailedRunEndsAllRanks) {
-  const Program program =
-      ProgramBuilder().Feed("x", {2}).Call("c_allreduce_sum", {"x"}, "y").Fetch("y").Build();
-  const auto failed = OnAllRanks({.size = 2}, {}, [&](const auto& rings, ThreadRanks&) {
-    CoreOptions options;
-    options.rings = rings;
-    INTERP_ASSIGN_OR_RETURN(const auto core,
-                            InterpreterCore::Create(program, {}, {}, nullptr, options));
-    const Tensor whole = Tensor::Of<float>({2}, {1, 2});
-    if (rings->rank() == 1) {
-      EXPECT_FALSE(core->Run({Tensor::Of<double>({2}, {1, 2})}).ok());
-    }
-    return core->Run({whole}).status();
-  });
-  for (const absl::Status& status : failed) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  }
 }
 
 // Weights of one layer dealt out by columns and of the next by rows, as tensor-parallel programs

@@ -158,9 +158,12 @@ std::set<std::string> ExercisedKernels() {
       if (!golden.ok()) continue;
       const absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(*golden);
       if (!core.ok()) continue;
-      for (const Instruction& instruction : (*core)->plan().instructions) {
-        const DType dtype = instruction.def->kernels[instruction.kernel].dtype;
-        kernels.insert(absl::StrCat(instruction.op_type, " ", Name(dtype)));
+      const Plan& plan = (*core)->plan();
+      for (const std::vector<Instruction>* list : {&plan.folded, &plan.instructions}) {
+        for (const Instruction& instruction : *list) {
+          const DType dtype = instruction.def->kernels[instruction.kernel].dtype;
+          kernels.insert(absl::StrCat(instruction.op_type, " ", Name(dtype)));
+        }
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
@@ -13,7 +14,9 @@ namespace interp::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 struct Case {
   std::string text;
@@ -229,6 +232,53 @@ TEST(RecurrentTest, CarriesItsStateForwardAndBack) {
     EXPECT_THAT(Values<float>((*longer)[0]), ElementsAre(1, 2));
     EXPECT_FALSE(core->Run({Floats({0, 2}, {}), Floats({2}, {0, 0})}).ok());
   }
+}
+
+// An LSTM's step as pruning by slots leaves it: nothing makes 'c_kept' and 'h_kept'.
+//   c = f * c_before + x, with f = sigmoid(x + h_before);  h = tanh(c)
+Case PrunedRecurrence(absl::string_view outputs) {
+  return {absl::StrCat("block 0\n"
+                       "  var x float32[-1,1]\n  var zero float32[1]\n"
+                       "  var h float32[-1,1]\n  var c float32[-1,1]\n"
+                       "  recurrent(inputs=x, initial_states=[zero, zero]) -> (outputs=",
+                       outputs,
+                       ") {sub_block=block:1, ex_states=[\"c_before\", \"h_before\"],"
+                       " states=[\"c_kept\", \"h_kept\"]}\n"
+                       "block 1 parent=0\n"
+                       "  var x float32[1]\n  var c_before float32[1]\n  var h_before float32[1]\n"
+                       "  var f float32[1]\n  var g float32[1]\n  var k float32[1]\n"
+                       "  var c float32[1]\n  var h float32[1]\n"
+                       "  elementwise_add(X=x, Y=h_before) -> (Out=g)\n"
+                       "  sigmoid(X=g) -> (Out=f)\n"
+                       "  elementwise_mul(X=f, Y=c_before) -> (Out=k)\n"
+                       "  elementwise_add(X=k, Y=x) -> (Out=c)\n"
+                       "  scale(X=h_before) -> (Out=g) {scale=0.0}\n"
+                       "  elementwise_add(X=g, Y=c) -> (Out=h)\n"),
+          {"x", "zero"},
+          {"h", "c"}};
+}
+
+TEST(RecurrentTest, FindsStatesThatPruningHasCutOff) {
+  const auto core = MakeCore(PrunedRecurrence("[h, c]"));
+  ASSERT_NE(core, nullptr);
+  const auto out = core->Run({Floats({3, 1}, {1, 2, -1}), Floats({1}, {0})});
+  ASSERT_THAT(out, IsOk());
+  std::vector<float> expected;
+  float c = 0;
+  for (const float x : {1.0f, 2.0f, -1.0f}) {
+    c = c / (1 + std::exp(-(x + c))) + x;  // h is c
+    expected.push_back(c);
+  }
+  EXPECT_THAT(Values<float>((*out)[0]), Pointwise(FloatNear(1e-6f), expected));
+  EXPECT_THAT(Values<float>((*out)[1]), Pointwise(FloatNear(1e-6f), expected));
+}
+
+TEST(RecurrentTest, TellsWhichStateIsLost) {
+  const Case test = PrunedRecurrence("[h]");
+  absl::StatusOr<Program> program = ParseProgram(test.text);
+  ASSERT_THAT(program, IsOk());
+  const auto core = InterpreterCore::Create(*std::move(program), test.feeds, {"h"}, nullptr);
+  EXPECT_THAT(core.status().message(), HasSubstr("no op of block 1 makes the state 'h_kept'"));
 }
 
 }  // namespace

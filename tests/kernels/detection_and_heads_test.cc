@@ -170,6 +170,25 @@ TEST(RowGradientTest, SelectedRowsAreThoseOfTheTensorThatWereUsed) {
   }
 }
 
+// Programs of Paddle name the weights as an output, too.
+TEST(HierarchicalSigmoidTest, LeavesItsWeightsAsTheyAre) {
+  absl::StatusOr<Program> program = ParseProgram(
+      "block 0\n  var x float32[2,3]\n  var w float32[3,3]\n  var label int64[2,1]\n"
+      "  var out float32[2,1]\n  var pre float32[2,2]\n  var again float32[2,1]\n"
+      "  hierarchical_sigmoid(X=x, W=w, Label=label) -> (Out=out, PreOut=pre, W_Out=w)"
+      " {num_classes=4}\n"
+      "  hierarchical_sigmoid(X=x, W=w, Label=label) -> (Out=again, PreOut=pre) {num_classes=4}\n");
+  ASSERT_THAT(program, IsOk());
+  auto core = InterpreterCore::Create(*std::move(program), {"x", "w", "label"},
+                                      {"out", "again", "w"}, nullptr);
+  ASSERT_THAT(core, IsOk());
+  const Tensor weights = Numbers({3, 3}, 2);
+  const auto outputs = (*core)->Run({Numbers({2, 3}, 1), weights, Of<int64_t>({2, 1}, {0, 3})});
+  ASSERT_THAT(outputs, IsOk());
+  EXPECT_EQ(Difference((*outputs)[1], (*outputs)[0], 0, 0), "");
+  EXPECT_EQ(Difference((*outputs)[2], weights, 0, 0), "");
+}
+
 // Paddle's own kernel ignores the attribute.
 TEST(FusionGruTest, KeepsTheOldStateInOriginMode) {
   const Lod lod = {{0, 3, 4, 8}};

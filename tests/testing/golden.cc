@@ -121,6 +121,15 @@ std::string BytesDifference(const Tensor& got, const Tensor& want) {
   return "";
 }
 
+// The parts of complex numbers, one after the other.
+Tensor PartsOf(const Tensor& tensor) {
+  Tensor parts;
+  parts.shape = {2 * tensor.numel()};
+  parts.dtype = tensor.dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
+  parts.ShareMemory(tensor);
+  return parts;
+}
+
 std::string LodText(const Lod& lod) { return Json(lod).dump(); }
 
 }  // namespace
@@ -185,6 +194,10 @@ std::string Difference(const Tensor& got, const Tensor& want, double rtol, doubl
       return FloatDifference<float>(got, want, rtol, atol);
     case DType::kFloat64:
       return FloatDifference<double>(got, want, rtol, atol);
+    case DType::kComplex64:
+      return FloatDifference<float>(PartsOf(got), PartsOf(want), rtol, atol);
+    case DType::kComplex128:
+      return FloatDifference<double>(PartsOf(got), PartsOf(want), rtol, atol);
     default:
       return BytesDifference(got, want);
   }

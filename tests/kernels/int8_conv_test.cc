@@ -1,4 +1,4 @@
-// int8_conv2d and quantize_int8 beside plain loops over whole numbers.
+// int8_conv2d beside plain loops over whole numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/kernels/int8_numbers.h"
 #include "tests/kernels/op_runs.h"
 
 namespace interp::testing {
@@ -38,14 +39,6 @@ struct Case {
                          : ((n * channels + c) * h + y) * w + x;
   }
 };
-
-template <typename T>
-Tensor Whole(const Shape& shape, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<T> values(static_cast<size_t>(shape.numel()));
-  for (T& value : values) value = static_cast<T>(static_cast<int>(random() % 255) - 127);
-  return Tensor::Of<T>(shape, values);
-}
 
 struct Feeds {
   Tensor input, filter, bias, residual, input_scale, filter_scale, out_scale;
@@ -338,106 +331,6 @@ TEST(Int8ConvTest, RefusesWhatItCannotCompute) {
       {With(run, 1, Whole<float>({4, 3, 3, 3}, 2)), "channels"},
       {with_attrs("range=0.0"), "'range' is 0"},
       {with_attrs("weight_bits=9"), "expected 2 to 8"},
-  });
-}
-
-OpRun FcRun(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  return {"int8_fc",
-          {{"Input", x}, {"W", w}, {"Bias", bias}, {"InputScale", Tensor::Of<float>({1}, {0.5F})}},
-          {"Out"},
-          "range=100.0, activation_type=\"relu\""};
-}
-
-TEST(Int8FcTest, EqualsPlainLoops) {
-  for (const auto& [m, k, n] : {std::tuple{1, 1, 1}, {1, 64, 10}, {5, 33, 17}, {70, 129, 65}}) {
-    const Tensor x = Whole<int8_t>({m, k}, 1);
-    for (const bool stored : {false, true}) {
-      const Tensor w = stored ? Whole<int8_t>({k, n}, 2) : Whole<float>({k, n}, 2);
-      const Tensor bias = Numbers({n}, 3);
-      const Tensor out = OutputsOf(FcRun(x, w, bias))[0];
-      ASSERT_EQ(out.shape, (Shape{m, n}));
-      for (int64_t i = 0; i < out.numel(); ++i) {
-        int64_t sum = 0;
-        for (int64_t j = 0; j < k; ++j) {
-          const int64_t at = j * n + i % n;
-          sum +=
-              x.data<int8_t>()[i / n * k + j] *
-              (stored ? int64_t{w.data<int8_t>()[at]} : static_cast<int64_t>(w.data<float>()[at]));
-        }
-        const double value = static_cast<double>(sum) * 0.5 / 100 + bias.data<float>()[i % n];
-        ASSERT_NEAR(out.data<float>()[i], std::max(value, 0.0), 1e-5 * (1 + std::abs(value)));
-      }
-    }
-  }
-}
-
-TEST(Int8FcTest, RefusesWhatItCannotCompute) {
-  const OpRun run = FcRun(Whole<int8_t>({2, 3}, 1), Whole<float>({3, 4}, 2), Numbers({4}, 3));
-  EXPECT_EQ(OutputsOf(With(run, 0, Tensor::Of<int8_t>({0, 3}, {})))[0].shape, (Shape{0, 4}));
-  ExpectRefusals({
-      {With(run, 1, Whole<float>({3, 4, 1}, 2)), "expected a matrix"},
-      {With(run, 1, Whole<float>({5, 4}, 2)), "3"},
-      {With(run, 2, Numbers({3}, 3)), "'Bias'"},
-      {With(run, 3, Numbers({3}, 3)), "'InputScale'"},
-  });
-}
-
-TEST(QuantizeInt8Test, EqualsTheOpOfTraining) {
-  const Tensor x = Numbers({3, 5, 7}, 4);
-  const Tensor scale = Tensor::Of<float>({1}, {0.8F});
-  for (const char* attrs : {"round_type=0", "round_type=1", "round_type=0, bit_length=5"}) {
-    for (const bool given : {true, false}) {
-      OpRun ours = {"quantize_int8", {{"X", x}}, {"Out", "OutScale"}, attrs};
-      OpRun theirs = {"fake_quantize_abs_max", {{"X", x}}, {"Out", "OutScale"}, attrs};
-      if (given) {
-        ours.inputs.emplace_back("Scale", scale);
-        theirs.type = "fake_quantize_moving_average_abs_max";
-        theirs.inputs.emplace_back("InScale", scale);
-        theirs.attrs += ", is_test=true";
-      }
-      const std::vector<Tensor> got = OutputsOf(ours);
-      const std::vector<Tensor> expected = OutputsOf(theirs);
-      ASSERT_EQ(got[0].dtype, DType::kInt8);
-      EXPECT_EQ(got[1].data<float>()[0], expected[1].data<float>()[0]);
-      for (int64_t i = 0; i < x.numel(); ++i) {
-        ASSERT_EQ(got[0].data<int8_t>()[i], expected[0].data<float>()[i]) << attrs;
-      }
-    }
-  }
-}
-
-TEST(QuantizeInt8Test, NothingAndNoNumberAreNoTrouble) {
-  const OpRun empty = {
-      "quantize_int8", {{"X", Tensor::Of<float>({0, 3}, {})}}, {"Out", "OutScale"}};
-  EXPECT_EQ(OutputsOf(empty)[0].numel(), 0);
-  const OpRun nan = {
-      "quantize_int8",
-      {{"X", Tensor::Of<float>({2}, {NAN, 1})}, {"Scale", Tensor::Of<float>({1}, {1})}},
-      {"Out"}};
-  EXPECT_EQ(OutputsOf(nan)[0].data<int8_t>()[1], 127);
-}
-
-TEST(MobileQuantizeTest, ComputesWhatPaddleMobileDoes) {
-  const std::vector<Tensor> quantized = OutputsOf(
-      {"quantize", {{"X", Tensor::Of<float>({4}, {-2, 0.5F, 1, 0.0079F})}}, {"Out", "OutScale"}});
-  EXPECT_EQ(quantized[1].data<float>()[0], 2);
-  EXPECT_THAT(std::vector<float>(quantized[0].data<float>(), quantized[0].data<float>() + 4),
-              ::testing::ElementsAre(-127, 32, 64, 1));
-  const std::vector<Tensor> back =
-      OutputsOf({"dequantize",
-                 {{"X", Tensor::Of<float>({2}, {8, -4})}, {"Scale", Tensor::Of<float>({1}, {3})}},
-                 {"Out"},
-                 "max_range=12.0"});
-  EXPECT_THAT(std::vector<float>(back[0].data<float>(), back[0].data<float>() + 2),
-              ::testing::ElementsAre(2, -1));
-  const Tensor x = Numbers({2}, 1);
-  ExpectRefusals({
-      {{"quantize", {{"X", x}}, {"Output"}}, "has no output 'Out'"},
-      {{"quantize", {{"X", x}, {"Input", x}}, {"Out", "OutScale"}}, "one of the inputs"},
-      {{"dequantize", {{"X", x}}, {"Out"}, "max_range=1.0"}, "'Scale' is absent"},
-      {{"dequantize", {{"X", x}, {"Scale", x}}, {"Out"}, "max_range=1.0"}, "one element"},
-      {{"dequantize", {{"X", x}, {"Scale", x}}, {"Out"}}, "'max_range'"},
-      {{"dequantize", {{"Input", x}}, {"Output"}}, "expected int8"},
   });
 }
 

@@ -1,0 +1,170 @@
+// stft: Out[n, f, t] = element f of the spectrum of frame t of row n of X, the frame multiplied by
+// Window; frames have `n_fft` elements and start `hop_length` apart. `normalized` divides by the
+// root of n_fft, `onesided` leaves the first half of a spectrum.
+// stft_grad: X@GRAD = the sum of the gradients of the frames, each at its place.
+#include <cmath>
+#include <complex>
+
+#include "core/op_def.h"
+#include "kernels/complex/complex_dtype.h"
+#include "kernels/fft/half_spectrum.h"
+#include "kernels/fft/transform.h"
+#include "kernels/util/fill_zero.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::fft {
+namespace {
+
+using Number = std::complex<double>;
+
+constexpr int kX = 0;
+constexpr int kWindow = 1;
+constexpr int kOut = 0;
+
+struct StftAttrs {
+  int64_t length = 0;
+  int64_t hop = 0;
+  bool normalized = false;
+  bool onesided = true;
+};
+
+StftAttrs ReadStftAttrs(AttrReader& reader) {
+  const StftAttrs attrs = {reader.Int("n_fft", 0), reader.Int("hop_length", 0),
+                           reader.Bool("normalized", false), reader.Bool("onesided", true)};
+  if (attrs.length < 1 || attrs.length > kMaxLength) {
+    reader.Fail(
+        absl::StrCat("attribute 'n_fft' is ", attrs.length, ", expected 1 to ", kMaxLength));
+  }
+  if (attrs.hop < 1) {
+    reader.Fail(absl::StrCat("attribute 'hop_length' is ", attrs.hop, ", expected at least 1"));
+  }
+  return attrs;
+}
+
+// The shape of the frames, [rows, n_fft, frames].
+absl::StatusOr<Shape> FramesOf(const OpContext& ctx) {
+  const StftAttrs& attrs = ctx.attrs<StftAttrs>();
+  const Shape& x = ctx.input(kX).shape;
+  const Shape& window = ctx.input(kWindow).shape;
+  if (x.rank() != 2 || x[1] < attrs.length) {
+    return InvalidArgument("input 'X' has shape ", ToString(x),
+                           ", expected rows of at least 'n_fft' = ", attrs.length, " elements");
+  }
+  if (window != Shape{attrs.length}) {
+    return InvalidArgument("input 'Window' has shape ", ToString(window), ", expected [",
+                           attrs.length, "], as 'n_fft' says");
+  }
+  return Shape{x[0], attrs.length, 1 + (x[1] - attrs.length) / attrs.hop};
+}
+
+Shape SpectraOf(const StftAttrs& attrs, Shape frames) {
+  if (attrs.onesided) frames[1] = HalfLength(frames[1]);
+  return frames;
+}
+
+double FactorOf(const StftAttrs& attrs) {
+  return attrs.normalized ? 1 / std::sqrt(static_cast<double>(attrs.length)) : 1;
+}
+
+absl::Status InferStft(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const Shape frames, FramesOf(ctx));
+  ctx.SetShape(kOut, SpectraOf(ctx.attrs<StftAttrs>(), frames));
+  return absl::OkStatus();
+}
+
+// Calls body(row of X, frame, element of the frame, index among the frames).
+template <typename Body>
+void ForEachElement(const Shape& frames, const Body& body) {
+  int64_t index = 0;
+  for (int64_t row = 0; row < frames[0]; ++row) {
+    for (int64_t i = 0; i < frames[1]; ++i) {
+      for (int64_t frame = 0; frame < frames[2]; ++frame) body(row, frame, i, index++);
+    }
+  }
+}
+
+template <typename T>
+absl::Status Stft(KernelContext& ctx) {
+  const StftAttrs& attrs = ctx.attrs<StftAttrs>();
+  const Tensor& x = ctx.input(kX);
+  Tensor& out = ctx.output(kOut);
+  INTERP_ASSIGN_OR_RETURN(const Shape frames, FramesOf(ctx));
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(static_cast<size_t>(frames.numel()) * sizeof(Number)));
+  Number* const data = work.data<Number>();
+  const T* const signal = x.data<T>();
+  const T* const window = ctx.input(kWindow).data<T>();
+  const int64_t length = x.shape[1];
+  ForEachElement(frames, [&](int64_t row, int64_t frame, int64_t i, int64_t index) {
+    data[index] = Number(signal[row * length + frame * attrs.hop + i] * window[i]);
+  });
+  INTERP_RETURN_IF_ERROR(TransformAxis(ctx, frames, 1, /*forward=*/true, data));
+  TakeHalf(ctx.num_threads(), LinesAlong(frames, 1), LinesAlong(out.shape, 1), data,
+           FactorOf(attrs), out.mutable_data<std::complex<T>>());
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "stft",
+    .inputs = {{"X"}, {"Window"}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<StftAttrs, ReadStftAttrs>,
+    .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ComplexDType(ctx.kernel())); },
+    .infer = InferStft,
+    .kernels = {{DType::kFloat32, Stft<float>}, {DType::kFloat64, Stft<double>}},
+    .gradient = {.inputs = {"X", "Window", "Out@GRAD"}, .outputs = {"X@GRAD"}},
+});
+
+constexpr int kOutGrad = 2;
+constexpr int kXGrad = 0;
+
+absl::Status InferStftGrad(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const Shape frames, FramesOf(ctx));
+  const Shape expected = SpectraOf(ctx.attrs<StftAttrs>(), frames);
+  const Tensor& grad = ctx.input(kOutGrad);
+  if (grad.shape != expected || grad.dtype != ComplexDType(ctx.input(kX).dtype)) {
+    return InvalidArgument("input 'Out@GRAD' is ", DescribeType(grad), ", expected ",
+                           Name(ComplexDType(ctx.input(kX).dtype)), ToString(expected));
+  }
+  ctx.ShareShape(kX, kXGrad);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status StftGrad(KernelContext& ctx) {
+  const StftAttrs& attrs = ctx.attrs<StftAttrs>();
+  const Tensor& grad = ctx.input(kOutGrad);
+  Tensor& x_grad = ctx.output(kXGrad);
+  INTERP_ASSIGN_OR_RETURN(const Shape frames, FramesOf(ctx));
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(static_cast<size_t>(frames.numel()) * sizeof(Number)));
+  Number* const data = work.data<Number>();
+  const std::complex<T>* const from = grad.data<std::complex<T>>();
+  const int64_t bins = grad.shape[1];
+  ForEachElement(frames, [&](int64_t row, int64_t frame, int64_t i, int64_t index) {
+    data[index] = i < bins ? Number(from[(row * bins + i) * frames[2] + frame]) : Number(0);
+  });
+  INTERP_RETURN_IF_ERROR(TransformAxis(ctx, frames, 1, /*forward=*/false, data));
+  FillZero(ctx.num_threads(), x_grad);
+  T* const sums = x_grad.mutable_data<T>();
+  const T* const window = ctx.input(kWindow).data<T>();
+  const double factor = FactorOf(attrs);
+  const int64_t length = x_grad.shape[1];
+  ForEachElement(frames, [&](int64_t row, int64_t frame, int64_t i, int64_t index) {
+    sums[row * length + frame * attrs.hop + i] +=
+        static_cast<T>(data[index].real() * factor * static_cast<double>(window[i]));
+  });
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "stft_grad",
+    .inputs = {{"X", kNoNeedBuffer}, {"Window"}, {"Out@GRAD", kAnyDType}},
+    .outputs = {{"X@GRAD"}},
+    .parse = ParseAttrs<StftAttrs, ReadStftAttrs>,
+    .infer = InferStftGrad,
+    .kernels = {{DType::kFloat32, StftGrad<float>}, {DType::kFloat64, StftGrad<double>}},
+});
+
+}  // namespace
+}  // namespace interp::fft
