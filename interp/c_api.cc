@@ -102,6 +102,7 @@ absl::StatusOr<PredictorOptions> ReadOptions(const interp_options* given) {
   if (given->algorithms != nullptr) {
     INTERP_ASSIGN_OR_RETURN(options.core.algorithms, AlgorithmsFromName(given->algorithms));
   }
+  if (given->file_folder != nullptr) options.core.file_folder = given->file_folder;
   INTERP_RETURN_IF_ERROR(ReadNames(given->feeds, given->num_feeds, "options.feeds", options.feeds));
   INTERP_RETURN_IF_ERROR(
       ReadNames(given->fetches, given->num_fetches, "options.fetches", options.fetches));

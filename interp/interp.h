@@ -79,6 +79,8 @@ typedef struct interp_options {
   size_t num_feeds;
   const char* const* fetches;
   size_t num_fetches;
+  /* Where the program's ops that save and load may do so; NULL: nowhere, such ops fail. */
+  const char* file_folder;
 } interp_options;
 
 typedef struct interp_run_options {

@@ -236,6 +236,7 @@ absl::Status InterpreterCore::Impl::MakeFrames() {
                                          .devices = devices.get(),
                                          .buffers = buffers.get(),
                                          .shared = &model_->constants,
+                                         .ops = &model_->ops(),
                                          .resources = &resources_,
                                          .threads = &threads_,
                                          .scheduler = scheduler,
@@ -352,7 +353,7 @@ absl::Status InterpreterCore::Impl::PrepareParameters() {
   INTERP_RETURN_IF_ERROR(parameters_->CheckWritten());
   if (constants_copied_) return absl::OkStatus();
   INTERP_RETURN_IF_ERROR(parameters_->Check());
-  INTERP_RETURN_IF_ERROR(main_->CopyConstants(model_->ops()));
+  INTERP_RETURN_IF_ERROR(main_->CopyConstants());
   constants_copied_ = true;
   return absl::OkStatus();
 }

@@ -128,7 +128,7 @@ class EventPlacer {
     const Instruction& from = plan_.instructions[edge.from];
     if (!edge.memory || from.place.on_host()) return;
     const bool blocks_host =
-        instruction.place.on_host() || edge.host_reads || from.place != instruction.place;
+        instruction.place.on_host() || edge.host_reads || from.place.kind != instruction.place.kind;
     const Clock& known = blocks_host ? host : stream;
     if (known[from.stream] >= PositionOf(edge.from, previous_run)) return;
     const EventWait wait{

@@ -15,7 +15,7 @@ bool IsCollectable(const PlanVar& var) {
     case VarKind::kSelectedRows:
     case VarKind::kLodRankTable:
     case VarKind::kStepScopes:
-      return !var.persistable && !var.captured;
+      return !var.persistable && !var.captured && !var.folded;
     default:
       return false;
   }

@@ -5,6 +5,7 @@
 #include "interpreter/analysis/dependencies.h"
 #include "interpreter/analysis/events.h"
 #include "interpreter/analysis/feed_columns.h"
+#include "interpreter/analysis/fold_constants.h"
 #include "interpreter/analysis/garbage_collection.h"
 #include "interpreter/analysis/homes.h"
 #include "interpreter/analysis/insert_transfers.h"
@@ -64,6 +65,7 @@ absl::StatusOr<std::vector<Plan>> BuildPlans(const Program& program, const PlanO
   }
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::vector<DType>> at_start,
                           SelectKernels(program, registry, plans));
+  for (const int32_t block : tree.order) FoldConstants(tree, block, plans[block]);
   ChooseHomes(plans);
   const std::vector<bool> blocks_with_effects = BlocksWithEffects(plans);
   std::vector<PlanStream> streams;

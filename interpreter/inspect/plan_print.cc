@@ -65,16 +65,20 @@ std::string SlotsText(const Plan& plan, const std::vector<SlotDef>& slots, const
   return text += ')';
 }
 
-// "#3 relu(X=a) -> (Out=b)"
-std::string HeadText(const Plan& plan, InstrId id) {
-  const Instruction& instruction = plan.instructions[id];
+// "relu(X=a) -> (Out=b) op=2"
+std::string CallText(const Plan& plan, const Instruction& instruction) {
   return absl::StrCat(
-      "  #", id, " ", instruction.op_type,
+      instruction.op_type,
       SlotsText(plan, instruction.def->inputs, instruction.input_counts, instruction.inputs),
       " -> ",
       SlotsText(plan, instruction.def->outputs, instruction.output_counts, instruction.outputs),
       instruction.op_index < 0 ? " inserted" : absl::StrCat(" op=", instruction.op_index),
       instruction.sub_block < 0 ? "" : absl::StrCat(" runs=", instruction.sub_block), "\n");
+}
+
+// "#3 relu(X=a) -> (Out=b) op=2"
+std::string HeadText(const Plan& plan, InstrId id) {
+  return absl::StrCat("  #", id, " ", CallText(plan, plan.instructions[id]));
 }
 
 // "     after #3 raw x shrunk"; with devices how the order is kept: "run=event", and "issued" where
@@ -130,6 +134,7 @@ std::string PlanVarText(const Plan& plan, VarId id) {
     if (var.layout != Layout::kPlain) absl::StrAppend(&text, " ", Name(var.layout));
   }
   if (var.persistable) text += var.constant ? " constant" : " persistable";
+  if (var.folded) text += " folded";
   if (!var.declared) text += " undeclared";
   if (!var.place.on_host()) absl::StrAppend(&text, " place=", Name(var.place));
   if (var.storage != id) absl::StrAppend(&text, " storage=", VarText(plan, var.storage));
@@ -241,6 +246,9 @@ std::string PrintWhole(const Plan& plan) {
   }
   for (size_t id = 0; id < plan.vars.size(); ++id) {
     text += PlanVarText(plan, static_cast<VarId>(id));
+  }
+  for (const Instruction& instruction : plan.folded) {
+    absl::StrAppend(&text, "  folded ", CallText(plan, instruction));
   }
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
     text += InstructionText(plan, static_cast<InstrId>(i));

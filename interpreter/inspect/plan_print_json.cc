@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "core/json_writer.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
@@ -46,12 +48,12 @@ void WriteSlots(JsonWriter& json, absl::string_view key, const Plan& plan,
   json.EndObject();
 }
 
-// Opens the object of an instruction and leaves it open.
-void BeginInstruction(JsonWriter& json, const Plan& plan, InstrId id) {
-  const Instruction& instruction = plan.instructions[id];
+// Opens the object of an instruction and leaves it open; folded ones have no id.
+void BeginInstruction(JsonWriter& json, const Plan& plan, const Instruction& instruction,
+                      std::optional<InstrId> id) {
   json.Line();
   json.BeginObject();
-  json.Field("id", id);
+  if (id.has_value()) json.Field("id", *id);
   json.Field("type", instruction.op_type);
   json.Field("op_index", instruction.op_index);
   if (instruction.sub_block >= 0) json.Field("runs", instruction.sub_block);
@@ -119,7 +121,7 @@ void WriteWaits(JsonWriter& json, const Instruction& instruction) {
 
 void WriteInstruction(JsonWriter& json, const Plan& plan, const Source& source, InstrId id) {
   const Instruction& instruction = plan.instructions[id];
-  BeginInstruction(json, plan, id);
+  BeginInstruction(json, plan, instruction, id);
   const DType kernel = instruction.def->kernels[instruction.kernel].dtype;
   json.Field("kernel", kernel == DType::kUndefined ? "any" : Name(kernel));
   json.Field("dtype", Name(instruction.dtype));
@@ -174,6 +176,7 @@ void WriteVar(JsonWriter& json, const Plan& plan, VarId id, const std::vector<in
   json.Field("declared", var.declared);
   json.Field("persistable", var.persistable);
   json.Field("constant", var.constant);
+  if (var.folded) json.Field("folded", true);
   if (var.captured) json.Field("captured", true);
   json.Field("storage", NameOf(plan, var.storage));
   json.Field("place", absl::string_view(Name(var.place)));
@@ -247,11 +250,22 @@ void WriteDeps(JsonWriter& json, const Plan& plan) {
   json.Key("instructions");
   json.BeginArray();
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
-    BeginInstruction(json, plan, static_cast<InstrId>(i));
+    BeginInstruction(json, plan, plan.instructions[i], static_cast<InstrId>(i));
     json.EndObject();
   }
   json.EndArray();
   WriteEdges(json, plan);
+}
+
+void WriteFolded(JsonWriter& json, const Plan& plan, const Source& source) {
+  json.Key("folded");
+  json.BeginArray();
+  for (const Instruction& instruction : plan.folded) {
+    BeginInstruction(json, plan, instruction, std::nullopt);
+    if (source.program != nullptr) WriteAttrsOf(json, plan, source, instruction);
+    json.EndObject();
+  }
+  json.EndArray();
 }
 
 void WriteWhole(JsonWriter& json, const Plan& plan, const Source& source) {
@@ -264,6 +278,7 @@ void WriteWhole(JsonWriter& json, const Plan& plan, const Source& source) {
     WriteVar(json, plan, static_cast<VarId>(id), dims[id]);
   }
   json.EndArray();
+  if (!plan.folded.empty()) WriteFolded(json, plan, source);
   json.Key("instructions");
   json.BeginArray();
   for (size_t i = 0; i < plan.instructions.size(); ++i) {

@@ -16,7 +16,10 @@ void TraceRecorder::OnRunStart(int64_t now_ns) {
   trace_.devices.clear();
   for (const std::shared_ptr<Device>& device : core_.devices()) {
     device->StartTrace();
-    trace_.devices.push_back({.place = device->place(), .start_ns = SteadyNowNs(), .spans = {}});
+    trace_.devices.push_back({.place = device->place(),
+                              .start_ns = SteadyNowNs(),
+                              .device_start_ns = device->NowNs(),
+                              .spans = {}});
   }
   trace_.comm.clear();
   if (rings_ != nullptr) rings_->StartTrace();

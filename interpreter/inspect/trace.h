@@ -48,6 +48,7 @@ struct RunTrace {
   struct OnDevice {
     Place place;
     int64_t start_ns = 0;           // of the steady clock, when the device's trace began
+    int64_t device_start_ns = 0;    // of the device's clock, then
     std::vector<DeviceSpan> spans;  // on the device's clock
   };
 
@@ -100,8 +101,9 @@ class TraceRecorder final : public RunObserver {
 // The trace in the JSON form of Chrome's trace events, which Perfetto and other viewers read:
 // a process "host" with a thread per worker and one per ring of ranks, a process per device with a
 // thread per stream, a counter of memory in use, and arrows along the plan's edges that cross
-// threads or streams. A simulated device's times are its own and have nothing to do with the host's
-// beside them.
+// threads or streams. Simulated devices' times are their own, from when the first of them began,
+// and have nothing to do with the host's beside them. Of a program of jobs (passes/micro_batches.h)
+// a process "pipeline" has a thread per stage, with its jobs.
 //
 // `variables` gives those of a block of the core that ran, whose shapes are shown; may give none.
 std::string ToChromeTrace(const RunTrace& trace, absl::Span<const Plan> plans,

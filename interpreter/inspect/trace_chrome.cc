@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/trace_events.h"
+#include "interpreter/inspect/job_times.h"
 #include "interpreter/inspect/trace.h"
 #include "interpreter/plan/instruction_name.h"
 
@@ -24,12 +25,14 @@ class ChromeTrace {
     }
   }
 
-  std::string Write() && {
+  // `times`: of the jobs, if there are any.
+  std::string Write(const std::optional<PipelineTimes>& times) && {
     WriteHost();
     WriteComm();
     WriteMemory();
     WriteHostArrows();
     for (size_t i = 0; i < trace_.devices.size(); ++i) WriteDevice(static_cast<int>(i));
+    if (times.has_value()) WriteJobs(*times);
     return std::move(events_).Take();
   }
 
@@ -199,7 +202,8 @@ class ChromeTrace {
     const RunTrace::OnDevice& on_device = trace_.devices[index];
     const int process = TraceLane().process + 1 + index;
     const bool simulated = on_device.place.kind == PlaceKind::kSim;
-    const int64_t offset_ns = simulated ? 0 : OfRun(on_device.start_ns);
+    const int64_t offset_ns =
+        simulated ? SimulatedOffsetNs(trace_, on_device) : OfRun(on_device.start_ns);
     events_.NameProcess(absl::StrCat(Name(on_device.place), simulated ? " (simulated time)" : ""),
                         {.process = process});
     std::vector<int> span_of(plan_.instructions.size(), kNoSpan);  // of the main block
@@ -245,6 +249,20 @@ class ChromeTrace {
     }
   }
 
+  void WriteJobs(const PipelineTimes& times) {
+    const int process = TraceLane().process + 1 + static_cast<int>(trace_.devices.size());
+    events_.NameProcess(times.simulated ? "pipeline (simulated time)" : "pipeline",
+                        {.process = process});
+    for (size_t stage = 0; stage < times.stages.size(); ++stage) {
+      const TraceLane lane{process, static_cast<int>(stage)};
+      events_.NameThread(absl::StrCat("stage ", stage, " ", Name(times.stages[stage].place)), lane);
+    }
+    for (const JobTime& job : times.jobs) {
+      events_.BeginSlice(job.name, "job", {process, job.stage}, job.start_ns, job.end_ns);
+      events_.EndSlice();
+    }
+  }
+
   const RunTrace& trace_;
   const absl::Span<const Plan> plans_;
   const Plan& plan_;                                    // of the main block
@@ -259,11 +277,13 @@ class ChromeTrace {
 
 std::string ToChromeTrace(const RunTrace& trace, absl::Span<const Plan> plans,
                           absl::FunctionRef<absl::Span<Variable* const>(int32_t block)> variables) {
-  return ChromeTrace(trace, plans, variables).Write();
+  return ChromeTrace(trace, plans, variables).Write(std::nullopt);
 }
 
 std::string ToChromeTrace(const RunTrace& trace, const InterpreterCore& core) {
-  return ToChromeTrace(trace, core.plans(), [&](int32_t block) { return core.variables(block); });
+  const auto variables = [&](int32_t block) { return core.variables(block); };
+  return ChromeTrace(trace, core.plans(), variables)
+      .Write(TimesOfJobs(trace, core.plan(), core.program()));
 }
 
 }  // namespace interp

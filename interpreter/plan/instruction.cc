@@ -60,6 +60,22 @@ int OutputFlags(const Instruction& instruction, int arg) {
   return FlagsOf(instruction.def->outputs, OutputSlotOf(instruction, arg));
 }
 
+namespace {
+
+bool TakesTensors(const std::vector<SlotDef>& slots) {
+  return std::none_of(slots.begin(), slots.end(),
+                      [](const SlotDef& slot) { return (slot.flags & kTensorArray) != 0; });
+}
+
+}  // namespace
+
+bool CanFold(const Instruction& instruction) {
+  const OpDef& def = *instruction.def;
+  return !def.side_effect && !def.random && !def.dynamic_outputs && def.sub_block == nullptr &&
+         TakesTensors(def.inputs) && TakesTensors(def.outputs) &&
+         def.kernels[instruction.kernel].place == PlaceKind::kCpu;
+}
+
 bool IsHiddenInput(const Instruction& instruction, int arg) {
   return instruction.sub_block >= 0 &&
          InputSlotOf(instruction, arg) == static_cast<int>(instruction.def->inputs.size());

@@ -84,6 +84,10 @@ int InputFlags(const Instruction& instruction, int arg);
 // The same for output argument `arg`.
 int OutputFlags(const Instruction& instruction, int arg);
 
+// Whether an instruction makes the same of the same tensors in every run and does nothing else, on
+// the host, so that it may be one of Plan::folded.
+bool CanFold(const Instruction& instruction);
+
 // Whether an argument is hidden: used by the sub-block.
 bool IsHiddenInput(const Instruction& instruction, int arg);
 bool IsHiddenOutput(const Instruction& instruction, int arg);

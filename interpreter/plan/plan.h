@@ -6,6 +6,7 @@
 //   BuildVariableTable   names to dense ids, who is fed, fetched, persistable, captured
 //   BindInstructions     op -> instruction with arguments and parsed attributes
 //   SelectKernels        dtypes and kernels, through sub-blocks
+//   FoldConstants        what needs to run once only, as it depends on constants alone
 //   InsertTransfers      copies, casts and layout changes, one per source version
 //   AnalyzeStorage       which variables share memory
 //   BuildDependencies    hazards over variables and storage, then implicit orders
@@ -39,7 +40,9 @@ struct PlanVar {
   int32_t rank = -1;  // declared; -1 unknown
   bool declared = false;
   bool persistable = false;
-  bool constant = false;  // persistable and written by no instruction of any plan
+  // Persistable and written by no instruction of any plan, or folded.
+  bool constant = false;
+  bool folded = false;    // written by an instruction of Plan::folded and by no other
   bool captured = false;  // of an enclosing plan; see Plan::captures
   // Several plans or several runs see what instructions write to it, so it keeps its dtype and is
   // plain: a writer that makes something else writes a variable of its own, which is converted.
@@ -147,6 +150,8 @@ struct PlanOptions {
   bool garbage_collection = true;
   // Channels-last layouts for ops that gain from them.
   bool optimize_layout = true;
+  // What depends on constants alone is made once, not in every run.
+  bool fold_constants = true;
   // Where ops run that can run there and have no `op_device` that says otherwise.
   Place place = {};
   // All work of a device on one stream; for comparison.
@@ -174,6 +179,9 @@ struct Plan {
   int32_t forward_block = -1;
   std::vector<VarId> inherited;
   std::vector<Instruction> instructions;  // in program order
+  // Run before the first activation and when a constant has changed, one after the other, on the
+  // host. They have no number.
+  std::vector<Instruction> folded;
   // Instructions have numbers of their own in the whole program: this one added to their InstrId.
   int32_t first_number = 0;
   std::vector<Op> inserted_ops;     // not in the program; arguments index `vars`
@@ -210,6 +218,11 @@ struct InstrRef {
 };
 // The instruction with that number (Plan::first_number). Linear in blocks.
 InstrRef FindInstruction(absl::Span<const Plan> plans, int32_t number);
+// Whether a variable is folded or the copy of one that is.
+inline bool IsFolded(const Plan& plan, VarId id) {
+  const PlanVar& var = plan.vars[id];
+  return var.folded || (var.copy_of >= 0 && plan.vars[var.copy_of].folded);
+}
 // How many instructions the plans of all blocks have; numbers lie below.
 int32_t CountInstructions(absl::Span<const Plan> plans);
 

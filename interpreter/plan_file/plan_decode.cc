@@ -109,6 +109,7 @@ absl::Status ReadVar(const wire::Var& from, PlanVar* var) {
   var->declared = from.declared();
   var->persistable = from.persistable();
   var->constant = from.constant();
+  var->folded = from.folded();
   var->storage = from.storage();
   var->copy_of = from.copy_of();
   return ReadPlace(from.place(), &var->place);
@@ -171,6 +172,7 @@ absl::Status ReadOptions(const wire::Options& from, PlanOptions* options) {
   options->sequential = from.sequential();
   options->garbage_collection = from.garbage_collection();
   options->optimize_layout = from.optimize_layout();
+  options->fold_constants = from.fold_constants();
   options->single_stream = from.single_stream();
   return ReadPlace(from.place(), &options->place);
 }
@@ -345,6 +347,11 @@ class Decoder {
       INTERP_RETURN_IF_ERROR(
           Annotate(AddInstruction(from.instructions(i), plan, plan.instructions[i]),
                    absl::StrCat("instruction #", i)));
+    }
+    plan.folded.resize(from.folded_size());
+    for (int i = 0; i < from.folded_size(); ++i) {
+      INTERP_RETURN_IF_ERROR(Annotate(AddInstruction(from.folded(i), plan, plan.folded[i]),
+                                      absl::StrCat("folded instruction #", i)));
     }
     return ReadRest(from, plan);
   }

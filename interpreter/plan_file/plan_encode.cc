@@ -41,7 +41,7 @@ void FillLists(const IdLists& lists, wire::Lists* out) {
 
 void FillVar(const PlanVar& var, wire::Var* out) {
   const auto& [name, program_var, kind, dtype, layout, rank, declared, persistable, constant,
-               captured, settled, storage, place, copy_of] = var;
+               folded, captured, settled, storage, place, copy_of] = var;
   out->set_name(name);
   out->set_program_var(program_var);
   out->set_captured(captured);
@@ -53,6 +53,7 @@ void FillVar(const PlanVar& var, wire::Var* out) {
   out->set_declared(declared);
   out->set_persistable(persistable);
   out->set_constant(constant);
+  out->set_folded(folded);
   out->set_storage(storage);
   out->set_place(CodeOf(place));
   out->set_copy_of(copy_of);
@@ -106,10 +107,12 @@ void FillEdges(const std::vector<Edge>& edges, wire::Edges* out) {
 }
 
 void FillOptions(const PlanOptions& options, wire::Options* out) {
-  const auto& [sequential, garbage_collection, optimize_layout, place, single_stream] = options;
+  const auto& [sequential, garbage_collection, optimize_layout, fold_constants, place,
+               single_stream] = options;
   out->set_sequential(sequential);
   out->set_garbage_collection(garbage_collection);
   out->set_optimize_layout(optimize_layout);
+  out->set_fold_constants(fold_constants);
   out->set_place(CodeOf(place));
   out->set_single_stream(single_stream);
 }
@@ -147,7 +150,7 @@ absl::StatusOr<std::string> SaveInsertedOps(const Plan& plan) {
 
 absl::Status FillPlan(const Plan& plan, wire::Plan* out) {
   const auto& [block, vars, num_program_vars, captures, entries, entry_args, results,
-               gradient_block, saved, forward_block, inherited, instructions, first_number,
+               gradient_block, saved, forward_block, inherited, instructions, folded, first_number,
                inserted_ops, streams, events, edges, successors, dep_counts, order, gc_check,
                ref_counts, frees_in_order, options, fallbacks, feeds, fetches, feed_list,
                fetch_list, max_width, critical_path] = plan;
@@ -168,6 +171,7 @@ absl::Status FillPlan(const Plan& plan, wire::Plan* out) {
   for (const Instruction& instruction : instructions) {
     FillInstruction(instruction, out->add_instructions());
   }
+  for (const Instruction& instruction : folded) FillInstruction(instruction, out->add_folded());
   out->set_first_number(first_number);
   INTERP_ASSIGN_OR_RETURN(*out->mutable_inserted_ops(), SaveInsertedOps(plan));
   for (const PlanStream& stream : streams) FillStream(stream, out->add_streams());
@@ -216,13 +220,18 @@ absl::Status CheckBelongs(const Program& program, const Plan& plan) {
     return InvalidArgument("variable ", id, " is '", var.name, "' in the plan, but no variable ",
                            var.program_var, " of the program");
   }
+  const auto is_its_op = [&](const Instruction& instruction) {
+    return instruction.def != nullptr &&
+           TypeOfOp(program, plan, instruction) == instruction.def->type;
+  };
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
     const Instruction& instruction = plan.instructions[i];
-    if (instruction.def != nullptr &&
-        TypeOfOp(program, plan, instruction) == instruction.def->type) {
-      continue;
-    }
+    if (is_its_op(instruction)) continue;
     return InvalidArgument("instruction #", i, " ", instruction.op_type, " is not the op it names");
+  }
+  for (const Instruction& instruction : plan.folded) {
+    if (is_its_op(instruction)) continue;
+    return InvalidArgument("folded ", instruction.op_type, " is not the op it names");
   }
   return absl::OkStatus();
 }
@@ -230,8 +239,10 @@ absl::Status CheckBelongs(const Program& program, const Plan& plan) {
 void FillKernels(const std::vector<Plan>& plans, wire::PlanFile& file) {
   std::map<absl::string_view, const OpDef*> defs;
   for (const Plan& plan : plans) {
-    for (const Instruction& instruction : plan.instructions) {
-      defs.emplace(instruction.def->type, instruction.def);
+    for (const std::vector<Instruction>* list : {&plan.folded, &plan.instructions}) {
+      for (const Instruction& instruction : *list) {
+        defs.emplace(instruction.def->type, instruction.def);
+      }
     }
   }
   for (const auto& [type, def] : defs) {

@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little,
               "numbers of the header are little-endian");
 
 constexpr absl::string_view kMagic = "INTERPLN";
-constexpr uint32_t kFormatVersion = 3;
+constexpr uint32_t kFormatVersion = 4;
 constexpr uint64_t kHashSeed = 1;
 
 // In front of the payload. Its numbers are little-endian.

@@ -12,10 +12,17 @@
 namespace interp {
 namespace {
 
+// What the plan folds is a constant there, and none to the program.
+bool IsConstantAs(const PlanVar& var, const PlanVar& expected) {
+  if (!var.folded) return var.constant == expected.constant;
+  return var.constant && var.kind == VarKind::kLodTensor && !var.persistable && !var.captured &&
+         !var.settled;
+}
+
 absl::Status CheckDeclaration(const PlanVar& var, const PlanVar& expected) {
   if (var.name == expected.name && var.program_var == expected.program_var &&
       var.kind == expected.kind && var.rank == expected.rank && var.declared == expected.declared &&
-      var.persistable == expected.persistable && var.constant == expected.constant &&
+      var.persistable == expected.persistable && IsConstantAs(var, expected) &&
       var.captured == expected.captured && var.settled == expected.settled && var.copy_of == -1) {
     return absl::OkStatus();
   }
@@ -29,7 +36,7 @@ absl::Status WrongCopy(const PlanVar& var) {
 // Of a variable that is the plan's own: it is plain storage or the copy of a constant.
 absl::Status CheckOwn(const Plan& plan, const PlanVar& var) {
   const bool copy = var.copy_of != -1;
-  if (var.program_var != -1 || var.declared || var.captured || var.settled ||
+  if (var.program_var != -1 || var.declared || var.captured || var.settled || var.folded ||
       var.persistable != copy || var.constant != copy) {
     return WrongCopy(var);
   }
@@ -94,7 +101,7 @@ class TypeChecker {
   absl::Status CheckConstants(const Plan& plan) const {
     for (size_t id = 0; id < plan.vars.size(); ++id) {
       const PlanVar& var = plan.vars[id];
-      if (var.constant && var.dtype != now_[plan.block][id].dtype) {
+      if (var.constant && !var.folded && var.dtype != now_[plan.block][id].dtype) {
         return InvalidArgument("constant '", var.name, "' is of another dtype");
       }
     }
@@ -107,8 +114,24 @@ class TypeChecker {
     return absl::OkStatus();
   }
 
+  absl::Status CheckFolded(const Plan& plan, const Instruction& instruction) {
+    INTERP_RETURN_IF_ERROR(CheckInstruction(plan, instruction));
+    for (const VarId id : instruction.outputs) {
+      if (id < 0 || plan.vars[id].dtype == now_[plan.block][id].dtype) continue;
+      return InvalidArgument("makes '", plan.vars[id].name, "' of another dtype");
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckBlock(int32_t block) {
     const Plan& plan = plans_[block];
+    for (size_t i = 0; i < plan.folded.size(); ++i) {
+      const absl::Status status = CheckFolded(plan, plan.folded[i]);
+      if (!status.ok()) {
+        return Annotate(status, absl::StrCat(WhereBlock(block), ", folded instruction #", i, " ",
+                                             plan.folded[i].op_type));
+      }
+    }
     for (size_t i = 0; i < plan.instructions.size(); ++i) {
       const absl::Status status = CheckInstruction(plan, plan.instructions[i]);
       if (!status.ok()) {

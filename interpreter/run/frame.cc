@@ -109,17 +109,20 @@ absl::Status Frame::MakeParts() {
   std::vector<Frame*> blocks;
   for (const std::unique_ptr<Frame>& child : children_) blocks.push_back(child.get());
   const std::vector<uint64_t> random_ops = RandomOpIds(plan_, compiled_.program);
+  const InstructionRunner::Services services{.pool = services_.pool,
+                                             .devices = services_.devices,
+                                             .events = events_,
+                                             .shared = services_.shared,
+                                             .random = outer_ == nullptr ? outer_random_ : &random_,
+                                             .resources = services_.resources};
   runner_ = std::make_unique<InstructionRunner>(
       plan_,
-      InstructionRunner::Bindings{
-          .variables = variables_, .blocks = blocks, .random_ops = random_ops},
-      InstructionRunner::Services{.pool = services_.pool,
-                                  .devices = services_.devices,
-                                  .events = events_,
-                                  .shared = services_.shared,
-                                  .random = outer_ == nullptr ? outer_random_ : &random_,
-                                  .resources = services_.resources},
-      services_.runner);
+      InstructionRunner::Bindings{.instructions = plan_.instructions,
+                                  .variables = variables_,
+                                  .blocks = blocks,
+                                  .random_ops = random_ops},
+      services, services_.runner);
+  folded_.emplace(plan_, variables_, *control_, services, services_.runner, *services_.ops);
   collector_ = std::make_unique<GarbageCollector>(plan_, variables_, services_.buffers);
   INTERP_ASSIGN_OR_RETURN(scheduler_, MakeScheduler(services_.scheduler, plan_,
                                                     {.runner = runner_.get(),
@@ -150,7 +153,9 @@ absl::Status Frame::MakeChildren() {
 void Frame::RunMain(bool same_feeds, RunObserver* observer) {
   const bool same = NoteStart() && same_feeds && shapes_known_;
   shapes_known_ = false;
-  scheduler_->Run({.infer_all = !same, .observer = observer, .worker = 0});
+  if (folded_->Make()) {
+    scheduler_->Run({.infer_all = !same, .observer = observer, .worker = 0});
+  }
   if (!control_->ShouldStop()) NoteEnd();
   EmptyWhole();
 }
@@ -179,7 +184,9 @@ absl::Status Frame::Activate(StepRecord* inherited) {
   const bool same = NoteStart() && shapes_known_;
   shapes_known_ = false;
   random_ = NestedRandomState(*outer_random_, plan_.block, activation_++);
-  scheduler_->Run({.infer_all = !same, .observer = caller_.observer, .worker = caller_.worker});
+  if (folded_->Make()) {
+    scheduler_->Run({.infer_all = !same, .observer = caller_.observer, .worker = caller_.worker});
+  }
   INTERP_RETURN_IF_ERROR(FinishActivation());
   NoteEnd();
   return absl::OkStatus();
@@ -319,17 +326,19 @@ void Frame::EmptyWhole() {
   for (Variable* variable : whole_) variable->DropValue();
 }
 
-absl::Status Frame::CopyConstants(const OpRegistry& ops) {
+absl::Status Frame::CopyConstants() {
+  folded_->Forget();
   for (size_t id = 0; id < plan_.vars.size(); ++id) {
     const PlanVar& var = plan_.vars[id];
-    if (var.copy_of < 0) continue;
-    INTERP_ASSIGN_OR_RETURN(variables_[id]->tensor,
-                            ConvertedConstant({.block = plan_.block, .var = static_cast<VarId>(id)},
-                                              var, variables_[var.copy_of]->tensor,
-                                              services_.devices, ops, *services_.shared));
+    if (var.copy_of < 0 || plan_.vars[var.copy_of].folded) continue;
+    INTERP_ASSIGN_OR_RETURN(
+        variables_[id]->tensor,
+        ConvertedConstant({.block = plan_.block, .var = static_cast<VarId>(id)}, var,
+                          variables_[var.copy_of]->tensor, services_.devices, *services_.ops,
+                          *services_.shared));
   }
   for (const std::unique_ptr<Frame>& child : children_) {
-    INTERP_RETURN_IF_ERROR(child->CopyConstants(ops));
+    INTERP_RETURN_IF_ERROR(child->CopyConstants());
   }
   return absl::OkStatus();
 }

@@ -22,6 +22,7 @@
 #include "interpreter/compile/compiled_program.h"
 #include "interpreter/run/buffer_collector.h"
 #include "interpreter/run/device_set.h"
+#include "interpreter/run/folded_constants.h"
 #include "interpreter/run/garbage_collector.h"
 #include "interpreter/run/instruction_runner.h"
 #include "interpreter/run/run_control.h"
@@ -35,6 +36,7 @@ struct FrameServices {
   DeviceSet* devices = nullptr;        // null for plans without
   BufferCollector* buffers = nullptr;  // null: memory is dropped at once
   SharedConstants* shared = nullptr;
+  const OpRegistry* ops = nullptr;
   std::map<std::string, PlaceResources>* resources = nullptr;  // by place name
   SchedulerThreads* threads = nullptr;
   SchedulerOptions scheduler = {};
@@ -83,8 +85,9 @@ class Frame final : public BlockRunner {
 
   // Forgets what kernels keep between activations, here and within. REQUIRES: nothing in flight.
   void ResetKernelStates();
-  // Gives PlanVar::copy_of variables their values, here and within.
-  absl::Status CopyConstants(const OpRegistry& ops);
+  // Gives PlanVar::copy_of variables their values, here and within. Folded variables and copies of
+  // those are made anew before the next activation.
+  absl::Status CopyConstants();
   // An error of work that an instruction gave a device, by its number in the program, with the
   // place of that instruction in front. Nothing when the number is of no frame within this one.
   std::optional<absl::Status> Explain(int32_t number, const absl::Status& status) const;
@@ -139,6 +142,7 @@ class Frame final : public BlockRunner {
   std::vector<std::unique_ptr<Frame>> children_;
   std::vector<std::unique_ptr<DeviceEvent>> events_;
   std::unique_ptr<InstructionRunner> runner_;
+  std::optional<FoldedConstants> folded_;
   std::unique_ptr<GarbageCollector> collector_;
   std::unique_ptr<Scheduler> scheduler_;
 };

@@ -79,19 +79,20 @@ InstructionRunner::InstructionRunner(const Plan& plan, const Bindings& bindings,
       services_(services),
       devices_(services.devices),
       options_(options),
-      hot_(plan.instructions.size()),
-      bound_(plan.instructions.size()) {
+      hot_(bindings.instructions.size()),
+      bound_(bindings.instructions.size()) {
   size_t num_outputs = 0;
-  for (const Instruction& instruction : plan.instructions) {
+  for (const Instruction& instruction : bindings.instructions) {
     num_outputs += instruction.outputs.size();
   }
   outputs_.reserve(num_outputs);  // spans lead into it
   BindPlaces();
   auto block = bindings.blocks.begin();
   for (size_t i = 0; i < bound_.size(); ++i) {
-    bound_[i].random = {.state = services.random, .op = bindings.random_ops[i]};
-    if (plan.instructions[i].sub_block >= 0) bound_[i].block = *block++;
-    Bind(static_cast<InstrId>(i), bindings.variables);
+    const uint64_t random_op = bindings.random_ops.empty() ? 0 : bindings.random_ops[i];
+    bound_[i].random = {.state = services.random, .op = random_op};
+    if (bindings.instructions[i].sub_block >= 0) bound_[i].block = *block++;
+    Bind(static_cast<InstrId>(i), bindings);
   }
 }
 
@@ -109,8 +110,9 @@ void InstructionRunner::BindPlaces() {
   }
 }
 
-void InstructionRunner::Bind(InstrId id, absl::Span<Variable* const> variables) {
-  const Instruction& instruction = plan_.instructions[id];
+void InstructionRunner::Bind(InstrId id, const Bindings& bindings) {
+  const Instruction& instruction = bindings.instructions[id];
+  const absl::Span<Variable* const> variables = bindings.variables;
   Bound& bound = bound_[id];
   bound.instruction = &instruction;
   bound.args = BindArgs(plan_, instruction, variables);

@@ -46,9 +46,12 @@ class InstructionRunner {
   };
   // What is needed only while instructions are bound.
   struct Bindings {
+    // Of the plan: those of each run, or the folded ones.
+    absl::Span<const Instruction> instructions;
     absl::Span<Variable* const> variables;  // by VarId
-    absl::Span<Frame* const> blocks;        // of instructions with a sub-block, in program order
-    absl::Span<const uint64_t> random_ops;  // the plan's RandomOpIds
+    absl::Span<Frame* const> blocks = {};   // of instructions with a sub-block, in program order
+    // The plan's RandomOpIds; empty when none of the instructions draws numbers.
+    absl::Span<const uint64_t> random_ops = {};
   };
   // All but `bindings` is borrowed and must outlive the runner, as must the variables.
   InstructionRunner(const Plan& plan, const Bindings& bindings, const Services& services,
@@ -83,7 +86,7 @@ class InstructionRunner {
   struct Bound;
 
   void BindPlaces();
-  void Bind(InstrId id, absl::Span<Variable* const> variables);
+  void Bind(InstrId id, const Bindings& bindings);
   void BindOutputs(Bound& bound, absl::Span<Variable* const> variables);
   static void BindLaunch(Bound& bound);
   Allocator& AllocatorOf(const Instruction& instruction, const PlanVar& var);

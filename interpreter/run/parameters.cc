@@ -27,19 +27,27 @@ absl::Status Parameters::CheckWritten() const {
 }
 
 absl::Status Parameters::CheckConstants() const {
+  for (const Instruction& instruction : plan_.folded) {
+    INTERP_RETURN_IF_ERROR(CheckConstants(instruction));
+  }
   for (const Instruction& instruction : plan_.instructions) {
-    for (const VarId input : instruction.inputs) {
-      if (input < 0) continue;
-      const VarId id = plan_.vars[input].copy_of >= 0 ? plan_.vars[input].copy_of : input;
-      const PlanVar& var = plan_.vars[id];
-      if (!var.constant || var.kind != VarKind::kLodTensor) continue;
-      if (variables_[id]->tensor.has_memory()) {
-        INTERP_RETURN_IF_ERROR(CheckDType(id));
-        continue;
-      }
-      return NotFound("parameter '", var.name, "' of op ", instruction.op_type,
-                      " has no value; load the parameters first (--params)");
+    INTERP_RETURN_IF_ERROR(CheckConstants(instruction));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Parameters::CheckConstants(const Instruction& instruction) const {
+  for (const VarId input : instruction.inputs) {
+    if (input < 0) continue;
+    const VarId id = plan_.vars[input].copy_of >= 0 ? plan_.vars[input].copy_of : input;
+    const PlanVar& var = plan_.vars[id];
+    if (!var.constant || var.folded || var.kind != VarKind::kLodTensor) continue;
+    if (variables_[id]->tensor.has_memory()) {
+      INTERP_RETURN_IF_ERROR(CheckDType(id));
+      continue;
     }
+    return NotFound("parameter '", var.name, "' of op ", instruction.op_type,
+                    " has no value; load the parameters first (--params)");
   }
   return absl::OkStatus();
 }

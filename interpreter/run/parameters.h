@@ -44,6 +44,7 @@ class Parameters {
 
   static absl::Status MoveHome(const std::vector<Home>& homes, DeviceSet* devices);
   absl::Status CheckConstants() const;
+  absl::Status CheckConstants(const Instruction& instruction) const;
   absl::Status CheckDType(VarId id) const;
 
   const Plan& plan_;

@@ -18,7 +18,7 @@ absl::StatusOr<int64_t> CountSamples(absl::Span<const Tensor> batch,
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (!HoldsSamples(batch[i], feeds[i])) continue;
     if (!batch[i].lod.empty()) {
-      return Unimplemented("feed '", feeds[i].name, "' has a LoD, which replicas cannot share out");
+      return Unimplemented("feed '", feeds[i].name, "' has a LoD, which cannot be cut into shares");
     }
     const int64_t samples = batch[i].shape[0];
     if (first != nullptr && samples != count) {
@@ -30,8 +30,7 @@ absl::StatusOr<int64_t> CountSamples(absl::Span<const Tensor> batch,
   }
   if (first == nullptr) {
     return InvalidArgument(
-        "no feed is declared with -1 as its first dim: there are no samples "
-        "that replicas could share");
+        "no feed is declared with -1 as its first dim: there are no samples to cut into shares");
   }
   if (count == 0) return InvalidArgument("feed '", first->name, "' has no samples");
   return count;

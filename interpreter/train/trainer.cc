@@ -6,6 +6,7 @@
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/train/batch_loader.h"
 #include "interpreter/train/data_parallel.h"
+#include "interpreter/train/micro_batches.h"
 #include "interpreter/train/replicas.h"
 #include "passes/feed_fetch.h"
 
@@ -13,6 +14,7 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kPrunePass = "prune";
+constexpr absl::string_view kAddToPass = "addto";
 // No clone of a core gets so far.
 constexpr uint64_t kStartupStream = std::numeric_limits<uint64_t>::max();
 
@@ -34,6 +36,23 @@ absl::Status AddWeighted(const Tensor& from, double weight, std::vector<double>&
   return absl::OkStatus();
 }
 
+const OpRegistry& OpsOf(const TrainerOptions& options) {
+  return options.core.ops == nullptr ? OpRegistry::Global() : *options.core.ops;
+}
+
+// As the program says, where the options do not.
+absl::Status NameFeedsAndFetches(const Program& main, TrainerOptions& options) {
+  if (options.feeds.empty()) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> data, DataVars(main));
+    for (const VarId id : data) options.feeds.push_back(main.NameOf(id));
+  }
+  if (options.fetches.empty()) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(main));
+    for (const VarId id : own) options.fetches.push_back(main.NameOf(id));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Trainer::Trainer(std::shared_ptr<Scope> scope, std::vector<ParamDecl> persistables,
@@ -48,40 +67,49 @@ Trainer::~Trainer() = default;
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shared_ptr<Scope> scope,
                                                          TrainerOptions options) {
   if (scope == nullptr) scope = std::make_shared<Scope>();
-  if (options.feeds.empty()) {
-    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> data, DataVars(main));
-    for (const VarId id : data) options.feeds.push_back(main.NameOf(id));
-  }
-  if (options.fetches.empty()) {
-    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(main));
-    for (const VarId id : own) options.fetches.push_back(main.NameOf(id));
-  }
+  INTERP_RETURN_IF_ERROR(NameFeedsAndFetches(main, options));
   Program states;  // makes the first scale and its counts
   if (options.loss_scaling.has_value()) {
-    const OpRegistry& ops = options.core.ops == nullptr ? OpRegistry::Global() : *options.core.ops;
-    INTERP_RETURN_IF_ERROR(AddLossScaling(main, states, *options.loss_scaling, ops));
+    INTERP_RETURN_IF_ERROR(AddLossScaling(main, states, *options.loss_scaling, OpsOf(options)));
   }
   options.core.passes.disable.emplace_back(kPrunePass);
+  INTERP_RETURN_IF_ERROR(CheckCombination(options));
   std::vector<std::string> feeds = options.feeds;
+  std::vector<std::string> fetches = options.fetches;
+  const std::vector<ParamDecl> persistables = ParamsOf(main);
   const int count = options.replicas;
+  std::unique_ptr<MicroBatches> micro_batches;
+  if (options.micro_batches.has_value()) {
+    const OpRegistry& ops = OpsOf(options);
+    NumberRandomOps(main, ops);  // while each is there once
+    options.micro_batches->place = options.core.plan.place;
+    options.core.passes.enable.emplace_back(kAddToPass);
+    INTERP_ASSIGN_OR_RETURN(
+        micro_batches, MicroBatches::Create(main, feeds, fetches, *options.micro_batches, ops));
+    feeds = micro_batches->feeds();
+    fetches = micro_batches->fetches();
+  }
   std::unique_ptr<DataParallel> ranks;
   if (options.data_parallel.has_value()) {
-    if (count > 1) return Unimplemented("replicas within ranks: expected one of the two");
-    const OpRegistry& ops = options.core.ops == nullptr ? OpRegistry::Global() : *options.core.ops;
+    const OpRegistry& ops = OpsOf(options);
     NumberRandomOps(main, ops);  // as without ranks
     INTERP_ASSIGN_OR_RETURN(ranks, DataParallel::Create(main, options.fetches, options.core.rings,
                                                         *options.data_parallel));
     feeds.push_back(ranks->weight());
   }
-  std::unique_ptr<Trainer> trainer(new Trainer(scope, ParamsOf(main), std::move(options)));
+  std::unique_ptr<Trainer> trainer(new Trainer(scope, persistables, std::move(options)));
   if (count > 1) {
     INTERP_ASSIGN_OR_RETURN(trainer->replicas_,
                             Replicas::Create(std::move(main), feeds, trainer->fetches_,
                                              std::move(scope), count, trainer->options_));
   } else {
-    INTERP_ASSIGN_OR_RETURN(trainer->core_,
-                            InterpreterCore::Create(std::move(main), feeds, trainer->fetches_,
-                                                    std::move(scope), trainer->options_));
+    INTERP_ASSIGN_OR_RETURN(
+        trainer->core_, InterpreterCore::Create(std::move(main), feeds, fetches, std::move(scope),
+                                                trainer->options_));
+  }
+  if (micro_batches != nullptr) {
+    trainer->feeds_of_batch_ = micro_batches->FeedsOfBatch(trainer->core_->plan().feeds);
+    trainer->micro_batches_ = std::move(micro_batches);
   }
   if (ranks != nullptr) {
     const std::vector<FeedSpec>& specs = trainer->core_->plan().feeds;
@@ -92,20 +120,39 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   return trainer;
 }
 
+absl::Status Trainer::CheckCombination(const TrainerOptions& options) {
+  if (options.data_parallel.has_value() && options.replicas > 1) {
+    return Unimplemented("replicas within ranks: expected one of the two");
+  }
+  if (!options.micro_batches.has_value()) return absl::OkStatus();
+  if (options.data_parallel.has_value()) {
+    return Unimplemented("micro-batches within ranks: expected one of the two");
+  }
+  if (options.replicas > 1) {
+    return Unimplemented("micro-batches within replicas: expected one of the two");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::Initialize(const Program& startup) {
-  INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<InterpreterCore> core,
-                          InterpreterCore::Create(startup, {}, {}, scope_, options_));
-  return core
-      ->Run({}, {.random = RandomState{.seed = options_.random_seed, .stream = kStartupStream}})
+  CoreOptions options = options_;
+  options.devices = devices();  // where the program will look for the values
+  // No one stage has to hold all parameters.
+  if (micro_batches_ != nullptr && micro_batches_->schedule().stages > 1) options.plan.place = {};
+  INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<InterpreterCore> startup_core,
+                          InterpreterCore::Create(startup, {}, {}, scope_, options));
+  return startup_core
+      ->Run({}, {.random = RandomState{.seed = options.random_seed, .stream = kStartupStream}})
       .status();
 }
 
 absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds,
                                                   const RunOptions& options) {
-  absl::StatusOr<std::vector<Tensor>> fetched = ranks_ != nullptr ? StepOfRank(feeds, options)
-                                                : replicas_ != nullptr
-                                                    ? replicas_->Step(feeds, options)
-                                                    : core_->Run(feeds, options);
+  absl::StatusOr<std::vector<Tensor>> fetched =
+      ranks_ != nullptr           ? StepOfRank(feeds, options)
+      : micro_batches_ != nullptr ? StepOfMicroBatches(feeds, options)
+      : replicas_ != nullptr      ? replicas_->Step(feeds, options)
+                                  : core_->Run(feeds, options);
   if (fetched.ok()) ++num_steps_;
   return fetched;
 }
@@ -125,6 +172,14 @@ absl::StatusOr<std::vector<Tensor>> Trainer::StepOfRank(absl::Span<const Tensor>
   return fetched;
 }
 
+absl::StatusOr<std::vector<Tensor>> Trainer::StepOfMicroBatches(absl::Span<const Tensor> feeds,
+                                                                const RunOptions& options) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> parts,
+                          micro_batches_->Split(feeds, feeds_of_batch_));
+  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> fetched, core_->Run(parts, options));
+  return micro_batches_->Join(std::move(fetched));
+}
+
 absl::Status Trainer::ShareState() {
   if (ranks_ == nullptr) return absl::OkStatus();
   INTERP_RETURN_IF_ERROR(ranks_->BroadcastTensors(persistables_, scope_->root()));
@@ -135,10 +190,13 @@ absl::Status Trainer::ShareState() {
 }
 
 const std::vector<FeedSpec>& Trainer::feeds() const {
-  if (ranks_ != nullptr) return feeds_of_batch_;
+  if (ranks_ != nullptr || micro_batches_ != nullptr) return feeds_of_batch_;
   return replicas_ != nullptr ? replicas_->feeds() : core_->plan().feeds;
 }
 InterpreterCore& Trainer::core() { return replicas_ != nullptr ? replicas_->first() : *core_; }
+const std::vector<std::shared_ptr<Device>>& Trainer::devices() const {
+  return replicas_ != nullptr ? replicas_->first().devices() : core_->devices();
+}
 size_t Trainer::peak_bytes() const {
   return replicas_ != nullptr ? replicas_->peak_bytes() : core_->memory().peak_bytes;
 }

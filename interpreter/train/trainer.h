@@ -21,10 +21,12 @@
 #include "interpreter/train/sample_source.h"
 #include "passes/data_parallel.h"
 #include "passes/loss_scaling.h"
+#include "passes/micro_batches.h"
 
 namespace interp {
 
 class DataParallel;
+class MicroBatches;
 class Replicas;
 
 struct TrainerOptions {
@@ -41,6 +43,9 @@ struct TrainerOptions {
   // Ranks (CoreOptions::rings) share out each batch and add up gradients: docs/many_machines.md.
   // Unset: each rank trains for itself.
   std::optional<DataParallelOptions> data_parallel = std::nullopt;
+  // A step computes its batch in parts, one after another or, of several stages, in a pipeline:
+  // docs/micro_batches.md. Its place is that of `core`. Unset: the program runs as it is.
+  std::optional<MicroBatchOptions> micro_batches = std::nullopt;
   // All ops run, whatever is fetched: the prune pass is off.
   CoreOptions core = {};
 };
@@ -81,22 +86,31 @@ class Trainer {
   const std::shared_ptr<Scope>& scope() const { return scope_; }
   void SetNumSteps(int64_t steps) { num_steps_ = steps; }
 
+  // Null without micro-batches.
+  const MicroBatches* micro_batches() const { return micro_batches_.get(); }
+
   // What runs the program; of replicas the first, without the update.
   InterpreterCore& core();
+  // What parameters may lie on, for other cores on the same scope.
+  const std::vector<std::shared_ptr<Device>>& devices() const;
   // The most memory a step has taken, of all replicas together.
   size_t peak_bytes() const;
 
  private:
+  static absl::Status CheckCombination(const TrainerOptions& options);
   absl::StatusOr<std::vector<Tensor>> StepOfRank(absl::Span<const Tensor> feeds,
                                                  const RunOptions& options);
+  absl::StatusOr<std::vector<Tensor>> StepOfMicroBatches(absl::Span<const Tensor> feeds,
+                                                         const RunOptions& options);
 
   Trainer(std::shared_ptr<Scope> scope, std::vector<ParamDecl> persistables,
           TrainerOptions options);
 
-  std::unique_ptr<InterpreterCore> core_;  // null with replicas
-  std::unique_ptr<Replicas> replicas_;     // null without
-  std::unique_ptr<DataParallel> ranks_;    // null without
-  std::vector<FeedSpec> feeds_of_batch_;   // with ranks_
+  std::unique_ptr<InterpreterCore> core_;        // null with replicas
+  std::unique_ptr<Replicas> replicas_;           // null without
+  std::unique_ptr<DataParallel> ranks_;          // null without
+  std::unique_ptr<MicroBatches> micro_batches_;  // null without
+  std::vector<FeedSpec> feeds_of_batch_;         // with ranks_ or micro_batches_
   std::shared_ptr<Scope> scope_;
   std::vector<ParamDecl> persistables_;  // sorted by name
   std::vector<std::string> fetches_;

@@ -10,7 +10,7 @@ std::vector<bool> OutliveActivation(const Plan& plan) {
   std::vector<bool> outlive(plan.vars.size(), false);
   for (size_t id = 0; id < plan.vars.size(); ++id) {
     const PlanVar& var = plan.vars[id];
-    outlive[id] = var.persistable || var.captured || var.copy_of >= 0 ||
+    outlive[id] = var.persistable || var.captured || var.folded || var.copy_of >= 0 ||
                   var.kind == VarKind::kFeedMinibatch || var.kind == VarKind::kFetchList;
   }
   for (const VarId id : {plan.feed_list, plan.fetch_list}) {

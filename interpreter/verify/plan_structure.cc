@@ -164,6 +164,58 @@ absl::Status CheckInstructions(const Plan& plan) {
   return absl::OkStatus();
 }
 
+// Every constant that it reads is there by then, and it makes what nobody else writes.
+absl::Status CheckFolded(const Plan& plan, const Instruction& instruction,
+                         std::vector<bool>& made) {
+  INTERP_RETURN_IF_ERROR(CheckInstruction(plan, instruction));
+  if (!CanFold(instruction) || !instruction.place.on_host() || !instruction.waits.empty() ||
+      instruction.record >= 0) {
+    return InvalidArgument("is no op that runs once, on the host");
+  }
+  for (const InplacePair& pair : instruction.share) {
+    if (!IsView(instruction, pair)) return InvalidArgument("writes over what it reads");
+  }
+  for (const VarId id : instruction.inputs) {
+    if (id < 0) continue;
+    const VarId source = plan.vars[id].copy_of >= 0 ? plan.vars[id].copy_of : id;
+    if (plan.vars[id].constant && plan.vars[id].kind == VarKind::kLodTensor &&
+        (!plan.vars[source].folded || made[source])) {
+      continue;
+    }
+    return InvalidArgument("reads '", plan.vars[id].name, "', which is no constant by then");
+  }
+  for (const VarId id : instruction.outputs) {
+    if (id < 0) continue;
+    if (!plan.vars[id].folded || made[id]) {
+      return InvalidArgument("writes '", plan.vars[id].name, "', which is not its own");
+    }
+    made[id] = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFolded(const Plan& plan) {
+  std::vector<bool> made(plan.vars.size(), false);
+  for (size_t i = 0; i < plan.folded.size(); ++i) {
+    INTERP_RETURN_IF_ERROR(
+        Annotate(CheckFolded(plan, plan.folded[i], made), absl::StrCat("folded instruction #", i)));
+  }
+  for (size_t id = 0; id < plan.vars.size(); ++id) {
+    const PlanVar& var = plan.vars[id];
+    if (!var.folded && !made[id]) continue;
+    if (made[id] && var.constant && !var.persistable && !var.captured) continue;
+    return InvalidArgument("variable '", var.name, "' is folded, but nothing makes it so");
+  }
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    for (const VarId id : plan.instructions[i].outputs) {
+      if (id < 0 || !plan.vars[id].folded) continue;
+      return InvalidArgument("instruction #", i, " ", plan.instructions[i].op_type, " writes '",
+                             plan.vars[id].name, "', which is folded");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckVariables(const Plan& plan) {
   const size_t num_vars = plan.vars.size();
   for (const PlanVar& var : plan.vars) {
@@ -302,6 +354,7 @@ absl::Status CheckPlanStructure(const Plan& plan) {
   INTERP_RETURN_IF_ERROR(CheckVariables(plan));
   INTERP_RETURN_IF_ERROR(CheckStreamsAndEvents(plan));
   INTERP_RETURN_IF_ERROR(CheckInstructions(plan));
+  INTERP_RETURN_IF_ERROR(CheckFolded(plan));
   INTERP_RETURN_IF_ERROR(CheckEdges(plan));
   INTERP_RETURN_IF_ERROR(CheckSuccessors(plan));
   INTERP_RETURN_IF_ERROR(CheckCounts(plan.dep_counts, plan.instructions.size(), "dep_counts"));

@@ -66,8 +66,8 @@ std::string RunOrder::WhyBad(InstrId waiter, const EventWait& wait) {
   const Instruction& to = plan_.instructions[waiter];
   if (from.record != wait.event) return "that instruction does not record the event";
   if (from.place.on_host()) return "that instruction runs on the host, where nothing is recorded";
-  if (!to.place.on_host() && !wait.blocks_host && from.place != to.place) {
-    return "a stream cannot wait for another device";
+  if (!to.place.on_host() && !wait.blocks_host && from.place.kind != to.place.kind) {
+    return "a stream cannot wait for a device of another kind";
   }
   if (wait.previous_run) return "";
   const bool before = recorder != waiter && IssuedBefore(recorder, waiter) == Answer::kYes;

@@ -96,11 +96,11 @@ TEST(GarbageCollectionTest, SwitchedOffNothingIsFreed) {
   EXPECT_THAT(plan->frees_in_order[0], IsEmpty());
 }
 
-// Variables whose memory an instruction touches, by the definition and nothing else.
+// Variables of runs whose memory an instruction touches, by the definition and nothing else.
 std::set<VarId> Touched(const Plan& plan, const Instruction& instruction) {
   std::set<VarId> touched;
   const auto add = [&](VarId id) {
-    if (id >= 0 && !plan.vars[id].persistable) touched.insert(id);
+    if (id >= 0 && !plan.vars[id].persistable && !plan.vars[id].folded) touched.insert(id);
   };
   int arg = 0;
   for (size_t slot = 0; slot < instruction.input_counts.size(); ++slot) {

@@ -1,0 +1,160 @@
+// Steps of programs that are written by hand: whatever computes them, the numbers are those of the
+// whole batch, or there is an error.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_replace.h"
+#include "core/program_parse.h"
+#include "interpreter/train/trainer.h"
+#include "tests/testing/matchers.h"
+
+namespace interp::testing {
+namespace {
+
+using absl::StatusCode;
+using ::testing::DoubleNear;
+using ::testing::Pointwise;
+
+constexpr char kStep[] = R"(block 0
+  var x float32[-1,3] check_feed
+  var w float32[3,2] param
+  var h float32[-1,2]
+  var s float32[-1,2]
+  var loss float32[1]
+  var loss@GRAD float32[1]
+  var s@GRAD float32[-1,2]
+  var h@GRAD float32[-1,2]
+  var w@GRAD float32[3,2]
+  var lr float32[1] persistable
+  mul(X=x, Y=w) -> (Out=h)
+  square(X=h) -> (Out=s)
+  mean(X=s) -> (Out=loss) {op_role=256}
+  fill_constant() -> (Out=loss@GRAD) {shape=longs:[1], value=1.0, dtype=5, op_role=257}
+  mean_grad(X=s, Out@GRAD=loss@GRAD) -> (X@GRAD=s@GRAD) {op_role=1}
+  square_grad(X=h, Out@GRAD=s@GRAD) -> (X@GRAD=h@GRAD) {op_role=1}
+  mul_grad(X=x, Y=w, Out@GRAD=h@GRAD) -> (Y@GRAD=w@GRAD) {op_role=1}
+  sgd(Param=w, Grad=w@GRAD, LearningRate=lr) -> (ParamOut=w) {op_role=2}
+)";
+
+using Changes = std::vector<std::pair<std::string, std::string>>;
+
+// `more`: ops before the update.
+std::string Step(const Changes& changes, const std::string& more = "") {
+  return absl::StrReplaceAll(absl::StrReplaceAll(kStep, changes),
+                             {{"  sgd(", absl::StrCat(more, "  sgd(")}});
+}
+
+template <typename T>
+Tensor Numbers(Shape shape) {
+  std::vector<T> values(static_cast<size_t>(shape.numel()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<T>(static_cast<int>(i * 7 % 11) - 4) / static_cast<T>(8);
+  }
+  return Tensor::Of<T>(shape, values);
+}
+
+// The parameter after two steps.
+template <typename T = float>
+absl::StatusOr<std::vector<double>> Train(const std::string& text, TrainerOptions options,
+                                          int64_t samples = 5) {
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(text));
+  options.feeds = {"x"};
+  if (options.fetches.empty()) options.fetches = {"loss"};
+  options.core.num_threads = 1;
+  INTERP_ASSIGN_OR_RETURN(const auto trainer,
+                          Trainer::Create(std::move(program), nullptr, options));
+  Scope& scope = *trainer->scope();
+  scope.FindOrCreate("w")->tensor = Numbers<T>({3, 2});
+  scope.FindOrCreate("lr")->tensor = Tensor::Of<T>({1}, {static_cast<T>(0.5)});
+  scope.FindOrCreate("c")->tensor = Tensor::Of<float>({1}, {0});
+  for (int step = 0; step < 2; ++step) {
+    INTERP_RETURN_IF_ERROR(trainer->Step({Numbers<T>({samples, 3})}).status());
+  }
+  const std::vector<T> values = Values<T>(scope.Find("w")->tensor);
+  return std::vector<double>(values.begin(), values.end());
+}
+
+TrainerOptions InParts(int32_t count, ScheduleKind schedule = ScheduleKind::k1F1B) {
+  return {.micro_batches = MicroBatchOptions{.micro_batches = count, .schedule = schedule}};
+}
+
+void ExpectAsWhole(const std::string& text) {
+  const auto whole = Train(text, {});
+  ASSERT_THAT(whole, IsOk());
+  for (const ScheduleKind schedule : {ScheduleKind::k1F1B, ScheduleKind::kFThenB}) {
+    const auto parts = Train(text, InParts(2, schedule));
+    ASSERT_THAT(parts, IsOk());
+    EXPECT_THAT(*parts, Pointwise(DoubleNear(1e-6), *whole));
+  }
+}
+
+TEST(MicroBatchProgramsTest, PersistableGradientsAreOfTheWholeBatch) {
+  const std::string text = Step({{"w@GRAD float32[3,2]", "w@GRAD float32[3,2] persistable"}});
+  ExpectAsWhole(text);
+  const auto whole = Train(text, {});
+  const auto replicas = Train(text, {.replicas = 2});
+  ASSERT_THAT(replicas, IsOk());
+  EXPECT_THAT(*replicas, Pointwise(DoubleNear(1e-6), *whole));
+}
+
+TEST(MicroBatchProgramsTest, ForwardOpsBehindTheBackwardPartStayThere) {
+  ExpectAsWhole(Step({}, "  scale(X=h) -> (Out=h) {scale=3.0}\n"));
+  ExpectAsWhole(Step({}, "  mean(X=w@GRAD) -> (Out=n)\n"));
+}
+
+TEST(MicroBatchProgramsTest, LossesThatAreNotAllMarkedGiveTheSame) {
+  for (const char* role : {"1", "257"}) {
+    SCOPED_TRACE(role);
+    ExpectAsWhole(Step({}, absl::StrReplaceAll(R"(  mean(X=h) -> (Out=l2)
+  fill_constant() -> (Out=l2@GRAD) {shape=longs:[1], value=1.0, dtype=5, op_role=$ROLE}
+  mean_grad(X=h, Out@GRAD=l2@GRAD) -> (X@GRAD=hB) {op_role=1}
+  mul_grad(X=x, Y=w, Out@GRAD=hB) -> (Y@GRAD=gB) {op_role=1}
+  sum(X=[w@GRAD, gB]) -> (Out=w@GRAD) {op_role=1}
+)",
+                                               {{"$ROLE", role}})));
+  }
+}
+
+// The part of the gradient that no loss has is there once, not once for each micro-batch.
+TEST(MicroBatchProgramsTest, DecayInTheBackwardPartCountsOnce) {
+  ExpectAsWhole(Step({},
+                     "  scale(X=w) -> (Out=decay) {scale=0.25, op_role=1}\n"
+                     "  sum(X=[w@GRAD, decay]) -> (Out=w@GRAD) {op_role=1}\n"));
+}
+
+// The weights are thirds: as exact as the program.
+TEST(MicroBatchProgramsTest, DoublesAreWeightedAsDoubles) {
+  for (const char* start : {"257", "1"}) {
+    const std::string text = Step({{"float32", "float64"}, {"dtype=5", "dtype=6"}, {"257", start}});
+    const auto whole = Train<double>(text, {}, /*samples=*/3);
+    const auto parts = Train<double>(text, InParts(3), /*samples=*/3);
+    ASSERT_THAT(whole, IsOk());
+    ASSERT_THAT(parts, IsOk());
+    EXPECT_THAT(*parts, Pointwise(DoubleNear(1e-14), *whole));
+  }
+}
+
+// Those left over would advance it once more.
+TEST(MicroBatchProgramsTest, FewerSamplesThanMicroBatchesAreRefusedWhereThereAreStates) {
+  EXPECT_THAT(Train(Step({}), InParts(4), /*samples=*/1), IsOk());
+  const std::string counts = Step({{"  var h ", "  var c float32[1] persistable\n  var h "}},
+                                  "  increment(X=c) -> (Out=c) {step=1.0}\n");
+  EXPECT_THAT(Train(counts, InParts(4), /*samples=*/4), IsOk());
+  EXPECT_THAT(Train(counts, InParts(4), /*samples=*/3),
+              FailsWith(StatusCode::kInvalidArgument,
+                        "a batch has 3 samples for 4 micro-batches: those without samples would "
+                        "change 'c', which goes from one to the next, once more; leave out a last "
+                        "batch that is not full (--drop-last)"));
+}
+
+TEST(MicroBatchProgramsTest, RowsThatTheLastMicroBatchLeavesAreNoFetch) {
+  const std::string text = Step({{"s float32[-1,2]", "s float32[-1,2] persistable"}});
+  TrainerOptions options = InParts(2);
+  EXPECT_THAT(Train(text, options), IsOk());
+  options.fetches = {"s"};
+  EXPECT_THAT(Train(text, options),
+              FailsWith(StatusCode::kUnimplemented, "fetch 's' is persistable and has rows"));
+}
+
+}  // namespace
+}  // namespace interp::testing
