@@ -33,7 +33,7 @@ READS_PROTO = (
     "core/program_wire.h",
 )
 # Libraries that one folder keeps to itself.
-LIBRARY_OF = {"oneapi": "kernels", "CLI": "tools", "google": "core"}
+LIBRARY_OF = {"oneapi": "kernels", "Eigen": "kernels", "CLI": "tools", "google": "core"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 

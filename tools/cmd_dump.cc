@@ -55,9 +55,9 @@ absl::Status CheckEffects(const CLI::App& command, const std::string& stage) {
                   {"--feed", "--fetch", "--disable-pass", "--enable-pass", "--print-after",
                    "--no-prune", "--precision", "--float32-ops"},
                   stage != "program", when));
-  return CheckEffect(command,
-                     {"--in-order", "--no-gc", "--place", "--single-stream", "--no-layout"},
-                     stage == "deps" || stage == "plan", when);
+  return CheckEffect(
+      command, {"--in-order", "--no-gc", "--place", "--single-stream", "--no-layout", "--no-fold"},
+      stage == "deps" || stage == "plan", when);
 }
 
 std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program, const Flags& flags) {

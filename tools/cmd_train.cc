@@ -86,7 +86,8 @@ class Training {
  private:
   // What cannot be written is told before hours of training.
   absl::Status CheckOutputs() const {
-    for (const std::string& path : {flags_.save, flags_.plot, flags_.watch.trace}) {
+    for (const std::string& path :
+         {flags_.save, flags_.plot, flags_.watch.trace, flags_.pipeline.page}) {
       // Whoever reads a pipe would take this for its end.
       std::error_code error;
       if (path.empty() || std::filesystem::is_fifo(path, error)) continue;
@@ -168,6 +169,22 @@ ExitCode Show(const TrainFlags& flags, const TrainReport& report) {
   return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
 }
 
+// What there is to tell of micro-batches, and the page of --pipeline-page.
+absl::Status AddPipeline(const TrainFlags& flags, Trainer& trainer, const RunWatch& watch,
+                         TrainReport& report) {
+  if (trainer.micro_batches() == nullptr) return absl::OkStatus();
+  std::optional<PipelineTimes> times;
+  if (watch.trace() != nullptr) {
+    times = TimesOfJobs(*watch.trace(), trainer.core().plan(), trainer.core().program());
+  }
+  report.pipeline = ReportPipeline(*trainer.micro_batches(), std::move(times));
+  if (flags.pipeline.page.empty()) return absl::OkStatus();
+  if (!report.pipeline->times.has_value()) return InvalidArgument("no step was run");
+  INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(flags.pipeline.page));
+  INTERP_RETURN_IF_ERROR(file.Append(ToPage(*report.pipeline, flags.main)));
+  return file.Commit();
+}
+
 ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   flags.batches.shuffle = !flags.no_shuffle;
   flags.batches.seed = flags.limits.seed;
@@ -200,7 +217,10 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
     if (!timeout.ok()) return Fail(ExitCode::kUsage, Annotate(timeout.status(), "--timeout"));
     run_options.timeout = *timeout;
   }
-  RunWatch watch(flags.watch, *stall_time, session->trainer->core(), flags.rings.get());
+  const bool pipeline =
+      session->trainer->micro_batches() != nullptr && !options->plan.place.on_host();
+  RunWatch watch(flags.watch, *stall_time, session->trainer->core(), flags.rings.get(),
+                 /*record=*/pipeline);
   Training training(flags, *session, run_options, watch);
   absl::StatusOr<TrainReport> report = training.Run();
   if (training.steps_are_done()) ranks.RunIsDone();
@@ -208,6 +228,8 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   if (!report.ok()) return Fail(ExitCode::kRunFailed, Annotate(report.status(), flags.main));
   if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
   report->profile = watch.FinishProfile();
+  const absl::Status drawn = AddPipeline(flags, *session->trainer, watch, *report);
+  if (!drawn.ok()) return Fail(ExitCode::kRunFailed, Annotate(drawn, "--pipeline-page"));
   return Show(flags, *report);
 }
 
@@ -219,7 +241,8 @@ ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
   ranks->ForReading({&flags.main, &flags.startup, &flags.params, &flags.eval.model});
   ranks->ForReading(flags.data);
   ranks->ForReading(flags.eval_data);
-  ranks->ForWriting({&flags.log, &flags.plot, &flags.save, &flags.watch.trace});
+  ranks->ForWriting(
+      {&flags.log, &flags.plot, &flags.save, &flags.watch.trace, &flags.pipeline.page});
   flags.rings = ranks->rings();
   // No two ranks that train each for itself want the same part.
   const bool own_part = !flags.data_parallel && command.count("--part-index") == 0;
@@ -326,6 +349,7 @@ void AddTrainCommand(CLI::App& app, ExitCode& exit_code) {
       "persistable tensors that --startup does not make, or all: as of `interp run`");
   AddDataFlags(command, *flags);
   AddResultFlags(command, *flags);
+  AddPipelineFlags(command, flags->pipeline);
   AddPlanFlags(command, flags->plan);
   // Training prunes nothing.
   command.remove_option(command.get_option("--no-prune"));

@@ -57,6 +57,10 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
       ->allow_extra_args(false)
       ->group(kPlanGroup);
   command.add_flag("--no-layout", flags.no_layout, "no channels-last layouts")->group(kPlanGroup);
+  command
+      .add_flag("--no-fold", flags.no_fold,
+                "compute in every run what depends on parameters and constants alone")
+      ->group(kPlanGroup);
 }
 
 absl::Status CheckNoPlanFlags(const CLI::App& command, const std::vector<std::string>& others) {
@@ -92,6 +96,7 @@ absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
   return PlanOptions{.sequential = flags.in_order,
                      .garbage_collection = !flags.no_gc,
                      .optimize_layout = !flags.no_layout,
+                     .fold_constants = !flags.no_fold,
                      .place = *place,
                      .single_stream = flags.single_stream};
 }

@@ -20,6 +20,7 @@ struct PlanFlags {
   bool in_order = false;
   bool no_gc = false;
   bool no_layout = false;
+  bool no_fold = false;
   std::string place = "cpu";
   bool single_stream = false;
   std::string precision = "float32";  // or bf16, fp16, int8: the name of the pass

@@ -34,10 +34,10 @@ absl::StatusOr<std::optional<std::chrono::nanoseconds>> StallTime(const WatchFla
 }
 
 RunWatch::RunWatch(const WatchFlags& flags, std::optional<std::chrono::nanoseconds> stall_time,
-                   const InterpreterCore& core, Rings* rings)
+                   const InterpreterCore& core, Rings* rings, bool record)
     : core_(core), trace_path_(flags.trace) {
   if (flags.profile) profile_ = std::make_unique<Profile>(core.plans());
-  if (!trace_path_.empty()) recorder_ = std::make_unique<TraceRecorder>(core, rings);
+  if (record || !trace_path_.empty()) recorder_ = std::make_unique<TraceRecorder>(core, rings);
   if (stall_time.has_value()) {
     stall_watch_ =
         std::make_unique<StallWatch>(core.plans(), StallWatchOptions{.after = *stall_time});
@@ -57,7 +57,7 @@ const Profile* RunWatch::FinishProfile() {
 }
 
 absl::Status RunWatch::WriteTrace() const {
-  if (recorder_ == nullptr) return absl::OkStatus();
+  if (trace_path_.empty()) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(trace_path_));
   INTERP_RETURN_IF_ERROR(file.Append(ToChromeTrace(recorder_->trace(), core_)));
   return file.Commit();

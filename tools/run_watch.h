@@ -27,13 +27,16 @@ absl::StatusOr<std::optional<std::chrono::nanoseconds>> StallTime(const WatchFla
 // The observers that the flags ask for.
 class RunWatch {
  public:
-  // Borrows the core, and the rings, which may be null.
+  // Borrows the core, and the rings, which may be null. `record`: the last run is to be recorded
+  // also without --trace.
   RunWatch(const WatchFlags& flags, std::optional<std::chrono::nanoseconds> stall_time,
-           const InterpreterCore& core, Rings* rings);
+           const InterpreterCore& core, Rings* rings, bool record = false);
 
   RunWatchers watchers() const;
   // With costs of the last run; null without --profile.
   const Profile* FinishProfile();
+  // Of the last run; null when it was not recorded.
+  const RunTrace* trace() const { return recorder_ == nullptr ? nullptr : &recorder_->trace(); }
   // Writes the file of --trace, if any.
   absl::Status WriteTrace() const;
 

@@ -59,6 +59,7 @@ std::string ToText(const TrainReport& report) {
       report.epochs, SamplesPerSecond(report), MedianMs(report),
       report.steps_ms.empty() ? 0.0 : report.steps_ms[0], report.data_wait_ms,
       static_cast<double>(report.peak_bytes) / 1024);
+  if (report.pipeline.has_value()) absl::StrAppend(&text, ToText(*report.pipeline));
   if (report.num_skipped > 0) {
     absl::StrAppend(&text, "skipped   ", report.num_skipped, " damaged samples\n");
   }
@@ -90,6 +91,10 @@ std::string ToJson(const TrainReport& report) {
   json.Field("skipped_samples", report.num_skipped);
   json.Field("skipped_evaluation_samples", report.num_evaluation_skipped);
   json.Field("peak_bytes", report.peak_bytes);
+  if (report.pipeline.has_value()) {
+    json.Key("pipeline");
+    WriteJson(*report.pipeline, json);
+  }
   WriteSummaries("fetches", report.fetches, json);
   WriteSummaries("evaluation", report.evaluation, json);
   if (report.profile != nullptr) {

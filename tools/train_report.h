@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/tensor.h"
+#include "tools/pipeline_report.h"
 #include "tools/profile.h"
 #include "tools/summary.h"
 
@@ -25,6 +27,7 @@ struct TrainReport {
   std::vector<NamedTensor> evaluation;  // of the last evaluation; empty: none
   int64_t num_evaluation_skipped = 0;   // damaged samples that it left out
   const Profile* profile = nullptr;
+  std::optional<PipelineReport> pipeline;  // with micro-batches
 };
 
 std::string ToText(const TrainReport& report);

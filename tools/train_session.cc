@@ -115,8 +115,10 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
   }
   Evaluation evaluation;
   evaluation.sparse_vars = SparseVars(model.program);
-  absl::StatusOr<std::unique_ptr<InterpreterCore>> core =
-      InterpreterCore::Create(std::move(model.program), names, fetches, trainer.scope(), options);
+  CoreOptions on_same_devices = options;
+  on_same_devices.devices = trainer.devices();
+  absl::StatusOr<std::unique_ptr<InterpreterCore>> core = InterpreterCore::Create(
+      std::move(model.program), names, fetches, trainer.scope(), on_same_devices);
   if (!core.ok()) return Annotate(core.status(), flags.eval.model);
   evaluation.core = *std::move(core);
   const absl::Status reads = CheckOnlyReads(evaluation.core->plan(), trainer.persistables());
@@ -156,6 +158,11 @@ absl::Status CheckFlags(const TrainFlags& flags) {
   }
   if (flags.data_parallel && flags.replicas > 1) {
     return InvalidArgument("--data-parallel and --replicas: expected one of the two");
+  }
+  if (flags.pipeline.micro_batches > 0 && (flags.data_parallel || flags.replicas > 1)) {
+    return InvalidArgument("--micro-batches and ",
+                           flags.data_parallel ? "--data-parallel" : "--replicas",
+                           ": expected one of the two");
   }
   return absl::OkStatus();
 }
@@ -263,12 +270,13 @@ absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
 }
 
 // Told before the first step.
-absl::Status CheckReplicasShare(const TrainFlags& flags, const DataUse& use) {
-  if (flags.replicas == 1 || !std::ranges::any_of(flags.data, IsSlotFile)) return absl::OkStatus();
+absl::Status CheckBatchesAreCut(const TrainFlags& flags, const DataUse& use) {
+  const bool whole = flags.replicas == 1 && flags.pipeline.micro_batches == 0;
+  if (whole || !std::ranges::any_of(flags.data, IsSlotFile)) return absl::OkStatus();
   for (const FeedSpec& feed : use.feeds) {
     if (!std::ranges::binary_search(use.sparse, feed.name)) continue;
-    return InvalidArgument("--replicas: feed '", feed.name,
-                           "' has a LoD, which replicas cannot share out");
+    return InvalidArgument(flags.replicas > 1 ? "--replicas" : "--micro-batches", ": feed '",
+                           feed.name, "' has a LoD, which cannot be cut into shares");
   }
   return absl::OkStatus();
 }
@@ -276,7 +284,7 @@ absl::Status CheckReplicasShare(const TrainFlags& flags, const DataUse& use) {
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
   const DataUse use{
       .feeds = session.trainer->feeds(), .sparse = session.sparse_vars, .random = true};
-  INTERP_RETURN_IF_ERROR(CheckReplicasShare(flags, use));
+  INTERP_RETURN_IF_ERROR(CheckBatchesAreCut(flags, use));
   INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, use, flags, session.warnings));
   const int64_t num_samples = session.data->num_samples();
   session.order = {.num_samples = num_samples, .batches = flags.batches};
@@ -342,11 +350,17 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   INTERP_ASSIGN_OR_RETURN(session.saved, ChooseParametersToSave(flags.save, model.program));
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           ChooseFetches(model.program, flags.fetches));
+  INTERP_ASSIGN_OR_RETURN(const std::optional<MicroBatchOptions> micro_batches,
+                          MakeMicroBatchOptions(flags.pipeline, flags.batches.batch_size,
+                                                !options.plan.place.on_host()));
   blame = ExitCode::kModelUnusable;
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
   session.sparse_vars = SparseVars(model.program);
-  TrainerOptions trainer_options{
-      .feeds = {}, .fetches = fetches, .replicas = flags.replicas, .core = options};
+  TrainerOptions trainer_options{.feeds = {},
+                                 .fetches = fetches,
+                                 .replicas = flags.replicas,
+                                 .micro_batches = micro_batches,
+                                 .core = options};
   if (flags.data_parallel) {
     const absl::StatusOr<uint64_t> bytes = ParseBytes(flags.bucket_size);
     if (!bytes.ok()) return Annotate(bytes.status(), "--bucket-size");

@@ -14,6 +14,7 @@
 #include "tools/exit_code.h"
 #include "tools/feeds.h"
 #include "tools/model.h"
+#include "tools/pipeline_flags.h"
 #include "tools/ranks.h"
 #include "tools/record_data.h"
 #include "tools/run_watch.h"
@@ -32,6 +33,7 @@ struct TrainFlags {
   BatchOptions batches;
   bool no_shuffle = false;
   int replicas = 1;
+  PipelineFlags pipeline;
   bool data_parallel = false;
   std::string bucket_size = "4M";
   int64_t epochs = 0;

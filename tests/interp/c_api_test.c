@@ -103,6 +103,10 @@ static void loading_says_what_is_wrong(const char* digits) {
   CHECK_FAILS(interp_predictor_load(digits, NULL, &options, &predictor), INTERP_INVALID_ARGUMENT,
               "options.num_threads is -1, expected 0 to 1024");
   options.num_threads = 0;
+  options.file_folder = "/no/such/folder";
+  CHECK_FAILS(interp_predictor_load(digits, NULL, &options, &predictor), INTERP_NOT_FOUND,
+              "/no/such/folder");
+  options.file_folder = NULL;
   options.num_fetches = 1;
   CHECK_FAILS(interp_predictor_load(digits, NULL, &options, &predictor), INTERP_INVALID_ARGUMENT,
               "options.fetches is NULL");

@@ -134,6 +134,8 @@ class PredictorTest(WithFolder):
             interp.Predictor(DIGITS, num_threads=-1)
         with self.assertRaisesRegex(interp.InvalidArgument, "num_workers is 0, expected 1 to"):
             interp.Predictor(DIGITS, num_workers=0)
+        with self.assertRaisesRegex(interp.NotFound, "/no/such/folder"):
+            interp.Predictor(DIGITS, file_folder="/no/such/folder")
         with self.assertRaisesRegex(TypeError, "there is no option 'threads'; options are"):
             interp.Predictor(DIGITS, threads=1)
         with self.assertRaises(interp.ResourceExhausted):

@@ -44,6 +44,8 @@ CASES = [
               "--eval-data data.npz --eval-every 2 --checkpoint c", 0),
     ("train", f"{TRAIN} --batch-size 2 --steps 4 --fetch loss --checkpoint c --resume", 0),
     ("train", f"{TRAIN} {START} --batch-size 4 --steps 2 --replicas 2", 0),
+    ("train", f"{TRAIN} {START} --batch-size 4 --steps 2 --micro-batches 2 --pipeline-stages 2 "
+              "--place sim", 0),
     ("info", "info @", 0),
     ("info", "info @ --params @/digits.pdiparams --shape image=2x1x28x28", 0),
     ("info", "info odd.txt", 0),

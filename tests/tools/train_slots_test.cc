@@ -117,7 +117,7 @@ TEST(TrainSlots, SaysWhatIsWrong) {
   EXPECT_THAT(error({"--data", "ids=b.slot"}), HasSubstr("without 'ids='"));
   clicks.Write("1 1.0 1 1\n1 1.0 1 2\n");
   EXPECT_THAT(error({"--slots", "label,ids", "--replicas", "2"}),
-              HasSubstr("--replicas: feed 'ids' has a LoD, which replicas cannot share out"));
+              HasSubstr("--replicas: feed 'ids' has a LoD, which cannot be cut into shares"));
   clicks.Write("\n");
   EXPECT_THAT(error({"--slots", "label,ids"}), HasSubstr("there are no samples"));
 }

@@ -77,6 +77,7 @@ struct CoreSettings {
   bool check_nan_inf = false;
   bool check_feed_shapes = true;
   uint64_t random_seed = 0;
+  std::string file_folder;
   std::vector<std::string> disable_passes;
   std::vector<std::string> enable_passes;
 };
@@ -97,6 +98,7 @@ CoreOptions ReadCoreOptions(const CoreSettings& settings) {
   core.check_nan_inf = settings.check_nan_inf;
   core.check_feed_shapes = settings.check_feed_shapes;
   core.random_seed = settings.random_seed;
+  core.file_folder = settings.file_folder;
   core.passes.disable = settings.disable_passes;
   core.passes.enable = settings.enable_passes;
   return core;
@@ -247,6 +249,7 @@ void BindSettings(py::module_& m) {
       .def_readwrite("check_nan_inf", &CoreSettings::check_nan_inf)
       .def_readwrite("check_feed_shapes", &CoreSettings::check_feed_shapes)
       .def_readwrite("random_seed", &CoreSettings::random_seed)
+      .def_readwrite("file_folder", &CoreSettings::file_folder)
       .def_readwrite("disable_passes", &CoreSettings::disable_passes)
       .def_readwrite("enable_passes", &CoreSettings::enable_passes);
   py::class_<std::stop_source>(m, "CancelToken",

@@ -142,7 +142,8 @@ class Predictor:
     `model`: a program, a plan, a folder that holds one, or a path without its ending; `params`: a
     file or folder of parameters, by default those beside it. Calls that come at once compute side
     by side on `num_streams` streams. Options: scheduler, algorithms, num_threads,
-    num_workers, max_memory_bytes, check_nan_inf, check_feed_shapes, random_seed, disable_passes, enable_passes.
+    num_workers, max_memory_bytes, check_nan_inf, check_feed_shapes, random_seed, file_folder (where
+    ops of the program may save and load), disable_passes, enable_passes.
     """
 
     def __init__(self, model: Path, params: Optional[Path] = None, *, feeds: Sequence[str] = (),

@@ -19,6 +19,7 @@ class CoreSettings:
     check_nan_inf: bool
     check_feed_shapes: bool
     random_seed: int
+    file_folder: str
     disable_passes: list[str]
     enable_passes: list[str]
     def __init__(self) -> None: ...

@@ -1,0 +1,72 @@
+#include "tools/pipeline_flags.h"
+
+#include <algorithm>
+
+namespace interp {
+
+void AddPipelineFlags(CLI::App& command, PipelineFlags& flags) {
+  constexpr const char* kGroup = "Micro-batches and pipelines";
+  command
+      .add_option("--micro-batches", flags.micro_batches,
+                  "parts of a batch that are computed one after another, before one update")
+      ->check(CLI::Range(1, kMaxMicroBatches))
+      ->group(kGroup);
+  command
+      .add_option("--pipeline-stages", flags.stages,
+                  "parts of the network, each on a device of its own; default: what op_device of "
+                  "the ops says, with --pipeline-schedule, else 1")
+      ->check(CLI::Range(1, kMaxSegments))
+      ->group(kGroup);
+  command
+      .add_option("--pipeline-schedule", flags.schedule,
+                  "order of the micro-batches in the stages: fthenb, 1f1b or interleaved; default "
+                  "1f1b")
+      ->group(kGroup);
+  command
+      .add_option("--pipeline-chunks", flags.chunks,
+                  "parts of the network on each stage, of interleaved; default 2")
+      ->check(CLI::Range(1, kMaxSegments))
+      ->group(kGroup);
+  command
+      .add_option("--pipeline-page", flags.page,
+                  "write a page that shows when the stages computed what in the last step (HTML)")
+      ->group(kGroup);
+}
+
+absl::StatusOr<std::optional<MicroBatchOptions>> MakeMicroBatchOptions(const PipelineFlags& flags,
+                                                                       int64_t batch_size,
+                                                                       bool on_devices) {
+  if (flags.micro_batches == 0) {
+    if (!flags.has_stages() && flags.page.empty()) return std::nullopt;
+    return InvalidArgument(
+        "--pipeline-stages, --pipeline-schedule, --pipeline-chunks and --pipeline-page have no "
+        "effect without --micro-batches");
+  }
+  if (flags.micro_batches > batch_size) {
+    return InvalidArgument("--micro-batches ", flags.micro_batches, ": a batch has ", batch_size,
+                           " samples (--batch-size), expected one or more for each");
+  }
+  if (!flags.page.empty() && !on_devices) {
+    return InvalidArgument(
+        "--pipeline-page has no effect without a device (--place sim): on the host all stages "
+        "share its threads");
+  }
+  MicroBatchOptions options{.micro_batches = flags.micro_batches};
+  if (!flags.schedule.empty()) {
+    const absl::StatusOr<ScheduleKind> kind = ScheduleFromName(flags.schedule);
+    if (!kind.ok()) return Annotate(kind.status(), "--pipeline-schedule");
+    options.schedule = *kind;
+  }
+  const int32_t default_chunks = options.schedule == ScheduleKind::kInterleaved ? 2 : 1;
+  options.chunks = flags.chunks > 0 ? flags.chunks : default_chunks;
+  options.stages = flags.stages > 0 || !flags.has_stages() ? std::max(flags.stages, 1) : 0;
+  if (options.stages == 0) return options;  // the program's ops say how many
+  const absl::Status checked = CheckSchedule({.kind = options.schedule,
+                                              .stages = options.stages,
+                                              .chunks = options.chunks,
+                                              .micro_batches = options.micro_batches});
+  if (!checked.ok()) return Annotate(checked, "--pipeline-schedule and --pipeline-chunks");
+  return options;
+}
+
+}  // namespace interp

@@ -1,0 +1,32 @@
+// What `interp train` tells of steps in micro-batches: text, JSON and a page.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json_writer.h"
+#include "interpreter/inspect/job_times.h"
+#include "interpreter/train/micro_batches.h"
+
+namespace interp {
+
+struct PipelineReport {
+  JobSchedule schedule;
+  std::vector<std::vector<Job>> jobs;  // by stage, in its order
+  // Of the last step, where stages are on simulated devices.
+  std::optional<PipelineTimes> times;
+};
+PipelineReport ReportPipeline(const MicroBatches& micro_batches,
+                              std::optional<PipelineTimes> times);
+
+// A line.
+std::string ToText(const PipelineReport& report);
+// An object.
+void WriteJson(const PipelineReport& report, JsonWriter& json);
+
+// A page that is complete in itself: a row for each stage with its jobs over simulated time. What
+// stays empty is the bubble. REQUIRES: there are times.
+std::string ToPage(const PipelineReport& report, const std::string& title);
+
+}  // namespace interp
