@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/product.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp::linalg {
@@ -68,7 +69,7 @@ absl::Status InferCholeskyGrad(InferContext& ctx) {
 // L^-T P L^-1.
 template <typename T>
 Matrix<T> GradientOf(const Matrix<T>& lower, const Matrix<T>& grad) {
-  Matrix<T> product = (lower.transpose() * grad).template triangularView<Eigen::Lower>();
+  Matrix<T> product = Product<T>(lower.transpose(), grad).template triangularView<Eigen::Lower>();
   product.diagonal() /= T{2};
   const auto transposed = lower.transpose().template triangularView<Eigen::Upper>();
   const Matrix<T> left = transposed.solve(product);

@@ -4,10 +4,12 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/linalg/finite.h"
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/product.h"
 
 namespace interp::linalg {
 namespace {
@@ -18,6 +20,9 @@ constexpr int kVectors = 1;
 
 template <typename T>
 using RealOf = typename Eigen::NumTraits<T>::Real;
+// What is iterated in: a solver for each dtype takes long to compile.
+template <typename T>
+using WideOf = std::conditional_t<Eigen::NumTraits<T>::IsComplex, std::complex<double>, double>;
 
 struct EighAttrs {
   bool upper = false;
@@ -55,13 +60,16 @@ absl::Status Eigh(KernelContext& ctx) {
     Matrix<T> matrix = MatrixAt<T>(x, in, i);
     INTERP_RETURN_IF_ERROR(CheckFinite(matrix, i));
     if (ctx.attrs<EighAttrs>().upper) matrix = Matrix<T>(matrix.adjoint());
-    const Eigen::SelfAdjointEigenSolver<Matrix<T>> solver(matrix, options);
+    const Matrix<WideOf<T>> wide = matrix.template cast<WideOf<T>>();
+    const Eigen::SelfAdjointEigenSolver<Matrix<WideOf<T>>> solver(wide, options);
     if (solver.info() != Eigen::Success) {
       return InvalidArgument("the eigenvalues of matrix ", i, " of input 'X' do not converge");
     }
     std::copy_n(solver.eigenvalues().data(), in.rows,
                 ctx.output(kValues).mutable_data<RealOf<T>>() + i * in.rows);
-    if (vectors != nullptr) MatrixAt<T>(*vectors, in, i) = solver.eigenvectors();
+    if (vectors != nullptr) {
+      MatrixAt<T>(*vectors, in, i) = solver.eigenvectors().template cast<T>();
+    }
   }
   return absl::OkStatus();
 }
@@ -125,7 +133,7 @@ absl::Status EigvalshGrad(KernelContext& ctx) {
     const Matrix<T> v = MatrixAt<T>(vectors, in, i);
     Matrix<T> inner = Matrix<T>::Zero(in.rows, in.rows);
     for (int64_t k = 0; k < in.rows; ++k) inner(k, k) = grads[i * in.rows + k];
-    MatrixAt<T>(ctx.output(kXGrad), in, i) = v * inner * v.adjoint();
+    MatrixAt<T>(ctx.output(kXGrad), in, i) = Product<T>(Product<T>(v, inner), v.adjoint());
   }
   return absl::OkStatus();
 }
@@ -139,13 +147,13 @@ absl::Status EighGrad(KernelContext& ctx) {
   const RealOf<T>* grads = ctx.input(kValuesGrad).data<RealOf<T>>();
   for (int64_t i = 0; i < in.count && in.rows > 0; ++i, values += in.rows, grads += in.rows) {
     const Matrix<T> v = MatrixAt<T>(vectors, in, i);
-    Matrix<T> inner = v.adjoint() * MatrixAt<T>(ctx.input(kVectorsGrad), in, i);
+    Matrix<T> inner = Product<T>(v.adjoint(), MatrixAt<T>(ctx.input(kVectorsGrad), in, i));
     for (int64_t k = 0; k < in.rows; ++k) {
       for (int64_t j = 0; j < in.rows; ++j) {
         inner(k, j) = k == j ? T(grads[k]) : inner(k, j) / T(values[j] - values[k]);
       }
     }
-    MatrixAt<T>(ctx.output(kXGrad), in, i) = v * inner * v.adjoint();
+    MatrixAt<T>(ctx.output(kXGrad), in, i) = Product<T>(Product<T>(v, inner), v.adjoint());
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/pivots.h"
+#include "kernels/linalg/product.h"
 
 namespace interp::linalg {
 namespace {
@@ -42,13 +43,15 @@ Matrix<T> GradientOf(const Matrix<T>& lu, const Matrix<T>& grad) {
   const Matrix<T> l1_grad =
       grad.topLeftCorner(n, n).template triangularView<Eigen::StrictlyLower>();
   const Matrix<T> u1_grad = grad.topLeftCorner(n, n).template triangularView<Eigen::Upper>();
-  Matrix<T> of_lower = l1.transpose() * l1_grad;
-  Matrix<T> of_upper = u1_grad * u1.transpose();
+  Matrix<T> of_lower = Product<T>(l1.transpose(), l1_grad);
+  Matrix<T> of_upper = Product<T>(u1_grad, u1.transpose());
   if (below > 0) {
-    of_upper -= lu.bottomLeftCorner(below, n).transpose() * grad.bottomLeftCorner(below, n);
+    of_upper -=
+        Product<T>(lu.bottomLeftCorner(below, n).transpose(), grad.bottomLeftCorner(below, n));
   }
   if (beside > 0) {
-    of_lower -= grad.topRightCorner(n, beside) * lu.topRightCorner(n, beside).transpose();
+    of_lower -=
+        Product<T>(grad.topRightCorner(n, beside), lu.topRightCorner(n, beside).transpose());
   }
   Matrix<T> inner = of_lower.template triangularView<Eigen::StrictlyLower>();
   inner += Matrix<T>(of_upper.template triangularView<Eigen::Upper>());

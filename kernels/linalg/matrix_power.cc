@@ -4,6 +4,7 @@
 #include <Eigen/LU>
 
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/product.h"
 
 namespace interp::linalg {
 namespace {
@@ -40,8 +41,8 @@ template <typename T>
 Matrix<T> PowerOf(Matrix<T> base, int64_t n) {
   Matrix<T> result = Matrix<T>::Identity(base.rows(), base.cols());
   for (; n > 0; n /= 2) {
-    if (n % 2 == 1) result = Matrix<T>(result * base);
-    if (n > 1) base = Matrix<T>(base * base);
+    if (n % 2 == 1) result = Product<T>(result, base);
+    if (n > 1) base = Product<T>(base, base);
   }
   return result;
 }
@@ -86,11 +87,11 @@ Matrix<T> SumOfProducts(const Matrix<T>& a, const Matrix<T>& grad, int64_t n) {
   Matrix<T> power = Matrix<T>::Identity(a.rows(), a.cols());
   for (int bit = 62; bit >= 0; --bit) {
     if ((n >> bit) == 0) continue;
-    sum = Matrix<T>(power * sum + sum * power);
-    power = Matrix<T>(power * power);
+    sum = Product<T>(power, sum) + Product<T>(sum, power);
+    power = Product<T>(power, power);
     if ((n >> bit) % 2 == 1) {
-      sum = Matrix<T>(a * sum + grad * power);
-      power = Matrix<T>(power * a);
+      sum = Product<T>(a, sum) + Product<T>(grad, power);
+      power = Product<T>(power, a);
     }
   }
   return sum;
@@ -106,7 +107,7 @@ absl::Status PowerGrad(KernelContext& ctx) {
     const Matrix<T> transposed = base.transpose();
     const Matrix<T> grad = MatrixAt<T>(ctx.input(kOutGrad), in, i);
     Matrix<T> sum = SumOfProducts<T>(transposed, grad, n < 0 ? -n : n);
-    if (n < 0) sum = Matrix<T>(-(transposed * sum * transposed));
+    if (n < 0) sum = -Product<T>(Product<T>(transposed, sum), transposed);
     MatrixAt<T>(ctx.output(kXGrad), in, i) = sum;
   }
   return absl::OkStatus();

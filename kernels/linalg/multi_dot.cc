@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/product.h"
 #include "kernels/util/all_present.h"
 
 namespace interp::linalg {
@@ -58,7 +59,7 @@ absl::Status MultiDot(KernelContext& ctx) {
   const absl::Span<const Tensor* const> xs = ctx.inputs(kX);
   Matrix<T> product = MatrixAt<T>(*xs[0], chain.matrices[0], 0);
   for (size_t i = 1; i < xs.size(); ++i) {
-    product = Matrix<T>(product * MatrixAt<T>(*xs[i], chain.matrices[i], 0));
+    product = Product<T>(product, MatrixAt<T>(*xs[i], chain.matrices[i], 0));
   }
   const Matrices out = {1, chain.matrices.front().rows, chain.matrices.back().cols};
   MatrixAt<T>(ctx.output(kOut), out, 0) = product;
@@ -103,16 +104,16 @@ absl::Status MultiDotGrad(KernelContext& ctx) {
   const Matrices out = {1, chain.matrices.front().rows, chain.matrices.back().cols};
   right[n - 1] = MatrixAt<T>(ctx.input(kOutGrad), out, 0);
   for (size_t i = n - 1; i > 0; --i) {
-    right[i - 1] = right[i] * MatrixAt<T>(*xs[i], chain.matrices[i], 0).transpose();
+    right[i - 1] = Product<T>(right[i], MatrixAt<T>(*xs[i], chain.matrices[i], 0).transpose());
   }
   Matrix<T> left;
   for (size_t i = 0; i < n; ++i) {
     if (Tensor* grad = ctx.outputs(kXGrad)[i]) {
       MatrixAt<T>(*grad, chain.matrices[i], 0) =
-          i == 0 ? right[0] : Matrix<T>(left.transpose() * right[i]);
+          i == 0 ? right[0] : Product<T>(left.transpose(), right[i]);
     }
     const Matrix<T> own = MatrixAt<T>(*xs[i], chain.matrices[i], 0);
-    left = i == 0 ? own : Matrix<T>(left * own);
+    left = i == 0 ? own : Product<T>(left, own);
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/product.h"
 #include "kernels/util/broadcast.h"
 
 namespace interp::linalg {
@@ -177,11 +178,11 @@ absl::Status AddmmGrad(KernelContext& ctx) {
       static_cast<T>(attrs.alpha) * MatrixAt<T>(grad, MatricesOf(grad.shape), 0);
   if (Tensor* out = ctx.optional_output(kLeft)) {
     MatrixAt<T>(*out, MatricesOf(x.shape), 0) =
-        scaled * MatrixAt<T>(y, MatricesOf(y.shape), 0).transpose();
+        Product<T>(scaled, MatrixAt<T>(y, MatricesOf(y.shape), 0).transpose());
   }
   if (Tensor* out = ctx.optional_output(kRight)) {
     MatrixAt<T>(*out, MatricesOf(y.shape), 0) =
-        MatrixAt<T>(x, MatricesOf(x.shape), 0).transpose() * scaled;
+        Product<T>(MatrixAt<T>(x, MatricesOf(x.shape), 0).transpose(), scaled);
   }
   if (Tensor* out = ctx.optional_output(kInput)) {
     T* const sums = out->mutable_data<T>();

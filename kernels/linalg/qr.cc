@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/product.h"
 
 namespace interp::linalg {
 namespace {
@@ -130,9 +131,9 @@ absl::Status InferQrGrad(InferContext& ctx) {
 template <typename T>
 Matrix<T> GradientOf(const Matrix<T>& q, const Matrix<T>& r, const Matrix<T>& q_grad,
                      const Matrix<T>& r_grad) {
-  const Matrix<T> m = r * r_grad.transpose() - q_grad.transpose() * q;
+  const Matrix<T> m = Product<T>(r, r_grad.transpose()) - Product<T>(q_grad.transpose(), q);
   const Matrix<T> mirrored = m.template selfadjointView<Eigen::Lower>();
-  const Matrix<T> sum = q_grad + q * mirrored;
+  const Matrix<T> sum = q_grad + Product<T>(q, mirrored);
   return r.template triangularView<Eigen::Upper>().solve(Matrix<T>(sum.transpose())).transpose();
 }
 
@@ -156,8 +157,9 @@ absl::Status QrGrad(KernelContext& ctx) {
     Matrix<T> q_grad = gradient_at(kQGrad, q_shape, i);
     MatrixMap<T> x_grad = MatrixAt<T>(ctx.output(kX), in, i);
     if (beside > 0) {
-      q_grad += MatrixAt<T>(x, in, i).rightCols(beside) * r_grad.rightCols(beside).transpose();
-      x_grad.rightCols(beside) = q * r_grad.rightCols(beside);
+      q_grad +=
+          Product<T>(MatrixAt<T>(x, in, i).rightCols(beside), r_grad.rightCols(beside).transpose());
+      x_grad.rightCols(beside) = Product<T>(q, r_grad.rightCols(beside));
     }
     x_grad.leftCols(k) = GradientOf<T>(q, r, q_grad, r_grad.leftCols(k));
   }

@@ -7,6 +7,7 @@
 #include <Eigen/LU>
 
 #include "kernels/linalg/matrices.h"
+#include "kernels/linalg/product.h"
 #include "kernels/util/fill_zero.h"
 
 namespace interp::linalg {
@@ -166,7 +167,7 @@ absl::Status SolveGrad(KernelContext& ctx) {
     if (matrix_grad != nullptr) {
       const auto out = MatrixAt<T>(ctx.input(kOut), system.right, i);
       MatrixAt<T>(*matrix_grad, system.matrix, a) +=
-          MatrixGradient<T>(attrs, matrix, -(grad * out.transpose()));
+          MatrixGradient<T>(attrs, matrix, -Product<T>(grad, out.transpose()));
     }
     return absl::OkStatus();
   });
