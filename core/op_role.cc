@@ -15,6 +15,10 @@ int32_t RoleOf(const Op& op) {
   return role == nullptr ? int32_t{kForwardRole} : *role;
 }
 
+bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
+
+bool IsBackward(const Op& op) { return (RoleOf(op) & kBackwardRole) != 0; }
+
 void SetRole(Op& op, int32_t role) { SetAttr(op, kRoleAttr, role); }
 
 }  // namespace interp

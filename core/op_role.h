@@ -18,6 +18,11 @@ enum OpRole : int32_t {
 
 // The attribute's value; kForwardRole for an op without.
 int32_t RoleOf(const Op& op);
+// Whether the op updates parameters or computes the rate for it: no part of a micro-batch.
+bool IsUpdate(const Op& op);
+// Whether the op computes gradients.
+bool IsBackward(const Op& op);
+
 void SetRole(Op& op, int32_t role);
 
 }  // namespace interp

@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "core/io/file.h"
 #include "core/program_wire.h"
+#include "core/quoted.h"
 
 namespace interp {
 namespace {
@@ -77,10 +78,6 @@ absl::Status Parse(absl::string_view bytes, size_t offset, google::protobuf::Mes
   message->FindInitializationErrors(&missing);
   return InvalidArgument("required field '", missing.front(), "' is missing or has a value that ",
                          "does not exist");
-}
-
-std::string Quoted(absl::string_view name) {
-  return absl::StrCat("'", absl::Utf8SafeCEscape(name), "'");
 }
 
 // --- block structure ---

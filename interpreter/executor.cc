@@ -10,7 +10,7 @@
 namespace interp {
 namespace {
 
-constexpr uint64_t kHashSeed = 1;  // as Paddle's executor
+constexpr uint64_t kProgramHashSeed = 1;  // as Paddle's executor
 
 }  // namespace
 
@@ -29,7 +29,7 @@ absl::StatusOr<std::shared_ptr<InterpreterCore>> Executor::Get(
     const Program& program, const std::vector<std::string>& feeds,
     const std::vector<std::string>& fetches, const std::shared_ptr<Scope>& scope) {
   INTERP_ASSIGN_OR_RETURN(const std::string bytes, SaveProgram(program));
-  const Key key{XXH64(bytes.data(), bytes.size(), kHashSeed), bytes.size(), feeds, fetches,
+  const Key key{XXH64(bytes.data(), bytes.size(), kProgramHashSeed), bytes.size(), feeds, fetches,
                 scope->id()};
   {
     std::lock_guard<std::mutex> lock(mutex_);

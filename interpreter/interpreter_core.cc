@@ -21,10 +21,8 @@
 #include "interpreter/run/scheduler.h"
 
 namespace interp {
-namespace {
-
 // What clones share.
-struct Model {
+struct CoreModel {
   CompiledProgram compiled;
   CoreOptions options;
   std::vector<std::shared_ptr<Device>> devices;
@@ -35,6 +33,8 @@ struct Model {
     return options.ops != nullptr ? *options.ops : OpRegistry::Global();
   }
 };
+
+namespace {
 
 absl::Status CheckOptions(const CoreOptions& options) {
   if (options.host_memory != nullptr && !options.host_memory->place().on_host()) {
@@ -102,7 +102,7 @@ class ScopeClaim {
 
 class InterpreterCore::Impl {
  public:
-  Impl(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope);
+  Impl(std::shared_ptr<CoreModel> model, std::shared_ptr<Scope> scope);
   ~Impl();
 
   // Makes what runs instructions, or nothing: streams of devices are scarce, so this can fail.
@@ -118,7 +118,7 @@ class InterpreterCore::Impl {
   absl::Status Synchronize() { return FinishDevices(absl::OkStatus(), {}); }
   RunControl& control() { return control_; }
 
-  const Model& model() const { return *model_; }
+  const CoreModel& model() const { return *model_; }
   const Plan& plan() const { return model_->compiled.main(); }
   RandomState& random() { return random_; }
   SchedulerKind scheduler_kind() const { return scheduler_kind_; }
@@ -143,7 +143,7 @@ class InterpreterCore::Impl {
   void DropFeeds();
   Variable* ListOf(VarId list) const;
 
-  const std::shared_ptr<Model> model_;
+  const std::shared_ptr<CoreModel> model_;
   const std::shared_ptr<Pool> pool_;
   const std::shared_ptr<Scope> scope_;
   const SchedulerKind scheduler_kind_;
@@ -163,7 +163,7 @@ class InterpreterCore::Impl {
   bool constants_copied_ = false;
 };
 
-InterpreterCore::Impl::Impl(std::shared_ptr<Model> model, std::shared_ptr<Scope> scope)
+InterpreterCore::Impl::Impl(std::shared_ptr<CoreModel> model, std::shared_ptr<Scope> scope)
     : model_(std::move(model)),
       pool_(MakeHostPool(model_->options)),
       scope_(std::move(scope)),
@@ -421,7 +421,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
 absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
     CompiledProgram compiled, std::shared_ptr<Scope> scope, const CoreOptions& options) {
   INTERP_RETURN_IF_ERROR(CheckOptions(options));
-  auto model = std::make_shared<Model>();
+  auto model = std::make_shared<CoreModel>();
   model->options = options;
   model->compiled = std::move(compiled);
   INTERP_ASSIGN_OR_RETURN(model->devices,

@@ -17,8 +17,6 @@ namespace {
 
 constexpr absl::string_view kWeightName = "data_parallel@WEIGHT";
 
-bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
-
 struct Gradient {
   VarId id = -1;
   size_t writer = 0;  // position of the last op before the update that writes it

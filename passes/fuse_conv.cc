@@ -11,9 +11,9 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kInt8 = "int8_conv2d";  // which is its own fused form
-constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", kInt8};
-constexpr absl::string_view kFused = "fused_conv2d";
+constexpr absl::string_view kInt8Conv2d = "int8_conv2d";  // which is its own fused form
+constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", kInt8Conv2d};
+constexpr absl::string_view kFusedConv2d = "fused_conv2d";
 // Inputs that stay what they are.
 constexpr absl::string_view kScales[] = {"InputScale", "FilterScale"};
 
@@ -44,7 +44,7 @@ class ConvFuser {
   ConvFuser(Program program, const OpRegistry& ops)
       : fuser_(std::move(program), ops),
         shapes_(FindSymbolicShapes(fuser_.program(), fuser_.uses())),
-        fused_def_(*ops.Find(kFused)) {}
+        fused_def_(*ops.Find(kFusedConv2d)) {}
 
   Program Run() && {
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
@@ -203,7 +203,7 @@ class ConvFuser {
 
   // The results of an int8 convolution go onto the grid of the one that reads them.
   void TakeQuantization(Chain& chain) const {
-    if (op(chain.ops.front()).type != kInt8 || chain.residual.has_value()) return;
+    if (op(chain.ops.front()).type != kInt8Conv2d || chain.residual.has_value()) return;
     const std::optional<int> next = Next(chain, "quantize_int8");
     if (!next.has_value()) return;
     const Var* const scale = fuser_.Parameter(Fuser::Argument(op(*next).inputs, "Scale"));
@@ -220,7 +220,7 @@ class ConvFuser {
   Op MakeFused(const Chain& chain) const {
     const Op& conv = op(chain.ops.front());
     Op fused = conv;
-    if (conv.type != kInt8) fused.type = std::string(kFused);
+    if (conv.type != kInt8Conv2d) fused.type = std::string(kFusedConv2d);
     fused.inputs.clear();
     fused.outputs.clear();
     fused.inplace.clear();
@@ -263,7 +263,7 @@ class ConvFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseConv(Program program, const PassContext& context) {
-  if (context.ops.Find(kFused) == nullptr || !HasOpOf(program, kConvolutions)) return program;
+  if (context.ops.Find(kFusedConv2d) == nullptr || !HasOpOf(program, kConvolutions)) return program;
   return ConvFuser(std::move(program), context.ops).Run();
 }
 

@@ -9,9 +9,9 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kInt8 = "int8_fc";  // which is its own fused form
-constexpr absl::string_view kProducts[] = {"mul", "matmul", "matmul_v2", kInt8};
-constexpr absl::string_view kFused = "fc";
+constexpr absl::string_view kInt8Fc = "int8_fc";  // which is its own fused form
+constexpr absl::string_view kProducts[] = {"mul", "matmul", "matmul_v2", kInt8Fc};
+constexpr absl::string_view kFusedFc = "fc";
 
 // A product that fc can compute: Out[.., n] = sum_k X[.., k] Y[k, n].
 struct Product {
@@ -24,7 +24,7 @@ struct Product {
 class FcFuser {
  public:
   FcFuser(Program program, const OpRegistry& ops)
-      : fuser_(std::move(program), ops), fused_def_(*ops.Find(kFused)) {}
+      : fuser_(std::move(program), ops), fused_def_(*ops.Find(kFusedFc)) {}
 
   Program Run() && {
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) TryFuse(i);
@@ -35,7 +35,7 @@ class FcFuser {
   const Op& op(int index) const { return fuser_.ops()[index]; }
 
   void TryFuse(int index) {
-    const bool int8 = op(index).type == kInt8;
+    const bool int8 = op(index).type == kInt8Fc;
     const std::optional<Product> product = int8 ? MatchInt8(index) : MatchProduct(index);
     if (!product.has_value()) return;
     const std::optional<int> add = fuser_.OnlyReader(index, "Out");
@@ -97,7 +97,7 @@ class FcFuser {
     const Var* bias = fuser_.Parameter(y);
     AttrReader attrs(op(add));
     const int64_t axis = attrs.Int("axis", -1);
-    const bool int8 = op(index).type == kInt8;
+    const bool int8 = op(index).type == kInt8Fc;
     const DType dtype = int8 ? DType::kFloat32 : fuser_.uses()[product.w].var->dtype;
     if (bias == nullptr || bias->dtype != dtype) return std::nullopt;
     const bool fits = IsPerChannel(bias->dims, axis, /*rank=*/product.row_dims + 1,
@@ -122,7 +122,7 @@ class FcFuser {
   static Op MakeFused(const Product& product, VarId bias, const FusedActivation& activation,
                       const Op& last) {
     Op fused;
-    fused.type = std::string(kFused);
+    fused.type = std::string(kFusedFc);
     AddInput(fused, "Input", {product.x});
     AddInput(fused, "W", {product.w});
     AddInput(fused, "Bias", {bias});
@@ -139,7 +139,7 @@ class FcFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseFc(Program program, const PassContext& context) {
-  if (context.ops.Find(kFused) == nullptr || !HasOpOf(program, kProducts)) return program;
+  if (context.ops.Find(kFusedFc) == nullptr || !HasOpOf(program, kProducts)) return program;
   return FcFuser(std::move(program), context.ops).Run();
 }
 

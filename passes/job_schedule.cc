@@ -8,9 +8,9 @@ namespace {
 constexpr struct {
   ScheduleKind kind;
   absl::string_view name;
-} kNames[] = {{ScheduleKind::kFThenB, "fthenb"},
-              {ScheduleKind::k1F1B, "1f1b"},
-              {ScheduleKind::kInterleaved, "interleaved"}};
+} kScheduleNames[] = {{ScheduleKind::kFThenB, "fthenb"},
+                      {ScheduleKind::k1F1B, "1f1b"},
+                      {ScheduleKind::kInterleaved, "interleaved"}};
 
 // The k-th forward or backward job of a stage. Micro-batches go through a chunk in groups of as
 // many as there are stages, then through the next one.
@@ -97,14 +97,14 @@ class Simulation {
 }  // namespace
 
 absl::string_view Name(ScheduleKind kind) {
-  for (const auto& entry : kNames) {
+  for (const auto& entry : kScheduleNames) {
     if (entry.kind == kind) return entry.name;
   }
   return "";
 }
 
 absl::StatusOr<ScheduleKind> ScheduleFromName(absl::string_view name) {
-  for (const auto& entry : kNames) {
+  for (const auto& entry : kScheduleNames) {
     if (entry.name == name) return entry.kind;
   }
   return InvalidArgument("no schedule is named '", name, "', expected fthenb, 1f1b or interleaved");

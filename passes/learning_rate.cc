@@ -186,16 +186,16 @@ class ScheduleWriter {
   VarId step_ = -1;
 };
 
-struct ScheduleKind {
+struct RateSchedule {
   absl::string_view name;
   std::vector<OptimizerOption> options;
 };
 
-const std::vector<ScheduleKind>& Schedules() {
+const std::vector<RateSchedule>& Schedules() {
   const OptimizerOption staircase = {"staircase", 0, {}, OptionForm::kFlag};
   const OptimizerOption steps = {"decay_steps", kRequiredOption};
   const OptimizerOption rate = {"decay_rate", kRequiredOption};
-  static const auto* const kSchedules = new std::vector<ScheduleKind>{
+  static const auto* const kSchedules = new std::vector<RateSchedule>{
       {"noam", {{"d_model", kRequiredOption}, {"warmup_steps", kRequiredOption}}},
       {"exponential", {steps, rate, staircase}},
       {"natural_exp", {steps, rate, staircase}},
@@ -236,7 +236,7 @@ absl::StatusOr<std::vector<OptimizerOption>> ScheduleOptions(absl::string_view s
   }
   if (schedule.empty()) return warmup;
   std::vector<absl::string_view> known;
-  for (const ScheduleKind& kind : Schedules()) {
+  for (const RateSchedule& kind : Schedules()) {
     known.push_back(kind.name);
     if (kind.name != schedule) continue;
     std::vector<OptimizerOption> options = kind.options;

@@ -12,7 +12,7 @@
 namespace interp {
 namespace {
 
-bool IsUpdate(const Op& op) { return (RoleOf(op) & kOptimizeRole) != 0; }
+bool IsOptimizerOp(const Op& op) { return (RoleOf(op) & kOptimizeRole) != 0; }
 
 class LossScaler {
  public:
@@ -45,7 +45,7 @@ class LossScaler {
           "no op starts the backward part (op_role 257, fill_constant of the loss's gradient)");
     }
     seed_ = static_cast<size_t>(seed - ops().begin());
-    const auto update = std::find_if(seed, ops().end(), IsUpdate);
+    const auto update = std::find_if(seed, ops().end(), IsOptimizerOp);
     if (update == ops().end()) return InvalidArgument("no op updates a parameter (op_role 2)");
     update_ = static_cast<size_t>(update - ops().begin());
     for (size_t i = update_; i < ops().size(); ++i) {
@@ -103,7 +103,7 @@ class LossScaler {
   }
 
   void SkipWhereItCan(Op& op) const {
-    const OpDef* def = IsUpdate(op) ? registry_.Find(op.type) : nullptr;
+    const OpDef* def = IsOptimizerOp(op) ? registry_.Find(op.type) : nullptr;
     if (def == nullptr || def->InputIndex("SkipUpdate") < 0) return;
     if (op.FindInput("SkipUpdate") == nullptr) AddInput(op, "SkipUpdate", {found_});
   }

@@ -16,8 +16,6 @@ namespace {
 
 constexpr int64_t kMaxOps = 4'000'000;  // of the program of jobs
 
-bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
-bool IsBackward(const Op& op) { return (RoleOf(op) & kBackwardRole) != 0; }
 bool InJob(const Op& op) { return !IsFeed(op) && !IsFetch(op) && !IsUpdate(op); }
 
 class Analyzer {

@@ -15,7 +15,6 @@ constexpr absl::string_view kSuffix = "@MICRO_";
 constexpr absl::string_view kWeightedSuffix = "@WEIGHTED";
 constexpr absl::string_view kDeviceAttr = "op_device";
 
-bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
 class Maker {
  public:
   Maker(const Program& main, const MicroBatchOptions& options, MicroBatchAnalysis found)

@@ -20,9 +20,6 @@ constexpr absl::string_view kDeviceAttr = "op_device";
 constexpr absl::string_view kGradSuffix = "@GRAD";
 constexpr int32_t kUnknown = -1;
 
-bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
-bool IsBackward(const Op& op) { return (RoleOf(op) & kBackwardRole) != 0; }
-
 const std::string* DeviceText(const Op& op) {
   const Attr* const attr = op.FindAttr(kDeviceAttr);
   return attr == nullptr ? nullptr : std::get_if<std::string>(&attr->value);
@@ -39,9 +36,9 @@ std::optional<int32_t> DeviceOf(const Op& op) {
   return std::min(number, kMaxSegments);
 }
 
-class Splitter {
+class StageSplitter {
  public:
-  Splitter(const Program& main, int32_t num_segments, const OpRegistry& ops)
+  StageSplitter(const Program& main, int32_t num_segments, const OpRegistry& ops)
       : main_(main),
         ops_(main.blocks[0].ops),
         registry_(ops),
@@ -328,7 +325,7 @@ int32_t CountDeviceSegments(const Program& main) {
 
 absl::StatusOr<StageSplit> SplitStages(const Program& main, int32_t num_segments,
                                        const OpRegistry& ops) {
-  return Splitter(main, num_segments, ops).Run();
+  return StageSplitter(main, num_segments, ops).Run();
 }
 
 }  // namespace interp

@@ -13,8 +13,6 @@
 namespace interp {
 namespace {
 
-bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
-
 // What an op and the blocks that it runs use. A block may leave what it writes as it was.
 void CollectUses(const Program& program, const Op& op, std::vector<VarId>& reads,
                  std::vector<VarId>& writes) {
@@ -42,9 +40,9 @@ struct Uses {
   std::vector<bool> written;
 };
 
-class Splitter {
+class UpdateSplitter {
  public:
-  explicit Splitter(const Program& main)
+  explicit UpdateSplitter(const Program& main)
       : main_(main),
         compute_(main.names.size()),
         update_(main.names.size()),
@@ -252,7 +250,7 @@ class Splitter {
 
 }  // namespace
 
-absl::StatusOr<SplitProgram> SplitUpdate(const Program& main) { return Splitter(main).Run(); }
+absl::StatusOr<SplitProgram> SplitUpdate(const Program& main) { return UpdateSplitter(main).Run(); }
 
 Merge MergeOf(const Program& program, const std::string& name) {
   const VarId id = program.Find(name);

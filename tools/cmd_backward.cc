@@ -13,7 +13,7 @@
 namespace interp {
 namespace {
 
-struct Flags {
+struct BackwardFlags {
   std::string model;
   std::string loss;
   std::string optimizer;
@@ -33,7 +33,7 @@ absl::StatusOr<Program> Load(const std::string& path) {
   return std::move(model.program);
 }
 
-absl::StatusOr<TrainingPrograms> Make(const Flags& flags, const OptimizerSpec& optimizer) {
+absl::StatusOr<TrainingPrograms> Make(const BackwardFlags& flags, const OptimizerSpec& optimizer) {
   INTERP_ASSIGN_OR_RETURN(Program forward, Load(flags.model));
   Program startup;
   startup.version = forward.version;
@@ -69,7 +69,7 @@ absl::Status Write(const std::string& path, const Program& program) {
   return file.Commit();
 }
 
-ExitCode Backward(const Flags& flags) {
+ExitCode Backward(const BackwardFlags& flags) {
   if (flags.out == flags.startup) {
     return Fail(ExitCode::kUsage, InvalidArgument("--out and --startup are both '", flags.out,
                                                   "', expected two files"));
@@ -111,7 +111,7 @@ ExitCode Backward(const Flags& flags) {
 }  // namespace
 
 void AddBackwardCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<BackwardFlags>();
   CLI::App& command =
       *app.add_subcommand("backward", "make a training program of a forward program");
   command.add_option("MODEL", flags->model, "forward program")->required();

@@ -12,6 +12,7 @@
 #include "tools/bench_report.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
+#include "tools/elapsed.h"
 #include "tools/feeds.h"
 #include "tools/flag_effects.h"
 #include "tools/interruption.h"
@@ -31,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMaxStreams = 1024;
 constexpr int64_t kMaxBatch = 1 << 20;
 
-struct Flags {
+struct BenchFlags {
   ModelFlags model;
   FeedFlags feeds;
   std::vector<std::string> fetches;
@@ -80,7 +81,7 @@ std::vector<int> StreamsToTry() {
   return streams;
 }
 
-absl::Status ParseNumbers(const Flags& flags, Task& task) {
+absl::Status ParseNumbers(const BenchFlags& flags, Task& task) {
   INTERP_ASSIGN_OR_RETURN(task.core, MakeCoreOptions(flags.plan, flags.run));
   // Each stream gets its share of the CPUs unless it is told.
   task.core.num_threads = flags.run.threads;
@@ -107,7 +108,7 @@ absl::Status ParseNumbers(const Flags& flags, Task& task) {
   return absl::OkStatus();
 }
 
-absl::Status ReadTensors(const Flags& flags, const Model& model, Task& task) {
+absl::Status ReadTensors(const BenchFlags& flags, const Model& model, Task& task) {
   INTERP_ASSIGN_OR_RETURN(task.feeds, ReadFeeds(model.program, flags.feeds));
   INTERP_RETURN_IF_ERROR(AddRandomFeeds(model.program, flags.feeds.seed, task.feeds));
   AddDefaultLods(model.program, task.feeds);
@@ -127,7 +128,7 @@ absl::Status ReadTensors(const Flags& flags, const Model& model, Task& task) {
 }
 
 // `blame`: the exit code of an error.
-absl::StatusOr<Task> Prepare(const Flags& flags, const CLI::App& command, ExitCode& blame) {
+absl::StatusOr<Task> Prepare(const BenchFlags& flags, const CLI::App& command, ExitCode& blame) {
   Task task;
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(ParseNumbers(flags, task));
@@ -142,7 +143,7 @@ absl::StatusOr<Task> Prepare(const Flags& flags, const CLI::App& command, ExitCo
   return task;
 }
 
-absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const Flags& flags, const Task& task,
+absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const BenchFlags& flags, const Task& task,
                                                          int streams, ExitCode& blame) {
   PredictorOptions options{.fetches = task.fetches, .num_streams = streams, .core = task.core};
   for (const NamedTensor& feed : task.feeds) options.feeds.push_back(feed.first);
@@ -172,14 +173,14 @@ absl::StatusOr<std::vector<Tensor>> Batch(const Task& task, std::optional<int64_
 }
 
 // Warms all streams up and measures. What was measured before a stop is in `result`.
-absl::Status Measure(const Flags& flags, const Task& task, const std::vector<Tensor>& feeds,
+absl::Status Measure(const BenchFlags& flags, const Task& task, const std::vector<Tensor>& feeds,
                      const std::stop_token& stop, Predictor& predictor, BenchResult& result) {
   const auto call = [&]() -> absl::Status {
     return predictor.Run(feeds, {.timeout = task.timeout, .stop = stop}).status();
   };
   const Clock::time_point start = Clock::now();
   INTERP_RETURN_IF_ERROR(predictor.Run(feeds, {.stop = stop}).status());
-  result.first_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  result.first_ms = MsSince(start);
   LoadOptions options{.num_threads = predictor.num_streams(), .stop = stop};
   INTERP_RETURN_IF_ERROR(WarmUp(options, flags.warmup, call));
   options.duration = task.duration;
@@ -193,7 +194,7 @@ absl::Status Measure(const Flags& flags, const Task& task, const std::vector<Ten
 }
 
 // Every number of streams with every batch, one after the other, into `report`.
-absl::Status MeasureAll(const Flags& flags, const Task& task, const std::stop_token& stop,
+absl::Status MeasureAll(const BenchFlags& flags, const Task& task, const std::stop_token& stop,
                         BenchReport& report, ExitCode& blame) {
   std::vector<std::optional<int64_t>> batches(task.batches.begin(), task.batches.end());
   if (batches.empty()) batches.emplace_back();
@@ -222,7 +223,7 @@ absl::Status MeasureAll(const Flags& flags, const Task& task, const std::stop_to
   return absl::OkStatus();
 }
 
-ExitCode Bench(const Flags& flags, const CLI::App& command) {
+ExitCode Bench(const BenchFlags& flags, const CLI::App& command) {
   ExitCode blame = ExitCode::kUsage;
   const absl::StatusOr<Task> task = Prepare(flags, command, blame);
   if (!task.ok()) return Fail(blame, task.status());
@@ -248,7 +249,7 @@ ExitCode Bench(const Flags& flags, const CLI::App& command) {
 }  // namespace
 
 void AddBenchCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<BenchFlags>();
   CLI::App& command = *app.add_subcommand("bench", "measure latency and throughput under load");
   flags->model.finds_params = true;
   AddModelFlags(command, flags->model);

@@ -34,7 +34,7 @@ struct Side {
   std::string flags;   // as `interp run` takes them
 };
 
-struct Flags {
+struct CompareFlags {
   Side a;
   Side b;
   FeedFlags feeds;
@@ -88,7 +88,7 @@ struct Prepared {
   std::vector<Tensor> feeds;
 };
 
-absl::StatusOr<Prepared> Prepare(const Side& side, const Flags& flags, ExitCode& blame) {
+absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, ExitCode& blame) {
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(const CoreOptions options, ParseSideFlags(side.flags, flags.feeds.seed));
   blame = ExitCode::kModelUnusable;
@@ -135,7 +135,7 @@ void DropCastSuffixes(std::vector<WrittenValue>& values) {
 }
 
 // Everything that one run of the side writes, then what it fetches: that may lie on a device.
-absl::StatusOr<std::vector<WrittenValue>> RunSide(const Side& side, const Flags& flags,
+absl::StatusOr<std::vector<WrittenValue>> RunSide(const Side& side, const CompareFlags& flags,
                                                   ExitCode& blame) {
   INTERP_ASSIGN_OR_RETURN(Prepared prepared, Prepare(side, flags, blame));
   blame = ExitCode::kRunFailed;
@@ -268,7 +268,7 @@ std::string ToJson(const Differences& differences) {
   return std::move(json).Take() + "\n";
 }
 
-ExitCode CompareSides(const Flags& flags) {
+ExitCode CompareSides(const CompareFlags& flags) {
   Side b = flags.b;
   if (b.model.empty() && b.flags.empty() && flags.a.flags.empty()) {
     return Fail(ExitCode::kUsage, InvalidArgument("nothing to compare with: give a second program, "
@@ -295,7 +295,7 @@ ExitCode CompareSides(const Flags& flags) {
 }  // namespace
 
 void AddCompareCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompareFlags>();
   CLI::App& command = *app.add_subcommand(
       "compare", "find where two programs, or two ways to run one, begin to differ");
   command.add_option("A", flags->a.model, "a program")->required();

@@ -12,7 +12,7 @@
 namespace interp {
 namespace {
 
-struct Flags {
+struct CompileFlags {
   ModelFlags model;
   std::string out;
   std::vector<std::string> feeds;
@@ -20,7 +20,7 @@ struct Flags {
   PlanFlags plan;
 };
 
-absl::StatusOr<CompiledProgram> CompileModel(Program program, const Flags& flags,
+absl::StatusOr<CompiledProgram> CompileModel(Program program, const CompileFlags& flags,
                                              const PlanOptions& plan,
                                              const std::vector<std::string>& feeds,
                                              const std::vector<std::string>& fetches) {
@@ -32,7 +32,7 @@ absl::StatusOr<CompiledProgram> CompileModel(Program program, const Flags& flags
   return compiled;
 }
 
-ExitCode CompileToFile(const Flags& flags) {
+ExitCode CompileToFile(const CompileFlags& flags) {
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
   const absl::StatusOr<PlanOptions> plan = MakePlanOptions(flags.plan);
@@ -62,7 +62,7 @@ ExitCode CompileToFile(const Flags& flags) {
 }  // namespace
 
 void AddCompileCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompileFlags>();
   CLI::App& command = *app.add_subcommand("compile", "keep the plan of a program in a file");
   command
       .add_option("MODEL", flags->model.model,

@@ -19,7 +19,7 @@
 namespace interp {
 namespace {
 
-struct Flags {
+struct DumpFlags {
   ModelFlags model;
   std::string stage = "plan";
   std::string format = "text";
@@ -37,11 +37,11 @@ absl::StatusOr<std::string> PrintProgram(const Program& program, const ProgramPa
   return format == "dot" ? ToDot(program) : ToText(program);
 }
 
-bool ShowsProgram(const Flags& flags) {
+bool ShowsProgram(const DumpFlags& flags) {
   return flags.stage == "program" || flags.stage == "passes";
 }
 
-absl::Status CheckFormat(const Flags& flags) {
+absl::Status CheckFormat(const DumpFlags& flags) {
   if (flags.format != "pb" || ShowsProgram(flags)) return absl::OkStatus();
   return InvalidArgument("--format pb is for programs; --stage ", flags.stage,
                          " has text, json, dot and html");
@@ -60,7 +60,8 @@ absl::Status CheckEffects(const CLI::App& command, const std::string& stage) {
       stage == "deps" || stage == "plan", when);
 }
 
-std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program, const Flags& flags) {
+std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program,
+                         const DumpFlags& flags) {
   const PlanStage stage = flags.stage == "deps" ? PlanStage::kDeps : PlanStage::kPlan;
   if (flags.format == "html") {
     const std::filesystem::path model(flags.model.model);
@@ -73,7 +74,7 @@ std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program, c
 }
 
 absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context,
-                                     const ProgramPage& page, const Flags& flags) {
+                                     const ProgramPage& page, const DumpFlags& flags) {
   if (flags.stage == "program") return PrintProgram(program, page, flags.format);
   PipelineOptions passes = MakePipelineOptions(flags.plan);
   passes.verify = true;
@@ -91,7 +92,7 @@ ExitCode Write(const absl::StatusOr<std::string>& dump, const std::string& path)
   return Show(*dump);
 }
 
-ExitCode DumpPlanFile(const Model& model, const ProgramPage& page, const Flags& flags,
+ExitCode DumpPlanFile(const Model& model, const ProgramPage& page, const DumpFlags& flags,
                       const CLI::App& command) {
   const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
   if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
@@ -107,7 +108,7 @@ ExitCode DumpPlanFile(const Model& model, const ProgramPage& page, const Flags& 
 
 // Where the page shows parameters, those beside the model are looked for. A model may be looked at
 // although they cannot be read: `parameters` says so.
-absl::StatusOr<Model> LoadForDump(const Flags& flags, absl::Status& parameters) {
+absl::StatusOr<Model> LoadForDump(const DumpFlags& flags, absl::Status& parameters) {
   ModelFlags model = flags.model;
   model.finds_params = flags.format == "html" && ShowsProgram(flags);
   absl::StatusOr<Model> loaded = LoadModel(model);
@@ -116,7 +117,7 @@ absl::StatusOr<Model> LoadForDump(const Flags& flags, absl::Status& parameters) 
   return LoadModel(flags.model);
 }
 
-ExitCode Dump(const Flags& flags, const CLI::App& command) {
+ExitCode Dump(const DumpFlags& flags, const CLI::App& command) {
   const absl::Status format = CheckFormat(flags);
   if (!format.ok()) return Fail(ExitCode::kUsage, format);
   const absl::Status effective = CheckEffects(command, flags.stage);
@@ -144,7 +145,7 @@ ExitCode Dump(const Flags& flags, const CLI::App& command) {
 }  // namespace
 
 void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DumpFlags>();
   CLI::App& command = *app.add_subcommand("dump", "print a program or its plan");
   AddModelFlags(command, flags->model);
   command.add_option("--stage", flags->stage, "program, passes, deps or plan")

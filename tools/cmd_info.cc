@@ -19,7 +19,7 @@
 namespace interp {
 namespace {
 
-struct Flags {
+struct InfoFlags {
   ModelFlags model;
   std::vector<std::string> shapes;
   bool records = false;
@@ -217,7 +217,7 @@ ExitCode BlameOf(const absl::Status& status) {
   return usage ? ExitCode::kUsage : ExitCode::kRunFailed;
 }
 
-ExitCode ShowRecords(const Flags& flags, const CLI::App& command) {
+ExitCode ShowRecords(const InfoFlags& flags, const CLI::App& command) {
   const absl::Status effective =
       CheckEffect(command, {"--shape", "--params", "--compiled-from"}, false, "on a record file");
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
@@ -227,7 +227,7 @@ ExitCode ShowRecords(const Flags& flags, const CLI::App& command) {
               info->is_whole() ? ExitCode::kOk : ExitCode::kUsage);
 }
 
-ExitCode ShowInfo(const Flags& flags, const CLI::App& command) {
+ExitCode ShowInfo(const InfoFlags& flags, const CLI::App& command) {
   if (absl::EndsWith(flags.model.model, ".rec")) return ShowRecords(flags, command);
   const absl::Status effective =
       CheckEffect(command, {"--records"}, false, "but on a record file, which ends in .rec");
@@ -254,7 +254,7 @@ ExitCode ShowInfo(const Flags& flags, const CLI::App& command) {
 }  // namespace
 
 void AddInfoCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<InfoFlags>();
   CLI::App& command =
       *app.add_subcommand("info", "what a program is and needs, or what a record file holds");
   AddModelFlags(command, flags->model);

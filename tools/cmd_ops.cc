@@ -10,7 +10,7 @@
 namespace interp {
 namespace {
 
-struct Flags {
+struct OpsFlags {
   std::vector<std::string> types;
   bool json = false;
 };
@@ -66,7 +66,7 @@ void WriteJson(const OpDef& def, JsonWriter& json) {
   json.EndObject();
 }
 
-absl::StatusOr<std::vector<const OpDef*>> Select(const Flags& flags) {
+absl::StatusOr<std::vector<const OpDef*>> Select(const OpsFlags& flags) {
   const OpRegistry& registry = OpRegistry::Global();
   const std::vector<absl::string_view> all = registry.Types();
   std::vector<const OpDef*> defs;
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<const OpDef*>> Select(const Flags& flags) {
   return defs;
 }
 
-ExitCode Ops(const Flags& flags) {
+ExitCode Ops(const OpsFlags& flags) {
   const auto defs = Select(flags);
   if (!defs.ok()) return Fail(ExitCode::kUsage, defs.status());
   std::string text;
@@ -102,7 +102,7 @@ ExitCode Ops(const Flags& flags) {
 }  // namespace
 
 void AddOpsCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<OpsFlags>();
   CLI::App& command = *app.add_subcommand(
       "ops", "list op types: inputs -> outputs and the dtypes there are kernels for");
   command.add_option("TYPE", flags->types, "only these; default: all");

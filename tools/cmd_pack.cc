@@ -26,7 +26,7 @@
 namespace interp {
 namespace {
 
-struct Flags {
+struct PackFlags {
   std::string source;
   std::string output;
   std::string encoding = "keep";
@@ -37,7 +37,7 @@ struct Flags {
   PackOptions options;
 };
 
-absl::Status CheckFlags(const Flags& flags, const CLI::App& command) {
+absl::Status CheckFlags(const PackFlags& flags, const CLI::App& command) {
   if (!absl::EndsWith(flags.output, ".rec")) {
     return InvalidArgument("--output ", flags.output, ": expected a name that ends in .rec");
   }
@@ -53,7 +53,7 @@ absl::Status CheckFlags(const Flags& flags, const CLI::App& command) {
 }
 
 // What cannot be written is told before the work.
-absl::Status CheckOutputs(const Flags& flags) {
+absl::Status CheckOutputs(const PackFlags& flags) {
   std::vector<std::string> outputs = PartPaths(flags.output, flags.options.parts);
   for (size_t i = 0, n = outputs.size(); i < n; ++i) outputs.push_back(IndexPathOf(outputs[i]));
   for (const std::string& path : {flags.list, flags.labels}) {
@@ -74,7 +74,7 @@ absl::Status CheckOutputs(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status CheckNames(const Flags& flags, const PictureList& list) {
+absl::Status CheckNames(const PackFlags& flags, const PictureList& list) {
   if (!flags.labels.empty() && list.label_names.empty()) {
     return InvalidArgument("--write-labels has no effect with a list: its labels have no names");
   }
@@ -83,7 +83,7 @@ absl::Status CheckNames(const Flags& flags, const PictureList& list) {
 }
 
 // The list, in the order in which its pictures are packed.
-absl::StatusOr<PictureList> ReadList(Flags& flags) {
+absl::StatusOr<PictureList> ReadList(PackFlags& flags) {
   PictureList list;
   std::error_code ignored;
   if (std::filesystem::is_directory(flags.source, ignored)) {
@@ -124,7 +124,7 @@ PictureList Selected(const PictureList& list, const std::vector<size_t>& positio
   return selected;
 }
 
-absl::Status WriteLists(const Flags& flags, const PictureList& packed) {
+absl::Status WriteLists(const PackFlags& flags, const PictureList& packed) {
   INTERP_RETURN_IF_ERROR(WriteText(flags.list, FormatPictureList(packed)));
   std::string names;
   for (const std::string& name : packed.label_names) absl::StrAppend(&names, name, "\n");
@@ -166,7 +166,7 @@ ExitCode CodeOf(const absl::Status& status) {
   return written ? ExitCode::kRunFailed : ExitCode::kUsage;
 }
 
-ExitCode Pack(Flags& flags, const CLI::App& command) {
+ExitCode Pack(PackFlags& flags, const CLI::App& command) {
   const absl::Status checked = CheckFlags(flags, command);
   if (!checked.ok()) return Fail(ExitCode::kUsage, checked);
   const std::vector<std::string> encodings = {"keep", "jpg", "png"};
@@ -201,7 +201,7 @@ ExitCode Pack(Flags& flags, const CLI::App& command) {
 }  // namespace
 
 void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PackFlags>();
   CLI::App& command = *app.add_subcommand("pack", "pack pictures into a record file");
   command
       .add_option("SOURCE", flags->source,

@@ -17,7 +17,7 @@
 namespace interp {
 namespace {
 
-struct Flags {
+struct PassesFlags {
   std::string model;
   std::vector<std::string> fetches;
   std::vector<std::string> enable;
@@ -50,7 +50,7 @@ std::vector<Row> AllRows() {
 }
 
 // Runs the pipeline on the program, in the order of `rows`.
-absl::Status Measure(const Flags& flags, Program program, std::vector<Row>& rows) {
+absl::Status Measure(const PassesFlags& flags, Program program, std::vector<Row>& rows) {
   PassContext context{.ops = OpRegistry::Global()};
   if (!flags.fetches.empty()) {
     INTERP_ASSIGN_OR_RETURN(context.fetches, FetchNames(program, flags.fetches));
@@ -118,7 +118,7 @@ std::string ToJson(const std::vector<Row>& rows) {
   return std::move(json).Take() + "\n";
 }
 
-ExitCode Passes(const Flags& flags) {
+ExitCode Passes(const PassesFlags& flags) {
   std::vector<Row> rows = AllRows();
   const bool measured = !flags.model.empty();
   if (measured) {
@@ -142,7 +142,7 @@ ExitCode Passes(const Flags& flags) {
 }  // namespace
 
 void AddPassesCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PassesFlags>();
   CLI::App& command =
       *app.add_subcommand("passes", "list the passes in their order, and what each makes of MODEL");
   CLI::Option* const model =

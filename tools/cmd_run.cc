@@ -15,6 +15,7 @@
 #include "tools/boxes.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
+#include "tools/elapsed.h"
 #include "tools/feeds.h"
 #include "tools/flag_effects.h"
 #include "tools/interruption.h"
@@ -36,7 +37,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Flags {
+struct RunCommandFlags {
   ModelFlags model;
   FeedFlags feeds;
   std::vector<std::string> fetches;
@@ -69,7 +70,8 @@ struct Inputs {
 
 // What to fetch: what the flags say, else what the program does, and all that is to be drawn or
 // compared.
-absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model, const Flags& flags,
+absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model,
+                                                       const RunCommandFlags& flags,
                                                        const Inputs& inputs) {
   const Program& program = model.program;
   INTERP_ASSIGN_OR_RETURN(std::vector<std::string> fetches, FetchNames(program, flags.fetches));
@@ -93,7 +95,8 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model, const
 }
 
 // The feeds, and what is to be drawn over one of them.
-absl::Status ReadFeedsAndBoxes(const Program& program, const Flags& flags, Inputs& inputs) {
+absl::Status ReadFeedsAndBoxes(const Program& program, const RunCommandFlags& flags,
+                               Inputs& inputs) {
   std::vector<FedPicture> pictures;
   INTERP_ASSIGN_OR_RETURN(inputs.feeds, ReadFeeds(program, flags.feeds, &pictures));
   if (flags.boxes.empty()) return absl::OkStatus();
@@ -103,7 +106,7 @@ absl::Status ReadFeedsAndBoxes(const Program& program, const Flags& flags, Input
   return absl::OkStatus();
 }
 
-absl::StatusOr<Inputs> ReadInputs(const Model& model, const Flags& flags) {
+absl::StatusOr<Inputs> ReadInputs(const Model& model, const RunCommandFlags& flags) {
   Inputs inputs;
   INTERP_RETURN_IF_ERROR(ReadFeedsAndBoxes(model.program, flags, inputs));
   absl::StatusOr<ParametersToSave> saved = ChooseParametersToSave(flags.save, model.program);
@@ -144,7 +147,7 @@ std::vector<std::string> Names(const std::vector<NamedTensor>& tensors) {
   return names;
 }
 
-ExitCode ShowReport(const Flags& flags, const RunReport& report) {
+ExitCode ShowReport(const RunCommandFlags& flags, const RunReport& report) {
   const bool same = std::all_of(report.comparisons.begin(), report.comparisons.end(),
                                 [](const Comparison& comparison) { return comparison.ok(); });
   return Show(flags.json ? ToJson(report) : ToText(report),
@@ -175,7 +178,8 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeCore(Model& model, const In
 }
 
 // Sets where random numbers come from: what the file of --random-state says, if there is one yet.
-absl::Status StartRandom(const Flags& flags, const CLI::App& command, InterpreterCore& core) {
+absl::Status StartRandom(const RunCommandFlags& flags, const CLI::App& command,
+                         InterpreterCore& core) {
   if (flags.random_state.empty()) return absl::OkStatus();
   const absl::StatusOr<RandomState> state = ReadRandomState(flags.random_state);
   if (absl::IsNotFound(state.status())) return absl::OkStatus();
@@ -188,13 +192,13 @@ absl::Status StartRandom(const Flags& flags, const CLI::App& command, Interprete
   return absl::OkStatus();
 }
 
-absl::Status KeepRandom(const Flags& flags, const InterpreterCore& core) {
+absl::Status KeepRandom(const RunCommandFlags& flags, const InterpreterCore& core) {
   if (flags.random_state.empty()) return absl::OkStatus();
   return WriteRandomState(flags.random_state, core.random_state());
 }
 
 // What cannot be written is said before hours of runs.
-absl::Status CheckResultsWritable(const Flags& flags, const Inputs& inputs) {
+absl::Status CheckResultsWritable(const RunCommandFlags& flags, const Inputs& inputs) {
   const std::string boxes = inputs.boxes.has_value() ? inputs.boxes->path : "";
   if (!flags.out.empty()) {
     const absl::Status status = CheckOutputsWritable(flags.out);
@@ -211,8 +215,8 @@ absl::Status CheckResultsWritable(const Flags& flags, const Inputs& inputs) {
 }
 
 // What was measured before Ctrl-C. There are no results: a run was cut short.
-ExitCode ShowInterrupted(const Flags& flags, const Model& model, const InterpreterCore& core,
-                         const RunTimes& times) {
+ExitCode ShowInterrupted(const RunCommandFlags& flags, const Model& model,
+                         const InterpreterCore& core, const RunTimes& times) {
   const absl::Status status = absl::CancelledError(
       absl::StrCat(model.path, ": interrupted after ", times.runs_ms.size(), " of ",
                    flags.counts.repeat, " timed runs; no results were written"));
@@ -225,7 +229,7 @@ ExitCode ShowInterrupted(const Flags& flags, const Model& model, const Interpret
 }
 
 // The files asked for.
-absl::Status WriteResults(const Flags& flags, const Model& model, const Inputs& inputs,
+absl::Status WriteResults(const RunCommandFlags& flags, const Model& model, const Inputs& inputs,
                           const std::vector<NamedTensor>& fetched, RunReport& report) {
   if (!flags.out.empty()) {
     const absl::Status written = WriteOutputs(flags.out, fetched);
@@ -241,9 +245,9 @@ absl::Status WriteResults(const Flags& flags, const Model& model, const Inputs& 
 }
 
 // Runs the prepared core and reports.
-ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const Model& model,
-                      const Inputs& inputs, InterpreterCore& core, RunWatch& watch, RunTimes times,
-                      Ranks& ranks) {
+ExitCode RunAndReport(const RunCommandFlags& flags, const RunOptions& run_options,
+                      const Model& model, const Inputs& inputs, InterpreterCore& core,
+                      RunWatch& watch, RunTimes times, Ranks& ranks) {
   auto interruption = std::make_unique<Interruption>([&] { core.Cancel(); });
   const absl::StatusOr<std::vector<Tensor>> tensors =
       RunTimed(core, Tensors(inputs.feeds), flags.counts, run_options, watch.watchers(), times);
@@ -274,7 +278,7 @@ ExitCode RunAndReport(const Flags& flags, const RunOptions& run_options, const M
   return ShowReport(flags, report);
 }
 
-absl::Status CheckEffects(const Flags& flags, const CLI::App& command, const Model& model,
+absl::Status CheckEffects(const RunCommandFlags& flags, const CLI::App& command, const Model& model,
                           const CoreOptions& options) {
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command, {"--rtol", "--atol"}, !flags.expect.empty(), "without --expect"));
@@ -295,10 +299,6 @@ void WarnOfFallbacks(const Plan& plan) {
                absl::StrJoin(plan.fallbacks, " ").c_str());
 }
 
-double MsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 // All that a run takes.
 struct Prepared {
   Model model;
@@ -311,8 +311,8 @@ struct Prepared {
 
 // Makes the core, and checks against it what it is to be run with. `blame`: the exit code of an
 // error.
-absl::Status PrepareCore(const Flags& flags, const CLI::App& command, const CoreOptions& options,
-                         Prepared& run, ExitCode& blame) {
+absl::Status PrepareCore(const RunCommandFlags& flags, const CLI::App& command,
+                         const CoreOptions& options, Prepared& run, ExitCode& blame) {
   const Clock::time_point start = Clock::now();
   absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(run.model, run.inputs, options);
   // What is not found is a fetch that has no value.
@@ -331,7 +331,8 @@ absl::Status PrepareCore(const Flags& flags, const CLI::App& command, const Core
 }
 
 // Everything that comes before the first run. `blame`: the exit code of an error.
-absl::StatusOr<Prepared> Prepare(const Flags& flags, const CLI::App& command, ExitCode& blame) {
+absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& command,
+                                 ExitCode& blame) {
   Prepared run;
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
@@ -358,7 +359,7 @@ absl::StatusOr<Prepared> Prepare(const Flags& flags, const CLI::App& command, Ex
   return run;
 }
 
-ExitCode Run(const Flags& flags, const CLI::App& command, Ranks& ranks) {
+ExitCode Run(const RunCommandFlags& flags, const CLI::App& command, Ranks& ranks) {
   ExitCode blame = ExitCode::kUsage;
   absl::StatusOr<Prepared> run = Prepare(flags, command, blame);
   if (!run.ok()) return Fail(blame, run.status());
@@ -369,7 +370,7 @@ ExitCode Run(const Flags& flags, const CLI::App& command, Ranks& ranks) {
 }
 
 // The same for one of several processes. Drawn pictures are rank 0's.
-ExitCode RunRank(Flags& flags, const CLI::App& command) {
+ExitCode RunRank(RunCommandFlags& flags, const CLI::App& command) {
   absl::StatusOr<Ranks> ranks = Ranks::Join(flags.ranks);
   if (!ranks.ok()) return Fail(ExitCode::kUsage, ranks.status());
   if (!ranks->status().ok()) return ranks->End(Fail(ExitCode::kUsage, ranks->status()));
@@ -386,7 +387,7 @@ ExitCode RunRank(Flags& flags, const CLI::App& command) {
 }  // namespace
 
 void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunCommandFlags>();
   CLI::App& command = *app.add_subcommand("run", "run a program");
   flags->model.finds_params = true;
   AddModelFlags(command, flags->model);

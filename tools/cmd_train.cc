@@ -6,6 +6,7 @@
 
 #include "core/io/file.h"
 #include "tools/commands.h"
+#include "tools/elapsed.h"
 #include "tools/flag_effects.h"
 #include "tools/loss_plot.h"
 #include "tools/sizes.h"
@@ -26,10 +27,6 @@ std::vector<NamedTensor> Named(const std::vector<std::string>& names,
   std::vector<NamedTensor> named;
   for (size_t i = 0; i < values.size(); ++i) named.emplace_back(names[i], values[i]);
   return named;
-}
-
-double MsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 // The steps themselves.

@@ -8,6 +8,7 @@
 #include "passes/pipeline.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
+#include "tools/elapsed.h"
 #include "tools/model.h"
 #include "tools/names.h"
 #include "tools/repeated_flag.h"
@@ -15,7 +16,7 @@
 namespace interp {
 namespace {
 
-struct Flags {
+struct VerifyFlags {
   ModelFlags model;
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
@@ -33,22 +34,17 @@ absl::StatusOr<std::vector<Plan>> MakePlans(Program program, const PassContext& 
   return BuildPlans(passed.program, options, OpRegistry::Global());
 }
 
-double MillisecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 ExitCode Report(absl::Span<const Plan> plans, const std::string& path, bool json) {
   const auto start = std::chrono::steady_clock::now();
   const VerifyReport report = VerifyPlans(plans);
-  const double took_ms = MillisecondsSince(start);
+  const double took_ms = MsSince(start);
   const std::string text = json ? ToJson(plans, report) + "\n"
                                 : absl::StrCat(path, ": ", ToText(plans, report),
                                                absl::StrFormat("  took     %.1f ms\n", took_ms));
   return Show(text, report.proved() ? ExitCode::kOk : ExitCode::kNotProved);
 }
 
-ExitCode Verify(const Flags& flags, const CLI::App& command) {
+ExitCode Verify(const VerifyFlags& flags, const CLI::App& command) {
   if (const auto options = MakePlanOptions(flags.plan); !options.ok()) {
     return Fail(ExitCode::kUsage, options.status());
   }
@@ -79,7 +75,7 @@ ExitCode Verify(const Flags& flags, const CLI::App& command) {
 }  // namespace
 
 void AddVerifyCommand(CLI::App& app, ExitCode& exit_code) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<VerifyFlags>();
   CLI::App& command =
       *app.add_subcommand("verify", "prove that the plan of a program cannot disturb itself");
   AddModelFlags(command, flags->model);

@@ -26,8 +26,8 @@ constexpr size_t kPicturesAThread = 16;
 constexpr size_t kMaxPendingBytes = size_t{1} << 28;
 
 // The middle square, or all of the picture.
-Window WindowOf(const Picture<uint8_t>& picture, const PackOptions& options) {
-  Window window{.width = static_cast<double>(picture.width),
+PictureWindow WindowOf(const Picture<uint8_t>& picture, const PackOptions& options) {
+  PictureWindow window{.width = static_cast<double>(picture.width),
                 .height = static_cast<double>(picture.height)};
   if (!options.centre_crop) return window;
   const int side = std::min(picture.width, picture.height);
@@ -38,7 +38,7 @@ Window WindowOf(const Picture<uint8_t>& picture, const PackOptions& options) {
 }
 
 Picture<uint8_t> Fit(const Picture<uint8_t>& picture, const PackOptions& options) {
-  const Window window = WindowOf(picture, options);
+  const PictureWindow window = WindowOf(picture, options);
   const double shorter = std::min(window.width, window.height);
   const double ratio = options.shorter_side > 0 ? std::min(1.0, options.shorter_side / shorter) : 1;
   const auto side = [&](double length) {

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "tools/elapsed.h"
+
 namespace interp {
 namespace {
 
@@ -70,7 +72,7 @@ absl::Status RunOnce(InterpreterCore& core, const std::vector<Tensor>& feeds,
   fetched.clear();  // freeing the last results is no part of a run
   const Clock::time_point start = Clock::now();
   INTERP_ASSIGN_OR_RETURN(fetched, core.Run(feeds, options));
-  elapsed_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  elapsed_ms = MsSince(start);
   return absl::OkStatus();
 }
 

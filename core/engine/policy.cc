@@ -5,7 +5,7 @@
 namespace interp::engine {
 namespace {
 
-constexpr absl::string_view kNames[] = {"naive", "pooled", "per-device"};
+constexpr absl::string_view kPolicyNames[] = {"naive", "pooled", "per-device"};
 
 StreamClass ClassOf(Property property) {
   switch (property) {
@@ -48,11 +48,11 @@ void Fill(Policy& policy, const QueueOf& queue_of) {
 
 }  // namespace
 
-absl::string_view Name(PolicyKind kind) { return kNames[static_cast<int>(kind)]; }
+absl::string_view Name(PolicyKind kind) { return kPolicyNames[static_cast<int>(kind)]; }
 
 absl::StatusOr<PolicyKind> PolicyFromName(absl::string_view name) {
   for (int i = 0; i < 3; ++i) {
-    if (kNames[i] == name) return static_cast<PolicyKind>(i);
+    if (kPolicyNames[i] == name) return static_cast<PolicyKind>(i);
   }
   return InvalidArgument("no engine policy is named '", name,
                          "'; there are: naive pooled per-device");

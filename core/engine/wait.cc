@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "core/engine/engine_core.h"
+#include "core/engine/event_count.h"
 #include "core/engine/tracker.h"
 
 namespace interp::engine {
@@ -9,8 +10,6 @@ namespace {
 
 using Clock = EventCount::Clock;
 
-// Looks before a waiting thread sleeps, some 20 us.
-constexpr int kSpinsBeforeSleep = 2000;
 // Errors that are spelled out.
 constexpr int kMaxErrorsShown = 20;
 // A wait inside an operation that takes longer looks for a cycle. Whatever closes a cycle, the last

@@ -1,12 +1,10 @@
 #include <cstddef>
 
 #include "core/engine/engine_core.h"
+#include "core/engine/event_count.h"
 
 namespace interp::engine {
 namespace {
-
-// Looks at its queue before an idle worker sleeps, some 20 us: waking it takes longer.
-constexpr int kSpinsBeforeSleep = 2000;
 
 // The record and its first access.
 void Prefetch(const Record& record) {

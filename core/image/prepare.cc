@@ -20,8 +20,8 @@ double Within(const Interval& interval, double uniform) {
 }
 
 // A part of the picture that has the size of the sample once the picture is resized.
-Window CutOut(const PictureSize& picture, const ImagePreparation& preparation,
-              const std::optional<RandomStream>& random) {
+PictureWindow CutOut(const PictureSize& picture, const ImagePreparation& preparation,
+                     const std::optional<RandomStream>& random) {
   const double least = std::max(static_cast<double>(preparation.width) / picture.width,
                                 static_cast<double>(preparation.height) / picture.height);
   double ratio = least;
@@ -44,8 +44,9 @@ Window CutOut(const PictureSize& picture, const ImagePreparation& preparation,
 }
 
 // nullopt when no try fits into the picture.
-std::optional<Window> RandomPart(const PictureSize& picture, const ImagePreparation& preparation,
-                                 const RandomStream& random) {
+std::optional<PictureWindow> RandomPart(const PictureSize& picture,
+                                        const ImagePreparation& preparation,
+                                        const RandomStream& random) {
   const Interval logarithms = {.low = std::log(preparation.aspect.low),
                                .high = std::log(preparation.aspect.high)};
   for (int i = 0; i < kTries; ++i) {
@@ -56,16 +57,17 @@ std::optional<Window> RandomPart(const PictureSize& picture, const ImagePreparat
     const double width = std::round(std::sqrt(area * aspect));
     const double height = std::round(std::sqrt(area / aspect));
     if (width < 1 || height < 1 || width > picture.width || height > picture.height) continue;
-    return Window{.left = std::floor(Uniform(random, kLeftWord) * (picture.width - width + 1)),
-                  .top = std::floor(Uniform(random, kTopWord) * (picture.height - height + 1)),
-                  .width = width,
-                  .height = height};
+    return PictureWindow{
+        .left = std::floor(Uniform(random, kLeftWord) * (picture.width - width + 1)),
+        .top = std::floor(Uniform(random, kTopWord) * (picture.height - height + 1)),
+        .width = width,
+        .height = height};
   }
   return std::nullopt;
 }
 
 // How much smaller the decoder may make a picture whose window is resampled to width x height.
-int ShrinkFor(const Window& window, int width, int height) {
+int ShrinkFor(const PictureWindow& window, int width, int height) {
   for (const int shrink : {8, 4, 2}) {
     if (window.width / shrink >= width && window.height / shrink >= height) return shrink;
   }
@@ -74,8 +76,8 @@ int ShrinkFor(const Window& window, int width, int height) {
 
 }  // namespace
 
-Window ChooseWindow(const PictureSize& picture, const ImagePreparation& preparation,
-                    const std::optional<RandomStream>& random) {
+PictureWindow ChooseWindow(const PictureSize& picture, const ImagePreparation& preparation,
+                           const std::optional<RandomStream>& random) {
   if (preparation.width == 0 || preparation.fit == Fit::kStretch) {
     return {.width = static_cast<double>(picture.width),
             .height = static_cast<double>(picture.height)};
@@ -84,7 +86,8 @@ Window ChooseWindow(const PictureSize& picture, const ImagePreparation& preparat
     return CutOut(picture, preparation, std::nullopt);
   }
   if (preparation.area.has_value()) {
-    if (const std::optional<Window> part = RandomPart(picture, preparation, *random)) return *part;
+    if (const std::optional<PictureWindow> part = RandomPart(picture, preparation, *random))
+      return *part;
     return CutOut(picture, preparation, std::nullopt);
   }
   return CutOut(picture, preparation, random);
@@ -101,7 +104,7 @@ absl::Status PrepareSample(absl::string_view file, const ImagePreparation& prepa
     return InvalidArgument("a picture of ", ToString(shape), ", expected one of ",
                            ToString(batch.shape), "; give the samples a size");
   }
-  Window window = ChooseWindow(size, preparation, random);
+  PictureWindow window = ChooseWindow(size, preparation, random);
   const int shrink = ShrinkFor(window, width, height);
   INTERP_ASSIGN_OR_RETURN(const Picture<uint8_t> picture, DecodePicture(file, max_bytes, shrink));
   if (picture.width != size.width || picture.height != size.height) {

@@ -77,7 +77,8 @@ void MixColumns(const float* row, const Taps& taps, float* to) {
 
 }  // namespace
 
-Picture<float> Resample(const PictureView& picture, const Window& window, int width, int height) {
+Picture<float> Resample(const PictureView& picture, const PictureWindow& window, int width,
+                        int height) {
   const Taps rows = MakeTaps(window.top, window.height, picture.height, height);
   const Taps columns = MakeTaps(window.left, window.width, picture.width, width);
   const int64_t begin = int64_t{columns.outputs.front().first} * kChannels;

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/quoted.h"
 
 namespace interp {
 namespace {
@@ -33,13 +33,11 @@ class Words {
   absl::string_view left_;
 };
 
-std::string Quoted(absl::string_view word) {
-  return absl::StrCat("'", absl::Utf8SafeCEscape(word.substr(0, 40)), "'");
-}
+std::string QuotedWord(absl::string_view word) { return Quoted(word.substr(0, 40)); }
 
 absl::Status NoNumber(absl::string_view word, absl::string_view expected) {
   if (word.empty()) return InvalidArgument("the line ends, expected ", expected);
-  return InvalidArgument(Quoted(word), " is no ", expected);
+  return InvalidArgument(QuotedWord(word), " is no ", expected);
 }
 
 absl::Status AppendValue(absl::string_view word, const DataSlot& slot, SlotColumn& column) {
@@ -97,7 +95,7 @@ absl::StatusOr<size_t> ParseLine(absl::string_view line, absl::Span<const DataSl
   }
   const absl::string_view more = words.Next();
   if (more.empty()) return bytes;
-  return InvalidArgument(Quoted(more), " follows the last slot, '", slots.back().name, "'");
+  return InvalidArgument(QuotedWord(more), " follows the last slot, '", slots.back().name, "'");
 }
 
 }  // namespace

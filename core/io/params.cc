@@ -6,18 +6,14 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/io/array_elements.h"
 #include "core/io/file.h"
+#include "core/quoted.h"
 
 namespace interp {
 namespace {
-
-std::string Quoted(absl::string_view name) {
-  return absl::StrCat("'", absl::Utf8SafeCEscape(name), "'");
-}
 
 // --- reading ---
 

@@ -7,13 +7,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "core/io/file.h"
 #include "core/io/npz.h"
 #include "core/io/pickle.h"
 #include "core/near_names.h"
+#include "core/quoted.h"
 
 namespace interp {
 namespace {
@@ -21,10 +21,6 @@ namespace {
 // Paddle's keys for what is no parameter (python/paddle/framework/io_utils.py).
 constexpr absl::string_view kNamesKey = "StructuredToParameterName@@";
 constexpr absl::string_view kSplitKey = "UnpackBigParamInfor@@";
-
-std::string Quoted(absl::string_view name) {
-  return absl::StrCat("'", absl::Utf8SafeCEscape(name), "'");
-}
 
 class ParamCollector {
  public:

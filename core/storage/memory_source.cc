@@ -15,7 +15,7 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kNames[] = {"ordinary", "pinned", "shared"};
+constexpr absl::string_view kMemoryNames[] = {"ordinary", "pinned", "shared"};
 constexpr size_t kMostBytes = std::numeric_limits<size_t>::max() / 4;  // safe to round up
 
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -71,11 +71,11 @@ class PinnedMemory final : public MemorySource {
 
 }  // namespace
 
-absl::string_view Name(HostMemory memory) { return kNames[static_cast<int>(memory)]; }
+absl::string_view Name(HostMemory memory) { return kMemoryNames[static_cast<int>(memory)]; }
 
 absl::StatusOr<HostMemory> HostMemoryFromName(absl::string_view name) {
   for (int i = 0; i < 3; ++i) {
-    if (kNames[i] == name) return static_cast<HostMemory>(i);
+    if (kMemoryNames[i] == name) return static_cast<HostMemory>(i);
   }
   return InvalidArgument("no kind of memory is named '", name,
                          "'; there are ordinary, pinned and shared");

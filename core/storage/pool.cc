@@ -12,7 +12,7 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kNames[] = {"tlsf", "naive", "power_of_two", "linear", "exact"};
+constexpr absl::string_view kPoolNames[] = {"tlsf", "naive", "power_of_two", "linear", "exact"};
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
 absl::Status Check(const MemorySource& source, const PoolOptions& options) {
@@ -30,11 +30,11 @@ absl::Status Check(const MemorySource& source, const PoolOptions& options) {
 
 }  // namespace
 
-absl::string_view Name(PoolKind kind) { return kNames[static_cast<int>(kind)]; }
+absl::string_view Name(PoolKind kind) { return kPoolNames[static_cast<int>(kind)]; }
 
 absl::StatusOr<PoolKind> PoolKindFromName(absl::string_view name) {
-  for (size_t i = 0; i < std::size(kNames); ++i) {
-    if (kNames[i] == name) return static_cast<PoolKind>(i);
+  for (size_t i = 0; i < std::size(kPoolNames); ++i) {
+    if (kPoolNames[i] == name) return static_cast<PoolKind>(i);
   }
   return InvalidArgument("no allocator is named '", name,
                          "'; there are tlsf, naive, power_of_two, linear and exact");

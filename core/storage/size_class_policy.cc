@@ -13,21 +13,21 @@
 namespace interp {
 namespace {
 
-constexpr size_t kUnit = kBufferAlignment;
+constexpr size_t kPage = kBufferAlignment;
 constexpr size_t kMostBytes = size_t{1} << 62;  // rounds and grows by a header without overflow
 
-struct Block : PoolBlock {
-  Block* next = nullptr;   // free blocks of the same class, last in first out
-  size_t class_bytes = 0;  // size of the bytes
+struct PagedBlock : PoolBlock {
+  PagedBlock* next = nullptr;  // free blocks of the same class, last in first out
+  size_t class_bytes = 0;      // size of the bytes
 };
-static_assert(sizeof(Block) <= kUnit);
+static_assert(sizeof(PagedBlock) <= kPage);
 
 size_t RoundUp(size_t bytes, size_t power) { return (bytes + power - 1) & ~(power - 1); }
 
 // How sizes are rounded: to one of `page` up to the cut-off, or to powers of two from it on; above
 // the cut-off to its multiples.
 struct Rounding {
-  size_t page_bytes = kUnit;
+  size_t page_bytes = kPage;
   size_t cutoff_bytes = 0;  // 0: no other rounding above
   bool powers = false;
 
@@ -41,11 +41,11 @@ struct Rounding {
 
 Rounding RoundingOf(const PoolOptions& options) {
   const auto or_default = [](size_t value, size_t otherwise) {
-    return value == 0 ? otherwise : std::max(value, kUnit);
+    return value == 0 ? otherwise : std::max(value, kPage);
   };
   switch (options.kind) {
     case PoolKind::kPowerOfTwo:
-      return {.page_bytes = or_default(options.page_bytes, kUnit),
+      return {.page_bytes = or_default(options.page_bytes, kPage),
               .cutoff_bytes = or_default(options.cutoff_bytes, size_t{16} << 20),
               .powers = true};
     case PoolKind::kLinear:
@@ -62,7 +62,7 @@ class SizeClassPolicy final : public BlockPolicy {
       : rounding_(RoundingOf(options)),
         keeps_(options.kind != PoolKind::kNaive),
         granularity_(granularity),
-        header_bytes_(header_apart ? 0 : kUnit) {}
+        header_bytes_(header_apart ? 0 : kPage) {}
 
   size_t SourceBytes(size_t size_bytes, bool /*frugal*/) const override {
     if (size_bytes > kMostBytes) return 0;
@@ -73,17 +73,17 @@ class SizeClassPolicy final : public BlockPolicy {
     if (!keeps_ || size_bytes > kMostBytes) return nullptr;
     const auto it = free_.find(rounding_(size_bytes));
     if (it == free_.end() || it->second == nullptr) return nullptr;
-    Block* const block = std::exchange(it->second, it->second->next);
+    PagedBlock* const block = std::exchange(it->second, it->second->next);
     free_bytes_ -= block->class_bytes;
     return Use(block, size_bytes);
   }
 
   PoolBlock* Adopt(const MemoryRange& range, size_t size_bytes) override {
-    Block* block = nullptr;
+    PagedBlock* block = nullptr;
     if (header_bytes_ == 0) {
-      block = new Block;
+      block = new PagedBlock;
     } else {
-      block = new (range.address) Block;
+      block = new (range.address) PagedBlock;
     }
     block->data = static_cast<char*>(range.address) + header_bytes_;
     block->class_bytes = rounding_(size_bytes);
@@ -92,10 +92,10 @@ class SizeClassPolicy final : public BlockPolicy {
   }
 
   MemoryRange Put(PoolBlock* put, bool direct) override {
-    auto* block = static_cast<Block*>(put);
+    auto* block = static_cast<PagedBlock*>(put);
     if (direct || !keeps_) return Remove(block);
     Poison(block);
-    Block*& head = free_[block->class_bytes];
+    PagedBlock*& head = free_[block->class_bytes];
     block->next = std::exchange(head, block);
     free_bytes_ += block->class_bytes;
     return {};
@@ -108,9 +108,9 @@ class SizeClassPolicy final : public BlockPolicy {
     std::sort(classes.rbegin(), classes.rend());
     size_t found = 0;
     for (const size_t class_bytes : classes) {
-      Block*& head = free_[class_bytes];
+      PagedBlock*& head = free_[class_bytes];
       while (head != nullptr && found < bytes) {
-        Block* const block = std::exchange(head, head->next);
+        PagedBlock* const block = std::exchange(head, head->next);
         free_bytes_ -= class_bytes;
         idle.push_back(Remove(block));
         found += idle.back().bytes;
@@ -129,18 +129,18 @@ class SizeClassPolicy final : public BlockPolicy {
     return RoundUp(header_bytes_ + class_bytes, granularity_);
   }
 
-  static PoolBlock* Use(Block* block, size_t size_bytes) {
+  static PoolBlock* Use(PagedBlock* block, size_t size_bytes) {
     block->direct.store(false, std::memory_order_relaxed);
     INTERP_UNPOISON(block->data, size_bytes);
     return block;
   }
 
-  void Poison(Block* block) const {
+  void Poison(PagedBlock* block) const {
     if (header_bytes_ != 0) INTERP_POISON(block->data, block->class_bytes);
   }
 
   // What the block was made of; the block is no more.
-  MemoryRange Remove(Block* block) {
+  MemoryRange Remove(PagedBlock* block) {
     MemoryRange range{static_cast<char*>(block->data) - header_bytes_,
                       RangeBytes(block->class_bytes)};
     if (header_bytes_ == 0) {
@@ -154,8 +154,9 @@ class SizeClassPolicy final : public BlockPolicy {
   const Rounding rounding_;
   const bool keeps_;
   const size_t granularity_;
-  const size_t header_bytes_;                 // 0: headers lie apart
-  absl::flat_hash_map<size_t, Block*> free_;  // by class; an entry stays when its list is empty
+  const size_t header_bytes_;  // 0: headers lie apart
+  absl::flat_hash_map<size_t, PagedBlock*>
+      free_;  // by class; an entry stays when its list is empty
   size_t free_bytes_ = 0;
 };
 

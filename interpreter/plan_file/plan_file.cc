@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr absl::string_view kMagic = "INTERPLN";
 constexpr uint32_t kFormatVersion = 4;
-constexpr uint64_t kHashSeed = 1;
+constexpr uint64_t kChecksumSeed = 1;
 
 // In front of the payload. Its numbers are little-endian.
 struct Header {
@@ -49,7 +49,7 @@ absl::StatusOr<absl::string_view> CheckHeader(absl::string_view bytes) {
     return DataLoss("cut off or damaged: ", payload.size(), " bytes follow the header, which says ",
                     header.payload_bytes);
   }
-  if (XXH64(payload.data(), payload.size(), kHashSeed) != header.checksum) {
+  if (XXH64(payload.data(), payload.size(), kChecksumSeed) != header.checksum) {
     return DataLoss("damaged: the checksum differs");
   }
   return payload;
@@ -72,7 +72,7 @@ absl::StatusOr<std::string> FormatPlan(const CompiledProgram& compiled) {
                 .version = kFormatVersion,
                 .reserved = 0,
                 .payload_bytes = payload_bytes,
-                .checksum = XXH64(bytes.data() + sizeof(Header), payload_bytes, kHashSeed)};
+                .checksum = XXH64(bytes.data() + sizeof(Header), payload_bytes, kChecksumSeed)};
   std::memcpy(header.magic, kMagic.data(), kMagic.size());
   std::memcpy(bytes.data(), &header, sizeof(header));
   return bytes;

@@ -128,7 +128,7 @@ absl::StatusOr<Shape> SampleShape(const Tensor& array, const FeedSpec& feed) {
   return Shape(dims);
 }
 
-absl::StatusOr<Tensor> Fit(const Tensor& array, const FeedSpec& feed) {
+absl::StatusOr<Tensor> FitArray(const Tensor& array, const FeedSpec& feed) {
   if (array.shape.rank() == 0) return InvalidArgument("has no dimension that counts samples");
   INTERP_ASSIGN_OR_RETURN(Tensor fitted, ConvertTo(array, feed.dtype));
   INTERP_ASSIGN_OR_RETURN(fitted.shape, SampleShape(array, feed));
@@ -148,7 +148,7 @@ absl::StatusOr<Dataset> FitDataset(const std::vector<NamedTensor>& arrays,
       return NotFound("no array for feed '", feed.name, "' ", Name(feed.dtype),
                       ToString(feed.shape), ", there are: ", absl::StrJoin(names, " "));
     }
-    absl::StatusOr<Tensor> fitted = Fit(arrays[found - names.begin()].second, feed);
+    absl::StatusOr<Tensor> fitted = FitArray(arrays[found - names.begin()].second, feed);
     if (!fitted.ok()) return Annotate(fitted.status(), absl::StrCat("array '", feed.name, "'"));
     const int64_t count = fitted->shape[0];
     if (!dataset.arrays.empty() && count != dataset.num_samples) {

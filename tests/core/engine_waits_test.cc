@@ -12,7 +12,7 @@
 
 #include "tests/testing/engines.h"
 
-namespace interp::engine {
+namespace interp::engine::engine_waits_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -283,4 +283,4 @@ TEST(EngineWaitsInside, OnAStoppedEngineAreErrors) {
 }
 
 }  // namespace
-}  // namespace interp::engine
+}  // namespace interp::engine::engine_waits_test

@@ -14,7 +14,7 @@
 #include "tests/testing/rank_stores.h"
 #include "tests/testing/slow.h"
 
-namespace interp {
+namespace interp::kvstore_test {
 namespace {
 
 using testing::AddTo;
@@ -311,4 +311,4 @@ TEST(StoreCalls, ReturnAtOnce) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::kvstore_test

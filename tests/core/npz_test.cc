@@ -11,7 +11,7 @@
 #include "core/io/zip_writer.h"
 #include "tests/testing/temp_folder.h"
 
-namespace interp {
+namespace interp::npz_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -264,4 +264,4 @@ TEST(ZipTest, SurvivesDamage) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::npz_test

@@ -11,7 +11,7 @@
 #include "core/io/file.h"
 #include "tests/testing/temp_folder.h"
 
-namespace interp {
+namespace interp::params_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -383,4 +383,4 @@ TEST(ParamsTest, SurvivesDamage) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::params_test

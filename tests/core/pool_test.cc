@@ -12,7 +12,7 @@
 #include "core/resource/workspace.h"
 #include "tests/testing/matchers.h"
 
-namespace interp {
+namespace interp::pool_test {
 namespace {
 
 using testing::FailsWith;
@@ -305,4 +305,4 @@ TEST(PoolTest, OrphansDieOnAnyThread) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::pool_test

@@ -55,7 +55,7 @@ TEST(ChooseWindow, CropTakesTheMiddleOfTheResizedPicture) {
   const PictureSize wide = {.width = 400, .height = 200};
   ImagePreparation preparation{.width = 100, .height = 50, .fit = Fit::kCrop};
   const auto expect = [&](double left, double top, double width, double height) {
-    const Window window = ChooseWindow(wide, preparation, std::nullopt);
+    const PictureWindow window = ChooseWindow(wide, preparation, std::nullopt);
     EXPECT_DOUBLE_EQ(window.left, left);
     EXPECT_DOUBLE_EQ(window.top, top);
     EXPECT_DOUBLE_EQ(window.width, width);
@@ -78,7 +78,7 @@ TEST(ChooseWindow, RandomPlacesReachEveryCorner) {
       .width = 38, .height = 28, .fit = Fit::kRandom, .shorter_side = 0};
   std::set<std::pair<double, double>> places;
   for (uint64_t sample = 0; sample < 200; ++sample) {
-    const Window window = ChooseWindow(size, preparation, Stream(sample));
+    const PictureWindow window = ChooseWindow(size, preparation, Stream(sample));
     EXPECT_DOUBLE_EQ(window.width, 38);
     places.emplace(window.left, window.top);
   }
@@ -96,7 +96,7 @@ TEST(ChooseWindow, RandomAreasLieInTheirBounds) {
   double least = 1;
   double most = 0;
   for (uint64_t sample = 0; sample < 1000; ++sample) {
-    const Window window = ChooseWindow(size, preparation, Stream(sample));
+    const PictureWindow window = ChooseWindow(size, preparation, Stream(sample));
     const double area = window.width * window.height / (300.0 * 200.0);
     least = std::min(least, area);
     most = std::max(most, area);

@@ -85,7 +85,7 @@ TEST(ProgramPrintTest, PrintsBrokenPrograms) {
   op.inputs.push_back({.name = "X", .args = {7}, .unknown_fields = ""});
   EXPECT_EQ(ToText(program, op), "op(X=\"no variable #7\") -> ()");
   EXPECT_TRUE(nlohmann::json::accept(ToJson(program)));
-  EXPECT_THAT(ToDot(program), testing::HasSubstr("no variable #7"));
+  EXPECT_THAT(ToDot(program), ::testing::HasSubstr("no variable #7"));
 }
 
 TEST(ProgramPrintTest, JsonIsValidAndComplete) {

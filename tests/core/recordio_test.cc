@@ -15,7 +15,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/temp_folder.h"
 
-namespace interp {
+namespace interp::recordio_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -249,4 +249,4 @@ TEST(RecordIo, OfManyDamagedPlacesTheFirstAreKept) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::recordio_test

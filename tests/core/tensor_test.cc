@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace interp {
+namespace interp::tensor_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(TensorTest, EmptyTensorsClone) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::tensor_test

@@ -18,7 +18,7 @@
 #include "tests/testing/probe_ops.h"
 #include "tests/testing/program_builder.h"
 
-namespace interp::testing {
+namespace interp::testing::interpreter_core_test {
 namespace {
 
 using absl::StatusCode;
@@ -675,4 +675,4 @@ TEST(SchedulerNamesTest, NamesReadBack) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::interpreter_core_test

@@ -10,7 +10,7 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
 
-namespace interp::testing {
+namespace interp::testing::control_flow_ops_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -282,4 +282,4 @@ TEST(RecurrentTest, TellsWhichStateIsLost) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::control_flow_ops_test

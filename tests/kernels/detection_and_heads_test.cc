@@ -7,7 +7,7 @@
 #include "tests/kernels/op_runs.h"
 #include "tests/testing/golden.h"
 
-namespace interp::testing {
+namespace interp::testing::detection_and_heads_test {
 namespace {
 
 template <typename T>
@@ -209,4 +209,4 @@ TEST(FusionGruTest, KeepsTheOldStateInOriginMode) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::detection_and_heads_test

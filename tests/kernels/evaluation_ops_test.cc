@@ -5,7 +5,7 @@
 #include "core/float16.h"
 #include "tests/kernels/op_runs.h"
 
-namespace interp::testing {
+namespace interp::testing::evaluation_ops_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -395,4 +395,4 @@ TEST(EvaluationOpsTest, SetValueTakesTheListsOfOlderPrograms) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::evaluation_ops_test

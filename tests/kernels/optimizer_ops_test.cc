@@ -4,7 +4,7 @@
 
 #include "tests/kernels/op_runs.h"
 
-namespace interp::testing {
+namespace interp::testing::optimizer_ops_test {
 namespace {
 
 using ::testing::DoubleEq;
@@ -276,4 +276,4 @@ TEST(OptimizerOpsTest, BadInputIsRefused) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::optimizer_ops_test

@@ -7,7 +7,7 @@
 
 #include "tests/kernels/op_runs.h"
 
-namespace interp::testing {
+namespace interp::testing::quantize_int8_test {
 namespace {
 
 TEST(QuantizeInt8Test, EqualsTheOpOfTraining) {
@@ -70,4 +70,4 @@ TEST(MobileQuantizeTest, ComputesWhatPaddleMobileDoes) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::quantize_int8_test

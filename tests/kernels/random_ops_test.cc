@@ -19,7 +19,7 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/matchers.h"
 
-namespace interp::testing {
+namespace interp::testing::random_ops_test {
 namespace {
 
 constexpr double kDeviations = 4.9;  // two-sided probability 1e-6
@@ -462,4 +462,4 @@ TEST(RandomOpsTest, ErrorsNameWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::random_ops_test

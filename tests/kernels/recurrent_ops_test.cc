@@ -6,7 +6,7 @@
 #include "kernels/recurrent/step_order.h"
 #include "tests/kernels/op_runs.h"
 
-namespace interp::testing {
+namespace interp::testing::recurrent_ops_test {
 namespace {
 
 using recurrent::MakeStepOrder;
@@ -233,4 +233,4 @@ TEST(RecurrentOpsTest, InputsOfLstmpThatDoNotFitAreRefused) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::recurrent_ops_test

@@ -7,7 +7,7 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/kernels/op_runs.h"
 
-namespace interp::testing {
+namespace interp::testing::rnn_bfloat16_test {
 namespace {
 
 struct Net {
@@ -158,4 +158,4 @@ TEST(RnnBfloat16Test, GivesTheSameBitsOnThreeThreads) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::rnn_bfloat16_test

@@ -10,7 +10,7 @@
 #include "tests/kernels/op_runs.h"
 #include "tests/testing/temp_folder.h"
 
-namespace interp::testing {
+namespace interp::testing::save_load_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -336,4 +336,4 @@ TEST_F(SaveLoadTest, DamagedSelectedRowsAreAnError) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::save_load_test

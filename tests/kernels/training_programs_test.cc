@@ -19,7 +19,7 @@
 #include "tests/testing/golden.h"
 #include "tests/testing/matchers.h"
 
-namespace interp {
+namespace interp::training_programs_test {
 namespace {
 
 using testing::Difference;
@@ -159,8 +159,6 @@ TEST_P(TrainingProgramTest, AgreesWithPaddle) {
   ExpectSteps(program_, options);
 }
 
-bool IsBackward(const Op& op) { return (RoleOf(op) & ~kLossRole) == kBackwardRole; }
-
 // What one op of a backward part is, apart from the order of slots and ops.
 std::string Describe(const Program& program, const Op& op) {
   std::set<std::string> parts;
@@ -248,4 +246,4 @@ INSTANTIATE_TEST_SUITE_P(Goldens, TrainingProgramTest, ::testing::ValuesIn(Folde
                          [](const auto& info) { return NameOf(info.param); });
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::training_programs_test

@@ -9,7 +9,7 @@
 #include "tests/testing/fake_ops.h"
 #include "tests/testing/text_cases.h"
 
-namespace interp {
+namespace interp::golden_test {
 namespace {
 
 using testing::TextCase;
@@ -38,4 +38,4 @@ INSTANTIATE_TEST_SUITE_P(Files, PassGoldenTest,
                          [](const auto& info) { return testing::TextCaseName(info.param); });
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::golden_test

@@ -11,7 +11,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/text_cases.h"
 
-namespace interp {
+namespace interp::loss_scaling_test {
 namespace {
 
 using testing::FailsWith;
@@ -64,4 +64,4 @@ TEST(LossScalingRefusalTest, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::loss_scaling_test

@@ -12,7 +12,7 @@
 #include "passes/verify.h"
 #include "tests/testing/matchers.h"
 
-namespace interp {
+namespace interp::micro_batches_test {
 namespace {
 
 using absl::StatusCode;
@@ -324,4 +324,4 @@ TEST(MicroBatchesTest, WhatCannotBeCutIsRefused) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::micro_batches_test

@@ -15,7 +15,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/text_cases.h"
 
-namespace interp {
+namespace interp::optimizer_test {
 namespace {
 
 using testing::FailsWith;
@@ -117,4 +117,4 @@ TEST(OptimizerSpecTest, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::optimizer_test

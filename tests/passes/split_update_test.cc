@@ -7,7 +7,7 @@
 #include "core/program_print.h"
 #include "tests/testing/matchers.h"
 
-namespace interp {
+namespace interp::split_update_test {
 namespace {
 
 using absl::StatusCode;
@@ -149,4 +149,4 @@ TEST(SplitUpdate, SaysWhatCannotBeCut) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::split_update_test

@@ -11,7 +11,7 @@ namespace interp::testing {
 namespace {
 
 template <typename From, typename To>
-void CastElements(const Tensor& in, Tensor& out) {
+void CastTo(const Tensor& in, Tensor& out) {
   for (int64_t i = 0; i < in.numel(); ++i) {
     out.mutable_data<To>()[i] = static_cast<To>(in.data<From>()[i]);
   }
@@ -26,9 +26,9 @@ absl::StatusOr<Tensor> CopyAs(const Tensor& in, DType dtype) {
   out.dtype = dtype;
   INTERP_RETURN_IF_ERROR(out.Allocate(SystemAllocator()));
   if (in.dtype == DType::kInt32 && dtype == DType::kInt64) {
-    CastElements<int32_t, int64_t>(in, out);
+    CastTo<int32_t, int64_t>(in, out);
   } else if (in.dtype == DType::kInt64 && dtype == DType::kInt32) {
-    CastElements<int64_t, int32_t>(in, out);
+    CastTo<int64_t, int32_t>(in, out);
   } else {
     return Unimplemented("the reference cannot cast ", Name(in.dtype), " to ", Name(dtype));
   }

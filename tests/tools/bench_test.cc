@@ -7,7 +7,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::bench_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(BenchTest, BadRequestsAreUsageErrors) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::bench_test

@@ -7,7 +7,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::compare_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST_F(CompareCommandTest, BadRequestsAreUsageErrors) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::compare_test

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-namespace interp {
+namespace interp::detections_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -172,4 +172,4 @@ TEST(DrawDetectionsTest, PolygonsAreClosedLines) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::detections_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace interp {
+namespace interp::drawing_test {
 namespace {
 
 constexpr PixelColour kInk = {10, 20, 30};
@@ -115,4 +115,4 @@ TEST(DrawingTest, WhatTheFontLacksIsOneQuestionMark) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::drawing_test

@@ -10,7 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::flags_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -153,4 +153,4 @@ TEST(FlagsTest, MisspelledCommandsAndFlagsGetAHint) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::flags_test

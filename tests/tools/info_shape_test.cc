@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::info_shape_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -74,4 +74,4 @@ TEST(InfoShapeTest, BadShapesAreExplained) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::info_shape_test

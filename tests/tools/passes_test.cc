@@ -6,7 +6,7 @@
 #include "passes/pipeline.h"
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::passes_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -53,4 +53,4 @@ TEST(PassesCommandTest, BadRequestsAreExplained) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::passes_test

@@ -9,7 +9,7 @@
 #include "core/io/npz.h"
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::save_test {
 namespace {
 
 using ::testing::AllOf;
@@ -174,4 +174,4 @@ TEST(SaveTest, WriteErrorsFailTheCommandAndLeaveTheOldFile) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::save_test

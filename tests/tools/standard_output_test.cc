@@ -4,7 +4,7 @@
 
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::standard_output_test {
 namespace {
 
 const std::string kDigits = std::string(INTERP_SOURCE_DIR) + "/tools/digits/";
@@ -36,4 +36,4 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"--version"}));
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::standard_output_test

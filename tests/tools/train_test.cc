@@ -19,7 +19,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::train_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -474,4 +474,4 @@ TEST(Train, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::train_test

@@ -10,7 +10,7 @@
 #include "core/program_parse.h"
 #include "tests/testing/matchers.h"
 
-namespace interp::testing {
+namespace interp::testing::program_html_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -196,4 +196,4 @@ TEST(ProgramToHtmlTest, IsOneWholePageThatFetchesNothing) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::program_html_test

@@ -11,7 +11,7 @@
 #include "tests/testing/probe_ops.h"
 #include "tests/testing/program_builder.h"
 
-namespace interp::testing {
+namespace interp::testing::trace_test {
 namespace {
 
 using nlohmann::json;
@@ -254,4 +254,4 @@ TEST(TraceTest, RunsOnADeviceShowLaunchesSpansAndWaits) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::trace_test

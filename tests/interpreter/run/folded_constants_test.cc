@@ -10,7 +10,7 @@
 #include "tests/testing/probe_ops.h"
 #include "tests/testing/program_builder.h"
 
-namespace interp::testing {
+namespace interp::testing::folded_constants_test {
 namespace {
 
 using absl::StatusCode;
@@ -229,4 +229,4 @@ TEST(FoldedConstantsTest, ACancelledRunMayBeRepeated) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::folded_constants_test

@@ -7,7 +7,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
 
-namespace interp::testing {
+namespace interp::testing::persistable_outputs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -59,4 +59,4 @@ TEST(PersistableOutputsTest, ElementsOfArraysAreCopied) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::persistable_outputs_test

@@ -13,7 +13,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe_ops.h"
 
-namespace interp::testing {
+namespace interp::testing::random_state_test {
 namespace {
 
 constexpr char kTwoDraws[] = R"(block 0
@@ -196,4 +196,4 @@ TEST(ExecutorRandomTest, StepsGoOnOverAllPrograms) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::random_state_test

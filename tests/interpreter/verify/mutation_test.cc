@@ -17,7 +17,7 @@
 #include "tests/testing/plans.h"
 #include "tests/testing/random_graph.h"
 
-namespace interp::testing {
+namespace interp::testing::mutation_test {
 namespace {
 
 struct Tally {
@@ -147,4 +147,4 @@ TEST(MutationTest, EveryMutationOfTheDigitClassifier) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::mutation_test

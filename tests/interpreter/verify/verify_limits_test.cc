@@ -12,7 +12,7 @@
 #include "tests/testing/program_builder.h"
 #include "tests/testing/slow.h"
 
-namespace interp::testing {
+namespace interp::testing::verify_limits_test {
 namespace {
 
 const PlanOptions kOnDevice = {.place = {PlaceKind::kSim, 0}};
@@ -134,4 +134,4 @@ TEST(VerifyLimitsTest, AHundredThousandInstructions) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::verify_limits_test
