@@ -2,7 +2,7 @@
 # Checks the formatting of all files, and runs clang-tidy on as many as fit into a time budget:
 # files that differ from BASE first, then the rest, where mistakes cost most first.
 #   tools/lint.sh [BUDGET_SECONDS] [BASE]      default: 600 seconds, HEAD~1
-# Needs build/release/compile_commands.json (tools/test.sh makes it).
+# Needs what is generated in build/release (tools/test.sh makes it).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/setup.sh
@@ -13,10 +13,9 @@ base=${2:-HEAD~1}
 git ls-files '*.cc' '*.h' '*.hpp' '*.c' | xargs clang-format --dry-run -Werror
 echo "formatting is right"
 
-# clang cannot read GCC's precompiled headers, and without them a missing include shows.
-mkdir -p build/lint
-sed -e 's/-Winvalid-pch -include [^ ]*cmake_pch[.]hxx//' -e 's/-fpch-preprocess//' \
-  build/release/compile_commands.json >build/lint/compile_commands.json
+# Each file by itself and without precompiled headers, which clang cannot read: a missing include shows.
+cmake --preset release -B build/lint -DINTERP_PCH=OFF -DINTERP_UNITY=OFF >/dev/null
+sed -i "s,$PWD/build/lint,$PWD/build/release,g" build/lint/compile_commands.json
 
 deadline=$(($(date +%s) + budget))
 # Peers of benchmarks need headers that are not here.
