@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "core/errno_status.h"
+
 namespace interp {
 
 namespace {
@@ -40,7 +42,7 @@ ExitCode Fail(ExitCode code, const absl::Status& status) {
 ExitCode Show(absl::string_view text, ExitCode code) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return code;
-  return Fail(ExitCode::kRunFailed, absl::ErrnoToStatus(errno, "cannot write to standard output"));
+  return Fail(ExitCode::kRunFailed, ErrnoStatus(errno, "cannot write to standard output"));
 }
 
 }  // namespace interp

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "core/errno_status.h"
 #include "core/io/file.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
@@ -118,7 +119,7 @@ absl::Status CheckOutputsWritable(const std::string& path) {
                            "' is no folder; results go to a folder or to a file that ends in .npz");
   }
   if (access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write to '", folder.string(), "'"));
+  return ErrnoStatus(errno, absl::StrCat("cannot write to '", folder.string(), "'"));
 }
 
 Comparison Compare(const NamedTensor& got, const Tensor& expected, const Tolerance& tolerance) {

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/errno_status.h"
 
 namespace interp {
 namespace {
@@ -75,7 +76,7 @@ absl::Status CollectPictures(const fs::path& folder, const fs::path& below,
   }
   chain.pop_back();
   if (!error) return absl::OkStatus();
-  return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list '", folder.string(), "'"));
+  return ErrnoStatus(error.value(), absl::StrCat("cannot list '", folder.string(), "'"));
 }
 
 }  // namespace

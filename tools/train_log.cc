@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/errno_status.h"
 #include "core/io/file.h"
 #include "core/number_text.h"
 #include "tools/summary.h"
@@ -17,7 +18,7 @@ namespace interp {
 namespace {
 
 absl::Status CannotWrite(const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write '", path, "'"));
+  return ErrnoStatus(errno, absl::StrCat("cannot write '", path, "'"));
 }
 
 // A name with a comma or a quote, as CSV has it.

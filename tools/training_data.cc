@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/errno_status.h"
 #include "core/io/csv.h"
 #include "core/io/file.h"
 #include "core/io/idx.h"
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 absl::StatusOr<std::string> ReadText(const std::string& path, size_t max_bytes) {
   if (!absl::EndsWith(path, ".gz")) return ReadFile(path, max_bytes);
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (file == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open '", path, "'"));
+  if (file == nullptr) return ErrnoStatus(errno, absl::StrCat("cannot open '", path, "'"));
   std::string text;
   char buffer[1 << 16];
   while (true) {

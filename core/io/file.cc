@@ -11,12 +11,14 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/errno_status.h"
+
 namespace interp {
 namespace {
 
 absl::Status SystemError(absl::string_view action, absl::string_view path) {
   const int code = errno;
-  return absl::ErrnoToStatus(code, absl::StrCat("cannot ", action, " '", path, "'"));
+  return ErrnoStatus(code, absl::StrCat("cannot ", action, " '", path, "'"));
 }
 
 // Closes on scope exit.

@@ -7,17 +7,19 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/errno_status.h"
+
 namespace interp {
 
 absl::StatusOr<FileLock> FileLock::Take(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open '", path, "'"));
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("cannot open '", path, "'"));
   FileLock lock(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
   if (errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(absl::StrCat("'", path, "' is locked by another process"));
   }
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock '", path, "'"));
+  return ErrnoStatus(errno, absl::StrCat("cannot lock '", path, "'"));
 }
 
 FileLock::~FileLock() {

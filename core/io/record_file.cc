@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/errno_status.h"
+
 namespace interp {
 
 absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path, bool skip_damaged) {
@@ -97,7 +99,7 @@ absl::Status RecordWriter::Commit() {
   if (std::filesystem::is_regular_file(index_path_, error)) {
     std::filesystem::remove(std::filesystem::canonical(index_path_, error), error);
     if (error) {
-      return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot replace '", index_path_, "'"));
+      return ErrnoStatus(error.value(), absl::StrCat("cannot replace '", index_path_, "'"));
     }
   }
   INTERP_RETURN_IF_ERROR(records_.Commit());

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "core/device/device_heap.h"
+#include "core/errno_status.h"
 #include "core/io/file.h"
 #include "core/io/params.h"
 
@@ -31,7 +32,7 @@ constexpr size_t kMaxStateBytes = size_t{64} << 20;
 using Steps = std::vector<std::pair<int64_t, std::string>>;
 
 absl::Status SystemError(absl::string_view what, const std::string& path, std::error_code error) {
-  return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot ", what, " '", path, "'"));
+  return ErrnoStatus(error.value(), absl::StrCat("cannot ", what, " '", path, "'"));
 }
 
 // Names of a folder are on the disk only once the folder is.
@@ -41,7 +42,7 @@ absl::Status Synchronize(const std::string& folder) {
   const int error = errno;
   if (fd >= 0) close(fd);
   if (done) return absl::OkStatus();
-  return absl::ErrnoToStatus(error, absl::StrCat("cannot synchronize '", folder, "'"));
+  return ErrnoStatus(error, absl::StrCat("cannot synchronize '", folder, "'"));
 }
 
 // The folders step-N in `dir`, the oldest first.
@@ -197,7 +198,7 @@ absl::StatusOr<Checkpoints> Checkpoints::Open(const std::string& dir) {
   fs::create_directories(dir, error);
   if (error) return SystemError("make", dir, error);
   if (access(dir.c_str(), W_OK | X_OK) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write to '", dir, "'"));
+    return ErrnoStatus(errno, absl::StrCat("cannot write to '", dir, "'"));
   }
   absl::StatusOr<FileLock> lock = FileLock::Take(absl::StrCat(dir, kLock));
   if (absl::IsFailedPrecondition(lock.status())) {
