@@ -62,10 +62,11 @@ absl::StatusOr<std::vector<VarId>> FetchVars(const Program& program) {
 
 absl::StatusOr<std::vector<VarId>> DataVars(const Program& program) {
   INTERP_ASSIGN_OR_RETURN(std::vector<VarId> data, FeedVars(program));
-  if (!data.empty()) return data;
+  const std::vector<Op>& ops = program.blocks[0].ops;
+  if (std::any_of(ops.begin(), ops.end(), IsFeed)) return data;
   std::vector<bool> written(program.names.size(), false);
   std::vector<bool> open(program.names.size(), false);
-  for (const Op& op : program.blocks[0].ops) {
+  for (const Op& op : ops) {
     // An op that runs a block may list what only the block makes.
     if (!HasSubBlock(op)) {
       for (const Slot& slot : op.inputs) {

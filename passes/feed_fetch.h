@@ -17,9 +17,9 @@ bool IsFetch(const Op& op);  // "fetch" and "fetch_v2", which mean the same here
 absl::StatusOr<std::vector<VarId>> FeedVars(const Program& program);
 absl::StatusOr<std::vector<VarId>> FetchVars(const Program& program);
 
-// What a training program takes from outside: FeedVars or, where that is empty, the tensors of
-// block 0 that need_check_feed marks or an op reads before any has written them, persistable ones
-// apart. In the order of their declarations.
+// What a training program takes from outside: FeedVars and, where it has no feed ops, the tensors
+// of block 0 that need_check_feed marks or an op reads before any has written them, persistable
+// ones apart, in the order of their declarations.
 absl::StatusOr<std::vector<VarId>> DataVars(const Program& program);
 
 }  // namespace interp

@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "core/attr_reader.h"
+#include "core/program_print.h"
 
 namespace interp {
 namespace {
 
-bool AnyRead(const Program& program) {
+bool AnyOp(const Program& program, bool (*is_wanted)(const Op& op)) {
   const std::vector<Op>& ops = program.blocks[0].ops;
-  return std::any_of(ops.begin(), ops.end(), IsRead);
+  return std::any_of(ops.begin(), ops.end(), is_wanted);
 }
 
 // By VarId: how many arguments of ops in any block are read.
@@ -36,17 +42,156 @@ void EraseOutputs(Op& op, const std::vector<bool>& erased) {
   for (Slot& slot : op.outputs) std::erase_if(slot.args, [&](VarId id) { return erased[id]; });
 }
 
+// What create_py_reader says of the variables of a batch.
+struct BatchDeclaration {
+  std::vector<int64_t> ranks;
+  std::vector<int64_t> dims;  // of all variables, one behind the other
+  std::vector<int64_t> dtypes;
+  std::vector<int64_t> lod_levels;
+  std::vector<int64_t> checked;  // not 0: dtype and dims are those of each batch
+};
+
+// Lists that are missing, as in old programs, say nothing.
+absl::StatusOr<BatchDeclaration> ReadDeclaration(const Op& op, size_t num_vars) {
+  AttrReader attrs(op);
+  BatchDeclaration batch = {
+      .ranks = attrs.Ints("ranks"),
+      .dims = attrs.Ints("shape_concat"),
+      .dtypes = attrs.Ints("dtypes"),
+      .lod_levels = attrs.Ints("lod_levels"),
+      .checked = attrs.Ints("need_check_feed"),
+  };
+  INTERP_RETURN_IF_ERROR(attrs.status());
+  const auto num_of_all = [&](absl::string_view name, const std::vector<int64_t>& list) {
+    if (list.empty() || list.size() == num_vars) return absl::OkStatus();
+    return InvalidArgument("attribute '", name, "' has ", list.size(), " elements, but 'read' has ",
+                           num_vars, " outputs");
+  };
+  INTERP_RETURN_IF_ERROR(num_of_all("ranks", batch.ranks));
+  INTERP_RETURN_IF_ERROR(num_of_all("dtypes", batch.dtypes));
+  INTERP_RETURN_IF_ERROR(num_of_all("lod_levels", batch.lod_levels));
+  INTERP_RETURN_IF_ERROR(num_of_all("need_check_feed", batch.checked));
+  int64_t left = std::ssize(batch.dims);
+  for (const int64_t rank : batch.ranks) {
+    if (rank < 0 || rank > left) left = -1;
+    if (left < 0) break;
+    left -= rank;
+  }
+  if (left == 0) return batch;
+  return InvalidArgument("attribute 'shape_concat' has ", batch.dims.size(),
+                         " elements, which are not those of 'ranks'");
+}
+
+std::string TypeText(DType dtype, absl::Span<const int64_t> dims, int64_t lod_level) {
+  return absl::StrCat(Name(dtype), "[", absl::StrJoin(dims, ","), "]",
+                      lod_level > 0 ? absl::StrCat(" with LoD level ", lod_level) : "");
+}
+
+// Negative dims fit every size.
+bool FitDims(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](int64_t x, int64_t y) { return x < 0 || y < 0 || x == y; });
+}
+
+class ReaderCheck {
+ public:
+  explicit ReaderCheck(const Program& program) : program_(program) {
+    for (const Var& var : program.blocks[0].vars) vars_[var.id] = &var;
+  }
+
+  absl::Status Visit(size_t index) {
+    const Op& op = program_.blocks[0].ops[index];
+    const absl::Status status = MakesReader(op) ? VisitMaker(op) : VisitRead(op, index);
+    return status.ok() ? status : Annotate(status, DescribeOp(program_, 0, index));
+  }
+
+ private:
+  // Where the batches of a reader come from.
+  struct Source {
+    VarId reader = -1;          // the first of the chain
+    const Op* maker = nullptr;  // of the first; null: the startup program has it
+  };
+
+  Source SourceOf(VarId reader) const {
+    const auto found = sources_.find(reader);
+    return found == sources_.end() ? Source{.reader = reader} : found->second;
+  }
+
+  absl::Status VisitMaker(const Op& op) {
+    if (op.type == "create_custom_reader") {
+      return Unimplemented("changes samples by ops of its own; expected data that is ready");
+    }
+    const Slot* from = op.FindInput("UnderlyingReader");
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) {
+        const bool decorates = from != nullptr && !from->args.empty();
+        sources_[id] = decorates ? SourceOf(from->args[0]) : Source{.reader = id, .maker = &op};
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status VisitRead(const Op& op, size_t index) {
+    const Slot* reader = op.FindInput("Reader");
+    const size_t count = reader == nullptr ? 0 : reader->args.size();
+    if (count != 1) return InvalidArgument("'Reader' has ", count, " arguments, expected 1");
+    const Source source = SourceOf(reader->args[0]);
+    const auto [first, is_first] = read_by_.emplace(source.reader, index);
+    if (!is_first) {
+      return Unimplemented("op #", first->second, " has read a batch of '",
+                           program_.NameOf(source.reader),
+                           "' already; expected one 'read' of each reader");
+    }
+    if (source.maker == nullptr || source.maker->type != "create_py_reader") {
+      return absl::OkStatus();
+    }
+    const absl::Status status = CheckDeclaration(op, *source.maker);
+    return status.ok() ? status : Annotate(status, source.maker->type);
+  }
+
+  absl::Status CheckDeclaration(const Op& read, const Op& maker) const {
+    const Slot* out = read.FindOutput("Out");
+    const size_t num_vars = out == nullptr ? 0 : out->args.size();
+    INTERP_ASSIGN_OR_RETURN(const BatchDeclaration batch, ReadDeclaration(maker, num_vars));
+    size_t begin = 0;
+    for (size_t i = 0; i < batch.ranks.size(); ++i) {
+      const absl::Span<const int64_t> dims(batch.dims.data() + begin, batch.ranks[i]);
+      begin += dims.size();
+      const auto found = vars_.find(out->args[i]);
+      const bool checked = !batch.checked.empty() && batch.checked[i] != 0;
+      if (found == vars_.end() || !checked) continue;
+      const Var& var = *found->second;
+      const DType dtype =
+          batch.dtypes.empty()
+              ? var.dtype
+              : DTypeFromCode(static_cast<int32_t>(batch.dtypes[i])).value_or(DType::kUndefined);
+      const int64_t lod = batch.lod_levels.empty() ? var.lod_level : batch.lod_levels[i];
+      if (dtype == var.dtype && FitDims(dims, var.dims) && lod == var.lod_level) continue;
+      return InvalidArgument("gives '", program_.NameOf(var.id), "' as ",
+                             TypeText(dtype, dims, lod), ", which is declared as ",
+                             TypeText(var.dtype, var.dims, var.lod_level));
+    }
+    return absl::OkStatus();
+  }
+
+  const Program& program_;
+  absl::flat_hash_map<VarId, const Var*> vars_;
+  absl::flat_hash_map<VarId, Source> sources_;  // by reader
+  absl::flat_hash_map<VarId, size_t> read_by_;  // by Source::reader: the op
+};
+
 }  // namespace
 
 bool IsRead(const Op& op) { return op.type == "read"; }
 
 bool MakesReader(const Op& op) {
-  return absl::StartsWith(op.type, "create_") && absl::EndsWith(op.type, "_reader");
+  return op.type == "open_files" ||
+         (absl::StartsWith(op.type, "create_") && absl::EndsWith(op.type, "_reader"));
 }
 
 std::vector<VarId> ReadVars(const Program& program) {
   std::vector<VarId> vars;
-  if (!AnyRead(program)) return vars;
+  if (!AnyOp(program, IsRead)) return vars;
   std::vector<int32_t> reads = CountReads(program);
   for (const Op& op : program.blocks[0].ops) {
     if (!IsRead(op)) continue;
@@ -59,8 +204,19 @@ std::vector<VarId> ReadVars(const Program& program) {
   return vars;
 }
 
+absl::Status CheckReaders(const Program& program) {
+  if (program.blocks.empty() || !AnyOp(program, IsRead)) return absl::OkStatus();
+  ReaderCheck check(program);
+  const std::vector<Op>& ops = program.blocks[0].ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (!IsRead(ops[i]) && !MakesReader(ops[i])) continue;
+    INTERP_RETURN_IF_ERROR(check.Visit(i));
+  }
+  return absl::OkStatus();
+}
+
 void DropReaders(Program& program, const std::vector<VarId>& fed) {
-  if (!AnyRead(program)) return;
+  if (!AnyOp(program, IsRead) && !AnyOp(program, MakesReader)) return;
   std::vector<Op>& ops = program.blocks[0].ops;
   std::vector<bool> is_fed(program.names.size(), false);
   for (const VarId id : fed) is_fed[id] = true;

@@ -270,6 +270,10 @@ absl::Status VerifyColumns(const Program& program) {
 namespace {
 
 absl::Status NotFed(const Program& program, int32_t block, size_t op) {
+  if (block != 0) {
+    return Unimplemented(DescribeOp(program, block, op),
+                         ": readers do not run here, and only block 0 is fed");
+  }
   std::vector<std::string> names;
   for (const Slot& slot : program.blocks[block].ops[op].outputs) {
     for (const VarId id : slot.args) names.push_back(absl::StrCat("'", program.NameOf(id), "'"));

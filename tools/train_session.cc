@@ -12,6 +12,7 @@
 #include "core/op_role.h"
 #include "interpreter/train/data_parallel.h"
 #include "passes/feed_fetch.h"
+#include "passes/readers.h"
 #include "tools/names.h"
 #include "tools/sizes.h"
 #include "tools/slot_data.h"
@@ -101,6 +102,8 @@ absl::Status CheckOnlyReads(const Plan& plan, const std::vector<ParamDecl>& trai
 absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOptions& options,
                                           const Trainer& trainer) {
   INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.eval));
+  const absl::Status readers = CheckReaders(model.program);
+  if (!readers.ok()) return Annotate(readers, flags.eval.model);
   INTERP_ASSIGN_OR_RETURN(std::vector<VarId> feeds, DataVars(model.program));
   std::vector<std::string> names;
   for (const VarId id : feeds) names.push_back(model.program.NameOf(id));

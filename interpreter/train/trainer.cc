@@ -9,6 +9,7 @@
 #include "interpreter/train/micro_batches.h"
 #include "interpreter/train/replicas.h"
 #include "passes/feed_fetch.h"
+#include "passes/readers.h"
 
 namespace interp {
 namespace {
@@ -43,6 +44,7 @@ const OpRegistry& OpsOf(const TrainerOptions& options) {
 // As the program says, where the options do not.
 absl::Status NameFeedsAndFetches(const Program& main, TrainerOptions& options) {
   if (options.feeds.empty()) {
+    INTERP_RETURN_IF_ERROR(CheckReaders(main));
     INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> data, DataVars(main));
     for (const VarId id : data) options.feeds.push_back(main.NameOf(id));
   }
@@ -51,6 +53,15 @@ absl::Status NameFeedsAndFetches(const Program& main, TrainerOptions& options) {
     for (const VarId id : own) options.fetches.push_back(main.NameOf(id));
   }
   return absl::OkStatus();
+}
+
+// Before the program is cut into parts, which would each have the readers.
+void DropFedReaders(const std::vector<std::string>& feeds, Program& main) {
+  std::vector<VarId> fed;
+  for (const std::string& name : feeds) {
+    if (const VarId id = main.Find(name); id >= 0) fed.push_back(id);
+  }
+  DropReaders(main, fed);
 }
 
 }  // namespace
@@ -68,6 +79,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
                                                          TrainerOptions options) {
   if (scope == nullptr) scope = std::make_shared<Scope>();
   INTERP_RETURN_IF_ERROR(NameFeedsAndFetches(main, options));
+  DropFedReaders(options.feeds, main);
   Program states;  // makes the first scale and its counts
   if (options.loss_scaling.has_value()) {
     INTERP_RETURN_IF_ERROR(AddLossScaling(main, states, *options.loss_scaling, OpsOf(options)));
