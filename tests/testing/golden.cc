@@ -46,7 +46,8 @@ absl::StatusOr<GoldenProgram::Step> ParseStep(const fs::path& folder, const Json
                                               const Json& lods) {
   GoldenProgram::Step result;
   INTERP_ASSIGN_OR_RETURN(result.set, ReadTensors(folder, step.at("set_vars"), lods, ""));
-  INTERP_ASSIGN_OR_RETURN(result.feeds, ReadTensors(folder, step.at("feeds"), lods, ""));
+  INTERP_ASSIGN_OR_RETURN(result.feeds,
+                          ReadTensors(folder, step.at("feeds"), step.value("lod", lods), ""));
   INTERP_ASSIGN_OR_RETURN(result.fetches, ReadTensors(folder, step.at("fetches"), lods, "out:"));
   return result;
 }
