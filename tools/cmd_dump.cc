@@ -1,18 +1,27 @@
 // interp dump: prints a program at one stage of its way to a plan.
 #include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
 
+#include "core/json_writer.h"
 #include "core/program_load.h"
 #include "core/program_print.h"
 #include "interpreter/compile/build_plan.h"
 #include "interpreter/inspect/plan_print.h"
 #include "interpreter/inspect/plan_print_html.h"
 #include "interpreter/plan/plan.h"
+#include "interpreter/train/micro_batches.h"
+#include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
+#include "passes/readers.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
 #include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/pipeline_flags.h"
+#include "tools/pipeline_report.h"
 #include "tools/program_page.h"
 #include "tools/repeated_flag.h"
 
@@ -25,8 +34,15 @@ struct DumpFlags {
   std::string format = "text";
   std::vector<std::string> feeds;
   std::vector<std::string> fetches;
+  PipelineFlags pipeline;
   PlanFlags plan;
 };
+
+std::vector<std::string> NamesOf(const Program& program, const std::vector<VarId>& ids) {
+  std::vector<std::string> names;
+  for (const VarId id : ids) names.push_back(program.NameOf(id));
+  return names;
+}
 
 // `page` is for HTML.
 absl::StatusOr<std::string> PrintProgram(const Program& program, const ProgramPage& page,
@@ -42,19 +58,33 @@ bool ShowsProgram(const DumpFlags& flags) {
 }
 
 absl::Status CheckFormat(const DumpFlags& flags) {
+  if (flags.stage == "jobs" && flags.format != "text" && flags.format != "json") {
+    return InvalidArgument("--stage jobs has text and json only");
+  }
   if (flags.format != "pb" || ShowsProgram(flags)) return absl::OkStatus();
   return InvalidArgument("--format pb is for programs; --stage ", flags.stage,
                          " has text, json, dot and html");
 }
 
+absl::StatusOr<std::optional<MicroBatchOptions>> ReadPipelineFlags(const DumpFlags& flags) {
+  if (flags.stage == "jobs" && flags.pipeline.micro_batches == 0) {
+    return InvalidArgument("--stage jobs: expected --micro-batches");
+  }
+  constexpr int64_t kAnyBatch = std::numeric_limits<int64_t>::max();
+  return MakeMicroBatchOptions(flags.pipeline, kAnyBatch, /*on_devices=*/true);
+}
+
 // Earlier stages know nothing of what decides later ones.
 absl::Status CheckEffects(const CLI::App& command, const std::string& stage) {
   const std::string when = absl::StrCat("with --stage ", stage);
-  INTERP_RETURN_IF_ERROR(
-      CheckEffect(command,
-                  {"--feed", "--fetch", "--disable-pass", "--enable-pass", "--print-after",
-                   "--no-prune", "--precision", "--float32-ops"},
-                  stage != "program", when));
+  INTERP_RETURN_IF_ERROR(CheckEffect(command,
+                                     {"--feed", "--fetch", "--micro-batches", "--pipeline-stages",
+                                      "--pipeline-schedule", "--pipeline-chunks"},
+                                     stage != "program", when));
+  INTERP_RETURN_IF_ERROR(CheckEffect(command,
+                                     {"--disable-pass", "--enable-pass", "--print-after",
+                                      "--no-prune", "--precision", "--float32-ops"},
+                                     stage != "program" && stage != "jobs", when));
   return CheckEffect(
       command, {"--in-order", "--no-gc", "--place", "--single-stream", "--no-layout", "--no-fold"},
       stage == "deps" || stage == "plan", when);
@@ -73,11 +103,57 @@ std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program,
   return PrintPlans(plans, stage, format, &program);
 }
 
-absl::StatusOr<std::string> MakeDump(Program program, const PassContext& context,
+std::string PrintJobs(const MicroBatches& micro_batches, const std::string& format) {
+  const PipelineReport report = ReportPipeline(micro_batches, std::nullopt);
+  if (format == "text") return absl::StrCat(ToText(report), StagesToText(report));
+  JsonWriter json;
+  WriteJson(report, json);
+  return absl::StrCat(std::move(json).Take(), "\n");
+}
+
+// As `interp train` does it.
+absl::StatusOr<std::unique_ptr<MicroBatches>> CutIntoMicroBatches(MicroBatchOptions options,
+                                                                  const PlanFlags& plan,
+                                                                  Program& program,
+                                                                  PassContext& context,
+                                                                  PipelineOptions& passes) {
+  INTERP_ASSIGN_OR_RETURN(const PlanOptions plan_options, MakePlanOptions(plan));
+  options.place = plan_options.place;
+  std::vector<VarId> feeds;
+  if (context.feeds.has_value()) {
+    for (const std::string& name : *context.feeds) feeds.push_back(program.Find(name));
+  } else {
+    INTERP_RETURN_IF_ERROR(CheckReaders(program));
+    INTERP_ASSIGN_OR_RETURN(feeds, DataVars(program));
+    context.feeds = NamesOf(program, feeds);
+  }
+  if (!context.fetches.has_value()) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> fetches, FetchVars(program));
+    context.fetches = NamesOf(program, fetches);
+  }
+  DropReaders(program, feeds);
+  INTERP_ASSIGN_OR_RETURN(
+      std::unique_ptr<MicroBatches> made,
+      MicroBatches::Create(program, *context.feeds, *context.fetches, options, context.ops));
+  context.feeds = made->feeds();
+  context.fetches = made->fetches();
+  passes.disable.emplace_back("prune");
+  passes.enable.emplace_back("addto");
+  return made;
+}
+
+absl::StatusOr<std::string> MakeDump(Program program, PassContext context,
+                                     const std::optional<MicroBatchOptions>& micro_batches,
                                      const ProgramPage& page, const DumpFlags& flags) {
   if (flags.stage == "program") return PrintProgram(program, page, flags.format);
   PipelineOptions passes = MakePipelineOptions(flags.plan);
   passes.verify = true;
+  if (micro_batches.has_value()) {
+    INTERP_ASSIGN_OR_RETURN(
+        const std::unique_ptr<MicroBatches> cut,
+        CutIntoMicroBatches(*micro_batches, flags.plan, program, context, passes));
+    if (flags.stage == "jobs") return PrintJobs(*cut, flags.format);
+  }
   INTERP_ASSIGN_OR_RETURN(const PipelineResult passed,
                           RunPipeline(std::move(program), context, passes));
   if (flags.stage == "passes") return PrintProgram(passed.program, page, flags.format);
@@ -94,7 +170,7 @@ ExitCode Write(const absl::StatusOr<std::string>& dump, const std::string& path)
 
 ExitCode DumpPlanFile(const Model& model, const ProgramPage& page, const DumpFlags& flags,
                       const CLI::App& command) {
-  const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
+  const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch", "--micro-batches"});
   if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
   if (flags.stage == "program") {
     return Fail(ExitCode::kUsage,
@@ -124,6 +200,8 @@ ExitCode Dump(const DumpFlags& flags, const CLI::App& command) {
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
+  const auto micro_batches = ReadPipelineFlags(flags);
+  if (!micro_batches.ok()) return Fail(ExitCode::kUsage, micro_batches.status());
   absl::Status parameters;
   absl::StatusOr<Model> model = LoadForDump(flags, parameters);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
@@ -139,7 +217,8 @@ ExitCode Dump(const DumpFlags& flags, const CLI::App& command) {
   if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
   if (!feeds->empty()) context.feeds = *feeds;
   if (!fetches->empty()) context.fetches = *fetches;
-  return Write(MakeDump(std::move(model->program), context, page, flags), model->path);
+  return Write(MakeDump(std::move(model->program), context, *micro_batches, page, flags),
+               model->path);
 }
 
 }  // namespace
@@ -148,8 +227,10 @@ void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<DumpFlags>();
   CLI::App& command = *app.add_subcommand("dump", "print a program or its plan");
   AddModelFlags(command, flags->model);
-  command.add_option("--stage", flags->stage, "program, passes, deps or plan")
-      ->check(CLI::IsMember({"program", "passes", "deps", "plan"}))
+  command
+      .add_option("--stage", flags->stage,
+                  "program, passes, deps or plan; jobs: who computes which micro-batch when")
+      ->check(CLI::IsMember({"program", "passes", "deps", "plan", "jobs"}))
       ->capture_default_str();
   command
       .add_option("--format", flags->format,
@@ -161,6 +242,9 @@ void AddDumpCommand(CLI::App& app, ExitCode& exit_code) {
                   "variables to feed instead of the program's own, as in a,b; repeatable");
   AddRepeatedFlag(command, "--fetch", flags->fetches,
                   "variables to fetch instead of the program's own, as in a,b; repeatable");
+  AddPipelineFlags(command, flags->pipeline);
+  // Nothing runs that could be measured.
+  command.remove_option(command.get_option("--pipeline-page"));
   AddPlanFlags(command, flags->plan);
   command.callback([flags, &command, &exit_code] { exit_code = Dump(*flags, command); });
 }

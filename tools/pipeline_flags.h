@@ -1,4 +1,4 @@
-// Flags of `interp train` for steps in micro-batches and pipelines.
+// Flags of `interp train` and `interp dump` for steps in micro-batches and pipelines.
 #pragma once
 
 #include <CLI/CLI.hpp>

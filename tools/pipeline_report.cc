@@ -131,6 +131,15 @@ std::string ToText(const PipelineReport& report) {
                       "\n");
 }
 
+std::string StagesToText(const PipelineReport& report) {
+  std::string text;
+  for (size_t stage = 0; stage < report.jobs.size(); ++stage) {
+    absl::StrAppend(&text, "stage ", stage, "  keeps ", MostInFlight(report.jobs[stage]),
+                    " at most: ", JobsText(report, stage), "\n");
+  }
+  return text;
+}
+
 void WriteJson(const PipelineReport& report, JsonWriter& json) {
   const JobSchedule& schedule = report.schedule;
   const std::optional<PipelineTimes>& times = report.times;

@@ -1,4 +1,4 @@
-// What `interp train` tells of steps in micro-batches: text, JSON and a page.
+// What `interp train` and `interp dump` tell of steps in micro-batches: text, JSON and a page.
 #pragma once
 
 #include <optional>
@@ -22,6 +22,8 @@ PipelineReport ReportPipeline(const MicroBatches& micro_batches,
 
 // A line.
 std::string ToText(const PipelineReport& report);
+// A line for each stage: its jobs in their order.
+std::string StagesToText(const PipelineReport& report);
 // An object.
 void WriteJson(const PipelineReport& report, JsonWriter& json);
 

@@ -22,7 +22,8 @@ namespace interp {
 
 class MicroBatches {
  public:
-  // Rewrites `main`. `feeds` and `fetches`: what steps are given and asked for.
+  // Rewrites `main`; its random ops are numbered while each is there once. `feeds` and `fetches`:
+  // what steps are given and asked for.
   static absl::StatusOr<std::unique_ptr<MicroBatches>> Create(
       Program& main, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
       const MicroBatchOptions& options, const OpRegistry& ops);

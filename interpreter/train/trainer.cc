@@ -92,12 +92,11 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   const int count = options.replicas;
   std::unique_ptr<MicroBatches> micro_batches;
   if (options.micro_batches.has_value()) {
-    const OpRegistry& ops = OpsOf(options);
-    NumberRandomOps(main, ops);  // while each is there once
     options.micro_batches->place = options.core.plan.place;
     options.core.passes.enable.emplace_back(kAddToPass);
     INTERP_ASSIGN_OR_RETURN(
-        micro_batches, MicroBatches::Create(main, feeds, fetches, *options.micro_batches, ops));
+        micro_batches,
+        MicroBatches::Create(main, feeds, fetches, *options.micro_batches, OpsOf(options)));
     feeds = micro_batches->feeds();
     fetches = micro_batches->fetches();
   }

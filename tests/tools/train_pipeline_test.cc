@@ -202,5 +202,26 @@ TEST(TrainPipeline, FlagsThatDoNotFitAreRefused) {
         "--pipeline-page has no effect without a device");
 }
 
+TEST(TrainPipeline, DumpShowsTheJobsWithoutTraining) {
+  const Deep deep(4);
+  const auto dump = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"dump", deep / "train.pdmodel", "--micro-batches",
+                                    "3",    "--pipeline-stages",    "2"};
+    all.insert(all.end(), more.begin(), more.end());
+    const CommandResult result = RunInterp(all);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_EQ(dump({"--stage", "jobs"}),
+            "pipeline  1f1b, 3 micro-batches through 2 stages; bubble by formula 25.0 %\n"
+            "stage 0  keeps 2 at most: F0 F1 B0 F2 B1 B2\n"
+            "stage 1  keeps 1 at most: F0 B0 F1 B1 F2 B2\n");
+  const nlohmann::json jobs = nlohmann::json::parse(
+      dump({"--stage", "jobs", "--format", "json", "--pipeline-schedule", "fthenb"}));
+  EXPECT_EQ(jobs["stages"][1]["jobs"], "F0 F1 F2 B0 B1 B2");
+  EXPECT_THAT(dump({"--stage", "passes"}), HasSubstr("interp_job=\"B2\", interp_stage=1"));
+  EXPECT_THAT(dump({"--place", "sim:0"}), HasSubstr("place=sim:1"));
+}
+
 }  // namespace
 }  // namespace interp::testing
