@@ -24,6 +24,7 @@ constexpr NamedActivation kActivations[] = {
     {"tanh", {ActivationKind::kTanh}},
     {"mish", {ActivationKind::kMish}},
     {"gelu", {ActivationKind::kGelu}},
+    {"gelu_erf", {ActivationKind::kGelu}},
 };
 
 float Clamp01(float x) { return x < 0 ? 0.0F : (x > 1 ? 1.0F : x); }

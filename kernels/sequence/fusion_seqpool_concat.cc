@@ -1,14 +1,15 @@
 // fusion_seqpool_concat: the sum, average or sum / sqrt(length) over the rows of each sequence, of
 // all X side by side, as Paddle's inference passes fuse it. Empty sequences give 0.
-#include <algorithm>
-#include <cmath>
+// fusion_seqpool_cvm_concat: the same of rows that start with a show and a click count, which
+// become those of cvm. CVM serves a gradient alone.
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
-#include "kernels/sequence/sequence_pool_attrs.h"
+#include "kernels/sequence/pool_sequence.h"
+#include "kernels/tensor/cvm.h"
 #include "kernels/util/all_present.h"
 
 namespace interp {
@@ -28,6 +29,13 @@ SequencePoolAttrs ReadAttrs(AttrReader& reader) {
   const int32_t axis = reader.Int("axis", 1);
   if (axis != 1) reader.Fail(absl::StrCat("attribute 'axis' is ", axis, ", expected 1"));
   return attrs;
+}
+
+SequencePoolAttrs ReadCvmAttrs(AttrReader& reader) {
+  if (!reader.Bool("use_cvm", true)) {
+    reader.Fail("attribute 'use_cvm' is false, expected true");
+  }
+  return ReadAttrs(reader);
 }
 
 absl::Status Infer(InferContext& ctx) {
@@ -54,19 +62,17 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-template <typename T>
-void PoolSequence(Pooling pooling, const T* rows, int64_t count, int64_t width, T* out) {
-  std::fill_n(out, width, T{0});
-  for (int64_t row = 0; row < count; ++row) {
-    for (int64_t k = 0; k < width; ++k) out[k] += rows[row * width + k];
+absl::Status InferCvm(InferContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Infer(ctx));
+  for (const Tensor* const x : ctx.inputs(kX)) {
+    if (x->shape[1] >= kCvmCounts) continue;
+    return InvalidArgument("input 'X' has shape ", ToString(x->shape),
+                           ", expected [rows, 2 or more]");
   }
-  if (pooling == Pooling::kSum || count == 0) return;
-  const T length = static_cast<T>(count);
-  const T factor = T{1} / (pooling == Pooling::kAverage ? length : std::sqrt(length));
-  for (int64_t k = 0; k < width; ++k) out[k] *= factor;
+  return absl::OkStatus();
 }
 
-template <typename T>
+template <typename T, bool kCvm>
 absl::Status SeqpoolConcat(KernelContext& ctx) {
   const Pooling pooling = ctx.attrs<SequencePoolAttrs>().pooling;
   Tensor& out = ctx.output(kOut);
@@ -75,8 +81,10 @@ absl::Status SeqpoolConcat(KernelContext& ctx) {
     const std::vector<int64_t>& offsets = x->lod.back();
     const int64_t width = x->shape[1];
     for (int64_t n = 0; n < out.shape[0]; ++n) {
+      T* const to = out.mutable_data<T>() + n * out.shape[1] + column;
       PoolSequence(pooling, x->data<T>() + offsets[n] * width, offsets[n + 1] - offsets[n], width,
-                   out.mutable_data<T>() + n * out.shape[1] + column);
+                   to);
+      if (kCvm) LogCounts(to, to);
     }
     column += width;
   }
@@ -89,7 +97,18 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<SequencePoolAttrs, ReadAttrs>,
     .infer = Infer,
-    .kernels = {{DType::kFloat32, SeqpoolConcat<float>}, {DType::kFloat64, SeqpoolConcat<double>}},
+    .kernels = {{DType::kFloat32, SeqpoolConcat<float, false>},
+                {DType::kFloat64, SeqpoolConcat<double, false>}},
+});
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "fusion_seqpool_cvm_concat",
+    .inputs = {{"X", kVariadic}, {"CVM", kNoNeedBuffer | kAnyDType}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<SequencePoolAttrs, ReadCvmAttrs>,
+    .infer = InferCvm,
+    .kernels = {{DType::kFloat32, SeqpoolConcat<float, true>},
+                {DType::kFloat64, SeqpoolConcat<double, true>}},
 });
 
 }  // namespace

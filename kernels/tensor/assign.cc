@@ -2,6 +2,7 @@
 // rnn_memory_helper (before Paddle 2.6) marks the states of `recurrent`. The copy is left out where
 // both already share memory. assign also takes arrays: the elements of Out share the memory
 // of those of X and, as in Paddle 2.6, have no LoD. Selected rows are copied.
+// depend: Out = X once all of Dep are there.
 #include "core/op_def.h"
 #include "kernels/util/gradient_op.h"
 #include "kernels/util/rows.h"
@@ -64,6 +65,13 @@ INTERP_REGISTER_OP(AssignDef("rnn_memory_helper", /*flags=*/0, InferAssign,
                              {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}}));
 // Paddle 2.6 makes no gradient of it either.
 INTERP_REGISTER_OP(AssignDef("share_data", /*flags=*/0, InferShareData, {}));
+
+OpDef DependDef() {
+  OpDef def = AssignDef("depend", /*flags=*/0, InferAssign, {.none = true});
+  def.inputs.push_back({"Dep", kVariadic | kNoNeedBuffer | kAnyDType | kAnyLayout});
+  return def;
+}
+INTERP_REGISTER_OP(DependDef());
 
 }  // namespace
 }  // namespace interp

@@ -1,6 +1,7 @@
 // crop_tensor: Out = the part of X of shape `shape` that starts at `offsets`; -1 in the shape
 // reaches to the end. Both are attributes, a tensor or a list of tensors.
 // crop_tensor_grad: X@GRAD = Out@GRAD there, 0 elsewhere.
+// crop, crop_grad: the same with the shape of Y, where there is one.
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -38,11 +39,9 @@ absl::StatusOr<IntList> ReadOffsets(const OpContext& ctx, const IntSlots& slots,
                          " positions in 'X' ", ToString(x));
 }
 
-absl::Status InferCrop(InferContext& ctx) {
+// Out with the part of X that has these sizes and offsets.
+absl::Status InferPart(InferContext& ctx, const IntList& sizes, const IntList& offsets) {
   const Shape& x = ctx.input(kX).shape;
-  INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kOffsetSlots, x));
-  INTERP_ASSIGN_OR_RETURN(const IntList sizes,
-                          ReadIntList(ctx, kShapeSlots, ctx.attrs<CropAttrs>().shape));
   if (static_cast<int>(sizes.size()) != x.rank()) {
     return InvalidArgument("'shape' has ", sizes.size(), " entries, expected ", x.rank());
   }
@@ -61,6 +60,27 @@ absl::Status InferCrop(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status InferCropTensor(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const IntList offsets,
+                          ReadOffsets(ctx, kOffsetSlots, ctx.input(kX).shape));
+  INTERP_ASSIGN_OR_RETURN(const IntList sizes,
+                          ReadIntList(ctx, kShapeSlots, ctx.attrs<CropAttrs>().shape));
+  return InferPart(ctx, sizes, offsets);
+}
+
+constexpr int kY = 1;
+constexpr IntSlots kOffsetsAlone = {.name = "offsets", .tensor = 2};
+
+absl::Status InferCrop(InferContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const IntList offsets,
+                          ReadOffsets(ctx, kOffsetsAlone, ctx.input(kX).shape));
+  IntList sizes = ctx.attrs<CropAttrs>().shape;
+  if (const Tensor* const y = ctx.optional_input(kY)) {
+    sizes.assign(y->shape.dims().begin(), y->shape.dims().end());
+  }
+  return InferPart(ctx, sizes, offsets);
+}
+
 // The part of `whole` at the offsets, and all of `part`.
 struct CropCopy {
   CopyDims dims;  // from whole to part
@@ -77,11 +97,12 @@ CropCopy LayOut(const Tensor& whole, const Tensor& part, const IntList& offsets)
   return copy;
 }
 
+template <const IntSlots& kSlots>
 absl::Status Crop(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kOffsetSlots, x.shape));
+  INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kSlots, x.shape));
   const CropCopy copy = LayOut(x, out, offsets);
   const size_t bytes = SizeOf(x.dtype);
   CopyStrided(ctx.num_threads(), bytes, copy.dims, At(x.raw_data(), copy.start, bytes),
@@ -100,11 +121,21 @@ INTERP_REGISTER_OP(OpDef{
                {"OffsetsTensor", kListFlags | kVariadic}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
-    .infer = InferCrop,
-    .kernels = {{DType::kUndefined, Crop}},
+    .infer = InferCropTensor,
+    .kernels = {{DType::kUndefined, Crop<kOffsetSlots>}},
     .gradient = {.inputs = {"X", "Offsets", "OffsetsTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
+INTERP_REGISTER_OP(OpDef{
+    .type = "crop",
+    .inputs = {{"X"}, {"Y", kOptional | kNoNeedBuffer | kAnyDType}, {"Offsets", kListFlags}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
+    .infer = InferCrop,
+    .kernels = {{DType::kUndefined, Crop<kOffsetsAlone>}},
+    .gradient = {.inputs = {"X", "Offsets", "Out@GRAD"}, .outputs = {"X@GRAD"}},
+});
 
+// crop_grad has no list.
 constexpr IntSlots kGradOffsetSlots = {.name = "offsets", .tensor = 1, .list = 2};
 constexpr int kOutGrad = 3;
 constexpr int kXGrad = 0;
@@ -137,17 +168,22 @@ absl::Status CropGrad(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-INTERP_REGISTER_OP(OpDef{
-    .type = "crop_tensor_grad",
-    .inputs = {{"X", kNoNeedBuffer},
-               {"Offsets", kListFlags},
-               {"OffsetsTensor", kListFlags | kVariadic},
-               {"Out@GRAD"}},
-    .outputs = {{"X@GRAD"}},
-    .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
-    .infer = InferCropGrad,
-    .kernels = {{DType::kFloat32, CropGrad}, {DType::kFloat64, CropGrad}},
-});
+OpDef CropGradDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"X", kNoNeedBuffer},
+                 {"Offsets", kListFlags},
+                 {"OffsetsTensor", kListFlags | kVariadic},
+                 {"Out@GRAD"}},
+      .outputs = {{"X@GRAD"}},
+      .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
+      .infer = InferCropGrad,
+      .kernels = {{DType::kFloat32, CropGrad}, {DType::kFloat64, CropGrad}},
+  };
+}
+
+INTERP_REGISTER_OP(CropGradDef("crop_tensor_grad"));
+INTERP_REGISTER_OP(CropGradDef("crop_grad"));
 
 }  // namespace
 }  // namespace interp

@@ -1,8 +1,9 @@
 // cvm: rows that start with a show and a click count. With `use_cvm`, Y = X with log(show + 1) and
 // log(click + 1) - log(show + 1) in place of the two; without, Y = X without the two. CVM serves
 // the gradient alone.
+#include "kernels/tensor/cvm.h"
+
 #include <algorithm>
-#include <cmath>
 
 #include "core/op_def.h"
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr int kX = 0;
 constexpr int kY = 0;
-constexpr int64_t kCounts = 2;
 
 struct CvmAttrs {
   bool use_cvm = true;
@@ -21,12 +21,12 @@ CvmAttrs ReadCvmAttrs(AttrReader& reader) { return {reader.Bool("use_cvm", true)
 
 absl::Status InferCvm(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
-  if (x.shape.rank() != 2 || x.shape[1] < kCounts) {
+  if (x.shape.rank() != 2 || x.shape[1] < kCvmCounts) {
     return InvalidArgument("input 'X' has shape ", ToString(x.shape),
                            ", expected [rows, 2 or more]");
   }
   const bool keeps_counts = ctx.attrs<CvmAttrs>().use_cvm;
-  ctx.SetShape(kY, {x.shape[0], keeps_counts ? x.shape[1] : x.shape[1] - kCounts});
+  ctx.SetShape(kY, {x.shape[0], keeps_counts ? x.shape[1] : x.shape[1] - kCvmCounts});
   ctx.output(kY).lod = x.lod;
   return absl::OkStatus();
 }
@@ -40,11 +40,10 @@ absl::Status Cvm(KernelContext& ctx) {
   T* y = ctx.output(kY).mutable_data<T>();
   for (int64_t row = 0; row < x_tensor.shape[0]; ++row, x += width) {
     if (use_cvm) {
-      y[0] = std::log(x[0] + T{1});
-      y[1] = std::log(x[1] + T{1}) - y[0];
-      y += kCounts;
+      LogCounts(x, y);
+      y += kCvmCounts;
     }
-    y = std::copy(x + kCounts, x + width, y);
+    y = std::copy(x + kCvmCounts, x + width, y);
   }
   return absl::OkStatus();
 }

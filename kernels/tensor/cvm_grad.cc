@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/tensor/cvm.h"
 
 namespace interp {
 namespace {
@@ -12,7 +13,6 @@ constexpr int kYGrad = 0;
 constexpr int kX = 1;
 constexpr int kCvm = 2;
 constexpr int kXGrad = 0;
-constexpr int64_t kCounts = 2;
 
 struct CvmAttrs {
   bool use_cvm = true;
@@ -23,11 +23,11 @@ CvmAttrs ReadCvmAttrs(AttrReader& reader) { return {reader.Bool("use_cvm", true)
 absl::Status InferCvmGrad(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const Shape& given = ctx.input(kYGrad).shape;
-  if (x.shape.rank() != 2 || x.shape[1] < kCounts) {
+  if (x.shape.rank() != 2 || x.shape[1] < kCvmCounts) {
     return InvalidArgument("input 'X' has shape ", ToString(x.shape),
                            ", expected [rows, 2 or more]");
   }
-  const int64_t left_out = ctx.attrs<CvmAttrs>().use_cvm ? 0 : kCounts;
+  const int64_t left_out = ctx.attrs<CvmAttrs>().use_cvm ? 0 : kCvmCounts;
   if (!(given == Shape{x.shape[0], x.shape[1] - left_out})) {
     return InvalidArgument("'Y@GRAD' has shape ", ToString(given), " for 'X' of shape ",
                            ToString(x.shape));
@@ -35,7 +35,7 @@ absl::Status InferCvmGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckLod(x.lod, x.shape));
   const int64_t rows = x.lod.empty() ? x.shape[0] : std::ssize(x.lod.back()) - 1;
   const Shape& counts = ctx.input(kCvm).shape;
-  if (!(counts == Shape{rows, kCounts})) {
+  if (!(counts == Shape{rows, kCvmCounts})) {
     return InvalidArgument("'CVM' has shape ", ToString(counts), ", expected [", rows, ",2]");
   }
   ctx.ShareShape(kX, kXGrad);
@@ -46,7 +46,7 @@ template <typename T>
 absl::Status CvmGrad(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const int64_t width = x.shape[1];
-  const int64_t skipped = ctx.attrs<CvmAttrs>().use_cvm ? kCounts : 0;
+  const int64_t skipped = ctx.attrs<CvmAttrs>().use_cvm ? kCvmCounts : 0;
   const T* y_grad = ctx.input(kYGrad).data<T>();
   const T* counts = ctx.input(kCvm).data<T>();
   T* x_grad = ctx.output(kXGrad).mutable_data<T>();
@@ -57,9 +57,9 @@ absl::Status CvmGrad(KernelContext& ctx) {
       while (x.lod.back()[sequence + 1] <= row) ++sequence;
       of = sequence;
     }
-    x_grad = std::copy_n(counts + of * kCounts, kCounts, x_grad);
-    x_grad = std::copy_n(y_grad + skipped, width - kCounts, x_grad);
-    y_grad += skipped + width - kCounts;
+    x_grad = std::copy_n(counts + of * kCvmCounts, kCvmCounts, x_grad);
+    x_grad = std::copy_n(y_grad + skipped, width - kCvmCounts, x_grad);
+    y_grad += skipped + width - kCvmCounts;
   }
   return absl::OkStatus();
 }

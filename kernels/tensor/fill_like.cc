@@ -1,5 +1,6 @@
 // fill_any_like: Out = attribute `value` in the shape of X; attribute `dtype` -1 means that of X.
-// fill_zeros_like, fill_zeros_like2: the same with 0.
+// fill_zeros_like, fill_zeros_like2: the same with 0. fill_any: the same in the dtype of X, which
+// programs write over; its gradient is 0.
 #include "core/op_def.h"
 #include "kernels/util/scalar_bytes.h"
 #include "kernels/util/strided_copy.h"
@@ -37,11 +38,12 @@ absl::Status FillLike(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-OpDef FillLikeDef(absl::string_view type) {
+OpDef FillLikeDef(absl::string_view type, absl::string_view input = "X",
+                  absl::string_view output = "Out") {
   return OpDef{
       .type = type,
-      .inputs = {{"X", kNoNeedBuffer | kAnyDType | kAnyLayout}},
-      .outputs = {{"Out"}},
+      .inputs = {{input, kNoNeedBuffer | kAnyDType | kAnyLayout}},
+      .outputs = {{output}},
       .parse = ParseAttrs<FillLikeAttrs, ReadFillLikeAttrs>,
       .kernel_dtype = FillLikeDType,
       .infer = InferFillLike,
@@ -51,7 +53,24 @@ OpDef FillLikeDef(absl::string_view type) {
   };
 }
 
+OpDef FillAnyDef() {
+  OpDef def = FillLikeDef("fill_any");
+  def.gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}};
+  return def;
+}
+
+// The value is that of the forward op, which has no part in the gradient.
+FillLikeAttrs NoAttrs(AttrReader& /*reader*/) { return {}; }
+
+OpDef FillAnyGradDef() {
+  OpDef def = FillLikeDef("fill_any_grad", "Out@GRAD", "X@GRAD");
+  def.parse = ParseAttrs<FillLikeAttrs, NoAttrs>;
+  return def;
+}
+
 INTERP_REGISTER_OP(FillLikeDef("fill_any_like"));
+INTERP_REGISTER_OP(FillAnyDef());
+INTERP_REGISTER_OP(FillAnyGradDef());
 INTERP_REGISTER_OP(FillLikeDef("fill_zeros_like"));
 INTERP_REGISTER_OP(FillLikeDef("fill_zeros_like2"));
 

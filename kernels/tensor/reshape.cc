@@ -3,6 +3,7 @@
 #include "core/op_def.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/shape_args.h"
+#include "kernels/util/view_shapes.h"
 
 namespace interp {
 namespace {
@@ -26,37 +27,10 @@ absl::StatusOr<IntList> WantedDims(const OpContext& ctx) {
   return ReadIntList(ctx, slots, ctx.attrs<ReshapeAttrs>().shape);
 }
 
-absl::StatusOr<Shape> Resolve(const Shape& x, const IntList& dims) {
-  if (dims.size() > kMaxRank) {
-    return InvalidArgument("shape has ", dims.size(), " dims, expected at most ", kMaxRank);
-  }
-  Shape shape(dims);
-  int unknown = -1;
-  int64_t known = 1;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == 0 && i < x.rank()) shape[i] = x[i];
-    if (shape[i] == -1 && unknown < 0) {
-      unknown = i;
-    } else if (shape[i] < 0) {
-      return InvalidArgument("shape is ", ToString(Shape(dims)),
-                             ", expected dims of at least 0 and one -1 at most");
-    } else {
-      INTERP_ASSIGN_OR_RETURN(known, CheckedProduct(known, shape[i]));
-    }
-  }
-  const int64_t count = x.numel();
-  if (unknown >= 0) shape[unknown] = known == 0 ? 0 : count / known;
-  if (shape.CheckedNumel() != count) {
-    return InvalidArgument("'X' of shape ", ToString(x), " has ", count,
-                           " elements, which do not fill shape ", ToString(Shape(dims)));
-  }
-  return shape;
-}
-
 absl::Status InferReshape(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   INTERP_ASSIGN_OR_RETURN(const IntList dims, WantedDims(ctx));
-  INTERP_ASSIGN_OR_RETURN(ctx.output(kOut).shape, Resolve(x.shape, dims));
+  INTERP_ASSIGN_OR_RETURN(ctx.output(kOut).shape, Reshaped(x.shape, dims));
   ShareLod(x, ctx.output(kOut));
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include "core/op_def.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/shape_args.h"
+#include "kernels/util/view_shapes.h"
 
 namespace interp {
 namespace {
@@ -17,36 +18,6 @@ struct AxesAttrs {
 };
 
 AxesAttrs ReadAxesAttrs(AttrReader& reader) { return {ReadIntListAttr(reader, "axes")}; }
-
-absl::StatusOr<Shape> Squeezed(const Shape& x, const IntList& axes) {
-  if (x.rank() == 0) return x;
-  std::array<bool, kMaxRank> listed = {};
-  for (const int64_t entry : axes) {
-    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(entry, x.rank(), "axes"));
-    listed[axis] = true;
-  }
-  Shape shape;
-  for (int i = 0; i < x.rank(); ++i) {
-    const bool drop = x[i] == 1 && (axes.empty() || listed[i]);
-    if (!drop) shape.push_back(x[i]);
-  }
-  return shape;
-}
-
-absl::StatusOr<Shape> Unsqueezed(const Shape& x, const IntList& axes) {
-  if (axes.size() > static_cast<size_t>(kMaxRank - x.rank())) {
-    return InvalidArgument("'axes' adds ", axes.size(), " dims to rank ", x.rank(),
-                           ", expected at most ", kMaxRank, " in all");
-  }
-  Shape shape = x;
-  for (const int64_t entry : axes) {
-    INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(entry, shape.rank() + 1, "axes"));
-    shape.push_back(1);
-    for (int i = shape.rank() - 1; i > axis; --i) shape[i] = shape[i - 1];
-    shape[axis] = 1;
-  }
-  return shape;
-}
 
 // LoD describes rows, so it stays as long as these do.
 void SetViewShape(InferContext& ctx, const Shape& shape) {

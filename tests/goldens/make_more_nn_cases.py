@@ -12,7 +12,7 @@ import make_goldens as g
 import numpy as np
 import paddle
 import paddle.nn.functional as F
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, build_without_kernel, cases_of, make_all, write_modelled_case
 from make_goldens import Case, LoD
 
 CASES = []          # (op, function Rng -> Cases)
@@ -515,26 +515,12 @@ def _unfused_multihead_matmul(v, attrs):
 
 def make_unfused_case(out_dir, case):
     """The program of the fused op, with the results of the function for it in UNFUSED."""
-    fused, ins, outs = g.Builder(), {}, {"Out": ["Out"]}
-    op = fused.block.desc.append_op()       # block.append_op asks for a kernel
-    op.set_type(case.op)
-    for slot, values in case.ins.items():
-        ins[slot] = [f"{slot}_{i}" for i in range(len(values))] if isinstance(values, list) else [slot]
-        for name, value in zip(ins[slot], g.as_list(values)):
-            fused.feed(name, value)
-        op.set_input(slot, ins[slot])
-    op.set_output("Out", ["Out"])
-    for name, value in case.attrs.items():
-        op._set_attr(name, value)
-    fused.output("Out", next(a.dtype.name for a in fused.feeds.values() if a.dtype.kind == "f"))
-    fused.fetch = ["Out"]
-    blob = fused._with_feed_fetch(fused.prog.desc.serialize_to_string())
+    feeds = build_without_kernel(case)[0].feeds
     with paddle.static.program_guard(paddle.static.Program()):
-        v = {name: paddle.static.data(name, a.shape, a.dtype.name) for name, a in fused.feeds.items()}
+        v = {name: paddle.static.data(name, a.shape, a.dtype.name) for name, a in feeds.items()}
         result = UNFUSED[case.op](v, case.attrs)
-        (out,) = g.EXE.run(paddle.static.default_main_program(), feed=fused.feeds, fetch_list=[result])
-    g.write_case(f"{out_dir}/{case.op}/{case.name}", 0, case.op, case.name, blob, fused.feeds, {"Out": (out, [])},
-                 {"inputs": ins, "outputs": outs}, g.visible_attrs(case.op, op), [case.op], *case.tol, "computed by the ops it is fused from")
+        (out,) = g.EXE.run(paddle.static.default_main_program(), feed=feeds, fetch_list=[result])
+    write_modelled_case(out_dir, case, {"Out": out}, "computed by the ops it is fused from")
 
 
 # ----------------------------------------------------------------------------

@@ -1,0 +1,112 @@
+// rms_norm: out = s / sqrt(mean of s^2 + epsilon) * norm_weight + norm_bias over the dimensions
+// from begin_norm_axis on. s is x or, where there is a residual, residual_out = x + bias +
+// residual.
+#include <algorithm>
+#include <cmath>
+
+#include "core/op_def.h"
+#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/row_ops.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kBias = 1;
+constexpr int kResidual = 2;
+constexpr int kNormWeight = 3;
+constexpr int kNormBias = 4;
+constexpr int kOut = 0;
+constexpr int kResidualOut = 1;
+
+struct Attrs {
+  float epsilon = 1e-5F;
+  int begin = 1;
+};
+
+Attrs ReadAttrs(AttrReader& reader) {
+  const Attrs attrs = {reader.Float("epsilon", 1e-5F), reader.Int("begin_norm_axis", 1)};
+  if (attrs.begin < 1) reader.Fail(absl::StrCat("attribute 'begin_norm_axis' is ", attrs.begin));
+  if (reader.Float("quant_scale", -1) > 0) {
+    reader.Fail("attribute 'quant_scale' is set, which only Paddle's kernels for GPUs support");
+  }
+  return attrs;
+}
+
+absl::Status CheckVector(const InferContext& ctx, int slot, absl::string_view name, int64_t count) {
+  const Tensor* const vector = ctx.optional_input(slot);
+  if (vector == nullptr || vector->numel() == count) return absl::OkStatus();
+  return InvalidArgument("input '", name, "' has shape ", ToString(vector->shape), ", expected ",
+                         count, " elements");
+}
+
+absl::Status Infer(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  const int begin = ctx.attrs<Attrs>().begin;
+  if (begin >= x.rank()) {
+    return InvalidArgument("attribute 'begin_norm_axis' is ", begin, " for input 'x' ",
+                           ToString(x));
+  }
+  const int64_t columns = x.numel(begin, x.rank());
+  INTERP_RETURN_IF_ERROR(CheckVector(ctx, kBias, "bias", columns));
+  INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNormWeight, "norm_weight", columns));
+  INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNormBias, "norm_bias", columns));
+  const Tensor* const residual = ctx.optional_input(kResidual);
+  if (residual != nullptr && !(residual->shape == x)) {
+    return InvalidArgument("input 'residual' has shape ", ToString(residual->shape), ", expected ",
+                           ToString(x));
+  }
+  ctx.ShareShape(kX, kOut);
+  ctx.SetShape(kResidualOut, residual == nullptr ? Shape{0} : x);
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status RmsNorm(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<Attrs>();
+  const Shape& shape = ctx.input(kX).shape;
+  if (shape.numel() == 0) return absl::OkStatus();
+  const int64_t n = shape.numel(attrs.begin, shape.rank());
+  const T epsilon = static_cast<T>(attrs.epsilon);
+  const T* const x = ctx.input(kX).data<T>();
+  const T* const residual = DataOrNull<T>(ctx.optional_input(kResidual));
+  const T* const bias = DataOrNull<T>(ctx.optional_input(kBias));
+  const T* const weight = ctx.input(kNormWeight).data<T>();
+  const T* const norm_bias = DataOrNull<T>(ctx.optional_input(kNormBias));
+  T* const out = ctx.output(kOut).mutable_data<T>();
+  T* const sums = residual == nullptr ? nullptr : DataOrNull<T>(ctx.optional_output(kResidualOut));
+  const int64_t grain = kElementwiseGrain / (4 * n) + 1;
+  ParallelFor(ctx.num_threads(), shape.numel() / n, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t at = begin * n; at < end * n; at += n) {
+      T* const to = out + at;
+      for (int64_t i = 0; i < n; ++i) {
+        const T added = residual == nullptr ? T{0} : residual[at + i] + (bias ? bias[i] : T{0});
+        to[i] = x[at + i] + added;
+      }
+      if (sums != nullptr) std::copy_n(to, n, sums + at);
+      const T square = RowSumSquares(to, n, T{0}) / static_cast<T>(n);
+      const T factor = T{1} / std::sqrt(square + epsilon);
+      for (int64_t i = 0; i < n; ++i) {
+        to[i] = to[i] * factor * weight[i] + (norm_bias ? norm_bias[i] : T{0});
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "rms_norm",
+    .inputs = {{"x"},
+               {"bias", kOptional},
+               {"residual", kOptional},
+               {"norm_weight"},
+               {"norm_bias", kOptional}},
+    .outputs = {{"out"}, {"residual_out", kOptional}},
+    .parse = ParseAttrs<Attrs, ReadAttrs>,
+    .infer = Infer,
+    .kernels = {{DType::kFloat32, RmsNorm<float>}, {DType::kFloat64, RmsNorm<double>}},
+});
+
+}  // namespace
+}  // namespace interp::nn

@@ -1,0 +1,151 @@
+// Ops that inference passes fuse, and further ops of old programs: inputs and attributes that they
+// refuse, and sequences of no rows, which Paddle does not take.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/kernels/op_runs.h"
+#include "tests/testing/matchers.h"
+
+namespace interp::testing {
+namespace {
+
+const Lod kTwo = {{0, 2, 3}};
+
+TEST(FusedOpsTest, RefusesSequencesThatDoNotFit) {
+  const Tensor x = Numbers({3, 4}, 1, kTwo);
+  const Tensor pair = Numbers({2, 2}, 2);
+  const Tensor narrow = Numbers({3, 1}, 3, kTwo);
+  const Tensor ids = Tensor::Of<int64_t>({3, 1}, {0, 7, 1});
+  Tensor sequences = ids;
+  sequences.lod = kTwo;
+  ExpectRefusals({
+      {{"fusion_seqpool_cvm_concat", {{"X", narrow}, {"CVM", pair}}, {"Out"}, ""}, "2 or more"},
+      {{"fusion_seqpool_cvm_concat", {{"X", x}, {"CVM", pair}}, {"Out"}, "use_cvm=false"},
+       "'use_cvm' is false"},
+      {{"fused_seqpool_cvm", {{"X", narrow}, {"CVM", pair}}, {"Out"}, ""}, "2 or more"},
+      {{"fused_seqpool_cvm", {{"X", x}, {"CVM", pair}}, {"Out"}, "pooltype=\"AVERAGE\""},
+       "expected SUM"},
+      {{"fused_seqpool_cvm_grad",
+        {{"X", x}, {"CVM", Numbers({3, 2}, 1)}, {"Out@GRAD", Numbers({2, 4}, 1)}},
+        {"X@GRAD"},
+        ""},
+       "'CVM' has shape [3,2], expected [2,2]"},
+      {{"fusion_seqconv_eltadd_relu",
+        {{"X", x}, {"Filter", Numbers({4, 5}, 1)}, {"Bias", Numbers({4}, 1)}},
+        {"Out"},
+        "contextLength=1"},
+       "'Bias' has shape [4], expected 5 elements"},
+      {{"fusion_seqexpand_concat_fc", {{"X", x}, {"FCWeight", pair}}, {"Out"}, ""}, "1 inputs 'X'"},
+      {{"fused_embedding_fc_lstm",
+        {{"Ids", sequences},
+         {"Embeddings", Numbers({7, 8}, 1)},
+         {"WeightH", Numbers({2, 8}, 1)},
+         {"Bias", Numbers({1, 8}, 1)}},
+        {"Hidden", "Cell"},
+        "use_peepholes=false"},
+       "'Ids' has the value 7 at position 1"},
+      {{"multi_gru", {{"X", x}, {"WeightX", pair}, {"WeightH", pair}}, {"Hidden"}, ""},
+       "1 inputs 'WeightX', expected 2"},
+      {{"match_matrix_tensor",
+        {{"X", x}, {"Y", x}, {"W", Numbers({4, 2, 4}, 1)}},
+        {"Out", "Tmp"},
+        "dim_t=3"},
+       "[D,3,D]"},
+  });
+}
+
+TEST(FusedOpsTest, RefusesAttentionThatDoesNotFit) {
+  const OpRun fitting = {"attention_lstm",
+                         {{"X", Numbers({3, 4}, 1, kTwo)},
+                          {"C0", Numbers({2, 2}, 2)},
+                          {"AttentionWeight", Numbers({6, 1}, 3)},
+                          {"LSTMWeight", Numbers({6, 8}, 4)},
+                          {"LSTMBias", Numbers({1, 8}, 5)}},
+                         {"Hidden", "Cell"},
+                         ""};
+  EXPECT_THAT(RunOp(fitting), IsOk());
+  OpRun lone_bias = fitting;
+  lone_bias.inputs.push_back({"AttentionScalarBias", Numbers({1, 1}, 1)});
+  ExpectRefusals({
+      {With(fitting, 0, Numbers({3, 4}, 1)), "'X'"},
+      {With(fitting, 1, Numbers({3, 2}, 1)), "'C0' has shape [3,2], expected [2,2]"},
+      {With(fitting, 2, Numbers({5, 1}, 1)), "'AttentionWeight'"},
+      {With(fitting, 3, Numbers({6, 6}, 1)), "'LSTMWeight'"},
+      {With(fitting, 4, Numbers({1, 7}, 1)), "expected [1,4 D]"},
+      {lone_bias, "without 'AttentionScalar'"},
+  });
+}
+
+TEST(FusedOpsTest, RefusesWhatOneDnnWouldNotFuse) {
+  const Tensor x = Numbers({2, 3}, 1);
+  ExpectRefusals({
+      {{"fused_elementwise_add", {{"X", x}, {"Y", Numbers({2}, 1)}}, {"Out"}, ""}, "[2]"},
+      {{"fused_elementwise_div", {{"X", x}, {"Y", x}}, {"Out"}, "scale_y=0.0"}, "'scale_y' is 0"},
+      {{"fused_elementwise_mul", {{"X", x}, {"Y", x}}, {"Out"}, "fuse_activation=\"selu\""},
+       "cannot be fused"},
+      {{"fused_elementwise_sub", {{"X", x}, {"Y", x}}, {"Out"}, "fused_unsqueeze2_axes=[9]"},
+       "'axes'"},
+      {{"fused_softplus", {{"X", x}}, {"Out"}, "beta=0.0"}, "'beta' is 0"},
+      {{"fused_transpose", {{"X", x}}, {"Out"}, "axis=[0, 0]"}, "twice"},
+      {{"fused_transpose", {{"X", x}}, {"Out"}, "axis=[1, 0], fused_reshape2_shape=[4]"},
+       "do not fill"},
+      {{"fused_transpose", {{"X", x}}, {"Out"}, "axis=[1, 0], shift=2.0"}, "'shift' is 2"},
+  });
+}
+
+TEST(FusedOpsTest, RefusesShapesOfNormsAndProducts) {
+  const Tensor x = Numbers({2, 3}, 1);
+  const Tensor w = Numbers({3, 4}, 1);
+  ExpectRefusals({
+      {{"fused_fc_elementwise_layernorm", {{"X", x}, {"W", w}, {"Y", x}}, {"Out"}, ""},
+       "'Y' has shape [2,3], expected [2,4]"},
+      {{"fused_fc_elementwise_layernorm",
+        {{"X", x}, {"W", w}, {"Y", Numbers({2, 4}, 1)}, {"Scale", Numbers({3}, 1)}},
+        {"Out"},
+        ""},
+       "'Scale' has shape [3], expected 4"},
+      {{"rms_norm", {{"x", x}, {"norm_weight", Numbers({2}, 1)}}, {"out"}, ""}, "'norm_weight'"},
+      {{"rms_norm", {{"x", x}, {"norm_weight", Numbers({3}, 1)}}, {"out"}, "begin_norm_axis=2"},
+       "'begin_norm_axis' is 2"},
+      {{"batch_fc",
+        {{"Input", Numbers({2, 3, 4}, 1)},
+         {"W", Numbers({2, 4, 5}, 1)},
+         {"Bias", Numbers({2, 4}, 1)}},
+        {"Out"},
+        ""},
+       "[2,4], expected [S,B,I]"},
+      {{"similarity_focus", {{"X", x}}, {"Out"}, "axis=1, indexes=[0]"}, "expected rank 4"},
+      {{"similarity_focus", {{"X", Numbers({1, 2, 2, 2}, 1)}}, {"Out"}, "axis=1, indexes=[2]"},
+       "expected 0 to 1"},
+      {{"crop", {{"X", x}}, {"Out"}, "shape=[2, 3], offsets=[0, 1]"}, "more than 'X'"},
+  });
+}
+
+TEST(FusedOpsTest, RefusesCountsThatAreNotThoseOfTheNeighbors) {
+  const Tensor nodes = Tensor::Of<int64_t>({2}, {4, 5});
+  const auto run = [&](const Tensor& count) {
+    return OpRun{"graph_reindex",
+                 {{"X", nodes}, {"Neighbors", nodes}, {"Count", count}},
+                 {"Reindex_Src", "Reindex_Dst", "Out_Nodes"},
+                 ""};
+  };
+  ExpectRefusals({
+      {run(Tensor::Of<int32_t>({2}, {1, 2})), "adds up to 3, expected 2"},
+      {run(Tensor::Of<int32_t>({2}, {3, -1})), "'Count' has the value -1"},
+      {run(nodes), "expected int32"},
+  });
+}
+
+TEST(FusedOpsTest, SequencesOfNoRowsHaveNoMatches) {
+  const auto out = OutputsOf({"match_matrix_tensor",
+                              {{"X", Numbers({3, 2}, 1, {{0, 0, 3}})},
+                               {"Y", Numbers({2, 2}, 2, {{0, 2, 2}})},
+                               {"W", Numbers({2, 1, 2}, 3)}},
+                              {"Out", "Tmp"},
+                              "dim_t=1"});
+  EXPECT_EQ(out[0].shape, Shape({0, 1}));
+  EXPECT_EQ(out[0].lod, Lod({{0, 0, 0}}));
+}
+
+}  // namespace
+}  // namespace interp::testing
