@@ -52,8 +52,6 @@ const std::map<std::string, std::string>& ExemptCases() {
       {"qr/complete_float64", "the same"},
       {"qr/r_float32", "has no Q for a gradient"},
       {"qr/r_float64", "the same"},
-      {"svd/full_float32", "has no gradient for vectors that X leaves open"},
-      {"svd/full_float64", "the same"},
       {"lu/singular", "has no inverse to go back by"},
       {"sigmoid_cross_entropy_with_logits/pos_weight_float32", "weighs the sigmoid alone"},
       {"soft_relu/values1", "is the slope at the threshold beyond it, too"},
