@@ -17,6 +17,9 @@ CASES = []          # (op, function Rng -> Cases)
 GRADIENTS = set()   # ops whose cases are also made of their gradients
 MODELS = {}         # op -> function Case -> {output: array}
 FLOATS = ("float32", "float64")
+# Cases that Paddle computes wrongly: its identity leaves what was there, operands of other sizes are exchanged for a
+# quotient, and the scale of a difference goes to X alone.
+WRONG = {"attention_lstm/relu_float32", "attention_lstm/relu_float64", "fused_elementwise_div/wide_y", "fused_elementwise_sub/scales"}
 LENGTHS = {"ragged": [3, 1, 4], "equal": [2, 2], "one": [5], "long": [7, 2, 9, 1]}
 
 
@@ -129,7 +132,8 @@ def _seqexpand_concat_fc(r, op):
                 ins = {"X": xs, "FCWeight": r.f((sum(widths), 6), dtype=dtype)}
                 if bias:
                     ins["FCBias"] = r.f((1, 6), dtype=dtype)
-                yield Case(f"{name}_{act}_{dtype}", ins, "Out,FCOut", {"fc_activation": act}, nofetch=("FCOut",), tol=loose(dtype))
+                yield Case(f"{name}_{act}_{dtype}", ins, "Out,FCOut", {"fc_activation": act}, nofetch=("FCOut",),
+                           tol=loose(dtype) if dtype == "float32" else (1e-5, 1e-5))     # Paddle's tanh stops at 13
 
 
 # ----------------------------------------------------------------------------
@@ -406,7 +410,8 @@ def make(out, case):
 
 def main():
     out, wanted = arguments(__doc__)
-    make_all(out, cases_of(CASES, "fused", wanted), make)
+    right = (case for case in cases_of(CASES, "fused", wanted) if f"{case.op}/{case.name}" not in WRONG)
+    make_all(out, right, make)
 
 
 if __name__ == "__main__":
