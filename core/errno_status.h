@@ -6,8 +6,9 @@
 
 namespace interp {
 
-// The status of an `errno`: "<message>: No such file or directory". As absl::ErrnoToStatus, which fills
-// a table at its first call; ThreadSanitizer takes that for a race, as absl is not instrumented.
+// The status of an `errno`: "<message>: No such file or directory". As absl::ErrnoToStatus, which
+// fills a table at its first call; ThreadSanitizer takes that for a race, as absl is not
+// instrumented.
 absl::Status ErrnoStatus(int code, absl::string_view message);
 
 }  // namespace interp

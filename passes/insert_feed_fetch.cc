@@ -119,9 +119,9 @@ absl::StatusOr<Program> InsertFeedFetch(Program program, const PassContext& cont
   if (context.fetches.has_value()) {
     INTERP_ASSIGN_OR_RETURN(fetches, Resolve(program, facts, *context.fetches, "fetch"));
   }
-  INTERP_RETURN_IF_ERROR(CheckColumns(program, facts, feeds, fetches));
-
+  INTERP_RETURN_IF_ERROR(CheckReads(program));
   DropReaders(program, feeds);
+  INTERP_RETURN_IF_ERROR(CheckColumns(program, CollectFacts(program), feeds, fetches));
 
   std::vector<Op> old = std::move(program.blocks[0].ops);
   std::vector<Op> ops;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +16,7 @@ namespace interp {
 namespace {
 
 bool AnyOp(const Program& program, bool (*is_wanted)(const Op& op)) {
+  if (program.blocks.empty()) return false;
   const std::vector<Op>& ops = program.blocks[0].ops;
   return std::any_of(ops.begin(), ops.end(), is_wanted);
 }
@@ -135,6 +137,7 @@ class ReaderCheck {
     const Slot* reader = op.FindInput("Reader");
     const size_t count = reader == nullptr ? 0 : reader->args.size();
     if (count != 1) return InvalidArgument("'Reader' has ", count, " arguments, expected 1");
+    INTERP_RETURN_IF_ERROR(CheckDeclared(op));
     const Source source = SourceOf(reader->args[0]);
     const auto [first, is_first] = read_by_.emplace(source.reader, index);
     if (!is_first) {
@@ -147,6 +150,16 @@ class ReaderCheck {
     }
     const absl::Status status = CheckDeclaration(op, *source.maker);
     return status.ok() ? status : Annotate(status, source.maker->type);
+  }
+
+  absl::Status CheckDeclared(const Op& read) const {
+    for (const Slot& slot : read.outputs) {
+      for (const VarId id : slot.args) {
+        if (vars_.contains(id)) continue;
+        return InvalidArgument("output '", program_.NameOf(id), "' is not declared in block 0");
+      }
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckDeclaration(const Op& read, const Op& maker) const {
@@ -180,12 +193,30 @@ class ReaderCheck {
   absl::flat_hash_map<VarId, size_t> read_by_;  // by Source::reader: the op
 };
 
+// Of one `read`: `used` are the variables that ops before it read or write.
+absl::Status CheckOutputs(const Program& program, const Op& op,
+                          const absl::flat_hash_set<VarId>& used) {
+  for (const Slot& slot : op.outputs) {
+    for (const VarId id : slot.args) {
+      if (!used.contains(id)) continue;
+      return Unimplemented("writes '", program.NameOf(id),
+                           "', which an op before it uses; expected a variable of its own, as "
+                           "batches are there before the first op");
+    }
+  }
+  return absl::OkStatus();
+}
+
+void AddArgs(const std::vector<Slot>& slots, absl::flat_hash_set<VarId>& vars) {
+  for (const Slot& slot : slots) vars.insert(slot.args.begin(), slot.args.end());
+}
+
 }  // namespace
 
 bool IsRead(const Op& op) { return op.type == "read"; }
 
 bool MakesReader(const Op& op) {
-  return op.type == "open_files" ||
+  return op.type == "open_files" || op.type == "create_random_data_generator" ||
          (absl::StartsWith(op.type, "create_") && absl::EndsWith(op.type, "_reader"));
 }
 
@@ -204,15 +235,30 @@ std::vector<VarId> ReadVars(const Program& program) {
   return vars;
 }
 
+absl::Status CheckReads(const Program& program) {
+  if (!AnyOp(program, IsRead)) return absl::OkStatus();
+  absl::flat_hash_set<VarId> used;
+  const std::vector<Op>& ops = program.blocks[0].ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (IsRead(ops[i])) {
+      const absl::Status status = CheckOutputs(program, ops[i], used);
+      if (!status.ok()) return Annotate(status, DescribeOp(program, 0, i));
+    }
+    AddArgs(ops[i].inputs, used);
+    AddArgs(ops[i].outputs, used);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckReaders(const Program& program) {
-  if (program.blocks.empty() || !AnyOp(program, IsRead)) return absl::OkStatus();
+  if (!AnyOp(program, IsRead)) return absl::OkStatus();
   ReaderCheck check(program);
   const std::vector<Op>& ops = program.blocks[0].ops;
   for (size_t i = 0; i < ops.size(); ++i) {
     if (!IsRead(ops[i]) && !MakesReader(ops[i])) continue;
     INTERP_RETURN_IF_ERROR(check.Visit(i));
   }
-  return absl::OkStatus();
+  return CheckReads(program);
 }
 
 void DropReaders(Program& program, const std::vector<VarId>& fed) {

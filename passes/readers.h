@@ -24,11 +24,16 @@ bool MakesReader(const Op& op);
 // What the `read` ops of block 0 write and another op reads, in the order of their arguments.
 std::vector<VarId> ReadVars(const Program& program);
 
+// Whether what `read` ops of block 0 write can be fed before the first op: Unimplemented for a
+// variable that an op before the `read` uses.
+absl::Status CheckReads(const Program& program);
+
 // Whether the batches of one data set can be fed to all `read` ops of block 0, one in each run.
 // Errors, with the op: Unimplemented for a second `read` from the same reader, which would want the
-// next batch, and for a reader that changes its samples by ops of its own (create_custom_reader);
-// InvalidArgument for a `read` without its one reader, and where the attributes of create_py_reader
-// do not fit what the variables are declared as.
+// next batch, for a reader that changes its samples by ops of its own (create_custom_reader), and
+// for what CheckReads finds; InvalidArgument for a `read` without its one reader or with an output
+// that is not declared, and where the attributes of create_py_reader do not fit what the variables
+// are declared as.
 absl::Status CheckReaders(const Program& program);
 
 // Takes `fed` from the outputs of `read` ops in block 0, and drops those that are left without an

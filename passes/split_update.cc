@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
@@ -13,22 +14,35 @@
 namespace interp {
 namespace {
 
-// What an op and the blocks that it runs use. A block may leave what it writes as it was.
-void CollectUses(const Program& program, const Op& op, std::vector<VarId>& reads,
-                 std::vector<VarId>& writes) {
-  const bool runs_blocks = HasSubBlock(op);
+void CollectOwnUses(const Op& op, std::vector<VarId>& reads, std::vector<VarId>& writes) {
   for (const Slot& slot : op.inputs) reads.insert(reads.end(), slot.args.begin(), slot.args.end());
   for (const Slot& slot : op.outputs) {
     for (const VarId id : slot.args) {
-      if (KeepsValue(op, id)) continue;
-      writes.push_back(id);
-      if (runs_blocks) reads.push_back(id);
+      if (!KeepsValue(op, id)) writes.push_back(id);
     }
   }
-  ForEachSubBlock(op, [&](int32_t block) {
-    for (const Op& inner : program.blocks[block].ops) CollectUses(program, inner, reads, writes);
-  });
-  if (runs_blocks) reads.insert(reads.end(), writes.begin(), writes.end());
+}
+
+// What an op and the blocks that it runs use. A block may leave what it writes as it was.
+void CollectUses(const Program& program, const Op& op, std::vector<VarId>& reads,
+                 std::vector<VarId>& writes) {
+  CollectOwnUses(op, reads, writes);
+  if (!HasSubBlock(op)) return;
+  absl::flat_hash_set<int32_t> seen;  // ops of nested blocks may run one block many times
+  std::vector<int32_t> left;
+  const auto add = [&](int32_t block) {
+    if (seen.insert(block).second) left.push_back(block);
+  };
+  ForEachSubBlock(op, add);
+  while (!left.empty()) {
+    const int32_t block = left.back();
+    left.pop_back();
+    for (const Op& inner : program.blocks[block].ops) {
+      CollectOwnUses(inner, reads, writes);
+      ForEachSubBlock(inner, add);
+    }
+  }
+  reads.insert(reads.end(), writes.begin(), writes.end());
 }
 
 // Of one part, by VarId.

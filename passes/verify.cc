@@ -288,6 +288,7 @@ absl::Status VerifyOpsKnown(const Program& program, const OpRegistry& ops) {
   std::vector<bool> reached(program.blocks.size());
   std::vector<int32_t> queue = {0};
   reached[0] = true;
+  absl::Status unknown_maker;  // of a reader: a `read` of it says more
   while (!queue.empty()) {
     const int32_t b = queue.back();
     queue.pop_back();
@@ -295,8 +296,11 @@ absl::Status VerifyOpsKnown(const Program& program, const OpRegistry& ops) {
       const Op& op = program.blocks[b].ops[i];
       if (ops.Find(op.type) == nullptr && IsRead(op)) return NotFed(program, b, i);
       if (ops.Find(op.type) == nullptr) {
-        return Unimplemented(DescribeOp(program, b, i), ": no op named '", op.type,
-                             "' is registered", NearNamesHint(op.type, ops.Types()));
+        absl::Status unknown =
+            Unimplemented(DescribeOp(program, b, i), ": no op named '", op.type, "' is registered",
+                          NearNamesHint(op.type, ops.Types()));
+        if (!MakesReader(op)) return unknown;
+        unknown_maker.Update(std::move(unknown));
       }
       ForEachSubBlock(op, [&](int32_t index) {
         if (!reached[index]) queue.push_back(index);
@@ -304,7 +308,7 @@ absl::Status VerifyOpsKnown(const Program& program, const OpRegistry& ops) {
       });
     }
   }
-  return absl::OkStatus();
+  return unknown_maker;
 }
 
 std::vector<bool> ComputedVars(const Program& program) {

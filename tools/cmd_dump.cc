@@ -75,8 +75,14 @@ absl::StatusOr<std::optional<MicroBatchOptions>> ReadPipelineFlags(const DumpFla
 }
 
 // Earlier stages know nothing of what decides later ones.
-absl::Status CheckEffects(const CLI::App& command, const std::string& stage) {
+absl::Status CheckEffects(const CLI::App& command, const std::string& stage, bool micro_batches) {
   const std::string when = absl::StrCat("with --stage ", stage);
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command, {"--no-prune"}, !micro_batches, "with --micro-batches"));
+  // The place decides where the stages of a pipeline are.
+  INTERP_RETURN_IF_ERROR(CheckEffect(
+      command, {"--place"},
+      stage == "deps" || stage == "plan" || (micro_batches && stage == "passes"), when));
   INTERP_RETURN_IF_ERROR(CheckEffect(command,
                                      {"--feed", "--fetch", "--micro-batches", "--pipeline-stages",
                                       "--pipeline-schedule", "--pipeline-chunks"},
@@ -85,9 +91,9 @@ absl::Status CheckEffects(const CLI::App& command, const std::string& stage) {
                                      {"--disable-pass", "--enable-pass", "--print-after",
                                       "--no-prune", "--precision", "--float32-ops"},
                                      stage != "program" && stage != "jobs", when));
-  return CheckEffect(
-      command, {"--in-order", "--no-gc", "--place", "--single-stream", "--no-layout", "--no-fold"},
-      stage == "deps" || stage == "plan", when);
+  return CheckEffect(command,
+                     {"--in-order", "--no-gc", "--single-stream", "--no-layout", "--no-fold"},
+                     stage == "deps" || stage == "plan", when);
 }
 
 std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program,
@@ -170,8 +176,14 @@ ExitCode Write(const absl::StatusOr<std::string>& dump, const std::string& path)
 
 ExitCode DumpPlanFile(const Model& model, const ProgramPage& page, const DumpFlags& flags,
                       const CLI::App& command) {
-  const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch", "--micro-batches"});
+  const absl::Status fits = CheckNoPlanFlags(command, {"--feed", "--fetch"});
   if (!fits.ok()) return Fail(ExitCode::kUsage, fits);
+  if (flags.stage == "jobs" || flags.pipeline.micro_batches > 0) {
+    return Fail(ExitCode::kUsage,
+                InvalidArgument(model.path,
+                                ": a plan cannot be cut into micro-batches; expected "
+                                "the program that it was made of"));
+  }
   if (flags.stage == "program") {
     return Fail(ExitCode::kUsage,
                 InvalidArgument(model.path, ": a plan has its program after the passes only"));
@@ -196,7 +208,8 @@ absl::StatusOr<Model> LoadForDump(const DumpFlags& flags, absl::Status& paramete
 ExitCode Dump(const DumpFlags& flags, const CLI::App& command) {
   const absl::Status format = CheckFormat(flags);
   if (!format.ok()) return Fail(ExitCode::kUsage, format);
-  const absl::Status effective = CheckEffects(command, flags.stage);
+  const absl::Status effective =
+      CheckEffects(command, flags.stage, flags.pipeline.micro_batches > 0);
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());

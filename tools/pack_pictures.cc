@@ -28,7 +28,7 @@ constexpr size_t kMaxPendingBytes = size_t{1} << 28;
 // The middle square, or all of the picture.
 PictureWindow WindowOf(const Picture<uint8_t>& picture, const PackOptions& options) {
   PictureWindow window{.width = static_cast<double>(picture.width),
-                .height = static_cast<double>(picture.height)};
+                       .height = static_cast<double>(picture.height)};
   if (!options.centre_crop) return window;
   const int side = std::min(picture.width, picture.height);
   return {.left = static_cast<double>((picture.width - side) / 2),

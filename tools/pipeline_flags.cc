@@ -1,6 +1,10 @@
 #include "tools/pipeline_flags.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
 
 namespace interp {
 
@@ -37,10 +41,14 @@ absl::StatusOr<std::optional<MicroBatchOptions>> MakeMicroBatchOptions(const Pip
                                                                        int64_t batch_size,
                                                                        bool on_devices) {
   if (flags.micro_batches == 0) {
-    if (!flags.has_stages() && flags.page.empty()) return std::nullopt;
-    return InvalidArgument(
-        "--pipeline-stages, --pipeline-schedule, --pipeline-chunks and --pipeline-page have no "
-        "effect without --micro-batches");
+    std::vector<std::string> given;
+    if (flags.stages > 0) given.emplace_back("--pipeline-stages");
+    if (!flags.schedule.empty()) given.emplace_back("--pipeline-schedule");
+    if (flags.chunks > 0) given.emplace_back("--pipeline-chunks");
+    if (!flags.page.empty()) given.emplace_back("--pipeline-page");
+    if (given.empty()) return std::nullopt;
+    return InvalidArgument("without --micro-batches there is no effect of ",
+                           absl::StrJoin(given, ", "));
   }
   if (flags.micro_batches > batch_size) {
     return InvalidArgument("--micro-batches ", flags.micro_batches, ": a batch has ", batch_size,

@@ -43,7 +43,7 @@ struct ImagePreparation {
 // Which part of a picture becomes the sample. Without `random` it is the middle where it would be
 // chosen at random.
 PictureWindow ChooseWindow(const PictureSize& picture, const ImagePreparation& preparation,
-                    const std::optional<RandomStream>& random);
+                           const std::optional<RandomStream>& random);
 
 // Decodes a JPEG or PNG file and writes sample `index` of `batch`; see WritePixels. Without
 // `random` nothing is left to chance: see ChooseWindow, and what is mirrored at random stays as it

@@ -17,7 +17,8 @@ struct PictureWindow {
 // centres; where the picture shrinks, over as many pixels as go into one (Pillow's BILINEAR).
 // Pixels beside the window count where they are as near as those in it.
 // REQUIRES: all sizes are above 0 and the window lies in the picture.
-Picture<float> Resample(const PictureView& picture, const PictureWindow& window, int width, int height);
+Picture<float> Resample(const PictureView& picture, const PictureWindow& window, int width,
+                        int height);
 
 // Rounded.
 Picture<uint8_t> ToBytes(const Picture<float>& picture);

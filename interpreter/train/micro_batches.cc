@@ -6,12 +6,14 @@
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/train/merge_values.h"
 #include "interpreter/train/split_batch.h"
+#include "passes/verify.h"
 
 namespace interp {
 
 absl::StatusOr<std::unique_ptr<MicroBatches>> MicroBatches::Create(
     Program& main, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
     const MicroBatchOptions& options, const OpRegistry& ops) {
+  INTERP_RETURN_IF_ERROR(VerifyProgram(main, ops));
   NumberRandomOps(main, ops);
   INTERP_ASSIGN_OR_RETURN(MicroBatchProgram rewritten, MakeMicroBatches(main, feeds, options, ops));
   std::unique_ptr<MicroBatches> made(new MicroBatches());

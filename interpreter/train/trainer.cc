@@ -10,6 +10,7 @@
 #include "interpreter/train/replicas.h"
 #include "passes/feed_fetch.h"
 #include "passes/readers.h"
+#include "passes/verify.h"
 
 namespace interp {
 namespace {
@@ -103,6 +104,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   std::unique_ptr<DataParallel> ranks;
   if (options.data_parallel.has_value()) {
     const OpRegistry& ops = OpsOf(options);
+    INTERP_RETURN_IF_ERROR(VerifyProgram(main, ops));
     NumberRandomOps(main, ops);  // as without ranks
     INTERP_ASSIGN_OR_RETURN(ranks, DataParallel::Create(main, options.fetches, options.core.rings,
                                                         *options.data_parallel));

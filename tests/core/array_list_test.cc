@@ -13,7 +13,7 @@
 #include "tests/testing/arrays.h"
 #include "tests/testing/temp_folder.h"
 
-namespace interp {
+namespace interp::array_list_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -213,4 +213,4 @@ TEST(ArrayFileTest, SavesAndLoadsArrays) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::array_list_test

@@ -13,7 +13,7 @@
 #include "tests/testing/arrays.h"
 #include "tests/testing/slow.h"
 
-namespace interp {
+namespace interp::array_test {
 namespace {
 
 using testing::ArrayOf;
@@ -337,4 +337,4 @@ TEST_P(ArraysOnDevices, RandomOperationsEqualTheSequentialOnes) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::array_test

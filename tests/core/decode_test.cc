@@ -10,7 +10,7 @@
 
 #include "tests/testing/matchers.h"
 
-namespace interp {
+namespace interp::decode_test {
 namespace {
 
 using ::testing::Each;
@@ -172,4 +172,4 @@ TEST(DecodePicture, WhatDecodingTakesIsBounded) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::decode_test

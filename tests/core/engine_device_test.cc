@@ -13,7 +13,7 @@
 #include "tests/testing/devices.h"
 #include "tests/testing/engines.h"
 
-namespace interp::engine {
+namespace interp::engine::engine_device_test {
 namespace {
 
 using testing::Execution;
@@ -470,4 +470,4 @@ TEST(EngineDevice, TwoDevices) {
 }
 
 }  // namespace
-}  // namespace interp::engine
+}  // namespace interp::engine::engine_device_test

@@ -5,7 +5,7 @@
 
 #include "tests/testing/matchers.h"
 
-namespace interp {
+namespace interp::multi_slot_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST(MultiSlot, MemoryIsBounded) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::multi_slot_test

@@ -8,7 +8,7 @@
 #include "core/io/file.h"
 #include "tests/testing/temp_folder.h"
 
-namespace interp {
+namespace interp::npy_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -259,4 +259,4 @@ TEST(NpyTest, ErrorsOfFilesStartWithThePath) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::npy_test

@@ -9,7 +9,7 @@
 #include "tests/testing/probe_ops.h"
 #include "tests/testing/program_builder.h"
 
-namespace interp::testing {
+namespace interp::testing::executor_test {
 namespace {
 
 ExecutorOptions Options(size_t capacity = 8) {
@@ -128,4 +128,4 @@ TEST_F(ExecutorTest, ThreadsMayAskAtOnce) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::executor_test

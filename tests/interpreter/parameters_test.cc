@@ -12,7 +12,7 @@
 #include "tests/testing/probe_ops.h"
 #include "tests/testing/program_builder.h"
 
-namespace interp::testing {
+namespace interp::testing::parameters_test {
 namespace {
 
 using absl::StatusCode;
@@ -217,4 +217,4 @@ TEST(ParametersTest, ExceptionsOfInferenceBecomeErrors) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::parameters_test

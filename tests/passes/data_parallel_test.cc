@@ -8,7 +8,7 @@
 #include "core/program_print.h"
 #include "tests/testing/matchers.h"
 
-namespace interp {
+namespace interp::data_parallel_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -95,4 +95,4 @@ TEST(DataParallelTest, AProgramWithoutUpdateIsRefused) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::data_parallel_test

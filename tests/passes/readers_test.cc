@@ -121,6 +121,26 @@ TEST(Readers, RefusesWhatCannotBeFed) {
                         "block 1, op #0 read: readers do not run here, and only block 0 is fed"));
 }
 
+TEST(Readers, BatchesAreThereBeforeTheFirstOp) {
+  constexpr char kTwo[] = R"(block 0
+  var x float32[-1,4]
+  read(Reader=r) -> (Out=x)
+  relu(X=x) -> (Out=y)
+  read(Reader=s) -> (Out=x)
+)";
+  EXPECT_THAT(
+      CheckReaders(Parse(kTwo)),
+      FailsWith(StatusCode::kUnimplemented, "op #2 read: writes 'x', which an op before it uses"));
+  EXPECT_THAT(
+      CheckReaders(Parse("block 0\n  read(Reader=r) -> (Out=x)\n  relu(X=x) -> (Out=y)\n")),
+      FailsWith(StatusCode::kInvalidArgument, "op #0 read: output 'x' is not declared in block 0"));
+}
+
+TEST(Readers, AReadThatIsNotFedIsToldBeforeWhatMakesItsReader) {
+  EXPECT_THAT(VerifyOpsKnown(WithAttrs(kAttrs), testing::FakeOps()),
+              FailsWith(StatusCode::kUnimplemented, "op #2 read: "));
+}
+
 TEST(Readers, DataVarsAreThoseOfReadersAndOthers) {
   const Program program = WithAttrs(kAttrs,
                                     "  var scale float32[1] check_feed\n"

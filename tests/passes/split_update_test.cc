@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "core/program_parse.h"
 #include "core/program_print.h"
 #include "tests/testing/matchers.h"
@@ -135,6 +136,26 @@ block 1 parent=0
   EXPECT_THAT(Names(split->passed), ElementsAre("g"));
   EXPECT_THAT(split->update.blocks[1].ops, IsEmpty());
   EXPECT_EQ(split->compute.blocks[1].ops.size(), 1u);
+}
+
+TEST(SplitUpdate, BlocksThatManyOpsRunAreLookedAtOnce) {
+  std::string text = "block 0\n  var w float32[2] param\n  var g float32[2]\n  var go bool[1]\n";
+  const auto two_loops = [&](int block) {
+    for (int i = 0; i < 2; ++i) {
+      absl::StrAppend(&text, "  loop(Condition=go) -> (Out=go) {sub_block=block:", block,
+                      ", op_role=1}\n");
+    }
+  };
+  constexpr int kDepth = 60;
+  for (int i = 1; i <= kDepth; ++i) {
+    two_loops(i);
+    if (i == 1) text += "  sgd(Param=w, Grad=g) -> (ParamOut=w) {op_role=2}\n";
+    absl::StrAppend(&text, "block ", i, " parent=", i - 1, "\n");
+  }
+  text += "  scale(X=w) -> (Out=g) {op_role=1}\n";
+  const auto split = Split(text);
+  ASSERT_THAT(split, IsOk());
+  EXPECT_THAT(Names(split->passed), ElementsAre("g"));
 }
 
 TEST(SplitUpdate, SaysWhatCannotBeCut) {

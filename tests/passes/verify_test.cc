@@ -6,7 +6,7 @@
 #include "core/program_parse.h"
 #include "tests/testing/fake_ops.h"
 
-namespace interp {
+namespace interp::verify_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -216,4 +216,4 @@ TEST(VerifyStillComputedTest, NoticesALostWriter) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::verify_test

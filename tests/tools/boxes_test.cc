@@ -12,7 +12,7 @@
 #include "tests/testing/command.h"
 #include "tests/testing/program_builder.h"
 
-namespace interp {
+namespace interp::boxes_test {
 namespace {
 
 using testing::CommandResult;
@@ -204,4 +204,4 @@ TEST_F(BoxesCommandTest, WhatCannotBeWrittenIsSaidBeforeTheRun) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::boxes_test

@@ -10,7 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/testing/command.h"
 
-namespace interp::testing {
+namespace interp::testing::train_pipeline_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -183,7 +183,8 @@ TEST(TrainPipeline, FlagsThatDoNotFitAreRefused) {
     EXPECT_NE(result.exit_code, 0);
     EXPECT_THAT(result.err, HasSubstr(part));
   };
-  fails({"--pipeline-stages", "2"}, "have no effect without --micro-batches");
+  fails({"--pipeline-stages", "2"},
+        "without --micro-batches there is no effect of --pipeline-stages");
   fails({"--micro-batches", "17"}, "--micro-batches 17: a batch has 16 samples (--batch-size)");
   fails({"--micro-batches", "0"}, "--micro-batches");
   fails({"--micro-batches", "4", "--pipeline-schedule", "2f"}, "expected fthenb, 1f1b or");
@@ -224,4 +225,4 @@ TEST(TrainPipeline, DumpShowsTheJobsWithoutTraining) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::train_pipeline_test

@@ -11,7 +11,7 @@
 #include "core/comm/rings.h"
 #include "tests/testing/rank_team.h"
 
-namespace interp {
+namespace interp::collectives_test {
 namespace {
 
 using testing::OnAllRanks;
@@ -302,4 +302,4 @@ TEST(Collectives, RefuseWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::collectives_test

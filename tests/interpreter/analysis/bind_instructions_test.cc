@@ -6,7 +6,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 
-namespace interp::testing {
+namespace interp::testing::bind_instructions_test {
 namespace {
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -51,4 +51,4 @@ TEST(BindInstructionsTest, PersistableArraysAreRefused) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::bind_instructions_test

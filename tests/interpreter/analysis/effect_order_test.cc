@@ -10,7 +10,7 @@
 #include "tests/testing/mutations.h"
 #include "tests/testing/plans.h"
 
-namespace interp::testing {
+namespace interp::testing::effect_order_test {
 namespace {
 
 using ::testing::Contains;
@@ -89,4 +89,4 @@ TEST(EffectOrderTest, VerifyNoticesALostOrder) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::effect_order_test

@@ -8,7 +8,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 
-namespace interp::testing {
+namespace interp::testing::fold_constants_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -198,4 +198,4 @@ TEST(FoldConstantsTest, TheStructureIsChecked) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::fold_constants_test

@@ -9,7 +9,7 @@
 #include "tests/testing/plans.h"
 #include "tests/testing/slow.h"
 
-namespace interp::testing {
+namespace interp::testing::shrink_test {
 namespace {
 
 std::vector<Edge> Edges(const std::vector<std::pair<int, int>>& pairs) {
@@ -118,4 +118,4 @@ TEST(ShrinkTest, AMillionInstructions) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::shrink_test

@@ -6,7 +6,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 
-namespace interp::testing {
+namespace interp::testing::storage_test {
 namespace {
 
 // x -view-> a -in place-> b; c on its own.
@@ -70,4 +70,4 @@ TEST(StorageTest, LongChainsAreCheap) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::storage_test

@@ -14,7 +14,7 @@
 #include "tests/testing/probe.h"
 #include "tests/testing/slow.h"
 
-namespace interp::testing {
+namespace interp::testing::fault_injection_test {
 namespace {
 
 constexpr uint64_t kGraphs = kSlow ? 3 : 12;
@@ -175,4 +175,4 @@ TEST(FaultInjectionTest, EveryInstructionInTurn) { ForAllVariants(FailEveryOp); 
 TEST(FaultInjectionTest, EveryAllocationInTurn) { ForAllVariants(FailEveryAllocation); }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::fault_injection_test

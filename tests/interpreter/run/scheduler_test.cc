@@ -12,7 +12,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/slow.h"
 
-namespace interp::testing {
+namespace interp::testing::scheduler_test {
 namespace {
 
 constexpr int kGraphs = kSlow ? 60 : 400;
@@ -89,4 +89,4 @@ TEST(SchedulerStressTest, ClonesRunSideBySide) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::scheduler_test

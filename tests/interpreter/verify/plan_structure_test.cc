@@ -10,7 +10,7 @@
 #include "tests/testing/plans.h"
 #include "tests/testing/random_graph.h"
 
-namespace interp::testing {
+namespace interp::testing::plan_structure_test {
 namespace {
 
 Plan Small() {
@@ -97,4 +97,4 @@ TEST(PlanStructureTest, DamageIsNamed) {
 }
 
 }  // namespace
-}  // namespace interp::testing
+}  // namespace interp::testing::plan_structure_test
