@@ -3,15 +3,10 @@
 #include <limits>
 #include <optional>
 
+#include "core/overloaded.h"
+
 namespace interp {
 namespace {
-
-template <typename... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <typename... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
 
 std::optional<int64_t> AsInteger(const AttrValue& value) {
   return std::visit(Overloaded{[](int32_t v) { return std::optional<int64_t>(v); },

@@ -52,7 +52,7 @@ void AppendAscii(char c, std::string& out) {
   }
 }
 
-std::string Quoted(absl::string_view text) {
+std::string QuotedJson(absl::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
@@ -70,7 +70,7 @@ std::string Quoted(absl::string_view text) {
 
 template <typename T>
 std::string NumberOrName(T value) {
-  return std::isfinite(value) ? FloatText(value) : Quoted(FloatText(value));
+  return std::isfinite(value) ? FloatText(value) : QuotedJson(FloatText(value));
 }
 
 }  // namespace
@@ -100,12 +100,12 @@ void JsonWriter::Raw(absl::string_view text) {
 }
 
 void JsonWriter::Key(absl::string_view name) {
-  Raw(Quoted(name));
+  Raw(QuotedJson(name));
   text_ += ':';
   after_key_ = true;
 }
 
-void JsonWriter::Value(absl::string_view text) { Raw(Quoted(text)); }
+void JsonWriter::Value(absl::string_view text) { Raw(QuotedJson(text)); }
 void JsonWriter::Value(float value) { Raw(NumberOrName(value)); }
 void JsonWriter::Value(double value) { Raw(NumberOrName(value)); }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "core/program.h"
 
 namespace interp {
@@ -15,6 +16,9 @@ enum OpRole : int32_t {
   kLearningRateRole = 16,
   kLossRole = 256,  // a bit: the op that makes the loss, or the first of its gradient
 };
+
+// The attribute that names the device of an op, as Paddle's device_guard writes it: gpu:1.
+inline constexpr absl::string_view kDeviceAttr = "op_device";
 
 // The attribute's value; kForwardRole for an op without.
 int32_t RoleOf(const Op& op);

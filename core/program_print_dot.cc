@@ -6,7 +6,7 @@
 namespace interp {
 namespace {
 
-std::string Quoted(absl::string_view text) {
+std::string QuotedDot(absl::string_view text) {
   return absl::StrCat(
       "\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}), "\"");
 }
@@ -22,7 +22,7 @@ class DotBlock {
 
   void Write() {
     absl::StrAppend(&out_, "  subgraph cluster_", prefix_,
-                    " {\n    label=", Quoted(absl::StrCat("block ", block_.idx)), "\n");
+                    " {\n    label=", QuotedDot(absl::StrCat("block ", block_.idx)), "\n");
     for (size_t i = 0; i < block_.ops.size(); ++i) WriteOp(block_.ops[i], i);
     out_ += "  }\n";
   }
@@ -31,7 +31,7 @@ class DotBlock {
   void WriteOp(const Op& op, size_t index) {
     const std::string node = absl::StrCat(prefix_, "_op", index);
     absl::StrAppend(&out_, "    ", node,
-                    " [shape=box, label=", Quoted(absl::StrCat(op.type, " #", index)), "]\n");
+                    " [shape=box, label=", QuotedDot(absl::StrCat(op.type, " #", index)), "]\n");
     for (const Slot& slot : op.inputs) {
       for (const VarId id : slot.args) WriteEdge(id, node);
     }
@@ -41,7 +41,7 @@ class DotBlock {
   }
 
   void WriteEdge(VarId id, const std::string& to) {
-    const std::string label = Quoted(NameForDump(program_, id));
+    const std::string label = QuotedDot(NameForDump(program_, id));
     const auto [it, added] = writer_.try_emplace(id, absl::StrCat(prefix_, "_var", id));
     if (added) absl::StrAppend(&out_, "    ", it->second, " [label=", label, "]\n");
     absl::StrAppend(&out_, "    ", it->second, " -> ", to, " [label=", label, "]\n");

@@ -4,19 +4,13 @@
 #include <utility>
 
 #include "core/check_var.h"
+#include "core/overloaded.h"
 
 namespace interp {
 namespace {
 
 using AttrDesc = proto::OpDesc::Attr;
 using TensorDesc = proto::VarType::TensorDesc;
-
-template <typename... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <typename... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
 
 // --- attributes ---
 

@@ -12,7 +12,8 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kInt8Conv2d = "int8_conv2d";  // which is its own fused form
-constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", kInt8Conv2d};
+constexpr absl::string_view kFloatAndInt8Convolutions[] = {"conv2d", "depthwise_conv2d",
+                                                           kInt8Conv2d};
 constexpr absl::string_view kFusedConv2d = "fused_conv2d";
 // Inputs that stay what they are.
 constexpr absl::string_view kScales[] = {"InputScale", "FilterScale"};
@@ -35,7 +36,7 @@ struct Chain {
 };
 
 template <typename List>
-bool Contains(const List& list, absl::string_view item) {
+bool IsOneOf(const List& list, absl::string_view item) {
   return std::find(std::begin(list), std::end(list), item) != std::end(list);
 }
 
@@ -71,10 +72,10 @@ class ConvFuser {
 
   std::optional<Chain> StartAt(int index) const {
     const Op& conv = op(index);
-    if (!Contains(kConvolutions, conv.type)) return std::nullopt;
+    if (!IsOneOf(kFloatAndInt8Convolutions, conv.type)) return std::nullopt;
     for (const Slot& slot : conv.inputs) {
       const bool known = slot.name == "Input" || slot.name == "Filter" || slot.name == "Bias" ||
-                         Contains(kScales, slot.name);
+                         IsOneOf(kScales, slot.name);
       if (!known && !slot.args.empty()) return std::nullopt;
     }
     const Var* filter = fuser_.Parameter(Fuser::Argument(conv.inputs, "Filter"));
@@ -263,7 +264,8 @@ class ConvFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseConv(Program program, const PassContext& context) {
-  if (context.ops.Find(kFusedConv2d) == nullptr || !HasOpOf(program, kConvolutions)) return program;
+  if (context.ops.Find(kFusedConv2d) == nullptr || !HasOpOf(program, kFloatAndInt8Convolutions))
+    return program;
   return ConvFuser(std::move(program), context.ops).Run();
 }
 

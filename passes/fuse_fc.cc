@@ -10,7 +10,7 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kInt8Fc = "int8_fc";  // which is its own fused form
-constexpr absl::string_view kProducts[] = {"mul", "matmul", "matmul_v2", kInt8Fc};
+constexpr absl::string_view kFusedProducts[] = {"mul", "matmul", "matmul_v2", kInt8Fc};
 constexpr absl::string_view kFusedFc = "fc";
 
 // A product that fc can compute: Out[.., n] = sum_k X[.., k] Y[k, n].
@@ -139,7 +139,7 @@ class FcFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseFc(Program program, const PassContext& context) {
-  if (context.ops.Find(kFusedFc) == nullptr || !HasOpOf(program, kProducts)) return program;
+  if (context.ops.Find(kFusedFc) == nullptr || !HasOpOf(program, kFusedProducts)) return program;
   return FcFuser(std::move(program), context.ops).Run();
 }
 

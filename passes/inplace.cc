@@ -52,16 +52,17 @@ class Groups {
 };
 
 // An argument and its position among all arguments of its side.
-struct Argument {
+struct InplaceArgument {
   VarId id = -1;
   int32_t position = -1;
 };
 
 // The first argument of the slot.
-std::optional<Argument> FirstArgument(const std::vector<Slot>& slots, absl::string_view name) {
+std::optional<InplaceArgument> FirstArgument(const std::vector<Slot>& slots,
+                                             absl::string_view name) {
   int32_t position = 0;
   for (const Slot& slot : slots) {
-    if (slot.name == name && !slot.args.empty()) return Argument{slot.args[0], position};
+    if (slot.name == name && !slot.args.empty()) return InplaceArgument{slot.args[0], position};
     position += static_cast<int32_t>(slot.args.size());
   }
   return std::nullopt;
@@ -132,8 +133,9 @@ class Marker {
   }
 
   void TryPair(Op& op, const OpDef& def, const SharePair& pair, bool view) {
-    const std::optional<Argument> in = FirstArgument(op.inputs, def.inputs[pair.input].name);
-    const std::optional<Argument> out = FirstArgument(op.outputs, def.outputs[pair.output].name);
+    const std::optional<InplaceArgument> in = FirstArgument(op.inputs, def.inputs[pair.input].name);
+    const std::optional<InplaceArgument> out =
+        FirstArgument(op.outputs, def.outputs[pair.output].name);
     if (!in.has_value() || !out.has_value() || !IsCandidate(in->id) || !IsCandidate(out->id)) {
       return;
     }
@@ -153,7 +155,7 @@ class Marker {
            use.var->kind == VarKind::kLodTensor && use.var->dtype != DType::kUndefined;
   }
 
-  static bool IsTaken(const Op& op, const Argument& in, const Argument& out) {
+  static bool IsTaken(const Op& op, const InplaceArgument& in, const InplaceArgument& out) {
     return std::any_of(op.inplace.begin(), op.inplace.end(), [&](const InplacePair& pair) {
       return pair.input == in.position || pair.output == out.position;
     });

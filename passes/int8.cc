@@ -13,8 +13,8 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d"};
-constexpr absl::string_view kProducts[] = {"mul", "matmul", "matmul_v2"};
+constexpr absl::string_view kFloatConvolutions[] = {"conv2d", "depthwise_conv2d"};
+constexpr absl::string_view kFloatProducts[] = {"mul", "matmul", "matmul_v2"};
 constexpr absl::string_view kInt8Conv = "int8_conv2d";
 constexpr absl::string_view kInt8Product = "int8_fc";
 constexpr absl::string_view kQuantize = "quantize_int8";
@@ -66,7 +66,7 @@ class Int8Maker {
 
   std::optional<Match> MatchConv(int index) const {
     const Op& conv = op(index);
-    if (!Contains(kConvolutions, conv.type) || Contains(float32_ops_, conv.type) ||
+    if (!Contains(kFloatConvolutions, conv.type) || Contains(float32_ops_, conv.type) ||
         HasEpilogue(conv)) {
       return std::nullopt;
     }
@@ -88,7 +88,7 @@ class Int8Maker {
 
   std::optional<Match> MatchProduct(int index) const {
     const Op& product = op(index);
-    if (!Contains(kProducts, product.type) || Contains(float32_ops_, product.type)) {
+    if (!Contains(kFloatProducts, product.type) || Contains(float32_ops_, product.type)) {
       return std::nullopt;
     }
     const std::optional<VarId> x = Fuser::Argument(product.inputs, "X");

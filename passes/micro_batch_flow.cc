@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "core/gradient.h"
 #include "core/op_role.h"
 
 namespace interp {
 namespace {
-
-constexpr absl::string_view kGradSuffix = "@GRAD";
 
 // Their results are multiples of the weight only where all inputs are.
 bool IsAdditive(const Op& op) {
@@ -94,7 +93,7 @@ class Follower {
     bool has[4] = {false, false, false, false};
     for (const Slot& slot : op.inputs) {
       // A gradient is a multiple of those that it is given.
-      if (gradient && !absl::EndsWith(slot.name, kGradSuffix)) continue;
+      if (gradient && !absl::EndsWith(slot.name, kGradientSuffix)) continue;
       for (const VarId id : slot.args) {
         if (main_.NameOf(id) != kEmptyVarName) has[static_cast<int>(flow_.weighting[id])] = true;
       }

@@ -10,10 +10,9 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kWeightName = "micro_batches@WEIGHT_";
+constexpr absl::string_view kWeightPrefix = "micro_batches@WEIGHT_";
 constexpr absl::string_view kSuffix = "@MICRO_";
 constexpr absl::string_view kWeightedSuffix = "@WEIGHTED";
-constexpr absl::string_view kDeviceAttr = "op_device";
 
 class Maker {
  public:
@@ -117,7 +116,7 @@ class Maker {
   void DeclareWeights() {
     const DType dtype = WeightType();
     for (int32_t m = 0; m < made_.schedule.micro_batches; ++m) {
-      made_.weights.push_back(absl::StrCat(kWeightName, m));
+      made_.weights.push_back(absl::StrCat(kWeightPrefix, m));
       weights_.push_back(
           Declare(made_.weights.back(), {.dtype = dtype, .dims = {1}, .need_check_feed = true}));
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/gradient.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/feed_fetch.h"
@@ -16,8 +17,6 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kDeviceAttr = "op_device";
-constexpr absl::string_view kGradSuffix = "@GRAD";
 constexpr int32_t kUnknown = -1;
 
 const std::string* DeviceText(const Op& op) {
@@ -196,7 +195,7 @@ class StageSplitter {
   // The forward op that `id`, or what it is the gradient of, comes from; -1: none.
   int32_t ForwardOpOf(VarId id) const {
     const absl::string_view name = main_.NameOf(id);
-    const size_t end = name.find(kGradSuffix);
+    const size_t end = name.find(kGradientSuffix);
     if (end != absl::string_view::npos) id = main_.Find(name.substr(0, end));
     if (id < 0) return kUnknown;
     return made_by_[id] >= 0 ? made_by_[id] : used_by_[id];

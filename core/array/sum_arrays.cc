@@ -9,12 +9,12 @@
 namespace interp {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kOut = 0;
+constexpr int kTerms = 0;
+constexpr int kSum = 0;
 constexpr int64_t kPart = 512;  // elements summed at a time, on the stack
 
-absl::Status Infer(InferContext& ctx) {
-  const absl::Span<const Tensor* const> x = ctx.inputs(kX);
+absl::Status InferSum(InferContext& ctx) {
+  const absl::Span<const Tensor* const> x = ctx.inputs(kTerms);
   if (x[0] == nullptr) return InvalidArgument("the first array is none");
   for (const Tensor* tensor : x) {
     if (tensor == nullptr || tensor->shape != x[0]->shape || tensor->dtype != x[0]->dtype) {
@@ -22,7 +22,7 @@ absl::Status Infer(InferContext& ctx) {
                              tensor == nullptr ? "none" : DescribeType(*tensor));
     }
   }
-  ctx.SetShape(kOut, x[0]->shape);
+  ctx.SetShape(kSum, x[0]->shape);
   return absl::OkStatus();
 }
 
@@ -54,15 +54,15 @@ void SumPart(absl::Span<const Tensor* const> x, int64_t begin, int64_t n, Wide<T
 }
 
 template <typename T>
-absl::Status Sum(KernelContext& ctx) {
-  Tensor& out = ctx.output(kOut);
+absl::Status SumTerms(KernelContext& ctx) {
+  Tensor& out = ctx.output(kSum);
   T* const to = out.mutable_data<T>();
   const int64_t count = out.numel();
   for (int64_t begin = 0; begin < count; begin += kPart) {
     const int64_t n = std::min(kPart, count - begin);
     // `out` may be the memory of an input, so its part is written when all are read.
     std::array<Wide<T>, kPart> sum;
-    SumPart<T>(ctx.inputs(kX), begin, n, sum.data());
+    SumPart<T>(ctx.inputs(kTerms), begin, n, sum.data());
     std::transform(sum.data(), sum.data() + n, to + begin,
                    [](Wide<T> v) { return static_cast<T>(v); });
   }
@@ -70,7 +70,7 @@ absl::Status Sum(KernelContext& ctx) {
 }
 
 int64_t Flops(const OpContext& ctx) {
-  return (std::ssize(ctx.inputs(kX)) - 1) * ctx.output(kOut).numel();
+  return (std::ssize(ctx.inputs(kTerms)) - 1) * ctx.output(kSum).numel();
 }
 
 }  // namespace
@@ -79,14 +79,14 @@ const OpDef& SumArraysDef() {
   static const auto* const kDef = new OpDef{.type = "sum_arrays",
                                             .inputs = {{"X", kVariadic}},
                                             .outputs = {{"Out"}},
-                                            .infer = Infer,
-                                            .kernels = {{DType::kFloat32, Sum<float>},
-                                                        {DType::kFloat64, Sum<double>},
-                                                        {DType::kFloat16, Sum<float16>},
-                                                        {DType::kBFloat16, Sum<bfloat16>},
-                                                        {DType::kInt32, Sum<int32_t>},
-                                                        {DType::kInt64, Sum<int64_t>}},
-                                            .inplace = {{kX, kOut, /*each=*/false}},
+                                            .infer = InferSum,
+                                            .kernels = {{DType::kFloat32, SumTerms<float>},
+                                                        {DType::kFloat64, SumTerms<double>},
+                                                        {DType::kFloat16, SumTerms<float16>},
+                                                        {DType::kBFloat16, SumTerms<bfloat16>},
+                                                        {DType::kInt32, SumTerms<int32_t>},
+                                                        {DType::kInt64, SumTerms<int64_t>}},
+                                            .inplace = {{kTerms, kSum, /*each=*/false}},
                                             .flops = Flops};
   return *kDef;
 }

@@ -21,13 +21,13 @@ absl::StatusOr<Staging> NewStaging(size_t bytes) {
   return Staging(memory);
 }
 
-struct Part {
+struct RankPart {
   int64_t begin = 0;
   int64_t size = 0;
 };
 
 // Part `i` of `count` elements in `n` parts.
-Part PartOf(int64_t count, int n, int i) {
+RankPart PartOf(int64_t count, int n, int i) {
   const int64_t each = count / n;
   const int64_t more = count % n;  // the first parts have one more
   return {.begin = each * i + std::min<int64_t>(i, more), .size = each + (i < more ? 1 : 0)};
@@ -153,16 +153,16 @@ class Builder {
     result_ = out_;
     Staging own;
     if (call_.kind == CommKind::kReduce && rank_ != call_.root) {
-      const Part part = PartOf(call_.count, size_, rank_);
+      const RankPart part = PartOf(call_.count, size_, rank_);
       INTERP_ASSIGN_OR_RETURN(own, NewStaging(Bytes(part.size)));
       result_ = nullptr;
       own_part_ = own;
     }
-    const Part mine = PartOf(call_.count, size_, rank_);
+    const RankPart mine = PartOf(call_.count, size_, rank_);
     INTERP_ASSIGN_OR_RETURN(const Staging staging, NewStaging(Bytes(mine.size) * size_));
     Round& round = schedule_.emplace_back();
     ForEachPeer([&](int peer) {
-      const Part part = PartOf(call_.count, size_, peer);
+      const RankPart part = PartOf(call_.count, size_, peer);
       Send(round, peer, in_ + Bytes(part.begin), part.size);
       Receive(round, peer, staging.get() + Bytes(mine.size) * peer, mine.size);
     });
@@ -176,17 +176,17 @@ class Builder {
   }
 
   void AddGatherOfParts() {
-    const Part mine = PartOf(call_.count, size_, rank_);
+    const RankPart mine = PartOf(call_.count, size_, rank_);
     Round& round = schedule_.emplace_back();
     ForEachPeer([&](int peer) {
-      const Part part = PartOf(call_.count, size_, peer);
+      const RankPart part = PartOf(call_.count, size_, peer);
       Send(round, peer, OwnPart(), mine.size);
       Receive(round, peer, out_ + Bytes(part.begin), part.size);
     });
   }
 
   void AddPartsToRoot() {
-    const Part mine = PartOf(call_.count, size_, rank_);
+    const RankPart mine = PartOf(call_.count, size_, rank_);
     Round& round = schedule_.emplace_back();
     if (rank_ != call_.root) {
       Send(round, call_.root, OwnPart(), mine.size);
@@ -195,7 +195,7 @@ class Builder {
       return;
     }
     ForEachPeer([&](int peer) {
-      const Part part = PartOf(call_.count, size_, peer);
+      const RankPart part = PartOf(call_.count, size_, peer);
       Receive(round, peer, out_ + Bytes(part.begin), part.size);
     });
   }

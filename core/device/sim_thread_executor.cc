@@ -11,7 +11,7 @@ namespace interp {
 namespace {
 
 // Kernels and copies a stream holds before whoever launches the next waits, as on real devices.
-constexpr size_t kMaxQueued = 1024;
+constexpr size_t kMaxQueuedTasks = 1024;
 
 // One stream's queue and thread.
 class Lane {
@@ -32,7 +32,7 @@ class Lane {
 
   void AwaitRoom() {
     std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return tasks_.size() < kMaxQueued; });
+    changed_.wait(lock, [this] { return tasks_.size() < kMaxQueuedTasks; });
   }
 
   void Push(SimTask task) {
@@ -53,7 +53,7 @@ class Lane {
         if (tasks_.empty()) return;
         task = std::move(tasks_.front());
         tasks_.pop_front();
-        if (tasks_.size() + 1 == kMaxQueued) changed_.notify_all();
+        if (tasks_.size() + 1 == kMaxQueuedTasks) changed_.notify_all();
       }
       if (task.type == SimTask::Type::kWait) task.point->executor().WaitFor(*task.point);
       if (task.type == SimTask::Type::kWork) Pause(task.kind);

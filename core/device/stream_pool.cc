@@ -26,34 +26,34 @@ struct PendingUse {
   uint64_t order = 0;
 };
 
-struct Block;
+struct StreamBlock;
 
 // The smallest block that fits, and of those the one of the lowest address.
 struct BySize {
   using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard asks for it
-  bool operator()(const Block* a, const Block* b) const;
-  bool operator()(const Block* a, size_t bytes) const;
+  bool operator()(const StreamBlock* a, const StreamBlock* b) const;
+  bool operator()(const StreamBlock* a, size_t bytes) const;
 };
-using FreeBlocks = std::set<Block*, BySize>;
+using FreeBlocks = std::set<StreamBlock*, BySize>;
 
 // A range of device memory, and the header of the buffer in it. The blocks of one AllocateRaw form
 // a list by address.
-struct Block : Buffer {
+struct StreamBlock : Buffer {
   size_t block_bytes = 0;
   int home = 0;  // Stream::index of the stream whose work may use the memory
   bool free = false;
-  Block* previous = nullptr;
-  Block* next = nullptr;
+  StreamBlock* previous = nullptr;
+  StreamBlock* next = nullptr;
   std::atomic<uint64_t> used_on{0};  // bits of the streams of RecordUse; its order does not matter,
                                      // as the last reference's drop comes after all
   std::vector<PendingUse> uses;      // of a free block: those that the home is not ordered after
   FreeBlocks::node_type node;        // of a block in use: where to link it without allocation
 };
 
-bool BySize::operator()(const Block* a, const Block* b) const {
+bool BySize::operator()(const StreamBlock* a, const StreamBlock* b) const {
   return a->block_bytes != b->block_bytes ? a->block_bytes < b->block_bytes : a->data < b->data;
 }
-bool BySize::operator()(const Block* a, size_t bytes) const { return a->block_bytes < bytes; }
+bool BySize::operator()(const StreamBlock* a, size_t bytes) const { return a->block_bytes < bytes; }
 
 PoolLimits LimitsOf(const Device& device, const StreamPoolOptions& options) {
   const size_t capacity = device.capacity_bytes();
@@ -95,7 +95,7 @@ class Pool final : public StreamPool {
   size_t Trim() override;
 
   absl::StatusOr<BufferRef> Allocate(size_t size_bytes, int stream);
-  void Free(Block* block);
+  void Free(StreamBlock* block);
   // The owner is gone; die now or with the last buffer.
   void Orphan();
 
@@ -103,24 +103,24 @@ class Pool final : public StreamPool {
   Stream& stream(int index) const { return *streams_[index].load(std::memory_order_acquire); }
 
   // What follows REQUIRES that mutex_ is held.
-  BufferRef HandOut(Block* block, size_t size_bytes, int stream);
-  absl::StatusOr<Block*> Take(size_t bytes, int stream);
-  Block* TakeOwn(size_t bytes, int stream, bool idle);
-  absl::StatusOr<Block*> TakeFresh(size_t bytes, int stream);
-  Block* TakeFromOther(size_t bytes, int stream);
-  void Claim(Block* block, size_t bytes, int stream);
-  void SplitOff(Block* block, size_t bytes);
-  void AwaitUses(Block* block, int stream);
-  void NoteUses(Block* block);
-  void Poison(Block* block);
+  BufferRef HandOut(StreamBlock* block, size_t size_bytes, int stream);
+  absl::StatusOr<StreamBlock*> Take(size_t bytes, int stream);
+  StreamBlock* TakeOwn(size_t bytes, int stream, bool idle);
+  absl::StatusOr<StreamBlock*> TakeFresh(size_t bytes, int stream);
+  StreamBlock* TakeFromOther(size_t bytes, int stream);
+  void Claim(StreamBlock* block, size_t bytes, int stream);
+  void SplitOff(StreamBlock* block, size_t bytes);
+  void AwaitUses(StreamBlock* block, int stream);
+  void NoteUses(StreamBlock* block);
+  void Poison(StreamBlock* block);
   Stream* Janitor();
-  void AddUse(Block* block, Stream& stream);
+  void AddUse(StreamBlock* block, Stream& stream);
   PendingUse RecordNow(Stream& stream);
-  void Link(Block* block);
-  void Unlink(Block* block);
-  Block* Merge(Block* block);
-  void Absorb(Block* block, Block* next);
-  std::vector<Block*> TakeIdleRanges();
+  void Link(StreamBlock* block);
+  void Unlink(StreamBlock* block);
+  StreamBlock* Merge(StreamBlock* block);
+  void Absorb(StreamBlock* block, StreamBlock* next);
+  std::vector<StreamBlock*> TakeIdleRanges();
 
   Device& device_;
   DeviceMemory memory_;
@@ -146,7 +146,7 @@ absl::StatusOr<BufferRef> StreamAllocator::Allocate(size_t size_bytes) {
 }
 MemoryStats StreamAllocator::stats() const { return pool_.stats(); }
 void StreamAllocator::ResetPeak() { pool_.ResetPeak(); }
-void StreamAllocator::Free(Buffer* buffer) { pool_.Free(static_cast<Block*>(buffer)); }
+void StreamAllocator::Free(Buffer* buffer) { pool_.Free(static_cast<StreamBlock*>(buffer)); }
 
 Pool::~Pool() { Trim(); }
 
@@ -164,7 +164,8 @@ Allocator& Pool::ForStream(Stream& stream) {
 void Pool::RecordUse(const Buffer& buffer, Stream& stream) {
   const auto* owner = dynamic_cast<const StreamAllocator*>(buffer.owner);
   if (owner == nullptr || !owner->belongs_to(*this)) return;
-  auto& block = const_cast<Block&>(static_cast<const Block&>(buffer));  // the count is ours
+  auto& block =
+      const_cast<StreamBlock&>(static_cast<const StreamBlock&>(buffer));  // the count is ours
   const int index = stream.index();
   if (index == block.home) return;
   streams_[index].store(&stream, std::memory_order_release);
@@ -195,7 +196,7 @@ absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
       if (refused || bytes == 0) return ledger_.OverLimit(size_bytes);
       INTERP_RETURN_IF_ERROR(ledger_.CheckOut(size_bytes, bytes));
       if (trimmed) ++ledger_.retries;
-      const absl::StatusOr<Block*> block = Take(bytes, stream);
+      const absl::StatusOr<StreamBlock*> block = Take(bytes, stream);
       if (block.ok()) return HandOut(*block, size_bytes, stream);
       ledger_.CheckIn(bytes);
       if (trimmed) return ledger_.SourceIsShort(block.status(), free_bytes_);
@@ -204,7 +205,7 @@ absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
   }
 }
 
-BufferRef Pool::HandOut(Block* block, size_t size_bytes, int stream) {
+BufferRef Pool::HandOut(StreamBlock* block, size_t size_bytes, int stream) {
   ++live_;
   ledger_.NotePeak();
   block->owner = allocators_[stream].get();
@@ -214,22 +215,22 @@ BufferRef Pool::HandOut(Block* block, size_t size_bytes, int stream) {
 }
 
 // The error is the device's.
-absl::StatusOr<Block*> Pool::Take(size_t bytes, int stream) {
-  if (Block* block = TakeOwn(bytes, stream, /*idle=*/true)) return block;
-  absl::StatusOr<Block*> fresh = TakeFresh(bytes, stream);
+absl::StatusOr<StreamBlock*> Pool::Take(size_t bytes, int stream) {
+  if (StreamBlock* block = TakeOwn(bytes, stream, /*idle=*/true)) return block;
+  absl::StatusOr<StreamBlock*> fresh = TakeFresh(bytes, stream);
   if (fresh.ok()) return fresh;
-  if (Block* block = TakeOwn(bytes, stream, /*idle=*/false)) return block;
-  if (Block* block = TakeFromOther(bytes, stream)) return block;
+  if (StreamBlock* block = TakeOwn(bytes, stream, /*idle=*/false)) return block;
+  if (StreamBlock* block = TakeFromOther(bytes, stream)) return block;
   return fresh;
 }
 
 // With `idle` only memory that the stream need not wait for.
-Block* Pool::TakeOwn(size_t bytes, int stream, bool idle) {
+StreamBlock* Pool::TakeOwn(size_t bytes, int stream, bool idle) {
   constexpr int kMostLooks = 8;  // more cost more time than the memory is worth
   const auto passed = [](const PendingUse& use) { return use.event->Passed(); };
   auto it = free_[stream].lower_bound(bytes);
   for (int looks = 0; it != free_[stream].end() && looks < kMostLooks; ++it, ++looks) {
-    Block* const block = *it;
+    StreamBlock* const block = *it;
     if (idle && !std::all_of(block->uses.begin(), block->uses.end(), passed)) continue;
     Claim(block, bytes, stream);
     return block;
@@ -237,9 +238,9 @@ Block* Pool::TakeOwn(size_t bytes, int stream, bool idle) {
   return nullptr;
 }
 
-absl::StatusOr<Block*> Pool::TakeFresh(size_t bytes, int stream) {
+absl::StatusOr<StreamBlock*> Pool::TakeFresh(size_t bytes, int stream) {
   INTERP_ASSIGN_OR_RETURN(void* const address, memory_.Take(bytes));
-  auto* block = new Block;
+  auto* block = new StreamBlock;
   block->data = address;
   block->place = device_.place();
   block->block_bytes = bytes;
@@ -249,8 +250,8 @@ absl::StatusOr<Block*> Pool::TakeFresh(size_t bytes, int stream) {
   return block;
 }
 
-Block* Pool::TakeFromOther(size_t bytes, int stream) {
-  Block* best = nullptr;
+StreamBlock* Pool::TakeFromOther(size_t bytes, int stream) {
+  StreamBlock* best = nullptr;
   for (const FreeBlocks& blocks : free_) {
     const auto it = blocks.lower_bound(bytes);
     if (it != blocks.end() && (best == nullptr || BySize()(*it, best))) best = *it;
@@ -260,7 +261,7 @@ Block* Pool::TakeFromOther(size_t bytes, int stream) {
 }
 
 // Makes a free block the property of `stream`, whose later work may use it.
-void Pool::Claim(Block* block, size_t bytes, int stream) {
+void Pool::Claim(StreamBlock* block, size_t bytes, int stream) {
   Unlink(block);
   ++ledger_.hits;
   // All of the home's work so far: what was freed before may be used there still.
@@ -271,8 +272,8 @@ void Pool::Claim(Block* block, size_t bytes, int stream) {
 }
 
 // Cuts off what is behind `bytes`. Its uses, too, have been awaited by the block's new home.
-void Pool::SplitOff(Block* block, size_t bytes) {
-  auto* rest = new Block;
+void Pool::SplitOff(StreamBlock* block, size_t bytes) {
+  auto* rest = new StreamBlock;
   rest->data = static_cast<char*>(block->data) + bytes;
   rest->place = block->place;
   rest->block_bytes = block->block_bytes - bytes;
@@ -285,7 +286,7 @@ void Pool::SplitOff(Block* block, size_t bytes) {
   Link(rest);
 }
 
-void Pool::AwaitUses(Block* block, int stream) {
+void Pool::AwaitUses(StreamBlock* block, int stream) {
   for (PendingUse& use : block->uses) {
     if (use.stream != stream) this->stream(stream).Wait(*use.event);
     events_.push_back(std::move(use.event));
@@ -293,7 +294,7 @@ void Pool::AwaitUses(Block* block, int stream) {
   block->uses.clear();
 }
 
-void Pool::Free(Block* block) {
+void Pool::Free(StreamBlock* block) {
   bool last = false;
   {
     std::lock_guard<std::mutex> guard(mutex_);
@@ -305,7 +306,7 @@ void Pool::Free(Block* block) {
   if (last) delete this;
 }
 
-void Pool::NoteUses(Block* block) {
+void Pool::NoteUses(StreamBlock* block) {
   for (uint64_t left = block->used_on.exchange(0, std::memory_order_relaxed); left != 0;
        left &= left - 1) {
     AddUse(block, stream(std::countr_zero(left)));
@@ -315,7 +316,7 @@ void Pool::NoteUses(Block* block) {
 
 // After the last use that is known of; later ones read poison. The fill itself is a use as well,
 // but takes no simulated time.
-void Pool::Poison(Block* block) {
+void Pool::Poison(StreamBlock* block) {
   Stream& home = stream(block->home);
   if (block->uses.empty()) return home.Fill(block->data, kPoison, block->block_bytes);
   Stream* const janitor = Janitor();
@@ -341,7 +342,7 @@ Stream* Pool::Janitor() {
   return janitor_.get();
 }
 
-void Pool::AddUse(Block* block, Stream& stream) { block->uses.push_back(RecordNow(stream)); }
+void Pool::AddUse(StreamBlock* block, Stream& stream) { block->uses.push_back(RecordNow(stream)); }
 
 PendingUse Pool::RecordNow(Stream& stream) {
   PendingUse use{.event = nullptr, .stream = stream.index(), .order = ++record_order_};
@@ -355,7 +356,7 @@ PendingUse Pool::RecordNow(Stream& stream) {
   return use;
 }
 
-void Pool::Link(Block* block) {
+void Pool::Link(StreamBlock* block) {
   block->free = true;
   free_bytes_ += block->block_bytes;
   if (block->node.empty()) {
@@ -365,22 +366,22 @@ void Pool::Link(Block* block) {
   }
 }
 
-void Pool::Unlink(Block* block) {
+void Pool::Unlink(StreamBlock* block) {
   block->free = false;
   free_bytes_ -= block->block_bytes;
   block->node = free_[block->home].extract(block);
 }
 
 // Joins a block with its free neighbours of the same home, which leave their list.
-Block* Pool::Merge(Block* block) {
-  const auto joins = [block](const Block* other) {
+StreamBlock* Pool::Merge(StreamBlock* block) {
+  const auto joins = [block](const StreamBlock* other) {
     return other != nullptr && other->free && other->home == block->home;
   };
-  if (Block* next = block->next; joins(next)) {
+  if (StreamBlock* next = block->next; joins(next)) {
     Unlink(next);
     Absorb(block, next);
   }
-  if (Block* previous = block->previous; joins(previous)) {
+  if (StreamBlock* previous = block->previous; joins(previous)) {
     Unlink(previous);
     Absorb(previous, block);
     return previous;
@@ -388,7 +389,7 @@ Block* Pool::Merge(Block* block) {
   return block;
 }
 
-void Pool::Absorb(Block* block, Block* next) {
+void Pool::Absorb(StreamBlock* block, StreamBlock* next) {
   block->block_bytes += next->block_bytes;
   block->next = next->next;
   if (block->next != nullptr) block->next->previous = block;
@@ -408,7 +409,7 @@ void Pool::Absorb(Block* block, Block* next) {
 size_t Pool::Trim() {
   // One at a time: who comes second finds the memory that the first has given back.
   std::lock_guard<std::mutex> trim_guard(trim_mutex_);
-  std::vector<Block*> idle;
+  std::vector<StreamBlock*> idle;
   {
     std::lock_guard<std::mutex> guard(mutex_);
     idle = TakeIdleRanges();
@@ -416,7 +417,7 @@ size_t Pool::Trim() {
   if (idle.empty()) return 0;
   memory_.Quiesce();  // without mutex_: whoever frees meanwhile need not wait
   size_t returned = 0;
-  for (Block* block : idle) {
+  for (StreamBlock* block : idle) {
     memory_.Give(block->data, block->block_bytes);
     returned += block->block_bytes;
     delete block;
@@ -428,19 +429,19 @@ size_t Pool::Trim() {
 }
 
 // Unlinks the ranges of AllocateRaw that are free from end to end, each joined to one block.
-std::vector<Block*> Pool::TakeIdleRanges() {
-  std::vector<Block*> firsts;
+std::vector<StreamBlock*> Pool::TakeIdleRanges() {
+  std::vector<StreamBlock*> firsts;
   for (const FreeBlocks& blocks : free_) {
-    for (Block* block : blocks) {
+    for (StreamBlock* block : blocks) {
       if (block->previous != nullptr) continue;
-      const Block* last = block;
+      const StreamBlock* last = block;
       while (last != nullptr && last->free) last = last->next;
       if (last == nullptr) firsts.push_back(block);
     }
   }
-  for (Block* block : firsts) {
+  for (StreamBlock* block : firsts) {
     Unlink(block);
-    while (Block* next = block->next) {
+    while (StreamBlock* next = block->next) {
       Unlink(next);
       Absorb(block, next);
     }

@@ -8,7 +8,6 @@
 namespace interp {
 namespace {
 
-constexpr int kChannels = Picture<float>::kChannels;
 constexpr int kLanes = 4;  // of a pixel in a register; the last one holds nothing
 
 // For each output position the positions [first, first + count) of the input and their weights.
@@ -67,11 +66,12 @@ void MixColumns(const float* row, const Taps& taps, float* to) {
     Pixel sum = {};
     for (int k = 0; k < tap.count; ++k) {
       Pixel pixel;
-      std::memcpy(&pixel, row + static_cast<int64_t>(tap.first + k) * kChannels, sizeof(pixel));
+      std::memcpy(&pixel, row + static_cast<int64_t>(tap.first + k) * Picture<float>::kChannels,
+                  sizeof(pixel));
       sum += taps.weights[tap.weights + k] * pixel;
     }
     std::memcpy(to, &sum, sizeof(sum));
-    to += kChannels;
+    to += Picture<float>::kChannels;
   }
 }
 
@@ -81,12 +81,12 @@ Picture<float> Resample(const PictureView& picture, const PictureWindow& window,
                         int height) {
   const Taps rows = MakeTaps(window.top, window.height, picture.height, height);
   const Taps columns = MakeTaps(window.left, window.width, picture.width, width);
-  const int64_t begin = int64_t{columns.outputs.front().first} * kChannels;
+  const int64_t begin = int64_t{columns.outputs.front().first} * Picture<float>::kChannels;
   const Taps::Output& right = columns.outputs.back();
-  const int64_t end = int64_t{right.first + right.count} * kChannels;
+  const int64_t end = int64_t{right.first + right.count} * Picture<float>::kChannels;
   std::vector<float> row(end + 1);
   Picture<float> out{width, height};
-  const int64_t row_size = int64_t{width} * kChannels;
+  const int64_t row_size = int64_t{width} * Picture<float>::kChannels;
   out.pixels.resize(height * row_size + 1);
   for (int y = 0; y < height; ++y) {
     const Taps::Output& tap = rows.outputs[y];

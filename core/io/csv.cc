@@ -21,7 +21,7 @@ struct Column {
   int64_t element = 0;
 };
 
-struct Array {
+struct CsvArray {
   std::string name;
   std::vector<size_t> columns;  // by element
 };
@@ -41,15 +41,15 @@ absl::StatusOr<Column> ParseHeaderCell(absl::string_view cell, size_t column) {
   return parsed;
 }
 
-absl::StatusOr<std::vector<Array>> ParseHeader(absl::string_view line) {
+absl::StatusOr<std::vector<CsvArray>> ParseHeader(absl::string_view line) {
   const std::vector<absl::string_view> cells = absl::StrSplit(line, ',');
-  std::vector<Array> arrays;
+  std::vector<CsvArray> arrays;
   absl::flat_hash_map<std::string, size_t> positions;  // in `arrays`
   for (size_t i = 0; i < cells.size(); ++i) {
     INTERP_ASSIGN_OR_RETURN(const Column column, ParseHeaderCell(cells[i], i));
     const auto [position, added] = positions.try_emplace(column.name, arrays.size());
     if (added) arrays.push_back({.name = column.name, .columns = {}});
-    Array* const array = &arrays[position->second];
+    CsvArray* const array = &arrays[position->second];
     if (column.element != static_cast<int64_t>(array->columns.size())) {
       return InvalidArgument("column ", i + 1, " is element ", column.element, " of '", column.name,
                              "', expected element ", array->columns.size());
@@ -79,7 +79,7 @@ bool IsInteger(double value) {
   return std::abs(value) <= kExactIntegers && value == std::trunc(value);
 }
 
-absl::StatusOr<Tensor> Take(const Array& array, const std::vector<double>& values,
+absl::StatusOr<Tensor> Take(const CsvArray& array, const std::vector<double>& values,
                             size_t num_columns) {
   const size_t num_samples = values.size() / num_columns;
   const auto at = [&](size_t sample, size_t element) {
@@ -103,10 +103,10 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text, size_t
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   while (!lines.empty() && absl::StripAsciiWhitespace(lines.back()).empty()) lines.pop_back();
   if (lines.empty()) return InvalidArgument("is empty, expected a line of names");
-  absl::StatusOr<std::vector<Array>> arrays = ParseHeader(lines[0]);
+  absl::StatusOr<std::vector<CsvArray>> arrays = ParseHeader(lines[0]);
   if (!arrays.ok()) return Annotate(arrays.status(), "line 1");
   size_t num_columns = 0;
-  for (const Array& array : *arrays) num_columns += array.columns.size();
+  for (const CsvArray& array : *arrays) num_columns += array.columns.size();
   const size_t claimed = (lines.size() - 1) * num_columns * sizeof(double);
   if (claimed > max_bytes) {
     return ResourceExhausted("the arrays would take ", claimed, " bytes, the limit is ", max_bytes);
@@ -117,7 +117,7 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text, size_t
     INTERP_RETURN_IF_ERROR(ParseLine(line, i + 1, num_columns, values));
   }
   std::vector<NamedTensor> tensors;
-  for (const Array& array : *arrays) {
+  for (const CsvArray& array : *arrays) {
     INTERP_ASSIGN_OR_RETURN(Tensor tensor, Take(array, values, num_columns));
     tensors.emplace_back(array.name, std::move(tensor));
   }

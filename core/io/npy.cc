@@ -13,7 +13,7 @@
 namespace interp {
 namespace {
 
-constexpr absl::string_view kMagic("\x93NUMPY", 6);
+constexpr absl::string_view kNpyMagic("\x93NUMPY", 6);
 constexpr size_t kDataAlignment = 64;  // of the elements within the file, as NumPy pads
 
 // --- the header, a Python dictionary ---
@@ -168,7 +168,7 @@ absl::StatusOr<std::string> FormatHeader(const Tensor& tensor) {
   text.push_back('\n');
   const char head[] = {1, 0, static_cast<char>(text.size() & 0xff),
                        static_cast<char>(text.size() >> 8)};
-  return absl::StrCat(kMagic, absl::string_view(head, sizeof(head)), text);
+  return absl::StrCat(kNpyMagic, absl::string_view(head, sizeof(head)), text);
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ absl::StatusOr<std::string> FormatHeader(const Tensor& tensor) {
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view bytes) {
   constexpr size_t kVersionOffset = 6;
   constexpr size_t kLengthOffset = 8;
-  if (!absl::StartsWith(bytes, kMagic)) return InvalidArgument("byte 0: no .npy file");
+  if (!absl::StartsWith(bytes, kNpyMagic)) return InvalidArgument("byte 0: no .npy file");
   if (bytes.size() < kLengthOffset) return DataLoss("byte ", bytes.size(), ": the file ends here");
   const int version = static_cast<unsigned char>(bytes[kVersionOffset]);
   if (version < 1 || version > 3 || bytes[kVersionOffset + 1] != 0) {

@@ -16,9 +16,9 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kMemoryNames[] = {"ordinary", "pinned", "shared"};
-constexpr size_t kMostBytes = std::numeric_limits<size_t>::max() / 4;  // safe to round up
+constexpr size_t kMostPageBytes = std::numeric_limits<size_t>::max() / 4;  // safe to round up
 
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+size_t WholePages(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 absl::Status NoMore(size_t bytes) {
   return ResourceExhausted("cannot allocate ", bytes, " bytes: the system has no more");
@@ -28,7 +28,7 @@ class SystemHeap final : public MemorySource {
  public:
   std::string name() const override { return "host"; }
   absl::StatusOr<void*> Take(size_t bytes) override {
-    if (bytes > kMostBytes) return NoMore(bytes);
+    if (bytes > kMostPageBytes) return NoMore(bytes);
     void* memory = AllocateAligned(bytes);
     if (memory == nullptr) return NoMore(bytes);
     return memory;
@@ -43,8 +43,8 @@ class PinnedMemory final : public MemorySource {
   size_t granularity() const override { return page_bytes_; }
 
   absl::StatusOr<void*> Take(size_t bytes) override {
-    if (bytes > kMostBytes) return NoMore(bytes);
-    const size_t rounded = RoundUp(bytes, page_bytes_);
+    if (bytes > kMostPageBytes) return NoMore(bytes);
+    const size_t rounded = WholePages(bytes, page_bytes_);
     void* memory = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                         /*fd=*/-1, /*offset=*/0);
     if (memory == MAP_FAILED) return NoMore(bytes);
@@ -53,7 +53,9 @@ class PinnedMemory final : public MemorySource {
     munmap(memory, rounded);
     return CannotLock(bytes, error);
   }
-  void Give(void* address, size_t bytes) override { munmap(address, RoundUp(bytes, page_bytes_)); }
+  void Give(void* address, size_t bytes) override {
+    munmap(address, WholePages(bytes, page_bytes_));
+  }
 
  private:
   static absl::Status CannotLock(size_t bytes, int error) {

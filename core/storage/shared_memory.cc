@@ -24,8 +24,8 @@ namespace {
 
 constexpr absl::string_view kPrefix = "interp.";
 constexpr const char* kFolder = "/dev/shm";  // where Linux shows segments as files
-constexpr char kMagic[8] = {'i', 'n', 't', 'e', 'r', 'p', 'S', '1'};
-constexpr int kTries = 10;
+constexpr char kSegmentMagic[8] = {'i', 'n', 't', 'e', 'r', 'p', 'S', '1'};
+constexpr int kNameTries = 10;
 
 // The first page of a segment; the rest is data. The magic is written last.
 struct Header {
@@ -94,7 +94,7 @@ absl::Status SystemError(absl::string_view doing, absl::string_view name, int er
 // A file of that name, locked; nobody else has used it. The file descriptor.
 absl::StatusOr<int> MakeFile(absl::string_view name) {
   const std::string path = PathOf(name);
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kNameTries; ++i) {
     const int file = shm_open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) return SystemError("create", name, errno);
     if (LockShared(file) && StillNamed(file)) return file;
@@ -114,7 +114,7 @@ absl::Status GrowFile(int file, absl::string_view name, size_t bytes) {
 absl::Status WriteHeader(int file, absl::string_view name, size_t size_bytes) {
   Header header{.header_bytes = PageBytes(), .size_bytes = size_bytes};
   bool ok = pwrite(file, &header, sizeof(header), 0) == sizeof(header);
-  ok = ok && pwrite(file, kMagic, sizeof(kMagic), 0) == sizeof(kMagic);
+  ok = ok && pwrite(file, kSegmentMagic, sizeof(kSegmentMagic), 0) == sizeof(kSegmentMagic);
   return ok ? absl::OkStatus() : SystemError("write to", name, errno);
 }
 
@@ -123,7 +123,7 @@ absl::StatusOr<size_t> ReadHeader(int file, absl::string_view name) {
   Header header;
   struct stat info = {};
   if (pread(file, &header, sizeof(header), 0) != sizeof(header) || fstat(file, &info) != 0 ||
-      std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
+      std::memcmp(header.magic, kSegmentMagic, sizeof(kSegmentMagic)) != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("shared memory '", name, "' is not, or not yet, a complete segment"));
   }
@@ -149,7 +149,7 @@ absl::StatusOr<std::unique_ptr<SharedMemory>> SharedMemory::Create(size_t size_b
     return SystemError(absl::StrCat("get ", size_bytes, " bytes of"), name, ENOMEM);
   std::string chosen(name);
   absl::StatusOr<int> file = absl::AlreadyExistsError("");
-  for (int i = 0; i < kTries && absl::IsAlreadyExists(file.status()); ++i) {
+  for (int i = 0; i < kNameTries && absl::IsAlreadyExists(file.status()); ++i) {
     static std::atomic<uint64_t> next{0};
     if (name.empty()) chosen = absl::StrCat(getpid(), "-", next.fetch_add(1));
     file = MakeFile(chosen);

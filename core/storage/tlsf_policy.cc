@@ -21,31 +21,31 @@ constexpr int kSubClasses = 1 << kSubBits;
 constexpr int kLevels = 48;
 
 // A header unit followed by the block's bytes.
-struct Block : PoolBlock {
+struct TlsfBlock : PoolBlock {
   uint32_t units = 0;       // size of the bytes behind the header, in kUnit
   uint32_t prev_units = 0;  // of the block before in the chunk; 0 at the chunk's start
   bool free = false;
   bool last = false;  // in its chunk
 };
-static_assert(sizeof(Block) <= kUnit);
+static_assert(sizeof(TlsfBlock) <= kUnit);
 // A chunk for the largest block, which is a class larger than asked for, fits into 32 bits, too.
 constexpr size_t kMaxUnits = (size_t{1} << 32) / 17 * 16 - 4;
 
 // Links of a free block, kept in its bytes (every block has at least one unit).
 struct FreeLinks {
-  Block* prev;
-  Block* next;
+  TlsfBlock* prev;
+  TlsfBlock* next;
 };
 
-char* Bytes(Block* block) { return reinterpret_cast<char*>(block) + kUnit; }
-FreeLinks& Links(Block* block) { return *reinterpret_cast<FreeLinks*>(Bytes(block)); }
-Block* Next(Block* block) {
-  return block->last ? nullptr : reinterpret_cast<Block*>(Bytes(block) + block->units * kUnit);
+char* Bytes(TlsfBlock* block) { return reinterpret_cast<char*>(block) + kUnit; }
+FreeLinks& Links(TlsfBlock* block) { return *reinterpret_cast<FreeLinks*>(Bytes(block)); }
+TlsfBlock* Next(TlsfBlock* block) {
+  return block->last ? nullptr : reinterpret_cast<TlsfBlock*>(Bytes(block) + block->units * kUnit);
 }
-Block* Previous(Block* block) {
+TlsfBlock* Previous(TlsfBlock* block) {
   if (block->prev_units == 0) return nullptr;
-  return reinterpret_cast<Block*>(reinterpret_cast<char*>(block) -
-                                  (block->prev_units + 1ull) * kUnit);
+  return reinterpret_cast<TlsfBlock*>(reinterpret_cast<char*>(block) -
+                                      (block->prev_units + 1ull) * kUnit);
 }
 
 size_t UnitsFor(size_t size_bytes) {
@@ -71,10 +71,10 @@ SizeClass SearchClass(size_t units) {
   return ClassOf(units + (size_t{1} << (log2 - kSubBits)) - 1);
 }
 
-void Absorb(Block* block, Block* next) {
+void Absorb(TlsfBlock* block, TlsfBlock* next) {
   block->units += next->units + 1;
   block->last = next->last;
-  if (Block* after = Next(block)) after->prev_units = block->units;
+  if (TlsfBlock* after = Next(block)) after->prev_units = block->units;
 }
 
 class TlsfPolicy final : public BlockPolicy {
@@ -105,7 +105,7 @@ class TlsfPolicy final : public BlockPolicy {
       c.level = std::countr_zero(levels);
       subs = sub_bitmap_[c.level];
     }
-    Block* block = heads_[c.level][std::countr_zero(subs)];
+    TlsfBlock* block = heads_[c.level][std::countr_zero(subs)];
     Unlink(block);
     return Use(block, size_bytes);
   }
@@ -116,7 +116,7 @@ class TlsfPolicy final : public BlockPolicy {
   }
 
   MemoryRange Put(PoolBlock* put, bool direct) override {
-    auto* block = static_cast<Block*>(put);
+    auto* block = static_cast<TlsfBlock*>(put);
     INTERP_UNPOISON(Bytes(block), sizeof(FreeLinks));
     block = Merge(block);
     Link(block);
@@ -152,7 +152,7 @@ class TlsfPolicy final : public BlockPolicy {
 
  private:
   // Makes an unlinked block one for `size_bytes`; what is too much is cut off.
-  PoolBlock* Use(Block* block, size_t size_bytes) {
+  PoolBlock* Use(TlsfBlock* block, size_t size_bytes) {
     const size_t units = UnitsFor(size_bytes);
     block->free = false;
     block->direct.store(false, std::memory_order_relaxed);
@@ -161,20 +161,20 @@ class TlsfPolicy final : public BlockPolicy {
     return block;
   }
 
-  void Split(Block* block, size_t units) {
+  void Split(TlsfBlock* block, size_t units) {
     const uint32_t rest_units = block->units - static_cast<uint32_t>(units) - 1;
     const bool last = block->last;
     block->units = static_cast<uint32_t>(units);
     block->last = false;
     char* at = Bytes(block) + units * kUnit;
     INTERP_UNPOISON(at, kUnit + sizeof(FreeLinks));
-    Block* rest = NewBlock(at, rest_units, block->units, last);
-    if (Block* next = Next(rest)) next->prev_units = rest_units;
+    TlsfBlock* rest = NewBlock(at, rest_units, block->units, last);
+    if (TlsfBlock* next = Next(rest)) next->prev_units = rest_units;
     Link(rest);
   }
 
-  static Block* NewBlock(void* at, size_t units, uint32_t prev_units, bool last) {
-    auto* block = new (at) Block;
+  static TlsfBlock* NewBlock(void* at, size_t units, uint32_t prev_units, bool last) {
+    auto* block = new (at) TlsfBlock;
     block->data = Bytes(block);
     block->units = static_cast<uint32_t>(units);
     block->prev_units = prev_units;
@@ -183,12 +183,12 @@ class TlsfPolicy final : public BlockPolicy {
   }
 
   // Joins a block with its free neighbours, which leave their lists.
-  Block* Merge(Block* block) {
-    if (Block* next = Next(block); next != nullptr && next->free) {
+  TlsfBlock* Merge(TlsfBlock* block) {
+    if (TlsfBlock* next = Next(block); next != nullptr && next->free) {
       Unlink(next);
       Absorb(block, next);
     }
-    if (Block* previous = Previous(block); previous != nullptr && previous->free) {
+    if (TlsfBlock* previous = Previous(block); previous != nullptr && previous->free) {
       Unlink(previous);
       Absorb(previous, block);
       block = previous;
@@ -200,7 +200,7 @@ class TlsfPolicy final : public BlockPolicy {
   template <typename Wanted>
   void TakeChunks(std::vector<MemoryRange>& idle, Wanted wanted) {
     std::erase_if(chunks_, [&](const MemoryRange& chunk) {
-      const auto* block = static_cast<Block*>(chunk.address);
+      const auto* block = static_cast<TlsfBlock*>(chunk.address);
       if (!block->free || !block->last || !wanted(chunk)) return false;
       Forget(chunk);
       idle.push_back(chunk);
@@ -210,13 +210,13 @@ class TlsfPolicy final : public BlockPolicy {
 
   // Unlinks the only block of a chunk, which is to go.
   void Forget(const MemoryRange& chunk) {
-    Unlink(static_cast<Block*>(chunk.address));
+    Unlink(static_cast<TlsfBlock*>(chunk.address));
     INTERP_UNPOISON(chunk.address, chunk.bytes);
   }
 
-  void Link(Block* block) {
+  void Link(TlsfBlock* block) {
     const SizeClass c = ClassOf(block->units);
-    Block*& head = heads_[c.level][c.sub];
+    TlsfBlock*& head = heads_[c.level][c.sub];
     block->free = true;
     free_units_ += block->units;
     INTERP_POISON(Bytes(block), block->units * kUnit);
@@ -228,7 +228,7 @@ class TlsfPolicy final : public BlockPolicy {
     level_bitmap_ |= uint64_t{1} << c.level;
   }
 
-  void Unlink(Block* block) {
+  void Unlink(TlsfBlock* block) {
     const SizeClass c = ClassOf(block->units);
     const FreeLinks links = Links(block);
     free_units_ -= block->units;
@@ -248,7 +248,7 @@ class TlsfPolicy final : public BlockPolicy {
   size_t free_units_ = 0;
   uint64_t level_bitmap_ = 0;
   uint32_t sub_bitmap_[kLevels] = {};
-  Block* heads_[kLevels][kSubClasses] = {};
+  TlsfBlock* heads_[kLevels][kSubClasses] = {};
 };
 
 }  // namespace

@@ -4,9 +4,9 @@
 // number of the node that has it; of a node that X lists twice, its last. Tables on other devices
 // are not read.
 #include <algorithm>
-#include <unordered_map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/op_def.h"
 
 namespace interp::graph {
@@ -60,7 +60,8 @@ absl::Status Reindex(KernelContext& ctx) {
   const T* const neighbors = ctx.input(kNeighbors).data<T>();
   const int32_t* const count = ctx.input(kCount).data<int32_t>();
   std::vector<T> nodes(x.data<T>(), x.data<T>() + x.numel());
-  std::unordered_map<T, T> numbers;
+  absl::flat_hash_map<T, T> numbers;
+  numbers.reserve(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i) numbers[nodes[i]] = static_cast<T>(i);
   std::vector<T> src;
   for (int64_t e = 0; e < ctx.input(kNeighbors).numel(); ++e) {

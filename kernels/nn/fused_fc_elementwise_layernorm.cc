@@ -8,6 +8,7 @@
 #include "kernels/nn/layer_norm_row.h"
 #include "kernels/nn/product.h"
 #include "kernels/nn/row_ops.h"
+#include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -92,7 +93,12 @@ float* Floats(Tensor* tensor) {
 absl::Status Run(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<Attrs>();
   const Shape& shape = ctx.input(kY).shape;
-  if (shape.numel() == 0) return absl::OkStatus();
+  if (shape.numel() == 0) {
+    for (const int slot : {kMean, kVariance}) {
+      if (Tensor* const none = ctx.optional_output(slot)) FillZero(ctx.num_threads(), *none);
+    }
+    return absl::OkStatus();
+  }
   float* const out = ctx.output(kOut).mutable_data<float>();
   Product product;
   product.m = shape.numel(0, shape.rank() - 1);

@@ -16,6 +16,7 @@
 #include "kernels/recurrent/check_shape.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::recurrent {
 namespace {
@@ -199,9 +200,11 @@ absl::Status RunAttentionLstm(KernelContext& ctx) {
   const int64_t sequences = SequenceCount(offsets);
   // Each sequence has its own: 2 elements for each of its rows, and the rest.
   const int64_t rest = lstm.scratch(0);
-  INTERP_ASSIGN_OR_RETURN(
-      const Workspace memory,
-      ctx.workspace(static_cast<size_t>(2 * x.shape[0] + sequences * rest) * sizeof(T)));
+  INTERP_ASSIGN_OR_RETURN(const int64_t rests, CheckedProduct(sequences, rest));
+  INTERP_ASSIGN_OR_RETURN(const int64_t elements, CheckedSum(rests, 2 * x.shape[0]));
+  INTERP_ASSIGN_OR_RETURN(const int64_t bytes,
+                          CheckedProduct(elements, static_cast<int64_t>(sizeof(T))));
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory, ctx.workspace(static_cast<size_t>(bytes)));
   const T* const h0 = DataOf<T>(ctx, kH0);
   const T* const c0 = ctx.input(kC0).data<T>();
   T* const hidden = ctx.output(kHidden).mutable_data<T>();

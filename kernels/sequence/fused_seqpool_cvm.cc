@@ -21,6 +21,7 @@ constexpr int kOut = 0;
 // Of the gradient.
 constexpr int kOutGrad = 2;
 constexpr int kXGrad = 0;
+constexpr int kCvmGrad = 1;
 
 struct Attrs {
   float pad_value = 0;
@@ -60,7 +61,11 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckAllPresent(xs, "X"));
   INTERP_RETURN_IF_ERROR(CheckCount(ctx.outputs(kOut).size(), xs.size(), "Out"));
   for (size_t i = 0; i < xs.size(); ++i) {
-    INTERP_ASSIGN_OR_RETURN(ctx.outputs(kOut)[i]->shape, PooledShape(ctx, *xs[i]));
+    INTERP_ASSIGN_OR_RETURN(const Shape shape, PooledShape(ctx, *xs[i]));
+    Tensor* const out = ctx.outputs(kOut)[i];
+    if (out == nullptr) continue;
+    out->shape = shape;
+    out->lod.clear();
   }
   return absl::OkStatus();
 }
@@ -77,6 +82,7 @@ absl::Status PoolCvm(KernelContext& ctx) {
     const Tensor& x = *ctx.inputs(kX)[i];
     const Offsets offsets = x.lod.back();
     const int64_t width = x.shape[1];
+    if (ctx.outputs(kOut)[i] == nullptr) continue;
     T* out = ctx.outputs(kOut)[i]->template mutable_data<T>();
     for (int64_t n = 0; n < SequenceCount(offsets); ++n) {
       PoolSequence(Pooling::kSum, x.data<T>() + offsets[n] * width, offsets[n + 1] - offsets[n],
@@ -125,6 +131,7 @@ absl::Status InferGrad(InferContext& ctx) {
     x_grad->shape = xs[i]->shape;
     x_grad->lod = xs[i]->lod;
   }
+  ctx.SetShape(kCvmGrad, {0});  // counts are data
   return absl::OkStatus();
 }
 

@@ -31,13 +31,13 @@ Attrs ReadAttrs(AttrReader& reader) {
 // The columns of all X. InvalidArgument unless all but the first have `sequences` rows.
 absl::StatusOr<int64_t> CheckWidths(const InferContext& ctx, int64_t sequences) {
   int64_t columns = 0;
-  for (const Tensor* const x : ctx.inputs(kX)) {
-    const bool first = x == ctx.inputs(kX)[0];
-    if (x->shape.rank() != 2 || (!first && x->shape[0] != sequences)) {
-      return InvalidArgument("input 'X' has shape ", ToString(x->shape), ", expected a matrix of ",
+  for (size_t i = 0; i < ctx.inputs(kX).size(); ++i) {
+    const Shape& shape = ctx.inputs(kX)[i]->shape;
+    if (shape.rank() != 2 || (i > 0 && shape[0] != sequences)) {
+      return InvalidArgument("input 'X' has shape ", ToString(shape), ", expected a matrix of ",
                              sequences, " rows, the sequences of the first");
     }
-    columns += x->shape[1];
+    INTERP_ASSIGN_OR_RETURN(columns, CheckedSum(columns, shape[1]));
   }
   return columns;
 }

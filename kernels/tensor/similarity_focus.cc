@@ -61,8 +61,12 @@ template <typename T, typename Take>
 void TakeLargest(const Slice& slice, const T* x, const Take& take) {
   std::vector<int64_t> order(static_cast<size_t>(slice.size()));
   std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return x[slice.at(a)] > x[slice.at(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    const T first = x[slice.at(a)];
+    const T second = x[slice.at(b)];
+    if (first != first) return second == second;  // NaN is the largest
+    return first > second;
+  });
   std::vector<bool> rows(static_cast<size_t>(slice.rows));
   std::vector<bool> columns(static_cast<size_t>(slice.columns));
   for (const int64_t i : order) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "core/program_parse.h"
+#include "interpreter/interpreter_core.h"
 #include "tests/kernels/op_runs.h"
 #include "tests/testing/matchers.h"
 
@@ -52,6 +55,37 @@ TEST(FusedOpsTest, RefusesSequencesThatDoNotFit) {
         "dim_t=3"},
        "[D,3,D]"},
   });
+}
+
+// Of a program of one op, over `feeds`.
+absl::Status RunText(absl::string_view text,
+                     const std::vector<std::pair<std::string, Tensor>>& feeds,
+                     const std::vector<std::string>& fetches) {
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(absl::StrCat("block 0\n", text)));
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+  for (const auto& [name, tensor] : feeds) {
+    names.push_back(name);
+    tensors.push_back(tensor);
+  }
+  INTERP_ASSIGN_OR_RETURN(auto core,
+                          InterpreterCore::Create(std::move(program), names, fetches, nullptr, {}));
+  return core->Run(tensors).status();
+}
+
+TEST(FusedOpsTest, AVariableThatIsGivenTwiceIsCheckedTwice) {
+  EXPECT_THAT(
+      RunText("  var a float32[-1,4] lod=1 check_feed\n  var w float32[8,1] check_feed\n"
+              "  fusion_seqexpand_concat_fc(X=[a, a], FCWeight=w) -> (Out=o)\n",
+              {{"a", Numbers({1000, 4}, 1, {{0, 1000}})}, {"w", Numbers({8, 1}, 2)}}, {"o"}),
+      FailsWith(absl::StatusCode::kInvalidArgument, "expected a matrix of 1 rows"));
+}
+
+TEST(FusedOpsTest, AnOutputMayBeLeftOut) {
+  EXPECT_THAT(RunText("  var a float32[-1,4] lod=1 check_feed\n  var c float32[-1,2] check_feed\n"
+                      "  fused_seqpool_cvm(X=[a, a], CVM=c) -> (Out=[@EMPTY@, o])\n",
+                      {{"a", Numbers({3, 4}, 1, kTwo)}, {"c", Numbers({2, 2}, 2)}}, {"o"}),
+              IsOk());
 }
 
 TEST(FusedOpsTest, RefusesAttentionThatDoesNotFit) {
