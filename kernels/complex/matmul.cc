@@ -8,6 +8,7 @@
 #include "core/op_def.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/loops.h"
+#include "kernels/util/zeroed_output.h"
 
 namespace interp::nn {
 namespace {
@@ -75,14 +76,8 @@ absl::Status MatmulGrad(KernelContext& ctx) {
   const T* const x = ctx.input(kX).data<T>();
   const T* const y = ctx.input(kY).data<T>();
   const T* const grad = ctx.input(kOutGrad).data<T>();
-  const auto zeros = [&ctx](int slot) -> T* {
-    Tensor* const out = ctx.optional_output(slot);
-    if (out == nullptr) return nullptr;
-    FillZero(ctx.num_threads(), *out);
-    return out->mutable_data<T>();
-  };
-  T* const x_grad = zeros(kX);
-  T* const y_grad = zeros(kY);
+  T* const x_grad = ZeroedOutput<T>(ctx, kX);
+  T* const y_grad = ZeroedOutput<T>(ctx, kY);
   const Steps xs = StepsOf(p.trans_x, p.m, p.k);
   const Steps ys = StepsOf(p.trans_y, p.k, p.n);
   ForEachProduct(p, [&](int64_t at, int64_t x_at, int64_t y_at) {

@@ -46,6 +46,21 @@ void FinishMeans(const int32_t* counts, int64_t rows, int64_t width, T* sums, Te
   if (out_counts != nullptr) std::copy_n(counts, rows, out_counts->mutable_data<int32_t>());
 }
 
+// What the gradient of a reduction to rows of shape `grad` reads besides it: `out` for an extreme,
+// `count` for a mean; null where they are missing.
+inline absl::Status CheckReduced(Reduce reduce, const Shape& grad, const Tensor* out,
+                                 const Tensor* count) {
+  if (reduce == Reduce::kMean &&
+      (count == nullptr || count->dtype != DType::kInt32 || count->shape != Shape{grad[0]})) {
+    return InvalidArgument("the gradient of a mean needs 'Dst_count', one int32 for each row");
+  }
+  if ((reduce == Reduce::kMax || reduce == Reduce::kMin) &&
+      (out == nullptr || out->shape != grad)) {
+    return InvalidArgument("the gradient of an extreme needs 'Out' of shape ", ToString(grad));
+  }
+  return absl::OkStatus();
+}
+
 // Whether a message is the product of two rows; else it is their sum. Paddle makes differences and
 // quotients of these.
 inline bool ReadMultiplies(AttrReader& reader) {

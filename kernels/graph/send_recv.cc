@@ -93,22 +93,14 @@ constexpr int kXGrad = 0;
 absl::Status InferSendGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const Shape& grad = ctx.input(kOutGrad).shape;
-  const Tensor* const out = ctx.optional_input(kGradOut);
-  const Tensor* const count = ctx.optional_input(kGradCount);
-  const Reduce reduce = ctx.attrs<SendAttrs>().reduce;
   if (x.rank() == 0 || grad.rank() != x.rank() || WidthOf(grad) != WidthOf(x)) {
     return InvalidArgument("input 'Out@GRAD' has shape ", ToString(grad),
                            ", expected rows like those of 'X' ", ToString(x));
   }
   INTERP_RETURN_IF_ERROR(CheckEdges(ctx, kEdges));
-  if (reduce == Reduce::kMean &&
-      (count == nullptr || count->dtype != DType::kInt32 || count->shape != Shape{grad[0]})) {
-    return InvalidArgument("the gradient of a mean needs 'Dst_count', one int32 for each row");
-  }
-  if ((reduce == Reduce::kMax || reduce == Reduce::kMin) &&
-      (out == nullptr || out->shape != grad)) {
-    return InvalidArgument("the gradient of an extreme needs 'Out' of shape ", ToString(grad));
-  }
+  INTERP_RETURN_IF_ERROR(CheckReduced(ctx.attrs<SendAttrs>().reduce, grad,
+                                      ctx.optional_input(kGradOut),
+                                      ctx.optional_input(kGradCount)));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
 }

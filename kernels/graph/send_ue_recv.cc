@@ -5,6 +5,7 @@
 // of an extreme where it equals it.
 #include "kernels/graph/messages.h"
 #include "kernels/util/fill_zero.h"
+#include "kernels/util/zeroed_output.h"
 
 namespace interp::graph {
 namespace {
@@ -115,21 +116,13 @@ constexpr int kOutGrad = 6;
 absl::Status InferSendGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Rows rows, CheckedRows(ctx));
   const Shape& grad = ctx.input(kOutGrad).shape;
-  const Tensor* const out = ctx.optional_input(kGradOut);
-  const Tensor* const count = ctx.optional_input(kGradCount);
-  const Reduce reduce = ctx.attrs<SendAttrs>().reduce;
   if (grad.rank() == 0 || grad != WithRows(grad[0], rows)) {
     return InvalidArgument("input 'Out@GRAD' has shape ", ToString(grad), ", expected rows of ",
                            ToString(rows.shape));
   }
-  if (reduce == Reduce::kMean &&
-      (count == nullptr || count->dtype != DType::kInt32 || count->shape != Shape{grad[0]})) {
-    return InvalidArgument("the gradient of a mean needs 'Dst_count', one int32 for each row");
-  }
-  if ((reduce == Reduce::kMax || reduce == Reduce::kMin) &&
-      (out == nullptr || out->shape != grad)) {
-    return InvalidArgument("the gradient of an extreme needs 'Out' of shape ", ToString(grad));
-  }
+  INTERP_RETURN_IF_ERROR(CheckReduced(ctx.attrs<SendAttrs>().reduce, grad,
+                                      ctx.optional_input(kGradOut),
+                                      ctx.optional_input(kGradCount)));
   ctx.ShareShape(kX, kX);
   ctx.ShareShape(kY, kY);
   return absl::OkStatus();
@@ -168,20 +161,14 @@ absl::Status SendGrad(KernelContext& ctx) {
   const SendAttrs& attrs = ctx.attrs<SendAttrs>();
   INTERP_ASSIGN_OR_RETURN(const Rows rows, CheckedRows(ctx));
   const bool extreme = attrs.reduce == Reduce::kMax || attrs.reduce == Reduce::kMin;
-  const auto zeros = [&ctx](int slot) -> T* {
-    Tensor* const out = ctx.optional_output(slot);
-    if (out == nullptr) return nullptr;
-    FillZero(ctx.num_threads(), *out);
-    return out->mutable_data<T>();
-  };
   const SendGradients<T> gradients = {
       ctx.input(kX).data<T>(),
       ctx.input(kY).data<T>(),
       extreme ? ctx.input(kGradOut).data<T>() : nullptr,
       attrs.reduce == Reduce::kMean ? ctx.input(kGradCount).data<int32_t>() : nullptr,
       ctx.input(kOutGrad).data<T>(),
-      zeros(kX),
-      zeros(kY)};
+      ZeroedOutput<T>(ctx, kX),
+      ZeroedOutput<T>(ctx, kY)};
   return WithEdges(ctx, kEdges, ctx.input(kX).shape[0], ctx.input(kOutGrad).shape[0],
                    [&](const auto* src, const auto* dst, int64_t edges) -> absl::Status {
                      for (int64_t e = 0; e < edges; ++e) {

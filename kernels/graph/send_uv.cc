@@ -1,7 +1,7 @@
 // graph_send_uv: row e of out = x[src_index[e]] op y[dst_index[e]] for op + or *, rows broadcast
 // against each other. graph_send_uv_grad: its gradients.
 #include "kernels/graph/messages.h"
-#include "kernels/util/fill_zero.h"
+#include "kernels/util/zeroed_output.h"
 
 namespace interp::graph {
 namespace {
@@ -85,14 +85,8 @@ absl::Status SendUvGrad(KernelContext& ctx) {
   const T* const xs = ctx.input(kX).data<T>();
   const T* const ys = ctx.input(kY).data<T>();
   const T* const grads = ctx.input(kOutGrad).data<T>();
-  const auto zeros = [&ctx](int slot) -> T* {
-    Tensor* const out = ctx.optional_output(slot);
-    if (out == nullptr) return nullptr;
-    FillZero(ctx.num_threads(), *out);
-    return out->mutable_data<T>();
-  };
-  T* const x_grad = zeros(kX);
-  T* const y_grad = zeros(kY);
+  T* const x_grad = ZeroedOutput<T>(ctx, kX);
+  T* const y_grad = ZeroedOutput<T>(ctx, kY);
   return WithEdges(ctx, kEdges, ctx.input(kX).shape[0], ctx.input(kY).shape[0],
                    [&](const auto* src, const auto* dst, int64_t edges) -> absl::Status {
                      for (int64_t e = 0; e < edges; ++e) {

@@ -1,7 +1,7 @@
 // bilinear_tensor_product: Out[b, k] = x^T W y + Bias[k] for row x of X, row y of Y and matrix k of
 // Weight [size, x, y]. bilinear_tensor_product_grad: its gradients.
 #include "core/op_def.h"
-#include "kernels/util/fill_zero.h"
+#include "kernels/util/zeroed_output.h"
 
 namespace interp::nn {
 namespace {
@@ -105,16 +105,10 @@ absl::Status BilinearGrad(KernelContext& ctx) {
   const T* const y = ctx.input(kY).data<T>();
   const T* const weight = ctx.input(kWeight).data<T>();
   const T* const grad = ctx.input(kOutGrad).data<T>();
-  const auto zeros = [&ctx](int slot) -> T* {
-    Tensor* const out = ctx.optional_output(slot);
-    if (out == nullptr) return nullptr;
-    FillZero(ctx.num_threads(), *out);
-    return out->mutable_data<T>();
-  };
-  T* const x_grad = zeros(kX);
-  T* const y_grad = zeros(kY);
-  T* const weight_grad = zeros(kWeight);
-  T* const bias_grad = zeros(kBiasGrad);
+  T* const x_grad = ZeroedOutput<T>(ctx, kX);
+  T* const y_grad = ZeroedOutput<T>(ctx, kY);
+  T* const weight_grad = ZeroedOutput<T>(ctx, kWeight);
+  T* const bias_grad = ZeroedOutput<T>(ctx, kBiasGrad);
   sizes.ForEach([=](int64_t at, int64_t i, int64_t j, int64_t w) {
     if (x_grad != nullptr) x_grad[i] += grad[at] * weight[w] * y[j];
     if (y_grad != nullptr) y_grad[j] += grad[at] * weight[w] * x[i];
