@@ -15,6 +15,25 @@ def arguments(doc):
     return args.out, set(filter(None, args.ops.split(",")))
 
 
+def register(table, gradients=None):
+    """A decorator of generator functions, which puts them into `table` for the op types that it is given, and these
+    into the set `gradients` where it is told to."""
+    def cases(*ops, gradient=False):
+        def deco(fn):
+            table.extend((op, fn) for op in ops)
+            if gradient:
+                gradients.update(ops)
+            return fn
+        return deco
+    return cases
+
+
+def forward_alone(case):
+    """The case, of which none is made of the gradient."""
+    case.notes = "forward alone"
+    return case
+
+
 def cases_of(table, seed, wanted):
     """The cases of `table`, pairs of an op type and a generator function, each with its op. Every op draws from a
     stream of its own, of the name `seed`/op."""

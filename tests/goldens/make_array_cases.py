@@ -12,19 +12,13 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import cases_of, make_all
+from case_program import cases_of, make_all, register
 from make_goldens import Builder, LoD, core
 
 CASES = []   # (op, function Rng -> Programs)
+cases = register(CASES)
 DTYPES = ("float32", "float64", "int32", "int64", "bool")
 KINDS = {"array": core.VarDesc.VarType.LOD_TENSOR_ARRAY, "table": core.VarDesc.VarType.LOD_RANK_TABLE}
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 class Program:

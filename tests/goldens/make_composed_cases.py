@@ -10,28 +10,17 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, cases_of, forward_alone, make_all, register
 from make_goldens import Case
 
 CASES = []          # (op, function Rng -> Cases)
+cases = register(CASES)
 FLOATS = ("float32", "float64")
 
 # The outer function first, as functor_list has it; the pairs that Paddle has kernels for.
 PAIRS = (("elementwise_add", "scale"), ("scale", "elementwise_add"), ("elementwise_add", "relu"),
          ("relu", "elementwise_add"), ("elementwise_mul", "scale"), ("tanh", "elementwise_add"),
          ("elementwise_mul", "tanh"), ("elementwise_mul", "sigmoid"), ("gelu", "elementwise_add"))
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
-
-
-def forward_alone(case):
-    case.notes = "forward alone"
-    return case
 
 
 @cases("dist")

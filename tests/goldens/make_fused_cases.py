@@ -10,26 +10,18 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import arguments, build_without_kernel, cases_of, make_all, write_modelled_case
+from case_program import arguments, build_without_kernel, cases_of, make_all, register, write_modelled_case
 from make_goldens import Case, LoD
 
 CASES = []          # (op, function Rng -> Cases)
 GRADIENTS = set()   # ops whose cases are also made of their gradients
+cases = register(CASES, GRADIENTS)
 MODELS = {}         # op -> function Case -> {output: array}
 FLOATS = ("float32", "float64")
 # Cases that Paddle computes wrongly: its identity leaves what was there, operands of other sizes are exchanged for a
 # quotient, and the scale of a difference goes to X alone.
 WRONG = {"attention_lstm/relu_float32", "attention_lstm/relu_float64", "fused_elementwise_div/wide_y", "fused_elementwise_sub/scales"}
 LENGTHS = {"ragged": [3, 1, 4], "equal": [2, 2], "one": [5], "long": [7, 2, 9, 1]}
-
-
-def cases(*ops, gradient=False):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        if gradient:
-            GRADIENTS.update(ops)
-        return fn
-    return deco
 
 
 def model(op):

@@ -11,19 +11,13 @@ import sys
 import make_goldens as g
 import make_math_cases as math_cases
 import numpy as np
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, cases_of, make_all, register
 from make_goldens import Case, LoD
 
 CASES = []   # (forward op, function Rng -> Cases)
+cases = register(CASES)
 FLOATS = ("float32", "float64")
 INF = float("inf")
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 # ----------------------------------------------------------------------------

@@ -12,20 +12,14 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, cases_of, make_all, register
 from make_goldens import Case, LoD, core
 from make_nn_cases import conv_case, transpose_case
 
 CASES = []   # (op, function Rng -> Cases); the op is the forward one
+cases = register(CASES)
 DTYPES = ("float32", "float64")
 WITH_FORWARD = ("rnn", "data_norm")
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 # ----------------------------------------------------------------------------

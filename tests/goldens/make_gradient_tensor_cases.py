@@ -21,19 +21,13 @@ import sys
 import make_extra_cases as extra
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of
+from case_program import arguments, cases_of, register
 from make_goldens import Case, LoD, Rng
 from paddle.base.proto import framework_pb2
 
 CASES = []   # (op, function Rng -> Cases)
+cases = register(CASES)
 LOD = [[0, 2, 5]]
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 def i32(*values):

@@ -10,23 +10,12 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, cases_of, forward_alone, make_all, register
 from make_goldens import Case
 
 CASES = []          # (op, function Rng -> Cases)
+cases = register(CASES)
 FLOATS = ("float32", "float64")
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
-
-
-def forward_alone(case):
-    case.notes = "forward alone"
-    return case
 
 
 def numbers(r, shape, dtype):

@@ -14,18 +14,12 @@ import sys
 import make_extra_cases as extra
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, cases_of, make_all, register
 from make_goldens import DTYPE_CODE, FP32, FP64, INT32, INT64, Case
 
 CASES = []   # (op, function Rng -> Cases)
+cases = register(CASES)
 NAN, INF = float("nan"), float("inf")
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 def f32(*values):

@@ -13,23 +13,15 @@ import sys
 import make_extra_cases as extra
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, cases_of, make_all, register
 from make_goldens import Case, Rng
 
 CASES = []        # (op, function Rng -> Cases)
 GRADIENTS = set()
+cases = register(CASES, GRADIENTS)
 FLOATS = ("float32", "float64")
 NUMBERS = ("float32", "float64", "int32", "int64")
 NAN, INF = float("nan"), float("inf")
-
-
-def cases(*ops, gradient=False):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        if gradient:
-            GRADIENTS.update(ops)
-        return fn
-    return deco
 
 
 def i64(*values):

@@ -12,23 +12,15 @@ import make_goldens as g
 import numpy as np
 import paddle
 import paddle.nn.functional as F
-from case_program import arguments, build_without_kernel, cases_of, make_all, write_modelled_case
+from case_program import arguments, build_without_kernel, cases_of, make_all, register, write_modelled_case
 from make_goldens import Case, LoD
 
 CASES = []          # (op, function Rng -> Cases)
 GRADIENTS = set()   # ops whose cases are also made of their gradients
+cases = register(CASES, GRADIENTS)
 UNFUSED = {}        # op -> function that computes it by others
 FLOATS = ("float32", "float64")
 g.NEVER_FETCH.add("W_Out")      # of hierarchical_sigmoid: of parameter servers
-
-
-def cases(*ops, gradient=False):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        if gradient:
-            GRADIENTS.update(ops)
-        return fn
-    return deco
 
 
 # ----------------------------------------------------------------------------

@@ -11,18 +11,12 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, cases_of, make_all, register
 from make_goldens import Case
 
 CASES = []   # (op, function Rng -> Cases)
+cases = register(CASES)
 DTYPES = ("float32", "float64")
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 def conv_case(name, x, w, rank=2, **attrs):

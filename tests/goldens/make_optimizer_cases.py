@@ -12,11 +12,12 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import cases_of, make_all
+from case_program import cases_of, make_all, register
 from make_array_cases import Program, make_case
 from make_goldens import Builder, Case, core
 
 CASES = []   # (op, function Rng -> Cases and Programs)
+cases = register(CASES)
 FLOATS = ("float32", "float64")
 SHAPES = ((3, 5), (1100,), ())   # the second is more than one piece of kernels/optimizer/chunk.h
 
@@ -52,13 +53,6 @@ FORMS = {
     "dpsgd": ({"clip": 1.0, "sigma": 0.0}, {"clip": 1e6, "sigma": 0.0}),
     "decayed_adagrad": ({"decay": 0.8},),
 }
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 def out_of(name):

@@ -12,20 +12,14 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import arguments, cases_of, make_all
+from case_program import arguments, cases_of, make_all, register
 from make_goldens import Case
 
 CASES = []   # (op, function Rng -> Cases)
+cases = register(CASES)
 FLOATS = {"float32": 5, "float64": 6}
 INTS = {"int32": 2, "int64": 3}
 EXACT = (0.0, 0.0)
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 def shape_forms(**attrs):

@@ -15,23 +15,17 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import cases_of, make_all
+from case_program import cases_of, make_all, register
 from make_goldens import Case, LoD
 
 CASES = []   # (op, function Rng -> Cases)
+cases = register(CASES)
 DTYPES = ("float32", "float64")
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "identity")
 SORTED = 16  # Of more sequences Paddle's std::sort puts equal ones in an order of its own: no outputs in batch rows.
 # Lengths of sequences. In the last ones step after step fewer sequences are left.
 LENGTHS = {"one_row": [1], "one_sequence": [5], "ragged": [3, 1, 6, 2], "empties": [0, 3, 0, 1, 0], "equal": [3, 3, 3],
            "many": [4, 1, 7, 2, 2, 5, 1, 3, 6, 4, 1, 2, 7, 3]}
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 def offsets(lengths):

@@ -12,20 +12,14 @@ import sys
 
 import make_goldens as g
 import numpy as np
-from case_program import cases_of, make_all
+from case_program import cases_of, make_all, register
 from make_goldens import Case, LoD
 
 CASES = []   # (op, function Rng -> Cases)
+cases = register(CASES)
 FLOATS = ("float32", "float64")
 INTS = ("int32", "int64")
 MOVED = FLOATS + INTS     # of ops that only move rows
-
-
-def cases(*ops):
-    def deco(fn):
-        CASES.extend((op, fn) for op in ops)
-        return fn
-    return deco
 
 
 # ----------------------------------------------------------------------------
