@@ -4,6 +4,9 @@
 
 namespace interp {
 
+// The name by which the pass is switched on.
+inline constexpr absl::string_view kAddToPass = "addto";
+
 // Accumulates gradients as they are made, instead of keeping all of them for one sum.
 //
 //   a_grad(...) -> (X@GRAD=g0)              a_grad(...) -> (X@GRAD=g0)

@@ -22,7 +22,7 @@ namespace {
 
 constexpr Pass kPasses[] = {
     {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
-    {"prune", "drop ops that contribute to nothing anybody sees", Prune},
+    {kPrunePass, "drop ops that contribute to nothing anybody sees", Prune},
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,
      /*on_by_default=*/false},
@@ -32,7 +32,7 @@ constexpr Pass kPasses[] = {
      /*on_by_default=*/false},
     {"fp16", "compute products and what follows them in float16", ComputeInFloat16,
      /*on_by_default=*/false},
-    {"addto", "accumulate gradients as they are made", AddTo, /*on_by_default=*/false},
+    {kAddToPass, "accumulate gradients as they are made", AddTo, /*on_by_default=*/false},
     {"inplace", "let outputs use the memory of inputs", MarkInplace},
 };
 

@@ -4,6 +4,9 @@
 
 namespace interp {
 
+// The name by which the pass is switched off.
+inline constexpr absl::string_view kPrunePass = "prune";
+
 // Drops the ops of block 0 that contribute to nothing anybody sees.
 //
 //   relu(X=x) -> (Out=y)

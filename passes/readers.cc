@@ -162,6 +162,7 @@ class ReaderCheck {
     return absl::OkStatus();
   }
 
+  // REQUIRES: CheckDeclared(read).
   absl::Status CheckDeclaration(const Op& read, const Op& maker) const {
     const Slot* out = read.FindOutput("Out");
     const size_t num_vars = out == nullptr ? 0 : out->args.size();
@@ -170,10 +171,8 @@ class ReaderCheck {
     for (size_t i = 0; i < batch.ranks.size(); ++i) {
       const absl::Span<const int64_t> dims(batch.dims.data() + begin, batch.ranks[i]);
       begin += dims.size();
-      const auto found = vars_.find(out->args[i]);
-      const bool checked = !batch.checked.empty() && batch.checked[i] != 0;
-      if (found == vars_.end() || !checked) continue;
-      const Var& var = *found->second;
+      if (batch.checked.empty() || batch.checked[i] == 0) continue;
+      const Var& var = *vars_.at(out->args[i]);
       const DType dtype =
           batch.dtypes.empty()
               ? var.dtype

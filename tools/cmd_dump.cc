@@ -12,8 +12,10 @@
 #include "interpreter/inspect/plan_print_html.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/train/micro_batches.h"
+#include "passes/addto.h"
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
+#include "passes/prune.h"
 #include "passes/readers.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
@@ -117,7 +119,7 @@ std::string PrintJobs(const MicroBatches& micro_batches, const std::string& form
   return absl::StrCat(std::move(json).Take(), "\n");
 }
 
-// As `interp train` does it.
+// As `interp train` does it, but for the loss, which it fetches unasked.
 absl::StatusOr<std::unique_ptr<MicroBatches>> CutIntoMicroBatches(MicroBatchOptions options,
                                                                   const PlanFlags& plan,
                                                                   Program& program,
@@ -143,8 +145,8 @@ absl::StatusOr<std::unique_ptr<MicroBatches>> CutIntoMicroBatches(MicroBatchOpti
       MicroBatches::Create(program, *context.feeds, *context.fetches, options, context.ops));
   context.feeds = made->feeds();
   context.fetches = made->fetches();
-  passes.disable.emplace_back("prune");
-  passes.enable.emplace_back("addto");
+  passes.disable.emplace_back(kPrunePass);
+  passes.enable.emplace_back(kAddToPass);
   return made;
 }
 

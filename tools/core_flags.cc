@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/program_print.h"
+#include "passes/prune.h"
 #include "tools/engine_environment.h"
 #include "tools/flag_effects.h"
 #include "tools/number_flag.h"
@@ -16,7 +17,6 @@ namespace {
 constexpr const char* kPlanGroup = "Passes and plan";
 constexpr const char* kRunGroup = "Running";
 constexpr const char* kSimGroup = "Simulated devices";
-constexpr absl::string_view kPrunePass = "prune";
 
 void PrintProgram(absl::string_view pass, const Program& program) {
   std::fprintf(stderr, "after pass %.*s:\n%s", static_cast<int>(pass.size()), pass.data(),

@@ -10,6 +10,7 @@
 #include "interpreter/plan/instruction_name.h"
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
+#include "passes/prune.h"
 #include "tools/feed_values.h"
 #include "tools/feeds.h"
 #include "tools/names.h"
@@ -71,7 +72,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> RunOnce(const Program& program,
 }
 
 // What leaves the program's variables as they are.
-constexpr absl::string_view kKeepsVariables[] = {"insert_feed_fetch", "prune"};
+constexpr absl::string_view kKeepsVariables[] = {"insert_feed_fetch", kPrunePass};
 
 // All variables that somebody needs: passes drop some of them, or change what they hold.
 absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,
@@ -107,7 +108,7 @@ absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const std::vector<std::str
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> fetches, FetchVars(model.program));
   CoreOptions options;
   options.scheduler = SchedulerKind::kTrace;
-  if (fetches.empty()) options.passes.disable.emplace_back("prune");  // would leave nothing
+  if (fetches.empty()) options.passes.disable.emplace_back(kPrunePass);  // would leave nothing
   INTERP_ASSIGN_OR_RETURN(run.vars, FindShapes(model.program, feeds, model.scope, options));
   INTERP_ASSIGN_OR_RETURN(const auto core, RunOnce(model.program, feeds, model.scope, options));
   const std::vector<uint64_t> alive = AliveBytesInOrder(*core);

@@ -8,15 +8,15 @@
 #include "interpreter/train/data_parallel.h"
 #include "interpreter/train/micro_batches.h"
 #include "interpreter/train/replicas.h"
+#include "passes/addto.h"
 #include "passes/feed_fetch.h"
+#include "passes/prune.h"
 #include "passes/readers.h"
 #include "passes/verify.h"
 
 namespace interp {
 namespace {
 
-constexpr absl::string_view kPrunePass = "prune";
-constexpr absl::string_view kAddToPass = "addto";
 // No clone of a core gets so far.
 constexpr uint64_t kStartupStream = std::numeric_limits<uint64_t>::max();
 
