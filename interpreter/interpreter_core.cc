@@ -173,7 +173,7 @@ InterpreterCore::Impl::Impl(std::shared_ptr<CoreModel> model, std::shared_ptr<Sc
       random_{.seed = model_->options.random_seed} {}
 
 InterpreterCore::Impl::~Impl() {
-  if (devices_ != nullptr) devices_->Synchronize();
+  if (devices_ != nullptr) devices_->Synchronize().IgnoreError();
 }
 
 std::unique_ptr<InterpreterCore::Impl> InterpreterCore::Impl::Clone() const {
@@ -323,8 +323,7 @@ absl::Status InterpreterCore::Impl::BeginDevices() {
   if (devices_->errors().any()) {
     return Annotate(Synchronize(), "after the run before this one had returned");
   }
-  devices_->BeginRun();
-  return absl::OkStatus();
+  return devices_->BeginRun();
 }
 
 // Waits as far as the caller wants, and for everything when something has failed.
@@ -332,16 +331,16 @@ absl::Status InterpreterCore::Impl::FinishDevices(absl::Status status, const Run
   if (devices_ == nullptr) return status;
   const int64_t start_ns = options.observer != nullptr ? SteadyNowNs() : 0;
   if (options.observer != nullptr) options.observer->OnWaitStart(-1, -1, /*worker=*/0, start_ns);
-  if (status.ok() && !options.wait_for_devices) {
-    devices_->SynchronizeFeeds();
-  } else {
-    devices_->Synchronize();
-  }
+  const absl::Status done = status.ok() && !options.wait_for_devices ? devices_->SynchronizeFeeds()
+                                                                     : devices_->Synchronize();
   if (options.observer != nullptr) {
     options.observer->OnWaitEnd(-1, -1, /*worker=*/0, start_ns, SteadyNowNs());
   }
-  if (!devices_->errors().any()) return status;
-  devices_->Synchronize();
+  if (!devices_->errors().any()) {
+    status.Update(done);
+    return status;
+  }
+  devices_->Synchronize().IgnoreError();  // the error that is told has come before
   const std::optional<WorkError> error = devices_->errors().Take();
   return main_->Explain(error->tag, error->status).value_or(error->status);
 }
@@ -361,7 +360,7 @@ absl::Status InterpreterCore::Impl::PrepareParameters() {
 // When they changed, what was computed of their old values is forgotten.
 absl::Status InterpreterCore::Impl::PrepareConstants() {
   if (!parameters_->NoteConstants()) return absl::OkStatus();
-  if (devices_ != nullptr) devices_->Synchronize();
+  if (devices_ != nullptr) INTERP_RETURN_IF_ERROR(devices_->Synchronize());
   main_->ResetKernelStates();
   main_->ForgetShapes();
   constants_copied_ = false;

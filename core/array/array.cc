@@ -48,7 +48,7 @@ absl::StatusOr<Tensor> ArrayAccess::Writable(const Array& array, bool overwrites
       } else if (context.stream == nullptr) {
         std::memset(fresh.mutable_raw_data(), 0, chunk.size_bytes);
       } else {
-        context.stream->Fill(fresh.mutable_raw_data(), 0, chunk.size_bytes);
+        INTERP_RETURN_IF_ERROR(context.stream->Fill(fresh.mutable_raw_data(), 0, chunk.size_bytes));
       }
     }
     memory.ShareMemory(fresh);

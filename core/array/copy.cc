@@ -36,11 +36,14 @@ absl::Status Copy(const Array& from, const Array& to, const engine::RunContext& 
   if (host) {
     std::memmove(at, source.raw_data(), bytes);
   } else if (from.place().on_host()) {
-    context.stream->CopyToDevice(at, source.raw_data(), source.buffer(), bytes, context.work);
+    INTERP_RETURN_IF_ERROR(
+        context.stream->CopyToDevice(at, source.raw_data(), source.buffer(), bytes, context.work));
   } else if (to.place().on_host()) {
-    context.stream->CopyToHost(at, target.buffer(), source.raw_data(), bytes, context.work);
+    INTERP_RETURN_IF_ERROR(
+        context.stream->CopyToHost(at, target.buffer(), source.raw_data(), bytes, context.work));
   } else {
-    context.stream->CopyOnDevice(at, source.raw_data(), bytes, context.work);
+    INTERP_RETURN_IF_ERROR(
+        context.stream->CopyOnDevice(at, source.raw_data(), bytes, context.work));
   }
   for (const Tensor* used : {&source, &std::as_const(target)}) {
     from.runtime().RecordUse(used->buffer(), context);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/array/array_runtime.h"
+#include "core/device/host_kernels.h"
 
 namespace interp {
 namespace {
@@ -126,15 +127,15 @@ absl::Status OpCall::Launch(const engine::RunContext& context, KernelContext::Se
     }
   }
   if (op->def().flops != nullptr) work.flops = op->def().flops(kernel_context);
-  const absl::Status status =
+  absl::Status status =
       kernel->place == PlaceKind::kCpu
-          ? context.stream->LaunchHostKernel(kernel->run, args, op->attrs(), services, work)
+          ? LaunchHostKernel(*context.stream, kernel->run, args, op->attrs(), services, work)
           : kernel->run(kernel_context);
   for (const Tensor* tensor : args.tensors) {
     if (tensor != nullptr) runtime.RecordUse(tensor->buffer(), context);
   }
   // What the work uses goes with this call.
-  if (!op->kept()) context.stream->Synchronize();
+  if (!op->kept()) status.Update(context.stream->Synchronize());
   return status;
 }
 
@@ -152,7 +153,8 @@ absl::Status OpCall::CommitAside(const Operand& operand, const Tensor& result,
   if (context.stream == nullptr) {
     std::memcpy(target.mutable_raw_data(), result.raw_data(), bytes);
   } else {
-    context.stream->CopyOnDevice(target.mutable_raw_data(), result.raw_data(), bytes, context.work);
+    INTERP_RETURN_IF_ERROR(context.stream->CopyOnDevice(target.mutable_raw_data(),
+                                                        result.raw_data(), bytes, context.work));
     runtime.RecordUse(target.buffer(), context);
   }
   return absl::OkStatus();

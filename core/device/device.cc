@@ -2,11 +2,38 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace interp {
 
 absl::string_view Name(WorkKind kind) {
   constexpr absl::string_view kNames[] = {"kernel", "h2d", "d2h", "d2d", "fill"};
   return kNames[static_cast<int>(kind)];
+}
+
+absl::Status Stream::Record(DeviceEvent& event) {
+  if (event.place().kind == place().kind) return RecordOwn(event);
+  return InvalidArgument("an event of ", Name(event.place()), " cannot be recorded on stream '",
+                         name(), "' of ", Name(place()));
+}
+
+absl::Status Stream::Wait(DeviceEvent& event) {
+  return event.place().kind == place().kind ? WaitOwn(event) : event.Synchronize();
+}
+
+absl::Status Device::status() const {
+  if (!lost_.load(std::memory_order_acquire)) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(mutex_);
+  return loss_;
+}
+
+void Device::Lose(absl::string_view cause) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!loss_.ok()) return;
+  loss_ = absl::UnavailableError(
+      absl::StrCat(Name(place()), " is lost (", cause,
+                   "): nothing runs on it any more; make a new device, or run on another place"));
+  lost_.store(true, std::memory_order_release);
 }
 
 void WorkErrors::Report(int32_t tag, absl::Status status) {

@@ -12,16 +12,18 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/buffer.h"
 #include "core/device/work.h"
-#include "core/op_def.h"
 #include "core/place.h"
 #include "core/status.h"
 
 namespace interp {
+
+class HostKernelLauncher;
 
 enum class WorkKind : int8_t { kKernel, kHostToDevice, kDeviceToHost, kDeviceToDevice, kFill };
 absl::string_view Name(WorkKind kind);
@@ -32,16 +34,22 @@ absl::string_view Name(WorkKind kind);
 class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
-  // Blocks the calling thread until the work before the record is done.
-  void Synchronize() { (void)SynchronizeUntil(std::chrono::steady_clock::time_point::max()); }
+  // Of the device that made it.
+  virtual Place place() const = 0;
+  // Blocks the calling thread until the work before the record is done. Errors: the device is lost.
+  absl::Status Synchronize() {
+    return SynchronizeUntil(std::chrono::steady_clock::time_point::max()).status();
+  }
   // The same until `deadline` at the latest; false when that came first.
-  virtual bool SynchronizeUntil(std::chrono::steady_clock::time_point deadline) = 0;
+  virtual absl::StatusOr<bool> SynchronizeUntil(std::chrono::steady_clock::time_point deadline) = 0;
   // Whether the device's clock, as the host sees it, is past the record. Work that is to come after
   // it has to wait for it nevertheless; this only tells whether it would lose time.
   virtual bool Passed() = 0;
 };
 
 // Thread-safety: all methods from any thread; the order of calls is the order of work.
+// Errors: every call returns Device::status() once the device is lost. Record, Wait and Synchronize
+// have no other, but for events of another kind of device.
 class Stream {
  public:
   virtual ~Stream() = default;  // waits for its work
@@ -51,28 +59,29 @@ class Stream {
   virtual Place place() const = 0;
 
   // Copies of `bytes` bytes. Host memory is kept alive by the buffer until the copy is done.
-  virtual void CopyToDevice(void* device, const void* host, BufferRef host_buffer, size_t bytes,
-                            const Work& work) = 0;
-  virtual void CopyToHost(void* host, BufferRef host_buffer, const void* device, size_t bytes,
-                          const Work& work) = 0;
-  virtual void CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) = 0;
+  // Errors: Internal when the range leaves the device's memory.
+  virtual absl::Status CopyToDevice(void* device, const void* host, BufferRef host_buffer,
+                                    size_t bytes, const Work& work) = 0;
+  virtual absl::Status CopyToHost(void* host, BufferRef host_buffer, const void* device,
+                                  size_t bytes, const Work& work) = 0;
+  virtual absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) = 0;
   // Sets every byte; free of cost in a device's model of time (what poisons freed memory).
-  virtual void Fill(void* device, uint8_t value, size_t bytes) = 0;
+  virtual absl::Status Fill(void* device, uint8_t value, size_t bytes) = 0;
+  // What runs kernels of the host on this device; null where only kernels of its own run.
+  virtual HostKernelLauncher* host_kernels() { return nullptr; }
 
-  // Runs a host kernel (a kCpu row of an op) on this device: its arguments are captured now, and it
-  // runs later in the order of the stream. Tensors in device memory are captured by address only:
-  // who owns them may let go as soon as this returns, as memory is handed on in stream order. Host
-  // tensors (kHostInput) are kept alive. Outputs have shape, dtype and memory.
-  // Unimplemented on devices that cannot run host code.
-  virtual absl::Status LaunchHostKernel(KernelFn kernel, const BoundArgs& args, const void* attrs,
-                                        const KernelContext::Services& services,
-                                        const Work& work) = 0;
-
-  virtual void Record(DeviceEvent& event) = 0;
-  // Later work of this stream starts after what `event` stands for now. The host does not wait.
-  virtual void Wait(const DeviceEvent& event) = 0;
+  // `event` stands for the work so far. InvalidArgument for an event of another kind of device.
+  absl::Status Record(DeviceEvent& event);
+  // Later work of this stream starts after what `event` stands for now. The host does not wait, but
+  // for an event of another kind of device, which no stream can wait for.
+  absl::Status Wait(DeviceEvent& event);
   // Blocks the calling thread until all work enqueued so far is done.
-  virtual void Synchronize() = 0;
+  virtual absl::Status Synchronize() = 0;
+
+ protected:
+  // The event is of this kind of device.
+  virtual absl::Status RecordOwn(DeviceEvent& event) = 0;
+  virtual absl::Status WaitOwn(const DeviceEvent& event) = 0;
 };
 
 inline constexpr int kMaxStreams = 64;
@@ -93,6 +102,12 @@ class Device {
   virtual ~Device() = default;
   virtual Place place() const = 0;
 
+  // OK until the device is lost, as a real one is after an error that its driver cannot recover
+  // from. From then on it is Unavailable with the cause: work in flight reports it instead of
+  // running, what is enqueued returns it, waits end and return it. Memory and streams may still be
+  // given back. Other devices go on.
+  absl::Status status() const;
+
   // Of streams with work that may start, the one of lowest `priority` is preferred; a hint, which
   // orders nothing. ResourceExhausted beyond kMaxStreams.
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateStream(const std::string& name,
@@ -102,7 +117,7 @@ class Device {
   virtual absl::StatusOr<std::unique_ptr<Stream>> CreateUntimedStream(const std::string& name) {
     return CreateStream(name, /*priority=*/0);
   }
-  virtual std::unique_ptr<DeviceEvent> CreateEvent() = 0;
+  virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> CreateEvent() = 0;
 
   // Memory at the source; see StreamPool for what a run uses. Addresses are aligned to
   // kBufferAlignment. FreeRaw: REQUIRES that no work uses it any more.
@@ -110,8 +125,8 @@ class Device {
   virtual void FreeRaw(void* address, size_t bytes) = 0;
   virtual size_t capacity_bytes() const = 0;
 
-  // Blocks until the work of all streams is done.
-  virtual void Synchronize() = 0;
+  // Blocks until the work of all streams is done. Errors: the device is lost.
+  virtual absl::Status Synchronize() = 0;
 
   // The device's clock, simulated or real, as the host sees it: what the host has waited for lies
   // before it. Nanoseconds since the device was made.
@@ -126,8 +141,15 @@ class Device {
     return user_.exchange(user, std::memory_order_acq_rel) != user;
   }
 
+ protected:
+  // The device is lost. The first cause is kept.
+  void Lose(absl::string_view cause);
+
  private:
   std::atomic<const void*> user_{nullptr};
+  std::atomic<bool> lost_{false};  // set after loss_
+  mutable std::mutex mutex_;       // guards loss_
+  absl::Status loss_;
 };
 
 }  // namespace interp

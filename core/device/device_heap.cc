@@ -20,9 +20,10 @@ absl::StatusOr<Tensor> CopyWith(const Tensor& tensor, Device& device, Allocator&
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream,
                           device.CreateStream("upload", /*priority=*/0));
   WorkErrors errors;
-  copy(*stream, out, Work{.errors = &errors});
-  stream->Synchronize();
+  INTERP_RETURN_IF_ERROR(copy(*stream, out, Work{.errors = &errors}));
+  const absl::Status done = stream->Synchronize();
   if (std::optional<WorkError> error = errors.Take()) return error->status;
+  INTERP_RETURN_IF_ERROR(done);
   return out;
 }
 
@@ -37,15 +38,15 @@ std::shared_ptr<Allocator> MakeDeviceHeap(std::shared_ptr<Device> device) {
 
 absl::StatusOr<Tensor> CopyToHeap(const Tensor& tensor, Device& device, Allocator& heap) {
   return CopyWith(tensor, device, heap, [&](Stream& stream, Tensor& out, const Work& work) {
-    stream.CopyToDevice(out.mutable_raw_data(), tensor.raw_data(), tensor.buffer(),
-                        tensor.size_bytes(), work);
+    return stream.CopyToDevice(out.mutable_raw_data(), tensor.raw_data(), tensor.buffer(),
+                               tensor.size_bytes(), work);
   });
 }
 
 absl::StatusOr<Tensor> CopyToHost(const Tensor& tensor, Device& device, Allocator& allocator) {
   return CopyWith(tensor, device, allocator, [&](Stream& stream, Tensor& out, const Work& work) {
-    stream.CopyToHost(out.mutable_raw_data(), out.buffer(), tensor.raw_data(), tensor.size_bytes(),
-                      work);
+    return stream.CopyToHost(out.mutable_raw_data(), out.buffer(), tensor.raw_data(),
+                             tensor.size_bytes(), work);
   });
 }
 
@@ -55,7 +56,7 @@ absl::StatusOr<Tensor> CopyToHost(const Tensor& tensor, Allocator& allocator) {
   if (memory == nullptr) {
     return absl::FailedPreconditionError("the tensor is not in memory of a device's heap");
   }
-  memory->device().Synchronize();
+  INTERP_RETURN_IF_ERROR(memory->device().Synchronize());
   return CopyToHost(tensor, memory->device(), allocator);
 }
 

@@ -34,13 +34,12 @@ absl::Status EnqueueCopy(KernelContext& ctx) {
   if (bytes == 0) return absl::OkStatus();
   const Work work = ctx.work();
   if (x.place().on_host()) {
-    ctx.stream().CopyToDevice(out.mutable_raw_data(), x.raw_data(), x.buffer(), bytes, work);
-  } else if (out.place().on_host()) {
-    ctx.stream().CopyToHost(out.mutable_raw_data(), out.buffer(), x.raw_data(), bytes, work);
-  } else {
-    ctx.stream().CopyOnDevice(out.mutable_raw_data(), x.raw_data(), bytes, work);
+    return ctx.stream().CopyToDevice(out.mutable_raw_data(), x.raw_data(), x.buffer(), bytes, work);
   }
-  return absl::OkStatus();
+  if (out.place().on_host()) {
+    return ctx.stream().CopyToHost(out.mutable_raw_data(), out.buffer(), x.raw_data(), bytes, work);
+  }
+  return ctx.stream().CopyOnDevice(out.mutable_raw_data(), x.raw_data(), bytes, work);
 }
 
 OpDef CopyDef(absl::string_view type) {

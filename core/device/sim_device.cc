@@ -26,6 +26,10 @@ absl::Status Check(const SimOptions& options) {
       return InvalidArgument("a rate of a simulated device is ", rate, ", expected above 0");
     }
   }
+  if (options.lose_at < 0) {
+    return InvalidArgument("a simulated device is to be lost at kernel or copy ", options.lose_at,
+                           ", expected 0 (never) or more");
+  }
   constexpr int64_t kLongestNs = 3'600'000'000'000;
   for (const int64_t ns : {options.max_kernel_delay_ns, options.max_copy_delay_ns,
                            options.latency_ns, options.launch_ns}) {
@@ -40,6 +44,7 @@ absl::Status Check(const SimOptions& options) {
 
 SimDevice::SimDevice(const SimOptions& options, std::unique_ptr<SimMemory> memory)
     : place_{PlaceKind::kSim, static_cast<int8_t>(options.index)},
+      lose_at_(options.lose_at),
       memory_(std::move(memory)),
       executor_(options.execution == SimOptions::Execution::kThreads
                     ? MakeThreadExecutor(options)
@@ -59,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Stream>> SimDevice::CreateUntimedStream(const std
 
 absl::StatusOr<std::unique_ptr<Stream>> SimDevice::OpenStream(const std::string& name, int priority,
                                                               bool timed) {
+  INTERP_RETURN_IF_ERROR(status());
   std::lock_guard<std::mutex> guard(mutex_);
   const int index = std::countr_one(used_indices_);
   if (index == kMaxStreams) {
@@ -89,7 +95,41 @@ void SimDevice::CloseStream(int stream) {
   used_indices_ &= ~(uint64_t{1} << stream);
 }
 
-std::unique_ptr<DeviceEvent> SimDevice::CreateEvent() { return std::make_unique<SimEvent>(*this); }
+absl::StatusOr<std::unique_ptr<DeviceEvent>> SimDevice::CreateEvent() {
+  INTERP_RETURN_IF_ERROR(status());
+  return std::make_unique<SimEvent>(*this);
+}
+
+absl::StatusOr<void*> SimDevice::AllocateRaw(size_t bytes) {
+  INTERP_RETURN_IF_ERROR(status());
+  return memory_->Allocate(bytes);
+}
+
+absl::Status SimDevice::Launch(int stream, WorkKind kind, const Work& work,
+                               std::function<absl::Status()> run) {
+  INTERP_RETURN_IF_ERROR(status());
+  executor_->Admit(stream);
+  SimTask task{
+      .kind = kind, .tag = work.tag, .errors = work.errors, .device = this, .work = std::move(run)};
+  std::lock_guard<std::mutex> guard(mutex_);
+  if (++num_launched_ == lose_at_) {
+    task.work = [this] {
+      Lose(absl::StrCat("as asked for, at kernel or copy ", lose_at_));
+      return status();
+    };
+  }
+  clock_.Launch(stream, kind, work);
+  executor_->Push(stream, std::move(task));
+  return absl::OkStatus();
+}
+
+absl::Status SimDevice::Push(int stream, SimTask task) {
+  INTERP_RETURN_IF_ERROR(status());
+  task.device = this;
+  std::lock_guard<std::mutex> guard(mutex_);
+  executor_->Push(stream, std::move(task));
+  return absl::OkStatus();
+}
 
 std::shared_ptr<SimPoint> SimDevice::PushRecord(int stream) {
   auto point = std::make_shared<SimPoint>(executor_, clock_.RecordTime(stream));
@@ -104,7 +144,7 @@ bool SimDevice::HostWait(SimPoint& point, SimDeadline deadline) {
   return true;
 }
 
-void SimDevice::Synchronize() {
+absl::Status SimDevice::Synchronize() {
   std::vector<std::shared_ptr<SimPoint>> ends;
   {
     std::lock_guard<std::mutex> guard(mutex_);
@@ -113,6 +153,7 @@ void SimDevice::Synchronize() {
     }
   }
   for (const std::shared_ptr<SimPoint>& end : ends) HostWait(*end);
+  return status();
 }
 
 int64_t SimDevice::NowNs() {
@@ -126,7 +167,7 @@ void SimDevice::StartTrace() {
 }
 
 std::vector<DeviceSpan> SimDevice::StopTrace() {
-  Synchronize();
+  Synchronize().IgnoreError();
   std::lock_guard<std::mutex> guard(mutex_);
   return clock_.StopTrace();
 }

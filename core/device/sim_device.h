@@ -38,6 +38,9 @@ struct SimOptions {
   int64_t max_kernel_delay_ns = 0;
   int64_t max_copy_delay_ns = 0;
 
+  // The device is lost (see Device::status) in place of so-manyth kernel or copy; 0: never.
+  int64_t lose_at = 0;
+
   // The cost model; the defaults resemble a small accelerator on PCIe.
   double copy_bytes_per_s = 12e9;     // between host and device
   double memory_bytes_per_s = 200e9;  // kernels and copies within the device

@@ -20,7 +20,8 @@ bool SimPoint::Block(SimDeadline deadline) {
 void SimTask::Run() {
   if (type == Type::kRecord) return point->Finish();
   if (type == Type::kWait || (errors != nullptr && errors->any())) return;
-  absl::Status status = work();
+  absl::Status status = device->status();
+  if (status.ok()) status = work();
   if (!status.ok() && errors != nullptr) errors->Report(tag, std::move(status));
 }
 

@@ -47,13 +47,14 @@ struct SimTask {
   enum class Type : int8_t { kWork, kRecord, kWait };
 
   // Does the task, but for the wait of kWait. Work whose error sink has an error already is
-  // skipped.
+  // skipped, and so is that of a lost device, which reports the loss.
   void Run();
 
   Type type = Type::kWork;
   WorkKind kind = WorkKind::kKernel;
   int32_t tag = -1;
   WorkErrors* errors = nullptr;
+  const Device* device = nullptr;  // of kWork
   std::function<absl::Status()> work = nullptr;
   std::shared_ptr<SimPoint> point = nullptr;
 };

@@ -4,11 +4,13 @@
 // clock advances and the executor gets the task, so that both see one order of work.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/device/host_kernels.h"
 #include "core/device/sim_clock.h"
 #include "core/device/sim_device.h"
 #include "core/device/sim_executor.h"
@@ -25,11 +27,11 @@ class SimDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Stream>> CreateStream(const std::string& name,
                                                        int priority) override;
   absl::StatusOr<std::unique_ptr<Stream>> CreateUntimedStream(const std::string& name) override;
-  std::unique_ptr<DeviceEvent> CreateEvent() override;
-  absl::StatusOr<void*> AllocateRaw(size_t bytes) override { return memory_->Allocate(bytes); }
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> CreateEvent() override;
+  absl::StatusOr<void*> AllocateRaw(size_t bytes) override;
   void FreeRaw(void* address, size_t bytes) override { memory_->Free(address, bytes); }
   size_t capacity_bytes() const override { return memory_->capacity_bytes(); }
-  void Synchronize() override;
+  absl::Status Synchronize() override;
   int64_t NowNs() override;
   void StartTrace() override;
   std::vector<DeviceSpan> StopTrace() override;
@@ -41,16 +43,23 @@ class SimDevice final : public Device {
   absl::StatusOr<std::unique_ptr<Stream>> OpenStream(const std::string& name, int priority,
                                                      bool timed);
   void CloseStream(int stream);
+  // Enqueues a kernel or a copy, or what loses the device in its place.
+  absl::Status Launch(int stream, WorkKind kind, const Work& work,
+                      std::function<absl::Status()> run);
+  // What a stream enqueues without cost.
+  absl::Status Push(int stream, SimTask task);
   // Enqueues a record. REQUIRES: mutex_ is held.
   std::shared_ptr<SimPoint> PushRecord(int stream);
   // Blocks this thread, and moves the host's clock; false when the deadline came first.
   bool HostWait(SimPoint& point, SimDeadline deadline = SimDeadline::max());
 
   const Place place_;
+  const int64_t lose_at_;
   const std::unique_ptr<SimMemory> memory_;
   const std::shared_ptr<SimExecutor> executor_;
   std::mutex mutex_;  // guards what follows, and the order of work
   SimClock clock_;
+  int64_t num_launched_ = 0;
   uint64_t open_streams_ = 0;  // bits
   uint64_t used_indices_ = 0;  // bits; also of streams that are closing
 };
@@ -59,7 +68,8 @@ class SimEvent final : public DeviceEvent {
  public:
   explicit SimEvent(SimDevice& device) : device_(device) {}
 
-  bool SynchronizeUntil(std::chrono::steady_clock::time_point deadline) override;
+  Place place() const override { return device_.place(); }
+  absl::StatusOr<bool> SynchronizeUntil(std::chrono::steady_clock::time_point deadline) override;
   bool Passed() override;
   void Set(std::shared_ptr<SimPoint> point);
   // The latest record; null when there is none.
@@ -71,7 +81,7 @@ class SimEvent final : public DeviceEvent {
   std::shared_ptr<SimPoint> latest_;
 };
 
-class SimStream final : public Stream {
+class SimStream final : public Stream, public HostKernelLauncher {
  public:
   SimStream(SimDevice& device, std::string name, int index)
       : device_(device), name_(std::move(name)), index_(index) {}
@@ -81,24 +91,24 @@ class SimStream final : public Stream {
   int index() const override { return index_; }
   Place place() const override { return device_.place(); }
 
-  void CopyToDevice(void* device, const void* host, BufferRef host_buffer, size_t bytes,
-                    const Work& work) override;
-  void CopyToHost(void* host, BufferRef host_buffer, const void* device, size_t bytes,
-                  const Work& work) override;
-  void CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) override;
-  void Fill(void* device, uint8_t value, size_t bytes) override;
+  absl::Status CopyToDevice(void* device, const void* host, BufferRef host_buffer, size_t bytes,
+                            const Work& work) override;
+  absl::Status CopyToHost(void* host, BufferRef host_buffer, const void* device, size_t bytes,
+                          const Work& work) override;
+  absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) override;
+  absl::Status Fill(void* device, uint8_t value, size_t bytes) override;
+  HostKernelLauncher* host_kernels() override { return this; }
   absl::Status LaunchHostKernel(KernelFn kernel, const BoundArgs& args, const void* attrs,
                                 const KernelContext::Services& services, const Work& work) override;
-  void Record(DeviceEvent& event) override;
-  void Wait(const DeviceEvent& event) override;
-  void Synchronize() override;
+  absl::Status Synchronize() override;
 
  private:
-  // Where the bytes of device memory lie, or null, which `work` learns of.
-  char* Bytes(const void* device, size_t bytes, const Work& work) const;
-  void Copy(WorkKind kind, void* to, const void* from, BufferRef host_buffer, size_t bytes,
-            const Work& work);
-  void Launch(WorkKind kind, const Work& work, std::function<absl::Status()> run);
+  absl::Status RecordOwn(DeviceEvent& event) override;
+  absl::Status WaitOwn(const DeviceEvent& event) override;
+  // Where the bytes of device memory lie.
+  absl::StatusOr<char*> Bytes(const void* device, size_t bytes) const;
+  absl::Status Copy(WorkKind kind, void* to, const void* from, BufferRef host_buffer, size_t bytes,
+                    const Work& work);
 
   SimDevice& device_;
   const std::string name_;

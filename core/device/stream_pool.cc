@@ -7,6 +7,7 @@
 #include <bit>
 #include <cassert>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -115,7 +116,7 @@ class Pool final : public StreamPool {
   void Poison(StreamBlock* block);
   Stream* Janitor();
   void AddUse(StreamBlock* block, Stream& stream);
-  PendingUse RecordNow(Stream& stream);
+  std::optional<PendingUse> RecordNow(Stream& stream);
   void Link(StreamBlock* block);
   void Unlink(StreamBlock* block);
   StreamBlock* Merge(StreamBlock* block);
@@ -265,7 +266,7 @@ void Pool::Claim(StreamBlock* block, size_t bytes, int stream) {
   Unlink(block);
   ++ledger_.hits;
   // All of the home's work so far: what was freed before may be used there still.
-  if (block->home != stream) block->uses.push_back(RecordNow(this->stream(block->home)));
+  if (block->home != stream) AddUse(block, this->stream(block->home));
   AwaitUses(block, stream);
   block->home = stream;
   if (block->block_bytes - bytes >= kLeastRest) SplitOff(block, bytes);
@@ -288,7 +289,8 @@ void Pool::SplitOff(StreamBlock* block, size_t bytes) {
 
 void Pool::AwaitUses(StreamBlock* block, int stream) {
   for (PendingUse& use : block->uses) {
-    if (use.stream != stream) this->stream(stream).Wait(*use.event);
+    // It fails for a lost device alone, on which nothing will use the memory.
+    if (use.stream != stream) this->stream(stream).Wait(*use.event).IgnoreError();
     events_.push_back(std::move(use.event));
   }
   block->uses.clear();
@@ -318,14 +320,17 @@ void Pool::NoteUses(StreamBlock* block) {
 // but takes no simulated time.
 void Pool::Poison(StreamBlock* block) {
   Stream& home = stream(block->home);
-  if (block->uses.empty()) return home.Fill(block->data, kPoison, block->block_bytes);
+  if (block->uses.empty()) {
+    return home.Fill(block->data, kPoison, block->block_bytes).IgnoreError();
+  }
   Stream* const janitor = Janitor();
   if (janitor == nullptr) return;
-  PendingUse at_home = RecordNow(home);
-  janitor->Wait(*at_home.event);
-  events_.push_back(std::move(at_home.event));
-  for (const PendingUse& use : block->uses) janitor->Wait(*use.event);
-  janitor->Fill(block->data, kPoison, block->block_bytes);
+  if (std::optional<PendingUse> at_home = RecordNow(home)) {
+    janitor->Wait(*at_home->event).IgnoreError();
+    events_.push_back(std::move(at_home->event));
+  }
+  for (const PendingUse& use : block->uses) janitor->Wait(*use.event).IgnoreError();
+  janitor->Fill(block->data, kPoison, block->block_bytes).IgnoreError();
   AddUse(block, *janitor);
 }
 
@@ -342,17 +347,26 @@ Stream* Pool::Janitor() {
   return janitor_.get();
 }
 
-void Pool::AddUse(StreamBlock* block, Stream& stream) { block->uses.push_back(RecordNow(stream)); }
+void Pool::AddUse(StreamBlock* block, Stream& stream) {
+  if (std::optional<PendingUse> use = RecordNow(stream)) block->uses.push_back(*std::move(use));
+}
 
-PendingUse Pool::RecordNow(Stream& stream) {
+// The work of the stream so far; nothing when none is left that could use memory. Memory comes back
+// where nobody can be told of an error, so a device that has no more events is waited for instead.
+std::optional<PendingUse> Pool::RecordNow(Stream& stream) {
   PendingUse use{.event = nullptr, .stream = stream.index(), .order = ++record_order_};
   if (events_.empty()) {
-    use.event = device_.CreateEvent();
+    absl::StatusOr<std::unique_ptr<DeviceEvent>> made = device_.CreateEvent();
+    if (!made.ok()) {
+      stream.Synchronize().IgnoreError();
+      return std::nullopt;
+    }
+    use.event = *std::move(made);
   } else {
     use.event = std::move(events_.back());
     events_.pop_back();
   }
-  stream.Record(*use.event);
+  if (!stream.Record(*use.event).ok()) return std::nullopt;  // the device is lost
   return use;
 }
 

@@ -40,28 +40,33 @@ Work DeviceFailures::WorkOf(int stream, Issue issue) const {
   return {.tag = static_cast<int32_t>(issue & kTagMask), .errors = sinks_[stream].get()};
 }
 
+void DeviceFailures::Report(int stream, Issue issue, absl::Status status) {
+  const Work work = WorkOf(stream, issue);
+  work.errors->Report(work.tag, std::move(status));
+}
+
 std::vector<DeviceFailures::Failure> DeviceFailures::Notice() {
   std::vector<Failure> noticed;
-  for (std::unique_ptr<WorkErrors>& sink : sinks_) {
+  for (size_t stream = 0; stream < sinks_.size(); ++stream) {
+    std::unique_ptr<WorkErrors>& sink = sinks_[stream];
     if (!sink->any()) continue;
-    noticed.push_back(Note(*sink->Get()));
+    noticed.push_back(Note(static_cast<int>(stream), *sink->Get()));
     old_sinks_.push_back({issued_, std::exchange(sink, std::make_unique<WorkErrors>())});
   }
   if (LastEnded() < issued_) failures_.insert(failures_.end(), noticed.begin(), noticed.end());
   return noticed;
 }
 
-DeviceFailures::Failure DeviceFailures::Note(const WorkError& failed) {
+DeviceFailures::Failure DeviceFailures::Note(int stream, const WorkError& failed) {
   // The latest with that tag.
   const Issue first = issued_ - ((issued_ - static_cast<Issue>(failed.tag)) & kTagMask);
   const bool named = issued_ - first < kNamesKept;
   const Named operation = named ? names_[first % kNamesKept] : Named{"of a device", 0};
-  return {first, issued_, make_error_(failed.status, operation.name, operation.number)};
+  return {stream, first, issued_, make_error_(failed.status, operation.name, operation.number)};
 }
 
-ErrorRef DeviceFailures::ErrorOf(Issue issue) const {
-  const auto spoilt = [&](const Failure& f) { return f.first <= issue && issue <= f.last; };
-  const auto last = std::find_if(failures_.rbegin(), failures_.rend(), spoilt);
+ErrorRef DeviceFailures::ErrorOf(absl::FunctionRef<bool(const Failure&)> concerns) const {
+  const auto last = std::find_if(failures_.rbegin(), failures_.rend(), concerns);
   return last == failures_.rend() ? ErrorRef() : last->error;
 }
 

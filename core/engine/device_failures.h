@@ -3,8 +3,9 @@
 // Work fails after its operation has completed, when others may have been issued behind it: in the
 // same stream they are skipped, elsewhere they may have read what was not written. So when a
 // failure is noticed, all that any stream was issued from the failed operation on until then counts
-// as spoilt. The stream gets a new sink for errors, so what is issued afterwards runs again, and
-// what it overwrites is good.
+// as spoilt, but for streams of other devices that have waited for nothing elsewhere since. The
+// stream gets a new sink for errors, so what is issued afterwards runs again, and what it
+// overwrites is good.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
 #include "core/device/work.h"
 #include "core/engine/operation_error.h"
 
@@ -37,17 +39,21 @@ class DeviceFailures {
   // What that operation says of the work it enqueues on `stream`.
   Work WorkOf(int stream, Issue issue) const;
 
-  // What was issued from `first` to `last` is spoilt.
+  // The work that the operation enqueued on `stream` has failed, and was not told of it.
+  void Report(int stream, Issue issue, absl::Status status);
+
+  // What was issued from `first` to `last` may be spoilt by what failed on `stream`.
   struct Failure {
+    int stream;
     Issue first;
     Issue last;
     ErrorRef error;
   };
   // What has failed since the last call.
   std::vector<Failure> Notice();
-  // The error that has spoilt what the operation wrote, as far as noticed; of several the last.
-  // REQUIRES: the operation has not ended.
-  ErrorRef ErrorOf(Issue issue) const;
+  // The error that has spoilt what an operation wrote, as far as noticed; of several failures that
+  // concern it the last. REQUIRES: the operation has not ended.
+  ErrorRef ErrorOf(absl::FunctionRef<bool(const Failure&)> concerns) const;
 
   // Every operation up to this one has ended.
   Issue LastEnded() const { return in_flight_.empty() ? issued_ : *in_flight_.begin() - 1; }
@@ -67,7 +73,7 @@ class DeviceFailures {
     std::unique_ptr<WorkErrors> sink;
   };
 
-  Failure Note(const WorkError& failed);
+  Failure Note(int stream, const WorkError& failed);
 
   const MakeError make_error_;
   Issue issued_ = 0;

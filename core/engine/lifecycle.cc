@@ -93,7 +93,7 @@ absl::Status EngineCore::OpenStreams() {
       const bool urgent = static_cast<StreamClass>(i) == StreamClass::kUrgent;
       INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Stream> stream,
                               device->CreateStream(std::string(kStreamNames[i]), urgent ? -1 : 0));
-      order_.AddStream(*device, *stream);
+      INTERP_RETURN_IF_ERROR(order_.AddStream(*device, *stream));
       streams_.push_back(std::move(stream));
     }
   }

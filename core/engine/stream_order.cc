@@ -1,20 +1,24 @@
 #include "core/engine/stream_order.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace interp::engine {
 
 Var::~Var() { delete order.load(std::memory_order_relaxed); }
 
-int StreamOrder::AddStream(Device& device, Stream& stream) {
+absl::Status StreamOrder::AddStream(Device& device, Stream& stream) {
   auto added = std::make_unique<PerStream>();
   added->stream = &stream;
-  for (std::unique_ptr<DeviceEvent>& event : added->events) event = device.CreateEvent();
+  added->device = &device;
+  for (std::unique_ptr<DeviceEvent>& event : added->events) {
+    INTERP_ASSIGN_OR_RETURN(event, device.CreateEvent());
+  }
   streams_.push_back(std::move(added));
   failures_.AddStream();
   for (auto& s : streams_) s->seen.resize(streams_.size());
   host_seen_.resize(streams_.size());
-  return static_cast<int>(streams_.size()) - 1;
+  return absl::OkStatus();
 }
 
 void StreamOrder::Collect(const VarOrder& order, bool readers, int own,
@@ -40,12 +44,23 @@ bool StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses, std::unique_loc
     const Covering covering = EventFor(use);
     lock.unlock();
     // It may be recorded anew meanwhile, for later work: that is a longer wait, no wrong one.
-    const bool done = covering.event.SynchronizeUntil(deadline);
+    const absl::StatusOr<bool> done = covering.event.SynchronizeUntil(deadline);
     lock.lock();
-    if (!done) return false;
+    if (!done.ok()) {
+      NoteLoss(use, done.status());
+      continue;
+    }
+    if (!*done) return false;
     host_seen_[use.stream] = std::max(host_seen_[use.stream], covering.ticket);
   }
   return true;
+}
+
+void StreamOrder::NoteLoss(const StreamUse& use, absl::Status loss) {
+  PerStream& stream = *streams_[use.stream];
+  if (use.issue == 0 || use.issue >= stream.lost_from) return;
+  stream.lost_from = use.issue;
+  failures_.Report(use.stream, use.issue, std::move(loss));
 }
 
 void StreamOrder::Begin(Record& record) {
@@ -64,13 +79,18 @@ void StreamOrder::Skip(Record& record) {
   failures_.End(record.issue);
 }
 
+bool StreamOrder::Concerns(const DeviceFailures::Failure& failure, const StreamUse& use) const {
+  if (use.issue < failure.first || use.issue > failure.last) return false;
+  const PerStream& stream = *streams_[use.stream];
+  return stream.device == streams_[failure.stream]->device || stream.last_joined >= failure.first;
+}
+
 void StreamOrder::NoticeFailures() {
   for (const DeviceFailures::Failure& failure : failures_.Notice()) {
     for (VarOrder* order : orders_) {
-      const Issue issue = order->writer.issue;
-      const bool concerns =
-          order->writer.stream >= 0 && failure.first <= issue && issue <= failure.last;
-      if (concerns) order->error = failure.error;
+      if (order->writer.stream >= 0 && Concerns(failure, order->writer)) {
+        order->error = failure.error;
+      }
     }
   }
 }
@@ -123,9 +143,13 @@ ErrorRef StreamOrder::Before(Record& record) {
   }
   PerStream& own = *streams_[record.stream];
   for (const StreamUse& use : uses) {
+    if (streams_[use.stream]->device != own.device) own.last_joined = record.issue;
     if (own.seen[use.stream] >= use.ticket || host_seen_[use.stream] >= use.ticket) continue;
     const Covering covering = EventFor(use);
-    own.stream->Wait(covering.event);
+    if (absl::Status waits = own.stream->Wait(covering.event); !waits.ok()) {
+      failures_.Report(record.stream, record.issue, std::move(waits));
+      continue;
+    }
     own.seen[use.stream] = covering.ticket;
   }
   NoticeFailures();
@@ -150,13 +174,15 @@ void StreamOrder::After(Record& record) {
   std::lock_guard<std::mutex> lock(mutex_);
   PerStream& own = *streams_[record.stream];
   const StreamUse use{record.stream, ++own.issued, record.issue};
-  own.stream->Record(*own.events[use.ticket % kEventsKept]);
+  own.last_issue = record.issue;
+  // It fails for a lost device alone, of which who waits for the event is told.
+  own.stream->Record(*own.events[use.ticket % kEventsKept]).IgnoreError();
   for (Access* a = begin; a != end; ++a) {
     VarOrder& order = OrderOf(*a->var);
     if (Writes(a->kind)) {
       order.writer = use;
       order.readers.clear();
-      order.error = failures_.ErrorOf(use.issue);
+      order.error = failures_.ErrorOf([&](const auto& failure) { return Concerns(failure, use); });
       continue;
     }
     const auto same = std::find_if(order.readers.begin(), order.readers.end(),
@@ -203,7 +229,7 @@ bool StreamOrder::Synchronize(Deadline deadline) {
   const Issue ended = failures_.LastEnded();
   std::vector<StreamUse> uses;
   for (size_t i = 0; i < streams_.size(); ++i) {
-    uses.push_back({static_cast<int16_t>(i), streams_[i]->issued});
+    uses.push_back({static_cast<int16_t>(i), streams_[i]->issued, streams_[i]->last_issue});
   }
   if (!WaitOnHost(uses, lock, deadline)) return false;
   NoticeFailures();

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -45,8 +46,8 @@ class StreamOrder {
   using Deadline = EventCount::Clock::time_point;
 
   explicit StreamOrder(DeviceFailures::MakeError make_error) : failures_(std::move(make_error)) {}
-  // Both are borrowed. Returns the stream's index.
-  int AddStream(Device& device, Stream& stream);
+  // Both are borrowed.
+  absl::Status AddStream(Device& device, Stream& stream);
   Stream& stream(int index) { return *streams_[index]->stream; }
   int num_streams() const { return static_cast<int>(streams_.size()); }
 
@@ -86,12 +87,17 @@ class StreamOrder {
   // Operations of a stream that may be waited for by themselves; for older ones the oldest of these
   // is waited for.
   static constexpr uint64_t kEventsKept = 64;
+  static constexpr Issue kNeverLost = std::numeric_limits<Issue>::max();
 
   struct PerStream {
     Stream* stream = nullptr;
+    const Device* device = nullptr;
     // Event i covers the last ticket given out that is i modulo kEventsKept.
     std::array<std::unique_ptr<DeviceEvent>, kEventsKept> events;
-    uint64_t issued = 0;  // tickets given out
+    uint64_t issued = 0;           // tickets given out
+    Issue last_issue = 0;          // of the last ticket
+    Issue lost_from = kNeverLost;  // what of it the loss of the device is known to have spoilt
+    Issue last_joined = 0;         // that came after work of another device
     // By stream: the ticket that this stream comes after anyway.
     std::vector<uint64_t> seen;
   };
@@ -106,7 +112,10 @@ class StreamOrder {
   Covering EventFor(StreamUse use) const;
   bool WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock,
                   Deadline deadline);
+  // What was issued to the use's stream from there on is spoilt, as its device is lost.
+  void NoteLoss(const StreamUse& use, absl::Status loss);
   static ErrorRef InheritedError(Record& record);
+  bool Concerns(const DeviceFailures::Failure& failure, const StreamUse& use) const;
   // Takes note of what has failed by now, in all orders that it concerns.
   void NoticeFailures();
   VarOrder& OrderOf(Var& var);

@@ -64,14 +64,23 @@ void BufferCollector::GiveBack(std::vector<BufferRef> buffers) {
   if (!thread_.joinable()) return;  // dropped here, in stream order where on a device
   Batch batch{.buffers = std::move(buffers)};
   for (const int32_t stream : streams_) {
-    batch.events.push_back(devices_->device(places_[stream]).CreateEvent());
-    devices_->stream(stream).Record(*batch.events.back());
+    if (std::unique_ptr<DeviceEvent> event = EventAfter(stream)) {
+      batch.events.push_back(std::move(event));
+    }
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     batches_.push_back(std::move(batch));
   }
   wake_.notify_one();
+}
+
+std::unique_ptr<DeviceEvent> BufferCollector::EventAfter(int32_t stream) {
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> event =
+      devices_->device(places_[stream]).CreateEvent();
+  if (event.ok() && devices_->stream(stream).Record(**event).ok()) return *std::move(event);
+  devices_->stream(stream).Synchronize().IgnoreError();
+  return nullptr;
 }
 
 void BufferCollector::Work() {
@@ -82,7 +91,9 @@ void BufferCollector::Work() {
     std::vector<Batch> batches = std::exchange(batches_, {});
     lock.unlock();
     for (Batch& batch : batches) {
-      for (const std::unique_ptr<DeviceEvent>& event : batch.events) event->Synchronize();
+      for (const std::unique_ptr<DeviceEvent>& event : batch.events) {
+        event->Synchronize().IgnoreError();  // nothing uses the memory of a lost device
+      }
       batch.buffers.clear();
     }
     lock.lock();

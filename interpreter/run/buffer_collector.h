@@ -44,6 +44,8 @@ class BufferCollector {
                   const GcOptions& options);
   std::vector<BufferRef> TakeCollected();  // REQUIRES: mutex_ is held
   void GiveBack(std::vector<BufferRef> buffers);
+  // An event after the work of the stream so far; null when none of it is left.
+  std::unique_ptr<DeviceEvent> EventAfter(int32_t stream);
   void Work();
 
   DeviceSet* const devices_;

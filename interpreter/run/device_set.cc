@@ -76,16 +76,18 @@ absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
   return set;
 }
 
-std::vector<std::unique_ptr<DeviceEvent>> DeviceSet::MakeEvents(const Plan& plan) {
+absl::StatusOr<std::vector<std::unique_ptr<DeviceEvent>>> DeviceSet::MakeEvents(const Plan& plan) {
   std::vector<std::unique_ptr<DeviceEvent>> events;
   for (const PlanEvent& event : plan.events) {
-    events.push_back(device(plan.instructions[event.recorder].place).CreateEvent());
+    INTERP_ASSIGN_OR_RETURN(std::unique_ptr<DeviceEvent> made,
+                            device(plan.instructions[event.recorder].place).CreateEvent());
+    events.push_back(std::move(made));
   }
   return events;
 }
 
 DeviceSet::~DeviceSet() {
-  Synchronize();
+  Synchronize().IgnoreError();
   for (OnDevice& on : devices_) on.pool.reset();  // before the streams it hands memory on in
 }
 
@@ -94,20 +96,26 @@ DeviceSet::OnDevice& DeviceSet::On(Place place) {
                        [&](const OnDevice& on) { return on.device->place() == place; });
 }
 
-void DeviceSet::Synchronize() {
+absl::Status DeviceSet::Synchronize() {
+  absl::Status status;
   for (const std::unique_ptr<Stream>& stream : streams_) {
-    if (stream != nullptr) stream->Synchronize();
+    if (stream != nullptr) status.Update(stream->Synchronize());
   }
+  return status;
 }
 
-void DeviceSet::SynchronizeFeeds() {
-  for (Stream* stream : feed_streams_) stream->Synchronize();
+absl::Status DeviceSet::SynchronizeFeeds() {
+  absl::Status status;
+  for (Stream* stream : feed_streams_) status.Update(stream->Synchronize());
+  return status;
 }
 
-void DeviceSet::BeginRun() {
+absl::Status DeviceSet::BeginRun() {
   for (const OnDevice& on : devices_) {
-    if (on.device->ChangeUser(this)) on.device->Synchronize();
+    INTERP_RETURN_IF_ERROR(on.device->status());
+    if (on.device->ChangeUser(this)) INTERP_RETURN_IF_ERROR(on.device->Synchronize());
   }
+  return absl::OkStatus();
 }
 
 MemoryStats DeviceSet::memory() const {

@@ -38,7 +38,7 @@ class DeviceSet {
   // By index into Plan::streams; not the host's.
   Stream& stream(int32_t index) { return *streams_[index]; }
   // An event for each of the plan's.
-  std::vector<std::unique_ptr<DeviceEvent>> MakeEvents(const Plan& plan);
+  absl::StatusOr<std::vector<std::unique_ptr<DeviceEvent>>> MakeEvents(const Plan& plan);
   Device& device(Place place) { return *On(place).device; }
   StreamPool& pool(Place place) { return *On(place).pool; }
   // For what outlives a run: parameters.
@@ -46,13 +46,14 @@ class DeviceSet {
   // Of all work of this core.
   WorkErrors& errors() { return errors_; }
 
-  // Waits for the work of all streams of this core.
-  void Synchronize();
+  // Waits for the work of all streams of this core. Errors: a device is lost.
+  absl::Status Synchronize();
   // Waits for the streams whose work reads host memory: then nothing reads the caller's feeds.
-  void SynchronizeFeeds();
+  // Errors as before.
+  absl::Status SynchronizeFeeds();
   // To be called before work is enqueued: waits for what other cores have enqueued on these
-  // devices, whose events are not known here.
-  void BeginRun();
+  // devices, whose events are not known here. Errors as before.
+  absl::Status BeginRun();
 
   // Of all pools.
   MemoryStats memory() const;

@@ -105,7 +105,9 @@ absl::Status Frame::MakeParts() {
   device_streams_.erase(std::unique(device_streams_.begin(), device_streams_.end()),
                         device_streams_.end());
   with_devices_ = !device_streams_.empty();
-  if (with_devices_) events_ = services_.devices->MakeEvents(plan_);
+  if (with_devices_) {
+    INTERP_ASSIGN_OR_RETURN(events_, services_.devices->MakeEvents(plan_));
+  }
   std::vector<Frame*> blocks;
   for (const std::unique_ptr<Frame>& child : children_) blocks.push_back(child.get());
   const std::vector<uint64_t> random_ops = RandomOpIds(plan_, compiled_.program);
@@ -166,13 +168,17 @@ void Frame::Enter(const RunContext& context) {
 }
 
 void Frame::Leave() {
-  Synchronize();
+  Synchronize().IgnoreError();  // the kernel that ran the block was told
   for (Variable* entry : entries_) entry->DropValue();
   for (Variable* result : results_) result->DropValue();
 }
 
-void Frame::Synchronize() {
-  for (const int32_t stream : device_streams_) services_.devices->stream(stream).Synchronize();
+absl::Status Frame::Synchronize() {
+  absl::Status status;
+  for (const int32_t stream : device_streams_) {
+    status.Update(services_.devices->stream(stream).Synchronize());
+  }
+  return status;
 }
 
 absl::Status Frame::Run() { return Activate(nullptr); }
@@ -195,8 +201,8 @@ absl::Status Frame::Activate(StepRecord* inherited) {
 absl::Status Frame::FinishActivation() {
   if (with_devices_) [[unlikely]] {
     // The kernel that runs the block looks at what the host can see (a condition).
-    Synchronize();
-    if (services_.devices->errors().any()) {
+    const absl::Status done = Synchronize();
+    if (!done.ok() || services_.devices->errors().any()) {
       (void)control_->FinishActivation();
       collector_->DropAll();
       return absl::CancelledError("work on a device failed");

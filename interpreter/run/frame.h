@@ -112,7 +112,7 @@ class Frame final : public BlockRunner {
   void Save(Variable& variable, Variable& value) const;
   void DropSaved();
   void Inherit(StepRecord& record);
-  void Synchronize();
+  absl::Status Synchronize();
   absl::Status FinishActivation();
   bool NoteStart();
   void NoteEnd();

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/device/device_heap.h"
+#include "core/device/host_kernels.h"
 #include "interpreter/plan/instruction_name.h"
 #include "interpreter/run/bound_args.h"
 #include "interpreter/run/finite.h"
@@ -226,16 +227,17 @@ absl::Status InstructionRunner::RunWithDevices(InstrId id, const RunContext& con
     return absl::CancelledError("work on a device failed");
   }
   for (const EventWait& wait : instruction.waits) {
-    if (!wait.blocks_host) {
-      devices_->stream(instruction.stream).Wait(*services_.events[wait.event]);
-    }
+    if (wait.blocks_host) continue;
+    const absl::Status waits =
+        devices_->stream(instruction.stream).Wait(*services_.events[wait.event]);
+    if (!waits.ok()) return Explain(id, waits);
   }
   absl::Status status = Prepare(id, context.infer_all);
   if (status.ok()) {
     status = instruction.place.on_host() ? RunOnHost(id, context) : Launch(id);
   }
   if (status.ok() && instruction.record >= 0) {
-    devices_->stream(instruction.stream).Record(*services_.events[instruction.record]);
+    status = devices_->stream(instruction.stream).Record(*services_.events[instruction.record]);
   }
   if (hot.checks) status = AfterKernel(bound_[id], std::move(status));
   return status.ok() ? status : Explain(id, status);
@@ -273,8 +275,8 @@ absl::Status InstructionRunner::Launch(InstrId id) {
     return Call(hot_[id].kernel, context);
   }
   if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
-  return stream.LaunchHostKernel(hot_[id].kernel, bound.launch_args, instruction.attrs.get(),
-                                 bound.services, work);
+  return LaunchHostKernel(stream, hot_[id].kernel, bound.launch_args, instruction.attrs.get(),
+                          bound.services, work);
 }
 
 absl::Span<const int32_t> InstructionRunner::HostWaits(InstrId id) const {
@@ -391,7 +393,8 @@ absl::Status InstructionRunner::Own(Output& output) {
     Tensor own = tensor;
     own.DropMemory();
     INTERP_RETURN_IF_ERROR(own.AllocateBytes(*output.allocator, output.size_bytes));
-    output.stream->CopyOnDevice(own.mutable_raw_data(), tensor.raw_data(), output.size_bytes, {});
+    INTERP_RETURN_IF_ERROR(output.stream->CopyOnDevice(own.mutable_raw_data(), tensor.raw_data(),
+                                                       output.size_bytes, {}));
     if (output.pool != nullptr) output.pool->RecordUse(*tensor.buffer().get(), *output.stream);
     tensor = std::move(own);
     return absl::OkStatus();
@@ -448,7 +451,7 @@ absl::Status InstructionRunner::CheckFinite(const Bound& bound) const {
     if (id < 0 || tensor == nullptr) continue;
     Tensor on_host;
     if (!tensor->place().on_host()) {
-      bound.services.place->stream->Synchronize();
+      INTERP_RETURN_IF_ERROR(bound.services.place->stream->Synchronize());
       INTERP_ASSIGN_OR_RETURN(on_host, CopyToHost(*tensor, devices_->device(tensor->place()),
                                                   *bound.services.allocator));
       tensor = &on_host;

@@ -64,7 +64,7 @@ class InstructionRunner {
 
   // The events that the issuing thread must wait for before Run, as indices into Plan::events.
   absl::Span<const int32_t> HostWaits(InstrId id) const;
-  void WaitFor(int32_t event) { services_.events[event]->Synchronize(); }
+  absl::Status WaitFor(int32_t event) { return services_.events[event]->Synchronize(); }
 
   // Prefixes an error of instruction `id` as Run does.
   absl::Status Explain(InstrId id, const absl::Status& status) const;

@@ -17,27 +17,32 @@ namespace {
 }
 
 // Blocks for the work of devices that an instruction of the host needs.
-[[gnu::noinline]] void WaitForDevices(const RunParts& parts, InstrId id,
-                                      const RunContext& context) {
+[[gnu::noinline]] absl::Status WaitForDevices(const RunParts& parts, InstrId id,
+                                              const RunContext& context) {
   RunObserver* const observer = context.observer;
   const int32_t number = parts.first_number + id;
   for (const int32_t event : parts.runner->HostWaits(id)) {
     const int64_t start_ns = observer != nullptr ? SteadyNowNs() : 0;
     if (observer != nullptr) observer->OnWaitStart(number, event, context.worker, start_ns);
-    parts.runner->WaitFor(event);
+    const absl::Status waited = parts.runner->WaitFor(event);
     if (observer != nullptr) {
       observer->OnWaitEnd(number, event, context.worker, start_ns, SteadyNowNs());
     }
+    if (!waited.ok()) return parts.runner->Explain(id, waited);
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 void RunOne(const RunParts& parts, InstrId id, const RunContext& context) {
   if (parts.control->ShouldStop()) return;
-  if (parts.with_devices) WaitForDevices(parts, id, context);
-  absl::Status status = context.observer == nullptr ? parts.runner->Run(id, context)
-                                                    : RunObserved(parts, id, context);
+  absl::Status status;
+  if (parts.with_devices) status = WaitForDevices(parts, id, context);
+  if (status.ok()) {
+    status = context.observer == nullptr ? parts.runner->Run(id, context)
+                                         : RunObserved(parts, id, context);
+  }
   if (status.ok() && parts.control->Expired()) [[unlikely]] {
     status = parts.runner->Explain(id, RunControl::TimedOut());
   }

@@ -16,7 +16,9 @@ class DeviceFailuresTest : public ::testing::Test {
   }
   void Fail(const Work& work) { work.errors->Report(work.tag, absl::InternalError("broken")); }
   std::string NameOfError(Issue issue) {
-    const ErrorRef error = failures_.ErrorOf(issue);
+    const ErrorRef error = failures_.ErrorOf([issue](const DeviceFailures::Failure& failure) {
+      return failure.first <= issue && issue <= failure.last;
+    });
     return error ? error->operation : "";
   }
 

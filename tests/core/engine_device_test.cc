@@ -248,6 +248,39 @@ TEST_P(EngineOnDevices, FailuresOfWorkFlowToWhatReadsIt) {
   EXPECT_EQ(work.engine->counters().skipped, skipped + 1);
 }
 
+// What the device had to do is lost; another one and the host go on, and nothing hangs.
+TEST_P(EngineOnDevices, ALostDeviceSpoilsWhatItWasToWrite) {
+  for (int64_t lose_at = 1; lose_at <= 12; ++lose_at) {
+    const auto lost = MakeDevice({.execution = GetParam(), .lose_at = lose_at});
+    const auto kept = MakeDevice({.index = 1, .execution = GetParam()});
+    auto engine = MakeEngine({.workers = 2, .devices = {lost, kept}});
+    std::vector<Variable> chain;
+    for (int i = 0; i < 12; ++i) {
+      chain.push_back(engine->NewVariable("value " + std::to_string(i)));
+      float* const at = Floats(*lost, kCount);
+      engine::Accesses accesses{.writes = {&chain[i], 1}};
+      if (i > 0) accesses.reads = {&chain[i - 1], 1};
+      ASSERT_THAT(engine->Push(
+                      [at](const RunContext& ctx) {
+                        const Tensor one = testing::VectorOf<float>({1});
+                        return ctx.stream->CopyToDevice(at, one.raw_data(), one.buffer(), 4,
+                                                        ctx.work);
+                      },
+                      accesses,
+                      {.place = lost->place(),
+                       .property = i % 2 == 0 ? Property::kNormal : Property::kCopyToDevice}),
+                  IsOk());
+    }
+    Buffers others(*engine, *kept, 2);
+    EXPECT_THAT(engine->WaitForVar(chain[11]),
+                testing::FailsWith(absl::StatusCode::kUnavailable, "sim:0 is lost"));
+    EXPECT_THAT(engine->WaitForVar(others.variables[1]), IsOk());
+    EXPECT_THAT(engine->Push([] {}, {.writes = {others.variables[0]}}), IsOk());
+    EXPECT_THAT(engine->WaitForVar(others.variables[0]), IsOk());
+    (void)engine->WaitForAll();
+  }
+}
+
 TEST_P(EngineOnDevices, OverwritingMakesGoodWhatFailedWorkSpoilt) {
   FailingWork work(GetParam());
   work.Push(&FailOnDevice, 0, 1);
@@ -449,8 +482,9 @@ TEST(EngineDevice, TwoDevices) {
                 IsOk());
     ASSERT_THAT(engine->Push(
                     [&](const RunContext& ctx) {
-                      ctx.stream->CopyToDevice(on_second.memory[0], staging.raw_data(),
-                                               staging.buffer(), staging.size_bytes(), ctx.work);
+                      return ctx.stream->CopyToDevice(on_second.memory[0], staging.raw_data(),
+                                                      staging.buffer(), staging.size_bytes(),
+                                                      ctx.work);
                     },
                     {.reads = {host}, .writes = {on_second.variables[0]}},
                     {.place = second->place(), .property = Property::kCopyToDevice}),

@@ -53,27 +53,28 @@ TEST_P(SimClockTest, FollowsFromTheOrderOfWorkAlone) {
     const auto device = MakeDevice(RoundNumbers(GetParam(), seed));
     const auto a = OpenStream(*device, "a");
     const auto b = OpenStream(*device, "b");
-    const auto copied = device->CreateEvent();
-    const auto computed = device->CreateEvent();
+    const auto copied = testing::MakeEvent(*device);
+    const auto computed = testing::MakeEvent(*device);
     float* memory = Floats(*device, 1000);
     InOut args(OnDevice(*device, memory, 1), OnDevice(*device, memory, 1));
     InOut other(OnDevice(*device, memory + 500, 1), OnDevice(*device, memory + 500, 1));
 
     device->StartTrace();
     const Tensor host = testing::VectorOf<float>(std::vector<float>(250));
-    a->CopyToDevice(memory, host.raw_data(), host.buffer(), 1000, {.tag = 1});
-    a->Record(*copied);
+    EXPECT_THAT(a->CopyToDevice(memory, host.raw_data(), host.buffer(), 1000, {.tag = 1}), IsOk());
+    EXPECT_THAT(a->Record(*copied), IsOk());
     ASSERT_THAT(Launch(*b, AddOne, other, {.tag = 2, .flops = 500}), IsOk());
-    b->Wait(*copied);
+    EXPECT_THAT(b->Wait(*copied), IsOk());
     ASSERT_THAT(Launch(*b, AddOne, args, {.tag = 3, .bytes = 4000, .flops = 100}), IsOk());
-    b->Record(*computed);
-    a->CopyOnDevice(memory + 300, memory + 600, 400, {.tag = 4});
+    EXPECT_THAT(b->Record(*computed), IsOk());
+    EXPECT_THAT(a->CopyOnDevice(memory + 300, memory + 600, 400, {.tag = 4}), IsOk());
     EXPECT_EQ(device->NowNs(), 40);
-    copied->Synchronize();
+    EXPECT_THAT(copied->Synchronize(), IsOk());
     EXPECT_EQ(device->NowNs(), 1110);
-    computed->Synchronize();
+    EXPECT_THAT(computed->Synchronize(), IsOk());
     EXPECT_EQ(device->NowNs(), 3210);
-    a->Wait(*computed);  // long over: a's next kernel waits for its launch alone
+    EXPECT_THAT(a->Wait(*computed),
+                IsOk());  // long over: a's next kernel waits for its launch alone
     ASSERT_THAT(Launch(*a, AddOne, args, {.tag = 5}), IsOk());
     EXPECT_EQ(ToText(device->StopTrace()),
               "0 #1 h2d 10-1110 1000B\n"
@@ -90,14 +91,14 @@ TEST_P(SimClockTest, AnEventHasPassedOnceTheHostsClockIsThere) {
   const auto device = MakeDevice(RoundNumbers(GetParam()));
   const auto a = OpenStream(*device);
   const auto b = OpenStream(*device);
-  const auto event = device->CreateEvent();
+  const auto event = testing::MakeEvent(*device);
   EXPECT_TRUE(event->Passed());  // never recorded
   float* memory = Floats(*device, 64);
   testing::Put(*a, memory, {1});
-  a->Record(*event);
+  EXPECT_THAT(a->Record(*event), IsOk());
   EXPECT_FALSE(event->Passed());
   testing::Put(*b, memory + 32, std::vector<float>(32));
-  b->Synchronize();
+  EXPECT_THAT(b->Synchronize(), IsOk());
   EXPECT_TRUE(event->Passed());
 }
 
@@ -106,7 +107,7 @@ TEST_P(SimClockTest, TracesCountFromTheirStart) {
   const auto a = OpenStream(*device);
   float* memory = Floats(*device, 1);
   testing::Put(*a, memory, {1});
-  a->Synchronize();
+  EXPECT_THAT(a->Synchronize(), IsOk());
   EXPECT_EQ(device->NowNs(), 114);
   device->StartTrace();
   testing::Put(*a, memory, {1}, {.tag = 7});
@@ -118,17 +119,17 @@ TEST_P(SimClockTest, FillsAndUntimedStreamsTakeNoTime) {
   const auto a = OpenStream(*device);
   absl::StatusOr<std::unique_ptr<Stream>> untimed = device->CreateUntimedStream("u");
   ASSERT_THAT(untimed, IsOk());
-  const auto event = device->CreateEvent();
+  const auto event = testing::MakeEvent(*device);
   float* memory = Floats(*device, 100);
   device->StartTrace();
-  a->Fill(memory, 1, 400);
+  EXPECT_THAT(a->Fill(memory, 1, 400), IsOk());
   testing::Put(*a, memory, {1});
-  a->Record(*event);
-  (*untimed)->Wait(*event);
-  (*untimed)->Fill(memory, 2, 4);
-  (*untimed)->Record(*event);
+  EXPECT_THAT(a->Record(*event), IsOk());
+  EXPECT_THAT((*untimed)->Wait(*event), IsOk());
+  EXPECT_THAT((*untimed)->Fill(memory, 2, 4), IsOk());
+  EXPECT_THAT((*untimed)->Record(*event), IsOk());
   const auto b = OpenStream(*device);
-  b->Wait(*event);
+  EXPECT_THAT(b->Wait(*event), IsOk());
   InOut args(OnDevice(*device, memory, 1), OnDevice(*device, memory, 1));
   ASSERT_THAT(Launch(*b, AddOne, args), IsOk());
   EXPECT_EQ(ToText(device->StopTrace()),
@@ -146,7 +147,7 @@ TEST_P(SimClockTest, AbsurdAmountsOfWorkDoNotOverflow) {
       ASSERT_THAT(Launch(*a, AddOne, args, {.bytes = flops, .flops = flops}), IsOk());
     }
   }
-  device->Synchronize();
+  EXPECT_THAT(device->Synchronize(), IsOk());
   EXPECT_GT(device->NowNs(), 0);
 }
 

@@ -27,6 +27,7 @@ using testing::InOut;
 using testing::IsOk;
 using testing::Launch;
 using testing::MakeDevice;
+using testing::MakeEvent;
 using testing::OnDevice;
 using testing::OpenStream;
 using testing::Put;
@@ -50,9 +51,9 @@ TEST_P(SimDeviceTest, WorkOfAStreamRunsInOrder) {
   Put(*stream, a, {1, 2, 3});
   InOut args(OnDevice(*device_, a, 3), OnDevice(*device_, b, 3));
   ASSERT_THAT(Launch(*stream, AddOne, args), IsOk());
-  stream->CopyOnDevice(a, b, 2 * sizeof(float), {});
+  ASSERT_THAT(stream->CopyOnDevice(a, b, 2 * sizeof(float), {}), IsOk());
   EXPECT_THAT(Read(*stream, a, 3), ElementsAre(2, 3, 3));
-  stream->Fill(a, 0, 4);
+  ASSERT_THAT(stream->Fill(a, 0, 4), IsOk());
   EXPECT_THAT(Read(*stream, a, 3), ElementsAre(0, 3, 3));
 }
 
@@ -82,16 +83,16 @@ TEST_P(SimDeviceTest, TheDeviceWaitsForAllStreams) {
   Put(*b, memory + 32, {2});
   const Tensor one = Get(*a, memory, 1);
   const Tensor two = Get(*b, memory + 32, 1);
-  device_->Synchronize();
+  ASSERT_THAT(device_->Synchronize(), IsOk());
   EXPECT_EQ(*one.data<float>(), 1);
   EXPECT_EQ(*two.data<float>(), 2);
 }
 
 TEST_P(SimDeviceTest, AnEventThatWasNeverRecordedHoldsNobodyUp) {
   const auto stream = OpenStream(*device_);
-  const auto event = device_->CreateEvent();
-  event->Synchronize();
-  stream->Wait(*event);
+  const auto event = MakeEvent(*device_);
+  ASSERT_THAT(event->Synchronize(), IsOk());
+  ASSERT_THAT(stream->Wait(*event), IsOk());
   float* a = Floats(*device_, 1);
   Put(*stream, a, {1});
   EXPECT_THAT(Read(*stream, a, 1), ElementsAre(1));
@@ -99,13 +100,13 @@ TEST_P(SimDeviceTest, AnEventThatWasNeverRecordedHoldsNobodyUp) {
 
 TEST_P(SimDeviceTest, TheHostWaitsForAnEvent) {
   const auto stream = OpenStream(*device_);
-  const auto event = device_->CreateEvent();
+  const auto event = MakeEvent(*device_);
   float* a = Floats(*device_, 1);
   for (float value = 1; value < 4; ++value) {
     Put(*stream, a, {value});
     const Tensor out = Get(*stream, a, 1);
-    stream->Record(*event);
-    event->Synchronize();
+    ASSERT_THAT(stream->Record(*event), IsOk());
+    ASSERT_THAT(event->Synchronize(), IsOk());
     EXPECT_EQ(*out.data<float>(), value);
   }
 }
@@ -114,18 +115,18 @@ TEST_P(SimDeviceTest, TheHostWaitsForAnEvent) {
 TEST_P(SimDeviceTest, AWaitDoesNotSeeLaterRecords) {
   const auto a = OpenStream(*device_, "a");
   const auto b = OpenStream(*device_, "b");
-  const auto event = device_->CreateEvent();
-  const auto done = device_->CreateEvent();
+  const auto event = MakeEvent(*device_);
+  const auto done = MakeEvent(*device_);
   float* memory = Floats(*device_, 1);
   Put(*a, memory, {1});
-  a->Record(*event);
-  b->Wait(*event);
+  ASSERT_THAT(a->Record(*event), IsOk());
+  ASSERT_THAT(b->Wait(*event), IsOk());
   const Tensor out = Get(*b, memory, 1);
-  b->Record(*done);
-  a->Wait(*done);
+  ASSERT_THAT(b->Record(*done), IsOk());
+  ASSERT_THAT(a->Wait(*done), IsOk());
   Put(*a, memory, {2});
-  a->Record(*event);
-  b->Wait(*event);
+  ASSERT_THAT(a->Record(*event), IsOk());
+  ASSERT_THAT(b->Wait(*event), IsOk());
   EXPECT_THAT(Read(*b, memory, 1), ElementsAre(2));
   EXPECT_EQ(*out.data<float>(), 1);
 }
@@ -136,9 +137,9 @@ TEST_P(SimDeviceTest, AnEventMayDieBeforeItsRecord) {
   float* memory = Floats(*device_, 1);
   Put(*a, memory, {1});
   {
-    const auto event = device_->CreateEvent();
-    a->Record(*event);
-    b->Wait(*event);
+    const auto event = MakeEvent(*device_);
+    ASSERT_THAT(a->Record(*event), IsOk());
+    ASSERT_THAT(b->Wait(*event), IsOk());
   }
   EXPECT_THAT(Read(*b, memory, 1), ElementsAre(1));
 }
@@ -151,11 +152,11 @@ TEST_P(SimDeviceTest, WithAnEventEveryOrderGivesTheRightNumber) {
     const auto device = MakeDevice(options);
     const auto a = OpenStream(*device, "a");
     const auto b = OpenStream(*device, "b");
-    const auto event = device->CreateEvent();
+    const auto event = MakeEvent(*device);
     float* memory = Floats(*device, 1);
     Put(*a, memory, {5});
-    a->Record(*event);
-    b->Wait(*event);
+    ASSERT_THAT(a->Record(*event), IsOk());
+    ASSERT_THAT(b->Wait(*event), IsOk());
     EXPECT_THAT(Read(*b, memory, 1), ElementsAre(5)) << seed;
   }
 }
@@ -187,21 +188,22 @@ TEST_P(SimDeviceTest, StreamsOfTwoDevicesWaitForEachOther) {
     const auto second = MakeDevice(options);
     const auto a = OpenStream(*first, "a");
     const auto b = OpenStream(*second, "b");
-    const auto there = first->CreateEvent();
-    const auto back = second->CreateEvent();
+    const auto there = MakeEvent(*first);
+    const auto back = MakeEvent(*second);
     float* at_first = Floats(*first, 1);
     float* at_second = Floats(*second, 1);
     Put(*a, at_first, {3});
     Tensor between = Get(*a, at_first, 1);
-    a->Record(*there);
-    b->Wait(*there);
-    b->CopyToDevice(at_second, between.raw_data(), between.buffer(), 4, {});
+    ASSERT_THAT(a->Record(*there), IsOk());
+    ASSERT_THAT(b->Wait(*there), IsOk());
+    ASSERT_THAT(b->CopyToDevice(at_second, between.raw_data(), between.buffer(), 4, {}), IsOk());
     InOut args(OnDevice(*second, at_second, 1), OnDevice(*second, at_second, 1));
     ASSERT_THAT(Launch(*b, AddOne, args), IsOk());
-    b->CopyToHost(between.mutable_raw_data(), between.buffer(), at_second, 4, {});
-    b->Record(*back);
-    a->Wait(*back);
-    a->CopyToDevice(at_first, between.raw_data(), between.buffer(), 4, {});
+    ASSERT_THAT(b->CopyToHost(between.mutable_raw_data(), between.buffer(), at_second, 4, {}),
+                IsOk());
+    ASSERT_THAT(b->Record(*back), IsOk());
+    ASSERT_THAT(a->Wait(*back), IsOk());
+    ASSERT_THAT(a->CopyToDevice(at_first, between.raw_data(), between.buffer(), 4, {}), IsOk());
     EXPECT_THAT(Read(*a, at_first, 1), ElementsAre(4));
     EXPECT_EQ(Name(first->place()), "sim:0");
     EXPECT_EQ(Name(b->place()), "sim:1");
@@ -216,14 +218,14 @@ TEST(SimDeviceOrderTest, DevicesRunInDifferentWaysTogether) {
         {.index = 1, .execution = threads_first ? Execution::kInterleaved : Execution::kThreads});
     const auto a = OpenStream(*first);
     const auto b = OpenStream(*second);
-    const auto event = first->CreateEvent();
+    const auto event = MakeEvent(*first);
     float* at_first = Floats(*first, 1);
     Put(*a, at_first, {3});
     const Tensor between = Get(*a, at_first, 1);
-    a->Record(*event);
-    b->Wait(*event);
+    ASSERT_THAT(a->Record(*event), IsOk());
+    ASSERT_THAT(b->Wait(*event), IsOk());
     float* at_second = Floats(*second, 1);
-    b->CopyToDevice(at_second, between.raw_data(), between.buffer(), 4, {});
+    ASSERT_THAT(b->CopyToDevice(at_second, between.raw_data(), between.buffer(), 4, {}), IsOk());
     EXPECT_THAT(Read(*b, at_second, 1), ElementsAre(3));
   }
 }
@@ -239,7 +241,7 @@ std::string OrderOfWork(uint64_t seed) {
     streams.push_back(OpenStream(*device));
     Put(*streams[i], memory + i, {static_cast<float>(i)});
   }
-  device->Synchronize();
+  EXPECT_THAT(device->Synchronize(), IsOk());
   const KernelFn note = [](KernelContext& ctx) {
     absl::StrAppend(&order, *ctx.input(0).data<float>());
     return absl::OkStatus();
@@ -250,7 +252,7 @@ std::string OrderOfWork(uint64_t seed) {
       EXPECT_THAT(Launch(*streams[i], note, args), IsOk());
     }
   }
-  device->Synchronize();
+  EXPECT_THAT(device->Synchronize(), IsOk());
   return order;
 }
 
@@ -324,30 +326,90 @@ TEST_P(SimDeviceDeathTest, TheHostMayNotTouchDeviceMemory) {
   EXPECT_DEATH(std::exit(*a > 0 ? 0 : 1), "");
 }
 
-TEST_P(SimDeviceTest, CopiesOutsideTheMemoryAreReported) {
+TEST_P(SimDeviceTest, CopiesOutsideTheMemoryAreErrors) {
   const auto stream = OpenStream(*device_);
-  WorkErrors errors;
+  const auto leaves = FailsWith(absl::StatusCode::kInternal, "leaves the memory of sim:0");
   float outside = 0;
-  Put(*stream, &outside, {1}, {.tag = 4, .errors = &errors});
-  stream->Synchronize();
+  const Tensor one = testing::VectorOf<float>({1});
+  EXPECT_THAT(stream->CopyToDevice(&outside, one.raw_data(), one.buffer(), 4, {}), leaves);
+  EXPECT_THAT(stream->Fill(&outside, 1, 4), leaves);
+  ASSERT_THAT(stream->Synchronize(), IsOk());
   EXPECT_EQ(outside, 0);
-  const std::optional<WorkError> error = errors.Take();
-  ASSERT_TRUE(error.has_value());
-  EXPECT_EQ(error->tag, 4);
-  EXPECT_THAT(error->status, FailsWith(absl::StatusCode::kInternal, "leaves the memory of sim:0"));
   // Across the end, too.
   float* a = Floats(*device_, 1);
-  Get(*stream, a, (1 << 18) + 1, {.errors = &errors});
-  EXPECT_TRUE(errors.any());
+  Tensor host = testing::VectorOf<float>(std::vector<float>((1 << 18) + 1));
+  EXPECT_THAT(stream->CopyToHost(host.mutable_raw_data(), host.buffer(), a, host.size_bytes(), {}),
+              leaves);
+}
+
+// Work is lost from the third kernel or copy on; who waits is told, and memory can be given back.
+TEST_P(SimDeviceTest, ALostDeviceTellsEverybody) {
+  SimOptions options = Options();
+  options.lose_at = 3;
+  const auto device = MakeDevice(options);
+  const auto lost = FailsWith(absl::StatusCode::kUnavailable,
+                              "sim:0 is lost (as asked for, at kernel or copy 3)");
+  const auto stream = OpenStream(*device);
+  const auto other = OpenStream(*device);
+  float* a = Floats(*device, 1);
+  const auto event = MakeEvent(*device);
+  WorkErrors first;
+  WorkErrors second;
+  Put(*stream, a, {1}, {.tag = 1, .errors = &first});
+  InOut args(OnDevice(*device, a, 1), OnDevice(*device, a, 1));
+  ASSERT_THAT(Launch(*stream, AddOne, args, {.tag = 2, .errors = &first}), IsOk());
+  // It is told now or when it comes to that.
+  const absl::Status launched = Launch(*stream, AddOne, args, {.tag = 3, .errors = &first});
+  ASSERT_THAT(launched, IsOk());
+  (void)Launch(*stream, AddOne, args, {.tag = 4, .errors = &second});
+  (void)stream->Record(*event);
+  (void)other->Wait(*event);
+  EXPECT_THAT(event->Synchronize(), lost);
+  EXPECT_THAT(other->Synchronize(), lost);
+  EXPECT_THAT(device->Synchronize(), lost);
+  EXPECT_THAT(device->status(), lost);
+  ASSERT_TRUE(first.any());
+  EXPECT_EQ(first.Get()->tag, 3);
+  EXPECT_THAT(first.Get()->status, lost);
+  // From here on nothing is enqueued or made.
+  EXPECT_THAT(Launch(*other, AddOne, args), lost);
+  EXPECT_THAT(other->Fill(a, 0, 4), lost);
+  EXPECT_THAT(other->Record(*event), lost);
+  EXPECT_THAT(other->Wait(*event), lost);
+  EXPECT_THAT(device->CreateEvent(), lost);
+  EXPECT_THAT(device->CreateStream("s", 0), lost);
+  EXPECT_THAT(device->AllocateRaw(4), lost);
+  device->FreeRaw(a, 4);
+}
+
+// An event that is no simulated device's.
+class ForeignEvent final : public DeviceEvent {
+ public:
+  Place place() const override { return Place{}; }
+  absl::StatusOr<bool> SynchronizeUntil(std::chrono::steady_clock::time_point) override {
+    ++waits;
+    return true;
+  }
+  bool Passed() override { return true; }
+  int waits = 0;
+};
+
+TEST_P(SimDeviceTest, EventsOfAnotherKindGoThroughTheHost) {
+  const auto stream = OpenStream(*device_);
+  ForeignEvent event;
+  EXPECT_THAT(stream->Wait(event), IsOk());
+  EXPECT_EQ(event.waits, 1);
+  EXPECT_THAT(stream->Record(event),
+              FailsWith(absl::StatusCode::kInvalidArgument, "cannot be recorded on stream 's'"));
 }
 
 TEST_P(SimDeviceTest, EmptyCopiesDoNothing) {
   const auto stream = OpenStream(*device_);
   float* a = Floats(*device_, 1);
-  stream->CopyToDevice(a, nullptr, BufferRef(), 0, {});
-  stream->CopyToHost(nullptr, BufferRef(), a, 0, {});
-  stream->Fill(a, 1, 0);
-  stream->Synchronize();
+  ASSERT_THAT(stream->CopyToDevice(a, nullptr, BufferRef(), 0, {}), IsOk());
+  ASSERT_THAT(stream->CopyToHost(nullptr, BufferRef(), a, 0, {}), IsOk());
+  ASSERT_THAT(stream->Fill(a, 1, 0), IsOk());
+  ASSERT_THAT(stream->Synchronize(), IsOk());
 }
 
 // ---- Kernels
@@ -380,7 +442,7 @@ TEST_P(SimDeviceTest, AKernelSeesItsArgumentsAsTheyWereAtTheLaunch) {
     args.output.DropMemory();
     args.bound.tensors.clear();
     args.bound.constant.clear();
-    stream->Synchronize();
+    ASSERT_THAT(stream->Synchronize(), IsOk());
     EXPECT_FALSE(errors.any()) << errors.Take()->status;
   }
   EXPECT_THAT(Read(*stream, b, 2), ElementsAre(2, 3));
@@ -426,7 +488,9 @@ TEST_P(SimDeviceTest, HostMemoryOfACopyLivesUntilItIsDone) {
   float* a = Floats(*device_, 1);
   float value = 41;
   std::atomic<bool> released = false;
-  stream->CopyToDevice(a, &value, BorrowBuffer(&value, 4, false, [&] { released = true; }), 4, {});
+  EXPECT_THAT(stream->CopyToDevice(a, &value,
+                                   BorrowBuffer(&value, 4, false, [&] { released = true; }), 4, {}),
+              IsOk());
   EXPECT_THAT(Read(*stream, a, 1), ElementsAre(41));
   EXPECT_TRUE(released);
 }
@@ -451,8 +515,8 @@ TEST_P(SimDeviceTest, KernelsGetScratchMemoryAndKeepState) {
     return absl::OkStatus();
   };
   for (int i = 0; i < 3; ++i) {
-    ASSERT_THAT(stream->LaunchHostKernel(kernel, args.bound, &attrs,
-                                         {.state = &state, .instruction = 100}, {}),
+    ASSERT_THAT(LaunchHostKernel(*stream, kernel, args.bound, &attrs,
+                                 {.state = &state, .instruction = 100}, {}),
                 IsOk());
   }
   EXPECT_THAT(Read(*stream, a, 1), ElementsAre(113));
@@ -489,7 +553,7 @@ TEST_P(SimDeviceTest, ArgumentsOfAnotherDeviceAreAnError) {
 
 TEST_P(SimDeviceTest, TheFirstFailureIsKeptAndLaterWorkSkipped) {
   const auto stream = OpenStream(*device_);
-  const auto event = device_->CreateEvent();
+  const auto event = MakeEvent(*device_);
   float* a = Floats(*device_, 1);
   WorkErrors errors;
   Put(*stream, a, {1}, {.tag = 0, .errors = &errors});
@@ -501,8 +565,8 @@ TEST_P(SimDeviceTest, TheFirstFailureIsKeptAndLaterWorkSkipped) {
   ASSERT_THAT(Launch(*stream, AddOne, args, {.tag = 2, .errors = &errors}), IsOk());
   Put(*stream, a, {9}, {.tag = 3, .errors = &errors});
   ASSERT_THAT(Launch(*stream, fails, args, {.tag = 4, .errors = &errors}), IsOk());
-  stream->Record(*event);
-  event->Synchronize();
+  ASSERT_THAT(stream->Record(*event), IsOk());
+  ASSERT_THAT(event->Synchronize(), IsOk());
   EXPECT_TRUE(errors.any());
   const std::optional<WorkError> error = errors.Take();
   ASSERT_TRUE(error.has_value());
@@ -554,7 +618,7 @@ TEST_P(SimDeviceTest, ExceptionsAndStolenOutputsAreFailures) {
   for (const Case& c : cases) {
     WorkErrors errors;
     ASSERT_THAT(Launch(*stream, c.kernel, args, {.errors = &errors}), IsOk());
-    stream->Synchronize();
+    ASSERT_THAT(stream->Synchronize(), IsOk());
     const std::optional<WorkError> error = errors.Take();
     ASSERT_TRUE(error.has_value());
     EXPECT_THAT(error->status, FailsWith(c.code, c.message));
@@ -567,26 +631,30 @@ TEST_P(SimDeviceTest, ThreadsEnqueueSideBySide) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 50;
   const auto shared = OpenStream(*device_, "shared");
-  const auto chain = device_->CreateEvent();
+  const auto chain = MakeEvent(*device_);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     float* a = Floats(*device_, 1);
     threads.emplace_back([&, a] {
       const auto own = OpenStream(*device_, "own");
-      const auto event = device_->CreateEvent();
+      const auto event = MakeEvent(*device_);
       Put(*own, a, {0});
       InOut args(OnDevice(*device_, a, 1), OnDevice(*device_, a, 1));
       for (int i = 0; i < kRounds; ++i) {
         Stream& stream = i % 2 == 0 ? *own : *shared;
-        stream.Wait(*event);
+        ASSERT_THAT(stream.Wait(*event), IsOk());
         EXPECT_THAT(Launch(stream, AddOne, args), IsOk());
-        stream.Record(*event);
-        stream.Record(*chain);
-        if (i % 10 == 0) chain->Synchronize();
-        if (i % 16 == 0) device_->Synchronize();
+        ASSERT_THAT(stream.Record(*event), IsOk());
+        ASSERT_THAT(stream.Record(*chain), IsOk());
+        if (i % 10 == 0) {
+          EXPECT_THAT(chain->Synchronize(), IsOk());
+        }
+        if (i % 16 == 0) {
+          EXPECT_THAT(device_->Synchronize(), IsOk());
+        }
         device_->NowNs();
       }
-      own->Wait(*event);
+      ASSERT_THAT(own->Wait(*event), IsOk());
       EXPECT_THAT(Read(*own, a, 1), ElementsAre(kRounds));
     });
   }

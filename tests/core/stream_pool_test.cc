@@ -25,6 +25,7 @@ using testing::Get;
 using testing::InOut;
 using testing::IsOk;
 using testing::MakeDevice;
+using testing::MakeEvent;
 using testing::OpenStream;
 using testing::Put;
 using testing::Read;
@@ -140,7 +141,7 @@ TEST_P(StreamPoolTest, FreshMemoryIsPreferredToWaiting) {
   rig.pool->RecordUse(*x.get(), *rig.b);
   x.reset();
   fresh.reset();
-  rig.device->Synchronize();  // now b is done
+  EXPECT_THAT(rig.device->Synchronize(), IsOk());  // now b is done
   EXPECT_EQ(Take(*rig.pool, *rig.a, 1024)->data, address);
 }
 
@@ -168,11 +169,11 @@ TEST_P(StreamPoolTest, AnotherStreamGetsMemoryBehindAnEvent) {
 // b reads what a's allocation holds, after which a overwrites the memory as another allocation.
 std::vector<float> ReadElsewhereThenReuse(const SimOptions& sim, bool announce, bool poison) {
   Rig rig(sim, {.poison_freed = poison});
-  const auto written = rig.device->CreateEvent();
+  const auto written = MakeEvent(*rig.device);
   BufferRef x = Take(*rig.pool, *rig.a, 400);
   Put(*rig.a, x->data, std::vector<float>(100, 1));
-  rig.a->Record(*written);
-  rig.b->Wait(*written);
+  EXPECT_THAT(rig.a->Record(*written), IsOk());
+  EXPECT_THAT(rig.b->Wait(*written), IsOk());
   const Tensor out = Get(*rig.b, x->data, 100);
   if (announce) rig.pool->RecordUse(*x.get(), *rig.b);
   x.reset();
@@ -180,7 +181,7 @@ std::vector<float> ReadElsewhereThenReuse(const SimOptions& sim, bool announce, 
     x = Take(*rig.pool, *rig.a, 400);
     Put(*rig.a, x->data, std::vector<float>(100, 2));
   }
-  rig.device->Synchronize();
+  EXPECT_THAT(rig.device->Synchronize(), IsOk());
   return Values<float>(out);
 }
 
@@ -215,7 +216,7 @@ TEST_P(StreamPoolTest, ALateReaderFindsPoison) {
     Put(*rig.a, x->data, std::vector<float>(100, 1));
     if (elsewhere) rig.pool->RecordUse(*x.get(), *rig.b);
     x.reset();
-    rig.device->Synchronize();
+    EXPECT_THAT(rig.device->Synchronize(), IsOk());
     EXPECT_THAT(Read(*rig.a, address, 100), Each(PoisonedFloat()));
     // The next owner's first write comes after the poison.
     x = Take(*rig.pool, *rig.a, 400);
@@ -231,11 +232,11 @@ TEST_P(StreamPoolTest, PoisonNeverHitsTheNextOwner) {
     for (int round = 0; round < 4; ++round) {
       Stream& home = round % 2 == 0 ? *rig.a : *rig.b;
       Stream& other = round % 2 == 0 ? *rig.b : *rig.a;
-      const auto event = rig.device->CreateEvent();
+      const auto event = MakeEvent(*rig.device);
       const BufferRef x = Take(*rig.pool, home, 1024);
       Put(home, x->data, std::vector<float>(256, 1));
-      home.Record(*event);
-      other.Wait(*event);
+      ASSERT_THAT(home.Record(*event), IsOk());
+      ASSERT_THAT(other.Wait(*event), IsOk());
       AddOneTo(other, x);
       rig.pool->RecordUse(*x.get(), other);
       EXPECT_THAT(Read(other, x->data, 256), Each(2));
@@ -248,13 +249,13 @@ TEST_P(StreamPoolTest, PoisonTakesNoSimulatedTime) {
     Rig rig(Sim(4096), {.poison_freed = poison});
     rig.device->StartTrace();
     for (int i = 0; i < 20; ++i) {
-      const auto event = rig.device->CreateEvent();
+      const auto event = MakeEvent(*rig.device);
       const BufferRef x = Take(*rig.pool, i % 3 == 0 ? *rig.b : *rig.a, 1024 + 64 * i);
       const BufferRef y = Take(*rig.pool, *rig.a, 256);
       Put(*rig.a, y->data, std::vector<float>(64, 1));
       AddOneTo(*rig.a, y);
-      rig.a->Record(*event);
-      rig.b->Wait(*event);
+      EXPECT_THAT(rig.a->Record(*event), IsOk());
+      EXPECT_THAT(rig.b->Wait(*event), IsOk());
       if (i % 2 == 0) {
         AddOneTo(*rig.b, y);
         rig.pool->RecordUse(*y.get(), *rig.b);
@@ -306,9 +307,9 @@ TEST_P(StreamPoolTest, JoinedMemoryIsFreeAfterTheLastUse) {
       parts[i].reset();
     }
     AddOneTo(*rig.a, Take(*rig.pool, *rig.a, 2048));
-    rig.a->Synchronize();
+    EXPECT_THAT(rig.a->Synchronize(), IsOk());
     const int64_t after_a = rig.device->NowNs();
-    rig.b->Synchronize();
+    EXPECT_THAT(rig.b->Synchronize(), IsOk());
     EXPECT_EQ(rig.device->NowNs(), after_a);  // b has been done for long
   }
 }
@@ -428,7 +429,7 @@ void RunRandomProgram(const SimOptions& sim, bool poison, uint64_t seed) {
   };
   Rig rig(sim, {.poison_freed = poison});
   Stream* const streams[] = {rig.a.get(), rig.b.get()};
-  const auto event = rig.device->CreateEvent();
+  const auto event = MakeEvent(*rig.device);
   std::mt19937_64 random(seed);
   std::vector<Value> values;
   std::vector<std::pair<Tensor, float>> results;
@@ -453,8 +454,8 @@ void RunRandomProgram(const SimOptions& sim, bool poison, uint64_t seed) {
         continue;
       }
       if (value.last_stream != at) {
-        streams[value.last_stream]->Record(*event);
-        streams[at]->Wait(*event);
+        EXPECT_THAT(streams[value.last_stream]->Record(*event), IsOk());
+        ASSERT_THAT(streams[at]->Wait(*event), IsOk());
         value.last_stream = at;
       }
       rig.pool->RecordUse(*value.buffer.get(), *streams[at]);
@@ -464,7 +465,7 @@ void RunRandomProgram(const SimOptions& sim, bool poison, uint64_t seed) {
                            value.expected);
     }
   }
-  rig.device->Synchronize();
+  EXPECT_THAT(rig.device->Synchronize(), IsOk());
   for (const auto& [tensor, expected] : results) EXPECT_THAT(Values<float>(tensor), Each(expected));
 }
 
@@ -481,7 +482,7 @@ TEST_P(StreamPoolTest, ThreadsShareAPool) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&rig, t] {
-      const auto event = rig.device->CreateEvent();
+      const auto event = MakeEvent(*rig.device);
       std::mt19937_64 random(t);
       for (int i = 0; i < 60; ++i) {
         Stream& home = random() % 2 == 0 ? *rig.a : *rig.b;
@@ -490,13 +491,13 @@ TEST_P(StreamPoolTest, ThreadsShareAPool) {
         const auto count = x->size_bytes / sizeof(float);
         const float value = static_cast<float>(t * 100 + i);
         Put(home, x->data, std::vector<float>(count, value));
-        home.Record(*event);
-        other.Wait(*event);
+        ASSERT_THAT(home.Record(*event), IsOk());
+        ASSERT_THAT(other.Wait(*event), IsOk());
         const Tensor out = Get(other, x->data, count);
         rig.pool->RecordUse(*x.get(), other);
         if (i % 16 == 0) rig.pool->Trim();
         if (i % 3 != 0) x.reset();
-        other.Synchronize();
+        ASSERT_THAT(other.Synchronize(), IsOk());
         EXPECT_THAT(Values<float>(out), Each(value));
       }
     });

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/host_kernels.h"
 #include "core/device/sim_device.h"
 #include "core/device/stream_pool.h"
 #include "tests/testing/matchers.h"
@@ -50,19 +51,28 @@ inline float* Floats(Device& device, size_t count) {
 
 inline void Put(Stream& stream, void* device, std::vector<float> values, const Work& work = {}) {
   const Tensor host = VectorOf<float>(std::move(values));
-  stream.CopyToDevice(device, host.raw_data(), host.buffer(), host.size_bytes(), work);
+  EXPECT_THAT(stream.CopyToDevice(device, host.raw_data(), host.buffer(), host.size_bytes(), work),
+              IsOk());
+}
+
+inline std::unique_ptr<DeviceEvent> MakeEvent(Device& device) {
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> event = device.CreateEvent();
+  EXPECT_THAT(event, IsOk());
+  return event.ok() ? *std::move(event) : nullptr;
 }
 
 // A tensor of the host that holds -1 until the copy is done.
 inline Tensor Get(Stream& stream, const void* device, size_t count, const Work& work = {}) {
   Tensor host = VectorOf<float>(std::vector<float>(count, -1));
-  stream.CopyToHost(host.mutable_raw_data(), host.buffer(), device, host.size_bytes(), work);
+  EXPECT_THAT(
+      stream.CopyToHost(host.mutable_raw_data(), host.buffer(), device, host.size_bytes(), work),
+      IsOk());
   return host;
 }
 
 inline std::vector<float> Read(Stream& stream, const void* device, size_t count) {
   const Tensor host = Get(stream, device, count);
-  stream.Synchronize();
+  EXPECT_THAT(stream.Synchronize(), IsOk());
   return Values<float>(host);
 }
 
@@ -103,7 +113,7 @@ inline absl::Status AddOne(KernelContext& ctx) {
 }
 
 inline absl::Status Launch(Stream& stream, KernelFn kernel, InOut& args, const Work& work = {}) {
-  return stream.LaunchHostKernel(kernel, args.bound, /*attrs=*/nullptr, /*services=*/{}, work);
+  return LaunchHostKernel(stream, kernel, args.bound, /*attrs=*/nullptr, /*services=*/{}, work);
 }
 
 }  // namespace interp::testing

@@ -170,6 +170,42 @@ void ForAllVariants(Check check) {
   }
 }
 
+// The device is lost at more and more of its work: the run and all later ones tell so, nothing
+// hangs, and what lay on it is given back.
+void LoseTheDevice(Variant variant, const DifferentialCase& test) {
+  for (int64_t lose_at = 1; lose_at < 1000; lose_at += 1 + lose_at / 3) {
+    SCOPED_TRACE(absl::StrCat("lost at ", lose_at));
+    variant.options.sim.lose_at = lose_at;
+    const std::shared_ptr<Scope> scope = test.MakeScope();
+    const auto core = InterpreterCore::Create(test.program, {}, {}, scope, variant.options);
+    ASSERT_THAT(core, IsOk());
+    absl::Status status;
+    for (size_t run = 0; run < test.feeds.size() && status.ok(); ++run) {
+      status = (*core)->Run(test.feeds[run], {.random = RandomState{}}).status();
+    }
+    if (status.ok()) return;  // there is not that much work
+    ASSERT_THAT(status, FailsWith(absl::StatusCode::kUnavailable, "is lost (as asked for"));
+    ASSERT_THAT((*core)->Run(test.feeds[0], {.random = RandomState{}}),
+                FailsWith(absl::StatusCode::kUnavailable, "is lost (as asked for"));
+    ASSERT_THAT((*core)->Clone()->Run(test.feeds[0]),
+                FailsWith(absl::StatusCode::kUnavailable, "is lost (as asked for"));
+  }
+}
+
+TEST(FaultInjectionTest, ALostDevice) {
+  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+    RandomGraphOptions options{.num_ops = 10 + static_cast<int>(seed * 5 % 20)};
+    options.num_devices = 1 + static_cast<int>(seed % 2);
+    options.max_depth = static_cast<int>(seed / 3 % 4);
+    const DifferentialCase test = MakeCase(seed, options);
+    for (const Variant& variant : DeviceVariants(seed)) {
+      SCOPED_TRACE(absl::StrCat("seed ", seed, ", ", variant.name));
+      LoseTheDevice(variant, test);
+      ASSERT_FALSE(::testing::Test::HasFailure()) << ToText(test.program);
+    }
+  }
+}
+
 TEST(FaultInjectionTest, EveryInstructionInTurn) { ForAllVariants(FailEveryOp); }
 
 TEST(FaultInjectionTest, EveryAllocationInTurn) { ForAllVariants(FailEveryAllocation); }
