@@ -36,6 +36,27 @@ void Device::Lose(absl::string_view cause) {
   lost_.store(true, std::memory_order_release);
 }
 
+absl::Status Device::BeginUse(const void* user, absl::Span<Stream* const> streams) {
+  INTERP_RETURN_IF_ERROR(status());
+  std::lock_guard<std::mutex> lock(use_mutex_);
+  if (user_ == user) return absl::OkStatus();
+  for (Stream* before : user_streams_) {
+    INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, CreateEvent());
+    INTERP_RETURN_IF_ERROR(before->Record(*end));
+    for (Stream* stream : streams) INTERP_RETURN_IF_ERROR(stream->Wait(*end));
+  }
+  user_ = user;
+  user_streams_.assign(streams.begin(), streams.end());
+  return absl::OkStatus();
+}
+
+void Device::EndUse(const void* user) {
+  std::lock_guard<std::mutex> lock(use_mutex_);
+  if (user_ != user) return;
+  user_ = nullptr;
+  user_streams_.clear();
+}
+
 void WorkErrors::Report(int32_t tag, absl::Status status) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (first_.has_value()) return;

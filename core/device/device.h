@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/buffer.h"
 #include "core/device/work.h"
 #include "core/place.h"
@@ -135,21 +136,23 @@ class Device {
   // The kernels and copies enqueued since StartTrace, by start. Synchronises.
   virtual std::vector<DeviceSpan> StopTrace() = 0;
 
-  // Notes that `user` (a core) enqueues from now on; true when it was somebody else before. Users
-  // know the events of their own streams only, so after a change they synchronise first.
-  bool ChangeUser(const void* user) {
-    return user_.exchange(user, std::memory_order_acq_rel) != user;
-  }
+  // Makes what `user` (a core) enqueues on `streams` from now on come after what others have
+  // enqueued: users know the events of their own streams only. The host does not wait. The streams
+  // must live until EndUse. Errors: the device is lost, or has no more events.
+  absl::Status BeginUse(const void* user, absl::Span<Stream* const> streams);
+  void EndUse(const void* user);
 
  protected:
   // The device is lost. The first cause is kept.
   void Lose(absl::string_view cause);
 
  private:
-  std::atomic<const void*> user_{nullptr};
   std::atomic<bool> lost_{false};  // set after loss_
   mutable std::mutex mutex_;       // guards loss_
   absl::Status loss_;
+  std::mutex use_mutex_;        // guards what follows
+  const void* user_ = nullptr;  // the last one
+  std::vector<Stream*> user_streams_;
 };
 
 }  // namespace interp

@@ -18,6 +18,7 @@ namespace interp {
 namespace {
 
 constexpr size_t kLeastRest = 512;  // a block is split when that much would be left over
+constexpr int kNobody = -1;         // the home of memory that no stream has used
 
 // An event that stands for use of a free block's memory. `order` grows with every record, so that
 // of two on one stream the later stands for both.
@@ -41,7 +42,7 @@ using FreeBlocks = std::set<StreamBlock*, BySize>;
 // a list by address.
 struct StreamBlock : Buffer {
   size_t block_bytes = 0;
-  int home = 0;  // Stream::index of the stream whose work may use the memory
+  int home = kNobody;  // Stream::index of the stream whose work may use the memory
   bool free = false;
   StreamBlock* previous = nullptr;
   StreamBlock* next = nullptr;
@@ -105,9 +106,10 @@ class Pool final : public StreamPool {
 
   // What follows REQUIRES that mutex_ is held.
   BufferRef HandOut(StreamBlock* block, size_t size_bytes, int stream);
-  absl::StatusOr<StreamBlock*> Take(size_t bytes, int stream);
+  absl::StatusOr<StreamBlock*> Take(size_t bytes, int stream, std::unique_lock<std::mutex>& lock);
   StreamBlock* TakeOwn(size_t bytes, int stream, bool idle);
-  absl::StatusOr<StreamBlock*> TakeFresh(size_t bytes, int stream);
+  StreamBlock* TakeUnused(size_t bytes, int stream);
+  StreamBlock* TakeFresh(const MemoryRange& range, size_t bytes, int stream);
   StreamBlock* TakeFromOther(size_t bytes, int stream);
   void Claim(StreamBlock* block, size_t bytes, int stream);
   void SplitOff(StreamBlock* block, size_t bytes);
@@ -121,7 +123,12 @@ class Pool final : public StreamPool {
   void Unlink(StreamBlock* block);
   StreamBlock* Merge(StreamBlock* block);
   void Absorb(StreamBlock* block, StreamBlock* next);
-  std::vector<StreamBlock*> TakeIdleRanges();
+  FreeBlocks& FreeBlocksOf(int home) { return home == kNobody ? unused_ : free_[home]; }
+  std::vector<StreamBlock*> TakeIdleRanges(std::vector<PendingUse>& uses);
+  void JoinRange(StreamBlock* first, std::vector<PendingUse>& uses, uint64_t& homes);
+
+  // A range of the device; what follows does not.
+  absl::StatusOr<MemoryRange> Grow(size_t bytes);
 
   Device& device_;
   DeviceMemory memory_;
@@ -137,6 +144,7 @@ class Pool final : public StreamPool {
   uint64_t record_order_ = 0;
   std::array<std::unique_ptr<StreamAllocator>, kMaxStreams> allocators_;
   std::array<FreeBlocks, kMaxStreams> free_;          // by home
+  FreeBlocks unused_;                                 // whose home is nobody
   std::vector<std::unique_ptr<DeviceEvent>> events_;  // not in use
   std::unique_ptr<Stream> janitor_;
   bool janitor_failed_ = false;
@@ -193,11 +201,11 @@ absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
   const size_t bytes = CountedBytes(size_bytes);
   for (bool trimmed = false;; trimmed = true) {
     {
-      std::lock_guard<std::mutex> guard(mutex_);
+      std::unique_lock<std::mutex> lock(mutex_);
       if (refused || bytes == 0) return ledger_.OverLimit(size_bytes);
       INTERP_RETURN_IF_ERROR(ledger_.CheckOut(size_bytes, bytes));
       if (trimmed) ++ledger_.retries;
-      const absl::StatusOr<StreamBlock*> block = Take(bytes, stream);
+      const absl::StatusOr<StreamBlock*> block = Take(bytes, stream, lock);
       if (block.ok()) return HandOut(*block, size_bytes, stream);
       ledger_.CheckIn(bytes);
       if (trimmed) return ledger_.SourceIsShort(block.status(), free_bytes_);
@@ -216,13 +224,17 @@ BufferRef Pool::HandOut(StreamBlock* block, size_t size_bytes, int stream) {
 }
 
 // The error is the device's.
-absl::StatusOr<StreamBlock*> Pool::Take(size_t bytes, int stream) {
+absl::StatusOr<StreamBlock*> Pool::Take(size_t bytes, int stream,
+                                        std::unique_lock<std::mutex>& lock) {
   if (StreamBlock* block = TakeOwn(bytes, stream, /*idle=*/true)) return block;
-  absl::StatusOr<StreamBlock*> fresh = TakeFresh(bytes, stream);
-  if (fresh.ok()) return fresh;
+  if (StreamBlock* block = TakeUnused(bytes, stream)) return block;
+  lock.unlock();  // others need not wait for the device
+  const absl::StatusOr<MemoryRange> range = Grow(bytes);
+  lock.lock();
+  if (range.ok()) return TakeFresh(*range, bytes, stream);
   if (StreamBlock* block = TakeOwn(bytes, stream, /*idle=*/false)) return block;
   if (StreamBlock* block = TakeFromOther(bytes, stream)) return block;
-  return fresh;
+  return range.status();
 }
 
 // With `idle` only memory that the stream need not wait for.
@@ -239,14 +251,31 @@ StreamBlock* Pool::TakeOwn(size_t bytes, int stream, bool idle) {
   return nullptr;
 }
 
-absl::StatusOr<StreamBlock*> Pool::TakeFresh(size_t bytes, int stream) {
+StreamBlock* Pool::TakeUnused(size_t bytes, int stream) {
+  const auto it = unused_.lower_bound(bytes);
+  if (it == unused_.end()) return nullptr;
+  StreamBlock* const block = *it;
+  Claim(block, bytes, stream);
+  return block;
+}
+
+absl::StatusOr<MemoryRange> Pool::Grow(size_t bytes) {
+  if (bytes < options_.chunk_bytes) {
+    const absl::StatusOr<void*> chunk = memory_.Take(options_.chunk_bytes);
+    if (chunk.ok()) return MemoryRange{*chunk, options_.chunk_bytes};
+  }
   INTERP_ASSIGN_OR_RETURN(void* const address, memory_.Take(bytes));
+  return MemoryRange{address, bytes};
+}
+
+StreamBlock* Pool::TakeFresh(const MemoryRange& range, size_t bytes, int stream) {
   auto* block = new StreamBlock;
-  block->data = address;
+  block->data = range.address;
   block->place = device_.place();
-  block->block_bytes = bytes;
+  block->block_bytes = range.bytes;
+  if (range.bytes - bytes >= kLeastRest) SplitOff(block, bytes);
   block->home = stream;
-  ledger_.Reserve(bytes);
+  ledger_.Reserve(range.bytes);
   ++ledger_.misses;
   return block;
 }
@@ -265,14 +294,20 @@ StreamBlock* Pool::TakeFromOther(size_t bytes, int stream) {
 void Pool::Claim(StreamBlock* block, size_t bytes, int stream) {
   Unlink(block);
   ++ledger_.hits;
+  const bool splits = block->block_bytes - bytes >= kLeastRest;
+  if (block->home == kNobody) {
+    if (splits) SplitOff(block, bytes);
+    block->home = stream;
+    return;
+  }
   // All of the home's work so far: what was freed before may be used there still.
   if (block->home != stream) AddUse(block, this->stream(block->home));
   AwaitUses(block, stream);
   block->home = stream;
-  if (block->block_bytes - bytes >= kLeastRest) SplitOff(block, bytes);
+  if (splits) SplitOff(block, bytes);
 }
 
-// Cuts off what is behind `bytes`. Its uses, too, have been awaited by the block's new home.
+// Cuts off what is behind `bytes`. Its uses, too, have been awaited by the block's home.
 void Pool::SplitOff(StreamBlock* block, size_t bytes) {
   auto* rest = new StreamBlock;
   rest->data = static_cast<char*>(block->data) + bytes;
@@ -374,16 +409,16 @@ void Pool::Link(StreamBlock* block) {
   block->free = true;
   free_bytes_ += block->block_bytes;
   if (block->node.empty()) {
-    free_[block->home].insert(block);
+    FreeBlocksOf(block->home).insert(block);
   } else {
-    free_[block->home].insert(std::move(block->node));
+    FreeBlocksOf(block->home).insert(std::move(block->node));
   }
 }
 
 void Pool::Unlink(StreamBlock* block) {
   block->free = false;
   free_bytes_ -= block->block_bytes;
-  block->node = free_[block->home].extract(block);
+  block->node = FreeBlocksOf(block->home).extract(block);
 }
 
 // Joins a block with its free neighbours of the same home, which leave their list.
@@ -424,12 +459,14 @@ size_t Pool::Trim() {
   // One at a time: who comes second finds the memory that the first has given back.
   std::lock_guard<std::mutex> trim_guard(trim_mutex_);
   std::vector<StreamBlock*> idle;
+  std::vector<PendingUse> uses;
   {
     std::lock_guard<std::mutex> guard(mutex_);
-    idle = TakeIdleRanges();
+    idle = TakeIdleRanges(uses);
   }
   if (idle.empty()) return 0;
-  memory_.Quiesce();  // without mutex_: whoever frees meanwhile need not wait
+  // Without mutex_: whoever frees meanwhile need not wait. Nothing uses memory of a lost device.
+  for (const PendingUse& use : uses) use.event->Synchronize().IgnoreError();
   size_t returned = 0;
   for (StreamBlock* block : idle) {
     memory_.Give(block->data, block->block_bytes);
@@ -437,31 +474,44 @@ size_t Pool::Trim() {
     delete block;
   }
   std::lock_guard<std::mutex> guard(mutex_);
+  for (PendingUse& use : uses) events_.push_back(std::move(use.event));
   ledger_.Unreserve(returned);
   ++ledger_.trims;
   return returned;
 }
 
-// Unlinks the ranges of AllocateRaw that are free from end to end, each joined to one block.
-std::vector<StreamBlock*> Pool::TakeIdleRanges() {
+// Unlinks the ranges of the device that are free from end to end, each joined to one block, and
+// adds to `uses` what has to be waited for before they go.
+std::vector<StreamBlock*> Pool::TakeIdleRanges(std::vector<PendingUse>& uses) {
   std::vector<StreamBlock*> firsts;
-  for (const FreeBlocks& blocks : free_) {
+  const auto find = [&firsts](const FreeBlocks& blocks) {
     for (StreamBlock* block : blocks) {
       if (block->previous != nullptr) continue;
       const StreamBlock* last = block;
       while (last != nullptr && last->free) last = last->next;
       if (last == nullptr) firsts.push_back(block);
     }
-  }
-  for (StreamBlock* block : firsts) {
-    Unlink(block);
-    while (StreamBlock* next = block->next) {
-      Unlink(next);
-      Absorb(block, next);
+  };
+  find(unused_);
+  for (const FreeBlocks& blocks : free_) find(blocks);
+  uint64_t homes = 0;  // bits
+  for (StreamBlock* block : firsts) JoinRange(block, uses, homes);
+  for (; homes != 0; homes &= homes - 1) {
+    if (std::optional<PendingUse> use = RecordNow(stream(std::countr_zero(homes)))) {
+      uses.push_back(*std::move(use));
     }
-    for (PendingUse& use : block->uses) events_.push_back(std::move(use.event));
   }
   return firsts;
+}
+
+void Pool::JoinRange(StreamBlock* first, std::vector<PendingUse>& uses, uint64_t& homes) {
+  for (StreamBlock* block = first; block != nullptr; block = first->next) {
+    Unlink(block);
+    if (block->home != kNobody) homes |= uint64_t{1} << block->home;
+    for (PendingUse& use : block->uses) uses.push_back(std::move(use));
+    block->uses.clear();
+    if (block != first) Absorb(first, block);
+  }
 }
 
 void Pool::Orphan() {

@@ -5,8 +5,9 @@
 // allocation for the same stream may take it at once: its work comes after all earlier work of that
 // stream. Uses on other streams must be announced with RecordUse (PyTorch's record_stream); freeing
 // such a buffer records an event on each of those streams, and whoever gets the memory next waits
-// for them on the device. Fresh memory is preferred to such waiting while the device has some, as
-// copies for the next work are to overlap this one's; memory of another stream is taken last.
+// for them on the device. Memory that nothing uses, of the pool or else of the device, is preferred
+// to such waiting, as copies for the next work are to overlap this one's; memory of another stream
+// is taken last. The device is asked for whole chunks, of which the streams take what they need.
 //
 // Freed memory is poisoned in stream order where the option says so: whoever uses it too late reads
 // kPoison bytes.
@@ -25,6 +26,8 @@ inline constexpr uint8_t kPoison = 0xFB;  // finite and huge in every floating t
 
 struct StreamPoolOptions {
   size_t limit_bytes = 0;  // most bytes handed out at once; 0: the device's capacity
+  // What the device is asked for at least, while it has that much: asking a real one stops it.
+  size_t chunk_bytes = size_t{2} << 20;
   bool poison_freed = false;
   // Tests: called before each allocation; true makes it fail as if memory were short.
   std::function<bool(size_t bytes)> fail = nullptr;

@@ -3,7 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include "core/device/device_heap.h"
 #include "interpreter/analysis/select_kernels.h"
 #include "interpreter/run/bound_args.h"
 
@@ -61,7 +60,7 @@ absl::StatusOr<Tensor> Convert(const PlanVar& var, Tensor value, DeviceSet* devi
     INTERP_ASSIGN_OR_RETURN(value, RunUnary(std::move(op), value, var, ops));
   }
   if (var.place.on_host()) return value;
-  return CopyToHeap(value, devices->device(var.place), devices->heap(var.place));
+  return devices->heap(var.place).Upload(value);
 }
 
 }  // namespace

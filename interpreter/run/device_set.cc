@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/device/device_heap.h"
 #include "core/device/sim_device.h"
 
 namespace interp {
@@ -21,6 +20,10 @@ absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
     if (const auto it = find(given, stream.place); it != given.end()) {
       found.push_back(*it);
       continue;
+    }
+    if (stream.place.kind != PlaceKind::kSim) {
+      return NotFound("the program is to run on ", Name(stream.place),
+                      ", which is not among the devices of this core (CoreOptions::devices)");
     }
     SimOptions options = sim;
     options.index = static_cast<unsigned char>(stream.place.index);
@@ -49,20 +52,23 @@ absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
     const DeviceSetOptions& options) {
   std::unique_ptr<DeviceSet> set(new DeviceSet);
   for (const std::shared_ptr<Device>& device : devices) {
+    // Made-up devices are to show what is merely wrong; real ones have better things to do.
+    const bool simulated = device->place().kind == PlaceKind::kSim;
     set->devices_.push_back(
         {.device = device,
          .pool = StreamPool::Create(*device, {.limit_bytes = options.limit_bytes,
-                                              .poison_freed = true,
+                                              .poison_freed = simulated,
                                               .fail = options.fail_allocation}),
-         .heap = MakeDeviceHeap(device)});
+         .heap = std::make_unique<DeviceHeap>(device)});
   }
   const std::vector<PlanStream>& streams = plans[0].streams;
   set->streams_.resize(streams.size());
   for (size_t i = 0; i < streams.size(); ++i) {
     if (streams[i].place.on_host()) continue;
-    INTERP_ASSIGN_OR_RETURN(
-        set->streams_[i],
-        set->device(streams[i].place).CreateStream(streams[i].name, streams[i].priority));
+    OnDevice& on = set->On(streams[i].place);
+    INTERP_ASSIGN_OR_RETURN(set->streams_[i],
+                            on.device->CreateStream(streams[i].name, streams[i].priority));
+    on.streams.push_back(set->streams_[i].get());
   }
   std::vector<bool> feeds(streams.size(), false);
   for (const Plan& plan : plans) {
@@ -87,6 +93,7 @@ absl::StatusOr<std::vector<std::unique_ptr<DeviceEvent>>> DeviceSet::MakeEvents(
 }
 
 DeviceSet::~DeviceSet() {
+  for (OnDevice& on : devices_) on.device->EndUse(this);
   Synchronize().IgnoreError();
   for (OnDevice& on : devices_) on.pool.reset();  // before the streams it hands memory on in
 }
@@ -112,8 +119,7 @@ absl::Status DeviceSet::SynchronizeFeeds() {
 
 absl::Status DeviceSet::BeginRun() {
   for (const OnDevice& on : devices_) {
-    INTERP_RETURN_IF_ERROR(on.device->status());
-    if (on.device->ChangeUser(this)) INTERP_RETURN_IF_ERROR(on.device->Synchronize());
+    INTERP_RETURN_IF_ERROR(on.device->BeginUse(this, on.streams));
   }
   return absl::OkStatus();
 }

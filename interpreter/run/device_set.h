@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/device/device.h"
+#include "core/device/device_heap.h"
 #include "core/device/sim_device.h"
 #include "core/device/stream_pool.h"
 #include "interpreter/plan/plan.h"
@@ -19,7 +20,8 @@ struct DeviceSetOptions {
 };
 
 // The devices of the plans' streams, each once: those of `given` that have the plan's places, and
-// new simulated ones, with `sim` but for the index, where none has.
+// new ones, with `sim` but for the index, where none has and the place is a simulated one.
+// Errors: NotFound for a place of another kind.
 absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
     absl::Span<const Plan> plans, const std::vector<std::shared_ptr<Device>>& given,
     const SimOptions& sim);
@@ -42,7 +44,7 @@ class DeviceSet {
   Device& device(Place place) { return *On(place).device; }
   StreamPool& pool(Place place) { return *On(place).pool; }
   // For what outlives a run: parameters.
-  Allocator& heap(Place place) { return *On(place).heap; }
+  DeviceHeap& heap(Place place) { return *On(place).heap; }
   // Of all work of this core.
   WorkErrors& errors() { return errors_; }
 
@@ -51,8 +53,8 @@ class DeviceSet {
   // Waits for the streams whose work reads host memory: then nothing reads the caller's feeds.
   // Errors as before.
   absl::Status SynchronizeFeeds();
-  // To be called before work is enqueued: waits for what other cores have enqueued on these
-  // devices, whose events are not known here. Errors as before.
+  // To be called before work is enqueued, which is to come after what other cores have enqueued on
+  // these devices. Errors as before.
   absl::Status BeginRun();
 
   // Of all pools.
@@ -66,7 +68,8 @@ class DeviceSet {
   struct OnDevice {
     std::shared_ptr<Device> device;
     std::shared_ptr<StreamPool> pool;
-    std::shared_ptr<Allocator> heap;
+    std::unique_ptr<DeviceHeap> heap;
+    std::vector<Stream*> streams = {};
   };
 
   DeviceSet() = default;

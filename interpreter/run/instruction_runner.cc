@@ -4,7 +4,6 @@
 #include <new>
 #include <optional>
 
-#include "core/device/device_heap.h"
 #include "core/device/host_kernels.h"
 #include "interpreter/plan/instruction_name.h"
 #include "interpreter/run/bound_args.h"
@@ -167,7 +166,7 @@ Allocator& InstructionRunner::AllocatorOf(const Instruction& instruction, const 
     if (var.persistable) return SystemAllocator();
     return *services_.pool;
   }
-  if (var.persistable) return devices_->heap(var.place);
+  if (var.persistable) return devices_->heap(var.place).allocator();
   return devices_->pool(var.place).ForStream(devices_->stream(instruction.stream));
 }
 
@@ -452,8 +451,8 @@ absl::Status InstructionRunner::CheckFinite(const Bound& bound) const {
     Tensor on_host;
     if (!tensor->place().on_host()) {
       INTERP_RETURN_IF_ERROR(bound.services.place->stream->Synchronize());
-      INTERP_ASSIGN_OR_RETURN(on_host, CopyToHost(*tensor, devices_->device(tensor->place()),
-                                                  *bound.services.allocator));
+      INTERP_ASSIGN_OR_RETURN(
+          on_host, devices_->heap(tensor->place()).Download(*tensor, *bound.services.allocator));
       tensor = &on_host;
     }
     if (HasOnlyFinite(*tensor)) continue;

@@ -96,8 +96,7 @@ absl::Status Parameters::MoveHome(const std::vector<Home>& homes, DeviceSet* dev
       INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
     }
     if (home.place.on_host()) continue;
-    INTERP_ASSIGN_OR_RETURN(
-        tensor, CopyToHeap(tensor, devices->device(home.place), devices->heap(home.place)));
+    INTERP_ASSIGN_OR_RETURN(tensor, devices->heap(home.place).Upload(tensor));
   }
   return absl::OkStatus();
 }

@@ -255,9 +255,10 @@ TEST_P(EngineOnDevices, ALostDeviceSpoilsWhatItWasToWrite) {
     const auto kept = MakeDevice({.index = 1, .execution = GetParam()});
     auto engine = MakeEngine({.workers = 2, .devices = {lost, kept}});
     std::vector<Variable> chain;
+    float* const memory = Floats(*lost, 12 * kCount);
     for (int i = 0; i < 12; ++i) {
       chain.push_back(engine->NewVariable("value " + std::to_string(i)));
-      float* const at = Floats(*lost, kCount);
+      float* const at = memory + i * kCount;
       engine::Accesses accesses{.writes = {&chain[i], 1}};
       if (i > 0) accesses.reads = {&chain[i - 1], 1};
       ASSERT_THAT(engine->Push(

@@ -382,6 +382,34 @@ TEST_P(SimDeviceTest, ALostDeviceTellsEverybody) {
   device->FreeRaw(a, 4);
 }
 
+// The second user's work comes after the first one's, though it knows none of its events.
+TEST_P(SimDeviceTest, UsersComeAfterEachOther) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto device = MakeDevice({.capacity_bytes = 1 << 20,
+                                    .seed = seed,
+                                    .execution = GetParam(),
+                                    .max_kernel_delay_ns = 100'000});
+    const auto first = OpenStream(*device, "first");
+    auto second = OpenStream(*device, "second");
+    Stream* const firsts[] = {first.get()};
+    Stream* const seconds[] = {second.get()};
+    float* a = Floats(*device, 1);
+    InOut args(OnDevice(*device, a, 1), OnDevice(*device, a, 1));
+    ASSERT_THAT(device->BeginUse(firsts, firsts), IsOk());
+    Put(*first, a, {1});
+    ASSERT_THAT(Launch(*first, AddOne, args), IsOk());
+    ASSERT_THAT(device->BeginUse(seconds, seconds), IsOk());
+    ASSERT_THAT(Launch(*second, AddOne, args), IsOk());
+    ASSERT_THAT(device->BeginUse(firsts, firsts), IsOk());
+    EXPECT_THAT(Read(*first, a, 1), ElementsAre(3));
+    // Whose streams are gone is not waited for.
+    ASSERT_THAT(device->BeginUse(seconds, seconds), IsOk());
+    device->EndUse(seconds);
+    second.reset();
+    ASSERT_THAT(device->BeginUse(firsts, firsts), IsOk());
+  }
+}
+
 // An event that is no simulated device's.
 class ForeignEvent final : public DeviceEvent {
  public:

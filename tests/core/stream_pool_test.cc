@@ -406,6 +406,42 @@ TEST_P(StreamPoolTest, TrimGivesBackWhatIsFreeFromEndToEnd) {
   EXPECT_THAT(rig.device->AllocateRaw(8192), IsOk());
 }
 
+// Two streams take what they need of one chunk; it goes back once all of it is free.
+TEST_P(StreamPoolTest, TheDeviceIsAskedForChunks) {
+  Rig rig(Sim(8192), {.chunk_bytes = 4096});
+  BufferRef x = Take(*rig.pool, *rig.a, 1024);
+  BufferRef y = Take(*rig.pool, *rig.b, 1024);
+  EXPECT_EQ(rig.pool->pool_stats().misses, 1);
+  EXPECT_EQ(rig.pool->stats().reserved_bytes, 4096u);
+  EXPECT_EQ(static_cast<const char*>(y->data) - static_cast<const char*>(x->data), 1024);
+  // More than is left of it, and then more than a chunk is left of the device.
+  const BufferRef z = Take(*rig.pool, *rig.a, 3072);
+  EXPECT_EQ(rig.pool->stats().reserved_bytes, 8192u);
+  const BufferRef rest = Take(*rig.pool, *rig.b, 2048);
+  EXPECT_EQ(rig.pool->pool_stats().misses, 2);
+  AddOneTo(*rig.b, y);
+  x.reset();
+  EXPECT_EQ(rig.pool->Trim(), 0u);
+  y.reset();
+  EXPECT_EQ(rig.pool->Trim(), 0u);
+}
+
+TEST_P(StreamPoolTest, TrimWaitsForWhatUsedAChunk) {
+  Rig rig(Sim(8192), {.chunk_bytes = 4096});
+  BufferRef x = Take(*rig.pool, *rig.a, 1024);
+  BufferRef y = Take(*rig.pool, *rig.b, 1024);
+  Put(*rig.a, x->data, {1});
+  Put(*rig.b, y->data, {2});
+  const Tensor one = Get(*rig.a, x->data, 1);
+  const Tensor two = Get(*rig.b, y->data, 1);
+  x.reset();
+  y.reset();
+  EXPECT_EQ(rig.pool->Trim(), 4096u);
+  EXPECT_EQ(*one.data<float>(), 1);
+  EXPECT_EQ(*two.data<float>(), 2);
+  EXPECT_EQ(rig.pool->stats().reserved_bytes, 0u);
+}
+
 TEST_P(StreamPoolTest, LivesUntilItsLastBufferIsGone) {
   Rig rig(Sim(4096), {.poison_freed = true});
   BufferRef x = Take(*rig.pool, *rig.a, 400);
