@@ -121,6 +121,9 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
   add("--sim-memory-gbps", flags.memory_gbps, "GB/s of device memory")->check(AboveZero());
   add("--sim-gflops", flags.gflops, "billion operations per second")->check(AboveZero());
   add("--sim-latency", flags.latency, "of each kernel and copy, as in 3us");
+  add("--sim-lose-at", flags.lose_at,
+      "each device breaks down for good at its n-th kernel or copy; 0: never")
+      ->check(WholeFromZero());
 }
 
 absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
@@ -141,6 +144,7 @@ absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
   options.memory_bytes_per_s = flags.memory_gbps * 1e9;
   options.flops_per_s = flags.gflops * 1e9;
   options.latency_ns = latency->count();
+  options.lose_at = flags.lose_at;
   return options;
 }
 
@@ -225,7 +229,7 @@ absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, bool 
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command,
                   {"--sim-memory", "--sim-interleaved", "--sim-delay", "--sim-copy-gbps",
-                   "--sim-memory-gbps", "--sim-gflops", "--sim-latency", "--gc"},
+                   "--sim-memory-gbps", "--sim-gflops", "--sim-latency", "--sim-lose-at", "--gc"},
                   with_devices, kWithoutDevice));
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--schedule-seed"},
                                      with_devices || flags.scheduler == "shuffle",

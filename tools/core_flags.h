@@ -43,6 +43,7 @@ struct SimFlags {
   double memory_gbps = SimOptions{}.memory_bytes_per_s / 1e9;
   double gflops = SimOptions{}.flops_per_s / 1e9;
   std::string latency = "3us";
+  int64_t lose_at = 0;
 };
 
 struct RunFlags {

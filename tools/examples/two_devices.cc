@@ -99,7 +99,7 @@ class Training {
   Outcome Run() {
     int64_t start = 0;
     for (const auto& device : devices_) {
-      device->Synchronize();
+      Require(device->Synchronize());
       start = std::max(start, device->NowNs());
       device->StartTrace();
     }
@@ -107,7 +107,7 @@ class Training {
     Require(runtime_->WaitForAll());
     Outcome outcome;
     for (const auto& device : devices_) {
-      device->Synchronize();
+      Require(device->Synchronize());
       outcome.time_us =
           std::max(outcome.time_us, static_cast<double>(device->NowNs() - start) / 1e3);
       double computing = 0;
