@@ -26,7 +26,7 @@ need_build_packages() {
   need_packages g++ cmake ninja-build ccache mold python3 protobuf-compiler libprotobuf-dev \
     libabsl-dev libxxhash-dev libdnnl-dev libeigen3-dev ocl-icd-opencl-dev zlib1g-dev libpng-dev libturbojpeg0-dev \
     libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev xz-utils python3-dev \
-    python3-numpy pybind11-dev openmpi-bin libopenmpi-dev
+    python3-numpy pybind11-dev openmpi-bin libopenmpi-dev libboost-context-dev
 }
 
 # configure PRESET: configures build/PRESET.

@@ -16,9 +16,24 @@ size_t Rounded(size_t bytes) {
   return std::max<size_t>(1, (bytes + kBufferAlignment - 1) / kBufferAlignment) * kBufferAlignment;
 }
 
+// Maps the same bytes at `base`, without right of access, and after that at base + half.
+bool MapTwice(void* base, size_t half) {
+  const int file = memfd_create("interp-sim-memory", MFD_CLOEXEC);
+  if (file < 0) return false;
+  constexpr int kFlags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+  const bool mapped =
+      ftruncate(file, static_cast<off_t>(half)) == 0 &&
+      mmap(base, half, PROT_NONE, kFlags, file, /*offset=*/0) != MAP_FAILED &&
+      mmap(static_cast<char*>(base) + half, half, PROT_READ | PROT_WRITE, kFlags, file,
+           /*offset=*/0) != MAP_FAILED;
+  close(file);
+  return mapped;
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SimMemory>> SimMemory::Map(Place place, size_t capacity_bytes) {
+absl::StatusOr<std::unique_ptr<SimMemory>> SimMemory::Map(Place place, size_t capacity_bytes,
+                                                          bool native) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t half = (capacity_bytes + page - 1) / page * page;
   // Pages get memory when they are written first, so a large capacity costs nothing. The page at
@@ -29,7 +44,10 @@ absl::StatusOr<std::unique_ptr<SimMemory>> SimMemory::Map(Place place, size_t ca
   if (base == MAP_FAILED) {
     return ResourceExhausted("cannot map ", capacity_bytes, " bytes as memory of ", Name(place));
   }
-  if (mprotect(static_cast<char*>(base) + half, half, PROT_READ | PROT_WRITE) != 0) {
+  const bool usable =
+      native ? MapTwice(base, half)
+             : mprotect(static_cast<char*>(base) + half, half, PROT_READ | PROT_WRITE) == 0;
+  if (!usable) {
     munmap(base, 2 * half + page);
     return ResourceExhausted("cannot map ", capacity_bytes, " bytes as memory of ", Name(place));
   }
@@ -89,6 +107,16 @@ void SimMemory::Free(void* address, size_t bytes) {
     }
   }
   free_[offset] = length;
+}
+
+void SimMemory::Open(int change) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  const bool was_open = num_native_ > 0;
+  num_native_ += change;
+  if (was_open == (num_native_ > 0)) return;
+  const int rights = num_native_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+  [[maybe_unused]] const int result = mprotect(base_, distance_bytes_, rights);
+  assert(result == 0 && "the memory of the device cannot be opened");
 }
 
 char* SimMemory::Bytes(const void* address, size_t bytes) const {

@@ -1,0 +1,66 @@
+// How kernels are launched and declare shared memory, in a form that nvcc compiles for a GPU and a
+// C++ compiler for its emulation (docs/cuda.md).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "core/status.h"
+
+namespace interp::cuda {
+
+// What a call of the CUDA runtime says; `what` was tried: "cannot launch a kernel".
+inline absl::Status ToStatus(cudaError_t error, absl::string_view what) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  const std::string text =
+      absl::StrCat(what, ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")");
+  if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(text);
+  return absl::InternalError(text);
+}
+
+#if defined(__CUDACC__) || defined(INTERP_CUDA_EMULATION)
+// kernel<<<grid, block, shared_bytes, stream>>>(args...). The status tells whether it was enqueued.
+template <typename... Params, typename... Args>
+absl::Status Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
+                    cudaStream_t stream, const Args&... args) {
+#ifdef INTERP_CUDA_EMULATION
+  const cudaError_t error =
+      cuda_emulation::LaunchKernel(kernel, grid, block, shared_bytes, stream, args...);
+#else
+  kernel<<<grid, block, shared_bytes, stream> > >(args...);
+  const cudaError_t error = cudaGetLastError();
+#endif
+  return ToStatus(error, "cannot launch a kernel");
+}
+#endif
+
+// INTERP_SHARED(float, tile, [32][33]): an array in the shared memory of the block, `tile`.
+// INTERP_DYNAMIC_SHARED(float, rows): as many bytes as the launch asked for, `rows[]`.
+#ifdef INTERP_CUDA_EMULATION
+#define INTERP_SHARED(type, name, dims)                                                     \
+  static const char interp_key_of_##name = 0;                                               \
+  using interp_type_of_##name = type dims;                                                  \
+  auto& name = *static_cast<interp_type_of_##name*>(::interp::cuda_emulation::SharedMemory( \
+      &interp_key_of_##name, sizeof(interp_type_of_##name), #name))
+#define INTERP_DYNAMIC_SHARED(type, name) \
+  type* const name = static_cast<type*>(::interp::cuda_emulation::SharedMemory(nullptr, 0, #name))
+#else
+#define INTERP_SHARED(type, name, dims) __shared__ type name dims
+#define INTERP_DYNAMIC_SHARED(type, name)                              \
+  extern __shared__ __align__(16) unsigned char interp_shared_bytes[]; \
+  type* const name = reinterpret_cast<type*>(interp_shared_bytes)
+#endif
+
+// The threads of a block where nothing speaks for another number, and how many blocks of them do
+// `work` pieces of work; no more than keep a GPU busy, as kernels loop (GridStride).
+inline constexpr int kBlockThreads = 256;
+inline unsigned BlocksFor(int64_t work, int64_t work_per_block) {
+  constexpr int64_t kMostBlocks = 4096;
+  const int64_t blocks = (work + work_per_block - 1) / work_per_block;
+  return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
+}
+
+}  // namespace interp::cuda

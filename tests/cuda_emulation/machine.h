@@ -1,0 +1,140 @@
+// MachineState: what the runtime calls work on; see emulation.h.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/device/sim_clock.h"
+#include "core/device/sim_executor.h"
+#include "tests/cuda_emulation/device_memory.h"
+#include "tests/cuda_emulation/emulation.h"
+#include "tests/cuda_emulation/grid.h"
+
+// Names of CUDA. NOLINTBEGIN(readability-identifier-naming)
+struct CUstream_st {
+  int device;
+  int lane;
+};
+struct CUevent_st {
+  int device;
+  bool timed;
+  std::shared_ptr<interp::SimPoint> point;  // the latest record; null when there is none
+};
+// NOLINTEND(readability-identifier-naming)
+
+namespace interp::cuda_emulation {
+
+// Thread-safety: all methods from any thread. Methods that give cudaError_t are what the calls of
+// that name do; they find valid handles or say cudaErrorInvalidResourceHandle.
+class MachineState final : public Machine {
+ public:
+  static absl::StatusOr<std::unique_ptr<MachineState>> Create(const Options& options);
+  ~MachineState() override;
+
+  void FailCall(const std::string& name, int nth, cudaError_t error) override;
+  std::map<std::string, int64_t> calls() const override;
+  void ResetCalls() override;
+  int64_t pageable_copies() const override { return pageable_copies_; }
+  std::vector<Finding> TakeFindings() override;
+
+  // Counts a call that is about to act on `device`. An error that was asked for, or that of a lost
+  // device, unless the call does without a device (-1).
+  cudaError_t Enter(const std::string& name, int device);
+
+  int num_devices() const { return static_cast<int>(devices_.size()); }
+  uint64_t serial() const { return serial_; }
+
+  cudaError_t Allocate(int device, void** address, size_t bytes);
+  // Whichever device it is of. Null: of none.
+  DeviceMemory* MemoryOf(const void* address, int* device = nullptr);
+  cudaError_t Free(void* address);
+  cudaError_t FreeAsync(void* address, cudaStream_t stream, int current);
+  cudaError_t AllocateHost(void** address, size_t bytes);
+  cudaError_t FreeHost(void* address);
+  bool Pinned(const void* address) const;
+  cudaError_t MemoryInfo(int device, size_t* free_bytes, size_t* total_bytes);
+  cudaError_t EnablePeer(int device, int peer);
+
+  cudaError_t Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                   cudaStream_t stream, int current);
+  cudaError_t Set(void* address, int value, size_t bytes, cudaStream_t stream, int current);
+  cudaError_t Launch(const GridLaunch& launch, cudaStream_t stream, int current);
+  cudaError_t LaunchHost(cudaStream_t stream, cudaHostFn_t function, void* data, int current);
+
+  cudaError_t CreateStream(int device, cudaStream_t* stream, int priority);
+  cudaError_t DestroyStream(cudaStream_t stream);
+  cudaError_t Synchronize(cudaStream_t stream, int current);
+  cudaError_t SynchronizeDevice(int device);
+  cudaError_t QueryStream(cudaStream_t stream, int current);
+  cudaError_t CreateEvent(int device, cudaEvent_t* event, bool timed);
+  cudaError_t DestroyEvent(cudaEvent_t event);
+  cudaError_t Record(cudaEvent_t event, cudaStream_t stream, int current);
+  cudaError_t Wait(cudaStream_t stream, cudaEvent_t event, int current);
+  cudaError_t QueryEvent(cudaEvent_t event);
+  cudaError_t SynchronizeEvent(cudaEvent_t event);
+  cudaError_t ElapsedMs(float* ms, cudaEvent_t start, cudaEvent_t end);
+
+ private:
+  struct EmulatedDevice {
+    EmulatedDevice(const SimOptions& options, std::unique_ptr<DeviceMemory> memory);
+
+    const std::unique_ptr<DeviceMemory> memory;
+    const std::shared_ptr<SimExecutor> executor;
+    SimClock clock;
+    uint64_t lanes = 0;        // bits of those in use; the null stream has lane 0
+    std::set<int> peers = {};  // whose memory its kernels may use
+    std::atomic<cudaError_t> lost = cudaSuccess;
+  };
+  // Where work of a call goes: the stream, or the current device's null stream.
+  struct Target {
+    EmulatedDevice* device = nullptr;
+    int number = 0;
+    int lane = 0;
+  };
+
+  explicit MachineState(std::unique_ptr<GridRunner> runner) : runner_(std::move(runner)) {}
+
+  // Null device for a handle that is none.
+  Target TargetOf(cudaStream_t stream, int current);
+  std::shared_ptr<SimPoint> PushRecord(const Target& target);
+  void Push(const Target& target, WorkKind kind, size_t bytes, std::function<cudaError_t()> work);
+  // Blocks until the point is done.
+  cudaError_t HostWait(SimPoint& point, EmulatedDevice& device);
+  cudaError_t RunCopy(void* to, const void* from, size_t bytes);
+  cudaError_t RunGrid(const GridLaunch& launch, EmulatedDevice& device);
+  // Where the host finds `bytes` bytes at an address of either side; null: nowhere.
+  char* HostBytes(const void* address, size_t bytes);
+
+  static std::atomic<uint64_t> last_serial_;
+  const uint64_t serial_ = ++last_serial_;
+  std::vector<std::unique_ptr<EmulatedDevice>> devices_;
+  std::atomic<int64_t> pageable_copies_ = 0;
+
+  mutable std::mutex calls_mutex_;  // guards the next two
+  std::map<std::string, int64_t> calls_;
+  std::map<std::string, std::pair<int, cudaError_t>> faults_;  // name -> calls left, error
+
+  // Guards memory, shadows and the runner: held by what runs on a device.
+  mutable std::mutex memory_mutex_;
+  std::unique_ptr<GridRunner> runner_;
+  std::map<uintptr_t, size_t> pinned_;
+  std::vector<Finding> findings_;
+
+  // Guards clocks, lanes and handles, and the order of work.
+  std::mutex mutex_;
+  std::set<cudaStream_t> streams_;
+  std::set<cudaEvent_t> events_;
+};
+
+// The machine that lives, or null.
+MachineState* LivingMachine();
+
+}  // namespace interp::cuda_emulation

@@ -1,0 +1,118 @@
+#include "tests/cuda_emulation/shadow.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+namespace interp::cuda_emulation {
+namespace {
+
+// Zeroed memory that takes room where it is touched; null when there is none.
+void* MapZeros(size_t bytes) {
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, /*fd=*/-1, /*offset=*/0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+uint32_t BlockOf(uint32_t thread, const Toucher& who) { return (thread - 1) / who.block_threads; }
+
+uint32_t WarpOf(uint32_t thread, const Toucher& who) {
+  constexpr uint32_t kWarpSize = 32;
+  return (thread - 1) % who.block_threads / kWarpSize;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Shadow>> Shadow::Map(uintptr_t base, size_t bytes) {
+  void* const states = MapZeros(bytes);
+  void* const cells = MapZeros(bytes * sizeof(Cell));
+  auto shadow = std::unique_ptr<Shadow>(
+      new Shadow(base, bytes, static_cast<State*>(states), static_cast<Cell*>(cells)));
+  if (states == nullptr || cells == nullptr) {
+    return ResourceExhausted("cannot map the shadow of ", bytes, " bytes");
+  }
+  return shadow;
+}
+
+Shadow::~Shadow() {
+  if (states_ != nullptr) munmap(states_, bytes_);
+  if (cells_ != nullptr) munmap(cells_, bytes_ * sizeof(Cell));
+}
+
+void Shadow::SetState(uintptr_t address, size_t bytes, State state) {
+  std::memset(states_ + (address - base_), static_cast<int>(state), bytes);
+}
+
+void Shadow::CopyState(uintptr_t address, const Shadow& from, uintptr_t from_address,
+                       size_t bytes) {
+  std::memmove(states_ + (address - base_), from.states_ + (from_address - from.base_), bytes);
+}
+
+bool Shadow::Allocated(uintptr_t address, size_t bytes) const {
+  if (!Contains(address) || bytes > bytes_ - (address - base_)) return false;
+  const State* const first = states_ + (address - base_);
+  return std::find(first, first + bytes, State::kUnallocated) == first + bytes;
+}
+
+Conflict Shadow::Access(uintptr_t address, size_t bytes, AccessKind kind, const Toucher& who) {
+  Conflict conflict;
+  for (size_t i = 0; i < bytes && conflict.type == Conflict::Type::kNone; ++i) {
+    conflict.address = address + i;
+    const size_t offset = address + i - base_;
+    State* const state = offset < bytes_ ? states_ + offset : nullptr;
+    if (state == nullptr || *state == State::kUnallocated) {
+      conflict.type = Conflict::Type::kOutOfBounds;
+      return conflict;
+    }
+    Cell& cell = cells_[offset];
+    if (cell.scope != who.scope) cell = Cell{.scope = who.scope};
+    CheckRaces(cell, kind, who, conflict);
+    Note(cell, kind, who);
+    if (kind != AccessKind::kWrite && *state == State::kUninitialised) {
+      conflict.type = Conflict::Type::kUninitialised;
+    }
+    if (kind != AccessKind::kRead) *state = State::kInitialised;
+  }
+  return conflict;
+}
+
+bool Shadow::Ordered(const Touch& before, const Toucher& who) {
+  const Touch& now = who.touch;
+  if (before.thread == 0 || before.thread == now.thread) return true;
+  if (BlockOf(before.thread, who) != BlockOf(now.thread, who)) return false;
+  if (before.block_epoch != now.block_epoch) return true;
+  return WarpOf(before.thread, who) == WarpOf(now.thread, who) &&
+         before.warp_epoch != now.warp_epoch;
+}
+
+void Shadow::CheckRaces(const Cell& cell, AccessKind kind, const Toucher& who, Conflict& conflict) {
+  const auto check = [&who, &conflict](const Touch& before, bool write) {
+    if (Ordered(before, who)) return;
+    conflict.type = Conflict::Type::kRace;
+    conflict.with = before;
+    conflict.with_write = write;
+  };
+  if (!(kind == AccessKind::kAtomic && cell.write_atomic)) check(cell.write, /*write=*/true);
+  if (kind == AccessKind::kRead) return;
+  for (const Touch& read : {cell.read, cell.other_read, cell.elsewhere_read}) {
+    check(read, /*write=*/false);
+  }
+}
+
+void Shadow::Note(Cell& cell, AccessKind kind, const Toucher& who) {
+  const Touch& now = who.touch;
+  if (kind != AccessKind::kRead) {
+    cell.write = now;
+    cell.write_atomic = kind == AccessKind::kAtomic;
+    return;
+  }
+  if (cell.read.thread != 0 && cell.read.thread != now.thread) {
+    const bool same_block = BlockOf(cell.read.thread, who) == BlockOf(now.thread, who);
+    (same_block ? cell.other_read : cell.elsewhere_read) = cell.read;
+  }
+  cell.read = now;
+}
+
+}  // namespace interp::cuda_emulation
