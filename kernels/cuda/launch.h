@@ -30,7 +30,9 @@ absl::Status Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t sha
   const cudaError_t error =
       cuda_emulation::LaunchKernel(kernel, grid, block, shared_bytes, stream, args...);
 #else
-  kernel<<<grid, block, shared_bytes, stream> > >(args...);
+  // clang-format off
+  kernel<<<grid, block, shared_bytes, stream>>>(args...);
+  // clang-format on
   const cudaError_t error = cudaGetLastError();
 #endif
   return ToStatus(error, "cannot launch a kernel");
@@ -52,6 +54,13 @@ absl::Status Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t sha
 #define INTERP_DYNAMIC_SHARED(type, name)                              \
   extern __shared__ __align__(16) unsigned char interp_shared_bytes[]; \
   type* const name = reinterpret_cast<type*>(interp_shared_bytes)
+#endif
+
+// Before a loop of fixed length whose arrays are to stay in registers.
+#ifdef __CUDACC__
+#define INTERP_UNROLL _Pragma("unroll")
+#else
+#define INTERP_UNROLL
 #endif
 
 // The threads of a block where nothing speaks for another number, and how many blocks of them do

@@ -279,6 +279,7 @@ cudaError_t MachineState::Copy(void* to, const void* from, size_t bytes, cudaMem
                                cudaStream_t stream, int current) {
   const Target target = TargetOf(stream, current);
   if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  if (bytes == 0) return cudaSuccess;
   const bool to_device = MemoryOf(to) != nullptr;
   const bool from_device = MemoryOf(from) != nullptr;
   const bool says_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -286,7 +287,6 @@ cudaError_t MachineState::Copy(void* to, const void* from, size_t bytes, cudaMem
   if (kind != cudaMemcpyDefault && (says_to != to_device || says_from != from_device)) {
     return cudaErrorInvalidValue;
   }
-  if (bytes == 0) return cudaSuccess;
   const auto work = [to_device, from_device] {
     if (to_device == from_device) return WorkKind::kDeviceToDevice;
     return to_device ? WorkKind::kHostToDevice : WorkKind::kDeviceToHost;
@@ -309,6 +309,7 @@ cudaError_t MachineState::Set(void* address, int value, size_t bytes, cudaStream
                               int current) {
   const Target target = TargetOf(stream, current);
   if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  if (bytes == 0) return cudaSuccess;
   DeviceMemory* const memory = MemoryOf(address);
   if (memory == nullptr) return cudaErrorInvalidValue;
   Push(target, WorkKind::kDeviceToDevice, bytes, [this, memory, address, value, bytes] {

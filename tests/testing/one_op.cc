@@ -33,7 +33,7 @@ OneOp::OneOp(std::string type, std::vector<Attr> attrs, const std::vector<Input>
   BindOutputs(layout);
   InferContext context(args_, attrs_.get());
   AbortUnless(def_->infer(context));
-  for (Tensor& out : outputs_) AbortUnless(out.Allocate(SystemAllocator()));
+  for (Variable& out : outputs_) AbortUnless(out.tensor.Allocate(SystemAllocator()));
 }
 
 void OneOp::BindInputs(const std::vector<Input>& inputs) {
@@ -41,8 +41,10 @@ void OneOp::BindInputs(const std::vector<Input>& inputs) {
     BoundArgs::Range range{static_cast<int32_t>(args_.tensors.size()), 0};
     for (const Input& input : inputs) {
       if (input.slot != slot.name) continue;
-      inputs_.push_back(input.tensor);
-      args_.tensors.push_back(&inputs_.back());
+      Variable& variable = inputs_.emplace_back();
+      variable.tensor = input.tensor;
+      args_.tensors.push_back(&variable.tensor);
+      args_.variables.push_back(&variable);
       args_.constant.push_back(false);
       ++range.size;
     }
@@ -60,19 +62,21 @@ void OneOp::BindOutputs(Layout layout) {
   }
   SlotDTypes out_types{.dtypes = std::vector<DType>(def_->outputs.size(), DType::kUndefined),
                        .counts = std::vector<int32_t>(def_->outputs.size(), 1)};
-  const DTypeContext undecided(in.AsInputs(), attrs_.get(), inputs_[0].dtype,
+  const DTypeContext undecided(in.AsInputs(), attrs_.get(), inputs_[0].tensor.dtype,
                                out_types.AsOutputs());
   const DType dtype =
-      def_->kernel_dtype != nullptr ? def_->kernel_dtype(undecided) : inputs_[0].dtype;
+      def_->kernel_dtype != nullptr ? def_->kernel_dtype(undecided) : inputs_[0].tensor.dtype;
   std::fill(out_types.dtypes.begin(), out_types.dtypes.end(), dtype);
   DTypeContext decided(in.AsInputs(), attrs_.get(), dtype, out_types.AsOutputs());
   if (def_->infer_dtype != nullptr) def_->infer_dtype(decided);
   for (size_t i = 0; i < def_->outputs.size(); ++i) {
-    Tensor& out = outputs_.emplace_back();
+    Variable& variable = outputs_.emplace_back();
+    Tensor& out = variable.tensor;
     out.dtype = out_types.dtypes[i];
     out.layout = layout;
     args_.output_slots.push_back({static_cast<int32_t>(args_.tensors.size()), 1});
     args_.tensors.push_back(&out);
+    args_.variables.push_back(&variable);
   }
   const auto row = std::find_if(def_->kernels.begin(), def_->kernels.end(),
                                 [dtype](const KernelDef& k) { return k.dtype == dtype; });

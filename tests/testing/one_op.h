@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "core/variable.h"
 
 namespace interp::testing {
 
@@ -27,8 +28,8 @@ class OneOp {
   // Runs the kernel once.
   absl::Status Run(int num_threads = 1);
 
-  Tensor& input(int argument) { return inputs_[argument]; }
-  Tensor& output(int slot) { return outputs_[slot]; }
+  Tensor& input(int argument) { return inputs_[argument].tensor; }
+  Tensor& output(int slot) { return outputs_[slot].tensor; }
 
  private:
   void BindInputs(const std::vector<Input>& inputs);
@@ -37,8 +38,8 @@ class OneOp {
   Op op_;
   const OpDef* def_;
   ParsedAttrs attrs_;
-  std::deque<Tensor> inputs_;
-  std::deque<Tensor> outputs_;
+  std::deque<Variable> inputs_;
+  std::deque<Variable> outputs_;
   BoundArgs args_;
   KernelFn kernel_ = nullptr;
   std::unique_ptr<KernelState> state_;

@@ -7,7 +7,8 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
+#include <math.h>  // puts the overloads of <cmath> where device code expects them
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -334,7 +335,7 @@ inline unsigned __umulhi(unsigned a, unsigned b) {
 }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
-inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline float rsqrtf(float x) { return 1.0f / sqrt(x); }
 
 // The real functions that take any pointer.
 template <typename T>

@@ -1,0 +1,23 @@
+// Reductions over some of a tensor's dimensions.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "core/dtype.h"
+#include "core/status.h"
+
+namespace interp::cuda {
+
+// Maxima and minima keep NaN.
+enum class ReduceOp : int8_t { kSum, kMean, kMax, kMin, kProd };
+
+// out = `x` of shape `dims` without the dimensions whose bits are in `reduced`. Of float32,
+// float64, float16, bfloat16, int32 or int64; 16-bit floats fold in float32, integers in int64.
+// Results do not depend on the order in which threads run. Enqueued on `stream`.
+absl::Status Reduce(DType dtype, ReduceOp op, const void* x, absl::Span<const int64_t> dims,
+                    uint32_t reduced, void* out, cudaStream_t stream);
+
+}  // namespace interp::cuda

@@ -1,0 +1,86 @@
+#include "kernels/cuda/reduce.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/kernel_test.h"
+
+namespace interp::cuda_test {
+namespace {
+
+using cuda::Reduce;
+using cuda::ReduceOp;
+
+template <typename T>
+std::vector<T> Reduced(ReduceOp op, const std::vector<T>& values, const std::vector<int64_t>& dims,
+                   const std::vector<int>& axes, size_t offset = 0) {
+  uint32_t reduced = 0;
+  for (const int axis : axes) reduced |= 1u << axis;
+  int64_t kept = 1;
+  for (size_t d = 0; d < dims.size(); ++d) kept *= (reduced >> d & 1) != 0 ? 1 : dims[d];
+  const DeviceArray<T> x(values, offset);
+  const DeviceArray<T> out(kept, offset);
+  const absl::Status status =
+      Reduce(DTypeOf<T>, op, x.data(), dims, reduced, out.data(), /*stream=*/nullptr);
+  EXPECT_TRUE(status.ok()) << status;
+  return out.Read();
+}
+
+template <typename T>
+class ReduceNumbers : public KernelTest {};
+using Numbers = ::testing::Types<float, double, float16, bfloat16, int64_t>;
+TYPED_TEST_SUITE(ReduceNumbers, Numbers);
+
+TYPED_TEST(ReduceNumbers, GiveWhatTheHostGives) {
+  const std::vector<std::pair<ReduceOp, std::string>> ops = {{ReduceOp::kSum, "reduce_sum"},
+                                                             {ReduceOp::kMean, "reduce_mean"},
+                                                             {ReduceOp::kMax, "reduce_max"},
+                                                             {ReduceOp::kMin, "reduce_min"},
+                                                             {ReduceOp::kProd, "reduce_prod"}};
+  const std::vector<std::pair<std::vector<int64_t>, std::vector<int>>> cases = {
+      {{7}, {0}},          {{5, 9}, {1}},          {{5, 9}, {0}},          {{3, 4, 5}, {1}},
+      {{3, 4, 5}, {0, 2}}, {{2, 3, 4, 5}, {1, 3}}, {{2, 3, 4, 5}, {0, 2}}, {{40, 70}, {0}},
+      {{1, 6, 1}, {0, 2}},
+  };
+  for (const auto& [op, type] : ops) {
+    for (const auto& [dims, axes] : cases) {
+      if (op == ReduceOp::kProd && NumelOf(dims) > 200) continue;
+      SCOPED_TRACE(absl::StrCat(type, " of ", ToString(Shape(dims)), ", axis ", axes[0]));
+      const auto x = SomeValues<TypeParam>(NumelOf(dims));
+      ExpectClose(Reduced(op, x, dims, axes),
+                  OnHost<TypeParam>(type, {{"dim", std::vector<int32_t>(axes.begin(), axes.end())}},
+                                    {{"X", TensorOf(dims, x)}}));
+    }
+  }
+}
+
+using ReduceFloats = KernelTest;
+
+TEST_F(ReduceFloats, FoldLongRowsByABlock) {
+  for (const size_t offset : {0, 1}) {
+    const std::vector<int64_t> dims = {2, 5000};
+    const auto x = SomeValues<float>(NumelOf(dims));
+    ExpectClose(Reduced(ReduceOp::kMean, x, dims, {1}, offset),
+                OnHost<float>("reduce_mean", {{"dim", std::vector<int32_t>{1}}},
+                              {{"X", TensorOf(dims, x)}}));
+  }
+}
+
+TEST_F(ReduceFloats, KeepNaN) {
+  std::vector<float> x(300, 1.0f);
+  x[123] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(Reduced(ReduceOp::kMax, x, {300}, {0})[0]));
+  EXPECT_TRUE(std::isnan(Reduced(ReduceOp::kMin, x, {3, 100}, {0})[23]));
+}
+
+TEST_F(ReduceFloats, FoldNothingToWhereTheyStart) {
+  EXPECT_EQ(Reduced(ReduceOp::kSum, std::vector<float>(), {3, 0}, {1}), std::vector<float>(3, 0.0f));
+  EXPECT_EQ(Reduced(ReduceOp::kProd, std::vector<float>(), {0, 3}, {0}), std::vector<float>(3, 1.0f));
+  EXPECT_EQ(Reduced(ReduceOp::kSum, std::vector<float>(), {0, 3}, {1}), std::vector<float>());
+  EXPECT_EQ(Reduce(DType::kInt64, ReduceOp::kMean, nullptr, {2, 0}, 2, nullptr, nullptr).message(),
+            "the mean of no integers does not exist");
+}
+
+}  // namespace
+}  // namespace interp::cuda_test
