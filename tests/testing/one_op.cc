@@ -78,8 +78,9 @@ void OneOp::BindOutputs(Layout layout) {
     args_.tensors.push_back(&out);
     args_.variables.push_back(&variable);
   }
-  const auto row = std::find_if(def_->kernels.begin(), def_->kernels.end(),
-                                [dtype](const KernelDef& k) { return k.dtype == dtype; });
+  const auto row = std::find_if(
+      def_->kernels.begin(), def_->kernels.end(),
+      [dtype](const KernelDef& k) { return k.dtype == dtype || k.dtype == DType::kUndefined; });
   if (row == def_->kernels.end())
     AbortUnless(NotFound(op_.type, " has no kernel for ", Name(dtype)));
   kernel_ = row->run;
