@@ -69,9 +69,9 @@ const std::vector<Range>& Images() {
   return *kImages;
 }
 
-std::string At(const std::source_location& where) {
-  const std::string path = where.file_name();
-  return absl::StrCat(path.substr(path.rfind('/') + 1), ":", where.line());
+std::string At(const SourcePlace& where) {
+  const std::string path = where.file;
+  return absl::StrCat(path.substr(path.rfind('/') + 1), ":", where.line);
 }
 
 std::string Name(uint3 index) { return absl::StrFormat("(%d,%d,%d)", index.x, index.y, index.z); }
@@ -203,14 +203,13 @@ void GridRunner::EndThread(Thread& thread) {
   }
 }
 
-void GridRunner::WaitAtBarrier(std::source_location where) {
+void GridRunner::WaitAtBarrier(SourcePlace where) {
   Thread& self = *static_cast<Thread*>(running_thread);
   self.state = Thread::State::kAtBarrier;
   self.where = where;
   if (++num_at_barrier_ == threads_.size()) {
     const bool same = std::all_of(threads_.begin(), threads_.end(), [&where](const Thread& thread) {
-      return thread.where.line() == where.line() &&
-             std::strcmp(thread.where.file_name(), where.file_name()) == 0;
+      return thread.where.line == where.line && std::strcmp(thread.where.file, where.file) == 0;
     });
     // Otherwise all wait for ever, which the scheduler reports.
     if (same) {
@@ -235,7 +234,7 @@ unsigned GridRunner::LiveLanes(uint32_t warp) const {
 }
 
 uint64_t GridRunner::ExchangeInWarp(WarpOperation operation, unsigned mask, uint64_t bits,
-                                    int source, std::source_location where) {
+                                    int source, SourcePlace where) {
   Thread& self = *static_cast<Thread*>(running_thread);
   const uint32_t warp = NumberOf(self) / warpSize;
   const uint32_t lane = NumberOf(self) % warpSize;
@@ -389,7 +388,7 @@ void GridRunner::Fail(Mistake mistake, cudaError_t error) {
   std::abort();
 }
 
-void GridRunner::FailWarp(std::source_location where, std::string text) {
+void GridRunner::FailWarp(SourcePlace where, std::string text) {
   absl::StrAppend(&text, " in an operation of the warp at ", At(where));
   Fail({.type = Finding::Type::kWarp, .text = std::move(text)}, cudaErrorLaunchFailure);
 }
@@ -470,13 +469,13 @@ int Lane() {
   return static_cast<int>(running_grid->NumberOf(thread) % warpSize);
 }
 
-void Barrier(std::source_location where) {
+void Barrier(SourcePlace where) {
   const OutsideDeviceCode outside;
   outside.grid().WaitAtBarrier(where);
 }
 
 uint64_t Exchange(WarpOperation operation, unsigned mask, uint64_t bits, int source,
-                  std::source_location where) {
+                  SourcePlace where) {
   const OutsideDeviceCode outside;
   return outside.grid().ExchangeInWarp(operation, mask, bits, source, where);
 }

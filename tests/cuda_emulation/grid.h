@@ -52,9 +52,9 @@ class GridRunner {
   friend dim3 BlockSize();
   friend dim3 GridSize();
   friend int Lane();
-  friend void Barrier(std::source_location where);
+  friend void Barrier(SourcePlace where);
   friend uint64_t Exchange(WarpOperation operation, unsigned mask, uint64_t bits, int source,
-                           std::source_location where);
+                           SourcePlace where);
   friend void* SharedMemory(const void* key, size_t bytes, const char* name);
   friend void OnAccess(const void* address, size_t bytes, AccessKind kind, uintptr_t pc);
 
@@ -64,7 +64,7 @@ class GridRunner {
     boost::context::fiber fiber;      // of the thread while the scheduler runs
     boost::context::fiber scheduler;  // while the thread runs
     uint3 index = {};
-    std::source_location where;
+    SourcePlace where;
     WarpOperation operation = WarpOperation::kSync;
     unsigned mask = 0;
     uint64_t bits = 0;
@@ -97,9 +97,9 @@ class GridRunner {
   uint32_t NumberOf(const Thread& thread) const { return &thread - threads_.data(); }
   Toucher ToucherOf(const Thread& thread, uint32_t scope, uintptr_t pc) const;
 
-  void WaitAtBarrier(std::source_location where);
+  void WaitAtBarrier(SourcePlace where);
   uint64_t ExchangeInWarp(WarpOperation operation, unsigned mask, uint64_t bits, int source,
-                          std::source_location where);
+                          SourcePlace where);
   // Lets the lanes of `mask` go on if all of them that are there wait for the same.
   void TryRelease(uint32_t warp, unsigned mask, WarpOperation operation);
   void ReleaseLanes(uint32_t warp, unsigned lanes, unsigned live);
@@ -113,7 +113,7 @@ class GridRunner {
   void Report(Mistake mistake);
   // The same, and the grid ends: does not return.
   void Fail(Mistake mistake, cudaError_t error);
-  void FailWarp(std::source_location where, std::string text);
+  void FailWarp(SourcePlace where, std::string text);
   // Nobody can go on: says who waits where.
   void ReportDivergence();
   std::string ThreadName(uint32_t thread) const;

@@ -6,13 +6,12 @@
 // keyword here: kernels declare it by the macros of kernels/cuda/launch.h.
 #pragma once
 
-#include <bit>
 #include <math.h>  // puts the overloads of <cmath> where device code expects them
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -183,13 +182,19 @@ dim3 BlockSize();
 dim3 GridSize();
 int Lane();
 
+// A line of device code; `file` has static storage.
+struct SourcePlace {
+  const char* file = "";
+  unsigned line = 0;
+};
+
 // Blocks the thread until all of its block wait at this very place.
-void Barrier(std::source_location where);
+void Barrier(SourcePlace where);
 // Blocks the thread until all lanes of `mask` do the same. A shuffle gives the `bits` that lane
 // `source` brought, a vote a bit for each lane that brought other than 0.
 enum class WarpOperation : int8_t { kSync, kShuffle, kVote };
 uint64_t Exchange(WarpOperation operation, unsigned mask, uint64_t bits, int source,
-                  std::source_location where);
+                  SourcePlace where);
 // Tells the shadow memory that an atomic operation follows.
 void NoteAtomic(const void* address, size_t bytes);
 // The shared memory of this block that `key` stands for, made when first asked for; `name` is for
@@ -241,7 +246,7 @@ __attribute__((no_sanitize_thread)) T Atomically(T* address, Change change) {
 }
 
 template <typename T>
-T Shuffle(unsigned mask, T value, int source, std::source_location where) {
+T Shuffle(unsigned mask, T value, int source, SourcePlace where) {
   static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
   uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof(T));
@@ -252,55 +257,56 @@ T Shuffle(unsigned mask, T value, int source, std::source_location where) {
 
 }  // namespace interp::cuda_emulation
 
-inline void __syncthreads(std::source_location where = std::source_location::current()) {
-  interp::cuda_emulation::Barrier(where);
+inline void __syncthreads(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
+  interp::cuda_emulation::Barrier({file, line});
 }
-inline void __syncwarp(unsigned mask = ~0u,
-                       std::source_location where = std::source_location::current()) {
-  interp::cuda_emulation::Exchange(interp::cuda_emulation::WarpOperation::kSync, mask, 0, 0, where);
+inline void __syncwarp(unsigned mask = ~0u, const char* file = __builtin_FILE(),
+                       unsigned line = __builtin_LINE()) {
+  interp::cuda_emulation::Exchange(interp::cuda_emulation::WarpOperation::kSync, mask, 0, 0,
+                                   {file, line});
 }
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int source, int width = warpSize,
-              std::source_location where = std::source_location::current()) {
+              const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
   const int first = interp::cuda_emulation::Lane() & ~(width - 1);
-  return interp::cuda_emulation::Shuffle(mask, value, first | (source & (width - 1)), where);
+  return interp::cuda_emulation::Shuffle(mask, value, first | (source & (width - 1)), {file, line});
 }
 template <typename T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
-                 std::source_location where = std::source_location::current()) {
+                 const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
   const int lane = interp::cuda_emulation::Lane();
   const int source = lane - static_cast<int>(delta);
   const bool inside = source >= (lane & ~(width - 1));
-  return interp::cuda_emulation::Shuffle(mask, value, inside ? source : lane, where);
+  return interp::cuda_emulation::Shuffle(mask, value, inside ? source : lane, {file, line});
 }
 template <typename T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
-                   std::source_location where = std::source_location::current()) {
+                   const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
   const int lane = interp::cuda_emulation::Lane();
   const int source = lane + static_cast<int>(delta);
   const bool inside = source < (lane & ~(width - 1)) + width;
-  return interp::cuda_emulation::Shuffle(mask, value, inside ? source : lane, where);
+  return interp::cuda_emulation::Shuffle(mask, value, inside ? source : lane, {file, line});
 }
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int bits, int width = warpSize,
-                  std::source_location where = std::source_location::current()) {
+                  const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) {
   const int lane = interp::cuda_emulation::Lane();
   const int source = lane ^ bits;
   const bool inside = source < (lane & ~(width - 1)) + width;
-  return interp::cuda_emulation::Shuffle(mask, value, inside ? source : lane, where);
+  return interp::cuda_emulation::Shuffle(mask, value, inside ? source : lane, {file, line});
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate,
-                              std::source_location where = std::source_location::current()) {
+inline unsigned __ballot_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(),
+                              unsigned line = __builtin_LINE()) {
   return static_cast<unsigned>(interp::cuda_emulation::Exchange(
-      interp::cuda_emulation::WarpOperation::kVote, mask, predicate != 0 ? 1 : 0, 0, where));
+      interp::cuda_emulation::WarpOperation::kVote, mask, predicate != 0 ? 1 : 0, 0, {file, line}));
 }
-inline int __any_sync(unsigned mask, int predicate,
-                      std::source_location where = std::source_location::current()) {
-  return __ballot_sync(mask, predicate, where) != 0 ? 1 : 0;
+inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(),
+                      unsigned line = __builtin_LINE()) {
+  return __ballot_sync(mask, predicate, file, line) != 0 ? 1 : 0;
 }
-inline int __all_sync(unsigned mask, int predicate,
-                      std::source_location where = std::source_location::current()) {
-  return __ballot_sync(mask, predicate == 0 ? 1 : 0, where) == 0 ? 1 : 0;
+inline int __all_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(),
+                      unsigned line = __builtin_LINE()) {
+  return __ballot_sync(mask, predicate == 0 ? 1 : 0, file, line) == 0 ? 1 : 0;
 }
 
 template <typename T>
