@@ -63,11 +63,17 @@ absl::Status Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t sha
 #define INTERP_UNROLL
 #endif
 
-// The threads of a block where nothing speaks for another number, and how many blocks of them do
-// `work` pieces of work; no more than keep a GPU busy, as kernels loop (GridStride).
+// The threads of a block where nothing speaks for another number.
 inline constexpr int kBlockThreads = 256;
+// More blocks than keep a GPU busy are not worth their start: kernels loop instead. Under emulation
+// small tests are to run these loops.
+#ifdef INTERP_CUDA_EMULATION
+inline constexpr int64_t kMostBlocks = 3;
+#else
+inline constexpr int64_t kMostBlocks = 4096;
+#endif
+// How many blocks do `work` pieces of work.
 inline unsigned BlocksFor(int64_t work, int64_t work_per_block) {
-  constexpr int64_t kMostBlocks = 4096;
   const int64_t blocks = (work + work_per_block - 1) / work_per_block;
   return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
 }

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <csignal>
 #include <memory>
 #include <vector>
 
@@ -108,6 +108,25 @@ TEST(CudaRuntime, LosesADeviceByAFailedKernelAndNoOther) {
   const DeviceArray<float> other(1);
   EXPECT_TRUE(Fill(other.data(), 3.0f, 1, nullptr).ok());
   EXPECT_EQ(other.Read()[0], 3.0f);
+}
+
+TEST(CudaRuntime, FailsOnStreamsOfALostDeviceWhicheverIsCurrent) {
+  const std::unique_ptr<Machine> machine = Start({.devices = 2});
+  cudaStream_t stream = NewStream();
+  float* data = nullptr;
+  ASSERT_EQ(cudaMalloc(&data, 4), cudaSuccess);
+  machine->FailCall("cudaLaunchKernel", 1, cudaErrorLaunchFailure);
+  EXPECT_FALSE(Fill(data, 1.0f, 1, stream).ok());
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(data, 0, 4, stream), cudaErrorLaunchFailure);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorLaunchFailure);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+TEST(CudaRuntimeDeathTest, KeepsTheHostOutOfTheMemoryOfADevice) {
+  const std::unique_ptr<Machine> machine = Start();
+  const DeviceArray<float> data(std::vector<float>(1, 1.0f));
+  EXPECT_EXIT(*data.data() = 2.0f, testing::KilledBySignal(SIGSEGV), "");
 }
 
 TEST(CudaRuntime, CountsCallsAndCopiesThatAreNotPinned) {

@@ -161,8 +161,8 @@ cudaError_t MachineState::Free(void* address) {
 }
 
 cudaError_t MachineState::FreeAsync(void* address, cudaStream_t stream, int current) {
-  const Target target = TargetOf(stream, current);
-  if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   DeviceMemory* const memory = MemoryOf(address);
   if (memory == nullptr) return cudaErrorInvalidValue;
   Push(target, WorkKind::kFill, 0, [this, memory, address] {
@@ -211,11 +211,15 @@ cudaError_t MachineState::EnablePeer(int device, int peer) {
   return added ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
 }
 
-MachineState::Target MachineState::TargetOf(cudaStream_t stream, int current) {
-  if (stream == nullptr) return {.device = devices_[current].get(), .number = current};
-  std::lock_guard<std::mutex> guard(mutex_);
-  if (!streams_.contains(stream)) return {};
-  return {.device = devices_[stream->device].get(), .number = stream->device, .lane = stream->lane};
+cudaError_t MachineState::Find(cudaStream_t stream, int current, Target& target) {
+  target = {.device = devices_[current].get(), .number = current};
+  if (stream != nullptr) {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (!streams_.contains(stream)) return cudaErrorInvalidResourceHandle;
+    target = {
+        .device = devices_[stream->device].get(), .number = stream->device, .lane = stream->lane};
+  }
+  return target.device->lost;
 }
 
 void MachineState::Push(const Target& target, WorkKind kind, size_t bytes,
@@ -277,8 +281,8 @@ cudaError_t MachineState::RunCopy(void* to, const void* from, size_t bytes) {
 
 cudaError_t MachineState::Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                cudaStream_t stream, int current) {
-  const Target target = TargetOf(stream, current);
-  if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   if (bytes == 0) return cudaSuccess;
   const bool to_device = MemoryOf(to) != nullptr;
   const bool from_device = MemoryOf(from) != nullptr;
@@ -307,8 +311,8 @@ cudaError_t MachineState::Copy(void* to, const void* from, size_t bytes, cudaMem
 
 cudaError_t MachineState::Set(void* address, int value, size_t bytes, cudaStream_t stream,
                               int current) {
-  const Target target = TargetOf(stream, current);
-  if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   if (bytes == 0) return cudaSuccess;
   DeviceMemory* const memory = MemoryOf(address);
   if (memory == nullptr) return cudaErrorInvalidValue;
@@ -336,8 +340,8 @@ cudaError_t MachineState::RunGrid(const GridLaunch& launch, EmulatedDevice& devi
 }
 
 cudaError_t MachineState::Launch(const GridLaunch& launch, cudaStream_t stream, int current) {
-  const Target target = TargetOf(stream, current);
-  if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   if (!Fits(launch)) return cudaErrorInvalidConfiguration;
   Push(target, WorkKind::kKernel, /*bytes=*/0,
        [this, launch, device = target.device] { return RunGrid(launch, *device); });
@@ -346,8 +350,8 @@ cudaError_t MachineState::Launch(const GridLaunch& launch, cudaStream_t stream, 
 
 cudaError_t MachineState::LaunchHost(cudaStream_t stream, cudaHostFn_t function, void* data,
                                      int current) {
-  const Target target = TargetOf(stream, current);
-  if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   Push(target, WorkKind::kFill, /*bytes=*/0, [function, data] {
     function(data);
     return cudaSuccess;
@@ -369,8 +373,10 @@ cudaError_t MachineState::CreateStream(int device, cudaStream_t* stream, int pri
 }
 
 cudaError_t MachineState::DestroyStream(cudaStream_t stream) {
-  const Target target = TargetOf(stream, /*current=*/0);
-  if (stream == nullptr || target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (stream == nullptr || Find(stream, /*current=*/0, target) == cudaErrorInvalidResourceHandle) {
+    return cudaErrorInvalidResourceHandle;
+  }
   const std::shared_ptr<SimPoint> end = PushRecord(target);
   const cudaError_t error = HostWait(*end, *target.device);
   std::lock_guard<std::mutex> guard(mutex_);
@@ -382,8 +388,8 @@ cudaError_t MachineState::DestroyStream(cudaStream_t stream) {
 }
 
 cudaError_t MachineState::Synchronize(cudaStream_t stream, int current) {
-  const Target target = TargetOf(stream, current);
-  if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   return HostWait(*PushRecord(target), *target.device);
 }
 
@@ -404,8 +410,8 @@ cudaError_t MachineState::SynchronizeDevice(int device) {
 }
 
 cudaError_t MachineState::QueryStream(cudaStream_t stream, int current) {
-  const Target target = TargetOf(stream, current);
-  if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   const std::shared_ptr<SimPoint> end = PushRecord(target);
   target.device->executor->WaitFor(*end, SoonEnough());
   return end->done() ? cudaSuccess : cudaErrorNotReady;
@@ -426,8 +432,8 @@ cudaError_t MachineState::DestroyEvent(cudaEvent_t event) {
 }
 
 cudaError_t MachineState::Record(cudaEvent_t event, cudaStream_t stream, int current) {
-  const Target target = TargetOf(stream, current);
-  if (target.device == nullptr) return cudaErrorInvalidResourceHandle;
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   std::shared_ptr<SimPoint> point = PushRecord(target);
   std::lock_guard<std::mutex> guard(mutex_);
   if (!events_.contains(event) || event->device != target.number) {
@@ -438,9 +444,10 @@ cudaError_t MachineState::Record(cudaEvent_t event, cudaStream_t stream, int cur
 }
 
 cudaError_t MachineState::Wait(cudaStream_t stream, cudaEvent_t event, int current) {
-  const Target target = TargetOf(stream, current);
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   std::lock_guard<std::mutex> guard(mutex_);
-  if (target.device == nullptr || !events_.contains(event)) return cudaErrorInvalidResourceHandle;
+  if (!events_.contains(event)) return cudaErrorInvalidResourceHandle;
   std::shared_ptr<SimPoint> point = event->point;
   if (point == nullptr) return cudaSuccess;
   target.device->clock.Wait(target.lane, point->time_ns());

@@ -102,8 +102,8 @@ class MachineState final : public Machine {
 
   explicit MachineState(std::unique_ptr<GridRunner> runner) : runner_(std::move(runner)) {}
 
-  // Null device for a handle that is none.
-  Target TargetOf(cudaStream_t stream, int current);
+  // cudaErrorInvalidResourceHandle for a handle that is none, or the error of a lost device.
+  cudaError_t Find(cudaStream_t stream, int current, Target& target);
   std::shared_ptr<SimPoint> PushRecord(const Target& target);
   void Push(const Target& target, WorkKind kind, size_t bytes, std::function<cudaError_t()> work);
   // Blocks until the point is done.
