@@ -10,7 +10,7 @@ need_packages clang-format clang-tidy
 
 budget=${1:-600}
 base=${2:-HEAD~1}
-git ls-files '*.cc' '*.h' '*.hpp' '*.c' | xargs clang-format --dry-run -Werror
+git ls-files '*.cc' '*.cu' '*.h' '*.hpp' '*.c' | xargs clang-format --dry-run -Werror
 echo "formatting is right"
 
 # Each file by itself and without precompiled headers, which clang cannot read: a missing include shows.

@@ -17,9 +17,9 @@ using cuda::ElementwiseStep;
 // Runs a chain on operands of these dims; each array starts `offset` elements into its memory.
 template <typename T>
 std::vector<T> RunChain(const std::vector<ElementwiseStep>& steps,
-                   const std::vector<std::vector<int64_t>>& dims,
-                   const std::vector<std::vector<T>>& values, const std::vector<int64_t>& out_dims,
-                   size_t offset = 0) {
+                        const std::vector<std::vector<int64_t>>& dims,
+                        const std::vector<std::vector<T>>& values,
+                        const std::vector<int64_t>& out_dims, size_t offset = 0) {
   std::vector<std::unique_ptr<DeviceArray<T>>> arrays;
   std::vector<ElementwiseOperand> operands;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -97,9 +97,9 @@ TYPED_TEST(ElementwiseFloats, TakeEverySizeAndAlignment) {
       const std::vector<TypeParam> x = SomeValues<TypeParam>(size);
       std::vector<float> want(x.begin(), x.end());
       for (float& value : want) value *= 2;
-      ExpectClose(
-          RunChain<TypeParam>({{.op = ElementwiseOp::kScale, .a = 2.0f}}, {{size}}, {x}, {size}, offset),
-          want);
+      ExpectClose(RunChain<TypeParam>({{.op = ElementwiseOp::kScale, .a = 2.0f}}, {{size}}, {x},
+                                      {size}, offset),
+                  want);
     }
   }
 }
@@ -114,10 +114,10 @@ TYPED_TEST(ElementwiseFloats, RunChainsInOneLaunch) {
     want[i] = std::max(0.0f, z[i / 16] - (x[i] * y[i % 16] + 0.5f));
   }
   ExpectClose(RunChain<TypeParam>({{.op = ElementwiseOp::kMul, .operand = 1},
-                              {.op = ElementwiseOp::kScale, .a = 1.0f, .b = 0.5f},
-                              {.op = ElementwiseOp::kSub, .operand = 2, .swapped = true},
-                              {.op = ElementwiseOp::kRelu}},
-                             {dims, {1, 16}, {5, 1}}, {x, y, z}, dims),
+                                   {.op = ElementwiseOp::kScale, .a = 1.0f, .b = 0.5f},
+                                   {.op = ElementwiseOp::kSub, .operand = 2, .swapped = true},
+                                   {.op = ElementwiseOp::kRelu}},
+                                  {dims, {1, 16}, {5, 1}}, {x, y, z}, dims),
               want);
 }
 

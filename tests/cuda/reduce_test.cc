@@ -14,7 +14,7 @@ using cuda::ReduceOp;
 
 template <typename T>
 std::vector<T> Reduced(ReduceOp op, const std::vector<T>& values, const std::vector<int64_t>& dims,
-                   const std::vector<int>& axes, size_t offset = 0) {
+                       const std::vector<int>& axes, size_t offset = 0) {
   uint32_t reduced = 0;
   for (const int axis : axes) reduced |= 1u << axis;
   int64_t kept = 1;
@@ -75,8 +75,10 @@ TEST_F(ReduceFloats, KeepNaN) {
 }
 
 TEST_F(ReduceFloats, FoldNothingToWhereTheyStart) {
-  EXPECT_EQ(Reduced(ReduceOp::kSum, std::vector<float>(), {3, 0}, {1}), std::vector<float>(3, 0.0f));
-  EXPECT_EQ(Reduced(ReduceOp::kProd, std::vector<float>(), {0, 3}, {0}), std::vector<float>(3, 1.0f));
+  EXPECT_EQ(Reduced(ReduceOp::kSum, std::vector<float>(), {3, 0}, {1}),
+            std::vector<float>(3, 0.0f));
+  EXPECT_EQ(Reduced(ReduceOp::kProd, std::vector<float>(), {0, 3}, {0}),
+            std::vector<float>(3, 1.0f));
   EXPECT_EQ(Reduced(ReduceOp::kSum, std::vector<float>(), {0, 3}, {1}), std::vector<float>());
   EXPECT_EQ(Reduce(DType::kInt64, ReduceOp::kMean, nullptr, {2, 0}, 2, nullptr, nullptr).message(),
             "the mean of no integers does not exist");

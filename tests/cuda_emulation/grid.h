@@ -87,12 +87,21 @@ class GridRunner {
     std::string text = {};  // where there was no access
   };
 
+  static constexpr size_t kStackBytes = size_t{64} << 10;
+
   explicit GridRunner(uint64_t seed) : random_(seed) {}
+
+  static uint3 IndexOf(uint32_t number, dim3 size) {
+    return {number % size.x, number / size.x % size.y, number / size.x / size.y};
+  }
 
   void RunBlock(uint32_t block);
   void StartThread(uint32_t index);
   void Resume(Thread& thread);
   void Suspend(Thread& thread);
+  // The thread that runs. REQUIRES: called from device code.
+  static Thread& Self();
+  char* StackOf(const Thread& thread) const { return stacks_ + NumberOf(thread) * kStackBytes; }
   void EndThread(Thread& thread);
   uint32_t NumberOf(const Thread& thread) const { return &thread - threads_.data(); }
   Toucher ToucherOf(const Thread& thread, uint32_t scope, uintptr_t pc) const;
