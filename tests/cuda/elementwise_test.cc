@@ -14,19 +14,21 @@ using cuda::ElementwiseOp;
 using cuda::ElementwiseOperand;
 using cuda::ElementwiseStep;
 
-// Runs a chain on operands of these dims; each array starts `offset` elements into its memory.
+// Runs a chain on operands of these dims, which start `offset` elements into their memory, and the
+// result `out_offset` elements.
 template <typename T>
 std::vector<T> RunChain(const std::vector<ElementwiseStep>& steps,
                         const std::vector<std::vector<int64_t>>& dims,
                         const std::vector<std::vector<T>>& values,
-                        const std::vector<int64_t>& out_dims, size_t offset = 0) {
+                        const std::vector<int64_t>& out_dims, size_t offset = 0,
+                        size_t out_offset = 0) {
   std::vector<std::unique_ptr<DeviceArray<T>>> arrays;
   std::vector<ElementwiseOperand> operands;
   for (size_t i = 0; i < dims.size(); ++i) {
     arrays.push_back(std::make_unique<DeviceArray<T>>(values[i], offset));
     operands.push_back({.data = arrays.back()->data(), .dims = dims[i]});
   }
-  const DeviceArray<T> out(NumelOf(out_dims), offset);
+  const DeviceArray<T> out(NumelOf(out_dims), out_offset);
   const absl::Status status =
       Elementwise(DTypeOf<T>, steps, operands, out_dims, out.data(), /*stream=*/nullptr);
   EXPECT_TRUE(status.ok()) << status;
@@ -91,15 +93,15 @@ TYPED_TEST(ElementwiseFloats, GiveWhatTheHostGives) {
 }
 
 TYPED_TEST(ElementwiseFloats, TakeEverySizeAndAlignment) {
+  const std::vector<std::pair<size_t, size_t>> offsets = {{0, 0}, {1, 1}, {3, 0}, {0, 1}};
   for (const int64_t size : {0, 1, 3, 8, 31, 1000, 9000}) {
-    for (const size_t offset : {0, 1, 3}) {
-      SCOPED_TRACE(absl::StrCat(size, " elements at ", offset));
+    for (const auto& [offset, out_offset] : offsets) {
+      SCOPED_TRACE(absl::StrCat(size, " elements at ", offset, ", result at ", out_offset));
       const std::vector<TypeParam> x = SomeValues<TypeParam>(size);
       std::vector<float> want(x.begin(), x.end());
       for (float& value : want) value *= 2;
-      ExpectClose(RunChain<TypeParam>({{.op = ElementwiseOp::kScale, .a = 2.0f}}, {{size}}, {x},
-                                      {size}, offset),
-                  want);
+      const ElementwiseStep twice{.op = ElementwiseOp::kScale, .a = 2.0f};
+      ExpectClose(RunChain<TypeParam>({twice}, {{size}}, {x}, {size}, offset, out_offset), want);
     }
   }
 }
