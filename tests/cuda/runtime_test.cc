@@ -30,8 +30,13 @@ cudaStream_t NewStream() {
   return stream;
 }
 
+struct Crossing {
+  float result = 0;
+  std::vector<cuda_emulation::Finding> findings;
+};
+
 // What a stream reads that another one filled with 1, plus 1, with or without a wait.
-float ReadAcrossStreams(const Options& options, bool wait) {
+Crossing ReadAcrossStreams(const Options& options, bool wait) {
   const std::unique_ptr<Machine> machine = Start(options);
   const DeviceArray<float> first(std::vector<float>(kCount, 0.0f));
   const DeviceArray<float> second(std::vector<float>(kCount, 0.0f));
@@ -46,28 +51,58 @@ float ReadAcrossStreams(const Options& options, bool wait) {
   }
   EXPECT_TRUE(AddOne(first.data(), second.data(), kCount, reader).ok());
   EXPECT_EQ(cudaStreamSynchronize(reader), cudaSuccess);
-  const float result = second.Read()[0];
+  Crossing crossing{.result = second.Read()[0], .findings = machine->TakeFindings()};
   EXPECT_EQ(cudaEventDestroy(written), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(writer), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(reader), cudaSuccess);
-  EXPECT_THAT(machine->TakeFindings(), testing::IsEmpty());
-  return result;
+  return crossing;
 }
 
 TEST(CudaRuntime, OrdersStreamsByEventsAlone) {
   int wrong = 0;
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    ASSERT_EQ(ReadAcrossStreams({.seed = seed}, /*wait=*/true), 2.0f) << "seed " << seed;
-    if (ReadAcrossStreams({.seed = seed}, /*wait=*/false) != 2.0f) ++wrong;
+    const Crossing crossing = ReadAcrossStreams({.seed = seed}, /*wait=*/true);
+    ASSERT_EQ(crossing.result, 2.0f) << "seed " << seed;
+    ASSERT_THAT(crossing.findings, testing::IsEmpty());
+    if (ReadAcrossStreams({.seed = seed}, /*wait=*/false).result != 2.0f) ++wrong;
   }
-  EXPECT_GT(wrong, 0) << "a dropped wait is not seen";
+  EXPECT_GT(wrong, 0) << "a dropped wait changes no result";
+}
+
+TEST(CudaRuntime, FindsADroppedWaitInEveryOrder) {
+  if (!cuda_emulation::kShadow) GTEST_SKIP() << "kernels are not instrumented in this build";
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Crossing crossing = ReadAcrossStreams({.seed = seed}, /*wait=*/false);
+    ASSERT_EQ(crossing.findings.size(), 1u) << "seed " << seed;
+    ASSERT_EQ(crossing.findings[0].type, cuda_emulation::Finding::Type::kUnordered);
+    ASSERT_THAT(crossing.findings[0].text, testing::HasSubstr(" with no event between"));
+  }
+}
+
+TEST(CudaRuntime, FindsCopiesAndFreesThatNothingOrders) {
+  const std::unique_ptr<Machine> machine = Start();
+  cudaStream_t first = NewStream();
+  cudaStream_t second = NewStream();
+  constexpr size_t kBytes = kCount * sizeof(float);
+  const DeviceArray<float> from(std::vector<float>(kCount, 1.0f));
+  float* to = nullptr;
+  ASSERT_EQ(cudaMallocAsync(&to, kBytes, first), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(to, from.data(), kBytes, cudaMemcpyDeviceToDevice, first), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(first), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(to, 0, kBytes, second), cudaSuccess);  // the host has waited
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_THAT(machine->TakeFindings(), testing::IsEmpty());
+  ASSERT_EQ(cudaMemsetAsync(to, 0, kBytes, second), cudaSuccess);
+  ASSERT_EQ(cudaFreeAsync(to, first), cudaSuccess);
+  cudaDeviceSynchronize();
+  EXPECT_THAT(machine->TakeFindings(), testing::Not(testing::IsEmpty()));
 }
 
 TEST(CudaRuntime, OrdersStreamsThatAreThreads) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const Options options{
         .seed = seed, .execution = SimOptions::Execution::kThreads, .max_delay_ns = 100'000};
-    ASSERT_EQ(ReadAcrossStreams(options, /*wait=*/true), 2.0f) << "seed " << seed;
+    ASSERT_EQ(ReadAcrossStreams(options, /*wait=*/true).result, 2.0f) << "seed " << seed;
   }
 }
 

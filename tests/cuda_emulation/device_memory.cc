@@ -54,6 +54,11 @@ bool DeviceMemory::Free(void* address) {
   return true;
 }
 
+size_t DeviceMemory::SizeOf(const void* address) const {
+  const auto it = allocations_.find(Number(address));
+  return it == allocations_.end() ? 0 : it->second;
+}
+
 void DeviceMemory::GiveBackOldest() {
   const auto [address, bytes] = freed_.front();
   freed_.pop_front();

@@ -25,6 +25,8 @@ class DeviceMemory {
   void* Allocate(size_t bytes);
   // Whether `address` was an allocation.
   bool Free(void* address);
+  // Of the allocation that starts there; 0 when none does.
+  size_t SizeOf(const void* address) const;
   size_t free_bytes() const { return capacity_bytes_ - used_bytes_; }
   size_t capacity_bytes() const { return capacity_bytes_; }
 

@@ -11,6 +11,7 @@ struct Finding {
     // The launch goes on after these, as on a GPU.
     kRace,           // two threads, one byte, nothing that orders them
     kUninitialised,  // a read of device or shared memory that nobody wrote
+    kUnordered,      // work of two streams, four bytes, no event between
     // These end it and the device is lost.
     kOutOfBounds,  // includes memory of the host and freed memory
     kMisaligned,

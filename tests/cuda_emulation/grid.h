@@ -11,6 +11,7 @@
 #include <array>
 #include <boost/context/fiber.hpp>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -30,6 +31,8 @@ inline constexpr size_t kMaxSharedBytes = size_t{48} << 10;
 struct GridMemory {
   std::vector<DeviceMemory*> devices;
   const std::map<uintptr_t, size_t>* pinned = nullptr;  // host memory, address -> bytes
+  StreamWork work = {};                                 // what the kernel is among the streams'
+  std::function<std::string(WorkStamp)> name_of_work = nullptr;
 };
 
 // Thread-safety: none; a run may be on any thread.

@@ -61,7 +61,8 @@ Toucher GridRunner::ToucherOf(const Thread& thread, uint32_t scope, uintptr_t pc
           .touch = {.thread = block_number_ * count + number + 1,
                     .block_epoch = block_epoch_,
                     .warp_epoch = warp_epochs_[number / warpSize],
-                    .pc = pc}};
+                    .pc = pc},
+          .work = scope == launch_scope_ ? &memory_->work : nullptr};
 }
 
 void GridRunner::CheckAccess(uintptr_t address, size_t bytes, AccessKind kind, uintptr_t pc) {
@@ -94,6 +95,9 @@ void GridRunner::CheckAccess(uintptr_t address, size_t bytes, AccessKind kind, u
     case Conflict::Type::kUninitialised:
       mistake.type = Finding::Type::kUninitialised;
       return Report(std::move(mistake));
+    case Conflict::Type::kUnordered:
+      mistake.type = Finding::Type::kUnordered;
+      return Report(std::move(mistake));
     case Conflict::Type::kRace:
       mistake.type = Finding::Type::kRace;
       return Report(std::move(mistake));
@@ -116,7 +120,7 @@ void GridRunner::Report(Mistake mistake) {
   const Thread& self = Self();
   mistake.thread = ToucherOf(self, 0, 0).touch.thread;
   const std::array<uintptr_t, 3> key = {static_cast<uintptr_t>(mistake.type), mistake.pc,
-                                        mistake.conflict.with.pc};
+                                        mistake.conflict.with.pc + mistake.conflict.work.value()};
   mistakes_.try_emplace(key, std::move(mistake));
 }
 
@@ -193,6 +197,10 @@ std::string GridRunner::Describe(const Mistake& mistake) const {
   if (mistake.type == Finding::Type::kUninitialised) return text + ", never written";
   if (mistake.type == Finding::Type::kMisaligned) {
     return absl::StrCat(text, ", not aligned to ", mistake.bytes);
+  }
+  if (mistake.type == Finding::Type::kUnordered) {
+    return absl::StrCat(text, ", which ", memory_->name_of_work(conflict.work),
+                        conflict.with_write ? " writes" : " reads", " with no event between");
   }
   return absl::StrCat(text, ", which ", ThreadName(conflict.with.thread),
                       conflict.with_write ? " writes at " : " reads at ",

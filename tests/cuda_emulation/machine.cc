@@ -143,8 +143,9 @@ cudaError_t MachineState::FreeAsync(void* address, cudaStream_t stream, int curr
   if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   DeviceMemory* const memory = MemoryOf(address);
   if (memory == nullptr) return cudaErrorInvalidValue;
-  Push(target, WorkKind::kFill, 0, [this, memory, address] {
+  Push(target, WorkKind::kFill, /*bytes=*/0, [this, memory, address](const StreamWork& work) {
     std::lock_guard<std::mutex> guard(memory_mutex_);
+    Touch(memory, address, memory->SizeOf(address), /*write=*/true, work);
     return memory->Free(address) ? cudaSuccess : cudaErrorIllegalAddress;
   });
   return cudaSuccess;

@@ -17,6 +17,17 @@
 #include "tests/cuda_emulation/device_memory.h"
 #include "tests/cuda_emulation/emulation.h"
 #include "tests/cuda_emulation/grid.h"
+#include "tests/cuda_emulation/stream_order.h"
+
+namespace interp::cuda_emulation {
+
+// A record in a stream, and what comes before it. Null pointers: none.
+struct StreamRecord {
+  std::shared_ptr<SimPoint> point;
+  std::shared_ptr<const Moment> moment;
+};
+
+}  // namespace interp::cuda_emulation
 
 // Names of CUDA. NOLINTBEGIN(readability-identifier-naming)
 struct CUstream_st {
@@ -26,7 +37,7 @@ struct CUstream_st {
 struct CUevent_st {
   int device;
   bool timed;
-  std::shared_ptr<interp::SimPoint> point;  // the latest record; null when there is none
+  interp::cuda_emulation::StreamRecord record;  // the latest
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -98,20 +109,30 @@ class MachineState final : public Machine {
     EmulatedDevice* device = nullptr;
     int number = 0;
     int lane = 0;
+
+    uint32_t queue() const { return static_cast<uint32_t>(number * kMaxStreams + lane); }
   };
+  using Run = std::function<cudaError_t(const StreamWork&)>;
 
   explicit MachineState(std::unique_ptr<GridRunner> runner) : runner_(std::move(runner)) {}
 
   // cudaErrorInvalidResourceHandle for a handle that is none, or the error of a lost device.
   cudaError_t Find(cudaStream_t stream, int current, Target& target);
-  std::shared_ptr<SimPoint> PushRecord(const Target& target);
-  void Push(const Target& target, WorkKind kind, size_t bytes, std::function<cudaError_t()> work);
-  // Blocks until the point is done.
-  cudaError_t HostWait(SimPoint& point, EmulatedDevice& device);
-  cudaError_t RunCopy(void* to, const void* from, size_t bytes);
-  cudaError_t RunGrid(const GridLaunch& launch, EmulatedDevice& device);
-  // Where the host finds `bytes` bytes at an address of either side; null: nowhere.
-  char* HostBytes(const void* address, size_t bytes);
+  StreamRecord PushRecord(const Target& target);
+  void Push(const Target& target, WorkKind kind, size_t bytes, Run run);
+  // Blocks until the record is done.
+  cudaError_t HostWait(const StreamRecord& record, EmulatedDevice& device);
+  // Whether it is done, after a moment for the device to get on.
+  cudaError_t Query(const StreamRecord& record);
+  cudaError_t RunCopy(void* to, const void* from, size_t bytes, const StreamWork& work);
+  cudaError_t RunGrid(const GridLaunch& launch, EmulatedDevice& device, const StreamWork& work);
+  // Notes that work which is no kernel touches memory of a device. REQUIRES: memory_mutex_ is held.
+  void Touch(DeviceMemory* memory, const void* address, size_t bytes, bool write,
+             const StreamWork& work);
+  std::string NameOf(WorkStamp work) const;
+  // Where the host finds `bytes` bytes at an address of either side, which `work` touches; null,
+  // and a finding, where they are not of one allocation. REQUIRES: memory_mutex_ is held.
+  char* HostBytes(const void* address, size_t bytes, const StreamWork& work);
 
   static std::atomic<uint64_t> last_serial_;
   const uint64_t serial_ = ++last_serial_;
@@ -127,9 +148,11 @@ class MachineState final : public Machine {
   std::unique_ptr<GridRunner> runner_;
   std::map<uintptr_t, size_t> pinned_;
   std::vector<Finding> findings_;
+  std::map<uint32_t, const void*> kernels_;  // that ran, by the value of their stamps
 
   // Guards clocks, lanes and handles, and the order of work.
   std::mutex mutex_;
+  StreamOrder order_;
   std::set<cudaStream_t> streams_;
   std::set<cudaEvent_t> events_;
 };

@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cuda_emulation/machine.h"
+#include "tests/cuda_emulation/source_line.h"
 
 namespace interp::cuda_emulation {
 namespace {
@@ -42,53 +44,87 @@ cudaError_t MachineState::Find(cudaStream_t stream, int current, Target& target)
   return target.device->lost;
 }
 
-void MachineState::Push(const Target& target, WorkKind kind, size_t bytes,
-                        std::function<cudaError_t()> work) {
+void MachineState::Push(const Target& target, WorkKind kind, size_t bytes, Run run) {
   EmulatedDevice* const device = target.device;
+  device->executor->Admit(target.lane);
+  std::lock_guard<std::mutex> guard(mutex_);
   // What follows a failure on a lost device is dropped.
-  auto run = [device, work = std::move(work)] {
+  auto unless_lost = [device, run = std::move(run), work = order_.Enqueue(target.queue())] {
     if (device->lost != cudaSuccess) return absl::OkStatus();
-    if (const cudaError_t error = work(); error != cudaSuccess) device->lost = error;
+    if (const cudaError_t error = run(work); error != cudaSuccess) device->lost = error;
     return absl::OkStatus();
   };
-  device->executor->Admit(target.lane);
-  SimTask task{.kind = kind, .work = std::move(run)};
-  std::lock_guard<std::mutex> guard(mutex_);
   if (kind != WorkKind::kFill) {
     device->clock.Launch(target.lane, kind, {.bytes = static_cast<int64_t>(bytes)});
   }
-  device->executor->Push(target.lane, std::move(task));
+  device->executor->Push(target.lane, {.kind = kind, .work = std::move(unless_lost)});
 }
 
-std::shared_ptr<SimPoint> MachineState::PushRecord(const Target& target) {
+StreamRecord MachineState::PushRecord(const Target& target) {
   std::lock_guard<std::mutex> guard(mutex_);
   auto point = std::make_shared<SimPoint>(target.device->executor,
                                           target.device->clock.RecordTime(target.lane));
   target.device->executor->Push(target.lane, {.type = SimTask::Type::kRecord, .point = point});
-  return point;
+  return {.point = std::move(point), .moment = order_.Now(target.queue())};
 }
 
-cudaError_t MachineState::HostWait(SimPoint& point, EmulatedDevice& device) {
-  point.executor().WaitFor(point);
+cudaError_t MachineState::HostWait(const StreamRecord& record, EmulatedDevice& device) {
+  record.point->executor().WaitFor(*record.point);
   std::lock_guard<std::mutex> guard(mutex_);
-  device.clock.HostWait(point.time_ns());
+  device.clock.HostWait(record.point->time_ns());
+  order_.HostWait(*record.moment);
   return device.lost;
 }
 
-char* MachineState::HostBytes(const void* address, size_t bytes) {
-  DeviceMemory* const memory = MemoryOf(address);
-  if (memory == nullptr) return const_cast<char*>(static_cast<const char*>(address));
-  return memory->Holds(address, bytes) ? memory->Bytes(address, bytes) : nullptr;
+cudaError_t MachineState::Query(const StreamRecord& record) {
+  if (!record.point->executor().WaitFor(*record.point, SoonEnough())) return cudaErrorNotReady;
+  std::lock_guard<std::mutex> guard(mutex_);
+  order_.HostWait(*record.moment);
+  return cudaSuccess;
 }
 
-cudaError_t MachineState::RunCopy(void* to, const void* from, size_t bytes) {
+void MachineState::Touch(DeviceMemory* memory, const void* address, size_t bytes, bool write,
+                         const StreamWork& work) {
+  if (memory == nullptr) return;
+  const Conflict conflict =
+      memory->shadow().TouchByWork(reinterpret_cast<uintptr_t>(address), bytes, write, work);
+  if (conflict.type == Conflict::Type::kNone) return;
+  findings_.push_back(
+      {.type = Finding::Type::kUnordered,
+       .text = absl::StrCat(NameOf(work.stamp), write ? " writes " : " reads ",
+                            memory->Describe(conflict.address), ", which ", NameOf(conflict.work),
+                            conflict.with_write ? " writes" : " reads", " with no event between")});
+}
+
+std::string MachineState::NameOf(WorkStamp work) const {
+  const auto kernel = kernels_.find(work.value());
+  return absl::StrCat(
+      kernel == kernels_.end() ? "a copy, fill or free" : "kernel " + FunctionName(kernel->second),
+      " of stream ", work.queue() % kMaxStreams, " of device ", work.queue() / kMaxStreams);
+}
+
+char* MachineState::HostBytes(const void* address, size_t bytes, const StreamWork& work) {
+  DeviceMemory* const memory = MemoryOf(address);
+  if (memory == nullptr) return const_cast<char*>(static_cast<const char*>(address));
+  if (memory->Holds(address, bytes)) return memory->Bytes(address, bytes);
+  findings_.push_back({.type = Finding::Type::kOutOfBounds,
+                       .text = absl::StrCat(NameOf(work.stamp), " touches ", bytes, " bytes from ",
+                                            memory->Describe(reinterpret_cast<uintptr_t>(address)),
+                                            " on, out of bounds")});
+  return nullptr;
+}
+
+cudaError_t MachineState::RunCopy(void* to, const void* from, size_t bytes,
+                                  const StreamWork& work) {
   std::lock_guard<std::mutex> guard(memory_mutex_);
-  char* const to_bytes = HostBytes(to, bytes);
-  const char* const from_bytes = HostBytes(from, bytes);
+  char* const to_bytes = HostBytes(to, bytes, work);
+  const char* const from_bytes = HostBytes(from, bytes, work);
   if (to_bytes == nullptr || from_bytes == nullptr) return cudaErrorIllegalAddress;
   std::memmove(to_bytes, from_bytes, bytes);
   DeviceMemory* const target = MemoryOf(to);
   DeviceMemory* const source = MemoryOf(from);
+  Touch(target, to, bytes, /*write=*/true, work);
+  Touch(source, from, bytes, /*write=*/false, work);
   const auto at = reinterpret_cast<uintptr_t>(to);
   if (target == nullptr) return cudaSuccess;
   if (source == nullptr) {
@@ -111,7 +147,7 @@ cudaError_t MachineState::Copy(void* to, const void* from, size_t bytes, cudaMem
   if (kind != cudaMemcpyDefault && (says_to != to_device || says_from != from_device)) {
     return cudaErrorInvalidValue;
   }
-  const auto work = [to_device, from_device] {
+  const auto direction = [to_device, from_device] {
     if (to_device == from_device) return WorkKind::kDeviceToDevice;
     return to_device ? WorkKind::kHostToDevice : WorkKind::kDeviceToHost;
   }();
@@ -121,11 +157,13 @@ cudaError_t MachineState::Copy(void* to, const void* from, size_t bytes, cudaMem
   if (pageable_from) {
     // The source may change as soon as the call returns, and the copy happens later.
     auto staged = std::make_shared<std::string>(static_cast<const char*>(from), bytes);
-    Push(target, work, bytes,
-         [this, to, staged] { return RunCopy(to, staged->data(), staged->size()); });
+    Push(target, direction, bytes, [this, to, staged](const StreamWork& work) {
+      return RunCopy(to, staged->data(), staged->size(), work);
+    });
     return cudaSuccess;
   }
-  Push(target, work, bytes, [this, to, from, bytes] { return RunCopy(to, from, bytes); });
+  Push(target, direction, bytes,
+       [this, to, from, bytes](const StreamWork& work) { return RunCopy(to, from, bytes, work); });
   return pageable_to ? Synchronize(stream, current) : cudaSuccess;
 }
 
@@ -136,20 +174,28 @@ cudaError_t MachineState::Set(void* address, int value, size_t bytes, cudaStream
   if (bytes == 0) return cudaSuccess;
   DeviceMemory* const memory = MemoryOf(address);
   if (memory == nullptr) return cudaErrorInvalidValue;
-  Push(target, WorkKind::kDeviceToDevice, bytes, [this, memory, address, value, bytes] {
+  auto run = [this, memory, address, value, bytes](const StreamWork& work) {
     std::lock_guard<std::mutex> guard(memory_mutex_);
-    if (!memory->Holds(address, bytes)) return cudaErrorIllegalAddress;
-    std::memset(memory->Bytes(address, bytes), value, bytes);
+    char* const at = HostBytes(address, bytes, work);
+    if (at == nullptr) return cudaErrorIllegalAddress;
+    Touch(memory, address, bytes, /*write=*/true, work);
+    std::memset(at, value, bytes);
     memory->shadow().SetState(reinterpret_cast<uintptr_t>(address), bytes,
                               Shadow::State::kInitialised);
     return cudaSuccess;
-  });
+  };
+  Push(target, WorkKind::kDeviceToDevice, bytes, std::move(run));
   return cudaSuccess;
 }
 
-cudaError_t MachineState::RunGrid(const GridLaunch& launch, EmulatedDevice& device) {
+cudaError_t MachineState::RunGrid(const GridLaunch& launch, EmulatedDevice& device,
+                                  const StreamWork& work) {
   std::lock_guard<std::mutex> guard(memory_mutex_);
-  GridMemory memory{.devices = {device.memory.get()}, .pinned = &pinned_};
+  kernels_[work.stamp.value()] = launch.kernel;
+  GridMemory memory{.devices = {device.memory.get()},
+                    .pinned = &pinned_,
+                    .work = work,
+                    .name_of_work = [this](WorkStamp stamp) { return NameOf(stamp); }};
   for (const int peer : device.peers) memory.devices.push_back(devices_[peer]->memory.get());
   // Kernels of a device are the only code that may use its addresses.
   std::vector<std::unique_ptr<SimMemory::NativeAccess>> access;
@@ -164,7 +210,9 @@ cudaError_t MachineState::Launch(const GridLaunch& launch, cudaStream_t stream, 
   if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   if (!Fits(launch)) return cudaErrorInvalidConfiguration;
   Push(target, WorkKind::kKernel, /*bytes=*/0,
-       [this, launch, device = target.device] { return RunGrid(launch, *device); });
+       [this, launch, device = target.device](const StreamWork& work) {
+         return RunGrid(launch, *device, work);
+       });
   return cudaSuccess;
 }
 
@@ -172,7 +220,7 @@ cudaError_t MachineState::LaunchHost(cudaStream_t stream, cudaHostFn_t function,
                                      int current) {
   Target target;
   if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
-  Push(target, WorkKind::kFill, /*bytes=*/0, [function, data] {
+  Push(target, WorkKind::kFill, /*bytes=*/0, [function, data](const StreamWork&) {
     function(data);
     return cudaSuccess;
   });
@@ -197,8 +245,7 @@ cudaError_t MachineState::DestroyStream(cudaStream_t stream) {
   if (stream == nullptr || Find(stream, /*current=*/0, target) == cudaErrorInvalidResourceHandle) {
     return cudaErrorInvalidResourceHandle;
   }
-  const std::shared_ptr<SimPoint> end = PushRecord(target);
-  const cudaError_t error = HostWait(*end, *target.device);
+  const cudaError_t error = HostWait(PushRecord(target), *target.device);
   std::lock_guard<std::mutex> guard(mutex_);
   target.device->executor->Close(target.lane);
   target.device->lanes &= ~(uint64_t{1} << target.lane);
@@ -210,12 +257,12 @@ cudaError_t MachineState::DestroyStream(cudaStream_t stream) {
 cudaError_t MachineState::Synchronize(cudaStream_t stream, int current) {
   Target target;
   if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
-  return HostWait(*PushRecord(target), *target.device);
+  return HostWait(PushRecord(target), *target.device);
 }
 
 cudaError_t MachineState::SynchronizeDevice(int device) {
   EmulatedDevice* const owner = devices_[device].get();
-  std::vector<std::shared_ptr<SimPoint>> ends;
+  std::vector<StreamRecord> ends;
   uint64_t lanes = 0;
   {
     std::lock_guard<std::mutex> guard(mutex_);
@@ -225,21 +272,19 @@ cudaError_t MachineState::SynchronizeDevice(int device) {
     ends.push_back(
         PushRecord({.device = owner, .number = device, .lane = std::countr_zero(lanes)}));
   }
-  for (const std::shared_ptr<SimPoint>& end : ends) HostWait(*end, *owner);
+  for (const StreamRecord& end : ends) HostWait(end, *owner);
   return owner->lost;
 }
 
 cudaError_t MachineState::QueryStream(cudaStream_t stream, int current) {
   Target target;
   if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
-  const std::shared_ptr<SimPoint> end = PushRecord(target);
-  target.device->executor->WaitFor(*end, SoonEnough());
-  return end->done() ? cudaSuccess : cudaErrorNotReady;
+  return Query(PushRecord(target));
 }
 
 cudaError_t MachineState::CreateEvent(int device, cudaEvent_t* event, bool timed) {
   std::lock_guard<std::mutex> guard(mutex_);
-  *event = new CUevent_st{.device = device, .timed = timed, .point = nullptr};
+  *event = new CUevent_st{.device = device, .timed = timed, .record = {}};
   events_.insert(*event);
   return cudaSuccess;
 }
@@ -254,12 +299,12 @@ cudaError_t MachineState::DestroyEvent(cudaEvent_t event) {
 cudaError_t MachineState::Record(cudaEvent_t event, cudaStream_t stream, int current) {
   Target target;
   if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
-  std::shared_ptr<SimPoint> point = PushRecord(target);
+  StreamRecord record = PushRecord(target);
   std::lock_guard<std::mutex> guard(mutex_);
   if (!events_.contains(event) || event->device != target.number) {
     return cudaErrorInvalidResourceHandle;
   }
-  event->point = std::move(point);
+  event->record = std::move(record);
   return cudaSuccess;
 }
 
@@ -268,48 +313,46 @@ cudaError_t MachineState::Wait(cudaStream_t stream, cudaEvent_t event, int curre
   if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
   std::lock_guard<std::mutex> guard(mutex_);
   if (!events_.contains(event)) return cudaErrorInvalidResourceHandle;
-  std::shared_ptr<SimPoint> point = event->point;
+  const auto& [point, moment] = event->record;
   if (point == nullptr) return cudaSuccess;
+  order_.Wait(target.queue(), *moment);
   target.device->clock.Wait(target.lane, point->time_ns());
   if (point->done()) return cudaSuccess;
-  target.device->executor->Push(target.lane,
-                                {.type = SimTask::Type::kWait, .point = std::move(point)});
+  target.device->executor->Push(target.lane, {.type = SimTask::Type::kWait, .point = point});
   return cudaSuccess;
 }
 
 cudaError_t MachineState::QueryEvent(cudaEvent_t event) {
-  std::shared_ptr<SimPoint> point;
+  StreamRecord record;
   {
     std::lock_guard<std::mutex> guard(mutex_);
     if (!events_.contains(event)) return cudaErrorInvalidResourceHandle;
-    point = event->point;
+    record = event->record;
   }
-  if (point == nullptr || point->done()) return cudaSuccess;
-  point->executor().WaitFor(*point, SoonEnough());
-  return point->done() ? cudaSuccess : cudaErrorNotReady;
+  return record.point == nullptr ? cudaSuccess : Query(record);
 }
 
 cudaError_t MachineState::SynchronizeEvent(cudaEvent_t event) {
-  std::shared_ptr<SimPoint> point;
+  StreamRecord record;
   int device = 0;
   {
     std::lock_guard<std::mutex> guard(mutex_);
     if (!events_.contains(event)) return cudaErrorInvalidResourceHandle;
-    point = event->point;
+    record = event->record;
     device = event->device;
   }
-  return point == nullptr ? cudaSuccess : HostWait(*point, *devices_[device]);
+  return record.point == nullptr ? cudaSuccess : HostWait(record, *devices_[device]);
 }
 
 cudaError_t MachineState::ElapsedMs(float* ms, cudaEvent_t start, cudaEvent_t end) {
   std::lock_guard<std::mutex> guard(mutex_);
   for (cudaEvent_t event : {start, end}) {
-    if (!events_.contains(event) || !event->timed || event->point == nullptr) {
+    if (!events_.contains(event) || !event->timed || event->record.point == nullptr) {
       return cudaErrorInvalidResourceHandle;
     }
-    if (!event->point->done()) return cudaErrorNotReady;
+    if (!event->record.point->done()) return cudaErrorNotReady;
   }
-  *ms = static_cast<float>(end->point->time_ns() - start->point->time_ns()) * 1e-6f;
+  *ms = static_cast<float>(end->record.point->time_ns() - start->record.point->time_ns()) * 1e-6f;
   return cudaSuccess;
 }
 

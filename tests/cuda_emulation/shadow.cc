@@ -26,11 +26,11 @@ uint32_t WarpOf(uint32_t thread, const Toucher& who) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Shadow>> Shadow::Map(uintptr_t base, size_t bytes) {
-  void* const states = MapZeros(bytes);
-  void* const cells = MapZeros(bytes * sizeof(Cell));
-  auto shadow = std::unique_ptr<Shadow>(
-      new Shadow(base, bytes, static_cast<State*>(states), static_cast<Cell*>(cells)));
-  if (states == nullptr || cells == nullptr) {
+  auto shadow = std::unique_ptr<Shadow>(new Shadow(base, bytes));
+  shadow->states_ = static_cast<State*>(MapZeros(bytes));
+  shadow->cells_ = static_cast<Cell*>(MapZeros(bytes * sizeof(Cell)));
+  shadow->words_ = static_cast<Word*>(MapZeros(shadow->num_words() * sizeof(Word)));
+  if (shadow->states_ == nullptr || shadow->cells_ == nullptr || shadow->words_ == nullptr) {
     return ResourceExhausted("cannot map the shadow of ", bytes, " bytes");
   }
   return shadow;
@@ -39,10 +39,14 @@ absl::StatusOr<std::unique_ptr<Shadow>> Shadow::Map(uintptr_t base, size_t bytes
 Shadow::~Shadow() {
   if (states_ != nullptr) munmap(states_, bytes_);
   if (cells_ != nullptr) munmap(cells_, bytes_ * sizeof(Cell));
+  if (words_ != nullptr) munmap(words_, num_words() * sizeof(Word));
 }
 
 void Shadow::SetState(uintptr_t address, size_t bytes, State state) {
   std::memset(states_ + (address - base_), static_cast<int>(state), bytes);
+  if (state != State::kUninitialised) return;
+  std::fill(words_ + (address - base_) / kWordBytes,
+            words_ + (address - base_ + bytes) / kWordBytes + 1, Word());
 }
 
 void Shadow::CopyState(uintptr_t address, const Shadow& from, uintptr_t from_address,
@@ -54,6 +58,23 @@ bool Shadow::Allocated(uintptr_t address, size_t bytes) const {
   if (!Contains(address) || bytes > bytes_ - (address - base_)) return false;
   const State* const first = states_ + (address - base_);
   return std::find(first, first + bytes, State::kUnallocated) == first + bytes;
+}
+
+Conflict Shadow::TouchByWork(uintptr_t address, size_t bytes, bool write, const StreamWork& work) {
+  Conflict conflict;
+  const size_t end = address - base_ + bytes;
+  for (size_t i = (address - base_) / kWordBytes; i * kWordBytes < end; ++i) {
+    Word& word = words_[i];
+    const bool after_write = work.moment->Covers(word.write);
+    if (!after_write || (write && !work.moment->Covers(word.read))) {
+      conflict.type = Conflict::Type::kUnordered;
+      conflict.address = base_ + i * kWordBytes;
+      conflict.work = after_write ? word.read : word.write;
+      conflict.with_write = !after_write;
+    }
+    (write ? word.write : word.read) = work.stamp;
+  }
+  return conflict;
 }
 
 Conflict Shadow::Access(uintptr_t address, size_t bytes, AccessKind kind, const Toucher& who) {
@@ -74,6 +95,9 @@ Conflict Shadow::Access(uintptr_t address, size_t bytes, AccessKind kind, const 
       conflict.type = Conflict::Type::kUninitialised;
     }
     if (kind != AccessKind::kRead) *state = State::kInitialised;
+  }
+  if (conflict.type == Conflict::Type::kNone && who.work != nullptr) {
+    conflict = TouchByWork(address, bytes, kind != AccessKind::kRead, *who.work);
   }
   return conflict;
 }

@@ -6,6 +6,9 @@
 // a race unless both read or both are atomic. Of the reads of a byte three are kept, of the writes
 // the last, which misses no race of plain accesses: any two unordered touches are found when the
 // second comes, or something else that is unordered was found between.
+//
+// Of each word of four bytes the last work that wrote it and the last that read it are kept, too:
+// work of streams that nothing orders (stream_order.h) must not meet there.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +16,7 @@
 #include <memory>
 
 #include "core/status.h"
+#include "tests/cuda_emulation/stream_order.h"
 
 namespace interp::cuda_emulation {
 
@@ -32,14 +36,17 @@ struct Toucher {
   uint32_t scope = 0;
   uint32_t block_threads = 0;
   Touch touch = {};
+  const StreamWork* work = nullptr;  // null for shared memory
 };
 
-// What is wrong with an access; `with` is the other touch of a race.
+// What is wrong with an access; `with` is the other touch of a race, `work` the other work that
+// nothing orders with this one.
 struct Conflict {
-  enum class Type : int8_t { kNone, kOutOfBounds, kUninitialised, kRace };
+  enum class Type : int8_t { kNone, kOutOfBounds, kUninitialised, kRace, kUnordered };
   Type type = Type::kNone;
   uintptr_t address = 0;  // of the byte
   Touch with = {};
+  WorkStamp work = {};
   bool with_write = false;
 };
 
@@ -56,14 +63,17 @@ class Shadow {
   bool Contains(uintptr_t address) const { return address - base_ < bytes_; }
 
   enum class State : uint8_t { kUnallocated, kUninitialised, kInitialised };
-  // REQUIRES for both: the bytes are of this memory.
+  // REQUIRES for both: the bytes are of this memory. What becomes uninitialised is fresh: no work
+  // has touched it.
   void SetState(uintptr_t address, size_t bytes, State state);
   // Copies the states of `bytes` bytes of `from`, which may be another memory.
   void CopyState(uintptr_t address, const Shadow& from, uintptr_t from_address, size_t bytes);
   // Whether all bytes are of this memory and allocated.
   bool Allocated(uintptr_t address, size_t bytes) const;
 
-  // Checks and notes an access. REQUIRES: Contains(address).
+  // Checks and notes that work touches some bytes, as a whole. REQUIRES: Allocated.
+  Conflict TouchByWork(uintptr_t address, size_t bytes, bool write, const StreamWork& work);
+  // Checks and notes an access of a kernel. REQUIRES: Contains(address).
   Conflict Access(uintptr_t address, size_t bytes, AccessKind kind, const Toucher& who);
 
  private:
@@ -76,8 +86,15 @@ class Shadow {
     Touch elsewhere_read = {};  // one of another block
   };
 
-  Shadow(uintptr_t base, size_t bytes, State* states, Cell* cells)
-      : base_(base), bytes_(bytes), states_(states), cells_(cells) {}
+  static constexpr size_t kWordBytes = 4;
+  struct Word {
+    WorkStamp write;
+    WorkStamp read;
+  };
+
+  Shadow(uintptr_t base, size_t bytes) : base_(base), bytes_(bytes) {}
+
+  size_t num_words() const { return bytes_ / kWordBytes + 1; }
 
   static bool Ordered(const Touch& before, const Toucher& who);
   static void CheckRaces(const Cell& cell, AccessKind kind, const Toucher& who, Conflict& conflict);
@@ -85,8 +102,9 @@ class Shadow {
 
   const uintptr_t base_;
   const size_t bytes_;
-  State* const states_;
-  Cell* const cells_;
+  State* states_ = nullptr;
+  Cell* cells_ = nullptr;
+  Word* words_ = nullptr;
 };
 
 }  // namespace interp::cuda_emulation
