@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <memory>
 #include <vector>
 
@@ -161,7 +160,7 @@ TEST(CudaRuntime, FailsOnStreamsOfALostDeviceWhicheverIsCurrent) {
 TEST(CudaRuntimeDeathTest, KeepsTheHostOutOfTheMemoryOfADevice) {
   const std::unique_ptr<Machine> machine = Start();
   const DeviceArray<float> data(std::vector<float>(1, 1.0f));
-  EXPECT_EXIT(*data.data() = 2.0f, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_DEATH(*data.data() = 2.0f, "");
 }
 
 TEST(CudaRuntime, CountsCallsAndCopiesThatAreNotPinned) {
@@ -205,6 +204,23 @@ TEST(CudaRuntime, FreesInTheOrderOfTheStream) {
   const std::vector<cuda_emulation::Finding> findings = machine->TakeFindings();
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_THAT(findings[0].text, testing::HasSubstr("of freed memory, out of bounds"));
+}
+
+TEST(CudaRuntime, HandsFreedMemoryOutAgainBeforeItHasNone) {
+  const std::unique_ptr<Machine> machine = Start({.capacity_bytes = size_t{1} << 20});
+  constexpr size_t kBytes = 600'000;
+  for (int i = 0; i < 5; ++i) {
+    float* data = nullptr;
+    ASSERT_EQ(cudaMalloc(&data, kBytes), cudaSuccess);
+    float* more = nullptr;
+    ASSERT_EQ(cudaMalloc(&more, kBytes), cudaErrorMemoryAllocation);
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total_bytes), cudaSuccess);
+    EXPECT_EQ(total_bytes - free_bytes, kBytes);
+    ASSERT_EQ(cudaFree(data), cudaSuccess);
+    ASSERT_EQ(cudaFree(data), cudaErrorInvalidValue);
+  }
 }
 
 TEST(CudaRuntime, RunsFunctionsOfTheHostInTheOrderOfTheStream) {

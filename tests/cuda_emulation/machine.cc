@@ -118,6 +118,13 @@ cudaError_t MachineState::Allocate(int device, void** address, size_t bytes) {
   return *address == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 
+cudaError_t MachineState::AllocateAsync(void** address, size_t bytes, cudaStream_t stream,
+                                        int current) {
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  return Allocate(target.number, address, bytes);
+}
+
 DeviceMemory* MachineState::MemoryOf(const void* address, int* device) {
   for (int i = 0; i < num_devices(); ++i) {
     if (!devices_[i]->memory->Contains(address)) continue;

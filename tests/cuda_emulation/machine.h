@@ -64,6 +64,8 @@ class MachineState final : public Machine {
   uint64_t serial() const { return serial_; }
 
   cudaError_t Allocate(int device, void** address, size_t bytes);
+  // At once; only what is freed in the order of a stream waits for its turn.
+  cudaError_t AllocateAsync(void** address, size_t bytes, cudaStream_t stream, int current);
   // Whichever device it is of. Null: of none.
   DeviceMemory* MemoryOf(const void* address, int* device = nullptr);
   cudaError_t Free(void* address);

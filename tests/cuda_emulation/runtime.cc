@@ -242,7 +242,7 @@ cudaError_t cudaFree(void* address) {
 
 cudaError_t cudaMallocAsync(void** address, size_t bytes, cudaStream_t stream) {
   return Call("cudaMallocAsync", [&](MachineState& machine, int current) {
-    return machine.Allocate(stream == nullptr ? current : stream->device, address, bytes);
+    return machine.AllocateAsync(address, bytes, stream, current);
   });
 }
 
