@@ -28,7 +28,7 @@ uint32_t WarpOf(uint32_t thread, const Toucher& who) {
 absl::StatusOr<std::unique_ptr<Shadow>> Shadow::Map(uintptr_t base, size_t bytes) {
   auto shadow = std::unique_ptr<Shadow>(new Shadow(base, bytes));
   shadow->states_ = static_cast<State*>(MapZeros(bytes));
-  shadow->cells_ = static_cast<Cell*>(MapZeros(bytes * sizeof(Cell)));
+  shadow->cells_ = static_cast<Cell*>(MapZeros(shadow->cells_bytes()));
   shadow->words_ = static_cast<Word*>(MapZeros(shadow->num_words() * sizeof(Word)));
   if (shadow->states_ == nullptr || shadow->cells_ == nullptr || shadow->words_ == nullptr) {
     return ResourceExhausted("cannot map the shadow of ", bytes, " bytes");
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Shadow>> Shadow::Map(uintptr_t base, size_t bytes
 
 Shadow::~Shadow() {
   if (states_ != nullptr) munmap(states_, bytes_);
-  if (cells_ != nullptr) munmap(cells_, bytes_ * sizeof(Cell));
+  if (cells_ != nullptr) munmap(cells_, cells_bytes());
   if (words_ != nullptr) munmap(words_, num_words() * sizeof(Word));
 }
 
@@ -54,10 +54,9 @@ void Shadow::CopyState(uintptr_t address, const Shadow& from, uintptr_t from_add
   std::memmove(states_ + (address - base_), from.states_ + (from_address - from.base_), bytes);
 }
 
-bool Shadow::Allocated(uintptr_t address, size_t bytes) const {
-  if (!Contains(address) || bytes > bytes_ - (address - base_)) return false;
-  const State* const first = states_ + (address - base_);
-  return std::find(first, first + bytes, State::kUnallocated) == first + bytes;
+bool Shadow::HasState(size_t offset, size_t bytes, State state) const {
+  const State* const first = states_ + offset;
+  return std::find(first, first + bytes, state) != first + bytes;
 }
 
 Conflict Shadow::TouchByWork(uintptr_t address, size_t bytes, bool write, const StreamWork& work) {
@@ -77,29 +76,42 @@ Conflict Shadow::TouchByWork(uintptr_t address, size_t bytes, bool write, const 
   return conflict;
 }
 
+Shadow::Cell& Shadow::CellOf(size_t offset, bool whole, uint32_t scope) {
+  Cell* const word = cells_ + offset / kWordBytes * kWordBytes;
+  if (word->scope != scope) {
+    *word = Cell();
+    word->scope = scope;
+  }
+  if (!whole && !word->split) {
+    std::fill(word + 1, word + kWordBytes, *word);
+    word->split = true;
+  }
+  return cells_[offset];
+}
+
 Conflict Shadow::Access(uintptr_t address, size_t bytes, AccessKind kind, const Toucher& who) {
   Conflict conflict;
-  for (size_t i = 0; i < bytes && conflict.type == Conflict::Type::kNone; ++i) {
-    conflict.address = address + i;
-    const size_t offset = address + i - base_;
-    State* const state = offset < bytes_ ? states_ + offset : nullptr;
-    if (state == nullptr || *state == State::kUnallocated) {
+  const size_t end = address - base_ + bytes;
+  for (size_t offset = address - base_; offset < end;) {
+    conflict.address = base_ + offset;
+    const bool whole = offset % kWordBytes == 0 && end - offset >= kWordBytes;
+    Cell& cell = CellOf(std::min(offset, bytes_), whole, who.scope);
+    const size_t step = whole && !cell.split ? kWordBytes : 1;
+    if (offset + step > bytes_ || HasState(offset, step, State::kUnallocated)) {
       conflict.type = Conflict::Type::kOutOfBounds;
       return conflict;
     }
-    Cell& cell = cells_[offset];
-    if (cell.scope != who.scope) cell = Cell{.scope = who.scope};
     CheckRaces(cell, kind, who, conflict);
     Note(cell, kind, who);
-    if (kind != AccessKind::kWrite && *state == State::kUninitialised) {
+    if (kind != AccessKind::kWrite && HasState(offset, step, State::kUninitialised)) {
       conflict.type = Conflict::Type::kUninitialised;
     }
-    if (kind != AccessKind::kRead) *state = State::kInitialised;
+    if (kind != AccessKind::kRead) std::fill_n(states_ + offset, step, State::kInitialised);
+    if (conflict.type != Conflict::Type::kNone) return conflict;
+    offset += step;
   }
-  if (conflict.type == Conflict::Type::kNone && who.work != nullptr) {
-    conflict = TouchByWork(address, bytes, kind != AccessKind::kRead, *who.work);
-  }
-  return conflict;
+  return who.work == nullptr ? conflict
+                             : TouchByWork(address, bytes, kind != AccessKind::kRead, *who.work);
 }
 
 bool Shadow::Ordered(const Touch& before, const Toucher& who) {

@@ -68,17 +68,17 @@ class Shadow {
   void SetState(uintptr_t address, size_t bytes, State state);
   // Copies the states of `bytes` bytes of `from`, which may be another memory.
   void CopyState(uintptr_t address, const Shadow& from, uintptr_t from_address, size_t bytes);
-  // Whether all bytes are of this memory and allocated.
-  bool Allocated(uintptr_t address, size_t bytes) const;
-
-  // Checks and notes that work touches some bytes, as a whole. REQUIRES: Allocated.
+  // Checks and notes that work touches some bytes, as a whole. REQUIRES: they are of this memory.
   Conflict TouchByWork(uintptr_t address, size_t bytes, bool write, const StreamWork& work);
   // Checks and notes an access of a kernel. REQUIRES: Contains(address).
   Conflict Access(uintptr_t address, size_t bytes, AccessKind kind, const Toucher& who);
 
  private:
+  // What is known of a byte. The cell of the first byte of a word of kWordBytes stands for all of
+  // them until one is touched apart.
   struct Cell {
     uint32_t scope = 0;
+    bool split = false;  // of a first byte: each byte has its own
     bool write_atomic = false;
     Touch write = {};
     Touch read = {};            // the last
@@ -95,6 +95,12 @@ class Shadow {
   Shadow(uintptr_t base, size_t bytes) : base_(base), bytes_(bytes) {}
 
   size_t num_words() const { return bytes_ / kWordBytes + 1; }
+  // Whether one of the bytes is in that state.
+  bool HasState(size_t offset, size_t bytes, State state) const;
+  size_t cells_bytes() const { return num_words() * kWordBytes * sizeof(Cell); }
+  // The cell of the byte at `offset`, or of its word where `whole` is asked for and it is not split
+  // yet. It is of scope `scope`.
+  Cell& CellOf(size_t offset, bool whole, uint32_t scope);
 
   static bool Ordered(const Touch& before, const Toucher& who);
   static void CheckRaces(const Cell& cell, AccessKind kind, const Toucher& who, Conflict& conflict);
