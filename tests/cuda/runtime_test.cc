@@ -115,6 +115,13 @@ TEST(CudaRuntime, AnswersLikeAComputerWithoutADriverWhileNoMachineLives) {
   EXPECT_EQ(cudaMalloc(&data, 4), cudaErrorNoDevice);
 }
 
+TEST(CudaRuntime, HasOneMachineAtATime) {
+  EXPECT_EQ(Machine::Start({.devices = kMaxDevices + 1}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  const std::unique_ptr<Machine> machine = Start();
+  EXPECT_EQ(Machine::Start({}).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST(CudaRuntime, FailsTheCallThatIsAskedFor) {
   const std::unique_ptr<Machine> machine = Start();
   machine->FailCall("cudaMalloc", 2, cudaErrorMemoryAllocation);

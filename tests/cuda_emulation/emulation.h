@@ -30,7 +30,7 @@ inline constexpr bool kShadow = false;
 #endif
 
 struct Options {
-  int devices = 1;
+  int devices = 1;  // 0: a driver and no GPU
   // The order of streams, blocks and threads.
   uint64_t seed = 0;
   SimOptions::Execution execution = SimOptions::Execution::kInterleaved;
@@ -41,7 +41,7 @@ struct Options {
 // Thread-safety: all methods from any thread.
 class Machine {
  public:
-  // FailedPrecondition while another one lives.
+  // FailedPrecondition while another one lives; InvalidArgument for more than kMaxDevices GPUs.
   static absl::StatusOr<std::unique_ptr<Machine>> Start(const Options& options);
   // Ends what is left of streams, events and memory.
   virtual ~Machine() = default;
@@ -59,7 +59,7 @@ class Machine {
   // asynchronous. Counted with the calls.
   virtual int64_t pageable_copies() const = 0;
 
-  // What the kernels that ran so far did wrong; forgotten then. Waits for nothing.
+  // What kernels and copies that ran so far did wrong; forgotten then. Waits for nothing.
   virtual std::vector<Finding> TakeFindings() = 0;
 };
 

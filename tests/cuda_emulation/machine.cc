@@ -32,6 +32,10 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Start(const Options& options) 
   if (LivingMachine() != nullptr) {
     return absl::FailedPreconditionError("an emulated machine is there already");
   }
+  if (options.devices < 0 || options.devices > kMaxDevices) {
+    return InvalidArgument("an emulated machine cannot have ", options.devices,
+                           " GPUs, expected 0 to ", kMaxDevices);
+  }
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<MachineState> machine, MachineState::Create(options));
   living_machine.store(machine.get(), std::memory_order_release);
   return machine;
