@@ -59,7 +59,8 @@ template <typename T>
 absl::Status AlignRegion(const RoiAlignAttrs& attrs, const T* box, const Tensor& x, int64_t image,
                          RegionSamples<T>& samples, T* out) {
   const int64_t channels = x.shape[1], height = x.shape[2], width = x.shape[3];
-  INTERP_RETURN_IF_ERROR(samples.Place(attrs, box, height, width));
+  const T least = attrs.aligned ? -std::numeric_limits<T>::infinity() : T{1};
+  INTERP_RETURN_IF_ERROR(samples.Place(attrs, box, least, height, width));
   const AxisSamples<T>& rows = samples.rows;
   const AxisSamples<T>& columns = samples.columns;
   const T* plane = x.data<T>() + image * channels * height * width;

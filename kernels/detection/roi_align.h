@@ -53,9 +53,9 @@ struct AxisSamples {
   std::vector<RoiSample<T>> samples;
   int64_t per_bin = 0;
 
-  absl::Status Place(T start, T end, int64_t bins, int64_t size, const RoiAlignAttrs& attrs) {
-    T length = end - start;
-    if (!attrs.aligned) length = std::max(length, T{1});
+  absl::Status Place(T start, T end, T least, int64_t bins, int64_t size,
+                     const RoiAlignAttrs& attrs) {
+    const T length = std::max(end - start, least);
     const T bin = length / static_cast<T>(bins);
     const double wanted = attrs.sampling_ratio > 0 ? static_cast<double>(attrs.sampling_ratio)
                                                    : std::ceil(static_cast<double>(bin));
@@ -79,14 +79,15 @@ template <typename T>
 struct RegionSamples {
   AxisSamples<T> rows, columns;
 
-  // `box` is x1, y1, x2, y2.
-  absl::Status Place(const RoiAlignAttrs& attrs, const T* box, int64_t height, int64_t width) {
+  // `box` is x1, y1, x2, y2; a region has at least `least` pixels on each axis.
+  absl::Status Place(const RoiAlignAttrs& attrs, const T* box, T least, int64_t height,
+                     int64_t width) {
     const T scale = attrs.grid.spatial_scale;
     const T offset = attrs.aligned ? T{0.5} : T{0};
-    INTERP_RETURN_IF_ERROR(columns.Place(box[0] * scale - offset, box[2] * scale - offset,
+    INTERP_RETURN_IF_ERROR(columns.Place(box[0] * scale - offset, box[2] * scale - offset, least,
                                          attrs.grid.width, width, attrs));
-    return rows.Place(box[1] * scale - offset, box[3] * scale - offset, attrs.grid.height, height,
-                      attrs);
+    return rows.Place(box[1] * scale - offset, box[3] * scale - offset, least, attrs.grid.height,
+                      height, attrs);
   }
 };
 

@@ -1,5 +1,6 @@
 // roi_align_grad: every element of Out@GRAD goes to the pixels its bin was sampled from, by their
-// weights. roi_pool_grad: it goes to the one that was largest.
+// weights; a region counts as one pixel wide and high at least, which roi_align itself does without
+// `aligned` alone: Paddle's kernels have it so. roi_pool_grad: it goes to the one that was largest.
 //
 // Regions overlap; channels share nothing: threads share the channels.
 #include <algorithm>
@@ -87,7 +88,7 @@ absl::Status Run(KernelContext& ctx) {
                           ImageOfRoi(rois, ctx.optional_input(kRoisNum), x[0]));
   std::vector<RegionSamples<T>> regions(static_cast<size_t>(rois.shape[0]));
   for (size_t r = 0; r < regions.size(); ++r) {
-    INTERP_RETURN_IF_ERROR(regions[r].Place(attrs, rois.data<T>() + 4 * r, x[2], x[3]));
+    INTERP_RETURN_IF_ERROR(regions[r].Place(attrs, rois.data<T>() + 4 * r, T{1}, x[2], x[3]));
   }
   const int64_t plane = x[2] * x[3];
   const int64_t bins = attrs.grid.height * attrs.grid.width;

@@ -1,4 +1,4 @@
-// argsort: Out = X sorted along `axis`, Indices = where the elements were. Stable.
+// argsort: Out = X sorted along `axis`, Indices = where the elements were.
 #include <optional>
 
 #include "kernels/math/sorting.h"
@@ -37,8 +37,11 @@ absl::Status ArgSort(KernelContext& ctx) {
   const Lines lines = LinesAlong(x.shape, *NormalizeAxis(attrs.axis, std::max(x.shape.rank(), 1)));
   T* values = ctx.output(kOut).mutable_data<T>();
   int64_t* indices = ctx.output(kIndices).mutable_data<int64_t>();
-  const auto sort = attrs.descending ? SortLines<T, true> : SortLines<T, false>;
-  return sort(ctx, x.data<T>(), lines, lines.length, values, indices);
+  const auto sort = [descending = attrs.descending](Ranked<T>* first, Ranked<T>* last) {
+    if (descending) return std::sort(first, last, RankedBefore<T, true>());
+    std::sort(first, last, RankedBefore<T, false>());
+  };
+  return SortLines(ctx, x.data<T>(), lines, lines.length, values, indices, sort);
 }
 
 INTERP_REGISTER_OP(OpDef{

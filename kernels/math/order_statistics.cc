@@ -1,5 +1,5 @@
 // kthvalue: the k-th smallest element of each line along `axis`, and where it is. NaN is larger
-// than all numbers; of equal elements the first one counts first.
+// than all numbers.
 // mode: the element that is there most often, the smallest of several, and where it is last.
 
 #include "core/op_def.h"
@@ -48,7 +48,7 @@ struct Kth {
   int64_t k;
   template <typename T>
   Ranked<T> operator()(Ranked<T>* line, int64_t length) const {
-    std::nth_element(line, line + k - 1, line + length, RankedBefore<T, /*kDescending=*/false>());
+    SelectFirst</*kDescending=*/false>(line, line + length, k, /*sorted=*/false);
     return line[k - 1];
   }
 };

@@ -1,5 +1,6 @@
 // top_k, top_k_v2: the k largest (or smallest) elements along an axis, in order, and where they
-// were. top_k takes the last axis and the largest.
+// were. top_k takes the last axis and the largest. Without `sorted` they are in the order of a
+// selection.
 #include <optional>
 
 #include "kernels/math/sorting.h"
@@ -16,13 +17,17 @@ struct TopKAttrs {
   int64_t k = 1;
   int64_t axis = -1;
   bool largest = true;
+  bool sorted = true;
+  bool partial_sort = false;  // whatever k is
 };
 
-TopKAttrs ReadTopKAttrs(AttrReader& attrs) { return {.k = attrs.Long("k", 1)}; }
+TopKAttrs ReadTopKAttrs(AttrReader& attrs) {
+  return {.k = attrs.Long("k", 1), .partial_sort = true};
+}
 
-// `sorted` = false would allow any order; sorted is one.
 TopKAttrs ReadTopKV2Attrs(AttrReader& attrs) {
-  return {attrs.Long("k", 1), attrs.Long("axis", -1), attrs.Bool("largest", true)};
+  return {attrs.Long("k", 1), attrs.Long("axis", -1), attrs.Bool("largest", true),
+          attrs.Bool("sorted", true)};
 }
 
 absl::StatusOr<int64_t> ReadK(const InferContext& ctx) {
@@ -60,8 +65,19 @@ absl::Status TopK(KernelContext& ctx) {
   const int axis = *NormalizeAxis(attrs.axis, std::max(x.shape.rank(), 1));
   const int64_t k = x.shape.rank() == 0 ? 1 : out.shape[axis];
   int64_t* indices = ctx.output(kIndices).mutable_data<int64_t>();
-  const auto sort = attrs.largest ? SortLines<T, true> : SortLines<T, false>;
-  return sort(ctx, x.data<T>(), LinesAlong(x.shape, axis), k, out.mutable_data<T>(), indices);
+  const auto choose = [k, &attrs](Ranked<T>* first, Ranked<T>* last) {
+    if (attrs.partial_sort) {
+      // A NaN stays where it does not disturb: Paddle's kernel does not know them.
+      std::partial_sort(first, first + k, last,
+                        [](const Ranked<T>& a, const Ranked<T>& b) { return a.value > b.value; });
+    } else if (attrs.largest) {
+      SelectFirst<true>(first, last, k, attrs.sorted);
+    } else {
+      SelectFirst<false>(first, last, k, attrs.sorted);
+    }
+  };
+  return SortLines(ctx, x.data<T>(), LinesAlong(x.shape, axis), k, out.mutable_data<T>(), indices,
+                   choose);
 }
 
 OpDef TopKDef() {
