@@ -1,6 +1,8 @@
 // rank_loss: Out = log(1 + e^o) - Label o for o = Left - Right.
 // margin_rank_loss: Out = max(0, margin - Label (X1 - X2)), Activated = Out > 0; of releases
 // before 2.0.
+#include "kernels/loss/rank_loss.h"
+
 #include <algorithm>
 
 #include "kernels/loss/pair_loss.h"
@@ -18,9 +20,7 @@ namespace rank_loss {
 constexpr int kOut = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossColumn(ctx, kLabel, "Label"));
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kLeft, "Left", "Label"));
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kRight, "Right", "Label"));
+  INTERP_RETURN_IF_ERROR(CheckRankLossInputs(ctx));
   ctx.ShareShape(kLabel, kOut);
   return absl::OkStatus();
 }

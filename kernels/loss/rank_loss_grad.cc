@@ -1,6 +1,7 @@
 // rank_loss_grad: Left@GRAD = Out@GRAD (sigmoid(Left - Right) - Label), Right@GRAD the opposite.
 // margin_rank_loss_grad: X1@GRAD = -Out@GRAD Label Activated, X2@GRAD the opposite.
 #include "kernels/loss/loss_grad.h"
+#include "kernels/loss/rank_loss.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
@@ -24,9 +25,11 @@ constexpr int kRight = 2;
 constexpr int kOutGrad = 3;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kLeft, "Left", "Label"));
-  INTERP_RETURN_IF_ERROR(CheckLossShape(ctx, kRight, "Right", "Label"));
-  return InferOpposites(ctx, kOutGrad);
+  INTERP_RETURN_IF_ERROR(CheckRankLossInputs(ctx));
+  INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kLabel).shape));
+  ctx.ShareShape(kLeft, 0);
+  ctx.ShareShape(kRight, 1);
+  return absl::OkStatus();
 }
 
 template <typename T>

@@ -22,7 +22,7 @@ inline absl::StatusOr<Pool> MakeIndexPool(const PoolAttrs& attrs, const Tensor& 
   INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolveIndexPool(attrs, x.shape));
   Pool pool = MakePool(attrs, shapes.window, x);
   for (int i = 3 - shapes.window.rank; i < 3; ++i) {
-    pool.axes[i].adaptive = attrs.adaptive && !attrs.global;
+    pool.axes[i].adaptive = attrs.adaptive;
   }
   return pool;
 }

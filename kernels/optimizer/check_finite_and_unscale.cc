@@ -1,4 +1,5 @@
 // check_finite_and_unscale: Out[i] = X[i] / Scale, and whether some X has an infinity or a NaN.
+// From the first X that has one, Out[i] = 0 X[i], NaN for those elements.
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -52,6 +53,16 @@ bool Unscale(const T* x, int64_t n, ComputeType<T> factor, T* out) {
   return finite != 0;
 }
 
+// out = 0 x; one array may be both.
+template <typename T>
+void TimesZero(KernelContext& ctx, const T* x, int64_t n, T* out) {
+  using C = ComputeType<T>;
+  ParallelFor(ctx.num_threads(), n, kElementwiseGrain, [=](int64_t begin, int64_t end) {
+#pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(static_cast<C>(x[i]) * C{0});
+  });
+}
+
 template <typename T>
 absl::Status CheckFiniteAndUnscale(KernelContext& ctx) {
   using C = ComputeType<T>;
@@ -60,10 +71,15 @@ absl::Status CheckFiniteAndUnscale(KernelContext& ctx) {
   for (size_t i = 0; i < ctx.inputs(kX).size(); ++i) {
     const T* x = ctx.inputs(kX)[i]->data<T>();
     T* out = ctx.outputs(kOut)[i]->mutable_data<T>();
-    ParallelFor(ctx.num_threads(), ctx.inputs(kX)[i]->numel(), kElementwiseGrain,
-                [&, x, out](int64_t begin, int64_t end) {
-                  if (!Unscale(x + begin, end - begin, factor, out + begin)) finite = false;
-                });
+    const int64_t n = ctx.inputs(kX)[i]->numel();
+    if (!finite) {
+      TimesZero(ctx, x, n, out);
+      continue;
+    }
+    ParallelFor(ctx.num_threads(), n, kElementwiseGrain, [&, x, out](int64_t begin, int64_t end) {
+      if (!Unscale(x + begin, end - begin, factor, out + begin)) finite = false;
+    });
+    if (!finite) TimesZero(ctx, out, n, out);
   }
   *ctx.output(kFoundInfinite).mutable_data<bool>() = !finite;
   return absl::OkStatus();

@@ -14,7 +14,7 @@ namespace {
 constexpr int kInput = 0;
 constexpr int kOutput = 0;
 constexpr int kFused = 1;
-constexpr int64_t kDefaultAlignment = 256;  // bytes, where use_align names none
+constexpr int64_t kDefaultAlignment = 4096;  // bytes, where use_align names none: Paddle's on a CPU
 
 struct CoalesceAttrs {
   bool set = false;
@@ -62,7 +62,12 @@ absl::Status Coalesce(KernelContext& ctx) {
   const CoalesceAttrs& attrs = ctx.attrs<CoalesceAttrs>();
   Tensor& fused = ctx.output(kFused);
   char* to = static_cast<char*>(fused.mutable_raw_data());
-  std::memset(to, 0, fused.size_bytes());
+  if (attrs.set) {
+    const ScalarBytes value = ToScalarBytes(fused.dtype, attrs.constant);
+    FillElements(ctx.num_threads(), SizeOf(fused.dtype), value.bytes.data(), to, fused.numel());
+  } else {
+    std::memset(to, 0, fused.size_bytes());
+  }
   for (size_t i = 0; i < ctx.inputs(kInput).size(); ++i) {
     const Tensor& input = *ctx.inputs(kInput)[i];
     Tensor& output = *ctx.outputs(kOutput)[i];

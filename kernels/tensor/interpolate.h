@@ -21,6 +21,7 @@ struct InterpAttrs {
   int min_rank = 4;
   int max_rank = 5;
   bool v2 = false;
+  bool gradient = false;
   bool channels_last = false;  // logically: the shape itself is N, spatial, C
   bool align_corners = true;
   int64_t align_mode = 1;

@@ -71,6 +71,7 @@ CoordinateMap MapAxis(const InterpAttrs& attrs, const Scale& scale, const ImageV
   CoordinateMap map = {.in = view.in[axis], .out = view.out[axis]};
   map.align_corners = attrs.align_corners;
   map.half_pixel = attrs.align_mode == 0 && !attrs.align_corners;
+  map.in_double = !attrs.gradient;
   if (map.out <= 1) return map;
   const float factor = scale.factor[axis];
   if (attrs.align_corners) {
@@ -88,6 +89,7 @@ CoordinateMap MapAxis(const InterpAttrs& attrs, const Scale& scale, const ImageV
 InterpAttrs ReadInterpAttrs(AttrReader& reader) {
   InterpAttrs attrs;
   SetMethod(reader.op().type, attrs);
+  attrs.gradient = absl::EndsWith(reader.op().type, "_grad");
   const std::string layout = reader.String("data_layout", "NCHW");
   attrs.channels_last = !layout.empty() && layout.back() == 'C';
   attrs.align_corners = reader.Bool("align_corners", true);
