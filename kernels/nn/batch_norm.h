@@ -10,6 +10,7 @@ struct BatchNormAttrs {
   float epsilon = 1e-5F;
   float momentum = 0.9F;
   bool running_statistics = false;  // normalise with Mean and Variance
+  bool running_gradient = false;    // the gradient does, with trainable_statistics in tests, too
   bool channels_last_dims = false;
   bool relu = false;
 };
@@ -20,6 +21,7 @@ inline BatchNormAttrs ReadBatchNorm(AttrReader& reader) {
   attrs.momentum = reader.Float("momentum", 0.9F);
   const bool test = reader.Bool("is_test", false) && !reader.Bool("trainable_statistics", false);
   attrs.running_statistics = test || reader.Bool("use_global_stats", false);
+  attrs.running_gradient = attrs.running_statistics || reader.Bool("is_test", false);
   attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_layout", "NCHW"));
   attrs.relu = reader.Bool("fuse_with_relu", false);
   return attrs;

@@ -47,7 +47,7 @@ struct StatisticsSlots {
   int variance;
 };
 StatisticsSlots FindStatistics(const OpContext& ctx) {
-  if (!ctx.attrs<BatchNormAttrs>().running_statistics) return {kSavedMean, kSavedVariance};
+  if (!ctx.attrs<BatchNormAttrs>().running_gradient) return {kSavedMean, kSavedVariance};
   // Programs give the running ones under either name.
   return {ctx.has_input(kMean) ? kMean : kMeanOut,
           ctx.has_input(kVariance) ? kVariance : kVarianceOut};
@@ -102,13 +102,13 @@ NormGradFactors<C> FactorsOf(KernelContext& ctx, const ImageView& view, const T*
   const double count = static_cast<double>(view.batch() * view.pixels());
   NormGradFactors<C> factors(channels, /*stride=*/0);
   for (size_t c = 0; c < channels; ++c) {
-    const double inverse = attrs.running_statistics
+    const double inverse = attrs.running_gradient
                                ? 1 / std::sqrt(static_cast<double>(variance[c]) + attrs.epsilon)
                                : static_cast<double>(variance[c]);
     const double gradient = scale[c] * inverse;
     factors.gradient[c] = static_cast<C>(gradient);
     factors.mean[c] = mean[c];
-    if (!attrs.running_statistics) {
+    if (!attrs.running_gradient) {
       factors.value[c] = static_cast<C>(-gradient * inverse * inverse * sums[channels + c] / count);
       factors.shift[c] = static_cast<C>(-gradient * sums[c] / count);
     }
@@ -133,7 +133,7 @@ NormGradFactors<T> PassThrough(KernelContext& ctx, size_t channels) {
 template <typename T>
 void Run(KernelContext& ctx, const ImageView& view, const T* x, const T* y_grad, T* x_grad) {
   const bool one =
-      !ctx.attrs<BatchNormAttrs>().running_statistics && view.batch() * view.pixels() == 1;
+      !ctx.attrs<BatchNormAttrs>().running_gradient && view.batch() * view.pixels() == 1;
   using C = ComputeType<T>;
   const NormGradFactors<C> factors = one ? PassThrough<C>(ctx, static_cast<size_t>(view.channels()))
                                          : FactorsOf(ctx, view, x, y_grad);

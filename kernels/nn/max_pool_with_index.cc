@@ -1,6 +1,6 @@
 // max_pool2d_with_index, max_pool3d_with_index: the maximum of each window, and in Mask where in
 // the image's plane (or volume) its first occurrence lies. A window without a value (all NaN)
-// gives the least finite number and -1.
+// gives the least finite float, for float64 as well, and -1.
 #include <algorithm>
 #include <limits>
 
@@ -33,7 +33,7 @@ void InferTypes(DTypeContext& ctx) { ctx.Set(kMask, DType::kInt32); }
 template <typename T>
 void PoolWindow(const Pool& pool, const PoolAxis::Range (&covers)[3], const T* plane, T& out,
                 int32_t& mask) {
-  out = -std::numeric_limits<T>::max();
+  out = std::numeric_limits<float>::lowest();
   mask = -1;
   for (int64_t z = covers[0].begin; z < covers[0].end; ++z) {
     for (int64_t y = covers[1].begin; y < covers[1].end; ++y) {

@@ -50,9 +50,9 @@ struct Pool {
 
 namespace pool_internal {
 
-// The least finite number that T holds.
+// What a maximum starts from: the least finite float, for float64 as well, as Paddle has it.
 template <typename T>
-inline constexpr ComputeType<T> kLowest = std::numeric_limits<T>::lowest();
+inline constexpr ComputeType<T> kLowest = std::numeric_limits<float>::lowest();
 template <>
 inline constexpr float kLowest<bfloat16> = -0x1.fep127F;
 

@@ -24,7 +24,7 @@ absl::Status Infer(InferContext& ctx) {
 template <typename T>
 T PoolBin(bool max, const T* plane, int64_t width, int64_t top, int64_t bottom, int64_t left,
           int64_t right) {
-  T result = max ? -std::numeric_limits<T>::max() : T{0};
+  T result = max ? T{std::numeric_limits<float>::lowest()} : T{0};
   for (int64_t y = top; y < bottom; ++y) {
     for (int64_t i = y * width + left; i < y * width + right; ++i) {
       result = max ? std::max(result, plane[i]) : result + plane[i];
