@@ -15,6 +15,7 @@
 #include "passes/mixed_precision.h"
 #include "passes/prune.h"
 #include "passes/simplify.h"
+#include "passes/variable_attributes.h"
 #include "passes/verify.h"
 
 namespace interp {
@@ -22,6 +23,8 @@ namespace {
 
 constexpr Pass kPasses[] = {
     {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
+    {kVariableAttributesPass, "turn attributes that are variables into inputs",
+     BindVariableAttributes},
     {kPrunePass, "drop ops that contribute to nothing anybody sees", Prune},
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,

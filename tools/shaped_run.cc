@@ -11,6 +11,7 @@
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
 #include "passes/prune.h"
+#include "passes/variable_attributes.h"
 #include "tools/feed_values.h"
 #include "tools/feeds.h"
 #include "tools/names.h"
@@ -72,7 +73,8 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> RunOnce(const Program& program,
 }
 
 // What leaves the program's variables as they are.
-constexpr absl::string_view kKeepsVariables[] = {"insert_feed_fetch", kPrunePass};
+constexpr absl::string_view kKeepsVariables[] = {"insert_feed_fetch", kVariableAttributesPass,
+                                                 kPrunePass};
 
 // All variables that somebody needs: passes drop some of them, or change what they hold.
 absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,

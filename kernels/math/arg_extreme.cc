@@ -2,16 +2,17 @@
 // whole tensor (`flatten`). NaN is never chosen unless there is nothing else.
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/lines.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
 
 constexpr int kX = 0;
+constexpr int kAxisTensor = 1;
 constexpr int kOut = 0;
 constexpr int64_t kTile = 128;  // neighbouring lines searched together
 constexpr int64_t kLanes = 32;  // elements of one line compared side by side
@@ -32,27 +33,31 @@ ArgAttrs ReadArgAttrs(AttrReader& attrs) {
   return parsed;
 }
 
-// REQUIRES: InferArg has accepted the shape.
-Lines LinesOf(const ArgAttrs& attrs, const Shape& x) {
-  if (attrs.flatten) return {1, x.numel(), 1};
-  return LinesAlong(x, *NormalizeAxis(attrs.axis, std::max(x.rank(), 1)));
+// The axis from the front; 0 where the tensor is one line.
+absl::StatusOr<int> AxisOf(const OpContext& ctx) {
+  const ArgAttrs& attrs = ctx.attrs<ArgAttrs>();
+  if (attrs.flatten) return 0;
+  INTERP_ASSIGN_OR_RETURN(const int64_t axis,
+                          ReadInteger(ctx, kAxisTensor, "AxisTensor", attrs.axis));
+  return ResolveAxis(axis, std::max(ctx.input(kX).shape.rank(), 1));
+}
+
+Lines LinesOf(const ArgAttrs& attrs, const Shape& x, int axis) {
+  return attrs.flatten ? Lines{1, x.numel(), 1} : LinesAlong(x, axis);
 }
 
 absl::Status InferArg(InferContext& ctx) {
   const ArgAttrs& attrs = ctx.attrs<ArgAttrs>();
   const Shape& x = ctx.input(kX).shape;
-  const std::optional<int> axis = NormalizeAxis(attrs.axis, std::max(x.rank(), 1));
-  if (!attrs.flatten && !axis.has_value()) {
-    return InvalidArgument("axis is ", attrs.axis, " for 'X' ", ToString(x));
-  }
-  const int64_t length = LinesOf(attrs, x).length;
+  INTERP_ASSIGN_OR_RETURN(const int axis, AxisOf(ctx));
+  const int64_t length = LinesOf(attrs, x, axis).length;
   if (length == 0) return InvalidArgument("input 'X' ", ToString(x), " has no element to choose");
   if (attrs.dtype == DType::kInt32 && length > std::numeric_limits<int32_t>::max()) {
     return InvalidArgument("positions up to ", length, " do not fit into int32");
   }
   Shape out;
   for (int i = 0; i < x.rank(); ++i) {
-    const bool reduced = attrs.flatten || i == *axis;
+    const bool reduced = attrs.flatten || i == axis;
     if (!reduced || attrs.keep_dims) out.push_back(reduced ? 1 : x[i]);
   }
   ctx.SetShape(kOut, out);
@@ -116,10 +121,11 @@ I SearchLine(const T* x, int64_t length) {
 }
 
 template <typename T, typename I, typename Better>
-void Search(KernelContext& ctx) {
+absl::Status Search(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const int axis, AxisOf(ctx));
   const T* x = ctx.input(kX).data<T>();
   I* out = ctx.output(kOut).mutable_data<I>();
-  const Lines lines = LinesOf(ctx.attrs<ArgAttrs>(), ctx.input(kX).shape);
+  const Lines lines = LinesOf(ctx.attrs<ArgAttrs>(), ctx.input(kX).shape, axis);
   const int64_t tiles = (lines.inner + kTile - 1) / kTile;
   const int64_t grain = LineGrain(lines.length * std::min(lines.inner, kTile));
   ParallelFor(ctx.num_threads(), lines.outer * tiles, grain, [=](int64_t begin, int64_t end) {
@@ -134,16 +140,13 @@ void Search(KernelContext& ctx) {
                                std::min(kTile, lines.inner - first), out + line);
     }
   });
+  return absl::OkStatus();
 }
 
 template <typename T, typename Better>
 absl::Status Arg(KernelContext& ctx) {
-  if (ctx.attrs<ArgAttrs>().dtype == DType::kInt32) {
-    Search<T, int32_t, Better>(ctx);
-  } else {
-    Search<T, int64_t, Better>(ctx);
-  }
-  return absl::OkStatus();
+  const bool narrow = ctx.attrs<ArgAttrs>().dtype == DType::kInt32;
+  return narrow ? Search<T, int32_t, Better>(ctx) : Search<T, int64_t, Better>(ctx);
 }
 
 template <typename Better, typename... Ts>
@@ -155,7 +158,7 @@ template <typename Better>
 OpDef ArgDef(absl::string_view type) {
   return OpDef{
       .type = type,
-      .inputs = {{"X"}},
+      .inputs = {{"X"}, {"AxisTensor", kOptional | kAnyDType | kValueInInfer}},
       .outputs = {{"Out"}},
       .parse = ParseAttrs<ArgAttrs, ReadArgAttrs>,
       .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.attrs<ArgAttrs>().dtype); },

@@ -7,6 +7,7 @@
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/lines.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 
@@ -27,9 +28,15 @@ inline absl::Status CheckCumSumAxis(const CumSumAttrs& attrs, const Shape& x) {
   return InvalidArgument("axis is ", attrs.axis, " for 'X' ", ToString(x));
 }
 
-// Infer of ops with input 0, X, and output 0, its running sums.
-inline absl::Status InferCumSum(InferContext& ctx) {
-  const CumSumAttrs& attrs = ctx.attrs<CumSumAttrs>();
+// The attributes of an op whose axis may be the value of the tensor in slot `axis_tensor`.
+inline absl::StatusOr<CumSumAttrs> CumSumAttrsOf(const OpContext& ctx, int axis_tensor) {
+  CumSumAttrs attrs = ctx.attrs<CumSumAttrs>();
+  INTERP_ASSIGN_OR_RETURN(attrs.axis, ReadInteger(ctx, axis_tensor, "AxisTensor", attrs.axis));
+  return attrs;
+}
+
+// The shape of input 0, X, for output 0, its running sums.
+inline absl::Status InferCumSum(InferContext& ctx, const CumSumAttrs& attrs) {
   const Shape& x = ctx.input(0).shape;
   INTERP_RETURN_IF_ERROR(CheckCumSumAxis(attrs, x));
   ctx.ShareShape(0, 0);

@@ -7,10 +7,11 @@ namespace {
 
 constexpr int kX = 0;
 constexpr int kOutGrad = 1;
+constexpr int kAxisTensor = 2;
 constexpr int kXGrad = 0;
 
 absl::Status InferCumSumGrad(InferContext& ctx) {
-  const CumSumAttrs& attrs = ctx.attrs<CumSumAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const CumSumAttrs attrs, CumSumAttrsOf(ctx, kAxisTensor));
   const Shape& x = ctx.input(kX).shape;
   INTERP_RETURN_IF_ERROR(CheckCumSumAxis(attrs, x));
   INTERP_RETURN_IF_ERROR(
@@ -21,7 +22,7 @@ absl::Status InferCumSumGrad(InferContext& ctx) {
 
 template <typename T>
 absl::Status CumSumGrad(KernelContext& ctx) {
-  CumSumAttrs attrs = ctx.attrs<CumSumAttrs>();
+  INTERP_ASSIGN_OR_RETURN(CumSumAttrs attrs, CumSumAttrsOf(ctx, kAxisTensor));
   attrs.reverse = !attrs.reverse;
   RunCumSum(ctx.num_threads(), attrs, ctx.input(kX).shape, ctx.input(kOutGrad).data<T>(),
             ctx.output(kXGrad).mutable_data<T>());
@@ -30,7 +31,9 @@ absl::Status CumSumGrad(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "cumsum_grad",
-    .inputs = {{"X", kNoNeedBuffer}, {"Out@GRAD"}},
+    .inputs = {{"X", kNoNeedBuffer},
+               {"Out@GRAD"},
+               {"AxisTensor", kOptional | kAnyDType | kValueInInfer}},
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<CumSumAttrs, CumSumAttrs::Read>,
     .infer = InferCumSumGrad,

@@ -5,12 +5,14 @@
 #include <cmath>
 
 #include "core/op_def.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
 
 constexpr int kX = 0;
 constexpr int kWeights = 1;
+constexpr int kMinLengthTensor = 2;
 constexpr int kOut = 0;
 
 struct HistogramAttrs {
@@ -92,12 +94,14 @@ struct BinCountAttrs {
 // Largest number of bins: an element of X alone says how many there are.
 constexpr int64_t kMaxBins = int64_t{1} << 30;
 
-BinCountAttrs ReadBinCountAttrs(AttrReader& reader) {
-  const BinCountAttrs attrs = {reader.Int("minlength", 0)};
-  if (attrs.minlength < 0) {
-    reader.Fail(absl::StrCat("attribute 'minlength' is ", attrs.minlength, ", expected 0 or more"));
-  }
-  return attrs;
+BinCountAttrs ReadBinCountAttrs(AttrReader& reader) { return {reader.Int("minlength", 0)}; }
+
+absl::StatusOr<int64_t> MinLength(const OpContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(
+      const int64_t length,
+      ReadInteger(ctx, kMinLengthTensor, "MinLengthTensor", ctx.attrs<BinCountAttrs>().minlength));
+  if (length >= 0 && length <= kMaxBins) return length;
+  return InvalidArgument("'minlength' is ", length, ", expected 0 to ", kMaxBins);
 }
 
 // Sums of integer weights are taken as float64.
@@ -139,8 +143,8 @@ absl::Status BinCount(KernelContext& ctx) {
         weights == nullptr ? "" : ToString(weights->shape), ", expected vectors of one length");
   }
   Tensor& out = ctx.output(kOut);
-  INTERP_ASSIGN_OR_RETURN(const int64_t bins,
-                          CountBins<T>(x, ctx.attrs<BinCountAttrs>().minlength));
+  INTERP_ASSIGN_OR_RETURN(const int64_t least, MinLength(ctx));
+  INTERP_ASSIGN_OR_RETURN(const int64_t bins, CountBins<T>(x, least));
   out.shape = {x.numel() == 0 ? 0 : bins};
   out.lod.clear();
   INTERP_RETURN_IF_ERROR(ctx.Allocate(out));
@@ -175,7 +179,9 @@ absl::Status BinCount(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "bincount",
-    .inputs = {{"X"}, {"Weights", kOptional | kAnyDType}},
+    .inputs = {{"X"},
+               {"Weights", kOptional | kAnyDType},
+               {"MinLengthTensor", kOptional | kAnyDType}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<BinCountAttrs, ReadBinCountAttrs>,
     .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, CountDType(ctx.input(kWeights))); },

@@ -59,7 +59,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<CumSumAttrs, CumSumAttrs::Read>,
-    .infer = InferCumSum,
+    .infer = [](InferContext& ctx) { return InferCumSum(ctx, ctx.attrs<CumSumAttrs>()); },
     .kernels = {{DType::kFloat32, LogCumSumExp<float>}, {DType::kFloat64, LogCumSumExp<double>}},
     .precision = PrecisionRule::kFull,
     .inplace = {{kX, kOut}},

@@ -6,11 +6,13 @@ namespace interp::nn {
 namespace {
 
 constexpr int kX = 0;
+constexpr KernelSizeSlots kKernelSize = {.tensor = 1, .list = 2};
 constexpr int kOut = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes,
-                          ResolvePool(ctx.attrs<PoolAttrs>(), ctx.input(kX).shape));
+  PoolAttrs own;
+  INTERP_ASSIGN_OR_RETURN(const PoolAttrs* const attrs, PoolAttrsOf(ctx, kKernelSize, own));
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(*attrs, ctx.input(kX).shape));
   ctx.SetShape(kOut, shapes.out);
   ctx.output(kOut).lod = ctx.input(kX).lod;
   return absl::OkStatus();
@@ -60,20 +62,23 @@ absl::Status Run(const KernelContext& ctx, const Pool& pool, const T* in, T* out
 
 template <typename T>
 absl::Status RunPool(KernelContext& ctx) {
-  const auto& attrs = ctx.attrs<PoolAttrs>();
+  PoolAttrs own;
+  INTERP_ASSIGN_OR_RETURN(const PoolAttrs* const attrs, PoolAttrsOf(ctx, kKernelSize, own));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(attrs, x.shape));
-  const Pool pool = MakePool(attrs, shapes.window, x);
-  return WithChannelsLast<T>(ctx, x, out, attrs.channels_last_dims,
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(*attrs, x.shape));
+  const Pool pool = MakePool(*attrs, shapes.window, x);
+  return WithChannelsLast<T>(ctx, x, out, attrs->channels_last_dims,
                              [&](const T* from, T* to) { return Run(ctx, pool, from, to); });
 }
 
 OpDef PoolDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
   return OpDef{
       .type = type,
-      .inputs = {{"X"}},
+      .inputs = {{"X"},
+                 {"KernelSizeTensor", kKernelSizeFlags},
+                 {"KernelSizeTensorList", kKernelSizeFlags | kVariadic}},
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer,

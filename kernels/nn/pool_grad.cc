@@ -18,11 +18,13 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 1;
 constexpr int kOutGrad = 2;
+constexpr KernelSizeSlots kKernelSize = {.tensor = 3, .list = 4};
 constexpr int kXGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes,
-                          ResolvePool(ctx.attrs<PoolAttrs>(), ctx.input(kX).shape));
+  PoolAttrs own;
+  INTERP_ASSIGN_OR_RETURN(const PoolAttrs* const attrs, PoolAttrsOf(ctx, kKernelSize, own));
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(*attrs, ctx.input(kX).shape));
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", shapes.out));
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", shapes.out));
   ctx.ShareShape(kX, kXGrad);
@@ -191,15 +193,16 @@ template <typename T>
 absl::Status PoolGrad(KernelContext& ctx) {
   Tensor* x_grad = ctx.optional_output(kXGrad);
   if (x_grad == nullptr || x_grad->numel() == 0) return absl::OkStatus();
-  const auto& attrs = ctx.attrs<PoolAttrs>();
+  PoolAttrs own;
+  INTERP_ASSIGN_OR_RETURN(const PoolAttrs* const attrs, PoolAttrsOf(ctx, kKernelSize, own));
   const Tensor& x = ctx.input(kX);
-  const bool last = attrs.channels_last_dims;
-  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(attrs, x.shape));
-  const Pool pool = MakePool(attrs, shapes.window, x);
+  const bool last = attrs->channels_last_dims;
+  INTERP_ASSIGN_OR_RETURN(const PoolShapes shapes, ResolvePool(*attrs, x.shape));
+  const Pool pool = MakePool(*attrs, shapes.window, x);
   PoolGradImages<T> images = {};
   std::optional<Workspace> x_copy;
   std::optional<Workspace> out_copy;
-  if (attrs.kind == PoolKind::kMax) {
+  if (attrs->kind == PoolKind::kMax) {
     INTERP_ASSIGN_OR_RETURN(images.x, AsChannelsLast<T>(ctx, x, last, x_copy));
     INTERP_ASSIGN_OR_RETURN(images.out, AsChannelsLast<T>(ctx, ctx.input(kOut), last, out_copy));
   }
@@ -213,7 +216,11 @@ absl::Status PoolGrad(KernelContext& ctx) {
 OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
   return OpDef{
       .type = type,
-      .inputs = {{"X"}, {"Out"}, {"Out@GRAD"}},
+      .inputs = {{"X"},
+                 {"Out"},
+                 {"Out@GRAD"},
+                 {"KernelSizeTensor", kKernelSizeFlags},
+                 {"KernelSizeTensorList", kKernelSizeFlags | kVariadic}},
       .outputs = {{"X@GRAD", kOptional}},
       .parse = parse,
       .infer = Infer,

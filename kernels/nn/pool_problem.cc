@@ -1,5 +1,7 @@
 #include "kernels/nn/pool_problem.h"
 
+#include "kernels/util/shape_args.h"
+
 namespace interp::nn {
 namespace {
 
@@ -59,6 +61,19 @@ absl::StatusOr<PoolShapes> ResolvePool(const PoolAttrs& attrs, const Shape& x) {
     shapes.out[i + (attrs.channels_last_dims ? 1 : 2)] = shapes.window[i].out;
   }
   return shapes;
+}
+
+absl::StatusOr<const PoolAttrs*> PoolAttrsOf(const OpContext& ctx, KernelSizeSlots slots,
+                                             PoolAttrs& own) {
+  const PoolAttrs& attrs = ctx.attrs<PoolAttrs>();
+  const bool has_list = !ctx.inputs(slots.list).empty();
+  if (!has_list && !ctx.has_input(slots.tensor)) return &attrs;
+  own = attrs;
+  const IntSlots size = {
+      .name = "ksize", .tensor = has_list ? -1 : slots.tensor, .list = slots.list};
+  INTERP_ASSIGN_OR_RETURN(const IntList kernel, ReadIntList(ctx, size, {}));
+  own.kernel.assign(kernel.begin(), kernel.end());
+  return &own;
 }
 
 Pool MakePool(const PoolAttrs& attrs, const Window& window, const Tensor& x) {

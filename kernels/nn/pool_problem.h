@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/attr_reader.h"
+#include "core/op_def.h"
 #include "kernels/nn/image.h"
 #include "kernels/nn/pool_window.h"
 #include "kernels/nn/window.h"
@@ -32,6 +33,16 @@ struct PoolShapes {
   Shape out;
 };
 absl::StatusOr<PoolShapes> ResolvePool(const PoolAttrs& attrs, const Shape& x);
+
+// The slots of an op that may have the attribute `ksize` as one tensor, or as a list of numbers.
+inline constexpr int kKernelSizeFlags = kOptional | kAnyDType | kAnyLayout | kValueInInfer;
+struct KernelSizeSlots {
+  int tensor;
+  int list;
+};
+// The attributes; a copy in `own` with the kernel of those inputs, where there is one.
+absl::StatusOr<const PoolAttrs*> PoolAttrsOf(const OpContext& ctx, KernelSizeSlots slots,
+                                             PoolAttrs& own);
 
 // The loops of one case. REQUIRES: `window` is that of the shape of `x`.
 Pool MakePool(const PoolAttrs& attrs, const Window& window, const Tensor& x);

@@ -3,11 +3,14 @@
 
 #include "core/op_def.h"
 #include "kernels/util/scalar_bytes.h"
+#include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
 
+constexpr int kRows = 0;     // one integer; wins over the attribute
+constexpr int kColumns = 1;  // likewise
 constexpr int kOut = 0;
 
 struct EyeAttrs {
@@ -17,10 +20,8 @@ struct EyeAttrs {
 };
 
 EyeAttrs ReadEyeAttrs(AttrReader& reader) {
-  EyeAttrs attrs = {reader.Long("num_rows", 0), reader.Long("num_columns", -1),
-                    reader.Type("dtype", DType::kFloat32)};
-  if (attrs.rows < 0) reader.Fail("attribute 'num_rows' is negative");
-  if (attrs.columns < 0) attrs.columns = attrs.rows;
+  const EyeAttrs attrs = {reader.Long("num_rows", 0), reader.Long("num_columns", -1),
+                          reader.Type("dtype", DType::kFloat32)};
   return attrs;
 }
 
@@ -28,7 +29,11 @@ DType EyeDType(const DTypeContext& ctx) { return ctx.attrs<EyeAttrs>().dtype; }
 
 absl::Status InferEye(InferContext& ctx) {
   const EyeAttrs& attrs = ctx.attrs<EyeAttrs>();
-  ctx.SetShape(kOut, {attrs.rows, attrs.columns});
+  INTERP_ASSIGN_OR_RETURN(const int64_t rows, ReadInteger(ctx, kRows, "num_rows", attrs.rows));
+  INTERP_ASSIGN_OR_RETURN(const int64_t columns,
+                          ReadInteger(ctx, kColumns, "num_columns", attrs.columns));
+  if (rows < 0) return InvalidArgument("'num_rows' is ", rows, ", expected 0 or more");
+  ctx.SetShape(kOut, {rows, columns < 0 ? rows : columns});
   return absl::OkStatus();
 }
 
@@ -45,7 +50,8 @@ absl::Status Eye(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "eye",
-    .inputs = {},
+    .inputs = {{"NumRowsTensor", kOptional | kAnyDType | kValueInInfer},
+               {"NumColumnsTensor", kOptional | kAnyDType | kValueInInfer}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<EyeAttrs, ReadEyeAttrs>,
     .kernel_dtype = EyeDType,

@@ -74,11 +74,11 @@ void CopyBox(KernelContext& ctx, const ScalarBytes& value, absl::Span<const Runs
 }
 
 // Cuts every dimension of Out into runs and copies all boxes they make.
-absl::Status RunPad(KernelContext& ctx, PadMode mode, const Margins& margins, double value) {
+absl::Status RunPad(KernelContext& ctx, PadMode mode, const Margins& margins,
+                    const ScalarBytes& constant) {
   const Tensor& x = ctx.input(kPadX);
   const Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
-  const ScalarBytes constant = ToScalarBytes(x.dtype, value);
   const int rank = x.shape.rank();
   std::array<Runs, kMaxRank> runs;
   for (int d = 0; d < rank; ++d) {
@@ -109,14 +109,25 @@ absl::Status Infer(InferContext& ctx) {
   return SetPaddedShape(ctx, PadMode::kConstant, margins);
 }
 
+constexpr int kValueTensor = 1;  // one element; wins over the attribute
+
 absl::Status Run(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Margins margins, PadMargins(ctx));
-  return RunPad(ctx, PadMode::kConstant, margins, ctx.attrs<PadAttrs>().value);
+  const DType dtype = ctx.input(kPadX).dtype;
+  ScalarBytes value = ToScalarBytes(dtype, static_cast<double>(ctx.attrs<PadAttrs>().value));
+  if (const Tensor* const tensor = ctx.optional_input(kValueTensor)) {
+    if (tensor->numel() != 1) {
+      return InvalidArgument("'PadValueTensor' is ", DescribeType(*tensor),
+                             ", expected one element");
+    }
+    INTERP_ASSIGN_OR_RETURN(value, FirstElementAs(dtype, *tensor));
+  }
+  return RunPad(ctx, PadMode::kConstant, margins, value);
 }
 
 INTERP_REGISTER_OP(OpDef{
     .type = "pad",
-    .inputs = {{"X"}},
+    .inputs = {{"X"}, {"PadValueTensor", kOptional | kAnyDType}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<PadAttrs, ReadPad>,
     .infer = Infer,
@@ -142,7 +153,8 @@ template <int kSpatialDims>
 absl::Status Run(KernelContext& ctx) {
   const PadAttrs& attrs = ctx.attrs<PadAttrs>();
   INTERP_ASSIGN_OR_RETURN(const Margins margins, SpatialPadMargins(ctx, kSpatialDims));
-  return RunPad(ctx, attrs.mode, margins, attrs.value);
+  return RunPad(ctx, attrs.mode, margins,
+                ToScalarBytes(ctx.input(kPadX).dtype, static_cast<double>(attrs.value)));
 }
 
 template <int kSpatialDims>

@@ -27,9 +27,19 @@ void SetViewShape(InferContext& ctx, const Shape& shape) {
   if (same_rows) ctx.output(kOut).lod = x.lod;
 }
 
+constexpr int kAxesTensor = 1;
+constexpr int kAxesTensorList = 2;
+
+absl::StatusOr<IntList> AxesOf(const OpContext& ctx) {
+  const bool has_list = !ctx.inputs(kAxesTensorList).empty();
+  const IntSlots slots = {
+      .name = "axes", .tensor = has_list ? -1 : kAxesTensor, .list = kAxesTensorList};
+  return ReadIntList(ctx, slots, ctx.attrs<AxesAttrs>().axes);
+}
+
 absl::Status InferSqueeze(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const Shape shape,
-                          Squeezed(ctx.input(kX).shape, ctx.attrs<AxesAttrs>().axes));
+  INTERP_ASSIGN_OR_RETURN(const IntList axes, AxesOf(ctx));
+  INTERP_ASSIGN_OR_RETURN(const Shape shape, Squeezed(ctx.input(kX).shape, axes));
   SetViewShape(ctx, shape);
   return absl::OkStatus();
 }
@@ -39,14 +49,8 @@ absl::Status InferSqueeze2(InferContext& ctx) {
   return SetXShape(ctx, kXShape, ctx.input(kX));
 }
 
-constexpr int kAxesTensor = 1;
-constexpr int kAxesTensorList = 2;
-
 absl::Status InferUnsqueeze(InferContext& ctx) {
-  const bool has_list = !ctx.inputs(kAxesTensorList).empty();
-  const IntSlots slots = {
-      .name = "axes", .tensor = has_list ? -1 : kAxesTensor, .list = kAxesTensorList};
-  INTERP_ASSIGN_OR_RETURN(const IntList axes, ReadIntList(ctx, slots, ctx.attrs<AxesAttrs>().axes));
+  INTERP_ASSIGN_OR_RETURN(const IntList axes, AxesOf(ctx));
   INTERP_ASSIGN_OR_RETURN(const Shape shape, Unsqueezed(ctx.input(kX).shape, axes));
   SetViewShape(ctx, shape);
   return absl::OkStatus();
@@ -77,18 +81,18 @@ OpDef ViewDef(absl::string_view type, std::vector<SlotDef> inputs, std::vector<S
   };
 }
 
-std::vector<SlotDef> UnsqueezeInputs() {
+std::vector<SlotDef> Inputs() {
   return {{"X"},
           {"AxesTensor", kOptional | kAnyDType | kValueInInfer},
           {"AxesTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer}};
 }
 
-INTERP_REGISTER_OP(ViewDef("squeeze", {{"X"}}, {{"Out"}}, InferSqueeze, {"X", "Out@GRAD"}));
-INTERP_REGISTER_OP(ViewDef("squeeze2", {{"X"}}, {{"Out"}, {"XShape", kOptional}}, InferSqueeze2,
+INTERP_REGISTER_OP(ViewDef("squeeze", Inputs(), {{"Out"}}, InferSqueeze, {"X", "Out@GRAD"}));
+INTERP_REGISTER_OP(ViewDef("squeeze2", Inputs(), {{"Out"}, {"XShape", kOptional}}, InferSqueeze2,
                            {"XShape", "Out@GRAD"}));
-INTERP_REGISTER_OP(ViewDef("unsqueeze", UnsqueezeInputs(), {{"Out"}}, InferUnsqueeze,
+INTERP_REGISTER_OP(ViewDef("unsqueeze", Inputs(), {{"Out"}}, InferUnsqueeze,
                            {"X", "AxesTensor", "AxesTensorList", "Out@GRAD"}));
-INTERP_REGISTER_OP(ViewDef("unsqueeze2", UnsqueezeInputs(), {{"Out"}, {"XShape", kOptional}},
+INTERP_REGISTER_OP(ViewDef("unsqueeze2", Inputs(), {{"Out"}, {"XShape", kOptional}},
                            InferUnsqueeze2,
                            {"XShape", "AxesTensor", "AxesTensorList", "Out@GRAD"}));
 

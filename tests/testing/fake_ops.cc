@@ -110,6 +110,19 @@ void AddQuantizers(OpRegistry& ops) {
            .outputs = {{"Out"}}});
 }
 
+// Ops that may have an attribute as input, and their gradients.
+void AddOpsWithAxes(OpRegistry& ops) {
+  constexpr int kFlags = kOptional | kAnyDType | kValueInInfer;
+  ops.Add({.type = "cumsum", .inputs = {{"X"}, {"AxisTensor", kFlags}}, .outputs = {{"Out"}}});
+  ops.Add({.type = "cumsum_grad",
+           .inputs = {{"X"}, {"Out@GRAD"}, {"AxisTensor", kFlags}},
+           .outputs = {{"X@GRAD"}}});
+  OpDef squeeze = View("squeeze2");
+  squeeze.inputs = {{"X"}, {"AxesTensor", kFlags}, {"AxesTensorList", kFlags | kVariadic}};
+  ops.Add(squeeze);
+  ops.Add({.type = "squeeze2_grad", .inputs = {{"XShape"}, {"Out@GRAD"}}, .outputs = {{"X@GRAD"}}});
+}
+
 OpRegistry MakeFakeOps() {
   OpRegistry ops;
   for (const absl::string_view type : {"relu", "relu6", "leaky_relu", "hard_swish", "sigmoid",
@@ -121,7 +134,8 @@ OpRegistry MakeFakeOps() {
   ops.AddKernels("elementwise_add", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.AddKernels("mul", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
-  for (const absl::string_view type : {"reshape2", "squeeze2"}) ops.Add(View(type));
+  ops.Add(View("reshape2"));
+  AddOpsWithAxes(ops);
   for (const absl::string_view type : {"conv2d", "depthwise_conv2d"}) ops.Add(Conv(type));
   for (const absl::string_view type : {"mul", "matmul_v2", "matmul"}) {
     ops.Add({.type = type,
