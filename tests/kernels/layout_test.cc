@@ -6,6 +6,7 @@
 #include "core/program_load.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "passes/variable_attributes.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/kernel_runner.h"
 
@@ -32,7 +33,8 @@ std::vector<std::string> Differences(const std::string& folder, const KernelRunO
                                      int& cases) {
   const absl::StatusOr<GoldenCase> golden = testing::ReadGoldenCase(folder);
   if (!golden.ok()) return {golden.status().ToString()};
-  const absl::StatusOr<Program> program = LoadProgram(golden->program);
+  absl::StatusOr<Program> program = LoadProgram(golden->program);
+  if (program.ok()) program = BindVariableAttributes(*std::move(program), {OpRegistry::Global()});
   if (!program.ok()) return {program.status().ToString()};
   const Op* op = OnlyOp(*program);
   if (op == nullptr || OpRegistry::Global().Find(op->type) == nullptr) return {};

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""make_api_cases.py - golden cases built by functions of Paddle's API, and ops at the edges that these reach.
+
+    python make_api_cases.py --out api && ./pack.sh api
+
+Same needs and same format as make_goldens.py; api.tar.xz beside this file is the result. A case of a function is a
+program of all ops that it adds and their gradients, filed under the one that it is about. Attributes that are
+variables (AttrType VAR and VARS), the order of equal elements, coordinates of images in float64.
+"""
+import sys
+
+import make_goldens as g
+import numpy as np
+import paddle
+import paddle.nn.functional as F
+from case_program import arguments, cases_of, forward_alone, make_all, register
+from make_goldens import Case
+
+static = paddle.static
+CASES = []          # (op, function Rng -> Cases)
+cases = register(CASES)
+DTYPES = ("float32", "float64")
+
+
+class Call(Case):
+    """A call of `attrs["call"]` with the inputs, by name, as variables."""
+
+    def __init__(self, name, call, **ins):
+        super().__init__(name, ins, "", {"call": call})
+
+
+def ints(*values):
+    return np.array(values, "int32")
+
+
+# ----------------------------------------------------------------------------
+# Attributes that are variables
+# ----------------------------------------------------------------------------
+@cases("reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod")
+def _reduce(r, op):
+    reduce = getattr(paddle, op[len("reduce_"):])
+    for dtype in DTYPES:
+        x = r.distinct((2, 3, 4), 0.5, 2, dtype)
+        yield Call(f"axis_variable_{dtype}", lambda x, a: reduce(x, a), x=x, a=ints(-2))
+        yield Call(f"axes_variable_{dtype}", lambda x, a: reduce(x, a, keepdim=True), x=x, a=ints(0, -1))
+        yield Call(f"axes_variables_{dtype}", lambda x, a, b: reduce(x, [a, b]), x=x, a=ints(0), b=ints(1))
+
+
+@cases("cumsum")
+def _cumsum(r, op):
+    for dtype in DTYPES:
+        yield Call(f"axis_variable_{dtype}", lambda x, a: paddle.cumsum(x, a), x=r.f((2, 3), dtype=dtype), a=ints(-2))
+
+
+@cases("arg_max", "arg_min")
+def _arg(r, op):
+    find = paddle.argmax if op == "arg_max" else paddle.argmin
+    for axis in (0, -1):
+        yield Call(f"axis_variable_{axis % 3}", lambda x, a: find(x, a, True), x=r.distinct((2, 3, 4)), a=ints(axis))
+
+
+@cases("squeeze2")
+def _squeeze2(r, op):
+    x = r.f((1, 3, 1, 2))
+    yield Call("axis_variable", lambda x, a: paddle.squeeze(x, a), x=x, a=ints(2))
+    yield Call("axes_variable", lambda x, a: paddle.squeeze(x, a), x=x, a=ints(0, -2))
+    yield Call("axes_variables", lambda x, a, b: paddle.squeeze(x, [a, b]), x=x, a=ints(0), b=ints(-2))
+
+
+@cases("eye")
+def _eye(r, op):
+    yield Call("rows_variable", lambda n: paddle.eye(n, dtype="float64"), n=ints(3))
+    yield Call("both_variables", lambda n, m: paddle.eye(n, m, dtype="int32"), n=ints(2), m=ints(4))
+
+
+@cases("bincount")
+def _bincount(r, op):
+    yield Call("minlength_variable", lambda x, n: paddle.bincount(x, minlength=n), x=r.i((7,), 0, 4), n=ints(9))
+
+
+@cases("pad")
+def _pad(r, op):
+    for dtype in DTYPES:
+        yield Call(f"value_variable_{dtype}", lambda x, v: F.pad(x, [1, 0, 2, 1], value=v), x=r.f((2, 3), dtype=dtype),
+                   v=np.array([1.5], "float32"))
+
+
+@cases("pool2d")
+def _pool2d(r, op):
+    for dtype in DTYPES:
+        yield Call(f"size_variables_{dtype}", lambda x, h: F.adaptive_avg_pool2d(x, [h, 3]), x=r.f((2, 2, 5, 7), dtype=dtype),
+                   h=ints(2))
+
+
+@cases("conv2d_transpose")
+def _conv2d_transpose(r, op):
+    for dtype in DTYPES:
+        ins = {"x": r.f((1, 2, 3, 4), dtype=dtype), "w": r.f((2, 3, 3, 3), dtype=dtype)}
+        yield Call(f"size_variable_{dtype}", lambda x, w, s: F.conv2d_transpose(x, w, stride=2, output_size=s),
+                   s=ints(8, 9), **ins)
+
+
+# ----------------------------------------------------------------------------
+# Equal elements
+# ----------------------------------------------------------------------------
+def tied(r, n, dtype):
+    x = r.i((2, n), 0, 3, dtype)
+    if dtype.startswith("float"):
+        x[0, n // 2] = np.nan
+    return x
+
+
+@cases("argsort", "top_k", "top_k_v2", "kthvalue", "mode")
+def _tied(r, op):
+    for n in (5, 17, 300):
+        # kthvalue and mode have gradients, but no derivatives here.
+        for dtype in {"top_k": DTYPES, "kthvalue": ("int64",), "mode": ("int64",)}.get(op, (*DTYPES, "int64")):
+            x = tied(r, n, dtype)
+            for k in ((2, n // 2) if op not in ("argsort", "mode") else (1,)):
+                for flag in ((False, True) if op != "top_k" else (True,)):
+                    attrs = {"argsort": {"axis": -1, "descending": flag}, "top_k": {"k": k},
+                             "top_k_v2": {"k": k, "axis": -1, "largest": flag, "sorted": True},
+                             "kthvalue": {"k": k, "axis": -1, "keepdim": flag}, "mode": {"axis": -1, "keepdim": flag}}[op]
+                    yield forward_alone(Case(f"tied_{n}_{k}_{int(flag)}_{dtype}", {"X": x}, "Out,Indices", attrs))
+    if op == "top_k_v2":
+        for k in (2, 15):
+            yield forward_alone(Case(f"unsorted_{k}", {"X": tied(r, 40, "float32")}, "Out,Indices",
+                                     {"k": k, "axis": -1, "largest": True, "sorted": False}))
+
+
+# ----------------------------------------------------------------------------
+# Images
+# ----------------------------------------------------------------------------
+@cases("linear_interp_v2", "bilinear_interp_v2", "trilinear_interp_v2", "bicubic_interp_v2")
+def _interp(r, op):
+    dims = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}[op.split("_")[0]]
+    layout = {1: "NCW", 2: "NCHW", 3: "NCDHW"}[dims]
+    for name, align in (("corners", (True, 1)), ("centres", (False, 0)), ("edges", (False, 1))):
+        for scale in (0.6, 2.3):
+            yield Call(f"{name}_{str(scale).replace('.', '_')}",
+                       lambda x: F.interpolate(x, scale_factor=[scale] * dims, mode=op.split("_")[0], align_corners=align[0],
+                                               align_mode=align[1], data_format=layout),
+                       x=r.f((1, 2) + (7, 6, 5)[:dims], dtype="float64"))
+
+
+@cases("roi_align")
+def _roi_align(r, op):
+    for dtype in DTYPES:
+        boxes = r.boxes(4, 9.0, dtype)
+        boxes[:2, 2:] = boxes[:2, :2] + 1.5     # less than a pixel at this scale
+        yield Case(f"small_aligned_{dtype}", {"X": r.f((2, 2, 6, 5), dtype=dtype), "ROIs": boxes, "RoisNum": ints(1, 3)}, "Out",
+                   {"pooled_height": 2, "pooled_width": 3, "spatial_scale": 0.5, "sampling_ratio": 2, "aligned": True},
+                   no_grad=("ROIs",))
+
+
+@cases("max_pool2d_with_index")
+def _max_pool_with_index(r, op):
+    base = {"ksize": [3, 3], "strides": [2, 2], "paddings": [0, 0]}
+    for dtype in DTYPES:
+        yield Case(f"adaptive_global_{dtype}", {"X": r.distinct((1, 2, 4, 3), dtype=dtype)}, "Out,Mask",
+                   {**base, "adaptive": True, "global_pooling": True})
+
+
+@cases("batch_norm")
+def _batch_norm(r, op):
+    for dtype in DTYPES:
+        yield Call(f"test_with_statistics_of_batch_{dtype}",
+                   lambda x, m, v, w, b: F.batch_norm(x, m * 1, v * 1, w, b, False, 0.8, use_global_stats=False),
+                   x=r.f((3, 2, 3, 2), dtype=dtype), **{n: r.f((2,), 0.5, 2, dtype) for n in "mvwb"})
+
+
+# ----------------------------------------------------------------------------
+# Others
+# ----------------------------------------------------------------------------
+@cases("rank_loss")
+def _rank_loss(r, op):
+    column, flat = (4, 1), (4,)
+    for i, shapes in enumerate(((flat, column, column), (column, flat, column), (column, column, flat), (flat, flat, column))):
+        label, left, right = shapes
+        yield Case(f"mixed_{i}", {"Label": r.f(label, 0, 1), "Left": r.f(left), "Right": r.f(right)}, "Out")
+
+
+@cases("check_finite_and_unscale")
+def _check_finite_and_unscale(r, op):
+    for name, value in (("nan", np.nan), ("infinity", np.inf)):
+        for dtype in DTYPES:
+            xs = [r.f((2, 3), dtype=dtype) for _ in range(3)]
+            xs[1][1, 0] = value
+            yield forward_alone(Case(f"{name}_in_second_{dtype}", {"X": xs, "Scale": np.array([0.5], dtype)},
+                                     {"Out": 3, "FoundInfinite": 1}))
+
+
+@cases("coalesce_tensor")
+def _coalesce_tensor(r, op):
+    yield forward_alone(Case("aligned_constant", {"Input": [r.f((3, 2)), r.f((5,)), r.f((1,))]}, {"Output": 3, "FusedOutput": 1},
+                             {"copy_data": False, "set_constant": True, "constant": 0.5, "dtype": g.FP32, "use_align": True}))
+
+
+# ----------------------------------------------------------------------------
+def declare(b, name, value):
+    b.feed(name, value)
+    var = b.block.var(name)
+    var.stop_gradient = g.array_of(value).dtype.kind != "f"
+    return var
+
+
+def make_call(out, case):
+    """The program of a Call and the gradients of its inputs, from a sum of squares."""
+    b = g.Builder()
+    with static.program_guard(b.prog, static.Program()), paddle.utils.unique_name.guard():
+        ins = {name: declare(b, name, value) for name, value in case.ins.items()}
+        result = case.attrs["call"](**ins)
+        b.fetch = [result.name]
+        wanted = [v for v in ins.values() if not v.stop_gradient]
+        if wanted and not result.stop_gradient:
+            loss = paddle.sum(result * result * 0.5 + result)
+            b.fetch += [v.name for v in static.gradients([loss], wanted) if v is not None]
+        ops = [op.type for op in b.block.ops]
+    assert case.op in ops, ops
+    renamed = {name: g.safe(name) for name in b.fetch}
+    blob = rename(b.prog.desc.serialize_to_string(), renamed)
+    b.prog = static.Program.parse_from_string(blob)
+    b.block, b.fetch = b.prog.global_block(), list(renamed.values())
+    blob, res = b.run()
+    rtol, atol = g.tolerance(case.op, [a for a, _ in res])
+    g.write_case(f"{out}/{case.op}/{case.name}", 0, case.op, case.name, blob, b.feeds, dict(zip(b.fetch, res)), {}, {}, ops,
+                 rtol, atol, "a call of Paddle's API")
+
+
+def rename(blob, names):
+    """The program with other names of variables: those of gradients are no names of files."""
+    prog = static.Program.parse_from_string(blob)
+    for old, new in names.items():
+        if old != new:
+            prog.global_block().desc._rename_var(old.encode(), new.encode())
+    return prog.desc.serialize_to_string()
+
+
+def make(out, case):
+    if isinstance(case, Call):
+        return make_call(out, case)
+    g.make_forward_case(out, 0, case)
+    if case.notes != "forward alone":
+        g.make_grad_case(out, 0, g.Rng(0, f"api/{case.op}/{case.name}"), case, case.op + "_grad")
+    return None
+
+
+def main():
+    out, wanted = arguments(__doc__)
+    make_all(out, cases_of(CASES, "api", wanted), make)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
