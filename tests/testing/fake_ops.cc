@@ -123,34 +123,8 @@ void AddOpsWithAxes(OpRegistry& ops) {
   ops.Add({.type = "squeeze2_grad", .inputs = {{"XShape"}, {"Out@GRAD"}}, .outputs = {{"X@GRAD"}}});
 }
 
-OpRegistry MakeFakeOps() {
-  OpRegistry ops;
-  for (const absl::string_view type : {"relu", "relu6", "leaky_relu", "hard_swish", "sigmoid",
-                                       "swish", "hard_sigmoid", "tanh", "scale", "gelu"}) {
-    ops.Add(Unary(type));
-  }
-  for (const absl::string_view type : {"elementwise_add", "elementwise_mul"}) ops.Add(Binary(type));
-  ops.AddKernels("relu", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
-  ops.AddKernels("elementwise_add", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
-  ops.AddKernels("mul", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
-  ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
-  ops.Add(View("reshape2"));
-  AddOpsWithAxes(ops);
-  for (const absl::string_view type : {"conv2d", "depthwise_conv2d"}) ops.Add(Conv(type));
-  for (const absl::string_view type : {"mul", "matmul_v2", "matmul"}) {
-    ops.Add({.type = type,
-             .inputs = {{"X"}, {"Y"}},
-             .outputs = {{"Out"}},
-             .precision = PrecisionRule::kReduced,
-             .gradient = BinaryGradient()});
-  }
-  ops.Add(BatchNorm());
-  ops.Add(FusedConv());
-  AddQuantizers(ops);
-  ops.Add({.type = "fc",
-           .inputs = {{"Input"}, {"W"}, {"Bias", kOptional}},
-           .outputs = {{"Out"}},
-           .kernels = {{DType::kFloat32, NoKernel}}});
+// Ops that move data, draw numbers or train.
+void AddOthers(OpRegistry& ops) {
   ops.Add(Lists("feed", kTensorArray, 0));
   ops.Add(Lists("fetch", 0, kTensorArray));
   ops.Add(Lists("fetch_v2", 0, kTensorArray));
@@ -194,6 +168,37 @@ OpRegistry MakeFakeOps() {
   ops.Add({.type = "while",
            .inputs = {{"X", kVariadic}, {"Condition"}},
            .outputs = {{"Out", kVariadic}, {"StepScopes", kOptional}}});
+}
+
+OpRegistry MakeFakeOps() {
+  OpRegistry ops;
+  for (const absl::string_view type : {"relu", "relu6", "leaky_relu", "hard_swish", "sigmoid",
+                                       "swish", "hard_sigmoid", "tanh", "scale", "gelu"}) {
+    ops.Add(Unary(type));
+  }
+  for (const absl::string_view type : {"elementwise_add", "elementwise_mul"}) ops.Add(Binary(type));
+  ops.AddKernels("relu", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
+  ops.AddKernels("elementwise_add", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
+  ops.AddKernels("mul", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
+  ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
+  ops.Add(View("reshape2"));
+  AddOpsWithAxes(ops);
+  for (const absl::string_view type : {"conv2d", "depthwise_conv2d"}) ops.Add(Conv(type));
+  for (const absl::string_view type : {"mul", "matmul_v2", "matmul"}) {
+    ops.Add({.type = type,
+             .inputs = {{"X"}, {"Y"}},
+             .outputs = {{"Out"}},
+             .precision = PrecisionRule::kReduced,
+             .gradient = BinaryGradient()});
+  }
+  ops.Add(BatchNorm());
+  ops.Add(FusedConv());
+  AddQuantizers(ops);
+  ops.Add({.type = "fc",
+           .inputs = {{"Input"}, {"W"}, {"Bias", kOptional}},
+           .outputs = {{"Out"}},
+           .kernels = {{DType::kFloat32, NoKernel}}});
+  AddOthers(ops);
   return ops;
 }
 
