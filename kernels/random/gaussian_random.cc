@@ -1,5 +1,5 @@
 // gaussian_random, gaussian_random_batch_size_like: Out = normal numbers of the attributes `mean`
-// and `std`.
+// and `std`. gaussian_inplace: the same in the shape and dtype of X.
 #include "kernels/random/draw.h"
 #include "kernels/random/shape_inputs.h"
 
@@ -72,6 +72,22 @@ const std::vector<KernelDef> kKernels = {{DType::kFloat32, Gaussian<float>},
 INTERP_REGISTER_OP(RandomOp<GaussianAttrs, ReadGaussian>("gaussian_random", kKernels));
 INTERP_REGISTER_OP(RandomLikeOp<GaussianAttrs, ReadGaussian>("gaussian_random_batch_size_like",
                                                              kKernels));
+
+constexpr int kX = 0;
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "gaussian_inplace",
+    .inputs = {{"x", kNoNeedBuffer}},
+    .outputs = {{"out"}},
+    .parse = ParseAttrs<GaussianAttrs, ReadGaussian>,
+    .infer = [](InferContext& ctx) -> absl::Status {
+      ctx.ShareShape(kX, kOut);
+      return absl::OkStatus();
+    },
+    .kernels = kKernels,
+    .random = true,
+    .gradient = {.inputs = {"out@GRAD"}, .outputs = {"x@GRAD"}},
+});
 
 }  // namespace
 }  // namespace interp::random

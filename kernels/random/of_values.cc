@@ -1,5 +1,5 @@
 // exponential: Out = numbers of the exponential distribution with rate `lambda`, in the shape of X.
-// uniform_random_inplace, gaussian_inplace: the same with other distributions.
+// uniform_random_inplace: the same with another distribution.
 // poisson: Out[i] = a number of the Poisson distribution with mean X[i].
 // dirichlet: each line of Out along the last dimension is a point of the Dirichlet distribution
 // whose parameters are that of Alpha. Gradients of numbers that do not depend on X are 0.
@@ -112,11 +112,12 @@ absl::Status ZeroGrad(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-OpDef ZeroGradDef(absl::string_view type) {
+OpDef ZeroGradDef(absl::string_view type, absl::string_view out_grad = "Out@GRAD",
+                  absl::string_view x_grad = "X@GRAD") {
   return OpDef{
       .type = type,
-      .inputs = {{"Out@GRAD", kNoNeedBuffer}},
-      .outputs = {{"X@GRAD"}},
+      .inputs = {{out_grad, kNoNeedBuffer}},
+      .outputs = {{x_grad}},
       .infer = [](InferContext& ctx) -> absl::Status {
         ctx.ShareShape(kOutGrad, kXGrad);
         return absl::OkStatus();
@@ -136,6 +137,7 @@ INTERP_REGISTER_OP(OpDef{
     .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 INTERP_REGISTER_OP(ZeroGradDef("uniform_random_inplace_grad"));
+INTERP_REGISTER_OP(ZeroGradDef("gaussian_inplace_grad", "out@GRAD", "x@GRAD"));
 
 // Means beyond this have a standard deviation that doubles do not resolve.
 constexpr double kLargestMean = 0x1p52;

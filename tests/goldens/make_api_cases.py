@@ -172,6 +172,13 @@ def _batch_norm(r, op):
 # ----------------------------------------------------------------------------
 # Others
 # ----------------------------------------------------------------------------
+@cases("gaussian_inplace")
+def _gaussian_inplace(r, op):
+    for dtype in DTYPES:
+        yield Case(dtype, {"x": r.f((3, 5), dtype=dtype)}, "out", {"mean": 1.5, "std": 2.5, "seed": 7}, tol=(0.0, 0.0))
+    yield forward_alone(Case("zero_size", {"x": np.zeros((0, 2), "float32")}, "out", {"mean": 0.0, "std": 1.0, "seed": 7}))
+
+
 @cases("rank_loss")
 def _rank_loss(r, op):
     column, flat = (4, 1), (4,)
