@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/op_def.h"
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/parallel_for.h"
 
@@ -27,20 +28,23 @@ absl::Status InferPair(InferContext& ctx) {
 
 template <typename T, typename R, typename Function>
 void MapPairs(KernelContext& ctx, const Function& function) {
+  using C = ComputeType<R>;
   const T* const first = ctx.input(kFirst).data<T>();
   const T* const second = ctx.input(kSecond).data<T>();
   R* const out = ctx.output(kOut).mutable_data<R>();
   ParallelFor(ctx.num_threads(), ctx.input(kFirst).numel(), kElementwiseGrain,
               [=](int64_t begin, int64_t end) {
                 for (int64_t i = begin; i < end; ++i) {
-                  out[i] = function(static_cast<R>(first[i]), static_cast<R>(second[i]));
+                  const C a = static_cast<C>(first[i]);
+                  const C b = static_cast<C>(second[i]);
+                  out[i] = static_cast<R>(function(a, b));
                 }
               });
 }
 
 template <typename T, typename R = T>
 absl::Status Atan2(KernelContext& ctx) {
-  MapPairs<T, R>(ctx, [](R y, R x) { return std::atan2(y, x); });
+  MapPairs<T, R>(ctx, [](auto y, auto x) { return std::atan2(y, x); });
   return absl::OkStatus();
 }
 
@@ -63,6 +67,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferPair,
     .kernels = {{DType::kFloat32, Atan2<float>},
                 {DType::kFloat64, Atan2<double>},
+                {DType::kFloat16, Atan2<float16>},
                 {DType::kInt32, Atan2<int32_t, double>},
                 {DType::kInt64, Atan2<int64_t, double>}},
     .gradient = {.inputs = {"X1", "X2", "Out@GRAD"}, .outputs = {"X1@GRAD", "X2@GRAD"}},

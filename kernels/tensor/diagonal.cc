@@ -86,6 +86,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferTrace,
     .kernels = {{DType::kFloat32, Trace<float>},
                 {DType::kFloat64, Trace<double>},
+                {DType::kFloat16, Trace<float16>},
                 {DType::kInt32, Trace<int32_t>},
                 {DType::kInt64, Trace<int64_t>}},
     .gradient = {.inputs = {"Input", "Out@GRAD"}, .outputs = {"Input@GRAD"}},
