@@ -20,7 +20,7 @@ bool SimPoint::Block(SimDeadline deadline) {
 void SimTask::Run() {
   if (type == Type::kRecord) return point->Finish();
   if (type == Type::kWait || (errors != nullptr && errors->any())) return;
-  absl::Status status = device->status();
+  absl::Status status = device != nullptr ? device->status() : absl::OkStatus();
   if (status.ok()) status = work();
   if (!status.ok() && errors != nullptr) errors->Report(tag, std::move(status));
 }

@@ -54,7 +54,7 @@ struct SimTask {
   WorkKind kind = WorkKind::kKernel;
   int32_t tag = -1;
   WorkErrors* errors = nullptr;
-  const Device* device = nullptr;  // of kWork
+  const Device* device = nullptr;  // of kWork; null: none that can be lost
   std::function<absl::Status()> work = nullptr;
   std::shared_ptr<SimPoint> point = nullptr;
 };
