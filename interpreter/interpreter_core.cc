@@ -331,16 +331,15 @@ absl::Status InterpreterCore::Impl::FinishDevices(absl::Status status, const Run
   if (devices_ == nullptr) return status;
   const int64_t start_ns = options.observer != nullptr ? SteadyNowNs() : 0;
   if (options.observer != nullptr) options.observer->OnWaitStart(-1, -1, /*worker=*/0, start_ns);
-  const absl::Status done = status.ok() && !options.wait_for_devices ? devices_->SynchronizeFeeds()
-                                                                     : devices_->Synchronize();
+  const absl::Status done = status.ok() && !options.wait_for_devices
+                                ? devices_->SynchronizeHostMemory()
+                                : devices_->Synchronize();
   if (options.observer != nullptr) {
     options.observer->OnWaitEnd(-1, -1, /*worker=*/0, start_ns, SteadyNowNs());
   }
-  if (!devices_->errors().any()) {
-    status.Update(done);
-    return status;
-  }
-  devices_->Synchronize().IgnoreError();  // the error that is told has come before
+  status.Update(done);
+  if (!status.ok() || devices_->errors().any()) devices_->Synchronize().IgnoreError();
+  if (!devices_->errors().any()) return status;
   const std::optional<WorkError> error = devices_->errors().Take();
   return main_->Explain(error->tag, error->status).value_or(error->status);
 }

@@ -12,7 +12,7 @@ absl::string_view Name(WorkKind kind) {
 }
 
 absl::Status Stream::Record(DeviceEvent& event) {
-  if (event.place().kind == place().kind) return RecordOwn(event);
+  if (event.place() == place()) return RecordOwn(event);
   return InvalidArgument("an event of ", Name(event.place()), " cannot be recorded on stream '",
                          name(), "' of ", Name(place()));
 }
@@ -40,21 +40,24 @@ absl::Status Device::BeginUse(const void* user, absl::Span<Stream* const> stream
   INTERP_RETURN_IF_ERROR(status());
   std::lock_guard<std::mutex> lock(use_mutex_);
   if (user_ == user) return absl::OkStatus();
-  for (Stream* before : user_streams_) {
-    INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, CreateEvent());
-    INTERP_RETURN_IF_ERROR(before->Record(*end));
-    for (Stream* stream : streams) INTERP_RETURN_IF_ERROR(stream->Wait(*end));
+  // Also of those before the last one, who may have gone on beside it.
+  for (const auto& [other, theirs] : streams_of_users_) {
+    if (other == user) continue;
+    for (Stream* before : theirs) {
+      INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, CreateEvent());
+      INTERP_RETURN_IF_ERROR(before->Record(*end));
+      for (Stream* stream : streams) INTERP_RETURN_IF_ERROR(stream->Wait(*end));
+    }
   }
   user_ = user;
-  user_streams_.assign(streams.begin(), streams.end());
+  streams_of_users_[user].assign(streams.begin(), streams.end());
   return absl::OkStatus();
 }
 
 void Device::EndUse(const void* user) {
   std::lock_guard<std::mutex> lock(use_mutex_);
-  if (user_ != user) return;
-  user_ = nullptr;
-  user_streams_.clear();
+  if (user_ == user) user_ = nullptr;
+  streams_of_users_.erase(user);
 }
 
 void WorkErrors::Report(int32_t tag, absl::Status status) {

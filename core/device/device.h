@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "core/buffer.h"
 #include "core/device/work.h"
@@ -37,7 +38,8 @@ class DeviceEvent {
   virtual ~DeviceEvent() = default;
   // Of the device that made it.
   virtual Place place() const = 0;
-  // Blocks the calling thread until the work before the record is done. Errors: the device is lost.
+  // Blocks the calling thread until the work before the record is done. Errors: the device is lost,
+  // and that work over.
   absl::Status Synchronize() {
     return SynchronizeUntil(std::chrono::steady_clock::time_point::max()).status();
   }
@@ -50,7 +52,7 @@ class DeviceEvent {
 
 // Thread-safety: all methods from any thread; the order of calls is the order of work.
 // Errors: every call returns Device::status() once the device is lost. Record, Wait and Synchronize
-// have no other, but for events of another kind of device.
+// have no other, but for events of another device.
 class Stream {
  public:
   virtual ~Stream() = default;  // waits for its work
@@ -71,7 +73,7 @@ class Stream {
   // What runs kernels of the host on this device; null where only kernels of its own run.
   virtual HostKernelLauncher* host_kernels() { return nullptr; }
 
-  // `event` stands for the work so far. InvalidArgument for an event of another kind of device.
+  // `event` stands for the work so far. InvalidArgument for an event of another device.
   absl::Status Record(DeviceEvent& event);
   // Later work of this stream starts after what `event` stands for now. The host does not wait, but
   // for an event of another kind of device, which no stream can wait for.
@@ -137,8 +139,8 @@ class Device {
   virtual std::vector<DeviceSpan> StopTrace() = 0;
 
   // Makes what `user` (a core) enqueues on `streams` from now on come after what others have
-  // enqueued: users know the events of their own streams only. The host does not wait. The streams
-  // must live until EndUse. Errors: the device is lost, or has no more events.
+  // enqueued so far: users know the events of their own streams only. The host does not wait. The
+  // streams must live until EndUse. Errors: the device is lost, or has no more events.
   absl::Status BeginUse(const void* user, absl::Span<Stream* const> streams);
   void EndUse(const void* user);
 
@@ -152,7 +154,7 @@ class Device {
   absl::Status loss_;
   std::mutex use_mutex_;        // guards what follows
   const void* user_ = nullptr;  // the last one
-  std::vector<Stream*> user_streams_;
+  absl::flat_hash_map<const void*, std::vector<Stream*>> streams_of_users_;
 };
 
 }  // namespace interp

@@ -10,9 +10,9 @@ namespace interp {
 
 absl::StatusOr<bool> SimEvent::SynchronizeUntil(std::chrono::steady_clock::time_point deadline) {
   const std::shared_ptr<SimPoint> point = latest();
-  const bool done = point == nullptr || device_.HostWait(*point, deadline);
+  if (point != nullptr && !device_.HostWait(*point, deadline)) return false;
   INTERP_RETURN_IF_ERROR(device_.status());
-  return done;
+  return true;
 }
 
 bool SimEvent::Passed() {

@@ -63,6 +63,13 @@ PoolLimits LimitsOf(const Device& device, const StreamPoolOptions& options) {
               options.limit_bytes == 0 ? capacity : std::min(options.limit_bytes, capacity)};
 }
 
+// Small devices are shared by several pools, so that none may take much of one for little.
+size_t ChunkBytes(const Device& device, const StreamPoolOptions& options) {
+  constexpr size_t kLeastChunks = 16;
+  const size_t most = LimitsOf(device, options).in_use_bytes / kLeastChunks;
+  return std::min(options.chunk_bytes, most / kBufferAlignment * kBufferAlignment);
+}
+
 class Pool;
 
 class StreamAllocator final : public Allocator {
@@ -86,6 +93,7 @@ class Pool final : public StreamPool {
       : device_(device),
         memory_(device),
         options_(options),
+        chunk_bytes_(ChunkBytes(device, options)),
         ledger_(memory_.name(), device.place(), LimitsOf(device, options)) {}
   ~Pool() override;
 
@@ -133,6 +141,7 @@ class Pool final : public StreamPool {
   Device& device_;
   DeviceMemory memory_;
   const StreamPoolOptions options_;
+  const size_t chunk_bytes_;
   std::array<std::atomic<Stream*>, kMaxStreams> streams_ = {};  // by index; those met so far
 
   std::mutex trim_mutex_;     // held while memory goes back to the device; taken before mutex_
@@ -232,6 +241,7 @@ absl::StatusOr<StreamBlock*> Pool::Take(size_t bytes, int stream,
   const absl::StatusOr<MemoryRange> range = Grow(bytes);
   lock.lock();
   if (range.ok()) return TakeFresh(*range, bytes, stream);
+  if (StreamBlock* block = TakeUnused(bytes, stream)) return block;  // of another's growth
   if (StreamBlock* block = TakeOwn(bytes, stream, /*idle=*/false)) return block;
   if (StreamBlock* block = TakeFromOther(bytes, stream)) return block;
   return range.status();
@@ -260,9 +270,9 @@ StreamBlock* Pool::TakeUnused(size_t bytes, int stream) {
 }
 
 absl::StatusOr<MemoryRange> Pool::Grow(size_t bytes) {
-  if (bytes < options_.chunk_bytes) {
-    const absl::StatusOr<void*> chunk = memory_.Take(options_.chunk_bytes);
-    if (chunk.ok()) return MemoryRange{*chunk, options_.chunk_bytes};
+  if (bytes < chunk_bytes_) {
+    const absl::StatusOr<void*> chunk = memory_.Take(chunk_bytes_);
+    if (chunk.ok()) return MemoryRange{*chunk, chunk_bytes_};
   }
   INTERP_ASSIGN_OR_RETURN(void* const address, memory_.Take(bytes));
   return MemoryRange{address, bytes};
@@ -401,7 +411,10 @@ std::optional<PendingUse> Pool::RecordNow(Stream& stream) {
     use.event = std::move(events_.back());
     events_.pop_back();
   }
-  if (!stream.Record(*use.event).ok()) return std::nullopt;  // the device is lost
+  if (!stream.Record(*use.event).ok()) {  // the device is lost
+    stream.Synchronize().IgnoreError();
+    return std::nullopt;
+  }
   return use;
 }
 

@@ -26,7 +26,8 @@ inline constexpr uint8_t kPoison = 0xFB;  // finite and huge in every floating t
 
 struct StreamPoolOptions {
   size_t limit_bytes = 0;  // most bytes handed out at once; 0: the device's capacity
-  // What the device is asked for at least, while it has that much: asking a real one stops it.
+  // What the device is asked for at least, while it has that much: asking a real one stops it. No
+  // more than a sixteenth of what may be in use.
   size_t chunk_bytes = size_t{2} << 20;
   bool poison_freed = false;
   // Tests: called before each allocation; true makes it fail as if memory were short.

@@ -40,11 +40,6 @@ Work DeviceFailures::WorkOf(int stream, Issue issue) const {
   return {.tag = static_cast<int32_t>(issue & kTagMask), .errors = sinks_[stream].get()};
 }
 
-void DeviceFailures::Report(int stream, Issue issue, absl::Status status) {
-  const Work work = WorkOf(stream, issue);
-  work.errors->Report(work.tag, std::move(status));
-}
-
 std::vector<DeviceFailures::Failure> DeviceFailures::Notice() {
   std::vector<Failure> noticed;
   for (size_t stream = 0; stream < sinks_.size(); ++stream) {

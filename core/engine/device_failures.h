@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -39,8 +40,10 @@ class DeviceFailures {
   // What that operation says of the work it enqueues on `stream`.
   Work WorkOf(int stream, Issue issue) const;
 
-  // The work that the operation enqueued on `stream` has failed, and was not told of it.
-  void Report(int stream, Issue issue, absl::Status status);
+  // The error of an operation that cannot be issued, as the device is lost.
+  ErrorRef ErrorOfLoss(absl::Status loss, const char* name, uint64_t number) const {
+    return make_error_(std::move(loss), name, number);
+  }
 
   // What was issued from `first` to `last` may be spoilt by what failed on `stream`.
   struct Failure {

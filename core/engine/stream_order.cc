@@ -37,8 +37,10 @@ StreamOrder::Covering StreamOrder::EventFor(StreamUse use) const {
   return {*s.events[ticket % kEventsKept], ticket};
 }
 
-bool StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock,
-                             Deadline deadline) {
+absl::StatusOr<bool> StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses,
+                                             std::unique_lock<std::mutex>& lock,
+                                             Deadline deadline) {
+  absl::Status loss;
   for (const StreamUse& use : uses) {
     if (host_seen_[use.stream] >= use.ticket) continue;
     const Covering covering = EventFor(use);
@@ -47,20 +49,14 @@ bool StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses, std::unique_loc
     const absl::StatusOr<bool> done = covering.event.SynchronizeUntil(deadline);
     lock.lock();
     if (!done.ok()) {
-      NoteLoss(use, done.status());
+      loss.Update(done.status());
       continue;
     }
     if (!*done) return false;
     host_seen_[use.stream] = std::max(host_seen_[use.stream], covering.ticket);
   }
+  if (!loss.ok()) return loss;
   return true;
-}
-
-void StreamOrder::NoteLoss(const StreamUse& use, absl::Status loss) {
-  PerStream& stream = *streams_[use.stream];
-  if (use.issue == 0 || use.issue >= stream.lost_from) return;
-  stream.lost_from = use.issue;
-  failures_.Report(use.stream, use.issue, std::move(loss));
 }
 
 void StreamOrder::Begin(Record& record) {
@@ -137,18 +133,21 @@ ErrorRef StreamOrder::Before(Record& record) {
     if (order != nullptr) Collect(*order, Writes(a->kind), record.stream, uses);
   }
   if (record.stream < 0) {
-    WaitOnHost(uses, lock, Deadline::max());
+    const absl::Status waited = WaitOnHost(uses, lock, Deadline::max()).status();
     NoticeFailures();
-    return InheritedError(record);
+    ErrorRef error = InheritedError(record);
+    if (error || waited.ok()) return error;
+    return failures_.ErrorOfLoss(waited, record.name, record.number);
   }
   PerStream& own = *streams_[record.stream];
   for (const StreamUse& use : uses) {
-    if (streams_[use.stream]->device != own.device) own.last_joined = record.issue;
+    const PerStream& other = *streams_[use.stream];
+    own.last_joined =
+        std::max(own.last_joined, other.device != own.device ? record.issue : other.last_joined);
     if (own.seen[use.stream] >= use.ticket || host_seen_[use.stream] >= use.ticket) continue;
     const Covering covering = EventFor(use);
     if (absl::Status waits = own.stream->Wait(covering.event); !waits.ok()) {
-      failures_.Report(record.stream, record.issue, std::move(waits));
-      continue;
+      return failures_.ErrorOfLoss(std::move(waits), record.name, record.number);
     }
     own.seen[use.stream] = covering.ticket;
   }
@@ -174,7 +173,6 @@ void StreamOrder::After(Record& record) {
   std::lock_guard<std::mutex> lock(mutex_);
   PerStream& own = *streams_[record.stream];
   const StreamUse use{record.stream, ++own.issued, record.issue};
-  own.last_issue = record.issue;
   // It fails for a lost device alone, of which who waits for the event is told.
   own.stream->Record(*own.events[use.ticket % kEventsKept]).IgnoreError();
   for (Access* a = begin; a != end; ++a) {
@@ -197,13 +195,17 @@ void StreamOrder::After(Record& record) {
 }
 
 bool StreamOrder::WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef& error) {
-  const VarOrder* order = var.order.load(std::memory_order_acquire);
+  VarOrder* const order = var.order.load(std::memory_order_acquire);
   if (order == nullptr) return true;
   std::unique_lock<std::mutex> lock(mutex_);
   std::vector<StreamUse> uses;
   Collect(*order, readers, /*own=*/-1, uses);
-  if (!WaitOnHost(uses, lock, deadline)) return false;
+  const absl::StatusOr<bool> done = WaitOnHost(uses, lock, deadline);
+  if (done.ok() && !*done) return false;
   NoticeFailures();
+  if (!done.ok() && !order->error) {
+    order->error = failures_.ErrorOfLoss(done.status(), "of a device", 0);
+  }
   if (order->writer.stream >= 0) error = order->error;
   return true;
 }
@@ -229,9 +231,11 @@ bool StreamOrder::Synchronize(Deadline deadline) {
   const Issue ended = failures_.LastEnded();
   std::vector<StreamUse> uses;
   for (size_t i = 0; i < streams_.size(); ++i) {
-    uses.push_back({static_cast<int16_t>(i), streams_[i]->issued, streams_[i]->last_issue});
+    uses.push_back({static_cast<int16_t>(i), streams_[i]->issued});
   }
-  if (!WaitOnHost(uses, lock, deadline)) return false;
+  // Of a loss those are told who wait for what it has spoilt.
+  const absl::StatusOr<bool> done = WaitOnHost(uses, lock, deadline);
+  if (done.ok() && !*done) return false;
   NoticeFailures();
   failures_.ForgetSinks(ended);
   return true;

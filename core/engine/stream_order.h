@@ -13,7 +13,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -87,17 +86,14 @@ class StreamOrder {
   // Operations of a stream that may be waited for by themselves; for older ones the oldest of these
   // is waited for.
   static constexpr uint64_t kEventsKept = 64;
-  static constexpr Issue kNeverLost = std::numeric_limits<Issue>::max();
 
   struct PerStream {
     Stream* stream = nullptr;
     const Device* device = nullptr;
     // Event i covers the last ticket given out that is i modulo kEventsKept.
     std::array<std::unique_ptr<DeviceEvent>, kEventsKept> events;
-    uint64_t issued = 0;           // tickets given out
-    Issue last_issue = 0;          // of the last ticket
-    Issue lost_from = kNeverLost;  // what of it the loss of the device is known to have spoilt
-    Issue last_joined = 0;         // that came after work of another device
+    uint64_t issued = 0;    // tickets given out
+    Issue last_joined = 0;  // whose work came after work of another device, by whatever streams
     // By stream: the ticket that this stream comes after anyway.
     std::vector<uint64_t> seen;
   };
@@ -110,10 +106,9 @@ class StreamOrder {
     uint64_t ticket;
   };
   Covering EventFor(StreamUse use) const;
-  bool WaitOnHost(const std::vector<StreamUse>& uses, std::unique_lock<std::mutex>& lock,
-                  Deadline deadline);
-  // What was issued to the use's stream from there on is spoilt, as its device is lost.
-  void NoteLoss(const StreamUse& use, absl::Status loss);
+  // False when the deadline came first; Unavailable when all is over and a device is lost.
+  absl::StatusOr<bool> WaitOnHost(const std::vector<StreamUse>& uses,
+                                  std::unique_lock<std::mutex>& lock, Deadline deadline);
   static ErrorRef InheritedError(Record& record);
   bool Concerns(const DeviceFailures::Failure& failure, const StreamUse& use) const;
   // Takes note of what has failed by now, in all orders that it concerns.

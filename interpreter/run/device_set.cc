@@ -35,14 +35,17 @@ absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
 
 namespace {
 
-// Whether work of the instruction reads host memory after it has been issued.
-bool ReadsHostMemory(const Instruction& instruction) {
+// Whether work of the instruction uses host memory after it has been issued that the run did not
+// make: the caller's, or a parameter's.
+bool UsesHostMemory(const Plan& plan, const Instruction& instruction) {
   if (instruction.place.on_host()) return false;
   if (instruction.op_type == "memcpy_h2d") return true;
   for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
     if (instruction.inputs[arg] >= 0 && IsHostInput(instruction, arg)) return true;
   }
-  return false;
+  return std::any_of(instruction.outputs.begin(), instruction.outputs.end(), [&](VarId var) {
+    return var >= 0 && plan.vars[var].persistable && plan.vars[var].place.on_host();
+  });
 }
 
 }  // namespace
@@ -70,14 +73,14 @@ absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
                             on.device->CreateStream(streams[i].name, streams[i].priority));
     on.streams.push_back(set->streams_[i].get());
   }
-  std::vector<bool> feeds(streams.size(), false);
+  std::vector<bool> uses(streams.size(), false);
   for (const Plan& plan : plans) {
     for (const Instruction& instruction : plan.instructions) {
-      if (ReadsHostMemory(instruction)) feeds[instruction.stream] = true;
+      if (UsesHostMemory(plan, instruction)) uses[instruction.stream] = true;
     }
   }
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    if (feeds[i]) set->feed_streams_.push_back(set->streams_[i].get());
+  for (size_t i = 0; i < uses.size(); ++i) {
+    if (uses[i]) set->host_streams_.push_back(set->streams_[i].get());
   }
   return set;
 }
@@ -111,9 +114,9 @@ absl::Status DeviceSet::Synchronize() {
   return status;
 }
 
-absl::Status DeviceSet::SynchronizeFeeds() {
+absl::Status DeviceSet::SynchronizeHostMemory() {
   absl::Status status;
-  for (Stream* stream : feed_streams_) status.Update(stream->Synchronize());
+  for (Stream* stream : host_streams_) status.Update(stream->Synchronize());
   return status;
 }
 

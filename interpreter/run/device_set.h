@@ -50,9 +50,10 @@ class DeviceSet {
 
   // Waits for the work of all streams of this core. Errors: a device is lost.
   absl::Status Synchronize();
-  // Waits for the streams whose work reads host memory: then nothing reads the caller's feeds.
-  // Errors as before.
-  absl::Status SynchronizeFeeds();
+  // Waits for the streams whose work reads host memory, or writes what is there beyond the run:
+  // then nothing reads the caller's feeds, and parameters of the host are at rest. Errors as
+  // before.
+  absl::Status SynchronizeHostMemory();
   // To be called before work is enqueued, which is to come after what other cores have enqueued on
   // these devices. Errors as before.
   absl::Status BeginRun();
@@ -78,7 +79,7 @@ class DeviceSet {
   WorkErrors errors_;
   std::vector<OnDevice> devices_;
   std::vector<std::unique_ptr<Stream>> streams_;  // null for the host's
-  std::vector<Stream*> feed_streams_;
+  std::vector<Stream*> host_streams_;
 };
 
 }  // namespace interp

@@ -282,6 +282,49 @@ TEST_P(EngineOnDevices, ALostDeviceSpoilsWhatItWasToWrite) {
   }
 }
 
+// Rubbish that has come to another device by way of the host, and to a second stream there.
+TEST_P(EngineOnDevices, FailuresAreFollowedThroughStreamsOfAnotherDevice) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const SimOptions options{
+        .seed = seed, .execution = GetParam(), .max_kernel_delay_ns = 2'000'000};
+    const auto first = MakeDevice(options);
+    const auto second = MakeDevice({.index = 1, .execution = GetParam()});
+    auto engine = MakeEngine({.workers = 2, .devices = {first, second}});
+    Buffers on_first(*engine, *first, 2);
+    Buffers on_second(*engine, *second, 3);
+    Tensor staging = testing::VectorOf<float>(std::vector<float>(kCount, -1));
+    const Variable host = engine->NewVariable("staging");
+    const auto push = [&](auto function, Variable read, Variable written, const Device& device,
+                          Property property) {
+      EXPECT_THAT(engine->Push(function, {.reads = {read}, .writes = {written}},
+                               {.place = device.place(), .property = property}),
+                  IsOk());
+    };
+    push(Launching(*first, &FailOnDevice, on_first.memory[0], on_first.memory[1]),
+         on_first.variables[0], on_first.variables[1], *first, Property::kNormal);
+    push(
+        [&](const RunContext& ctx) {
+          return ctx.stream->CopyToHost(staging.mutable_raw_data(), staging.buffer(),
+                                        on_first.memory[1], staging.size_bytes(), ctx.work);
+        },
+        on_first.variables[1], host, *first, Property::kCopyFromDevice);
+    push(
+        [&](const RunContext& ctx) {
+          return ctx.stream->CopyToDevice(on_second.memory[0], staging.raw_data(), staging.buffer(),
+                                          staging.size_bytes(), ctx.work);
+        },
+        host, on_second.variables[0], *second, Property::kCopyToDevice);
+    for (int i = 0; i < 2; ++i) {
+      push(Launching(*second, &MixIn, on_second.memory[i], on_second.memory[i + 1]),
+           on_second.variables[i], on_second.variables[i + 1], *second,
+           i == 0 ? Property::kNormal : Property::kDeviceUrgent);
+    }
+    EXPECT_THAT(engine->WaitForVar(on_second.variables[2]),
+                testing::FailsWith(absl::StatusCode::kDataLoss, ""));
+    (void)engine->WaitForAll();
+  }
+}
+
 TEST_P(EngineOnDevices, OverwritingMakesGoodWhatFailedWorkSpoilt) {
   FailingWork work(GetParam());
   work.Push(&FailOnDevice, 0, 1);

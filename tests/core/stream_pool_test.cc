@@ -315,7 +315,7 @@ TEST_P(StreamPoolTest, JoinedMemoryIsFreeAfterTheLastUse) {
 }
 
 TEST_P(StreamPoolTest, TheBestFitIsTaken) {
-  Rig rig(Sim());
+  Rig rig(Sim(), {.chunk_bytes = 0});
   BufferRef large = Take(*rig.pool, *rig.a, 4096);
   BufferRef small = Take(*rig.pool, *rig.a, 1024);
   const void* small_address = small->data;
@@ -373,7 +373,7 @@ TEST_P(StreamPoolTest, TestsMakeAllocationsFail) {
 }
 
 TEST_P(StreamPoolTest, CountsWhatIsHandedOutByAllStreams) {
-  Rig rig(Sim());
+  Rig rig(Sim(), {.chunk_bytes = 0});
   BufferRef x = Take(*rig.pool, *rig.a, 100);
   BufferRef y = Take(*rig.pool, *rig.b, 64);
   BufferRef z = Take(*rig.pool, *rig.b, 0);
@@ -408,13 +408,13 @@ TEST_P(StreamPoolTest, TrimGivesBackWhatIsFreeFromEndToEnd) {
 
 // Two streams take what they need of one chunk; it goes back once all of it is free.
 TEST_P(StreamPoolTest, TheDeviceIsAskedForChunks) {
-  Rig rig(Sim(8192), {.chunk_bytes = 4096});
+  Rig rig(Sim(65536), {.chunk_bytes = 4096});
   BufferRef x = Take(*rig.pool, *rig.a, 1024);
   BufferRef y = Take(*rig.pool, *rig.b, 1024);
   EXPECT_EQ(rig.pool->pool_stats().misses, 1);
   EXPECT_EQ(rig.pool->stats().reserved_bytes, 4096u);
   EXPECT_EQ(static_cast<const char*>(y->data) - static_cast<const char*>(x->data), 1024);
-  // More than is left of it, and then more than a chunk is left of the device.
+  // More than is left of it.
   const BufferRef z = Take(*rig.pool, *rig.a, 3072);
   EXPECT_EQ(rig.pool->stats().reserved_bytes, 8192u);
   const BufferRef rest = Take(*rig.pool, *rig.b, 2048);
@@ -426,8 +426,14 @@ TEST_P(StreamPoolTest, TheDeviceIsAskedForChunks) {
   EXPECT_EQ(rig.pool->Trim(), 0u);
 }
 
+TEST_P(StreamPoolTest, AChunkIsASmallPartOfTheDevice) {
+  Rig rig(Sim(65536));
+  const BufferRef x = Take(*rig.pool, *rig.a, 64);
+  EXPECT_EQ(rig.pool->stats().reserved_bytes, 4096u);
+}
+
 TEST_P(StreamPoolTest, TrimWaitsForWhatUsedAChunk) {
-  Rig rig(Sim(8192), {.chunk_bytes = 4096});
+  Rig rig(Sim(65536), {.chunk_bytes = 4096});
   BufferRef x = Take(*rig.pool, *rig.a, 1024);
   BufferRef y = Take(*rig.pool, *rig.b, 1024);
   Put(*rig.a, x->data, {1});
