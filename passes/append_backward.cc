@@ -14,6 +14,7 @@
 #include "passes/declarations.h"
 #include "passes/gradient_flow.h"
 #include "passes/op_effects.h"
+#include "passes/variable_attributes.h"
 
 namespace interp {
 namespace {
@@ -564,6 +565,8 @@ std::vector<VarId> Parameters(const Program& program) {
 
 absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOptions& options,
                                                const OpRegistry& ops) {
+  // Gradients read what the ops read, which is to be seen of both.
+  INTERP_ASSIGN_OR_RETURN(program, BindVariableAttributes(std::move(program), {.ops = ops}));
   INTERP_ASSIGN_OR_RETURN(const VarId loss, FindNamed(program, options.loss, "the loss"));
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> blocked,
                           FindAll(program, options.no_grad, "those without gradient"));

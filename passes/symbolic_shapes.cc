@@ -159,6 +159,8 @@ class Deriver {
     std::optional<SymbolicShape> in = Input(op, "X");
     AttrReader attrs(op);
     std::vector<int64_t> kernel = attrs.Ints("ksize");
+    // Tensors that override the attribute are only known in a run.
+    if (op.inputs.size() > 1) return std::nullopt;
     if (!in.has_value() || in->size() != 4 || kernel.size() != 2) return std::nullopt;
     if (attrs.Bool("global_pooling", false)) kernel = {1, 1};
     if (!attrs.Bool("global_pooling", false) && !attrs.Bool("adaptive", false)) {

@@ -67,7 +67,14 @@ absl::StatusOr<Slot> VariableSlot(const Program& program, const AttrPlace& place
       one != nullptr ? std::vector<std::string>{one->name} : std::get<VarNames>(attr.value).names;
   Slot slot;
   slot.name = std::string(one != nullptr || place.list.empty() ? place.tensor : place.list);
+  if (names.empty()) {
+    return InvalidArgument("attribute '", attr.name, "' is a list of no variables");
+  }
   for (const std::string& name : names) {
+    if (name == kEmptyVarName) {
+      return InvalidArgument("attribute '", attr.name, "' is the variable '", name,
+                             "', which stands for none");
+    }
     slot.args.push_back(program.Find(name));
     if (slot.args.back() < 0) {
       return InvalidArgument("attribute '", attr.name, "' is the variable '", name,
@@ -88,7 +95,10 @@ absl::Status BindAttributes(const Program& program, const OpDef& def, Op& op) {
     }
     if (!HasInputSlot(def, place->tensor)) continue;  // a gradient that has no use for it
     INTERP_ASSIGN_OR_RETURN(Slot slot, VariableSlot(program, *place, attr));
-    std::erase_if(op.inputs, [&](const Slot& old) { return old.name == slot.name; });
+    // Of two forms of a value, ops differ in which they take.
+    std::erase_if(op.inputs, [&](const Slot& old) {
+      return old.name == place->tensor || (!place->list.empty() && old.name == place->list);
+    });
     op.inputs.push_back(std::move(slot));
   }
   op.attrs = std::move(kept);

@@ -40,7 +40,8 @@ OpDef ReductionDef(absl::string_view type, std::vector<KernelDef> kernels) {
 }
 
 GradientDef ReductionGradient(bool of_out) {
-  GradientDef def = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}};
+  GradientDef def = {.inputs = {"X", "Out@GRAD", "AxisTensor", "AxisTensorList"},
+                     .outputs = {"X@GRAD"}};
   if (of_out) def.inputs.emplace_back("Out");
   return def;
 }

@@ -86,7 +86,8 @@ OpDef PoolDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
                   {DType::kFloat64, RunPool<double>},
                   {DType::kBFloat16, RunPool<bfloat16>}},
       .layout = LayoutRule::kPrefersChannelsLast,
-      .gradient = {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
+      .gradient = {.inputs = {"X", "Out", "Out@GRAD", "KernelSizeTensor", "KernelSizeTensorList"},
+                   .outputs = {"X@GRAD"}},
   };
 }
 
