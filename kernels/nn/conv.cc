@@ -67,6 +67,16 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   return &cache.Insert(std::move(key), std::move(prepared));
 }
 
+absl::StatusOr<std::shared_ptr<const PackedWeights>> Pack(const KernelContext& ctx,
+                                                          const OnednnConv& conv) {
+  const Tensor& filter = ctx.input(kConvFilter);
+  const bool as_it_is = filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
+  std::vector<float> dense;
+  if (!as_it_is) dense = DenseFilter(filter);
+  return conv.Pack(as_it_is ? filter.data<float>() : dense.data(),
+                   FoldOf(ctx, ctx.attrs<ConvAttrs>()), ctx.num_threads());
+}
+
 absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
                                                              PreparedConv& prepared) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
@@ -74,12 +84,12 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
     const Tensor& filter = ctx.input(kConvFilter);
     if (HasBias(ctx, attrs) || filter.layout != Layout::kPlain ||
         filter.dtype != prepared.onednn->dtype()) {
-      return prepared.onednn->Pack(FoldWeights(ctx, attrs));
+      return Pack(ctx, *prepared.onednn);
     }
     return prepared.onednn->Repack(ctx, filter.raw_data());
   }
   if (prepared.weights == nullptr) {
-    const auto pack = [&] { return prepared.onednn->Pack(FoldWeights(ctx, attrs)); };
+    const auto pack = [&] { return Pack(ctx, *prepared.onednn); };
     INTERP_ASSIGN_OR_RETURN(prepared.weights,
                             ctx.Shared<PackedWeights>(prepared.onednn->weights_key(), pack));
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "kernels/nn/conv_geometry.h"
+#include "kernels/nn/pack_filter.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp::nn {
@@ -79,21 +80,30 @@ absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& 
     INTERP_ASSIGN_OR_RETURN(const Desc desc, Choose(problem, op, MakeAttr(epilogue)));
     conv->Bind(desc, epilogue);
     conv->plain_desc_ = g.plain_filter;
+    conv->grouped_ = problem.groups > 1;
     conv->folded_desc_ = MakeGeometry(problem, epilogue.bias, DType::kFloat32).plain_filter;
     return absl::OkStatus();
   }));
   return conv;
 }
 
-absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Pack(
-    const FoldedWeights& weights) const {
+absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Pack(const float* filter,
+                                                                      ChannelFold fold,
+                                                                      int num_threads) const {
   auto packed = std::make_shared<PackedWeights>();
-  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+  INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
     packed->filter = memory(packed_desc_, Engine());
-    return absl::OkStatus();
+    if (const auto format = FilterFormat::Of(packed_desc_, grouped_)) {
+      format->Pack(filter, fold.factors, num_threads,
+                   static_cast<float*>(packed->filter.get_data_handle()));
+      return absl::OkStatus();
+    }
+    if (fold.factors.empty()) return Reorder(folded_desc_, filter, packed->filter);
+    std::vector<float> scaled(filter, filter + folded_desc_.get_size() / sizeof(float));
+    ScaleChannels(fold.factors, scaled);
+    return Reorder(folded_desc_, scaled.data(), packed->filter);
   }));
-  INTERP_RETURN_IF_ERROR(Reorder(folded_desc_, weights.filter.data(), packed->filter));
-  packed->bias = weights.bias;
+  packed->bias = std::move(fold.bias);
   return std::shared_ptr<const PackedWeights>(std::move(packed));
 }
 

@@ -43,10 +43,12 @@ class OnednnConv {
 
   // Tells weight formats apart, for KernelContext::Shared.
   uint64_t weights_key() const { return FormatHash(packed_desc_); }
-  absl::StatusOr<std::shared_ptr<const PackedWeights>> Pack(const FoldedWeights& weights) const;
+  // `filter` is of float32, whatever the dtype, in dense O,I,kernel order.
+  absl::StatusOr<std::shared_ptr<const PackedWeights>> Pack(const float* filter, ChannelFold fold,
+                                                            int num_threads) const;
 
-  // The same for a filter that changes from run to run and no bias: `filter` is in dense O,I,kernel
-  // order. The result is written over by the next call.
+  // The same for a filter of that dtype that changes from run to run, and no bias. The result is
+  // written over by the next call.
   absl::StatusOr<std::shared_ptr<const PackedWeights>> Repack(const KernelContext& ctx,
                                                               const void* filter);
 
@@ -62,9 +64,10 @@ class OnednnConv {
   void Bind(const dnnl::convolution_forward::primitive_desc& desc, const ConvEpilogue& epilogue);
 
   DType dtype_ = DType::kFloat32;
-  MemDesc folded_desc_;  // of FoldedWeights::filter, float32
+  MemDesc folded_desc_;  // dense, float32
   MemDesc plain_desc_;   // the same of dtype_
   MemDesc packed_desc_;  // what the primitive wants
+  bool grouped_ = false;
   std::unique_ptr<Primitive> primitive_;
   std::string implementation_;
   int src_ = 0;

@@ -2,33 +2,32 @@
 
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 namespace interp::nn {
 namespace {
 
 template <typename T>
 std::vector<float> DenseFilterOf(const Tensor& filter) {
+  const T* const data = filter.data<T>();
+  if (filter.layout == Layout::kPlain) return std::vector<float>(data, data + filter.numel());
   const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
   std::vector<T> values(static_cast<size_t>(filter.numel()));
-  CopyImage(view, filter.data<T>(), DenseChannelsFirst(view), values.data(), /*num_threads=*/1);
+  CopyImage(view, data, DenseChannelsFirst(view), values.data(), /*num_threads=*/1);
   if constexpr (std::is_same_v<T, float>) return values;
   return std::vector<float>(values.begin(), values.end());
 }
 
-void FoldBatchNorm(const KernelContext& ctx, float epsilon, FoldedWeights& folded) {
+void FoldBatchNorm(const KernelContext& ctx, float epsilon, ChannelFold& fold) {
   const std::vector<float> scale = ChannelValues(ctx.input(kConvBnScale));
   const std::vector<float> shift = ChannelValues(ctx.input(kConvBnBias));
   const std::vector<float> mean = ChannelValues(ctx.input(kConvBnMean));
   const std::vector<float> variance = ChannelValues(ctx.input(kConvBnVariance));
-  const size_t channels = folded.bias.size();
-  const size_t per_channel = folded.filter.size() / channels;
-  for (size_t c = 0; c < channels; ++c) {
+  fold.factors.resize(fold.bias.size());
+  for (size_t c = 0; c < fold.bias.size(); ++c) {
     const double factor = scale[c] / std::sqrt(static_cast<double>(variance[c]) + epsilon);
-    for (size_t i = 0; i < per_channel; ++i) {
-      float& w = folded.filter[c * per_channel + i];
-      w = static_cast<float>(w * factor);
-    }
-    folded.bias[c] = static_cast<float>((folded.bias[c] - mean[c]) * factor + shift[c]);
+    fold.factors[c] = factor;
+    fold.bias[c] = static_cast<float>((fold.bias[c] - mean[c]) * factor + shift[c]);
   }
 }
 
@@ -60,15 +59,30 @@ bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs) {
   return ctx.has_input(kConvBias) || attrs.batch_norm;
 }
 
-FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
-  const Tensor& filter = ctx.input(kConvFilter);
-  FoldedWeights folded;
-  folded.filter = DenseFilter(filter);
-  if (HasBias(ctx, attrs)) folded.bias.resize(filter.shape[0]);
-  if (const Tensor* bias = ctx.optional_input(kConvBias)) {
-    folded.bias = ChannelValues(*bias);
+ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs) {
+  ChannelFold fold;
+  if (HasBias(ctx, attrs)) fold.bias.resize(ctx.input(kConvFilter).shape[0]);
+  if (const Tensor* bias = ctx.optional_input(kConvBias)) fold.bias = ChannelValues(*bias);
+  if (attrs.batch_norm) FoldBatchNorm(ctx, attrs.epsilon, fold);
+  return fold;
+}
+
+void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter) {
+  if (factors.empty()) return;
+  const size_t per_channel = filter.size() / factors.size();
+  for (size_t c = 0; c < factors.size(); ++c) {
+    for (size_t i = 0; i < per_channel; ++i) {
+      float& w = filter[c * per_channel + i];
+      w = static_cast<float>(w * factors[c]);
+    }
   }
-  if (attrs.batch_norm) FoldBatchNorm(ctx, attrs.epsilon, folded);
+}
+
+FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
+  ChannelFold fold = FoldOf(ctx, attrs);
+  FoldedWeights folded = {.filter = DenseFilter(ctx.input(kConvFilter)),
+                          .bias = std::move(fold.bias)};
+  ScaleChannels(fold.factors, folded.filter);
   return folded;
 }
 

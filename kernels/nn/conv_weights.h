@@ -24,7 +24,17 @@ std::vector<float> DenseFilter(const Tensor& filter);
 // Those of a vector by channel, of float32 or bfloat16.
 std::vector<float> ChannelValues(const Tensor& tensor);
 
-// y = (conv(x) + bias - mean) * scale / sqrt(variance + epsilon) + shift is a convolution itself.
+// What follows the sums of each output channel. y = (conv(x) + bias - mean) * scale / sqrt(variance
+// + epsilon) + shift is a convolution itself.
+struct ChannelFold {
+  std::vector<double> factors;  // of the filter; empty: none
+  std::vector<float> bias;      // empty: none
+};
+ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs);
+
+// A dense filter with each output channel multiplied by its factor.
+void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter);
+
 FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs);
 
 }  // namespace interp::nn

@@ -34,10 +34,8 @@ absl::StatusOr<std::unique_ptr<OnednnInt8Conv>> MakeConv(const ConvProblem& prob
   return conv;
 }
 
-FoldedWeights WideWeights(const Int8Weights& weights) {
-  FoldedWeights wide;
-  wide.filter.assign(weights.values.begin(), weights.values.end());
-  return wide;
+std::vector<float> WideFilter(const Int8Weights& weights) {
+  return std::vector<float>(weights.values.begin(), weights.values.end());
 }
 
 enum class Side : bool { kInput, kOutput };
@@ -115,14 +113,16 @@ absl::Status Int8Conv::SumWide(const KernelContext& ctx, const Case& c, Prepared
                                const float* in, float* sums) {
   if (prepared.wide != nullptr) {
     if (prepared.wide_filter == nullptr || !c.weights_stay) {
-      INTERP_ASSIGN_OR_RETURN(prepared.wide_filter, prepared.wide->Pack(WideWeights(c.weights)));
+      INTERP_ASSIGN_OR_RETURN(
+          prepared.wide_filter,
+          prepared.wide->Pack(WideFilter(c.weights).data(), {}, ctx.num_threads()));
     }
     return prepared.wide->Run(ctx, prepared.wide_filter, in, sums);
   }
   const ImageView out_view = ImageOf(c.problem, Side::kOutput);
   std::fill_n(sums, out_view.numel(), 0.0F);
   ConvDirect(c.problem, ImageOf(c.problem, Side::kInput), in, FilterOf(c.problem),
-             WideWeights(c.weights).filter.data(), out_view, sums, ctx.num_threads());
+             WideFilter(c.weights).data(), out_view, sums, ctx.num_threads());
   return absl::OkStatus();
 }
 
