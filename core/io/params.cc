@@ -11,6 +11,7 @@
 #include "core/io/array_elements.h"
 #include "core/io/file.h"
 #include "core/quoted.h"
+#include "core/storage/aligned_memory.h"
 
 namespace interp {
 namespace {
@@ -32,6 +33,7 @@ absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file
     return tensor;
   }
   INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
+  PopulatePages(tensor.mutable_raw_data(), tensor.size_bytes());
   CopyElements(record, {static_cast<const char*>(file->data), file->size_bytes}, 0, tensor);
   return tensor;
 }

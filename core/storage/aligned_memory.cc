@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 
 #include "core/buffer.h"
@@ -22,6 +23,18 @@ void* AllocateAligned(size_t bytes) {
   if (bytes >= kLarge) madvise(memory, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
   return memory;
+}
+
+void PopulatePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  constexpr size_t kWorthACall = size_t{32} << 10;
+  constexpr uintptr_t kPage = 4096;  // where pages are larger the call is refused
+  if (bytes < kWorthACall) return;
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(memory);
+  const uintptr_t first = (begin + kPage - 1) / kPage * kPage;
+  const uintptr_t end = (begin + bytes) / kPage * kPage;
+  madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_WRITE);
+#endif
 }
 
 }  // namespace interp

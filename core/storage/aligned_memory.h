@@ -1,4 +1,4 @@
-// AllocateAligned: memory of the system for buffers and packed weights.
+// Memory of the system for buffers and packed weights.
 #pragma once
 
 #include <cstddef>
@@ -10,5 +10,10 @@ namespace interp {
 // images lose a tenth of their time to page walks without, and a first run half of its page faults.
 // Null when the system has no more. Thread-safe.
 void* AllocateAligned(size_t bytes);
+
+// Makes the whole pages of a range that is about to be written present at once, which takes half
+// the time of a page fault each. Values stay. Does nothing for small ranges, nor where the system
+// cannot. Thread-safe.
+void PopulatePages(void* memory, size_t bytes);
 
 }  // namespace interp

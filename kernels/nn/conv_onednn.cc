@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "core/storage/aligned_memory.h"
 #include "kernels/nn/conv_geometry.h"
 #include "kernels/nn/pack_filter.h"
 #include "kernels/util/parallel_for.h"
@@ -93,6 +94,7 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Pack(const floa
   auto packed = std::make_shared<PackedWeights>();
   INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
     packed->filter = memory(packed_desc_, Engine());
+    PopulatePages(packed->filter.get_data_handle(), packed_desc_.get_size());
     if (const auto format = FilterFormat::Of(packed_desc_, grouped_)) {
       format->Pack(filter, fold.factors, num_threads,
                    static_cast<float*>(packed->filter.get_data_handle()));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "core/buffer.h"
 
@@ -25,6 +26,16 @@ TEST(AlignedMemoryTest, AllOfItMayBeWritten) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.get()) % kBufferAlignment, 0u) << bytes;
     std::memset(memory.get(), 1, bytes);
   }
+}
+
+TEST(AlignedMemoryTest, PopulatedPagesKeepTheirValues) {
+  constexpr size_t kMiB = size_t{1} << 20;
+  std::vector<char> bytes(kMiB, 'x');
+  // Ranges that begin and end inside pages, and small ones.
+  PopulatePages(bytes.data() + 1, bytes.size() - 2);
+  PopulatePages(bytes.data(), 1);
+  PopulatePages(nullptr, 0);
+  EXPECT_EQ(bytes, std::vector<char>(kMiB, 'x'));
 }
 
 }  // namespace
