@@ -218,13 +218,10 @@ class ConvFuser {
     chain.out_slot = out_slot;
   }
 
-  Op MakeFused(const Chain& chain) const {
+  Op MakeFused(const Chain& chain) {
     const Op& conv = op(chain.ops.front());
-    Op fused = conv;
+    Op fused = fuser_.TakeForFusion(chain.ops.front());
     if (conv.type != kInt8Conv2d) fused.type = std::string(kFusedConv2d);
-    fused.inputs.clear();
-    fused.outputs.clear();
-    fused.inplace.clear();
     AddInput(fused, "Input", {*Fuser::Argument(conv.inputs, "Input")});
     AddInput(fused, "Filter", {*Fuser::Argument(conv.inputs, "Filter")});
     if (chain.bias.has_value()) AddInput(fused, "Bias", {*chain.bias});

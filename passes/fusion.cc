@@ -42,6 +42,17 @@ bool Fuser::IsStable(VarId id, int from) const {
 
 bool Fuser::IsUnused(VarId id) const { return !uses_[id].pinned() && uses_[id].mentions == 1; }
 
+Op Fuser::TakeForFusion(int index) {
+  Op& op = program_.blocks[0].ops[index];
+  Op fused;
+  fused.type = op.type;
+  fused.attrs = std::exchange(op.attrs, {});
+  fused.is_target = op.is_target;
+  fused.has_is_target = op.has_is_target;
+  fused.unknown_fields = op.unknown_fields;
+  return fused;
+}
+
 void Fuser::Replace(const std::vector<int>& chain, Op fused) {
   for (const int op : chain) gone_[op] = true;
   fused_.emplace_back(chain.back(), std::move(fused));

@@ -47,6 +47,10 @@ class Fuser {
 
   bool IsGone(int op) const { return gone_[op]; }
 
+  // The op at that position, which is to be replaced, without slots: most of it is attributes that
+  // say where it was made, so it is not copied.
+  Op TakeForFusion(int op);
+
   // Puts `fused` at the position of the last of `chain`, whose ops go. REQUIRES: ascending.
   void Replace(const std::vector<int>& chain, Op fused);
 
