@@ -1,5 +1,7 @@
 #include "interpreter/load_model.h"
 
+#include <filesystem>
+#include <memory>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -16,7 +18,28 @@
 namespace interp {
 namespace {
 
-absl::StatusOr<Program> ParseAnyProgram(const std::string& path, const std::string& bytes) {
+// What a file holds, for as long as this lives. Mapped, as a program is read once from end to end;
+// pipes and devices are read.
+class FileContent {
+ public:
+  static absl::StatusOr<FileContent> Open(const std::string& path) {
+    FileContent content;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error)) {
+      INTERP_ASSIGN_OR_RETURN(content.mapped_, MappedFile::Open(path));
+    } else {
+      INTERP_ASSIGN_OR_RETURN(content.read_, ReadFile(path));
+    }
+    return content;
+  }
+  absl::string_view bytes() const { return mapped_ != nullptr ? mapped_->bytes() : read_; }
+
+ private:
+  std::shared_ptr<const MappedFile> mapped_;
+  std::string read_;
+};
+
+absl::StatusOr<Program> ParseAnyProgram(const std::string& path, absl::string_view bytes) {
   const bool text = absl::EndsWith(path, ".txt");
   absl::StatusOr<Program> program = text ? ParseProgram(bytes) : LoadProgram(bytes);
   if (program.ok() && program->blocks.empty()) {
@@ -69,8 +92,8 @@ absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
 }
 
 absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {
-  INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  return ParseAnyProgram(path, bytes);
+  INTERP_ASSIGN_OR_RETURN(const FileContent file, FileContent::Open(path));
+  return ParseAnyProgram(path, file.bytes());
 }
 
 absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params) {
@@ -78,14 +101,14 @@ absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std
   Model model;
   model.path = files.model;
   model.scope = std::make_shared<Scope>();
-  INTERP_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(model.path));
-  if (IsPlanFile(bytes)) {
-    absl::StatusOr<CompiledProgram> compiled = ParsePlan(bytes, OpRegistry::Global());
+  INTERP_ASSIGN_OR_RETURN(const FileContent file, FileContent::Open(model.path));
+  if (IsPlanFile(file.bytes())) {
+    absl::StatusOr<CompiledProgram> compiled = ParsePlan(file.bytes(), OpRegistry::Global());
     if (!compiled.ok()) return Annotate(compiled.status(), model.path);
     model.program = std::move(compiled->program);
     model.compiled = *std::move(compiled);
   } else {
-    INTERP_ASSIGN_OR_RETURN(model.program, ParseAnyProgram(model.path, bytes));
+    INTERP_ASSIGN_OR_RETURN(model.program, ParseAnyProgram(model.path, file.bytes()));
   }
   const std::string& chosen = params.has_value() ? *params : files.params;
   const bool wanted = params.has_value() || !ParamsOf(model.program).empty();
