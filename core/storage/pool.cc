@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/storage/aligned_memory.h"
 #include "core/storage/block_policy.h"
 
 namespace interp {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr absl::string_view kPoolNames[] = {"tlsf", "naive", "power_of_two", "linear", "exact"};
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
+constexpr size_t kMostPopulated = size_t{64} << 20;  // more has huge pages and gains little
 
 absl::Status Check(const MemorySource& source, const PoolOptions& options) {
   if (options.kind == PoolKind::kTlsf && !source.place().on_host()) {
@@ -89,6 +91,10 @@ absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes) {
 
 absl::StatusOr<BufferRef> Pool::AllocateFresh(size_t size_bytes, size_t counted) {
   const absl::StatusOr<MemoryRange> range = TakeFromSource(size_bytes);
+  // What was asked for is about to be written. A naive pool may get memory that has been used, and
+  // would pay in every run.
+  const bool populates = options_.kind != PoolKind::kNaive && source_->place().on_host();
+  if (range.ok() && populates) PopulatePages(range->address, std::min(size_bytes, kMostPopulated));
   std::lock_guard<SpinLock> guard(lock_);
   if (range.ok()) return HandOut(policy_->Adopt(*range, size_bytes), size_bytes);
   // Somebody may have freed what is needed meanwhile.
