@@ -54,13 +54,14 @@ template <typename C>
 __device__ C ApplyToAny(ElementwiseOp op, C x) {
   switch (op) {
     case ElementwiseOp::kAbs:
-      return x < 0 ? -x : x;
+      if constexpr (!std::is_integral_v<C>) return fabs(x);
+      return x < 0 ? WrapSubtract(C{0}, x) : x;
     case ElementwiseOp::kRelu:
       return x < 0 ? C{0} : x;
     case ElementwiseOp::kSign:
       return x == x ? static_cast<C>((x > 0) - (x < 0)) : x;
     default:
-      return x * x;  // kSquare
+      return WrapMultiply(x, x);  // kSquare
   }
 }
 
@@ -129,18 +130,12 @@ __device__ void ApplyToFloats(ElementwiseOp op, C a, C b, C (&values)[N]) {
   }
 }
 
-// Integers wrap around.
 template <typename C>
 __device__ C ApplyToTwo(ElementwiseOp op, C x, C y) {
-  if constexpr (std::is_integral_v<C>) {
-    using U = std::make_unsigned_t<C>;
-    if (op == ElementwiseOp::kAdd) return static_cast<C>(static_cast<U>(x) + static_cast<U>(y));
-    if (op == ElementwiseOp::kSub) return static_cast<C>(static_cast<U>(x) - static_cast<U>(y));
-    if (op == ElementwiseOp::kMul) return static_cast<C>(static_cast<U>(x) * static_cast<U>(y));
-  } else {
-    if (op == ElementwiseOp::kAdd) return x + y;
-    if (op == ElementwiseOp::kSub) return x - y;
-    if (op == ElementwiseOp::kMul) return x * y;
+  if (op == ElementwiseOp::kAdd) return WrapAdd(x, y);
+  if (op == ElementwiseOp::kSub) return WrapSubtract(x, y);
+  if (op == ElementwiseOp::kMul) return WrapMultiply(x, y);
+  if constexpr (!std::is_integral_v<C>) {
     if (op == ElementwiseOp::kDiv) return x / y;
     if (op == ElementwiseOp::kPow) return pow(x, y);
     if (x != x) return x;

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "kernels/cuda/fold.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/launch.h"
@@ -18,9 +20,11 @@ __global__ void __launch_bounds__(kBlockThreads) GatherRows(const GatherArgument
     const bool zero = args.zero_index >= 0 && index == args.zero_index;
     const bool valid = index >= 0 && index < args.rows;
     if (!zero && !valid && args.bad_position != nullptr && threadIdx.x == 0) {
-      atomicMax(args.bad_position, static_cast<int>(position + 1));
+      constexpr int64_t kMostPosition = std::numeric_limits<int>::max() - 1;
+      atomicMax(args.bad_position,
+                static_cast<int>((position < kMostPosition ? position : kMostPosition) + 1));
     }
-    const T* const from = x + (row / args.count * args.rows + index) * pieces;
+    const T* const from = x + (row / args.count * args.rows + (valid ? index : 0)) * pieces;
     T* const to = static_cast<T*>(args.out) + row * pieces;
     for (int64_t i = threadIdx.x; i < pieces; i += blockDim.x) {
       to[i] = zero || !valid ? T{} : from[i];

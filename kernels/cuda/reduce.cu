@@ -46,10 +46,10 @@ __device__ A Start(ReduceOp op) {
 
 template <typename A>
 __device__ A Fold(ReduceOp op, A a, A b) {
-  if (op == ReduceOp::kProd) return a * b;
+  if (op == ReduceOp::kProd) return WrapMultiply(a, b);
   if (op == ReduceOp::kMax) return b > a || b != b ? b : a;
   if (op == ReduceOp::kMin) return b < a || b != b ? b : a;
-  return a + b;
+  return WrapAdd(a, b);
 }
 
 template <typename T>

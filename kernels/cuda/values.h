@@ -49,6 +49,35 @@ __device__ T FromCompute(ComputeType<T> value) {
   }
 }
 
+// x + y, x - y and x * y; integers wrap around.
+template <typename C>
+__device__ C WrapAdd(C x, C y) {
+  if constexpr (std::is_integral_v<C>) {
+    using U = std::make_unsigned_t<C>;
+    return static_cast<C>(static_cast<U>(x) + static_cast<U>(y));
+  } else {
+    return x + y;
+  }
+}
+template <typename C>
+__device__ C WrapSubtract(C x, C y) {
+  if constexpr (std::is_integral_v<C>) {
+    using U = std::make_unsigned_t<C>;
+    return static_cast<C>(static_cast<U>(x) - static_cast<U>(y));
+  } else {
+    return x - y;
+  }
+}
+template <typename C>
+__device__ C WrapMultiply(C x, C y) {
+  if constexpr (std::is_integral_v<C>) {
+    using U = std::make_unsigned_t<C>;
+    return static_cast<C>(static_cast<U>(x) * static_cast<U>(y));
+  } else {
+    return x * y;
+  }
+}
+
 // N neighbours in memory, loaded and stored at once. REQUIRES: an address aligned to its size.
 template <typename T, int N>
 struct alignas(sizeof(T) * N) Vector {

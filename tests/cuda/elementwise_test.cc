@@ -1,5 +1,6 @@
 #include "kernels/cuda/elementwise.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -151,6 +152,26 @@ TYPED_TEST(ElementwiseNumbers, Broadcast) {
           OnHost<TypeParam>(type, {}, {{"X", TensorOf(x_dims, x)}, {"Y", TensorOf(y_dims, y)}}));
     }
   }
+}
+
+using ElementwiseIntegers = KernelTest;
+
+TEST_F(ElementwiseIntegers, WrapAround) {
+  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
+  const std::vector<int32_t> x = {kLeast, -3, 0, 65536};
+  EXPECT_EQ(RunChain<int32_t>({{.op = ElementwiseOp::kAbs}}, {{4}}, {x}, {4}),
+            (std::vector<int32_t>{kLeast, 3, 0, 65536}));
+  EXPECT_EQ(RunChain<int32_t>({{.op = ElementwiseOp::kSquare}}, {{4}}, {x}, {4}),
+            (std::vector<int32_t>{0, 9, 0, 0}));
+}
+
+using ElementwiseZeros = KernelTest;
+
+TEST_F(ElementwiseZeros, HaveNoSignAfterAbs) {
+  const std::vector<float> y =
+      RunChain<float>({{.op = ElementwiseOp::kAbs}}, {{2}}, {{-0.0f, 0.0f}}, {2});
+  EXPECT_FALSE(std::signbit(y[0]));
+  EXPECT_FALSE(std::signbit(y[1]));
 }
 
 TEST(ElementwiseErrors, SayWhatDoesNotFit) {

@@ -55,6 +55,15 @@ TYPED_TEST(ReduceNumbers, GiveWhatTheHostGives) {
   }
 }
 
+using ReduceIntegers = KernelTest;
+
+TEST_F(ReduceIntegers, WrapAround) {
+  constexpr int64_t kLarge = int64_t{1} << 62;
+  EXPECT_EQ(Reduced<int64_t>(ReduceOp::kProd, {kLarge, 4}, {2}, {0}), std::vector<int64_t>{0});
+  EXPECT_EQ(Reduced<int64_t>(ReduceOp::kSum, {kLarge, kLarge}, {2}, {0}),
+            std::vector<int64_t>{std::numeric_limits<int64_t>::min()});
+}
+
 using ReduceFloats = KernelTest;
 
 TEST_F(ReduceFloats, FoldLongRowsByABlock) {
