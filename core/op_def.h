@@ -54,6 +54,9 @@ enum SlotFlags : uint16_t {
 struct SlotDef {
   absl::string_view name;
   int flags = 0;  // SlotFlags
+  // Of an input: the attribute whose value it has instead, where a program has variables for it
+  // (AttrType VAR and VARS of Paddle): one with all of it or, in a variadic slot, one a number.
+  absl::string_view attr = "";
 };
 
 using KernelFn = absl::Status (*)(KernelContext&);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/strip.h"
 #include "core/program_print.h"
@@ -9,49 +10,20 @@
 namespace interp {
 namespace {
 
-// Where an op has the value of an attribute as input: one tensor with all of it, or one for each
-// number. Gradients have the same slots where they have a use for it.
-struct AttrPlace {
-  absl::string_view op;
-  absl::string_view attr;
-  absl::string_view tensor;
-  absl::string_view list = "";
+// The slots that an op has for the value of an attribute; null: none.
+struct AttrSlots {
+  const SlotDef* tensor = nullptr;  // all of it
+  const SlotDef* list = nullptr;    // one number an argument
+  bool empty() const { return tensor == nullptr && list == nullptr; }
 };
 
-constexpr AttrPlace kAttrPlaces[] = {
-    {"arg_max", "axis", "AxisTensor"},
-    {"arg_min", "axis", "AxisTensor"},
-    {"bincount", "minlength", "MinLengthTensor"},
-    {"conv2d_transpose", "output_size", "OutputSizeTensor", "OutputSizeTensorList"},
-    {"conv3d_transpose", "output_size", "OutputSizeTensor", "OutputSizeTensorList"},
-    {"cumsum", "axis", "AxisTensor"},
-    {"depthwise_conv2d_transpose", "output_size", "OutputSizeTensor", "OutputSizeTensorList"},
-    {"eye", "num_rows", "NumRowsTensor"},
-    {"eye", "num_columns", "NumColumnsTensor"},
-    {"frobenius_norm", "dim", "AxisTensor", "AxisTensorList"},
-    {"pad", "pad_value", "PadValueTensor"},
-    {"pool2d", "ksize", "KernelSizeTensor", "KernelSizeTensorList"},
-    {"reduce_max", "dim", "AxisTensor", "AxisTensorList"},
-    {"reduce_mean", "dim", "AxisTensor", "AxisTensorList"},
-    {"reduce_min", "dim", "AxisTensor", "AxisTensorList"},
-    {"reduce_prod", "dim", "AxisTensor", "AxisTensorList"},
-    {"reduce_sum", "dim", "AxisTensor", "AxisTensorList"},
-    {"squeeze", "axes", "AxesTensor", "AxesTensorList"},
-    {"squeeze2", "axes", "AxesTensor", "AxesTensorList"},
-    {"tile", "repeat_times", "RepeatTimes", "repeat_times_tensor"},
-};
-
-const AttrPlace* FindAttrPlace(absl::string_view type, absl::string_view attr) {
-  const absl::string_view forward = absl::StripSuffix(type, "_grad");
-  const auto* const place =
-      std::find_if(std::begin(kAttrPlaces), std::end(kAttrPlaces),
-                   [&](const AttrPlace& at) { return at.op == forward && at.attr == attr; });
-  return place == std::end(kAttrPlaces) ? nullptr : place;
-}
-
-bool HasInputSlot(const OpDef& def, absl::string_view name) {
-  return std::any_of(def.inputs.begin(), def.inputs.end(),
-                     [&](const SlotDef& slot) { return slot.name == name; });
+AttrSlots FindAttrSlots(const OpDef& def, absl::string_view attr) {
+  AttrSlots found;
+  for (const SlotDef& slot : def.inputs) {
+    if (slot.attr != attr) continue;
+    ((slot.flags & kVariadic) != 0 ? found.list : found.tensor) = &slot;
+  }
+  return found;
 }
 
 bool IsVariableAttr(const Attr& attr) {
@@ -60,13 +32,14 @@ bool IsVariableAttr(const Attr& attr) {
 }
 
 // The slot with the variables of the attribute as arguments.
-absl::StatusOr<Slot> VariableSlot(const Program& program, const AttrPlace& place,
+absl::StatusOr<Slot> VariableSlot(const Program& program, const AttrSlots& slots,
                                   const Attr& attr) {
   const auto* const one = std::get_if<VarName>(&attr.value);
   const std::vector<std::string> names =
       one != nullptr ? std::vector<std::string>{one->name} : std::get<VarNames>(attr.value).names;
+  const bool listed = slots.tensor == nullptr || (one == nullptr && slots.list != nullptr);
   Slot slot;
-  slot.name = std::string(one != nullptr || place.list.empty() ? place.tensor : place.list);
+  slot.name = std::string((listed ? slots.list : slots.tensor)->name);
   if (names.empty()) {
     return InvalidArgument("attribute '", attr.name, "' is a list of no variables");
   }
@@ -84,20 +57,23 @@ absl::StatusOr<Slot> VariableSlot(const Program& program, const AttrPlace& place
   return slot;
 }
 
-absl::Status BindAttributes(const Program& program, const OpDef& def, Op& op) {
+// `forward` is the definition of the op or, of a gradient, that of the op it is the gradient of:
+// gradients have slots of the same names where they have a use for them.
+absl::Status BindAttributes(const Program& program, const OpDef& def, const OpDef& forward,
+                            Op& op) {
   std::vector<Attr> kept;
   for (Attr& attr : op.attrs) {
-    const AttrPlace* const place =
-        IsVariableAttr(attr) ? FindAttrPlace(op.type, attr.name) : nullptr;
-    if (place == nullptr) {
+    const AttrSlots slots = IsVariableAttr(attr) ? FindAttrSlots(forward, attr.name) : AttrSlots();
+    if (slots.empty()) {
       kept.push_back(std::move(attr));
       continue;
     }
-    if (!HasInputSlot(def, place->tensor)) continue;  // a gradient that has no use for it
-    INTERP_ASSIGN_OR_RETURN(Slot slot, VariableSlot(program, *place, attr));
+    INTERP_ASSIGN_OR_RETURN(Slot slot, VariableSlot(program, slots, attr));
+    if (def.InputIndex(slot.name) < 0) continue;  // a gradient that has no use for it
     // Of two forms of a value, ops differ in which they take.
     std::erase_if(op.inputs, [&](const Slot& old) {
-      return old.name == place->tensor || (!place->list.empty() && old.name == place->list);
+      return (slots.tensor != nullptr && old.name == slots.tensor->name) ||
+             (slots.list != nullptr && old.name == slots.list->name);
     });
     op.inputs.push_back(std::move(slot));
   }
@@ -115,7 +91,9 @@ absl::StatusOr<Program> BindVariableAttributes(Program program, const PassContex
       if (std::none_of(op.attrs.begin(), op.attrs.end(), IsVariableAttr)) continue;
       const OpDef* const def = context.ops.Find(op.type);
       if (def == nullptr) continue;
-      const absl::Status bound = BindAttributes(program, *def, op);
+      const OpDef* const forward = context.ops.Find(absl::StripSuffix(op.type, "_grad"));
+      const absl::Status bound =
+          BindAttributes(program, *def, forward != nullptr ? *forward : *def, op);
       if (!bound.ok()) return Annotate(bound, DescribeOp(program, b, i));
     }
   }

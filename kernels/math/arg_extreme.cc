@@ -158,7 +158,7 @@ template <typename Better>
 OpDef ArgDef(absl::string_view type) {
   return OpDef{
       .type = type,
-      .inputs = {{"X"}, {"AxisTensor", kOptional | kAnyDType | kValueInInfer}},
+      .inputs = {{"X"}, {"AxisTensor", kOptional | kAnyDType | kValueInInfer, "axis"}},
       .outputs = {{"Out"}},
       .parse = ParseAttrs<ArgAttrs, ReadArgAttrs>,
       .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.attrs<ArgAttrs>().dtype); },

@@ -24,7 +24,7 @@ absl::Status CumSum(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "cumsum",
-    .inputs = {{"X"}, {"AxisTensor", kOptional | kAnyDType | kValueInInfer}},
+    .inputs = {{"X"}, {"AxisTensor", kOptional | kAnyDType | kValueInInfer, "axis"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<CumSumAttrs, CumSumAttrs::Read>,
     .infer = Infer,

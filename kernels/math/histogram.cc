@@ -181,7 +181,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "bincount",
     .inputs = {{"X"},
                {"Weights", kOptional | kAnyDType},
-               {"MinLengthTensor", kOptional | kAnyDType}},
+               {"MinLengthTensor", kOptional | kAnyDType, "minlength"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<BinCountAttrs, ReadBinCountAttrs>,
     .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, CountDType(ctx.input(kWeights))); },

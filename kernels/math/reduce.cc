@@ -181,18 +181,13 @@ OpDef MeanOfAllDef() {
   return def;
 }
 
-GradientDef SharedExtremeGradient() {
-  return {.inputs = {"X", "AxisTensor", "AxisTensorList", "Out", "Out@GRAD"},
-          .outputs = {"X@GRAD"}};
-}
-
 INTERP_REGISTER_OP(ReduceSumDef());
 INTERP_REGISTER_OP(ReduceMeanDef());
 INTERP_REGISTER_OP(ReduceProdDef());
 INTERP_REGISTER_OP(ExtremeDef<MaxOf>("reduce_max", ReductionGradient(/*of_out=*/true)));
 INTERP_REGISTER_OP(ExtremeDef<MinOf>("reduce_min", ReductionGradient(/*of_out=*/true)));
-INTERP_REGISTER_OP(ExtremeDef<MaxOf>("reduce_amax", SharedExtremeGradient()));
-INTERP_REGISTER_OP(ExtremeDef<MinOf>("reduce_amin", SharedExtremeGradient()));
+INTERP_REGISTER_OP(ExtremeDef<MaxOf>("reduce_amax", ReductionGradient(/*of_out=*/true)));
+INTERP_REGISTER_OP(ExtremeDef<MinOf>("reduce_amin", ReductionGradient(/*of_out=*/true)));
 INTERP_REGISTER_OP(LogicalDef<AllOf>("reduce_all"));
 INTERP_REGISTER_OP(LogicalDef<AnyOf>("reduce_any"));
 INTERP_REGISTER_OP(MeanOfAllDef());

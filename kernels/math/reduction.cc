@@ -28,15 +28,16 @@ ReductionAttrs ReadReductionAttrs(AttrReader& attrs) {
 }
 
 OpDef ReductionDef(absl::string_view type, std::vector<KernelDef> kernels) {
-  return OpDef{.type = type,
-               .inputs = {{"X"},
-                          {"AxisTensor", kOptional | kAnyDType | kValueInInfer},
-                          {"AxisTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer}},
-               .outputs = {{"Out"}},
-               .parse = ParseAttrs<ReductionAttrs, ReadReductionAttrs>,
-               .infer = InferReduction,
-               .kernels = std::move(kernels),
-               .layout = LayoutRule::kFollows};
+  return OpDef{
+      .type = type,
+      .inputs = {{"X"},
+                 {"AxisTensor", kOptional | kAnyDType | kValueInInfer, "dim"},
+                 {"AxisTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer, "dim"}},
+      .outputs = {{"Out"}},
+      .parse = ParseAttrs<ReductionAttrs, ReadReductionAttrs>,
+      .infer = InferReduction,
+      .kernels = std::move(kernels),
+      .layout = LayoutRule::kFollows};
 }
 
 GradientDef ReductionGradient(bool of_out) {

@@ -77,8 +77,8 @@ OpDef PoolDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   return OpDef{
       .type = type,
       .inputs = {{"X"},
-                 {"KernelSizeTensor", kKernelSizeFlags},
-                 {"KernelSizeTensorList", kKernelSizeFlags | kVariadic}},
+                 {"KernelSizeTensor", kKernelSizeFlags, "ksize"},
+                 {"KernelSizeTensorList", kKernelSizeFlags | kVariadic, "ksize"}},
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer,

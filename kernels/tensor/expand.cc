@@ -151,8 +151,8 @@ absl::Status InferTile(InferContext& ctx) {
 INTERP_REGISTER_OP(OpDef{
     .type = "tile",
     .inputs = {{"X"},
-               {"RepeatTimes", kTensorFlags},
-               {"repeat_times_tensor", kTensorFlags | kVariadic}},
+               {"RepeatTimes", kTensorFlags, "repeat_times"},
+               {"repeat_times_tensor", kTensorFlags | kVariadic, "repeat_times"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<ExpandAttrs, ReadExpandAttrs<kRepeatTimesName>>,
     .infer = InferTile,

@@ -50,8 +50,8 @@ absl::Status Eye(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "eye",
-    .inputs = {{"NumRowsTensor", kOptional | kAnyDType | kValueInInfer},
-               {"NumColumnsTensor", kOptional | kAnyDType | kValueInInfer}},
+    .inputs = {{"NumRowsTensor", kOptional | kAnyDType | kValueInInfer, "num_rows"},
+               {"NumColumnsTensor", kOptional | kAnyDType | kValueInInfer, "num_columns"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<EyeAttrs, ReadEyeAttrs>,
     .kernel_dtype = EyeDType,

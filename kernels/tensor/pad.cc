@@ -127,7 +127,7 @@ absl::Status Run(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "pad",
-    .inputs = {{"X"}, {"PadValueTensor", kOptional | kAnyDType}},
+    .inputs = {{"X"}, {"PadValueTensor", kOptional | kAnyDType, "pad_value"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<PadAttrs, ReadPad>,
     .infer = Infer,

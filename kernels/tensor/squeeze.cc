@@ -83,8 +83,8 @@ OpDef ViewDef(absl::string_view type, std::vector<SlotDef> inputs, std::vector<S
 
 std::vector<SlotDef> Inputs() {
   return {{"X"},
-          {"AxesTensor", kOptional | kAnyDType | kValueInInfer},
-          {"AxesTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer}};
+          {"AxesTensor", kOptional | kAnyDType | kValueInInfer, "axes"},
+          {"AxesTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer, "axes"}};
 }
 
 INTERP_REGISTER_OP(ViewDef("squeeze", Inputs(), {{"Out"}}, InferSqueeze, {"X", "Out@GRAD"}));

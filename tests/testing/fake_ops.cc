@@ -113,12 +113,14 @@ void AddQuantizers(OpRegistry& ops) {
 // Ops that may have an attribute as input, and their gradients.
 void AddOpsWithAxes(OpRegistry& ops) {
   constexpr int kFlags = kOptional | kAnyDType | kValueInInfer;
-  ops.Add({.type = "cumsum", .inputs = {{"X"}, {"AxisTensor", kFlags}}, .outputs = {{"Out"}}});
+  ops.Add(
+      {.type = "cumsum", .inputs = {{"X"}, {"AxisTensor", kFlags, "axis"}}, .outputs = {{"Out"}}});
   ops.Add({.type = "cumsum_grad",
            .inputs = {{"X"}, {"Out@GRAD"}, {"AxisTensor", kFlags}},
            .outputs = {{"X@GRAD"}}});
   OpDef squeeze = View("squeeze2");
-  squeeze.inputs = {{"X"}, {"AxesTensor", kFlags}, {"AxesTensorList", kFlags | kVariadic}};
+  squeeze.inputs = {
+      {"X"}, {"AxesTensor", kFlags, "axes"}, {"AxesTensorList", kFlags | kVariadic, "axes"}};
   ops.Add(squeeze);
   ops.Add({.type = "squeeze2_grad", .inputs = {{"XShape"}, {"Out@GRAD"}}, .outputs = {{"X@GRAD"}}});
 }
