@@ -55,13 +55,13 @@ __device__ C ApplyToAny(ElementwiseOp op, C x) {
   switch (op) {
     case ElementwiseOp::kAbs:
       if constexpr (!std::is_integral_v<C>) return fabs(x);
-      return x < 0 ? WrapSubtract(C{0}, x) : x;
+      return x < 0 ? WrapSub(C{0}, x) : x;
     case ElementwiseOp::kRelu:
       return x < 0 ? C{0} : x;
     case ElementwiseOp::kSign:
       return x == x ? static_cast<C>((x > 0) - (x < 0)) : x;
     default:
-      return WrapMultiply(x, x);  // kSquare
+      return WrapMul(x, x);  // kSquare
   }
 }
 
@@ -133,8 +133,8 @@ __device__ void ApplyToFloats(ElementwiseOp op, C a, C b, C (&values)[N]) {
 template <typename C>
 __device__ C ApplyToTwo(ElementwiseOp op, C x, C y) {
   if (op == ElementwiseOp::kAdd) return WrapAdd(x, y);
-  if (op == ElementwiseOp::kSub) return WrapSubtract(x, y);
-  if (op == ElementwiseOp::kMul) return WrapMultiply(x, y);
+  if (op == ElementwiseOp::kSub) return WrapSub(x, y);
+  if (op == ElementwiseOp::kMul) return WrapMul(x, y);
   if constexpr (!std::is_integral_v<C>) {
     if (op == ElementwiseOp::kDiv) return x / y;
     if (op == ElementwiseOp::kPow) return pow(x, y);

@@ -46,7 +46,7 @@ __device__ A Start(ReduceOp op) {
 
 template <typename A>
 __device__ A Fold(ReduceOp op, A a, A b) {
-  if (op == ReduceOp::kProd) return WrapMultiply(a, b);
+  if (op == ReduceOp::kProd) return WrapMul(a, b);
   if (op == ReduceOp::kMax) return b > a || b != b ? b : a;
   if (op == ReduceOp::kMin) return b < a || b != b ? b : a;
   return WrapAdd(a, b);

@@ -12,14 +12,10 @@
 
 #include "core/dtype.h"
 #include "core/status.h"
+#include "kernels/util/arithmetic.h"
 
-namespace interp::cuda {
+namespace interp {
 
-// The type to compute in for storage type T.
-template <typename T>
-struct ComputeTypeOf {
-  using type = T;
-};
 template <>
 struct ComputeTypeOf<__half> {
   using type = float;
@@ -28,8 +24,10 @@ template <>
 struct ComputeTypeOf<__nv_bfloat16> {
   using type = float;
 };
-template <typename T>
-using ComputeType = typename ComputeTypeOf<T>::type;
+
+}  // namespace interp
+
+namespace interp::cuda {
 
 template <typename T>
 __device__ ComputeType<T> ToCompute(T value) {
@@ -46,35 +44,6 @@ __device__ T FromCompute(ComputeType<T> value) {
     return __float2bfloat16_rn(value);
   } else {
     return value;
-  }
-}
-
-// x + y, x - y and x * y; integers wrap around.
-template <typename C>
-__device__ C WrapAdd(C x, C y) {
-  if constexpr (std::is_integral_v<C>) {
-    using U = std::make_unsigned_t<C>;
-    return static_cast<C>(static_cast<U>(x) + static_cast<U>(y));
-  } else {
-    return x + y;
-  }
-}
-template <typename C>
-__device__ C WrapSubtract(C x, C y) {
-  if constexpr (std::is_integral_v<C>) {
-    using U = std::make_unsigned_t<C>;
-    return static_cast<C>(static_cast<U>(x) - static_cast<U>(y));
-  } else {
-    return x - y;
-  }
-}
-template <typename C>
-__device__ C WrapMultiply(C x, C y) {
-  if constexpr (std::is_integral_v<C>) {
-    using U = std::make_unsigned_t<C>;
-    return static_cast<C>(static_cast<U>(x) * static_cast<U>(y));
-  } else {
-    return x * y;
   }
 }
 

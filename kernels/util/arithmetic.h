@@ -32,7 +32,7 @@ using ComputeType = typename ComputeTypeOf<T>::type;
 
 // Integers wrap around; everything else adds as usual.
 template <typename T>
-T WrapAdd(T a, T b) {
+constexpr T WrapAdd(T a, T b) {
   if constexpr (kIsInteger<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
@@ -41,7 +41,7 @@ T WrapAdd(T a, T b) {
   }
 }
 template <typename T>
-T WrapSub(T a, T b) {
+constexpr T WrapSub(T a, T b) {
   if constexpr (kIsInteger<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(static_cast<U>(a) - static_cast<U>(b)));
@@ -50,7 +50,7 @@ T WrapSub(T a, T b) {
   }
 }
 template <typename T>
-T WrapMul(T a, T b) {
+constexpr T WrapMul(T a, T b) {
   if constexpr (kIsInteger<T>) {
     // At least unsigned int: 16-bit operands would be promoted to int, which can overflow.
     using U = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
