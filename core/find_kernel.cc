@@ -12,13 +12,15 @@ bool Serves(const KernelDef& kernel, PlaceKind place) {
 
 }  // namespace
 
-absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, PlaceKind place) {
+absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, const void* attrs,
+                                   PlaceKind place) {
   int32_t best = -1;
   int best_rank = 0;
   for (size_t row = 0; row < def.kernels.size(); ++row) {
     const KernelDef& kernel = def.kernels[row];
     const bool exact = kernel.dtype == dtype;
     if (!Serves(kernel, place) || (!exact && kernel.dtype != DType::kUndefined)) continue;
+    if (kernel.takes != nullptr && !kernel.takes(attrs)) continue;
     const int rank = 1 + (exact ? 1 : 0) + (kernel.place == place ? 2 : 0);
     if (rank <= best_rank) continue;
     best = static_cast<int32_t>(row);

@@ -6,7 +6,9 @@
 namespace interp {
 
 // The index into def.kernels: rows of the place itself go before those of the host, which `sim`
-// runs too, and rows of the very dtype before those for all. Unimplemented lists what there is.
-absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, PlaceKind place);
+// runs too, and rows of the very dtype before those for all. Rows that do not take the attributes
+// are no rows. Unimplemented lists what there is.
+absl::StatusOr<int32_t> FindKernel(const OpDef& def, DType dtype, const void* attrs,
+                                   PlaceKind place);
 
 }  // namespace interp

@@ -84,11 +84,15 @@ enum class PrecisionRule : int8_t {
 struct KernelDef {
   DType dtype;  // of the instruction, see OpDef::kernel_dtype; kUndefined serves every dtype
   KernelFn run;
-  // kSim runs kCpu rows too: only what enqueues work itself has rows for a device.
+  // A row of a device enqueues its work on KernelContext::stream. kSim runs kCpu rows too; on other
+  // devices an instruction that no row of theirs serves runs on the host.
   PlaceKind place = PlaceKind::kCpu;
   bool inplace = true;     // false: this row takes no pair of OpDef::inplace
   bool host_only = false;  // as OpDef::host_only, for instructions that this row serves
-  std::optional<LayoutRule> layout = std::nullopt;  // overrides OpDef::layout
+  // Overrides OpDef::layout. A row of a device is kPlain where it does not say otherwise.
+  std::optional<LayoutRule> layout = std::nullopt;
+  // Whether it computes what the op's attributes ask for, of a row of a device; null: always.
+  bool (*takes)(const void* attrs) = nullptr;
 };
 
 // An input slot whose memory an output slot may take over: the first argument of each, or with
@@ -172,7 +176,8 @@ struct OpDef {
   // Position of a slot by name, or -1.
   int InputIndex(absl::string_view name) const;
   int OutputIndex(absl::string_view name) const;
-  // Whether instructions of this op can run on a place of that kind, whatever their dtype.
+  // Whether instructions of this op can run on a place of that kind, whatever their dtype and
+  // attributes.
   bool RunsOn(PlaceKind kind) const;
 };
 

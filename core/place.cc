@@ -5,7 +5,10 @@
 
 namespace interp {
 
-absl::string_view Name(PlaceKind kind) { return kind == PlaceKind::kCpu ? "cpu" : "sim"; }
+absl::string_view Name(PlaceKind kind) {
+  constexpr absl::string_view kNames[] = {"cpu", "sim", "cuda"};
+  return kNames[static_cast<int>(kind)];
+}
 
 std::string Name(Place place) {
   if (place.on_host()) return "cpu";
@@ -13,17 +16,19 @@ std::string Name(Place place) {
 }
 
 absl::StatusOr<Place> PlaceFromName(absl::string_view name) {
-  absl::string_view rest = name;
   if (name == "cpu") return Place{};
-  if (absl::ConsumePrefix(&rest, "sim")) {
+  for (const PlaceKind kind : {PlaceKind::kSim, PlaceKind::kCuda}) {
+    absl::string_view rest = name;
     int index = 0;
+    if (!absl::ConsumePrefix(&rest, Name(kind))) continue;
     if (rest.empty() || (absl::ConsumePrefix(&rest, ":") && absl::SimpleAtoi(rest, &index) &&
                          index >= 0 && index < kMaxDevices)) {
-      return Place{PlaceKind::kSim, static_cast<int8_t>(index)};
+      return Place{kind, static_cast<int8_t>(index)};
     }
   }
   return InvalidArgument("no place is named '", name,
-                         "'; there are: cpu, sim and sim:0 to sim:", kMaxDevices - 1);
+                         "'; there are: cpu, sim, cuda and sim:0, cuda:0 to sim:", kMaxDevices - 1,
+                         ", cuda:", kMaxDevices - 1);
 }
 
 }  // namespace interp

@@ -10,10 +10,11 @@ namespace interp {
 
 enum class PlaceKind : int8_t {
   kCpu,
-  kSim,  // the simulated accelerator, see core/device/sim_device.h
+  kSim,   // the simulated accelerator, see core/device/sim_device.h
+  kCuda,  // a GPU of NVIDIA, see core/device/cuda/cuda_device.h
 };
 
-// "cpu", "sim:0". The host has index 0.
+// "cpu", "sim:0", "cuda:1". The host has index 0.
 struct Place {
   PlaceKind kind = PlaceKind::kCpu;
   int8_t index = 0;
@@ -22,13 +23,13 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// "cpu" or "sim".
+// "cpu", "sim" or "cuda".
 absl::string_view Name(PlaceKind kind);
-// "cpu" or "sim:1".
+// "cpu", "sim:1" or "cuda:0".
 std::string Name(Place place);
 
-// The place of a name: "cpu", "sim" (number 0) or "sim:N" with N < kMaxDevices. InvalidArgument
-// otherwise.
+// The place of a name: "cpu", "sim" (number 0), "sim:N" with N < kMaxDevices, and "cuda" or "cuda:N"
+// likewise. InvalidArgument otherwise.
 inline constexpr int kMaxDevices = 16;
 absl::StatusOr<Place> PlaceFromName(absl::string_view name);
 

@@ -233,7 +233,7 @@ class Caller {
     const DTypeContext::Outputs outputs{absl::MakeSpan(output_dtypes_), output_counts_};
     const void* attrs = call_->op->attrs();
     const DType dtype = KernelDType(def_, call_->op->op(), attrs, {in, input_counts_}, outputs);
-    INTERP_ASSIGN_OR_RETURN(const int32_t row, FindKernel(def_, dtype, place_.kind));
+    INTERP_ASSIGN_OR_RETURN(const int32_t row, FindKernel(def_, dtype, attrs, place_.kind));
     call_->kernel = &def_.kernels[row];
     if (!place_.on_host() && call_->kernel->host_only) return HostOnly();
     for (size_t i = 0; i < call_->num_inputs && dtype != DType::kUndefined; ++i) {

@@ -130,7 +130,7 @@ absl::Status OpCall::Launch(const engine::RunContext& context, KernelContext::Se
   absl::Status status =
       kernel->place == PlaceKind::kCpu
           ? LaunchHostKernel(*context.stream, kernel->run, args, op->attrs(), services, work)
-          : kernel->run(kernel_context);
+          : context.stream->EnqueueKernel(work, [&] { return kernel->run(kernel_context); });
   for (const Tensor* tensor : args.tensors) {
     if (tensor != nullptr) runtime.RecordUse(tensor->buffer(), context);
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "core/buffer.h"
 #include "core/device/work.h"
@@ -70,6 +71,12 @@ class Stream {
   virtual absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) = 0;
   // Sets every byte; free of cost in a device's model of time (what poisons freed memory).
   virtual absl::Status Fill(void* device, uint8_t value, size_t bytes) = 0;
+  // Calls `enqueue`, which enqueues a kernel on this stream by the device's own calls: with the
+  // device as the thread's current one, and in its trace. Its error; the device's when it is lost.
+  virtual absl::Status EnqueueKernel(const Work& work, absl::FunctionRef<absl::Status()> enqueue) {
+    static_cast<void>(work);
+    return enqueue();
+  }
   // What runs kernels of the host on this device; null where only kernels of its own run.
   virtual HostKernelLauncher* host_kernels() { return nullptr; }
 

@@ -42,6 +42,13 @@ absl::Status EnqueueCopy(KernelContext& ctx) {
   return ctx.stream().CopyOnDevice(out.mutable_raw_data(), x.raw_data(), bytes, work);
 }
 
+KernelDef EnqueueRow(PlaceKind place) {
+  return {.dtype = DType::kUndefined,
+          .run = EnqueueCopy,
+          .place = place,
+          .layout = LayoutRule::kFollows};
+}
+
 OpDef CopyDef(absl::string_view type) {
   return OpDef{.type = type,
                .inputs = {{"X", kAnyDType | kMayBeEmpty}},
@@ -49,7 +56,8 @@ OpDef CopyDef(absl::string_view type) {
                .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.input(kX)); },
                .infer = Infer,
                .kernels = {{DType::kUndefined, CopyOnHost},
-                           {DType::kUndefined, EnqueueCopy, PlaceKind::kSim}},
+                           EnqueueRow(PlaceKind::kSim),
+                           EnqueueRow(PlaceKind::kCuda)},
                .layout = LayoutRule::kFollows};
 }
 

@@ -32,6 +32,14 @@ absl::Span<const VarId> OwnArgs(const VarIds& args, const ArgCounts& counts, siz
       args.size() - static_cast<size_t>(counts.size() > num_slots ? counts.back() : 0));
 }
 
+LayoutRule LayoutOf(const OpDef& def, const Instruction& instruction) {
+  const KernelDef& kernel = def.kernels[instruction.kernel];
+  if (kernel.place != PlaceKind::kCpu) return kernel.layout.value_or(LayoutRule::kPlain);
+  if (def.layout_rule != nullptr)
+    return def.layout_rule(instruction.attrs.get(), instruction.dtype);
+  return kernel.layout.value_or(def.layout);
+}
+
 }  // namespace
 
 absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVar>& vars) {
@@ -48,12 +56,8 @@ absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVa
   const void* attrs = instruction.attrs.get();
   instruction.dtype = KernelDType(def, op, attrs, inputs, outputs);
   INTERP_ASSIGN_OR_RETURN(instruction.kernel,
-                          FindKernel(def, instruction.dtype, instruction.place.kind));
-  const KernelDef& kernel = def.kernels[instruction.kernel];
-  instruction.layout_rule = kernel.layout.value_or(def.layout);
-  if (def.layout_rule != nullptr) {
-    instruction.layout_rule = def.layout_rule(attrs, instruction.dtype);
-  }
+                          FindKernel(def, instruction.dtype, attrs, instruction.place.kind));
+  instruction.layout_rule = LayoutOf(def, instruction);
   InferDTypes(def, attrs, instruction.dtype, inputs, outputs);
   for (size_t arg = 0; arg < out.size(); ++arg) {
     if (out[arg] >= 0) NoteWritten(vars[out[arg]], output_dtypes[arg]);
@@ -125,8 +129,10 @@ class KernelSelector {
 
   absl::Status ChooseKernel(Plan& plan, Instruction& instruction) const {
     const Op& op = OpOf(program_, plan, instruction);
-    INTERP_RETURN_IF_ERROR(SetTypes(op, instruction, plan.vars));
-    if (!instruction.place.on_host() && KernelOf(instruction).host_only) {
+    const absl::Status typed = SetTypes(op, instruction, plan.vars);
+    const bool has_row = typed.ok() || instruction.place.on_host() || !absl::IsUnimplemented(typed);
+    if (has_row) INTERP_RETURN_IF_ERROR(typed);
+    if (!has_row || (!instruction.place.on_host() && KernelOf(instruction).host_only)) {
       AddFallback(plan, op.type);
       instruction.place = {};
       INTERP_RETURN_IF_ERROR(SetTypes(op, instruction, plan.vars));

@@ -44,7 +44,7 @@ absl::Status ReadLayout(int32_t code, Layout* out) {
 }
 
 absl::Status ReadPlace(int32_t code, Place* out) {
-  INTERP_RETURN_IF_ERROR(ReadCode(code >> 8, PlaceKind::kSim, "a place", &out->kind));
+  INTERP_RETURN_IF_ERROR(ReadCode(code >> 8, PlaceKind::kCuda, "a place", &out->kind));
   out->index = static_cast<int8_t>(code & 0x7f);
   if ((code & 0x80) != 0 || out->index >= kMaxDevices || (out->on_host() && out->index != 0)) {
     return InvalidArgument("a place has code ", code);

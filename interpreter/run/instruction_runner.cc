@@ -145,7 +145,10 @@ void InstructionRunner::Bind(InstrId id, const Bindings& bindings) {
   }
   hot.special =
       !instruction.place.on_host() || !instruction.waits.empty() || bound.block != nullptr;
-  hot.context.emplace(bound.args, instruction.attrs.get(), bound.services);
+  const bool launches =
+      instruction.def->kernels[instruction.kernel].place != PlaceKind::kCpu;  // by itself
+  hot.context.emplace(launches ? bound.launch_args : bound.args, instruction.attrs.get(),
+                      bound.services);
 }
 
 void InstructionRunner::BindLaunch(Bound& bound) {
@@ -271,7 +274,7 @@ absl::Status InstructionRunner::Launch(InstrId id) {
     }
   }
   if (instruction.def->kernels[instruction.kernel].place != PlaceKind::kCpu) {
-    return Call(hot_[id].kernel, context);
+    return stream.EnqueueKernel(work, [&] { return Call(hot_[id].kernel, context); });
   }
   if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
   return LaunchHostKernel(stream, hot_[id].kernel, bound.launch_args, instruction.attrs.get(),

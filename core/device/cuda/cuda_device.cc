@@ -1,0 +1,3 @@
+#include "core/device/cuda/cuda_device.h"
+
+namespace interp::cuda {}  // namespace interp::cuda
