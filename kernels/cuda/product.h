@@ -11,10 +11,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/functional/function_ref.h"
 #include "core/dtype.h"
-#include "core/resource/workspace.h"
 #include "core/status.h"
+#include "kernels/cuda/take_workspace.h"
 #include "kernels/nn/onednn.h"
 
 namespace interp::cuda {
@@ -66,9 +65,6 @@ struct ProductOperands {
   const void* bias = nullptr;
   void* out = nullptr;
 };
-
-// Takes temporary memory in the order of the stream.
-using TakeWorkspace = absl::FunctionRef<absl::StatusOr<Workspace>(size_t bytes)>;
 
 // What one instruction keeps for the shapes it met last: descriptors, and the algorithm that the
 // library's heuristic chose.
