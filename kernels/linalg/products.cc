@@ -1,11 +1,22 @@
 // mv: Out = X Vec. addmm: Out = Beta Input + Alpha X Y, Input broadcast. And their gradients.
 #include <algorithm>
 
+#include "kernels/linalg/addmm.h"
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
 #include "kernels/util/broadcast.h"
 
 namespace interp::linalg {
+
+AddmmAttrs ReadAddmmAttrs(AttrReader& reader) {
+  return {reader.Float("Alpha", 1.0f), reader.Float("Beta", 1.0f)};
+}
+
+std::array<int64_t, 2> AddmmInputSteps(const Tensor& input) {
+  const DimStrides steps = BroadcastStrides(input, 2, kTrailingAxis);
+  return {steps[0], steps[1]};
+}
+
 namespace {
 
 constexpr int kX = 0;
@@ -90,15 +101,6 @@ constexpr int kInput = 0;
 constexpr int kLeft = 1;
 constexpr int kRight = 2;
 
-struct AddmmAttrs {
-  float alpha = 1;
-  float beta = 1;
-};
-
-AddmmAttrs ReadAddmmAttrs(AttrReader& reader) {
-  return {reader.Float("Alpha", 1.0f), reader.Float("Beta", 1.0f)};
-}
-
 // The shape of the product, to which Input is broadcast.
 absl::StatusOr<Shape> AddmmShape(const OpContext& ctx) {
   const Shape& x = ctx.input(kLeft).shape;
@@ -125,7 +127,7 @@ absl::Status InferAddmm(InferContext& ctx) {
 template <typename Body>
 void ForEachAdded(const Tensor& input, const Shape& out, const Body& body) {
   if (out.numel() == 0) return;
-  const DimStrides steps = BroadcastStrides(input, 2, kTrailingAxis);
+  const std::array<int64_t, 2> steps = AddmmInputSteps(input);
   for (int64_t i = 0; i < out[0]; ++i) {
     for (int64_t j = 0; j < out[1]; ++j) body(i * out[1] + j, i * steps[0] + j * steps[1]);
   }

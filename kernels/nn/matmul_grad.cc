@@ -1,13 +1,14 @@
 // mul_grad, matmul_grad, matmul_v2_grad, bmm_grad. With G = Out@GRAD, A = op(X) and B = op(Y):
 //   gradient of A = alpha * G B^T,   gradient of B = alpha * A^T G
 // transposed where X or Y is, and summed over the matrices that one of X or Y has served.
+#include "kernels/nn/matmul_grad.h"
+
 #include <algorithm>
 #include <optional>
 #include <type_traits>
 
 #include "core/op_def.h"
 #include "kernels/nn/gradient_shape.h"
-#include "kernels/nn/matmul.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
 
@@ -32,11 +33,9 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-using Steps = std::array<int64_t, kMaxRank>;
-
 // Matrices to advance per step of each batch dim where every matrix is there.
-Steps DenseSteps(const Shape& batch) {
-  Steps steps = {};
+MatrixSteps DenseSteps(const Shape& batch) {
+  MatrixSteps steps = {};
   int64_t step = 1;
   for (int d = batch.rank() - 1; d >= 0; step *= batch[d--]) steps[d] = step;
   return steps;
@@ -53,8 +52,9 @@ Product WithSizes(const Product& p, int64_t m, int64_t n, int64_t k) {
   return r;
 }
 
-// The gradients of all matrices of X, one for each of the result: `left` is G or Y.
-Product ProductForX(const Product& p) {
+}  // namespace
+
+Product GradientProductOfX(const Product& p) {
   Product r = WithSizes(p, p.m, p.k, p.n);
   r.trans_y = !p.trans_y;
   r.x_steps = DenseSteps(p.batch);
@@ -67,8 +67,7 @@ Product ProductForX(const Product& p) {
   return r;
 }
 
-// The same for Y: `left` is X or G.
-Product ProductForY(const Product& p) {
+Product GradientProductOfY(const Product& p) {
   Product r = WithSizes(p, p.k, p.n, p.m);
   r.trans_x = !p.trans_x;
   r.x_steps = p.x_steps;
@@ -81,17 +80,18 @@ Product ProductForY(const Product& p) {
   return r;
 }
 
-// Whether several matrices of the result share one of an operand.
-bool Shares(const Shape& batch, const Steps& steps) {
+bool SharesMatrices(const Shape& batch, const MatrixSteps& steps) {
   for (int d = 0; d < batch.rank(); ++d) {
     if (batch[d] != 1 && steps[d] == 0) return true;
   }
   return false;
 }
 
+namespace {
+
 // Adds the matrices of all batch entries to the ones they belong to, in their order.
 template <typename T>
-void SumMatrices(const Shape& batch, const Steps& steps, int64_t size, const T* all, T* out,
+void SumMatrices(const Shape& batch, const MatrixSteps& steps, int64_t size, const T* all, T* out,
                  int num_threads) {
   const int64_t count = batch.numel();
   const int64_t grain = kElementwiseGrain / std::max<int64_t>(count, 1) + 1;
@@ -110,7 +110,7 @@ void SumMatrices(const Shape& batch, const Steps& steps, int64_t size, const T* 
 
 // The same sums of products of 16 bits: taken in float, rounded at the end.
 template <typename T>
-absl::Status SumWideProducts(KernelContext& ctx, const Product& product, const Steps& steps,
+absl::Status SumWideProducts(KernelContext& ctx, const Product& product, const MatrixSteps& steps,
                              const T* left, const T* right, Tensor& out) {
   const int64_t size = product.m * product.n;
   const int64_t all = product.count() * size;
@@ -127,14 +127,14 @@ absl::Status SumWideProducts(KernelContext& ctx, const Product& product, const S
 
 // Computes `product` of left and right into `out`, whose matrices are `steps` apart.
 template <typename T>
-absl::Status MultiplyInto(KernelContext& ctx, const Product& product, const Steps& steps,
+absl::Status MultiplyInto(KernelContext& ctx, const Product& product, const MatrixSteps& steps,
                           const T* left, const T* right, Tensor& out) {
   if (out.numel() == 0) return absl::OkStatus();
   T* to = out.mutable_data<T>();
   const auto run = [&](T* target) {
     return RunProduct<T>(ctx, product, left, right, /*y_constant=*/false, nullptr, target);
   };
-  if (!Shares(product.batch, steps)) return run(to);
+  if (!SharesMatrices(product.batch, steps)) return run(to);
   if constexpr (sizeof(T) == sizeof(bfloat16)) {
     return SumWideProducts(ctx, product, steps, left, right, out);
   } else {
@@ -157,12 +157,12 @@ absl::Status MatmulGrad(KernelContext& ctx) {
   const T* y = ctx.input(kY).data<T>();
   const T* g = ctx.input(kOutGrad).data<T>();
   if (Tensor* out = ctx.optional_output(kXGrad)) {
-    INTERP_RETURN_IF_ERROR(
-        MultiplyInto(ctx, ProductForX(p), p.x_steps, p.trans_x ? y : g, p.trans_x ? g : y, *out));
+    INTERP_RETURN_IF_ERROR(MultiplyInto(ctx, GradientProductOfX(p), p.x_steps, p.trans_x ? y : g,
+                                        p.trans_x ? g : y, *out));
   }
   if (Tensor* out = ctx.optional_output(kYGrad)) {
-    INTERP_RETURN_IF_ERROR(
-        MultiplyInto(ctx, ProductForY(p), p.y_steps, p.trans_y ? g : x, p.trans_y ? x : g, *out));
+    INTERP_RETURN_IF_ERROR(MultiplyInto(ctx, GradientProductOfY(p), p.y_steps, p.trans_y ? g : x,
+                                        p.trans_y ? x : g, *out));
   }
   return absl::OkStatus();
 }

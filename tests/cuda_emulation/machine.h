@@ -17,6 +17,7 @@
 #include "tests/cuda_emulation/device_memory.h"
 #include "tests/cuda_emulation/emulation.h"
 #include "tests/cuda_emulation/grid.h"
+#include "tests/cuda_emulation/library_work.h"
 #include "tests/cuda_emulation/stream_order.h"
 
 namespace interp::cuda_emulation {
@@ -81,6 +82,7 @@ class MachineState final : public Machine {
   cudaError_t Set(void* address, int value, size_t bytes, cudaStream_t stream, int current);
   cudaError_t Launch(const GridLaunch& launch, cudaStream_t stream, int current);
   cudaError_t LaunchHost(cudaStream_t stream, cudaHostFn_t function, void* data, int current);
+  cudaError_t LaunchLibraryWork(LibraryWork library, cudaStream_t stream, int current);
 
   cudaError_t CreateStream(int device, cudaStream_t* stream, int priority);
   cudaError_t DestroyStream(cudaStream_t stream);
@@ -128,6 +130,7 @@ class MachineState final : public Machine {
   cudaError_t Query(const StreamRecord& record);
   cudaError_t RunCopy(void* to, const void* from, size_t bytes, const StreamWork& work);
   cudaError_t RunGrid(const GridLaunch& launch, EmulatedDevice& device, const StreamWork& work);
+  cudaError_t RunLibraryWork(const LibraryWork& library, const StreamWork& work);
   // Notes that work which is no kernel touches memory of a device. REQUIRES: memory_mutex_ is held.
   void Touch(DeviceMemory* memory, const void* address, size_t bytes, bool write,
              const StreamWork& work);
@@ -150,7 +153,9 @@ class MachineState final : public Machine {
   std::unique_ptr<GridRunner> runner_;
   std::map<uintptr_t, size_t> pinned_;
   std::vector<Finding> findings_;
-  std::map<uint32_t, const void*> kernels_;  // that ran, by the value of their stamps
+  // What ran, by the value of its stamp: kernels and calls of libraries.
+  std::map<uint32_t, const void*> kernels_;
+  std::map<uint32_t, std::string> library_calls_;
 
   // Guards clocks, lanes and handles, and the order of work.
   std::mutex mutex_;
@@ -161,5 +166,7 @@ class MachineState final : public Machine {
 
 // The machine that lives, or null.
 MachineState* LivingMachine();
+// What this thread of the host has set, 0 at first.
+int CurrentDevice(const MachineState& machine);
 
 }  // namespace interp::cuda_emulation

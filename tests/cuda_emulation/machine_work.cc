@@ -97,10 +97,14 @@ void MachineState::Touch(DeviceMemory* memory, const void* address, size_t bytes
 }
 
 std::string MachineState::NameOf(WorkStamp work) const {
-  const auto kernel = kernels_.find(work.value());
-  return absl::StrCat(
-      kernel == kernels_.end() ? "a copy, fill or free" : "kernel " + FunctionName(kernel->second),
-      " of stream ", work.queue() % kMaxStreams, " of device ", work.queue() / kMaxStreams);
+  std::string what = "a copy, fill or free";
+  if (const auto kernel = kernels_.find(work.value()); kernel != kernels_.end()) {
+    what = "kernel " + FunctionName(kernel->second);
+  } else if (const auto call = library_calls_.find(work.value()); call != library_calls_.end()) {
+    what = call->second;
+  }
+  return absl::StrCat(what, " of stream ", work.queue() % kMaxStreams, " of device ",
+                      work.queue() / kMaxStreams);
 }
 
 char* MachineState::HostBytes(const void* address, size_t bytes, const StreamWork& work) {

@@ -89,6 +89,8 @@ ErrorText TextOf(cudaError_t error) {
 
 }  // namespace
 
+int CurrentDevice(const MachineState& machine) { return ThisThread(machine).device; }
+
 cudaError_t LaunchGrid(const GridLaunch& launch, cudaStream_t stream) {
   return Call("cudaLaunchKernel", [&](MachineState& machine, int current) {
     return machine.Launch(launch, stream, current);

@@ -59,6 +59,13 @@ bool Shadow::HasState(size_t offset, size_t bytes, State state) const {
   return std::find(first, first + bytes, state) != first + bytes;
 }
 
+size_t Shadow::WrittenBytes(uintptr_t address, size_t bytes) const {
+  const State* const first = states_ + (address - base_);
+  const State* const last = first + bytes;
+  return static_cast<size_t>(
+      std::find_if(first, last, [](State state) { return state != State::kInitialised; }) - first);
+}
+
 Conflict Shadow::TouchByWork(uintptr_t address, size_t bytes, bool write, const StreamWork& work) {
   Conflict conflict;
   const size_t end = address - base_ + bytes;

@@ -68,6 +68,8 @@ class Shadow {
   void SetState(uintptr_t address, size_t bytes, State state);
   // Copies the states of `bytes` bytes of `from`, which may be another memory.
   void CopyState(uintptr_t address, const Shadow& from, uintptr_t from_address, size_t bytes);
+  // How many of the bytes, from the first on, somebody wrote. REQUIRES: they are of this memory.
+  size_t WrittenBytes(uintptr_t address, size_t bytes) const;
   // Checks and notes that work touches some bytes, as a whole. REQUIRES: they are of this memory.
   Conflict TouchByWork(uintptr_t address, size_t bytes, bool write, const StreamWork& work);
   // Checks and notes an access of a kernel. REQUIRES: Contains(address).

@@ -1,0 +1,72 @@
+#include "tests/cuda_emulation/library_work.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cuda_emulation/machine.h"
+
+namespace interp::cuda_emulation {
+
+cudaError_t MachineState::RunLibraryWork(const LibraryWork& library, const StreamWork& work) {
+  std::lock_guard<std::mutex> guard(memory_mutex_);
+  library_calls_[work.stamp.value()] = library.name;
+  std::vector<char*> bytes;
+  for (const LibraryWork::Range& range : library.ranges) {
+    bytes.push_back(nullptr);
+    if (range.bytes == 0) continue;
+    DeviceMemory* const memory = MemoryOf(range.address);
+    if (memory == nullptr) {
+      findings_.push_back({.type = Finding::Type::kOutOfBounds,
+                           .text = absl::StrCat(NameOf(work.stamp), " touches ", range.bytes,
+                                                " bytes that are no memory of a device")});
+      return cudaErrorIllegalAddress;
+    }
+    bytes.back() = HostBytes(range.address, range.bytes, work);
+    if (bytes.back() == nullptr) return cudaErrorIllegalAddress;
+    Touch(memory, range.address, range.bytes, range.write, work);
+    const auto at = reinterpret_cast<uintptr_t>(range.address);
+    const size_t written = memory->shadow().WrittenBytes(at, range.bytes);
+    if (kShadow && !range.write && written < range.bytes) {
+      findings_.push_back(
+          {.type = Finding::Type::kUninitialised,
+           .text = absl::StrCat(NameOf(work.stamp), " reads ", memory->Describe(at + written),
+                                ", which nobody wrote")});
+    }
+  }
+  library.run(bytes);
+  for (const LibraryWork::Range& range : library.ranges) {
+    if (!range.write || range.bytes == 0) continue;
+    MemoryOf(range.address)
+        ->shadow()
+        .SetState(reinterpret_cast<uintptr_t>(range.address), range.bytes,
+                  Shadow::State::kInitialised);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t MachineState::LaunchLibraryWork(LibraryWork library, cudaStream_t stream, int current) {
+  Target target;
+  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  Push(target, WorkKind::kKernel, /*bytes=*/0,
+       [this, library = std::move(library)](const StreamWork& work) {
+         return RunLibraryWork(library, work);
+       });
+  return cudaSuccess;
+}
+
+cudaError_t EnterLibrary(const std::string& name) {
+  MachineState* const machine = LivingMachine();
+  if (machine == nullptr) return cudaErrorInsufficientDriver;
+  const int device = CurrentDevice(*machine);
+  if (device >= machine->num_devices()) return cudaErrorNoDevice;
+  return machine->Enter(name, device);
+}
+
+int LibraryDevice() { return CurrentDevice(*LivingMachine()); }
+
+cudaError_t EnqueueLibraryWork(LibraryWork work, cudaStream_t stream) {
+  MachineState* const machine = LivingMachine();
+  return machine->LaunchLibraryWork(std::move(work), stream, CurrentDevice(*machine));
+}
+
+}  // namespace interp::cuda_emulation

@@ -1,0 +1,40 @@
+// LibraryWork: what a call of a library for GPUs, such as cuBLASLt, does when its stream's turn
+// comes. The emulated libraries compute on the host; streams, shadow and faults see their work as
+// they see kernels and copies.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace interp::cuda_emulation {
+
+struct LibraryWork {
+  // Memory of a device that is read or written as a whole; without bytes it may be null.
+  struct Range {
+    const void* address = nullptr;
+    size_t bytes = 0;
+    bool write = false;
+  };
+
+  std::string name;  // of the call: "cublasLtMatmul"
+  std::vector<Range> ranges = {};
+  // Gets where the host finds each of the ranges.
+  std::function<void(absl::Span<char* const>)> run = {};
+};
+
+// Counts a call on the machine that lives: the error that was asked for, or that of a lost device;
+// cudaErrorInsufficientDriver without a machine.
+cudaError_t EnterLibrary(const std::string& name);
+// The device that such a call acts on. REQUIRES: a machine lives.
+int LibraryDevice();
+
+// Enqueues work for a call that has entered.
+cudaError_t EnqueueLibraryWork(LibraryWork work, cudaStream_t stream);
+
+}  // namespace interp::cuda_emulation
