@@ -27,8 +27,8 @@ absl::StatusOr<Place> PlaceFromName(absl::string_view name) {
     }
   }
   return InvalidArgument("no place is named '", name,
-                         "'; there are: cpu, sim, cuda and sim:0, cuda:0 to sim:", kMaxDevices - 1,
-                         ", cuda:", kMaxDevices - 1);
+                         "'; there are: cpu, sim:0 to sim:", kMaxDevices - 1,
+                         " and cuda:0 to cuda:", kMaxDevices - 1);
 }
 
 }  // namespace interp

@@ -261,7 +261,7 @@ class ConvFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseConv(Program program, const PassContext& context) {
-  if (context.ops.Find(kFusedConv2d) == nullptr || !HasOpOf(program, kFloatAndInt8Convolutions))
+  if (!CanMake(kFusedConv2d, context) || !HasOpOf(program, kFloatAndInt8Convolutions))
     return program;
   return ConvFuser(std::move(program), context.ops).Run();
 }

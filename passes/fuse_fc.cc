@@ -139,7 +139,7 @@ class FcFuser {
 }  // namespace
 
 absl::StatusOr<Program> FuseFc(Program program, const PassContext& context) {
-  if (context.ops.Find(kFusedFc) == nullptr || !HasOpOf(program, kFusedProducts)) return program;
+  if (!CanMake(kFusedFc, context) || !HasOpOf(program, kFusedProducts)) return program;
   return FcFuser(std::move(program), context.ops).Run();
 }
 

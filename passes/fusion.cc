@@ -8,6 +8,11 @@
 
 namespace interp {
 
+bool CanMake(absl::string_view type, const PassContext& context) {
+  const OpDef* const def = context.ops.Find(type);
+  return def != nullptr && def->RunsOn(context.place);
+}
+
 Fuser::Fuser(Program program, const OpRegistry& ops)
     : program_(std::move(program)), uses_(FindVarUses(program_, ops)), gone_(this->ops().size()) {}
 

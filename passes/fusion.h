@@ -14,6 +14,10 @@
 
 namespace interp {
 
+// Whether a pass may put ops of that type into the program: there are some, and they run where it
+// is to run.
+bool CanMake(absl::string_view type, const PassContext& context);
+
 // Matches chains of ops in a program and replaces each by one op, which stands where the last op of
 // the chain stood. Indices are positions in block 0 as it was at construction; nothing moves before
 // TakeProgram.

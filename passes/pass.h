@@ -24,6 +24,8 @@ struct PassContext {
   // say.
   std::optional<std::vector<std::string>> feeds = std::nullopt;
   std::optional<std::vector<std::string>> fetches = std::nullopt;
+  // Where the program is to run: no op is made that the place has no kernel for.
+  PlaceKind place = PlaceKind::kCpu;
   // Types of ops that the passes of mixed precision leave in float32, besides those that say so.
   std::vector<std::string> float32_ops = {};
 };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "core/json_writer.h"
 #include "tools/commands.h"
+#include "tools/device_info.h"
 #include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/program_info.h"
@@ -23,6 +24,7 @@ struct InfoFlags {
   ModelFlags model;
   std::vector<std::string> shapes;
   bool records = false;
+  bool devices = false;
   bool json = false;
 };
 
@@ -227,7 +229,20 @@ ExitCode ShowRecords(const InfoFlags& flags, const CLI::App& command) {
               info->is_whole() ? ExitCode::kOk : ExitCode::kUsage);
 }
 
+ExitCode ShowDevices(const InfoFlags& flags, const CLI::App& command) {
+  const absl::Status effective =
+      CheckEffect(command, {"MODEL", "--shape", "--params", "--compiled-from", "--records"}, false,
+                  "with --devices");
+  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  const std::vector<DeviceInfo> devices = FindDevicesHere();
+  return Show(flags.json ? ToJson(devices) : ToText(devices));
+}
+
 ExitCode ShowInfo(const InfoFlags& flags, const CLI::App& command) {
+  if (flags.devices) return ShowDevices(flags, command);
+  if (flags.model.model.empty()) {
+    return Fail(ExitCode::kUsage, InvalidArgument("MODEL is required"));
+  }
   if (absl::EndsWith(flags.model.model, ".rec")) return ShowRecords(flags, command);
   const absl::Status effective =
       CheckEffect(command, {"--records"}, false, "but on a record file, which ends in .rec");
@@ -258,9 +273,12 @@ void AddInfoCommand(CLI::App& app, ExitCode& exit_code) {
   CLI::App& command =
       *app.add_subcommand("info", "what a program is and needs, or what a record file holds");
   AddModelFlags(command, flags->model);
+  command.get_option("MODEL")->required(false);  // but with --devices, see ShowInfo
   AddRepeatedFlag(command, "--shape", flags->shapes,
                   "of a feed, as in x=1x3x640x640: run the program on random feeds and show every "
                   "variable's shape and the memory over time; repeatable");
+  command.add_flag("--devices", flags->devices,
+                   "without MODEL: the GPUs that programs can run on, or why there is none");
   command.add_flag("--records", flags->records, "of FILE.rec: list every record");
   command.add_flag("--json", flags->json, "print one JSON object");
   command.callback([flags, &command, &exit_code] { exit_code = ShowInfo(*flags, command); });

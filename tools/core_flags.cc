@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/program_print.h"
+#include "interpreter/load_cuda.h"
 #include "passes/prune.h"
 #include "tools/engine_environment.h"
 #include "tools/flag_effects.h"
@@ -38,7 +39,7 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_flag("--in-order", flags.in_order, "keep all ops in program order")
       ->group(kPlanGroup);
   command.add_flag("--no-gc", flags.no_gc, "keep all variables until the end")->group(kPlanGroup);
-  command.add_option("--place", flags.place, "where ops run: cpu, or sim:N, a simulated device")
+  command.add_option("--place", flags.place, "where ops run: cpu, cuda:N, a GPU, or sim:N, a simulated device")
       ->capture_default_str()
       ->group(kPlanGroup);
   command.add_flag("--single-stream", flags.single_stream, "all work of a device on one stream")
@@ -90,6 +91,10 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
   const absl::StatusOr<Place> place = PlaceFromName(flags.place);
   if (!place.ok()) return Annotate(place.status(), "--place");
+  if (place->kind == PlaceKind::kCuda) {
+    const absl::Status loaded = LoadCuda();
+    if (!loaded.ok()) return Annotate(loaded, "--place");
+  }
   if (flags.single_stream && place->on_host()) {
     return InvalidArgument("--single-stream has no effect without a device (--place sim)");
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/beside_library.h"
 #include "core/comm/mpi/mpi_module.h"
 
 namespace interp {
@@ -73,24 +74,10 @@ class Mpi : public Transport {
   int max_tag_ = 0;
 };
 
-// Beside the library that this code is in; builds of that for newer processors lie two folders
-// below, in glibc-hwcaps/x86-64-v3.
-std::string DefaultPath() {
-  Dl_info info;
-  const auto* const here = reinterpret_cast<const void*>(&DefaultPath);
-  if (dladdr(here, &info) == 0 || info.dli_fname == nullptr) return kModuleName;
-  std::error_code ignored;
-  const std::filesystem::path own = std::filesystem::canonical(info.dli_fname, ignored);
-  std::filesystem::path folder = own.parent_path();
-  const std::filesystem::path above = folder.parent_path();
-  if (above.filename() == "glibc-hwcaps") folder = above.parent_path();
-  return (folder / kModuleName).string();
-}
-
 }  // namespace
 
 absl::StatusOr<MakeTransport> MpiTransport(const std::string& path) {
-  const std::string file = path.empty() ? DefaultPath() : path;
+  const std::string file = path.empty() ? BesideLibrary(kModuleName) : path;
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
     return NotFound("there is no '", file,

@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "core/device/device_maker.h"
 #include "core/program_print.h"
 #include "interpreter/analysis/variable_table.h"
 #include "passes/op_effects.h"
@@ -133,6 +134,11 @@ absl::Status CheckNotKept(const PlanVar& var) {
 
 absl::StatusOr<Place> ChoosePlace(const Op& op, const OpDef& def, Plan& plan) {
   INTERP_ASSIGN_OR_RETURN(const Place place, WantedPlace(op, plan.options.place));
+  if (place.kind == PlaceKind::kCuda && FindDeviceMaker(place.kind) == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("is to run on ", Name(place),
+                     ", and nothing that runs programs on GPUs is loaded (interp::LoadCuda)"));
+  }
   if (place.on_host() || def.RunsOn(place.kind)) return place;
   const bool moves_data = op.type == "feed" || op.type == "fetch" || op.type == "fetch_v2";
   if (!moves_data && def.sub_block == nullptr) AddFallback(plan, op.type);

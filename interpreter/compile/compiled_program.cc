@@ -12,7 +12,7 @@ absl::StatusOr<CompiledProgram> Compile(Program program, const std::vector<std::
                                         const PipelineOptions& passes, const PlanOptions& plan,
                                         const OpRegistry& ops) {
   NumberRandomOps(program, ops);
-  PassContext context{.ops = ops};
+  PassContext context{.ops = ops, .place = plan.place.kind};
   if (!feeds.empty()) context.feeds = feeds;
   if (!fetches.empty()) context.fetches = fetches;
   INTERP_ASSIGN_OR_RETURN(PipelineResult passed, RunPipeline(std::move(program), context, passes));

@@ -3,9 +3,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/device/device_maker.h"
 #include "core/device/sim_device.h"
 
 namespace interp {
+
+namespace {
+
+absl::StatusOr<std::shared_ptr<Device>> MakeDevice(Place place) {
+  const DeviceMaker* const maker = FindDeviceMaker(place.kind);
+  if (maker != nullptr) return maker->make(place.index);
+  return NotFound("the program is to run on ", Name(place),
+                  ", which is not among the devices of this core (CoreOptions::devices), and no "
+                  "library that makes such devices is loaded (interp::LoadCuda)");
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
     absl::Span<const Plan> plans, const std::vector<std::shared_ptr<Device>>& given,
@@ -22,8 +35,9 @@ absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
       continue;
     }
     if (stream.place.kind != PlaceKind::kSim) {
-      return NotFound("the program is to run on ", Name(stream.place),
-                      ", which is not among the devices of this core (CoreOptions::devices)");
+      INTERP_ASSIGN_OR_RETURN(std::shared_ptr<Device> made, MakeDevice(stream.place));
+      found.push_back(std::move(made));
+      continue;
     }
     SimOptions options = sim;
     options.index = static_cast<unsigned char>(stream.place.index);

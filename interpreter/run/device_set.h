@@ -20,8 +20,8 @@ struct DeviceSetOptions {
 };
 
 // The devices of the plans' streams, each once: those of `given` that have the plan's places, and
-// new ones, with `sim` but for the index, where none has and the place is a simulated one.
-// Errors: NotFound for a place of another kind.
+// new ones where none has: simulated ones with `sim` but for the index, others by their
+// DeviceMaker. Errors: NotFound where nothing makes such devices, and those of the maker.
 absl::StatusOr<std::vector<std::shared_ptr<Device>>> FindDevices(
     absl::Span<const Plan> plans, const std::vector<std::shared_ptr<Device>>& given,
     const SimOptions& sim);

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     CastElements(const From* x, To* out, int64_t count) {
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
        i += int64_t{gridDim.x} * blockDim.x) {
-    out[i] = Convert<To>(x[i]);
+    out[i] = (Convert<To>)(x[i]);  // not the one of the host
   }
 }
 

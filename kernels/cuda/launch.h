@@ -8,18 +8,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/device/cuda/cuda_error.h"
 #include "core/status.h"
 
 namespace interp::cuda {
-
-// What a call of the CUDA runtime says; `what` was tried: "cannot launch a kernel".
-inline absl::Status ToStatus(cudaError_t error, absl::string_view what) {
-  if (error == cudaSuccess) return absl::OkStatus();
-  const std::string text =
-      absl::StrCat(what, ": ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")");
-  if (error == cudaErrorMemoryAllocation) return absl::ResourceExhaustedError(text);
-  return absl::InternalError(text);
-}
 
 #if defined(__CUDACC__) || defined(INTERP_CUDA_EMULATION)
 // kernel<<<grid, block, shared_bytes, stream>>>(args...). The status tells whether it was enqueued.

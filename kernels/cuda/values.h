@@ -14,6 +14,7 @@
 #include "core/status.h"
 #include "kernels/util/arithmetic.h"
 
+#ifndef INTERP_CUDA_EMULATION  // whose 16-bit floats are those of core/float16.h
 namespace interp {
 
 template <>
@@ -26,6 +27,7 @@ struct ComputeTypeOf<__nv_bfloat16> {
 };
 
 }  // namespace interp
+#endif
 
 namespace interp::cuda {
 

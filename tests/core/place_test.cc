@@ -13,7 +13,8 @@ using testing::FailsWith;
 using testing::IsOk;
 
 TEST(PlaceTest, NamesReadBack) {
-  for (const Place place : {Place{}, Place{PlaceKind::kSim, 0}, Place{PlaceKind::kSim, 15}}) {
+  for (const Place place : {Place{}, Place{PlaceKind::kSim, 0}, Place{PlaceKind::kSim, 15},
+                            Place{PlaceKind::kCuda, 0}, Place{PlaceKind::kCuda, 15}}) {
     const absl::StatusOr<Place> read = PlaceFromName(Name(place));
     ASSERT_THAT(read, IsOk());
     EXPECT_EQ(*read, place);
@@ -27,13 +28,14 @@ TEST(PlaceTest, ADeviceWithoutNumberIsTheFirst) {
   ASSERT_THAT(place, IsOk());
   EXPECT_EQ(*place, (Place{PlaceKind::kSim, 0}));
   EXPECT_FALSE(place->on_host());
+  EXPECT_EQ(*PlaceFromName("cuda"), (Place{PlaceKind::kCuda, 0}));
 }
 
 TEST(PlaceTest, OtherNamesAreAnErrorThatListsThePlaces) {
   for (const char* name : {"", "gpu", "cpu:0", "CPU", "sim:", "sim:16", "sim:-1", "sim:1x", "sim1",
                            "sim:99999999999999999999"}) {
-    EXPECT_THAT(PlaceFromName(name),
-                FailsWith(absl::StatusCode::kInvalidArgument, "cpu, sim and sim:0 to sim:15"))
+    EXPECT_THAT(PlaceFromName(name), FailsWith(absl::StatusCode::kInvalidArgument,
+                                               "cpu, sim:0 to sim:15 and cuda:0 to cuda:15"))
         << name;
   }
 }

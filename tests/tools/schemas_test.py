@@ -50,6 +50,7 @@ CASES = [
     ("info", "info @ --params @/digits.pdiparams --shape image=2x1x28x28", 0),
     ("info", "info odd.txt", 0),
     ("info", "info log.txt", 0),
+    ("info-devices", "info --devices", 0),
     ("info-records", "info small.rec --records", 0),
     ("info-records", "info cut.rec", 2),
     ("verify", "verify @", 0),

@@ -2,7 +2,8 @@
 //
 // Part of libinterp_cuda.so. Streams, events and memory are CUDA's. Host memory that copies use is
 // the caller's and mostly pageable, which would make them wait: they go through pinned buffers of
-// the device (StagingBuffers), and a callback of the stream takes what came back to where it belongs.
+// the device (StagingBuffers), and a callback of the stream takes what came back to where it
+// belongs.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,0 +1,200 @@
+#include "core/device/cuda/cuda_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "core/device/cuda/cuda_device.h"
+#include "core/device/cuda/cuda_error.h"
+#include "core/device/cuda/current_device.h"
+
+namespace interp::cuda {
+namespace {
+
+// Calls `copy` for pieces of `bytes` bytes that staging buffers hold.
+absl::Status ForEachPiece(size_t bytes,
+                          absl::FunctionRef<absl::Status(size_t offset, size_t size)> copy) {
+  for (size_t offset = 0; offset < bytes; offset += StagingBuffers::kMaxBytes) {
+    INTERP_RETURN_IF_ERROR(copy(offset, std::min(bytes - offset, StagingBuffers::kMaxBytes)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+cudaStream_t HandleOf(const Stream& stream) {
+  return static_cast<const CudaStream&>(stream).handle();
+}
+
+absl::StatusOr<bool> CudaEvent::SynchronizeUntil(std::chrono::steady_clock::time_point deadline) {
+  using std::chrono::steady_clock;
+  bool done = true;
+  const absl::Status status = device_.With([&]() -> absl::Status {
+    if (!recorded()) return absl::OkStatus();
+    if (deadline == steady_clock::time_point::max()) {
+      return ToStatus(cudaEventSynchronize(event_), "cannot wait for an event");
+    }
+    // CUDA has no wait with a deadline.
+    std::chrono::microseconds pause(10);
+    for (;;) {
+      const cudaError_t error = cudaEventQuery(event_);
+      if (error != cudaErrorNotReady) return ToStatus(error, "cannot wait for an event");
+      const steady_clock::time_point now = steady_clock::now();
+      done = now < deadline;
+      if (!done) return absl::OkStatus();
+      std::this_thread::sleep_for(std::min<steady_clock::duration>(pause, deadline - now));
+      pause = std::min(pause * 2, std::chrono::microseconds(500));
+    }
+  });
+  INTERP_RETURN_IF_ERROR(status);
+  return done;
+}
+
+bool CudaEvent::Passed() { return !recorded() || cudaEventQuery(event_) == cudaSuccess; }
+
+CudaStream::~CudaStream() {
+  const CurrentDevice current(device_.index());
+  ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a stream").IgnoreError();
+  device_.Close(*this);
+  ToStatus(cudaStreamDestroy(handle_), "cannot destroy a stream").IgnoreError();
+  // A lost device calls nobody back.
+  for (const Download& download : downloads_) device_.staging_.Give(download.staging);
+}
+
+absl::Status CudaStream::Enqueue(WorkKind kind, const Work& work,
+                                 absl::FunctionRef<absl::Status()> enqueue) {
+  return device_.With([&] {
+    const std::optional<cudaEvent_t> start = device_.trace_.Begin(handle_);
+    const absl::Status status = enqueue();
+    if (start.has_value()) {
+      device_.trace_.End(*start, handle_,
+                         {.stream = index_, .tag = work.tag, .kind = kind, .bytes = work.bytes});
+    }
+    return status;
+  });
+}
+
+absl::Status CudaStream::CopyToDevice(void* device, const void* host, BufferRef /*host_buffer*/,
+                                      size_t bytes, const Work& work) {
+  Work copy = work;
+  copy.bytes = static_cast<int64_t>(bytes);
+  return Enqueue(WorkKind::kHostToDevice, copy, [&] {
+    return ForEachPiece(bytes, [&](size_t offset, size_t size) {
+      return UploadPiece(static_cast<char*>(device) + offset,
+                         static_cast<const char*>(host) + offset, size);
+    });
+  });
+}
+
+absl::Status CudaStream::UploadPiece(char* device, const char* host, size_t bytes) {
+  INTERP_ASSIGN_OR_RETURN(const StagingBuffer staging, device_.staging_.Take(bytes, handle_));
+  std::memcpy(staging.data, host, bytes);
+  const absl::Status enqueued =
+      ToStatus(cudaMemcpyAsync(device, staging.data, bytes, cudaMemcpyHostToDevice, handle_),
+               "cannot copy to the device");
+  if (enqueued.ok()) return device_.staging_.GiveAfter(staging, handle_);
+  device_.staging_.Give(staging);
+  return enqueued;
+}
+
+absl::Status CudaStream::CopyToHost(void* host, BufferRef host_buffer, const void* device,
+                                    size_t bytes, const Work& work) {
+  Work copy = work;
+  copy.bytes = static_cast<int64_t>(bytes);
+  return Enqueue(WorkKind::kDeviceToHost, copy, [&] {
+    return ForEachPiece(bytes, [&](size_t offset, size_t size) {
+      return DownloadPiece(static_cast<char*>(host) + offset, host_buffer,
+                           static_cast<const char*>(device) + offset, size);
+    });
+  });
+}
+
+absl::Status CudaStream::DownloadPiece(char* host, const BufferRef& buffer, const char* device,
+                                       size_t bytes) {
+  INTERP_ASSIGN_OR_RETURN(const StagingBuffer staging, device_.staging_.Take(bytes, handle_));
+  absl::Status enqueued =
+      ToStatus(cudaMemcpyAsync(staging.data, device, bytes, cudaMemcpyDeviceToHost, handle_),
+               "cannot copy to the host");
+  if (!enqueued.ok()) {
+    device_.staging_.Give(staging);
+    return enqueued;
+  }
+  std::list<Download>::iterator download;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    download = downloads_.emplace(downloads_.end());
+  }
+  *download = {.stream = this,
+               .staging = staging,
+               .to = host,
+               .bytes = bytes,
+               .buffer = buffer,
+               .self = download};
+  enqueued = ToStatus(cudaLaunchHostFunc(handle_, FinishDownload, &*download),
+                      "cannot ask for a call at the end of a copy");
+  if (enqueued.ok()) return enqueued;
+  ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a copy").IgnoreError();
+  Forget(download);
+  return enqueued;
+}
+
+void CudaStream::FinishDownload(void* download) {
+  const auto& done = *static_cast<Download*>(download);
+  std::memcpy(done.to, done.staging.data, done.bytes);
+  done.stream->Forget(done.self);
+}
+
+void CudaStream::Forget(std::list<Download>::iterator download) {
+  std::list<Download> forgotten;  // the buffer goes outside of the lock
+  device_.staging_.Give(download->staging);
+  std::lock_guard<std::mutex> lock(mutex_);
+  forgotten.splice(forgotten.end(), downloads_, download);
+}
+
+absl::Status CudaStream::CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) {
+  if (bytes == 0) return device_.status();
+  Work copy = work;
+  copy.bytes = static_cast<int64_t>(bytes);
+  return Enqueue(WorkKind::kDeviceToDevice, copy, [&] {
+    return ToStatus(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, handle_),
+                    "cannot copy on the device");
+  });
+}
+
+absl::Status CudaStream::Fill(void* device, uint8_t value, size_t bytes) {
+  if (bytes == 0) return device_.status();
+  return device_.With([&] {
+    return ToStatus(cudaMemsetAsync(device, value, bytes, handle_), "cannot fill memory");
+  });
+}
+
+absl::Status CudaStream::EnqueueKernel(const Work& work,
+                                       absl::FunctionRef<absl::Status()> enqueue) {
+  return Enqueue(WorkKind::kKernel, work, enqueue);
+}
+
+absl::Status CudaStream::RecordOwn(DeviceEvent& event) {
+  return device_.With([&] {
+    auto& own = static_cast<CudaEvent&>(event);
+    const absl::Status status =
+        ToStatus(cudaEventRecord(own.handle(), handle_), "cannot record an event");
+    if (status.ok()) own.NoteRecord();
+    return status;
+  });
+}
+
+absl::Status CudaStream::WaitOwn(const DeviceEvent& event) {
+  return device_.With([&] {
+    const auto& other = static_cast<const CudaEvent&>(event);
+    if (!other.recorded()) return absl::OkStatus();
+    return ToStatus(cudaStreamWaitEvent(handle_, other.handle(), 0),
+                    "cannot make a stream wait for an event");
+  });
+}
+
+absl::Status CudaStream::Synchronize() {
+  return device_.With(
+      [&] { return ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a stream"); });
+}
+
+}  // namespace interp::cuda

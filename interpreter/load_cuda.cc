@@ -1,0 +1,29 @@
+#include "interpreter/load_cuda.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "core/beside_library.h"
+#include "core/device/device_maker.h"
+
+namespace interp {
+
+absl::Status LoadCuda(const std::string& path) {
+  if (FindDeviceMaker(PlaceKind::kCuda) != nullptr) return absl::OkStatus();
+  const std::string file = path.empty() ? BesideLibrary("libinterp_cuda.so") : path;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    return NotFound("there is no '", file,
+                    "': this interp was built without CUDA; build it with -DINTERP_CUDA=ON where "
+                    "the CUDA Toolkit is installed");
+  }
+  if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("cannot load '", file, "': ", dlerror()));
+  }
+  if (FindDeviceMaker(PlaceKind::kCuda) != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("'", file, "' is no library of devices of this interp"));
+}
+
+}  // namespace interp

@@ -1,0 +1,22 @@
+// The part of interp that runs programs on GPUs of NVIDIA: a library of its own, libinterp_cuda.so,
+// so that machines without one need nothing of CUDA.
+#pragma once
+
+#include <string>
+
+#include "core/status.h"
+
+namespace interp {
+
+// Loads libinterp_cuda.so, for good: places "cuda:N" become devices, and ops get their rows for
+// them. `path`: where it is; empty: beside the library of interp. Does nothing where it is there
+// already, as a program may have been linked with it.
+//
+// Errors: NotFound when there is no such file (interp was built without -DINTERP_CUDA=ON),
+// FailedPrecondition when the system cannot load it (the message is the system's). Whether a GPU
+// and its driver are there is told where a device is made: FindDeviceMaker(PlaceKind::kCuda).
+//
+// Thread-safety: before programs are read; not beside anything that uses ops.
+absl::Status LoadCuda(const std::string& path = "");
+
+}  // namespace interp

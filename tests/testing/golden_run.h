@@ -1,0 +1,26 @@
+// Golden cases run through the interpreter, whatever the place.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interpreter/interpreter_core.h"
+#include "tests/testing/golden.h"
+
+namespace interp::testing {
+
+// Folders of all cases by the op type they are filed under.
+const std::map<std::string, std::vector<std::string>>& GoldenCasesByOp();
+
+// Whether every op of the case is registered.
+bool KnowsOps(const GoldenCase& golden);
+
+absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeGoldenCore(const GoldenCase& golden,
+                                                                const CoreOptions& options = {});
+
+// What one run gives that the case does not expect, a line each; empty when all is right.
+std::vector<std::string> RunGolden(InterpreterCore& core, const GoldenCase& golden);
+
+}  // namespace interp::testing
