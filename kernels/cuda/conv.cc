@@ -19,7 +19,7 @@ using nn::ConvProblem;
 using nn::WindowAxis;
 
 // Engines that want more are left out while there are others.
-constexpr int64_t kMostWorkspace = int64_t{256} << 20;
+constexpr int64_t kMostConvWorkspace = int64_t{256} << 20;
 
 // The three tensors of a convolution, by which cuDNN is told their memory.
 enum TensorId : int64_t { kImage = 1, kFilter = 2, kResult = 3 };
@@ -253,7 +253,7 @@ absl::Status ConvPlans::PlanWith(CudnnEngine& engine, const CudnnHandle& cudnn,
       cudnnBackendGetAttribute(plan.plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                CUDNN_TYPE_INT64, 1, &count, &plan.workspace_bytes),
       "cannot ask how much memory a convolution takes"));
-  if (plan.workspace_bytes > kMostWorkspace) {
+  if (plan.workspace_bytes > kMostConvWorkspace) {
     return Unimplemented("engine ", engine.index, " wants ", plan.workspace_bytes, " bytes");
   }
   plan.config = std::move(engine.config);
