@@ -59,6 +59,18 @@ absl::StatusOr<bool> StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses,
   return true;
 }
 
+absl::Status StreamOrder::WaitForOtherKinds(const PerStream& own,
+                                            const std::vector<StreamUse>& uses,
+                                            std::unique_lock<std::mutex>& lock) {
+  std::vector<StreamUse> others;
+  for (const StreamUse& use : uses) {
+    if (streams_[use.stream]->device->place().kind != own.device->place().kind) {
+      others.push_back(use);
+    }
+  }
+  return others.empty() ? absl::OkStatus() : WaitOnHost(others, lock, Deadline::max()).status();
+}
+
 void StreamOrder::Begin(Record& record) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (failures_.num_kept() > kMaxFailuresKept) {
@@ -140,6 +152,9 @@ ErrorRef StreamOrder::Before(Record& record) {
     return failures_.ErrorOfLoss(waited, record.name, record.number);
   }
   PerStream& own = *streams_[record.stream];
+  if (const absl::Status waited = WaitForOtherKinds(own, uses, lock); !waited.ok()) {
+    return failures_.ErrorOfLoss(waited, record.name, record.number);
+  }
   for (const StreamUse& use : uses) {
     const PerStream& other = *streams_[use.stream];
     own.last_joined =

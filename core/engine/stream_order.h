@@ -109,6 +109,9 @@ class StreamOrder {
   // False when the deadline came first; Unavailable when all is over and a device is lost.
   absl::StatusOr<bool> WaitOnHost(const std::vector<StreamUse>& uses,
                                   std::unique_lock<std::mutex>& lock, Deadline deadline);
+  // For what no stream of that device can wait for: the host does, without the lock.
+  absl::Status WaitForOtherKinds(const PerStream& own, const std::vector<StreamUse>& uses,
+                                 std::unique_lock<std::mutex>& lock);
   static ErrorRef InheritedError(Record& record);
   bool Concerns(const DeviceFailures::Failure& failure, const StreamUse& use) const;
   // Takes note of what has failed by now, in all orders that it concerns.

@@ -110,6 +110,26 @@ TEST_F(CudaDeviceTest, OrdersStreamsByEvents) {
   }
 }
 
+TEST_F(CudaDeviceTest, CopiesToADeviceWhatAnotherIsStillToWrite) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Begin({.devices = 2, .seed = seed});
+    const auto other = cuda::MakeCudaDevice(1);
+    ASSERT_THAT(other, IsOk());
+    const auto from = OpenStream(*device_);
+    const auto to = OpenStream(**other);
+    const auto copied = MakeEvent(*device_);
+    float* const data = Floats(*device_, 64);
+    Put(*from, data, UpTo(64));
+    ASSERT_THAT(AddOneOn(*from, data), IsOk());
+    const Tensor between = Get(*from, data, 64);
+    ASSERT_THAT(from->Record(*copied), IsOk());
+    ASSERT_THAT(to->Wait(*copied), IsOk());
+    float* const there = Floats(**other, 64);
+    ASSERT_THAT(to->CopyToDevice(there, between.raw_data(), between.buffer(), 256, {}), IsOk());
+    ASSERT_EQ(Read(*to, there, 64).back(), 65) << "seed " << seed;
+  }
+}
+
 TEST_F(CudaDeviceTest, EventsThatWereNotRecordedHoldUpNobody) {
   const auto stream = OpenStream(*device_);
   {

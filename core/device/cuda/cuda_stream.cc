@@ -7,6 +7,7 @@
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/cuda_error.h"
 #include "core/device/cuda/current_device.h"
+#include "core/device/cuda/host_writes.h"
 
 namespace interp::cuda {
 namespace {
@@ -58,7 +59,7 @@ CudaStream::~CudaStream() {
   device_.Close(*this);
   ToStatus(cudaStreamDestroy(handle_), "cannot destroy a stream").IgnoreError();
   // A lost device calls nobody back.
-  for (const Download& download : downloads_) device_.staging_.Give(download.staging);
+  while (!host_copies_.empty()) Forget(host_copies_.begin());
 }
 
 absl::Status CudaStream::Enqueue(WorkKind kind, const Work& work,
@@ -74,26 +75,35 @@ absl::Status CudaStream::Enqueue(WorkKind kind, const Work& work,
   });
 }
 
-absl::Status CudaStream::CopyToDevice(void* device, const void* host, BufferRef /*host_buffer*/,
+absl::Status CudaStream::CopyToDevice(void* device, const void* host, BufferRef host_buffer,
                                       size_t bytes, const Work& work) {
   Work copy = work;
   copy.bytes = static_cast<int64_t>(bytes);
   return Enqueue(WorkKind::kHostToDevice, copy, [&] {
     return ForEachPiece(bytes, [&](size_t offset, size_t size) {
       return UploadPiece(static_cast<char*>(device) + offset,
-                         static_cast<const char*>(host) + offset, size);
+                         static_cast<const char*>(host) + offset, host_buffer, size);
     });
   });
 }
 
-absl::Status CudaStream::UploadPiece(char* device, const char* host, size_t bytes) {
+absl::Status CudaStream::UploadPiece(char* device, const char* host, const BufferRef& buffer,
+                                     size_t bytes) {
   INTERP_ASSIGN_OR_RETURN(const StagingBuffer staging, device_.staging_.Take(bytes, handle_));
-  std::memcpy(staging.data, host, bytes);
-  const absl::Status enqueued =
-      ToStatus(cudaMemcpyAsync(device, staging.data, bytes, cudaMemcpyHostToDevice, handle_),
-               "cannot copy to the device");
-  if (enqueued.ok()) return device_.staging_.GiveAfter(staging, handle_);
-  device_.staging_.Give(staging);
+  absl::Status enqueued;
+  if (buffer && HostWrites::All().Pending(buffer.get())) {
+    enqueued =
+        EnqueueHostCopy({.to = staging.data, .from = host, .bytes = bytes, .buffer = buffer});
+  } else {
+    std::memcpy(staging.data, host, bytes);
+  }
+  if (enqueued.ok()) {
+    enqueued =
+        ToStatus(cudaMemcpyAsync(device, staging.data, bytes, cudaMemcpyHostToDevice, handle_),
+                 "cannot copy to the device");
+  }
+  // Whatever was enqueued may still use the buffer.
+  enqueued.Update(device_.staging_.GiveAfter(staging, handle_));
   return enqueued;
 }
 
@@ -119,36 +129,41 @@ absl::Status CudaStream::DownloadPiece(char* host, const BufferRef& buffer, cons
     device_.staging_.Give(staging);
     return enqueued;
   }
-  std::list<Download>::iterator download;
+  return EnqueueHostCopy(
+      {.to = host, .from = staging.data, .bytes = bytes, .buffer = buffer, .staging = staging});
+}
+
+absl::Status CudaStream::EnqueueHostCopy(HostCopy copy) {
+  copy.stream = this;
+  std::list<HostCopy>::iterator added;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    download = downloads_.emplace(downloads_.end());
+    added = host_copies_.insert(host_copies_.end(), std::move(copy));
+    added->self = added;
   }
-  *download = {.stream = this,
-               .staging = staging,
-               .to = host,
-               .bytes = bytes,
-               .buffer = buffer,
-               .self = download};
-  enqueued = ToStatus(cudaLaunchHostFunc(handle_, FinishDownload, &*download),
-                      "cannot ask for a call at the end of a copy");
+  if (added->staging.has_value()) HostWrites::All().Begin(added->buffer.get());
+  absl::Status enqueued = ToStatus(cudaLaunchHostFunc(handle_, RunHostCopy, &*added),
+                                   "cannot enqueue a call of the host");
   if (enqueued.ok()) return enqueued;
   ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a copy").IgnoreError();
-  Forget(download);
+  Forget(added);
   return enqueued;
 }
 
-void CudaStream::FinishDownload(void* download) {
-  const auto& done = *static_cast<Download*>(download);
-  std::memcpy(done.to, done.staging.data, done.bytes);
-  done.stream->Forget(done.self);
+void CudaStream::RunHostCopy(void* copy) {
+  const auto& run = *static_cast<HostCopy*>(copy);
+  std::memcpy(run.to, run.from, run.bytes);
+  run.stream->Forget(run.self);
 }
 
-void CudaStream::Forget(std::list<Download>::iterator download) {
-  std::list<Download> forgotten;  // the buffer goes outside of the lock
-  device_.staging_.Give(download->staging);
+void CudaStream::Forget(std::list<HostCopy>::iterator copy) {
+  std::list<HostCopy> forgotten;  // the buffer goes outside of the lock
+  if (copy->staging.has_value()) {
+    HostWrites::All().End(copy->buffer.get());
+    device_.staging_.Give(*copy->staging);
+  }
   std::lock_guard<std::mutex> lock(mutex_);
-  forgotten.splice(forgotten.end(), downloads_, download);
+  forgotten.splice(forgotten.end(), host_copies_, copy);
 }
 
 absl::Status CudaStream::CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) {

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,30 +104,33 @@ class CudaStream final : public Stream {
   absl::Status Synchronize() override;
 
  private:
-  // What a callback of the stream takes from a staging buffer to where it belongs.
-  struct Download {
+  // Between a staging buffer and where the bytes belong, by a callback of the stream.
+  struct HostCopy {
     CudaStream* stream = nullptr;
-    StagingBuffer staging;
     void* to = nullptr;
+    const void* from = nullptr;
     size_t bytes = 0;
-    BufferRef buffer;
-    std::list<Download>::iterator self;
+    BufferRef buffer;  // of the memory that is not the staging buffer's
+    std::optional<StagingBuffer> staging = std::nullopt;  // of a copy to the host, done with it
+    std::list<HostCopy>::iterator self = {};
   };
 
   absl::Status RecordOwn(DeviceEvent& event) override;
   absl::Status WaitOwn(const DeviceEvent& event) override;
   absl::Status Enqueue(WorkKind kind, const Work& work, absl::FunctionRef<absl::Status()> enqueue);
-  absl::Status UploadPiece(char* device, const char* host, size_t bytes);
+  absl::Status UploadPiece(char* device, const char* host, const BufferRef& buffer, size_t bytes);
   absl::Status DownloadPiece(char* host, const BufferRef& buffer, const char* device, size_t bytes);
-  static void FinishDownload(void* download);
-  void Forget(std::list<Download>::iterator download);
+  // Copies on the host in the order of the stream.
+  absl::Status EnqueueHostCopy(HostCopy copy);
+  static void RunHostCopy(void* copy);
+  void Forget(std::list<HostCopy>::iterator copy);
 
   CudaDevice& device_;
   const std::string name_;
   const int index_;
   const cudaStream_t handle_;
-  std::mutex mutex_;               // guards downloads_
-  std::list<Download> downloads_;  // in flight
+  std::mutex mutex_;                 // guards host_copies_
+  std::list<HostCopy> host_copies_;  // in flight
 };
 
 }  // namespace interp::cuda
