@@ -19,7 +19,7 @@ using nn::ConvProblem;
 using nn::WindowAxis;
 
 // Engines that want more are left out while there are others.
-constexpr int64_t kMostWorkspace = int64_t{256} << 20;
+constexpr int64_t kMostConvWorkspace = int64_t{256} << 20;
 
 // The three tensors of a convolution, by which cuDNN is told their memory.
 enum TensorId : int64_t { kImage = 1, kFilter = 2, kResult = 3 };
@@ -178,15 +178,21 @@ absl::StatusOr<ConvGraph> MakeGraph(const CudnnHandle& cudnn, const ConvTask& ta
   return parts;
 }
 
-bool KeepsPromises(const CudnnEngine& engine, DType dtype) {
-  return std::none_of(
-      engine.notes.begin(), engine.notes.end(), [dtype](cudnnBackendNumericalNote_t note) {
-        return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
-               note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
-               note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
-               // Tensor cores multiply float32 as TF32.
-               (note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && dtype == DType::kFloat32);
-      });
+// Whether an engine that says this of itself computes what `task` asks for.
+bool Allows(const ConvTask& task, cudnnBackendNumericalNote_t note) {
+  switch (note) {
+    case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+    case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+    case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+      return false;
+    case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+      return task.dtype != DType::kFloat32;  // which they multiply as TF32
+    case CUDNN_NUMERICAL_NOTE_FFT:
+    case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+      return task.algorithms == Algorithms::kFast;
+    default:
+      return true;
+  }
 }
 
 // Whether windows come out right with pad_begin at both ends.
@@ -231,9 +237,11 @@ ConvPlans::ConvPlans() = default;
 ConvPlans::~ConvPlans() = default;
 
 // Plans the computation by `engine`. Unimplemented where it cannot do it, or not as is promised.
-absl::Status ConvPlans::PlanWith(CudnnEngine& engine, const CudnnHandle& cudnn, DType dtype,
-                                 Plan& plan) {
-  if (!KeepsPromises(engine, dtype)) return Unimplemented("engine ", engine.index, " is left out");
+absl::Status ConvPlans::PlanWith(CudnnEngine& engine, const CudnnHandle& cudnn,
+                                 const ConvTask& task, Plan& plan) {
+  for (const cudnnBackendNumericalNote_t note : engine.notes) {
+    if (!Allows(task, note)) return Unimplemented("engine ", engine.index, " computes otherwise");
+  }
   INTERP_ASSIGN_OR_RETURN(plan.plan,
                           CudnnDescriptor::Make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
   INTERP_RETURN_IF_ERROR(
@@ -245,7 +253,7 @@ absl::Status ConvPlans::PlanWith(CudnnEngine& engine, const CudnnHandle& cudnn, 
       cudnnBackendGetAttribute(plan.plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                                CUDNN_TYPE_INT64, 1, &count, &plan.workspace_bytes),
       "cannot ask how much memory a convolution takes"));
-  if (plan.workspace_bytes > kMostWorkspace) {
+  if (plan.workspace_bytes > kMostConvWorkspace) {
     return Unimplemented("engine ", engine.index, " wants ", plan.workspace_bytes, " bytes");
   }
   plan.config = std::move(engine.config);
@@ -266,7 +274,7 @@ absl::StatusOr<std::unique_ptr<ConvPlans::Plan>> ConvPlans::MakePlan(const Cudnn
       continue;
     }
     for (CudnnEngine& engine : *engines) {
-      last = PlanWith(engine, cudnn, task.dtype, *plan);
+      last = PlanWith(engine, cudnn, task, *plan);
       if (last.ok()) return plan;
       if (absl::IsResourceExhausted(last)) return last;
     }
@@ -280,8 +288,8 @@ absl::Status ConvPlans::RunEven(const CudnnHandle& cudnn, const ConvTask& task,
                                 const ConvOperands& operands, TakeWorkspace workspace) {
   const int64_t alignment = CommonAlignment(operands);
   nn::ShapeCache<int>::Key key = nn::KeyOf(task.problem, /*num_threads=*/0);
-  key.insert(key.end(),
-             {static_cast<int64_t>(task.direction), static_cast<int64_t>(task.dtype), alignment});
+  key.insert(key.end(), {static_cast<int64_t>(task.direction), static_cast<int64_t>(task.dtype),
+                         static_cast<int64_t>(task.algorithms), alignment});
   Plan* plan = plans_.Find(key);
   if (plan == nullptr) {
     INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Plan> made, MakePlan(cudnn, task, alignment));

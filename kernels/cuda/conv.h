@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "core/algorithms.h"
 #include "core/dtype.h"
 #include "core/status.h"
 #include "kernels/cuda/cudnn_graph.h"
@@ -29,7 +30,8 @@ enum class ConvDirection : int8_t {
 
 struct ConvTask {
   ConvDirection direction = ConvDirection::kForward;
-  DType dtype = DType::kFloat32;  // of all tensors: float32, float16 or bfloat16
+  DType dtype = DType::kFloat32;              // of all tensors: float32, float16 or bfloat16
+  Algorithms algorithms = Algorithms::kFast;  // kDirect: no transforms by Fourier or Winograd
   // in_channels and axes' `in` are those of the image, also of kDataGrad.
   nn::ConvProblem problem;
 };
@@ -62,7 +64,7 @@ class ConvPlans {
  private:
   struct Plan;
 
-  static absl::Status PlanWith(CudnnEngine& engine, const CudnnHandle& cudnn, DType dtype,
+  static absl::Status PlanWith(CudnnEngine& engine, const CudnnHandle& cudnn, const ConvTask& task,
                                Plan& plan);
   static absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const CudnnHandle& cudnn,
                                                         const ConvTask& task,

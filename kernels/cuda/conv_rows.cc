@@ -31,7 +31,7 @@ absl::Status Convolve(KernelContext& ctx, ConvDirection direction, const nn::Con
                                              [&ctx] { return CudnnHandle::Make(StreamOf(ctx)); }));
   }
   return state.plans.Run(
-      *state.cudnn, {direction, out.dtype, problem},
+      *state.cudnn, {direction, out.dtype, ctx.algorithms(), problem},
       {.first = first.raw_data(), .second = second.raw_data(), .out = out.mutable_raw_data()},
       [&ctx](size_t bytes) { return ctx.workspace(bytes); });
 }

@@ -13,9 +13,9 @@ namespace interp::cuda {
 namespace {
 
 // What an algorithm may ask for: NVIDIA's advice for Hopper, and more than others use.
-constexpr uint64_t kMostWorkspace = uint64_t{32} << 20;
+constexpr uint64_t kMostProductWorkspace = uint64_t{32} << 20;
 // That of every allocation: better aligned ones are no other case.
-constexpr uintptr_t kMostAlignment = kBufferAlignment;
+constexpr uintptr_t kMostProductAlignment = kBufferAlignment;
 
 absl::Status BlasStatus(cublasStatus_t status, absl::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
@@ -96,7 +96,7 @@ absl::Status CheckProduct(const ProductShape& shape) {
 }
 
 uint32_t AlignmentOf(const void* address) {
-  const auto number = reinterpret_cast<uintptr_t>(address) | kMostAlignment;
+  const auto number = reinterpret_cast<uintptr_t>(address) | kMostProductAlignment;
   return static_cast<uint32_t>(number & -number);
 }
 
@@ -163,7 +163,7 @@ absl::StatusOr<OwnedBlas<cublasLtMatmulPreference_t>> MakePreference(
   const uint32_t out = AlignmentOf(operands.out);
   INTERP_RETURN_IF_ERROR(
       PreferenceSetter(preference)
-          .Set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace)
+          .Set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostProductWorkspace)
           .Set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, AlignmentOf(operands.y))
           .Set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, AlignmentOf(operands.x))
           .Set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, out)

@@ -191,6 +191,16 @@ TEST_F(CudaConvCalls, FallsBackWhereNoOtherEngineServes) {
   EXPECT_EQ(plans_.engine(), "cudnn engine 6");
 }
 
+TEST_F(CudaConvCalls, TransformsNothingWhereSumsAreToBeDirect) {
+  const ConvCase c = {.name = "", .image = {1, 1, 3, 3}, .filter = {1, 1, 2, 2}};
+  for (const auto algorithms : {Algorithms::kFast, Algorithms::kDirect}) {
+    Compute({.algorithms = algorithms, .problem = ProblemOf(c)}, SomeValues<float>(9),
+            SomeValues<float>(4), 4);
+    EXPECT_EQ(plans_.engine(),
+              algorithms == Algorithms::kFast ? "cudnn engine 5" : "cudnn engine 6");
+  }
+}
+
 TEST_F(CudaConvCalls, PlansOncePerCase) {
   ASSERT_TRUE(RunSome().ok());
   machine().ResetCalls();

@@ -212,7 +212,7 @@ EngineFacts FactsOf(int engine, const EmulatedConv& conv) {
     case 4:
       return {.notes = {}, .workspace_bytes = int64_t{1} << 40};
     case 5:
-      return {.notes = {},
+      return {.notes = {CUDNN_NUMERICAL_NOTE_WINOGRAD},
               .supports = conv.even && conv.groups() == 1,
               .workspace_bytes = conv.image.size * static_cast<int64_t>(sizeof(float))};
     default:

@@ -1,0 +1,241 @@
+// Rows over cuBLASLt and cuDNN against the host's, in programs: what the golden cases leave out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interpreter/interpreter_core.h"
+#include "tests/cuda/kernel_test.h"
+#include "tests/testing/golden.h"
+#include "tests/testing/program_builder.h"
+
+namespace interp::cuda_test {
+namespace {
+
+using testing::ProgramBuilder;
+
+// A program of one op.
+struct OneOpProgram {
+  std::string type;
+  std::vector<std::pair<std::string, Tensor>> inputs;  // by slot
+  std::vector<std::string> outputs;                    // slots
+  ProgramBuilder::Attrs attrs = {};
+};
+
+// What it gives on a place, and whether an instruction of the op runs on a GPU.
+struct OneOpResult {
+  std::vector<Tensor> outputs;
+  bool on_gpu = false;
+};
+
+class CudaLibraryRows : public KernelTest {
+ protected:
+  static absl::StatusOr<OneOpResult> RunOn(Place place, const OneOpProgram& op) {
+    ProgramBuilder builder(op.inputs[0].second.dtype);
+    ProgramBuilder::Slots inputs;
+    ProgramBuilder::Slots outputs;
+    std::vector<Tensor> feeds;
+    for (const auto& [slot, tensor] : op.inputs) {
+      const auto& shape = tensor.shape;
+      builder.Feed(slot, {shape.begin(), shape.end()}, tensor.dtype);
+      inputs.push_back({slot, {slot}});
+      builder.Declare(slot + "@GRAD.out", {shape.begin(), shape.end()}, tensor.dtype);
+      feeds.push_back(tensor);
+    }
+    for (const std::string& slot : op.outputs) outputs.push_back({slot, {slot + ".out"}});
+    builder.AddOp(op.type, inputs, outputs, op.attrs);
+    for (const std::string& slot : op.outputs) builder.Fetch(slot + ".out");
+    CoreOptions options;
+    options.plan.place = place;
+    INTERP_ASSIGN_OR_RETURN(const auto core,
+                            InterpreterCore::Create(builder.Build(), {}, {}, nullptr, options));
+    INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> results, core->Run(feeds));
+    const auto& instructions = core->plan().instructions;
+    return OneOpResult{std::move(results),
+                       std::any_of(instructions.begin(), instructions.end(), [&](const auto& i) {
+                         return i.op_type == op.type && i.place.kind == PlaceKind::kCuda;
+                       })};
+  }
+
+  // The GPU gives what the host gives, and computes the op itself or leaves it to the host.
+  static void ExpectAgreement(const OneOpProgram& op, bool on_gpu, double tolerance = 1e-5) {
+    const absl::StatusOr<OneOpResult> want = RunOn({PlaceKind::kCpu, 0}, op);
+    const absl::StatusOr<OneOpResult> got = RunOn({PlaceKind::kCuda, 0}, op);
+    ASSERT_TRUE(want.ok()) << want.status();
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(got->on_gpu, on_gpu);
+    for (size_t i = 0; i < want->outputs.size(); ++i) {
+      EXPECT_EQ(testing::Difference(got->outputs[i], want->outputs[i], tolerance, tolerance), "")
+          << op.outputs[i];
+    }
+  }
+};
+
+Tensor Some(DType dtype, const std::vector<int64_t>& dims, uint32_t seed) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return Tensor::Of<double>(Shape(dims), SomeValues<double>(NumelOf(dims), seed));
+    case DType::kBFloat16:
+      return Tensor::Of<bfloat16>(Shape(dims), SomeValues<bfloat16>(NumelOf(dims), seed));
+    case DType::kFloat16:
+      return Tensor::Of<float16>(Shape(dims), SomeValues<float16>(NumelOf(dims), seed));
+    default:
+      return Tensor::Of<float>(Shape(dims), SomeValues<float>(NumelOf(dims), seed));
+  }
+}
+
+struct MatmulCase {
+  std::vector<int64_t> x, y, out;
+};
+const std::vector<MatmulCase>& MatmulCases() {
+  static const auto& cases = *new std::vector<MatmulCase>{
+      {{3, 4}, {4, 5}, {3, 5}},
+      {{4}, {4}, {}},
+      {{2, 3, 4}, {4}, {2, 3}},
+      {{2, 3, 4}, {4, 5}, {2, 3, 5}},
+      {{2, 1, 3, 4}, {1, 3, 4, 5}, {2, 3, 3, 5}},  // a loop and a batch
+      {{2, 1, 2, 3, 4}, {1, 3, 1, 4, 5}, {2, 3, 2, 3, 5}},
+      {{3, 4}, {2, 2, 4, 5}, {2, 2, 3, 5}},
+      {{2, 0, 4}, {2, 4, 5}, {2, 0, 5}},
+      {{2, 3, 0}, {2, 0, 5}, {2, 3, 5}},  // no terms
+      {{0, 3, 4}, {1, 4, 5}, {0, 3, 5}},
+  };
+  return cases;
+}
+
+TEST_F(CudaLibraryRows, BroadcastBatchesAsTheHostDoes) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    for (const auto& [x, y, out] : MatmulCases()) {
+      SCOPED_TRACE(absl::StrCat(Name(dtype), " ", ToString(Shape(x)), " ", ToString(Shape(y))));
+      const double tolerance = SizeOf(dtype) == 2 ? 1e-2 : 1e-5;
+      ExpectAgreement({"matmul_v2", {{"X", Some(dtype, x, 1)}, {"Y", Some(dtype, y, 2)}}, {"Out"}},
+                      /*on_gpu=*/true, tolerance);
+      ExpectAgreement(
+          {"matmul_v2_grad",
+           {{"X", Some(dtype, x, 1)}, {"Y", Some(dtype, y, 2)}, {"Out@GRAD", Some(dtype, out, 3)}},
+           {"X@GRAD", "Y@GRAD"}},
+          /*on_gpu=*/true, tolerance);
+    }
+  }
+}
+
+constexpr const char* kActivations[] = {
+    "",        "relu",  "relu6", "leaky_relu", "hard_sigmoid", "hard_swish",
+    "sigmoid", "swish", "tanh",  "mish",       "gelu"};
+
+TEST_F(CudaLibraryRows, ApplyEveryActivationThatIsFused) {
+  for (const std::string activation : kActivations) {
+    SCOPED_TRACE(activation);
+    const DType dtype = DType::kFloat32;
+    ExpectAgreement({"fc",
+                     {{"Input", Some(dtype, {2, 3, 4}, 1)},
+                      {"W", Some(dtype, {12, 5}, 2)},
+                      {"Bias", Some(dtype, {5}, 3)}},
+                     {"Out"},
+                     {{"activation_type", activation}}},
+                    /*on_gpu=*/true);
+    ExpectAgreement({"fused_matmul",
+                     {{"X", Some(dtype, {2, 3, 4}, 1)},
+                      {"Y", Some(dtype, {2, 5, 4}, 2)},
+                      {"Bias", Some(dtype, {5}, 3)}},
+                     {"Out"},
+                     {{"trans_y", true}, {"matmul_alpha", 0.5F}, {"fuse_activation", activation}}},
+                    /*on_gpu=*/true);
+    ExpectAgreement({"fused_conv2d",
+                     {{"Input", Some(dtype, {2, 3, 5, 5}, 1)},
+                      {"Filter", Some(dtype, {4, 3, 3, 3}, 2)},
+                      {"Bias", Some(dtype, {4}, 3)},
+                      {"ResidualData", Some(dtype, {2, 4, 3, 3}, 4)}},
+                     {"Output"},
+                     {{"fuse_residual", true}, {"fuse_activation", activation}}},
+                    /*on_gpu=*/true);
+  }
+}
+
+TEST_F(CudaLibraryRows, LeaveToTheHostWhatTheyDoNotCompute) {
+  const DType dtype = DType::kFloat32;
+  ExpectAgreement({"fc",
+                   {{"Input", Some(dtype, {3, 4}, 1)}, {"W", Some(dtype, {4, 5}, 2)}},
+                   {"Out"},
+                   {{"activation_type", std::string("hard_swish")}, {"fuse_alpha", 0.25F}}},
+                  /*on_gpu=*/false);
+  ExpectAgreement(
+      {"conv2d",
+       {{"Input", Some(dtype, {2, 5, 5, 3}, 1)}, {"Filter", Some(dtype, {4, 3, 3, 3}, 2)}},
+       {"Output"},
+       {{"data_format", std::string("NHWC")}}},
+      /*on_gpu=*/false);
+  ExpectAgreement({"conv2d",
+                   {{"Input", Some(DType::kFloat64, {2, 3, 5, 5}, 1)},
+                    {"Filter", Some(DType::kFloat64, {4, 3, 3, 3}, 2)}},
+                   {"Output"}},
+                  /*on_gpu=*/false);
+  ExpectAgreement(
+      {"conv2d_transpose",
+       {{"Input", Some(dtype, {1, 3, 4, 4}, 1)}, {"Filter", Some(dtype, {3, 2, 3, 3}, 2)}},
+       {"Output"},
+       {{"dilations", std::vector<int32_t>{2, 2}}, {"output_padding", std::vector<int32_t>{1, 1}}}},
+      /*on_gpu=*/false);
+}
+
+TEST_F(CudaLibraryRows, TransposeConvolutionsWithABiasAndARaggedSize) {
+  const DType dtype = DType::kFloat32;
+  ExpectAgreement({"conv2d_transpose",
+                   {{"Input", Some(dtype, {2, 4, 3, 4}, 1)},
+                    {"Filter", Some(dtype, {4, 3, 3, 3}, 2)},
+                    {"Bias", Some(dtype, {6}, 3)}},
+                   {"Output"},
+                   {{"strides", std::vector<int32_t>{2, 3}},
+                    {"paddings", std::vector<int32_t>{1, 0, 0, 1}},
+                    {"output_padding", std::vector<int32_t>{1, 2}},
+                    {"groups", int32_t{2}}}},
+                  /*on_gpu=*/true);
+}
+
+TEST_F(CudaLibraryRows, TakeNoImagesAndNoRows) {
+  const DType dtype = DType::kFloat32;
+  ExpectAgreement({"conv2d",
+                   {{"Input", Some(dtype, {0, 3, 5, 5}, 1)},
+                    {"Filter", Some(dtype, {4, 3, 3, 3}, 2)},
+                    {"Bias", Some(dtype, {4}, 3)}},
+                   {"Output"}},
+                  /*on_gpu=*/true);
+  ExpectAgreement({"conv2d_grad",
+                   {{"Input", Some(dtype, {0, 3, 5, 5}, 1)},
+                    {"Filter", Some(dtype, {4, 3, 3, 3}, 2)},
+                    {"Bias", Some(dtype, {4}, 3)},
+                    {"Output@GRAD", Some(dtype, {0, 4, 3, 3}, 4)}},
+                   {"Input@GRAD", "Filter@GRAD", "Bias@GRAD"}},
+                  /*on_gpu=*/true);
+  ExpectAgreement({"addmm",
+                   {{"Input", Some(dtype, {5}, 1)},
+                    {"X", Some(dtype, {0, 4}, 2)},
+                    {"Y", Some(dtype, {4, 5}, 3)}},
+                   {"Out"}},
+                  /*on_gpu=*/true);
+  ExpectAgreement({"addmm",
+                   {{"Input", Some(dtype, {3, 1}, 1)},
+                    {"X", Some(dtype, {3, 0}, 2)},
+                    {"Y", Some(dtype, {0, 5}, 3)}},
+                   {"Out"},
+                   {{"Beta", 0.5F}}},
+                  /*on_gpu=*/true);
+}
+
+TEST_F(CudaLibraryRows, TellWhichOpALibraryFailedIn) {
+  machine().FailCall("cublasLtMatmul", 1, cudaErrorMemoryAllocation);
+  const DType dtype = DType::kFloat32;
+  const auto failed =
+      RunOn({PlaceKind::kCuda, 0},
+            {"matmul_v2", {{"X", Some(dtype, {3, 4}, 1)}, {"Y", Some(dtype, {4, 5}, 2)}}, {"Out"}});
+  EXPECT_EQ(failed.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(failed.status().message()),
+              ::testing::AllOf(::testing::HasSubstr("matmul_v2"),
+                               ::testing::HasSubstr("CUBLAS_STATUS_ALLOC_FAILED")));
+}
+
+}  // namespace
+}  // namespace interp::cuda_test
