@@ -68,17 +68,6 @@ INTERP_REGISTER_OP(OpDef{
     .gradient = {.inputs = {"X", "Norm", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
-struct ClipByNorm {
-  float max_norm;
-  static ClipByNorm Read(AttrReader& attrs) {
-    const float max_norm = attrs.Float("max_norm", 0.0f);
-    if (!(max_norm > 0)) {
-      attrs.Fail(absl::StrCat("attribute 'max_norm' is ", max_norm, ", expected more than 0"));
-    }
-    return {max_norm};
-  }
-};
-
 template <typename T>
 struct Times {
   T factor;
@@ -92,7 +81,7 @@ Times<T> FactorOf(const KernelContext& ctx, const Tensor& x) {
   RunReduce(PlanReduce(x, DimSet().set(), whole), ctx.num_threads(), x.data<T>(), &sum,
             SumOfSquares(), [](double total, int64_t) { return total; });
   const double norm = std::sqrt(sum);
-  const double max_norm = ctx.attrs<ClipByNorm>().max_norm;
+  const double max_norm = ctx.attrs<ClipByNormAttrs>().max_norm;
   return {static_cast<T>(norm > max_norm ? max_norm / norm : 1.0)};
 }
 
@@ -112,7 +101,7 @@ absl::Status RunClipByNorm(KernelContext& ctx) {
 OpDef ClipByNormDef() {
   OpDef def = TakingRows(PlainUnaryDef("clip_by_norm", {{DType::kFloat32, RunClipByNorm<float>},
                                                         {DType::kFloat64, RunClipByNorm<double>}}));
-  def.parse = ParseAttrs<ClipByNorm, ClipByNorm::Read>;
+  def.parse = ParseAttrs<ClipByNormAttrs, ClipByNormAttrs::Read>;
   return def;
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/math/reduction.h"
 
 namespace interp {
@@ -36,6 +37,17 @@ struct NormAttrs {
 
   static NormAttrs Read(AttrReader& attrs) {
     return {attrs.Long("axis", -1), attrs.Float("epsilon", 1e-10f)};
+  }
+};
+
+struct ClipByNormAttrs {
+  float max_norm;
+  static ClipByNormAttrs Read(AttrReader& attrs) {
+    const float max_norm = attrs.Float("max_norm", 0.0f);
+    if (!(max_norm > 0)) {
+      attrs.Fail(absl::StrCat("attribute 'max_norm' is ", max_norm, ", expected more than 0"));
+    }
+    return {max_norm};
   }
 };
 

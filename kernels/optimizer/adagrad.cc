@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/optimizer/definition.h"
+#include "kernels/optimizer/update_attrs.h"
 
 namespace interp::optimizer {
 namespace {
@@ -10,14 +11,8 @@ namespace {
 constexpr Form<1> kAdagrad = {.states = {{{"Moment", "MomentOut"}}}, .grad_flags = kMayBeRows};
 constexpr Form<1> kDecayedAdagrad = {.states = kAdagrad.states};
 
-struct Attrs {
-  float keep = 1;  // of the moment
-  float add = 1;   // of the squared gradient
-  float epsilon = 1e-6f;
-};
-
-Attrs ReadAdagrad(AttrReader& reader) { return {.epsilon = reader.Float("epsilon", 1e-6f)}; }
-Attrs ReadDecayedAdagrad(AttrReader& reader) {
+AdagradAttrs ReadAdagrad(AttrReader& reader) { return {.epsilon = reader.Float("epsilon", 1e-6f)}; }
+AdagradAttrs ReadDecayedAdagrad(AttrReader& reader) {
   const float decay = reader.Float("decay", 0.95f);
   return {.keep = decay, .add = 1 - decay, .epsilon = reader.Float("epsilon", 1e-6f)};
 }
@@ -33,7 +28,7 @@ struct Rule {
 
 template <typename M, const auto& kForm>
 absl::Status Adagrad(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const AdagradAttrs& attrs = ctx.attrs<AdagradAttrs>();
   const Rule<M> rule{LearningRate<M>(ctx), attrs.keep, attrs.add, attrs.epsilon};
   return RunUpdate<M, kForm>(ctx, rule, MissingRows::kUntouched);
 }
@@ -45,9 +40,9 @@ OpDef AdagradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(At
   return def;
 }
 
-INTERP_REGISTER_OP(AdagradDef<kAdagrad>("adagrad", ParseAttrs<Attrs, ReadAdagrad>));
+INTERP_REGISTER_OP(AdagradDef<kAdagrad>("adagrad", ParseAttrs<AdagradAttrs, ReadAdagrad>));
 INTERP_REGISTER_OP(AdagradDef<kDecayedAdagrad>("decayed_adagrad",
-                                               ParseAttrs<Attrs, ReadDecayedAdagrad>));
+                                               ParseAttrs<AdagradAttrs, ReadDecayedAdagrad>));
 
 }  // namespace
 }  // namespace interp::optimizer

@@ -7,6 +7,7 @@
 
 #include "kernels/optimizer/adam.h"
 #include "kernels/optimizer/norm.h"
+#include "kernels/optimizer/update_attrs.h"
 
 namespace interp::optimizer {
 namespace {
@@ -16,12 +17,7 @@ constexpr int kBeta1PowOut = kLamb.kFirstScalarOut;
 constexpr int kBeta2PowOut = kBeta1PowOut + 1;
 constexpr int kSkipUpdate = kLamb.kFirstOther;
 
-struct Attrs {
-  float beta1, beta2, epsilon, decay;
-  bool always_adapt;
-};
-
-Attrs ReadAttrs(AttrReader& reader) {
+LambAttrs ReadAttrs(AttrReader& reader) {
   return {.beta1 = reader.Float("beta1", 0.9f),
           .beta2 = reader.Float("beta2", 0.999f),
           .epsilon = reader.Float("epsilon", 1e-6f),
@@ -109,7 +105,7 @@ void UpdateParam(int num_threads, const Update<M, 2>& update, const Direction<M>
 
 template <typename M>
 absl::Status RunLamb(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const LambAttrs& attrs = ctx.attrs<LambAttrs>();
   INTERP_ASSIGN_OR_RETURN(const auto update, (CollectUpdate<M, kLamb>(ctx)));
   const Direction<M> direction{1 / (1 - ScalarOf<M>(ctx.input(InputOf(kBeta1PowOut)))),
                                1 / (1 - ScalarOf<M>(ctx.input(InputOf(kBeta2PowOut)))),
@@ -127,7 +123,7 @@ absl::Status RunLamb(KernelContext& ctx) {
 
 template <typename M>
 absl::Status Lamb(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const LambAttrs& attrs = ctx.attrs<LambAttrs>();
   const bool skip = Skips(ctx, kSkipUpdate);
   if (skip) {
     INTERP_ASSIGN_OR_RETURN(const auto update, (CollectUpdate<M, kLamb>(ctx)));
@@ -149,7 +145,7 @@ OpDef LambDef() {
   OpDef def = UpdateDef<kLamb>("lamb", UpdateKernels(Lamb<float>, Lamb<double>));
   def.inputs.push_back({"SkipUpdate", kAnyDType | kOptional});
   def.infer = InferLamb;
-  def.parse = ParseAttrs<Attrs, ReadAttrs>;
+  def.parse = ParseAttrs<LambAttrs, ReadAttrs>;
   return def;
 }
 

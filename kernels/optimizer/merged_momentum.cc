@@ -6,13 +6,8 @@ namespace {
 
 constexpr Form<1> kMerged = {.states = {{{"Velocity", "VelocityOut"}}}, .lists = true};
 
-struct Attrs {
-  MomentumAttrs momentum;
-  std::vector<float> decay = {};  // of each parameter; empty: none
-};
-
-Attrs ReadAttrs(AttrReader& reader) {
-  Attrs attrs{.momentum = ReadMomentum(reader)};
+MergedMomentumAttrs ReadAttrs(AttrReader& reader) {
+  MergedMomentumAttrs attrs{.momentum = ReadMomentum(reader)};
   const std::vector<std::string> methods = reader.Strings("regularization_method");
   const std::vector<float> coefficients = reader.Floats("regularization_coeff");
   if (methods.empty()) return attrs;
@@ -29,7 +24,7 @@ Attrs ReadAttrs(AttrReader& reader) {
 }
 
 absl::Status InferMerged(InferContext& ctx) {
-  const size_t decays = ctx.attrs<Attrs>().decay.size();
+  const size_t decays = ctx.attrs<MergedMomentumAttrs>().decay.size();
   const size_t params = ctx.inputs(kParam).size();
   if (decays != 0 && decays != params) {
     return InvalidArgument("attribute 'regularization_method' has ", decays,
@@ -40,7 +35,7 @@ absl::Status InferMerged(InferContext& ctx) {
 
 template <typename M, bool kNesterov>
 absl::Status RunAll(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const auto& attrs = ctx.attrs<MergedMomentumAttrs>();
   std::vector<Task<M, 1, MomentumRule<M, kNesterov>>> tasks;
   for (size_t i = 0; i < ctx.inputs(kParam).size(); ++i) {
     INTERP_ASSIGN_OR_RETURN(auto update, (CollectUpdate<M, kMerged>(ctx, i)));
@@ -53,14 +48,15 @@ absl::Status RunAll(KernelContext& ctx) {
 
 template <typename M>
 absl::Status MergedMomentum(KernelContext& ctx) {
-  return ctx.attrs<Attrs>().momentum.nesterov ? RunAll<M, true>(ctx) : RunAll<M, false>(ctx);
+  return ctx.attrs<MergedMomentumAttrs>().momentum.nesterov ? RunAll<M, true>(ctx)
+                                                            : RunAll<M, false>(ctx);
 }
 
 OpDef MergedDef() {
   OpDef def = UpdateDef<kMerged>("merged_momentum",
                                  UpdateKernels(MergedMomentum<float>, MergedMomentum<double>));
   def.infer = InferMerged;
-  def.parse = ParseAttrs<Attrs, ReadAttrs>;
+  def.parse = ParseAttrs<MergedMomentumAttrs, ReadAttrs>;
   return def;
 }
 

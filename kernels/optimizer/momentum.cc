@@ -6,13 +6,8 @@ namespace {
 
 constexpr Form<1> kMomentum = {.states = {{{"Velocity", "VelocityOut"}}}, .grad_flags = kMayBeRows};
 
-struct Attrs {
-  MomentumAttrs momentum;
-  float decay = 0;
-};
-
-Attrs ReadAttrs(AttrReader& reader) {
-  Attrs attrs{.momentum = ReadMomentum(reader)};
+OneMomentumAttrs ReadAttrs(AttrReader& reader) {
+  OneMomentumAttrs attrs{.momentum = ReadMomentum(reader)};
   attrs.decay =
       DecayOf(reader.String("regularization_method", ""), reader.Float("regularization_coeff", 0));
   return attrs;
@@ -20,7 +15,7 @@ Attrs ReadAttrs(AttrReader& reader) {
 
 template <typename M>
 absl::Status Momentum(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const auto& attrs = ctx.attrs<OneMomentumAttrs>();
   const M rate = LearningRate<M>(ctx);
   const M mu = attrs.momentum.mu;
   const M decay = attrs.decay;
@@ -32,7 +27,7 @@ absl::Status Momentum(KernelContext& ctx) {
 
 OpDef MomentumDef() {
   OpDef def = UpdateDef<kMomentum>("momentum", UpdateKernels(Momentum<float>, Momentum<double>));
-  def.parse = ParseAttrs<Attrs, ReadAttrs>;
+  def.parse = ParseAttrs<OneMomentumAttrs, ReadAttrs>;
   return def;
 }
 

@@ -11,6 +11,15 @@ struct MomentumAttrs {
   bool nesterov = false;
 };
 
+struct OneMomentumAttrs {
+  MomentumAttrs momentum;
+  float decay = 0;
+};
+struct MergedMomentumAttrs {
+  MomentumAttrs momentum;
+  std::vector<float> decay = {};  // of each parameter; empty: none
+};
+
 inline MomentumAttrs ReadMomentum(AttrReader& reader) {
   return {reader.Float("mu", 0), reader.Bool("use_nesterov", false)};
 }

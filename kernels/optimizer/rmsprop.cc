@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/optimizer/definition.h"
+#include "kernels/optimizer/update_attrs.h"
 
 namespace interp::optimizer {
 namespace {
@@ -15,12 +16,7 @@ constexpr Form<3> kRmsprop = {
 };
 constexpr int kMeanGradOut = kFirstStateOut + 2;
 
-struct Attrs {
-  float epsilon, decay, momentum;
-  bool centered;
-};
-
-Attrs ReadAttrs(AttrReader& reader) {
+RmspropAttrs ReadAttrs(AttrReader& reader) {
   return {.epsilon = reader.Float("epsilon", 1e-10f),
           .decay = reader.Float("decay", 0.9f),
           .momentum = reader.Float("momentum", 0.0f),
@@ -43,7 +39,7 @@ struct Rule {
 };
 
 absl::Status InferRmsprop(InferContext& ctx) {
-  if (ctx.attrs<Attrs>().centered && !ctx.has_output(kMeanGradOut)) {
+  if (ctx.attrs<RmspropAttrs>().centered && !ctx.has_output(kMeanGradOut)) {
     return InvalidArgument("'MeanGradOut' is missing, which 'centered' needs");
   }
   return InferUpdate<kRmsprop>(ctx);
@@ -51,7 +47,7 @@ absl::Status InferRmsprop(InferContext& ctx) {
 
 template <typename M>
 absl::Status Rmsprop(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const RmspropAttrs& attrs = ctx.attrs<RmspropAttrs>();
   const M rate = LearningRate<M>(ctx);
   if (attrs.centered) {
     return RunUpdate<M, kRmsprop, 3>(ctx,
@@ -67,7 +63,7 @@ absl::Status Rmsprop(KernelContext& ctx) {
 OpDef RmspropDef() {
   OpDef def = UpdateDef<kRmsprop>("rmsprop", UpdateKernels(Rmsprop<float>, Rmsprop<double>));
   def.infer = InferRmsprop;
-  def.parse = ParseAttrs<Attrs, ReadAttrs>;
+  def.parse = ParseAttrs<RmspropAttrs, ReadAttrs>;
   return def;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/optimizer/chunk.h"
+#include "kernels/optimizer/update_attrs.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/parallel_for.h"
 
@@ -23,15 +24,7 @@ constexpr int kLossScaling = 1;
 constexpr int kOutGoodSteps = 2;
 constexpr int kOutBadSteps = 3;
 
-struct Attrs {
-  int32_t grow_after = 0;
-  int32_t shrink_after = 0;
-  float grow = 0;
-  float shrink = 0;
-  bool stop = false;  // the scale and the counts stay as they are
-};
-
-Attrs ReadAttrs(AttrReader& reader) {
+LossScalingAttrs ReadAttrs(AttrReader& reader) {
   return {.grow_after = reader.Int("incr_every_n_steps", 0),
           .shrink_after = reader.Int("decr_every_n_nan_or_inf", 0),
           .grow = reader.Float("incr_ratio", 0),
@@ -85,7 +78,7 @@ struct State {
   int32_t bad = 0;
 };
 
-State Next(const Attrs& attrs, bool found, State state) {
+State Next(const LossScalingAttrs& attrs, bool found, State state) {
   if (found) {
     state.good = 0;
     if (++state.bad != attrs.shrink_after) return state;
@@ -108,7 +101,7 @@ void PassOn(const Tensor& x, bool zero, int num_threads, Tensor& out) {
 }
 
 absl::Status UpdateLossScaling(KernelContext& ctx) {
-  const Attrs& attrs = ctx.attrs<Attrs>();
+  const LossScalingAttrs& attrs = ctx.attrs<LossScalingAttrs>();
   const bool found = *ctx.input(kFoundInfinite).data<bool>();
   for (size_t i = 0; i < ctx.inputs(kX).size(); ++i) {
     PassOn(*ctx.inputs(kX)[i], found, ctx.num_threads(), *ctx.outputs(kOut)[i]);
@@ -133,7 +126,7 @@ INTERP_REGISTER_OP(OpDef{
                {"InBadSteps", kAnyDType},
                {"StopUpdate", kAnyDType | kOptional}},
     .outputs = {{"Out", kVariadic}, {"LossScaling"}, {"OutGoodSteps"}, {"OutBadSteps"}},
-    .parse = ParseAttrs<Attrs, ReadAttrs>,
+    .parse = ParseAttrs<LossScalingAttrs, ReadAttrs>,
     .infer_dtype =
         [](DTypeContext& ctx) {
           ctx.Set(kLossScaling, ctx.input(kPrevLossScaling));

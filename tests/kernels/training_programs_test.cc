@@ -1,7 +1,6 @@
 // Whole training programs of the golden sets: steps against Paddle's, and the backward part that
 // AppendBackward makes against the one that Paddle made.
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -16,69 +15,18 @@
 #include "interpreter/interpreter_core.h"
 #include "passes/append_backward.h"
 #include "passes/minimize.h"
-#include "tests/testing/golden.h"
+#include "tests/testing/golden_steps.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::training_programs_test {
 namespace {
 
-using testing::Difference;
+using testing::FillScope;
+using testing::FindValue;
 using testing::GoldenProgram;
 using ::testing::IsEmpty;
-
-std::vector<std::string> Folders() {
-  std::vector<std::string> folders;
-  for (const std::string& set : testing::GoldenSets()) {
-    for (const std::string& folder : testing::GoldenProgramFolders(set)) folders.push_back(folder);
-  }
-  return folders;
-}
-
-std::string NameOf(const std::string& folder) {
-  std::string name = std::filesystem::path(folder).filename().string();
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-}
-
-// Parameters whose gradients are zero but for rounding, which Adam makes steps of full length: the
-// bias of keys in front of a softmax, that of a convolution in front of a batch_norm, whose moving
-// mean follows it. "program/variable".
-const std::set<std::string>& Noise() {
-  static const auto& noise = *new std::set<std::string>{
-      "attention_block/fc_1.b_0",
-      "depthwise_convnet/depthwise_conv2d_0.b_0",
-      "depthwise_convnet/batch_norm_0.w_1",
-  };
-  return noise;
-}
-
-std::string Compare(const std::vector<NamedTensor>& want, const std::vector<NamedTensor>& got,
-                    const GoldenProgram& golden) {
-  std::vector<std::string> errors;
-  for (size_t i = 0; i < want.size(); ++i) {
-    const std::string difference =
-        Difference(got[i].second, want[i].second, golden.rtol, golden.atol);
-    if (!difference.empty()) errors.push_back(absl::StrCat(want[i].first, " ", difference));
-  }
-  return absl::StrJoin(errors, "\n");
-}
-
-absl::Status Fill(const std::vector<NamedTensor>& values, Scope& scope) {
-  for (const auto& [name, tensor] : values) {
-    INTERP_ASSIGN_OR_RETURN(scope.FindOrCreate(name)->tensor, tensor.Clone(SystemAllocator()));
-    ++scope.FindOrCreate(name)->version;
-  }
-  return absl::OkStatus();
-}
-
-std::vector<NamedTensor> Values(const std::vector<NamedTensor>& names, Scope& scope) {
-  std::vector<NamedTensor> values;
-  for (const auto& [name, tensor] : names) {
-    values.emplace_back(name, scope.FindOrCreate(name)->tensor);
-  }
-  return values;
-}
+using testing::NameOfGoldenProgram;
+using testing::ValuesInScope;
 
 class TrainingProgramTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -91,39 +39,16 @@ class TrainingProgramTest : public ::testing::TestWithParam<std::string> {
     program_ = *std::move(program);
   }
 
-  // Runs all steps of `program` and compares what is fetched, and at the end what has changed.
-  void ExpectSteps(Program program, const CoreOptions& options) {
-    auto scope = std::make_shared<Scope>();
-    ASSERT_THAT(Fill(golden_.initial, *scope), testing::IsOk());
-    auto core = InterpreterCore::Create(std::move(program), golden_.feed_order, golden_.fetch_order,
-                                        scope, options);
-    ASSERT_THAT(core, testing::IsOk());
-    for (const GoldenProgram::Step& step : golden_.steps) {
-      ASSERT_THAT(Fill(step.set, *scope), testing::IsOk());
-      std::vector<Tensor> feeds;
-      for (const std::string& name : golden_.feed_order) feeds.push_back(Find(step.feeds, name));
-      const absl::StatusOr<std::vector<Tensor>> results = (*core)->Run(feeds);
-      ASSERT_THAT(results, testing::IsOk());
-      std::vector<NamedTensor> want;
-      std::vector<NamedTensor> got;
-      for (size_t i = 0; i < results->size(); ++i) {
-        const std::string& name = golden_.fetch_order[i];
-        want.emplace_back(name, Find(step.fetches, name));
-        got.emplace_back(name, (*results)[i]);
-      }
-      EXPECT_THAT(Compare(want, got, golden_), IsEmpty()) << "step " << &step - &golden_.steps[0];
-    }
-    const std::string name = NameOf(GetParam());
-    std::erase_if(golden_.final, [&](const NamedTensor& value) {
-      return Noise().contains(absl::StrCat(name, "/", value.first));
-    });
-    EXPECT_THAT(Compare(golden_.final, Values(golden_.final, *scope), golden_), IsEmpty());
+  void ExpectSteps(Program program, const CoreOptions& options) const {
+    EXPECT_THAT(testing::RunGoldenSteps(golden_, NameOfGoldenProgram(GetParam()),
+                                        std::move(program), options),
+                IsEmpty());
   }
 
   // What the persistable variables are after two steps, as bytes.
   std::vector<std::string> FinalBytes(const CoreOptions& options) {
     auto scope = std::make_shared<Scope>();
-    EXPECT_THAT(Fill(golden_.initial, *scope), testing::IsOk());
+    EXPECT_THAT(FillScope(golden_.initial, *scope), testing::IsOk());
     auto core =
         InterpreterCore::Create(program_, golden_.feed_order, golden_.fetch_order, scope, options);
     EXPECT_THAT(core, testing::IsOk());
@@ -131,22 +56,15 @@ class TrainingProgramTest : public ::testing::TestWithParam<std::string> {
     for (int step = 0; core.ok() && step < 2; ++step) {
       std::vector<Tensor> feeds;
       for (const std::string& name : golden_.feed_order) {
-        feeds.push_back(Find(golden_.steps[step].feeds, name));
+        feeds.push_back(FindValue(golden_.steps[step].feeds, name));
       }
       const absl::StatusOr<std::vector<Tensor>> results = (*core)->Run(feeds);
       EXPECT_THAT(results, testing::IsOk());
     }
-    for (const auto& [name, tensor] : Values(golden_.final, *scope)) {
+    for (const auto& [name, tensor] : ValuesInScope(golden_.final, *scope)) {
       bytes.emplace_back(static_cast<const char*>(tensor.raw_data()), tensor.size_bytes());
     }
     return bytes;
-  }
-
-  static Tensor Find(const std::vector<NamedTensor>& tensors, const std::string& name) {
-    for (const NamedTensor& tensor : tensors) {
-      if (tensor.first == name) return tensor.second;
-    }
-    return Tensor();
   }
 
   GoldenProgram golden_;
@@ -242,8 +160,9 @@ TEST_P(TrainingProgramTest, MinimizeTrainsAsPaddle) {
   ExpectSteps(std::move(made->main), options);
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, TrainingProgramTest, ::testing::ValuesIn(Folders()),
-                         [](const auto& info) { return NameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(Goldens, TrainingProgramTest,
+                         ::testing::ValuesIn(testing::AllGoldenPrograms()),
+                         [](const auto& info) { return NameOfGoldenProgram(info.param); });
 
 }  // namespace
 }  // namespace interp::training_programs_test

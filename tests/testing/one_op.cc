@@ -18,7 +18,7 @@ void AbortUnless(const absl::Status& status) {
 }  // namespace
 
 OneOp::OneOp(std::string type, std::vector<Attr> attrs, const std::vector<Input>& inputs,
-             Layout layout) {
+             Layout layout, absl::Span<const absl::string_view> absent_outputs) {
   op_.type = std::move(type);
   op_.attrs = std::move(attrs);
   def_ = OpRegistry::Global().Find(op_.type);
@@ -30,7 +30,7 @@ OneOp::OneOp(std::string type, std::vector<Attr> attrs, const std::vector<Input>
     attrs_ = *std::move(parsed);
   }
   BindInputs(inputs);
-  BindOutputs(layout);
+  BindOutputs(layout, absent_outputs);
   InferContext context(args_, attrs_.get());
   AbortUnless(def_->infer(context));
   for (Variable& out : outputs_) AbortUnless(out.tensor.Allocate(SystemAllocator()));
@@ -52,7 +52,7 @@ void OneOp::BindInputs(const std::vector<Input>& inputs) {
   }
 }
 
-void OneOp::BindOutputs(Layout layout) {
+void OneOp::BindOutputs(Layout layout, absl::Span<const absl::string_view> absent) {
   SlotDTypes in;
   for (const BoundArgs::Range range : args_.input_slots) {
     in.counts.push_back(range.size);
@@ -74,7 +74,10 @@ void OneOp::BindOutputs(Layout layout) {
     Tensor& out = variable.tensor;
     out.dtype = out_types.dtypes[i];
     out.layout = layout;
-    args_.output_slots.push_back({static_cast<int32_t>(args_.tensors.size()), 1});
+    const bool is_absent =
+        std::find(absent.begin(), absent.end(), def_->outputs[i].name) != absent.end();
+    args_.output_slots.push_back({static_cast<int32_t>(args_.tensors.size()), is_absent ? 0 : 1});
+    if (is_absent) continue;
     args_.tensors.push_back(&out);
     args_.variables.push_back(&variable);
   }

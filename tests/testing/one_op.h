@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/op_def.h"
 #include "core/variable.h"
 
@@ -20,10 +21,11 @@ class OneOp {
     Tensor tensor;
   };
   // Parses the attributes, infers dtypes and shapes, allocates one tensor per output slot in
-  // `layout` and picks the kernel. Aborts on any error: callers give valid ops.
-  // REQUIRES: every input has the dtype the kernel takes; inputs of one slot are neighbours.
+  // `layout`, but for those that are absent, and picks the kernel. Aborts on any error: callers
+  // give valid ops. REQUIRES: every input has the dtype the kernel takes; inputs of one slot are
+  // neighbours.
   OneOp(std::string type, std::vector<Attr> attrs, const std::vector<Input>& inputs,
-        Layout layout = Layout::kPlain);
+        Layout layout = Layout::kPlain, absl::Span<const absl::string_view> absent_outputs = {});
 
   // Runs the kernel once.
   absl::Status Run(int num_threads = 1);
@@ -33,7 +35,7 @@ class OneOp {
 
  private:
   void BindInputs(const std::vector<Input>& inputs);
-  void BindOutputs(Layout layout);
+  void BindOutputs(Layout layout, absl::Span<const absl::string_view> absent);
 
   Op op_;
   const OpDef* def_;

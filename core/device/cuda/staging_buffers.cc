@@ -20,7 +20,6 @@ StagingBuffers::~StagingBuffers() {
 
 bool StagingBuffers::TakeFree(int size_class, StagingBuffer& buffer) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (free_[size_class].empty()) Reap();
   if (free_[size_class].empty()) return false;
   buffer = {.data = free_[size_class].back(), .size_class = size_class};
   free_[size_class].pop_back();
@@ -33,13 +32,11 @@ absl::StatusOr<StagingBuffer> StagingBuffers::Take(size_t bytes, cudaStream_t st
   const int size_class = std::max<int>(kSmallest, std::bit_width(bytes - (bytes > 0 ? 1 : 0)));
   StagingBuffer buffer;
   if (TakeFree(size_class, buffer)) return buffer;
-  bool full = false;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    full = in_use_bytes_ + SizeOf(size_class) > kMostInUse;
-  }
-  if (full) {
+  Reap();
+  if (TakeFree(size_class, buffer)) return buffer;
+  if (IsFull(size_class)) {
     INTERP_RETURN_IF_ERROR(ToStatus(cudaStreamSynchronize(stream), "cannot wait for copies"));
+    Reap();
     if (TakeFree(size_class, buffer)) return buffer;
   }
   buffer.size_class = size_class;
@@ -73,18 +70,29 @@ absl::Status StagingBuffers::GiveAfter(StagingBuffer buffer, cudaStream_t stream
   return status;
 }
 
+bool StagingBuffers::IsFull(int size_class) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return in_use_bytes_ + SizeOf(size_class) > kMostInUse;
+}
+
 void StagingBuffers::Reap() {
-  // Where the device is lost nothing is in flight either.
+  std::vector<InFlight> copies;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    copies.swap(in_flight_);
+  }
+  // Without the lock, for which callbacks of streams wait. Where the device is lost nothing is in
+  // flight either.
   const auto pending = [](const InFlight& copy) {
     return cudaEventQuery(copy.end) == cudaErrorNotReady;
   };
-  const auto ended = std::stable_partition(in_flight_.begin(), in_flight_.end(), pending);
-  for (auto copy = ended; copy != in_flight_.end(); ++copy) {
-    free_[copy->buffer.size_class].push_back(copy->buffer.data);
-    in_use_bytes_ -= SizeOf(copy->buffer.size_class);
+  const auto ended = std::stable_partition(copies.begin(), copies.end(), pending);
+  for (auto copy = ended; copy != copies.end(); ++copy) {
+    Give(copy->buffer);
     events_.Give(copy->end);
   }
-  in_flight_.erase(ended, in_flight_.end());
+  std::lock_guard<std::mutex> lock(mutex_);
+  in_flight_.insert(in_flight_.end(), copies.begin(), ended);
 }
 
 }  // namespace interp::cuda

@@ -8,7 +8,6 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -54,14 +53,15 @@ class StagingBuffers {
   };
 
   static size_t SizeOf(int size_class) { return size_t{1} << size_class; }
-  // Takes back what is no more in flight. REQUIRES: mutex_ is held.
+  // Takes back what is no more in flight.
   void Reap();
+  bool IsFull(int size_class);
   bool TakeFree(int size_class, StagingBuffer& buffer);
 
   EventPool& events_;
   std::mutex mutex_;  // guards what follows
   std::vector<void*> free_[kLargest + 1];
-  std::deque<InFlight> in_flight_;
+  std::vector<InFlight> in_flight_;
   size_t in_use_bytes_ = 0;
 };
 

@@ -1,0 +1,223 @@
+#include <algorithm>
+
+#include "kernels/cuda/binary_grad.h"
+#include "kernels/cuda/fold.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/values.h"
+#include "kernels/cuda/walk.h"
+
+namespace interp::cuda {
+namespace {
+
+constexpr int kTileColumns = 32;
+constexpr int kTileRows = 16;
+
+// Operands of the walks.
+constexpr int kGrad = 0;
+constexpr int kOther = 1;
+
+struct GradientPlan {
+  BinaryGradientOp op;
+  bool by_y;
+  Walk<2> kept;     // what self has; element i is element i of self
+  Walk<2> reduced;  // what is summed
+};
+
+template <typename T>
+struct GradientData {
+  const T* self;   // null: not read
+  const T* other;  // null: not read
+  const T* grad;
+  T* out;
+};
+
+__device__ float ByX(BinaryGradientOp op, float x, float y, float grad) {
+  switch (op) {
+    case BinaryGradientOp::kMul:
+      return grad * y;
+    case BinaryGradientOp::kDiv:
+      return grad / y;
+    case BinaryGradientOp::kMax:
+      return x > y ? grad : 0.0f;
+    case BinaryGradientOp::kMin:
+      return x < y ? grad : 0.0f;
+    case BinaryGradientOp::kFMax:
+      return x >= y || y != y ? grad : 0.0f;
+    case BinaryGradientOp::kFMin:
+      return x <= y || y != y ? grad : 0.0f;
+    case BinaryGradientOp::kPow:
+      return y == 0 ? 0.0f : grad * y * powf(x, y - 1.0f);
+    default:
+      return grad;
+  }
+}
+
+__device__ float ByY(BinaryGradientOp op, float x, float y, float grad) {
+  switch (op) {
+    case BinaryGradientOp::kSub:
+      return -grad;
+    case BinaryGradientOp::kMul:
+      return grad * x;
+    case BinaryGradientOp::kDiv:
+      return -grad * (x / y) / y;
+    case BinaryGradientOp::kMax:
+      return x > y ? 0.0f : grad;
+    case BinaryGradientOp::kMin:
+      return x < y ? 0.0f : grad;
+    case BinaryGradientOp::kFMax:
+      return x >= y || y != y ? 0.0f : grad;
+    case BinaryGradientOp::kFMin:
+      return x <= y || y != y ? 0.0f : grad;
+    case BinaryGradientOp::kPow:
+      return x == 0 && y > 0 ? 0.0f : grad * logf(x) * powf(x, y);
+    default:
+      return grad;
+  }
+}
+
+// Element `index` of what is summed; `kept` are the offsets of the element of self.
+template <typename T>
+__device__ float ProductAt(const GradientPlan& plan, const GradientData<T>& data, float self,
+                           const int64_t (&kept)[2], int64_t index) {
+  int64_t reduced[2];
+  plan.reduced.Find(index, reduced);
+  const float grad = ToCompute(data.grad[kept[kGrad] + reduced[kGrad]]);
+  const float other =
+      data.other != nullptr ? ToCompute(data.other[kept[kOther] + reduced[kOther]]) : 0.0f;
+  return plan.by_y ? ByY(plan.op, other, self, grad) : ByX(plan.op, self, other, grad);
+}
+
+template <typename T>
+__device__ float SelfAt(const GradientData<T>& data, int64_t index) {
+  return data.self != nullptr ? ToCompute(data.self[index]) : 0.0f;
+}
+
+// Nothing is summed.
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads)
+    MapProducts(const GradientPlan plan, const GradientData<T> data) {
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < plan.kept.size;
+       i += int64_t{gridDim.x} * blockDim.x) {
+    int64_t kept[2];
+    plan.kept.Find(i, kept);
+    data.out[i] = FromCompute<T>(ProductAt(plan, data, SelfAt(data, i), kept, 0));
+  }
+}
+
+// The last dimension is summed: the threads of a row read neighbours.
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads)
+    SumProductRows(const GradientPlan plan, const GradientData<T> data) {
+  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < plan.kept.size;
+       row += int64_t{gridDim.x} * blockDim.y) {
+    int64_t kept[2];
+    plan.kept.Find(row, kept);
+    const float self = SelfAt(data, row);
+    float total = 0;
+    for (int64_t i = threadIdx.x; i < plan.reduced.size; i += blockDim.x) {
+      total += ProductAt(plan, data, self, kept, i);
+    }
+    total = SumRow(total);
+    if (threadIdx.x == 0) data.out[row] = FromCompute<T>(total);
+  }
+}
+
+// The last dimension is kept: threads with neighbouring outputs read neighbours.
+template <typename T>
+__global__ void __launch_bounds__(kTileColumns* kTileRows)
+    SumProductColumns(const GradientPlan plan, const GradientData<T> data) {
+  INTERP_SHARED(float, totals, [kTileRows][kTileColumns]);
+  const int64_t tiles = (plan.kept.size + kTileColumns - 1) / kTileColumns;
+  for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const int64_t column = tile * kTileColumns + threadIdx.x;
+    float total = 0;
+    if (column < plan.kept.size) {
+      int64_t kept[2];
+      plan.kept.Find(column, kept);
+      const float self = SelfAt(data, column);
+      for (int64_t i = threadIdx.y; i < plan.reduced.size; i += kTileRows) {
+        total += ProductAt(plan, data, self, kept, i);
+      }
+    }
+    totals[threadIdx.y][threadIdx.x] = total;
+    __syncthreads();
+    if (threadIdx.y == 0 && column < plan.kept.size) {
+      for (int row = 1; row < kTileRows; ++row) total += totals[row][threadIdx.x];
+      data.out[column] = FromCompute<T>(total);
+    }
+    __syncthreads();  // the next tile writes to `totals`
+  }
+}
+
+bool Fits(absl::Span<const int64_t> dims, absl::Span<const int64_t> out_dims) {
+  bool fits = dims.size() == out_dims.size();
+  for (size_t d = 0; fits && d < dims.size(); ++d) fits = dims[d] == out_dims[d] || dims[d] == 1;
+  return fits;
+}
+
+// Splits the dimensions into those that self has and those that it repeats; whether the last one is
+// kept.
+absl::StatusOr<bool> PlanGradient(const BinaryGradientArguments& args, GradientPlan& plan) {
+  if (!Fits(args.self_dims, args.out_dims) || !Fits(args.other_dims, args.out_dims)) {
+    return InvalidArgument("an operand does not fit the gradient of an element-wise op's result");
+  }
+  bool last_is_kept = true;
+  bool first = true;
+  int64_t grad_step = 1;
+  int64_t other_step = 1;
+  for (auto d = static_cast<int>(args.out_dims.size()); d-- > 0;) {
+    const int64_t length = args.out_dims[d];
+    if (length == 1) continue;
+    const bool kept = args.self_dims[d] == length;
+    const bool repeats_other = args.other_dims[d] == 1;
+    if (first) last_is_kept = kept;
+    first = false;
+    (kept ? plan.kept : plan.reduced).Add(length, {grad_step, repeats_other ? 0 : other_step});
+    grad_step *= length;
+    if (!repeats_other) other_step *= length;
+  }
+  INTERP_RETURN_IF_ERROR(plan.kept.Check("the gradient of an element-wise op"));
+  INTERP_RETURN_IF_ERROR(plan.reduced.Check("the gradient of an element-wise op"));
+  return last_is_kept;
+}
+
+}  // namespace
+
+bool TakesOther(BinaryGradientOp op) {
+  return op != BinaryGradientOp::kAdd && op != BinaryGradientOp::kSub;
+}
+
+bool TakesSelf(BinaryGradientOp op, bool by_y) {
+  if (op == BinaryGradientOp::kDiv) return by_y;
+  return TakesOther(op) && op != BinaryGradientOp::kMul;
+}
+
+absl::Status BinaryGradient(DType dtype, const BinaryGradientArguments& args, cudaStream_t stream) {
+  GradientPlan plan = {.op = args.op, .by_y = args.by_y, .kept = {}, .reduced = {}};
+  INTERP_ASSIGN_OR_RETURN(const bool columns, PlanGradient(args, plan));
+  const int64_t outputs = plan.kept.size;
+  if (outputs == 0) return absl::OkStatus();
+  const bool passes =
+      args.op == BinaryGradientOp::kAdd || (args.op == BinaryGradientOp::kSub && !args.by_y);
+  if (plan.reduced.size == 1 && passes && args.self_grad == args.out_grad) return absl::OkStatus();
+  return WithFloats("the gradient of an element-wise op", dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const GradientData<T> data = {
+        .self = TakesSelf(args.op, args.by_y) ? static_cast<const T*>(args.self) : nullptr,
+        .other = TakesOther(args.op) ? static_cast<const T*>(args.other) : nullptr,
+        .grad = static_cast<const T*>(args.out_grad),
+        .out = static_cast<T*>(args.self_grad)};
+    if (plan.reduced.size == 1) {
+      return Launch(MapProducts<T>, BlocksFor(outputs, kBlockThreads), kBlockThreads,
+                    /*shared_bytes=*/0, stream, plan, data);
+    }
+    if (columns) {
+      return Launch(SumProductColumns<T>, BlocksFor(outputs, kTileColumns),
+                    dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, data);
+    }
+    return Launch(SumProductRows<T>, RowBlocks(outputs, plan.reduced.size),
+                  RowThreads(plan.reduced.size), /*shared_bytes=*/0, stream, plan, data);
+  });
+}
+
+}  // namespace interp::cuda

@@ -1,0 +1,34 @@
+// The row of layer_norm_grad.
+#include "kernels/cuda/layer_norm_grad.h"
+#include "kernels/cuda/row.h"
+#include "kernels/nn/gradient_shape.h"
+#include "kernels/nn/layer_norm.h"
+
+namespace interp::cuda {
+namespace {
+
+using nn::DataOrNull;
+
+absl::Status Row(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<nn::LayerNormAttrs>();
+  const Tensor& x = ctx.input(0);
+  Tensor* const x_grad = ctx.optional_output(0);
+  return LayerNormGradient(x.dtype,
+                           {.x = x.raw_data(),
+                            .y_grad = ctx.input(5).raw_data(),
+                            .scale = DataOrNull<float>(ctx.optional_input(1)),
+                            .means = ctx.input(3).data<float>(),
+                            .variances = ctx.input(4).data<float>(),
+                            .x_grad = x_grad != nullptr ? x_grad->mutable_raw_data() : nullptr,
+                            .scale_grad = DataOrNull<float>(ctx.optional_output(1)),
+                            .bias_grad = DataOrNull<float>(ctx.optional_output(2)),
+                            .rows = x.shape.numel(0, attrs.begin),
+                            .length = x.shape.numel(attrs.begin, x.shape.rank()),
+                            .epsilon = attrs.epsilon},
+                           StreamOf(ctx));
+}
+
+INTERP_REGISTER_KERNELS("layer_norm_grad", RowsFor({DType::kFloat32, DType::kBFloat16}, Row));
+
+}  // namespace
+}  // namespace interp::cuda
