@@ -40,6 +40,19 @@ __device__ float PieceSlope(UnaryGradientOp op, float a, float b, float v) {
   }
 }
 
+__device__ float GeluTanhSlope(float v) {
+  const float t = tanhf(kSqrt2OverPi * v * (1.0f + 0.044715f * v * v));
+  const float slope = kSqrt2OverPi * (1.0f + 3 * 0.044715f * v * v);
+  return 0.5f * (1.0f + t + v * (1.0f - t * t) * slope);
+}
+
+__device__ float MishSlope(float threshold, float v) {
+  const float curve = (v > 0 ? v : 0.0f) + log1pf(expf(-fabsf(v)));
+  const float s = v > threshold ? v : curve;
+  const float t = tanhf(s);
+  return t - v * (1.0f - t * t) * expm1f(-s);
+}
+
 // Those made of exponentials.
 __device__ float ActivationSlope(UnaryGradientOp op, float a, float b, float v) {
   switch (op) {
@@ -49,19 +62,12 @@ __device__ float ActivationSlope(UnaryGradientOp op, float a, float b, float v) 
       return v > 0 ? 1.0f : a * expf(v);
     case UnaryGradientOp::kGelu:
       return 0.5f * (1.0f + erff(v * kInverseSqrt2)) + v * kInverseSqrt2Pi * expf(-0.5f * v * v);
-    case UnaryGradientOp::kGeluTanh: {
-      const float t = tanhf(kSqrt2OverPi * v * (1.0f + 0.044715f * v * v));
-      const float slope = kSqrt2OverPi * (1.0f + 3 * 0.044715f * v * v);
-      return 0.5f * (1.0f + t + v * (1.0f - t * t) * slope);
-    }
+    case UnaryGradientOp::kGeluTanh:
+      return GeluTanhSlope(v);
     case UnaryGradientOp::kLogSigmoid:
       return SigmoidOf(-v);
-    case UnaryGradientOp::kMish: {
-      const float curve = (v > 0 ? v : 0.0f) + log1pf(expf(-fabsf(v)));
-      const float s = v > a ? v : curve;
-      const float t = tanhf(s);
-      return t - v * (1.0f - t * t) * expm1f(-s);
-    }
+    case UnaryGradientOp::kMish:
+      return MishSlope(a, v);
     case UnaryGradientOp::kSTanh:
       return a * b * (1.0f - SquareOf(tanhf(a * v)));
     case UnaryGradientOp::kSelu:
@@ -110,30 +116,15 @@ __device__ float TrigonometricSlope(UnaryGradientOp op, float v) {
   }
 }
 
-// Gradients that are no product of the slope: a quotient is rounded once, and bounds win over a
-// gradient that is not finite.
-__device__ float Gradient(UnaryGradientOp op, float a, float b, float v, float grad) {
+// Of exponentials and logarithms.
+__device__ float LogarithmGradient(UnaryGradientOp op, float a, float v, float grad) {
   switch (op) {
-    case UnaryGradientOp::kAcos:
-    case UnaryGradientOp::kAcosh:
-    case UnaryGradientOp::kAsin:
-    case UnaryGradientOp::kAsinh:
-    case UnaryGradientOp::kAtan:
-    case UnaryGradientOp::kAtanh:
-    case UnaryGradientOp::kCos:
-    case UnaryGradientOp::kCosh:
-    case UnaryGradientOp::kSin:
-    case UnaryGradientOp::kSinh:
-    case UnaryGradientOp::kTan:
-      return grad * TrigonometricSlope(op, v);
     case UnaryGradientOp::kErf:
       return grad * kTwoOverSqrtPi * expf(-v * v);
     case UnaryGradientOp::kExp:
       return grad * v;
     case UnaryGradientOp::kExpm1:
       return grad * (v + 1.0f);
-    case UnaryGradientOp::kLog:
-      return grad / v;
     case UnaryGradientOp::kLog10:
       return grad / (v * kLn10);
     case UnaryGradientOp::kLog1p:
@@ -143,6 +134,13 @@ __device__ float Gradient(UnaryGradientOp op, float a, float b, float v, float g
     case UnaryGradientOp::kLogit:
       if (v < a || v > 1.0f - a) return a > 0 ? 0.0f : std::numeric_limits<float>::quiet_NaN();
       return grad / (v * (1.0f - v));
+    default:
+      return grad / v;  // kLog
+  }
+}
+
+__device__ float PowerGradient(UnaryGradientOp op, float a, float v, float grad) {
+  switch (op) {
     case UnaryGradientOp::kPow:
       if (a == 2.0f) return grad * 2.0f * v;
       return a == 0 ? 0.0f : grad * a * powf(v, a - 1.0f);
@@ -154,12 +152,47 @@ __device__ float Gradient(UnaryGradientOp op, float a, float b, float v, float g
       return grad / SquareOf(1.0f + fabsf(v));
     case UnaryGradientOp::kSqrt:
       return 0.5f * grad / v;
-    case UnaryGradientOp::kSquare:
-      return grad * 2.0f * v;
+    default:
+      return grad * 2.0f * v;  // kSquare
+  }
+}
+
+enum class Family : int8_t { kPieces, kActivations, kTrigonometry, kLogarithms, kPowers, kZero };
+
+// Long because every function is here.
+Family FamilyOf(UnaryGradientOp op) {
+  switch (op) {
     case UnaryGradientOp::kZero:
-      return 0.0f;
+      return Family::kZero;
+    case UnaryGradientOp::kAcos:
+    case UnaryGradientOp::kAcosh:
+    case UnaryGradientOp::kAsin:
+    case UnaryGradientOp::kAsinh:
+    case UnaryGradientOp::kAtan:
+    case UnaryGradientOp::kAtanh:
+    case UnaryGradientOp::kCos:
+    case UnaryGradientOp::kCosh:
+    case UnaryGradientOp::kSin:
+    case UnaryGradientOp::kSinh:
+    case UnaryGradientOp::kTan:
+      return Family::kTrigonometry;
+    case UnaryGradientOp::kErf:
+    case UnaryGradientOp::kExp:
+    case UnaryGradientOp::kExpm1:
+    case UnaryGradientOp::kLog:
+    case UnaryGradientOp::kLog10:
+    case UnaryGradientOp::kLog1p:
+    case UnaryGradientOp::kLog2:
+    case UnaryGradientOp::kLogit:
+      return Family::kLogarithms;
+    case UnaryGradientOp::kPow:
+    case UnaryGradientOp::kReciprocal:
+    case UnaryGradientOp::kRsqrt:
+    case UnaryGradientOp::kSoftsign:
+    case UnaryGradientOp::kSqrt:
+    case UnaryGradientOp::kSquare:
+      return Family::kPowers;
     case UnaryGradientOp::kAbs:
-      return grad * PieceSlope(op, a, b, v);
     case UnaryGradientOp::kBRelu:
     case UnaryGradientOp::kHardShrink:
     case UnaryGradientOp::kHardSigmoid:
@@ -167,12 +200,31 @@ __device__ float Gradient(UnaryGradientOp op, float a, float b, float v, float g
     case UnaryGradientOp::kLeakyRelu:
     case UnaryGradientOp::kRelu:
     case UnaryGradientOp::kRelu6:
-    case UnaryGradientOp::kThresholdedRelu: {
-      const float slope = PieceSlope(op, a, b, v);
-      return slope == 0 ? 0.0f : grad * slope;
-    }
+    case UnaryGradientOp::kThresholdedRelu:
+      return Family::kPieces;
     default:
+      return Family::kActivations;
+  }
+}
+
+__device__ float Gradient(Family family, UnaryGradientOp op, float a, float b, float v,
+                          float grad) {
+  switch (family) {
+    case Family::kPieces: {
+      // Where a piece is flat, a gradient that is not finite counts for nothing, but for kAbs.
+      const float slope = PieceSlope(op, a, b, v);
+      return slope == 0 && op != UnaryGradientOp::kAbs ? 0.0f : grad * slope;
+    }
+    case Family::kActivations:
       return grad * ActivationSlope(op, a, b, v);
+    case Family::kTrigonometry:
+      return grad * TrigonometricSlope(op, v);
+    case Family::kLogarithms:
+      return LogarithmGradient(op, a, v, grad);
+    case Family::kPowers:
+      return PowerGradient(op, a, v, grad);
+    default:
+      return 0.0f;
   }
 }
 
@@ -184,7 +236,7 @@ __device__ float BoundOf(const void* data, float value) {
 // N elements at a time; both operands are read before the gradient is written over one.
 template <typename T, int N>
 __global__ void __launch_bounds__(kBlockThreads)
-    RunUnaryGradient(const UnaryGradientArguments args) {
+    RunUnaryGradient(const Family family, const UnaryGradientArguments args) {
   const float a = BoundOf<T>(args.a_data, args.a);
   const float b = BoundOf<T>(args.b_data, args.b);
   const T* const value = static_cast<const T*>(args.value);
@@ -196,7 +248,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     if (args.size - index < N) {
       for (int64_t i = index; i < args.size; ++i) {
         const float v = value != nullptr ? ToCompute(value[i]) : 0.0f;
-        out[i] = FromCompute<T>(Gradient(args.op, a, b, v, ToCompute(grad[i])));
+        out[i] = FromCompute<T>(Gradient(family, args.op, a, b, v, ToCompute(grad[i])));
       }
       continue;
     }
@@ -205,8 +257,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     V result = *reinterpret_cast<const V*>(grad + index);
     INTERP_UNROLL
     for (int i = 0; i < N; ++i) {
-      result.values[i] = FromCompute<T>(
-          Gradient(args.op, a, b, ToCompute(values.values[i]), ToCompute(result.values[i])));
+      result.values[i] = FromCompute<T>(Gradient(family, args.op, a, b, ToCompute(values.values[i]),
+                                                 ToCompute(result.values[i])));
     }
     *reinterpret_cast<V*>(out + index) = result;
   }
@@ -227,7 +279,7 @@ absl::Status UnaryGradient(DType dtype, const UnaryGradientArguments& arguments,
     const auto kernel = aligned ? RunUnaryGradient<T, kWide> : RunUnaryGradient<T, 1>;
     const int64_t per_block = int64_t{kBlockThreads} * (aligned ? kWide : 1);
     return Launch(kernel, BlocksFor(args.size, per_block), kBlockThreads, /*shared_bytes=*/0,
-                  stream, args);
+                  stream, FamilyOf(args.op), args);
   });
 }
 
