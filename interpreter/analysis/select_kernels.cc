@@ -72,7 +72,8 @@ absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVa
 absl::StatusOr<Instruction> MakeInstruction(const Op& op, const OpDef& def, Place place,
                                             std::vector<PlanVar>& vars) {
   INTERP_ASSIGN_OR_RETURN(Instruction instruction, BindInsertedOp(op, def, place, vars));
-  INTERP_RETURN_IF_ERROR(SetTypes(op, instruction, vars));
+  const absl::Status typed = SetTypes(op, instruction, vars);
+  if (!typed.ok()) return Annotate(typed, absl::StrCat("inserted ", op.type));
   return instruction;
 }
 
