@@ -236,6 +236,10 @@ struct ConvPlans::Plan {
 ConvPlans::ConvPlans() = default;
 ConvPlans::~ConvPlans() = default;
 
+std::string ConvPlans::engine() const {
+  return engine_ < 0 ? "" : absl::StrCat("cudnn engine ", engine_);
+}
+
 // Plans the computation by `engine`. Unimplemented where it cannot do it, or not as is promised.
 absl::Status ConvPlans::PlanWith(CudnnEngine& engine, const CudnnHandle& cudnn,
                                  const ConvTask& task, Plan& plan) {
@@ -295,7 +299,7 @@ absl::Status ConvPlans::RunEven(const CudnnHandle& cudnn, const ConvTask& task,
     INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Plan> made, MakePlan(cudnn, task, alignment));
     plan = &plans_.Insert(std::move(key), std::move(made));
   }
-  engine_ = absl::StrCat("cudnn engine ", plan->engine);
+  engine_ = plan->engine;
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           workspace(static_cast<size_t>(plan->workspace_bytes)));
   const TensorIds ids = IdsOf(task.direction);

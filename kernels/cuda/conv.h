@@ -58,8 +58,8 @@ class ConvPlans {
   absl::Status Run(const CudnnHandle& cudnn, const ConvTask& task, const ConvOperands& operands,
                    TakeWorkspace workspace);
 
-  // The engine of the last run: "cudnn engine 38".
-  const std::string& engine() const { return engine_; }
+  // What the last run computed with: "cudnn engine 38"; empty before.
+  std::string engine() const;
 
  private:
   struct Plan;
@@ -78,7 +78,7 @@ class ConvPlans {
                          TakeWorkspace workspace);
 
   nn::ShapeCache<Plan> plans_;
-  std::string engine_;
+  int64_t engine_ = -1;  // of the last run
 };
 
 }  // namespace interp::cuda

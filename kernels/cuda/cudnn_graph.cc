@@ -84,7 +84,7 @@ absl::StatusOr<std::vector<CudnnEngine>> CudnnEngines(const CudnnDescriptor& gra
   INTERP_RETURN_IF_ERROR(
       CudnnStatus(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                            CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                           /*requestedElementCount=*/0, &count, nullptr),
+                                           /*requested=*/0, &count, nullptr),
                   "cannot count cuDNN's engines"));
   std::vector<CudnnEngine> engines(static_cast<size_t>(std::min(count, kMostEngines)));
   std::vector<cudnnBackendDescriptor_t> configs;

@@ -246,7 +246,7 @@ absl::StatusOr<std::unique_ptr<ProductPlans::Plan>> ProductPlans::MakePlan(
   int choices = 0;
   cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       blas.get(), plan->matmul.get(), plan->y.get(), plan->x.get(), plan->out.get(),
-      plan->out.get(), preference.get(), /*requestedAlgoCount=*/1, &choice, &choices);
+      plan->out.get(), preference.get(), /*requested=*/1, &choice, &choices);
   if (status == CUBLAS_STATUS_SUCCESS) {
     status = choices == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : choice.state;
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "interpreter/interpreter_core.h"
-#include "tests/cuda/kernel_test.h"
+#include "tests/cuda/row_run.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/program_builder.h"
 
@@ -74,19 +74,6 @@ class CudaLibraryRows : public KernelTest {
   }
 };
 
-Tensor Some(DType dtype, const std::vector<int64_t>& dims, uint32_t seed) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return Tensor::Of<double>(Shape(dims), SomeValues<double>(NumelOf(dims), seed));
-    case DType::kBFloat16:
-      return Tensor::Of<bfloat16>(Shape(dims), SomeValues<bfloat16>(NumelOf(dims), seed));
-    case DType::kFloat16:
-      return Tensor::Of<float16>(Shape(dims), SomeValues<float16>(NumelOf(dims), seed));
-    default:
-      return Tensor::Of<float>(Shape(dims), SomeValues<float>(NumelOf(dims), seed));
-  }
-}
-
 struct MatmulCase {
   std::vector<int64_t> x, y, out;
 };
@@ -111,13 +98,16 @@ TEST_F(CudaLibraryRows, BroadcastBatchesAsTheHostDoes) {
     for (const auto& [x, y, out] : MatmulCases()) {
       SCOPED_TRACE(absl::StrCat(Name(dtype), " ", ToString(Shape(x)), " ", ToString(Shape(y))));
       const double tolerance = SizeOf(dtype) == 2 ? 1e-2 : 1e-5;
-      ExpectAgreement({"matmul_v2", {{"X", Some(dtype, x, 1)}, {"Y", Some(dtype, y, 2)}}, {"Out"}},
+      ExpectAgreement({"matmul_v2",
+                       {{"X", SomeNumbers(dtype, x, 1)}, {"Y", SomeNumbers(dtype, y, 2)}},
+                       {"Out"}},
                       /*on_gpu=*/true, tolerance);
-      ExpectAgreement(
-          {"matmul_v2_grad",
-           {{"X", Some(dtype, x, 1)}, {"Y", Some(dtype, y, 2)}, {"Out@GRAD", Some(dtype, out, 3)}},
-           {"X@GRAD", "Y@GRAD"}},
-          /*on_gpu=*/true, tolerance);
+      ExpectAgreement({"matmul_v2_grad",
+                       {{"X", SomeNumbers(dtype, x, 1)},
+                        {"Y", SomeNumbers(dtype, y, 2)},
+                        {"Out@GRAD", SomeNumbers(dtype, out, 3)}},
+                       {"X@GRAD", "Y@GRAD"}},
+                      /*on_gpu=*/true, tolerance);
     }
   }
 }
@@ -131,24 +121,24 @@ TEST_F(CudaLibraryRows, ApplyEveryActivationThatIsFused) {
     SCOPED_TRACE(activation);
     const DType dtype = DType::kFloat32;
     ExpectAgreement({"fc",
-                     {{"Input", Some(dtype, {2, 3, 4}, 1)},
-                      {"W", Some(dtype, {12, 5}, 2)},
-                      {"Bias", Some(dtype, {5}, 3)}},
+                     {{"Input", SomeNumbers(dtype, {2, 3, 4}, 1)},
+                      {"W", SomeNumbers(dtype, {12, 5}, 2)},
+                      {"Bias", SomeNumbers(dtype, {5}, 3)}},
                      {"Out"},
                      {{"activation_type", activation}}},
                     /*on_gpu=*/true);
     ExpectAgreement({"fused_matmul",
-                     {{"X", Some(dtype, {2, 3, 4}, 1)},
-                      {"Y", Some(dtype, {2, 5, 4}, 2)},
-                      {"Bias", Some(dtype, {5}, 3)}},
+                     {{"X", SomeNumbers(dtype, {2, 3, 4}, 1)},
+                      {"Y", SomeNumbers(dtype, {2, 5, 4}, 2)},
+                      {"Bias", SomeNumbers(dtype, {5}, 3)}},
                      {"Out"},
                      {{"trans_y", true}, {"matmul_alpha", 0.5F}, {"fuse_activation", activation}}},
                     /*on_gpu=*/true);
     ExpectAgreement({"fused_conv2d",
-                     {{"Input", Some(dtype, {2, 3, 5, 5}, 1)},
-                      {"Filter", Some(dtype, {4, 3, 3, 3}, 2)},
-                      {"Bias", Some(dtype, {4}, 3)},
-                      {"ResidualData", Some(dtype, {2, 4, 3, 3}, 4)}},
+                     {{"Input", SomeNumbers(dtype, {2, 3, 5, 5}, 1)},
+                      {"Filter", SomeNumbers(dtype, {4, 3, 3, 3}, 2)},
+                      {"Bias", SomeNumbers(dtype, {4}, 3)},
+                      {"ResidualData", SomeNumbers(dtype, {2, 4, 3, 3}, 4)}},
                      {"Output"},
                      {{"fuse_residual", true}, {"fuse_activation", activation}}},
                     /*on_gpu=*/true);
@@ -158,24 +148,25 @@ TEST_F(CudaLibraryRows, ApplyEveryActivationThatIsFused) {
 TEST_F(CudaLibraryRows, LeaveToTheHostWhatTheyDoNotCompute) {
   const DType dtype = DType::kFloat32;
   ExpectAgreement({"fc",
-                   {{"Input", Some(dtype, {3, 4}, 1)}, {"W", Some(dtype, {4, 5}, 2)}},
+                   {{"Input", SomeNumbers(dtype, {3, 4}, 1)}, {"W", SomeNumbers(dtype, {4, 5}, 2)}},
                    {"Out"},
                    {{"activation_type", std::string("hard_swish")}, {"fuse_alpha", 0.25F}}},
                   /*on_gpu=*/false);
-  ExpectAgreement(
-      {"conv2d",
-       {{"Input", Some(dtype, {2, 5, 5, 3}, 1)}, {"Filter", Some(dtype, {4, 3, 3, 3}, 2)}},
-       {"Output"},
-       {{"data_format", std::string("NHWC")}}},
-      /*on_gpu=*/false);
   ExpectAgreement({"conv2d",
-                   {{"Input", Some(DType::kFloat64, {2, 3, 5, 5}, 1)},
-                    {"Filter", Some(DType::kFloat64, {4, 3, 3, 3}, 2)}},
+                   {{"Input", SomeNumbers(dtype, {2, 5, 5, 3}, 1)},
+                    {"Filter", SomeNumbers(dtype, {4, 3, 3, 3}, 2)}},
+                   {"Output"},
+                   {{"data_format", std::string("NHWC")}}},
+                  /*on_gpu=*/false);
+  ExpectAgreement({"conv2d",
+                   {{"Input", SomeNumbers(DType::kFloat64, {2, 3, 5, 5}, 1)},
+                    {"Filter", SomeNumbers(DType::kFloat64, {4, 3, 3, 3}, 2)}},
                    {"Output"}},
                   /*on_gpu=*/false);
   ExpectAgreement(
       {"conv2d_transpose",
-       {{"Input", Some(dtype, {1, 3, 4, 4}, 1)}, {"Filter", Some(dtype, {3, 2, 3, 3}, 2)}},
+       {{"Input", SomeNumbers(dtype, {1, 3, 4, 4}, 1)},
+        {"Filter", SomeNumbers(dtype, {3, 2, 3, 3}, 2)}},
        {"Output"},
        {{"dilations", std::vector<int32_t>{2, 2}}, {"output_padding", std::vector<int32_t>{1, 1}}}},
       /*on_gpu=*/false);
@@ -184,9 +175,9 @@ TEST_F(CudaLibraryRows, LeaveToTheHostWhatTheyDoNotCompute) {
 TEST_F(CudaLibraryRows, TransposeConvolutionsWithABiasAndARaggedSize) {
   const DType dtype = DType::kFloat32;
   ExpectAgreement({"conv2d_transpose",
-                   {{"Input", Some(dtype, {2, 4, 3, 4}, 1)},
-                    {"Filter", Some(dtype, {4, 3, 3, 3}, 2)},
-                    {"Bias", Some(dtype, {6}, 3)}},
+                   {{"Input", SomeNumbers(dtype, {2, 4, 3, 4}, 1)},
+                    {"Filter", SomeNumbers(dtype, {4, 3, 3, 3}, 2)},
+                    {"Bias", SomeNumbers(dtype, {6}, 3)}},
                    {"Output"},
                    {{"strides", std::vector<int32_t>{2, 3}},
                     {"paddings", std::vector<int32_t>{1, 0, 0, 1}},
@@ -198,28 +189,28 @@ TEST_F(CudaLibraryRows, TransposeConvolutionsWithABiasAndARaggedSize) {
 TEST_F(CudaLibraryRows, TakeNoImagesAndNoRows) {
   const DType dtype = DType::kFloat32;
   ExpectAgreement({"conv2d",
-                   {{"Input", Some(dtype, {0, 3, 5, 5}, 1)},
-                    {"Filter", Some(dtype, {4, 3, 3, 3}, 2)},
-                    {"Bias", Some(dtype, {4}, 3)}},
+                   {{"Input", SomeNumbers(dtype, {0, 3, 5, 5}, 1)},
+                    {"Filter", SomeNumbers(dtype, {4, 3, 3, 3}, 2)},
+                    {"Bias", SomeNumbers(dtype, {4}, 3)}},
                    {"Output"}},
                   /*on_gpu=*/true);
   ExpectAgreement({"conv2d_grad",
-                   {{"Input", Some(dtype, {0, 3, 5, 5}, 1)},
-                    {"Filter", Some(dtype, {4, 3, 3, 3}, 2)},
-                    {"Bias", Some(dtype, {4}, 3)},
-                    {"Output@GRAD", Some(dtype, {0, 4, 3, 3}, 4)}},
+                   {{"Input", SomeNumbers(dtype, {0, 3, 5, 5}, 1)},
+                    {"Filter", SomeNumbers(dtype, {4, 3, 3, 3}, 2)},
+                    {"Bias", SomeNumbers(dtype, {4}, 3)},
+                    {"Output@GRAD", SomeNumbers(dtype, {0, 4, 3, 3}, 4)}},
                    {"Input@GRAD", "Filter@GRAD", "Bias@GRAD"}},
                   /*on_gpu=*/true);
   ExpectAgreement({"addmm",
-                   {{"Input", Some(dtype, {5}, 1)},
-                    {"X", Some(dtype, {0, 4}, 2)},
-                    {"Y", Some(dtype, {4, 5}, 3)}},
+                   {{"Input", SomeNumbers(dtype, {5}, 1)},
+                    {"X", SomeNumbers(dtype, {0, 4}, 2)},
+                    {"Y", SomeNumbers(dtype, {4, 5}, 3)}},
                    {"Out"}},
                   /*on_gpu=*/true);
   ExpectAgreement({"addmm",
-                   {{"Input", Some(dtype, {3, 1}, 1)},
-                    {"X", Some(dtype, {3, 0}, 2)},
-                    {"Y", Some(dtype, {0, 5}, 3)}},
+                   {{"Input", SomeNumbers(dtype, {3, 1}, 1)},
+                    {"X", SomeNumbers(dtype, {3, 0}, 2)},
+                    {"Y", SomeNumbers(dtype, {0, 5}, 3)}},
                    {"Out"},
                    {{"Beta", 0.5F}}},
                   /*on_gpu=*/true);
@@ -230,7 +221,9 @@ TEST_F(CudaLibraryRows, TellWhichOpALibraryFailedIn) {
   const DType dtype = DType::kFloat32;
   const auto failed =
       RunOn({PlaceKind::kCuda, 0},
-            {"matmul_v2", {{"X", Some(dtype, {3, 4}, 1)}, {"Y", Some(dtype, {4, 5}, 2)}}, {"Out"}});
+            {"matmul_v2",
+             {{"X", SomeNumbers(dtype, {3, 4}, 1)}, {"Y", SomeNumbers(dtype, {4, 5}, 2)}},
+             {"Out"}});
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(failed.status().message()),
               ::testing::AllOf(::testing::HasSubstr("matmul_v2"),

@@ -191,10 +191,12 @@ absl::Status CudaStream::EnqueueKernel(const Work& work,
 absl::Status CudaStream::RecordOwn(DeviceEvent& event) {
   return device_.With([&] {
     auto& own = static_cast<CudaEvent&>(event);
-    const absl::Status status =
-        ToStatus(cudaEventRecord(own.handle(), handle_), "cannot record an event");
-    if (status.ok()) own.NoteRecord();
-    return status;
+    const bool recorded =
+        ToStatus(cudaEventRecord(own.handle(), handle_), "cannot record an event").ok();
+    own.NoteRecord(recorded);
+    if (recorded) return absl::OkStatus();
+    // Order is kept at all costs: what is done is behind everybody.
+    return ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a stream");
   });
 }
 
@@ -202,8 +204,10 @@ absl::Status CudaStream::WaitOwn(const DeviceEvent& event) {
   return device_.With([&] {
     const auto& other = static_cast<const CudaEvent&>(event);
     if (!other.recorded()) return absl::OkStatus();
-    return ToStatus(cudaStreamWaitEvent(handle_, other.handle(), 0),
-                    "cannot make a stream wait for an event");
+    const absl::Status waits = ToStatus(cudaStreamWaitEvent(handle_, other.handle(), 0),
+                                        "cannot make a stream wait for an event");
+    if (waits.ok()) return waits;
+    return ToStatus(cudaEventSynchronize(other.handle()), "cannot wait for an event");
   });
 }
 

@@ -73,9 +73,9 @@ class CudaEvent final : public DeviceEvent {
   bool Passed() override;
 
   cudaEvent_t handle() const { return event_; }
-  // In this life.
+  // In this life, with work before it that may not be done.
   bool recorded() const { return recorded_.load(std::memory_order_acquire); }
-  void NoteRecord() { recorded_.store(true, std::memory_order_release); }
+  void NoteRecord(bool recorded) { recorded_.store(recorded, std::memory_order_release); }
 
  private:
   CudaDevice& device_;
