@@ -12,9 +12,11 @@
 namespace interp::cuda {
 
 enum class ReduceGradientOp : int8_t {
-  kSpread,    // grad / divisor
-  kExtremes,  // grad where x is the extreme, of each of several
-  kSquares,   // 2 x grad
+  kSpread,          // grad / divisor
+  kExtremes,        // grad where x is the extreme, of each of several
+  kSharedExtremes,  // an equal part of it
+  kProducts,        // grad times the product of the other elements
+  kSquares,         // 2 x grad
 };
 
 // Of x, whose dimensions are `dims`; `out` and `out_grad` have those that are not in `reduced`.
@@ -24,10 +26,14 @@ struct ReduceGradientArguments {
   absl::Span<const int64_t> dims;
   uint32_t reduced = 0;       // bit d: dimension d is reduced
   const void* x = nullptr;    // not of kSpread
-  const void* out = nullptr;  // of kExtremes
+  const void* out = nullptr;  // of extremes
   const void* out_grad = nullptr;
-  void* x_grad = nullptr;  // may be x
+  void* x_grad = nullptr;      // may be x
+  float* workspace = nullptr;  // as many as ReduceGradientWorkspace says
 };
+
+// Floats of scratch memory for a reduction that gives `outputs` elements.
+int64_t ReduceGradientWorkspace(ReduceGradientOp op, int64_t outputs);
 
 // x_grad[i] from x[i] and the out and out_grad that it went into; float32, float16 or bfloat16.
 // Enqueued on `stream`.

@@ -1,4 +1,4 @@
-// Rows of the gradients of reductions. Those of reduce_prod and reduce_amax stay on the host.
+// Rows of the gradients of reductions.
 #include "kernels/cuda/reduce_grad.h"
 #include "kernels/cuda/row.h"
 #include "kernels/math/reduction_grad.h"
@@ -36,27 +36,34 @@ absl::Status MeanGrad(KernelContext& ctx) {
   return Run(ctx, args);
 }
 
-absl::Status ExtremeGrad(KernelContext& ctx) {
+template <ReduceGradientOp kOp>
+absl::Status GradOfX(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(ReduceGradientArguments args, ArgumentsOf(ctx));
-  args.op = ReduceGradientOp::kExtremes;
+  args.op = kOp;
   args.x = ctx.input(kX).raw_data();
-  args.out = ctx.input(kOut).raw_data();
-  return Run(ctx, args);
-}
-
-absl::Status SquaresGrad(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(ReduceGradientArguments args, ArgumentsOf(ctx));
-  args.op = ReduceGradientOp::kSquares;
-  args.x = ctx.input(kX).raw_data();
+  constexpr bool kOfExtremes =
+      kOp == ReduceGradientOp::kExtremes || kOp == ReduceGradientOp::kSharedExtremes;
+  if constexpr (kOfExtremes) args.out = ctx.input(kOut).raw_data();
+  const int64_t floats = ReduceGradientWorkspace(kOp, ctx.input(kOutGrad).numel());
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(static_cast<size_t>(floats) * sizeof(float)));
+  args.workspace = work.data<float>();
   return Run(ctx, args);
 }
 
 INTERP_REGISTER_KERNELS("reduce_sum_grad", RowsFor({DType::kFloat32}, SumGrad));
 INTERP_REGISTER_KERNELS("reduce_mean_grad", RowsFor({DType::kFloat32}, MeanGrad));
 INTERP_REGISTER_KERNELS("mean_grad", RowsFor({DType::kFloat32}, MeanGrad));
-INTERP_REGISTER_KERNELS("reduce_max_grad", RowsFor({DType::kFloat32}, ExtremeGrad));
-INTERP_REGISTER_KERNELS("reduce_min_grad", RowsFor({DType::kFloat32}, ExtremeGrad));
-INTERP_REGISTER_KERNELS("squared_l2_norm_grad", RowsFor({DType::kFloat32}, SquaresGrad));
+using Op = ReduceGradientOp;
+
+INTERP_REGISTER_KERNELS("reduce_max_grad", RowsFor({DType::kFloat32}, GradOfX<Op::kExtremes>));
+INTERP_REGISTER_KERNELS("reduce_min_grad", RowsFor({DType::kFloat32}, GradOfX<Op::kExtremes>));
+INTERP_REGISTER_KERNELS("reduce_amax_grad",
+                        RowsFor({DType::kFloat32}, GradOfX<Op::kSharedExtremes>));
+INTERP_REGISTER_KERNELS("reduce_amin_grad",
+                        RowsFor({DType::kFloat32}, GradOfX<Op::kSharedExtremes>));
+INTERP_REGISTER_KERNELS("reduce_prod_grad", RowsFor({DType::kFloat32}, GradOfX<Op::kProducts>));
+INTERP_REGISTER_KERNELS("squared_l2_norm_grad", RowsFor({DType::kFloat32}, GradOfX<Op::kSquares>));
 
 }  // namespace
 }  // namespace interp::cuda

@@ -53,6 +53,7 @@ TEST_F(CudaBinaryGradient, SumsOverWhatIsRepeated) {
       {{4, 1, 5}, {3, 1}, {4, 3, 5}},                    // both
       {{1}, {70, 40}, {70, 40}},                         // everything
       {{2, 1, 3, 1, 2}, {2, 3, 2, 1}, {2, 2, 3, 2, 2}},  //
+      {{300}, {7, 300}, {7, 300}},                       // more tiles than blocks
       {{5, 2000}, {5, 1}, {5, 2000}},                    // more than a warp's row
   };
   for (const std::string& type : Types()) {

@@ -38,6 +38,32 @@ TEST_F(CudaReduceGradient, IsThatOfTheHost) {
   }
 }
 
+// Few different values, of which some are 0 and several the extremes.
+TEST_F(CudaReduceGradient, SharesExtremesAndProductsAsTheHostDoes) {
+  struct Case {
+    std::vector<int64_t> x;
+    std::vector<int32_t> dim;
+    std::vector<int64_t> out;
+  };
+  for (const std::string type : {"reduce_amax", "reduce_amin", "reduce_prod"}) {
+    for (const Case& one : std::vector<Case>{{{6}, {0}, {}},
+                                             {{40, 5}, {1}, {40}},
+                                             {{5, 130}, {0}, {130}},
+                                             {{3, 4, 2, 5}, {1, 3}, {3, 2}}}) {
+      SCOPED_TRACE(absl::StrCat(type, " of ", ToString(Shape(one.x))));
+      std::vector<float> values = SomeValues<float>(static_cast<size_t>(NumelOf(one.x)));
+      for (float& value : values) value = std::floor(value * 2) / 2;
+      const std::vector<Attr> attrs = {{"dim", one.dim}};
+      std::vector<testing::OneOp::Input> inputs = {{"X", Numbers(DType::kFloat32, one.x, values)}};
+      testing::OneOp forward(type, attrs, inputs);
+      ASSERT_TRUE(forward.Run().ok());
+      inputs.push_back({"Out", forward.output(0)});
+      inputs.push_back({"Out@GRAD", SomeNumbers(DType::kFloat32, one.out, 2)});
+      ExpectRowGivesTheSameAnyhow(type + "_grad", attrs, inputs, 2e-5);
+    }
+  }
+}
+
 TEST_F(CudaReduceGradient, OfAllElementsIsThatOfTheHost) {
   const Tensor x = SomeNumbers(DType::kFloat32, {9, 130});
   const Tensor grad = Numbers(DType::kFloat32, {}, {0.75f});
