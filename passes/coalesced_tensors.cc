@@ -191,6 +191,7 @@ class CoalescedBlock {
       untouched[groups_[next].fused] = next;
       ++next;
     }
+    for (const auto& [id, group] : untouched) needed[group] = true;  // nothing else computes it
     for (size_t g = groups_.size(); g-- > 0;) {
       const size_t op = groups_[g].op;
       if (needed[g] || groups_[g].pinned || !MakesNothing(made_[op])) continue;
