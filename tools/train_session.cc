@@ -246,22 +246,9 @@ absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
   return BroadcastBytes(*ring, &session.position, sizeof(session.position));
 }
 
-// Told before the first step.
-absl::Status CheckBatchesAreCut(const TrainFlags& flags, const DataUse& use) {
-  const bool whole = flags.replicas == 1 && flags.pipeline.micro_batches == 0;
-  if (whole || !std::ranges::any_of(flags.data, IsSlotFile)) return absl::OkStatus();
-  for (const FeedSpec& feed : use.feeds) {
-    if (!std::ranges::binary_search(use.sparse, feed.name)) continue;
-    return InvalidArgument(flags.replicas > 1 ? "--replicas" : "--micro-batches", ": feed '",
-                           feed.name, "' has a LoD, which cannot be cut into shares");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
   const DataUse use{
       .feeds = session.trainer->feeds(), .sparse = session.sparse_vars, .random = true};
-  INTERP_RETURN_IF_ERROR(CheckBatchesAreCut(flags, use));
   INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, use, flags, session.warnings));
   const int64_t num_samples = session.data->num_samples();
   session.order = {.num_samples = num_samples, .batches = flags.batches};
