@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "passes/addto.h"
+#include "passes/coalesced_tensors.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_fc.h"
 #include "passes/inplace.h"
@@ -25,6 +26,8 @@ constexpr Pass kPasses[] = {
     {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
     {kVariableAttributesPass, "turn attributes that are variables into inputs",
      BindVariableAttributes},
+    {kCoalescedTensorsPass, "keep tensors that coalesce_tensor has joined alike",
+     KeepCoalescedTensorsAlike},
     {kPrunePass, "drop ops that contribute to nothing anybody sees", Prune},
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,

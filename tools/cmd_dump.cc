@@ -26,6 +26,7 @@
 #include "tools/pipeline_report.h"
 #include "tools/program_page.h"
 #include "tools/repeated_flag.h"
+#include "tools/training_fetches.h"
 
 namespace interp {
 namespace {
@@ -119,7 +120,7 @@ std::string PrintJobs(const MicroBatches& micro_batches, const std::string& form
   return absl::StrCat(std::move(json).Take(), "\n");
 }
 
-// As `interp train` does it, but for the loss, which it fetches unasked.
+// As `interp train` does it.
 absl::StatusOr<std::unique_ptr<MicroBatches>> CutIntoMicroBatches(MicroBatchOptions options,
                                                                   const PlanFlags& plan,
                                                                   Program& program,
@@ -136,8 +137,7 @@ absl::StatusOr<std::unique_ptr<MicroBatches>> CutIntoMicroBatches(MicroBatchOpti
     context.feeds = NamesOf(program, feeds);
   }
   if (!context.fetches.has_value()) {
-    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> fetches, FetchVars(program));
-    context.fetches = NamesOf(program, fetches);
+    INTERP_ASSIGN_OR_RETURN(context.fetches, TrainingFetches(program, {}));
   }
   DropReaders(program, feeds);
   INTERP_ASSIGN_OR_RETURN(

@@ -9,40 +9,16 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "core/io/params.h"
-#include "core/op_role.h"
 #include "interpreter/train/data_parallel.h"
 #include "passes/feed_fetch.h"
 #include "passes/readers.h"
-#include "tools/names.h"
 #include "tools/sizes.h"
 #include "tools/slot_data.h"
 #include "tools/training_data.h"
+#include "tools/training_fetches.h"
 
 namespace interp {
 namespace {
-
-// The loss as the program marks it; none in programs without roles.
-std::optional<std::string> LossOf(const Program& program) {
-  for (const Op& op : program.blocks[0].ops) {
-    if (RoleOf(op) != (kForwardRole | kLossRole)) continue;
-    for (const Slot& slot : op.outputs) {
-      if (!slot.args.empty()) return program.NameOf(slot.args[0]);
-    }
-  }
-  return std::nullopt;
-}
-
-absl::StatusOr<std::vector<std::string>> ChooseFetches(const Program& program,
-                                                       const std::vector<std::string>& asked) {
-  absl::StatusOr<std::vector<std::string>> fetches = ResolveNames(program, asked);
-  if (!fetches.ok()) return Annotate(fetches.status(), "--fetch");
-  if (!fetches->empty()) return fetches;
-  INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(program));
-  for (const VarId id : own) fetches->push_back(program.NameOf(id));
-  if (!fetches->empty()) return fetches;
-  if (const std::optional<std::string> loss = LossOf(program)) fetches->push_back(*loss);
-  return fetches;
-}
 
 // What a program takes of --data or --eval-data.
 struct DataUse {
@@ -112,7 +88,7 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
     if (model.program.Find(name) >= 0) known.push_back(name);
   }
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
-                          ChooseFetches(model.program, known));
+                          TrainingFetches(model.program, known));
   if (fetches.empty()) {
     return InvalidArgument(flags.eval.model, ": fetches nothing itself, and has none of --fetch");
   }
@@ -162,10 +138,8 @@ absl::Status CheckFlags(const TrainFlags& flags) {
   if (flags.data_parallel && flags.replicas > 1) {
     return InvalidArgument("--data-parallel and --replicas: expected one of the two");
   }
-  if (flags.pipeline.micro_batches > 0 && (flags.data_parallel || flags.replicas > 1)) {
-    return InvalidArgument("--micro-batches and ",
-                           flags.data_parallel ? "--data-parallel" : "--replicas",
-                           ": expected one of the two");
+  if (flags.pipeline.micro_batches > 0 && flags.replicas > 1) {
+    return InvalidArgument("--micro-batches and --replicas: expected one of the two");
   }
   return absl::OkStatus();
 }
@@ -272,22 +246,9 @@ absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
   return BroadcastBytes(*ring, &session.position, sizeof(session.position));
 }
 
-// Told before the first step.
-absl::Status CheckBatchesAreCut(const TrainFlags& flags, const DataUse& use) {
-  const bool whole = flags.replicas == 1 && flags.pipeline.micro_batches == 0;
-  if (whole || !std::ranges::any_of(flags.data, IsSlotFile)) return absl::OkStatus();
-  for (const FeedSpec& feed : use.feeds) {
-    if (!std::ranges::binary_search(use.sparse, feed.name)) continue;
-    return InvalidArgument(flags.replicas > 1 ? "--replicas" : "--micro-batches", ": feed '",
-                           feed.name, "' has a LoD, which cannot be cut into shares");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
   const DataUse use{
       .feeds = session.trainer->feeds(), .sparse = session.sparse_vars, .random = true};
-  INTERP_RETURN_IF_ERROR(CheckBatchesAreCut(flags, use));
   INTERP_ASSIGN_OR_RETURN(session.data, ReadData(flags.data, use, flags, session.warnings));
   const int64_t num_samples = session.data->num_samples();
   session.order = {.num_samples = num_samples, .batches = flags.batches};
@@ -352,7 +313,7 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   blame = ExitCode::kUsage;
   INTERP_ASSIGN_OR_RETURN(session.saved, ChooseParametersToSave(flags.save, model.program));
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
-                          ChooseFetches(model.program, flags.fetches));
+                          TrainingFetches(model.program, flags.fetches));
   INTERP_ASSIGN_OR_RETURN(const std::optional<MicroBatchOptions> micro_batches,
                           MakeMicroBatchOptions(flags.pipeline, flags.batches.batch_size,
                                                 !options.plan.place.on_host()));

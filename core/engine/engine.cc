@@ -1,9 +1,48 @@
 #include "core/engine/engine.h"
 
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
 #include "core/engine/engine_core.h"
 
 namespace interp::engine {
 namespace {
+
+// What a group runs.
+using Members = std::vector<Operator>;
+
+// What a group does with each variable: what its members do with it together.
+class GroupAccesses {
+ public:
+  void Add(const Access& access, uint32_t engine) {
+    const Variable variable{access.var, access.generation, engine};
+    const auto [it, is_new] = kinds_.try_emplace(access.var, variables_.size(), access.kind);
+    if (is_new) variables_.push_back(variable);
+    AccessKind& kind = it->second.second;
+    // What one has overwritten whole is the group's own, whatever others do with it then.
+    if (kind == AccessKind::kRead && Writes(access.kind)) kind = AccessKind::kUpdate;
+  }
+
+  struct Lists {
+    std::vector<Variable> reads;
+    std::vector<Variable> writes;
+    std::vector<Variable> updates;
+  };
+  Lists Split() const {
+    Lists lists;
+    for (const auto& [var, found] : kinds_) {
+      std::vector<Variable>* const list = found.second == AccessKind::kRead    ? &lists.reads
+                                          : found.second == AccessKind::kWrite ? &lists.writes
+                                                                               : &lists.updates;
+      list->push_back(variables_[found.first]);
+    }
+    return lists;
+  }
+
+ private:
+  std::vector<Variable> variables_;
+  absl::flat_hash_map<Var*, std::pair<size_t, AccessKind>> kinds_;
+};
 
 // Threads may begin while the rest of a batch is pushed.
 constexpr int kPushesPerFlush = 64;
@@ -29,6 +68,10 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& opti
                              kMaxWorkers);
     }
   }
+  if (options.queues.size() > kMaxQueues) {
+    return InvalidArgument("an engine has ", options.queues.size(),
+                           " queues of the user, expected ", kMaxQueues, " at most");
+  }
   if (options.max_in_flight < 0) {
     return InvalidArgument("max_in_flight is ", options.max_in_flight, ", expected 0 or more");
   }
@@ -47,6 +90,42 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const EngineOptions& opti
   auto core = std::make_unique<EngineCore>(options);
   INTERP_RETURN_IF_ERROR(core->OpenStreams());
   return std::unique_ptr<Engine>(new Engine(std::move(core)));
+}
+
+// As Callable<Members> would be, if members could be called without the operation that runs.
+struct GroupCallable {
+  static Members& Of(void* callable) { return **static_cast<Members**>(callable); }
+  static absl::Status Run(void* callable, RunningOperation& running) {
+    for (const Operator& member : Of(callable)) {
+      INTERP_RETURN_IF_ERROR(member.state_->table->run(member.state_->callable, running));
+    }
+    return absl::OkStatus();
+  }
+  static void End(void* callable) { delete &Of(callable); }
+  static constexpr CallableTable kTable = {
+      .run = &Run, .relocate = nullptr, .drop = nullptr, .destroy = &End, .async = false};
+};
+
+absl::StatusOr<Operator> Engine::NewGroup(absl::Span<const Operator> ops,
+                                          const OperationOptions& options) {
+  if (ops.empty()) return InvalidArgument("group '", options.name, "' has no operators");
+  GroupAccesses accesses;
+  for (const Operator& op : ops) {
+    if (!op || op.state_->engine != id_ || op.state_->table->async) {
+      const absl::string_view what = !op                        ? "no operator"
+                                     : op.state_->engine != id_ ? "another engine's"
+                                                                : "asynchronous";
+      return InvalidArgument("group '", options.name, "': '", op ? op.state_->options.name : "",
+                             "' is ", what);
+    }
+    for (const Access& access : op.state_->accesses) accesses.Add(access, id_);
+  }
+  const GroupAccesses::Lists lists = accesses.Split();
+  alignas(16) unsigned char callable[kInlineCallable];
+  new (callable) Members*(new Members(ops.begin(), ops.end()));
+  return MakeOperator(GroupCallable::kTable, callable,
+                      {.reads = lists.reads, .writes = lists.writes, .updates = lists.updates},
+                      options);
 }
 
 Variable Engine::NewVariable(absl::string_view name) { return core_->NewVariable(name); }

@@ -36,6 +36,7 @@ namespace interp::engine {
 class EngineCore;
 class EngineObserver;
 struct OperatorState;
+struct GroupCallable;
 
 // Handle of a variable; a small value. One that has outlived its variable, or that is given to
 // another engine, is noticed.
@@ -59,12 +60,16 @@ struct Accesses {
 // Threads of one queue, at most.
 inline constexpr int kMaxWorkers = 256;
 inline constexpr int kMaxStandIns = 1 << 14;
+inline constexpr int kMaxQueues = 256;
 
 struct OperationOptions {
   // Kept as a pointer: a literal, or something that lives as long as the engine.
   const char* name = "operation";
   Place place = {};  // the host or one of EngineOptions::devices
   Property property = Property::kNormal;
+  // On the host: one of EngineOptions::queues, whose thread then calls the function, that of an
+  // asynchronous operation, too; -1: where `property` says.
+  int16_t queue = -1;
   // Higher runs first among the operations of one queue that are ready; among equals the one that
   // became ready first, and of those that became ready together the one pushed first.
   int32_t priority = 0;
@@ -88,6 +93,11 @@ struct EngineOptions {
   // default keeps records in a cache: when one core has to do both sides, a larger one costs more.
   int64_t max_in_flight = 1 << 13;
   std::vector<std::shared_ptr<Device>> devices = {};
+  // Names of queues of the user's own (OperationOptions::queue), at most kMaxQueues. Each has one
+  // thread, which runs all operations of it and nothing else: for libraries whose calls have to
+  // come from one thread. Nobody stands in for it, so that waits for an engine within its
+  // operations are FailedPrecondition.
+  std::vector<std::string> queues = {};
   // Threads of each queue in a process forked off this one, where pushes to devices are refused.
   int workers_in_child = 1;
   // Threads that take the places of workers which wait inside operations, at most; made on demand
@@ -113,6 +123,7 @@ class Operator {
  private:
   friend class Engine;
   friend class Batch;
+  friend struct GroupCallable;
   explicit Operator(OperatorState* state) : state_(state) {}
   OperatorState* state_ = nullptr;
 };
@@ -168,6 +179,13 @@ class Engine {
     Callable<std::decay_t<F>> callable(std::forward<F>(function));
     return MakeOperator(Callable<std::decay_t<F>>::kTable, callable.bytes(), accesses, options);
   }
+  // One operation that runs what others do, in their order, on one thread and as one: it touches
+  // all of their variables, and the first error ends it and spoils all that it writes. It costs one
+  // push, so that small operations which follow each other anyway gain by it. Changes of the
+  // operators' place and priority are given by `options`. InvalidArgument for none, an asynchronous
+  // one, or another engine's.
+  absl::StatusOr<Operator> NewGroup(absl::Span<const Operator> ops,
+                                    const OperationOptions& options = {});
   absl::Status Push(const Operator& op, const PushOptions& options = {});
   // As a Batch of them. Stops at the first that cannot be pushed.
   absl::Status PushAll(absl::Span<const Operator> ops);

@@ -84,6 +84,7 @@ class EngineCore {
   // submit.cc
   Variable NewVariable(absl::string_view name);
   absl::StatusOr<Route> FindRoute(const OperationOptions& options) const;
+  absl::StatusOr<Route> FindOwnQueue(const OperationOptions& options) const;
   // Ready records are run or appended to `ready`, if given.
   absl::Status Submit(const Submission& submission, RecordList* ready = nullptr);
   absl::Status SubmitDelete(Variable variable, const CallableTable& table, void* callable);

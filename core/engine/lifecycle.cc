@@ -43,6 +43,18 @@ std::vector<Place> PlacesOf(const EngineOptions& options) {
   return places;
 }
 
+// The policy's queues, and behind them the user's own.
+Policy PolicyOf(const EngineOptions& options) {
+  Policy policy = MakePolicy(options.policy, PlacesOf(options),
+                             {.workers = options.workers,
+                              .urgent_workers = options.urgent_workers,
+                              .device_workers = options.device_workers});
+  for (const std::string& name : options.queues) {
+    policy.queues.push_back({.name = name, .num_threads = 1, .own = true});
+  }
+  return policy;
+}
+
 // The names of a device's streams, by StreamClass.
 constexpr absl::string_view kStreamNames[] = {"engine", "engine-urgent", "engine-from",
                                               "engine-to"};
@@ -63,10 +75,7 @@ int NumWorkers(const Policy& policy) {
 EngineCore::EngineCore(const EngineOptions& options)
     : id_(last_id.fetch_add(1, std::memory_order_relaxed) + 1),
       options_(options),
-      policy_(MakePolicy(options.policy, PlacesOf(options),
-                         {.workers = options.workers,
-                          .urgent_workers = options.urgent_workers,
-                          .device_workers = options.device_workers})),
+      policy_(PolicyOf(options)),
       stand_ins_(*this, options.max_stand_ins, NumWorkers(policy_)) {
   int num_workers = 0;
   for (const QueueSpec& spec : policy_.queues) {

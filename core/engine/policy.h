@@ -43,6 +43,7 @@ inline constexpr int kStreamsPerDevice = 4;
 struct QueueSpec {
   std::string name;  // of its threads
   int num_threads = 1;
+  bool own = false;  // of the user: one thread runs all of it
 };
 
 struct Route {

@@ -41,6 +41,11 @@ bool StandIns::Reserve() {
 }
 
 absl::Status StandIns::Lend(WorkerGroup& group) {
+  if (group.spec.own) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a wait inside an operation of queue '", group.spec.name,
+                     "', whose one thread nobody can stand in for"));
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (group.waiting.load() >= group.stand_ins.load() && !Reserve()) {

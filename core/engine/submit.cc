@@ -96,6 +96,7 @@ Variable EngineCore::NewVariable(absl::string_view name) {
 }
 
 absl::StatusOr<Route> EngineCore::FindRoute(const OperationOptions& options) const {
+  if (options.queue >= 0) return FindOwnQueue(options);
   if (options.place.on_host()) return policy_.For(0, options.property);
   const int place = policy_.PlaceNumber(options.place);
   if (place < 0) {
@@ -103,6 +104,17 @@ absl::StatusOr<Route> EngineCore::FindRoute(const OperationOptions& options) con
                            ", which is not among the engine's devices");
   }
   return policy_.For(place, options.property);
+}
+
+absl::StatusOr<Route> EngineCore::FindOwnQueue(const OperationOptions& options) const {
+  const size_t count = options_.queues.size();
+  if (static_cast<size_t>(options.queue) >= count || !options.place.on_host()) {
+    return InvalidArgument("operation '", options.name, "' is to run on ", Name(options.place),
+                           " in queue ", options.queue, ", expected the host and one of the ",
+                           count, " queues of EngineOptions::queues");
+  }
+  const size_t first = policy_.queues.size() - count;
+  return Route{.queue = static_cast<int16_t>(first + static_cast<size_t>(options.queue))};
 }
 
 Record& EngineCore::NewRecord(const Submission& s, std::unique_lock<SpinLock>& home_lock) {

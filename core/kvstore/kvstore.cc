@@ -211,8 +211,7 @@ absl::StatusOr<Array> KVStore::SumOverRanks(const Entry& entry, const Array& sum
 // Codes of different ranks have no sum: all of them go to all ranks, which add up what they mean.
 absl::StatusOr<Array> KVStore::SumOfAllCodes(Entry& entry, const Array& sum, float threshold,
                                              int32_t priority) {
-  INTERP_ASSIGN_OR_RETURN(const std::vector<Array> codes,
-                          Compress(entry, {&sum, 1}, threshold, priority));
+  INTERP_ASSIGN_OR_RETURN(const auto codes, Compress(entry, {&sum, 1}, threshold, priority));
   INTERP_ASSIGN_OR_RETURN(const Array own, MoveTo(codes[0], Place{}, priority));
   INTERP_ASSIGN_OR_RETURN(const Array all, ranks_->Gather(own, entry.key, priority));
   std::vector<Array> parts;
@@ -245,8 +244,7 @@ absl::StatusOr<Array> KVStore::Sum(Entry& entry, absl::Span<const Array> values,
                          : SumOverRanks(entry, sum, priority);
   }
   if (threshold == 0) return AddUp(values, home, priority);
-  INTERP_ASSIGN_OR_RETURN(const std::vector<Array> codes,
-                          Compress(entry, values, threshold, priority));
+  INTERP_ASSIGN_OR_RETURN(const auto codes, Compress(entry, values, threshold, priority));
   return SumOfCodes(entry, codes, threshold, priority);
 }
 
@@ -277,8 +275,13 @@ absl::Status KVStore::PushLocked(Entry& entry, absl::Span<const Array> values, i
   if (client_ != nullptr) return PushToServer(entry, values, settings, priority);
   if (values[0].is_rows()) return PushRows(entry, values, settings.updater, priority);
   INTERP_ASSIGN_OR_RETURN(const Array sum, Sum(entry, values, settings.threshold, priority));
-  if (settings.updater != nullptr) return settings.updater(entry.key, sum, entry.stored);
-  return entry.stored.CopyFrom(sum, priority);
+  return Keep(entry, sum, settings.updater, priority);
+}
+
+absl::Status KVStore::Keep(const Entry& entry, const Array& sum, const Updater& updater,
+                           int32_t priority) {
+  return updater != nullptr ? updater(entry.key, sum, entry.stored)
+                            : entry.stored.CopyFrom(sum, priority);
 }
 
 absl::Status KVStore::PullLocked(const Entry& entry, absl::Span<const Array> outs,

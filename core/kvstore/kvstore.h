@@ -51,6 +51,13 @@ struct CompressionOptions {
   float threshold = 0.5F;
 };
 
+// One key's part of PushPullAll.
+struct KeyedPush {
+  std::string key;
+  std::vector<Array> values;
+  std::vector<Array> outs = {};  // none: nothing is pulled
+};
+
 // Thread-safety: all methods. The runtime is borrowed. Init, pushes and pulls are
 // FailedPrecondition within an operation of its engine, which could wait for itself.
 class KVStore {
@@ -84,6 +91,11 @@ class KVStore {
   // Push, then Pull, with no other call on the key between; of dist_async none of this rank.
   absl::Status PushPull(absl::string_view key, absl::Span<const Array> values,
                         absl::Span<const Array> outs, int32_t priority = 0);
+  // PushPull of each, in their order and to the same bits, but nothing is pushed where one does not
+  // fit its key. Between ranks (dist_sync, dist_device_sync, without compression) dense keys of one
+  // dtype that follow each other are added up as one message of up to 4 MiB, which starts when all
+  // of them are there.
+  absl::Status PushPullAll(absl::Span<const KeyedPush> pushes, int32_t priority = 0);
   // Gives an array of rows some rows of what is stored: `rows`, each once, ascending.
   absl::Status PullRows(absl::string_view key, std::vector<int64_t> rows, const Array& out,
                         int32_t priority = 0);
@@ -130,6 +142,13 @@ class KVStore {
   // REQUIRES: entry.mutex is held.
   absl::Status PushLocked(Entry& entry, absl::Span<const Array> values, int32_t priority);
   absl::Status PullLocked(const Entry& entry, absl::Span<const Array> outs, int32_t priority) const;
+  // Gives the sum of a push to the updater, or keeps it. REQUIRES: the same.
+  static absl::Status Keep(const Entry& entry, const Array& sum, const Updater& updater,
+                           int32_t priority);
+  // Of pushes that are left, how many are added up over the ranks together; and does so.
+  size_t EndOfBucket(absl::Span<const KeyedPush> pushes, absl::Span<Entry* const> entries) const;
+  absl::Status PushBucket(absl::Span<const KeyedPush> pushes, absl::Span<Entry* const> entries,
+                          const Updater& updater, int32_t priority);
   // The sum of what all ranks push, where the key is kept.
   absl::StatusOr<Array> Sum(Entry& entry, absl::Span<const Array> values, float threshold,
                             int32_t priority);

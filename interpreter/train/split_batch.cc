@@ -11,16 +11,20 @@ bool HoldsSamples(const Tensor& tensor, const FeedSpec& feed) {
   return feed.shape.rank() == 0 || feed.shape[0] < 0;
 }
 
+// Rows, or where there is a LoD the sequences of its first level.
+int64_t SamplesOf(const Tensor& tensor) {
+  return tensor.lod.empty() ? tensor.shape[0] : std::ssize(tensor.lod[0]) - 1;
+}
+
 absl::StatusOr<int64_t> CountSamples(absl::Span<const Tensor> batch,
                                      absl::Span<const FeedSpec> feeds) {
   const FeedSpec* first = nullptr;
   int64_t count = 0;
   for (size_t i = 0; i < feeds.size(); ++i) {
     if (!HoldsSamples(batch[i], feeds[i])) continue;
-    if (!batch[i].lod.empty()) {
-      return Unimplemented("feed '", feeds[i].name, "' has a LoD, which cannot be cut into shares");
-    }
-    const int64_t samples = batch[i].shape[0];
+    const absl::Status fits = CheckLod(batch[i].lod, batch[i].shape);
+    if (!fits.ok()) return Annotate(fits, absl::StrCat("feed '", feeds[i].name, "'"));
+    const int64_t samples = SamplesOf(batch[i]);
     if (first != nullptr && samples != count) {
       return InvalidArgument("feed '", feeds[i].name, "' has ", samples, " samples, '", first->name,
                              "' has ", count);
@@ -37,13 +41,28 @@ absl::StatusOr<int64_t> CountSamples(absl::Span<const Tensor> batch,
 }
 
 Tensor Rows(const Tensor& tensor, int64_t begin, int64_t end) {
-  const size_t row_bytes = tensor.size_bytes() / static_cast<size_t>(tensor.shape[0]);
   Tensor rows = tensor;
   rows.shape[0] = end - begin;
-  if (!tensor.has_memory()) return rows;
+  if (!tensor.has_memory() || tensor.shape[0] == 0) return rows;
+  const size_t row_bytes = tensor.size_bytes() / static_cast<size_t>(tensor.shape[0]);
   char* const data = static_cast<char*>(rows.mutable_raw_data());
   rows.SetMemory(tensor.buffer(), data + static_cast<size_t>(begin) * row_bytes);
   return rows;
+}
+
+// Samples [begin, end). REQUIRES: CheckLod.
+Tensor Samples(const Tensor& tensor, int64_t begin, int64_t end) {
+  Lod lod;
+  for (const std::vector<int64_t>& offsets : tensor.lod) {
+    std::vector<int64_t>& own =
+        lod.emplace_back(offsets.begin() + begin, offsets.begin() + end + 1);
+    begin = own.front();
+    end = own.back();
+    for (int64_t& offset : own) offset -= begin;
+  }
+  Tensor samples = Rows(tensor, begin, end);
+  samples.lod = std::move(lod);
+  return samples;
 }
 
 }  // namespace
@@ -63,7 +82,7 @@ absl::StatusOr<std::vector<BatchShare>> SplitBatch(absl::Span<const Tensor> batc
     const int64_t end = begin_of(s + 1);
     shares[s].num_samples = end - begin;
     for (size_t i = 0; i < feeds.size(); ++i) {
-      shares[s].feeds.push_back(HoldsSamples(batch[i], feeds[i]) ? Rows(batch[i], begin, end)
+      shares[s].feeds.push_back(HoldsSamples(batch[i], feeds[i]) ? Samples(batch[i], begin, end)
                                                                  : batch[i]);
     }
   }

@@ -18,8 +18,9 @@ struct BatchShare {
 // sample more where it does not divide. A batch of fewer samples than `count` gives fewer shares.
 //
 // Feeds whose declared first dim is open hold samples and are cut; all others go to every share
-// whole. Errors: InvalidArgument where no feed holds samples, for feeds of different numbers of
-// them, and for an empty batch; Unimplemented for samples with LoD.
+// whole. Of a feed with a LoD samples are the sequences of its first level. Errors: InvalidArgument
+// where no feed holds samples, for feeds of different numbers of them, for an empty batch and for a
+// LoD that does not fit.
 absl::StatusOr<std::vector<BatchShare>> SplitBatch(absl::Span<const Tensor> batch,
                                                    absl::Span<const FeedSpec> feeds, int count);
 

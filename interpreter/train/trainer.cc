@@ -122,13 +122,12 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   }
   if (micro_batches != nullptr) {
     trainer->feeds_of_batch_ = micro_batches->FeedsOfBatch(trainer->core_->plan().feeds);
-    trainer->micro_batches_ = std::move(micro_batches);
-  }
-  if (ranks != nullptr) {
+  } else if (ranks != nullptr) {
     const std::vector<FeedSpec>& specs = trainer->core_->plan().feeds;
     trainer->feeds_of_batch_.assign(specs.begin(), specs.end() - 1);
-    trainer->ranks_ = std::move(ranks);
   }
+  trainer->micro_batches_ = std::move(micro_batches);
+  trainer->ranks_ = std::move(ranks);
   if (!states.blocks.empty()) INTERP_RETURN_IF_ERROR(trainer->Initialize(states));
   return trainer;
 }
@@ -137,11 +136,7 @@ absl::Status Trainer::CheckCombination(const TrainerOptions& options) {
   if (options.data_parallel.has_value() && options.replicas > 1) {
     return Unimplemented("replicas within ranks: expected one of the two");
   }
-  if (!options.micro_batches.has_value()) return absl::OkStatus();
-  if (options.data_parallel.has_value()) {
-    return Unimplemented("micro-batches within ranks: expected one of the two");
-  }
-  if (options.replicas > 1) {
+  if (options.micro_batches.has_value() && options.replicas > 1) {
     return Unimplemented("micro-batches within replicas: expected one of the two");
   }
   return absl::OkStatus();
@@ -173,11 +168,20 @@ absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds
 // Random numbers are those of a replica: rank r draws from stream r after that of the training.
 absl::StatusOr<std::vector<Tensor>> Trainer::StepOfRank(absl::Span<const Tensor> feeds,
                                                         const RunOptions& options) {
-  INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> share, ranks_->MyShare(feeds, feeds_of_batch_));
+  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> share, ranks_->MyShare(feeds, feeds_of_batch_));
+  if (micro_batches_ != nullptr) {
+    Tensor weight = std::move(share.back());
+    share.pop_back();
+    INTERP_ASSIGN_OR_RETURN(share, micro_batches_->Split(share, feeds_of_batch_));
+    share.push_back(std::move(weight));
+  }
   RunOptions run = options;
   const RandomState random = options.random.value_or(core_->random_state());
   run.random = {random.seed, random.stream + static_cast<uint64_t>(ranks_->rank()), random.step};
   INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> fetched, core_->Run(share, run));
+  if (micro_batches_ != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(fetched, micro_batches_->Join(std::move(fetched)));
+  }
   INTERP_RETURN_IF_ERROR(ranks_->MergeFetches(fetched));
   if (!options.random.has_value()) {
     core_->SetRandomState({random.seed, random.stream, random.step + 1});

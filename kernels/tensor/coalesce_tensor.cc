@@ -2,6 +2,8 @@
 // paddle.nn.LSTM's startup program makes them. Output i is Input i, or `constant` with
 // set_constant. Unlike Paddle's, outputs do not share the memory of FusedOutput:
 // it holds what they are when the op runs. (Paddle: phi/kernels/gpu/coalesce_tensor_kernel.cc.)
+// join_coalesced and split_coalesced, which Paddle has no need for, copy from the one to the other
+// (passes/coalesced_tensors.h).
 #include <cstring>
 
 #include "core/op_def.h"
@@ -84,6 +86,88 @@ absl::Status Coalesce(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// How X lie in Out, or Out in X.
+struct AlignmentAttrs {
+  int64_t alignment = 1;
+  static AlignmentAttrs Read(AttrReader& reader) { return {ReadCoalesceAttrs(reader).alignment}; }
+};
+
+int64_t SpanOfAll(absl::Span<const Tensor* const> tensors, int64_t alignment) {
+  int64_t total = 0;
+  for (const Tensor* const tensor : tensors) {
+    total += tensor == nullptr ? 0 : SpanOf(*tensor, alignment);
+  }
+  return total;
+}
+
+constexpr int kX = 0;
+constexpr int kLike = 1;
+constexpr int kOut = 0;
+
+absl::Status InferJoin(InferContext& ctx) {
+  ctx.SetShape(kOut, Shape{SpanOfAll(ctx.inputs(kX), ctx.attrs<AlignmentAttrs>().alignment)});
+  return absl::OkStatus();
+}
+
+absl::Status JoinCoalesced(KernelContext& ctx) {
+  Tensor& out = ctx.output(kOut);
+  char* to = static_cast<char*>(out.mutable_raw_data());
+  const auto width = static_cast<int64_t>(SizeOf(out.dtype));
+  for (const Tensor* const x : ctx.inputs(kX)) {
+    const int64_t span = SpanOf(*x, ctx.attrs<AlignmentAttrs>().alignment) * width;
+    const auto bytes = static_cast<int64_t>(x->size_bytes());
+    if (bytes > 0) std::memcpy(to, x->raw_data(), bytes);
+    std::memset(to + bytes, 0, span - bytes);
+    to += span;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferSplit(InferContext& ctx) {
+  const auto like = ctx.inputs(kLike);
+  const auto outputs = ctx.outputs(kOut);
+  const int64_t expected = SpanOfAll(like, ctx.attrs<AlignmentAttrs>().alignment);
+  if (like.size() != outputs.size() || ctx.input(kX).numel() != expected) {
+    return InvalidArgument("'X' has ", ctx.input(kX).numel(), " elements, expected the ", expected,
+                           " of the ", like.size(), " tensors that are to be its ", outputs.size(),
+                           " parts");
+  }
+  for (size_t i = 0; i < like.size(); ++i) {
+    outputs[i]->shape = like[i]->shape;
+    outputs[i]->lod.clear();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SplitCoalesced(KernelContext& ctx) {
+  const Tensor& x = ctx.input(kX);
+  const char* from = static_cast<const char*>(x.raw_data());
+  for (Tensor* const out : ctx.outputs(kOut)) {
+    if (out->size_bytes() > 0) std::memcpy(out->mutable_raw_data(), from, out->size_bytes());
+    from += SpanOf(*out, ctx.attrs<AlignmentAttrs>().alignment) *
+            static_cast<int64_t>(SizeOf(out->dtype));
+  }
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "join_coalesced",
+    .inputs = {{"X", kVariadic}},
+    .outputs = {{"Out"}},
+    .parse = ParseAttrs<AlignmentAttrs, AlignmentAttrs::Read>,
+    .infer = InferJoin,
+    .kernels = {{DType::kUndefined, JoinCoalesced}},
+    .gradient = {.none = true},
+});
+INTERP_REGISTER_OP(OpDef{
+    .type = "split_coalesced",
+    .inputs = {{"X"}, {"Like", kVariadic | kNoNeedBuffer}},
+    .outputs = {{"Out", kVariadic}},
+    .parse = ParseAttrs<AlignmentAttrs, AlignmentAttrs::Read>,
+    .infer = InferSplit,
+    .kernels = {{DType::kUndefined, SplitCoalesced}},
+    .gradient = {.none = true},
+});
 INTERP_REGISTER_OP(OpDef{
     .type = "coalesce_tensor",
     .inputs = {{"Input", kVariadic}},

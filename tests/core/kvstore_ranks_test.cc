@@ -74,6 +74,82 @@ TEST(StoreOfRanks, PrioritiesAndDelaysDoNotChangeWhatMeetsWhat) {
   });
 }
 
+// Keys of several shapes, dtypes and sizes, one of them twice, and rows between them.
+std::vector<KeyedPush> ManyPushes(ArrayRuntime& runtime, const std::vector<Array>& outs, int rank) {
+  const auto own = static_cast<float>(rank + 1);
+  std::vector<float> large(600'000, own / 3);
+  return {{"a", {ArrayOf(runtime, {2}, {own, 0.1F}), ArrayOf(runtime, {2}, {1, 0.3F})}, {outs[0]}},
+          {"b", {ArrayOf(runtime, {1, 3}, {own, 2, 3})}, {outs[1]}},
+          {"a", {ArrayOf(runtime, {2}, {own / 7, 1})}, {outs[0]}},
+          {"large", {ArrayOf(runtime, {600'000}, large)}, {outs[2]}},
+          {"larger", {ArrayOf(runtime, {600'000}, large)}, {outs[3]}},
+          {"b", {ArrayOf(runtime, {1, 3}, {0.1F, own, 0})}, {outs[1]}}};
+}
+
+std::vector<float> AllOf(const std::vector<Array>& outs) {
+  std::vector<float> all;
+  for (const Array& out : outs) {
+    const std::vector<float> values = FloatsOf(out);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+TEST(StoreOfRanks, KeysPushedTogetherTravelTogetherToTheSameBits) {
+  const auto statuses = OnAllRanks(
+      {.size = 3, .longest_delay = std::chrono::microseconds(200), .seed = 9}, kChecked,
+      [&](const std::shared_ptr<Rings>& rings, ThreadRanks& /*ranks*/) -> absl::Status {
+        const std::unique_ptr<ArrayRuntime> runtime = NewRuntime();
+        std::vector<float> expected;
+        for (const bool together : {false, true}) {
+          INTERP_ASSIGN_OR_RETURN(const auto store, KVStore::Create(*runtime, kKind, rings));
+          std::vector<Array> outs;
+          const std::vector<std::pair<std::string, Shape>> keys = {
+              {"a", {2}}, {"b", {1, 3}}, {"large", {600'000}}, {"larger", {600'000}}};
+          for (const auto& [key, shape] : keys) {
+            const std::vector<float> zeros(shape.numel(), 0);
+            INTERP_RETURN_IF_ERROR(store->Init(key, ArrayOf(*runtime, shape, zeros)));
+            outs.push_back(*runtime->New(shape, DType::kFloat32));
+          }
+          store->SetUpdater(AddTo);
+          INTERP_RETURN_IF_ERROR(store->Barrier());
+          rings->StartTrace();
+          const auto pushes = ManyPushes(*runtime, outs, rings->rank());
+          if (together) {
+            INTERP_RETURN_IF_ERROR(store->PushPullAll(pushes));
+          } else {
+            for (const KeyedPush& push : pushes) {
+              INTERP_RETURN_IF_ERROR(store->PushPull(push.key, push.values, push.outs));
+            }
+          }
+          const std::vector<float> all = AllOf(outs);
+          // a and b; a and large, which are 2.3 MiB; larger and b.
+          EXPECT_EQ(rings->StopTrace().size(), together ? 3 : 6);
+          if (together) {
+            EXPECT_EQ(all, expected);
+          }
+          expected = all;
+        }
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(statuses, Each(absl::OkStatus()));
+}
+
+TEST(StoreOfRanks, NothingIsPushedWhereOneOfManyDoesNotFit) {
+  WithStores({.size = 2}, kKind, [](ArrayRuntime& runtime, KVStore& store) {
+    INTERP_RETURN_IF_ERROR(store.Init("a", ArrayOf(runtime, {1}, {5})));
+    const Array one = ArrayOf(runtime, {1}, {1});
+    EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"a", {ArrayOf(runtime, {2}, {1, 2})}}}),
+                FailsWith(kInvalid, "key 'a' is pushed"));
+    EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"none", {one}}}),
+                FailsWith(absl::StatusCode::kNotFound, "no key 'none'"));
+    const Array out = *runtime.New({1}, DType::kFloat32);
+    INTERP_RETURN_IF_ERROR(store.Pull("a", {out}));
+    EXPECT_THAT(FloatsOf(out), ElementsAre(5));
+    return absl::OkStatus();
+  });
+}
+
 // The first store's sum is ready last on one of the ranks.
 TEST(StoreOfRanks, SumsOfTwoStoresAreNotMixed) {
   const auto statuses = OnAllRanks(

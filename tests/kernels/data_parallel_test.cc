@@ -66,10 +66,12 @@ struct Result {
 
 // Seven steps. `batch` samples each, but for the last, which has one.
 absl::StatusOr<Result> Train(const TrainingPrograms& programs, const std::shared_ptr<Rings>& rings,
-                             int64_t batch) {
+                             int64_t batch,
+                             const std::optional<MicroBatchOptions>& micro_batches = {}) {
   TrainerOptions options{
       .feeds = {"ids", "y"}, .fetches = {"loss", "p"}, .core = {.num_threads = 1, .rings = rings}};
   if (rings != nullptr) options.data_parallel = DataParallelOptions{.bucket_bytes = 40};
+  options.micro_batches = micro_batches;
   INTERP_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(programs.main, nullptr, options));
   INTERP_RETURN_IF_ERROR(trainer->Initialize(programs.startup));
   Scope& scope = *trainer->scope();
@@ -97,14 +99,16 @@ absl::StatusOr<Result> Train(const TrainingPrograms& programs, const std::shared
   return result;
 }
 
-std::vector<Result> TrainOnRanks(const TrainingPrograms& programs, int size, int64_t batch) {
+std::vector<Result> TrainOnRanks(const TrainingPrograms& programs, int size, int64_t batch,
+                                 const std::optional<MicroBatchOptions>& micro_batches = {}) {
   std::vector<Result> results(size);
   const ThreadRanksOptions slow{
       .size = size, .longest_delay = std::chrono::microseconds(300), .seed = 3};
   const auto statuses =
       OnAllRanks(slow, {.timeout = std::chrono::seconds(60), .check = true},
                  [&](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
-                   INTERP_ASSIGN_OR_RETURN(results[rings->rank()], Train(programs, rings, batch));
+                   INTERP_ASSIGN_OR_RETURN(results[rings->rank()],
+                                           Train(programs, rings, batch, micro_batches));
                    return absl::OkStatus();
                  });
   for (const absl::Status& status : statuses) EXPECT_THAT(status, IsOk());
@@ -130,6 +134,53 @@ TEST(DataParallelOfKernelsTest, HasTheLossesOfOneProcess) {
       }
     }
   }
+}
+
+// Of 5 samples in 2 micro-batches, 3 ranks have 2, 2 and 1; of the last batch only the first has
+// one.
+TEST(DataParallelOfKernelsTest, RanksComputeTheirSharesInMicroBatches) {
+  for (const bool is_sparse : {false, true}) {
+    const auto programs =
+        Programs(is_sparse, "momentum:learning_rate=0.1,grad_clip_global_norm=0.2");
+    ASSERT_THAT(programs, IsOk());
+    const auto one = Train(*programs, nullptr, /*batch=*/5);
+    ASSERT_THAT(one, IsOk());
+    for (const int size : {1, 2, 3}) {
+      for (const int stages : {1, 2}) {
+        const MicroBatchOptions halves{.micro_batches = 2, .stages = stages};
+        const std::vector<Result> many = TrainOnRanks(*programs, size, /*batch=*/5, halves);
+        for (const Result& result : many) {
+          EXPECT_THAT(result.losses, Pointwise(FloatNear(1e-5F), one->losses)) << size;
+          EXPECT_THAT(result.logits, Pointwise(FloatNear(1e-5F), one->logits)) << size;
+          EXPECT_THAT(result.table, Pointwise(FloatNear(1e-5F), one->table)) << size;
+          EXPECT_EQ(result.table, many[0].table);
+        }
+      }
+    }
+  }
+}
+
+// A bucket goes out once the last micro-batch has its part of it, while the rest is computed.
+TEST(DataParallelOfKernelsTest, BucketsStartInTheLastMicroBatch) {
+  const auto programs = Programs(/*is_sparse=*/false, "sgd:learning_rate=0.5");
+  ASSERT_THAT(programs, IsOk());
+  TrainerOptions options{.feeds = {"ids", "y"},
+                         .fetches = {"loss"},
+                         .data_parallel = DataParallelOptions{.bucket_bytes = 1},
+                         .micro_batches = MicroBatchOptions{.micro_batches = 2}};
+  const auto trainer = Trainer::Create(programs->main, nullptr, options);
+  ASSERT_THAT(trainer, IsOk());
+  const Plan& plan = (*trainer)->core().plan();
+  std::string order;
+  for (const InstrId id : plan.order) {
+    const absl::string_view type = plan.instructions[id].op_type;
+    if (absl::StrContains(type, "bucket") || absl::StrContains(type, "matmul_v2_grad")) {
+      absl::StrAppend(&order, type, " ");
+    }
+  }
+  EXPECT_EQ(order,
+            "matmul_v2_grad matmul_v2_grad matmul_v2_grad c_bucket_allreduce matmul_v2_grad "
+            "c_bucket_allreduce c_bucket_allreduce c_bucket_wait c_bucket_wait c_bucket_wait ");
 }
 
 // 1/4 of [1, 2] and 3/4 of [4, 8], from a bucket with another value in front.

@@ -50,6 +50,21 @@ TEST(Ranks, TrainLeNetAsOneProcessDoes) {
   ExpectLossesOfOneProcess(*Training::OfLeNet(), {"--steps", "6"});
 }
 
+TEST(Ranks, ComputeTheirSharesInMicroBatches) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfClicks();
+  ASSERT_EQ(RunInterp(training->Arguments("one", {"--steps", "8"})).exit_code, 0);
+  const std::vector<std::string> parts = {"--steps",         "8", "--data-parallel",
+                                          "--micro-batches", "3", "--check-collectives"};
+  for (const std::string again : {"a", "b"}) {
+    const CommandResult many = RunRanks(2, training->Arguments(again, parts));
+    ASSERT_EQ(many.exit_code, 0) << many.err;
+  }
+  EXPECT_THAT(Losses(*training / "a.csv"),
+              Pointwise(DoubleNear(1e-5), Losses(*training / "one.csv")));
+  EXPECT_EQ(Read(*training / "a.npz"), Read(*training / "b.npz"));
+}
+
 // Network namespaces with a host's name each.
 TEST(Ranks, TrainOnSeveralHosts) {
   SKIP_WITHOUT_MPI();

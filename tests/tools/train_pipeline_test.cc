@@ -222,6 +222,8 @@ TEST(TrainPipeline, DumpShowsTheJobsWithoutTraining) {
   EXPECT_EQ(jobs["stages"][1]["jobs"], "F0 F1 F2 B0 B1 B2");
   EXPECT_THAT(dump({"--stage", "passes"}), HasSubstr("interp_job=\"B2\", interp_stage=1"));
   EXPECT_THAT(dump({"--place", "sim:0"}), HasSubstr("place=sim:1"));
+  // What `interp train` shows unasked.
+  EXPECT_THAT(dump({"--stage", "passes"}), HasSubstr("fetch(X=loss@MICRO_2)"));
 }
 
 }  // namespace

@@ -12,7 +12,9 @@
 namespace interp::testing {
 namespace {
 
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 // The sum of the embeddings of some ids: w of ids 0 to 9 learns what clicks say.
 class Clicks {
@@ -100,6 +102,27 @@ TEST(TrainSlots, GoesOnToTheSameBits) {
   EXPECT_EQ(train("17", {"--checkpoint", clicks / "state", "--resume"}), whole);
 }
 
+// Sequences of different lengths, some in one share and some in another.
+TEST(TrainSlots, SequencesAreCutIntoShares) {
+  const Clicks clicks;
+  clicks.Write("1 1.0 3 1 2 3\n1 0.0 1 9\n1 0.5 2 4 1\n1 0.25 4 9 1 5 6\n1 0.0 1 7\n");
+  const auto train = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"--steps",   "8",      "--slots",
+                                    "label,ids", "--save", clicks / (name + ".npz")};
+    all.insert(all.end(), more.begin(), more.end());
+    const CommandResult result = clicks.Train(all);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const auto saved = ReadNpz(clicks / (name + ".npz"), 1 << 20);
+    EXPECT_TRUE(saved.ok()) << saved.status();
+    if (!saved.ok()) return std::vector<float>();
+    const Tensor& w = (*saved)[0].second;
+    return std::vector<float>(w.data<float>(), w.data<float>() + w.numel());
+  };
+  const std::vector<float> whole = train("whole", {});
+  EXPECT_THAT(train("micro", {"--micro-batches", "2"}), Pointwise(FloatNear(1e-6F), whole));
+  EXPECT_THAT(train("replicas", {"--replicas", "2"}), Pointwise(FloatNear(1e-6F), whole));
+}
+
 TEST(TrainSlots, SaysWhatIsWrong) {
   const Clicks clicks;
   clicks.Write("1 1.0 3 1 2 3\n1 0.0 1\n");
@@ -115,9 +138,6 @@ TEST(TrainSlots, SaysWhatIsWrong) {
   EXPECT_THAT(error({"--data", clicks / "x.npz"}), HasSubstr("cannot be mixed with other data"));
   EXPECT_THAT(error({"--slots", "label,ids", "--max-file-memory", "16"}), HasSubstr("a.slot"));
   EXPECT_THAT(error({"--data", "ids=b.slot"}), HasSubstr("without 'ids='"));
-  clicks.Write("1 1.0 1 1\n1 1.0 1 2\n");
-  EXPECT_THAT(error({"--slots", "label,ids", "--replicas", "2"}),
-              HasSubstr("--replicas: feed 'ids' has a LoD, which cannot be cut into shares"));
   clicks.Write("\n");
   EXPECT_THAT(error({"--slots", "label,ids"}), HasSubstr("there are no samples"));
 }

@@ -1,42 +1,31 @@
-// Training on two simulated devices: copies and computation overlapped by the engine, gradients
-// added up by a store. Run it: two_devices.
+// Training on two simulated devices: copies and computation overlapped, by the engine, which finds
+// the order call by call with gradients added up by a store, and by a plan that was made before.
+//
+//   two_devices [FOLDER]
 //
 // Each device computes the gradients of its half of the batch. Those of the last layer are there
-// first and go to the store at once, while the layers before are still computed; the next step of a
+// first and are added up at once, while the layers before are still computed; the next step of a
 // layer waits for the weights of that layer alone. Nothing here says so: the code pushes one
 // operation after another. Times are those of the devices' own clock (core/device/sim_device.h).
+// With a folder traces are written to it, for tools/draw_trace.py.
+#include "tools/examples/two_devices.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/array/array_runtime.h"
 #include "core/array/tape.h"
 #include "core/device/sim_device.h"
 #include "core/kvstore/kvstore.h"
+#include "core/trace_events.h"
 
-namespace interp {
+namespace interp::examples {
 namespace {
-
-constexpr int kLayers = 6;
-constexpr int64_t kWidth = 192;
-constexpr int64_t kBatch = 2048;  // of all devices together
-constexpr int kSteps = 6;
-
-void Require(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "error: %s\n", status.ToString().c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T Must(absl::StatusOr<T> value) {
-  Require(value.status());
-  return *std::move(value);
-}
 
 // Numbers in [-scale, scale), the same in every run.
 Tensor Numbers(const Shape& shape, float scale, uint32_t seed) {
@@ -48,12 +37,50 @@ Tensor Numbers(const Shape& shape, float scale, uint32_t seed) {
   return Tensor::Of<float>(shape, values);
 }
 
-struct Outcome {
-  double time_us = 0;     // simulated, of all steps
-  double compute_us = 0;  // of them, the busiest device computes
-  double copying_us = 0;  // and copies
-  std::vector<float> first_weights;
-};
+}  // namespace
+
+std::vector<std::shared_ptr<Device>> MakeDevices(int count) {
+  std::vector<std::shared_ptr<Device>> devices;
+  for (int i = 0; i < count; ++i) {
+    // Slow enough for its memory that computing, not copying, is most of a step.
+    devices.push_back(Must(MakeSimDevice({.index = i, .flops_per_s = 1e12})));
+  }
+  return devices;
+}
+
+Tensor WeightsOf(int layer) {
+  return Numbers({kWidth, kWidth}, /*scale=*/0.15F, static_cast<uint32_t>(layer));
+}
+
+Tensor Samples() { return Numbers({kBatch, kWidth}, /*scale=*/1, /*seed=*/99); }
+
+Watch::Watch(const std::vector<std::shared_ptr<Device>>& devices) : devices_(devices) {
+  for (const auto& device : devices_) {
+    Require(device->Synchronize());
+    start_ns_ = std::max(start_ns_, device->NowNs());
+    device->StartTrace();
+  }
+}
+
+Outcome Watch::Finish() {
+  Outcome outcome;
+  for (const auto& device : devices_) {
+    Require(device->Synchronize());
+    outcome.time_us =
+        std::max(outcome.time_us, static_cast<double>(device->NowNs() - start_ns_) / 1e3);
+    double computing = 0;
+    double copying = 0;
+    for (const DeviceSpan& span : outcome.spans.emplace_back(device->StopTrace())) {
+      const double us = static_cast<double>(span.end_ns - span.start_ns) / 1e3;
+      (span.kind == WorkKind::kKernel ? computing : copying) += us;
+    }
+    outcome.compute_us = std::max(outcome.compute_us, computing);
+    outcome.copying_us = std::max(outcome.copying_us, copying);
+  }
+  return outcome;
+}
+
+namespace {
 
 // What one device has: its part of the batch and its weights.
 struct Worker {
@@ -64,25 +91,19 @@ struct Worker {
 
 class Training {
  public:
-  explicit Training(int num_devices) {
+  explicit Training(int num_devices) : devices_(MakeDevices(num_devices)) {
     // This thread alone enqueues, in the order of pushes: the same times in every run.
     engine::EngineOptions engine{.policy = engine::PolicyKind::kNaive};
-    for (int i = 0; i < num_devices; ++i) {
-      // Slow enough for its memory that computing, not copying, is most of a step.
-      devices_.push_back(Must(MakeSimDevice({.index = i, .flops_per_s = 1e12})));
-      engine.devices.push_back(devices_.back());
-    }
+    engine.devices = devices_;
     runtime_ = Must(ArrayRuntime::Create({.engine = engine}));
     store_ = Must(KVStore::Create(*runtime_, "device"));
     // Each device gives the mean of its part of the batch.
-    Require(
-        store_->SetOptimizer({.type = "sgd", .learning_rate = 0.05, .rescale = 1.0 / num_devices}));
+    Require(store_->SetOptimizer(
+        {.type = "sgd", .learning_rate = kLearningRate, .rescale = 1.0 / num_devices}));
     for (int k = 0; k < kLayers; ++k) {
-      const Tensor w = Numbers({kWidth, kWidth}, /*scale=*/0.15F, static_cast<uint32_t>(k));
-      Require(store_->Init(std::to_string(k), Must(runtime_->FromTensor(w))));
+      Require(store_->Init(std::to_string(k), Must(runtime_->FromTensor(WeightsOf(k)))));
     }
-    const Array batch =
-        Must(runtime_->FromTensor(Numbers({kBatch, kWidth}, /*scale=*/1, /*seed=*/99)));
+    const Array batch = Must(runtime_->FromTensor(Samples()));
     const int64_t part = kBatch / num_devices;
     for (int i = 0; i < num_devices; ++i) {
       const Place place = devices_[i]->place();
@@ -96,29 +117,14 @@ class Training {
     Require(runtime_->WaitForAll());
   }
 
+  // The steps, after one that is not timed.
   Outcome Run() {
-    int64_t start = 0;
-    for (const auto& device : devices_) {
-      Require(device->Synchronize());
-      start = std::max(start, device->NowNs());
-      device->StartTrace();
-    }
+    Step();
+    Require(runtime_->WaitForAll());
+    Watch watch(devices_);
     for (int step = 0; step < kSteps; ++step) Step();
     Require(runtime_->WaitForAll());
-    Outcome outcome;
-    for (const auto& device : devices_) {
-      Require(device->Synchronize());
-      outcome.time_us =
-          std::max(outcome.time_us, static_cast<double>(device->NowNs() - start) / 1e3);
-      double computing = 0;
-      double copying = 0;
-      for (const DeviceSpan& span : device->StopTrace()) {
-        const double us = static_cast<double>(span.end_ns - span.start_ns) / 1e3;
-        (span.kind == WorkKind::kKernel ? computing : copying) += us;
-      }
-      outcome.compute_us = std::max(outcome.compute_us, computing);
-      outcome.copying_us = std::max(outcome.copying_us, copying);
-    }
+    Outcome outcome = watch.Finish();
     const Tensor weights = Must(workers_[0].weights[0].Read());
     outcome.first_weights.assign(weights.data<float>(), weights.data<float>() + weights.numel());
     return outcome;
@@ -160,27 +166,78 @@ class Training {
   std::vector<Worker> workers_;
 };
 
-int Main() {
+// The last two steps: a row for each stream that has done something.
+void WriteTrace(const Outcome& outcome, const std::string& path) {
+  int64_t end_ns = 0;
+  for (const std::vector<DeviceSpan>& spans : outcome.spans) {
+    for (const DeviceSpan& span : spans) end_ns = std::max(end_ns, span.end_ns);
+  }
+  const int64_t from_ns = end_ns - static_cast<int64_t>(outcome.time_us * 1e3 * 2 / kSteps);
+  TraceEvents events;
+  for (size_t i = 0; i < outcome.spans.size(); ++i) {
+    const int process = static_cast<int>(i) + 1;
+    events.NameProcess(absl::StrCat("sim:", i), {.process = process});
+    std::vector<int32_t> named;
+    for (const DeviceSpan& span : outcome.spans[i]) {
+      if (span.start_ns < from_ns) continue;
+      const TraceLane lane{.process = process, .thread = span.stream};
+      if (std::find(named.begin(), named.end(), span.stream) == named.end()) {
+        named.push_back(span.stream);
+        events.NameThread(absl::StrCat("sim:", i, " ", Name(span.kind)), lane);
+      }
+      events.BeginSlice(Name(span.kind), Name(span.kind), lane, span.start_ns - from_ns,
+                        span.end_ns - from_ns);
+      events.EndSlice();
+    }
+  }
+  std::ofstream file(path);
+  file << std::move(events).Take();
+  if (!file.flush()) Require(absl::UnknownError(absl::StrCat("cannot write '", path, "'")));
+}
+
+float LargestDifference(const Outcome& a, const Outcome& b) {
+  float difference = 0;
+  for (size_t i = 0; i < a.first_weights.size(); ++i) {
+    difference = std::max(difference, std::abs(a.first_weights[i] - b.first_weights[i]));
+  }
+  return difference;
+}
+
+void Print(const char* what, const Outcome& outcome, const Outcome& one) {
+  std::printf("%-18s %8.1f us  %8.1f us  %7.1f us", what, outcome.time_us, outcome.compute_us,
+              outcome.copying_us);
+  if (outcome.spans.size() > 1) {
+    const double hidden = outcome.compute_us + outcome.copying_us - outcome.time_us;
+    std::printf("  %.2f x  %4.0f %%", one.time_us / outcome.time_us,
+                100 * std::clamp(hidden / outcome.copying_us, 0.0, 1.0));
+  }
+  std::printf("\n");
+}
+
+int Main(const char* folder) {
   const Outcome one = Training(1).Run();
   const Outcome two = Training(2).Run();
+  const Outcome one_by_plan = TrainByPlan(1);
+  const Outcome two_by_plan = TrainByPlan(2);
   std::printf("%d steps of %d layers, simulated time\n", kSteps, kLayers);
-  std::printf("            all        computing  copying\n");
-  std::printf("1 device    %7.1f us %7.1f us %7.1f us\n", one.time_us, one.compute_us,
-              one.copying_us);
-  std::printf("2 devices   %7.1f us %7.1f us %7.1f us\n", two.time_us, two.compute_us,
-              two.copying_us);
-  const double hidden = two.compute_us + two.copying_us - two.time_us;
-  float difference = 0;
-  for (size_t i = 0; i < one.first_weights.size(); ++i) {
-    difference = std::max(difference, std::abs(one.first_weights[i] - two.first_weights[i]));
-  }
+  std::printf("%-18s %11s  %11s  %10s  %6s  %6s\n", "", "all", "computing", "copying", "gain",
+              "hidden");
+  Print("1 device, engine", one, one);
+  Print("2 devices, engine", two, one);
+  Print("1 device, plan", one_by_plan, one_by_plan);
+  Print("2 devices, plan", two_by_plan, one_by_plan);
+  const float difference =
+      std::max({LargestDifference(two, one), LargestDifference(one_by_plan, one),
+                LargestDifference(two_by_plan, one)});
   std::printf("weights differ by %.1e at most\n", difference);
-  std::printf("%.2f x one device; %.0f %% of the copying is hidden behind computing\n",
-              one.time_us / two.time_us, 100 * std::clamp(hidden / two.copying_us, 0.0, 1.0));
+  if (folder == nullptr) return 0;
+  WriteTrace(one, absl::StrCat(folder, "/one.json"));
+  WriteTrace(two, absl::StrCat(folder, "/engine.json"));
+  WriteTrace(two_by_plan, absl::StrCat(folder, "/plan.json"));
   return 0;
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::examples
 
-int main() { return interp::Main(); }
+int main(int argc, char** argv) { return interp::examples::Main(argc > 1 ? argv[1] : nullptr); }

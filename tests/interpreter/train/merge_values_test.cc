@@ -121,6 +121,23 @@ TEST(SplitBatchTest, SharesAreEvenAndInOrder) {
   EXPECT_EQ(SplitBatch(batch, feeds, 100)->size(), 7u);
 }
 
+// Three paragraphs of two, none and one sentences: of words 0 to 2, 3, and 4 to 5.
+TEST(SplitBatchTest, SharesOfSequencesHaveTheirPartOfTheLod) {
+  const FeedSpec x{.name = "x", .dtype = DType::kFloat32, .shape = {-1}};
+  Tensor words = VectorOf<float>({0, 1, 2, 3, 4, 5});
+  words.lod = {{0, 2, 2, 3}, {0, 3, 4, 6}};
+  const auto shares = SplitBatch({words}, {x}, 2);
+  ASSERT_THAT(shares, IsOk());
+  ASSERT_EQ(shares->size(), 2u);
+  const Tensor& first = (*shares)[0].feeds[0];
+  EXPECT_THAT(Values<float>(first), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(first.lod, (Lod{{0, 2, 2}, {0, 3, 4}}));
+  const Tensor& second = (*shares)[1].feeds[0];
+  EXPECT_THAT(Values<float>(second), ElementsAre(4, 5));
+  EXPECT_EQ(second.lod, (Lod{{0, 1}, {0, 2}}));
+  EXPECT_EQ((*shares)[0].num_samples + (*shares)[1].num_samples, 3);
+}
+
 TEST(SplitBatchTest, SaysWhatCannotBeShared) {
   const FeedSpec x{.name = "x", .dtype = DType::kFloat32, .shape = {-1}};
   const FeedSpec y{.name = "y", .dtype = DType::kFloat32, .shape = {-1}};
@@ -133,8 +150,11 @@ TEST(SplitBatchTest, SaysWhatCannotBeShared) {
               FailsWith(invalid, "feed 'y' has 2 samples, 'x' has 1"));
   EXPECT_THAT(split({VectorOf<float>({})}, {x}), FailsWith(invalid, "has no samples"));
   Tensor sequences = VectorOf<float>({1, 2, 3});
-  sequences.lod = {{0, 1, 3}};
-  EXPECT_THAT(split({sequences}, {x}), FailsWith(StatusCode::kUnimplemented, "has a LoD"));
+  sequences.lod = {{0, 4, 3}};
+  EXPECT_THAT(split({sequences}, {x}), FailsWith(invalid, "feed 'x': LoD level 0 is [0,4,3]"));
+  sequences.lod = {{0, 3}};
+  EXPECT_THAT(split({sequences, VectorOf<float>({1, 2})}, {x, y}),
+              FailsWith(invalid, "feed 'y' has 2 samples, 'x' has 1"));
 }
 
 }  // namespace

@@ -1,0 +1,127 @@
+// Pushes of many keys at once: what small keys send to the other ranks travels together.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/array/array_runtime.h"
+#include "core/array/tape.h"
+#include "core/kvstore/add_up.h"
+#include "core/kvstore/kvstore.h"
+
+namespace interp {
+namespace {
+
+// Larger ones gain nothing: a message of this size takes much longer than it waits for its start.
+constexpr size_t kBucketBytes = size_t{4} << 20;
+
+// The elements of all arrays, which are dense, on the host and of one dtype, one after the other.
+absl::StatusOr<Array> JoinElements(const std::vector<Array>& arrays, int32_t priority) {
+  int64_t count = 0;
+  std::vector<engine::Variable> reads;
+  for (const Array& array : arrays) {
+    count += array.numel();
+    reads.push_back(array.variable());
+  }
+  ArrayRuntime& runtime = arrays[0].runtime();
+  INTERP_ASSIGN_OR_RETURN(const Array joined, runtime.New({count}, arrays[0].dtype()));
+  const engine::Variable written = joined.variable();
+  ArrayAccess::CountWrite(joined);
+  const auto join = [arrays, joined](const engine::RunContext& context) -> absl::Status {
+    INTERP_ASSIGN_OR_RETURN(Tensor out,
+                            ArrayAccess::Writable(joined, /*overwrites=*/true, context));
+    auto* to = static_cast<char*>(out.mutable_raw_data());
+    for (const Array& array : arrays) {
+      INTERP_ASSIGN_OR_RETURN(const Tensor from, ArrayAccess::Readable(array));
+      std::memcpy(to, from.raw_data(), from.size_bytes());
+      to += from.size_bytes();
+    }
+    return absl::OkStatus();
+  };
+  INTERP_RETURN_IF_ERROR(runtime.engine().Push(join, {.reads = reads, .writes = {&written, 1}},
+                                               {.name = "join bucket", .priority = priority}));
+  return joined;
+}
+
+// Held in one order by all threads.
+template <typename Entry>
+std::vector<std::unique_lock<std::mutex>> LockAll(std::vector<Entry*> entries) {
+  std::sort(entries.begin(), entries.end());
+  std::vector<std::unique_lock<std::mutex>> locks;
+  locks.reserve(entries.size());
+  for (Entry* const entry : entries) locks.emplace_back(entry->mutex);
+  return locks;
+}
+
+}  // namespace
+
+// All ranks find the same: it depends on keys, shapes and dtypes alone.
+size_t KVStore::EndOfBucket(absl::Span<const KeyedPush> pushes,
+                            absl::Span<Entry* const> entries) const {
+  absl::flat_hash_set<const Entry*> together;
+  size_t bytes = 0;
+  size_t end = 0;
+  for (; end < entries.size(); ++end) {
+    const Array& stored = entries[end]->stored;
+    bytes += stored.size_bytes();
+    const bool fits = stored.size_bytes() > 0 && bytes <= kBucketBytes &&
+                      stored.dtype() == entries[0]->stored.dtype() &&
+                      !pushes[end].values[0].is_rows();
+    if (!fits || !together.insert(entries[end]).second) break;
+  }
+  return std::max<size_t>(end, 1);
+}
+
+absl::Status KVStore::PushBucket(absl::Span<const KeyedPush> pushes,
+                                 absl::Span<Entry* const> entries, const Updater& updater,
+                                 int32_t priority) {
+  const Tape::Pause pause;
+  const auto locks = LockAll(std::vector<Entry*>(entries.begin(), entries.end()));
+  std::vector<Array> own;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Place home = entries[i]->stored.place();
+    INTERP_ASSIGN_OR_RETURN(const Array sum, AddUp(pushes[i].values, home, priority));
+    INTERP_ASSIGN_OR_RETURN(own.emplace_back(), MoveTo(sum, Place{}, priority));
+  }
+  INTERP_ASSIGN_OR_RETURN(const Array joined, JoinElements(own, priority));
+  INTERP_ASSIGN_OR_RETURN(
+      const Array all,
+      ranks_->Sum(joined, absl::StrCat(entries[0]->key, " and ", entries.size() - 1, " more"),
+                  priority));
+  int64_t at = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Entry& entry = *entries[i];
+    INTERP_ASSIGN_OR_RETURN(const Array part, all.Slice(at, at + own[i].numel()));
+    at += own[i].numel();
+    INTERP_ASSIGN_OR_RETURN(const Array shaped, part.Reshape(entry.stored.shape()));
+    INTERP_ASSIGN_OR_RETURN(const Array sum, MoveTo(shaped, entry.stored.place(), priority));
+    INTERP_RETURN_IF_ERROR(Keep(entry, sum, updater, priority));
+    INTERP_RETURN_IF_ERROR(PullLocked(entry, pushes[i].outs, priority));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KVStore::PushPullAll(absl::Span<const KeyedPush> pushes, int32_t priority) {
+  std::vector<Entry*> entries;
+  for (const KeyedPush& push : pushes) {
+    INTERP_ASSIGN_OR_RETURN(Entry* const entry, Find(push.key));
+    INTERP_RETURN_IF_ERROR(CheckValues(*entry, push.values));
+    INTERP_RETURN_IF_ERROR(CheckOuts(*entry, push.outs));
+    entries.push_back(entry);
+  }
+  const Settings settings = this->settings();
+  const bool joins = ranks_ != nullptr && client_ == nullptr && settings.threshold == 0;
+  for (size_t i = 0; i < pushes.size();) {
+    const absl::Span<Entry* const> left = absl::MakeConstSpan(entries).subspan(i);
+    const size_t count = joins ? EndOfBucket(pushes.subspan(i), left) : 1;
+    const KeyedPush& first = pushes[i];
+    INTERP_RETURN_IF_ERROR(count == 1 ? PushPull(first.key, first.values, first.outs, priority)
+                                      : PushBucket(pushes.subspan(i, count), left.first(count),
+                                                   settings.updater, priority));
+    i += count;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace interp

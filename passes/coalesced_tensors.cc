@@ -1,0 +1,257 @@
+#include "passes/coalesced_tensors.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/attr_reader.h"
+#include "core/edit_op.h"
+#include "core/op_role.h"
+#include "core/program_print.h"
+#include "passes/feed_fetch.h"
+#include "passes/op_effects.h"
+#include "passes/var_uses.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kCoalesce = "coalesce_tensor";
+constexpr absl::string_view kJoin = "join_coalesced";
+constexpr absl::string_view kSplit = "split_coalesced";
+
+// What one coalesce_tensor joins.
+struct Coalesced {
+  size_t op = 0;  // its position among the rewritten ops
+  VarId fused = -1;
+  std::vector<VarId> parts;
+  std::vector<Attr> alignment = {};
+  bool open = true;          // no later op has joined some of it anew
+  bool parts_newer = false;  // written since both were alike
+  bool fused_newer = false;
+  bool pinned = false;  // other blocks read it, or it outlives the run
+};
+
+// Which parts of the tensors in `Coalesced` an op uses.
+struct Use {
+  size_t group = 0;
+  bool fused = false;
+  bool write = false;
+};
+
+Op MakeCopy(absl::string_view type, const Coalesced& group, int32_t role) {
+  Op op;
+  op.type = std::string(type);
+  op.attrs = group.alignment;
+  SetRole(op, role);
+  return op;
+}
+
+// Rewrites one block.
+class CoalescedBlock {
+ public:
+  CoalescedBlock(const Program& program, int32_t block, const OpRegistry& ops,
+                 const std::vector<VarUse>& uses, const std::vector<int32_t>& writing_blocks)
+      : program_(program), block_(block), ops_(ops), uses_(uses), writing_blocks_(writing_blocks) {}
+
+  absl::StatusOr<std::vector<Op>> Run() {
+    const std::vector<Op>& ops = program_.blocks[block_].ops;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      role_ = RoleOf(ops[i]);
+      if (IsFetch(ops[i])) Settle();  // what outlives the run is right before the results are taken
+      if (HasSubBlock(ops[i])) Settle();
+      const std::vector<Use> uses = UsesOf(ops[i]);
+      for (const Use& use : uses) BringUpToDate(groups_[use.group], use);
+      for (const Use& use : uses) NoteWrite(groups_[use.group], use);
+      if (ops[i].type == kCoalesce) INTERP_RETURN_IF_ERROR(Open(ops[i], i));
+      made_.push_back(ops[i]);
+    }
+    Settle();
+    DropOverwritten();
+    return std::move(made_);
+  }
+
+ private:
+  absl::Status Open(const Op& op, size_t position) {
+    const Slot* const parts = op.FindOutput("Output");
+    const Slot* const fused = op.FindOutput("FusedOutput");
+    if (parts == nullptr || fused == nullptr || fused->args.size() != 1) return absl::OkStatus();
+    Coalesced group{.op = made_.size(), .fused = fused->args[0], .parts = parts->args};
+    for (const absl::string_view name : {"use_align", "align_size"}) {
+      if (const Attr* const attr = op.FindAttr(name)) group.alignment.push_back(*attr);
+    }
+    std::vector<VarId> all = group.parts;
+    all.push_back(group.fused);
+    if (std::find(all.begin(), all.end(), program_.Find(kEmptyVarName)) != all.end()) {
+      return absl::OkStatus();
+    }
+    for (const VarId id : all) {
+      if (const auto old = group_of_.find(id); old != group_of_.end()) Close(groups_[old->second]);
+    }
+    for (const VarId id : all) {
+      if (writing_blocks_[id] != block_) {
+        return Unimplemented(
+            DescribeOp(program_, block_, position), ": '", program_.NameOf(id),
+            "' is written by another block, too, where what shares its memory would not change");
+      }
+      group.pinned = group.pinned || uses_[id].pinned();
+      group_of_[id] = groups_.size();
+    }
+    groups_.push_back(std::move(group));
+    return absl::OkStatus();
+  }
+
+  void Close(Coalesced& group) {
+    if (!group.open) return;
+    Join(group);
+    Split(group);
+    group.open = false;
+    for (const VarId id : group.parts) group_of_.erase(id);
+    group_of_.erase(group.fused);
+  }
+
+  void Visit(const std::vector<Slot>& slots, bool write, const OpDef* def,
+             std::vector<Use>& uses) const {
+    for (const Slot& slot : slots) {
+      if (!write && !ReadsMemory(def, slot)) continue;
+      for (const VarId id : slot.args) {
+        const auto found = group_of_.find(id);
+        if (found == group_of_.end()) continue;
+        uses.push_back({found->second, groups_[found->second].fused == id, write});
+      }
+    }
+  }
+
+  std::vector<Use> UsesOf(const Op& op) const {
+    std::vector<Use> uses;
+    if (group_of_.empty()) return uses;
+    const OpDef* const def = ops_.Find(op.type);
+    Visit(op.inputs, /*write=*/false, def, uses);
+    Visit(op.outputs, /*write=*/true, def, uses);
+    return uses;
+  }
+
+  void BringUpToDate(Coalesced& group, const Use& use) {
+    // A write of all of it replaces the parts; a write of one part leaves the others.
+    if (use.fused && !use.write) Join(group);
+    if (!use.fused) Split(group);
+  }
+
+  static void NoteWrite(Coalesced& group, const Use& use) {
+    if (!use.write) return;
+    group.fused_newer = use.fused;
+    group.parts_newer = !use.fused;
+  }
+
+  void Join(Coalesced& group) {
+    if (!std::exchange(group.parts_newer, false)) return;
+    Op op = MakeCopy(kJoin, group, role_);
+    AddInput(op, "X", group.parts);
+    AddOutput(op, "Out", {group.fused});
+    made_.push_back(std::move(op));
+  }
+
+  void Split(Coalesced& group) {
+    if (!std::exchange(group.fused_newer, false)) return;
+    Op op = MakeCopy(kSplit, group, role_);
+    AddInput(op, "X", {group.fused});
+    AddInput(op, "Like", group.parts);
+    AddOutput(op, "Out", group.parts);
+    made_.push_back(std::move(op));
+  }
+
+  // For those who see both: other blocks, and what comes after the run.
+  void Settle() {
+    for (Coalesced& group : groups_) {
+      if (!group.open || !group.pinned) continue;
+      Join(group);
+      Split(group);
+    }
+  }
+
+  // Drops what makes nothing that is read before it is overwritten.
+  void DropOverwritten() {
+    absl::flat_hash_map<VarId, size_t> untouched;  // results that nothing has used, by group
+    std::vector<bool> needed(groups_.size(), false);
+    size_t next = 0;
+    for (size_t i = 0; i < made_.size(); ++i) {
+      const bool splits = made_[i].type == kSplit;  // reads the shapes of what it writes
+      const OpDef* const def = ops_.Find(made_[i].type);
+      for (const Slot& slot : made_[i].inputs) {
+        if (!splits && !ReadsMemory(def, slot)) continue;
+        for (const VarId id : slot.args) {
+          if (const auto it = untouched.find(id); it != untouched.end()) needed[it->second] = true;
+        }
+      }
+      for (const Slot& slot : made_[i].outputs) {
+        for (const VarId id : slot.args) untouched.erase(id);
+      }
+      if (next == groups_.size() || groups_[next].op != i) continue;
+      for (const VarId id : groups_[next].parts) untouched[id] = next;
+      untouched[groups_[next].fused] = next;
+      ++next;
+    }
+    for (const auto& [id, group] : untouched) needed[group] = true;  // nothing else computes it
+    for (size_t g = groups_.size(); g-- > 0;) {
+      const size_t op = groups_[g].op;
+      if (needed[g] || groups_[g].pinned || !MakesNothing(made_[op])) continue;
+      made_.erase(made_.begin() + static_cast<std::ptrdiff_t>(op));
+    }
+  }
+
+  static bool MakesNothing(const Op& op) {
+    AttrReader attrs(op);
+    const bool nothing = !attrs.Bool("copy_data", false) && !attrs.Bool("set_constant", false);
+    return nothing && attrs.status().ok();
+  }
+
+  const Program& program_;
+  const int32_t block_;
+  const OpRegistry& ops_;
+  const std::vector<VarUse>& uses_;
+  const std::vector<int32_t>& writing_blocks_;  // by VarId
+  std::vector<Op> made_;
+  std::vector<Coalesced> groups_;
+  absl::flat_hash_map<VarId, size_t> group_of_;
+  int32_t role_ = 0;
+};
+
+// The block whose ops write each variable: VarUse::kNowhere, or kSeveralBlocks.
+std::vector<int32_t> WritingBlocks(const Program& program) {
+  std::vector<int32_t> blocks(program.names.size(), VarUse::kNowhere);
+  for (size_t b = 0; b < program.blocks.size(); ++b) {
+    const auto block = static_cast<int32_t>(b);
+    for (const Op& op : program.blocks[b].ops) {
+      if (HasSubBlock(op)) continue;  // what its block writes counts there
+      for (const Slot& slot : op.outputs) {
+        for (const VarId id : slot.args) {
+          const bool first = blocks[id] == VarUse::kNowhere || blocks[id] == block;
+          blocks[id] = first ? block : VarUse::kSeveralBlocks;
+        }
+      }
+    }
+  }
+  return blocks;
+}
+
+bool HasCoalesced(const Block& block) {
+  return std::any_of(block.ops.begin(), block.ops.end(),
+                     [](const Op& op) { return op.type == kCoalesce; });
+}
+
+}  // namespace
+
+absl::StatusOr<Program> KeepCoalescedTensorsAlike(Program program, const PassContext& context) {
+  if (std::none_of(program.blocks.begin(), program.blocks.end(), HasCoalesced)) return program;
+  const std::vector<VarUse> uses = FindVarUses(program, context.ops);
+  const std::vector<int32_t> writing = WritingBlocks(program);
+  for (size_t b = 0; b < program.blocks.size(); ++b) {
+    if (!HasCoalesced(program.blocks[b])) continue;
+    CoalescedBlock block(program, static_cast<int32_t>(b), context.ops, uses, writing);
+    INTERP_ASSIGN_OR_RETURN(std::vector<Op> rewritten, block.Run());
+    program.blocks[b].ops = std::move(rewritten);
+  }
+  return program;
+}
+
+}  // namespace interp
