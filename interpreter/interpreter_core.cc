@@ -367,6 +367,10 @@ absl::Status InterpreterCore::Impl::PrepareConstants() {
   INTERP_RETURN_IF_ERROR(parameters_->MoveConstants(devices_.get()));
   parameters_->NoteConstants();
   model_->constants.UseConstants(parameters_->constants());
+  const std::shared_ptr<const PackedConstants>& packed = model_->compiled.packed;
+  if (packed != nullptr && parameters_->AreThose(packed->parameters)) {
+    model_->constants.Offer(packed);
+  }
   return absl::OkStatus();
 }
 
@@ -508,6 +512,13 @@ absl::Span<Variable* const> InterpreterCore::variables(int32_t block) const {
     for (const std::unique_ptr<Frame>& child : frame.children()) open.push_back(child.get());
   }
   return {};
+}
+
+std::vector<PackedEntry> InterpreterCore::PackedEntries() const {
+  std::vector<PackedEntry> entries = impl_->model().constants.Entries();
+  std::erase_if(
+      entries, [this](const PackedEntry& entry) { return !CheckPackedEntry(plans(), entry).ok(); });
+  return entries;
 }
 
 std::vector<std::string> InterpreterCore::algorithms() const {

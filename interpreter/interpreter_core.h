@@ -184,6 +184,9 @@ class InterpreterCore {
   // What kernels computed with when they last ran, by the number of their instruction in the
   // program; empty for those that do not choose. Between runs.
   std::vector<std::string> algorithms() const;
+  // What runs of this core and its clones have computed of constants and a plan file can keep
+  // (PackedConstants::entries): packed weights, folded constants, casts. Between runs.
+  std::vector<PackedEntry> PackedEntries() const;
 
  private:
   class Impl;

@@ -33,6 +33,14 @@ class FileContent {
     return content;
   }
   absl::string_view bytes() const { return mapped_ != nullptr ? mapped_->bytes() : read_; }
+  // What the bytes are as a plan; its packed constants keep the mapping.
+  absl::StatusOr<CompiledProgram> Parse(const OpRegistry& ops) const {
+    if (mapped_ == nullptr) return ParsePlan(read_, ops);
+    const auto release = [mapped = mapped_] { (void)mapped; };
+    return ParsePlan(BorrowBuffer(mapped_->mutable_data(), mapped_->bytes().size(),
+                                  /*writable=*/false, release),
+                     ops);
+  }
 
  private:
   std::shared_ptr<const MappedFile> mapped_;
@@ -84,6 +92,26 @@ absl::Status LoadParameters(const std::string& path, Model& model) {
   return absl::OkStatus();
 }
 
+// Reads the plan into `model`, with the parameters that it brings unless there are `others`.
+absl::Status LoadPlanFile(const FileContent& file, bool others, Model& model) {
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, file.Parse(OpRegistry::Global()));
+  if (compiled.packed != nullptr && others) {
+    model.note =
+        "other parameters were given: the plan's own, and what it keeps of them, are not used";
+    compiled.packed.reset();
+  }
+  if (compiled.packed != nullptr) {
+    INTERP_RETURN_IF_ERROR(UsePackedConstants(compiled, *model.scope, &model.note));
+    for (const auto& [name, tensor] : compiled.packed->parameters) {
+      ++model.loaded.count;
+      model.loaded.size_bytes += tensor.size_bytes();
+    }
+  }
+  model.program = std::move(compiled.program);
+  model.compiled = std::move(compiled);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
@@ -103,10 +131,9 @@ absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std
   model.scope = std::make_shared<Scope>();
   INTERP_ASSIGN_OR_RETURN(const FileContent file, FileContent::Open(model.path));
   if (IsPlanFile(file.bytes())) {
-    absl::StatusOr<CompiledProgram> compiled = ParsePlan(file.bytes(), OpRegistry::Global());
-    if (!compiled.ok()) return Annotate(compiled.status(), model.path);
-    model.program = std::move(compiled->program);
-    model.compiled = *std::move(compiled);
+    const bool others = params.has_value() && !params->empty();
+    INTERP_RETURN_IF_ERROR(Annotate(LoadPlanFile(file, others, model), model.path));
+    if (model.compiled->packed != nullptr) return model;
   } else {
     INTERP_ASSIGN_OR_RETURN(model.program, ParseAnyProgram(model.path, file.bytes()));
   }

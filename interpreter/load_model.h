@@ -27,6 +27,7 @@ struct Model {
   std::optional<CompiledProgram> compiled;
   std::shared_ptr<Scope> scope;  // holds the parameters
   ParameterTotals loaded;        // what was read into the scope
+  std::string note;              // what of a plan's packed constants is not used, and why; or empty
 };
 
 // Reads a program: the text form where `path` ends in .txt, else Paddle's protobuf. Errors start
@@ -40,8 +41,8 @@ absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
 
 // Reads the program or plan that `path`, a file or a folder or prefix of one, leads to
 // (model_files.h), and its parameters: those at `params`, see ReadParameters; ""
-// for none; nullopt for those that lie beside it, when the program has any. Errors start with the
-// path of the file.
+// for none; nullopt for those that lie beside it, when the program has any. A plan that brings its
+// parameters uses them unless `params` names others. Errors start with the path of the file.
 absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params);
 
 // The plan and its program, both moved out of the model. REQUIRES: model.compiled.

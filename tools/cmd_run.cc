@@ -348,6 +348,9 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   const Clock::time_point start = Clock::now();
   INTERP_ASSIGN_OR_RETURN(run.model, LoadModel(flags.model));
   run.times.load_ms = MsSince(start);
+  if (!run.model.note.empty()) {
+    std::fprintf(stderr, "note: %s: %s\n", run.model.path.c_str(), run.model.note.c_str());
+  }
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, run.model));
   if (run.model.compiled.has_value()) INTERP_RETURN_IF_ERROR(CheckNoPlanFlags(command));

@@ -19,23 +19,6 @@
 namespace interp {
 namespace {
 
-absl::StatusOr<std::vector<NamedTensor>> FeedsOf(const Program& program,
-                                                 const std::vector<std::string>& arguments) {
-  FeedFlags flags;
-  for (const std::string& argument : arguments) {
-    const auto assignment = SplitAssignment(program, argument);
-    if (!assignment.has_value()) {
-      return InvalidArgument("--shape ", argument, ": expected NAME=DIMS, as in x=1x3x224x224");
-    }
-    flags.feeds.push_back(absl::StrCat(assignment->first, "=random:", assignment->second));
-  }
-  absl::StatusOr<std::vector<NamedTensor>> feeds = ReadFeeds(program, flags);
-  if (!feeds.ok()) return Annotate(feeds.status(), "--shape");
-  INTERP_RETURN_IF_ERROR(AddRandomFeeds(program, flags.seed, *feeds));
-  AddDefaultLods(program, *feeds);
-  return feeds;
-}
-
 // Gives every parameter without a value zeros. True when there was one.
 absl::StatusOr<bool> AddZeroParameters(const Program& program, Scope& scope) {
   bool added = false;
@@ -103,9 +86,27 @@ absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,
 
 }  // namespace
 
+absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program,
+                                                       const std::vector<std::string>& arguments) {
+  FeedFlags flags;
+  for (const std::string& argument : arguments) {
+    const auto assignment = SplitAssignment(program, argument);
+    if (!assignment.has_value()) {
+      return InvalidArgument("--shape ", argument, ": expected NAME=DIMS, as in x=1x3x224x224");
+    }
+    flags.feeds.push_back(absl::StrCat(assignment->first, "=random:", assignment->second));
+  }
+  absl::StatusOr<std::vector<NamedTensor>> feeds = ReadFeeds(program, flags);
+  if (!feeds.ok()) return Annotate(feeds.status(), "--shape");
+  INTERP_RETURN_IF_ERROR(AddRandomFeeds(program, flags.seed, *feeds));
+  AddDefaultLods(program, *feeds);
+  return feeds;
+}
+
 absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const std::vector<std::string>& arguments) {
   ShapedRun run;
-  INTERP_ASSIGN_OR_RETURN(const std::vector<NamedTensor> feeds, FeedsOf(model.program, arguments));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<NamedTensor> feeds,
+                          FeedsOfShapes(model.program, arguments));
   INTERP_ASSIGN_OR_RETURN(run.zero_parameters, AddZeroParameters(model.program, *model.scope));
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> fetches, FetchVars(model.program));
   CoreOptions options;

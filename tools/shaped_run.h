@@ -33,9 +33,14 @@ struct ShapedRun {
   bool zero_parameters = false;     // some were not there: sizes that depend on values may differ
 };
 
-// Runs the program on random feeds of the shapes in `arguments`, "x=1x3x640x640" each, and of the
-// declared ones where none is given, a first unknown dim being 1. Takes what it loaded out of
-// `model`. Errors: InvalidArgument for shapes, NotFound for names, and those of a run.
+// Random feeds of the program's own, of the shapes in `arguments`, "x=1x3x640x640" each, and of the
+// declared ones where none is given, a first unknown dim being 1. Errors: InvalidArgument for
+// shapes, NotFound for names.
+absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program,
+                                                       const std::vector<std::string>& arguments);
+
+// Runs the program on FeedsOfShapes. Takes what it loaded out of `model`. Errors: those of
+// FeedsOfShapes and of a run.
 absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const std::vector<std::string>& arguments);
 
 }  // namespace interp

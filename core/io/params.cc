@@ -1,8 +1,11 @@
 #include "core/io/params.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -18,8 +21,22 @@ namespace {
 
 // --- reading ---
 
+// Whose memory records are in.
+enum class Source : bool { kMappedFile, kCaller };
+
+// Takes the whole pages of a part of a mapped file, which nobody writes to, out of the memory of
+// this process; they come back when they are touched.
+void DropFilePages(char* data, size_t size_bytes) {
+  constexpr size_t kWorthACall = size_t{1} << 16;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + size_bytes) / page * page;
+  if (end < begin + kWorthACall) return;
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // a failure costs memory
+}
+
 // The tensor of a record: in `file` when aligned, else copied.
-absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file) {
+absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file, Source source) {
   Tensor tensor;
   tensor.dtype = record.dtype;
   tensor.shape = record.shape;
@@ -35,6 +52,7 @@ absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file
   INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
   PopulatePages(tensor.mutable_raw_data(), tensor.size_bytes());
   CopyElements(record, {static_cast<const char*>(file->data), file->size_bytes}, 0, tensor);
+  if (source == Source::kMappedFile) DropFilePages(data, tensor.size_bytes());
   return tensor;
 }
 
@@ -49,7 +67,7 @@ absl::StatusOr<Tensor> Widened(const Tensor& tensor) {
   return wide;
 }
 
-absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& file,
+absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& file, Source source,
                                     const ParamDecl& param) {
   const size_t offset = reader.position();
   const auto annotate = [&](const absl::Status& status) {
@@ -62,7 +80,7 @@ absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& 
   if (!CheckDeclared(widens ? param.dtype : record->dtype, record->shape, param).ok()) {
     return annotate(CheckDeclared(record->dtype, record->shape, param));
   }
-  INTERP_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(*record, file));
+  INTERP_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(*record, file, source));
   if (widens) {
     INTERP_ASSIGN_OR_RETURN(tensor, Widened(tensor));
   }
@@ -132,8 +150,10 @@ absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path) {
                       [file] { (void)file; });
 }
 
-absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& file,
-                                                             absl::Span<const ParamDecl> params) {
+namespace {
+
+absl::StatusOr<std::vector<NamedTensor>> ReadRecords(const BufferRef& file, Source source,
+                                                     absl::Span<const ParamDecl> params) {
   ParamRecordReader reader({static_cast<const char*>(file->data), file->size_bytes});
   std::vector<NamedTensor> tensors;
   for (const ParamDecl& param : params) {
@@ -141,7 +161,7 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& fi
       return InvalidArgument("byte ", reader.position(), ": the file ends before parameter ",
                              Quoted(param.name), ", ", tensors.size() + 1, " of ", params.size());
     }
-    INTERP_ASSIGN_OR_RETURN(NamedTensor tensor, ReadOne(reader, file, param));
+    INTERP_ASSIGN_OR_RETURN(NamedTensor tensor, ReadOne(reader, file, source, param));
     tensors.push_back(std::move(tensor));
   }
   if (!reader.at_end()) {
@@ -153,12 +173,19 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& fi
   return tensors;
 }
 
+}  // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& file,
+                                                             absl::Span<const ParamDecl> params) {
+  return ReadRecords(file, Source::kCaller, params);
+}
+
 absl::StatusOr<std::vector<NamedTensor>> ReadParams(const std::string& path,
                                                     absl::Span<const ParamDecl> params) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return ReadFolder(path, params);
   INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
-  absl::StatusOr<std::vector<NamedTensor>> tensors = ParseCombinedParams(file, params);
+  absl::StatusOr<std::vector<NamedTensor>> tensors = ReadRecords(file, Source::kMappedFile, params);
   if (!tensors.ok()) return Annotate(tensors.status(), path);
   return tensors;
 }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/op_def.h"
 #include "core/program.h"
 #include "core/status.h"
+#include "interpreter/plan/packed_constants.h"
 #include "interpreter/plan/plan.h"
 #include "passes/pipeline.h"
 
@@ -22,6 +24,9 @@ struct CompiledProgram {
   // FingerprintOf the program before the passes; 0: not known. Compile leaves it 0, because finding
   // it takes about as long as the passes.
   uint64_t source_fingerprint = 0;
+  // Of a plan file that has them; else null. They are used as long as the parameters of the scope
+  // are the tensors of `packed->parameters` themselves. Copies share them.
+  std::shared_ptr<const PackedConstants> packed = nullptr;
 
   // Of block 0, which takes the feeds and gives the fetches.
   const Plan& main() const { return plans[0]; }

@@ -270,15 +270,29 @@ bool IsPlanned(const Plan& plan) { return plan.block == 0 || !plan.vars.empty();
 
 }  // namespace
 
+namespace {
+
+// Where ops were written in Python takes most of a saved program and is of no use to a run.
+Program WithoutCallStacks(Program program) {
+  for (Block& block : program.blocks) {
+    for (Op& op : block.ops) {
+      std::erase_if(op.attrs, [](const Attr& attr) { return attr.name == "op_callstack"; });
+    }
+  }
+  return program;
+}
+
+}  // namespace
+
 absl::Status EncodePlan(const CompiledProgram& compiled, wire::PlanFile& file) {
-  const auto& [program, plans, timings, fingerprint] = compiled;
+  const auto& [program, plans, timings, fingerprint, packed] = compiled;
   if (plans.empty() || plans.size() != program.blocks.size()) {
     return InvalidArgument("there are ", plans.size(), " plans of ", program.blocks.size(),
                            " blocks");
   }
   file.set_interp_version(INTERP_VERSION);
   file.set_source_fingerprint(fingerprint);
-  INTERP_ASSIGN_OR_RETURN(*file.mutable_program(), SaveProgram(program));
+  INTERP_ASSIGN_OR_RETURN(*file.mutable_program(), SaveProgram(WithoutCallStacks(program)));
   for (const std::string& name : program.names) file.add_names(name);
   FillShares(program, file);
   for (const Plan& plan : plans) {

@@ -2,13 +2,16 @@
 // the analysis again. docs/formats.md describes the format.
 //
 // A plan file is of use only to a build with the same kernels: it refers to rows of the kernels'
-// tables. It records a fingerprint of every op it uses and is refused where one differs. It holds
-// no parameters and nothing of the machine it was made on.
+// tables. It records a fingerprint of every op it uses and is refused where one differs. It may
+// hold the parameters with what is computed of them (CompiledProgram::packed), which is for one
+// kind of machine; else it has nothing of the machine it was made on.
 #pragma once
 
 #include <string>
 
+#include "core/buffer.h"
 #include "core/op_def.h"
+#include "core/scope.h"
 #include "core/status.h"
 #include "interpreter/compile/compiled_program.h"
 
@@ -26,7 +29,17 @@ absl::StatusOr<std::string> FormatPlan(const CompiledProgram& compiled);
 // CheckPlansStructure and CheckPlanTypes, but is not proved. Errors: DataLoss for what is no plan
 // file, cut off or damaged; FailedPrecondition for one of another format or other kernels,
 // InvalidArgument for one that contradicts itself.
+//
+// Packed constants are tensors in `file`, aligned to kBufferAlignment, and keep it alive; their
+// elements are checked where they are used.
+absl::StatusOr<CompiledProgram> ParsePlan(const BufferRef& file, const OpRegistry& ops);
+// The same of a copy of `bytes`.
 absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops);
+
+// Puts the parameters that the plan brings into `scope`, where packed constants are used that were
+// computed by another machine or build: then they are dropped from `compiled`, and `note` says so.
+// DataLoss for damaged parameters. REQUIRES: compiled.packed.
+absl::Status UsePackedConstants(CompiledProgram& compiled, Scope& scope, std::string* note);
 
 // InvalidArgument with the first violations unless VerifyPlans proves the plans.
 absl::Status CheckProved(absl::Span<const Plan> plans);

@@ -12,8 +12,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/op_context.h"
 #include "core/variable.h"
+#include "interpreter/plan/packed_constants.h"
 
 namespace interp {
+
+// The values of a block's folded variables.
+using FoldedValues = std::vector<std::pair<VarId, Tensor>>;
 
 // A constant, and which of its values was seen.
 struct ConstantValue {
@@ -24,6 +28,9 @@ struct ConstantValue {
   bool operator==(const ConstantValue&) const = default;
 };
 
+// Values under the number of an instruction with kPackedArraysKey are PackedArrays; under -1 -
+// block FoldedValues (kFoldedKey) and Tensors (a VarId): those a file can keep.
+//
 // Thread-safety: all methods from any thread.
 class ConstantCache final : public SharedConstants {
  public:
@@ -34,10 +41,22 @@ class ConstantCache final : public SharedConstants {
   // From now on values are made of these constants; those made of others are forgotten.
   void UseConstants(const std::vector<ConstantValue>& constants);
 
+  // Until constants change, values are those of `packed`, which was computed of the same ones,
+  // where it has them. GetOrMake then fails with DataLoss for one whose checksum differs.
+  void Offer(std::shared_ptr<const PackedConstants> packed);
+
+  // What was made or taken so far and can be kept, in the order of PackedConstants::entries. The
+  // tensors share memory with the values.
+  std::vector<PackedEntry> Entries() const;
+
  private:
-  std::mutex mutex_;  // guards what follows
+  using Key = std::pair<int, uint64_t>;
+
+  mutable std::mutex mutex_;  // guards what follows
   std::vector<ConstantValue> made_from_;
-  absl::flat_hash_map<std::pair<int, uint64_t>, std::shared_ptr<const void>> values_;
+  absl::flat_hash_map<Key, std::shared_ptr<const void>> values_;
+  std::shared_ptr<const PackedConstants> packed_;
+  absl::flat_hash_map<Key, const PackedEntry*> offered_;  // entries of packed_
 };
 
 }  // namespace interp

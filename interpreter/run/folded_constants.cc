@@ -1,7 +1,6 @@
 #include "interpreter/run/folded_constants.h"
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -11,12 +10,6 @@
 
 namespace interp {
 namespace {
-
-// Of the values of a block among the shared constants, beside those of its copies, which are under
-// their VarIds.
-constexpr uint64_t kValuesKey = std::numeric_limits<uint64_t>::max();
-
-using Values = std::vector<std::pair<VarId, Tensor>>;
 
 // What instructions make without memory of the core, and with nothing kept beyond them.
 InstructionRunner::Services WithoutPool(InstructionRunner::Services services,
@@ -42,12 +35,12 @@ FoldedConstants::FoldedConstants(const Plan& plan, absl::Span<Variable* const> v
 bool FoldedConstants::MakeAnew() {
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const void>> {
     INTERP_RETURN_IF_ERROR(Run());
-    auto values = std::make_shared<Values>();
+    auto values = std::make_shared<FoldedValues>();
     for (const VarId id : FindKept()) values->emplace_back(id, variables_[id]->tensor);
     return std::shared_ptr<const void>(std::move(values));
   };
   // Numbers below zero are no instruction's.
-  const auto values = services_.shared->GetOrMake(-1 - plan_.block, kValuesKey, make);
+  const auto values = services_.shared->GetOrMake(-1 - plan_.block, kFoldedKey, make);
   for (const Instruction& instruction : plan_.folded) {
     for (const VarId id : instruction.outputs) {
       if (id >= 0) variables_[id]->tensor.DropMemory();
@@ -55,7 +48,7 @@ bool FoldedConstants::MakeAnew() {
   }
   absl::Status status = values.status();
   if (status.ok()) {
-    for (const auto& [id, tensor] : *static_cast<const Values*>(values->get())) {
+    for (const auto& [id, tensor] : *static_cast<const FoldedValues*>(values->get())) {
       variables_[id]->tensor = tensor;
     }
     for (size_t id = 0; status.ok() && id < plan_.vars.size(); ++id) {

@@ -1,5 +1,8 @@
 #include "interpreter/run/parameters.h"
 
+#include <algorithm>
+#include <string>
+
 #include "core/device/device_heap.h"
 
 namespace interp {
@@ -10,7 +13,10 @@ Parameters::Parameters(const Plan& plan, absl::Span<Variable* const> variables)
     const PlanVar& var = plan_.vars[id];
     const bool parameter = var.persistable && var.copy_of < 0 && var.kind == VarKind::kLodTensor;
     if (!parameter) continue;
-    if (var.constant) constants_.push_back({.variable = variables_[id]});
+    if (var.constant) {
+      constants_.push_back({.variable = variables_[id]});
+      constant_ids_.push_back(static_cast<VarId>(id));
+    }
     (var.constant ? constant_homes_ : written_homes_).push_back({variables_[id], var.place});
     if (!var.constant) written_.push_back(static_cast<VarId>(id));
   }
@@ -74,6 +80,19 @@ bool Parameters::NoteConstants() {
     constant = now;
   }
   return changed;
+}
+
+bool Parameters::AreThose(absl::Span<const NamedTensor> tensors) const {
+  return std::all_of(constant_ids_.begin(), constant_ids_.end(), [&](VarId id) {
+    const Variable& variable = *variables_[id];
+    const std::string& name = plan_.vars[id].name;
+    const auto it = std::lower_bound(
+        tensors.begin(), tensors.end(), name,
+        [](const NamedTensor& tensor, const std::string& wanted) { return tensor.first < wanted; });
+    if (it == tensors.end() || it->first != name) return !variable.tensor.has_memory();
+    return variable.version == 0 && variable.tensor.raw_data() == it->second.raw_data() &&
+           variable.tensor.shape == it->second.shape;
+  });
 }
 
 absl::Status Parameters::MoveConstants(DeviceSet* devices) {

@@ -30,6 +30,9 @@ class Parameters {
   // Notes which values the constants have now; returns whether they had others at the last call.
   bool NoteConstants();
   const std::vector<ConstantValue>& constants() const { return constants_; }
+  // Whether the constants are these tensors themselves, sorted by name, and nobody has changed
+  // them.
+  bool AreThose(absl::Span<const NamedTensor> tensors) const;
   // Brings them to the places where the plan wants them. `devices` is null for plans without. After
   // a failure all constants count as changed.
   absl::Status MoveConstants(DeviceSet* devices);
@@ -50,6 +53,7 @@ class Parameters {
   const Plan& plan_;
   const absl::Span<Variable* const> variables_;
   std::vector<ConstantValue> constants_;
+  std::vector<VarId> constant_ids_;  // of them
   std::vector<Home> constant_homes_;
   std::vector<Home> written_homes_;
   std::vector<VarId> written_;

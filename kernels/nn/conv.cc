@@ -16,9 +16,10 @@
 namespace interp::nn {
 namespace {
 
+// A transformed filter with its bias.
 struct WinogradWeights {
-  WinogradFilter filter;
-  std::vector<float> bias;  // empty: none
+  const float* points = nullptr;
+  const float* bias = nullptr;  // null: none
 };
 
 // What a convolution keeps between runs: of one algorithm.
@@ -31,8 +32,9 @@ struct ConvState : KernelState {
   ShapeCache<PreparedConv> prepared;
   const PreparedConv* last = nullptr;
   // By Winograd's method, whatever the size of images.
-  std::shared_ptr<const WinogradWeights> points;  // constant ones, null until made
-  WinogradWeights changing_points;
+  std::shared_ptr<const PackedArrays> points;  // constant ones, null until made
+  WinogradFilter changing_points;
+  std::vector<float> changing_bias;
 
   std::string algorithm() const override {
     if (last == nullptr) return "";
@@ -67,8 +69,8 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   return &cache.Insert(std::move(key), std::move(prepared));
 }
 
-absl::StatusOr<std::shared_ptr<const PackedWeights>> Pack(const KernelContext& ctx,
-                                                          const OnednnConv& conv) {
+absl::StatusOr<std::shared_ptr<const PackedArrays>> Pack(const KernelContext& ctx,
+                                                         const OnednnConv& conv) {
   const Tensor& filter = ctx.input(kConvFilter);
   const bool as_it_is = filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
   std::vector<float> dense;
@@ -84,14 +86,15 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
     const Tensor& filter = ctx.input(kConvFilter);
     if (HasBias(ctx, attrs) || filter.layout != Layout::kPlain ||
         filter.dtype != prepared.onednn->dtype()) {
-      return Pack(ctx, *prepared.onednn);
+      INTERP_ASSIGN_OR_RETURN(auto packed, Pack(ctx, *prepared.onednn));
+      return prepared.onednn->Use(std::move(packed));
     }
     return prepared.onednn->Repack(ctx, filter.raw_data());
   }
   if (prepared.weights == nullptr) {
     const auto pack = [&] { return Pack(ctx, *prepared.onednn); };
-    INTERP_ASSIGN_OR_RETURN(prepared.weights,
-                            ctx.Shared<PackedWeights>(prepared.onednn->weights_key(), pack));
+    INTERP_ASSIGN_OR_RETURN(auto packed, SharedArrays(ctx, prepared.onednn->weights_key(), pack));
+    INTERP_ASSIGN_OR_RETURN(prepared.weights, prepared.onednn->Use(std::move(packed)));
   }
   return prepared.weights;
 }
@@ -102,51 +105,81 @@ absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* i
   return prepared.onednn->Run(ctx, weights, in, out);
 }
 
-// Fills `weights`, which may hold those of an earlier run.
-absl::Status FillWinogradWeights(const KernelContext& ctx, const ConvProblem& problem,
-                                 WinogradWeights& weights) {
+// Writes the transformed filter to `points` and returns its bias.
+absl::StatusOr<std::vector<float>> FillPoints(const KernelContext& ctx, const ConvProblem& problem,
+                                              float* points) {
   const Tensor& filter = ctx.input(kConvFilter);
-  return CatchErrors([&] {
-    FoldedWeights folded;
+  FoldedWeights folded;
+  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
     const bool as_it_is = !HasBias(ctx, ctx.attrs<ConvAttrs>()) &&
                           filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
     if (!as_it_is) folded = FoldWeights(ctx, ctx.attrs<ConvAttrs>());
     const float* const values = as_it_is ? filter.data<float>() : folded.filter.data();
-    TransformFilter(problem, ForwardFilter(problem, values), ctx.num_threads(), weights.filter);
-    weights.bias = std::move(folded.bias);
+    TransformFilter(problem, ForwardFilter(problem, values), ctx.num_threads(), points);
     return absl::OkStatus();
-  });
+  }));
+  return std::move(folded.bias);
+}
+
+absl::StatusOr<std::shared_ptr<const PackedArrays>> MakePoints(const KernelContext& ctx,
+                                                               const ConvProblem& problem) {
+  auto packed = std::make_shared<PackedArrays>();
+  const auto size = static_cast<size_t>(WinogradFilterSize(problem));
+  INTERP_ASSIGN_OR_RETURN(Tensor bytes, NewPackedArray(size * sizeof(float)));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<float> bias,
+                          FillPoints(ctx, problem, static_cast<float*>(bytes.mutable_raw_data())));
+  packed->arrays.push_back(std::move(bytes));
+  if (!bias.empty()) {
+    packed->arrays.push_back(
+        Tensor::Of<float>({static_cast<int64_t>(bias.size())}, absl::MakeConstSpan(bias)));
+  }
+  return std::shared_ptr<const PackedArrays>(std::move(packed));
+}
+
+// Of weights that may change: made anew in memory of the state.
+absl::StatusOr<WinogradWeights> ChangingPoints(KernelContext& ctx, const ConvProblem& problem) {
+  auto& state = ctx.state<ConvState>();
+  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+    const int64_t size = WinogradFilterSize(problem);
+    AlignedArray<float>& points = state.changing_points.points;
+    if (points.size() != size) points = AlignedArray<float>(size);
+    return absl::OkStatus();
+  }));
+  float* const points = state.changing_points.points.data();
+  INTERP_ASSIGN_OR_RETURN(state.changing_bias, FillPoints(ctx, problem, points));
+  return WinogradWeights{points,
+                         state.changing_bias.empty() ? nullptr : state.changing_bias.data()};
 }
 
 // Lives as long as the state of the instruction.
-absl::StatusOr<const WinogradWeights*> PointsOfWeights(KernelContext& ctx,
-                                                       const ConvProblem& problem) {
+absl::StatusOr<WinogradWeights> PointsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  if (!WeightsAreConstant(ctx, attrs)) return ChangingPoints(ctx, problem);
   auto& state = ctx.state<ConvState>();
-  if (!WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>())) {
-    INTERP_RETURN_IF_ERROR(FillWinogradWeights(ctx, problem, state.changing_points));
-    return &state.changing_points;
-  }
+  const bool bias = HasBias(ctx, attrs);
   if (state.points == nullptr) {
     constexpr uint64_t kKey = 1;  // one form for all sizes of images
-    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const WinogradWeights>> {
-      auto weights = std::make_shared<WinogradWeights>();
-      INTERP_RETURN_IF_ERROR(FillWinogradWeights(ctx, problem, *weights));
-      return std::shared_ptr<const WinogradWeights>(std::move(weights));
-    };
-    INTERP_ASSIGN_OR_RETURN(state.points, ctx.Shared<WinogradWeights>(kKey, make));
+    const auto make = [&] { return MakePoints(ctx, problem); };
+    INTERP_ASSIGN_OR_RETURN(auto points, SharedArrays(ctx, kKey, make));
+    const auto size = static_cast<size_t>(WinogradFilterSize(problem));
+    absl::InlinedVector<size_t, 2> sizes = {size * sizeof(float)};
+    if (bias) sizes.push_back(static_cast<size_t>(problem.out_channels) * sizeof(float));
+    INTERP_RETURN_IF_ERROR(CheckArrays(*points, sizes));
+    state.points = std::move(points);
   }
-  return state.points.get();
+  return WinogradWeights{ElementsOf<float>(*state.points, 0),
+                         bias ? ElementsOf<float>(*state.points, 1) : nullptr};
 }
 
 template <typename T>
 absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, const T* in, T* out) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
-  INTERP_ASSIGN_OR_RETURN(const WinogradWeights* const weights, PointsOfWeights(ctx, problem));
+  INTERP_ASSIGN_OR_RETURN(const WinogradWeights weights, PointsOfWeights(ctx, problem));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
-  const ConvEpilogue epilogue = {!weights->bias.empty(), attrs.fuse_residual, attrs.activation};
-  RunWinograd(problem, epilogue, weights->filter, epilogue.bias ? weights->bias.data() : nullptr,
-              in, out, ctx.num_threads(), work.data<float>());
+  const ConvEpilogue epilogue = {weights.bias != nullptr, attrs.fuse_residual, attrs.activation};
+  RunWinograd(problem, epilogue, weights.points, weights.bias, in, out, ctx.num_threads(),
+              work.data<float>());
   return absl::OkStatus();
 }
 

@@ -75,8 +75,8 @@ absl::Status WinogradDataGrad(KernelContext& ctx, const ConvGradCase& conv, cons
                           ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
   return WithChannelsLast<float>(
       ctx, out_grad, in_grad, conv.channels_last_dims, [&](const float* from, float* to) {
-        RunWinograd(problem, ConvEpilogue(), state.mirrored, /*bias=*/nullptr, from, to,
-                    ctx.num_threads(), work.data<float>());
+        RunWinograd(problem, ConvEpilogue(), state.mirrored.points.data(), /*bias=*/nullptr, from,
+                    to, ctx.num_threads(), work.data<float>());
         return absl::OkStatus();
       });
 }

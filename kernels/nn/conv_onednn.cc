@@ -59,7 +59,10 @@ void OnednnConv::Bind(const Desc& desc, const ConvEpilogue& epilogue) {
   src_ = primitive_->AddArg(DNNL_ARG_SRC, desc.src_desc());
   dst_ = primitive_->AddArg(DNNL_ARG_DST, desc.dst_desc());
   filter_ = primitive_->AddArg(DNNL_ARG_WEIGHTS, desc.weights_desc());
-  if (epilogue.bias) bias_ = primitive_->AddArg(DNNL_ARG_BIAS, desc.bias_desc());
+  if (epilogue.bias) {
+    bias_ = primitive_->AddArg(DNNL_ARG_BIAS, desc.bias_desc());
+    bias_bytes_ = desc.bias_desc().get_size();
+  }
   out_numel_ = static_cast<int64_t>(desc.dst_desc().get_size() / sizeof(float));
   if (!IsPostOp(epilogue.activation)) late_activation_ = epilogue.activation;
 }
@@ -88,25 +91,47 @@ absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& 
   return conv;
 }
 
-absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Pack(const float* filter,
-                                                                      ChannelFold fold,
-                                                                      int num_threads) const {
-  auto packed = std::make_shared<PackedWeights>();
+absl::StatusOr<std::shared_ptr<const PackedArrays>> OnednnConv::Pack(const float* filter,
+                                                                     const ChannelFold& fold,
+                                                                     int num_threads) const {
+  auto packed = std::make_shared<PackedArrays>();
   INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
-    packed->filter = memory(packed_desc_, Engine());
-    PopulatePages(packed->filter.get_data_handle(), packed_desc_.get_size());
+    INTERP_ASSIGN_OR_RETURN(Tensor bytes, NewPackedArray(packed_desc_.get_size()));
+    void* const data = bytes.mutable_raw_data();
+    packed->arrays.push_back(std::move(bytes));
+    PopulatePages(data, packed_desc_.get_size());
     if (const auto format = FilterFormat::Of(packed_desc_, grouped_)) {
-      format->Pack(filter, fold.factors, num_threads,
-                   static_cast<float*>(packed->filter.get_data_handle()));
+      format->Pack(filter, fold.factors, num_threads, static_cast<float*>(data));
       return absl::OkStatus();
     }
-    if (fold.factors.empty()) return Reorder(folded_desc_, filter, packed->filter);
+    const memory target(packed_desc_, Engine(), data);
+    if (fold.factors.empty()) return Reorder(folded_desc_, filter, target);
     std::vector<float> scaled(filter, filter + folded_desc_.get_size() / sizeof(float));
     ScaleChannels(fold.factors, scaled);
-    return Reorder(folded_desc_, scaled.data(), packed->filter);
+    return Reorder(folded_desc_, scaled.data(), target);
   }));
-  packed->bias = std::move(fold.bias);
-  return std::shared_ptr<const PackedWeights>(std::move(packed));
+  if (!fold.bias.empty()) {
+    packed->arrays.push_back(Tensor::Of<float>({static_cast<int64_t>(fold.bias.size())},
+                                               absl::MakeConstSpan(fold.bias)));
+  }
+  return std::shared_ptr<const PackedArrays>(std::move(packed));
+}
+
+absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Use(
+    std::shared_ptr<const PackedArrays> arrays) const {
+  absl::InlinedVector<size_t, 2> sizes = {packed_desc_.get_size()};
+  if (bias_ >= 0) sizes.push_back(bias_bytes_);
+  INTERP_RETURN_IF_ERROR(CheckArrays(*arrays, sizes));
+  auto weights = std::make_shared<PackedWeights>();
+  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+    // oneDNN wants what it reads as writable.
+    void* const filter = const_cast<float*>(ElementsOf<float>(*arrays, 0));
+    weights->filter = memory(packed_desc_, Engine(), filter);
+    return absl::OkStatus();
+  }));
+  if (bias_ >= 0) weights->bias = ElementsOf<float>(*arrays, 1);
+  weights->arrays = std::move(arrays);
+  return std::shared_ptr<const PackedWeights>(std::move(weights));
 }
 
 absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Repack(const KernelContext& ctx,
@@ -129,7 +154,7 @@ absl::Status OnednnConv::Run(const KernelContext& ctx,
                              void* out) {
   if (bound_ != weights) {
     primitive_->SetMemory(filter_, weights->filter);
-    if (bias_ >= 0) primitive_->SetData(bias_, weights->bias.data());
+    if (bias_ >= 0) primitive_->SetData(bias_, weights->bias);
     bound_ = weights;
   }
   primitive_->SetData(src_, in);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/packed_arrays.h"
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/conv_weights.h"
 #include "kernels/nn/onednn.h"
@@ -24,10 +25,11 @@ inline ShapeCache<int>::Key KeyOf(const ConvProblem& problem, int num_threads) {
   return key;
 }
 
-// Weights in the format a primitive asked for. Immutable once made, shared by clones.
+// Weights in the format a primitive asked for. Immutable once made.
 struct PackedWeights {
   dnnl::memory filter;
-  std::vector<float> bias;
+  const float* bias = nullptr;                 // null: none
+  std::shared_ptr<const PackedArrays> arrays;  // what both lie in; null: the filter owns its memory
 };
 
 // One primitive for one ConvProblem, one dtype and one number of threads. Images and filters are
@@ -43,9 +45,15 @@ class OnednnConv {
 
   // Tells weight formats apart, for KernelContext::Shared.
   uint64_t weights_key() const { return FormatHash(packed_desc_); }
-  // `filter` is of float32, whatever the dtype, in dense O,I,kernel order.
-  absl::StatusOr<std::shared_ptr<const PackedWeights>> Pack(const float* filter, ChannelFold fold,
-                                                            int num_threads) const;
+  // Filter and, where there is one, bias in the format of Use. `filter` is of float32, whatever the
+  // dtype, in dense O,I,kernel order.
+  absl::StatusOr<std::shared_ptr<const PackedArrays>> Pack(const float* filter,
+                                                           const ChannelFold& fold,
+                                                           int num_threads) const;
+  // What Pack returned, of this instruction or of another that asks for the same format. DataLoss
+  // for arrays of other sizes.
+  absl::StatusOr<std::shared_ptr<const PackedWeights>> Use(
+      std::shared_ptr<const PackedArrays> arrays) const;
 
   // The same for a filter of that dtype that changes from run to run, and no bias. The result is
   // written over by the next call.
@@ -74,6 +82,7 @@ class OnednnConv {
   int dst_ = 0;
   int filter_ = -1;
   int bias_ = -1;
+  size_t bias_bytes_ = 0;
   FusedActivation late_activation_;  // one that is no post-op
   int64_t out_numel_ = 0;
   std::unique_ptr<FormatCopy> repack_;

@@ -48,9 +48,9 @@ Tiling TilingOf(const ConvProblem& p, int num_threads) {
 
 class Winograd {
  public:
-  Winograd(const ConvProblem& problem, const ConvEpilogue& epilogue, const WinogradFilter& filter,
+  Winograd(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* points,
            const float* bias, const Tiling& tiling)
-      : p_(problem), epilogue_(epilogue), filter_(filter), bias_(bias), tiling_(tiling) {}
+      : p_(problem), epilogue_(epilogue), points_(points), bias_(bias), tiling_(tiling) {}
 
   // At most a block of tiles from tile `first` on.
   template <typename T>
@@ -65,8 +65,8 @@ class Winograd {
     for (int point = 0; point < kPoints; ++point) {
       // Whole vectors of columns, of which the filter's padding gives zeros.
       GemmPacked(tiles, p_.in_channels, tiling_.out_row, work + point * tiling_.in_point,
-                 tiling_.in_row, filter_.points.data() + point * filter_point,
-                 sums + point * tiling_.out_point, tiling_.out_row, /*accumulate=*/false);
+                 tiling_.in_row, points_ + point * filter_point, sums + point * tiling_.out_point,
+                 tiling_.out_row, /*accumulate=*/false);
     }
     for (int64_t i = 0; i < tiles; ++i) {
       Gather(PlaceOf(tiling_.grid, first + i), sums + i * tiling_.out_row, out, stage);
@@ -146,7 +146,7 @@ class Winograd {
 
   const ConvProblem& p_;
   const ConvEpilogue& epilogue_;
-  const WinogradFilter& filter_;
+  const float* const points_;
   const float* bias_;
   const Tiling& tiling_;
 };
@@ -187,13 +187,22 @@ TapFilter DataGradFilter(const ConvProblem& problem, const float* data) {
   return {data, problem.in_channels * kTaps, kTaps, /*mirrored=*/true};
 }
 
+int64_t WinogradFilterSize(const ConvProblem& problem) { return kPoints * FilterPoint(problem); }
+
 void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_threads,
                      WinogradFilter& filter) {
+  const int64_t size = WinogradFilterSize(problem);
+  if (filter.points.size() != size) filter.points = AlignedArray<float>(size);
+  TransformFilter(problem, taps, num_threads, filter.points.data());
+}
+
+void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_threads,
+                     float* points) {
   const int64_t point = FilterPoint(problem);
-  if (filter.points.size() != kPoints * point) filter.points = AlignedArray<float>(kPoints * point);
-  const int64_t vectors =
-      PackedSize<float>(problem.in_channels, problem.out_channels) / problem.in_channels / kLanes;
-  float* const points = filter.points.data();
+  const int64_t used = PackedSize<float>(problem.in_channels, problem.out_channels);
+  const int64_t vectors = used / problem.in_channels / kLanes;
+  // The same bytes in every process, as files keep them.
+  for (int i = 0; i < kPoints; ++i) std::fill_n(points + i * point + used, point - used, 0.0F);
   const auto transform = [&](int64_t vector, int64_t in_channel) {
     const int64_t first = vector * kLanes;
     const int64_t count = std::clamp<int64_t>(problem.out_channels - first, 0, kLanes);
@@ -235,11 +244,10 @@ size_t WinogradWorkBytes(const ConvProblem& problem, int num_threads) {
 }
 
 template <typename T>
-void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
-                 const WinogradFilter& filter, const float* bias, const T* in, T* out,
-                 int num_threads, float* work) {
+void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* points,
+                 const float* bias, const T* in, T* out, int num_threads, float* work) {
   const Tiling tiling = TilingOf(problem, num_threads);
-  const Winograd winograd(problem, epilogue, filter, bias, tiling);
+  const Winograd winograd(problem, epilogue, points, bias, tiling);
   ParallelFor(num_threads, tiling.lanes, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; ++lane) {
       const int64_t last = tiling.grid.count * (lane + 1) / tiling.lanes;
@@ -252,9 +260,9 @@ void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
   });
 }
 
-template void RunWinograd(const ConvProblem&, const ConvEpilogue&, const WinogradFilter&,
-                          const float*, const float*, float*, int, float*);
-template void RunWinograd(const ConvProblem&, const ConvEpilogue&, const WinogradFilter&,
-                          const float*, const bfloat16*, bfloat16*, int, float*);
+template void RunWinograd(const ConvProblem&, const ConvEpilogue&, const float*, const float*,
+                          const float*, float*, int, float*);
+template void RunWinograd(const ConvProblem&, const ConvEpilogue&, const float*, const float*,
+                          const bfloat16*, bfloat16*, int, float*);
 
 }  // namespace interp::nn

@@ -47,7 +47,14 @@ TapFilter ForwardFilter(const ConvProblem& problem, const float* data);
 ConvProblem DataGradProblem(const ConvProblem& problem);
 TapFilter DataGradFilter(const ConvProblem& problem, const float* data);
 
-// The 36 transformed and packed matrices of a filter.
+// Floats of the 36 transformed and packed matrices of a filter.
+int64_t WinogradFilterSize(const ConvProblem& problem);
+
+// Writes all WinogradFilterSize(problem) of `points`, which are aligned to a cache line.
+void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_threads,
+                     float* points);
+
+// A transformed filter with memory of its own.
 struct WinogradFilter {
   AlignedArray<float> points;
 };
@@ -60,12 +67,11 @@ void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_
 size_t WinogradWorkBytes(const ConvProblem& problem, int num_threads);
 
 // Computes `out`, which holds the residual before when the epilogue has one. Both are dense
-// channels-last images of float or bfloat16, which is rounded once. `bias` is null or has an
-// element for each output channel; `work` is aligned to a cache line. The bits do not depend on the
-// number of threads.
+// channels-last images of float or bfloat16, which is rounded once. `points` is the transformed
+// filter; `bias` is null or has an element for each output channel; `work` is aligned to a cache
+// line. The bits do not depend on the number of threads.
 template <typename T>
-void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue,
-                 const WinogradFilter& filter, const float* bias, const T* in, T* out,
-                 int num_threads, float* work);
+void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* points,
+                 const float* bias, const T* in, T* out, int num_threads, float* work);
 
 }  // namespace interp::nn

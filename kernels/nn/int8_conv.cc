@@ -114,8 +114,8 @@ absl::Status Int8Conv::SumWide(const KernelContext& ctx, const Case& c, Prepared
   if (prepared.wide != nullptr) {
     if (prepared.wide_filter == nullptr || !c.weights_stay) {
       INTERP_ASSIGN_OR_RETURN(
-          prepared.wide_filter,
-          prepared.wide->Pack(WideFilter(c.weights).data(), {}, ctx.num_threads()));
+          auto packed, prepared.wide->Pack(WideFilter(c.weights).data(), {}, ctx.num_threads()));
+      INTERP_ASSIGN_OR_RETURN(prepared.wide_filter, prepared.wide->Use(std::move(packed)));
     }
     return prepared.wide->Run(ctx, prepared.wide_filter, in, sums);
   }

@@ -4,8 +4,6 @@
 
 #include <new>
 
-#include "absl/hash/hash.h"
-
 namespace interp::nn {
 
 const dnnl::engine& Engine() {
@@ -51,17 +49,44 @@ MemDesc AnyDesc(absl::Span<const int64_t> dims, dnnl::memory::data_type type) {
   return MemDesc(dnnl::memory::dims(dims.begin(), dims.end()), type, dnnl::memory::format_tag::any);
 }
 
+namespace {
+
+// FNV-1a over whole numbers. absl::Hash gives others in every process.
+class NumberHash {
+ public:
+  void Add(int64_t number) {
+    hash_ = (hash_ ^ static_cast<uint64_t>(number)) * 0x100000001b3u;
+    hash_ ^= hash_ >> 29;  // high bits reach low ones, too
+  }
+  void Add(const dnnl_dim_t* numbers, int count) {
+    Add(count);
+    for (int i = 0; i < count; ++i) Add(numbers[i]);
+  }
+  uint64_t get() const { return hash_; }
+
+ private:
+  uint64_t hash_ = 0xcbf29ce484222325u;
+};
+
+}  // namespace
+
 uint64_t FormatHash(const MemDesc& desc) {
   const dnnl_memory_desc_t& data = desc.data;
-  const auto ints = [](const dnnl_dim_t* values, int count) {
-    return absl::MakeConstSpan(values, static_cast<size_t>(count));
-  };
-  if (data.format_kind != dnnl_blocked) return absl::HashOf(data.format_kind, desc.get_size());
-  const dnnl_blocking_desc_t& blocks = data.format_desc.blocking;
-  return absl::HashOf(data.data_type, ints(data.dims, data.ndims),
-                      ints(data.padded_dims, data.ndims), ints(blocks.strides, data.ndims),
-                      ints(blocks.inner_blks, blocks.inner_nblks),
-                      ints(blocks.inner_idxs, blocks.inner_nblks), data.extra.flags);
+  NumberHash hash;
+  hash.Add(data.format_kind);
+  if (data.format_kind == dnnl_blocked) {
+    const dnnl_blocking_desc_t& blocks = data.format_desc.blocking;
+    hash.Add(data.data_type);
+    hash.Add(data.dims, data.ndims);
+    hash.Add(data.padded_dims, data.ndims);
+    hash.Add(blocks.strides, data.ndims);
+    hash.Add(blocks.inner_blks, blocks.inner_nblks);
+    hash.Add(blocks.inner_idxs, blocks.inner_nblks);
+    hash.Add(static_cast<int64_t>(data.extra.flags));
+  } else {
+    hash.Add(static_cast<int64_t>(desc.get_size()));
+  }
+  return hash.get() >> 1;
 }
 
 Primitive::Primitive(dnnl::primitive primitive, const MemDesc& scratchpad)

@@ -56,7 +56,8 @@ inline dnnl::memory::data_type DataType(DType dtype) {
   return dtype == DType::kBFloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-// A number that tells memory formats of equal dims apart; for keys of KernelContext::Shared.
+// A number below 2^63 that tells memory formats of equal dims apart, the same in every process; for
+// keys of KernelContext::Shared.
 uint64_t FormatHash(const MemDesc& desc);
 
 // A primitive with its arguments, ready to run on changing data pointers without allocating.

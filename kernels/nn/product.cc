@@ -107,20 +107,13 @@ template <typename T>
 absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, const T* y) {
   auto& state = ctx.state<ProductState>();
   if (state.packed == nullptr) {
-    using Array = AlignedArray<T>;
     INTERP_ASSIGN_OR_RETURN(
         state.packed,
-        ctx.Shared<Array>(/*key=*/0, [&]() -> absl::StatusOr<std::shared_ptr<const Array>> {
-          std::shared_ptr<Array> packed;
-          INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-            packed = std::make_shared<Array>(PackedSize<T>(p.k, p.n) * p.count_y());
-            return absl::OkStatus();
-          }));
-          PackAll(p, {0, p.k}, y, p.count_y(), packed->data(), ctx.num_threads());
-          return std::shared_ptr<const Array>(std::move(packed));
+        SharedArray<T>(ctx, /*key=*/0, PackedSize<T>(p.k, p.n) * p.count_y(), [&](T* packed) {
+          PackAll(p, {0, p.k}, y, p.count_y(), packed, ctx.num_threads());
         }));
   }
-  return static_cast<const AlignedArray<T>*>(state.packed.get())->data();
+  return ElementsOf<T>(*state.packed);
 }
 
 // Packs Y anew, part after part where that is more than stays in cache: a weight's gradient sums

@@ -11,6 +11,7 @@
 
 #include "core/float16.h"
 #include "core/op_def.h"
+#include "core/packed_arrays.h"
 #include "kernels/nn/fused_activation.h"
 #include "kernels/nn/gemm.h"
 
@@ -45,7 +46,7 @@ void FoldBatch(Product& product);
 
 // Packed constant Y, kept between runs.
 struct ProductState : KernelState {
-  std::shared_ptr<const void> packed;  // AlignedArray of T or, for bfloat16, of pairs
+  std::shared_ptr<const PackedArrays> packed;  // of T or, for bfloat16, of pairs
 };
 
 // Computes `product` into `out`. `bias` has n elements or is null. With `y_constant`, what is

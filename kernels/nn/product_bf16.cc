@@ -55,21 +55,14 @@ void PackAll(const Product& p, const bfloat16* y, int threads, uint32_t* packed)
 
 absl::StatusOr<const uint32_t*> PackedConstant(KernelContext& ctx, const Product& p,
                                                const bfloat16* y) {
-  using Array = AlignedArray<uint32_t>;
   auto& state = ctx.state<ProductState>();
   if (state.packed == nullptr) {
-    const auto pack = [&]() -> absl::StatusOr<std::shared_ptr<const Array>> {
-      std::shared_ptr<Array> packed;
-      INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-        packed = std::make_shared<Array>(PackedPairs(p.k, p.n) * p.count_y());
-        return absl::OkStatus();
-      }));
-      PackAll(p, y, ctx.num_threads(), packed->data());
-      return std::shared_ptr<const Array>(std::move(packed));
-    };
-    INTERP_ASSIGN_OR_RETURN(state.packed, ctx.Shared<Array>(/*key=*/0, pack));
+    INTERP_ASSIGN_OR_RETURN(
+        state.packed,
+        SharedArray<uint32_t>(ctx, /*key=*/0, PackedPairs(p.k, p.n) * p.count_y(),
+                              [&](uint32_t* packed) { PackAll(p, y, ctx.num_threads(), packed); }));
   }
-  return static_cast<const Array*>(state.packed.get())->data();
+  return ElementsOf<uint32_t>(*state.packed);
 }
 
 // out[0, width) = activation(alpha * sums + bias), rounded when all is done. Writes over `sums`.

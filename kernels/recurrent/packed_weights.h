@@ -7,8 +7,8 @@
 
 #include "absl/types/span.h"
 #include "core/op_def.h"
+#include "core/packed_arrays.h"
 #include "kernels/nn/gemm.h"
-#include "kernels/nn/onednn.h"
 
 namespace interp::recurrent {
 
@@ -44,7 +44,7 @@ class PackedWeights {
   absl::StatusOr<const T*> Get(const KernelContext& ctx, int slot,
                                absl::Span<const MatrixPart> parts,
                                std::optional<Workspace>& temporary) {
-    if (kept_ != nullptr) return kept_->data();
+    if (kept_ != nullptr) return ElementsOf<T>(*kept_);
     const T* const weight = ctx.input(slot).data<T>();
     const int64_t size = PackedSizeOf<T>(parts);
     if (!ctx.input_is_constant(slot)) {
@@ -52,22 +52,14 @@ class PackedWeights {
       PackParts(parts, weight, temporary->template data<T>());
       return temporary->template data<T>();
     }
-    using Array = nn::AlignedArray<T>;
-    const auto pack = [&]() -> absl::StatusOr<std::shared_ptr<const Array>> {
-      std::shared_ptr<Array> packed;
-      INTERP_RETURN_IF_ERROR(nn::CatchErrors([&] {
-        packed = std::make_shared<Array>(size);
-        return absl::OkStatus();
-      }));
-      PackParts(parts, weight, packed->data());
-      return std::shared_ptr<const Array>(std::move(packed));
-    };
-    INTERP_ASSIGN_OR_RETURN(kept_, ctx.Shared<Array>(static_cast<uint64_t>(slot), pack));
-    return kept_->data();
+    INTERP_ASSIGN_OR_RETURN(kept_,
+                            SharedArray<T>(ctx, static_cast<uint64_t>(slot), size,
+                                           [&](T* packed) { PackParts(parts, weight, packed); }));
+    return ElementsOf<T>(*kept_);
   }
 
  private:
-  std::shared_ptr<const nn::AlignedArray<T>> kept_;
+  std::shared_ptr<const PackedArrays> kept_;
 };
 
 }  // namespace interp::recurrent

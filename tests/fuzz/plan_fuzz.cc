@@ -11,12 +11,18 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace interp;  // NOLINT(google-build-using-namespace)
   std::string file(reinterpret_cast<const char*>(data), size);
-  if (size >= testing::kPlanHeaderBytes) testing::SealPlan(file);
+  if (size >= testing::kPlanHeaderBytes) testing::SealPlan(file, /*packed=*/true);
   const absl::StatusOr<CompiledProgram> compiled = ParsePlan(file, testing::ProbeOps());
   if (!compiled.ok()) return 0;
   PrintPlans(compiled->plans, PlanStage::kDeps, PlanFormat::kDot);
   PrintPlans(compiled->plans, PlanStage::kPlan, PlanFormat::kJson, &compiled->program);
   CheckProved(compiled->plans).IgnoreError();
+  if (compiled->packed != nullptr) {
+    CheckReadParameters(compiled->plans, *compiled->packed).IgnoreError();
+    for (const PackedEntry& entry : compiled->packed->entries) {
+      for (const Tensor& tensor : entry.tensors) ChecksumOf(tensor);
+    }
+  }
   const absl::StatusOr<std::string> saved = FormatPlan(*compiled);
   if (!saved.ok()) std::abort();
   const absl::StatusOr<CompiledProgram> again = ParsePlan(*saved, testing::ProbeOps());

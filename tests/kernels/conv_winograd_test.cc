@@ -131,8 +131,8 @@ std::vector<T> Convolve(const Case& c, const ConvEpilogue& epilogue, int threads
   std::vector<T> out(c.residual.begin(), c.residual.end());
   AlignedArray<float> work(
       static_cast<int64_t>(WinogradWorkBytes(c.problem, threads) / sizeof(float)));
-  RunWinograd(c.problem, epilogue, filter, epilogue.bias ? c.bias.data() : nullptr, in.data(),
-              out.data(), threads, work.data());
+  RunWinograd(c.problem, epilogue, filter.points.data(), epilogue.bias ? c.bias.data() : nullptr,
+              in.data(), out.data(), threads, work.data());
   return out;
 }
 
@@ -225,8 +225,8 @@ TEST(Winograd, ComputesTheGradientByTheInput) {
     TransformFilter(back, DataGradFilter(problem, forward.filter.data()), 1, filter);
     std::vector<float> in_grad(forward.in.size());
     AlignedArray<float> work(static_cast<int64_t>(WinogradWorkBytes(back, 1) / sizeof(float)));
-    RunWinograd(back, ConvEpilogue(), filter, nullptr, out_grad.data(), in_grad.data(), 1,
-                work.data());
+    RunWinograd(back, ConvEpilogue(), filter.points.data(), nullptr, out_grad.data(),
+                in_grad.data(), 1, work.data());
     const std::vector<double> out = Reference(forward);
     double by_out = 0;
     double by_in = 0;

@@ -137,6 +137,37 @@ TEST(CompileCommandTest, APlanRunsLikeItsProgram) {
   EXPECT_THAT(RunInterp({"info", plan}).out, HasSubstr("memory about"));
 }
 
+TEST(CompileCommandTest, APackedPlanRunsWithoutParameters) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "digits.plan";
+  const CommandResult compiled =
+      RunInterp({"compile", kModel, "--params", kDigits + "digits.pdiparams", "--pack", "--shape",
+                 "image=1x1x28x28", "-o", plan});
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  EXPECT_THAT(compiled.out, HasSubstr(" parameters, "));
+  EXPECT_THAT(compiled.out, HasSubstr(" packed constants of "));
+  const CommandResult result =
+      RunInterp({"run", plan, "--feed", kDigits + "image.npy", "--out", folder / "plan.npz"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  ASSERT_EQ(RunDigits({"--out", folder / "program.npz"}).exit_code, 0);
+  EXPECT_EQ(*ReadFile(folder / "plan.npz"), *ReadFile(folder / "program.npz"));
+  EXPECT_EQ(RunInterp({"dump", plan}).out, RunInterp({"dump", kModel}).out);
+  EXPECT_EQ(RunInterp({"verify", plan}).exit_code, 0);
+}
+
+TEST(CompileCommandTest, OtherParametersTakeThePlaceOfPackedOnes) {
+  const TemporaryFolder folder;
+  const std::string plan = folder / "digits.plan";
+  const std::string params = kDigits + "digits.pdiparams";
+  ASSERT_EQ(RunInterp({"compile", kModel, "--params", params, "--pack", "-o", plan}).exit_code, 0);
+  const CommandResult result =
+      RunInterp({"run", plan, "--params", params, "--feed", kDigits + "image.npy", "--expect",
+                 kDigits + "expected.npz"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("other parameters were given"));
+}
+
 TEST(CompileCommandTest, APlanHasItsFeedsFetchesAndFlags) {
   const ReluProgram program;
   const TemporaryFolder folder;

@@ -152,7 +152,7 @@ TEST(PlanFileTest, RefusesOtherFormats) {
   std::string bytes = Format(CompileText(kText));
   bytes[8] = 1;
   EXPECT_THAT(ParsePlan(bytes, ProbeOps()),
-              FailsWith(kFailedPrecondition, "written in plan format 1, this build reads 4"));
+              FailsWith(kFailedPrecondition, "written in plan format 1, this build reads 5"));
 }
 
 TEST(PlanFileTest, RefusesEveryTruncation) {
