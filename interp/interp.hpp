@@ -37,6 +37,10 @@
 #include "passes/minimize.h"
 #include "passes/recompute.h"
 
+// GPUs: docs/cuda.md.
+#include "core/device/device_maker.h"
+#include "interpreter/load_cuda.h"
+
 // Looking at plans and runs.
 #include "interpreter/inspect/instruction_cost.h"
 #include "interpreter/inspect/liveness_bound.h"
