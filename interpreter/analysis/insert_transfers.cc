@@ -121,7 +121,7 @@ class TransferInserter {
   }
 
   // The variable to read instead of `id`, after inserting what makes it. Place before layout before
-  // dtype, as Paddle orders them.
+  // dtype, as Paddle orders them, but for layouts that the place cannot change.
   absl::StatusOr<VarId> Fit(VarId id, int flags, Form wanted, const Instruction& instruction) {
     const PlanVar& var = vars_[id];
     if ((flags & kAnyDType) != 0 || wanted.dtype == DType::kUndefined ||
@@ -134,9 +134,17 @@ class TransferInserter {
     }
     if (wanted == FormOf(var)) return id;
     if (var.constant) return ConvertOnce(id, wanted);
+    if (var.layout != wanted.layout && !HasRow(LayoutOp(var.layout, wanted.layout), wanted.place)) {
+      INTERP_ASSIGN_OR_RETURN(id, ChangeLayout(id, wanted.layout));
+    }
     INTERP_ASSIGN_OR_RETURN(id, Move(id, wanted.place));
     INTERP_ASSIGN_OR_RETURN(id, ChangeLayout(id, wanted.layout));
     return Cast(id, wanted.dtype);
+  }
+
+  bool HasRow(const Op& op, Place place) const {
+    const OpDef* const def = registry_.Find(op.type);
+    return def != nullptr && def->RunsOn(place.kind);
   }
 
   // Filters are never brought to channels-last: their kernels pack them.
