@@ -17,6 +17,7 @@ struct FunctionGradient {
   bool of_bfloat16 = false;  // the host has it, too
 };
 
+// Long because every function is here.
 const std::vector<FunctionGradient>& Gradients() {
   static const std::vector<FunctionGradient> kAll = {
       {"relu_grad", true, {}, -3, true},
