@@ -13,10 +13,10 @@ struct Images {
 };
 
 const std::vector<Images>& SomeImages() {
-  static const std::vector<Images> images = {
-      {{4, 3, 5, 7}},         {{3, 5}},         {{2, 40, 9}}, {{5, 2, 50, 31}}, {{1, 3, 1, 1}},
-      {{4, 5, 6, 3}, "NHWC"}, {{2, 2, 3, 4, 5}}};
-  return images;
+  static const std::vector<Images> kAll = {{{4, 3, 5, 7}},   {{3, 5}},       {{2, 40, 9}},
+                                           {{5, 2, 50, 31}}, {{1, 3, 1, 1}}, {{4, 5, 6, 3}, "NHWC"},
+                                           {{2, 2, 3, 4, 5}}};
+  return kAll;
 }
 
 int64_t ChannelsOf(const Images& images) {

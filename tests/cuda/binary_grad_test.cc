@@ -16,12 +16,12 @@ struct Operands {
 };
 
 const std::vector<std::string>& Types() {
-  static const std::vector<std::string> types = {
+  static const std::vector<std::string> kAll = {
       "elementwise_add_grad",  "elementwise_sub_grad",  "elementwise_mul_grad",
       "elementwise_div_grad",  "elementwise_max_grad",  "elementwise_min_grad",
       "elementwise_fmax_grad", "elementwise_fmin_grad", "elementwise_pow_grad",
   };
-  return types;
+  return kAll;
 }
 
 // x and y are positive, for powers and quotients.

@@ -59,7 +59,7 @@ struct Optimizer {
 };
 
 const std::vector<Optimizer>& Optimizers() {
-  static const std::vector<Optimizer> optimizers = {
+  static const std::vector<Optimizer> kAll = {
       {"sgd", {}, {}},
       {"momentum", {{"mu", 0.9f}}, {"Velocity"}},
       {"momentum",
@@ -74,7 +74,7 @@ const std::vector<Optimizer>& Optimizers() {
       {"rmsprop", {{"decay", 0.8f}}, {"MeanSquare", "Moment", "MeanGrad"}},
       {"rmsprop", {{"centered", true}, {"epsilon", 30.0f}}, {"MeanSquare", "Moment", "MeanGrad"}},
   };
-  return optimizers;
+  return kAll;
 }
 
 using CudaOptimizer = KernelTest;

@@ -19,7 +19,7 @@ struct PoolCase {
 };
 
 const std::vector<PoolCase>& Cases() {
-  static const std::vector<PoolCase> cases = {
+  static const std::vector<PoolCase> kAll = {
       {{2, 3, 6, 8}, {2, 2}, {2, 2}},
       {{2, 3, 7, 9}, {3, 3}, {2, 2}, {1, 1}},
       {{1, 2, 7, 9}, {3, 2}, {1, 2}, {1, 0}, {{"exclusive", false}}},
@@ -32,7 +32,7 @@ const std::vector<PoolCase>& Cases() {
       {{1, 1, 9, 9}, {5, 5}, {1, 1}, {2, 2}},
       {{0, 3, 6, 8}, {2, 2}, {2, 2}},
   };
-  return cases;
+  return kAll;
 }
 
 std::vector<Attr> AttrsOf(const PoolCase& one, const std::string& kind) {

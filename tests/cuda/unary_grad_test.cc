@@ -17,8 +17,9 @@ struct FunctionGradient {
   bool of_bfloat16 = false;  // the host has it, too
 };
 
+// Long because every function is here.
 const std::vector<FunctionGradient>& Gradients() {
-  static const std::vector<FunctionGradient> gradients = {
+  static const std::vector<FunctionGradient> kAll = {
       {"relu_grad", true, {}, -3, true},
       {"relu6_grad", true, {{"threshold", 1.5f}}, -3, true},
       {"leaky_relu_grad", false, {{"alpha", 0.1f}}, -3, true},
@@ -73,7 +74,7 @@ const std::vector<FunctionGradient>& Gradients() {
       {"pow_grad", false, {{"factor", 0.0f}}},
       {"clip_grad", false, {{"min", -1.0f}, {"max", 0.5f}}},
   };
-  return gradients;
+  return kAll;
 }
 
 void ExpectTheHostsGradient(const FunctionGradient& gradient, DType dtype, int64_t size) {
