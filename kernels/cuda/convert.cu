@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "kernels/cuda/convert.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/values.h"
@@ -14,29 +16,50 @@ __global__ void __launch_bounds__(kBlockThreads) FillElements(T value, T* out, i
 }
 
 template <typename T>
-absl::Status FillAs(uint64_t bits, void* out, int64_t count, cudaStream_t stream) {
+absl::Status FillAs(const void* value, void* out, int64_t count, cudaStream_t stream) {
+  T element;
+  std::memcpy(&element, value, sizeof(T));
   return Launch(FillElements<T>, BlocksFor(count, kBlockThreads), kBlockThreads,
-                /*shared_bytes=*/0, stream, static_cast<T>(bits), static_cast<T*>(out), count);
+                /*shared_bytes=*/0, stream, element, static_cast<T*>(out), count);
 }
 
-// A float as an integer of 32 or 64 bits, as x86 processors convert.
-template <typename Wide, typename C>
-__device__ Wide ToInteger(C value) {
-  constexpr C kLimit = sizeof(Wide) == 8 ? C(0x1p63) : C(0x1p31);
-  return value >= -kLimit && value < kLimit ? static_cast<Wide>(value)
-                                            : std::numeric_limits<Wide>::min();
-}
+template <typename F>
+struct alignas(2 * sizeof(F)) Complex {
+  F real;
+  F imaginary;
+};
+template <typename T>
+constexpr bool kIsPair = std::is_same_v<T, Complex<float>> || std::is_same_v<T, Complex<double>>;
 
+// Of a real number.
 template <typename To, typename From>
-__device__ To Convert(From from) {
+__device__ To ConvertReal(From from) {
   const auto value = ToCompute(from);
   using C = std::remove_const_t<decltype(value)>;
   if constexpr (std::is_same_v<To, bool>) {
     return value != C{0};
   } else if constexpr (std::is_integral_v<To> && !std::is_integral_v<C>) {
-    return static_cast<To>(ToInteger<std::conditional_t<sizeof(To) == 8, int64_t, int32_t>>(value));
+    return Truncate<To>(value);
   } else {
     return FromCompute<To>(static_cast<ComputeType<To>>(value));
+  }
+}
+
+// Of a complex number the real part stays; it is true unless it is 0.
+template <typename To, typename From>
+__device__ To ConvertElement(From from) {
+  if constexpr (kIsPair<To> && kIsPair<From>) {
+    using F = decltype(To().real);
+    return To{static_cast<F>(from.real), static_cast<F>(from.imaginary)};
+  } else if constexpr (kIsPair<To>) {
+    using F = decltype(To().real);
+    return To{ConvertReal<F>(from), F{0}};
+  } else if constexpr (std::is_same_v<To, bool> && kIsPair<From>) {
+    return from.real != 0 || from.imaginary != 0;
+  } else if constexpr (kIsPair<From>) {
+    return ConvertReal<To>(from.real);
+  } else {
+    return ConvertReal<To>(from);
   }
 }
 
@@ -45,42 +68,44 @@ __global__ void __launch_bounds__(kBlockThreads)
     CastElements(const From* x, To* out, int64_t count) {
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
        i += int64_t{gridDim.x} * blockDim.x) {
-    out[i] = (Convert<To>)(x[i]);  // not the one of the host
+    out[i] = ConvertElement<To>(x[i]);
   }
 }
 
+// The storage type of every dtype that casts have.
 template <typename Function>
 absl::Status WithElements(DType dtype, Function function) {
-  switch (dtype) {
-    case DType::kBool:
-      return function(Type<bool>());
-    case DType::kUInt8:
-      return function(Type<uint8_t>());
-    case DType::kInt8:
-      return function(Type<int8_t>());
-    case DType::kInt16:
-      return function(Type<int16_t>());
-    default:
-      return WithNumbers("a cast", dtype, function);
-  }
+  if (dtype == DType::kComplex64) return function(Type<Complex<float>>());
+  if (dtype == DType::kComplex128) return function(Type<Complex<double>>());
+  return WithScalars("a cast", dtype, function);
 }
 
 }  // namespace
 
-absl::Status Fill(int element_bytes, uint64_t bits, void* out, int64_t count, cudaStream_t stream) {
+absl::Status FillWith(int element_bytes, const void* value, void* out, int64_t count,
+                      cudaStream_t stream) {
   if (count == 0) return absl::OkStatus();
   switch (element_bytes) {
     case 1:
-      return FillAs<uint8_t>(bits, out, count, stream);
+      return FillAs<uint8_t>(value, out, count, stream);
     case 2:
-      return FillAs<uint16_t>(bits, out, count, stream);
+      return FillAs<uint16_t>(value, out, count, stream);
     case 4:
-      return FillAs<uint32_t>(bits, out, count, stream);
+      return FillAs<uint32_t>(value, out, count, stream);
     case 8:
-      return FillAs<uint64_t>(bits, out, count, stream);
+      return FillAs<uint2>(value, out, count, stream);
+    case 16:
+      return FillAs<uint4>(value, out, count, stream);
     default:
       return Unimplemented("a fill of elements of ", element_bytes, " bytes");
   }
+}
+
+absl::Status Fill(int element_bytes, uint64_t bits, void* out, int64_t count, cudaStream_t stream) {
+  if (element_bytes > 8) {
+    return Unimplemented("a fill of elements of ", element_bytes, " bytes by 8");
+  }
+  return FillWith(element_bytes, &bits, out, count, stream);  // both worlds are little-endian
 }
 
 absl::Status Cast(DType from, DType to, const void* x, void* out, int64_t count,

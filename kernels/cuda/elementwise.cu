@@ -1,36 +1,12 @@
 #include <algorithm>
 
-#include "kernels/cuda/divisor.h"
+#include "kernels/cuda/chain.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/values.h"
 
 namespace interp::cuda {
 namespace {
-
-constexpr int kMaxDims = 6;  // after those are merged that all operands walk alike
-
-// How an operand is read.
-enum class Walk : int8_t {
-  kSame,      // element i for element i
-  kOne,       // one value
-  kStrided,   // by the strides; neighbours within the last dimension are neighbours in memory
-  kRepeated,  // by the strides; the last dimension repeats one element
-};
-
-struct Chain {
-  ElementwiseStep steps[kMaxSteps];
-  int num_steps;
-  const void* data[kMaxOperands];
-  Walk walks[kMaxOperands];
-  // Of the merged dimensions, last first.
-  int num_dims;
-  Divisor dims[kMaxDims];
-  int64_t strides[kMaxOperands][kMaxDims];
-  int64_t size;
-  // The last dimension holds whole vectors, so that none crosses its end.
-  bool whole_vectors;
-};
 
 // log(1 + e^x) without overflow.
 template <typename C>
@@ -49,6 +25,27 @@ __device__ C Clamp(C x, C low, C high) {
   return x > high ? high : x;
 }
 
+// As on the host, where Paddle's vector code has no root of infinity but NaN in float32.
+template <typename C>
+__device__ C Root(C x) {
+  const bool finite = !std::is_same_v<C, float> || x <= std::numeric_limits<C>::max();
+  return finite ? sqrt(x) : std::numeric_limits<C>::quiet_NaN();
+}
+
+// log(x / (1 - x)) of x brought into [eps, 1 - eps]; without eps, NaN outside [0, 1].
+template <typename C>
+__device__ C Logit(C x, C eps) {
+  if (eps > 0) x = Clamp(x, eps, C{1} - eps);
+  return log(x / (C{1} - x));
+}
+
+// Below 1/2 the number that is added keeps the number below 1/2 at 0.
+template <typename C>
+__device__ C RoundHalfAway(C x) {
+  constexpr C kHalf = C(0.5) - std::numeric_limits<C>::epsilon() / 4;
+  return trunc(x + copysign(kHalf, x));
+}
+
 // Functions of one value that integers have, too. Comparisons keep NaN.
 template <typename C>
 __device__ C ApplyToAny(ElementwiseOp op, C x) {
@@ -58,6 +55,8 @@ __device__ C ApplyToAny(ElementwiseOp op, C x) {
       return x < 0 ? WrapSub(C{0}, x) : x;
     case ElementwiseOp::kRelu:
       return x < 0 ? C{0} : x;
+    case ElementwiseOp::kTrunc:
+      return x;
     case ElementwiseOp::kSign:
       return x == x ? static_cast<C>((x > 0) - (x < 0)) : x;
     default:
@@ -65,29 +64,40 @@ __device__ C ApplyToAny(ElementwiseOp op, C x) {
   }
 }
 
-// Every value through `function`. The loop is unrolled, so that values stay in registers.
-template <typename C, int N, typename Function>
-__device__ void Each(C (&values)[N], Function function) {
-  INTERP_UNROLL
-  for (int i = 0; i < N; ++i) values[i] = function(values[i]);
-}
-
 // Long because every function of one float is here.
 template <typename C, int N>
 __device__ void ApplyToFloats(ElementwiseOp op, C a, C b, C (&values)[N]) {
   switch (op) {
+    case ElementwiseOp::kAcos:
+      return Each(values, [=](C x) { return acos(x); });
+    case ElementwiseOp::kAcosh:
+      return Each(values, [=](C x) { return acosh(x); });
+    case ElementwiseOp::kAsin:
+      return Each(values, [=](C x) { return asin(x); });
+    case ElementwiseOp::kAsinh:
+      return Each(values, [=](C x) { return asinh(x); });
+    case ElementwiseOp::kAtan:
+      return Each(values, [=](C x) { return atan(x); });
+    case ElementwiseOp::kAtanh:
+      return Each(values, [=](C x) { return atanh(x); });
     case ElementwiseOp::kCeil:
       return Each(values, [=](C x) { return ceil(x); });
+    case ElementwiseOp::kCelu:
+      return Each(values, [=](C x) { return x < 0 ? a * expm1(x / a) : x; });
     case ElementwiseOp::kClip:
       return Each(values, [=](C x) { return Clamp(x, a, b); });
     case ElementwiseOp::kCos:
       return Each(values, [=](C x) { return cos(x); });
+    case ElementwiseOp::kCosh:
+      return Each(values, [=](C x) { return cosh(x); });
     case ElementwiseOp::kElu:
       return Each(values, [=](C x) { return x < 0 ? a * expm1(x) : x; });
     case ElementwiseOp::kErf:
       return Each(values, [=](C x) { return erf(x); });
     case ElementwiseOp::kExp:
       return Each(values, [=](C x) { return exp(x); });
+    case ElementwiseOp::kExpm1:
+      return Each(values, [=](C x) { return expm1(x); });
     case ElementwiseOp::kFloor:
       return Each(values, [=](C x) { return floor(x); });
     case ElementwiseOp::kGelu:
@@ -97,6 +107,8 @@ __device__ void ApplyToFloats(ElementwiseOp op, C a, C b, C (&values)[N]) {
       return Each(values, [=](C x) {
         return C(0.5) * x * (C{1} + tanh(C(0.79788456080286536) * (x + C(0.044715) * x * x * x)));
       });
+    case ElementwiseOp::kHardShrink:
+      return Each(values, [=](C x) { return x >= -a && x <= a ? C{0} : x; });
     case ElementwiseOp::kHardSigmoid:
       return Each(values, [=](C x) { return Clamp(x * a + b, C{0}, C{1}); });
     case ElementwiseOp::kHardSwish:
@@ -105,10 +117,24 @@ __device__ void ApplyToFloats(ElementwiseOp op, C a, C b, C (&values)[N]) {
       return Each(values, [=](C x) { return x < 0 ? x * a : x; });
     case ElementwiseOp::kLog:
       return Each(values, [=](C x) { return log(x); });
+    case ElementwiseOp::kLog10:
+      return Each(values, [=](C x) { return log10(x); });
+    case ElementwiseOp::kLog1p:
+      return Each(values, [=](C x) { return log1p(x); });
+    case ElementwiseOp::kLog2:
+      return Each(values, [=](C x) { return log2(x); });
+    case ElementwiseOp::kLogit:
+      return Each(values, [=](C x) { return Logit(x, a); });
+    case ElementwiseOp::kLogSigmoid:
+      return Each(values, [=](C x) { return -LogOnePlusExp(-x); });
     case ElementwiseOp::kMish:
       return Each(values, [=](C x) { return x * tanh(LogOnePlusExp(x)); });
+    case ElementwiseOp::kPower:
+      return Each(values, [=](C x) { return a == C{2} ? x * x : pow(x, a); });
     case ElementwiseOp::kReciprocal:
       return Each(values, [=](C x) { return C{1} / x; });
+    case ElementwiseOp::kRound:
+      return Each(values, [=](C x) { return RoundHalfAway(x); });
     case ElementwiseOp::kRsqrt:
       return Each(values, [=](C x) { return C{1} / sqrt(x); });
     case ElementwiseOp::kScale:
@@ -117,17 +143,53 @@ __device__ void ApplyToFloats(ElementwiseOp op, C a, C b, C (&values)[N]) {
       return Each(values, [=](C x) { return Sigmoid(x); });
     case ElementwiseOp::kSin:
       return Each(values, [=](C x) { return sin(x); });
+    case ElementwiseOp::kSinh:
+      return Each(values, [=](C x) { return sinh(x); });
+    case ElementwiseOp::kSoftShrink:
+      return Each(values, [=](C x) { return x < -a ? x + a : x <= a ? C{0} : x - a; });
+    case ElementwiseOp::kSoftsign:
+      return Each(values, [=](C x) { return x / (C{1} + fabs(x)); });
     case ElementwiseOp::kSoftplus:
       return Each(values, [=](C x) { return a * x > b ? x : LogOnePlusExp(a * x) / a; });
     case ElementwiseOp::kSqrt:
-      return Each(values, [=](C x) { return sqrt(x); });
+      return Each(values, [=](C x) { return Root(x); });
     case ElementwiseOp::kSwish:
       return Each(values, [=](C x) { return x * Sigmoid(a * x); });
+    case ElementwiseOp::kTan:
+      return Each(values, [=](C x) { return tan(x); });
+    case ElementwiseOp::kTanhShrink:
+      return Each(values, [=](C x) { return x - tanh(x); });
+    case ElementwiseOp::kThresholdedRelu:
+      return Each(values, [=](C x) { return x <= a ? b : x; });
+    case ElementwiseOp::kTrunc:
+      return Each(values, [=](C x) { return trunc(x); });
     case ElementwiseOp::kTanh:
       return Each(values, [=](C x) { return tanh(x); });
     default:
       return Each(values, [=](C x) { return ApplyToAny(op, x); });
   }
+}
+
+// A NaN in y is the result, one in x is not.
+template <typename C>
+__device__ C Extreme(bool greatest, C x, C y) {
+  return (greatest ? x > y : x < y) ? x : y;
+}
+
+// The remainder has the sign of the divisor.
+template <typename C>
+__device__ C Remainder(C x, C y) {
+  const C rest = fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+// Not floor(x / y): the quotient may round up to an integer.
+template <typename C>
+__device__ C FloorQuotient(C x, C y) {
+  if (y == 0) return x / y;
+  const C exact = (x - Remainder(x, y)) / y;
+  const C below = floor(exact);
+  return exact - below > C(0.5) ? below + 1 : below;
 }
 
 template <typename C>
@@ -138,47 +200,11 @@ __device__ C ApplyToTwo(ElementwiseOp op, C x, C y) {
   if constexpr (!std::is_integral_v<C>) {
     if (op == ElementwiseOp::kDiv) return x / y;
     if (op == ElementwiseOp::kPow) return pow(x, y);
-    if (x != x) return x;
-    if (y != y) return y;
+    if (op == ElementwiseOp::kFloorDiv) return FloorQuotient(x, y);
+    if (op == ElementwiseOp::kMod) return Remainder(x, y);
+    if (op >= ElementwiseOp::kFmax && y != y) return x;
   }
-  return (op == ElementwiseOp::kMax) == (x > y) ? x : y;
-}
-
-// Where the operand has element `index` of the output.
-__device__ int64_t OffsetOf(const Chain& chain, int operand, int64_t index) {
-  auto left = static_cast<uint32_t>(index);
-  int64_t offset = 0;
-  for (int d = 0; d < chain.num_dims; ++d) {
-    offset += chain.dims[d].Split(left) * chain.strides[operand][d];
-  }
-  return offset;
-}
-
-// The operand's elements for `count` elements of the output from `index` on.
-template <typename T, int N>
-__device__ void Load(const Chain& chain, int operand, int64_t index, int count,
-                     ComputeType<T> (&values)[N]) {
-  const T* const data = static_cast<const T*>(chain.data[operand]);
-  const Walk walk = chain.walks[operand];
-  const bool near = walk == Walk::kSame || walk == Walk::kOne || chain.whole_vectors;
-  const int64_t first = walk == Walk::kSame  ? index
-                        : walk == Walk::kOne ? 0
-                                             : OffsetOf(chain, operand, index);
-  if (walk == Walk::kOne || (walk == Walk::kRepeated && near)) {
-    const ComputeType<T> value = ToCompute(data[first]);
-    Each(values, [value](ComputeType<T>) { return value; });
-  } else if (near && count == N) {
-    const auto loaded = *reinterpret_cast<const Vector<T, N>*>(data + first);
-    INTERP_UNROLL
-    for (int i = 0; i < N; ++i) values[i] = ToCompute(loaded.values[i]);
-  } else {
-    INTERP_UNROLL
-    for (int i = 0; i < N; ++i) {
-      if (i < count)
-        values[i] =
-            ToCompute(data[walk == Walk::kSame ? index + i : OffsetOf(chain, operand, index + i)]);
-    }
-  }
+  return Extreme(op == ElementwiseOp::kMax || op == ElementwiseOp::kFmax, x, y);
 }
 
 template <typename C, int N>
@@ -190,7 +216,13 @@ __device__ void ApplyStep(const ElementwiseStep& step, const C (&other)[N], C (&
                                : ApplyToTwo(step.op, values[i], other[i]);
     }
   } else if constexpr (std::is_integral_v<C>) {
-    Each(values, [&step](C x) { return ApplyToAny(step.op, x); });
+    if (step.op == ElementwiseOp::kScale) {
+      const C a = Truncate<C>(step.a);
+      const C b = Truncate<C>(step.b);
+      Each(values, [=](C x) { return WrapAdd(WrapMul(x, a), b); });
+    } else {
+      Each(values, [&step](C x) { return ApplyToAny(step.op, x); });
+    }
   } else {
     ApplyToFloats(step.op, static_cast<C>(step.a), static_cast<C>(step.b), values);
   }
@@ -245,83 +277,6 @@ absl::Status CheckSteps(DType dtype, absl::Span<const ElementwiseStep> steps, in
   return absl::OkStatus();
 }
 
-absl::Status CheckDims(absl::Span<const ElementwiseOperand> operands,
-                       absl::Span<const int64_t> out_dims) {
-  for (const ElementwiseOperand& operand : operands) {
-    bool fits = operand.dims.size() == out_dims.size();
-    for (size_t d = 0; fits && d < out_dims.size(); ++d) {
-      fits = operand.dims[d] == out_dims[d] || operand.dims[d] == 1;
-    }
-    if (!fits)
-      return InvalidArgument("an operand of an element-wise chain does not fit its result");
-  }
-  return absl::OkStatus();
-}
-
-// Whether dimensions d and d + 1 are repeated by the same operands, so that one walks them as one.
-bool Merge(absl::Span<const ElementwiseOperand> operands, absl::Span<const int64_t> out_dims,
-           size_t d) {
-  return std::all_of(operands.begin(), operands.end(), [&](const ElementwiseOperand& operand) {
-    return (operand.dims[d] == out_dims[d]) == (operand.dims[d + 1] == out_dims[d + 1]);
-  });
-}
-
-// The merged dimensions and everybody's strides, last first, into `chain`; the last dimension.
-absl::StatusOr<int64_t> MergeDims(absl::Span<const ElementwiseOperand> operands,
-                                  absl::Span<const int64_t> out_dims, Chain& chain) {
-  int64_t last = 1;
-  int64_t elements[kMaxOperands] = {};  // in the dimensions after the one at hand
-  std::fill_n(elements, kMaxOperands, 1);
-  for (auto d = static_cast<int>(out_dims.size()); d-- > 0;) {
-    int64_t length = out_dims[d];
-    const int end = d;
-    while (d > 0 && Merge(operands, out_dims, d - 1)) length *= out_dims[--d];
-    if (length == 1) continue;
-    if (chain.num_dims == kMaxDims || length > kMostElements) {
-      return Unimplemented("broadcasting of tensors that differ in more than ", kMaxDims,
-                           " dimensions or are of more than ", kMostElements, " elements");
-    }
-    if (chain.num_dims == 0) last = length;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const bool repeated = operands[i].dims[end] == 1 && out_dims[end] != 1;
-      chain.strides[i][chain.num_dims] = repeated ? 0 : elements[i];
-      if (!repeated) elements[i] *= length;
-    }
-    chain.dims[chain.num_dims++] = Divisor(static_cast<uint32_t>(length));
-  }
-  return last;
-}
-
-absl::StatusOr<Chain> MakeChain(absl::Span<const ElementwiseStep> steps,
-                                absl::Span<const ElementwiseOperand> operands,
-                                absl::Span<const int64_t> out_dims, int vector_size) {
-  Chain chain = {};
-  std::copy(steps.begin(), steps.end(), chain.steps);
-  chain.num_steps = static_cast<int>(steps.size());
-  chain.size = 1;
-  for (const int64_t dim : out_dims) chain.size *= dim;
-  bool strided = false;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    int64_t size = 1;
-    for (const int64_t dim : operands[i].dims) size *= dim;
-    chain.data[i] = operands[i].data;
-    chain.walks[i] = size == chain.size ? Walk::kSame : size == 1 ? Walk::kOne : Walk::kStrided;
-    strided |= chain.walks[i] == Walk::kStrided;
-  }
-  if (!strided) return chain;
-  if (chain.size > kMostElements) {
-    return Unimplemented("broadcasting to ", chain.size, " elements, expected at most ",
-                         kMostElements);
-  }
-  INTERP_ASSIGN_OR_RETURN(const int64_t last, MergeDims(operands, out_dims, chain));
-  chain.whole_vectors = last % vector_size == 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const bool repeats = chain.walks[i] == Walk::kStrided && chain.strides[i][0] == 0;
-    if (repeats) chain.walks[i] = Walk::kRepeated;
-  }
-  return chain;
-}
-
 template <typename T, int N>
 absl::Status LaunchChain(const Chain& chain, void* out, cudaStream_t stream) {
   return Launch(RunChain<T, N>, BlocksFor(chain.size, kBlockThreads * N), kBlockThreads,
@@ -334,11 +289,20 @@ bool TakesIntegers(ElementwiseOp op) {
   switch (op) {
     case ElementwiseOp::kAbs:
     case ElementwiseOp::kRelu:
+    case ElementwiseOp::kScale:
     case ElementwiseOp::kSign:
     case ElementwiseOp::kSquare:
+    case ElementwiseOp::kTrunc:
+    case ElementwiseOp::kAdd:
+    case ElementwiseOp::kSub:
+    case ElementwiseOp::kMul:
+    case ElementwiseOp::kMax:
+    case ElementwiseOp::kMin:
+    case ElementwiseOp::kFmax:
+    case ElementwiseOp::kFmin:
       return true;
     default:
-      return TakesTwo(op) && op != ElementwiseOp::kDiv && op != ElementwiseOp::kPow;
+      return false;
   }
 }
 

@@ -16,32 +16,56 @@ namespace interp::cuda {
 enum class ElementwiseOp : int8_t {
   // Of one value.
   kAbs,
+  kAcos,
+  kAcosh,
+  kAsin,
+  kAsinh,
+  kAtan,
+  kAtanh,
   kCeil,
+  kCelu,  // alpha a
   kClip,  // to [a, b]
   kCos,
+  kCosh,
   kElu,  // alpha a
   kErf,
   kExp,
+  kExpm1,
   kFloor,
   kGelu,
   kGeluTanh,
+  kHardShrink,   // threshold a
   kHardSigmoid,  // slope a, offset b
   kHardSwish,
   kLeakyRelu,  // alpha a
   kLog,
+  kLog10,
+  kLog1p,
+  kLog2,
+  kLogit,  // eps a
+  kLogSigmoid,
   kMish,
+  kPower,  // of exponent a
   kReciprocal,
   kRelu,
+  kRound,  // half away from zero
   kRsqrt,
-  kScale,  // a x + b
+  kScale,  // a x + b; of integers with a and b truncated
   kSigmoid,
   kSign,
   kSin,
-  kSoftplus,  // beta a, threshold b
+  kSinh,
+  kSoftplus,    // beta a, threshold b
+  kSoftShrink,  // lambda a
+  kSoftsign,
   kSqrt,
   kSquare,
   kSwish,  // beta a
+  kTan,
   kTanh,
+  kTanhShrink,
+  kThresholdedRelu,  // threshold a, b at and below it
+  kTrunc,
   // Of two.
   kAdd,
   kSub,
@@ -50,8 +74,13 @@ enum class ElementwiseOp : int8_t {
   kMax,
   kMin,
   kPow,
+  kFloorDiv,
+  kMod,   // with the sign of the divisor
+  kFmax,  // the operand that is no NaN, if one is
+  kFmin,
 };
-// Of integers only kAbs, kRelu, kSign, kSquare, kAdd, kSub, kMul, kMax and kMin.
+// Of integers only kAbs, kRelu, kScale, kSign, kSquare, kTrunc, kAdd, kSub, kMul, kMax, kMin, kFmax
+// and kFmin.
 bool TakesIntegers(ElementwiseOp op);
 bool TakesTwo(ElementwiseOp op);
 

@@ -6,8 +6,15 @@
 namespace interp::cuda {
 namespace {
 
+// Clipped where the host clips, and Paddle's kernels for CPUs do.
+__device__ float Shifted(float x, float greatest) {
+  const float shifted = x - greatest;
+  return shifted < -64.0f ? -64.0f : shifted;
+}
+
 __device__ float Normalised(float x, float greatest, float sum, float log_sum, bool logarithm) {
-  return logarithm ? x - greatest - log_sum : expf(x - greatest) / sum;
+  const float shifted = Shifted(x, greatest);
+  return logarithm ? shifted - log_sum : expf(shifted) / sum;
 }
 
 // A row of neighbours for each row of threads.
@@ -26,7 +33,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     greatest = MaxRow(greatest);
     float sum = 0;
     for (int64_t i = threadIdx.x; i < shape.length; i += blockDim.x) {
-      sum += expf(ToCompute(in[i]) - greatest);
+      sum += expf(Shifted(ToCompute(in[i]), greatest));
     }
     sum = SumRow(sum);
     const float log_sum = logf(sum);
@@ -53,7 +60,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     }
     float sum = 0;
     for (int64_t i = 0; i < shape.length; ++i) {
-      sum += expf(ToCompute(in[i * shape.inner]) - greatest);
+      sum += expf(Shifted(ToCompute(in[i * shape.inner]), greatest));
     }
     const float log_sum = logf(sum);
     for (int64_t i = 0; i < shape.length; ++i) {

@@ -63,6 +63,16 @@ inline bool AlignedTo(const void* address, size_t bytes) {
   return reinterpret_cast<uintptr_t>(address) % bytes == 0;
 }
 
+// A float as an integer, as x86 processors convert: NaN and what is out of range become the
+// smallest value of 32 or 64 bits, narrower integers keep low bits of the 32-bit result.
+template <typename To, typename C>
+__device__ To Truncate(C value) {
+  using Wide = std::conditional_t<sizeof(To) == 8, int64_t, int32_t>;
+  constexpr C kLimit = sizeof(Wide) == 8 ? C(0x1p63) : C(0x1p31);
+  return static_cast<To>(value >= -kLimit && value < kLimit ? static_cast<Wide>(value)
+                                                            : std::numeric_limits<Wide>::min());
+}
+
 // The least value, for maxima: -infinity where there is one.
 template <typename T>
 __device__ T Lowest() {
@@ -106,6 +116,22 @@ absl::Status WithNumbers(absl::string_view what, DType dtype, Function function)
       return function(Type<int64_t>());
     default:
       return WithFloats(what, dtype, function);
+  }
+}
+
+template <typename Function>
+absl::Status WithScalars(absl::string_view what, DType dtype, Function function) {
+  switch (dtype) {
+    case DType::kBool:
+      return function(Type<bool>());
+    case DType::kUInt8:
+      return function(Type<uint8_t>());
+    case DType::kInt8:
+      return function(Type<int8_t>());
+    case DType::kInt16:
+      return function(Type<int16_t>());
+    default:
+      return WithNumbers(what, dtype, function);
   }
 }
 

@@ -1,4 +1,6 @@
 // cast: Out = X as the dtype `out_dtype`. See Convert for values that do not fit.
+#include "kernels/math/cast.h"
+
 #include <complex>
 #include <type_traits>
 
@@ -11,16 +13,6 @@ namespace interp {
 namespace {
 
 using unary::kOut;
-
-struct CastAttrs {
-  DType out_dtype;
-};
-
-CastAttrs ReadCastAttrs(AttrReader& attrs) {
-  const DType out_dtype = attrs.Type("out_dtype", DType::kUndefined);
-  if (out_dtype == DType::kUndefined) attrs.Fail("attribute 'out_dtype' is missing");
-  return {out_dtype};
-}
 
 // Of a complex number the real part stays; it is true unless it is 0.
 template <typename From, typename To>
@@ -81,7 +73,7 @@ OpDef CastDef() {
   OpDef def = PlainUnaryDef(
       "cast", CastKernels<bool, int16_t, int32_t, int64_t, float16, bfloat16, float, double,
                           uint8_t, int8_t, std::complex<float>, std::complex<double>>());
-  def.parse = ParseAttrs<CastAttrs, ReadCastAttrs>;
+  def.parse = ParseAttrs<CastAttrs, CastAttrs::Read>;
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.attrs<CastAttrs>().out_dtype); };
   def.inplace = {};
   def.gradient = {.make = MakeGradient};

@@ -1,13 +1,10 @@
 // increment: Out = X + step for a tensor of one element. Integers take the truncated step.
+#include "kernels/math/increment.h"
+
 #include "kernels/math/unary.h"
 
 namespace interp {
 namespace {
-
-struct IncrementAttrs {
-  float step;
-  static IncrementAttrs Read(AttrReader& attrs) { return {attrs.Float("step", 1.0f)}; }
-};
 
 absl::Status InferIncrement(InferContext& ctx) {
   const Tensor& x = ctx.input(unary::kX);

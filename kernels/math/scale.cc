@@ -1,4 +1,6 @@
 // scale: Out = scale X + bias, or scale (X + bias). For integers both numbers are truncated first.
+#include "kernels/math/scale.h"
+
 #include "kernels/math/unary.h"
 #include "kernels/util/flops.h"
 
@@ -8,16 +10,6 @@ namespace {
 using unary::kOut;
 using unary::kX;
 constexpr int kScaleTensor = 1;  // one element; wins over the attribute
-
-struct ScaleAttrs {
-  float scale, bias;
-  bool bias_after_scale;
-};
-
-ScaleAttrs ReadScaleAttrs(AttrReader& attrs) {
-  return {attrs.Float("scale", 1.0f), attrs.Float("bias", 0.0f),
-          attrs.Bool("bias_after_scale", true)};
-}
 
 absl::Status InferScale(InferContext& ctx) {
   const Tensor* scale = ctx.optional_input(kScaleTensor);
@@ -79,7 +71,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "scale",
     .inputs = {{"X", kMayBeRows}, {"ScaleTensor", kOptional}},
     .outputs = {{"Out", kMayBeRows}},
-    .parse = ParseAttrs<ScaleAttrs, ReadScaleAttrs>,
+    .parse = ParseAttrs<ScaleAttrs, ScaleAttrs::Read>,
     .infer = InferScale,
     .kernels = ScaleKernels<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t,
                             uint8_t, std::complex<float>, std::complex<double>>(),

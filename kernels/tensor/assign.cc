@@ -4,9 +4,9 @@
 // of those of X and, as in Paddle 2.6, have no LoD. Selected rows are copied.
 // depend: Out = X once all of Dep are there.
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
 #include "kernels/util/rows.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -35,7 +35,7 @@ absl::Status Assign(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(GiveRowsOf(ctx, kX, kOut));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  if (x.raw_data() != out.raw_data()) CopyTensor(ctx.num_threads(), x, out);
+  if (x.raw_data() != out.raw_data()) INTERP_RETURN_IF_ERROR(CopyTensor(ctx, x, out));
   if (!x.has_memory()) AssignElements(ctx);
   return absl::OkStatus();
 }
@@ -52,7 +52,7 @@ OpDef AssignDef(absl::string_view type, int flags, absl::Status (*infer)(InferCo
       .inputs = {{"X", flags}},
       .outputs = {{"Out", flags}},
       .infer = infer,
-      .kernels = {{DType::kUndefined, Assign}},
+      .kernels = MoveKernels(Assign),
       .layout = LayoutRule::kFollows,
       .inplace = {{kX, kOut}},
       .gradient = std::move(gradient),

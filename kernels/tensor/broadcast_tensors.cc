@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -68,7 +68,7 @@ absl::Status BroadcastAll(KernelContext& ctx) {
     const Strides to = StridesOf(*out);
     CopyDims dims;
     for (int d = 0; d < rank; ++d) dims.push_back({out->shape[d], from[d], to[d]});
-    CopyStrided(ctx.num_threads(), SizeOf(x.dtype), dims, x.raw_data(), out->mutable_raw_data());
+    INTERP_RETURN_IF_ERROR(CopyStrided(ctx, dims, {x}, {*out}));
   }
   return absl::OkStatus();
 }
@@ -78,7 +78,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X", kVariadic}},
     .outputs = {{"Out", kVariadic}},
     .infer = InferBroadcast,
-    .kernels = {{DType::kUndefined, BroadcastAll}},
+    .kernels = MoveKernels(BroadcastAll),
     .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 

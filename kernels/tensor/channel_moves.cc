@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "kernels/tensor/channel_shuffle.h"
-#include "kernels/util/fill_zero.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -70,9 +69,7 @@ absl::Status ChannelShuffle(KernelContext& ctx) {
                    {attrs.groups, members * inner, inner},
                    {inner, 1, 1}};
   if (kBack) dims = Reversed(dims);
-  CopyStrided(ctx.num_threads(), SizeOf(x.dtype), dims, x.raw_data(),
-              ctx.output(kOut).mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, dims, {x}, {ctx.output(kOut)});
 }
 
 OpDef MoveDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&),
@@ -83,7 +80,7 @@ OpDef MoveDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = infer,
-      .kernels = {{DType::kUndefined, kernel}},
+      .kernels = MoveKernels(kernel),
       .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }
@@ -148,20 +145,16 @@ absl::Status Unshuffle(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (x.numel() == 0) return absl::OkStatus();
-  CopyStrided(ctx.num_threads(), SizeOf(x.dtype),
-              Reversed(PixelShuffleDims(ctx.attrs<PixelShuffleAttrs>(), out, x)), x.raw_data(),
-              out.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, Reversed(PixelShuffleDims(ctx.attrs<PixelShuffleAttrs>(), out, x)), {x},
+                     {out});
 }
 
 absl::Status UnshuffleGrad(KernelContext& ctx) {
   const Tensor& grad = ctx.input(kX);
   Tensor& x_grad = ctx.output(kOut);
   if (grad.numel() == 0) return absl::OkStatus();
-  CopyStrided(ctx.num_threads(), SizeOf(grad.dtype),
-              PixelShuffleDims(ctx.attrs<PixelShuffleAttrs>(), grad, x_grad), grad.raw_data(),
-              x_grad.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, PixelShuffleDims(ctx.attrs<PixelShuffleAttrs>(), grad, x_grad), {grad},
+                     {x_grad});
 }
 
 INTERP_REGISTER_OP(MoveDef("pixel_unshuffle", ParseAttrs<PixelShuffleAttrs, ReadUnshuffleAttrs>,
@@ -202,7 +195,7 @@ absl::Status InferShift(InferContext& ctx) {
 }
 
 // Copies channels [begin, end) of every frame to the one `steps` behind it in its video.
-void ShiftChannels(KernelContext& ctx, int64_t begin, int64_t end, int64_t steps) {
+absl::Status ShiftChannels(KernelContext& ctx, int64_t begin, int64_t end, int64_t steps) {
   const ShiftAttrs& attrs = ctx.attrs<ShiftAttrs>();
   const Tensor& x = ctx.input(kX);
   const int channel = attrs.channels_last ? 3 : 1;
@@ -210,16 +203,14 @@ void ShiftChannels(KernelContext& ctx, int64_t begin, int64_t end, int64_t steps
   const int64_t block = x.shape[channel] * inner;
   const int64_t frame = x.shape.numel(1, 4);
   const int64_t kept = attrs.frames - std::abs(steps);
-  const size_t bytes = SizeOf(x.dtype);
-  if (begin >= end || kept <= 0 || x.numel() == 0) return;
+  if (begin >= end || kept <= 0 || x.numel() == 0) return absl::OkStatus();
   const int64_t from = begin * inner + std::max<int64_t>(-steps, 0) * frame;
   const int64_t to = begin * inner + std::max<int64_t>(steps, 0) * frame;
   const CopyDims dims = {{x.shape[0] / attrs.frames, attrs.frames * frame, attrs.frames * frame},
                          {kept, frame, frame},
                          {frame / block, block, block},
                          {(end - begin) * inner, 1, 1}};
-  CopyStrided(ctx.num_threads(), bytes, dims, At(x.raw_data(), from, bytes),
-              At(ctx.output(kOut).mutable_raw_data(), to, bytes));
+  return CopyStrided(ctx, dims, {x, from}, {ctx.output(kOut), to});
 }
 
 template <bool kBack>
@@ -228,11 +219,10 @@ absl::Status TemporalShift(KernelContext& ctx) {
   const int64_t channels = ctx.input(kX).shape[attrs.channels_last ? 3 : 1];
   const auto first = static_cast<int64_t>(static_cast<float>(channels) * attrs.ratio);
   const auto second = static_cast<int64_t>(static_cast<float>(channels) * 2 * attrs.ratio);
-  FillZero(ctx.num_threads(), ctx.output(kOut));
-  ShiftChannels(ctx, 0, first, kBack ? -1 : 1);
-  ShiftChannels(ctx, first, second, kBack ? 1 : -1);
-  ShiftChannels(ctx, second, channels, 0);
-  return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(FillZero(ctx, ctx.output(kOut)));
+  INTERP_RETURN_IF_ERROR(ShiftChannels(ctx, 0, first, kBack ? -1 : 1));
+  INTERP_RETURN_IF_ERROR(ShiftChannels(ctx, first, second, kBack ? 1 : -1));
+  return ShiftChannels(ctx, second, channels, 0);
 }
 
 INTERP_REGISTER_OP(MoveDef("temporal_shift", ParseAttrs<ShiftAttrs, ReadShiftAttrs>, InferShift,

@@ -36,10 +36,7 @@ absl::Status InferPixelShuffle(InferContext& ctx) {
 absl::Status PixelShuffle(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  CopyStrided(ctx.num_threads(), SizeOf(x.dtype),
-              PixelShuffleDims(ctx.attrs<PixelShuffleAttrs>(), x, out), x.raw_data(),
-              out.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, PixelShuffleDims(ctx.attrs<PixelShuffleAttrs>(), x, out), {x}, {out});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -48,7 +45,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<PixelShuffleAttrs, ReadPixelShuffleAttrs>,
     .infer = InferPixelShuffle,
-    .kernels = {{DType::kUndefined, PixelShuffle}},
+    .kernels = MoveKernels(PixelShuffle),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
@@ -68,10 +65,7 @@ absl::Status InferShuffleChannel(InferContext& ctx) {
 absl::Status ShuffleChannel(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  CopyStrided(ctx.num_threads(), SizeOf(x.dtype),
-              ShuffleChannelDims(ctx.attrs<ShuffleChannelAttrs>(), x, out), x.raw_data(),
-              out.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, ShuffleChannelDims(ctx.attrs<ShuffleChannelAttrs>(), x, out), {x}, {out});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -80,7 +74,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<ShuffleChannelAttrs, ReadShuffleChannelAttrs>,
     .infer = InferShuffleChannel,
-    .kernels = {{DType::kUndefined, ShuffleChannel}},
+    .kernels = MoveKernels(ShuffleChannel),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
 });

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/op_def.h"
-#include "kernels/util/strided_copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 

@@ -30,10 +30,8 @@ absl::Status PixelShuffleGrad(KernelContext& ctx) {
   Tensor* x_grad = ctx.optional_output(kXGrad);
   if (x_grad == nullptr) return absl::OkStatus();
   const Tensor& grad = ctx.input(kOutGrad);
-  CopyStrided(ctx.num_threads(), SizeOf(grad.dtype),
-              Reversed(PixelShuffleDims(ctx.attrs<PixelShuffleAttrs>(), *x_grad, grad)),
-              grad.raw_data(), x_grad->mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, Reversed(PixelShuffleDims(ctx.attrs<PixelShuffleAttrs>(), *x_grad, grad)),
+                     {grad}, {*x_grad});
 }
 
 absl::Status InferShuffleChannelGrad(InferContext& ctx) {
@@ -51,10 +49,9 @@ absl::Status ShuffleChannelGrad(KernelContext& ctx) {
   Tensor* x_grad = ctx.optional_output(kXGrad);
   if (x_grad == nullptr) return absl::OkStatus();
   const Tensor& grad = ctx.input(kOutGrad);
-  CopyStrided(ctx.num_threads(), SizeOf(grad.dtype),
-              Reversed(ShuffleChannelDims(ctx.attrs<ShuffleChannelAttrs>(), *x_grad, grad)),
-              grad.raw_data(), x_grad->mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx,
+                     Reversed(ShuffleChannelDims(ctx.attrs<ShuffleChannelAttrs>(), *x_grad, grad)),
+                     {grad}, {*x_grad});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -63,7 +60,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD", kOptional}},
     .parse = ParseAttrs<PixelShuffleAttrs, ReadPixelShuffleAttrs>,
     .infer = InferPixelShuffleGrad,
-    .kernels = {{DType::kUndefined, PixelShuffleGrad}},
+    .kernels = MoveKernels(PixelShuffleGrad),
     .layout = LayoutRule::kFollows,
 });
 
@@ -73,7 +70,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD", kOptional}},
     .parse = ParseAttrs<ShuffleChannelAttrs, ReadShuffleChannelAttrs>,
     .infer = InferShuffleChannelGrad,
-    .kernels = {{DType::kUndefined, ShuffleChannelGrad}},
+    .kernels = MoveKernels(ShuffleChannelGrad),
     .layout = LayoutRule::kFollows,
 });
 

@@ -1,7 +1,7 @@
 // concat: Out = the tensors X one after the other along `axis`.
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -58,15 +58,13 @@ absl::Status InferConcat(InferContext& ctx) {
 absl::Status Concat(KernelContext& ctx) {
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx, out.shape.rank()));
-  const size_t element_bytes = SizeOf(out.dtype);
   const Strides to = StridesOf(out);
   int64_t offset = 0;
   for (const Tensor* x : ctx.inputs(kX)) {
     const Strides from = StridesOf(*x);
     CopyDims dims;
     for (int i = 0; i < x->shape.rank(); ++i) dims.push_back({x->shape[i], from[i], to[i]});
-    CopyStrided(ctx.num_threads(), element_bytes, dims, x->raw_data(),
-                At(out.mutable_raw_data(), offset * to[axis], element_bytes));
+    INTERP_RETURN_IF_ERROR(CopyStrided(ctx, dims, {*x}, {out, offset * to[axis]}));
     offset += x->shape[axis];
   }
   return absl::OkStatus();
@@ -78,7 +76,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<ConcatAttrs, ReadConcatAttrs>,
     .infer = InferConcat,
-    .kernels = {{DType::kUndefined, Concat}},
+    .kernels = MoveKernels(Concat),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"X", "AxisTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });

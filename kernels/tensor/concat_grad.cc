@@ -1,7 +1,7 @@
 // concat_grad: X@GRAD[i] = the part of Out@GRAD along `axis` that X[i] became.
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -56,7 +56,6 @@ absl::Status InferConcatGrad(InferContext& ctx) {
 absl::Status ConcatGrad(KernelContext& ctx) {
   const Tensor& out_grad = ctx.input(kOutGrad);
   INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx));
-  const size_t element_bytes = SizeOf(out_grad.dtype);
   const Strides from = StridesOf(out_grad);
   int64_t offset = 0;
   for (size_t i = 0; i < ctx.inputs(kX).size(); ++i) {
@@ -65,9 +64,7 @@ absl::Status ConcatGrad(KernelContext& ctx) {
       const Strides to = StridesOf(*x_grad);
       CopyDims dims;
       for (int d = 0; d < part.rank(); ++d) dims.push_back({part[d], from[d], to[d]});
-      CopyStrided(ctx.num_threads(), element_bytes, dims,
-                  At(out_grad.raw_data(), offset * from[axis], element_bytes),
-                  x_grad->mutable_raw_data());
+      INTERP_RETURN_IF_ERROR(CopyStrided(ctx, dims, {out_grad, offset * from[axis]}, {*x_grad}));
     }
     offset += part[axis];
   }
@@ -82,7 +79,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD", kVariadic | kOptional}},
     .parse = ParseAttrs<ConcatAttrs, ReadConcatAttrs>,
     .infer = InferConcatGrad,
-    .kernels = {{DType::kUndefined, ConcatGrad}},
+    .kernels = MoveKernels(ConcatGrad),
     .layout = LayoutRule::kFollows,
 });
 

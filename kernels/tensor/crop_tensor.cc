@@ -6,9 +6,8 @@
 
 #include "absl/strings/str_join.h"
 #include "core/op_def.h"
-#include "kernels/util/fill_zero.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -104,10 +103,7 @@ absl::Status Crop(KernelContext& ctx) {
   if (out.numel() == 0) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kSlots, x.shape));
   const CropCopy copy = LayOut(x, out, offsets);
-  const size_t bytes = SizeOf(x.dtype);
-  CopyStrided(ctx.num_threads(), bytes, copy.dims, At(x.raw_data(), copy.start, bytes),
-              out.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, copy.dims, {x, copy.start}, {out});
 }
 
 constexpr int kListFlags = kOptional | kAnyDType | kValueInInfer;
@@ -122,7 +118,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
     .infer = InferCropTensor,
-    .kernels = {{DType::kUndefined, Crop<kOffsetSlots>}},
+    .kernels = MoveKernels(Crop<kOffsetSlots>),
     .gradient = {.inputs = {"X", "Offsets", "OffsetsTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 INTERP_REGISTER_OP(OpDef{
@@ -131,7 +127,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
     .infer = InferCrop,
-    .kernels = {{DType::kUndefined, Crop<kOffsetsAlone>}},
+    .kernels = MoveKernels(Crop<kOffsetsAlone>),
     .gradient = {.inputs = {"X", "Offsets", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
@@ -157,15 +153,12 @@ absl::Status InferCropGrad(InferContext& ctx) {
 absl::Status CropGrad(KernelContext& ctx) {
   const Tensor& grad = ctx.input(kOutGrad);
   Tensor& x_grad = ctx.output(kXGrad);
-  FillZero(ctx.num_threads(), x_grad);
+  INTERP_RETURN_IF_ERROR(FillZero(ctx, x_grad));
   if (grad.numel() == 0) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const IntList offsets, ReadOffsets(ctx, kGradOffsetSlots, x_grad.shape));
   CropCopy copy = LayOut(x_grad, grad, offsets);
   for (CopyDim& dim : copy.dims) std::swap(dim.src_stride, dim.dst_stride);
-  const size_t bytes = SizeOf(grad.dtype);
-  CopyStrided(ctx.num_threads(), bytes, copy.dims, grad.raw_data(),
-              At(x_grad.mutable_raw_data(), copy.start, bytes));
-  return absl::OkStatus();
+  return CopyStrided(ctx, copy.dims, {grad}, {x_grad, copy.start});
 }
 
 OpDef CropGradDef(absl::string_view type) {
@@ -178,7 +171,10 @@ OpDef CropGradDef(absl::string_view type) {
       .outputs = {{"X@GRAD"}},
       .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
       .infer = InferCropGrad,
-      .kernels = {{DType::kFloat32, CropGrad}, {DType::kFloat64, CropGrad}},
+      .kernels = {{DType::kFloat32, CropGrad},
+                  {DType::kFloat64, CropGrad},
+                  DeviceMoveKernel(DType::kFloat32, CropGrad),
+                  DeviceMoveKernel(DType::kFloat64, CropGrad)},
   };
 }
 

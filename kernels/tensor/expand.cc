@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -34,8 +34,7 @@ absl::Status Repeat(KernelContext& ctx) {
     dims.push_back({out.shape[i] / length, 0, length * to[i]});
     if (i >= added) dims.push_back({length, from[i - added], to[i]});
   }
-  CopyStrided(ctx.num_threads(), SizeOf(x.dtype), dims, x.raw_data(), out.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, dims, {x}, {out});
 }
 
 struct ExpandAttrs {
@@ -107,7 +106,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<ExpandAttrs, ReadExpandAttrs<kShapeName>>,
     .infer = InferExpandV2,
-    .kernels = {{DType::kUndefined, Repeat}},
+    .kernels = MoveKernels(Repeat),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"X", "Shape", "expand_shapes_tensor", "Out@GRAD"},
                  .outputs = {"X@GRAD"}},
@@ -135,7 +134,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<ExpandAttrs, ReadExpandAttrs<kTargetShapeName>>,
     .infer = InferExpandAsV2,
-    .kernels = {{DType::kUndefined, Repeat}},
+    .kernels = MoveKernels(Repeat),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
@@ -156,7 +155,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<ExpandAttrs, ReadExpandAttrs<kRepeatTimesName>>,
     .infer = InferTile,
-    .kernels = {{DType::kUndefined, Repeat}},
+    .kernels = MoveKernels(Repeat),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"X", "RepeatTimes", "repeat_times_tensor", "Out@GRAD"},
                  .outputs = {"X@GRAD"}},
@@ -170,7 +169,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<ExpandAttrs, ReadExpandAttrs<kExpandTimesName>>,
     .infer = InferTile,
-    .kernels = {{DType::kUndefined, Repeat}},
+    .kernels = MoveKernels(Repeat),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"X", "ExpandTimes", "expand_times_tensor", "Out@GRAD"},
                  .outputs = {"X@GRAD"}},

@@ -2,9 +2,8 @@
 // fill_constant_batch_size_like: the same with one dimension taken from Input.
 #include "absl/strings/numbers.h"
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/fill_shape.h"
-#include "kernels/util/scalar_bytes.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -38,12 +37,6 @@ FillAttrs ReadFillAttrs(AttrReader& reader) {
 
 DType FillDType(const DTypeContext& ctx) { return ctx.attrs<FillAttrs>().dtype; }
 
-void Fill(KernelContext& ctx, const ScalarBytes& value) {
-  Tensor& out = ctx.output(kOut);
-  FillElements(ctx.num_threads(), SizeOf(out.dtype), value.bytes.data(), out.mutable_raw_data(),
-               out.numel());
-}
-
 namespace fill_constant {
 
 constexpr int kValueTensor = 0;
@@ -58,28 +51,24 @@ absl::Status Infer(InferContext& ctx) {
 absl::Status Run(KernelContext& ctx) {
   const FillAttrs& attrs = ctx.attrs<FillAttrs>();
   const Tensor* tensor = ctx.optional_input(kValueTensor);
-  if (tensor == nullptr) {
-    Fill(ctx, attrs.value);
-    return absl::OkStatus();
-  }
+  if (tensor == nullptr) return FillElements(ctx, attrs.value, ctx.output(kOut));
   if (tensor->numel() != 1) {
     return InvalidArgument("'ValueTensor' is ", DescribeType(*tensor), ", expected one element");
   }
   INTERP_ASSIGN_OR_RETURN(const ScalarBytes value, FirstElementAs(attrs.dtype, *tensor));
-  Fill(ctx, value);
-  return absl::OkStatus();
+  return FillElements(ctx, value, ctx.output(kOut));
 }
 
 INTERP_REGISTER_OP(OpDef{
     .type = "fill_constant",
-    .inputs = {{"ValueTensor", kOptional | kAnyDType},
+    .inputs = {{"ValueTensor", kOptional | kAnyDType | kHostInput},
                {"ShapeTensor", kOptional | kAnyDType | kValueInInfer},
                {"ShapeTensorList", kOptional | kVariadic | kAnyDType | kValueInInfer}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<FillAttrs, ReadFillAttrs>,
     .kernel_dtype = FillDType,
     .infer = Infer,
-    .kernels = {{DType::kUndefined, Run}},
+    .kernels = MoveKernels(Run),
     .gradient = {.none = true},
 });
 
@@ -94,8 +83,7 @@ absl::Status Infer(InferContext& ctx) {
 }
 
 absl::Status Run(KernelContext& ctx) {
-  Fill(ctx, ctx.attrs<FillAttrs>().value);
-  return absl::OkStatus();
+  return FillElements(ctx, ctx.attrs<FillAttrs>().value, ctx.output(kOut));
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -105,7 +93,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<FillAttrs, ReadFillAttrs>,
     .kernel_dtype = FillDType,
     .infer = Infer,
-    .kernels = {{DType::kUndefined, Run}},
+    .kernels = MoveKernels(Run),
     .gradient = {.none = true},
 });
 

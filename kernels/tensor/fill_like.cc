@@ -2,8 +2,7 @@
 // fill_zeros_like, fill_zeros_like2: the same with 0. fill_any: the same in the dtype of X, which
 // programs write over; its gradient is 0.
 #include "core/op_def.h"
-#include "kernels/util/scalar_bytes.h"
-#include "kernels/util/strided_copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -33,9 +32,7 @@ absl::Status InferFillLike(InferContext& ctx) {
 absl::Status FillLike(KernelContext& ctx) {
   Tensor& out = ctx.output(kOut);
   const ScalarBytes value = ToScalarBytes(out.dtype, ctx.attrs<FillLikeAttrs>().value);
-  FillElements(ctx.num_threads(), SizeOf(out.dtype), value.bytes.data(), out.mutable_raw_data(),
-               out.numel());
-  return absl::OkStatus();
+  return FillElements(ctx, value, out);
 }
 
 OpDef FillLikeDef(absl::string_view type, absl::string_view input = "X",
@@ -47,7 +44,7 @@ OpDef FillLikeDef(absl::string_view type, absl::string_view input = "X",
       .parse = ParseAttrs<FillLikeAttrs, ReadFillLikeAttrs>,
       .kernel_dtype = FillLikeDType,
       .infer = InferFillLike,
-      .kernels = {{DType::kUndefined, FillLike}},
+      .kernels = MoveKernels(FillLike),
       .layout = LayoutRule::kFollows,
       .gradient = {.none = true},
   };

@@ -1,7 +1,7 @@
 // flatten, flatten2: Out = X as a matrix; dimensions before `axis` make the rows.
 // flatten_contiguous_range: Out = X with dimensions `start_axis` to `stop_axis` merged into one.
 #include "core/op_def.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -12,8 +12,7 @@ constexpr int kOut = 0;
 constexpr int kXShape = 1;
 
 absl::Status Flatten(KernelContext& ctx) {
-  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
-  return absl::OkStatus();
+  return CopyUnlessShared(ctx, ctx.input(kX), ctx.output(kOut));
 }
 
 // LoD describes rows, so it stays as long as these do.
@@ -55,7 +54,7 @@ OpDef Def(absl::string_view type, std::vector<SlotDef> outputs,
       .outputs = std::move(outputs),
       .parse = ParseAttrs<Attrs, Read>,
       .infer = infer,
-      .kernels = {{DType::kUndefined, Flatten}},
+      .kernels = MoveKernels(Flatten),
       .view = {{kX, kOut}},
       .gradient = {.inputs = {gradient_shape, "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
@@ -103,7 +102,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}, {"XShape", kOptional}},
     .parse = ParseAttrs<Attrs, Read>,
     .infer = Infer,
-    .kernels = {{DType::kUndefined, Flatten}},
+    .kernels = MoveKernels(Flatten),
     .view = {{kX, kOut}},
     .gradient = {.inputs = {"XShape", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });

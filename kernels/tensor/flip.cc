@@ -1,8 +1,8 @@
 // flip, reverse: Out = X with the order of the dimensions `axis` reversed.
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -33,16 +33,13 @@ absl::Status Flip(KernelContext& ctx) {
   for (const int64_t axis : ctx.attrs<FlipAttrs>().axis) flipped[*NormalizeAxis(axis, rank)] = true;
   const Strides from = StridesOf(x);
   const Strides to = StridesOf(out);
-  const size_t bytes = SizeOf(x.dtype);
   int64_t first = 0;
   CopyDims dims;
   for (int i = 0; i < rank; ++i) {
     if (flipped[i]) first += (x.shape[i] - 1) * from[i];
     dims.push_back({x.shape[i], flipped[i] ? -from[i] : from[i], to[i]});
   }
-  CopyStrided(ctx.num_threads(), bytes, dims, At(x.raw_data(), first, bytes),
-              out.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, dims, {x, first}, {out});
 }
 
 // The gradient is turned back by the op itself.
@@ -62,7 +59,7 @@ OpDef FlipDef() {
       .outputs = {{"Out"}},
       .parse = ParseAttrs<FlipAttrs, ReadFlipAttrs>,
       .infer = InferFlip,
-      .kernels = {{DType::kUndefined, Flip}},
+      .kernels = MoveKernels(Flip),
       .layout = LayoutRule::kFollows,
       .gradient = {.make = MakeGradient<kType>},
   };

@@ -1,6 +1,8 @@
 // gather: Out = the entries of X that Index lists, along `axis`; the input Axis wins over the
 // attribute. An Index of shape [k, 1] counts as [k]; a 0-D one drops the dimension.
 // index_select: the same with attribute `dim` and an Index of rank 1.
+#include "kernels/tensor/gather.h"
+
 #include "core/op_def.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/shape_args.h"
@@ -12,10 +14,6 @@ constexpr int kX = 0;
 constexpr int kIndex = 1;
 constexpr int kAxis = 2;
 constexpr int kOut = 0;
-
-struct GatherAttrs {
-  int64_t axis = 0;
-};
 
 absl::Status CheckIndexShape(const Tensor& index) {
   const Shape& shape = index.shape;
@@ -56,21 +54,13 @@ absl::Status GatherAlong(KernelContext& ctx, int axis) {
   });
 }
 
-absl::StatusOr<int> GatherAxis(const OpContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const int64_t axis,
-                          ReadInteger(ctx, kAxis, "Axis", ctx.attrs<GatherAttrs>().axis));
-  return ResolveAxis(axis, ctx.input(kX).shape.rank());
-}
-
-GatherAttrs ReadGatherAttrs(AttrReader& reader) { return {reader.Long("axis", 0)}; }
-
 absl::Status InferGather(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const int axis, GatherAxis(ctx));
+  INTERP_ASSIGN_OR_RETURN(const int axis, GatherAxis(ctx, kX, kAxis));
   return SetGatherShape(ctx, axis);
 }
 
 absl::Status Gather(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const int axis, GatherAxis(ctx));
+  INTERP_ASSIGN_OR_RETURN(const int axis, GatherAxis(ctx, kX, kAxis));
   return GatherAlong(ctx, axis);
 }
 
@@ -83,8 +73,6 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kUndefined, Gather}},
     .gradient = {.inputs = {"X", "Index", "Axis", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
-
-GatherAttrs ReadSelectAttrs(AttrReader& reader) { return {reader.Long("dim", 0)}; }
 
 absl::Status InferIndexSelect(InferContext& ctx) {
   const Shape& index = ctx.input(kIndex).shape;

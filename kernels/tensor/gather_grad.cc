@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/op_def.h"
+#include "kernels/tensor/gather.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/row_add.h"
@@ -21,24 +22,11 @@ constexpr int kIndex = 2;
 constexpr int kAxis = 3;
 constexpr int kXGrad = 0;
 
-struct GatherAttrs {
-  int64_t axis = 0;
-};
-
-GatherAttrs ReadGatherAttrs(AttrReader& reader) { return {reader.Long("axis", 0)}; }
-GatherAttrs ReadSelectAttrs(AttrReader& reader) { return {reader.Long("dim", 0)}; }
-
-absl::StatusOr<int> GatherAxis(const OpContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const int64_t axis,
-                          ReadInteger(ctx, kAxis, "Axis", ctx.attrs<GatherAttrs>().axis));
-  return ResolveAxis(axis, ctx.input(kX).shape.rank());
-}
-
 absl::Status InferGatherGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const Shape& index = ctx.input(kIndex).shape;
   const Shape& given = ctx.input(kOutGrad).shape;
-  INTERP_ASSIGN_OR_RETURN(const int axis, GatherAxis(ctx));
+  INTERP_ASSIGN_OR_RETURN(const int axis, GatherAxis(ctx, kX, kAxis));
   Shape expected;
   for (int i = 0; i < x.rank(); ++i) {
     if (i != axis) {
@@ -66,7 +54,7 @@ void RepeatFirstBlock(const AddedRows& rows, Tensor& grad) {
 
 template <typename T, bool kFirstBlockForAll>
 absl::Status GatherGrad(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const int axis, GatherAxis(ctx));
+  INTERP_ASSIGN_OR_RETURN(const int axis, GatherAxis(ctx, kX, kAxis));
   const Tensor& index = ctx.input(kIndex);
   Tensor& x_grad = ctx.output(kXGrad);
   const Shape& shape = x_grad.shape;

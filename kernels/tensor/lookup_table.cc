@@ -1,5 +1,7 @@
 // lookup_table_v2: Out = the rows of W that Ids lists; rows of the id `padding_idx` are 0.
 // lookup_table: the same for Ids whose last dimension is 1, which is dropped.
+#include "kernels/tensor/lookup_table.h"
+
 #include "core/op_def.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/shape_args.h"
@@ -10,12 +12,6 @@ namespace {
 constexpr int kW = 0;
 constexpr int kIds = 1;
 constexpr int kOut = 0;
-
-struct LookupAttrs {
-  int64_t padding_idx = -1;  // -1: none
-};
-
-LookupAttrs ReadLookupAttrs(AttrReader& reader) { return {reader.Long("padding_idx", -1)}; }
 
 absl::Status SetLookupShape(InferContext& ctx, int id_dims) {
   const Shape& w = ctx.input(kW).shape;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/tensor/lookup_table.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/rows.h"
 
@@ -14,12 +15,6 @@ constexpr int kW = 0;
 constexpr int kIds = 1;
 constexpr int kOutGrad = 2;
 constexpr int kWGrad = 0;
-
-struct LookupGradAttrs {
-  int64_t padding_idx = -1;  // -1: none
-};
-
-LookupGradAttrs ReadAttrs(AttrReader& reader) { return {reader.Long("padding_idx", -1)}; }
 
 bool GivesRows(const OpContext& ctx) { return OutputIsRows(ctx, kWGrad); }
 
@@ -77,7 +72,7 @@ absl::Status GiveTensor(KernelContext& ctx) {
   const Tensor& ids = ctx.input(kIds);
   const Tensor& w = ctx.input(kW);
   const int64_t height = w.shape[0];
-  const int64_t padding = ctx.attrs<LookupGradAttrs>().padding_idx;
+  const int64_t padding = ctx.attrs<LookupAttrs>().padding_idx;
   const T* grad = ctx.input(kOutGrad).data<T>();
   T* out = ctx.output(kWGrad).mutable_data<T>();
   return WithIndices(ids, "Ids", [&](const auto* values) {
@@ -106,7 +101,7 @@ OpDef GradDef(absl::string_view type) {
       .type = type,
       .inputs = {{"W", kNoNeedBuffer}, {"Ids", kAnyDType}, {"Out@GRAD"}},
       .outputs = {{"W@GRAD", kOptional | kMayBeRows}},
-      .parse = ParseAttrs<LookupGradAttrs, ReadAttrs>,
+      .parse = ParseAttrs<LookupAttrs, ReadLookupAttrs>,
       .infer = Infer,
       .kernels = {{DType::kFloat32, LookupGrad<float>}, {DType::kFloat64, LookupGrad<double>}},
   };

@@ -1,7 +1,7 @@
 // meshgrid: for vectors X, Out[k][i0, i1, ...] = X[k][ik].
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -41,8 +41,7 @@ absl::Status Meshgrid(KernelContext& ctx) {
     for (int i = 0; i < out.shape.rank(); ++i) {
       dims.push_back({out.shape[i], i == static_cast<int>(k) ? 1 : 0, to[i]});
     }
-    CopyStrided(ctx.num_threads(), SizeOf(out.dtype), dims, inputs[k]->raw_data(),
-                out.mutable_raw_data());
+    INTERP_RETURN_IF_ERROR(CopyStrided(ctx, dims, {*inputs[k]}, {out}));
   }
   return absl::OkStatus();
 }
@@ -58,7 +57,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X", kVariadic}},
     .outputs = {{"Out", kVariadic}},
     .infer = InferMeshgrid,
-    .kernels = {{DType::kUndefined, Meshgrid}},
+    .kernels = MoveKernels(Meshgrid),
     .gradient = {.make = MakeGradient},
 });
 

@@ -7,8 +7,7 @@
 
 #include <algorithm>
 
-#include "kernels/util/scalar_bytes.h"
-#include "kernels/util/strided_copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -45,9 +44,9 @@ Runs FindRuns(PadMode mode, int64_t out_length, int64_t before, int64_t length) 
   return runs;
 }
 
-// Copies the box that takes run chosen[d] in dimension d.
-void CopyBox(KernelContext& ctx, const ScalarBytes& value, absl::Span<const Runs> runs,
-             absl::Span<const size_t> chosen) {
+// Copies the box that takes run chosen[d] in dimension d; with a null `value` none of the margins.
+absl::Status CopyBox(KernelContext& ctx, const ScalarBytes* value, absl::Span<const Runs> runs,
+                     absl::Span<const size_t> chosen) {
   const Tensor& x = ctx.input(kPadX);
   Tensor& out = ctx.output(kOut);
   const Strides from = StridesOf(x);
@@ -63,31 +62,34 @@ void CopyBox(KernelContext& ctx, const ScalarBytes& value, absl::Span<const Runs
     target += run.begin * to[d];
     dims.push_back({run.size, run.step * from[d], to[d]});
   }
+  if (!constant) return CopyStrided(ctx, dims, {x, source}, {out, target});
+  if (value == nullptr) return absl::OkStatus();
+  for (CopyDim& dim : dims) dim.src_stride = 0;
   const size_t bytes = SizeOf(x.dtype);
-  const void* src = value.bytes.data();
-  if (constant) {
-    for (CopyDim& dim : dims) dim.src_stride = 0;
-  } else {
-    src = At(x.raw_data(), source, bytes);
-  }
-  CopyStrided(ctx.num_threads(), bytes, dims, src, At(out.mutable_raw_data(), target, bytes));
+  CopyStrided(ctx.num_threads(), bytes, dims, value->bytes.data(),
+              At(out.mutable_raw_data(), target, bytes));
+  return absl::OkStatus();
 }
 
 // Cuts every dimension of Out into runs and copies all boxes they make.
 absl::Status RunPad(KernelContext& ctx, PadMode mode, const Margins& margins,
                     const ScalarBytes& constant) {
   const Tensor& x = ctx.input(kPadX);
-  const Tensor& out = ctx.output(kOut);
+  Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
   const int rank = x.shape.rank();
   std::array<Runs, kMaxRank> runs;
   for (int d = 0; d < rank; ++d) {
     runs[d] = FindRuns(mode, out.shape[d], margins.before[d], x.shape[d]);
   }
+  // On a device a launch for each box of margins costs more than writing what is between twice.
+  const bool filled = mode == PadMode::kConstant && MovesOnDevice(out);
+  if (filled) INTERP_RETURN_IF_ERROR(FillElements(ctx, constant, out));
   std::array<size_t, kMaxRank> chosen = {};
   while (true) {
-    CopyBox(ctx, constant, absl::MakeConstSpan(runs.data(), rank),
-            absl::MakeConstSpan(chosen.data(), rank));
+    INTERP_RETURN_IF_ERROR(CopyBox(ctx, filled ? nullptr : &constant,
+                                   absl::MakeConstSpan(runs.data(), rank),
+                                   absl::MakeConstSpan(chosen.data(), rank)));
     int d = rank - 1;
     while (d >= 0 && ++chosen[d] == runs[d].size()) chosen[d--] = 0;
     if (d < 0) return absl::OkStatus();
@@ -127,11 +129,11 @@ absl::Status Run(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "pad",
-    .inputs = {{"X"}, {"PadValueTensor", kOptional | kAnyDType, "pad_value"}},
+    .inputs = {{"X"}, {"PadValueTensor", kOptional | kAnyDType | kHostInput, "pad_value"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<PadAttrs, ReadPad>,
     .infer = Infer,
-    .kernels = {{DType::kUndefined, Run}},
+    .kernels = MoveKernels(Run),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
@@ -165,7 +167,7 @@ OpDef Def(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReade
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer<kSpatialDims>,
-      .kernels = {{DType::kUndefined, Run<kSpatialDims>}},
+      .kernels = MoveKernels(Run<kSpatialDims>),
       .layout = LayoutRule::kFollows,
       .gradient = {.inputs = {"X", "Paddings", "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };

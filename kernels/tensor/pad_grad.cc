@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "kernels/tensor/pad.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/parallel_for.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -48,10 +48,7 @@ absl::Status Run(KernelContext& ctx) {
     first += ctx.attrs<PadAttrs>().paddings[2 * d] * from[d];
     dims.push_back({x_grad->shape[d], from[d], to[d]});
   }
-  const size_t bytes = SizeOf(grad.dtype);
-  CopyStrided(ctx.num_threads(), bytes, dims, At(grad.raw_data(), first, bytes),
-              x_grad->mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, dims, {grad, first}, {*x_grad});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -60,7 +57,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD", kOptional}},
     .parse = ParseAttrs<PadAttrs, ReadPad>,
     .infer = Infer,
-    .kernels = {{DType::kUndefined, Run}},
+    .kernels = MoveKernels(Run),
     .layout = LayoutRule::kFollows,
 });
 

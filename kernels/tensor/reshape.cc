@@ -1,7 +1,7 @@
 // reshape, reshape2: Out = X under another shape. In `shape`, 0 keeps the dimension of X at that
 // place and one -1 takes what is left.
 #include "core/op_def.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/view_shapes.h"
 
@@ -41,8 +41,7 @@ absl::Status InferReshape2(InferContext& ctx) {
 }
 
 absl::Status Reshape(KernelContext& ctx) {
-  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
-  return absl::OkStatus();
+  return CopyUnlessShared(ctx, ctx.input(kX), ctx.output(kOut));
 }
 
 OpDef ReshapeDef(absl::string_view type, std::vector<SlotDef> outputs,
@@ -55,7 +54,7 @@ OpDef ReshapeDef(absl::string_view type, std::vector<SlotDef> outputs,
       .outputs = std::move(outputs),
       .parse = ParseAttrs<ReshapeAttrs, ReadReshapeAttrs>,
       .infer = infer,
-      .kernels = {{DType::kUndefined, Reshape}},
+      .kernels = MoveKernels(Reshape),
       .view = {{kX, kOut}},
       .gradient = {.inputs = {gradient_shape, "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -60,22 +60,23 @@ absl::Status InferRoll(InferContext& ctx) {
 
 // Copies the boxes of dimensions `d` and up: each moved dimension falls into the part that moves
 // back and the part that comes in at the front.
-void CopyParts(KernelContext& ctx, const Shape& shape, const Shape& moved, const Strides& strides,
-               int d, int64_t source, int64_t target, CopyDims& dims) {
-  const size_t bytes = SizeOf(ctx.input(kX).dtype);
+absl::Status CopyParts(KernelContext& ctx, const Shape& shape, const Shape& moved,
+                       const Strides& strides, int d, int64_t source, int64_t target,
+                       CopyDims& dims) {
   if (d == shape.rank()) {
-    CopyStrided(ctx.num_threads(), bytes, dims, At(ctx.input(kX).raw_data(), source, bytes),
-                At(ctx.output(kOut).mutable_raw_data(), target, bytes));
-    return;
+    return CopyStrided(ctx, dims, {ctx.input(kX), source}, {ctx.output(kOut), target});
   }
   const int64_t stays = shape[d] - moved[d];
   dims.push_back({stays, strides[d], strides[d]});
-  CopyParts(ctx, shape, moved, strides, d + 1, source, target + moved[d] * strides[d], dims);
+  INTERP_RETURN_IF_ERROR(
+      CopyParts(ctx, shape, moved, strides, d + 1, source, target + moved[d] * strides[d], dims));
   if (moved[d] > 0) {
     dims.back().size = moved[d];
-    CopyParts(ctx, shape, moved, strides, d + 1, source + stays * strides[d], target, dims);
+    INTERP_RETURN_IF_ERROR(
+        CopyParts(ctx, shape, moved, strides, d + 1, source + stays * strides[d], target, dims));
   }
   dims.pop_back();
+  return absl::OkStatus();
 }
 
 absl::Status Roll(KernelContext& ctx) {
@@ -85,8 +86,7 @@ absl::Status Roll(KernelContext& ctx) {
   const bool flat = ctx.attrs<RollAttrs>().axis.empty();
   const Strides strides = StridesOf(shape, flat ? Layout::kPlain : x.layout);
   CopyDims dims;
-  CopyParts(ctx, shape, moved, strides, 0, 0, 0, dims);
-  return absl::OkStatus();
+  return CopyParts(ctx, shape, moved, strides, 0, 0, 0, dims);
 }
 
 // Plain: as a vector, X has the logical order.
@@ -96,7 +96,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<RollAttrs, ReadRollAttrs<false>>,
     .infer = InferRoll,
-    .kernels = {{DType::kUndefined, Roll}},
+    .kernels = MoveKernels(Roll),
     .gradient = {.inputs = {"X", "ShiftsTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
@@ -108,7 +108,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<RollAttrs, ReadRollAttrs<true>>,
     .infer = InferRoll,
-    .kernels = {{DType::kUndefined, Roll}},
+    .kernels = MoveKernels(Roll),
 });
 
 }  // namespace

@@ -1,5 +1,7 @@
 // scatter: Out = X with row Ids[i] taken from Updates[i]. With `overwrite` the last update of a row
 // wins; without, the rows are zeroed first and their updates added up.
+#include "kernels/tensor/scatter.h"
+
 #include <algorithm>
 
 #include "core/op_def.h"
@@ -13,12 +15,6 @@ constexpr int kX = 0;
 constexpr int kIds = 1;
 constexpr int kUpdates = 2;
 constexpr int kOut = 0;
-
-struct ScatterAttrs {
-  bool overwrite = true;
-};
-
-ScatterAttrs ReadScatterAttrs(AttrReader& reader) { return {reader.Bool("overwrite", true)}; }
 
 absl::Status InferScatter(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;

@@ -3,8 +3,8 @@
 #include "absl/algorithm/container.h"
 #include "core/op_def.h"
 #include "kernels/tensor/slice_window.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -34,7 +34,6 @@ absl::Status Slice(KernelContext& ctx) {
   const Tensor& input = ctx.input(kInput);
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const Window window, FindWindow(ctx));
-  const size_t element_bytes = SizeOf(input.dtype);
   const Strides from = StridesOf(input);
   const Strides to = StridesOf(window.size, out.layout);
   int64_t offset = 0;
@@ -43,9 +42,7 @@ absl::Status Slice(KernelContext& ctx) {
     offset += window.start[i] * from[i];
     dims.push_back({window.size[i], from[i], to[i]});
   }
-  CopyStrided(ctx.num_threads(), element_bytes, dims, At(input.raw_data(), offset, element_bytes),
-              out.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, dims, {input, offset}, {out});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -58,7 +55,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
     .infer = InferSlice,
-    .kernels = {{DType::kUndefined, Slice}},
+    .kernels = MoveKernels(Slice),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"Input", "StartsTensor", "EndsTensor", "StartsTensorList",
                             "EndsTensorList", "Out@GRAD"},

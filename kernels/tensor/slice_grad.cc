@@ -1,8 +1,7 @@
 // slice_grad: Input@GRAD = Out@GRAD where the slice was taken, 0 elsewhere.
 #include "core/op_def.h"
 #include "kernels/tensor/slice_window.h"
-#include "kernels/util/fill_zero.h"
-#include "kernels/util/strided_copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -44,11 +43,8 @@ absl::Status SliceGrad(KernelContext& ctx) {
     offset += window.start[i] * to[i];
     dims.push_back({window.size[i], from[i], to[i]});
   }
-  if (!(window.size == input_grad.shape)) FillZero(ctx.num_threads(), input_grad);
-  const size_t bytes = SizeOf(out_grad.dtype);
-  CopyStrided(ctx.num_threads(), bytes, dims, out_grad.raw_data(),
-              At(input_grad.mutable_raw_data(), offset, bytes));
-  return absl::OkStatus();
+  if (!(window.size == input_grad.shape)) INTERP_RETURN_IF_ERROR(FillZero(ctx, input_grad));
+  return CopyStrided(ctx, dims, {out_grad}, {input_grad, offset});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -63,7 +59,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
     .kernel_dtype = GradientDType,
     .infer = InferSliceGrad,
-    .kernels = {{DType::kUndefined, SliceGrad}},
+    .kernels = MoveKernels(SliceGrad),
 });
 
 }  // namespace

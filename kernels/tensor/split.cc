@@ -5,9 +5,9 @@
 // from the elements of X in order. This is what Paddle 2.3 to 2.6 compute; their Python front end
 // makes axes positive, so only programs written by hand come here.
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -101,13 +101,12 @@ LayoutRule SplitLayout(const void* attrs, DType) {
 }
 
 // Fills one output from the elements of X that begin at `start` and lie `from` apart.
-void CopyPart(KernelContext& ctx, const Strides& from, int64_t start, Tensor& out) {
+absl::Status CopyPart(KernelContext& ctx, const Strides& from, int64_t start, Tensor& out) {
   const Tensor& x = ctx.input(kX);
   const Strides to = StridesOf(out);
   CopyDims dims;
   for (int i = 0; i < out.shape.rank(); ++i) dims.push_back({out.shape[i], from[i], to[i]});
-  CopyStrided(ctx.num_threads(), SizeOf(x.dtype), dims, At(x.raw_data(), start, SizeOf(x.dtype)),
-              out.mutable_raw_data());
+  return CopyStrided(ctx, dims, {x, start}, {out});
 }
 
 absl::Status Split(KernelContext& ctx) {
@@ -122,11 +121,9 @@ absl::Status Split(KernelContext& ctx) {
   int64_t index = 0;  // along the axis
   for (size_t i = 0; i < outputs.size(); index += sections[i++]) {
     if (outputs[i] == nullptr) continue;
-    if (flat) {
-      CopyPart(ctx, StridesOf(*outputs[i]), index * slice, *outputs[i]);
-    } else {
-      CopyPart(ctx, from, index * from[axis], *outputs[i]);
-    }
+    Tensor& out = *outputs[i];
+    INTERP_RETURN_IF_ERROR(flat ? CopyPart(ctx, StridesOf(out), index * slice, out)
+                                : CopyPart(ctx, from, index * from[axis], out));
   }
   return absl::OkStatus();
 }
@@ -145,7 +142,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out", kVariadic}},
     .parse = ParseAttrs<SplitAttrs, ReadSplitAttrs>,
     .infer = InferSplit,
-    .kernels = {{DType::kUndefined, Split}},
+    .kernels = MoveKernels(Split),
     .layout_rule = SplitLayout,
     .gradient = {.make = MakeGradient},
 });

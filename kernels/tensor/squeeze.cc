@@ -2,7 +2,7 @@
 // such dimensions go. unsqueeze, unsqueeze2: Out = X with dimensions of length 1 inserted at
 // `axes`, one after the other.
 #include "core/op_def.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/view_shapes.h"
 
@@ -62,8 +62,7 @@ absl::Status InferUnsqueeze2(InferContext& ctx) {
 }
 
 absl::Status View(KernelContext& ctx) {
-  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
-  return absl::OkStatus();
+  return CopyUnlessShared(ctx, ctx.input(kX), ctx.output(kOut));
 }
 
 OpDef ViewDef(absl::string_view type, std::vector<SlotDef> inputs, std::vector<SlotDef> outputs,
@@ -75,7 +74,7 @@ OpDef ViewDef(absl::string_view type, std::vector<SlotDef> inputs, std::vector<S
       .outputs = std::move(outputs),
       .parse = ParseAttrs<AxesAttrs, ReadAxesAttrs>,
       .infer = infer,
-      .kernels = {{DType::kUndefined, View}},
+      .kernels = MoveKernels(View),
       .view = {{kX, kOut}},
       .gradient = {.inputs = std::move(gradient_inputs), .outputs = {"X@GRAD"}},
   };

@@ -22,7 +22,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Y"}},
     .parse = ParseAttrs<StackAttrs, ReadStackAttrs>,
     .infer = InferStack,
-    .kernels = {{DType::kUndefined, Stack}},
+    .kernels = MoveKernels(Stack),
     .gradient = {.inputs = {"X", "Y@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
@@ -43,7 +43,7 @@ OpDef UnstackDef(absl::string_view type, absl::string_view output,
       .outputs = {{output, kVariadic}},
       .parse = ParseAttrs<StackAttrs, ReadStackAttrs>,
       .infer = infer,
-      .kernels = {{DType::kUndefined, Unstack}},
+      .kernels = MoveKernels(Unstack),
       .gradient = std::move(gradient),
   };
 }

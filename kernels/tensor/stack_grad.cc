@@ -29,7 +29,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD", kVariadic | kOptional}},
     .parse = ParseAttrs<StackAttrs, ReadStackAttrs>,
     .infer = InferStackGrad,
-    .kernels = {{DType::kUndefined, stacking::Unstack}},
+    .kernels = MoveKernels(stacking::Unstack),
 });
 
 INTERP_REGISTER_OP(OpDef{
@@ -39,7 +39,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<StackAttrs, ReadStackAttrs>,
     .infer = stacking::InferStack,
-    .kernels = {{DType::kUndefined, stacking::Stack}},
+    .kernels = MoveKernels(stacking::Stack),
 });
 
 }  // namespace

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp::stacking {
 
@@ -61,13 +61,11 @@ inline absl::Status Stack(KernelContext& ctx) {
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const int axis,
                           ResolveAxis(ctx.attrs<StackAttrs>().axis, out.shape.rank()));
-  const size_t element_bytes = SizeOf(out.dtype);
   const Strides to = StridesOf(out);
   int64_t offset = 0;
   for (const Tensor* x : ctx.inputs(kX)) {
-    CopyStrided(ctx.num_threads(), element_bytes,
-                PartDims(*x, StridesOf(*x), to, axis, /*part_is_source=*/true), x->raw_data(),
-                At(out.mutable_raw_data(), offset, element_bytes));
+    INTERP_RETURN_IF_ERROR(CopyStrided(
+        ctx, PartDims(*x, StridesOf(*x), to, axis, /*part_is_source=*/true), {*x}, {out, offset}));
     offset += to[axis];
   }
   return absl::OkStatus();
@@ -100,14 +98,13 @@ inline absl::Status Unstack(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   INTERP_ASSIGN_OR_RETURN(const int axis,
                           ResolveAxis(ctx.attrs<StackAttrs>().axis, x.shape.rank()));
-  const size_t element_bytes = SizeOf(x.dtype);
   const Strides from = StridesOf(x);
   int64_t offset = 0;
   for (Tensor* out : ctx.outputs(kOut)) {
     if (out != nullptr) {
-      CopyStrided(ctx.num_threads(), element_bytes,
-                  PartDims(*out, StridesOf(*out), from, axis, /*part_is_source=*/false),
-                  At(x.raw_data(), offset, element_bytes), out->mutable_raw_data());
+      INTERP_RETURN_IF_ERROR(
+          CopyStrided(ctx, PartDims(*out, StridesOf(*out), from, axis, /*part_is_source=*/false),
+                      {x, offset}, {*out}));
     }
     offset += from[axis];
   }

@@ -1,8 +1,7 @@
 // strided_slice_grad: Input@GRAD = Out@GRAD where the slice was taken, 0 elsewhere.
 #include "core/op_def.h"
 #include "kernels/tensor/strided_window.h"
-#include "kernels/util/fill_zero.h"
-#include "kernels/util/strided_copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -37,7 +36,7 @@ absl::Status StridedSliceGrad(KernelContext& ctx) {
   const Tensor& out_grad = ctx.input(kOutGrad);
   Tensor& input_grad = ctx.output(kInputGrad);
   INTERP_ASSIGN_OR_RETURN(const Window window, FindWindow(ctx));
-  FillZero(ctx.num_threads(), input_grad);
+  INTERP_RETURN_IF_ERROR(FillZero(ctx, input_grad));
   if (out_grad.numel() == 0) return absl::OkStatus();
   const Strides from = StridesOf(window.size, out_grad.layout);
   const Strides to = StridesOf(input_grad);
@@ -56,10 +55,7 @@ absl::Status StridedSliceGrad(KernelContext& ctx) {
       dims.push_back({window.size[i], -from[i], -along.step * to[i]});
     }
   }
-  const size_t bytes = SizeOf(out_grad.dtype);
-  CopyStrided(ctx.num_threads(), bytes, dims, At(out_grad.raw_data(), source, bytes),
-              At(input_grad.mutable_raw_data(), target, bytes));
-  return absl::OkStatus();
+  return CopyStrided(ctx, dims, {out_grad, source}, {input_grad, target});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -76,7 +72,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .kernel_dtype = GradientDType,
     .infer = InferStridedSliceGrad,
-    .kernels = {{DType::kUndefined, StridedSliceGrad}},
+    .kernels = MoveKernels(StridedSliceGrad),
 });
 
 }  // namespace

@@ -1,7 +1,7 @@
 // transfer_layout: Out = X in the memory order `dst_layout` (a Layout). Plans insert it where an op
 // wants another layout than its input has.
 #include "core/op_def.h"
-#include "kernels/util/strided_copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -39,10 +39,9 @@ absl::Status Transfer(KernelContext& ctx) {
     // Safe without the plan's knowledge: nobody writes memory it shares. Memory of a device is
     // handed on by what the plan knows.
     out.ShareMemory(x);
-  } else {
-    CopyTensor(ctx.num_threads(), x, out);
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  return CopyTensor(ctx, x, out);
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -51,7 +50,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<TransferAttrs, ReadTransferAttrs>,
     .infer = InferTransfer,
-    .kernels = {{DType::kUndefined, Transfer}},
+    .kernels = MoveKernels(Transfer),
 });
 
 }  // namespace

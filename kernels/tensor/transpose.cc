@@ -8,9 +8,9 @@
 #include <string>
 
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 #include "kernels/util/view_shapes.h"
 
 namespace interp {
@@ -112,8 +112,7 @@ absl::Status Transpose(KernelContext& ctx) {
   for (int i = 0; i < rank; ++i) {
     dims.push_back({out.shape[i], from[*NormalizeAxis(axis[i], rank)], to[i]});
   }
-  CopyStrided(ctx.num_threads(), SizeOf(x.dtype), dims, x.raw_data(), out.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, dims, {x}, {out});
 }
 
 absl::Status FusedTranspose(KernelContext& ctx) {
@@ -134,8 +133,7 @@ absl::Status FusedTranspose(KernelContext& ctx) {
     dims.push_back({shape[axis], from[axis], inner});
   }
   Tensor& out = ctx.output(kOut);
-  CopyStrided(ctx.num_threads(), sizeof(float), dims, ctx.input(kX).raw_data(),
-              out.mutable_raw_data());
+  INTERP_RETURN_IF_ERROR(CopyStrided(ctx, dims, {ctx.input(kX)}, {out}));
   if (attrs.scale == 1) return absl::OkStatus();
   float* const values = out.mutable_data<float>();
   ParallelFor(ctx.num_threads(), out.numel(), kElementwiseGrain,
@@ -153,7 +151,7 @@ OpDef TransposeDef(absl::string_view type, std::vector<SlotDef> outputs,
       .outputs = std::move(outputs),
       .parse = ParseAttrs<TransposeAttrs, ReadTransposeAttrs>,
       .infer = infer,
-      .kernels = {{DType::kUndefined, Transpose}},
+      .kernels = MoveKernels(Transpose),
       .gradient = {.inputs = {gradient_shape, "Out@GRAD"}, .outputs = {"X@GRAD"}},
   };
 }

@@ -1,7 +1,7 @@
 // transpose_grad, transpose2_grad: dimension axis[i] of X@GRAD is dimension i of Out@GRAD.
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
-#include "kernels/util/strided_copy.h"
 
 namespace interp {
 namespace {
@@ -50,9 +50,7 @@ absl::Status TransposeGrad(KernelContext& ctx) {
   for (int i = 0; i < rank; ++i) {
     dims.push_back({out_grad.shape[i], from[i], to[*NormalizeAxis(axis[i], rank)]});
   }
-  CopyStrided(ctx.num_threads(), SizeOf(x_grad.dtype), dims, out_grad.raw_data(),
-              x_grad.mutable_raw_data());
-  return absl::OkStatus();
+  return CopyStrided(ctx, dims, {out_grad}, {x_grad});
 }
 
 OpDef TransposeGradDef(absl::string_view type) {
@@ -63,7 +61,7 @@ OpDef TransposeGradDef(absl::string_view type) {
       .outputs = {{"X@GRAD"}},
       .parse = ParseAttrs<TransposeAttrs, ReadTransposeAttrs>,
       .infer = InferTransposeGrad,
-      .kernels = {{DType::kUndefined, TransposeGrad}},
+      .kernels = MoveKernels(TransposeGrad),
   };
 }
 

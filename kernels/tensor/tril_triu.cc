@@ -1,5 +1,7 @@
 // tril_triu: Out = X with everything above (`lower`) or below the given diagonal of each matrix set
 // to 0. tril_triu_grad is the same on Out@GRAD.
+#include "kernels/tensor/tril_triu.h"
+
 #include <algorithm>
 
 #include "core/op_def.h"
@@ -10,15 +12,6 @@ namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-struct TrilTriuAttrs {
-  int64_t diagonal = 0;
-  bool lower = true;
-};
-
-TrilTriuAttrs ReadTrilTriuAttrs(AttrReader& reader) {
-  return {reader.Int("diagonal", 0), reader.Bool("lower", true)};
-}
 
 absl::Status InferTrilTriu(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;

@@ -1,7 +1,7 @@
 // Gradients of the ops that give a tensor another shape: X@GRAD = Out@GRAD in the shape of X. The
 // older ops have X itself for that, the newer ones XShape: a 0, then the dimensions of X.
 #include "core/op_def.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -33,8 +33,7 @@ absl::Status InferFromXShape(InferContext& ctx) {
 }
 
 absl::Status View(KernelContext& ctx) {
-  CopyUnlessShared(ctx.input(kOutGrad), ctx.output(kXGrad));
-  return absl::OkStatus();
+  return CopyUnlessShared(ctx, ctx.input(kOutGrad), ctx.output(kXGrad));
 }
 
 OpDef ViewGradDef(absl::string_view type, absl::string_view shape_slot,
@@ -44,7 +43,7 @@ OpDef ViewGradDef(absl::string_view type, absl::string_view shape_slot,
       .inputs = {{"Out@GRAD"}, {shape_slot, kNoNeedBuffer | kAnyDType | kAnyLayout}},
       .outputs = {{"X@GRAD"}},
       .infer = shape_slot == "X" ? InferFromX : InferFromXShape,
-      .kernels = {{DType::kUndefined, View}},
+      .kernels = MoveKernels(View),
       .view = {{kOutGrad, kXGrad}},
   };
   // What the forward op takes its shape from; gradients of programs repeat it.

@@ -1,0 +1,16 @@
+// The attribute of scatter.
+#pragma once
+
+#include "core/attr_reader.h"
+
+namespace interp {
+
+struct ScatterAttrs {
+  bool overwrite = true;
+};
+
+inline ScatterAttrs ReadScatterAttrs(AttrReader& reader) {
+  return {reader.Bool("overwrite", true)};
+}
+
+}  // namespace interp
