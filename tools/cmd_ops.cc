@@ -1,6 +1,7 @@
 // interp ops: lists the op types there are.
 #include <memory>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "core/json_writer.h"
 #include "core/near_names.h"
@@ -27,13 +28,19 @@ absl::string_view KernelName(const KernelDef& kernel) {
   return kernel.dtype == DType::kUndefined ? absl::string_view("any") : Name(kernel.dtype);
 }
 
+// Of the host's kernels, each once.
+std::vector<absl::string_view> HostDTypes(const OpDef& def) {
+  std::vector<absl::string_view> names;
+  for (const KernelDef& kernel : def.kernels) {
+    if (kernel.place != PlaceKind::kCpu) continue;
+    if (!absl::c_linear_search(names, KernelName(kernel))) names.push_back(KernelName(kernel));
+  }
+  return names;
+}
+
 std::string ToText(const OpDef& def) {
   return absl::StrCat(def.type, "(", SlotsText(def.inputs), ") -> (", SlotsText(def.outputs), ")  ",
-                      absl::StrJoin(def.kernels, " ",
-                                    [](std::string* out, const KernelDef& k) {
-                                      absl::StrAppend(out, KernelName(k));
-                                    }),
-                      "\n");
+                      absl::StrJoin(HostDTypes(def), " "), "\n");
 }
 
 void WriteSlots(absl::string_view key, const std::vector<SlotDef>& slots, JsonWriter& json) {
@@ -104,7 +111,7 @@ ExitCode Ops(const OpsFlags& flags) {
 void AddOpsCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<OpsFlags>();
   CLI::App& command = *app.add_subcommand(
-      "ops", "list op types: inputs -> outputs and the dtypes there are kernels for");
+      "ops", "list op types: inputs -> outputs and the dtypes the host has kernels for");
   command.add_option("TYPE", flags->types, "only these; default: all");
   command.add_flag("--json", flags->json, "print one JSON array");
   command.footer("A '?' marks optional slots, a '*' slots with any number of arguments.");
