@@ -33,10 +33,10 @@ bool OpDef::RunsOn(PlaceKind kind) const {
                        [](const KernelDef& kernel) { return kernel.place == PlaceKind::kCpu; });
   }
   // What a simulated device has no row for it runs by the host's.
-  const bool has_row =
-      kind == PlaceKind::kSim ||
-      std::any_of(kernels.begin(), kernels.end(),
-                  [kind](const KernelDef& kernel) { return kernel.place == kind; });
+  const bool has_row = kind == PlaceKind::kSim ||
+                       std::any_of(kernels.begin(), kernels.end(), [kind](const KernelDef& kernel) {
+                         return kernel.place == kind;
+                       });
   const auto is_array = [](const SlotDef& slot) { return (slot.flags & kTensorArray) != 0; };
   return has_row && !host_only && !dynamic_outputs && sub_block == nullptr &&
          std::none_of(inputs.begin(), inputs.end(), is_array) &&
