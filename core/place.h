@@ -28,8 +28,8 @@ absl::string_view Name(PlaceKind kind);
 // "cpu", "sim:1" or "cuda:0".
 std::string Name(Place place);
 
-// The place of a name: "cpu", "sim" (number 0), "sim:N" with N < kMaxDevices, and "cuda" or "cuda:N"
-// likewise. InvalidArgument otherwise.
+// The place of a name: "cpu", "sim" (number 0), "sim:N" with N < kMaxDevices, and "cuda" or
+// "cuda:N" likewise. InvalidArgument otherwise.
 inline constexpr int kMaxDevices = 16;
 absl::StatusOr<Place> PlaceFromName(absl::string_view name);
 

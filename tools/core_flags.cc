@@ -39,7 +39,9 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_flag("--in-order", flags.in_order, "keep all ops in program order")
       ->group(kPlanGroup);
   command.add_flag("--no-gc", flags.no_gc, "keep all variables until the end")->group(kPlanGroup);
-  command.add_option("--place", flags.place, "where ops run: cpu, cuda:N, a GPU, or sim:N, a simulated device")
+  command
+      .add_option("--place", flags.place,
+                  "where ops run: cpu, cuda:N, a GPU, or sim:N, a simulated device")
       ->capture_default_str()
       ->group(kPlanGroup);
   command.add_flag("--single-stream", flags.single_stream, "all work of a device on one stream")
