@@ -1,4 +1,4 @@
-// Rows of reduce_sum, _mean, _max, _min, _amax, _amin and _prod.
+// Rows of mean, reduce_sum, _mean, _max, _min, _amax, _amin and _prod.
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row.h"
 #include "kernels/math/reduction.h"
@@ -22,6 +22,8 @@ absl::Status ReduceDims(KernelContext& ctx) {
 constexpr std::initializer_list<DType> kReduced = {DType::kFloat32, DType::kFloat64,
                                                    DType::kFloat16, DType::kInt32, DType::kInt64};
 
+INTERP_REGISTER_KERNELS("mean", RowsFor({DType::kFloat32, DType::kFloat64, DType::kFloat16},
+                                        ReduceDims<ReduceOp::kMean>));
 INTERP_REGISTER_KERNELS("reduce_sum", RowsFor(kReduced, ReduceDims<ReduceOp::kSum>));
 INTERP_REGISTER_KERNELS("reduce_mean", RowsFor(kReduced, ReduceDims<ReduceOp::kMean>));
 INTERP_REGISTER_KERNELS("reduce_max", RowsFor(kReduced, ReduceDims<ReduceOp::kMax>));

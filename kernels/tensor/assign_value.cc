@@ -1,7 +1,9 @@
 // assign_value: Out = the values listed in the attributes, of attribute `shape` and `dtype`.
+#include <algorithm>
 #include <cstring>
 
 #include "core/op_def.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/scalar_bytes.h"
 
 namespace interp {
@@ -87,6 +89,22 @@ absl::Status AssignValue(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// On devices: lists of one value, which a fill makes without a copy from the host.
+bool AllValuesAlike(const void* attributes) {
+  const auto& attrs = *static_cast<const AssignValueAttrs*>(attributes);
+  const size_t step = SizeOf(attrs.dtype);
+  const std::vector<std::byte>& bytes = attrs.bytes;
+  return bytes.size() <= step || std::equal(bytes.begin() + step, bytes.end(), bytes.begin());
+}
+
+absl::Status FillAlike(KernelContext& ctx) {
+  const AssignValueAttrs& attrs = ctx.attrs<AssignValueAttrs>();
+  if (attrs.bytes.empty()) return absl::OkStatus();
+  ScalarBytes value;
+  std::copy_n(attrs.bytes.begin(), SizeOf(attrs.dtype), value.bytes.begin());
+  return FillElements(ctx, value, ctx.output(kOut));
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "assign_value",
     .inputs = {},
@@ -94,7 +112,8 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<AssignValueAttrs, ReadAssignValueAttrs>,
     .kernel_dtype = AssignValueDType,
     .infer = InferAssignValue,
-    .kernels = {{DType::kUndefined, AssignValue}},
+    .kernels = {{DType::kUndefined, AssignValue},
+                DeviceMoveKernel(DType::kUndefined, FillAlike, AllValuesAlike)},
     .gradient = {.none = true},
 });
 

@@ -147,6 +147,13 @@ TEST_F(MathRows, LogicOfBoolsAndTestsOfFloats) {
   }
 }
 
+TEST_F(MathRows, MeanIsThatOfAllElements) {
+  ExpectSameAsHost({"mean", {}, {{"X", SomeTensor<float>({3, 4, 500})}}});
+  ExpectSameAsHost({"mean", {}, {{"X", SomeTensor<double>({7, 5})}}});
+  ExpectSameAsHost({"mean", {}, {{"X", SomeTensor<float16>({40, 3})}}});
+  ExpectSameAsHost({"mean", {}, {{"X", SomeTensor<float>({1})}}});
+}
+
 TEST_F(MathRows, ReductionsOfAnyDimensions) {
   const Tensor x = SomeTensor<float>({3, 4, 5, 6});
   for (const char* type :

@@ -43,6 +43,19 @@ TEST_F(MoveRows, FillsOfEveryElementSize) {
   ExpectSameAsHost({"fill_zeros_like", {}, {{"X", SomeTensor<float>({4})}}});
 }
 
+TEST_F(MoveRows, AssignedValuesThatAreAllAlikeAreFilled) {
+  const auto assigned = [](const std::vector<float>& values) {
+    return RowCase{"assign_value",
+                   {{"shape", Ints{static_cast<int32_t>(values.size())}},
+                    {"dtype", static_cast<int32_t>(DType::kFloat32)},
+                    {"fp32_values", values}},
+                   {}};
+  };
+  ExpectSameAsHost(assigned({2.5f}));
+  ExpectSameAsHost(assigned({-1.5f, -1.5f, -1.5f}));
+  EXPECT_FALSE(HasRow(assigned({1.0f, 2.0f})));
+}
+
 TEST_F(MoveRows, PartsAreJoinedAndTakenApart) {
   const Tensor a = SomeTensor<float>({2, 3, 4});
   const Tensor b = SomeTensor<float>({2, 5, 4}, 2);
