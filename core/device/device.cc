@@ -17,6 +17,12 @@ absl::Status Stream::Record(DeviceEvent& event) {
                          name(), "' of ", Name(place()));
 }
 
+absl::Status Stream::BeginCapture() { return Unimplemented(Name(place()), " has no graphs"); }
+
+absl::StatusOr<std::unique_ptr<WorkGraph>> Stream::EndCapture() {
+  return Unimplemented(Name(place()), " has no graphs");
+}
+
 absl::Status Stream::Wait(DeviceEvent& event) {
   return event.place().kind == place().kind ? WaitOwn(event) : event.Synchronize();
 }

@@ -51,6 +51,16 @@ class DeviceEvent {
   virtual bool Passed() = 0;
 };
 
+// Work of a stream that was captured once and is enqueued as a whole, any number of times (CUDA C++
+// Programming Guide, section "CUDA Graphs"): the same kernels on the same addresses with the same
+// arguments.
+class WorkGraph {
+ public:
+  virtual ~WorkGraph() = default;  // waits for its work
+  // On the stream that it was captured on. Errors: the device's.
+  virtual absl::Status Enqueue(const Work& work) = 0;
+};
+
 // Thread-safety: all methods from any thread; the order of calls is the order of work.
 // Errors: every call returns Device::status() once the device is lost. Record, Wait and Synchronize
 // have no other, but for events of another device.
@@ -79,6 +89,13 @@ class Stream {
   }
   // What runs kernels of the host on this device; null where only kernels of its own run.
   virtual HostKernelLauncher* host_kernels() { return nullptr; }
+
+  // From here to EndCapture, kernels, copies on the device and fills are not enqueued but become
+  // the work of a graph. Everything else fails meanwhile: copies of host memory, events, waits.
+  // Unimplemented where a device has no graphs. REQUIRES: one thread enqueues until EndCapture.
+  virtual absl::Status BeginCapture();
+  // Ends it whatever it returns. Errors: what was captured cannot be a graph.
+  virtual absl::StatusOr<std::unique_ptr<WorkGraph>> EndCapture();
 
   // `event` stands for the work so far. InvalidArgument for an event of another device.
   absl::Status Record(DeviceEvent& event);

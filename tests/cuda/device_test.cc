@@ -220,6 +220,61 @@ TEST_F(CudaDeviceTest, TracesKernelsAndCopiesWithTheirTags) {
   EXPECT_THAT(device_->StopTrace(), ::testing::IsEmpty());
 }
 
+TEST_F(CudaDeviceTest, GraphsRepeatWhatWasCaptured) {
+  const auto stream = OpenStream(*device_);
+  float* const data = Floats(*device_, 64);
+  float* const copy = Floats(*device_, 64);
+  Put(*stream, data, std::vector<float>(64, 1));
+  ASSERT_THAT(stream->BeginCapture(), IsOk());
+  ASSERT_THAT(AddOneOn(*stream, data), IsOk());
+  ASSERT_THAT(AddOneOn(*stream, data), IsOk());
+  ASSERT_THAT(stream->CopyOnDevice(copy, data, 64 * sizeof(float), {}), IsOk());
+  absl::StatusOr<std::unique_ptr<WorkGraph>> graph = stream->EndCapture();
+  ASSERT_THAT(graph, IsOk());
+  EXPECT_EQ(Read(*stream, data, 64), std::vector<float>(64, 1));  // nothing has run yet
+  machine_->ResetCalls();
+  for (int i = 0; i < 3; ++i) ASSERT_THAT((*graph)->Enqueue({}), IsOk());
+  EXPECT_EQ(machine_->calls("cudaGraphLaunch"), 3);
+  EXPECT_EQ(machine_->calls("cudaLaunchKernel"), 0);
+  graph->reset();
+  EXPECT_EQ(Read(*stream, copy, 64), std::vector<float>(64, 7));
+}
+
+TEST_F(CudaDeviceTest, GraphsHoldNoHostMemoryAndNoEvents) {
+  const auto stream = OpenStream(*device_);
+  const auto event = MakeEvent(*device_);
+  const Tensor host = Tensor::Of<float>(Shape({64}), UpTo(64));
+  float* const data = Floats(*device_, 64);
+  EXPECT_THAT(stream->EndCapture().status(), ::testing::Not(IsOk()));
+  ASSERT_THAT(stream->BeginCapture(), IsOk());
+  for (const absl::Status& refused :
+       {stream->CopyToDevice(data, host.raw_data(), host.buffer(), 256, {}), stream->Record(*event),
+        stream->BeginCapture()}) {
+    EXPECT_THAT(refused.ToString(), ::testing::HasSubstr("cannot be captured in a graph"));
+  }
+  ASSERT_THAT(AddOneOn(*stream, data), IsOk());
+  ASSERT_THAT(stream->EndCapture(), IsOk());
+  Put(*stream, data, UpTo(64));  // as before
+  EXPECT_EQ(Read(*stream, data, 64), UpTo(64));
+}
+
+TEST_F(CudaDeviceTest, CapturesThatFailLeaveTheStreamAsItWas) {
+  for (const char* const call :
+       {"cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiate"}) {
+    SCOPED_TRACE(call);
+    Begin({});
+    const auto stream = OpenStream(*device_);
+    float* const data = Floats(*device_, 64);
+    Put(*stream, data, std::vector<float>(64, 1));
+    machine_->FailCall(call, 1, cudaErrorMemoryAllocation);
+    absl::Status failed = stream->BeginCapture();
+    if (failed.ok()) failed = stream->EndCapture().status();
+    EXPECT_THAT(failed, ::testing::Not(IsOk()));
+    ASSERT_THAT(AddOneOn(*stream, data), IsOk());
+    EXPECT_EQ(Read(*stream, data, 64), std::vector<float>(64, 2));
+  }
+}
+
 TEST_F(CudaDeviceTest, IsTheSameForAllWhoAskWhileItLives) {
   const auto again = cuda::MakeCudaDevice(0);
   ASSERT_THAT(again, IsOk());

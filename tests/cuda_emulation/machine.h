@@ -28,6 +28,16 @@ struct StreamRecord {
   std::shared_ptr<const Moment> moment;
 };
 
+// What a stream does when the turn of a call comes.
+using StreamRun = std::function<cudaError_t(const StreamWork&)>;
+
+// Work that a captured stream did not get.
+struct CapturedWork {
+  WorkKind kind;
+  size_t bytes;
+  StreamRun run;
+};
+
 }  // namespace interp::cuda_emulation
 
 // Names of CUDA. NOLINTBEGIN(readability-identifier-naming)
@@ -39,6 +49,14 @@ struct CUevent_st {
   int device;
   bool timed;
   interp::cuda_emulation::StreamRecord record;  // the latest
+};
+struct CUgraph_st {
+  int device;
+  std::vector<interp::cuda_emulation::CapturedWork> work = {};
+  bool valid = true;  // nothing was asked for meanwhile that a graph cannot hold
+};
+struct CUgraphExec_st {
+  CUgraph_st graph;
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -97,6 +115,16 @@ class MachineState final : public Machine {
   cudaError_t SynchronizeEvent(cudaEvent_t event);
   cudaError_t ElapsedMs(float* ms, cudaEvent_t start, cudaEvent_t end);
 
+  // Graphs (machine_graphs.cc). They hold kernels, calls of libraries, fills and copies between
+  // memory of devices; everything else is refused while a stream is captured, host nodes and
+  // events, too, which CUDA has and interp does not use.
+  cudaError_t BeginCapture(cudaStream_t stream, int current);
+  cudaError_t EndCapture(cudaStream_t stream, int current, cudaGraph_t* graph);
+  cudaError_t InstantiateGraph(cudaGraph_t graph, cudaGraphExec_t* runnable);
+  cudaError_t DestroyGraph(cudaGraph_t graph);
+  cudaError_t LaunchGraph(cudaGraphExec_t runnable, cudaStream_t stream, int current);
+  cudaError_t DestroyGraphExec(cudaGraphExec_t runnable);
+
  private:
   struct EmulatedDevice {
     EmulatedDevice(const SimOptions& options, std::unique_ptr<DeviceMemory> memory);
@@ -116,14 +144,16 @@ class MachineState final : public Machine {
 
     uint32_t queue() const { return static_cast<uint32_t>(number * kMaxStreams + lane); }
   };
-  using Run = std::function<cudaError_t(const StreamWork&)>;
 
   explicit MachineState(std::unique_ptr<GridRunner> runner) : runner_(std::move(runner)) {}
 
   // cudaErrorInvalidResourceHandle for a handle that is none, or the error of a lost device.
   cudaError_t Find(cudaStream_t stream, int current, Target& target);
+  // The same for calls that no graph holds: an error, which spoils the capture, while the stream is
+  // captured.
+  cudaError_t FindUncaptured(cudaStream_t stream, int current, Target& target);
   StreamRecord PushRecord(const Target& target);
-  void Push(const Target& target, WorkKind kind, size_t bytes, Run run);
+  void Push(const Target& target, WorkKind kind, size_t bytes, StreamRun run);
   // Blocks until the record is done.
   cudaError_t HostWait(const StreamRecord& record, EmulatedDevice& device);
   // Whether it is done, after a moment for the device to get on.
@@ -162,6 +192,9 @@ class MachineState final : public Machine {
   StreamOrder order_;
   std::set<cudaStream_t> streams_;
   std::set<cudaEvent_t> events_;
+  std::map<uint32_t, std::unique_ptr<CUgraph_st>> captures_;  // in progress, by Target::queue
+  std::set<cudaGraph_t> graphs_;
+  std::set<cudaGraphExec_t> runnable_graphs_;
 };
 
 // The machine that lives, or null.

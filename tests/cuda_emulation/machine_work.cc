@@ -44,10 +44,14 @@ cudaError_t MachineState::Find(cudaStream_t stream, int current, Target& target)
   return target.device->lost;
 }
 
-void MachineState::Push(const Target& target, WorkKind kind, size_t bytes, Run run) {
+void MachineState::Push(const Target& target, WorkKind kind, size_t bytes, StreamRun run) {
   EmulatedDevice* const device = target.device;
   device->executor->Admit(target.lane);
   std::lock_guard<std::mutex> guard(mutex_);
+  if (const auto capture = captures_.find(target.queue()); capture != captures_.end()) {
+    capture->second->work.push_back({kind, bytes, std::move(run)});
+    return;
+  }
   // What follows a failure on a lost device is dropped.
   auto unless_lost = [device, run = std::move(run), work = order_.Enqueue(target.queue())] {
     if (device->lost != cudaSuccess) return absl::OkStatus();
@@ -157,6 +161,11 @@ cudaError_t MachineState::Copy(void* to, const void* from, size_t bytes, cudaMem
   }();
   const bool pageable_to = !to_device && !Pinned(to);
   const bool pageable_from = !from_device && !Pinned(from);
+  if (direction != WorkKind::kDeviceToDevice) {
+    if (const cudaError_t error = FindUncaptured(stream, current, target); error != cudaSuccess) {
+      return error;
+    }
+  }
   if (pageable_to || pageable_from) ++pageable_copies_;
   if (pageable_from) {
     // The source may change as soon as the call returns, and the copy happens later.
@@ -223,7 +232,8 @@ cudaError_t MachineState::Launch(const GridLaunch& launch, cudaStream_t stream, 
 cudaError_t MachineState::LaunchHost(cudaStream_t stream, cudaHostFn_t function, void* data,
                                      int current) {
   Target target;
-  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  if (const cudaError_t error = FindUncaptured(stream, current, target); error != cudaSuccess)
+    return error;
   Push(target, WorkKind::kFill, /*bytes=*/0, [function, data](const StreamWork&) {
     function(data);
     return cudaSuccess;
@@ -260,7 +270,8 @@ cudaError_t MachineState::DestroyStream(cudaStream_t stream) {
 
 cudaError_t MachineState::Synchronize(cudaStream_t stream, int current) {
   Target target;
-  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  if (const cudaError_t error = FindUncaptured(stream, current, target); error != cudaSuccess)
+    return error;
   return HostWait(PushRecord(target), *target.device);
 }
 
@@ -282,7 +293,8 @@ cudaError_t MachineState::SynchronizeDevice(int device) {
 
 cudaError_t MachineState::QueryStream(cudaStream_t stream, int current) {
   Target target;
-  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  if (const cudaError_t error = FindUncaptured(stream, current, target); error != cudaSuccess)
+    return error;
   return Query(PushRecord(target));
 }
 
@@ -302,7 +314,8 @@ cudaError_t MachineState::DestroyEvent(cudaEvent_t event) {
 
 cudaError_t MachineState::Record(cudaEvent_t event, cudaStream_t stream, int current) {
   Target target;
-  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  if (const cudaError_t error = FindUncaptured(stream, current, target); error != cudaSuccess)
+    return error;
   StreamRecord record = PushRecord(target);
   std::lock_guard<std::mutex> guard(mutex_);
   if (!events_.contains(event) || event->device != target.number) {
@@ -314,7 +327,8 @@ cudaError_t MachineState::Record(cudaEvent_t event, cudaStream_t stream, int cur
 
 cudaError_t MachineState::Wait(cudaStream_t stream, cudaEvent_t event, int current) {
   Target target;
-  if (const cudaError_t error = Find(stream, current, target); error != cudaSuccess) return error;
+  if (const cudaError_t error = FindUncaptured(stream, current, target); error != cudaSuccess)
+    return error;
   std::lock_guard<std::mutex> guard(mutex_);
   if (!events_.contains(event)) return cudaErrorInvalidResourceHandle;
   const auto& [point, moment] = event->record;

@@ -77,6 +77,10 @@ constexpr ErrorText kErrorTexts[] = {
      "peer access is already enabled"},
     {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
 };
 
@@ -372,5 +376,41 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
   return Call("cudaEventElapsedTime",
               [&](MachineState& machine, int) { return machine.ElapsedMs(ms, start, end); });
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode /*mode*/) {
+  return Call("cudaStreamBeginCapture", [&](MachineState& machine, int current) {
+    return machine.BeginCapture(stream, current);
+  });
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = nullptr;
+  return Call("cudaStreamEndCapture", [&](MachineState& machine, int current) {
+    return machine.EndCapture(stream, current, graph);
+  });
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* runnable, cudaGraph_t graph,
+                                 unsigned long long /*flags*/) {
+  return Call("cudaGraphInstantiate", [&](MachineState& machine, int) {
+    return machine.InstantiateGraph(graph, runnable);
+  });
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  return Call("cudaGraphDestroy",
+              [&](MachineState& machine, int) { return machine.DestroyGraph(graph); });
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t runnable, cudaStream_t stream) {
+  return Call("cudaGraphLaunch", [&](MachineState& machine, int current) {
+    return machine.LaunchGraph(runnable, stream, current);
+  });
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t runnable) {
+  return Call("cudaGraphExecDestroy",
+              [&](MachineState& machine, int) { return machine.DestroyGraphExec(runnable); });
 }
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/cuda_error.h"
 #include "core/device/cuda/current_device.h"
@@ -65,7 +66,8 @@ CudaStream::~CudaStream() {
 absl::Status CudaStream::Enqueue(WorkKind kind, const Work& work,
                                  absl::FunctionRef<absl::Status()> enqueue) {
   return device_.With([&] {
-    const std::optional<cudaEvent_t> start = device_.trace_.Begin(handle_);
+    const std::optional<cudaEvent_t> start =
+        captures_ ? std::nullopt : device_.trace_.Begin(handle_);
     const absl::Status status = enqueue();
     if (start.has_value()) {
       device_.trace_.End(*start, handle_,
@@ -75,8 +77,14 @@ absl::Status CudaStream::Enqueue(WorkKind kind, const Work& work,
   });
 }
 
+absl::Status CudaStream::NotCaptured(absl::string_view what) const {
+  if (!captures_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(what, " cannot be captured in a graph"));
+}
+
 absl::Status CudaStream::CopyToDevice(void* device, const void* host, BufferRef host_buffer,
                                       size_t bytes, const Work& work) {
+  INTERP_RETURN_IF_ERROR(NotCaptured("a copy of host memory"));
   Work copy = work;
   copy.bytes = static_cast<int64_t>(bytes);
   return Enqueue(WorkKind::kHostToDevice, copy, [&] {
@@ -109,6 +117,7 @@ absl::Status CudaStream::UploadPiece(char* device, const char* host, const Buffe
 
 absl::Status CudaStream::CopyToHost(void* host, BufferRef host_buffer, const void* device,
                                     size_t bytes, const Work& work) {
+  INTERP_RETURN_IF_ERROR(NotCaptured("a copy to host memory"));
   Work copy = work;
   copy.bytes = static_cast<int64_t>(bytes);
   return Enqueue(WorkKind::kDeviceToHost, copy, [&] {
@@ -188,7 +197,45 @@ absl::Status CudaStream::EnqueueKernel(const Work& work,
   return Enqueue(WorkKind::kKernel, work, enqueue);
 }
 
+// Relaxed: what other threads do meanwhile is theirs, and pools may grow.
+absl::Status CudaStream::BeginCapture() {
+  INTERP_RETURN_IF_ERROR(NotCaptured("a capture"));
+  const absl::Status begun = device_.With([&] {
+    return ToStatus(cudaStreamBeginCapture(handle_, cudaStreamCaptureModeRelaxed),
+                    "cannot capture a stream");
+  });
+  captures_ = begun.ok();
+  return begun;
+}
+
+absl::StatusOr<std::unique_ptr<WorkGraph>> CudaStream::EndCapture() {
+  if (!captures_.exchange(false)) return absl::FailedPreconditionError("no capture to end");
+  cudaGraphExec_t runnable = nullptr;
+  INTERP_RETURN_IF_ERROR(device_.With([&]() -> absl::Status {
+    cudaGraph_t graph = nullptr;
+    INTERP_RETURN_IF_ERROR(ToStatus(cudaStreamEndCapture(handle_, &graph), "cannot end a capture"));
+    const absl::Status made =
+        ToStatus(cudaGraphInstantiate(&runnable, graph, /*flags=*/0), "cannot make a graph");
+    ToStatus(cudaGraphDestroy(graph), "cannot destroy a graph").IgnoreError();
+    return made;
+  }));
+  return std::make_unique<CudaGraph>(*this, runnable);
+}
+
+CudaGraph::~CudaGraph() {
+  const CurrentDevice current(stream_.device_.index());
+  ToStatus(cudaStreamSynchronize(stream_.handle()), "cannot wait for a stream").IgnoreError();
+  ToStatus(cudaGraphExecDestroy(graph_), "cannot destroy a graph").IgnoreError();
+}
+
+absl::Status CudaGraph::Enqueue(const Work& work) {
+  return stream_.Enqueue(WorkKind::kKernel, work, [&] {
+    return ToStatus(cudaGraphLaunch(graph_, stream_.handle()), "cannot launch a graph");
+  });
+}
+
 absl::Status CudaStream::RecordOwn(DeviceEvent& event) {
+  INTERP_RETURN_IF_ERROR(NotCaptured("an event"));
   return device_.With([&] {
     auto& own = static_cast<CudaEvent&>(event);
     const bool recorded =
@@ -201,6 +248,7 @@ absl::Status CudaStream::RecordOwn(DeviceEvent& event) {
 }
 
 absl::Status CudaStream::WaitOwn(const DeviceEvent& event) {
+  INTERP_RETURN_IF_ERROR(NotCaptured("a wait for an event"));
   return device_.With([&] {
     const auto& other = static_cast<const CudaEvent&>(event);
     if (!other.recorded()) return absl::OkStatus();

@@ -101,9 +101,13 @@ class CudaStream final : public Stream {
   absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) override;
   absl::Status Fill(void* device, uint8_t value, size_t bytes) override;
   absl::Status EnqueueKernel(const Work& work, absl::FunctionRef<absl::Status()> enqueue) override;
+  absl::Status BeginCapture() override;
+  absl::StatusOr<std::unique_ptr<WorkGraph>> EndCapture() override;
   absl::Status Synchronize() override;
 
  private:
+  friend class CudaGraph;
+
   // Between a staging buffer and where the bytes belong, by a callback of the stream.
   struct HostCopy {
     CudaStream* stream = nullptr;
@@ -118,6 +122,8 @@ class CudaStream final : public Stream {
   absl::Status RecordOwn(DeviceEvent& event) override;
   absl::Status WaitOwn(const DeviceEvent& event) override;
   absl::Status Enqueue(WorkKind kind, const Work& work, absl::FunctionRef<absl::Status()> enqueue);
+  // An error while the stream is captured, for what no graph may hold.
+  absl::Status NotCaptured(absl::string_view what) const;
   absl::Status UploadPiece(char* device, const char* host, const BufferRef& buffer, size_t bytes);
   absl::Status DownloadPiece(char* host, const BufferRef& buffer, const char* device, size_t bytes);
   // Copies on the host in the order of the stream.
@@ -129,8 +135,21 @@ class CudaStream final : public Stream {
   const std::string name_;
   const int index_;
   const cudaStream_t handle_;
+  std::atomic<bool> captures_{false};
   std::mutex mutex_;                 // guards host_copies_
   std::list<HostCopy> host_copies_;  // in flight
+};
+
+class CudaGraph final : public WorkGraph {
+ public:
+  CudaGraph(CudaStream& stream, cudaGraphExec_t graph) : stream_(stream), graph_(graph) {}
+  ~CudaGraph() override;
+
+  absl::Status Enqueue(const Work& work) override;
+
+ private:
+  CudaStream& stream_;
+  const cudaGraphExec_t graph_;
 };
 
 }  // namespace interp::cuda
