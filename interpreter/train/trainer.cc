@@ -165,10 +165,26 @@ absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds
   return fetched;
 }
 
-// Random numbers are those of a replica: rank r draws from stream r after that of the training.
 absl::StatusOr<std::vector<Tensor>> Trainer::StepOfRank(absl::Span<const Tensor> feeds,
                                                         const RunOptions& options) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> share, ranks_->MyShare(feeds, feeds_of_batch_));
+  absl::StatusOr<std::vector<Tensor>> share = ranks_->MyShare(feeds, feeds_of_batch_);
+  if (!share.ok()) return FailOfRank(share.status());
+  if (micro_batches_ != nullptr) {
+    // All ranks find the same, and none of them waits for another.
+    INTERP_RETURN_IF_ERROR(micro_batches_->CheckSamples(ranks_->num_samples(), ranks_->size()));
+  }
+  absl::StatusOr<std::vector<Tensor>> fetched = StepOfShare(*std::move(share), options);
+  return fetched.ok() ? std::move(fetched) : FailOfRank(fetched.status());
+}
+
+absl::Status Trainer::FailOfRank(const absl::Status& error) const {
+  if (options_.rings != nullptr) options_.rings->Fail(error);
+  return error;
+}
+
+// Random numbers are those of a replica: rank r draws from stream r after that of the training.
+absl::StatusOr<std::vector<Tensor>> Trainer::StepOfShare(std::vector<Tensor> share,
+                                                         const RunOptions& options) {
   if (micro_batches_ != nullptr) {
     Tensor weight = std::move(share.back());
     share.pop_back();

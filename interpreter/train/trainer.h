@@ -100,6 +100,11 @@ class Trainer {
   static absl::Status CheckCombination(const TrainerOptions& options);
   absl::StatusOr<std::vector<Tensor>> StepOfRank(absl::Span<const Tensor> feeds,
                                                  const RunOptions& options);
+  // `share`: that of this rank, with its weight behind.
+  absl::StatusOr<std::vector<Tensor>> StepOfShare(std::vector<Tensor> share,
+                                                  const RunOptions& options);
+  // The error, which the other ranks are told: they wait for this one's part.
+  absl::Status FailOfRank(const absl::Status& error) const;
   absl::StatusOr<std::vector<Tensor>> StepOfMicroBatches(absl::Span<const Tensor> feeds,
                                                          const RunOptions& options);
 
