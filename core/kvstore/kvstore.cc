@@ -168,9 +168,6 @@ absl::StatusOr<std::vector<Array>> KVStore::Compress(Entry& entry, absl::Span<co
   std::vector<Array> codes;
   for (size_t i = 0; i < values.size(); ++i) {
     const Array& value = values[i];
-    if (value.dtype() != DType::kFloat32) {
-      return Unimplemented("compression takes float32, not ", Name(value.dtype()));
-    }
     if (i == entry.residuals.size()) entry.residuals.emplace_back();
     Array& residual = entry.residuals[i];
     // What a gradient that failed has spoilt is begun anew.
@@ -223,11 +220,6 @@ absl::StatusOr<Array> KVStore::SumOfAllCodes(Entry& entry, const Array& sum, flo
 
 absl::Status KVStore::PushRows(const Entry& entry, absl::Span<const Array> values,
                                const Updater& updater, int32_t priority) const {
-  if (updater == nullptr || !entry.stored.place().on_host()) {
-    return InvalidArgument("rows are pushed to key '", entry.key, "' on ",
-                           Name(entry.stored.place()),
-                           "; they need an updater, and a store of kind local or dist_sync");
-  }
   INTERP_ASSIGN_OR_RETURN(Array joined, JoinRows(values, priority));
   if (ranks_ != nullptr) {
     INTERP_ASSIGN_OR_RETURN(joined, ranks_->GatherRows(joined, entry.key, priority));
@@ -251,12 +243,6 @@ absl::StatusOr<Array> KVStore::Sum(Entry& entry, absl::Span<const Array> values,
 // Its server keeps the key, and updates it by itself.
 absl::Status KVStore::PushToServer(Entry& entry, absl::Span<const Array> values,
                                    const Settings& settings, int32_t priority) {
-  if (settings.updater == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("key '", entry.key, "' of a store of kind ", kind_,
-                     " is pushed to, and there is no updater: SetOptimizer or SetUpdater comes "
-                     "first, on all ranks"));
-  }
   if (values[0].is_rows()) {
     INTERP_ASSIGN_OR_RETURN(const Array joined, JoinRows(values, priority));
     return client_->Push(entry.number, joined, /*threshold=*/0, priority);
@@ -272,6 +258,7 @@ absl::Status KVStore::PushToServer(Entry& entry, absl::Span<const Array> values,
 
 absl::Status KVStore::PushLocked(Entry& entry, absl::Span<const Array> values, int32_t priority) {
   const Settings settings = this->settings();
+  INTERP_RETURN_IF_ERROR(CheckTreatment(entry, values, settings));
   if (client_ != nullptr) return PushToServer(entry, values, settings, priority);
   if (values[0].is_rows()) return PushRows(entry, values, settings.updater, priority);
   INTERP_ASSIGN_OR_RETURN(const Array sum, Sum(entry, values, settings.threshold, priority));

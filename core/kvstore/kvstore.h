@@ -93,8 +93,8 @@ class KVStore {
                         absl::Span<const Array> outs, int32_t priority = 0);
   // PushPull of each, in their order and to the same bits, but nothing is pushed where one does not
   // fit its key. Between ranks (dist_sync, dist_device_sync, without compression) dense keys of one
-  // dtype that follow each other are added up as one message of up to 4 MiB, which starts when all
-  // of them are there.
+  // dtype that follow each other are added up as one message of up to 4 MiB and 1024 keys, which
+  // starts when all of them are there. Ranks push rows to the same keys.
   absl::Status PushPullAll(absl::Span<const KeyedPush> pushes, int32_t priority = 0);
   // Gives an array of rows some rows of what is stored: `rows`, each once, ascending.
   absl::Status PullRows(absl::string_view key, std::vector<int64_t> rows, const Array& out,
@@ -138,6 +138,9 @@ class KVStore {
   absl::Status CheckCaller() const;
   absl::Status CheckValues(const Entry& entry, absl::Span<const Array> values) const;
   absl::Status CheckOuts(const Entry& entry, absl::Span<const Array> outs) const;
+  // Whether pushes are treated so that these values can be. REQUIRES: CheckValues.
+  absl::Status CheckTreatment(const Entry& entry, absl::Span<const Array> values,
+                              const Settings& settings) const;
   Settings settings();
   // REQUIRES: entry.mutex is held.
   absl::Status PushLocked(Entry& entry, absl::Span<const Array> values, int32_t priority);

@@ -9,12 +9,15 @@
 #include "core/array/tape.h"
 #include "core/kvstore/add_up.h"
 #include "core/kvstore/kvstore.h"
+#include "core/kvstore/store_client.h"
 
 namespace interp {
 namespace {
 
 // Larger ones gain nothing: a message of this size takes much longer than it waits for its start.
 constexpr size_t kBucketBytes = size_t{4} << 20;
+// What joins the elements reads a variable for each key, and an operation may touch 65,535.
+constexpr size_t kBucketKeys = 1024;
 
 // The elements of all arrays, which are dense, on the host and of one dtype, one after the other.
 absl::StatusOr<Array> JoinElements(const std::vector<Array>& arrays, int32_t priority) {
@@ -56,13 +59,14 @@ std::vector<std::unique_lock<std::mutex>> LockAll(std::vector<Entry*> entries) {
 
 }  // namespace
 
-// All ranks find the same: it depends on keys, shapes and dtypes alone.
+// All ranks find the same: it depends on keys, their shapes and dtypes, and on which of them are
+// pushed rows, in which ranks do not differ.
 size_t KVStore::EndOfBucket(absl::Span<const KeyedPush> pushes,
                             absl::Span<Entry* const> entries) const {
   absl::flat_hash_set<const Entry*> together;
   size_t bytes = 0;
   size_t end = 0;
-  for (; end < entries.size(); ++end) {
+  for (; end < std::min(entries.size(), kBucketKeys); ++end) {
     const Array& stored = entries[end]->stored;
     bytes += stored.size_bytes();
     const bool fits = stored.size_bytes() > 0 && bytes <= kBucketBytes &&
@@ -102,15 +106,38 @@ absl::Status KVStore::PushBucket(absl::Span<const KeyedPush> pushes,
   return absl::OkStatus();
 }
 
+absl::Status KVStore::CheckTreatment(const Entry& entry, absl::Span<const Array> values,
+                                     const Settings& settings) const {
+  const bool on_host = entry.stored.place().on_host();
+  if (client_ != nullptr && settings.updater == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("key '", entry.key, "' of a store of kind ", kind_,
+                     " is pushed to, and there is no updater: SetOptimizer or SetUpdater comes "
+                     "first, on all ranks"));
+  }
+  if (values[0].is_rows()) {
+    if (client_ != nullptr || (settings.updater != nullptr && on_host)) return absl::OkStatus();
+    return InvalidArgument("rows are pushed to key '", entry.key, "' on ",
+                           Name(entry.stored.place()),
+                           "; they need an updater, and a store of kind local or dist_sync");
+  }
+  if (settings.threshold > 0 && values[0].dtype() != DType::kFloat32) {
+    return Unimplemented("compression takes float32, not ", Name(values[0].dtype()), " as of key '",
+                         entry.key, "'");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status KVStore::PushPullAll(absl::Span<const KeyedPush> pushes, int32_t priority) {
+  const Settings settings = this->settings();
   std::vector<Entry*> entries;
   for (const KeyedPush& push : pushes) {
     INTERP_ASSIGN_OR_RETURN(Entry* const entry, Find(push.key));
     INTERP_RETURN_IF_ERROR(CheckValues(*entry, push.values));
+    INTERP_RETURN_IF_ERROR(CheckTreatment(*entry, push.values, settings));
     INTERP_RETURN_IF_ERROR(CheckOuts(*entry, push.outs));
     entries.push_back(entry);
   }
-  const Settings settings = this->settings();
   const bool joins = ranks_ != nullptr && client_ == nullptr && settings.threshold == 0;
   for (size_t i = 0; i < pushes.size();) {
     const absl::Span<Entry* const> left = absl::MakeConstSpan(entries).subspan(i);

@@ -101,11 +101,11 @@ absl::Status DataParallel::BroadcastPosition(int64_t& num_steps, RandomState& ra
 absl::StatusOr<std::vector<Tensor>> DataParallel::MyShare(absl::Span<const Tensor> batch,
                                                           absl::Span<const FeedSpec> feeds) {
   INTERP_ASSIGN_OR_RETURN(std::vector<BatchShare> shares, SplitBatch(batch, feeds, ring_->size()));
-  int64_t samples = 0;
-  for (const BatchShare& share : shares) samples += share.num_samples;
+  num_samples_ = 0;
+  for (const BatchShare& share : shares) num_samples_ += share.num_samples;
   weights_.assign(ring_->size(), 0);
   for (size_t r = 0; r < shares.size(); ++r) {
-    weights_[r] = static_cast<double>(shares[r].num_samples) / static_cast<double>(samples);
+    weights_[r] = static_cast<double>(shares[r].num_samples) / static_cast<double>(num_samples_);
   }
   const auto rank = static_cast<size_t>(ring_->rank());
   // The first share has one sample then.

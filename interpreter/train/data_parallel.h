@@ -41,6 +41,9 @@ class DataParallel {
   // The name of what MyShare adds to the feeds, last.
   const std::string& weight() const { return weight_; }
   int rank() const { return ring_->rank(); }
+  int size() const { return ring_->size(); }
+  // Of the last MyShare's batch, on all ranks together.
+  int64_t num_samples() const { return num_samples_; }
   int num_buckets() const { return num_buckets_; }
 
   // Tensors of the root scope as rank 0 has them; those that it lacks are left alone.
@@ -71,6 +74,7 @@ class DataParallel {
   std::string weight_;
   int num_buckets_ = 0;
   std::vector<Fetch> fetches_;
+  int64_t num_samples_ = 0;
   std::vector<double> weights_;  // of the ranks' shares of the last batch
 };
 

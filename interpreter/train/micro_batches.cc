@@ -56,18 +56,24 @@ std::vector<FeedSpec> MicroBatches::FeedsOfBatch(const std::vector<FeedSpec>& sp
   return of_batch;
 }
 
+absl::Status MicroBatches::CheckSamples(int64_t samples, int ranks) const {
+  const int32_t count = schedule_.micro_batches;
+  // A rank without samples computes one of another rank's.
+  if (states_.empty() || std::max<int64_t>(samples / ranks, 1) >= count) return absl::OkStatus();
+  return InvalidArgument("a batch has ", samples, " samples for ", count, " micro-batches",
+                         ranks > 1 ? absl::StrCat(" on each of ", ranks, " ranks") : "",
+                         ": those without samples would change '", states_[0],
+                         "', which goes from one to the next, once more; leave out a last batch "
+                         "that is not full (--drop-last) or take fewer micro-batches");
+}
+
 absl::StatusOr<std::vector<Tensor>> MicroBatches::Split(absl::Span<const Tensor> batch,
                                                         absl::Span<const FeedSpec> feeds) {
   const int32_t count = schedule_.micro_batches;
   INTERP_ASSIGN_OR_RETURN(std::vector<BatchShare> shares, SplitBatch(batch, feeds, count));
-  if (std::ssize(shares) < count && !states_.empty()) {
-    return InvalidArgument("a batch has ", shares.size(), " samples for ", count,
-                           " micro-batches: those without samples would change '", states_[0],
-                           "', which goes from one to the next, once more; leave out a last batch "
-                           "that is not full (--drop-last) or take fewer micro-batches");
-  }
   int64_t samples = 0;
   for (const BatchShare& share : shares) samples += share.num_samples;
+  INTERP_RETURN_IF_ERROR(CheckSamples(samples, /*ranks=*/1));
   weights_.clear();
   for (const BatchShare& share : shares) {
     weights_.push_back(static_cast<double>(share.num_samples) / static_cast<double>(samples));

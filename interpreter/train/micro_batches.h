@@ -37,10 +37,12 @@ class MicroBatches {
   const JobSchedule& schedule() const { return schedule_; }
   const std::vector<JobOps>& jobs() const { return jobs_; }
 
+  // InvalidArgument where a batch of `samples`, shared out to `ranks`, leaves one of them with
+  // fewer than micro-batches, and those left over would change states once more.
+  absl::Status CheckSamples(int64_t samples, int ranks) const;
   // The values of feeds() for a batch. Micro-batches share its memory; their sizes differ by one
   // sample where it does not divide. Where there are fewer samples than micro-batches, those left
-  // over compute the first one with weight 0. Errors: those of SplitBatch; InvalidArgument where
-  // they would change states once more.
+  // over compute the first one with weight 0. Errors: those of SplitBatch and CheckSamples.
   absl::StatusOr<std::vector<Tensor>> Split(absl::Span<const Tensor> batch,
                                             absl::Span<const FeedSpec> feeds);
   // The fetches of the last Split's batch: what a step has once, and else floats whose declared

@@ -52,6 +52,7 @@ class Replicas {
   InterpreterCore& first() { return *cores_[0]; }
   // What to feed: of the batch.
   const std::vector<FeedSpec>& feeds() const { return feeds_; }
+  int count() const { return static_cast<int>(cores_.size()); }
   // Of all cores together, at most.
   size_t peak_bytes() const;
 

@@ -8,6 +8,7 @@
 #include "interpreter/train/data_parallel.h"
 #include "interpreter/train/micro_batches.h"
 #include "interpreter/train/replicas.h"
+#include "interpreter/train/sequence_rows.h"
 #include "passes/addto.h"
 #include "passes/feed_fetch.h"
 #include "passes/prune.h"
@@ -56,6 +57,17 @@ absl::Status NameFeedsAndFetches(const Program& main, TrainerOptions& options) {
   return absl::OkStatus();
 }
 
+// Null where steps take batches whole.
+absl::StatusOr<std::unique_ptr<SequenceRows>> SequencesOf(const Program& main,
+                                                          const TrainerOptions& options) {
+  if (options.replicas <= 1 && !options.micro_batches.has_value() &&
+      !options.data_parallel.has_value()) {
+    return nullptr;
+  }
+  INTERP_RETURN_IF_ERROR(VerifyProgram(main, OpsOf(options)));
+  return std::make_unique<SequenceRows>(main, options.feeds, options.fetches);
+}
+
 // Before the program is cut into parts, which would each have the readers.
 void DropFedReaders(const std::vector<std::string>& feeds, Program& main) {
   std::vector<VarId> fed;
@@ -87,6 +99,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   }
   options.core.passes.disable.emplace_back(kPrunePass);
   INTERP_RETURN_IF_ERROR(CheckCombination(options));
+  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<SequenceRows> sequences, SequencesOf(main, options));
   std::vector<std::string> feeds = options.feeds;
   std::vector<std::string> fetches = options.fetches;
   const std::vector<ParamDecl> persistables = ParamsOf(main);
@@ -128,6 +141,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   }
   trainer->micro_batches_ = std::move(micro_batches);
   trainer->ranks_ = std::move(ranks);
+  trainer->sequences_ = std::move(sequences);
   if (!states.blocks.empty()) INTERP_RETURN_IF_ERROR(trainer->Initialize(states));
   return trainer;
 }
@@ -159,19 +173,38 @@ absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds
   absl::StatusOr<std::vector<Tensor>> fetched =
       ranks_ != nullptr           ? StepOfRank(feeds, options)
       : micro_batches_ != nullptr ? StepOfMicroBatches(feeds, options)
-      : replicas_ != nullptr      ? replicas_->Step(feeds, options)
+      : replicas_ != nullptr      ? StepOfReplicas(feeds, options)
                                   : core_->Run(feeds, options);
   if (fetched.ok()) ++num_steps_;
   return fetched;
 }
 
-// Random numbers are those of a replica: rank r draws from stream r after that of the training.
 absl::StatusOr<std::vector<Tensor>> Trainer::StepOfRank(absl::Span<const Tensor> feeds,
                                                         const RunOptions& options) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> share, ranks_->MyShare(feeds, feeds_of_batch_));
+  absl::StatusOr<std::vector<Tensor>> share = ranks_->MyShare(feeds, feeds_of_batch_);
+  if (!share.ok()) return FailOfRank(share.status());
+  // All ranks find the same, and none of them waits for another.
+  INTERP_RETURN_IF_ERROR(sequences_->Check(feeds, feeds_of_batch_, ranks_->size()));
+  if (micro_batches_ != nullptr) {
+    INTERP_RETURN_IF_ERROR(micro_batches_->CheckSamples(ranks_->num_samples(), ranks_->size()));
+  }
+  absl::StatusOr<std::vector<Tensor>> fetched = StepOfShare(*std::move(share), options);
+  return fetched.ok() ? std::move(fetched) : FailOfRank(fetched.status());
+}
+
+absl::Status Trainer::FailOfRank(const absl::Status& error) const {
+  if (options_.rings != nullptr) options_.rings->Fail(error);
+  return error;
+}
+
+// Random numbers are those of a replica: rank r draws from stream r after that of the training.
+absl::StatusOr<std::vector<Tensor>> Trainer::StepOfShare(std::vector<Tensor> share,
+                                                         const RunOptions& options) {
   if (micro_batches_ != nullptr) {
     Tensor weight = std::move(share.back());
     share.pop_back();
+    INTERP_RETURN_IF_ERROR(
+        sequences_->Check(share, feeds_of_batch_, micro_batches_->schedule().micro_batches));
     INTERP_ASSIGN_OR_RETURN(share, micro_batches_->Split(share, feeds_of_batch_));
     share.push_back(std::move(weight));
   }
@@ -191,10 +224,18 @@ absl::StatusOr<std::vector<Tensor>> Trainer::StepOfRank(absl::Span<const Tensor>
 
 absl::StatusOr<std::vector<Tensor>> Trainer::StepOfMicroBatches(absl::Span<const Tensor> feeds,
                                                                 const RunOptions& options) {
+  INTERP_RETURN_IF_ERROR(
+      sequences_->Check(feeds, feeds_of_batch_, micro_batches_->schedule().micro_batches));
   INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> parts,
                           micro_batches_->Split(feeds, feeds_of_batch_));
   INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> fetched, core_->Run(parts, options));
   return micro_batches_->Join(std::move(fetched));
+}
+
+absl::StatusOr<std::vector<Tensor>> Trainer::StepOfReplicas(absl::Span<const Tensor> feeds,
+                                                            const RunOptions& options) {
+  INTERP_RETURN_IF_ERROR(sequences_->Check(feeds, replicas_->feeds(), replicas_->count()));
+  return replicas_->Step(feeds, options);
 }
 
 absl::Status Trainer::ShareState() {

@@ -28,6 +28,7 @@ namespace interp {
 class DataParallel;
 class MicroBatches;
 class Replicas;
+class SequenceRows;
 
 struct TrainerOptions {
   // Variables to feed in this order. Empty: the program's own (DataVars).
@@ -100,8 +101,15 @@ class Trainer {
   static absl::Status CheckCombination(const TrainerOptions& options);
   absl::StatusOr<std::vector<Tensor>> StepOfRank(absl::Span<const Tensor> feeds,
                                                  const RunOptions& options);
+  // `share`: that of this rank, with its weight behind.
+  absl::StatusOr<std::vector<Tensor>> StepOfShare(std::vector<Tensor> share,
+                                                  const RunOptions& options);
+  // The error, which the other ranks are told: they wait for this one's part.
+  absl::Status FailOfRank(const absl::Status& error) const;
   absl::StatusOr<std::vector<Tensor>> StepOfMicroBatches(absl::Span<const Tensor> feeds,
                                                          const RunOptions& options);
+  absl::StatusOr<std::vector<Tensor>> StepOfReplicas(absl::Span<const Tensor> feeds,
+                                                     const RunOptions& options);
 
   Trainer(std::shared_ptr<Scope> scope, std::vector<ParamDecl> persistables,
           TrainerOptions options);
@@ -110,6 +118,7 @@ class Trainer {
   std::unique_ptr<Replicas> replicas_;           // null without
   std::unique_ptr<DataParallel> ranks_;          // null without
   std::unique_ptr<MicroBatches> micro_batches_;  // null without
+  std::unique_ptr<SequenceRows> sequences_;      // null where batches are taken whole
   std::vector<FeedSpec> feeds_of_batch_;         // with ranks_ or micro_batches_
   std::shared_ptr<Scope> scope_;
   std::vector<ParamDecl> persistables_;  // sorted by name

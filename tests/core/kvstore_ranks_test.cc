@@ -143,11 +143,47 @@ TEST(StoreOfRanks, NothingIsPushedWhereOneOfManyDoesNotFit) {
                 FailsWith(kInvalid, "key 'a' is pushed"));
     EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"none", {one}}}),
                 FailsWith(absl::StatusCode::kNotFound, "no key 'none'"));
+    INTERP_RETURN_IF_ERROR(store.Init("r", ArrayOf(runtime, {2, 1}, {0, 0})));
+    const Array rows =
+        *runtime.FromRows(Tensor::Of<float>({1, 1}, {3}), {.rows = {1}, .height = 2});
+    EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"r", {rows}}}),
+                FailsWith(kInvalid, "rows are pushed to key 'r' on cpu; they need an updater"));
+    INTERP_RETURN_IF_ERROR(store.SetCompression({}));
+    INTERP_RETURN_IF_ERROR(store.Init("d", *runtime.New({1}, DType::kFloat64)));
+    EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"d", {*runtime.New({1}, DType::kFloat64)}}}),
+                FailsWith(absl::StatusCode::kUnimplemented, "not float64 as of key 'd'"));
     const Array out = *runtime.New({1}, DType::kFloat32);
     INTERP_RETURN_IF_ERROR(store.Pull("a", {out}));
     EXPECT_THAT(FloatsOf(out), ElementsAre(5));
     return absl::OkStatus();
   });
+}
+
+TEST(StoreOfRanks, MoreKeysThanAMessageHoldsTakeAnother) {
+  constexpr int kKeys = 1025;
+  const auto statuses = OnAllRanks(
+      {.size = 2}, kChecked, [&](const std::shared_ptr<Rings>& rings, ThreadRanks& /*ranks*/) {
+        const std::unique_ptr<ArrayRuntime> runtime = NewRuntime();
+        INTERP_ASSIGN_OR_RETURN(const auto store, KVStore::Create(*runtime, kKind, rings));
+        const auto own = static_cast<float>(rings->rank() + 1);
+        std::vector<KeyedPush> pushes;
+        for (int key = 0; key < kKeys; ++key) {
+          const std::string name = absl::StrCat(key);
+          INTERP_RETURN_IF_ERROR(store->Init(name, ArrayOf(*runtime, {1}, {0})));
+          pushes.push_back({name,
+                            {ArrayOf(*runtime, {1}, {own * static_cast<float>(key)})},
+                            {*runtime->New({1}, DType::kFloat32)}});
+        }
+        INTERP_RETURN_IF_ERROR(store->Barrier());
+        rings->StartTrace();
+        INTERP_RETURN_IF_ERROR(store->PushPullAll(pushes));
+        for (int key = 0; key < kKeys; ++key) {
+          EXPECT_THAT(FloatsOf(pushes[key].outs[0]), ElementsAre(3 * static_cast<float>(key)));
+        }
+        EXPECT_EQ(rings->StopTrace().size(), 2);
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(statuses, Each(absl::OkStatus()));
 }
 
 // The first store's sum is ready last on one of the ranks.

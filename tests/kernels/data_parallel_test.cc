@@ -160,6 +160,68 @@ TEST(DataParallelOfKernelsTest, RanksComputeTheirSharesInMicroBatches) {
   }
 }
 
+constexpr char kCounts[] = R"(block 0
+  var x float32[-1,2] check_feed
+  var w float32[2,1] param
+  var c float32[1] persistable
+  var h float32[-1,1]
+  var loss float32[1]
+  var loss@GRAD float32[1]
+  var h@GRAD float32[-1,1]
+  var w@GRAD float32[2,1]
+  var lr float32[1] persistable
+  increment(X=c) -> (Out=c) {step=1.0}
+  mul(X=x, Y=w) -> (Out=h)
+  mean(X=h) -> (Out=loss) {op_role=256}
+  fill_constant() -> (Out=loss@GRAD) {shape=longs:[1], value=1.0, dtype=5, op_role=257}
+  mean_grad(X=h, Out@GRAD=loss@GRAD) -> (X@GRAD=h@GRAD) {op_role=1}
+  mul_grad(X=x, Y=w, Out@GRAD=h@GRAD) -> (Y@GRAD=w@GRAD) {op_role=1}
+  sgd(Param=w, Grad=w@GRAD, LearningRate=lr) -> (ParamOut=w) {op_role=2}
+)";
+
+absl::StatusOr<std::unique_ptr<Trainer>> CountsInFourParts(const std::shared_ptr<Rings>& rings) {
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(kCounts));
+  const TrainerOptions options{.feeds = {"x"},
+                               .fetches = {"loss"},
+                               .data_parallel = DataParallelOptions{},
+                               .micro_batches = MicroBatchOptions{.micro_batches = 4},
+                               .core = {.num_threads = 1, .rings = rings}};
+  INTERP_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(std::move(program), nullptr, options));
+  Scope& scope = *trainer->scope();
+  scope.FindOrCreate("w")->tensor = Numbers({2, 1}, 0.1F);
+  scope.FindOrCreate("lr")->tensor = Tensor::Of<float>({1}, {0.5F});
+  scope.FindOrCreate("c")->tensor = Tensor::Of<float>({1}, {0});
+  return trainer;
+}
+
+// 7 samples are 4 of rank 0, one for each micro-batch, and 3 of rank 1.
+TEST(DataParallelOfKernelsTest, RanksRefuseTheSameBatchesOfTooFewSamplesAndGoOn) {
+  const auto statuses = OnAllRanks(
+      {.size = 2}, {.timeout = std::chrono::seconds(2)},
+      [](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
+        INTERP_ASSIGN_OR_RETURN(const auto trainer, CountsInFourParts(rings));
+        EXPECT_THAT(trainer->Step({Numbers({7, 2}, 1)}),
+                    FailsWith(absl::StatusCode::kInvalidArgument,
+                              "a batch has 7 samples for 4 micro-batches on each of 2 ranks: those "
+                              "without samples would change 'c'"));
+        return trainer->Step({Numbers({8, 2}, 1)}).status();
+      });
+  for (const absl::Status& status : statuses) EXPECT_THAT(status, IsOk());
+}
+
+TEST(DataParallelOfKernelsTest, AnErrorOfOneRankBeforeItsStepReachesTheOthers) {
+  const auto statuses =
+      OnAllRanks({.size = 2}, {.timeout = std::chrono::seconds(60)},
+                 [](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
+                   INTERP_ASSIGN_OR_RETURN(const auto trainer, CountsInFourParts(rings));
+                   const int64_t samples = rings->rank() == 0 ? 8 : 0;
+                   return trainer->Step({Numbers({samples, 2}, 1)}).status();
+                 });
+  for (const absl::Status& status : statuses) {
+    EXPECT_THAT(status, FailsWith(absl::StatusCode::kInvalidArgument, "feed 'x' has no samples"));
+  }
+}
+
 // A bucket goes out once the last micro-batch has its part of it, while the rest is computed.
 TEST(DataParallelOfKernelsTest, BucketsStartInTheLastMicroBatch) {
   const auto programs = Programs(/*is_sparse=*/false, "sgd:learning_rate=0.5");

@@ -5,8 +5,10 @@
 
 #include "absl/strings/str_replace.h"
 #include "core/program_parse.h"
+#include "interpreter/train/sequence_rows.h"
 #include "interpreter/train/trainer.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/rank_team.h"
 
 namespace interp::testing {
 namespace {
@@ -154,6 +156,130 @@ TEST(MicroBatchProgramsTest, RowsThatTheLastMicroBatchLeavesAreNoFetch) {
   options.fetches = {"s"};
   EXPECT_THAT(Train(text, options),
               FailsWith(StatusCode::kUnimplemented, "fetch 's' is persistable and has rows"));
+}
+
+// The mean over words of the square of a word's number.
+constexpr char kWords[] = R"(block 0
+  var table float32[10,1] param
+  var lr float32[1] persistable
+  var ids int64[-1,1] lod=1
+  var e float32[-1,1]
+  var q float32[-1,1]
+  var loss float32[1]
+  var table@GRAD float32[10,1]
+  lookup_table_v2(W=table, Ids=ids) -> (Out=e0)
+  reshape2(X=e0) -> (Out=e, XShape=xs) {shape=[-1,1]}
+  square(X=e) -> (Out=q)
+  mean(X=q) -> (Out=loss) {op_role=256}
+  fill_constant() -> (Out=loss@GRAD) {shape=longs:[1], value=1.0, dtype=5, op_role=257}
+  mean_grad(X=q, Out@GRAD=loss@GRAD) -> (X@GRAD=q@GRAD) {op_role=1}
+  square_grad(X=e, Out@GRAD=q@GRAD) -> (X@GRAD=e@GRAD) {op_role=1}
+  reshape2_grad(XShape=xs, Out@GRAD=e@GRAD) -> (X@GRAD=e0@GRAD) {op_role=1}
+  lookup_table_v2_grad(W=table, Ids=ids, Out@GRAD=e0@GRAD) -> (W@GRAD=table@GRAD) {op_role=1}
+  sgd(Param=table, Grad=table@GRAD, LearningRate=lr) -> (ParamOut=table) {op_role=2}
+)";
+
+Tensor WordsOf(const std::vector<int64_t>& words, const std::vector<int64_t>& offsets) {
+  Tensor ids = Tensor::Of<int64_t>({static_cast<int64_t>(words.size()), 1}, words);
+  ids.lod = {offsets};
+  return ids;
+}
+
+// The loss of a batch, and the table after it.
+absl::StatusOr<std::vector<double>> TrainWords(const Tensor& ids, TrainerOptions options) {
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(kWords));
+  options.feeds = {"ids"};
+  options.fetches = {"loss"};
+  options.core.num_threads = 1;
+  INTERP_ASSIGN_OR_RETURN(const auto trainer,
+                          Trainer::Create(std::move(program), nullptr, options));
+  Scope& scope = *trainer->scope();
+  scope.FindOrCreate("table")->tensor = Tensor::Of<float>({10, 1}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  scope.FindOrCreate("lr")->tensor = Tensor::Of<float>({1}, {0.5F});
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, trainer->Step({ids}));
+  const std::vector<float> values = Values<float>(scope.Find("table")->tensor);
+  std::vector<double> all(values.begin(), values.end());
+  all.push_back(*fetched[0].data<float>());
+  return all;
+}
+
+std::vector<absl::StatusOr<std::vector<double>>> TrainWordsInShares(const Tensor& ids) {
+  std::vector<absl::StatusOr<std::vector<double>>> results;
+  results.push_back(TrainWords(ids, InParts(2)));
+  results.push_back(TrainWords(ids, {.replicas = 2}));
+  std::vector<absl::StatusOr<std::vector<double>>> of_ranks(2);
+  OnAllRanks({.size = 2}, {.timeout = std::chrono::seconds(10)},
+             [&](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
+               of_ranks[rings->rank()] = TrainWords(
+                   ids, {.data_parallel = DataParallelOptions{}, .core = {.rings = rings}});
+               return absl::OkStatus();
+             });
+  results.insert(results.end(), of_ranks.begin(), of_ranks.end());
+  return results;
+}
+
+TEST(MicroBatchProgramsTest, MeansOverRowsAreThoseOfTheBatchOrRefused) {
+  const auto whole = TrainWords(WordsOf({1, 2, 3, 9}, {0, 3, 4}), {});
+  ASSERT_THAT(whole, IsOk());
+  EXPECT_EQ(whole->back(), 23.75);
+  for (const auto& result : TrainWordsInShares(WordsOf({1, 2, 3, 9}, {0, 3, 4}))) {
+    EXPECT_THAT(result, FailsWith(StatusCode::kUnimplemented,
+                                  "feed 'ids' has 4 rows of 2 sequences, and a share 3 of 1: "
+                                  "'loss' may be a mean over rows"));
+  }
+  for (const auto& result : TrainWordsInShares(WordsOf({1, 2, 3, 9}, {0, 2, 4}))) {
+    ASSERT_THAT(result, IsOk());
+    EXPECT_THAT(*result, Pointwise(DoubleNear(1e-6), *whole));
+  }
+}
+
+// Of words in sentences in paragraphs, which are the samples.
+absl::Status CheckParagraphs(const std::string& ops, const Lod& lod,
+                             const std::vector<std::string>& fetches = {}) {
+  const absl::StatusOr<Program> program = ParseProgram(
+      absl::StrCat("block 0\n  var x float32[-1,1] lod=2\n  var rows float32[-1,1]\n", ops));
+  INTERP_RETURN_IF_ERROR(program.status());
+  Tensor words = Numbers<float>({lod.back().back(), 1});
+  words.lod = lod;
+  const FeedSpec x{.name = "x", .dtype = DType::kFloat32, .shape = {-1, 1}};
+  return SequenceRows(*program, {"x"}, fetches).Check({words}, {x}, /*count=*/2);
+}
+
+TEST(SequenceRowsTest, APoolForEachLevelLeavesAValueForEachSample) {
+  const std::string once = "  sequence_pool(X=x) -> (Out=s)\n";
+  const std::string loss_of_once = once + "  mean(X=s) -> (Out=loss) {op_role=256}\n";
+  const std::string loss_of_both =
+      once + "  sequence_pool(X=s) -> (Out=p)\n  mean(X=p) -> (Out=loss) {op_role=256}\n";
+  const Lod uneven = {{0, 2, 3}, {0, 1, 2, 6}};       // 2 sentences and 1
+  const Lod even_sentences = {{0, 1, 2}, {0, 1, 6}};  // 1 and 1, of 1 word and 5
+  EXPECT_THAT(CheckParagraphs(loss_of_both, uneven), IsOk());
+  EXPECT_THAT(CheckParagraphs(loss_of_once, even_sentences), IsOk());
+  EXPECT_THAT(CheckParagraphs(loss_of_once, uneven),
+              FailsWith(StatusCode::kUnimplemented,
+                        "feed 'x' has 3 rows of 2 sequences, and a share 2 of 1"));
+}
+
+TEST(SequenceRowsTest, LooksAtFetchesBlocksAndUnmarkedLosses) {
+  const Lod uneven = {{0, 1, 2}, {0, 1, 6}};
+  const auto refused = [](const std::string& name) {
+    return FailsWith(StatusCode::kUnimplemented, absl::StrCat("'", name, "' may be a mean"));
+  };
+  const std::string aside =
+      "  scale(X=x) -> (Out=rows)\n  mean(X=rows) -> (Out=metric)\n"
+      "  fill_constant() -> (Out=loss) {op_role=256}\n";
+  EXPECT_THAT(CheckParagraphs(aside, uneven), IsOk());
+  EXPECT_THAT(CheckParagraphs(aside, uneven, {"rows"}), IsOk());
+  EXPECT_THAT(CheckParagraphs(aside, uneven, {"metric"}), refused("metric"));
+  EXPECT_THAT(CheckParagraphs("  mean(X=x) -> (Out=loss)\n", uneven), refused("loss"));
+  EXPECT_THAT(CheckParagraphs("  mean(X=x) -> (Out=loss)\n"
+                              "  fill_constant() -> (Out=loss@GRAD) {op_role=257}\n",
+                              uneven),
+              refused("loss"));
+  EXPECT_THAT(CheckParagraphs("  while() -> () {sub_block=block:1}\n"
+                              "  mean(X=h) -> (Out=loss) {op_role=256}\n"
+                              "block 1 parent=0\n  scale(X=x) -> (Out=h)\n",
+                              uneven),
+              refused("loss"));
 }
 
 }  // namespace
