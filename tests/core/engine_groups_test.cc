@@ -151,6 +151,37 @@ TEST_P(EngineGroups, WaitsWithinOwnQueuesAreErrors) {
   EXPECT_THAT(waited, FailsWith(absl::StatusCode::kFailedPrecondition, "of queue 'mine'"));
 }
 
+// Pushed before they are ready, operations come to the queues by another way.
+TEST_P(EngineGroups, EveryQueueKeepsItsThreadForWhatWaits) {
+  EngineOptions options;
+  options.policy = GetParam();
+  options.queues.resize(kMaxQueues);
+  const auto engine = MakeEngine(options);
+  const Variable held = engine->NewVariable();
+  for (const int queue : {126, 255}) {
+    const OperationOptions there{.queue = static_cast<int16_t>(queue)};
+    std::thread::id expected;
+    std::thread::id thread;
+    int expected_worker = -1;
+    int worker = -1;
+    const auto note = [](std::thread::id& id, int& number) {
+      return [&id, &number](const RunContext& ctx) {
+        id = std::this_thread::get_id();
+        number = ctx.worker;
+      };
+    };
+    ASSERT_THAT(engine->Push(note(expected, expected_worker), {}, there), IsOk());
+    testing::Gate gate;
+    ASSERT_THAT(engine->Push([&] { gate.Pass(); }, {.writes = {&held, 1}}, {.queue = 0}), IsOk());
+    gate.AwaitArrival();
+    ASSERT_THAT(engine->Push(note(thread, worker), {.reads = {&held, 1}}, there), IsOk());
+    gate.Open();
+    ASSERT_THAT(engine->WaitForAll(), IsOk());
+    EXPECT_EQ(thread, expected) << "queue " << queue;
+    EXPECT_EQ(worker, expected_worker);
+  }
+}
+
 TEST_P(EngineGroups, QueuesThatAreNotThereAreRefused) {
   EXPECT_THAT(engine_->Push([] {}, {.writes = {&a_, 1}}, {.name = "lost", .queue = 1}),
               FailsWith(kInvalid,
