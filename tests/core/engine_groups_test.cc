@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/engine/engine.h"
+#include "tests/testing/devices.h"
 #include "tests/testing/engines.h"
 #include "tests/testing/matchers.h"
 
@@ -99,6 +100,48 @@ TEST_P(EngineGroups, WhatCannotBeAGroupIsRefused) {
   const auto stale = engine_->NewGroup({*ours});
   ASSERT_THAT(stale, IsOk());
   EXPECT_THAT(engine_->Push(*stale), FailsWith(kInvalid, "deleted"));
+}
+
+TEST_P(EngineGroups, MembersWithVariablesThatAreGoneDoNotHideBehindTheirSuccessors) {
+  bool ran = false;
+  const auto stale = engine_->NewOperator([&] { ran = true; }, {.writes = {&a_, 1}});
+  ASSERT_THAT(engine_->DeleteVariable(a_), IsOk());
+  ASSERT_THAT(engine_->WaitForAll(), IsOk());
+  // The next variables take the place of those that are gone.
+  std::vector<Variable> others;
+  for (int i = 0; i < 1000 && (others.empty() || others.back().var != a_.var); ++i) {
+    others.push_back(engine_->NewVariable());
+  }
+  ASSERT_EQ(others.back().var, a_.var);
+  const auto valid = engine_->NewOperator([] {}, {.writes = {&others.back(), 1}});
+  for (const auto& members : {std::vector{*valid, *stale}, std::vector{*stale, *valid}}) {
+    const auto group = engine_->NewGroup(members);
+    ASSERT_THAT(group, IsOk());
+    EXPECT_THAT(engine_->Push(*group), FailsWith(kInvalid, "deleted"));
+  }
+  EXPECT_FALSE(ran);
+}
+
+TEST_P(EngineGroups, MembersRunWhereTheirGroupDoes) {
+  const auto device = testing::MakeDevice({});
+  const auto engine =
+      MakeEngine({.policy = GetParam(), .devices = {device}, .queues = {"mine", "other"}});
+  const auto on_device =
+      engine->NewOperator([](const RunContext& ctx) { return ctx.stream->Synchronize(); }, {},
+                          {.name = "there", .place = device->place()});
+  const auto queued = engine->NewOperator([] {}, {}, {.name = "queued", .queue = 1});
+  const auto anywhere = engine->NewOperator([] {}, {});
+  EXPECT_THAT(engine->NewGroup({*on_device}, {.name = "group"}),
+              FailsWith(kInvalid, "group 'group' is to run on cpu: 'there' on sim:0"));
+  EXPECT_THAT(engine->NewGroup({*queued}),
+              FailsWith(kInvalid, "is to run in no queue of the user: 'queued' in queue 1"));
+  EXPECT_THAT(engine->NewGroup({*queued}, {.queue = 0}),
+              FailsWith(kInvalid, "is to run in queue 0: 'queued' in queue 1"));
+  EXPECT_THAT(engine->NewGroup({*queued, *anywhere}, {.queue = 1}), IsOk());
+  const auto there = engine->NewGroup({*on_device, *anywhere}, {.place = device->place()});
+  ASSERT_THAT(there, IsOk());
+  EXPECT_THAT(engine->Push(*there), IsOk());
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
 }
 
 TEST_P(EngineGroups, OwnQueuesHaveOneThreadForAllThatIsTheirs) {
