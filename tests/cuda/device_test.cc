@@ -264,6 +264,22 @@ TEST_F(CudaDeviceTest, IsLostByErrorsThatItDoesNotSurvive) {
   EXPECT_THAT((*other)->Synchronize(), IsOk());
 }
 
+TEST_F(CudaDeviceTest, ErrorsOfOthersAreNotBlamedOnALaunch) {
+  const auto other = cuda::MakeCudaDevice(1);
+  ASSERT_THAT(other, IsOk());
+  const auto stream = OpenStream(**other);
+  float* const data = Floats(**other, 64);
+  // The second call of a use is the one that makes the device before the current one again.
+  machine_->FailCall("cudaSetDevice", 2, cudaErrorMemoryAllocation);
+  EXPECT_THAT(stream->Fill(data, 0, 64 * sizeof(float)), IsOk());
+  EXPECT_THAT(AddOneOn(*stream, data), IsOk());
+  // Of the host program, on this thread.
+  EXPECT_EQ(cudaSetDevice(7), cudaErrorInvalidDevice);
+  EXPECT_THAT(AddOneOn(*stream, data), IsOk());
+  EXPECT_EQ(Read(*stream, data, 64), std::vector<float>(64, 2));
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
 // What one use of a device does: streams, copies, kernels, events, a trace, parameters.
 absl::Status UseDevice(Device& device, std::vector<float>& result) {
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<Stream> first, device.CreateStream("a", 0));
