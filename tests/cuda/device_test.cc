@@ -280,6 +280,46 @@ TEST_F(CudaDeviceTest, ErrorsOfOthersAreNotBlamedOnALaunch) {
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 
+TEST_F(CudaDeviceTest, EventsOrderAlthoughTheDeviceCannotBeMadeTheCurrentOne) {
+  for (const char* call : {"cudaSetDevice", "cudaGetDevice"}) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(absl::StrCat(call, ", seed ", seed));
+      Begin({.devices = 2, .seed = seed});
+      const auto other = cuda::MakeCudaDevice(1);
+      ASSERT_THAT(other, IsOk());
+      const auto first = OpenStream(**other, "first");
+      const auto second = OpenStream(**other, "second");
+      const auto event = MakeEvent(**other);
+      float* const data = Floats(**other, 64);
+      Put(*first, data, UpTo(64));
+      machine_->FailCall(call, 1, cudaErrorMemoryAllocation);
+      EXPECT_THAT(first->Record(*event), IsOk());
+      EXPECT_THAT(second->Wait(*event), IsOk());
+      EXPECT_THAT(AddOneOn(*second, data), IsOk());
+      EXPECT_THAT(second->Record(*event), IsOk());
+      machine_->FailCall(call, 1, cudaErrorMemoryAllocation);
+      EXPECT_THAT(first->Wait(*event), IsOk());
+      EXPECT_EQ(Read(*first, data, 64)[0], 2);
+      EXPECT_THAT(machine_->TakeFindings(), ::testing::IsEmpty());
+    }
+  }
+}
+
+TEST_F(CudaDeviceTest, StagingBuffersAreInUseUntilTheirCopiesAreKnownToHaveEnded) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Begin({.devices = 2, .seed = seed});
+    const auto stream = OpenStream(*device_);
+    float* const first = Floats(*device_, 64);
+    float* const second = Floats(*device_, 64);
+    Put(*stream, first, UpTo(64));
+    machine_->FailCall("cudaEventQuery", 1, cudaErrorMemoryAllocation);
+    Put(*stream, second, std::vector<float>(64, -1));
+    EXPECT_EQ(Read(*stream, first, 64), UpTo(64));
+    EXPECT_EQ(Read(*stream, second, 64), std::vector<float>(64, -1));
+  }
+}
+
 // What one use of a device does: streams, copies, kernels, events, a trace, parameters.
 absl::Status UseDevice(Device& device, std::vector<float>& result) {
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<Stream> first, device.CreateStream("a", 0));
