@@ -1,3 +1,4 @@
+// Long because all that the device promises is tested with one set of helpers.
 // The device behind cuda:0: copies, events, pools, traces, what it asks the driver for, and
 // failures.
 #include <gmock/gmock.h>
