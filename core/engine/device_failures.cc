@@ -52,6 +52,12 @@ std::vector<DeviceFailures::Failure> DeviceFailures::Notice() {
   return noticed;
 }
 
+DeviceFailures::Failure DeviceFailures::NoteLoss(int stream, Issue first, absl::Status loss) {
+  const Failure noted{stream, first, issued_, ErrorOfLoss(std::move(loss), "of a device", 0)};
+  if (LastEnded() < issued_) failures_.push_back(noted);
+  return noted;
+}
+
 DeviceFailures::Failure DeviceFailures::Note(int stream, const WorkError& failed) {
   // The latest with that tag.
   const Issue first = issued_ - ((issued_ - static_cast<Issue>(failed.tag)) & kTagMask);

@@ -54,10 +54,13 @@ class DeviceFailures {
   };
   // What has failed since the last call.
   std::vector<Failure> Notice();
+  // The loss of the device of `stream`, which may have spoilt what was issued from `first` on.
+  Failure NoteLoss(int stream, Issue first, absl::Status loss);
   // The error that has spoilt what an operation wrote, as far as noticed; of several failures that
   // concern it the last. REQUIRES: the operation has not ended.
   ErrorRef ErrorOf(absl::FunctionRef<bool(const Failure&)> concerns) const;
 
+  Issue last_issued() const { return issued_; }
   // Every operation up to this one has ended.
   Issue LastEnded() const { return in_flight_.empty() ? issued_ : *in_flight_.begin() - 1; }
   // All work of operations up to `issue` is done: sinks that only they know are destroyed.

@@ -16,7 +16,9 @@ class GroupAccesses {
  public:
   void Add(const Access& access, uint32_t engine) {
     const Variable variable{access.var, access.generation, engine};
-    const auto [it, is_new] = kinds_.try_emplace(access.var, variables_.size(), access.kind);
+    // Of two with one slot one is gone, which the push is to notice.
+    const auto [it, is_new] = kinds_.try_emplace(std::pair(access.var, access.generation),
+                                                 variables_.size(), access.kind);
     if (is_new) variables_.push_back(variable);
     AccessKind& kind = it->second.second;
     // What one has overwritten whole is the group's own, whatever others do with it then.
@@ -41,8 +43,21 @@ class GroupAccesses {
 
  private:
   std::vector<Variable> variables_;
-  absl::flat_hash_map<Var*, std::pair<size_t, AccessKind>> kinds_;
+  absl::flat_hash_map<std::pair<Var*, uint32_t>, std::pair<size_t, AccessKind>> kinds_;
 };
+
+// What keeps an operator that was recorded with `member` out of a group with `group`, if anything.
+absl::Status CheckWhere(const OperationOptions& member, const OperationOptions& group) {
+  if (group.place.on_host() && !member.place.on_host()) {
+    return InvalidArgument("group '", group.name, "' is to run on ", Name(group.place), ": '",
+                           member.name, "' on ", Name(member.place));
+  }
+  if (member.queue < 0 || member.queue == group.queue) return absl::OkStatus();
+  return InvalidArgument(
+      "group '", group.name, "' is to run in ",
+      group.queue < 0 ? "no queue of the user" : absl::StrCat("queue ", group.queue), ": '",
+      member.name, "' in queue ", member.queue);
+}
 
 // Threads may begin while the rest of a batch is pushed.
 constexpr int kPushesPerFlush = 64;
@@ -118,6 +133,7 @@ absl::StatusOr<Operator> Engine::NewGroup(absl::Span<const Operator> ops,
       return InvalidArgument("group '", options.name, "': '", op ? op.state_->options.name : "",
                              "' is ", what);
     }
+    INTERP_RETURN_IF_ERROR(CheckWhere(op.state_->options, options));
     for (const Access& access : op.state_->accesses) accesses.Add(access, id_);
   }
   const GroupAccesses::Lists lists = accesses.Split();

@@ -183,7 +183,8 @@ class Engine {
   // all of their variables, and the first error ends it and spoils all that it writes. It costs one
   // push, so that small operations which follow each other anyway gain by it. Changes of the
   // operators' place and priority are given by `options`. InvalidArgument for none, an asynchronous
-  // one, or another engine's.
+  // one, another engine's, one for a device in a group of the host, and one of a queue of the user
+  // in a group that is not of it.
   absl::StatusOr<Operator> NewGroup(absl::Span<const Operator> ops,
                                     const OperationOptions& options = {});
   absl::Status Push(const Operator& op, const PushOptions& options = {});

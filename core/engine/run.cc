@@ -310,7 +310,7 @@ RecordList EngineCore::Sort(RecordList ready, const WorkerGroup* mine) {
     } else {
       // Neighbours of one queue go there together.
       RecordList same;
-      const int8_t queue = record->queue;
+      const int16_t queue = record->queue;
       same.Append(*record);
       while (!ready.empty() && ready.first->kind == RecordKind::kOperation &&
              ready.first->queue == queue) {

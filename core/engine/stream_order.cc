@@ -59,14 +59,16 @@ absl::StatusOr<bool> StreamOrder::WaitOnHost(const std::vector<StreamUse>& uses,
   return true;
 }
 
+bool StreamOrder::IsOfAnotherKind(const PerStream& own, const StreamUse& use) const {
+  return streams_[use.stream]->device->place().kind != own.device->place().kind;
+}
+
 absl::Status StreamOrder::WaitForOtherKinds(const PerStream& own,
                                             const std::vector<StreamUse>& uses,
                                             std::unique_lock<std::mutex>& lock) {
   std::vector<StreamUse> others;
   for (const StreamUse& use : uses) {
-    if (streams_[use.stream]->device->place().kind != own.device->place().kind) {
-      others.push_back(use);
-    }
+    if (IsOfAnotherKind(own, use)) others.push_back(use);
   }
   return others.empty() ? absl::OkStatus() : WaitOnHost(others, lock, Deadline::max()).status();
 }
@@ -93,12 +95,49 @@ bool StreamOrder::Concerns(const DeviceFailures::Failure& failure, const StreamU
   return stream.device == streams_[failure.stream]->device || stream.last_joined >= failure.first;
 }
 
-void StreamOrder::NoticeFailures() {
+void StreamOrder::NoticeFailures(const absl::Status& waited) {
   for (const DeviceFailures::Failure& failure : failures_.Notice()) {
     for (VarOrder* order : orders_) {
       if (order->writer.stream >= 0 && Concerns(failure, order->writer)) {
         order->error = failure.error;
       }
+    }
+    const Device& device = *streams_[failure.stream]->device;
+    if (!device.status().ok()) KeepLoss(device, failure.error);
+  }
+  if (waited.ok()) return;
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    if (!streams_[i]->loss && !streams_[i]->device->status().ok()) NoticeLoss(static_cast<int>(i));
+  }
+}
+
+void StreamOrder::KeepLoss(const Device& device, const ErrorRef& error) {
+  for (auto& stream : streams_) {
+    if (stream->device == &device && !stream->loss) stream->loss = error;
+  }
+}
+
+void StreamOrder::NoticeLoss(int stream) {
+  const Device& device = *streams_[stream]->device;
+  const auto unfinished = [&](const StreamUse& use) {
+    return use.stream >= 0 && use.ticket > host_seen_[use.stream];
+  };
+  bool any = false;
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    any |= streams_[i]->device == &device && streams_[i]->issued > host_seen_[i];
+  }
+  if (!any) return;
+  Issue first = failures_.last_issued();
+  for (const VarOrder* order : orders_) {
+    if (unfinished(order->writer) && streams_[order->writer.stream]->device == &device) {
+      first = std::min(first, order->writer.issue);
+    }
+  }
+  const DeviceFailures::Failure loss = failures_.NoteLoss(stream, first, device.status());
+  KeepLoss(device, loss.error);
+  for (VarOrder* order : orders_) {
+    if (unfinished(order->writer) && Concerns(loss, order->writer) && !order->error) {
+      order->error = loss.error;
     }
   }
 }
@@ -145,29 +184,35 @@ ErrorRef StreamOrder::Before(Record& record) {
     if (order != nullptr) Collect(*order, Writes(a->kind), record.stream, uses);
   }
   if (record.stream < 0) {
-    const absl::Status waited = WaitOnHost(uses, lock, Deadline::max()).status();
-    NoticeFailures();
-    ErrorRef error = InheritedError(record);
-    if (error || waited.ok()) return error;
-    return failures_.ErrorOfLoss(waited, record.name, record.number);
+    return ErrorAfter(WaitOnHost(uses, lock, Deadline::max()).status(), record);
   }
+  // What fails leaves the rest to be waited for: the operation may run nevertheless, and whoever
+  // comes after it on its stream relies on that.
   PerStream& own = *streams_[record.stream];
-  if (const absl::Status waited = WaitForOtherKinds(own, uses, lock); !waited.ok()) {
-    return failures_.ErrorOfLoss(waited, record.name, record.number);
+  absl::Status waited = WaitForOtherKinds(own, uses, lock);
+  for (const StreamUse& use : uses) waited.Update(WaitInStream(own, use, record.issue));
+  return ErrorAfter(waited, record);
+}
+
+absl::Status StreamOrder::WaitInStream(PerStream& own, const StreamUse& use, Issue issue) {
+  const PerStream& other = *streams_[use.stream];
+  own.last_joined =
+      std::max(own.last_joined, other.device != own.device ? issue : other.last_joined);
+  if (own.seen[use.stream] >= use.ticket || host_seen_[use.stream] >= use.ticket ||
+      IsOfAnotherKind(own, use)) {
+    return absl::OkStatus();
   }
-  for (const StreamUse& use : uses) {
-    const PerStream& other = *streams_[use.stream];
-    own.last_joined =
-        std::max(own.last_joined, other.device != own.device ? record.issue : other.last_joined);
-    if (own.seen[use.stream] >= use.ticket || host_seen_[use.stream] >= use.ticket) continue;
-    const Covering covering = EventFor(use);
-    if (absl::Status waits = own.stream->Wait(covering.event); !waits.ok()) {
-      return failures_.ErrorOfLoss(std::move(waits), record.name, record.number);
-    }
-    own.seen[use.stream] = covering.ticket;
-  }
-  NoticeFailures();
-  return InheritedError(record);
+  const Covering covering = EventFor(use);
+  INTERP_RETURN_IF_ERROR(own.stream->Wait(covering.event));
+  own.seen[use.stream] = covering.ticket;
+  return absl::OkStatus();
+}
+
+ErrorRef StreamOrder::ErrorAfter(const absl::Status& waited, Record& record) {
+  NoticeFailures(waited);
+  ErrorRef error = InheritedError(record);
+  if (error || waited.ok()) return error;
+  return failures_.ErrorOfLoss(waited, record.name, record.number);
 }
 
 void StreamOrder::AfterHost(Record& record) {
@@ -188,14 +233,16 @@ void StreamOrder::After(Record& record) {
   std::lock_guard<std::mutex> lock(mutex_);
   PerStream& own = *streams_[record.stream];
   const StreamUse use{record.stream, ++own.issued, record.issue};
-  // It fails for a lost device alone, of which who waits for the event is told.
+  // It fails for a lost device alone, of which those are told who wait for the event.
   own.stream->Record(*own.events[use.ticket % kEventsKept]).IgnoreError();
   for (Access* a = begin; a != end; ++a) {
     VarOrder& order = OrderOf(*a->var);
     if (Writes(a->kind)) {
       order.writer = use;
       order.readers.clear();
-      order.error = failures_.ErrorOf([&](const auto& failure) { return Concerns(failure, use); });
+      order.error =
+          own.loss ? own.loss
+                   : failures_.ErrorOf([&](const auto& failure) { return Concerns(failure, use); });
       continue;
     }
     const auto same = std::find_if(order.readers.begin(), order.readers.end(),
@@ -217,7 +264,7 @@ bool StreamOrder::WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef
   Collect(*order, readers, /*own=*/-1, uses);
   const absl::StatusOr<bool> done = WaitOnHost(uses, lock, deadline);
   if (done.ok() && !*done) return false;
-  NoticeFailures();
+  NoticeFailures(done.status());
   if (!done.ok() && !order->error) {
     order->error = failures_.ErrorOfLoss(done.status(), "of a device", 0);
   }
@@ -227,7 +274,7 @@ bool StreamOrder::WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef
 
 ErrorRef StreamOrder::NoticedError(const VarOrder& order) {
   std::lock_guard<std::mutex> lock(mutex_);
-  NoticeFailures();
+  NoticeFailures(absl::OkStatus());
   return order.writer.stream >= 0 ? order.error : ErrorRef();
 }
 
@@ -248,10 +295,9 @@ bool StreamOrder::Synchronize(Deadline deadline) {
   for (size_t i = 0; i < streams_.size(); ++i) {
     uses.push_back({static_cast<int16_t>(i), streams_[i]->issued});
   }
-  // Of a loss those are told who wait for what it has spoilt.
   const absl::StatusOr<bool> done = WaitOnHost(uses, lock, deadline);
   if (done.ok() && !*done) return false;
-  NoticeFailures();
+  NoticeFailures(done.status());
   failures_.ForgetSinks(ended);
   return true;
 }

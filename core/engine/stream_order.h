@@ -94,6 +94,7 @@ class StreamOrder {
     std::array<std::unique_ptr<DeviceEvent>, kEventsKept> events;
     uint64_t issued = 0;    // tickets given out
     Issue last_joined = 0;  // whose work came after work of another device, by whatever streams
+    ErrorRef loss;          // of the device, as far as noticed
     // By stream: the ticket that this stream comes after anyway.
     std::vector<uint64_t> seen;
   };
@@ -109,13 +110,25 @@ class StreamOrder {
   // False when the deadline came first; Unavailable when all is over and a device is lost.
   absl::StatusOr<bool> WaitOnHost(const std::vector<StreamUse>& uses,
                                   std::unique_lock<std::mutex>& lock, Deadline deadline);
-  // For what no stream of that device can wait for: the host does, without the lock.
+  // Whether no stream of the device of `own` can wait for it.
+  bool IsOfAnotherKind(const PerStream& own, const StreamUse& use) const;
+  // For what that is true of: the host waits, without the lock.
   absl::Status WaitForOtherKinds(const PerStream& own, const std::vector<StreamUse>& uses,
                                  std::unique_lock<std::mutex>& lock);
+  // For the rest: `own` waits, for an operation that is issued as `issue`.
+  absl::Status WaitInStream(PerStream& own, const StreamUse& use, Issue issue);
+  // What Before returns after such waits.
+  ErrorRef ErrorAfter(const absl::Status& waited, Record& record);
   static ErrorRef InheritedError(Record& record);
   bool Concerns(const DeviceFailures::Failure& failure, const StreamUse& use) const;
-  // Takes note of what has failed by now, in all orders that it concerns.
-  void NoticeFailures();
+  // Takes note of what has failed by now, in all orders that it concerns. `waited`: how the wait
+  // before it ended; work that no longer runs may report its failure until a wait for it fails.
+  void NoticeFailures(const absl::Status& waited);
+  // Whatever else is written on the device is spoilt by `error`, but for an earlier loss.
+  void KeepLoss(const Device& device, const ErrorRef& error);
+  // For the device of a stream, which is lost and whose work did not report it: what nobody knows
+  // to be done is spoilt. No error where all was done.
+  void NoticeLoss(int stream);
   VarOrder& OrderOf(Var& var);
 
   // With more failures and old sinks than this, an operation waits for the devices before it

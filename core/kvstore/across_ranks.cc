@@ -1,6 +1,7 @@
 #include "core/kvstore/across_ranks.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,6 +13,16 @@ namespace interp {
 namespace {
 
 using Token = std::shared_ptr<engine::Completion>;
+
+// What has spoilt one of them, as far as is known without waiting.
+absl::Status Spoilt(engine::Engine& engine, std::initializer_list<engine::Variable> variables) {
+  for (const engine::Variable variable : variables) {
+    if (const engine::ErrorRef spoilt = engine.ErrorOf(variable)) {
+      return Annotate(spoilt->status, absl::StrCat("operation '", spoilt->operation, "'"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 // Starts a call; the operation is done when it is.
 absl::Status StartCall(Communicator& ring, const CommCall& call, engine::Completion& done,
@@ -166,12 +177,10 @@ absl::Status AcrossRanks::Push(const Array& array, const Array& out, StartFn sta
                     start = std::move(start)](engine::Completion done) {
     const auto begin = [&]() -> absl::Status {
       engine::Engine& engine = array.runtime().engine();
-      for (const engine::Variable variable : {array.variable(), order}) {
-        if (const engine::ErrorRef spoilt = engine.ErrorOf(variable)) {
-          return Annotate(spoilt->status, absl::StrCat("operation '", spoilt->operation, "'"));
-        }
-      }
+      INTERP_RETURN_IF_ERROR(Spoilt(engine, {array.variable(), order}));
       INTERP_RETURN_IF_ERROR(done.Start());
+      // Whether a device has spoilt it is known only now that its work is over.
+      INTERP_RETURN_IF_ERROR(Spoilt(engine, {array.variable(), order}));
       return start(*ring, done);
     };
     const absl::Status status = Catching(begin);

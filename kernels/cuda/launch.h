@@ -18,16 +18,15 @@ namespace interp::cuda {
 template <typename... Params, typename... Args>
 absl::Status Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared_bytes,
                     cudaStream_t stream, const Args&... args) {
+  cudaGetLastError();  // of another call of this thread, which is not the launch's
 #ifdef INTERP_CUDA_EMULATION
-  const cudaError_t error =
-      cuda_emulation::LaunchKernel(kernel, grid, block, shared_bytes, stream, args...);
+  cuda_emulation::LaunchKernel(kernel, grid, block, shared_bytes, stream, args...);
 #else
   // clang-format off
   kernel<<<grid, block, shared_bytes, stream>>>(args...);
   // clang-format on
-  const cudaError_t error = cudaGetLastError();
 #endif
-  return ToStatus(error, "cannot launch a kernel");
+  return ToStatus(cudaGetLastError(), "cannot launch a kernel");
 }
 #endif
 

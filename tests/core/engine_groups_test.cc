@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/engine/engine.h"
+#include "tests/testing/devices.h"
 #include "tests/testing/engines.h"
 #include "tests/testing/matchers.h"
 
@@ -101,6 +102,48 @@ TEST_P(EngineGroups, WhatCannotBeAGroupIsRefused) {
   EXPECT_THAT(engine_->Push(*stale), FailsWith(kInvalid, "deleted"));
 }
 
+TEST_P(EngineGroups, MembersWithVariablesThatAreGoneDoNotHideBehindTheirSuccessors) {
+  bool ran = false;
+  const auto stale = engine_->NewOperator([&] { ran = true; }, {.writes = {&a_, 1}});
+  ASSERT_THAT(engine_->DeleteVariable(a_), IsOk());
+  ASSERT_THAT(engine_->WaitForAll(), IsOk());
+  // The next variables take the place of those that are gone.
+  std::vector<Variable> others;
+  for (int i = 0; i < 1000 && (others.empty() || others.back().var != a_.var); ++i) {
+    others.push_back(engine_->NewVariable());
+  }
+  ASSERT_EQ(others.back().var, a_.var);
+  const auto valid = engine_->NewOperator([] {}, {.writes = {&others.back(), 1}});
+  for (const auto& members : {std::vector{*valid, *stale}, std::vector{*stale, *valid}}) {
+    const auto group = engine_->NewGroup(members);
+    ASSERT_THAT(group, IsOk());
+    EXPECT_THAT(engine_->Push(*group), FailsWith(kInvalid, "deleted"));
+  }
+  EXPECT_FALSE(ran);
+}
+
+TEST_P(EngineGroups, MembersRunWhereTheirGroupDoes) {
+  const auto device = testing::MakeDevice({});
+  const auto engine =
+      MakeEngine({.policy = GetParam(), .devices = {device}, .queues = {"mine", "other"}});
+  const auto on_device =
+      engine->NewOperator([](const RunContext& ctx) { return ctx.stream->Synchronize(); }, {},
+                          {.name = "there", .place = device->place()});
+  const auto queued = engine->NewOperator([] {}, {}, {.name = "queued", .queue = 1});
+  const auto anywhere = engine->NewOperator([] {}, {});
+  EXPECT_THAT(engine->NewGroup({*on_device}, {.name = "group"}),
+              FailsWith(kInvalid, "group 'group' is to run on cpu: 'there' on sim:0"));
+  EXPECT_THAT(engine->NewGroup({*queued}),
+              FailsWith(kInvalid, "is to run in no queue of the user: 'queued' in queue 1"));
+  EXPECT_THAT(engine->NewGroup({*queued}, {.queue = 0}),
+              FailsWith(kInvalid, "is to run in queue 0: 'queued' in queue 1"));
+  EXPECT_THAT(engine->NewGroup({*queued, *anywhere}, {.queue = 1}), IsOk());
+  const auto there = engine->NewGroup({*on_device, *anywhere}, {.place = device->place()});
+  ASSERT_THAT(there, IsOk());
+  EXPECT_THAT(engine->Push(*there), IsOk());
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+}
+
 TEST_P(EngineGroups, OwnQueuesHaveOneThreadForAllThatIsTheirs) {
   std::set<std::thread::id> threads;
   for (int i = 0; i < 20; ++i) {
@@ -149,6 +192,37 @@ TEST_P(EngineGroups, WaitsWithinOwnQueuesAreErrors) {
               IsOk());
   ASSERT_THAT(engine_->WaitForAll(), IsOk());
   EXPECT_THAT(waited, FailsWith(absl::StatusCode::kFailedPrecondition, "of queue 'mine'"));
+}
+
+// Pushed before they are ready, operations come to the queues by another way.
+TEST_P(EngineGroups, EveryQueueKeepsItsThreadForWhatWaits) {
+  EngineOptions options;
+  options.policy = GetParam();
+  options.queues.resize(kMaxQueues);
+  const auto engine = MakeEngine(options);
+  const Variable held = engine->NewVariable();
+  for (const int queue : {126, 255}) {
+    const OperationOptions there{.queue = static_cast<int16_t>(queue)};
+    std::thread::id expected;
+    std::thread::id thread;
+    int expected_worker = -1;
+    int worker = -1;
+    const auto note = [](std::thread::id& id, int& number) {
+      return [&id, &number](const RunContext& ctx) {
+        id = std::this_thread::get_id();
+        number = ctx.worker;
+      };
+    };
+    ASSERT_THAT(engine->Push(note(expected, expected_worker), {}, there), IsOk());
+    testing::Gate gate;
+    ASSERT_THAT(engine->Push([&] { gate.Pass(); }, {.writes = {&held, 1}}, {.queue = 0}), IsOk());
+    gate.AwaitArrival();
+    ASSERT_THAT(engine->Push(note(thread, worker), {.reads = {&held, 1}}, there), IsOk());
+    gate.Open();
+    ASSERT_THAT(engine->WaitForAll(), IsOk());
+    EXPECT_EQ(thread, expected) << "queue " << queue;
+    EXPECT_EQ(worker, expected_worker);
+  }
 }
 
 TEST_P(EngineGroups, QueuesThatAreNotThereAreRefused) {

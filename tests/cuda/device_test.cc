@@ -1,3 +1,4 @@
+// Long because all that the device promises is tested with one set of helpers.
 // The device behind cuda:0: copies, events, pools, traces, what it asks the driver for, and
 // failures.
 #include <gmock/gmock.h>
@@ -317,6 +318,62 @@ TEST_F(CudaDeviceTest, IsLostByErrorsThatItDoesNotSurvive) {
   EXPECT_EQ(device_->AllocateRaw(8).status(), failed);
   EXPECT_EQ(device_->Synchronize(), failed);
   EXPECT_THAT((*other)->Synchronize(), IsOk());
+}
+
+TEST_F(CudaDeviceTest, ErrorsOfOthersAreNotBlamedOnALaunch) {
+  const auto other = cuda::MakeCudaDevice(1);
+  ASSERT_THAT(other, IsOk());
+  const auto stream = OpenStream(**other);
+  float* const data = Floats(**other, 64);
+  // The second call of a use is the one that makes the device before the current one again.
+  machine_->FailCall("cudaSetDevice", 2, cudaErrorMemoryAllocation);
+  EXPECT_THAT(stream->Fill(data, 0, 64 * sizeof(float)), IsOk());
+  EXPECT_THAT(AddOneOn(*stream, data), IsOk());
+  // Of the host program, on this thread.
+  EXPECT_EQ(cudaSetDevice(7), cudaErrorInvalidDevice);
+  EXPECT_THAT(AddOneOn(*stream, data), IsOk());
+  EXPECT_EQ(Read(*stream, data, 64), std::vector<float>(64, 2));
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+}
+
+TEST_F(CudaDeviceTest, EventsOrderAlthoughTheDeviceCannotBeMadeTheCurrentOne) {
+  for (const char* call : {"cudaSetDevice", "cudaGetDevice"}) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(absl::StrCat(call, ", seed ", seed));
+      Begin({.devices = 2, .seed = seed});
+      const auto other = cuda::MakeCudaDevice(1);
+      ASSERT_THAT(other, IsOk());
+      const auto first = OpenStream(**other, "first");
+      const auto second = OpenStream(**other, "second");
+      const auto event = MakeEvent(**other);
+      float* const data = Floats(**other, 64);
+      Put(*first, data, UpTo(64));
+      machine_->FailCall(call, 1, cudaErrorMemoryAllocation);
+      EXPECT_THAT(first->Record(*event), IsOk());
+      EXPECT_THAT(second->Wait(*event), IsOk());
+      EXPECT_THAT(AddOneOn(*second, data), IsOk());
+      EXPECT_THAT(second->Record(*event), IsOk());
+      machine_->FailCall(call, 1, cudaErrorMemoryAllocation);
+      EXPECT_THAT(first->Wait(*event), IsOk());
+      EXPECT_EQ(Read(*first, data, 64)[0], 2);
+      EXPECT_THAT(machine_->TakeFindings(), ::testing::IsEmpty());
+    }
+  }
+}
+
+TEST_F(CudaDeviceTest, StagingBuffersAreInUseUntilTheirCopiesAreKnownToHaveEnded) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Begin({.devices = 2, .seed = seed});
+    const auto stream = OpenStream(*device_);
+    float* const first = Floats(*device_, 64);
+    float* const second = Floats(*device_, 64);
+    Put(*stream, first, UpTo(64));
+    machine_->FailCall("cudaEventQuery", 1, cudaErrorMemoryAllocation);
+    Put(*stream, second, std::vector<float>(64, -1));
+    EXPECT_EQ(Read(*stream, first, 64), UpTo(64));
+    EXPECT_EQ(Read(*stream, second, 64), std::vector<float>(64, -1));
+  }
 }
 
 // What one use of a device does: streams, copies, kernels, events, a trace, parameters.

@@ -234,29 +234,35 @@ absl::Status CudaGraph::Enqueue(const Work& work) {
   });
 }
 
+// CUDA needs no current device to wait for a stream or an event, so one that cannot be made current
+// is no reason to leave order alone.
 absl::Status CudaStream::RecordOwn(DeviceEvent& event) {
   INTERP_RETURN_IF_ERROR(NotCaptured("an event"));
-  return device_.With([&] {
-    auto& own = static_cast<CudaEvent&>(event);
-    const bool recorded =
-        ToStatus(cudaEventRecord(own.handle(), handle_), "cannot record an event").ok();
-    own.NoteRecord(recorded);
-    if (recorded) return absl::OkStatus();
-    // Order is kept at all costs: what is done is behind everybody.
-    return ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a stream");
-  });
+  auto& own = static_cast<CudaEvent&>(event);
+  const absl::Status recorded = device_.With(
+      [&] { return ToStatus(cudaEventRecord(own.handle(), handle_), "cannot record an event"); });
+  if (recorded.ok()) {
+    own.NoteRecord(true);
+    return recorded;
+  }
+  // Order is kept at all costs: what is done is behind everybody.
+  const absl::Status waited = ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a stream");
+  own.NoteRecord(false);
+  return waited.ok() ? device_.status() : device_.With([&] { return waited; });
 }
 
 absl::Status CudaStream::WaitOwn(const DeviceEvent& event) {
   INTERP_RETURN_IF_ERROR(NotCaptured("a wait for an event"));
-  return device_.With([&] {
-    const auto& other = static_cast<const CudaEvent&>(event);
+  const auto& other = static_cast<const CudaEvent&>(event);
+  const absl::Status waits = device_.With([&] {
     if (!other.recorded()) return absl::OkStatus();
-    const absl::Status waits = ToStatus(cudaStreamWaitEvent(handle_, other.handle(), 0),
-                                        "cannot make a stream wait for an event");
-    if (waits.ok()) return waits;
-    return ToStatus(cudaEventSynchronize(other.handle()), "cannot wait for an event");
+    return ToStatus(cudaStreamWaitEvent(handle_, other.handle(), 0),
+                    "cannot make a stream wait for an event");
   });
+  if (waits.ok() || !other.recorded()) return device_.status();
+  const absl::Status waited =
+      ToStatus(cudaEventSynchronize(other.handle()), "cannot wait for an event");
+  return waited.ok() ? device_.status() : device_.With([&] { return waited; });
 }
 
 absl::Status CudaStream::Synchronize() {

@@ -15,7 +15,7 @@ class CurrentDevice {
     changed_ = error_ == cudaSuccess;
   }
   ~CurrentDevice() {
-    if (changed_) cudaSetDevice(before_);
+    if (changed_ && cudaSetDevice(before_) != cudaSuccess) cudaGetLastError();
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;

@@ -82,9 +82,10 @@ void StagingBuffers::Reap() {
     copies.swap(in_flight_);
   }
   // Without the lock, for which callbacks of streams wait. Where the device is lost nothing is in
-  // flight either.
+  // flight either; any other error says nothing of the copy.
   const auto pending = [](const InFlight& copy) {
-    return cudaEventQuery(copy.end) == cudaErrorNotReady;
+    const cudaError_t error = cudaEventQuery(copy.end);
+    return error != cudaSuccess && !LosesDevice(error);
   };
   const auto ended = std::stable_partition(copies.begin(), copies.end(), pending);
   for (auto copy = ended; copy != copies.end(); ++copy) {
