@@ -1,10 +1,11 @@
 #include "passes/coalesced_tensors.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
@@ -60,10 +61,12 @@ class CoalescedBlock {
       role_ = RoleOf(ops[i]);
       if (IsFetch(ops[i])) Settle();  // what outlives the run is right before the results are taken
       if (HasSubBlock(ops[i])) Settle();
-      const std::vector<Use> uses = UsesOf(ops[i]);
+      const bool opens = Opens(ops[i]);
+      if (!opens) INTERP_RETURN_IF_ERROR(CheckWrites(ops[i], i));
+      const std::vector<Use> uses = UsesOf(ops[i], /*writes=*/!opens);
       for (const Use& use : uses) BringUpToDate(groups_[use.group], use);
       for (const Use& use : uses) NoteWrite(groups_[use.group], use);
-      if (ops[i].type == kCoalesce) INTERP_RETURN_IF_ERROR(Open(ops[i], i));
+      if (opens) INTERP_RETURN_IF_ERROR(Open(ops[i], i));
       made_.push_back(ops[i]);
     }
     Settle();
@@ -72,42 +75,89 @@ class CoalescedBlock {
   }
 
  private:
-  absl::Status Open(const Op& op, size_t position) {
+  bool Opens(const Op& op) const {
+    if (op.type != kCoalesce) return false;
     const Slot* const parts = op.FindOutput("Output");
     const Slot* const fused = op.FindOutput("FusedOutput");
-    if (parts == nullptr || fused == nullptr || fused->args.size() != 1) return absl::OkStatus();
-    Coalesced group{.op = made_.size(), .fused = fused->args[0], .parts = parts->args};
+    if (parts == nullptr || fused == nullptr || fused->args.size() != 1) return false;
+    const VarId empty = program_.Find(kEmptyVarName);
+    return fused->args[0] != empty && !absl::c_linear_search(parts->args, empty);
+  }
+
+  // `op` gives its outputs other memory: what they have shared so far is settled before it.
+  absl::Status Open(const Op& op, size_t position) {
+    Coalesced group{.fused = op.FindOutput("FusedOutput")->args[0],
+                    .parts = op.FindOutput("Output")->args};
     for (const absl::string_view name : {"use_align", "align_size"}) {
       if (const Attr* const attr = op.FindAttr(name)) group.alignment.push_back(*attr);
     }
-    std::vector<VarId> all = group.parts;
-    all.push_back(group.fused);
-    if (std::find(all.begin(), all.end(), program_.Find(kEmptyVarName)) != all.end()) {
-      return absl::OkStatus();
-    }
+    const std::vector<VarId> all = MembersOf(group);
+    INTERP_RETURN_IF_ERROR(CheckOutputs(all, position));
     for (const VarId id : all) {
       if (const auto old = group_of_.find(id); old != group_of_.end()) Close(groups_[old->second]);
     }
     for (const VarId id : all) {
-      if (writing_blocks_[id] != block_) {
-        return Unimplemented(
-            DescribeOp(program_, block_, position), ": '", program_.NameOf(id),
-            "' is written by another block, too, where what shares its memory would not change");
-      }
       group.pinned = group.pinned || uses_[id].pinned();
       group_of_[id] = groups_.size();
+      left_.erase(id);
     }
+    group.op = made_.size();
     groups_.push_back(std::move(group));
     return absl::OkStatus();
   }
 
+  // `all` are the parts and, last, the whole.
+  absl::Status CheckOutputs(const std::vector<VarId>& all, size_t position) const {
+    for (const VarId id : all) {
+      if (writing_blocks_[id] == block_) continue;
+      return Unimplemented(
+          DescribeOp(program_, block_, position), ": '", program_.NameOf(id),
+          "' is written by another block, too, where what shares its memory would not change");
+    }
+    // Paddle keeps the memory of FusedOutput where it is large enough (DenseTensor::AllocateFrom):
+    // sizes would decide whether older parts are slices of the new whole, too.
+    const auto old = group_of_.find(all.back());
+    bool shared = left_.contains(all.back());
+    if (old != group_of_.end()) {
+      for (const VarId id : MembersOf(groups_[old->second])) {
+        shared = shared || !absl::c_linear_search(all, id);
+      }
+    }
+    if (!shared) return absl::OkStatus();
+    return Unimplemented(DescribeOp(program_, block_, position), ": FusedOutput '",
+                         program_.NameOf(all.back()),
+                         "' shares its memory with tensors of an earlier coalesce_tensor, which "
+                         "are not among the outputs; expected another variable");
+  }
+
+  // What is left of a closed group shares memory with what is not tracked any more.
+  absl::Status CheckWrites(const Op& op, size_t position) const {
+    if (left_.empty()) return absl::OkStatus();
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) {
+        if (!left_.contains(id)) continue;
+        return Unimplemented(DescribeOp(program_, block_, position), ": '", program_.NameOf(id),
+                             "' is written after a later coalesce_tensor has given only some of "
+                             "what shares its memory another");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static std::vector<VarId> MembersOf(const Coalesced& group) {
+    std::vector<VarId> all = group.parts;
+    all.push_back(group.fused);
+    return all;
+  }
+
   void Close(Coalesced& group) {
-    if (!group.open) return;
     Join(group);
     Split(group);
     group.open = false;
-    for (const VarId id : group.parts) group_of_.erase(id);
-    group_of_.erase(group.fused);
+    for (const VarId id : MembersOf(group)) {
+      group_of_.erase(id);
+      left_.insert(id);
+    }
   }
 
   void Visit(const std::vector<Slot>& slots, bool write, const OpDef* def,
@@ -122,12 +172,12 @@ class CoalescedBlock {
     }
   }
 
-  std::vector<Use> UsesOf(const Op& op) const {
+  std::vector<Use> UsesOf(const Op& op, bool writes) const {
     std::vector<Use> uses;
     if (group_of_.empty()) return uses;
     const OpDef* const def = ops_.Find(op.type);
     Visit(op.inputs, /*write=*/false, def, uses);
-    Visit(op.outputs, /*write=*/true, def, uses);
+    if (writes) Visit(op.outputs, /*write=*/true, def, uses);
     return uses;
   }
 
@@ -175,10 +225,7 @@ class CoalescedBlock {
     std::vector<bool> needed(groups_.size(), false);
     size_t next = 0;
     for (size_t i = 0; i < made_.size(); ++i) {
-      const bool splits = made_[i].type == kSplit;  // reads the shapes of what it writes
-      const OpDef* const def = ops_.Find(made_[i].type);
-      for (const Slot& slot : made_[i].inputs) {
-        if (!splits && !ReadsMemory(def, slot)) continue;
+      for (const Slot& slot : made_[i].inputs) {  // even one that is read for its shape alone
         for (const VarId id : slot.args) {
           if (const auto it = untouched.find(id); it != untouched.end()) needed[it->second] = true;
         }
@@ -212,7 +259,8 @@ class CoalescedBlock {
   const std::vector<int32_t>& writing_blocks_;  // by VarId
   std::vector<Op> made_;
   std::vector<Coalesced> groups_;
-  absl::flat_hash_map<VarId, size_t> group_of_;
+  absl::flat_hash_map<VarId, size_t> group_of_;  // of the open ones
+  absl::flat_hash_set<VarId> left_;              // members of closed ones, in no open one
   int32_t role_ = 0;
 };
 
@@ -235,14 +283,13 @@ std::vector<int32_t> WritingBlocks(const Program& program) {
 }
 
 bool HasCoalesced(const Block& block) {
-  return std::any_of(block.ops.begin(), block.ops.end(),
-                     [](const Op& op) { return op.type == kCoalesce; });
+  return absl::c_any_of(block.ops, [](const Op& op) { return op.type == kCoalesce; });
 }
 
 }  // namespace
 
 absl::StatusOr<Program> KeepCoalescedTensorsAlike(Program program, const PassContext& context) {
-  if (std::none_of(program.blocks.begin(), program.blocks.end(), HasCoalesced)) return program;
+  if (absl::c_none_of(program.blocks, HasCoalesced)) return program;
   const std::vector<VarUse> uses = FindVarUses(program, context.ops);
   const std::vector<int32_t> writing = WritingBlocks(program);
   for (size_t b = 0; b < program.blocks.size(); ++b) {

@@ -23,7 +23,11 @@ inline constexpr absl::string_view kCoalescedTensorsPass = "coalesced_tensors";
 //
 // A coalesce_tensor all of whose results are overwritten before they are read goes.
 //
-// Errors: Unimplemented where an op of another block writes such a tensor. Linear time in ops and
+// A later coalesce_tensor gives its outputs other memory: what they shared is settled before it.
+//
+// Errors: Unimplemented where an op of another block writes such a tensor; where what is left of
+// tensors that shared memory is written after a later coalesce_tensor took some of them; and where
+// a FusedOutput still shares its memory with others. Linear time in ops and
 // arguments, times the tensors that are joined for ops that run blocks.
 absl::StatusOr<Program> KeepCoalescedTensorsAlike(Program program, const PassContext& context);
 

@@ -4,8 +4,11 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
+#include <array>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "core/build_info.h"
@@ -103,36 +106,68 @@ absl::Status CheckCopy(const Plan& plan, const PackedEntry& entry) {
   return CheckKept(plan, static_cast<VarId>(entry.key), entry.tensors[0]);
 }
 
+// Whether input `arg` is read in no run that has what its kernel packed under `key`: the weight of
+// a product (kernels/nn/product.h), a convolution's filter and what is folded into it
+// (kernels/nn/conv.cc), or the weight of a recurrent op, whose key is its slot
+// (kernels/recurrent/packed_weights.h).
+bool IsPackedUnder(const Instruction& instruction, int arg, uint64_t key) {
+  constexpr std::array<absl::string_view, 6> kFolded = {"Filter", "Bias",   "BnScale",
+                                                        "BnBias", "BnMean", "BnVariance"};
+  const std::vector<SlotDef>& slots = instruction.def->inputs;
+  const auto slot = static_cast<size_t>(InputSlotOf(instruction, arg));
+  if (slot >= slots.size()) return false;  // a hidden argument
+  const absl::string_view name = slots[slot].name;
+  const auto has = [&](absl::string_view wanted) {
+    return absl::c_any_of(slots, [&](const SlotDef& each) { return each.name == wanted; });
+  };
+  if (key == kPackedArraysKey) {
+    for (const absl::string_view weight : {"W", "WeightX", "Filter"}) {
+      if (has(weight)) return name == weight;
+    }
+    return name == "Y";
+  }
+  if (has("Filter")) return absl::c_linear_search(kFolded, name);
+  return (key ^ kPackedArraysKey) == slot;
+}
+
 // The constants that are read as they are.
 class ReadConstants {
  public:
   ReadConstants(absl::Span<const Plan> plans, const PackedConstants& packed) {
-    for (const PackedEntry& entry : packed.entries) {
-      packed_.insert({entry.instruction, entry.instruction >= 0 ? 0 : entry.key});
-    }
+    for (const PackedEntry& entry : packed.entries) keys_[entry.instruction].push_back(entry.key);
     for (const Plan& plan : plans) {
       for (size_t i = 0; i < plan.instructions.size(); ++i) {
-        if (packed_.contains({plan.first_number + static_cast<int32_t>(i), 0})) continue;
-        Visit(plan, plan.instructions[i]);
+        const auto keys = keys_.find(plan.first_number + static_cast<int32_t>(i));
+        Visit(plan, plan.instructions[i], keys == keys_.end() ? Keys() : keys->second);
       }
-      if (packed_.contains({-1 - plan.block, kFoldedKey})) continue;
-      for (const Instruction& instruction : plan.folded) Visit(plan, instruction);
+      if (HasEntry(plan, kFoldedKey)) continue;
+      for (const Instruction& instruction : plan.folded) Visit(plan, instruction, {});
     }
   }
   bool contains(const std::string& name) const { return names_.contains(name); }
 
  private:
-  void Visit(const Plan& plan, const Instruction& instruction) {
-    for (const VarId id : instruction.inputs) {
+  using Keys = std::vector<uint64_t>;
+
+  bool HasEntry(const Plan& plan, uint64_t key) const {
+    const auto keys = keys_.find(-1 - plan.block);
+    return keys != keys_.end() && absl::c_binary_search(keys->second, key);
+  }
+
+  void Visit(const Plan& plan, const Instruction& instruction, const Keys& keys) {
+    for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+      const VarId id = instruction.inputs[arg];
       if (id < 0) continue;
+      const bool packed = absl::c_any_of(keys, [&](uint64_t key) {
+        return IsPackedUnder(instruction, static_cast<int>(arg), key);
+      });
       const VarId source = plan.vars[id].copy_of;
-      const bool copied =
-          source >= 0 && packed_.contains({-1 - plan.block, static_cast<uint64_t>(id)});
-      if (!copied) names_.insert(plan.vars[source >= 0 ? source : id].name);
+      if (packed || (source >= 0 && HasEntry(plan, static_cast<uint64_t>(id)))) continue;
+      names_.insert(plan.vars[source >= 0 ? source : id].name);
     }
   }
 
-  absl::flat_hash_set<std::pair<int32_t, uint64_t>> packed_;
+  absl::flat_hash_map<int32_t, Keys> keys_;  // by PackedEntry::instruction, sorted
   absl::flat_hash_set<std::string> names_;
 };
 

@@ -50,6 +50,64 @@ TEST(CoalesceTensorTest, CopiesOrSets) {
               FailsWith(absl::StatusCode::kInvalidArgument, "exclude each other"));
 }
 
+// Runs `ops` on x = [1, 2] and z = [3, 4, 5].
+absl::StatusOr<std::vector<Tensor>> RunOnTwo(const std::string& ops,
+                                             const std::vector<std::string>& fetches) {
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram("block 0\n"
+                                                        "  var x float32[2]\n"
+                                                        "  var z float32[3]\n" +
+                                                        ops));
+  INTERP_ASSIGN_OR_RETURN(
+      const auto core, InterpreterCore::Create(std::move(program), {"x", "z"}, fetches, nullptr));
+  return core->Run({Tensor::Of<float>({2}, {1, 2}), Tensor::Of<float>({3}, {3, 4, 5})});
+}
+
+TEST(CoalesceTensorTest, APartThatIsJoinedAnewLeavesTheOlderWholeItsValues) {
+  for (const std::string copy : {"true", "false"}) {
+    const std::string attrs = "{use_align=false, copy_data=" + copy + "}\n";
+    const auto out = RunOnTwo(
+        absl::StrCat("  coalesce_tensor(Input=[x, z]) -> (Output=[a, b], FusedOutput=f) ", attrs,
+                     "  scale(X=x) -> (Out=a) {scale=10.0}\n"
+                     "  scale(X=z) -> (Out=b) {scale=10.0}\n"
+                     "  coalesce_tensor(Input=[x, z]) -> (Output=[a, c], FusedOutput=g) ",
+                     attrs,
+                     "  scale(X=x) -> (Out=a) {scale=7.0}\n"
+                     "  scale(X=z) -> (Out=c) {scale=7.0}\n"
+                     "  scale(X=g) -> (Out=g) {scale=2.0}\n"
+                     "  scale(X=f) -> (Out=yf)\n"
+                     "  scale(X=a) -> (Out=ya)\n"
+                     "  scale(X=b) -> (Out=yb)\n"),
+        {"yf", "ya", "yb"});
+    ASSERT_THAT(out, IsOk()) << copy;
+    EXPECT_THAT(ValuesOf((*out)[0]), ElementsAre(10, 20, 30, 40, 50)) << copy;
+    EXPECT_THAT(ValuesOf((*out)[1]), ElementsAre(14, 28)) << copy;
+    EXPECT_THAT(ValuesOf((*out)[2]), ElementsAre(30, 40, 50)) << copy;
+  }
+}
+
+TEST(CoalesceTensorTest, AWholeThatIsMadeAnewWhileItsOlderPartsAreInUseIsRefused) {
+  EXPECT_THAT(
+      RunOnTwo("  coalesce_tensor(Input=[x, z]) -> (Output=[a, b], FusedOutput=f) {copy_data=true}"
+               "\n  coalesce_tensor(Input=[x, z]) -> (Output=[c, d], FusedOutput=f) "
+               "{copy_data=true}\n  scale(X=a) -> (Out=ya)\n",
+               {"ya"}),
+      FailsWith(absl::StatusCode::kUnimplemented, "FusedOutput 'f' shares its memory"));
+}
+
+TEST(CoalesceTensorTest, AShapeThatIsReadBeforeTheValuesIsThere) {
+  const auto out = RunOnTwo(
+      "  coalesce_tensor(Input=[x, z]) -> (Output=[a, b], FusedOutput=f) {use_align=false}\n"
+      "  fill_any_like(X=f) -> (Out=t) {value=5.0}\n"
+      "  relu(X=x) -> (Out=a)\n"
+      "  relu(X=z) -> (Out=b)\n"
+      "  scale(X=f) -> (Out=y)\n"
+      "  scale(X=t) -> (Out=yt)\n",
+      {"y", "yt"});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(ValuesOf((*out)[0]), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(ValuesOf((*out)[1]), ElementsAre(5, 5, 5, 5, 5));
+}
+
 // A line through points, as fleet writes its training for several trainers: `fuse` is what makes
 // the gradients one tensor, and `sum` what adds that up over the ranks.
 std::string LineProgram(const std::string& fuse, const std::string& sum, float loss_gradient) {

@@ -66,22 +66,30 @@ std::vector<Tensor> RunOn(const Ready& ready) {
   return out.ok() ? *std::move(out) : std::vector<Tensor>();
 }
 
-// The program with its parameters, and what a run makes of them.
-Ready Packed() {
+// The program with its parameters, which are sorted by name, and what a run makes of them.
+Ready PackedOf(Program program, std::vector<NamedTensor> parameters, const Tensor& feed,
+               const OpRegistry& ops) {
   Ready ready;
-  ready.compiled = *Compile(Folding(), {}, {}, {}, {}, ProbeOps());
+  ready.compiled = *Compile(std::move(program), {}, {}, {}, {}, ops);
   auto packed = std::make_shared<PackedConstants>();
   packed->machine = MachineFingerprint();
-  packed->parameters = {{"v", Vector({1, 2})}, {"w", Vector({5, 7})}};
+  packed->parameters = std::move(parameters);
   for (const auto& [name, tensor] : packed->parameters) {
     packed->parameter_checksums.push_back(ChecksumOf(tensor));
     ready.scope->FindOrCreate(name)->tensor = tensor;
   }
-  const auto core = InterpreterCore::Create(ready.compiled, ready.scope, Options());
-  EXPECT_THAT((*core)->Run({Vector({3, 9})}), IsOk());
+  CoreOptions options = Options();
+  options.ops = &ops;
+  const auto core = InterpreterCore::Create(ready.compiled, ready.scope, options);
+  EXPECT_THAT((*core)->Run({feed}), IsOk());
   packed->entries = (*core)->PackedEntries();
   ready.compiled.packed = std::move(packed);
   return ready;
+}
+
+Ready Packed() {
+  return PackedOf(Folding(), {{"v", Vector({1, 2})}, {"w", Vector({5, 7})}}, Vector({3, 9}),
+                  ProbeOps());
 }
 
 std::string PackedFile() { return *FormatPlan(Packed().compiled); }
@@ -185,6 +193,82 @@ TEST(PackedConstantsTest, DamagedParametersThatAreReadAreFoundAtOnce) {
   std::string note;
   EXPECT_THAT(UsePackedConstants(*read, scope, &note),
               FailsWith(kDataLoss, "damaged: the checksum of parameter 'v' differs"));
+}
+
+// Reads a plan file of real ops, in which a byte of that parameter is damaged.
+absl::Status UseDamaged(const Ready& packed, size_t parameter) {
+  const Tensor& damaged = packed.compiled.packed->parameters[parameter].second;
+  INTERP_ASSIGN_OR_RETURN(
+      CompiledProgram read,
+      ParsePlan(WithDamage(*FormatPlan(packed.compiled), damaged), OpRegistry::Global()));
+  Scope scope;
+  std::string note;
+  return UsePackedConstants(read, scope, &note);
+}
+
+TEST(PackedConstantsTest, ABiasThatIsReadBesideAPackedWeightIsChecked) {
+  const Ready packed = PackedOf(
+      ProgramBuilder()
+          .Feed("x", {-1, 2})
+          .Param("b", {3})
+          .Param("w", {2, 3})
+          .AddOp("mul", {{"X", {"x"}}, {"Y", {"w"}}}, {{"Out", {"m"}}})
+          .Declare("y", {-1, 3})
+          .AddOp("elementwise_add", {{"X", {"m"}}, {"Y", {"b"}}}, {{"Out", {"y"}}}, {{"axis", 1}})
+          .Fetch("y")
+          .Build(),
+      {{"b", Tensor::Of<float>({3}, {7, 8, 9})},
+       {"w", Tensor::Of<float>({2, 3}, {1, 2, 3, 4, 5, 6})}},
+      Tensor::Of<float>({1, 2}, {10, 20}), OpRegistry::Global());
+  ASSERT_EQ(packed.compiled.packed->entries.size(), 1U);
+  EXPECT_THAT(UseDamaged(packed, 0),
+              FailsWith(kDataLoss, "damaged: the checksum of parameter 'b' differs"));
+  EXPECT_THAT(UseDamaged(packed, 1), IsOk());  // its packed form is read
+}
+
+TEST(PackedConstantsTest, WhatARecurrentOpReadsBesideItsPackedWeightIsChecked) {
+  const Ready packed = PackedOf(
+      ProgramBuilder()
+          .Feed("x", {-1, 3})
+          .Param("b", {1, 3})
+          .Param("h", {1, 1})
+          .Param("w", {1, 3})
+          .AddOp("gru_unit",
+                 {{"Input", {"x"}}, {"HiddenPrev", {"h"}}, {"Weight", {"w"}}, {"Bias", {"b"}}},
+                 {{"Gate", {"gate"}}, {"ResetHiddenPrev", {"reset"}}, {"Hidden", {"y"}}})
+          .Fetch("y")
+          .Build(),
+      {{"b", Tensor::Of<float>({1, 3}, {7, 8, 9})},
+       {"h", Tensor::Of<float>({1, 1}, {0.625F})},
+       {"w", Tensor::Of<float>({1, 3}, {1, 2, 3})}},
+      Tensor::Of<float>({1, 3}, {10, 20, 30}), OpRegistry::Global());
+  ASSERT_EQ(packed.compiled.packed->entries.size(), 1U);
+  EXPECT_THAT(UseDamaged(packed, 0), FailsWith(kDataLoss, "parameter 'b' differs"));
+  EXPECT_THAT(UseDamaged(packed, 1), FailsWith(kDataLoss, "parameter 'h' differs"));
+  EXPECT_THAT(UseDamaged(packed, 2), IsOk());
+}
+
+TEST(PackedConstantsTest, WhatIsFoldedIntoAPackedFilterIsNotRead) {
+  const Ready packed =
+      PackedOf(ProgramBuilder()
+                   .Feed("x", {-1, 1, 2, 2})
+                   .Param("b", {2})
+                   .Param("w", {2, 1, 2, 2})
+                   .Declare("c", {-1, 2, 1, 1})
+                   .AddOp("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}, {"Bias", {"b"}}},
+                          {{"Output", {"c"}}})
+                   .Fetch("c")
+                   .Build(),
+               {{"b", Tensor::Of<float>({2}, {0.375F, 8})},
+                {"w", Tensor::Of<float>({2, 1, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8})}},
+               Tensor::Of<float>({1, 1, 2, 2}, {1, 2, 3, 4}), OpRegistry::Global());
+  ASSERT_EQ(packed.compiled.packed->entries.size(), 1U);
+  CompiledProgram read = *ParsePlan(*FormatPlan(packed.compiled), OpRegistry::Global());
+  auto damaged = std::make_shared<PackedConstants>(*read.packed);
+  for (uint64_t& checksum : damaged->parameter_checksums) checksum ^= 1;
+  EXPECT_THAT(CheckReadParameters(read.plans, *damaged), IsOk());
+  damaged->entries.clear();
+  EXPECT_THAT(CheckReadParameters(read.plans, *damaged), FailsWith(kDataLoss, "damaged"));
 }
 
 TEST(PackedConstantsTest, RefusesEveryTruncation) {
