@@ -1,5 +1,6 @@
 // Engines with a simulated device and a GPU, whose streams cannot wait for each other's events.
 #include <gmock/gmock.h>
+#include <gpu_machine.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,7 +8,6 @@
 #include <vector>
 
 #include "core/device/cuda/cuda_device.h"
-#include "tests/cuda_emulation/emulation.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/engines.h"
 
@@ -77,7 +77,7 @@ class Relay {
 
 TEST(CudaEngine, OrdersAGpuAndADeviceOfAnotherKind) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    const auto machine = cuda_emulation::Machine::Start(
+    const auto machine = Machine::Start(
         {.seed = seed, .execution = SimOptions::Execution::kThreads, .max_delay_ns = 50'000});
     ASSERT_THAT(machine, IsOk());
     Relay relay(seed);
