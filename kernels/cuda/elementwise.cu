@@ -320,7 +320,8 @@ absl::Status Elementwise(DType dtype, absl::Span<const ElementwiseStep> steps,
                                                          });
   return WithNumbers("an element-wise chain", dtype, [&](auto type) -> absl::Status {
     using T = typename decltype(type)::type;
-    constexpr int kWide = kVectorSize<T>;
+    // Sines of doubles are calls, around which a second value would leave its register.
+    constexpr int kWide = std::is_same_v<T, double> ? 1 : kVectorSize<T>;
     INTERP_ASSIGN_OR_RETURN(const Chain chain,
                             MakeChain(steps, operands, out_dims, aligned ? kWide : 1));
     return aligned ? LaunchChain<T, kWide>(chain, out, stream)

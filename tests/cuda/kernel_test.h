@@ -1,8 +1,9 @@
-// What tests of GPU kernels have in common: an emulated GPU, values, and the host's ops to compare
+// What tests of GPU kernels have in common: a GPU, values, and the host's ops to compare
 // with.
 #pragma once
 
 #include <gmock/gmock.h>
+#include <gpu_machine.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +16,6 @@
 
 #include "core/dtype.h"
 #include "tests/cuda/device_array.h"
-#include "tests/cuda_emulation/emulation.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/one_op.h"
 
@@ -26,24 +26,24 @@ class KernelTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const ::testing::TestInfo& info = *::testing::UnitTest::GetInstance()->current_test_info();
-    auto machine = cuda_emulation::Machine::Start(
+    auto machine = Machine::Start(
         {.seed = std::hash<std::string>()(std::string(info.test_suite_name()) + info.name())});
     ASSERT_TRUE(machine.ok()) << machine.status();
     machine_ = *std::move(machine);
   }
   void TearDown() override {
     EXPECT_EQ(cudaDeviceSynchronize() != cudaSuccess, device_is_lost_);
-    for (const cuda_emulation::Finding& finding : machine_->TakeFindings()) {
+    for (const Finding& finding : machine_->TakeFindings()) {
       ADD_FAILURE() << finding.text;
     }
   }
 
-  cuda_emulation::Machine& machine() { return *machine_; }
+  Machine& machine() { return *machine_; }
 
   bool device_is_lost_ = false;  // what a test expects
 
  private:
-  std::unique_ptr<cuda_emulation::Machine> machine_;
+  std::unique_ptr<Machine> machine_;
 };
 
 using Floats = ::testing::Types<float, float16, bfloat16>;

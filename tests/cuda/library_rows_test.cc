@@ -7,59 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "interpreter/interpreter_core.h"
+#include "tests/cuda/one_op_program.h"
 #include "tests/cuda/row_run.h"
 #include "tests/testing/golden.h"
-#include "tests/testing/program_builder.h"
 
 namespace interp::cuda_test {
 namespace {
 
-using testing::ProgramBuilder;
-
-// A program of one op.
-struct OneOpProgram {
-  std::string type;
-  std::vector<std::pair<std::string, Tensor>> inputs;  // by slot
-  std::vector<std::string> outputs;                    // slots
-  ProgramBuilder::Attrs attrs = {};
-};
-
-// What it gives on a place, and whether an instruction of the op runs on a GPU.
-struct OneOpResult {
-  std::vector<Tensor> outputs;
-  bool on_gpu = false;
-};
-
 class CudaLibraryRows : public KernelTest {
  protected:
-  static absl::StatusOr<OneOpResult> RunOn(Place place, const OneOpProgram& op) {
-    ProgramBuilder builder(op.inputs[0].second.dtype);
-    ProgramBuilder::Slots inputs;
-    ProgramBuilder::Slots outputs;
-    std::vector<Tensor> feeds;
-    for (const auto& [slot, tensor] : op.inputs) {
-      const auto& shape = tensor.shape;
-      builder.Feed(slot, {shape.begin(), shape.end()}, tensor.dtype);
-      inputs.push_back({slot, {slot}});
-      builder.Declare(slot + "@GRAD.out", {shape.begin(), shape.end()}, tensor.dtype);
-      feeds.push_back(tensor);
-    }
-    for (const std::string& slot : op.outputs) outputs.push_back({slot, {slot + ".out"}});
-    builder.AddOp(op.type, inputs, outputs, op.attrs);
-    for (const std::string& slot : op.outputs) builder.Fetch(slot + ".out");
-    CoreOptions options;
-    options.plan.place = place;
-    INTERP_ASSIGN_OR_RETURN(const auto core,
-                            InterpreterCore::Create(builder.Build(), {}, {}, nullptr, options));
-    INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> results, core->Run(feeds));
-    const auto& instructions = core->plan().instructions;
-    return OneOpResult{std::move(results),
-                       std::any_of(instructions.begin(), instructions.end(), [&](const auto& i) {
-                         return i.op_type == op.type && i.place.kind == PlaceKind::kCuda;
-                       })};
-  }
-
   // The GPU gives what the host gives, and computes the op itself or leaves it to the host.
   static void ExpectAgreement(const OneOpProgram& op, bool on_gpu, double tolerance = 1e-5) {
     const absl::StatusOr<OneOpResult> want = RunOn({PlaceKind::kCpu, 0}, op);
@@ -214,20 +170,6 @@ TEST_F(CudaLibraryRows, TakeNoImagesAndNoRows) {
                    {"Out"},
                    {{"Beta", 0.5F}}},
                   /*on_gpu=*/true);
-}
-
-TEST_F(CudaLibraryRows, TellWhichOpALibraryFailedIn) {
-  machine().FailCall("cublasLtMatmul", 1, cudaErrorMemoryAllocation);
-  const DType dtype = DType::kFloat32;
-  const auto failed =
-      RunOn({PlaceKind::kCuda, 0},
-            {"matmul_v2",
-             {{"X", SomeNumbers(dtype, {3, 4}, 1)}, {"Y", SomeNumbers(dtype, {4, 5}, 2)}},
-             {"Out"}});
-  EXPECT_EQ(failed.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(failed.status().message()),
-              ::testing::AllOf(::testing::HasSubstr("matmul_v2"),
-                               ::testing::HasSubstr("CUBLAS_STATUS_ALLOC_FAILED")));
 }
 
 }  // namespace

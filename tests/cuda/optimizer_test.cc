@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda/loss_scaling.h"
+#include "tests/cuda/many_updates.h"
 #include "tests/cuda/row_run.h"
 
 namespace interp::cuda_test {
@@ -151,47 +152,15 @@ TEST_F(CudaOptimizer, SkipsAStep) {
   }
 }
 
-// Parameters 0 to `count` of different sizes, in one call and one by one.
+// In one call and one by one.
 TEST_F(CudaOptimizer, StepsManyParametersAsOneByOne) {
-  constexpr int kCount = 70;  // more than a launch takes
-  std::vector<std::unique_ptr<DeviceArray<float>>> arrays;
-  const auto array = [&arrays](int64_t size, uint32_t seed) {
-    std::vector<float> values = SomeValues<float>(static_cast<size_t>(size), seed);
-    for (float& value : values) value = std::abs(value) * 0.4f;
-    arrays.push_back(std::make_unique<DeviceArray<float>>(values));
-    return arrays.back()->data();
-  };
-  const DeviceArray<float> rate(std::vector<float>{0.1f});
-  const auto in_place = [](float* data) { return cuda::FloatsUpdate{.in = data, .out = data}; };
-  const auto tasks = [&] {
-    std::vector<cuda::UpdateTask> made;
-    for (uint32_t i = 0; i < kCount; ++i) {
-      const int64_t size = i * 37 % 1500;
-      cuda::UpdateTask task;
-      task.size = size;
-      task.param = in_place(array(size, i));
-      task.grad = {array(size, 100 + i)};
-      task.states[0] = in_place(array(size, 200 + i));
-      task.states[1] = in_place(array(size, 300 + i));
-      task.beta_pows[0] = in_place(array(1, 400 + i));
-      task.beta_pows[1] = in_place(array(1, 500 + i));
-      task.rate = {rate.data()};
-      made.push_back(task);
-    }
-    return made;
-  };
-  const cuda::UpdateNumbers numbers = {
-      .beta1 = {.value = 0.9f}, .beta2 = {.value = 0.99f}, .epsilon = {.value = 1e-3f}};
-  const std::vector<cuda::UpdateTask> together = tasks();
-  const size_t half = arrays.size();
-  const std::vector<cuda::UpdateTask> alone = tasks();
-  machine().ResetCalls();
-  ASSERT_TRUE(cuda::UpdateParameters(cuda::UpdateRule::kAdam, numbers, together, nullptr).ok());
-  EXPECT_EQ(machine().calls("cudaLaunchKernel"), 4);
-  for (const cuda::UpdateTask& task : alone) {
-    ASSERT_TRUE(cuda::UpdateParameters(cuda::UpdateRule::kAdam, numbers, {task}, nullptr).ok());
+  const ManyUpdates together(/*count=*/70);
+  const ManyUpdates alone(/*count=*/70);
+  ASSERT_TRUE(together.Run(together.tasks()).ok());
+  for (const cuda::UpdateTask& task : alone.tasks()) ASSERT_TRUE(alone.Run({task}).ok());
+  for (size_t i = 0; i < alone.arrays().size(); ++i) {
+    ASSERT_EQ(together.arrays()[i]->Read(), alone.arrays()[i]->Read()) << i;
   }
-  for (size_t i = 0; i < half; ++i) ASSERT_EQ(arrays[i]->Read(), arrays[half + i]->Read()) << i;
 }
 
 using CudaLossScale = KernelTest;

@@ -4,38 +4,13 @@
 #include <optional>
 #include <vector>
 
-#include "tests/cuda/kernel_test.h"
-#include "tests/cuda/library_test.h"
+#include "tests/cuda/product_test.h"
 
 namespace interp::cuda_test {
 namespace {
 
 using cuda::ProductActivation;
 using cuda::ProductShape;
-
-// Runs products on the null stream.
-class ProductTest : public KernelTest {
- protected:
-  void SetUp() override {
-    KernelTest::SetUp();
-    auto blas = cuda::BlasHandle::Make();
-    ASSERT_TRUE(blas.ok()) << blas.status();
-    blas_ = *std::move(blas);
-  }
-  void TearDown() override {
-    blas_.reset();
-    KernelTest::TearDown();
-  }
-
-  absl::Status Run(const ProductShape& shape, const cuda::ProductOperands& operands) {
-    return plans_.Run(*blas_, shape, operands, /*stream=*/nullptr,
-                      [this](size_t bytes) { return Workspace::Take(memory_, bytes); });
-  }
-
-  std::unique_ptr<cuda::BlasHandle> blas_;
-  cuda::ProductPlans plans_;
-  DeviceWorkspaces memory_;
-};
 
 template <typename T>
 class CudaProduct : public ProductTest {};
@@ -182,17 +157,7 @@ TYPED_TEST(CudaProductEpilogue, AddsABiasAndActivates) {
   }
 }
 
-class CudaProductCalls : public ProductTest {
- protected:
-  absl::Status RunSome(int64_t k = 40) {
-    const DeviceArray<float> x(SomeValues<float>(4 * k));
-    const DeviceArray<float> y(SomeValues<float>(k * 4));
-    const DeviceArray<float> out(16);
-    return Run({.m = 4, .n = 4, .k = k}, {.x = x.data(), .y = y.data(), .out = out.data()});
-  }
-};
-
-TEST_F(CudaProductCalls, KeepsSumsOf16BitsAsFloat32WhereAskedTo) {
+TEST_F(ProductTest, KeepsSumsOf16BitsAsFloat32WhereAskedTo) {
   const auto x = SomeValues<bfloat16>(4 * 9, 1);
   const auto y = SomeValues<bfloat16>(9 * 4, 2);
   const DeviceArray<bfloat16> left(x);
@@ -203,45 +168,7 @@ TEST_F(CudaProductCalls, KeepsSumsOf16BitsAsFloat32WhereAskedTo) {
   ExpectClose(out.Read(), HostProduct(shape, x, y));
 }
 
-TEST_F(CudaProductCalls, LaunchesNothingForNothing) {
-  for (const ProductShape& shape : {ProductShape{.m = 0, .n = 4, .k = 3},
-                                    {.m = 4, .n = 0, .k = 3},
-                                    {.m = 4, .n = 4, .k = 3, .count = 0}}) {
-    EXPECT_TRUE(Run(shape, {}).ok());
-  }
-  EXPECT_EQ(machine().calls("cublasLtMatmul"), 0);
-}
-
-TEST_F(CudaProductCalls, AsksTheHeuristicOncePerShape) {
-  for (const int64_t k : {40, 40, 41, 40}) EXPECT_TRUE(RunSome(k).ok());
-  EXPECT_EQ(machine().calls("cublasLtMatmulAlgoGetHeuristic"), 2);
-  EXPECT_EQ(machine().calls("cublasLtMatmul"), 4);
-}
-
-TEST_F(CudaProductCalls, TellsWhichCallFailed) {
-  machine().FailCall("cublasLtMatmulAlgoGetHeuristic", 1, cudaErrorUnknown);
-  EXPECT_THAT(std::string(RunSome().message()),
-              ::testing::HasSubstr(
-                  "cuBLASLt finds no algorithm for 1 products of float32, 4 x 40 by 40 x 4"));
-  machine().FailCall("cublasLtMatmul", 1, cudaErrorMemoryAllocation);
-  const absl::Status failed = RunSome();
-  EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(
-      failed.message(),
-      "cannot enqueue a product: the resource allocation failed (CUBLAS_STATUS_ALLOC_FAILED)");
-  EXPECT_TRUE(RunSome().ok());
-  machine().FailCall("cublasLtCreate", 1, cudaErrorMemoryAllocation);
-  EXPECT_EQ(cuda::BlasHandle::Make().status().code(), absl::StatusCode::kResourceExhausted);
-}
-
-TEST_F(CudaProductCalls, FailsWithoutMemoryForAWorkspace) {
-  EXPECT_TRUE(RunSome().ok());
-  EXPECT_EQ(memory_.stats().allocations, 1);
-  machine().FailCall("cudaMallocAsync", 1, cudaErrorMemoryAllocation);
-  EXPECT_EQ(RunSome().code(), absl::StatusCode::kResourceExhausted);
-}
-
-TEST_F(CudaProductCalls, RejectsWhatTheLibraryDoesNotCompute) {
+TEST_F(ProductTest, RejectsWhatTheLibraryDoesNotCompute) {
   EXPECT_EQ(
       Run({.dtype = DType::kInt32, .out_dtype = DType::kInt32, .m = 1, .n = 1, .k = 1}, {}).code(),
       absl::StatusCode::kUnimplemented);
@@ -256,46 +183,6 @@ TEST_F(CudaProductCalls, RejectsWhatTheLibraryDoesNotCompute) {
             absl::StatusCode::kUnimplemented);
   EXPECT_EQ(Run({.m = int64_t{1} << 31, .n = 1, .k = 1}, {}).code(),
             absl::StatusCode::kInvalidArgument);
-}
-
-TEST_F(CudaProductCalls, ReadsWhatAnotherStreamWritesAfterAnEventAlone) {
-  if (!cuda_emulation::kShadow) GTEST_SKIP() << "accesses are not checked in this build";
-  const DeviceArray<float> x(SomeValues<float>(16));
-  const DeviceArray<float> out(16);
-  cudaStream_t writer = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithPriority(&writer, cudaStreamNonBlocking, 0), cudaSuccess);
-  ASSERT_EQ(cudaMemsetAsync(x.data(), 0, 16 * sizeof(float), writer), cudaSuccess);
-  ASSERT_TRUE(
-      Run({.m = 4, .n = 4, .k = 4}, {.x = x.data(), .y = x.data(), .out = out.data()}).ok());
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  const auto findings = machine().TakeFindings();
-  ASSERT_FALSE(findings.empty());
-  EXPECT_EQ(findings[0].type, cuda_emulation::Finding::Type::kUnordered);
-  EXPECT_THAT(findings[0].text, ::testing::HasSubstr("cublasLtMatmul of stream 0 of device 0"));
-}
-
-TEST_F(CudaProductCalls, IsFoundToReadWhatNobodyWrote) {
-  if (!cuda_emulation::kShadow) GTEST_SKIP() << "accesses are not checked in this build";
-  const DeviceArray<float> x(16);
-  const DeviceArray<float> out(16);
-  ASSERT_TRUE(
-      Run({.m = 4, .n = 4, .k = 4}, {.x = x.data(), .y = x.data(), .out = out.data()}).ok());
-  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  const auto findings = machine().TakeFindings();
-  ASSERT_FALSE(findings.empty());
-  EXPECT_EQ(findings[0].type, cuda_emulation::Finding::Type::kUninitialised);
-}
-
-TEST_F(CudaProductCalls, IsFoundToLeaveAnAllocation) {
-  const DeviceArray<float> x(SomeValues<float>(15));
-  const DeviceArray<float> out(16);
-  ASSERT_TRUE(
-      Run({.m = 4, .n = 4, .k = 4}, {.x = x.data(), .y = x.data(), .out = out.data()}).ok());
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
-  const auto findings = machine().TakeFindings();
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].type, cuda_emulation::Finding::Type::kOutOfBounds);
-  device_is_lost_ = true;
 }
 
 }  // namespace
