@@ -213,8 +213,7 @@ TEST_F(CudaDeviceCalls, GraphsHoldNoHostMemoryAndNoEvents) {
 }
 
 TEST_F(CudaDeviceCalls, CapturesThatFailLeaveTheStreamAsItWas) {
-  for (const char* const call :
-       {"cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiate"}) {
+  for (const char* const call : {"cudaStreamBeginCapture", "cudaGraphInstantiate"}) {
     SCOPED_TRACE(call);
     Begin({});
     const auto stream = OpenStream(*device_);
