@@ -13,9 +13,7 @@ namespace interp::cuda_emulation {
 namespace {
 
 // How long a query waits: a GPU works on while it is asked again and again.
-SimDeadline SoonEnough() {
-  return std::chrono::steady_clock::now() + std::chrono::microseconds(20);
-}
+SimDeadline SoonEnough() { return std::chrono::steady_clock::now() + std::chrono::milliseconds(5); }
 
 // What a launch may ask for, by the limits of all GPUs that interp knows.
 bool Fits(const GridLaunch& launch) {
