@@ -120,6 +120,8 @@ class MachineState final : public Machine {
   // events, too, which CUDA has and interp does not use.
   cudaError_t BeginCapture(cudaStream_t stream, int current);
   cudaError_t EndCapture(cudaStream_t stream, int current, cudaGraph_t* graph);
+  // Forgets the capture in progress, if there is one.
+  void AbandonCapture(cudaStream_t stream);
   cudaError_t InstantiateGraph(cudaGraph_t graph, cudaGraphExec_t* runnable);
   cudaError_t DestroyGraph(cudaGraph_t graph);
   cudaError_t LaunchGraph(cudaGraphExec_t runnable, cudaStream_t stream, int current);

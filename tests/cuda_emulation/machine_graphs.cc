@@ -39,6 +39,15 @@ cudaError_t MachineState::EndCapture(cudaStream_t stream, int current, cudaGraph
   return cudaSuccess;
 }
 
+void MachineState::AbandonCapture(cudaStream_t stream) {
+  Target target;
+  if (stream == nullptr || Find(stream, /*current=*/0, target) == cudaErrorInvalidResourceHandle) {
+    return;
+  }
+  std::lock_guard<std::mutex> guard(mutex_);
+  captures_.erase(target.queue());
+}
+
 cudaError_t MachineState::InstantiateGraph(cudaGraph_t graph, cudaGraphExec_t* runnable) {
   std::lock_guard<std::mutex> guard(mutex_);
   if (!graphs_.contains(graph)) return cudaErrorInvalidResourceHandle;

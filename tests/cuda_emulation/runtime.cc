@@ -1,4 +1,4 @@
-// The calls of cuda_runtime.h, on the machine that lives.
+// The calls of cuda_runtime.h, on the machine that lives. Long because there is one for each.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -386,9 +386,14 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode /*
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = nullptr;
-  return Call("cudaStreamEndCapture", [&](MachineState& machine, int current) {
+  const cudaError_t error = Call("cudaStreamEndCapture", [&](MachineState& machine, int current) {
     return machine.EndCapture(stream, current, graph);
   });
+  // It ends the capture whatever it returns.
+  if (error != cudaSuccess && LivingMachine() != nullptr) {
+    LivingMachine()->AbandonCapture(stream);
+  }
+  return error;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* runnable, cudaGraph_t graph,

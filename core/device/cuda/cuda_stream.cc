@@ -210,15 +210,19 @@ absl::Status CudaStream::BeginCapture() {
 
 absl::StatusOr<std::unique_ptr<WorkGraph>> CudaStream::EndCapture() {
   if (!captures_.exchange(false)) return absl::FailedPreconditionError("no capture to end");
+  // CUDA needs no current device for it, and the stream is not to stay captured.
+  cudaGraph_t graph = nullptr;
+  const absl::Status ended =
+      ToStatus(cudaStreamEndCapture(handle_, &graph), "cannot end a capture");
   cudaGraphExec_t runnable = nullptr;
-  INTERP_RETURN_IF_ERROR(device_.With([&]() -> absl::Status {
-    cudaGraph_t graph = nullptr;
-    INTERP_RETURN_IF_ERROR(ToStatus(cudaStreamEndCapture(handle_, &graph), "cannot end a capture"));
-    const absl::Status made =
-        ToStatus(cudaGraphInstantiate(&runnable, graph, /*flags=*/0), "cannot make a graph");
+  const absl::Status made = device_.With([&] {
+    if (!ended.ok()) return ended;
+    return ToStatus(cudaGraphInstantiate(&runnable, graph, /*flags=*/0), "cannot make a graph");
+  });
+  if (graph != nullptr) {
     ToStatus(cudaGraphDestroy(graph), "cannot destroy a graph").IgnoreError();
-    return made;
-  }));
+  }
+  INTERP_RETURN_IF_ERROR(made);
   return std::make_unique<CudaGraph>(*this, runnable);
 }
 

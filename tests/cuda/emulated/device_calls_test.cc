@@ -213,7 +213,8 @@ TEST_F(CudaDeviceCalls, GraphsHoldNoHostMemoryAndNoEvents) {
 }
 
 TEST_F(CudaDeviceCalls, CapturesThatFailLeaveTheStreamAsItWas) {
-  for (const char* const call : {"cudaStreamBeginCapture", "cudaGraphInstantiate"}) {
+  for (const char* const call :
+       {"cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphInstantiate"}) {
     SCOPED_TRACE(call);
     Begin({});
     const auto stream = OpenStream(*device_);
