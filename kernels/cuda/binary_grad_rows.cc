@@ -1,5 +1,6 @@
 // Rows of the gradients of element-wise ops of two tensors.
 #include "kernels/cuda/binary_grad.h"
+#include "kernels/cuda/operands.h"
 #include "kernels/cuda/row.h"
 #include "kernels/math/binary_grad.h"
 
@@ -13,16 +14,6 @@ using binary_grad::kY;
 using binary_grad::kYGrad;
 
 using Op = BinaryGradientOp;
-
-// The dims of an operand beside those of the result, 1 where it is repeated.
-Shape AlignedDims(const Tensor& operand, const Shape& out, int axis) {
-  const DimStrides strides = BroadcastStrides(operand, out.rank(), axis);
-  Shape dims = out;
-  for (int d = 0; d < out.rank(); ++d) {
-    if (strides[d] == 0) dims[d] = 1;
-  }
-  return dims;
-}
 
 absl::Status RunSide(KernelContext& ctx, Op op, bool by_y) {
   const binary_grad::Side side = binary_grad::SideOf(ctx, by_y ? kY : kX, by_y ? kX : kY);

@@ -3,28 +3,25 @@
 #include "kernels/math/binary.h"
 
 namespace interp::cuda {
-namespace {
 
-std::vector<int64_t> PlacedDims(const Tensor& operand, const Shape& out, int axis) {
+Shape AlignedDims(const Tensor& operand, const Shape& out, int axis) {
   const DimStrides strides = BroadcastStrides(operand, out.rank(), axis);
-  std::vector<int64_t> dims;
-  for (int d = 0; d < out.rank(); ++d) dims.push_back(strides[d] == 0 ? 1 : out[d]);
+  Shape dims = out;
+  for (int d = 0; d < out.rank(); ++d) {
+    if (strides[d] == 0) dims[d] = 1;
+  }
   return dims;
 }
 
-}  // namespace
-
 BinaryOperandDims::BinaryOperandDims(const KernelContext& ctx)
-    : x_(ctx.input(binary::kX).raw_data()), y_(ctx.input(binary::kY).raw_data()) {
-  const Shape& out = ctx.output(binary::kOut).shape;
-  const int axis = ctx.attrs<BinaryAttrs>().axis;
-  x_dims_ = PlacedDims(ctx.input(binary::kX), out, axis);
-  y_dims_ = PlacedDims(ctx.input(binary::kY), out, axis);
-  out_dims_.assign(out.begin(), out.end());
-}
+    : x_(ctx.input(binary::kX)),
+      y_(ctx.input(binary::kY)),
+      out_(ctx.output(binary::kOut).shape),
+      x_dims_(AlignedDims(x_, out_, ctx.attrs<BinaryAttrs>().axis)),
+      y_dims_(AlignedDims(y_, out_, ctx.attrs<BinaryAttrs>().axis)) {}
 
 std::vector<ElementwiseOperand> BinaryOperandDims::operands() const {
-  return {{x_, x_dims_}, {y_, y_dims_}};
+  return {{x_.raw_data(), x_dims_.dims()}, {y_.raw_data(), y_dims_.dims()}};
 }
 
 }  // namespace interp::cuda
