@@ -93,7 +93,7 @@ class KVStore {
                         absl::Span<const Array> outs, int32_t priority = 0);
   // PushPull of each, in their order and to the same bits, but nothing is pushed where one does not
   // fit its key. Between ranks (dist_sync, dist_device_sync, without compression) dense keys of one
-  // dtype that follow each other are added up as one message of up to 4 MiB and 1024 keys, which
+  // dtype that follow each other are added up as one message of up to 4 MiB and 48 keys, which
   // starts when all of them are there. Ranks push rows to the same keys.
   absl::Status PushPullAll(absl::Span<const KeyedPush> pushes, int32_t priority = 0);
   // Gives an array of rows some rows of what is stored: `rows`, each once, ascending.

@@ -16,8 +16,8 @@ namespace {
 
 // Larger ones gain nothing: a message of this size takes much longer than it waits for its start.
 constexpr size_t kBucketBytes = size_t{4} << 20;
-// What joins the elements reads a variable for each key, and an operation may touch 65,535.
-constexpr size_t kBucketKeys = 1024;
+// The locks of all keys of a message are held at once, and ThreadSanitizer follows 64 of a thread.
+constexpr size_t kBucketKeys = 48;
 
 // The elements of all arrays, which are dense, on the host and of one dtype, one after the other.
 absl::StatusOr<Array> JoinElements(const std::vector<Array>& arrays, int32_t priority) {

@@ -226,10 +226,6 @@ class Binder {
     DropKeptOutputs(op, instruction);
     BindShares(op, instruction);
     INTERP_RETURN_IF_ERROR(BindSubBlock(op, instruction));
-    INTERP_RETURN_IF_ERROR(
-        CheckHoldTensors(plan_.vars, instruction.inputs, instruction.input_counts, def.inputs));
-    INTERP_RETURN_IF_ERROR(
-        CheckHoldTensors(plan_.vars, instruction.outputs, instruction.output_counts, def.outputs));
     plan_.instructions.push_back(std::move(instruction));
     return absl::OkStatus();
   }
@@ -311,6 +307,10 @@ absl::StatusOr<BlockInterface> InterfaceOf(const Program& program, const Op& op,
 
 absl::Status CheckKinds(const Instruction& instruction, const std::vector<PlanVar>& vars) {
   const OpDef& def = *instruction.def;
+  INTERP_RETURN_IF_ERROR(
+      CheckHoldTensors(vars, instruction.inputs, instruction.input_counts, def.inputs));
+  INTERP_RETURN_IF_ERROR(
+      CheckHoldTensors(vars, instruction.outputs, instruction.output_counts, def.outputs));
   const bool arrays = Any(IsWhole, instruction, vars);
   const bool mixed = def.sub_block != nullptr;
   for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {

@@ -20,9 +20,9 @@ namespace interp {
 absl::Status BindInstructions(const Program& program, const OpRegistry& registry, int32_t block,
                               std::vector<Plan>& plans);
 
-// InvalidArgument when an argument is an array or a rank table where the definition takes a tensor,
-// or the other way round (the kernel would read what is not there), or when arrays are used on a
-// device. Unimplemented for a persistable array, whose elements would be memory of one core.
+// InvalidArgument when an argument is an array, a rank table or no value at all (a list of feeds, a
+// reader) where the definition takes a tensor, or the other way round (the kernel would read what is
+// not there), or when arrays are used on a device. Unimplemented for a persistable array, whose elements would be memory of one core.
 absl::Status CheckKinds(const Instruction& instruction, const std::vector<PlanVar>& vars);
 
 // Plan::entries, entry_args and results of a block.

@@ -155,6 +155,7 @@ class TypeChecker {
     typed.place = instruction.place;
     typed.op_index = instruction.op_index;
     typed.sub_block = instruction.sub_block;
+    INTERP_RETURN_IF_ERROR(CheckArguments(op, plan, instruction));
     INTERP_RETURN_IF_ERROR(CheckKinds(instruction, now));
     INTERP_RETURN_IF_ERROR(CheckInputs(instruction, now));
     INTERP_RETURN_IF_ERROR(SetTypes(op, typed, now));
@@ -168,6 +169,41 @@ class TypeChecker {
     return InvalidArgument("its kernel is for ", Name(instruction.dtype),
                            ", by its inputs it is one for ", Name(typed.dtype),
                            ", or layout rule or output dtypes differ");
+  }
+
+  // Kernels count on as many arguments as the op has, and on the inputs that it gives.
+  static absl::Status CheckArguments(const Op& op, const Plan& plan,
+                                     const Instruction& instruction) {
+    const OpDef& def = *instruction.def;
+    INTERP_RETURN_IF_ERROR(CheckCounts(op.inputs, def.inputs, instruction.input_counts, "input"));
+    INTERP_RETURN_IF_ERROR(
+        CheckCounts(op.outputs, def.outputs, instruction.output_counts, "output"));
+    int arg = 0;
+    for (size_t slot = 0; slot < def.inputs.size(); ++slot) {
+      for (int32_t i = 0; i < instruction.input_counts[slot]; ++i, ++arg) {
+        const VarId in_op = op.FindInput(def.inputs[slot].name)->args[i];
+        const bool given = in_op >= 0 && (instruction.op_index < 0 || FindVar(plan, in_op) >= 0);
+        if (instruction.inputs[arg] >= 0 || !given) continue;
+        return InvalidArgument("argument ", i, " of input '", def.inputs[slot].name,
+                               "' is left out");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status CheckCounts(const std::vector<Slot>& slots, const std::vector<SlotDef>& defs,
+                                  const ArgCounts& counts, absl::string_view side) {
+    for (size_t i = 0; i < defs.size(); ++i) {
+      const auto slot = std::find_if(slots.begin(), slots.end(),
+                                     [&](const Slot& s) { return s.name == defs[i].name; });
+      const size_t most = slot == slots.end() ? 0 : slot->args.size();
+      const auto count = static_cast<size_t>(counts[i]);
+      const bool may_be_none = (defs[i].flags & (kOptional | kOfSubBlock)) != 0;
+      if (count == most || (count == 0 && may_be_none)) continue;
+      return InvalidArgument(side, " '", defs[i].name, "' has ", count,
+                             " arguments, in the program ", most);
+    }
+    return absl::OkStatus();
   }
 
   // Kernels read inputs as what they are themselves, but where a slot says otherwise.

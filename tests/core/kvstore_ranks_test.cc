@@ -160,7 +160,7 @@ TEST(StoreOfRanks, NothingIsPushedWhereOneOfManyDoesNotFit) {
 }
 
 TEST(StoreOfRanks, MoreKeysThanAMessageHoldsTakeAnother) {
-  constexpr int kKeys = 1025;
+  constexpr int kKeys = 49;
   const auto statuses = OnAllRanks(
       {.size = 2}, kChecked, [&](const std::shared_ptr<Rings>& rings, ThreadRanks& /*ranks*/) {
         const std::unique_ptr<ArrayRuntime> runtime = NewRuntime();

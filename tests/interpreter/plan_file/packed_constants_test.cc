@@ -207,6 +207,7 @@ absl::Status UseDamaged(const Ready& packed, size_t parameter) {
 }
 
 TEST(PackedConstantsTest, ABiasThatIsReadBesideAPackedWeightIsChecked) {
+  if (OpRegistry::Global().Find("mul") == nullptr) GTEST_SKIP() << "built without kernels";
   const Ready packed = PackedOf(
       ProgramBuilder()
           .Feed("x", {-1, 2})
@@ -227,6 +228,7 @@ TEST(PackedConstantsTest, ABiasThatIsReadBesideAPackedWeightIsChecked) {
 }
 
 TEST(PackedConstantsTest, WhatARecurrentOpReadsBesideItsPackedWeightIsChecked) {
+  if (OpRegistry::Global().Find("gru_unit") == nullptr) GTEST_SKIP() << "built without kernels";
   const Ready packed = PackedOf(
       ProgramBuilder()
           .Feed("x", {-1, 3})
@@ -249,6 +251,7 @@ TEST(PackedConstantsTest, WhatARecurrentOpReadsBesideItsPackedWeightIsChecked) {
 }
 
 TEST(PackedConstantsTest, WhatIsFoldedIntoAPackedFilterIsNotRead) {
+  if (OpRegistry::Global().Find("conv2d") == nullptr) GTEST_SKIP() << "built without kernels";
   const Ready packed =
       PackedOf(ProgramBuilder()
                    .Feed("x", {-1, 1, 2, 2})
@@ -297,14 +300,12 @@ TEST(PackedConstantsTest, SurvivesDamageWithARightChecksum) {
   for (int round = 0; round < 10'000; ++round) {
     std::string damaged = bytes;
     for (int change = 0; change <= round % 3; ++change) {
-      // The constants are the end of the message.
-      const size_t back = 1 + random() % std::min<size_t>(payload, 400);
-      char& byte = damaged[kPlanHeaderBytes + payload - back];
+      char& byte = damaged[kPlanHeaderBytes + random() % payload];
       byte = static_cast<char>(round % 2 == 0 ? random() : byte ^ (1 << random() % 8));
     }
     SealPlan(damaged, /*packed=*/true);
     absl::StatusOr<CompiledProgram> parsed = ParsePlan(damaged, ProbeOps());
-    if (!parsed.ok() || parsed->packed == nullptr) continue;
+    if (!parsed.ok() || parsed->packed == nullptr || !CheckProved(parsed->plans).ok()) continue;
     Ready ready{.compiled = *std::move(parsed)};
     if (!UsePackedConstants(ready.compiled, *ready.scope, &ready.note).ok()) continue;
     const auto core = InterpreterCore::Create(ready.compiled, ready.scope, Options());

@@ -244,6 +244,35 @@ TEST(PlanFileTest, RefusesOtherTypesThanTheProgramGives) {
               FailsWith(kInvalidArgument, "reads 'b', which is int32, as int64"));
 }
 
+// Kernels take for granted that an input is there and a tensor.
+TEST(PlanFileTest, RefusesOtherArgumentsThanTheProgramGives) {
+  const CompiledProgram compiled = CompileText(R"(block 0
+  var feed feed_minibatch persistable
+  var w int64[2] persistable
+  var x int64[2]
+  feed(X=feed) -> (Out=x)
+  mix(X=[x, w]) -> (Out=a)
+)");
+  const auto refused = [&](auto change) {
+    CompiledProgram changed = compiled;
+    Plan& plan = changed.plans[0];
+    Instruction& mix = plan.instructions[1];
+    EXPECT_EQ(mix.op_type, "mix");
+    change(plan, mix);
+    return ParsePlan(Format(changed), ProbeOps()).status();
+  };
+  EXPECT_THAT(
+      refused([](Plan&, Instruction& mix) { mix.inputs[0] = -1; }),
+      FailsWith(kInvalidArgument, "instruction #1 mix: argument 0 of input 'X' is left out"));
+  EXPECT_THAT(refused([](Plan&, Instruction& mix) {
+                mix.inputs.pop_back();
+                --mix.input_counts[0];
+              }),
+              FailsWith(kInvalidArgument, "arguments, in the program"));
+  EXPECT_THAT(refused([](Plan& plan, Instruction& mix) { mix.inputs[0] = VarNamed(plan, "feed"); }),
+              FailsWith(kInvalidArgument, "a variable of kind feed_minibatch, expected a tensor"));
+}
+
 TEST(PlanFileTest, RefusesAVariableThatStandsForAnother) {
   std::string bytes = Format(CompileText(kText));
   // Of 'w': copy_of is -1, program_var 0, and captured comes next.
