@@ -265,13 +265,6 @@ void FillShares(const Program& program, wire::PlanFile& file) {
   }
 }
 
-// Whether a plan is there at all: blocks that never run have none.
-bool IsPlanned(const Plan& plan) { return plan.block == 0 || !plan.vars.empty(); }
-
-}  // namespace
-
-namespace {
-
 // Where ops were written in Python takes most of a saved program and is of no use to a run.
 Program WithoutCallStacks(Program program) {
   for (Block& block : program.blocks) {
@@ -295,8 +288,9 @@ absl::Status EncodePlan(const CompiledProgram& compiled, wire::PlanFile& file) {
   INTERP_ASSIGN_OR_RETURN(*file.mutable_program(), SaveProgram(WithoutCallStacks(program)));
   for (const std::string& name : program.names) file.add_names(name);
   FillShares(program, file);
-  for (const Plan& plan : plans) {
-    if (!IsPlanned(plan)) continue;
+  for (size_t block = 0; block < plans.size(); ++block) {
+    const Plan& plan = plans[block];
+    if (plan.block != static_cast<int32_t>(block)) continue;  // a block that never runs
     INTERP_RETURN_IF_ERROR(CheckBelongs(program, plan));
     INTERP_RETURN_IF_ERROR(FillPlan(plan, file.add_plans()));
   }

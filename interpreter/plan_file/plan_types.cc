@@ -77,6 +77,7 @@ class TypeChecker {
     Plan expected;
     expected.block = block;
     BuildVariableTable(program_, tree_, block, expected);
+    SettleResults(plan, expected);
     if (block == 0) INTERP_RETURN_IF_ERROR(FindFeedsAndFetches(program_, tree_, expected));
     if (plan.feeds != expected.feeds || plan.fetches != expected.fetches ||
         plan.feed_list != expected.feed_list || plan.fetch_list != expected.fetch_list) {
@@ -95,6 +96,16 @@ class TypeChecker {
       if (now.back().copy_of == -1) now.back().dtype = DType::kUndefined;
     }
     return CheckConstants(plan);
+  }
+
+  // What runs the block takes its results as they are declared. They are compared with the op's when
+  // its instruction is looked at.
+  static void SettleResults(const Plan& plan, Plan& expected) {
+    for (const VarId id : plan.results) {
+      if (id >= expected.num_program_vars) continue;
+      PlanVar& var = expected.vars[id];
+      if (var.kind == VarKind::kLodTensor) var.settled = true;
+    }
   }
 
   // Nothing writes constants, and they are what the program says.

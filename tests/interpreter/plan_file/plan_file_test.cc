@@ -102,9 +102,10 @@ TEST(PlanFileTest, AnEmptyProgramRoundTrips) { ExpectRoundTrip(CompileText("bloc
 TEST(PlanFileTest, RandomGraphsRunTheSame) {
   CoreOptions options{.num_threads = 1};
   options.ops = &ProbeOps();
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
-    const RandomGraph graph = MakeRandomGraph(seed);
+    const RandomGraphOptions nested{.max_depth = static_cast<int>(seed % 4)};
+    const RandomGraph graph = MakeRandomGraph(seed, nested);
     const PlanOptions plan{.place = {seed % 2 == 0 ? PlaceKind::kSim : PlaceKind::kCpu, 0}};
     const absl::StatusOr<CompiledProgram> compiled =
         Compile(graph.program, {}, {}, {}, plan, ProbeOps());
@@ -118,7 +119,7 @@ TEST(PlanFileTest, RandomGraphsRunTheSame) {
     ASSERT_THAT(built, IsOk());
     ASSERT_THAT(read, IsOk());
     for (const int64_t rows : {2, 3}) {
-      const std::vector<Tensor> feeds = RandomFeeds(seed, {}, rows);
+      const std::vector<Tensor> feeds = RandomFeeds(seed, nested, rows);
       const auto expected = (*built)->Run(feeds);
       const auto got = (*read)->Run(feeds);
       ASSERT_THAT(expected, IsOk());
