@@ -98,8 +98,8 @@ class TypeChecker {
     return CheckConstants(plan);
   }
 
-  // What runs the block takes its results as they are declared. They are compared with the op's when
-  // its instruction is looked at.
+  // What runs the block takes its results as they are declared. CheckSubBlock compares them with
+  // the op's.
   static void SettleResults(const Plan& plan, Plan& expected) {
     for (const VarId id : plan.results) {
       if (id >= expected.num_program_vars) continue;
