@@ -1,6 +1,7 @@
 #include "interpreter/plan_file/plan_types.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "interpreter/analysis/bind_instructions.h"
 #include "interpreter/analysis/blocks.h"
@@ -166,9 +167,9 @@ class TypeChecker {
     typed.place = instruction.place;
     typed.op_index = instruction.op_index;
     typed.sub_block = instruction.sub_block;
-    INTERP_RETURN_IF_ERROR(CheckArguments(op, plan, instruction));
     INTERP_RETURN_IF_ERROR(CheckKinds(instruction, now));
     INTERP_RETURN_IF_ERROR(CheckInputs(instruction, now));
+    INTERP_RETURN_IF_ERROR(CheckArguments(op, plan, instruction));
     INTERP_RETURN_IF_ERROR(SetTypes(op, typed, now));
     if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(CheckSubBlock(plan, op, typed));
     INTERP_RETURN_IF_ERROR(CheckOutputs(op, instruction, now));
@@ -182,32 +183,60 @@ class TypeChecker {
                            ", or layout rule or output dtypes differ");
   }
 
-  // Kernels count on as many arguments as the op has, and on the inputs that it gives.
+  // Kernels count on the arguments of the op; a variable of the plan's own may stand for each.
   static absl::Status CheckArguments(const Op& op, const Plan& plan,
                                      const Instruction& instruction) {
     const OpDef& def = *instruction.def;
-    INTERP_RETURN_IF_ERROR(CheckCounts(op.inputs, def.inputs, instruction.input_counts, "input"));
-    INTERP_RETURN_IF_ERROR(
-        CheckCounts(op.outputs, def.outputs, instruction.output_counts, "output"));
+    const bool inserted = instruction.op_index < 0;
+    INTERP_RETURN_IF_ERROR(CheckSide(op.inputs, def.inputs, instruction.inputs,
+                                     instruction.input_counts, plan, inserted, "input"));
+    INTERP_RETURN_IF_ERROR(CheckSide(op.outputs, def.outputs, instruction.outputs,
+                                     instruction.output_counts, plan, inserted, "output"));
+    const auto num_outputs = std::accumulate(
+        instruction.output_counts.begin(),
+        instruction.output_counts.begin() + static_cast<int64_t>(def.outputs.size()), int64_t{0});
+    std::vector<VarId> ids(instruction.outputs.begin(), instruction.outputs.begin() + num_outputs);
+    std::sort(ids.begin(), ids.end());
+    for (size_t i = 1; i < ids.size(); ++i) {
+      if (ids[i] < 0 || ids[i] != ids[i - 1]) continue;
+      return InvalidArgument("has '", plan.vars[ids[i]].name, "' as two outputs");
+    }
+    return absl::OkStatus();
+  }
+
+  // Outputs that are left out are CheckOutputs' part.
+  static absl::Status CheckSide(const std::vector<Slot>& slots, const std::vector<SlotDef>& defs,
+                                const VarIds& args, const ArgCounts& counts, const Plan& plan,
+                                bool inserted, absl::string_view side) {
+    INTERP_RETURN_IF_ERROR(CheckCounts(slots, defs, counts, side));
     int arg = 0;
-    for (size_t slot = 0; slot < def.inputs.size(); ++slot) {
-      for (int32_t i = 0; i < instruction.input_counts[slot]; ++i, ++arg) {
-        const VarId in_op = op.FindInput(def.inputs[slot].name)->args[i];
-        const bool given = in_op >= 0 && (instruction.op_index < 0 || FindVar(plan, in_op) >= 0);
-        if (instruction.inputs[arg] >= 0 || !given) continue;
-        return InvalidArgument("argument ", i, " of input '", def.inputs[slot].name,
-                               "' is left out");
+    for (size_t slot = 0; slot < defs.size(); ++slot) {
+      if (counts[slot] == 0) continue;
+      const VarId* const in_op = SlotNamed(slots, defs[slot].name)->args.data();
+      for (int32_t i = 0; i < counts[slot]; ++i, ++arg) {
+        const VarId expected = in_op[i] < 0 || inserted ? in_op[i] : FindVar(plan, in_op[i]);
+        const VarId id = args[arg];
+        const bool own = expected >= 0 && id >= plan.num_program_vars;
+        if (id == expected || own || (id < 0 && side == "output")) continue;
+        return InvalidArgument("argument ", i, " of ", side, " '", defs[slot].name, "' is ",
+                               id < 0 ? "left out" : absl::StrCat("'", plan.vars[id].name, "'"),
+                               ", unlike that of the op");
       }
     }
     return absl::OkStatus();
   }
 
+  static const Slot* SlotNamed(const std::vector<Slot>& slots, absl::string_view name) {
+    const auto slot =
+        std::find_if(slots.begin(), slots.end(), [&](const Slot& s) { return s.name == name; });
+    return slot == slots.end() ? nullptr : &*slot;
+  }
+
   static absl::Status CheckCounts(const std::vector<Slot>& slots, const std::vector<SlotDef>& defs,
                                   const ArgCounts& counts, absl::string_view side) {
     for (size_t i = 0; i < defs.size(); ++i) {
-      const auto slot = std::find_if(slots.begin(), slots.end(),
-                                     [&](const Slot& s) { return s.name == defs[i].name; });
-      const size_t most = slot == slots.end() ? 0 : slot->args.size();
+      const Slot* const slot = SlotNamed(slots, defs[i].name);
+      const size_t most = slot == nullptr ? 0 : slot->args.size();
       const auto count = static_cast<size_t>(counts[i]);
       const bool may_be_none = (defs[i].flags & (kOptional | kOfSubBlock)) != 0;
       if (count == most || (count == 0 && may_be_none)) continue;

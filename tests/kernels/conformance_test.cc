@@ -25,14 +25,6 @@ using testing::RunGolden;
 
 bool IsRegistered(absl::string_view type) { return OpRegistry::Global().Find(type) != nullptr; }
 
-std::vector<std::string> OpTypesToTest() {
-  std::vector<std::string> types;
-  for (const auto& [type, folders] : GoldenCasesByOp()) {
-    if (IsRegistered(type)) types.push_back(type);
-  }
-  return types;
-}
-
 class ConformanceTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ConformanceTest, AgreesWithPaddle) {
@@ -52,7 +44,7 @@ TEST_P(ConformanceTest, AgreesWithPaddle) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, ConformanceTest, ::testing::ValuesIn(OpTypesToTest()),
+INSTANTIATE_TEST_SUITE_P(Goldens, ConformanceTest, ::testing::ValuesIn(testing::GoldenOpTypes()),
                          [](const auto& info) { return info.param; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ConformanceTest);
 

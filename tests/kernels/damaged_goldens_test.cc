@@ -4,14 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <filesystem>
 #include <limits>
-#include <map>
 #include <random>
 
 #include "core/program_load.h"
 #include "interpreter/interpreter_core.h"
-#include "tests/testing/golden.h"
+#include "tests/testing/golden_run.h"
 
 namespace interp {
 namespace {
@@ -22,26 +20,6 @@ constexpr int kMostCases = 4;           // of one op
 constexpr int kDamages = 24;            // of one case
 constexpr size_t kMostBytes = 1 << 18;  // of the feeds of a case
 constexpr size_t kMemory = size_t{64} << 20;
-
-const std::map<std::string, std::vector<std::string>>& CasesByOp() {
-  static const auto* cases = [] {
-    auto* by_op = new std::map<std::string, std::vector<std::string>>;
-    for (const std::string& set : testing::GoldenSets()) {
-      for (const std::string& folder : testing::GoldenCaseFolders(set)) {
-        const std::string type = std::filesystem::path(folder).parent_path().filename().string();
-        if (OpRegistry::Global().Find(type) != nullptr) (*by_op)[type].push_back(folder);
-      }
-    }
-    return by_op;
-  }();
-  return *cases;
-}
-
-std::vector<std::string> OpTypes() {
-  std::vector<std::string> types;
-  for (const auto& [type, folders] : CasesByOp()) types.push_back(type);
-  return types;
-}
 
 // Makes one thing of a case wrong at a time.
 class Damager {
@@ -267,7 +245,7 @@ size_t FeedBytes(const GoldenCase& golden) {
 class DamagedGoldensTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DamagedGoldensTest, EndWithAResultOrAnError) {
-  const std::vector<std::string>& folders = CasesByOp().at(GetParam());
+  const std::vector<std::string>& folders = testing::GoldenCasesByOp().at(GetParam());
   const size_t step = std::max<size_t>(1, folders.size() / kMostCases);
   int runs = 0;
   for (size_t at = 0; at < folders.size(); at += step) {
@@ -283,7 +261,7 @@ TEST_P(DamagedGoldensTest, EndWithAResultOrAnError) {
   RecordProperty("runs", runs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Goldens, DamagedGoldensTest, ::testing::ValuesIn(OpTypes()),
+INSTANTIATE_TEST_SUITE_P(Goldens, DamagedGoldensTest, ::testing::ValuesIn(testing::GoldenOpTypes()),
                          [](const auto& info) { return info.param; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DamagedGoldensTest);
 

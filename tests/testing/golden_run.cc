@@ -42,6 +42,14 @@ const std::map<std::string, std::vector<std::string>>& GoldenCasesByOp() {
   return *cases;
 }
 
+std::vector<std::string> GoldenOpTypes() {
+  std::vector<std::string> types;
+  for (const auto& [type, folders] : GoldenCasesByOp()) {
+    if (OpRegistry::Global().Find(type) != nullptr) types.push_back(type);
+  }
+  return types;
+}
+
 bool KnowsOps(const GoldenCase& golden) {
   return std::all_of(golden.ops.begin(), golden.ops.end(), [](const std::string& type) {
     return OpRegistry::Global().Find(type) != nullptr;

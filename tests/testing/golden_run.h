@@ -14,6 +14,9 @@ namespace interp::testing {
 // Folders of all cases by the op type they are filed under.
 const std::map<std::string, std::vector<std::string>>& GoldenCasesByOp();
 
+// The op types among them that are registered.
+std::vector<std::string> GoldenOpTypes();
+
 // Whether every op of the case is registered.
 bool KnowsOps(const GoldenCase& golden);
 

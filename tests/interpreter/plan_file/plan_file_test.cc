@@ -272,6 +272,8 @@ TEST(PlanFileTest, RefusesOtherArgumentsThanTheProgramGives) {
               FailsWith(kInvalidArgument, "arguments, in the program"));
   EXPECT_THAT(refused([](Plan& plan, Instruction& mix) { mix.inputs[0] = VarNamed(plan, "feed"); }),
               FailsWith(kInvalidArgument, "a variable of kind feed_minibatch, expected a tensor"));
+  EXPECT_THAT(refused([](Plan& plan, Instruction& mix) { mix.inputs[0] = VarNamed(plan, "w"); }),
+              FailsWith(kInvalidArgument, "argument 0 of input 'X' is 'w', unlike that of the op"));
 }
 
 TEST(PlanFileTest, RefusesAVariableThatStandsForAnother) {
