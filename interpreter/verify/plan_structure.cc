@@ -392,6 +392,10 @@ absl::Status CheckSubBlock(absl::Span<const Plan> plans, const Plan& outer,
   }
   absl::Status status;
   ForEachCapture(instruction, inner, [&](VarId outer_var, VarId inner_var) {
+    if (!InRange(inner_var, inner.vars.size())) {
+      status = InvalidArgument("block ", block, " captures variable ", inner_var);
+      return;
+    }
     const PlanVar& var = inner.vars[inner_var];
     if (outer_var >= 0 && outer.vars[outer_var].kind == var.kind &&
         outer.vars[outer_var].place == var.place && var.layout == Layout::kPlain) {

@@ -17,6 +17,7 @@
 #include "tests/testing/plan_bytes.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/probe_ops.h"
+#include "tests/testing/program_builder.h"
 #include "tests/testing/random_graph.h"
 #include "tests/testing/temp_folder.h"
 
@@ -212,6 +213,26 @@ TEST(PlanFileTest, RefusesIndicesOutOfRange) {
   compiled.plans[0].instructions[0].outputs[0] = 1000;
   EXPECT_THAT(ParsePlan(Format(compiled), ProbeOps()),
               FailsWith(kInvalidArgument, "argument 1000 is none of"));
+}
+
+TEST(PlanFileTest, RefusesCapturesOutOfRange) {
+  const Program program = ProgramBuilder(DType::kInt64)
+                              .Feed("go", {1})
+                              .Feed("x", {-1})
+                              .Declare("y", {-1})
+                              .Call("mix", {"x"}, "y", {{"tag", 1}})
+                              .DeclareSteps("steps")
+                              .Open()
+                              .Call("mix", {"y"}, "y", {{"tag", 2}})
+                              .Close("repeat", {{"Condition", {"go"}}}, {{"Steps", {"steps"}}})
+                              .Fetch("y")
+                              .Build();
+  absl::StatusOr<CompiledProgram> compiled = Compile(program, {}, {}, {}, {}, ProbeOps());
+  ASSERT_THAT(compiled, IsOk());
+  ASSERT_EQ(compiled->plans.size(), 2U);
+  compiled->plans[1].captures[0].var = 1 << 20;
+  EXPECT_THAT(ParsePlan(Format(*compiled), ProbeOps()),
+              FailsWith(kInvalidArgument, "block 1 captures variable 1048576"));
 }
 
 // What a kernel would read and write memory by is not taken from the file.
