@@ -1,6 +1,7 @@
 #include "core/resource/distributions.h"
 #include "kernels/cuda/dropout.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/twister.h"
 #include "kernels/cuda/values.h"
 
 namespace interp::cuda {
@@ -35,58 +36,14 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// std::mt19937_64 (Nishimura, "Tables of 64-bit Mersenne twisters", 2000).
-constexpr int kState = 312;
-constexpr int kHalf = kState / 2;
-constexpr int kTwisterThreads = 160;
-
-__device__ void SeedTwister(uint64_t seed, uint64_t* state) {
-  state[0] = seed;
-  for (int i = 1; i < kState; ++i) {
-    const uint64_t last = state[i - 1];
-    state[i] = 6364136223846793005ull * (last ^ (last >> 62)) + static_cast<uint64_t>(i);
-  }
-}
-
-// The new word `i`; one half of the state at a time, as words need new ones of the other half.
-__device__ uint64_t Twist(const uint64_t* state, int i) {
-  constexpr uint64_t kUpper = 0xFFFFFFFF80000000ull;
-  const uint64_t mixed = (state[i] & kUpper) | (state[(i + 1) % kState] & ~kUpper);
-  return state[(i + kHalf) % kState] ^ (mixed >> 1) ^
-         ((mixed & 1) != 0 ? 0xB5026F5AA96619E9ull : 0);
-}
-
-// As std::uniform_real_distribution<float> makes of 64 bits.
-__device__ float UniformOf(uint64_t word) {
-  word ^= (word >> 29) & 0x5555555555555555ull;
-  word ^= (word << 17) & 0x71D67FFFEDA60000ull;
-  word ^= (word << 37) & 0xFFF7EEE000000000ull;
-  word ^= word >> 43;
-  const float unit = static_cast<float>(word) * 0x1p-64f;
-  return unit < 1.0f ? unit : 0x1.fffffep-1f;
-}
-
 // One block: the numbers come one after the other. Does nothing without a seed.
 template <typename T>
 __global__ void __launch_bounds__(kTwisterThreads) DropByTwister(const DropoutArguments args) {
-  INTERP_SHARED(uint64_t, state, [kState]);
   const int64_t seed = SeedOf(args);
   if (seed == 0) return;
-  const int t = threadIdx.x;
-  if (t == 0) SeedTwister(static_cast<uint64_t>(seed), state);
-  __syncthreads();
-  for (int64_t first = 0; first < args.size; first += kState) {
-    for (int begin = 0; begin < kState; begin += kHalf) {
-      const uint64_t word = t < kHalf ? Twist(state, begin + t) : 0;
-      __syncthreads();  // all have read what is written now
-      if (t < kHalf) state[begin + t] = word;
-      __syncthreads();
-      if (t < kHalf && first + begin + t < args.size) {
-        Drop<T>(args, first + begin + t,
-                args.probability < 1 && UniformOf(word) >= args.probability);
-      }
-    }
-  }
+  ForEachWord(seed, args.size, [&args](int64_t i, uint64_t word) {
+    Drop<T>(args, i, args.probability < 1 && CanonicalFloat(word) >= args.probability);
+  });
 }
 
 template <typename T>

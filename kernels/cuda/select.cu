@@ -1,3 +1,4 @@
+#include "kernels/cuda/element_bytes.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/select.h"
 #include "kernels/cuda/values.h"
@@ -31,24 +32,6 @@ __global__ void __launch_bounds__(kBlockThreads) CopyHalf(const T* x, const Halv
        i += int64_t{gridDim.x} * blockDim.x) {
     const int64_t beyond = i % halves.columns - i / halves.columns % halves.rows - halves.diagonal;
     out[i] = (halves.lower ? beyond <= 0 : beyond >= 0) ? x[i] : T{};
-  }
-}
-
-template <typename Function>
-absl::Status WithBytes(int element_bytes, Function function) {
-  switch (element_bytes) {
-    case 1:
-      return function(Type<uint8_t>());
-    case 2:
-      return function(Type<uint16_t>());
-    case 4:
-      return function(Type<uint32_t>());
-    case 8:
-      return function(Type<uint64_t>());
-    case 16:
-      return function(Type<uint4>());
-    default:
-      return Unimplemented("elements of ", element_bytes, " bytes on a GPU");
   }
 }
 

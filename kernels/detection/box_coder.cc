@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/detection/box_attrs.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -22,12 +23,6 @@ constexpr int kTargetBox = 2;
 constexpr int kOutputBox = 0;
 
 constexpr int64_t kGrain = 2048;  // boxes per task; each takes two exponentials or logarithms
-
-struct BoxCoderAttrs {
-  bool decode, normalized;
-  int axis;
-  std::vector<float> variance;
-};
 
 BoxCoderAttrs ReadAttrs(AttrReader& reader) {
   const std::string code = reader.String("code_type", "encode_center_size");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/detection/box_attrs.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -12,10 +13,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kY = 1;
 constexpr int kOut = 0;
-
-struct IouAttrs {
-  bool normalized;
-};
 
 IouAttrs ReadAttrs(AttrReader& reader) {
   return {.normalized = reader.Bool("box_normalized", true)};

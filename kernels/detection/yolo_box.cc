@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/detection/box_attrs.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/vector_math.h"
 
@@ -22,16 +23,6 @@ constexpr int kScores = 1;
 
 constexpr int64_t kGrain = 1024;  // cells per task; most need one exponential
 constexpr int64_t kBlock = 16;    // cells at a time
-
-struct YoloAttrs {
-  std::vector<int64_t> anchors;  // width, height, width, height, ...
-  int64_t class_num, downsample_ratio;
-  float conf_thresh, scale_x_y, iou_aware_factor;
-  bool clip_bbox, iou_aware;
-
-  int64_t num_anchors() const { return std::ssize(anchors) / 2; }
-  int64_t channels() const { return num_anchors() * (class_num + (iou_aware ? 6 : 5)); }
-};
 
 YoloAttrs ReadAttrs(AttrReader& reader) {
   YoloAttrs attrs = {.anchors = reader.Ints("anchors"),

@@ -1,56 +1,25 @@
 // arg_max, arg_min: Out = position of the first largest or smallest element along `axis`, or in the
 // whole tensor (`flatten`). NaN is never chosen unless there is nothing else.
+#include "kernels/math/arg_extreme.h"
+
 #include <algorithm>
 #include <limits>
 
-#include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
-#include "kernels/util/lines.h"
-#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kAxisTensor = 1;
-constexpr int kOut = 0;
+constexpr int kX = kArgX;
+constexpr int kOut = kArgOut;
 constexpr int64_t kTile = 128;  // neighbouring lines searched together
 constexpr int64_t kLanes = 32;  // elements of one line compared side by side
-
-struct ArgAttrs {
-  int64_t axis;
-  bool keep_dims, flatten;
-  DType dtype;
-};
-
-ArgAttrs ReadArgAttrs(AttrReader& attrs) {
-  const ArgAttrs parsed = {attrs.Long("axis", -1), attrs.Bool("keepdims", false),
-                           attrs.Bool("flatten", false), attrs.Type("dtype", DType::kInt64)};
-  if (parsed.dtype != DType::kInt32 && parsed.dtype != DType::kInt64) {
-    attrs.Fail(
-        absl::StrCat("attribute 'dtype' is ", Name(parsed.dtype), ", expected int32 or int64"));
-  }
-  return parsed;
-}
-
-// The axis from the front; 0 where the tensor is one line.
-absl::StatusOr<int> AxisOf(const OpContext& ctx) {
-  const ArgAttrs& attrs = ctx.attrs<ArgAttrs>();
-  if (attrs.flatten) return 0;
-  INTERP_ASSIGN_OR_RETURN(const int64_t axis,
-                          ReadInteger(ctx, kAxisTensor, "AxisTensor", attrs.axis));
-  return ResolveAxis(axis, std::max(ctx.input(kX).shape.rank(), 1));
-}
-
-Lines LinesOf(const ArgAttrs& attrs, const Shape& x, int axis) {
-  return attrs.flatten ? Lines{1, x.numel(), 1} : LinesAlong(x, axis);
-}
 
 absl::Status InferArg(InferContext& ctx) {
   const ArgAttrs& attrs = ctx.attrs<ArgAttrs>();
   const Shape& x = ctx.input(kX).shape;
-  INTERP_ASSIGN_OR_RETURN(const int axis, AxisOf(ctx));
-  const int64_t length = LinesOf(attrs, x, axis).length;
+  INTERP_ASSIGN_OR_RETURN(const int axis, ArgAxis(ctx));
+  const int64_t length = ArgLines(attrs, x, axis).length;
   if (length == 0) return InvalidArgument("input 'X' ", ToString(x), " has no element to choose");
   if (attrs.dtype == DType::kInt32 && length > std::numeric_limits<int32_t>::max()) {
     return InvalidArgument("positions up to ", length, " do not fit into int32");
@@ -122,10 +91,10 @@ I SearchLine(const T* x, int64_t length) {
 
 template <typename T, typename I, typename Better>
 absl::Status Search(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const int axis, AxisOf(ctx));
+  INTERP_ASSIGN_OR_RETURN(const int axis, ArgAxis(ctx));
   const T* x = ctx.input(kX).data<T>();
   I* out = ctx.output(kOut).mutable_data<I>();
-  const Lines lines = LinesOf(ctx.attrs<ArgAttrs>(), ctx.input(kX).shape, axis);
+  const Lines lines = ArgLines(ctx.attrs<ArgAttrs>(), ctx.input(kX).shape, axis);
   const int64_t tiles = (lines.inner + kTile - 1) / kTile;
   const int64_t grain = LineGrain(lines.length * std::min(lines.inner, kTile));
   ParallelFor(ctx.num_threads(), lines.outer * tiles, grain, [=](int64_t begin, int64_t end) {
@@ -160,7 +129,7 @@ OpDef ArgDef(absl::string_view type) {
       .type = type,
       .inputs = {{"X"}, {"AxisTensor", kOptional | kAnyDType | kValueInInfer, "axis"}},
       .outputs = {{"Out"}},
-      .parse = ParseAttrs<ArgAttrs, ReadArgAttrs>,
+      .parse = ParseAttrs<ArgAttrs, ArgAttrs::Read>,
       .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kOut, ctx.attrs<ArgAttrs>().dtype); },
       .infer = InferArg,
       .kernels = ArgKernels<Better, float, double, float16, int32_t, int64_t, int16_t, uint8_t>(),

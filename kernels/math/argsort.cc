@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "kernels/math/sorting.h"
+#include "kernels/math/sorting_attrs.h"
 
 namespace interp {
 namespace {
@@ -9,11 +10,6 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 constexpr int kIndices = 1;
-
-struct ArgSortAttrs {
-  int64_t axis;
-  bool descending;
-};
 
 ArgSortAttrs ReadArgSortAttrs(AttrReader& attrs) {
   return {attrs.Long("axis", -1), attrs.Bool("descending", false)};

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/op_def.h"
+#include "kernels/math/sorting_attrs.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/lines.h"
@@ -16,16 +17,13 @@ constexpr int kIndices = 1;
 constexpr int kOutGrad = 2;
 constexpr int kXGrad = 0;
 
-struct AxisAttrs {
-  int64_t axis = -1;
-};
-AxisAttrs ReadAxisAttrs(AttrReader& attrs) { return {attrs.Long("axis", -1)}; }
-AxisAttrs ReadNoAttrs(AttrReader&) { return {}; }
+SortedAxisAttrs ReadAxisAttrs(AttrReader& attrs) { return {attrs.Long("axis", -1)}; }
+SortedAxisAttrs ReadNoAttrs(AttrReader&) { return {}; }
 
 absl::Status InferSortingGrad(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   const Shape& indices = ctx.input(kIndices).shape;
-  const int64_t attr_axis = ctx.attrs<AxisAttrs>().axis;
+  const int64_t attr_axis = ctx.attrs<SortedAxisAttrs>().axis;
   const std::optional<int> axis = NormalizeAxis(attr_axis, std::max(x.rank(), 1));
   if (!axis.has_value()) return InvalidArgument("axis is ", attr_axis, " for 'X' ", ToString(x));
   Shape expected = x;
@@ -43,7 +41,7 @@ template <typename T>
 absl::Status SortingGrad(KernelContext& ctx) {
   const Tensor& indices = ctx.input(kIndices);
   const Shape& shape = ctx.input(kX).shape;
-  const int axis = *NormalizeAxis(ctx.attrs<AxisAttrs>().axis, std::max(shape.rank(), 1));
+  const int axis = *NormalizeAxis(ctx.attrs<SortedAxisAttrs>().axis, std::max(shape.rank(), 1));
   const Lines lines = LinesAlong(shape, axis);
   const Lines kept = LinesAlong(indices.shape, axis);
   const T* const grad = ctx.input(kOutGrad).data<T>();
@@ -67,7 +65,7 @@ OpDef SortingGradDef(absl::string_view type) {
       .type = type,
       .inputs = {{"X", kNoNeedBuffer}, {"Indices", kAnyDType}, {"Out@GRAD"}},
       .outputs = {{"X@GRAD"}},
-      .parse = ParseAttrs<AxisAttrs, ReadAxisAttrs>,
+      .parse = ParseAttrs<SortedAxisAttrs, ReadAxisAttrs>,
       .infer = InferSortingGrad,
       .kernels = {{DType::kFloat32, SortingGrad<float>}, {DType::kFloat64, SortingGrad<double>}},
   };
@@ -83,7 +81,7 @@ OpDef TopKV2GradDef() {
 // Along the last dimension; it has no attributes.
 OpDef TopKGradDef() {
   OpDef def = SortingGradDef("top_k_grad");
-  def.parse = ParseAttrs<AxisAttrs, ReadNoAttrs>;
+  def.parse = ParseAttrs<SortedAxisAttrs, ReadNoAttrs>;
   return def;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "kernels/math/sorting.h"
+#include "kernels/math/sorting_attrs.h"
 
 namespace interp {
 namespace {
@@ -12,14 +13,6 @@ constexpr int kX = 0;
 constexpr int kK = 1;  // one integer; wins over the attribute
 constexpr int kOut = 0;
 constexpr int kIndices = 1;
-
-struct TopKAttrs {
-  int64_t k = 1;
-  int64_t axis = -1;
-  bool largest = true;
-  bool sorted = true;
-  bool partial_sort = false;  // whatever k is
-};
 
 TopKAttrs ReadTopKAttrs(AttrReader& attrs) {
   return {.k = attrs.Long("k", 1), .partial_sort = true};

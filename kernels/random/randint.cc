@@ -1,5 +1,6 @@
 // randint: Out = integers of [low, high), all equally likely.
 #include "kernels/random/draw.h"
+#include "kernels/random/random_attrs.h"
 #include "kernels/random/shape_inputs.h"
 #include "kernels/util/fill_shape.h"
 
@@ -7,14 +8,6 @@ namespace interp::random {
 namespace {
 
 constexpr int kOut = 0;
-
-struct RandintAttrs {
-  DType dtype = DType::kInt64;
-  IntList shape;
-  int64_t low = 0;
-  int64_t high = 0;
-  int32_t seed = 0;
-};
 
 RandintAttrs ReadRandint(AttrReader& reader) {
   const RandintAttrs attrs = {.dtype = reader.Type("dtype", DType::kInt64),

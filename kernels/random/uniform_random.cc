@@ -3,23 +3,13 @@
 // `diag_num` of them, are diag_val.
 #include "core/float16.h"
 #include "kernels/random/draw.h"
+#include "kernels/random/random_attrs.h"
 #include "kernels/random/shape_inputs.h"
 
 namespace interp::random {
 namespace {
 
 constexpr int kOut = 0;
-
-struct UniformAttrs {
-  DType dtype = DType::kFloat32;
-  BatchSizeLike like;  // of uniform_random only the shape
-  float min = -1;
-  float max = 1;
-  int32_t seed = 0;
-  int64_t diag_num = 0;
-  int64_t diag_step = 0;
-  float diag_val = 1;
-};
 
 UniformAttrs ReadUniform(AttrReader& reader) {
   return {.dtype = reader.Type("dtype", DType::kFloat32),
@@ -57,13 +47,10 @@ void Draw(const KernelContext& ctx, const UniformAttrs& attrs, T* out, int64_t n
 
 template <typename T>
 absl::Status SetDiagonal(const UniformAttrs& attrs, T* out, int64_t n) {
-  if (attrs.diag_num <= 0) return absl::OkStatus();
-  const int64_t stride = attrs.diag_step + 1;
-  if ((stride < 1 && attrs.diag_num > 1) || n <= (attrs.diag_num - 1) * stride) {
-    return InvalidArgument("'diag_num' ", attrs.diag_num, " and 'diag_step' ", attrs.diag_step,
-                           " lead outside of ", n, " elements");
+  INTERP_RETURN_IF_ERROR(CheckDiagonal(attrs, n));
+  for (int64_t i = 0; i < attrs.diag_num; ++i) {
+    out[i * attrs.diag_stride()] = static_cast<T>(attrs.diag_val);
   }
-  for (int64_t i = 0; i < attrs.diag_num; ++i) out[i * stride] = static_cast<T>(attrs.diag_val);
   return absl::OkStatus();
 }
 

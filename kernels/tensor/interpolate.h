@@ -37,6 +37,9 @@ absl::StatusOr<Shape> InterpShape(const InferContext& ctx);
 // How X and Out lie in memory. REQUIRES: not both channels-last logically and in memory.
 ImageView InterpView(const InterpAttrs& attrs, const Tensor& x, const Shape& out);
 
+// How the coordinates of depth, height and width map. Error: a scale that fits nothing.
+absl::Status FillInterpMaps(const OpContext& ctx, const ImageView& view, CoordinateMap (&maps)[3]);
+
 // Sets the taps of the three dimensions. Error: a scale that fits nothing.
 template <typename Weight>
 absl::Status FillInterpTaps(const OpContext& ctx, const ImageView& view, Taps<Weight> (&taps)[3]);

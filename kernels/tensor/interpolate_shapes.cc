@@ -150,12 +150,21 @@ ImageView InterpView(const InterpAttrs& attrs, const Tensor& x, const Shape& out
   return view;
 }
 
+absl::Status FillInterpMaps(const OpContext& ctx, const ImageView& view, CoordinateMap (&maps)[3]) {
+  INTERP_ASSIGN_OR_RETURN(const Scale scale, ReadScale(ctx, ctx.input(kInterpX).shape.rank() - 2));
+  for (int axis = 0; axis < 3; ++axis) {
+    maps[axis] = MapAxis(ctx.attrs<InterpAttrs>(), scale, view, axis);
+  }
+  return absl::OkStatus();
+}
+
 template <typename Weight>
 absl::Status FillInterpTaps(const OpContext& ctx, const ImageView& view, Taps<Weight> (&taps)[3]) {
   const InterpAttrs& attrs = ctx.attrs<InterpAttrs>();
-  INTERP_ASSIGN_OR_RETURN(const Scale scale, ReadScale(ctx, ctx.input(kInterpX).shape.rank() - 2));
+  CoordinateMap maps[3];
+  INTERP_RETURN_IF_ERROR(FillInterpMaps(ctx, view, maps));
   for (int axis = 0; axis < 3; ++axis) {
-    const CoordinateMap map = MapAxis(attrs, scale, view, axis);
+    const CoordinateMap& map = maps[axis];
     const bool absent = axis == 0 && map.in == 1 && map.out == 1;
     if (absent || attrs.method == InterpMethod::kNearest) {
       NearestTaps(map, taps[axis]);

@@ -1,0 +1,63 @@
+// Rows of uniform_random, randint and range.
+#include "kernels/cuda/random.h"
+#include "kernels/cuda/row.h"
+#include "kernels/random/random_attrs.h"
+
+namespace interp::cuda {
+namespace {
+
+using random::RandintAttrs;
+using random::UniformAttrs;
+
+absl::Status UniformRow(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<UniformAttrs>();
+  Tensor& out = ctx.output(/*slot=*/0);
+  INTERP_RETURN_IF_ERROR(random::CheckDiagonal(attrs, out.numel()));
+  return DrawUniform(out.dtype,
+                     {.random = ctx.random(),
+                      .seed = attrs.seed,
+                      .min = attrs.min,
+                      .max = attrs.max,
+                      .diag_num = attrs.diag_num,
+                      .diag_stride = attrs.diag_stride(),
+                      .diag_val = attrs.diag_val,
+                      .out = out.mutable_raw_data(),
+                      .size = out.numel()},
+                     StreamOf(ctx));
+}
+
+absl::Status RandintRow(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<RandintAttrs>();
+  Tensor& out = ctx.output(/*slot=*/0);
+  return DrawIntegers(out.dtype,
+                      {.random = ctx.random(),
+                       .low = attrs.low,
+                       .range = static_cast<uint64_t>(attrs.high - attrs.low),
+                       .out = out.mutable_raw_data(),
+                       .size = out.numel()},
+                      StreamOf(ctx));
+}
+
+// With one, how many numbers of the engine an element takes hangs on those numbers.
+bool HasNoSeed(const void* attrs) { return static_cast<const RandintAttrs*>(attrs)->seed == 0; }
+
+// Start, End, Step -> Out. Floats add up rounding errors one by one, which the host does.
+template <typename T>
+absl::Status RangeRow(KernelContext& ctx) {
+  Tensor& out = ctx.output(/*slot=*/0);
+  return FillRange(out.dtype, *ctx.input(/*slot=*/0).data<T>(), *ctx.input(/*slot=*/2).data<T>(),
+                   out.mutable_raw_data(), out.numel(), StreamOf(ctx));
+}
+
+constexpr std::initializer_list<DType> kDrawn = {DType::kFloat32, DType::kFloat64,
+                                                 DType::kBFloat16};
+constexpr std::initializer_list<DType> kDrawnIntegers = {DType::kInt32, DType::kInt64};
+
+INTERP_REGISTER_KERNELS("uniform_random", RowsFor(kDrawn, UniformRow));
+INTERP_REGISTER_KERNELS("uniform_random_batch_size_like", RowsFor(kDrawn, UniformRow));
+INTERP_REGISTER_KERNELS("randint", RowsFor(kDrawnIntegers, RandintRow, HasNoSeed));
+INTERP_REGISTER_KERNELS("range", RowsFor({DType::kInt32}, RangeRow<int32_t>));
+INTERP_REGISTER_KERNELS("range", RowsFor({DType::kInt64}, RangeRow<int64_t>));
+
+}  // namespace
+}  // namespace interp::cuda
