@@ -8,9 +8,7 @@ RnnLayers::RnnLayers(KernelContext& context)
       sizes(nn::RnnSizesOf(context)),
       dtype(context.input(nn::kRnnInput).dtype) {}
 
-Elements RnnLayers::ElementsAt(const void* memory) const {
-  return {static_cast<char*>(const_cast<void*>(memory)), static_cast<int64_t>(SizeOf(dtype))};
-}
+Elements RnnLayers::ElementsAt(const void* memory) const { return ElementsOf(dtype, memory); }
 
 KeptParts RnnLayers::Kept(const void* reserve) const {
   KeptParts parts;
@@ -47,14 +45,7 @@ RecurrentStep RnnLayers::Step(int64_t t) const {
 
 absl::Status RnnLayers::Multiply(const LayerProduct& product, Elements x, Elements y,
                                  Elements out) const {
-  nn::Product p;
-  p.m = product.m;
-  p.n = product.n;
-  p.k = product.k;
-  p.trans_x = product.trans_x;
-  p.trans_y = product.trans_y;
-  return RunProduct(ctx, p, dtype, dtype, {.x = x.data, .y = y.data, .out = out.data},
-                    product.beta);
+  return cuda::Multiply(ctx, dtype, product, x, y, out);
 }
 
 }  // namespace interp::cuda

@@ -3,35 +3,17 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/batched_product.h"
+#include "kernels/cuda/elements.h"
 #include "kernels/cuda/rnn.h"
 #include "kernels/nn/rnn_shapes.h"
 
 namespace interp::cuda {
-
-// Memory of the device in elements of some size.
-struct Elements {
-  char* data = nullptr;
-  int64_t bytes = 1;  // of an element
-
-  Elements operator+(int64_t count) const { return {data + count * bytes, bytes}; }
-};
 
 // The parts of Reserve, see nn::ReserveSize.
 struct KeptParts {
   Elements gates;
   Elements extra;  // null where the mode has none
   Elements outputs;
-};
-
-// One product of row-major matrices, out [m, n] = op(x) op(y) + beta out.
-struct LayerProduct {
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
-  bool trans_x = false;
-  bool trans_y = false;
-  double beta = 0;
 };
 
 struct RnnLayers {
