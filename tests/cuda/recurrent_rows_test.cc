@@ -87,5 +87,48 @@ TEST_F(RecurrentRows, LstmOfNoRowsGivesGradientsOfZero) {
   ExpectSameAsHost({"lstm_grad", {}, inputs});
 }
 
+template <typename T>
+std::vector<RowCase::Input> GruInputs(bool bias, bool state) {
+  std::vector<RowCase::Input> inputs = {{"Input", Sequences<T>(3 * kSize, 1)}};
+  if (state) inputs.push_back({"H0", SmallValues<T>({kSequences, kSize}, 2)});
+  inputs.push_back({"Weight", SmallValues<T>({kSize, 3 * kSize}, 3)});
+  if (bias) inputs.push_back({"Bias", SmallValues<T>({1, 3 * kSize}, 4)});
+  return inputs;
+}
+
+template <typename T>
+std::vector<RowCase::Input> GruGradInputs() {
+  std::vector<RowCase::Input> inputs = GruInputs<T>(/*bias=*/true, /*state=*/true);
+  inputs.push_back({"BatchGate", SmallValues<T>({12, 3 * kSize}, 5)});
+  inputs.push_back({"BatchResetHiddenPrev", SmallValues<T>({12, kSize}, 6)});
+  inputs.push_back({"Hidden", SmallValues<T>({12, kSize}, 7)});
+  inputs.push_back({"Hidden@GRAD", SmallValues<T>({12, kSize}, 8)});
+  return inputs;
+}
+
+TEST_F(RecurrentRows, GruGivesWhatTheHostGivesBothWays) {
+  for (const bool origin : {false, true}) {
+    for (const bool reverse : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("origin mode ", origin, ", reverse ", reverse));
+      const std::vector<Attr> attrs = {{"origin_mode", origin}, {"is_reverse", reverse}};
+      ExpectSameAsHost({"gru", attrs, GruInputs<float>(/*bias=*/origin, /*state=*/reverse)});
+      ExpectSameAsHost({"gru_grad", attrs, GruGradInputs<float>()});
+    }
+  }
+}
+
+TEST_F(RecurrentRows, GruHasEveryActivation) {
+  for (const char* const name : {"identity", "sigmoid", "tanh", "relu"}) {
+    SCOPED_TRACE(name);
+    const std::vector<Attr> attrs = {{"gate_activation", name}, {"activation", name}};
+    ExpectSameAsHost({"gru", attrs, GruInputs<double>(/*bias=*/true, /*state=*/true)});
+    ExpectSameAsHost({"gru_grad", attrs, GruGradInputs<double>()});
+  }
+}
+
+TEST_F(RecurrentRows, GruKeepsNothingInTests) {
+  ExpectSameAsHost({"gru", {{"is_test", true}}, GruInputs<float>(/*bias=*/true, /*state=*/false)});
+}
+
 }  // namespace
 }  // namespace interp::cuda_test
