@@ -104,7 +104,7 @@ TEST_P(CudaRun, AsksTheDriverForNothingWhenWarm) {
   EXPECT_EQ(machine->pageable_copies(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, CudaRun, ::testing::Values(kProgram, "lstm"));
+INSTANTIATE_TEST_SUITE_P(Programs, CudaRun, ::testing::Values(kProgram, "lstm", "words_with_lod"));
 
 // Their errors tell nothing of a device.
 bool AsksNoDevice(const std::string& call) {
