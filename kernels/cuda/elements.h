@@ -12,7 +12,10 @@ struct Elements {
   char* data = nullptr;
   int64_t bytes = 1;  // of an element
 
-  Elements operator+(int64_t count) const { return {data + count * bytes, bytes}; }
+  // Null stays null.
+  Elements operator+(int64_t count) const {
+    return {data == nullptr ? nullptr : data + count * bytes, bytes};
+  }
 };
 
 // `memory` is written only where it is that of an output.

@@ -1,6 +1,8 @@
 // Rows of lstm and lstm_grad: for each step a product with the weight and one launch for the cells
 // of all live sequences. Products take the rows of all sequences, those that have ended too, so
 // that one plan of the library serves every step; what they give for these is not read.
+#include <utility>
+
 #include "kernels/cuda/elements.h"
 #include "kernels/cuda/lstm.h"
 #include "kernels/cuda/reduce.h"
@@ -127,11 +129,7 @@ class LstmBackward {
   // Divides the memory up and returns how many elements are needed.
   int64_t Divide(Elements memory) {
     int64_t used = 0;
-    const auto take = [&](int64_t count) {
-      const Elements part = memory.data == nullptr ? memory : memory + used;
-      used += count;
-      return part;
-    };
+    const auto take = [&](int64_t count) { return memory + std::exchange(used, used + count); };
     const int64_t states = order_.rows() * cells_.size;
     gates_grad_ = take(4 * (rows_ * cells_.size + states));
     peephole_grads_ = take(3 * rows_ * cells_.size);
