@@ -11,6 +11,7 @@
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/device_heap.h"
 #include "core/op_def.h"
+#include "core/resource/place_resources.h"
 #include "tests/cuda/bound_row.h"
 #include "tests/cuda/kernel_test.h"
 
@@ -24,9 +25,11 @@ class RowTest : public KernelTest {
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *std::move(device);
     heap_ = std::make_unique<DeviceHeap>(device_);
+    resources_ = std::make_unique<PlaceResources>();
     stream_ = *device_->CreateStream("row", /*priority=*/0);
   }
   void TearDown() override {
+    resources_.reset();
     stream_.reset();
     heap_.reset();
     device_.reset();
@@ -77,7 +80,8 @@ class RowTest : public KernelTest {
       EXPECT_TRUE(allocated);
     }
     std::unique_ptr<KernelState> state;
-    const KernelContext::PlaceServices services{.stream = stream_.get(), .workspace = &allocator};
+    const KernelContext::PlaceServices services{
+        .stream = stream_.get(), .workspace = &allocator, .resources = resources_.get()};
     KernelContext ctx(
         bound.args, bound.attrs.get(),
         {.allocator = &SystemAllocator(), .state = &state, .place = on_host ? nullptr : &services});
@@ -85,6 +89,7 @@ class RowTest : public KernelTest {
         on_host ? bound.kernel(ctx)
                 : stream_->EnqueueKernel(ctx.work(), [&] { return bound.kernel(ctx); });
     EXPECT_TRUE(ran.ok()) << ran;
+    if (!ran.ok()) return {};
     EXPECT_TRUE(stream_->Synchronize().ok());
     std::vector<Tensor> outputs;
     for (Variable& out : bound.outputs) {
@@ -141,6 +146,7 @@ class RowTest : public KernelTest {
 
   std::shared_ptr<Device> device_;
   std::unique_ptr<DeviceHeap> heap_;
+  std::unique_ptr<PlaceResources> resources_;
   std::unique_ptr<Stream> stream_;
 };
 

@@ -84,9 +84,11 @@ class Steps {
 
 constexpr const char* kProgram = "convnet_bn";
 
-TEST(CudaRun, AsksTheDriverForNothingWhenWarm) {
+class CudaRun : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CudaRun, AsksTheDriverForNothingWhenWarm) {
   const std::unique_ptr<Machine> machine = StartMachine();
-  Steps steps(kProgram);
+  Steps steps(GetParam());
   ASSERT_THAT(steps.Run(), IsOk());
   EXPECT_THAT(steps.Wrong(), ::testing::IsEmpty());
   for (int i = 0; i < 2; ++i) ASSERT_THAT(steps.RunAgain(), IsOk());
@@ -101,6 +103,8 @@ TEST(CudaRun, AsksTheDriverForNothingWhenWarm) {
   }
   EXPECT_EQ(machine->pageable_copies(), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(Programs, CudaRun, ::testing::Values(kProgram, "lstm", "words_with_lod"));
 
 // Their errors tell nothing of a device.
 bool AsksNoDevice(const std::string& call) {

@@ -1,0 +1,79 @@
+// Steps of lstm over the sequences of a LoD, all live sequences at once: what lies between the
+// products of a step. Every function is one launch, enqueued on `stream`, of float32 or float64.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/status.h"
+
+namespace interp::cuda {
+
+// Numbered as recurrent::CellActivation.
+enum class GateActivation : int8_t { kIdentity, kSigmoid, kTanh, kRelu };
+
+// Where the sequences of a run lie, see recurrent::StepOrder. Memory of the device.
+struct StepRows {
+  const int64_t* first = nullptr;   // by sorted sequence: its row in step 0
+  const int64_t* starts = nullptr;  // by step: batch rows before it, and all of them
+  int64_t steps = 0;
+  int64_t stride = 1;  // rows from a step of a sequence to its next
+};
+
+struct LstmCells {
+  StepRows rows = {};
+  int64_t size = 0;
+  GateActivation gate = GateActivation::kSigmoid;
+  GateActivation cell = GateActivation::kTanh;
+  GateActivation candidate = GateActivation::kTanh;
+  const void* bias = nullptr;  // [4 size], behind it the peepholes [3 size]
+  bool peepholes = false;
+};
+
+// Step `t` of the first `live` sorted sequences, `batch_row` batch rows behind the start. Memory
+// by sorted sequence unless it says otherwise.
+struct LstmStep {
+  int64_t t = 0;
+  int64_t live = 0;
+  int64_t batch_row = 0;
+  const void* input = nullptr;  // [T, 4 size], in the order of the input
+  const void* sums = nullptr;   // what the state gives, [live, 4 size]; null: 0
+  void* c = nullptr;            // [live, size], in place
+  void* r = nullptr;            // gets the new state of the recurrence
+  void* hidden = nullptr;       // [T, size], in the order of the input, as is `cell_out`
+  void* cell_out = nullptr;
+  void* batch_gate = nullptr;    // [T, 4 size] in batch rows, activated; null: not kept
+  void* batch_active = nullptr;  // [T, size] in batch rows, cell(c); null: not kept
+};
+absl::Status StepLstm(DType dtype, const LstmCells& cells, const LstmStep& step,
+                      cudaStream_t stream);
+
+// The same step backward. Sequences from `live_behind` on have no later step.
+struct LstmStepBack {
+  int64_t t = 0;
+  int64_t live = 0;
+  int64_t live_behind = 0;
+  int64_t batch_row = 0;
+  const void* gates = nullptr;     // [T, 4 size] in batch rows
+  const void* active = nullptr;    // [T, size] in batch rows
+  const void* c = nullptr;         // [T, size], in the order of the input
+  const void* c_first = nullptr;   // [live, size], before step 0; null: 0
+  const void* r_grad = nullptr;    // [T, size], in the order of the input
+  const void* dr = nullptr;        // [live, size], of the state behind the step
+  void* dc = nullptr;              // the same, becomes that of the state before the step
+  void* gates_grad = nullptr;      // [T, 4 size] in batch rows
+  void* input_grad = nullptr;      // [T, 4 size], in the order of the input; may be null
+  void* peephole_grads = nullptr;  // [T, 3 size] in batch rows, the terms of the sums; may be null
+};
+absl::Status StepLstmBack(DType dtype, const LstmCells& cells, const LstmStepBack& step,
+                          cudaStream_t stream);
+
+// before [T, width] in batch rows: the rows of `states` [T, width], in the order of the input,
+// behind the step before; at step 0 those of `first` [sequences, width], sorted; null: 0.
+absl::Status StatesBeforeBatchRows(DType dtype, const StepRows& rows, int64_t count, int64_t width,
+                                   const void* states, const void* first, void* before,
+                                   cudaStream_t stream);
+
+}  // namespace interp::cuda

@@ -1,0 +1,225 @@
+// Rows of lstm and lstm_grad: for each step a product with the weight and one launch for the cells
+// of all live sequences. Products take the rows of all sequences, those that have ended too, so
+// that one plan of the library serves every step; what they give for these is not read.
+#include <utility>
+
+#include "kernels/cuda/elements.h"
+#include "kernels/cuda/lstm.h"
+#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/row.h"
+#include "kernels/cuda/sorted_sequences.h"
+#include "kernels/recurrent/lstm_attrs.h"
+
+namespace interp::cuda {
+namespace {
+
+using recurrent::kLstmBias;
+using recurrent::kLstmC0;
+using recurrent::kLstmH0;
+using recurrent::kLstmInput;
+using recurrent::kLstmWeight;
+using recurrent::LstmAttrs;
+using recurrent::StepOrder;
+
+LstmCells CellsOf(const KernelContext& ctx, const SortedSequences& sorted) {
+  const auto& attrs = ctx.attrs<LstmAttrs>();
+  return {.rows = sorted.rows(),
+          .size = ctx.input(kLstmInput).shape[1] / 4,
+          .gate = static_cast<GateActivation>(attrs.gate),
+          .cell = static_cast<GateActivation>(attrs.cell),
+          .candidate = static_cast<GateActivation>(attrs.candidate),
+          .bias = ctx.input(kLstmBias).raw_data(),
+          .peepholes = attrs.peepholes};
+}
+
+absl::StatusOr<SortedSequences> Sort(KernelContext& ctx) {
+  auto& state = ctx.state<RecurrenceState>();
+  return SortedSequences::Make(
+      ctx, state.order.Get(ctx.input(kLstmInput).lod[0], ctx.attrs<LstmAttrs>().reverse));
+}
+
+// Without sizes. Tests keep no Batch* outputs.
+LstmStep FirstStep(const KernelContext& ctx, Elements r, Elements c) {
+  const bool test = ctx.attrs<LstmAttrs>().test;
+  return {.input = ctx.input(kLstmInput).raw_data(),
+          .c = c.data,
+          .r = r.data,
+          .hidden = ctx.output(/*slot=*/0).mutable_raw_data(),
+          .cell_out = MemoryOrNull(ctx.optional_output(/*slot=*/1)),
+          .batch_gate = test ? nullptr : MemoryOrNull(ctx.optional_output(/*slot=*/2)),
+          .batch_active = test ? nullptr : MemoryOrNull(ctx.optional_output(/*slot=*/3))};
+}
+
+// Input, H0, C0, Weight, Bias -> Hidden, Cell, BatchGate, BatchCellPreAct.
+absl::Status Lstm(KernelContext& ctx) {
+  const Tensor& input = ctx.input(kLstmInput);
+  if (input.numel() == 0) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const SortedSequences sorted, Sort(ctx));
+  const StepOrder& order = sorted.order();
+  const LstmCells cells = CellsOf(ctx, sorted);
+  const int64_t states = order.rows() * cells.size;
+  INTERP_ASSIGN_OR_RETURN(const Workspace memory,
+                          ctx.workspace(static_cast<size_t>(6 * states) * SizeOf(input.dtype)));
+  const Elements r = ElementsOf(input.dtype, memory.data());
+  const Elements c = r + states;
+  const Elements sums = c + states;
+  const Tensor* const h0 = ctx.optional_input(kLstmH0);
+  const Tensor* const c0 = ctx.optional_input(kLstmC0);
+  if (h0 != nullptr) INTERP_RETURN_IF_ERROR(sorted.GatherStates(ctx, *h0, r.data));
+  INTERP_RETURN_IF_ERROR(c0 != nullptr ? sorted.GatherStates(ctx, *c0, c.data)
+                                       : Zero(ctx, c, states));
+  LstmStep step = FirstStep(ctx, r, c);
+  const LayerProduct product = {.m = order.rows(), .n = 4 * cells.size, .k = cells.size};
+  const Elements weight = ElementsOf(input.dtype, ctx.input(kLstmWeight).raw_data());
+  for (step.t = 0; step.t < order.steps(); ++step.t) {
+    step.live = order.live(step.t);
+    step.batch_row = order.starts[step.t];
+    if (step.t > 0 || h0 != nullptr) {
+      INTERP_RETURN_IF_ERROR(Multiply(ctx, input.dtype, product, r, weight, sums));
+      step.sums = sums.data;
+    }
+    INTERP_RETURN_IF_ERROR(StepLstm(input.dtype, cells, step, StreamOf(ctx)));
+  }
+  return absl::OkStatus();
+}
+
+constexpr int kHidden = 5;  // of lstm_grad, as those that follow
+constexpr int kCell = 6;
+constexpr int kBatchGate = 7;
+constexpr int kBatchCellPreAct = 8;
+constexpr int kHiddenGrad = 9;
+constexpr int kInputGrad = 0;
+constexpr int kH0Grad = 1;
+constexpr int kC0Grad = 2;
+constexpr int kWeightGrad = 3;
+constexpr int kBiasGrad = 4;
+
+class LstmBackward {
+ public:
+  LstmBackward(KernelContext& ctx, const SortedSequences& sorted)
+      : ctx_(ctx),
+        sorted_(sorted),
+        order_(sorted.order()),
+        cells_(CellsOf(ctx, sorted)),
+        dtype_(ctx.input(kHidden).dtype),
+        rows_(order_.starts.back()) {}
+
+  absl::Status Run() {
+    INTERP_ASSIGN_OR_RETURN(const Workspace memory,
+                            ctx_.workspace(static_cast<size_t>(Divide({})) * SizeOf(dtype_)));
+    Divide(ElementsOf(dtype_, memory.data()));
+    if (const Tensor* const c0 = ctx_.optional_input(kLstmC0)) {
+      INTERP_RETURN_IF_ERROR(sorted_.GatherStates(ctx_, *c0, c_first_.data));
+    }
+    if (const Tensor* const h0 = ctx_.optional_input(kLstmH0)) {
+      INTERP_RETURN_IF_ERROR(sorted_.GatherStates(ctx_, *h0, r_first_.data));
+    }
+    INTERP_RETURN_IF_ERROR(StepBack());
+    if (Tensor* const out = ctx_.optional_output(kH0Grad)) {
+      INTERP_RETURN_IF_ERROR(sorted_.ScatterStates(ctx_, dr_.data, *out));
+    }
+    if (Tensor* const out = ctx_.optional_output(kC0Grad)) {
+      INTERP_RETURN_IF_ERROR(sorted_.ScatterStates(ctx_, dc_.data, *out));
+    }
+    INTERP_RETURN_IF_ERROR(WeightGradient());
+    return BiasGradients();
+  }
+
+ private:
+  // Divides the memory up and returns how many elements are needed.
+  int64_t Divide(Elements memory) {
+    int64_t used = 0;
+    const auto take = [&](int64_t count) { return memory + std::exchange(used, used + count); };
+    const int64_t states = order_.rows() * cells_.size;
+    gates_grad_ = take(4 * (rows_ * cells_.size + states));
+    peephole_grads_ = take(3 * rows_ * cells_.size);
+    before_ = take(rows_ * cells_.size);
+    dr_ = take(states);
+    dc_ = take(states);
+    c_first_ = take(states);
+    r_first_ = take(states);
+    return used;
+  }
+
+  bool Peeps() const { return cells_.peepholes && ctx_.has_output(kBiasGrad); }
+
+  absl::Status StepBack() {
+    const int64_t size = cells_.size;
+    // The product of the last step reads behind its own rows.
+    INTERP_RETURN_IF_ERROR(Zero(ctx_, gates_grad_ + rows_ * 4 * size, order_.rows() * 4 * size));
+    LstmStepBack step = {.gates = ctx_.input(kBatchGate).raw_data(),
+                         .active = ctx_.input(kBatchCellPreAct).raw_data(),
+                         .c = ctx_.input(kCell).raw_data(),
+                         .c_first = ctx_.has_input(kLstmC0) ? c_first_.data : nullptr,
+                         .r_grad = ctx_.input(kHiddenGrad).raw_data(),
+                         .dr = dr_.data,
+                         .dc = dc_.data,
+                         .gates_grad = gates_grad_.data,
+                         .input_grad = MemoryOrNull(ctx_.optional_output(kInputGrad)),
+                         .peephole_grads = Peeps() ? peephole_grads_.data : nullptr};
+    const LayerProduct product = {.m = order_.rows(), .n = size, .k = 4 * size, .trans_y = true};
+    const Elements weight = ElementsOf(dtype_, ctx_.input(kLstmWeight).raw_data());
+    for (step.t = order_.steps() - 1; step.t >= 0; --step.t) {
+      step.live_behind = step.live;
+      step.live = order_.live(step.t);
+      step.batch_row = order_.starts[step.t];
+      INTERP_RETURN_IF_ERROR(StepLstmBack(dtype_, cells_, step, StreamOf(ctx_)));
+      if (step.t == 0 && !ctx_.has_output(kH0Grad)) break;
+      INTERP_RETURN_IF_ERROR(
+          Multiply(ctx_, dtype_, product, gates_grad_ + step.batch_row * 4 * size, weight, dr_));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status WeightGradient() {
+    Tensor* const out = ctx_.optional_output(kWeightGrad);
+    if (out == nullptr) return absl::OkStatus();
+    INTERP_RETURN_IF_ERROR(StatesBeforeBatchRows(
+        dtype_, cells_.rows, rows_, cells_.size, ctx_.input(kHidden).raw_data(),
+        ctx_.has_input(kLstmH0) ? r_first_.data : nullptr, before_.data, StreamOf(ctx_)));
+    return Multiply(ctx_, dtype_,
+                    {.m = cells_.size, .n = 4 * cells_.size, .k = rows_, .trans_x = true}, before_,
+                    gates_grad_, ElementsOf(dtype_, out->raw_data()));
+  }
+
+  absl::Status BiasGradients() const {
+    Tensor* const out = ctx_.optional_output(kBiasGrad);
+    if (out == nullptr) return absl::OkStatus();
+    const Elements to = ElementsOf(dtype_, out->mutable_raw_data());
+    const int64_t size = cells_.size;
+    INTERP_RETURN_IF_ERROR(Reduce(dtype_, ReduceOp::kSum, gates_grad_.data, {rows_, 4 * size},
+                                  /*reduced=*/1, to.data, StreamOf(ctx_)));
+    if (!Peeps()) return absl::OkStatus();
+    return Reduce(dtype_, ReduceOp::kSum, peephole_grads_.data, {rows_, 3 * size}, /*reduced=*/1,
+                  (to + 4 * size).data, StreamOf(ctx_));
+  }
+
+  KernelContext& ctx_;
+  const SortedSequences& sorted_;
+  const StepOrder& order_;
+  const LstmCells cells_;
+  const DType dtype_;
+  const int64_t rows_;   // of all sequences
+  Elements gates_grad_;  // [rows and those of one step, 4 size]
+  Elements peephole_grads_;
+  Elements before_;
+  Elements dr_;
+  Elements dc_;
+  Elements c_first_;
+  Elements r_first_;
+};
+
+absl::Status LstmGrad(KernelContext& ctx) {
+  if (ctx.input(kHidden).numel() == 0)
+    return ZeroOutputs(ctx, {kInputGrad, kH0Grad, kC0Grad, kWeightGrad, kBiasGrad});
+  INTERP_ASSIGN_OR_RETURN(const SortedSequences sorted, Sort(ctx));
+  return LstmBackward(ctx, sorted).Run();
+}
+
+constexpr std::initializer_list<DType> kStepped = {DType::kFloat32, DType::kFloat64};
+
+INTERP_REGISTER_KERNELS("lstm", RowsFor(kStepped, Lstm));
+INTERP_REGISTER_KERNELS("lstm_grad", RowsFor(kStepped, LstmGrad));
+
+}  // namespace
+}  // namespace interp::cuda

@@ -1,0 +1,44 @@
+// The sequences of a LoD in the order in which recurrent ops step through them
+// (kernels/recurrent/step_order.h), on a GPU.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/batched_product.h"
+#include "kernels/cuda/lstm.h"
+#include "kernels/recurrent/step_order.h"
+
+namespace interp::cuda {
+
+// What an instruction of a recurrence keeps.
+struct RecurrenceState : ProductState {
+  recurrent::StepOrderCache order;
+};
+
+class SortedSequences {
+ public:
+  // Of the op that `ctx` runs, whose state is a RecurrenceState. `order` lives as long as the
+  // result. Enqueues what brings the numbers to the GPU.
+  static absl::StatusOr<SortedSequences> Make(const KernelContext& ctx,
+                                              const recurrent::StepOrder& order);
+
+  const recurrent::StepOrder& order() const { return *order_; }
+  StepRows rows() const;
+
+  // sorted [order.rows(), width] = the rows of `states` [sequences, width] that have steps.
+  absl::Status GatherStates(const KernelContext& ctx, const Tensor& states, void* sorted) const;
+  // The other way; rows of empty sequences become 0.
+  absl::Status ScatterStates(const KernelContext& ctx, const void* sorted, Tensor& states) const;
+
+ private:
+  SortedSequences(const recurrent::StepOrder& order, Workspace numbers)
+      : order_(&order), numbers_(std::move(numbers)) {}
+
+  absl::Status MoveStates(const KernelContext& ctx, const Tensor& states, const void* from,
+                          void* to, bool to_sorted) const;
+
+  const recurrent::StepOrder* order_;
+  Workspace numbers_;  // first, sequences, starts, and 0, 1, 2 ... for as many rows
+};
+
+}  // namespace interp::cuda

@@ -1,0 +1,119 @@
+// Rows of ops over the sequences of a LoD.
+#include "tests/cuda/row_test.h"
+
+namespace interp::cuda_test {
+namespace {
+
+using SequenceRows = RowTest;
+
+Tensor WithLod(Tensor tensor, std::vector<std::vector<int64_t>> lod) {
+  tensor.lod.assign(lod.begin(), lod.end());
+  return tensor;
+}
+
+// Three sequences, one of them empty, and more columns than a warp has lanes.
+Tensor Sequences(uint32_t seed = 1) {
+  return WithLod(SomeTensor<float>({7, 37}, seed), {{0, 3, 3, 7}});
+}
+
+TEST_F(SequenceRows, EveryPoolingGivesWhatTheHostGives) {
+  for (const char* const type : {"AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST"}) {
+    SCOPED_TRACE(type);
+    ExpectSameAsHost(
+        {"sequence_pool", {{"pooltype", type}, {"pad_value", 1.5f}}, {{"X", Sequences()}}});
+    if (std::string(type) == "MAX") continue;
+    ExpectSameAsHost({"sequence_pool_grad",
+                      {{"pooltype", type}},
+                      {{"X", Sequences()}, {"Out@GRAD", SomeTensor<float>({3, 37}, 2)}}});
+  }
+}
+
+TEST_F(SequenceRows, GradientsOfMaximaGoToTheRowsOfMaxIndex) {
+  const Tensor x = WithLod(SomeTensor<double>({5, 2}), {{0, 2, 2, 5}});
+  const Tensor index = Tensor::Of<int32_t>(Shape({3, 2}), {1, 0, -1, -1, 4, 2});
+  ExpectSameAsHost({"sequence_pool_grad",
+                    {{"pooltype", "MAX"}},
+                    {{"X", x}, {"MaxIndex", index}, {"Out@GRAD", SomeTensor<double>({3, 2}, 2)}}});
+}
+
+TEST_F(SequenceRows, MoreOffsetsThanALaunchTakes) {
+  std::vector<int64_t> offsets(1201);
+  for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<int64_t>(i * 2);
+  const Tensor x = WithLod(SomeTensor<float>({2400, 2}), {offsets});
+  ExpectSameAsHost({"sequence_pool", {{"pooltype", "SUM"}}, {{"X", x}}});
+  ExpectSameAsHost({"sequence_reverse", {}, {{"X", x}}});
+}
+
+TEST_F(SequenceRows, SoftmaxWithinShortAndLongSequences) {
+  for (const std::vector<int64_t>& offsets :
+       {std::vector<int64_t>{0, 3, 3, 40}, {0, 1, 1030, 2100}}) {
+    const int64_t rows = offsets.back();
+    const Tensor x = WithLod(SomeTensor<float>({rows, 1}), {offsets});
+    ExpectSameAsHost({"sequence_softmax", {}, {{"X", x}}});
+    ExpectSameAsHost({"sequence_softmax_grad",
+                      {},
+                      {{"X", x},
+                       {"Out", SomeTensor<float>({rows, 1}, 2)},
+                       {"Out@GRAD", SomeTensor<float>({rows, 1}, 3)}}});
+  }
+}
+
+TEST_F(SequenceRows, SequencesAndRowsAreRepeated) {
+  const Tensor y = WithLod(SomeTensor<float>({6, 1}), {{0, 2, 2, 5}, {0, 1, 2, 3, 4, 6}});
+  const std::vector<Attr> level = {{"ref_level", int32_t{0}}};
+  ExpectSameAsHost({"sequence_expand", level, {{"X", Sequences()}, {"Y", y}}});
+  ExpectSameAsHost({"sequence_expand_grad",
+                    level,
+                    {{"X", Sequences()}, {"Y", y}, {"Out@GRAD", SomeTensor<float>({18, 37}, 2)}}});
+  const Tensor rows = SomeTensor<int64_t>({5, 3});
+  ExpectSameAsHost({"sequence_expand", {}, {{"X", rows}, {"Y", y}}});
+}
+
+TEST_F(SequenceRows, RowsAreRepeatedAsSequences) {
+  const Tensor x = SomeTensor<float>({3, 5});
+  ExpectSameAsHost({"sequence_expand_as", {}, {{"X", x}, {"Y", Sequences()}}});
+  ExpectSameAsHost({"sequence_expand_as_grad",
+                    {},
+                    {{"X", x}, {"Y", Sequences()}, {"Out@GRAD", SomeTensor<float>({7, 5}, 2)}}});
+}
+
+TEST_F(SequenceRows, SequencesAreReversed) {
+  ExpectSameAsHost({"sequence_reverse", {}, {{"X", Sequences()}}});
+  const Tensor bytes = WithLod(SomeTensor<int8_t>({4, 3}), {{0, 1, 4}});
+  ExpectSameAsHost({"sequence_reverse", {}, {{"X", bytes}}});
+}
+
+TEST_F(SequenceRows, SequencesAreJoinedAndTakenApart) {
+  const Tensor other = WithLod(SomeTensor<float>({4, 37}, 2), {{0, 0, 2, 4}});
+  ExpectSameAsHost({"sequence_concat", {}, {{"X", Sequences()}, {"X", other}}});
+  ExpectSameAsHost(
+      {"sequence_concat_grad",
+       {},
+       {{"X", Sequences()}, {"X", other}, {"Out@GRAD", SomeTensor<float>({11, 37}, 3)}},
+       {2}});
+}
+
+TEST_F(SequenceRows, BatchesArePaddedAndUnpadded) {
+  const Tensor one = SomeTensor<float>({1});
+  const Tensor row = SomeTensor<float>({37}, 2);
+  for (const Tensor& value : {one, row}) {
+    ExpectSameAsHost({"sequence_pad",
+                      {{"padded_length", int32_t{5}}},
+                      {{"X", Sequences()}, {"PadValue", value}}});
+  }
+  const Tensor batch = SomeTensor<float>({3, 5, 37});
+  ExpectSameAsHost({"sequence_pad_grad", {}, {{"X", Sequences()}, {"Out@GRAD", batch}}});
+  const Tensor lengths = Tensor::Of<int64_t>(Shape({3}), {3, 0, 4});
+  ExpectSameAsHost({"sequence_unpad", {}, {{"X", batch}, {"Length", lengths}}});
+  ExpectSameAsHost({"sequence_unpad_grad", {}, {{"X", batch}, {"Out@GRAD", Sequences()}}});
+}
+
+TEST_F(SequenceRows, NothingIsLaunchedForNoSequences) {
+  const Tensor x = WithLod(SomeTensor<float>({0, 1}), {{0}});
+  ExpectSameAsHost({"sequence_pool", {}, {{"X", x}}});
+  ExpectSameAsHost({"sequence_softmax", {}, {{"X", x}}});
+  ExpectSameAsHost({"sequence_reverse", {}, {{"X", x}}});
+}
+
+}  // namespace
+}  // namespace interp::cuda_test
