@@ -52,11 +52,12 @@ inline absl::StatusOr<std::vector<NamedTensor>> RunOnPlace(const ProgramRun& run
   return results;
 }
 
-// What `got` has that `want`, of the same run, has not, a line each. Floats may differ by
-// `tolerance`, both relative and absolute.
-inline std::vector<std::string> DifferencesOf(const std::vector<NamedTensor>& got,
-                                              const std::vector<NamedTensor>& want,
-                                              double tolerance) {
+// What cuda:0 gives that the host does not, a line each. Floats may differ by `tolerance`, both
+// relative and absolute.
+inline absl::StatusOr<std::vector<std::string>> DifferencesOnGpu(const ProgramRun& run,
+                                                                 double tolerance = 1e-4) {
+  INTERP_ASSIGN_OR_RETURN(const auto want, RunOnPlace(run, {PlaceKind::kCpu, 0}));
+  INTERP_ASSIGN_OR_RETURN(const auto got, RunOnPlace(run, {PlaceKind::kCuda, 0}));
   std::vector<std::string> differences;
   for (size_t i = 0; i < want.size(); ++i) {
     const std::string difference =
@@ -64,14 +65,6 @@ inline std::vector<std::string> DifferencesOf(const std::vector<NamedTensor>& go
     if (!difference.empty()) differences.push_back(absl::StrCat(want[i].first, " ", difference));
   }
   return differences;
-}
-
-// What cuda:0 gives that the host does not, as DifferencesOf tells it.
-inline absl::StatusOr<std::vector<std::string>> DifferencesOnGpu(const ProgramRun& run,
-                                                                 double tolerance = 1e-4) {
-  INTERP_ASSIGN_OR_RETURN(const auto want, RunOnPlace(run, {PlaceKind::kCpu, 0}));
-  INTERP_ASSIGN_OR_RETURN(const auto got, RunOnPlace(run, {PlaceKind::kCuda, 0}));
-  return DifferencesOf(got, want, tolerance);
 }
 
 }  // namespace interp::cuda_test
