@@ -1,6 +1,6 @@
 // cuda_corpus: programs from files, run once on the host and once on an emulated GPU.
 //
-//   cuda_corpus [--seconds=N] MODEL|FOLDER...
+//   cuda_corpus [--seconds=N] [--fetch=NAME,NAME...] MODEL|FOLDER...
 //
 // Each .pdmodel runs in a process of its own, which may take N seconds (300), on random feeds that
 // are as small as it takes: unknown dims and those of images are tried from 16 up, batches of two
@@ -231,7 +231,7 @@ absl::StatusOr<std::vector<NamedTensor>> FindFeeds(ProgramRun& run, FeedSizes& s
   return status;
 }
 
-Outcome Compare(const std::string& path) {
+Outcome Compare(const std::string& path, const std::vector<std::string>& wanted) {
   ModelFlags flags{.model = path, .params = "", .compiled_from = ""};
   absl::StatusOr<Model> model = LoadModel(flags);
   if (!model.ok()) return Tell(kDoesNotRun, path, model.status().ToString());
@@ -240,7 +240,7 @@ Outcome Compare(const std::string& path) {
   flags.finds_params = true;
   model = LoadModel(flags);
   if (!model.ok()) return Tell(kDoesNotRun, path, model.status().ToString());
-  const auto fetches = FetchNames(model->program, {});
+  const auto fetches = FetchNames(model->program, wanted);
   if (!fetches.ok()) return Tell(kDoesNotRun, path, fetches.status().ToString());
   ProgramRun run{.program = model->program,
                  .parameters = ParametersOf(*model),
@@ -261,11 +261,11 @@ Outcome Compare(const std::string& path) {
 }
 
 // In a process of its own, which may take that many seconds.
-Outcome CompareApart(const std::string& path, int seconds) {
+Outcome CompareApart(const std::string& path, const std::vector<std::string>& wanted, int seconds) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(static_cast<unsigned>(seconds));
-    _exit(Compare(path));
+    _exit(Compare(path, wanted));
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) {
@@ -291,6 +291,7 @@ std::vector<std::string> ModelsAt(const std::string& path) {
 
 int Main(const std::vector<std::string>& arguments) {
   int seconds = 300;
+  std::vector<std::string> wanted;
   int counts[4] = {};
   for (absl::string_view argument : arguments) {
     if (absl::ConsumePrefix(&argument, "--seconds=")) {
@@ -298,8 +299,12 @@ int Main(const std::vector<std::string>& arguments) {
       std::fprintf(stderr, "--seconds is not a number above 0\n");
       return 2;
     }
+    if (absl::ConsumePrefix(&argument, "--fetch=")) {
+      wanted = {std::string(argument)};
+      continue;
+    }
     for (const std::string& model : ModelsAt(std::string(argument))) {
-      ++counts[CompareApart(model, seconds)];
+      ++counts[CompareApart(model, wanted, seconds)];
     }
   }
   std::printf("%d agree, %d differ, %d do not run, %d left out\n", counts[kAgrees],
