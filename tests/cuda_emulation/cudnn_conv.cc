@@ -84,40 +84,54 @@ bool FitsTogether(const EmulatedConv& conv, const std::array<int64_t, 3>& post_p
   return true;
 }
 
-// Calls body(index in image, in filter, in result) for every product of the convolution.
+// Calls body(index in image, in filter, in result) for every product of a tap of the filter,
+// `filter_at`, with a plane of the image. The results of a row are neighbours: programs have
+// billions of products, which stay in the cache so.
+template <typename Body>
+void ForEachTermOfTap(const EmulatedConv& conv, const std::array<int64_t, 3>& tap, int64_t image_at,
+                      int64_t filter_at, int64_t result_at, const Body& body) {
+  const auto& image = conv.image.dims;
+  const auto& result = conv.result.dims;
+  const auto position = [&](int i, int64_t at) {
+    return at * conv.strides[i] + tap[i] * conv.dilations[i] - conv.pads[i];
+  };
+  // The columns whose position is inside.
+  const int64_t stride = conv.strides[2];
+  const int64_t start = position(2, 0);
+  const int64_t first = start < 0 ? (stride - 1 - start) / stride : 0;
+  const int64_t room = image[4] - 1 - start;
+  const int64_t last = room < 0 ? 0 : std::min(result[4], room / stride + 1);
+  for (int64_t d = 0; d < result[2]; ++d) {
+    const int64_t z = position(0, d);
+    if (z < 0 || z >= image[2]) continue;
+    for (int64_t h = 0; h < result[3]; ++h) {
+      const int64_t y = position(1, h);
+      if (y < 0 || y >= image[3]) continue;
+      const int64_t row = image_at + (z * image[3] + y) * image[4] + start;
+      const int64_t results = result_at + (d * result[3] + h) * result[4];
+      for (int64_t w = first; w < last; ++w) body(row + w * stride, filter_at, results + w);
+    }
+  }
+}
+
+// The same for every product of the convolution.
 template <typename Body>
 void ForEachTerm(const EmulatedConv& conv, const Body& body) {
   const auto& image = conv.image.dims;
   const auto& filter = conv.filter.dims;
   const auto& result = conv.result.dims;
-  const int64_t pixels = result[2] * result[3] * result[4];
   const int64_t taps = filter[2] * filter[3] * filter[4];
   const int64_t group_out = filter[0] / conv.groups();
-  // Where a tap of a window lies, or -1 outside of the image.
-  const auto position = [&](int64_t pixel, int64_t tap) -> int64_t {
-    const std::array<int64_t, 3> at = {pixel / result[4] / result[3], pixel / result[4] % result[3],
-                                       pixel % result[4]};
-    const std::array<int64_t, 3> in = {tap / filter[4] / filter[3], tap / filter[4] % filter[3],
-                                       tap % filter[4]};
-    int64_t offset = 0;
-    for (int i = 0; i < 3; ++i) {
-      const int64_t x = at[i] * conv.strides[i] + in[i] * conv.dilations[i] - conv.pads[i];
-      if (x < 0 || x >= image[i + 2]) return -1;
-      offset = offset * image[i + 2] + x;
-    }
-    return offset;
-  };
-  for (int64_t pixel = 0; pixel < pixels; ++pixel) {
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      const int64_t at = position(pixel, tap);
-      if (at < 0) continue;
-      for (int64_t n = 0; n < image[0]; ++n) {
-        for (int64_t k = 0; k < filter[0]; ++k) {
-          for (int64_t c = 0; c < filter[1]; ++c) {
-            const int64_t channel = k / group_out * filter[1] + c;
-            body((n * image[1] + channel) * (image[2] * image[3] * image[4]) + at,
-                 (k * filter[1] + c) * taps + tap, (n * result[1] + k) * pixels + pixel);
-          }
+  for (int64_t n = 0; n < image[0]; ++n) {
+    for (int64_t k = 0; k < filter[0]; ++k) {
+      const int64_t result_at = (n * result[1] + k) * result[2] * result[3] * result[4];
+      for (int64_t c = 0; c < filter[1]; ++c) {
+        const int64_t channel = k / group_out * filter[1] + c;
+        const int64_t image_at = (n * image[1] + channel) * image[2] * image[3] * image[4];
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          const std::array<int64_t, 3> at = {tap / filter[4] / filter[3],
+                                             tap / filter[4] % filter[3], tap % filter[4]};
+          ForEachTermOfTap(conv, at, image_at, (k * filter[1] + c) * taps + tap, result_at, body);
         }
       }
     }
@@ -159,18 +173,22 @@ void Convolve(const EmulatedConv& conv, bool as_tf32, absl::Span<char* const> by
     RoundToTf32(second);
   }
   std::vector<double> sums(static_cast<size_t>(order.out->size));
-  ForEachTerm(conv, [&](int64_t image, int64_t filter, int64_t result) {
-    switch (conv.direction) {
-      case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+  switch (conv.direction) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+      ForEachTerm(conv, [&](int64_t image, int64_t filter, int64_t result) {
         sums[image] += first[filter] * second[result];
-        break;
-      case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      });
+      break;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      ForEachTerm(conv, [&](int64_t image, int64_t filter, int64_t result) {
         sums[filter] += first[image] * second[result];
-        break;
-      default:
+      });
+      break;
+    default:
+      ForEachTerm(conv, [&](int64_t image, int64_t filter, int64_t result) {
         sums[result] += first[image] * second[filter];
-    }
-  });
+      });
+  }
   Store(conv.type, sums, bytes[2]);
 }
 
