@@ -22,6 +22,33 @@ absl::Status ForEachPiece(size_t bytes,
   return absl::OkStatus();
 }
 
+// Work that a thread enqueues on a stream within other work of it, such as the copy that a kernel
+// of memcpy_h2d is: the trace has the inner one, whose kind and bytes are exact, and not the outer
+// one. Thread-safety: lives on one thread.
+class NestedWork {
+ public:
+  explicit NestedWork(const CudaStream& stream) : stream_(stream) { innermost_ = this; }
+  ~NestedWork() { innermost_ = outer_; }
+  NestedWork(const NestedWork&) = delete;
+  NestedWork& operator=(const NestedWork&) = delete;
+
+  // Whether work within this one is in the trace.
+  bool traced_within() const { return traced_within_; }
+  // This work is in the trace, or work within it.
+  void NoteTraced() const {
+    if (outer_ != nullptr && &outer_->stream_ == &stream_) outer_->traced_within_ = true;
+  }
+
+ private:
+  static thread_local NestedWork* innermost_;
+
+  const CudaStream& stream_;
+  NestedWork* const outer_ = innermost_;
+  bool traced_within_ = false;
+};
+
+thread_local NestedWork* NestedWork::innermost_ = nullptr;
+
 }  // namespace
 
 cudaStream_t HandleOf(const Stream& stream) {
@@ -66,13 +93,17 @@ CudaStream::~CudaStream() {
 absl::Status CudaStream::Enqueue(WorkKind kind, const Work& work,
                                  absl::FunctionRef<absl::Status()> enqueue) {
   return device_.With([&] {
-    const std::optional<cudaEvent_t> start =
-        captures_ ? std::nullopt : device_.trace_.Begin(handle_);
+    const cudaEvent_t start = captures_ ? nullptr : device_.trace_.Begin(handle_).value_or(nullptr);
+    const NestedWork nested(*this);
     const absl::Status status = enqueue();
-    if (start.has_value()) {
-      device_.trace_.End(*start, handle_,
+    if (start == nullptr) return status;
+    if (nested.traced_within()) {
+      device_.trace_.Drop(start);
+    } else {
+      device_.trace_.End(start, handle_,
                          {.stream = index_, .tag = work.tag, .kind = kind, .bytes = work.bytes});
     }
+    nested.NoteTraced();
     return status;
   });
 }
