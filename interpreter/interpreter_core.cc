@@ -152,8 +152,9 @@ class InterpreterCore::Impl {
   RandomState run_random_;  // of the run in progress, or of the last
   RunControl control_;
   // What frames use, in the order in which it goes: after them.
-  std::map<std::string, PlaceResources> resources_;
   std::unique_ptr<DeviceSet> devices_;  // null for plans without
+  // After what uses them, before the streams that handles of libraries work on.
+  std::map<std::string, PlaceResources> resources_;
   std::unique_ptr<BufferCollector> buffers_;
   SchedulerThreads threads_;
   std::unique_ptr<Frame> main_;  // null for a clone that has not run

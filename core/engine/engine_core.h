@@ -172,6 +172,8 @@ class EngineCore {
   // Sorts ready records out: waiters are woken, others queued; what belongs to no queue, or to
   // `mine`, is left.
   RecordList Sort(RecordList ready, const WorkerGroup* mine);
+  // For the thread of a user's queue: hands over what belongs to no queue, and gives the rest.
+  RecordList LeaveToOthers(RecordList ready);
   void Enqueue(WorkerGroup& group, RecordList records);
   Record* NextFor(Worker& worker);
   Record* Take(WorkerGroup& group, RecordList ready);

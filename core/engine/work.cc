@@ -22,7 +22,8 @@ void EngineCore::WorkerLoop(Worker& worker) {
     if (record == nullptr) record = NextFor(worker);
     if (record == nullptr) break;
     if (record->next != nullptr) Prefetch(*record->next);
-    const RecordList ready = Sort(Run(*record), &group);
+    RecordList ready = Sort(Run(*record), &group);
+    if (group.spec.own) ready = LeaveToOthers(ready);
     if (worker.stands_in && StandIns::IsSurplus(group)) {
       if (!ready.empty()) Enqueue(group, ready);
       record = nullptr;
@@ -32,6 +33,16 @@ void EngineCore::WorkerLoop(Worker& worker) {
   }
   ReturnKept(worker);
   ThisThread().worker = nullptr;
+}
+
+// The thread of a user's queue runs operations of no queue, which only the naive policy has, where
+// no other thread can be had. What remains are those of its queue.
+RecordList EngineCore::LeaveToOthers(RecordList ready) {
+  RecordList own;
+  RecordList others;
+  while (Record* record = ready.TakeFirst()) (record->queue < 0 ? others : own).Append(*record);
+  if (!others.empty() && !stand_ins_.RunBacklog(others)) RunBacklog(others);
+  return own;
 }
 
 // Leaves `ready` in the queue and takes the best of it, unless the group is stopped.

@@ -4,6 +4,8 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "core/device/cuda/cuda_error.h"
+#include "core/device/cuda/current_device.h"
 
 namespace interp::cuda {
 namespace {
@@ -52,11 +54,18 @@ absl::Status CudnnStatus(cudnnStatus_t status, absl::string_view what) {
 }
 
 absl::StatusOr<std::unique_ptr<CudnnHandle>> CudnnHandle::Make(cudaStream_t stream) {
+  int device = 0;
+  INTERP_RETURN_IF_ERROR(ToStatus(cudaGetDevice(&device), "cannot start cuDNN"));
   cudnnHandle_t handle = nullptr;
   INTERP_RETURN_IF_ERROR(CudnnStatus(cudnnCreate(&handle), "cannot start cuDNN"));
-  std::unique_ptr<CudnnHandle> owned(new CudnnHandle(handle, stream));
+  std::unique_ptr<CudnnHandle> owned(new CudnnHandle(handle, stream, device));
   INTERP_RETURN_IF_ERROR(CudnnStatus(cudnnSetStream(handle, stream), "cannot give cuDNN a stream"));
   return owned;
+}
+
+CudnnHandle::~CudnnHandle() {
+  const CurrentDevice current(device_);
+  cudnnDestroy(handle_);
 }
 
 absl::StatusOr<CudnnDescriptor> CudnnDescriptor::Make(cudnnBackendDescriptorType_t type) {

@@ -20,11 +20,12 @@ namespace interp::cuda {
 // What a call says; `what` was tried: "cannot enqueue a convolution".
 absl::Status CudnnStatus(cudnnStatus_t status, absl::string_view what);
 
-// The library's context of one stream, on the GPU that was current when it was made.
+// The library's context of one stream, on the GPU that was current when it was made. Goes before
+// the stream.
 class CudnnHandle {
  public:
   static absl::StatusOr<std::unique_ptr<CudnnHandle>> Make(cudaStream_t stream);
-  ~CudnnHandle() { cudnnDestroy(handle_); }
+  ~CudnnHandle();
   CudnnHandle(const CudnnHandle&) = delete;
   CudnnHandle& operator=(const CudnnHandle&) = delete;
 
@@ -32,10 +33,12 @@ class CudnnHandle {
   cudaStream_t stream() const { return stream_; }
 
  private:
-  CudnnHandle(cudnnHandle_t handle, cudaStream_t stream) : handle_(handle), stream_(stream) {}
+  CudnnHandle(cudnnHandle_t handle, cudaStream_t stream, int device)
+      : handle_(handle), stream_(stream), device_(device) {}
 
   const cudnnHandle_t handle_;
   const cudaStream_t stream_;
+  const int device_;
 };
 
 class CudnnDescriptor {

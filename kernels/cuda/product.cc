@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/cuda/current_device.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/launch.h"
 
@@ -217,9 +218,16 @@ ProductPlans::ProductPlans() = default;
 ProductPlans::~ProductPlans() = default;
 
 absl::StatusOr<std::unique_ptr<BlasHandle>> BlasHandle::Make() {
+  int device = 0;
+  INTERP_RETURN_IF_ERROR(ToStatus(cudaGetDevice(&device), "cannot start cuBLASLt"));
   cublasLtHandle_t handle = nullptr;
   INTERP_RETURN_IF_ERROR(BlasStatus(cublasLtCreate(&handle), "cannot start cuBLASLt"));
-  return std::unique_ptr<BlasHandle>(new BlasHandle(handle));
+  return std::unique_ptr<BlasHandle>(new BlasHandle(handle, device));
+}
+
+BlasHandle::~BlasHandle() {
+  const CurrentDevice current(device_);
+  cublasLtDestroy(handle_);
 }
 
 // Descriptors and the algorithm for addresses aligned as those of `operands`.

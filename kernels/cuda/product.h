@@ -22,16 +22,17 @@ namespace interp::cuda {
 class BlasHandle {
  public:
   static absl::StatusOr<std::unique_ptr<BlasHandle>> Make();
-  ~BlasHandle() { cublasLtDestroy(handle_); }
+  ~BlasHandle();
   BlasHandle(const BlasHandle&) = delete;
   BlasHandle& operator=(const BlasHandle&) = delete;
 
   cublasLtHandle_t get() const { return handle_; }
 
  private:
-  explicit BlasHandle(cublasLtHandle_t handle) : handle_(handle) {}
+  BlasHandle(cublasLtHandle_t handle, int device) : handle_(handle), device_(device) {}
 
   const cublasLtHandle_t handle_;
+  const int device_;
 };
 
 // What is applied to the sums, in the same launch.

@@ -80,6 +80,36 @@ TEST_P(EngineWaits, NestedDeeply) {
   EXPECT_EQ(runs, kDepth + 1);
 }
 
+// The thread of that queue runs its operations and nothing else.
+TEST_P(EngineWaits, InWhatAnOperationOfAUsersQueueMadeReady) {
+  auto engine = MakeEngine({.policy = GetParam(), .queues = {"mine"}});
+  const Variable v = engine->NewVariable("v");
+  const Variable w = engine->NewVariable("w");
+  Gate gate;
+  std::thread::id of_queue;
+  std::thread::id of_waiting;
+  absl::Status waited;
+  ASSERT_THAT(engine->Push(
+                  [&] {
+                    of_queue = std::this_thread::get_id();
+                    gate.Pass();
+                  },
+                  {.writes = {v}}, {.queue = 0}),
+              IsOk());
+  ASSERT_THAT(engine->Push(
+                  [&] {
+                    of_waiting = std::this_thread::get_id();
+                    EXPECT_THAT(engine->Push([] {}, {.writes = {w}}, {.queue = 0}), IsOk());
+                    waited = engine->WaitForVar(w, kHangs);
+                  },
+                  {.reads = {v}}),
+              IsOk());
+  gate.Open();
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_THAT(waited, IsOk());
+  EXPECT_NE(of_waiting, of_queue);
+}
+
 // An operation that waits is overtaken by one that was pushed later and that lets it go on.
 TEST(EngineWaitsInside, TheWaitingWorkersPlaceIsTaken) {
   auto engine = MakeEngine({.workers = 1});

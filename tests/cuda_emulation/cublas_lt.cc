@@ -245,6 +245,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   std::lock_guard<std::mutex> guard(emulation::blas_mutex);
   if (emulation::BlasHandles().erase(handle) == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
+  emulation::LeaveLibrary("cublasLtDestroy", handle->device, /*stream=*/nullptr);
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }

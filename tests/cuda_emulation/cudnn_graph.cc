@@ -225,6 +225,7 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   std::lock_guard<std::mutex> guard(emulation::cudnn_mutex);
   if (emulation::CudnnHandles().erase(handle) == 0) return CUDNN_STATUS_BAD_PARAM;
+  emulation::LeaveLibrary("cudnnDestroy", handle->device, handle->stream);
   delete handle;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -12,6 +12,7 @@ struct Finding {
     kRace,           // two threads, one byte, nothing that orders them
     kUninitialised,  // a read of device or shared memory that nobody wrote
     kUnordered,      // work of two streams, four bytes, no event between
+    kHandle,         // of a library, which ends after its stream or while another GPU is current
     // These end it and the device is lost.
     kOutOfBounds,  // includes memory of the host and freed memory
     kMisaligned,

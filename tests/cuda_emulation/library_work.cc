@@ -62,6 +62,30 @@ cudaError_t EnterLibrary(const std::string& name) {
   return machine->Enter(name, device);
 }
 
+void MachineState::CheckEnd(const std::string& call, int device, cudaStream_t stream) {
+  const int current = CurrentDevice(*this);
+  std::string text;
+  if (device != current) {
+    text = absl::StrCat(call, ": the handle is of device ", device, ", and device ", current,
+                        " is the current one");
+  }
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    if (stream != nullptr && !streams_.contains(stream)) {
+      text = absl::StrCat(call, ": the stream of the handle is gone");
+    }
+  }
+  if (text.empty()) return;
+  std::lock_guard<std::mutex> guard(memory_mutex_);
+  findings_.push_back({.type = Finding::Type::kHandle, .text = std::move(text)});
+}
+
+void LeaveLibrary(const std::string& call, int device, cudaStream_t stream) {
+  if (MachineState* const machine = LivingMachine(); machine != nullptr) {
+    machine->CheckEnd(call, device, stream);
+  }
+}
+
 int LibraryDevice() { return CurrentDevice(*LivingMachine()); }
 
 cudaError_t EnqueueLibraryWork(LibraryWork work, cudaStream_t stream) {

@@ -31,6 +31,9 @@ struct LibraryWork {
 // Counts a call on the machine that lives: the error that was asked for, or that of a lost device;
 // cudaErrorInsufficientDriver without a machine.
 cudaError_t EnterLibrary(const std::string& name);
+// A finding if a handle of a library that `call` ends has another device than the current one, or a
+// stream that is gone; null: of none. Nothing without a machine.
+void LeaveLibrary(const std::string& call, int device, cudaStream_t stream);
 // The device that such a call acts on. REQUIRES: a machine lives.
 int LibraryDevice();
 

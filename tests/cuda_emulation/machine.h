@@ -101,6 +101,8 @@ class MachineState final : public Machine {
   cudaError_t Launch(const GridLaunch& launch, cudaStream_t stream, int current);
   cudaError_t LaunchHost(cudaStream_t stream, cudaHostFn_t function, void* data, int current);
   cudaError_t LaunchLibraryWork(LibraryWork library, cudaStream_t stream, int current);
+  // What LeaveLibrary does.
+  void CheckEnd(const std::string& call, int device, cudaStream_t stream);
 
   cudaError_t CreateStream(int device, cudaStream_t* stream, int priority);
   cudaError_t DestroyStream(cudaStream_t stream);

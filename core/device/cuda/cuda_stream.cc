@@ -22,6 +22,33 @@ absl::Status ForEachPiece(size_t bytes,
   return absl::OkStatus();
 }
 
+// Work that a thread enqueues on a stream within other work of it, such as the copy that a kernel
+// of memcpy_h2d is: the trace has the inner one, whose kind and bytes are exact, and not the outer
+// one. Thread-safety: lives on one thread.
+class NestedWork {
+ public:
+  explicit NestedWork(const CudaStream& stream) : stream_(stream) { innermost_ = this; }
+  ~NestedWork() { innermost_ = outer_; }
+  NestedWork(const NestedWork&) = delete;
+  NestedWork& operator=(const NestedWork&) = delete;
+
+  // Whether work within this one is in the trace.
+  bool traced_within() const { return traced_within_; }
+  // This work is in the trace, or work within it.
+  void NoteTraced() const {
+    if (outer_ != nullptr && &outer_->stream_ == &stream_) outer_->traced_within_ = true;
+  }
+
+ private:
+  static thread_local NestedWork* innermost_;
+
+  const CudaStream& stream_;
+  NestedWork* const outer_ = innermost_;
+  bool traced_within_ = false;
+};
+
+thread_local NestedWork* NestedWork::innermost_ = nullptr;
+
 }  // namespace
 
 cudaStream_t HandleOf(const Stream& stream) {
@@ -59,20 +86,22 @@ CudaStream::~CudaStream() {
   ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a stream").IgnoreError();
   device_.Close(*this);
   ToStatus(cudaStreamDestroy(handle_), "cannot destroy a stream").IgnoreError();
-  // A lost device calls nobody back.
-  while (!host_copies_.empty()) Forget(host_copies_.begin());
 }
 
 absl::Status CudaStream::Enqueue(WorkKind kind, const Work& work,
                                  absl::FunctionRef<absl::Status()> enqueue) {
   return device_.With([&] {
-    const std::optional<cudaEvent_t> start =
-        captures_ ? std::nullopt : device_.trace_.Begin(handle_);
+    const cudaEvent_t start = captures_ ? nullptr : device_.trace_.Begin(handle_).value_or(nullptr);
+    const NestedWork nested(*this);
     const absl::Status status = enqueue();
-    if (start.has_value()) {
-      device_.trace_.End(*start, handle_,
+    if (start == nullptr) return status;
+    if (nested.traced_within()) {
+      device_.trace_.Drop(start);
+    } else {
+      device_.trace_.End(start, handle_,
                          {.stream = index_, .tag = work.tag, .kind = kind, .bytes = work.bytes});
     }
+    nested.NoteTraced();
     return status;
   });
 }
@@ -100,8 +129,8 @@ absl::Status CudaStream::UploadPiece(char* device, const char* host, const Buffe
   INTERP_ASSIGN_OR_RETURN(const StagingBuffer staging, device_.staging_.Take(bytes, handle_));
   absl::Status enqueued;
   if (buffer && HostWrites::All().Pending(buffer.get())) {
-    enqueued =
-        EnqueueHostCopy({.to = staging.data, .from = host, .bytes = bytes, .buffer = buffer});
+    enqueued = host_copies_.Enqueue(
+        {.to = staging.data, .from = host, .bytes = bytes, .buffer = buffer}, handle_);
   } else {
     std::memcpy(staging.data, host, bytes);
   }
@@ -138,41 +167,9 @@ absl::Status CudaStream::DownloadPiece(char* host, const BufferRef& buffer, cons
     device_.staging_.Give(staging);
     return enqueued;
   }
-  return EnqueueHostCopy(
-      {.to = host, .from = staging.data, .bytes = bytes, .buffer = buffer, .staging = staging});
-}
-
-absl::Status CudaStream::EnqueueHostCopy(HostCopy copy) {
-  copy.stream = this;
-  std::list<HostCopy>::iterator added;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    added = host_copies_.insert(host_copies_.end(), std::move(copy));
-    added->self = added;
-  }
-  if (added->staging.has_value()) HostWrites::All().Begin(added->buffer.get());
-  absl::Status enqueued = ToStatus(cudaLaunchHostFunc(handle_, RunHostCopy, &*added),
-                                   "cannot enqueue a call of the host");
-  if (enqueued.ok()) return enqueued;
-  ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a copy").IgnoreError();
-  Forget(added);
-  return enqueued;
-}
-
-void CudaStream::RunHostCopy(void* copy) {
-  const auto& run = *static_cast<HostCopy*>(copy);
-  std::memcpy(run.to, run.from, run.bytes);
-  run.stream->Forget(run.self);
-}
-
-void CudaStream::Forget(std::list<HostCopy>::iterator copy) {
-  std::list<HostCopy> forgotten;  // the buffer goes outside of the lock
-  if (copy->staging.has_value()) {
-    HostWrites::All().End(copy->buffer.get());
-    device_.staging_.Give(*copy->staging);
-  }
-  std::lock_guard<std::mutex> lock(mutex_);
-  forgotten.splice(forgotten.end(), host_copies_, copy);
+  return host_copies_.Enqueue(
+      {.to = host, .from = staging.data, .bytes = bytes, .buffer = buffer, .staging = staging},
+      handle_);
 }
 
 absl::Status CudaStream::CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) {

@@ -5,16 +5,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/device/cuda/cuda_trace.h"
 #include "core/device/cuda/event_pool.h"
+#include "core/device/cuda/host_copies.h"
 #include "core/device/cuda/staging_buffers.h"
 #include "core/device/device.h"
 
@@ -86,7 +85,11 @@ class CudaEvent final : public DeviceEvent {
 class CudaStream final : public Stream {
  public:
   CudaStream(CudaDevice& device, std::string name, int index, cudaStream_t handle)
-      : device_(device), name_(std::move(name)), index_(index), handle_(handle) {}
+      : device_(device),
+        name_(std::move(name)),
+        index_(index),
+        handle_(handle),
+        host_copies_(device.staging_) {}
   ~CudaStream() override;
 
   const std::string& name() const override { return name_; }
@@ -108,17 +111,6 @@ class CudaStream final : public Stream {
  private:
   friend class CudaGraph;
 
-  // Between a staging buffer and where the bytes belong, by a callback of the stream.
-  struct HostCopy {
-    CudaStream* stream = nullptr;
-    void* to = nullptr;
-    const void* from = nullptr;
-    size_t bytes = 0;
-    BufferRef buffer;  // of the memory that is not the staging buffer's
-    std::optional<StagingBuffer> staging = std::nullopt;  // of a copy to the host, done with it
-    std::list<HostCopy>::iterator self = {};
-  };
-
   absl::Status RecordOwn(DeviceEvent& event) override;
   absl::Status WaitOwn(const DeviceEvent& event) override;
   absl::Status Enqueue(WorkKind kind, const Work& work, absl::FunctionRef<absl::Status()> enqueue);
@@ -126,18 +118,13 @@ class CudaStream final : public Stream {
   absl::Status NotCaptured(absl::string_view what) const;
   absl::Status UploadPiece(char* device, const char* host, const BufferRef& buffer, size_t bytes);
   absl::Status DownloadPiece(char* host, const BufferRef& buffer, const char* device, size_t bytes);
-  // Copies on the host in the order of the stream.
-  absl::Status EnqueueHostCopy(HostCopy copy);
-  static void RunHostCopy(void* copy);
-  void Forget(std::list<HostCopy>::iterator copy);
 
   CudaDevice& device_;
   const std::string name_;
   const int index_;
   const cudaStream_t handle_;
   std::atomic<bool> captures_{false};
-  std::mutex mutex_;                 // guards host_copies_
-  std::list<HostCopy> host_copies_;  // in flight
+  HostCopies host_copies_;
 };
 
 class CudaGraph final : public WorkGraph {

@@ -30,6 +30,8 @@ class CudaTrace {
   std::optional<cudaEvent_t> Begin(cudaStream_t stream);
   // Its end. `span` says what it is, without times.
   void End(cudaEvent_t start, cudaStream_t stream, const DeviceSpan& span);
+  // Instead of End: it was no piece of work.
+  void Drop(cudaEvent_t start) { events_.Give(start); }
 
  private:
   struct Entry {

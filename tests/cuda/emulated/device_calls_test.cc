@@ -1,9 +1,12 @@
 // What the device behind cuda:0 asks the driver for, and what happens when that fails.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <latch>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/device/device_maker.h"
@@ -284,6 +287,60 @@ TEST_F(CudaDeviceCalls, StagingBuffersAreInUseUntilTheirCopiesAreKnownToHaveEnde
     EXPECT_EQ(Read(*stream, first, 64), UpTo(64));
     EXPECT_EQ(Read(*stream, second, 64), std::vector<float>(64, -1));
   }
+}
+
+// Memory of the host that takes its time to go once it may.
+class SlowMemory final : public Allocator {
+ public:
+  absl::StatusOr<BufferRef> Allocate(size_t size_bytes) override {
+    memory_.resize(size_bytes);
+    auto buffer = std::make_unique<Buffer>();
+    buffer->data = memory_.data();
+    buffer->size_bytes = size_bytes;
+    buffer->owner = this;
+    return BufferRef::First(buffer.release());
+  }
+  MemoryStats stats() const override { return {}; }
+  void ResetPeak() override {}
+
+  std::latch goes{1};
+  std::latch may_go{1};
+  std::atomic<bool> gone = false;
+
+ private:
+  void Free(Buffer* buffer) override {
+    goes.count_down();
+    may_go.wait();
+    for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+    delete buffer;
+    gone = true;
+  }
+
+  std::vector<char> memory_;
+};
+
+TEST_F(CudaDeviceCalls, StreamsOfALostDeviceEndAfterTheCopyThatTheDriverRuns) {
+  Begin({.execution = SimOptions::Execution::kThreads});
+  auto copying = OpenStream(*device_);
+  const auto faulty = OpenStream(*device_);
+  float* const data = Floats(*device_, 64);
+  Put(*copying, data, UpTo(64));
+  SlowMemory memory;
+  absl::StatusOr<BufferRef> host = memory.Allocate(256);
+  ASSERT_THAT(host, IsOk());
+  void* const target = host->get()->data;
+  // The driver has the last reference.
+  std::latch may_copy{1};
+  const auto wait = [](void* latch) { static_cast<std::latch*>(latch)->wait(); };
+  ASSERT_EQ(cudaLaunchHostFunc(cuda::HandleOf(*copying), wait, &may_copy), cudaSuccess);
+  ASSERT_THAT(copying->CopyToHost(target, *std::move(host), data, 256, {}), IsOk());
+  may_copy.count_down();
+  memory.goes.wait();
+  machine_->FailCall("cudaLaunchKernel", 1, cudaErrorIllegalAddress);
+  EXPECT_FALSE(AddOneOn(*faulty, data).ok());
+  memory.may_go.count_down();
+  copying.reset();
+  EXPECT_TRUE(memory.gone);
 }
 
 }  // namespace
