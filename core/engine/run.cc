@@ -324,6 +324,8 @@ RecordList EngineCore::Sort(RecordList ready, const WorkerGroup* mine) {
 
 void EngineCore::Dispatch(RecordList ready) {
   RecordList here = Sort(ready, nullptr);
+  const Worker* const worker = MyWorker();
+  if (worker != nullptr && worker->group->spec.own) here = LeaveToOthers(here);
   if (here.empty()) return;
   ThreadState& thread = ThisThread();
   // A loop below on this stack takes them: chains of operations do not deepen the stack.

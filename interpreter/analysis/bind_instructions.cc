@@ -164,6 +164,20 @@ absl::Status CheckHoldTensors(const std::vector<PlanVar>& vars, const VarIds& ar
   return absl::OkStatus();
 }
 
+// Each output is inferred and given memory by itself.
+absl::Status CheckOutputsDiffer(const Instruction& instruction, const std::vector<PlanVar>& vars) {
+  std::vector<VarId> ids;
+  for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+    if (!IsHiddenOutput(instruction, arg)) ids.push_back(instruction.outputs[arg]);
+  }
+  std::sort(ids.begin(), ids.end());
+  for (size_t i = 1; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] != ids[i - 1]) continue;
+    return InvalidArgument("has '", vars[ids[i]].name, "' as two outputs");
+  }
+  return absl::OkStatus();
+}
+
 VarId FlatArgument(const std::vector<Slot>& slots, int32_t position) {
   for (const Slot& slot : slots) {
     if (position < static_cast<int32_t>(slot.args.size())) return slot.args[position];
@@ -311,6 +325,7 @@ absl::Status CheckKinds(const Instruction& instruction, const std::vector<PlanVa
       CheckHoldTensors(vars, instruction.inputs, instruction.input_counts, def.inputs));
   INTERP_RETURN_IF_ERROR(
       CheckHoldTensors(vars, instruction.outputs, instruction.output_counts, def.outputs));
+  INTERP_RETURN_IF_ERROR(CheckOutputsDiffer(instruction, vars));
   const bool arrays = Any(IsWhole, instruction, vars);
   const bool mixed = def.sub_block != nullptr;
   for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {

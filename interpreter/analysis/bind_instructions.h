@@ -21,8 +21,9 @@ absl::Status BindInstructions(const Program& program, const OpRegistry& registry
                               std::vector<Plan>& plans);
 
 // InvalidArgument when an argument is an array, a rank table or no value at all (a list of feeds, a
-// reader) where the definition takes a tensor, or the other way round (the kernel would read what is
-// not there), or when arrays are used on a device. Unimplemented for a persistable array, whose elements would be memory of one core.
+// reader) where the definition takes a tensor, or the other way round (the kernel would read what
+// is not there), when one variable is two outputs, or when arrays are used on a device.
+// Unimplemented for a persistable array, whose elements would be memory of one core.
 absl::Status CheckKinds(const Instruction& instruction, const std::vector<PlanVar>& vars);
 
 // Plan::entries, entry_args and results of a block.

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "core/program_load.h"
+#include "interpreter/analysis/link.h"
 #include "interpreter/plan_file/fingerprint.h"
 #include "interpreter/plan_file/plan_types.h"
 #include "interpreter/plan_file/plan_wire.h"
@@ -132,7 +133,6 @@ absl::Status ReadInstruction(const wire::Instruction& from, Instruction* to) {
   to->kernel = from.kernel();
   INTERP_RETURN_IF_ERROR(
       ReadCode(from.layout_rule(), LayoutRule::kFollows, "a layout rule", &to->layout_rule));
-  to->dynamic_shape = from.dynamic_shape();
   to->priority = from.priority();
   INTERP_RETURN_IF_ERROR(ReadPlace(from.place(), &to->place));
   to->stream = from.stream();
@@ -276,6 +276,7 @@ class Decoder {
     compiled_.source_fingerprint = file_.source_fingerprint();
     INTERP_RETURN_IF_ERROR(CheckPlansStructure(compiled_.plans));
     INTERP_RETURN_IF_ERROR(CheckPlanTypes(compiled_.program, compiled_.plans, registry_));
+    for (Plan& plan : compiled_.plans) MarkDynamicShapes(plan);
     return std::move(compiled_);
   }
 

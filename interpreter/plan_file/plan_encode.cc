@@ -67,7 +67,7 @@ void FillWait(const EventWait& wait, wire::Wait* out) {
 }
 
 void FillInstruction(const Instruction& instruction, wire::Instruction* out) {
-  // Type, definition and attributes are the op's.
+  // Type, definition and attributes are the op's. dynamic_shape follows from the rest.
   const auto& [op_type, def, op_index, inserted_op, sub_block, inputs, outputs, input_counts,
                output_counts, output_dtypes, output_layouts, share, attrs, dtype, layout_rule,
                kernel, dynamic_shape, queue, place, priority, stream, waits, record] = instruction;
@@ -84,7 +84,6 @@ void FillInstruction(const Instruction& instruction, wire::Instruction* out) {
   out->set_dtype(CodeOf(dtype));
   out->set_kernel(kernel);
   out->set_layout_rule(CodeOf(layout_rule));
-  out->set_dynamic_shape(dynamic_shape);
   out->set_priority(priority);
   out->set_place(CodeOf(place));
   out->set_stream(stream);

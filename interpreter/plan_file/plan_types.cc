@@ -1,13 +1,13 @@
 #include "interpreter/plan_file/plan_types.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "interpreter/analysis/bind_instructions.h"
 #include "interpreter/analysis/blocks.h"
 #include "interpreter/analysis/feed_columns.h"
 #include "interpreter/analysis/select_kernels.h"
 #include "interpreter/analysis/variable_table.h"
+#include "interpreter/plan_file/plan_arguments.h"
 #include "passes/op_effects.h"
 
 namespace interp {
@@ -87,6 +87,12 @@ class TypeChecker {
     if (plan.num_program_vars != expected.num_program_vars || !SameCaptures(plan, expected)) {
       return InvalidArgument("has other variables than the program uses there");
     }
+    if (plan.saved != expected.saved || plan.inherited != expected.inherited ||
+        plan.forward_block != expected.forward_block ||
+        plan.gradient_block != expected.gradient_block) {
+      return InvalidArgument("leaves or takes other values for a gradient than the program says");
+    }
+    INTERP_RETURN_IF_ERROR(CheckStreams(plan));
     for (VarId id = 0; id < plan.num_program_vars; ++id) {
       INTERP_RETURN_IF_ERROR(CheckDeclaration(plan.vars[id], expected.vars[id]));
     }
@@ -97,6 +103,28 @@ class TypeChecker {
       if (now.back().copy_of == -1) now.back().dtype = DType::kUndefined;
     }
     return CheckConstants(plan);
+  }
+
+  // All blocks run on the streams of the main one, and no variable lies where there is no stream.
+  absl::Status CheckStreams(const Plan& plan) const {
+    const std::vector<PlanStream>& streams = plans_[0].streams;
+    const auto same = [](const PlanStream& a, const PlanStream& b) {
+      return a.name == b.name && a.place == b.place && a.priority == b.priority;
+    };
+    if (streams.empty() || !streams[0].place.on_host() ||
+        !std::equal(streams.begin(), streams.end(), plan.streams.begin(), plan.streams.end(),
+                    same)) {
+      return InvalidArgument("has other streams than the main block, or none of the host");
+    }
+    for (const PlanVar& var : plan.vars) {
+      const bool there = std::any_of(streams.begin(), streams.end(), [&](const PlanStream& stream) {
+        return stream.place == var.place;
+      });
+      if (there) continue;
+      return InvalidArgument("variable '", var.name, "' lies on ", Name(var.place),
+                             ", where no stream is");
+    }
+    return absl::OkStatus();
   }
 
   // What runs the block takes its results as they are declared. CheckSubBlock compares them with
@@ -169,7 +197,8 @@ class TypeChecker {
     typed.sub_block = instruction.sub_block;
     INTERP_RETURN_IF_ERROR(CheckKinds(instruction, now));
     INTERP_RETURN_IF_ERROR(CheckInputs(instruction, now));
-    INTERP_RETURN_IF_ERROR(CheckArguments(op, plan, instruction));
+    INTERP_RETURN_IF_ERROR(CheckOpArguments(op, plan, instruction));
+    INTERP_RETURN_IF_ERROR(CheckDeclaredShares(instruction));
     INTERP_RETURN_IF_ERROR(SetTypes(op, typed, now));
     if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(CheckSubBlock(plan, op, typed));
     INTERP_RETURN_IF_ERROR(CheckOutputs(op, instruction, now));
@@ -181,69 +210,6 @@ class TypeChecker {
     return InvalidArgument("its kernel is for ", Name(instruction.dtype),
                            ", by its inputs it is one for ", Name(typed.dtype),
                            ", or layout rule or output dtypes differ");
-  }
-
-  // Kernels count on the arguments of the op; a variable of the plan's own may stand for each.
-  static absl::Status CheckArguments(const Op& op, const Plan& plan,
-                                     const Instruction& instruction) {
-    const OpDef& def = *instruction.def;
-    const bool inserted = instruction.op_index < 0;
-    INTERP_RETURN_IF_ERROR(CheckSide(op.inputs, def.inputs, instruction.inputs,
-                                     instruction.input_counts, plan, inserted, "input"));
-    INTERP_RETURN_IF_ERROR(CheckSide(op.outputs, def.outputs, instruction.outputs,
-                                     instruction.output_counts, plan, inserted, "output"));
-    const auto num_outputs = std::accumulate(
-        instruction.output_counts.begin(),
-        instruction.output_counts.begin() + static_cast<int64_t>(def.outputs.size()), int64_t{0});
-    std::vector<VarId> ids(instruction.outputs.begin(), instruction.outputs.begin() + num_outputs);
-    std::sort(ids.begin(), ids.end());
-    for (size_t i = 1; i < ids.size(); ++i) {
-      if (ids[i] < 0 || ids[i] != ids[i - 1]) continue;
-      return InvalidArgument("has '", plan.vars[ids[i]].name, "' as two outputs");
-    }
-    return absl::OkStatus();
-  }
-
-  // Outputs that are left out are CheckOutputs' part.
-  static absl::Status CheckSide(const std::vector<Slot>& slots, const std::vector<SlotDef>& defs,
-                                const VarIds& args, const ArgCounts& counts, const Plan& plan,
-                                bool inserted, absl::string_view side) {
-    INTERP_RETURN_IF_ERROR(CheckCounts(slots, defs, counts, side));
-    int arg = 0;
-    for (size_t slot = 0; slot < defs.size(); ++slot) {
-      if (counts[slot] == 0) continue;
-      const VarId* const in_op = SlotNamed(slots, defs[slot].name)->args.data();
-      for (int32_t i = 0; i < counts[slot]; ++i, ++arg) {
-        const VarId expected = in_op[i] < 0 || inserted ? in_op[i] : FindVar(plan, in_op[i]);
-        const VarId id = args[arg];
-        const bool own = expected >= 0 && id >= plan.num_program_vars;
-        if (id == expected || own || (id < 0 && side == "output")) continue;
-        return InvalidArgument("argument ", i, " of ", side, " '", defs[slot].name, "' is ",
-                               id < 0 ? "left out" : absl::StrCat("'", plan.vars[id].name, "'"),
-                               ", unlike that of the op");
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  static const Slot* SlotNamed(const std::vector<Slot>& slots, absl::string_view name) {
-    const auto slot =
-        std::find_if(slots.begin(), slots.end(), [&](const Slot& s) { return s.name == name; });
-    return slot == slots.end() ? nullptr : &*slot;
-  }
-
-  static absl::Status CheckCounts(const std::vector<Slot>& slots, const std::vector<SlotDef>& defs,
-                                  const ArgCounts& counts, absl::string_view side) {
-    for (size_t i = 0; i < defs.size(); ++i) {
-      const Slot* const slot = SlotNamed(slots, defs[i].name);
-      const size_t most = slot == nullptr ? 0 : slot->args.size();
-      const auto count = static_cast<size_t>(counts[i]);
-      const bool may_be_none = (defs[i].flags & (kOptional | kOfSubBlock)) != 0;
-      if (count == most || (count == 0 && may_be_none)) continue;
-      return InvalidArgument(side, " '", defs[i].name, "' has ", count,
-                             " arguments, in the program ", most);
-    }
-    return absl::OkStatus();
   }
 
   // Kernels read inputs as what they are themselves, but where a slot says otherwise.
@@ -276,6 +242,7 @@ class TypeChecker {
       return InvalidArgument("has other variables in common with block ", inner.block,
                              " than the program says");
     }
+    INTERP_RETURN_IF_ERROR(CheckCaptures(plan, typed, inner));
     ForEachCapture(typed, inner, [&](VarId outer_var, VarId inner_var) {
       inside[inner_var].dtype = now[outer_var].dtype;
     });
@@ -333,6 +300,20 @@ absl::Status CheckPlanTypes(const Program& program, const std::vector<Plan>& pla
   INTERP_ASSIGN_OR_RETURN(const BlockTree tree, FindBlocks(program, registry));
   if (tree.nodes.size() != plans.size()) {
     return InvalidArgument("there are ", plans.size(), " plans of ", tree.nodes.size(), " blocks");
+  }
+  std::vector<bool> runs(plans.size(), false);
+  int64_t first_number = 0;
+  for (const int32_t block : tree.order) {
+    runs[block] = true;
+    if (plans[block].first_number != first_number) {
+      return InvalidArgument("the plan of block ", block, " numbers its instructions from ",
+                             plans[block].first_number, ", expected ", first_number);
+    }
+    first_number += std::ssize(plans[block].instructions);
+  }
+  for (size_t block = 1; block < plans.size(); ++block) {
+    if (runs[block] || plans[block].block == 0) continue;
+    return InvalidArgument("there is a plan of block ", block, ", which nothing runs");
   }
   // An instruction may be missing in the plan, and with it the way to what its op runs.
   for (const int32_t block : tree.order) {

@@ -13,13 +13,6 @@ bool SameMetadata(const Tensor& a, const Tensor& b) {
   return a.shape == b.shape && a.dtype == b.dtype && a.layout == b.layout && a.lod == b.lod;
 }
 
-void CopyMetadata(const Tensor& from, Tensor& to) {
-  to.shape = from.shape;
-  to.dtype = from.dtype;
-  to.layout = from.layout;
-  to.lod = from.lod;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Frame>> Frame::Create(const CompiledProgram& compiled, Scope& root,

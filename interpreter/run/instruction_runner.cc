@@ -45,7 +45,9 @@ struct InstructionRunner::Bound {
   std::vector<int32_t> read_args;  // input arguments whose memory the kernel reads
   Frame* block = nullptr;          // of an instruction that runs one
   bool updates = false;            // a variable in place
-  std::vector<Tensor> before;      // by output: shape and LoD before an update; else empty
+  // By output: what the tensor is, without memory, before it is inferred. Of updates and of
+  // persistable variables, whose memory outlives an error; else empty.
+  std::vector<Tensor> before;
   std::vector<Variable*> written_persistables;
   std::unique_ptr<KernelState> state;
   std::vector<int32_t> host_waits;
@@ -201,7 +203,9 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
     outputs_.push_back(output);
   }
   bound.outputs = absl::MakeSpan(first, outputs_.data() + outputs_.size());
-  if (bound.updates) bound.before.resize(bound.outputs.size());
+  if (bound.updates || !bound.written_persistables.empty()) {
+    bound.before.resize(bound.outputs.size());
+  }
 }
 
 absl::Status InstructionRunner::Run(InstrId id, const RunContext& context) {
@@ -259,12 +263,7 @@ absl::Status InstructionRunner::Launch(InstrId id) {
   Stream& stream = *bound.services.place->stream;
   KernelContext& context = *hot_[id].context;
   Work work = context.work();
-  for (const auto& [tensor, stand_in] : bound.stand_ins) {
-    stand_in->shape = tensor->shape;
-    stand_in->dtype = tensor->dtype;
-    stand_in->layout = tensor->layout;
-    stand_in->lod = tensor->lod;
-  }
+  for (const auto& [tensor, stand_in] : bound.stand_ins) CopyMetadata(*tensor, *stand_in);
   for (size_t arg = 0; arg < bound.args.tensors.size(); ++arg) {
     const Tensor* tensor = bound.launch_args.tensors[arg];
     if (tensor == nullptr || !tensor->has_memory()) continue;
@@ -296,6 +295,18 @@ void InstructionRunner::ResetKernelStates() {
 
 absl::Status InstructionRunner::Infer(Bound& bound) {
   INTERP_RETURN_IF_ERROR(CheckInputs(bound));
+  for (size_t i = 0; i < bound.before.size(); ++i) {
+    CopyMetadata(*bound.outputs[i].tensor, bound.before[i]);
+  }
+  absl::Status status = InferOutputs(bound);
+  if (status.ok()) return status;
+  for (size_t i = 0; i < bound.before.size(); ++i) {
+    CopyMetadata(bound.before[i], *bound.outputs[i].tensor);
+  }
+  return status;
+}
+
+absl::Status InstructionRunner::InferOutputs(Bound& bound) {
   for (Output& output : bound.outputs) {
     Tensor& tensor = *output.tensor;
     if (output.source == &tensor) {
@@ -320,10 +331,6 @@ absl::Status InstructionRunner::Infer(Bound& bound) {
 
 // The same for an instruction that updates variables in place.
 absl::Status InstructionRunner::InferUpdate(Bound& bound, InferContext& context) {
-  for (size_t i = 0; i < bound.outputs.size(); ++i) {
-    bound.before[i].shape = bound.outputs[i].tensor->shape;
-    bound.before[i].lod = bound.outputs[i].tensor->lod;
-  }
   INTERP_RETURN_IF_ERROR(Call(bound.instruction->def->infer, context));
   for (size_t i = 0; i < bound.outputs.size(); ++i) {
     const Tensor& tensor = *bound.outputs[i].tensor;

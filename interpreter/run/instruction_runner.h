@@ -11,6 +11,7 @@
 #include "core/resource/place_resources.h"
 #include "core/status.h"
 #include "core/storage/pool.h"
+#include "core/tensor.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/run/device_set.h"
 #include "interpreter/run/run_context.h"
@@ -18,6 +19,14 @@
 namespace interp {
 
 class Frame;
+
+// Shape, dtype, layout and LoD; memory stays.
+inline void CopyMetadata(const Tensor& from, Tensor& to) {
+  to.shape = from.shape;
+  to.dtype = from.dtype;
+  to.layout = from.layout;
+  to.lod = from.lod;
+}
 
 struct RunnerOptions {
   int num_threads = 1;  // inside an op
@@ -95,6 +104,7 @@ class InstructionRunner {
   absl::Status RunOnHost(InstrId id, const RunContext& context);
   absl::Status Launch(InstrId id);
   absl::Status Infer(Bound& bound);
+  absl::Status InferOutputs(Bound& bound);
   absl::Status InferUpdate(Bound& bound, InferContext& context);
   static absl::Status CheckDTypes(const Bound& bound);
   static absl::Status KeepPersistables(const Bound& bound);

@@ -58,8 +58,9 @@ __global__ void __launch_bounds__(kBlockThreads)
         Activate(cells.candidate, s.has_state ? given + static_cast<const T*>(s.sums)[i] : given);
     const T update = static_cast<const T*>(s.gates)[p * 2 * size + j];
     const T share = cells.origin_mode ? T{1} - update : update;
+    const T of_state = cells.origin_mode ? update : T{1} - update;
     T next = share * candidate;
-    if (s.has_state) next += (T{1} - share) * static_cast<const T*>(s.h)[i];
+    if (s.has_state) next += of_state * static_cast<const T*>(s.h)[i];
     static_cast<T*>(s.h)[i] = next;
     static_cast<T*>(s.hidden)[row * size + j] = next;
     const int64_t kept = s.batch_row + p;
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     const T dupdate =
         ActivateBack(cells.gate, update, dh * (cells.origin_mode ? -difference : difference));
     const T dcandidate = ActivateBack(cells.candidate, candidate, dh * share);
-    state = dh * (T{1} - share);
+    state = dh * (cells.origin_mode ? update : T{1} - update);
     T* const gates_grad = static_cast<T*>(s.gates_grad) + kept * 2 * size + j;
     gates_grad[0] = dupdate;
     gates_grad[size] = 0;

@@ -37,7 +37,7 @@ __device__ Neighbours NeighboursOf(const CoordinateMap& map, bool nearest, int64
     return {index, index, 0.0f};
   }
   const float source = map.half_pixel ? Product(map.ratio, i + 0.5f) - 0.5f : Product(map.ratio, i);
-  const float clipped = source > 0.0f ? source : 0.0f;
+  const float clipped = source < 0.0f ? 0.0f : source;  // NaN stays
   const int64_t low = ToIndex(clipped, map.in);
   return {low, ToIndex(static_cast<double>(low + 1), map.in), clipped - static_cast<float>(low)};
 }

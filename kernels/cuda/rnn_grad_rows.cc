@@ -136,6 +136,7 @@ class RnnBackward {
   }
 
   absl::Status StepBack(int64_t layer, int64_t d, Elements dout) {
+    if (s_.batch == 0) return absl::OkStatus();  // there may be 2^59 steps
     const Elements dh = memory_.state_grads[0] + StateAt(layer, d);
     for (int64_t i = s_.time - 1; i >= 0; --i) {
       const int64_t t = d == 0 ? i : s_.time - 1 - i;

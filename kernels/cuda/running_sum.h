@@ -18,8 +18,8 @@ struct RunningSumArguments {
 };
 
 // out[i] = x[0] + ... + x[i] of each line. Of float32, float64, float16, bfloat16, int32 or int64;
-// floats add up in float64, in an order that is always the same, and integers wrap around. Enqueued
-// on `stream`.
+// floats add up in float64, in an order that is always the same but not the host's, and integers
+// wrap around. Enqueued on `stream`.
 absl::Status RunningSum(DType dtype, const RunningSumArguments& arguments, cudaStream_t stream);
 
 }  // namespace interp::cuda

@@ -19,7 +19,8 @@ struct SortArguments {
   int64_t* indices = nullptr;  // where in its line each of `values` was
 };
 
-// The first `keep` elements of each sorted line; equal elements keep their order. Of float32,
+// The first `keep` elements of each sorted line; equal elements keep their order. NaN is an element
+// like others, also where the host's top_k compares by > alone. Of float32,
 // float64, float16, bfloat16, int32 or int64. Takes temporary memory for two copies of what is kept
 // of each 1024 elements, with their indices. Enqueued on `stream`.
 absl::Status Sort(DType dtype, const SortArguments& arguments, TakeWorkspace take_workspace,

@@ -89,8 +89,10 @@ TEST_P(EngineWaits, InWhatAnOperationOfAUsersQueueMadeReady) {
   std::thread::id of_queue;
   std::thread::id of_waiting;
   absl::Status waited;
+  // What an operation owns ends after it is complete, and what it made ready goes first.
+  const auto owned = std::make_shared<int>();
   ASSERT_THAT(engine->Push(
-                  [&] {
+                  [&, owned] {
                     of_queue = std::this_thread::get_id();
                     gate.Pass();
                   },

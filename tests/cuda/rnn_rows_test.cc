@@ -118,6 +118,19 @@ TEST_F(RnnRows, SequencesOfABatchEndWhereTheirLengthsSay) {
   }
 }
 
+TEST_F(RnnRows, StepsOfAnEmptyBatchAreNotTaken) {
+  const RowCase c = {"rnn",
+                     {{"mode", std::string("RNN_TANH")}, {"hidden_size", 1}, {"num_layers", 1}},
+                     {{"Input", Tensor::Of<float>({int64_t{1} << 40, 0, 1}, {})},
+                      {"PreState", Tensor::Of<float>({1, 0, 1}, {})},
+                      {"WeightList", Tensor::Of<float>({1, 1}, {1})},
+                      {"WeightList", Tensor::Of<float>({1, 1}, {1})},
+                      {"WeightList", Tensor::Of<float>({1}, {0})},
+                      {"WeightList", Tensor::Of<float>({1}, {0})}},
+                     {1}};
+  ExpectSameAsHost(c);
+}
+
 TEST_F(RnnRows, DoublesHaveRows) {
   const RnnCase c = {"LSTM", /*layers=*/3};
   ExpectSameAsHost(ForwardOf<double>(c, /*test=*/true));

@@ -422,6 +422,21 @@ TEST(InterpreterCoreTest, InPlaceUpdatesMayNotOutgrowTheirMemory) {
           .Build();
   EXPECT_THAT(MakeCore(program, nullptr, options)->Run({VectorOf<int64_t>({1, 2})}),
               FailsWith(StatusCode::kInvalidArgument, "would change from 16 bytes"));
+  // What outlives the run is as it was, or the next one would write beyond it.
+  const Program keeps = ProgramBuilder(DType::kInt64)
+                            .Param("w", {2})
+                            .Feed("x", {2})
+                            .AddOp("grow", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}})
+                            .Fetch("w")
+                            .Build();
+  const auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = VectorOf<int64_t>({5, 7});
+  const auto core = MakeCore(keeps, scope, options);
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_THAT(core->Run({VectorOf<int64_t>({1, 2})}),
+                FailsWith(StatusCode::kInvalidArgument, "would change from 16 bytes"));
+    EXPECT_EQ(scope->Find("w")->tensor.shape, Shape({2}));
+  }
 }
 
 TEST(InterpreterCoreTest, FeedsAreChecked) {
