@@ -14,7 +14,7 @@ struct Line {
   int64_t length;
   int64_t step;
 };
-__device__ Line LineAt(const SoftmaxShape& shape, int64_t line) {
+__device__ Line LineAt(const LineShape& shape, int64_t line) {
   return {line / shape.inner * shape.length * shape.inner + line % shape.inner, shape.length,
           shape.inner};
 }

@@ -7,7 +7,7 @@
 
 #include "core/dtype.h"
 #include "core/status.h"
-#include "kernels/cuda/softmax.h"
+#include "kernels/cuda/line_shape.h"
 
 namespace interp::cuda {
 
@@ -22,7 +22,7 @@ struct Labels {
 
 // A line is what lies along the middle dimension of `shape`; there are outer * inner of them.
 struct CrossEntropyArguments {
-  SoftmaxShape shape;
+  LineShape shape;
   const float* x = nullptr;
   Labels labels;
   bool of_logits = false;    // x are logits; otherwise probabilities
@@ -43,7 +43,7 @@ enum class CrossEntropySlope : int8_t {
 };
 
 struct CrossEntropyGradientArguments {
-  SoftmaxShape shape;
+  LineShape shape;
   CrossEntropySlope slope = CrossEntropySlope::kLogits;
   const float* probability = nullptr;  // null: those at the labels are `matched`
   const float* matched = nullptr;

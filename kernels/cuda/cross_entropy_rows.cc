@@ -9,7 +9,7 @@
 namespace interp::cuda {
 namespace {
 
-SoftmaxShape LinesOf(const Shape& shape, int64_t axis) {
+LineShape LinesOf(const Shape& shape, int64_t axis) {
   const Lines lines = LinesAlong(shape, *NormalizeAxis(axis, shape.rank()));
   return {lines.outer, lines.length, lines.inner};
 }

@@ -20,7 +20,7 @@ __device__ float Normalised(float x, float greatest, float sum, float log_sum, b
 // A row of neighbours for each row of threads.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    SoftmaxRows(const T* x, SoftmaxShape shape, bool logarithm, T* y) {
+    SoftmaxRows(const T* x, LineShape shape, bool logarithm, T* y) {
   for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < shape.outer;
        row += int64_t{gridDim.x} * blockDim.y) {
     const T* const in = x + row * shape.length;
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 // A column for each thread: neighbours have neighbouring columns.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    SoftmaxColumns(const T* x, SoftmaxShape shape, bool logarithm, T* y) {
+    SoftmaxColumns(const T* x, LineShape shape, bool logarithm, T* y) {
   const int64_t columns = shape.outer * shape.inner;
   for (int64_t column = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; column < columns;
        column += int64_t{gridDim.x} * blockDim.x) {
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 }  // namespace
 
-absl::Status Softmax(DType dtype, bool logarithm, const void* x, const SoftmaxShape& shape, void* y,
+absl::Status Softmax(DType dtype, bool logarithm, const void* x, const LineShape& shape, void* y,
                      cudaStream_t stream) {
   if (shape.outer * shape.length * shape.inner == 0) return absl::OkStatus();
   return WithFloats("softmax", dtype, [&](auto type) {

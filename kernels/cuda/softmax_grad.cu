@@ -17,7 +17,7 @@ __device__ float Element(bool logarithm, float out, float grad, float sum) {
 template <typename T>
 struct SoftmaxGradientData {
   bool logarithm;
-  SoftmaxShape shape;
+  LineShape shape;
   const T* out;
   const T* out_grad;
   T* x_grad;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     SoftmaxGradientColumns(const SoftmaxGradientData<T> data) {
-  const SoftmaxShape& shape = data.shape;
+  const LineShape& shape = data.shape;
   const int64_t columns = shape.outer * shape.inner;
   for (int64_t column = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; column < columns;
        column += int64_t{gridDim.x} * blockDim.x) {
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 }  // namespace
 
 absl::Status SoftmaxGradient(DType dtype, bool logarithm, const void* out, const void* out_grad,
-                             const SoftmaxShape& shape, void* x_grad, cudaStream_t stream) {
+                             const LineShape& shape, void* x_grad, cudaStream_t stream) {
   if (shape.outer * shape.length * shape.inner == 0) return absl::OkStatus();
   return WithFloats("the gradient of softmax", dtype, [&](auto type) {
     using T = typename decltype(type)::type;

@@ -5,7 +5,7 @@
 
 #include "core/dtype.h"
 #include "core/status.h"
-#include "kernels/cuda/softmax.h"
+#include "kernels/cuda/line_shape.h"
 
 namespace interp::cuda {
 
@@ -13,6 +13,6 @@ namespace interp::cuda {
 // out_grad, sums along the dimension that was normalised; float32, float16 or bfloat16, computed in
 // float32. `x_grad` may be `out` or `out_grad`. Enqueued on `stream`.
 absl::Status SoftmaxGradient(DType dtype, bool logarithm, const void* out, const void* out_grad,
-                             const SoftmaxShape& shape, void* x_grad, cudaStream_t stream);
+                             const LineShape& shape, void* x_grad, cudaStream_t stream);
 
 }  // namespace interp::cuda

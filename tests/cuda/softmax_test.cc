@@ -13,10 +13,10 @@ class CudaSoftmax : public KernelTest {};
 TYPED_TEST_SUITE(CudaSoftmax, Floats);
 
 TYPED_TEST(CudaSoftmax, GivesWhatTheHostGives) {
-  const std::vector<cuda::SoftmaxShape> shapes = {
+  const std::vector<cuda::LineShape> shapes = {
       {1, 1, 1}, {9, 5, 1}, {3, 33, 1}, {2, 1500, 1}, {2, 7, 5}, {1, 3, 300}, {0, 4, 1}, {2, 0, 3},
   };
-  for (const cuda::SoftmaxShape& shape : shapes) {
+  for (const cuda::LineShape& shape : shapes) {
     for (const bool logarithm : {false, true}) {
       SCOPED_TRACE(absl::StrCat(shape.outer, "x", shape.length, "x", shape.inner, " ", logarithm));
       const std::vector<int64_t> dims = {shape.outer, shape.length, shape.inner};
