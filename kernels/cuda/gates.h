@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/lstm.h"
+#include "kernels/cuda/step_rows.h"
 
 namespace interp::cuda {
 

@@ -8,7 +8,7 @@
 
 #include "core/dtype.h"
 #include "core/status.h"
-#include "kernels/cuda/lstm.h"
+#include "kernels/cuda/step_rows.h"
 
 namespace interp::cuda {
 

@@ -28,9 +28,7 @@ GruCells CellsOf(const KernelContext& ctx, const SortedSequences& sorted) {
 }
 
 absl::StatusOr<SortedSequences> Sort(KernelContext& ctx) {
-  auto& state = ctx.state<RecurrenceState>();
-  return SortedSequences::Make(
-      ctx, state.order.Get(ctx.input(kInput).lod[0], ctx.attrs<GruAttrs>().reverse));
+  return SortedSequences::Make(ctx, ctx.input(kInput), ctx.attrs<GruAttrs>().reverse);
 }
 
 // Without sizes; `memory` has 5 elements for each of the states: h, gates, reset, sums.

@@ -33,9 +33,7 @@ LstmCells CellsOf(const KernelContext& ctx, const SortedSequences& sorted) {
 }
 
 absl::StatusOr<SortedSequences> Sort(KernelContext& ctx) {
-  auto& state = ctx.state<RecurrenceState>();
-  return SortedSequences::Make(
-      ctx, state.order.Get(ctx.input(kLstmInput).lod[0], ctx.attrs<LstmAttrs>().reverse));
+  return SortedSequences::Make(ctx, ctx.input(kLstmInput), ctx.attrs<LstmAttrs>().reverse);
 }
 
 // Without sizes. Tests keep no Batch* outputs.

@@ -9,8 +9,9 @@
 
 namespace interp::cuda {
 
-absl::StatusOr<SortedSequences> SortedSequences::Make(const KernelContext& ctx,
-                                                      const recurrent::StepOrder& order) {
+absl::StatusOr<SortedSequences> SortedSequences::Make(KernelContext& ctx, const Tensor& input,
+                                                      bool reverse) {
+  const recurrent::StepOrder& order = ctx.state<RecurrenceState>().order.Get(input.lod[0], reverse);
   std::vector<int64_t> numbers = order.first;
   numbers.insert(numbers.end(), order.sequences.begin(), order.sequences.end());
   numbers.insert(numbers.end(), order.starts.begin(), order.starts.end());

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/batched_product.h"
-#include "kernels/cuda/lstm.h"
+#include "kernels/cuda/step_rows.h"
 #include "kernels/recurrent/step_order.h"
 
 namespace interp::cuda {
@@ -17,10 +17,11 @@ struct RecurrenceState : ProductState {
 
 class SortedSequences {
  public:
-  // Of the op that `ctx` runs, whose state is a RecurrenceState. `order` lives as long as the
-  // result. Enqueues what brings the numbers to the GPU.
-  static absl::StatusOr<SortedSequences> Make(const KernelContext& ctx,
-                                              const recurrent::StepOrder& order);
+  // Those of `input`, which has one level of LoD, from their ends where `reverse`. `ctx` runs the
+  // op; its state is a RecurrenceState and outlives the result. Enqueues what brings the numbers to
+  // the GPU.
+  static absl::StatusOr<SortedSequences> Make(KernelContext& ctx, const Tensor& input,
+                                              bool reverse);
 
   const recurrent::StepOrder& order() const { return *order_; }
   StepRows rows() const;
