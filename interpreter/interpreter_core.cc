@@ -49,6 +49,29 @@ absl::Status CheckOptions(const CoreOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckGraphs(const CoreOptions& options, const Plan& plan) {
+  if (!options.cuda_graphs) return absl::OkStatus();
+  const bool any = std::any_of(plan.streams.begin(), plan.streams.end(), [](const auto& stream) {
+    return stream.place.kind == PlaceKind::kCuda;
+  });
+  if (!any) return InvalidArgument("cuda_graphs: nothing of the program runs on a GPU (cuda:N)");
+  const SchedulerKind scheduler = options.scheduler;
+  if (scheduler != SchedulerKind::kAuto && scheduler != SchedulerKind::kTrace) {
+    return InvalidArgument("cuda_graphs: graphs are enqueued in trace order, not by scheduler ",
+                           Name(scheduler));
+  }
+  if (options.check_nan_inf) {
+    return InvalidArgument(
+        "cuda_graphs: check_nan_inf looks at what each op gives, which needs "
+        "each to be launched by itself");
+  }
+  if (options.gc.policy != GcPolicy::kFast || options.gc.threshold_bytes > 1 ||
+      !plan.options.garbage_collection) {
+    return InvalidArgument("cuda_graphs: memory has to be collected at once, in stream order");
+  }
+  return absl::OkStatus();
+}
+
 int ThreadsPerOp(const CoreOptions& options, int num_workers) {
   if (options.num_threads > 0) return options.num_threads;
   return std::max(1, UsableCpus() / num_workers);
@@ -169,7 +192,9 @@ InterpreterCore::Impl::Impl(std::shared_ptr<CoreModel> model, std::shared_ptr<Sc
       pool_(MakeHostPool(model_->options)),
       scope_(std::move(scope)),
       scheduler_kind_(
-          ResolveScheduler(model_->options.scheduler, plan(), model_->options.num_workers)),
+          model_->options.cuda_graphs
+              ? SchedulerKind::kTrace
+              : ResolveScheduler(model_->options.scheduler, plan(), model_->options.num_workers)),
       num_threads_(ThreadsPerOp(model_->options, num_workers())),
       random_{.seed = model_->options.random_seed} {}
 
@@ -221,6 +246,7 @@ absl::Status InterpreterCore::Impl::MakeFrames() {
     INTERP_ASSIGN_OR_RETURN(devices,
                             DeviceSet::Create(plans, model_->devices,
                                               {.limit_bytes = options.max_memory_bytes,
+                                               .graphs = options.cuda_graphs,
                                                .fail_allocation = options.fail_allocation}));
   }
   std::unique_ptr<BufferCollector> buffers =
@@ -228,7 +254,8 @@ absl::Status InterpreterCore::Impl::MakeFrames() {
   const SchedulerOptions scheduler{.kind = scheduler_kind_,
                                    .num_workers = num_workers(),
                                    .engine_policy = options.engine_policy,
-                                   .seed = options.schedule_seed};
+                                   .seed = options.schedule_seed,
+                                   .graphs = options.cuda_graphs};
   INTERP_ASSIGN_OR_RETURN(threads_, MakeSchedulerThreads(scheduler, has_devices()));
   INTERP_RETURN_IF_ERROR(GiveResources());
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Frame> main,
@@ -424,6 +451,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
 absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
     CompiledProgram compiled, std::shared_ptr<Scope> scope, const CoreOptions& options) {
   INTERP_RETURN_IF_ERROR(CheckOptions(options));
+  INTERP_RETURN_IF_ERROR(CheckGraphs(options, compiled.main()));
   auto model = std::make_shared<CoreModel>();
   model->options = options;
   model->compiled = std::move(compiled);
@@ -520,6 +548,11 @@ std::vector<PackedEntry> InterpreterCore::PackedEntries() const {
   std::erase_if(
       entries, [this](const PackedEntry& entry) { return !CheckPackedEntry(plans(), entry).ok(); });
   return entries;
+}
+
+std::optional<GraphStats> InterpreterCore::graph_stats() const {
+  if (impl_->main() == nullptr) return std::nullopt;
+  return impl_->main()->graph_stats();
 }
 
 std::vector<std::string> InterpreterCore::algorithms() const {

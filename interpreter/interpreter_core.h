@@ -36,6 +36,7 @@
 #include "interpreter/compile/compiled_program.h"
 #include "interpreter/plan/plan.h"
 #include "interpreter/run/gc_options.h"
+#include "interpreter/run/graph_stats.h"
 #include "interpreter/run/observer.h"
 #include "interpreter/run/scheduler_kind.h"
 #include "passes/pipeline.h"
@@ -72,6 +73,10 @@ struct CoreOptions {
   // (need_check_feed) are checked in any case: passes rely on them.
   bool check_feed_shapes = true;
   GcOptions gc = {};
+  // Work of GPUs goes into CUDA graphs, captured in the second run with the same shapes and
+  // enqueued as a whole from the third on. Implies trace order. max_memory_bytes holds for the
+  // memory of graphs apart.
+  bool cuda_graphs = false;
   uint64_t schedule_seed = 0;  // of kShuffle
   // Of the ops that draw random numbers and have no seed of their own. The same seed gives the same
   // numbers in every process; EntropySeed() gives one that nobody can foresee.
@@ -181,6 +186,9 @@ class InterpreterCore {
   absl::Span<Variable* const> variables() const;
   // The same of block `block`; empty for one that never runs.
   absl::Span<Variable* const> variables(int32_t block) const;
+  // What CoreOptions::cuda_graphs has made of the main block; nothing without, and for a clone that
+  // has not run. Between runs.
+  std::optional<GraphStats> graph_stats() const;
   // What kernels computed with when they last ran, by the number of their instruction in the
   // program; empty for those that do not choose. Between runs.
   std::vector<std::string> algorithms() const;

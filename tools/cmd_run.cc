@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "core/io/npz.h"
 #include "core/resource/random_state_file.h"
+#include "interpreter/analysis/graphs.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "passes/feed_fetch.h"
@@ -293,10 +294,17 @@ absl::Status CheckEffects(const RunCommandFlags& flags, const CLI::App& command,
 }
 
 // Once for all, whatever the number of ops.
-void WarnOfFallbacks(const Plan& plan) {
-  if (plan.fallbacks.empty()) return;
-  std::fprintf(stderr, "warning: no kernel for the device, run on the host: %s\n",
-               absl::StrJoin(plan.fallbacks, " ").c_str());
+void WarnOfFallbacks(const Plan& plan, bool graphs) {
+  if (!plan.fallbacks.empty()) {
+    std::fprintf(stderr, "warning: no kernel for the device, run on the host: %s\n",
+                 absl::StrJoin(plan.fallbacks, " ").c_str());
+  }
+  const std::vector<std::string> in_no_graph =
+      graphs ? TypesInNoGraph(plan) : std::vector<std::string>();
+  if (!in_no_graph.empty()) {
+    std::fprintf(stderr, "warning: in no CUDA graph: %s\n",
+                 absl::StrJoin(in_no_graph, ", ").c_str());
+  }
 }
 
 // All that a run takes.
@@ -366,7 +374,7 @@ ExitCode Run(const RunCommandFlags& flags, const CLI::App& command, Ranks& ranks
   ExitCode blame = ExitCode::kUsage;
   absl::StatusOr<Prepared> run = Prepare(flags, command, blame);
   if (!run.ok()) return Fail(blame, run.status());
-  WarnOfFallbacks(run->core->plan());
+  WarnOfFallbacks(run->core->plan(), flags.run.cuda_graph);
   RunWatch watch(flags.watch, run->stall_time, *run->core, flags.rings.get());
   return RunAndReport(flags, run->options, run->model, run->inputs, *run->core, watch,
                       std::move(run->times), ranks);

@@ -228,6 +228,10 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
       .add_option("--gc-threshold", flags.gc_threshold,
                   "free memory when this much has come together, as in 16M")
       ->group(kRunGroup);
+  command
+      .add_flag("--cuda-graph", flags.cuda_graph,
+                "work of GPUs in CUDA graphs, from the third run with the same shapes on")
+      ->group(kRunGroup);
   AddSimFlags(command, flags);
 }
 
@@ -291,6 +295,7 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   options.passes = MakePipelineOptions(plan);
   INTERP_ASSIGN_OR_RETURN(options.plan, MakePlanOptions(plan));
   INTERP_ASSIGN_OR_RETURN(options.gc, MakeGcOptions(run));
+  options.cuda_graphs = run.cuda_graph;
   options.schedule_seed = run.seed;
   INTERP_ASSIGN_OR_RETURN(options.sim, MakeSimOptions(run));
   const absl::StatusOr<std::vector<Pass>> passes = DefaultPipeline(options.passes);

@@ -60,6 +60,7 @@ struct RunFlags {
   bool no_check_shape = false;
   std::string gc = "fast";
   std::string gc_threshold;
+  bool cuda_graph = false;
   uint64_t seed = 0;
   SimFlags sim;
 };

@@ -97,6 +97,29 @@ void WriteArray(absl::string_view key, const std::vector<T>& items, const Write&
   json.EndArray();
 }
 
+std::string FormatGraphs(const GraphStats& graphs) {
+  std::string text =
+      absl::StrFormat("CUDA graphs: %d with %d ops, captured %d times, enqueued again %d times\n",
+                      graphs.graphs, graphs.instructions, graphs.captures, graphs.replays);
+  for (const std::string& refused : graphs.refused) {
+    absl::StrAppend(&text, "in no graph: ", refused, "\n");
+  }
+  return text;
+}
+
+void WriteJson(const GraphStats& graphs, JsonWriter& json) {
+  json.BeginObject();
+  json.Field("graphs", graphs.graphs);
+  json.Field("ops", graphs.instructions);
+  json.Field("captures", graphs.captures);
+  json.Field("replays", graphs.replays);
+  json.Key("refused");
+  json.BeginArray();
+  for (const std::string& refused : graphs.refused) json.Value(absl::string_view(refused));
+  json.EndArray();
+  json.EndObject();
+}
+
 double PeakRatio(const RunReport& report) {
   return static_cast<double>(report.peak_variable_bytes) /
          static_cast<double>(report.liveness_bound_bytes);
@@ -130,6 +153,7 @@ RunReport MakeReport(const std::string& model, const InterpreterCore& core,
   if (bound.at >= 0) report.bound_at = NameOf(core.plan().instructions[bound.at]);
   report.parameter_bytes = parameter_bytes;
   report.device_peak_bytes = core.device_memory().peak_bytes;
+  report.graphs = core.graph_stats();
   report.pools = core.pool_stats();
   for (const NamedTensor& tensor : fetched) report.fetches.push_back(Summarize(tensor));
   return report;
@@ -166,6 +190,7 @@ std::string ToText(const RunReport& report) {
   if (report.device_peak_bytes > 0) {
     absl::StrAppend(&text, "on devices: peak memory ", FormatBytes(report.device_peak_bytes), "\n");
   }
+  if (report.graphs.has_value()) absl::StrAppend(&text, FormatGraphs(*report.graphs));
   if (!report.fetches.empty()) absl::StrAppend(&text, "\n", FormatSummaries(report.fetches));
   if (!report.top.empty()) absl::StrAppend(&text, "\n", FormatTop(report.top));
   if (report.boxes.has_value()) {
@@ -200,6 +225,10 @@ std::string ToJson(const RunReport& report) {
   }
   json.Field("parameter_bytes", report.parameter_bytes);
   if (report.device_peak_bytes > 0) json.Field("device_peak_bytes", report.device_peak_bytes);
+  if (report.graphs.has_value()) {
+    json.Key("graphs");
+    WriteJson(*report.graphs, json);
+  }
   const auto write = [](const auto& item, JsonWriter& to) { WriteJson(item, to); };
   WriteArray("pools", report.pools, WritePool, json);
   WriteArray("fetches", report.fetches, write, json);

@@ -7,6 +7,7 @@
 
 #include "core/json_writer.h"
 #include "core/storage/pool_ledger.h"
+#include "interpreter/run/graph_stats.h"
 #include "tools/boxes.h"
 #include "tools/outputs.h"
 #include "tools/profile.h"
@@ -49,6 +50,7 @@ struct RunReport {
   std::string bound_at;               // the instruction that needs so much
   uint64_t parameter_bytes = 0;       // what was loaded
   uint64_t device_peak_bytes = 0;     // as peak_bytes, on all devices
+  std::optional<GraphStats> graphs;   // see InterpreterCore::graph_stats
   std::vector<PoolStats> pools;       // see InterpreterCore::pool_stats; shown with the profile
   bool interrupted = false;           // by the user, before the last run
   std::vector<Summary> fetches;

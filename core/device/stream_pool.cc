@@ -217,7 +217,9 @@ absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
       const absl::StatusOr<StreamBlock*> block = Take(bytes, stream, lock);
       if (block.ok()) return HandOut(*block, size_bytes, stream);
       ledger_.CheckIn(bytes);
-      if (trimmed) return ledger_.SourceIsShort(block.status(), free_bytes_);
+      if (trimmed || !options_.trims_when_short) {
+        return ledger_.SourceIsShort(block.status(), free_bytes_);
+      }
     }
     Trim();
   }

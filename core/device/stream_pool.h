@@ -30,6 +30,9 @@ struct StreamPoolOptions {
   // more than a sixteenth of what may be in use.
   size_t chunk_bytes = size_t{2} << 20;
   bool poison_freed = false;
+  // Allocate gives free memory back to the device, where it has no other: that waits, and nobody
+  // may know of the memory any more. Trim does in any case.
+  bool trims_when_short = true;
   // Tests: called before each allocation; true makes it fail as if memory were short.
   std::function<bool(size_t bytes)> fail = nullptr;
 };

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "core/program_print.h"
+#include "interpreter/analysis/graphs.h"
 #include "interpreter/inspect/plan_print_internal.h"
 
 namespace interp {
@@ -216,6 +217,29 @@ std::string DevicesText(const Plan& plan) {
   return text;
 }
 
+// "  graph 0 compute cuda:0 of #3 #4 #5", and what of the GPUs is in none: "  no_graph #2
+// uniform_random: draws random numbers"; nothing for a plan without GPUs.
+std::string GraphsText(const Plan& plan) {
+  std::string text;
+  const GraphOrder graphs = FindGraphs(plan);
+  for (size_t g = 0; g < graphs.segments.size(); ++g) {
+    const GraphSegment& segment = graphs.segments[g];
+    absl::StrAppend(&text, "  graph ", g, " ", plan_print::StreamText(plan, segment.stream), " of");
+    for (int32_t at = segment.begin; at < segment.end; ++at) {
+      absl::StrAppend(&text, " #", graphs.order[at]);
+    }
+    text += '\n';
+  }
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    const Instruction& instruction = plan.instructions[i];
+    if (instruction.place.kind != PlaceKind::kCuda) continue;
+    const absl::string_view why = WhyInNoGraph(plan, instruction);
+    if (why.empty()) continue;
+    absl::StrAppend(&text, "  no_graph #", i, " ", instruction.op_type, ": ", why, "\n");
+  }
+  return text;
+}
+
 std::string PrintWhole(const Plan& plan) {
   std::string text =
       absl::StrCat("plan", BlockText(plan), " instructions=", plan.instructions.size(),
@@ -254,6 +278,7 @@ std::string PrintWhole(const Plan& plan) {
     text += InstructionText(plan, static_cast<InstrId>(i));
   }
   absl::StrAppend(&text, "  order ", absl::StrJoin(plan.order, " "), "\n");
+  if (plan.block == 0) text += GraphsText(plan);
   return text;
 }
 

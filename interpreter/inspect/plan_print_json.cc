@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <optional>
 
 #include "core/json_writer.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
+#include "interpreter/analysis/graphs.h"
 #include "interpreter/analysis/variable_table.h"
 #include "interpreter/inspect/plan_print_internal.h"
 
@@ -227,6 +229,24 @@ void WriteStreams(JsonWriter& json, const Plan& plan) {
   json.EndArray();
 }
 
+bool UsesGpus(const Plan& plan) {
+  return std::any_of(plan.streams.begin(), plan.streams.end(), [](const PlanStream& stream) {
+    return stream.place.kind == PlaceKind::kCuda;
+  });
+}
+
+void WriteGraphs(JsonWriter& json, const Plan& plan) {
+  const GraphOrder graphs = FindGraphs(plan);
+  json.Key("graphs");
+  json.BeginArray();
+  for (const GraphSegment& segment : graphs.segments) {
+    json.BeginArray();
+    for (int32_t at = segment.begin; at < segment.end; ++at) json.Value(graphs.order[at]);
+    json.EndArray();
+  }
+  json.EndArray();
+}
+
 void WriteEdges(JsonWriter& json, const Plan& plan) {
   json.Key("edges");
   json.BeginArray();
@@ -287,6 +307,7 @@ void WriteWhole(JsonWriter& json, const Plan& plan, const Source& source) {
   json.EndArray();
   WriteEdges(json, plan);
   WriteNumbers(json, "order", plan.order);
+  if (UsesGpus(plan)) WriteGraphs(json, plan);
   json.Field("width", plan.max_width);
   json.Field("critical_path", plan.critical_path);
 }

@@ -64,6 +64,33 @@ bool UsesHostMemory(const Plan& plan, const Instruction& instruction) {
 
 }  // namespace
 
+// A stream's memory where work is captured: that of the pool, or that of graphs.
+class DeviceSet::StreamMemory final : public Allocator {
+ public:
+  StreamMemory(Allocator& usual, Device& device, Stream& stream, const DeviceSetOptions& options)
+      : usual_(usual),
+        graph_pool_(StreamPool::Create(device, {.limit_bytes = options.limit_bytes,
+                                                .trims_when_short = false,
+                                                .fail = options.fail_allocation})),
+        of_graphs_(graph_pool_->ForStream(stream)) {}
+
+  absl::StatusOr<BufferRef> Allocate(size_t size_bytes) override {
+    return (in_graph_ ? of_graphs_ : usual_).Allocate(size_bytes);
+  }
+  MemoryStats stats() const override { return graph_pool_->stats(); }
+  void ResetPeak() override { graph_pool_->ResetPeak(); }
+  StreamPool& graph_pool() const { return *graph_pool_; }
+  void SetInGraph(bool in_graph) { in_graph_ = in_graph; }
+
+ private:
+  void Free(Buffer* /*buffer*/) override {}  // buffers belong to the pools
+
+  Allocator& usual_;
+  const std::shared_ptr<StreamPool> graph_pool_;
+  Allocator& of_graphs_;
+  bool in_graph_ = false;
+};
+
 absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
     absl::Span<const Plan> plans, const std::vector<std::shared_ptr<Device>>& devices,
     const DeviceSetOptions& options) {
@@ -80,12 +107,19 @@ absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
   }
   const std::vector<PlanStream>& streams = plans[0].streams;
   set->streams_.resize(streams.size());
+  set->allocators_.resize(streams.size(), nullptr);
+  set->stream_memory_.resize(streams.size());
   for (size_t i = 0; i < streams.size(); ++i) {
     if (streams[i].place.on_host()) continue;
     OnDevice& on = set->On(streams[i].place);
     INTERP_ASSIGN_OR_RETURN(set->streams_[i],
                             on.device->CreateStream(streams[i].name, streams[i].priority));
     on.streams.push_back(set->streams_[i].get());
+    set->allocators_[i] = &on.pool->ForStream(*set->streams_[i]);
+    if (!options.graphs) continue;
+    set->stream_memory_[i] = std::make_unique<StreamMemory>(*set->allocators_[i], *on.device,
+                                                            *set->streams_[i], options);
+    set->allocators_[i] = set->stream_memory_[i].get();
   }
   std::vector<bool> uses(streams.size(), false);
   for (const Plan& plan : plans) {
@@ -113,6 +147,16 @@ DeviceSet::~DeviceSet() {
   for (OnDevice& on : devices_) on.device->EndUse(this);
   Synchronize().IgnoreError();
   for (OnDevice& on : devices_) on.pool.reset();  // before the streams it hands memory on in
+  stream_memory_.clear();
+}
+
+void DeviceSet::BeginGraph(int32_t stream) { stream_memory_[stream]->SetInGraph(true); }
+void DeviceSet::EndGraph(int32_t stream) { stream_memory_[stream]->SetInGraph(false); }
+
+void DeviceSet::TrimGraphs() {
+  for (const std::unique_ptr<StreamMemory>& memory : stream_memory_) {
+    if (memory != nullptr) memory->graph_pool().Trim();
+  }
 }
 
 DeviceSet::OnDevice& DeviceSet::On(Place place) {
@@ -141,10 +185,19 @@ absl::Status DeviceSet::BeginRun() {
   return absl::OkStatus();
 }
 
+std::vector<StreamPool*> DeviceSet::Pools() const {
+  std::vector<StreamPool*> pools;
+  for (const OnDevice& on : devices_) pools.push_back(on.pool.get());
+  for (const std::unique_ptr<StreamMemory>& memory : stream_memory_) {
+    if (memory != nullptr) pools.push_back(&memory->graph_pool());
+  }
+  return pools;
+}
+
 MemoryStats DeviceSet::memory() const {
   MemoryStats sum;
-  for (const OnDevice& on : devices_) {
-    const MemoryStats stats = on.pool->stats();
+  for (const StreamPool* pool : Pools()) {
+    const MemoryStats stats = pool->stats();
     sum.current_bytes += stats.current_bytes;
     sum.peak_bytes += stats.peak_bytes;
     sum.reserved_bytes += stats.reserved_bytes;
@@ -155,12 +208,12 @@ MemoryStats DeviceSet::memory() const {
 
 std::vector<PoolStats> DeviceSet::pool_stats() const {
   std::vector<PoolStats> stats;
-  for (const OnDevice& on : devices_) stats.push_back(on.pool->pool_stats());
+  for (const StreamPool* pool : Pools()) stats.push_back(pool->pool_stats());
   return stats;
 }
 
 void DeviceSet::ResetPeak() {
-  for (const OnDevice& on : devices_) on.pool->ResetPeak();
+  for (StreamPool* pool : Pools()) pool->ResetPeak();
 }
 
 size_t DeviceSet::Trim() {

@@ -15,6 +15,7 @@ namespace interp {
 
 struct DeviceSetOptions {
   size_t limit_bytes = 0;  // per device, for what runs compute; 0: what the device has
+  bool graphs = false;     // work will be captured, see BeginGraph
   // Tests: see StreamPoolOptions::fail.
   std::function<bool(size_t bytes)> fail_allocation = nullptr;
 };
@@ -43,6 +44,15 @@ class DeviceSet {
   absl::StatusOr<std::vector<std::unique_ptr<DeviceEvent>>> MakeEvents(const Plan& plan);
   Device& device(Place place) { return *On(place).device; }
   StreamPool& pool(Place place) { return *On(place).pool; }
+  // What work of the stream takes memory from: the pool, in the stream's order.
+  Allocator& allocator(int32_t stream) { return *allocators_[stream]; }
+  // From here to EndGraph that is memory of the stream which nothing but graphs uses: a graph knows
+  // addresses of memory that is free between its runs. REQUIRES: DeviceSetOptions::graphs, and that
+  // one thread enqueues.
+  void BeginGraph(int32_t stream);
+  void EndGraph(int32_t stream);
+  // Gives that memory back. REQUIRES: there are no graphs, and nothing is in flight.
+  void TrimGraphs();
   // For what outlives a run: parameters.
   DeviceHeap& heap(Place place) { return *On(place).heap; }
   // Of all work of this core.
@@ -63,6 +73,7 @@ class DeviceSet {
   // Of each pool.
   std::vector<PoolStats> pool_stats() const;
   void ResetPeak();
+  // Gives unused memory back, but for that of graphs.
   size_t Trim();
 
  private:
@@ -72,13 +83,18 @@ class DeviceSet {
     std::unique_ptr<DeviceHeap> heap;
     std::vector<Stream*> streams = {};
   };
+  class StreamMemory;
 
   DeviceSet() = default;
   OnDevice& On(Place place);
+  std::vector<StreamPool*> Pools() const;
 
   WorkErrors errors_;
   std::vector<OnDevice> devices_;
   std::vector<std::unique_ptr<Stream>> streams_;  // null for the host's
+  std::vector<Allocator*> allocators_;            // by stream; null for the host's
+  std::vector<std::unique_ptr<StreamMemory>>
+      stream_memory_;  // of all streams where there are graphs
   std::vector<Stream*> host_streams_;
 };
 

@@ -119,14 +119,32 @@ absl::Status Frame::MakeParts() {
       services, services_.runner);
   folded_.emplace(plan_, variables_, *control_, services, services_.runner, *services_.ops);
   collector_ = std::make_unique<GarbageCollector>(plan_, variables_, services_.buffers);
-  INTERP_ASSIGN_OR_RETURN(scheduler_, MakeScheduler(services_.scheduler, plan_,
-                                                    {.runner = runner_.get(),
-                                                     .collector = collector_.get(),
-                                                     .control = control_,
-                                                     .first_number = plan_.first_number,
-                                                     .with_devices = with_devices_},
-                                                    *services_.threads, outer_ != nullptr));
+  return MakeOwnScheduler();
+}
+
+absl::Status Frame::MakeOwnScheduler() {
+  const RunParts parts{.runner = runner_.get(),
+                       .collector = collector_.get(),
+                       .control = control_,
+                       .first_number = plan_.first_number,
+                       .with_devices = with_devices_};
+  if (!services_.scheduler.graphs || outer_ != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(scheduler_, MakeScheduler(services_.scheduler, plan_, parts,
+                                                      *services_.threads, outer_ != nullptr));
+    return absl::OkStatus();
+  }
+  INTERP_ASSIGN_OR_RETURN(
+      std::unique_ptr<GraphScheduler> graphs,
+      GraphScheduler::Create(
+          {.plan = &plan_, .variables = variables_, .run = parts, .devices = services_.devices}));
+  graphs_ = graphs.get();
+  scheduler_ = std::move(graphs);
   return absl::OkStatus();
+}
+
+std::optional<GraphStats> Frame::graph_stats() const {
+  if (graphs_ == nullptr) return std::nullopt;
+  return graphs_->stats();
 }
 
 absl::Status Frame::MakeChildren() {

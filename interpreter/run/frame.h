@@ -24,6 +24,7 @@
 #include "interpreter/run/device_set.h"
 #include "interpreter/run/folded_constants.h"
 #include "interpreter/run/garbage_collector.h"
+#include "interpreter/run/graph_scheduler.h"
 #include "interpreter/run/instruction_runner.h"
 #include "interpreter/run/run_control.h"
 #include "interpreter/run/scheduler.h"
@@ -80,6 +81,9 @@ class Frame final : public BlockRunner {
   // Frames of the blocks that instructions run, in program order.
   absl::Span<const std::unique_ptr<Frame>> children() const { return children_; }
 
+  // Of the main block, where it runs in graphs (SchedulerOptions::graphs).
+  std::optional<GraphStats> graph_stats() const;
+
   // InstructionRunner::Algorithm of all instructions here and within, by their number.
   void CollectAlgorithms(std::vector<std::string>& algorithms) const;
 
@@ -108,6 +112,7 @@ class Frame final : public BlockRunner {
   void Watch(VarId var, bool written);
   absl::Status MakeChildren();
   absl::Status MakeParts();
+  absl::Status MakeOwnScheduler();
   absl::Status Activate(StepRecord* inherited);
   void Save(Variable& variable, Variable& value) const;
   void DropSaved();
@@ -145,6 +150,7 @@ class Frame final : public BlockRunner {
   std::optional<FoldedConstants> folded_;
   std::unique_ptr<GarbageCollector> collector_;
   std::unique_ptr<Scheduler> scheduler_;
+  GraphScheduler* graphs_ = nullptr;  // the scheduler, where it is one
 };
 
 }  // namespace interp

@@ -108,7 +108,7 @@ void InstructionRunner::BindPlaces() {
     if (place.on_host()) continue;
     services.stream = &devices_->stream(static_cast<int32_t>(i));
     services.errors = &devices_->errors();
-    services.workspace = &devices_->pool(place).ForStream(*services.stream);
+    services.workspace = &devices_->allocator(static_cast<int32_t>(i));
   }
 }
 
@@ -172,7 +172,7 @@ Allocator& InstructionRunner::AllocatorOf(const Instruction& instruction, const 
     return *services_.pool;
   }
   if (var.persistable) return devices_->heap(var.place).allocator();
-  return devices_->pool(var.place).ForStream(devices_->stream(instruction.stream));
+  return devices_->allocator(instruction.stream);
 }
 
 void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> variables) {
@@ -226,26 +226,42 @@ inline absl::Status InstructionRunner::Prepare(InstrId id, bool infer_all) {
 }
 
 absl::Status InstructionRunner::RunWithDevices(InstrId id, const RunContext& context) {
-  Hot& hot = hot_[id];
-  const Instruction& instruction = *bound_[id].instruction;
+  absl::Status status = AwaitEvents(id);
+  if (!status.ok()) return status;
+  status = Prepare(id, context.infer_all);
+  if (status.ok()) {
+    status = bound_[id].instruction->place.on_host() ? RunOnHost(id, context) : Launch(id);
+  }
+  return NoteEnqueued(id, std::move(status));
+}
+
+absl::Status InstructionRunner::AwaitEvents(InstrId id) {
   // The error itself is told when the run ends and nothing is in flight.
   if (devices_ != nullptr && devices_->errors().any()) {
     return absl::CancelledError("work on a device failed");
   }
+  const Instruction& instruction = *bound_[id].instruction;
   for (const EventWait& wait : instruction.waits) {
     if (wait.blocks_host) continue;
     const absl::Status waits =
         devices_->stream(instruction.stream).Wait(*services_.events[wait.event]);
     if (!waits.ok()) return Explain(id, waits);
   }
-  absl::Status status = Prepare(id, context.infer_all);
-  if (status.ok()) {
-    status = instruction.place.on_host() ? RunOnHost(id, context) : Launch(id);
-  }
+  return absl::OkStatus();
+}
+
+absl::Status InstructionRunner::Enqueue(InstrId id) {
+  absl::Status status = Prepare(id, /*infer_all=*/false);
+  if (status.ok()) status = Launch(id);
+  return status.ok() ? status : Explain(id, status);
+}
+
+absl::Status InstructionRunner::NoteEnqueued(InstrId id, absl::Status status) {
+  const Instruction& instruction = *bound_[id].instruction;
   if (status.ok() && instruction.record >= 0) {
     status = devices_->stream(instruction.stream).Record(*services_.events[instruction.record]);
   }
-  if (hot.checks) status = AfterKernel(bound_[id], std::move(status));
+  if (hot_[id].checks) status = AfterKernel(bound_[id], std::move(status));
   return status.ok() ? status : Explain(id, status);
 }
 

@@ -75,6 +75,13 @@ class InstructionRunner {
   absl::Span<const int32_t> HostWaits(InstrId id) const;
   absl::Status WaitFor(int32_t event) { return services_.events[event]->Synchronize(); }
 
+  // The parts of Run, for work of a device that is captured or enqueued with that of others: the
+  // stream waits for the events the plan names; memory of the outputs and the work itself, with
+  // the shapes of the run before; the event that stands for it. Errors as those of Run.
+  absl::Status AwaitEvents(InstrId id);
+  absl::Status Enqueue(InstrId id);
+  absl::Status NoteEnqueued(InstrId id, absl::Status status = absl::OkStatus());
+
   // Prefixes an error of instruction `id` as Run does.
   absl::Status Explain(InstrId id, const absl::Status& status) const;
 

@@ -60,6 +60,7 @@ struct SchedulerOptions {
   int num_workers = 1;  // kAsync, kEngine: threads for the host's instructions
   engine::PolicyKind engine_policy = engine::PolicyKind::kPerDevice;  // kEngine
   uint64_t seed = 0;                                                  // kShuffle
+  bool graphs = false;  // of the main block, kTrace: see graph_scheduler.h
 };
 // Fails for kEngine alone, when there cannot be an engine with so many workers.
 absl::StatusOr<SchedulerThreads> MakeSchedulerThreads(const SchedulerOptions& options,

@@ -1,0 +1,105 @@
+// SegmentGraph: the instructions of a GraphSegment as one graph of their device.
+//
+// A graph knows addresses, so what it touches has to stay where it is:
+//   inputs       that come from outside of graphs are copied, before the graph, to memory it keeps
+//   parameters   are where they were; a graph whose parameters have moved does not fit any more
+//   what it gives lies in memory that it keeps until somebody else holds it, too
+//   all else     is memory of graphs alone (DeviceSet::BeginGraph), free between their runs
+// Work that reads the memory it keeps must be behind the next Replay: see GraphScheduler.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
+#include "core/variable.h"
+#include "interpreter/plan/plan.h"
+#include "interpreter/run/device_set.h"
+#include "interpreter/run/run_one.h"
+
+namespace interp {
+
+// Thread-safety: none; the thread that enqueues all work of the plan.
+class SegmentGraph {
+ public:
+  // What segments of a plan work with; borrowed.
+  struct Parts {
+    const Plan* plan = nullptr;
+    absl::Span<Variable* const> variables;  // by VarId
+    RunParts run;
+    DeviceSet* devices = nullptr;
+  };
+  // Memory that graphs keep for what they give: inputs that lie there stay where they are.
+  using KeptBuffers = absl::flat_hash_set<const Buffer*>;
+
+  // Nothing is captured yet. `instructions`, in their order, are all of `stream`.
+  SegmentGraph(const Parts& parts, absl::Span<const InstrId> instructions, int32_t stream);
+
+  bool captured() const { return graph_ != nullptr; }
+  // Whether parameters that the instructions write are nobody else's, so that they are written
+  // where they lie.
+  bool OwnsParameters() const;
+  // Captures the instructions and collects what they use last. Nothing has been computed then:
+  // Enqueue does it. REQUIRES: OwnsParameters, and shapes are those of the run before. After an
+  // error the instructions are to be run: the variables they read have their values.
+  struct Capture {
+    absl::Status status;
+    size_t collected = 0;               // the first so many instructions
+    std::optional<size_t> broken = {};  // the instruction that had the error, where it is known
+  };
+  Capture Make(const RunContext& context, KeptBuffers& kept);
+
+  // Whether Replay does what the instructions would do.
+  bool Fits();
+  // Copies the inputs to where the graph has them. Not needed right after Make.
+  absl::Status StageInputs();
+  // Enqueues the graph and gives its results to their variables. REQUIRES: captured. Errors: those
+  // of the device, explained.
+  absl::Status Enqueue(const RunContext& context);
+
+ private:
+  struct Input {
+    VarId var;
+    Tensor kept = {};               // what the graph reads, unless the variable stays
+    bool stays = false;             // it lies in memory that graphs keep, or has none
+    const void* address = nullptr;  // where, then
+  };
+  struct Parameter {
+    VarId var;
+    bool written = false;
+    const void* address = nullptr;
+    Shape shape = {};
+  };
+  struct Result {
+    VarId var;
+    Tensor value;
+    VarId view_of = -1;  // the variable that stays whose memory it is; -1: the graph's
+  };
+
+  Tensor& TensorOf(VarId var) const { return parts_.variables[var]->tensor; }
+  Stream& stream() const { return parts_.devices->stream(stream_); }
+  void NoteInput(VarId var);
+  void NoteOutput(VarId var);
+  bool IsInput(VarId var) const;
+  Parameter* FindParameter(VarId var);
+  absl::Status KeepInputs(const KeptBuffers& kept);
+  absl::Status StageInput(const Input& input);
+  absl::Status CaptureWork(const RunContext& context, Capture& capture);
+  absl::Status KeepResults(KeptBuffers& kept);
+  absl::StatusOr<VarId> StayingOwner(const Tensor& tensor) const;
+  bool HoldsAlone(const Buffer* buffer) const;
+  absl::Status NoteEnqueued(const RunContext& context, int64_t start_ns);
+
+  const Parts parts_;
+  const std::vector<InstrId> instructions_;
+  const int32_t stream_;
+  std::vector<Input> inputs_;          // from outside, but for parameters
+  std::vector<Parameter> parameters_;  // and constants
+  std::vector<VarId> written_;         // but for parameters
+  std::vector<Result> results_;
+  std::unique_ptr<WorkGraph> graph_;
+};
+
+}  // namespace interp
