@@ -406,6 +406,16 @@ TEST_P(StreamPoolTest, TrimGivesBackWhatIsFreeFromEndToEnd) {
   EXPECT_THAT(rig.device->AllocateRaw(8192), IsOk());
 }
 
+TEST_P(StreamPoolTest, KeepsWhatIsFreeWhereItIsNotToTrimByItself) {
+  Rig rig(Sim(8192), {.trims_when_short = false});
+  Take(*rig.pool, *rig.a, 2048).reset();
+  const BufferRef rest = Take(*rig.pool, *rig.a, 4096);
+  EXPECT_THAT(rig.pool->ForStream(*rig.a).Allocate(4096),
+              FailsWith(absl::StatusCode::kResourceExhausted, "holds 2048 free ones"));
+  EXPECT_EQ(rig.pool->stats().reserved_bytes, 6144u);
+  EXPECT_EQ(rig.pool->Trim(), 2048u);
+}
+
 // Two streams take what they need of one chunk; it goes back once all of it is free.
 TEST_P(StreamPoolTest, TheDeviceIsAskedForChunks) {
   Rig rig(Sim(65536), {.chunk_bytes = 4096});

@@ -127,6 +127,24 @@ class CudaGraphs : public KernelTest {
     }
   }
 
+  // The parameter where it lies.
+  Tensor Parameter() const {
+    for (const Variable* variable : core_->variables()) {
+      if (variable == nullptr || variable->tensor.shape != Shape({4, 3})) continue;
+      if (!variable->tensor.has_memory()) continue;
+      if (variable->tensor.place().kind == PlaceKind::kCuda) return variable->tensor;
+    }
+    return {};
+  }
+
+  static std::vector<float> Download(const Tensor& tensor) {
+    std::vector<float> values(static_cast<size_t>(tensor.numel()));
+    EXPECT_EQ(
+        cudaMemcpy(values.data(), tensor.raw_data(), tensor.size_bytes(), cudaMemcpyDeviceToHost),
+        cudaSuccess);
+    return values;
+  }
+
   GraphStats stats() const { return core_->graph_stats().value_or(GraphStats{}); }
 
   const std::shared_ptr<Scope> scope_ = std::make_shared<Scope>();
@@ -158,8 +176,9 @@ TEST_F(CudaGraphs, AreCapturedAgainForOtherShapes) {
 }
 
 TEST_F(CudaGraphs, AreCapturedAgainWhereParametersHaveMoved) {
-  Make(/*updates=*/false);
+  Make(/*updates=*/true);
   for (int i = 0; i < 3; ++i) Run(2);
+  const Tensor old = Parameter();  // so that the new ones lie elsewhere
   SetParameter(7);
   for (int i = 0; i < 4; ++i) Run(2);
   EXPECT_GE(stats().replays, 2);
@@ -176,19 +195,94 @@ TEST_F(CudaGraphs, UpdateParametersWhereTheyLie) {
 TEST_F(CudaGraphs, LeaveParametersAloneThatSomebodyElseHolds) {
   Make(/*updates=*/true);
   for (int i = 0; i < 4; ++i) Run(3);
-  const auto vars = core_->variables();
-  const auto w = std::find_if(vars.begin(), vars.end(), [](const Variable* variable) {
-    return variable != nullptr && variable->tensor.shape == Shape({4, 3}) &&
-           variable->tensor.has_memory();
-  });
-  ASSERT_NE(w, vars.end());
-  const Tensor held = (*w)->tensor;
-  std::vector<float> before(12);
-  ASSERT_EQ(cudaMemcpy(before.data(), held.raw_data(), 48, cudaMemcpyDeviceToHost), cudaSuccess);
+  const Tensor held = Parameter();
+  const std::vector<float> before = Download(held);
   for (int i = 0; i < 3; ++i) Run(3);
-  std::vector<float> after(12);
-  ASSERT_EQ(cudaMemcpy(after.data(), held.raw_data(), 48, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_EQ(before, after);
+  EXPECT_EQ(Download(held), before);
+}
+
+// Takes a share of a variable's value in each run.
+class Holder final : public RunObserver {
+ public:
+  Holder(const InterpreterCore& core, absl::string_view name) : core_(core) {
+    const std::vector<PlanVar>& vars = core.plan().vars;
+    for (size_t i = 0; i < vars.size(); ++i) {
+      if (vars[i].name == name) var_ = static_cast<VarId>(i);
+    }
+  }
+  void OnInstruction(int32_t, int, int64_t, int64_t) override {
+    const Tensor& tensor = core_.variables()[var_]->tensor;
+    if (tensor.has_memory()) held_ = tensor;
+  }
+  Tensor Take() { return std::exchange(held_, {}); }
+
+ private:
+  const InterpreterCore& core_;
+  VarId var_ = -1;
+  Tensor held_;
+};
+
+TEST_F(CudaGraphs, LeaveResultsAloneThatSomebodyElseHolds) {
+  Make(/*updates=*/false);
+  for (int i = 0; i < 4; ++i) Run(3);
+  Holder holder(*core_, "z");
+  const Tensor x = TensorOf<float>({3, 4}, SomeValues<float>(12, 77));
+  ASSERT_THAT(core_->Run({x}, {.observer = &holder}), IsOk());
+  const Tensor held = holder.Take();
+  ASSERT_EQ(held.place().kind, PlaceKind::kCuda);
+  const std::vector<float> before = Download(held);
+  for (int i = 0; i < 4; ++i) Run(3);
+  EXPECT_EQ(Download(held), before);
+}
+
+// What follows reads what graphs give on streams that the next run does not wait for by itself.
+TEST_F(CudaGraphs, AwaitWhatOtherStreamsStillDo) {
+  testing::ProgramBuilder builder(DType::kFloat32);
+  builder.Feed("x", {64, 64}, DType::kFloat32);
+  builder.Param("m", {64, 64});
+  builder.Call("relu", {"x"}, "a").Call("tanh", {"a"}, "b").Call("sigmoid", {"b"}, "c");
+  builder.Call("scale", {"b"}, "m", {{"scale", 2.0f}, {"execution_stream", std::string("side")}});
+  builder.Fetch("c");
+  CoreOptions options = OnGpu();
+  options.passes.disable = {"prune"};
+  const auto scope = std::make_shared<Scope>();
+  const auto core = InterpreterCore::Create(builder.Build(), {}, {}, scope, options);
+  ASSERT_THAT(core, IsOk());
+  for (int i = 0; i < 12; ++i) {
+    const Tensor x =
+        TensorOf<float>({64, 64}, SomeValues<float>(64 * 64, static_cast<uint32_t>(i)));
+    ASSERT_THAT((*core)->Run({x}, {.wait_for_devices = false}), IsOk());
+  }
+  EXPECT_THAT((*core)->Synchronize(), IsOk());
+  EXPECT_GE((*core)->graph_stats()->replays, 8);
+}
+
+// What a run makes outside of graphs does not lie where graphs keep what they need only meanwhile.
+TEST_F(CudaGraphs, ShareNoMemoryWithTheRestOfARun) {
+  testing::ProgramBuilder builder(DType::kFloat32);
+  builder.Feed("x", {8, 8}, DType::kFloat32);
+  builder.Call("test_wait_and_copy", {"x"}, "r");
+  builder.Call("relu", {"x"}, "a");
+  builder.AddOp("matmul_v2", {{"X", {"a"}}, {"Y", {"a"}}}, {{"Out", {"b"}}});
+  builder.AddOp("matmul_v2", {{"X", {"b"}}, {"Y", {"b"}}}, {{"Out", {"c"}}});
+  builder.Call("test_wait_and_copy", {"c"}, "d");
+  builder.AddOp("elementwise_add", {{"X", {"d"}}, {"Y", {"r"}}}, {{"Out", {"e"}}}, {});
+  builder.Call("exp", {"e"}, "f");
+  builder.Fetch("f");
+  const auto core = InterpreterCore::Create(builder.Build(), {}, {}, nullptr, OnGpu());
+  ASSERT_THAT(core, IsOk());
+  const Tensor x = TensorOf<float>({8, 8}, SomeValues<float>(64));
+  const auto first = (*core)->Run({x});
+  ASSERT_THAT(first, IsOk());
+  Holder holder(**core, "r");
+  std::vector<Tensor> held;  // so that each run finds memory elsewhere
+  for (int i = 0; i < 8; ++i) {
+    const auto again = (*core)->Run({x}, {.observer = &holder});
+    ASSERT_THAT(again, IsOk());
+    EXPECT_EQ(testing::Values<float>((*again)[0]), testing::Values<float>((*first)[0]));
+    held.push_back(holder.Take());
+  }
+  EXPECT_GT((*core)->graph_stats()->replays, 4);
 }
 
 TEST_F(CudaGraphs, WorkInClonesWithGraphsOfTheirOwn) {

@@ -34,6 +34,10 @@ EVENTS = "interpreter/analysis/events.cc"
 ORDER = "*CudaBlocks*:*CudaTrainingProgram*:*CudaNet*"
 DEVICE = "CudaDevice*:CudaRun.*:*CudaBlocks*"
 
+GRAPH = "interpreter/run/segment_graph.cc"
+GRAPHS = "interpreter/run/graph_scheduler.cc"
+IN_GRAPHS = "CudaGraph*:*CudaGraphPrograms*:*CudaBlocks*Graphs*"
+
 MUTATIONS = [
     Mutation("fold without its first barrier", "kernels/cuda/fold.h", "  __syncthreads();\n", "",
              "Reduce*", compiled="kernels/cuda/reduce.cu"),
@@ -85,6 +89,19 @@ MUTATIONS = [
     Mutation("waits that block the host do not", EVENTS,
              "instruction.place.on_host() || edge.host_reads || from.place.kind != instruction.place.kind;",
              "edge.host_reads;", ORDER),
+    Mutation("graph's inputs not copied again", GRAPHS, "status = graphs_[segment].StageInputs();",
+             "status = absl::OkStatus();", IN_GRAPHS),
+    Mutation("graph's memory not waited for", GRAPHS,
+             "INTERP_RETURN_IF_ERROR(parts_.devices->stream(segment.stream).Wait(*fences_[s]));", "", IN_GRAPHS),
+    Mutation("graph's events not recorded", GRAPH,
+             "INTERP_RETURN_IF_ERROR(parts_.run.runner->NoteEnqueued(id));", "", IN_GRAPHS),
+    Mutation("graph waits for no events", GRAPH,
+             "INTERP_RETURN_IF_ERROR(parts_.run.runner->AwaitEvents(id));", "", IN_GRAPHS),
+    Mutation("graph's parameters may move", GRAPH, "tensor.raw_data() != parameter.address || ", "", IN_GRAPHS),
+    Mutation("graph writes what others hold", GRAPH,
+             "return tensor.buffer().unique() && tensor.buffer()->writable;", "return true;", IN_GRAPHS),
+    Mutation("graph's results not looked for", GRAPH,
+             "return result.view_of >= 0 || HoldsAlone(result.value.buffer().get());", "return true;", IN_GRAPHS),
 ]
 
 # As the shadow memory words what it finds.
