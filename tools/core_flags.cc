@@ -242,6 +242,8 @@ absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, bool 
                   {"--sim-memory", "--sim-interleaved", "--sim-delay", "--sim-copy-gbps",
                    "--sim-memory-gbps", "--sim-gflops", "--sim-latency", "--sim-lose-at", "--gc"},
                   with_devices, kWithoutDevice));
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command, {"--cuda-graph"}, with_devices, "without a GPU (--place cuda:N)"));
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--schedule-seed"},
                                      with_devices || flags.scheduler == "shuffle",
                                      "without --scheduler shuffle or a device (--place sim)"));

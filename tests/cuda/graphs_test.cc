@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/program_load.h"
+#include "interpreter/inspect/plan_print.h"
 #include "tests/cuda/kernel_test.h"
 #include "tests/testing/golden_run.h"
 #include "tests/testing/golden_steps.h"
@@ -387,6 +388,11 @@ TEST_F(CudaGraphs, HaveAnOrderOfTheirOwn) {
   std::vector<size_t> at(all.size());
   for (size_t i = 0; i < graphs.order.size(); ++i) at[graphs.order[i]] = i;
   for (const Edge& edge : plan.edges) EXPECT_LT(at[edge.from], at[edge.to]);
+  const std::string dump = PrintPlan(plan, PlanStage::kPlan, PlanFormat::kText);
+  EXPECT_THAT(dump, ::testing::ContainsRegex("  graph 0 compute cuda:0 of( #[0-9]+){2,}\n"));
+  EXPECT_THAT(dump, ::testing::ContainsRegex("  no_graph #[0-9]+ uniform_random: draws random"));
+  const std::string json = PrintPlan(plan, PlanStage::kPlan, PlanFormat::kJson);
+  EXPECT_THAT(json, ::testing::ContainsRegex("\"graphs\":? ?\\[\\["));
   EXPECT_THAT(TypesInNoGraph(plan),
               ::testing::ElementsAre(::testing::StartsWith("uniform_random (draws random")));
 }
