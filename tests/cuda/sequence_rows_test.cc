@@ -1,4 +1,6 @@
 // Rows of ops over the sequences of a LoD.
+#include <cmath>
+
 #include "tests/cuda/row_test.h"
 
 namespace interp::cuda_test {
@@ -106,6 +108,34 @@ TEST_F(SequenceRows, BatchesArePaddedAndUnpadded) {
   const Tensor lengths = Tensor::Of<int64_t>(Shape({3}), {3, 0, 4});
   ExpectSameAsHost({"sequence_unpad", {}, {{"X", batch}, {"Length", lengths}}});
   ExpectSameAsHost({"sequence_unpad_grad", {}, {{"X", batch}, {"Out@GRAD", Sequences()}}});
+}
+
+TEST_F(SequenceRows, LengthsOfAnyDtypeBecomeMasks) {
+  const std::vector<int64_t> counts = {3, 0, -2, 7, 40};
+  for (const DType out : {DType::kBool, DType::kInt16, DType::kFloat32, DType::kInt64}) {
+    SCOPED_TRACE(Name(out));
+    const std::vector<Attr> attrs = {{"maxlen", int32_t{7}},
+                                     {"out_dtype", static_cast<int32_t>(out)}};
+    ExpectSameAsHost({"sequence_mask", attrs, {{"X", Tensor::Of<int64_t>(Shape({5}), counts)}}});
+  }
+  const std::vector<float> floats = {0.0f, 2.5f, -1.0f, std::nanf(""), 1e30f, 7.0f};
+  const std::vector<Attr> seven = {{"maxlen", int32_t{7}}};
+  ExpectSameAsHost({"sequence_mask", seven, {{"X", Tensor::Of<float>(Shape({2, 3}), floats)}}});
+  // As wide as the largest length, and more lengths than a launch takes.
+  ExpectSameAsHost({"sequence_mask", {}, {{"X", SomeTensor<int32_t>({300, 3})}}});
+  ExpectSameAsHost({"sequence_mask", {}, {{"X", SomeTensor<double>({0, 3})}}});
+}
+
+TEST_F(SequenceRows, SequencesGetAnotherLodAndOtherRows) {
+  ExpectSameAsHost(
+      {"lod_reset", {{"target_lod", std::vector<int32_t>{0, 1, 7}}}, {{"X", Sequences()}}});
+  ExpectSameAsHost(
+      {"lod_reset_grad", {}, {{"X", Sequences()}, {"Out@GRAD", SomeTensor<float>({7, 37}, 2)}}});
+  const Tensor x = WithLod(SomeTensor<int64_t>({6, 4}), {{0, 2, 6}});
+  ExpectSameAsHost({"sequence_reshape", {{"new_dim", int32_t{2}}}, {{"X", x}}});
+  ExpectSameAsHost({"sequence_reshape_grad",
+                    {{"new_dim", int32_t{2}}},
+                    {{"X", x}, {"Out@GRAD", SomeTensor<int64_t>({12, 2}, 2)}}});
 }
 
 TEST_F(SequenceRows, NothingIsLaunchedForNoSequences) {
