@@ -126,6 +126,47 @@ TEST_F(RecurrentRows, GruHasEveryActivation) {
   }
 }
 
+template <typename T>
+std::vector<RowCase::Input> GruUnitInputs(int64_t batch, bool bias) {
+  std::vector<RowCase::Input> inputs = {{"Input", SmallValues<T>({batch, 3 * kSize}, 1)},
+                                        {"HiddenPrev", SmallValues<T>({batch, kSize}, 2)},
+                                        {"Weight", SmallValues<T>({kSize, 3 * kSize}, 3)}};
+  if (bias) inputs.push_back({"Bias", SmallValues<T>({1, 3 * kSize}, 4)});
+  return inputs;
+}
+
+template <typename T>
+std::vector<RowCase::Input> GruUnitGradInputs(int64_t batch) {
+  std::vector<RowCase::Input> inputs = GruUnitInputs<T>(batch, /*bias=*/true);
+  inputs.push_back({"Gate", SmallValues<T>({batch, 3 * kSize}, 5)});
+  inputs.push_back({"ResetHiddenPrev", SmallValues<T>({batch, kSize}, 6)});
+  inputs.push_back({"Hidden@GRAD", SmallValues<T>({batch, kSize}, 7)});
+  return inputs;
+}
+
+TEST_F(RecurrentRows, StepsOfGruGiveWhatTheHostGivesBothWays) {
+  for (const bool origin : {false, true}) {
+    SCOPED_TRACE(absl::StrCat("origin mode ", origin));
+    const std::vector<Attr> attrs = {{"origin_mode", origin}};
+    ExpectSameAsHost({"gru_unit", attrs, GruUnitInputs<float>(/*batch=*/130, /*bias=*/origin)});
+    ExpectSameAsHost({"gru_unit_grad", attrs, GruUnitGradInputs<float>(/*batch=*/130)});
+  }
+}
+
+TEST_F(RecurrentRows, StepsOfGruHaveEveryActivation) {
+  for (const int32_t number : {0, 1, 2, 3}) {
+    SCOPED_TRACE(number);
+    const std::vector<Attr> attrs = {{"gate_activation", number}, {"activation", number}};
+    ExpectSameAsHost({"gru_unit", attrs, GruUnitInputs<double>(/*batch=*/5, /*bias=*/true)});
+    ExpectSameAsHost({"gru_unit_grad", attrs, GruUnitGradInputs<double>(/*batch=*/5)});
+  }
+}
+
+TEST_F(RecurrentRows, StepsOfGruWithoutStatesGiveGradientsOfZero) {
+  ExpectSameAsHost({"gru_unit", {}, GruUnitInputs<float>(/*batch=*/0, /*bias=*/true)});
+  ExpectSameAsHost({"gru_unit_grad", {}, GruUnitGradInputs<float>(/*batch=*/0)});
+}
+
 TEST_F(RecurrentRows, GruKeepsNothingInTests) {
   ExpectSameAsHost({"gru", {{"is_test", true}}, GruInputs<float>(/*bias=*/true, /*state=*/false)});
 }
