@@ -6,6 +6,7 @@
 #include "kernels/cuda/numbers.h"
 #include "kernels/cuda/row.h"
 #include "kernels/cuda/sequence_copy.h"
+#include "kernels/cuda/sequence_numbers.h"
 #include "kernels/cuda/sequence_pool.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/sequence/repeat_level.h"
@@ -15,32 +16,6 @@ namespace interp::cuda {
 namespace {
 
 using Numbers = std::vector<int64_t>;
-
-// Several lists of numbers on the GPU, one after the other.
-class SequenceNumbers {
- public:
-  static absl::StatusOr<SequenceNumbers> Make(const KernelContext& ctx,
-                                              std::initializer_list<Offsets> lists) {
-    Numbers all;
-    Numbers begins;
-    for (const Offsets list : lists) {
-      begins.push_back(std::ssize(all));
-      all.insert(all.end(), list.begin(), list.end());
-    }
-    INTERP_ASSIGN_OR_RETURN(Workspace memory, ctx.workspace(all.size() * sizeof(int64_t)));
-    INTERP_RETURN_IF_ERROR(StoreNumbers(all, memory.data<int64_t>(), StreamOf(ctx)));
-    return SequenceNumbers(std::move(memory), std::move(begins));
-  }
-
-  const int64_t* list(size_t i) const { return memory_.data<int64_t>() + begins_[i]; }
-
- private:
-  SequenceNumbers(Workspace memory, Numbers begins)
-      : memory_(std::move(memory)), begins_(std::move(begins)) {}
-
-  Workspace memory_;
-  Numbers begins_;
-};
 
 PackedSequences Packed(Offsets offsets, const SequenceNumbers& numbers, int64_t width) {
   return {numbers.list(0), SequenceCount(offsets), offsets.back(), width};

@@ -1,5 +1,7 @@
 // Rows of ops over the sequences of a LoD.
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tests/cuda/row_test.h"
 
@@ -108,6 +110,43 @@ TEST_F(SequenceRows, BatchesArePaddedAndUnpadded) {
   const Tensor lengths = Tensor::Of<int64_t>(Shape({3}), {3, 0, 4});
   ExpectSameAsHost({"sequence_unpad", {}, {{"X", batch}, {"Length", lengths}}});
   ExpectSameAsHost({"sequence_unpad_grad", {}, {{"X", batch}, {"Out@GRAD", Sequences()}}});
+}
+
+// Windows that reach beyond both ends of sequences, and windows that lie beside their rows.
+TEST_F(SequenceRows, WindowsOfRowsAreMultipliedBothWays) {
+  const Tensor x = WithLod(SomeTensor<double>({7, 37}), {{0, 3, 3, 7}});
+  for (const auto& [start, length] :
+       {std::pair<int, int>{0, 1}, {-1, 3}, {-3, 2}, {2, 3}, {-6, 12}}) {
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("start ", start, ", length ", length, ", padded ", padded));
+      const std::vector<Attr> attrs = {
+          {"contextStart", start}, {"contextLength", length}, {"paddingTrainable", padded}};
+      const int64_t before = std::max(0, -start);
+      const int64_t behind = std::max(0, start + length - 1);
+      std::vector<RowCase::Input> inputs = {
+          {"X", x},
+          {"PaddingData", SomeTensor<double>({before + behind, 37}, 2)},
+          {"Filter", SomeTensor<double>({length * 37, 5}, 3)}};
+      ExpectSameAsHost({"sequence_conv", attrs, inputs});
+      inputs.push_back({"Out@GRAD", SomeTensor<double>({7, 5}, 4)});
+      ExpectSameAsHost({"sequence_conv_grad", attrs, inputs});
+    }
+  }
+  ExpectSameAsHost({"sequence_conv",
+                    {{"contextStart", int32_t{-1}}, {"contextLength", int32_t{3}}},
+                    {{"X", WithLod(SomeTensor<float>({4, 2}), {{0, 1, 4}})},
+                     {"Filter", SomeTensor<float>({6, 5})}}});
+}
+
+TEST_F(SequenceRows, WindowsOfNoRowsGiveGradientsOfZero) {
+  const std::vector<Attr> attrs = {
+      {"contextStart", int32_t{-1}}, {"contextLength", int32_t{3}}, {"paddingTrainable", true}};
+  std::vector<RowCase::Input> inputs = {{"X", WithLod(SomeTensor<double>({0, 2}), {{0, 0}})},
+                                        {"PaddingData", SomeTensor<double>({2, 2})},
+                                        {"Filter", SomeTensor<double>({6, 5})}};
+  ExpectSameAsHost({"sequence_conv", attrs, inputs});
+  inputs.push_back({"Out@GRAD", SomeTensor<double>({0, 5})});
+  ExpectSameAsHost({"sequence_conv_grad", attrs, inputs});
 }
 
 TEST_F(SequenceRows, LengthsOfAnyDtypeBecomeMasks) {
