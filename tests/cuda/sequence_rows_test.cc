@@ -149,6 +149,43 @@ TEST_F(SequenceRows, WindowsOfNoRowsGiveGradientsOfZero) {
   ExpectSameAsHost({"sequence_conv_grad", attrs, inputs});
 }
 
+TEST_F(SequenceRows, WindowsOfImagesBecomeRowsAndGiveGradients) {
+  // Windows that overlap, that leave pixels out, and larger ones than a block has threads.
+  struct Way {
+    std::vector<int32_t> kernels, strides, paddings;
+  };
+  for (const Way& way : {Way{{2, 3}, {1, 2}, {1, 0, 0, 2}}, Way{{1, 1}, {2, 3}, {0, 0, 0, 0}},
+                         Way{{9, 11}, {4, 4}, {2, 3, 3, 2}}}) {
+    SCOPED_TRACE(way.kernels[0]);
+    const std::vector<Attr> attrs = {
+        {"kernels", way.kernels}, {"strides", way.strides}, {"paddings", way.paddings}};
+    const int64_t lines = (9 + way.paddings[0] + way.paddings[2] - way.kernels[0]) / way.strides[0];
+    const int64_t across =
+        (11 + way.paddings[1] + way.paddings[3] - way.kernels[1]) / way.strides[1];
+    const int64_t size = int64_t{3} * way.kernels[0] * way.kernels[1];
+    const Tensor x = SomeTensor<float>({2, 3, 9, 11});
+    ExpectSameAsHost({"im2sequence", attrs, {{"X", x}}});
+    ExpectSameAsHost(
+        {"im2sequence_grad",
+         attrs,
+         {{"Out@GRAD", SomeTensor<float>({2 * (lines + 1) * (across + 1), size}, 2)}, {"X", x}}});
+  }
+  ExpectSameAsHost({"im2sequence",
+                    {{"kernels", std::vector<int32_t>{1, 1}}},
+                    {{"X", SomeTensor<int8_t>({0, 3, 2, 2})}}});
+}
+
+TEST_F(SequenceRows, ImagesOfSomeSizesHaveAsManyWindows) {
+  const std::vector<Attr> attrs = {{"kernels", std::vector<int32_t>{2, 2}},
+                                   {"out_stride", std::vector<int32_t>{2, 2}}};
+  const Tensor x = SomeTensor<double>({3, 2, 5, 6});
+  const Tensor sizes = Tensor::Of<float>(Shape({3, 2}), {10, 12, 4, 7, 9, 4});
+  ExpectSameAsHost({"im2sequence", attrs, {{"X", x}, {"Y", sizes}}});
+  // Windows of 5x6, 2x4 and 5x2 pixels.
+  const Tensor grad = SomeTensor<double>({4 * 5 + 1 * 3 + 4 * 1, 8}, 2);
+  ExpectSameAsHost({"im2sequence_grad", attrs, {{"Out@GRAD", grad}, {"X", x}, {"Y", sizes}}});
+}
+
 TEST_F(SequenceRows, LengthsOfAnyDtypeBecomeMasks) {
   const std::vector<int64_t> counts = {3, 0, -2, 7, 40};
   for (const DType out : {DType::kBool, DType::kInt16, DType::kFloat32, DType::kInt64}) {
