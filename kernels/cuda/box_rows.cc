@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "kernels/cuda/boxes.h"
+#include "kernels/cuda/number_lists.h"
 #include "kernels/cuda/optional_data.h"
 #include "kernels/cuda/row.h"
-#include "kernels/cuda/sequence_numbers.h"
 #include "kernels/detection/box_attrs.h"
 #include "kernels/detection/priors.h"
 
@@ -56,7 +56,7 @@ absl::Status PriorBox(KernelContext& ctx) {
     halves.push_back(std::bit_cast<int64_t>(size.width / 2));
     halves.push_back(std::bit_cast<int64_t>(size.height / 2));
   }
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {halves}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {halves}));
   const Grid<T> grid(ctx.input(/*slot=*/0).shape, ctx.input(/*slot=*/1).shape, attrs.step_w,
                      attrs.step_h, attrs.offset);
   PriorBoxArguments args = {.halves = reinterpret_cast<const double*>(numbers.list(0)),

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "kernels/cuda/image_windows.h"
+#include "kernels/cuda/number_lists.h"
 #include "kernels/cuda/row.h"
-#include "kernels/cuda/sequence_numbers.h"
 #include "kernels/tensor/image_windows.h"
 
 namespace interp::cuda {
@@ -22,7 +22,7 @@ absl::Status WithImageWindows(const KernelContext& ctx, const Shape& x, const Te
     starts.push_back(starts.back() + grid.rows * grid.columns);
     columns.push_back(grid.columns);
   }
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {starts, columns}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {starts, columns}));
   ImageWindows shape = {.images = x[0],
                         .channels = x[1],
                         .height = x[2],

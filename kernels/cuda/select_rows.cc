@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/cuda/numbers.h"
+#include "kernels/cuda/number_lists.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row.h"
 #include "kernels/cuda/select.h"
@@ -64,9 +64,8 @@ absl::Status SequenceMask(KernelContext& ctx) {
   const int64_t width = y.shape.back();
   std::vector<int64_t> lengths(x.numel());
   for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = CountBelow(x.data<T>()[i], width);
-  INTERP_ASSIGN_OR_RETURN(const Workspace memory, ctx.workspace(lengths.size() * sizeof(int64_t)));
-  INTERP_RETURN_IF_ERROR(StoreNumbers(lengths, memory.data<int64_t>(), StreamOf(ctx)));
-  return MaskLengths(memory.data<int64_t>(), x.numel(), width, ElementBytes(y), OneOf(y.dtype),
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {lengths}));
+  return MaskLengths(numbers.list(0), x.numel(), width, ElementBytes(y), OneOf(y.dtype),
                      y.mutable_raw_data(), StreamOf(ctx));
 }
 

@@ -1,8 +1,8 @@
 // Rows of sequence_conv and its gradient: windows of all rows in memory, and products of them.
 #include "kernels/cuda/elements.h"
+#include "kernels/cuda/number_lists.h"
 #include "kernels/cuda/row.h"
 #include "kernels/cuda/sequence_conv.h"
-#include "kernels/cuda/sequence_numbers.h"
 #include "kernels/sequence/sequence_windows.h"
 #include "kernels/util/shape_args.h"
 
@@ -15,7 +15,7 @@ using sequence_conv::kX;
 using sequence_conv::SequenceConvAttrs;
 
 // The shape of windows over X, whose offsets `numbers` has.
-RowWindows WindowsOver(const KernelContext& ctx, const SequenceNumbers& numbers) {
+RowWindows WindowsOver(const KernelContext& ctx, const NumberLists& numbers) {
   const auto& attrs = ctx.attrs<SequenceConvAttrs>();
   const Tensor& x = ctx.input(kX);
   return {.sequences = {numbers.list(0), SequenceCount(x.lod.back()), x.shape[0], x.shape[1]},
@@ -56,7 +56,7 @@ absl::Status SequenceConv(KernelContext& ctx) {
   };
   const bool rows_are_windows = attrs.length == 1 && attrs.start == 0;
   if (rows_are_windows || filter.shape[0] == 0) return multiply(x.raw_data());
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {x.lod.back()}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {x.lod.back()}));
   INTERP_ASSIGN_OR_RETURN(Workspace windows, MemoryOfWindows(ctx));
   INTERP_RETURN_IF_ERROR(UnfoldX(ctx, WindowsOver(ctx, numbers), windows.data()));
   return multiply(windows.data());
@@ -99,7 +99,7 @@ absl::Status SequenceConvGrad(KernelContext& ctx) {
   if (!ctx.attrs<SequenceConvAttrs>().padded) {
     INTERP_RETURN_IF_ERROR(ZeroOutputs(ctx, {kPaddingDataGrad}));
   }
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {x.lod.back()}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {x.lod.back()}));
   const RowWindows shape = WindowsOver(ctx, numbers);
   INTERP_ASSIGN_OR_RETURN(Workspace memory, MemoryOfWindows(ctx));
   const Elements windows = ElementsOf(x.dtype, memory.data());

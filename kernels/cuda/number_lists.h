@@ -1,4 +1,4 @@
-// Offsets and other numbers of the host that a row over sequences needs on the GPU.
+// Offsets and other numbers of the host that a row needs on the GPU.
 #pragma once
 
 #include <initializer_list>
@@ -12,12 +12,13 @@
 
 namespace interp::cuda {
 
-// Several lists of numbers on the GPU, one after the other, as long as the object lives.
-class SequenceNumbers {
+// Several lists of numbers on the GPU, one after the other, for work that is enqueued while the
+// object lives. Thread-safety: none.
+class NumberLists {
  public:
   // ResourceExhausted without memory for them.
-  static absl::StatusOr<SequenceNumbers> Make(const KernelContext& ctx,
-                                              std::initializer_list<Offsets> lists) {
+  static absl::StatusOr<NumberLists> Make(const KernelContext& ctx,
+                                          std::initializer_list<Offsets> lists) {
     std::vector<int64_t> all;
     std::vector<int64_t> begins;
     for (const Offsets list : lists) {
@@ -26,14 +27,14 @@ class SequenceNumbers {
     }
     INTERP_ASSIGN_OR_RETURN(Workspace memory, ctx.workspace(all.size() * sizeof(int64_t)));
     INTERP_RETURN_IF_ERROR(StoreNumbers(all, memory.data<int64_t>(), StreamOf(ctx)));
-    return SequenceNumbers(std::move(memory), std::move(begins));
+    return NumberLists(std::move(memory), std::move(begins));
   }
 
   // Memory of the device.
   const int64_t* list(size_t i) const { return memory_.data<int64_t>() + begins_[i]; }
 
  private:
-  SequenceNumbers(Workspace memory, std::vector<int64_t> begins)
+  NumberLists(Workspace memory, std::vector<int64_t> begins)
       : memory_(std::move(memory)), begins_(std::move(begins)) {}
 
   Workspace memory_;
