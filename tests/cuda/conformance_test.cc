@@ -34,10 +34,11 @@ bool RunsOnGpu(const Plan& plan, absl::string_view type) {
       });
 }
 
-// Cases of sorts with equal elements: which of those comes first is left to the algorithms of the
-// host's standard library there, and GPUs keep their order.
+// Cases of sorts with equal elements, and of selections that need no order: both are left to the
+// algorithms of the host's standard library there, and GPUs sort, and keep the order of what is
+// equal.
 bool PinsAlgorithmsOfTheHost(const std::string& folder) {
-  return absl::StrContains(folder, "/tied_");
+  return absl::StrContains(folder, "/tied_") || absl::StrContains(folder, "/unsorted_");
 }
 
 // Logarithms, of which normal numbers are made, are rounded by each library in its own way.
