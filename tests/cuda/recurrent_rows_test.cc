@@ -117,8 +117,11 @@ TEST_F(RecurrentRows, ProjectedLstmGivesWhatTheHostGivesBothWays) {
     for (const bool reverse : {false, true}) {
       SCOPED_TRACE(absl::StrCat("peepholes ", peepholes, ", reverse ", reverse));
       const std::vector<Attr> attrs = {{"use_peepholes", peepholes}, {"is_reverse", reverse}};
-      // With OrderedP0, which all outputs have here, there is no state before.
       ExpectSameAsHost({"lstmp", attrs, LstmpInputs<float>(peepholes, /*states=*/false)});
+      ExpectSameAsHost({.type = "lstmp",
+                        .attrs = attrs,
+                        .inputs = LstmpInputs<float>(peepholes, /*states=*/true),
+                        .absent = {"OrderedP0"}});
       ExpectSameAsHost({"lstmp_grad", attrs, LstmpGradInputs<float>(peepholes)});
     }
   }
