@@ -37,7 +37,7 @@ inline uint64_t Threshold32(double p) { return static_cast<uint64_t>(std::ceil(p
 // Two independent normal numbers of mean 0 and variance 1 (Box and Muller, 1958). `Bits` is
 // uint32_t for float, which reaches to 6.7, and uint64_t for double, to 8.6.
 template <typename T, typename Bits>
-std::pair<T, T> NormalPair(Bits radius, Bits angle) {
+constexpr std::pair<T, T> NormalPair(Bits radius, Bits angle) {
   constexpr T kScale = sizeof(Bits) == 4 ? T(0x1p-32) : T(0x1p-64);
   constexpr T kTwoPi = T(6.283185307179586);
   const T unit = static_cast<T>(OpenUnit(radius));

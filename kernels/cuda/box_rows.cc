@@ -1,10 +1,14 @@
-// Rows of iou_similarity, box_coder and yolo_box.
+// Rows of iou_similarity, box_coder, prior_box and yolo_box.
 #include <algorithm>
+#include <bit>
+#include <vector>
 
 #include "kernels/cuda/boxes.h"
+#include "kernels/cuda/number_lists.h"
 #include "kernels/cuda/optional_data.h"
 #include "kernels/cuda/row.h"
 #include "kernels/detection/box_attrs.h"
+#include "kernels/detection/priors.h"
 
 namespace interp::cuda {
 namespace {
@@ -41,6 +45,36 @@ absl::Status BoxCoder(KernelContext& ctx) {
   return CodeBoxes(out.dtype, args, StreamOf(ctx));
 }
 
+// Input, Image -> Boxes, Variances.
+template <typename T>
+absl::Status PriorBox(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<PriorBoxAttrs>();
+  Tensor& boxes = ctx.output(/*slot=*/0);
+  if (boxes.numel() == 0) return absl::OkStatus();
+  std::vector<int64_t> halves;  // doubles, by their bits
+  for (const PriorSize& size : attrs.sizes) {
+    halves.push_back(std::bit_cast<int64_t>(size.width / 2));
+    halves.push_back(std::bit_cast<int64_t>(size.height / 2));
+  }
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {halves}));
+  const Grid<T> grid(ctx.input(/*slot=*/0).shape, ctx.input(/*slot=*/1).shape, attrs.step_w,
+                     attrs.step_h, attrs.offset);
+  PriorBoxArguments args = {.halves = reinterpret_cast<const double*>(numbers.list(0)),
+                            .priors = std::ssize(attrs.sizes),
+                            .height = grid.height,
+                            .width = grid.width,
+                            .image_height = grid.image_height,
+                            .image_width = grid.image_width,
+                            .step_height = grid.step_height,
+                            .step_width = grid.step_width,
+                            .offset = grid.offset,
+                            .clip = attrs.clip,
+                            .boxes = boxes.mutable_raw_data(),
+                            .variances = ctx.output(/*slot=*/1).mutable_raw_data()};
+  std::copy(attrs.variances.begin(), attrs.variances.end(), args.variance);
+  return PriorBoxes(boxes.dtype, args, StreamOf(ctx));
+}
+
 // X, ImgSize -> Boxes, Scores.
 absl::Status YoloBox(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<YoloAttrs>();
@@ -73,6 +107,8 @@ constexpr std::initializer_list<DType> kBoxFloats = {DType::kFloat32, DType::kFl
 
 INTERP_REGISTER_KERNELS("iou_similarity", RowsFor(kBoxFloats, Similarity));
 INTERP_REGISTER_KERNELS("box_coder", RowsFor(kBoxFloats, BoxCoder));
+INTERP_REGISTER_KERNELS("prior_box", RowsFor({DType::kFloat32}, PriorBox<float>));
+INTERP_REGISTER_KERNELS("prior_box", RowsFor({DType::kFloat64}, PriorBox<double>));
 INTERP_REGISTER_KERNELS("yolo_box", RowsFor(kBoxFloats, YoloBox, HasFewAnchors));
 
 }  // namespace

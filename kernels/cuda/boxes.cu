@@ -187,6 +187,32 @@ __global__ void __launch_bounds__(kBlockThreads) ReadCells(const YoloBoxArgument
   }
 }
 
+// A box for each thread.
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads) PlacePriors(const PriorBoxArguments args) {
+  const T image[2] = {static_cast<T>(args.image_width), static_cast<T>(args.image_height)};
+  const T step[2] = {static_cast<T>(args.step_width), static_cast<T>(args.step_height)};
+  const T offset = static_cast<T>(args.offset);
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+       i < args.height * args.width * args.priors; i += int64_t{gridDim.x} * blockDim.x) {
+    const int64_t cell = i / args.priors;
+    const int64_t place[2] = {cell % args.width, cell / args.width};
+    T* const box = static_cast<T*>(args.boxes) + i * 4;
+    T* const variances = static_cast<T*>(args.variances) + i * 4;
+    INTERP_UNROLL
+    for (int d = 0; d < 2; ++d) {
+      const T center = (static_cast<T>(place[d]) + offset) * step[d];
+      const T half = static_cast<T>(args.halves[i % args.priors * 2 + d]);
+      const T from = (center - half) / image[d];
+      const T to = (center + half) / image[d];
+      box[d] = args.clip ? Lesser(Greater(from, T{0}), T{1}) : from;
+      box[d + 2] = args.clip ? Lesser(Greater(to, T{0}), T{1}) : to;
+    }
+    INTERP_UNROLL
+    for (int k = 0; k < 4; ++k) variances[k] = args.variance[k];
+  }
+}
+
 absl::Status CheckBoxType(DType dtype) {
   if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return absl::OkStatus();
   return Unimplemented("boxes of ", Name(dtype), " on a GPU");
@@ -211,6 +237,12 @@ absl::Status BoxSimilarity(DType dtype, const SimilarityArguments& arguments, cu
 absl::Status CodeBoxes(DType dtype, const BoxCoderArguments& arguments, cudaStream_t stream) {
   return RunEach<BoxCoderArguments>(dtype, CodeEach<float>, CodeEach<double>,
                                     arguments.rows * arguments.columns, arguments, stream);
+}
+
+absl::Status PriorBoxes(DType dtype, const PriorBoxArguments& arguments, cudaStream_t stream) {
+  return RunEach<PriorBoxArguments>(dtype, PlacePriors<float>, PlacePriors<double>,
+                                    arguments.height * arguments.width * arguments.priors,
+                                    arguments, stream);
 }
 
 absl::Status YoloBoxes(DType dtype, const YoloBoxArguments& arguments, cudaStream_t stream) {

@@ -39,6 +39,24 @@ struct BoxCoderArguments {
 // Between boxes and their offsets from prior boxes, in centre and size.
 absl::Status CodeBoxes(DType dtype, const BoxCoderArguments& arguments, cudaStream_t stream);
 
+struct PriorBoxArguments {
+  const double* halves = nullptr;  // of the device: half of width and height of each prior
+  int64_t priors = 0;              // of a cell
+  int64_t height = 0;              // cells
+  int64_t width = 0;
+  double image_height = 1;
+  double image_width = 1;
+  double step_height = 1;  // from a cell to the next, in pixels
+  double step_width = 1;
+  double offset = 0.5;  // of the centre in a cell, in steps
+  bool clip = false;    // boxes to [0, 1]
+  float variance[4] = {1, 1, 1, 1};
+  void* boxes = nullptr;      // [height, width, priors, 4], as fractions of the image
+  void* variances = nullptr;  // the same
+};
+// Boxes of some sizes around the centre of each cell, each with the four variances.
+absl::Status PriorBoxes(DType dtype, const PriorBoxArguments& arguments, cudaStream_t stream);
+
 inline constexpr int kMostYoloAnchors = 16;
 
 struct YoloBoxArguments {

@@ -1,4 +1,4 @@
-// Activations of recurrent gates and their derivatives. Included by `.cu` files alone.
+// Activations and clips of recurrent gates and their derivatives. Included by `.cu` files alone.
 #pragma once
 
 #include "kernels/cuda/launch.h"
@@ -33,6 +33,20 @@ __device__ T ActivateBack(GateActivation activation, T y, T grad) {
     default:
       return grad;
   }
+}
+
+// x limited to [-limit, limit]; unchanged where the limit is not positive.
+template <typename T>
+__device__ T ClipTo(T limit, T x) {
+  if (!(limit > T{0})) return x;
+  const T low = x < -limit ? -limit : x;
+  return low > limit ? limit : low;
+}
+
+// Whether a gradient ends at `y`, which ClipTo gave.
+template <typename T>
+__device__ bool ClipEndsAt(T limit, T y) {
+  return limit > T{0} && !(fabs(y) < limit);
 }
 
 }  // namespace interp::cuda

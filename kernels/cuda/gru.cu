@@ -12,7 +12,8 @@ __device__ void ForEachLive(const GruCells& cells, const Step& s, const Body& bo
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < s.live * cells.size;
        i += int64_t{gridDim.x} * blockDim.x) {
     const int64_t p = i / cells.size;
-    body(i, p, i % cells.size, cells.rows.first[p] + s.t * cells.rows.stride);
+    const int64_t first = cells.rows.first == nullptr ? p : cells.rows.first[p];
+    body(i, p, i % cells.size, first + s.t * cells.rows.stride);
   }
 }
 
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     }
     gates[0] = update = Activate(cells.gate, update);
     gates[size] = reset = Activate(cells.gate, reset);
-    const T behind = s.has_state ? reset * static_cast<const T*>(s.h)[i] : T{0};
+    const T behind = s.has_state ? reset * static_cast<const T*>(s.before)[i] : T{0};
     static_cast<T*>(s.reset)[i] = behind;
     const int64_t kept = s.batch_row + p;
     if (s.batch_reset != nullptr) static_cast<T*>(s.batch_reset)[kept * size + j] = behind;
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     const T share = cells.origin_mode ? T{1} - update : update;
     const T of_state = cells.origin_mode ? update : T{1} - update;
     T next = share * candidate;
-    if (s.has_state) next += of_state * static_cast<const T*>(s.h)[i];
+    if (s.has_state) next += of_state * static_cast<const T*>(s.before)[i];
     static_cast<T*>(s.h)[i] = next;
     static_cast<T*>(s.hidden)[row * size + j] = next;
     const int64_t kept = s.batch_row + p;

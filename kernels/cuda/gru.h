@@ -14,7 +14,7 @@ namespace interp::cuda {
 
 // Gates lie in the order update, reset, candidate.
 struct GruCells {
-  StepRows rows = {};
+  StepRows rows = {};  // without `first`, of one step: state p has row p
   int64_t size = 0;
   GateActivation gate = GateActivation::kSigmoid;
   GateActivation candidate = GateActivation::kTanh;
@@ -28,13 +28,14 @@ struct GruStep {
   int64_t t = 0;
   int64_t live = 0;
   int64_t batch_row = 0;
-  bool has_state = false;       // h, and the sums, count; otherwise they are 0
-  const void* input = nullptr;  // [T, 3 size], in the order of the input
-  void* gates = nullptr;        // [live, 2 size]: what the state gives, then the activated gates
-  void* reset = nullptr;        // [live, size]: the state behind the reset gate
-  const void* sums = nullptr;   // [live, size]: what that gives to the candidate
-  void* h = nullptr;            // [live, size], in place
-  void* hidden = nullptr;       // [T, size], in the order of the input
+  bool has_state = false;        // `before`, and the sums, count; otherwise they are 0
+  const void* input = nullptr;   // [T, 3 size], in the order of the input
+  void* gates = nullptr;         // [live, 2 size]: what the state gives, then the activated gates
+  void* reset = nullptr;         // [live, size]: the state behind the reset gate
+  void* sums = nullptr;          // [live, size]: what that gives to the candidate
+  const void* before = nullptr;  // [live, size]: the states before the step
+  void* h = nullptr;             // [live, size]: those behind it; may be `before` or `hidden`
+  void* hidden = nullptr;        // [T, size], in the order of the input
   // In batch rows; null: not kept.
   void* batch_gate = nullptr;    // [T, 3 size]
   void* batch_reset = nullptr;   // [T, size]
@@ -57,11 +58,11 @@ struct GruStepBack {
   const void* hidden = nullptr;  // [T, size], in the order of the input, as is `hidden_grad`
   const void* first = nullptr;   // [live, size], before step 0; null: 0
   const void* hidden_grad = nullptr;
-  const void* reset_grad = nullptr;  // [live, size], of the state behind the reset gate
-  void* dh = nullptr;                // [live, size]
-  void* gates_grad = nullptr;        // [T, 2 size] in batch rows: update, reset
-  void* candidate_grad = nullptr;    // [T, size] in batch rows
-  void* input_grad = nullptr;        // [T, 3 size], in the order of the input; may be null
+  void* reset_grad = nullptr;      // [live, size], of the state behind the reset gate
+  void* dh = nullptr;              // [live, size]
+  void* gates_grad = nullptr;      // [T, 2 size] in batch rows: update, reset
+  void* candidate_grad = nullptr;  // [T, size] in batch rows
+  void* input_grad = nullptr;      // [T, 3 size], in the order of the input; may be null
 };
 // Gives the gradients of update gate and candidate, that of the reset gate as 0; dh becomes the
 // part of it that goes past the candidate.

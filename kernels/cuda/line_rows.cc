@@ -80,13 +80,11 @@ absl::Status ArgSort(KernelContext& ctx) {
   return SortInto(ctx, attrs.axis, attrs.descending);
 }
 
+// Sorted, whether asked for or not: what a selection of the host leaves in its order has none.
 absl::Status TopK(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<TopKAttrs>();
   return SortInto(ctx, attrs.axis, attrs.largest);
 }
-
-// What a selection leaves in no order is in that of the host's algorithm.
-bool IsSorted(const void* attrs) { return static_cast<const TopKAttrs*>(attrs)->sorted; }
 
 // X, Indices, Out@GRAD -> X@GRAD.
 absl::Status SortingGrad(KernelContext& ctx) {
@@ -116,7 +114,7 @@ INTERP_REGISTER_KERNELS("cumsum", RowsFor(kOrdered, CumSum));
 INTERP_REGISTER_KERNELS("cumsum_grad", RowsFor(kOrderedFloats, CumSumGrad));
 INTERP_REGISTER_KERNELS("argsort", RowsFor(kOrdered, ArgSort));
 INTERP_REGISTER_KERNELS("top_k", RowsFor(kOrderedFloats, TopK));
-INTERP_REGISTER_KERNELS("top_k_v2", RowsFor(kOrdered, TopK, IsSorted));
+INTERP_REGISTER_KERNELS("top_k_v2", RowsFor(kOrdered, TopK));
 INTERP_REGISTER_KERNELS("argsort_grad", RowsFor(kOrderedFloats, SortingGrad));
 INTERP_REGISTER_KERNELS("top_k_grad", RowsFor(kOrderedFloats, SortingGrad));
 INTERP_REGISTER_KERNELS("top_k_v2_grad", RowsFor(kOrderedFloats, SortingGrad));

@@ -30,15 +30,16 @@ __global__ void __launch_bounds__(kBlockThreads)
     const T candidate = Activate(cells.candidate, sum(0));
     const T input = Activate(cells.gate, sum(1) + peep(0, c));
     const T forget = Activate(cells.gate, sum(2) + peep(1, c));
-    c = candidate * input + c * forget;
+    c = ClipTo<T>(cells.clip, candidate * input + c * forget);
     const T output = Activate(cells.gate, sum(3) + peep(2, c));
     const T active = Activate(cells.cell, c);
     const T h = output * active;
-    static_cast<T*>(s.r)[i] = h;
-    static_cast<T*>(s.hidden)[row * size + j] = h;
+    static_cast<T*>(s.h)[i] = h;
+    if (s.hidden != nullptr) static_cast<T*>(s.hidden)[row * size + j] = h;
     if (s.cell_out != nullptr) static_cast<T*>(s.cell_out)[row * size + j] = c;
     const int64_t kept = s.batch_row + p;
     if (s.batch_active != nullptr) static_cast<T*>(s.batch_active)[kept * size + j] = active;
+    if (s.batch_hidden != nullptr) static_cast<T*>(s.batch_hidden)[kept * size + j] = h;
     if (s.batch_gate == nullptr) continue;
     T* const gates = static_cast<T*>(s.batch_gate) + kept * 4 * size + j;
     gates[0] = candidate;
@@ -82,14 +83,16 @@ __device__ LstmElementValues<T> LstmElementBack(const LstmCells& cells, const Ls
   const T active = static_cast<const T*>(s.active)[kept * size + j];
   const bool goes_on = p < s.live_behind;
   T& dc_state = static_cast<T*>(s.dc)[i];
-  const T dh = static_cast<const T*>(s.r_grad)[row * size + j] +
-               (goes_on ? static_cast<const T*>(s.dr)[i] : T{0});
+  const T dh = s.dh != nullptr ? static_cast<const T*>(s.dh)[i]
+                               : static_cast<const T*>(s.r_grad)[row * size + j] +
+                                     (goes_on ? static_cast<const T*>(s.dr)[i] : T{0});
   LstmElementValues<T> v;
   v.c = static_cast<const T*>(s.c)[row * size + j];
   v.before = StateBefore<T>(cells, s, row, i);
   v.doutput = ActivateBack(cells.gate, gates[3 * size], dh * active);
   T dc = (goes_on ? dc_state : T{0}) + ActivateBack(cells.cell, active, dh * gates[3 * size]);
   if (peepholes != nullptr) dc += v.doutput * peepholes[2 * size];
+  if (ClipEndsAt<T>(cells.clip, v.c)) dc = 0;
   v.dcandidate = ActivateBack(cells.candidate, gates[0], dc * gates[size]);
   v.dinput = ActivateBack(cells.gate, gates[size], dc * gates[0]);
   v.dforget = ActivateBack(cells.gate, gates[2 * size], dc * v.before);

@@ -21,6 +21,7 @@ struct LstmCells {
   GateActivation candidate = GateActivation::kTanh;
   const void* bias = nullptr;  // [4 size], behind it the peepholes [3 size]
   bool peepholes = false;
+  float clip = 0;  // c lies in [-clip, clip]; 0: anywhere
 };
 
 // Step `t` of the first `live` sorted sequences, `batch_row` batch rows behind the start. Memory
@@ -32,11 +33,14 @@ struct LstmStep {
   const void* input = nullptr;  // [T, 4 size], in the order of the input
   const void* sums = nullptr;   // what the state gives, [live, 4 size]; null: 0
   void* c = nullptr;            // [live, size], in place
-  void* r = nullptr;            // gets the new state of the recurrence
-  void* hidden = nullptr;       // [T, size], in the order of the input, as is `cell_out`
-  void* cell_out = nullptr;
-  void* batch_gate = nullptr;    // [T, 4 size] in batch rows, activated; null: not kept
-  void* batch_active = nullptr;  // [T, size] in batch rows, cell(c); null: not kept
+  void* h = nullptr;            // [live, size]: what the cells give
+  // In the order of the input; null: not kept.
+  void* hidden = nullptr;    // [T, size], h
+  void* cell_out = nullptr;  // [T, size]
+  // In batch rows; null: not kept.
+  void* batch_gate = nullptr;    // [T, 4 size], activated
+  void* batch_active = nullptr;  // [T, size], cell(c)
+  void* batch_hidden = nullptr;  // [T, size], h
 };
 absl::Status StepLstm(DType dtype, const LstmCells& cells, const LstmStep& step,
                       cudaStream_t stream);
@@ -47,10 +51,12 @@ struct LstmStepBack {
   int64_t live = 0;
   int64_t live_behind = 0;
   int64_t batch_row = 0;
-  const void* gates = nullptr;     // [T, 4 size] in batch rows
-  const void* active = nullptr;    // [T, size] in batch rows
-  const void* c = nullptr;         // [T, size], in the order of the input
-  const void* c_first = nullptr;   // [live, size], before step 0; null: 0
+  const void* gates = nullptr;    // [T, 4 size] in batch rows
+  const void* active = nullptr;   // [T, size] in batch rows
+  const void* c = nullptr;        // [T, size], in the order of the input
+  const void* c_first = nullptr;  // [live, size], before step 0; null: 0
+  // The gradient of h: `dh`, or where that is null the sum of the other two.
+  const void* dh = nullptr;        // [live, size]
   const void* r_grad = nullptr;    // [T, size], in the order of the input
   const void* dr = nullptr;        // [live, size], of the state behind the step
   void* dc = nullptr;              // the same, becomes that of the state before the step

@@ -1,10 +1,12 @@
 // Compiled without contraction into fused multiply-adds: numbers are rounded as often as the
 // host's.
 #include <type_traits>
+#include <utility>
 
 #include "core/resource/distributions.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/random.h"
+#include "kernels/cuda/sequences.h"
 #include "kernels/cuda/twister.h"
 #include "kernels/cuda/values.h"
 
@@ -52,6 +54,40 @@ __global__ void __launch_bounds__(kTwisterThreads) UniformByTwister(const Unifor
     } else {
       Store<T>(args, i, CanonicalFloat(number));
     }
+  });
+}
+
+// A block of the stream makes two pairs of floats, or one of doubles.
+template <typename T>
+__global__ void __launch_bounds__(kBlockThreads) NormalByStream(const NormalArguments args) {
+  constexpr bool kWide = std::is_same_v<T, double>;
+  constexpr int kPairs = kWide ? 1 : 2;
+  T* const out = static_cast<T*>(args.out);
+  const T mean = args.mean;
+  const T deviation = args.deviation;
+  for (int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 2 * kPairs;
+       first < args.size; first += int64_t{gridDim.x} * blockDim.x * 2 * kPairs) {
+    const PhiloxBlock bits = args.random.Block(static_cast<uint64_t>(first / (2 * kPairs)));
+    INTERP_UNROLL
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const int64_t i = first + 2 * pair;
+      if (i >= args.size) continue;
+      std::pair<T, T> normal;
+      if constexpr (kWide) {
+        normal = NormalPair<T>(Bits64(bits, 0), Bits64(bits, 1));
+      } else {
+        normal = NormalPair<T>(bits[2 * pair], bits[2 * pair + 1]);
+      }
+      out[i] = mean + deviation * normal.first;
+      if (i + 1 < args.size) out[i + 1] = mean + deviation * normal.second;
+    }
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kTwisterThreads) NormalByTwister(const NormalArguments args) {
+  ForEachNormal<T>(args.seed, args.size, [&args](int64_t i, T normal) {
+    static_cast<T*>(args.out)[i] = normal * args.deviation + args.mean;
   });
 }
 
@@ -103,6 +139,19 @@ absl::Status DrawUniform(DType dtype, const UniformArguments& arguments, cudaStr
   if (dtype == DType::kFloat64) return Draw<double>(arguments, stream);
   return WithFloats("uniform random numbers", dtype, [&](auto type) {
     return Draw<typename decltype(type)::type>(arguments, stream);
+  });
+}
+
+absl::Status DrawNormal(DType dtype, const NormalArguments& arguments, cudaStream_t stream) {
+  if (arguments.size == 0) return absl::OkStatus();
+  return WithWideFloats("normal random numbers", dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if (arguments.seed != 0) {
+      return Launch(NormalByTwister<T>, 1, kTwisterThreads, /*shared_bytes=*/0, stream, arguments);
+    }
+    constexpr int kElements = sizeof(T) == sizeof(double) ? 2 : 4;
+    return Launch(NormalByStream<T>, BlocksFor(arguments.size, kElements * kBlockThreads),
+                  kBlockThreads, /*shared_bytes=*/0, stream, arguments);
   });
 }
 

@@ -1,4 +1,4 @@
-// Random numbers, the same as on the host, and ranges of integers.
+// Random numbers, those of the host, and ranges of integers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,6 +28,19 @@ struct UniformArguments {
 // Numbers spread evenly over [min, max), to the last bit those of the host's uniform_random. Of
 // float32, float64, float16 or bfloat16. Enqueued on `stream`.
 absl::Status DrawUniform(DType dtype, const UniformArguments& arguments, cudaStream_t stream);
+
+struct NormalArguments {
+  RandomStream random = RandomStream(RandomState{}, /*op=*/0);
+  int32_t seed = 0;  // as that of UniformArguments
+  float mean = 0;
+  float deviation = 1;
+  void* out = nullptr;
+  int64_t size = 0;
+};
+
+// Normal numbers, those of the host's gaussian_random up to the rounding of logarithms, sines and
+// cosines. Of float32 or float64. Enqueued on `stream`.
+absl::Status DrawNormal(DType dtype, const NormalArguments& arguments, cudaStream_t stream);
 
 struct IntegersArguments {
   RandomStream random = RandomStream(RandomState{}, /*op=*/0);

@@ -6,6 +6,7 @@
 namespace interp::cuda {
 namespace {
 
+using random::GaussianAttrs;
 using random::RandintAttrs;
 using random::UniformAttrs;
 
@@ -24,6 +25,19 @@ absl::Status UniformRow(KernelContext& ctx) {
                       .out = out.mutable_raw_data(),
                       .size = out.numel()},
                      StreamOf(ctx));
+}
+
+absl::Status GaussianRow(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<GaussianAttrs>();
+  Tensor& out = ctx.output(/*slot=*/0);
+  return DrawNormal(out.dtype,
+                    {.random = ctx.random(),
+                     .seed = attrs.seed,
+                     .mean = attrs.mean,
+                     .deviation = attrs.deviation,
+                     .out = out.mutable_raw_data(),
+                     .size = out.numel()},
+                    StreamOf(ctx));
 }
 
 absl::Status RandintRow(KernelContext& ctx) {
@@ -51,10 +65,14 @@ absl::Status RangeRow(KernelContext& ctx) {
 
 constexpr std::initializer_list<DType> kDrawn = {DType::kFloat32, DType::kFloat64,
                                                  DType::kBFloat16};
+constexpr std::initializer_list<DType> kNormal = {DType::kFloat32, DType::kFloat64};
 constexpr std::initializer_list<DType> kDrawnIntegers = {DType::kInt32, DType::kInt64};
 
 INTERP_REGISTER_KERNELS("uniform_random", RowsFor(kDrawn, UniformRow));
 INTERP_REGISTER_KERNELS("uniform_random_batch_size_like", RowsFor(kDrawn, UniformRow));
+INTERP_REGISTER_KERNELS("gaussian_random", RowsFor(kNormal, GaussianRow));
+INTERP_REGISTER_KERNELS("gaussian_random_batch_size_like", RowsFor(kNormal, GaussianRow));
+INTERP_REGISTER_KERNELS("gaussian_inplace", RowsFor(kNormal, GaussianRow));
 INTERP_REGISTER_KERNELS("randint", RowsFor(kDrawnIntegers, RandintRow, HasNoSeed));
 INTERP_REGISTER_KERNELS("range", RowsFor({DType::kInt32}, RangeRow<int32_t>));
 INTERP_REGISTER_KERNELS("range", RowsFor({DType::kInt64}, RangeRow<int64_t>));

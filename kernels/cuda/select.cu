@@ -26,6 +26,15 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 template <typename T>
+__global__ void __launch_bounds__(kBlockThreads)
+    SetBelow(const int64_t* lengths, int64_t count, int64_t width, T one, T* out) {
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count * width;
+       i += int64_t{gridDim.x} * blockDim.x) {
+    out[i] = i % width < lengths[i / width] ? one : T{};
+  }
+}
+
+template <typename T>
 __global__ void __launch_bounds__(kBlockThreads) CopyHalf(const T* x, const Halves halves, T* out) {
   const int64_t count = halves.matrices * halves.rows * halves.columns;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
@@ -41,6 +50,19 @@ absl::Status LaunchHot(const void* x, int64_t count, int64_t depth, uint64_t one
   return Launch(SetHot<T, Index>, BlocksFor(count * depth, kBlockThreads), kBlockThreads,
                 /*shared_bytes=*/0, stream, static_cast<const Index*>(x), count, depth,
                 static_cast<T>(one), static_cast<T*>(out));
+}
+
+// Calls function(Type<T>()) as WithBytes for elements that a word holds.
+template <typename Function>
+absl::Status WithWords(absl::string_view what, int element_bytes, Function function) {
+  return WithBytes(element_bytes, [&](auto type) -> absl::Status {
+    using T = typename decltype(type)::type;
+    if constexpr (sizeof(T) > sizeof(uint64_t)) {
+      return Unimplemented(what, " of ", sizeof(T), " bytes on a GPU");
+    } else {
+      return function(type);
+    }
+  });
 }
 
 }  // namespace
@@ -62,15 +84,21 @@ absl::Status OneHot(DType index_dtype, const void* x, int64_t count, int64_t dep
     return Unimplemented("one_hot of ", Name(index_dtype), " on a GPU");
   }
   if (count * depth == 0) return absl::OkStatus();
-  return WithBytes(element_bytes, [&](auto type) -> absl::Status {
+  return WithWords("one_hot", element_bytes, [&](auto type) {
     using T = typename decltype(type)::type;
-    if constexpr (sizeof(T) > sizeof(one)) {
-      return Unimplemented("one_hot of ", sizeof(T), " bytes on a GPU");
-    } else {
-      return index_dtype == DType::kInt32
-                 ? LaunchHot<T, int32_t>(x, count, depth, one, out, stream)
-                 : LaunchHot<T, int64_t>(x, count, depth, one, out, stream);
-    }
+    return index_dtype == DType::kInt32 ? LaunchHot<T, int32_t>(x, count, depth, one, out, stream)
+                                        : LaunchHot<T, int64_t>(x, count, depth, one, out, stream);
+  });
+}
+
+absl::Status MaskLengths(const int64_t* lengths, int64_t count, int64_t width, int element_bytes,
+                         uint64_t one, void* out, cudaStream_t stream) {
+  if (count * width == 0) return absl::OkStatus();
+  return WithWords("a mask of lengths", element_bytes, [&](auto type) {
+    using T = typename decltype(type)::type;
+    return Launch(SetBelow<T>, BlocksFor(count * width, kBlockThreads), kBlockThreads,
+                  /*shared_bytes=*/0, stream, lengths, count, width, static_cast<T>(one),
+                  static_cast<T*>(out));
   });
 }
 

@@ -1,4 +1,5 @@
-// Choices between elements: where and its gradient, one_hot, the halves of matrices.
+// Choices between elements: where and its gradient, one_hot, masks of lengths, the halves of
+// matrices.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,6 +20,11 @@ absl::Status Where(int element_bytes, const bool* condition, const void* x, cons
 // bytes. `one` is the low bytes of an element; `x` is int32 or int64. Enqueued on `stream`.
 absl::Status OneHot(DType index_dtype, const void* x, int64_t count, int64_t depth,
                     int element_bytes, uint64_t one, void* out, cudaStream_t stream);
+
+// out[i][j] = `one` where j < lengths[i], and 0 elsewhere; `one` and elements as of OneHot.
+// `lengths` is memory of the device. Enqueued on `stream`.
+absl::Status MaskLengths(const int64_t* lengths, int64_t count, int64_t width, int element_bytes,
+                         uint64_t one, void* out, cudaStream_t stream);
 
 // Of each of `matrices` matrices the elements on and below diagonal `diagonal` (`lower`), or on and
 // above it, and 0 elsewhere. Elements of 1, 2, 4, 8 or 16 bytes. Enqueued on `stream`.

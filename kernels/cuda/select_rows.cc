@@ -1,9 +1,12 @@
-// Rows of where, one_hot, tril_triu and of the gradients of expand and tile.
+// Rows of where, one_hot, sequence_mask, tril_triu and of the gradients of expand and tile.
 #include <cstring>
+#include <vector>
 
+#include "kernels/cuda/number_lists.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/row.h"
 #include "kernels/cuda/select.h"
+#include "kernels/sequence/count_below.h"
 #include "kernels/tensor/tril_triu.h"
 #include "kernels/util/scalar_bytes.h"
 
@@ -35,16 +38,35 @@ absl::Status WhereGrad(KernelContext& ctx) {
                StreamOf(ctx));
 }
 
+// The number 1, in the low bytes.
+uint64_t OneOf(DType dtype) {
+  const ScalarBytes one = ToScalarBytes(dtype, int64_t{1});
+  uint64_t bits = 0;
+  std::memcpy(&bits, one.bytes.data(), sizeof(bits));
+  return bits;
+}
+
 // What is out of range gives zeros, whatever allow_out_of_range says: a GPU does not look before it
 // enqueues.
 absl::Status OneHotOf(KernelContext& ctx) {
   const Tensor& x = ctx.input(/*slot=*/0);
   Tensor& out = ctx.output(/*slot=*/0);
-  const ScalarBytes one = ToScalarBytes(out.dtype, int64_t{1});
-  uint64_t bits = 0;
-  std::memcpy(&bits, one.bytes.data(), sizeof(bits));
-  return OneHot(x.dtype, x.raw_data(), x.numel(), out.shape.back(), ElementBytes(out), bits,
-                out.mutable_raw_data(), StreamOf(ctx));
+  return OneHot(x.dtype, x.raw_data(), x.numel(), out.shape.back(), ElementBytes(out),
+                OneOf(out.dtype), out.mutable_raw_data(), StreamOf(ctx));
+}
+
+// X, MaxLenTensor -> Y. Lengths lie on the host, which read the largest of them.
+template <typename T>
+absl::Status SequenceMask(KernelContext& ctx) {
+  const Tensor& x = ctx.input(/*slot=*/0);
+  Tensor& y = ctx.output(/*slot=*/0);
+  if (y.numel() == 0) return absl::OkStatus();
+  const int64_t width = y.shape.back();
+  std::vector<int64_t> lengths(x.numel());
+  for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = CountBelow(x.data<T>()[i], width);
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {lengths}));
+  return MaskLengths(numbers.list(0), x.numel(), width, ElementBytes(y), OneOf(y.dtype),
+                     y.mutable_raw_data(), StreamOf(ctx));
 }
 
 absl::Status TrilTriu(KernelContext& ctx) {
@@ -84,6 +106,10 @@ INTERP_REGISTER_KERNELS("where", RowsFor(kEvery, WhereOf));
 INTERP_REGISTER_KERNELS("where_grad", RowsFor(kEvery, WhereGrad));
 INTERP_REGISTER_KERNELS("one_hot", RowsFor(kEvery, OneHotOf));
 INTERP_REGISTER_KERNELS("one_hot_v2", RowsFor(kEvery, OneHotOf));
+INTERP_REGISTER_KERNELS("sequence_mask", RowsFor({DType::kInt32}, SequenceMask<int32_t>));
+INTERP_REGISTER_KERNELS("sequence_mask", RowsFor({DType::kInt64}, SequenceMask<int64_t>));
+INTERP_REGISTER_KERNELS("sequence_mask", RowsFor({DType::kFloat32}, SequenceMask<float>));
+INTERP_REGISTER_KERNELS("sequence_mask", RowsFor({DType::kFloat64}, SequenceMask<double>));
 INTERP_REGISTER_KERNELS("tril_triu", RowsFor(kEvery, TrilTriu));
 INTERP_REGISTER_KERNELS("tril_triu_grad", RowsFor(kEvery, TrilTriu));
 INTERP_REGISTER_KERNELS("expand_grad", RowsFor(kAdded, RepeatGrad));

@@ -2,6 +2,7 @@
 // Included by `.cu` files alone.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/cuda/launch.h"
@@ -37,6 +38,18 @@ __device__ inline uint64_t Temper(uint64_t word) {
   return word ^ (word >> 43);
 }
 
+// Makes the words [begin, begin + kTwisterHalf) of the state anew, of which thread t gets the
+// number of word begin + t; threads beyond get 0. `begin` is 0 or kTwisterHalf, in turn.
+// REQUIRES: all threads of a block of kTwisterThreads call it.
+__device__ inline uint64_t NextHalf(uint64_t* state, int begin) {
+  const int t = threadIdx.x;
+  const uint64_t word = t < kTwisterHalf ? Twist(state, begin + t) : 0;
+  __syncthreads();  // all have read what is written now
+  if (t < kTwisterHalf) state[begin + t] = word;
+  __syncthreads();
+  return Temper(word);
+}
+
 // Calls body(i, number) for the first `size` numbers of a seed as the engine takes it.
 // REQUIRES: all threads of a block of kTwisterThreads call it.
 template <typename Body>
@@ -47,12 +60,9 @@ __device__ void ForEachWord(int64_t seed, int64_t size, const Body& body) {
   __syncthreads();
   for (int64_t first = 0; first < size; first += kTwisterState) {
     for (int begin = 0; begin < kTwisterState; begin += kTwisterHalf) {
-      const uint64_t word = t < kTwisterHalf ? Twist(state, begin + t) : 0;
-      __syncthreads();  // all have read what is written now
-      if (t < kTwisterHalf) state[begin + t] = word;
-      __syncthreads();
+      const uint64_t number = NextHalf(state, begin);
       const int64_t i = first + begin + t;
-      if (t < kTwisterHalf && i < size) body(i, Temper(word));
+      if (t < kTwisterHalf && i < size) body(i, number);
     }
   }
 }
@@ -65,6 +75,50 @@ __device__ inline float CanonicalFloat(uint64_t number) {
 __device__ inline double CanonicalDouble(uint64_t number) {
   const double unit = static_cast<double>(number) * 0x1p-64;
   return unit < 1.0 ? unit : 0x1.fffffffffffffp-1;
+}
+template <typename T>
+__device__ T Canonical(uint64_t number) {
+  if constexpr (sizeof(T) == sizeof(double)) return CanonicalDouble(number);
+  return CanonicalFloat(number);
+}
+
+// Calls body(i, normal) for the first `size` numbers that a std::normal_distribution<T> of
+// libstdc++ makes of a seed's engine, by Marsaglia's polar method: of each pair of numbers that is
+// a point of the unit disc it makes two. REQUIRES: as ForEachWord; compiled without contraction,
+// so that the same pairs are taken.
+template <typename T, typename Body>
+__device__ void ForEachNormal(int64_t seed, int64_t size, const Body& body) {
+  constexpr int kPairs = kTwisterHalf / 2;
+  INTERP_SHARED(uint64_t, state, [kTwisterState]);
+  INTERP_SHARED(T, points, [kTwisterHalf]);
+  INTERP_SHARED(int, taken, [kPairs]);
+  const int t = threadIdx.x;
+  if (t == 0) SeedTwister(static_cast<uint64_t>(seed), state);
+  __syncthreads();
+  int begin = 0;
+  for (int64_t done = 0; done < size; begin = kTwisterHalf - begin) {
+    const uint64_t number = NextHalf(state, begin);
+    if (t < kTwisterHalf) points[t] = T{2} * Canonical<T>(number) - T{1};
+    __syncthreads();
+    const T x = t < kPairs ? points[2 * t] : T{0};
+    const T y = t < kPairs ? points[2 * t + 1] : T{0};
+    const T square = x * x + y * y;
+    if (t < kPairs) taken[t] = square <= T{1} && square != T{0} ? 1 : 0;
+    __syncthreads();
+    int before = 0;
+    int all = 0;
+    for (int i = 0; i < kPairs; ++i) {
+      before += i < t ? taken[i] : 0;
+      all += taken[i];
+    }
+    if (t < kPairs && taken[t] != 0) {
+      const T scale = std::sqrt(T{-2} * std::log(square) / square);
+      const int64_t i = done + 2 * before;
+      if (i < size) body(i, y * scale);
+      if (i + 1 < size) body(i + 1, x * scale);
+    }
+    done += 2 * all;
+  }
 }
 
 }  // namespace interp::cuda

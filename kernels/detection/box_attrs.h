@@ -27,4 +27,15 @@ struct YoloAttrs {
   int64_t channels() const { return num_anchors() * (class_num + (iou_aware ? 6 : 5)); }
 };
 
+struct PriorSize {
+  double width, height;
+};
+
+struct PriorBoxAttrs {
+  std::vector<PriorSize> sizes;  // of each cell, in the order of the output
+  std::vector<float> variances;
+  bool clip;
+  float step_w, step_h, offset;
+};
+
 }  // namespace interp

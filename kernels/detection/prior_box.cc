@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/detection/box_attrs.h"
 #include "kernels/detection/priors.h"
 
 namespace interp {
@@ -17,17 +18,6 @@ constexpr int kBoxes = 0;
 constexpr int kVariances = 1;
 
 constexpr size_t kMaxPriors = size_t{1} << 20;  // per cell
-
-struct PriorSize {
-  double width, height;
-};
-
-struct PriorBoxAttrs {
-  std::vector<PriorSize> sizes;  // of each cell, in the order of the output
-  std::vector<float> variances;
-  bool clip;
-  float step_w, step_h, offset;
-};
 
 // 1, then each ratio and (with `flip`) its inverse, without repetition.
 std::vector<float> ExpandRatios(const std::vector<float>& ratios, bool flip) {

@@ -1,6 +1,6 @@
 // top_k, top_k_v2: the k largest (or smallest) elements along an axis, in order, and where they
-// were. top_k takes the last axis and the largest. Without `sorted` they are in the order of a
-// selection.
+// were. top_k takes the last axis and the largest. Without `sorted` they are in any order: on the
+// host in that of a selection, on GPUs sorted.
 #include <optional>
 
 #include "kernels/math/sorting.h"

@@ -1,20 +1,13 @@
 // gaussian_random, gaussian_random_batch_size_like: Out = normal numbers of the attributes `mean`
 // and `std`. gaussian_inplace: the same in the shape and dtype of X.
 #include "kernels/random/draw.h"
+#include "kernels/random/random_attrs.h"
 #include "kernels/random/shape_inputs.h"
 
 namespace interp::random {
 namespace {
 
 constexpr int kOut = 0;
-
-struct GaussianAttrs {
-  DType dtype = DType::kFloat32;
-  BatchSizeLike like;  // of gaussian_random only the shape
-  float mean = 0;
-  float deviation = 1;
-  int32_t seed = 0;
-};
 
 GaussianAttrs ReadGaussian(AttrReader& reader) {
   return {.dtype = reader.Type("dtype", DType::kFloat32),

@@ -32,6 +32,14 @@ inline absl::Status CheckDiagonal(const UniformAttrs& attrs, int64_t n) {
   return absl::OkStatus();
 }
 
+struct GaussianAttrs {
+  DType dtype = DType::kFloat32;
+  BatchSizeLike like;  // of gaussian_random only the shape
+  float mean = 0;
+  float deviation = 1;
+  int32_t seed = 0;
+};
+
 struct RandintAttrs {
   DType dtype = DType::kInt64;
   IntList shape;

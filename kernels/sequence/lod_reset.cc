@@ -2,7 +2,7 @@
 // `target_lod`. Offsets replace all levels of X or, with `append`, become its lowest.
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -46,8 +46,7 @@ absl::Status InferLodReset(InferContext& ctx) {
 }
 
 absl::Status LodReset(KernelContext& ctx) {
-  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
-  return absl::OkStatus();
+  return CopyUnlessShared(ctx, ctx.input(kX), ctx.output(kOut));
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -56,7 +55,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<LodResetAttrs, ReadLodResetAttrs>,
     .infer = InferLodReset,
-    .kernels = {{DType::kUndefined, LodReset}},
+    .kernels = MoveKernels(LodReset),
     .view = {{kX, kOut}},
     .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });

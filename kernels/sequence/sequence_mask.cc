@@ -1,11 +1,11 @@
 // sequence_mask: Y[..., j] = j < X[...] for j below the length asked for: MaxLenTensor, else the
 // attribute `maxlen`, else the largest X.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <type_traits>
 
 #include "core/op_def.h"
+#include "kernels/sequence/count_below.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/scalar_bytes.h"
 #include "kernels/util/shape_args.h"
@@ -29,18 +29,6 @@ SequenceMaskAttrs ReadSequenceMaskAttrs(AttrReader& reader) {
 }
 
 void InferDTypes(DTypeContext& ctx) { ctx.Set(kY, ctx.attrs<SequenceMaskAttrs>().dtype); }
-
-// The number of j with 0 <= j < value and j < limit.
-template <typename T>
-int64_t CountBelow(T value, int64_t limit) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (!(value > 0)) return 0;  // NaN as well
-    if (value >= static_cast<T>(limit)) return limit;
-    return static_cast<int64_t>(std::ceil(value));
-  } else {
-    return std::clamp<int64_t>(value, 0, limit);
-  }
-}
 
 // The largest value as a length: its fraction is cut off.
 template <typename T>

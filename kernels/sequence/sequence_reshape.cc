@@ -1,7 +1,7 @@
 // sequence_reshape: the elements of each sequence of X in rows of `new_dim` elements.
 #include "core/op_def.h"
 #include "kernels/sequence/lod.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -45,8 +45,7 @@ absl::Status InferSequenceReshape(InferContext& ctx) {
 }
 
 absl::Status SequenceReshape(KernelContext& ctx) {
-  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
-  return absl::OkStatus();
+  return CopyUnlessShared(ctx, ctx.input(kX), ctx.output(kOut));
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -55,7 +54,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<SequenceReshapeAttrs, ReadSequenceReshapeAttrs>,
     .infer = InferSequenceReshape,
-    .kernels = {{DType::kUndefined, SequenceReshape}},
+    .kernels = MoveKernels(SequenceReshape),
     .view = {{kX, kOut}},
     .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });

@@ -1,6 +1,6 @@
 // sequence_reshape_grad, lod_reset_grad: Out@GRAD with the shape and the LoD of X.
 #include "core/op_def.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -21,8 +21,8 @@ absl::Status InferLikeX(InferContext& ctx) {
 
 absl::Status CopyGradient(KernelContext& ctx) {
   Tensor* const out = ctx.optional_output(kXGrad);
-  if (out != nullptr) CopyUnlessShared(ctx.input(kOutGrad), *out);
-  return absl::OkStatus();
+  if (out == nullptr) return absl::OkStatus();
+  return CopyUnlessShared(ctx, ctx.input(kOutGrad), *out);
 }
 
 OpDef ViewGradient(absl::string_view type) {
@@ -31,7 +31,7 @@ OpDef ViewGradient(absl::string_view type) {
       .inputs = {{"X", kNoNeedBuffer}, {"Out@GRAD"}},
       .outputs = {{"X@GRAD", kOptional}},
       .infer = InferLikeX,
-      .kernels = {{DType::kUndefined, CopyGradient}},
+      .kernels = MoveKernels(CopyGradient),
   };
 }
 

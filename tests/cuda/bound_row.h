@@ -1,6 +1,7 @@
 // One op with the row of a place that computes it, for tests of rows.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ struct RowCase {
   std::vector<Input> inputs;  // those of one slot are neighbours
   // Of variadic output slots, in the order of the definition; one of the others.
   std::vector<int> output_counts = {};
+  std::vector<std::string> absent = {};  // output slots without an argument
 };
 
 // An op with its arguments and the row that is to run.
@@ -71,7 +73,8 @@ inline testing::SlotDTypes BindOutputs(const RowCase& c, BoundRow& bound) {
   for (const SlotDef& slot : bound.def->outputs) {
     const bool given = (slot.flags & kVariadic) != 0 && count != c.output_counts.end();
     BoundArgs::Range range{static_cast<int32_t>(bound.args.tensors.size()), 0};
-    for (int left = given ? *count++ : 1; left > 0; --left) {
+    const bool absent = std::find(c.absent.begin(), c.absent.end(), slot.name) != c.absent.end();
+    for (int left = given ? *count++ : absent ? 0 : 1; left > 0; --left) {
       AddArgument(bound.outputs, Tensor(), bound.args, range);
     }
     out.counts.push_back(range.size);

@@ -54,6 +54,33 @@ TYPED_TEST(BoxRows, OffsetsAreDecodedAsOnTheHost) {
   }
 }
 
+TYPED_TEST(BoxRows, PriorsLieAroundTheCellsWhereTheHostHasThem) {
+  const std::vector<RowCase::Input> inputs = {{"Input", SomeTensor<TypeParam>({1, 2, 9, 13})},
+                                              {"Image", SomeTensor<TypeParam>({1, 3, 70, 90})}};
+  for (const bool clip : {false, true}) {
+    for (const float step : {0.0f, 7.5f}) {
+      this->ExpectSameAsHost({"prior_box",
+                              {{"min_sizes", std::vector<float>{4, 30}},
+                               {"max_sizes", std::vector<float>{9, 50}},
+                               {"aspect_ratios", std::vector<float>{2, 3.5f}},
+                               {"variances", std::vector<float>{0.1f, 0.2f, 0.3f, 0.4f}},
+                               {"clip", clip},
+                               {"step_w", step},
+                               {"step_h", step + step},
+                               {"offset", 0.4f}},
+                              inputs});
+    }
+  }
+  // More priors of a cell than a launch takes.
+  this->ExpectSameAsHost(
+      {"prior_box",
+       {{"min_sizes", std::vector<float>(300, 5)}, {"aspect_ratios", std::vector<float>{1}}},
+       inputs});
+  this->ExpectSameAsHost({"prior_box",
+                          {{"min_sizes", std::vector<float>{4}}},
+                          {{"Input", SomeTensor<TypeParam>({1, 2, 0, 13})}, inputs[1]}});
+}
+
 TYPED_TEST(BoxRows, CellsOfYoloNetsGiveTheBoxesAndScoresOfTheHost) {
   const Tensor sizes = Tensor::Of<int32_t>(Shape({2, 2}), {120, 90, 33, 77});
   for (const bool iou_aware : {false, true}) {

@@ -100,7 +100,15 @@ TEST_F(LineRows, TheFirstFewOfLines) {
                         {{"X", Distinct<int64_t>({2200, 2})}}});
     }
   }
-  EXPECT_FALSE(HasRow({"top_k_v2", {{"sorted", false}}, {{"X", Distinct<float>({5})}}}));
+}
+
+TEST_F(LineRows, TheFirstFewAreSortedThoughNobodyAsks) {
+  const Tensor x = Tensor::Of<float>(Shape({6}), {3, -1, 7, 5, 7.5f, 0});
+  const std::vector<Tensor> got =
+      Run({"top_k_v2", {{"k", int32_t{3}}, {"sorted", false}}, {{"X", x}}}, PlaceKind::kCuda);
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_THAT(testing::Values<float>(got[0]), ::testing::ElementsAre(7.5f, 7, 5));
+  EXPECT_THAT(testing::Values<int64_t>(got[1]), ::testing::ElementsAre(4, 2, 3));
 }
 
 TEST_F(LineRows, GradientsGoWhereElementsCameFrom) {

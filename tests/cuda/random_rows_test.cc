@@ -41,6 +41,27 @@ TEST_F(RandomRows, UniformNumbersTakeTheBatchOfAnInput) {
                         {{"Input", SomeTensor<float>({17, 2})}}});
 }
 
+TEST_F(RandomRows, NormalNumbersAreThoseOfTheHost) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const int32_t seed : {0, 7, -1234567}) {
+      for (const int64_t size : {0, 1, 2, 3, 313, 20003}) {
+        SCOPED_TRACE(absl::StrCat(Name(dtype), ", seed ", seed, ", size ", size));
+        ExpectSameAsHost({"gaussian_random",
+                          {{"dtype", static_cast<int32_t>(dtype)},
+                           {"shape", std::vector<int64_t>{size}},
+                           {"seed", seed},
+                           {"mean", -0.3f},
+                           {"std", 1.7f}},
+                          {}});
+      }
+    }
+  }
+  ExpectSameAsHost({"gaussian_random_batch_size_like",
+                    {{"shape", std::vector<int32_t>{-1, 50}}},
+                    {{"Input", SomeTensor<float>({17, 2})}}});
+  ExpectSameAsHost({"gaussian_inplace", {}, {{"x", SomeTensor<double>({17, 3})}}});
+}
+
 TEST_F(RandomRows, IntegersWithoutASeedAreThoseOfTheHost) {
   for (const DType dtype : {DType::kInt32, DType::kInt64}) {
     const std::vector<Attr> attrs = {{"dtype", static_cast<int32_t>(dtype)},

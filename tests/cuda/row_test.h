@@ -45,24 +45,7 @@ class RowTest : public KernelTest {
     BoundRow bound;
     return BindRow(c, PlaceKind::kCuda, bound).ok();
   }
-
- private:
-  // Inputs go to the GPU; those of which only metadata are read have no memory there.
-  void MoveInputs(BoundRow& bound) {
-    for (size_t slot = 0; slot < bound.def->inputs.size(); ++slot) {
-      const int flags = bound.def->inputs[slot].flags;
-      const BoundArgs::Range range = bound.args.input_slots[slot];
-      for (int i = 0; i < range.size; ++i) {
-        Tensor& tensor = *bound.args.tensors[range.begin + i];
-        if ((flags & kNoNeedBuffer) != 0) {
-          tensor.DropMemory();
-        } else if ((flags & (kHostInput | kValueInInfer)) == 0 && tensor.numel() > 0) {
-          tensor = *heap_->Upload(tensor);
-        }
-      }
-    }
-  }
-
+  // The outputs, on the host.
   std::vector<Tensor> Run(const RowCase& c, PlaceKind place) {
     const bool on_host = place == PlaceKind::kCpu;
     BoundRow bound;
@@ -97,6 +80,23 @@ class RowTest : public KernelTest {
       outputs.push_back(on_device ? *heap_->Download(out.tensor, SystemAllocator()) : out.tensor);
     }
     return outputs;
+  }
+
+ private:
+  // Inputs go to the GPU; those of which only metadata are read have no memory there.
+  void MoveInputs(BoundRow& bound) {
+    for (size_t slot = 0; slot < bound.def->inputs.size(); ++slot) {
+      const int flags = bound.def->inputs[slot].flags;
+      const BoundArgs::Range range = bound.args.input_slots[slot];
+      for (int i = 0; i < range.size; ++i) {
+        Tensor& tensor = *bound.args.tensors[range.begin + i];
+        if ((flags & kNoNeedBuffer) != 0) {
+          tensor.DropMemory();
+        } else if ((flags & (kHostInput | kValueInInfer)) == 0 && tensor.numel() > 0) {
+          tensor = *heap_->Upload(tensor);
+        }
+      }
+    }
   }
 
   template <typename Expect>

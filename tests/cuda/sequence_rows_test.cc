@@ -1,4 +1,8 @@
 // Rows of ops over the sequences of a LoD.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "tests/cuda/row_test.h"
 
 namespace interp::cuda_test {
@@ -106,6 +110,108 @@ TEST_F(SequenceRows, BatchesArePaddedAndUnpadded) {
   const Tensor lengths = Tensor::Of<int64_t>(Shape({3}), {3, 0, 4});
   ExpectSameAsHost({"sequence_unpad", {}, {{"X", batch}, {"Length", lengths}}});
   ExpectSameAsHost({"sequence_unpad_grad", {}, {{"X", batch}, {"Out@GRAD", Sequences()}}});
+}
+
+// Windows that reach beyond both ends of sequences, and windows that lie beside their rows.
+TEST_F(SequenceRows, WindowsOfRowsAreMultipliedBothWays) {
+  const Tensor x = WithLod(SomeTensor<double>({7, 37}), {{0, 3, 3, 7}});
+  for (const auto& [start, length] :
+       {std::pair<int, int>{0, 1}, {-1, 3}, {-3, 2}, {2, 3}, {-6, 12}}) {
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(absl::StrCat("start ", start, ", length ", length, ", padded ", padded));
+      const std::vector<Attr> attrs = {
+          {"contextStart", start}, {"contextLength", length}, {"paddingTrainable", padded}};
+      const int64_t before = std::max(0, -start);
+      const int64_t behind = std::max(0, start + length - 1);
+      std::vector<RowCase::Input> inputs = {
+          {"X", x},
+          {"PaddingData", SomeTensor<double>({before + behind, 37}, 2)},
+          {"Filter", SomeTensor<double>({length * 37, 5}, 3)}};
+      ExpectSameAsHost({"sequence_conv", attrs, inputs});
+      inputs.push_back({"Out@GRAD", SomeTensor<double>({7, 5}, 4)});
+      ExpectSameAsHost({"sequence_conv_grad", attrs, inputs});
+    }
+  }
+  ExpectSameAsHost({"sequence_conv",
+                    {{"contextStart", int32_t{-1}}, {"contextLength", int32_t{3}}},
+                    {{"X", WithLod(SomeTensor<float>({4, 2}), {{0, 1, 4}})},
+                     {"Filter", SomeTensor<float>({6, 5})}}});
+}
+
+TEST_F(SequenceRows, WindowsOfNoRowsGiveGradientsOfZero) {
+  const std::vector<Attr> attrs = {
+      {"contextStart", int32_t{-1}}, {"contextLength", int32_t{3}}, {"paddingTrainable", true}};
+  std::vector<RowCase::Input> inputs = {{"X", WithLod(SomeTensor<double>({0, 2}), {{0, 0}})},
+                                        {"PaddingData", SomeTensor<double>({2, 2})},
+                                        {"Filter", SomeTensor<double>({6, 5})}};
+  ExpectSameAsHost({"sequence_conv", attrs, inputs});
+  inputs.push_back({"Out@GRAD", SomeTensor<double>({0, 5})});
+  ExpectSameAsHost({"sequence_conv_grad", attrs, inputs});
+}
+
+TEST_F(SequenceRows, WindowsOfImagesBecomeRowsAndGiveGradients) {
+  // Windows that overlap, that leave pixels out, and larger ones than a block has threads.
+  struct Way {
+    std::vector<int32_t> kernels, strides, paddings;
+  };
+  for (const Way& way : {Way{{2, 3}, {1, 2}, {1, 0, 0, 2}}, Way{{1, 1}, {2, 3}, {0, 0, 0, 0}},
+                         Way{{9, 11}, {4, 4}, {2, 3, 3, 2}}}) {
+    SCOPED_TRACE(way.kernels[0]);
+    const std::vector<Attr> attrs = {
+        {"kernels", way.kernels}, {"strides", way.strides}, {"paddings", way.paddings}};
+    const int64_t lines = (9 + way.paddings[0] + way.paddings[2] - way.kernels[0]) / way.strides[0];
+    const int64_t across =
+        (11 + way.paddings[1] + way.paddings[3] - way.kernels[1]) / way.strides[1];
+    const int64_t size = int64_t{3} * way.kernels[0] * way.kernels[1];
+    const Tensor x = SomeTensor<float>({2, 3, 9, 11});
+    ExpectSameAsHost({"im2sequence", attrs, {{"X", x}}});
+    ExpectSameAsHost(
+        {"im2sequence_grad",
+         attrs,
+         {{"Out@GRAD", SomeTensor<float>({2 * (lines + 1) * (across + 1), size}, 2)}, {"X", x}}});
+  }
+  ExpectSameAsHost({"im2sequence",
+                    {{"kernels", std::vector<int32_t>{1, 1}}},
+                    {{"X", SomeTensor<int8_t>({0, 3, 2, 2})}}});
+}
+
+TEST_F(SequenceRows, ImagesOfSomeSizesHaveAsManyWindows) {
+  const std::vector<Attr> attrs = {{"kernels", std::vector<int32_t>{2, 2}},
+                                   {"out_stride", std::vector<int32_t>{2, 2}}};
+  const Tensor x = SomeTensor<double>({3, 2, 5, 6});
+  const Tensor sizes = Tensor::Of<float>(Shape({3, 2}), {10, 12, 4, 7, 9, 4});
+  ExpectSameAsHost({"im2sequence", attrs, {{"X", x}, {"Y", sizes}}});
+  // Windows of 5x6, 2x4 and 5x2 pixels.
+  const Tensor grad = SomeTensor<double>({4 * 5 + 1 * 3 + 4 * 1, 8}, 2);
+  ExpectSameAsHost({"im2sequence_grad", attrs, {{"Out@GRAD", grad}, {"X", x}, {"Y", sizes}}});
+}
+
+TEST_F(SequenceRows, LengthsOfAnyDtypeBecomeMasks) {
+  const std::vector<int64_t> counts = {3, 0, -2, 7, 40};
+  for (const DType out : {DType::kBool, DType::kInt16, DType::kFloat32, DType::kInt64}) {
+    SCOPED_TRACE(Name(out));
+    const std::vector<Attr> attrs = {{"maxlen", int32_t{7}},
+                                     {"out_dtype", static_cast<int32_t>(out)}};
+    ExpectSameAsHost({"sequence_mask", attrs, {{"X", Tensor::Of<int64_t>(Shape({5}), counts)}}});
+  }
+  const std::vector<float> floats = {0.0f, 2.5f, -1.0f, std::nanf(""), 1e30f, 7.0f};
+  const std::vector<Attr> seven = {{"maxlen", int32_t{7}}};
+  ExpectSameAsHost({"sequence_mask", seven, {{"X", Tensor::Of<float>(Shape({2, 3}), floats)}}});
+  // As wide as the largest length, and more lengths than a launch takes.
+  ExpectSameAsHost({"sequence_mask", {}, {{"X", SomeTensor<int32_t>({300, 3})}}});
+  ExpectSameAsHost({"sequence_mask", {}, {{"X", SomeTensor<double>({0, 3})}}});
+}
+
+TEST_F(SequenceRows, SequencesGetAnotherLodAndOtherRows) {
+  ExpectSameAsHost(
+      {"lod_reset", {{"target_lod", std::vector<int32_t>{0, 1, 7}}}, {{"X", Sequences()}}});
+  ExpectSameAsHost(
+      {"lod_reset_grad", {}, {{"X", Sequences()}, {"Out@GRAD", SomeTensor<float>({7, 37}, 2)}}});
+  const Tensor x = WithLod(SomeTensor<int64_t>({6, 4}), {{0, 2, 6}});
+  ExpectSameAsHost({"sequence_reshape", {{"new_dim", int32_t{2}}}, {{"X", x}}});
+  ExpectSameAsHost({"sequence_reshape_grad",
+                    {{"new_dim", int32_t{2}}},
+                    {{"X", x}, {"Out@GRAD", SomeTensor<int64_t>({12, 2}, 2)}}});
 }
 
 TEST_F(SequenceRows, NothingIsLaunchedForNoSequences) {
