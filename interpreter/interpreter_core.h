@@ -75,7 +75,7 @@ struct CoreOptions {
   GcOptions gc = {};
   // Work of GPUs goes into CUDA graphs, captured in the second run with the same shapes and
   // enqueued as a whole from the third on. Implies trace order. max_memory_bytes holds for the
-  // memory of graphs apart.
+  // memory of each stream's graphs apart.
   bool cuda_graphs = false;
   uint64_t schedule_seed = 0;  // of kShuffle
   // Of the ops that draw random numbers and have no seed of their own. The same seed gives the same

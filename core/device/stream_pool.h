@@ -45,7 +45,8 @@ class StreamPool {
   virtual ~StreamPool() = default;
 
   // Allocates for work of `stream`, one of the pool's device. Lives as long as the pool.
-  // Errors of Allocate: ResourceExhausted that says how much is in use, after Trim has not helped.
+  // Errors of Allocate: ResourceExhausted that says how much is in use, after Trim has not helped
+  // where the options allow it.
   virtual Allocator& ForStream(Stream& stream) = 0;
   // `buffer` is used by work enqueued on `stream` so far. Cheap where that is the stream it was
   // allocated for; a buffer of somebody else is left alone.

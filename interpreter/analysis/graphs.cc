@@ -25,6 +25,11 @@ bool TouchesHost(const Plan& plan, const Instruction& instruction) {
                      [&](VarId id) { return id >= 0 && plan.vars[id].place.on_host(); });
 }
 
+bool BlocksHost(const Instruction& instruction) {
+  return std::any_of(instruction.waits.begin(), instruction.waits.end(),
+                     [](const EventWait& wait) { return wait.blocks_host; });
+}
+
 // The first by priority, then by program order.
 using Ready = std::pair<int32_t, InstrId>;
 using ReadyQueue = std::priority_queue<Ready, std::vector<Ready>, std::greater<>>;
@@ -45,14 +50,16 @@ class Orderer {
   GraphOrder Run() {
     while (result_.order.size() < plan_.instructions.size()) {
       while (!others_.empty()) Take(others_);
-      TakeSegment();
+      if (!TakeSegment() && !blocking_.empty()) Take(blocking_);
     }
     return std::move(result_);
   }
 
  private:
   void Push(InstrId id) {
-    ReadyQueue& queue = streams_[id] < 0 ? others_ : capturable_[streams_[id]];
+    ReadyQueue& queue = streams_[id] >= 0                    ? capturable_[streams_[id]]
+                        : BlocksHost(plan_.instructions[id]) ? blocking_
+                                                             : others_;
     queue.emplace(plan_.instructions[id].priority, id);
   }
 
@@ -66,25 +73,27 @@ class Orderer {
   }
 
   // All that is ready on the stream whose first instruction is the best, and what becomes ready
-  // there meanwhile.
-  void TakeSegment() {
+  // there meanwhile. False where nothing is.
+  bool TakeSegment() {
     int32_t best = -1;
     for (size_t s = 0; s < capturable_.size(); ++s) {
       if (capturable_[s].empty()) continue;
       if (best < 0 || capturable_[s].top() < capturable_[best].top())
         best = static_cast<int32_t>(s);
     }
-    if (best < 0) return;
+    if (best < 0) return false;
     const auto begin = static_cast<int32_t>(result_.order.size());
     while (!capturable_[best].empty()) Take(capturable_[best]);
     const auto end = static_cast<int32_t>(result_.order.size());
     if (end - begin > 1) result_.segments.push_back({.begin = begin, .end = end, .stream = best});
+    return true;
   }
 
   const Plan& plan_;
   std::vector<int32_t> waiting_;  // by InstrId; predecessors left
   std::vector<int32_t> streams_;  // by InstrId; -1: not to be captured
   ReadyQueue others_;
+  ReadyQueue blocking_;
   std::vector<ReadyQueue> capturable_;  // by stream
   GraphOrder result_;
 };
@@ -101,10 +110,7 @@ absl::string_view WhyInNoGraph(const Plan& plan, const Instruction& instruction)
   if (instruction.dynamic_shape || instruction.def->dynamic_outputs) {
     return "its shapes may differ from run to run";
   }
-  for (const EventWait& wait : instruction.waits) {
-    if (wait.blocks_host) return "the host waits for what it needs";
-  }
-  return "";
+  return BlocksHost(instruction) ? "the host waits for what it needs" : "";
 }
 
 std::vector<std::string> TypesInNoGraph(const Plan& plan) {

@@ -34,10 +34,11 @@ absl::string_view WhyInNoGraph(const Plan& plan, const Instruction& instruction)
 // "dropout (draws random numbers, ...)"; without the transfers that every plan has.
 std::vector<std::string> TypesInNoGraph(const Plan& plan);
 
-// Puts what can be captured together: of the ready instructions, those that cannot come first, and
-// then all of one stream that can. Events that instructions of a segment wait for are recorded
-// before its first one, and those that they record are needed after its last. `refused`, by
-// InstrId or empty, has what turned out not to be capturable. O(edges + n log n).
+// Puts what can be captured together: of the ready instructions, those that cannot come first, then
+// all of one stream that can, and at last those for which the host has to wait. Events that
+// instructions of a segment wait for are recorded before its first one, and those that they record
+// are needed after its last. `refused`, by InstrId or empty, has what turned out not to be
+// capturable. O(edges + n log n).
 GraphOrder FindGraphs(const Plan& plan, const std::vector<bool>& refused = {});
 
 }  // namespace interp

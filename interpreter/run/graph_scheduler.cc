@@ -7,6 +7,11 @@
 #include "interpreter/plan/instruction_name.h"
 
 namespace interp {
+namespace {
+
+constexpr int kMostAttempts = 3;
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<GraphScheduler>> GraphScheduler::Create(
     const SegmentGraph::Parts& parts) {
@@ -70,10 +75,14 @@ absl::Status GraphScheduler::Fence() {
 void GraphScheduler::Run(const RunContext& context) {
   if (context.infer_all || stale_) Drop();
   mode_ = context.infer_all ? Mode::kPlain : captured_ ? Mode::kReplay : Mode::kCapture;
-  if (mode_ != Mode::kPlain) {
-    absl::Status fenced = Fence();
-    if (!fenced.ok()) parts_.run.control->Fail(std::move(fenced));
+  absl::Status begun;
+  if (mode_ == Mode::kReplay) {
+    for (SegmentGraph& graph : graphs_) graph.DropResults();
+  } else if (mode_ == Mode::kCapture) {
+    TrimPools();
   }
+  if (mode_ != Mode::kPlain) begun = Fence();
+  if (!begun.ok()) parts_.run.control->Fail(std::move(begun));
   int32_t done = 0;
   for (size_t i = 0; i < order_.segments.size(); ++i) {
     RunInOrder(context, done, order_.segments[i].begin, done);
@@ -83,8 +92,12 @@ void GraphScheduler::Run(const RunContext& context) {
   RunInOrder(context, done, static_cast<int32_t>(order_.order.size()), done);
   if (mode_ != Mode::kCapture || stale_) return;
   captured_ = true;
+  attempts_ = 0;
   stale_ = parts_.run.control->ShouldStop();
-  // What runs without graphs took is not needed any more.
+}
+
+// What runs without graphs took is what graphs are to have.
+void GraphScheduler::TrimPools() {
   for (const PlanStream& stream : parts_.plan->streams) {
     if (!stream.place.on_host()) parts_.devices->pool(stream.place).Trim();
   }
@@ -110,11 +123,10 @@ void GraphScheduler::RunSegment(const RunContext& context, size_t segment) {
 }
 
 void GraphScheduler::Capture(const RunContext& context, size_t segment) {
-  constexpr int kPatience = 3;
   const GraphSegment& range = order_.segments[segment];
   SegmentGraph::Capture capture;
-  const bool owns = graphs_[segment].OwnsParameters();
-  if (owns) {
+  const std::vector<InstrId> writers = graphs_[segment].WritersOfHeld();
+  if (writers.empty()) {
     capture = graphs_[segment].Make(context, kept_);
   } else {
     capture.status = absl::FailedPreconditionError("a parameter that it writes is held elsewhere");
@@ -130,8 +142,11 @@ void GraphScheduler::Capture(const RunContext& context, size_t segment) {
   stale_ = true;
   RunInOrder(context, range.begin, range.end,
              range.begin + static_cast<int32_t>(capture.collected));
-  const bool tried = owns || ++unowned_ >= kPatience;
-  if (tried && !parts_.run.control->ShouldStop()) Refuse(range, capture);
+  graphs_[segment].DropCollected();
+  if (parts_.run.control->ShouldStop()) return;
+  const bool may_pass = !writers.empty() || absl::IsResourceExhausted(capture.status);
+  if (may_pass && ++attempts_ < kMostAttempts) return;
+  Refuse(writers.empty() ? ToRefuse(segment, capture) : writers, capture.status);
 }
 
 void GraphScheduler::Replay(const RunContext& context, size_t segment) {
@@ -140,8 +155,7 @@ void GraphScheduler::Replay(const RunContext& context, size_t segment) {
     stale_ = true;
     return RunInOrder(context, range.begin, range.end, range.begin);
   }
-  absl::Status status = graphs_[segment].StageInputs();
-  if (status.ok()) status = graphs_[segment].Enqueue(context);
+  absl::Status status = graphs_[segment].Replay(context);
   if (status.ok()) ++stats_.replays;
   if (status.ok() && parts_.run.control->Expired()) {
     status = parts_.run.runner->Explain(order_.order[range.begin], RunControl::TimedOut());
@@ -152,20 +166,21 @@ void GraphScheduler::Replay(const RunContext& context, size_t segment) {
   }
 }
 
-// The work itself is right, as it has just been done without a graph. Where it is not known what
-// broke the graph, all of the segment is left out.
-void GraphScheduler::Refuse(const GraphSegment& segment, const SegmentGraph::Capture& capture) {
-  const auto length = static_cast<size_t>(segment.end - segment.begin);
-  const size_t begin = capture.broken.value_or(0);
-  const size_t end = capture.broken.has_value() ? begin + 1 : length;
-  for (size_t i = begin; i < end; ++i) {
-    refused_[order_.order[segment.begin + static_cast<int32_t>(i)]] = true;
-  }
-  const InstrId first = order_.order[segment.begin + static_cast<int32_t>(begin)];
-  stats_.refused.push_back(
-      absl::StrCat(NameOf(parts_.plan->instructions[first]),
-                   capture.broken.has_value() ? "" : absl::StrCat(" and ", length - 1, " more"),
-                   ": ", capture.status.message()));
+// All of the segment where it is not known what broke the graph.
+std::vector<InstrId> GraphScheduler::ToRefuse(size_t segment,
+                                              const SegmentGraph::Capture& capture) const {
+  const GraphSegment& range = order_.segments[segment];
+  const auto ids = absl::MakeConstSpan(order_.order).subspan(range.begin, range.end - range.begin);
+  if (capture.broken.has_value()) return {ids[*capture.broken]};
+  return {ids.begin(), ids.end()};
+}
+
+// Their work itself is right, as it has just been done without a graph.
+void GraphScheduler::Refuse(absl::Span<const InstrId> ids, const absl::Status& why) {
+  for (const InstrId id : ids) refused_[id] = true;
+  stats_.refused.push_back(absl::StrCat(
+      NameOf(parts_.plan->instructions[ids[0]]),
+      ids.size() == 1 ? "" : absl::StrCat(" and ", ids.size() - 1, " more"), ": ", why.message()));
 }
 
 }  // namespace interp

@@ -3,7 +3,8 @@
 // The first run with certain shapes is as any other: kernels make their plans. The second captures
 // each segment as a graph, which later runs enqueue as a whole. New shapes, parameters that have
 // moved, or results that somebody has kept are run without graphs, and the next run captures again.
-// An instruction whose work turns out not to be capturable is left out from then on.
+// An instruction whose work turns out not to be capturable is left out from then on, and so is,
+// after some attempts, what writes a parameter that somebody holds or finds no memory for a graph.
 //
 // Memory that graphs keep is read by other streams; before the first graph of a run all streams of
 // graphs wait for what those still have to do.
@@ -35,10 +36,12 @@ class GraphScheduler final : public Scheduler {
   void FindSegments();
   void Drop();
   absl::Status Fence();
+  void TrimPools();
   void RunInOrder(const RunContext& context, int32_t begin, int32_t end, int32_t collected);
   void RunSegment(const RunContext& context, size_t segment);
   void Capture(const RunContext& context, size_t segment);
-  void Refuse(const GraphSegment& segment, const SegmentGraph::Capture& capture);
+  std::vector<InstrId> ToRefuse(size_t segment, const SegmentGraph::Capture& capture) const;
+  void Refuse(absl::Span<const InstrId> ids, const absl::Status& why);
   void Replay(const RunContext& context, size_t segment);
 
   enum class Mode : int8_t { kPlain, kCapture, kReplay };
@@ -52,7 +55,7 @@ class GraphScheduler final : public Scheduler {
   Mode mode_ = Mode::kPlain;                          // of the run
   bool captured_ = false;                             // the run before has captured all segments
   bool stale_ = false;                                // the graphs are of no use any more
-  int unowned_ = 0;  // times that somebody else held a parameter that a graph would have written
+  int attempts_ = 0;  // captures in a row that failed by what may pass
   GraphStats stats_;
 };
 

@@ -16,6 +16,9 @@ namespace interp {
 // different `worker`. `worker` is 0 for the thread that called Run, 1 and up for the threads of the
 // work queue; under the engine scheduler, where the caller only waits, 0 and up for its threads.
 // Times are nanoseconds of the steady clock. Without an observer a run reads no clock.
+//
+// Work in a CUDA graph is enqueued at once: the first of its instructions takes the time of all,
+// and its outputs have memory from the start.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;

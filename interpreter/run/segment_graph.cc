@@ -63,33 +63,60 @@ void SegmentGraph::NoteOutput(VarId var) {
   FindParameter(var)->written = true;
 }
 
-bool SegmentGraph::OwnsParameters() const {
-  return std::all_of(parameters_.begin(), parameters_.end(), [&](const Parameter& parameter) {
-    const Tensor& tensor = TensorOf(parameter.var);
-    if (!parameter.written || !tensor.has_memory()) return true;
-    return tensor.buffer().unique() && tensor.buffer()->writable;
-  });
+// A parameter without memory is not to get it while it is captured.
+bool SegmentGraph::IsHeld(VarId parameter) const {
+  const Tensor& tensor = TensorOf(parameter);
+  return !tensor.has_memory() || !tensor.buffer().unique() || !tensor.buffer()->writable;
 }
 
-// Nothing has changed after an error of the first steps; later the inputs are put back.
+std::vector<InstrId> SegmentGraph::WritersOfHeld() const {
+  std::vector<VarId> held;
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.written && IsHeld(parameter.var)) held.push_back(parameter.var);
+  }
+  std::vector<InstrId> writers;
+  if (held.empty()) return writers;
+  for (const InstrId id : instructions_) {
+    const VarIds& outputs = parts_.plan->instructions[id].outputs;
+    const bool writes = std::any_of(outputs.begin(), outputs.end(),
+                                    [&held](VarId var) { return Contains(held, var); });
+    if (writes) writers.push_back(id);
+  }
+  return writers;
+}
+
 SegmentGraph::Capture SegmentGraph::Make(const RunContext& context, KeptBuffers& kept) {
+  DropResults();
+  std::vector<Tensor> values;  // where they are without the graph
+  for (const Input& input : inputs_) values.push_back(TensorOf(input.var));
   // Memory that an earlier run has left is not the graph's.
   for (const VarId var : written_) {
     if (!IsInput(var)) TensorOf(var).DropMemory();
   }
   parts_.devices->BeginGraph(stream_);
   Capture capture{.status = KeepInputs(kept)};
-  std::vector<Tensor> values;
-  if (capture.status.ok()) {
-    for (const Input& input : inputs_) values.push_back(TensorOf(input.var));
-    capture.status = CaptureWork(context, capture);
-  }
+  if (capture.status.ok()) capture.status = CaptureWork(context, capture);
   parts_.devices->EndGraph(stream_);
   if (capture.status.ok()) capture.status = KeepResults(kept);
-  if (capture.status.ok()) return capture;
-  graph_.reset();
-  for (size_t i = 0; i < values.size(); ++i) TensorOf(inputs_[i].var).ShareMemory(values[i]);
+  if (!capture.status.ok()) UndoCapture(values);
   return capture;
+}
+
+// Nothing has been computed, so that what was to be written may go.
+void SegmentGraph::UndoCapture(const std::vector<Tensor>& values) {
+  graph_.reset();
+  results_.clear();
+  for (const VarId var : written_) TensorOf(var).DropMemory();
+  for (size_t i = 0; i < values.size(); ++i) TensorOf(inputs_[i].var).ShareMemory(values[i]);
+}
+
+void SegmentGraph::DropCollected() {
+  for (const Freed& freed : freed_) TensorOf(freed.var).DropMemory();
+  freed_.clear();
+}
+
+void SegmentGraph::DropResults() {
+  for (const Result& result : results_) TensorOf(result.var).DropMemory();
 }
 
 // From here on the variables lie where the graph reads them.
@@ -98,6 +125,7 @@ absl::Status SegmentGraph::KeepInputs(const KeptBuffers& kept) {
     const Tensor& tensor = TensorOf(input.var);
     input.stays = !tensor.has_memory() || kept.contains(tensor.buffer().get());
     input.address = tensor.raw_data();
+    input.buffer = tensor.buffer().get();
     if (input.stays) continue;
     input.kept = tensor;
     input.kept.DropMemory();
@@ -131,16 +159,27 @@ absl::Status SegmentGraph::StageInput(const Input& input) {
   return absl::OkStatus();
 }
 
+// Notes what is dropped.
+class SegmentGraph::FreeRecorder final : public RunObserver {
+ public:
+  explicit FreeRecorder(std::vector<Freed>& freed) : freed_(freed) {}
+  void OnFree(VarId var, int32_t after, int /*worker*/) override { freed_.push_back({var, after}); }
+
+ private:
+  std::vector<Freed>& freed_;
+};
+
 // The capture ends whatever comes.
 absl::Status SegmentGraph::CaptureWork(const RunContext& context, Capture& capture) {
   INTERP_RETURN_IF_ERROR(stream().BeginCapture());
+  FreeRecorder recorder(freed_);
   absl::Status status;
   for (size_t i = 0; status.ok() && i < instructions_.size(); ++i) {
     const InstrId id = instructions_[i];
     status = parts_.run.runner->Enqueue(id);
     if (!status.ok()) capture.broken = i;
     capture.collected = i + 1;
-    parts_.run.collector->After(id, context.observer, context.worker);
+    parts_.run.collector->After(id, &recorder, context.worker);
   }
   absl::StatusOr<std::unique_ptr<WorkGraph>> graph = stream().EndCapture();
   INTERP_RETURN_IF_ERROR(status);
@@ -169,38 +208,35 @@ absl::Status SegmentGraph::KeepResults(KeptBuffers& kept) {
 }
 
 // The parameter, or the input that stays, whose memory a tensor is; -1: the graph's own. Such
-// memory is not kept here: its owner is to find it its own.
+// memory is not kept here: its owner is to find it its own. Inputs may have been collected.
 absl::StatusOr<VarId> SegmentGraph::StayingOwner(const Tensor& tensor) const {
-  std::vector<VarId> stay;
-  for (const Parameter& parameter : parameters_) stay.push_back(parameter.var);
-  for (const Input& input : inputs_) {
-    if (input.stays) stay.push_back(input.var);
-  }
-  for (const VarId var : stay) {
-    const Tensor& owner = TensorOf(var);
-    if (owner.buffer().get() != tensor.buffer().get()) continue;
-    if (owner.raw_data() == tensor.raw_data()) return var;
+  const auto check = [&](VarId var, const void* address) -> absl::StatusOr<VarId> {
+    if (address == tensor.raw_data()) return var;
     return absl::FailedPreconditionError(
         absl::StrCat("a part of '", parts_.plan->vars[var].name, "' is used outside of the graph"));
+  };
+  const Buffer* const buffer = tensor.buffer().get();
+  for (const Parameter& parameter : parameters_) {
+    const Tensor& owner = TensorOf(parameter.var);
+    if (owner.buffer().get() == buffer) return check(parameter.var, owner.raw_data());
+  }
+  for (const Input& input : inputs_) {
+    if (input.stays && input.buffer == buffer) return check(input.var, input.address);
   }
   return -1;
 }
 
-bool SegmentGraph::Fits() {
+bool SegmentGraph::Fits() const {
   for (const Parameter& parameter : parameters_) {
     const Tensor& tensor = TensorOf(parameter.var);
     if (tensor.raw_data() != parameter.address || tensor.shape != parameter.shape) return false;
+    if (parameter.written && IsHeld(parameter.var)) return false;
   }
-  if (!OwnsParameters()) return false;
   for (const Input& input : inputs_) {
     const Tensor& tensor = TensorOf(input.var);
     if (input.stays && tensor.raw_data() != input.address) return false;
     if (input.stays) continue;
     if (!tensor.has_memory() || tensor.size_bytes() != input.kept.size_bytes()) return false;
-  }
-  // Values of the run before are nothing that anybody still wants.
-  for (const Result& result : results_) {
-    if (!IsInput(result.var)) TensorOf(result.var).DropMemory();
   }
   return std::all_of(results_.begin(), results_.end(), [&](const Result& result) {
     return result.view_of >= 0 || HoldsAlone(result.value.buffer().get());
@@ -219,10 +255,15 @@ absl::Status SegmentGraph::Enqueue(const RunContext& context) {
   const absl::Status status = graph_->Enqueue(
       {.tag = parts_.run.first_number + instructions_[0], .errors = &parts_.devices->errors()});
   if (!status.ok()) return parts_.run.runner->Explain(instructions_[0], status);
+  return NoteEnqueued(context, start_ns);
+}
+
+absl::Status SegmentGraph::Replay(const RunContext& context) {
+  INTERP_RETURN_IF_ERROR(StageInputs());
   for (const Result& result : results_) {
     TensorOf(result.var).ShareMemory(result.view_of < 0 ? result.value : TensorOf(result.view_of));
   }
-  return NoteEnqueued(context, start_ns);
+  return Enqueue(context);
 }
 
 // The events that stand for the graph, and what observers are told: the first instruction took the
@@ -238,6 +279,12 @@ absl::Status SegmentGraph::NoteEnqueued(const RunContext& context, int64_t start
     context.observer->OnInstruction(number, context.worker, begin_ns, end_ns);
     begin_ns = end_ns;
   }
+  if (context.observer != nullptr) {
+    for (const Freed& freed : freed_) {
+      context.observer->OnFree(freed.var, freed.after, context.worker);
+    }
+  }
+  freed_.clear();
   return absl::OkStatus();
 }
 

@@ -5,7 +5,7 @@
 //   parameters   are where they were; a graph whose parameters have moved does not fit any more
 //   what it gives lies in memory that it keeps until somebody else holds it, too
 //   all else     is memory of graphs alone (DeviceSet::BeginGraph), free between their runs
-// Work that reads the memory it keeps must be behind the next Replay: see GraphScheduler.
+// A Replay must come after all work that reads the memory it keeps: see GraphScheduler.
 #pragma once
 
 #include <memory>
@@ -38,26 +38,34 @@ class SegmentGraph {
   SegmentGraph(const Parts& parts, absl::Span<const InstrId> instructions, int32_t stream);
 
   bool captured() const { return graph_ != nullptr; }
-  // Whether parameters that the instructions write are nobody else's, so that they are written
-  // where they lie.
-  bool OwnsParameters() const;
+  // The instructions that write parameters which somebody else holds, so that they would not be
+  // written where they lie.
+  std::vector<InstrId> WritersOfHeld() const;
   // Captures the instructions and collects what they use last. Nothing has been computed then:
-  // Enqueue does it. REQUIRES: OwnsParameters, and shapes are those of the run before. After an
-  // error the instructions are to be run: the variables they read have their values.
+  // Enqueue does it. REQUIRES: there are no WritersOfHeld, and
+  // shapes are those of the run before.
+  //
+  // After an error the instructions are to be run: the variables they read have their values, and
+  // what they write has no memory. DropCollected comes after that.
   struct Capture {
     absl::Status status;
     size_t collected = 0;               // the first so many instructions
     std::optional<size_t> broken = {};  // the instruction that had the error, where it is known
   };
   Capture Make(const RunContext& context, KeptBuffers& kept);
-
-  // Whether Replay does what the instructions would do.
-  bool Fits();
-  // Copies the inputs to where the graph has them. Not needed right after Make.
-  absl::Status StageInputs();
-  // Enqueues the graph and gives its results to their variables. REQUIRES: captured. Errors: those
-  // of the device, explained.
+  // Collects what a capture that failed had collected and what has been computed since.
+  void DropCollected();
+  // Enqueues the graph that has just been made. Errors: those of the device, explained.
   absl::Status Enqueue(const RunContext& context);
+
+  // Drops what the run before has left of the results, so that nobody but the graph holds it.
+  void DropResults();
+  // Whether Replay does what the instructions would do. REQUIRES: captured, and all graphs of the
+  // plan have dropped their results in this run.
+  bool Fits() const;
+  // Copies the inputs to where the graph has them, enqueues it and gives its results to their
+  // variables. REQUIRES: Fits. Errors as those of Enqueue.
+  absl::Status Replay(const RunContext& context);
 
  private:
   struct Input {
@@ -65,7 +73,13 @@ class SegmentGraph {
     Tensor kept = {};               // what the graph reads, unless the variable stays
     bool stays = false;             // it lies in memory that graphs keep, or has none
     const void* address = nullptr;  // where, then
+    const Buffer* buffer = nullptr;
   };
+  struct Freed {
+    VarId var;
+    int32_t after;  // the number of an instruction
+  };
+  class FreeRecorder;
   struct Parameter {
     VarId var;
     bool written = false;
@@ -84,9 +98,12 @@ class SegmentGraph {
   void NoteOutput(VarId var);
   bool IsInput(VarId var) const;
   Parameter* FindParameter(VarId var);
+  absl::Status StageInputs();
   absl::Status KeepInputs(const KeptBuffers& kept);
   absl::Status StageInput(const Input& input);
   absl::Status CaptureWork(const RunContext& context, Capture& capture);
+  void UndoCapture(const std::vector<Tensor>& values);
+  bool IsHeld(VarId parameter) const;
   absl::Status KeepResults(KeptBuffers& kept);
   absl::StatusOr<VarId> StayingOwner(const Tensor& tensor) const;
   bool HoldsAlone(const Buffer* buffer) const;
@@ -99,6 +116,7 @@ class SegmentGraph {
   std::vector<Parameter> parameters_;  // and constants
   std::vector<VarId> written_;         // but for parameters
   std::vector<Result> results_;
+  std::vector<Freed> freed_;  // by the capture; until observers know, or what failed is done again
   std::unique_ptr<WorkGraph> graph_;
 };
 

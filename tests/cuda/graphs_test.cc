@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -296,6 +297,30 @@ TEST_F(CudaGraphs, WorkInClonesWithGraphsOfTheirOwn) {
   EXPECT_EQ(stats().replays, 2);
 }
 
+// Each thread captures again and again, while the other's runs begin behind it.
+TEST_F(CudaGraphs, AreCapturedWhileOtherThreadsUseTheDevice) {
+  Make(/*updates=*/false);
+  Run(2);
+  const std::unique_ptr<InterpreterCore> clone = core_->Clone();
+  const auto run = [](InterpreterCore& core) -> absl::Status {
+    for (int i = 0; i < 24; ++i) {
+      const int64_t rows = 1 + i / 4;
+      const Tensor x = TensorOf<float>({rows, 4}, SomeValues<float>(static_cast<size_t>(rows * 4)));
+      INTERP_RETURN_IF_ERROR(core.Run({x}).status());
+    }
+    return absl::OkStatus();
+  };
+  absl::Status of_clone;
+  std::thread beside([&] { of_clone = run(*clone); });
+  const absl::Status of_core = run(*core_);
+  beside.join();
+  EXPECT_THAT(of_core, IsOk());
+  EXPECT_THAT(of_clone, IsOk());
+  EXPECT_THAT(stats().refused, ::testing::IsEmpty());
+  EXPECT_THAT(clone->graph_stats()->refused, ::testing::IsEmpty());
+  for (int i = 0; i < 4; ++i) Run(3);
+}
+
 TEST_F(CudaGraphs, NeedNoWaitBetweenRuns) {
   Make(/*updates=*/true);
   const Tensor x = TensorOf<float>({3, 4}, SomeValues<float>(12, 3));
@@ -362,6 +387,72 @@ TEST_F(CudaGraphs, LeaveOutWhatTurnsOutNotToBeCapturable) {
   EXPECT_THAT(stats.refused, ::testing::ElementsAre(::testing::HasSubstr("test_wait_and_copy")));
   EXPECT_EQ(stats.graphs, 2);
   EXPECT_EQ(stats.replays, 8);
+}
+
+// A run whose capture fails, and those after it, give what runs without graphs give.
+TEST_F(CudaGraphs, LeaveNothingOfCapturesThatFail) {
+  testing::ProgramBuilder builder(DType::kFloat32);
+  builder.Feed("x", {64, 64}, DType::kFloat32);
+  builder.AddOp(
+      "uniform_random", {}, {{"Out", {"r"}}},
+      {{"shape", std::vector<int64_t>{64, 64}}, {"min", 0.0f}, {"max", 1.0f}, {"dtype", 5}});
+  builder.AddOp("matmul_v2", {{"X", {"x"}}, {"Y", {"r"}}}, {{"Out", {"a"}}});
+  builder.Call("tanh", {"a"}, "b");
+  builder.Call("test_wait_and_copy", {"b"}, "c");
+  builder.Call("sigmoid", {"c"}, "d");
+  builder.Fetch("r");
+  builder.Fetch("d");
+  const auto core = InterpreterCore::Create(builder.Build(), {}, {}, nullptr, OnGpu());
+  ASSERT_THAT(core, IsOk());
+  CoreOptions plain = OnGpu();
+  plain.cuda_graphs = false;
+  const auto other = InterpreterCore::Create(builder.Build(), {}, {}, nullptr, plain);
+  ASSERT_THAT(other, IsOk());
+  const Tensor x = TensorOf<float>({64, 64}, SomeValues<float>(64 * 64));
+  for (int i = 0; i < 8; ++i) {
+    const auto got = (*core)->Run({x});
+    ASSERT_THAT(got, IsOk());
+    const auto want = (*other)->Run({x});
+    ASSERT_THAT(want, IsOk());
+    for (size_t f = 0; f < 2; ++f) {
+      EXPECT_EQ(testing::Values<float>((*got)[f]), testing::Values<float>((*want)[f])) << i;
+    }
+  }
+  EXPECT_THAT((*core)->graph_stats()->refused, ::testing::SizeIs(1));
+  EXPECT_GT((*core)->graph_stats()->replays, 0);
+}
+
+// What one graph gives is seen under another shape after a second one.
+TEST_F(CudaGraphs, HandViewsOfTheirResultsOn) {
+  testing::ProgramBuilder builder(DType::kFloat32);
+  builder.Feed("x", {4, 4}, DType::kFloat32);
+  builder.Call("relu", {"x"}, "a");
+  builder.AddOp("matmul_v2", {{"X", {"a"}}, {"Y", {"a"}}}, {{"Out", {"b"}}});
+  builder.Call("test_wait_and_copy", {"x"}, "w");
+  builder.Declare("v", {2, 8});
+  builder.AddOp("reshape2", {{"X", {"b"}}}, {{"Out", {"v"}}},
+                {{"shape", std::vector<int32_t>{2, 8}}});
+  builder.Call("exp", {"w"}, "e");
+  builder.Call("test_wait_and_copy", {"e"}, "f");
+  builder.Declare("g", {2, 8});
+  builder.Call("scale", {"v"}, "g", {{"scale", 2.0f}});
+  builder.Fetch("f");
+  builder.Fetch("v");
+  builder.Fetch("g");
+  const auto core = InterpreterCore::Create(builder.Build(), {}, {}, nullptr, OnGpu());
+  ASSERT_THAT(core, IsOk());
+  std::vector<std::vector<float>> first;
+  const Tensor x = TensorOf<float>({4, 4}, SomeValues<float>(16));
+  for (int i = 0; i < 9; ++i) {
+    const auto got = (*core)->Run({x});
+    ASSERT_THAT(got, IsOk());
+    std::vector<std::vector<float>> values;
+    for (const Tensor& tensor : *got) values.push_back(testing::Values<float>(tensor));
+    if (i == 0) first = values;
+    EXPECT_EQ(values, first);
+  }
+  EXPECT_GT((*core)->graph_stats()->replays, 4);
+  EXPECT_LE((*core)->graph_stats()->captures, 6);
 }
 
 // In any order that edges allow, with what cannot be captured out of the way.

@@ -166,9 +166,11 @@ void CudaDevice::FreeRaw(void* address, size_t /*bytes*/) {
 }
 
 absl::Status CudaDevice::RecordAll(std::vector<cudaEvent_t>& ends) {
+  const auto pass = gate_.Pass();
   std::lock_guard<std::mutex> lock(mutex_);
   for (const CudaStream* const stream : streams_) {
     if (stream == nullptr) continue;
+    INTERP_RETURN_IF_ERROR(stream->NotCaptured("waiting for the device"));
     INTERP_ASSIGN_OR_RETURN(const cudaEvent_t end, events_.Take());
     ends.push_back(end);
     INTERP_RETURN_IF_ERROR(

@@ -197,11 +197,16 @@ absl::Status CudaStream::EnqueueKernel(const Work& work,
 // Relaxed: what other threads do meanwhile is theirs, and pools may grow.
 absl::Status CudaStream::BeginCapture() {
   INTERP_RETURN_IF_ERROR(NotCaptured("a capture"));
+  if (device_.gate_.Captures()) {
+    return absl::FailedPreconditionError("a thread captures one stream of a device at a time");
+  }
+  device_.gate_.BeginCapture();
   const absl::Status begun = device_.With([&] {
     return ToStatus(cudaStreamBeginCapture(handle_, cudaStreamCaptureModeRelaxed),
                     "cannot capture a stream");
   });
   captures_ = begun.ok();
+  if (!begun.ok()) device_.gate_.EndCapture();
   return begun;
 }
 
@@ -211,6 +216,7 @@ absl::StatusOr<std::unique_ptr<WorkGraph>> CudaStream::EndCapture() {
   cudaGraph_t graph = nullptr;
   const absl::Status ended =
       ToStatus(cudaStreamEndCapture(handle_, &graph), "cannot end a capture");
+  device_.gate_.EndCapture();
   cudaGraphExec_t runnable = nullptr;
   const absl::Status made = device_.With([&] {
     if (!ended.ok()) return ended;
@@ -238,6 +244,7 @@ absl::Status CudaGraph::Enqueue(const Work& work) {
 // CUDA needs no current device to wait for a stream or an event, so one that cannot be made current
 // is no reason to leave order alone.
 absl::Status CudaStream::RecordOwn(DeviceEvent& event) {
+  const auto pass = device_.gate_.Pass();
   INTERP_RETURN_IF_ERROR(NotCaptured("an event"));
   auto& own = static_cast<CudaEvent&>(event);
   const absl::Status recorded = device_.With(

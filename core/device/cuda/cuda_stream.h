@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/cuda/capture_gate.h"
 #include "core/device/cuda/cuda_trace.h"
 #include "core/device/cuda/event_pool.h"
 #include "core/device/cuda/host_copies.h"
@@ -58,6 +59,7 @@ class CudaDevice final : public Device {
   EventPool events_;
   StagingBuffers staging_;
   CudaTrace trace_;
+  CaptureGate gate_;                  // before mutex_
   std::mutex mutex_;                  // guards what follows
   std::vector<CudaStream*> streams_;  // by index; null where none is
 };
@@ -109,6 +111,7 @@ class CudaStream final : public Stream {
   absl::Status Synchronize() override;
 
  private:
+  friend class CudaDevice;
   friend class CudaGraph;
 
   absl::Status RecordOwn(DeviceEvent& event) override;
