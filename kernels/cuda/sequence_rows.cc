@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/cuda/numbers.h"
+#include "kernels/cuda/number_lists.h"
 #include "kernels/cuda/row.h"
 #include "kernels/cuda/sequence_copy.h"
 #include "kernels/cuda/sequence_pool.h"
@@ -16,33 +16,7 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-// Several lists of numbers on the GPU, one after the other.
-class SequenceNumbers {
- public:
-  static absl::StatusOr<SequenceNumbers> Make(const KernelContext& ctx,
-                                              std::initializer_list<Offsets> lists) {
-    Numbers all;
-    Numbers begins;
-    for (const Offsets list : lists) {
-      begins.push_back(std::ssize(all));
-      all.insert(all.end(), list.begin(), list.end());
-    }
-    INTERP_ASSIGN_OR_RETURN(Workspace memory, ctx.workspace(all.size() * sizeof(int64_t)));
-    INTERP_RETURN_IF_ERROR(StoreNumbers(all, memory.data<int64_t>(), StreamOf(ctx)));
-    return SequenceNumbers(std::move(memory), std::move(begins));
-  }
-
-  const int64_t* list(size_t i) const { return memory_.data<int64_t>() + begins_[i]; }
-
- private:
-  SequenceNumbers(Workspace memory, Numbers begins)
-      : memory_(std::move(memory)), begins_(std::move(begins)) {}
-
-  Workspace memory_;
-  Numbers begins_;
-};
-
-PackedSequences Packed(Offsets offsets, const SequenceNumbers& numbers, int64_t width) {
+PackedSequences Packed(Offsets offsets, const NumberLists& numbers, int64_t width) {
   return {numbers.list(0), SequenceCount(offsets), offsets.back(), width};
 }
 
@@ -50,7 +24,7 @@ PackedSequences Packed(Offsets offsets, const SequenceNumbers& numbers, int64_t 
 absl::Status Move(const KernelContext& ctx, const Tensor& like, Offsets offsets,
                   const Numbers& starts, SequenceCopy copy) {
   if (offsets.back() == 0 || RowSize(like) == 0) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {offsets, starts}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {offsets, starts}));
   copy.offsets = numbers.list(0);
   copy.starts = numbers.list(1);
   copy.count = SequenceCount(offsets);
@@ -67,7 +41,7 @@ absl::Status Pool(KernelContext& ctx) {
   if (out.numel() == 0) return absl::OkStatus();
   Tensor* const index = attrs.with_index ? ctx.optional_output(/*slot=*/1) : nullptr;
   const Offsets offsets = x.lod.back();
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {offsets}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {offsets}));
   return PoolSequences(x.dtype, Packed(offsets, numbers, RowSize(x)),
                        {.pooling = attrs.pooling,
                         .pad_value = attrs.pad_value,
@@ -83,7 +57,7 @@ absl::Status PoolGrad(KernelContext& ctx) {
   if (x_grad == nullptr || x_grad->numel() == 0) return absl::OkStatus();
   const Pooling pooling = ctx.attrs<SequencePoolAttrs>().pooling;
   const Offsets offsets = ctx.input(/*slot=*/0).lod.back();
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {offsets}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {offsets}));
   return PoolSequencesGradient(
       x_grad->dtype, Packed(offsets, numbers, RowSize(*x_grad)),
       {.pooling = pooling,
@@ -98,7 +72,7 @@ absl::Status Softmax(KernelContext& ctx) {
   const Tensor& x = ctx.input(/*slot=*/0);
   const Offsets offsets = x.lod.back();
   if (x.numel() == 0) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {offsets}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {offsets}));
   return SoftmaxOfSequences(x.dtype, Packed(offsets, numbers, /*width=*/1),
                             LongestSequence(offsets), x.raw_data(),
                             ctx.output(/*slot=*/0).mutable_raw_data(), StreamOf(ctx));
@@ -109,7 +83,7 @@ absl::Status SoftmaxGrad(KernelContext& ctx) {
   Tensor* const x_grad = ctx.optional_output(/*slot=*/0);
   if (x_grad == nullptr || x_grad->numel() == 0) return absl::OkStatus();
   const Offsets offsets = ctx.input(/*slot=*/0).lod.back();
-  INTERP_ASSIGN_OR_RETURN(const auto numbers, SequenceNumbers::Make(ctx, {offsets}));
+  INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {offsets}));
   return SoftmaxOfSequencesGradient(x_grad->dtype, Packed(offsets, numbers, /*width=*/1),
                                     LongestSequence(offsets), ctx.input(/*slot=*/1).raw_data(),
                                     ctx.input(/*slot=*/2).raw_data(), x_grad->mutable_raw_data(),
@@ -155,7 +129,7 @@ absl::Status ExpandGradBy(KernelContext& ctx, const Numbers& x_offsets, Offsets 
   if (x_grad == nullptr || x_grad->numel() == 0) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(
       const auto numbers,
-      SequenceNumbers::Make(ctx, {x_offsets, StartsOfCopies(x_offsets, repeats), repeats}));
+      NumberLists::Make(ctx, {x_offsets, StartsOfCopies(x_offsets, repeats), repeats}));
   return SumSequenceCopies(x_grad->dtype, Packed(x_offsets, numbers, RowSize(*x_grad)),
                            {.out_starts = numbers.list(1),
                             .repeats = numbers.list(2),
@@ -257,7 +231,7 @@ absl::Status Pad(KernelContext& ctx) {
   if (Tensor* const lengths = ctx.optional_output(/*slot=*/1)) {
     Numbers values(offsets.begin() + 1, offsets.end());
     for (size_t i = 0; i < values.size(); ++i) values[i] -= offsets[i];
-    INTERP_RETURN_IF_ERROR(StoreNumbers(values, lengths->mutable_data<int64_t>(), StreamOf(ctx)));
+    INTERP_RETURN_IF_ERROR(StoreNumbers(ctx, values, lengths->mutable_data<int64_t>()));
   }
   if (out.numel() == 0) return absl::OkStatus();
   const int64_t width = RowSize(x);
