@@ -8,6 +8,7 @@
 
 #include "core/comm/rings.h"
 #include "core/io/file_folder.h"
+#include "core/resource/float32_products.h"
 #include "core/steady_clock.h"
 #include "core/usable_cpus.h"
 #include "interpreter/compile/random_ops.h"
@@ -215,10 +216,16 @@ int InterpreterCore::Impl::num_workers() const {
   return several ? model_->options.num_workers : 1;
 }
 
-// To the ops that run on the host, which collectives and those on files do.
 absl::Status InterpreterCore::Impl::GiveResources() {
-  PlaceResources& host = resources_[Name(Place{})];
   const CoreOptions& options = model_->options;
+  for (const PlanStream& stream : plan().streams) {
+    if (stream.place.kind != PlaceKind::kCuda) continue;
+    INTERP_ASSIGN_OR_RETURN(Float32Products* const products,
+                            Float32Products::Of(resources_[Name(stream.place)]));
+    products->as_tf32 = options.tf32;
+  }
+  // Collectives and ops on files run on the host.
+  PlaceResources& host = resources_[Name(Place{})];
   if (is_clone_ && options.rings != nullptr && options.rings->size() > 1) {
     return Unimplemented("a clone of a core of ", options.rings->size(),
                          " ranks: runs side by side could meet each other's collectives; make a "

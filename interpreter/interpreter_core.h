@@ -67,6 +67,8 @@ struct CoreOptions {
   std::shared_ptr<MemorySource> host_memory = nullptr;
   // kDirect: results differ from those of other machines by rounding and the order of sums alone.
   Algorithms algorithms = Algorithms::kFast;
+  // GPUs may round factors of float32 to TF32, 10 bits of fraction, in products and convolutions.
+  bool tf32 = false;
   bool check_nan_inf = false;
   // Whether feeds must have the dims that the program declares, of which -1 is any. False is for
   // programs that declare what they do not mean. Feeds that the program itself wants checked

@@ -138,7 +138,7 @@ absl::StatusOr<Task> Prepare(const BenchFlags& flags, const CLI::App& command, E
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(CheckModelFlags(flags.model, model));
   if (model.compiled.has_value()) INTERP_RETURN_IF_ERROR(CheckNoPlanFlags(command));
-  INTERP_RETURN_IF_ERROR(CheckRunFlags(command, flags.run, HasDevices(model, task.core)));
+  INTERP_RETURN_IF_ERROR(CheckRunFlags(command, flags.run, DeviceKindOf(model, task.core)));
   INTERP_RETURN_IF_ERROR(ReadTensors(flags, model, task));
   return task;
 }

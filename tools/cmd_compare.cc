@@ -76,7 +76,7 @@ absl::StatusOr<CoreOptions> ParseSideFlags(const std::string& text, uint64_t see
     return InvalidArgument(error.what(), "; expected flags of `interp run` for plans and runs");
   }
   INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
-  INTERP_RETURN_IF_ERROR(CheckRunFlags(app, flags.run, !options.plan.place.on_host()));
+  INTERP_RETURN_IF_ERROR(CheckRunFlags(app, flags.run, options.plan.place.kind));
   options.random_seed = seed;
   return options;
 }

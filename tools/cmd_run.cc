@@ -290,7 +290,7 @@ absl::Status CheckEffects(const RunCommandFlags& flags, const CLI::App& command,
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--max-file-memory"},
                                      !flags.feeds.feeds.empty() || !flags.expect.empty(),
                                      "without --feed or --expect"));
-  return CheckRunFlags(command, flags.run, HasDevices(model, options));
+  return CheckRunFlags(command, flags.run, DeviceKindOf(model, options));
 }
 
 // Once for all, whatever the number of ops.

@@ -182,22 +182,26 @@ absl::Status AddPipeline(const TrainFlags& flags, Trainer& trainer, const RunWat
   return file.Commit();
 }
 
+// InvalidArgument for a flag that has no effect with the others and devices of this kind.
+absl::Status CheckTrainFlags(const TrainFlags& flags, const CLI::App& command, PlaceKind kind) {
+  const bool has_records = std::ranges::any_of(flags.data, IsRecordFile) ||
+                           std::ranges::any_of(flags.eval_data, IsRecordFile);
+  INTERP_RETURN_IF_ERROR(CheckEffect(
+      command, {"--image-feed", "--label-feed", "--image", "--decode-threads", "--skip-damaged"},
+      has_records, "without --data FILE.rec"));
+  const bool has_slots = std::ranges::any_of(flags.data, IsSlotFile) ||
+                         std::ranges::any_of(flags.eval_data, IsSlotFile);
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--slots"}, has_slots, "without --data FILE.slot"));
+  return CheckRunFlags(command, flags.run, kind);
+}
+
 ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   flags.batches.shuffle = !flags.no_shuffle;
   flags.batches.seed = flags.limits.seed;
-  const bool has_records = std::ranges::any_of(flags.data, IsRecordFile) ||
-                           std::ranges::any_of(flags.eval_data, IsRecordFile);
-  const absl::Status effective = CheckEffect(
-      command, {"--image-feed", "--label-feed", "--image", "--decode-threads", "--skip-damaged"},
-      has_records, "without --data FILE.rec");
-  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
-  const bool has_slots = std::ranges::any_of(flags.data, IsSlotFile) ||
-                         std::ranges::any_of(flags.eval_data, IsSlotFile);
-  const absl::Status slots =
-      CheckEffect(command, {"--slots"}, has_slots, "without --data FILE.slot");
-  if (!slots.ok()) return Fail(ExitCode::kUsage, slots);
   absl::StatusOr<CoreOptions> options = MakeCoreOptions(flags.plan, flags.run);
   if (!options.ok()) return Fail(ExitCode::kUsage, options.status());
+  const absl::Status effective = CheckTrainFlags(flags, command, options->plan.place.kind);
+  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
   options->random_seed = flags.limits.seed;
   options->rings = flags.rings;
   const auto stall_time = StallTime(flags.watch);

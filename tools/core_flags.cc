@@ -110,6 +110,26 @@ absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
 
 namespace {
 
+void AddDeviceFlags(CLI::App& command, RunFlags& flags) {
+  command
+      .add_flag("--tf32", flags.tf32,
+                "GPUs multiply float32 as TF32, with 10 bits of fraction: faster")
+      ->group(kRunGroup);
+  command
+      .add_flag("--cuda-graph", flags.cuda_graph,
+                "work of GPUs in CUDA graphs, from the third run with the same shapes on")
+      ->group(kRunGroup);
+  command
+      .add_option("--gc", flags.gc,
+                  "how memory of devices is freed: fast (in stream order) or event (after its use)")
+      ->capture_default_str()
+      ->group(kRunGroup);
+  command
+      .add_option("--gc-threshold", flags.gc_threshold,
+                  "free memory when this much has come together, as in 16M")
+      ->group(kRunGroup);
+}
+
 void AddSimFlags(CLI::App& command, RunFlags& run) {
   SimFlags& flags = run.sim;
   const auto add = [&](const char* name, auto& value, const char* help) {
@@ -219,31 +239,20 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
       .add_flag("--no-check-shape", flags.no_check_shape,
                 "also take feeds whose shapes are not those that the program declares")
       ->group(kRunGroup);
-  command
-      .add_option("--gc", flags.gc,
-                  "how memory of devices is freed: fast (in stream order) or event (after its use)")
-      ->capture_default_str()
-      ->group(kRunGroup);
-  command
-      .add_option("--gc-threshold", flags.gc_threshold,
-                  "free memory when this much has come together, as in 16M")
-      ->group(kRunGroup);
-  command
-      .add_flag("--cuda-graph", flags.cuda_graph,
-                "work of GPUs in CUDA graphs, from the third run with the same shapes on")
-      ->group(kRunGroup);
+  AddDeviceFlags(command, flags);
   AddSimFlags(command, flags);
 }
 
-absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, bool with_devices) {
+absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, PlaceKind kind) {
+  const bool with_devices = kind != PlaceKind::kCpu;
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--tf32", "--cuda-graph"}, kind == PlaceKind::kCuda,
+                                     "without a GPU (--place cuda:0)"));
   constexpr const char* kWithoutDevice = "without a device (--place sim)";
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command,
                   {"--sim-memory", "--sim-interleaved", "--sim-delay", "--sim-copy-gbps",
                    "--sim-memory-gbps", "--sim-gflops", "--sim-latency", "--sim-lose-at", "--gc"},
                   with_devices, kWithoutDevice));
-  INTERP_RETURN_IF_ERROR(
-      CheckEffect(command, {"--cuda-graph"}, with_devices, "without a GPU (--place cuda:N)"));
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--schedule-seed"},
                                      with_devices || flags.scheduler == "shuffle",
                                      "without --scheduler shuffle or a device (--place sim)"));
@@ -292,6 +301,7 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   const absl::StatusOr<Algorithms> algorithms = AlgorithmsFromName(run.algorithms);
   if (!algorithms.ok()) return Annotate(algorithms.status(), "--algorithms");
   options.algorithms = *algorithms;
+  options.tf32 = run.tf32;
   options.check_nan_inf = run.check_nan_inf;
   options.check_feed_shapes = !run.no_check_shape;
   options.passes = MakePipelineOptions(plan);

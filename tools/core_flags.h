@@ -56,6 +56,7 @@ struct RunFlags {
   std::string host_memory = "ordinary";
   std::string timeout;
   std::string algorithms = "fast";
+  bool tf32 = false;
   bool check_nan_inf = false;
   bool no_check_shape = false;
   std::string gc = "fast";
@@ -66,8 +67,9 @@ struct RunFlags {
 };
 void AddRunFlags(CLI::App& command, RunFlags& flags);
 
-// InvalidArgument for flags of AddRunFlags that have no effect on a plan with or without devices.
-absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, bool with_devices);
+// InvalidArgument for flags of AddRunFlags that have no effect on a plan whose devices, if it has
+// any, are of this kind.
+absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, PlaceKind kind);
 
 // InvalidArgument for a value that cannot be understood.
 absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlags& run);

@@ -33,9 +33,13 @@ absl::StatusOr<std::vector<NamedTensor>> OrderFeeds(const Plan& plan,
   return ordered;
 }
 
-bool HasDevices(const Model& model, const CoreOptions& options) {
-  return model.compiled.has_value() ? model.compiled->main().streams.size() > 1
-                                    : !options.plan.place.on_host();
+PlaceKind DeviceKindOf(const Model& model, const CoreOptions& options) {
+  if (!model.compiled.has_value()) return options.plan.place.kind;
+  PlaceKind kind = PlaceKind::kCpu;
+  for (const PlanStream& stream : model.compiled->main().streams) {
+    if (kind != PlaceKind::kCuda && !stream.place.on_host()) kind = stream.place.kind;
+  }
+  return kind;
 }
 
 absl::Status CheckFetched(const Plan& plan, const std::vector<std::string>& names) {

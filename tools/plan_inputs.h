@@ -16,8 +16,8 @@ namespace interp {
 absl::StatusOr<std::vector<NamedTensor>> OrderFeeds(const Plan& plan,
                                                     const std::vector<NamedTensor>& feeds);
 
-// Whether a run of the model with these options has devices beside the host.
-bool HasDevices(const Model& model, const CoreOptions& options);
+// Of which kind the devices of a run of the model with these options are, kCpu if it has none.
+PlaceKind DeviceKindOf(const Model& model, const CoreOptions& options);
 
 // InvalidArgument when the plan does not fetch one of `names`.
 absl::Status CheckFetched(const Plan& plan, const std::vector<std::string>& names);

@@ -81,8 +81,7 @@ absl::Status ArgExtreme(DType dtype, const ArgExtremeArguments& arguments, cudaS
       return Launch(SearchRows<T>, RowBlocks(lines.outer, lines.length), RowThreads(lines.length),
                     /*shared_bytes=*/0, stream, arguments);
     }
-    return Launch(SearchColumns<T>, BlocksFor(lines.count(), kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, arguments);
+    return LaunchElements(SearchColumns<T>, lines.count(), stream, arguments);
   });
 }
 

@@ -193,11 +193,11 @@ absl::Status BatchNorm(DType dtype, const BatchNormArguments& args, cudaStream_t
       INTERP_RETURN_IF_ERROR(Launch(PartMoments<T>, PartBlocks(walk), kBlockThreads,
                                     /*shared_bytes=*/0, stream, walk, x, scratch.parts));
     }
-    INTERP_RETURN_IF_ERROR(Launch(FinishStatistics, BlocksFor(args.shape.channels, kBlockThreads),
-                                  kBlockThreads, /*shared_bytes=*/0, stream, walk, args, scratch));
+    INTERP_RETURN_IF_ERROR(
+        LaunchElements(FinishStatistics, args.shape.channels, stream, walk, args, scratch));
     if (args.shape.size() == 0) return absl::OkStatus();
-    return Launch(ScaleElements<T>, BlocksFor(args.shape.size(), kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, walk, scratch, args.relu, x, static_cast<T*>(args.y));
+    return LaunchElements(ScaleElements<T>, args.shape.size(), stream, walk, scratch, args.relu, x,
+                          static_cast<T*>(args.y));
   });
 }
 
@@ -211,11 +211,10 @@ absl::Status BatchNormGradient(DType dtype, const BatchNormGradientArguments& ar
     const Scratch scratch(args.shape, args.workspace);
     INTERP_RETURN_IF_ERROR(Launch(PartGradients<T>, PartBlocks(walk), kBlockThreads,
                                   /*shared_bytes=*/0, stream, walk, args, scratch.parts));
-    INTERP_RETURN_IF_ERROR(Launch(FinishGradients, BlocksFor(args.shape.channels, kBlockThreads),
-                                  kBlockThreads, /*shared_bytes=*/0, stream, walk, args, scratch));
+    INTERP_RETURN_IF_ERROR(
+        LaunchElements(FinishGradients, args.shape.channels, stream, walk, args, scratch));
     if (args.x_grad == nullptr || args.shape.size() == 0) return absl::OkStatus();
-    return Launch(ApplyGradients<T>, BlocksFor(args.shape.size(), kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, walk, args, scratch);
+    return LaunchElements(ApplyGradients<T>, args.shape.size(), stream, walk, args, scratch);
   });
 }
 

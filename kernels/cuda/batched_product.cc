@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/device/device.h"
+#include "core/resource/float32_products.h"
 #include "core/resource/place_resources.h"
 #include "kernels/cuda/fused_activation.h"
 #include "kernels/cuda/row.h"
@@ -43,6 +44,9 @@ std::vector<BatchLoop> LoopsOf(const nn::Product& product) {
 
 absl::StatusOr<const BlasHandle*> BlasOf(const KernelContext& ctx, ProductState& state) {
   if (state.blas == nullptr) {
+    INTERP_ASSIGN_OR_RETURN(const Float32Products* const products,
+                            Float32Products::Of(ctx.place_resources()));
+    state.tf32 = products->as_tf32;
     INTERP_ASSIGN_OR_RETURN(state.blas,
                             ctx.place_resources().GetOrMake<BlasHandle>(
                                 absl::StrCat("stream ", ctx.stream().index()), BlasHandle::Make));
@@ -64,10 +68,11 @@ ProductShape ShapeOf(const nn::Product& product, const BatchLoop& loop) {
 }
 
 // Calls the library once for each step of all loops but the first.
-absl::Status RunLoops(KernelContext& ctx, const nn::Product& product, const ProductShape& shape,
+absl::Status RunLoops(KernelContext& ctx, const nn::Product& product, ProductShape shape,
                       absl::Span<const BatchLoop> others, const ProductOperands& operands) {
   auto& state = ctx.state<ProductState>();
   INTERP_ASSIGN_OR_RETURN(const BlasHandle* const blas, BlasOf(ctx, state));
+  shape.tf32 = state.tf32;
   int64_t calls = 1;
   for (const BatchLoop& loop : others) calls *= loop.count;
   const auto bytes = static_cast<int64_t>(SizeOf(shape.dtype));

@@ -10,6 +10,7 @@ namespace interp::cuda {
 // What an instruction of products keeps.
 struct ProductState : KernelState {
   const BlasHandle* blas = nullptr;  // of its stream
+  bool tf32 = false;                 // as its place has it, once there is a handle
   ProductPlans plans;
 };
 

@@ -208,8 +208,7 @@ absl::Status BinaryGradient(DType dtype, const BinaryGradientArguments& args, cu
         .grad = static_cast<const T*>(args.out_grad),
         .out = static_cast<T*>(args.self_grad)};
     if (plan.reduced.size == 1) {
-      return Launch(MapProducts<T>, BlocksFor(outputs, kBlockThreads), kBlockThreads,
-                    /*shared_bytes=*/0, stream, plan, data);
+      return LaunchElements(MapProducts<T>, outputs, stream, plan, data);
     }
     if (columns) {
       return Launch(SumProductColumns<T>, BlocksFor(outputs, kTileColumns),

@@ -222,9 +222,7 @@ template <typename Arguments>
 absl::Status RunEach(DType dtype, void (*of_float)(Arguments), void (*of_double)(Arguments),
                      int64_t size, const Arguments& args, cudaStream_t stream) {
   INTERP_RETURN_IF_ERROR(CheckBoxType(dtype));
-  if (size == 0) return absl::OkStatus();
-  return Launch(dtype == DType::kFloat32 ? of_float : of_double, BlocksFor(size, kBlockThreads),
-                kBlockThreads, /*shared_bytes=*/0, stream, args);
+  return LaunchElements(dtype == DType::kFloat32 ? of_float : of_double, size, stream, args);
 }
 
 }  // namespace

@@ -70,8 +70,7 @@ absl::Status Predicate(DType dtype, PredicateOp op, absl::Span<const Elementwise
                           MakeChain(/*steps=*/{}, operands, out_dims, /*vector_size=*/1));
   return WithScalars("a predicate", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(RunPredicate<T>, BlocksFor(chain.size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, chain, op, out);
+    return LaunchElements(RunPredicate<T>, chain.size, stream, chain, op, out);
   });
 }
 

@@ -186,7 +186,7 @@ bool Allows(const ConvTask& task, cudnnBackendNumericalNote_t note) {
     case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
       return false;
     case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-      return task.dtype != DType::kFloat32;  // which they multiply as TF32
+      return task.dtype != DType::kFloat32 || task.tf32;  // they multiply float32 as TF32
     case CUDNN_NUMERICAL_NOTE_FFT:
     case CUDNN_NUMERICAL_NOTE_WINOGRAD:
       return task.algorithms == Algorithms::kFast;
@@ -293,7 +293,7 @@ absl::Status ConvPlans::RunEven(const CudnnHandle& cudnn, const ConvTask& task,
   const int64_t alignment = CommonAlignment(operands);
   nn::ShapeCache<int>::Key key = nn::KeyOf(task.problem, /*num_threads=*/0);
   key.insert(key.end(), {static_cast<int64_t>(task.direction), static_cast<int64_t>(task.dtype),
-                         static_cast<int64_t>(task.algorithms), alignment});
+                         static_cast<int64_t>(task.algorithms), task.tf32, alignment});
   Plan* plan = plans_.Find(key);
   if (plan == nullptr) {
     INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Plan> made, MakePlan(cudnn, task, alignment));

@@ -1,8 +1,9 @@
 // Convolutions and their gradients, by the graphs of cuDNN.
 //
 // Images are [batch, channels, spatial dims], filters [out channels, in channels of a group,
-// kernel]. float32 is computed as float32, never as TF32, sums of 16-bit floats are taken in
-// float32, and engines that add in changing orders are left out, so that runs repeat to the bit.
+// kernel]. float32 is computed as float32 unless ConvTask::tf32 allows less, sums of 16-bit floats
+// are taken in float32, and engines that add in changing orders are left out, so that runs repeat
+// to the bit.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,6 +33,7 @@ struct ConvTask {
   ConvDirection direction = ConvDirection::kForward;
   DType dtype = DType::kFloat32;              // of all tensors: float32, float16 or bfloat16
   Algorithms algorithms = Algorithms::kFast;  // kDirect: no transforms by Fourier or Winograd
+  bool tf32 = false;                          // factors of float32 may be rounded to TF32
   // in_channels and axes' `in` are those of the image, also of kDataGrad.
   nn::ConvProblem problem;
 };

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/device/device.h"
+#include "core/resource/float32_products.h"
 #include "core/resource/place_resources.h"
 #include "kernels/cuda/conv.h"
 #include "kernels/cuda/fused_activation.h"
@@ -17,6 +18,7 @@ namespace {
 // What an instruction of convolutions keeps.
 struct ConvState : KernelState {
   const CudnnHandle* cudnn = nullptr;  // of its stream
+  bool tf32 = false;                   // as its place has it, once there is a handle
   ConvPlans plans;
 
   std::string algorithm() const override { return plans.engine(); }
@@ -26,12 +28,15 @@ absl::Status Convolve(KernelContext& ctx, ConvDirection direction, const nn::Con
                       const Tensor& first, const Tensor& second, Tensor& out) {
   auto& state = ctx.state<ConvState>();
   if (state.cudnn == nullptr) {
+    INTERP_ASSIGN_OR_RETURN(const Float32Products* const products,
+                            Float32Products::Of(ctx.place_resources()));
+    state.tf32 = products->as_tf32;
     INTERP_ASSIGN_OR_RETURN(state.cudnn, ctx.place_resources().GetOrMake<CudnnHandle>(
                                              absl::StrCat("stream ", ctx.stream().index()),
                                              [&ctx] { return CudnnHandle::Make(StreamOf(ctx)); }));
   }
   return state.plans.Run(
-      *state.cudnn, {direction, out.dtype, ctx.algorithms(), problem},
+      *state.cudnn, {direction, out.dtype, ctx.algorithms(), state.tf32, problem},
       {.first = first.raw_data(), .second = second.raw_data(), .out = out.mutable_raw_data()},
       [&ctx](size_t bytes) { return ctx.workspace(bytes); });
 }

@@ -19,8 +19,7 @@ template <typename T>
 absl::Status FillAs(const void* value, void* out, int64_t count, cudaStream_t stream) {
   T element;
   std::memcpy(&element, value, sizeof(T));
-  return Launch(FillElements<T>, BlocksFor(count, kBlockThreads), kBlockThreads,
-                /*shared_bytes=*/0, stream, element, static_cast<T*>(out), count);
+  return LaunchElements(FillElements<T>, count, stream, element, static_cast<T*>(out), count);
 }
 
 template <typename F>
@@ -115,9 +114,8 @@ absl::Status Cast(DType from, DType to, const void* x, void* out, int64_t count,
       using From = typename decltype(from_type)::type;
       using To = typename decltype(to_type)::type;
       if (count == 0) return absl::OkStatus();
-      return Launch(CastElements<From, To>, BlocksFor(count, kBlockThreads), kBlockThreads,
-                    /*shared_bytes=*/0, stream, static_cast<const From*>(x), static_cast<To*>(out),
-                    count);
+      return LaunchElements(CastElements<From, To>, count, stream, static_cast<const From*>(x),
+                            static_cast<To*>(out), count);
     });
   });
 }

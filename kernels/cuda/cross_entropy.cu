@@ -199,8 +199,7 @@ absl::Status SigmoidCrossEntropy(const SigmoidCrossEntropyArguments& args, cudaS
   if (args.count != nullptr) {
     INTERP_RETURN_IF_ERROR(Launch(CountLabels, 1, kBlockThreads, /*shared_bytes=*/0, stream, args));
   }
-  return Launch(MapSigmoidCrossEntropy, BlocksFor(args.size, kBlockThreads), kBlockThreads,
-                /*shared_bytes=*/0, stream, args);
+  return LaunchElements(MapSigmoidCrossEntropy, args.size, stream, args);
 }
 
 }  // namespace interp::cuda

@@ -77,11 +77,9 @@ absl::Status Dropout(DType dtype, const DropoutArguments& args, cudaStream_t str
 }
 
 absl::Status MaskedScale(DType dtype, const MaskedScaleArguments& args, cudaStream_t stream) {
-  if (args.size == 0) return absl::OkStatus();
   return WithFloats("dropout", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(ScaleMasked<T>, BlocksFor(args.size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, args);
+    return LaunchElements(ScaleMasked<T>, args.size, stream, args);
   });
 }
 

@@ -167,8 +167,7 @@ absl::Status RunGradient(const GroupNormGradArguments& args, cudaStream_t stream
   if (args.scale_grad != nullptr || args.bias_grad != nullptr) {
     GroupNormGradArguments summed = args;
     if (shape.size() == 0) summed.shape.images = 0;
-    INTERP_RETURN_IF_ERROR(Launch(GiveVectors<T>, BlocksFor(shape.channels, kBlockThreads),
-                                  kBlockThreads, /*shared_bytes=*/0, stream, summed));
+    INTERP_RETURN_IF_ERROR(LaunchElements(GiveVectors<T>, shape.channels, stream, summed));
   }
   if (args.x_grad == nullptr || shape.size() == 0) return absl::OkStatus();
   const int64_t length = shape.channels / args.groups * shape.pixels;

@@ -133,9 +133,7 @@ template <typename Step>
 absl::Status LaunchLive(void (*kernel)(GruCells, Step), const GruCells& cells, const Step& step,
                         cudaStream_t stream) {
   const int64_t elements = step.live * cells.size;
-  if (elements == 0) return absl::OkStatus();
-  return Launch(kernel, BlocksFor(elements, kBlockThreads), kBlockThreads, /*shared_bytes=*/0,
-                stream, cells, step);
+  return LaunchElements(kernel, elements, stream, cells, step);
 }
 
 }  // namespace

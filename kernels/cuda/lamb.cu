@@ -121,8 +121,7 @@ absl::Status UpdateByLamb(const LambNumbers& numbers, const UpdateTask& task, vo
     INTERP_RETURN_IF_ERROR(Launch(UpdateMoments, BlocksFor(kParts, 1), kBlockThreads,
                                   /*shared_bytes=*/0, stream, numbers, task, parts));
     INTERP_RETURN_IF_ERROR(Launch(SumSquareParts, 1, kParts, /*shared_bytes=*/0, stream, parts));
-    INTERP_RETURN_IF_ERROR(Launch(ApplyDirection, BlocksFor(task.size, kBlockThreads),
-                                  kBlockThreads, /*shared_bytes=*/0, stream, numbers, task, parts));
+    INTERP_RETURN_IF_ERROR(LaunchElements(ApplyDirection, task.size, stream, numbers, task, parts));
   }
   return Launch(AdvanceBetaPows, 1, 1, /*shared_bytes=*/0, stream, numbers, task);
 }

@@ -69,4 +69,16 @@ inline unsigned BlocksFor(int64_t work, int64_t work_per_block) {
   return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
 }
 
+#if defined(__CUDACC__) || defined(INTERP_CUDA_EMULATION)
+// Launches a kernel whose threads loop over `elements` elements, with no shared memory. Nothing for
+// none.
+template <typename... Params, typename... Args>
+absl::Status LaunchElements(void (*kernel)(Params...), int64_t elements, cudaStream_t stream,
+                            const Args&... args) {
+  if (elements == 0) return absl::OkStatus();
+  return Launch(kernel, BlocksFor(elements, kBlockThreads), kBlockThreads, /*shared_bytes=*/0,
+                stream, args...);
+}
+#endif
+
 }  // namespace interp::cuda

@@ -138,22 +138,18 @@ __global__ void __launch_bounds__(kBlockThreads)
 absl::Status StepLstm(DType dtype, const LstmCells& cells, const LstmStep& step,
                       cudaStream_t stream) {
   const int64_t elements = step.live * cells.size;
-  if (elements == 0) return absl::OkStatus();
   return WithWideFloats("lstm", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(StepLstmElements<T>, BlocksFor(elements, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, cells, step);
+    return LaunchElements(StepLstmElements<T>, elements, stream, cells, step);
   });
 }
 
 absl::Status StepLstmBack(DType dtype, const LstmCells& cells, const LstmStepBack& step,
                           cudaStream_t stream) {
   const int64_t elements = step.live * cells.size;
-  if (elements == 0) return absl::OkStatus();
   return WithWideFloats("the gradient of lstm", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(StepLstmElementsBack<T>, BlocksFor(elements, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, cells, step);
+    return LaunchElements(StepLstmElementsBack<T>, elements, stream, cells, step);
   });
 }
 

@@ -56,8 +56,7 @@ absl::Status ClipByNorm(const float* x, int64_t size, float max_norm, void* work
   if (size == 0) return absl::OkStatus();
   float* const squares = static_cast<float*>(workspace) + kTotal;
   INTERP_RETURN_IF_ERROR(SumOfSquares(x, size, workspace, squares, stream));
-  return Launch(ScaleToNorm, BlocksFor(size, kBlockThreads), kBlockThreads, /*shared_bytes=*/0,
-                stream, x, size, max_norm, squares, out);
+  return LaunchElements(ScaleToNorm, size, stream, x, size, max_norm, squares, out);
 }
 
 }  // namespace interp::cuda

@@ -1,36 +1,29 @@
-// Offsets and other numbers of the host that a row needs on the GPU.
+// Numbers of the host, such as the offsets of a LoD, for the work of a row.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/op_def.h"
-#include "kernels/cuda/numbers.h"
-#include "kernels/cuda/row.h"
-#include "kernels/sequence/lod.h"
 
 namespace interp::cuda {
 
-// Several lists of numbers on the GPU, one after the other, for work that is enqueued while the
-// object lives. Thread-safety: none.
+// Writes `numbers` to memory of the device, in the order of the row's stream; they may change at
+// once. Few travel by value (numbers.h), as all do while the stream is captured, more through
+// pinned memory in one copy, for which the host waits only where too much of that is in use.
+absl::Status StoreNumbers(const KernelContext& ctx, absl::Span<const int64_t> numbers, int64_t* to);
+
+// Several lists in temporary memory of the device.
 class NumberLists {
  public:
-  // ResourceExhausted without memory for them.
+  // Enqueues what brings them there; they may change at once. `ctx` runs a row and outlives it.
   static absl::StatusOr<NumberLists> Make(const KernelContext& ctx,
-                                          std::initializer_list<Offsets> lists) {
-    std::vector<int64_t> all;
-    std::vector<int64_t> begins;
-    for (const Offsets list : lists) {
-      begins.push_back(std::ssize(all));
-      all.insert(all.end(), list.begin(), list.end());
-    }
-    INTERP_ASSIGN_OR_RETURN(Workspace memory, ctx.workspace(all.size() * sizeof(int64_t)));
-    INTERP_RETURN_IF_ERROR(StoreNumbers(all, memory.data<int64_t>(), StreamOf(ctx)));
-    return NumberLists(std::move(memory), std::move(begins));
-  }
+                                          std::initializer_list<absl::Span<const int64_t>> lists);
 
-  // Memory of the device.
+  // List `i` on the device.
   const int64_t* list(size_t i) const { return memory_.data<int64_t>() + begins_[i]; }
 
  private:

@@ -6,11 +6,9 @@
 namespace interp::cuda {
 namespace {
 
-constexpr int64_t kMostNumbers = 480;  // arguments of a launch take 4 KiB on any GPU
-
 struct NumberPiece {
   int64_t count;
-  int64_t values[kMostNumbers];
+  int64_t values[kNumbersPerLaunch];
 };
 
 __global__ void __launch_bounds__(kBlockThreads) StorePiece(const NumberPiece piece, int64_t* to) {
@@ -19,11 +17,11 @@ __global__ void __launch_bounds__(kBlockThreads) StorePiece(const NumberPiece pi
 
 }  // namespace
 
-absl::Status StoreNumbers(absl::Span<const int64_t> numbers, int64_t* to, cudaStream_t stream) {
+absl::Status StoreByValue(absl::Span<const int64_t> numbers, int64_t* to, cudaStream_t stream) {
   const auto size = static_cast<int64_t>(numbers.size());
-  for (int64_t first = 0; first < size; first += kMostNumbers) {
+  for (int64_t first = 0; first < size; first += kNumbersPerLaunch) {
     NumberPiece piece;
-    piece.count = std::min(kMostNumbers, size - first);
+    piece.count = std::min(kNumbersPerLaunch, size - first);
     std::copy_n(numbers.data() + first, piece.count, piece.values);
     INTERP_RETURN_IF_ERROR(
         Launch(StorePiece, 1, kBlockThreads, /*shared_bytes=*/0, stream, piece, to + first));

@@ -1,4 +1,4 @@
-// Numbers of the host, such as the offsets of a LoD, in memory of a GPU.
+// A few numbers of the host in memory of a GPU; number_lists.h takes any number of them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,9 +10,11 @@
 
 namespace interp::cuda {
 
-// Writes `numbers` to memory of the device. They travel by value, as arguments of launches, one
-// launch for 480 of them, so the host waits for nothing and `numbers` may change at once. Enqueued
-// on `stream`.
-absl::Status StoreNumbers(absl::Span<const int64_t> numbers, int64_t* to, cudaStream_t stream);
+// Arguments of a launch take 4 KiB on any GPU.
+inline constexpr int64_t kNumbersPerLaunch = 480;
+
+// Writes `numbers` to memory of the device. They travel by value, as arguments of launches, so the
+// host waits for nothing and `numbers` may change at once. Enqueued on `stream`.
+absl::Status StoreByValue(absl::Span<const int64_t> numbers, int64_t* to, cudaStream_t stream);
 
 }  // namespace interp::cuda

@@ -129,8 +129,7 @@ absl::Status RunForEach(DType dtype, int64_t size, const Arguments& args, cudaSt
   if (size == 0) return absl::OkStatus();
   return WithWideFloats(dtype, [&](auto type) {
     using Of = Function<typename decltype(type)::type>;
-    return Launch(ForEach<Of>, BlocksFor(size, kBlockThreads), kBlockThreads, /*shared_bytes=*/0,
-                  stream, size, Of{args});
+    return LaunchElements(ForEach<Of>, size, stream, size, Of{args});
   });
 }
 

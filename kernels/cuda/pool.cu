@@ -210,12 +210,10 @@ absl::Status PoolWindows(DType dtype, const Pool& pool, bool channels_last, cons
                          void* out, cudaStream_t stream) {
   INTERP_ASSIGN_OR_RETURN(const ImageWalk inputs, WalkImages(pool, channels_last, false));
   INTERP_ASSIGN_OR_RETURN(const ImageWalk outputs, WalkImages(pool, channels_last, true));
-  if (outputs.size == 0) return absl::OkStatus();
   return WithFloats("pooling", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(PoolOutputs<T>, BlocksFor(outputs.size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, pool, outputs, inputs.pixels,
-                  static_cast<const T*>(x), static_cast<T*>(out));
+    return LaunchElements(PoolOutputs<T>, outputs.size, stream, pool, outputs, inputs.pixels,
+                          static_cast<const T*>(x), static_cast<T*>(out));
   });
 }
 
@@ -227,8 +225,7 @@ absl::Status PoolGradient(DType dtype, const PoolGradientArguments& args, cudaSt
     using T = typename decltype(type)::type;
     const auto kernel = args.pool.kind == PoolKind::kMax ? CollectGradients<T, PoolKind::kMax>
                                                          : CollectGradients<T, PoolKind::kAverage>;
-    return Launch(kernel, BlocksFor(inputs.size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, args, inputs, outputs.pixels);
+    return LaunchElements(kernel, inputs.size, stream, args, inputs, outputs.pixels);
   });
 }
 

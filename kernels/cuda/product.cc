@@ -136,14 +136,19 @@ uint32_t EpilogueOf(const ProductShape& shape) {
   return shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+cublasComputeType_t ComputeTypeOf(const ProductShape& shape) {
+  if (shape.dtype == DType::kFloat64) return CUBLAS_COMPUTE_64F;
+  const bool tf32 = shape.tf32 && shape.dtype == DType::kFloat32;
+  return tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 // The library's x is our y.
 absl::StatusOr<OwnedBlas<cublasLtMatmulDesc_t>> MakeMatmul(const ProductShape& shape) {
   const bool wide = shape.dtype == DType::kFloat64;
   cublasLtMatmulDesc_t matmul = nullptr;
-  INTERP_RETURN_IF_ERROR(
-      BlasStatus(cublasLtMatmulDescCreate(&matmul, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                          wide ? CUDA_R_64F : CUDA_R_32F),
-                 kCannotDescribe));
+  INTERP_RETURN_IF_ERROR(BlasStatus(
+      cublasLtMatmulDescCreate(&matmul, ComputeTypeOf(shape), wide ? CUDA_R_64F : CUDA_R_32F),
+      kCannotDescribe));
   OwnedBlas<cublasLtMatmulDesc_t> owned(matmul);
   const auto operation = [](bool transposed) {
     return static_cast<int32_t>(transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -272,6 +277,7 @@ absl::StatusOr<ProductPlans::Plan*> ProductPlans::Find(const BlasHandle& blas,
                                                        const ProductOperands& operands) {
   nn::ShapeCache<Plan>::Key key = {static_cast<int64_t>(shape.dtype),
                                    static_cast<int64_t>(shape.out_dtype),
+                                   shape.tf32,
                                    shape.m,
                                    shape.n,
                                    shape.k,

@@ -2,7 +2,7 @@
 //
 // Our matrices are row-major and the library's column-major, so it is asked for the transposed
 // product, out^T = op(y)^T op(x)^T, for which nothing has to move. float32 is multiplied as
-// float32, never as TF32; sums of 16-bit floats are taken in float32.
+// float32 unless ProductShape::tf32 asks for less; sums of 16-bit floats are taken in float32.
 #pragma once
 
 #include <cublasLt.h>
@@ -43,6 +43,7 @@ enum class ProductActivation : int8_t { kNone, kRelu, kGeluTanh };
 struct ProductShape {
   DType dtype = DType::kFloat32;      // of x and y: float32, float64, float16 or bfloat16
   DType out_dtype = DType::kFloat32;  // of out and bias: that, or float32 for 16 bits
+  bool tf32 = false;                  // factors of float32 are rounded to TF32
   int64_t m = 0;                      // out[i] is m x n
   int64_t n = 0;
   int64_t k = 0;

@@ -166,11 +166,9 @@ absl::Status DrawIntegers(DType dtype, const IntegersArguments& arguments, cudaS
 
 absl::Status FillRange(DType dtype, int64_t start, int64_t step, void* out, int64_t size,
                        cudaStream_t stream) {
-  if (size == 0) return absl::OkStatus();
   return WithIntegers("a range", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(Count<T>, BlocksFor(size, kBlockThreads), kBlockThreads, /*shared_bytes=*/0,
-                  stream, start, step, static_cast<T*>(out), size);
+    return LaunchElements(Count<T>, size, stream, start, step, static_cast<T*>(out), size);
   });
 }
 

@@ -130,8 +130,7 @@ absl::Status ReduceGradient(DType dtype, const ReduceGradientArguments& args, cu
                                     RowThreads(reduced.size), /*shared_bytes=*/0, stream, data,
                                     kept, reduced));
     }
-    return Launch(MapReduceGradient<T>, BlocksFor(walk.size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, data, walk);
+    return LaunchElements(MapReduceGradient<T>, walk.size, stream, data, walk);
   });
 }
 

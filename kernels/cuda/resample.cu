@@ -198,23 +198,19 @@ absl::Status Resample(DType dtype, const ResampleArguments& arguments, cudaStrea
   if (size == 0) return absl::OkStatus();
   if (arguments.nearest) {
     return WithBytes(static_cast<int>(SizeOf(dtype)), [&](auto type) {
-      return Launch(CopyNearest<typename decltype(type)::type>, BlocksFor(size, kBlockThreads),
-                    kBlockThreads, /*shared_bytes=*/0, stream, arguments);
+      return LaunchElements(CopyNearest<typename decltype(type)::type>, size, stream, arguments);
     });
   }
   return WithPixels(dtype, [&](auto type) {
-    return Launch(BlendLinear<typename decltype(type)::type>, BlocksFor(size, kBlockThreads),
-                  kBlockThreads, /*shared_bytes=*/0, stream, arguments);
+    return LaunchElements(BlendLinear<typename decltype(type)::type>, size, stream, arguments);
   });
 }
 
 absl::Status ResampleGradient(DType dtype, const ResampleArguments& arguments,
                               cudaStream_t stream) {
   const int64_t size = SizeOfImages(arguments.view, arguments.view.in);
-  if (size == 0) return absl::OkStatus();
   return WithPixels(dtype, [&](auto type) {
-    return Launch(AddUpTakers<typename decltype(type)::type>, BlocksFor(size, kBlockThreads),
-                  kBlockThreads, /*shared_bytes=*/0, stream, arguments);
+    return LaunchElements(AddUpTakers<typename decltype(type)::type>, size, stream, arguments);
   });
 }
 

@@ -231,11 +231,9 @@ absl::Status StepCells(DType dtype, const RecurrentStep& step, const CellMemory&
                        cudaStream_t stream) {
   INTERP_RETURN_IF_ERROR(CheckLengths(step.lengths));
   const int64_t size = step.batch * step.hidden;
-  if (size == 0) return absl::OkStatus();
   return WithWideFloats("recurrent cells", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(StepElements<T>, BlocksFor(size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, step, memory);
+    return LaunchElements(StepElements<T>, size, stream, step, memory);
   });
 }
 
@@ -243,11 +241,9 @@ absl::Status StepCellsBack(DType dtype, const RecurrentStep& step, const CellGra
                            cudaStream_t stream) {
   INTERP_RETURN_IF_ERROR(CheckLengths(step.lengths));
   const int64_t size = step.batch * step.hidden;
-  if (size == 0) return absl::OkStatus();
   return WithWideFloats("gradients of recurrent cells", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(StepElementsBack<T>, BlocksFor(size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, step, memory);
+    return LaunchElements(StepElementsBack<T>, size, stream, step, memory);
   });
 }
 
@@ -256,12 +252,11 @@ absl::Status StatesBeforeSteps(DType dtype, const RecurrentStep& step, int64_t s
                                cudaStream_t stream) {
   INTERP_RETURN_IF_ERROR(CheckLengths(step.lengths));
   const int64_t size = steps * step.batch * step.hidden;
-  if (size == 0) return absl::OkStatus();
   return WithWideFloats("states of recurrent layers", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(CollectStatesBefore<T>, BlocksFor(size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, step, steps, backward, static_cast<const T*>(out),
-                  static_cast<const T*>(first), static_cast<T*>(states));
+    return LaunchElements(CollectStatesBefore<T>, size, stream, step, steps, backward,
+                          static_cast<const T*>(out), static_cast<const T*>(first),
+                          static_cast<T*>(states));
   });
 }
 

@@ -6,7 +6,7 @@
 //
 // Inputs and outputs are device memory in plain layout, dense, but inputs with kHostInput or
 // kValueInInfer, which lie on the host. A row waits for nothing and copies nothing from the host
-// but by value.
+// but by value and by number_lists.h.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -96,8 +96,7 @@ absl::Status RunningSum(DType dtype, const RunningSumArguments& arguments, cudaS
       return Launch(AddUpRows<T>, RowBlocks(lines.outer, lines.length), RowThreads(lines.length),
                     /*shared_bytes=*/0, stream, arguments);
     }
-    return Launch(AddUpColumns<T>, BlocksFor(lines.count(), kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, arguments);
+    return LaunchElements(AddUpColumns<T>, lines.count(), stream, arguments);
   });
 }
 

@@ -47,9 +47,8 @@ __global__ void __launch_bounds__(kBlockThreads) CopyHalf(const T* x, const Halv
 template <typename T, typename Index>
 absl::Status LaunchHot(const void* x, int64_t count, int64_t depth, uint64_t one, void* out,
                        cudaStream_t stream) {
-  return Launch(SetHot<T, Index>, BlocksFor(count * depth, kBlockThreads), kBlockThreads,
-                /*shared_bytes=*/0, stream, static_cast<const Index*>(x), count, depth,
-                static_cast<T>(one), static_cast<T*>(out));
+  return LaunchElements(SetHot<T, Index>, count * depth, stream, static_cast<const Index*>(x),
+                        count, depth, static_cast<T>(one), static_cast<T*>(out));
 }
 
 // Calls function(Type<T>()) as WithBytes for elements that a word holds.
@@ -69,12 +68,10 @@ absl::Status WithWords(absl::string_view what, int element_bytes, Function funct
 
 absl::Status Where(int element_bytes, const bool* condition, const void* x, const void* y,
                    void* out, int64_t count, cudaStream_t stream) {
-  if (count == 0) return absl::OkStatus();
   return WithBytes(element_bytes, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(Choose<T>, BlocksFor(count, kBlockThreads), kBlockThreads, /*shared_bytes=*/0,
-                  stream, condition, static_cast<const T*>(x), static_cast<const T*>(y),
-                  static_cast<T*>(out), count);
+    return LaunchElements(Choose<T>, count, stream, condition, static_cast<const T*>(x),
+                          static_cast<const T*>(y), static_cast<T*>(out), count);
   });
 }
 
@@ -105,11 +102,10 @@ absl::Status MaskLengths(const int64_t* lengths, int64_t count, int64_t width, i
 absl::Status KeepHalf(int element_bytes, const void* x, const Halves& halves, void* out,
                       cudaStream_t stream) {
   const int64_t count = halves.matrices * halves.rows * halves.columns;
-  if (count == 0) return absl::OkStatus();
   return WithBytes(element_bytes, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(CopyHalf<T>, BlocksFor(count, kBlockThreads), kBlockThreads, /*shared_bytes=*/0,
-                  stream, static_cast<const T*>(x), halves, static_cast<T*>(out));
+    return LaunchElements(CopyHalf<T>, count, stream, static_cast<const T*>(x), halves,
+                          static_cast<T*>(out));
   });
 }
 

@@ -98,33 +98,27 @@ __global__ void __launch_bounds__(kBlockThreads)
 absl::Status PoolSequences(DType dtype, const PackedSequences& sequences,
                            const SequencePooling& pooling, cudaStream_t stream) {
   const int64_t size = sequences.count * sequences.width;
-  if (size == 0) return absl::OkStatus();
   return WithWideFloats("pooling of sequences", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(PoolEachSequence<T>, BlocksFor(size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, sequences, pooling);
+    return LaunchElements(PoolEachSequence<T>, size, stream, sequences, pooling);
   });
 }
 
 absl::Status PoolSequencesGradient(DType dtype, const PackedSequences& sequences,
                                    const SequencePoolingGradient& gradient, cudaStream_t stream) {
   const int64_t size = sequences.rows * sequences.width;
-  if (size == 0) return absl::OkStatus();
   return WithWideFloats("the gradient of pooling of sequences", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(SpreadPoolGradient<T>, BlocksFor(size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, sequences, gradient);
+    return LaunchElements(SpreadPoolGradient<T>, size, stream, sequences, gradient);
   });
 }
 
 absl::Status SumSequenceCopies(DType dtype, const PackedSequences& sequences,
                                const SequenceCopies& copies, cudaStream_t stream) {
   const int64_t size = sequences.rows * sequences.width;
-  if (size == 0) return absl::OkStatus();
   return WithWideFloats("a sum of copies of sequences", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(SumCopiesOfSequences<T>, BlocksFor(size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, sequences, copies);
+    return LaunchElements(SumCopiesOfSequences<T>, size, stream, sequences, copies);
   });
 }
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "kernels/cuda/number_lists.h"
-#include "kernels/cuda/numbers.h"
 #include "kernels/cuda/row.h"
 #include "kernels/cuda/sequence_copy.h"
 #include "kernels/cuda/sequence_pool.h"
@@ -232,7 +231,7 @@ absl::Status Pad(KernelContext& ctx) {
   if (Tensor* const lengths = ctx.optional_output(/*slot=*/1)) {
     Numbers values(offsets.begin() + 1, offsets.end());
     for (size_t i = 0; i < values.size(); ++i) values[i] -= offsets[i];
-    INTERP_RETURN_IF_ERROR(StoreNumbers(values, lengths->mutable_data<int64_t>(), StreamOf(ctx)));
+    INTERP_RETURN_IF_ERROR(StoreNumbers(ctx, values, lengths->mutable_data<int64_t>()));
   }
   if (out.numel() == 0) return absl::OkStatus();
   const int64_t width = RowSize(x);

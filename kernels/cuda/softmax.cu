@@ -83,8 +83,8 @@ absl::Status Softmax(DType dtype, bool logarithm, const void* x, const LineShape
       return Launch(SoftmaxRows<T>, RowBlocks(shape.outer, shape.length), RowThreads(shape.length),
                     /*shared_bytes=*/0, stream, in, shape, logarithm, out);
     }
-    return Launch(SoftmaxColumns<T>, BlocksFor(shape.outer * shape.inner, kBlockThreads),
-                  kBlockThreads, /*shared_bytes=*/0, stream, in, shape, logarithm, out);
+    return LaunchElements(SoftmaxColumns<T>, shape.outer * shape.inner, stream, in, shape,
+                          logarithm, out);
   });
 }
 

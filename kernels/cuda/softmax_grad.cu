@@ -78,8 +78,7 @@ absl::Status SoftmaxGradient(DType dtype, bool logarithm, const void* out, const
       return Launch(SoftmaxGradientRows<T>, RowBlocks(shape.outer, shape.length),
                     RowThreads(shape.length), /*shared_bytes=*/0, stream, data);
     }
-    return Launch(SoftmaxGradientColumns<T>, BlocksFor(shape.outer * shape.inner, kBlockThreads),
-                  kBlockThreads, /*shared_bytes=*/0, stream, data);
+    return LaunchElements(SoftmaxGradientColumns<T>, shape.outer * shape.inner, stream, data);
   });
 }
 

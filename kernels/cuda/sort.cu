@@ -142,9 +142,8 @@ absl::Status MergeTiles(const SortArguments& args, TakeWorkspace take_workspace,
   for (bool is_last = false; !is_last;) {
     const int64_t merged = std::min(2 * run, args.keep);
     is_last = count <= 2 * run;
-    INTERP_RETURN_IF_ERROR(Launch(MergeRuns<T>, BlocksFor(lines.count() * count, kBlockThreads),
-                                  kBlockThreads, /*shared_bytes=*/0, stream, in, count, run, merged,
-                                  before, is_last ? result : out));
+    INTERP_RETURN_IF_ERROR(LaunchElements(MergeRuns<T>, lines.count() * count, stream, in, count,
+                                          run, merged, before, is_last ? result : out));
     count = KeptOf(count, 2 * run, args.keep);
     run = merged;
     std::swap(in, out);

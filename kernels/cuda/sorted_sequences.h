@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/batched_product.h"
+#include "kernels/cuda/number_lists.h"
 #include "kernels/cuda/step_rows.h"
 #include "kernels/recurrent/step_order.h"
 
@@ -32,14 +33,14 @@ class SortedSequences {
   absl::Status ScatterStates(const KernelContext& ctx, const void* sorted, Tensor& states) const;
 
  private:
-  SortedSequences(const recurrent::StepOrder& order, Workspace numbers)
+  SortedSequences(const recurrent::StepOrder& order, NumberLists numbers)
       : order_(&order), numbers_(std::move(numbers)) {}
 
   absl::Status MoveStates(const KernelContext& ctx, const Tensor& states, const void* from,
                           void* to, bool to_sorted) const;
 
   const recurrent::StepOrder* order_;
-  Workspace numbers_;  // first, sequences, starts, and 0, 1, 2 ... for as many rows
+  NumberLists numbers_;  // first, sequences, starts, and 0, 1, 2 ... for as many rows
 };
 
 }  // namespace interp::cuda

@@ -30,9 +30,9 @@ absl::Status StatesBeforeBatchRows(DType dtype, const StepRows& rows, int64_t co
   if (count * width == 0) return absl::OkStatus();
   return WithWideFloats("states of sequences", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return Launch(CollectBatchRowsBefore<T>, BlocksFor(count * width, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, rows, count, width, static_cast<const T*>(states),
-                  static_cast<const T*>(first), static_cast<T*>(before));
+    return LaunchElements(CollectBatchRowsBefore<T>, count * width, stream, rows, count, width,
+                          static_cast<const T*>(states), static_cast<const T*>(first),
+                          static_cast<T*>(before));
   });
 }
 

@@ -145,8 +145,7 @@ absl::Status CopyAs(Walk walk, const void* in, void* out, cudaStream_t stream) {
   const int rows = RowsOfTiles(walk);
   if (rows == 0) {
     SetLengths(walk);
-    return Launch(CopyElements<T>, BlocksFor(walk.size, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, walk, from, to);
+    return LaunchElements(CopyElements<T>, walk.size, stream, walk, from, to);
   }
   Walk batch;
   for (int d = 1; d < walk.count; ++d) {

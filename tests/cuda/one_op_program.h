@@ -25,7 +25,8 @@ struct OneOpResult {
   bool on_gpu = false;
 };
 
-inline absl::StatusOr<OneOpResult> RunOn(Place place, const OneOpProgram& op) {
+inline absl::StatusOr<OneOpResult> RunOn(Place place, const OneOpProgram& op,
+                                         CoreOptions options = {}) {
   testing::ProgramBuilder builder(op.inputs[0].second.dtype);
   testing::ProgramBuilder::Slots inputs;
   testing::ProgramBuilder::Slots outputs;
@@ -40,7 +41,6 @@ inline absl::StatusOr<OneOpResult> RunOn(Place place, const OneOpProgram& op) {
   for (const std::string& slot : op.outputs) outputs.push_back({slot, {slot + ".out"}});
   builder.AddOp(op.type, inputs, outputs, op.attrs);
   for (const std::string& slot : op.outputs) builder.Fetch(slot + ".out");
-  CoreOptions options;
   options.plan.place = place;
   INTERP_ASSIGN_OR_RETURN(const auto core,
                           InterpreterCore::Create(builder.Build(), {}, {}, nullptr, options));

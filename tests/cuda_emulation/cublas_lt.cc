@@ -77,7 +77,8 @@ cublasStatus_t CheckMatmul(const Matmul& matmul, const Layout& a, const Layout& 
   const bool wide = matmul.compute == CUBLAS_COMPUTE_64F;
   const bool types =
       a.type == b.type && (a.type == d.type || (ElementBytes(a.type) == 2 && d.type == CUDA_R_32F));
-  if (!types || wide != (a.type == CUDA_R_64F) ||
+  const bool as_tf32 = matmul.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  if (!types || wide != (a.type == CUDA_R_64F) || (as_tf32 && a.type != CUDA_R_32F) ||
       matmul.scale != (wide ? CUDA_R_64F : CUDA_R_32F) ||
       (wide && matmul.epilogue != CUBLASLT_EPILOGUE_DEFAULT)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -90,7 +91,8 @@ cublasLtMatmulAlgo_t AlgorithmFor(const Matmul& matmul, const Layout& a, const L
   const Sides left = SidesOf(a, matmul.trans_a);
   return {{left.rows, left.cols, d.cols, static_cast<uint64_t>(d.batch_count),
            static_cast<uint64_t>(a.type) << 32 | static_cast<uint64_t>(d.type),
-           static_cast<uint64_t>(matmul.trans_a) << 40 |
+           static_cast<uint64_t>(matmul.compute) << 48 |
+               static_cast<uint64_t>(matmul.trans_a) << 40 |
                static_cast<uint64_t>(matmul.trans_b) << 32 | matmul.epilogue,
            /*workspace=*/0, /*alignments=*/0}};
 }
@@ -163,8 +165,12 @@ struct MatmulPlaces {
 };
 
 void Multiply(const MatmulCall& call, const MatmulPlaces& at) {
-  const std::vector<double> a = LoadMatrix(call.a, at.a);
-  const std::vector<double> b = LoadMatrix(call.b, at.b);
+  std::vector<double> a = LoadMatrix(call.a, at.a);
+  std::vector<double> b = LoadMatrix(call.b, at.b);
+  if (call.matmul.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
+    RoundToTf32(a);
+    RoundToTf32(b);
+  }
   std::vector<double> c;
   if (at.c != nullptr) c = LoadMatrix(call.c, at.c);
   std::vector<double> bias;

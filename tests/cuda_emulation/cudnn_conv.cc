@@ -1,6 +1,5 @@
 // Convolutions of the emulated cuDNN: what descriptors say, which engines there are, and sums.
 #include <algorithm>
-#include <bit>
 
 #include "tests/cuda_emulation/cudnn_graph_types.h"
 #include "tests/cuda_emulation/library_values.h"
@@ -135,15 +134,6 @@ void ForEachTerm(const EmulatedConv& conv, const Body& body) {
         }
       }
     }
-  }
-}
-
-// To the ten bits of fraction that tensor cores keep of float32.
-void RoundToTf32(std::vector<double>& values) {
-  constexpr uint32_t kDropped = (1u << 13) - 1;
-  for (double& value : values) {
-    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-    value = std::bit_cast<float>((bits + (kDropped >> 1)) & ~kDropped);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <library_types.h>
 
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -33,6 +35,15 @@ inline std::vector<double> Load(cudaDataType_t type, const char* from, int64_t c
       return LoadAs<bfloat16>(from, count);
   }
   return {};
+}
+
+// To the ten bits of fraction that tensor cores keep of float32.
+inline void RoundToTf32(std::vector<double>& values) {
+  constexpr uint32_t kDropped = (1u << 13) - 1;
+  for (double& value : values) {
+    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+    if (!std::isnan(value)) value = std::bit_cast<float>((bits + (kDropped >> 1)) & ~kDropped);
+  }
 }
 
 template <typename T>

@@ -114,6 +114,13 @@ cudaError_t MachineState::Enter(const std::string& name, int device) {
   return error;
 }
 
+cudaError_t MachineState::MakeContext(int device) {
+  if (devices_[device]->has_context.exchange(true)) return cudaSuccess;
+  const cudaError_t error = Enter("cuDevicePrimaryCtxRetain", /*device=*/-1);
+  if (error != cudaSuccess) devices_[device]->has_context = false;
+  return error;
+}
+
 cudaError_t MachineState::Allocate(int device, void** address, size_t bytes) {
   *address = nullptr;
   if (bytes == 0) return cudaSuccess;

@@ -79,6 +79,11 @@ class MachineState final : public Machine {
   // device, unless the call does without a device (-1).
   cudaError_t Enter(const std::string& name, int device);
 
+  // Makes the primary context of the device, which counts as cuDevicePrimaryCtxRetain, unless it is
+  // there.
+  cudaError_t MakeContext(int device);
+  bool HasContext(int device) const { return devices_[device]->has_context; }
+
   int num_devices() const { return static_cast<int>(devices_.size()); }
   uint64_t serial() const { return serial_; }
 
@@ -139,6 +144,7 @@ class MachineState final : public Machine {
     uint64_t lanes = 0;        // bits of those in use; the null stream has lane 0
     std::set<int> peers = {};  // whose memory its kernels may use
     std::atomic<cudaError_t> lost = cudaSuccess;
+    std::atomic<bool> has_context = false;
   };
   // Where work of a call goes: the stream, or the current device's null stream.
   struct Target {

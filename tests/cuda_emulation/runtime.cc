@@ -1,7 +1,10 @@
-// The calls of cuda_runtime.h, on the machine that lives. Long because there is one for each.
+// The calls of cuda_runtime.h and cuda.h, on the machine that lives. Long because there is one for
+// each.
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <string_view>
 
 #include "tests/cuda_emulation/machine.h"
 
@@ -38,7 +41,8 @@ cudaError_t Call(const char* name, Needs needs, Act act) {
   HostThread& host_thread = ThisThread(*machine);
   const bool on_device = needs == Needs::kDevice;
   if (on_device && host_thread.device >= machine->num_devices()) return cudaErrorNoDevice;
-  cudaError_t error = machine->Enter(name, on_device ? host_thread.device : -1);
+  cudaError_t error = on_device ? machine->MakeContext(host_thread.device) : cudaSuccess;
+  if (error == cudaSuccess) error = machine->Enter(name, on_device ? host_thread.device : -1);
   if (error == cudaSuccess) error = act(*machine, host_thread.device);
   if (error != cudaSuccess && error != cudaErrorNotReady) host_thread.last_error = error;
   return error;
@@ -123,7 +127,28 @@ cudaError_t cudaGetDeviceCount(int* count) {
 cudaError_t cudaSetDevice(int device) {
   return Call("cudaSetDevice", Needs::kNothing, [&](MachineState& machine, int) {
     if (!Valid(machine, device)) return cudaErrorInvalidDevice;
-    ThisThread(machine).device = device;
+    const cudaError_t error = machine.MakeContext(device);
+    if (error == cudaSuccess) ThisThread(machine).device = device;
+    return error;
+  });
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+  MachineState* const machine = LivingMachine();
+  if (machine == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (!Valid(*machine, device)) return CUDA_ERROR_INVALID_DEVICE;
+  *flags = 0;
+  *active = machine->HasContext(device) ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,
+                                             unsigned /*version*/, unsigned long long /*flags*/,
+                                             cudaDriverEntryPointQueryResult* result) {
+  return Call("cudaGetDriverEntryPointByVersion", Needs::kNothing, [&](MachineState&, int) {
+    const bool found = std::string_view(symbol) == "cuDevicePrimaryCtxGetState";
+    *function = found ? reinterpret_cast<void*>(&cuDevicePrimaryCtxGetState) : nullptr;
+    *result = found ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return cudaSuccess;
   });
 }

@@ -22,4 +22,11 @@ absl::StatusOr<std::shared_ptr<Device>> MakeCudaDevice(int index);
 // The handle of a stream of a CudaDevice, for calls of CUDA and its libraries. REQUIRES: that.
 cudaStream_t HandleOf(const Stream& stream);
 
+// Within Stream::EnqueueKernel, as a part of its work: copies `bytes` bytes of the host to memory
+// of the device, by way of pinned buffers. The host's may change at once. REQUIRES: a stream of a
+// CudaDevice. Errors: FailedPrecondition while it is captured, and those of copies.
+absl::Status UploadNow(Stream& stream, void* device, const void* host, size_t bytes);
+// Whether the stream is captured (Stream::BeginCapture). REQUIRES: one of a CudaDevice.
+bool IsCaptured(const Stream& stream);
+
 }  // namespace interp::cuda

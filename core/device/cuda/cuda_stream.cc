@@ -55,6 +55,12 @@ cudaStream_t HandleOf(const Stream& stream) {
   return static_cast<const CudaStream&>(stream).handle();
 }
 
+absl::Status UploadNow(Stream& stream, void* device, const void* host, size_t bytes) {
+  return static_cast<CudaStream&>(stream).UploadNow(device, host, bytes);
+}
+
+bool IsCaptured(const Stream& stream) { return static_cast<const CudaStream&>(stream).captures(); }
+
 absl::StatusOr<bool> CudaEvent::SynchronizeUntil(std::chrono::steady_clock::time_point deadline) {
   using std::chrono::steady_clock;
   bool done = true;
@@ -116,11 +122,20 @@ absl::Status CudaStream::CopyToDevice(void* device, const void* host, BufferRef 
   INTERP_RETURN_IF_ERROR(NotCaptured("a copy of host memory"));
   Work copy = work;
   copy.bytes = static_cast<int64_t>(bytes);
-  return Enqueue(WorkKind::kHostToDevice, copy, [&] {
-    return ForEachPiece(bytes, [&](size_t offset, size_t size) {
-      return UploadPiece(static_cast<char*>(device) + offset,
-                         static_cast<const char*>(host) + offset, host_buffer, size);
-    });
+  return Enqueue(WorkKind::kHostToDevice, copy,
+                 [&] { return Upload(device, host, host_buffer, bytes); });
+}
+
+absl::Status CudaStream::UploadNow(void* device, const void* host, size_t bytes) {
+  INTERP_RETURN_IF_ERROR(NotCaptured("a copy of host memory"));
+  return Upload(device, host, /*buffer=*/{}, bytes);
+}
+
+absl::Status CudaStream::Upload(void* device, const void* host, const BufferRef& buffer,
+                                size_t bytes) {
+  return ForEachPiece(bytes, [&](size_t offset, size_t size) {
+    return UploadPiece(static_cast<char*>(device) + offset, static_cast<const char*>(host) + offset,
+                       buffer, size);
   });
 }
 

@@ -99,6 +99,10 @@ class CudaStream final : public Stream {
   Place place() const override { return device_.place(); }
   cudaStream_t handle() const { return handle_; }
 
+  // Those of cuda_device.h.
+  absl::Status UploadNow(void* device, const void* host, size_t bytes);
+  bool captures() const { return captures_; }
+
   absl::Status CopyToDevice(void* device, const void* host, BufferRef host_buffer, size_t bytes,
                             const Work& work) override;
   absl::Status CopyToHost(void* host, BufferRef host_buffer, const void* device, size_t bytes,
@@ -119,6 +123,7 @@ class CudaStream final : public Stream {
   absl::Status Enqueue(WorkKind kind, const Work& work, absl::FunctionRef<absl::Status()> enqueue);
   // An error while the stream is captured, for what no graph may hold.
   absl::Status NotCaptured(absl::string_view what) const;
+  absl::Status Upload(void* device, const void* host, const BufferRef& buffer, size_t bytes);
   absl::Status UploadPiece(char* device, const char* host, const BufferRef& buffer, size_t bytes);
   absl::Status DownloadPiece(char* host, const BufferRef& buffer, const char* device, size_t bytes);
 

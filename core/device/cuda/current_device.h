@@ -5,18 +5,13 @@
 
 namespace interp::cuda {
 
+// A former device without a context in this process stays replaced: to set it makes its context
+// (CUDA Runtime API, cudaSetDevice), which takes memory of a GPU that nobody uses.
 // Thread-safety: lives on one thread.
 class CurrentDevice {
  public:
-  explicit CurrentDevice(int device) {
-    error_ = cudaGetDevice(&before_);
-    if (error_ != cudaSuccess || before_ == device) return;
-    error_ = cudaSetDevice(device);
-    changed_ = error_ == cudaSuccess;
-  }
-  ~CurrentDevice() {
-    if (changed_ && cudaSetDevice(before_) != cudaSuccess) cudaGetLastError();
-  }
+  explicit CurrentDevice(int device);
+  ~CurrentDevice();
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 

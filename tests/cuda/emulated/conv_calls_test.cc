@@ -32,6 +32,14 @@ TEST_F(CudaConvCalls, LeavesOutEnginesThatChangeBitsNarrowInputsOrTakeTooMuch) {
   EXPECT_EQ(plans_.engine(), "cudnn engine 1") << "tensor cores lose nothing of 16 bits";
 }
 
+TEST_F(CudaConvCalls, TakesTensorCoresForFloat32WhereTf32WillDo) {
+  const ConvCase c = {.name = "", .image = {1, 1, 3, 3}, .filter = {1, 1, 2, 2}};
+  for (const bool tf32 : {false, true}) {
+    Compute({.tf32 = tf32, .problem = ProblemOf(c)}, SomeValues<float>(9), SomeValues<float>(4), 4);
+    EXPECT_EQ(plans_.engine(), tf32 ? "cudnn engine 1" : "cudnn engine 5");
+  }
+}
+
 TEST_F(CudaConvCalls, FallsBackWhereNoOtherEngineServes) {
   const ConvCase c = {.name = "", .image = {1, 4, 3, 3}, .filter = {4, 1, 2, 2}, .groups = 4};
   Compute({.problem = ProblemOf(c)}, SomeValues<float>(36), SomeValues<float>(16), 16);

@@ -232,8 +232,28 @@ TEST_F(CudaDeviceCalls, CapturesThatFailLeaveTheStreamAsItWas) {
   }
 }
 
+TEST_F(CudaDeviceCalls, UseOfOneGpuMakesNoContextOnAnother) {
+  Begin({.devices = 2});
+  const auto other = cuda::MakeCudaDevice(1);
+  ASSERT_THAT(other, IsOk());
+  const auto use = [&other] {
+    const auto stream = OpenStream(**other);
+    const auto event = MakeEvent(**other);
+    float* const data = Floats(**other, 64);
+    Put(*stream, data, UpTo(64));
+    ASSERT_THAT(AddOneOn(*stream, data), IsOk());
+    ASSERT_THAT(stream->Record(*event), IsOk());
+    EXPECT_THAT(event->Synchronize(), IsOk());
+    EXPECT_EQ(Read(*stream, data, 64).back(), 65);
+  };
+  use();
+  std::thread(use).join();
+  EXPECT_EQ(machine_->calls("cuDevicePrimaryCtxRetain"), 1);
+}
+
 TEST_F(CudaDeviceCalls, ErrorsOfOthersAreNotBlamedOnALaunch) {
   Begin({.devices = 2});
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   const auto other = cuda::MakeCudaDevice(1);
   ASSERT_THAT(other, IsOk());
   const auto stream = OpenStream(**other);
@@ -254,6 +274,7 @@ TEST_F(CudaDeviceCalls, EventsOrderAlthoughTheDeviceCannotBeMadeTheCurrentOne) {
     for (uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(absl::StrCat(call, ", seed ", seed));
       Begin({.devices = 2, .seed = seed});
+      ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
       const auto other = cuda::MakeCudaDevice(1);
       ASSERT_THAT(other, IsOk());
       const auto first = OpenStream(**other, "first");
