@@ -346,7 +346,7 @@ TEST_F(CudaGraphs, GiveUnusedMemoryBackButNotTheirOwn) {
 }
 
 TEST_F(CudaGraphs, AreRefusedWhereTheyCannotWork) {
-  const auto make = [](CoreOptions options) {
+  const auto make = [](const CoreOptions& options) {
     return InterpreterCore::Create(SoftmaxProgram(false), {}, {}, nullptr, options).status();
   };
   CoreOptions options = OnGpu();

@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<std::string>> DescribeDevices() {
   return lines;
 }
 
-const bool registered = [] {
+const bool kRegistered = [] {
   RegisterDeviceMaker(PlaceKind::kCuda, {.describe = DescribeDevices, .make = MakeCudaDevice});
   return true;
 }();
