@@ -74,7 +74,8 @@ absl::Status GraphScheduler::Fence() {
 
 void GraphScheduler::Run(const RunContext& context) {
   if (context.infer_all || stale_) Drop();
-  mode_ = context.infer_all ? Mode::kPlain : captured_ ? Mode::kReplay : Mode::kCapture;
+  mode_ = captured_ ? Mode::kReplay : Mode::kCapture;
+  if (context.infer_all || order_.segments.empty()) mode_ = Mode::kPlain;
   absl::Status begun;
   if (mode_ == Mode::kReplay) {
     for (SegmentGraph& graph : graphs_) graph.DropResults();

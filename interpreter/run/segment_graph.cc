@@ -89,6 +89,7 @@ SegmentGraph::Capture SegmentGraph::Make(const RunContext& context, KeptBuffers&
   DropResults();
   std::vector<Tensor> values;  // where they are without the graph
   for (const Input& input : inputs_) values.push_back(TensorOf(input.var));
+  const std::vector<BufferRef> held = HoldCollectable();
   // Memory that an earlier run has left is not the graph's.
   for (const VarId var : written_) {
     if (!IsInput(var)) TensorOf(var).DropMemory();
@@ -100,6 +101,18 @@ SegmentGraph::Capture SegmentGraph::Make(const RunContext& context, KeptBuffers&
   if (capture.status.ok()) capture.status = KeepResults(kept);
   if (!capture.status.ok()) UndoCapture(values);
   return capture;
+}
+
+// Memory that goes back to a pool while a stream is captured could not be marked as what work of
+// the stream still uses.
+std::vector<BufferRef> SegmentGraph::HoldCollectable() const {
+  std::vector<BufferRef> held;
+  for (const InstrId id : instructions_) {
+    for (const VarId var : parts_.plan->gc_check[id]) {
+      if (TensorOf(var).has_memory()) held.push_back(TensorOf(var).buffer());
+    }
+  }
+  return held;
 }
 
 // Nothing has been computed, so that what was to be written may go.

@@ -98,6 +98,7 @@ class SegmentGraph {
   void NoteOutput(VarId var);
   bool IsInput(VarId var) const;
   Parameter* FindParameter(VarId var);
+  std::vector<BufferRef> HoldCollectable() const;
   absl::Status StageInputs();
   absl::Status KeepInputs(const KeptBuffers& kept);
   absl::Status StageInput(const Input& input);

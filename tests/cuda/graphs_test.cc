@@ -422,6 +422,31 @@ TEST_F(CudaGraphs, LeaveNothingOfCapturesThatFail) {
   EXPECT_GT((*core)->graph_stats()->replays, 0);
 }
 
+// The last use of what the host has copied is one that looks at its shape alone.
+TEST_F(CudaGraphs, CollectWhatTheyOnlyKnowTheShapeOf) {
+  testing::ProgramBuilder builder(DType::kFloat32);
+  builder.Feed("x", {4, 4}, DType::kFloat32);
+  builder.Call("test_wait_and_copy", {"x"}, "w");
+  builder.Call("relu", {"w"}, "a");
+  builder.AddOp("fill_constant_batch_size_like", {{"Input", {"x"}}}, {{"Out", {"c"}}},
+                {{"shape", std::vector<int32_t>{-1, 4}}, {"value", 2.0f}, {"dtype", 5}});
+  builder.AddOp("elementwise_add", {{"X", {"a"}}, {"Y", {"c"}}}, {{"Out", {"y"}}});
+  builder.Fetch("y");
+  const auto core = InterpreterCore::Create(builder.Build(), {}, {}, nullptr, OnGpu());
+  ASSERT_THAT(core, IsOk());
+  const Tensor x = TensorOf<float>({4, 4}, SomeValues<float>(16));
+  const auto first = (*core)->Run({x});
+  ASSERT_THAT(first, IsOk());
+  for (int i = 0; i < 6; ++i) {
+    const auto again = (*core)->Run({x});
+    ASSERT_THAT(again, IsOk());
+    EXPECT_EQ(testing::Values<float>((*again)[0]), testing::Values<float>((*first)[0]));
+  }
+  EXPECT_THAT((*core)->graph_stats()->refused,
+              ::testing::ElementsAre(::testing::HasSubstr("test_wait_and_copy")));
+  EXPECT_EQ((*core)->graph_stats()->instructions, 3);
+}
+
 // What one graph gives is seen under another shape after a second one.
 TEST_F(CudaGraphs, HandViewsOfTheirResultsOn) {
   testing::ProgramBuilder builder(DType::kFloat32);

@@ -289,6 +289,7 @@ absl::Status CudaStream::WaitOwn(const DeviceEvent& event) {
 }
 
 absl::Status CudaStream::Synchronize() {
+  INTERP_RETURN_IF_ERROR(NotCaptured("waiting for the stream"));
   return device_.With(
       [&] { return ToStatus(cudaStreamSynchronize(handle_), "cannot wait for a stream"); });
 }
