@@ -9,10 +9,6 @@
 namespace interp {
 namespace {
 
-bool Contains(const std::vector<VarId>& vars, VarId var) {
-  return std::find(vars.begin(), vars.end(), var) != vars.end();
-}
-
 // Whether runs find the variable where the run before has left it.
 bool OutlivesRuns(const PlanVar& var) {
   return var.persistable || var.constant || var.copy_of >= 0;
@@ -33,34 +29,29 @@ SegmentGraph::SegmentGraph(const Parts& parts, absl::Span<const InstrId> instruc
   }
 }
 
-SegmentGraph::Parameter* SegmentGraph::FindParameter(VarId var) {
-  const auto it = std::find_if(parameters_.begin(), parameters_.end(),
-                               [var](const Parameter& parameter) { return parameter.var == var; });
-  return it == parameters_.end() ? nullptr : &*it;
-}
-
 void SegmentGraph::NoteInput(VarId var) {
-  if (var < 0 || Contains(written_, var)) return;
+  if (var < 0 || is_written_.contains(var)) return;
   if (OutlivesRuns(parts_.plan->vars[var])) {
-    if (FindParameter(var) == nullptr) parameters_.push_back({.var = var});
-    return;
+    ParameterOf(var);
+  } else if (is_input_.insert(var).second) {
+    inputs_.push_back({.var = var});
   }
-  if (!IsInput(var)) inputs_.push_back({.var = var});
-}
-
-bool SegmentGraph::IsInput(VarId var) const {
-  return std::any_of(inputs_.begin(), inputs_.end(),
-                     [var](const Input& input) { return input.var == var; });
 }
 
 void SegmentGraph::NoteOutput(VarId var) {
   if (var < 0) return;
-  if (!OutlivesRuns(parts_.plan->vars[var])) {
-    if (!Contains(written_, var)) written_.push_back(var);
-    return;
+  if (OutlivesRuns(parts_.plan->vars[var])) {
+    ParameterOf(var).written = true;
+  } else if (is_written_.insert(var).second) {
+    written_.push_back(var);
   }
-  if (FindParameter(var) == nullptr) parameters_.push_back({.var = var});
-  FindParameter(var)->written = true;
+}
+
+// Added where it is not there yet.
+SegmentGraph::Parameter& SegmentGraph::ParameterOf(VarId var) {
+  const auto [at, added] = parameter_at_.emplace(var, parameters_.size());
+  if (added) parameters_.push_back({.var = var});
+  return parameters_[at->second];
 }
 
 // A parameter without memory is not to get it while it is captured.
@@ -70,16 +61,16 @@ bool SegmentGraph::IsHeld(VarId parameter) const {
 }
 
 std::vector<InstrId> SegmentGraph::WritersOfHeld() const {
-  std::vector<VarId> held;
+  absl::flat_hash_set<VarId> held;
   for (const Parameter& parameter : parameters_) {
-    if (parameter.written && IsHeld(parameter.var)) held.push_back(parameter.var);
+    if (parameter.written && IsHeld(parameter.var)) held.insert(parameter.var);
   }
   std::vector<InstrId> writers;
   if (held.empty()) return writers;
   for (const InstrId id : instructions_) {
     const VarIds& outputs = parts_.plan->instructions[id].outputs;
     const bool writes = std::any_of(outputs.begin(), outputs.end(),
-                                    [&held](VarId var) { return Contains(held, var); });
+                                    [&held](VarId var) { return held.contains(var); });
     if (writes) writers.push_back(id);
   }
   return writers;
@@ -92,7 +83,7 @@ SegmentGraph::Capture SegmentGraph::Make(const RunContext& context, KeptBuffers&
   const std::vector<BufferRef> held = HoldCollectable();
   // Memory that an earlier run has left is not the graph's.
   for (const VarId var : written_) {
-    if (!IsInput(var)) TensorOf(var).DropMemory();
+    if (!is_input_.contains(var)) TensorOf(var).DropMemory();
   }
   parts_.devices->BeginGraph(stream_);
   Capture capture{.status = KeepInputs(kept)};
@@ -203,15 +194,27 @@ absl::Status SegmentGraph::CaptureWork(const RunContext& context, Capture& captu
 // What still has memory is used after the segment.
 absl::Status SegmentGraph::KeepResults(KeptBuffers& kept) {
   results_.clear();
+  const Owners owners = StayingOwners();
+  absl::flat_hash_map<const Buffer*, int32_t> holds;
+  for (const Input& input : inputs_) ++holds[input.kept.buffer().get()];
   for (const VarId var : written_) {
     const Tensor& tensor = TensorOf(var);
     if (!tensor.has_memory()) continue;
-    INTERP_ASSIGN_OR_RETURN(const VarId owner, StayingOwner(tensor));
-    Result& result = results_.emplace_back(Result{.var = var, .value = tensor, .view_of = owner});
-    if (owner >= 0) result.value.DropMemory();
+    Result& result = results_.emplace_back(Result{.var = var, .value = tensor});
+    const auto owner = owners.find(tensor.buffer().get());
+    if (owner == owners.end()) {
+      ++holds[tensor.buffer().get()];
+      kept.insert(tensor.buffer().get());
+      continue;
+    }
+    result.view_of = owner->second.var;
+    result.value.DropMemory();
+    if (owner->second.address == tensor.raw_data()) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a part of '", parts_.plan->vars[result.view_of].name, "' is used outside of the graph"));
   }
-  for (const Result& result : results_) {
-    if (result.view_of < 0) kept.insert(result.value.buffer().get());
+  for (Result& result : results_) {
+    if (result.view_of < 0) result.holds = holds[result.value.buffer().get()];
   }
   for (Parameter& parameter : parameters_) {
     parameter.address = TensorOf(parameter.var).raw_data();
@@ -220,23 +223,20 @@ absl::Status SegmentGraph::KeepResults(KeptBuffers& kept) {
   return absl::OkStatus();
 }
 
-// The parameter, or the input that stays, whose memory a tensor is; -1: the graph's own. Such
-// memory is not kept here: its owner is to find it its own. Inputs may have been collected.
-absl::StatusOr<VarId> SegmentGraph::StayingOwner(const Tensor& tensor) const {
-  const auto check = [&](VarId var, const void* address) -> absl::StatusOr<VarId> {
-    if (address == tensor.raw_data()) return var;
-    return absl::FailedPreconditionError(
-        absl::StrCat("a part of '", parts_.plan->vars[var].name, "' is used outside of the graph"));
-  };
-  const Buffer* const buffer = tensor.buffer().get();
+// The parameters and the inputs that stay, by their memory. What is a view of such is not kept
+// here: its owner is to find it its own. Inputs may have been collected.
+SegmentGraph::Owners SegmentGraph::StayingOwners() const {
+  Owners owners;
   for (const Parameter& parameter : parameters_) {
-    const Tensor& owner = TensorOf(parameter.var);
-    if (owner.buffer().get() == buffer) return check(parameter.var, owner.raw_data());
+    const Tensor& tensor = TensorOf(parameter.var);
+    if (!tensor.has_memory()) continue;
+    owners[tensor.buffer().get()] = {.var = parameter.var, .address = tensor.raw_data()};
   }
   for (const Input& input : inputs_) {
-    if (input.stays && input.buffer == buffer) return check(input.var, input.address);
+    if (!input.stays || input.buffer == nullptr) continue;
+    owners[input.buffer] = {.var = input.var, .address = input.address};
   }
-  return -1;
+  return owners;
 }
 
 bool SegmentGraph::Fits() const {
@@ -251,16 +251,10 @@ bool SegmentGraph::Fits() const {
     if (input.stays) continue;
     if (!tensor.has_memory() || tensor.size_bytes() != input.kept.size_bytes()) return false;
   }
-  return std::all_of(results_.begin(), results_.end(), [&](const Result& result) {
-    return result.view_of >= 0 || HoldsAlone(result.value.buffer().get());
+  return std::all_of(results_.begin(), results_.end(), [](const Result& result) {
+    if (result.view_of >= 0) return true;
+    return result.value.buffer()->refs.load(std::memory_order_acquire) == result.holds;
   });
-}
-
-bool SegmentGraph::HoldsAlone(const Buffer* buffer) const {
-  int32_t own = 0;
-  for (const Result& result : results_) own += result.value.buffer().get() == buffer ? 1 : 0;
-  for (const Input& input : inputs_) own += input.kept.buffer().get() == buffer ? 1 : 0;
-  return buffer->refs.load(std::memory_order_acquire) == own;
 }
 
 absl::Status SegmentGraph::Enqueue(const RunContext& context) {

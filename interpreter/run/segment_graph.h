@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "core/variable.h"
@@ -90,14 +91,19 @@ class SegmentGraph {
     VarId var;
     Tensor value;
     VarId view_of = -1;  // the variable that stays whose memory it is; -1: the graph's
+    int32_t holds = 0;   // references to its buffer from here
   };
+  struct Owner {
+    VarId var = -1;
+    const void* address = nullptr;
+  };
+  using Owners = absl::flat_hash_map<const Buffer*, Owner>;
 
   Tensor& TensorOf(VarId var) const { return parts_.variables[var]->tensor; }
   Stream& stream() const { return parts_.devices->stream(stream_); }
   void NoteInput(VarId var);
   void NoteOutput(VarId var);
-  bool IsInput(VarId var) const;
-  Parameter* FindParameter(VarId var);
+  Parameter& ParameterOf(VarId var);
   std::vector<BufferRef> HoldCollectable() const;
   absl::Status StageInputs();
   absl::Status KeepInputs(const KeptBuffers& kept);
@@ -106,8 +112,7 @@ class SegmentGraph {
   void UndoCapture(const std::vector<Tensor>& values);
   bool IsHeld(VarId parameter) const;
   absl::Status KeepResults(KeptBuffers& kept);
-  absl::StatusOr<VarId> StayingOwner(const Tensor& tensor) const;
-  bool HoldsAlone(const Buffer* buffer) const;
+  Owners StayingOwners() const;
   absl::Status NoteEnqueued(const RunContext& context, int64_t start_ns);
 
   const Parts parts_;
@@ -116,6 +121,9 @@ class SegmentGraph {
   std::vector<Input> inputs_;          // from outside, but for parameters
   std::vector<Parameter> parameters_;  // and constants
   std::vector<VarId> written_;         // but for parameters
+  absl::flat_hash_set<VarId> is_input_;
+  absl::flat_hash_set<VarId> is_written_;
+  absl::flat_hash_map<VarId, size_t> parameter_at_;
   std::vector<Result> results_;
   std::vector<Freed> freed_;  // by the capture; until observers know, or what failed is done again
   std::unique_ptr<WorkGraph> graph_;

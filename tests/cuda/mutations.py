@@ -102,7 +102,8 @@ MUTATIONS = [
              "return !tensor.has_memory() || !tensor.buffer().unique() || !tensor.buffer()->writable;",
              "return false;", IN_GRAPHS),
     Mutation("graph's results not looked for", GRAPH,
-             "return result.view_of >= 0 || HoldsAlone(result.value.buffer().get());", "return true;", IN_GRAPHS),
+             "return result.value.buffer()->refs.load(std::memory_order_acquire) == result.holds;", "return true;",
+             IN_GRAPHS),
 ]
 
 # As the shadow memory words what it finds.
