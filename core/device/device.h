@@ -63,7 +63,7 @@ class WorkGraph {
 
 // Thread-safety: all methods from any thread; the order of calls is the order of work.
 // Errors: every call returns Device::status() once the device is lost. Record, Wait and Synchronize
-// have no other, but for events of another device.
+// have no other, but for events of another device and while the stream is captured.
 class Stream {
  public:
   virtual ~Stream() = default;  // waits for its work

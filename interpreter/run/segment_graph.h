@@ -38,13 +38,11 @@ class SegmentGraph {
   // Nothing is captured yet. `instructions`, in their order, are all of `stream`.
   SegmentGraph(const Parts& parts, absl::Span<const InstrId> instructions, int32_t stream);
 
-  bool captured() const { return graph_ != nullptr; }
   // The instructions that write parameters which somebody else holds, so that they would not be
   // written where they lie.
   std::vector<InstrId> WritersOfHeld() const;
   // Captures the instructions and collects what they use last. Nothing has been computed then:
-  // Enqueue does it. REQUIRES: there are no WritersOfHeld, and
-  // shapes are those of the run before.
+  // Enqueue does it. REQUIRES: there are no WritersOfHeld, and shapes are those of the run before.
   //
   // After an error the instructions are to be run: the variables they read have their values, and
   // what they write has no memory. DropCollected comes after that.
@@ -61,8 +59,8 @@ class SegmentGraph {
 
   // Drops what the run before has left of the results, so that nobody but the graph holds it.
   void DropResults();
-  // Whether Replay does what the instructions would do. REQUIRES: captured, and all graphs of the
-  // plan have dropped their results in this run.
+  // Whether Replay does what the instructions would do. REQUIRES: Make has made it, and all graphs
+  // of the plan have dropped their results in this run.
   bool Fits() const;
   // Copies the inputs to where the graph has them, enqueues it and gives its results to their
   // variables. REQUIRES: Fits. Errors as those of Enqueue.
