@@ -11,6 +11,7 @@
 #include "core/resource/float32_products.h"
 #include "core/steady_clock.h"
 #include "core/usable_cpus.h"
+#include "interpreter/analysis/graphs.h"
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/run/buffer_collector.h"
 #include "interpreter/run/check_feeds.h"
@@ -52,10 +53,9 @@ absl::Status CheckOptions(const CoreOptions& options) {
 
 absl::Status CheckGraphs(const CoreOptions& options, const Plan& plan) {
   if (!options.cuda_graphs) return absl::OkStatus();
-  const bool any = std::any_of(plan.streams.begin(), plan.streams.end(), [](const auto& stream) {
-    return stream.place.kind == PlaceKind::kCuda;
-  });
-  if (!any) return InvalidArgument("cuda_graphs: nothing of the program runs on a GPU (cuda:N)");
+  if (!UsesGpus(plan)) {
+    return InvalidArgument("cuda_graphs: nothing of the program runs on a GPU (cuda:N)");
+  }
   const SchedulerKind scheduler = options.scheduler;
   if (scheduler != SchedulerKind::kAuto && scheduler != SchedulerKind::kTrace) {
     return InvalidArgument("cuda_graphs: graphs are enqueued in trace order, not by scheduler ",

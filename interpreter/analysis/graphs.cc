@@ -100,6 +100,12 @@ class Orderer {
 
 }  // namespace
 
+bool UsesGpus(const Plan& plan) {
+  return std::any_of(plan.streams.begin(), plan.streams.end(), [](const PlanStream& stream) {
+    return stream.place.kind == PlaceKind::kCuda;
+  });
+}
+
 absl::string_view WhyInNoGraph(const Plan& plan, const Instruction& instruction) {
   if (instruction.place.kind != PlaceKind::kCuda) return "does not run on a GPU";
   if (instruction.def->random) return "draws random numbers, whose step is the host's";

@@ -27,6 +27,9 @@ struct GraphOrder {
   std::vector<GraphSegment> segments;
 };
 
+// Whether the plan has streams of GPUs.
+bool UsesGpus(const Plan& plan);
+
 // Why the work of an instruction cannot be part of a graph; empty where it can.
 absl::string_view WhyInNoGraph(const Plan& plan, const Instruction& instruction);
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 
 #include "core/json_writer.h"
@@ -227,12 +226,6 @@ void WriteStreams(JsonWriter& json, const Plan& plan) {
   json.BeginArray();
   for (const std::string& type : plan.fallbacks) json.Value(absl::string_view(type));
   json.EndArray();
-}
-
-bool UsesGpus(const Plan& plan) {
-  return std::any_of(plan.streams.begin(), plan.streams.end(), [](const PlanStream& stream) {
-    return stream.place.kind == PlaceKind::kCuda;
-  });
 }
 
 void WriteGraphs(JsonWriter& json, const Plan& plan) {

@@ -159,6 +159,7 @@ absl::Status Trainer::CheckCombination(const TrainerOptions& options) {
 absl::Status Trainer::Initialize(const Program& startup) {
   CoreOptions options = options_;
   options.devices = devices();  // where the program will look for the values
+  options.cuda_graphs = false;  // it runs once
   // No one stage has to hold all parameters.
   if (micro_batches_ != nullptr && micro_batches_->schedule().stages > 1) options.plan.place = {};
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<InterpreterCore> startup_core,
