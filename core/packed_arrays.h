@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/op_context.h"
+#include "core/storage/lasting_memory.h"
 
 namespace interp {
 
@@ -28,12 +29,12 @@ absl::StatusOr<std::shared_ptr<const PackedArrays>> SharedArrays(const KernelCon
   return ctx.Shared<PackedArrays>(key | kPackedArraysKey, std::move(make));
 }
 
-// Uninitialised bytes of the system's memory. Error: ResourceExhausted.
+// Uninitialised bytes of LastingAllocator(). Error: ResourceExhausted.
 inline absl::StatusOr<Tensor> NewPackedArray(size_t size_bytes) {
   Tensor array;
   array.dtype = DType::kUInt8;
   array.shape = {static_cast<int64_t>(size_bytes)};
-  INTERP_RETURN_IF_ERROR(array.Allocate(SystemAllocator()));
+  INTERP_RETURN_IF_ERROR(array.Allocate(LastingAllocator()));
   return array;
 }
 

@@ -15,6 +15,7 @@
 #include "core/io/file.h"
 #include "core/quoted.h"
 #include "core/storage/aligned_memory.h"
+#include "core/storage/lasting_memory.h"
 
 namespace interp {
 namespace {
@@ -49,7 +50,7 @@ absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file
     tensor.SetMemory(file, data);
     return tensor;
   }
-  INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
+  INTERP_RETURN_IF_ERROR(tensor.Allocate(LastingAllocator()));
   PopulatePages(tensor.mutable_raw_data(), tensor.size_bytes());
   CopyElements(record, {static_cast<const char*>(file->data), file->size_bytes}, 0, tensor);
   if (source == Source::kMappedFile) DropFilePages(data, tensor.size_bytes());
@@ -62,7 +63,7 @@ absl::StatusOr<Tensor> Widened(const Tensor& tensor) {
   wide.dtype = DType::kFloat32;
   wide.shape = tensor.shape;
   wide.lod = tensor.lod;
-  INTERP_RETURN_IF_ERROR(wide.Allocate(SystemAllocator()));
+  INTERP_RETURN_IF_ERROR(wide.Allocate(LastingAllocator()));
   std::copy_n(tensor.data<int8_t>(), tensor.numel(), wide.mutable_data<float>());
   return wide;
 }

@@ -11,16 +11,15 @@
 namespace interp {
 
 void* AllocateAligned(size_t bytes) {
-  constexpr size_t kHugePage = size_t{2} << 20;
-  constexpr size_t kLarge = 2 * kHugePage;
-  const size_t alignment = bytes < kLarge ? kBufferAlignment : kHugePage;
+  const size_t alignment = bytes < kHugePageBytes ? kBufferAlignment : kHugePageBytes;
   const size_t units = std::max<size_t>(1, (bytes + kBufferAlignment - 1) / kBufferAlignment);
   const size_t rounded = units * kBufferAlignment;
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, rounded) != 0) return nullptr;
     // Whole huge pages alone, so that no more is used than asked for. A refusal changes nothing.
 #ifdef MADV_HUGEPAGE
-  if (bytes >= kLarge) madvise(memory, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);
+  const size_t whole = rounded / kHugePageBytes * kHugePageBytes;
+  if (whole > 0) madvise(memory, whole, MADV_HUGEPAGE);
 #endif
   return memory;
 }

@@ -18,8 +18,6 @@ namespace {
 constexpr absl::string_view kMemoryNames[] = {"ordinary", "pinned", "shared"};
 constexpr size_t kMostPageBytes = std::numeric_limits<size_t>::max() / 4;  // safe to round up
 
-size_t WholePages(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
 absl::Status NoMore(size_t bytes) {
   return ResourceExhausted("cannot allocate ", bytes, " bytes: the system has no more");
 }
@@ -44,7 +42,7 @@ class PinnedMemory final : public MemorySource {
 
   absl::StatusOr<void*> Take(size_t bytes) override {
     if (bytes > kMostPageBytes) return NoMore(bytes);
-    const size_t rounded = WholePages(bytes, page_bytes_);
+    const size_t rounded = RoundUp(bytes, page_bytes_);
     void* memory = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                         /*fd=*/-1, /*offset=*/0);
     if (memory == MAP_FAILED) return NoMore(bytes);
@@ -53,9 +51,7 @@ class PinnedMemory final : public MemorySource {
     munmap(memory, rounded);
     return CannotLock(bytes, error);
   }
-  void Give(void* address, size_t bytes) override {
-    munmap(address, WholePages(bytes, page_bytes_));
-  }
+  void Give(void* address, size_t bytes) override { munmap(address, RoundUp(bytes, page_bytes_)); }
 
  private:
   static absl::Status CannotLock(size_t bytes, int error) {

@@ -30,7 +30,7 @@ class MemorySource {
   // "host", "pinned", "shared", "sim:0"; for statistics and messages.
   virtual std::string name() const = 0;
   virtual Place place() const { return {}; }
-  // Ranges are best a multiple of this; it is one of kBufferAlignment.
+  // Ranges are best a multiple of this: a power of two, at least kBufferAlignment.
   virtual size_t granularity() const { return kBufferAlignment; }
 
   // `bytes` bytes, aligned to kBufferAlignment. REQUIRES: bytes > 0.

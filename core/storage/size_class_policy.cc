@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/storage/aligned_memory.h"
 #include "core/storage/asan_poison.h"
 #include "core/storage/block_policy.h"
 #include "core/storage/pool.h"
@@ -21,8 +22,6 @@ struct PagedBlock : PoolBlock {
   size_t class_bytes = 0;      // size of the bytes
 };
 static_assert(sizeof(PagedBlock) <= kPage);
-
-size_t RoundUp(size_t bytes, size_t power) { return (bytes + power - 1) & ~(power - 1); }
 
 // How sizes are rounded: to one of `page` up to the cut-off, or to powers of two from it on; above
 // the cut-off to its multiples.
