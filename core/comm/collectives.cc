@@ -48,35 +48,12 @@ class Builder {
         out_(static_cast<char*>(call.out)) {}
 
   absl::StatusOr<Schedule> Make() {
-    INTERP_RETURN_IF_ERROR(Check());
+    INTERP_RETURN_IF_ERROR(CheckCall(call_, rank_, size_));
     INTERP_RETURN_IF_ERROR(Add());
     return std::move(schedule_);
   }
 
  private:
-  absl::Status Check() const {
-    if (width_ == 0) return InvalidArgument("a collective of ", Name(call_.dtype), " values");
-    if (call_.root < 0 || call_.root >= size_) {
-      return InvalidArgument("rank ", call_.root, " is not in the ring, which has ", size_,
-                             " ranks");
-    }
-    if (IsPointToPoint(call_.kind) && call_.root == rank_) {
-      return InvalidArgument("rank ", rank_, " of the ring is the other side of its own ",
-                             Name(call_.kind));
-    }
-    const int64_t most = std::numeric_limits<int64_t>::max() / 64 / size_;
-    if (call_.count < 0 || call_.count > most) {
-      return InvalidArgument("a collective of ", call_.count, " elements");
-    }
-    if (!call_.counts.empty() && std::ssize(call_.counts) != size_) {
-      return InvalidArgument(call_.counts.size(), " counts for ", size_, " ranks");
-    }
-    const bool reduces = call_.kind == CommKind::kAllReduce || call_.kind == CommKind::kReduce ||
-                         call_.kind == CommKind::kReduceScatter;
-    if (reduces) return CheckReducible(call_.dtype, call_.reduce);
-    return absl::OkStatus();
-  }
-
   absl::Status Add() {
     switch (call_.kind) {
       case CommKind::kAllReduce:
@@ -311,6 +288,32 @@ absl::string_view Name(CommKind kind) {
       return "receive";
   }
   return "";
+}
+
+bool Reduces(CommKind kind) {
+  return kind == CommKind::kAllReduce || kind == CommKind::kReduce ||
+         kind == CommKind::kReduceScatter;
+}
+
+absl::Status CheckCall(const CommCall& call, int rank, int size) {
+  if (SizeOf(call.dtype) == 0) {
+    return InvalidArgument("a collective of ", Name(call.dtype), " values");
+  }
+  if (call.root < 0 || call.root >= size) {
+    return InvalidArgument("rank ", call.root, " is not in the ring, which has ", size, " ranks");
+  }
+  if (IsPointToPoint(call.kind) && call.root == rank) {
+    return InvalidArgument("rank ", rank, " of the ring is the other side of its own ",
+                           Name(call.kind));
+  }
+  const int64_t most = std::numeric_limits<int64_t>::max() / 64 / size;
+  if (call.count < 0 || call.count > most) {
+    return InvalidArgument("a collective of ", call.count, " elements");
+  }
+  if (!call.counts.empty() && std::ssize(call.counts) != size) {
+    return InvalidArgument(call.counts.size(), " counts for ", size, " ranks");
+  }
+  return Reduces(call.kind) ? CheckReducible(call.dtype, call.reduce) : absl::OkStatus();
 }
 
 absl::StatusOr<Schedule> MakeSchedule(const CommCall& call, int rank, int size) {

@@ -49,6 +49,11 @@ inline bool IsPointToPoint(CommKind kind) {
   return kind == CommKind::kSend || kind == CommKind::kReceive;
 }
 
+// Whether values of several ranks are made one.
+bool Reduces(CommKind kind);
+// Errors: InvalidArgument for roots and counts that cannot be, those of CheckReducible.
+absl::Status CheckCall(const CommCall& call, int rank, int size);
+
 struct Transfer {
   bool send = false;
   int peer = 0;  // in the ring
@@ -64,8 +69,8 @@ struct Round {
 
 using Schedule = std::vector<Round>;
 
-// What rank `rank` of `size` does. Memory that it needs goes with the schedule. Errors:
-// InvalidArgument for roots and counts that cannot be, those of CheckReducible, ResourceExhausted.
+// What rank `rank` of `size` does. Memory that it needs goes with the schedule. Errors: those of
+// CheckCall, ResourceExhausted.
 absl::StatusOr<Schedule> MakeSchedule(const CommCall& call, int rank, int size);
 
 }  // namespace interp

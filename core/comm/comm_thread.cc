@@ -121,6 +121,15 @@ void CommThread::Fail(const absl::Status& error) {
   changed_.notify_all();
 }
 
+absl::Status CommThread::CheckPeers(const std::vector<int>& ranks) {
+  const std::scoped_lock lock(mutex_);
+  if (!error_.ok()) return error_;
+  // Rings that ask again and again take turns.
+  if (peers_to_check_.empty()) peers_to_check_ = ranks;
+  changed_.notify_all();
+  return absl::OkStatus();
+}
+
 void CommThread::Abort(int exit_code) {
   std::unique_lock lock(mutex_);
   abort_code_ = exit_code;
@@ -170,7 +179,10 @@ void CommThread::Work(const MakeTransport& make) {
       transport_->Abort(*abort_code);
       FailAll(absl::AbortedError("the ranks' communication was aborted")).IgnoreError();
     }
-    const absl::StatusOr<bool> moved = Catching([this] { return Progress(); });
+    const absl::StatusOr<bool> moved = Catching([this]() -> absl::StatusOr<bool> {
+      INTERP_RETURN_IF_ERROR(CheckAskedPeers());
+      return Progress();
+    });
     if (!moved.ok()) transport_->GiveUp(FailAll(moved.status()));
     idle_rounds = moved.ok() && *moved ? 0 : idle_rounds + 1;
     if (idle_rounds > 0 && !lanes_.empty()) BackOff(idle_rounds);
@@ -185,11 +197,24 @@ void CommThread::Work(const MakeTransport& make) {
   }
 }
 
+// REQUIRES: mutex_ is held.
+bool CommThread::HasOrders() const {
+  return stop_ || fail_ || abort_code_.has_value() || !submitted_.empty() ||
+         !peers_to_check_.empty();
+}
+
+absl::Status CommThread::CheckAskedPeers() {
+  std::vector<int> ranks;
+  {
+    const std::scoped_lock lock(mutex_);
+    ranks.swap(peers_to_check_);
+  }
+  return ranks.empty() ? absl::OkStatus() : transport_->CheckPeers(ranks);
+}
+
 void CommThread::TakeJobs(bool may_sleep) {
   std::unique_lock lock(mutex_);
-  if (may_sleep)
-    changed_.wait(
-        lock, [this] { return stop_ || fail_ || abort_code_.has_value() || !submitted_.empty(); });
+  if (may_sleep) changed_.wait(lock, [this] { return HasOrders(); });
   while (!submitted_.empty()) {
     CommJob job = std::move(submitted_.front());
     submitted_.pop_front();
@@ -337,7 +362,7 @@ void CommThread::BackOff(int idle_rounds) {
   if (!listens) return transport_->Idle(longest);
   // Jobs of this rank come at any time.
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, longest, [this] { return stop_ || fail_ || !submitted_.empty(); });
+  changed_.wait_for(lock, longest, [this] { return HasOrders(); });
 }
 
 }  // namespace interp

@@ -89,6 +89,9 @@ class CommThread {
   // Fails all that is under way and all that comes, with the first such error: this rank has missed
   // a collective, so that what follows would meet others of other ranks.
   void Fail(const absl::Status& error);
+  // What has ended everything, if anything has. Returns at once, and has the thread look at these
+  // ranks, so that a later call knows of one that is gone though no message of it is awaited.
+  absl::Status CheckPeers(const std::vector<int>& ranks);
   // Ends the processes of all ranks, where ranks are processes; returns where they are not.
   void Abort(int exit_code);
 
@@ -104,6 +107,8 @@ class CommThread {
   explicit CommThread(CommOptions options);
   void Work(const MakeTransport& make);
   void TakeJobs(bool may_sleep);
+  bool HasOrders() const;
+  absl::Status CheckAskedPeers();
   absl::StatusOr<bool> Progress();
   absl::StatusOr<bool> Advance(Lane& lane);
   absl::Status Post(Lane& lane);
@@ -127,6 +132,7 @@ class CommThread {
   bool fail_ = false;
   absl::Status error_;  // the first
   std::optional<int> abort_code_;
+  std::vector<int> peers_to_check_;
   bool traces_ = false;
   std::vector<CommSpan> spans_;
 

@@ -42,9 +42,7 @@ CallHeader HeaderOf(const CommCall& call, int64_t number) {
 
 std::string ToText(const CallHeader& header) {
   std::string text = absl::StrCat("number ", header.number, ", ", Name(header.kind));
-  const bool reduces = header.kind == CommKind::kAllReduce || header.kind == CommKind::kReduce ||
-                       header.kind == CommKind::kReduceScatter;
-  if (reduces) absl::StrAppend(&text, " ", Name(header.reduce));
+  if (Reduces(header.kind)) absl::StrAppend(&text, " ", Name(header.reduce));
   absl::StrAppend(&text, " of ", header.count, " ", Name(header.dtype));
   if (header.root != 0) absl::StrAppend(&text, " at root ", header.root);
   std::array<char, 41> name = header.name;
@@ -92,6 +90,11 @@ absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall&
     request->Finish(absl::OkStatus());
     return request;
   }
+  return Submit(call, std::move(job));
+}
+
+absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Submit(const CommCall& call,
+                                                                  CommJob job) {
   job.members = members_;
   job.tag = ring_id_ * (kNumTags + 1);
   const std::scoped_lock lock(mutex_);
@@ -104,6 +107,22 @@ absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall&
   }
   job.what = Describe(call, num_started_);
   return thread_->Submit(std::move(job));
+}
+
+absl::Status Communicator::Compare(const CommCall& call) {
+  if (thread_ == nullptr || !thread_->options().check) return absl::OkStatus();
+  CommJob job;
+  job.patient = call.patient;
+  INTERP_ASSIGN_OR_RETURN(const auto request, Submit(call, std::move(job)));
+  return request->Wait();
+}
+
+absl::Status Communicator::CheckPeers() {
+  return thread_ == nullptr ? absl::OkStatus() : thread_->CheckPeers(members_);
+}
+
+void Communicator::Fail(const absl::Status& error) {
+  if (thread_ != nullptr) thread_->Fail(error);
 }
 
 // In front: each rank tells all others what it is about to do.

@@ -40,6 +40,16 @@ class Communicator {
   // The same to its end. Errors: those of the ranks' communication (CommThread), too.
   absl::Status Run(const CommCall& call);
 
+  // Where CommOptions::check is set, compares a collective over the ranks as Start does, and does
+  // nothing else: something other than messages carries it out. Errors: as Run.
+  absl::Status Compare(const CommCall& call);
+  // CommThread::CheckPeers of the ring's ranks; OK alone.
+  absl::Status CheckPeers();
+  // As Rings::Fail.
+  void Fail(const absl::Status& error);
+  // A collective for messages: "c_allreduce on ring 0, number 2".
+  std::string Describe(const CommCall& call, int64_t number) const;
+
   // Starts a call that another op of the program waits for (WaitFor). `memory` is kept until it is
   // done, also where nobody comes to wait.
   absl::Status Launch(const CommCall& call, std::vector<BufferRef> memory);
@@ -53,7 +63,7 @@ class Communicator {
   };
 
   absl::Status AddCheck(const CommCall& call, CommJob& job);
-  std::string Describe(const CommCall& call, int64_t number) const;
+  absl::StatusOr<std::shared_ptr<CommRequest>> Submit(const CommCall& call, CommJob job);
 
   const int ring_id_;
   const std::vector<int> members_;

@@ -55,6 +55,16 @@ class ThreadRanks::Endpoint : public Transport {
     return true;
   }
 
+  absl::Status CheckPeers(const std::vector<int>& ranks) override {
+    const std::scoped_lock lock(ranks_.mutex_);
+    if (ranks_.dead_[rank_]) return Dead(rank_);
+    for (const int rank : ranks) {
+      if (ranks_.dead_[rank]) return Dead(rank);
+      INTERP_RETURN_IF_ERROR(ranks_.gave_up_[rank]);
+    }
+    return absl::OkStatus();
+  }
+
   void GiveUp(const absl::Status& error) override {
     const std::scoped_lock lock(ranks_.mutex_);
     ranks_.gave_up_[rank_] = absl::Status(

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "core/status.h"
 
@@ -38,6 +39,9 @@ class Transport {
   // Whether a message has gone out or come in; after true the id is gone. Unavailable where the
   // peer is known to have died.
   virtual absl::StatusOr<bool> Finished(Id id) = 0;
+  // Unavailable where one of these ranks is known to have died or given up, whether or not a
+  // message of it is awaited. Who cannot know says OK.
+  virtual absl::Status CheckPeers(const std::vector<int>& ranks);
   // Waits until something may have happened, at most as long as that.
   virtual void Idle(std::chrono::microseconds longest);
   // Says goodbye to the others, which do so, too. Not called after an error.

@@ -170,6 +170,42 @@ TEST(Rings, DeathOfARankIsToldToAllOthers) {
   }
 }
 
+// Of no message of the dead rank.
+TEST(Rings, CheckedPeersAreKnownToHaveDied) {
+  const auto statuses =
+      OnAllRanks({.size = 3}, {}, [](const auto& rings, ThreadRanks& ranks) -> absl::Status {
+        Communicator& all = **rings->Find(0);
+        INTERP_RETURN_IF_ERROR(all.Run({.kind = CommKind::kBarrier}));
+        EXPECT_EQ(all.CheckPeers(), absl::OkStatus());
+        INTERP_RETURN_IF_ERROR(all.Run({.kind = CommKind::kBarrier}));
+        if (rings->rank() == 2) {
+          ranks.Kill(2);
+          return absl::OkStatus();
+        }
+        for (;;) {
+          INTERP_RETURN_IF_ERROR(all.CheckPeers());
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      });
+  EXPECT_THAT(statuses[0].ToString(), HasSubstr("rank 2 has died"));
+  EXPECT_THAT(statuses[1].ToString(), HasSubstr("rank 2 has died"));
+}
+
+TEST(Rings, CollectivesThatOthersCarryOutAreComparedAlone) {
+  const CommOptions checked{.check = true};
+  const auto statuses =
+      OnAllRanks({.size = 2}, checked, [](const auto& rings, ThreadRanks&) -> absl::Status {
+        Communicator& all = **rings->Find(0);
+        const CommCall same{.kind = CommKind::kAllReduce, .dtype = DType::kFloat32, .count = 8};
+        INTERP_RETURN_IF_ERROR(all.Compare(same));
+        CommCall other = same;
+        other.count += rings->rank();
+        EXPECT_THAT(all.Compare(other).ToString(), HasSubstr("ranks differ"));
+        return absl::OkStatus();
+      });
+  for (const absl::Status& status : statuses) EXPECT_EQ(status, absl::OkStatus());
+}
+
 TEST(Rings, TraceHasWhatEndedWithinIt) {
   const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
     Communicator& ring = **rings->Find(0);
