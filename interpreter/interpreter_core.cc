@@ -224,8 +224,6 @@ absl::Status InterpreterCore::Impl::GiveResources() {
                             Float32Products::Of(resources_[Name(stream.place)]));
     products->as_tf32 = options.tf32;
   }
-  // Collectives and ops on files run on the host.
-  PlaceResources& host = resources_[Name(Place{})];
   if (is_clone_ && options.rings != nullptr && options.rings->size() > 1) {
     return Unimplemented("a clone of a core of ", options.rings->size(),
                          " ranks: runs side by side could meet each other's collectives; make a "
@@ -235,14 +233,19 @@ absl::Status InterpreterCore::Impl::GiveResources() {
     const auto make = [&options]() -> absl::StatusOr<std::unique_ptr<RingsHandle>> {
       return std::make_unique<RingsHandle>(RingsHandle{.rings = options.rings});
     };
-    INTERP_RETURN_IF_ERROR(host.GetOrMake<RingsHandle>("", make).status());
+    // The host's is among the streams.
+    for (const PlanStream& stream : plan().streams) {
+      PlaceResources& resources = resources_[Name(stream.place)];
+      INTERP_RETURN_IF_ERROR(resources.GetOrMake<RingsHandle>("", make).status());
+    }
   }
   if (options.file_folder.empty()) return absl::OkStatus();
   const auto open = [&options]() -> absl::StatusOr<std::unique_ptr<FileFolder>> {
     INTERP_ASSIGN_OR_RETURN(FileFolder folder, FileFolder::Open(options.file_folder));
     return std::make_unique<FileFolder>(std::move(folder));
   };
-  return host.GetOrMake<FileFolder>("", open).status();
+  // Ops on files run on the host.
+  return resources_[Name(Place{})].GetOrMake<FileFolder>("", open).status();
 }
 
 absl::Status InterpreterCore::Impl::MakeFrames() {

@@ -22,6 +22,8 @@ PlanStream WantedStream(const Instruction& instruction, const Op& op, bool singl
     stream.name = "h2d";
   } else if (instruction.op_type == "memcpy_d2h") {
     stream.name = "d2h";
+  } else if (SpeaksWithRanks(instruction)) {
+    stream.name = "comm";
   }
   return stream;
 }
@@ -38,6 +40,11 @@ int32_t FindOrAdd(std::vector<PlanStream>& streams, const PlanStream& wanted) {
 }
 
 }  // namespace
+
+bool SpeaksWithRanks(const Instruction& instruction) {
+  const OpDef& def = *instruction.def;
+  return def.side_effect && def.kernels[instruction.kernel].place != PlaceKind::kCpu;
+}
 
 void AssignStreams(const Program& program, std::vector<PlanStream>& streams, Plan& plan) {
   if (streams.empty()) streams.push_back({.name = "host"});
