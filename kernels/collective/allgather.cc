@@ -1,9 +1,8 @@
 // c_allgather: Out = the rows of X of all ranks, those of rank 0 first.
 // c_concat: the same along the last dimension, as after a product whose columns are dealt out.
 // partial_allgather: part `rank` of X, of `nranks` equal ones, is this rank's; Out has all parts.
-#include <cstring>
-
 #include "kernels/collective/ring.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
 
 namespace interp {
@@ -58,59 +57,71 @@ absl::StatusOr<Communicator*> FindGatheringRing(const KernelContext& ctx) {
   return FindRing(ctx, attrs);
 }
 
+template <Collective kRun>
 absl::Status AllGather(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
   const Tensor& x = ctx.input(kX);
-  return ring->Run(GatherOf(x.dtype, x.numel(), x.raw_data(), ctx.output(kOut).mutable_raw_data()));
+  return kRun(ctx, *ring,
+              GatherOf(x.dtype, x.numel(), x.raw_data(), ctx.output(kOut).mutable_raw_data()));
 }
 
+template <Collective kRun>
 absl::Status Concat(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
   const Tensor& x = ctx.input(kX);
-  const size_t row = static_cast<size_t>(x.shape.back()) * SizeOf(x.dtype);
-  const int64_t rows = row == 0 ? 0 : static_cast<int64_t>(x.size_bytes() / row);
-  INTERP_ASSIGN_OR_RETURN(const Workspace all, ctx.workspace(x.size_bytes() * ring->size()));
-  INTERP_RETURN_IF_ERROR(ring->Run(GatherOf(x.dtype, x.numel(), x.raw_data(), all.data<char>())));
-  char* out = static_cast<char*>(ctx.output(kOut).mutable_raw_data());
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int rank = 0; rank < ring->size(); ++rank, out += row) {
-      std::memcpy(out, all.data<char>() + rank * x.size_bytes() + i * row, row);
-    }
-  }
-  return absl::OkStatus();
+  Tensor& out = ctx.output(kOut);
+  INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(out.size_bytes()));
+  INTERP_RETURN_IF_ERROR(
+      kRun(ctx, *ring, GatherOf(x.dtype, x.numel(), x.raw_data(), work.data<char>())));
+  if (out.numel() == 0) return absl::OkStatus();
+  const int64_t columns = x.shape.back();
+  const int64_t ranks = ring->size();
+  const Tensor all = Tensor::Borrow(out.dtype, out.shape, work.data<char>());
+  return CopyStrided(ctx,
+                     CopyDims{{x.numel() / columns, columns, columns * ranks},
+                              {ranks, x.numel(), columns},
+                              {columns, 1, 1}},
+                     {all}, {out});
 }
 
+template <Collective kRun>
 absl::Status PartialAllGather(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
   const Tensor& x = ctx.input(kX);
   const size_t part = x.size_bytes() / ring->size();
-  return ring->Run(GatherOf(x.dtype, x.numel() / ring->size(),
-                            static_cast<const char*>(x.raw_data()) + part * ring->rank(),
-                            ctx.output(kOut).mutable_raw_data()));
+  return kRun(ctx, *ring,
+              GatherOf(x.dtype, x.numel() / ring->size(),
+                       static_cast<const char*>(x.raw_data()) + part * ring->rank(),
+                       ctx.output(kOut).mutable_raw_data()));
 }
 
 absl::Status MakeSplit(GradientMaker& maker) {
   return AddGradientOp(maker, "c_split", {{"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
 }
 
-OpDef GatherDef(absl::string_view type, absl::Status (*infer)(InferContext&), KernelFn run,
-                GradientDef gradient = {}) {
+OpDef GatherDef(absl::string_view type, absl::Status (*infer)(InferContext&),
+                std::vector<KernelDef> kernels, GradientDef gradient = {}) {
   return OpDef{
       .type = type,
       .inputs = {{"X"}},
       .outputs = {{"Out"}},
       .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
       .infer = infer,
-      .kernels = {{DType::kUndefined, run}},
+      .kernels = std::move(kernels),
       .side_effect = true,
-      .host_only = true,
       .gradient = std::move(gradient),
   };
 }
 
-INTERP_REGISTER_OP(GatherDef("c_allgather", InferRows, AllGather));
-INTERP_REGISTER_OP(GatherDef("c_concat", InferColumns, Concat, {.make = MakeSplit}));
-INTERP_REGISTER_OP(GatherDef("partial_allgather", InferParts, PartialAllGather));
+INTERP_REGISTER_OP(GatherDef("c_allgather", InferRows,
+                             CollectiveKernels(AllGather<BetweenHosts>,
+                                               AllGather<BetweenDevices>)));
+INTERP_REGISTER_OP(GatherDef("c_concat", InferColumns,
+                             CollectiveKernels(Concat<BetweenHosts>, Concat<BetweenDevices>),
+                             {.make = MakeSplit}));
+INTERP_REGISTER_OP(GatherDef("partial_allgather", InferParts,
+                             CollectiveKernels(PartialAllGather<BetweenHosts>,
+                                               PartialAllGather<BetweenDevices>)));
 
 }  // namespace
 }  // namespace interp

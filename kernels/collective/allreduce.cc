@@ -15,17 +15,18 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-template <ReduceKind kKind>
+template <ReduceKind kKind, Collective kRun>
 absl::Status AllReduce(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
   const Tensor& x = ctx.input(kX);
-  return ring->Run({.kind = CommKind::kAllReduce,
-                    .dtype = x.dtype,
-                    .reduce = kKind,
-                    .count = x.numel(),
-                    .in = x.raw_data(),
-                    .out = ctx.output(kOut).mutable_raw_data(),
-                    .name = "c_allreduce"});
+  return kRun(ctx, *ring,
+              {.kind = CommKind::kAllReduce,
+               .dtype = x.dtype,
+               .reduce = kKind,
+               .count = x.numel(),
+               .in = x.raw_data(),
+               .out = ctx.output(kOut).mutable_raw_data(),
+               .name = "c_allreduce"});
 }
 
 absl::Status MakeIdentity(GradientMaker& maker) {
@@ -40,10 +41,9 @@ OpDef AllReduceDef(absl::string_view type, const GradientDef& gradient = {}) {
       .outputs = {{"Out"}},
       .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
       .infer = Infer,
-      .kernels = {{DType::kUndefined, AllReduce<kKind>}},
+      .kernels = ReducingKernels(AllReduce<kKind, BetweenHosts>, AllReduce<kKind, BetweenDevices>),
       .inplace = {{kX, kOut}},
       .side_effect = true,
-      .host_only = true,
       .gradient = gradient,
   };
 }

@@ -14,20 +14,29 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+template <Collective kRun>
 absl::Status AllToAll(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
   const Tensor& x = ctx.input(kX);
   INTERP_RETURN_IF_ERROR(RowsOfPart(ctx, kX, ring->size()).status());
-  return ring->Run({.kind = CommKind::kAllToAll,
-                    .dtype = x.dtype,
-                    .count = x.numel() / ring->size(),
-                    .in = x.raw_data(),
-                    .out = ctx.output(kOut).mutable_raw_data(),
-                    .name = "alltoall"});
+  return kRun(ctx, *ring,
+              {.kind = CommKind::kAllToAll,
+               .dtype = x.dtype,
+               .count = x.numel() / ring->size(),
+               .in = x.raw_data(),
+               .out = ctx.output(kOut).mutable_raw_data(),
+               .name = "alltoall"});
 }
 
 absl::Status MakeGradient(GradientMaker& maker) {
   return AddGradientOp(maker, "alltoall", {{"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
+}
+
+// Between GPUs, what has come in would lie where something is still to be sent from.
+std::vector<KernelDef> Kernels() {
+  std::vector<KernelDef> rows = CollectiveKernels(AllToAll<BetweenHosts>, AllToAll<BetweenDevices>);
+  for (KernelDef& row : rows) row.inplace = row.place == PlaceKind::kCpu;
+  return rows;
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -36,10 +45,9 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
     .infer = Infer,
-    .kernels = {{DType::kUndefined, AllToAll}},
+    .kernels = Kernels(),
     .inplace = {{kX, kOut}},
     .side_effect = true,
-    .host_only = true,
     .gradient = {.make = MakeGradient},
 });
 

@@ -12,17 +12,19 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+template <Collective kRun>
 absl::Status Broadcast(KernelContext& ctx) {
   const RingAttrs& attrs = ctx.attrs<RingAttrs>();
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
   const Tensor& x = ctx.input(kX);
-  return ring->Run({.kind = CommKind::kBroadcast,
-                    .dtype = x.dtype,
-                    .root = attrs.root,
-                    .count = x.numel(),
-                    .in = x.raw_data(),
-                    .out = ctx.output(kOut).mutable_raw_data(),
-                    .name = "c_broadcast"});
+  return kRun(ctx, *ring,
+              {.kind = CommKind::kBroadcast,
+               .dtype = x.dtype,
+               .root = attrs.root,
+               .count = x.numel(),
+               .in = x.raw_data(),
+               .out = ctx.output(kOut).mutable_raw_data(),
+               .name = "c_broadcast"});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -31,10 +33,9 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
     .infer = Infer,
-    .kernels = {{DType::kUndefined, Broadcast}},
+    .kernels = CollectiveKernels(Broadcast<BetweenHosts>, Broadcast<BetweenDevices>),
     .inplace = {{kX, kOut}},
     .side_effect = true,
-    .host_only = true,
 });
 
 }  // namespace

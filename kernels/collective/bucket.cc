@@ -140,18 +140,22 @@ absl::Status AllReduceRows(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// GPUs have rows of their own (kernels/cuda/bucket_rows.cc).
+KernelDef OnHost(DType dtype, KernelFn run) {
+  return {.dtype = dtype, .run = run, .host_only = true};
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "c_bucket_allreduce",
     .inputs = {{"X", kVariadic}, {"Weight", kAnyDType}},
     .outputs = {{"Bucket"}},
     .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
     .infer = InferBucket,
-    .kernels = {{DType::kFloat32, StartBucket<float>},
-                {DType::kFloat64, StartBucket<double>},
-                {DType::kFloat16, StartBucket<float16>},
-                {DType::kBFloat16, StartBucket<bfloat16>}},
+    .kernels = {OnHost(DType::kFloat32, StartBucket<float>),
+                OnHost(DType::kFloat64, StartBucket<double>),
+                OnHost(DType::kFloat16, StartBucket<float16>),
+                OnHost(DType::kBFloat16, StartBucket<bfloat16>)},
     .side_effect = true,
-    .host_only = true,
 });
 INTERP_REGISTER_OP(OpDef{
     .type = "c_bucket_wait",
@@ -159,9 +163,8 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out", kVariadic}},
     .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
     .infer = InferWait,
-    .kernels = {{DType::kUndefined, WaitForBucket}},
+    .kernels = {OnHost(DType::kUndefined, WaitForBucket)},
     .side_effect = true,
-    .host_only = true,
 });
 INTERP_REGISTER_OP(OpDef{
     .type = "c_allreduce_rows",

@@ -2,10 +2,8 @@
 // gradient is the sum over the ranks.
 // c_split: Out = piece `rank` of X along the last dimension, of `nranks` equal ones. Its gradient
 // puts the pieces together (c_concat; Paddle's c_allgather would do so along the first dimension).
-#include <cstring>
-
 #include "kernels/collective/ring.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
 
 namespace interp {
@@ -20,8 +18,7 @@ absl::Status InferIdentity(InferContext& ctx) {
 }
 
 absl::Status Identity(KernelContext& ctx) {
-  CopyUnlessShared(ctx.input(kX), ctx.output(kOut));
-  return absl::OkStatus();
+  return CopyUnlessShared(ctx, ctx.input(kX), ctx.output(kOut));
 }
 
 absl::Status InferSplit(InferContext& ctx) {
@@ -41,16 +38,11 @@ absl::Status Split(KernelContext& ctx) {
   attrs.nranks = std::max(1, attrs.nranks);
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
   Tensor& out = ctx.output(kOut);
-  const size_t piece = static_cast<size_t>(out.shape.back()) * SizeOf(out.dtype);
-  if (piece == 0) return absl::OkStatus();
-  const char* from = static_cast<const char*>(ctx.input(kX).raw_data()) + piece * ring->rank();
-  char* to = static_cast<char*>(out.mutable_raw_data());
-  for (size_t left = out.size_bytes(); left > 0; left -= piece) {
-    std::memcpy(to, from, piece);
-    to += piece;
-    from += piece * ring->size();
-  }
-  return absl::OkStatus();
+  if (out.numel() == 0) return absl::OkStatus();
+  const int64_t columns = out.shape.back();
+  return CopyStrided(
+      ctx, CopyDims{{out.numel() / columns, columns * ring->size(), columns}, {columns, 1, 1}},
+      {ctx.input(kX), columns * ring->rank()}, {out});
 }
 
 absl::Status MakeSum(GradientMaker& maker) {
@@ -65,7 +57,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
     .infer = InferIdentity,
-    .kernels = {{DType::kUndefined, Identity}},
+    .kernels = MoveKernels(Identity),
     .view = {{kX, kOut}},
     .gradient = {.make = MakeSum},
 });
@@ -75,8 +67,8 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
     .infer = InferSplit,
-    .kernels = {{DType::kUndefined, Split}},
-    .host_only = true,
+    .kernels = {{.dtype = DType::kUndefined, .run = Split, .host_only = true},
+                DeviceMoveKernel(DType::kUndefined, Split)},
     .gradient = {.make = MakeConcat},
 });
 

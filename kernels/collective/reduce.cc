@@ -1,7 +1,7 @@
 // c_reduce_sum, _max, _min and _prod: Out of rank `root_id` = the elements of X of all ranks
 // reduced; Out of the others is their X.
 #include "kernels/collective/ring.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -14,22 +14,23 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-template <ReduceKind kKind>
+template <ReduceKind kKind, Collective kRun>
 absl::Status Reduce(KernelContext& ctx) {
   const RingAttrs& attrs = ctx.attrs<RingAttrs>();
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  INTERP_RETURN_IF_ERROR(ring->Run({.kind = CommKind::kReduce,
-                                    .dtype = x.dtype,
-                                    .reduce = kKind,
-                                    .root = attrs.root,
-                                    .count = x.numel(),
-                                    .in = x.raw_data(),
-                                    .out = out.mutable_raw_data(),
-                                    .name = "c_reduce"}));
-  if (ring->rank() != attrs.root) CopyUnlessShared(x, out);
-  return absl::OkStatus();
+  INTERP_RETURN_IF_ERROR(kRun(ctx, *ring,
+                              {.kind = CommKind::kReduce,
+                               .dtype = x.dtype,
+                               .reduce = kKind,
+                               .root = attrs.root,
+                               .count = x.numel(),
+                               .in = x.raw_data(),
+                               .out = out.mutable_raw_data(),
+                               .name = "c_reduce"}));
+  if (ring->rank() == attrs.root) return absl::OkStatus();
+  return CopyUnlessShared(ctx, x, out);
 }
 
 template <ReduceKind kKind>
@@ -40,10 +41,9 @@ OpDef ReduceDef(absl::string_view type) {
       .outputs = {{"Out"}},
       .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
       .infer = Infer,
-      .kernels = {{DType::kUndefined, Reduce<kKind>}},
+      .kernels = ReducingKernels(Reduce<kKind, BetweenHosts>, Reduce<kKind, BetweenDevices>),
       .inplace = {{kX, kOut}},
       .side_effect = true,
-      .host_only = true,
   };
 }
 

@@ -17,18 +17,20 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+template <Collective kRun>
 absl::Status ReduceScatter(KernelContext& ctx) {
   RingAttrs attrs = ctx.attrs<RingAttrs>();
   attrs.nranks = std::max(1, attrs.nranks);
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  return ring->Run({.kind = CommKind::kReduceScatter,
-                    .dtype = x.dtype,
-                    .count = out.numel(),
-                    .in = x.raw_data(),
-                    .out = out.mutable_raw_data(),
-                    .name = "c_reducescatter"});
+  return kRun(ctx, *ring,
+              {.kind = CommKind::kReduceScatter,
+               .dtype = x.dtype,
+               .count = out.numel(),
+               .in = x.raw_data(),
+               .out = out.mutable_raw_data(),
+               .name = "c_reducescatter"});
 }
 
 INTERP_REGISTER_OP(OpDef{
@@ -37,9 +39,8 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
     .infer = Infer,
-    .kernels = {{DType::kUndefined, ReduceScatter}},
+    .kernels = ReducingKernels(ReduceScatter<BetweenHosts>, ReduceScatter<BetweenDevices>),
     .side_effect = true,
-    .host_only = true,
 });
 
 }  // namespace

@@ -1,16 +1,24 @@
 #include "kernels/collective/ring.h"
 
+#include "core/comm/device_communicator.h"
+#include "core/device/device.h"
 #include "core/resource/place_resources.h"
 
 namespace interp {
 
+namespace {
+
+absl::StatusOr<const RingsHandle*> HandleOfRings(const KernelContext& ctx) {
+  return ctx.place_resources().GetOrMake<RingsHandle>(
+      "", []() -> absl::StatusOr<std::unique_ptr<RingsHandle>> {
+        return std::make_unique<RingsHandle>(RingsHandle{.rings = Rings::Alone()});
+      });
+}
+
+}  // namespace
+
 absl::StatusOr<Rings*> RingsOf(const KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(
-      const RingsHandle* const handle,
-      ctx.place_resources().GetOrMake<RingsHandle>(
-          "", []() -> absl::StatusOr<std::unique_ptr<RingsHandle>> {
-            return std::make_unique<RingsHandle>(RingsHandle{.rings = Rings::Alone()});
-          }));
+  INTERP_ASSIGN_OR_RETURN(const RingsHandle* const handle, HandleOfRings(ctx));
   return handle->rings.get();
 }
 
@@ -41,6 +49,65 @@ absl::StatusOr<Communicator*> FindRing(const KernelContext& ctx, const RingAttrs
                            ", and this process is rank ", ring->rank());
   }
   return ring;
+}
+
+namespace {
+
+// What a collective is where a device has a ring for itself.
+absl::Status CopyAlone(const KernelContext& ctx, const CommCall& call) {
+  const size_t bytes = static_cast<size_t>(call.count) * SizeOf(call.dtype);
+  if (call.in == call.out) return absl::OkStatus();
+  return ctx.stream().CopyOnDevice(call.out, call.in, bytes, ctx.work());
+}
+
+absl::StatusOr<DeviceCommunicator*> FindDeviceRing(const KernelContext& ctx, Communicator& ring) {
+  return ctx.place_resources().GetOrMake<DeviceCommunicator>(
+      absl::StrCat(ring.ring_id()), [&]() -> absl::StatusOr<std::unique_ptr<DeviceCommunicator>> {
+        const PlaceKind kind = ctx.stream().place().kind;
+        INTERP_RETURN_IF_ERROR(DeviceCommunication(kind));
+        INTERP_ASSIGN_OR_RETURN(const RingsHandle* const handle, HandleOfRings(ctx));
+        return FindDeviceCommunicatorMaker(kind)->make(handle->rings, ring, ctx.stream());
+      });
+}
+
+KernelDef OnGpus(DType dtype, KernelFn run) {
+  return {.dtype = dtype, .run = run, .place = PlaceKind::kCuda, .takes = GpusCommunicate};
+}
+
+}  // namespace
+
+absl::Status BetweenHosts(const KernelContext& ctx, Communicator& ring, const CommCall& call) {
+  static_cast<void>(ctx);
+  return ring.Run(call);
+}
+
+absl::Status BetweenDevices(const KernelContext& ctx, Communicator& ring, const CommCall& call) {
+  if (ring.size() == 1) {
+    INTERP_RETURN_IF_ERROR(CheckCall(call, /*rank=*/0, /*size=*/1));
+    return CopyAlone(ctx, call);
+  }
+  INTERP_ASSIGN_OR_RETURN(DeviceCommunicator* const devices, FindDeviceRing(ctx, ring));
+  INTERP_RETURN_IF_ERROR(ring.Compare(call));
+  return devices->Enqueue(call, ctx.stream(), ctx.work());
+}
+
+bool GpusCommunicate(const void* attrs) {
+  static_cast<void>(attrs);
+  return DeviceCommunication(PlaceKind::kCuda).ok();
+}
+
+std::vector<KernelDef> CollectiveKernels(KernelFn on_host, KernelFn on_gpus) {
+  return {{.dtype = DType::kUndefined, .run = on_host, .host_only = true},
+          OnGpus(DType::kUndefined, on_gpus)};
+}
+
+std::vector<KernelDef> ReducingKernels(KernelFn on_host, KernelFn on_gpus) {
+  std::vector<KernelDef> rows = {{.dtype = DType::kUndefined, .run = on_host, .host_only = true}};
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16,
+                            DType::kInt32, DType::kInt64, DType::kInt8, DType::kUInt8}) {
+    rows.push_back(OnGpus(dtype, on_gpus));
+  }
+  return rows;
 }
 
 absl::StatusOr<int64_t> RowsOfPart(const OpContext& ctx, int slot, int64_t parts) {

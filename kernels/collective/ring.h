@@ -1,7 +1,10 @@
-// What the collective ops have in common. They keep the program's order (OpDef::side_effect), run
-// on the host, and end when the collective has, whatever `use_calc_stream` says: only bucket.cc
-// leaves one under way. Alone, a ring is one rank, and they are copies.
+// What the collective ops have in common. They keep the program's order (OpDef::side_effect). On
+// the host they end when the collective has, whatever `use_calc_stream` says: only bucket.cc leaves
+// one under way. On GPUs that speak with each other they enqueue it
+// (core/comm/device_communicator.h). Alone, a ring is one rank, and they are copies.
 #pragma once
+
+#include <vector>
 
 #include "core/comm/rings.h"
 #include "core/op_def.h"
@@ -26,6 +29,22 @@ struct RingAttrs {
 // The same, and InvalidArgument where the ring has another size or this process another rank in it
 // than the op was made for.
 absl::StatusOr<Communicator*> FindRing(const KernelContext& ctx, const RingAttrs& attrs);
+
+// How a kernel carries out a collective, a parameter of those that have rows for both.
+using Collective = absl::Status (*)(const KernelContext& ctx, Communicator& ring,
+                                    const CommCall& call);
+// To its end. Errors: those of Communicator::Run.
+absl::Status BetweenHosts(const KernelContext& ctx, Communicator& ring, const CommCall& call);
+// Enqueues it on the stream of the kernel, in whose device's memory `in` and `out` lie. No barrier.
+// Errors: those of DeviceCommunicator.
+absl::Status BetweenDevices(const KernelContext& ctx, Communicator& ring, const CommCall& call);
+
+// Whether GPUs of this process can speak with those of others: KernelDef::takes of rows that do.
+bool GpusCommunicate(const void* attrs);
+// The rows of a kernel that passes values on: every dtype, on the host and on GPUs.
+std::vector<KernelDef> CollectiveKernels(KernelFn on_host, KernelFn on_gpus);
+// The same for one that makes values one, on GPUs of the dtypes that are computed with there.
+std::vector<KernelDef> ReducingKernels(KernelFn on_host, KernelFn on_gpus);
 
 // Checks that the first dimension of input `slot` is a multiple of `parts` and returns it divided.
 absl::StatusOr<int64_t> RowsOfPart(const OpContext& ctx, int slot, int64_t parts);

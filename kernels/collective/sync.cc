@@ -1,8 +1,9 @@
 // barrier: Out = X, and no rank of the ring is through before all have come.
 // c_sync_comm_stream, c_wait_comm: Out = X, after all collectives that are under way on the ring.
 // c_sync_calc_stream, c_wait_compute: Out = X: what a collective reads here has been computed.
+#include "core/device/device.h"
 #include "kernels/collective/ring.h"
-#include "kernels/util/copy.h"
+#include "kernels/util/data_mover.h"
 
 namespace interp {
 namespace {
@@ -31,7 +32,8 @@ absl::Status Copy(KernelContext& ctx) {
   for (size_t i = 0; i < ctx.outputs(kOut).size(); ++i) {
     const Tensor* const x = ctx.inputs(kX)[i];
     Tensor* const out = ctx.outputs(kOut)[i];
-    if (x != nullptr && out != nullptr) CopyUnlessShared(*x, *out);
+    if (x == nullptr || out == nullptr) continue;
+    INTERP_RETURN_IF_ERROR(CopyUnlessShared(ctx, *x, *out));
   }
   return absl::OkStatus();
 }
@@ -42,32 +44,52 @@ absl::Status Barrier(KernelContext& ctx) {
   return Copy(ctx);
 }
 
+// A sum that nobody looks at.
+absl::Status BarrierOfStreams(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
+  INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(1));
+  INTERP_RETURN_IF_ERROR(ctx.stream().Fill(work.data(), 0, 1));
+  INTERP_RETURN_IF_ERROR(BetweenDevices(ctx, *ring,
+                                        {.kind = CommKind::kAllReduce,
+                                         .dtype = DType::kUInt8,
+                                         .count = 1,
+                                         .in = work.data(),
+                                         .out = work.data(),
+                                         .name = "barrier"}));
+  return Copy(ctx);
+}
+
 absl::Status WaitForRing(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
   INTERP_RETURN_IF_ERROR(ring->WaitFor(/*out=*/nullptr));
   return Copy(ctx);
 }
 
-OpDef SyncDef(absl::string_view type, KernelFn run, int flags) {
+std::vector<KernelDef> WaitKernels(KernelFn run) {
+  return {{.dtype = DType::kUndefined, .run = run, .host_only = true},
+          DeviceMoveKernel(DType::kUndefined, run)};
+}
+
+OpDef SyncDef(absl::string_view type, std::vector<KernelDef> kernels,
+              int flags = kVariadic | kAnyDType) {
   return OpDef{
       .type = type,
       .inputs = {{"X", flags}},
       .outputs = {{"Out", flags | kOptional}},
       .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
       .infer = Infer,
-      .kernels = {{DType::kUndefined, run}},
+      .kernels = std::move(kernels),
       .view = {{kX, kOut, /*each=*/true}},
       .side_effect = true,
-      .host_only = true,
       .gradient = {.none = true},
   };
 }
 
-INTERP_REGISTER_OP(SyncDef("barrier", Barrier, /*flags=*/0));
-INTERP_REGISTER_OP(SyncDef("c_sync_calc_stream", Copy, kVariadic | kAnyDType));
-INTERP_REGISTER_OP(SyncDef("c_sync_comm_stream", WaitForRing, kVariadic | kAnyDType));
-INTERP_REGISTER_OP(SyncDef("c_wait_compute", Copy, kVariadic | kAnyDType));
-INTERP_REGISTER_OP(SyncDef("c_wait_comm", WaitForRing, kVariadic | kAnyDType));
+INTERP_REGISTER_OP(SyncDef("barrier", CollectiveKernels(Barrier, BarrierOfStreams), /*flags=*/0));
+INTERP_REGISTER_OP(SyncDef("c_sync_calc_stream", WaitKernels(Copy)));
+INTERP_REGISTER_OP(SyncDef("c_sync_comm_stream", WaitKernels(WaitForRing)));
+INTERP_REGISTER_OP(SyncDef("c_wait_compute", WaitKernels(Copy)));
+INTERP_REGISTER_OP(SyncDef("c_wait_comm", WaitKernels(WaitForRing)));
 
 }  // namespace
 }  // namespace interp
