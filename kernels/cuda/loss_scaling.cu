@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/cuda/chunks.h"
+#include "kernels/cuda/array_batch.h"
 #include "kernels/cuda/floats_access.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/loss_scaling.h"
@@ -10,16 +10,8 @@
 namespace interp::cuda {
 namespace {
 
-constexpr int kMostArrays = 96;
 // What the workspace holds where all arrays are finite: every byte of it is the same.
 constexpr int kNoArray = 0x7F7F7F7F;
-
-struct ArrayBatch {
-  ChunkMap<kMostArrays> chunks;
-  const void* in[kMostArrays];
-  void* out[kMostArrays];
-  int first;  // number of the first array
-};
 
 // The lowest number of an array that is not finite.
 template <typename T>
@@ -89,29 +81,12 @@ __global__ void NextScale(const LossScaleArguments args) {
   *args.bad_out = bad;
 }
 
-// Calls launch(batch, blocks) for as many arrays at a time as a launch takes. Sizes are divided by
-// `unit`.
-template <typename Body>
-absl::Status ForEachBatch(absl::Span<const ArrayUpdate> arrays, int64_t unit, const Body& launch) {
-  for (size_t begin = 0; begin < arrays.size(); begin += kMostArrays) {
-    ArrayBatch batch = {};
-    batch.first = static_cast<int>(begin);
-    for (const ArrayUpdate& array : arrays.subspan(begin, kMostArrays)) {
-      batch.in[batch.chunks.count] = array.in;
-      batch.out[batch.chunks.count] = array.out;
-      batch.chunks.Add(array.size / unit);
-    }
-    const int64_t chunks = batch.chunks.num_chunks();
-    if (chunks > 0) INTERP_RETURN_IF_ERROR(launch(batch, BlocksFor(chunks, 1)));
-  }
-  return absl::OkStatus();
-}
-
 template <typename T>
 absl::Status CopyOrZeroAll(const bool* found, absl::Span<const ArrayUpdate> arrays,
                            cudaStream_t stream) {
   return ForEachBatch(arrays, sizeof(T), [&](const ArrayBatch& batch, unsigned blocks) {
-    return Launch(CopyOrZero<T>, blocks, kBlockThreads, /*shared_bytes=*/0, stream, batch, found);
+    return Launch(CopyOrZero<T>, blocks, kBlockThreads,
+                  /*shared_bytes=*/0, stream, batch, found);
   });
 }
 
@@ -129,12 +104,12 @@ absl::Status CheckFiniteAndUnscale(DType dtype, absl::Span<const ArrayUpdate> ar
         using T = typename decltype(type)::type;
         INTERP_RETURN_IF_ERROR(
             ForEachBatch(arrays, 1, [&](const ArrayBatch& batch, unsigned blocks) {
-              return Launch(FindInfinite<T>, blocks, kBlockThreads, /*shared_bytes=*/0, stream,
-                            batch, first_infinite);
+              return Launch(FindInfinite<T>, blocks, kBlockThreads,
+                            /*shared_bytes=*/0, stream, batch, first_infinite);
             }));
         return ForEachBatch(arrays, 1, [&](const ArrayBatch& batch, unsigned blocks) {
-          return Launch(Unscale<T>, blocks, kBlockThreads, /*shared_bytes=*/0, stream, batch, scale,
-                        first_infinite);
+          return Launch(Unscale<T>, blocks, kBlockThreads,
+                        /*shared_bytes=*/0, stream, batch, scale, first_infinite);
         });
       }));
   return Launch(TellFound, 1, 1, /*shared_bytes=*/0, stream, first_infinite, found);

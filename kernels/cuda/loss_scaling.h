@@ -9,16 +9,10 @@
 #include "absl/types/span.h"
 #include "core/dtype.h"
 #include "core/status.h"
+#include "kernels/cuda/array_update.h"
 #include "kernels/cuda/floats.h"
 
 namespace interp::cuda {
-
-// An array that is read and the one that takes its new values: the same memory, as a rule.
-struct ArrayUpdate {
-  const void* in = nullptr;
-  void* out = nullptr;
-  int64_t size = 0;  // elements
-};
 
 // Scratch memory of CheckFiniteAndUnscale.
 inline constexpr size_t kUnscaleWorkspaceBytes = sizeof(int);
