@@ -16,6 +16,8 @@ if(NOT INTERP_CUDNN_INCLUDE OR NOT INTERP_CUDNN)
   message(FATAL_ERROR "INTERP_CUDA is ON, and there is no cuDNN 9: cudnn_graph.h (INTERP_CUDNN_INCLUDE: "
     "${INTERP_CUDNN_INCLUDE}) and libcudnn.so (INTERP_CUDNN: ${INTERP_CUDNN})")
 endif()
+# NCCL itself is looked for when a program needs it.
+find_path(INTERP_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 # Options for C++ compilers are not nvcc's.
 set_directory_properties(PROPERTIES COMPILE_OPTIONS "")
 
@@ -25,7 +27,8 @@ function(interp_cuda_options target)
     # Headers of the host's kernels have vectors that no function here takes.
     $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wno-psabi>)
   # Not first, where they would hide headers beside other libraries.
-  target_include_directories(${target} AFTER PRIVATE ${INTERP_CUDNN_INCLUDE})
+  target_include_directories(${target} AFTER PRIVATE ${INTERP_CUDNN_INCLUDE}
+    $<$<BOOL:${INTERP_NCCL_INCLUDE}>:${INTERP_NCCL_INCLUDE}>)
   target_link_libraries(${target} PRIVATE interp CUDA::cudart_static CUDA::cublasLt ${INTERP_CUDNN}
     DNNL::dnnl OpenMP::OpenMP_CXX)
 endfunction()

@@ -40,6 +40,12 @@ inline Tensor Numbers(DType dtype, const std::vector<int64_t>& dims,
     case DType::kUInt8:
       fill(uint8_t());
       break;
+    case DType::kInt8:
+      fill(int8_t());
+      break;
+    case DType::kInt16:
+      fill(int16_t());
+      break;
     default:
       fill(float());
   }
@@ -84,6 +90,12 @@ inline std::vector<double> AsDoubles(const Tensor& tensor) {
     case DType::kBool:
     case DType::kUInt8:
       read(uint8_t());
+      break;
+    case DType::kInt8:
+      read(int8_t());
+      break;
+    case DType::kInt16:
+      read(int16_t());
       break;
     default:
       read(float());

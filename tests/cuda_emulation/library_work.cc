@@ -54,6 +54,29 @@ cudaError_t MachineState::LaunchLibraryWork(LibraryWork library, cudaStream_t st
   return cudaSuccess;
 }
 
+cudaError_t MachineState::LaunchHeldLibraryWork(
+    LibraryWork library, cudaStream_t stream, int current,
+    const std::function<void(const std::shared_ptr<SimPoint>&)>& give) {
+  Target target;
+  if (const cudaError_t error = FindUncaptured(stream, current, target); error != cudaSuccess) {
+    return error;
+  }
+  std::shared_ptr<SimPoint> point;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    point = std::make_shared<SimPoint>(target.device->executor,
+                                       target.device->clock.RecordTime(target.lane));
+  }
+  give(point);
+  Push(target, WorkKind::kKernel, /*bytes=*/0,
+       [this, library = std::move(library)](const StreamWork& work) {
+         return RunLibraryWork(library, work);
+       });
+  std::lock_guard<std::mutex> guard(mutex_);
+  target.device->executor->Push(target.lane, {.type = SimTask::Type::kWait, .point = point});
+  return cudaSuccess;
+}
+
 cudaError_t EnterLibrary(const std::string& name) {
   MachineState* const machine = LivingMachine();
   if (machine == nullptr) return cudaErrorInsufficientDriver;
@@ -91,6 +114,13 @@ int LibraryDevice() { return CurrentDevice(*LivingMachine()); }
 cudaError_t EnqueueLibraryWork(LibraryWork work, cudaStream_t stream) {
   MachineState* const machine = LivingMachine();
   return machine->LaunchLibraryWork(std::move(work), stream, CurrentDevice(*machine));
+}
+
+cudaError_t EnqueueHeldLibraryWork(
+    LibraryWork work, cudaStream_t stream,
+    const std::function<void(const std::shared_ptr<SimPoint>&)>& give) {
+  MachineState* const machine = LivingMachine();
+  return machine->LaunchHeldLibraryWork(std::move(work), stream, CurrentDevice(*machine), give);
 }
 
 }  // namespace interp::cuda_emulation

@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/device/sim_executor.h"
 
 namespace interp::cuda_emulation {
 
@@ -39,5 +41,10 @@ int LibraryDevice();
 
 // Enqueues work for a call that has entered.
 cudaError_t EnqueueLibraryWork(LibraryWork work, cudaStream_t stream);
+// The same, and the stream waits behind the work until somebody finishes the point that `give`
+// gets, before the work can run. No graph holds it.
+cudaError_t EnqueueHeldLibraryWork(
+    LibraryWork work, cudaStream_t stream,
+    const std::function<void(const std::shared_ptr<SimPoint>&)>& give);
 
 }  // namespace interp::cuda_emulation

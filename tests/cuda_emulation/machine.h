@@ -106,6 +106,10 @@ class MachineState final : public Machine {
   cudaError_t Launch(const GridLaunch& launch, cudaStream_t stream, int current);
   cudaError_t LaunchHost(cudaStream_t stream, cudaHostFn_t function, void* data, int current);
   cudaError_t LaunchLibraryWork(LibraryWork library, cudaStream_t stream, int current);
+  // What EnqueueHeldLibraryWork does.
+  cudaError_t LaunchHeldLibraryWork(
+      LibraryWork library, cudaStream_t stream, int current,
+      const std::function<void(const std::shared_ptr<SimPoint>&)>& give);
   // What LeaveLibrary does.
   void CheckEnd(const std::string& call, int device, cudaStream_t stream);
 

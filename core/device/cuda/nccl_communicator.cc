@@ -1,0 +1,267 @@
+#include "core/device/cuda/nccl_communicator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/catching.h"
+#include "core/device/cuda/cuda_device.h"
+#include "core/device/cuda/cuda_error.h"
+#include "core/device/cuda/current_device.h"
+#include "core/device/cuda/nccl_calls.h"
+
+namespace interp::cuda {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery(1);
+constexpr std::chrono::milliseconds kLookAtRanksEvery(20);
+// What ranks that end wait for each other.
+constexpr std::chrono::seconds kLongestGoodbye(5);
+
+absl::StatusCode CodeOf(ncclResult_t result) {
+  switch (result) {
+    case ncclSystemError:
+    case ncclRemoteError:
+      return absl::StatusCode::kUnavailable;
+    case ncclInvalidUsage:  // two ranks on one GPU, versions that differ
+      return absl::StatusCode::kFailedPrecondition;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+const bool kRegistered = [] {
+  RegisterDeviceCommunicatorMaker(PlaceKind::kCuda, {.usable = [] { return FindNccl().status(); },
+                                                     .make = NcclCommunicator::Make});
+  return true;
+}();
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceCommunicator>> NcclCommunicator::Make(
+    std::shared_ptr<Rings> rings, Communicator& ring, Stream& stream) {
+  INTERP_ASSIGN_OR_RETURN(const NcclLibrary* const nccl, FindNccl());
+  std::unique_ptr<NcclCommunicator> made(
+      new NcclCommunicator(*nccl, std::move(rings), ring, stream.place().index));
+  absl::Status joined = made->Join();
+  if (joined.ok()) {
+    joined = Catching([&]() -> absl::Status {
+      made->watcher_ = std::thread([raw = made.get()] { raw->Watch(); });
+      return absl::OkStatus();
+    });
+  }
+  if (joined.ok()) return made;
+  return made->GiveUp(Annotate(joined, absl::StrCat("NCCL on ring ", ring.ring_id(), ", rank ",
+                                                    ring.rank(), " on ", Name(stream.place()))));
+}
+
+NcclCommunicator::NcclCommunicator(const NcclLibrary& nccl, std::shared_ptr<Rings> rings,
+                                   Communicator& ring, int device)
+    : nccl_(nccl),
+      rings_(std::move(rings)),
+      ring_(ring),
+      device_(device),
+      events_(cudaEventDisableTiming) {}
+
+NcclCommunicator::~NcclCommunicator() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+  const CurrentDevice current(device_);
+  Leave();
+  for (const InFlight& call : in_flight_) {
+    events_.Give(call.begin);
+    events_.Give(call.end);
+  }
+}
+
+// Ranks end when their last collective is done, so there is little to wait for.
+void NcclCommunicator::Leave() {
+  if (comm_ == nullptr) return;
+  const absl::Status left =
+      Do(kLongestGoodbye, [this](ncclComm_t comm) { return nccl_.comm_finalize(comm); });
+  const ncclComm_t comm = std::exchange(comm_, nullptr);
+  if (comm == nullptr) return;
+  left.ok() ? nccl_.comm_destroy(comm) : nccl_.comm_abort(comm);
+}
+
+absl::Status NcclCommunicator::StatusOf(ncclResult_t result) const {
+  if (result == ncclSuccess) return absl::OkStatus();
+  std::string text = absl::StrCat("NCCL: ", nccl_.get_error_string(result));
+  const char* const more = nccl_.get_last_error(nullptr);
+  if (more != nullptr && more[0] != 0) {
+    absl::StrAppend(&text, ": ", absl::StripSuffix(more, "\n"));
+  }
+  return {CodeOf(result), text};
+}
+
+absl::Status NcclCommunicator::Join() {
+  ncclUniqueId id = {};
+  if (ring_.rank() == 0) INTERP_RETURN_IF_ERROR(StatusOf(nccl_.get_unique_id(&id)));
+  INTERP_RETURN_IF_ERROR(ring_.Run({.kind = CommKind::kBroadcast,
+                                    .count = sizeof(id),
+                                    .in = &id,
+                                    .out = &id,
+                                    .name = "NCCL's id"}));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return Do(rings_->timeout(), [&](ncclComm_t) {
+    return nccl_.comm_init_rank_config(&comm_, ring_.size(), id, ring_.rank(), &config);
+  });
+}
+
+template <typename Call>
+absl::Status NcclCommunicator::Do(Clock::duration longest, Call call) {
+  const Clock::time_point deadline = Clock::now() + longest;
+  std::unique_lock lock(mutex_);
+  INTERP_RETURN_IF_ERROR(status_);
+  ncclResult_t result = call(comm_);
+  std::chrono::microseconds pause(20);
+  while (result == ncclInProgress) {
+    lock.unlock();
+    INTERP_RETURN_IF_ERROR(ring_.CheckPeers());
+    if (Clock::now() > deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("rank ", ring_.rank(), " of the ring has waited ",
+                       std::chrono::duration_cast<std::chrono::milliseconds>(longest).count(),
+                       " ms for the others"));
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(1000));
+    lock.lock();
+    INTERP_RETURN_IF_ERROR(status_);
+    const ncclResult_t asked = nccl_.comm_get_async_error(comm_, &result);
+    if (asked != ncclSuccess) result = asked;
+  }
+  return StatusOf(result);
+}
+
+absl::StatusOr<cudaEvent_t> NcclCommunicator::RecordedEvent(cudaStream_t stream) {
+  INTERP_ASSIGN_OR_RETURN(const cudaEvent_t event, events_.Take());
+  const absl::Status recorded = ToStatus(cudaEventRecord(event, stream), "cannot record an event");
+  if (recorded.ok()) return event;
+  events_.Give(event);
+  return recorded;
+}
+
+absl::Status NcclCommunicator::Enqueue(const CommCall& call, Stream& stream, const Work& work) {
+  const std::scoped_lock calls(calls_mutex_);
+  const std::string what = ring_.Describe(call, ++num_calls_);
+  const absl::Status enqueued = Enqueue(call, what, HandleOf(stream), work);
+  if (enqueued.ok()) return enqueued;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!status_.ok()) return status_;
+  }
+  return GiveUp(Annotate(enqueued, what));
+}
+
+absl::Status NcclCommunicator::Enqueue(const CommCall& call, const std::string& what,
+                                       cudaStream_t stream, const Work& work) {
+  INTERP_RETURN_IF_ERROR(CheckCall(call, ring_.rank(), ring_.size()));
+  INTERP_RETURN_IF_ERROR(CheckNcclCall(call));
+  if (call.count == 0) return absl::OkStatus();
+  {
+    // What is over gives its events back, so that a warm run makes none.
+    const std::scoped_lock lock(mutex_);
+    INTERP_RETURN_IF_ERROR(status_);
+    INTERP_RETURN_IF_ERROR(LookAtWork());
+  }
+  InFlight in_flight{.what = what, .tag = work.tag, .errors = work.errors};
+  INTERP_ASSIGN_OR_RETURN(in_flight.begin, RecordedEvent(stream));
+  absl::Status started = Do(rings_->timeout(), [&](ncclComm_t comm) {
+    return StartNcclCall(nccl_, call, {.comm = comm, .size = ring_.size(), .stream = stream});
+  });
+  if (started.ok()) {
+    absl::StatusOr<cudaEvent_t> end = RecordedEvent(stream);
+    started = end.status();
+    if (end.ok()) in_flight.end = *end;
+  }
+  if (!started.ok()) {
+    events_.Give(in_flight.begin);
+    return started;
+  }
+  const std::scoped_lock lock(mutex_);
+  in_flight_.push_back(std::move(in_flight));
+  changed_.notify_all();
+  return status_;
+}
+
+absl::Status NcclCommunicator::GiveUp(const absl::Status& error) {
+  ncclComm_t comm = nullptr;
+  absl::Status first;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (status_.ok()) status_ = error;
+    first = status_;
+    comm = std::exchange(comm_, nullptr);
+    // Before streams go on: runs look for errors once their work is done.
+    for (const InFlight& call : in_flight_) {
+      if (call.errors != nullptr && cudaEventQuery(call.end) != cudaSuccess) {
+        call.errors->Report(call.tag, first);
+      }
+    }
+  }
+  ring_.Fail(first);
+  const CurrentDevice current(device_);
+  if (comm != nullptr) nccl_.comm_abort(comm);
+  return first;
+}
+
+void NcclCommunicator::Watch() {
+  const CurrentDevice current(device_);
+  Clock::time_point looked_at_ranks;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stop_ || (status_.ok() && !in_flight_.empty()); });
+    if (stop_) return;
+    changed_.wait_for(lock, kLookEvery, [this] { return stop_; });
+    if (!status_.ok()) continue;
+    absl::Status seen = LookAtWork();
+    if (seen.ok() && !in_flight_.empty() && Clock::now() > looked_at_ranks + kLookAtRanksEvery) {
+      looked_at_ranks = Clock::now();
+      const std::string& what = in_flight_.front().what;
+      seen = Annotate(LookAtNccl(), what);
+      if (seen.ok()) seen = Annotate(ring_.CheckPeers(), what);
+    }
+    if (seen.ok()) continue;
+    lock.unlock();
+    GiveUp(seen).IgnoreError();
+    lock.lock();
+  }
+}
+
+absl::Status NcclCommunicator::LookAtWork() {
+  while (!in_flight_.empty()) {
+    InFlight& call = in_flight_.front();
+    const cudaError_t ended = cudaEventQuery(call.end);
+    if (ended == cudaErrorNotReady) break;
+    if (ended != cudaSuccess) {
+      return Annotate(ToStatus(ended, "cannot ask whether it has ended"), call.what);
+    }
+    events_.Give(call.begin);
+    events_.Give(call.end);
+    in_flight_.pop_front();
+  }
+  if (in_flight_.empty()) return absl::OkStatus();
+  InFlight& call = in_flight_.front();
+  const Clock::time_point now = Clock::now();
+  if (!call.since.has_value() && cudaEventQuery(call.begin) == cudaSuccess) call.since = now;
+  if (!call.since.has_value() || now - *call.since < rings_->timeout()) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(call.what, ": rank ", ring_.rank(),
+                                                  " of the ring has waited ",
+                                                  rings_->timeout().count(), " ms for the others"));
+}
+
+absl::Status NcclCommunicator::LookAtNccl() const {
+  ncclResult_t result = ncclSuccess;
+  const ncclResult_t asked = nccl_.comm_get_async_error(comm_, &result);
+  if (asked == ncclSuccess && result == ncclInProgress) return absl::OkStatus();
+  return StatusOf(asked != ncclSuccess ? asked : result);
+}
+
+}  // namespace interp::cuda
