@@ -375,6 +375,7 @@ ExitCode Run(const RunCommandFlags& flags, const CLI::App& command, Ranks& ranks
   absl::StatusOr<Prepared> run = Prepare(flags, command, blame);
   if (!run.ok()) return Fail(blame, run.status());
   WarnOfFallbacks(run->core->plan(), flags.run.cuda_graph);
+  ranks.WarnOfHosts(run->core->plan().options.place.kind);
   RunWatch watch(flags.watch, run->stall_time, *run->core, flags.rings.get());
   return RunAndReport(flags, run->options, run->model, run->inputs, *run->core, watch,
                       std::move(run->times), ranks);
@@ -391,6 +392,8 @@ ExitCode RunRank(RunCommandFlags& flags, const CLI::App& command) {
   ranks->ForReading(flags.feeds.feeds);
   ranks->ForWriting({&flags.out, &flags.save, &flags.watch.trace, &flags.boxes});
   if (ranks->rank() > 0) flags.labels.clear();
+  const absl::Status placed = ranks->ForPlace(&flags.plan.place);
+  if (!placed.ok()) return ranks->End(Fail(ExitCode::kUsage, placed));
   flags.rings = ranks->rings();
   return ranks->End(Run(flags, command, *ranks));
 }

@@ -212,6 +212,7 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   for (const std::string& warning : session->warnings) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   }
+  ranks.WarnOfHosts(options->plan.place.kind);
   RunOptions run_options;
   if (!flags.run.timeout.empty()) {
     const auto timeout = ParseDuration(flags.run.timeout);
@@ -244,6 +245,8 @@ ExitCode TrainRank(TrainFlags& flags, const CLI::App& command) {
   ranks->ForReading(flags.eval_data);
   ranks->ForWriting(
       {&flags.log, &flags.plot, &flags.save, &flags.watch.trace, &flags.pipeline.page});
+  const absl::Status placed = ranks->ForPlace(&flags.plan.place);
+  if (!placed.ok()) return ranks->End(Fail(ExitCode::kUsage, placed));
   flags.rings = ranks->rings();
   // No two ranks that train each for itself want the same part.
   const bool own_part = !flags.data_parallel && command.count("--part-index") == 0;

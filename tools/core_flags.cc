@@ -41,7 +41,8 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
   command.add_flag("--no-gc", flags.no_gc, "keep all variables until the end")->group(kPlanGroup);
   command
       .add_option("--place", flags.place,
-                  "where ops run: cpu, cuda:N, a GPU, or sim:N, a simulated device")
+                  "where ops run: cpu, cuda:N, a GPU, cuda, the first one or that of a rank, or "
+                  "sim:N, a simulated device")
       ->capture_default_str()
       ->group(kPlanGroup);
   command.add_flag("--single-stream", flags.single_stream, "all work of a device on one stream")

@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/comm/device_communicator.h"
 #include "core/comm/mpi_transport.h"
 #include "tools/repeated_flag.h"
 #include "tools/sizes.h"
@@ -21,11 +24,21 @@ namespace {
 constexpr const char* kGroup = "Several ranks";
 constexpr absl::string_view kPlaceholder = "{rank}";
 
-// 0: no such number.
-int NumberOf(const char* variable) {
+std::optional<int> FindNumber(const char* variable) {
   const char* const value = std::getenv(variable);
   int number = 0;
-  return value != nullptr && absl::SimpleAtoi(value, &number) ? number : 0;
+  if (value == nullptr || !absl::SimpleAtoi(value, &number)) return std::nullopt;
+  return number;
+}
+// 0: no such number.
+int NumberOf(const char* variable) { return FindNumber(variable).value_or(0); }
+
+// Of this process among those of its machine, from 0, as the same launchers tell.
+std::optional<int> LocalRank() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+    if (const auto rank = FindNumber(name); rank.has_value()) return rank;
+  }
+  return std::nullopt;
 }
 
 // How many processes a launcher has started: Open MPI's, one of MPICH's kind, or Slurm's with PMIx.
@@ -70,6 +83,17 @@ void SilenceStandardOutput() {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> PlaceOfRank(const std::string& place, int rank) {
+  if (place != Name(PlaceKind::kCuda)) {
+    return absl::StrReplaceAll(place, {{kPlaceholder, absl::StrCat(rank)}});
+  }
+  const std::optional<int> local = LocalRank();
+  if (local.has_value()) return absl::StrCat(place, ":", *local);
+  return InvalidArgument(
+      "--place cuda: the launcher does not tell which GPU of its machine this rank is to have; "
+      "expected cuda:N, as in cuda:{rank}");
+}
 
 void AddRankFlags(CLI::App& command, RankFlags& flags) {
   command
@@ -132,6 +156,20 @@ void Ranks::ForWriting(std::initializer_list<std::string*> paths) const {
     if (rank() > 0 && !absl::StrContains(*path, kPlaceholder)) path->clear();
     ForReading({path});
   }
+}
+
+absl::Status Ranks::ForPlace(std::string* place) const {
+  if (size() == 1) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(*place, PlaceOfRank(*place, rank()));
+  return absl::OkStatus();
+}
+
+void Ranks::WarnOfHosts(PlaceKind kind) const {
+  if (kind != PlaceKind::kCuda || size() == 1) return;
+  const absl::Status status = DeviceCommunication(kind);
+  if (status.ok()) return;
+  std::fprintf(stderr, "warning: ranks speak by their hosts, not from GPU to GPU: %s\n",
+               std::string(status.message()).c_str());
 }
 
 absl::Status Ranks::CheckOwn(absl::string_view flag, const std::string& path) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/comm/rings.h"
+#include "core/place.h"
 #include "core/status.h"
 #include "tools/exit_code.h"
 
@@ -20,6 +21,11 @@ struct RankFlags {
   std::vector<std::string> rings;  // "3=0,2"
 };
 void AddRankFlags(CLI::App& command, RankFlags& flags);
+
+// The place of one of several ranks: for "cuda" the GPU that has its number among the ranks of its
+// machine, as the launcher's environment tells, and its rank for "{rank}". InvalidArgument where
+// the launcher does not tell.
+absl::StatusOr<std::string> PlaceOfRank(const std::string& place, int rank);
 
 class Ranks {
  public:
@@ -40,9 +46,14 @@ class Ranks {
   void ForReading(std::vector<std::string>& paths) const;
   // The same for files to write. One without "{rank}" is rank 0's: for others it becomes empty.
   void ForWriting(std::initializer_list<std::string*> paths) const;
+  // Puts the place of this rank for that of all (PlaceOfRank); alone it stays.
+  absl::Status ForPlace(std::string* place) const;
   // InvalidArgument for a file that each rank has to have for itself, and whose name has no
   // "{rank}".
   absl::Status CheckOwn(absl::string_view flag, const std::string& path) const;
+
+  // Says on standard error why ranks with GPUs speak by their hosts, where they do.
+  void WarnOfHosts(PlaceKind kind) const;
 
   // From here on this rank has no part in what the others compute.
   void RunIsDone() { run_is_done_ = true; }
