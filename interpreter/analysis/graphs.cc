@@ -109,7 +109,6 @@ bool UsesGpus(const Plan& plan) {
 
 absl::string_view WhyInNoGraph(const Plan& plan, const Instruction& instruction) {
   if (instruction.place.kind != PlaceKind::kCuda) return "does not run on a GPU";
-  if (instruction.def->random) return "draws random numbers, whose step is the host's";
   if (SpeaksWithRanks(instruction)) return "speaks with other ranks";
   if (UsesVariables(plan, instruction.inputs) || UsesVariables(plan, instruction.outputs)) {
     return "uses selected rows or an array";

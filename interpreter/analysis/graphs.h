@@ -3,7 +3,8 @@
 //
 // A graph is the same kernels on the same addresses with the same arguments (core/device/device.h,
 // WorkGraph). So an instruction can be part of one whose work depends on nothing but shapes that do
-// not change from run to run, and on memory of its device.
+// not change from run to run, and on memory of its device, random numbers included
+// (core/resource/random_addresses.h).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ bool UsesGpus(const Plan& plan);
 absl::string_view WhyInNoGraph(const Plan& plan, const Instruction& instruction);
 
 // The ops of GPUs whose work is in no graph, each type once with the reason, as in
-// "dropout (draws random numbers, ...)"; without the transfers that every plan has.
+// "range (uses memory of the host)"; without the transfers that every plan has.
 std::vector<std::string> TypesInNoGraph(const Plan& plan);
 
 // Puts what can be captured together: of the ready instructions, those that cannot come first, then

@@ -218,7 +218,7 @@ std::string DevicesText(const Plan& plan) {
 }
 
 // "  graph 0 compute cuda:0 of #3 #4 #5", and what of the GPUs is in none: "  no_graph #2
-// uniform_random: draws random numbers"; nothing for a plan without GPUs.
+// memcpy_h2d: uses memory of the host"; nothing for a plan without GPUs.
 std::string GraphsText(const Plan& plan) {
   std::string text;
   const GraphOrder graphs = FindGraphs(plan);

@@ -133,10 +133,17 @@ absl::Status Frame::MakeOwnScheduler() {
                                                       *services_.threads, outer_ != nullptr));
     return absl::OkStatus();
   }
+  INTERP_ASSIGN_OR_RETURN(GraphRandom random,
+                          GraphRandom::Create({.plan = &plan_,
+                                               .runner = runner_.get(),
+                                               .devices = services_.devices,
+                                               .host = services_.pool,
+                                               .resources = services_.resources}));
   INTERP_ASSIGN_OR_RETURN(
       std::unique_ptr<GraphScheduler> graphs,
       GraphScheduler::Create(
-          {.plan = &plan_, .variables = variables_, .run = parts, .devices = services_.devices}));
+          {.plan = &plan_, .variables = variables_, .run = parts, .devices = services_.devices},
+          std::move(random)));
   graphs_ = graphs.get();
   scheduler_ = std::move(graphs);
   return absl::OkStatus();

@@ -14,14 +14,14 @@ constexpr int kMostAttempts = 3;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GraphScheduler>> GraphScheduler::Create(
-    const SegmentGraph::Parts& parts) {
-  std::unique_ptr<GraphScheduler> scheduler(new GraphScheduler(parts));
+    const SegmentGraph::Parts& parts, GraphRandom random) {
+  std::unique_ptr<GraphScheduler> scheduler(new GraphScheduler(parts, std::move(random)));
   INTERP_RETURN_IF_ERROR(scheduler->MakeFences());
   return scheduler;
 }
 
-GraphScheduler::GraphScheduler(const SegmentGraph::Parts& parts)
-    : parts_(parts), refused_(parts.plan->instructions.size(), false) {
+GraphScheduler::GraphScheduler(const SegmentGraph::Parts& parts, GraphRandom random)
+    : parts_(parts), random_(std::move(random)), refused_(parts.plan->instructions.size(), false) {
   FindSegments();
 }
 
@@ -76,13 +76,13 @@ void GraphScheduler::Run(const RunContext& context) {
   if (context.infer_all || stale_) Drop();
   mode_ = captured_ ? Mode::kReplay : Mode::kCapture;
   if (context.infer_all || order_.segments.empty()) mode_ = Mode::kPlain;
-  absl::Status begun;
+  absl::Status begun = random_.Update();
   if (mode_ == Mode::kReplay) {
     for (SegmentGraph& graph : graphs_) graph.DropResults();
   } else if (mode_ == Mode::kCapture) {
     TrimPools();
   }
-  if (mode_ != Mode::kPlain) begun = Fence();
+  if (begun.ok() && mode_ != Mode::kPlain) begun = Fence();
   if (!begun.ok()) parts_.run.control->Fail(std::move(begun));
   int32_t done = 0;
   for (size_t i = 0; i < order_.segments.size(); ++i) {

@@ -6,6 +6,8 @@
 // An instruction whose work turns out not to be capturable is left out from then on, and so is,
 // after some attempts, what writes a parameter that somebody holds or finds no memory for a graph.
 //
+// Random numbers are new in every run (GraphRandom).
+//
 // Memory that graphs keep is read by other streams; before the first graph of a run all streams of
 // graphs wait for what those still have to do.
 #pragma once
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "interpreter/analysis/graphs.h"
+#include "interpreter/run/graph_random.h"
 #include "interpreter/run/graph_stats.h"
 #include "interpreter/run/scheduler.h"
 #include "interpreter/run/segment_graph.h"
@@ -24,14 +27,15 @@ namespace interp {
 class GraphScheduler final : public Scheduler {
  public:
   // Of a main block. All arguments are borrowed. Errors: a device has no events.
-  static absl::StatusOr<std::unique_ptr<GraphScheduler>> Create(const SegmentGraph::Parts& parts);
+  static absl::StatusOr<std::unique_ptr<GraphScheduler>> Create(const SegmentGraph::Parts& parts,
+                                                                GraphRandom random);
 
   void Run(const RunContext& context) override;
   // Between runs.
   const GraphStats& stats() const { return stats_; }
 
  private:
-  explicit GraphScheduler(const SegmentGraph::Parts& parts);
+  GraphScheduler(const SegmentGraph::Parts& parts, GraphRandom random);
   absl::Status MakeFences();
   void FindSegments();
   void Drop();
@@ -47,6 +51,7 @@ class GraphScheduler final : public Scheduler {
   enum class Mode : int8_t { kPlain, kCapture, kReplay };
 
   const SegmentGraph::Parts parts_;
+  const GraphRandom random_;
   GraphOrder order_;
   std::vector<SegmentGraph> graphs_;  // by segment
   SegmentGraph::KeptBuffers kept_;

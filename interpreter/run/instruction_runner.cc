@@ -300,6 +300,8 @@ absl::Span<const int32_t> InstructionRunner::HostWaits(InstrId id) const {
   return bound_[id].host_waits;
 }
 
+const RandomSource& InstructionRunner::random(InstrId id) const { return bound_[id].random; }
+
 std::string InstructionRunner::Algorithm(InstrId id) const {
   const KernelState* const state = bound_[id].state.get();
   return state == nullptr ? "" : state->algorithm();

@@ -89,6 +89,9 @@ class InstructionRunner {
   // reads the variable before the update finds other shapes in the next activation.
   bool TakeReshaped() { return reshaped_.exchange(false, std::memory_order_relaxed); }
 
+  // What an op with OpDef::random draws from.
+  const RandomSource& random(InstrId id) const;
+
   // What the kernel of an instruction computed with when it last ran; empty for those that do not
   // choose. REQUIRES: no Run in progress.
   std::string Algorithm(InstrId id) const;

@@ -26,9 +26,10 @@ __global__ void __launch_bounds__(kBlockThreads)
     DropByStream(const DropoutArguments args, uint64_t dropped) {
   if (SeedOf(args) != 0) return;
   constexpr int64_t kWords = 4;
+  const RandomStream random = args.random.OfRun();
   for (int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kWords; first < args.size;
        first += int64_t{gridDim.x} * blockDim.x * kWords) {
-    const PhiloxBlock bits = args.random.Block(static_cast<uint64_t>(first / kWords));
+    const PhiloxBlock bits = random.Block(static_cast<uint64_t>(first / kWords));
     INTERP_UNROLL
     for (int k = 0; k < kWords; ++k) {
       if (first + k < args.size) Drop<T>(args, first + k, bits[k] >= dropped);

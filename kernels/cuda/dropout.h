@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "core/dtype.h"
-#include "core/resource/random_stream.h"
 #include "core/status.h"
+#include "kernels/cuda/random_numbers.h"
 
 namespace interp::cuda {
 
@@ -16,7 +16,7 @@ struct DropoutArguments {
   int64_t size = 0;
   float probability = 0.5f;  // of dropping an element
   float divisor = 1;         // of elements that are kept
-  RandomStream random = RandomStream(RandomState{}, /*op=*/0);
+  RandomNumbers random = {};
   // Other than 0: elements take the numbers of a std::mt19937_64 of that seed, one after the other.
   int32_t seed = 0;
   const void* seed_data = nullptr;  // an int32 or int64 on the GPU that wins over `seed`

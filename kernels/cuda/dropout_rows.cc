@@ -25,12 +25,13 @@ absl::Status Forward(KernelContext& ctx) {
   }
   const Tensor* const seed = ctx.optional_input(kSeed);
   Tensor* const mask = ctx.optional_output(kMask);
+  INTERP_ASSIGN_OR_RETURN(const RandomNumbers random, RandomNumbersOf(ctx));
   return Dropout(x.dtype,
                  {.x = x.raw_data(),
                   .size = x.numel(),
                   .probability = attrs.probability,
                   .divisor = attrs.upscale_in_train ? 1.0f - attrs.probability : 1.0f,
-                  .random = ctx.random(),
+                  .random = random,
                   .seed = attrs.seed,
                   .seed_data = seed != nullptr ? seed->raw_data() : nullptr,
                   .seed_dtype = seed != nullptr ? seed->dtype : DType::kInt32,

@@ -30,9 +30,10 @@ template <typename T>
 __global__ void __launch_bounds__(kBlockThreads) UniformByStream(const UniformArguments args) {
   constexpr bool kWide = std::is_same_v<T, double>;
   constexpr int kElements = kWide ? 2 : 4;
+  const RandomStream random = args.random.OfRun();
   for (int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kElements;
        first < args.size; first += int64_t{gridDim.x} * blockDim.x * kElements) {
-    const PhiloxBlock bits = args.random.Block(static_cast<uint64_t>(first / kElements));
+    const PhiloxBlock bits = random.Block(static_cast<uint64_t>(first / kElements));
     INTERP_UNROLL
     for (int k = 0; k < kElements; ++k) {
       if (first + k >= args.size) continue;
@@ -65,9 +66,10 @@ __global__ void __launch_bounds__(kBlockThreads) NormalByStream(const NormalArgu
   T* const out = static_cast<T*>(args.out);
   const T mean = args.mean;
   const T deviation = args.deviation;
+  const RandomStream random = args.random.OfRun();
   for (int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 2 * kPairs;
        first < args.size; first += int64_t{gridDim.x} * blockDim.x * 2 * kPairs) {
-    const PhiloxBlock bits = args.random.Block(static_cast<uint64_t>(first / (2 * kPairs)));
+    const PhiloxBlock bits = random.Block(static_cast<uint64_t>(first / (2 * kPairs)));
     INTERP_UNROLL
     for (int pair = 0; pair < kPairs; ++pair) {
       const int64_t i = first + 2 * pair;
@@ -93,9 +95,10 @@ __global__ void __launch_bounds__(kTwisterThreads) NormalByTwister(const NormalA
 
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads) IntegersByStream(const IntegersArguments args) {
+  const RandomStream random = args.random.OfRun();
   for (int64_t first = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 2; first < args.size;
        first += int64_t{gridDim.x} * blockDim.x * 2) {
-    const PhiloxBlock bits = args.random.Block(static_cast<uint64_t>(first / 2));
+    const PhiloxBlock bits = random.Block(static_cast<uint64_t>(first / 2));
     INTERP_UNROLL
     for (int k = 0; k < 2; ++k) {
       if (first + k >= args.size) continue;

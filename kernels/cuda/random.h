@@ -6,13 +6,13 @@
 #include <cstdint>
 
 #include "core/dtype.h"
-#include "core/resource/random_stream.h"
 #include "core/status.h"
+#include "kernels/cuda/random_numbers.h"
 
 namespace interp::cuda {
 
 struct UniformArguments {
-  RandomStream random = RandomStream(RandomState{}, /*op=*/0);
+  RandomNumbers random = {};
   // Other than 0: elements take the numbers of a std::mt19937_64 of that seed, one after the other.
   int32_t seed = 0;
   float min = 0;
@@ -30,7 +30,7 @@ struct UniformArguments {
 absl::Status DrawUniform(DType dtype, const UniformArguments& arguments, cudaStream_t stream);
 
 struct NormalArguments {
-  RandomStream random = RandomStream(RandomState{}, /*op=*/0);
+  RandomNumbers random = {};
   int32_t seed = 0;  // as that of UniformArguments
   float mean = 0;
   float deviation = 1;
@@ -43,7 +43,7 @@ struct NormalArguments {
 absl::Status DrawNormal(DType dtype, const NormalArguments& arguments, cudaStream_t stream);
 
 struct IntegersArguments {
-  RandomStream random = RandomStream(RandomState{}, /*op=*/0);
+  RandomNumbers random = {};
   int64_t low = 0;
   uint64_t range = 1;  // how many numbers there are, from `low` on
   void* out = nullptr;

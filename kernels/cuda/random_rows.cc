@@ -1,4 +1,4 @@
-// Rows of uniform_random, randint and range.
+// Rows of uniform_random, gaussian_random, randint and range.
 #include "kernels/cuda/random.h"
 #include "kernels/cuda/row.h"
 #include "kernels/random/random_attrs.h"
@@ -14,8 +14,9 @@ absl::Status UniformRow(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<UniformAttrs>();
   Tensor& out = ctx.output(/*slot=*/0);
   INTERP_RETURN_IF_ERROR(random::CheckDiagonal(attrs, out.numel()));
+  INTERP_ASSIGN_OR_RETURN(const RandomNumbers random, RandomNumbersOf(ctx));
   return DrawUniform(out.dtype,
-                     {.random = ctx.random(),
+                     {.random = random,
                       .seed = attrs.seed,
                       .min = attrs.min,
                       .max = attrs.max,
@@ -30,8 +31,9 @@ absl::Status UniformRow(KernelContext& ctx) {
 absl::Status GaussianRow(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<GaussianAttrs>();
   Tensor& out = ctx.output(/*slot=*/0);
+  INTERP_ASSIGN_OR_RETURN(const RandomNumbers random, RandomNumbersOf(ctx));
   return DrawNormal(out.dtype,
-                    {.random = ctx.random(),
+                    {.random = random,
                      .seed = attrs.seed,
                      .mean = attrs.mean,
                      .deviation = attrs.deviation,
@@ -43,8 +45,9 @@ absl::Status GaussianRow(KernelContext& ctx) {
 absl::Status RandintRow(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<RandintAttrs>();
   Tensor& out = ctx.output(/*slot=*/0);
+  INTERP_ASSIGN_OR_RETURN(const RandomNumbers random, RandomNumbersOf(ctx));
   return DrawIntegers(out.dtype,
-                      {.random = ctx.random(),
+                      {.random = random,
                        .low = attrs.low,
                        .range = static_cast<uint64_t>(attrs.high - attrs.low),
                        .out = out.mutable_raw_data(),

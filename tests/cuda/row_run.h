@@ -10,6 +10,7 @@
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/stream_pool.h"
 #include "core/find_kernel.h"
+#include "core/resource/place_resources.h"
 #include "tests/cuda/kernel_test.h"
 #include "tests/cuda/numbers.h"
 
@@ -130,8 +131,9 @@ class RowRun {
     INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<Device> device, cuda::MakeCudaDevice(0));
     INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, device->CreateStream("s", 0));
     const std::shared_ptr<StreamPool> pool = StreamPool::Create(*device, {.poison_freed = true});
-    const KernelContext::PlaceServices place = {.stream = stream.get(),
-                                                .workspace = &pool->ForStream(*stream)};
+    PlaceResources resources;
+    const KernelContext::PlaceServices place = {
+        .stream = stream.get(), .workspace = &pool->ForStream(*stream), .resources = &resources};
     const KernelContext::Services services = {.allocator = &SystemAllocator(), .place = &place};
     KernelContext context(args_, attrs.get(), services);
     INTERP_RETURN_IF_ERROR(
