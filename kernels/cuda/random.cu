@@ -108,6 +108,10 @@ __global__ void __launch_bounds__(kBlockThreads) IntegersByStream(const Integers
   }
 }
 
+__global__ void Seed(const RandomNumbers random, int32_t* out) {
+  *out = static_cast<int32_t>(random.OfRun().Word(0) | 1u);
+}
+
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
     Count(int64_t start, int64_t step, T* out, int64_t size) {
@@ -165,6 +169,10 @@ absl::Status DrawIntegers(DType dtype, const IntegersArguments& arguments, cudaS
                   BlocksFor(arguments.size, 2 * kBlockThreads), kBlockThreads, /*shared_bytes=*/0,
                   stream, arguments);
   });
+}
+
+absl::Status DrawSeed(const RandomNumbers& random, int32_t* out, cudaStream_t stream) {
+  return Launch(Seed, /*grid=*/1, /*block=*/1, /*shared_bytes=*/0, stream, random, out);
 }
 
 absl::Status FillRange(DType dtype, int64_t start, int64_t step, void* out, int64_t size,

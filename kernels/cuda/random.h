@@ -54,6 +54,9 @@ struct IntegersArguments {
 // int64. Enqueued on `stream`.
 absl::Status DrawIntegers(DType dtype, const IntegersArguments& arguments, cudaStream_t stream);
 
+// *out = the number other than 0 that the host's seed draws. Enqueued on `stream`.
+absl::Status DrawSeed(const RandomNumbers& random, int32_t* out, cudaStream_t stream);
+
 // out[i] = start + i step for i in [0, size), with wrap-around. Of int32 or int64. Enqueued on
 // `stream`.
 absl::Status FillRange(DType dtype, int64_t start, int64_t step, void* out, int64_t size,

@@ -1,4 +1,5 @@
-// Rows of uniform_random, gaussian_random, randint and range.
+// Rows of uniform_random, gaussian_random, randint, seed and range.
+#include "kernels/cuda/convert.h"
 #include "kernels/cuda/random.h"
 #include "kernels/cuda/row.h"
 #include "kernels/random/random_attrs.h"
@@ -58,6 +59,14 @@ absl::Status RandintRow(KernelContext& ctx) {
 // With one, how many numbers of the engine an element takes hangs on those numbers.
 bool HasNoSeed(const void* attrs) { return static_cast<const RandintAttrs*>(attrs)->seed == 0; }
 
+absl::Status SeedRow(KernelContext& ctx) {
+  const int32_t seed = ctx.attrs<int32_t>();
+  int32_t* const out = ctx.output(/*slot=*/0).mutable_data<int32_t>();
+  if (seed != 0) return FillWith(sizeof(seed), &seed, out, /*count=*/1, StreamOf(ctx));
+  INTERP_ASSIGN_OR_RETURN(const RandomNumbers random, RandomNumbersOf(ctx));
+  return DrawSeed(random, out, StreamOf(ctx));
+}
+
 // Start, End, Step -> Out. Floats add up rounding errors one by one, which the host does.
 template <typename T>
 absl::Status RangeRow(KernelContext& ctx) {
@@ -77,6 +86,7 @@ INTERP_REGISTER_KERNELS("gaussian_random", RowsFor(kNormal, GaussianRow));
 INTERP_REGISTER_KERNELS("gaussian_random_batch_size_like", RowsFor(kNormal, GaussianRow));
 INTERP_REGISTER_KERNELS("gaussian_inplace", RowsFor(kNormal, GaussianRow));
 INTERP_REGISTER_KERNELS("randint", RowsFor(kDrawnIntegers, RandintRow, HasNoSeed));
+INTERP_REGISTER_KERNELS("seed", RowsFor({DType::kUndefined}, SeedRow));
 INTERP_REGISTER_KERNELS("range", RowsFor({DType::kInt32}, RangeRow<int32_t>));
 INTERP_REGISTER_KERNELS("range", RowsFor({DType::kInt64}, RangeRow<int64_t>));
 

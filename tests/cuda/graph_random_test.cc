@@ -230,6 +230,32 @@ block 1 parent=0
   EXPECT_GT(stats().replays, 0);
 }
 
+// As programs do that compute a part of the forward pass again.
+TEST_F(CudaGraphRandom, RepeatsMasksOfOneSeedWithinARun) {
+  constexpr char kRepeated[] = R"(block 0
+  var x float32[400]
+  var seed int32[1]
+  var a float32[400]
+  var b float32[400]
+  var m uint8[400]
+  var n uint8[400]
+  seed() -> (Out=seed) {seed=0}
+  dropout(X=x, Seed=seed) -> (Out=a, Mask=m) {dropout_prob=0.4}
+  dropout(X=x, Seed=seed) -> (Out=b, Mask=n) {dropout_prob=0.4}
+)";
+  Make(kRepeated, {"x"}, {"m", "n"});
+  EXPECT_THAT(TypesInNoGraph(core_->plan()), ::testing::IsEmpty());
+  const Tensor x = TensorOf<float>({400}, SomeValues<float>(400));
+  std::set<std::string> seen;
+  for (int run = 0; run < 5; ++run) {
+    const std::vector<std::string> masks = RunBoth({x});
+    EXPECT_EQ(masks[0], masks[1]);
+    seen.insert(masks[0]);
+  }
+  EXPECT_EQ(seen.size(), 5u);
+  EXPECT_EQ(stats().graphs, 1);
+}
+
 // Rows of all ops that draw random numbers, in a graph with what doubles their output.
 struct Draw {
   std::string type;
@@ -248,6 +274,8 @@ const std::vector<Draw>& Draws() {
       {"gaussian_random_batch_size_like", "(Input=x) -> (Out=out) {shape=[50], dtype=5}"},
       {"gaussian_inplace", "(x=x) -> (out=out) {}"},
       {"randint", "() -> (Out=out) {shape=[50], dtype=3, low=0, high=100000}", "int64[50]"},
+      {"seed", "() -> (Out=out) {}", "int32[1]"},
+      {"seed", "() -> (Out=out) {seed=7}", "int32[1]", true},
       {"dropout", "(X=x) -> (Out=out) {dropout_prob=0.5}"},
       {"dropout", "(X=x) -> (Out=out) {dropout_prob=0.5, fix_seed=true, seed=7}", "float32[50]",
        true},
