@@ -142,9 +142,11 @@ absl::Status StateBack(KernelContext& ctx, const GruCells& cells, const GruStepB
 }
 
 // What the gradients of Weight and Bias are made of, in rows: the states before, those behind the
-// reset gate, and the gradients of the gates (update and reset) and of the candidate.
+// reset gate, and the gradients of the gates (update and reset) and of the candidate. The first
+// `stateless` rows have no state before them: not even 0, which makes NaN of infinite gradients.
 struct GruRows {
   int64_t rows = 0;
+  int64_t stateless = 0;
   int64_t size = 0;
   Elements before;
   Elements reset;
@@ -156,9 +158,9 @@ absl::Status GruParameterGradients(KernelContext& ctx, const GruRows& of) {
   const int64_t size = of.size;
   if (Tensor* const out = ctx.optional_output(kWeightGrad)) {
     const Elements to = ElementsOf(dtype, out->mutable_raw_data());
-    INTERP_RETURN_IF_ERROR(Multiply(ctx, dtype,
-                                    {.m = size, .n = 2 * size, .k = of.rows, .trans_x = true},
-                                    of.before, of.gates, to));
+    INTERP_RETURN_IF_ERROR(Multiply(
+        ctx, dtype, {.m = size, .n = 2 * size, .k = of.rows - of.stateless, .trans_x = true},
+        of.before + of.stateless * size, of.gates + of.stateless * 2 * size, to));
     INTERP_RETURN_IF_ERROR(Multiply(ctx, dtype,
                                     {.m = size, .n = size, .k = of.rows, .trans_x = true}, of.reset,
                                     of.candidate, to + 2 * size * size));
@@ -237,6 +239,7 @@ class GruBackward {
     }
     return GruParameterGradients(
         ctx_, {.rows = rows_,
+               .stateless = ctx_.has_input(kH0) ? 0 : order_.starts[1],
                .size = cells_.size,
                .before = before_,
                .reset = ElementsOf(dtype_, ctx_.input(kBatchResetHiddenPrev).raw_data()),

@@ -54,19 +54,22 @@ template <typename T>
 struct LstmElementValues {
   T c;
   T before;
+  bool has_before;  // else the state before is 0, and gives nothing to infinite gradients, too
   T dcandidate;
   T dinput;
   T dforget;
   T doutput;
 };
 
+// The state before the step; null: 0.
 template <typename T>
-__device__ T StateBefore(const LstmCells& cells, const LstmStepBack& s, int64_t row, int64_t i) {
+__device__ const T* StateBefore(const LstmCells& cells, const LstmStepBack& s, int64_t row,
+                                int64_t i) {
   if (s.t > 0) {
     const int64_t row_before = row - cells.rows.stride;
-    return static_cast<const T*>(s.c)[row_before * cells.size + i % cells.size];
+    return static_cast<const T*>(s.c) + row_before * cells.size + i % cells.size;
   }
-  return s.c_first == nullptr ? T{0} : static_cast<const T*>(s.c_first)[i];
+  return s.c_first == nullptr ? nullptr : static_cast<const T*>(s.c_first) + i;
 }
 
 // Element i of the live states; dc becomes the gradient of the state before the step.
@@ -88,14 +91,16 @@ __device__ LstmElementValues<T> LstmElementBack(const LstmCells& cells, const Ls
                                      (goes_on ? static_cast<const T*>(s.dr)[i] : T{0});
   LstmElementValues<T> v;
   v.c = static_cast<const T*>(s.c)[row * size + j];
-  v.before = StateBefore<T>(cells, s, row, i);
+  const T* const before = StateBefore<T>(cells, s, row, i);
+  v.has_before = before != nullptr;
+  v.before = v.has_before ? *before : T{0};
   v.doutput = ActivateBack(cells.gate, gates[3 * size], dh * active);
   T dc = (goes_on ? dc_state : T{0}) + ActivateBack(cells.cell, active, dh * gates[3 * size]);
   if (peepholes != nullptr) dc += v.doutput * peepholes[2 * size];
   if (ClipEndsAt<T>(cells.clip, v.c)) dc = 0;
   v.dcandidate = ActivateBack(cells.candidate, gates[0], dc * gates[size]);
   v.dinput = ActivateBack(cells.gate, gates[size], dc * gates[0]);
-  v.dforget = ActivateBack(cells.gate, gates[2 * size], dc * v.before);
+  v.dforget = ActivateBack(cells.gate, gates[2 * size], v.has_before ? dc * v.before : T{0});
   dc *= gates[2 * size];
   if (peepholes != nullptr) dc += v.dinput * peepholes[0] + v.dforget * peepholes[size];
   dc_state = dc;
@@ -127,8 +132,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     }
     if (s.peephole_grads == nullptr) continue;
     T* const terms = static_cast<T*>(s.peephole_grads) + kept * 3 * size + j;
-    terms[0] = v.dinput * v.before;
-    terms[size] = v.dforget * v.before;
+    terms[0] = v.has_before ? v.dinput * v.before : T{0};
+    terms[size] = v.has_before ? v.dforget * v.before : T{0};
     terms[2 * size] = v.doutput * v.c;
   }
 }

@@ -263,9 +263,12 @@ class LstmBackward {
       INTERP_RETURN_IF_ERROR(StatesBeforeBatchRows(
           dtype_, cells_.rows, rows_, width, ctx_.input(kHidden).raw_data(),
           ctx_.has_input(kLstmH0) ? r_first_.data : nullptr, before_.data, StreamOf(ctx_)));
-      INTERP_RETURN_IF_ERROR(
-          Multiply(ctx_, dtype_, {.m = width, .n = 4 * cells_.size, .k = rows_, .trans_x = true},
-                   before_, gates_grad_, ElementsOf(dtype_, out->mutable_raw_data())));
+      // Without first states, step 0 has none before it: not even 0, which makes NaN of infinity.
+      const int64_t first = ctx_.has_input(kLstmH0) ? 0 : order_.starts[1];
+      INTERP_RETURN_IF_ERROR(Multiply(
+          ctx_, dtype_, {.m = width, .n = 4 * cells_.size, .k = rows_ - first, .trans_x = true},
+          before_ + first * width, gates_grad_ + first * 4 * cells_.size,
+          ElementsOf(dtype_, out->mutable_raw_data())));
     }
     Tensor* const out = projected_ ? ctx_.optional_output(kProjWeightGrad) : nullptr;
     if (out == nullptr) return absl::OkStatus();

@@ -1,4 +1,7 @@
 // Rows of recurrences over the sequences of a LoD.
+#include <algorithm>
+#include <limits>
+
 #include "tests/cuda/row_test.h"
 
 namespace interp::cuda_test {
@@ -170,6 +173,35 @@ std::vector<RowCase::Input> GruGradInputs() {
   inputs.push_back({"Hidden", SmallValues<T>({12, kSize}, 7)});
   inputs.push_back({"Hidden@GRAD", SmallValues<T>({12, kSize}, 8)});
   return inputs;
+}
+
+// `inputs` without `states`, and with an infinite gradient of the first row, which is the first
+// step of its sequence.
+std::vector<RowCase::Input> WithInfiniteGradient(std::vector<RowCase::Input> inputs,
+                                                 const std::vector<std::string>& states) {
+  std::erase_if(inputs, [&](const RowCase::Input& input) {
+    return std::find(states.begin(), states.end(), input.slot) != states.end();
+  });
+  inputs.back().tensor.mutable_data<double>()[1] = std::numeric_limits<double>::infinity();
+  return inputs;
+}
+
+TEST_F(RecurrentRows, WhereNoStateIsBeforeAStepInfiniteGradientsGetNothingFromIt) {
+  const std::vector<Attr> peepholes = {{"use_peepholes", true}};
+  ExpectSameAsHost({.type = "lstm_grad",
+                    .attrs = peepholes,
+                    .inputs = WithInfiniteGradient(
+                        LstmGradInputs<double>(/*peepholes=*/true, /*states=*/true), {"H0", "C0"}),
+                    .absent = {"H0@GRAD", "C0@GRAD"}});
+  ExpectSameAsHost(
+      {.type = "lstmp_grad",
+       .attrs = peepholes,
+       .inputs = WithInfiniteGradient(LstmpGradInputs<double>(/*peepholes=*/true), {"H0", "C0"}),
+       .absent = {"H0@GRAD", "C0@GRAD"}});
+  ExpectSameAsHost({.type = "gru_grad",
+                    .attrs = {},
+                    .inputs = WithInfiniteGradient(GruGradInputs<double>(), {"H0"}),
+                    .absent = {"H0@GRAD"}});
 }
 
 TEST_F(RecurrentRows, GruGivesWhatTheHostGivesBothWays) {
