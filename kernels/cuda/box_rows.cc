@@ -59,7 +59,7 @@ absl::Status PriorBox(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const auto numbers, NumberLists::Make(ctx, {halves}));
   const Grid<T> grid(ctx.input(/*slot=*/0).shape, ctx.input(/*slot=*/1).shape, attrs.step_w,
                      attrs.step_h, attrs.offset);
-  PriorBoxArguments args = {.halves = reinterpret_cast<const double*>(numbers.list(0)),
+  PriorBoxArguments args = {.halves = numbers.list(0),
                             .priors = std::ssize(attrs.sizes),
                             .height = grid.height,
                             .width = grid.width,

@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "kernels/cuda/boxes.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/values.h"
@@ -202,7 +204,7 @@ __global__ void __launch_bounds__(kBlockThreads) PlacePriors(const PriorBoxArgum
     INTERP_UNROLL
     for (int d = 0; d < 2; ++d) {
       const T center = (static_cast<T>(place[d]) + offset) * step[d];
-      const T half = static_cast<T>(args.halves[i % args.priors * 2 + d]);
+      const T half = static_cast<T>(std::bit_cast<double>(args.halves[i % args.priors * 2 + d]));
       const T from = (center - half) / image[d];
       const T to = (center + half) / image[d];
       box[d] = args.clip ? Lesser(Greater(from, T{0}), T{1}) : from;

@@ -40,9 +40,10 @@ struct BoxCoderArguments {
 absl::Status CodeBoxes(DType dtype, const BoxCoderArguments& arguments, cudaStream_t stream);
 
 struct PriorBoxArguments {
-  const double* halves = nullptr;  // of the device: half of width and height of each prior
-  int64_t priors = 0;              // of a cell
-  int64_t height = 0;              // cells
+  // Of the device: half of width and height of each prior, as the bits of doubles.
+  const int64_t* halves = nullptr;
+  int64_t priors = 0;  // of a cell
+  int64_t height = 0;  // cells
   int64_t width = 0;
   double image_height = 1;
   double image_width = 1;

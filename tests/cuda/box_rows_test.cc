@@ -30,6 +30,20 @@ TYPED_TEST(BoxRows, SimilaritiesGiveWhatTheHostGives) {
       {"iou_similarity", {}, {{"X", Boxes<TypeParam>(3, 1)}, {"Y", Boxes<TypeParam>(0, 2)}}});
 }
 
+// Programs compare them with thresholds.
+TYPED_TEST(BoxRows, SimilaritiesAndPriorsHaveTheBitsOfTheHost) {
+  this->ExpectSameBitsAsHost(
+      {"iou_similarity", {}, {{"X", Boxes<TypeParam>(40, 3)}, {"Y", Boxes<TypeParam>(50, 4)}}});
+  this->ExpectSameBitsAsHost({"prior_box",
+                              {{"min_sizes", std::vector<float>{4.1f, 30.7f}},
+                               {"aspect_ratios", std::vector<float>{2, 3.5f}},
+                               {"step_w", 7.3f},
+                               {"step_h", 6.9f},
+                               {"offset", 0.43f}},
+                              {{"Input", SomeTensor<TypeParam>({1, 2, 9, 13})},
+                               {"Image", SomeTensor<TypeParam>({1, 3, 71, 93})}}});
+}
+
 TYPED_TEST(BoxRows, BoxesAreEncodedAsOnTheHost) {
   RowCase row = {"box_coder",
                  {{"code_type", "encode_center_size"}},
