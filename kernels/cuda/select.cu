@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstring>
+
 #include "kernels/cuda/element_bytes.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/select.h"
@@ -44,24 +47,19 @@ __global__ void __launch_bounds__(kBlockThreads) CopyHalf(const T* x, const Halv
   }
 }
 
+// The element whose first bytes are those of `bits`, and 0 the rest.
+template <typename T>
+T ElementOf(uint64_t bits) {
+  T element = {};
+  std::memcpy(&element, &bits, std::min(sizeof(T), sizeof(bits)));
+  return element;
+}
+
 template <typename T, typename Index>
 absl::Status LaunchHot(const void* x, int64_t count, int64_t depth, uint64_t one, void* out,
                        cudaStream_t stream) {
   return LaunchElements(SetHot<T, Index>, count * depth, stream, static_cast<const Index*>(x),
-                        count, depth, static_cast<T>(one), static_cast<T*>(out));
-}
-
-// Calls function(Type<T>()) as WithBytes for elements that a word holds.
-template <typename Function>
-absl::Status WithWords(absl::string_view what, int element_bytes, Function function) {
-  return WithBytes(element_bytes, [&](auto type) -> absl::Status {
-    using T = typename decltype(type)::type;
-    if constexpr (sizeof(T) > sizeof(uint64_t)) {
-      return Unimplemented(what, " of ", sizeof(T), " bytes on a GPU");
-    } else {
-      return function(type);
-    }
-  });
+                        count, depth, ElementOf<T>(one), static_cast<T*>(out));
 }
 
 }  // namespace
@@ -81,7 +79,7 @@ absl::Status OneHot(DType index_dtype, const void* x, int64_t count, int64_t dep
     return Unimplemented("one_hot of ", Name(index_dtype), " on a GPU");
   }
   if (count * depth == 0) return absl::OkStatus();
-  return WithWords("one_hot", element_bytes, [&](auto type) {
+  return WithBytes(element_bytes, [&](auto type) {
     using T = typename decltype(type)::type;
     return index_dtype == DType::kInt32 ? LaunchHot<T, int32_t>(x, count, depth, one, out, stream)
                                         : LaunchHot<T, int64_t>(x, count, depth, one, out, stream);
@@ -91,10 +89,10 @@ absl::Status OneHot(DType index_dtype, const void* x, int64_t count, int64_t dep
 absl::Status MaskLengths(const int64_t* lengths, int64_t count, int64_t width, int element_bytes,
                          uint64_t one, void* out, cudaStream_t stream) {
   if (count * width == 0) return absl::OkStatus();
-  return WithWords("a mask of lengths", element_bytes, [&](auto type) {
+  return WithBytes(element_bytes, [&](auto type) {
     using T = typename decltype(type)::type;
     return Launch(SetBelow<T>, BlocksFor(count * width, kBlockThreads), kBlockThreads,
-                  /*shared_bytes=*/0, stream, lengths, count, width, static_cast<T>(one),
+                  /*shared_bytes=*/0, stream, lengths, count, width, ElementOf<T>(one),
                   static_cast<T*>(out));
   });
 }

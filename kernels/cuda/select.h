@@ -16,8 +16,9 @@ namespace interp::cuda {
 absl::Status Where(int element_bytes, const bool* condition, const void* x, const void* y,
                    void* out, int64_t count, cudaStream_t stream);
 
-// out[i][j] = `one` where j is x[i], and 0 elsewhere; rows of `depth` elements of 1, 2, 4 or 8
-// bytes. `one` is the low bytes of an element; `x` is int32 or int64. Enqueued on `stream`.
+// out[i][j] = `one` where j is x[i], and 0 elsewhere; rows of `depth` elements of 1, 2, 4, 8 or
+// 16 bytes. `one` is the low bytes of an element, whose others are 0; `x` is int32 or int64.
+// Enqueued on `stream`.
 absl::Status OneHot(DType index_dtype, const void* x, int64_t count, int64_t depth,
                     int element_bytes, uint64_t one, void* out, cudaStream_t stream);
 

@@ -11,6 +11,12 @@ namespace {
 constexpr int kMaxDims = 8;
 constexpr int kTile = 32;
 constexpr int kTileRows = 8;  // threads of a block in y
+// What one launch copies. Under emulation tests of longer copies are to be small.
+#ifdef INTERP_CUDA_EMULATION
+constexpr int64_t kMostAtOnce = int64_t{1} << 18;
+#else
+constexpr int64_t kMostAtOnce = kMostElements;
+#endif
 
 struct Dim {
   int64_t length;
@@ -97,9 +103,6 @@ absl::StatusOr<Walk> MakeWalk(absl::Span<const int64_t> dims, absl::Span<const i
     }
     walk.dims[walk.count++] = {.length = dims[d], .from = from[d], .to = to[d]};
   }
-  if (walk.size > kMostElements) {
-    return Unimplemented("a copy of ", walk.size, " elements, expected at most ", kMostElements);
-  }
   return walk;
 }
 
@@ -160,6 +163,45 @@ absl::Status CopyAs(Walk walk, const void* in, void* out, cudaStream_t stream) {
                 stream, batch, walk.dims[rows], walk.dims[0], from, to);
 }
 
+// Elements of `bytes` bytes.
+absl::Status CopyAtOnce(const Walk& walk, int bytes, const void* from, void* to,
+                        cudaStream_t stream) {
+  switch (bytes) {
+    case 1:
+      return CopyAs<uint8_t>(walk, from, to, stream);
+    case 2:
+      return CopyAs<uint16_t>(walk, from, to, stream);
+    case 4:
+      return CopyAs<uint32_t>(walk, from, to, stream);
+    case 8:
+      return CopyAs<uint2>(walk, from, to, stream);
+    case 16:
+      return CopyAs<uint4>(walk, from, to, stream);
+    default:
+      return Unimplemented("a copy of elements of ", bytes, " bytes");
+  }
+}
+
+// In halves of the longest dimension, as long as they are too many for one launch.
+absl::Status CopyInHalves(const Walk& walk, int bytes, const void* from, void* to,
+                          cudaStream_t stream) {
+  if (walk.size <= kMostAtOnce) return CopyAtOnce(walk, bytes, from, to, stream);
+  const auto longest =
+      std::max_element(walk.dims, walk.dims + walk.count,
+                       [](const Dim& a, const Dim& b) { return a.length < b.length; }) -
+      walk.dims;
+  const Dim& whole = walk.dims[longest];
+  for (const int64_t begin : {int64_t{0}, whole.length / 2}) {
+    Walk half = walk;
+    half.dims[longest].length = begin == 0 ? whole.length / 2 : whole.length - begin;
+    half.size = walk.size / whole.length * half.dims[longest].length;
+    INTERP_RETURN_IF_ERROR(CopyInHalves(half, bytes,
+                                        static_cast<const char*>(from) + begin * whole.from * bytes,
+                                        static_cast<char*>(to) + begin * whole.to * bytes, stream));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status StridedCopy(int element_bytes, absl::Span<const int64_t> dims,
@@ -170,20 +212,8 @@ absl::Status StridedCopy(int element_bytes, absl::Span<const int64_t> dims,
   }
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(Walk walk, MakeWalk(dims, from.strides, to.strides));
-  switch (Widen(walk, element_bytes, from.data, to.data)) {
-    case 1:
-      return CopyAs<uint8_t>(walk, from.data, to.data, stream);
-    case 2:
-      return CopyAs<uint16_t>(walk, from.data, to.data, stream);
-    case 4:
-      return CopyAs<uint32_t>(walk, from.data, to.data, stream);
-    case 8:
-      return CopyAs<uint2>(walk, from.data, to.data, stream);
-    case 16:
-      return CopyAs<uint4>(walk, from.data, to.data, stream);
-    default:
-      return Unimplemented("a copy of elements of ", element_bytes, " bytes");
-  }
+  const int bytes = Widen(walk, element_bytes, from.data, to.data);
+  return CopyInHalves(walk, bytes, from.data, to.data, stream);
 }
 
 }  // namespace interp::cuda

@@ -112,6 +112,14 @@ TEST_F(SequenceRows, BatchesArePaddedAndUnpadded) {
   ExpectSameAsHost({"sequence_unpad_grad", {}, {{"X", batch}, {"Out@GRAD", Sequences()}}});
 }
 
+// Longer ones than a launch copies.
+TEST_F(SequenceRows, LongBatchesArePadded) {
+  const Tensor x = WithLod(SomeTensor<int8_t>({3, 1}), {{0, 1, 3}});
+  ExpectSameAsHost({"sequence_pad",
+                    {{"padded_length", int32_t{150'000}}},
+                    {{"X", x}, {"PadValue", Tensor::Of<int8_t>(Shape({1}), {7})}}});
+}
+
 // Windows that reach beyond both ends of sequences, and windows that lie beside their rows.
 TEST_F(SequenceRows, WindowsOfRowsAreMultipliedBothWays) {
   const Tensor x = WithLod(SomeTensor<double>({7, 37}), {{0, 3, 3, 7}});
@@ -188,7 +196,8 @@ TEST_F(SequenceRows, ImagesOfSomeSizesHaveAsManyWindows) {
 
 TEST_F(SequenceRows, LengthsOfAnyDtypeBecomeMasks) {
   const std::vector<int64_t> counts = {3, 0, -2, 7, 40};
-  for (const DType out : {DType::kBool, DType::kInt16, DType::kFloat32, DType::kInt64}) {
+  for (const DType out : {DType::kBool, DType::kUInt8, DType::kInt16, DType::kBFloat16,
+                          DType::kFloat32, DType::kInt64, DType::kComplex64, DType::kComplex128}) {
     SCOPED_TRACE(Name(out));
     const std::vector<Attr> attrs = {{"maxlen", int32_t{7}},
                                      {"out_dtype", static_cast<int32_t>(out)}};
