@@ -19,10 +19,12 @@ struct OneOpProgram {
   testing::ProgramBuilder::Attrs attrs = {};
 };
 
-// What it gives on a place, and whether an instruction of the op runs on a GPU.
+// What it gives on a place, whether an instruction of the op runs on a GPU, and how much memory of
+// devices was in use at a time.
 struct OneOpResult {
   std::vector<Tensor> outputs;
   bool on_gpu = false;
+  size_t device_peak_bytes = 0;
 };
 
 inline absl::StatusOr<OneOpResult> RunOn(Place place, const OneOpProgram& op,
@@ -47,9 +49,11 @@ inline absl::StatusOr<OneOpResult> RunOn(Place place, const OneOpProgram& op,
   INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> results, core->Run(feeds));
   const auto& instructions = core->plan().instructions;
   return OneOpResult{std::move(results),
-                     std::any_of(instructions.begin(), instructions.end(), [&](const auto& i) {
-                       return i.op_type == op.type && i.place.kind == PlaceKind::kCuda;
-                     })};
+                     std::any_of(instructions.begin(), instructions.end(),
+                                 [&](const auto& i) {
+                                   return i.op_type == op.type && i.place.kind == PlaceKind::kCuda;
+                                 }),
+                     core->device_memory().peak_bytes};
 }
 
 }  // namespace interp::cuda_test
