@@ -1,5 +1,6 @@
 #include "kernels/cuda/number_lists.h"
 
+#include "absl/strings/str_cat.h"
 #include "core/device/cuda/cuda_device.h"
 #include "kernels/cuda/numbers.h"
 #include "kernels/cuda/row.h"
@@ -10,7 +11,13 @@ absl::Status StoreNumbers(const KernelContext& ctx, absl::Span<const int64_t> nu
                           int64_t* to) {
   // A copy costs the host about as much as this many launches.
   constexpr int64_t kMostLaunches = 2;
-  if (std::ssize(numbers) <= kMostLaunches * kNumbersPerLaunch || IsCaptured(ctx.stream())) {
+  const bool captured = IsCaptured(ctx.stream());
+  if (captured && std::ssize(numbers) > kMostCapturedNumbers) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(numbers.size(), " numbers of the host cannot be captured in a graph, which ",
+                     "holds at most ", kMostCapturedNumbers, " of one work"));
+  }
+  if (captured || std::ssize(numbers) <= kMostLaunches * kNumbersPerLaunch) {
     return StoreByValue(numbers, to, StreamOf(ctx));
   }
   return UploadNow(ctx.stream(), to, numbers.data(), numbers.size() * sizeof(int64_t));

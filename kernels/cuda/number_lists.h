@@ -8,12 +8,18 @@
 
 #include "absl/types/span.h"
 #include "core/op_def.h"
+#include "kernels/cuda/numbers.h"
 
 namespace interp::cuda {
 
+// As many launches with numbers are nodes of a graph: more would make it slower than the copy of a
+// run without.
+inline constexpr int64_t kMostCapturedNumbers = 16 * kNumbersPerLaunch;
+
 // Writes `numbers` to memory of the device, in the order of the row's stream; they may change at
-// once. Few travel by value (numbers.h), as all do while the stream is captured, more through
-// pinned memory in one copy, for which the host waits only where too much of that is in use.
+// once. Few travel by value (numbers.h), more through pinned memory in one copy, for which the host
+// waits only where too much of that is in use. All travel by value while the stream is captured.
+// Errors: FailedPrecondition for more than kMostCapturedNumbers then.
 absl::Status StoreNumbers(const KernelContext& ctx, absl::Span<const int64_t> numbers, int64_t* to);
 
 // Several lists in temporary memory of the device.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -120,6 +121,31 @@ TEST_F(CudaGraphs, AreCapturedWhileOtherThreadsUseTheDevice) {
   EXPECT_THAT(stats().refused, ::testing::IsEmpty());
   EXPECT_THAT(clone->graph_stats()->refused, ::testing::IsEmpty());
   for (int i = 0; i < 4; ++i) Run(3);
+}
+
+// Which records events of its streams, between captures of this thread or behind one.
+TEST_F(CudaGraphs, AreCapturedWhileOtherCoresGiveMemoryBack) {
+  Make(/*updates=*/false);
+  const std::unique_ptr<InterpreterCore> other = core_->Clone();
+  std::atomic<bool> done{false};
+  absl::Status of_other;
+  size_t returned = 0;
+  std::thread beside([&] {
+    const Tensor x = TensorOf<float>({5, 4}, SomeValues<float>(20));
+    while (!done && of_other.ok()) {
+      of_other = other->Run({x}).status();
+      returned += other->TrimMemory();
+    }
+  });
+  for (int64_t rows = 1; rows <= 8; ++rows) {
+    for (int i = 0; i < 3; ++i) Run(rows);
+  }
+  done = true;
+  beside.join();
+  EXPECT_THAT(of_other, IsOk());
+  EXPECT_GT(returned, 0u);
+  EXPECT_EQ(stats().captures, 8);
+  EXPECT_THAT(stats().refused, ::testing::IsEmpty());
 }
 
 TEST_F(CudaGraphs, NeedNoWaitBetweenRuns) {

@@ -103,6 +103,8 @@ MUTATIONS = [
              "INTERP_RETURN_IF_ERROR(parts_.run.runner->NoteEnqueued(id));", "", IN_GRAPHS),
     Mutation("graph waits for no events", GRAPH,
              "INTERP_RETURN_IF_ERROR(parts_.run.runner->AwaitEvents(id));", "", IN_GRAPHS),
+    Mutation("graph's memory is the pool's", "interpreter/run/device_set.cc",
+             "(in_graph_ ? of_graphs_ : usual_)", "usual_", IN_GRAPHS),
     Mutation("graph's parameters may move", GRAPH, "tensor.raw_data() != parameter.address || ", "", IN_GRAPHS),
     Mutation("graph writes what others hold", GRAPH,
              "return !tensor.has_memory() || !tensor.buffer().unique() || !tensor.buffer()->writable;",

@@ -50,12 +50,15 @@ TEST_F(CudaNumberLists, FewTravelByValueAndManyInOneCopy) {
   }
 }
 
-TEST_F(CudaNumberLists, GraphsHoldTheirNumbers) {
-  constexpr int64_t kCount = 2000;
+TEST_F(CudaNumberLists, GraphsHoldTheirNumbersUpToABound) {
+  constexpr int64_t kCount = cuda::kMostCapturedNumbers;
   const auto stream = testing::OpenStream(*device_);
   int64_t* const to = Numbers(*device_, kCount);
   ASSERT_THAT(stream->BeginCapture(), IsOk());
   EXPECT_THAT(Store(*stream, kCount, to), IsOk());
+  EXPECT_THAT(Store(*stream, kCount + 1, to),
+              testing::FailsWith(absl::StatusCode::kFailedPrecondition,
+                                 "7681 numbers of the host cannot be captured in a graph"));
   const auto graph = stream->EndCapture();
   ASSERT_THAT(graph, IsOk());
   ASSERT_THAT((*graph)->Enqueue({}), IsOk());
