@@ -1,7 +1,10 @@
+#include <cmath>
+
 #include "kernels/cuda/divisor.h"
 #include "kernels/cuda/fold.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/reduce.h"
+#include "kernels/cuda/sequences.h"
 #include "kernels/cuda/values.h"
 
 namespace interp::cuda {
@@ -27,8 +30,8 @@ struct Dims {
   }
 };
 
+// What is kept and what is reduced.
 struct Plan {
-  ReduceOp op;
   Dims kept;
   Dims reduced;
 };
@@ -36,71 +39,108 @@ struct Plan {
 template <typename T>
 using Accumulator = std::conditional_t<std::is_integral_v<T>, int64_t, ComputeType<T>>;
 
-template <typename A>
-__device__ A Start(ReduceOp op) {
-  if (op == ReduceOp::kProd) return A{1};
-  if (op == ReduceOp::kMax) return Lowest<A>();
-  if (op == ReduceOp::kMin) return Highest<A>();
-  return A{0};
-}
-
-template <typename A>
-__device__ A Fold(ReduceOp op, A a, A b) {
-  if (op == ReduceOp::kProd) return WrapMul(a, b);
-  if (op == ReduceOp::kMax) return b > a || b != b ? b : a;
-  if (op == ReduceOp::kMin) return b < a || b != b ? b : a;
-  return WrapAdd(a, b);
-}
-
+// How elements of T are folded: Start, then Fold with Map of each, then Finish.
 template <typename T>
-__device__ T Finish(const Plan& plan, Accumulator<T> total) {
-  using A = Accumulator<T>;
-  if (plan.op == ReduceOp::kMean) total = total / static_cast<A>(plan.reduced.size);
-  return FromCompute<T>(static_cast<ComputeType<T>>(total));
-}
+struct OpReducer {
+  using Total = Accumulator<T>;
+  ReduceOp op;
+
+  __device__ Total Start() const {
+    if (op == ReduceOp::kProd) return Total{1};
+    if (op == ReduceOp::kMax) return Lowest<Total>();
+    if (op == ReduceOp::kMin) return Highest<Total>();
+    return Total{0};
+  }
+  __device__ Total Map(T x) const { return static_cast<Total>(ToCompute(x)); }
+  __device__ Total Fold(Total a, Total b) const {
+    if (op == ReduceOp::kProd) return WrapMul(a, b);
+    if (op == ReduceOp::kMax) return b > a || b != b ? b : a;
+    if (op == ReduceOp::kMin) return b < a || b != b ? b : a;
+    return WrapAdd(a, b);
+  }
+  __device__ T Finish(Total total, int64_t count) const {
+    if (op == ReduceOp::kMean) total = total / static_cast<Total>(count);
+    return FromCompute<T>(static_cast<ComputeType<T>>(total));
+  }
+};
+
+enum class NormKind : int8_t { kCount, kMagnitudes, kEuclidean, kSquares, kMax, kMin, kPowers };
+
+// Norms, of which sums are taken in double as on the host.
+template <typename T>
+struct NormReducer {
+  using Total = double;
+  NormKind kind;
+  T power = 1;
+  double root = 1;
+
+  __device__ double Start() const { return kind == NormKind::kMin ? Highest<double>() : 0.0; }
+  __device__ double Map(T x) const {
+    switch (kind) {
+      case NormKind::kCount:
+        return x != T{0} ? 1 : 0;
+      case NormKind::kEuclidean:
+      case NormKind::kSquares:
+        return double{x} * x;
+      case NormKind::kPowers:
+        return pow(fabs(x), power);
+      default:
+        return fabs(x);
+    }
+  }
+  __device__ double Fold(double a, double b) const {
+    if (kind == NormKind::kMax) return b > a || b != b ? b : a;
+    if (kind == NormKind::kMin) return b < a || b != b ? b : a;
+    return a + b;
+  }
+  __device__ T Finish(double total, int64_t) const {
+    if (kind == NormKind::kEuclidean) total = sqrt(total);
+    if (kind == NormKind::kPowers) total = pow(total, root);
+    return static_cast<T>(total);
+  }
+};
 
 // The last dimension is reduced: the threads of a row read neighbours.
-template <typename T>
-__global__ void __launch_bounds__(kBlockThreads) ReduceRows(const Plan plan, const T* x, T* out) {
-  using A = Accumulator<T>;
-  const ReduceOp op = plan.op;
+template <typename T, typename Reducer>
+__global__ void __launch_bounds__(kBlockThreads)
+    ReduceRows(const Plan plan, const Reducer reducer, const T* x, T* out) {
+  using A = typename Reducer::Total;
   for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < plan.kept.size;
        row += int64_t{gridDim.x} * blockDim.y) {
     const T* const first = x + plan.kept.OffsetOf(row);
-    A total = Start<A>(op);
+    A total = reducer.Start();
     for (int64_t i = threadIdx.x; i < plan.reduced.size; i += blockDim.x) {
-      total = Fold(op, total, static_cast<A>(ToCompute(first[plan.reduced.OffsetOf(i)])));
+      total = reducer.Fold(total, reducer.Map(first[plan.reduced.OffsetOf(i)]));
     }
-    total = FoldRow(total, [op](A a, A b) { return Fold(op, a, b); });
-    if (threadIdx.x == 0) out[row] = Finish<T>(plan, total);
+    total = FoldRow(total, [&reducer](A a, A b) { return reducer.Fold(a, b); });
+    if (threadIdx.x == 0) out[row] = reducer.Finish(total, plan.reduced.size);
   }
 }
 
 // The last dimension is kept: threads with neighbouring outputs read neighbours. Each output is
 // folded by the kTileRows threads of one column.
-template <typename T>
+template <typename T, typename Reducer>
 __global__ void __launch_bounds__(kTileColumns* kTileRows)
-    ReduceColumns(const Plan plan, const T* x, T* out) {
-  using A = Accumulator<T>;
+    ReduceColumns(const Plan plan, const Reducer reducer, const T* x, T* out) {
+  using A = typename Reducer::Total;
   INTERP_SHARED(A, totals, [kTileRows][kTileColumns]);
-  const ReduceOp op = plan.op;
   const int64_t tiles = (plan.kept.size + kTileColumns - 1) / kTileColumns;
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t column = tile * kTileColumns + threadIdx.x;
-    A total = Start<A>(op);
+    A total = reducer.Start();
     if (column < plan.kept.size) {
       const T* const first = x + plan.kept.OffsetOf(column);
       for (int64_t i = threadIdx.y; i < plan.reduced.size; i += kTileRows) {
-        total = Fold(op, total, static_cast<A>(ToCompute(first[plan.reduced.OffsetOf(i)])));
+        total = reducer.Fold(total, reducer.Map(first[plan.reduced.OffsetOf(i)]));
       }
     }
     totals[threadIdx.y][threadIdx.x] = total;
     __syncthreads();
     if (threadIdx.y == 0 && column < plan.kept.size) {
       for (int row = 1; row < kTileRows; ++row) {
-        total = Fold(op, total, totals[row][threadIdx.x]);
+        total = reducer.Fold(total, totals[row][threadIdx.x]);
       }
-      out[column] = Finish<T>(plan, total);
+      out[column] = reducer.Finish(total, plan.reduced.size);
     }
     __syncthreads();  // the next tile writes to `totals`
   }
@@ -140,27 +180,56 @@ absl::StatusOr<bool> MakePlan(absl::Span<const int64_t> dims, uint32_t reduced, 
   return last_is_kept;
 }
 
+// `last_is_kept` as MakePlan says.
+template <typename T, typename Reducer>
+absl::Status LaunchReduction(const Plan& plan, bool last_is_kept, const Reducer& reducer,
+                             const void* x, void* out, cudaStream_t stream) {
+  const T* const from = static_cast<const T*>(x);
+  T* const to = static_cast<T*>(out);
+  if (last_is_kept) {
+    return Launch(ReduceColumns<T, Reducer>, BlocksFor(plan.kept.size, kTileColumns),
+                  dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, reducer, from,
+                  to);
+  }
+  return Launch(ReduceRows<T, Reducer>, RowBlocks(plan.kept.size, plan.reduced.size),
+                RowThreads(plan.reduced.size), /*shared_bytes=*/0, stream, plan, reducer, from, to);
+}
+
+template <typename T>
+NormReducer<T> NormReducerOf(const ReduceNorm& norm) {
+  if (norm.squared) return {NormKind::kSquares};
+  if (norm.order == 0) return {NormKind::kCount};
+  if (norm.order == 1) return {NormKind::kMagnitudes};
+  if (norm.order == 2) return {NormKind::kEuclidean};
+  if (std::isinf(norm.order)) return {norm.order > 0 ? NormKind::kMax : NormKind::kMin};
+  return {NormKind::kPowers, static_cast<T>(norm.order), 1.0 / norm.order};
+}
+
 }  // namespace
 
 absl::Status Reduce(DType dtype, ReduceOp op, const void* x, absl::Span<const int64_t> dims,
                     uint32_t reduced, void* out, cudaStream_t stream) {
   Plan plan = {};
-  plan.op = op;
-  INTERP_ASSIGN_OR_RETURN(const bool columns, MakePlan(dims, reduced, plan));
+  INTERP_ASSIGN_OR_RETURN(const bool last_is_kept, MakePlan(dims, reduced, plan));
   if (plan.kept.size == 0) return absl::OkStatus();
   if (op == ReduceOp::kMean && plan.reduced.size == 0 && !IsFloating(dtype)) {
     return InvalidArgument("the mean of no integers does not exist");
   }
   return WithNumbers("a reduction", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const T* const from = static_cast<const T*>(x);
-    T* const to = static_cast<T*>(out);
-    if (columns) {
-      return Launch(ReduceColumns<T>, BlocksFor(plan.kept.size, kTileColumns),
-                    dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, from, to);
-    }
-    return Launch(ReduceRows<T>, RowBlocks(plan.kept.size, plan.reduced.size),
-                  RowThreads(plan.reduced.size), /*shared_bytes=*/0, stream, plan, from, to);
+    return LaunchReduction<T>(plan, last_is_kept, OpReducer<T>{op}, x, out, stream);
+  });
+}
+
+absl::Status Reduce(DType dtype, const ReduceNorm& norm, const void* x,
+                    absl::Span<const int64_t> dims, uint32_t reduced, void* out,
+                    cudaStream_t stream) {
+  Plan plan = {};
+  INTERP_ASSIGN_OR_RETURN(const bool last_is_kept, MakePlan(dims, reduced, plan));
+  if (plan.kept.size == 0) return absl::OkStatus();
+  return WithWideFloats("a norm", dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    return LaunchReduction<T>(plan, last_is_kept, NormReducerOf<T>(norm), x, out, stream);
   });
 }
 

@@ -20,4 +20,16 @@ enum class ReduceOp : int8_t { kSum, kMean, kMax, kMin, kProd };
 absl::Status Reduce(DType dtype, ReduceOp op, const void* x, absl::Span<const int64_t> dims,
                     uint32_t reduced, void* out, cudaStream_t stream);
 
+// The norm of an order: (sum |x|^order)^(1/order), the number of elements that are not 0 for order
+// 0, the largest and the smallest |x| for infinities; `squared`: the sum of squares instead.
+struct ReduceNorm {
+  float order = 2;
+  bool squared = false;
+};
+
+// The same for norms, of float32 or float64, added up in float64.
+absl::Status Reduce(DType dtype, const ReduceNorm& norm, const void* x,
+                    absl::Span<const int64_t> dims, uint32_t reduced, void* out,
+                    cudaStream_t stream);
+
 }  // namespace interp::cuda

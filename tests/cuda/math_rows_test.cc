@@ -168,6 +168,69 @@ TEST_F(MathRows, ReductionsOfAnyDimensions) {
   }
 }
 
+template <typename T>
+class NormRows : public RowTest {};
+using NormElements = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(NormRows, NormElements);
+
+TYPED_TEST(NormRows, OfAnyOrderAlongAnyAxis) {
+  Tensor x = SomeTensor<TypeParam>({5, 40, 7});
+  x.template mutable_data<TypeParam>()[13] = 0;
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float order : {0.0f, 0.5f, 1.0f, 2.0f, 3.0f, -1.5f, infinity, -infinity}) {
+    SCOPED_TRACE(order);
+    for (const int32_t axis : {0, 1, -1}) {
+      this->ExpectSameAsHost({"p_norm", {{"porder", order}, {"axis", axis}}, {{"X", x}}});
+    }
+    this->ExpectSameAsHost({"p_norm", {{"porder", order}, {"asvector", true}}, {{"X", x}}});
+  }
+  x.template mutable_data<TypeParam>()[20] = std::numeric_limits<TypeParam>::quiet_NaN();
+  this->ExpectSameAsHost({"p_norm", {{"porder", infinity}, {"axis", int32_t{0}}}, {{"X", x}}});
+}
+
+TYPED_TEST(NormRows, OfMatricesAndOfAllElements) {
+  const Tensor x = SomeTensor<TypeParam>({3, 33, 35});
+  this->ExpectSameAsHost(
+      {"frobenius_norm", {{"dim", std::vector<int32_t>{1, 2}}, {"keep_dim", true}}, {{"X", x}}});
+  this->ExpectSameAsHost({"l1_norm", {}, {{"X", x}}});
+  this->ExpectSameAsHost({"squared_l2_norm", {}, {{"X", x}}});
+}
+
+template <typename T>
+class InverseRows : public RowTest {};
+TYPED_TEST_SUITE(InverseRows, NormElements);
+
+// Matrices with a diagonal that is well above the rest, whose rows are then rotated.
+template <typename T>
+Tensor RegularMatrices(int64_t count, int64_t n) {
+  Tensor x = SomeTensor<T>({count, n, n});
+  T* const values = x.mutable_data<T>();
+  for (int64_t i = 0; i < count * n; ++i) {
+    const int64_t row = i % n;
+    values[i * n + (row + 1) % n] += static_cast<T>(2 * n);
+  }
+  return x;
+}
+
+TYPED_TEST(InverseRows, AreThoseOfTheHost) {
+  for (const int64_t n : {1, 3, 4, 33}) {
+    SCOPED_TRACE(n);
+    this->ExpectSameAsHost({"inverse", {}, {{"Input", RegularMatrices<TypeParam>(5, n)}}});
+  }
+  this->ExpectSameAsHost({"inverse", {}, {{"Input", SomeTensor<TypeParam>({0, 3, 3})}}});
+}
+
+TYPED_TEST(InverseRows, OfSingularMatricesAreNaN) {
+  Tensor x = RegularMatrices<TypeParam>(2, 3);
+  TypeParam* const values = x.template mutable_data<TypeParam>();
+  for (int64_t i = 0; i < 3; ++i) values[3 * i + 1] = 0;
+  const std::vector<Tensor> got = this->Run({"inverse", {}, {{"Input", x}}}, PlaceKind::kCuda);
+  ASSERT_EQ(got.size(), 1u);
+  for (int64_t i = 0; i < 18; ++i) {
+    EXPECT_EQ(std::isnan(got[0].data<TypeParam>()[i]), i < 9) << i;
+  }
+}
+
 TEST_F(MathRows, SoftmaxAlongAnyAxis) {
   for (const int32_t axis : {0, 1, -1}) {
     ExpectSameAsHost({"softmax", {{"axis", axis}}, {{"X", SomeTensor<float>({4, 7, 9})}}});
