@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/op_def.h"
-#include "kernels/tensor/set_value_part.h"
+#include "kernels/tensor/set_value_attrs.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/scalar_bytes.h"
 #include "kernels/util/shape_args.h"
@@ -14,18 +14,12 @@
 namespace interp {
 namespace {
 
-constexpr int kInput = 0;
-constexpr int kValueTensor = 1;
-constexpr int kOut = 0;
-constexpr set_value::PartSlots kPartSlots = {.starts = 2, .ends = 3, .steps = 4};
+using set_value::kInput;
+using set_value::kPartSlots;
+using set_value::kValueTensor;
+using set_value::SetValueAttrs;
 
-struct SetValueAttrs {
-  set_value::PartAttrs part;
-  // The value where there is no ValueTensor; one of the lists, the other is empty.
-  Shape shape;
-  std::vector<double> floats;
-  std::vector<int64_t> integers;
-};
+constexpr int kOut = 0;
 
 // Newer programs write `values`; before, every dtype had a list of its own.
 void ReadValues(AttrReader& reader, SetValueAttrs& attrs) {
@@ -74,17 +68,6 @@ absl::Status InferSetValue(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// The attributes' values as elements of `dtype`.
-std::vector<std::byte> ValuesAs(DType dtype, const SetValueAttrs& attrs) {
-  std::vector<std::byte> bytes;
-  const auto append = [&](const ScalarBytes& scalar) {
-    bytes.insert(bytes.end(), scalar.bytes.begin(), scalar.bytes.begin() + SizeOf(dtype));
-  };
-  for (const double value : attrs.floats) append(ToScalarBytes(dtype, value));
-  for (const int64_t value : attrs.integers) append(ToScalarBytes(dtype, value));
-  return bytes;
-}
-
 absl::Status SetValue(KernelContext& ctx) {
   const SetValueAttrs& attrs = ctx.attrs<SetValueAttrs>();
   Tensor& out = ctx.output(kOut);
@@ -103,7 +86,7 @@ absl::Status SetValue(KernelContext& ctx) {
                                             tensor != nullptr ? tensor->shape : attrs.shape));
   const size_t bytes = SizeOf(out.dtype);
   std::vector<std::byte> listed;
-  if (tensor == nullptr) listed = ValuesAs(out.dtype, attrs);
+  if (tensor == nullptr) listed = set_value::ValuesAs(out.dtype, attrs);
   const void* const from = tensor != nullptr ? tensor->raw_data() : listed.data();
   CopyStrided(ctx.num_threads(), bytes, part.dims, At(from, part.value_start, bytes),
               At(out.mutable_raw_data(), part.start, bytes));
@@ -130,4 +113,15 @@ INTERP_REGISTER_OP(OpDef{
 });
 
 }  // namespace
+
+std::vector<std::byte> set_value::ValuesAs(DType dtype, const SetValueAttrs& attrs) {
+  std::vector<std::byte> bytes;
+  const auto append = [&](const ScalarBytes& scalar) {
+    bytes.insert(bytes.end(), scalar.bytes.begin(), scalar.bytes.begin() + SizeOf(dtype));
+  };
+  for (const double value : attrs.floats) append(ToScalarBytes(dtype, value));
+  for (const int64_t value : attrs.integers) append(ToScalarBytes(dtype, value));
+  return bytes;
+}
+
 }  // namespace interp

@@ -56,6 +56,46 @@ TEST_F(MoveRows, AssignedValuesThatAreAllAlikeAreFilled) {
   EXPECT_FALSE(HasRow(assigned({1.0f, 2.0f})));
 }
 
+// A part of `x` set to `value`, which the attributes list where it is null.
+RowCase PartSet(const Tensor& x, const Tensor* value, const std::vector<Attr>& attrs) {
+  RowCase c = {"set_value",
+               {{"axes", std::vector<int64_t>{0, 2}},
+                {"starts", std::vector<int64_t>{3, 1}},
+                {"ends", std::vector<int64_t>{0, 9}},
+                {"steps", std::vector<int64_t>{-2, 2}},
+                {"dtype", static_cast<int32_t>(x.dtype)}},
+               {{"Input", x}}};
+  c.attrs.insert(c.attrs.end(), attrs.begin(), attrs.end());
+  if (value != nullptr) c.inputs.push_back({"ValueTensor", *value});
+  return c;
+}
+
+TEST_F(MoveRows, PartsAreSetToTensorsAndToListedNumbers) {
+  const Tensor x = SomeTensor<float>({4, 3, 7});
+  for (const std::vector<int64_t>& dims : {std::vector<int64_t>{1}, {3}, {3, 1}, {2, 3, 3}}) {
+    const Tensor value = SomeTensor<float>(dims, 2);
+    ExpectSameAsHost(PartSet(x, &value, {}));
+  }
+  const auto listed = [&](const std::vector<float>& values) {
+    return PartSet(x, nullptr,
+                   {{"shape", std::vector<int64_t>{static_cast<int64_t>(values.size())}},
+                    {"fp32_values", values}});
+  };
+  ExpectSameAsHost(listed({2.5f}));
+  ExpectSameAsHost(listed({1.0f, 2.0f, 3.0f}));
+  ExpectSameAsHost(PartSet(SomeTensor<int64_t>({4, 3, 7}), nullptr,
+                           {{"shape", std::vector<int64_t>{1}},
+                            {"int64_values", std::vector<int64_t>{int64_t{1} << 40}}}));
+  ExpectSameAsHost(
+      PartSet(SomeTensor<float>({0, 3, 7}), nullptr,
+              {{"shape", std::vector<int64_t>{1}}, {"fp32_values", std::vector<float>{1}}}));
+}
+
+// Tiles of more elements than a launch copies.
+TEST_F(MoveRows, LongTensorsAreTransposed) {
+  ExpectSameAsHost({"transpose2", {{"axis", Ints{1, 0}}}, {{"X", SomeTensor<int8_t>({601, 703})}}});
+}
+
 TEST_F(MoveRows, PartsAreJoinedAndTakenApart) {
   const Tensor a = SomeTensor<float>({2, 3, 4});
   const Tensor b = SomeTensor<float>({2, 5, 4}, 2);
