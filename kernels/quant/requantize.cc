@@ -16,7 +16,7 @@
 #include <limits>
 
 #include "core/op_def.h"
-#include "kernels/quant/quantize.h"
+#include "kernels/quant/requantize_attrs.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -24,11 +24,6 @@ namespace {
 
 constexpr int kInput = 0;
 constexpr int kOutput = 0;
-// Of the forms of Paddle-Mobile.
-constexpr int kX = 1;
-constexpr int kScale = 2;
-constexpr int kOut = 1;
-constexpr int kOutScale = 2;
 
 // The nearest T; NaN becomes the smallest.
 template <typename T>
@@ -93,13 +88,7 @@ float ReadShift(AttrReader& reader, absl::string_view name) {
 
 namespace quantize {
 
-struct Attrs {
-  float scale = 1;
-  float shift = 0;
-  DType dtype = DType::kUInt8;
-  bool mobile = false;
-  QuantGrid grid = {};
-};
+using Attrs = QuantizeAttrs;
 
 Attrs Read(AttrReader& reader) {
   if (ReadMobile(reader, {"Out", "OutScale"})) {
@@ -119,19 +108,19 @@ void InferDTypes(DTypeContext& ctx) { ctx.Set(kOutput, ctx.attrs<Attrs>().dtype)
 
 absl::Status InferQuantize(InferContext& ctx) {
   if (!ctx.attrs<Attrs>().mobile) return Infer(ctx);
-  ctx.ShareShape(kX, kOut);
-  ctx.SetShape(kOutScale, {1});
+  ctx.ShareShape(kMobileX, kMobileOut);
+  ctx.SetShape(kMobileOutScale, {1});
   return absl::OkStatus();
 }
 
 absl::Status RunMobile(KernelContext& ctx) {
-  const Tensor& x = ctx.input(kX);
+  const Tensor& x = ctx.input(kMobileX);
   const ChannelView all = {.inner = x.numel()};
   float scale = 0;
   AbsMax(ctx.num_threads(), all, x.data<float>(), &scale);
-  *ctx.output(kOutScale).mutable_data<float>() = scale;
+  *ctx.output(kMobileOutScale).mutable_data<float>() = scale;
   Quantize(ctx.num_threads(), all, ctx.attrs<Attrs>().grid, x.data<float>(), &scale,
-           ctx.output(kOut).mutable_data<float>());
+           ctx.output(kMobileOut).mutable_data<float>());
   return absl::OkStatus();
 }
 
@@ -163,12 +152,7 @@ INTERP_REGISTER_OP(OpDef{
 
 namespace dequantize {
 
-struct Attrs {
-  float scale = 1;
-  float shift = 0;
-  bool mobile = false;
-  float max_range = 1;
-};
+using Attrs = DequantizeAttrs;
 
 Attrs Read(AttrReader& reader) {
   if (ReadMobile(reader, {"Out"})) {
@@ -183,12 +167,12 @@ void InferDTypes(DTypeContext& ctx) { ctx.Set(kOutput, DType::kFloat32); }
 
 absl::Status InferDequantize(InferContext& ctx) {
   if (!ctx.attrs<Attrs>().mobile) return Infer(ctx);
-  const Tensor* const scale = ctx.optional_input(kScale);
+  const Tensor* const scale = ctx.optional_input(kMobileScale);
   if (scale == nullptr || scale->numel() != 1) {
     return InvalidArgument("input 'Scale' is ", scale == nullptr ? "absent" : DescribeType(*scale),
                            ", expected one element");
   }
-  ctx.ShareShape(kX, kOut);
+  ctx.ShareShape(kMobileX, kMobileOut);
   return absl::OkStatus();
 }
 
@@ -198,10 +182,10 @@ absl::Status RunMobile(KernelContext& ctx) {
     return InvalidArgument("input 'Input' is ", DescribeType(ctx.input(kInput)),
                            ", expected int8, uint8 or bfloat16");
   }
-  const Tensor& x = ctx.input(kX);
+  const Tensor& x = ctx.input(kMobileX);
   Dequantize<float, float>(ctx.num_threads(), ViewChannels(x, -1), x.data<float>(),
-                           ctx.input(kScale).data<float>(), 1.0f, attrs.max_range,
-                           ctx.output(kOut).mutable_data<float>());
+                           ctx.input(kMobileScale).data<float>(), 1.0f, attrs.max_range,
+                           ctx.output(kMobileOut).mutable_data<float>());
   return absl::OkStatus();
 }
 

@@ -17,11 +17,16 @@ namespace {
 
 using testing::GoldenCase;
 
+// Ops of which a row takes one form, and golden cases have another
+// (tests/cuda/quantize_rows_test.cc has the first).
+bool HasNoCase(absl::string_view type) { return type == "quantize" || type == "dequantize"; }
+
 std::vector<std::string> OpsWithRows() {
   std::vector<std::string> types;
   for (const auto& [type, folders] : testing::GoldenCasesByOp()) {
     const OpDef* const def = OpRegistry::Global().Find(type);
-    if (def != nullptr && def->RunsOn(PlaceKind::kCuda)) types.push_back(type);
+    if (def == nullptr || HasNoCase(type)) continue;
+    if (def->RunsOn(PlaceKind::kCuda)) types.push_back(type);
   }
   return types;
 }
