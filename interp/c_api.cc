@@ -2,7 +2,9 @@
 // Long because it holds all functions of interp.h.
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -12,6 +14,7 @@
 
 #include "core/catching.h"
 #include "interp/interp.h"
+#include "interpreter/load_cuda.h"
 #include "interpreter/predictor.h"
 
 struct interp_predictor {
@@ -59,7 +62,7 @@ interp_status Guard(const Function& function) {
 
 absl::Status NullPointer(absl::string_view what) { return InvalidArgument(what, " is NULL"); }
 
-// The one size there is so far.
+// That of this header.
 template <typename Struct>
 absl::Status CheckSize(const Struct& given, absl::string_view what) {
   if (given.struct_size == sizeof(Struct)) return absl::OkStatus();
@@ -78,10 +81,31 @@ absl::Status ReadNames(const char* const* names, size_t count, absl::string_view
   return absl::OkStatus();
 }
 
-absl::StatusOr<PredictorOptions> ReadOptions(const interp_options* given) {
+// What older headers end with is all there is; the rest stays 0.
+absl::StatusOr<interp_options> ReadAllSizes(const interp_options& given) {
+  constexpr size_t kFirst = offsetof(interp_options, place);
+  if (given.struct_size != kFirst) INTERP_RETURN_IF_ERROR(CheckSize(given, "options"));
+  interp_options whole = {};
+  std::memcpy(&whole, &given, given.struct_size);
+  return whole;
+}
+
+// Options of devices.
+absl::Status ReadPlace(const interp_options& given, CoreOptions& core) {
+  core.tf32 = given.tf32 != 0;
+  core.cuda_graphs = given.cuda_graphs != 0;
+  if (given.place == nullptr) return absl::OkStatus();
+  const absl::StatusOr<Place> place = LoadPlace(given.place);
+  if (!place.ok()) return Annotate(place.status(), "options.place");
+  core.plan.place = *place;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PredictorOptions> ReadOptions(const interp_options* pointer) {
   PredictorOptions options;
-  if (given == nullptr) return options;
-  INTERP_RETURN_IF_ERROR(CheckSize(*given, "options"));
+  if (pointer == nullptr) return options;
+  INTERP_ASSIGN_OR_RETURN(const interp_options whole, ReadAllSizes(*pointer));
+  const interp_options* const given = &whole;
   const std::pair<const char*, int32_t> counts[] = {{"num_streams", given->num_streams},
                                                     {"num_threads", given->num_threads},
                                                     {"num_workers", given->num_workers}};
@@ -103,6 +127,7 @@ absl::StatusOr<PredictorOptions> ReadOptions(const interp_options* given) {
     INTERP_ASSIGN_OR_RETURN(options.core.algorithms, AlgorithmsFromName(given->algorithms));
   }
   if (given->file_folder != nullptr) options.core.file_folder = given->file_folder;
+  INTERP_RETURN_IF_ERROR(ReadPlace(*given, options.core));
   INTERP_RETURN_IF_ERROR(ReadNames(given->feeds, given->num_feeds, "options.feeds", options.feeds));
   INTERP_RETURN_IF_ERROR(
       ReadNames(given->fetches, given->num_fetches, "options.fetches", options.fetches));

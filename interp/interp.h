@@ -81,6 +81,11 @@ typedef struct interp_options {
   size_t num_fetches;
   /* Where the program's ops that save and load may do so; NULL: nowhere, such ops fail. */
   const char* file_folder;
+  /* Where it runs: "cuda:0" is the first GPU; NULL: "cpu". Of a plan, what it was compiled for. The
+   * first call for a GPU loads the library for them: nothing else of interp may run beside it. */
+  const char* place;
+  int32_t tf32;        /* not 0: GPUs may multiply float32 as TF32, with 10 bits of fraction */
+  int32_t cuda_graphs; /* not 0: work of GPUs in CUDA graphs, from the third run with a shape on */
 } interp_options;
 
 typedef struct interp_run_options {

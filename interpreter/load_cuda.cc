@@ -26,4 +26,10 @@ absl::Status LoadCuda(const std::string& path) {
       absl::StrCat("'", file, "' is no library of devices of this interp"));
 }
 
+absl::StatusOr<Place> LoadPlace(absl::string_view name) {
+  INTERP_ASSIGN_OR_RETURN(const Place place, PlaceFromName(name));
+  if (place.kind == PlaceKind::kCuda) INTERP_RETURN_IF_ERROR(LoadCuda());
+  return place;
+}
+
 }  // namespace interp

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
+#include "core/place.h"
 #include "core/status.h"
 
 namespace interp {
@@ -18,5 +20,8 @@ namespace interp {
 //
 // Thread-safety: before programs are read; not beside anything that uses ops.
 absl::Status LoadCuda(const std::string& path = "");
+
+// The place of a name (PlaceFromName), after LoadCuda where it is a GPU. Errors: those of both.
+absl::StatusOr<Place> LoadPlace(absl::string_view name);
 
 }  // namespace interp

@@ -92,12 +92,8 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
 }
 
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
-  const absl::StatusOr<Place> place = PlaceFromName(flags.place);
+  const absl::StatusOr<Place> place = LoadPlace(flags.place);
   if (!place.ok()) return Annotate(place.status(), "--place");
-  if (place->kind == PlaceKind::kCuda) {
-    const absl::Status loaded = LoadCuda();
-    if (!loaded.ok()) return Annotate(loaded, "--place");
-  }
   if (flags.single_stream && place->on_host()) {
     return InvalidArgument("--single-stream has no effect without a device (--place sim)");
   }

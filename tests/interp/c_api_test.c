@@ -107,6 +107,19 @@ static void loading_says_what_is_wrong(const char* digits) {
   CHECK_FAILS(interp_predictor_load(digits, NULL, &options, &predictor), INTERP_NOT_FOUND,
               "/no/such/folder");
   options.file_folder = NULL;
+  options.place = "gpu";
+  CHECK_FAILS(interp_predictor_load(digits, NULL, &options, &predictor), INTERP_INVALID_ARGUMENT,
+              "options.place: ");
+  /* An older header ends before it. */
+  options.struct_size = offsetof(interp_options, place);
+  CHECK(interp_predictor_load(digits, NULL, &options, &predictor) == INTERP_OK);
+  interp_predictor_free(predictor);
+  options.struct_size = sizeof options;
+  options.place = NULL;
+  options.cuda_graphs = 1;
+  CHECK_FAILS(interp_predictor_load(digits, NULL, &options, &predictor), INTERP_INVALID_ARGUMENT,
+              "nothing of the program runs on a GPU");
+  options.cuda_graphs = 0;
   options.num_fetches = 1;
   CHECK_FAILS(interp_predictor_load(digits, NULL, &options, &predictor), INTERP_INVALID_ARGUMENT,
               "options.fetches is NULL");
