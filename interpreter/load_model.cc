@@ -11,6 +11,7 @@
 #include "core/io/pickle_params.h"
 #include "core/program_load.h"
 #include "core/program_parse.h"
+#include "interpreter/load_cuda.h"
 #include "interpreter/model_files.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "interpreter/train/checkpoint.h"
@@ -34,12 +35,12 @@ class FileContent {
   }
   absl::string_view bytes() const { return mapped_ != nullptr ? mapped_->bytes() : read_; }
   // What the bytes are as a plan; its packed constants keep the mapping.
-  absl::StatusOr<CompiledProgram> Parse(const OpRegistry& ops) const {
-    if (mapped_ == nullptr) return ParsePlan(read_, ops);
+  absl::StatusOr<CompiledProgram> Parse(const OpRegistry& ops, PreparePlace prepare) const {
+    if (mapped_ == nullptr) return ParsePlan(read_, ops, prepare);
     const auto release = [mapped = mapped_] { (void)mapped; };
     return ParsePlan(BorrowBuffer(mapped_->mutable_data(), mapped_->bytes().size(),
                                   /*writable=*/false, release),
-                     ops);
+                     ops, prepare);
   }
 
  private:
@@ -94,7 +95,10 @@ absl::Status LoadParameters(const std::string& path, Model& model) {
 
 // Reads the plan into `model`, with the parameters that it brings unless there are `others`.
 absl::Status LoadPlanFile(const FileContent& file, bool others, Model& model) {
-  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, file.Parse(OpRegistry::Global()));
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled,
+                          file.Parse(OpRegistry::Global(), [](Place place) -> absl::Status {
+                            return place.kind == PlaceKind::kCuda ? LoadCuda() : absl::OkStatus();
+                          }));
   if (compiled.packed != nullptr && others) {
     model.note =
         "other parameters were given: the plan's own, and what it keeps of them, are not used";

@@ -43,6 +43,9 @@ absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
 // (model_files.h), and its parameters: those at `params`, see ReadParameters; ""
 // for none; nullopt for those that lie beside it, when the program has any. A plan that brings its
 // parameters uses them unless `params` names others. Errors start with the path of the file.
+//
+// A plan for GPUs loads what they need first (load_cuda.h): the first one is not to be read beside
+// anything that uses ops.
 absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params);
 
 // The plan and its program, both moved out of the model. REQUIRES: model.compiled.

@@ -44,15 +44,6 @@ absl::Status ReadLayout(int32_t code, Layout* out) {
   return ReadCode(code, Layout::kChannelsLast, "a layout", out);
 }
 
-absl::Status ReadPlace(int32_t code, Place* out) {
-  INTERP_RETURN_IF_ERROR(ReadCode(code >> 8, PlaceKind::kCuda, "a place", &out->kind));
-  out->index = static_cast<int8_t>(code & 0x7f);
-  if ((code & 0x80) != 0 || out->index >= kMaxDevices || (out->on_host() && out->index != 0)) {
-    return InvalidArgument("a place has code ", code);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ReadKind(int32_t code, VarKind* out) {
   const auto within = [code](VarKind first, VarKind last) {
     return code >= static_cast<int32_t>(first) && code <= static_cast<int32_t>(last);
@@ -422,6 +413,15 @@ class Decoder {
 };
 
 }  // namespace
+
+absl::Status ReadPlace(int32_t code, Place* out) {
+  INTERP_RETURN_IF_ERROR(ReadCode(code >> 8, PlaceKind::kCuda, "a place", &out->kind));
+  out->index = static_cast<int8_t>(code & 0x7f);
+  if ((code & 0x80) != 0 || out->index >= kMaxDevices || (out->on_host() && out->index != 0)) {
+    return InvalidArgument("a place has code ", code);
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<CompiledProgram> DecodePlan(const wire::PlanFile& file, const OpRegistry& ops) {
   return Decoder(file, ops).Decode();

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <limits>
 
+#include "absl/container/flat_hash_set.h"
+#include "core/device/device_maker.h"
 #include "core/io/file.h"
 #include "core/io/params.h"
 #include "interpreter/plan_file/packed_wire.h"
@@ -131,6 +133,19 @@ absl::Status WriteParts(const FormattedPlan& parts, const Append& append) {
   return append(std::string(parts.data_bytes - end, '\0'));
 }
 
+// What streams have a place of; DecodePlan refuses other codes.
+absl::Status PreparePlaces(const proto::plan::PlanFile& message, PreparePlace prepare) {
+  absl::flat_hash_set<PlaceKind> prepared = {PlaceKind::kCpu};
+  for (const proto::plan::Plan& plan : message.plans()) {
+    for (const proto::plan::Stream& stream : plan.streams()) {
+      Place place;
+      INTERP_RETURN_IF_ERROR(ReadPlace(stream.place(), &place));
+      if (prepared.insert(place.kind).second) INTERP_RETURN_IF_ERROR(prepare(place));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool IsPlanFile(absl::string_view bytes) { return bytes.substr(0, kMagic.size()) == kMagic; }
@@ -145,7 +160,17 @@ absl::StatusOr<std::string> FormatPlan(const CompiledProgram& compiled) {
   return bytes;
 }
 
-absl::StatusOr<CompiledProgram> ParsePlan(const BufferRef& file, const OpRegistry& ops) {
+absl::Status RefuseUnloaded(Place place) {
+  if (place.kind != PlaceKind::kCuda || FindDeviceMaker(place.kind) != nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("compiled for ", Name(place),
+                   ", and nothing that runs programs on GPUs is loaded (interp::LoadCuda)"));
+}
+
+absl::StatusOr<CompiledProgram> ParsePlan(const BufferRef& file, const OpRegistry& ops,
+                                          PreparePlace prepare) {
   const absl::string_view bytes(static_cast<const char*>(file->data), file->size_bytes);
   INTERP_ASSIGN_OR_RETURN(const absl::string_view payload, CheckHeader(bytes));
   proto::plan::PlanFile message;
@@ -154,6 +179,7 @@ absl::StatusOr<CompiledProgram> ParsePlan(const BufferRef& file, const OpRegistr
     return DataLoss("damaged: the payload is no message of a plan");
   }
   INTERP_ASSIGN_OR_RETURN(const PackedData data, FindData(file, payload.size(), message));
+  INTERP_RETURN_IF_ERROR(PreparePlaces(message, prepare));
   INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, DecodePlan(message, ops));
   if (message.has_packed()) {
     INTERP_ASSIGN_OR_RETURN(compiled.packed, DecodePacked(message.packed(), data, compiled));
@@ -161,11 +187,12 @@ absl::StatusOr<CompiledProgram> ParsePlan(const BufferRef& file, const OpRegistr
   return compiled;
 }
 
-absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops) {
+absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops,
+                                          PreparePlace prepare) {
   INTERP_ASSIGN_OR_RETURN(const BufferRef copy, SystemAllocator().Allocate(bytes.size()));
   if (!bytes.empty()) std::memcpy(copy->data, bytes.data(), bytes.size());
   copy->writable = false;
-  return ParsePlan(copy, ops);
+  return ParsePlan(copy, ops, prepare);
 }
 
 absl::Status UsePackedConstants(CompiledProgram& compiled, Scope& scope, std::string* note) {

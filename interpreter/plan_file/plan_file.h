@@ -9,8 +9,10 @@
 
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "core/buffer.h"
 #include "core/op_def.h"
+#include "core/place.h"
 #include "core/scope.h"
 #include "core/status.h"
 #include "interpreter/compile/compiled_program.h"
@@ -19,6 +21,9 @@ namespace interp {
 
 // Whether `bytes` begin like a plan file.
 bool IsPlanFile(absl::string_view bytes);
+
+// FailedPrecondition for a GPU where nothing that runs programs on GPUs is loaded.
+absl::Status RefuseUnloaded(Place place);
 
 // The bytes of a plan file. InvalidArgument when the plan does not belong to the program: it has
 // other variables, or its instructions name no ops; ResourceExhausted beyond 2 GiB.
@@ -32,9 +37,15 @@ absl::StatusOr<std::string> FormatPlan(const CompiledProgram& compiled);
 //
 // Packed constants are tensors in `file`, aligned to kBufferAlignment, and keep it alive; their
 // elements are checked where they are used.
-absl::StatusOr<CompiledProgram> ParsePlan(const BufferRef& file, const OpRegistry& ops);
+//
+// `prepare` is called with places of devices that the plan names, before its ops are looked up: of
+// each kind one. Its error is that of the plan.
+using PreparePlace = absl::FunctionRef<absl::Status(Place)>;
+absl::StatusOr<CompiledProgram> ParsePlan(const BufferRef& file, const OpRegistry& ops,
+                                          PreparePlace prepare = RefuseUnloaded);
 // The same of a copy of `bytes`.
-absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops);
+absl::StatusOr<CompiledProgram> ParsePlan(absl::string_view bytes, const OpRegistry& ops,
+                                          PreparePlace prepare = RefuseUnloaded);
 
 // Puts the parameters that the plan brings into `scope`, where packed constants are used that were
 // computed by another machine or build: then they are dropped from `compiled`, and `note` says so.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/op_def.h"
+#include "core/place.h"
 #include "core/status.h"
 #include "interpreter/compile/compiled_program.h"
 #include "proto/plan.pb.h"
@@ -10,6 +11,9 @@ namespace interp {
 
 // Fills an empty `file`.
 absl::Status EncodePlan(const CompiledProgram& compiled, proto::plan::PlanFile& file);
+
+// InvalidArgument for a number that stands for no place.
+absl::Status ReadPlace(int32_t code, Place* out);
 
 // Reads `file`, which may hold anything. The result has passed CheckPlanStructure and
 // CheckPlanTypes.

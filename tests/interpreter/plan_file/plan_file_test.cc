@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "core/device/device_maker.h"
 #include "core/io/file.h"
 #include "core/program_load.h"
 #include "core/program_parse.h"
@@ -12,6 +13,7 @@
 #include "interpreter/compile/build_plan.h"
 #include "interpreter/inspect/plan_print.h"
 #include "interpreter/interpreter_core.h"
+#include "interpreter/load_model.h"
 #include "interpreter/plan_file/fingerprint.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/plan_bytes.h"
@@ -95,6 +97,37 @@ TEST(PlanFileTest, KeepsStreamsAndEvents) {
   ASSERT_THAT(back, IsOk());
   EXPECT_EQ(back->plans[0].streams[1].place, (Place{PlaceKind::kSim, 3}));
   EXPECT_TRUE(back->plans[0].instructions[2].waits[0].blocks_host);
+}
+
+TEST(PlanFileTest, APlanForAGpuSaysWhatItNeeds) {
+  CompiledProgram compiled = CompileText(kText);
+  compiled.plans[0].streams = {{"host", {}, 0}, {"compute", {PlaceKind::kCuda, 1}, 0}};
+  const std::string bytes = Format(compiled);
+  EXPECT_THAT(ParsePlan(bytes, ProbeOps()),
+              FailsWith(kFailedPrecondition,
+                        "compiled for cuda:1, and nothing that runs programs on GPUs is loaded "
+                        "(interp::LoadCuda)"));
+  std::vector<Place> prepared;
+  const auto prepare = [&prepared](Place place) {
+    prepared.push_back(place);
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(ParsePlan(bytes, ProbeOps(), prepare), IsOk());
+  EXPECT_THAT(prepared, ::testing::ElementsAre(Place{PlaceKind::kCuda, 1}));
+}
+
+// Tools and predictors load what a plan needs, or tell that it is not there.
+TEST(PlanFileTest, ModelsThatArePlansForGpusLoadWhatRunsThem) {
+  CompiledProgram compiled = CompileText(kText);
+  compiled.plans[0].streams = {{"host", {}, 0}, {"compute", {PlaceKind::kCuda, 0}, 0}};
+  const TempFolder folder;
+  ASSERT_THAT(SavePlan(compiled, folder / "m.plan"), IsOk());
+  const absl::Status read = LoadModel(folder / "m.plan", std::nullopt).status();
+  if (FindDeviceMaker(PlaceKind::kCuda) != nullptr) {
+    EXPECT_THAT(std::string(read.message()), ::testing::Not(::testing::HasSubstr("LoadCuda")));
+  } else {
+    EXPECT_THAT(std::string(read.message()), ::testing::HasSubstr("libinterp_cuda.so"));
+  }
 }
 
 TEST(PlanFileTest, AnEmptyProgramRoundTrips) { ExpectRoundTrip(CompileText("block 0\n")); }
