@@ -91,6 +91,11 @@ class PredictorTest(WithFolder):
                          [("image", "float32", "float32", (-1, 1, 28, 28))])
         self.assertEqual(predictor.output_names, [OUTPUT])
 
+    def test_runs_on_the_place_asked_for(self):
+        predictor = interp.Predictor(DIGITS, place="sim:1", tf32=True)
+        self.assertIn("sim:1", str(predictor.plan()))
+        np.testing.assert_allclose(predictor.run(self.image)[OUTPUT], self.expected, 1e-5)
+
     def test_feeds_go_by_name_by_position_and_as_lists(self):
         predictor = interp.Predictor(DIGITS)
         for results in (predictor.run({"image": self.image}), predictor.run(self.image),
@@ -136,6 +141,12 @@ class PredictorTest(WithFolder):
             interp.Predictor(DIGITS, num_workers=0)
         with self.assertRaisesRegex(interp.NotFound, "/no/such/folder"):
             interp.Predictor(DIGITS, file_folder="/no/such/folder")
+        with self.assertRaisesRegex(interp.InvalidArgument, "place: .*'gpu'"):
+            interp.Predictor(DIGITS, place="gpu")
+        with self.assertRaises(TypeError):
+            interp.Predictor(DIGITS, tf32="very")
+        with self.assertRaisesRegex(interp.InvalidArgument, "nothing of the program runs on a GPU"):
+            interp.Predictor(DIGITS, cuda_graphs=True)
         with self.assertRaisesRegex(TypeError, "there is no option 'threads'; options are"):
             interp.Predictor(DIGITS, threads=1)
         with self.assertRaises(interp.ResourceExhausted):

@@ -78,6 +78,9 @@ struct CoreSettings {
   bool check_feed_shapes = true;
   uint64_t random_seed = 0;
   std::string file_folder;
+  std::string place = "cpu";
+  bool tf32 = false;
+  bool cuda_graphs = false;
   std::vector<std::string> disable_passes;
   std::vector<std::string> enable_passes;
 };
@@ -99,6 +102,11 @@ CoreOptions ReadCoreOptions(const CoreSettings& settings) {
   core.check_feed_shapes = settings.check_feed_shapes;
   core.random_seed = settings.random_seed;
   core.file_folder = settings.file_folder;
+  const absl::StatusOr<Place> place = LoadPlace(settings.place);
+  Check(Annotate(place.status(), "place"));
+  core.plan.place = *place;
+  core.tf32 = settings.tf32;
+  core.cuda_graphs = settings.cuda_graphs;
   core.passes.disable = settings.disable_passes;
   core.passes.enable = settings.enable_passes;
   return core;
@@ -250,6 +258,9 @@ void BindSettings(py::module_& m) {
       .def_readwrite("check_feed_shapes", &CoreSettings::check_feed_shapes)
       .def_readwrite("random_seed", &CoreSettings::random_seed)
       .def_readwrite("file_folder", &CoreSettings::file_folder)
+      .def_readwrite("place", &CoreSettings::place)
+      .def_readwrite("tf32", &CoreSettings::tf32)
+      .def_readwrite("cuda_graphs", &CoreSettings::cuda_graphs)
       .def_readwrite("disable_passes", &CoreSettings::disable_passes)
       .def_readwrite("enable_passes", &CoreSettings::enable_passes);
   py::class_<std::stop_source>(m, "CancelToken",

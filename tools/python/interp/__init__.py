@@ -143,7 +143,8 @@ class Predictor:
     file or folder of parameters, by default those beside it. Calls that come at once compute side
     by side on `num_streams` streams. Options: scheduler, algorithms, num_threads,
     num_workers, max_memory_bytes, check_nan_inf, check_feed_shapes, random_seed, file_folder (where
-    ops of the program may save and load), disable_passes, enable_passes.
+    ops of the program may save and load), place ("cuda:0" is the first GPU; before anything else
+    runs), tf32 and cuda_graphs (of GPUs), disable_passes, enable_passes.
     """
 
     def __init__(self, model: Path, params: Optional[Path] = None, *, feeds: Sequence[str] = (),

@@ -20,6 +20,9 @@ class CoreSettings:
     check_feed_shapes: bool
     random_seed: int
     file_folder: str
+    place: str
+    tf32: bool
+    cuda_graphs: bool
     disable_passes: list[str]
     enable_passes: list[str]
     def __init__(self) -> None: ...
