@@ -181,7 +181,10 @@ class InterpreterCore {
   // Of each pool: the host's first, then those of the devices.
   std::vector<PoolStats> pool_stats() const;
   void ResetPeakMemory();
-  // Gives unused pooled memory back to the system and the devices; returns how many bytes.
+  // Gives unused pooled memory back to the system and the devices; returns how many bytes. Not
+  // during a Run of this core: its captures take memory of its pools while they hold a device's
+  // gate (core/device/cuda/capture_gate.h), which this waits for with a pool locked. Other cores
+  // may run.
   size_t TrimMemory();
   // Of the main block, by VarId. Between runs: what the last one left, which of freed variables is
   // shape, dtype and layout. Empty for a clone that has not run.

@@ -3,6 +3,11 @@
 // An event that is recorded on a stream while it is captured becomes part of the graph, and whoever
 // waits for it is drawn into the capture or breaks it (CUDA C++ Programming Guide, "Cross-stream
 // Dependencies and Events"). Other cores record events on all streams of a device they share.
+//
+// Lock order: a thread that captures locks mutexes of its core's pools (StreamPool) while it holds
+// the gate. Another thread that trims a pool, or frees memory of it that several streams have used,
+// passes the gate with that pool locked. So no other thread may do that to the pools of a core
+// during its runs (InterpreterCore::TrimMemory); to those of other cores it may.
 #pragma once
 
 #include <atomic>
