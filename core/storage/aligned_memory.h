@@ -5,8 +5,8 @@
 
 namespace interp {
 
-// The least multiple of `unit`, a power of two, that is not below `bytes`. REQUIRES: it is no larger
-// than a size_t.
+// The least multiple of `unit`, a power of two, that is not below `bytes`. REQUIRES: it fits into a
+// size_t.
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) & ~(unit - 1); }
 
 // What Linux gives on request instead of 512 usual pages.
