@@ -1,3 +1,4 @@
+// Long because each way in which a plan file may be wrong has its test.
 #include "interpreter/plan_file/plan_file.h"
 
 #include <gmock/gmock.h>
