@@ -196,15 +196,32 @@ struct Slice {
     });
   }
 
+  // Fetches a part of the panel behind that of column `j` into the L2 cache: its share of rows
+  // [row, next_row) of `rows`, so that it is there when the last of them are done. The processor by
+  // itself begins with a panel when it is read, and few rows do not hide that.
+  void FetchNext(int64_t j, int64_t row, int64_t next_row, int64_t rows) const {
+    constexpr int64_t kLine = 64 / sizeof(T);
+    const int64_t lines = depth * kPanel<T> / kLine;
+    const T* const next = panels + (j / kPanel<T> + 1) * panel_stride;
+    for (int64_t i = lines * row / rows; i < lines * next_row / rows; ++i) {
+      __builtin_prefetch(next + i * kLine, /*rw=*/0, /*locality=*/2);
+    }
+  }
+
   // All rows against one panel after the other, which stays in the L1 cache.
   void ManyRows(int64_t rows) const {
+    constexpr int64_t kNear = int64_t{256} << 10;  // what the L2 cache may hold from an earlier run
+    const bool far = panel_stride / kPanel<T> * n * int64_t{sizeof(T)} > kNear;
     for (int64_t j = 0; j < n; j += kPanel<T>) {
       Slice panel = *this;
       panel.n = std::min(n - j, kPanel<T>);
       panel.panels += j / kPanel<T> * panel_stride;
       panel.c += j;
       ForEachHeight(rows, [&]<int kRows>(int64_t first, int64_t last) {
-        for (int64_t i = first; i < last; i += kRows) panel.template Columns<kRows, 1>(i, 0);
+        for (int64_t i = first; i < last; i += kRows) {
+          if (far && j + kPanel<T> < n) FetchNext(j, i, i + kRows, rows);
+          panel.template Columns<kRows, 1>(i, 0);
+        }
       });
     }
   }
