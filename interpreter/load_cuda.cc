@@ -4,12 +4,16 @@
 
 #include <filesystem>
 
+#include "absl/synchronization/mutex.h"
 #include "core/beside_library.h"
 #include "core/device/device_maker.h"
 
 namespace interp {
 
 absl::Status LoadCuda(const std::string& path) {
+  // Devices are there before the last row of an op is.
+  static absl::Mutex mutex(absl::kConstInit);
+  const absl::MutexLock lock(&mutex);
   if (FindDeviceMaker(PlaceKind::kCuda) != nullptr) return absl::OkStatus();
   const std::string file = path.empty() ? BesideLibrary("libinterp_cuda.so") : path;
   std::error_code ignored;
@@ -26,9 +30,13 @@ absl::Status LoadCuda(const std::string& path) {
       absl::StrCat("'", file, "' is no library of devices of this interp"));
 }
 
+absl::Status LoadForPlace(Place place) {
+  return place.kind == PlaceKind::kCuda ? LoadCuda() : absl::OkStatus();
+}
+
 absl::StatusOr<Place> LoadPlace(absl::string_view name) {
   INTERP_ASSIGN_OR_RETURN(const Place place, PlaceFromName(name));
-  if (place.kind == PlaceKind::kCuda) INTERP_RETURN_IF_ERROR(LoadCuda());
+  INTERP_RETURN_IF_ERROR(LoadForPlace(place));
   return place;
 }
 

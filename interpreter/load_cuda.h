@@ -18,10 +18,14 @@ namespace interp {
 // FailedPrecondition when the system cannot load it (the message is the system's). Whether a GPU
 // and its driver are there is told where a device is made: FindDeviceMaker(PlaceKind::kCuda).
 //
-// Thread-safety: before programs are read; not beside anything that uses ops.
+// Thread-safety: before programs are read; not beside anything that uses ops, other calls of this
+// function apart.
 absl::Status LoadCuda(const std::string& path = "");
 
-// The place of a name (PlaceFromName), after LoadCuda where it is a GPU. Errors: those of both.
+// LoadCuda for a GPU, nothing for other places.
+absl::Status LoadForPlace(Place place);
+
+// The place of a name (PlaceFromName), after LoadForPlace. Errors: those of both.
 absl::StatusOr<Place> LoadPlace(absl::string_view name);
 
 }  // namespace interp

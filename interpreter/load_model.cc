@@ -11,7 +11,6 @@
 #include "core/io/pickle_params.h"
 #include "core/program_load.h"
 #include "core/program_parse.h"
-#include "interpreter/load_cuda.h"
 #include "interpreter/model_files.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "interpreter/train/checkpoint.h"
@@ -94,11 +93,9 @@ absl::Status LoadParameters(const std::string& path, Model& model) {
 }
 
 // Reads the plan into `model`, with the parameters that it brings unless there are `others`.
-absl::Status LoadPlanFile(const FileContent& file, bool others, Model& model) {
-  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled,
-                          file.Parse(OpRegistry::Global(), [](Place place) -> absl::Status {
-                            return place.kind == PlaceKind::kCuda ? LoadCuda() : absl::OkStatus();
-                          }));
+absl::Status LoadPlanFile(const FileContent& file, bool others, PreparePlace prepare,
+                          Model& model) {
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, file.Parse(OpRegistry::Global(), prepare));
   if (compiled.packed != nullptr && others) {
     model.note =
         "other parameters were given: the plan's own, and what it keeps of them, are not used";
@@ -128,7 +125,8 @@ absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {
   return ParseAnyProgram(path, file.bytes());
 }
 
-absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params) {
+absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params,
+                                PreparePlace prepare) {
   INTERP_ASSIGN_OR_RETURN(const ModelFiles files, FindModelFiles(path));
   Model model;
   model.path = files.model;
@@ -136,7 +134,7 @@ absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std
   INTERP_ASSIGN_OR_RETURN(const FileContent file, FileContent::Open(model.path));
   if (IsPlanFile(file.bytes())) {
     const bool others = params.has_value() && !params->empty();
-    INTERP_RETURN_IF_ERROR(Annotate(LoadPlanFile(file, others, model), model.path));
+    INTERP_RETURN_IF_ERROR(Annotate(LoadPlanFile(file, others, prepare, model), model.path));
     if (model.compiled->packed != nullptr) return model;
   } else {
     INTERP_ASSIGN_OR_RETURN(model.program, ParseAnyProgram(model.path, file.bytes()));

@@ -12,6 +12,7 @@
 #include "core/scope.h"
 #include "core/status.h"
 #include "interpreter/compile/compiled_program.h"
+#include "interpreter/plan_file/plan_file.h"
 
 namespace interp {
 
@@ -44,9 +45,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
 // for none; nullopt for those that lie beside it, when the program has any. A plan that brings its
 // parameters uses them unless `params` names others. Errors start with the path of the file.
 //
-// A plan for GPUs loads what they need first (load_cuda.h): the first one is not to be read beside
-// anything that uses ops.
-absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params);
+// `prepare` is ParsePlan's: what a file says loads nothing unless the caller lets it
+// (LoadForPlace).
+absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params,
+                                PreparePlace prepare = RefuseUnloaded);
 
 // The plan and its program, both moved out of the model. REQUIRES: model.compiled.
 CompiledProgram TakeCompiled(Model& model);

@@ -1,6 +1,7 @@
 #include "core/storage/lasting_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,17 +15,18 @@
 namespace interp {
 namespace {
 
-constexpr size_t kPage = size_t{4} << 10;
 constexpr size_t kFirstSpan = size_t{1} << 20;
-constexpr size_t kSpan = size_t{64} << 20;
-constexpr size_t kHeap = size_t{16} << 20;  // arrays of this size have huge pages of their own
+constexpr size_t kSpan = size_t{8} << 20;
+constexpr size_t kHeap = kHugePageBytes;  // arrays of this size have huge pages of their own
 constexpr size_t kWorthACall = size_t{64} << 10;  // to give back
 
 // Takes the whole pages of a range that nobody uses any more out of memory.
 void DropPages(char* begin, size_t bytes) {
-  const uintptr_t first = RoundUp(reinterpret_cast<uintptr_t>(begin), kPage);
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(begin) + bytes) / kPage * kPage;
-  // A failure, where pages are larger say, costs memory until the span goes.
+  // The system would round a length up to a page of its own.
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t first = RoundUp(reinterpret_cast<uintptr_t>(begin), page);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(begin) + bytes) & ~(page - 1);
+  // A failure costs memory until the span goes.
   if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
@@ -62,6 +64,7 @@ char* LastingMemory::TakeFromLast(size_t bytes) {
 
 void LastingMemory::Give(void* address, size_t bytes) {
   char* const begin = static_cast<char*>(address);
+  Span gone;
   {
     absl::MutexLock lock(&mutex_);
     const auto span = std::find_if(spans_.begin(), spans_.end(), [&](const Span& s) {
@@ -73,11 +76,11 @@ void LastingMemory::Give(void* address, size_t bytes) {
         if (bytes >= kWorthACall) DropPages(begin, bytes);
         return;
       }
-      Unmap(*span);
+      gone = *span;
       spans_.erase(span);
-      return;
     }
   }
+  if (gone.begin != nullptr) return Unmap(gone);
   MakeHostMemory(HostMemory::kOrdinary)->Give(address, bytes);
 }
 

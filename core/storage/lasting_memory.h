@@ -4,7 +4,7 @@
 // Most are too small for a huge page of their own, and the first touch of each page of 4 KiB costs
 // a virtual machine microseconds: a quarter of a first run. So they lie one behind the other in
 // spans of address space that ask for huge pages. Within a span nothing is handed out twice: what
-// is given back goes to the system page by page, and the span with the last of it.
+// is given back goes to the system page by page, and a span, of 8 MiB, with the last of it.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class LastingMemory final : public MemorySource {
   ~LastingMemory() override;
   std::string name() const override { return "lasting"; }
   // The first MiB has ordinary pages, so that small models stay small. Beyond it less than one
-  // huge page is taken in vain. Arrays of 16 MiB and more, and all where the system gives no
-  // address space, are of the heap.
+  // huge page is taken in vain. Arrays of 2 MiB and more, and all where the system gives no address
+  // space, are of the heap.
   absl::StatusOr<void*> Take(size_t bytes) override;
   void Give(void* address, size_t bytes) override;
 

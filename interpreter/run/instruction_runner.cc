@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/device/host_kernels.h"
+#include "core/storage/lasting_memory.h"
 #include "interpreter/plan/instruction_name.h"
 #include "interpreter/run/bound_args.h"
 #include "interpreter/run/finite.h"
@@ -465,7 +466,8 @@ absl::Status InstructionRunner::KeepPersistables(const Bound& bound) {
   for (const Output& output : bound.outputs) {
     Tensor& tensor = *output.tensor;
     if (output.allocator != &SystemAllocator() || !tensor.has_memory()) continue;
-    if (tensor.buffer()->owner == &SystemAllocator()) continue;
+    const Allocator* const owner = tensor.buffer()->owner;
+    if (owner == &SystemAllocator() || owner == &LastingAllocator()) continue;
     INTERP_ASSIGN_OR_RETURN(tensor, tensor.Clone(SystemAllocator()));
   }
   return absl::OkStatus();

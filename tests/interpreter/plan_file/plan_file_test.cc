@@ -14,6 +14,7 @@
 #include "interpreter/compile/build_plan.h"
 #include "interpreter/inspect/plan_print.h"
 #include "interpreter/interpreter_core.h"
+#include "interpreter/load_cuda.h"
 #include "interpreter/load_model.h"
 #include "interpreter/plan_file/fingerprint.h"
 #include "tests/testing/matchers.h"
@@ -117,13 +118,16 @@ TEST(PlanFileTest, APlanForAGpuSaysWhatItNeeds) {
   EXPECT_THAT(prepared, ::testing::ElementsAre(Place{PlaceKind::kCuda, 1}));
 }
 
-// Tools and predictors load what a plan needs, or tell that it is not there.
-TEST(PlanFileTest, ModelsThatArePlansForGpusLoadWhatRunsThem) {
+TEST(PlanFileTest, ModelsThatArePlansForGpusLoadWhatRunsThemWhereTheyMay) {
   CompiledProgram compiled = CompileText(kText);
   compiled.plans[0].streams = {{"host", {}, 0}, {"compute", {PlaceKind::kCuda, 0}, 0}};
   const TempFolder folder;
   ASSERT_THAT(SavePlan(compiled, folder / "m.plan"), IsOk());
-  const absl::Status read = LoadModel(folder / "m.plan", std::nullopt).status();
+  if (FindDeviceMaker(PlaceKind::kCuda) == nullptr) {
+    EXPECT_THAT(LoadModel(folder / "m.plan", std::nullopt),
+                FailsWith(kFailedPrecondition, "interp::LoadCuda"));
+  }
+  const absl::Status read = LoadModel(folder / "m.plan", std::nullopt, LoadForPlace).status();
   if (FindDeviceMaker(PlaceKind::kCuda) != nullptr) {
     EXPECT_THAT(std::string(read.message()), ::testing::Not(::testing::HasSubstr("LoadCuda")));
   } else {
