@@ -44,21 +44,6 @@ absl::Status Barrier(KernelContext& ctx) {
   return Copy(ctx);
 }
 
-// A sum that nobody looks at.
-absl::Status BarrierOfStreams(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(1));
-  INTERP_RETURN_IF_ERROR(ctx.stream().Fill(work.data(), 0, 1));
-  INTERP_RETURN_IF_ERROR(BetweenDevices(ctx, *ring,
-                                        {.kind = CommKind::kAllReduce,
-                                         .dtype = DType::kUInt8,
-                                         .count = 1,
-                                         .in = work.data(),
-                                         .out = work.data(),
-                                         .name = "barrier"}));
-  return Copy(ctx);
-}
-
 absl::Status WaitForRing(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, ctx.attrs<RingAttrs>()));
   INTERP_RETURN_IF_ERROR(ring->WaitFor(/*out=*/nullptr));
@@ -85,7 +70,8 @@ OpDef SyncDef(absl::string_view type, std::vector<KernelDef> kernels,
   };
 }
 
-INTERP_REGISTER_OP(SyncDef("barrier", CollectiveKernels(Barrier, BarrierOfStreams), /*flags=*/0));
+// Of hosts alone: what one does before it, such as saving, is done when others are behind it.
+INTERP_REGISTER_OP(SyncDef("barrier", {{DType::kUndefined, Barrier}}, /*flags=*/0));
 INTERP_REGISTER_OP(SyncDef("c_sync_calc_stream", WaitKernels(Copy)));
 INTERP_REGISTER_OP(SyncDef("c_sync_comm_stream", WaitKernels(WaitForRing)));
 INTERP_REGISTER_OP(SyncDef("c_wait_compute", WaitKernels(Copy)));

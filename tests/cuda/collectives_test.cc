@@ -39,7 +39,6 @@ const std::vector<Collective>& Collectives() {
       {.type = "c_concat", .ranks_in_attrs = true},
       {.type = "partial_allgather", .ranks_in_attrs = true},
       {.type = "alltoall"},
-      {.type = "barrier"},
       {.type = "c_split", .ranks_in_attrs = true, .communicates = false},
       {.type = "c_identity", .communicates = false},
       {.type = "c_sync_calc_stream"},

@@ -1,10 +1,14 @@
 #include "core/device/cuda/nccl_communicator.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "core/catching.h"
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/cuda_error.h"
@@ -31,6 +35,25 @@ absl::StatusCode CodeOf(ncclResult_t result) {
   }
 }
 
+// Ends a communicator on a thread of its own. NCCL may wait there for ranks of the same machine,
+// which may never come; whoever calls has others to tell.
+void End(const NcclLibrary& nccl, int device, ncclComm_t comm, decltype(nccl.comm_abort) end) {
+  auto ended = std::make_shared<absl::Notification>();
+  const auto run = [device, comm, end, ended] {
+    const CurrentDevice current(device);
+    end(comm);
+    ended->Notify();
+  };
+  std::thread thread;
+  const absl::Status started = Catching([&]() -> absl::Status {
+    thread = std::thread(run);
+    return absl::OkStatus();
+  });
+  if (!started.ok()) return run();
+  const bool in_time = ended->WaitForNotificationWithTimeout(absl::FromChrono(kLongestGoodbye));
+  in_time ? thread.join() : thread.detach();
+}
+
 const bool kRegistered = [] {
   RegisterDeviceCommunicatorMaker(PlaceKind::kCuda, {.usable = [] { return FindNccl().status(); },
                                                      .make = NcclCommunicator::Make});
@@ -52,8 +75,9 @@ absl::StatusOr<std::unique_ptr<DeviceCommunicator>> NcclCommunicator::Make(
     });
   }
   if (joined.ok()) return made;
-  return made->GiveUp(Annotate(joined, absl::StrCat("NCCL on ring ", ring.ring_id(), ", rank ",
-                                                    ring.rank(), " on ", Name(stream.place()))));
+  const std::string what = absl::StrCat("NCCL on ring ", ring.ring_id(), ", rank ", ring.rank(),
+                                        " on ", Name(stream.place()));
+  return made->GiveUp(Annotate(joined, what), /*reports=*/false);
 }
 
 NcclCommunicator::NcclCommunicator(const NcclLibrary& nccl, std::shared_ptr<Rings> rings,
@@ -86,7 +110,7 @@ void NcclCommunicator::Leave() {
       Do(kLongestGoodbye, [this](ncclComm_t comm) { return nccl_.comm_finalize(comm); });
   const ncclComm_t comm = std::exchange(comm_, nullptr);
   if (comm == nullptr) return;
-  left.ok() ? nccl_.comm_destroy(comm) : nccl_.comm_abort(comm);
+  End(nccl_, device_, comm, left.ok() ? nccl_.comm_destroy : nccl_.comm_abort);
 }
 
 absl::Status NcclCommunicator::StatusOf(ncclResult_t result) const {
@@ -100,17 +124,21 @@ absl::Status NcclCommunicator::StatusOf(ncclResult_t result) const {
 }
 
 absl::Status NcclCommunicator::Join() {
-  ncclUniqueId id = {};
-  if (ring_.rank() == 0) INTERP_RETURN_IF_ERROR(StatusOf(nccl_.get_unique_id(&id)));
-  INTERP_RETURN_IF_ERROR(ring_.Run({.kind = CommKind::kBroadcast,
-                                    .count = sizeof(id),
-                                    .in = &id,
-                                    .out = &id,
-                                    .name = "NCCL's id"}));
+  // Messages under way may touch it after an error.
+  INTERP_ASSIGN_OR_RETURN(BufferRef memory, SystemAllocator().Allocate(sizeof(ncclUniqueId)));
+  auto* const id = new (memory->data) ncclUniqueId{};
+  if (ring_.rank() == 0) INTERP_RETURN_IF_ERROR(StatusOf(nccl_.get_unique_id(id)));
+  INTERP_ASSIGN_OR_RETURN(const auto told, ring_.Start({.kind = CommKind::kBroadcast,
+                                                        .count = sizeof(*id),
+                                                        .in = id,
+                                                        .out = id,
+                                                        .name = "NCCL's id"},
+                                                       {memory}));
+  INTERP_RETURN_IF_ERROR(told->Wait());
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   return Do(rings_->timeout(), [&](ncclComm_t) {
-    return nccl_.comm_init_rank_config(&comm_, ring_.size(), id, ring_.rank(), &config);
+    return nccl_.comm_init_rank_config(&comm_, ring_.size(), *id, ring_.rank(), &config);
   });
 }
 
@@ -157,7 +185,7 @@ absl::Status NcclCommunicator::Enqueue(const CommCall& call, Stream& stream, con
     const std::scoped_lock lock(mutex_);
     if (!status_.ok()) return status_;
   }
-  return GiveUp(Annotate(enqueued, what));
+  return GiveUp(Annotate(enqueued, what), /*reports=*/false);
 }
 
 absl::Status NcclCommunicator::Enqueue(const CommCall& call, const std::string& what,
@@ -169,7 +197,8 @@ absl::Status NcclCommunicator::Enqueue(const CommCall& call, const std::string& 
     // What is over gives its events back, so that a warm run makes none.
     const std::scoped_lock lock(mutex_);
     INTERP_RETURN_IF_ERROR(status_);
-    INTERP_RETURN_IF_ERROR(LookAtWork());
+    bool of_device = false;  // this run sees it by itself, too
+    INTERP_RETURN_IF_ERROR(LookAtWork(of_device));
   }
   InFlight in_flight{.what = what, .tag = work.tag, .errors = work.errors};
   INTERP_ASSIGN_OR_RETURN(in_flight.begin, RecordedEvent(stream));
@@ -191,7 +220,7 @@ absl::Status NcclCommunicator::Enqueue(const CommCall& call, const std::string& 
   return status_;
 }
 
-absl::Status NcclCommunicator::GiveUp(const absl::Status& error) {
+absl::Status NcclCommunicator::GiveUp(const absl::Status& error, bool reports) {
   ncclComm_t comm = nullptr;
   absl::Status first;
   {
@@ -201,14 +230,13 @@ absl::Status NcclCommunicator::GiveUp(const absl::Status& error) {
     comm = std::exchange(comm_, nullptr);
     // Before streams go on: runs look for errors once their work is done.
     for (const InFlight& call : in_flight_) {
-      if (call.errors != nullptr && cudaEventQuery(call.end) != cudaSuccess) {
+      if (reports && call.errors != nullptr && cudaEventQuery(call.end) != cudaSuccess) {
         call.errors->Report(call.tag, first);
       }
     }
   }
   ring_.Fail(first);
-  const CurrentDevice current(device_);
-  if (comm != nullptr) nccl_.comm_abort(comm);
+  if (comm != nullptr) End(nccl_, device_, comm, nccl_.comm_abort);
   return first;
 }
 
@@ -221,7 +249,8 @@ void NcclCommunicator::Watch() {
     if (stop_) return;
     changed_.wait_for(lock, kLookEvery, [this] { return stop_; });
     if (!status_.ok()) continue;
-    absl::Status seen = LookAtWork();
+    bool of_device = false;
+    absl::Status seen = LookAtWork(of_device);
     if (seen.ok() && !in_flight_.empty() && Clock::now() > looked_at_ranks + kLookAtRanksEvery) {
       looked_at_ranks = Clock::now();
       const std::string& what = in_flight_.front().what;
@@ -230,17 +259,18 @@ void NcclCommunicator::Watch() {
     }
     if (seen.ok()) continue;
     lock.unlock();
-    GiveUp(seen).IgnoreError();
+    GiveUp(seen, /*reports=*/!of_device).IgnoreError();
     lock.lock();
   }
 }
 
-absl::Status NcclCommunicator::LookAtWork() {
+absl::Status NcclCommunicator::LookAtWork(bool& of_device) {
   while (!in_flight_.empty()) {
     InFlight& call = in_flight_.front();
     const cudaError_t ended = cudaEventQuery(call.end);
     if (ended == cudaErrorNotReady) break;
     if (ended != cudaSuccess) {
+      of_device = LosesDevice(ended);
       return Annotate(ToStatus(ended, "cannot ask whether it has ended"), call.what);
     }
     events_.Give(call.begin);

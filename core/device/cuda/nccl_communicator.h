@@ -58,13 +58,15 @@ class NcclCommunicator final : public DeviceCommunicator {
   absl::Status Do(Clock::duration longest, Call call);
   absl::Status StatusOf(ncclResult_t result) const;
   absl::StatusOr<cudaEvent_t> RecordedEvent(cudaStream_t stream);
-  // Ends everything. Returns the first error.
-  absl::Status GiveUp(const absl::Status& error);
+  // Ends everything. Returns the first error, which runs whose work is in flight have, too, where
+  // `reports` is set: they know nothing of it.
+  absl::Status GiveUp(const absl::Status& error, bool reports);
   void Leave();
 
   void Watch();
-  // REQUIRES: mutex_ is held.
-  absl::Status LookAtWork();
+  // REQUIRES: mutex_ is held. Both errors of the device, which its runs see by themselves, and of
+  // ranks; `of_device` tells which.
+  absl::Status LookAtWork(bool& of_device);
   absl::Status LookAtNccl() const;
 
   const NcclLibrary& nccl_;
