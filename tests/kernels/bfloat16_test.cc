@@ -33,8 +33,9 @@ using testing::KernelRunOptions;
 using Values = std::vector<NamedTensor>;
 
 const KernelDef* Bfloat16Row(const OpDef& def) {
-  const auto it = absl::c_find_if(
-      def.kernels, [](const KernelDef& row) { return row.dtype == DType::kBFloat16; });
+  const auto it = absl::c_find_if(def.kernels, [](const KernelDef& row) {
+    return row.dtype == DType::kBFloat16 && row.place == PlaceKind::kCpu;
+  });
   return it == def.kernels.end() ? nullptr : &*it;
 }
 
