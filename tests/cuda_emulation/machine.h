@@ -167,6 +167,7 @@ class MachineState final : public Machine {
   // captured.
   cudaError_t FindUncaptured(cudaStream_t stream, int current, Target& target);
   StreamRecord PushRecord(const Target& target);
+  StreamRecord PushRecordLocked(const Target& target);  // REQUIRES: mutex_ is held.
   void Push(const Target& target, WorkKind kind, size_t bytes, StreamRun run);
   // Blocks until the record is done.
   cudaError_t HostWait(const StreamRecord& record, EmulatedDevice& device);

@@ -64,6 +64,10 @@ void MachineState::Push(const Target& target, WorkKind kind, size_t bytes, Strea
 
 StreamRecord MachineState::PushRecord(const Target& target) {
   std::lock_guard<std::mutex> guard(mutex_);
+  return PushRecordLocked(target);
+}
+
+StreamRecord MachineState::PushRecordLocked(const Target& target) {
   auto point = std::make_shared<SimPoint>(target.device->executor,
                                           target.device->clock.RecordTime(target.lane));
   target.device->executor->Push(target.lane, {.type = SimTask::Type::kRecord, .point = point});
@@ -276,14 +280,13 @@ cudaError_t MachineState::Synchronize(cudaStream_t stream, int current) {
 cudaError_t MachineState::SynchronizeDevice(int device) {
   EmulatedDevice* const owner = devices_[device].get();
   std::vector<StreamRecord> ends;
-  uint64_t lanes = 0;
   {
+    // Other threads may end streams meanwhile.
     std::lock_guard<std::mutex> guard(mutex_);
-    lanes = owner->lanes;
-  }
-  for (; lanes != 0; lanes &= lanes - 1) {
-    ends.push_back(
-        PushRecord({.device = owner, .number = device, .lane = std::countr_zero(lanes)}));
+    for (uint64_t lanes = owner->lanes; lanes != 0; lanes &= lanes - 1) {
+      ends.push_back(
+          PushRecordLocked({.device = owner, .number = device, .lane = std::countr_zero(lanes)}));
+    }
   }
   for (const StreamRecord& end : ends) HostWait(end, *owner);
   return owner->lost;
