@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 
 #include <filesystem>
+#include <mutex>
 
-#include "absl/synchronization/mutex.h"
 #include "core/beside_library.h"
 #include "core/device/device_maker.h"
 
@@ -12,8 +12,8 @@ namespace interp {
 
 absl::Status LoadCuda(const std::string& path) {
   // Devices are there before the last row of an op is.
-  static absl::Mutex mutex(absl::kConstInit);
-  const absl::MutexLock lock(&mutex);
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
   if (FindDeviceMaker(PlaceKind::kCuda) != nullptr) return absl::OkStatus();
   const std::string file = path.empty() ? BesideLibrary("libinterp_cuda.so") : path;
   std::error_code ignored;

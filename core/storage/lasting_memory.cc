@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 
 #include "core/storage/aligned_memory.h"
 #include "core/storage/asan_poison.h"
@@ -38,7 +39,7 @@ LastingMemory::~LastingMemory() {
 
 absl::StatusOr<void*> LastingMemory::Take(size_t bytes) {
   if (bytes < kHeap) {
-    absl::MutexLock lock(&mutex_);
+    const std::scoped_lock lock(mutex_);
     if (char* address = TakeFromLast(RoundUp(bytes, kBufferAlignment))) {
       INTERP_UNPOISON(address, bytes);
       return address;
@@ -66,7 +67,7 @@ void LastingMemory::Give(void* address, size_t bytes) {
   char* const begin = static_cast<char*>(address);
   Span gone;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::scoped_lock lock(mutex_);
     const auto span = std::find_if(spans_.begin(), spans_.end(), [&](const Span& s) {
       return s.begin <= begin && begin < s.begin + s.bytes;
     });
@@ -85,7 +86,7 @@ void LastingMemory::Give(void* address, size_t bytes) {
 }
 
 size_t LastingMemory::span_bytes() const {
-  absl::MutexLock lock(&mutex_);
+  const std::scoped_lock lock(mutex_);
   size_t bytes = 0;
   for (const Span& span : spans_) bytes += span.bytes;
   return bytes;

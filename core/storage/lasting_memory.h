@@ -8,9 +8,9 @@
 #pragma once
 
 #include <cstddef>
+#include <mutex>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "core/buffer.h"
 #include "core/storage/memory_source.h"
 
@@ -39,10 +39,10 @@ class LastingMemory final : public MemorySource {
 
   static Span Map(size_t bytes, bool huge_pages);
   static void Unmap(const Span& span);
-  char* TakeFromLast(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  char* TakeFromLast(size_t bytes);  // REQUIRES: mutex_ is held.
 
-  mutable absl::Mutex mutex_;
-  std::vector<Span> spans_ ABSL_GUARDED_BY(mutex_);  // arrays are taken from the last one
+  mutable std::mutex mutex_;
+  std::vector<Span> spans_;  // guarded by mutex_; arrays are taken from the last one
 };
 
 // On LastingMemory, with statistics of its own and without a limit. Lives for ever.
