@@ -70,8 +70,8 @@ absl::StatusOr<const NcclLibrary*> Load() {
 }  // namespace
 
 absl::StatusOr<const NcclLibrary*> FindNccl() {
-  static const absl::StatusOr<const NcclLibrary*> found = Load();
-  return found;
+  static const absl::StatusOr<const NcclLibrary*> kFound = Load();
+  return kFound;
 }
 
 }  // namespace interp::cuda

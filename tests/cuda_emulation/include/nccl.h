@@ -6,6 +6,8 @@
 #include <cstddef>
 
 // Names of NCCL. NOLINTBEGIN(readability-identifier-naming,modernize-use-using)
+#define NCCL_VERSION(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
+
 extern "C" {
 
 typedef struct ncclComm* ncclComm_t;
