@@ -1,34 +1,23 @@
 #include "core/comm/device_communicator.h"
 
-#include <map>
-#include <mutex>
+#include "core/device/makers_by_kind.h"
 
 namespace interp {
 namespace {
 
-struct Makers {
-  std::mutex mutex;  // guards by_kind; entries stay where they are
-  std::map<PlaceKind, DeviceCommunicatorMaker> by_kind;
-};
-
-Makers& AllMakers() {
-  static auto& makers = *new Makers;
+MakersByKind<DeviceCommunicatorMaker>& CommunicatorMakers() {
+  static auto& makers = *new MakersByKind<DeviceCommunicatorMaker>;
   return makers;
 }
 
 }  // namespace
 
 void RegisterDeviceCommunicatorMaker(PlaceKind kind, const DeviceCommunicatorMaker& maker) {
-  Makers& makers = AllMakers();
-  const std::scoped_lock lock(makers.mutex);
-  makers.by_kind.emplace(kind, maker);
+  CommunicatorMakers().Register(kind, maker);
 }
 
 const DeviceCommunicatorMaker* FindDeviceCommunicatorMaker(PlaceKind kind) {
-  Makers& makers = AllMakers();
-  const std::scoped_lock lock(makers.mutex);
-  const auto it = makers.by_kind.find(kind);
-  return it == makers.by_kind.end() ? nullptr : &it->second;
+  return CommunicatorMakers().Find(kind);
 }
 
 absl::Status DeviceCommunication(PlaceKind kind) {

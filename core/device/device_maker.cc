@@ -1,34 +1,21 @@
 #include "core/device/device_maker.h"
 
-#include <map>
-#include <mutex>
+#include "core/device/makers_by_kind.h"
 
 namespace interp {
 namespace {
 
-struct Makers {
-  std::mutex mutex;  // guards by_kind; entries stay where they are
-  std::map<PlaceKind, DeviceMaker> by_kind;
-};
-
-Makers& AllMakers() {
-  static auto& makers = *new Makers;
+MakersByKind<DeviceMaker>& DeviceMakers() {
+  static auto& makers = *new MakersByKind<DeviceMaker>;
   return makers;
 }
 
 }  // namespace
 
 void RegisterDeviceMaker(PlaceKind kind, const DeviceMaker& maker) {
-  Makers& makers = AllMakers();
-  std::lock_guard<std::mutex> lock(makers.mutex);
-  makers.by_kind.emplace(kind, maker);
+  DeviceMakers().Register(kind, maker);
 }
 
-const DeviceMaker* FindDeviceMaker(PlaceKind kind) {
-  Makers& makers = AllMakers();
-  std::lock_guard<std::mutex> lock(makers.mutex);
-  const auto it = makers.by_kind.find(kind);
-  return it == makers.by_kind.end() ? nullptr : &it->second;
-}
+const DeviceMaker* FindDeviceMaker(PlaceKind kind) { return DeviceMakers().Find(kind); }
 
 }  // namespace interp
