@@ -10,7 +10,7 @@ namespace {
 using cuda::ConvDirection;
 using cuda::ConvTask;
 
-const std::vector<ConvCase>& Cases() {
+const std::vector<ConvCase>& ConvCases() {
   static const auto& cases = *new std::vector<ConvCase>{
       {.name = "one pixel", .image = {1, 1, 1, 1}, .filter = {1, 1, 1, 1}},
       {.name = "plain", .image = {2, 3, 7, 6}, .filter = {4, 3, 3, 2}},
@@ -54,7 +54,7 @@ class CudaConv : public ConvTest {};
 TYPED_TEST_SUITE(CudaConv, Floats);
 
 TYPED_TEST(CudaConv, GivesWhatTheHostGives) {
-  for (const ConvCase& c : Cases()) {
+  for (const ConvCase& c : ConvCases()) {
     for (const size_t offset : {0, 1}) {
       SCOPED_TRACE(absl::StrCat(c.name, ", offset ", offset));
       const ConvTask task = {.direction = ConvDirection::kForward,
@@ -71,7 +71,7 @@ TYPED_TEST(CudaConv, GivesWhatTheHostGives) {
 }
 
 TYPED_TEST(CudaConv, GivesTheGradientsThatTheHostGives) {
-  for (const ConvCase& c : Cases()) {
+  for (const ConvCase& c : ConvCases()) {
     SCOPED_TRACE(c.name);
     ConvTask task = {.dtype = DTypeOf<TypeParam>, .problem = ProblemOf(c)};
     const Shape result = nn::ConvOutputShape(task.problem, /*channels_last_dims=*/false);

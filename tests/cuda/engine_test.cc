@@ -16,10 +16,9 @@ namespace {
 
 using engine::Engine;
 using engine::RunContext;
-using engine::Variable;
 using testing::IsOk;
 
-constexpr int kCount = 16;
+constexpr int kElements = 16;
 
 // Values that go round between the host and two devices of different kinds.
 class Relay {
@@ -29,11 +28,11 @@ class Relay {
         gpu_(*cuda::MakeCudaDevice(0)),
         engine_(testing::MakeEngine({.workers = 2, .devices = {sim_, gpu_}})),
         value_(engine_->NewVariable("value")),
-        host_(testing::VectorOf<float>(std::vector<float>(kCount, 0))) {}
+        host_(testing::VectorOf<float>(std::vector<float>(kElements, 0))) {}
 
   // Takes the value to the device, back, and adds one on the host.
   void Pass(Device& device) {
-    float* const there = testing::Floats(device, kCount);
+    float* const there = testing::Floats(device, kElements);
     Push(device, [this, there](const RunContext& ctx) {
       return ctx.stream->CopyToDevice(there, host_.raw_data(), host_.buffer(), host_.size_bytes(),
                                       ctx.work);
@@ -50,7 +49,7 @@ class Relay {
       Pass(*gpu_);
       EXPECT_THAT(engine_->Push(
                       [this] {
-                        for (int k = 0; k < kCount; ++k) host_.mutable_data<float>()[k] += 1;
+                        for (int k = 0; k < kElements; ++k) host_.mutable_data<float>()[k] += 1;
                       },
                       {.reads = {value_}, .writes = {value_}}),
                   IsOk());
@@ -71,7 +70,7 @@ class Relay {
   std::shared_ptr<Device> sim_;
   std::shared_ptr<Device> gpu_;
   std::unique_ptr<Engine> engine_;
-  Variable value_;
+  engine::Variable value_;
   Tensor host_;
 };
 
@@ -82,7 +81,7 @@ TEST(CudaEngine, OrdersAGpuAndADeviceOfAnotherKind) {
     ASSERT_THAT(machine, IsOk());
     Relay relay(seed);
     relay.Run(/*rounds=*/10);
-    EXPECT_EQ(relay.value(), std::vector<float>(kCount, 10)) << "seed " << seed;
+    EXPECT_EQ(relay.value(), std::vector<float>(kElements, 10)) << "seed " << seed;
   }
 }
 

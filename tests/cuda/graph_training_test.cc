@@ -60,14 +60,14 @@ std::vector<bool> Kept(const Tensor& dropped) {
 
 constexpr int kSteps = 8;
 
-struct Training {
+struct TrainingInGraphs {
   std::vector<float> losses;
   std::vector<std::vector<bool>> masks;  // two a step
   GraphStats stats;
   std::vector<std::string> not_in_graphs;
 };
 
-absl::StatusOr<Training> Train(CoreOptions options, int micro_batches = 0) {
+absl::StatusOr<TrainingInGraphs> TrainInGraphs(CoreOptions options, int micro_batches = 0) {
   INTERP_ASSIGN_OR_RETURN(const TrainingPrograms programs, MakePrograms());
   options.random_seed = 11;
   const Place place = options.plan.place;
@@ -80,7 +80,7 @@ absl::StatusOr<Training> Train(CoreOptions options, int micro_batches = 0) {
   INTERP_ASSIGN_OR_RETURN(const auto trainer,
                           Trainer::Create(programs.main, nullptr, trainer_options));
   INTERP_RETURN_IF_ERROR(trainer->Initialize(programs.startup));
-  Training result;
+  TrainingInGraphs result;
   for (int step = 0; step < kSteps; ++step) {
     INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched,
                             trainer->Step({{TensorOf<float>({8, 6}, SomeValues<float>(48))}}));
@@ -99,9 +99,9 @@ class CudaGraphTraining : public KernelTest {
   void TrainThreeWays(int micro_batches) {
     CoreOptions plain = InGraphs();
     plain.cuda_graphs = false;
-    const auto in_graphs = Train(InGraphs(), micro_batches);
-    const auto without = Train(plain, micro_batches);
-    const auto on_host = Train({}, micro_batches);
+    const auto in_graphs = TrainInGraphs(InGraphs(), micro_batches);
+    const auto without = TrainInGraphs(plain, micro_batches);
+    const auto on_host = TrainInGraphs({}, micro_batches);
     ASSERT_THAT(in_graphs, IsOk());
     ASSERT_THAT(without, IsOk());
     ASSERT_THAT(on_host, IsOk());
@@ -116,7 +116,7 @@ class CudaGraphTraining : public KernelTest {
     training_ = *in_graphs;
   }
 
-  Training training_;
+  TrainingInGraphs training_;
 };
 
 TEST_F(CudaGraphTraining, WithDropoutIsOneGraphAStep) {

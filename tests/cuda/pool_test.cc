@@ -18,7 +18,7 @@ struct PoolCase {
   std::vector<Attr> others = {};
 };
 
-const std::vector<PoolCase>& Cases() {
+const std::vector<PoolCase>& PoolCases() {
   static const std::vector<PoolCase> kAll = {
       {{2, 3, 6, 8}, {2, 2}, {2, 2}},
       {{2, 3, 7, 9}, {3, 3}, {2, 2}, {1, 1}},
@@ -35,7 +35,7 @@ const std::vector<PoolCase>& Cases() {
   return kAll;
 }
 
-std::vector<Attr> AttrsOf(const PoolCase& one, const std::string& kind) {
+std::vector<Attr> PoolAttrs(const PoolCase& one, const std::string& kind) {
   std::vector<Attr> attrs = one.others;
   attrs.push_back({"pooling_type", kind});
   attrs.push_back({"ksize", one.ksize});
@@ -54,7 +54,7 @@ Tensor Steps(DType dtype, const std::vector<int64_t>& dims) {
 void ExpectTheHostsPooling(const std::string& type, const PoolCase& one, const std::string& kind,
                            const Tensor& x) {
   SCOPED_TRACE(absl::StrCat(type, " ", kind, " of ", ToString(x.shape), " ", Name(x.dtype)));
-  const std::vector<Attr> attrs = AttrsOf(one, kind);
+  const std::vector<Attr> attrs = PoolAttrs(one, kind);
   ExpectRowGivesTheSameAnyhow(type, attrs, {{"X", x}});
   testing::OneOp forward(type, attrs, {{"X", x}});
   ASSERT_TRUE(forward.Run().ok());
@@ -67,7 +67,7 @@ void ExpectTheHostsPooling(const std::string& type, const PoolCase& one, const s
 using CudaPool = KernelTest;
 
 TEST_F(CudaPool, AndItsGradientAreThoseOfTheHost) {
-  for (const PoolCase& one : Cases()) {
+  for (const PoolCase& one : PoolCases()) {
     for (const std::string kind : {"max", "avg"}) {
       ExpectTheHostsPooling("pool2d", one, kind, SomeNumbers(DType::kFloat32, one.x));
     }
@@ -77,14 +77,14 @@ TEST_F(CudaPool, AndItsGradientAreThoseOfTheHost) {
 TEST_F(CudaPool, OfBFloat16IsThatOfTheHost) {
   for (size_t i = 0; i < 3; ++i) {
     for (const std::string kind : {"max", "avg"}) {
-      ExpectTheHostsPooling("pool2d", Cases()[i], kind,
-                            SomeNumbers(DType::kBFloat16, Cases()[i].x));
+      ExpectTheHostsPooling("pool2d", PoolCases()[i], kind,
+                            SomeNumbers(DType::kBFloat16, PoolCases()[i].x));
     }
   }
 }
 
 TEST_F(CudaPool, GivesTheGradientToTheFirstOfEqualMaxima) {
-  for (const PoolCase& one : Cases()) {
+  for (const PoolCase& one : PoolCases()) {
     ExpectTheHostsPooling("pool2d", one, "max", Steps(DType::kFloat32, one.x));
   }
 }
@@ -98,7 +98,7 @@ TEST_F(CudaPool, TakesVolumes) {
 
 TEST_F(CudaPool, TakesTheSizeOfItsKernelFromATensor) {
   const PoolCase one = {{2, 3, 6, 8}, {1, 1}};
-  ExpectRowGivesTheSame("pool2d", AttrsOf(one, "avg"),
+  ExpectRowGivesTheSame("pool2d", PoolAttrs(one, "avg"),
                         {{"X", SomeNumbers(DType::kFloat32, one.x)},
                          {"KernelSizeTensor", Numbers(DType::kInt32, {2}, {2, 3})}});
 }

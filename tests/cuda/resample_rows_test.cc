@@ -16,7 +16,7 @@ const Sizes kSizes[] = {
     {{1, 1, 1, 1}, 3, 5},   {{2, 1, 5, 5}, 5, 5},
 };
 
-std::vector<Attr> AttrsOf(const Sizes& sizes, bool align_corners, int32_t align_mode) {
+std::vector<Attr> ResampleAttrs(const Sizes& sizes, bool align_corners, int32_t align_mode) {
   return {{"out_h", sizes.height},
           {"out_w", sizes.width},
           {"align_corners", align_corners},
@@ -27,7 +27,7 @@ TEST_F(ResampleRows, ImagesOfAnySizeGiveWhatTheHostGives) {
   for (const Sizes& sizes : kSizes) {
     for (const bool align_corners : {false, true}) {
       for (const int32_t align_mode : {0, 1}) {
-        const std::vector<Attr> attrs = AttrsOf(sizes, align_corners, align_mode);
+        const std::vector<Attr> attrs = ResampleAttrs(sizes, align_corners, align_mode);
         for (const char* type : {"nearest_interp_v2", "bilinear_interp_v2"}) {
           ExpectSameAsHost({type, attrs, {{"X", SomeTensor<float>(sizes.in)}}});
         }
@@ -42,7 +42,7 @@ TEST_F(ResampleRows, GradientsOfAnySizeGiveWhatTheHostGives) {
     const std::vector<int64_t> out = {sizes.in[0], sizes.in[1], sizes.height, sizes.width};
     for (const bool align_corners : {false, true}) {
       for (const int32_t align_mode : {0, 1}) {
-        const std::vector<Attr> attrs = AttrsOf(sizes, align_corners, align_mode);
+        const std::vector<Attr> attrs = ResampleAttrs(sizes, align_corners, align_mode);
         for (const char* type : {"nearest_interp_v2_grad", "bilinear_interp_v2_grad"}) {
           ExpectSameAsHost(
               {type,

@@ -15,7 +15,7 @@ struct RnnCase {
 };
 
 constexpr int64_t kTime = 4;
-constexpr int64_t kBatch = 3;
+constexpr int64_t kRnnBatch = 3;
 constexpr int64_t kFeatures = 5;
 constexpr int64_t kHidden = 6;
 
@@ -24,7 +24,7 @@ int64_t GatesOf(const RnnCase& c) {
 }
 int64_t DirectionsOf(const RnnCase& c) { return c.both_ways ? 2 : 1; }
 
-std::vector<Attr> AttrsOf(const RnnCase& c, bool test) {
+std::vector<Attr> RnnAttrs(const RnnCase& c, bool test) {
   return {{"mode", c.mode},
           {"hidden_size", static_cast<int32_t>(kHidden)},
           {"num_layers", static_cast<int32_t>(c.layers)},
@@ -33,7 +33,7 @@ std::vector<Attr> AttrsOf(const RnnCase& c, bool test) {
 }
 
 std::vector<int64_t> StateDims(const RnnCase& c) {
-  return {c.layers * DirectionsOf(c), kBatch, kHidden};
+  return {c.layers * DirectionsOf(c), kRnnBatch, kHidden};
 }
 
 // Gradients through many steps of large values are ill-conditioned.
@@ -47,7 +47,7 @@ Tensor SmallTensor(const std::vector<int64_t>& dims, uint32_t seed = 1) {
 
 template <typename T>
 std::vector<RowCase::Input> InputsOf(const RnnCase& c) {
-  std::vector<RowCase::Input> inputs = {{"Input", SmallTensor<T>({kTime, kBatch, kFeatures})}};
+  std::vector<RowCase::Input> inputs = {{"Input", SmallTensor<T>({kTime, kRnnBatch, kFeatures})}};
   const uint32_t states = c.mode == "LSTM" ? 2 : 1;
   for (uint32_t i = 0; i < states; ++i) {
     inputs.push_back({"PreState", SmallTensor<T>(StateDims(c), 2 + i)});
@@ -63,7 +63,7 @@ std::vector<RowCase::Input> InputsOf(const RnnCase& c) {
     inputs.push_back({"WeightList", SmallTensor<T>({GatesOf(c)}, 30 + i)});
   }
   if (!c.lengths) return inputs;
-  const Shape batch({kBatch});
+  const Shape batch({kRnnBatch});
   inputs.push_back({"SequenceLength", c.lengths_dtype == DType::kInt32
                                           ? Tensor::Of<int32_t>(batch, {4, 1, 3})
                                           : Tensor::Of<int64_t>(batch, {2, 0, 4})});
@@ -72,10 +72,10 @@ std::vector<RowCase::Input> InputsOf(const RnnCase& c) {
 
 template <typename T>
 RowCase GradientOf(const RnnCase& c) {
-  RowCase grad = {"rnn_grad", AttrsOf(c, /*test=*/false), InputsOf<T>(c)};
-  const std::vector<int64_t> out = {kTime, kBatch, DirectionsOf(c) * kHidden};
+  RowCase grad = {"rnn_grad", RnnAttrs(c, /*test=*/false), InputsOf<T>(c)};
+  const std::vector<int64_t> out = {kTime, kRnnBatch, DirectionsOf(c) * kHidden};
   const int64_t kept = c.mode == "LSTM" || c.mode == "GRU" ? kHidden : 0;
-  const int64_t rows = kTime * kBatch;
+  const int64_t rows = kTime * kRnnBatch;
   const int64_t reserve = c.layers * DirectionsOf(c) * rows * (GatesOf(c) + kept) +
                           (c.layers - 1) * rows * DirectionsOf(c) * kHidden;
   grad.inputs.push_back({"Out", SmallTensor<T>(out, 50)});
@@ -92,7 +92,7 @@ RowCase GradientOf(const RnnCase& c) {
 
 template <typename T>
 RowCase ForwardOf(const RnnCase& c, bool test) {
-  return {"rnn", AttrsOf(c, test), InputsOf<T>(c), {c.mode == "LSTM" ? 2 : 1}};
+  return {"rnn", RnnAttrs(c, test), InputsOf<T>(c), {c.mode == "LSTM" ? 2 : 1}};
 }
 
 TEST_F(RnnRows, EveryModeGivesWhatTheHostGivesBothWays) {

@@ -16,7 +16,7 @@ Tensor WithLod(Tensor tensor, std::vector<std::vector<int64_t>> lod) {
 }
 
 // Three sequences, one of them empty, and more columns than a warp has lanes.
-Tensor Sequences(uint32_t seed = 1) {
+Tensor SequencesOf(uint32_t seed = 1) {
   return WithLod(SomeTensor<float>({7, 37}, seed), {{0, 3, 3, 7}});
 }
 
@@ -24,11 +24,11 @@ TEST_F(SequenceRows, EveryPoolingGivesWhatTheHostGives) {
   for (const char* const type : {"AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST"}) {
     SCOPED_TRACE(type);
     ExpectSameAsHost(
-        {"sequence_pool", {{"pooltype", type}, {"pad_value", 1.5f}}, {{"X", Sequences()}}});
+        {"sequence_pool", {{"pooltype", type}, {"pad_value", 1.5f}}, {{"X", SequencesOf()}}});
     if (std::string(type) == "MAX") continue;
     ExpectSameAsHost({"sequence_pool_grad",
                       {{"pooltype", type}},
-                      {{"X", Sequences()}, {"Out@GRAD", SomeTensor<float>({3, 37}, 2)}}});
+                      {{"X", SequencesOf()}, {"Out@GRAD", SomeTensor<float>({3, 37}, 2)}}});
   }
 }
 
@@ -65,35 +65,36 @@ TEST_F(SequenceRows, SoftmaxWithinShortAndLongSequences) {
 TEST_F(SequenceRows, SequencesAndRowsAreRepeated) {
   const Tensor y = WithLod(SomeTensor<float>({6, 1}), {{0, 2, 2, 5}, {0, 1, 2, 3, 4, 6}});
   const std::vector<Attr> level = {{"ref_level", int32_t{0}}};
-  ExpectSameAsHost({"sequence_expand", level, {{"X", Sequences()}, {"Y", y}}});
-  ExpectSameAsHost({"sequence_expand_grad",
-                    level,
-                    {{"X", Sequences()}, {"Y", y}, {"Out@GRAD", SomeTensor<float>({18, 37}, 2)}}});
+  ExpectSameAsHost({"sequence_expand", level, {{"X", SequencesOf()}, {"Y", y}}});
+  ExpectSameAsHost(
+      {"sequence_expand_grad",
+       level,
+       {{"X", SequencesOf()}, {"Y", y}, {"Out@GRAD", SomeTensor<float>({18, 37}, 2)}}});
   const Tensor rows = SomeTensor<int64_t>({5, 3});
   ExpectSameAsHost({"sequence_expand", {}, {{"X", rows}, {"Y", y}}});
 }
 
 TEST_F(SequenceRows, RowsAreRepeatedAsSequences) {
   const Tensor x = SomeTensor<float>({3, 5});
-  ExpectSameAsHost({"sequence_expand_as", {}, {{"X", x}, {"Y", Sequences()}}});
+  ExpectSameAsHost({"sequence_expand_as", {}, {{"X", x}, {"Y", SequencesOf()}}});
   ExpectSameAsHost({"sequence_expand_as_grad",
                     {},
-                    {{"X", x}, {"Y", Sequences()}, {"Out@GRAD", SomeTensor<float>({7, 5}, 2)}}});
+                    {{"X", x}, {"Y", SequencesOf()}, {"Out@GRAD", SomeTensor<float>({7, 5}, 2)}}});
 }
 
 TEST_F(SequenceRows, SequencesAreReversed) {
-  ExpectSameAsHost({"sequence_reverse", {}, {{"X", Sequences()}}});
+  ExpectSameAsHost({"sequence_reverse", {}, {{"X", SequencesOf()}}});
   const Tensor bytes = WithLod(SomeTensor<int8_t>({4, 3}), {{0, 1, 4}});
   ExpectSameAsHost({"sequence_reverse", {}, {{"X", bytes}}});
 }
 
 TEST_F(SequenceRows, SequencesAreJoinedAndTakenApart) {
   const Tensor other = WithLod(SomeTensor<float>({4, 37}, 2), {{0, 0, 2, 4}});
-  ExpectSameAsHost({"sequence_concat", {}, {{"X", Sequences()}, {"X", other}}});
+  ExpectSameAsHost({"sequence_concat", {}, {{"X", SequencesOf()}, {"X", other}}});
   ExpectSameAsHost(
       {"sequence_concat_grad",
        {},
-       {{"X", Sequences()}, {"X", other}, {"Out@GRAD", SomeTensor<float>({11, 37}, 3)}},
+       {{"X", SequencesOf()}, {"X", other}, {"Out@GRAD", SomeTensor<float>({11, 37}, 3)}},
        {2}});
 }
 
@@ -103,13 +104,13 @@ TEST_F(SequenceRows, BatchesArePaddedAndUnpadded) {
   for (const Tensor& value : {one, row}) {
     ExpectSameAsHost({"sequence_pad",
                       {{"padded_length", int32_t{5}}},
-                      {{"X", Sequences()}, {"PadValue", value}}});
+                      {{"X", SequencesOf()}, {"PadValue", value}}});
   }
   const Tensor batch = SomeTensor<float>({3, 5, 37});
-  ExpectSameAsHost({"sequence_pad_grad", {}, {{"X", Sequences()}, {"Out@GRAD", batch}}});
+  ExpectSameAsHost({"sequence_pad_grad", {}, {{"X", SequencesOf()}, {"Out@GRAD", batch}}});
   const Tensor lengths = Tensor::Of<int64_t>(Shape({3}), {3, 0, 4});
   ExpectSameAsHost({"sequence_unpad", {}, {{"X", batch}, {"Length", lengths}}});
-  ExpectSameAsHost({"sequence_unpad_grad", {}, {{"X", batch}, {"Out@GRAD", Sequences()}}});
+  ExpectSameAsHost({"sequence_unpad_grad", {}, {{"X", batch}, {"Out@GRAD", SequencesOf()}}});
 }
 
 // Longer ones than a launch copies.
@@ -213,9 +214,9 @@ TEST_F(SequenceRows, LengthsOfAnyDtypeBecomeMasks) {
 
 TEST_F(SequenceRows, SequencesGetAnotherLodAndOtherRows) {
   ExpectSameAsHost(
-      {"lod_reset", {{"target_lod", std::vector<int32_t>{0, 1, 7}}}, {{"X", Sequences()}}});
+      {"lod_reset", {{"target_lod", std::vector<int32_t>{0, 1, 7}}}, {{"X", SequencesOf()}}});
   ExpectSameAsHost(
-      {"lod_reset_grad", {}, {{"X", Sequences()}, {"Out@GRAD", SomeTensor<float>({7, 37}, 2)}}});
+      {"lod_reset_grad", {}, {{"X", SequencesOf()}, {"Out@GRAD", SomeTensor<float>({7, 37}, 2)}}});
   const Tensor x = WithLod(SomeTensor<int64_t>({6, 4}), {{0, 2, 6}});
   ExpectSameAsHost({"sequence_reshape", {{"new_dim", int32_t{2}}}, {{"X", x}}});
   ExpectSameAsHost({"sequence_reshape_grad",

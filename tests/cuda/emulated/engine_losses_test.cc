@@ -15,7 +15,6 @@ namespace {
 
 using engine::Engine;
 using engine::RunContext;
-using engine::Variable;
 using testing::FailsWith;
 using testing::IsOk;
 
@@ -48,14 +47,14 @@ class FaultingWork {
 
   Engine& engine() { return *engine_; }
   Device& gpu() { return *gpu_; }
-  Variable value() const { return value_; }
+  engine::Variable value() const { return value_; }
   float* data() { return data_; }
 
  private:
   std::unique_ptr<cuda_emulation::Machine> machine_;
   std::shared_ptr<Device> gpu_;
   std::unique_ptr<Engine> engine_;
-  Variable value_;
+  engine::Variable value_;
   float* data_;
   float* freed_;
 };
@@ -76,7 +75,7 @@ TEST(CudaEngineLosses, TellsOfAGpuThatIsLostAfterAnOperationHasCompleted) {
 TEST(CudaEngineLosses, OperationsThatRunOnErrorsSeeThatTheirInputIsLostWithItsGpu) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     FaultingWork work(seed);
-    const Variable answered = work.engine().NewVariable();
+    const engine::Variable answered = work.engine().NewVariable();
     absl::Status seen;
     absl::Status seen_later;
     work.PushFault();
@@ -105,8 +104,8 @@ TEST(CudaEngineLosses, OperationsThatRunOnErrorsSeeThatTheirInputIsLostWithItsGp
 
 TEST(CudaEngineLosses, WhatWasWaitedForBeforeALossStaysGood) {
   FaultingWork work(0);
-  const Variable before = work.engine().NewVariable("before");
-  const Variable after = work.engine().NewVariable("after");
+  const engine::Variable before = work.engine().NewVariable("before");
+  const engine::Variable after = work.engine().NewVariable("after");
   const auto fill = [&](const RunContext& ctx) {
     return ctx.stream->Fill(work.data(), 0, kFloats * sizeof(float));
   };
@@ -129,8 +128,8 @@ TEST(CudaEngineLosses, OrdersItsStreamsAlthoughADeviceOfAnotherKindIsLost) {
     const auto sim = testing::MakeDevice({.lose_at = 1});
     const std::shared_ptr<Device> gpu = *cuda::MakeCudaDevice(0);
     const auto engine = testing::MakeEngine({.devices = {sim, gpu}});
-    const Variable x = engine->NewVariable("x");
-    const Variable y = engine->NewVariable("y");
+    const engine::Variable x = engine->NewVariable("x");
+    const engine::Variable y = engine->NewVariable("y");
     float* const there = testing::Floats(*sim, kFloats);
     float* const data = testing::Floats(*gpu, kFloats);
     Tensor host = testing::VectorOf<float>(std::vector<float>(kFloats, 0));

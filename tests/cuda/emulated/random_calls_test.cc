@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/program_parse.h"
+#include "tests/cuda/emulated/start_machine.h"
 #include "tests/cuda/graph_test.h"
 #include "tests/testing/matchers.h"
 
@@ -60,12 +61,6 @@ class Masks {
   const std::unique_ptr<InterpreterCore> core_;
   const std::unique_ptr<InterpreterCore> host_;
 };
-
-std::unique_ptr<Machine> StartMachine() {
-  auto machine = Machine::Start({});
-  EXPECT_THAT(machine, IsOk());
-  return *std::move(machine);
-}
 
 // The feed, what the graph draws from, and two fetches.
 TEST(CudaRandomCalls, AreOneCopyForAllOpsOfAGraph) {

@@ -11,18 +11,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/cuda/emulated/repeated_step.h"
+#include "tests/cuda/emulated/start_machine.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::cuda_test {
 namespace {
 
 using testing::IsOk;
-
-std::unique_ptr<Machine> StartMachine() {
-  auto machine = Machine::Start({});
-  EXPECT_THAT(machine, IsOk());
-  return machine.ok() ? *std::move(machine) : nullptr;
-}
 
 constexpr const char* kProgram = "convnet_bn";
 

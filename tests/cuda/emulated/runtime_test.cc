@@ -62,7 +62,7 @@ TEST(CudaRuntime, OrdersStreamsByEventsAlone) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     const Crossing crossing = ReadAcrossStreams({.seed = seed}, /*wait=*/true);
     ASSERT_EQ(crossing.result, 2.0f) << "seed " << seed;
-    ASSERT_THAT(crossing.findings, testing::IsEmpty());
+    ASSERT_THAT(crossing.findings, ::testing::IsEmpty());
     if (ReadAcrossStreams({.seed = seed}, /*wait=*/false).result != 2.0f) ++wrong;
   }
   EXPECT_GT(wrong, 0) << "a dropped wait changes no result";
@@ -74,7 +74,7 @@ TEST(CudaRuntime, FindsADroppedWaitInEveryOrder) {
     const Crossing crossing = ReadAcrossStreams({.seed = seed}, /*wait=*/false);
     ASSERT_EQ(crossing.findings.size(), 1u) << "seed " << seed;
     ASSERT_EQ(crossing.findings[0].type, cuda_emulation::Finding::Type::kUnordered);
-    ASSERT_THAT(crossing.findings[0].text, testing::HasSubstr(" with no event between"));
+    ASSERT_THAT(crossing.findings[0].text, ::testing::HasSubstr(" with no event between"));
   }
 }
 
@@ -90,11 +90,11 @@ TEST(CudaRuntime, FindsCopiesAndFreesThatNothingOrders) {
   ASSERT_EQ(cudaStreamSynchronize(first), cudaSuccess);
   ASSERT_EQ(cudaMemsetAsync(to, 0, kBytes, second), cudaSuccess);  // the host has waited
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_THAT(machine->TakeFindings(), testing::IsEmpty());
+  EXPECT_THAT(machine->TakeFindings(), ::testing::IsEmpty());
   ASSERT_EQ(cudaMemsetAsync(to, 0, kBytes, second), cudaSuccess);
   ASSERT_EQ(cudaFreeAsync(to, first), cudaSuccess);
   cudaDeviceSynchronize();
-  EXPECT_THAT(machine->TakeFindings(), testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(machine->TakeFindings(), ::testing::Not(::testing::IsEmpty()));
 }
 
 TEST(CudaRuntime, OrdersStreamsThatAreThreads) {
@@ -204,13 +204,13 @@ TEST(CudaRuntime, FreesInTheOrderOfTheStream) {
   ASSERT_EQ(cudaFreeAsync(data, stream), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(kept.Read()[0], 2.0f);
-  EXPECT_THAT(machine->TakeFindings(), testing::IsEmpty());
+  EXPECT_THAT(machine->TakeFindings(), ::testing::IsEmpty());
   if (!cuda_emulation::kShadow) return;
   ASSERT_TRUE(AddOne(data, kept.data(), kCount, stream).ok());
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorIllegalAddress);
   const std::vector<cuda_emulation::Finding> findings = machine->TakeFindings();
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0].text, testing::HasSubstr("of freed memory, out of bounds"));
+  EXPECT_THAT(findings[0].text, ::testing::HasSubstr("of freed memory, out of bounds"));
 }
 
 TEST(CudaRuntime, HandsFreedMemoryOutAgainBeforeItHasNone) {

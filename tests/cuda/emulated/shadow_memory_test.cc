@@ -47,7 +47,7 @@ Outcome RunReverse(Change change, uint64_t seed) {
   return outcome;
 }
 
-class ShadowMemory : public testing::TestWithParam<uint64_t> {
+class ShadowMemory : public ::testing::TestWithParam<uint64_t> {
  protected:
   void SetUp() override {
     if (!cuda_emulation::kShadow) GTEST_SKIP() << "kernels are not instrumented in this build";
@@ -61,7 +61,7 @@ class ShadowMemory : public testing::TestWithParam<uint64_t> {
     for (const Finding& finding : outcome.findings) {
       if (finding.type == type) texts.push_back(finding.text);
     }
-    EXPECT_THAT(texts, testing::Contains(testing::HasSubstr(text)));
+    EXPECT_THAT(texts, ::testing::Contains(::testing::HasSubstr(text)));
     EXPECT_EQ(outcome.error, error);
   }
 };
@@ -69,7 +69,7 @@ class ShadowMemory : public testing::TestWithParam<uint64_t> {
 TEST(CudaEmulation, RunsAKernelInEachOrderToTheSameResult) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const Outcome outcome = RunReverse(Change::kNone, seed);
-    EXPECT_THAT(outcome.findings, testing::IsEmpty());
+    EXPECT_THAT(outcome.findings, ::testing::IsEmpty());
     ASSERT_EQ(outcome.error, cudaSuccess);
     for (int i = 0; i < kRows * kColumns; ++i) {
       const int from = i / kColumns * kColumns + kColumns - 1 - i % kColumns;
@@ -141,7 +141,7 @@ TEST_P(ShadowMemory, FindsMemoryOfTheHost) {
               cudaErrorIllegalAddress);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ShadowMemory, testing::Values(0, 1, 2));
+INSTANTIATE_TEST_SUITE_P(Seeds, ShadowMemory, ::testing::Values(0, 1, 2));
 
 }  // namespace
 }  // namespace interp::cuda_test
