@@ -12,7 +12,8 @@
 //   };
 //
 // The sums are taken by RunReduce as the products are made, without a tensor in between, unless
-// both operands are broadcast.
+// both operands are broadcast, or the partial derivative takes both: those are many, and code for
+// the sums of each would be large.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +56,8 @@ template <typename T, typename Body>
 void ForEachPieceOf(const Tensor& operand, const Side& side, const Body& body) {
   const Tensor& grad = *side.grad;
   const DimStrides strides = BroadcastStrides(operand, grad.shape.rank(), side.axis);
-  ForEachPiece(PlanBroadcast(Strides(grad), strides, grad), side.num_threads, operand.data<T>(),
-               body);
+  ForEachPiece(PlanBroadcast(DimStridesOf(grad), strides, grad), side.num_threads,
+               operand.data<T>(), body);
 }
 
 // Elements of Out@GRAD and of the other operand, as a source of RunReduce.
@@ -72,16 +73,14 @@ struct Pairs {
   Pair<T> operator[](int64_t i) const { return {grad[i], other[i]}; }
 };
 
-// Sums the products; `self` has the order of the result.
 template <typename T, typename Partial>
 struct SumOfProducts {
   using Acc = std::conditional_t<kIsComplex<T>, std::complex<double>, double>;
   Partial partial;
-  const T* self;
   Acc Init() const { return 0; }
   using C = ComputeType<T>;
-  Acc Map(const Pair<T>& pair, int64_t at) const {
-    return static_cast<Acc>(partial(self != nullptr ? C{self[at]} : C{0}, pair.other, pair.grad));
+  Acc Map(const Pair<T>& pair, int64_t) const {
+    return static_cast<Acc>(partial(C{0}, pair.other, pair.grad));
   }
   Acc Map(T grad, int64_t) const { return static_cast<Acc>(partial(C{0}, C{0}, grad)); }
   Acc Fold(Acc a, Acc b) const { return a + b; }
@@ -113,36 +112,62 @@ void MapProducts(const Side& side, const Partial& partial) {
   }
 }
 
-// The other operand as a tensor that covers the output: itself, or laid out in `whole`.
+// A tensor of the shape of Out@GRAD, with the elements of an operand that meet its own.
 template <typename T>
-absl::StatusOr<const T*> WholeOther(KernelContext& ctx, const Side& side, Tensor& whole) {
-  if (CoversOutput(*side.other, *side.grad)) return side.other->data<T>();
+absl::StatusOr<Tensor> LaidOut(KernelContext& ctx, const Tensor& operand, const Side& side) {
+  Tensor whole;
   whole.dtype = side.grad->dtype;
   whole.shape = side.grad->shape;
   INTERP_RETURN_IF_ERROR(ctx.Allocate(whole));
   T* const to = whole.mutable_data<T>();
-  ForEachPieceOf<T>(*side.other, side, [to](int64_t begin, int64_t n, const T* values) {
+  ForEachPieceOf<T>(operand, side, [to](int64_t begin, int64_t n, const T* values) {
     std::copy(values, values + n, to + begin);
   });
-  return to;
+  return whole;
+}
+
+template <typename C>
+struct GradAsItIs {
+  C operator()(C, C, C grad) const { return grad; }
+};
+
+// The products in place of the other operand's elements.
+template <typename T, typename Partial>
+absl::StatusOr<Tensor> LaidOutProducts(KernelContext& ctx, const Side& side,
+                                       const Partial& partial) {
+  INTERP_ASSIGN_OR_RETURN(Tensor products, LaidOut<T>(ctx, *side.other, side));
+  const T* const grad = side.grad->data<T>();
+  T* const to = products.mutable_data<T>();
+  ForEachPieceOf<T>(*side.self, side, [=](int64_t begin, int64_t n, const T* self) {
+#pragma GCC ivdep
+    for (int64_t i = begin; i < begin + n; ++i) to[i] = partial(self[i - begin], to[i], grad[i]);
+  });
+  return products;
+}
+
+template <typename T, typename Source, typename Partial>
+void Sum(const Side& side, const Source& source, const Partial& partial) {
+  using Reducer = SumOfProducts<T, Partial>;
+  RunReduce(PlanSum(side), side.num_threads, source, side.self_grad->mutable_data<T>(),
+            Reducer{partial},
+            [](typename Reducer::Acc total, int64_t) { return static_cast<T>(total); });
 }
 
 template <typename T, Takes kTakes, typename Partial>
 absl::Status SumProducts(KernelContext& ctx, const Side& side, const Partial& partial) {
-  const T* grad = side.grad->data<T>();
-  T* out = side.self_grad->mutable_data<T>();
-  using Acc = typename SumOfProducts<T, Partial>::Acc;
-  const auto finish = [](Acc total, int64_t) { return static_cast<T>(total); };
-  const ReducePlan plan = PlanSum(side);
+  const T* const grad = side.grad->data<T>();
   if constexpr (kTakes == Takes::kNothing) {
-    RunReduce(plan, side.num_threads, grad, out, SumOfProducts<T, Partial>{partial, nullptr},
-              finish);
-  } else {
+    Sum<T>(side, grad, partial);
+  } else if constexpr (kTakes == Takes::kOther) {
     Tensor whole;
-    INTERP_ASSIGN_OR_RETURN(const T* const other, WholeOther<T>(ctx, side, whole));
-    const T* self = kTakes == Takes::kBoth ? side.self->data<T>() : nullptr;
-    RunReduce(plan, side.num_threads, Pairs<T>{grad, other}, out,
-              SumOfProducts<T, Partial>{partial, self}, finish);
+    const bool covers = CoversOutput(*side.other, *side.grad);
+    if (!covers) {
+      INTERP_ASSIGN_OR_RETURN(whole, LaidOut<T>(ctx, *side.other, side));
+    }
+    Sum<T>(side, Pairs<T>{grad, (covers ? *side.other : whole).template data<T>()}, partial);
+  } else {
+    INTERP_ASSIGN_OR_RETURN(const Tensor products, LaidOutProducts<T>(ctx, side, partial));
+    Sum<T>(side, products.data<T>(), GradAsItIs<ComputeType<T>>());
   }
   return absl::OkStatus();
 }

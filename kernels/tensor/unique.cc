@@ -72,7 +72,7 @@ UniqueAttrs ReadConsecutive(AttrReader& reader) {
 
 // NaN stands behind all numbers and differs from everything, itself too.
 template <typename T>
-int Compare(T a, T b) {
+int CompareValues(T a, T b) {
   if (a < b) return -1;
   if (b < a) return 1;
   if (a == b) return 0;
@@ -91,7 +91,7 @@ struct Slices {
       for (int64_t i = 0; i < lines.inner; ++i) {
         const T u = base[a * lines.inner + i];
         const T v = base[b * lines.inner + i];
-        const int order = interp::Compare(u, v);
+        const int order = CompareValues(u, v);
         if (order != 0 && (u == u || v == v)) return order;
         if (order != 0) return a < b ? -1 : (a > b ? 1 : 0);
       }

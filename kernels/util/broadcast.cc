@@ -69,7 +69,7 @@ absl::StatusOr<Shape> BroadcastShapes(const Shape& x, const Shape& y, int axis) 
 }
 
 DimStrides BroadcastStrides(const Tensor& operand, int out_rank, int axis) {
-  const DimStrides own = Strides(operand);
+  const DimStrides own = DimStridesOf(operand);
   const int rank = operand.shape.rank();
   const int first = FirstDim(out_rank - rank, axis);
   DimStrides strides = {};

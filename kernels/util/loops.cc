@@ -13,7 +13,7 @@ std::array<int, kMaxRank> MemoryOrder(const Tensor& tensor) {
   return order;
 }
 
-DimStrides Strides(const Tensor& tensor) {
+DimStrides DimStridesOf(const Tensor& tensor) {
   const std::array<int, kMaxRank> order = MemoryOrder(tensor);
   DimStrides strides = {};
   int64_t stride = 1;

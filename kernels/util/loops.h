@@ -14,7 +14,7 @@ std::array<int, kMaxRank> MemoryOrder(const Tensor& tensor);
 
 // Elements between neighbours along each logical dimension.
 using DimStrides = std::array<int64_t, kMaxRank>;
-DimStrides Strides(const Tensor& tensor);
+DimStrides DimStridesOf(const Tensor& tensor);
 
 // One loop of a walk over two tensors: how far each moves per iteration, in elements.
 struct Loop {

@@ -33,7 +33,7 @@ Shape ReducedShape(const Shape& x, const DimSet& reduced, bool keep_dim) {
 
 DimStrides KeptStrides(const Tensor& out, const DimSet& reduced, int rank) {
   const bool keep_dim = out.shape.rank() == rank;  // or nothing is reduced: the same
-  const DimStrides own = Strides(out);
+  const DimStrides own = DimStridesOf(out);
   DimStrides strides = {};
   for (int i = 0, o = 0; i < rank; ++i) {
     if (!reduced[i]) strides[i] = own[keep_dim ? i : o];
@@ -49,7 +49,7 @@ ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const Tensor& out)
 ReducePlan PlanReduce(const Tensor& x, const DimSet& reduced, const DimStrides& out) {
   const int rank = x.shape.rank();
   const std::array<int, kMaxRank> order = MemoryOrder(x);
-  const DimStrides x_strides = Strides(x);
+  const DimStrides x_strides = DimStridesOf(x);
   ReducePlan plan;
   plan.inner = {1, 1, 1};
   bool any = false;
