@@ -1,5 +1,5 @@
 // isfinite_v2, isinf_v2, isnan_v2: Out[i] is bool. The older isinf, isnan: Out is one bool, whether
-// any element is so.
+// any element is so; isfinite: whether all are.
 #include <cmath>
 #include <limits>
 
@@ -43,33 +43,60 @@ OpDef ClassifyDef(absl::string_view type) {
   return def;
 }
 
-template <typename Op, typename T>
-absl::Status Any(KernelContext& ctx) {
-  const T* const x = ctx.input(unary::kX).data<T>();
-  const int64_t count = ctx.input(unary::kX).numel();
+// Whether Op gives `wanted` for any element.
+template <typename Op, bool wanted, typename T>
+bool Any(const Tensor& x) {
   bool any = false;
-  for (int64_t i = 0; i < count; ++i) any |= Op()(static_cast<ComputeType<T>>(x[i]));
-  *ctx.output(unary::kOut).mutable_data<bool>() = any;
+  for (int64_t i = 0; i < x.numel(); ++i) any |= Op()(x.data<T>()[i]) == wanted;
+  return any;
+}
+
+template <typename Op, typename T>
+absl::Status IsAny(KernelContext& ctx) {
+  *ctx.output(unary::kOut).mutable_data<bool>() = Any<Op, true, T>(ctx.input(unary::kX));
+  return absl::OkStatus();
+}
+
+template <typename Op, typename T>
+absl::Status AreAll(KernelContext& ctx) {
+  *ctx.output(unary::kOut).mutable_data<bool>() = !Any<Op, false, T>(ctx.input(unary::kX));
   return absl::OkStatus();
 }
 
 template <typename Op>
-OpDef AnyDef(absl::string_view type) {
+OpDef OneBoolDef(absl::string_view type, std::vector<KernelDef> kernels) {
   OpDef def = ClassifyDef<Op>(type);
   def.infer = [](InferContext& ctx) {
     ctx.SetShape(unary::kOut, {1});
     return absl::OkStatus();
   };
   def.layout = LayoutRule::kPlain;
-  def.kernels = {{DType::kFloat32, Any<Op, float>}, {DType::kFloat64, Any<Op, double>}};
+  def.kernels = std::move(kernels);
   return def;
+}
+
+template <typename Op>
+OpDef IsAnyDef(absl::string_view type) {
+  return OneBoolDef<Op>(type, {{DType::kFloat32, IsAny<Op, float>},
+                               {DType::kFloat64, IsAny<Op, double>},
+                               {DType::kInt32, IsAny<Op, int32_t>},
+                               {DType::kInt64, IsAny<Op, int64_t>}});
+}
+
+template <typename Op>
+OpDef AreAllDef(absl::string_view type) {
+  return OneBoolDef<Op>(type, {{DType::kFloat32, AreAll<Op, float>},
+                               {DType::kFloat64, AreAll<Op, double>},
+                               {DType::kInt32, AreAll<Op, int32_t>},
+                               {DType::kInt64, AreAll<Op, int64_t>}});
 }
 
 INTERP_REGISTER_OP(ClassifyDef<IsFinite>("isfinite_v2"));
 INTERP_REGISTER_OP(ClassifyDef<IsInf>("isinf_v2"));
 INTERP_REGISTER_OP(ClassifyDef<IsNan>("isnan_v2"));
-INTERP_REGISTER_OP(AnyDef<IsInf>("isinf"));
-INTERP_REGISTER_OP(AnyDef<IsNan>("isnan"));
+INTERP_REGISTER_OP(IsAnyDef<IsInf>("isinf"));
+INTERP_REGISTER_OP(IsAnyDef<IsNan>("isnan"));
+INTERP_REGISTER_OP(AreAllDef<IsFinite>("isfinite"));
 
 }  // namespace
 }  // namespace interp

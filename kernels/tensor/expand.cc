@@ -1,5 +1,7 @@
 // expand_v2, expand_as_v2: Out = X repeated along its dimensions of length 1 up to a given shape,
 // which may have more dimensions in front.
+// expand_as (Paddle 1): Out = X repeated as a whole along every dimension, to the shape of another
+// tensor.
 // expand, tile: Out = X repeated a given number of times along every dimension.
 #include <algorithm>
 
@@ -137,6 +139,32 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = MoveKernels(Repeat),
     .layout = LayoutRule::kFollows,
     .gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}},
+});
+
+// Every dimension of the target is a multiple of that of X.
+absl::Status InferExpandAs(InferContext& ctx) {
+  const Shape& x = ctx.input(kX).shape;
+  const Shape& target = ctx.input(kY).shape;
+  bool fits = x.rank() == target.rank();
+  for (int i = 0; fits && i < x.rank(); ++i) {
+    fits = x[i] == 0 ? target[i] == 0 : target[i] % x[i] == 0;
+  }
+  if (!fits) {
+    return InvalidArgument("input 'target_tensor' has shape ", ToString(target),
+                           ", expected multiples of that of 'X', ", ToString(x));
+  }
+  SetExpandedShape(ctx, target);
+  return absl::OkStatus();
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "expand_as",
+    .inputs = {{"X"}, {"target_tensor", kNoNeedBuffer | kAnyDType | kAnyLayout}},
+    .outputs = {{"Out"}},
+    .infer = InferExpandAs,
+    .kernels = MoveKernels(Repeat),
+    .layout = LayoutRule::kFollows,
+    .gradient = {.inputs = {"X", "target_tensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 absl::Status InferTile(InferContext& ctx) {

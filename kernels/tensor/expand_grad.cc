@@ -1,6 +1,6 @@
-// expand_v2_grad, expand_as_v2_grad, expand_grad, tile_grad: every element of X@GRAD is the sum of
-// Out@GRAD over the places that the element of X was copied to. How often X was repeated along a
-// dimension is the length of Out@GRAD there over that of X, so no attribute is read.
+// expand_v2_grad, expand_as_v2_grad, expand_as_grad, expand_grad, tile_grad: every element of X@GRAD
+// is the sum of Out@GRAD over the places that the element of X was copied to. How often X was
+// repeated along a dimension is the length of Out@GRAD there over that of X, so no attribute is read.
 #include <algorithm>
 
 #include "core/op_def.h"
@@ -93,6 +93,7 @@ OpDef RepeatGradDef(absl::string_view type, const std::vector<absl::string_view>
 
 INTERP_REGISTER_OP(RepeatGradDef("expand_v2_grad", {"Shape", "expand_shapes_tensor"}));
 INTERP_REGISTER_OP(RepeatGradDef("expand_as_v2_grad", {"Y"}));
+INTERP_REGISTER_OP(RepeatGradDef("expand_as_grad", {"target_tensor"}));
 INTERP_REGISTER_OP(RepeatGradDef("expand_grad", {"ExpandTimes", "expand_times_tensor"}));
 INTERP_REGISTER_OP(RepeatGradDef("tile_grad", {"RepeatTimes", "repeat_times_tensor"}));
 
