@@ -1,6 +1,7 @@
-// expand_v2_grad, expand_as_v2_grad, expand_as_grad, expand_grad, tile_grad: every element of X@GRAD
-// is the sum of Out@GRAD over the places that the element of X was copied to. How often X was
-// repeated along a dimension is the length of Out@GRAD there over that of X, so no attribute is read.
+// expand_v2_grad, expand_as_v2_grad, expand_as_grad, expand_grad, tile_grad: every element of
+// X@GRAD is the sum of Out@GRAD over the places that the element of X was copied to. How often X
+// was repeated along a dimension is the length of Out@GRAD there over that of X, so no attribute is
+// read.
 #include <algorithm>
 
 #include "core/op_def.h"
