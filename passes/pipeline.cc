@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "passes/addto.h"
+#include "passes/array_ops.h"
 #include "passes/coalesced_tensors.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_fc.h"
@@ -26,6 +27,7 @@ constexpr Pass kPasses[] = {
     {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
     {kVariableAttributesPass, "turn attributes that are variables into inputs",
      BindVariableAttributes},
+    {kArrayOpsPass, "give ops on tensor arrays types of their own", NameArrayOps},
     {kCoalescedTensorsPass, "keep tensors that coalesce_tensor has joined alike",
      KeepCoalescedTensorsAlike},
     {kPrunePass, "drop ops that contribute to nothing anybody sees", Prune},

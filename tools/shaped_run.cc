@@ -8,6 +8,7 @@
 #include "interpreter/inspect/liveness_bound.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan/instruction_name.h"
+#include "passes/array_ops.h"
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
 #include "passes/prune.h"
@@ -57,7 +58,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> RunOnce(const Program& program,
 
 // What leaves the program's variables as they are.
 constexpr absl::string_view kKeepsVariables[] = {"insert_feed_fetch", kVariableAttributesPass,
-                                                 kPrunePass};
+                                                 kArrayOpsPass, kPrunePass};
 
 // All variables that somebody needs: passes drop some of them, or change what they hold.
 absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,

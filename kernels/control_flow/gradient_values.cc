@@ -8,10 +8,6 @@
 namespace interp::control_flow {
 namespace {
 
-bool HasValue(const Tensor& tensor) {
-  return tensor.has_memory() || (tensor.dtype != DType::kUndefined && tensor.numel() == 0);
-}
-
 template <typename T>
 void AddElements(int num_threads, const Tensor& a, const Tensor& b, Tensor& out) {
   const T* const x = a.data<T>();
@@ -84,6 +80,10 @@ absl::Status AppendRows(const KernelContext& ctx, const Variable& value, Variabl
 }
 
 }  // namespace
+
+bool HasValue(const Tensor& tensor) {
+  return tensor.has_memory() || (tensor.dtype != DType::kUndefined && tensor.numel() == 0);
+}
 
 bool HasValue(const Variable& variable) {
   return !variable.array.empty() || HasValue(variable.tensor);

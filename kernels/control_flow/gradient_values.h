@@ -13,8 +13,9 @@ inline const Variable* ArgumentOrNull(absl::Span<Variable* const> slot, size_t i
   return i < slot.size() ? slot[i] : nullptr;
 }
 
-// Whether anything has been put into the variable.
+// Whether anything has been put into the variable, or into an element of an array.
 bool HasValue(const Variable& variable);
+bool HasValue(const Tensor& tensor);
 
 // `to` becomes what `from` is; memory is shared.
 void ShareValue(const Variable& from, Variable& to);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/op_def.h"
+#include "kernels/control_flow/gradient_values.h"
 #include "kernels/control_flow/lod_parts.h"
 #include "kernels/util/gradient_op.h"
 
@@ -15,10 +16,6 @@ constexpr int kX = 0;
 constexpr int kI = 1;
 constexpr int kWritten = 2;
 constexpr int kOut = 0;
-
-bool HasValue(const Tensor& element) {
-  return element.has_memory() || (element.dtype != DType::kUndefined && element.numel() == 0);
-}
 
 absl::Status FillZeros(KernelContext& ctx, const Tensor& like, Tensor& out) {
   out.shape = like.shape;
@@ -43,7 +40,7 @@ absl::Status ReadFromArray(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const int64_t index, IndexOf(ctx.input(kI), "I"));
   Tensor& out = ctx.output(kOut);
   const bool inside = index < std::ssize(array);
-  if (inside && HasValue(array[index])) {
+  if (inside && control_flow::HasValue(array[index])) {
     out = array[index];
     return absl::OkStatus();
   }

@@ -1,5 +1,6 @@
 // slice: Out = the part of Input between `starts` and `ends` (exclusive) along `axes`; dimensions
-// in `decrease_axis` have length 1 then and are dropped. Bounds are clipped to the tensor.
+// in `decrease_axis` have length 1 then and are dropped. Bounds are clipped to the tensor. Of
+// arrays it becomes an op of slice_array.cc.
 #include "absl/algorithm/container.h"
 #include "core/op_def.h"
 #include "kernels/tensor/slice_window.h"
@@ -19,9 +20,6 @@ constexpr int kOut = 0;
 
 absl::Status InferSlice(InferContext& ctx) {
   const SliceAttrs& attrs = ctx.attrs<SliceAttrs>();
-  if (ctx.input(kInput).dtype == DType::kUndefined) {
-    return Unimplemented("'Input' is no tensor (slices of tensor arrays are not supported)");
-  }
   INTERP_ASSIGN_OR_RETURN(const Window window, FindWindow(ctx));
   INTERP_ASSIGN_OR_RETURN(const Shape shape, DropUnitDims(window.size, attrs.decrease_axis));
   ctx.SetShape(kOut, shape);

@@ -41,9 +41,9 @@ inline absl::Status ClipBounds(int64_t length, int64_t& start, int64_t& end) {
   return InvalidArgument("slice ends at ", end, ", before its start ", start);
 }
 
-inline absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
+// What is taken of something of that shape. `of_array`: it is the elements of an array.
+inline absl::StatusOr<Window> FindWindow(const OpContext& ctx, const Shape& shape, bool of_array) {
   const SliceAttrs& attrs = ctx.attrs<SliceAttrs>();
-  const Shape& shape = ctx.input(kInput).shape;
   INTERP_ASSIGN_OR_RETURN(const IntList starts, ReadIntList(ctx, kStarts, attrs.starts));
   INTERP_ASSIGN_OR_RETURN(const IntList ends, ReadIntList(ctx, kEnds, attrs.ends));
   if (starts.size() != attrs.axes.size() || ends.size() != attrs.axes.size()) {
@@ -57,14 +57,38 @@ inline absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
     int64_t start = starts[i];
     int64_t end = ends[i];
     // x[-1] arrives as the bounds -1 and 0 of a dropped dimension.
-    if (start == -1 && end == 0 && absl::c_linear_search(attrs.decrease_axis, attrs.axes[i])) {
-      end = shape[axis];
-    }
+    const bool one = of_array || absl::c_linear_search(attrs.decrease_axis, attrs.axes[i]);
+    if (one && start == -1 && end == 0) end = shape[axis];
     INTERP_RETURN_IF_ERROR(ClipBounds(shape[axis], start, end));
     window.start[axis] = start;
     window.size[axis] = end - start;
   }
   return window;
+}
+
+// What is taken of the tensor Input.
+inline absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
+  return FindWindow(ctx, ctx.input(kInput).shape, /*of_array=*/false);
+}
+
+// What is taken of the array Input: elements [begin, end).
+struct ArrayPart {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+inline absl::StatusOr<ArrayPart> FindArrayPart(const OpContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(
+      const Window window,
+      FindWindow(ctx, Shape{std::ssize(ctx.input_array(kInput))}, /*of_array=*/true));
+  return ArrayPart{window.start[0], window.start[0] + window.size[0]};
+}
+
+// The same where one element is wanted.
+inline absl::StatusOr<int64_t> FindArrayElement(const OpContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const ArrayPart part, FindArrayPart(ctx));
+  if (part.begin < part.end) return part.begin;
+  return InvalidArgument("the slice has no element of the array 'Input', which has ",
+                         std::ssize(ctx.input_array(kInput)));
 }
 
 constexpr int kBound = kOptional | kAnyDType | kValueInInfer;

@@ -18,9 +18,6 @@ using strided_slice::Window;
 constexpr int kOut = 0;
 
 absl::Status InferStridedSlice(InferContext& ctx) {
-  if (ctx.input(kInput).dtype == DType::kUndefined) {
-    return Unimplemented("'Input' is no tensor (slices of tensor arrays are not supported)");
-  }
   INTERP_ASSIGN_OR_RETURN(const Window window, FindWindow(ctx));
   INTERP_ASSIGN_OR_RETURN(Shape shape,
                           DropUnitDims(window.size, ctx.attrs<StridedSliceAttrs>().decrease_axis));

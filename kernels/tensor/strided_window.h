@@ -66,9 +66,8 @@ struct Window {
   std::array<Progression, kMaxRank> along;
 };
 
-inline absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
+inline absl::StatusOr<Window> FindWindow(const OpContext& ctx, const Shape& shape) {
   const StridedSliceAttrs& attrs = ctx.attrs<StridedSliceAttrs>();
-  const Shape& shape = ctx.input(kInput).shape;
   INTERP_ASSIGN_OR_RETURN(const IntList starts, ReadIntList(ctx, kStarts, attrs.starts));
   INTERP_ASSIGN_OR_RETURN(const IntList ends, ReadIntList(ctx, kEnds, attrs.ends));
   INTERP_ASSIGN_OR_RETURN(const IntList strides, ReadIntList(ctx, kStrides, attrs.strides));
@@ -90,6 +89,20 @@ inline absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
     window.size[axis] = window.along[axis].size;
   }
   return window;
+}
+
+// What is taken of the tensor Input.
+inline absl::StatusOr<Window> FindWindow(const OpContext& ctx) {
+  return FindWindow(ctx, ctx.input(kInput).shape);
+}
+
+// What is taken of the elements of the array Input.
+inline absl::StatusOr<Progression> FindElements(const OpContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const Window window,
+                          FindWindow(ctx, Shape{std::ssize(ctx.input_array(kInput))}));
+  // Without axes it is all of them.
+  if (ctx.attrs<StridedSliceAttrs>().axes.empty()) return Progression{.size = window.size[0]};
+  return window.along[0];
 }
 
 constexpr int kBound = kOptional | kAnyDType | kValueInInfer;

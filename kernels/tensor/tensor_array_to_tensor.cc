@@ -1,5 +1,6 @@
 // tensor_array_to_tensor: Out = the elements of the array X one after the other along `axis`, or
-// with `use_stack` along a new dimension there. OutIndex has their lengths along `axis`.
+// with `use_stack` along a new dimension there, a dimension of Out. OutIndex has their lengths
+// along `axis`, 1 where they have no such dimension.
 #include "core/op_def.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
@@ -85,7 +86,9 @@ absl::Status ArrayToTensor(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<ArrayToTensorAttrs>();
   const std::vector<Tensor>& array = ctx.input_array(kX);
   if (array.empty()) return InvalidArgument("array 'X' is empty, expected an element");
-  INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axis, array[0].shape.rank()));
+  const int rank = array[0].shape.rank();
+  INTERP_ASSIGN_OR_RETURN(const int axis,
+                          ResolveAxis(attrs.axis, rank + (attrs.use_stack ? 1 : 0)));
   Tensor& out = ctx.output(kOut);
   INTERP_RETURN_IF_ERROR(CheckElements(array, attrs.use_stack ? -1 : axis, out.dtype));
   INTERP_ASSIGN_OR_RETURN(out.shape, WholeShape(array, axis, attrs.use_stack));
@@ -97,7 +100,9 @@ absl::Status ArrayToTensor(KernelContext& ctx) {
     index->lod.clear();
     INTERP_RETURN_IF_ERROR(ctx.Allocate(*index));
     auto* lengths = index->mutable_data<int32_t>();
-    for (const Tensor& element : array) *lengths++ = static_cast<int32_t>(element.shape[axis]);
+    for (const Tensor& element : array) {
+      *lengths++ = axis < rank ? static_cast<int32_t>(element.shape[axis]) : 1;
+    }
   }
   return absl::OkStatus();
 }

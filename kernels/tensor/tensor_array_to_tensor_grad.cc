@@ -46,9 +46,7 @@ absl::Status ArrayToTensorGrad(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<ArrayToTensorAttrs>();
   const std::vector<Tensor>& array = ctx.input_array(kX);
   const Tensor& out_grad = ctx.input(kOutGrad);
-  INTERP_ASSIGN_OR_RETURN(
-      const int axis, ResolveAxis(attrs.axis < 0 && attrs.use_stack ? attrs.axis - 1 : attrs.axis,
-                                  out_grad.shape.rank()));
+  INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(attrs.axis, out_grad.shape.rank()));
   const size_t bytes = SizeOf(out_grad.dtype);
   std::vector<Tensor>& gradients = ctx.output_array(kXGrad);
   gradients.clear();

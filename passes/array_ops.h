@@ -1,0 +1,19 @@
+#pragma once
+
+#include "passes/pass.h"
+
+namespace interp {
+
+inline constexpr absl::string_view kArrayOpsPass = "array_ops";
+
+// Gives ops that do something else to a tensor array than to a tensor types of their own, by which
+// what follows knows what they take and give. The names are those of Paddle's kernels.
+//
+//   slice(Input=list) -> (Out=part)   becomes   slice_array(Input=list) -> (Out=part)
+//   slice(Input=list) -> (Out=item)   becomes   slice_array_dense(Input=list) -> (Out=item)
+//
+// where `list` and `part` are arrays and `item` is a tensor; strided_slice, reverse and gradients
+// alike. Linear time.
+absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& context);
+
+}  // namespace interp
