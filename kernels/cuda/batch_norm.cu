@@ -79,8 +79,10 @@ __global__ void __launch_bounds__(kBlockThreads)
       running.variance = running.variance * momentum + used.variance * (1.0f - momentum);
     }
     inverse = 1.0f / sqrtf(used.variance + args.epsilon);
-    scratch.factors[0][c] = passes ? 1.0f : args.scale[c] * inverse;
-    scratch.factors[1][c] = passes ? 0.0f : args.bias[c] - used.mean * args.scale[c] * inverse;
+    const float scale = args.scale != nullptr ? args.scale[c] : 1.0f;
+    const float bias = args.bias != nullptr ? args.bias[c] : 0.0f;
+    scratch.factors[0][c] = passes ? 1.0f : scale * inverse;
+    scratch.factors[1][c] = passes ? 0.0f : bias - used.mean * scale * inverse;
     const bool saves = !args.running && !passes;
     if (args.mean_out != nullptr) args.mean_out[c] = running.mean;
     if (args.variance_out != nullptr) args.variance_out[c] = running.variance;
@@ -137,7 +139,8 @@ __global__ void __launch_bounds__(kBlockThreads)
     }
     const float inverse =
         args.running ? 1.0f / sqrtf(args.variance[c] + args.epsilon) : args.variance[c];
-    const float gradient = passes ? 1.0f : args.scale[c] * inverse;
+    const float scale = args.scale != nullptr ? args.scale[c] : 1.0f;
+    const float gradient = passes ? 1.0f : scale * inverse;
     const bool of_batch = !args.running && !passes;
     scratch.factors[0][c] = gradient;
     scratch.factors[1][c] = of_batch ? -gradient * inverse * inverse * product / count : 0.0f;

@@ -29,8 +29,8 @@ int64_t BatchNormWorkspace(const ChannelShape& shape);
 struct BatchNormArguments {
   ChannelShape shape;
   const void* x = nullptr;
-  const float* scale = nullptr;
-  const float* bias = nullptr;
+  const float* scale = nullptr;     // null: 1
+  const float* bias = nullptr;      // null: 0
   const float* mean = nullptr;      // the running statistics
   const float* variance = nullptr;  // biased
   bool running = false;             // normalise with those
@@ -55,7 +55,7 @@ struct BatchNormGradientArguments {
   ChannelShape shape;
   const void* x = nullptr;
   const void* y_grad = nullptr;
-  const float* scale = nullptr;
+  const float* scale = nullptr;     // null: 1
   const float* mean = nullptr;      // that y was normalised with
   const float* variance = nullptr;  // with `running`; otherwise 1 / sqrt(variance + epsilon)
   bool running = false;             // mean and variance do not depend on x

@@ -1,6 +1,7 @@
 // batch_norm, sync_batch_norm: Y = (X - mean) / sqrt(variance + epsilon) * Scale + Bias by channel,
 // with the running statistics (is_test, use_global_stats) or those of the batch, which then also
-// move the running ones. On one host the two ops are the same.
+// move the running ones. Scale is 1 and Bias 0 where they are absent. On one host the two ops are
+// the same.
 #include "kernels/nn/batch_norm.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <limits>
 
 #include "kernels/nn/channel_stats.h"
+#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/statistics_dtype.h"
 #include "kernels/nn/with_channels_last.h"
 
@@ -43,8 +45,9 @@ absl::Status Infer(InferContext& ctx) {
   constexpr absl::string_view kNames[] = {"Scale", "Bias", "Mean", "Variance"};
   const DType dtype = StatisticsDType(ctx.input(kX).dtype);
   for (int slot = kScale; slot <= kVariance; ++slot) {
-    if (ctx.input(slot).numel() == channels && ctx.input(slot).dtype == dtype) continue;
-    return InvalidArgument("input '", kNames[slot - kScale], "' is ", DescribeType(ctx.input(slot)),
+    const Tensor* const vector = ctx.optional_input(slot);
+    if (vector == nullptr || (vector->numel() == channels && vector->dtype == dtype)) continue;
+    return InvalidArgument("input '", kNames[slot - kScale], "' is ", DescribeType(*vector),
                            ", expected ", Name(dtype), "[", channels, "] for 'X' ", ToString(x));
   }
   if (const Tensor* momentum = ctx.optional_input(kMomentumTensor);
@@ -71,10 +74,20 @@ struct Affine {
 };
 
 template <typename T>
+ChannelParameter<T> ScaleOf(const KernelContext& ctx) {
+  return {DataOrNull<T>(ctx.optional_input(kScale)), T{1}};
+}
+
+template <typename T>
+ChannelParameter<T> BiasOf(const KernelContext& ctx) {
+  return {DataOrNull<T>(ctx.optional_input(kBias)), T{0}};
+}
+
+template <typename T>
 void FromRunning(KernelContext& ctx, int64_t channels, const Affine<T>& affine) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
-  const T* scale = ctx.input(kScale).data<T>();
-  const T* bias = ctx.input(kBias).data<T>();
+  const ChannelParameter<T> scale = ScaleOf<T>(ctx);
+  const ChannelParameter<T> bias = BiasOf<T>(ctx);
   const T* mean = ctx.input(kMean).data<T>();
   const T* variance = ctx.input(kVariance).data<T>();
   for (int64_t c = 0; c < channels; ++c) {
@@ -109,8 +122,8 @@ void FromBatch(KernelContext& ctx, const Moments& moments, const Affine<T>& affi
   };
   blend(kMean, kMeanOut, moments.mean);
   blend(kVariance, kVarianceOut, moments.variance);
-  const T* scale = ctx.input(kScale).data<T>();
-  const T* bias = ctx.input(kBias).data<T>();
+  const ChannelParameter<T> scale = ScaleOf<T>(ctx);
+  const ChannelParameter<T> bias = BiasOf<T>(ctx);
   Tensor* saved_mean = ctx.optional_output(kSavedMean);
   Tensor* saved_variance = ctx.optional_output(kSavedVariance);
   for (size_t c = 0; c < moments.mean.size(); ++c) {
@@ -189,8 +202,8 @@ OpDef BatchNormDef(absl::string_view type) {
   return OpDef{
       .type = type,
       .inputs = {{"X"},
-                 {"Scale", kAnyDType},
-                 {"Bias", kAnyDType},
+                 {"Scale", kOptional | kAnyDType},
+                 {"Bias", kOptional | kAnyDType},
                  {"Mean", kAnyDType},
                  {"Variance", kAnyDType},
                  {"MomentumTensor", kOptional | kAnyDType}},

@@ -27,4 +27,13 @@ inline BatchNormAttrs ReadBatchNorm(AttrReader& reader) {
   return attrs;
 }
 
+// Scale or Bias by channel.
+template <typename T>
+struct ChannelParameter {
+  const T* values = nullptr;  // null: the op has no such input, and all channels have `fallback`
+  T fallback = 0;
+
+  T operator[](size_t c) const { return values == nullptr ? fallback : values[c]; }
+};
+
 }  // namespace interp::nn

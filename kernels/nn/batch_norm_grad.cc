@@ -3,7 +3,7 @@
 //   Bias@GRAD = sum of Y@GRAD,   Scale@GRAD = sum of Y@GRAD x'
 //   X@GRAD = Scale / sqrt(variance + epsilon) (Y@GRAD - mean of Y@GRAD - x' mean of (Y@GRAD x'))
 // The means fall away where the statistics are the running ones, which do not depend on X.
-// SavedVariance holds 1 / sqrt(variance + epsilon).
+// SavedVariance holds 1 / sqrt(variance + epsilon). Scale is 1 where it is absent.
 #include <cmath>
 
 #include "core/op_def.h"
@@ -30,7 +30,7 @@ constexpr int kScaleGrad = 1;
 constexpr int kBiasGrad = 2;
 
 const std::vector<SlotDef> kInputs = {{"X"},
-                                      {"Scale", kAnyDType},
+                                      {"Scale", kOptional | kAnyDType},
                                       {"Bias", kOptional | kNoNeedBuffer | kAnyDType},
                                       {"Mean", kOptional | kAnyDType},
                                       {"Variance", kOptional | kAnyDType},
@@ -69,6 +69,7 @@ absl::Status Infer(InferContext& ctx) {
   const DType dtype = StatisticsDType(ctx.input(kX).dtype);
   for (const int slot : {kScale, statistics.mean, statistics.variance}) {
     const Tensor* vector = ctx.optional_input(slot);
+    if (slot == kScale && vector == nullptr) continue;
     if (vector != nullptr && vector->numel() == channels && vector->dtype == dtype) continue;
     return InvalidArgument("input '", kInputs[slot].name, "' is ",
                            vector == nullptr ? "absent" : DescribeType(*vector), ", expected ",
@@ -89,7 +90,7 @@ NormGradFactors<C> FactorsOf(KernelContext& ctx, const ImageView& view, const T*
   const StatisticsSlots statistics = FindStatistics(ctx);
   const C* mean = ctx.input(statistics.mean).data<C>();
   const C* variance = ctx.input(statistics.variance).data<C>();
-  const C* scale = ctx.input(kScale).data<C>();
+  const ChannelParameter<C> scale = {DataOrNull<C>(ctx.optional_input(kScale)), C{1}};
   C* scale_grad = DataOrNull<C>(ctx.optional_output(kScaleGrad));
   C* bias_grad = DataOrNull<C>(ctx.optional_output(kBiasGrad));
   const std::vector<double> sums = SumByChannel<C, 2>(

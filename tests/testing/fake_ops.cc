@@ -47,7 +47,7 @@ OpDef Conv(absl::string_view type) {
 
 OpDef BatchNorm() {
   return {.type = "batch_norm",
-          .inputs = {{"X"}, {"Scale"}, {"Bias"}, {"Mean"}, {"Variance"}},
+          .inputs = {{"X"}, {"Scale", kOptional}, {"Bias", kOptional}, {"Mean"}, {"Variance"}},
           .outputs = {{"Y"},
                       {"MeanOut"},
                       {"VarianceOut"},
