@@ -1,6 +1,6 @@
 // affine_grid: where each pixel of an image samples from, for grid_sampler. Theta [N,2,3] and the
 // shape of the images [N,C,H,W] give Output [N,H,W,2]; Theta [N,3,4] with [N,C,D,H,W] gives
-// [N,D,H,W,3].
+// [N,D,H,W,3]. N is that of Theta, whatever the shape says.
 #include "kernels/detection/affine_grid.h"
 
 #include "absl/strings/str_join.h"
@@ -9,22 +9,13 @@
 namespace interp {
 namespace {
 
-constexpr int kTheta = 0;
-constexpr int kOutputShape = 1;
 constexpr int kOutput = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  const Shape& theta = ctx.input(kTheta).shape;
-  INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx, kOutputShape));
-  const int64_t rank = static_cast<int64_t>(image.size()) - 2;
-  if (theta.rank() != 3 || theta[1] != rank || theta[2] != rank + 1 || theta[0] != image[0]) {
-    return InvalidArgument("input 'Theta' has shape ", ToString(theta), ", expected [", image[0],
-                           ",", rank, ",", rank + 1, "] for images [", absl::StrJoin(image, ","),
-                           "]");
-  }
+  INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx));
   Shape out = {image[0]};
   for (size_t i = 2; i < image.size(); ++i) out.push_back(image[i]);
-  out.push_back(rank);
+  out.push_back(std::ssize(image) - 2);
   if (!out.CheckedNumel().has_value()) {
     return InvalidArgument("the output ", ToString(out), " is too large");
   }
@@ -35,11 +26,11 @@ absl::Status Infer(InferContext& ctx) {
 template <typename T>
 absl::Status AffineGrid(KernelContext& ctx) {
   if (ctx.output(kOutput).numel() == 0) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx, kOutputShape));
+  INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx));
   const AffinePoints<T> points(image, ctx.attrs<AffineGridAttrs>().align_corners);
   const int rank = points.rank();
   const int64_t pixels = points.size();
-  const T* const theta = ctx.input(kTheta).data<T>();
+  const T* const theta = ctx.input(kAffineTheta).data<T>();
   T* const out = ctx.output(kOutput).mutable_data<T>();
   ParallelFor(ctx.num_threads(), image[0] * pixels, kElementwiseGrain / 8,
               [&](int64_t begin, int64_t end) {
@@ -73,14 +64,24 @@ AffineGridAttrs ReadAffineGridAttrs(AttrReader& reader) {
   return {ReadIntListAttr(reader, "output_shape"), reader.Bool("align_corners", true)};
 }
 
-absl::StatusOr<IntList> AffineImageShape(const OpContext& ctx, int slot) {
-  INTERP_ASSIGN_OR_RETURN(IntList image, ReadIntList(ctx, {.name = "output_shape", .tensor = slot},
-                                                     ctx.attrs<AffineGridAttrs>().output_shape));
+absl::StatusOr<IntList> AffineImageShape(const OpContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(IntList image,
+                          ReadIntList(ctx, {.name = "output_shape", .tensor = kAffineOutputShape},
+                                      ctx.attrs<AffineGridAttrs>().output_shape));
   bool right = image.size() == 4 || image.size() == 5;
-  for (const int64_t dim : image) right &= dim >= 0;
-  if (right) return image;
-  return InvalidArgument("output_shape [", absl::StrJoin(image, ","),
-                         "], expected 4 or 5 dims from 0");
+  for (size_t axis = 2; axis < image.size(); ++axis) right &= image[axis] >= 0;
+  if (!right) {
+    return InvalidArgument("output_shape [", absl::StrJoin(image, ","),
+                           "], expected 4 or 5 dims, from 0 but for the first two");
+  }
+  const Shape& theta = ctx.input(kAffineTheta).shape;
+  const int64_t rank = std::ssize(image) - 2;
+  if (theta.rank() != 3 || theta[1] != rank || theta[2] != rank + 1) {
+    return InvalidArgument("input 'Theta' has shape ", ToString(theta), ", expected [N,", rank, ",",
+                           rank + 1, "] for images [", absl::StrJoin(image, ","), "]");
+  }
+  image[0] = theta[0];
+  return image;
 }
 
 }  // namespace interp

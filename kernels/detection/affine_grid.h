@@ -15,8 +15,13 @@ struct AffineGridAttrs {
 
 AffineGridAttrs ReadAffineGridAttrs(AttrReader& reader);
 
-// The image shape [N,C,H,W] or [N,C,D,H,W] from input `slot` OutputShape or the attribute.
-absl::StatusOr<IntList> AffineImageShape(const OpContext& ctx, int slot);
+// Slots that both directions have.
+constexpr int kAffineTheta = 0;
+constexpr int kAffineOutputShape = 1;
+
+// The image shape [N,C,H,W] or [N,C,D,H,W]: N is that of Theta, the rest comes from OutputShape or
+// the attribute, of which N and C count for nothing. Checks Theta.
+absl::StatusOr<IntList> AffineImageShape(const OpContext& ctx);
 
 // From -1 to 1 in `count` steps: the centres of the first and last pixel, or their outer edges.
 // One pixel with aligned corners has no step: NaN, as in Paddle.

@@ -8,12 +8,11 @@
 namespace interp {
 namespace {
 
-constexpr int kOutputShape = 1;
 constexpr int kOutputGrad = 2;
 constexpr int kThetaGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx, kOutputShape));
+  INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx));
   const int64_t rank = static_cast<int64_t>(image.size()) - 2;
   Shape expected = {image[0]};
   for (size_t i = 2; i < image.size(); ++i) expected.push_back(image[i]);
@@ -32,7 +31,7 @@ absl::Status AffineGridGrad(KernelContext& ctx) {
     FillZero(ctx.num_threads(), ctx.output(kThetaGrad));
     return absl::OkStatus();
   }
-  INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx, kOutputShape));
+  INTERP_ASSIGN_OR_RETURN(const IntList image, AffineImageShape(ctx));
   const AffinePoints<T> points(image, ctx.attrs<AffineGridAttrs>().align_corners);
   const int rank = points.rank();
   const int64_t pixels = points.size();

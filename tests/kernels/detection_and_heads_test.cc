@@ -50,9 +50,30 @@ TEST(PoolingErrorsTest, ShapesThatDoNotFitAreRefused) {
        "attribute 'groups' is 1, expected more than 1"},
       {{"spp", {{"X", Numbers({1, 2, 5, 3}, 1)}}, {"Out"}, "pyramid_height=3"},
        "too small for 4 x 4 bins"},
-      {{"affine_grid", {{"Theta", Numbers({2, 2, 3}, 1)}}, {"Output"}, "output_shape=[3,1,2,2]"},
-       "input 'Theta' has shape [2,2,3], expected [3,2,3] for images [3,1,2,2]"},
+      {{"affine_grid", {{"Theta", Numbers({2, 2, 3}, 1)}}, {"Output"}, "output_shape=[2,1,2,2,2]"},
+       "input 'Theta' has shape [2,2,3], expected [N,3,4] for images [2,1,2,2,2]"},
+      {{"affine_grid", {{"Theta", Numbers({2, 2, 3}, 1)}}, {"Output"}, "output_shape=[2,1,-1,2]"},
+       "output_shape [2,1,-1,2]"},
   });
+}
+
+// Of the shape only height and width count.
+TEST(AffineGridTest, TakesTheBatchOfTheta) {
+  Tensor theta = Numbers({2, 2, 3}, 1);
+  const auto grid = [&](const std::string& shape) {
+    return OutputsOf({"affine_grid", {{"Theta", theta}}, {"Output"}, "output_shape=" + shape});
+  };
+  const std::vector<Tensor> right = grid("[2,3,2,2]");
+  EXPECT_EQ(right[0].shape, (Shape{2, 2, 2, 2}));
+  for (const std::string shape : {"[-1,3,2,2]", "[5,3,2,2]", "[-1,-1,2,2]", "[0,0,2,2]"}) {
+    EXPECT_TRUE(SameBits(grid(shape), right)) << shape;
+    const std::vector<Tensor> gradient =
+        OutputsOf({"affine_grid_grad",
+                   {{"Theta", theta}, {"Output@GRAD", Numbers({2, 2, 2, 2}, 2)}},
+                   {"Theta@GRAD"},
+                   "output_shape=" + shape});
+    EXPECT_EQ(gradient[0].shape, theta.shape) << shape;
+  }
 }
 
 TEST(DetectionErrorsTest, ClassesAndCentresOutsideAreRefused) {
