@@ -37,7 +37,8 @@ OpDef RandomLikeOp(absl::string_view type, const std::vector<KernelDef>& kernels
   OpDef op = RandomOp<Attrs, kRead>(type, kernels);
   op.inputs = {{"Input", kNoNeedBuffer | kAnyDType | kAnyLayout}};
   op.infer = [](InferContext& ctx) {
-    return SetBatchSizeLikeShape(ctx, /*input_slot=*/0, /*output_slot=*/0, ctx.attrs<Attrs>().like);
+    return SetBatchSizeLikeShape(ctx, /*input_slot=*/0, /*output_slot=*/0, ctx.attrs<Attrs>().like,
+                                 /*by_sequence=*/false);
   };
   return op;
 }

@@ -50,12 +50,8 @@ absl::Status Infer(InferContext& ctx) {
 
 absl::Status Run(KernelContext& ctx) {
   const FillAttrs& attrs = ctx.attrs<FillAttrs>();
-  const Tensor* tensor = ctx.optional_input(kValueTensor);
-  if (tensor == nullptr) return FillElements(ctx, attrs.value, ctx.output(kOut));
-  if (tensor->numel() != 1) {
-    return InvalidArgument("'ValueTensor' is ", DescribeType(*tensor), ", expected one element");
-  }
-  INTERP_ASSIGN_OR_RETURN(const ScalarBytes value, FirstElementAs(attrs.dtype, *tensor));
+  INTERP_ASSIGN_OR_RETURN(const ScalarBytes value,
+                          ReadScalar(ctx, kValueTensor, "ValueTensor", attrs.dtype, attrs.value));
   return FillElements(ctx, value, ctx.output(kOut));
 }
 
@@ -79,7 +75,8 @@ namespace batch_size_like {
 constexpr int kInput = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  return SetBatchSizeLikeShape(ctx, kInput, kOut, ctx.attrs<FillAttrs>().like);
+  return SetBatchSizeLikeShape(ctx, kInput, kOut, ctx.attrs<FillAttrs>().like,
+                               /*by_sequence=*/true);
 }
 
 absl::Status Run(KernelContext& ctx) {

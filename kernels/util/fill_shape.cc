@@ -21,15 +21,15 @@ BatchSizeLike ReadBatchSizeLike(AttrReader& reader) {
 }
 
 absl::Status SetBatchSizeLikeShape(InferContext& ctx, int input_slot, int output_slot,
-                                   const BatchSizeLike& attrs) {
+                                   const BatchSizeLike& attrs, bool by_sequence) {
   const Tensor& input = ctx.input(input_slot);
   IntList dims = attrs.shape;
   INTERP_ASSIGN_OR_RETURN(const int from,
                           ResolveAxis(attrs.input_dim, input.shape.rank(), "input_dim_idx"));
   INTERP_ASSIGN_OR_RETURN(
       const int to, ResolveAxis(attrs.output_dim, static_cast<int>(dims.size()), "output_dim_idx"));
-  // The batch of a tensor with LoD counts sequences, not rows.
-  const bool sequences = from == 0 && !input.lod.empty() && !input.lod.back().empty();
+  const bool sequences =
+      by_sequence && from == 0 && !input.lod.empty() && !input.lod.back().empty();
   dims[to] = sequences ? static_cast<int64_t>(input.lod.back().size()) - 1 : input.shape[from];
   return SetFillShape(ctx, output_slot, dims);
 }

@@ -16,7 +16,10 @@ struct BatchSizeLike {
   int64_t output_dim = 0;
 };
 BatchSizeLike ReadBatchSizeLike(AttrReader& reader);
+
+// Sets the shape of an output so. As in Paddle, random numbers take the rows of an input with LoD
+// for its batch, and constants its sequences (`by_sequence`).
 absl::Status SetBatchSizeLikeShape(InferContext& ctx, int input_slot, int output_slot,
-                                   const BatchSizeLike& attrs);
+                                   const BatchSizeLike& attrs, bool by_sequence);
 
 }  // namespace interp

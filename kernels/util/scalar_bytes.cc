@@ -93,4 +93,24 @@ absl::StatusOr<ScalarBytes> FirstElementAs(DType dtype, const Tensor& tensor) {
   }
 }
 
+absl::StatusOr<ScalarBytes> ReadScalar(const OpContext& ctx, int slot, absl::string_view name,
+                                       DType dtype, const ScalarBytes& attr) {
+  const Tensor* const tensor = ctx.optional_input(slot);
+  if (tensor == nullptr) return attr;
+  if (tensor->numel() != 1 || !tensor->has_memory()) {
+    return InvalidArgument("'", name, "' is ", DescribeType(*tensor), ", expected one element");
+  }
+  return FirstElementAs(dtype, *tensor);
+}
+
+absl::StatusOr<float> ReadFloat(const OpContext& ctx, int slot, absl::string_view name,
+                                float attr) {
+  INTERP_ASSIGN_OR_RETURN(const ScalarBytes scalar,
+                          ReadScalar(ctx, slot, name, DType::kFloat32,
+                                     ToScalarBytes(DType::kFloat32, static_cast<double>(attr))));
+  float value = 0;
+  std::memcpy(&value, scalar.bytes.data(), sizeof(value));
+  return value;
+}
+
 }  // namespace interp

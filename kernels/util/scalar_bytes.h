@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "core/tensor.h"
+#include "core/op_context.h"
 
 namespace interp {
 
@@ -21,5 +21,11 @@ ScalarBytes ToScalarBytes(DType dtype, int64_t value);
 // The first element of `tensor` converted to `dtype`. REQUIRES: it has memory and an element.
 // Error when the tensor is complex.
 absl::StatusOr<ScalarBytes> FirstElementAs(DType dtype, const Tensor& tensor);
+
+// The number in input `slot`, host memory, as one element of `dtype`; `attr` where the op has no
+// such input. InvalidArgument unless it is one real number.
+absl::StatusOr<ScalarBytes> ReadScalar(const OpContext& ctx, int slot, absl::string_view name,
+                                       DType dtype, const ScalarBytes& attr);
+absl::StatusOr<float> ReadFloat(const OpContext& ctx, int slot, absl::string_view name, float attr);
 
 }  // namespace interp

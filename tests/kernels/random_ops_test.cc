@@ -332,6 +332,21 @@ TEST(RandomOpsTest, BatchSizeLikeTakesOneDimension) {
   }
 }
 
+// Unlike fill_constant_batch_size_like, which counts sequences.
+TEST(RandomOpsTest, BatchSizeLikeTakesTheRowsOfSequences) {
+  Tensor x = Tensor::Of<float>({3, 2}, std::vector<float>(6, 0));
+  x.lod = {{0, 1, 3}};
+  const auto rows = [&](const std::string& op) {
+    return Draw(absl::StrCat("block 0\n  var x float32[-1,2]\n  var out float32[-1,4]\n  ", op,
+                             "_batch_size_like(Input=x) -> (Out=out) {shape=[-1,4], dtype=5}\n"),
+                "out", {.feeds = {x}})
+        .shape[0];
+  };
+  EXPECT_EQ(rows("uniform_random"), 3);
+  EXPECT_EQ(rows("gaussian_random"), 3);
+  EXPECT_EQ(rows("fill_constant"), 2);
+}
+
 // --- what numbers depend on, and what not ---
 
 TEST(RandomStreamsTest, StepsSeedsOpsAndNeighboursAreIndependent) {
