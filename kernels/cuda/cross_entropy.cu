@@ -24,10 +24,22 @@ struct HardLabel {
   int64_t position;  // -1: none
   float otherwise;   // the loss of none
 };
+__device__ int64_t ReadLabel(const Labels& labels, int64_t line) {
+  switch (labels.dtype) {
+    case DType::kUInt8:
+      return static_cast<const uint8_t*>(labels.data)[line];
+    case DType::kInt8:
+      return static_cast<const int8_t*>(labels.data)[line];
+    case DType::kInt16:
+      return static_cast<const int16_t*>(labels.data)[line];
+    case DType::kInt32:
+      return static_cast<const int32_t*>(labels.data)[line];
+    default:
+      return static_cast<const int64_t*>(labels.data)[line];
+  }
+}
 __device__ HardLabel LabelAt(const Labels& labels, int64_t line, int64_t length) {
-  const int64_t label = labels.dtype == DType::kInt32
-                            ? static_cast<const int32_t*>(labels.data)[line]
-                            : static_cast<const int64_t*>(labels.data)[line];
+  const int64_t label = ReadLabel(labels, line);
   if (label == labels.ignored) return {-1, 0.0f};
   if (label < 0 || label >= length) return {-1, kNan};
   return {label, 0.0f};
@@ -168,10 +180,17 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 absl::Status CheckLabels(const Labels& labels) {
-  if (labels.soft || labels.dtype == DType::kInt32 || labels.dtype == DType::kInt64) {
-    return absl::OkStatus();
+  if (labels.soft) return absl::OkStatus();
+  switch (labels.dtype) {
+    case DType::kUInt8:
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
+    case DType::kInt64:
+      return absl::OkStatus();
+    default:
+      return InvalidArgument("labels are of ", Name(labels.dtype), ", expected integers");
   }
-  return InvalidArgument("labels are of ", Name(labels.dtype), ", expected int32 or int64");
 }
 
 }  // namespace

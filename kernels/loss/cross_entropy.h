@@ -36,6 +36,24 @@ inline absl::Status CheckLabelShape(const Tensor& x, const Tensor& label, bool s
   return absl::OkStatus();
 }
 
+// WithIndices for labels that are positions, which may be of narrow types as well.
+template <typename Body>
+absl::Status WithLabels(const Tensor& label, const Body& body) {
+  switch (label.dtype) {
+    case DType::kUInt8:
+      return body(label.data<uint8_t>());
+    case DType::kInt8:
+      return body(label.data<int8_t>());
+    case DType::kInt16:
+      return body(label.data<int16_t>());
+    case DType::kInt32:
+    case DType::kInt64:
+      return WithIndices(label, "Label", body);
+    default:
+      return InvalidArgument("'Label' is ", DescribeType(label), ", expected integers");
+  }
+}
+
 // log(p), but +-1e20 in place of an infinity.
 template <typename T>
 T BoundedLog(T p) {
@@ -87,7 +105,7 @@ void SoftCrossEntropy(int num_threads, const Lines& lines, const T* x, const T* 
 template <typename T>
 absl::Status HardLoss(const Lines& lines, const T* x, const Tensor& label, int64_t ignored, T* loss,
                       T* matched = nullptr) {
-  return WithIndices(label, "Label", [&](const auto* labels) {
+  return WithLabels(label, [&](const auto* labels) {
     INTERP_RETURN_IF_ERROR(CheckLabels(labels, lines.count(), lines.length, ignored));
     HardCrossEntropy(lines, x, labels, ignored, loss, matched);
     return absl::OkStatus();

@@ -94,7 +94,7 @@ absl::Status Run(KernelContext& ctx, const Slope& slope) {
     SoftGrad(ctx.num_threads(), lines, p, label.data<T>(), grad, out, slope);
     return absl::OkStatus();
   }
-  return WithIndices(label, "Label", [&](const auto* labels) {
+  return WithLabels(label, [&](const auto* labels) {
     INTERP_RETURN_IF_ERROR(CheckLabels(labels, lines.count(), lines.length, attrs.ignore_index));
     HardGrad(ctx.num_threads(), lines, p, labels, attrs.ignore_index, grad, out, slope);
     return absl::OkStatus();

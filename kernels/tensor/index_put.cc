@@ -3,6 +3,8 @@
 // one place the last one stays.
 #include "kernels/tensor/index_put.h"
 
+#include <complex>
+
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/copy.h"
 
@@ -37,8 +39,9 @@ absl::Status IndexPut(KernelContext& ctx) {
   T* const out = ctx.output(kOut).mutable_data<T>();
   const int64_t size = places.slice_size;
   ForEachElement(places.shape, steps, [&](int64_t n, int64_t from) {
+    using C = ComputeType<T>;
     T& to = out[places.slices[n / size] * size + n % size];
-    to = accumulate ? WrapAdd(to, values[from]) : values[from];
+    to = accumulate ? static_cast<T>(WrapAdd<C>(to, values[from])) : values[from];
   });
   return absl::OkStatus();
 }
@@ -51,9 +54,16 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferIndexPut,
     .kernels = {{DType::kFloat32, IndexPut<float>},
                 {DType::kFloat64, IndexPut<double>},
+                {DType::kFloat16, IndexPut<float16>},
+                {DType::kBFloat16, IndexPut<bfloat16>},
+                {DType::kInt8, IndexPut<int8_t>},
+                {DType::kUInt8, IndexPut<uint8_t>},
+                {DType::kInt16, IndexPut<int16_t>},
                 {DType::kInt32, IndexPut<int32_t>},
                 {DType::kInt64, IndexPut<int64_t>},
-                {DType::kBool, IndexPut<bool>}},
+                {DType::kBool, IndexPut<bool>},
+                {DType::kComplex64, IndexPut<std::complex<float>>},
+                {DType::kComplex128, IndexPut<std::complex<double>>}},
     .inplace = {{kX, kOut}},
     .gradient = {.inputs = {"x", "indices", "value", "out@GRAD"},
                  .outputs = {"x@GRAD", "value@GRAD"}},
