@@ -12,7 +12,7 @@ absl::Status Forward(KernelContext& ctx) {
   constexpr int kX = 0;
   constexpr int kSeed = 1;
   constexpr int kMask = 1;
-  const auto& attrs = ctx.attrs<DropoutAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const DropoutAttrs attrs, nn::DropoutAttrsOf(ctx));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(0);
   if (attrs.test) {
@@ -45,7 +45,7 @@ absl::Status Gradient(KernelContext& ctx) {
   constexpr int kOutGrad = 1;
   Tensor* const x_grad = ctx.optional_output(0);
   if (x_grad == nullptr) return absl::OkStatus();
-  const auto& attrs = ctx.attrs<DropoutAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const DropoutAttrs attrs, nn::DropoutAttrsOf(ctx));
   MaskedScaleArguments args = {.x = ctx.input(kOutGrad).raw_data(),
                                .out = x_grad->mutable_raw_data(),
                                .size = x_grad->numel()};

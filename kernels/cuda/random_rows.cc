@@ -11,8 +11,7 @@ using random::GaussianAttrs;
 using random::RandintAttrs;
 using random::UniformAttrs;
 
-absl::Status UniformRow(KernelContext& ctx) {
-  const auto& attrs = ctx.attrs<UniformAttrs>();
+absl::Status DrawInto(KernelContext& ctx, const UniformAttrs& attrs) {
   Tensor& out = ctx.output(/*slot=*/0);
   INTERP_RETURN_IF_ERROR(random::CheckDiagonal(attrs, out.numel()));
   INTERP_ASSIGN_OR_RETURN(const RandomNumbers random, RandomNumbersOf(ctx));
@@ -28,6 +27,13 @@ absl::Status UniformRow(KernelContext& ctx) {
                       .size = out.numel()},
                      StreamOf(ctx));
 }
+
+absl::Status UniformRow(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const UniformAttrs attrs, random::UniformAttrsOf(ctx));
+  return DrawInto(ctx, attrs);
+}
+
+absl::Status UniformLikeRow(KernelContext& ctx) { return DrawInto(ctx, ctx.attrs<UniformAttrs>()); }
 
 absl::Status GaussianRow(KernelContext& ctx) {
   const auto& attrs = ctx.attrs<GaussianAttrs>();
@@ -81,7 +87,7 @@ constexpr std::initializer_list<DType> kNormal = {DType::kFloat32, DType::kFloat
 constexpr std::initializer_list<DType> kDrawnIntegers = {DType::kInt32, DType::kInt64};
 
 INTERP_REGISTER_KERNELS("uniform_random", RowsFor(kDrawn, UniformRow));
-INTERP_REGISTER_KERNELS("uniform_random_batch_size_like", RowsFor(kDrawn, UniformRow));
+INTERP_REGISTER_KERNELS("uniform_random_batch_size_like", RowsFor(kDrawn, UniformLikeRow));
 INTERP_REGISTER_KERNELS("gaussian_random", RowsFor(kNormal, GaussianRow));
 INTERP_REGISTER_KERNELS("gaussian_random_batch_size_like", RowsFor(kNormal, GaussianRow));
 INTERP_REGISTER_KERNELS("gaussian_inplace", RowsFor(kNormal, GaussianRow));

@@ -60,7 +60,7 @@ void DropSeeded(int32_t seed, float probability, int64_t n, const Dropping<T>& d
 
 template <typename T>
 absl::Status Dropout(KernelContext& ctx) {
-  const auto& attrs = ctx.attrs<DropoutAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const DropoutAttrs attrs, DropoutAttrsOf(ctx));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   if (attrs.test) {
@@ -99,7 +99,9 @@ LayoutRule LayoutOf(const void* attrs, DType /*kernel*/) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "dropout",
-    .inputs = {{"X"}, {"Seed", kOptional | kAnyDType}},
+    .inputs = {{"X"},
+               {"Seed", kOptional | kAnyDType},
+               {"ProbabilityTensor", kProbabilityFlags, "dropout_prob"}},
     .outputs = {{"Out"}, {"Mask", kOptional}},
     .parse = ParseAttrs<DropoutAttrs, ReadDropout>,
     .infer_dtype = InferDTypes,
@@ -110,7 +112,7 @@ INTERP_REGISTER_OP(OpDef{
     .layout_rule = LayoutOf,
     .inplace = {{kX, kOut}},
     .random = true,
-    .gradient = {.inputs = {"Mask", "Out@GRAD"}, .outputs = {"X@GRAD"}},
+    .gradient = {.inputs = {"Mask", "ProbabilityTensor", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
 }  // namespace

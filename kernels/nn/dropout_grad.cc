@@ -30,7 +30,7 @@ template <typename T>
 absl::Status DropoutGrad(KernelContext& ctx) {
   Tensor* x_grad = ctx.optional_output(kXGrad);
   if (x_grad == nullptr) return absl::OkStatus();
-  const auto& attrs = ctx.attrs<DropoutAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const DropoutAttrs attrs, DropoutAttrsOf(ctx));
   const T* from = ctx.input(kOutGrad).data<T>();
   T* to = x_grad->mutable_data<T>();
   using C = ComputeType<T>;
@@ -59,7 +59,9 @@ DType KernelDType(const DTypeContext& ctx) { return ctx.input(kOutGrad); }
 
 INTERP_REGISTER_OP(OpDef{
     .type = "dropout_grad",
-    .inputs = {{"Mask", kOptional | kAnyDType}, {"Out@GRAD"}},
+    .inputs = {{"Mask", kOptional | kAnyDType},
+               {"Out@GRAD"},
+               {"ProbabilityTensor", kProbabilityFlags}},
     .outputs = {{"X@GRAD", kOptional}},
     .parse = ParseAttrs<DropoutAttrs, ReadDropout>,
     .kernel_dtype = KernelDType,

@@ -11,13 +11,13 @@
 namespace interp::nn {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kIndices = 1;
+constexpr int kX = kUnpoolX;
+constexpr int kIndices = kUnpoolIndices;
+constexpr IntSlots kSize = {.name = "output_size", .tensor = 2, .list = 3};
 constexpr int kOut = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(
-      const Shape out, ResolveUnpool(ctx.attrs<UnpoolAttrs>(), ctx.input(kX), ctx.input(kIndices)));
+  INTERP_ASSIGN_OR_RETURN(const Shape out, ResolveUnpool(ctx, kSize));
   ctx.SetShape(kOut, out);
   ctx.output(kOut).lod = ctx.input(kX).lod;
   return absl::OkStatus();
@@ -48,14 +48,20 @@ absl::Status Unpool(KernelContext& ctx) {
 }
 
 OpDef UnpoolDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  constexpr int kSizeFlags = kOptional | kValueInInfer | kAnyDType;
   return OpDef{
       .type = type,
-      .inputs = {{"X"}, {"Indices", kAnyDType}},
+      .inputs = {{"X"},
+                 {"Indices", kAnyDType},
+                 {"OutputSizeTensor", kSizeFlags, "output_size"},
+                 {"OutputSizeTensorList", kSizeFlags | kVariadic, "output_size"}},
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer,
       .kernels = {{DType::kFloat32, Unpool<float>}, {DType::kFloat64, Unpool<double>}},
-      .gradient = {.inputs = {"X", "Indices", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
+      .gradient = {.inputs = {"X", "Indices", "OutputSizeTensor", "OutputSizeTensorList", "Out",
+                              "Out@GRAD"},
+                   .outputs = {"X@GRAD"}},
   };
 }
 
@@ -64,16 +70,17 @@ INTERP_REGISTER_OP(UnpoolDef("unpool3d", ParseAttrs<UnpoolAttrs, ReadUnpool<3>>)
 
 }  // namespace
 
-absl::StatusOr<Shape> ResolveUnpool(const UnpoolAttrs& attrs, const Tensor& x,
-                                    const Tensor& indices) {
+absl::StatusOr<Shape> ResolveUnpool(const OpContext& ctx, const IntSlots& size_slots) {
+  const auto& attrs = ctx.attrs<UnpoolAttrs>();
+  const Tensor& x = ctx.input(kUnpoolX);
   if (x.shape.rank() != attrs.rank + 2) {
     return InvalidArgument("input 'X' has shape ", ToString(x.shape), ", expected ", attrs.rank + 2,
                            " dims");
   }
-  INTERP_RETURN_IF_ERROR(CheckPositionsType(indices, "Indices", x.shape));
+  INTERP_RETURN_IF_ERROR(CheckPositionsType(ctx.input(kUnpoolIndices), "Indices", x.shape));
   const absl::Span<const int64_t> in = x.shape.dims().subspan(2);
   INTERP_ASSIGN_OR_RETURN(const Window window, ResolveWindow(attrs.window, in, attrs.kernel));
-  const std::vector<int64_t>& size = attrs.output_size;
+  INTERP_ASSIGN_OR_RETURN(const IntList size, ReadIntList(ctx, size_slots, attrs.output_size));
   if (!size.empty() && static_cast<int>(size.size()) != attrs.rank) {
     return InvalidArgument("output_size [", absl::StrJoin(size, ","), "], expected ", attrs.rank,
                            " values");

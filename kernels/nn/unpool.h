@@ -7,6 +7,7 @@
 #include "core/attr_reader.h"
 #include "kernels/nn/max_pool_index.h"
 #include "kernels/nn/window.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::nn {
 
@@ -14,7 +15,7 @@ struct UnpoolAttrs {
   int rank = 2;  // spatial
   std::vector<int64_t> kernel;
   WindowAttrs window;
-  std::vector<int64_t> output_size;  // empty: what the pooling window makes smallest
+  IntList output_size;  // empty: what the pooling window makes smallest
 };
 
 template <int kRank>
@@ -23,7 +24,7 @@ UnpoolAttrs ReadUnpool(AttrReader& reader) {
   attrs.rank = kRank;
   attrs.kernel = reader.Ints("ksize");
   attrs.window = ReadWindow(reader, kRank, /*dilations=*/false);
-  attrs.output_size = reader.Ints("output_size");
+  attrs.output_size = ReadIntListAttr(reader, "output_size");
   const std::string type = reader.String("unpooling_type", "max");
   if (type != "max") {
     reader.Fail(absl::StrCat("attribute 'unpooling_type' is \"", type, "\", expected max"));
@@ -31,8 +32,11 @@ UnpoolAttrs ReadUnpool(AttrReader& reader) {
   return attrs;
 }
 
-// The shape of what X becomes. Checks X and Indices.
-absl::StatusOr<Shape> ResolveUnpool(const UnpoolAttrs& attrs, const Tensor& x,
-                                    const Tensor& indices);
+// Slots that both directions have.
+constexpr int kUnpoolX = 0;
+constexpr int kUnpoolIndices = 1;
+
+// The shape of what X becomes. `size`: the slots of output_size. Checks X and Indices.
+absl::StatusOr<Shape> ResolveUnpool(const OpContext& ctx, const IntSlots& size);
 
 }  // namespace interp::nn

@@ -9,14 +9,14 @@
 namespace interp::nn {
 namespace {
 
-constexpr int kX = 0;
-constexpr int kIndices = 1;
+constexpr int kX = kUnpoolX;
+constexpr int kIndices = kUnpoolIndices;
 constexpr int kOutGrad = 3;
+constexpr IntSlots kSize = {.name = "output_size", .tensor = 4, .list = 5};
 constexpr int kXGrad = 0;
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(
-      const Shape out, ResolveUnpool(ctx.attrs<UnpoolAttrs>(), ctx.input(kX), ctx.input(kIndices)));
+  INTERP_ASSIGN_OR_RETURN(const Shape out, ResolveUnpool(ctx, kSize));
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", out));
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();
@@ -46,12 +46,15 @@ absl::Status UnpoolGrad(KernelContext& ctx) {
 }
 
 OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+  constexpr int kSizeFlags = kOptional | kValueInInfer | kAnyDType;
   return OpDef{
       .type = type,
       .inputs = {{"X", kNoNeedBuffer},
                  {"Indices", kAnyDType},
                  {"Out", kOptional | kNoNeedBuffer},
-                 {"Out@GRAD"}},
+                 {"Out@GRAD"},
+                 {"OutputSizeTensor", kSizeFlags},
+                 {"OutputSizeTensorList", kSizeFlags | kVariadic}},
       .outputs = {{"X@GRAD"}},
       .parse = parse,
       .infer = Infer,

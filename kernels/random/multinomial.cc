@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "kernels/random/draw.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::random {
 namespace {
 
 constexpr int kX = 0;
+constexpr int kNumSamplesTensor = 1;
 constexpr int kOut = 0;
 
 struct MultinomialAttrs {
@@ -17,20 +19,25 @@ struct MultinomialAttrs {
 };
 
 MultinomialAttrs ReadMultinomial(AttrReader& reader) {
-  const MultinomialAttrs attrs = {.num_samples = reader.Int("num_samples", 1),
-                                  .replacement = reader.Bool("replacement", false)};
-  if (attrs.num_samples < 1) {
-    reader.Fail(
-        absl::StrCat("attribute 'num_samples' is ", attrs.num_samples, ", expected 1 or more"));
-  }
-  return attrs;
+  return {.num_samples = reader.Int("num_samples", 1),
+          .replacement = reader.Bool("replacement", false)};
+}
+
+// With the number of samples as a tensor may give it.
+absl::StatusOr<MultinomialAttrs> AttrsOf(const OpContext& ctx) {
+  MultinomialAttrs attrs = ctx.attrs<MultinomialAttrs>();
+  INTERP_ASSIGN_OR_RETURN(attrs.num_samples,
+                          ReadInteger(ctx, kNumSamplesTensor, "num_samples", attrs.num_samples));
+  if (attrs.num_samples >= 1) return attrs;
+  return InvalidArgument("'num_samples' is ", attrs.num_samples, ", expected 1 or more");
 }
 
 void InferDType(DTypeContext& ctx) { ctx.Set(kOut, DType::kInt64); }
 
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
-  const int64_t samples = ctx.attrs<MultinomialAttrs>().num_samples;
+  INTERP_ASSIGN_OR_RETURN(const MultinomialAttrs attrs, AttrsOf(ctx));
+  const int64_t samples = attrs.num_samples;
   if (x.rank() != 1 && x.rank() != 2) {
     return InvalidArgument("'X' has shape ", ToString(x), ", expected rank 1 or 2");
   }
@@ -105,7 +112,7 @@ void DrawDistinct(const RandomStream& stream, const T* weights, int64_t categori
 
 template <typename T>
 absl::Status Multinomial(KernelContext& ctx) {
-  const MultinomialAttrs& attrs = ctx.attrs<MultinomialAttrs>();
+  INTERP_ASSIGN_OR_RETURN(const MultinomialAttrs attrs, AttrsOf(ctx));
   const Tensor& x = ctx.input(kX);
   const int64_t categories = x.shape.back(1);
   const int64_t rows = x.shape.rank() == 1 ? 1 : x.shape[0];
@@ -128,7 +135,7 @@ absl::Status Multinomial(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "multinomial",
-    .inputs = {{"X"}},
+    .inputs = {{"X"}, {"NumSamplesTensor", kOptional | kAnyDType | kValueInInfer, "num_samples"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<MultinomialAttrs, ReadMultinomial>,
     .infer_dtype = InferDType,

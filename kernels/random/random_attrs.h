@@ -4,6 +4,7 @@
 #include "core/dtype.h"
 #include "core/status.h"
 #include "kernels/util/fill_shape.h"
+#include "kernels/util/scalar_bytes.h"
 
 namespace interp::random {
 
@@ -20,6 +21,18 @@ struct UniformAttrs {
   // Between elements of the diagonal.
   int64_t diag_stride() const { return diag_step + 1; }
 };
+
+// Slots of uniform_random for its bounds; uniform_random_batch_size_like has none.
+inline constexpr int kUniformMinTensor = 2;
+inline constexpr int kUniformMaxTensor = 3;
+
+// The attributes of uniform_random, with the bounds as tensors may give them.
+inline absl::StatusOr<UniformAttrs> UniformAttrsOf(const OpContext& ctx) {
+  UniformAttrs attrs = ctx.attrs<UniformAttrs>();
+  INTERP_ASSIGN_OR_RETURN(attrs.min, ReadFloat(ctx, kUniformMinTensor, "min", attrs.min));
+  INTERP_ASSIGN_OR_RETURN(attrs.max, ReadFloat(ctx, kUniformMaxTensor, "max", attrs.max));
+  return attrs;
+}
 
 // InvalidArgument unless the diagonal lies within `n` elements.
 inline absl::Status CheckDiagonal(const UniformAttrs& attrs, int64_t n) {

@@ -55,8 +55,7 @@ absl::Status SetDiagonal(const UniformAttrs& attrs, T* out, int64_t n) {
 }
 
 template <typename T, typename Wide>
-absl::Status Uniform(KernelContext& ctx) {
-  const UniformAttrs& attrs = ctx.attrs<UniformAttrs>();
+absl::Status DrawInto(KernelContext& ctx, const UniformAttrs& attrs) {
   Tensor& tensor = ctx.output(kOut);
   T* const out = tensor.mutable_data<T>();
   const int64_t n = tensor.numel();
@@ -68,13 +67,32 @@ absl::Status Uniform(KernelContext& ctx) {
   return SetDiagonal(attrs, out, n);
 }
 
-const std::vector<KernelDef> kKernels = {{DType::kFloat32, Uniform<float, float>},
-                                         {DType::kFloat64, Uniform<double, double>},
-                                         {DType::kBFloat16, Uniform<bfloat16, float>}};
+template <typename T, typename Wide>
+absl::Status Uniform(KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const UniformAttrs attrs, UniformAttrsOf(ctx));
+  return DrawInto<T, Wide>(ctx, attrs);
+}
 
-INTERP_REGISTER_OP(RandomOp<UniformAttrs, ReadUniform>("uniform_random", kKernels));
-INTERP_REGISTER_OP(RandomLikeOp<UniformAttrs, ReadUniform>("uniform_random_batch_size_like",
-                                                           kKernels));
+template <typename T, typename Wide>
+absl::Status UniformLike(KernelContext& ctx) {
+  return DrawInto<T, Wide>(ctx, ctx.attrs<UniformAttrs>());
+}
+
+OpDef UniformDef() {
+  OpDef def = RandomOp<UniformAttrs, ReadUniform>("uniform_random",
+                                                  {{DType::kFloat32, Uniform<float, float>},
+                                                   {DType::kFloat64, Uniform<double, double>},
+                                                   {DType::kBFloat16, Uniform<bfloat16, float>}});
+  def.inputs.push_back({"MinTensor", kOptional | kAnyDType | kHostInput, "min"});
+  def.inputs.push_back({"MaxTensor", kOptional | kAnyDType | kHostInput, "max"});
+  return def;
+}
+
+INTERP_REGISTER_OP(UniformDef());
+INTERP_REGISTER_OP(RandomLikeOp<UniformAttrs, ReadUniform>(
+    "uniform_random_batch_size_like", {{DType::kFloat32, UniformLike<float, float>},
+                                       {DType::kFloat64, UniformLike<double, double>},
+                                       {DType::kBFloat16, UniformLike<bfloat16, float>}}));
 
 }  // namespace
 }  // namespace interp::random

@@ -8,6 +8,7 @@ namespace interp {
 namespace {
 
 constexpr int kX = 0;
+constexpr int kValueTensor = 1;
 constexpr int kOut = 0;
 
 struct FillLikeAttrs {
@@ -35,6 +36,15 @@ absl::Status FillLike(KernelContext& ctx) {
   return FillElements(ctx, value, out);
 }
 
+// The value may be a tensor.
+absl::Status FillLikeValue(KernelContext& ctx) {
+  Tensor& out = ctx.output(kOut);
+  INTERP_ASSIGN_OR_RETURN(const ScalarBytes value,
+                          ReadScalar(ctx, kValueTensor, "value", out.dtype,
+                                     ToScalarBytes(out.dtype, ctx.attrs<FillLikeAttrs>().value)));
+  return FillElements(ctx, value, out);
+}
+
 OpDef FillLikeDef(absl::string_view type, absl::string_view input = "X",
                   absl::string_view output = "Out") {
   return OpDef{
@@ -50,8 +60,15 @@ OpDef FillLikeDef(absl::string_view type, absl::string_view input = "X",
   };
 }
 
+OpDef FillLikeValueDef(absl::string_view type) {
+  OpDef def = FillLikeDef(type);
+  def.inputs.push_back({"ValueTensor", kOptional | kAnyDType | kHostInput, "value"});
+  def.kernels = MoveKernels(FillLikeValue);
+  return def;
+}
+
 OpDef FillAnyDef() {
-  OpDef def = FillLikeDef("fill_any");
+  OpDef def = FillLikeValueDef("fill_any");
   def.gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}};
   return def;
 }
@@ -65,7 +82,7 @@ OpDef FillAnyGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(FillLikeDef("fill_any_like"));
+INTERP_REGISTER_OP(FillLikeValueDef("fill_any_like"));
 INTERP_REGISTER_OP(FillAnyDef());
 INTERP_REGISTER_OP(FillAnyGradDef());
 INTERP_REGISTER_OP(FillLikeDef("fill_zeros_like"));

@@ -1,4 +1,5 @@
-// flip, reverse: Out = X with the order of the dimensions `axis` reversed.
+// flip, reverse: Out = X with the order of the dimensions `axis` reversed. reverse of an array is
+// in reverse_array.cc.
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/gradient_op.h"
@@ -8,16 +9,21 @@ namespace interp {
 namespace {
 
 constexpr int kX = 0;
+constexpr IntSlots kAxis = {.name = "axis", .tensor = 1, .list = 2};
 constexpr int kOut = 0;
 
 struct FlipAttrs {
   IntList axis;
 };
 
-FlipAttrs ReadFlipAttrs(AttrReader& reader) { return {ReadIntListAttr(reader, "axis")}; }
+FlipAttrs ReadFlipAttrs(AttrReader& reader) {
+  // Before Paddle 2.0 flip has it as `dims`.
+  return {ReadIntListAttr(reader, reader.Has("axis") ? "axis" : "dims")};
+}
 
 absl::Status InferFlip(InferContext& ctx) {
-  for (const int64_t axis : ctx.attrs<FlipAttrs>().axis) {
+  INTERP_ASSIGN_OR_RETURN(const IntList axes, ReadIntList(ctx, kAxis, ctx.attrs<FlipAttrs>().axis));
+  for (const int64_t axis : axes) {
     INTERP_RETURN_IF_ERROR(ResolveAxis(axis, ctx.input(kX).shape.rank()).status());
   }
   ctx.ShareShape(kX, kOut);
@@ -29,8 +35,9 @@ absl::Status Flip(KernelContext& ctx) {
   Tensor& out = ctx.output(kOut);
   if (x.numel() == 0) return absl::OkStatus();
   const int rank = x.shape.rank();
+  INTERP_ASSIGN_OR_RETURN(const IntList axes, ReadIntList(ctx, kAxis, ctx.attrs<FlipAttrs>().axis));
   std::array<bool, kMaxRank> flipped = {};
-  for (const int64_t axis : ctx.attrs<FlipAttrs>().axis) flipped[*NormalizeAxis(axis, rank)] = true;
+  for (const int64_t axis : axes) flipped[*NormalizeAxis(axis, rank)] = true;
   const Strides from = StridesOf(x);
   const Strides to = StridesOf(out);
   int64_t first = 0;
@@ -45,7 +52,10 @@ absl::Status Flip(KernelContext& ctx) {
 // The gradient is turned back by the op itself.
 template <const absl::string_view& kType>
 absl::Status MakeGradient(GradientMaker& maker) {
-  return AddGradientOp(maker, kType, {{"X", "Out@GRAD"}}, {{"Out", "X@GRAD"}});
+  return AddGradientOp(
+      maker, kType,
+      {{"X", "Out@GRAD"}, {"AxisTensor", "AxisTensor"}, {"AxisTensorList", "AxisTensorList"}},
+      {{"Out", "X@GRAD"}});
 }
 
 constexpr absl::string_view kFlip = "flip";
@@ -53,9 +63,12 @@ constexpr absl::string_view kReverse = "reverse";
 
 template <const absl::string_view& kType>
 OpDef FlipDef() {
+  constexpr int kAxisFlags = kOptional | kValueInInfer | kAnyDType;
   return OpDef{
       .type = kType,
-      .inputs = {{"X"}},
+      .inputs = {{"X"},
+                 {"AxisTensor", kAxisFlags, "axis"},
+                 {"AxisTensorList", kAxisFlags | kVariadic, "axis"}},
       .outputs = {{"Out"}},
       .parse = ParseAttrs<FlipAttrs, ReadFlipAttrs>,
       .infer = InferFlip,
