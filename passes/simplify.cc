@@ -33,11 +33,20 @@ bool IsScaleByOne(const Op& op) {
   return one && attrs.status().ok();
 }
 
+// Whether training, not tests, makes up for what dropout drops: a name, or a flag in programs
+// before Paddle 1.5.
+bool UpscalesInTrain(const Op& op) {
+  const Attr* const attr = op.FindAttr("dropout_implementation");
+  if (attr == nullptr) return false;
+  if (const bool* const flag = std::get_if<bool>(&attr->value)) return *flag;
+  const auto* const name = std::get_if<std::string>(&attr->value);
+  return name != nullptr && *name == "upscale_in_train";
+}
+
 bool IsIdleDropout(const Op& op) {
   AttrReader attrs(op);
   const bool test = attrs.Bool("is_test", false);
-  const bool upscaled =
-      attrs.String("dropout_implementation", "downgrade_in_infer") == "upscale_in_train";
+  const bool upscaled = UpscalesInTrain(op);
   const bool certain = attrs.Float("dropout_prob", 0.5F) == 0;
   return test && (upscaled || certain) && attrs.status().ok();
 }

@@ -18,7 +18,9 @@ struct DiagonalAttrs {
 };
 
 inline DiagonalAttrs ReadDiagonalAttrs(AttrReader& reader) {
-  return {reader.Int("offset", 0), reader.Int("axis1", 0), reader.Int("axis2", 1)};
+  // Before Paddle 2.0 trace has the axes as `dim1` and `dim2`.
+  return {reader.Int("offset", 0), reader.Int(reader.Has("axis1") ? "axis1" : "dim1", 0),
+          reader.Int(reader.Has("axis2") ? "axis2" : "dim2", 1)};
 }
 
 struct Diagonal {

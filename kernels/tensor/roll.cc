@@ -21,7 +21,9 @@ struct RollAttrs {
 
 template <bool kBack>
 RollAttrs ReadRollAttrs(AttrReader& reader) {
-  return {ReadIntListAttr(reader, "shifts"), ReadIntListAttr(reader, "axis"), kBack};
+  // Before Paddle 2.0 `axis` is `dims`.
+  return {ReadIntListAttr(reader, "shifts"),
+          ReadIntListAttr(reader, reader.Has("axis") ? "axis" : "dims"), kBack};
 }
 
 // How far each dimension moves, in [0, length).
