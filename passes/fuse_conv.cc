@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/attr_reader.h"
+#include "core/fused_forms.h"
 #include "passes/fusion.h"
 #include "passes/symbolic_shapes.h"
 
@@ -81,8 +82,8 @@ class ConvFuser {
     const Var* filter = fuser_.Parameter(Fuser::Argument(conv.inputs, "Filter"));
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
     const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
-    if (filter == nullptr || filter->dims.size() != 4 || !input.has_value() ||
-        !output.has_value()) {
+    if (filter == nullptr || filter->dims.size() != 4 || filter->dims[0] <= 0 ||
+        !input.has_value() || !output.has_value()) {
       return std::nullopt;
     }
     if (!fuser_.IsStable(*input, index) || !HasKernel(*output) || HasEpilogue(conv)) {
@@ -119,12 +120,18 @@ class ConvFuser {
     return next.has_value() && op(*next).type == type ? next : std::nullopt;
   }
 
+  // The same for a sum into which no other library has fused anything.
+  std::optional<int> NextSum(const Chain& chain) const {
+    const std::optional<int> next = Next(chain, "elementwise_add");
+    return next.has_value() && CheckNothingFused(op(*next)).ok() ? next : std::nullopt;
+  }
+
   VarId Result(const Chain& chain) const {
     return *Fuser::Argument(op(chain.ops.back()).outputs, chain.out_slot);
   }
 
   void TakeBias(Chain& chain) const {
-    const std::optional<int> add = Next(chain, "elementwise_add");
+    const std::optional<int> add = NextSum(chain);
     if (!add.has_value() || Fuser::Argument(op(*add).inputs, "X") != Result(chain)) return;
     const std::optional<VarId> y = Fuser::Argument(op(*add).inputs, "Y");
     const Var* var = fuser_.Parameter(y);
@@ -179,7 +186,7 @@ class ConvFuser {
   }
 
   void TakeResidual(Chain& chain) const {
-    const std::optional<int> add = Next(chain, "elementwise_add");
+    const std::optional<int> add = NextSum(chain);
     if (!add.has_value()) return;
     const VarId result = Result(chain);
     const std::optional<VarId> x = Fuser::Argument(op(*add).inputs, "X");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/attr_reader.h"
+#include "core/fused_forms.h"
 #include "passes/fusion.h"
 
 namespace interp {
@@ -76,7 +77,7 @@ class FcFuser {
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
     const Var* weight = fuser_.Parameter(w);
     if (!x.has_value() || weight == nullptr || weight->dims.size() != 2) return std::nullopt;
-    const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x].var);
+    const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x]);
     if (!rows.has_value() || !fuser_.IsStable(*x, index) || !HasKernel(*w)) return std::nullopt;
     return Product{*x, *w, *rows, weight->dims[1]};
   }
@@ -89,7 +90,7 @@ class FcFuser {
   }
 
   std::optional<VarId> MatchBias(int index, int add, const Product& product) const {
-    if (op(add).type != "elementwise_add" ||
+    if (op(add).type != "elementwise_add" || !CheckNothingFused(op(add)).ok() ||
         Fuser::Argument(op(add).inputs, "X") != Fuser::Argument(op(index).outputs, "Out")) {
       return std::nullopt;
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/attr_reader.h"
+#include "core/fused_forms.h"
 
 namespace interp {
 
@@ -137,9 +138,11 @@ std::optional<FusedActivation> MatchActivation(const Op& op) {
   return plain ? ReadActivation(op) : std::nullopt;
 }
 
-std::optional<int32_t> RowDimsOfProduct(const Op& op, const Var* x) {
+std::optional<int32_t> RowDimsOfProduct(const Op& op, const VarUse& x) {
+  if (!CheckNothingFused(op).ok()) return std::nullopt;
   AttrReader attrs(op);
-  const int32_t rank = x == nullptr ? 0 : static_cast<int32_t>(x->dims.size());
+  const bool declared = x.var != nullptr && x.writes <= 1;
+  const int32_t rank = declared ? static_cast<int32_t>(x.var->dims.size()) : 0;
   std::optional<int32_t> rows;
   if (op.type == "mul" && attrs.Int("y_num_col_dims", 1) == 1) {
     rows = attrs.Int("x_num_col_dims", 1);
@@ -158,7 +161,8 @@ bool IsPerChannel(const std::vector<int64_t>& dims, int64_t axis, int64_t rank,
                   int64_t channel_axis, int64_t channels) {
   const int64_t count = std::ssize(dims);
   const int64_t begin = axis == -1 ? rank - count : axis;
-  if (begin < 0 || begin + count > rank || channel_axis < begin || channel_axis >= begin + count) {
+  if (channels <= 0 || begin < 0 || begin + count > rank || channel_axis < begin ||
+      channel_axis >= begin + count) {
     return false;
   }
   for (int64_t i = 0; i < count; ++i) {

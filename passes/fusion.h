@@ -89,11 +89,14 @@ struct FusedActivation {
 std::optional<FusedActivation> MatchActivation(const Op& op);
 
 // The leading dims of X that make up the rows of `op`, one of mul, matmul and matmul_v2, when it is
-// a product without transposition or factor: Out[.., n] = sum_k X[.., k] Y[k, n]. `x` declares X.
-std::optional<int32_t> RowDimsOfProduct(const Op& op, const Var* x);
+// a product without transposition, factor or anything fused into it: Out[.., n] = sum_k X[.., k]
+// Y[k, n]. `x` is the use of X, whose declared rank counts where one op writes it: names that a
+// program uses for several values have the rank of one of them.
+std::optional<int32_t> RowDimsOfProduct(const Op& op, const VarUse& x);
 
 // True when an elementwise op with attribute `axis` that adds a tensor of `dims` to one of `rank`
-// dims adds value c to channel c of `channels`, along `channel_axis`.
+// dims adds value c to channel c of `channels`, along `channel_axis`. False for a declared number
+// that tells nothing (-1).
 bool IsPerChannel(const std::vector<int64_t>& dims, int64_t axis, int64_t rank,
                   int64_t channel_axis, int64_t channels);
 

@@ -94,7 +94,7 @@ class Int8Maker {
     const std::optional<VarId> x = Fuser::Argument(product.inputs, "X");
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
     if (!x.has_value() || !w.has_value()) return std::nullopt;
-    const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x].var);
+    const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x]);
     if (!rows.has_value()) return std::nullopt;
     std::optional<Match> match = MatchSides(*x, *w, /*filter_axis=*/1);
     if (!match.has_value() || !MatchSums(index, "Out", *rows, *match)) return std::nullopt;

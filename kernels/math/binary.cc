@@ -1,6 +1,7 @@
 #include "kernels/math/binary.h"
 
 #include "kernels/util/flops.h"
+#include "kernels/util/fused_forms.h"
 
 namespace interp {
 namespace {
@@ -8,22 +9,6 @@ namespace {
 using binary::kOut;
 using binary::kX;
 using binary::kY;
-
-// Attributes of oneDNN's int8 and fused kernels that some saved programs carry.
-void RefuseFusedForms(AttrReader& attrs) {
-  for (const absl::string_view name : {"Scale_x", "Scale_y", "Scale_out"}) {
-    const float scale = attrs.Float(name, 1.0f);
-    if (scale != 1.0f) {
-      attrs.Fail(absl::StrCat("attribute '", name, "' is ", scale, ", only 1 is supported"));
-    }
-  }
-  for (const absl::string_view name : {"fuse_activation", "activation_type"}) {
-    const std::string activation = attrs.String(name, "");
-    if (!activation.empty()) {
-      attrs.Fail(absl::StrCat("attribute '", name, "' is '", activation, "', expected none"));
-    }
-  }
-}
 
 OpDef BinaryDef(absl::string_view type, std::vector<KernelDef> kernels) {
   return OpDef{.type = type,

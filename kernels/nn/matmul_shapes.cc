@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/nn/matmul.h"
+#include "kernels/util/fused_forms.h"
 
 namespace interp::nn {
 namespace {
@@ -95,6 +96,26 @@ absl::StatusOr<ResolvedProduct> ResolveMatrices(const MatmulAttrs& attrs, const 
   return r;
 }
 
+MatmulAttrs ReadTransposition(AttrReader& reader) {
+  MatmulAttrs attrs;
+  attrs.keeps_lod = false;
+  attrs.trans_x = reader.Bool("trans_x", false);
+  attrs.trans_y = reader.Bool("trans_y", false);
+  return attrs;
+}
+
+// Paddle's passes say it in the first, those for oneDNN in the second.
+constexpr absl::string_view kFcActivations[] = {"activation_type", "fuse_activation"};
+
+FusedActivation ReadFcActivation(AttrReader& reader) {
+  const FusedActivation activation = ReadActivation(reader, kFcActivations[0]);
+  const FusedActivation more = ReadActivation(reader, kFcActivations[1]);
+  if (more.kind == ActivationKind::kNone) return activation;
+  if (activation.kind == ActivationKind::kNone) return more;
+  reader.Fail("attributes 'activation_type' and 'fuse_activation' are both set, expected one");
+  return activation;
+}
+
 }  // namespace
 
 MatmulAttrs ReadMatmul(AttrReader& reader) {
@@ -106,23 +127,19 @@ MatmulAttrs ReadMatmul(AttrReader& reader) {
   if (reader.Int("head_number", 1) != 1) {
     reader.Fail("attribute 'head_number' is not 1, which only Paddle's MKL build supports");
   }
-  for (const char* name : {"fused_reshape_X", "fused_reshape_Y", "fused_reshape_Out",
-                           "fused_transpose_X", "fused_transpose_Y", "fused_transpose_Out"}) {
-    if (!reader.Ints(name).empty()) reader.Fail(absl::StrCat("attribute '", name, "' is set"));
-  }
+  RefuseFusedForms(reader);
   return attrs;
 }
 
 MatmulAttrs ReadMatmulV2(AttrReader& reader) {
-  MatmulAttrs attrs;
-  attrs.keeps_lod = false;
-  attrs.trans_x = reader.Bool("trans_x", false);
-  attrs.trans_y = reader.Bool("trans_y", false);
-  return attrs;
+  RefuseFusedForms(reader);
+  return ReadTransposition(reader);
 }
 
 MatmulAttrs ReadFusedMatmul(AttrReader& reader) {
-  MatmulAttrs attrs = ReadMatmulV2(reader);
+  MatmulAttrs attrs = ReadTransposition(reader);
+  constexpr absl::string_view kRead[] = {"fuse_activation"};
+  RefuseFusedForms(reader, kRead);
   attrs.alpha = reader.Float("matmul_alpha", 1.0F);
   attrs.activation = ReadActivation(reader, "fuse_activation");
   return attrs;
@@ -147,7 +164,8 @@ MatmulAttrs ReadFc(AttrReader& reader) {
   attrs.form = Form::kFlatten;
   attrs.x_rows_dims = reader.Int("in_num_col_dims", 1);
   attrs.keeps_lod = reader.Bool("keeps_lod", true);
-  attrs.activation = ReadActivation(reader, "activation_type");
+  attrs.activation = ReadFcActivation(reader);
+  RefuseFusedForms(reader, kFcActivations);
   if (reader.Bool("padding_weights", false)) {
     reader.Fail("attribute 'padding_weights' is true, which is not supported");
   }

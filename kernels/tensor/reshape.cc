@@ -2,6 +2,7 @@
 // place and one -1 takes what is left.
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/fused_forms.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/view_shapes.h"
 
@@ -18,7 +19,10 @@ struct ReshapeAttrs {
   IntList shape;
 };
 
-ReshapeAttrs ReadReshapeAttrs(AttrReader& reader) { return {ReadIntListAttr(reader, "shape")}; }
+ReshapeAttrs ReadReshapeAttrs(AttrReader& reader) {
+  RefuseFusedForms(reader);
+  return {ReadIntListAttr(reader, "shape")};
+}
 
 // A list of one-element tensors wins over the whole tensor, and that over the attribute.
 absl::StatusOr<IntList> WantedDims(const OpContext& ctx) {

@@ -9,6 +9,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
+#include "kernels/util/fused_forms.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/view_shapes.h"
@@ -30,13 +31,15 @@ struct TransposeAttrs {
 };
 
 TransposeAttrs ReadTransposeAttrs(AttrReader& reader) {
+  RefuseFusedForms(reader);
   TransposeAttrs attrs;
   attrs.axis = ReadIntListAttr(reader, "axis");
   return attrs;
 }
 
 TransposeAttrs ReadFusedAttrs(AttrReader& reader) {
-  TransposeAttrs attrs = ReadTransposeAttrs(reader);
+  TransposeAttrs attrs;
+  attrs.axis = ReadIntListAttr(reader, "axis");
   attrs.squeezed = ReadIntListAttr(reader, "fused_squeeze2_axes");
   attrs.unsqueezed = ReadIntListAttr(reader, "fused_unsqueeze2_axes");
   attrs.reshaped = ReadIntListAttr(reader, "fused_reshape2_shape");

@@ -1,5 +1,6 @@
-// Ops that inference passes fuse, and further ops of old programs: inputs and attributes that they
-// refuse, and sequences of no rows, which Paddle does not take.
+// Ops that inference passes fuse, and further ops of old programs: what they take from other
+// passes, inputs and attributes that they refuse, and sequences of no rows, which Paddle does not
+// take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -179,6 +180,67 @@ TEST(FusedOpsTest, SequencesOfNoRowsHaveNoMatches) {
                               "dim_t=1"});
   EXPECT_EQ(out[0].shape, Shape({0, 1}));
   EXPECT_EQ(out[0].lod, Lod({{0, 0, 0}}));
+}
+
+// Programs that oneDNN's passes have saved keep plain types.
+TEST(FusedOpsTest, RefusesWhatIsFusedIntoPlainOps) {
+  const Tensor x = Numbers({2, 2}, 1);
+  const auto binary = [&](const std::string& type, const std::string& attrs) {
+    return OpRun{type, {{"X", x}, {"Y", x}}, {"Out"}, attrs};
+  };
+  const auto fc = [&](const std::string& attrs) {
+    return OpRun{"fc", {{"Input", x}, {"W", x}}, {"Out"}, attrs};
+  };
+  ExpectRefusals({
+      {binary("elementwise_add", "fused_output_scale=0.5"), "'fused_output_scale' is 0.5, only 1"},
+      {binary("elementwise_mul", "fused_unsqueeze2_axes=[0]"), "'fused_unsqueeze2_axes' is set"},
+      {binary("elementwise_sub", "fuse_activation=\"relu\""), "'relu', expected none"},
+      {binary("matmul", "fused_output_scale=0.5"), "'fused_output_scale' is 0.5, only 1"},
+      {binary("matmul", "fused_reshape_X=[2, 2]"), "'fused_reshape_X' is set"},
+      {binary("matmul_v2", "fused_output_scale=2.0"), "'fused_output_scale' is 2, only 1"},
+      {binary("matmul_v2", "fused_reshape_Y=[2, 2]"), "'fused_reshape_Y' is set"},
+      {binary("matmul_v2", "fused_transpose_Out=[1, 0]"), "'fused_transpose_Out' is set"},
+      {binary("matmul_v2", "fuse_activation=\"relu\""), "'relu', expected none"},
+      {binary("fused_matmul", "fused_reshape_Out=[4]"), "'fused_reshape_Out' is set"},
+      {fc("fused_output_scale=0.5"), "'fused_output_scale' is 0.5, only 1"},
+      {fc("fused_reshape2_shape=[4]"), "'fused_reshape2_shape' is set"},
+      {fc("fuse_activation=\"tanh\", activation_type=\"relu\""), "are both set, expected one"},
+      {fc("fuse_activation=\"selu\""), "cannot be fused"},
+      {{"transpose2", {{"X", x}}, {"Out"}, "axis=[1, 0], fused_squeeze2_axes=[0]"},
+       "'fused_squeeze2_axes' is set"},
+      {{"reshape2", {{"X", x}}, {"Out"}, "shape=[4], fused_unsqueeze2_axes=[0]"},
+       "'fused_unsqueeze2_axes' is set"},
+  });
+  EXPECT_THAT(RunOp(binary("matmul_v2", "fused_output_scale=1.0, fused_reshape_X=[]")), IsOk());
+}
+
+TEST(FusedOpsTest, FcTakesTheActivationsOfOneDnn) {
+  struct Case {
+    std::string fused;
+    std::string op;  // that computes the same
+    std::string attrs;
+  };
+  const Case cases[] = {
+      {"fuse_activation=\"relu\"", "relu", ""},
+      {"fuse_activation=\"leaky_relu\", fuse_alpha=0.3", "leaky_relu", "alpha=0.3"},
+      {"fuse_activation=\"hard_sigmoid\", fuse_alpha=0.25, fuse_beta=0.4", "hard_sigmoid",
+       "slope=0.25, offset=0.4"},
+      {"fuse_activation=\"tanh\", activation_type=\"\"", "tanh", ""},
+  };
+  OpRun fc = {"fc",
+              {{"Input", Numbers({3, 4}, 1)}, {"W", Numbers({4, 5}, 2)}, {"Bias", Numbers({5}, 3)}},
+              {"Out"},
+              ""};
+  const Tensor plain = OutputsOf(fc)[0];
+  for (const Case& c : cases) {
+    fc.attrs = c.fused;
+    const std::vector<float> expected =
+        Values<float>(OutputsOf({c.op, {{"X", plain}}, {"Out"}, c.attrs})[0]);
+    EXPECT_NE(expected, Values<float>(plain)) << c.fused;
+    EXPECT_THAT(Values<float>(OutputsOf(fc)[0]),
+                ::testing::Pointwise(::testing::FloatNear(1e-6F), expected))
+        << c.fused;
+  }
 }
 
 }  // namespace
