@@ -6,39 +6,17 @@
 #include <utility>
 
 #include "core/edit_op.h"
-#include "core/infer_dtypes.h"
 #include "core/near_names.h"
 #include "core/op_role.h"
 #include "passes/op_effects.h"
+#include "passes/op_side.h"
+#include "passes/value_dtypes.h"
 #include "passes/var_uses.h"
 
 namespace interp {
 namespace {
 
-// One side of an op: its arguments in the order of the definition's slots.
-struct Side {
-  std::vector<VarId*> args;
-  std::vector<int> flags;  // of the argument's slot
-  std::vector<int32_t> counts;
-  std::vector<DType> dtypes;
-};
-
-Side Bind(std::vector<Slot>& slots, const std::vector<SlotDef>& defs) {
-  Side side;
-  for (const SlotDef& def : defs) {
-    const auto slot =
-        std::find_if(slots.begin(), slots.end(), [&](const Slot& s) { return s.name == def.name; });
-    const bool present = slot != slots.end();
-    side.counts.push_back(present ? static_cast<int32_t>(slot->args.size()) : 0);
-    if (!present) continue;
-    for (VarId& id : slot->args) {
-      side.args.push_back(&id);
-      side.flags.push_back(def.flags);
-    }
-  }
-  side.dtypes.resize(side.args.size(), DType::kUndefined);
-  return side;
-}
+using Side = OpSide<VarId>;
 
 bool HasKernel(const OpDef& def, DType dtype) {
   return std::any_of(def.kernels.begin(), def.kernels.end(), [&](const KernelDef& kernel) {
@@ -128,13 +106,13 @@ class Reducer {
   bool Reduce(Op& op) {
     const OpDef* def = context_.ops.Find(op.type);
     if (!MayReduce(op, def)) return false;
-    Side in = Bind(op.inputs, def->inputs);
+    Side in = BindSide(op.inputs, def->inputs);
     if (!Asks(*def, in)) return false;
     for (size_t arg = 0; arg < in.args.size(); ++arg) {
       const VarId id = *in.args[arg];
       if (id != empty_) in.dtypes[arg] = Counts(*def, in, arg) ? reduced_ : states_[id].dtype;
     }
-    Side out = Bind(op.outputs, def->outputs);
+    Side out = BindSide(op.outputs, def->outputs);
     if (!InferOutputs(op, *def, in, out, reduced_)) return false;
     for (size_t arg = 0; arg < out.args.size(); ++arg) {
       if (*out.args[arg] == empty_ || out.dtypes[arg] != reduced_) continue;
@@ -169,9 +147,9 @@ class Reducer {
     // What blocks use is always there under its own name.
     const OpDef* def = context_.ops.Find(op.type);
     if (def == nullptr) return NoteWritten(op);
-    Side in = Bind(op.inputs, def->inputs);
+    Side in = BindSide(op.inputs, def->inputs);
     for (size_t arg = 0; arg < in.args.size(); ++arg) in.dtypes[arg] = states_[*in.args[arg]].dtype;
-    Side out = Bind(op.outputs, def->outputs);
+    Side out = BindSide(op.outputs, def->outputs);
     for (size_t arg = 0; arg < out.args.size(); ++arg) {
       out.dtypes[arg] = states_[*out.args[arg]].dtype;
     }
@@ -187,23 +165,11 @@ class Reducer {
     }
   }
 
-  // Sets the dtypes of the outputs. False where the attributes are unusable, which whoever compiles
-  // the program tells, and where the kernel would not be of dtype `wanted` (kUndefined: of any).
+  // As InferOutputDTypes.
   static bool InferOutputs(const Op& op, const OpDef& def, const Side& in, Side& out,
                            DType wanted) {
-    ParsedAttrs attrs;
-    if (def.parse != nullptr) {
-      AttrReader reader(op);
-      absl::StatusOr<ParsedAttrs> parsed = def.parse(reader);
-      if (!parsed.ok()) return false;
-      attrs = *std::move(parsed);
-    }
-    const DTypeContext::Inputs inputs{in.dtypes, in.counts};
-    const DTypeContext::Outputs outputs{absl::MakeSpan(out.dtypes), out.counts};
-    const DType kernel = KernelDType(def, op, attrs.get(), inputs, outputs);
-    if (wanted != DType::kUndefined && kernel != wanted) return false;
-    InferDTypes(def, attrs.get(), kernel, inputs, outputs);
-    return true;
+    return InferOutputDTypes(op, def, {in.dtypes, in.counts},
+                             {absl::MakeSpan(out.dtypes), out.counts}, wanted);
   }
 
   // False for what an op may write by a block of its own: its value in 16 bits serves one op.

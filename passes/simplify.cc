@@ -1,11 +1,13 @@
 #include "passes/simplify.h"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "core/attr_reader.h"
 #include "passes/op_effects.h"
+#include "passes/value_dtypes.h"
 #include "passes/var_uses.h"
 
 namespace interp {
@@ -51,17 +53,15 @@ bool IsIdleDropout(const Op& op) {
   return test && (upscaled || certain) && attrs.status().ok();
 }
 
-// `cast` says nothing else than the declarations, which SameType compares.
-bool IsConsistentCast(const Op& op, DType declared) {
+bool IsCastTo(const Op& op, DType dtype) {
   AttrReader attrs(op);
-  return attrs.Type("out_dtype", declared) == declared && attrs.status().ok();
+  return op.type == "cast" && attrs.Type("out_dtype", dtype) == dtype && attrs.status().ok();
 }
 
-// Whether Out equals X whatever X is, given that both are declared with one element type and no
-// other input is present.
-bool IsIdentity(const Op& op, DType declared) {
+// Whether Out equals an X of elements of that dtype, given that no other input is present.
+bool IsIdentity(const Op& op, DType dtype) {
   if (op.type == "assign" || op.type == "concat" || op.type == "sum") return true;
-  if (op.type == "cast") return IsConsistentCast(op, declared);
+  if (op.type == "cast") return dtype != DType::kUndefined && IsCastTo(op, dtype);
   return op.type == "scale" ? IsScaleByOne(op) : op.type == "dropout" && IsIdleDropout(op);
 }
 
@@ -71,6 +71,7 @@ class Simplifier {
   Simplifier(const Program& program, const OpRegistry& ops)
       : uses_(FindVarUses(program, ops)), names_(uses_.size()) {
     std::iota(names_.begin(), names_.end(), 0);
+    if (HasDeclaredIdentity(program)) dtypes_.emplace(program, uses_, ops);
   }
 
   // Returns true when the op at `index` is to go, after noting that its two variables are one.
@@ -78,7 +79,7 @@ class Simplifier {
     const std::optional<VarId> x = OnlyArgument(op.FindInput("X"));
     const std::optional<VarId> out = OnlyArgument(op.FindOutput("Out"));
     if (!x.has_value() || !out.has_value() || !NoOtherArguments(op.inputs, "X")) return false;
-    if (!SameType(*x, *out) || !IsIdentity(op, uses_[*x].var->dtype)) return false;
+    if (!SameType(*x, *out) || !IsIdentity(op, DTypeOf(*x))) return false;
     if (!OthersUnused(op)) return false;
     const VarId in = Rename(*x);
     // Only a variable with one value can stand for another.
@@ -96,6 +97,11 @@ class Simplifier {
     return true;
   }
 
+  // Goes past an op of the program as it was.
+  void Pass(const Op& op) {
+    if (dtypes_.has_value()) dtypes_->Pass(op);
+  }
+
   VarId Rename(VarId id) {
     while (names_[id] != id) id = names_[id] = names_[names_[id]];
     return id;
@@ -105,6 +111,21 @@ class Simplifier {
   // Memory of others: a value may not appear in it earlier than the program says.
   static bool IsShared(const VarUse& use) {
     return use.persistable || use.fed || use.block == VarUse::kSeveralBlocks;
+  }
+
+  // Whether a cast says nothing else than the declarations do. They may be wrong, and only then it
+  // is worth to follow what the ops make.
+  bool HasDeclaredIdentity(const Program& program) const {
+    const std::vector<Op>& ops = program.blocks[0].ops;
+    return std::any_of(ops.begin(), ops.end(), [&](const Op& op) {
+      if (op.type != "cast") return false;
+      const std::optional<VarId> x = OnlyArgument(op.FindInput("X"));
+      return x.has_value() && uses_[*x].var != nullptr && IsCastTo(op, uses_[*x].var->dtype);
+    });
+  }
+
+  DType DTypeOf(VarId id) const {
+    return dtypes_.has_value() ? dtypes_->Of(id) : uses_[id].var->dtype;
   }
 
   bool SameType(VarId x, VarId out) const {
@@ -126,7 +147,8 @@ class Simplifier {
   }
 
   std::vector<VarUse> uses_;
-  std::vector<VarId> names_;  // by VarId: the variable it has become, in steps
+  std::optional<ValueDTypes> dtypes_;  // where a cast asks for them
+  std::vector<VarId> names_;           // by VarId: the variable it has become, in steps
 };
 
 }  // namespace
@@ -138,7 +160,9 @@ absl::StatusOr<Program> Simplify(Program program, const PassContext& context) {
   std::vector<Op> ops;
   ops.reserve(old.size());
   for (size_t i = 0; i < old.size(); ++i) {
-    if (!simplifier.TryRemove(old[i], static_cast<int32_t>(i))) ops.push_back(std::move(old[i]));
+    const bool removed = simplifier.TryRemove(old[i], static_cast<int32_t>(i));
+    simplifier.Pass(old[i]);
+    if (!removed) ops.push_back(std::move(old[i]));
   }
   for (Op& op : ops) {
     for (std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {

@@ -113,6 +113,36 @@ TEST(CrfDecodingTest, ScoresThatAreNoNumbersGiveTagsInRange) {
   }
 }
 
+// Paddle before 2.0 declares it as float32.
+TEST(CrfDecodingTest, ThePathIsCastWhateverItIsDeclaredAs) {
+  absl::StatusOr<Program> program = ParseProgram(R"(block 0
+  var emission float32[-1,3]
+  var transition float32[5,3]
+  var path float32[-1,1]
+  var cast_path float32[-1,1]
+  var one float32[1]
+  var next float32[-1,1]
+  crf_decoding(Emission=emission, Transition=transition) -> (ViterbiPath=path)
+  cast(X=path) -> (Out=cast_path) {in_dtype=5, out_dtype=5}
+  fill_constant() -> (Out=one) {shape=[1], value=1.0, dtype=5}
+  elementwise_add(X=cast_path, Y=one) -> (Out=next)
+)");
+  ASSERT_THAT(program, IsOk());
+  const auto core = InterpreterCore::Create(*std::move(program), {"emission", "transition"},
+                                            {"path", "next"}, nullptr, {});
+  ASSERT_THAT(core, IsOk());
+  const auto fetched =
+      (*core)->Run({Numbers({kRows, kTags}, 1, kLod), Numbers({kTags + 2, kTags}, 2)});
+  ASSERT_THAT(fetched, IsOk());
+  ASSERT_EQ((*fetched)[0].dtype, DType::kInt64);
+  ASSERT_EQ((*fetched)[1].dtype, DType::kFloat32);
+  std::vector<float> expected;
+  for (const int64_t tag : Values<int64_t>((*fetched)[0])) {
+    expected.push_back(static_cast<float>(tag + 1));
+  }
+  EXPECT_EQ(Values<float>((*fetched)[1]), expected);
+}
+
 TEST(CrfOpsTest, IndicesMayBeOf32Bits) {
   OpRun run = {"linear_chain_crf",
                {{"Emission", Numbers({kRows, kTags}, 1, kLod)},

@@ -13,6 +13,12 @@ OpDef Unary(absl::string_view type) {
           .gradient = {.inputs = {"Out", "Out@GRAD"}, .outputs = {"X@GRAD"}}};
 }
 
+struct CastAttrs {
+  DType out_dtype = DType::kFloat32;
+};
+
+CastAttrs ReadCastAttrs(AttrReader& attrs) { return {attrs.Type("out_dtype", DType::kFloat32)}; }
+
 GradientDef BinaryGradient() {
   return {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}};
 }
@@ -133,7 +139,16 @@ void AddOthers(OpRegistry& ops) {
   ops.Add(Lists("write_to_array", 0, kTensorArray));
   ops.Add(Lists("read_from_array", kTensorArray, 0));
   ops.Add({.type = "assign", .inputs = {{"X"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
-  ops.Add({.type = "cast", .inputs = {{"X"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
+  ops.Add({.type = "cast",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<CastAttrs, ReadCastAttrs>,
+           .infer_dtype = [](DTypeContext& ctx) { ctx.Set(0, ctx.attrs<CastAttrs>().out_dtype); },
+           .inplace = {{0, 0}}});
+  ops.Add({.type = "arg_max",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .infer_dtype = [](DTypeContext& ctx) { ctx.Set(0, DType::kInt64); }});
   ops.Add({.type = "dropout",
            .inputs = {{"X"}},
            .outputs = {{"Out"}, {"Mask", kOptional}},
@@ -156,6 +171,11 @@ void AddOthers(OpRegistry& ops) {
   ops.Add({.type = "mean_grad",
            .inputs = {{"X", kNoNeedBuffer}, {"Out@GRAD"}},
            .outputs = {{"X@GRAD"}}});
+  ops.Add({.type = "roi_align", .inputs = {{"X"}, {"ROIs"}}, .outputs = {{"Out"}}});
+  ops.Add({.type = "roi_align_grad",
+           .inputs = {{"X"}, {"ROIs"}, {"Out@GRAD"}},
+           .outputs = {{"X@GRAD"}}});
+  ops.Add({.type = "generate_proposals", .inputs = {{"Scores"}}, .outputs = {{"RpnRois"}}});
   ops.Add({.type = "sgd",
            .inputs = {{"Param"}, {"Grad"}, {"LearningRate"}},
            .outputs = {{"ParamOut"}},
