@@ -31,8 +31,9 @@ bool HasSubBlock(const Op& op) {
 
 bool KeepsValue(const Op& op, VarId output) {
   if (op.type == "hierarchical_sigmoid") return IsInput(op, output);
-  const bool test_mode = IsTrue(op, "is_test") || IsTrue(op, "use_global_stats");
-  return test_mode && IsInput(op, output) && !HasSubBlock(op);
+  const bool test = IsTrue(op, "is_test") && !IsTrue(op, "trainable_statistics");
+  const bool keeps_state = test || IsTrue(op, "use_global_stats");
+  return keeps_state && IsInput(op, output) && !HasSubBlock(op);
 }
 
 bool MaySecretlyShare(const Op& op, const OpDef* def) {

@@ -22,8 +22,8 @@ void ForEachSubBlock(const Op& op, F f) {
 }
 
 // True when `output`, an output of the op, keeps the value it had: an op in test mode (attribute
-// is_test or use_global_stats) lists state such as batch_norm's mean as input and as output, but
-// does not change it. hierarchical_sigmoid lists its weights so.
+// is_test without trainable_statistics, or use_global_stats) lists state such as batch_norm's mean
+// as input and as output, but does not change it. hierarchical_sigmoid lists its weights so.
 bool KeepsValue(const Op& op, VarId output);
 
 // True when kernels of the op may make outputs share memory with inputs in ways that the pairs of
