@@ -16,6 +16,7 @@
 #include "passes/int8.h"
 #include "passes/mixed_precision.h"
 #include "passes/prune.h"
+#include "passes/retired_slots.h"
 #include "passes/simplify.h"
 #include "passes/variable_attributes.h"
 #include "passes/verify.h"
@@ -167,6 +168,7 @@ absl::StatusOr<PipelineResult> RunPipeline(Program program, const PassContext& c
 absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& context,
                                          absl::Span<const Pass> passes,
                                          const PipelineOptions& options) {
+  INTERP_ASSIGN_OR_RETURN(program, DropRetiredSlots(std::move(program), context));
   // Passes use ids as indices: what comes in is checked even when `verify` is off.
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
   Baseline baseline;

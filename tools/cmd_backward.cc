@@ -4,6 +4,7 @@
 #include "core/op_role.h"
 #include "core/program_load.h"
 #include "passes/minimize.h"
+#include "passes/retired_slots.h"
 #include "passes/verify.h"
 #include "tools/commands.h"
 #include "tools/model.h"
@@ -28,9 +29,12 @@ absl::StatusOr<Program> Load(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(Model model,
                           LoadModel({.model = path, .params = "", .compiled_from = ""}));
   if (model.compiled.has_value()) return InvalidArgument(path, ": is a plan, expected a program");
-  const absl::Status valid = VerifyProgram(model.program, OpRegistry::Global());
+  absl::StatusOr<Program> program =
+      DropRetiredSlots(std::move(model.program), {.ops = OpRegistry::Global()});
+  if (!program.ok()) return Annotate(program.status(), path);
+  const absl::Status valid = VerifyProgram(*program, OpRegistry::Global());
   if (!valid.ok()) return Annotate(valid, path);
-  return std::move(model.program);
+  return program;
 }
 
 absl::StatusOr<TrainingPrograms> Make(const BackwardFlags& flags, const OptimizerSpec& optimizer) {

@@ -13,6 +13,7 @@
 #include "passes/feed_fetch.h"
 #include "passes/prune.h"
 #include "passes/readers.h"
+#include "passes/retired_slots.h"
 #include "passes/verify.h"
 
 namespace interp {
@@ -91,6 +92,9 @@ Trainer::~Trainer() = default;
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shared_ptr<Scope> scope,
                                                          TrainerOptions options) {
   if (scope == nullptr) scope = std::make_shared<Scope>();
+  PassContext as_loaded{.ops = OpsOf(options)};
+  if (!options.fetches.empty()) as_loaded.fetches = options.fetches;
+  INTERP_ASSIGN_OR_RETURN(main, DropRetiredSlots(std::move(main), as_loaded));
   INTERP_RETURN_IF_ERROR(NameFeedsAndFetches(main, options));
   DropFedReaders(options.feeds, main);
   Program states;  // makes the first scale and its counts
