@@ -112,14 +112,14 @@ void MapProducts(const Side& side, const Partial& partial) {
   }
 }
 
-// A tensor of the shape of Out@GRAD, with the elements of an operand that meet its own.
-template <typename T>
+// A tensor of To of the shape of Out@GRAD, with the elements of an operand that meet its own.
+template <typename T, typename To = T>
 absl::StatusOr<Tensor> LaidOut(KernelContext& ctx, const Tensor& operand, const Side& side) {
   Tensor whole;
-  whole.dtype = side.grad->dtype;
+  whole.dtype = DTypeOf<To>;
   whole.shape = side.grad->shape;
   INTERP_RETURN_IF_ERROR(ctx.Allocate(whole));
-  T* const to = whole.mutable_data<T>();
+  To* const to = whole.mutable_data<To>();
   ForEachPieceOf<T>(operand, side, [to](int64_t begin, int64_t n, const T* values) {
     std::copy(values, values + n, to + begin);
   });
@@ -135,9 +135,10 @@ struct GradAsItIs {
 template <typename T, typename Partial>
 absl::StatusOr<Tensor> LaidOutProducts(KernelContext& ctx, const Side& side,
                                        const Partial& partial) {
-  INTERP_ASSIGN_OR_RETURN(Tensor products, LaidOut<T>(ctx, *side.other, side));
+  using C = ComputeType<T>;
+  INTERP_ASSIGN_OR_RETURN(Tensor products, (LaidOut<T, C>(ctx, *side.other, side)));
   const T* const grad = side.grad->data<T>();
-  T* const to = products.mutable_data<T>();
+  C* const to = products.mutable_data<C>();
   ForEachPieceOf<T>(*side.self, side, [=](int64_t begin, int64_t n, const T* self) {
 #pragma GCC ivdep
     for (int64_t i = begin; i < begin + n; ++i) to[i] = partial(self[i - begin], to[i], grad[i]);
@@ -145,9 +146,10 @@ absl::StatusOr<Tensor> LaidOutProducts(KernelContext& ctx, const Side& side,
   return products;
 }
 
-template <typename T, typename Source, typename Partial>
+// `source` gives elements of E, or pairs of them.
+template <typename T, typename E, typename Source, typename Partial>
 void Sum(const Side& side, const Source& source, const Partial& partial) {
-  using Reducer = SumOfProducts<T, Partial>;
+  using Reducer = SumOfProducts<E, Partial>;
   RunReduce(PlanSum(side), side.num_threads, source, side.self_grad->mutable_data<T>(),
             Reducer{partial},
             [](typename Reducer::Acc total, int64_t) { return static_cast<T>(total); });
@@ -157,17 +159,18 @@ template <typename T, Takes kTakes, typename Partial>
 absl::Status SumProducts(KernelContext& ctx, const Side& side, const Partial& partial) {
   const T* const grad = side.grad->data<T>();
   if constexpr (kTakes == Takes::kNothing) {
-    Sum<T>(side, grad, partial);
+    Sum<T, T>(side, grad, partial);
   } else if constexpr (kTakes == Takes::kOther) {
     Tensor whole;
     const bool covers = CoversOutput(*side.other, *side.grad);
     if (!covers) {
       INTERP_ASSIGN_OR_RETURN(whole, LaidOut<T>(ctx, *side.other, side));
     }
-    Sum<T>(side, Pairs<T>{grad, (covers ? *side.other : whole).template data<T>()}, partial);
+    Sum<T, T>(side, Pairs<T>{grad, (covers ? *side.other : whole).template data<T>()}, partial);
   } else {
+    using C = ComputeType<T>;
     INTERP_ASSIGN_OR_RETURN(const Tensor products, LaidOutProducts<T>(ctx, side, partial));
-    Sum<T>(side, products.data<T>(), GradAsItIs<ComputeType<T>>());
+    Sum<T, C>(side, products.data<C>(), GradAsItIs<C>());
   }
   return absl::OkStatus();
 }
