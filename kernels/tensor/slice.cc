@@ -11,7 +11,6 @@ namespace interp {
 namespace {
 
 using slice::FindWindow;
-using slice::kBound;
 using slice::kInput;
 using slice::SliceAttrs;
 using slice::Window;
@@ -45,19 +44,13 @@ absl::Status Slice(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "slice",
-    .inputs = {{"Input"},
-               {"StartsTensor", kBound},
-               {"EndsTensor", kBound},
-               {"StartsTensorList", kBound | kVariadic},
-               {"EndsTensorList", kBound | kVariadic}},
+    .inputs = slice::Inputs(/*input_flags=*/0),
     .outputs = {{"Out"}},
     .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
     .infer = InferSlice,
     .kernels = MoveKernels(Slice),
     .layout = LayoutRule::kFollows,
-    .gradient = {.inputs = {"Input", "StartsTensor", "EndsTensor", "StartsTensorList",
-                            "EndsTensorList", "Out@GRAD"},
-                 .outputs = {"Input@GRAD"}},
+    .gradient = slice::Gradient(),
 });
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace {
 using slice::ArrayPart;
 using slice::FindArrayElement;
 using slice::FindArrayPart;
-using slice::kBound;
 using slice::kInput;
 using slice::SliceAttrs;
 
@@ -40,18 +39,12 @@ absl::Status SliceArrayDense(KernelContext& ctx) {
 OpDef SliceArrayDef(absl::string_view type, int out_flags, KernelFn run) {
   return OpDef{
       .type = type,
-      .inputs = {{"Input", kTensorArray},
-                 {"StartsTensor", kBound},
-                 {"EndsTensor", kBound},
-                 {"StartsTensorList", kBound | kVariadic},
-                 {"EndsTensorList", kBound | kVariadic}},
+      .inputs = slice::Inputs(kTensorArray),
       .outputs = {{"Out", out_flags}},
       .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
       .kernels = {{DType::kUndefined, run}},
       .dynamic_outputs = true,
-      .gradient = {.inputs = {"Input", "StartsTensor", "EndsTensor", "StartsTensorList",
-                              "EndsTensorList", "Out@GRAD"},
-                   .outputs = {"Input@GRAD"}},
+      .gradient = slice::Gradient(),
   };
 }
 

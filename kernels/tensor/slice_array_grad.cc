@@ -7,11 +7,10 @@ namespace interp {
 namespace {
 
 using slice::ArrayPart;
-using slice::kBound;
 using slice::kInput;
+using slice::kOutGrad;
 using slice::SliceAttrs;
 
-constexpr int kOutGrad = 5;
 constexpr int kInputGrad = 0;
 
 DType GradientDType(const DTypeContext& ctx) { return ctx.input(kOutGrad); }
@@ -32,12 +31,7 @@ absl::Status SliceArrayDenseGrad(KernelContext& ctx) {
 OpDef SliceArrayGradDef(absl::string_view type, int gradient_flags, KernelFn run) {
   return OpDef{
       .type = type,
-      .inputs = {{"Input", kTensorArray},
-                 {"StartsTensor", kBound},
-                 {"EndsTensor", kBound},
-                 {"StartsTensorList", kBound | kVariadic},
-                 {"EndsTensorList", kBound | kVariadic},
-                 {"Out@GRAD", gradient_flags}},
+      .inputs = slice::GradientInputs(kTensorArray, gradient_flags),
       .outputs = {{"Input@GRAD", kTensorArray}},
       .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
       .kernel_dtype = GradientDType,

@@ -7,12 +7,11 @@ namespace interp {
 namespace {
 
 using slice::FindWindow;
-using slice::kBound;
 using slice::kInput;
+using slice::kOutGrad;
 using slice::SliceAttrs;
 using slice::Window;
 
-constexpr int kOutGrad = 5;
 constexpr int kInputGrad = 0;
 
 DType GradientDType(const DTypeContext& ctx) { return ctx.input(kOutGrad); }
@@ -49,12 +48,7 @@ absl::Status SliceGrad(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "slice_grad",
-    .inputs = {{"Input", kNoNeedBuffer | kAnyDType | kAnyLayout},
-               {"StartsTensor", kBound},
-               {"EndsTensor", kBound},
-               {"StartsTensorList", kBound | kVariadic},
-               {"EndsTensorList", kBound | kVariadic},
-               {"Out@GRAD"}},
+    .inputs = slice::GradientInputs(kNoNeedBuffer | kAnyDType | kAnyLayout, /*gradient_flags=*/0),
     .outputs = {{"Input@GRAD"}},
     .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
     .kernel_dtype = GradientDType,

@@ -91,6 +91,27 @@ inline absl::StatusOr<int64_t> FindArrayElement(const OpContext& ctx) {
                          std::ssize(ctx.input_array(kInput)));
 }
 
-constexpr int kBound = kOptional | kAnyDType | kValueInInfer;
+// The inputs of a slice: Input, which has flags of its own, and tensors for the bounds.
+inline std::vector<SlotDef> Inputs(int input_flags) {
+  constexpr int kBound = kOptional | kAnyDType | kValueInInfer;
+  return {{"Input", input_flags},
+          {"StartsTensor", kBound},
+          {"EndsTensor", kBound},
+          {"StartsTensorList", kBound | kVariadic},
+          {"EndsTensorList", kBound | kVariadic}};
+}
+
+// The gradient takes the same and Out@GRAD.
+constexpr int kOutGrad = 5;
+inline std::vector<SlotDef> GradientInputs(int input_flags, int gradient_flags) {
+  std::vector<SlotDef> inputs = Inputs(input_flags);
+  inputs.push_back({"Out@GRAD", gradient_flags});
+  return inputs;
+}
+inline GradientDef Gradient() {
+  return {.inputs = {"Input", "StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList",
+                     "Out@GRAD"},
+          .outputs = {"Input@GRAD"}};
+}
 
 }  // namespace interp::slice

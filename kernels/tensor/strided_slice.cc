@@ -10,7 +10,6 @@ namespace interp {
 namespace {
 
 using strided_slice::FindWindow;
-using strided_slice::kBound;
 using strided_slice::kInput;
 using strided_slice::StridedSliceAttrs;
 using strided_slice::Window;
@@ -44,21 +43,13 @@ absl::Status StridedSlice(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "strided_slice",
-    .inputs = {{"Input"},
-               {"StartsTensor", kBound},
-               {"StartsTensorList", kBound | kVariadic},
-               {"EndsTensor", kBound},
-               {"EndsTensorList", kBound | kVariadic},
-               {"StridesTensor", kBound},
-               {"StridesTensorList", kBound | kVariadic}},
+    .inputs = strided_slice::Inputs(/*input_flags=*/0),
     .outputs = {{"Out"}},
     .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .infer = InferStridedSlice,
     .kernels = MoveKernels(StridedSlice),
     .layout = LayoutRule::kFollows,
-    .gradient = {.inputs = {"Input", "StartsTensor", "StartsTensorList", "EndsTensor",
-                            "EndsTensorList", "StridesTensor", "StridesTensorList", "Out@GRAD"},
-                 .outputs = {"Input@GRAD"}},
+    .gradient = strided_slice::Gradient(),
 });
 
 }  // namespace

@@ -8,13 +8,12 @@ namespace interp {
 namespace {
 
 using strided_slice::FindElements;
-using strided_slice::kBound;
 using strided_slice::kInput;
+using strided_slice::kOutGrad;
 using strided_slice::Progression;
 using strided_slice::StridedSliceAttrs;
 
 constexpr int kOut = 0;
-constexpr int kOutGrad = 7;
 constexpr int kInputGrad = 0;
 
 absl::Status StridedSliceArray(KernelContext& ctx) {
@@ -34,40 +33,25 @@ absl::Status StridedSliceArrayGrad(KernelContext& ctx) {
   return SpreadGradients(ctx, kInput, kInputGrad, along.first, along.step, gradients);
 }
 
-const std::vector<SlotDef> kInputs = {{"Input", kTensorArray},
-                                      {"StartsTensor", kBound},
-                                      {"StartsTensorList", kBound | kVariadic},
-                                      {"EndsTensor", kBound},
-                                      {"EndsTensorList", kBound | kVariadic},
-                                      {"StridesTensor", kBound},
-                                      {"StridesTensorList", kBound | kVariadic}};
-
 INTERP_REGISTER_OP(OpDef{
     .type = "strided_slice_array",
-    .inputs = kInputs,
+    .inputs = strided_slice::Inputs(kTensorArray),
     .outputs = {{"Out", kTensorArray}},
     .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .kernels = {{DType::kUndefined, StridedSliceArray}},
     .dynamic_outputs = true,
-    .gradient = {.inputs = {"Input", "StartsTensor", "StartsTensorList", "EndsTensor",
-                            "EndsTensorList", "StridesTensor", "StridesTensorList", "Out@GRAD"},
-                 .outputs = {"Input@GRAD"}},
+    .gradient = strided_slice::Gradient(),
 });
 
-OpDef GradDef() {
-  OpDef def = {
-      .type = "strided_slice_array_grad",
-      .inputs = kInputs,
-      .outputs = {{"Input@GRAD", kTensorArray}},
-      .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
-      .kernel_dtype = [](const DTypeContext& ctx) { return ctx.input(kOutGrad); },
-      .kernels = {{DType::kUndefined, StridedSliceArrayGrad}},
-      .dynamic_outputs = true,
-  };
-  def.inputs.push_back({"Out@GRAD", kTensorArray});
-  return def;
-}
-INTERP_REGISTER_OP(GradDef());
+INTERP_REGISTER_OP(OpDef{
+    .type = "strided_slice_array_grad",
+    .inputs = strided_slice::GradientInputs(kTensorArray, kTensorArray),
+    .outputs = {{"Input@GRAD", kTensorArray}},
+    .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
+    .kernel_dtype = [](const DTypeContext& ctx) { return ctx.input(kOutGrad); },
+    .kernels = {{DType::kUndefined, StridedSliceArrayGrad}},
+    .dynamic_outputs = true,
+});
 
 }  // namespace
 }  // namespace interp

@@ -7,13 +7,12 @@ namespace interp {
 namespace {
 
 using strided_slice::FindWindow;
-using strided_slice::kBound;
 using strided_slice::kInput;
+using strided_slice::kOutGrad;
 using strided_slice::Progression;
 using strided_slice::StridedSliceAttrs;
 using strided_slice::Window;
 
-constexpr int kOutGrad = 7;
 constexpr int kInputGrad = 0;
 
 DType GradientDType(const DTypeContext& ctx) { return ctx.input(kOutGrad); }
@@ -60,14 +59,8 @@ absl::Status StridedSliceGrad(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "strided_slice_grad",
-    .inputs = {{"Input", kNoNeedBuffer | kAnyDType | kAnyLayout},
-               {"StartsTensor", kBound},
-               {"StartsTensorList", kBound | kVariadic},
-               {"EndsTensor", kBound},
-               {"EndsTensorList", kBound | kVariadic},
-               {"StridesTensor", kBound},
-               {"StridesTensorList", kBound | kVariadic},
-               {"Out@GRAD"}},
+    .inputs = strided_slice::GradientInputs(kNoNeedBuffer | kAnyDType | kAnyLayout,
+                                            /*gradient_flags=*/0),
     .outputs = {{"Input@GRAD"}},
     .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .kernel_dtype = GradientDType,

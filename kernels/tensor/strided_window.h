@@ -105,6 +105,29 @@ inline absl::StatusOr<Progression> FindElements(const OpContext& ctx) {
   return window.along[0];
 }
 
-constexpr int kBound = kOptional | kAnyDType | kValueInInfer;
+// The inputs of a slice: Input, which has flags of its own, and tensors for the bounds.
+inline std::vector<SlotDef> Inputs(int input_flags) {
+  constexpr int kBound = kOptional | kAnyDType | kValueInInfer;
+  return {{"Input", input_flags},
+          {"StartsTensor", kBound},
+          {"StartsTensorList", kBound | kVariadic},
+          {"EndsTensor", kBound},
+          {"EndsTensorList", kBound | kVariadic},
+          {"StridesTensor", kBound},
+          {"StridesTensorList", kBound | kVariadic}};
+}
+
+// The gradient takes the same and Out@GRAD.
+constexpr int kOutGrad = 7;
+inline std::vector<SlotDef> GradientInputs(int input_flags, int gradient_flags) {
+  std::vector<SlotDef> inputs = Inputs(input_flags);
+  inputs.push_back({"Out@GRAD", gradient_flags});
+  return inputs;
+}
+inline GradientDef Gradient() {
+  return {.inputs = {"Input", "StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList",
+                     "StridesTensor", "StridesTensorList", "Out@GRAD"},
+          .outputs = {"Input@GRAD"}};
+}
 
 }  // namespace interp::strided_slice
