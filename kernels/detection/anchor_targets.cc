@@ -64,13 +64,8 @@ Attrs ReadRetinanetAttrs(AttrReader& reader) {
 }
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckRows(ctx, kAnchor, "Anchor", -1, 4));
-  INTERP_RETURN_IF_ERROR(CheckRows(ctx, kGtBoxes, "GtBoxes", -1, 4));
-  if (ctx.input(kAnchor).shape[1] != 4 || ctx.input(kGtBoxes).shape[1] != 4) {
-    return InvalidArgument("inputs 'Anchor' and 'GtBoxes' have shapes ",
-                           ToString(ctx.input(kAnchor).shape), " and ",
-                           ToString(ctx.input(kGtBoxes).shape), ", expected boxes [N,4]");
-  }
+  INTERP_RETURN_IF_ERROR(CheckBoxes(ctx, kAnchor, "Anchor"));
+  INTERP_RETURN_IF_ERROR(CheckBoxes(ctx, kGtBoxes, "GtBoxes"));
   INTERP_ASSIGN_OR_RETURN(const Offsets images, OnlyLevelOffsets(ctx.input(kGtBoxes), "GtBoxes"));
   return CheckRows(ctx, kImInfo, "ImInfo", SequenceCount(images), 3);
 }
@@ -142,12 +137,9 @@ Choice Choose(const Overlaps<T>& overlaps, const Attrs& attrs,
     if (overlaps.best[i] < attrs.negative) low.push_back(i);
   }
   if (attrs.fraction > 0 && attrs.batch > 0) {
-    const auto part = [&stream](uint64_t i) {
-      return stream.has_value() ? std::optional(stream->Split(i)) : std::nullopt;
-    };
-    KeepSample(high, static_cast<int64_t>(attrs.fraction * static_cast<float>(attrs.batch)),
-               part(0));
-    KeepSample(low, attrs.batch - std::ssize(high), part(1));
+    KeepSample(high, static_cast<int64_t>(attrs.fraction * static_cast<float>(attrs.batch)), stream,
+               /*part=*/0);
+    KeepSample(low, attrs.batch - std::ssize(high), stream, /*part=*/1);
   }
   enum : uint8_t { kIgnored, kForeground, kBackground };
   std::vector<uint8_t> labels(overlaps.best.size(), kIgnored);

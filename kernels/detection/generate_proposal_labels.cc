@@ -59,14 +59,10 @@ Attrs ReadAttrs(AttrReader& reader) {
 }
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(CheckRows(ctx, kRpnRois, "RpnRois", -1, 4));
-  INTERP_RETURN_IF_ERROR(CheckRows(ctx, kGtBoxes, "GtBoxes", -1, 4));
+  INTERP_RETURN_IF_ERROR(CheckBoxes(ctx, kRpnRois, "RpnRois"));
+  INTERP_RETURN_IF_ERROR(CheckBoxes(ctx, kGtBoxes, "GtBoxes"));
   const Tensor& rois = ctx.input(kRpnRois);
   const Tensor& boxes = ctx.input(kGtBoxes);
-  if (rois.shape[1] != 4 || boxes.shape[1] != 4) {
-    return InvalidArgument("inputs 'RpnRois' and 'GtBoxes' have shapes ", ToString(rois.shape),
-                           " and ", ToString(boxes.shape), ", expected boxes [N,4]");
-  }
   INTERP_ASSIGN_OR_RETURN(const Offsets images, OnlyLevelOffsets(rois, "RpnRois"));
   INTERP_ASSIGN_OR_RETURN(const Offsets of_boxes, OnlyLevelOffsets(boxes, "GtBoxes"));
   if (SequenceCount(of_boxes) != SequenceCount(images)) {
@@ -149,12 +145,9 @@ Choice<T> Classify(const Image<T>& image, const Attrs& attrs) {
 
 template <typename T>
 void TakeSample(const Attrs& attrs, const std::optional<RandomStream>& stream, Choice<T>& choice) {
-  const auto part = [&stream](uint64_t i) {
-    return stream.has_value() ? std::optional(stream->Split(i)) : std::nullopt;
-  };
   const auto most = static_cast<int64_t>(static_cast<float>(attrs.batch) * attrs.fg_fraction);
-  KeepSample(choice.foreground, most, part(0));
-  KeepSample(choice.background, attrs.batch - std::ssize(choice.foreground), part(1));
+  KeepSample(choice.foreground, most, stream, /*part=*/0);
+  KeepSample(choice.background, attrs.batch - std::ssize(choice.foreground), stream, /*part=*/1);
 }
 
 // The outputs, image after image. Weights inside and outside are the same.

@@ -15,13 +15,7 @@ constexpr int kRois = 1;
 constexpr int kRoisNum = 2;
 constexpr int kOut = 0;
 
-absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(
-      const Shape out,
-      InferRoiShape(ctx.input(kX).shape, ctx.input(kRois).shape, ctx.attrs<PrRoiAttrs>().grid));
-  ctx.SetShape(kOut, out);
-  return absl::OkStatus();
-}
+absl::Status Infer(InferContext& ctx) { return InferRoiPooling(ctx, ctx.attrs<PrRoiAttrs>().grid); }
 
 // The integral over a bin.
 template <typename T>

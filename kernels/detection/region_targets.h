@@ -53,15 +53,19 @@ Box<T> BoxOffsets(const T* from, const T* to) {
   return offsets;
 }
 
-// Shortens a list to `count` elements: the first ones, or with a stream a sample (a reservoir).
+// Shortens a list to `count` elements: the first ones, or with a stream a sample (a reservoir) by
+// one of its parts.
 template <typename Element>
 void KeepSample(std::vector<Element>& list, int64_t count,
-                const std::optional<RandomStream>& stream) {
+                const std::optional<RandomStream>& stream, uint64_t part) {
   if (std::ssize(list) <= count) return;
-  for (int64_t i = count; stream.has_value() && i < std::ssize(list); ++i) {
-    const double place = static_cast<double>(UnitFloat(stream->Word(static_cast<uint64_t>(i)))) *
-                         static_cast<double>(i);
-    if (const auto at = static_cast<int64_t>(place); at < count) std::swap(list[at], list[i]);
+  if (stream.has_value()) {
+    const RandomStream own = stream->Split(part);
+    for (int64_t i = count; i < std::ssize(list); ++i) {
+      const double place = static_cast<double>(UnitFloat(own.Word(static_cast<uint64_t>(i)))) *
+                           static_cast<double>(i);
+      if (const auto at = static_cast<int64_t>(place); at < count) std::swap(list[at], list[i]);
+    }
   }
   list.resize(static_cast<size_t>(count));
 }
@@ -79,15 +83,22 @@ absl::Status WriteList(KernelContext& ctx, int slot, const Shape& shape,
   return absl::OkStatus();
 }
 
-// InvalidArgument unless input `slot`, called `name`, has that many columns or more; `rows` of -1:
-// any number.
+// InvalidArgument unless input `slot`, called `name`, has that many rows, and columns or more.
 inline absl::Status CheckRows(const OpContext& ctx, int slot, absl::string_view name, int64_t rows,
                               int64_t columns) {
   const Shape& shape = ctx.input(slot).shape;
-  const bool fits = shape.rank() == 2 && shape[1] >= columns && (rows < 0 || shape[0] == rows);
+  const bool fits = shape.rank() == 2 && shape[1] >= columns && shape[0] == rows;
   if (fits) return absl::OkStatus();
-  return InvalidArgument("input '", name, "' has shape ", ToString(shape), ", expected [",
-                         rows < 0 ? "N" : absl::StrCat(rows), ",", columns, "]");
+  return InvalidArgument("input '", name, "' has shape ", ToString(shape), ", expected [", rows,
+                         ",", columns, "]");
+}
+
+// The same for boxes.
+inline absl::Status CheckBoxes(const OpContext& ctx, int slot, absl::string_view name) {
+  const Shape& shape = ctx.input(slot).shape;
+  if (shape.rank() == 2 && shape[1] == 4) return absl::OkStatus();
+  return InvalidArgument("input '", name, "' has shape ", ToString(shape),
+                         ", expected boxes [N,4]");
 }
 
 // The integers of input `slot`, called `name`: one for each of `rows`.

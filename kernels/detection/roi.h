@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/attr_reader.h"
+#include "core/op_context.h"
 #include "core/status.h"
 #include "core/tensor.h"
 #include "kernels/detection/roi_batches.h"
@@ -40,6 +41,14 @@ inline absl::StatusOr<Shape> InferRoiShape(const Shape& x, const Shape& rois, co
     return InvalidArgument("the output ", ToString(out), " is too large");
   }
   return out;
+}
+
+// Infers output 0 of pooling X, input 0, over ROIs, input 1.
+inline absl::Status InferRoiPooling(InferContext& ctx, const RoiGrid& grid) {
+  INTERP_ASSIGN_OR_RETURN(const Shape out,
+                          InferRoiShape(ctx.input(0).shape, ctx.input(1).shape, grid));
+  ctx.SetShape(0, out);
+  return absl::OkStatus();
 }
 
 // The image of each region.

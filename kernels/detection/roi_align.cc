@@ -25,11 +25,7 @@ constexpr int kOut = 0;
 constexpr int64_t kGrain = 2048;  // bins per task, a few samples each
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(
-      const Shape shape,
-      InferRoiShape(ctx.input(kX).shape, ctx.input(kRois).shape, ctx.attrs<RoiAlignAttrs>().grid));
-  ctx.SetShape(kOut, shape);
-  return absl::OkStatus();
+  return InferRoiPooling(ctx, ctx.attrs<RoiAlignAttrs>().grid);
 }
 
 // The mean over one bin; NaN for a bin without samples, as in Paddle.

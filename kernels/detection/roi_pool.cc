@@ -28,11 +28,8 @@ struct RoiPoolAttrs {
 RoiPoolAttrs ReadAttrs(AttrReader& reader) { return {.grid = ReadRoiGrid(reader)}; }
 
 absl::Status Infer(InferContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(
-      const Shape shape,
-      InferRoiShape(ctx.input(kX).shape, ctx.input(kRois).shape, ctx.attrs<RoiPoolAttrs>().grid));
-  ctx.SetShape(kOut, shape);
-  ctx.SetShape(kArgmax, shape);
+  INTERP_RETURN_IF_ERROR(InferRoiPooling(ctx, ctx.attrs<RoiPoolAttrs>().grid));
+  ctx.SetShape(kArgmax, ctx.output(kOut).shape);
   return absl::OkStatus();
 }
 
