@@ -6,7 +6,6 @@
 #include "core/op_def.h"
 #include "kernels/math/row_pairs.h"
 #include "kernels/util/gradient_shape.h"
-#include "kernels/util/parallel_for.h"
 
 namespace interp {
 namespace {
@@ -16,10 +15,6 @@ constexpr int kY = 1;
 constexpr int kOut = 0;
 constexpr int kXNorm = 1;
 constexpr int kYNorm = 2;
-
-int64_t Grain(const RowPairs& pairs) {
-  return kElementwiseGrain / std::max<int64_t>(pairs.width, 1) + 1;
-}
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const RowPairs pairs,
@@ -49,13 +44,13 @@ absl::Status CosSim(KernelContext& ctx) {
   T* const x_norm = ctx.output(kXNorm).mutable_data<T>();
   T* const y_norm = ctx.output(kYNorm).mutable_data<T>();
   const int64_t width = pairs.width;
-  ParallelFor(ctx.num_threads(), y_tensor.shape[0], Grain(pairs), [&](int64_t begin, int64_t end) {
+  ParallelFor(ctx.num_threads(), y_tensor.shape[0], pairs.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* const row = y + i * width;
       y_norm[i] = static_cast<T>(std::sqrt(Dot(row, row, width)));
     }
   });
-  ParallelFor(ctx.num_threads(), pairs.rows, Grain(pairs), [&](int64_t begin, int64_t end) {
+  ParallelFor(ctx.num_threads(), pairs.rows, pairs.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const T* const row = x + i * width;
       const int64_t other = pairs.row_of_y(i);
@@ -130,7 +125,7 @@ absl::Status CosSimGrad(KernelContext& ctx) {
   if (Tensor* const x_grad = ctx.optional_output(kXGrad)) {
     T* const to = x_grad->mutable_data<T>();
     std::fill_n(to, x_grad->numel(), T{0});
-    ParallelFor(threads, pairs.rows, Grain(pairs), [&](int64_t begin, int64_t end) {
+    ParallelFor(threads, pairs.rows, pairs.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         AddGradient(x(i), y(pairs.row_of_y(i)), out[i], grad[i], width, to + i * width);
       }
@@ -139,7 +134,7 @@ absl::Status CosSimGrad(KernelContext& ctx) {
   if (Tensor* const y_grad = ctx.optional_output(kYGrad)) {
     T* const to = y_grad->mutable_data<T>();
     std::fill_n(to, y_grad->numel(), T{0});
-    ParallelFor(pairs.one_y ? 1 : threads, pairs.rows, Grain(pairs),
+    ParallelFor(pairs.one_y ? 1 : threads, pairs.rows, pairs.grain(),
                 [&](int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i) {
                     const int64_t row = pairs.row_of_y(i);

@@ -5,7 +5,6 @@
 #include "core/op_def.h"
 #include "kernels/math/row_pairs.h"
 #include "kernels/util/gradient_shape.h"
-#include "kernels/util/parallel_for.h"
 
 namespace interp {
 namespace {
@@ -14,10 +13,6 @@ constexpr int kX = 0;
 constexpr int kY = 1;
 constexpr int kDifference = 0;
 constexpr int kOut = 1;
-
-int64_t Grain(const RowPairs& pairs) {
-  return kElementwiseGrain / std::max<int64_t>(pairs.width, 1) + 1;
-}
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const RowPairs pairs,
@@ -37,7 +32,7 @@ absl::Status Distance(KernelContext& ctx) {
   const T* const y = ctx.input(kY).data<T>();
   T* const difference = ctx.output(kDifference).mutable_data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), pairs.rows, Grain(pairs), [&](int64_t begin, int64_t end) {
+  ParallelFor(ctx.num_threads(), pairs.rows, pairs.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* const other = y + pairs.row_of_y(row) * width;
       double sum = 0;
@@ -89,7 +84,7 @@ void AddRows(KernelContext& ctx, const RowPairs& pairs, T scale, bool one, Tenso
   const int64_t width = pairs.width;
   std::fill_n(to, to_tensor->numel(), T{0});
   const int threads = one ? 1 : ctx.num_threads();
-  ParallelFor(threads, pairs.rows, Grain(pairs), [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, pairs.rows, pairs.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       T* const at = one ? to : to + row * width;
       for (int64_t i = 0; i < width; ++i) at[i] += scale * grad[row] * difference[row * width + i];
