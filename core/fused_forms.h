@@ -3,10 +3,8 @@
 // it.
 #pragma once
 
-#include <algorithm>
-
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/attr_reader.h"
 #include "core/program.h"
 #include "core/status.h"
 
@@ -14,30 +12,6 @@ namespace interp {
 
 // OK when no such attribute of the op changes what the op computes, else InvalidArgument with the
 // first that does. `read`: attributes that the caller reads itself.
-inline absl::Status CheckNothingFused(const Op& op, absl::Span<const absl::string_view> read = {}) {
-  AttrReader attrs(op);
-  const auto skipped = [read](absl::string_view name) {
-    return std::find(read.begin(), read.end(), name) != read.end();
-  };
-  for (const absl::string_view name : {"fuse_activation", "activation_type"}) {
-    if (skipped(name)) continue;
-    const std::string activation = attrs.String(name, "");
-    if (activation.empty()) continue;
-    return InvalidArgument("attribute '", name, "' is '", activation, "', expected none");
-  }
-  for (const absl::string_view name : {"Scale_x", "Scale_y", "Scale_out", "fused_output_scale"}) {
-    const float scale = skipped(name) ? 1 : attrs.Float(name, 1);
-    if (scale == 1) continue;
-    return InvalidArgument("attribute '", name, "' is ", scale, ", only 1 is supported");
-  }
-  for (const absl::string_view name :
-       {"fused_reshape_X", "fused_reshape_Y", "fused_reshape_Out", "fused_transpose_X",
-        "fused_transpose_Y", "fused_transpose_Out", "fused_squeeze2_axes", "fused_unsqueeze2_axes",
-        "fused_reshape2_shape"}) {
-    if (skipped(name) || attrs.Ints(name).empty()) continue;
-    return InvalidArgument("attribute '", name, "' is set, which is not supported");
-  }
-  return attrs.status();
-}
+absl::Status CheckNothingFused(const Op& op, absl::Span<const absl::string_view> read = {});
 
 }  // namespace interp
