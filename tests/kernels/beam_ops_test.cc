@@ -7,18 +7,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-template <typename T>
-Tensor Of(const Shape& shape, const std::vector<T>& values, const Lod& lod = {}) {
-  Tensor tensor = Tensor::Of<T>(shape, values);
-  tensor.lod = lod;
-  return tensor;
-}
-
-template <typename T>
-std::vector<T> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
 using Array = std::vector<Tensor>;
 
 // The outputs of an op whose inputs are arrays, its kernel called by hand. `dtypes`: of the
@@ -54,24 +42,24 @@ const Lod kTwoSources = {{0, 1, 2}, {0, 1, 2}};
 
 OpRun Search() {
   return {"beam_search",
-          {{"pre_ids", Of<int64_t>({2, 1}, {5, 6})},
-           {"pre_scores", Of<float>({2, 1}, {0.5f, 0.25f})},
-           {"ids", Of<int64_t>({2, 2}, {1, 2, 3, 4})},
-           {"scores", Of<float>({2, 2}, {1, 2, 4, 3}, kTwoSources)}},
+          {{"pre_ids", TensorOf<int64_t>({2, 1}, {5, 6})},
+           {"pre_scores", TensorOf<float>({2, 1}, {0.5f, 0.25f})},
+           {"ids", TensorOf<int64_t>({2, 2}, {1, 2, 3, 4})},
+           {"scores", TensorOf<float>({2, 2}, {1, 2, 4, 3}, kTwoSources)}},
           {"selected_ids", "selected_scores", "parent_idx"},
           "beam_size=1, end_id=0, level=0"};
 }
 
 TEST(BeamSearchTest, KeepsTheBestOfEachSource) {
   const std::vector<Tensor> out = OutputsOf(Search());
-  EXPECT_THAT(ValuesOf<int64_t>(out[0]), ElementsAre(2, 3));
-  EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(2, 4));
-  EXPECT_THAT(ValuesOf<int32_t>(out[2]), ElementsAre(0, 1));
+  EXPECT_THAT(Values<int64_t>(out[0]), ElementsAre(2, 3));
+  EXPECT_THAT(Values<float>(out[1]), ElementsAre(2, 4));
+  EXPECT_THAT(Values<int32_t>(out[2]), ElementsAre(0, 1));
   EXPECT_EQ(out[0].lod, kTwoSources);
 }
 
 TEST(BeamSearchTest, RefusesInputsThatDoNotFit) {
-  const Tensor one = Of<int64_t>({1, 1}, {5});
+  const Tensor one = TensorOf<int64_t>({1, 1}, {5});
   OpRun level = Search();
   level.attrs = "beam_size=1, level=2";
   OpRun below = Search();
@@ -80,10 +68,10 @@ TEST(BeamSearchTest, RefusesInputsThatDoNotFit) {
   none.attrs = "beam_size=0";
   ExpectRefusals({
       {With(Search(), 0, one), "'pre_ids' is int64[1,1], expected 2 elements"},
-      {With(Search(), 1, Of<float>({1, 1}, {5})), "'pre_scores' is float32[1,1]"},
+      {With(Search(), 1, TensorOf<float>({1, 1}, {5})), "'pre_scores' is float32[1,1]"},
       {With(Search(), 2, one), "'ids' is int64[1,1], expected 4 elements"},
-      {With(Search(), 3, Of<float>({2, 2}, {1, 2, 4, 3})), "without LoD"},
-      {With(Search(), 3, Of<float>({}, {1})), "without LoD"},
+      {With(Search(), 3, TensorOf<float>({2, 2}, {1, 2, 4, 3})), "without LoD"},
+      {With(Search(), 3, TensorOf<float>({}, {1})), "without LoD"},
       {level, "expected a level 2"},
       {below, "expected a level -1"},
       {none, "'beam_size' is 0"},
@@ -98,15 +86,15 @@ const Lod kCrossed = {{0, 2}, {0, 0, 2}};  // both continue the second
 const std::vector<DType> kSentences = {DType::kInt64, DType::kFloat32};
 
 Array Ids(const Lod& second = kCrossed) {
-  return {Of<int64_t>({2, 1}, {7, 8}, kStart), Of<int64_t>({2, 1}, {9, 0}, second)};
+  return {TensorOf<int64_t>({2, 1}, {7, 8}, kStart), TensorOf<int64_t>({2, 1}, {9, 0}, second)};
 }
-Array Scores() { return {Of<float>({2, 1}, {1, 2}), Of<float>({2, 1}, {3, 4})}; }
+Array Scores() { return {TensorOf<float>({2, 1}, {1, 2}), TensorOf<float>({2, 1}, {3, 4})}; }
 
 TEST(BeamSearchDecodeTest, FollowsTheWayBackAndSortsByScore) {
   const auto out = RunOnArrays("beam_search_decode", kBeamOfTwo, {Ids(), Scores()}, kSentences);
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(ValuesOf<int64_t>((*out)[0]), ElementsAre(8, 0, 8, 9));
-  EXPECT_THAT(ValuesOf<float>((*out)[1]), ElementsAre(2, 4, 2, 3));
+  EXPECT_THAT(Values<int64_t>((*out)[0]), ElementsAre(8, 0, 8, 9));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(2, 4, 2, 3));
   EXPECT_EQ((*out)[0].lod, (Lod{{0, 2}, {0, 2, 4}}));
 }
 
@@ -124,14 +112,14 @@ struct BadArrays {
 };
 
 TEST(BeamSearchDecodeTest, RefusesArraysThatAreNoSearch) {
-  const Tensor number = Of<int64_t>({}, {1});
+  const Tensor number = TensorOf<int64_t>({}, {1});
   const std::vector<BadArrays> all = {
       {{}, {}, "0 and 0 elements"},
       {Ids(), {Scores()[0]}, "2 and 1 elements"},
       {{number}, {Scores()[0]}, "a step has ids int64[]"},
       {{Tensor()}, {Tensor()}, "expected as many of int64 and float32"},
-      {{Ids()[0]}, {Of<double>({2, 1}, {1, 2})}, "scores float64[2,1]"},
-      {{Of<int64_t>({2, 1}, {7, 8}, {{0, 2}})}, {Scores()[0]}, "LoD of 1 levels"},
+      {{Ids()[0]}, {TensorOf<double>({2, 1}, {1, 2})}, "scores float64[2,1]"},
+      {{TensorOf<int64_t>({2, 1}, {7, 8}, {{0, 2}})}, {Scores()[0]}, "LoD of 1 levels"},
       {Ids({{0, 2}, {0, 0, 3}}), Scores(), "does not fit its 2 rows"},
       {Ids({{0, 3}, {0, 0, 2}}), Scores(), "does not fit its 2 rows"},
       {Ids({{0, 1, 2}, {0, 0, 2}}), Scores(), "of 1 and 2 sources"},
@@ -157,14 +145,15 @@ TEST(BeamSearchDecodeTest, RefusesMoreSentencesThanBeams) {
 // ---- tensor_array_to_tensor ----
 
 const std::vector<DType> kOutAndIndex = {DType::kFloat32, DType::kInt32};
-const Array kTwo = {Of<float>({1, 2}, {1, 2}), Of<float>({1, 2}, {3, 4})};
+const Array kTwo = {TensorOf<float>({1, 2}, {1, 2}), TensorOf<float>({1, 2}, {3, 4})};
 
 TEST(TensorArrayToTensorTest, IndexHasTheLengthsAlongTheAxis) {
-  const Array array = {Of<float>({2}, {1, 2}), Of<float>({0}, {}), Of<float>({1}, {3})};
+  const Array array = {TensorOf<float>({2}, {1, 2}), TensorOf<float>({0}, {}),
+                       TensorOf<float>({1}, {3})};
   const auto out = RunOnArrays("tensor_array_to_tensor", {}, {array}, kOutAndIndex);
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(ValuesOf<float>((*out)[0]), ElementsAre(1, 2, 3));
-  EXPECT_THAT(ValuesOf<int32_t>((*out)[1]), ElementsAre(2, 0, 1));
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 2, 3));
+  EXPECT_THAT(Values<int32_t>((*out)[1]), ElementsAre(2, 0, 1));
 }
 
 TEST(TensorArrayToTensorTest, StacksAlongANewDimension) {
@@ -172,7 +161,7 @@ TEST(TensorArrayToTensorTest, StacksAlongANewDimension) {
                                kOutAndIndex);
   ASSERT_THAT(out, IsOk());
   EXPECT_EQ((*out)[0].shape, (Shape{1, 2, 2}));
-  EXPECT_THAT(ValuesOf<float>((*out)[0]), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 2, 3, 4));
 }
 
 TEST(TensorArrayToTensorTest, RefusesElementsThatDoNotFit) {
@@ -181,12 +170,13 @@ TEST(TensorArrayToTensorTest, RefusesElementsThatDoNotFit) {
     return RunOnArrays("tensor_array_to_tensor", {{"axis", axis}, {"use_stack", stack}}, {array},
                        kOutAndIndex);
   };
-  const Array ragged = {Of<float>({1, 2}, {1, 2}), Of<float>({2, 2}, {3, 4, 5, 6})};
+  const Array ragged = {TensorOf<float>({1, 2}, {1, 2}), TensorOf<float>({2, 2}, {3, 4, 5, 6})};
   EXPECT_THAT(run({}, 0, false), FailsWith(kInvalid, "empty"));
   EXPECT_THAT(run(kTwo, 2, false), FailsWith(kInvalid, "'axis' is 2"));
   EXPECT_THAT(run(ragged, 1, false), FailsWith(kInvalid, "element 1 of array 'X' is float32[2,2]"));
   EXPECT_THAT(run(ragged, 0, true), FailsWith(kInvalid, "does not fit element 0"));
-  EXPECT_THAT(run({kTwo[0], Of<int64_t>({1, 2}, {3, 4})}, 0, false), FailsWith(kInvalid, "int64"));
+  EXPECT_THAT(run({kTwo[0], TensorOf<int64_t>({1, 2}, {3, 4})}, 0, false),
+              FailsWith(kInvalid, "int64"));
   EXPECT_THAT(run({kTwo[0], Tensor()}, 0, false),
               FailsWith(absl::StatusCode::kNotFound, "element 1 of array 'X' has no value"));
 }

@@ -11,77 +11,65 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::FloatEq;
 
-template <typename T>
-std::vector<T> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
-template <typename T>
-Tensor Of(const Shape& shape, const std::vector<T>& values, const Lod& lod = {}) {
-  Tensor tensor = Tensor::Of<T>(shape, values);
-  tensor.lod = lod;
-  return tensor;
-}
-
 Tensor Floats(const Shape& shape, float value = 0.5f) {
-  return Of<float>(shape, std::vector<float>(static_cast<size_t>(shape.numel()), value));
+  return TensorOf<float>(shape, std::vector<float>(static_cast<size_t>(shape.numel()), value));
 }
 Tensor Ints(const Shape& shape, int64_t value = 0) {
-  return Of<int64_t>(shape, std::vector<int64_t>(static_cast<size_t>(shape.numel()), value));
+  return TensorOf<int64_t>(shape, std::vector<int64_t>(static_cast<size_t>(shape.numel()), value));
 }
 
 TEST(EvaluationOpsTest, MarginRankLossActivatesWhatIsWithinTheMargin) {
   const std::vector<Tensor> out = OutputsOf({"margin_rank_loss",
-                                             {{"Label", Of<float>({3, 1}, {1, 1, -1})},
-                                              {"X1", Of<float>({3, 1}, {2, 0, 3})},
-                                              {"X2", Of<float>({3, 1}, {1, 1, 1})}},
+                                             {{"Label", TensorOf<float>({3, 1}, {1, 1, -1})},
+                                              {"X1", TensorOf<float>({3, 1}, {2, 0, 3})},
+                                              {"X2", TensorOf<float>({3, 1}, {1, 1, 1})}},
                                              {"Out", "Activated"},
                                              "margin=0.5"});
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(0.0f, 1.5f, 2.5f));
-  EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(0.0f, 1.0f, 1.0f));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(0.0f, 1.5f, 2.5f));
+  EXPECT_THAT(Values<float>(out[1]), ElementsAre(0.0f, 1.0f, 1.0f));
 }
 
 // d = 0.25, 2 with sigma 2: 0.25 lies at the bound 1 / sigma^2, beyond the square.
 TEST(EvaluationOpsTest, SmoothL1LossIsASquareBelowTheBound) {
-  const OpRun run = {
-      "smooth_l1_loss",
-      {{"X", Of<float>({2, 2}, {1.25f, 3, 0.125f, -1})}, {"Y", Of<float>({2, 2}, {1, 1, 0, 0})}},
-      {"Out", "Diff"},
-      "sigma=2.0"};
+  const OpRun run = {"smooth_l1_loss",
+                     {{"X", TensorOf<float>({2, 2}, {1.25f, 3, 0.125f, -1})},
+                      {"Y", TensorOf<float>({2, 2}, {1, 1, 0, 0})}},
+                     {"Out", "Diff"},
+                     "sigma=2.0"};
   const std::vector<Tensor> out = OutputsOf(run);
   EXPECT_EQ(out[0].shape, (Shape{2, 1}));
-  EXPECT_THAT(ValuesOf<float>(out[0]),
+  EXPECT_THAT(Values<float>(out[0]),
               ElementsAre(FloatEq(0.125f + 1.875f), FloatEq(0.03125f + 0.875f)));
-  EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(0.25f, 2.0f, 0.125f, -1.0f));
+  EXPECT_THAT(Values<float>(out[1]), ElementsAre(0.25f, 2.0f, 0.125f, -1.0f));
 }
 
 TEST(EvaluationOpsTest, SmoothL1LossWeighsInsideAndOutside) {
   const std::vector<Tensor> out = OutputsOf({"smooth_l1_loss",
-                                             {{"X", Of<float>({1, 2}, {3, 3})},
-                                              {"Y", Of<float>({1, 2}, {1, 1})},
-                                              {"InsideWeight", Of<float>({1, 2}, {0.25f, 0})},
-                                              {"OutsideWeight", Of<float>({1, 2}, {4, 1})}},
+                                             {{"X", TensorOf<float>({1, 2}, {3, 3})},
+                                              {"Y", TensorOf<float>({1, 2}, {1, 1})},
+                                              {"InsideWeight", TensorOf<float>({1, 2}, {0.25f, 0})},
+                                              {"OutsideWeight", TensorOf<float>({1, 2}, {4, 1})}},
                                              {"Out", "Diff"},
                                              "sigma=1.0"});
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(0.5f));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(0.5f));
 }
 
 TEST(EvaluationOpsTest, EmptyGivesZerosOfAnyShape) {
   const std::vector<Tensor> out =
-      OutputsOf({"empty", {{"ShapeTensor", Of<int64_t>({2}, {2, 1})}}, {"Out"}, "dtype=3"});
+      OutputsOf({"empty", {{"ShapeTensor", TensorOf<int64_t>({2}, {2, 1})}}, {"Out"}, "dtype=3"});
   EXPECT_EQ(out[0].shape, (Shape{2, 1}));
-  EXPECT_THAT(ValuesOf<int64_t>(out[0]), ElementsAre(0, 0));
+  EXPECT_THAT(Values<int64_t>(out[0]), ElementsAre(0, 0));
 }
 
 TEST(EvaluationOpsTest, EmptyRefusesNegativeSizes) {
-  ExpectRefusals({{{"empty", {{"ShapeTensor", Of<int64_t>({1}, {-2})}}, {"Out"}, ""}, "-2"}});
+  ExpectRefusals({{{"empty", {{"ShapeTensor", TensorOf<int64_t>({1}, {-2})}}, {"Out"}, ""}, "-2"}});
 }
 
 TEST(EvaluationOpsTest, Bfloat16IsDequantizedAndRescaled) {
-  const Tensor x = Of<bfloat16>({2}, {bfloat16(3.0f), bfloat16(-1.0f)});
+  const Tensor x = TensorOf<bfloat16>({2}, {bfloat16(3.0f), bfloat16(-1.0f)});
   const std::vector<Tensor> floats =
       OutputsOf({"dequantize", {{"Input", x}}, {"Output"}, "Scale=2.0"});
-  EXPECT_THAT(ValuesOf<float>(floats[0]), ElementsAre(1.5f, -0.5f));
+  EXPECT_THAT(Values<float>(floats[0]), ElementsAre(1.5f, -0.5f));
   const std::vector<Tensor> rescaled =
       OutputsOf({"requantize", {{"Input", x}}, {"Output"}, "Scale_in=2.0, Scale_out=4.0"});
   EXPECT_EQ(static_cast<float>(rescaled[0].data<bfloat16>()[0]), 6.0f);
@@ -90,25 +78,25 @@ TEST(EvaluationOpsTest, Bfloat16IsDequantizedAndRescaled) {
 TEST(EvaluationOpsTest, FilterByInstagKeepsSequencesWithAWantedTag) {
   const Lod two_one = {{0, 2, 3}};
   const OpRun run = {"filter_by_instag",
-                     {{"Ins", Of<float>({3, 2}, {1, 2, 3, 4, 5, 6}, two_one)},
-                      {"Ins_tag", Of<int64_t>({3, 1}, {7, 8, 9}, two_one)},
-                      {"Filter_tag", Of<int64_t>({1}, {9})}},
+                     {{"Ins", TensorOf<float>({3, 2}, {1, 2, 3, 4, 5, 6}, two_one)},
+                      {"Ins_tag", TensorOf<int64_t>({3, 1}, {7, 8, 9}, two_one)},
+                      {"Filter_tag", TensorOf<int64_t>({1}, {9})}},
                      {"Out", "LossWeight", "IndexMap"},
                      "is_lod=true"};
   const std::vector<Tensor> out = OutputsOf(run);
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(5, 6));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(5, 6));
   EXPECT_EQ(out[0].lod, (Lod{{0, 1}}));
-  EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(1));
-  EXPECT_THAT(ValuesOf<int64_t>(out[2]), ElementsAre(0, 2, 1));
-  const std::vector<Tensor> none = OutputsOf(With(run, 2, Of<int64_t>({1}, {1})));
-  EXPECT_THAT(ValuesOf<float>(none[0]), ElementsAre(0, 0));
-  EXPECT_THAT(ValuesOf<float>(none[1]), ElementsAre(0));
+  EXPECT_THAT(Values<float>(out[1]), ElementsAre(1));
+  EXPECT_THAT(Values<int64_t>(out[2]), ElementsAre(0, 2, 1));
+  const std::vector<Tensor> none = OutputsOf(With(run, 2, TensorOf<int64_t>({1}, {1})));
+  EXPECT_THAT(Values<float>(none[0]), ElementsAre(0, 0));
+  EXPECT_THAT(Values<float>(none[1]), ElementsAre(0));
 }
 
 TEST(EvaluationOpsTest, FilterByInstagRefusesTagsThatDoNotFit) {
   const OpRun run = {"filter_by_instag",
                      {{"Ins", Floats({3, 2})},
-                      {"Ins_tag", Of<int64_t>({3, 1}, {7, 8, 9}, {{0, 1, 3}})},
+                      {"Ins_tag", TensorOf<int64_t>({3, 1}, {7, 8, 9}, {{0, 1, 3}})},
                       {"Filter_tag", Ints({1})}},
                      {"Out", "LossWeight", "IndexMap"},
                      "is_lod=false"};
@@ -232,7 +220,7 @@ TEST(EvaluationOpsTest, AucRefusesInputsThatDoNotFit) {
 
 TEST(EvaluationOpsTest, ChunkEvalRefusesInputsThatDoNotFit) {
   const Lod lod = {{0, 2}};
-  const Tensor tagged = Of<int64_t>({2, 1}, {0, 1}, lod);
+  const Tensor tagged = TensorOf<int64_t>({2, 1}, {0, 1}, lod);
   const OpRun run = {
       "chunk_eval",
       {{"Inference", tagged}, {"Label", tagged}},
@@ -244,9 +232,9 @@ TEST(EvaluationOpsTest, ChunkEvalRefusesInputsThatDoNotFit) {
   scheme.attrs = R"(num_chunk_types=2, chunk_scheme="BIO")";
   ExpectRefusals({
       {With(run, 1, Ints({2, 1})), "there is no 'SeqLength'"},
-      {With(run, 0, Of<int64_t>({2, 1}, {0, 1}, {{0, 1, 2}})), "differ in LoD"},
-      {With(run, 0, Of<int64_t>({2, 1}, {0, 9}, lod)), "a label is 9, expected 0 to 4"},
-      {With(run, 0, Of<int64_t>({2, 1}, {0, -1}, lod)), "a label is -1"},
+      {With(run, 0, TensorOf<int64_t>({2, 1}, {0, 1}, {{0, 1, 2}})), "differ in LoD"},
+      {With(run, 0, TensorOf<int64_t>({2, 1}, {0, 9}, lod)), "a label is 9, expected 0 to 4"},
+      {With(run, 0, TensorOf<int64_t>({2, 1}, {0, -1}, lod)), "a label is -1"},
       {With(padded, 2, Ints({1}, 3)), "'SeqLength' has the value 3"},
       {With(padded, 2, Ints({1}, -1)), "'SeqLength' has the value -1"},
       {With(padded, 2, Ints({2})), "do not fit"},
@@ -256,7 +244,7 @@ TEST(EvaluationOpsTest, ChunkEvalRefusesInputsThatDoNotFit) {
 }
 
 TEST(EvaluationOpsTest, PrecisionRecallRefusesClassesItDoesNotHave) {
-  const auto classes = [](int32_t value) { return Of<int32_t>({1, 1}, {value}); };
+  const auto classes = [](int32_t value) { return TensorOf<int32_t>({1, 1}, {value}); };
   const OpRun run = {"precision_recall",
                      {{"MaxProbs", Floats({1, 1})},
                       {"Indices", classes(0)},
@@ -285,10 +273,10 @@ TEST(EvaluationOpsTest, PrecisionRecallUpdatesItsStatesInPlace) {
   auto core = InterpreterCore::Create(*std::move(program), {"probs", "classes", "states"},
                                       {"states"}, nullptr, {});
   ASSERT_THAT(core, IsOk());
-  const absl::StatusOr<std::vector<Tensor>> out =
-      (*core)->Run({Floats({2, 1}), Of<int32_t>({2, 1}, {0, 0}), Of<float>({1, 4}, {5, 1, 0, 3})});
+  const absl::StatusOr<std::vector<Tensor>> out = (*core)->Run(
+      {Floats({2, 1}), TensorOf<int32_t>({2, 1}, {0, 0}), TensorOf<float>({1, 4}, {5, 1, 0, 3})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(ValuesOf<float>(out->at(0)), ElementsAre(7, 1, 0, 3));
+  EXPECT_THAT(Values<float>(out->at(0)), ElementsAre(7, 1, 0, 3));
 }
 
 TEST(EvaluationOpsTest, RecommendationOpsRefuseInputsThatDoNotFit) {
@@ -339,7 +327,7 @@ TEST(EvaluationOpsTest, InverseOfNoMatricesIsEmpty) {
 
 TEST(EvaluationOpsTest, QuantizeRefusesScalesAndShiftsOutOfRange) {
   const Tensor x = Floats({2});
-  const Tensor bytes = Of<int8_t>({2}, {1, 2});
+  const Tensor bytes = TensorOf<int8_t>({2}, {1, 2});
   ExpectRefusals({
       {{"quantize", {{"Input", x}}, {"Output"}, "Scale=0.0"}, "'Scale' is 0"},
       {{"quantize", {{"Input", x}}, {"Output"}, "Shift=256.0"}, "'Shift' is 256"},
@@ -386,12 +374,12 @@ TEST(EvaluationOpsTest, SetValueTakesTheListsOfOlderPrograms) {
         "axes=[1], starts=[-1], ends=longs:[9223372036854775807], "
         "steps=longs:[9223372036854775807], shape=[1], ",
         values);
-    EXPECT_THAT(ValuesOf<float>(OutputsOf(run)[0]), ElementsAre(0.5f, 7.0f, 0.5f, 7.0f));
+    EXPECT_THAT(Values<float>(OutputsOf(run)[0]), ElementsAre(0.5f, 7.0f, 0.5f, 7.0f));
   }
   run.attrs =
       "axes=[1], starts=[1], ends=longs:[-9223372036854775808], "
       "steps=longs:[-9223372036854775808], shape=[1], fp32_values=[7.0]";
-  EXPECT_THAT(ValuesOf<float>(OutputsOf(run)[0]), ElementsAre(0.5f, 7.0f, 0.5f, 7.0f));
+  EXPECT_THAT(Values<float>(OutputsOf(run)[0]), ElementsAre(0.5f, 7.0f, 0.5f, 7.0f));
 }
 
 }  // namespace

@@ -6,11 +6,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-template <typename T>
-std::vector<T> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
 // Two steps of three buckets, without sum and number of runs: the first step is dropped.
 TEST(OldAucTest, KeepsStepsAlone) {
   const std::vector<Tensor> out =
@@ -21,10 +16,10 @@ TEST(OldAucTest, KeepsStepsAlone) {
                   {"StatNeg", Tensor::Of<int64_t>({2, 3}, {7, 7, 7, 1, 1, 0})}},
                  {"AUC", "StatPosOut", "StatNegOut"},
                  "num_thresholds=2, slide_steps=2"});
-  EXPECT_THAT(ValuesOf<int64_t>(out[1]), ElementsAre(0, 0, 0, 1, 0, 1));
-  EXPECT_THAT(ValuesOf<int64_t>(out[2]), ElementsAre(1, 1, 0, 0, 0, 0));
+  EXPECT_THAT(Values<int64_t>(out[1]), ElementsAre(0, 0, 0, 1, 0, 1));
+  EXPECT_THAT(Values<int64_t>(out[2]), ElementsAre(1, 1, 0, 0, 0, 0));
   // One positive above both negatives, one level with the lowest.
-  EXPECT_THAT(ValuesOf<double>(out[0]), ElementsAre(0.625));
+  EXPECT_THAT(Values<double>(out[0]), ElementsAre(0.625));
 }
 
 }  // namespace

@@ -13,6 +13,13 @@
 
 namespace interp::testing {
 
+template <typename T>
+Tensor TensorOf(const Shape& shape, const std::vector<T>& values, const Lod& lod = {}) {
+  Tensor tensor = Tensor::Of<T>(shape, values);
+  tensor.lod = lod;
+  return tensor;
+}
+
 // Numbers in [-1, 1), other ones for each seed.
 template <typename T = float>
 Tensor Numbers(const Shape& shape, uint32_t seed, const Lod& lod = {}) {
@@ -21,9 +28,7 @@ Tensor Numbers(const Shape& shape, uint32_t seed, const Lod& lod = {}) {
     seed = seed * 1664525u + 1013904223u;
     values.push_back(static_cast<T>(seed >> 8) / T{1 << 23} - T{1});
   }
-  Tensor tensor = Tensor::Of<T>(shape, values);
-  tensor.lod = lod;
-  return tensor;
+  return TensorOf<T>(shape, values, lod);
 }
 
 // A mask over sequences.

@@ -13,33 +13,22 @@ using ::testing::FloatEq;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
-template <typename T>
-std::vector<T> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
-template <typename T>
-Tensor Of(const Shape& shape, const std::vector<T>& values, const Lod& lod = {}) {
-  Tensor tensor = Tensor::Of<T>(shape, values);
-  tensor.lod = lod;
-  return tensor;
-}
-
 // 0, 1, 2 ...
 template <typename T>
 Tensor Counted(const Shape& shape) {
   std::vector<T> values;
   for (int64_t i = 0; i < shape.numel(); ++i) values.push_back(static_cast<T>(i));
-  return Of<T>(shape, values);
+  return TensorOf<T>(shape, values);
 }
 
 TEST(ExpandAsTest, RepeatsTheWholeOfX) {
-  const std::vector<Tensor> out = OutputsOf({"expand_as",
-                                             {{"X", Of<int64_t>({2, 3, 1}, {1, 2, 3, 4, 5, 6})},
-                                              {"target_tensor", Numbers({2, 6, 2}, 1)}},
-                                             {"Out"}});
+  const std::vector<Tensor> out =
+      OutputsOf({"expand_as",
+                 {{"X", TensorOf<int64_t>({2, 3, 1}, {1, 2, 3, 4, 5, 6})},
+                  {"target_tensor", Numbers({2, 6, 2}, 1)}},
+                 {"Out"}});
   EXPECT_EQ(out[0].shape, (Shape{2, 6, 2}));
-  EXPECT_THAT(ValuesOf<int64_t>(out[0]),
+  EXPECT_THAT(Values<int64_t>(out[0]),
               ElementsAre(1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 4, 4, 5, 5, 6, 6));
 }
 
@@ -63,23 +52,24 @@ TEST(ExpandAsTest, RefusesWhatIsNoMultiple) {
 }
 
 TEST(CosSimTest, IsTheCosineOfRows) {
-  const std::vector<Tensor> out = OutputsOf(
-      {"cos_sim",
-       {{"X", Of<float>({2, 2}, {3, 4, 0, -2}, {{0, 2}})}, {"Y", Of<float>({2, 2}, {4, 3, 1, 1})}},
-       {"Out", "XNorm", "YNorm"}});
+  const std::vector<Tensor> out =
+      OutputsOf({"cos_sim",
+                 {{"X", TensorOf<float>({2, 2}, {3, 4, 0, -2}, {{0, 2}})},
+                  {"Y", TensorOf<float>({2, 2}, {4, 3, 1, 1})}},
+                 {"Out", "XNorm", "YNorm"}});
   EXPECT_EQ(out[0].lod, (Lod{{0, 2}}));
   EXPECT_EQ(out[0].shape, (Shape{2, 1}));
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(FloatEq(24.0f / 25), FloatEq(-std::sqrt(0.5f))));
-  EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(5, 2));
-  EXPECT_THAT(ValuesOf<float>(out[2]), ElementsAre(5, FloatEq(std::sqrt(2.0f))));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(FloatEq(24.0f / 25), FloatEq(-std::sqrt(0.5f))));
+  EXPECT_THAT(Values<float>(out[1]), ElementsAre(5, 2));
+  EXPECT_THAT(Values<float>(out[2]), ElementsAre(5, FloatEq(std::sqrt(2.0f))));
 }
 
 TEST(CosSimTest, OneRowOfYServesAllOfX) {
-  const std::vector<Tensor> out =
-      OutputsOf({"cos_sim",
-                 {{"X", Of<float>({3, 2}, {3, 4, 0, -2, 6, 8})}, {"Y", Of<float>({1, 2}, {4, 3})}},
-                 {"Out", "XNorm", "YNorm"}});
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(FloatEq(0.96f), FloatEq(-0.6f), FloatEq(0.96f)));
+  const std::vector<Tensor> out = OutputsOf({"cos_sim",
+                                             {{"X", TensorOf<float>({3, 2}, {3, 4, 0, -2, 6, 8})},
+                                              {"Y", TensorOf<float>({1, 2}, {4, 3})}},
+                                             {"Out", "XNorm", "YNorm"}});
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(FloatEq(0.96f), FloatEq(-0.6f), FloatEq(0.96f)));
   EXPECT_EQ(out[2].shape, (Shape{1, 1}));
 }
 
@@ -119,11 +109,11 @@ TEST(RowPairsTest, RefuseRowsThatDoNotFit) {
 TEST(SquaredL2DistanceTest, GivesTheDifferenceAndItsSquares) {
   const std::vector<Tensor> out =
       OutputsOf({"squared_l2_distance",
-                 {{"X", Of<float>({2, 3}, {1, 2, 3, 4, 5, 6}, {{0, 2}})},
-                  {"Y", Of<float>({1, 3}, {1, 0, 1})}},
+                 {{"X", TensorOf<float>({2, 3}, {1, 2, 3, 4, 5, 6}, {{0, 2}})},
+                  {"Y", TensorOf<float>({1, 3}, {1, 0, 1})}},
                  {"sub_result", "Out"}});
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(0, 2, 2, 3, 5, 5));
-  EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(8, 59));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(0, 2, 2, 3, 5, 5));
+  EXPECT_THAT(Values<float>(out[1]), ElementsAre(8, 59));
   EXPECT_EQ(out[1].lod, (Lod{{0, 2}}));
 }
 
@@ -149,7 +139,7 @@ TEST(SpaceToDepthTest, WritesBlocksIntoAWiderImage) {
                                                {"Out"},
                                                absl::StrCat("blocksize=", b)});
     EXPECT_EQ(out[0].shape, (Shape{shape[0], shape[1] * b * b, shape[2] / b, shape[3] / b}));
-    EXPECT_EQ(ValuesOf<int64_t>(out[0]), Reorganised(shape, b));
+    EXPECT_EQ(Values<int64_t>(out[0]), Reorganised(shape, b));
   }
 }
 
@@ -172,48 +162,49 @@ TEST(SpaceToDepthTest, RefusesImagesThatHaveNoBlocks) {
 
 // Class 0: one hit. Class 1: predicted twice for class 2. Class 3 does not occur.
 OpRun MeanIouRun() {
-  return {
-      "mean_iou",
-      {{"Predictions", Of<int32_t>({4}, {0, 1, 1, 2})}, {"Labels", Of<int32_t>({4}, {0, 2, 2, 2})}},
-      {"OutMeanIou", "OutWrong", "OutCorrect"},
-      "num_classes=4"};
+  return {"mean_iou",
+          {{"Predictions", TensorOf<int32_t>({4}, {0, 1, 1, 2})},
+           {"Labels", TensorOf<int32_t>({4}, {0, 2, 2, 2})}},
+          {"OutMeanIou", "OutWrong", "OutCorrect"},
+          "num_classes=4"};
 }
 
 TEST(MeanIouTest, IsTheMeanOverClassesThatOccur) {
   const std::vector<Tensor> out = OutputsOf(MeanIouRun());
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(FloatEq((1.0f + 0.0f + 1.0f / 3) / 3)));
-  EXPECT_THAT(ValuesOf<int32_t>(out[1]), ElementsAre(0, 2, 2, 0));
-  EXPECT_THAT(ValuesOf<int32_t>(out[2]), ElementsAre(1, 0, 1, 0));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(FloatEq((1.0f + 0.0f + 1.0f / 3) / 3)));
+  EXPECT_THAT(Values<int32_t>(out[1]), ElementsAre(0, 2, 2, 0));
+  EXPECT_THAT(Values<int32_t>(out[2]), ElementsAre(1, 0, 1, 0));
 }
 
 TEST(MeanIouTest, AddsEarlierBatches) {
   OpRun run = MeanIouRun();
-  run.inputs[0].second = Of<int64_t>({2, 2}, {0, 1, 1, 2});
-  run.inputs[1].second = Of<int64_t>({2, 2}, {0, 2, 2, 2});
-  run.inputs.push_back({"InWrongs", Of<int32_t>({4}, {1, 0, 0, 1})});
-  run.inputs.push_back({"InWrongs", Of<int32_t>({4}, {0, 0, 0, 1})});
-  run.inputs.push_back({"InCorrects", Of<int32_t>({4}, {0, 0, 2, 2})});
-  run.inputs.push_back({"InMeanIou", Of<float>({1}, {0.5f})});
+  run.inputs[0].second = TensorOf<int64_t>({2, 2}, {0, 1, 1, 2});
+  run.inputs[1].second = TensorOf<int64_t>({2, 2}, {0, 2, 2, 2});
+  run.inputs.push_back({"InWrongs", TensorOf<int32_t>({4}, {1, 0, 0, 1})});
+  run.inputs.push_back({"InWrongs", TensorOf<int32_t>({4}, {0, 0, 0, 1})});
+  run.inputs.push_back({"InCorrects", TensorOf<int32_t>({4}, {0, 0, 2, 2})});
+  run.inputs.push_back({"InMeanIou", TensorOf<float>({1}, {0.5f})});
   const std::vector<Tensor> out = OutputsOf(run);
-  EXPECT_THAT(ValuesOf<int32_t>(out[1]), ElementsAre(1, 2, 2, 2));
-  EXPECT_THAT(ValuesOf<int32_t>(out[2]), ElementsAre(1, 0, 3, 2));
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(FloatEq(0.5f + (0.5f + 0.6f + 0.5f) / 4)));
+  EXPECT_THAT(Values<int32_t>(out[1]), ElementsAre(1, 2, 2, 2));
+  EXPECT_THAT(Values<int32_t>(out[2]), ElementsAre(1, 0, 3, 2));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(FloatEq(0.5f + (0.5f + 0.6f + 0.5f) / 4)));
 }
 
 TEST(MeanIouTest, RefusesClassesOutsideAndCountsThatDoNotFit) {
   OpRun counts = MeanIouRun();
-  counts.inputs.push_back({"InWrongs", Of<int32_t>({3}, {1, 0, 0})});
+  counts.inputs.push_back({"InWrongs", TensorOf<int32_t>({3}, {1, 0, 0})});
   ExpectRefusals(
-      {{With(MeanIouRun(), 0, Of<int32_t>({4}, {0, 4, 1, 2})), "'Predictions' has the value 4"},
-       {With(MeanIouRun(), 1, Of<int32_t>({4}, {0, 1, 1, -1})), "'Labels' has the value -1"},
-       {With(MeanIouRun(), 1, Of<int32_t>({2}, {0, 1})), "'Labels' has shape [2]"},
+      {{With(MeanIouRun(), 0, TensorOf<int32_t>({4}, {0, 4, 1, 2})),
+        "'Predictions' has the value 4"},
+       {With(MeanIouRun(), 1, TensorOf<int32_t>({4}, {0, 1, 1, -1})), "'Labels' has the value -1"},
+       {With(MeanIouRun(), 1, TensorOf<int32_t>({2}, {0, 1})), "'Labels' has shape [2]"},
        {counts, "'InWrongs' is int32[3], expected int32[4]"}});
 }
 
 template <typename T>
 bool OneBool(const std::string& type, const std::vector<T>& values) {
   const Shape shape = {static_cast<int64_t>(values.size())};
-  const std::vector<Tensor> out = OutputsOf({type, {{"X", Of<T>(shape, values)}}, {"Out"}});
+  const std::vector<Tensor> out = OutputsOf({type, {{"X", TensorOf<T>(shape, values)}}, {"Out"}});
   EXPECT_EQ(out[0].shape, Shape{1});
   EXPECT_EQ(out[0].dtype, DType::kBool);
   return *out[0].data<bool>();
@@ -238,9 +229,9 @@ TEST(IsFiniteTest, IntegersAreNeitherInfiniteNorNan) {
 
 TEST(DiagTest, MakesAMatrix) {
   const std::vector<Tensor> out =
-      OutputsOf({"diag", {{"Diagonal", Of<int32_t>({3}, {7, 8, 9})}}, {"Out"}});
+      OutputsOf({"diag", {{"Diagonal", TensorOf<int32_t>({3}, {7, 8, 9})}}, {"Out"}});
   EXPECT_EQ(out[0].shape, (Shape{3, 3}));
-  EXPECT_THAT(ValuesOf<int32_t>(out[0]), ElementsAre(7, 0, 0, 0, 8, 0, 0, 0, 9));
+  EXPECT_THAT(Values<int32_t>(out[0]), ElementsAre(7, 0, 0, 0, 8, 0, 0, 0, 9));
   ExpectRefusals({{{"diag", {{"Diagonal", Numbers({3, 3}, 1)}}, {"Out"}}, "expected rank 1"}});
 }
 
@@ -250,8 +241,8 @@ TEST(FillTest, HasTheValuesOfItsAttribute) {
   const std::vector<Tensor> out =
       OutputsOf(run("value=[1.5,2.0,3.0,4.0,5.0,6.0], shape=[3,2], dtype=5"));
   EXPECT_EQ(out[0].shape, (Shape{3, 2}));
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(1.5F, 2, 3, 4, 5, 6));
-  EXPECT_THAT(ValuesOf<int64_t>(OutputsOf(run("value=[7.0,-8.0], shape=[2], dtype=3"))[0]),
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(1.5F, 2, 3, 4, 5, 6));
+  EXPECT_THAT(Values<int64_t>(OutputsOf(run("value=[7.0,-8.0], shape=[2], dtype=3"))[0]),
               ElementsAre(7, -8));
   ExpectRefusals({{run("value=[1.0], shape=[2,2], dtype=5"), "'value' has 1 elements"},
                   {run("value=[1.0], shape=[-1], dtype=5"), "[-1]"}});
@@ -260,12 +251,12 @@ TEST(FillTest, HasTheValuesOfItsAttribute) {
 TEST(PadConstantLikeTest, PadsBehindTheEnds) {
   const std::vector<Tensor> out = OutputsOf(
       {"pad_constant_like",
-       {{"X", Numbers({2, 2, 3}, 1, {{0, 2}})}, {"Y", Of<int64_t>({1, 2, 2}, {5, 6, 7, 8})}},
+       {{"X", Numbers({2, 2, 3}, 1, {{0, 2}})}, {"Y", TensorOf<int64_t>({1, 2, 2}, {5, 6, 7, 8})}},
        {"Out"},
        "pad_value=-1.0"});
   EXPECT_EQ(out[0].dtype, DType::kInt64);
   EXPECT_EQ(out[0].shape, (Shape{2, 2, 3}));
-  EXPECT_THAT(ValuesOf<int64_t>(out[0]), ElementsAre(5, 6, -1, 7, 8, -1, -1, -1, -1, -1, -1, -1));
+  EXPECT_THAT(Values<int64_t>(out[0]), ElementsAre(5, 6, -1, 7, 8, -1, -1, -1, -1, -1, -1, -1));
 }
 
 TEST(PadConstantLikeTest, GradientAgreesWithDifferences) {
@@ -286,14 +277,14 @@ TEST(PadConstantLikeTest, RefusesALargerY) {
 OpRun FocalRun(const Tensor& x, const std::vector<int32_t>& labels, int32_t fg_num) {
   return {"sigmoid_focal_loss",
           {{"X", x},
-           {"Label", Of<int32_t>({static_cast<int64_t>(labels.size()), 1}, labels)},
-           {"FgNum", Of<int32_t>({1}, {fg_num})}},
+           {"Label", TensorOf<int32_t>({static_cast<int64_t>(labels.size()), 1}, labels)},
+           {"FgNum", TensorOf<int32_t>({1}, {fg_num})}},
           {"Out"},
           "gamma=1.5, alpha=0.3"};
 }
 
 TEST(SigmoidFocalLossTest, IsItsFormula) {
-  const Tensor x = Of<float>({3, 2}, {0.5f, -1, 2, 100, -100, 3});
+  const Tensor x = TensorOf<float>({3, 2}, {0.5f, -1, 2, 100, -100, 3});
   const std::vector<Tensor> out = OutputsOf(FocalRun(x, {1, 0, -1}, 4));
   const auto positive = [](double x) {
     const double p = 1 / (1 + std::exp(-x));
@@ -304,14 +295,14 @@ TEST(SigmoidFocalLossTest, IsItsFormula) {
     return FloatNear(static_cast<float>(0.7 * std::pow(p, 1.5) * std::log1p(std::exp(x)) / 4),
                      1e-5f);
   };
-  EXPECT_THAT(ValuesOf<float>(out[0]),
+  EXPECT_THAT(Values<float>(out[0]),
               ElementsAre(positive(0.5), negative(-1), negative(2), negative(100), 0, 0));
 }
 
 TEST(SigmoidFocalLossTest, NoForegroundCountsAsOne) {
   const Tensor x = Numbers({2, 3}, 1);
-  EXPECT_THAT(ValuesOf<float>(OutputsOf(FocalRun(x, {1, 3}, 0))[0]),
-              Pointwise(FloatEq(), ValuesOf<float>(OutputsOf(FocalRun(x, {1, 3}, 1))[0])));
+  EXPECT_THAT(Values<float>(OutputsOf(FocalRun(x, {1, 3}, 0))[0]),
+              Pointwise(FloatEq(), Values<float>(OutputsOf(FocalRun(x, {1, 3}, 1))[0])));
 }
 
 TEST(SigmoidFocalLossTest, GradientAgreesWithDifferences) {
@@ -321,9 +312,9 @@ TEST(SigmoidFocalLossTest, GradientAgreesWithDifferences) {
 TEST(SigmoidFocalLossTest, RefusesLabelsThatDoNotFit) {
   const OpRun run = FocalRun(Numbers({2, 3}, 1), {1, 2}, 1);
   ExpectRefusals({{With(run, 0, Numbers({2, 3, 1}, 1)), "'X' has shape [2,3,1]"},
-                  {With(run, 1, Of<int32_t>({3, 1}, {1, 1, 1})), "'Label' has shape [3,1]"},
+                  {With(run, 1, TensorOf<int32_t>({3, 1}, {1, 1, 1})), "'Label' has shape [3,1]"},
                   {With(run, 1, Numbers({2, 1}, 1)), "'Label' is float32"},
-                  {With(run, 2, Of<int32_t>({2}, {1, 1})), "'FgNum' has shape [2]"}});
+                  {With(run, 2, TensorOf<int32_t>({2}, {1, 1})), "'FgNum' has shape [2]"}});
 }
 
 }  // namespace

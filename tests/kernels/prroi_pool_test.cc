@@ -9,11 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-template <typename T>
-std::vector<T> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
 // The mean of the interpolated plane over a box, by many samples.
 double SampledMean(const std::function<double(int64_t, int64_t)>& pixel, double x0, double y0,
                    double x1, double y1) {
@@ -68,10 +63,10 @@ TEST(PrRoiPoolTest, IsTheMeanOfTheInterpolatedImage) {
 
 TEST(PrRoiPoolTest, CountsOfRegionsStandForALod) {
   OpRun run = PrRoiRun();
-  const std::vector<double> by_lod = ValuesOf<double>(OutputsOf(run)[0]);
+  const std::vector<double> by_lod = Values<double>(OutputsOf(run)[0]);
   run.inputs[1].second.lod.clear();
   run.inputs.push_back({"BatchRoINums", Tensor::Of<int64_t>({2}, {2, 1})});
-  EXPECT_EQ(ValuesOf<double>(OutputsOf(run)[0]), by_lod);
+  EXPECT_EQ(Values<double>(OutputsOf(run)[0]), by_lod);
 }
 
 TEST(PrRoiPoolTest, RegionsWithoutAreaAreZero) {
@@ -79,7 +74,7 @@ TEST(PrRoiPoolTest, RegionsWithoutAreaAreZero) {
   rois.lod = {{0, 2}};
   const std::vector<Tensor> out =
       OutputsOf({"prroi_pool", {{"X", Numbers({1, 1, 4, 4}, 1)}, {"ROIs", rois}}, {"Out"}});
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(0, 0));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(0, 0));
 }
 
 TEST(PrRoiPoolTest, GradientsAgreeWithDifferences) {

@@ -12,11 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::UnorderedElementsAreArray;
 
-template <typename T>
-std::vector<T> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
 OpRun ShuffleRun(int64_t rows, int64_t seed) {
   std::vector<float> values;
   for (int64_t i = 0; i < rows; ++i) values.insert(values.end(), {float(i), float(-i)});
@@ -30,7 +25,7 @@ TEST(ShuffleBatchTest, MovesEveryRow) {
   std::set<std::vector<int64_t>> orders;
   for (uint64_t seed = 1; seed < 20; ++seed) {
     const std::vector<Tensor> out = OutputsOf(ShuffleRun(7, 5), {.random_seed = seed});
-    const std::vector<int64_t> order = ValuesOf<int64_t>(out[1]);
+    const std::vector<int64_t> order = Values<int64_t>(out[1]);
     EXPECT_THAT(order, UnorderedElementsAreArray({0, 1, 2, 3, 4, 5, 6}));
     for (int64_t i = 0; i < 7; ++i) {
       EXPECT_NE(order[i], i);
@@ -45,12 +40,12 @@ TEST(ShuffleBatchTest, MovesEveryRow) {
 TEST(ShuffleBatchTest, HandsOnASeed) {
   for (const auto& [seed, next] :
        {std::pair<int64_t, int64_t>{5, 84035}, {0, 16807}, {-7, 2147433226}}) {
-    EXPECT_THAT(ValuesOf<int64_t>(OutputsOf(ShuffleRun(3, seed))[2]), ElementsAre(next));
+    EXPECT_THAT(Values<int64_t>(OutputsOf(ShuffleRun(3, seed))[2]), ElementsAre(next));
   }
 }
 
 TEST(ShuffleBatchTest, ARowAloneStays) {
-  EXPECT_THAT(ValuesOf<int64_t>(OutputsOf(ShuffleRun(1, 5))[1]), ElementsAre(0));
+  EXPECT_THAT(Values<int64_t>(OutputsOf(ShuffleRun(1, 5))[1]), ElementsAre(0));
 }
 
 TEST(ShuffleBatchTest, TheGradientGoesBack) {
@@ -58,7 +53,7 @@ TEST(ShuffleBatchTest, TheGradientGoesBack) {
                      {{"Out@GRAD", Tensor::Of<int64_t>({3, 1}, {7, 8, 9})},
                       {"ShuffleIdx", Tensor::Of<int64_t>({3}, {2, 0, 1})}},
                      {"X@GRAD"}};
-  EXPECT_THAT(ValuesOf<int64_t>(OutputsOf(run)[0]), ElementsAre(9, 7, 8));
+  EXPECT_THAT(Values<int64_t>(OutputsOf(run)[0]), ElementsAre(9, 7, 8));
   ExpectRefusals(
       {{With(run, 1, Tensor::Of<int64_t>({3}, {2, 0, 3})), "'ShuffleIdx' has the value 3"},
        {With(run, 1, Tensor::Of<int64_t>({2}, {1, 0})), "'ShuffleIdx' is int64[2]"}});
@@ -76,24 +71,24 @@ const std::vector<int64_t> kPlaces = {4, 3, 0, 2, 5, 1, 6, 8, 7, 8};
 
 TEST(ClassCenterSampleTest, DrawsWhatPaddleDrawsWithASeed) {
   const std::vector<Tensor> one = OutputsOf(ClassRun(12, "fix_seed=true, seed=1"));
-  EXPECT_EQ(ValuesOf<int64_t>(one[0]), kPlaces);
-  EXPECT_THAT(ValuesOf<int64_t>(one[1]), ElementsAre(1, 2, 3, 5, 11, 12, 15, 18, 19, 9, 0, 7));
+  EXPECT_EQ(Values<int64_t>(one[0]), kPlaces);
+  EXPECT_THAT(Values<int64_t>(one[1]), ElementsAre(1, 2, 3, 5, 11, 12, 15, 18, 19, 9, 0, 7));
   const std::vector<Tensor> two = OutputsOf(ClassRun<int32_t>(12, "fix_seed=true, seed=2"));
-  EXPECT_THAT(ValuesOf<int32_t>(two[0]), ElementsAreArray(kPlaces));
-  EXPECT_THAT(ValuesOf<int32_t>(two[1]), ElementsAre(1, 2, 3, 5, 11, 12, 15, 18, 19, 17, 4, 0));
+  EXPECT_THAT(Values<int32_t>(two[0]), ElementsAreArray(kPlaces));
+  EXPECT_THAT(Values<int32_t>(two[1]), ElementsAre(1, 2, 3, 5, 11, 12, 15, 18, 19, 17, 4, 0));
 }
 
 TEST(ClassCenterSampleTest, AllClassesOfLabelsAreKept) {
   const std::vector<Tensor> out = OutputsOf(ClassRun(6, "fix_seed=true, seed=1"));
-  EXPECT_EQ(ValuesOf<int64_t>(out[0]), kPlaces);
-  EXPECT_THAT(ValuesOf<int64_t>(out[1]), ElementsAre(1, 2, 3, 5, 11, 12, 15, 18, 19));
+  EXPECT_EQ(Values<int64_t>(out[0]), kPlaces);
+  EXPECT_THAT(Values<int64_t>(out[1]), ElementsAre(1, 2, 3, 5, 11, 12, 15, 18, 19));
 }
 
 TEST(ClassCenterSampleTest, DrawsOtherClassesFromTheStream) {
   std::set<std::vector<int64_t>> seen;
   for (uint64_t seed = 1; seed < 20; ++seed) {
     const std::vector<Tensor> out = OutputsOf(ClassRun(12, "seed=1"), {.random_seed = seed});
-    const std::vector<int64_t> classes = ValuesOf<int64_t>(out[1]);
+    const std::vector<int64_t> classes = Values<int64_t>(out[1]);
     ASSERT_EQ(classes.size(), 12);
     EXPECT_EQ(std::set<int64_t>(classes.begin(), classes.end()).size(), 12);
     EXPECT_GE(*std::min_element(classes.begin(), classes.end()), 0);
@@ -130,12 +125,12 @@ TEST(TdmChildTest, ListsChildrenAndMarksItems) {
   const std::vector<Tensor> wide =
       OutputsOf(ChildRun<int64_t>({4, 1}, {1, 2, 3, 0}, "child_nums=2, dtype=3"));
   EXPECT_EQ(wide[0].shape, (Shape{4, 1, 2}));
-  EXPECT_THAT(ValuesOf<int64_t>(wide[0]), ElementsAre(3, 4, 5, 6, 0, 0, 0, 0));
-  EXPECT_THAT(ValuesOf<int64_t>(wide[1]), ElementsAre(1, 1, 1, 1, 0, 0, 0, 0));
+  EXPECT_THAT(Values<int64_t>(wide[0]), ElementsAre(3, 4, 5, 6, 0, 0, 0, 0));
+  EXPECT_THAT(Values<int64_t>(wide[1]), ElementsAre(1, 1, 1, 1, 0, 0, 0, 0));
   const std::vector<Tensor> narrow =
       OutputsOf(ChildRun<int32_t>({2, 2}, {1, 2, 3, 0}, "child_nums=2, dtype=2"));
   EXPECT_EQ(narrow[1].shape, (Shape{2, 2, 2}));
-  EXPECT_THAT(ValuesOf<int32_t>(narrow[0]), ElementsAre(3, 4, 5, 6, 0, 0, 0, 0));
+  EXPECT_THAT(Values<int32_t>(narrow[0]), ElementsAre(3, 4, 5, 6, 0, 0, 0, 0));
 }
 
 TEST(TdmChildTest, InnerNodesAreNoItems) {
@@ -143,7 +138,7 @@ TEST(TdmChildTest, InnerNodesAreNoItems) {
   tree.mutable_data<int64_t>()[1 * 5 + 3] = 2;  // the first child of node 1
   const std::vector<Tensor> out =
       OutputsOf(With(ChildRun<int64_t>({1}, {1}, "child_nums=2, dtype=3"), 1, tree));
-  EXPECT_THAT(ValuesOf<int64_t>(out[1]), ElementsAre(0, 1));
+  EXPECT_THAT(Values<int64_t>(out[1]), ElementsAre(0, 1));
 }
 
 TEST(TdmChildTest, RefusesNodesOutsideOfTheTree) {
@@ -169,26 +164,26 @@ OpRun SamplerRun(const std::vector<int64_t>& items, const std::string& attrs) {
 TEST(TdmSamplerTest, DrawsWhatPaddleDrawsWithASeed) {
   const std::vector<Tensor> out = OutputsOf(SamplerRun({0, 2, 3}, "seed=3"));
   EXPECT_EQ(out[0].shape, (Shape{3, 5}));
-  EXPECT_THAT(ValuesOf<int64_t>(out[0]), ElementsAre(1, 2, 3, 5, 4, 2, 1, 5, 4, 3, 2, 1, 6, 3, 5));
-  EXPECT_THAT(ValuesOf<int64_t>(out[1]), ElementsAre(1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0));
-  EXPECT_THAT(ValuesOf<int64_t>(out[2]), ElementsAreArray(std::vector<int64_t>(15, 1)));
+  EXPECT_THAT(Values<int64_t>(out[0]), ElementsAre(1, 2, 3, 5, 4, 2, 1, 5, 4, 3, 2, 1, 6, 3, 5));
+  EXPECT_THAT(Values<int64_t>(out[1]), ElementsAre(1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 0));
+  EXPECT_THAT(Values<int64_t>(out[2]), ElementsAreArray(std::vector<int64_t>(15, 1)));
   const std::vector<Tensor> others =
       OutputsOf(SamplerRun({0, 2, 3}, "seed=3, output_positive=false"));
-  EXPECT_THAT(ValuesOf<int64_t>(others[0]), ElementsAre(2, 5, 4, 1, 4, 3, 1, 3, 5));
+  EXPECT_THAT(Values<int64_t>(others[0]), ElementsAre(2, 5, 4, 1, 4, 3, 1, 3, 5));
 }
 
 TEST(TdmSamplerTest, LayersWithoutANodeAreMasked) {
   const std::vector<Tensor> out = OutputsOf(SamplerRun({1}, "seed=0"));
-  EXPECT_THAT(ValuesOf<int64_t>(out[0]), ElementsAre(1, 2, 0, 0, 0));
-  EXPECT_THAT(ValuesOf<int64_t>(out[1]), ElementsAre(1, 0, 0, 0, 0));
-  EXPECT_THAT(ValuesOf<int64_t>(out[2]), ElementsAre(1, 1, 0, 0, 0));
+  EXPECT_THAT(Values<int64_t>(out[0]), ElementsAre(1, 2, 0, 0, 0));
+  EXPECT_THAT(Values<int64_t>(out[1]), ElementsAre(1, 0, 0, 0, 0));
+  EXPECT_THAT(Values<int64_t>(out[2]), ElementsAre(1, 1, 0, 0, 0));
 }
 
 TEST(TdmSamplerTest, DrawsOtherNodesFromTheStream) {
   std::set<std::set<int64_t>> seen;
   for (uint64_t seed = 1; seed < 30; ++seed) {
     const std::vector<int64_t> nodes =
-        ValuesOf<int64_t>(OutputsOf(SamplerRun({2}, "seed=0"), {.random_seed = seed})[0]);
+        Values<int64_t>(OutputsOf(SamplerRun({2}, "seed=0"), {.random_seed = seed})[0]);
     EXPECT_EQ(nodes[0], 2);
     EXPECT_EQ(nodes[1], 1);
     EXPECT_EQ(nodes[2], 5);

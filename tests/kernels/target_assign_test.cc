@@ -6,28 +6,16 @@ namespace {
 
 using ::testing::ElementsAre;
 
-template <typename T>
-std::vector<T> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
-template <typename T>
-Tensor Of(const Shape& shape, const std::vector<T>& values, const Lod& lod = {}) {
-  Tensor tensor = Tensor::Of<T>(shape, values);
-  tensor.lod = lod;
-  return tensor;
-}
-
 // Two images with 1 and 2 boxes, three priors.
 OpRun Assignment(const std::vector<int32_t>& matches, const std::vector<int32_t>& negatives) {
   OpRun run = {"target_assign",
-               {{"X", Of<float>({3, 1, 2}, {1, 2, 3, 4, 5, 6}, {{0, 1, 3}})},
-                {"MatchIndices", Of<int32_t>({2, 3}, matches)}},
+               {{"X", TensorOf<float>({3, 1, 2}, {1, 2, 3, 4, 5, 6}, {{0, 1, 3}})},
+                {"MatchIndices", TensorOf<int32_t>({2, 3}, matches)}},
                {"Out", "OutWeight"},
                "mismatch_value=9"};
   if (!negatives.empty()) {
     const auto count = static_cast<int64_t>(negatives.size());
-    run.inputs.push_back({"NegIndices", Of<int32_t>({count, 1}, negatives, {{0, 1, count}})});
+    run.inputs.push_back({"NegIndices", TensorOf<int32_t>({count, 1}, negatives, {{0, 1, count}})});
   }
   return run;
 }
@@ -35,24 +23,25 @@ OpRun Assignment(const std::vector<int32_t>& matches, const std::vector<int32_t>
 TEST(TargetAssignTest, TakesMatchesOfTheImagesOwnRows) {
   const std::vector<Tensor> out = OutputsOf(Assignment({0, -1, 0, 1, 0, -1}, {}));
   EXPECT_EQ(out[0].shape, (Shape{2, 3, 2}));
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(1, 2, 9, 9, 1, 2, 5, 6, 3, 4, 9, 9));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(1, 2, 9, 9, 1, 2, 5, 6, 3, 4, 9, 9));
   EXPECT_EQ(out[1].shape, (Shape{2, 3, 1}));
-  EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(1, 0, 1, 1, 1, 0));
+  EXPECT_THAT(Values<float>(out[1]), ElementsAre(1, 0, 1, 1, 1, 0));
 }
 
 TEST(TargetAssignTest, NegativesCountWithTheMismatchValue) {
   const std::vector<Tensor> out = OutputsOf(Assignment({0, -1, 0, 1, 0, -1}, {1, 1, 2}));
-  EXPECT_THAT(ValuesOf<float>(out[0]), ElementsAre(1, 2, 9, 9, 1, 2, 5, 6, 9, 9, 9, 9));
-  EXPECT_THAT(ValuesOf<float>(out[1]), ElementsAre(1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(1, 2, 9, 9, 1, 2, 5, 6, 9, 9, 9, 9));
+  EXPECT_THAT(Values<float>(out[1]), ElementsAre(1, 1, 1, 1, 1, 1));
 }
 
 TEST(TargetAssignTest, ColumnsRepeatOverPriors) {
-  const std::vector<Tensor> out = OutputsOf({"target_assign",
-                                             {{"X", Of<int32_t>({1, 2, 1}, {7, 8}, {{0, 1}})},
-                                              {"MatchIndices", Of<int32_t>({1, 4}, {0, 0, -1, 0})}},
-                                             {"Out", "OutWeight"},
-                                             ""});
-  EXPECT_THAT(ValuesOf<int32_t>(out[0]), ElementsAre(7, 8, 0, 8));
+  const std::vector<Tensor> out =
+      OutputsOf({"target_assign",
+                 {{"X", TensorOf<int32_t>({1, 2, 1}, {7, 8}, {{0, 1}})},
+                  {"MatchIndices", TensorOf<int32_t>({1, 4}, {0, 0, -1, 0})}},
+                 {"Out", "OutWeight"},
+                 ""});
+  EXPECT_THAT(Values<int32_t>(out[0]), ElementsAre(7, 8, 0, 8));
 }
 
 TEST(TargetAssignTest, RefusesIndicesOutsideAndListsThatDoNotFit) {

@@ -12,11 +12,6 @@ using ::testing::FloatNear;
 using ::testing::Pointwise;
 
 template <typename T>
-std::vector<T> ValuesOf(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
-template <typename T>
 class LabelTypeTest : public ::testing::Test {};
 using LabelTypes = ::testing::Types<uint8_t, int8_t, int16_t, int32_t, int64_t>;
 TYPED_TEST_SUITE(LabelTypeTest, LabelTypes);
@@ -27,13 +22,13 @@ TYPED_TEST(LabelTypeTest, SoftmaxWithCrossEntropyTakesIt) {
       OutputsOf({"softmax_with_cross_entropy",
                  {{"Logits", Tensor::Of<float>({2, 3}, {1, 2, 3, 0, 1, 0})}, {"Label", labels}},
                  {"Softmax", "Loss"}});
-  EXPECT_THAT(ValuesOf<float>(out[1]), Pointwise(FloatNear(1e-6f), {1.4076059f, 1.5514446f}));
+  EXPECT_THAT(Values<float>(out[1]), Pointwise(FloatNear(1e-6f), {1.4076059f, 1.5514446f}));
   const Tensor ones = Tensor::Of<float>({2, 1}, {1, 1});
   const std::vector<Tensor> gradient =
       OutputsOf({"softmax_with_cross_entropy_grad",
                  {{"Softmax", out[0]}, {"Label", labels}, {"Loss@GRAD", ones}},
                  {"Logits@GRAD"}});
-  EXPECT_THAT(ValuesOf<float>(gradient[0]),
+  EXPECT_THAT(Values<float>(gradient[0]),
               Pointwise(FloatNear(1e-6f), {0.0900306f, -0.7552716f, 0.6652409f, -0.7880584f,
                                            0.5761169f, 0.2119416f}));
 }

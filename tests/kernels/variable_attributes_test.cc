@@ -16,11 +16,6 @@ using ::testing::ElementsAreArray;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
-template <typename T>
-std::vector<T> Values(const Tensor& tensor) {
-  return {tensor.data<T>(), tensor.data<T>() + tensor.numel()};
-}
-
 struct Feeds {
   std::vector<std::string> names;
   std::vector<Tensor> tensors;
