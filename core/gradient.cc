@@ -11,6 +11,11 @@ namespace interp {
 
 std::string GradientName(absl::string_view name) { return absl::StrCat(name, kGradientSuffix); }
 
+// Here and not in the header, which all kernels include: what destroys and moves an Op is long.
+GradientMaker::GradientMaker(Request request) : request_(std::move(request)) {}
+GradientMaker::~GradientMaker() = default;
+std::vector<Op> GradientMaker::Take() { return std::move(ops_); }
+
 std::vector<VarId> GradientMaker::Arguments(absl::string_view slot) const {
   if (const Slot* input = op().FindInput(slot); input != nullptr) return input->args;
   if (const Slot* output = op().FindOutput(slot); output != nullptr) return output->args;

@@ -65,7 +65,10 @@ class GradientMaker {
     // Whether somebody wants the gradient of an input.
     std::function<bool(VarId)> wants;
   };
-  explicit GradientMaker(Request request) : request_(std::move(request)) {}
+  explicit GradientMaker(Request request);
+  ~GradientMaker();
+  GradientMaker(const GradientMaker&) = delete;
+  GradientMaker& operator=(const GradientMaker&) = delete;
 
   const Program& program() const { return *request_.program; }
   int32_t block() const { return request_.block; }
@@ -91,7 +94,8 @@ class GradientMaker {
   // The op that a table (GradientDef::inputs, outputs) gives.
   void AddByTable(const GradientDef& def);
 
-  std::vector<Op> Take() { return std::move(ops_); }
+  // What has been added.
+  std::vector<Op> Take();
 
  private:
   Request request_;
