@@ -1,6 +1,8 @@
 #include "kernels/util/broadcast.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace interp {
 namespace {
@@ -41,7 +43,168 @@ void ChooseForm(BroadcastPlan& plan) {
   }
 }
 
+// Bytes of the largest element.
+constexpr size_t kMaxElement = 16;
+using Tile = char[kTileSize * kMaxElement];
+
+// tile[i] = row[(at + i) % period] for i in [0, n), all in bytes.
+void FillTile(char* tile, int64_t n, const char* row, int64_t at, int64_t period) {
+  const int64_t from = at % period;
+  const int64_t first = std::min(period - from, n);
+  const int64_t second = std::min(from, n - first);
+  std::memcpy(tile, row + from, first);
+  std::memcpy(tile + first, row, second);
+  for (int64_t done = period; done < n; done *= 2) {
+    std::memcpy(tile + done, tile, std::min(done, n - done));
+  }
+}
+
+template <size_t kSize>
+void Gather(const char* from, int64_t step, int64_t n, char* to) {
+  for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * kSize, from + i * step * kSize, kSize);
+}
+
+// to[i] = from[i * step] for i in [0, n), in elements of `size` bytes.
+void GatherElements(size_t size, const char* from, int64_t step, int64_t n, char* to) {
+  switch (size) {
+    case 1:
+      return Gather<1>(from, step, n, to);
+    case 2:
+      return Gather<2>(from, step, n, to);
+    case 4:
+      return Gather<4>(from, step, n, to);
+    case 8:
+      return Gather<8>(from, step, n, to);
+    default:
+      return Gather<kMaxElement>(from, step, n, to);
+  }
+}
+
+// Elements [at, at + n) of the operand y along a row: themselves, or laid out in the tile.
+const char* YPiece(const BroadcastPlan& plan, const char* y, size_t size, int64_t at, int64_t n,
+                   char* tile) {
+  const int64_t bytes = static_cast<int64_t>(size);
+  switch (plan.form) {
+    case RowForm::kBoth:
+      return y + at * bytes;
+    case RowForm::kYOnce:
+      FillTile(tile, n * bytes, y, 0, bytes);
+      return tile;
+    case RowForm::kYRepeats:
+      FillTile(tile, n * bytes, y, at * bytes, plan.period * bytes);
+      return tile;
+    default:
+      GatherElements(size, y + at * plan.row.y_step * bytes, plan.row.y_step, n, tile);
+      return tile;
+  }
+}
+
+// A piece of a row: `n` elements from number `at` on. x and y are where the row starts, out is
+// where the piece goes.
+struct Piece {
+  const char* x;
+  const char* y;
+  char* out;
+  int64_t at;
+  int64_t n;
+};
+
+// The piece where one operand starts again every `period` elements and the other steps by one.
+void RunRepeats(const Piece& piece, bool x_repeats, int64_t period,
+                const broadcast::RowLoops& loops) {
+  const int64_t size = static_cast<int64_t>(loops.operand_size);
+  alignas(kMaxElement) Tile tile;
+  const int64_t length = std::min(piece.n, kTileSize / period * period);
+  FillTile(tile, length * size, x_repeats ? piece.x : piece.y, piece.at * size, period * size);
+  const char* other = (x_repeats ? piece.y : piece.x) + piece.at * size;
+  char* out = piece.out;
+  for (int64_t i = 0; i < piece.n; i += length) {
+    const int64_t n = std::min(length, piece.n - i);
+    loops.both(loops.op, x_repeats ? tile : other, x_repeats ? other : tile, out, n);
+    other += n * size;
+    out += n * static_cast<int64_t>(loops.out_size);
+  }
+}
+
+// The piece where operands move by any steps.
+void RunStrided(const Piece& piece, const Loop& row, const broadcast::RowLoops& loops) {
+  const int64_t size = static_cast<int64_t>(loops.operand_size);
+  alignas(kMaxElement) Tile x;
+  alignas(kMaxElement) Tile y;
+  for (int64_t i = 0; i < piece.n; i += kTileSize) {
+    const int64_t n = std::min(kTileSize, piece.n - i);
+    const int64_t at = (piece.at + i) * size;
+    GatherElements(loops.operand_size, piece.x + at * row.x_step, row.x_step, n, x);
+    GatherElements(loops.operand_size, piece.y + at * row.y_step, row.y_step, n, y);
+    loops.both(loops.op, x, y, piece.out + i * static_cast<int64_t>(loops.out_size), n);
+  }
+}
+
+void RunPiece(const BroadcastPlan& plan, const Piece& piece, const broadcast::RowLoops& loops) {
+  const int64_t size = static_cast<int64_t>(loops.operand_size);
+  const char* x = piece.x + piece.at * plan.row.x_step * size;
+  const char* y = piece.y + piece.at * plan.row.y_step * size;
+  switch (plan.form) {
+    case RowForm::kBoth:
+      return loops.both(loops.op, x, y, piece.out, piece.n);
+    case RowForm::kYOnce:
+      return loops.once(loops.op, x, y, piece.out, piece.n);
+    case RowForm::kXOnce:
+      return RunRepeats(piece, true, 1, loops);
+    case RowForm::kXRepeats:
+      return RunRepeats(piece, true, plan.period, loops);
+    case RowForm::kYRepeats:
+      return RunRepeats(piece, false, plan.period, loops);
+    case RowForm::kStrided:
+      return RunStrided(piece, plan.row, loops);
+  }
+}
+
 }  // namespace
+
+namespace broadcast {
+
+void RunRows(const BroadcastPlan& plan, int num_threads, const void* x, const void* y, void* out,
+             const RowLoops& loops) {
+  ParallelFor(num_threads, plan.numel, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+    const int64_t size = static_cast<int64_t>(loops.operand_size);
+    const int64_t length = plan.row.size;
+    int64_t at = begin % length;
+    for (LoopCursor row(plan.rows, begin / length); begin < end; row.Next(), at = 0) {
+      const int64_t n = std::min(length - at, end - begin);
+      RunPiece(plan,
+               {static_cast<const char*>(x) + row.x() * size,
+                static_cast<const char*>(y) + row.y() * size,
+                static_cast<char*>(out) + begin * static_cast<int64_t>(loops.out_size), at, n},
+               loops);
+      begin += n;
+    }
+  });
+}
+
+void ForEachPieceOf(const BroadcastPlan& plan, int num_threads, const void* y, size_t size,
+                    const void* body,
+                    void (*call)(const void* body, int64_t begin, int64_t n, const void* values)) {
+  ParallelFor(num_threads, plan.numel, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+    alignas(kMaxElement) Tile tile;
+    const int64_t length = plan.row.size;
+    int64_t at = begin % length;
+    LoopCursor row(plan.rows, begin / length);
+    while (begin < end) {
+      int64_t n = std::min(length - at, end - begin);
+      if (plan.form != RowForm::kBoth) n = std::min(n, kTileSize);
+      const char* from = static_cast<const char*>(y) + row.y() * static_cast<int64_t>(size);
+      call(body, begin, n, YPiece(plan, from, size, at, n, tile));
+      begin += n;
+      at += n;
+      if (at < length) continue;
+      at = 0;
+      row.Next();
+    }
+  });
+}
+
+}  // namespace broadcast
 
 absl::StatusOr<Shape> BroadcastShapes(const Shape& x, const Shape& y, int axis) {
   if (x == y) return x;

@@ -3,8 +3,8 @@
 // `PlanBroadcast` turns two operands and an output into the fewest nested loops that walk the
 // output in memory order; neighbouring dimensions that broadcast alike become one loop. The loop
 // over the innermost of them, a row, then has one of a few forms (`RowForm`), of which two have
-// loops of their own; the others first lay out one operand in a small tile, so that each function
-// is compiled for two loops only. Common cases come out as
+// loops of their own; the others first lay out operands in small tiles, so that each function is
+// compiled for two loops only. Common cases come out as
 //
 //   same shape                     1 row               kBoth
 //   [N,C,H,W] op [C] at axis 1     N*C rows of H*W     kYOnce     (plain)
@@ -17,7 +17,7 @@
 // `InOutputOrder`): every element is read before the same element is written.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/status.h"
@@ -76,82 +76,44 @@ bool InOutputOrder(const BroadcastPlan& plan, int64_t Loop::*step);
 
 namespace broadcast {
 
-// tile[i] = row[(at + i) % period] for i in [0, n).
-template <typename T>
-void FillTile(T* tile, int64_t n, const T* row, int64_t at, int64_t period) {
-  const int64_t from = at % period;
-  T* out = std::copy(row + from, row + std::min(period, from + n), tile);
-  std::copy(row, row + std::min(from, n - (out - tile)), out);
-  for (int64_t done = period; done < n; done *= 2) {
-    std::copy(tile, tile + std::min(done, n - done), tile + done);
-  }
-}
+// The loops of one function along a row. They know its dtypes; the walk over rows does not, so that
+// it is compiled once for all functions.
+struct RowLoops {
+  size_t operand_size;  // bytes of an element of x or y
+  size_t out_size;
+  const void* op;
+  // out[i] = op(x[i], y[i]) for i in [0, n).
+  void (*both)(const void* op, const void* x, const void* y, void* out, int64_t n);
+  // out[i] = op(x[i], *y).
+  void (*once)(const void* op, const void* x, const void* y, void* out, int64_t n);
+};
 
-// The two loops every function is compiled for, kept out of line so that there is one of each. The
-// pragma allows out to equal an operand.
+void RunRows(const BroadcastPlan& plan, int num_threads, const void* x, const void* y, void* out,
+             const RowLoops& loops);
+
+// The pragmas allow out to equal an operand.
 template <typename T, typename R, typename Op>
-[[gnu::noinline]] void BothLoop(const T* x, const T* y, R* out, int64_t n, Op op) {
+void BothLoop(const void* op_at, const void* x_at, const void* y_at, void* out_at, int64_t n) {
+  const Op op = *static_cast<const Op*>(op_at);
+  const T* x = static_cast<const T*>(x_at);
+  const T* y = static_cast<const T*>(y_at);
+  R* out = static_cast<R*>(out_at);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = op(x[i], y[i]);
 }
 template <typename T, typename R, typename Op>
-[[gnu::noinline]] void OnceLoop(const T* x, T y, R* out, int64_t n, Op op) {
+void OnceLoop(const void* op_at, const void* x_at, const void* y_at, void* out_at, int64_t n) {
+  const Op op = *static_cast<const Op*>(op_at);
+  const T* x = static_cast<const T*>(x_at);
+  const T y = *static_cast<const T*>(y_at);
+  R* out = static_cast<R*>(out_at);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = op(x[i], y);
 }
-
-// out[i] = op(repeated[(at + i) % period], other[i]) for i in [0, n).
-template <typename T, typename R, typename Op>
-void RepeatsLoop(const T* repeated, int64_t at, int64_t period, const T* other, R* out, int64_t n,
-                 Op op) {
-  T tile[kTileSize];
-  const int64_t length = std::min(n, kTileSize / period * period);
-  FillTile(tile, length, repeated, at, period);
-  for (int64_t i = 0; i < n; i += length) {
-    BothLoop(tile, other + i, out + i, std::min(length, n - i), op);
-  }
-}
-
-// Elements [at, at + n) of y along a row: themselves, or laid out in the tile.
-template <typename T>
-const T* YPiece(const BroadcastPlan& plan, const T* y, int64_t at, int64_t n, T* tile) {
-  switch (plan.form) {
-    case RowForm::kBoth:
-      return y + at;
-    case RowForm::kYOnce:
-      std::fill(tile, tile + n, *y);
-      return tile;
-    case RowForm::kYRepeats:
-      FillTile(tile, n, y, at, plan.period);
-      return tile;
-    default:
-      for (int64_t i = 0; i < n; ++i) tile[i] = y[(at + i) * plan.row.y_step];
-      return tile;
-  }
-}
-
-// Elements [at, at + n) of the row that starts at x and y.
-template <typename T, typename R, typename Op>
-void Row(const BroadcastPlan& plan, const T* x, const T* y, int64_t at, int64_t n, R* out, Op op) {
-  const auto swapped = [op](T b, T a) { return op(a, b); };
-  switch (plan.form) {
-    case RowForm::kBoth:
-      return BothLoop(x + at, y + at, out, n, op);
-    case RowForm::kYOnce:
-      return OnceLoop(x + at, *y, out, n, op);
-    case RowForm::kXOnce:
-      return RepeatsLoop(x, 0, 1, y + at, out, n, op);
-    case RowForm::kXRepeats:
-      return RepeatsLoop(x, at, plan.period, y + at, out, n, op);
-    case RowForm::kYRepeats:
-      return RepeatsLoop(y, at, plan.period, x + at, out, n, swapped);
-    case RowForm::kStrided:
-      for (int64_t i = 0; i < n; ++i) {
-        out[i] = op(x[(at + i) * plan.row.x_step], y[(at + i) * plan.row.y_step]);
-      }
-      return;
-  }
-}
+// ForEachPiece of a body that is called through `call`; elements of y have `size` bytes.
+void ForEachPieceOf(const BroadcastPlan& plan, int num_threads, const void* y, size_t size,
+                    const void* body,
+                    void (*call)(const void* body, int64_t begin, int64_t n, const void* values));
 
 }  // namespace broadcast
 
@@ -159,15 +121,9 @@ void Row(const BroadcastPlan& plan, const T* x, const T* y, int64_t at, int64_t 
 template <typename T, typename R, typename Op>
 void RunBroadcast(const BroadcastPlan& plan, int num_threads, const T* x, const T* y, R* out,
                   Op op) {
-  ParallelFor(num_threads, plan.numel, kElementwiseGrain, [&](int64_t begin, int64_t end) {
-    const int64_t length = plan.row.size;
-    int64_t at = begin % length;
-    for (LoopCursor row(plan.rows, begin / length); begin < end; row.Next(), at = 0) {
-      const int64_t n = std::min(length - at, end - begin);
-      broadcast::Row(plan, x + row.x(), y + row.y(), at, n, out + begin, op);
-      begin += n;
-    }
-  });
+  broadcast::RunRows(
+      plan, num_threads, x, y, out,
+      {sizeof(T), sizeof(R), &op, broadcast::BothLoop<T, R, Op>, broadcast::OnceLoop<T, R, Op>});
 }
 
 // Calls body(begin, n, values) for disjoint pieces of the output, at most kTileSize long unless y
@@ -176,22 +132,11 @@ void RunBroadcast(const BroadcastPlan& plan, int num_threads, const T* x, const 
 // REQUIRES: x of the plan is the output.
 template <typename T, typename Body>
 void ForEachPiece(const BroadcastPlan& plan, int num_threads, const T* y, const Body& body) {
-  ParallelFor(num_threads, plan.numel, kElementwiseGrain, [&](int64_t begin, int64_t end) {
-    T tile[kTileSize];
-    const int64_t length = plan.row.size;
-    int64_t at = begin % length;
-    LoopCursor row(plan.rows, begin / length);
-    while (begin < end) {
-      int64_t n = std::min(length - at, end - begin);
-      if (plan.form != RowForm::kBoth) n = std::min(n, kTileSize);
-      body(begin, n, broadcast::YPiece(plan, y + row.y(), at, n, tile));
-      begin += n;
-      at += n;
-      if (at < length) continue;
-      at = 0;
-      row.Next();
-    }
-  });
+  broadcast::ForEachPieceOf(plan, num_threads, y, sizeof(T), &body,
+                            [](const void* of, int64_t begin, int64_t n, const void* values) {
+                              const CopiedIfTrivial<Body> own = *static_cast<const Body*>(of);
+                              own(begin, n, static_cast<const T*>(values));
+                            });
 }
 
 }  // namespace interp

@@ -5,25 +5,33 @@
 // time.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace interp {
 
 // Elements below which one thread wins for loops of a few operations per element.
 inline constexpr int64_t kElementwiseGrain = 32 * 1024;
 
+// What a body that lies behind a pointer is read as: a copy where that costs nothing, since no
+// store can change what a copy captured.
+template <typename Body>
+using CopiedIfTrivial = std::conditional_t<std::is_trivially_copyable_v<Body>, Body, const Body&>;
+
+// ParallelFor of a body that is called through `call`.
+void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* body,
+                       void (*call)(const void* body, int64_t begin, int64_t end));
+
 // Calls body(begin, end) on disjoint ranges that cover [0, n), each at least `grain` long but for
 // the last, on up to `num_threads` threads. body must not throw.
 template <typename Body>
 void ParallelFor(int num_threads, int64_t n, int64_t grain, const Body& body) {
-  const int64_t chunks = std::min<int64_t>(num_threads, n / std::max<int64_t>(grain, 1));
-  if (chunks <= 1) {
-    if (n > 0) body(int64_t{0}, n);
-    return;
-  }
-#pragma omp parallel for num_threads(static_cast <int>(chunks)) schedule(static, 1)
-  for (int64_t c = 0; c < chunks; ++c) body(n * c / chunks, n * (c + 1) / chunks);
+  // The body is compiled once, not for one thread and for several.
+  ParallelForRanges(num_threads, n, grain, &body,
+                    [](const void* shared, int64_t begin, int64_t end) {
+                      const CopiedIfTrivial<Body> own = *static_cast<const Body*>(shared);
+                      own(begin, end);
+                    });
 }
 
 }  // namespace interp

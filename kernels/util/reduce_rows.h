@@ -12,9 +12,11 @@ inline constexpr int64_t kLanes = 32;        // folded side by side in a row
 inline constexpr int64_t kBlock = 8 * 1024;  // elements of a row folded before they are added up
 inline constexpr int64_t kMaxBlocks = 256;   // of a reduction to one element
 
-// Folds x[0, n): lanes side by side, which the compiler keeps in vector registers.
+// Folds x[0, n): lanes side by side, which the compiler keeps in vector registers. Out of line, so
+// that there is one of it.
 template <typename Source, typename Reducer>
-typename Reducer::Acc FoldBlock(Source x, int64_t n, int64_t at, const Reducer& reducer) {
+[[gnu::noinline]] typename Reducer::Acc FoldBlock(Source x, int64_t n, int64_t at,
+                                                  const Reducer& reducer) {
   using Acc = typename Reducer::Acc;
   Acc total = reducer.Init();
   int64_t i = 0;
