@@ -52,13 +52,14 @@ absl::StatusOr<Steps> ListCheckpoints(const std::string& dir) {
   if (!fs::exists(dir, error)) return found;
   fs::directory_iterator entries(dir, error);
   if (error) return SystemError("list", dir, error);
-  for (const fs::directory_entry& entry : entries) {
-    const std::string name = entry.path().filename().string();
+  for (; entries != fs::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
     absl::string_view number = name;
     int64_t step = 0;
     if (!absl::ConsumePrefix(&number, kPrefix) || !absl::SimpleAtoi(number, &step)) continue;
-    found.emplace_back(step, entry.path().string());
+    found.emplace_back(step, entries->path().string());
   }
+  if (error) return SystemError("list", dir, error);
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -91,11 +92,30 @@ absl::Status WriteFiles(const std::string& folder, const CheckpointState& state,
 // What processes that were killed have left.
 void RemoveUnfinished(const std::string& dir) {
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(dir, error)) {
-    if (absl::StartsWith(entry.path().filename().string(), kUnfinished)) {
-      fs::remove_all(entry.path(), error);
+  fs::directory_iterator entries(dir, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+    std::error_code kept;
+    if (absl::StartsWith(entries->path().filename().string(), kUnfinished)) {
+      fs::remove_all(entries->path(), kept);
     }
   }
+}
+
+// Gives the folder its final name. One of that name changes places with it, so that at any moment
+// one of them is there.
+absl::Status PutInPlace(const std::string& unfinished, const std::string& final) {
+  const int exchanged =
+      renameat2(AT_FDCWD, unfinished.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE);
+  std::error_code error;
+  if (exchanged == 0) {
+    fs::remove_all(unfinished, error);
+    if (error) return SystemError("remove", unfinished, error);
+    return absl::OkStatus();
+  }
+  if (errno != ENOENT) fs::remove_all(final, error);  // file systems that cannot exchange
+  fs::rename(unfinished, final, error);
+  if (error) return SystemError("rename to", final, error);
+  return absl::OkStatus();
 }
 
 // Folders of later steps are none that the training at `step` has written: they do not count.
@@ -234,10 +254,12 @@ absl::Status Checkpoints::Write(Trainer& trainer, DataPosition next, const DataO
   std::error_code error;
   fs::create_directory(unfinished, error);
   if (error) return SystemError("make", unfinished, error);
-  INTERP_RETURN_IF_ERROR(WriteFiles(unfinished, state, values));
-  fs::remove_all(final, error);
-  fs::rename(unfinished, final, error);
-  if (error) return SystemError("rename to", final, error);
+  const absl::Status written = WriteFiles(unfinished, state, values);
+  if (!written.ok()) {
+    fs::remove_all(unfinished, error);  // the disk may be full
+    return written;
+  }
+  INTERP_RETURN_IF_ERROR(PutInPlace(unfinished, final));
   INTERP_RETURN_IF_ERROR(Synchronize(dir_));
   return RemoveOld(dir_, state.step, keep);
 }

@@ -1,5 +1,6 @@
 #include "interpreter/train/checkpoint_state.h"
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -58,7 +59,10 @@ std::string ToText(const CheckpointState& state) {
   ForEachRareField(state, [&](absl::string_view name, int64_t value, int64_t usual) {
     if (value != usual) absl::StrAppend(&text, name, " ", value, "\n");
   });
-  for (const std::string& name : state.names) absl::StrAppend(&text, "variable ", name, "\n");
+  // Escaped where they hold what would end the line.
+  for (const std::string& name : state.names) {
+    absl::StrAppend(&text, "variable ", absl::Utf8SafeCHexEscape(name), "\n");
+  }
   return text;
 }
 
@@ -93,7 +97,8 @@ absl::StatusOr<CheckpointState> ParseCheckpointState(const std::string& text) {
     if (!absl::ConsumePrefix(&name, "variable ")) {
       return DataLoss("line ", at + 1, " is '", lines[at], "', expected 'variable NAME'");
     }
-    state.names.emplace_back(name);
+    std::string plain;
+    state.names.push_back(absl::CUnescape(name, &plain) ? std::move(plain) : std::string(name));
   }
   return state;
 }

@@ -195,6 +195,31 @@ TEST(CheckpointsTest, KeepTheirOwnBesideAnIncompleteOne) {
   EXPECT_FALSE(fs::exists(folder / "step-3"));
 }
 
+// An epoch may end in batches without a sample, at the same step.
+TEST(CheckpointsTest, OneOfTheSameStepTakesItsPlace) {
+  const TempFolder folder;
+  WriteSteps(folder, {3});
+  ASSERT_THAT(Open(folder).Write(*Trained(3), {.epoch = 1, .batch = 0}, kOrder, 1), IsOk());
+  const auto resumed = Open(folder).Restore(*MakeTrainer(), kOrder);
+  ASSERT_THAT(resumed, IsOk());
+  EXPECT_EQ((*resumed)->next.epoch, 1);
+  int num_folders = 0;
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    num_folders += entry.is_directory();
+  EXPECT_EQ(num_folders, 1);
+}
+
+TEST(CheckpointsTest, NamesMayHoldAnything) {
+  for (const std::string name : {"a\nvariable b", "\\n", "w\\", "\xff\x01", "größe"}) {
+    CheckpointState state;
+    state.order = kOrder;
+    state.names = {name, "w"};
+    const auto parsed = ParseCheckpointState(ToText(state));
+    ASSERT_THAT(parsed, IsOk()) << name;
+    EXPECT_EQ(parsed->names, state.names);
+  }
+}
+
 TEST(CheckpointsTest, DamagedTextIsALoss) {
   const TempFolder folder;
   WriteSteps(folder, {3});
