@@ -12,6 +12,7 @@ void TraceRecorder::OnRunStart(int64_t now_ns) {
   running_.assign(CountInstructions(core_.plans()) - plan.instructions.size(), {});
   trace_.nested.clear();
   trace_.num_nested = 0;
+  trace_.num_waits = 0;
   trace_.waits.clear();
   trace_.devices.clear();
   for (const std::shared_ptr<Device>& device : core_.devices()) {
@@ -62,6 +63,8 @@ void TraceRecorder::OnInstruction(int32_t instruction, int worker, int64_t start
 void TraceRecorder::OnWaitEnd(int32_t instruction, int32_t event, int worker, int64_t start_ns,
                               int64_t end_ns) {
   std::lock_guard<std::mutex> lock(mutex_);
+  ++trace_.num_waits;
+  if (trace_.waits.size() == kMaxNested) return;
   trace_.waits.push_back({.instruction = instruction,
                           .event = event,
                           .worker = worker,

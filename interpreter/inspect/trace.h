@@ -58,7 +58,8 @@ struct RunTrace {
   std::vector<InstrId> freed_after;   // of the main block, by VarId; -1: not freed
   std::vector<Nested> nested;         // in the order of their ends; the first kMaxNested
   int64_t num_nested = 0;             // of all
-  std::vector<Wait> waits;
+  std::vector<Wait> waits;            // the first kMaxNested
+  int64_t num_waits = 0;              // of all
   std::vector<OnDevice> devices;
   std::vector<CommSpan> comm;  // with other ranks; what ends within the run
 };

@@ -156,6 +156,16 @@ TEST(TraceTest, KeepsTheLastRunAlone) {
   }
 }
 
+TEST(TraceTest, KeepsTheFirstWaitsAlone) {
+  const auto core = MakeCore(SchedulerKind::kTrace, 1);
+  TraceRecorder recorder(*core);
+  recorder.OnRunStart(0);
+  const int64_t most = kMaxNested;
+  for (int64_t i = 0; i < most + 3; ++i) recorder.OnWaitEnd(0, 0, 0, i, i + 1);
+  EXPECT_EQ(recorder.trace().waits.size(), kMaxNested);
+  EXPECT_EQ(recorder.trace().num_waits, most + 3);
+}
+
 TEST(TraceTest, BeforeTheFirstRunItIsEmptyButValid) {
   const auto core = MakeCore(SchedulerKind::kTrace, 1);
   const TraceRecorder recorder(*core);
