@@ -324,7 +324,9 @@ absl::Status PrepareCore(const RunCommandFlags& flags, const CLI::App& command,
   const Clock::time_point start = Clock::now();
   absl::StatusOr<std::unique_ptr<InterpreterCore>> core = MakeCore(run.model, run.inputs, options);
   // What is not found is a fetch that has no value.
-  blame = absl::IsNotFound(core.status()) ? ExitCode::kUsage : ExitCode::kModelUnusable;
+  blame = absl::IsNotFound(core.status())            ? ExitCode::kUsage
+          : absl::IsResourceExhausted(core.status()) ? ExitCode::kRunFailed
+                                                     : ExitCode::kModelUnusable;
   if (!core.ok()) return Annotate(core.status(), run.model.path);
   run.core = *std::move(core);
   const absl::Status loaded = run.core->CheckParameters();

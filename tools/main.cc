@@ -1,4 +1,5 @@
 // interp: run and look into Paddle inference programs.
+#include <exception>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -51,6 +52,9 @@ ExitCode Main(int argc, char** argv) {
     std::ostringstream help;
     if (app->exit(error, help, help) == 0) return Show(help.str());
     return Fail(ExitCode::kUsage, Explain(*app, error));
+  } catch (const std::exception& error) {
+    // Of the system: no thread, no memory.
+    return Fail(ExitCode::kRunFailed, ResourceExhausted(error.what()));
   }
   return exit_code;
 }

@@ -229,6 +229,7 @@ ErrorRef Engine::ErrorOf(Variable variable) const {
 
 absl::Status Engine::Stop() { return core_->Stop(); }
 void Engine::Start() { core_->Start(); }
+absl::Status Engine::StartNow() { return core_->StartNow(); }
 std::string Engine::Describe(Variable variable) const { return core_->Describe(variable); }
 EngineCounters Engine::counters() const { return core_->counters(); }
 void Engine::SetObserver(EngineObserver* observer) { core_->SetObserver(observer); }

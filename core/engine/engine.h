@@ -226,6 +226,9 @@ class Engine {
   // for what runs on the pushing thread. FailedPrecondition within an operation.
   absl::Status Stop();
   void Start();
+  // Starts the threads that start otherwise when they first have work. A queue may have fewer than
+  // asked for where the system gives no more; ResourceExhausted when one has none.
+  absl::Status StartNow();
 
   // The queue of a variable, an operation a line:
   //   variable 'A': version 1, 1 running, 2 waiting

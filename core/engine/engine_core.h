@@ -121,6 +121,7 @@ class EngineCore {
   // lifecycle.cc
   absl::Status Stop();
   void Start();
+  absl::Status StartNow();
   EngineCounters counters() const;
   // Around a fork: nothing is in flight and no lock is held by another thread when it happens.
   void BeforeFork();
@@ -211,8 +212,10 @@ class EngineCore {
 
   // lifecycle.cc
   void EnsureStarted(WorkerGroup& group);
-  void StartThreads(WorkerGroup& group);  // REQUIRES: lifecycle_ is held
-  void EndThreads();                      // REQUIRES: nothing is in flight
+  // REQUIRES of both: lifecycle_ is held. False: the system gives no more threads.
+  bool StartThread(WorkerGroup& group);
+  void StartThreads(WorkerGroup& group);
+  void EndThreads();  // REQUIRES: nothing is in flight
   // Waits until nothing is in flight, or the engine is stopped.
   void Drain();
   // Takes all locks of homes; false, without them, when something is in flight.

@@ -1,7 +1,11 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
+#include <system_error>
 
 #include "core/engine/engine_core.h"
 
@@ -61,6 +65,9 @@ constexpr absl::string_view kStreamNames[] = {"engine", "engine-urgent", "engine
 
 // As if new: the threads that slept there are not in this process.
 void Renew(EventCount& event_count) { new (&event_count) EventCount; }
+
+// Of starting the first thread of a queue, a millisecond further apart each time: 5 s in all.
+constexpr int kMostTries = 100;
 
 std::atomic<uint32_t> last_id{0};
 
@@ -151,16 +158,47 @@ void EngineCore::EnsureStarted(WorkerGroup& group) {
   if (running_.load() && !ending_ && !group.started.load()) StartThreads(group);
 }
 
+bool EngineCore::StartThread(WorkerGroup& group) {
+  const size_t i = group.threads.size();
+  try {
+    group.threads.emplace_back([this, &worker = *group.workers[i]] { WorkerLoop(worker); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  const std::string name = absl::StrCat(group.spec.name, i).substr(0, 15);
+  pthread_setname_np(group.threads.back().native_handle(), name.c_str());
+  return true;
+}
+
 void EngineCore::StartThreads(WorkerGroup& group) {
   group.stop.store(false);
-  const int num_threads = in_child_ ? std::min(options_.workers_in_child, group.spec.num_threads)
-                                    : group.spec.num_threads;
-  for (int i = 0; i < num_threads; ++i) {
-    group.threads.emplace_back([this, &worker = *group.workers[i]] { WorkerLoop(worker); });
-    const std::string name = absl::StrCat(group.spec.name, i).substr(0, 15);
-    pthread_setname_np(group.threads.back().native_handle(), name.c_str());
+  const size_t num_threads = in_child_ ? std::min(options_.workers_in_child, group.spec.num_threads)
+                                       : group.spec.num_threads;
+  // Fewer threads do the same work, and without any it would wait for ever.
+  for (int tries = 0; group.threads.size() < num_threads; ++tries) {
+    if (StartThread(group)) continue;
+    if (!group.threads.empty()) break;
+    if (tries == kMostTries) {
+      std::fprintf(stderr, "the system gives no thread to queue '%s'\n", group.spec.name.c_str());
+      std::abort();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(tries));
   }
   group.started.store(true, std::memory_order_release);
+}
+
+absl::Status EngineCore::StartNow() {
+  std::lock_guard<std::mutex> lock(lifecycle_);
+  for (const auto& group : groups_) {
+    if (group->started.load() || group->spec.num_threads == 0) continue;
+    group->stop.store(false);
+    if (!StartThread(*group)) {
+      return absl::ResourceExhaustedError(absl::StrCat("the system gives no thread to queue '",
+                                                       group->spec.name, "' of the engine"));
+    }
+    StartThreads(*group);
+  }
+  return absl::OkStatus();
 }
 
 void EngineCore::EndThreads() {

@@ -142,7 +142,11 @@ class EngineScheduler final : public Scheduler {
 absl::StatusOr<std::unique_ptr<engine::Engine>> MakeSchedulerEngine(engine::PolicyKind policy,
                                                                     int num_workers) {
   // A run is pushed whole, so there is nothing to hold up.
-  return engine::Engine::Create({.policy = policy, .workers = num_workers, .max_in_flight = 0});
+  INTERP_ASSIGN_OR_RETURN(
+      std::unique_ptr<engine::Engine> engine,
+      engine::Engine::Create({.policy = policy, .workers = num_workers, .max_in_flight = 0}));
+  INTERP_RETURN_IF_ERROR(engine->StartNow());
+  return engine;
 }
 
 absl::StatusOr<std::unique_ptr<Scheduler>> MakeEngineScheduler(const Plan& plan,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <random>
+#include <system_error>
 
 #include "interpreter/run/engine_scheduler.h"
 
@@ -224,14 +225,25 @@ class AsyncScheduler final : public Scheduler {
 
 }  // namespace
 
+namespace {
+
+absl::StatusOr<std::unique_ptr<WorkQueue>> MakeQueue(const char* name, int num_threads) {
+  try {
+    return std::make_unique<WorkQueue>(WorkQueueOptions{.name = name, .num_threads = num_threads});
+  } catch (const std::system_error& e) {
+    return ResourceExhausted("cannot start ", num_threads, " threads of queue '", name,
+                             "': ", e.what(), "; expected fewer workers, or more threads allowed");
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<SchedulerThreads> MakeSchedulerThreads(const SchedulerOptions& options,
                                                       bool with_devices) {
   SchedulerThreads threads;
   if (options.kind == SchedulerKind::kAsync) {
-    threads.host = std::make_unique<WorkQueue>(
-        WorkQueueOptions{.name = "host", .num_threads = options.num_workers - 1});
-    threads.device = std::make_unique<WorkQueue>(
-        WorkQueueOptions{.name = "device", .num_threads = with_devices ? 1 : 0});
+    INTERP_ASSIGN_OR_RETURN(threads.host, MakeQueue("host", options.num_workers - 1));
+    INTERP_ASSIGN_OR_RETURN(threads.device, MakeQueue("device", with_devices ? 1 : 0));
   } else if (options.kind == SchedulerKind::kEngine) {
     INTERP_ASSIGN_OR_RETURN(threads.engine,
                             MakeSchedulerEngine(options.engine_policy, options.num_workers));

@@ -8,14 +8,21 @@
 namespace interp {
 
 WorkQueue::WorkQueue(const WorkQueueOptions& options) : options_(options) {
-  for (int i = 1; i <= options.num_threads; ++i) {
-    threads_.emplace_back([this, i] { Work(i, nullptr, [this] { return stop_.load(); }); });
-    const std::string name = (options.name + std::to_string(i)).substr(0, 15);
-    pthread_setname_np(threads_.back().native_handle(), name.c_str());
+  try {
+    for (int i = 1; i <= options.num_threads; ++i) {
+      threads_.emplace_back([this, i] { Work(i, nullptr, [this] { return stop_.load(); }); });
+      const std::string name = (options.name + std::to_string(i)).substr(0, 15);
+      pthread_setname_np(threads_.back().native_handle(), name.c_str());
+    }
+  } catch (...) {
+    EndThreads();
+    throw;
   }
 }
 
-WorkQueue::~WorkQueue() {
+WorkQueue::~WorkQueue() { EndThreads(); }
+
+void WorkQueue::EndThreads() {
   stop_.store(true);
   WakeAll();
   for (std::thread& thread : threads_) thread.join();

@@ -61,6 +61,7 @@ struct WorkQueueOptions {
 // and nobody inside HelpUntilZero.
 class WorkQueue {
  public:
+  // Throws std::system_error where the system gives fewer threads.
   explicit WorkQueue(const WorkQueueOptions& options);
   ~WorkQueue();
   WorkQueue(const WorkQueue&) = delete;
@@ -78,6 +79,7 @@ class WorkQueue {
   int num_threads() const { return static_cast<int>(threads_.size()); }
 
  private:
+  void EndThreads();
   bool TryPop(TaskLane* only, Task& task);
   TaskLane* BestLane() const;
   template <typename Done>

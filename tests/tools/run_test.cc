@@ -27,6 +27,26 @@ TEST(RunCommandTest, ReadsTheDigitAsPaddleDoes) {
   EXPECT_THAT(result.out, HasSubstr("peak memory"));
 }
 
+// Each thread takes its stack from the room for addresses, of which there is little.
+TEST(RunCommandTest, ThreadsThatTheSystemRefusesAreAnError) {
+  const auto run = [](const std::string& scheduler) {
+    const std::string command = std::string("ulimit -v 900000; exec ") + INTERP_BINARY_DIR +
+                                "/interp run " + kModel + " --feed " + kDigits +
+                                "image.npy --threads 1 --workers 256 --scheduler " + scheduler;
+    return RunProgram("/bin/sh", {"-c", command});
+  };
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const CommandResult async = run("async");
+  EXPECT_EQ(async.exit_code, 1) << async.err;
+  EXPECT_THAT(async.err, HasSubstr("cannot start 255 threads of queue 'host'"));
+  const CommandResult engine = run("engine");
+  EXPECT_EQ(engine.exit_code, 1) << engine.err;
+  EXPECT_THAT(engine.err, HasSubstr("the system gives no thread to queue"));
+#else
+  (void)run;  // sanitizers need more addresses than that
+#endif
+}
+
 TEST(RunCommandTest, FindsTheParametersBesideTheModel) {
   const std::vector<std::string> rest = {"--feed", kDigits + "image.npy", "--expect",
                                          kDigits + "expected.npz"};
