@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class Scope {
   // thread.
   bool TryClaim(bool writes);
   void ReleaseClaim(bool writes);
+  // Where what the variables hold lies: held shared by a run that reads them, and alone by one that
+  // takes them to another place, which changes no value.
+  std::shared_mutex& places() { return places_; }
 
   const std::shared_ptr<Scope>& parent() const { return parent_; }
   // The topmost ancestor: where persistable variables live.
@@ -49,6 +53,7 @@ class Scope {
   std::shared_ptr<Scope> parent_;
   absl::flat_hash_map<std::string, std::unique_ptr<Variable>> variables_;
   std::atomic<int32_t> claims_{0};  // of readers; -1: of a writer
+  std::shared_mutex places_;
 };
 
 }  // namespace interp

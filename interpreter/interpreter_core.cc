@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <shared_mutex>
 #include <utility>
 
+#include "core/catching.h"
 #include "core/comm/rings.h"
 #include "core/io/file_folder.h"
 #include "core/resource/float32_products.h"
@@ -160,8 +162,10 @@ class InterpreterCore::Impl {
                                                  const RunOptions& options);
   absl::Status BeginDevices();
   absl::Status FinishDevices(absl::Status status, const RunOptions& options);
-  absl::Status PrepareParameters();
-  absl::Status PrepareConstants();
+  // Of the scope; given up while constants are moved.
+  using Places = std::shared_lock<std::shared_mutex>;
+  absl::Status PrepareParameters(Places& places);
+  absl::Status PrepareConstants(Places& places);
   absl::StatusOr<bool> StoreFeeds(absl::Span<const Tensor> feeds);
   std::vector<Tensor> TakeFetches();
   void DropFeeds();
@@ -298,7 +302,7 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::Run(absl::Span<const 
   std::optional<RunControl::Clock::time_point> deadline;
   if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
   control_.Begin(deadline);
-  absl::StatusOr<std::vector<Tensor>> fetched = RunBegun(feeds, options);
+  absl::StatusOr<std::vector<Tensor>> fetched = Catching([&] { return RunBegun(feeds, options); });
   // Also where no instruction was reached: what is cancelled from here on is the next run.
   control_.Finish().IgnoreError();
   // The other ranks may wait in a collective that this one has not come to.
@@ -328,11 +332,12 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::RunClaimed(
     absl::Span<const Tensor> feeds, const RunOptions& options) {
   INTERP_RETURN_IF_ERROR(CheckFeeds(feeds));
   INTERP_RETURN_IF_ERROR(BeginDevices());
-  INTERP_RETURN_IF_ERROR(PrepareParameters());
-  INTERP_ASSIGN_OR_RETURN(const bool same_feeds, StoreFeeds(feeds));
+  std::shared_lock places(scope_->root().places());
+  INTERP_RETURN_IF_ERROR(PrepareParameters(places));
   if (Variable* list = ListOf(plan().fetch_list)) {
     list->array.reserve(plan().fetches.size());  // a run's only allocation when warm
   }
+  INTERP_ASSIGN_OR_RETURN(const bool same_feeds, StoreFeeds(feeds));
   run_random_ = options.random.value_or(random_);
   if (options.observer != nullptr) options.observer->OnRunStart(SteadyNowNs());
   main_->RunMain(same_feeds, options.observer);
@@ -383,9 +388,9 @@ absl::Status InterpreterCore::Impl::FinishDevices(absl::Status status, const Run
 }
 
 // Parameters to where the plan has them, with their present values.
-absl::Status InterpreterCore::Impl::PrepareParameters() {
+absl::Status InterpreterCore::Impl::PrepareParameters(Places& places) {
   INTERP_RETURN_IF_ERROR(parameters_->MoveWritten(devices_.get()));
-  INTERP_RETURN_IF_ERROR(PrepareConstants());
+  INTERP_RETURN_IF_ERROR(PrepareConstants(places));
   INTERP_RETURN_IF_ERROR(parameters_->CheckWritten());
   if (constants_copied_) return absl::OkStatus();
   INTERP_RETURN_IF_ERROR(parameters_->Check());
@@ -395,14 +400,22 @@ absl::Status InterpreterCore::Impl::PrepareParameters() {
 }
 
 // When they changed, what was computed of their old values is forgotten.
-absl::Status InterpreterCore::Impl::PrepareConstants() {
+absl::Status InterpreterCore::Impl::PrepareConstants(Places& places) {
   if (!parameters_->NoteConstants()) return absl::OkStatus();
   if (devices_ != nullptr) INTERP_RETURN_IF_ERROR(devices_->Synchronize());
   main_->ResetKernelStates();
   main_->ForgetShapes();
   constants_copied_ = false;
   model_->constants.UseConstants(parameters_->constants());
-  INTERP_RETURN_IF_ERROR(parameters_->MoveConstants(devices_.get()));
+  // A core that has them at another place may take them there before this one holds them again.
+  while (!parameters_->ConstantsAreHome()) {
+    places.unlock();
+    {
+      const std::unique_lock alone(scope_->root().places());
+      INTERP_RETURN_IF_ERROR(parameters_->MoveConstants(devices_.get()));
+    }
+    places.lock();
+  }
   parameters_->NoteConstants();
   model_->constants.UseConstants(parameters_->constants());
   const std::shared_ptr<const PackedConstants>& packed = model_->compiled.packed;
@@ -420,17 +433,21 @@ Variable* InterpreterCore::Impl::ListOf(VarId list) const {
 absl::StatusOr<bool> InterpreterCore::Impl::StoreFeeds(absl::Span<const Tensor> feeds) {
   Variable* const list = ListOf(plan().feed_list);
   if (list == nullptr) return true;
+  // What can fail comes first: the next run compares its feeds with all of these or none.
+  std::vector<std::pair<size_t, Tensor>> copies;
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (!plan().feeds[i].persistable || !feeds[i].has_memory()) continue;
+    INTERP_ASSIGN_OR_RETURN(Tensor copy, feeds[i].Clone(SystemAllocator()));
+    copy.lod = feeds[i].lod;
+    copies.emplace_back(i, std::move(copy));
+  }
   bool same = list->array.size() == feeds.size();
   list->array.resize(feeds.size());
   for (size_t i = 0; i < feeds.size(); ++i) {
     same = same && SameMetadata(list->array[i], feeds[i]);
-    if (plan().feeds[i].persistable && feeds[i].has_memory()) {
-      INTERP_ASSIGN_OR_RETURN(list->array[i], feeds[i].Clone(SystemAllocator()));
-      list->array[i].lod = feeds[i].lod;
-    } else {
-      list->array[i] = feeds[i];
-    }
+    list->array[i] = feeds[i];
   }
+  for (auto& [i, copy] : copies) list->array[i] = std::move(copy);
   return same;
 }
 
@@ -469,7 +486,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
                           FindDevices(model->compiled.plans, options.devices, options.sim));
   if (scope == nullptr) scope = std::make_shared<Scope>();
   auto impl = std::make_unique<Impl>(std::move(model), std::move(scope));
-  INTERP_RETURN_IF_ERROR(impl->MakeFrames());
+  INTERP_RETURN_IF_ERROR(Catching([&] { return impl->MakeFrames(); }));
   return std::unique_ptr<InterpreterCore>(new InterpreterCore(std::move(impl)));
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "core/catching.h"
 #include "core/usable_cpus.h"
 #include "interpreter/load_model.h"
 
@@ -100,14 +101,25 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> Predictor::TakeCore(const Call&
   const bool goes = call.deadline.has_value()
                         ? freed_.wait_until(lock, call.stop, *call.deadline, can_go)
                         : freed_.wait(lock, call.stop, can_go);
-  if (call.stop.stop_requested()) return absl::CancelledError("the call was cancelled");
+  if (call.stop.stop_requested()) {
+    // This call may have been woken for a stream that another could have.
+    if (goes) freed_.notify_one();
+    return absl::CancelledError("the call was cancelled");
+  }
   if (!goes) {
     return absl::DeadlineExceededError(absl::StrCat(
         "the call was not done in time: all ", num_streams_, " streams were busy with others"));
   }
   if (idle_.empty()) {
-    ++num_made_;
-    return first_->Clone();
+    using Core = std::unique_ptr<InterpreterCore>;
+    absl::StatusOr<Core> clone =
+        Catching([this]() -> absl::StatusOr<Core> { return first_->Clone(); });
+    if (clone.ok()) {
+      ++num_made_;
+    } else {
+      freed_.notify_one();
+    }
+    return clone;
   }
   std::unique_ptr<InterpreterCore> core = std::move(idle_.back());
   idle_.pop_back();

@@ -95,6 +95,13 @@ bool Parameters::AreThose(absl::Span<const NamedTensor> tensors) const {
   });
 }
 
+bool Parameters::ConstantsAreHome() const {
+  return std::all_of(constant_homes_.begin(), constant_homes_.end(), [](const Home& home) {
+    const Tensor& tensor = home.variable->tensor;
+    return !tensor.has_memory() || tensor.place() == home.place;
+  });
+}
+
 absl::Status Parameters::MoveConstants(DeviceSet* devices) {
   const absl::Status moved = MoveHome(constant_homes_, devices);
   if (!moved.ok()) {

@@ -36,6 +36,7 @@ class Parameters {
   // Brings them to the places where the plan wants them. `devices` is null for plans without. After
   // a failure all constants count as changed.
   absl::Status MoveConstants(DeviceSet* devices);
+  bool ConstantsAreHome() const;
   absl::Status MoveWritten(DeviceSet* devices);
 
  private:

@@ -130,6 +130,39 @@ TEST(PredictorTest, ProgramsThatWriteParametersHaveOneStream) {
   EXPECT_EQ(MakePredictor(Mixes(), 4)->num_streams(), 4);
 }
 
+// A training on a device leaves them there.
+TEST(PredictorTest, ParametersOnADeviceAreBroughtBackOnce) {
+  const Program training =
+      ProgramBuilder(DType::kInt64)
+          .Feed("x", {-1})
+          .Param("w", {-1})
+          .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
+          .Fetch("w")
+          .Build();
+  PredictorOptions on_device = Options(1);
+  on_device.core.plan.place = {PlaceKind::kSim, 0};
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Vector({7, 8});
+  const auto trainer = Predictor::Create(training, scope, on_device);
+  ASSERT_THAT(trainer, IsOk());
+  const auto predictor = Predictor::Create(Mixes(), scope, Options(2));
+  ASSERT_THAT(predictor, IsOk());
+  const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_THAT((*trainer)->Run({Vector({round, 5})}), IsOk());
+    ASSERT_FALSE(scope->Find("w")->tensor.place().on_host());
+    std::vector<int64_t> results[2];
+    std::vector<std::thread> threads;
+    for (std::vector<int64_t>& result : results) {
+      threads.emplace_back([&] { result = Values((*(*predictor)->Run(feeds))[0]); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_TRUE(scope->Find("w")->tensor.place().on_host());
+    EXPECT_EQ(results[0], results[1]);
+    EXPECT_EQ(results[0], Values((*(*predictor)->Run(feeds))[0]));
+  }
+}
+
 // Holds all kernels up until it is let go.
 class Gate {
  public:
