@@ -30,7 +30,8 @@ std::string Quoted(const std::string& name) {
 // The lines up to step `after` of a log with that header; the header alone where there are none.
 absl::StatusOr<std::string> KeptLines(const std::string& path, const std::string& header,
                                       int64_t after) {
-  if (after == 0 || !std::filesystem::exists(path)) return header;
+  std::error_code error;
+  if (after == 0 || !std::filesystem::exists(path, error)) return header;
   INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   if (text.empty()) return header;
   if (!absl::StartsWith(text, header)) {

@@ -55,6 +55,9 @@ void WritePrograms() {
   Write("odd.txt",
         "program version=0\nblock 0\n  var x float32[2]\n  var y float32[2]\n"
         "  made_up(X=x) -> (Out=y)\n");
+  Write("name.txt", absl::StrCat("program version=0\nblock 0\n  var ", std::string(300, 'n'),
+                                 " float32[-1,2]\n  var loss float32[]\n  reduce_mean(X=",
+                                 std::string(300, 'n'), ") -> (Out=loss) {reduce_all=true}\n"));
   Write("slot.txt",
         "program version=0\nblock 0\n  var x float32[2]\n  var y float32[2]\n"
         "  relu(Xs=x) -> (Out=y)\n");
