@@ -50,7 +50,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<CholeskyAttrs, ReadCholeskyAttrs>,
     .infer = InferCholesky,
-    .kernels = {Row<float, Cholesky<float>>(), Row<double, Cholesky<double>>()},
+    .kernels = {WideRow<float, Cholesky<double>>(), Row<double, Cholesky<double>>()},
     .gradient = {.inputs = {"Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
@@ -101,7 +101,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<CholeskyAttrs, ReadCholeskyAttrs>,
     .infer = InferCholeskyGrad,
-    .kernels = {Row<float, CholeskyGrad<float>>(), Row<double, CholeskyGrad<double>>()},
+    .kernels = {WideRow<float, CholeskyGrad<double>>(), Row<double, CholeskyGrad<double>>()},
 });
 
 }  // namespace

@@ -73,7 +73,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"Input"}},
     .outputs = {{"Out"}},
     .infer = InferDeterminant,
-    .kernels = {Row<float, Determinant<float>>(), Row<double, Determinant<double>>()},
+    .kernels = {WideRow<float, Determinant<double>>(), Row<double, Determinant<double>>()},
     .gradient = {.inputs = {"Input", "Out", "Out@GRAD"}, .outputs = {"Input@GRAD"}},
 });
 INTERP_REGISTER_OP(OpDef{
@@ -81,7 +81,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"Input"}},
     .outputs = {{"Out"}},
     .infer = InferLogDeterminant,
-    .kernels = {Row<float, LogDeterminant<float>>(), Row<double, LogDeterminant<double>>()},
+    .kernels = {WideRow<float, LogDeterminant<double>>(), Row<double, LogDeterminant<double>>()},
     .gradient = {.inputs = {"Input", "Out", "Out@GRAD"}, .outputs = {"Input@GRAD"}},
 });
 
@@ -130,7 +130,7 @@ OpDef GradDef(absl::string_view type) {
       .inputs = {{"Input"}, {"Out"}, {"Out@GRAD"}},
       .outputs = {{"Input@GRAD"}},
       .infer = InferGrad<kLog>,
-      .kernels = {Row<float, Grad<float, kLog>>(), Row<double, Grad<double, kLog>>()},
+      .kernels = {WideRow<float, Grad<double, kLog>>(), Row<double, Grad<double, kLog>>()},
   };
 }
 

@@ -4,7 +4,6 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/linalg/finite.h"
@@ -20,9 +19,6 @@ constexpr int kVectors = 1;
 
 template <typename T>
 using RealOf = typename Eigen::NumTraits<T>::Real;
-// What is iterated in: a solver for each dtype takes long to compile.
-template <typename T>
-using WideOf = std::conditional_t<Eigen::NumTraits<T>::IsComplex, std::complex<double>, double>;
 
 struct EighAttrs {
   bool upper = false;
@@ -60,15 +56,14 @@ absl::Status Eigh(KernelContext& ctx) {
     Matrix<T> matrix = MatrixAt<T>(x, in, i);
     INTERP_RETURN_IF_ERROR(CheckFinite(matrix, i));
     if (ctx.attrs<EighAttrs>().upper) matrix = Matrix<T>(matrix.adjoint());
-    const Matrix<WideOf<T>> wide = matrix.template cast<WideOf<T>>();
-    const Eigen::SelfAdjointEigenSolver<Matrix<WideOf<T>>> solver(wide, options);
+    const Eigen::SelfAdjointEigenSolver<Matrix<T>> solver(matrix, options);
     if (solver.info() != Eigen::Success) {
       return InvalidArgument("the eigenvalues of matrix ", i, " of input 'X' do not converge");
     }
     std::copy_n(solver.eigenvalues().data(), in.rows,
                 ctx.output(kValues).mutable_data<RealOf<T>>() + i * in.rows);
     if (vectors != nullptr) {
-      MatrixAt<T>(*vectors, in, i) = solver.eigenvectors().template cast<T>();
+      MatrixAt<T>(*vectors, in, i) = solver.eigenvectors();
     }
   }
   return absl::OkStatus();
@@ -82,8 +77,8 @@ OpDef EighDef(absl::string_view type, GradientDef gradient) {
       .parse = ParseAttrs<EighAttrs, ReadEighAttrs>,
       .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kValues, RealDType(ctx.kernel())); },
       .infer = InferEigh,
-      .kernels = {Row<float, Eigh<float>>(), Row<double, Eigh<double>>(),
-                  Row<std::complex<float>, Eigh<std::complex<float>>>(),
+      .kernels = {WideRow<float, Eigh<double>>(), Row<double, Eigh<double>>(),
+                  WideRow<std::complex<float>, Eigh<std::complex<double>>>(),
                   Row<std::complex<double>, Eigh<std::complex<double>>>()},
       .gradient = std::move(gradient),
   };
@@ -165,8 +160,8 @@ OpDef EigvalshGradDef() {
       .outputs = {{"X@GRAD"}},
       .parse = ParseAttrs<EighAttrs, ReadEighAttrs>,
       .infer = InferEigvalshGrad,
-      .kernels = {Row<float, EigvalshGrad<float>>(), Row<double, EigvalshGrad<double>>(),
-                  Row<std::complex<float>, EigvalshGrad<std::complex<float>>>(),
+      .kernels = {WideRow<float, EigvalshGrad<double>>(), Row<double, EigvalshGrad<double>>(),
+                  WideRow<std::complex<float>, EigvalshGrad<std::complex<double>>>(),
                   Row<std::complex<double>, EigvalshGrad<std::complex<double>>>()},
   };
 }
@@ -181,8 +176,8 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<EighAttrs, ReadEighAttrs>,
     .infer = InferEighGrad,
-    .kernels = {Row<float, EighGrad<float>>(), Row<double, EighGrad<double>>(),
-                Row<std::complex<float>, EighGrad<std::complex<float>>>(),
+    .kernels = {WideRow<float, EighGrad<double>>(), Row<double, EighGrad<double>>(),
+                WideRow<std::complex<float>, EighGrad<std::complex<double>>>(),
                 Row<std::complex<double>, EighGrad<std::complex<double>>>()},
 });
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/linalg/product.h"
 #include "kernels/linalg/singular_values.h"
 
 namespace interp::linalg {
@@ -69,11 +70,17 @@ Shape WithLast(Shape batch, int64_t last) {
   return batch;
 }
 
+// `T`: of the input, whose rounding counts.
 template <typename T>
-int64_t RankOf(const LstsqAttrs& attrs, const Vector<T>& values) {
+int64_t RankOf(const LstsqAttrs& attrs, const Vector<double>& values) {
   if (!attrs.gives_rank()) return values.size();
-  const T rcond = attrs.rcond < 0 ? std::numeric_limits<T>::epsilon() : static_cast<T>(attrs.rcond);
+  const double rcond = attrs.rcond < 0 ? std::numeric_limits<T>::epsilon() : attrs.rcond;
   return (values.array() > rcond * values(0)).count();
+}
+
+template <typename T>
+Matrix<double> WideMatrixAt(const Tensor& tensor, const Matrices& matrices, int64_t index) {
+  return MatrixAt<T>(tensor, matrices, index).template cast<double>();
 }
 
 // The sums of squares of X Solution - Y.
@@ -84,11 +91,13 @@ absl::Status GiveResiduals(KernelContext& ctx, const Matrices& x, const Matrices
   const Tensor& solution = ctx.output(kSolution);
   INTERP_RETURN_IF_ERROR(Give(ctx, kResiduals, WithLast(BatchOf(ctx.input(kX).shape), y.cols)));
   for (int64_t i = 0; i < x.count; ++i) {
-    const Matrix<T> difference =
-        MatrixAt<T>(ctx.input(kX), x, i) * MatrixAt<T>(solution, {x.count, x.cols, y.cols}, i) -
-        MatrixAt<T>(ctx.input(kY), y, i);
+    const Matrix<double> difference =
+        Product<double>(WideMatrixAt<T>(ctx.input(kX), x, i),
+                        WideMatrixAt<T>(solution, {x.count, x.cols, y.cols}, i)) -
+        WideMatrixAt<T>(ctx.input(kY), y, i);
     for (int64_t column = 0; column < y.cols; ++column) {
-      out->mutable_data<T>()[i * y.cols + column] = difference.col(column).squaredNorm();
+      out->mutable_data<T>()[i * y.cols + column] =
+          static_cast<T>(difference.col(column).squaredNorm());
     }
   }
   return absl::OkStatus();
@@ -104,15 +113,15 @@ absl::StatusOr<bool> SolveAll(KernelContext& ctx, const Matrices& x, const Matri
   bool full = true;
   for (int64_t i = 0; i < x.count; ++i) {
     INTERP_ASSIGN_OR_RETURN(
-        const SingularValues<T> found,
-        Decompose<T>(MatrixAt<T>(ctx.input(kX), x, i), i, SingularVectors::kThin));
+        const SingularValues found,
+        Decompose(WideMatrixAt<T>(ctx.input(kX), x, i), i, SingularVectors::kThin));
     const int64_t rank = RankOf<T>(attrs, found.values);
     full = full && rank == least;
-    const Matrix<T> projected =
-        found.u.leftCols(rank).transpose() * MatrixAt<T>(ctx.input(kY), y, i);
-    const Matrix<T> scaled = found.values.head(rank).cwiseInverse().asDiagonal() * projected;
+    const Matrix<double> projected =
+        Product<double>(found.u.leftCols(rank).transpose(), WideMatrixAt<T>(ctx.input(kY), y, i));
+    const Matrix<double> scaled = found.values.head(rank).cwiseInverse().asDiagonal() * projected;
     MatrixAt<T>(ctx.output(kSolution), {x.count, x.cols, y.cols}, i) =
-        found.v.leftCols(rank) * scaled;
+        Product<double>(found.v.leftCols(rank), scaled).template cast<T>();
     if (ranks != nullptr) ranks->mutable_data<int32_t>()[i] = static_cast<int32_t>(rank);
     if (values != nullptr) {
       std::copy_n(found.values.data(), least, values->mutable_data<T>() + i * least);

@@ -88,7 +88,7 @@ INTERP_REGISTER_OP(OpDef{
           ctx.Set(kInfos, DType::kInt32);
         },
     .infer = InferLu,
-    .kernels = {Row<float, Lu<float>>(), Row<double, Lu<double>>()},
+    .kernels = {WideRow<float, Lu<double>>(), Row<double, Lu<double>>()},
     .gradient = {.inputs = {"X", "Out", "Pivots", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
@@ -161,7 +161,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Pmat", kOptional}, {"L", kOptional}, {"U", kOptional}},
     .parse = ParseAttrs<UnpackAttrs, ReadUnpackAttrs>,
     .infer = InferUnpack,
-    .kernels = {Row<float, Unpack<float>>(), Row<double, Unpack<double>>()},
+    .kernels = {WideRow<float, Unpack<double>>(), Row<double, Unpack<double>>()},
     .gradient = {.inputs = {"X", "Pivots", "L", "U", "Pmat", "L@GRAD", "U@GRAD"},
                  .outputs = {"X@GRAD"}},
 });

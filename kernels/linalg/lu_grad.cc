@@ -91,7 +91,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"Out"}, {"Pivots", kAnyDType}, {"Out@GRAD"}, {"X", kOptional | kNoNeedBuffer}},
     .outputs = {{"X@GRAD"}},
     .infer = InferLuGrad,
-    .kernels = {Row<float, LuGrad<float>>(), Row<double, LuGrad<double>>()},
+    .kernels = {WideRow<float, LuGrad<double>>(), Row<double, LuGrad<double>>()},
 });
 
 constexpr int kX = 0;
@@ -148,7 +148,7 @@ INTERP_REGISTER_OP(OpDef{
                {"U@GRAD", kOptional}},
     .outputs = {{"X@GRAD"}},
     .infer = InferUnpackGrad,
-    .kernels = {Row<float, UnpackGrad<float>>(), Row<double, UnpackGrad<double>>()},
+    .kernels = {WideRow<float, UnpackGrad<double>>(), Row<double, UnpackGrad<double>>()},
 });
 
 }  // namespace

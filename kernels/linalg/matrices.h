@@ -95,4 +95,15 @@ KernelDef Row() {
   return {DTypeOf<T>, Caught<kKernel>};
 }
 
+// Runs `kernel`, which is for float64 or complex128, on copies of the float32 or complex64 tensors
+// of `ctx` in that dtype.
+absl::Status RunWidened(KernelContext& ctx, KernelFn kernel);
+
+// The row of a kernel for T that computes in the wider dtype: what Eigen makes of a decomposition
+// takes long to compile, and is so for one dtype less.
+template <typename T, absl::Status (*kKernel)(KernelContext&)>
+KernelDef WideRow() {
+  return {DTypeOf<T>, [](KernelContext& ctx) { return RunWidened(ctx, kKernel); }};
+}
+
 }  // namespace interp::linalg

@@ -65,7 +65,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Out"}},
     .parse = ParseAttrs<PowerAttrs, ReadPowerAttrs>,
     .infer = InferPower,
-    .kernels = {Row<float, Power<float>>(), Row<double, Power<double>>()},
+    .kernels = {WideRow<float, Power<double>>(), Row<double, Power<double>>()},
     .gradient = {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
@@ -119,7 +119,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<PowerAttrs, ReadPowerAttrs>,
     .infer = InferPowerGrad,
-    .kernels = {Row<float, PowerGrad<float>>(), Row<double, PowerGrad<double>>()},
+    .kernels = {WideRow<float, PowerGrad<double>>(), Row<double, PowerGrad<double>>()},
 });
 
 }  // namespace

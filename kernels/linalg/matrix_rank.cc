@@ -53,14 +53,14 @@ absl::Status MatrixRank(KernelContext& ctx) {
   return ForEachPair(pairs, [&](int64_t i, int64_t at, int64_t of_tol) -> absl::Status {
     out[i] = 0;
     if (in.size() == 0) return absl::OkStatus();
-    Matrix<T> matrix = MatrixAt<T>(x, in, at);
+    Matrix<double> matrix = MatrixAt<T>(x, in, at).template cast<double>();
     if (attrs.hermitian) {
-      matrix = Matrix<T>(matrix.template selfadjointView<Eigen::Lower>());
+      matrix = Matrix<double>(matrix.selfadjointView<Eigen::Lower>());
     }
-    INTERP_ASSIGN_OR_RETURN(const SingularValues<T> found,
-                            Decompose<T>(matrix, at, SingularVectors::kNone));
-    const T absolute = tol == nullptr ? attr : tol->data<T>()[of_tol];
-    const T least = std::max(absolute, relative * found.values(0));
+    INTERP_ASSIGN_OR_RETURN(const SingularValues found,
+                            Decompose(matrix, at, SingularVectors::kNone));
+    const double absolute = tol == nullptr ? attr : tol->data<T>()[of_tol];
+    const double least = std::max(absolute, relative * found.values(0));
     out[i] = static_cast<int32_t>((found.values.array() > least).count());
     return absl::OkStatus();
   });

@@ -91,7 +91,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Q", kOptional}, {"R", kOptional}},
     .parse = ParseAttrs<QrAttrs, ReadQrAttrs>,
     .infer = InferQr,
-    .kernels = {Row<float, Qr<float>>(), Row<double, Qr<double>>()},
+    .kernels = {WideRow<float, Qr<double>>(), Row<double, Qr<double>>()},
     .gradient = {.inputs = {"X", "Q", "R", "Q@GRAD", "R@GRAD"}, .outputs = {"X@GRAD"}},
 });
 
@@ -172,7 +172,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<QrAttrs, ReadQrAttrs>,
     .infer = InferQrGrad,
-    .kernels = {Row<float, QrGrad<float>>(), Row<double, QrGrad<double>>()},
+    .kernels = {WideRow<float, QrGrad<double>>(), Row<double, QrGrad<double>>()},
 });
 
 }  // namespace

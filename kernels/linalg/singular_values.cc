@@ -6,15 +6,14 @@
 
 namespace interp::linalg {
 
-template <typename T>
-absl::StatusOr<SingularValues<T>> Decompose(const Matrix<T>& matrix, int64_t index,
-                                            SingularVectors vectors) {
+absl::StatusOr<SingularValues> Decompose(const Matrix<double>& matrix, int64_t index,
+                                         SingularVectors vectors) {
   INTERP_RETURN_IF_ERROR(CheckFinite(matrix, index));
   unsigned options = 0;
   if (vectors == SingularVectors::kThin) options = Eigen::ComputeThinU | Eigen::ComputeThinV;
   if (vectors == SingularVectors::kFull) options = Eigen::ComputeFullU | Eigen::ComputeFullV;
-  const Eigen::JacobiSVD<Matrix<T>> solver(matrix, options);
-  SingularValues<T> result;
+  const Eigen::JacobiSVD<Matrix<double>> solver(matrix, options);
+  SingularValues result;
   result.values = solver.singularValues();
   if (vectors != SingularVectors::kNone) {
     result.u = solver.matrixU();
@@ -22,10 +21,5 @@ absl::StatusOr<SingularValues<T>> Decompose(const Matrix<T>& matrix, int64_t ind
   }
   return result;
 }
-
-template absl::StatusOr<SingularValues<float>> Decompose(const Matrix<float>&, int64_t,
-                                                         SingularVectors);
-template absl::StatusOr<SingularValues<double>> Decompose(const Matrix<double>&, int64_t,
-                                                          SingularVectors);
 
 }  // namespace interp::linalg

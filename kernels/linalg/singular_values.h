@@ -9,22 +9,15 @@ namespace interp::linalg {
 // Columns of U and V: none, as many as there are singular values, or all.
 enum class SingularVectors : int8_t { kNone, kThin, kFull };
 
-template <typename T>
 struct SingularValues {
-  Vector<T> values;
-  Matrix<T> u;
-  Matrix<T> v;
+  Vector<double> values;
+  Matrix<double> u;
+  Matrix<double> v;
 };
 
 // InvalidArgument when matrix `index` of the input holds NaN or infinity. REQUIRES: rows and
-// columns. T is float or double.
-template <typename T>
-absl::StatusOr<SingularValues<T>> Decompose(const Matrix<T>& matrix, int64_t index,
-                                            SingularVectors vectors);
-
-extern template absl::StatusOr<SingularValues<float>> Decompose(const Matrix<float>&, int64_t,
-                                                                SingularVectors);
-extern template absl::StatusOr<SingularValues<double>> Decompose(const Matrix<double>&, int64_t,
-                                                                 SingularVectors);
+// columns.
+absl::StatusOr<SingularValues> Decompose(const Matrix<double>& matrix, int64_t index,
+                                         SingularVectors vectors);
 
 }  // namespace interp::linalg

@@ -182,7 +182,7 @@ OpDef SolveDef(absl::string_view type, Parse parse) {
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = InferSolve,
-      .kernels = {Row<float, Solve<float>>(), Row<double, Solve<double>>()},
+      .kernels = {WideRow<float, Solve<double>>(), Row<double, Solve<double>>()},
       .gradient = {.inputs = {"X", "Y", "Out", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}},
   };
 }
@@ -194,7 +194,7 @@ OpDef SolveGradDef(absl::string_view type, Parse parse) {
       .outputs = {{"X@GRAD", kOptional}, {"Y@GRAD", kOptional}},
       .parse = parse,
       .infer = InferSolveGrad,
-      .kernels = {Row<float, SolveGrad<float>>(), Row<double, SolveGrad<double>>()},
+      .kernels = {WideRow<float, SolveGrad<double>>(), Row<double, SolveGrad<double>>()},
   };
 }
 

@@ -66,7 +66,6 @@ absl::Status InferSvd(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-template <typename T>
 absl::Status Svd(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const bool full = ctx.attrs<SvdAttrs>().full;
@@ -75,13 +74,13 @@ absl::Status Svd(KernelContext& ctx) {
   Tensor* const u = ctx.optional_output(kU);
   Tensor* const vh = ctx.optional_output(kVh);
   for (int64_t i = 0; i < in.count; ++i) {
-    INTERP_ASSIGN_OR_RETURN(const SingularValues<T> found,
-                            Decompose<T>(MatrixAt<T>(x, in, i), i,
-                                         full ? SingularVectors::kFull : SingularVectors::kThin));
+    INTERP_ASSIGN_OR_RETURN(const SingularValues found,
+                            Decompose(MatrixAt<double>(x, in, i), i,
+                                      full ? SingularVectors::kFull : SingularVectors::kThin));
     std::copy_n(found.values.data(), factors.values,
-                ctx.output(kS).mutable_data<T>() + i * factors.values);
-    if (u != nullptr) MatrixAt<T>(*u, factors.u, i) = found.u;
-    if (vh != nullptr) MatrixAt<T>(*vh, factors.vh, i) = found.v.transpose();
+                ctx.output(kS).mutable_data<double>() + i * factors.values);
+    if (u != nullptr) MatrixAt<double>(*u, factors.u, i) = found.u;
+    if (vh != nullptr) MatrixAt<double>(*vh, factors.vh, i) = found.v.transpose();
   }
   return absl::OkStatus();
 }
@@ -92,7 +91,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"U", kOptional}, {"S"}, {"VH", kOptional}},
     .parse = ParseAttrs<SvdAttrs, ReadSvdAttrs>,
     .infer = InferSvd,
-    .kernels = {Row<float, Svd<float>>(), Row<double, Svd<double>>()},
+    .kernels = {WideRow<float, Svd>(), Row<double, Svd>()},
     .gradient = {.inputs = {"X", "U", "VH", "S", "U@GRAD", "VH@GRAD", "S@GRAD"},
                  .outputs = {"X@GRAD"}},
 });
@@ -192,7 +191,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<SvdAttrs, ReadSvdAttrs>,
     .infer = InferSvdGrad,
-    .kernels = {Row<float, SvdGrad<float>>(), Row<double, SvdGrad<double>>()},
+    .kernels = {WideRow<float, SvdGrad<double>>(), Row<double, SvdGrad<double>>()},
 });
 
 }  // namespace
