@@ -38,6 +38,19 @@ struct InstructionRunner::Hot {
   std::optional<KernelContext> context;
 };
 
+// What few instructions have.
+struct InstructionRunner::Rare {
+  // By output: what the tensor is, without memory, before it is inferred. Of updates and of
+  // persistable variables, whose memory outlives an error; else empty.
+  std::vector<Tensor> before;
+  std::vector<Variable*> written_persistables;
+  std::vector<int32_t> host_waits;
+  // For a launch: the arguments with stand-ins for inputs of which only metadata are read. Their
+  // memory is not ours to look at, somebody may be freeing it.
+  BoundArgs launch_args;
+  std::vector<std::pair<const Tensor*, std::unique_ptr<Tensor>>> stand_ins;
+};
+
 // The rest.
 struct InstructionRunner::Bound {
   const Instruction* instruction = nullptr;
@@ -46,19 +59,16 @@ struct InstructionRunner::Bound {
   std::vector<int32_t> read_args;  // input arguments whose memory the kernel reads
   Frame* block = nullptr;          // of an instruction that runs one
   bool updates = false;            // a variable in place
-  // By output: what the tensor is, without memory, before it is inferred. Of updates and of
-  // persistable variables, whose memory outlives an error; else empty.
-  std::vector<Tensor> before;
-  std::vector<Variable*> written_persistables;
+  std::unique_ptr<Rare> rare;      // null for most
   std::unique_ptr<KernelState> state;
-  std::vector<int32_t> host_waits;
-  // For a launch: `args` with stand-ins for inputs of which only metadata are read. Their memory is
-  // not ours to look at, somebody may be freeing it.
-  BoundArgs launch_args;
-  std::vector<std::pair<const Tensor*, std::unique_ptr<Tensor>>> stand_ins;
   RandomSource random;
   KernelContext::Services services;
 };
+
+InstructionRunner::Rare& InstructionRunner::RareOf(Bound& bound) {
+  if (bound.rare == nullptr) bound.rare = std::make_unique<Rare>();
+  return *bound.rare;
+}
 
 namespace {
 
@@ -131,8 +141,9 @@ void InstructionRunner::Bind(InstrId id, const Bindings& bindings) {
   hot.kernel = instruction.def->kernels[instruction.kernel].run;
   if (!instruction.def->dynamic_outputs) hot.outputs = bound.outputs;
   hot.infers = instruction.dynamic_shape;
-  hot.checks = !bound.written_persistables.empty() || options_.check_nan_inf ||
-               instruction.def->dynamic_outputs;
+  const bool writes_persistables =
+      bound.rare != nullptr && !bound.rare->written_persistables.empty();
+  hot.checks = writes_persistables || options_.check_nan_inf || instruction.def->dynamic_outputs;
   bound.services = {.allocator = services_.pool,
                     .shared = services_.shared,
                     .state = &bound.state,
@@ -144,25 +155,26 @@ void InstructionRunner::Bind(InstrId id, const Bindings& bindings) {
                     .algorithms = options_.algorithms};
   if (!instruction.place.on_host()) BindLaunch(bound);
   for (const EventWait& wait : instruction.waits) {
-    if (wait.blocks_host) bound.host_waits.push_back(wait.event);
+    if (wait.blocks_host) RareOf(bound).host_waits.push_back(wait.event);
   }
   hot.special =
       !instruction.place.on_host() || !instruction.waits.empty() || bound.block != nullptr;
   const bool launches =
       instruction.def->kernels[instruction.kernel].place != PlaceKind::kCpu;  // by itself
-  hot.context.emplace(launches ? bound.launch_args : bound.args, instruction.attrs.get(),
+  hot.context.emplace(launches ? bound.rare->launch_args : bound.args, instruction.attrs.get(),
                       bound.services);
 }
 
 void InstructionRunner::BindLaunch(Bound& bound) {
   const Instruction& instruction = *bound.instruction;
-  bound.launch_args = bound.args;
+  Rare& rare = RareOf(bound);
+  rare.launch_args = bound.args;
   for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
     const int flags = InputFlags(instruction, static_cast<int>(arg));
     const Tensor* tensor = bound.args.tensors[arg];
     if ((flags & kNoNeedBuffer) == 0 || tensor == nullptr) continue;
-    bound.stand_ins.emplace_back(tensor, std::make_unique<Tensor>());
-    bound.launch_args.tensors[arg] = bound.stand_ins.back().second.get();
+    rare.stand_ins.emplace_back(tensor, std::make_unique<Tensor>());
+    rare.launch_args.tensors[arg] = rare.stand_ins.back().second.get();
   }
 }
 
@@ -191,7 +203,7 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
       output.stream = &devices_->stream(instruction.stream);
       if (!plan_.vars[var].persistable) output.pool = &devices_->pool(plan_.vars[var].place);
     }
-    if (plan_.vars[var].persistable) bound.written_persistables.push_back(variables[var]);
+    if (plan_.vars[var].persistable) RareOf(bound).written_persistables.push_back(variables[var]);
     for (const VarId in : instruction.inputs) {
       if (in == var) output.source = output.tensor;
       bound.updates = bound.updates || in == var;
@@ -204,9 +216,8 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
     outputs_.push_back(output);
   }
   bound.outputs = absl::MakeSpan(first, outputs_.data() + outputs_.size());
-  if (bound.updates || !bound.written_persistables.empty()) {
-    bound.before.resize(bound.outputs.size());
-  }
+  // Only persistable variables are rare so far.
+  if (bound.updates || bound.rare != nullptr) RareOf(bound).before.resize(bound.outputs.size());
 }
 
 absl::Status InstructionRunner::Run(InstrId id, const RunContext& context) {
@@ -280,9 +291,10 @@ absl::Status InstructionRunner::Launch(InstrId id) {
   Stream& stream = *bound.services.place->stream;
   KernelContext& context = *hot_[id].context;
   Work work = context.work();
-  for (const auto& [tensor, stand_in] : bound.stand_ins) CopyMetadata(*tensor, *stand_in);
+  Rare& rare = *bound.rare;
+  for (const auto& [tensor, stand_in] : rare.stand_ins) CopyMetadata(*tensor, *stand_in);
   for (size_t arg = 0; arg < bound.args.tensors.size(); ++arg) {
-    const Tensor* tensor = bound.launch_args.tensors[arg];
+    const Tensor* tensor = rare.launch_args.tensors[arg];
     if (tensor == nullptr || !tensor->has_memory()) continue;
     work.bytes += static_cast<int64_t>(tensor->size_bytes());
     if (tensor->place() == instruction.place) {
@@ -293,12 +305,13 @@ absl::Status InstructionRunner::Launch(InstrId id) {
     return stream.EnqueueKernel(work, [&] { return Call(hot_[id].kernel, context); });
   }
   if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
-  return LaunchHostKernel(stream, hot_[id].kernel, bound.launch_args, instruction.attrs.get(),
+  return LaunchHostKernel(stream, hot_[id].kernel, rare.launch_args, instruction.attrs.get(),
                           bound.services, work);
 }
 
 absl::Span<const int32_t> InstructionRunner::HostWaits(InstrId id) const {
-  return bound_[id].host_waits;
+  const Rare* const rare = bound_[id].rare.get();
+  return rare == nullptr ? absl::Span<const int32_t>() : rare->host_waits;
 }
 
 const RandomSource& InstructionRunner::random(InstrId id) const { return bound_[id].random; }
@@ -314,14 +327,12 @@ void InstructionRunner::ResetKernelStates() {
 
 absl::Status InstructionRunner::Infer(Bound& bound) {
   INTERP_RETURN_IF_ERROR(CheckInputs(bound));
-  for (size_t i = 0; i < bound.before.size(); ++i) {
-    CopyMetadata(*bound.outputs[i].tensor, bound.before[i]);
-  }
+  if (bound.rare == nullptr) return InferOutputs(bound);
+  std::vector<Tensor>& before = bound.rare->before;
+  for (size_t i = 0; i < before.size(); ++i) CopyMetadata(*bound.outputs[i].tensor, before[i]);
   absl::Status status = InferOutputs(bound);
   if (status.ok()) return status;
-  for (size_t i = 0; i < bound.before.size(); ++i) {
-    CopyMetadata(bound.before[i], *bound.outputs[i].tensor);
-  }
+  for (size_t i = 0; i < before.size(); ++i) CopyMetadata(before[i], *bound.outputs[i].tensor);
   return status;
 }
 
@@ -353,7 +364,7 @@ absl::Status InstructionRunner::InferUpdate(Bound& bound, InferContext& context)
   INTERP_RETURN_IF_ERROR(Call(bound.instruction->def->infer, context));
   for (size_t i = 0; i < bound.outputs.size(); ++i) {
     const Tensor& tensor = *bound.outputs[i].tensor;
-    const Tensor& before = bound.before[i];
+    const Tensor& before = bound.rare->before[i];
     if (bound.outputs[i].source != &tensor) continue;
     if (before.shape == tensor.shape && before.lod == tensor.lod) continue;
     reshaped_.store(true, std::memory_order_relaxed);
@@ -438,7 +449,9 @@ absl::Status InstructionRunner::Own(Output& output) {
 }
 
 absl::Status InstructionRunner::AfterKernel(const Bound& bound, absl::Status status) {
-  for (Variable* variable : bound.written_persistables) ++variable->version;
+  if (bound.rare != nullptr) {
+    for (Variable* variable : bound.rare->written_persistables) ++variable->version;
+  }
   if (!status.ok()) return status;
   if (bound.instruction->def->dynamic_outputs) {
     INTERP_RETURN_IF_ERROR(CheckDTypes(bound));

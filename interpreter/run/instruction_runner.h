@@ -102,8 +102,10 @@ class InstructionRunner {
  private:
   struct Output;
   struct Hot;
+  struct Rare;
   struct Bound;
 
+  static Rare& RareOf(Bound& bound);
   void BindPlaces();
   void Bind(InstrId id, const Bindings& bindings);
   void BindOutputs(Bound& bound, absl::Span<Variable* const> variables);
