@@ -18,6 +18,7 @@
 #include "passes/prune.h"
 #include "passes/retired_slots.h"
 #include "passes/simplify.h"
+#include "passes/undefined_values.h"
 #include "passes/variable_attributes.h"
 #include "passes/verify.h"
 
@@ -29,6 +30,8 @@ constexpr Pass kPasses[] = {
     {kVariableAttributesPass, "turn attributes that are variables into inputs",
      BindVariableAttributes},
     {kArrayOpsPass, "give ops on tensor arrays types of their own", NameArrayOps},
+    {kUndefinedValuesPass, "give undefined values the dtype of what they are chosen against",
+     TypeUndefinedValues},
     {kCoalescedTensorsPass, "keep tensors that coalesce_tensor has joined alike",
      KeepCoalescedTensorsAlike},
     {kPrunePass, "drop ops that contribute to nothing anybody sees", Prune},

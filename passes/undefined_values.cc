@@ -1,0 +1,164 @@
+#include "passes/undefined_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/attr_reader.h"
+#include "core/edit_op.h"
+
+namespace interp {
+namespace {
+
+constexpr double kUndefined = 1.77113e+27;  // RETURN_NO_VALUE_MAGIC_NUM
+
+bool IsUndefinedValue(const Op& op) {
+  if (op.type != "assign_value" || op.FindOutput("Out") == nullptr) return false;
+  AttrReader attrs(op);
+  if (attrs.Type("dtype", DType::kFloat32) != DType::kFloat32) return false;
+  std::vector<double> values = attrs.Doubles("fp32_values");
+  if (values.empty()) values = attrs.Doubles("values");
+  return attrs.status().ok() && values.size() == 1 && std::abs(values[0] / kUndefined - 1) < 1e-4;
+}
+
+bool PassesOn(const Op& op) { return op.type == "assign" || op.type == "select_input"; }
+
+bool RunsBlock(const Op& op) {
+  return std::any_of(op.attrs.begin(), op.attrs.end(), [](const Attr& attr) {
+    return std::holds_alternative<BlockIndex>(attr.value) ||
+           std::holds_alternative<BlockIndices>(attr.value);
+  });
+}
+
+// Variables that hold the same values in turn, and the dtype of those values.
+class Groups {
+ public:
+  explicit Groups(size_t num_vars) : parents_(num_vars), types_(num_vars) {
+    std::iota(parents_.begin(), parents_.end(), 0);
+  }
+
+  void Join(VarId a, VarId b) { parents_[Find(a)] = Find(b); }
+
+  // REQUIRES: nothing is joined any more.
+  void NoteDType(VarId var, DType dtype) {
+    Types& types = types_[Find(var)];
+    if (dtype == DType::kUndefined || dtype == types.dtype) return;
+    types.several = types.several || types.dtype != DType::kUndefined;
+    types.dtype = dtype;
+  }
+  // kUndefined: none is known, or several are.
+  DType DTypeOf(VarId var) {
+    const Types& types = types_[Find(var)];
+    return types.several ? DType::kUndefined : types.dtype;
+  }
+
+  // Of undefined values in the group.
+  void NoteChange(VarId var) { types_[Find(var)].changed = true; }
+  bool Changed(VarId var) { return types_[Find(var)].changed; }
+
+ private:
+  struct Types {
+    DType dtype = DType::kUndefined;
+    bool several = false;
+    bool changed = false;
+  };
+
+  VarId Find(VarId var) {
+    while (parents_[var] != var) var = parents_[var] = parents_[parents_[var]];
+    return var;
+  }
+
+  std::vector<VarId> parents_;
+  std::vector<Types> types_;
+};
+
+template <typename Visit>
+void ForEachOp(Program& program, const Visit& visit) {
+  for (Block& block : program.blocks) {
+    for (Op& op : block.ops) visit(op);
+  }
+}
+
+Groups FindGroups(Program& program) {
+  Groups groups(program.names.size());
+  std::vector<bool> written(program.names.size(), false);
+  ForEachOp(program, [&](const Op& op) {
+    const Slot* const out = op.FindOutput("Out");
+    const Slot* const x = op.FindInput("X");
+    if (PassesOn(op) && x != nullptr && out != nullptr && !out->args.empty()) {
+      for (const VarId arg : x->args) groups.Join(arg, out->args[0]);
+    }
+    for (const Slot& slot : op.outputs) {
+      for (const VarId arg : slot.args) written[arg] = true;
+    }
+  });
+  std::vector<DType> declared(program.names.size(), DType::kUndefined);
+  for (const Block& block : program.blocks) {
+    for (const Var& var : block.vars) {
+      if (var.kind != VarKind::kLodTensor) continue;
+      declared[var.id] = var.dtype;
+      if (!written[var.id]) groups.NoteDType(var.id, var.dtype);
+    }
+  }
+  ForEachOp(program, [&](const Op& op) {
+    if (PassesOn(op) || RunsBlock(op) || IsUndefinedValue(op)) return;
+    for (const Slot& slot : op.outputs) {
+      for (const VarId arg : slot.args) groups.NoteDType(arg, declared[arg]);
+    }
+  });
+  return groups;
+}
+
+// The attribute of assign_value that lists values of a dtype; none: there is no such attribute.
+std::optional<std::pair<absl::string_view, AttrValue>> ListOf(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return std::pair{"bool_values", AttrValue(std::vector<int32_t>{0})};
+    case DType::kInt32:
+      return std::pair{"int32_values", AttrValue(std::vector<int32_t>{0})};
+    case DType::kInt64:
+      return std::pair{"int64_values", AttrValue(std::vector<int64_t>{0})};
+    case DType::kFloat64:
+      return std::pair{"fp64_values", AttrValue(std::vector<double>{kUndefined})};
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& /*context*/) {
+  const bool any =
+      std::any_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
+        return std::any_of(block.ops.begin(), block.ops.end(), IsUndefinedValue);
+      });
+  if (!any) return program;
+  Groups groups = FindGroups(program);
+  ForEachOp(program, [&](Op& op) {
+    if (!IsUndefinedValue(op)) return;
+    const VarId out = op.FindOutput("Out")->args[0];
+    const DType dtype = groups.DTypeOf(out);
+    const auto list = ListOf(dtype);
+    if (!list.has_value()) return;
+    groups.NoteChange(out);
+    std::erase_if(op.attrs, [](const Attr& attr) {
+      return attr.name == "fp32_values" || attr.name == "values";
+    });
+    SetAttr(op, "dtype", static_cast<int32_t>(dtype));
+    SetAttr(op, list->first, list->second);
+  });
+  // What such values are chosen for is declared in float32, too.
+  for (Block& block : program.blocks) {
+    for (Var& var : block.vars) {
+      if (var.kind == VarKind::kLodTensor && groups.Changed(var.id)) {
+        var.dtype = groups.DTypeOf(var.id);
+      }
+    }
+  }
+  return program;
+}
+
+}  // namespace interp
