@@ -354,10 +354,23 @@ class BlockBackward {
   void AddPart(VarId var, Part part) {
     std::vector<Part>& parts = gradients_[var];
     if (!parts.empty()) {
-      if (parts.size() == 1 && parts[0].op >= 0) Rename(parts[0], var);
+      if (parts.size() == 1 && parts[0].op >= 0 && !IsReadBehind(parts[0].op, var)) {
+        Rename(parts[0], var);
+      }
       Rename(part, var);
     }
     parts.push_back(part);
+  }
+
+  // Whether an op behind `op` reads the gradient under its plain name. Only gradients of arrays
+  // stay when they have been read: each reader takes one element.
+  bool IsReadBehind(int op, VarId var) {
+    if (IsTensor(var)) return false;
+    const VarId plain = GradientOf(var);
+    return std::any_of(ops_.begin() + op + 1, ops_.end(), [&](const Op& later) {
+      const std::vector<VarId> inputs = ArgumentsOf(later.inputs);
+      return std::find(inputs.begin(), inputs.end(), plain) != inputs.end();
+    });
   }
 
   void Rename(const Part& part, VarId var) {

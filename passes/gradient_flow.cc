@@ -16,6 +16,8 @@ bool MayHaveGradient(const Var& var) {
     case DType::kBFloat16:
     case DType::kFloat32:
     case DType::kFloat64:
+    case DType::kComplex64:
+    case DType::kComplex128:
     case DType::kUndefined:
       return true;
     default:

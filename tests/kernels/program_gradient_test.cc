@@ -1,0 +1,122 @@
+// Backward parts that AppendBackward makes for whole programs, against finite differences: arrays
+// whose elements are read while others are written, and losses of complex numbers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/program_parse.h"
+#include "interpreter/interpreter_core.h"
+#include "passes/append_backward.h"
+#include "tests/testing/matchers.h"
+
+namespace interp::testing {
+namespace {
+
+struct Case {
+  std::string name;
+  std::string vars;  // beside w, loss, i0 to i2
+  std::string ops;   // from w float64[2,3] to loss float64[1]
+};
+
+std::string TextOf(const Case& test) {
+  std::string text =
+      "block 0\n  var w float64[2,3] persistable param\n  var loss float64[1]\n"
+      "  var i0 int64[1] stop_gradient\n  var i1 int64[1] stop_gradient\n"
+      "  var i2 int64[1] stop_gradient\n";
+  absl::StrAppend(&text, test.vars);
+  for (int i = 0; i < 3; ++i) {
+    absl::StrAppend(&text, "  fill_constant() -> (Out=i", i, ") {shape=[1], dtype=3, value=", i,
+                    ".0}\n");
+  }
+  return absl::StrCat(text, test.ops);
+}
+
+Tensor StartOf(int64_t changed, double by) {
+  std::vector<double> values = {0.3, -0.7, 0.9, 1.1, -0.2, 0.5};
+  if (changed >= 0) values[changed] += by;
+  return Tensor::Of<double>({2, 3}, values);
+}
+
+std::vector<double> ValuesOf(const Program& program, const std::string& fetch, const Tensor& w) {
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = w;
+  const auto core = InterpreterCore::Create(program, {}, {fetch}, scope);
+  EXPECT_THAT(core, IsOk());
+  if (!core.ok()) return {};
+  const auto results = (*core)->Run({});
+  EXPECT_THAT(results, IsOk());
+  return results.ok() ? Values<double>((*results)[0]) : std::vector<double>();
+}
+
+class ProgramGradientTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ProgramGradientTest, IsThatOfFiniteDifferences) {
+  const absl::StatusOr<Program> program = ParseProgram(TextOf(GetParam()));
+  ASSERT_THAT(program, IsOk());
+  const auto backward = AppendBackward(*program, {.loss = "loss"}, OpRegistry::Global());
+  ASSERT_THAT(backward, IsOk());
+  const std::vector<double> gradient = ValuesOf(backward->program, "w@GRAD", StartOf(-1, 0));
+  ASSERT_EQ(gradient.size(), 6u);
+  for (int64_t i = 0; i < 6; ++i) {
+    constexpr double kStep = 1e-6;
+    const std::vector<double> more = ValuesOf(*program, "loss", StartOf(i, kStep));
+    const std::vector<double> less = ValuesOf(*program, "loss", StartOf(i, -kStep));
+    ASSERT_EQ(more.size(), 1u);
+    EXPECT_NEAR(gradient[i], (more[0] - less[0]) / (2 * kStep), 1e-7) << i;
+  }
+}
+
+std::vector<Case> Cases() {
+  return {
+      {"AnElementIsReadBeforeTheNextIsWritten",
+       "  var a lod_tensor_array float64[2,3]\n  var h float64[2,3]\n  var s float64[2,3]\n"
+       "  var g float64[2,3]\n  var t float64[2,3]\n",
+       "  write_to_array(X=w, I=i0) -> (Out=a)\n"
+       "  read_from_array(X=a, I=i0) -> (Out=h)\n"
+       "  sin(X=h) -> (Out=s)\n"
+       "  write_to_array(X=s, I=i1) -> (Out=a)\n"
+       "  read_from_array(X=a, I=i1) -> (Out=g)\n"
+       "  tanh(X=g) -> (Out=t)\n"
+       "  mean(X=t) -> (Out=loss)\n"},
+      {"SumsOfElementsAreWrittenAndTheirPartsReadAgain",
+       "  var a lod_tensor_array float64[2,3]\n  var h float64[2,3]\n  var k float64[2,3]\n"
+       "  var s float64[2,3]\n  var g float64[2,3]\n  var e float64[2,3]\n  var b float64[2,3]\n"
+       "  var t float64[2,3]\n",
+       "  sin(X=w) -> (Out=s)\n"
+       "  write_to_array(X=w, I=i0) -> (Out=a)\n"
+       "  write_to_array(X=s, I=i1) -> (Out=a)\n"
+       "  read_from_array(X=a, I=i0) -> (Out=h)\n"
+       "  read_from_array(X=a, I=i1) -> (Out=k)\n"
+       "  elementwise_mul(X=h, Y=k) -> (Out=b)\n"
+       "  write_to_array(X=b, I=i2) -> (Out=a)\n"
+       "  read_from_array(X=a, I=i2) -> (Out=g)\n"
+       "  read_from_array(X=a, I=i1) -> (Out=e)\n"
+       "  elementwise_mul(X=g, Y=e) -> (Out=t)\n"
+       "  mean(X=t) -> (Out=loss)\n"},
+      {"AGroupNormWithoutBias",
+       "  var x float64[1,6,1,1]\n  var xs float64[0]\n  var s float64[2,3]\n"
+       "  var ss float64[0]\n  var scale float64[6]\n  var y float64[1,6,1,1]\n"
+       "  var m float64[1,2]\n  var v float64[1,2]\n  var t float64[1,6,1,1]\n",
+       "  reshape2(X=w) -> (Out=x, XShape=xs) {shape=[1, 6, 1, 1]}\n"
+       "  sin(X=w) -> (Out=s)\n"
+       "  reshape2(X=s) -> (Out=scale, XShape=ss) {shape=[6]}\n"
+       "  group_norm(X=x, Scale=scale) -> (Y=y, Mean=m, Variance=v) {groups=2, epsilon=0.00001}\n"
+       "  elementwise_mul(X=y, Y=x) -> (Out=t)\n"
+       "  mean(X=t) -> (Out=loss)\n"},
+      {"ALossOfComplexNumbers",
+       "  var z float64[2,3]\n  var c complex128[2,3]\n  var d complex128[2,3]\n"
+       "  var m float64[2,3]\n  var q float64[2,3]\n",
+       "  sin(X=w) -> (Out=z)\n"
+       "  complex(X=w, Y=z) -> (Out=c)\n"
+       "  elementwise_mul(X=c, Y=c) -> (Out=d)\n"
+       "  abs(X=d) -> (Out=m)\n"
+       "  elementwise_mul(X=m, Y=z) -> (Out=q)\n"
+       "  mean(X=q) -> (Out=loss)\n"},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, ProgramGradientTest, ::testing::ValuesIn(Cases()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace interp::testing
