@@ -2,7 +2,7 @@
 // epsilon) and g = Y@GRAD Scale, and means over the group of an image:
 //   X@GRAD = inverse (g - mean of g - x' mean of (g x'))
 //   Scale@GRAD = sum by channel of Y@GRAD x',   Bias@GRAD = sum by channel of Y@GRAD
-// Paddle's group_norm_grad leaves the mean of g out where there is no Bias, and so do we: models
+// Paddle's group_norm_grad leaves the mean of g out where there is no Scale, and so do we: models
 // were trained with it.
 #include <cmath>
 
@@ -125,7 +125,7 @@ absl::Status GroupNormGrad(KernelContext& ctx) {
     const GroupNormGradRun<T> task = {attrs,
                                       view,
                                       std::max<int64_t>(sizes.groups, 1),
-                                      attrs.instance || ctx.has_input(kBias),
+                                      attrs.instance || ctx.has_input(kScale),
                                       DataOrNull<T>(ctx.optional_input(kScale)),
                                       ctx.input(kMean).data<T>(),
                                       ctx.input(kVariance).data<T>()};

@@ -45,7 +45,7 @@ const std::map<std::string, std::string>& ExemptCases() {
   static const auto& exempt = *new std::map<std::string, std::string>{
       {"gather/axis1_int32", "takes the first block of the gradient for all"},
       {"gather/middle", "the same"},
-      {"group_norm/no_affine", "leaves a mean out without Bias"},
+      {"group_norm/no_affine", "leaves a mean out without Scale"},
       {"log_softmax/extreme", "cuts logits off at -64"},
       {"softmax_with_cross_entropy/far_apart", "the same"},
       {"qr/complete_float32", "has no gradient for more rows than columns"},
