@@ -12,6 +12,10 @@ absl::Status CheckNothingFused(const Op& op, absl::Span<const absl::string_view>
   const auto skipped = [read](absl::string_view name) {
     return std::find(read.begin(), read.end(), name) != read.end();
   };
+  if (!skipped("act_type") && attrs.Bool("with_act", false)) {
+    return InvalidArgument("attribute 'act_type' is '", attrs.String("act_type", ""),
+                           "', expected none");
+  }
   for (const absl::string_view name : {"fuse_activation", "activation_type"}) {
     if (skipped(name)) continue;
     const std::string activation = attrs.String(name, "");

@@ -103,7 +103,7 @@ class ConvFuser {
   static bool HasEpilogue(const Op& conv) {
     AttrReader attrs(conv);
     return attrs.Bool("fuse_relu", false) || attrs.Bool("fuse_brelu", false) ||
-           attrs.Bool("fuse_residual_connection", false) ||
+           attrs.Bool("fuse_residual_connection", false) || attrs.Bool("with_act", false) ||
            !attrs.String("fuse_activation", "").empty();
   }
 

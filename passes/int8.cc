@@ -109,6 +109,7 @@ class Int8Maker {
     AttrReader attrs(conv);
     const bool fused = attrs.Bool("fuse_relu", false) || attrs.Bool("fuse_brelu", false) ||
                        attrs.Bool("fuse_residual_connection", false) ||
+                       attrs.Bool("with_act", false) ||
                        !attrs.String("fuse_activation", "").empty();
     return fused || !attrs.status().ok();
   }

@@ -5,6 +5,26 @@
 namespace interp::nn {
 namespace {
 
+// How Paddle-Lite's optimiser says it (lite/core/optimizer/mir/fusion/conv_activation_fuser.cc).
+void ReadLiteActivation(AttrReader& reader, FusedActivation& activation) {
+  if (!reader.Bool("with_act", false)) return;
+  const std::string type = reader.String("act_type", "");
+  if (type == "relu") {
+    activation = {ActivationKind::kRelu};
+  } else if (type == "relu6") {
+    activation = {ActivationKind::kRelu6, reader.Float("fuse_brelu_threshold", 6.0F)};
+  } else if (type == "leaky_relu") {
+    activation = {ActivationKind::kLeakyRelu, reader.Float("leaky_relu_alpha", 0.02F)};
+  } else if (type == "hard_swish" &&
+             reader.Float("hard_swish_threshold", 6) == reader.Float("hard_swish_scale", 6)) {
+    const float scale = reader.Float("hard_swish_scale", 6);
+    activation = {ActivationKind::kHardSwish, 1 / scale,
+                  reader.Float("hard_swish_offset", 3) / scale};
+  } else {
+    reader.Fail(absl::StrCat("attribute 'act_type' is \"", type, "\", which cannot be fused"));
+  }
+}
+
 ConvAttrs ReadConvAttrs(AttrReader& reader, int spatial_rank) {
   ConvAttrs attrs;
   attrs.window = ReadWindow(reader, spatial_rank, /*dilations=*/true);
@@ -22,6 +42,7 @@ ConvAttrs ReadConvAttrs(AttrReader& reader, int spatial_rank) {
   if (reader.Bool("fuse_brelu", false)) {
     attrs.activation = {ActivationKind::kRelu6, reader.Float("fuse_brelu_threshold", 6.0F)};
   }
+  ReadLiteActivation(reader, attrs.activation);
   return attrs;
 }
 

@@ -13,6 +13,9 @@
 namespace interp::testing {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+
 const Lod kTwo = {{0, 2, 3}};
 
 TEST(FusedOpsTest, RefusesSequencesThatDoNotFit) {
@@ -241,6 +244,32 @@ TEST(FusedOpsTest, FcTakesTheActivationsOfOneDnn) {
                 ::testing::Pointwise(::testing::FloatNear(1e-6F), expected))
         << c.fused;
   }
+}
+
+// Paddle-Lite's optimiser has names of its own.
+TEST(FusedOpsTest, ActivationsOfPaddleLite) {
+  const auto conv = [](const std::string& attrs) {
+    return OpRun{"conv2d",
+                 {{"Input", TensorOf<float>({1, 1, 1, 4}, {-5, 5, 1, -1})},
+                  {"Filter", TensorOf<float>({1, 1, 1, 1}, {2})}},
+                 {"Output"},
+                 "strides=[1, 1], paddings=[0, 0], dilations=[1, 1], with_act=true, " + attrs};
+  };
+  const auto run = [&](const std::string& attrs) {
+    return Values<float>(OutputsOf(conv(attrs))[0]);
+  };
+  EXPECT_THAT(run("act_type=\"relu\""), ElementsAre(0, 10, 2, 0));
+  EXPECT_THAT(run("act_type=\"relu6\", fuse_brelu_threshold=6.0"), ElementsAre(0, 6, 2, 0));
+  EXPECT_THAT(run("act_type=\"leaky_relu\", leaky_relu_alpha=0.5"), ElementsAre(-5, 10, 2, -1));
+  EXPECT_THAT(run("act_type=\"hard_swish\", hard_swish_threshold=6.0, hard_swish_scale=6.0, "
+                  "hard_swish_offset=3.0"),
+              ElementsAre(0, 10, FloatNear(5.0f / 3, 1e-5f), FloatNear(-1.0f / 3, 1e-5f)));
+  ExpectRefusals({{conv("act_type=\"sin\""), "'act_type' is \"sin\", which cannot be fused"},
+                  {{"matmul_v2",
+                    {{"X", Numbers({2, 2}, 1)}, {"Y", Numbers({2, 2}, 2)}},
+                    {"Out"},
+                    "with_act=true, act_type=\"relu\""},
+                   "'act_type' is 'relu', expected none"}});
 }
 
 }  // namespace
