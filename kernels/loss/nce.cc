@@ -79,9 +79,15 @@ class Noise {
 void DrawSamples(const KernelContext& ctx, const Shape& samples, int64_t* out) {
   const int64_t* label = ctx.input(kNceLabel).data<int64_t>();
   const int64_t classes = NceTrueClasses(ctx);
-  Noise noise(ctx, ctx.attrs<NceAttrs>());
+  const auto& attrs = ctx.attrs<NceAttrs>();
+  Noise noise(ctx, attrs);
   for (int64_t i = 0; i < samples.numel(); ++i) {
-    out[i] = i % samples[1] < classes ? *label++ : noise.Draw();
+    const int64_t at = i % samples[1] - classes;
+    if (at < 0) {
+      out[i] = *label++;
+    } else {
+      out[i] = attrs.chosen.empty() ? noise.Draw() : attrs.chosen[at];
+    }
   }
 }
 
@@ -166,7 +172,8 @@ absl::Status CheckDistribution(const OpContext& ctx, int slot, absl::string_view
 NceAttrs ReadNceAttrs(AttrReader& reader) {
   const int32_t sampler = reader.Int("sampler", 0);
   const NceAttrs attrs = {reader.Int("num_total_classes", 0), reader.Int("num_neg_samples", 10),
-                          static_cast<NceSampler>(sampler), reader.Int("seed", 0)};
+                          static_cast<NceSampler>(sampler), reader.Int("seed", 0),
+                          reader.Ints("custom_neg_classes")};
   if (sampler < 0 || sampler > 2) {
     reader.Fail(absl::StrCat("attribute 'sampler' is ", sampler, ", expected 0, 1 or 2"));
   }
@@ -174,6 +181,10 @@ NceAttrs ReadNceAttrs(AttrReader& reader) {
     reader.Fail(absl::StrCat("attributes 'num_total_classes' and 'num_neg_samples' are ",
                              attrs.classes, " and ", attrs.negatives,
                              ", expected at least 1 and 0"));
+  }
+  if (!attrs.chosen.empty() && std::ssize(attrs.chosen) != attrs.negatives) {
+    reader.Fail(absl::StrCat("attribute 'custom_neg_classes' has ", attrs.chosen.size(),
+                             " numbers, expected ", attrs.negatives));
   }
   return attrs;
 }

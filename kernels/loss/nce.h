@@ -16,6 +16,7 @@ struct NceAttrs {
   int64_t negatives = 10;  // samples of noise per row
   NceSampler sampler = NceSampler::kUniform;
   int32_t seed = 0;
+  std::vector<int64_t> chosen;  // custom_neg_classes: the noise of every row; empty: it is drawn
 };
 
 NceAttrs ReadNceAttrs(AttrReader& reader);

@@ -34,6 +34,18 @@ struct AddThenScale {
   T operator()(T x) const { return WrapMul(WrapAdd(x, bias), scale); }
 };
 
+// Of bool, where numbers that are not 0 are true.
+template <>
+struct ScaleThenAdd<bool> {
+  bool scale, bias;
+  bool operator()(bool x) const { return (x && scale) || bias; }
+};
+template <>
+struct AddThenScale<bool> {
+  bool scale, bias;
+  bool operator()(bool x) const { return (x || bias) && scale; }
+};
+
 template <typename T>
 absl::Status Scale(KernelContext& ctx) {
   using C = ComputeType<T>;
@@ -74,7 +86,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<ScaleAttrs, ScaleAttrs::Read>,
     .infer = InferScale,
     .kernels = ScaleKernels<float, double, float16, bfloat16, int32_t, int64_t, int16_t, int8_t,
-                            uint8_t, std::complex<float>, std::complex<double>>(),
+                            uint8_t, bool, std::complex<float>, std::complex<double>>(),
     .layout = LayoutRule::kFollows,
     .inplace = {{kX, kOut}},
     .gradient = {.make = MakeGradient},

@@ -14,6 +14,7 @@ struct MomentumAttrs {
 struct OneMomentumAttrs {
   MomentumAttrs momentum;
   float decay = 0;
+  float rescale_rows = 1;  // of gradients that are selected rows
 };
 struct MergedMomentumAttrs {
   MomentumAttrs momentum;
@@ -34,8 +35,9 @@ struct MomentumRule {
   M rate;
   M mu;
   M decay;
+  M rescale = 1;  // of the gradient
   M operator()(M p, M g, std::array<M, 1>& velocity) const {
-    g += decay * p;
+    g = rescale * g + decay * p;
     velocity[0] = mu * velocity[0] + g;
     return kNesterov ? p - rate * (g + mu * velocity[0]) : p - rate * velocity[0];
   }

@@ -100,7 +100,9 @@ absl::Status InferFillTensor(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   INTERP_ASSIGN_OR_RETURN(const Diagonal diagonal, FindDiagonal(ctx.attrs<DiagonalAttrs>(), x));
   const Shape expected = DiagonalShape(diagonal, x);
-  if (ctx.input(kY).shape != expected) {
+  // Paddle's API makes a row of a vector.
+  const bool is_row = expected.rank() == 1 && ctx.input(kY).shape == Shape{1, expected[0]};
+  if (ctx.input(kY).shape != expected && !is_row) {
     return InvalidArgument("input 'Y' has shape ", ToString(ctx.input(kY).shape), ", expected ",
                            ToString(expected));
   }

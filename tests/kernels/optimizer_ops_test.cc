@@ -275,5 +275,33 @@ TEST(OptimizerOpsTest, BadInputIsRefused) {
   });
 }
 
+// As on Paddle's host: rescale_grad scales gradients that are selected rows alone.
+TEST(MomentumTest, RescalesRows) {
+  for (const bool sparse : {true, false}) {
+    const absl::StatusOr<Program> program = ParseProgram(absl::StrCat(
+        "block 0\n  var w float32[3,2] persistable\n  var v float32[3,2] persistable\n"
+        "  var lr float32[1]\n  var ids int64[2]\n  var g float32[2,2]\n  var wg ",
+        sparse ? "selected_rows " : "",
+        "float32[3,2]\n"
+        "  lookup_table_v2_grad(Ids=ids, W=w, Out@GRAD=g) -> (W@GRAD=wg) {is_sparse=",
+        sparse ? "true" : "false", "}\n",
+        "  momentum(Param=w, Grad=wg, Velocity=v, LearningRate=lr) -> (ParamOut=w, VelocityOut=v)"
+        " {mu=0.5, rescale_grad=0.5}\n"));
+    ASSERT_THAT(program, IsOk());
+    auto scope = std::make_shared<Scope>();
+    for (const char* name : {"w", "v"}) {
+      scope->FindOrCreate(name)->tensor = Tensor::Of<float>({3, 2}, {0, 0, 0, 0, 0, 0});
+    }
+    const auto core = InterpreterCore::Create(*program, {"ids", "g", "lr"}, {"v"}, scope);
+    ASSERT_THAT(core, IsOk());
+    const auto out =
+        (*core)->Run({Tensor::Of<int64_t>({2}, {2, 0}), Tensor::Of<float>({2, 2}, {1, 2, 3, 4}),
+                      Tensor::Of<float>({1}, {0.1f})});
+    ASSERT_THAT(out, IsOk());
+    const float by = sparse ? 0.5f : 1.0f;
+    EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(3 * by, 4 * by, 0, 0, by, 2 * by));
+  }
+}
+
 }  // namespace
 }  // namespace interp::testing::optimizer_ops_test

@@ -317,5 +317,15 @@ TEST(SigmoidFocalLossTest, RefusesLabelsThatDoNotFit) {
                   {With(run, 2, TensorOf<int32_t>({2}, {1, 1})), "'FgNum' has shape [2]"}});
 }
 
+// paddle.Tensor.fill_diagonal_tensor makes a row of a vector.
+TEST(FillDiagonalTensorTest, TakesARow) {
+  const OpRun run = {"fill_diagonal_tensor",
+                     {{"X", Tensor::Of<float>({2, 3}, {0, 0, 0, 0, 0, 0})},
+                      {"Y", Tensor::Of<float>({1, 2}, {5, 6})}},
+                     {"Out"},
+                     "offset=long:1"};
+  EXPECT_THAT(Values<float>(OutputsOf(run)[0]), ElementsAre(0, 5, 0, 0, 0, 6));
+}
+
 }  // namespace
 }  // namespace interp::testing::paddle1_ops_test

@@ -206,5 +206,19 @@ TEST(TdmSamplerTest, RefusesWhatDoesNotFit) {
        {With(SamplerRun({0}, "seed=0"), 1, Numbers({4, 3}, 1)), "'Travel' has shape [4,3]"}});
 }
 
+// The attribute is there for tests: nothing is drawn then.
+TEST(NceTest, TakesTheClassesThatItIsGiven) {
+  const OpRun run = {"nce",
+                     {{"Input", Numbers({2, 3}, 1)},
+                      {"Label", Tensor::Of<int64_t>({2, 1}, {4, 0})},
+                      {"Weight", Numbers({6, 3}, 2)}},
+                     {"Cost", "SampleLogits", "SampleLabels"},
+                     "num_total_classes=6, num_neg_samples=3, custom_neg_classes=[1, 2, 3]"};
+  EXPECT_THAT(Values<int64_t>(OutputsOf(run)[2]), ElementsAre(4, 1, 2, 3, 0, 1, 2, 3));
+  OpRun wrong = run;
+  wrong.attrs = "num_total_classes=6, num_neg_samples=2, custom_neg_classes=[1, 2, 3]";
+  ExpectRefusals({{wrong, "'custom_neg_classes' has 3 numbers, expected 2"}});
+}
+
 }  // namespace
 }  // namespace interp::testing::sampling_ops_test
