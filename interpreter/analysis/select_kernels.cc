@@ -40,6 +40,15 @@ LayoutRule LayoutOf(const OpDef& def, const Instruction& instruction) {
   return kernel.layout.value_or(def.layout);
 }
 
+// Whether an op of floats of 16 bits has no such kernel, but one of float32. Its inputs are cast
+// then, and what it gives is float32.
+bool ComputesInFloat32(const OpDef& def, const void* attrs, const Instruction& instruction) {
+  const PlaceKind place = instruction.place.kind;
+  return (instruction.dtype == DType::kFloat16 || instruction.dtype == DType::kBFloat16) &&
+         !FindKernel(def, instruction.dtype, attrs, place).ok() &&
+         FindKernel(def, DType::kFloat32, attrs, place).ok();
+}
+
 }  // namespace
 
 absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVar>& vars) {
@@ -55,6 +64,7 @@ absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVa
   const DTypeContext::Outputs outputs{absl::MakeSpan(output_dtypes), instruction.output_counts};
   const void* attrs = instruction.attrs.get();
   instruction.dtype = KernelDType(def, op, attrs, inputs, outputs);
+  if (ComputesInFloat32(def, attrs, instruction)) instruction.dtype = DType::kFloat32;
   INTERP_ASSIGN_OR_RETURN(instruction.kernel,
                           FindKernel(def, instruction.dtype, attrs, instruction.place.kind));
   instruction.layout_rule = LayoutOf(def, instruction);
