@@ -133,13 +133,6 @@ class TransferInserter {
       wanted.layout = var.layout;
     }
     if (wanted == FormOf(var)) return id;
-    const bool is_quantised = var.dtype == DType::kInt8 || var.dtype == DType::kUInt8;
-    if (var.constant && is_quantised && IsFloating(wanted.dtype)) {
-      return Unimplemented("parameter '", var.name, "' is ", Name(var.dtype),
-                           " and the op computes in ", Name(wanted.dtype),
-                           ": weights that are quantised need the op that gives them their scale, "
-                           "such as dequantize_linear");
-    }
     if (var.constant) return ConvertOnce(id, wanted);
     if (var.layout != wanted.layout && !HasRow(LayoutOp(var.layout, wanted.layout), wanted.place)) {
       INTERP_ASSIGN_OR_RETURN(id, ChangeLayout(id, wanted.layout));

@@ -122,16 +122,5 @@ TEST(Int8ProgramTest, AProgramWithoutSuchOpsIsRefusedClearly) {
               FailsWith(absl::StatusCode::kFailedPrecondition, "nothing to compute in int8"));
 }
 
-// Their scale lies beside them, in attributes that other tools write: numbers without it are wrong.
-TEST(Int8WeightsTest, WithoutTheOpOfTheirScaleAreRefused) {
-  const absl::StatusOr<Program> program = ParseProgram(
-      "block 0\n  var x float32[2,3]\n  var w int8[3,4] persistable param\n  var y float32[2,4]\n"
-      "  mul(X=x, Y=w) -> (Out=y)\n");
-  ASSERT_THAT(program, IsOk());
-  EXPECT_THAT(InterpreterCore::Create(*program, {"x"}, {"y"}, nullptr),
-              FailsWith(absl::StatusCode::kUnimplemented,
-                        "parameter 'w' is int8 and the op computes in float32"));
-}
-
 }  // namespace
 }  // namespace interp
