@@ -64,7 +64,7 @@ TYPED_TEST(IndexPutTypeTest, PutsAndAdds) {
   EXPECT_TRUE(SameBits(OutputsOf(run)[0], of(13, 2, 9)));
 }
 
-// Numbers that are not 0 are true. (Paddle has the row, too.)
+// Numbers that are not 0 are true. What Paddle 2.6.2 gives.
 TEST(ScaleTypeTest, OfBool) {
   const auto run = [](const std::string& attrs) {
     return Values<bool>(OutputsOf({"scale", {{"X", Mask({true, false})}}, {"Out"}, attrs})[0]);
@@ -73,6 +73,8 @@ TEST(ScaleTypeTest, OfBool) {
   EXPECT_THAT(run("scale=0.0"), ElementsAre(false, false));
   EXPECT_THAT(run("scale=3.0, bias=1.0"), ElementsAre(true, true));
   EXPECT_THAT(run("scale=0.0, bias=1.0, bias_after_scale=false"), ElementsAre(false, false));
+  EXPECT_THAT(run("scale=0.5"), ElementsAre(true, false));
+  EXPECT_THAT(run("scale=0.0, bias=0.5"), ElementsAre(true, true));
 }
 
 }  // namespace
