@@ -3,6 +3,7 @@
 // arrays it becomes an op of slice_array.cc.
 #include "absl/algorithm/container.h"
 #include "core/op_def.h"
+#include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/slice_window.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
@@ -44,13 +45,13 @@ absl::Status Slice(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "slice",
-    .inputs = slice::Inputs(/*input_flags=*/0),
+    .inputs = slice::Inputs(0),
     .outputs = {{"Out"}},
     .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
     .infer = InferSlice,
     .kernels = MoveKernels(Slice),
     .layout = LayoutRule::kFollows,
-    .gradient = slice::Gradient(),
+    .gradient = InputGradient(slice::Inputs(0)),
 });
 
 }  // namespace

@@ -2,6 +2,7 @@
 // of Input from `starts` to `ends` (exclusive), whose memory they share. slice_array_dense: Out =
 // the element at `starts`, without a LoD, as in Paddle.
 #include "kernels/control_flow/gradient_values.h"
+#include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/slice_window.h"
 
 namespace interp {
@@ -44,7 +45,7 @@ OpDef SliceArrayDef(absl::string_view type, int out_flags, KernelFn run) {
       .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
       .kernels = {{DType::kUndefined, run}},
       .dynamic_outputs = true,
-      .gradient = slice::Gradient(),
+      .gradient = InputGradient(slice::Inputs(0)),
   };
 }
 

@@ -1,6 +1,7 @@
 // slice_array_grad, slice_array_dense_grad: an element of the array Input@GRAD = what Out@GRAD has
 // for it where the slice took it, 0 elsewhere.
 #include "kernels/tensor/array_gradient.h"
+#include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/slice_window.h"
 
 namespace interp {
@@ -31,7 +32,7 @@ absl::Status SliceArrayDenseGrad(KernelContext& ctx) {
 OpDef SliceArrayGradDef(absl::string_view type, int gradient_flags, KernelFn run) {
   return OpDef{
       .type = type,
-      .inputs = slice::GradientInputs(kTensorArray, gradient_flags),
+      .inputs = WithOutGrad(slice::Inputs(kTensorArray), gradient_flags),
       .outputs = {{"Input@GRAD", kTensorArray}},
       .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
       .kernel_dtype = GradientDType,

@@ -1,5 +1,6 @@
 // slice_grad: Input@GRAD = Out@GRAD where the slice was taken, 0 elsewhere.
 #include "core/op_def.h"
+#include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/slice_window.h"
 #include "kernels/util/data_mover.h"
 
@@ -48,7 +49,8 @@ absl::Status SliceGrad(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "slice_grad",
-    .inputs = slice::GradientInputs(kNoNeedBuffer | kAnyDType | kAnyLayout, /*gradient_flags=*/0),
+    .inputs = WithOutGrad(slice::Inputs(kNoNeedBuffer | kAnyDType | kAnyLayout),
+                          /*gradient_flags=*/0),
     .outputs = {{"Input@GRAD"}},
     .parse = ParseAttrs<SliceAttrs, slice::ReadSliceAttrs>,
     .kernel_dtype = GradientDType,

@@ -101,17 +101,7 @@ inline std::vector<SlotDef> Inputs(int input_flags) {
           {"EndsTensorList", kBound | kVariadic}};
 }
 
-// The gradient takes the same and Out@GRAD.
+// Of the gradient, behind them.
 constexpr int kOutGrad = 5;
-inline std::vector<SlotDef> GradientInputs(int input_flags, int gradient_flags) {
-  std::vector<SlotDef> inputs = Inputs(input_flags);
-  inputs.push_back({"Out@GRAD", gradient_flags});
-  return inputs;
-}
-inline GradientDef Gradient() {
-  return {.inputs = {"Input", "StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList",
-                     "Out@GRAD"},
-          .outputs = {"Input@GRAD"}};
-}
 
 }  // namespace interp::slice

@@ -2,6 +2,7 @@
 // along `axes`; dimensions in `decrease_axis` have length 1 then and are dropped. When every
 // dimension is dropped, Out keeps the shape [1].
 #include "core/op_def.h"
+#include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/strided_window.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
@@ -43,13 +44,13 @@ absl::Status StridedSlice(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "strided_slice",
-    .inputs = strided_slice::Inputs(/*input_flags=*/0),
+    .inputs = strided_slice::Inputs(0),
     .outputs = {{"Out"}},
     .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .infer = InferStridedSlice,
     .kernels = MoveKernels(StridedSlice),
     .layout = LayoutRule::kFollows,
-    .gradient = strided_slice::Gradient(),
+    .gradient = InputGradient(strided_slice::Inputs(0)),
 });
 
 }  // namespace

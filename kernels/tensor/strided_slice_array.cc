@@ -2,6 +2,7 @@
 // `strides`-th element of Input from `starts` to `ends` (exclusive); they share memory. With its
 // gradient, which is 0 for the elements that were not taken.
 #include "kernels/tensor/array_gradient.h"
+#include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/strided_window.h"
 
 namespace interp {
@@ -40,12 +41,12 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .kernels = {{DType::kUndefined, StridedSliceArray}},
     .dynamic_outputs = true,
-    .gradient = strided_slice::Gradient(),
+    .gradient = InputGradient(strided_slice::Inputs(0)),
 });
 
 INTERP_REGISTER_OP(OpDef{
     .type = "strided_slice_array_grad",
-    .inputs = strided_slice::GradientInputs(kTensorArray, kTensorArray),
+    .inputs = WithOutGrad(strided_slice::Inputs(kTensorArray), kTensorArray),
     .outputs = {{"Input@GRAD", kTensorArray}},
     .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .kernel_dtype = [](const DTypeContext& ctx) { return ctx.input(kOutGrad); },

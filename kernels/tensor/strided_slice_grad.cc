@@ -1,5 +1,6 @@
 // strided_slice_grad: Input@GRAD = Out@GRAD where the slice was taken, 0 elsewhere.
 #include "core/op_def.h"
+#include "kernels/tensor/input_gradient.h"
 #include "kernels/tensor/strided_window.h"
 #include "kernels/util/data_mover.h"
 
@@ -59,8 +60,8 @@ absl::Status StridedSliceGrad(KernelContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "strided_slice_grad",
-    .inputs = strided_slice::GradientInputs(kNoNeedBuffer | kAnyDType | kAnyLayout,
-                                            /*gradient_flags=*/0),
+    .inputs = WithOutGrad(strided_slice::Inputs(kNoNeedBuffer | kAnyDType | kAnyLayout),
+                          /*gradient_flags=*/0),
     .outputs = {{"Input@GRAD"}},
     .parse = ParseAttrs<StridedSliceAttrs, strided_slice::ReadStridedSliceAttrs>,
     .kernel_dtype = GradientDType,

@@ -117,17 +117,7 @@ inline std::vector<SlotDef> Inputs(int input_flags) {
           {"StridesTensorList", kBound | kVariadic}};
 }
 
-// The gradient takes the same and Out@GRAD.
+// Of the gradient, behind them.
 constexpr int kOutGrad = 7;
-inline std::vector<SlotDef> GradientInputs(int input_flags, int gradient_flags) {
-  std::vector<SlotDef> inputs = Inputs(input_flags);
-  inputs.push_back({"Out@GRAD", gradient_flags});
-  return inputs;
-}
-inline GradientDef Gradient() {
-  return {.inputs = {"Input", "StartsTensor", "StartsTensorList", "EndsTensor", "EndsTensorList",
-                     "StridesTensor", "StridesTensorList", "Out@GRAD"},
-          .outputs = {"Input@GRAD"}};
-}
 
 }  // namespace interp::strided_slice
