@@ -37,4 +37,12 @@ absl::Status CheckNothingFused(const Op& op, absl::Span<const absl::string_view>
   return attrs.status();
 }
 
+bool IsFusedConv(const Op& op) {
+  AttrReader attrs(op);
+  const bool fused = attrs.Bool("fuse_relu", false) || attrs.Bool("fuse_brelu", false) ||
+                     attrs.Bool("fuse_residual_connection", false) ||
+                     attrs.Bool("with_act", false) || !attrs.String("fuse_activation", "").empty();
+  return fused || !attrs.status().ok();
+}
+
 }  // namespace interp

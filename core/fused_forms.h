@@ -14,4 +14,8 @@ namespace interp {
 // first that does. `read`: attributes that the caller reads itself.
 absl::Status CheckNothingFused(const Op& op, absl::Span<const absl::string_view> read = {});
 
+// Whether a convolution, which reads all that such passes have for it, has an activation or a sum
+// of theirs already, or attributes that cannot be read.
+bool IsFusedConv(const Op& op);
+
 }  // namespace interp

@@ -86,7 +86,7 @@ class ConvFuser {
         !input.has_value() || !output.has_value()) {
       return std::nullopt;
     }
-    if (!fuser_.IsStable(*input, index) || !HasKernel(*output) || HasEpilogue(conv)) {
+    if (!fuser_.IsStable(*input, index) || !HasKernel(*output) || IsFusedConv(conv)) {
       return std::nullopt;
     }
     Chain chain;
@@ -97,14 +97,6 @@ class ConvFuser {
     chain.bias = Fuser::Argument(conv.inputs, "Bias");
     if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) return std::nullopt;
     return chain;
-  }
-
-  // Programs optimised for another library: the convolution itself has an activation already.
-  static bool HasEpilogue(const Op& conv) {
-    AttrReader attrs(conv);
-    return attrs.Bool("fuse_relu", false) || attrs.Bool("fuse_brelu", false) ||
-           attrs.Bool("fuse_residual_connection", false) || attrs.Bool("with_act", false) ||
-           !attrs.String("fuse_activation", "").empty();
   }
 
   bool HasKernel(VarId output) const {

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/attr_reader.h"
+#include "core/fused_forms.h"
 #include "passes/op_effects.h"
 #include "passes/quantizers.h"
 #include "passes/split_writes.h"
@@ -67,7 +68,7 @@ class Int8Maker {
   std::optional<Match> MatchConv(int index) const {
     const Op& conv = op(index);
     if (!Contains(kFloatConvolutions, conv.type) || Contains(float32_ops_, conv.type) ||
-        HasEpilogue(conv)) {
+        IsFusedConv(conv)) {
       return std::nullopt;
     }
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
@@ -102,16 +103,6 @@ class Int8Maker {
     if (weights == nullptr || weights->dims.size() != 2) return std::nullopt;
     match->row_dims = *rows;
     return match;
-  }
-
-  // Programs that another library optimised: the convolution has an activation already.
-  static bool HasEpilogue(const Op& conv) {
-    AttrReader attrs(conv);
-    const bool fused = attrs.Bool("fuse_relu", false) || attrs.Bool("fuse_brelu", false) ||
-                       attrs.Bool("fuse_residual_connection", false) ||
-                       attrs.Bool("with_act", false) ||
-                       !attrs.String("fuse_activation", "").empty();
-    return fused || !attrs.status().ok();
   }
 
   std::optional<Match> MatchSides(VarId value, VarId weights, int64_t filter_axis) const {
