@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/util/strided_copy.h"
+
 namespace interp {
 namespace {
 
@@ -59,25 +61,10 @@ void FillTile(char* tile, int64_t n, const char* row, int64_t at, int64_t period
   }
 }
 
-template <size_t kSize>
-void Gather(const char* from, int64_t step, int64_t n, char* to) {
-  for (int64_t i = 0; i < n; ++i) std::memcpy(to + i * kSize, from + i * step * kSize, kSize);
-}
-
 // to[i] = from[i * step] for i in [0, n), in elements of `size` bytes.
-void GatherElements(size_t size, const char* from, int64_t step, int64_t n, char* to) {
-  switch (size) {
-    case 1:
-      return Gather<1>(from, step, n, to);
-    case 2:
-      return Gather<2>(from, step, n, to);
-    case 4:
-      return Gather<4>(from, step, n, to);
-    case 8:
-      return Gather<8>(from, step, n, to);
-    default:
-      return Gather<kMaxElement>(from, step, n, to);
-  }
+void Gather(size_t size, const char* from, int64_t step, int64_t n, char* to) {
+  CopyStrided(/*num_threads=*/1, size, {{.size = n, .src_stride = step, .dst_stride = 1}}, from,
+              to);
 }
 
 // Elements [at, at + n) of the operand y along a row: themselves, or laid out in the tile.
@@ -94,7 +81,7 @@ const char* YPiece(const BroadcastPlan& plan, const char* y, size_t size, int64_
       FillTile(tile, n * bytes, y, at * bytes, plan.period * bytes);
       return tile;
     default:
-      GatherElements(size, y + at * plan.row.y_step * bytes, plan.row.y_step, n, tile);
+      Gather(size, y + at * plan.row.y_step * bytes, plan.row.y_step, n, tile);
       return tile;
   }
 }
@@ -134,8 +121,8 @@ void RunStrided(const Piece& piece, const Loop& row, const broadcast::RowLoops& 
   for (int64_t i = 0; i < piece.n; i += kTileSize) {
     const int64_t n = std::min(kTileSize, piece.n - i);
     const int64_t at = (piece.at + i) * size;
-    GatherElements(loops.operand_size, piece.x + at * row.x_step, row.x_step, n, x);
-    GatherElements(loops.operand_size, piece.y + at * row.y_step, row.y_step, n, y);
+    Gather(loops.operand_size, piece.x + at * row.x_step, row.x_step, n, x);
+    Gather(loops.operand_size, piece.y + at * row.y_step, row.y_step, n, y);
     loops.both(loops.op, x, y, piece.out + i * static_cast<int64_t>(loops.out_size), n);
   }
 }
