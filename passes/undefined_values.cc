@@ -16,7 +16,9 @@ namespace {
 constexpr double kUndefined = 1.77113e+27;  // RETURN_NO_VALUE_MAGIC_NUM
 
 bool IsUndefinedValue(const Op& op) {
-  if (op.type != "assign_value" || op.FindOutput("Out") == nullptr) return false;
+  if (op.type != "assign_value") return false;
+  const Slot* const out = op.FindOutput("Out");
+  if (out == nullptr || out->args.size() != 1) return false;
   AttrReader attrs(op);
   if (attrs.Type("dtype", DType::kFloat32) != DType::kFloat32) return false;
   std::vector<double> values = attrs.Doubles("fp32_values");
