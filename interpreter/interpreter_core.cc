@@ -303,6 +303,11 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::Run(absl::Span<const 
   if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
   control_.Begin(deadline);
   absl::StatusOr<std::vector<Tensor>> fetched = Catching([&] { return RunBegun(feeds, options); });
+  // It may have ended anywhere: the feeds that the next run is compared with may be half of these.
+  if (!fetched.ok() && main_ != nullptr) {
+    main_->ForgetShapes();
+    DropFeeds();
+  }
   // Also where no instruction was reached: what is cancelled from here on is the next run.
   control_.Finish().IgnoreError();
   // The other ranks may wait in a collective that this one has not come to.
@@ -348,7 +353,6 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::RunClaimed(
   std::vector<Tensor> fetched = TakeFetches();
   if (!status.ok()) {
     main_->DropAll();
-    main_->ForgetShapes();
     if (buffers_ != nullptr) buffers_->Flush();
     return status;
   }
@@ -433,21 +437,17 @@ Variable* InterpreterCore::Impl::ListOf(VarId list) const {
 absl::StatusOr<bool> InterpreterCore::Impl::StoreFeeds(absl::Span<const Tensor> feeds) {
   Variable* const list = ListOf(plan().feed_list);
   if (list == nullptr) return true;
-  // What can fail comes first: the next run compares its feeds with all of these or none.
-  std::vector<std::pair<size_t, Tensor>> copies;
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    if (!plan().feeds[i].persistable || !feeds[i].has_memory()) continue;
-    INTERP_ASSIGN_OR_RETURN(Tensor copy, feeds[i].Clone(SystemAllocator()));
-    copy.lod = feeds[i].lod;
-    copies.emplace_back(i, std::move(copy));
-  }
   bool same = list->array.size() == feeds.size();
   list->array.resize(feeds.size());
   for (size_t i = 0; i < feeds.size(); ++i) {
     same = same && SameMetadata(list->array[i], feeds[i]);
-    list->array[i] = feeds[i];
+    if (plan().feeds[i].persistable && feeds[i].has_memory()) {
+      INTERP_ASSIGN_OR_RETURN(list->array[i], feeds[i].Clone(SystemAllocator()));
+      list->array[i].lod = feeds[i].lod;
+    } else {
+      list->array[i] = feeds[i];
+    }
   }
-  for (auto& [i, copy] : copies) list->array[i] = std::move(copy);
   return same;
 }
 
