@@ -70,6 +70,10 @@ InstructionRunner::Rare& InstructionRunner::RareOf(Bound& bound) {
   return *bound.rare;
 }
 
+bool InstructionRunner::WritesPersistables(const Bound& bound) {
+  return bound.rare != nullptr && !bound.rare->written_persistables.empty();
+}
+
 namespace {
 
 // Functions of ops return errors; what the standard library throws below them ends here.
@@ -141,9 +145,8 @@ void InstructionRunner::Bind(InstrId id, const Bindings& bindings) {
   hot.kernel = instruction.def->kernels[instruction.kernel].run;
   if (!instruction.def->dynamic_outputs) hot.outputs = bound.outputs;
   hot.infers = instruction.dynamic_shape;
-  const bool writes_persistables =
-      bound.rare != nullptr && !bound.rare->written_persistables.empty();
-  hot.checks = writes_persistables || options_.check_nan_inf || instruction.def->dynamic_outputs;
+  hot.checks =
+      WritesPersistables(bound) || options_.check_nan_inf || instruction.def->dynamic_outputs;
   bound.services = {.allocator = services_.pool,
                     .shared = services_.shared,
                     .state = &bound.state,
@@ -216,8 +219,9 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
     outputs_.push_back(output);
   }
   bound.outputs = absl::MakeSpan(first, outputs_.data() + outputs_.size());
-  // Only persistable variables are rare so far.
-  if (bound.updates || bound.rare != nullptr) RareOf(bound).before.resize(bound.outputs.size());
+  if (bound.updates || WritesPersistables(bound)) {
+    RareOf(bound).before.resize(bound.outputs.size());
+  }
 }
 
 absl::Status InstructionRunner::Run(InstrId id, const RunContext& context) {

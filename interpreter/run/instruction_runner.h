@@ -106,6 +106,7 @@ class InstructionRunner {
   struct Bound;
 
   static Rare& RareOf(Bound& bound);
+  static bool WritesPersistables(const Bound& bound);
   void BindPlaces();
   void Bind(InstrId id, const Bindings& bindings);
   void BindOutputs(Bound& bound, absl::Span<Variable* const> variables);
