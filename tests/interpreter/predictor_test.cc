@@ -26,6 +26,16 @@ Tensor Vector(const std::vector<int64_t>& values) {
   return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values);
 }
 
+// w = update(w, x)
+Program Updates() {
+  return ProgramBuilder(DType::kInt64)
+      .Feed("x", {-1})
+      .Param("w", {-1})
+      .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
+      .Fetch("w")
+      .Build();
+}
+
 // z = mix(mix(x, w), y)
 Program Mixes() {
   return ProgramBuilder(DType::kInt64)
@@ -119,31 +129,17 @@ TEST(PredictorTest, ManyThreadsGetTheirOwnResults) {
 }
 
 TEST(PredictorTest, ProgramsThatWriteParametersHaveOneStream) {
-  const Program program =
-      ProgramBuilder(DType::kInt64)
-          .Feed("x", {-1})
-          .Param("w", {-1})
-          .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
-          .Fetch("w")
-          .Build();
-  EXPECT_EQ(MakePredictor(program, 4)->num_streams(), 1);
+  EXPECT_EQ(MakePredictor(Updates(), 4)->num_streams(), 1);
   EXPECT_EQ(MakePredictor(Mixes(), 4)->num_streams(), 4);
 }
 
 // A training on a device leaves them there.
 TEST(PredictorTest, ParametersOnADeviceAreBroughtBackOnce) {
-  const Program training =
-      ProgramBuilder(DType::kInt64)
-          .Feed("x", {-1})
-          .Param("w", {-1})
-          .AddOp("update", {{"Param", {"w"}}, {"X", {"x"}}}, {{"ParamOut", {"w"}}}, {{"tag", 1}})
-          .Fetch("w")
-          .Build();
   PredictorOptions on_device = Options(1);
   on_device.core.plan.place = {PlaceKind::kSim, 0};
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = Vector({7, 8});
-  const auto trainer = Predictor::Create(training, scope, on_device);
+  const auto trainer = Predictor::Create(Updates(), scope, on_device);
   ASSERT_THAT(trainer, IsOk());
   const auto predictor = Predictor::Create(Mixes(), scope, Options(2));
   ASSERT_THAT(predictor, IsOk());
