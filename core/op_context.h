@@ -130,19 +130,9 @@ class InferContext : public OpContext {
   using OpContext::OpContext;
 
   // Output gets shape and LoD of the input.
-  void ShareShape(int input_slot, int output_slot) {
-    if (Tensor* out = optional_output(output_slot)) {
-      out->shape = input(input_slot).shape;
-      out->lod = input(input_slot).lod;
-    }
-  }
+  void ShareShape(int input_slot, int output_slot);
   // Sets the shape of an output (when present) and clears its LoD.
-  void SetShape(int output_slot, const Shape& shape) {
-    if (Tensor* out = optional_output(output_slot)) {
-      out->shape = shape;
-      out->lod.clear();
-    }
-  }
+  void SetShape(int output_slot, const Shape& shape);
   // The values of an int32 or int64 tensor (also bool and float, truncated). Error when the tensor
   // has no memory or another dtype.
   static absl::StatusOr<std::vector<int64_t>> Integers(const Tensor& tensor);

@@ -43,6 +43,20 @@ bool OpDef::RunsOn(PlaceKind kind) const {
          std::none_of(outputs.begin(), outputs.end(), is_array);
 }
 
+void InferContext::ShareShape(int input_slot, int output_slot) {
+  if (Tensor* out = optional_output(output_slot)) {
+    out->shape = input(input_slot).shape;
+    out->lod = input(input_slot).lod;
+  }
+}
+
+void InferContext::SetShape(int output_slot, const Shape& shape) {
+  if (Tensor* out = optional_output(output_slot)) {
+    out->shape = shape;
+    out->lod.clear();
+  }
+}
+
 absl::StatusOr<std::vector<int64_t>> InferContext::Integers(const Tensor& tensor) {
   if (!tensor.has_memory()) return InvalidArgument("shape tensor has no value");
   switch (tensor.dtype) {
@@ -116,6 +130,12 @@ std::vector<absl::string_view> OpRegistry::Types() const {
   for (const auto& [type, def] : defs_) types.push_back(type);
   std::sort(types.begin(), types.end());
   return types;
+}
+
+OpRegistration::OpRegistration(OpDef&& def) { OpRegistry::Global().Add(std::move(def)); }
+
+KernelRegistration::KernelRegistration(absl::string_view type, const std::vector<KernelDef>& rows) {
+  OpRegistry::Global().AddKernels(type, rows);
 }
 
 }  // namespace interp

@@ -221,12 +221,10 @@ class OpRegistry {
 };
 
 struct OpRegistration {
-  explicit OpRegistration(OpDef def) { OpRegistry::Global().Add(std::move(def)); }
+  explicit OpRegistration(OpDef&& def);
 };
 struct KernelRegistration {
-  KernelRegistration(absl::string_view type, const std::vector<KernelDef>& rows) {
-    OpRegistry::Global().AddKernels(type, rows);
-  }
+  KernelRegistration(absl::string_view type, const std::vector<KernelDef>& rows);
 };
 
 }  // namespace interp

@@ -13,6 +13,17 @@ const T* FindByName(const std::vector<T>& items, absl::string_view name) {
 
 }  // namespace
 
+AttrValue::AttrValue() = default;
+AttrValue::AttrValue(const AttrValue& other) = default;
+AttrValue::AttrValue(AttrValue&& other) noexcept = default;
+AttrValue& AttrValue::operator=(const AttrValue& other) = default;
+AttrValue& AttrValue::operator=(AttrValue&& other) noexcept = default;
+AttrValue::~AttrValue() = default;
+
+bool AttrValue::operator==(const AttrValue& other) const {
+  return static_cast<const AttrVariant&>(*this) == static_cast<const AttrVariant&>(other);
+}
+
 const Slot* Op::FindInput(absl::string_view name) const { return FindByName(inputs, name); }
 const Slot* Op::FindOutput(absl::string_view name) const { return FindByName(outputs, name); }
 const Attr* Op::FindAttr(absl::string_view name) const {

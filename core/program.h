@@ -91,11 +91,23 @@ struct Scalar {
 };
 
 // Alternatives are in the order of AttrType: INT 0 ... SCALARS 17.
-using AttrValue =
+using AttrVariant =
     std::variant<int32_t, float, std::string, std::vector<int32_t>, std::vector<float>,
                  std::vector<std::string>, bool, std::vector<bool>, BlockIndex, int64_t,
                  BlockIndices, std::vector<int64_t>, std::vector<double>, VarName, VarNames, double,
                  Scalar, std::vector<Scalar>>;
+
+// The value of an attribute: a variant whose copies, moves and destruction are compiled once.
+struct AttrValue : AttrVariant {
+  using AttrVariant::AttrVariant;
+  AttrValue();
+  AttrValue(const AttrValue& other);
+  AttrValue(AttrValue&& other) noexcept;
+  AttrValue& operator=(const AttrValue& other);
+  AttrValue& operator=(AttrValue&& other) noexcept;
+  ~AttrValue();
+  bool operator==(const AttrValue& other) const;
+};
 
 struct Attr {
   std::string name;

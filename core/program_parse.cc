@@ -193,10 +193,10 @@ AttrValue ReadAs(Cursor& in) {
 
 template <size_t... I>
 constexpr auto MakeReaders(std::index_sequence<I...>) {
-  return std::array{&ReadAs<std::variant_alternative_t<I, AttrValue>>...};
+  return std::array{&ReadAs<std::variant_alternative_t<I, AttrVariant>>...};
 }
 // By index of AttrValue's alternatives.
-constexpr auto kReaders = MakeReaders(std::make_index_sequence<std::variant_size_v<AttrValue>>());
+constexpr auto kReaders = MakeReaders(std::make_index_sequence<std::variant_size_v<AttrVariant>>());
 
 // Alternatives of AttrValue that are told by their text alone.
 constexpr size_t kInt = 0, kFloat = 1, kString = 2, kBool = 6;

@@ -33,7 +33,7 @@ constexpr std::pair<VarKind, absl::string_view> kKinds[] = {
     {VarKind::kSparseCsr, "sparse_csr"},
 };
 
-constexpr std::array<absl::string_view, std::variant_size_v<AttrValue>> kPrefixes = {
+constexpr std::array<absl::string_view, std::variant_size_v<AttrVariant>> kPrefixes = {
     "int",  "float",  "string", "ints",     "floats", "strings", "bool",    "bools",  "block",
     "long", "blocks", "longs",  "float64s", "var",    "vars",    "float64", "scalar", "scalars"};
 

@@ -71,7 +71,7 @@ Decoded Single(bool present, T value) {
 
 template <int kKind, typename Field>
 Decoded List(const Field& field) {
-  using Value = std::variant_alternative_t<kKind, AttrValue>;
+  using Value = std::variant_alternative_t<kKind, AttrVariant>;
   return {AttrValue(std::in_place_index<kKind>, Value{ToVector(field)}), field.empty() ? 0 : 1};
 }
 

@@ -49,14 +49,13 @@ struct Variable {
   // as constants then pack them again. Giving `tensor` other memory is noticed without it.
   uint64_t version = 0;
 
+  Variable();
+  Variable(Variable&&) noexcept;
+  Variable& operator=(Variable&&) noexcept;
+  ~Variable();
+
   // Drops what it holds; shape, dtype and layout of `tensor` stay.
-  void DropValue() {
-    tensor.DropMemory();
-    array.clear();
-    rank_table.reset();
-    steps.clear();
-    if (selected_rows.has_value()) *selected_rows = {};
-  }
+  void DropValue();
 };
 
 }  // namespace interp

@@ -3,8 +3,8 @@
 
 #include <initializer_list>
 
-#include "absl/strings/match.h"
-#include "absl/strings/strip.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "core/gradient.h"
 
 namespace interp {
@@ -17,25 +17,8 @@ struct GradientOpSlot {
 };
 
 // Adds an op `type` with the attributes of the forward op, unless nobody wants what it gives.
-inline absl::Status AddGradientOp(GradientMaker& maker, absl::string_view type,
-                                  std::initializer_list<GradientOpSlot> inputs,
-                                  std::initializer_list<GradientOpSlot> outputs) {
-  bool wanted = false;
-  for (const auto& [name, of] : outputs) {
-    wanted |= maker.Wants(absl::StripSuffix(of, kGradientSuffix));
-  }
-  if (!wanted) return absl::OkStatus();
-  Op& gradient = maker.Add(type);
-  for (const auto& [name, of] : inputs) {
-    const absl::string_view slot = absl::StripSuffix(of, kGradientSuffix);
-    AddInput(gradient, name,
-             slot.size() < of.size() ? maker.OutputGradients(slot) : maker.Arguments(of));
-  }
-  for (const auto& [name, of] : outputs) {
-    AddOutput(gradient, name, maker.InputGradients(absl::StripSuffix(of, kGradientSuffix)));
-  }
-  gradient.attrs = maker.op().attrs;
-  return absl::OkStatus();
-}
+absl::Status AddGradientOp(GradientMaker& maker, absl::string_view type,
+                           std::initializer_list<GradientOpSlot> inputs,
+                           std::initializer_list<GradientOpSlot> outputs);
 
 }  // namespace interp
