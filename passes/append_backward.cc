@@ -36,6 +36,8 @@ struct Context {
   absl::flat_hash_set<VarId> sparse = {};
   // How many names the gradients of a variable have got beside the plain one.
   absl::flat_hash_map<VarId, int> renamed = {};
+  // Variables around a block that its gradient brings back to what they were: counters.
+  absl::flat_hash_map<int32_t, std::vector<VarId>> undone = {};
 };
 
 // The gradient part of one block.
@@ -93,8 +95,15 @@ class BlockBackward {
     std::vector<VarId> written = ArgumentsOf(op.outputs);
     const int32_t inner = SubBlockOf(context_.ops.Find(op.type), op);
     if (inner >= 0) AddWrites(inner, written);
+    const bool on_path =
+        std::any_of(written.begin(), written.end(), [this](VarId id) { return IsOnPath(id); });
+    if (on_path) {
+      for (const VarId id : ArgumentsOf(op.inputs)) first_reads_.try_emplace(id, index);
+    }
     for (const VarId id : written) {
-      if (!KeepsValue(op, id)) last_write_[id] = index;
+      if (KeepsValue(op, id)) continue;
+      std::vector<size_t>& writers = writers_[id];
+      if (writers.empty() || writers.back() != index) writers.push_back(index);
     }
   }
 
@@ -110,7 +119,11 @@ class BlockBackward {
     const int32_t inner = SubBlockOf(def, op);
     const std::vector<VarId> outputs = inner < 0 ? ArgumentsOf(op.outputs) : OutputsOf(op, inner);
     if (std::none_of(outputs.begin(), outputs.end(), [&](VarId id) { return Has(id); })) {
-      return UndoesUpdate(def, op) ? AddOps(*def, op, index, -1, {}) : absl::OkStatus();
+      if (!UndoesUpdate(def, op, index)) return absl::OkStatus();
+      INTERP_ASSIGN_OR_RETURN(std::vector<Op> made, MakeOps(*def, op, -1));
+      for (Op& undo : made) Append(std::move(undo), {}, /*sparse=*/false);
+      Undo(ArgumentsOf(op.outputs), index);
+      return absl::OkStatus();
     }
     if (inner < 0 && !AnyInputDepends(op)) return Forget(outputs);
     if (def == nullptr || !def->gradient.exists()) {
@@ -119,7 +132,27 @@ class BlockBackward {
     }
     if (inner < 0) return AddOps(*def, op, index, -1, outputs);
     INTERP_ASSIGN_OR_RETURN(const int32_t gradient_block, AddBlock(*def, op, inner));
-    return gradient_block < 0 ? Forget(outputs) : AddOps(*def, op, index, gradient_block, outputs);
+    if (gradient_block < 0) return Forget(outputs);
+    INTERP_RETURN_IF_ERROR(AddOps(*def, op, index, gradient_block, outputs));
+    Undo(context_.undone[inner], index);
+    return absl::OkStatus();
+  }
+
+  // From here on the variables are what they were before op `index` wrote them.
+  void Undo(const std::vector<VarId>& vars, size_t index) {
+    for (const VarId id : vars) {
+      const auto writers = writers_.find(id);
+      if (writers == writers_.end() || writers->second.empty()) continue;
+      if (writers->second.back() == index) writers->second.pop_back();
+    }
+  }
+  // Of variables that the block writes, those that its gradient has brought back to what they were.
+  std::vector<VarId> Undone(std::vector<VarId> written) const {
+    std::erase_if(written, [this](VarId id) {
+      const auto writers = writers_.find(id);
+      return writers == writers_.end() || !writers->second.empty();
+    });
+    return written;
   }
 
   bool AnyInputDepends(const Op& op) const {
@@ -127,13 +160,19 @@ class BlockBackward {
     return std::any_of(inputs.begin(), inputs.end(), [&](VarId id) { return Wants(id); });
   }
 
-  // A loop that counts in place: what reads the counter on the way back finds it as it was in each
-  // activation, because the gradient of `increment` counts down.
-  bool UndoesUpdate(const OpDef* def, const Op& op) const {
-    if (!in_loop_ || def == nullptr || def->gradient.make == nullptr) return false;
+  // Counting in place: what reads the counter on the way back finds it as it was, because the
+  // gradient of `increment` counts down. Outside of loops only a counter whose earlier values
+  // gradients may ask for does so.
+  bool UndoesUpdate(const OpDef* def, const Op& op, size_t index) {
+    if (def == nullptr || def->gradient.make == nullptr) return false;
     const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
     const std::vector<VarId> outputs = ArgumentsOf(op.outputs);
-    return inputs.size() == 1 && inputs == outputs;
+    if (inputs.size() != 1 || inputs != outputs) return false;
+    if (in_loop_) return true;
+    const Var* counter = context_.declarations.FindLocal(block_, inputs[0]);
+    const auto read = first_reads_.find(inputs[0]);
+    return counter != nullptr && !counter->persistable && read != first_reads_.end() &&
+           read->second < index;
   }
 
   // Earlier versions of the outputs have nothing to do with what comes later.
@@ -161,6 +200,7 @@ class BlockBackward {
       if (const VarId var = context_.program.Find(name); var >= 0) backward.SetIncoming(var);
     }
     INTERP_RETURN_IF_ERROR(backward.Run());
+    context_.undone[inner] = backward.Undone(OutputsOf(op, inner));
     if (backward.ops_.empty()) {
       context_.declarations.ForgetFrom(added);
       context_.program.blocks.resize(added);
@@ -216,14 +256,15 @@ class BlockBackward {
       const int position = def == nullptr ? -1 : def->InputIndex(slot.name);
       if (position >= 0 && (def->inputs[position].flags & kNoNeedBuffer) != 0) continue;
       for (const VarId id : slot.args) {
-        const auto written = last_write_.find(id);
-        if (written == last_write_.end() || written->second < index) continue;
+        const auto writers = writers_.find(id);
+        if (writers == writers_.end() || writers->second.empty()) continue;
+        const size_t last = writers->second.back();
+        if (last < index) continue;
         const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
         if (block_ != 0 && outside) continue;
-        if (written->second == index && !IsOverwritten(forward, slot.name)) continue;
+        if (last == index && !IsOverwritten(forward, slot.name)) continue;
         return InvalidArgument("the gradient reads '", context_.program.NameOf(id),
-                               "' as it was here, but ",
-                               DescribeOp(context_.program, block_, written->second),
+                               "' as it was here, but ", DescribeOp(context_.program, block_, last),
                                " writes it again: expected another variable there");
       }
     }
@@ -240,8 +281,7 @@ class BlockBackward {
     });
   }
 
-  absl::Status AddOps(const OpDef& def, const Op& op, size_t index, int32_t gradient_block,
-                      const std::vector<VarId>& outputs) {
+  absl::StatusOr<std::vector<Op>> MakeOps(const OpDef& def, const Op& op, int32_t gradient_block) {
     GradientMaker maker({.program = &context_.program,
                          .block = block_,
                          .op = &op,
@@ -252,7 +292,12 @@ class BlockBackward {
     } else {
       maker.AddByTable(def.gradient);
     }
-    std::vector<Op> made = maker.Take();
+    return maker.Take();
+  }
+
+  absl::Status AddOps(const OpDef& def, const Op& op, size_t index, int32_t gradient_block,
+                      const std::vector<VarId>& outputs) {
+    INTERP_ASSIGN_OR_RETURN(std::vector<Op> made, MakeOps(def, op, gradient_block));
     for (const Op& gradient : made) INTERP_RETURN_IF_ERROR(CheckVersions(gradient, op, index));
     absl::flat_hash_set<VarId> read;
     for (const Op& gradient : made) {
@@ -274,6 +319,11 @@ class BlockBackward {
     }
     for (Op& gradient : made) Append(std::move(gradient), wanted, IsSparse(op));
     return absl::OkStatus();
+  }
+
+  // Whether the loss depends on it and it on what gradients are asked for.
+  bool IsOnPath(VarId id) const {
+    return id < std::ssize(context_.flow.reached) && Wants(id) && context_.flow.reached[id];
   }
 
   bool Wants(VarId id) const { return id != context_.empty && context_.flow.depends[id]; }
@@ -458,9 +508,12 @@ class BlockBackward {
   // differentiated see.
   absl::flat_hash_map<VarId, std::vector<Part>> gradients_;
   absl::flat_hash_set<VarId> incoming_;
-  absl::flat_hash_map<VarId, size_t> last_write_;  // position of the last op that writes it
-  std::vector<int> moved_;                         // positions of ops after AddLastSums
-  absl::flat_hash_map<VarId, int> sum_of_ = {};    // and of the sums it added
+  // Positions of the ops that write a variable, but those whose gradients have undone it.
+  absl::flat_hash_map<VarId, std::vector<size_t>> writers_;
+  // Positions of the first ops on the path to the loss that read a variable.
+  absl::flat_hash_map<VarId, size_t> first_reads_;
+  std::vector<int> moved_;                       // positions of ops after AddLastSums
+  absl::flat_hash_map<VarId, int> sum_of_ = {};  // and of the sums it added
 };
 
 absl::StatusOr<VarId> FindNamed(const Program& program, const std::string& name,

@@ -68,6 +68,34 @@ TEST_P(ProgramGradientTest, IsThatOfFiniteDifferences) {
 
 std::vector<Case> Cases() {
   return {
+      {"ACounterGoesOnInALoop",
+       "  var a lod_tensor_array float64[2,3]\n  var g float64[2,3]\n"
+       "  var more bool[1] stop_gradient\n  var steps step_scopes\n",
+       "  write_to_array(X=w, I=i0) -> (Out=a)\n"
+       "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+       "  while(Condition=more, X=[a, i0, i2]) -> (Out=[a, i0, more], StepScopes=steps) "
+       "{sub_block=block:1, is_test=false}\n"
+       "  read_from_array(X=a, I=i0) -> (Out=g)\n"
+       "  mean(X=g) -> (Out=loss)\n"
+       "block 1 parent=0\n"
+       "  var h float64[2,3]\n  var s float64[2,3]\n"
+       "  read_from_array(X=a, I=i0) -> (Out=h)\n"
+       "  sin(X=h) -> (Out=s)\n"
+       "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+       "  write_to_array(X=s, I=i0) -> (Out=a)\n"
+       "  less_than(X=i0, Y=i2) -> (Out=more)\n"},
+      {"ACounterGoesOnOutsideOfLoops",
+       "  var a lod_tensor_array float64[2,3]\n  var h float64[2,3]\n  var s float64[2,3]\n"
+       "  var g float64[2,3]\n  var t float64[2,3]\n",
+       "  write_to_array(X=w, I=i0) -> (Out=a)\n"
+       "  sin(X=w) -> (Out=s)\n"
+       "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+       "  write_to_array(X=s, I=i0) -> (Out=a)\n"
+       "  increment(X=i0) -> (Out=i0) {step=-1.0}\n"
+       "  read_from_array(X=a, I=i0) -> (Out=h)\n"
+       "  read_from_array(X=a, I=i1) -> (Out=g)\n"
+       "  elementwise_mul(X=g, Y=h) -> (Out=t)\n"
+       "  mean(X=t) -> (Out=loss)\n"},
       {"AnElementIsReadBeforeTheNextIsWritten",
        "  var a lod_tensor_array float64[2,3]\n  var h float64[2,3]\n  var s float64[2,3]\n"
        "  var g float64[2,3]\n  var t float64[2,3]\n",
