@@ -4,6 +4,8 @@
 
 namespace interp {
 
+inline constexpr absl::string_view kFuseConvPass = "fuse_conv";
+
 // Joins a convolution and what follows it into one fused_conv2d.
 //
 //   conv2d(Input=x, Filter=w) -> (Output=a)

@@ -38,7 +38,7 @@ constexpr Pass kPasses[] = {
     {"simplify", "drop ops whose output equals their input", Simplify},
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,
      /*on_by_default=*/false},
-    {"fuse_conv", "join convolutions with bias, batch norm, sum and activation", FuseConv},
+    {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},
     {"bf16", "compute products and what follows them in bfloat16", ComputeInBFloat16,
      /*on_by_default=*/false},

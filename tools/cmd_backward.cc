@@ -1,8 +1,10 @@
 // interp backward: makes a training program of a forward program.
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "core/io/file.h"
 #include "core/op_role.h"
 #include "core/program_load.h"
+#include "core/program_print.h"
 #include "passes/minimize.h"
 #include "passes/retired_slots.h"
 #include "passes/verify.h"
@@ -67,17 +69,20 @@ std::string CountOps(const Program& program) {
 }
 
 absl::Status Write(const std::string& path, const Program& program) {
-  INTERP_ASSIGN_OR_RETURN(const std::string bytes, SaveProgram(program));
+  INTERP_ASSIGN_OR_RETURN(const std::string bytes,
+                          absl::EndsWith(path, ".txt")
+                              ? absl::StatusOr<std::string>(ToText(program))
+                              : SaveProgram(program));
   INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   INTERP_RETURN_IF_ERROR(file.Append(bytes));
   return file.Commit();
 }
 
 ExitCode Backward(const BackwardFlags& flags) {
-  if (flags.out == flags.startup) {
-    return Fail(ExitCode::kUsage, InvalidArgument("--out and --startup are both '", flags.out,
-                                                  "', expected two files"));
-  }
+  const absl::Status distinct =
+      CheckDistinct({{"--out", flags.out}, {"--startup", flags.startup}},
+                    {{"MODEL", flags.model}, {"--startup-from", flags.parameters}});
+  if (!distinct.ok()) return Fail(ExitCode::kUsage, distinct);
   if (flags.startup.empty() && !flags.parameters.empty()) {
     return Fail(ExitCode::kUsage,
                 InvalidArgument("--startup-from has no effect without --startup"));
@@ -132,7 +137,10 @@ void AddBackwardCommand(CLI::App& app, ExitCode& exit_code) {
                   "keep these activations and compute those between them again, as in a,b; "
                   "repeatable")
       .delimiter(',');
-  command.add_option("-o,--out", flags->out, "the training program to write")->required();
+  command
+      .add_option("-o,--out", flags->out,
+                  "the training program to write; text where it ends in .txt")
+      ->required();
   command.add_option("--startup", flags->startup,
                      "write the program that makes the optimizer's state (and the parameters, with "
                      "--startup-from)");

@@ -75,6 +75,8 @@ absl::StatusOr<CoreOptions> ParseSideFlags(const std::string& text, uint64_t see
   } catch (const CLI::ParseError& error) {
     return InvalidArgument(error.what(), "; expected flags of `interp run` for plans and runs");
   }
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(app, {"--timeout"}, false, "in `interp compare`, which measures nothing"));
   INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
   INTERP_RETURN_IF_ERROR(CheckRunFlags(app, flags.run, options.plan.place.kind));
   options.random_seed = seed;

@@ -11,6 +11,7 @@
 #include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/outputs.h"
 #include "tools/plan_inputs.h"
 #include "tools/repeated_flag.h"
 #include "tools/shaped_run.h"
@@ -97,6 +98,9 @@ absl::Status CheckCompileFlags(const CompileFlags& flags, const CLI::App& comman
 ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
   const absl::Status effective = CheckCompileFlags(flags, command);
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
+  const absl::Status distinct = CheckDistinct(
+      {{"-o", flags.out}}, {{"MODEL", flags.model.model}, {"--params", flags.model.params}});
+  if (!distinct.ok()) return Fail(ExitCode::kUsage, distinct);
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
   const absl::StatusOr<PlanOptions> plan = MakePlanOptions(flags.plan);

@@ -62,7 +62,8 @@ absl::Status CheckOutputs(const PackFlags& flags) {
   absl::flat_hash_set<std::string> places;
   for (const std::string& path : outputs) {
     std::error_code error;
-    const std::filesystem::path place = std::filesystem::weakly_canonical(path, error);
+    const std::filesystem::path place =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
     const bool is_file = !std::filesystem::is_other(path, error);
     if (is_file && !places.insert(place.string()).second) {
       return InvalidArgument("'", path,

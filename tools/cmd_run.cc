@@ -123,6 +123,7 @@ absl::StatusOr<Inputs> ReadInputs(const Model& model, const RunCommandFlags& fla
     absl::StatusOr<std::vector<NamedTensor>> expected = ReadNpz(flags.expect, max_bytes);
     if (!expected.ok()) return Annotate(expected.status(), "--expect");
     inputs.expected = *std::move(expected);
+    if (inputs.expected.empty()) return InvalidArgument("--expect: there are no arrays in it");
   }
   INTERP_ASSIGN_OR_RETURN(inputs.fetches, ChooseFetches(model, flags, inputs));
   if (!model.compiled.has_value()) {
@@ -202,7 +203,7 @@ absl::Status KeepRandom(const RunCommandFlags& flags, const InterpreterCore& cor
 absl::Status CheckResultsWritable(const RunCommandFlags& flags, const Inputs& inputs) {
   const std::string boxes = inputs.boxes.has_value() ? inputs.boxes->path : "";
   if (!flags.out.empty()) {
-    const absl::Status status = CheckOutputsWritable(flags.out);
+    const absl::Status status = CheckOutputsWritable(flags.out, inputs.fetches);
     if (!status.ok()) return Annotate(status, "--out");
   }
   for (const auto& [flag, path] :
@@ -290,6 +291,11 @@ absl::Status CheckEffects(const RunCommandFlags& flags, const CLI::App& command,
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--max-file-memory"},
                                      !flags.feeds.feeds.empty() || !flags.expect.empty(),
                                      "without --feed or --expect"));
+  INTERP_RETURN_IF_ERROR(CheckDistinct({{"--out", flags.out},
+                                        {"--save", flags.save},
+                                        {"--trace", flags.watch.trace},
+                                        {"--random-state", flags.random_state}},
+                                       {{"MODEL", flags.model.model}}));
   return CheckRunFlags(command, flags.run, DeviceKindOf(model, options));
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/program_print.h"
 #include "interpreter/load_cuda.h"
+#include "passes/fuse_conv.h"
 #include "passes/prune.h"
 #include "tools/engine_environment.h"
 #include "tools/flag_effects.h"
@@ -91,9 +92,30 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
   return options;
 }
 
+namespace {
+
+absl::Status CheckPrecision(const PlanFlags& flags) {
+  const auto holds = [](const std::vector<std::string>& passes, absl::string_view pass) {
+    return std::find(passes.begin(), passes.end(), pass) != passes.end();
+  };
+  const bool narrow = flags.precision != PlanFlags{}.precision ||
+                      holds(flags.enable_passes, "bf16") || holds(flags.enable_passes, "fp16");
+  if (!narrow && !flags.float32_ops.empty()) {
+    return InvalidArgument("--float32-ops has no effect without --precision");
+  }
+  if (holds(flags.disable_passes, flags.precision)) {
+    return InvalidArgument("--precision ", flags.precision, " and --disable-pass ", flags.precision,
+                           ": expected one of the two");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
   const absl::StatusOr<Place> place = LoadPlace(flags.place);
   if (!place.ok()) return Annotate(place.status(), "--place");
+  INTERP_RETURN_IF_ERROR(CheckPrecision(flags));
   if (flags.single_stream && place->on_host()) {
     return InvalidArgument("--single-stream has no effect without a device (--place sim)");
   }
@@ -302,6 +324,13 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   options.check_nan_inf = run.check_nan_inf;
   options.check_feed_shapes = !run.no_check_shape;
   options.passes = MakePipelineOptions(plan);
+  // The activation inside a convolution makes a number of NaN.
+  const auto asked = [&](absl::string_view pass) {
+    return std::find(plan.enable_passes.begin(), plan.enable_passes.end(), pass) !=
+           plan.enable_passes.end();
+  };
+  if (run.check_nan_inf && !asked(kFuseConvPass))
+    options.passes.disable.emplace_back(kFuseConvPass);
   INTERP_ASSIGN_OR_RETURN(options.plan, MakePlanOptions(plan));
   INTERP_ASSIGN_OR_RETURN(options.gc, MakeGcOptions(run));
   options.cuda_graphs = run.cuda_graph;

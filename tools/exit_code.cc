@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "core/errno_status.h"
 
 namespace interp {
@@ -29,13 +30,23 @@ absl::string_view ExitCodeHelp() {
          "  4  the program or its parameters cannot be read or are not supported\n"
          "  5  `interp verify` could not prove the plan\n"
          "  130  interrupted with Ctrl-C or SIGTERM: `interp run` shows what was measured until "
-         "then\n";
+         "then, `interp train` writes a checkpoint\n";
 }
 
 ExitCode Fail(ExitCode code, const absl::Status& status) {
   // In one piece: ranks share standard error.
-  const std::string message = absl::StrCat(ErrorPrefix(), status.message(), "\n");
-  std::fputs(message.c_str(), stderr);
+  std::string message = ErrorPrefix();
+  for (const char c : status.message()) {
+    // Names in files may hold anything, which is not for a terminal to obey.
+    const bool plain = (c & 0xe0) != 0 && c != 0x7f;
+    if (plain || c == '\n' || c == '\t') {
+      message.push_back(c);
+    } else {
+      absl::StrAppendFormat(&message, "\\x%02x", static_cast<unsigned char>(c));
+    }
+  }
+  message += '\n';
+  std::fwrite(message.data(), 1, message.size(), stderr);
   return code;
 }
 

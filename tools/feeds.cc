@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -71,13 +72,16 @@ NamedTensor* FindFeed(std::vector<NamedTensor>& feeds, absl::string_view name) {
 }
 
 absl::Status SetLod(const Program& program, const std::string& argument,
-                    std::vector<NamedTensor>& feeds) {
+                    std::set<std::string>& given, std::vector<NamedTensor>& feeds) {
   const auto assignment = SplitAssignment(program, argument);
   if (!assignment.has_value()) {
     return InvalidArgument("expected NAME=OFFSETS, as in words=0,2,5");
   }
   NamedTensor* feed = FindFeed(feeds, assignment->first);
   if (feed == nullptr) return InvalidArgument("'", assignment->first, "' is not fed");
+  if (!given.insert(assignment->first).second) {
+    return InvalidArgument("'", assignment->first, "' gets offsets twice");
+  }
   Lod lod;
   for (const absl::string_view level : absl::StrSplit(assignment->second, '/')) {
     std::vector<int64_t>& offsets = lod.emplace_back();
@@ -150,8 +154,9 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
       feeds.push_back(std::move(feed));
     }
   }
+  std::set<std::string> given;  // feeds that have got offsets
   for (const std::string& argument : flags.lods) {
-    const absl::Status status = SetLod(program, argument, feeds);
+    const absl::Status status = SetLod(program, argument, given, feeds);
     if (!status.ok()) return Annotate(status, absl::StrCat("--feed-lod ", argument));
   }
   return feeds;

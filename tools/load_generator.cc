@@ -1,6 +1,7 @@
 #include "tools/load_generator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -38,11 +39,12 @@ class Arrivals {
     return arrival;
   }
 
-  // How many calls would have arrived still.
+  // How many calls would have arrived still, drawn at once: there may be billions.
   int64_t CountRest() {
-    int64_t count = 0;
-    while (rate_.has_value() && Next().has_value()) ++count;
-    return count;
+    if (!rate_.has_value() || next_ >= end_) return 0;
+    const double expected = *rate_ * std::chrono::duration<double>(end_ - next_).count();
+    if (expected > 1e6) return std::llround(std::min(expected, 1e18));
+    return 1 + (expected > 0 ? std::poisson_distribution<int64_t>(expected)(engine_) : 0);
   }
 
   // Whether what has arrived can no longer begin in time.
@@ -114,6 +116,10 @@ absl::StatusOr<LoadResult> GenerateLoad(const LoadOptions& options,
   }
   LoadResult result = Collect(callers, start);
   if (options.stop.stop_requested()) return result;
+  // Calls that arrive by themselves take the whole time, however early the last one ended.
+  if (options.rate.has_value() && !result.latencies_ms.empty()) {
+    result.elapsed_ms = std::max(result.elapsed_ms, Ms(options.duration));
+  }
   for (const Caller& caller : callers) INTERP_RETURN_IF_ERROR(caller.status);
   result.num_late += arrivals.CountRest();
   return result;

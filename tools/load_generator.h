@@ -24,8 +24,9 @@ struct LoadOptions {
 
 struct LoadResult {
   std::vector<double> latencies_ms;  // one per call that ended, in no order
-  double elapsed_ms = 0;             // from the first call's start to the last one's end
-  int64_t num_late = 0;              // with a rate: calls that arrived in time and never began
+  // From the first call's start to the last one's end; with a rate `duration` at least.
+  double elapsed_ms = 0;
+  int64_t num_late = 0;  // with a rate: calls that arrived in time and never began
 };
 
 // Begins no call after `duration`. A call's latency starts where it arrived: with a rate the time

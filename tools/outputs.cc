@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -25,14 +26,21 @@ absl::Status WriteFolder(const std::string& path, const std::vector<NamedTensor>
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) return NotFound("cannot create folder '", path, "': ", error.message());
-  std::set<std::string> stems;
   for (const auto& [name, tensor] : outputs) {
+    INTERP_RETURN_IF_ERROR(WriteNpy(absl::StrCat(path, "/", FileStem(name), ".npy"), tensor));
+  }
+  return absl::OkStatus();
+}
+
+// Names of variables may differ where those of files do not.
+absl::Status CheckStems(const std::string& path, const std::vector<std::string>& names) {
+  std::set<std::string> stems;
+  for (const std::string& name : names) {
     const std::string stem = FileStem(name);
     if (!stems.insert(stem).second) {
       return InvalidArgument("two results would be written to '", path, "/", stem,
                              ".npy'; use an .npz file");
     }
-    INTERP_RETURN_IF_ERROR(WriteNpy(absl::StrCat(path, "/", stem, ".npy"), tensor));
   }
   return absl::OkStatus();
 }
@@ -98,6 +106,9 @@ absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor
     if (!tensor.has_memory()) return NotFound("'", name, "' has no value to write");
   }
   if (absl::EndsWith(path, ".npz")) return WriteNpz(path, outputs);
+  std::vector<std::string> names;
+  for (const NamedTensor& output : outputs) names.push_back(output.first);
+  INTERP_RETURN_IF_ERROR(CheckStems(path, names));
   return WriteFolder(path, outputs);
 }
 
@@ -108,9 +119,33 @@ absl::Status CheckWritable(const std::string& path) {
   return FileWriter::Create(path).status();
 }
 
-absl::Status CheckOutputsWritable(const std::string& path) {
+absl::Status CheckDistinct(const std::vector<NamedFile>& outputs,
+                           const std::vector<NamedFile>& inputs) {
+  std::map<std::filesystem::path, const char*> flags;
+  const auto place = [](const NamedFile& file) {
+    std::error_code error;
+    // Of a relative path whose beginning does not exist nothing would become absolute.
+    const std::filesystem::path real =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(file.path, error), error);
+    return error || std::filesystem::is_other(real, error) ? std::filesystem::path() : real;
+  };
+  for (const NamedFile& input : inputs) flags.try_emplace(place(input), input.flag);
+  for (const NamedFile& output : outputs) {
+    const std::filesystem::path real = place(output);
+    if (output.path.empty() || real.empty()) continue;
+    const auto [other, added] = flags.try_emplace(real, output.flag);
+    if (!added) {
+      return InvalidArgument(other->second, " and ", output.flag, " are both '", output.path,
+                             "', expected two files");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOutputsWritable(const std::string& path, const std::vector<std::string>& names) {
   namespace fs = std::filesystem;
   if (absl::EndsWith(path, ".npz")) return CheckWritable(path);
+  INTERP_RETURN_IF_ERROR(CheckStems(path, names));
   std::error_code ignored;
   fs::path folder = fs::absolute(path, ignored);
   while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();

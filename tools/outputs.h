@@ -17,9 +17,20 @@ namespace interp {
 absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor>& outputs);
 
 // Why `path` cannot be written, found out without writing anything, so that it is said before long
-// runs: of one file, and of what WriteOutputs takes. What lies there stays as it is.
+// runs: of one file, and of what WriteOutputs takes with results of those names. What lies there
+// stays as it is.
 absl::Status CheckWritable(const std::string& path);
-absl::Status CheckOutputsWritable(const std::string& path);
+absl::Status CheckOutputsWritable(const std::string& path, const std::vector<std::string>& names);
+
+// A flag that names a file, and the file; "" where the flag was not given.
+struct NamedFile {
+  const char* flag;
+  std::string path;
+};
+// InvalidArgument where two of `outputs` are one file, or one of them is one of `inputs`. Pipes and
+// devices may be written by several.
+absl::Status CheckDistinct(const std::vector<NamedFile>& outputs,
+                           const std::vector<NamedFile>& inputs = {});
 
 struct Tolerance {
   double rtol = 1e-4;

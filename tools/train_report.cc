@@ -15,15 +15,23 @@ namespace interp {
 namespace {
 
 // Without the first step, in which kernels make their primitives, where there are others.
-double MedianMs(const TrainReport& report) {
-  if (report.steps_ms.empty()) return 0;
+std::optional<double> MedianMs(const TrainReport& report) {
+  if (report.steps_ms.empty()) return std::nullopt;
   std::vector<double> steps = report.steps_ms;
   if (steps.size() > 1) steps.erase(steps.begin());
   return Statistics(std::move(steps)).median_ms;
 }
 
+int64_t StepsInAll(const TrainReport& report) {
+  return report.first_step + std::ssize(report.steps_ms);
+}
+
 double SamplesPerSecond(const TrainReport& report) {
   return report.total_ms > 0 ? static_cast<double>(report.num_samples) / report.total_ms * 1e3 : 0;
+}
+
+std::optional<double> FirstMs(const TrainReport& report) {
+  return report.steps_ms.empty() ? std::nullopt : std::optional(report.steps_ms[0]);
 }
 
 std::string ValuesText(const std::vector<NamedTensor>& values) {
@@ -51,14 +59,17 @@ std::string Duration(double seconds) {
 }  // namespace
 
 std::string ToText(const TrainReport& report) {
-  std::string text = absl::StrFormat(
-      "%s: %d steps, %d epochs, %.1f samples/s\n"
-      "step      %.3f ms median, first %.1f ms; waited %.1f ms for data\n"
-      "memory    peak %.1f KiB beside parameters and feeds\n",
-      report.program, report.first_step + static_cast<int64_t>(report.steps_ms.size()),
-      report.epochs, SamplesPerSecond(report), MedianMs(report),
-      report.steps_ms.empty() ? 0.0 : report.steps_ms[0], report.data_wait_ms,
-      static_cast<double>(report.peak_bytes) / 1024);
+  std::string text = absl::StrFormat("%s: %d steps, %d epochs, %.1f samples/s\n", report.program,
+                                     StepsInAll(report), report.epochs, SamplesPerSecond(report));
+  if (report.steps_ms.empty()) {
+    text += "step      none was left to do\n";
+  } else {
+    absl::StrAppendFormat(&text,
+                          "step      %.3f ms median, first %.1f ms; waited %.1f ms for data\n"
+                          "memory    peak %.1f KiB beside parameters and feeds\n",
+                          *MedianMs(report), *FirstMs(report), report.data_wait_ms,
+                          static_cast<double>(report.peak_bytes) / 1024);
+  }
   if (report.pipeline.has_value()) absl::StrAppend(&text, ToText(*report.pipeline));
   if (report.num_skipped > 0) {
     absl::StrAppend(&text, "skipped   ", report.num_skipped, " damaged samples\n");
@@ -81,10 +92,10 @@ std::string ToJson(const TrainReport& report) {
   JsonWriter json;
   json.BeginObject();
   json.Field("program", report.program);
-  json.Field("steps", report.first_step + static_cast<int64_t>(report.steps_ms.size()));
+  json.Field("steps", StepsInAll(report));
   json.Field("epochs", report.epochs);
   json.Field("step_median_ms", MedianMs(report));
-  json.Field("first_ms", report.steps_ms.empty() ? 0.0 : report.steps_ms[0]);
+  json.Field("first_ms", FirstMs(report));
   json.Field("total_ms", report.total_ms);
   json.Field("samples_per_s", SamplesPerSecond(report));
   json.Field("data_wait_ms", report.data_wait_ms);

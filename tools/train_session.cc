@@ -105,6 +105,25 @@ absl::StatusOr<Evaluation> MakeEvaluation(const TrainFlags& flags, const CoreOpt
   return evaluation;
 }
 
+bool WritesPersistables(const Program& program) {
+  absl::flat_hash_set<VarId> persistable;
+  for (const Block& block : program.blocks) {
+    for (const Var& var : block.vars) {
+      if (var.persistable) persistable.insert(var.id);
+    }
+  }
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      for (const Slot& slot : op.outputs) {
+        for (const VarId id : slot.args) {
+          if (persistable.contains(id)) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 absl::Status CheckFlags(const TrainFlags& flags) {
   if (flags.startup.empty() && flags.params.empty() && !flags.resume) {
     return InvalidArgument(
@@ -311,6 +330,12 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
     return InvalidArgument(model.path, ": is a plan, expected a program");
   }
   blame = ExitCode::kUsage;
+  if (!WritesPersistables(model.program)) {
+    session.warnings.push_back(absl::StrCat(
+        model.path,
+        ": no op writes a persistable variable, so nothing is learnt; `interp backward` "
+        "makes a training program of a forward program"));
+  }
   INTERP_ASSIGN_OR_RETURN(session.saved, ChooseParametersToSave(flags.save, model.program));
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           TrainingFetches(model.program, flags.fetches));

@@ -24,8 +24,7 @@ std::optional<std::string> LossOf(const Program& program) {
 absl::StatusOr<std::vector<std::string>> TrainingFetches(const Program& program,
                                                          const std::vector<std::string>& asked) {
   absl::StatusOr<std::vector<std::string>> fetches = FetchNames(program, asked);
-  if (!fetches.ok()) return Annotate(fetches.status(), "--fetch");
-  if (!fetches->empty()) return fetches;
+  if (!fetches.ok() || !fetches->empty()) return fetches;
   if (const std::optional<std::string> loss = LossOf(program)) fetches->push_back(*loss);
   return fetches;
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <csignal>
 #include <fstream>
 
@@ -21,6 +22,32 @@ const std::string kDigits = std::string(INTERP_SOURCE_DIR) + "/tools/digits/";
 const std::string kModel = kDigits + "digits.pdmodel";
 const std::string kParams = kDigits + "digits.pdiparams";
 const std::string kImage = kDigits + "image.npy";
+
+// What a script passes on where a variable of its own is not set.
+TEST(FlagsTest, EmptyValuesAreNotAsIfNothingHadBeenGiven) {
+  for (const std::string flag : {"--expect", "--out", "--save", "--trace", "--params", "--feed"}) {
+    const CommandResult result = RunInterp({"run", kModel, "--feed", kImage, flag, ""});
+    EXPECT_EQ(result.exit_code, 2) << flag;
+    EXPECT_THAT(result.err, HasSubstr(flag + ": the value is empty"));
+  }
+}
+
+TEST(FlagsTest, ChecksForNaNSeeThroughFusedConvolutions) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "conv.txt") << "program version=0\n"
+                                        "block 0\n"
+                                        "  var x float32[1,1,2,2]\n"
+                                        "  var w float32[1,1,1,1] persistable\n"
+                                        "  conv2d(Input=x, Filter=w) -> (Output=y)\n"
+                                        "  relu(X=y) -> (Out=z)\n";
+  ASSERT_TRUE(
+      WriteNpz(folder / "w.npz", {{"w", Tensor::Of<float>({1, 1, 1, 1}, {std::nanf("")})}}).ok());
+  const CommandResult result =
+      RunInterp({"run", folder / "conv.txt", "--params", folder / "w.npz", "--feed",
+                 "x=fill:1:1x1x2x2", "--fetch", "z", "--check-nan-inf"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("contains a NaN or an infinity"));
+}
 
 TEST(FlagsTest, RepeatableFlagsTakeOneValueSoTheModelMayFollow) {
   const TemporaryFolder folder;
