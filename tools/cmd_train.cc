@@ -3,12 +3,15 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "core/io/file.h"
 #include "tools/commands.h"
 #include "tools/elapsed.h"
 #include "tools/flag_effects.h"
+#include "tools/interruption.h"
 #include "tools/loss_plot.h"
+#include "tools/outputs.h"
 #include "tools/sizes.h"
 #include "tools/slot_data.h"
 #include "tools/train_log.h"
@@ -41,7 +44,10 @@ class Training {
         watchers_(watch.watchers()),
         loader_(session.data, flags.batches, session.position,
                 {.position = {.epoch = session.last_epoch},
-                 .batches = session.last_step - session.trainer->num_steps()}) {}
+                 .batches = session.last_step - session.trainer->num_steps()}) {
+    // Several ranks would end after different steps and wait for each other.
+    if (flags.rings == nullptr) interruption_.emplace([] {});
+  }
 
   absl::StatusOr<TrainReport> Run() {
     TrainReport report;
@@ -54,7 +60,7 @@ class Training {
     TrainProgress progress(trainer_.num_steps(), session_.last_step, flags_.json);
     DataPosition next = session_.position;
     const Clock::time_point start = Clock::now();
-    while (!IsEnd(trainer_.num_steps(), next)) {
+    while (!IsEnd(trainer_.num_steps(), next) && !IsInterrupted()) {
       INTERP_ASSIGN_OR_RETURN(const Batch batch, loader_.Next());
       next = batch.next;
       report.num_skipped += batch.num_skipped;
@@ -71,6 +77,7 @@ class Training {
       report.fetches = Named(trainer_.fetches(), fetched);
     }
     steps_are_done_ = true;
+    interrupted_ = !IsEnd(trainer_.num_steps(), next);
     report.total_ms = MsSince(start);
     report.data_wait_ms = loader_.waited_ms();
     report.peak_bytes = trainer_.peak_bytes();
@@ -79,6 +86,8 @@ class Training {
   }
 
   bool steps_are_done() const { return steps_are_done_; }
+  // Whether Ctrl-C or SIGTERM ended it before its last step.
+  bool interrupted() const { return interrupted_; }
 
  private:
   // What cannot be written is told before hours of training.
@@ -107,6 +116,8 @@ class Training {
     if (fetched.ok()) return fetched;
     return Annotate(fetched.status(), absl::StrCat("step ", trainer_.num_steps() + 1));
   }
+
+  bool IsInterrupted() const { return interruption_.has_value() && interruption_->happened(); }
 
   // Where batches without a whole sample are left out, the data ends before the steps do.
   bool IsEnd(int64_t num_steps, DataPosition next) const {
@@ -144,7 +155,9 @@ class Training {
     if (KeepsCheckpoints(flags_) && !report.steps_ms.empty()) {
       INTERP_RETURN_IF_ERROR(Checkpoint(next));
     }
-    INTERP_RETURN_IF_ERROR(SaveParameters(session_.saved, *trainer_.scope()));
+    if (!interrupted_) {
+      INTERP_RETURN_IF_ERROR(SaveParameters(session_.saved, *trainer_.scope()));
+    }
     if (flags_.plot.empty()) return absl::OkStatus();
     INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(flags_.plot));
     INTERP_RETURN_IF_ERROR(file.Append(PlotSvg(log.curves())));
@@ -158,12 +171,19 @@ class Training {
   const RunWatchers watchers_;
   BatchLoader loader_;
   bool steps_are_done_ = false;
+  bool interrupted_ = false;
+  // Last, so that its thread ends first. The step that runs is done to its end.
+  std::optional<Interruption> interruption_;
 };
 
-ExitCode Show(const TrainFlags& flags, const TrainReport& report) {
-  std::fputs((flags.json ? ToJson(report) : ToText(report)).c_str(), stdout);
-  if (std::fflush(stdout) == 0) return ExitCode::kOk;
-  return Fail(ExitCode::kRunFailed, absl::UnknownError("cannot write to standard output"));
+ExitCode ShowInterrupted(const TrainFlags& flags, const TrainReport& report, int64_t step) {
+  const ExitCode shown = Show(flags.json ? ToJson(report) : ToText(report));
+  if (shown != ExitCode::kOk) return shown;
+  return Fail(ExitCode::kInterrupted,
+              absl::CancelledError(absl::StrCat(
+                  flags.main, ": interrupted after step ", step,
+                  KeepsCheckpoints(flags) ? "; --resume goes on from there"
+                                          : "; nothing was saved, as there is no --checkpoint")));
 }
 
 // What there is to tell of micro-batches, and the page of --pipeline-page.
@@ -192,6 +212,18 @@ absl::Status CheckTrainFlags(const TrainFlags& flags, const CLI::App& command, P
   const bool has_slots = std::ranges::any_of(flags.data, IsSlotFile) ||
                          std::ranges::any_of(flags.eval_data, IsSlotFile);
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--slots"}, has_slots, "without --data FILE.slot"));
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command, {"--eval-every"}, !flags.eval.model.empty(), "without --eval"));
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command, {"--keep"}, !flags.checkpoint.empty(), "without --checkpoint"));
+  INTERP_RETURN_IF_ERROR(
+      CheckEffect(command, {"--bucket-size"}, flags.data_parallel, "without --data-parallel"));
+  INTERP_RETURN_IF_ERROR(CheckDistinct({{"--log", flags.log},
+                                        {"--plot", flags.plot},
+                                        {"--save", flags.save},
+                                        {"--trace", flags.watch.trace},
+                                        {"--pipeline-page", flags.pipeline.page}},
+                                       {{"MAIN", flags.main}, {"--startup", flags.startup}}));
   return CheckRunFlags(command, flags.run, kind);
 }
 
@@ -232,7 +264,10 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
   report->profile = watch.FinishProfile();
   const absl::Status drawn = AddPipeline(flags, *session->trainer, watch, *report);
   if (!drawn.ok()) return Fail(ExitCode::kRunFailed, Annotate(drawn, "--pipeline-page"));
-  return Show(flags, *report);
+  if (training.interrupted()) {
+    return ShowInterrupted(flags, *report, session->trainer->num_steps());
+  }
+  return Show(flags.json ? ToJson(*report) : ToText(*report));
 }
 
 // One of several processes, or all there is.

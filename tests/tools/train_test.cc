@@ -301,8 +301,10 @@ TEST(Train, ResultsThatCannotBeWrittenAreToldBeforeTheFirstStep) {
   }
 }
 
-// A training process that a signal ends after a while, if it has not ended before.
-bool TrainAndKill(const std::vector<std::string>& arguments, std::chrono::milliseconds after) {
+// A training process that gets a signal after a while, if it has not ended before: its exit code,
+// -1 where the signal ended it.
+int TrainAndSignal(const std::vector<std::string>& arguments, std::chrono::milliseconds after,
+                   int signal) {
   const std::string program = INTERP_BINARY_DIR "/interp";
   const pid_t pid = fork();
   if (pid == 0) {
@@ -311,14 +313,15 @@ bool TrainAndKill(const std::vector<std::string>& arguments, std::chrono::millis
       argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     (void)!freopen("/dev/null", "w", stdout);
+    (void)!freopen("/dev/null", "w", stderr);
     execv(program.c_str(), argv.data());
     _exit(127);
   }
   std::this_thread::sleep_for(after);
-  kill(pid, SIGKILL);
+  kill(pid, signal);
   int status = 0;
   waitpid(pid, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST(Train, GoesOnToTheSameBitsAfterKills) {
@@ -335,14 +338,41 @@ TEST(Train, GoesOnToTheSameBitsAfterKills) {
   };
   ASSERT_EQ(RunInterp(with("whole", {})).exit_code, 0);
   int kills = 0;
-  for (int after_ms = 40;
-       !TrainAndKill(with("killed", {"--resume"}), std::chrono::milliseconds(after_ms));
+  for (int after_ms = 40; TrainAndSignal(with("killed", {"--resume"}),
+                                         std::chrono::milliseconds(after_ms), SIGKILL) != 0;
        after_ms += 37) {
     ASSERT_LT(++kills, 300);
   }
   EXPECT_GT(kills, 0);
   EXPECT_EQ(Read(regression / "whole--save.npz"), Read(regression / "killed--save.npz"));
   EXPECT_EQ(Read(regression / "whole--log"), Read(regression / "killed--log"));
+}
+
+// No checkpoint is due before the end, but one is written where the process is asked to end.
+TEST(Train, EndsAfterAStepWhenInterruptedAndGoesOn) {
+  const Regression regression;
+  const auto with = [&](const std::string& name, std::vector<std::string> more) {
+    more.insert(more.end(),
+                {"--steps", "1500", "--checkpoint-every", "100000", "--seed", "3", "--checkpoint",
+                 regression / name, "--save", regression / (name + ".npz")});
+    return regression.Arguments(more);
+  };
+  ASSERT_EQ(RunInterp(with("whole", {})).exit_code, 0);
+  int interruptions = 0;
+  int exit_code = -1;
+  for (int after_ms = 40; exit_code != 0; after_ms += 37) {
+    const int signal = after_ms % 2 == 0 ? SIGTERM : SIGINT;
+    exit_code = TrainAndSignal(with("interrupted", {"--resume"}),
+                               std::chrono::milliseconds(after_ms), signal);
+    EXPECT_THAT(exit_code, ::testing::AnyOf(0, 130, -1));  // -1: before the first step
+    if (exit_code == 130) {
+      EXPECT_EQ(Read(regression / "interrupted.npz"), "no file");
+      ++interruptions;
+    }
+    ASSERT_LT(after_ms, 20000);
+  }
+  EXPECT_GT(interruptions, 0);
+  EXPECT_EQ(Read(regression / "whole.npz"), Read(regression / "interrupted.npz"));
 }
 
 // One that the user made, say.
