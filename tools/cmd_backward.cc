@@ -68,14 +68,25 @@ std::string CountOps(const Program& program) {
   return absl::StrFormat("%d forward, %d backward, %d update", forward, backward, update);
 }
 
-absl::Status Write(const std::string& path, const Program& program) {
+// Complete, but not yet in its place.
+absl::StatusOr<FileWriter> Write(const std::string& path, const Program& program) {
   INTERP_ASSIGN_OR_RETURN(const std::string bytes,
                           absl::EndsWith(path, ".txt")
                               ? absl::StatusOr<std::string>(ToText(program))
                               : SaveProgram(program));
   INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   INTERP_RETURN_IF_ERROR(file.Append(bytes));
-  return file.Commit();
+  return file;
+}
+
+// Both programs are there in the end, or none.
+absl::Status WriteAll(const BackwardFlags& flags, const TrainingPrograms& made) {
+  INTERP_ASSIGN_OR_RETURN(FileWriter main, Write(flags.out, made.main));
+  if (!flags.startup.empty()) {
+    INTERP_ASSIGN_OR_RETURN(FileWriter startup, Write(flags.startup, made.startup));
+    INTERP_RETURN_IF_ERROR(startup.Commit());
+  }
+  return main.Commit();
 }
 
 ExitCode Backward(const BackwardFlags& flags) {
@@ -99,12 +110,8 @@ ExitCode Backward(const BackwardFlags& flags) {
   }
   const absl::StatusOr<TrainingPrograms> made = Make(flags, *optimizer);
   if (!made.ok()) return Fail(ExitCode::kModelUnusable, made.status());
-  for (const auto& [path, program] :
-       {std::pair(flags.out, &made->main), std::pair(flags.startup, &made->startup)}) {
-    if (path.empty()) continue;
-    const absl::Status written = Write(path, *program);
-    if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
-  }
+  const absl::Status written = WriteAll(flags, *made);
+  if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
   std::string text = absl::StrFormat("%s: ops: %s; %d parameters", flags.out, CountOps(made->main),
                                      made->gradients.size());
   if (made->num_recomputed > 0) {

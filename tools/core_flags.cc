@@ -314,6 +314,10 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
     if (!engine.ok()) return engine.status();
     options.engine_policy = engine->policy;
     options.num_workers = engine->workers;
+    if (engine->workers > engine::kMaxWorkers) {
+      return InvalidArgument("--workers ", engine->workers, ": expected ", engine::kMaxWorkers,
+                             " at most with --scheduler engine");
+    }
   }
   options.num_threads = run.threads;
   INTERP_RETURN_IF_ERROR(SetMemory(run, options));

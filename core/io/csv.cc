@@ -100,6 +100,7 @@ absl::StatusOr<Tensor> Take(const CsvArray& array, const std::vector<double>& va
 }  // namespace
 
 absl::StatusOr<std::vector<NamedTensor>> ParseCsv(absl::string_view text, size_t max_bytes) {
+  absl::ConsumePrefix(&text, "\xef\xbb\xbf");  // of spreadsheets that mark UTF-8
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   while (!lines.empty() && absl::StripAsciiWhitespace(lines.back()).empty()) lines.pop_back();
   if (lines.empty()) return InvalidArgument("is empty, expected a line of names");

@@ -29,6 +29,12 @@ TEST(Csv, GivesIntegersAndFloats) {
   EXPECT_THAT(Elements<int64_t>((*arrays)[1].second), ElementsAre(3, 4));
 }
 
+TEST(Csv, AMarkOfUtf8IsNoPartOfAName) {
+  const auto arrays = ParseCsv("\xef\xbb\xbfx,y\n1,2\n");
+  ASSERT_THAT(arrays, IsOk());
+  EXPECT_EQ((*arrays)[0].first, "x");
+}
+
 TEST(Csv, NumbersThatAreNoIntegersInAnyLineMakeFloats) {
   const auto arrays = ParseCsv("a,b\n1,1e300\n2.5,nan\n");
   ASSERT_THAT(arrays, IsOk());
