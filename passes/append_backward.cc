@@ -121,8 +121,11 @@ class BlockBackward {
     if (std::none_of(outputs.begin(), outputs.end(), [&](VarId id) { return Has(id); })) {
       if (!UndoesUpdate(def, op, index)) return absl::OkStatus();
       INTERP_ASSIGN_OR_RETURN(std::vector<Op> made, MakeOps(*def, op, -1));
-      for (Op& undo : made) Append(std::move(undo), {}, /*sparse=*/false);
-      Undo(ArgumentsOf(op.outputs), index);
+      const std::vector<VarId> counter = ArgumentsOf(op.outputs);
+      for (Op& undo : made) {
+        if (ArgumentsOf(undo.outputs) == counter) Undo(counter, index);
+        Append(std::move(undo), {}, /*sparse=*/false);
+      }
       return absl::OkStatus();
     }
     if (inner < 0 && !AnyInputDepends(op)) return Forget(outputs);

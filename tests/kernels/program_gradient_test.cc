@@ -143,6 +143,20 @@ std::vector<Case> Cases() {
   };
 }
 
+// What counts by scale is not brought back, so a gradient that read it would read another element.
+TEST(ProgramGradientRefusalTest, OfACounterThatNothingBringsBack) {
+  const absl::StatusOr<Program> program =
+      ParseProgram(TextOf({"", "  var a lod_tensor_array float64[2,3]\n  var g float64[2,3]\n",
+                           "  write_to_array(X=w, I=i0) -> (Out=a)\n"
+                           "  scale(X=i0) -> (Out=i0) {scale=1.0, bias=1.0}\n"
+                           "  increment(X=i0) -> (Out=i0) {step=-1.0}\n"
+                           "  read_from_array(X=a, I=i0) -> (Out=g)\n"
+                           "  mean(X=g) -> (Out=loss)\n"}));
+  ASSERT_THAT(program, IsOk());
+  EXPECT_THAT(AppendBackward(*program, {.loss = "loss"}, OpRegistry::Global()),
+              FailsWith(absl::StatusCode::kInvalidArgument, "scale writes it again"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Programs, ProgramGradientTest, ::testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 
