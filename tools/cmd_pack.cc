@@ -18,6 +18,7 @@
 #include "tools/flag_effects.h"
 #include "tools/interruption.h"
 #include "tools/number_flag.h"
+#include "tools/outputs.h"
 #include "tools/pack_pictures.h"
 #include "tools/progress.h"
 #include "tools/sizes.h"
@@ -59,18 +60,15 @@ absl::Status CheckOutputs(const PackFlags& flags) {
   for (const std::string& path : {flags.list, flags.labels}) {
     if (!path.empty()) outputs.push_back(path);
   }
-  absl::flat_hash_set<std::string> places;
+  absl::flat_hash_set<std::string> names;
   for (const std::string& path : outputs) {
-    std::error_code error;
-    const std::filesystem::path place =
-        std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
-    const bool is_file = !std::filesystem::is_other(path, error);
-    if (is_file && !places.insert(place.string()).second) {
+    const std::filesystem::path name = OneNameOf(path);
+    if (!name.empty() && !names.insert(name.string()).second) {
       return InvalidArgument("'", path,
                              "' is to be written twice: as records, index, list or "
                              "labels; give each its own name");
     }
-    if (is_file) INTERP_RETURN_IF_ERROR(FileWriter::Create(path).status());
+    INTERP_RETURN_IF_ERROR(CheckWritable(path));
   }
   return absl::OkStatus();
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "core/io/file.h"
@@ -94,10 +93,7 @@ class Training {
   absl::Status CheckOutputs() const {
     for (const std::string& path :
          {flags_.save, flags_.plot, flags_.watch.trace, flags_.pipeline.page}) {
-      // Whoever reads a pipe would take this for its end.
-      std::error_code error;
-      if (path.empty() || std::filesystem::is_fifo(path, error)) continue;
-      INTERP_RETURN_IF_ERROR(FileWriter::Create(path).status());
+      if (!path.empty()) INTERP_RETURN_IF_ERROR(CheckWritable(path));
     }
     return absl::OkStatus();
   }

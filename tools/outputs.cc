@@ -119,21 +119,23 @@ absl::Status CheckWritable(const std::string& path) {
   return FileWriter::Create(path).status();
 }
 
+std::filesystem::path OneNameOf(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (path.empty() || fs::is_directory(path, error) || fs::is_other(path, error)) return {};
+  // Of a relative path whose beginning does not exist nothing would become absolute.
+  const fs::path absolute = fs::absolute(path, error);
+  return error ? fs::path() : fs::weakly_canonical(absolute, error);
+}
+
 absl::Status CheckDistinct(const std::vector<NamedFile>& outputs,
                            const std::vector<NamedFile>& inputs) {
   std::map<std::filesystem::path, const char*> flags;
-  const auto place = [](const NamedFile& file) {
-    std::error_code error;
-    // Of a relative path whose beginning does not exist nothing would become absolute.
-    const std::filesystem::path real =
-        std::filesystem::weakly_canonical(std::filesystem::absolute(file.path, error), error);
-    return error || std::filesystem::is_other(real, error) ? std::filesystem::path() : real;
-  };
-  for (const NamedFile& input : inputs) flags.try_emplace(place(input), input.flag);
+  for (const NamedFile& input : inputs) flags.try_emplace(OneNameOf(input.path), input.flag);
   for (const NamedFile& output : outputs) {
-    const std::filesystem::path real = place(output);
-    if (output.path.empty() || real.empty()) continue;
-    const auto [other, added] = flags.try_emplace(real, output.flag);
+    const std::filesystem::path name = OneNameOf(output.path);
+    if (name.empty()) continue;
+    const auto [other, added] = flags.try_emplace(name, output.flag);
     if (!added) {
       return InvalidArgument(other->second, " and ", output.flag, " are both '", output.path,
                              "', expected two files");

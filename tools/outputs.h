@@ -1,6 +1,7 @@
 // Files of `interp run`: results written, expected results compared.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,13 +23,16 @@ absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor
 absl::Status CheckWritable(const std::string& path);
 absl::Status CheckOutputsWritable(const std::string& path, const std::vector<std::string>& names);
 
+// The one name of the file at `path`, which need not be there yet. Empty for what several may be
+// written to: pipes, devices and folders.
+std::filesystem::path OneNameOf(const std::string& path);
+
 // A flag that names a file, and the file; "" where the flag was not given.
 struct NamedFile {
   const char* flag;
   std::string path;
 };
-// InvalidArgument where two of `outputs` are one file, or one of them is one of `inputs`. Pipes and
-// devices may be written by several.
+// InvalidArgument where two of `outputs` are one file, or one of them is one of `inputs`.
 absl::Status CheckDistinct(const std::vector<NamedFile>& outputs,
                            const std::vector<NamedFile>& inputs = {});
 
