@@ -26,6 +26,8 @@ std::string ReadAll(const std::string& path) {
   std::vector<char*> argv = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  // A shell that runs the tests in the background has Ctrl-C ignored.
+  signal(SIGINT, SIG_DFL);
   dup2(open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
   dup2(open(err.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
   execv(program.c_str(), argv.data());
