@@ -5,11 +5,11 @@
 
 namespace interp {
 
-void AddInput(Op& op, absl::string_view slot, std::vector<VarId> args) {
+void AddInput(Op& op, absl::string_view slot, ArgIds args) {
   if (!args.empty()) op.inputs.push_back({.name = std::string(slot), .args = std::move(args)});
 }
 
-void AddOutput(Op& op, absl::string_view slot, std::vector<VarId> args) {
+void AddOutput(Op& op, absl::string_view slot, ArgIds args) {
   if (!args.empty()) op.outputs.push_back({.name = std::string(slot), .args = std::move(args)});
 }
 

@@ -9,8 +9,8 @@
 namespace interp {
 
 // Puts a slot behind those of the op; one without arguments is left out.
-void AddInput(Op& op, absl::string_view slot, std::vector<VarId> args);
-void AddOutput(Op& op, absl::string_view slot, std::vector<VarId> args);
+void AddInput(Op& op, absl::string_view slot, ArgIds args);
+void AddOutput(Op& op, absl::string_view slot, ArgIds args);
 // Sets an attribute, which may be there already.
 void SetAttr(Op& op, absl::string_view name, AttrValue value);
 

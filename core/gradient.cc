@@ -16,16 +16,16 @@ GradientMaker::GradientMaker(Request request) : request_(std::move(request)) {}
 GradientMaker::~GradientMaker() = default;
 std::vector<Op> GradientMaker::Take() { return std::move(ops_); }
 
-std::vector<VarId> GradientMaker::Arguments(absl::string_view slot) const {
+ArgIds GradientMaker::Arguments(absl::string_view slot) const {
   if (const Slot* input = op().FindInput(slot); input != nullptr) return input->args;
   if (const Slot* output = op().FindOutput(slot); output != nullptr) return output->args;
   return {};
 }
 
-std::vector<VarId> GradientMaker::OutputGradients(absl::string_view slot) {
+ArgIds GradientMaker::OutputGradients(absl::string_view slot) {
   const Slot* output = op().FindOutput(slot);
   if (output == nullptr) return {};
-  std::vector<VarId> gradients;
+  ArgIds gradients;
   for (const VarId arg : output->args) {
     const std::string& name = program().NameOf(arg);
     gradients.push_back(name == kEmptyVarName ? arg : Intern(GradientName(name)));
@@ -33,10 +33,10 @@ std::vector<VarId> GradientMaker::OutputGradients(absl::string_view slot) {
   return gradients;
 }
 
-std::vector<VarId> GradientMaker::InputGradients(absl::string_view slot) {
+ArgIds GradientMaker::InputGradients(absl::string_view slot) {
   const Slot* input = op().FindInput(slot);
   if (input == nullptr) return {};
-  std::vector<VarId> gradients;
+  ArgIds gradients;
   for (const VarId arg : input->args) {
     gradients.push_back(request_.wants(arg) ? Intern(GradientName(program().NameOf(arg)))
                                             : Empty());

@@ -76,12 +76,12 @@ class GradientMaker {
   const Op& op() const { return *request_.op; }
 
   // The arguments of an input or output slot of the op; empty when it has none.
-  std::vector<VarId> Arguments(absl::string_view slot) const;
+  ArgIds Arguments(absl::string_view slot) const;
   // The gradients of the arguments of an output slot. All of them have values: append_backward
   // fills zeros in for those that nothing gives.
-  std::vector<VarId> OutputGradients(absl::string_view slot);
+  ArgIds OutputGradients(absl::string_view slot);
   // The gradients of the arguments of an input slot; @EMPTY@ where nobody wants one.
-  std::vector<VarId> InputGradients(absl::string_view slot);
+  ArgIds InputGradients(absl::string_view slot);
   // Whether the gradient of an argument of the input slot is wanted.
   bool Wants(absl::string_view slot) const;
   VarId Empty();

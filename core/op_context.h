@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "core/algorithms.h"
 #include "core/block_runner.h"
@@ -52,18 +53,22 @@ struct BoundArgs {
     int32_t begin = 0;
     int32_t size = 0;
   };
-  std::vector<Range> input_slots;   // by position in OpDef::inputs; size 0: absent
-  std::vector<Range> output_slots;  // by position in OpDef::outputs
-  std::vector<Tensor*> tensors;     // null for @EMPTY@
-  std::vector<Variable*> variables;
-  std::vector<bool> constant;  // by argument: persistable and written by no op
+  // Most ops have few: then their lists lie here, without an allocation of their own.
+  using Ranges = absl::InlinedVector<Range, 2>;
+  using Tensors = absl::InlinedVector<Tensor*, 4>;
+  using Variables = absl::InlinedVector<Variable*, 4>;
+  Ranges input_slots;                      // by position in OpDef::inputs; size 0: absent
+  Ranges output_slots;                     // by position in OpDef::outputs
+  Tensors tensors;                         // null for @EMPTY@
+  Variables variables;                     // likewise
+  absl::InlinedVector<bool, 16> constant;  // by argument: persistable and written by no op
 };
 
 // Access to inputs and outputs, common to the contexts below. Slots are positions in OpDef::inputs
 // and OpDef::outputs.
 class OpContext {
  public:
-  // No slot or argument is added to `args` while the context lives.
+  // `args` stays where it is, and no slot or argument is added to it, while the context lives.
   OpContext(BoundArgs& args, const void* attrs)
       : input_slots_(args.input_slots.data()),
         output_slots_(args.output_slots.data()),
@@ -163,6 +168,7 @@ class KernelContext : public OpContext {
   KernelContext(BoundArgs& args, const void* attrs, const Services& services)
       : OpContext(args, attrs), services_(services) {}
 
+  const Services& services() const { return services_; }
   // Threads this op may use; see kernels/util/parallel_for.h.
   int num_threads() const { return services_.num_threads; }
   // What this op may choose from.

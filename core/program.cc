@@ -1,5 +1,7 @@
 #include "core/program.h"
 
+#include "absl/hash/hash.h"
+
 namespace interp {
 namespace {
 
@@ -35,14 +37,19 @@ const Attr* Op::FindAttr(absl::string_view name) const {
 }
 
 VarId Program::Intern(absl::string_view name) {
-  const auto [it, added] = ids_.try_emplace(std::string(name), static_cast<VarId>(names.size()));
-  if (added) names.emplace_back(name);
-  return it->second;
+  for (uint64_t key = absl::HashOf(name);; ++key) {
+    const auto [it, added] = ids_.try_emplace(key, static_cast<VarId>(names.size()));
+    if (added) names.emplace_back(name);
+    if (names[it->second] == name) return it->second;
+  }
 }
 
 VarId Program::Find(absl::string_view name) const {
-  const auto it = ids_.find(name);
-  return it == ids_.end() ? -1 : it->second;
+  for (uint64_t key = absl::HashOf(name);; ++key) {
+    const auto it = ids_.find(key);
+    if (it == ids_.end()) return -1;
+    if (names[it->second] == name) return it->second;
+  }
 }
 
 std::vector<int32_t> VarPositions(const Program& program, const Block& block) {

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "core/dtype.h"
+#include "core/rare_bytes.h"
 
 namespace interp {
 
@@ -58,7 +60,7 @@ struct Var {
   // The VarDesc message as it was loaded; empty for variables made here. What the fields above do
   // not hold (which optional fields were set, variable attributes, unknown fields) is taken from it
   // on saving.
-  std::string wire = {};
+  RareBytes wire = {};
 };
 
 // Distinct types for the attribute kinds that share a representation, so that the variant's index
@@ -114,15 +116,17 @@ struct Attr {
   AttrValue value;
   // The OpDesc.Attr message as it was loaded, when name and value do not give all of it (unknown
   // fields, a value left to its default); else empty. Used like Var::wire.
-  std::string wire = {};
+  RareBytes wire = {};
   bool operator==(const Attr&) const = default;
 };
+
+using ArgIds = absl::InlinedVector<VarId, 4>;
 
 // A named input or output with its arguments, in file order.
 struct Slot {
   std::string name;
-  std::vector<VarId> args;
-  std::string unknown_fields = {};
+  ArgIds args;
+  RareBytes unknown_fields = {};
   bool operator==(const Slot&) const = default;
 };
 
@@ -142,7 +146,7 @@ struct Op {
   std::vector<InplacePair> inplace;  // not part of the file format
   bool is_target = false;
   bool has_is_target = false;
-  std::string unknown_fields;
+  RareBytes unknown_fields;
 
   // The slot or attribute of that name, or null.
   const Slot* FindInput(absl::string_view name) const;
@@ -175,7 +179,8 @@ struct Program {
   const std::string& NameOf(VarId id) const { return names[id]; }
 
  private:
-  absl::flat_hash_map<std::string, VarId> ids_;
+  // By the hash of the name, or the next free number where another name has that one.
+  absl::flat_hash_map<uint64_t, VarId> ids_;
 };
 
 // The position of variable `id` in block.vars by id, -1 where the block declares none:

@@ -32,6 +32,13 @@ bool IsOneOf(int number, absl::Span<const int> numbers) {
   return false;
 }
 
+RareBytes UnknownFieldsOf(const google::protobuf::Message& message) {
+  const auto& unknown = message.GetReflection()->GetUnknownFields(message);
+  std::string bytes;
+  if (!unknown.empty()) unknown.SerializeToString(&bytes);
+  return bytes;
+}
+
 // Walks the fields of one message, which lies at `base` in the file. Length-delimited fields with
 // one of `numbers` go to `visit`, the others are appended to `rest` as they are. One level at a
 // time, so that an error can tell where in the file it is.
@@ -284,7 +291,7 @@ absl::Status Loader::LoadOp(absl::string_view bytes, size_t offset, Op* op) {
   op->type = op_.type();
   op->is_target = op_.is_target();
   op->has_is_target = op_.has_is_target();
-  if (!op_.unknown_fields().empty()) op_.unknown_fields().SerializeToString(&op->unknown_fields);
+  op->unknown_fields = UnknownFieldsOf(op_);
   op->attrs.reserve(op_.attrs_size());
   for (const proto::OpDesc::Attr& attr : op_.attrs()) op->attrs.push_back(AttrFromProto(attr));
   INTERP_RETURN_IF_ERROR(LoadSlots(op_.inputs(), "input", &op->inputs));
@@ -303,9 +310,7 @@ absl::Status Loader::LoadSlots(const google::protobuf::RepeatedPtrField<proto::O
     slot.name = desc.parameter();
     slot.args.reserve(desc.arguments_size());
     for (const std::string& name : desc.arguments()) slot.args.push_back(program_.Intern(name));
-    if (!desc.unknown_fields().empty()) {
-      desc.unknown_fields().SerializeToString(&slot.unknown_fields);
-    }
+    slot.unknown_fields = UnknownFieldsOf(desc);
     out->push_back(std::move(slot));
   }
   return absl::OkStatus();

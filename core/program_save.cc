@@ -80,7 +80,7 @@ class Saver {
   }
 
   absl::Status FillOp(const Op& op) {
-    op_.ParsePartialFromString(op.unknown_fields);
+    ParsePartial(op.unknown_fields.view(), &op_);
     op_.set_type(op.type);
     if (op.has_is_target || op.is_target) op_.set_is_target(op.is_target);
     for (const Attr& attr : op.attrs) AttrToProto(attr, op_.add_attrs());
@@ -90,7 +90,7 @@ class Saver {
   }
 
   absl::Status FillSlot(const Slot& slot, proto::OpDesc::Var* desc) const {
-    desc->ParsePartialFromString(slot.unknown_fields);
+    ParsePartial(slot.unknown_fields.view(), desc);
     desc->set_parameter(slot.name);
     for (const VarId id : slot.args) {
       INTERP_RETURN_IF_ERROR(CheckId(id));

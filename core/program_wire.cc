@@ -258,8 +258,9 @@ Attr AttrFromProto(const AttrDesc& desc) {
 }
 
 void AttrToProto(const Attr& attr, AttrDesc* desc) {
-  if (!attr.wire.empty() && desc->ParseFromString(attr.wire) && AttrFromProto(*desc) == attr) {
-    return;
+  if (!attr.wire.empty()) {
+    ParsePartial(attr.wire.view(), desc);
+    if (desc->IsInitialized() && AttrFromProto(*desc) == attr) return;
   }
   if (desc->type() != static_cast<proto::AttrType>(attr.value.index())) desc->Clear();
   desc->set_name(attr.name);
@@ -281,13 +282,15 @@ absl::StatusOr<Var> VarFromProto(const proto::VarDesc& desc, absl::string_view w
   var.need_check_feed = desc.need_check_feed();
   var.is_parameter = desc.is_parameter();
   var.stop_gradient = desc.stop_gradient();
-  var.wire = std::string(wire);
   INTERP_RETURN_IF_ERROR(CheckVar(var));
+  proto::VarDesc made;
+  VarToProto(var, desc.name(), &made);
+  if (made.SerializePartialAsString() != wire) var.wire = std::string(wire);
   return var;
 }
 
 void VarToProto(const Var& var, const std::string& name, proto::VarDesc* desc) {
-  desc->ParsePartialFromString(var.wire);
+  ParsePartial(var.wire.view(), desc);
   if (desc->name() != name) desc->set_name(name);
   const auto kind = static_cast<proto::VarType::Type>(var.kind);
   if (!desc->type().has_type() || desc->type().type() != kind) desc->mutable_type()->set_type(kind);

@@ -15,6 +15,11 @@ Attr AttrFromProto(const proto::OpDesc::Attr& desc);
 // Writes an attribute into `desc`, which is empty.
 void AttrToProto(const Attr& attr, proto::OpDesc::Attr* desc);
 
+// Makes `message` what it was when it was serialised, maybe without required fields.
+inline void ParsePartial(absl::string_view bytes, google::protobuf::Message* message) {
+  message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
 // Reads all of a variable but its name. `wire` is the serialised `desc`. Errors: a kind that is an
 // element type; dims or a LoD level out of range. REQUIRES: desc.IsInitialized().
 absl::StatusOr<Var> VarFromProto(const proto::VarDesc& desc, absl::string_view wire);

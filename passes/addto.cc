@@ -36,7 +36,7 @@ class Accumulator {
     if (op.inputs.size() != 1 || op.outputs.size() != 1 || op.outputs[0].args.size() != 1) {
       return false;
     }
-    std::vector<VarId> summands = op.inputs[0].args;
+    ArgIds summands = op.inputs[0].args;
     if (summands.size() < 2) return false;
     std::sort(summands.begin(), summands.end());
     if (std::adjacent_find(summands.begin(), summands.end()) != summands.end()) return false;
@@ -59,7 +59,7 @@ class Accumulator {
   bool DiesWithReader(VarId id) const { return !uses_[id].pinned() && uses_[id].mentions == 2; }
 
   void Rewrite(Op& sum) {
-    std::vector<VarId>& args = sum.inputs[0].args;
+    ArgIds& args = sum.inputs[0].args;
     // The result takes the LoD of the first summand.
     const bool same_lod = uses_[args[0]].var->lod_level == uses_[args[1]].var->lod_level;
     if (!DiesWithReader(args[0]) && DiesWithReader(args[1]) && same_lod) {

@@ -358,7 +358,7 @@ class BlockBackward {
   Op Sum(VarId var, const std::vector<Part>& parts) {
     Op sum;
     sum.type = "sum";
-    std::vector<VarId> names;
+    ArgIds names;
     bool sparse = true;
     for (const Part& part : parts) {
       names.push_back(NameOf(part, var));

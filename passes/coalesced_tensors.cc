@@ -25,7 +25,7 @@ constexpr absl::string_view kSplit = "split_coalesced";
 struct Coalesced {
   size_t op = 0;  // its position among the rewritten ops
   VarId fused = -1;
-  std::vector<VarId> parts;
+  ArgIds parts;
   std::vector<Attr> alignment = {};
   bool open = true;          // no later op has joined some of it anew
   bool parts_newer = false;  // written since both were alike
@@ -91,7 +91,7 @@ class CoalescedBlock {
     for (const absl::string_view name : {"use_align", "align_size"}) {
       if (const Attr* const attr = op.FindAttr(name)) group.alignment.push_back(*attr);
     }
-    const std::vector<VarId> all = MembersOf(group);
+    const ArgIds all = MembersOf(group);
     INTERP_RETURN_IF_ERROR(CheckOutputs(all, position));
     for (const VarId id : all) {
       if (const auto old = group_of_.find(id); old != group_of_.end()) Close(groups_[old->second]);
@@ -107,7 +107,7 @@ class CoalescedBlock {
   }
 
   // `all` are the parts and, last, the whole.
-  absl::Status CheckOutputs(const std::vector<VarId>& all, size_t position) const {
+  absl::Status CheckOutputs(const ArgIds& all, size_t position) const {
     for (const VarId id : all) {
       if (writing_blocks_[id] == block_) continue;
       return Unimplemented(
@@ -144,8 +144,8 @@ class CoalescedBlock {
     return absl::OkStatus();
   }
 
-  static std::vector<VarId> MembersOf(const Coalesced& group) {
-    std::vector<VarId> all = group.parts;
+  static ArgIds MembersOf(const Coalesced& group) {
+    ArgIds all = group.parts;
     all.push_back(group.fused);
     return all;
   }

@@ -162,17 +162,18 @@ class Rewriter {
 
   void PutBucket(const Bucket& bucket, int number, std::vector<Op>& first, std::vector<Op>& waits) {
     const VarId sum = Declare(absl::StrCat("data_parallel@BUCKET_", number), bucket.dtype, {-1});
+    const ArgIds gradients(bucket.gradients.begin(), bucket.gradients.end());
     Op start = Make("c_bucket_allreduce");
-    AddInput(start, "X", bucket.gradients);
+    AddInput(start, "X", gradients);
     AddInput(start, "Weight", {weight_});
     AddOutput(start, "Bucket", {sum});
     // Before what else is ready, as it returns at once. Other communication comes last.
     SetAttr(start, "scheduling_priority", -1);
     first.push_back(std::move(start));
     Op wait = Make("c_bucket_wait");
-    AddInput(wait, "X", bucket.gradients);
+    AddInput(wait, "X", gradients);
     AddInput(wait, "Bucket", {sum});
-    AddOutput(wait, "Out", bucket.gradients);
+    AddOutput(wait, "Out", gradients);
     waits.push_back(std::move(wait));
   }
 

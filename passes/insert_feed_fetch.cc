@@ -101,9 +101,9 @@ VarId ListVar(Program& program, const std::vector<VarFacts>& facts, absl::string
 Op ColumnOp(absl::string_view type, VarId in, VarId out, int32_t column) {
   Op op;
   op.type = std::string(type);
-  op.inputs.push_back({.name = "X", .args = {in}, .unknown_fields = ""});
-  op.outputs.push_back({.name = "Out", .args = {out}, .unknown_fields = ""});
-  op.attrs.push_back({.name = "col", .value = column, .wire = ""});
+  op.inputs.push_back({.name = "X", .args = {in}});
+  op.outputs.push_back({.name = "Out", .args = {out}});
+  op.attrs.push_back({.name = "col", .value = column});
   return op;
 }
 

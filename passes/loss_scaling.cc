@@ -158,7 +158,7 @@ class LossScaler {
   const OpRegistry& registry_;
   size_t seed_ = 0;    // the op that writes the gradient of the loss
   size_t update_ = 0;  // the first op of the update
-  std::vector<VarId> gradients_;
+  ArgIds gradients_;
   VarId scale_ = -1;
   VarId found_ = -1;
   VarId good_ = -1;

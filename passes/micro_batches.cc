@@ -197,7 +197,7 @@ class Maker {
   }
 
   template <typename AddToJob>
-  void PutSummand(const MicroBatchSum& sum, std::vector<VarId>& summands, const AddToJob& add) {
+  void PutSummand(const MicroBatchSum& sum, ArgIds& summands, const AddToJob& add) {
     const VarId own = NameNow(sum.id);
     VarId& summand = summands[micro_batch_];
     summand = own;
@@ -210,7 +210,7 @@ class Maker {
     if (IsLast()) PutSum(sum, summands);  // all schedules keep the order of the micro-batches
   }
 
-  void PutSum(const MicroBatchSum& sum, const std::vector<VarId>& summands) {
+  void PutSum(const MicroBatchSum& sum, const ArgIds& summands) {
     const int32_t segment = found_.segment_of[sum.writer];
     Op op;
     op.type = "sum";
@@ -229,7 +229,7 @@ class Maker {
   const std::vector<int32_t> positions_;      // by VarId: of declarations
   std::vector<bool> renamed_always_;          // by VarId: in the first micro-batch, too
   std::vector<std::vector<size_t>> sums_of_;  // by op that writes them last
-  std::vector<std::vector<VarId>> summands_;  // like found_.sums: by micro-batch
+  std::vector<ArgIds> summands_;  // like found_.sums: by micro-batch
   std::vector<VarId> weights_;                // by micro-batch
   int32_t micro_batch_ = 0;                   // the present one
   std::vector<std::vector<VarId>> names_of_;  // by micro-batch and VarId; -1: not yet

@@ -96,7 +96,7 @@ class Appender {
     SetAttr(op, "axis", int32_t{-1});
     Add(std::move(op));
   }
-  void AddSum(const Item& item, std::vector<VarId> x, VarId out) {
+  void AddSum(const Item& item, ArgIds x, VarId out) {
     Op op = MakeOp("sum", item);
     AddInput(op, "X", std::move(x));
     AddOutput(op, "Out", {out});
@@ -135,7 +135,7 @@ class Appender {
 
   // gradient *= limit / max(limit, norm of all gradients)
   void ClipTogether(double limit) {
-    std::vector<VarId> squares;
+    ArgIds squares;
     for (const Item& item : items_) squares.push_back(AddSquaredNorm(item));
     const Item& last = items_.back();
     const Var one{.dtype = last.grad.dtype, .dims = {1}};

@@ -41,7 +41,11 @@ bool AnyOutput(const Op& op, const std::vector<int32_t>& reads) {
 }
 
 void EraseOutputs(Op& op, const std::vector<bool>& erased) {
-  for (Slot& slot : op.outputs) std::erase_if(slot.args, [&](VarId id) { return erased[id]; });
+  for (Slot& slot : op.outputs) {
+    const auto end =
+        std::remove_if(slot.args.begin(), slot.args.end(), [&](VarId id) { return erased[id]; });
+    slot.args.erase(end, slot.args.end());
+  }
 }
 
 // What create_py_reader says of the variables of a batch.

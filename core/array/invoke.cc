@@ -134,7 +134,7 @@ class Caller {
     for (const SlotDef& slot : def_.inputs) {
       const std::vector<Array>* arrays = FindSlot(inputs_, slot.name);
       if (IsAbsent(arrays)) continue;
-      op.inputs.push_back({std::string(slot.name), std::vector<VarId>(arrays->size(), 0), ""});
+      op.inputs.push_back({std::string(slot.name), ArgIds(arrays->size(), 0)});
     }
     op.attrs = attrs;
     INTERP_ASSIGN_OR_RETURN(std::shared_ptr<CachedOp> cached,
@@ -143,7 +143,7 @@ class Caller {
     return absl::OkStatus();
   }
 
-  void AddSlot(size_t count, std::vector<BoundArgs::Range>& slots, std::vector<int32_t>& counts) {
+  void AddSlot(size_t count, BoundArgs::Ranges& slots, std::vector<int32_t>& counts) {
     slots.push_back({static_cast<int32_t>(call_->operands.size()), static_cast<int32_t>(count)});
     counts.push_back(static_cast<int32_t>(count));
   }

@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<SimLaunch>> SimLaunch::Capture(
   const size_t num_args = args.tensors.size();
   launch->args_ = {.input_slots = args.input_slots,
                    .output_slots = args.output_slots,
-                   .tensors = std::vector<Tensor*>(num_args),
-                   .variables = std::vector<Variable*>(num_args),
+                   .tensors = BoundArgs::Tensors(num_args),
+                   .variables = BoundArgs::Variables(num_args),
                    .constant = args.constant};
   launch->tensors_.resize(num_args);
   launch->addresses_.resize(num_args);

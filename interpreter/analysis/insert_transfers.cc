@@ -219,8 +219,8 @@ class TransferInserter {
                            ", which is not registered");
     }
     const DType dtype = vars_[to].dtype;
-    op.inputs = {{"X", {from}, ""}};
-    op.outputs = {{"Out", {to}, ""}};
+    op.inputs = {{"X", {from}}};
+    op.outputs = {{"Out", {to}}};
     INTERP_ASSIGN_OR_RETURN(Instruction instruction, MakeInstruction(op, *def, place, vars_));
     vars_[to].dtype = dtype;
     instruction.output_dtypes[0] = dtype;

@@ -218,8 +218,8 @@ class KernelSelector {
     }
     Op op;
     op.type = "assign";
-    op.inputs = {{"X", {from}, ""}};
-    op.outputs = {{"Out", {to}, ""}};
+    op.inputs = {{"X", {from}}};
+    op.outputs = {{"Out", {to}}};
     INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(op, *assign_, place, plan.vars));
     move.inserted_op = static_cast<int32_t>(plan.inserted_ops.size());
     plan.inserted_ops.push_back(std::move(op));

@@ -6,7 +6,7 @@ namespace interp {
 namespace {
 
 Attr IntAttr(absl::string_view name, int value) {
-  return {std::string(name), AttrValue(int32_t{value}), ""};
+  return {std::string(name), AttrValue(int32_t{value})};
 }
 
 }  // namespace

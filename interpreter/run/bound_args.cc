@@ -4,7 +4,7 @@ namespace interp {
 namespace {
 
 void BindSlots(const Plan& plan, absl::Span<Variable* const> variables, const VarIds& ids,
-               const ArgCounts& counts, BoundArgs& args, std::vector<BoundArgs::Range>& slots) {
+               const ArgCounts& counts, BoundArgs& args, BoundArgs::Ranges& slots) {
   size_t arg = 0;
   for (const int32_t count : counts) {
     slots.push_back({static_cast<int32_t>(args.tensors.size()), count});

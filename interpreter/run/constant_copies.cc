@@ -16,8 +16,8 @@ absl::StatusOr<Tensor> RunUnary(Op op, const Tensor& x, const PlanVar& to, const
   Plan plan;
   plan.vars.resize(2);
   plan.vars[0].dtype = x.dtype;
-  op.inputs = {{"X", {0}, ""}};
-  op.outputs = {{"Out", {1}, ""}};
+  op.inputs = {{"X", {0}}};
+  op.outputs = {{"Out", {1}}};
   INTERP_ASSIGN_OR_RETURN(const Instruction instruction,
                           MakeInstruction(op, *def, Place{}, plan.vars));
   Variable variables[2];
@@ -38,7 +38,7 @@ absl::StatusOr<Tensor> RunUnary(Op op, const Tensor& x, const PlanVar& to, const
 }
 
 Attr IntAttr(absl::string_view name, int value) {
-  return {std::string(name), AttrValue(int32_t{value}), ""};
+  return {std::string(name), AttrValue(int32_t{value})};
 }
 
 absl::StatusOr<Tensor> Convert(const PlanVar& var, Tensor value, DeviceSet* devices,

@@ -56,13 +56,12 @@ struct InstructionRunner::Bound {
   const Instruction* instruction = nullptr;
   BoundArgs args;
   absl::Span<Output> outputs;
-  std::vector<int32_t> read_args;  // input arguments whose memory the kernel reads
-  Frame* block = nullptr;          // of an instruction that runs one
-  bool updates = false;            // a variable in place
-  std::unique_ptr<Rare> rare;      // null for most
+  absl::InlinedVector<int32_t, 4> read_args;  // input arguments whose memory the kernel reads
+  Frame* block = nullptr;                     // of an instruction that runs one
+  bool updates = false;                       // a variable in place
+  std::unique_ptr<Rare> rare;                 // null for most
   std::unique_ptr<KernelState> state;
   RandomSource random;
-  KernelContext::Services services;
 };
 
 InstructionRunner::Rare& InstructionRunner::RareOf(Bound& bound) {
@@ -147,15 +146,16 @@ void InstructionRunner::Bind(InstrId id, const Bindings& bindings) {
   hot.infers = instruction.dynamic_shape;
   hot.checks =
       WritesPersistables(bound) || options_.check_nan_inf || instruction.def->dynamic_outputs;
-  bound.services = {.allocator = services_.pool,
-                    .shared = services_.shared,
-                    .state = &bound.state,
-                    .random = instruction.def->random ? &bound.random : nullptr,
-                    .block = bound.block,
-                    .place = &places_[instruction.stream],
-                    .instruction = plan_.first_number + id,
-                    .num_threads = options_.num_threads,
-                    .algorithms = options_.algorithms};
+  const KernelContext::Services kernel_services{
+      .allocator = services_.pool,
+      .shared = services_.shared,
+      .state = &bound.state,
+      .random = instruction.def->random ? &bound.random : nullptr,
+      .block = bound.block,
+      .place = &places_[instruction.stream],
+      .instruction = plan_.first_number + id,
+      .num_threads = options_.num_threads,
+      .algorithms = options_.algorithms};
   if (!instruction.place.on_host()) BindLaunch(bound);
   for (const EventWait& wait : instruction.waits) {
     if (wait.blocks_host) RareOf(bound).host_waits.push_back(wait.event);
@@ -165,7 +165,7 @@ void InstructionRunner::Bind(InstrId id, const Bindings& bindings) {
   const bool launches =
       instruction.def->kernels[instruction.kernel].place != PlaceKind::kCpu;  // by itself
   hot.context.emplace(launches ? bound.rare->launch_args : bound.args, instruction.attrs.get(),
-                      bound.services);
+                      kernel_services);
 }
 
 void InstructionRunner::BindLaunch(Bound& bound) {
@@ -229,7 +229,7 @@ absl::Status InstructionRunner::Run(InstrId id, const RunContext& context) {
   if (hot.special) return RunWithDevices(id, context);
   absl::Status status = Prepare(id, context.infer_all);
   if (status.ok()) status = Call(hot.kernel, *hot.context);
-  if (hot.checks) status = AfterKernel(bound_[id], std::move(status));
+  if (hot.checks) status = AfterKernel(id, std::move(status));
   return status.ok() ? status : Explain(id, status);
 }
 
@@ -277,7 +277,7 @@ absl::Status InstructionRunner::NoteEnqueued(InstrId id, absl::Status status) {
   if (status.ok() && instruction.record >= 0) {
     status = devices_->stream(instruction.stream).Record(*services_.events[instruction.record]);
   }
-  if (hot_[id].checks) status = AfterKernel(bound_[id], std::move(status));
+  if (hot_[id].checks) status = AfterKernel(id, std::move(status));
   return status.ok() ? status : Explain(id, status);
 }
 
@@ -292,8 +292,8 @@ absl::Status InstructionRunner::RunOnHost(InstrId id, const RunContext& context)
 absl::Status InstructionRunner::Launch(InstrId id) {
   Bound& bound = bound_[id];
   const Instruction& instruction = *bound.instruction;
-  Stream& stream = *bound.services.place->stream;
   KernelContext& context = *hot_[id].context;
+  Stream& stream = context.stream();
   Work work = context.work();
   Rare& rare = *bound.rare;
   for (const auto& [tensor, stand_in] : rare.stand_ins) CopyMetadata(*tensor, *stand_in);
@@ -310,7 +310,7 @@ absl::Status InstructionRunner::Launch(InstrId id) {
   }
   if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
   return LaunchHostKernel(stream, hot_[id].kernel, rare.launch_args, instruction.attrs.get(),
-                          bound.services, work);
+                          context.services(), work);
 }
 
 absl::Span<const int32_t> InstructionRunner::HostWaits(InstrId id) const {
@@ -452,7 +452,8 @@ absl::Status InstructionRunner::Own(Output& output) {
   return absl::OkStatus();
 }
 
-absl::Status InstructionRunner::AfterKernel(const Bound& bound, absl::Status status) {
+absl::Status InstructionRunner::AfterKernel(InstrId id, absl::Status status) {
+  const Bound& bound = bound_[id];
   if (bound.rare != nullptr) {
     for (Variable* variable : bound.rare->written_persistables) ++variable->version;
   }
@@ -461,7 +462,7 @@ absl::Status InstructionRunner::AfterKernel(const Bound& bound, absl::Status sta
     INTERP_RETURN_IF_ERROR(CheckDTypes(bound));
     INTERP_RETURN_IF_ERROR(KeepPersistables(bound));
   }
-  return options_.check_nan_inf ? CheckFinite(bound) : absl::OkStatus();
+  return options_.check_nan_inf ? CheckFinite(id) : absl::OkStatus();
 }
 
 // What a kernel has taken from elsewhere (an array, a feed) is to be what later kernels were chosen
@@ -490,20 +491,21 @@ absl::Status InstructionRunner::KeepPersistables(const Bound& bound) {
   return absl::OkStatus();
 }
 
-absl::Status InstructionRunner::CheckFinite(const Bound& bound) const {
+absl::Status InstructionRunner::CheckFinite(InstrId id) const {
+  const Bound& bound = bound_[id];
   for (size_t arg = 0; arg < bound.instruction->outputs.size(); ++arg) {
-    const VarId id = bound.instruction->outputs[arg];
+    const VarId var = bound.instruction->outputs[arg];
     const Tensor* tensor = bound.args.tensors[bound.instruction->inputs.size() + arg];
-    if (id < 0 || tensor == nullptr) continue;
+    if (var < 0 || tensor == nullptr) continue;
     Tensor on_host;
     if (!tensor->place().on_host()) {
-      INTERP_RETURN_IF_ERROR(bound.services.place->stream->Synchronize());
-      INTERP_ASSIGN_OR_RETURN(
-          on_host, devices_->heap(tensor->place()).Download(*tensor, *bound.services.allocator));
+      INTERP_RETURN_IF_ERROR(hot_[id].context->stream().Synchronize());
+      INTERP_ASSIGN_OR_RETURN(on_host,
+                              devices_->heap(tensor->place()).Download(*tensor, *services_.pool));
       tensor = &on_host;
     }
     if (HasOnlyFinite(*tensor)) continue;
-    return InvalidArgument("output '", plan_.vars[id].name, "' ", DescribeType(*tensor),
+    return InvalidArgument("output '", plan_.vars[var].name, "' ", DescribeType(*tensor),
                            " contains a NaN or an infinity");
   }
   return absl::OkStatus();

@@ -125,8 +125,8 @@ class InstructionRunner {
   static absl::Status NoteShape(Output& output);
   static absl::Status GiveMemory(Output& output);
   static absl::Status Own(Output& output);
-  absl::Status AfterKernel(const Bound& bound, absl::Status status);
-  absl::Status CheckFinite(const Bound& bound) const;
+  absl::Status AfterKernel(InstrId id, absl::Status status);
+  absl::Status CheckFinite(InstrId id) const;
 
   const Plan& plan_;
   const Services services_;

@@ -108,7 +108,7 @@ class StateFinder {
   const Program& program_;
   const int32_t block_;
   absl::flat_hash_set<VarId> written_;
-  std::vector<VarId> outputs_;
+  ArgIds outputs_;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ void AddDeclaredAround(const Program& program, int32_t block, VarSet& declared) 
 
 // What the ops of the gradient's block read that neither they nor anybody around them makes: the
 // gradients of the loop's results. In the order in which they are read first.
-std::vector<VarId> MissingGradients(GradientMaker& maker) {
+ArgIds MissingGradients(GradientMaker& maker) {
   const Program& program = maker.program();
   const Block& block = program.blocks[maker.gradient_block()];
   VarSet known = {maker.Empty()};
@@ -59,10 +59,10 @@ std::vector<VarId> MissingGradients(GradientMaker& maker) {
   // These may be declared already.
   for (const VarId var : maker.OutputGradients("Out")) known.erase(var);
   for (const absl::string_view slot : {"X", "Out"}) {
-    const std::vector<VarId> args = maker.Arguments(slot);
+    const ArgIds args = maker.Arguments(slot);
     known.insert(args.begin(), args.end());
   }
-  std::vector<VarId> missing;
+  ArgIds missing;
   for (const Op& op : block.ops) {
     for (const Slot& slot : op.inputs) {
       for (const VarId var : slot.args) {
@@ -75,12 +75,12 @@ std::vector<VarId> MissingGradients(GradientMaker& maker) {
 }
 
 // The gradients of X that ops of the gradient's block write; @EMPTY@ for the others.
-std::vector<VarId> WrittenGradients(GradientMaker& maker) {
+ArgIds WrittenGradients(GradientMaker& maker) {
   VarSet written;
   for (const Op& op : maker.program().blocks[maker.gradient_block()].ops) {
     for (const Slot& slot : op.outputs) written.insert(slot.args.begin(), slot.args.end());
   }
-  std::vector<VarId> gradients = maker.InputGradients("X");
+  ArgIds gradients = maker.InputGradients("X");
   for (VarId& gradient : gradients) {
     if (!written.contains(gradient)) gradient = maker.Empty();
   }
@@ -92,8 +92,8 @@ absl::Status MakeGradient(GradientMaker& maker) {
   if (AttrReader(maker.op()).Bool("is_test", false)) {
     return InvalidArgument("attribute 'is_test' is set: the loop keeps no trip for its gradient");
   }
-  const std::vector<VarId> wanted = WrittenGradients(maker);
-  const std::vector<VarId> missing = MissingGradients(maker);
+  const ArgIds wanted = WrittenGradients(maker);
+  const ArgIds missing = MissingGradients(maker);
   std::vector<std::string> names;
   for (const VarId var : missing) names.push_back(maker.program().NameOf(var));
   Op& gradient = maker.Add("while_grad");

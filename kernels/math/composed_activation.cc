@@ -83,9 +83,9 @@ absl::Status Composed(KernelContext& ctx) {
 absl::Status MakeComposedGradient(GradientMaker& maker) {
   if (!maker.Wants("X") && !maker.Wants("Y")) return absl::OkStatus();
   const Op& op = maker.op();
-  const std::vector<VarId> out_grad = maker.OutputGradients("Out");
-  const std::vector<VarId> x_grad = maker.InputGradients("X");
-  const std::vector<VarId> y_grad = maker.InputGradients("Y");
+  const ArgIds out_grad = maker.OutputGradients("Out");
+  const ArgIds x_grad = maker.InputGradients("X");
+  const ArgIds y_grad = maker.InputGradients("Y");
   Op& gradient = maker.Add(absl::StrCat(op.type, "_grad"));
   gradient.attrs = op.attrs;
   AttrReader reader(op);

@@ -65,7 +65,7 @@ void BM_InPlaceRelu(benchmark::State& state) {
 BENCHMARK(BM_InPlaceRelu)->Arg(100 << 10)->Arg(1 << 20)->Arg(4 << 20);
 
 void BM_ScaleAndShift(benchmark::State& state) {
-  OneOp op("scale", {{"scale", 0.5f, ""}, {"bias", 1.0f, ""}},
+  OneOp op("scale", {{"scale", 0.5f}, {"bias", 1.0f}},
            {{"X", Values(ImageOf(state.range(0)))}});
   RunFor(state, op, 2 * static_cast<int64_t>(op.output(0).size_bytes()));
 }
@@ -80,7 +80,7 @@ void BM_Add(benchmark::State& state, Broadcast broadcast, Layout layout) {
                    : broadcast == kChannel  ? Values({channels})
                    : broadcast == kPerImage ? Values({1, channels, 1, 1}, layout)
                                             : Values({1});
-  OneOp op("elementwise_add", {{"axis", broadcast == kChannel ? 1 : -1, ""}}, {{"X", x}, {"Y", y}},
+  OneOp op("elementwise_add", {{"axis", broadcast == kChannel ? 1 : -1}}, {{"X", x}, {"Y", y}},
            layout);
   RunFor(state, op, static_cast<int64_t>(2 * x.size_bytes() + y.size_bytes()));
 }
@@ -95,7 +95,7 @@ ADD(scalar, kScalar, Layout::kPlain);
 
 // A residual of 7 x 7 images, where rows are short.
 void BM_AddShortRows(benchmark::State& state) {
-  OneOp op("elementwise_add", {{"axis", 1, ""}},
+  OneOp op("elementwise_add", {{"axis", 1}},
            {{"X", Values({1, 512, 7, 7})}, {"Y", Values({512})}});
   RunFor(state, op, 2 * static_cast<int64_t>(op.output(0).size_bytes()));
 }
@@ -103,7 +103,7 @@ BENCHMARK(BM_AddShortRows);
 
 void BM_ReduceSpatialMean(benchmark::State& state, Layout layout) {
   const Tensor x = Values(ImageOf(state.range(0)), layout);
-  OneOp op("reduce_mean", {{"dim", std::vector<int32_t>{2, 3}, ""}, {"keep_dim", true, ""}},
+  OneOp op("reduce_mean", {{"dim", std::vector<int32_t>{2, 3}}, {"keep_dim", true}},
            {{"X", x}}, layout);
   RunFor(state, op, static_cast<int64_t>(x.size_bytes()));
 }
@@ -119,7 +119,7 @@ BENCHMARK_CAPTURE(BM_ReduceSpatialMean, channels_last, Layout::kChannelsLast)
 // The end of a classifier.
 void BM_ReduceSpatialMeanOf7x7(benchmark::State& state, Layout layout) {
   const Tensor x = Values({1, 960, 7, 7}, layout);
-  OneOp op("reduce_mean", {{"dim", std::vector<int32_t>{2, 3}, ""}, {"keep_dim", true, ""}},
+  OneOp op("reduce_mean", {{"dim", std::vector<int32_t>{2, 3}}, {"keep_dim", true}},
            {{"X", x}}, layout);
   RunFor(state, op, static_cast<int64_t>(x.size_bytes()));
 }
@@ -128,7 +128,7 @@ BENCHMARK_CAPTURE(BM_ReduceSpatialMeanOf7x7, channels_last, Layout::kChannelsLas
 
 void BM_Reduce(benchmark::State& state, const char* type, int32_t dim) {
   const Tensor x = Values({1024, 1024});
-  OneOp op(type, {{"dim", std::vector<int32_t>{dim}, ""}}, {{"X", x}});
+  OneOp op(type, {{"dim", std::vector<int32_t>{dim}}}, {{"X", x}});
   RunFor(state, op, static_cast<int64_t>(x.size_bytes()));
 }
 BENCHMARK_CAPTURE(BM_Reduce, sum_rows, "reduce_sum", 1);
@@ -138,7 +138,7 @@ BENCHMARK_CAPTURE(BM_Reduce, max_columns, "reduce_max", 0);
 
 void BM_ArgMaxRows(benchmark::State& state) {
   const Tensor x = Values({40, 6625});
-  OneOp op("arg_max", {{"axis", -1, ""}}, {{"X", x}});
+  OneOp op("arg_max", {{"axis", -1}}, {{"X", x}});
   RunFor(state, op, static_cast<int64_t>(x.size_bytes()));
 }
 BENCHMARK(BM_ArgMaxRows);

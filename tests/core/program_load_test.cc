@@ -314,7 +314,7 @@ TEST(ProgramLoadTest, OpsHaveTheirArguments) {
   ASSERT_EQ(op.FindInput("X")->args.size(), 3);
   EXPECT_EQ(program->NameOf(op.FindInput("X")->args[1]), kEmptyVarName);
   EXPECT_TRUE(op.FindInput("Y")->args.empty());
-  EXPECT_EQ(op.FindOutput("Out")->args, std::vector<VarId>{program->Find("x")});
+  EXPECT_EQ(op.FindOutput("Out")->args, ArgIds{program->Find("x")});
   EXPECT_FALSE(program->blocks[0].ops[1].has_is_target);
   EXPECT_TRUE(program->blocks[1].ops[0].is_target);
   EXPECT_EQ(program->blocks[2].parent_idx, 1);

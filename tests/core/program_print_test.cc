@@ -58,7 +58,7 @@ TEST(ProgramPrintTest, FloatsReadBackBitForBit) {
     Program program;
     Op& op = program.blocks.emplace_back().ops.emplace_back();
     op.type = "op";
-    op.attrs.push_back({.name = "f", .value = value, .wire = ""});
+    op.attrs.push_back({.name = "f", .value = value});
     const absl::StatusOr<Program> read = ParseProgram(ToText(program));
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->blocks[0].ops[0].attrs[0].value, AttrValue(value));
@@ -82,7 +82,7 @@ TEST(ProgramPrintTest, PrintsBrokenPrograms) {
   Program program;
   Op& op = program.blocks.emplace_back().ops.emplace_back();
   op.type = "op";
-  op.inputs.push_back({.name = "X", .args = {7}, .unknown_fields = ""});
+  op.inputs.push_back({.name = "X", .args = {7}});
   EXPECT_EQ(ToText(program, op), "op(X=\"no variable #7\") -> ()");
   EXPECT_TRUE(nlohmann::json::accept(ToJson(program)));
   EXPECT_THAT(ToDot(program), ::testing::HasSubstr("no variable #7"));

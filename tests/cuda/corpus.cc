@@ -90,7 +90,7 @@ bool IsCastToIntegers(const Program& program, VarId id) {
     const Attr* const dtype = op.FindAttr("out_dtype");
     const int32_t* const value = dtype == nullptr ? nullptr : std::get_if<int32_t>(&dtype->value);
     constexpr int32_t kInt32 = 2, kInt64 = 3;  // as in framework.proto
-    return x != nullptr && x->args == std::vector<VarId>{id} && value != nullptr &&
+    return x != nullptr && x->args == ArgIds{id} && value != nullptr &&
            (*value == kInt32 || *value == kInt64);
   };
   return std::any_of(program.blocks[0].ops.begin(), program.blocks[0].ops.end(), casts);

@@ -344,7 +344,7 @@ class Problem {
   std::vector<NamedTensor> feeds_;
   std::vector<std::string> sources_;
   std::vector<std::string> checked_;
-  std::vector<VarId> terms_;
+  ArgIds terms_;
   std::set<VarId> read_;   // gradients of outputs
   std::set<VarId> given_;  // and of inputs
 };

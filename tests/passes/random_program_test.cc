@@ -31,7 +31,7 @@ class RandomProgram {
     for (int i = 0; i < 5; ++i) AddOp(1);
     values_ = outer;
     Op loop = Make("while", {{"X", {Pick()}}, {"Condition", {"c"}}}, {{"Out", {"c"}}});
-    loop.attrs.push_back({.name = "sub_block", .value = BlockIndex{1}, .wire = ""});
+    loop.attrs.push_back({.name = "sub_block", .value = BlockIndex{1}});
     program_.blocks[0].ops.push_back(std::move(loop));
     for (int i = 0; i < num_ops; ++i) AddOp(0);
     return std::move(program_);

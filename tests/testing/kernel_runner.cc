@@ -100,8 +100,21 @@ class KernelCall {
   }
 
  private:
+  static bool IsImage(const Tensor& tensor) {
+    return tensor.shape.rank() == 4 || tensor.shape.rank() == 5;
+  }
+
+  // By the memory that some slot takes.
+  bool IsRead(const Tensor& wanted) {
+    bool read = false;
+    ForEach(def_->inputs, args_.input_slots, [&](const SlotDef& slot, Tensor& tensor) {
+      read = read || (&tensor == &wanted && (slot.flags & kNoNeedBuffer) == 0);
+    });
+    return read;
+  }
+
   absl::Status Bind(const std::vector<Slot>& given, const std::vector<SlotDef>& slots,
-                    std::vector<BoundArgs::Range>& ranges) {
+                    BoundArgs::Ranges& ranges) {
     for (const SlotDef& slot : slots) {
       const auto it = absl::c_find_if(given, [&](const Slot& s) { return s.name == slot.name; });
       const int32_t begin = static_cast<int32_t>(args_.tensors.size());
@@ -122,7 +135,7 @@ class KernelCall {
   }
 
   template <typename Body>
-  void ForEach(const std::vector<SlotDef>& slots, const std::vector<BoundArgs::Range>& ranges,
+  void ForEach(const std::vector<SlotDef>& slots, const BoundArgs::Ranges& ranges,
                const Body& body) {
     for (size_t s = 0; s < slots.size(); ++s) {
       for (int32_t i = 0; i < ranges[s].size; ++i) {
@@ -132,7 +145,7 @@ class KernelCall {
     }
   }
 
-  SlotDTypes DTypesOf(const std::vector<BoundArgs::Range>& ranges) const {
+  SlotDTypes DTypesOf(const BoundArgs::Ranges& ranges) const {
     SlotDTypes result;
     for (const BoundArgs::Range& range : ranges) {
       result.counts.push_back(range.size);

@@ -74,7 +74,7 @@ ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inpu
   op.type = type;
   op.inputs = Intern(inputs);
   op.outputs = Intern(outputs);
-  for (const auto& [name, value] : attrs) op.attrs.push_back({name, value, ""});
+  for (const auto& [name, value] : attrs) op.attrs.push_back({name, value});
   Dims dims = {-1};
   if (!op.inputs.empty() && !op.inputs[0].args.empty()) {
     if (const Var* first = Find(op.inputs[0].args[0])) dims = first->dims;
@@ -147,9 +147,9 @@ Program ProgramBuilder::Build() const {
   const auto add_op = [&](const std::string& type, VarId from, VarId to, size_t col) {
     Op& op = ops.emplace_back();
     op.type = type;
-    op.inputs = {{"X", {from}, ""}};
-    op.outputs = {{"Out", {to}, ""}};
-    op.attrs = {{"col", static_cast<int32_t>(col), ""}};
+    op.inputs = {{"X", {from}}};
+    op.outputs = {{"Out", {to}}};
+    op.attrs = {{"col", static_cast<int32_t>(col)}};
   };
   if (!feeds_.empty()) {
     const VarId list = add_list("feed", VarKind::kFeedMinibatch);

@@ -59,9 +59,9 @@ class GraphMaker {
     if (Chance(30)) return;  // where the plan's options say
     const int device = Below(options_.num_devices + 1) - 1;
     const std::string place = device < 0 ? "cpu" : absl::StrCat("sim:", device);
-    op.attrs.push_back({"op_device", place, ""});
+    op.attrs.push_back({"op_device", place});
     if (Chance(15)) {
-      op.attrs.push_back({"execution_stream", absl::StrCat("own", Below(2)), ""});
+      op.attrs.push_back({"execution_stream", absl::StrCat("own", Below(2))});
     }
   }
 

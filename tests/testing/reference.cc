@@ -184,7 +184,7 @@ Reference::Variables Reference::CapturesOf(Level& level) {
   std::vector<bool> updated(program_->names.size(), false);
   const auto visit = [&](auto self, int32_t block) -> void {
     for (const Op& op : program_->blocks[block].ops) {
-      std::vector<VarId> args;
+      ArgIds args;
       for (const Slot& slot : op.inputs)
         args.insert(args.end(), slot.args.begin(), slot.args.end());
       const auto num_inputs = static_cast<ptrdiff_t>(args.size());

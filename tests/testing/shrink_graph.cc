@@ -166,7 +166,7 @@ class Shrinker {
         for (size_t arg = ops_[op].inputs[slot].args.size(); arg-- > 0;) {
           if (ops_[op].inputs[slot].args.size() < 2) break;
           std::vector<Op> ops = ops_;
-          std::vector<VarId>& args = ops[op].inputs[slot].args;
+          ArgIds& args = ops[op].inputs[slot].args;
           args.erase(args.begin() + static_cast<ptrdiff_t>(arg));
           any |= Try(std::move(ops));
         }

@@ -39,9 +39,9 @@ void ReadWhatIsOverwritten(Program& program) {
     seen.id = program.Intern(absl::StrCat("seen", ops.size()));
     Op& op = ops.emplace_back();
     op.type = "mix";
-    op.inputs = {{"X", {id}, ""}};
-    op.outputs = {{"Out", {seen.id}, ""}};
-    op.attrs = {{"tag", static_cast<int32_t>(1000 + ops.size()), ""}};
+    op.inputs = {{"X", {id}}};
+    op.outputs = {{"Out", {seen.id}}};
+    op.attrs = {{"tag", static_cast<int32_t>(1000 + ops.size())}};
     block.vars.push_back(std::move(seen));
   };
   for (const Op& op : block.ops) {
@@ -80,9 +80,9 @@ void FetchUnread(Program& program) {
     if (!unread[var.id] || var.persistable || var.kind != VarKind::kLodTensor) continue;
     Op& op = ops.emplace_back();
     op.type = "fetch";
-    op.inputs = {{"X", {var.id}, ""}};
-    op.outputs = {{"Out", {list}, ""}};
-    op.attrs = {{"col", column++, ""}};
+    op.inputs = {{"X", {var.id}}};
+    op.outputs = {{"Out", {list}}};
+    op.attrs = {{"col", column++}};
   }
 }
 
