@@ -20,10 +20,25 @@ absl::StatusOr<FeedSpec> SpecOf(const Program& program, const BlockTree& tree, V
   return spec;
 }
 
+// Which variables ops other than feed write, by VarId.
+std::vector<bool> Written(const Program& program) {
+  std::vector<bool> written(program.names.size());
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      if (op.type == "feed") continue;
+      for (const Slot& slot : op.outputs) {
+        for (const VarId id : slot.args) written[id] = true;
+      }
+    }
+  }
+  return written;
+}
+
 }  // namespace
 
 absl::Status FindFeedsAndFetches(const Program& program, const BlockTree& tree, Plan& plan) {
   const std::vector<Op>& ops = program.blocks[0].ops;
+  const std::vector<bool> written = Written(program);
   for (const Op& op : ops) {
     const bool feed = op.type == "feed";
     if (!feed && op.type != "fetch" && op.type != "fetch_v2") continue;
@@ -41,6 +56,8 @@ absl::Status FindFeedsAndFetches(const Program& program, const BlockTree& tree, 
     if (feed) {
       if (size > plan.feeds.size()) plan.feeds.resize(size);
       INTERP_ASSIGN_OR_RETURN(plan.feeds[col], SpecOf(program, tree, var->args[0]));
+      // Where the program gives it another value later, the declaration may tell of that one.
+      if (written[var->args[0]] && !plan.feeds[col].check_shape) plan.feeds[col].shape = {};
       plan.feed_list = FindVar(plan, list->args[0]);
     } else {
       if (size > plan.fetches.size()) plan.fetches.resize(size);
