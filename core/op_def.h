@@ -49,6 +49,8 @@ enum SlotFlags : uint16_t {
   // Takes selected rows as well as tensors: the kernel looks which (Variable::selected_rows). It
   // gives an output of that kind its rows and memory itself. `infer` sees only a tensor's shape.
   kMayBeRows = 2048,
+  // Of an output: the kernel finds in it what it had before, zeros where it had nothing.
+  kKeepsValue = 4096,
 };
 
 struct SlotDef {

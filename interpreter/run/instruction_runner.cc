@@ -1,6 +1,7 @@
 // Long because binding an instruction and running it share records that nobody else is to see.
 #include "interpreter/run/instruction_runner.h"
 
+#include <cstring>
 #include <new>
 #include <optional>
 
@@ -207,6 +208,9 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
       if (!plan_.vars[var].persistable) output.pool = &devices_->pool(plan_.vars[var].place);
     }
     if (plan_.vars[var].persistable) RareOf(bound).written_persistables.push_back(variables[var]);
+    if ((OutputFlags(instruction, static_cast<int>(arg)) & kKeepsValue) != 0) {
+      output.source = output.tensor;
+    }
     for (const VarId in : instruction.inputs) {
       if (in == var) output.source = output.tensor;
       bound.updates = bound.updates || in == var;
@@ -343,7 +347,7 @@ absl::Status InstructionRunner::Infer(Bound& bound) {
 absl::Status InstructionRunner::InferOutputs(Bound& bound) {
   for (Output& output : bound.outputs) {
     Tensor& tensor = *output.tensor;
-    if (output.source == &tensor) {
+    if (output.source == &tensor && tensor.has_memory()) {
       output.size_bytes = tensor.size_bytes();
       if (tensor.dtype != output.dtype) {
         return InvalidArgument("an output that is an input, too, would change from ",
@@ -405,7 +409,7 @@ absl::Status InstructionRunner::NoteShape(Output& output) {
     return InvalidArgument("an output declared as an image has shape ", ToString(tensor.shape));
   }
   const size_t size_bytes = tensor.size_bytes();
-  if (output.source == &tensor && size_bytes != output.size_bytes) {
+  if (output.source == &tensor && tensor.has_memory() && size_bytes != output.size_bytes) {
     return InvalidArgument("an output that is an input, too, would change from ", output.size_bytes,
                            " bytes to ", DescribeType(tensor));
   }
@@ -430,7 +434,13 @@ absl::Status InstructionRunner::GiveMemory(Output& output) {
 // For a variable that is updated in place: keeps the values, on memory that nobody else sees.
 absl::Status InstructionRunner::Own(Output& output) {
   Tensor& tensor = *output.tensor;
-  if (!tensor.has_memory()) return tensor.AllocateBytes(*output.allocator, output.size_bytes);
+  if (!tensor.has_memory()) {
+    INTERP_RETURN_IF_ERROR(tensor.AllocateBytes(*output.allocator, output.size_bytes));
+    if (output.stream != nullptr)
+      return output.stream->Fill(tensor.mutable_raw_data(), 0, output.size_bytes);
+    std::memset(tensor.mutable_raw_data(), 0, output.size_bytes);
+    return absl::OkStatus();
+  }
   if (tensor.buffer().unique() && tensor.buffer()->writable) return absl::OkStatus();
   if (output.stream != nullptr) {
     Tensor own = tensor;

@@ -162,7 +162,7 @@ absl::Status Run(KernelContext& ctx) {
 INTERP_REGISTER_OP(OpDef{
     .type = "fake_quantize_range_abs_max",
     .inputs = {{"X"}, {"InScale"}, {"Iter", kOptional | kAnyDType}},
-    .outputs = {{"Out"}, {"OutScale"}, {"OutScales", kOptional}},
+    .outputs = {{"Out"}, {"OutScale"}, {"OutScales", kOptional | kKeepsValue}},
     .parse = ParseAttrs<FakeQuantAttrs, ReadFakeQuantAttrs>,
     .infer = Infer,
     .kernels = {{DType::kFloat32, Run}},
