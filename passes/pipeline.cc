@@ -15,6 +15,7 @@
 #include "passes/insert_feed_fetch.h"
 #include "passes/int8.h"
 #include "passes/mixed_precision.h"
+#include "passes/padded_weights.h"
 #include "passes/prune.h"
 #include "passes/retired_slots.h"
 #include "passes/simplify.h"
@@ -172,6 +173,7 @@ absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& con
                                          absl::Span<const Pass> passes,
                                          const PipelineOptions& options) {
   INTERP_ASSIGN_OR_RETURN(program, DropRetiredSlots(std::move(program), context));
+  INTERP_ASSIGN_OR_RETURN(program, CropPaddedWeights(std::move(program), context));
   // Passes use ids as indices: what comes in is checked even when `verify` is off.
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
   Baseline baseline;

@@ -166,8 +166,9 @@ MatmulAttrs ReadFc(AttrReader& reader) {
   attrs.keeps_lod = reader.Bool("keeps_lod", true);
   attrs.activation = ReadFcActivation(reader);
   RefuseFusedForms(reader, kFcActivations);
+  // The pass that crops such weights has run.
   if (reader.Bool("padding_weights", false)) {
-    reader.Fail("attribute 'padding_weights' is true, which is not supported");
+    reader.Fail("attribute 'padding_weights' is true: expected weights without padding");
   }
   return attrs;
 }
