@@ -28,7 +28,11 @@ Form FormOf(const PlanVar& var) { return {var.place, var.dtype, var.layout}; }
 class TransferInserter {
  public:
   TransferInserter(const OpRegistry& registry, const std::vector<DType>& declared, Plan& plan)
-      : registry_(registry), plan_(plan), vars_(plan.vars), versions_(plan.vars.size(), 0) {
+      : registry_(registry),
+        declared_(declared),
+        plan_(plan),
+        vars_(plan.vars),
+        versions_(plan.vars.size(), 0) {
     for (size_t id = 0; id < declared.size(); ++id) vars_[id].dtype = declared[id];
     for (const Instruction& instruction : plan.instructions) {
       for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
@@ -50,10 +54,14 @@ class TransferInserter {
     for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
       const VarId id = instruction.inputs[arg];
       if (id < 0 || vars_[id].kind != VarKind::kLodTensor) continue;
-      const int flags = InputFlags(instruction, arg);
+      int flags = InputFlags(instruction, arg);
       if ((flags & (kTensorArray | kNoNeedBuffer)) != 0) continue;
-      INTERP_ASSIGN_OR_RETURN(const VarId fitting,
-                              Fit(id, flags, WantedForm(instruction, arg, wanted), instruction));
+      Form form = WantedForm(instruction, arg, wanted);
+      if (IsFetch(instruction) && WasWidened(id)) {
+        form.dtype = declared_[id];
+        flags &= ~kAnyDType;
+      }
+      INTERP_ASSIGN_OR_RETURN(const VarId fitting, Fit(id, flags, form, instruction));
       if (fitting != id) Redirect(instruction, arg, fitting);
     }
     const std::vector<std::pair<VarId, VarId>> apart = WriteApart(instruction, wanted);
@@ -118,6 +126,18 @@ class TransferInserter {
     if (IsHiddenInput(instruction, arg)) form.place = vars_[id].place;
     if (IsHostInput(instruction, arg)) form.place = Place{};
     return form;
+  }
+
+  static bool IsFetch(const Instruction& instruction) {
+    return instruction.op_type == "fetch" || instruction.op_type == "fetch_v2";
+  }
+
+  // Whether an op without a kernel for 16 bits has made it float32. Callers get what is declared.
+  bool WasWidened(VarId id) const {
+    if (static_cast<size_t>(id) >= declared_.size() || vars_[id].dtype != DType::kFloat32) {
+      return false;
+    }
+    return declared_[id] == DType::kFloat16 || declared_[id] == DType::kBFloat16;
   }
 
   // The variable to read instead of `id`, after inserting what makes it. Place before layout before
@@ -357,6 +377,7 @@ class TransferInserter {
   }
 
   const OpRegistry& registry_;
+  const std::vector<DType>& declared_;  // by VarId, when the block starts
   Plan& plan_;
   std::vector<PlanVar>& vars_;
   std::vector<Instruction> result_;

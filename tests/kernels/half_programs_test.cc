@@ -57,6 +57,20 @@ TEST(HalfProgramTest, OpsWithoutAKernelComputeInFloat32) {
   }
 }
 
+TEST(HalfProgramTest, AFetchIsWhatTheProgramDeclares) {
+  absl::StatusOr<Program> program = ParseProgram(
+      "block 0\n  var x float16[2,3]\n  var y float16[2,3]\n  var z float32[2,3]\n"
+      "  softmax(X=x) -> (Out=y) {axis=-1}\n  cast(X=y) -> (Out=z) {in_dtype=4, out_dtype=5}\n");
+  ASSERT_THAT(program, IsOk());
+  const auto core = InterpreterCore::Create(*program, {"x"}, {"y", "z"}, nullptr);
+  ASSERT_THAT(core, IsOk());
+  const auto out = (*core)->Run({Tensor::Of<float16>({2, 3}, std::vector<float16>(6))});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_EQ((*out)[0].dtype, DType::kFloat16);
+  EXPECT_EQ((*out)[1].dtype, DType::kFloat32);
+  EXPECT_NEAR(static_cast<float>((*out)[0].data<float16>()[0]), 1.0f / 3, 1e-3);
+}
+
 // h = softmax(h), n times; h is carried as float16.
 TEST(HalfProgramTest, LoopsCarryWhatTheyDeclare) {
   const auto text = [](const std::string& dtype, int number) {
