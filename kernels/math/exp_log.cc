@@ -79,7 +79,8 @@ OpDef NumberUnaryDef(absl::string_view type, UnaryGradient gradient) {
   kernels.push_back({DType::kInt64, Unary<Op, int64_t, float>});
   OpDef def = UnaryDef<Op>(type, std::move(kernels), gradient);
   def.infer_dtype = [](DTypeContext& ctx) {
-    if (!IsFloating(ctx.kernel())) ctx.Set(unary::kOut, DType::kFloat32);
+    const bool integral = ctx.kernel() == DType::kInt32 || ctx.kernel() == DType::kInt64;
+    if (integral) ctx.Set(unary::kOut, DType::kFloat32);
   };
   return def;
 }
