@@ -1,8 +1,8 @@
 // graph_reindex: numbers the nodes of a sampled graph anew. Out_Nodes are those of X, then those of
 // Neighbors that are not among them, in the order they come. Node X[i] has Count[i] of the
 // Neighbors: edge e goes from Reindex_Src[e], the number of Neighbors[e], to Reindex_Dst[e], the
-// number of the node that has it; of a node that X lists twice, its last. Tables on other devices
-// are not read.
+// number of the node that has it; of a node that X lists twice, its last. Count may go over X
+// several times, once for each kind of edge. Tables on other devices are not read.
 #include <algorithm>
 #include <vector>
 
@@ -19,7 +19,8 @@ constexpr int kSrc = 0;
 constexpr int kDst = 1;
 constexpr int kNodes = 2;
 
-// InvalidArgument unless the inputs are vectors, Count one of X that adds up to the neighbors.
+// InvalidArgument unless the inputs are vectors, Count one of X, or of X again and again, that adds
+// up to the neighbors.
 absl::Status CheckInputs(const OpContext& ctx) {
   const Tensor& x = ctx.input(kX);
   const Tensor& count = ctx.input(kCount);
@@ -28,9 +29,10 @@ absl::Status CheckInputs(const OpContext& ctx) {
     return InvalidArgument("inputs 'X' and 'Neighbors' are ", DescribeType(x), " and ",
                            DescribeType(neighbors), ", expected vectors of the same type");
   }
-  if (count.dtype != DType::kInt32 || !(count.shape == x.shape)) {
+  const bool whole = x.numel() == 0 ? count.numel() == 0 : count.numel() % x.numel() == 0;
+  if (count.dtype != DType::kInt32 || count.shape.rank() != 1 || !whole) {
     return InvalidArgument("input 'Count' is ", DescribeType(count), ", expected int32 numbers of ",
-                           "the shape ", ToString(x.shape));
+                           "the shape ", ToString(x.shape), " or a multiple of it");
   }
   int64_t edges = 0;
   for (int64_t i = 0; i < count.numel(); ++i) {
@@ -70,7 +72,9 @@ absl::Status Reindex(KernelContext& ctx) {
     src.push_back(at->second);
   }
   std::vector<T> dst;
-  for (int64_t i = 0; i < x.numel(); ++i) dst.insert(dst.end(), count[i], numbers[nodes[i]]);
+  for (int64_t i = 0; i < ctx.input(kCount).numel(); ++i) {
+    dst.insert(dst.end(), count[i], numbers[nodes[i % x.numel()]]);
+  }
   INTERP_RETURN_IF_ERROR(Give(ctx, kSrc, src));
   INTERP_RETURN_IF_ERROR(Give(ctx, kDst, dst));
   return Give(ctx, kNodes, nodes);

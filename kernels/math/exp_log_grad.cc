@@ -1,6 +1,5 @@
 // Gradients of exp, expm1, log, log2, log10, log1p, erf, logit.
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "kernels/math/activation_attrs.h"
@@ -66,16 +65,15 @@ struct ErfGrad {
   }
 };
 
-// 0 where X is outside of [eps, 1 - eps]; without eps, NaN there.
+// 0 where X is outside of [eps, 1 - eps].
 struct LogitGrad : LogitAttrs {
   static constexpr UnaryGradient kKind = UnaryGradient::kOfX;
   template <typename T>
   T operator()(T x, T grad) const {
     const T low = static_cast<T>(eps);
     const bool outside = (x < low) | (x > T{1} - low);
-    const T beyond = eps > 0 ? T{0} : std::numeric_limits<T>::quiet_NaN();
     const T inside = grad / (x * (T{1} - x));
-    return outside ? beyond : inside;
+    return outside ? T{0} : inside;
   }
 };
 

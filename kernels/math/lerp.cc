@@ -29,13 +29,16 @@ absl::Status InferLerp(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// Calls visit(n, x, y, weight) with the offsets of the n-th element of `shape` in the operands.
+// Calls visit(n, x, y, weight) with the offsets of the n-th element of `shape` in the operands. X
+// and Y of the gradient lie in memory as it happens, and only their shapes count.
 template <typename Visit>
 void ForEachTriple(const Shape& shape, const std::array<const Tensor*, 3>& operands,
                    const Visit& visit) {
   std::array<DimStrides, 3> steps;
   for (size_t k = 0; k < 3; ++k) {
-    steps[k] = BroadcastStrides(*operands[k], shape.rank(), kTrailingAxis);
+    Tensor plain;
+    plain.shape = operands[k]->shape;
+    steps[k] = BroadcastStrides(plain, shape.rank(), kTrailingAxis);
   }
   std::array<int64_t, kMaxRank> at = {};
   std::array<int64_t, 3> offset = {};

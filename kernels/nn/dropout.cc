@@ -22,11 +22,15 @@ absl::Status Infer(InferContext& ctx) {
     return InvalidArgument("input 'Seed' is ", DescribeType(*seed), ", expected one element");
   }
   ctx.ShareShape(kX, kOut);
-  if (ctx.attrs<DropoutAttrs>().test) {
-    ctx.SetShape(kMask, {0});
-  } else {
+  if (!ctx.attrs<DropoutAttrs>().test) {
     ctx.ShareShape(kX, kMask);
+    return absl::OkStatus();
   }
+  // None, of the rank of X, as it may lie like an image.
+  Shape none = ctx.input(kX).shape;
+  if (none.rank() == 0) none = {0};
+  none[0] = 0;
+  ctx.SetShape(kMask, none);
   return absl::OkStatus();
 }
 

@@ -82,11 +82,23 @@ absl::Status SearchSorted(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+// That of both, as numbers are compared; where they differ, one that holds either.
+DType SearchDType(const DTypeContext& ctx) {
+  const DType sequence = ctx.input(kSequence);
+  const DType values = ctx.input(kValues);
+  const auto integral = [](DType dtype) {
+    return dtype == DType::kInt32 || dtype == DType::kInt64;
+  };
+  if (sequence == values) return sequence;
+  return integral(sequence) && integral(values) ? DType::kInt64 : DType::kFloat64;
+}
+
 INTERP_REGISTER_OP(OpDef{
     .type = "searchsorted",
     .inputs = {{"SortedSequence"}, {"Values"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<SearchAttrs, ReadSearchAttrs>,
+    .kernel_dtype = SearchDType,
     .infer_dtype =
         [](DTypeContext& ctx) {
           ctx.Set(kOut, ctx.attrs<SearchAttrs>().int32 ? DType::kInt32 : DType::kInt64);

@@ -1,12 +1,15 @@
 // Kernels that take channels-last images give what they give for plain ones, and no result depends
 // on the number of threads: the golden cases of tests/goldens again, kernel by kernel.
+#include <complex>
 #include <string>
 #include <vector>
 
 #include "core/program_load.h"
+#include "core/program_parse.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "passes/variable_attributes.h"
+#include "tests/kernels/op_runs.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/kernel_runner.h"
 
@@ -69,6 +72,51 @@ TEST(LayoutTest, ChannelsLastImagesGiveTheSameResults) {
 
 TEST(LayoutTest, ThreeThreadsGiveTheSameResults) {
   EXPECT_GT(ExpectAgreement({.num_threads = 3}), 0);
+}
+
+TEST(LayoutTest, WhatIsNotReadMayLieAnywhere) {
+  EXPECT_GT(ExpectAgreement({.unread_elsewhere = true}), 0);
+}
+
+// Operands as images, one of them broadcast.
+TEST(LayoutTest, GradientsOfImagesTakeOnlyTheShapeOfWhatTheyDoNotRead) {
+  const absl::StatusOr<Program> program = ParseProgram(R"(block 0
+  var x float32[2,3,2,2]
+  var y float32[2,3,2,2]
+  var few float32[3,1,1]
+  var w float32[1]
+  var g float32[2,3,2,2]
+  var c complex64[2,3,2,2]
+  var dx float32[2,3,2,2]
+  var dy float32[2,3,2,2]
+  var df float32[3,1,1]
+  lerp_grad(X=x, Y=y, Weight=w, Out@GRAD=g) -> (X@GRAD=dx, Y@GRAD=dy)
+  lerp_grad(X=few, Y=y, Weight=w, Out@GRAD=g) -> (X@GRAD=df, Y@GRAD=dy)
+  complex_grad(X=x, Y=few, Out@GRAD=c) -> (X@GRAD=dx, Y@GRAD=df)
+)");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const Tensor image = testing::Numbers({2, 3, 2, 2}, 1);
+  const Tensor gradient = testing::Numbers({2, 3, 2, 2}, 2);
+  std::vector<std::complex<float>> complex;
+  for (int64_t i = 0; i < image.numel(); ++i) {
+    complex.emplace_back(image.data<float>()[i], gradient.data<float>()[i]);
+  }
+  const std::vector<NamedTensor> feeds = {
+      {"x", image},
+      {"y", image},
+      {"few", testing::Numbers({3, 1, 1}, 3)},
+      {"w", testing::Numbers({1}, 4)},
+      {"g", gradient},
+      {"c", Tensor::Of<std::complex<float>>(image.shape, complex)}};
+  for (const Op& op : program->blocks[0].ops) {
+    const auto want = testing::RunKernel(*program, op, feeds, {});
+    const auto got = testing::RunKernel(*program, op, feeds, {.unread_elsewhere = true});
+    ASSERT_TRUE(want.ok() && got.ok()) << want.status() << got.status();
+    for (size_t i = 0; i < want->size(); ++i) {
+      EXPECT_EQ(testing::Difference((*got)[i].second, (*want)[i].second, 0, 0), "")
+          << op.type << " " << (*want)[i].first;
+    }
+  }
 }
 
 }  // namespace

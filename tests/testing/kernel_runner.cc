@@ -45,6 +45,18 @@ class KernelCall {
     return ChooseKernel();
   }
 
+  // As a plan leaves inputs of which only shape and dtype count.
+  absl::Status LeaveUnread() {
+    bool any = false;
+    ForEach(def_->inputs, args_.input_slots, [&](const SlotDef& slot, Tensor& tensor) {
+      if ((slot.flags & kNoNeedBuffer) == 0 || IsRead(tensor)) return;
+      any = true;
+      tensor.DropMemory();
+      if (IsImage(tensor)) tensor.layout = Layout::kChannelsLast;
+    });
+    return any ? absl::OkStatus() : Unimplemented("all inputs are read");
+  }
+
   // Brings inputs to the layout, and outputs as `infer` shapes them.
   absl::Status SetLayout(Layout layout) {
     if (layout == Layout::kPlain) return Infer();
@@ -54,8 +66,8 @@ class KernelCall {
     if (rule == LayoutRule::kPlain) return Unimplemented("plain op");
     int rank = 0;
     ForEach(def_->inputs, args_.input_slots, [&](const SlotDef& slot, Tensor& tensor) {
-      const bool image = tensor.shape.rank() == 4 || tensor.shape.rank() == 5;
-      if (rank == 0 && image && (slot.flags & kAnyLayout) == 0) rank = tensor.shape.rank();
+      if (rank == 0 && IsImage(tensor) && (slot.flags & kAnyLayout) == 0)
+        rank = tensor.shape.rank();
     });
     if (rank == 0) return Unimplemented("no image");
     ForEach(def_->inputs, args_.input_slots, [&](const SlotDef& slot, Tensor& tensor) {
@@ -240,6 +252,7 @@ absl::StatusOr<std::vector<NamedTensor>> RunKernel(const Program& program, const
                                                    const KernelRunOptions& options) {
   KernelCall call(program, op, inputs);
   INTERP_RETURN_IF_ERROR(call.Prepare());
+  if (options.unread_elsewhere) INTERP_RETURN_IF_ERROR(call.LeaveUnread());
   INTERP_RETURN_IF_ERROR(call.SetLayout(options.layout));
   INTERP_RETURN_IF_ERROR(call.Run(options.num_threads));
   return call.Outputs();
