@@ -39,7 +39,10 @@ const Attr* Op::FindAttr(absl::string_view name) const {
 VarId Program::Intern(absl::string_view name) {
   for (uint64_t key = absl::HashOf(name);; ++key) {
     const auto [it, added] = ids_.try_emplace(key, static_cast<VarId>(names.size()));
-    if (added) names.emplace_back(name);
+    if (added) {
+      names.emplace_back(name);
+      return it->second;
+    }
     if (names[it->second] == name) return it->second;
   }
 }

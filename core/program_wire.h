@@ -20,7 +20,8 @@ inline void ParsePartial(absl::string_view bytes, google::protobuf::Message* mes
   message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
-// Reads all of a variable but its name. `wire` is the serialised `desc`. Errors: a kind that is an
+// Reads all of a variable but its name. `wire` is the serialised `desc`, which is kept where the
+// fields do not give all of it. Errors: a kind that is an
 // element type; dims or a LoD level out of range. REQUIRES: desc.IsInitialized().
 absl::StatusOr<Var> VarFromProto(const proto::VarDesc& desc, absl::string_view wire);
 

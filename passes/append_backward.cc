@@ -101,7 +101,7 @@ class BlockBackward {
       for (const VarId id : ArgumentsOf(op.inputs)) first_reads_.try_emplace(id, index);
     }
     for (const VarId id : written) {
-      if (KeepsValue(op, id)) continue;
+      if (LeavesUntouched(op, id)) continue;
       std::vector<size_t>& writers = writers_[id];
       if (writers.empty() || writers.back() != index) writers.push_back(index);
     }

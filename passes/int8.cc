@@ -268,7 +268,7 @@ class Int8Maker {
         const VarUse& use = fuser_.uses()[id];
         const auto found = converted_.find(id);
         const int converted = found == converted_.end() ? 0 : found->second;
-        if (KeepsValue(quantizer, id)) continue;
+        if (LeavesUntouched(quantizer, id)) continue;
         // In test mode a scale that is saved with the program stays what training left.
         const bool state = test_mode && slot.name == "OutScale" && use.persistable &&
                            !use.fetched && use.block == 0;

@@ -120,7 +120,7 @@ class Analyzer {
     for (const Op& op : ops_) {
       if (!InJob(op)) continue;
       ForEach(op.outputs, [&](VarId id) {
-        if (!IsShared(id) || KeepsValue(op, id) || changes[id]) return;
+        if (!IsShared(id) || LeavesUntouched(op, id) || changes[id]) return;
         changes[id] = true;
         found_.states.push_back(id);
       });
@@ -139,7 +139,7 @@ class Analyzer {
     for (size_t i = 0; i < ops_.size(); ++i) {
       if (!InJob(ops_[i])) continue;
       ForEach(ops_[i].outputs, [&](VarId id) {
-        if (IsShared(id) && !KeepsValue(ops_[i], id)) writer[id] = static_cast<int64_t>(i);
+        if (IsShared(id) && !LeavesUntouched(ops_[i], id)) writer[id] = static_cast<int64_t>(i);
       });
     }
     for (size_t i = 0; i < ops_.size(); ++i) {

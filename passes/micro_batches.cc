@@ -229,7 +229,7 @@ class Maker {
   const std::vector<int32_t> positions_;      // by VarId: of declarations
   std::vector<bool> renamed_always_;          // by VarId: in the first micro-batch, too
   std::vector<std::vector<size_t>> sums_of_;  // by op that writes them last
-  std::vector<ArgIds> summands_;  // like found_.sums: by micro-batch
+  std::vector<ArgIds> summands_;              // like found_.sums: by micro-batch
   std::vector<VarId> weights_;                // by micro-batch
   int32_t micro_batch_ = 0;                   // the present one
   std::vector<std::vector<VarId>> names_of_;  // by micro-batch and VarId; -1: not yet

@@ -29,7 +29,7 @@ bool HasSubBlock(const Op& op) {
   return found;
 }
 
-bool KeepsValue(const Op& op, VarId output) {
+bool LeavesUntouched(const Op& op, VarId output) {
   if (op.type == "hierarchical_sigmoid") return IsInput(op, output);
   const bool test = IsTrue(op, "is_test") && !IsTrue(op, "trainable_statistics");
   const bool keeps_state = test || IsTrue(op, "use_global_stats");

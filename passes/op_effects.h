@@ -21,10 +21,10 @@ void ForEachSubBlock(const Op& op, F f) {
   }
 }
 
-// True when `output`, an output of the op, keeps the value it had: an op in test mode (attribute
+// True when the op leaves `output`, an output of its, as it was: an op in test mode (attribute
 // is_test without trainable_statistics, or use_global_stats) lists state such as batch_norm's mean
 // as input and as output, but does not change it. hierarchical_sigmoid lists its weights so.
-bool KeepsValue(const Op& op, VarId output);
+bool LeavesUntouched(const Op& op, VarId output);
 
 // True when kernels of the op may make outputs share memory with inputs in ways that the pairs of
 // the definition do not show: tensor arrays, sub-blocks, outputs allocated by the kernel, and ops

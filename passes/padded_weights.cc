@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "core/edit_op.h"
 #include "passes/verify.h"
 
@@ -26,10 +25,12 @@ VarId* PaddedWeights(Op& op) {
   return nullptr;
 }
 
-// A name that the program does not have yet.
-VarId UnusedName(Program& program, const std::string& base) {
-  std::string name = base;
-  for (int number = 1; program.Find(name) >= 0; ++number) name = absl::StrCat(base, "_", number);
+// A name that the program does not have yet, with a number from `next` on.
+VarId UnusedName(Program& program, const std::string& base, int64_t& next) {
+  std::string name;
+  do {
+    name = absl::StrCat(base, next++);
+  } while (program.Find(name) >= 0);
   return program.Intern(name);
 }
 
@@ -46,29 +47,24 @@ Op CropOp(VarId from, VarId to) {
   return slice;
 }
 
-DType DeclaredDType(const Program& program, VarId id) {
+// By VarId.
+std::vector<DType> DeclaredDTypes(const Program& program) {
+  std::vector<DType> dtypes(program.names.size(), DType::kUndefined);
   for (const Block& block : program.blocks) {
-    for (const Var& var : block.vars) {
-      if (var.id == id) return var.dtype;
-    }
+    for (const Var& var : block.vars) dtypes[var.id] = var.dtype;
   }
-  return DType::kUndefined;
+  return dtypes;
 }
 
-void Crop(Program& program, Block& block) {
+void Crop(const std::vector<DType>& dtypes, Program& program, Block& block, int64_t& next) {
   std::vector<Op> ops;
-  ops.reserve(block.ops.size() + 1);
-  absl::flat_hash_map<VarId, VarId> cropped;  // by padded weights
   for (Op& op : block.ops) {
     if (VarId* const weights = PaddedWeights(op)) {
-      const auto [it, first] = cropped.try_emplace(*weights, -1);
-      if (first) {
-        it->second = UnusedName(program, absl::StrCat(program.NameOf(*weights), "@UNPADDED"));
-        block.vars.push_back(
-            {.id = it->second, .dtype = DeclaredDType(program, *weights), .dims = {-1, -1}});
-        ops.push_back(CropOp(*weights, it->second));
-      }
-      *weights = it->second;
+      const VarId cropped =
+          UnusedName(program, absl::StrCat(program.NameOf(*weights), "@UNPADDED_"), next);
+      block.vars.push_back({.id = cropped, .dtype = dtypes[*weights], .dims = {-1, -1}});
+      ops.push_back(CropOp(*weights, cropped));
+      *weights = cropped;
       SetAttr(op, kPaddingWeights, false);
     }
     ops.push_back(std::move(op));
@@ -80,10 +76,15 @@ void Crop(Program& program, Block& block) {
 
 absl::StatusOr<Program> CropPaddedWeights(Program program, const PassContext& /*context*/) {
   const auto padded = [](Op& op) { return PaddedWeights(op) != nullptr; };
+  std::vector<DType> dtypes;
+  int64_t next = 0;
   for (Block& block : program.blocks) {
     if (std::none_of(block.ops.begin(), block.ops.end(), padded)) continue;
-    INTERP_RETURN_IF_ERROR(VerifyStructure(program));
-    Crop(program, block);
+    if (dtypes.empty()) {
+      INTERP_RETURN_IF_ERROR(VerifyStructure(program));
+      dtypes = DeclaredDTypes(program);
+    }
+    Crop(dtypes, program, block, next);
   }
   return program;
 }

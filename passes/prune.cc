@@ -50,7 +50,7 @@ class Pruner {
     if (def != nullptr && def->side_effect) return true;
     for (const Slot& slot : op.outputs) {
       for (const VarId id : slot.args) {
-        if (live_[id] || (persistable_[id] && !KeepsValue(op, id))) return true;
+        if (live_[id] || (persistable_[id] && !LeavesUntouched(op, id))) return true;
       }
     }
     bool matters = false;

@@ -18,7 +18,7 @@ void CollectOwnUses(const Op& op, std::vector<VarId>& reads, std::vector<VarId>&
   for (const Slot& slot : op.inputs) reads.insert(reads.end(), slot.args.begin(), slot.args.end());
   for (const Slot& slot : op.outputs) {
     for (const VarId id : slot.args) {
-      if (!KeepsValue(op, id)) writes.push_back(id);
+      if (!LeavesUntouched(op, id)) writes.push_back(id);
     }
   }
 }

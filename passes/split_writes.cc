@@ -34,7 +34,8 @@ std::vector<bool> FindSplittable(const Program& program, const OpRegistry& ops,
     for (const Slot& slot : op.outputs) {
       for (const VarId id : slot.args) {
         const bool in_place = !written[id] || Mentions(op.inputs, id);
-        if (!in_place || MaySecretlyShare(op, def) || KeepsValue(op, id)) splittable[id] = false;
+        if (!in_place || MaySecretlyShare(op, def) || LeavesUntouched(op, id))
+          splittable[id] = false;
         written[id] = true;
       }
     }

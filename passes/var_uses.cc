@@ -58,7 +58,7 @@ void AddOp(const Program& program, const OpRegistry& ops, int32_t block, int32_t
       Mention(uses[id], block);
       Access(uses[id], position);
       uses[id].last_write = position;
-      uses[id].writes += KeepsValue(op, id) ? 0 : 1;
+      uses[id].writes += LeavesUntouched(op, id) ? 0 : 1;
       uses[id].fed |= IsFeed(op);
     }
   }

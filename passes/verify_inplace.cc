@@ -209,7 +209,7 @@ class MemoryTracker {
     const bool outside = MaySecretlyShare(op, def);
     for (const Slot& slot : op.outputs) {
       for (const VarId id : slot.args) {
-        if (id == empty_ || KeepsValue(op, id)) continue;
+        if (id == empty_ || LeavesUntouched(op, id)) continue;
         const auto pair = std::find_if(pairs.begin(), pairs.end(),
                                        [id](const BoundPair& p) { return p.out == id; });
         const bool updates = refs_[id].block == block_;  // the old memory may be used again

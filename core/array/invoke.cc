@@ -19,7 +19,7 @@ namespace {
 using Use = OpCall::Use;
 
 // Slots that only programs can serve.
-constexpr int kNeedsProgram = kTensorArray | kOfSubBlock;
+constexpr int kNeedsProgram = kTensorArray | kOfSubBlock | kKeepsValue;
 constexpr int64_t kMaxArguments = int64_t{1} << 20;  // of one output
 
 const std::vector<Array>* FindSlot(const ArraySlots& slots, absl::string_view name) {
@@ -91,6 +91,9 @@ class Caller {
     const int index = def_.OutputIndex(slot);
     if (index < 0) return InvalidArgument("has no output '", slot, "'");
     const int flags = def_.outputs[index].flags;
+    if (count > 0 && (flags & kKeepsValue) != 0) {
+      return Unimplemented("output '", slot, "' is a state, which takes a variable of a program");
+    }
     const bool fits = count >= ((flags & kOptional) != 0 ? 0 : 1) &&
                       (count <= 1 || (flags & kVariadic) != 0) && count <= kMaxArguments;
     if (fits) return absl::OkStatus();

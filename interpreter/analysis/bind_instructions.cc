@@ -248,7 +248,7 @@ class Binder {
   void DropKeptOutputs(const Op& op, Instruction& instruction) const {
     for (VarId& var : instruction.outputs) {
       if (var < 0 || !plan_.vars[var].constant) continue;
-      if (KeepsValue(op, plan_.vars[var].program_var)) var = -1;
+      if (LeavesUntouched(op, plan_.vars[var].program_var)) var = -1;
     }
   }
 

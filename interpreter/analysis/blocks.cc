@@ -218,7 +218,7 @@ class BlockFinder {
   }
 
   bool IsKept(const Op& op, VarId var) const {
-    return tree_.persistable[var] && KeepsValue(op, var);
+    return tree_.persistable[var] && LeavesUntouched(op, var);
   }
 
   void NoteMentions(int32_t block) {

@@ -78,7 +78,7 @@ struct BlockTree {
 // carries, which have the same name outside.
 //
 // Arguments of kOfSubBlock slots do not count as uses, nor does a persistable output that an op in
-// test mode leaves as it is (KeepsValue) as written. `program` is borrowed by the result.
+// test mode leaves as it is (LeavesUntouched) as written. `program` is borrowed by the result.
 // Errors: Unimplemented that lists all ops without a definition, or for an op whose definition runs
 // no block, a block that two ops run, a
 // block with two gradients, or nesting beyond 100 levels; InvalidArgument for a block that is not

@@ -56,8 +56,7 @@ absl::Status FindFeedsAndFetches(const Program& program, const BlockTree& tree, 
     if (feed) {
       if (size > plan.feeds.size()) plan.feeds.resize(size);
       INTERP_ASSIGN_OR_RETURN(plan.feeds[col], SpecOf(program, tree, var->args[0]));
-      // Where the program gives it another value later, the declaration may tell of that one.
-      if (written[var->args[0]] && !plan.feeds[col].check_shape) plan.feeds[col].shape = {};
+      plan.feeds[col].overwritten = written[var->args[0]];
       plan.feed_list = FindVar(plan, list->args[0]);
     } else {
       if (size > plan.fetches.size()) plan.fetches.resize(size);

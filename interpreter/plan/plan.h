@@ -139,6 +139,7 @@ struct FeedSpec {
   DType dtype = DType::kUndefined;
   Shape shape = {};          // -1: any
   bool check_shape = false;  // the program asks for feeds to match `shape`
+  bool overwritten = false;  // by an op, so that `shape` may be that of the later value
   bool persistable = false;  // the value is kept beyond the run, so it is copied
   bool operator==(const FeedSpec&) const = default;
 };

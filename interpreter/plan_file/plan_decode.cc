@@ -171,6 +171,7 @@ absl::Status ReadOptions(const wire::Options& from, PlanOptions* options) {
 absl::Status ReadFeed(const wire::Feed& from, FeedSpec* feed) {
   feed->name = from.name();
   feed->check_shape = from.check_shape();
+  feed->overwritten = from.overwritten();
   feed->persistable = from.persistable();
   if (from.dims_size() > kMaxRank) {
     return InvalidArgument("feed '", feed->name, "' has rank ", from.dims_size());

@@ -124,11 +124,12 @@ void FillStream(const PlanStream& stream, wire::Stream* out) {
 }
 
 void FillFeed(const FeedSpec& feed, wire::Feed* out) {
-  const auto& [name, dtype, shape, check_shape, persistable] = feed;
+  const auto& [name, dtype, shape, check_shape, overwritten, persistable] = feed;
   out->set_name(name);
   out->set_dtype(CodeOf(dtype));
   for (const int64_t dim : shape) out->add_dims(dim);
   out->set_check_shape(check_shape);
+  out->set_overwritten(overwritten);
   out->set_persistable(persistable);
 }
 

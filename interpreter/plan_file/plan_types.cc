@@ -275,7 +275,7 @@ class TypeChecker {
         const int slot = OutputSlotOf(instruction, out);
         const Slot* in_op = op.FindOutput(instruction.def->outputs[slot].name);
         const bool kept =
-            in_op != nullptr && in_op->args.size() == 1 && KeepsValue(op, in_op->args[0]);
+            in_op != nullptr && in_op->args.size() == 1 && LeavesUntouched(op, in_op->args[0]);
         if (kept || (instruction.def->outputs[slot].flags & (kOptional | kVariadic)) != 0) continue;
         return InvalidArgument("output '", instruction.def->outputs[slot].name, "' is left out");
       }

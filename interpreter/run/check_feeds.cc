@@ -36,7 +36,7 @@ absl::Status CheckFeeds(absl::Span<const Tensor> feeds, const std::vector<FeedSp
     if (FitsDeclared(fed.shape, spec.shape)) continue;
     if (spec.check_shape) return mismatch();
     // Programs also declare no dims where they know none.
-    if (!check_shapes || spec.shape.rank() == 0) continue;
+    if (!check_shapes || spec.overwritten || spec.shape.rank() == 0) continue;
     return mismatch(
         "; if the program declares the wrong shape, turn this check off (--no-check-shape)");
   }

@@ -25,6 +25,7 @@ struct InstructionRunner::Output {
   Layout layout;
   bool view = false;
   bool fits_source = false;    // size and layout are the source's
+  bool goes_on = false;        // from the value it has, where it has one (kKeepsValue)
   Stream* stream = nullptr;    // where the memory is written; null on the host
   StreamPool* pool = nullptr;  // it comes from; null for persistable variables and on the host
 };
@@ -208,9 +209,8 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
       if (!plan_.vars[var].persistable) output.pool = &devices_->pool(plan_.vars[var].place);
     }
     if (plan_.vars[var].persistable) RareOf(bound).written_persistables.push_back(variables[var]);
-    if ((OutputFlags(instruction, static_cast<int>(arg)) & kKeepsValue) != 0) {
-      output.source = output.tensor;
-    }
+    output.goes_on = (OutputFlags(instruction, static_cast<int>(arg)) & kKeepsValue) != 0;
+    if (output.goes_on) output.source = output.tensor;
     for (const VarId in : instruction.inputs) {
       if (in == var) output.source = output.tensor;
       bound.updates = bound.updates || in == var;
@@ -344,13 +344,18 @@ absl::Status InstructionRunner::Infer(Bound& bound) {
   return status;
 }
 
+// Of an update, and of what goes on from a value that it has.
+bool InstructionRunner::KeepsMemory(const Output& output) {
+  return output.source == output.tensor && (!output.goes_on || output.tensor->has_memory());
+}
+
 absl::Status InstructionRunner::InferOutputs(Bound& bound) {
   for (Output& output : bound.outputs) {
     Tensor& tensor = *output.tensor;
-    if (output.source == &tensor && tensor.has_memory()) {
+    if (KeepsMemory(output)) {
       output.size_bytes = tensor.size_bytes();
       if (tensor.dtype != output.dtype) {
-        return InvalidArgument("an output that is an input, too, would change from ",
+        return InvalidArgument("an output that goes on from its value would change from ",
                                Name(tensor.dtype), " to ", Name(output.dtype));
       }
     }
@@ -409,9 +414,9 @@ absl::Status InstructionRunner::NoteShape(Output& output) {
     return InvalidArgument("an output declared as an image has shape ", ToString(tensor.shape));
   }
   const size_t size_bytes = tensor.size_bytes();
-  if (output.source == &tensor && tensor.has_memory() && size_bytes != output.size_bytes) {
-    return InvalidArgument("an output that is an input, too, would change from ", output.size_bytes,
-                           " bytes to ", DescribeType(tensor));
+  if (KeepsMemory(output) && size_bytes != output.size_bytes) {
+    return InvalidArgument("an output that goes on from its value would change from ",
+                           output.size_bytes, " bytes to ", DescribeType(tensor));
   }
   output.size_bytes = size_bytes;
   output.fits_source = output.source != nullptr && output.source->layout == tensor.layout &&
@@ -436,9 +441,7 @@ absl::Status InstructionRunner::Own(Output& output) {
   Tensor& tensor = *output.tensor;
   if (!tensor.has_memory()) {
     INTERP_RETURN_IF_ERROR(tensor.AllocateBytes(*output.allocator, output.size_bytes));
-    if (output.stream != nullptr)
-      return output.stream->Fill(tensor.mutable_raw_data(), 0, output.size_bytes);
-    std::memset(tensor.mutable_raw_data(), 0, output.size_bytes);
+    if (output.goes_on) std::memset(tensor.mutable_raw_data(), 0, output.size_bytes);
     return absl::OkStatus();
   }
   if (tensor.buffer().unique() && tensor.buffer()->writable) return absl::OkStatus();

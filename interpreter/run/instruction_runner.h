@@ -117,6 +117,7 @@ class InstructionRunner {
   absl::Status RunOnHost(InstrId id, const RunContext& context);
   absl::Status Launch(InstrId id);
   absl::Status Infer(Bound& bound);
+  static bool KeepsMemory(const Output& output);
   absl::Status InferOutputs(Bound& bound);
   absl::Status InferUpdate(Bound& bound, InferContext& context);
   static absl::Status CheckDTypes(const Bound& bound);

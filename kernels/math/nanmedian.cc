@@ -41,6 +41,7 @@ absl::StatusOr<Groups> GroupsOf(const OpContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   std::vector<bool> reduced(static_cast<size_t>(x.rank()), attrs.axes.empty());
   for (const int64_t given : attrs.axes) {
+    if (x.rank() == 0 && (given == 0 || given == -1)) continue;  // as Paddle takes it
     INTERP_ASSIGN_OR_RETURN(const int axis, ResolveAxis(given, x.rank()));
     reduced[axis] = true;
   }

@@ -166,7 +166,7 @@ MatmulAttrs ReadFc(AttrReader& reader) {
   attrs.keeps_lod = reader.Bool("keeps_lod", true);
   attrs.activation = ReadFcActivation(reader);
   RefuseFusedForms(reader, kFcActivations);
-  // The pass that crops such weights has run.
+  // Before the passes such weights are cropped (passes/padded_weights.h).
   if (reader.Bool("padding_weights", false)) {
     reader.Fail("attribute 'padding_weights' is true: expected weights without padding");
   }

@@ -89,7 +89,8 @@ DType SearchDType(const DTypeContext& ctx) {
   const auto integral = [](DType dtype) {
     return dtype == DType::kInt32 || dtype == DType::kInt64;
   };
-  if (sequence == values) return sequence;
+  if (sequence == values || values == DType::kUndefined) return sequence;
+  if (sequence == DType::kUndefined) return values;
   return integral(sequence) && integral(values) ? DType::kInt64 : DType::kFloat64;
 }
 

@@ -65,8 +65,7 @@ void BM_InPlaceRelu(benchmark::State& state) {
 BENCHMARK(BM_InPlaceRelu)->Arg(100 << 10)->Arg(1 << 20)->Arg(4 << 20);
 
 void BM_ScaleAndShift(benchmark::State& state) {
-  OneOp op("scale", {{"scale", 0.5f}, {"bias", 1.0f}},
-           {{"X", Values(ImageOf(state.range(0)))}});
+  OneOp op("scale", {{"scale", 0.5f}, {"bias", 1.0f}}, {{"X", Values(ImageOf(state.range(0)))}});
   RunFor(state, op, 2 * static_cast<int64_t>(op.output(0).size_bytes()));
 }
 BENCHMARK(BM_ScaleAndShift)->Arg(100 << 10)->Arg(1 << 20)->Arg(4 << 20);
@@ -95,16 +94,15 @@ ADD(scalar, kScalar, Layout::kPlain);
 
 // A residual of 7 x 7 images, where rows are short.
 void BM_AddShortRows(benchmark::State& state) {
-  OneOp op("elementwise_add", {{"axis", 1}},
-           {{"X", Values({1, 512, 7, 7})}, {"Y", Values({512})}});
+  OneOp op("elementwise_add", {{"axis", 1}}, {{"X", Values({1, 512, 7, 7})}, {"Y", Values({512})}});
   RunFor(state, op, 2 * static_cast<int64_t>(op.output(0).size_bytes()));
 }
 BENCHMARK(BM_AddShortRows);
 
 void BM_ReduceSpatialMean(benchmark::State& state, Layout layout) {
   const Tensor x = Values(ImageOf(state.range(0)), layout);
-  OneOp op("reduce_mean", {{"dim", std::vector<int32_t>{2, 3}}, {"keep_dim", true}},
-           {{"X", x}}, layout);
+  OneOp op("reduce_mean", {{"dim", std::vector<int32_t>{2, 3}}, {"keep_dim", true}}, {{"X", x}},
+           layout);
   RunFor(state, op, static_cast<int64_t>(x.size_bytes()));
 }
 BENCHMARK_CAPTURE(BM_ReduceSpatialMean, plain, Layout::kPlain)
@@ -119,8 +117,8 @@ BENCHMARK_CAPTURE(BM_ReduceSpatialMean, channels_last, Layout::kChannelsLast)
 // The end of a classifier.
 void BM_ReduceSpatialMeanOf7x7(benchmark::State& state, Layout layout) {
   const Tensor x = Values({1, 960, 7, 7}, layout);
-  OneOp op("reduce_mean", {{"dim", std::vector<int32_t>{2, 3}}, {"keep_dim", true}},
-           {{"X", x}}, layout);
+  OneOp op("reduce_mean", {{"dim", std::vector<int32_t>{2, 3}}, {"keep_dim", true}}, {{"X", x}},
+           layout);
   RunFor(state, op, static_cast<int64_t>(x.size_bytes()));
 }
 BENCHMARK_CAPTURE(BM_ReduceSpatialMeanOf7x7, plain, Layout::kPlain);

@@ -66,8 +66,7 @@ TEST(ParametersTest, WhatInstructionsWriteIsOfTheDeclaredDType) {
 TEST(ParametersTest, UndeclaredFeedsAreOfTheDTypeThatKernelsRead) {
   Program program =
       ProgramBuilder(DType::kInt64).Feed("x", {-1}).Call("split2", {"x"}, "a").Fetch("a").Build();
-  program.blocks[0].ops[1].outputs = {{"A", {program.Intern("a")}},
-                                      {"B", {program.Intern("b")}}};
+  program.blocks[0].ops[1].outputs = {{"A", {program.Intern("a")}}, {"B", {program.Intern("b")}}};
   std::erase_if(program.blocks[0].vars, [&](const Var& v) { return v.id == program.Find("x"); });
   const auto core = MakeCore(program, nullptr);
   ASSERT_NE(core, nullptr);

@@ -126,7 +126,8 @@ TEST(ExportedProgramsTest, ARingOfAnotherSizeIsAnError) {
 )",
                            {"x", "iter"}, {"in"}, {}, scope);
   EXPECT_THAT(core->Run({Tensor::Of<float>({2}, {1, -1}), Tensor::Of<int64_t>({1}, {4})}),
-              FailsWith(absl::StatusCode::kInvalidArgument, "would change from 8 bytes"));
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "goes on from its value would change from 8 bytes"));
 }
 
 TEST(SearchSortedTest, NumbersOfTwoKindsAreComparedAsNumbers) {
