@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <complex>
+
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/kernels/op_runs.h"
@@ -60,6 +62,7 @@ TEST(ExportedProgramsTest, AFeedThatTheProgramOverwritesMayHaveAnotherShape) {
 )",
                            {"x"}, {"x"});
   EXPECT_THAT(FirstOf(*core, {Tensor::Of<float>({2, 3}, {1, 5, 2, 4, 3, 0})}), ElementsAre(5, 4));
+  EXPECT_EQ(core->plan().feeds[0].shape, Shape({-1, 1}));
 }
 
 // fc_fuse_pass of Paddle pads weights whose sizes are multiples of 128.
@@ -84,6 +87,37 @@ TEST(ExportedProgramsTest, PaddingOfWeightsCountsForNothing) {
   ASSERT_THAT(want, IsOk());
   ASSERT_THAT(got, IsOk());
   for (int i : {0, 1}) EXPECT_EQ(Values<float>((*got)[i]), Values<float>((*want)[i]));
+}
+
+TEST(ExportedProgramsTest, PaddedWeightsMayChangeBetweenTwoUses) {
+  const auto core = CoreOf(R"(block 0
+  var x float32[1,1]
+  var w float32[5,5]
+  var y float32[1,1]
+  var z float32[1,1]
+  fc(Input=x, W=w) -> (Out=y) {in_num_col_dims=1, padding_weights=true}
+  scale(X=w) -> (Out=w) {scale=2.0}
+  fc(Input=y, W=w) -> (Out=z) {in_num_col_dims=1, padding_weights=true}
+)",
+                           {"x", "w"}, {"z"});
+  std::vector<float> w(25, 1e9f);
+  w[0] = 3;
+  EXPECT_THAT(FirstOf(*core, {Tensor::Of<float>({1, 1}, {1}), Tensor::Of<float>({5, 5}, w)}),
+              ElementsAre(18));
+}
+
+TEST(ExportedProgramsTest, NaNInComplexResultsIsFound) {
+  CoreOptions options;
+  options.check_nan_inf = true;
+  const auto core = CoreOf(R"(block 0
+  var x complex64[1]
+  var y complex64[1]
+  exp(X=x) -> (Out=y)
+)",
+                           {"x"}, {"y"}, options);
+  EXPECT_THAT(core->Run({Tensor::Of<std::complex<float>>({1}, {{0, 1}})}), IsOk());
+  EXPECT_THAT(core->Run({Tensor::Of<std::complex<float>>({1}, {{1000, 1}})}),
+              FailsWith(absl::StatusCode::kInvalidArgument, "contains a NaN or an infinity"));
 }
 
 // Training goes on from what the parameters say of the last scales, which lie in memory that is
