@@ -1,8 +1,6 @@
 // Making and changing ops of a Program.
 #pragma once
 
-#include <vector>
-
 #include "absl/strings/string_view.h"
 #include "core/program.h"
 

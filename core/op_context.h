@@ -168,6 +168,7 @@ class KernelContext : public OpContext {
   KernelContext(BoundArgs& args, const void* attrs, const Services& services)
       : OpContext(args, attrs), services_(services) {}
 
+  // What the kernel was bound with.
   const Services& services() const { return services_; }
   // Threads this op may use; see kernels/util/parallel_for.h.
   int num_threads() const { return services_.num_threads; }

@@ -49,7 +49,8 @@ enum SlotFlags : uint16_t {
   // Takes selected rows as well as tensors: the kernel looks which (Variable::selected_rows). It
   // gives an output of that kind its rows and memory itself. `infer` sees only a tensor's shape.
   kMayBeRows = 2048,
-  // Of an output: the kernel finds in it what it had before, zeros where it had nothing.
+  // Of an output, a persistable variable that no input names: the kernel finds in it what it had
+  // before, zeros where it had nothing. Passes do not see that read; such ops are host_only.
   kKeepsValue = 4096,
 };
 

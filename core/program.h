@@ -57,9 +57,9 @@ struct Var {
   bool need_check_feed = false;
   bool is_parameter = false;
   bool stop_gradient = false;
-  // The VarDesc message as it was loaded; empty for variables made here. What the fields above do
-  // not hold (which optional fields were set, variable attributes, unknown fields) is taken from it
-  // on saving.
+  // The VarDesc message as it was loaded; empty for variables made here, and where the name and the
+  // fields above give all of it. What they do not hold (which optional fields were set, variable
+  // attributes, unknown fields) is taken from it on saving.
   RareBytes wire = {};
 };
 
@@ -120,6 +120,7 @@ struct Attr {
   bool operator==(const Attr&) const = default;
 };
 
+// Arguments of a slot; few need no allocation of their own.
 using ArgIds = absl::InlinedVector<VarId, 4>;
 
 // A named input or output with its arguments, in file order.

@@ -1,6 +1,7 @@
 #include "interpreter/analysis/feed_columns.h"
 
 #include "interpreter/analysis/variable_table.h"
+#include "passes/feed_fetch.h"
 
 namespace interp {
 namespace {
@@ -21,27 +22,27 @@ absl::StatusOr<FeedSpec> SpecOf(const Program& program, const BlockTree& tree, V
 }
 
 // Which variables ops other than feed write, by VarId.
-std::vector<bool> Written(const Program& program) {
-  std::vector<bool> written(program.names.size());
+std::vector<bool> Overwritten(const Program& program) {
+  std::vector<bool> overwritten(program.names.size());
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
-      if (op.type == "feed") continue;
+      if (IsFeed(op)) continue;
       for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) written[id] = true;
+        for (const VarId id : slot.args) overwritten[id] = true;
       }
     }
   }
-  return written;
+  return overwritten;
 }
 
 }  // namespace
 
 absl::Status FindFeedsAndFetches(const Program& program, const BlockTree& tree, Plan& plan) {
   const std::vector<Op>& ops = program.blocks[0].ops;
-  const std::vector<bool> written = Written(program);
+  const std::vector<bool> overwritten = Overwritten(program);
   for (const Op& op : ops) {
-    const bool feed = op.type == "feed";
-    if (!feed && op.type != "fetch" && op.type != "fetch_v2") continue;
+    const bool feed = IsFeed(op);
+    if (!feed && !IsFetch(op)) continue;
     const Slot* list = feed ? op.FindInput("X") : op.FindOutput("Out");
     const Slot* var = feed ? op.FindOutput("Out") : op.FindInput("X");
     AttrReader reader(op);
@@ -56,7 +57,7 @@ absl::Status FindFeedsAndFetches(const Program& program, const BlockTree& tree, 
     if (feed) {
       if (size > plan.feeds.size()) plan.feeds.resize(size);
       INTERP_ASSIGN_OR_RETURN(plan.feeds[col], SpecOf(program, tree, var->args[0]));
-      plan.feeds[col].overwritten = written[var->args[0]];
+      plan.feeds[col].overwritten = overwritten[var->args[0]];
       plan.feed_list = FindVar(plan, list->args[0]);
     } else {
       if (size > plan.fetches.size()) plan.fetches.resize(size);

@@ -6,24 +6,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "interpreter/analysis/form.h"
 #include "interpreter/analysis/select_kernels.h"
 #include "interpreter/analysis/transfer_ops.h"
 
 namespace interp {
 namespace {
-
-bool IsImage(const PlanVar& var) {
-  return var.kind == VarKind::kLodTensor && (var.rank == 4 || var.rank == 5);
-}
-
-// Where, as what and how a tensor lies.
-struct Form {
-  Place place;
-  DType dtype = DType::kUndefined;
-  Layout layout = Layout::kPlain;
-  bool operator==(const Form&) const = default;
-};
-Form FormOf(const PlanVar& var) { return {var.place, var.dtype, var.layout}; }
 
 class TransferInserter {
  public:
@@ -54,14 +42,10 @@ class TransferInserter {
     for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
       const VarId id = instruction.inputs[arg];
       if (id < 0 || vars_[id].kind != VarKind::kLodTensor) continue;
-      int flags = InputFlags(instruction, arg);
+      const int flags = InputFlags(instruction, arg);
       if ((flags & (kTensorArray | kNoNeedBuffer)) != 0) continue;
-      Form form = WantedForm(instruction, arg, wanted);
-      if (IsFetch(instruction) && WasWidened(id)) {
-        form.dtype = declared_[id];
-        flags &= ~kAnyDType;
-      }
-      INTERP_ASSIGN_OR_RETURN(const VarId fitting, Fit(id, flags, form, instruction));
+      INTERP_ASSIGN_OR_RETURN(const VarId fitting,
+                              Fit(id, flags, WantedForm(instruction, arg, wanted), instruction));
       if (fitting != id) Redirect(instruction, arg, fitting);
     }
     const std::vector<std::pair<VarId, VarId>> apart = WriteApart(instruction, wanted);
@@ -128,16 +112,14 @@ class TransferInserter {
     return form;
   }
 
-  static bool IsFetch(const Instruction& instruction) {
-    return instruction.op_type == "fetch" || instruction.op_type == "fetch_v2";
-  }
-
-  // Whether an op without a kernel for 16 bits has made it float32. Callers get what is declared.
-  bool WasWidened(VarId id) const {
-    if (static_cast<size_t>(id) >= declared_.size() || vars_[id].dtype != DType::kFloat32) {
-      return false;
-    }
-    return declared_[id] == DType::kFloat16 || declared_[id] == DType::kBFloat16;
+  // What a reader gets that takes any dtype. A fetch gives what is declared, also where an op
+  // without a kernel for 16 bits has made float32.
+  DType DTypeFor(const Instruction& reader, VarId id) const {
+    const DType now = vars_[id].dtype;
+    const bool fetches = reader.op_type == "fetch" || reader.op_type == "fetch_v2";
+    if (!fetches || now != DType::kFloat32 || id >= std::ssize(declared_)) return now;
+    const DType declared = declared_[id];
+    return declared == DType::kFloat16 || declared == DType::kBFloat16 ? declared : now;
   }
 
   // The variable to read instead of `id`, after inserting what makes it. Place before layout before
@@ -146,7 +128,7 @@ class TransferInserter {
     const PlanVar& var = vars_[id];
     if ((flags & kAnyDType) != 0 || wanted.dtype == DType::kUndefined ||
         var.dtype == DType::kUndefined) {
-      wanted.dtype = var.dtype;
+      wanted.dtype = DTypeFor(instruction, id);
     }
     if ((flags & kAnyLayout) != 0 ||
         (wanted.layout == Layout::kChannelsLast && !FollowsImage(id, instruction.layout_rule))) {

@@ -1,0 +1,23 @@
+// Form: where a variable's tensor lies, as what and how.
+#pragma once
+
+#include "core/place.h"
+#include "interpreter/plan/plan.h"
+
+namespace interp {
+
+struct Form {
+  Place place;
+  DType dtype = DType::kUndefined;
+  Layout layout = Layout::kPlain;
+  bool operator==(const Form&) const = default;
+};
+
+inline Form FormOf(const PlanVar& var) { return {var.place, var.dtype, var.layout}; }
+
+// Whether it may lie channels-last.
+inline bool IsImage(const PlanVar& var) {
+  return var.kind == VarKind::kLodTensor && (var.rank == 4 || var.rank == 5);
+}
+
+}  // namespace interp
