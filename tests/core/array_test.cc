@@ -11,7 +11,7 @@
 
 #include "core/array/sum_arrays.h"
 #include "tests/testing/arrays.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 
 namespace interp::array_test {
 namespace {
@@ -284,7 +284,7 @@ TEST_P(ArraysOnDevices, OpsRunWhereTheirInputsLie) {
 TEST_P(ArraysOnDevices, RandomOperationsEqualTheSequentialOnes) {
   constexpr int kArrays = 6;
   constexpr int kRows = 3;
-  for (uint64_t seed = 0; seed < (testing::kSlow ? 4 : 12); ++seed) {
+  for (uint64_t seed = 0; seed < testing::SampleOf<uint64_t>(4, 12); ++seed) {
     auto runtime = MakeTwo(seed);
     std::mt19937_64 random(seed);
     std::vector<Array> arrays;

@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Engine, EngineOnDevices,
 
 TEST_P(EngineOnDevices, RandomOperationsOnAllStreamsEqualTheSequentialOnes) {
   constexpr int kBuffers = 6;
-  for (uint64_t seed = 0; seed < (testing::kSlow ? 6 : 20); ++seed) {
+  for (uint64_t seed = 0; seed < testing::SampleOf<uint64_t>(6, 20); ++seed) {
     const auto device = MakeDevice({.seed = seed,
                                     .execution = GetParam(),
                                     .max_kernel_delay_ns = 20'000,

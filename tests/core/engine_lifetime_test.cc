@@ -156,7 +156,7 @@ TEST_P(EngineLifetime, AnExceptionMayUseTheEngineWhenItIsDestroyed) {
 }
 
 TEST_P(EngineLifetime, ForeignThreadsCompleteWhileTheEngineIsDestroyed) {
-  constexpr int kRounds = testing::kSlow ? 200 : 2000;
+  const int kRounds = testing::SampleOf(200, 2000);
   for (int round = 0; round < kRounds; ++round) {
     auto engine = Make();
     std::atomic<int> runs{0};
@@ -181,7 +181,7 @@ TEST_P(EngineLifetime, ForeignThreadsCompleteWhileTheEngineIsDestroyed) {
 
 // Workers start each other's groups while the engine is stopped or destroyed.
 TEST_P(EngineLifetime, EnginesEndWhileTheirThreadsStart) {
-  constexpr int kRounds = testing::kSlow ? 200 : 1000;
+  const int kRounds = testing::SampleOf(200, 1000);
   for (int round = 0; round < kRounds; ++round) {
     auto engine = Make(/*workers=*/2);
     std::atomic<int> runs{0};
@@ -205,7 +205,7 @@ TEST_P(EngineLifetime, EnginesEndWhileTheirThreadsStart) {
 
 // Stops and starts, pushes and waits from several threads: everything runs in the end.
 TEST_P(EngineLifetime, StopsAndStartsFromManyThreads) {
-  constexpr int kRounds = testing::kSlow ? 100 : 500;
+  const int kRounds = testing::SampleOf(100, 500);
   auto engine = Make(/*workers=*/2);
   std::atomic<int> runs{0};
   std::atomic<bool> over{false};
@@ -250,7 +250,7 @@ TEST_P(EngineLifetime, StopsAndStartsFromManyThreads) {
 
 // A refused push is in flight for a moment. Who sees it and waits for everything is woken.
 TEST_P(EngineLifetime, RefusedPushesKeepNobodyWaiting) {
-  constexpr int kRounds = testing::kSlow ? 2'000 : 50'000;
+  const int kRounds = testing::SampleOf(2'000, 50'000);
   auto engine = Make();
   const Variable gone = engine->NewVariable();
   ASSERT_THAT(engine->DeleteVariable(gone), IsOk());

@@ -23,7 +23,7 @@ using testing::IsOk;
 using testing::MakeEngine;
 
 constexpr int kNumVars = 100;
-constexpr int kNumOps = testing::kSlow ? 100'000 : 1'000'000;
+const int kNumOps = testing::SampleOf(100'000, 1'000'000);
 
 struct RandomOp {
   std::vector<int> reads, writes, updates;
@@ -227,7 +227,7 @@ class NestedOps : public ::testing::TestWithParam<Case> {
  protected:
   static constexpr int kDepths = 3;
   static constexpr int kVarsOfDepth = kNumVars / kDepths;
-  static constexpr size_t kNumNested = testing::kSlow ? 3'000 : 20'000;
+  inline static const size_t kNumNested = testing::SampleOf<size_t>(3'000, 20'000);
 
   NestedOps() : ops_(kNumNested), parents_(kNumNested, -1), found_(kNumNested) {
     for (int i = 0; i < kNumVars; ++i) variables_.push_back(engine_->NewVariable());
@@ -374,7 +374,7 @@ TEST_P(NestedOps, GiveWhatSomeSerialOrderGives) {
 TEST_P(NestedOps, WaitsThatMayBeCyclesReturn) {
   std::atomic<int> runs{0};
   std::mt19937_64 random(1);
-  constexpr int kCount = testing::kSlow ? 100 : 300;
+  const int kCount = testing::SampleOf(100, 300);
   for (int i = 0; i < kCount; ++i) {
     const Variable mine = variables_[random() % 4];
     const Variable other = variables_[random() % 4];
@@ -410,7 +410,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Mixture, SurvivesEverythingAtOnce) {
   auto engine = Make();
-  constexpr int kRounds = testing::kSlow ? 300 : 3000;
+  const int kRounds = testing::SampleOf(300, 3000);
   std::atomic<int> completed{0};
   std::atomic<int> expected{0};
   std::vector<std::thread> pushers;

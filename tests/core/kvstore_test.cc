@@ -12,7 +12,7 @@
 #include "tests/testing/arrays.h"
 #include "tests/testing/history.h"
 #include "tests/testing/rank_stores.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 
 namespace interp::kvstore_test {
 namespace {
@@ -217,7 +217,7 @@ TEST_P(Stores, CallsWithinOperationsAreRefused) {
 // Pushes that add different bits, from several threads and several devices at once.
 TEST_P(Stores, CallsOnOneKeyAreLinearizable) {
   store_->SetUpdater(AddTo);
-  for (int round = 0; round < (testing::kSlow ? 3 : 10); ++round) {
+  for (int round = 0; round < testing::SampleOf(3, 10); ++round) {
     const std::string key = absl::StrCat("k", round);
     const auto number = [&](int64_t value) { return Tensor::Of<int64_t>({1}, {value}); };
     ASSERT_THAT(store_->Init(key, *runtime_->FromTensor(number(0))), IsOk());

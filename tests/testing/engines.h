@@ -11,7 +11,7 @@
 
 #include "core/engine/engine.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 
 namespace interp::testing {
 

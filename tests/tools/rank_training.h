@@ -14,7 +14,7 @@
 #include "core/io/file.h"
 #include "core/io/npz.h"
 #include "tests/testing/command.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 #include "tools/examples/digits.h"
 
 namespace interp::testing {
@@ -30,7 +30,7 @@ inline bool HasMpi() {
   if (!HasMpi()) {                                                                              \
     GTEST_SKIP() << "no MPI: install openmpi-bin and libopenmpi-dev, then configure";           \
   }                                                                                             \
-  if (kSlow) {                                                                                  \
+  if (kSanitized) {                                                                             \
     GTEST_SKIP() << "MPI itself is not built for sanitizers, which report its leaks and races"; \
   }
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tests/testing/plans.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 
 namespace interp::testing::shrink_test {
 namespace {
@@ -100,7 +100,7 @@ size_t NumShrunk(size_t n, std::vector<Edge> edges) {
 
 // A full transitive reduction of these would not end within the time of a test.
 TEST(ShrinkTest, AMillionInstructions) {
-  const int n = kSlow ? 100'000 : 1'000'000;
+  const int n = SampleOf(100'000, 1'000'000);
   std::vector<std::pair<int, int>> chain;
   for (int i = 1; i < n; ++i) chain.emplace_back(i - 1, i);
   EXPECT_EQ(NumShrunk(n, Edges(chain)), 0);

@@ -12,12 +12,12 @@
 #include "tests/testing/differential.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 
 namespace interp::testing::fault_injection_test {
 namespace {
 
-constexpr uint64_t kGraphs = kSlow ? 3 : 12;
+const uint64_t kGraphs = SampleOf<uint64_t>(3, 12);
 
 // A core whose runs start from the same parameters, so that one that fails half way does no harm.
 class Rig {

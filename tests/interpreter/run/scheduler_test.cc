@@ -10,12 +10,12 @@
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/differential.h"
 #include "tests/testing/matchers.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 
 namespace interp::testing::scheduler_test {
 namespace {
 
-constexpr int kGraphs = kSlow ? 60 : 400;
+const uint64_t kGraphs = SampleOf<uint64_t>(60, 400);
 
 // Random programs of that depth, under every variant for the host or, on one or two devices, every
 // one for those.

@@ -13,13 +13,13 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/mutations.h"
 #include "tests/testing/probe_ops.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 
 namespace interp::testing {
 namespace {
 
-constexpr uint64_t kGraphs = kSlow ? 6 : 60;
-constexpr size_t kMutationsPerPlan = kSlow ? 15 : 40;
+const uint64_t kGraphs = SampleOf<uint64_t>(6, 60);
+const size_t kMutationsPerPlan = SampleOf<size_t>(15, 40);
 constexpr uint64_t kTriesHarmful = 120;
 constexpr uint64_t kTriesHarmless = 6;
 

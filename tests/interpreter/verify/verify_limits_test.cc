@@ -10,7 +10,7 @@
 #include "tests/testing/matchers.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/program_builder.h"
-#include "tests/testing/slow.h"
+#include "tests/testing/sample.h"
 
 namespace interp::testing::verify_limits_test {
 namespace {
@@ -123,7 +123,7 @@ TEST(VerifyLimitsTest, AHundredThousandInstructions) {
     int inputs, reach;
     PlanOptions options;
   };
-  constexpr int kOps = kSlow ? 20'000 : 100'000;
+  const int kOps = SampleOf(20'000, 100'000);
   for (const Case& c : {Case{1, 1, {}}, Case{3, kOps, {}}, Case{3, 1000, kOnDevice}}) {
     const absl::StatusOr<Plan> plan =
         MainPlan(RandomDag(kOps, c.inputs, c.reach), c.options, ProbeOps());
