@@ -17,6 +17,7 @@
 #include "passes/mixed_precision.h"
 #include "passes/padded_weights.h"
 #include "passes/prune.h"
+#include "passes/python_layers.h"
 #include "passes/retired_slots.h"
 #include "passes/simplify.h"
 #include "passes/undefined_values.h"
@@ -28,6 +29,7 @@ namespace {
 
 constexpr Pass kPasses[] = {
     {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
+    {kPythonLayersPass, "put the ops of Python layers in their place", InlinePythonLayers},
     {kVariableAttributesPass, "turn attributes that are variables into inputs",
      BindVariableAttributes},
     {kArrayOpsPass, "give ops on tensor arrays types of their own", NameArrayOps},

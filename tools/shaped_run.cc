@@ -12,6 +12,7 @@
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
 #include "passes/prune.h"
+#include "passes/python_layers.h"
 #include "passes/undefined_values.h"
 #include "passes/variable_attributes.h"
 #include "tools/feed_values.h"
@@ -58,8 +59,9 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> RunOnce(const Program& program,
 }
 
 // What leaves the program's variables as they are.
-constexpr absl::string_view kKeepsVariables[] = {"insert_feed_fetch", kVariableAttributesPass,
-                                                 kArrayOpsPass, kUndefinedValuesPass, kPrunePass};
+constexpr absl::string_view kKeepsVariables[] = {"insert_feed_fetch",     kPythonLayersPass,
+                                                 kVariableAttributesPass, kArrayOpsPass,
+                                                 kUndefinedValuesPass,    kPrunePass};
 
 // All variables that somebody needs: passes drop some of them, or change what they hold.
 absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,

@@ -1,0 +1,191 @@
+#include "passes/python_layers.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "core/edit_op.h"
+
+namespace interp {
+namespace {
+
+using Renames = absl::flat_hash_map<VarId, VarId>;
+
+// The block whose ops compute what the op gives; none where the op is no Python layer.
+std::optional<int32_t> BlockOfLayer(const Op& op) {
+  if (op.type == "pylayer") {
+    const Attr* const blocks = op.FindAttr("blocks");
+    const auto* const indices =
+        blocks == nullptr ? nullptr : std::get_if<BlockIndices>(&blocks->value);
+    if (indices == nullptr || indices->indices.empty()) return std::nullopt;
+    return indices->indices[0];
+  }
+  if (op.type == "pylayer_grad") {
+    const Attr* const block = op.FindAttr("backward_block");
+    const auto* const index = block == nullptr ? nullptr : std::get_if<BlockIndex>(&block->value);
+    if (index != nullptr) return index->index;
+  }
+  return std::nullopt;
+}
+
+bool HasLayers(const Program& program) {
+  return std::any_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
+    return std::any_of(block.ops.begin(), block.ops.end(),
+                       [](const Op& op) { return BlockOfLayer(op).has_value(); });
+  });
+}
+
+void Rename(std::vector<Op>& ops, const Renames& renames) {
+  const auto rename = [&renames](std::vector<Slot>& slots) {
+    for (Slot& slot : slots) {
+      for (VarId& arg : slot.args) {
+        const auto found = renames.find(arg);
+        if (found != renames.end()) arg = found->second;
+      }
+    }
+  };
+  for (Op& op : ops) {
+    rename(op.inputs);
+    rename(op.outputs);
+  }
+}
+
+class Inliner {
+ public:
+  explicit Inliner(Program program)
+      : program_(std::move(program)),
+        renames_(program_.blocks.size()),
+        children_(program_.blocks.size()) {
+    for (const Block& block : program_.blocks) {
+      if (block.parent_idx >= 0) children_[block.parent_idx].push_back(block.idx);
+      for (const Var& var : block.vars) ++declarations_[var.id];
+    }
+  }
+
+  // Inner layers first: the ops of a block then go out as they will stay.
+  absl::StatusOr<Program> Run() && {
+    for (int32_t b = static_cast<int32_t>(program_.blocks.size()) - 1; b >= 0; --b) {
+      INTERP_RETURN_IF_ERROR(InlineIn(b));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  absl::Status InlineIn(int32_t b) {
+    std::vector<Op> ops;
+    std::vector<Op> before = std::move(program_.blocks[b].ops);
+    for (Op& op : before) {
+      const std::optional<int32_t> layer = BlockOfLayer(op);
+      if (!layer.has_value()) {
+        ops.push_back(std::move(op));
+        continue;
+      }
+      if (program_.blocks[*layer].parent_idx != b || taken_.contains(*layer)) {
+        return InvalidArgument("block ", b, ": ", op.type, " has block ", *layer,
+                               ", which is not its own");
+      }
+      taken_.insert(*layer);
+      INTERP_RETURN_IF_ERROR(Inline(op, b, *layer, ops));
+    }
+    program_.blocks[b].ops = std::move(ops);
+    return absl::OkStatus();
+  }
+
+  absl::Status Inline(const Op& layer, int32_t b, int32_t inner, std::vector<Op>& ops) {
+    Block& block = program_.blocks[inner];
+    Renames& renames = renames_[inner];
+    // The backward block sees the values of the forward block.
+    if (block.forward_block_idx > 0 && block.forward_block_idx < std::ssize(renames_)) {
+      renames = renames_[block.forward_block_idx];
+    }
+    std::vector<Op> zeros;
+    if (layer.type == "pylayer_grad") {
+      INTERP_RETURN_IF_ERROR(NameGradients(layer, block, renames, zeros));
+    }
+    for (Var& var : block.vars) {
+      if (renames.contains(var.id)) continue;
+      if (declarations_[var.id] > 1) {
+        const VarId fresh = FreshName(var.id);
+        renames[var.id] = fresh;
+        var.id = fresh;
+        var.wire = {};
+      }
+      program_.blocks[b].vars.push_back(std::move(var));
+    }
+    block.vars.clear();
+    if (!renames.empty()) RenameWithin(inner, renames);
+    for (const int32_t child : children_[inner]) program_.blocks[child].parent_idx = b;
+    children_[b].insert(children_[b].end(), children_[inner].begin(), children_[inner].end());
+    std::move(block.ops.begin(), block.ops.end(), std::back_inserter(ops));
+    std::move(zeros.begin(), zeros.end(), std::back_inserter(ops));
+    block.ops.clear();
+    return absl::OkStatus();
+  }
+
+  // In a block and in those inside it.
+  void RenameWithin(int32_t b, const Renames& renames) {
+    std::vector<int32_t> todo = {b};
+    while (!todo.empty()) {
+      const int32_t next = todo.back();
+      todo.pop_back();
+      Rename(program_.blocks[next].ops, renames);
+      todo.insert(todo.end(), children_[next].begin(), children_[next].end());
+    }
+  }
+
+  // The gradient of each input goes where the layer puts it; what the block does not write is zero.
+  absl::Status NameGradients(const Op& layer, const Block& block, Renames& renames,
+                             std::vector<Op>& zeros) {
+    const Slot* const inputs = layer.FindInput("Input");
+    const Slot* const gradients = layer.FindOutput("Input@GRAD");
+    if (gradients == nullptr) return absl::OkStatus();
+    if (inputs == nullptr || inputs->args.size() != gradients->args.size()) {
+      return InvalidArgument(layer.type, ": expected as many Input@GRAD as Input");
+    }
+    absl::flat_hash_set<VarId> written;
+    for (const Op& op : block.ops) {
+      for (const Slot& slot : op.outputs) written.insert(slot.args.begin(), slot.args.end());
+    }
+    const VarId empty = program_.Intern(kEmptyVarName);
+    for (size_t i = 0; i < gradients->args.size(); ++i) {
+      const VarId to = gradients->args[i];
+      if (to == empty) continue;
+      const VarId inside = program_.Intern(absl::StrCat(program_.NameOf(inputs->args[i]), "@GRAD"));
+      if (written.contains(inside)) {
+        renames[inside] = to;
+        continue;
+      }
+      Op& zero = zeros.emplace_back();
+      zero.type = "fill_zeros_like";
+      AddInput(zero, "X", {inputs->args[i]});
+      AddOutput(zero, "Out", {to});
+    }
+    return absl::OkStatus();
+  }
+
+  VarId FreshName(VarId id) {
+    for (;; ++renamed_) {
+      const std::string name = absl::StrCat(program_.NameOf(id), "@LAYER", renamed_);
+      if (program_.Find(name) < 0) return program_.Intern(name);
+    }
+  }
+
+  Program program_;
+  std::vector<Renames> renames_;  // by block that has been put in a layer's place
+  std::vector<std::vector<int32_t>> children_;
+  absl::flat_hash_set<int32_t> taken_;
+  absl::flat_hash_map<VarId, int> declarations_;
+  int64_t renamed_ = 1;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> InlinePythonLayers(Program program, const PassContext& /*context*/) {
+  if (!HasLayers(program)) return program;
+  return Inliner(std::move(program)).Run();
+}
+
+}  // namespace interp
