@@ -118,13 +118,21 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& folder,
 }  // namespace
 
 std::vector<ParamDecl> ParamsOf(const Program& program) {
+  std::vector<bool> written(program.names.size());
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      for (const Slot& slot : op.outputs) {
+        for (const VarId id : slot.args) written[id] = true;
+      }
+    }
+  }
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());
   for (const Block& block : program.blocks) {
     for (const Var& var : block.vars) {
       if (!var.persistable || var.kind != VarKind::kLodTensor || seen[var.id]) continue;
       seen[var.id] = true;
-      params.push_back({program.NameOf(var.id), var.dtype, var.dims});
+      params.push_back({program.NameOf(var.id), var.dtype, var.dims, written[var.id]});
     }
   }
   std::sort(params.begin(), params.end(),
@@ -132,15 +140,27 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
   return params;
 }
 
+namespace {
+
+bool FitsDims(absl::Span<const int64_t> found, absl::Span<const int64_t> declared) {
+  return std::equal(found.begin(), found.end(), declared.begin(), declared.end(),
+                    [](int64_t dim, int64_t of) { return of == -1 || of == dim; });
+}
+
+std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
+  std::erase(dims, 1);
+  return dims;
+}
+
+}  // namespace
+
 absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
   if (param.dtype == DType::kUndefined) return absl::OkStatus();
-  const auto fits = [](int64_t found, int64_t declared) {
-    return declared == -1 || declared == found;
-  };
-  if (dtype == param.dtype &&
-      std::equal(shape.begin(), shape.end(), param.dims.begin(), param.dims.end(), fits)) {
-    return absl::OkStatus();
-  }
+  const std::vector<int64_t> dims(shape.begin(), shape.end());
+  const bool fits =
+      FitsDims(dims, param.dims) || (param.written && dims.size() != param.dims.size() &&
+                                     FitsDims(WithoutOnes(dims), WithoutOnes(param.dims)));
+  if (dtype == param.dtype && fits) return absl::OkStatus();
   return InvalidArgument("the file has ", Name(dtype), ToString(shape), ", the program declares ",
                          Name(param.dtype), "[", absl::StrJoin(param.dims, ","), "]");
 }

@@ -29,11 +29,13 @@
 namespace interp {
 
 // A parameter as the program declares it. -1 in `dims` fits any size; dtype kUndefined any dtype
-// and any dims.
+// and any dims. What the program writes may have more or fewer dims of 1 than it declares: Paddle
+// declares it as it is after a step.
 struct ParamDecl {
   std::string name;
   DType dtype = DType::kUndefined;
   std::vector<int64_t> dims;
+  bool written = false;
 };
 
 // The persistable LOD_TENSOR variables of all blocks, once each, sorted by name: what a combined

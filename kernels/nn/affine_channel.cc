@@ -1,4 +1,6 @@
 // affine_channel: Out = X * Scale + Bias by channel.
+#include "kernels/nn/affine_channel.h"
+
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/with_channels_last.h"
 
@@ -10,25 +12,10 @@ constexpr int kScale = 1;
 constexpr int kBias = 2;
 constexpr int kOut = 0;
 
-struct AffineAttrs {
-  bool channels_last_dims = false;
-};
-
-AffineAttrs ReadAffine(AttrReader& reader) {
-  return {HasChannelsLastDims(reader.String("data_layout", "AnyLayout"))};
-}
-
 absl::Status Infer(InferContext& ctx) {
-  const Shape& x = ctx.input(kX).shape;
-  if (x.rank() < 2) {
-    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected at least 2 dims");
-  }
-  const int64_t channels = ctx.attrs<AffineAttrs>().channels_last_dims ? x.back() : x[1];
-  for (const int slot : {kScale, kBias}) {
-    if (ctx.input(slot).numel() == channels) continue;
-    return InvalidArgument("input '", slot == kScale ? "Scale" : "Bias", "' is ",
-                           DescribeType(ctx.input(slot)), ", expected [", channels, "]");
-  }
+  INTERP_ASSIGN_OR_RETURN(const int64_t channels, AffineChannels(ctx, kX));
+  INTERP_RETURN_IF_ERROR(CheckOfChannels(ctx, kScale, "Scale", channels));
+  INTERP_RETURN_IF_ERROR(CheckOfChannels(ctx, kBias, "Bias", channels));
   ctx.ShareShape(kX, kOut);
   return absl::OkStatus();
 }

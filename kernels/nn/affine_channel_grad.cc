@@ -1,6 +1,6 @@
 // affine_channel_grad: X@GRAD = Out@GRAD Scale; Scale@GRAD and Bias@GRAD are the sums by channel of
 // Out@GRAD X and of Out@GRAD.
-#include "core/op_def.h"
+#include "kernels/nn/affine_channel.h"
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/norm_grad.h"
 
@@ -14,25 +14,10 @@ constexpr int kXGrad = 0;
 constexpr int kScaleGrad = 1;
 constexpr int kBiasGrad = 2;
 
-struct AffineAttrs {
-  bool channels_last_dims = false;
-};
-
-AffineAttrs ReadAffine(AttrReader& reader) {
-  return {HasChannelsLastDims(reader.String("data_layout", "AnyLayout"))};
-}
-
 absl::Status Infer(InferContext& ctx) {
-  const Shape& x = ctx.input(kX).shape;
-  if (x.rank() < 2) {
-    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected at least 2 dims");
-  }
-  const int64_t channels = ctx.attrs<AffineAttrs>().channels_last_dims ? x.back() : x[1];
-  if (ctx.input(kScale).numel() != channels) {
-    return InvalidArgument("input 'Scale' is ", DescribeType(ctx.input(kScale)), ", expected [",
-                           channels, "]");
-  }
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", x));
+  INTERP_ASSIGN_OR_RETURN(const int64_t channels, AffineChannels(ctx, kX));
+  INTERP_RETURN_IF_ERROR(CheckOfChannels(ctx, kScale, "Scale", channels));
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", ctx.input(kX).shape));
   ctx.ShareShape(kX, kXGrad);
   ctx.SetShape(kScaleGrad, {channels});
   ctx.SetShape(kBiasGrad, {channels});

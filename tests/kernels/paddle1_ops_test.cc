@@ -327,5 +327,22 @@ TEST(FillDiagonalTensorTest, TakesARow) {
   EXPECT_THAT(Values<float>(OutputsOf(run)[0]), ElementsAre(0, 5, 0, 0, 0, 6));
 }
 
+// As Paddle has it: AnyLayout, which is the default, is no NCHW.
+TEST(AffineChannelTest, ChannelsAreLastUnlessToldOtherwise) {
+  const auto run = [](const std::string& attrs) {
+    const OpRun run = {"affine_channel",
+                       {{"X", Tensor::Of<float>({1, 2, 1, 2}, {1, 1, 1, 1})},
+                        {"Scale", Tensor::Of<float>({2}, {2, 3})},
+                        {"Bias", Tensor::Of<float>({2}, {0, 1})}},
+                       {"Out"},
+                       attrs};
+    return Values<float>(OutputsOf(run)[0]);
+  };
+  EXPECT_THAT(run(""), ElementsAre(2, 4, 2, 4));
+  EXPECT_THAT(run("data_layout=\"AnyLayout\""), ElementsAre(2, 4, 2, 4));
+  EXPECT_THAT(run("data_layout=\"NHWC\""), ElementsAre(2, 4, 2, 4));
+  EXPECT_THAT(run("data_layout=\"NCHW\""), ElementsAre(2, 2, 4, 4));
+}
+
 }  // namespace
 }  // namespace interp::testing::paddle1_ops_test
