@@ -23,7 +23,7 @@ using testing::IsOk;
 using testing::MakeEngine;
 
 constexpr int kNumVars = 100;
-const int kNumOps = testing::SampleOf(100'000, 1'000'000);
+const int kNumOps = testing::SampleOf(50'000, 1'000'000);
 
 struct RandomOp {
   std::vector<int> reads, writes, updates;
