@@ -252,7 +252,7 @@ absl::StatusOr<Batch<T>> MakeBatch(KernelContext& ctx, bool has_rois_num) {
                   scores.shape[1],  boxes.shape[2],  per_class};
 }
 
-// The only op without an index, multiclass_nms, marks an empty result by a single -1.
+// Ops without an index mark an empty result by a single -1.
 template <typename T>
 absl::Status WriteNothing(KernelContext& ctx, Tensor& out) {
   out.shape = {1, 1};
@@ -298,10 +298,10 @@ absl::Status WriteCounts(KernelContext& ctx, const std::vector<int64_t>& offsets
   return absl::OkStatus();
 }
 
-// `version`: 1, 2 or 3, the op's number. Only 1 and 2 give their outputs a LoD.
-template <typename T, int version>
+// `counts`: gives the detections of each image as NmsRoisNum instead of a LoD.
+template <typename T, bool counts>
 absl::Status MulticlassNms(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(const Batch<T> batch, MakeBatch<T>(ctx, version == 3));
+  INTERP_ASSIGN_OR_RETURN(const Batch<T> batch, MakeBatch<T>(ctx, counts));
   const std::vector<std::vector<Detection>> by_image =
       SuppressAll(batch, ctx.attrs<NmsAttrs>(), ctx.num_threads());
   std::vector<int64_t> offsets = {0};
@@ -309,7 +309,7 @@ absl::Status MulticlassNms(KernelContext& ctx) {
     offsets.push_back(offsets.back() + static_cast<int64_t>(detections.size()));
   }
   Tensor& out = ctx.output(kOut);
-  Tensor* index = version == 1 ? nullptr : ctx.optional_output(kIndex);
+  Tensor* index = ctx.optional_output(kIndex);
   if (offsets.back() == 0 && index == nullptr) {
     INTERP_RETURN_IF_ERROR(WriteNothing<T>(ctx, out));
     offsets = {0, 1};
@@ -318,11 +318,12 @@ absl::Status MulticlassNms(KernelContext& ctx) {
     INTERP_RETURN_IF_ERROR(WriteDetections(ctx, batch, by_image, out, index));
   }
   if (index != nullptr) index->lod = out.lod;
-  if constexpr (version == 3) {
+  if constexpr (counts) {
     out.lod.clear();
     if (index != nullptr) index->lod.clear();
-    if (Tensor* counts = ctx.optional_output(kNmsRoisNum))
-      return WriteCounts(ctx, offsets, *counts);
+    if (Tensor* of_images = ctx.optional_output(kNmsRoisNum)) {
+      return WriteCounts(ctx, offsets, *of_images);
+    }
   }
   return absl::OkStatus();
 }
@@ -336,28 +337,22 @@ void InferIndexAndCountType(DTypeContext& ctx) {
   ctx.Set(kNmsRoisNum, DType::kInt32);
 }
 
-INTERP_REGISTER_OP(OpDef{
-    .type = "multiclass_nms",
-    .inputs = {{"BBoxes"}, {"Scores"}},
-    .outputs = {{"Out"}},
-    .parse = ParseAttrs<NmsAttrs, ReadAttrs>,
-    .kernel_dtype = ScoresType,
-    .kernels = {{DType::kFloat32, MulticlassNms<float, 1>},
-                {DType::kFloat64, MulticlassNms<double, 1>}},
-    .dynamic_outputs = true,
-});
+OpDef WithLodDef(absl::string_view type) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"BBoxes"}, {"Scores"}},
+      .outputs = {{"Out"}, {"Index", kOptional}},
+      .parse = ParseAttrs<NmsAttrs, ReadAttrs>,
+      .kernel_dtype = ScoresType,
+      .infer_dtype = InferIndexType,
+      .kernels = {{DType::kFloat32, MulticlassNms<float, false>},
+                  {DType::kFloat64, MulticlassNms<double, false>}},
+      .dynamic_outputs = true,
+  };
+}
 
-INTERP_REGISTER_OP(OpDef{
-    .type = "multiclass_nms2",
-    .inputs = {{"BBoxes"}, {"Scores"}},
-    .outputs = {{"Out"}, {"Index", kOptional}},
-    .parse = ParseAttrs<NmsAttrs, ReadAttrs>,
-    .kernel_dtype = ScoresType,
-    .infer_dtype = InferIndexType,
-    .kernels = {{DType::kFloat32, MulticlassNms<float, 2>},
-                {DType::kFloat64, MulticlassNms<double, 2>}},
-    .dynamic_outputs = true,
-});
+INTERP_REGISTER_OP(WithLodDef("multiclass_nms"));
+INTERP_REGISTER_OP(WithLodDef("multiclass_nms2"));
 
 INTERP_REGISTER_OP(OpDef{
     .type = "multiclass_nms3",
@@ -366,8 +361,8 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<NmsAttrs, ReadAttrs>,
     .kernel_dtype = ScoresType,
     .infer_dtype = InferIndexAndCountType,
-    .kernels = {{DType::kFloat32, MulticlassNms<float, 3>},
-                {DType::kFloat64, MulticlassNms<double, 3>}},
+    .kernels = {{DType::kFloat32, MulticlassNms<float, true>},
+                {DType::kFloat64, MulticlassNms<double, true>}},
     .dynamic_outputs = true,
 });
 

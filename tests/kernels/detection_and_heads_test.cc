@@ -229,5 +229,31 @@ TEST(FusionGruTest, KeepsTheOldStateInOriginMode) {
   EXPECT_EQ(Difference(fused[0], plain[0], 1e-5, 1e-6), "");
 }
 
+// Exports of PaddleHub have one.
+TEST(MulticlassNmsTest, HasAnIndexAsItsSuccessorHas) {
+  const auto run = [](const std::string& type, const std::string& threshold) {
+    return OutputsOf(
+        {type,
+         {{"BBoxes", Of<float>({1, 3, 4}, {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3})},
+          {"Scores", Of<float>({1, 2, 3}, {0, 0, 0, 0.5F, 0.75F, 0.25F})}},
+         {"Out", "Index"},
+         absl::StrCat("background_label=0, nms_top_k=-1, keep_top_k=-1, nms_threshold=0.5, "
+                      "score_threshold=",
+                      threshold)});
+  };
+  const std::vector<Tensor> found = run("multiclass_nms", "0.125");
+  EXPECT_THAT(Values<float>(found[0]), ElementsAre(1, 0.75F, 0, 0, 1, 1, 1, 0.25F, 2, 2, 3, 3));
+  EXPECT_THAT(Values<int32_t>(found[1]), ElementsAre(1, 2));
+  EXPECT_EQ(found[1].lod, (Lod{{0, 2}}));
+  for (const std::string threshold : {"0.125", "0.875"}) {
+    const std::vector<Tensor> first = run("multiclass_nms", threshold);
+    const std::vector<Tensor> second = run("multiclass_nms2", threshold);
+    for (int i : {0, 1}) {
+      EXPECT_EQ(first[i].shape, second[i].shape);
+      EXPECT_EQ(Difference(first[i], second[i], 0, 0), "");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace interp::testing::detection_and_heads_test
