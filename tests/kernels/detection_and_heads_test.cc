@@ -10,6 +10,8 @@
 namespace interp::testing::detection_and_heads_test {
 namespace {
 
+using ::testing::ElementsAre;
+
 template <typename T>
 Tensor Of(const Shape& shape, const std::vector<T>& values) {
   return Tensor::Of<T>(shape, values);
