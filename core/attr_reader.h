@@ -39,6 +39,8 @@ class AttrReader {
   void Fail(absl::string_view message);
   const absl::Status& status() const { return status_; }
   const Op& op() const { return op_; }
+  // Null where arguments have no names.
+  const Program* program() const { return program_; }
 
  private:
   const Op& op_;

@@ -211,6 +211,12 @@ absl::Status CheckOp(const Program& program, const OpRegistry& ops, int32_t bloc
                              "', which is not declared and which no earlier op writes");
     }
   }
+  // What a block is given has a value in it, or none: Paddle names gradients that nothing makes.
+  if (HasSubBlock(op)) {
+    for (const Slot& slot : op.inputs) {
+      for (const VarId id : slot.args) visibility.MarkWritten(id);
+    }
+  }
   for (const Slot& slot : op.outputs) {
     for (const VarId id : slot.args) visibility.MarkWritten(id);
   }

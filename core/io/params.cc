@@ -117,7 +117,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& folder,
 
 }  // namespace
 
-std::vector<ParamDecl> ParamsOf(const Program& program) {
+namespace {
+
+// By VarId.
+std::vector<bool> WrittenVars(const Program& program) {
   std::vector<bool> written(program.names.size());
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
@@ -126,6 +129,13 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
       }
     }
   }
+  return written;
+}
+
+}  // namespace
+
+std::vector<ParamDecl> ParamsOf(const Program& program) {
+  const std::vector<bool> written = WrittenVars(program);
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());
   for (const Block& block : program.blocks) {

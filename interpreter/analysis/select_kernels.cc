@@ -163,8 +163,9 @@ class KernelSelector {
       inner.vars[inner_var].dtype = outer.vars[outer_var].dtype;
     });
     for (size_t i = 0; i < inner.entries.size(); ++i) {
-      const PlanVar& like = outer.vars[instruction.inputs[inner.entry_args[i]]];
-      inner.vars[inner.entries[i]].dtype = like.dtype;
+      const DType given = outer.vars[instruction.inputs[inner.entry_args[i]]].dtype;
+      // A gradient that nothing made, and nobody declares outside, is what the block says it is.
+      if (given != DType::kUndefined) inner.vars[inner.entries[i]].dtype = given;
     }
     for (size_t i = 0; i < inner.inherited.size(); ++i) {
       const Plan& forward = plans_[inner.forward_block];

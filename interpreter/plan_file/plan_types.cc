@@ -247,7 +247,8 @@ class TypeChecker {
       inside[inner_var].dtype = now[outer_var].dtype;
     });
     for (size_t i = 0; i < inner.entries.size(); ++i) {
-      inside[inner.entries[i]].dtype = now[typed.inputs[inner.entry_args[i]]].dtype;
+      const DType given = now[typed.inputs[inner.entry_args[i]]].dtype;
+      if (given != DType::kUndefined) inside[inner.entries[i]].dtype = given;
     }
     for (size_t i = 0; i < inner.inherited.size(); ++i) {
       const VarId left = plans_[inner.forward_block].saved[i].var;

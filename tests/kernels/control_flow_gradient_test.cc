@@ -166,6 +166,74 @@ TEST(ConditionalBlockGradTest, OfABlockThatDidNotRunIsZero) {
   }
 }
 
+// The branch writes s over, which its gradient shows by making none of s. That of n is an
+// integer's, which the program does not name otherwise, and nothing outside makes that of u.
+TEST(ConditionalBlockGradTest, WhatABranchOverwritesHasNoGradientBehindIt) {
+  const Case test = {
+      "block 0\n"
+      "  var x float32[2]\n  var s float32[2]\n  var u float32[2]\n  var n int64[1]\n"
+      "  var yes bool[1]\n  var scope step_scopes\n"
+      "  var s@GRAD float32[2]\n  var x@GRAD float32[2]\n  var s_before@GRAD float32[2]\n"
+      "  var n@GRAD@RENAME int64[1]\n"
+      "  conditional_block(Cond=yes, Input=[x, s, n]) -> (Out=[s, n, u], Scope=scope)"
+      " {sub_block=block:1, is_scalar_condition=true}\n"
+      "  fill_any_like(X=n) -> (Out=n@GRAD@RENAME) {value=0.0, dtype=-1}\n"
+      "  conditional_block_grad(Cond=yes, Input=[x, s, n], Out=[s, n, u],"
+      " Out@GRAD=[s@GRAD, n@GRAD@RENAME, u@GRAD], Scope=scope)"
+      " -> (Input@GRAD=[x@GRAD, s_before@GRAD, @EMPTY@])"
+      " {sub_block=block:2, is_scalar_condition=true}\n"
+      "block 1 parent=0\n"
+      "  scale(X=x) -> (Out=s) {scale=2.0}\n"
+      "  scale(X=x) -> (Out=u) {scale=3.0}\n"
+      "block 2 parent=0 forward=1\n"
+      "  var x@GRAD float32[2]\n"
+      "  scale(X=s@GRAD) -> (Out=x@GRAD) {scale=2.0}\n",
+      {"x", "s", "n", "yes", "s@GRAD"},
+      {"x@GRAD", "s_before@GRAD"}};
+  for (const bool taken : {true, false}) {
+    const auto out = RunTwice(test, {Floats({2}, {1, 2}), Floats({2}, {5, 6}), Int(7),
+                                     Tensor::Of<bool>({1}, {taken}), Floats({2}, {3, 4})});
+    ASSERT_THAT(out, IsOk());
+    EXPECT_THAT(Values((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
+    EXPECT_THAT(Values((*out)[1]), ElementsAre(0, 0));
+  }
+}
+
+// A branch in a loop writes w, and nothing reads w behind it, so no op makes its gradient.
+TEST(WhileGradTest, AGradientThatNothingMakesIsOfTheTypeItsBlockDeclares) {
+  const Case test = {
+      "block 0\n"
+      "  var x float32[2]\n  var go bool[1]\n  var yes bool[1]\n  var steps step_scopes\n"
+      "  var x@GRAD float32[2]\n  var out float32[2]\n"
+      "  while(X=[x, yes], Condition=go) -> (Out=[out, go], StepScopes=steps)"
+      " {sub_block=block:1}\n"
+      "  while_grad(X=[x, yes], Out=[out, go], StepScopes=steps, Out@GRAD=[w@GRAD])"
+      " -> (X@GRAD=[x@GRAD, @EMPTY@]) {sub_block=block:3, original_output_grad=[\"w@GRAD\"]}\n"
+      "block 1 parent=0\n"
+      "  var w float32[2]\n  var scope step_scopes\n"
+      "  scale(X=x) -> (Out=w) {scale=2.0}\n"
+      "  assign(X=w) -> (Out=out)\n"
+      "  conditional_block(Cond=yes, Input=w) -> (Out=w, Scope=scope)"
+      " {sub_block=block:2, is_scalar_condition=true}\n"
+      "  logical_not(X=go) -> (Out=go)\n"
+      "block 2 parent=1\n"
+      "  scale(X=x) -> (Out=w) {scale=5.0}\n"
+      "block 3 parent=0 forward=1\n"
+      "  var w@GRAD float32[2]\n  var x@GRAD float32[2]\n"
+      "  conditional_block_grad(Cond=yes, Input=w, Out=w, Out@GRAD=w@GRAD, Scope=scope)"
+      " -> (Input@GRAD=w@GRAD) {sub_block=block:4, is_scalar_condition=true}\n"
+      "  scale(X=w@GRAD) -> (Out=x@GRAD) {scale=2.0}\n"
+      "block 4 parent=3 forward=2\n",
+      {"x", "go", "yes"},
+      {"x@GRAD"}};
+  for (const bool taken : {true, false}) {
+    const auto out = RunTwice(
+        test, {Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {true}), Tensor::Of<bool>({1}, {taken})});
+    ASSERT_THAT(out, IsOk());
+    EXPECT_THAT(Values((*out)[0]), ElementsAre(0, 0));
+  }
+}
+
 TEST(RnnMemoryHelperGradTest, IsZeroWithoutAGradient) {
   const std::string head =
       "block 0\n  var x float32[2]\n  var og float32[2]\n  var missing float32[2]\n"
