@@ -182,6 +182,17 @@ class TypeChecker {
     return absl::OkStatus();
   }
 
+  // Of an op with dynamic outputs a variable that the plan has made is of the type of the one that
+  // it stands for; what the op gives is checked when it runs.
+  static void TakeDynamicTypes(const Plan& plan, const Instruction& instruction,
+                               std::vector<PlanVar>& now) {
+    if (!instruction.def->dynamic_outputs) return;
+    for (const VarId id : instruction.outputs) {
+      if (id < plan.num_program_vars || now[id].dtype != DType::kUndefined) continue;
+      now[id].dtype = plan.vars[id].dtype;
+    }
+  }
+
   absl::Status CheckInstruction(const Plan& plan, const Instruction& instruction) {
     std::vector<PlanVar>& now = now_[plan.block];
     const Op& op = OpOf(program_, plan, instruction);
@@ -199,6 +210,7 @@ class TypeChecker {
     INTERP_RETURN_IF_ERROR(CheckInputs(instruction, now));
     INTERP_RETURN_IF_ERROR(CheckOpArguments(op, plan, instruction));
     INTERP_RETURN_IF_ERROR(CheckDeclaredShares(instruction));
+    TakeDynamicTypes(plan, instruction, now);
     INTERP_RETURN_IF_ERROR(SetTypes(op, typed, now));
     if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(CheckSubBlock(plan, op, typed));
     INTERP_RETURN_IF_ERROR(CheckOutputs(op, instruction, now));

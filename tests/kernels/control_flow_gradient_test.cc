@@ -8,6 +8,7 @@
 #include "core/program_parse.h"
 #include "core/program_print.h"
 #include "interpreter/interpreter_core.h"
+#include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing {
@@ -22,10 +23,15 @@ struct Case {
   std::vector<std::string> fetches;
 };
 
+// Through a plan file.
 absl::StatusOr<std::vector<Tensor>> RunTwice(const Case& test, const std::vector<Tensor>& feeds) {
   INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(test.text));
-  INTERP_ASSIGN_OR_RETURN(const auto core, InterpreterCore::Create(std::move(program), test.feeds,
-                                                                   test.fetches, nullptr));
+  INTERP_ASSIGN_OR_RETURN(
+      const CompiledProgram compiled,
+      Compile(std::move(program), test.feeds, test.fetches, {}, {}, OpRegistry::Global()));
+  INTERP_ASSIGN_OR_RETURN(const std::string file, FormatPlan(compiled));
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram read, ParsePlan(file, OpRegistry::Global()));
+  INTERP_ASSIGN_OR_RETURN(const auto core, InterpreterCore::Create(std::move(read), nullptr));
   INTERP_RETURN_IF_ERROR(core->Run(feeds).status());
   return core->Run(feeds);  // as a warm run has it
 }
