@@ -156,8 +156,8 @@ TEST_P(EngineLifetime, AnExceptionMayUseTheEngineWhenItIsDestroyed) {
 }
 
 TEST_P(EngineLifetime, ForeignThreadsCompleteWhileTheEngineIsDestroyed) {
-  const int kRounds = testing::SampleOf(200, 2000);
-  for (int round = 0; round < kRounds; ++round) {
+  const int num_rounds = testing::SampleOf(200, 2000);
+  for (int round = 0; round < num_rounds; ++round) {
     auto engine = Make();
     std::atomic<int> runs{0};
     std::vector<std::thread> threads;
@@ -181,8 +181,8 @@ TEST_P(EngineLifetime, ForeignThreadsCompleteWhileTheEngineIsDestroyed) {
 
 // Workers start each other's groups while the engine is stopped or destroyed.
 TEST_P(EngineLifetime, EnginesEndWhileTheirThreadsStart) {
-  const int kRounds = testing::SampleOf(200, 1000);
-  for (int round = 0; round < kRounds; ++round) {
+  const int num_rounds = testing::SampleOf(200, 1000);
+  for (int round = 0; round < num_rounds; ++round) {
     auto engine = Make(/*workers=*/2);
     std::atomic<int> runs{0};
     const Variable v = engine->NewVariable();
@@ -205,7 +205,7 @@ TEST_P(EngineLifetime, EnginesEndWhileTheirThreadsStart) {
 
 // Stops and starts, pushes and waits from several threads: everything runs in the end.
 TEST_P(EngineLifetime, StopsAndStartsFromManyThreads) {
-  const int kRounds = testing::SampleOf(100, 500);
+  const int num_rounds = testing::SampleOf(100, 500);
   auto engine = Make(/*workers=*/2);
   std::atomic<int> runs{0};
   std::atomic<bool> over{false};
@@ -213,7 +213,7 @@ TEST_P(EngineLifetime, StopsAndStartsFromManyThreads) {
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {
       const Variable v = engine->NewVariable();
-      for (int i = 0; i < kRounds; ++i) {
+      for (int i = 0; i < num_rounds; ++i) {
         EXPECT_THAT(engine->Push(
                         [&] {
                           const Variable w = engine->NewVariable();
@@ -245,18 +245,18 @@ TEST_P(EngineLifetime, StopsAndStartsFromManyThreads) {
   for (std::thread& thread : stoppers) thread.join();
   engine->Start();
   EXPECT_THAT(engine->WaitForAll(kHangs), IsOk());
-  EXPECT_EQ(runs, 2 * kRounds);
+  EXPECT_EQ(runs, 2 * num_rounds);
 }
 
 // A refused push is in flight for a moment. Who sees it and waits for everything is woken.
 TEST_P(EngineLifetime, RefusedPushesKeepNobodyWaiting) {
-  const int kRounds = testing::SampleOf(2'000, 50'000);
+  const int num_rounds = testing::SampleOf(2'000, 50'000);
   auto engine = Make();
   const Variable gone = engine->NewVariable();
   ASSERT_THAT(engine->DeleteVariable(gone), IsOk());
   std::atomic<bool> over{false};
   std::thread pusher([&] {
-    for (int i = 0; i < kRounds; ++i) {
+    for (int i = 0; i < num_rounds; ++i) {
       EXPECT_THAT(engine->Push([] {}, {.writes = {gone}}), FailsWith(kInvalid, ""));
     }
     over = true;

@@ -374,8 +374,8 @@ TEST_P(NestedOps, GiveWhatSomeSerialOrderGives) {
 TEST_P(NestedOps, WaitsThatMayBeCyclesReturn) {
   std::atomic<int> runs{0};
   std::mt19937_64 random(1);
-  const int kCount = testing::SampleOf(100, 300);
-  for (int i = 0; i < kCount; ++i) {
+  const int num_tries = testing::SampleOf(100, 300);
+  for (int i = 0; i < num_tries; ++i) {
     const Variable mine = variables_[random() % 4];
     const Variable other = variables_[random() % 4];
     const Variable inner = variables_[random() % 4];
@@ -394,7 +394,7 @@ TEST_P(NestedOps, WaitsThatMayBeCyclesReturn) {
     }
   }
   EXPECT_THAT(engine_->WaitForAll(std::chrono::minutes(2)), IsOk());
-  EXPECT_EQ(runs, kCount);
+  EXPECT_EQ(runs, num_tries);
 }
 
 // Operations that fail, push, wait and complete elsewhere, with variables made and deleted
@@ -410,7 +410,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Mixture, SurvivesEverythingAtOnce) {
   auto engine = Make();
-  const int kRounds = testing::SampleOf(300, 3000);
+  const int num_rounds = testing::SampleOf(300, 3000);
   std::atomic<int> completed{0};
   std::atomic<int> expected{0};
   std::vector<std::thread> pushers;
@@ -418,7 +418,7 @@ TEST_P(Mixture, SurvivesEverythingAtOnce) {
     pushers.emplace_back([&, t] {
       std::mt19937_64 random(t);
       std::vector<Variable> mine;
-      for (int i = 0; i < kRounds; ++i) {
+      for (int i = 0; i < num_rounds; ++i) {
         while (mine.size() < 8) mine.push_back(engine->NewVariable());
         const Variable a = mine[random() % mine.size()];
         const Variable b = mine[random() % mine.size()];

@@ -701,10 +701,10 @@ TEST(Engine, CrossingVariablesFromManyThreadsDoNotDeadlock) {
   const Variable b = engine->NewVariable();
   std::atomic<int> runs{0};
   std::vector<std::thread> threads;
-  const int kPushes = testing::SampleOf(2000, 20000);
+  const int num_pushes = testing::SampleOf(2000, 20000);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < kPushes; ++i) {
+      for (int i = 0; i < num_pushes; ++i) {
         const Variable from = t % 2 == 0 ? a : b;
         const Variable to = t % 2 == 0 ? b : a;
         EXPECT_THAT(engine->Push([&] { ++runs; }, {.reads = {from}, .writes = {to}}), IsOk());
@@ -713,7 +713,7 @@ TEST(Engine, CrossingVariablesFromManyThreadsDoNotDeadlock) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(engine->WaitForAll(std::chrono::minutes(2)), IsOk());
-  EXPECT_EQ(runs, 4 * kPushes);
+  EXPECT_EQ(runs, 4 * num_pushes);
 }
 
 TEST(Engine, CreateRefusesNonsense) {

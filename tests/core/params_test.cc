@@ -218,7 +218,8 @@ TEST(ParamsTest, FoldersHaveAFilePerVariable) {
 
 TEST(ParamsTest, WhatTheProgramWritesMayHaveOtherDimsOfOne) {
   const auto check = [](std::vector<int64_t> declared, const Shape& found, bool written) {
-    return CheckDeclared(DType::kFloat32, found, {"p", DType::kFloat32, declared, written});
+    return CheckDeclared(DType::kFloat32, found,
+                         {"p", DType::kFloat32, std::move(declared), written});
   };
   EXPECT_THAT(check({1, 1}, {1}, true), IsOk());
   EXPECT_THAT(check({}, {1}, true), IsOk());

@@ -15,8 +15,8 @@ inline constexpr bool kSanitized = false;
 // .ci/run sets it; else `all`.
 template <typename Count>
 Count SampleOf(Count sample, Count all) {
-  static const bool sampled = kSanitized || std::getenv("INTERP_TEST_SAMPLE") != nullptr;
-  return sampled ? sample : all;
+  static const bool kSampled = kSanitized || std::getenv("INTERP_TEST_SAMPLE") != nullptr;
+  return kSampled ? sample : all;
 }
 
 }  // namespace interp::testing

@@ -123,10 +123,10 @@ TEST(VerifyLimitsTest, AHundredThousandInstructions) {
     int inputs, reach;
     PlanOptions options;
   };
-  const int kOps = SampleOf(20'000, 100'000);
-  for (const Case& c : {Case{1, 1, {}}, Case{3, kOps, {}}, Case{3, 1000, kOnDevice}}) {
+  const int num_ops = SampleOf(20'000, 100'000);
+  for (const Case& c : {Case{1, 1, {}}, Case{3, num_ops, {}}, Case{3, 1000, kOnDevice}}) {
     const absl::StatusOr<Plan> plan =
-        MainPlan(RandomDag(kOps, c.inputs, c.reach), c.options, ProbeOps());
+        MainPlan(RandomDag(num_ops, c.inputs, c.reach), c.options, ProbeOps());
     ASSERT_THAT(plan, IsOk());
     CheckVerdict(*plan, true);
     CheckVerdict(WithoutEdges(*plan), false);
