@@ -203,7 +203,8 @@ absl::Status CheckOp(const Program& program, const OpRegistry& ops, int32_t bloc
   }
   INTERP_RETURN_IF_ERROR(CheckOutputsDiffer(program, op, empty));
   // The queue that a reader is made from is declared nowhere: Python puts it into the scope.
-  const bool sees_all = HasSubBlock(op) || MakesReader(op);
+  const bool runs_block = HasSubBlock(op);
+  const bool sees_all = runs_block || MakesReader(op);
   for (const Slot& slot : op.inputs) {
     for (const VarId id : slot.args) {
       if (id == empty || sees_all || visibility.IsVisible(id, block)) continue;
@@ -212,7 +213,7 @@ absl::Status CheckOp(const Program& program, const OpRegistry& ops, int32_t bloc
     }
   }
   // What a block is given has a value in it, or none: Paddle names gradients that nothing makes.
-  if (HasSubBlock(op)) {
+  if (runs_block) {
     for (const Slot& slot : op.inputs) {
       for (const VarId id : slot.args) visibility.MarkWritten(id);
     }

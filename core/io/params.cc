@@ -115,10 +115,6 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& folder,
   return tensors;
 }
 
-}  // namespace
-
-namespace {
-
 // By VarId.
 std::vector<bool> WrittenVars(const Program& program) {
   std::vector<bool> written(program.names.size());
@@ -130,6 +126,16 @@ std::vector<bool> WrittenVars(const Program& program) {
     }
   }
   return written;
+}
+
+bool FitsDims(absl::Span<const int64_t> found, absl::Span<const int64_t> declared) {
+  return std::equal(found.begin(), found.end(), declared.begin(), declared.end(),
+                    [](int64_t dim, int64_t of) { return of == -1 || of == dim; });
+}
+
+std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
+  std::erase(dims, 1);
+  return dims;
 }
 
 }  // namespace
@@ -149,20 +155,6 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
             [](const ParamDecl& a, const ParamDecl& b) { return a.name < b.name; });
   return params;
 }
-
-namespace {
-
-bool FitsDims(absl::Span<const int64_t> found, absl::Span<const int64_t> declared) {
-  return std::equal(found.begin(), found.end(), declared.begin(), declared.end(),
-                    [](int64_t dim, int64_t of) { return of == -1 || of == dim; });
-}
-
-std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
-  std::erase(dims, 1);
-  return dims;
-}
-
-}  // namespace
 
 absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
   if (param.dtype == DType::kUndefined) return absl::OkStatus();

@@ -19,8 +19,6 @@ constexpr int kScope = 1;
 constexpr int kOutGrad = 2;
 constexpr int kInputGrad = 0;
 
-constexpr absl::string_view kBlockAttr = "sub_block";
-
 // What the block has of the gradients outside, by argument of Out@GRAD and of Input@GRAD.
 struct GradientArguments {
   std::vector<bool> entries;  // a gradient of that output, which its ops may read
@@ -39,12 +37,9 @@ absl::Status CheckCounts(const Slot* gradients, absl::string_view name, const Sl
 
 absl::flat_hash_set<VarId> WrittenBy(const Program& program, const Op& op) {
   absl::flat_hash_set<VarId> written;
-  const Attr* const attr = op.FindAttr(kBlockAttr);
-  const auto* const index = attr == nullptr ? nullptr : std::get_if<BlockIndex>(&attr->value);
-  if (index == nullptr || index->index < 0 || index->index >= std::ssize(program.blocks)) {
-    return written;
-  }
-  for (const Op& inner : program.blocks[index->index].ops) {
+  const int32_t block = control_flow::BlockOf(op);
+  if (block < 0 || block >= std::ssize(program.blocks)) return written;
+  for (const Op& inner : program.blocks[block].ops) {
     for (const Slot& slot : inner.outputs) written.insert(slot.args.begin(), slot.args.end());
   }
   return written;

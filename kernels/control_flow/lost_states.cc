@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "kernels/control_flow/block_op.h"
 
 namespace interp::control_flow {
 namespace {
@@ -26,12 +27,6 @@ bool MayBeAlike(const Var* a, const Var* b) {
   if (a->dtype != b->dtype || a->dims.size() != b->dims.size()) return false;
   return std::equal(a->dims.begin(), a->dims.end(), b->dims.begin(),
                     [](int64_t m, int64_t n) { return m == n || m < 0 || n < 0; });
-}
-
-int32_t BlockOf(const Op& op) {
-  const Attr* attr = op.FindAttr("sub_block");
-  const auto* block = attr == nullptr ? nullptr : std::get_if<BlockIndex>(&attr->value);
-  return block == nullptr ? -1 : block->index;
 }
 
 // What the ops of `block`, and of the blocks that they run, write.

@@ -9,17 +9,14 @@
 
 #include "absl/strings/escaping.h"
 #include "core/io/file.h"
-#include "tests/testing/matchers.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp::params_test {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::FailsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::IsOk;
 using testing::TempFolder;
 
 std::string Hex(absl::string_view hex) {
@@ -214,20 +211,6 @@ TEST(ParamsTest, FoldersHaveAFilePerVariable) {
             (folder / "fc.w_0") +
                 ": parameter 'fc.w_0' at byte 0: the file has int64[], the program declares "
                 "int64[1]");
-}
-
-TEST(ParamsTest, WhatTheProgramWritesMayHaveOtherDimsOfOne) {
-  const auto check = [](std::vector<int64_t> declared, const Shape& found, bool written) {
-    return CheckDeclared(DType::kFloat32, found,
-                         {"p", DType::kFloat32, std::move(declared), written});
-  };
-  EXPECT_THAT(check({1, 1}, {1}, true), IsOk());
-  EXPECT_THAT(check({}, {1}, true), IsOk());
-  EXPECT_THAT(check({1, 4}, {4}, true), IsOk());
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-  EXPECT_THAT(check({1, 1}, {1}, false), FailsWith(kInvalid, "declares float32[1,1]"));
-  EXPECT_THAT(check({1, 4}, {5}, true), FailsWith(kInvalid, "declares float32[1,4]"));
-  EXPECT_THAT(check({1, 4}, {4, 1}, true), FailsWith(kInvalid, "declares float32[1,4]"));
 }
 
 // As Paddle saves quantised programs.
