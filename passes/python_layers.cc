@@ -77,18 +77,16 @@ class Inliner {
   absl::Status InlineIn(int32_t b) {
     std::vector<Op> ops;
     std::vector<Op> before = std::move(program_.blocks[b].ops);
-    for (Op& op : before) {
-      const std::optional<int32_t> layer = BlockOfLayer(op);
+    for (size_t i = 0; i < before.size(); ++i) {
+      const std::optional<int32_t> layer = BlockOfLayer(before[i]);
       if (!layer.has_value()) {
-        ops.push_back(std::move(op));
+        ops.push_back(std::move(before[i]));
         continue;
       }
-      if (program_.blocks[*layer].parent_idx != b || taken_.contains(*layer)) {
-        return InvalidArgument("block ", b, ": ", op.type, " has block ", *layer,
-                               ", which is not its own");
+      const absl::Status status = Inline(before[i], b, *layer, ops);
+      if (!status.ok()) {
+        return Annotate(status, absl::StrCat("block ", b, ", op #", i, " ", before[i].type));
       }
-      taken_.insert(*layer);
-      INTERP_RETURN_IF_ERROR(Inline(op, b, *layer, ops));
     }
     program_.blocks[b].ops = std::move(ops);
     return absl::OkStatus();
@@ -96,6 +94,9 @@ class Inliner {
 
   absl::Status Inline(const Op& layer, int32_t b, int32_t inner, std::vector<Op>& ops) {
     Block& block = program_.blocks[inner];
+    if (block.parent_idx != b || !taken_.insert(inner).second) {
+      return InvalidArgument("has block ", inner, ", which is not its own");
+    }
     Renames& renames = renames_[inner];
     // The backward block sees the values of the forward block.
     if (block.forward_block_idx > 0 && block.forward_block_idx < std::ssize(renames_)) {
@@ -143,7 +144,9 @@ class Inliner {
     const Slot* const gradients = layer.FindOutput("Input@GRAD");
     if (gradients == nullptr) return absl::OkStatus();
     if (inputs == nullptr || inputs->args.size() != gradients->args.size()) {
-      return InvalidArgument(layer.type, ": expected as many Input@GRAD as Input");
+      return InvalidArgument("'Input@GRAD' has ", gradients->args.size(),
+                             " arguments, 'Input' has ",
+                             inputs == nullptr ? 0 : inputs->args.size());
     }
     absl::flat_hash_set<VarId> written;
     for (const Op& op : block.ops) {
