@@ -407,7 +407,7 @@ class BlockBackward {
   void AddPart(VarId var, Part part) {
     std::vector<Part>& parts = gradients_[var];
     if (!parts.empty()) {
-      if (parts.size() == 1 && parts[0].op >= 0 && !IsReadBehind(parts[0].op, var)) {
+      if (parts.size() == 1 && parts[0].op >= 0 && !KeepsPlainName(parts[0], var)) {
         Rename(parts[0], var);
       }
       Rename(part, var);
@@ -415,15 +415,17 @@ class BlockBackward {
     parts.push_back(part);
   }
 
-  // Whether an op behind `op` reads the gradient under its plain name. Only gradients of arrays
-  // stay when they have been read: each reader takes one element.
-  bool IsReadBehind(int op, VarId var) {
-    if (IsTensor(var)) return false;
+  // Whether the first part of a gradient may not be renamed. Paddle's while_grad finds the
+  // gradients it carries by their plain names, and behind the op of the part only gradients of
+  // arrays may have been read: each reader takes one element.
+  bool KeepsPlainName(const Part& part, VarId var) {
     const VarId plain = GradientOf(var);
-    return std::any_of(ops_.begin() + op + 1, ops_.end(), [&](const Op& later) {
-      const std::vector<VarId> inputs = ArgumentsOf(later.inputs);
+    const auto reads_plain = [&](const Op& op) {
+      const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
       return std::find(inputs.begin(), inputs.end(), plain) != inputs.end();
-    });
+    };
+    if (reads_plain(ops_[part.op])) return true;
+    return !IsTensor(var) && std::any_of(ops_.begin() + part.op + 1, ops_.end(), reads_plain);
   }
 
   void Rename(const Part& part, VarId var) {

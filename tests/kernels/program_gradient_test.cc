@@ -2,6 +2,7 @@
 // whose elements are read while others are written, and losses of complex numbers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/program_parse.h"
@@ -66,8 +67,29 @@ TEST_P(ProgramGradientTest, IsThatOfFiniteDifferences) {
   }
 }
 
+// A variable that an op reads before the loop that carries it.
+Case ReadBeforeItsLoop() {
+  return {"IsReadBeforeItsLoop",
+          "  var x float64[2,3]\n  var y float64[2,3]\n  var t float64[2,3]\n"
+          "  var more bool[1] stop_gradient\n  var steps step_scopes\n",
+          "  sin(X=w) -> (Out=x)\n"
+          "  tanh(X=x) -> (Out=y)\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+          "  while(Condition=more, X=[x, i0, i2]) -> (Out=[x, i0, more], StepScopes=steps) "
+          "{sub_block=block:1, is_test=false}\n"
+          "  elementwise_mul(X=x, Y=y) -> (Out=t)\n"
+          "  mean(X=t) -> (Out=loss)\n"
+          "block 1 parent=0\n"
+          "  var s float64[2,3]\n"
+          "  sin(X=x) -> (Out=s)\n"
+          "  assign(X=s) -> (Out=x)\n"
+          "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
+}
+
 std::vector<Case> Cases() {
   return {
+      ReadBeforeItsLoop(),
       {"ACounterGoesOnInALoop",
        "  var a lod_tensor_array float64[2,3]\n  var g float64[2,3]\n"
        "  var more bool[1] stop_gradient\n  var steps step_scopes\n",
@@ -141,6 +163,20 @@ std::vector<Case> Cases() {
        "  elementwise_mul(X=m, Y=z) -> (Out=q)\n"
        "  mean(X=q) -> (Out=loss)\n"},
   };
+}
+
+// Paddle's while_grad finds the gradients of what its loop carries by their plain names.
+TEST(ProgramGradientNamesTest, WhatALoopCarriesKeepsThePlainName) {
+  const absl::StatusOr<Program> program = ParseProgram(TextOf(ReadBeforeItsLoop()));
+  ASSERT_THAT(program, IsOk());
+  const auto backward = AppendBackward(*program, {.loss = "loss"}, OpRegistry::Global());
+  ASSERT_THAT(backward, IsOk());
+  const Program& made = backward->program;
+  const auto loop = std::find_if(made.blocks[0].ops.begin(), made.blocks[0].ops.end(),
+                                 [](const Op& op) { return op.type == "while_grad"; });
+  ASSERT_NE(loop, made.blocks[0].ops.end());
+  EXPECT_EQ(made.NameOf(loop->FindInput("Out@GRAD")->args[0]), "x@GRAD");
+  EXPECT_EQ(made.NameOf(loop->FindOutput("X@GRAD")->args[0]), "x@GRAD");
 }
 
 // What counts by scale is not brought back, so a gradient that read it would read another element.
