@@ -12,6 +12,7 @@
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
+#include "kernels/util/flush_denormals.h"
 
 namespace interp::nn {
 namespace {
@@ -208,6 +209,7 @@ absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedCo
 // `in` and `out` are dense channels-last images; `out` holds the residual when there is one.
 template <typename T>
 absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, const T* in, T* out) {
+  const FlushDenormals flush;
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem, DTypeOf<T>));
   ctx.state<ConvState>().last = prepared;

@@ -3,6 +3,7 @@
 #include "kernels/nn/conv_grad.h"
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/gradient_shape.h"
+#include "kernels/util/flush_denormals.h"
 
 namespace interp::nn {
 namespace {
@@ -35,6 +36,7 @@ absl::Status Infer(InferContext& ctx) {
 
 template <typename T>
 absl::Status ConvGrad(KernelContext& ctx) {
+  const FlushDenormals flush;
   INTERP_ASSIGN_OR_RETURN(const ConvProblem problem, Resolve(ctx));
   const ConvGradCase conv = {problem, ctx.attrs<ConvAttrs>().channels_last_dims};
   const Tensor& out_grad = ctx.input(kOutGrad);

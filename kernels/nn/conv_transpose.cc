@@ -12,6 +12,7 @@
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
+#include "kernels/util/flush_denormals.h"
 #include "kernels/util/transpose_plane.h"
 
 namespace interp::nn {
@@ -260,6 +261,7 @@ absl::StatusOr<std::shared_ptr<const PackedFilter<T>>> Filter(KernelContext& ctx
 
 template <typename T>
 absl::Status ConvTranspose(KernelContext& ctx) {
+  const FlushDenormals flush;
   const auto& attrs = ctx.attrs<TransposeAttrs>();
   const Tensor& input = ctx.input(kInput);
   Tensor& output = ctx.output(kOutput);

@@ -6,6 +6,7 @@
 #include "kernels/nn/conv_grad.h"
 #include "kernels/nn/conv_transpose_problem.h"
 #include "kernels/nn/gradient_shape.h"
+#include "kernels/util/flush_denormals.h"
 
 namespace interp::nn {
 namespace {
@@ -48,6 +49,7 @@ absl::Status Infer(InferContext& ctx) {
 
 template <typename T>
 absl::Status ConvTransposeGrad(KernelContext& ctx) {
+  const FlushDenormals flush;
   INTERP_ASSIGN_OR_RETURN(ConvProblem problem, Resolve(ctx));
   std::swap(problem.in_channels, problem.out_channels);
   const ConvGradCase conv = {problem, ctx.attrs<TransposeAttrs>().conv.channels_last_dims};

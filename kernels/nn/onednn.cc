@@ -4,6 +4,8 @@
 
 #include <new>
 
+#include "kernels/util/parallel_for.h"
+
 namespace interp::nn {
 
 const dnnl::engine& Engine() {
@@ -18,6 +20,7 @@ const dnnl::stream& Stream() {
 
 void UseThreads(int num_threads) {
   if (omp_get_max_threads() != num_threads) omp_set_num_threads(num_threads);
+  FlushDenormalsInTeam(num_threads);
 }
 
 absl::Status StatusOfException(const std::exception& exception) {

@@ -27,7 +27,8 @@ namespace interp::nn {
 const dnnl::engine& Engine();
 const dnnl::stream& Stream();
 
-// Makes this thread's OpenMP pool `num_threads` wide, unless it is so already.
+// Makes this thread's OpenMP pool `num_threads` wide, unless it is so already, and has its threads
+// flush denormal numbers (kernels/util/flush_denormals.h).
 void UseThreads(int num_threads);
 
 // Runs `body` (absl::Status()) and turns what oneDNN and the standard library throw into a Status:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/product_blocks.h"
+#include "kernels/util/flush_denormals.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/strided_copy.h"
 
@@ -178,6 +179,7 @@ absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_
 template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
                         bool y_constant, const T* bias, T* out) {
+  const FlushDenormals flush;
   Product p = product;
   if (p.count() * p.m * p.n == 0) return absl::OkStatus();
   FoldBatch(p);

@@ -1,8 +1,22 @@
 #include "kernels/util/parallel_for.h"
 
+#include <omp.h>
+
 #include <algorithm>
 
+#include "kernels/util/flush_denormals.h"
+
 namespace interp {
+
+void FlushDenormalsInTeam(int num_threads) {
+  thread_local int flushed = 1;  // the calling thread is the caller's affair
+  if (num_threads <= flushed) return;
+  flushed = num_threads;
+#pragma omp parallel num_threads(num_threads)
+  {
+    if (omp_get_thread_num() > 0) FlushDenormals::InThisThread();
+  }
+}
 
 void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* body,
                        void (*call)(const void* body, int64_t begin, int64_t end)) {
@@ -11,8 +25,12 @@ void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* bo
     if (n > 0) call(body, 0, n);
     return;
   }
+  const FloatMode mode;
 #pragma omp parallel for num_threads(static_cast <int>(chunks)) schedule(static, 1)
-  for (int64_t c = 0; c < chunks; ++c) call(body, n * c / chunks, n * (c + 1) / chunks);
+  for (int64_t c = 0; c < chunks; ++c) {
+    const FloatMode::Scope scope(mode);
+    call(body, n * c / chunks, n * (c + 1) / chunks);
+  }
 }
 
 }  // namespace interp

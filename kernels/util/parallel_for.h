@@ -18,12 +18,17 @@ inline constexpr int64_t kElementwiseGrain = 32 * 1024;
 template <typename Body>
 using CopiedIfTrivial = std::conditional_t<std::is_trivially_copyable_v<Body>, Body, const Body&>;
 
+// Has the OpenMP threads that the calling thread may get next, `num_threads` with itself, flush
+// denormal numbers (flush_denormals.h), for good: they may have been started by others before.
+void FlushDenormalsInTeam(int num_threads);
+
 // ParallelFor of a body that is called through `call`.
 void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* body,
                        void (*call)(const void* body, int64_t begin, int64_t end));
 
 // Calls body(begin, end) on disjoint ranges that cover [0, n), each at least `grain` long but for
-// the last, on up to `num_threads` threads. body must not throw.
+// the last, on up to `num_threads` threads, which treat denormal numbers as the calling one does.
+// body must not throw.
 template <typename Body>
 void ParallelFor(int num_threads, int64_t n, int64_t grain, const Body& body) {
   // The body is compiled once, not for one thread and for several.

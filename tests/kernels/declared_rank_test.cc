@@ -8,7 +8,7 @@
 namespace interp::testing {
 namespace {
 
-constexpr const char* kProgram = R"(block 0
+constexpr const char* kRankProgram = R"(block 0
   var x float32[1,8,4,6]
   var w float32[8,8,1,1]
   var c float32[-1,8,-1,-1]
@@ -20,7 +20,7 @@ constexpr const char* kProgram = R"(block 0
 )";
 
 Tensor RowsOf(bool optimize_layout) {
-  absl::StatusOr<Program> program = ParseProgram(kProgram);
+  absl::StatusOr<Program> program = ParseProgram(kRankProgram);
   EXPECT_THAT(program, IsOk());
   CoreOptions options;
   options.plan.optimize_layout = optimize_layout;
