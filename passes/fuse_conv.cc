@@ -23,6 +23,12 @@ constexpr absl::string_view kScales[] = {"InputScale", "FilterScale"};
 constexpr std::array<std::pair<absl::string_view, absl::string_view>, 4> kBatchNormSlots = {
     {{"Scale", "BnScale"}, {"Bias", "BnBias"}, {"Mean", "BnMean"}, {"Variance", "BnVariance"}}};
 
+// A multiplication and an addition of one number each.
+struct Affine {
+  std::optional<VarId> scale;
+  std::optional<VarId> shift;
+};
+
 // The ops that one fused_conv2d replaces; -1 and nullopt for steps that are not there.
 struct Chain {
   std::vector<int> ops;
@@ -30,8 +36,10 @@ struct Chain {
   int64_t channel_axis = 1;
   std::optional<VarId> bias;
   int batch_norm = -1;
+  Affine before;  // the residual
   std::optional<VarId> residual;
   std::optional<FusedActivation> activation;
+  Affine behind;
   int quantize = -1;                      // of an int8 convolution
   absl::string_view out_slot = "Output";  // of the last op
 };
@@ -43,10 +51,11 @@ bool IsOneOf(const List& list, absl::string_view item) {
 
 class ConvFuser {
  public:
-  ConvFuser(Program program, const OpRegistry& ops)
-      : fuser_(std::move(program), ops),
+  ConvFuser(Program program, const PassContext& context)
+      : fuser_(std::move(program), context.ops),
         shapes_(FindSymbolicShapes(fuser_.program(), fuser_.uses())),
-        fused_def_(*ops.Find(kFusedConv2d)) {}
+        fused_def_(*context.ops.Find(kFusedConv2d)),
+        folds_(context.place != PlaceKind::kCuda) {}
 
   Program Run() && {
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
@@ -64,8 +73,10 @@ class ConvFuser {
     if (!chain.has_value()) return std::nullopt;
     if (!chain->bias.has_value()) TakeBias(*chain);
     TakeBatchNorm(*chain);
+    TakeAffine(*chain, chain->before);
     TakeResidual(*chain);
     TakeActivation(*chain);
+    if (chain->activation.has_value()) TakeAffine(*chain, chain->behind);
     TakeQuantization(*chain);
     if (chain->ops.size() == 1) return std::nullopt;
     return chain;
@@ -112,10 +123,13 @@ class ConvFuser {
     return next.has_value() && op(*next).type == type ? next : std::nullopt;
   }
 
-  // The same for a sum into which no other library has fused anything.
-  std::optional<int> NextSum(const Chain& chain) const {
-    const std::optional<int> next = Next(chain, "elementwise_add");
+  // The same for an op into which no other library has fused anything.
+  std::optional<int> NextPlain(const Chain& chain, absl::string_view type) const {
+    const std::optional<int> next = Next(chain, type);
     return next.has_value() && CheckNothingFused(op(*next)).ok() ? next : std::nullopt;
+  }
+  std::optional<int> NextSum(const Chain& chain) const {
+    return NextPlain(chain, "elementwise_add");
   }
 
   VarId Result(const Chain& chain) const {
@@ -139,7 +153,7 @@ class ConvFuser {
 
   void TakeBatchNorm(Chain& chain) const {
     const std::optional<int> next = Next(chain, "batch_norm");
-    if (!next.has_value()) return;
+    if (!next.has_value() || !folds_) return;
     const Op& norm = op(*next);
     AttrReader attrs(norm);
     const bool global = attrs.Bool("is_test", false) || attrs.Bool("use_global_stats", false);
@@ -177,19 +191,45 @@ class ConvFuser {
     return true;
   }
 
+  // The affine of one number each of PP-HGNetV2 and PP-LCNetV3 ("learnable affine block").
+  void TakeAffine(Chain& chain, Affine& affine) const {
+    if (!folds_ || op(chain.ops.front()).type == kInt8Conv2d) return;
+    affine.scale = TakeNumber(chain, "elementwise_mul");
+    affine.shift = TakeNumber(chain, "elementwise_add");
+  }
+
+  // The other operand of the next op of that type, when it is a parameter of one element.
+  std::optional<VarId> TakeNumber(Chain& chain, absl::string_view type) const {
+    const std::optional<int> next = NextPlain(chain, type);
+    if (!next.has_value()) return std::nullopt;
+    const std::optional<VarId> other = OtherOperand(*next, Result(chain));
+    const Var* const var = fuser_.Parameter(other);
+    if (var == nullptr || !HasKernel(*other) || var->dims != std::vector<int64_t>{1}) {
+      return std::nullopt;
+    }
+    Append(chain, *next, "Out");
+    return other;
+  }
+
+  // The operand of a binary op that is not `id`.
+  std::optional<VarId> OtherOperand(int index, VarId id) const {
+    const std::optional<VarId> x = Fuser::Argument(op(index).inputs, "X");
+    const std::optional<VarId> y = Fuser::Argument(op(index).inputs, "Y");
+    if (!x.has_value() || !y.has_value()) return std::nullopt;
+    return *x == id ? y : x;
+  }
+
   void TakeResidual(Chain& chain) const {
     const std::optional<int> add = NextSum(chain);
     if (!add.has_value()) return;
     const VarId result = Result(chain);
-    const std::optional<VarId> x = Fuser::Argument(op(*add).inputs, "X");
-    const std::optional<VarId> y = Fuser::Argument(op(*add).inputs, "Y");
-    if (!x.has_value() || !y.has_value()) return;
-    const VarId other = *x == result ? *y : *x;
+    const std::optional<VarId> other = OtherOperand(*add, result);
+    if (!other.has_value()) return;
     AttrReader attrs(op(*add));
     const int32_t axis = attrs.Int("axis", -1);
-    const bool same_shape = shapes_[result].has_value() && shapes_[result] == shapes_[other];
-    if (!same_shape || (axis != -1 && axis != 0) || !HasKernel(other)) return;
-    if (!fuser_.IsStable(other, *add)) return;
+    const bool same_shape = shapes_[result].has_value() && shapes_[result] == shapes_[*other];
+    if (!same_shape || (axis != -1 && axis != 0) || !HasKernel(*other)) return;
+    if (!fuser_.IsStable(*other, *add)) return;
     chain.residual = other;
     Append(chain, *add, "Out");
   }
@@ -217,6 +257,10 @@ class ConvFuser {
     chain.out_slot = out_slot;
   }
 
+  static void AddNumber(Op& fused, absl::string_view slot, std::optional<VarId> id) {
+    if (id.has_value()) AddInput(fused, slot, {*id});
+  }
+
   Op MakeFused(const Chain& chain) {
     const Op& conv = op(chain.ops.front());
     Op fused = fuser_.TakeForFusion(chain.ops.front());
@@ -233,8 +277,12 @@ class ConvFuser {
       AttrReader attrs(norm);
       SetAttr(fused, "epsilon", attrs.Float("epsilon", 1e-5F));
     }
+    AddNumber(fused, "PreScale", chain.before.scale);
+    AddNumber(fused, "PreShift", chain.before.shift);
+    AddNumber(fused, "PostScale", chain.behind.scale);
+    AddNumber(fused, "PostShift", chain.behind.shift);
     for (const absl::string_view slot : kScales) {
-      if (const auto scale = Fuser::Argument(conv.inputs, slot)) AddInput(fused, slot, {*scale});
+      AddNumber(fused, slot, Fuser::Argument(conv.inputs, slot));
     }
     if (chain.quantize >= 0) {
       const Op& quantize = op(chain.quantize);
@@ -255,6 +303,7 @@ class ConvFuser {
   Fuser fuser_;
   const std::vector<std::optional<SymbolicShape>> shapes_;
   const OpDef& fused_def_;
+  const bool folds_;  // CUDA's kernel folds nothing into the filter
 };
 
 }  // namespace
@@ -262,7 +311,7 @@ class ConvFuser {
 absl::StatusOr<Program> FuseConv(Program program, const PassContext& context) {
   if (!CanMake(kFusedConv2d, context) || !HasOpOf(program, kFloatAndInt8Convolutions))
     return program;
-  return ConvFuser(std::move(program), context.ops).Run();
+  return ConvFuser(std::move(program), context).Run();
 }
 
 }  // namespace interp

@@ -119,12 +119,8 @@ std::optional<FusedActivation> ReadActivation(const Op& op) {
     return made_unless_zero("hard_sigmoid", attrs.Float("slope", 0.2F),
                             attrs.Float("offset", 0.5F));
   }
-  if (op.type == "hard_swish") {
-    // x min(max(x + offset, 0), threshold) / scale; the fused form clips the quotient at 1.
-    const float scale = attrs.Float("scale", 6);
-    if (scale <= 0 || attrs.Float("threshold", 6) != scale) return std::nullopt;
-    return made("hard_swish", 1 / scale, attrs.Float("offset", 3) / scale);
-  }
+  // Whose attributes its kernel ignores, as Paddle's does.
+  if (op.type == "hard_swish") return made("hard_swish", 1.0F / 6, 0.5F);
   if (op.type == "gelu" && !attrs.Bool("approximate", false)) return made("gelu");
   return std::nullopt;
 }

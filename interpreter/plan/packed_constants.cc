@@ -111,8 +111,8 @@ absl::Status CheckCopy(const Plan& plan, const PackedEntry& entry) {
 // (kernels/nn/conv.cc), or the weight of a recurrent op, whose key is its slot
 // (kernels/recurrent/packed_weights.h).
 bool IsPackedUnder(const Instruction& instruction, int arg, uint64_t key) {
-  constexpr std::array<absl::string_view, 6> kFolded = {"Filter", "Bias",   "BnScale",
-                                                        "BnBias", "BnMean", "BnVariance"};
+  constexpr std::array<absl::string_view, 8> kFolded = {
+      "Filter", "Bias", "BnScale", "BnBias", "BnMean", "BnVariance", "PreScale", "PreShift"};
   const std::vector<SlotDef>& slots = instruction.def->inputs;
   const auto slot = static_cast<size_t>(InputSlotOf(instruction, arg));
   if (slot >= slots.size()) return false;  // a hidden argument

@@ -144,7 +144,8 @@ absl::Status ConvTransposeGrad(KernelContext& ctx) {
 }
 
 bool TakesConv(const nn::ConvAttrs& attrs) {
-  return !attrs.channels_last_dims && !attrs.batch_norm && TakesActivation(attrs.activation);
+  return !attrs.channels_last_dims && !attrs.batch_norm && !attrs.pre_affine &&
+         !attrs.post_affine && TakesActivation(attrs.activation);
 }
 bool TakesConvAttrs(const void* attrs) {
   return TakesConv(*static_cast<const nn::ConvAttrs*>(attrs));

@@ -1,9 +1,10 @@
 // conv2d, depthwise_conv2d, conv3d, fused_conv2d:
-//   Output = activation(batch_norm(conv(Input, Filter) + Bias) + ResidualData)
+//   Output = affine(activation(affine(batch_norm(conv(Input, Filter) + Bias)) + ResidualData))
 // where everything but the convolution is optional. See conv_problem.h for the slots and
 // fused_activation.h for the attributes fuse_activation, fuse_alpha and fuse_beta.
 #include <type_traits>
 
+#include "absl/base/casts.h"
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
@@ -50,6 +51,9 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   const auto& attrs = ctx.attrs<ConvAttrs>();
   ShapeCache<PreparedConv>& cache = ctx.state<ConvState>().prepared;
   ShapeCache<PreparedConv>::Key key = KeyOf(problem, ctx.num_threads());
+  const ScalarAffine affine = PostAffine(ctx, attrs);
+  key.push_back(absl::bit_cast<int32_t>(affine.scale));
+  key.push_back(absl::bit_cast<int32_t>(affine.shift));
   if (PreparedConv* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<PreparedConv>();
   if (ctx.algorithms() == Algorithms::kFast &&
@@ -57,7 +61,8 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
     prepared->winograd = true;
     return &cache.Insert(std::move(key), std::move(prepared));
   }
-  const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation};
+  const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation,
+                                 affine};
   absl::StatusOr<std::unique_ptr<OnednnConv>> conv = OnednnConv::Make(problem, epilogue, dtype);
   if (dtype != DType::kFloat32 && absl::IsUnimplemented(conv.status())) {
     conv = OnednnConv::Make(problem, epilogue, DType::kFloat32);
@@ -178,7 +183,8 @@ absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, const
   INTERP_ASSIGN_OR_RETURN(const WinogradWeights weights, PointsOfWeights(ctx, problem));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
-  const ConvEpilogue epilogue = {weights.bias != nullptr, attrs.fuse_residual, attrs.activation};
+  const ConvEpilogue epilogue = {weights.bias != nullptr, attrs.fuse_residual, attrs.activation,
+                                 PostAffine(ctx, attrs)};
   RunWinograd(problem, epilogue, weights.points, weights.bias, in, out, ctx.num_threads(),
               work.data<float>());
   return absl::OkStatus();
@@ -197,6 +203,7 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
   ConvDirect(problem, in_view, in, filter, weights.filter.data(), out_view, out, ctx.num_threads());
   if (!weights.bias.empty()) AddPerChannel(out_view, weights.bias.data(), out);
   ApplyActivation(attrs.activation, out, out_view.numel());
+  ApplyAffine(PostAffine(ctx, attrs), out, out_view.numel());
   return absl::OkStatus();
 }
 
@@ -279,7 +286,8 @@ const std::vector<SlotDef> kInputs = {
 
 std::vector<SlotDef> FusedInputs() {
   std::vector<SlotDef> inputs = kInputs;
-  for (const absl::string_view name : {"BnScale", "BnBias", "BnMean", "BnVariance"}) {
+  for (const absl::string_view name : {"BnScale", "BnBias", "BnMean", "BnVariance", "PreScale",
+                                       "PreShift", "PostScale", "PostShift"}) {
     inputs.push_back({name, kOptional | kAnyDType});
   }
   return inputs;

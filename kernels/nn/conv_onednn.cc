@@ -21,7 +21,13 @@ using dnnl::prop_kind;
 dnnl::primitive_attr MakeAttr(const ConvEpilogue& epilogue) {
   dnnl::post_ops ops;
   if (epilogue.residual) ops.append_sum(1.0F);
-  if (IsPostOp(epilogue.activation)) AppendActivation(epilogue.activation, ops);
+  if (IsPostOp(epilogue.activation)) {
+    AppendActivation(epilogue.activation, ops);
+    if (!epilogue.affine.is_identity()) {
+      ops.append_eltwise(1.0F, algorithm::eltwise_linear, epilogue.affine.scale,
+                         epilogue.affine.shift);
+    }
+  }
   dnnl::primitive_attr attr;
   attr.set_post_ops(ops);
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -64,7 +70,9 @@ void OnednnConv::Bind(const Desc& desc, const ConvEpilogue& epilogue) {
     bias_bytes_ = desc.bias_desc().get_size();
   }
   out_numel_ = static_cast<int64_t>(desc.dst_desc().get_size() / sizeof(float));
-  if (!IsPostOp(epilogue.activation)) late_activation_ = epilogue.activation;
+  if (IsPostOp(epilogue.activation)) return;
+  late_activation_ = epilogue.activation;
+  late_affine_ = epilogue.affine;
 }
 
 absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& problem,
@@ -162,7 +170,9 @@ absl::Status OnednnConv::Run(const KernelContext& ctx,
   INTERP_RETURN_IF_ERROR(primitive_->Execute(ctx));
   if (late_activation_.kind != ActivationKind::kNone) {
     ParallelFor(ctx.num_threads(), out_numel_, kElementwiseGrain, [&](int64_t begin, int64_t end) {
-      ApplyActivation(late_activation_, static_cast<float*>(out) + begin, end - begin);
+      float* const part = static_cast<float*>(out) + begin;
+      ApplyActivation(late_activation_, part, end - begin);
+      ApplyAffine(late_affine_, part, end - begin);
     });
   }
   return absl::OkStatus();

@@ -84,6 +84,7 @@ class OnednnConv {
   int bias_ = -1;
   size_t bias_bytes_ = 0;
   FusedActivation late_activation_;  // one that is no post-op
+  ScalarAffine late_affine_;         // behind it
   int64_t out_numel_ = 0;
   std::unique_ptr<FormatCopy> repack_;
   std::shared_ptr<PackedWeights> repacked_;

@@ -33,8 +33,13 @@ ConvAttrs ReadConvAttrs(AttrReader& reader, int spatial_rank) {
   attrs.channels_last_dims = HasChannelsLastDims(reader.String("data_format", "NCHW"));
   attrs.fuse_residual =
       reader.Bool("fuse_residual", false) || reader.Bool("fuse_residual_connection", false);
-  const Slot* bn_scale = reader.op().FindInput("BnScale");
-  attrs.batch_norm = bn_scale != nullptr && !bn_scale->args.empty();
+  const auto is_bound = [&reader](absl::string_view name) {
+    const Slot* slot = reader.op().FindInput(name);
+    return slot != nullptr && !slot->args.empty();
+  };
+  attrs.batch_norm = is_bound("BnScale");
+  attrs.pre_affine = is_bound("PreScale") || is_bound("PreShift");
+  attrs.post_affine = is_bound("PostScale") || is_bound("PostShift");
   attrs.epsilon = reader.Float("epsilon", 1e-5F);
   attrs.activation = ReadActivation(reader, "fuse_activation");
   // How programs that Paddle fused before version 2.0 say it.
@@ -53,6 +58,14 @@ absl::Status CheckVector(const Tensor* tensor, absl::string_view name, int64_t c
                          channels, "]");
 }
 
+absl::Status CheckFolded(const Tensor* tensor, absl::string_view name, int64_t channels) {
+  INTERP_RETURN_IF_ERROR(CheckVector(tensor, name, channels));
+  if (tensor->dtype == DType::kFloat32 || tensor->dtype == DType::kBFloat16) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("input '", name, "' is ", DescribeType(*tensor), ", expected float32");
+}
+
 // Checks what is added to or folded into the convolution.
 absl::Status CheckExtras(const InferContext& ctx, const ConvAttrs& attrs, int64_t channels,
                          const Shape& out) {
@@ -62,12 +75,16 @@ absl::Status CheckExtras(const InferContext& ctx, const ConvAttrs& attrs, int64_
   if (attrs.batch_norm) {
     constexpr absl::string_view kNames[] = {"BnScale", "BnBias", "BnMean", "BnVariance"};
     for (int i = 0; i < 4; ++i) {
-      const Tensor* vector = ctx.optional_input(kConvBnScale + i);
-      INTERP_RETURN_IF_ERROR(CheckVector(vector, kNames[i], channels));
-      if (vector->dtype != DType::kFloat32 && vector->dtype != DType::kBFloat16) {
-        return InvalidArgument("input '", kNames[i], "' is ", DescribeType(*vector),
-                               ", expected float32");
-      }
+      INTERP_RETURN_IF_ERROR(
+          CheckFolded(ctx.optional_input(kConvBnScale + i), kNames[i], channels));
+    }
+  }
+  if (attrs.pre_affine || attrs.post_affine) {
+    constexpr absl::string_view kNames[] = {"PreScale", "PreShift", "PostScale", "PostShift"};
+    for (int i = 0; i < 4; ++i) {
+      if (!ctx.has_input(kConvPreScale + i)) continue;
+      INTERP_RETURN_IF_ERROR(
+          CheckFolded(ctx.optional_input(kConvPreScale + i), kNames[i], /*channels=*/1));
     }
   }
   if (attrs.fuse_residual) {

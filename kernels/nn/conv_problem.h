@@ -18,6 +18,8 @@ struct ConvAttrs {
   bool fuse_residual = false;       // ResidualData is added before the activation
   bool batch_norm = false;          // slots kConvBnScale to kConvBnVariance are bound
   float epsilon = 1e-5F;            // of that batch norm
+  bool pre_affine = false;          // slots kConvPreScale or kConvPreShift are bound
+  bool post_affine = false;         // slots kConvPostScale or kConvPostShift are bound
   FusedActivation activation;
 };
 
@@ -34,6 +36,12 @@ inline constexpr int kConvBnScale = 4;
 inline constexpr int kConvBnBias = 5;
 inline constexpr int kConvBnMean = 6;
 inline constexpr int kConvBnVariance = 7;
+// fused_conv2d only: one number each, a factor and a summand of all sums before the residual is
+// added, and of all results behind the activation. Any of them may be absent.
+inline constexpr int kConvPreScale = 8;
+inline constexpr int kConvPreShift = 9;
+inline constexpr int kConvPostScale = 10;
+inline constexpr int kConvPostShift = 11;
 inline constexpr int kConvOutput = 0;
 
 // Sizes of one case. A 2-D convolution has window.rank 2.
@@ -51,11 +59,25 @@ struct ConvProblem {
   double flops() const;
 };
 
-// What happens to the sums before they are stored: + bias, + residual, activation.
+// y = scale * x + shift, the same numbers for all elements.
+struct ScalarAffine {
+  float scale = 1;
+  float shift = 0;
+  bool is_identity() const { return scale == 1 && shift == 0; }
+};
+
+// Applies it to data[0, n).
+inline void ApplyAffine(ScalarAffine affine, float* data, int64_t n) {
+  if (affine.is_identity()) return;
+  for (int64_t i = 0; i < n; ++i) data[i] = affine.scale * data[i] + affine.shift;
+}
+
+// What happens to the sums before they are stored: + bias, + residual, activation, affine.
 struct ConvEpilogue {
   bool bias = false;
   bool residual = false;
-  FusedActivation activation;
+  FusedActivation activation = {};
+  ScalarAffine affine = {};
 };
 
 // Checks Input and Filter against each other and the attributes. Errors name the slot.

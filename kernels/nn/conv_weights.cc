@@ -31,6 +31,20 @@ void FoldBatchNorm(const KernelContext& ctx, float epsilon, ChannelFold& fold) {
   }
 }
 
+// The number that an input slot holds, or that default.
+float ScalarOf(const KernelContext& ctx, int slot, float absent) {
+  const Tensor* const tensor = ctx.optional_input(slot);
+  return tensor == nullptr ? absent : ChannelValues(*tensor)[0];
+}
+
+void FoldAffine(ScalarAffine affine, ChannelFold& fold) {
+  fold.factors.resize(fold.bias.size(), 1.0);
+  for (size_t c = 0; c < fold.bias.size(); ++c) {
+    fold.factors[c] *= affine.scale;
+    fold.bias[c] = fold.bias[c] * affine.scale + affine.shift;
+  }
+}
+
 }  // namespace
 
 std::vector<float> DenseFilter(const Tensor& filter) {
@@ -52,11 +66,14 @@ bool WeightsAreConstant(const KernelContext& ctx, const ConvAttrs& attrs) {
   for (int slot = kConvBnScale; attrs.batch_norm && slot <= kConvBnVariance; ++slot) {
     if (!ctx.input_is_constant(slot)) return false;
   }
+  for (int slot = kConvPreScale; attrs.pre_affine && slot <= kConvPreShift; ++slot) {
+    if (ctx.has_input(slot) && !ctx.input_is_constant(slot)) return false;
+  }
   return true;
 }
 
 bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs) {
-  return ctx.has_input(kConvBias) || attrs.batch_norm;
+  return ctx.has_input(kConvBias) || attrs.batch_norm || attrs.pre_affine;
 }
 
 ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs) {
@@ -64,7 +81,15 @@ ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs) {
   if (HasBias(ctx, attrs)) fold.bias.resize(ctx.input(kConvFilter).shape[0]);
   if (const Tensor* bias = ctx.optional_input(kConvBias)) fold.bias = ChannelValues(*bias);
   if (attrs.batch_norm) FoldBatchNorm(ctx, attrs.epsilon, fold);
+  if (attrs.pre_affine) {
+    FoldAffine({ScalarOf(ctx, kConvPreScale, 1), ScalarOf(ctx, kConvPreShift, 0)}, fold);
+  }
   return fold;
+}
+
+ScalarAffine PostAffine(const KernelContext& ctx, const ConvAttrs& attrs) {
+  if (!attrs.post_affine) return {};
+  return {ScalarOf(ctx, kConvPostScale, 1), ScalarOf(ctx, kConvPostShift, 0)};
 }
 
 void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter) {

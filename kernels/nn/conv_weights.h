@@ -14,9 +14,11 @@ struct FoldedWeights {
   std::vector<float> bias;  // empty: none
 };
 
-// True when filter, bias and batch norm all never change, so that packed forms may be kept.
+// True when filter, bias, batch norm and the affine behind it all never change, so that packed
+// forms may be kept.
 bool WeightsAreConstant(const KernelContext& ctx, const ConvAttrs& attrs);
-// True when the convolution has a bias of its own or from the batch norm.
+// True when the convolution has a bias of its own, from the batch norm or from the affine behind
+// it.
 bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs);
 
 // The values of a filter of float32, bfloat16 or int8 in dense O,I,kernel order.
@@ -34,6 +36,9 @@ ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs);
 
 // A dense filter with each output channel multiplied by its factor.
 void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter);
+
+// What is done to the results behind the activation.
+ScalarAffine PostAffine(const KernelContext& ctx, const ConvAttrs& attrs);
 
 FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs);
 

@@ -123,6 +123,9 @@ class Winograd {
     if (epilogue_.activation.kind == ActivationKind::kRelu) {
       value = value < 0 ? Vector{} : value;
     }
+    if (!needs_pass() && !epilogue_.affine.is_identity()) {
+      value = epilogue_.affine.scale * value + epilogue_.affine.shift;
+    }
     return value;
   }
 
@@ -133,9 +136,11 @@ class Winograd {
       T* const row = first + i * tile.row_step;
       if constexpr (std::is_same_v<T, float>) {
         ApplyActivation(epilogue_.activation, row, row_size);
+        ApplyAffine(epilogue_.affine, row, row_size);
       } else {
         float* const from = stage + i * row_size;
         ApplyActivation(epilogue_.activation, from, row_size);
+        ApplyAffine(epilogue_.affine, from, row_size);
         for (int64_t k = 0; k < row_size; k += kLanes) {
           const int64_t count = std::min(kLanes, row_size - k);
           StorePart(LoadPart(from + k, count), row + k, count);

@@ -6,8 +6,7 @@
 //   relu6         min(max(x, 0), a)               a = 6 by default (attribute threshold of relu6)
 //   leaky_relu    x < 0 ? a x : x                 a = 0.02
 //   hard_sigmoid  min(max(a x + b, 0), 1)         a = slope, b = offset; 0.2, 0.5
-//   hard_swish    x min(max(a x + b, 0), 1)       a = 1 / scale, b = offset / scale; 1/6, 1/2.
-//                                                 Fits hard_swish ops whose threshold equals scale.
+//   hard_swish    x min(max(a x + b, 0), 1)       a = 1/6, b = 1/2
 //   sigmoid       1 / (1 + e^-x)
 //   swish         x sigmoid(a x)                  a = 1
 //   tanh, mish, gelu (by erf)

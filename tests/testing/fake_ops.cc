@@ -75,7 +75,11 @@ OpDef FusedConv() {
                      {"BnScale", kOptional},
                      {"BnBias", kOptional},
                      {"BnMean", kOptional},
-                     {"BnVariance", kOptional}},
+                     {"BnVariance", kOptional},
+                     {"PreScale", kOptional},
+                     {"PreShift", kOptional},
+                     {"PostScale", kOptional},
+                     {"PostShift", kOptional}},
           .outputs = {{"Output"}},
           .kernels = {{DType::kFloat32, NoKernel}}};
 }
