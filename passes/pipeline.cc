@@ -10,6 +10,7 @@
 #include "passes/array_ops.h"
 #include "passes/coalesced_tensors.h"
 #include "passes/fuse_conv.h"
+#include "passes/fuse_depthwise.h"
 #include "passes/fuse_fc.h"
 #include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
@@ -47,6 +48,8 @@ constexpr Pass kPasses[] = {
      /*on_by_default=*/false},
     {"fp16", "compute products and what follows them in float16", ComputeInFloat16,
      /*on_by_default=*/false},
+    {kFuseDepthwisePass, "join 1 x 1 convolutions with the depthwise ones that read them",
+     FuseDepthwise},
     {kAddToPass, "accumulate gradients as they are made", AddTo, /*on_by_default=*/false},
     {"inplace", "let outputs use the memory of inputs", MarkInplace},
 };

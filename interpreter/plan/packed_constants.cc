@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/strip.h"
 #include "core/build_info.h"
 #include "core/packed_arrays.h"
 #include "core/processor.h"
@@ -108,15 +109,15 @@ absl::Status CheckCopy(const Plan& plan, const PackedEntry& entry) {
 
 // Whether input `arg` is read in no run that has what its kernel packed under `key`: the weight of
 // a product (kernels/nn/product.h), a convolution's filter and what is folded into it
-// (kernels/nn/conv.cc), or the weight of a recurrent op, whose key is its slot
-// (kernels/recurrent/packed_weights.h).
+// (kernels/nn/conv.cc; with a depthwise one behind it kernels/nn/pointwise_depthwise.cc), or the
+// weight of a recurrent op, whose key is its slot (kernels/recurrent/packed_weights.h).
 bool IsPackedUnder(const Instruction& instruction, int arg, uint64_t key) {
   constexpr std::array<absl::string_view, 8> kFolded = {
       "Filter", "Bias", "BnScale", "BnBias", "BnMean", "BnVariance", "PreScale", "PreShift"};
   const std::vector<SlotDef>& slots = instruction.def->inputs;
   const auto slot = static_cast<size_t>(InputSlotOf(instruction, arg));
   if (slot >= slots.size()) return false;  // a hidden argument
-  const absl::string_view name = slots[slot].name;
+  absl::string_view name = slots[slot].name;
   const auto has = [&](absl::string_view wanted) {
     return absl::c_any_of(slots, [&](const SlotDef& each) { return each.name == wanted; });
   };
@@ -125,6 +126,11 @@ bool IsPackedUnder(const Instruction& instruction, int arg, uint64_t key) {
       if (has(weight)) return name == weight;
     }
     return name == "Y";
+  }
+  if (has("DepthwiseFilter")) {
+    constexpr uint64_t kTapsKey = 2;  // of the depthwise filter
+    const bool depthwise = absl::ConsumePrefix(&name, "Depthwise");
+    if (depthwise != (key == (kPackedArraysKey | kTapsKey))) return false;
   }
   if (has("Filter")) return absl::c_linear_search(kFolded, name);
   return (key ^ kPackedArraysKey) == slot;

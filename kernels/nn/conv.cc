@@ -75,16 +75,6 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   return &cache.Insert(std::move(key), std::move(prepared));
 }
 
-absl::StatusOr<std::shared_ptr<const PackedArrays>> Pack(const KernelContext& ctx,
-                                                         const OnednnConv& conv) {
-  const Tensor& filter = ctx.input(kConvFilter);
-  const bool as_it_is = filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
-  std::vector<float> dense;
-  if (!as_it_is) dense = DenseFilter(filter);
-  return conv.Pack(as_it_is ? filter.data<float>() : dense.data(),
-                   FoldOf(ctx, ctx.attrs<ConvAttrs>()), ctx.num_threads());
-}
-
 absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
                                                              PreparedConv& prepared) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
@@ -92,13 +82,13 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> Weights(KernelContext& ctx,
     const Tensor& filter = ctx.input(kConvFilter);
     if (HasBias(ctx, attrs) || filter.layout != Layout::kPlain ||
         filter.dtype != prepared.onednn->dtype()) {
-      INTERP_ASSIGN_OR_RETURN(auto packed, Pack(ctx, *prepared.onednn));
+      INTERP_ASSIGN_OR_RETURN(auto packed, prepared.onednn->Pack(ctx, attrs));
       return prepared.onednn->Use(std::move(packed));
     }
     return prepared.onednn->Repack(ctx, filter.raw_data());
   }
   if (prepared.weights == nullptr) {
-    const auto pack = [&] { return Pack(ctx, *prepared.onednn); };
+    const auto pack = [&] { return prepared.onednn->Pack(ctx, attrs); };
     INTERP_ASSIGN_OR_RETURN(auto packed, SharedArrays(ctx, prepared.onednn->weights_key(), pack));
     INTERP_ASSIGN_OR_RETURN(prepared.weights, prepared.onednn->Use(std::move(packed)));
   }

@@ -42,10 +42,10 @@ void FoldChannels(const KernelContext& ctx, Int8Weights& weights) {
   weights.bias.assign(channels, 0);
   if (const Tensor* bias = ctx.optional_input(kConvBias)) weights.bias = ChannelValues(*bias);
   if (attrs.batch_norm) {
-    const std::vector<float> scale = ChannelValues(ctx.input(kConvBnScale));
-    const std::vector<float> shift = ChannelValues(ctx.input(kConvBnBias));
-    const std::vector<float> mean = ChannelValues(ctx.input(kConvBnMean));
-    const std::vector<float> variance = ChannelValues(ctx.input(kConvBnVariance));
+    const std::vector<float> scale = ChannelValues(ctx.input(attrs.slots.batch_norm));
+    const std::vector<float> shift = ChannelValues(ctx.input(attrs.slots.batch_norm + 1));
+    const std::vector<float> mean = ChannelValues(ctx.input(attrs.slots.batch_norm + 2));
+    const std::vector<float> variance = ChannelValues(ctx.input(attrs.slots.batch_norm + 3));
     for (size_t c = 0; c < channels; ++c) {
       const double factor = scale[c] / std::sqrt(static_cast<double>(variance[c]) + attrs.epsilon);
       weights.factors[c] = static_cast<float>(weights.factors[c] * factor);

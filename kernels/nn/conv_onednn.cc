@@ -125,6 +125,16 @@ absl::StatusOr<std::shared_ptr<const PackedArrays>> OnednnConv::Pack(const float
   return std::shared_ptr<const PackedArrays>(std::move(packed));
 }
 
+absl::StatusOr<std::shared_ptr<const PackedArrays>> OnednnConv::Pack(const KernelContext& ctx,
+                                                                     const ConvAttrs& attrs) const {
+  const Tensor& filter = ctx.input(attrs.slots.filter);
+  const bool as_it_is = filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
+  std::vector<float> dense;
+  if (!as_it_is) dense = DenseFilter(filter);
+  return Pack(as_it_is ? filter.data<float>() : dense.data(), FoldOf(ctx, attrs),
+              ctx.num_threads());
+}
+
 absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Use(
     std::shared_ptr<const PackedArrays> arrays) const {
   absl::InlinedVector<size_t, 2> sizes = {packed_desc_.get_size()};
@@ -160,6 +170,22 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Repack(const Ke
 absl::Status OnednnConv::Run(const KernelContext& ctx,
                              const std::shared_ptr<const PackedWeights>& weights, const void* in,
                              void* out) {
+  BindArguments(weights, in, out);
+  INTERP_RETURN_IF_ERROR(primitive_->Execute(ctx));
+  FinishLate(ctx.num_threads(), out);
+  return absl::OkStatus();
+}
+
+absl::Status OnednnConv::Run(const std::shared_ptr<const PackedWeights>& weights, const void* in,
+                             void* out, void* scratchpad) {
+  BindArguments(weights, in, out);
+  INTERP_RETURN_IF_ERROR(primitive_->Execute(scratchpad));
+  FinishLate(/*num_threads=*/1, out);
+  return absl::OkStatus();
+}
+
+void OnednnConv::BindArguments(const std::shared_ptr<const PackedWeights>& weights, const void* in,
+                               void* out) {
   if (bound_ != weights) {
     primitive_->SetMemory(filter_, weights->filter);
     if (bias_ >= 0) primitive_->SetData(bias_, weights->bias);
@@ -167,15 +193,15 @@ absl::Status OnednnConv::Run(const KernelContext& ctx,
   }
   primitive_->SetData(src_, in);
   primitive_->SetData(dst_, out);
-  INTERP_RETURN_IF_ERROR(primitive_->Execute(ctx));
-  if (late_activation_.kind != ActivationKind::kNone) {
-    ParallelFor(ctx.num_threads(), out_numel_, kElementwiseGrain, [&](int64_t begin, int64_t end) {
-      float* const part = static_cast<float*>(out) + begin;
-      ApplyActivation(late_activation_, part, end - begin);
-      ApplyAffine(late_affine_, part, end - begin);
-    });
-  }
-  return absl::OkStatus();
+}
+
+void OnednnConv::FinishLate(int num_threads, void* out) const {
+  if (late_activation_.kind == ActivationKind::kNone) return;
+  ParallelFor(num_threads, out_numel_, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+    float* const part = static_cast<float*>(out) + begin;
+    ApplyActivation(late_activation_, part, end - begin);
+    ApplyAffine(late_affine_, part, end - begin);
+  });
 }
 
 }  // namespace interp::nn

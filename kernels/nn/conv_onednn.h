@@ -50,6 +50,9 @@ class OnednnConv {
   absl::StatusOr<std::shared_ptr<const PackedArrays>> Pack(const float* filter,
                                                            const ChannelFold& fold,
                                                            int num_threads) const;
+  // The same for what the instruction is given.
+  absl::StatusOr<std::shared_ptr<const PackedArrays>> Pack(const KernelContext& ctx,
+                                                           const ConvAttrs& attrs) const;
   // What Pack returned, of this instruction or of another that asks for the same format. DataLoss
   // for arrays of other sizes.
   absl::StatusOr<std::shared_ptr<const PackedWeights>> Use(
@@ -65,11 +68,20 @@ class OnednnConv {
   absl::Status Run(const KernelContext& ctx, const std::shared_ptr<const PackedWeights>& weights,
                    const void* in, void* out);
 
+  // The same on one thread, with scratchpad_bytes() of the caller's memory. For primitives that
+  // were made for one thread, on a thread that is to use no other.
+  absl::Status Run(const std::shared_ptr<const PackedWeights>& weights, const void* in, void* out,
+                   void* scratchpad);
+  size_t scratchpad_bytes() const { return primitive_->scratchpad_bytes(); }
+
   // Name of oneDNN's implementation, for tests and benchmarks.
   const std::string& implementation() const { return implementation_; }
 
  private:
   void Bind(const dnnl::convolution_forward::primitive_desc& desc, const ConvEpilogue& epilogue);
+  void BindArguments(const std::shared_ptr<const PackedWeights>& weights, const void* in,
+                     void* out);
+  void FinishLate(int num_threads, void* out) const;
 
   DType dtype_ = DType::kFloat32;
   MemDesc folded_desc_;  // dense, float32

@@ -1,5 +1,7 @@
 #include "kernels/nn/conv_problem.h"
 
+#include <array>
+
 #include "kernels/util/flops.h"
 
 namespace interp::nn {
@@ -66,27 +68,42 @@ absl::Status CheckFolded(const Tensor* tensor, absl::string_view name, int64_t c
   return InvalidArgument("input '", name, "' is ", DescribeType(*tensor), ", expected float32");
 }
 
-// Checks what is added to or folded into the convolution.
-absl::Status CheckExtras(const InferContext& ctx, const ConvAttrs& attrs, int64_t channels,
-                         const Shape& out) {
-  if (ctx.has_input(kConvBias)) {
-    INTERP_RETURN_IF_ERROR(CheckVector(ctx.optional_input(kConvBias), "Bias", channels));
+}  // namespace
+
+absl::Status CheckFoldedInputs(const InferContext& ctx, const ConvAttrs& attrs, int64_t channels) {
+  const ConvSlots& slots = attrs.slots;
+  if (ctx.has_input(slots.bias)) {
+    INTERP_RETURN_IF_ERROR(CheckVector(ctx.optional_input(slots.bias), "Bias", channels));
   }
   if (attrs.batch_norm) {
     constexpr absl::string_view kNames[] = {"BnScale", "BnBias", "BnMean", "BnVariance"};
     for (int i = 0; i < 4; ++i) {
       INTERP_RETURN_IF_ERROR(
-          CheckFolded(ctx.optional_input(kConvBnScale + i), kNames[i], channels));
+          CheckFolded(ctx.optional_input(slots.batch_norm + i), kNames[i], channels));
     }
   }
-  if (attrs.pre_affine || attrs.post_affine) {
-    constexpr absl::string_view kNames[] = {"PreScale", "PreShift", "PostScale", "PostShift"};
-    for (int i = 0; i < 4; ++i) {
-      if (!ctx.has_input(kConvPreScale + i)) continue;
-      INTERP_RETURN_IF_ERROR(
-          CheckFolded(ctx.optional_input(kConvPreScale + i), kNames[i], /*channels=*/1));
+  const auto check_numbers = [&ctx](int slot, std::array<absl::string_view, 2> names) {
+    for (int i = 0; i < 2; ++i) {
+      if (!ctx.has_input(slot + i)) continue;
+      INTERP_RETURN_IF_ERROR(CheckFolded(ctx.optional_input(slot + i), names[i], /*channels=*/1));
     }
+    return absl::OkStatus();
+  };
+  if (attrs.pre_affine) {
+    INTERP_RETURN_IF_ERROR(check_numbers(slots.pre_affine, {"PreScale", "PreShift"}));
   }
+  if (attrs.post_affine) {
+    INTERP_RETURN_IF_ERROR(check_numbers(slots.post_affine, {"PostScale", "PostShift"}));
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// Checks what is added to or folded into the convolution.
+absl::Status CheckExtras(const InferContext& ctx, const ConvAttrs& attrs, int64_t channels,
+                         const Shape& out) {
+  INTERP_RETURN_IF_ERROR(CheckFoldedInputs(ctx, attrs, channels));
   if (attrs.fuse_residual) {
     const Tensor* residual = ctx.optional_input(kConvResidual);
     if (residual == nullptr || !(residual->shape == out)) {

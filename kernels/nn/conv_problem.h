@@ -11,16 +11,27 @@
 
 namespace interp::nn {
 
+// Positions of the inputs that are folded into a convolution. The defaults are those of
+// fused_conv2d, whose first inputs all convolutions have.
+struct ConvSlots {
+  int filter = 1;
+  int bias = 2;
+  int batch_norm = 4;    // scale, bias, mean and variance: all four or none
+  int pre_affine = 8;    // factor and summand of all sums before the residual is added
+  int post_affine = 10;  // the same of all results behind the activation
+};
+
 struct ConvAttrs {
   WindowAttrs window;
   int64_t groups = 1;
   bool channels_last_dims = false;  // data_format NHWC or NDHWC
   bool fuse_residual = false;       // ResidualData is added before the activation
-  bool batch_norm = false;          // slots kConvBnScale to kConvBnVariance are bound
+  bool batch_norm = false;          // its slots are bound
   float epsilon = 1e-5F;            // of that batch norm
-  bool pre_affine = false;          // slots kConvPreScale or kConvPreShift are bound
-  bool post_affine = false;         // slots kConvPostScale or kConvPostShift are bound
+  bool pre_affine = false;          // one of its slots is bound
+  bool post_affine = false;         // one of its slots is bound
   FusedActivation activation;
+  ConvSlots slots;
 };
 
 ConvAttrs ReadConv2dAttrs(AttrReader& reader);
@@ -31,17 +42,6 @@ inline constexpr int kConvInput = 0;
 inline constexpr int kConvFilter = 1;
 inline constexpr int kConvBias = 2;
 inline constexpr int kConvResidual = 3;
-// fused_conv2d only: a batch norm in test mode between convolution and residual; all four or none.
-inline constexpr int kConvBnScale = 4;
-inline constexpr int kConvBnBias = 5;
-inline constexpr int kConvBnMean = 6;
-inline constexpr int kConvBnVariance = 7;
-// fused_conv2d only: one number each, a factor and a summand of all sums before the residual is
-// added, and of all results behind the activation. Any of them may be absent.
-inline constexpr int kConvPreScale = 8;
-inline constexpr int kConvPreShift = 9;
-inline constexpr int kConvPostScale = 10;
-inline constexpr int kConvPostShift = 11;
 inline constexpr int kConvOutput = 0;
 
 // Sizes of one case. A 2-D convolution has window.rank 2.
@@ -86,6 +86,9 @@ absl::StatusOr<ConvProblem> ResolveConv(const ConvAttrs& attrs, const Shape& inp
 
 // The shape of Output.
 Shape ConvOutputShape(const ConvProblem& problem, bool channels_last_dims);
+
+// Checks the inputs of `attrs.slots` but the filter. Errors name the slot of fused_conv2d.
+absl::Status CheckFoldedInputs(const InferContext& ctx, const ConvAttrs& attrs, int64_t channels);
 
 // OpDef::infer of the conv family.
 absl::Status InferConv(InferContext& ctx);

@@ -18,11 +18,11 @@ std::vector<float> DenseFilterOf(const Tensor& filter) {
   return std::vector<float>(values.begin(), values.end());
 }
 
-void FoldBatchNorm(const KernelContext& ctx, float epsilon, ChannelFold& fold) {
-  const std::vector<float> scale = ChannelValues(ctx.input(kConvBnScale));
-  const std::vector<float> shift = ChannelValues(ctx.input(kConvBnBias));
-  const std::vector<float> mean = ChannelValues(ctx.input(kConvBnMean));
-  const std::vector<float> variance = ChannelValues(ctx.input(kConvBnVariance));
+void FoldBatchNorm(const KernelContext& ctx, int first_slot, float epsilon, ChannelFold& fold) {
+  const std::vector<float> scale = ChannelValues(ctx.input(first_slot));
+  const std::vector<float> shift = ChannelValues(ctx.input(first_slot + 1));
+  const std::vector<float> mean = ChannelValues(ctx.input(first_slot + 2));
+  const std::vector<float> variance = ChannelValues(ctx.input(first_slot + 3));
   fold.factors.resize(fold.bias.size());
   for (size_t c = 0; c < fold.bias.size(); ++c) {
     const double factor = scale[c] / std::sqrt(static_cast<double>(variance[c]) + epsilon);
@@ -31,10 +31,13 @@ void FoldBatchNorm(const KernelContext& ctx, float epsilon, ChannelFold& fold) {
   }
 }
 
-// The number that an input slot holds, or that default.
-float ScalarOf(const KernelContext& ctx, int slot, float absent) {
-  const Tensor* const tensor = ctx.optional_input(slot);
-  return tensor == nullptr ? absent : ChannelValues(*tensor)[0];
+// The numbers of two slots, either of which may be absent.
+ScalarAffine AffineOf(const KernelContext& ctx, int first_slot) {
+  const auto number = [&ctx](int slot, float absent) {
+    const Tensor* const tensor = ctx.optional_input(slot);
+    return tensor == nullptr ? absent : ChannelValues(*tensor)[0];
+  };
+  return {number(first_slot, 1), number(first_slot + 1, 0)};
 }
 
 void FoldAffine(ScalarAffine affine, ChannelFold& fold) {
@@ -61,35 +64,36 @@ std::vector<float> ChannelValues(const Tensor& tensor) {
 }
 
 bool WeightsAreConstant(const KernelContext& ctx, const ConvAttrs& attrs) {
-  if (!ctx.input_is_constant(kConvFilter)) return false;
-  if (ctx.has_input(kConvBias) && !ctx.input_is_constant(kConvBias)) return false;
-  for (int slot = kConvBnScale; attrs.batch_norm && slot <= kConvBnVariance; ++slot) {
-    if (!ctx.input_is_constant(slot)) return false;
+  const ConvSlots& slots = attrs.slots;
+  const auto is_constant = [&ctx](int slot) {
+    return !ctx.has_input(slot) || ctx.input_is_constant(slot);
+  };
+  bool constant = is_constant(slots.filter) && is_constant(slots.bias);
+  for (int i = 0; attrs.batch_norm && i < 4; ++i) {
+    constant = constant && is_constant(slots.batch_norm + i);
   }
-  for (int slot = kConvPreScale; attrs.pre_affine && slot <= kConvPreShift; ++slot) {
-    if (ctx.has_input(slot) && !ctx.input_is_constant(slot)) return false;
+  for (int i = 0; attrs.pre_affine && i < 2; ++i) {
+    constant = constant && is_constant(slots.pre_affine + i);
   }
-  return true;
+  return constant;
 }
 
 bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs) {
-  return ctx.has_input(kConvBias) || attrs.batch_norm || attrs.pre_affine;
+  return ctx.has_input(attrs.slots.bias) || attrs.batch_norm || attrs.pre_affine;
 }
 
 ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs) {
+  const ConvSlots& slots = attrs.slots;
   ChannelFold fold;
-  if (HasBias(ctx, attrs)) fold.bias.resize(ctx.input(kConvFilter).shape[0]);
-  if (const Tensor* bias = ctx.optional_input(kConvBias)) fold.bias = ChannelValues(*bias);
-  if (attrs.batch_norm) FoldBatchNorm(ctx, attrs.epsilon, fold);
-  if (attrs.pre_affine) {
-    FoldAffine({ScalarOf(ctx, kConvPreScale, 1), ScalarOf(ctx, kConvPreShift, 0)}, fold);
-  }
+  if (HasBias(ctx, attrs)) fold.bias.resize(ctx.input(slots.filter).shape[0]);
+  if (const Tensor* bias = ctx.optional_input(slots.bias)) fold.bias = ChannelValues(*bias);
+  if (attrs.batch_norm) FoldBatchNorm(ctx, slots.batch_norm, attrs.epsilon, fold);
+  if (attrs.pre_affine) FoldAffine(AffineOf(ctx, slots.pre_affine), fold);
   return fold;
 }
 
 ScalarAffine PostAffine(const KernelContext& ctx, const ConvAttrs& attrs) {
-  if (!attrs.post_affine) return {};
-  return {ScalarOf(ctx, kConvPostScale, 1), ScalarOf(ctx, kConvPostShift, 0)};
+  return attrs.post_affine ? AffineOf(ctx, attrs.slots.post_affine) : ScalarAffine();
 }
 
 void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter) {
@@ -105,7 +109,7 @@ void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter)
 
 FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
   ChannelFold fold = FoldOf(ctx, attrs);
-  FoldedWeights folded = {.filter = DenseFilter(ctx.input(kConvFilter)),
+  FoldedWeights folded = {.filter = DenseFilter(ctx.input(attrs.slots.filter)),
                           .bias = std::move(fold.bias)};
   ScaleChannels(fold.factors, folded.filter);
   return folded;

@@ -84,6 +84,20 @@ OpDef FusedConv() {
           .kernels = {{DType::kFloat32, NoKernel}}};
 }
 
+OpDef PointwiseDepthwise() {
+  OpDef pair = FusedConv();
+  pair.type = "fused_pointwise_depthwise";
+  pair.inputs = {{"Input"},
+                 {"Filter"},
+                 {"Bias", kOptional},
+                 {"DepthwiseFilter"},
+                 {"DepthwiseBnScale", kOptional},
+                 {"DepthwiseBnBias", kOptional},
+                 {"DepthwiseBnMean", kOptional},
+                 {"DepthwiseBnVariance", kOptional}};
+  return pair;
+}
+
 // Ops that put values on grids and bring them back.
 void AddQuantizers(OpRegistry& ops) {
   for (const absl::string_view type : {"fake_quantize_abs_max", "fake_quantize_dequantize_abs_max",
@@ -219,6 +233,7 @@ OpRegistry MakeFakeOps() {
   }
   ops.Add(BatchNorm());
   ops.Add(FusedConv());
+  ops.Add(PointwiseDepthwise());
   AddQuantizers(ops);
   ops.Add({.type = "fc",
            .inputs = {{"Input"}, {"W"}, {"Bias", kOptional}},

@@ -1,0 +1,133 @@
+#include "passes/fuse_depthwise.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/attr_reader.h"
+#include "core/fused_forms.h"
+#include "passes/fusion.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kPair = "fused_pointwise_depthwise";
+constexpr absl::string_view kFusedConv2d = "fused_conv2d";
+constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", kFusedConv2d};
+constexpr int64_t kFewestChannels = 16;  // the widest vector
+
+// The attributes of a convolution that say how its window slides.
+struct Slides {
+  std::vector<int64_t> strides;
+  std::vector<int64_t> paddings;
+  std::vector<int64_t> dilations;
+  int64_t groups = 1;
+  std::string format;
+  bool residual = false;
+  bool ok = false;
+};
+
+Slides SlidesOf(const Op& op) {
+  AttrReader attrs(op);
+  Slides slides;
+  const auto ints = [&attrs](absl::string_view name) { return attrs.Ints(name); };
+  slides.strides = ints("strides");
+  slides.paddings = ints("paddings");
+  slides.dilations = ints("dilations");
+  slides.groups = attrs.Int("groups", 1);
+  slides.format = attrs.String("data_format", "NCHW") == "NHWC" ? "NHWC" : "NCHW";
+  slides.residual =
+      attrs.Bool("fuse_residual", false) || attrs.Bool("fuse_residual_connection", false);
+  slides.ok = attrs.status().ok();
+  return slides;
+}
+
+bool AllAre(const std::vector<int64_t>& values, int64_t wanted) {
+  return std::all_of(values.begin(), values.end(), [=](int64_t v) { return v == wanted; });
+}
+
+class DepthwiseFuser {
+ public:
+  DepthwiseFuser(Program program, const OpRegistry& ops) : fuser_(std::move(program), ops) {}
+
+  Program Run() && {
+    for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
+      if (fuser_.IsGone(i) || !IsPointwise(i)) continue;
+      const std::optional<int> next = fuser_.OnlyReader(i, "Output");
+      if (next.has_value() && !fuser_.IsGone(*next) && IsDepthwise(*next) &&
+          Fuser::Argument(op(*next).inputs, "Input") == Fuser::Argument(op(i).outputs, "Output") &&
+          SlidesOf(op(i)).format == SlidesOf(op(*next)).format) {
+        fuser_.Replace({i, *next}, MakePair(i, *next));
+      }
+    }
+    return std::move(fuser_).TakeProgram();
+  }
+
+ private:
+  const Op& op(int index) const { return fuser_.ops()[index]; }
+
+  // A convolution of float32 whose other inputs are parameters; the dims of its filter.
+  const std::vector<int64_t>* FilterOf(int index) const {
+    const Op& conv = op(index);
+    const bool known = std::find(std::begin(kConvolutions), std::end(kConvolutions), conv.type) !=
+                       std::end(kConvolutions);
+    if (!known || (conv.type != kFusedConv2d && IsFusedConv(conv))) return nullptr;
+    const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
+    if (!output.has_value() || !Fuser::Argument(conv.inputs, "Input").has_value()) return nullptr;
+    const Var* const image = fuser_.uses()[*output].var;
+    if (image == nullptr || image->dtype != DType::kFloat32) return nullptr;
+    for (const Slot& slot : conv.inputs) {
+      if (slot.name == "Input" || slot.args.empty()) continue;
+      const Var* const parameter = fuser_.Parameter(Fuser::Argument(conv.inputs, slot.name));
+      if (parameter == nullptr || parameter->dtype != DType::kFloat32) return nullptr;
+    }
+    const Var* const filter = fuser_.Parameter(Fuser::Argument(conv.inputs, "Filter"));
+    return filter != nullptr && filter->dims.size() == 4 ? &filter->dims : nullptr;
+  }
+
+  bool IsPointwise(int index) const {
+    const std::vector<int64_t>* const filter = FilterOf(index);
+    if (filter == nullptr || (*filter)[2] != 1 || (*filter)[3] != 1) return false;
+    const Slides slides = SlidesOf(op(index));
+    return slides.ok && !slides.residual && slides.groups == 1 && AllAre(slides.strides, 1) &&
+           AllAre(slides.paddings, 0) &&
+           fuser_.IsStable(*Fuser::Argument(op(index).inputs, "Input"), index);
+  }
+
+  bool IsDepthwise(int index) const {
+    const std::vector<int64_t>* const filter = FilterOf(index);
+    if (filter == nullptr || (*filter)[1] != 1 || (*filter)[2] != (*filter)[3]) return false;
+    if ((*filter)[0] < kFewestChannels || ((*filter)[2] != 3 && (*filter)[2] != 5)) return false;
+    const Slides slides = SlidesOf(op(index));
+    const bool strides = AllAre(slides.strides, 1) || AllAre(slides.strides, 2);
+    return slides.ok && !slides.residual && slides.groups == (*filter)[0] && strides &&
+           AllAre(slides.dilations, 1);
+  }
+
+  Op MakePair(int pointwise, int depthwise) {
+    Op pair = fuser_.TakeForFusion(pointwise);
+    pair.type = std::string(kPair);
+    for (const Slot& slot : op(pointwise).inputs) {
+      if (!slot.args.empty()) AddInput(pair, slot.name, slot.args);
+    }
+    for (const Slot& slot : op(depthwise).inputs) {
+      if (slot.name == "Input" || slot.args.empty()) continue;
+      AddInput(pair, absl::StrCat("Depthwise", slot.name), slot.args);
+    }
+    AddOutput(pair, "Output", {*Fuser::Argument(op(depthwise).outputs, "Output")});
+    for (const Attr& attr : op(depthwise).attrs) {
+      SetAttr(pair, absl::StrCat("depthwise_", attr.name), attr.value);
+    }
+    return pair;
+  }
+
+  Fuser fuser_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> FuseDepthwise(Program program, const PassContext& context) {
+  if (!CanMake(kPair, context) || !HasOpOf(program, kConvolutions)) return program;
+  return DepthwiseFuser(std::move(program), context.ops).Run();
+}
+
+}  // namespace interp
