@@ -1,4 +1,6 @@
 // concat: Out = the tensors X one after the other along `axis`.
+#include <algorithm>
+
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
@@ -55,17 +57,47 @@ absl::Status InferConcat(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-absl::Status Concat(KernelContext& ctx) {
-  Tensor& out = ctx.output(kOut);
-  INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx, out.shape.rank()));
+// Indices [begin, end) of all inputs along dimension `cut`, which is not `axis`; of all of them
+// along all dimensions for a cut of -1.
+absl::Status CopySlice(const KernelContext& ctx, int axis, int cut, int64_t begin, int64_t end,
+                       Tensor& out) {
   const Strides to = StridesOf(out);
-  int64_t offset = 0;
+  int64_t offset = cut < 0 ? 0 : begin * to[cut];
   for (const Tensor* x : ctx.inputs(kX)) {
     const Strides from = StridesOf(*x);
     CopyDims dims;
     for (int i = 0; i < x->shape.rank(); ++i) dims.push_back({x->shape[i], from[i], to[i]});
-    INTERP_RETURN_IF_ERROR(CopyStrided(ctx, dims, {*x}, {out, offset * to[axis]}));
-    offset += x->shape[axis];
+    if (cut >= 0) dims[cut].size = end - begin;
+    const int64_t first = cut < 0 ? 0 : begin * from[cut];
+    INTERP_RETURN_IF_ERROR(CopyStrided(ctx, dims, {*x, first}, {out, offset}));
+    offset += x->shape[axis] * to[axis];
+  }
+  return absl::OkStatus();
+}
+
+// The outermost dimension of several indices, -1 where that is the axis or there is none.
+int CutDim(const Tensor& out, int axis) {
+  const Strides to = StridesOf(out);
+  int outermost = -1;
+  for (int i = 0; i < out.shape.rank(); ++i) {
+    if (out.shape[i] > 1 && (outermost < 0 || to[i] > to[outermost])) outermost = i;
+  }
+  return outermost == axis ? -1 : outermost;
+}
+
+absl::Status Concat(KernelContext& ctx) {
+  Tensor& out = ctx.output(kOut);
+  INTERP_ASSIGN_OR_RETURN(const int axis, ConcatAxis(ctx, out.shape.rank()));
+  const int cut = CutDim(out, axis);
+  if (cut < 0 || MovesOnDevice(out)) return CopySlice(ctx, axis, -1, 0, 0, out);
+  // Inputs share lines and pages of the output, which stay in the cache for the next of them.
+  constexpr int64_t kBlockBytes = int64_t{128} << 10;
+  const int64_t size = out.shape[cut];
+  const int64_t bytes = static_cast<int64_t>(out.size_bytes()) / size;
+  const int64_t step =
+      std::max<int64_t>(kBlockBytes * ctx.num_threads() / std::max<int64_t>(bytes, 1), 1);
+  for (int64_t i = 0; i < size; i += step) {
+    INTERP_RETURN_IF_ERROR(CopySlice(ctx, axis, cut, i, std::min(i + step, size), out));
   }
   return absl::OkStatus();
 }
