@@ -13,9 +13,10 @@ namespace interp {
 namespace {
 
 constexpr absl::string_view kInt8Conv2d = "int8_conv2d";  // which is its own fused form
-constexpr absl::string_view kFloatAndInt8Convolutions[] = {"conv2d", "depthwise_conv2d",
-                                                           kInt8Conv2d};
+constexpr absl::string_view kTransposed = "conv2d_transpose";
+constexpr absl::string_view kStarts[] = {"conv2d", "depthwise_conv2d", kInt8Conv2d, kTransposed};
 constexpr absl::string_view kFusedConv2d = "fused_conv2d";
+constexpr absl::string_view kFusedTransposed = "fused_conv2d_transpose";
 // Inputs that stay what they are.
 constexpr absl::string_view kScales[] = {"InputScale", "FilterScale"};
 
@@ -55,6 +56,7 @@ class ConvFuser {
       : fuser_(std::move(program), context.ops),
         shapes_(FindSymbolicShapes(fuser_.program(), fuser_.uses())),
         fused_def_(*context.ops.Find(kFusedConv2d)),
+        makes_transposed_(CanMake(kFusedTransposed, context)),
         folds_(context.place != PlaceKind::kCuda) {}
 
   Program Run() && {
@@ -73,10 +75,12 @@ class ConvFuser {
     if (!chain.has_value()) return std::nullopt;
     if (!chain->bias.has_value()) TakeBias(*chain);
     TakeBatchNorm(*chain);
-    TakeAffine(*chain, chain->before);
-    TakeResidual(*chain);
+    if (!IsTransposed(*chain)) {
+      TakeAffine(*chain, chain->before);
+      TakeResidual(*chain);
+    }
     TakeActivation(*chain);
-    if (chain->activation.has_value()) TakeAffine(*chain, chain->behind);
+    if (chain->activation.has_value() && !IsTransposed(*chain)) TakeAffine(*chain, chain->behind);
     TakeQuantization(*chain);
     if (chain->ops.size() == 1) return std::nullopt;
     return chain;
@@ -84,7 +88,9 @@ class ConvFuser {
 
   std::optional<Chain> StartAt(int index) const {
     const Op& conv = op(index);
-    if (!IsOneOf(kFloatAndInt8Convolutions, conv.type)) return std::nullopt;
+    if (!IsOneOf(kStarts, conv.type)) return std::nullopt;
+    const bool transposed = conv.type == kTransposed;
+    if (transposed && !makes_transposed_) return std::nullopt;
     for (const Slot& slot : conv.inputs) {
       const bool known = slot.name == "Input" || slot.name == "Filter" || slot.name == "Bias" ||
                          IsOneOf(kScales, slot.name);
@@ -100,15 +106,18 @@ class ConvFuser {
     if (!fuser_.IsStable(*input, index) || !HasKernel(*output) || IsFusedConv(conv)) {
       return std::nullopt;
     }
+    if (transposed && fuser_.uses()[*output].var->dtype != DType::kFloat32) return std::nullopt;
     Chain chain;
     chain.ops = {index};
-    chain.channels = filter->dims[0];
     AttrReader attrs(conv);
+    chain.channels = transposed ? filter->dims[1] * attrs.Int("groups", 1) : filter->dims[0];
     chain.channel_axis = attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
     chain.bias = Fuser::Argument(conv.inputs, "Bias");
     if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) return std::nullopt;
     return chain;
   }
+
+  bool IsTransposed(const Chain& chain) const { return op(chain.ops.front()).type == kTransposed; }
 
   bool HasKernel(VarId output) const {
     const Var* var = fuser_.uses()[output].var;
@@ -264,7 +273,9 @@ class ConvFuser {
   Op MakeFused(const Chain& chain) {
     const Op& conv = op(chain.ops.front());
     Op fused = fuser_.TakeForFusion(chain.ops.front());
-    if (conv.type != kInt8Conv2d) fused.type = std::string(kFusedConv2d);
+    if (conv.type != kInt8Conv2d) {
+      fused.type = std::string(IsTransposed(chain) ? kFusedTransposed : kFusedConv2d);
+    }
     AddInput(fused, "Input", {*Fuser::Argument(conv.inputs, "Input")});
     AddInput(fused, "Filter", {*Fuser::Argument(conv.inputs, "Filter")});
     if (chain.bias.has_value()) AddInput(fused, "Bias", {*chain.bias});
@@ -292,7 +303,7 @@ class ConvFuser {
       SetAttr(fused, "out_round_type", attrs.Int("round_type", 0));
     }
     AddOutput(fused, "Output", {Result(chain)});
-    SetAttr(fused, "fuse_residual", chain.residual.has_value());
+    if (!IsTransposed(chain)) SetAttr(fused, "fuse_residual", chain.residual.has_value());
     const FusedActivation activation = chain.activation.value_or(FusedActivation());
     SetAttr(fused, "fuse_activation", activation.name);
     SetAttr(fused, "fuse_alpha", activation.alpha);
@@ -303,14 +314,14 @@ class ConvFuser {
   Fuser fuser_;
   const std::vector<std::optional<SymbolicShape>> shapes_;
   const OpDef& fused_def_;
+  const bool makes_transposed_;
   const bool folds_;  // CUDA's kernel folds nothing into the filter
 };
 
 }  // namespace
 
 absl::StatusOr<Program> FuseConv(Program program, const PassContext& context) {
-  if (!CanMake(kFusedConv2d, context) || !HasOpOf(program, kFloatAndInt8Convolutions))
-    return program;
+  if (!CanMake(kFusedConv2d, context) || !HasOpOf(program, kStarts)) return program;
   return ConvFuser(std::move(program), context).Run();
 }
 

@@ -21,14 +21,15 @@ inline constexpr absl::string_view kFuseConvPass = "fuse_conv";
 // Behind the batch norm and behind the activation there may be an elementwise_mul and an
 // elementwise_add of a parameter of one element each, which become PreScale, PreShift, PostScale
 // and PostShift. Starts at conv2d and depthwise_conv2d; each step is optional, the order is fixed,
-// and at least one must be there. Conditions:
+// and at least one must be there. A conv2d_transpose takes bias, batch norm and activation and
+// becomes a fused_conv2d_transpose. Conditions:
 //   - every intermediate variable has one writer and one reader, and is not fetched;
 //   - filter, bias and batch norm state are parameters that no op changes, bias and state one value
 //     for each channel; the batch norm uses its global statistics;
 //   - the residual has the shape of the convolution in every run: both follow from the same dims
 //     (symbolic_shapes.h);
 //   - the activation is one of MatchActivation (fusion.h);
-//   - fused_conv2d is registered and has a kernel for the dtype;
+//   - the fused op is registered and has a kernel for the dtype;
 //   - on CUDA, whose kernel folds nothing into the filter, batch norms and factors stay.
 // The fused op stands where the last op stood. Linear time.
 absl::StatusOr<Program> FuseConv(Program program, const PassContext& context);

@@ -1,5 +1,5 @@
-// conv2d_transpose, depthwise_conv2d_transpose, conv3d_transpose: the gradient of a convolution
-// with respect to its input, plus a bias. float32 and float64.
+// conv2d_transpose, depthwise_conv2d_transpose, conv3d_transpose, fused_conv2d_transpose: the
+// gradient of a convolution with respect to its input, plus a bias. float32 and float64.
 //
 // For every row of the output and every kernel row that meets it, one matrix product turns a row of
 // input pixels into (kernel width x output channels) columns, which are added to the output row.
@@ -9,6 +9,7 @@
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_transpose_blocks.h"
 #include "kernels/nn/conv_transpose_problem.h"
+#include "kernels/nn/conv_weights.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/with_channels_last.h"
@@ -47,11 +48,7 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(
       const ConvProblem problem,
       ResolveTranspose(attrs, ctx.input(kInput).shape, ctx.input(kFilter).shape, wanted));
-  if (const Tensor* bias = ctx.optional_input(kBias);
-      bias != nullptr && bias->numel() != problem.out_channels) {
-    return InvalidArgument("input 'Bias' is ", DescribeType(*bias), ", expected [",
-                           problem.out_channels, "]");
-  }
+  INTERP_RETURN_IF_ERROR(CheckFoldedInputs(ctx, attrs.conv, problem.out_channels));
   ctx.SetShape(kOutput, TransposeOutputShape(problem, attrs.conv.channels_last_dims));
   ctx.output(kOutput).lod = ctx.input(kInput).lod;
   return absl::OkStatus();
@@ -62,7 +59,10 @@ absl::Status Infer(InferContext& ctx) {
 template <typename T>
 struct PackedFilter {
   AlignedArray<T> data;
-  int64_t stride = 0;  // from one matrix or row to the next
+  int64_t stride = 0;        // from one matrix or row to the next
+  std::vector<T> bias = {};  // by output channel, once or as BlockRow wants it; empty: none
+
+  const T* bias_data() const { return bias.empty() ? nullptr : bias.data(); }
 };
 
 template <typename T>
@@ -72,12 +72,41 @@ PackedFilter<T> PackDepthwise(const T* filter, int64_t channels, int64_t positio
   return packed;
 }
 
+// Multiplies each output channel of a dense I,O,kernel filter by its factor.
+void ScaleOutputs(const ConvProblem& problem, absl::Span<const double> factors,
+                  std::vector<float>& filter) {
+  if (factors.empty()) return;
+  const auto outputs = static_cast<size_t>(problem.group_out());
+  const size_t kernel_size = filter.size() / static_cast<size_t>(problem.in_channels) / outputs;
+  for (size_t i = 0; i < filter.size(); ++i) {
+    const size_t group = i / kernel_size / outputs / static_cast<size_t>(problem.group_in());
+    const size_t channel = group * outputs + i / kernel_size % outputs;
+    filter[i] = static_cast<float>(filter[i] * factors[channel]);
+  }
+}
+
+// A dense I,O,kernel filter and the bias, with what is folded into them.
 template <typename T>
-PackedFilter<T> PackFilter(const Tensor& filter, const ConvProblem& problem) {
-  const int64_t kernel_size = filter.shape.numel(2, filter.shape.rank());
+std::vector<T> FoldedFilter(const KernelContext& ctx, const ConvProblem& problem,
+                            std::vector<T>& bias) {
+  const Tensor& filter = ctx.input(kFilter);
   const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
   std::vector<T> values(static_cast<size_t>(filter.numel()));
   CopyImage(view, filter.data<T>(), DenseChannelsFirst(view), values.data(), /*num_threads=*/1);
+  if constexpr (std::is_same_v<T, float>) {
+    ChannelFold fold = FoldOf(ctx, ctx.attrs<TransposeAttrs>().conv, problem.out_channels);
+    ScaleOutputs(problem, fold.factors, values);
+    bias = std::move(fold.bias);
+  } else if (const Tensor* own = ctx.optional_input(kBias)) {
+    bias.assign(own->data<T>(), own->data<T>() + own->numel());
+  }
+  return values;
+}
+
+template <typename T>
+PackedFilter<T> PackFilter(const Tensor& filter, const ConvProblem& problem,
+                           const std::vector<T>& values) {
+  const int64_t kernel_size = filter.shape.numel(2, filter.shape.rank());
   if (problem.depthwise() && problem.group_out() == 1) {
     return PackDepthwise(values.data(), problem.in_channels, kernel_size);
   }
@@ -200,8 +229,7 @@ absl::Status RunRows(KernelContext& ctx, const RowTask<T>& task, const T* in, T*
   const int64_t columns_size = task.columns_size();
   INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
                           ctx.workspace(static_cast<size_t>(chunks * columns_size) * sizeof(T)));
-  const Tensor* bias_tensor = ctx.optional_input(kBias);
-  const T* bias = bias_tensor == nullptr ? nullptr : bias_tensor->data<T>();
+  const T* const bias = task.filter.bias_data();
   const int64_t in_image = window[0].out * window[1].out * window[2].out * task.problem.in_channels;
   const int64_t out_row = window[2].in * task.problem.out_channels;
   ParallelFor(ctx.num_threads(), chunks, /*grain=*/1, [&](int64_t begin, int64_t end) {
@@ -250,12 +278,21 @@ absl::StatusOr<std::shared_ptr<const PackedFilter<T>>> Filter(KernelContext& ctx
   const auto pack = [&]() -> absl::StatusOr<Packed> {
     Packed packed;
     INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-      packed = std::make_shared<PackedFilter<T>>(PackFilter<T>(ctx.input(kFilter), problem));
+      std::vector<T> bias;
+      const std::vector<T> values = FoldedFilter<T>(ctx, problem, bias);
+      auto made =
+          std::make_shared<PackedFilter<T>>(PackFilter<T>(ctx.input(kFilter), problem, values));
+      const auto width = static_cast<size_t>(ctx.input(kFilter).shape.back());
+      const size_t repeats = bias.empty() || !WindowsAreBlocks(problem) ? 1 : width;
+      for (size_t i = 0; i < repeats; ++i) {
+        made->bias.insert(made->bias.end(), bias.begin(), bias.end());
+      }
+      packed = std::move(made);
       return absl::OkStatus();
     }));
     return packed;
   };
-  if (!ctx.input_is_constant(kFilter)) return pack();
+  if (!WeightsAreConstant(ctx, ctx.attrs<TransposeAttrs>().conv)) return pack();
   return ctx.Shared<PackedFilter<T>>(WindowsAreBlocks(problem) ? 1 : 0, pack);
 }
 
@@ -271,9 +308,8 @@ absl::Status ConvTranspose(KernelContext& ctx) {
                           ResolveTranspose(attrs, input.shape, ctx.input(kFilter).shape, wanted));
   INTERP_ASSIGN_OR_RETURN(const auto filter, Filter<T>(ctx, problem));
   if (WindowsAreBlocks(problem)) {
-    const Tensor* const bias = ctx.optional_input(kBias);
     const BlockRow<T> task = {problem, PadTo3(problem.window), filter->data.data(),
-                              bias == nullptr ? nullptr : bias->data<T>(), attrs.conv.activation};
+                              filter->bias_data(), attrs.conv.activation};
     return WithChannelsLast<T>(ctx, input, output, attrs.conv.channels_last_dims,
                                [&](const T* in, T* out) { return RunBlocks(ctx, task, in, out); });
   }
@@ -305,6 +341,18 @@ OpDef TransposeDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(
   };
 }
 
+// What the pass fuse_conv makes: with a batch norm in test mode between bias and activation.
+OpDef FusedTransposeDef() {
+  OpDef def = TransposeDef("fused_conv2d_transpose", ParseAttrs<TransposeAttrs, ReadTranspose2d>);
+  for (const absl::string_view name : {"BnScale", "BnBias", "BnMean", "BnVariance"}) {
+    def.inputs.push_back({name, kOptional | kAnyDType});
+  }
+  def.kernels = {{DType::kFloat32, ConvTranspose<float>}};
+  def.gradient = {};  // made by passes, which see no gradients
+  return def;
+}
+
+INTERP_REGISTER_OP(FusedTransposeDef());
 INTERP_REGISTER_OP(TransposeDef("conv2d_transpose", ParseAttrs<TransposeAttrs, ReadTranspose2d>));
 INTERP_REGISTER_OP(TransposeDef("depthwise_conv2d_transpose",
                                 ParseAttrs<TransposeAttrs, ReadTranspose2d>));

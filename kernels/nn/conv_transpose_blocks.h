@@ -59,7 +59,7 @@ struct BlockRow {
   const ConvProblem& problem;
   Window window;  // three axes
   const T* packed = nullptr;
-  const T* bias = nullptr;  // may be null
+  const T* bias = nullptr;  // by kernel column, then by output channel; may be null
   FusedActivation activation = {};
 
   // Elements of scratch.
@@ -88,9 +88,7 @@ struct BlockRow {
       for (int64_t i = 0; i < width; ++i) to[i] = from[i];
       return;
     }
-    for (int64_t i = 0; i < width; i += problem.out_channels) {
-      for (int64_t c = 0; c < problem.out_channels; ++c) to[i + c] = from[i + c] + bias[c];
-    }
+    for (int64_t i = 0; i < width; ++i) to[i] = from[i] + bias[i];
   }
 };
 

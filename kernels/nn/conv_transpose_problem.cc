@@ -11,6 +11,7 @@ namespace {
 TransposeAttrs ReadAttrs(AttrReader& reader, ConvAttrs conv) {
   TransposeAttrs attrs;
   attrs.conv = std::move(conv);
+  attrs.conv.slots.batch_norm = 5;  // of fused_conv2d_transpose
   attrs.output_size = reader.Ints("output_size");
   attrs.output_padding = reader.Ints("output_padding");
   return attrs;

@@ -83,9 +83,13 @@ bool HasBias(const KernelContext& ctx, const ConvAttrs& attrs) {
 }
 
 ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs) {
+  return FoldOf(ctx, attrs, ctx.input(attrs.slots.filter).shape[0]);
+}
+
+ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs, int64_t out_channels) {
   const ConvSlots& slots = attrs.slots;
   ChannelFold fold;
-  if (HasBias(ctx, attrs)) fold.bias.resize(ctx.input(slots.filter).shape[0]);
+  if (HasBias(ctx, attrs)) fold.bias.resize(static_cast<size_t>(out_channels));
   if (const Tensor* bias = ctx.optional_input(slots.bias)) fold.bias = ChannelValues(*bias);
   if (attrs.batch_norm) FoldBatchNorm(ctx, slots.batch_norm, attrs.epsilon, fold);
   if (attrs.pre_affine) FoldAffine(AffineOf(ctx, slots.pre_affine), fold);

@@ -33,6 +33,8 @@ struct ChannelFold {
   std::vector<float> bias;      // empty: none
 };
 ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs);
+// The same for a filter of other dims than O,I,kernel.
+ChannelFold FoldOf(const KernelContext& ctx, const ConvAttrs& attrs, int64_t out_channels);
 
 // A dense filter with each output channel multiplied by its factor.
 void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter);

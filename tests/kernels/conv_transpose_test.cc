@@ -1,9 +1,14 @@
-// Transposed convolutions whose windows lie side by side, which have a way of their own.
+// Transposed convolutions: windows that lie side by side, which have a way of their own, and what
+// is fused into them.
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "core/program_parse.h"
+#include "interpreter/interpreter_core.h"
 #include "tests/kernels/op_runs.h"
+#include "tests/testing/matchers.h"
 
 namespace interp::testing {
 namespace {
@@ -67,6 +72,63 @@ TEST(ConvTransposeTest, WindowsSideBySide) {
         ASSERT_NEAR(out.data<float>()[i], expected[i], 1e-4) << i << " of in=" << s.in;
       }
     }
+  }
+}
+
+// What fuse_conv takes into a transposed convolution: the result is that of the ops one by one.
+std::vector<float> RunTransposed(const std::string& attrs, const Shape& filter, int64_t channels,
+                                 bool fused) {
+  const std::string vector = absl::StrCat(" float32[", channels, "] param\n");
+  const std::string image = absl::StrCat(" float32[-1,", channels, ",-1,-1]\n");
+  const auto program = ParseProgram(absl::StrCat(
+      "block 0\n  var x float32[-1,8,-1,-1]\n  var w float32[8,", filter[1], ",", filter[2], ",",
+      filter[3], "] param\n  var b", vector, "  var s", vector, "  var o", vector, "  var m",
+      vector, "  var n", vector, "  var a", image, "  var d", image, "  var e", image, "  var y",
+      image, "  conv2d_transpose(Input=x, Filter=w) -> (Output=a) {", attrs,
+      "}\n  elementwise_add(X=a, Y=b) -> (Out=d) {axis=1}\n"
+      "  batch_norm(X=d, Scale=s, Bias=o, Mean=m, Variance=n) -> (Y=e, MeanOut=m, VarianceOut=n, "
+      "SavedMean=sm, SavedVariance=sv) {is_test=true}\n  leaky_relu(X=e) -> (Out=y) "
+      "{alpha=0.1}\n"));
+  EXPECT_THAT(program, IsOk());
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Numbers(filter, 2);
+  for (const char* name : {"b", "s", "o", "m"}) {
+    scope->FindOrCreate(name)->tensor = Numbers({channels}, static_cast<uint64_t>(name[0]));
+  }
+  scope->FindOrCreate("n")->tensor =
+      Tensor::Of<float>({channels}, std::vector<float>(static_cast<size_t>(channels), 0.75F));
+  CoreOptions options;
+  if (!fused) options.passes.disable = {"fuse_conv"};
+  const auto core = InterpreterCore::Create(*program, {"x"}, {"y"}, scope, options);
+  EXPECT_THAT(core, IsOk());
+  const auto results = (*core)->Run({Numbers({2, 8, 5, 6}, 1)});
+  EXPECT_THAT(results, IsOk());
+  size_t norms = 0;
+  for (const Instruction& instruction : (*core)->plan().instructions) {
+    norms += instruction.op_type == "batch_norm" ? 1 : 0;
+  }
+  EXPECT_EQ(norms, fused ? 0u : 1u);
+  return ::interp::testing::Values<float>((*results)[0]);
+}
+
+TEST(ConvTransposeTest, TakesBiasNormAndActivation) {
+  struct Case {
+    std::string attrs;
+    Shape filter;
+    int64_t channels;
+  };
+  const std::vector<Case> cases = {
+      {"strides=[2,2]", {8, 12, 2, 2}, 12},
+      {"strides=[2,2], paddings=[1,1]", {8, 5, 3, 3}, 5},
+      {"strides=[2,2], groups=2", {8, 3, 3, 3}, 6},
+      {"strides=[1,1], paddings=[1,1], groups=8", {8, 1, 3, 3}, 8},
+  };
+  for (const Case& test : cases) {
+    SCOPED_TRACE(test.attrs);
+    const auto expected = RunTransposed(test.attrs, test.filter, test.channels, /*fused=*/false);
+    const auto actual = RunTransposed(test.attrs, test.filter, test.channels, /*fused=*/true);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << i;
   }
 }
 

@@ -84,6 +84,13 @@ OpDef FusedConv() {
           .kernels = {{DType::kFloat32, NoKernel}}};
 }
 
+OpDef FusedTranspose() {
+  OpDef transpose = FusedConv();
+  transpose.type = "fused_conv2d_transpose";
+  std::erase_if(transpose.inputs, [](const SlotDef& slot) { return slot.name == "ResidualData"; });
+  return transpose;
+}
+
 OpDef PointwiseDepthwise() {
   OpDef pair = FusedConv();
   pair.type = "fused_pointwise_depthwise";
@@ -223,7 +230,9 @@ OpRegistry MakeFakeOps() {
   ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
   ops.Add(View("reshape2"));
   AddOpsWithAxes(ops);
-  for (const absl::string_view type : {"conv2d", "depthwise_conv2d"}) ops.Add(Conv(type));
+  for (const absl::string_view type : {"conv2d", "depthwise_conv2d", "conv2d_transpose"}) {
+    ops.Add(Conv(type));
+  }
   for (const absl::string_view type : {"mul", "matmul_v2", "matmul"}) {
     ops.Add({.type = type,
              .inputs = {{"X"}, {"Y"}},
@@ -233,6 +242,7 @@ OpRegistry MakeFakeOps() {
   }
   ops.Add(BatchNorm());
   ops.Add(FusedConv());
+  ops.Add(FusedTranspose());
   ops.Add(PointwiseDepthwise());
   AddQuantizers(ops);
   ops.Add({.type = "fc",
