@@ -7,9 +7,11 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/catching.h"
 #include "core/comm/rings.h"
 #include "core/io/file_folder.h"
+#include "core/openmp_team.h"
 #include "core/resource/float32_products.h"
 #include "core/steady_clock.h"
 #include "core/usable_cpus.h"
@@ -23,6 +25,8 @@
 #include "interpreter/run/parameters.h"
 #include "interpreter/run/run_control.h"
 #include "interpreter/run/scheduler.h"
+#include "passes/fuse_conv.h"
+#include "passes/fuse_depthwise.h"
 
 namespace interp {
 // What clones share.
@@ -302,6 +306,7 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::Run(absl::Span<const 
   std::optional<RunControl::Clock::time_point> deadline;
   if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
   control_.Begin(deadline);
+  ThisTeam() = OpenMpTeam();
   absl::StatusOr<std::vector<Tensor>> fetched = Catching([&] { return RunBegun(feeds, options); });
   // It may have ended anywhere: the feeds that the next run is compared with may be half of these.
   if (!fetched.ok() && main_ != nullptr) {
@@ -466,12 +471,26 @@ void InterpreterCore::Impl::DropFeeds() {
   for (Tensor& fed : list->array) fed.DropMemory();
 }
 
+namespace {
+
+// The activation inside a convolution makes a number of NaN, and nobody sees what is between two.
+PipelineOptions PassesOf(const CoreOptions& options) {
+  PipelineOptions passes = options.passes;
+  for (const absl::string_view pass : {kFuseConvPass, kFuseDepthwisePass}) {
+    const bool asked = absl::c_linear_search(passes.enable, pass);
+    if (options.check_nan_inf && !asked) passes.disable.emplace_back(pass);
+  }
+  return passes;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<InterpreterCore>> InterpreterCore::Create(
     Program program, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
     std::shared_ptr<Scope> scope, const CoreOptions& options) {
   const OpRegistry& ops = options.ops != nullptr ? *options.ops : OpRegistry::Global();
   INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, Compile(std::move(program), feeds, fetches,
-                                                            options.passes, options.plan, ops));
+                                                            PassesOf(options), options.plan, ops));
   return Create(std::move(compiled), std::move(scope), options);
 }
 

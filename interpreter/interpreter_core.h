@@ -69,6 +69,8 @@ struct CoreOptions {
   Algorithms algorithms = Algorithms::kFast;
   // GPUs may round factors of float32 to TF32, 10 bits of fraction, in products and convolutions.
   bool tf32 = false;
+  // Every float that an op gives is looked at, and the run fails at the first that is not finite.
+  // Passes that hide results stay off unless passes.enable names them.
   bool check_nan_inf = false;
   // Whether feeds must have the dims that the program declares, of which -1 is any. False is for
   // programs that declare what they do not mean. Feeds that the program itself wants checked

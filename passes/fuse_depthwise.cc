@@ -5,6 +5,7 @@
 
 #include "core/attr_reader.h"
 #include "core/fused_forms.h"
+#include "core/program_print.h"
 #include "passes/fusion.h"
 
 namespace interp {
@@ -22,6 +23,7 @@ struct Slides {
   std::vector<int64_t> dilations;
   int64_t groups = 1;
   std::string format;
+  std::string device;
   bool residual = false;
   bool ok = false;
 };
@@ -35,6 +37,7 @@ Slides SlidesOf(const Op& op) {
   slides.dilations = ints("dilations");
   slides.groups = attrs.Int("groups", 1);
   slides.format = attrs.String("data_format", "NCHW") == "NHWC" ? "NHWC" : "NCHW";
+  slides.device = attrs.String("op_device", "");
   slides.residual =
       attrs.Bool("fuse_residual", false) || attrs.Bool("fuse_residual_connection", false);
   slides.ok = attrs.status().ok();
@@ -55,7 +58,7 @@ class DepthwiseFuser {
       const std::optional<int> next = fuser_.OnlyReader(i, "Output");
       if (next.has_value() && !fuser_.IsGone(*next) && IsDepthwise(*next) &&
           Fuser::Argument(op(*next).inputs, "Input") == Fuser::Argument(op(i).outputs, "Output") &&
-          SlidesOf(op(i)).format == SlidesOf(op(*next)).format) {
+          AreAlike(i, *next)) {
         fuser_.Replace({i, *next}, MakePair(i, *next));
       }
     }
@@ -64,6 +67,12 @@ class DepthwiseFuser {
 
  private:
   const Op& op(int index) const { return fuser_.ops()[index]; }
+
+  bool AreAlike(int first, int second) const {
+    const Slides a = SlidesOf(op(first));
+    const Slides b = SlidesOf(op(second));
+    return a.format == b.format && a.device == b.device;
+  }
 
   // A convolution of float32 whose other inputs are parameters; the dims of its filter.
   const std::vector<int64_t>* FilterOf(int index) const {
@@ -115,6 +124,7 @@ class DepthwiseFuser {
     }
     AddOutput(pair, "Output", {*Fuser::Argument(op(depthwise).outputs, "Output")});
     for (const Attr& attr : op(depthwise).attrs) {
+      if (IsProvenanceAttr(attr)) continue;
       SetAttr(pair, absl::StrCat("depthwise_", attr.name), attr.value);
     }
     return pair;

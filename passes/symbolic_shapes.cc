@@ -113,9 +113,10 @@ class Deriver {
 
   std::optional<SymbolicShape> Elementwise(const Op& op) {
     std::optional<SymbolicShape> x = Input(op, "X");
-    const std::optional<SymbolicShape> y = Input(op, "Y");
+    std::optional<SymbolicShape> y = Input(op, "Y");
     AttrReader attrs(op);
     const int64_t axis = attrs.Int("axis", -1);
+    if (axis == -1 && x.has_value() && y.has_value() && y->size() > x->size()) std::swap(x, y);
     if (!x.has_value() || !y.has_value() || y->size() > x->size()) return std::nullopt;
     const int64_t slack = static_cast<int64_t>(x->size() - y->size());
     const int64_t begin = axis < 0 ? slack : axis;

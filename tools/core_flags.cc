@@ -5,8 +5,6 @@
 
 #include "core/program_print.h"
 #include "interpreter/load_cuda.h"
-#include "passes/fuse_conv.h"
-#include "passes/fuse_depthwise.h"
 #include "passes/prune.h"
 #include "tools/engine_environment.h"
 #include "tools/flag_effects.h"
@@ -329,14 +327,6 @@ absl::StatusOr<CoreOptions> MakeCoreOptions(const PlanFlags& plan, const RunFlag
   options.check_nan_inf = run.check_nan_inf;
   options.check_feed_shapes = !run.no_check_shape;
   options.passes = MakePipelineOptions(plan);
-  // The activation inside a convolution makes a number of NaN, and nobody sees what is between two.
-  const auto asked = [&](absl::string_view pass) {
-    return std::find(plan.enable_passes.begin(), plan.enable_passes.end(), pass) !=
-           plan.enable_passes.end();
-  };
-  for (const absl::string_view pass : {kFuseConvPass, kFuseDepthwisePass}) {
-    if (run.check_nan_inf && !asked(pass)) options.passes.disable.emplace_back(pass);
-  }
   INTERP_ASSIGN_OR_RETURN(options.plan, MakePlanOptions(plan));
   INTERP_ASSIGN_OR_RETURN(options.gc, MakeGcOptions(run));
   options.cuda_graphs = run.cuda_graph;

@@ -1,5 +1,6 @@
 #include "kernels/nn/conv_pair.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -12,7 +13,7 @@ namespace {
 constexpr absl::string_view kFolded[] = {"Filter",    "Bias",       "BnScale",  "BnBias",
                                          "BnMean",    "BnVariance", "PreScale", "PreShift",
                                          "PostScale", "PostShift"};
-constexpr int kFoldedCount = 10;
+constexpr int kFoldedCount = std::size(kFolded);
 constexpr int kInput = 0;
 
 ConvSlots SlotsFrom(int first) {

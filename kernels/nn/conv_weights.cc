@@ -35,7 +35,9 @@ void FoldBatchNorm(const KernelContext& ctx, int first_slot, float epsilon, Chan
 ScalarAffine AffineOf(const KernelContext& ctx, int first_slot) {
   const auto number = [&ctx](int slot, float absent) {
     const Tensor* const tensor = ctx.optional_input(slot);
-    return tensor == nullptr ? absent : ChannelValues(*tensor)[0];
+    if (tensor == nullptr) return absent;
+    if (tensor->dtype == DType::kBFloat16) return static_cast<float>(tensor->data<bfloat16>()[0]);
+    return tensor->data<float>()[0];
   };
   return {number(first_slot, 1), number(first_slot + 1, 0)};
 }

@@ -7,6 +7,7 @@
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/int8_sums.h"
 #include "kernels/util/convert_elements.h"
+#include "kernels/util/flush_denormals.h"
 
 namespace interp::nn {
 namespace {
@@ -154,6 +155,7 @@ absl::Status Int8Conv::RunInTwo(const KernelContext& ctx, const Case& c, Prepare
 
 template <typename Out>
 absl::Status Int8Conv::Run(const KernelContext& ctx, const Case& c, const int8_t* in, Out* out) {
+  const FlushDenormals flush;
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(Prepared* const prepared, Prepare(ctx, c));
   last_ = prepared;

@@ -35,7 +35,7 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(
       Annotate(CheckFoldedInputs(ctx, attrs.depthwise, pair.depthwise.out_channels), "depthwise"));
   ctx.output(kOutput).shape = ConvOutputShape(pair.depthwise, attrs.depthwise.channels_last_dims);
-  ctx.output(kOutput).dtype = ctx.input(kInput).dtype;
+  ctx.output(kOutput).lod = ctx.input(kInput).lod;
   return absl::OkStatus();
 }
 
@@ -66,6 +66,7 @@ struct Prepared {
   std::unique_ptr<OnednnConv> whole;
   std::shared_ptr<const PackedWeights> weights;  // of the whole one
   size_t scratch_bytes = 0;                      // of a lane
+  std::string algorithm;
 };
 
 struct PairState : KernelState {
@@ -73,15 +74,7 @@ struct PairState : KernelState {
   const Prepared* last = nullptr;
   std::shared_ptr<const PackedArrays> taps;  // constant ones, null until packed
 
-  std::string algorithm() const override {
-    if (last == nullptr) return "";
-    if (last->band == 0) {
-      return absl::StrCat(last->whole == nullptr ? "plain loops" : last->whole->implementation(),
-                          " + depthwise rows");
-    }
-    return absl::StrCat(last->lanes[0].rows[0].conv->implementation(),
-                        " + depthwise rows, bands of ", last->band);
-  }
+  std::string algorithm() const override { return last == nullptr ? "" : last->algorithm; }
 };
 
 // The pointwise convolution of `rows` rows of one image.
@@ -131,6 +124,8 @@ absl::Status AddRows(const ConvProblem& pointwise, const ConvEpilogue& epilogue,
   INTERP_ASSIGN_OR_RETURN(rows.conv,
                           OnednnConv::Make(OfRows(pointwise, count), epilogue, DType::kFloat32));
   prepared.scratch_bytes = std::max(prepared.scratch_bytes, rows.conv->scratchpad_bytes());
+  prepared.algorithm =
+      absl::StrCat(rows.conv->implementation(), " + depthwise rows, bands of ", prepared.band);
   lane.rows.push_back(std::move(rows));
   return absl::OkStatus();
 }
@@ -174,6 +169,9 @@ absl::StatusOr<Prepared*> Prepare(KernelContext& ctx, const PairProblem& pair) {
     auto whole = OnednnConv::Make(pair.pointwise, epilogue, DType::kFloat32);
     if (!whole.ok() && !absl::IsUnimplemented(whole.status())) return whole.status();
     if (whole.ok()) prepared->whole = *std::move(whole);
+    prepared->algorithm =
+        absl::StrCat(prepared->whole == nullptr ? "plain loops" : prepared->whole->implementation(),
+                     " + depthwise rows");
   }
   return &cache.Insert(std::move(key), std::move(prepared));
 }
@@ -251,7 +249,7 @@ class PairRun {
       INTERP_RETURN_IF_ERROR(
           prepared.whole->Run(ctx_, prepared.weights, in_, between.data<float>()));
     }
-    // Rows are cut by threads alone: a range that a thread gets may begin and end within images.
+    // A range may begin and end within images.
     ParallelFor(ctx_.num_threads(), images * axis.out, /*grain=*/1,
                 [&](int64_t begin, int64_t end) {
                   for (int64_t row = begin; row < end;) {
@@ -313,7 +311,6 @@ class PairRun {
   absl::StatusOr<Workspace> TakeFloats(int64_t count) const {
     return ctx_.workspace(static_cast<size_t>(count) * sizeof(float));
   }
-
   absl::Status RunLane(Lane& lane, int64_t band, float* rows, void* scratch) const {
     const WindowAxis& axis = p_.depthwise.window[0];
     for (int64_t image = 0; image < p_.depthwise.batch; ++image) {

@@ -1,4 +1,5 @@
-// Denormal numbers taken for zero, in operands and in results: by convolutions and matrix products.
+// Denormal numbers taken for zero, in operands and in results: by conv ops, transposed ones, matrix
+// products and the gradients of all.
 //
 // A product of a denormal number takes an Intel core some hundred cycles, and images that
 // activations have squeezed towards zero are full of them. Paddle's inference predictor flushes
@@ -14,8 +15,9 @@
 
 namespace interp {
 
-// While one lives, its thread flushes denormal numbers; it then goes on as before. So do the threads
-// of a ParallelFor (parallel_for.h), and those that oneDNN runs on (UseThreads in nn/onednn.h).
+// While one lives, its thread flushes denormal numbers; it then goes on as before. So do threads in
+// a ParallelFor (parallel_for.h). The OpenMP threads that the thread shares with oneDNN flush them
+// from then on (UseThreads in nn/onednn.h), also in parallel regions of the embedding program.
 // Takes about 10 ns. Does nothing on architectures other than x86-64 and aarch64.
 class FlushDenormals {
  public:

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 
+#include "core/openmp_team.h"
 #include "kernels/util/flush_denormals.h"
 
 namespace interp {
 
 void FlushDenormalsInTeam(int num_threads) {
-  thread_local int flushed = 1;  // the calling thread is the caller's affair
-  if (num_threads <= flushed) return;
-  flushed = num_threads;
+  int& flushing = ThisTeam().flushing;
+  if (num_threads <= flushing) return;
+  flushing = num_threads;
 #pragma omp parallel num_threads(num_threads)
   {
     if (omp_get_thread_num() > 0) FlushDenormals::InThisThread();
@@ -26,6 +27,8 @@ void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* bo
     return;
   }
   const FloatMode mode;
+  // Threads that this region starts inherit it, and the pool may lend them to oneDNN next.
+  const FlushDenormals flush;
 #pragma omp parallel for num_threads(static_cast <int>(chunks)) schedule(static, 1)
   for (int64_t c = 0; c < chunks; ++c) {
     const FloatMode::Scope scope(mode);

@@ -19,7 +19,8 @@ template <typename Body>
 using CopiedIfTrivial = std::conditional_t<std::is_trivially_copyable_v<Body>, Body, const Body&>;
 
 // Has the OpenMP threads that the calling thread may get next, `num_threads` with itself, flush
-// denormal numbers (flush_denormals.h), for good: they may have been started by others before.
+// denormal numbers (flush_denormals.h), unless they do so already (core/openmp_team.h). Threads
+// that are started later inherit it, since regions are entered under FlushDenormals.
 void FlushDenormalsInTeam(int num_threads);
 
 // ParallelFor of a body that is called through `call`.

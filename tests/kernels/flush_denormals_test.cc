@@ -93,5 +93,36 @@ TEST(FlushDenormalsTest, HoldsOnThreadsThatWereThereBefore) {
   ExpectZeroSums({.scheduler = SchedulerKind::kTrace, .num_threads = 3});
 }
 
+// A small op sends threads of the pool home, and a wide one starts others.
+TEST(FlushDenormalsTest, HoldsForThreadsThatOtherOpsStart) {
+  ProgramBuilder builder;
+  const Program program =
+      builder.Feed("x", {1, 32, 96, 96})
+          .Feed("w", {32, 32, 1, 1})
+          .Feed("s", {1, 4, 128, 128})
+          .AddOp("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, {{"Output", {"y"}}})
+          .AddOp("exp", {{"X", {"s"}}}, {{"Out", {"a"}}})
+          .AddOp("exp", {{"X", {"y"}}}, {{"Out", {"b"}}})
+          .AddOp("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, {{"Output", {"z"}}})
+          .Fetch("y")
+          .Fetch("a")
+          .Fetch("b")
+          .Fetch("z")
+          .Build();
+  CoreOptions options{.scheduler = SchedulerKind::kTrace, .num_threads = 4};
+  const auto core = InterpreterCore::Create(program, {}, {}, nullptr, options);
+  ASSERT_THAT(core, IsOk());
+  for (int run = 0; run < 3; ++run) {
+    const auto fetched = (*core)->Run({Filled({1, 32, 96, 96}, kDenormal),
+                                       Filled({32, 32, 1, 1}, 1), Filled({1, 4, 128, 128}, 1)});
+    ASSERT_THAT(fetched, IsOk());
+    for (const int i : {0, 3}) {
+      for (const float value : ::interp::testing::Values<float>((*fetched)[i])) {
+        ASSERT_EQ(value, 0) << "fetch " << i << " of run " << run;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace interp::testing

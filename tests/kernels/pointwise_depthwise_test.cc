@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
@@ -156,6 +157,45 @@ TEST(PointwiseDepthwiseTest, SaysWhatItRan) {
     }
     const bool in_bands = said.find("bands of") != std::string::npos;
     EXPECT_EQ(in_bands, algorithms == Algorithms::kFast) << said;
+  }
+}
+
+// The windows of all rows of the first thread lie in the padding.
+TEST(PointwiseDepthwiseTest, SaysWhatItRanWhereAThreadHasOnlyPadding) {
+  const PairCase test = {.image = {1, 8, 64, 64}, .channels = 64, .paddings = "[1000,10,1,1]"};
+  const auto program = ParseProgram(TextOfPair(test));
+  ASSERT_THAT(program, IsOk());
+  CoreOptions options{.num_threads = 2};
+  const auto core = InterpreterCore::Create(*program, {"x"}, {"y"}, ParametersOf(test), options);
+  ASSERT_THAT(core, IsOk());
+  ASSERT_THAT((*core)->Run({Numbers(test.image, 1)}), IsOk());
+  const std::vector<std::string> algorithms = (*core)->algorithms();
+  EXPECT_TRUE(std::any_of(algorithms.begin(), algorithms.end(), [](const std::string& name) {
+    return name.find("bands of") != std::string::npos;
+  }));
+  ExpectClose(RunPair(test, /*fused=*/true, /*num_threads=*/2), RunPair(test, /*fused=*/false));
+}
+
+TEST(PointwiseDepthwiseTest, KeepsSequences) {
+  const Lod sequences = {{0, 2, 3}};
+  OpRun run = {"fused_pointwise_depthwise",
+               {{"Input", Numbers({3, 4, 6, 6}, 1, sequences)},
+                {"Filter", Numbers({16, 4, 1, 1}, 2)},
+                {"DepthwiseFilter", Numbers({16, 1, 3, 3}, 3)}},
+               {"Output"},
+               "depthwise_groups=16"};
+  EXPECT_EQ(OutputsOf(run)[0].lod, sequences);
+}
+
+TEST(PointwiseDepthwiseTest, IsLeftOutWhereAllResultsAreLookedAt) {
+  const PairCase test = {.image = {1, 8, 7, 9}};
+  const auto program = ParseProgram(TextOfPair(test));
+  ASSERT_THAT(program, IsOk());
+  const CoreOptions options{.check_nan_inf = true};
+  const auto core = InterpreterCore::Create(*program, {"x"}, {"y"}, ParametersOf(test), options);
+  ASSERT_THAT(core, IsOk());
+  for (const Instruction& instruction : (*core)->plan().instructions) {
+    EXPECT_FALSE(absl::StartsWith(instruction.op_type, "fused_")) << instruction.op_type;
   }
 }
 
