@@ -15,8 +15,8 @@ echo "formatting is right"
 
 # Each file by itself and without precompiled headers, which clang cannot read: a missing include shows.
 cmake --preset release -B build/lint -DINTERP_PCH=OFF -DINTERP_UNITY=OFF >/dev/null
-# clang does not know the option of GCC.
-sed -i "s,$PWD/build/lint,$PWD/build/release,g; s, -fvect-cost-model=dynamic,,g" build/lint/compile_commands.json
+# clang does not know these options of GCC.
+sed -i "s,$PWD/build/lint,$PWD/build/release,g; s, -fvect-cost-model=dynamic,,g; s, --param=avoid-fma-max-bits=0,,g" build/lint/compile_commands.json
 
 deadline=$(($(date +%s) + budget))
 # Peers of benchmarks need headers that are not here.
