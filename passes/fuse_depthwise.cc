@@ -24,22 +24,18 @@ struct Slides {
   int64_t groups = 1;
   std::string format;
   std::string device;
-  bool residual = false;
   bool ok = false;
 };
 
 Slides SlidesOf(const Op& op) {
   AttrReader attrs(op);
   Slides slides;
-  const auto ints = [&attrs](absl::string_view name) { return attrs.Ints(name); };
-  slides.strides = ints("strides");
-  slides.paddings = ints("paddings");
-  slides.dilations = ints("dilations");
+  slides.strides = attrs.Ints("strides");
+  slides.paddings = attrs.Ints("paddings");
+  slides.dilations = attrs.Ints("dilations");
   slides.groups = attrs.Int("groups", 1);
   slides.format = attrs.String("data_format", "NCHW") == "NHWC" ? "NHWC" : "NCHW";
   slides.device = attrs.String("op_device", "");
-  slides.residual =
-      attrs.Bool("fuse_residual", false) || attrs.Bool("fuse_residual_connection", false);
   slides.ok = attrs.status().ok();
   return slides;
 }
@@ -86,6 +82,7 @@ class DepthwiseFuser {
     if (image == nullptr || image->dtype != DType::kFloat32) return nullptr;
     for (const Slot& slot : conv.inputs) {
       if (slot.name == "Input" || slot.args.empty()) continue;
+      if (slot.name == "ResidualData") return nullptr;
       const Var* const parameter = fuser_.Parameter(Fuser::Argument(conv.inputs, slot.name));
       if (parameter == nullptr || parameter->dtype != DType::kFloat32) return nullptr;
     }
@@ -97,7 +94,7 @@ class DepthwiseFuser {
     const std::vector<int64_t>* const filter = FilterOf(index);
     if (filter == nullptr || (*filter)[2] != 1 || (*filter)[3] != 1) return false;
     const Slides slides = SlidesOf(op(index));
-    return slides.ok && !slides.residual && slides.groups == 1 && AllAre(slides.strides, 1) &&
+    return slides.ok && slides.groups == 1 && AllAre(slides.strides, 1) &&
            AllAre(slides.paddings, 0) &&
            fuser_.IsStable(*Fuser::Argument(op(index).inputs, "Input"), index);
   }
@@ -108,8 +105,7 @@ class DepthwiseFuser {
     if ((*filter)[0] < kFewestChannels || ((*filter)[2] != 3 && (*filter)[2] != 5)) return false;
     const Slides slides = SlidesOf(op(index));
     const bool strides = AllAre(slides.strides, 1) || AllAre(slides.strides, 2);
-    return slides.ok && !slides.residual && slides.groups == (*filter)[0] && strides &&
-           AllAre(slides.dilations, 1);
+    return slides.ok && slides.groups == (*filter)[0] && strides && AllAre(slides.dilations, 1);
   }
 
   Op MakePair(int pointwise, int depthwise) {
