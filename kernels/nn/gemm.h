@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -53,30 +54,46 @@ int64_t PackedSize(int64_t k, int64_t n) {
   return (n + kPanel<T> - 1) / kPanel<T> * kPanel<T> * k;
 }
 
-// Packs B, whose element (i, j) is b[i * row_stride + j * col_stride], to `packed`.
+namespace gemm_internal {
+
+// The rows of one panel are `width` elements, the rest of it zeros.
 template <typename T>
-void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t col_stride,
-                T* packed) {
-  for (int64_t j0 = 0; j0 < n; j0 += kPanel<T>, packed += k * kPanel<T>) {
-    const int64_t width = std::min(kPanel<T>, n - j0);
-    const T* const first = b + j0 * col_stride;
-    if (row_stride == 1) {
-      TransposeMatrix(first, col_stride, packed, kPanel<T>, width, k);
-    } else {
-      for (int64_t i = 0; i < k; ++i) {
-        const T* const row = first + i * row_stride;
-        for (int64_t j = 0; j < width; ++j) packed[i * kPanel<T> + j] = row[j * col_stride];
-      }
-    }
-    if (width == kPanel<T>) continue;
-    for (int64_t i = 0; i < k; ++i) {
-      std::fill_n(packed + i * kPanel<T> + width, kPanel<T> - width, T{0});
-    }
+void PadPanel(int64_t k, int64_t width, T* panel) {
+  for (int64_t i = 0; i < k; ++i) {
+    std::fill_n(panel + i * kPanel<T> + width, kPanel<T> - width, T{0});
   }
 }
 
+}  // namespace gemm_internal
+
+// Packs B, whose element (i, j) is b[i * row_stride + j * col_stride], to `packed`. REQUIRES: one
+// of the strides is 1.
+template <typename T>
+void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t col_stride,
+                T* packed) {
+  constexpr int64_t kWidth = kPanel<T>;
+  const int64_t whole = n / kWidth * kWidth;
+  if (row_stride == 1) {
+    for (int64_t j = 0; j < n; j += kWidth) {
+      TransposeMatrix(b + j * col_stride, col_stride, packed + j * k, kWidth,
+                      std::min(kWidth, n - j), k);
+    }
+  } else {
+    // A row at a time over all panels: it lies in one piece, the next may lie in another page.
+    for (int64_t i = 0; i < k; ++i) {
+      const T* const row = b + i * row_stride;
+      T* const to = packed + i * kWidth;
+      for (int64_t j = 0; j < whole; j += kWidth) {
+        std::memcpy(to + j * k, row + j, kWidth * sizeof(T));
+      }
+      std::copy_n(row + whole, n - whole, to + whole * k);
+    }
+  }
+  if (whole < n) gemm_internal::PadPanel(k, n - whole, packed + whole * k);
+}
+
 // Rows of A that go together: their slice of A stays in the L2 cache.
-inline constexpr int64_t kGemmBlock = 8 * kGemmRows;
+inline constexpr int64_t kGemmBlock = 11 * kGemmRows;
 
 // C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix. T is float,
 // double, uint32_t or uint64_t. REQUIRES: `packed` is aligned to kVectorBytes.
@@ -109,8 +126,7 @@ T Dot(const T* a, const T* b, int64_t n) {
   sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   T total = 0;
   for (; i < n; ++i) total += a[i] * b[i];
-  for (int lane = 0; lane < kLanes; ++lane) total += sums[0][lane];
-  return total;
+  return total + FoldLanes<T>(sums[0], [](auto x, auto y) { return x + y; });
 }
 
 // C = A B for few rows of A, where packing B would cost more than it saves. With `transposed`, B is

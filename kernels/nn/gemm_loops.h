@@ -12,7 +12,7 @@ namespace interp::nn {
 namespace gemm_internal {
 
 // With `tiles`, of kGemmBlock * kGemmDepth elements, each block of A is copied there for its tiles
-// to read in one stream: rows a large power of two apart fall into the same few cache sets.
+// to read in one stream.
 template <Order kOrder, typename T>
 void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
                   int64_t ldc, bool accumulate, T* tiles) {
@@ -37,15 +37,26 @@ void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, cons
   }
 }
 
+// True if copying A by the block costs less than it saves with n columns of B. A transposed A is
+// read from many places at once, and so are rows that fall into one set of the L1 cache; other rows
+// are read as fast in place.
+template <Order kOrder, typename T>
+bool CopiesA(int64_t m, int64_t n, int64_t lda) {
+  constexpr int64_t kCacheWay = 4096;  // bytes between lines of one set, and of a page
+  if (m <= kGemmRows) return false;
+  const int64_t distance = lda * static_cast<int64_t>(sizeof(T));
+  if (kOrder == Order::kColumns) return n >= (distance >= kCacheWay / 2 ? 1 : 4) * kPanel<T>;
+  return n >= 16 * kPanel<T> && distance % kCacheWay == 0;
+}
+
 // GemmPacked for either order of A.
 template <Order kOrder, typename T>
 void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
           int64_t ldc, bool accumulate) {
-  constexpr int64_t kManyColumns = 4 * kPanel<T>;  // worth copying A for
   if (k == 0 && !accumulate) {
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{0});
   }
-  if (m > kGemmRows && n >= kManyColumns) {
+  if (CopiesA<kOrder, T>(m, n, lda)) {
     alignas(64) T tiles[kGemmBlock * kGemmDepth];
     GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, tiles);
   } else {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "kernels/util/transpose_plane.h"
 
@@ -27,6 +28,36 @@ struct VectorOf {
   typedef T unaligned __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias));
   static constexpr int kLanes = kVectorBytes / sizeof(T);
 };
+
+namespace lanes_internal {
+
+template <typename T, int kCount>
+struct Lanes {
+  typedef T type __attribute__((vector_size(kCount * sizeof(T))));
+};
+
+template <typename T, typename V, typename Merge, int... kLane>
+T Fold(V v, const Merge& merge, std::integer_sequence<int, kLane...>) {
+  constexpr int kHalf = sizeof...(kLane);
+  if constexpr (kHalf == 1) {
+    return merge(T{v[0]}, T{v[1]});
+  } else {
+    using Half = typename Lanes<T, kHalf>::type;
+    const Half low = __builtin_shufflevector(v, v, kLane...);
+    const Half high = __builtin_shufflevector(v, v, (kLane + kHalf)...);
+    return Fold<T, Half>(merge(low, high), merge, std::make_integer_sequence<int, kHalf / 2>());
+  }
+}
+
+}  // namespace lanes_internal
+
+// The lanes of a vector, joined by `merge`, which takes vectors of any length and single elements:
+// halves with halves, as steps one after the other would wait for each other.
+template <typename T, typename Merge>
+T FoldLanes(typename VectorOf<T>::type v, const Merge& merge) {
+  constexpr int kHalf = VectorOf<T>::kLanes / 2;
+  return lanes_internal::Fold<T>(v, merge, std::make_integer_sequence<int, kHalf>());
+}
 
 // Columns of a panel: two vectors.
 template <typename T>
@@ -229,14 +260,16 @@ struct Slice {
   // The same slice with its `rows` rows of A copied to `tiles`, of rows * depth elements.
   Slice<Order::kTiles, T> Packed(int64_t rows, T* tiles) const {
     ForEachHeight(rows, [&]<int kRows>(int64_t first, int64_t last) {
-      for (int64_t i = first; i < last; i += kRows) {
-        const T* const from = TileOfA<kOrder>(a, lda, i);
-        T* const to = tiles + i * depth;
-        if constexpr (kOrder == Order::kRows) {
-          TransposeMatrix(from, lda, to, int64_t{kRows}, kRows, depth);
-        } else {
-          for (int64_t p = 0; p < depth; ++p) {
-            std::memcpy(to + p * kRows, from + p * lda, kRows * sizeof(T));
+      if constexpr (kOrder == Order::kRows) {
+        for (int64_t i = first; i < last; i += kRows) {
+          TransposeMatrix(TileOfA<kOrder>(a, lda, i), lda, tiles + i * depth, int64_t{kRows}, kRows,
+                          depth);
+        }
+      } else {
+        // A column at a time: it lies in one piece, and the next one in other pages.
+        for (int64_t p = 0; p < depth; ++p) {
+          for (int64_t i = first; i < last; i += kRows) {
+            std::memcpy(tiles + i * depth + p * kRows, a + p * lda + i, kRows * sizeof(T));
           }
         }
       }

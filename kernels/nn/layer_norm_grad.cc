@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/nn/gemm.h"
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/layer_norm.h"
+#include "kernels/nn/row_ops.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
@@ -54,38 +56,6 @@ absl::Status Infer(InferContext& ctx) {
   return absl::OkStatus();
 }
 
-// Sums of g and of g x' over a row, side by side.
-template <typename T>
-struct RowSums {
-  T gradient = 0;
-  T product = 0;
-};
-
-// REQUIRES: `scaled` and `normal` have the row's g and x'.
-template <typename T>
-RowSums<T> SumRow(const T* scaled, const T* normal, int64_t n) {
-  constexpr int64_t kLanes = 32;
-  T gradient[kLanes] = {};
-  T product[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) {
-      gradient[j] += scaled[i + j];
-      product[j] += scaled[i + j] * normal[i + j];
-    }
-  }
-  for (int64_t j = 0; i + j < n; ++j) {
-    gradient[j] += scaled[i + j];
-    product[j] += scaled[i + j] * normal[i + j];
-  }
-  RowSums<T> sums;
-  for (int64_t j = 0; j < kLanes; ++j) {
-    sums.gradient += gradient[j];
-    sums.product += product[j];
-  }
-  return sums;
-}
-
 template <typename T>
 struct LayerNormGradRun {
   using C = ComputeType<T>;
@@ -99,30 +69,42 @@ struct LayerNormGradRun {
   T* x_grad;  // null: not wanted
 
   // Rows [begin, end), adding to the sums of their columns; null: not wanted. `memory` is scratch
-  // for two rows.
+  // of kScratchRows rows.
   void Rows(int64_t begin, int64_t end, C* memory, double* scale_sums, double* bias_sums) const {
-    C* normal = memory;
-    C* scaled = memory + n;
-    for (int64_t r = begin; r < end; ++r) {
-      const C factor = C{1} / std::sqrt(variance[r] + epsilon);
-      const T* g = y_grad + r * n;
-      for (int64_t i = 0; i < n; ++i) normal[i] = (x[r * n + i] - mean[r]) * factor;
-      for (int64_t i = 0; i < n; ++i) scaled[i] = scale == nullptr ? C{g[i]} : g[i] * scale[i];
-      if (scale_sums != nullptr) {
-        for (int64_t i = 0; i < n; ++i) scale_sums[i] += g[i] * normal[i];
+    // Few rows are summed in C before they are added: as exact, and half as much to load and store.
+    constexpr int64_t kFewRows = 16;
+    C* const scale_part = memory;
+    C* const bias_part = memory + n;
+    for (int64_t r = begin; r < end; r += kFewRows) {
+      std::fill_n(scale_part, 2 * n, C{0});
+      for (int64_t i = r; i < std::min(end, r + kFewRows); ++i) {
+        Row(i, memory + 2 * n, scale_sums == nullptr ? nullptr : scale_part,
+            bias_sums == nullptr ? nullptr : bias_part);
       }
-      if (bias_sums != nullptr) {
-        for (int64_t i = 0; i < n; ++i) bias_sums[i] += g[i];
-      }
-      if (x_grad == nullptr) continue;
-      const RowSums<C> sums = SumRow(scaled, normal, n);
-      const C shift = sums.gradient / static_cast<C>(n);
-      const C slope = sums.product / static_cast<C>(n);
-      T* out = x_grad + r * n;
-      for (int64_t i = 0; i < n; ++i) out[i] = (scaled[i] - shift - normal[i] * slope) * factor;
+      for (int64_t i = 0; scale_sums != nullptr && i < n; ++i) scale_sums[i] += scale_part[i];
+      for (int64_t i = 0; bias_sums != nullptr && i < n; ++i) bias_sums[i] += bias_part[i];
     }
   }
+
+  // One row; `memory` is scratch of two.
+  void Row(int64_t r, C* memory, C* scale_sums, C* bias_sums) const {
+    C* const normal = memory;
+    C* const scaled = memory + n;
+    const C factor = C{1} / std::sqrt(variance[r] + epsilon);
+    const T* const g = y_grad + r * n;
+    for (int64_t i = 0; i < n; ++i) normal[i] = (x[r * n + i] - mean[r]) * factor;
+    for (int64_t i = 0; i < n; ++i) scaled[i] = scale == nullptr ? C{g[i]} : g[i] * scale[i];
+    for (int64_t i = 0; scale_sums != nullptr && i < n; ++i) scale_sums[i] += g[i] * normal[i];
+    for (int64_t i = 0; bias_sums != nullptr && i < n; ++i) bias_sums[i] += g[i];
+    if (x_grad == nullptr) return;
+    const C shift = RowSum(scaled, n) / static_cast<C>(n);
+    const C slope = Dot(scaled, normal, n) / static_cast<C>(n);
+    T* const out = x_grad + r * n;
+    for (int64_t i = 0; i < n; ++i) out[i] = (scaled[i] - shift - normal[i] * slope) * factor;
+  }
 };
+
+constexpr int64_t kScratchRows = 4;
 
 // Rows are cut into parts by their number alone, whose sums are added in order.
 constexpr int64_t kLeastPart = 16;
@@ -159,13 +141,14 @@ absl::Status LayerNormGrad(KernelContext& ctx) {
   const int64_t parts = std::clamp<int64_t>(rows / kLeastPart, 1, kMaxParts);
   std::vector<double> sums(static_cast<size_t>(parts * 2 * n));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(static_cast<size_t>(parts * 2 * n) * sizeof(C)));
+                          ctx.workspace(static_cast<size_t>(parts * kScratchRows * n) * sizeof(C)));
   const int64_t grain = kElementwiseGrain / 4 / std::max<int64_t>(1, rows * n / parts) + 1;
   ParallelFor(ctx.num_threads(), parts, grain, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
       double* to = sums.data() + part * 2 * n;
-      run.Rows(rows * part / parts, rows * (part + 1) / parts, work.data<C>() + part * 2 * n,
-               scale_grad == nullptr ? nullptr : to, bias_grad == nullptr ? nullptr : to + n);
+      run.Rows(rows * part / parts, rows * (part + 1) / parts,
+               work.data<C>() + part * kScratchRows * n, scale_grad == nullptr ? nullptr : to,
+               bias_grad == nullptr ? nullptr : to + n);
     }
   });
   AddParts<C>(sums, parts, n, 0, scale_grad);

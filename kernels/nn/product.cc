@@ -43,13 +43,15 @@ void PackAll(const Product& p, Depth depth, const T* y, int64_t count, T* packed
   const int64_t panels = depth.count == 0 ? 0 : size / (kPanel<T> * depth.count);
   const int64_t grain = kProductGrain / std::max<int64_t>(1, depth.count * kPanel<T>);
   ParallelFor(threads, count * panels, grain, [=, &p](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t j = i % panels * kPanel<T>;
-      const T* matrix = y + i / panels * p.k * p.n;
-      const int64_t width = std::min(kPanel<T>, p.n - j);
-      PackMatrix(
-          depth.count, width, matrix + (p.trans_y ? j * p.k + depth.first : depth.first * p.n + j),
-          p.trans_y ? 1 : p.n, p.trans_y ? p.k : 1, packed + i / panels * size + j * depth.count);
+    for (int64_t i = begin; i < end;) {
+      const int64_t first = i % panels * kPanel<T>;
+      const int64_t last = std::min(p.n, first + (end - i) * kPanel<T>);
+      const T* const matrix = y + i / panels * p.k * p.n;
+      PackMatrix(depth.count, last - first,
+                 matrix + (p.trans_y ? first * p.k + depth.first : depth.first * p.n + first),
+                 p.trans_y ? 1 : p.n, p.trans_y ? p.k : 1,
+                 packed + i / panels * size + first * depth.count);
+      i += (last - first + kPanel<T> - 1) / kPanel<T>;
     }
   });
 }
@@ -118,12 +120,13 @@ absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, co
 }
 
 // Packs Y anew, part after part where that is more than stays in cache: a weight's gradient sums
-// over all rows of a batch.
+// over all rows of a batch. A transposed X is read row by row too then, once from far.
 template <typename T>
 absl::Status RunInParts(KernelContext& ctx, const Product& p, const T* x, const T* y, const T* bias,
                         T* out) {
-  constexpr int64_t kPart = 256 * 1024;  // elements
-  const int64_t rows = (kPart / p.n + kGemmDepth - 1) / kGemmDepth * kGemmDepth;
+  constexpr int64_t kPart = 128 * 1024;  // elements
+  const int64_t rows =
+      p.trans_x ? kGemmDepth : (kPart / p.n + kGemmDepth - 1) / kGemmDepth * kGemmDepth;
   const int64_t most = p.count() == 1 ? std::min(p.k, std::max(rows, kGemmDepth)) : p.k;
   const auto elements = static_cast<size_t>(PackedSize<T>(most, p.n) * p.count_y());
   INTERP_ASSIGN_OR_RETURN(const Workspace panels, ctx.workspace(elements * sizeof(T)));

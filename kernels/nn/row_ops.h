@@ -34,7 +34,7 @@ T Fold(const T* x, int64_t n, T start, const Step& step, const Merge& merge) {
       sums[0] = step(sums[0], value);
     }
     sums[0] = merge(merge(sums[0], sums[1]), merge(sums[2], sums[3]));
-    for (int lane = 0; lane < kLanes; ++lane) total = merge(total, T{sums[0][lane]});
+    total = merge(total, FoldLanes<T>(sums[0], merge));
   }
   for (; i < n; ++i) total = step(total, x[i]);
   return total;

@@ -51,11 +51,11 @@ inline constexpr T kLowest = T{-64};
 template <typename T, bool kLog>
 void SoftmaxRow(const T* x, int64_t n, T* y) {
   const T max = RowMax(x, n);
-  for (int64_t i = 0; i < n; ++i) {
-    const T shifted = x[i] - max;
-    y[i] = shifted < kLowest<T> ? kLowest<T> : shifted;
-  }
+  const auto shifted = [max](T value) {
+    return value - max < kLowest<T> ? kLowest<T> : value - max;
+  };
   if constexpr (kLog) {
+    for (int64_t i = 0; i < n; ++i) y[i] = shifted(x[i]);
     // The sum in blocks, as the exponentials themselves are not kept.
     constexpr int64_t kBlock = 256;
     T block[kBlock];
@@ -68,7 +68,7 @@ void SoftmaxRow(const T* x, int64_t n, T* y) {
     const T log = Log(sum);
     for (int64_t i = 0; i < n; ++i) y[i] -= log;
   } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = Exp(y[i]);
+    for (int64_t i = 0; i < n; ++i) y[i] = Exp(shifted(x[i]));
     const T factor = T{1} / RowSum(y, n);
     for (int64_t i = 0; i < n; ++i) y[i] *= factor;
   }
