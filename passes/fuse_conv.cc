@@ -82,8 +82,14 @@ class ConvFuser {
     TakeActivation(*chain);
     if (chain->activation.has_value() && !IsTransposed(*chain)) TakeAffine(*chain, chain->behind);
     TakeQuantization(*chain);
-    if (chain->ops.size() == 1) return std::nullopt;
+    if (chain->ops.size() == 1 || !CanReplace(*chain)) return std::nullopt;
     return chain;
+  }
+
+  bool CanReplace(const Chain& chain) const {
+    std::vector<VarId> parameters = {*Fuser::Argument(op(chain.ops.front()).inputs, "Filter")};
+    if (chain.bias.has_value()) parameters.push_back(*chain.bias);
+    return fuser_.CanReplace(chain.ops, Result(chain), parameters);
   }
 
   std::optional<Chain> StartAt(int index) const {
@@ -96,7 +102,7 @@ class ConvFuser {
                          IsOneOf(kScales, slot.name);
       if (!known && !slot.args.empty()) return std::nullopt;
     }
-    const Var* filter = fuser_.Parameter(Fuser::Argument(conv.inputs, "Filter"));
+    const Var* filter = fuser_.ParameterUntil(index, Fuser::Argument(conv.inputs, "Filter"));
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
     const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
     if (filter == nullptr || filter->dims.size() != 4 || filter->dims[0] <= 0 ||
@@ -128,7 +134,7 @@ class ConvFuser {
 
   // The op that alone reads the chain's result so far, when it is of that type.
   std::optional<int> Next(const Chain& chain, absl::string_view type) const {
-    const std::optional<int> next = fuser_.OnlyReader(chain.ops.back(), chain.out_slot);
+    const std::optional<int> next = fuser_.OnlyReaderOfValues(chain.ops.back(), chain.out_slot);
     return next.has_value() && op(*next).type == type ? next : std::nullopt;
   }
 
@@ -149,7 +155,7 @@ class ConvFuser {
     const std::optional<int> add = NextSum(chain);
     if (!add.has_value() || Fuser::Argument(op(*add).inputs, "X") != Result(chain)) return;
     const std::optional<VarId> y = Fuser::Argument(op(*add).inputs, "Y");
-    const Var* var = fuser_.Parameter(y);
+    const Var* var = fuser_.ParameterUntil(*add, y);
     AttrReader attrs(op(*add));
     const int64_t axis = attrs.Int("axis", -1);
     if (var == nullptr || !HasKernel(*y) ||
@@ -244,7 +250,7 @@ class ConvFuser {
   }
 
   void TakeActivation(Chain& chain) const {
-    const std::optional<int> next = fuser_.OnlyReader(chain.ops.back(), chain.out_slot);
+    const std::optional<int> next = fuser_.OnlyReaderOfValues(chain.ops.back(), chain.out_slot);
     if (!next.has_value()) return;
     chain.activation = MatchActivation(op(*next));
     if (chain.activation.has_value()) Append(chain, *next, "Out");

@@ -39,18 +39,20 @@ class FcFuser {
     const bool int8 = op(index).type == kInt8Fc;
     const std::optional<Product> product = int8 ? MatchInt8(index) : MatchProduct(index);
     if (!product.has_value()) return;
-    const std::optional<int> add = fuser_.OnlyReader(index, "Out");
+    const std::optional<int> add = fuser_.OnlyReaderOfValues(index, "Out");
     if (!add.has_value()) return;
     const std::optional<VarId> bias = MatchBias(index, *add, *product);
     if (!bias.has_value()) return;
     std::vector<int> chain = {index, *add};
     FusedActivation activation;
-    if (const std::optional<int> next = fuser_.OnlyReader(*add, "Out")) {
+    if (const std::optional<int> next = fuser_.OnlyReaderOfValues(*add, "Out")) {
       if (const std::optional<FusedActivation> matched = MatchActivation(op(*next))) {
         activation = *matched;
         chain.push_back(*next);
       }
     }
+    const VarId out = *Fuser::Argument(op(chain.back()).outputs, "Out");
+    if (!fuser_.CanReplace(chain, out, {product->w, *bias})) return;
     if (int8)
       return fuser_.Replace(chain, WithBias(op(index), *bias, activation, op(chain.back())));
     Op fused = MakeFused(*product, *bias, activation, op(chain.back()));
@@ -75,7 +77,7 @@ class FcFuser {
     const Op& product = op(index);
     const std::optional<VarId> x = Fuser::Argument(product.inputs, "X");
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
-    const Var* weight = fuser_.Parameter(w);
+    const Var* weight = fuser_.ParameterUntil(index, w);
     if (!x.has_value() || weight == nullptr || weight->dims.size() != 2) return std::nullopt;
     const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x]);
     if (!rows.has_value() || !fuser_.IsStable(*x, index) || !HasKernel(*w)) return std::nullopt;
@@ -95,7 +97,7 @@ class FcFuser {
       return std::nullopt;
     }
     const std::optional<VarId> y = Fuser::Argument(op(add).inputs, "Y");
-    const Var* bias = fuser_.Parameter(y);
+    const Var* bias = fuser_.ParameterUntil(add, y);
     AttrReader attrs(op(add));
     const int64_t axis = attrs.Int("axis", -1);
     const bool int8 = op(index).type == kInt8Fc;

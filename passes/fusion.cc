@@ -6,8 +6,32 @@
 
 #include "core/attr_reader.h"
 #include "core/fused_forms.h"
+#include "core/op_role.h"
+#include "passes/micro_batches.h"
 
 namespace interp {
+namespace {
+
+// Attributes that say where an op runs and for whom: it is not joined with one of another part.
+constexpr absl::string_view kPartAttrs[] = {kDeviceAttr, kStageAttr, kJobAttr};
+
+// Null also for an empty name, which says nothing.
+const Attr* PartAttr(const Op& op, absl::string_view name) {
+  const Attr* const attr = op.FindAttr(name);
+  const auto* const text = attr == nullptr ? nullptr : std::get_if<std::string>(&attr->value);
+  return text != nullptr && text->empty() ? nullptr : attr;
+}
+
+bool IsOfSamePart(const Op& a, const Op& b) {
+  return std::all_of(std::begin(kPartAttrs), std::end(kPartAttrs), [&](absl::string_view name) {
+    const Attr* const of_a = PartAttr(a, name);
+    const Attr* const of_b = PartAttr(b, name);
+    if (of_a == nullptr || of_b == nullptr) return of_a == of_b;
+    return of_a->value == of_b->value;
+  });
+}
+
+}  // namespace
 
 bool CanMake(absl::string_view type, const PassContext& context) {
   const OpDef* const def = context.ops.Find(type);
@@ -25,12 +49,24 @@ std::optional<VarId> Fuser::Argument(const std::vector<Slot>& slots, absl::strin
 }
 
 std::optional<int> Fuser::OnlyReader(int op, absl::string_view slot) const {
+  return SoleReader(op, slot, /*shapes=*/false);
+}
+
+std::optional<int> Fuser::OnlyReaderOfValues(int op, absl::string_view slot) const {
+  return SoleReader(op, slot, /*shapes=*/true);
+}
+
+// With `shapes`, other ops may read the shape behind the reader.
+std::optional<int> Fuser::SoleReader(int op, absl::string_view slot, bool shapes) const {
   const std::optional<VarId> id = Argument(ops()[op].outputs, slot);
   if (!id.has_value()) return std::nullopt;
   const VarUse& use = uses_[*id];
   const bool private_to_two = !use.pinned() && use.writes == 1 && use.reads == 1 &&
-                              use.mentions == 2 && use.first == op && use.last > op;
+                              use.mentions == 2 + use.shape_reads && use.first == op &&
+                              use.last > op;
   if (!private_to_two || gone_[use.last]) return std::nullopt;
+  if (!IsOfSamePart(ops()[op], ops()[use.last])) return std::nullopt;
+  if (use.shape_reads > 0 && (!shapes || use.first_shape_read <= use.last)) return std::nullopt;
   return use.last;
 }
 
@@ -40,6 +76,15 @@ const Var* Fuser::Parameter(std::optional<VarId> id) const {
   return use.persistable && use.writes == 0 ? use.var : nullptr;
 }
 
+const Var* Fuser::ParameterUntil(int until, std::optional<VarId> id) const {
+  if (const Var* const constant = Parameter(id); constant != nullptr) return constant;
+  if (!id.has_value()) return nullptr;
+  const VarUse& use = uses_[*id];
+  const bool later =
+      use.block != VarUse::kSeveralBlocks && use.writes == 1 && use.last_write > until;
+  return use.persistable && later ? use.var : nullptr;
+}
+
 bool Fuser::IsStable(VarId id, int from) const {
   const VarUse& use = uses_[id];
   if (use.block == VarUse::kSeveralBlocks) return use.writes == 0;
@@ -47,6 +92,16 @@ bool Fuser::IsStable(VarId id, int from) const {
 }
 
 bool Fuser::IsUnused(VarId id) const { return !uses_[id].pinned() && uses_[id].mentions == 1; }
+
+template <typename F>
+void Fuser::ForEachResultBefore(int last, const std::vector<int>& chain, const F& f) const {
+  for (const int index : chain) {
+    if (index == last) continue;
+    for (const Slot& slot : ops()[index].outputs) {
+      for (const VarId id : slot.args) f(id);
+    }
+  }
+}
 
 Op Fuser::TakeForFusion(int index) {
   Op& op = program_.blocks[0].ops[index];
@@ -59,7 +114,32 @@ Op Fuser::TakeForFusion(int index) {
   return fused;
 }
 
+bool Fuser::CanReplace(const std::vector<int>& chain, VarId out,
+                       absl::Span<const VarId> parameters) const {
+  const int last = chain.back();
+  for (const VarId id : parameters) {
+    if (ParameterUntil(last, id) == nullptr) return false;
+  }
+  bool shapes_stay = true;
+  ForEachResultBefore(last, chain, [&](VarId id) {
+    const VarUse& use = uses_[id];
+    shapes_stay &= use.shape_reads == 0 || (uses_[out].writes == 1 && use.first_shape_read > last);
+  });
+  return shapes_stay;
+}
+
 void Fuser::Replace(const std::vector<int>& chain, Op fused) {
+  ForEachResultBefore(chain.back(), chain, [&](VarId id) {
+    if (uses_[id].shape_reads == 0) return;
+    if (shape_of_.empty()) shape_of_.assign(uses_.size(), -1);
+    shape_of_[id] = fused.outputs[0].args[0];
+  });
+  const Op& last = ops()[chain.back()];
+  for (const absl::string_view name : kPartAttrs) {
+    const Attr* const attr = PartAttr(last, name);
+    if (attr != nullptr && fused.FindAttr(name) == nullptr) SetAttr(fused, name, attr->value);
+  }
+  if (const int32_t role = RoleOf(last); role != kForwardRole) SetRole(fused, role);
   for (const int op : chain) gone_[op] = true;
   fused_.emplace_back(chain.back(), std::move(fused));
 }
@@ -82,6 +162,16 @@ Program Fuser::TakeProgram() && {
   }
   std::stable_sort(behind_.begin(), behind_.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (!shape_of_.empty()) {
+    for (Op& op : program_.blocks[0].ops) {
+      for (Slot& slot : op.inputs) {
+        for (VarId& id : slot.args) {
+          const bool known = id < std::ssize(shape_of_);
+          if (known && shape_of_[id] >= 0) id = shape_of_[id];
+        }
+      }
+    }
+  }
   std::vector<Op> ops = std::exchange(program_.blocks[0].ops, {});
   std::vector<Op>& kept = program_.blocks[0].ops;
   kept.reserve(ops.size() + behind_.size());

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/edit_op.h"
 #include "core/program.h"
 #include "passes/pass.h"
@@ -37,11 +38,19 @@ class Fuser {
   // it, later.
   std::optional<int> OnlyReader(int op, absl::string_view slot) const;
 
+  // The same, but ops behind that one may read shape and dtype: the gradient of a sum does. They
+  // need CanReplace to hold.
+  std::optional<int> OnlyReaderOfValues(int op, absl::string_view slot) const;
+
   // The argument of a slot, nullopt when it has none or several.
   static std::optional<VarId> Argument(const std::vector<Slot>& slots, absl::string_view name);
 
   // The declaration of a parameter that no op changes; null for anything else.
   const Var* Parameter(std::optional<VarId> id) const;
+
+  // The declaration of a parameter that an op changes at most once, as an optimizer does, and
+  // behind position `until`; null for anything else.
+  const Var* ParameterUntil(int until, std::optional<VarId> id) const;
 
   // True when the variable keeps its value from before position `from` to the end.
   bool IsStable(VarId id, int from) const;
@@ -55,7 +64,14 @@ class Fuser {
   // say where it was made, so it is not copied.
   Op TakeForFusion(int op);
 
-  // Puts `fused` at the position of the last of `chain`, whose ops go. REQUIRES: ascending.
+  // Whether one op with the result `out` can stand for `chain` where the program trains, too:
+  // `parameters` change behind the last op at the earliest, and so do others read the shape of
+  // results in between, which Replace gives them of `out`.
+  bool CanReplace(const std::vector<int>& chain, VarId out,
+                  absl::Span<const VarId> parameters) const;
+
+  // Puts `fused` at the position of the last of `chain`, whose ops go. REQUIRES: ascending; the
+  // results whose shape others read have that of the first output of `fused`.
   void Replace(const std::vector<int>& chain, Op fused);
 
   // Takes an op out.
@@ -69,12 +85,19 @@ class Fuser {
   Program TakeProgram() &&;
 
  private:
+  std::optional<int> SoleReader(int op, absl::string_view slot, bool shapes) const;
+
+  // Calls f(id) for the outputs of the ops of `chain` but `last`.
+  template <typename F>
+  void ForEachResultBefore(int last, const std::vector<int>& chain, const F& f) const;
+
   Program program_;
   std::vector<VarUse> uses_;
   std::vector<bool> gone_;
   std::vector<std::pair<int, Op>> fused_;   // with their positions
   std::vector<std::pair<int, Op>> behind_;  // with the positions of the ops before
   std::vector<Var> declared_;               // not before the end: uses_ points to declarations
+  std::vector<VarId> shape_of_;             // by variable that is gone; empty: none is
 };
 
 // An activation as attributes of a fused op: fuse_activation, fuse_alpha, fuse_beta.

@@ -46,7 +46,10 @@ void AddOp(const Program& program, const OpRegistry& ops, int32_t block, int32_t
     const bool reads = ReadsMemory(def, slot);
     for (const VarId id : slot.args) {
       Mention(uses[id], block);
-      if (!reads) continue;
+      if (!reads) {
+        if (uses[id].shape_reads++ == 0) uses[id].first_shape_read = position;
+        continue;
+      }
       uses[id].read_first |= uses[id].first < 0;
       Access(uses[id], position);
       ++uses[id].reads;

@@ -28,7 +28,10 @@ struct VarUse {
   // The first of the uses above is a read: the value comes from outside the block, or from the
   // previous iteration.
   bool read_first = false;
-  // Arguments of any kind, also those whose memory is not read.
+  // Inputs whose memory is not read, and the position of the first in that block, -1 for none.
+  int32_t shape_reads = 0;
+  int32_t first_shape_read = -1;
+  // Arguments of any kind.
   int32_t mentions = 0;
   bool fed = false;
   bool fetched = false;

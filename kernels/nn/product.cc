@@ -141,6 +141,38 @@ absl::Status RunInParts(KernelContext& ctx, const Product& p, const T* x, const 
   return absl::OkStatus();
 }
 
+// Many small products of a Y each: it is packed right before, into the cache of the thread that
+// multiplies with it.
+template <typename T>
+bool IsManySmall(const Product& p, int threads) {
+  constexpr int64_t kSmall = 16 * 1024;  // elements
+  return p.count() > 1 && p.count() >= threads && p.count_y() == p.count() &&
+         PackedSize<T>(p.k, p.n) <= kSmall;
+}
+
+template <typename T>
+absl::Status RunOneByOne(KernelContext& ctx, const Product& p, const T* x, const T* y,
+                         const T* bias, T* out) {
+  const int64_t parts = std::min<int64_t>(ctx.num_threads(), p.count());
+  const int64_t size = PackedSize<T>(p.k, p.n);
+  INTERP_ASSIGN_OR_RETURN(const Workspace panels,
+                          ctx.workspace(static_cast<size_t>(parts * size) * sizeof(T)));
+  Product one = p;
+  one.batch = Shape();
+  const int64_t grain = kProductGrain / std::max<int64_t>(1, p.m * size * p.count() / parts) + 1;
+  ParallelFor(ctx.num_threads(), parts, grain, [&](int64_t begin, int64_t end) {
+    T* const packed = panels.data<T>() + begin * size;
+    for (int64_t b = p.count() * begin / parts; b < p.count() * end / parts; ++b) {
+      PackAll(one, {0, p.k}, y + MatrixOf(p, b, p.y_steps) * p.k * p.n, /*count=*/1, packed,
+              /*threads=*/1);
+      Runner<T>(one, {0, p.k}, x + MatrixOf(p, b, p.x_steps) * p.m * p.k, nullptr, packed, bias,
+                out + b * p.m * p.n)
+          .Run(/*threads=*/1);
+    }
+  });
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int64_t Product::count_x() const { return CountMatrices(batch, x_steps); }
@@ -201,7 +233,10 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
     p.trans_x = false;
   }
   const T* packed = nullptr;
-  if (packs && !y_constant) return RunInParts(ctx, p, x, y, bias, out);
+  if (packs && !y_constant) {
+    const bool small = IsManySmall<T>(p, ctx.num_threads());
+    return small ? RunOneByOne(ctx, p, x, y, bias, out) : RunInParts(ctx, p, x, y, bias, out);
+  }
   if (packs) {
     INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
   }

@@ -62,13 +62,13 @@ void SoftmaxRow(const T* x, int64_t n, T* y) {
     T sum = 0;
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t count = std::min(kBlock, n - begin);
-      for (int64_t i = 0; i < count; ++i) block[i] = Exp(y[begin + i]);
+      for (int64_t i = 0; i < count; ++i) block[i] = ExpInRange(y[begin + i]);
       sum += RowSum(block, count);
     }
     const T log = Log(sum);
     for (int64_t i = 0; i < n; ++i) y[i] -= log;
   } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = Exp(shifted(x[i]));
+    for (int64_t i = 0; i < n; ++i) y[i] = ExpInRange(shifted(x[i]));
     const T factor = T{1} / RowSum(y, n);
     for (int64_t i = 0; i < n; ++i) y[i] *= factor;
   }
@@ -93,7 +93,7 @@ void SoftmaxColumns(const T* x, int64_t length, int64_t inner, int64_t begin, in
       T* to = y + k * inner + j;
       for (int64_t i = 0; i < width; ++i) {
         const T shifted = from[i] - max[i] < kLowest<T> ? kLowest<T> : from[i] - max[i];
-        const T e = Exp(shifted);
+        const T e = ExpInRange(shifted);
         to[i] = kLog ? shifted : e;
         sum[i] += e;
       }

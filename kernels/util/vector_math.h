@@ -43,19 +43,31 @@ inline ReducedExponent ReduceExponent(float x) {
   return {r, std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kToInteger)};
 }
 
+// e^r for |r| <= ln2 / 2.
+inline float ExpOfRest(float r) {
+  float p = 1.381446674e-3f;  // (e^r - 1 - r) / r^2
+  p = p * r + 8.368780429e-3f;
+  p = p * r + 4.166839422e-2f;
+  p = p * r + 1.666652011e-1f;
+  p = p * r + 4.999999341e-1f;
+  return p * r * r + r + 1.0f;
+}
+
 }  // namespace vector_math
+
+// Exp of NaN or a number in [-87, 88], where neither it nor a factor of it leaves the normal
+// numbers: a third less to compute.
+inline float ExpInRange(float x) {
+  const auto [r, n] = vector_math::ReduceExponent(x);
+  return vector_math::ExpOfRest(r) * vector_math::PowerOfTwo(n);
+}
 
 inline float Exp(float x) {
   using namespace vector_math;  // NOLINT(google-build-using-namespace)
   x = x > 89.0f ? 89.0f : x;    // above: infinity; the comparisons let NaN through
   x = x < -104.0f ? -104.0f : x;
   const auto [r, n] = ReduceExponent(x);
-  float p = 1.381446674e-3f;  // (e^r - 1 - r) / r^2 on [-ln2/2, ln2/2]
-  p = p * r + 8.368780429e-3f;
-  p = p * r + 4.166839422e-2f;
-  p = p * r + 1.666652011e-1f;
-  p = p * r + 4.999999341e-1f;
-  const float e = p * r * r + r + 1.0f;
+  const float e = ExpOfRest(r);
   // n reaches from -150 to 128, beyond the exponents of float on both sides: scale in two steps.
   const uint32_t half = static_cast<uint32_t>(static_cast<int32_t>(n) >> 1);
   return e * PowerOfTwo(half) * PowerOfTwo(n - half);
@@ -135,7 +147,7 @@ inline float Erf(float x) {
   q = q * t + 1.052868542e-1f;
   q = q * t + 6.356993684e-1f;
   q = q * t + 1.128519953f;
-  const float y = t < 0.93f ? p * t + t : 1.0f - Exp(-q * t);
+  const float y = t < 0.93f ? p * t + t : 1.0f - ExpInRange(-q * t);
   return std::copysign(y, x);
 }
 
@@ -146,6 +158,7 @@ inline float Sigmoid(float x) {
 }
 
 inline double Exp(double x) { return std::exp(x); }
+inline double ExpInRange(double x) { return std::exp(x); }
 inline double Expm1(double x) { return std::expm1(x); }
 inline double Log(double x) { return std::log(x); }
 inline double Log1p(double x) { return std::log1p(x); }

@@ -65,6 +65,15 @@ TEST(VectorMathTest, ExpAgreesWithDouble) {
   ExpectAccurate([](float x) { return Exp(x); }, [](double x) { return std::exp(x); });
 }
 
+TEST(VectorMathTest, ExpInRangeAgreesWithDouble) {
+  const auto in_range = [](auto x) { return !(x < -87) && !(x > 88); };
+  ExpectAccurateEverywhere([&](float x) { return in_range(x) ? ExpInRange(x) : 0.0f; },
+                           [&](double x) { return in_range(x) ? std::exp(x) : 0.0; });
+  for (const float x : {-87.0f, 88.0f, -0.0f, std::nanf("")}) {
+    EXPECT_LE(UlpError(ExpInRange(x), std::exp(static_cast<double>(x))), kVectorMathMaxUlp) << x;
+  }
+}
+
 TEST(VectorMathTest, Expm1AgreesWithDouble) {
   ExpectAccurate([](float x) { return Expm1(x); }, [](double x) { return std::expm1(x); });
 }

@@ -196,6 +196,9 @@ void AddOthers(OpRegistry& ops) {
   ops.Add({.type = "mean_grad",
            .inputs = {{"X", kNoNeedBuffer}, {"Out@GRAD"}},
            .outputs = {{"X@GRAD"}}});
+  ops.Add({.type = "elementwise_add_grad",
+           .inputs = {{"X", kNoNeedBuffer}, {"Y", kNoNeedBuffer}, {"Out@GRAD"}},
+           .outputs = {{"X@GRAD", kOptional}, {"Y@GRAD", kOptional}}});
   ops.Add({.type = "roi_align", .inputs = {{"X"}, {"ROIs"}}, .outputs = {{"Out"}}});
   ops.Add({.type = "roi_align_grad",
            .inputs = {{"X"}, {"ROIs"}, {"Out@GRAD"}},
