@@ -68,9 +68,10 @@ absl::StatusOr<std::optional<MicroBatchOptions>> MakeMicroBatchOptions(const Pip
   const int32_t default_chunks = options.schedule == ScheduleKind::kInterleaved ? 2 : 1;
   options.chunks = flags.chunks > 0 ? flags.chunks : default_chunks;
   options.stages = flags.stages > 0 || !flags.has_stages() ? std::max(flags.stages, 1) : 0;
-  if (options.stages == 0) return options;  // the program's ops say how many
+  // The program's ops say how many stages there are: what depends on them is checked with it.
+  if (options.stages == 0 && options.schedule == ScheduleKind::kInterleaved) return options;
   const absl::Status checked = CheckSchedule({.kind = options.schedule,
-                                              .stages = options.stages,
+                                              .stages = std::max(options.stages, 1),
                                               .chunks = options.chunks,
                                               .micro_batches = options.micro_batches});
   if (!checked.ok()) return Annotate(checked, "--pipeline-schedule and --pipeline-chunks");

@@ -342,6 +342,9 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   INTERP_ASSIGN_OR_RETURN(const std::optional<MicroBatchOptions> micro_batches,
                           MakeMicroBatchOptions(flags.pipeline, flags.batches.batch_size,
                                                 !options.plan.place.on_host()));
+  if (flags.replicas > 1 && !options.plan.place.on_host()) {
+    return InvalidArgument("--replicas and --place: replicas run on the host");
+  }
   blame = ExitCode::kModelUnusable;
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
   session.sparse_vars = SparseVars(model.program);
