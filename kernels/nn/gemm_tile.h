@@ -91,13 +91,12 @@ inline const T* TileOfA(const T* a, int64_t lda, int64_t row) {
   return kOrder == Order::kColumns ? a + row : a + row * lda;
 }
 
-// One tile: kRows rows of A times kVectors vectors of columns of B, two to a panel; `columns` of
-// them are stored. The loops are unrolled early, or GCC would clear and store the sums in memory,
-// too. A function of its own: tiles beside each other would take each other's registers.
+// One tile: kRows rows of A times kVectors vectors of columns of B, two to a panel. The loops are
+// unrolled early, or GCC would clear and store the sums in memory, too. A function of its own:
+// tiles beside each other would take each other's registers.
 template <Order kOrder, typename T, int kRows, int kVectors>
 [[gnu::noinline]] void Tile(int64_t k, const T* a, int64_t lda, const T* panels,
-                            int64_t panel_stride, T* c, int64_t ldc, int64_t columns,
-                            bool accumulate) {
+                            int64_t panel_stride, T* c, int64_t ldc, bool accumulate) {
   using V = typename VectorOf<T>::type;
   using U = typename VectorOf<T>::unaligned;
   constexpr int kLanes = VectorOf<T>::kLanes;
@@ -128,23 +127,28 @@ template <Order kOrder, typename T, int kRows, int kVectors>
       for (int j = 0; j < kVectors; ++j) sum[i][j] += x * row[j];
     }
   }
-  if (columns == kVectors * kLanes) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 16
-      for (int j = 0; j < kVectors; ++j) {
-        U* out = reinterpret_cast<U*>(c + i * ldc + j * kLanes);
-        *out = accumulate ? *out + sum[i][j] : sum[i][j];
-      }
-    }
-    return;
-  }
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
-    alignas(kVectorBytes) T row[kVectors * kLanes];
 #pragma GCC unroll 16
-    for (int j = 0; j < kVectors; ++j) *reinterpret_cast<V*>(row + j * kLanes) = sum[i][j];
-    T* out = c + i * ldc;
+    for (int j = 0; j < kVectors; ++j) {
+      U* out = reinterpret_cast<U*>(c + i * ldc + j * kLanes);
+      *out = accumulate ? *out + sum[i][j] : sum[i][j];
+    }
+  }
+}
+
+// The same, of which `columns` are stored: by way of memory, so that other tiles are little code.
+template <Order kOrder, typename T, int kRows, int kVectors>
+[[gnu::noinline]] void NarrowTile(int64_t k, const T* a, int64_t lda, const T* panels,
+                                  int64_t panel_stride, T* c, int64_t ldc, int64_t columns,
+                                  bool accumulate) {
+  constexpr int64_t kWidth = kVectors * VectorOf<T>::kLanes;
+  alignas(kVectorBytes) T sums[kRows * kWidth];
+  Tile<kOrder, T, kRows, kVectors>(k, a, lda, panels, panel_stride, sums, kWidth,
+                                   /*accumulate=*/false);
+  for (int i = 0; i < kRows; ++i) {
+    const T* const row = sums + i * kWidth;
+    T* const out = c + i * ldc;
     for (int64_t j = 0; j < columns; ++j) out[j] = accumulate ? out[j] + row[j] : row[j];
   }
 }
@@ -190,12 +194,15 @@ struct Slice {
       const T* const rows = TileOfA<kOrder>(a, lda, row);
       T* const to = c + row * ldc + j;
       const int64_t columns = std::min(n - j, kWidth);
-      if (columns > kNarrow) {
-        Tile<kOrder, T, kRows, 2 * kPanels>(depth, rows, lda, first, panel_stride, to, ldc, columns,
+      if (columns == kWidth) {
+        Tile<kOrder, T, kRows, 2 * kPanels>(depth, rows, lda, first, panel_stride, to, ldc,
                                             accumulate);
+      } else if (columns > kNarrow) {
+        NarrowTile<kOrder, T, kRows, 2 * kPanels>(depth, rows, lda, first, panel_stride, to, ldc,
+                                                  columns, accumulate);
       } else {
-        Tile<kOrder, T, kRows, 2 * kPanels - 1>(depth, rows, lda, first, panel_stride, to, ldc,
-                                                columns, accumulate);
+        NarrowTile<kOrder, T, kRows, 2 * kPanels - 1>(depth, rows, lda, first, panel_stride, to,
+                                                      ldc, columns, accumulate);
       }
     }
     return j;
