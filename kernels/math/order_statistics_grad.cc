@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
-#include "kernels/util/indices.h"
+#include "kernels/math/chosen_grad.h"
 #include "kernels/util/lines.h"
 #include "kernels/util/shape_args.h"
 
@@ -49,20 +49,8 @@ absl::Status ChosenGrad(KernelContext& ctx) {
   const Lines lines = LinesAlong(shape, axis);
   const int64_t chosen = lines.count() == 0 ? 0 : indices.numel() / lines.count();
   const Lines kept = {lines.outer, chosen, lines.inner};
-  const T* const grad = ctx.input(kOutGrad).data<T>();
-  T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
-  return WithIndices(indices, "Indices", [&](const auto* from) {
-    INTERP_RETURN_IF_ERROR(CheckIndices(from, indices.numel(), lines.length, "Indices"));
-    ForEachLine(lines, LineTasks(lines, ctx.num_threads()), [=](int64_t, int64_t line) {
-      T* const to = x_grad + lines.Start(line);
-      for (int64_t i = 0; i < lines.length; ++i) to[i * lines.inner] = T{0};
-      int64_t at = kept.Start(line);
-      for (int64_t i = 0; i < kept.length; ++i, at += kept.inner) {
-        to[from[at] * lines.inner] += grad[at];
-      }
-    });
-    return absl::OkStatus();
-  });
+  return GiveToChosen<T>(indices, kept, ctx.input(kOutGrad), lines, ctx.num_threads(),
+                         ctx.output(kXGrad));
 }
 
 OpDef ChosenGradDef(absl::string_view type, std::vector<SlotDef> inputs, absl::string_view x_grad) {

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "core/op_def.h"
+#include "kernels/math/chosen_grad.h"
 #include "kernels/math/sorting_attrs.h"
 #include "kernels/util/gradient_shape.h"
-#include "kernels/util/indices.h"
 #include "kernels/util/lines.h"
 
 namespace interp {
@@ -44,20 +44,8 @@ absl::Status SortingGrad(KernelContext& ctx) {
   const int axis = *NormalizeAxis(ctx.attrs<SortedAxisAttrs>().axis, std::max(shape.rank(), 1));
   const Lines lines = LinesAlong(shape, axis);
   const Lines kept = LinesAlong(indices.shape, axis);
-  const T* const grad = ctx.input(kOutGrad).data<T>();
-  T* const x_grad = ctx.output(kXGrad).mutable_data<T>();
-  return WithIndices(indices, "Indices", [&](const auto* from) {
-    INTERP_RETURN_IF_ERROR(CheckIndices(from, indices.numel(), lines.length, "Indices"));
-    ForEachLine(lines, LineTasks(lines, ctx.num_threads()), [=](int64_t, int64_t line) {
-      T* const to = x_grad + lines.Start(line);
-      for (int64_t i = 0; i < lines.length; ++i) to[i * lines.inner] = T{0};
-      int64_t at = kept.Start(line);
-      for (int64_t i = 0; i < kept.length; ++i, at += kept.inner) {
-        to[from[at] * lines.inner] += grad[at];
-      }
-    });
-    return absl::OkStatus();
-  });
+  return GiveToChosen<T>(indices, kept, ctx.input(kOutGrad), lines, ctx.num_threads(),
+                         ctx.output(kXGrad));
 }
 
 OpDef SortingGradDef(absl::string_view type) {

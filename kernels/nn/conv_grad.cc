@@ -7,6 +7,7 @@
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/conv_direct_grad.h"
 #include "kernels/nn/conv_winograd_filter_grad.h"
+#include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/convert_elements.h"
 
@@ -299,5 +300,41 @@ void ConvBiasGrad(const Tensor& image, bool channels_last_dims, Tensor& bias_gra
 template void ConvBiasGrad<float>(const Tensor&, bool, Tensor&, int);
 template void ConvBiasGrad<double>(const Tensor&, bool, Tensor&, int);
 template void ConvBiasGrad<bfloat16>(const Tensor&, bool, Tensor&, int);
+
+OpDef ConvGradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&),
+                  absl::Status (*infer)(InferContext&)) {
+  return OpDef{
+      .type = type,
+      .inputs = {{"Input"},
+                 {"Filter", kAnyLayout},
+                 {"Bias", kOptional | kNoNeedBuffer},
+                 {"Output@GRAD"}},
+      .outputs = {{"Input@GRAD", kOptional},
+                  {"Filter@GRAD", kOptional | kAnyLayout},
+                  {"Bias@GRAD", kOptional}},
+      .parse = parse,
+      .infer = infer,
+      .layout = LayoutRule::kPrefersChannelsLast,
+  };
+}
+
+absl::Status InferConvGrad(InferContext& ctx, const Shape& out, int64_t channels) {
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kConvOutGrad), "Output@GRAD", out));
+  const Tensor* bias = ctx.optional_input(kConvBias);
+  if (bias == nullptr ? ctx.has_output(kConvBiasGrad) : bias->numel() != channels) {
+    return InvalidArgument("input 'Bias' is ", bias == nullptr ? "absent" : DescribeType(*bias),
+                           ", expected [", channels, "]");
+  }
+  ctx.ShareShape(kConvInput, kConvInputGrad);
+  ctx.ShareShape(kConvFilter, kConvFilterGrad);
+  if (bias != nullptr) ctx.ShareShape(kConvBias, kConvBiasGrad);
+  return absl::OkStatus();
+}
+
+int64_t ConvGradFlops(const OpContext& ctx, const Tensor& image) {
+  const int wanted =
+      (ctx.has_output(kConvInputGrad) ? 1 : 0) + (ctx.has_output(kConvFilterGrad) ? 1 : 0);
+  return wanted * ConvFlops(image, ctx.input(kConvFilter));
+}
 
 }  // namespace interp::nn

@@ -80,4 +80,21 @@ extern template void ConvBiasGrad<float>(const Tensor&, bool, Tensor&, int);
 extern template void ConvBiasGrad<double>(const Tensor&, bool, Tensor&, int);
 extern template void ConvBiasGrad<bfloat16>(const Tensor&, bool, Tensor&, int);
 
+// Slots of the gradient ops, of which kConvInput, kConvFilter and kConvBias are the first.
+inline constexpr int kConvOutGrad = 3;
+inline constexpr int kConvInputGrad = 0;
+inline constexpr int kConvFilterGrad = 1;
+inline constexpr int kConvBiasGrad = 2;
+
+// The definition of a gradient op, to which a kernel of its own belongs.
+OpDef ConvGradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&),
+                  absl::Status (*infer)(InferContext&));
+
+// Checks Output@GRAD and Bias of an op whose output has the shape `out` and `channels` channels,
+// and gives its outputs their shapes.
+absl::Status InferConvGrad(InferContext& ctx, const Shape& out, int64_t channels);
+
+// The products of the forward op, of `image`, once for each of the gradients that are wanted.
+int64_t ConvGradFlops(const OpContext& ctx, const Tensor& image);
+
 }  // namespace interp::nn

@@ -63,13 +63,8 @@ struct GruGradientRun {
   T* input_grad = nullptr;        // [T, 3 size], in the order of the input; may be null
 
   void Run(int threads) const {
-    constexpr int64_t kGrain = 4;  // sequences; products of fewer rows wait for memory
-    ParallelFor(threads, order.rows(), kGrain, [this](int64_t begin, int64_t end) {
-      for (int64_t t = order.steps() - 1; t >= 0; --t) {
-        const int64_t count = std::min(end, order.live(t)) - begin;
-        if (count > 0) Step(t, begin, count);
-      }
-    });
+    ForEachStepBack(order, threads,
+                    [this](int64_t t, int64_t begin, int64_t count) { Step(t, begin, count); });
   }
 
  private:
@@ -77,10 +72,7 @@ struct GruGradientRun {
     const int64_t size = cell.size;
     const int64_t batch_row = order.starts[t] + begin;
     T* const state = dh + begin * size;
-    for (int64_t i = 0; i < count; ++i) {
-      const T* const given = h_grad + order.row(t, begin + i) * size;
-      for (int64_t j = 0; j < size; ++j) state[i * size + j] += given[j];
-    }
+    AddOfStep(order, t, begin, count, h_grad, size, state);
     cell.StepBack(
         count, [&](int64_t i) { return before.Row(t, begin + i); }, gates + batch_row * 3 * size,
         state, reset_grad + begin * size, grad.From(batch_row, size));

@@ -100,13 +100,8 @@ struct LstmGradientRun {
   T* input_grad = nullptr;  // the same in the order of the input; may be null
 
   void Run(int threads) const {
-    constexpr int64_t kGrain = 4;  // sequences; products of fewer rows wait for memory
-    ParallelFor(threads, order.rows(), kGrain, [this](int64_t begin, int64_t end) {
-      for (int64_t t = order.steps() - 1; t >= 0; --t) {
-        const int64_t count = std::min(end, order.live(t)) - begin;
-        if (count > 0) Step(t, begin, count);
-      }
-    });
+    ForEachStepBack(order, threads,
+                    [this](int64_t t, int64_t begin, int64_t count) { Step(t, begin, count); });
   }
 
  private:
@@ -114,10 +109,7 @@ struct LstmGradientRun {
     const int64_t size = cell.size;
     const int64_t batch_row = order.starts[t] + begin;
     T* const state = dr + begin * width;
-    for (int64_t i = 0; i < count; ++i) {
-      const T* const given = r_grad + order.row(t, begin + i) * width;
-      for (int64_t j = 0; j < width; ++j) state[i * width + j] += given[j];
-    }
+    AddOfStep(order, t, begin, count, r_grad, width, state);
     const T* const dh = projection.weight == nullptr ? state : Project(t, begin, count);
     T* const grad = gates_grad + batch_row * 4 * size;
     for (int64_t i = 0; i < count; ++i) {

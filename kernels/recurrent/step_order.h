@@ -51,18 +51,42 @@ class StepOrderCache {
   StepOrder order_;
 };
 
+// Sequences that a thread takes at least: products of fewer rows wait for memory.
+inline constexpr int64_t kStepGrain = 4;
+
 // Calls step(t, first, count) for every step of the sorted sequences [first, first + count) that
 // have it, the steps of a sequence in order. Sequences are independent, so threads share them out.
 template <typename Step>
 void ForEachStep(const StepOrder& order, int threads, const Step& step) {
-  constexpr int64_t kGrain = 4;  // sequences; products of fewer rows wait for memory
-  ParallelFor(threads, order.rows(), kGrain, [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, order.rows(), kStepGrain, [&](int64_t begin, int64_t end) {
     for (int64_t t = 0; t < order.steps(); ++t) {
       const int64_t count = std::min(end, order.live(t)) - begin;
       if (count <= 0) return;
       step(t, begin, count);
     }
   });
+}
+
+// The same from the last step to the first.
+template <typename Step>
+void ForEachStepBack(const StepOrder& order, int threads, const Step& step) {
+  ParallelFor(threads, order.rows(), kStepGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = order.steps() - 1; t >= 0; --t) {
+      const int64_t count = std::min(end, order.live(t)) - begin;
+      if (count > 0) step(t, begin, count);
+    }
+  });
+}
+
+// Adds to rows of `sorted` what `given`, [T, width] in the order of the input, has for sorted
+// sequences [first, first + count) in step t.
+template <typename T>
+void AddOfStep(const StepOrder& order, int64_t t, int64_t first, int64_t count, const T* given,
+               int64_t width, T* sorted) {
+  for (int64_t i = 0; i < count; ++i) {
+    const T* const from = given + order.row(t, first + i) * width;
+    for (int64_t j = 0; j < width; ++j) sorted[i * width + j] += from[j];
+  }
 }
 
 // Gathers the rows of `states` [sequences, width] that have steps into `sorted`, in sorted order.

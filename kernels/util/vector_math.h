@@ -53,6 +53,17 @@ inline float ExpOfRest(float r) {
   return p * r * r + r + 1.0f;
 }
 
+// e^r - 1 for |r| <= ln2 / 2.
+inline float Expm1OfRest(float r) {
+  float p = 1.394072006e-3f;  // (e^r - 1 - r) / r^2
+  p = 1.984588519e-4f * r + p;
+  p = p * r + 8.333389572e-3f;
+  p = p * r + 4.166635982e-2f;
+  p = p * r + 1.666666637e-1f;
+  p = p * r + 5.000000044e-1f;
+  return p * r * r + r;
+}
+
 }  // namespace vector_math
 
 // Exp of NaN or a number in [-87, 88], where neither it nor a factor of it leaves the normal
@@ -78,13 +89,7 @@ inline float Expm1(float x) {
   using namespace vector_math;  // NOLINT(google-build-using-namespace)
   const float at = x > 89.0f ? 89.0f : (x < -20.0f ? -20.0f : x);
   const auto [r, n] = ReduceExponent(at);
-  float p = 1.394072006e-3f;  // (e^r - 1 - r) / r^2 on [-ln2/2, ln2/2]
-  p = 1.984588519e-4f * r + p;
-  p = p * r + 8.333389572e-3f;
-  p = p * r + 4.166635982e-2f;
-  p = p * r + 1.666666637e-1f;
-  p = p * r + 5.000000044e-1f;
-  const float e = p * r * r + r;
+  const float e = Expm1OfRest(r);
   const float half_scale = PowerOfTwo(n - 1u);  // half of 2^n, as 2^128 does not exist
   const float y = 2.0f * (half_scale * e + (half_scale - 0.5f));
   return x == 0.0f ? x : y;  // keeps -0
@@ -126,8 +131,11 @@ inline float Log1p(float x) {
 }
 
 inline float Tanh(float x) {
+  using namespace vector_math;  // NOLINT(google-build-using-namespace)
   const float magnitude = std::abs(x);
-  const float t = Expm1(2.0f * (magnitude > 10.0f ? 10.0f : magnitude));
+  const auto [r, n] = ReduceExponent(2.0f * (magnitude > 10.0f ? 10.0f : magnitude));
+  const float scale = PowerOfTwo(n);
+  const float t = scale * Expm1OfRest(r) + (scale - 1.0f);  // e^2|x| - 1
   return std::copysign(t / (t + 2.0f), x);
 }
 
