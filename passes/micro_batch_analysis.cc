@@ -72,8 +72,10 @@ class Analyzer {
       if (!InJob(ops_[i])) continue;
       ++count;
       if (!HasSubBlock(ops_[i])) continue;
-      return Unimplemented(DescribeOp(main_, 0, i),
-                           ": runs a block, and micro-batches have no blocks of their own");
+      return Unimplemented(
+          DescribeOp(main_, 0, i),
+          ": runs a block, which micro-batches of a pipeline, on devices and of ranks have none of "
+          "their own for");
     }
     if (count <= kMaxOps / std::max(options_.micro_batches, 1)) return absl::OkStatus();
     return InvalidArgument(options_.micro_batches, " micro-batches of ", count,

@@ -113,7 +113,7 @@ std::string PrintAnyPlan(absl::Span<const Plan> plans, const Program& program,
 }
 
 std::string PrintJobs(const MicroBatches& micro_batches, const std::string& format) {
-  const PipelineReport report = ReportPipeline(micro_batches, std::nullopt);
+  const PipelineReport report = ReportPipeline(micro_batches.schedule(), std::nullopt);
   if (format == "text") return absl::StrCat(ToText(report), StagesToText(report));
   JsonWriter json;
   WriteJson(report, json);

@@ -185,12 +185,13 @@ ExitCode ShowInterrupted(const TrainFlags& flags, const TrainReport& report, int
 // What there is to tell of micro-batches, and the page of --pipeline-page.
 absl::Status AddPipeline(const TrainFlags& flags, Trainer& trainer, const RunWatch& watch,
                          TrainReport& report) {
-  if (trainer.micro_batches() == nullptr) return absl::OkStatus();
+  const std::optional<JobSchedule> schedule = trainer.schedule();
+  if (!schedule.has_value()) return absl::OkStatus();
   std::optional<PipelineTimes> times;
   if (watch.trace() != nullptr) {
     times = TimesOfJobs(*watch.trace(), trainer.core().plan(), trainer.core().program());
   }
-  report.pipeline = ReportPipeline(*trainer.micro_batches(), std::move(times));
+  report.pipeline = ReportPipeline(*schedule, std::move(times));
   if (flags.pipeline.page.empty()) return absl::OkStatus();
   if (!report.pipeline->times.has_value()) return InvalidArgument("no step was run");
   INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(flags.pipeline.page));

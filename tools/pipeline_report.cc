@@ -108,11 +108,11 @@ class Chart {
 
 }  // namespace
 
-PipelineReport ReportPipeline(const MicroBatches& micro_batches,
-                              std::optional<PipelineTimes> times) {
-  PipelineReport report{.schedule = micro_batches.schedule(), .jobs = {}, .times = {}};
-  report.jobs.resize(static_cast<size_t>(report.schedule.stages));
-  for (const JobOps& job : micro_batches.jobs()) report.jobs[job.job.stage].push_back(job.job);
+PipelineReport ReportPipeline(const JobSchedule& schedule, std::optional<PipelineTimes> times) {
+  PipelineReport report{.schedule = schedule, .jobs = {}, .times = {}};
+  for (int32_t stage = 0; stage < schedule.stages; ++stage) {
+    report.jobs.push_back(JobsOfStage(schedule, stage));
+  }
   if (times.has_value() && times->simulated) report.times = std::move(times);
   return report;
 }

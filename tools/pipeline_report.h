@@ -7,7 +7,7 @@
 
 #include "core/json_writer.h"
 #include "interpreter/inspect/job_times.h"
-#include "interpreter/train/micro_batches.h"
+#include "passes/job_schedule.h"
 
 namespace interp {
 
@@ -17,8 +17,7 @@ struct PipelineReport {
   // Of the last step, where stages are on simulated devices.
   std::optional<PipelineTimes> times;
 };
-PipelineReport ReportPipeline(const MicroBatches& micro_batches,
-                              std::optional<PipelineTimes> times);
+PipelineReport ReportPipeline(const JobSchedule& schedule, std::optional<PipelineTimes> times);
 
 // A line.
 std::string ToText(const PipelineReport& report);

@@ -157,8 +157,8 @@ absl::Status CheckFlags(const TrainFlags& flags) {
   if (flags.data_parallel && flags.replicas > 1) {
     return InvalidArgument("--data-parallel and --replicas: expected one of the two");
   }
-  if (flags.pipeline.micro_batches > 0 && flags.replicas > 1) {
-    return InvalidArgument("--micro-batches and --replicas: expected one of the two");
+  if (flags.pipeline.has_stages() && flags.replicas > 1) {
+    return InvalidArgument("--replicas and a pipeline: expected one of the two");
   }
   return absl::OkStatus();
 }

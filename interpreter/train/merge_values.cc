@@ -65,11 +65,11 @@ absl::Status MergedValue::Begin(std::vector<Tensor> parts, Merge merge,
   done_ = false;
   for (size_t p = 0; p < parts_.size(); ++p) {
     if (parts_[p].numel() > 0 && !parts_[p].has_memory()) {
-      return InvalidArgument("has no value in replica ", p);
+      return InvalidArgument("has no value in share ", p);
     }
     if (parts_[p].dtype != parts_[0].dtype || parts_[p].shape.rank() != parts_[0].shape.rank()) {
-      return InvalidArgument("is ", DescribeType(parts_[0]), " in replica 0 and ",
-                             DescribeType(parts_[p]), " in replica ", p);
+      return InvalidArgument("is ", DescribeType(parts_[0]), " in share 0 and ",
+                             DescribeType(parts_[p]), " in share ", p);
     }
   }
   const bool rows = merge != Merge::kMean && parts_[0].shape.rank() > 0;
@@ -81,14 +81,14 @@ absl::Status MergedValue::BeginMean() {
   const bool floats = IsFloating(parts_[0].dtype);
   for (size_t p = 1; p < parts_.size(); ++p) {
     if (parts_[p].shape != parts_[0].shape) {
-      return InvalidArgument("is ", DescribeType(parts_[0]), " in replica 0 and ",
-                             DescribeType(parts_[p]), " in replica ", p,
+      return InvalidArgument("is ", DescribeType(parts_[0]), " in share 0 and ",
+                             DescribeType(parts_[p]), " in share ", p,
                              ": expected one shape, of which the mean is taken, or -1 as the first "
                              "declared dim, for rows");
     }
     if (!floats && !SameBytes(parts_[0], parts_[p])) {
       return InvalidArgument("is ", DescribeType(parts_[0]),
-                             " and differs between replicas: expected floats, of which the mean is "
+                             " and differs between shares: expected floats, of which the mean is "
                              "taken");
     }
   }
@@ -111,8 +111,8 @@ absl::Status MergedValue::BeginRows() {
     Shape same = parts_[p].shape;
     same[0] = parts_[0].shape[0];
     if (same != parts_[0].shape) {
-      return InvalidArgument("is ", DescribeType(parts_[0]), " in replica 0 and ",
-                             DescribeType(parts_[p]), " in replica ", p,
+      return InvalidArgument("is ", DescribeType(parts_[0]), " in share 0 and ",
+                             DescribeType(parts_[p]), " in share ", p,
                              ": expected rows of one shape");
     }
     rows += parts_[p].shape[0];

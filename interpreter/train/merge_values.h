@@ -1,4 +1,4 @@
-// MergeValues: one value of what several replicas have computed on their shares of a batch.
+// MergeValues: one value of what was computed on several shares of a batch.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace interp {
 class MergedValue {
  public:
   // Checks the parts and gives the result memory: that of the first part where nobody else holds
-  // it, which takes less of the caches. `weights`, one for each part, add up to 1. Errors:
+  // it, which takes less of the caches. `weights`, one for each part, are their factors. Errors:
   // InvalidArgument for parts of different dtypes or shapes, and for integers that differ; those of
   // memory.
   absl::Status Begin(std::vector<Tensor> parts, Merge merge, const std::vector<double>& weights);

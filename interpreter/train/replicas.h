@@ -1,4 +1,4 @@
-// Replicas: one training step on several shares of its batch, side by side.
+// Replicas: one training step on several shares of its batch, side by side or one after another.
 //
 //   batch ──split──► compute on share 0 ──┐
 //                    compute on share 1 ──┼─merge─► update
@@ -10,8 +10,12 @@
 // the gradient of a loss that is a mean over the samples. Then the other part updates the
 // parameters once.
 //
+// A replica may have several shares, its micro-batches: it computes one after another and adds up
+// the gradients, so that what a share takes in between is there once.
+//
 // States that the forward part changes (running means of batch_norm, metrics) start in all replicas
-// as the scope has them, and replica 0 says what they become.
+// as the scope has them, go from one share of a replica to its next, and replica 0 says what they
+// become.
 //
 // Errors: what fails before the update leaves the scope as it was.
 // Thread-safety: one call at a time.
@@ -31,28 +35,34 @@
 
 namespace interp {
 
+// Into how many shares a batch is cut.
+struct ShareCounts {
+  int replicas = 1;
+  int turns = 1;  // shares of each replica
+};
+
 class Replicas {
  public:
-  // `count` replicas of a training program. `options.num_threads` are those of an op of each
-  // replica; the update takes as many as there are replicas. `feeds` are not empty. Errors: those
+  // Replicas of a training program. `options.num_threads` are those of an op of each replica; the
+  // update takes as many as there are replicas. `feeds` are not empty. Errors: those
   // of SplitUpdate and InterpreterCore::Create; Unimplemented on devices.
-  static absl::StatusOr<std::unique_ptr<Replicas>> Create(Program main,
-                                                          const std::vector<std::string>& feeds,
-                                                          const std::vector<std::string>& fetches,
-                                                          std::shared_ptr<Scope> scope, int count,
-                                                          const CoreOptions& options);
+  static absl::StatusOr<std::unique_ptr<Replicas>> Create(
+      Program main, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
+      std::shared_ptr<Scope> scope, ShareCounts counts, const CoreOptions& options);
 
-  // One step. Fetches: floats whose declared first dim is open, rows of all replicas; other floats,
+  // One step. Fetches: floats whose declared first dim is open, rows of all shares; other floats,
   // the mean by samples; integers, which are to be the same in all. What the update writes and
-  // persistable variables are as they are after it. `options.observer` sees replica 0.
+  // persistable variables are as they are after it. `options.observer` sees the first share.
   absl::StatusOr<std::vector<Tensor>> Step(absl::Span<const Tensor> feeds,
                                            const RunOptions& options);
 
-  // Replica 0, whose random state is that of the training: replica r draws from stream r after it.
+  // Replica 0, whose random state is that of the training: share s draws from stream s after it.
   InterpreterCore& first() { return *cores_[0]; }
   // What to feed: of the batch.
   const std::vector<FeedSpec>& feeds() const { return feeds_; }
-  int count() const { return static_cast<int>(cores_.size()); }
+  const ShareCounts& counts() const { return counts_; }
+  // Shares of a batch that has samples for all.
+  int num_shares() const { return counts_.replicas * counts_.turns; }
   // Of all cores together, at most.
   size_t peak_bytes() const;
 
@@ -67,7 +77,11 @@ class Replicas {
     Merge merge = Merge::kMean;
     MergedValue value;
   };
-  using Fetched = std::vector<std::vector<Tensor>>;  // by replica
+  // What a replica has of its shares.
+  struct Computed {
+    std::vector<Tensor> fetched;  // of merged_, then the states
+    int64_t num_samples = 0;
+  };
 
   Replicas() = default;
   void PlanFetches(const Program& main, const SplitProgram& split,
@@ -75,11 +89,18 @@ class Replicas {
   size_t MergedColumn(const std::string& name, Merge merge);
   absl::Status MakeCores(SplitProgram split, const std::vector<std::string>& feeds, int count,
                          const CoreOptions& options);
-  absl::Status AddStates(std::vector<BatchShare>& shares) const;
-  absl::StatusOr<Fetched> Compute(const std::vector<BatchShare>& shares, const RunOptions& options);
-  absl::Status MergeFetched(const std::vector<BatchShare>& shares, Fetched& fetched);
+  absl::StatusOr<std::vector<Tensor>> States() const;
+  absl::StatusOr<std::vector<Computed>> Compute(std::vector<BatchShare> shares,
+                                                const RunOptions& options);
+  absl::StatusOr<Computed> ComputeTurns(int replica, absl::Span<BatchShare> shares, int64_t first,
+                                        const RunOptions& options);
+  absl::Status AddTurn(std::vector<Tensor> fetched, double before, double added,
+                       std::vector<Tensor>& sums) const;
+  void PassStates(const std::vector<Tensor>& fetched, std::vector<Tensor>& states) const;
+  absl::Status MergeComputed(std::vector<Computed>& computed);
   void KeepStates(std::vector<Tensor>& fetched);
 
+  ShareCounts counts_;
   std::shared_ptr<Scope> scope_;
   std::vector<FeedSpec> feeds_;
   std::vector<std::string> states_read_;

@@ -1,8 +1,10 @@
 #include "interpreter/train/trainer.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "core/op_role.h"
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/train/batch_loader.h"
 #include "interpreter/train/data_parallel.h"
@@ -11,6 +13,7 @@
 #include "interpreter/train/sequence_rows.h"
 #include "passes/addto.h"
 #include "passes/feed_fetch.h"
+#include "passes/op_effects.h"
 #include "passes/prune.h"
 #include "passes/readers.h"
 #include "passes/retired_slots.h"
@@ -69,6 +72,18 @@ absl::StatusOr<std::unique_ptr<SequenceRows>> SequencesOf(const Program& main,
   return std::make_unique<SequenceRows>(main, options.feeds, options.fetches);
 }
 
+// Whether micro-batches are shares that replicas, or one of them, compute in turns: programs of
+// jobs have no blocks, and are one each. A pipeline is such a program, and so is what ranks run.
+bool TakesTurns(const Program& main, const TrainerOptions& options) {
+  if (!options.micro_batches.has_value() || options.micro_batches->stages != 1 ||
+      options.data_parallel.has_value() || !options.core.plan.place.on_host()) {
+    return false;
+  }
+  return options.replicas > 1 ||
+         std::any_of(main.blocks[0].ops.begin(), main.blocks[0].ops.end(),
+                     [](const Op& op) { return HasSubBlock(op) && !IsUpdate(op); });
+}
+
 // Before the program is cut into parts, which would each have the readers.
 void DropFedReaders(const std::vector<std::string>& feeds, Program& main) {
   std::vector<VarId> fed;
@@ -103,13 +118,21 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   }
   options.core.passes.disable.emplace_back(kPrunePass);
   INTERP_RETURN_IF_ERROR(CheckCombination(options));
+  ShareCounts counts{.replicas = options.replicas};
+  const bool takes_turns = TakesTurns(main, options);
+  if (takes_turns) {
+    INTERP_RETURN_IF_ERROR(CheckSchedule({.kind = options.micro_batches->schedule,
+                                          .stages = 1,
+                                          .chunks = options.micro_batches->chunks,
+                                          .micro_batches = options.micro_batches->micro_batches}));
+    counts.turns = options.micro_batches->micro_batches;
+  }
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<SequenceRows> sequences, SequencesOf(main, options));
   std::vector<std::string> feeds = options.feeds;
   std::vector<std::string> fetches = options.fetches;
   const std::vector<ParamDecl> persistables = ParamsOf(main);
-  const int count = options.replicas;
   std::unique_ptr<MicroBatches> micro_batches;
-  if (options.micro_batches.has_value()) {
+  if (options.micro_batches.has_value() && !takes_turns) {
     options.micro_batches->place = options.core.plan.place;
     options.core.passes.enable.emplace_back(kAddToPass);
     INTERP_ASSIGN_OR_RETURN(
@@ -128,10 +151,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
     feeds.push_back(ranks->weight());
   }
   std::unique_ptr<Trainer> trainer(new Trainer(scope, persistables, std::move(options)));
-  if (count > 1) {
+  if (counts.replicas > 1 || counts.turns > 1) {
     INTERP_ASSIGN_OR_RETURN(trainer->replicas_,
                             Replicas::Create(std::move(main), feeds, trainer->fetches_,
-                                             std::move(scope), count, trainer->options_));
+                                             std::move(scope), counts, trainer->options_));
   } else {
     INTERP_ASSIGN_OR_RETURN(
         trainer->core_, InterpreterCore::Create(std::move(main), feeds, fetches, std::move(scope),
@@ -154,8 +177,9 @@ absl::Status Trainer::CheckCombination(const TrainerOptions& options) {
   if (options.data_parallel.has_value() && options.replicas > 1) {
     return Unimplemented("replicas within ranks: expected one of the two");
   }
-  if (options.micro_batches.has_value() && options.replicas > 1) {
-    return Unimplemented("micro-batches within replicas: expected one of the two");
+  if (options.micro_batches.has_value() && options.micro_batches->stages != 1 &&
+      options.replicas > 1) {
+    return Unimplemented("a pipeline within replicas: expected one of the two");
   }
   return absl::OkStatus();
 }
@@ -239,7 +263,7 @@ absl::StatusOr<std::vector<Tensor>> Trainer::StepOfMicroBatches(absl::Span<const
 
 absl::StatusOr<std::vector<Tensor>> Trainer::StepOfReplicas(absl::Span<const Tensor> feeds,
                                                             const RunOptions& options) {
-  INTERP_RETURN_IF_ERROR(sequences_->Check(feeds, replicas_->feeds(), replicas_->count()));
+  INTERP_RETURN_IF_ERROR(sequences_->Check(feeds, replicas_->feeds(), replicas_->num_shares()));
   return replicas_->Step(feeds, options);
 }
 
@@ -250,6 +274,15 @@ absl::Status Trainer::ShareState() {
   INTERP_RETURN_IF_ERROR(ranks_->BroadcastPosition(num_steps_, random));
   core_->SetRandomState(random);
   return absl::OkStatus();
+}
+
+std::optional<JobSchedule> Trainer::schedule() const {
+  if (micro_batches_ != nullptr) return micro_batches_->schedule();
+  if (replicas_ == nullptr || replicas_->counts().turns == 1) return std::nullopt;
+  return JobSchedule{.kind = ScheduleKind::k1F1B,
+                     .stages = 1,
+                     .chunks = 1,
+                     .micro_batches = replicas_->counts().turns};
 }
 
 const std::vector<FeedSpec>& Trainer::feeds() const {

@@ -45,7 +45,8 @@ struct TrainerOptions {
   // Unset: each rank trains for itself.
   std::optional<DataParallelOptions> data_parallel = std::nullopt;
   // A step computes its batch in parts, one after another or, of several stages, in a pipeline:
-  // docs/micro_batches.md. Its place is that of `core`. Unset: the program runs as it is.
+  // docs/micro_batches.md. Its place is that of `core`. With replicas each computes its share in so
+  // many parts. Unset: the program runs as it is.
   std::optional<MicroBatchOptions> micro_batches = std::nullopt;
   // All ops run, whatever is fetched: the prune pass is off.
   CoreOptions core = {};
@@ -87,7 +88,9 @@ class Trainer {
   const std::shared_ptr<Scope>& scope() const { return scope_; }
   void SetNumSteps(int64_t steps) { num_steps_ = steps; }
 
-  // Null without micro-batches.
+  // Of micro-batches; unset without. Of replicas, that of each.
+  std::optional<JobSchedule> schedule() const;
+  // The program of micro-batches; null without, and where replicas have them.
   const MicroBatches* micro_batches() const { return micro_batches_.get(); }
 
   // What runs the program; of replicas the first, without the update.

@@ -325,9 +325,9 @@ TEST(MicroBatchesOfKernelsTest, WhatDoesNotGoTogetherIsRefused) {
   TrainerOptions options{.feeds = {"x", "y"},
                          .fetches = {net.loss},
                          .replicas = 2,
-                         .micro_batches = MicroBatchOptions{.micro_batches = 2}};
+                         .micro_batches = MicroBatchOptions{.micro_batches = 2, .stages = 2}};
   EXPECT_THAT(Trainer::Create(net.programs.main, nullptr, options),
-              FailsWith(StatusCode::kUnimplemented, "micro-batches within replicas"));
+              FailsWith(StatusCode::kUnimplemented, "a pipeline within replicas"));
   EXPECT_THAT(TryTrainer(net, MicroBatchOptions{.micro_batches = 2, .stages = 0}),
               FailsWith(StatusCode::kInvalidArgument, "give the number of stages"));
   EXPECT_THAT(TryTrainer(net, MicroBatchOptions{.micro_batches = 2, .stages = 40}),

@@ -100,6 +100,17 @@ TEST(TrainPipeline, MicroBatchesGiveTheLossOfTheWholeBatch) {
   }
 }
 
+TEST(TrainPipeline, ReplicasHaveMicroBatchesOfTheirOwn) {
+  const Deep deep(3);
+  const double whole = LossOf(deep.Report({}));
+  const nlohmann::json one = deep.Report({"--micro-batches", "1", "--replicas", "2"});
+  EXPECT_NEAR(LossOf(one), whole, 1e-5);
+  EXPECT_FALSE(one.contains("pipeline"));
+  const nlohmann::json three = deep.Report({"--micro-batches", "3", "--replicas", "2"});
+  EXPECT_NEAR(LossOf(three), whole, 1e-5);
+  EXPECT_EQ(three["pipeline"]["stages"][0]["jobs"], "F0 B0 F1 B1 F2 B2");
+}
+
 TEST(TrainPipeline, TheBubbleIsMeasuredAndDrawn) {
   const Deep deep(8);
   for (const char* schedule : {"fthenb", "1f1b", "interleaved"}) {
@@ -197,8 +208,8 @@ TEST(TrainPipeline, FlagsThatDoNotFitAreRefused) {
   fails({"--micro-batches", "4", "--pipeline-stages", "7"}, "the forward part has 6 ops");
   fails({"--micro-batches", "4", "--pipeline-stages", "2", "--place", "sim:15"},
         "2 stages from sim:15 on need a device number 16");
-  fails({"--micro-batches", "4", "--replicas", "2"},
-        "--micro-batches and --replicas: expected one of the two");
+  fails({"--micro-batches", "4", "--pipeline-stages", "2", "--replicas", "2"},
+        "--replicas and a pipeline: expected one of the two");
   fails({"--micro-batches", "4", "--pipeline-page", deep / "p.html"},
         "--pipeline-page has no effect without a device");
 }

@@ -93,11 +93,11 @@ TEST(MergedValueTest, SaysWhatDoesNotFit) {
     return FailsWith(StatusCode::kInvalidArgument, part);
   };
   EXPECT_THAT(merge(VectorOf<float>({1}), VectorOf<double>({1}), Merge::kMean),
-              fails("is float32[1] in replica 0 and float64[1] in replica 1"));
+              fails("is float32[1] in share 0 and float64[1] in share 1"));
   EXPECT_THAT(merge(VectorOf<float>({1}), VectorOf<float>({1, 2}), Merge::kMean),
               fails("expected one shape"));
   EXPECT_THAT(merge(VectorOf<int32_t>({1}), VectorOf<int32_t>({2}), Merge::kMean),
-              fails("differs between replicas"));
+              fails("differs between shares"));
   EXPECT_THAT(
       merge(Tensor::Of<float>({1, 2}, {1, 2}), Tensor::Of<float>({1, 1}, {1}), Merge::kRows),
       fails("expected rows of one shape"));
