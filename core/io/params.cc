@@ -115,17 +115,17 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& folder,
   return tensors;
 }
 
-// By VarId.
-std::vector<bool> WrittenVars(const Program& program) {
-  std::vector<bool> written(program.names.size());
+// Variables that ops name as outputs, or as inputs, by VarId.
+std::vector<bool> NamedIn(const Program& program, const std::vector<Slot> Op::*slots) {
+  std::vector<bool> named(program.names.size());
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) written[id] = true;
+      for (const Slot& slot : op.*slots) {
+        for (const VarId id : slot.args) named[id] = true;
       }
     }
   }
-  return written;
+  return named;
 }
 
 bool FitsDims(absl::Span<const int64_t> found, absl::Span<const int64_t> declared) {
@@ -141,14 +141,19 @@ std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
 }  // namespace
 
 std::vector<ParamDecl> ParamsOf(const Program& program) {
-  const std::vector<bool> written = WrittenVars(program);
+  const std::vector<bool> written = NamedIn(program, &Op::outputs);
+  const std::vector<bool> read = NamedIn(program, &Op::inputs);
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());
   for (const Block& block : program.blocks) {
     for (const Var& var : block.vars) {
       if (!var.persistable || var.kind != VarKind::kLodTensor || seen[var.id]) continue;
       seen[var.id] = true;
-      params.push_back({program.NameOf(var.id), var.dtype, var.dims, written[var.id]});
+      params.push_back({.name = program.NameOf(var.id),
+                        .dtype = var.dtype,
+                        .dims = var.dims,
+                        .written = written[var.id],
+                        .unused = !written[var.id] && !read[var.id]});
     }
   }
   std::sort(params.begin(), params.end(),
@@ -162,7 +167,7 @@ absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& par
   const bool fits =
       FitsDims(dims, param.dims) || (param.written && dims.size() != param.dims.size() &&
                                      FitsDims(WithoutOnes(dims), WithoutOnes(param.dims)));
-  if (dtype == param.dtype && fits) return absl::OkStatus();
+  if ((dtype == param.dtype || param.unused) && fits) return absl::OkStatus();
   return InvalidArgument("the file has ", Name(dtype), ToString(shape), ", the program declares ",
                          Name(param.dtype), "[", absl::StrJoin(param.dims, ","), "]");
 }

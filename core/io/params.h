@@ -30,12 +30,14 @@ namespace interp {
 
 // A parameter as the program declares it. -1 in `dims` fits any size; dtype kUndefined any dtype
 // and any dims. What the program writes may have more or fewer dims of 1 than it declares: Paddle
-// declares it as it is after a step.
+// declares it as it is after a step. What no op names may have any dtype: mixed precision declares
+// the joined weight of a recurrent layer as float16, which stays float32 and is used in parts.
 struct ParamDecl {
   std::string name;
   DType dtype = DType::kUndefined;
   std::vector<int64_t> dims;
   bool written = false;
+  bool unused = false;
 };
 
 // The persistable LOD_TENSOR variables of all blocks, once each, sorted by name: what a combined

@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/io/file.h"
+#include "core/program_parse.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp::params_test {
@@ -252,6 +253,24 @@ TEST(ParamsTest, DeclarationsAreChecked) {
             "parameter 'b' at byte 30: the file has float32[512], the program declares "
             "float32[512,1]");
   EXPECT_TRUE(Parse(file, {a, {"b", DType::kUndefined, {}}}).ok());
+}
+
+// As mixed precision declares the joined weight of a recurrent layer, which no op of the program
+// reads.
+TEST(ParamsTest, WhatNoOpNamesMayHaveAnyDtype) {
+  const absl::StatusOr<Program> program = ParseProgram(
+      "block 0\n  var joined float16[512] param\n  var w float16[512] param\n"
+      "  scale(X=w) -> (Out=y)\n");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const std::string file = HeadOfVector() + std::string(2048, 'v');
+  const std::vector<ParamDecl> declared = ParamsOf(*program);
+  ASSERT_EQ(declared.size(), 2u);
+  const auto tensors = Parse(file, {declared[0]});
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  EXPECT_EQ((*tensors)[0].second.dtype, DType::kFloat32);
+  EXPECT_EQ(MessageOf(file, {declared[1]}),
+            "parameter 'w' at byte 0: the file has float32[512], the program declares "
+            "float16[512]");
 }
 
 TEST(ParamsTest, TheNumberOfParametersIsChecked) {
