@@ -57,16 +57,14 @@ PackedConstants TakeParameters(const Program& program, const Scope& scope) {
 }
 
 // Adds the parameters, and what a run computes of them.
-absl::Status Pack(const CompileFlags& flags, const std::shared_ptr<Scope>& scope,
-                  CompiledProgram& compiled) {
+absl::Status Pack(const CompileFlags& flags, const std::vector<NamedTensor>& given,
+                  const std::shared_ptr<Scope>& scope, CompiledProgram& compiled) {
   PackedConstants packed = TakeParameters(compiled.program, *scope);
   CoreOptions options;
   options.num_threads = flags.threads;
   INTERP_ASSIGN_OR_RETURN(const auto core, InterpreterCore::Create(compiled, scope, options));
   INTERP_RETURN_IF_ERROR(core->CheckParameters());
-  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> named,
-                          FeedsOfShapes(compiled.program, flags.shapes));
-  INTERP_ASSIGN_OR_RETURN(named, OrderFeeds(compiled.main(), named));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<NamedTensor> named, OrderFeeds(compiled.main(), given));
   std::vector<Tensor> feeds;
   for (const NamedTensor& feed : named) feeds.push_back(feed.second);
   INTERP_RETURN_IF_ERROR(core->Run(feeds).status());
@@ -120,7 +118,9 @@ ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
     return Fail(ExitCode::kModelUnusable, Annotate(compiled.status(), model->path));
   }
   if (flags.pack) {
-    const absl::Status packed = Pack(flags, model->scope, *compiled);
+    const auto given = FeedsOfShapes(compiled->program, flags.shapes);
+    if (!given.ok()) return Fail(ExitCode::kUsage, Annotate(given.status(), model->path));
+    const absl::Status packed = Pack(flags, *given, model->scope, *compiled);
     if (!packed.ok()) return Fail(ExitCode::kRunFailed, Annotate(packed, model->path));
   }
   if (const absl::Status saved = SavePlan(*compiled, flags.out); !saved.ok()) {
