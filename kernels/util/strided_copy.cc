@@ -107,6 +107,21 @@ void CopyWideRow(const char* src, char* dst, const CopyDim& row) {
   }
 }
 
+// Rows in one piece, `rows` of them. Short ones by instructions in place: a call for each takes as
+// long as it copies.
+void CopyPieces(const char* src, char* dst, const CopyDim& rows, int64_t row_bytes) {
+  constexpr int64_t kStep = 64;
+  constexpr int64_t kShort = 16 * kStep;
+  const bool in_place = row_bytes % kStep == 0 && row_bytes <= kShort;
+  for (int64_t i = 0; i < rows.size; ++i, src += rows.src_stride, dst += rows.dst_stride) {
+    if (!in_place) {
+      std::memcpy(dst, src, static_cast<size_t>(row_bytes));
+      continue;
+    }
+    for (int64_t at = 0; at < row_bytes; at += kStep) std::memcpy(dst + at, src + at, kStep);
+  }
+}
+
 template <int kBytes>
 void CopySerial(Box& box, const char* src, char* dst) {
   if (box.rank == 0) {
@@ -116,9 +131,12 @@ void CopySerial(Box& box, const char* src, char* dst) {
   CopyDim* const dims = box.dims.data();
   CopyDim& row = dims[box.rank - 1];
   if (Contiguous(row, kBytes)) {
-    const size_t row_bytes = static_cast<size_t>(row.size) * kBytes;
-    return Walk(dims, box.rank - 1, src, dst,
-                [row_bytes](const char* s, char* d) { std::memcpy(d, s, row_bytes); });
+    const CopyDim one = {1, 0, 0};
+    const CopyDim& rows = box.rank > 1 ? dims[box.rank - 2] : one;
+    return Walk(dims, std::max(box.rank - 2, 0), src, dst,
+                [&rows, row_bytes = row.size * kBytes](const char* s, char* d) {
+                  CopyPieces(s, d, rows, row_bytes);
+                });
   }
   CopyDim* const across =
       std::find_if(dims, &row, [](const CopyDim& dim) { return dim.src_stride == kBytes; });
