@@ -1,6 +1,7 @@
 #include "passes/array_ops.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace interp {
@@ -13,12 +14,14 @@ struct ArrayForms {
   absl::string_view array;    // the form whose Out is an array
   absl::string_view element;  // the form whose Out is a tensor; "": there is none
 };
+constexpr absl::string_view kFillLikeArray = "fill_any_like_array";
 constexpr ArrayForms kForms[] = {
     {"slice", "Input", "slice_array", "slice_array_dense"},
     {"slice_grad", "Input", "slice_array_grad", "slice_array_dense_grad"},
     {"strided_slice", "Input", "strided_slice_array", ""},
     {"strided_slice_grad", "Input", "strided_slice_array_grad", ""},
     {"reverse", "X", "reverse_array", ""},
+    {"fill_any_like", "X", kFillLikeArray, ""},
 };
 
 const ArrayForms* FindForms(const Op& op) {
@@ -44,11 +47,34 @@ bool HoldsArray(const Slot* slot, const std::vector<bool>& arrays) {
                                         [&arrays](VarId id) { return arrays[id]; });
 }
 
+// Declares the variables `filled` as arrays: Paddle declares the gradient of an array that nothing
+// makes as a tensor, or not at all.
+void DeclareArrays(const std::vector<bool>& filled, Program& program) {
+  std::vector<bool> declared(filled.size(), false);
+  for (Block& block : program.blocks) {
+    for (Var& var : block.vars) {
+      if (!filled[var.id]) continue;
+      declared[var.id] = true;
+      if (var.kind != VarKind::kLodTensor) continue;
+      var.kind = VarKind::kLodTensorArray;
+      var.wire.clear();
+    }
+  }
+  for (VarId id = 0; id < std::ssize(filled); ++id) {
+    if (!filled[id] || declared[id]) continue;
+    Var var;
+    var.id = id;
+    var.kind = VarKind::kLodTensorArray;
+    program.blocks[0].vars.push_back(std::move(var));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& /*context*/) {
   const std::vector<bool> arrays = FindArrays(program);
   if (std::find(arrays.begin(), arrays.end(), true) == arrays.end()) return program;
+  std::vector<bool> filled(program.names.size(), false);
   for (Block& block : program.blocks) {
     for (Op& op : block.ops) {
       const ArrayForms* const forms = FindForms(op);
@@ -56,8 +82,12 @@ absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& /*conte
       const bool gives_array = forms->element.empty() || HoldsArray(op.FindOutput("Out"), arrays) ||
                                HoldsArray(op.FindInput("Out@GRAD"), arrays);
       op.type = std::string(gives_array ? forms->array : forms->element);
+      const Slot* const out = op.FindOutput("Out");
+      if (op.type != kFillLikeArray || out == nullptr) continue;
+      for (const VarId id : out->args) filled[id] = true;
     }
   }
+  DeclareArrays(filled, program);
   return program;
 }
 

@@ -13,7 +13,8 @@ inline constexpr absl::string_view kArrayOpsPass = "array_ops";
 //   slice(Input=list) -> (Out=item)   becomes   slice_array_dense(Input=list) -> (Out=item)
 //
 // where `list` and `part` are arrays and `item` is a tensor; strided_slice, reverse and gradients
-// alike. Linear time.
+// alike. What fill_any_like makes of an array is one, whatever its declaration says. Linear time
+// but for such declarations.
 absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& context);
 
 }  // namespace interp

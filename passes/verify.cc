@@ -90,6 +90,23 @@ std::vector<std::vector<int32_t>> SubBlocks(const Program& program) {
   return children;
 }
 
+// The blocks that run when block 0 does.
+std::vector<bool> ReachedBlocks(const Program& program) {
+  const std::vector<std::vector<int32_t>> children = SubBlocks(program);
+  std::vector<bool> reached(program.blocks.size());
+  std::vector<int32_t> open = {0};
+  reached[0] = true;
+  while (!open.empty()) {
+    const int32_t block = open.back();
+    open.pop_back();
+    for (const int32_t child : children[block]) {
+      if (!reached[child]) open.push_back(child);
+      reached[child] = true;
+    }
+  }
+  return reached;
+}
+
 // Running a block must end: no block leads back to itself, and nesting is bounded. Depth-first
 // without recursion, since nesting is what is being checked.
 absl::Status CheckNesting(const Program& program) {
@@ -248,7 +265,10 @@ absl::Status VerifyProgram(const Program& program, const OpRegistry& ops) {
   INTERP_RETURN_IF_ERROR(VerifyStructure(program));
   const VarId empty = program.Find(kEmptyVarName);
   Visibility visibility(program);
+  const std::vector<bool> reached = ReachedBlocks(program);
   for (size_t b = 0; b < program.blocks.size(); ++b) {
+    // Paddle leaves blocks of gradients that it has dropped.
+    if (!reached[b]) continue;
     const Block& block = program.blocks[b];
     for (size_t i = 0; i < block.ops.size(); ++i) {
       const absl::Status status = CheckOp(program, ops, block.idx, block.ops[i], empty, visibility);
@@ -292,27 +312,17 @@ absl::Status NotFed(const Program& program, int32_t block, size_t op) {
 }  // namespace
 
 absl::Status VerifyOpsKnown(const Program& program, const OpRegistry& ops) {
-  std::vector<bool> reached(program.blocks.size());
-  std::vector<int32_t> queue = {0};
-  reached[0] = true;
+  const std::vector<bool> reached = ReachedBlocks(program);
   absl::Status unknown_maker;  // of a reader: a `read` of it says more
-  while (!queue.empty()) {
-    const int32_t b = queue.back();
-    queue.pop_back();
-    for (size_t i = 0; i < program.blocks[b].ops.size(); ++i) {
+  for (size_t b = 0; b < program.blocks.size(); ++b) {
+    for (size_t i = 0; reached[b] && i < program.blocks[b].ops.size(); ++i) {
       const Op& op = program.blocks[b].ops[i];
-      if (ops.Find(op.type) == nullptr && IsRead(op)) return NotFed(program, b, i);
-      if (ops.Find(op.type) == nullptr) {
-        absl::Status unknown =
-            Unimplemented(DescribeOp(program, b, i), ": no op named '", op.type, "' is registered",
-                          NearNamesHint(op.type, ops.Types()));
-        if (!MakesReader(op)) return unknown;
-        unknown_maker.Update(std::move(unknown));
-      }
-      ForEachSubBlock(op, [&](int32_t index) {
-        if (!reached[index]) queue.push_back(index);
-        reached[index] = true;
-      });
+      if (ops.Find(op.type) != nullptr) continue;
+      if (IsRead(op)) return NotFed(program, static_cast<int32_t>(b), i);
+      absl::Status unknown = Unimplemented(DescribeOp(program, b, i), ": no op named '", op.type,
+                                           "' is registered", NearNamesHint(op.type, ops.Types()));
+      if (!MakesReader(op)) return unknown;
+      unknown_maker.Update(std::move(unknown));
     }
   }
   return unknown_maker;

@@ -1,12 +1,13 @@
 // while_grad: runs the gradient of a loop's block on what each trip left, the last trip first.
 //
 // Out@GRAD are gradients of the loop's results; in the block they have the names that the attribute
-// original_output_grad lists. One whose name is the gradient of an X is carried: what a trip makes
-// of it is what the trip before starts from, and in the end X@GRAD. The others are the same for
-// every trip. Gradients of all other X are summed over the trips.
+// original_output_grad lists. One that the block writes is carried: what a trip makes of it is what
+// the trip before starts from, and in the end X@GRAD, where that is wanted. The others are the same
+// for every trip. Gradients of all other X are summed over the trips.
 // (Paddle: WhileGradOp in fluid/operators/controlflow/while_op.cc.)
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/op_def.h"
 #include "kernels/control_flow/block_op.h"
 #include "kernels/control_flow/gradient_values.h"
@@ -36,7 +37,20 @@ std::vector<std::string> NamesOf(const Program& program, const Slot* slot) {
   return names;
 }
 
-// Entries are the gradients Out@GRAD, results those of X; both without holes.
+// The names that ops of the block have as outputs.
+absl::flat_hash_set<absl::string_view> WrittenIn(const Program& program, int32_t block) {
+  absl::flat_hash_set<absl::string_view> written;
+  if (block < 0 || block >= std::ssize(program.blocks)) return written;
+  for (const Op& op : program.blocks[block].ops) {
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) written.insert(program.NameOf(id));
+    }
+  }
+  return written;
+}
+
+// Entries are the gradients Out@GRAD, results those of X and then the other entries that the block
+// writes; all without holes.
 absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
   const std::vector<std::string> outside = NamesOf(program, op.FindInput("Out@GRAD"));
   AttrReader attrs(op);
@@ -58,6 +72,11 @@ absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
   }
   for (size_t i = 0; i < x_grad.size(); ++i) {
     if (x_grad[i] != kEmptyVarName) block.results.push_back(GradientName(x[i]));
+  }
+  const auto written = WrittenIn(program, control_flow::BlockOf(op));
+  for (const auto& entry : block.entries) {
+    const bool result = std::ranges::find(block.results, entry.name) != block.results.end();
+    if (!result && written.contains(entry.name)) block.results.push_back(entry.name);
   }
   return absl::OkStatus();
 }
@@ -93,10 +112,10 @@ class Trips {
         wanted_.push_back({.x = ArgumentOrNull(ctx.input_variables(kX), i), .outside = wanted[i]});
     }
     for (size_t e = 0; e < given_.size(); ++e) {
-      for (size_t r = 0; r < wanted_.size(); ++r) {
+      for (size_t r = 0; r < block_.num_results(); ++r) {
         if (&block_.entry(e) != &block_.result(r)) continue;
         given_[e].carried = true;
-        wanted_[r].carried = true;
+        if (r < wanted_.size()) wanted_[r].carried = true;
       }
     }
   }
@@ -169,7 +188,7 @@ class Trips {
   KernelContext& ctx_;
   BlockRunner& block_;
   std::vector<Given> given_;    // by entry
-  std::vector<Wanted> wanted_;  // by result
+  std::vector<Wanted> wanted_;  // by result, the first of them
 };
 
 absl::Status WhileGrad(KernelContext& ctx) {

@@ -38,6 +38,7 @@ template <typename Op>
 OpDef ClassifyDef(absl::string_view type) {
   OpDef def = PlainUnaryDef(type, Rows<Op, float, double, float16, int32_t, int64_t>());
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(unary::kOut, DType::kBool); };
+  def.infer = InferUnaryWithoutLod;
   def.inplace = {};
   def.gradient = {.none = true};
   return def;

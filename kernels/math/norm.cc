@@ -29,7 +29,7 @@ struct SumOfSquares {
 absl::Status InferNorm(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape norm, NormShape(ctx.attrs<NormAttrs>(), ctx.input(kX).shape));
   ctx.SetShape(kNorm, norm);
-  ctx.ShareShape(kX, kOut);
+  ctx.SetShape(kOut, ctx.input(kX).shape);
   return absl::OkStatus();
 }
 

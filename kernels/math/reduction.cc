@@ -10,13 +10,13 @@ constexpr int kAxisTensor = 1;
 constexpr int kAxisTensorList = 2;
 constexpr int kOut = 0;
 
+}  // namespace
+
 absl::Status InferReduction(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const DimSet reduced, DimsOf(ctx));
   SetReducedShape(ctx, reduced, ctx.attrs<ReductionAttrs>().keep_dim);
   return absl::OkStatus();
 }
-
-}  // namespace
 
 ReductionAttrs ReadReductionAttrs(AttrReader& attrs) {
   ReductionAttrs parsed;

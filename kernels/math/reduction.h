@@ -20,6 +20,9 @@ ReductionAttrs ReadReductionAttrs(AttrReader& attrs);
 // Of ops that reduce all dimensions and have no attributes.
 inline ReductionAttrs ReadWholeReduction(AttrReader&) { return {}; }
 
+// Sets Out's shape, and the LoD of X where its first dimension stays.
+absl::Status InferReduction(InferContext& ctx);
+
 // Definition of an op with input X, output Out, the optional axis tensors of newer programs and
 // those attributes.
 OpDef ReductionDef(absl::string_view type, std::vector<KernelDef> kernels);

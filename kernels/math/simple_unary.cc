@@ -113,6 +113,7 @@ OpDef AbsDef() {
                      .inplace = false});
   OpDef def = UnaryDef<Abs>("abs", std::move(kernels), UnaryGradient::kOfX);
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(unary::kOut, RealDType(ctx.kernel())); };
+  def.infer = InferUnaryWithoutLod;
   return def;
 }
 

@@ -15,6 +15,11 @@ absl::Status InferUnary(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status InferUnaryWithoutLod(InferContext& ctx) {
+  ctx.SetShape(unary::kOut, ctx.input(unary::kX).shape);
+  return absl::OkStatus();
+}
+
 OpDef PlainUnaryDef(absl::string_view type, std::vector<KernelDef> kernels) {
   return OpDef{.type = type,
                .inputs = {{"X"}},

@@ -38,6 +38,9 @@ GradientDef ToGradientDef(UnaryGradient kind);
 // Output: shape and LoD of X.
 absl::Status InferUnary(InferContext& ctx);
 
+// Output: the shape of X. Some of Paddle's ops hand no LoD on.
+absl::Status InferUnaryWithoutLod(InferContext& ctx);
+
 // A definition with X, Out, no attributes and no gradient; Out may be written over X.
 OpDef PlainUnaryDef(absl::string_view type, std::vector<KernelDef> kernels);
 

@@ -92,6 +92,19 @@ TEST(WhileGradTest, CarriesAndSumsOverTheTrips) {
   }
 }
 
+// The start of a recurrence whose state needs no gradient, as one that is fed.
+TEST(WhileGradTest, CarriesWhatNobodyWantsOutside) {
+  Case test = Loop("h@GRAD");
+  const std::string wanted = "X@GRAD=[@EMPTY@, @EMPTY@, h@GRAD, w@GRAD]";
+  test.text.replace(test.text.find(wanted), wanted.size(),
+                    "X@GRAD=[@EMPTY@, @EMPTY@, @EMPTY@, w@GRAD]");
+  test.fetches = {"y", "w@GRAD"};
+  const auto out =
+      RunTwice(test, {Int(3), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(Values((*out)[1]), ElementsAre(7, 70));
+}
+
 TEST(WhileGradTest, OfNoTripIsWhatComesInAndZero) {
   const auto out = RunTwice(
       Loop("h@GRAD"), {Int(0), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});

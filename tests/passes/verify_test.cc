@@ -57,6 +57,17 @@ block 1 parent=0
               HasSubstr("not declared"));
 }
 
+// As Paddle leaves blocks of gradients that it has dropped.
+TEST(VerifyProgramTest, BlocksThatNothingRunsMayHaveInputsFromNowhere) {
+  EXPECT_EQ(Verify(R"(block 0
+  var x float32[2]
+  relu(X=x) -> (Out=y)
+block 1 parent=0
+  relu(X=nowhere) -> (Out=z)
+)"),
+            "");
+}
+
 // Callers fill in the structs themselves, and no parser has looked at them.
 TEST(VerifyProgramTest, RejectsVariablesThatCannotExist) {
   Program program = Parse("block 0\n  var x float32[2]");

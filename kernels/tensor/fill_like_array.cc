@@ -1,0 +1,35 @@
+// fill_any_like_array: what fill_any_like is of tensor arrays (passes/array_ops.h). Out has a tensor
+// of zeros for each element of X. Gradients of arrays that nothing makes begin so; the value is 0.
+#include "core/op_def.h"
+#include "kernels/control_flow/gradient_values.h"
+
+namespace interp {
+namespace {
+
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+struct FillLikeArrayAttrs {};
+
+FillLikeArrayAttrs ReadFillLikeArrayAttrs(AttrReader& reader) {
+  if (reader.Float("value", 0.0F) != 0.0F) {
+    reader.Fail("attribute 'value' for an array is to be 0");
+  }
+  return {};
+}
+
+absl::Status FillLikeArray(KernelContext& ctx) {
+  return control_flow::FillZerosLike(ctx, ctx.input_variable(kX), ctx.output_variable(kOut));
+}
+
+INTERP_REGISTER_OP(OpDef{
+    .type = "fill_any_like_array",
+    .inputs = {{"X", kTensorArray}, {"ValueTensor", kOptional | kAnyDType}},
+    .outputs = {{"Out", kTensorArray}},
+    .parse = ParseAttrs<FillLikeArrayAttrs, ReadFillLikeArrayAttrs>,
+    .kernels = {{DType::kUndefined, FillLikeArray}},
+    .gradient = {.none = true},
+});
+
+}  // namespace
+}  // namespace interp
