@@ -71,7 +71,8 @@ CoordinateMap MapAxis(const InterpAttrs& attrs, const Scale& scale, const ImageV
   CoordinateMap map = {.in = view.in[axis], .out = view.out[axis]};
   map.align_corners = attrs.align_corners;
   map.half_pixel = attrs.align_mode == 0 && !attrs.align_corners;
-  map.in_double = !attrs.gradient;
+  // As Paddle's kernels round: the first versions in double, of the second bicubic_interp_v2 alone.
+  map.in_double = !attrs.v2 || (attrs.method == InterpMethod::kCubic && !attrs.gradient);
   if (map.out <= 1) return map;
   const float factor = scale.factor[axis];
   if (attrs.align_corners) {

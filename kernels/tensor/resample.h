@@ -37,8 +37,7 @@ struct CoordinateMap {
   float ratio = 0;
   bool align_corners = false;
   bool half_pixel = false;
-  bool in_double =
-      false;  // CubicTaps: centres of pixels are mapped in double, as bicubic_interp does
+  bool in_double = false;  // the centres of pixels are mapped in double
 };
 
 // Fill `taps`, reusing its memory. Arithmetic is in float where Paddle's is, so that coordinates

@@ -34,11 +34,16 @@ void CubicWeights(Weight t, Weight (&weights)[4]) {
   weights[3] = far(2 - t);
 }
 
+// Where the centre of an output pixel lies in the input.
+double CentreSource(const CoordinateMap& map, int64_t target) {
+  if (!map.in_double) return map.ratio * (static_cast<float>(target) + 0.5f) - 0.5f;
+  return map.ratio * (static_cast<double>(target) + 0.5) - 0.5;
+}
+
 template <typename Weight>
 Weight CubicSource(const CoordinateMap& map, int64_t target) {
   if (map.align_corners) return map.ratio * static_cast<float>(target);
-  if (!map.in_double) return map.ratio * (static_cast<float>(target) + 0.5f) - 0.5f;
-  return static_cast<Weight>(map.ratio * (static_cast<double>(target) + 0.5) - 0.5);
+  return static_cast<Weight>(CentreSource(map, target));
 }
 
 }  // namespace
@@ -58,7 +63,7 @@ template <typename Weight>
 void LinearTaps(const CoordinateMap& map, Taps<Weight>& taps) {
   Prepare(taps, 2, map.out);
   for (int64_t i = 0; i < map.out; ++i) {
-    const float source = map.half_pixel ? map.ratio * (static_cast<float>(i) + 0.5f) - 0.5f
+    const float source = map.half_pixel ? static_cast<float>(CentreSource(map, i))
                                         : map.ratio * static_cast<float>(i);
     const float clipped = std::max(source, 0.0f);
     const int32_t low = ToIndex(clipped, map.in);

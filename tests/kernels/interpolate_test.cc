@@ -1,0 +1,50 @@
+// Where resampled pixels come from, to the precision of float64: the first versions of the ops
+// round the centres of pixels otherwise than the second ones.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/kernels/run_op.h"
+
+namespace interp::interpolate_test {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::Pointwise;
+using testing::RunOp;
+
+std::vector<double> First(const testing::OpRun& run) {
+  const absl::StatusOr<std::vector<Tensor>> results = RunOp(run);
+  EXPECT_TRUE(results.ok()) << results.status();
+  if (!results.ok()) return {};
+  const double* const data = results->front().data<double>();
+  return {data, data + results->front().numel()};
+}
+
+// Of four pixels to seven: target 3 has its centre at 1.5, and a float's error beyond.
+TEST(InterpolateTest, FirstVersionsRoundACentreOnce) {
+  const Tensor x = Tensor::Of<double>({1, 1, 4}, {0, 1, 2, 3});
+  const std::string attrs = "align_corners=false, align_mode=0, out_w=7";
+  EXPECT_EQ(First({"linear_interp", {{"X", x}}, {"Out"}, attrs})[3], double{1.5f + 0x1p-23f});
+  EXPECT_EQ(First({"linear_interp_v2", {{"X", x}}, {"Out"}, attrs})[3], 1.5);
+}
+
+TEST(InterpolateTest, GradientOfTheFirstBicubicHasItsWeights) {
+  const std::string attrs = "align_corners=false, out_h=1, out_w=7";
+  std::vector<double> weights, gradients;
+  for (int target = 0; target < 7; ++target) {
+    std::vector<double> one(7, 0.0);
+    one[target] = 1;
+    const Tensor x = Tensor::Of<double>({1, 1, 1, 4}, {0, 1, 0, 0});
+    const Tensor out_grad = Tensor::Of<double>({1, 1, 1, 7}, one);
+    weights.push_back(First({"bicubic_interp", {{"X", x}}, {"Out"}, attrs})[target]);
+    gradients.push_back(
+        First({"bicubic_interp_grad", {{"X", x}, {"Out@GRAD", out_grad}}, {"X@GRAD"}, attrs})[1]);
+  }
+  EXPECT_THAT(gradients, Pointwise(DoubleNear(1e-12), weights));
+}
+
+}  // namespace
+}  // namespace interp::interpolate_test
