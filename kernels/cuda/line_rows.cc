@@ -36,7 +36,7 @@ absl::Status SumAlong(KernelContext& ctx, const CumSumAttrs& attrs, const Shape&
                     {.x = x.raw_data(),
                      .out = out.mutable_raw_data(),
                      .lines = ShapeOf(CumSumLines(attrs, shape)),
-                     .exclusive = attrs.exclusive && shape.rank() > 0,
+                     .exclusive = IsExclusive(attrs, shape),
                      .reverse = attrs.reverse},
                     StreamOf(ctx));
 }

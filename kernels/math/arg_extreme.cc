@@ -29,6 +29,8 @@ absl::Status InferArg(InferContext& ctx) {
     const bool reduced = attrs.flatten || i == axis;
     if (!reduced || attrs.keep_dims) out.push_back(reduced ? 1 : x[i]);
   }
+  // A scalar counts as one line, which keeps its dimension.
+  if (x.rank() == 0 && attrs.keep_dims && !attrs.flatten) out.push_back(1);
   ctx.SetShape(kOut, out);
   return absl::OkStatus();
 }

@@ -69,11 +69,16 @@ void SumTile(const T* x, T* out, int64_t length, int64_t stride, int64_t n, bool
   }
 }
 
-// The running sums of a tensor of that shape. A scalar has no exclusive ones, as with Paddle.
+// Whether elements are left out of their own sums. Paddle copies a tensor of one element.
+inline bool IsExclusive(const CumSumAttrs& attrs, const Shape& shape) {
+  return attrs.exclusive && shape.numel() != 1;
+}
+
+// The running sums of a tensor of that shape.
 template <typename T>
 void RunCumSum(int num_threads, const CumSumAttrs& attrs, const Shape& shape, const T* x, T* out) {
   const Lines lines = CumSumLines(attrs, shape);
-  const bool exclusive = attrs.exclusive && shape.rank() > 0;
+  const bool exclusive = IsExclusive(attrs, shape);
   const int64_t stride = attrs.reverse ? -lines.inner : lines.inner;
   const int64_t first = attrs.reverse ? std::max<int64_t>(lines.length - 1, 0) * lines.inner : 0;
   const int64_t tiles = (lines.inner + kCumSumTile - 1) / kCumSumTile;

@@ -38,7 +38,7 @@ template <typename T>
 absl::Status LogCumSumExp(KernelContext& ctx) {
   const CumSumAttrs& attrs = ctx.attrs<CumSumAttrs>();
   const Lines lines = CumSumLines(attrs, ctx.input(kX).shape);
-  const bool exclusive = attrs.exclusive && ctx.input(kX).shape.rank() > 0;
+  const bool exclusive = IsExclusive(attrs, ctx.input(kX).shape);
   const T* const x = ctx.input(kX).data<T>();
   T* const out = ctx.output(kOut).mutable_data<T>();
   ForEachLine(lines, LineTasks(lines, ctx.num_threads()), [=, &attrs](int64_t, int64_t line) {
@@ -87,7 +87,7 @@ template <typename T>
 absl::Status LogCumSumExpGrad(KernelContext& ctx) {
   const CumSumAttrs& attrs = ctx.attrs<CumSumAttrs>();
   const Lines lines = CumSumLines(attrs, ctx.input(kX).shape);
-  const bool exclusive = attrs.exclusive && ctx.input(kX).shape.rank() > 0;
+  const bool exclusive = IsExclusive(attrs, ctx.input(kX).shape);
   const T* const x = ctx.input(kX).data<T>();
   const T* const out = ctx.input(kGradOut).data<T>();
   const T* const grad = ctx.input(kOutGrad).data<T>();

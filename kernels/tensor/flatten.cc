@@ -37,7 +37,8 @@ absl::Status Infer(InferContext& ctx) {
     return InvalidArgument("'axis' is ", axis, ", expected 0 to the rank ", x.rank());
   }
   const int split = static_cast<int>(axis);
-  SetFlatShape(ctx, {x.numel(0, split), x.numel(split, x.rank())});
+  // A scalar makes a vector, as with Paddle.
+  SetFlatShape(ctx, x.rank() == 0 ? Shape{1} : Shape{x.numel(0, split), x.numel(split, x.rank())});
   return absl::OkStatus();
 }
 
