@@ -28,7 +28,7 @@ absl::Status AffineChannel(KernelContext& ctx) {
   if (out.numel() == 0) return absl::OkStatus();
   const auto run = [&](const ImageView& view, const T* from, T* to) {
     ScaleChannels(view, from, ctx.input(kScale).data<T>(), ctx.input(kBias).data<T>(),
-                  /*factor_stride=*/0, /*relu=*/false, to, ctx.num_threads());
+                  /*relu=*/false, to, ctx.num_threads());
     return absl::OkStatus();
   };
   const ImageView view = ViewImage(x, last);

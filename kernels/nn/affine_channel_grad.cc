@@ -43,7 +43,7 @@ void Run(KernelContext& ctx, const ImageView& view, const T* x, const T* out_gra
   }
   if (x_grad == nullptr) return;
   const std::vector<T> zeros(channels);
-  ScaleChannels(view, out_grad, ctx.input(kScale).data<T>(), zeros.data(), /*factor_stride=*/0,
+  ScaleChannels(view, out_grad, ctx.input(kScale).data<T>(), zeros.data(),
                 /*relu=*/false, x_grad, ctx.num_threads());
 }
 

@@ -165,8 +165,7 @@ absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T*
   } else {
     FromBatch(ctx, BatchMoments(view, x, ctx.num_threads()), affine);
   }
-  ScaleChannels(view, x, affine.scale, affine.shift, /*factor_stride=*/0, attrs.relu, y,
-                ctx.num_threads());
+  ScaleChannels(view, x, affine.scale, affine.shift, attrs.relu, y, ctx.num_threads());
   return absl::OkStatus();
 }
 

@@ -77,24 +77,21 @@ Moments BatchMoments(const ImageView& view, const T* x, int num_threads) {
   return moments;
 }
 
-// y = x * scale[c] + shift[c], then max(y, 0) with `relu`. May run in place. Images n have their
-// own factors, `factor_stride` after those of image n - 1; 0: all share them.
-template <typename T, typename C = ComputeType<T>>
-void ScaleChannels(const ImageView& view, const T* x, const C* scale, const C* shift,
-                   int64_t factor_stride, bool relu, T* y, int num_threads) {
+// y = by(c, at)(x) for channel c, where `at` is c plus `stride` for each image before. May run in
+// place.
+template <typename T, typename By>
+void MapChannels(const ImageView& view, const T* x, int64_t stride, const By& by, T* y,
+                 int num_threads) {
   const int64_t channels = view.channels();
   const int64_t pixels = view.pixels();
-  const C floor = relu ? C{0} : -std::numeric_limits<C>::infinity();
-  const auto finish = [floor](C v) { return v < floor ? floor : v; };
   if (IsChannelsLast(view)) {
     const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, channels) + 1;
     ParallelFor(num_threads, view.batch() * pixels, grain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const C* a = scale + i / pixels * factor_stride;
-        const C* b = shift + i / pixels * factor_stride;
+        const int64_t first = i / pixels * stride;
         const T* from = x + i * channels;
         T* to = y + i * channels;
-        for (int64_t c = 0; c < channels; ++c) to[c] = finish(from[c] * a[c] + b[c]);
+        for (int64_t c = 0; c < channels; ++c) to[c] = by(c, first + c)(from[c]);
       }
     });
     return;
@@ -102,14 +99,27 @@ void ScaleChannels(const ImageView& view, const T* x, const C* scale, const C* s
   const int64_t grain = kElementwiseGrain / std::max<int64_t>(1, pixels) + 1;
   ParallelFor(num_threads, view.batch() * channels, grain, [=](int64_t begin, int64_t end) {
     for (int64_t map = begin; map < end; ++map) {
-      const int64_t factor = map / channels * factor_stride + map % channels;
-      const C a = scale[factor];
-      const C b = shift[factor];
+      const int64_t c = map % channels;
+      const auto function = by(c, map / channels * stride + c);
       const T* from = x + map * pixels;
       T* to = y + map * pixels;
-      for (int64_t i = 0; i < pixels; ++i) to[i] = finish(from[i] * a + b);
+      for (int64_t i = 0; i < pixels; ++i) to[i] = function(from[i]);
     }
   });
+}
+
+// y = x * scale[c] + shift[c], then max(y, 0) with `relu`. May run in place.
+template <typename T, typename C = ComputeType<T>>
+void ScaleChannels(const ImageView& view, const T* x, const C* scale, const C* shift, bool relu,
+                   T* y, int num_threads) {
+  const C floor = relu ? C{0} : -std::numeric_limits<C>::infinity();
+  const auto by = [=](int64_t c, int64_t) {
+    return [a = scale[c], b = shift[c], floor](C v) {
+      const C scaled = v * a + b;
+      return scaled < floor ? floor : scaled;
+    };
+  };
+  MapChannels(view, x, /*stride=*/0, by, y, num_threads);
 }
 
 }  // namespace interp::nn

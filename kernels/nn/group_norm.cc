@@ -48,8 +48,8 @@ struct GroupNormRun {
     }
   }
 
-  // Sets the factors of image n; `sums` is scratch for 2 x channels.
-  void Factors(const T* x, int64_t n, double* sums, T* factors, T* shifts, int threads) const {
+  // Sets the factors of image n, and its means by channel; `sums` is scratch for 2 x channels.
+  void Factors(const T* x, int64_t n, double* sums, T* factors, T* centres, int threads) const {
     const int64_t channels = view.channels();
     double* mean = sums;
     double* variance = sums + channels;
@@ -67,9 +67,8 @@ struct GroupNormRun {
     const int64_t size = channels / groups;
     for (int64_t c = 0; c < channels; ++c) {
       const double inverse = 1 / std::sqrt(variance[c] + static_cast<double>(attrs.epsilon));
-      const double a = scale == nullptr ? inverse : inverse * scale[c];
-      factors[c] = static_cast<T>(a);
-      shifts[c] = static_cast<T>((bias == nullptr ? 0.0 : bias[c]) - mean[c] * a);
+      factors[c] = static_cast<T>(scale == nullptr ? inverse : inverse * scale[c]);
+      centres[c] = static_cast<T>(mean[c]);
       const int64_t at = n * groups + c / size;
       if (means != nullptr) means[at] = static_cast<T>(mean[c]);
       if (variances != nullptr) {
@@ -98,11 +97,17 @@ absl::Status Normalize(KernelContext& ctx, const ImageView& view, const T* x, T*
       ctx.workspace(2 * (factors * sizeof(T) + static_cast<size_t>(channels) * sizeof(double))));
   auto* sums = static_cast<double*>(scratch.data());
   T* scales = reinterpret_cast<T*>(sums + 2 * channels);
-  T* shifts = scales + factors;
+  T* centres = scales + factors;
   for (int64_t n = 0; n < view.batch(); ++n) {
-    run.Factors(x, n, sums, scales + n * channels, shifts + n * channels, ctx.num_threads());
+    run.Factors(x, n, sums, scales + n * channels, centres + n * channels, ctx.num_threads());
   }
-  ScaleChannels(view, x, scales, shifts, channels, /*relu=*/false, y, ctx.num_threads());
+  // The mean goes first: in a small group whose elements are about equal, x * scale is large.
+  const auto by = [=, bias = run.bias](int64_t c, int64_t at) {
+    return [centre = centres[at], a = scales[at], b = bias == nullptr ? T{0} : bias[c]](T v) {
+      return (v - centre) * a + b;
+    };
+  };
+  MapChannels(view, x, /*stride=*/channels, by, y, ctx.num_threads());
   return absl::OkStatus();
 }
 

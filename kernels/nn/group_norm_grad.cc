@@ -92,6 +92,11 @@ struct GroupNormGradRun {
         }
         for (int64_t c = first; c < first + size; ++c) {
           const size_t at = static_cast<size_t>(n * channels() + c);
+          // An element by itself is its mean, and Y is the bias; no rounding may show.
+          if (count == 1 && centers) {
+            factors.gradient[at] = 0;
+            continue;
+          }
           factors.gradient[at] = static_cast<T>(inverse * Scale(c));
           factors.value[at] = static_cast<T>(-inverse * inverse * inverse * product / count);
           factors.mean[at] = mean[group];
