@@ -1,5 +1,5 @@
-// exp, expm1, sigmoid, the trigonometric and hyperbolic functions and their inverses of complex
-// numbers, and their gradients: X@GRAD = Out@GRAD conj(f'), as Paddle has it
+// exp, expm1, sigmoid, silu, the trigonometric and hyperbolic functions and their inverses of
+// complex numbers, and their gradients: X@GRAD = Out@GRAD conj(f'), as Paddle has it
 // (activation_functor.h). Branch cuts are those of <complex>.
 #include <complex>
 
@@ -53,6 +53,10 @@ template <typename C>
 C Reciprocal(C x) {
   return C(1) / x;
 }
+template <typename C>
+C Sigmoid(C x) {
+  return Reciprocal(C(1) + std::exp(-x));
+}
 // The slopes of the inverse functions.
 template <typename C>
 C Root(C x) {
@@ -64,10 +68,15 @@ INTERP_REGISTER_KERNELS("exp_grad", GradRows<kOfOut, [](auto out) { return out; 
 INTERP_REGISTER_KERNELS("expm1", Rows<[](auto x) { return std::exp(x) - decltype(x)(1); }>());
 INTERP_REGISTER_KERNELS("expm1_grad",
                         GradRows<kOfOut, [](auto out) { return out + decltype(out)(1); }>());
-INTERP_REGISTER_KERNELS("sigmoid",
-                        Rows<[](auto x) { return Reciprocal(decltype(x)(1) + std::exp(-x)); }>());
+INTERP_REGISTER_KERNELS("sigmoid", Rows<[](auto x) { return Sigmoid(x); }>());
 INTERP_REGISTER_KERNELS(
     "sigmoid_grad", GradRows<kOfOut, [](auto out) { return out * (decltype(out)(1) - out); }>());
+
+INTERP_REGISTER_KERNELS("silu", Rows<[](auto x) { return x * Sigmoid(x); }>());
+INTERP_REGISTER_KERNELS("silu_grad", GradRows<kOfX, [](auto x) {
+                          const auto s = Sigmoid(x);
+                          return s * (decltype(x)(1) + x * (decltype(x)(1) - s));
+                        }>());
 
 INTERP_REGISTER_KERNELS("sin", Rows<[](auto x) { return std::sin(x); }>());
 INTERP_REGISTER_KERNELS("sin_grad", GradRows<kOfX, [](auto x) { return std::cos(x); }>());
@@ -80,6 +89,10 @@ INTERP_REGISTER_KERNELS("sinh", Rows<[](auto x) { return std::sinh(x); }>());
 INTERP_REGISTER_KERNELS("sinh_grad", GradRows<kOfX, [](auto x) { return std::cosh(x); }>());
 INTERP_REGISTER_KERNELS("cosh", Rows<[](auto x) { return std::cosh(x); }>());
 INTERP_REGISTER_KERNELS("cosh_grad", GradRows<kOfX, [](auto x) { return std::sinh(x); }>());
+
+INTERP_REGISTER_KERNELS("tanh", Rows<[](auto x) { return std::tanh(x); }>());
+INTERP_REGISTER_KERNELS("tanh_grad",
+                        GradRows<kOfOut, [](auto out) { return decltype(out)(1) - out * out; }>());
 
 INTERP_REGISTER_KERNELS("asin", Rows<[](auto x) { return std::asin(x); }>());
 INTERP_REGISTER_KERNELS("asin_grad",

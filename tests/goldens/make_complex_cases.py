@@ -59,7 +59,8 @@ def _abs(r, op):
     yield Case("of_zero", {"X": np.array([0, 1, 3 - 4j], "complex64")}, "Out")
 
 
-@cases("exp", "expm1", "sigmoid", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh")
+@cases("exp", "expm1", "sigmoid", "silu", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh",
+       "atanh")
 def _elementary(r, op):
     for dtype in COMPLEX:
         # Paddle's exp of complex128 is off by 5e-7.
