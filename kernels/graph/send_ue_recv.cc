@@ -104,7 +104,10 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<SendAttrs, ReadSendAttrs>,
     .infer_dtype = [](DTypeContext& ctx) { ctx.Set(kDstCount, DType::kInt32); },
     .infer = InferSend,
-    .kernels = {{DType::kFloat32, Send<float>}, {DType::kFloat64, Send<double>}},
+    .kernels = {{DType::kFloat32, Send<float>},
+                {DType::kFloat64, Send<double>},
+                {DType::kInt32, Send<int32_t>},
+                {DType::kInt64, Send<int64_t>}},
     .gradient = {.inputs = {"X", "Y", "Src_index", "Dst_index", "Out", "Dst_count", "Out@GRAD"},
                  .outputs = {"X@GRAD", "Y@GRAD"}},
 });

@@ -58,7 +58,10 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"out"}},
     .parse = ParseAttrs<MessageAttrs, ReadMessageAttrs>,
     .infer = InferSendUv,
-    .kernels = {{DType::kFloat32, SendUv<float>}, {DType::kFloat64, SendUv<double>}},
+    .kernels = {{DType::kFloat32, SendUv<float>},
+                {DType::kFloat64, SendUv<double>},
+                {DType::kInt32, SendUv<int32_t>},
+                {DType::kInt64, SendUv<int64_t>}},
     .gradient = {.inputs = {"x", "y", "src_index", "dst_index", "out@GRAD"},
                  .outputs = {"x@GRAD", "y@GRAD"}},
 });

@@ -61,6 +61,10 @@ def _graph_send_ue_recv(r, op):
                     yield Case(f"{reduce.lower()}_{message.lower()}_{name}_{dtype}",
                                {"X": numbers(r, (4, 3), dtype), "Y": numbers(r, (5,) + row, dtype), **edges}, "Out,Dst_count",
                                {"message_op": message, "reduce_op": reduce, "out_size": [0]}, no_grad=tuple(edges))
+    for dtype in ("int32", "int64"):
+        for reduce in ("SUM", "MEAN", "MAX", "MIN"):
+            yield forward_alone(Case(f"{reduce.lower()}_{dtype}", {"X": numbers(r, (4, 3), dtype), "Y": numbers(r, (5, 3), dtype), **edges},
+                                     "Out,Dst_count", {"message_op": "MUL", "reduce_op": reduce, "out_size": [0]}))
 
 
 @cases("graph_send_uv")
@@ -72,6 +76,9 @@ def _graph_send_uv(r, op):
                                                       "dst_index": dst}, "out", {"message_op": message}, no_grad=("src_index", "dst_index"))
     yield Case("broadcast", {"x": r.f((3, 2, 4)), "y": r.f((3, 1, 4)), "src_index": src, "dst_index": dst}, "out", {"message_op": "MUL"},
                no_grad=("src_index", "dst_index"))
+    for dtype in ("int32", "int64"):
+        yield forward_alone(Case(dtype, {"x": numbers(r, (3, 2), dtype), "y": numbers(r, (3, 2), dtype), "src_index": src,
+                                         "dst_index": dst}, "out", {"message_op": "MUL"}))
 
 
 @cases("spectral_norm")
