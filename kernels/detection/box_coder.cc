@@ -72,7 +72,9 @@ absl::Status Infer(InferContext& ctx) {
     }
     ctx.SetShape(kOutputBox, target);
   }
-  ctx.output(kOutputBox).lod = ctx.input(kTargetBox).lod;
+  // Row r is that of a prior along axis 0, which then are the ones dealt out to images.
+  const bool by_prior = attrs.decode && attrs.axis == 1;
+  ctx.output(kOutputBox).lod = ctx.input(by_prior ? kPriorBox : kTargetBox).lod;
   return absl::OkStatus();
 }
 

@@ -232,6 +232,20 @@ TEST(FusionGruTest, KeepsTheOldStateInOriginMode) {
 }
 
 // Exports of PaddleHub have one.
+// As in a head behind regions, which are the priors and belong to images.
+TEST(BoxCoderTest, RowsOfPriorsHaveTheirSequences) {
+  Tensor priors = Tensor::Of<float>({2, 4}, {0, 0, 1, 1, 0, 0, 2, 2});
+  priors.lod = {{0, 1, 2}};
+  const Tensor targets = Tensor::Of<float>({2, 1, 4}, std::vector<float>(8, 0));
+  const absl::StatusOr<std::vector<Tensor>> results =
+      RunOp({"box_coder",
+             {{"PriorBox", priors}, {"TargetBox", targets}},
+             {"OutputBox"},
+             "code_type=\"decode_center_size\", axis=1"});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->front().lod, priors.lod);
+}
+
 TEST(MulticlassNmsTest, HasAnIndexAsItsSuccessorHas) {
   const auto run = [](const std::string& type, const std::string& threshold) {
     return OutputsOf(
