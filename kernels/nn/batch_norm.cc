@@ -51,9 +51,10 @@ absl::Status Infer(InferContext& ctx) {
                            ", expected ", Name(dtype), "[", channels, "] for 'X' ", ToString(x));
   }
   if (const Tensor* momentum = ctx.optional_input(kMomentumTensor);
-      momentum != nullptr && (momentum->numel() != 1 || momentum->dtype != dtype)) {
+      momentum != nullptr && (momentum->numel() != 1 ||
+                              (momentum->dtype != dtype && momentum->dtype != DType::kFloat32))) {
     return InvalidArgument("input 'MomentumTensor' is ", DescribeType(*momentum),
-                           ", expected one element of ", Name(dtype));
+                           ", expected one element of float32 or ", Name(dtype));
   }
   ctx.ShareShape(kX, kY);
   for (int slot = kMeanOut; slot <= kSavedVariance; ++slot) ctx.SetShape(slot, {channels});
@@ -103,14 +104,18 @@ void FromRunning(KernelContext& ctx, int64_t channels, const Affine<T>& affine) 
   }
 }
 
+double Momentum(const KernelContext& ctx) {
+  const Tensor* const tensor = ctx.optional_input(kMomentumTensor);
+  if (tensor == nullptr) return ctx.attrs<BatchNormAttrs>().momentum;
+  const bool narrow = tensor->dtype == DType::kFloat32;
+  return narrow ? tensor->data<float>()[0] : tensor->data<double>()[0];
+}
+
 // Also sets the running and the saved statistics.
 template <typename T>
 void FromBatch(KernelContext& ctx, const Moments& moments, const Affine<T>& affine) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
-  const Tensor* momentum_tensor = ctx.optional_input(kMomentumTensor);
-  const double momentum = momentum_tensor == nullptr
-                              ? attrs.momentum
-                              : static_cast<double>(momentum_tensor->data<T>()[0]);
+  const double momentum = Momentum(ctx);
   const auto blend = [&](int in, int out, const std::vector<double>& batch) {
     Tensor* target = ctx.optional_output(out);
     if (target == nullptr) return;

@@ -5,6 +5,7 @@
 
 #include "core/program_parse.h"
 #include "interpreter/interpreter_core.h"
+#include "tests/kernels/run_op.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::testing {
@@ -64,6 +65,22 @@ TEST_P(TrainableStatisticsTest, StayWhereGlobalOnesAreUsed) {
 INSTANTIATE_TEST_SUITE_P(Ops, TrainableStatisticsTest,
                          ::testing::Values("batch_norm", "sync_batch_norm"),
                          [](const auto& info) { return info.param; });
+
+// One such variable serves layers of all dtypes.
+TEST(MomentumTensorTest, MayBeAFloatBesideDoubles) {
+  const Tensor one = Tensor::Of<double>({1}, {1});
+  const absl::StatusOr<std::vector<Tensor>> results =
+      RunOp({"batch_norm",
+             {{"X", Tensor::Of<double>({2, 1}, {2, 4})},
+              {"Scale", one},
+              {"Bias", one},
+              {"Mean", one},
+              {"Variance", one},
+              {"MomentumTensor", Tensor::Of<float>({1}, {0.75F})}},
+             {"Y", "MeanOut"}});
+  ASSERT_THAT(results, IsOk());
+  EXPECT_THAT(Values<double>((*results)[1]), ElementsAre(0.75 * 1 + 0.25 * 3));
+}
 
 }  // namespace
 }  // namespace interp::testing
