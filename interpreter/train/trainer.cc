@@ -118,6 +118,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   }
   options.core.passes.disable.emplace_back(kPrunePass);
   INTERP_RETURN_IF_ERROR(CheckCombination(options));
+  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<SequenceRows> sequences, SequencesOf(main, options));
   ShareCounts counts{.replicas = options.replicas};
   const bool takes_turns = TakesTurns(main, options);
   if (takes_turns) {
@@ -127,7 +128,6 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
                                           .micro_batches = options.micro_batches->micro_batches}));
     counts.turns = options.micro_batches->micro_batches;
   }
-  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<SequenceRows> sequences, SequencesOf(main, options));
   std::vector<std::string> feeds = options.feeds;
   std::vector<std::string> fetches = options.fetches;
   const std::vector<ParamDecl> persistables = ParamsOf(main);

@@ -197,6 +197,9 @@ struct Slice {
       if (columns == kWidth) {
         Tile<kOrder, T, kRows, 2 * kPanels>(depth, rows, lda, first, panel_stride, to, ldc,
                                             accumulate);
+      } else if (columns == kNarrow) {
+        Tile<kOrder, T, kRows, 2 * kPanels - 1>(depth, rows, lda, first, panel_stride, to, ldc,
+                                                accumulate);
       } else if (columns > kNarrow) {
         NarrowTile<kOrder, T, kRows, 2 * kPanels>(depth, rows, lda, first, panel_stride, to, ldc,
                                                   columns, accumulate);
