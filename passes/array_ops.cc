@@ -72,8 +72,9 @@ void DeclareArrays(const std::vector<bool>& filled, Program& program) {
 }  // namespace
 
 absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& /*context*/) {
-  const std::vector<bool> arrays = FindArrays(program);
+  std::vector<bool> arrays = FindArrays(program);
   if (std::find(arrays.begin(), arrays.end(), true) == arrays.end()) return program;
+  const VarId empty = program.Find(kEmptyVarName);
   std::vector<bool> filled(program.names.size(), false);
   for (Block& block : program.blocks) {
     for (Op& op : block.ops) {
@@ -84,7 +85,7 @@ absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& /*conte
       op.type = std::string(gives_array ? forms->array : forms->element);
       const Slot* const out = op.FindOutput("Out");
       if (op.type != kFillLikeArray || out == nullptr) continue;
-      for (const VarId id : out->args) filled[id] = true;
+      for (const VarId id : out->args) filled[id] = arrays[id] = id != empty;
     }
   }
   DeclareArrays(filled, program);

@@ -81,7 +81,7 @@ const Var* Fuser::ParameterUntil(int until, std::optional<VarId> id) const {
   if (!id.has_value()) return nullptr;
   const VarUse& use = uses_[*id];
   const bool later =
-      use.block != VarUse::kSeveralBlocks && use.writes == 1 && use.last_write > until;
+      use.block != VarUse::kSeveralBlocks && use.writes == 1 && use.last_change > until;
   return use.persistable && later ? use.var : nullptr;
 }
 
@@ -98,7 +98,9 @@ void Fuser::ForEachResultBefore(int last, const std::vector<int>& chain, const F
   for (const int index : chain) {
     if (index == last) continue;
     for (const Slot& slot : ops()[index].outputs) {
-      for (const VarId id : slot.args) f(id);
+      for (const VarId id : slot.args) {
+        if (!uses_[id].pinned() && uses_[id].reads == 1) f(id);
+      }
     }
   }
 }

@@ -87,7 +87,7 @@ class Fuser {
  private:
   std::optional<int> SoleReader(int op, absl::string_view slot, bool shapes) const;
 
-  // Calls f(id) for the outputs of the ops of `chain` but `last`.
+  // Calls f(id) for what ops of `chain` but `last` give to the next one.
   template <typename F>
   void ForEachResultBefore(int last, const std::vector<int>& chain, const F& f) const;
 

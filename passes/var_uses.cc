@@ -61,7 +61,10 @@ void AddOp(const Program& program, const OpRegistry& ops, int32_t block, int32_t
       Mention(uses[id], block);
       Access(uses[id], position);
       uses[id].last_write = position;
-      uses[id].writes += LeavesUntouched(op, id) ? 0 : 1;
+      if (!LeavesUntouched(op, id)) {
+        ++uses[id].writes;
+        uses[id].last_change = position;
+      }
       uses[id].fed |= IsFeed(op);
     }
   }

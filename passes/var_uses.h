@@ -21,6 +21,7 @@ struct VarUse {
   int32_t first = -1;
   int32_t last = -1;
   int32_t last_write = -1;
+  int32_t last_change = -1;  // the last of `writes`
   // Arguments in that block, by the same rule. Outputs left as they are (LeavesUntouched in
   // op_effects.h) count as no write here, but as one in the positions.
   int32_t reads = 0;

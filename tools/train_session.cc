@@ -342,6 +342,12 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   INTERP_ASSIGN_OR_RETURN(const std::optional<MicroBatchOptions> micro_batches,
                           MakeMicroBatchOptions(flags.pipeline, flags.batches.batch_size,
                                                 !options.plan.place.on_host()));
+  const int64_t shares = int64_t{flags.pipeline.micro_batches} * flags.replicas;
+  if (shares > flags.batches.batch_size) {
+    return InvalidArgument("--micro-batches ", flags.pipeline.micro_batches, " of --replicas ",
+                           flags.replicas, ": a batch has ", flags.batches.batch_size,
+                           " samples (--batch-size), expected one or more for each");
+  }
   if (flags.replicas > 1 && !options.plan.place.on_host()) {
     return InvalidArgument("--replicas and --place: replicas run on the host");
   }

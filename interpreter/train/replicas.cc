@@ -209,11 +209,8 @@ absl::StatusOr<Replicas::Computed> Replicas::ComputeTurns(int replica,
   INTERP_ASSIGN_OR_RETURN(std::vector<Tensor> states, States());
   int64_t samples = 0;
   for (const BatchShare& share : shares) samples += share.num_samples;
-  const auto weight = [&](size_t turn) {
-    return static_cast<double>(shares[turn].num_samples) / static_cast<double>(samples);
-  };
-  Computed computed;
-  computed.num_samples = samples;
+  std::vector<Parts> parts(merged_.size());
+  std::vector<Tensor> written(states_written_.size());
   for (size_t turn = 0; turn < shares.size(); ++turn) {
     RunOptions run = options;
     run.observer = first + static_cast<int64_t>(turn) == 0 ? options.observer : nullptr;
@@ -222,52 +219,66 @@ absl::StatusOr<Replicas::Computed> Replicas::ComputeTurns(int replica,
     std::vector<Tensor> feeds = std::move(shares[turn].feeds);
     feeds.insert(feeds.end(), states.begin(), states.end());
     absl::StatusOr<std::vector<Tensor>> fetched = cores_[replica]->Run(feeds, run);
-    if (fetched.ok() && turn > 0) {
-      for (size_t i = 0; i < states_written_.size(); ++i) {
-        Tensor& value = (*fetched)[merged_.size() + i];
-        if (value.has_memory()) computed.fetched[merged_.size() + i] = std::move(value);
-      }
-      const double before = turn == 1 ? weight(0) : 1;
-      const absl::Status added =
-          AddTurn(*std::move(fetched), before, weight(turn), computed.fetched);
-      if (!added.ok()) fetched = added;
-    } else if (fetched.ok()) {
-      computed.fetched = *std::move(fetched);
+    absl::Status added = fetched.status();
+    if (added.ok()) {
+      PassStates(*fetched, written, states);
+      const int64_t own = shares[turn].num_samples;
+      added = AddTurn(*std::move(fetched), static_cast<double>(own) / static_cast<double>(samples),
+                      parts);
     }
-    if (!fetched.ok()) {
-      if (counts_.turns == 1) return fetched.status();
-      return Annotate(fetched.status(), absl::StrCat("micro-batch ", turn));
-    }
-    PassStates(computed.fetched, states);
+    if (added.ok()) continue;
+    if (counts_.turns == 1) return added;
+    return Annotate(added, absl::StrCat("micro-batch ", turn));
   }
+  Computed computed;
+  computed.num_samples = samples;
+  for (size_t column = 0; column < merged_.size(); ++column) {
+    const absl::Status merged = MergeParts(merged_[column].merge, parts[column]);
+    if (!merged.ok()) return Annotate(merged, absl::StrCat("'", merged_[column].name, "'"));
+    computed.fetched.push_back(std::move(parts[column].values[0]));
+  }
+  computed.fetched.insert(computed.fetched.end(), written.begin(), written.end());
   return computed;
 }
 
-// Adds what a share gave, times `added`, to the sums of those before, times `before`.
-absl::Status Replicas::AddTurn(std::vector<Tensor> fetched, double before, double added,
-                               std::vector<Tensor>& sums) const {
+// Leaves one value, of weight 1.
+absl::Status Replicas::MergeParts(Merge merge, Parts& parts) {
+  if (parts.values.size() == 1) return absl::OkStatus();
+  MergedValue merged;
+  INTERP_RETURN_IF_ERROR(merged.Begin(std::move(parts.values), merge, parts.weights));
+  merged.MergeSlice(0, 1);
+  merged.Finish();
+  parts = {.values = {merged.result()}, .weights = {1}};
+  return absl::OkStatus();
+}
+
+// Adds what a share gave. Rows are joined once, at the end, and so are means of 16-bit floats,
+// which are to be rounded once.
+absl::Status Replicas::AddTurn(std::vector<Tensor> fetched, double weight,
+                               std::vector<Parts>& parts) const {
   for (size_t column = 0; column < merged_.size(); ++column) {
-    MergedValue sum;
-    std::vector<Tensor> parts;
-    parts.push_back(std::move(sums[column]));
-    parts.push_back(std::move(fetched[column]));
-    const absl::Status begun = sum.Begin(std::move(parts), merged_[column].merge, {before, added});
-    if (!begun.ok()) return Annotate(begun, absl::StrCat("'", merged_[column].name, "'"));
-    sum.MergeSlice(0, 1);
-    sum.Finish();
-    sums[column] = sum.result();
+    Parts& own = parts[column];
+    const DType dtype = fetched[column].dtype;
+    own.values.push_back(std::move(fetched[column]));
+    own.weights.push_back(weight);
+    const bool waits = merged_[column].merge != Merge::kMean || dtype == DType::kBFloat16 ||
+                       dtype == DType::kFloat16;
+    if (waits) continue;
+    const absl::Status merged = MergeParts(merged_[column].merge, own);
+    if (!merged.ok()) return Annotate(merged, absl::StrCat("'", merged_[column].name, "'"));
   }
   return absl::OkStatus();
 }
 
-// Gives the next share of a replica what the last one made of the states.
-void Replicas::PassStates(const std::vector<Tensor>& fetched, std::vector<Tensor>& states) const {
+// Takes what a share made of the states, which the next share of its replica starts with.
+void Replicas::PassStates(std::vector<Tensor>& fetched, std::vector<Tensor>& written,
+                          std::vector<Tensor>& states) const {
   for (size_t i = 0; i < states_written_.size(); ++i) {
-    const Tensor& value = fetched[merged_.size() + i];
+    Tensor& value = fetched[merged_.size() + i];
+    if (!value.has_memory()) continue;
     const auto read = std::ranges::find(states_read_, states_written_[i]);
-    if (read != states_read_.end() && value.has_memory()) {
-      states[read - states_read_.begin()] = value;
-    }
+    if (read != states_read_.end()) states[read - states_read_.begin()] = value;
+    written[i] = std::move(value);
   }
 }
 

@@ -44,7 +44,7 @@ struct ShareCounts {
 class Replicas {
  public:
   // Replicas of a training program. `options.num_threads` are those of an op of each replica; the
-  // update takes as many as there are replicas. `feeds` are not empty. Errors: those
+  // update of several takes as many as they are. `feeds` are not empty. Errors: those
   // of SplitUpdate and InterpreterCore::Create; Unimplemented on devices.
   static absl::StatusOr<std::unique_ptr<Replicas>> Create(
       Program main, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
@@ -60,7 +60,6 @@ class Replicas {
   InterpreterCore& first() { return *cores_[0]; }
   // What to feed: of the batch.
   const std::vector<FeedSpec>& feeds() const { return feeds_; }
-  const ShareCounts& counts() const { return counts_; }
   // Shares of a batch that has samples for all.
   int num_shares() const { return counts_.replicas * counts_.turns; }
   // Of all cores together, at most.
@@ -94,9 +93,16 @@ class Replicas {
                                                 const RunOptions& options);
   absl::StatusOr<Computed> ComputeTurns(int replica, absl::Span<BatchShare> shares, int64_t first,
                                         const RunOptions& options);
-  absl::Status AddTurn(std::vector<Tensor> fetched, double before, double added,
-                       std::vector<Tensor>& sums) const;
-  void PassStates(const std::vector<Tensor>& fetched, std::vector<Tensor>& states) const;
+  // What the shares of a replica gave for a column, to be merged with these factors. Means of whole
+  // floats are taken as parts come, so that there are never more than two.
+  struct Parts {
+    std::vector<Tensor> values;
+    std::vector<double> weights;
+  };
+  static absl::Status MergeParts(Merge merge, Parts& parts);
+  absl::Status AddTurn(std::vector<Tensor> fetched, double weight, std::vector<Parts>& parts) const;
+  void PassStates(std::vector<Tensor>& fetched, std::vector<Tensor>& written,
+                  std::vector<Tensor>& states) const;
   absl::Status MergeComputed(std::vector<Computed>& computed);
   void KeepStates(std::vector<Tensor>& fetched);
 

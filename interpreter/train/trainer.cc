@@ -120,19 +120,20 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   INTERP_RETURN_IF_ERROR(CheckCombination(options));
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<SequenceRows> sequences, SequencesOf(main, options));
   ShareCounts counts{.replicas = options.replicas};
-  const bool takes_turns = TakesTurns(main, options);
-  if (takes_turns) {
-    INTERP_RETURN_IF_ERROR(CheckSchedule({.kind = options.micro_batches->schedule,
-                                          .stages = 1,
-                                          .chunks = options.micro_batches->chunks,
-                                          .micro_batches = options.micro_batches->micro_batches}));
-    counts.turns = options.micro_batches->micro_batches;
+  std::optional<JobSchedule> turns;
+  if (TakesTurns(main, options)) {
+    turns = {.kind = options.micro_batches->schedule,
+             .stages = 1,
+             .chunks = options.micro_batches->chunks,
+             .micro_batches = options.micro_batches->micro_batches};
+    INTERP_RETURN_IF_ERROR(CheckSchedule(*turns));
+    counts.turns = turns->micro_batches;
   }
   std::vector<std::string> feeds = options.feeds;
   std::vector<std::string> fetches = options.fetches;
   const std::vector<ParamDecl> persistables = ParamsOf(main);
   std::unique_ptr<MicroBatches> micro_batches;
-  if (options.micro_batches.has_value() && !takes_turns) {
+  if (options.micro_batches.has_value() && !turns.has_value()) {
     options.micro_batches->place = options.core.plan.place;
     options.core.passes.enable.emplace_back(kAddToPass);
     INTERP_ASSIGN_OR_RETURN(
@@ -167,6 +168,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
     trainer->feeds_of_batch_.assign(specs.begin(), specs.end() - 1);
   }
   trainer->micro_batches_ = std::move(micro_batches);
+  trainer->turns_ = turns;
   trainer->ranks_ = std::move(ranks);
   trainer->sequences_ = std::move(sequences);
   if (!states.blocks.empty()) INTERP_RETURN_IF_ERROR(trainer->Initialize(states));
@@ -278,11 +280,7 @@ absl::Status Trainer::ShareState() {
 
 std::optional<JobSchedule> Trainer::schedule() const {
   if (micro_batches_ != nullptr) return micro_batches_->schedule();
-  if (replicas_ == nullptr || replicas_->counts().turns == 1) return std::nullopt;
-  return JobSchedule{.kind = ScheduleKind::k1F1B,
-                     .stages = 1,
-                     .chunks = 1,
-                     .micro_batches = replicas_->counts().turns};
+  return turns_;
 }
 
 const std::vector<FeedSpec>& Trainer::feeds() const {

@@ -121,6 +121,7 @@ class Trainer {
   std::unique_ptr<Replicas> replicas_;           // null without
   std::unique_ptr<DataParallel> ranks_;          // null without
   std::unique_ptr<MicroBatches> micro_batches_;  // null without
+  std::optional<JobSchedule> turns_;             // of replicas, or of a program with loops
   std::unique_ptr<SequenceRows> sequences_;      // null where batches are taken whole
   std::vector<FeedSpec> feeds_of_batch_;         // with ranks_ or micro_batches_
   std::shared_ptr<Scope> scope_;

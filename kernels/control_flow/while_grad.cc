@@ -1,9 +1,10 @@
 // while_grad: runs the gradient of a loop's block on what each trip left, the last trip first.
 //
 // Out@GRAD are gradients of the loop's results; in the block they have the names that the attribute
-// original_output_grad lists. One that the block writes is carried: what a trip makes of it is what
-// the trip before starts from, and in the end X@GRAD, where that is wanted. The others are the same
-// for every trip. Gradients of all other X are summed over the trips.
+// original_output_grad lists. One whose name is the gradient of an X is carried: what a trip makes
+// of it is what the trip before starts from, and in the end X@GRAD, where that is wanted. That of
+// another result goes to the last trip, which made it. The others are the same for every trip.
+// Gradients of all other X are summed over the trips.
 // (Paddle: WhileGradOp in fluid/operators/controlflow/while_op.cc.)
 #include <algorithm>
 
@@ -37,20 +38,8 @@ std::vector<std::string> NamesOf(const Program& program, const Slot* slot) {
   return names;
 }
 
-// The names that ops of the block have as outputs.
-absl::flat_hash_set<absl::string_view> WrittenIn(const Program& program, int32_t block) {
-  absl::flat_hash_set<absl::string_view> written;
-  if (block < 0 || block >= std::ssize(program.blocks)) return written;
-  for (const Op& op : program.blocks[block].ops) {
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) written.insert(program.NameOf(id));
-    }
-  }
-  return written;
-}
-
-// Entries are the gradients Out@GRAD, results those of X and then the other entries that the block
-// writes; all without holes.
+// Entries are the gradients Out@GRAD, results the wanted ones of X and then the other entries that
+// are gradients of X; all without holes.
 absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
   const std::vector<std::string> outside = NamesOf(program, op.FindInput("Out@GRAD"));
   AttrReader attrs(op);
@@ -70,13 +59,15 @@ absl::Status FindBlock(const Program& program, const Op& op, SubBlock& block) {
   if (!x_grad.empty() && x_grad.size() != x.size()) {
     return InvalidArgument("'X@GRAD' has ", x_grad.size(), " arguments, 'X' has ", x.size());
   }
-  for (size_t i = 0; i < x_grad.size(); ++i) {
-    if (x_grad[i] != kEmptyVarName) block.results.push_back(GradientName(x[i]));
+  absl::flat_hash_set<std::string> unwanted;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool wanted = i < x_grad.size() && x_grad[i] != kEmptyVarName;
+    if (wanted) block.results.push_back(GradientName(x[i]));
+    if (!wanted) unwanted.insert(GradientName(x[i]));
   }
-  const auto written = WrittenIn(program, control_flow::BlockOf(op));
+  for (const std::string& name : block.results) unwanted.erase(name);
   for (const auto& entry : block.entries) {
-    const bool result = std::ranges::find(block.results, entry.name) != block.results.end();
-    if (!result && written.contains(entry.name)) block.results.push_back(entry.name);
+    if (unwanted.erase(entry.name) > 0) block.results.push_back(entry.name);
   }
   return absl::OkStatus();
 }
@@ -126,9 +117,7 @@ class Trips {
       INTERP_RETURN_IF_ERROR(block_.RunOn(steps.back()));
       steps.pop_back();
       for (size_t r = 0; r < wanted_.size(); ++r) INTERP_RETURN_IF_ERROR(Take(r));
-      for (size_t e = 0; e < given_.size(); ++e) {
-        if (!given_[e].carried) ShareValue(given_[e].value, block_.entry(e));
-      }
+      for (size_t e = 0; e < given_.size(); ++e) INTERP_RETURN_IF_ERROR(GiveAgain(e));
     }
     for (size_t r = 0; r < wanted_.size(); ++r) INTERP_RETURN_IF_ERROR(Finish(r));
     return absl::OkStatus();
@@ -139,7 +128,8 @@ class Trips {
     const Variable* outside = nullptr;
     const Variable* like = nullptr;  // what it is the gradient of; null: not known
     bool carried = false;
-    Variable value = {};  // as every trip starts with it
+    bool of_last_trip = false;  // which has had it
+    Variable value = {};        // as the next trip starts with it
   };
   struct Wanted {
     const Variable* x = nullptr;
@@ -159,6 +149,19 @@ class Trips {
     Given& given = given_[e];
     ShareValue(*given.outside, given.value);
     if (!HasValue(given.value) && given.like != nullptr) {
+      INTERP_RETURN_IF_ERROR(FillZerosLike(ctx_, *given.like, given.value));
+    }
+    ShareValue(given.value, block_.entry(e));
+    return absl::OkStatus();
+  }
+
+  // Before another trip.
+  absl::Status GiveAgain(size_t e) {
+    Given& given = given_[e];
+    if (given.carried) return absl::OkStatus();
+    if (given.like != nullptr && !given.of_last_trip) {
+      given.of_last_trip = true;
+      given.value.DropValue();
       INTERP_RETURN_IF_ERROR(FillZerosLike(ctx_, *given.like, given.value));
     }
     ShareValue(given.value, block_.entry(e));

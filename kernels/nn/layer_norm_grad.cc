@@ -71,7 +71,7 @@ struct LayerNormGradRun {
   // Rows [begin, end), adding to the sums of their columns; null: not wanted. `memory` is scratch
   // of kScratchRows rows.
   void Rows(int64_t begin, int64_t end, C* memory, double* scale_sums, double* bias_sums) const {
-    // Few rows are summed in C before they are added: as exact, and half as much to load and store.
+    // Few rows are summed in C before they are added: half as much to load and store.
     constexpr int64_t kFewRows = 16;
     C* const scale_part = memory;
     C* const bias_part = memory + n;

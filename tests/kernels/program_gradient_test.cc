@@ -87,6 +87,26 @@ Case ReadBeforeItsLoop() {
           "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
 }
 
+// A result that each trip makes afresh, read in the trip and behind the loop.
+Case ResultOfTheLastTrip() {
+  return {"IsAResultOfTheLastTrip",
+          "  var x float64[2,3]\n  var y float64[2,3]\n  var t float64[2,3]\n"
+          "  var more bool[1] stop_gradient\n  var steps step_scopes\n",
+          "  sin(X=w) -> (Out=x)\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+          "  while(Condition=more, X=[x, i0, i2]) -> (Out=[x, y, i0, more], StepScopes=steps) "
+          "{sub_block=block:1, is_test=false}\n"
+          "  elementwise_mul(X=x, Y=y) -> (Out=t)\n"
+          "  mean(X=t) -> (Out=loss)\n"
+          "block 1 parent=0\n"
+          "  var s float64[2,3]\n"
+          "  scale(X=x) -> (Out=y) {scale=2.0}\n"
+          "  sin(X=y) -> (Out=s)\n"
+          "  assign(X=s) -> (Out=x)\n"
+          "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
+}
+
 std::vector<Case> ArrayCases() {
   return {
       {"ACounterGoesOnInALoop",
@@ -148,6 +168,7 @@ std::vector<Case> ArrayCases() {
 std::vector<Case> OtherCases() {
   return {
       ReadBeforeItsLoop(),
+      ResultOfTheLastTrip(),
       {"AGroupNormWithoutBias",
        "  var x float64[1,6,1,1]\n  var xs float64[0]\n  var s float64[2,3]\n"
        "  var ss float64[0]\n  var scale float64[6]\n  var y float64[1,6,1,1]\n"
