@@ -101,7 +101,7 @@ Case ResultOfTheLastTrip() {
           "block 1 parent=0\n"
           "  var s float64[2,3]\n"
           "  scale(X=x) -> (Out=y) {scale=2.0}\n"
-          "  sin(X=y) -> (Out=s)\n"
+          "  scale(X=y) -> (Out=s) {scale=1.5}\n"
           "  assign(X=s) -> (Out=x)\n"
           "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
           "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
