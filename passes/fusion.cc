@@ -94,10 +94,9 @@ bool Fuser::IsStable(VarId id, int from) const {
 bool Fuser::IsUnused(VarId id) const { return !uses_[id].pinned() && uses_[id].mentions == 1; }
 
 template <typename F>
-void Fuser::ForEachResultBefore(int last, const std::vector<int>& chain, const F& f) const {
-  for (const int index : chain) {
-    if (index == last) continue;
-    for (const Slot& slot : ops()[index].outputs) {
+void Fuser::ForEachLink(const std::vector<int>& chain, const F& f) const {
+  for (size_t i = 0; i + 1 < chain.size(); ++i) {
+    for (const Slot& slot : ops()[chain[i]].outputs) {
       for (const VarId id : slot.args) {
         if (!uses_[id].pinned() && uses_[id].reads == 1) f(id);
       }
@@ -123,7 +122,7 @@ bool Fuser::CanReplace(const std::vector<int>& chain, VarId out,
     if (ParameterUntil(last, id) == nullptr) return false;
   }
   bool shapes_stay = true;
-  ForEachResultBefore(last, chain, [&](VarId id) {
+  ForEachLink(chain, [&](VarId id) {
     const VarUse& use = uses_[id];
     shapes_stay &= use.shape_reads == 0 || (uses_[out].writes == 1 && use.first_shape_read > last);
   });
@@ -131,7 +130,7 @@ bool Fuser::CanReplace(const std::vector<int>& chain, VarId out,
 }
 
 void Fuser::Replace(const std::vector<int>& chain, Op fused) {
-  ForEachResultBefore(chain.back(), chain, [&](VarId id) {
+  ForEachLink(chain, [&](VarId id) {
     if (uses_[id].shape_reads == 0) return;
     if (shape_of_.empty()) shape_of_.assign(uses_.size(), -1);
     shape_of_[id] = fused.outputs[0].args[0];
@@ -157,6 +156,17 @@ VarId Fuser::Declare(std::string name, const Var& like) {
   return declared_.back().id;
 }
 
+void Fuser::RenameShapes() {
+  for (Op& op : program_.blocks[0].ops) {
+    for (Slot& slot : op.inputs) {
+      for (VarId& id : slot.args) {
+        const bool known = id < std::ssize(shape_of_);
+        if (known && shape_of_[id] >= 0) id = shape_of_[id];
+      }
+    }
+  }
+}
+
 Program Fuser::TakeProgram() && {
   for (auto& [position, op] : fused_) {
     program_.blocks[0].ops[position] = std::move(op);
@@ -164,16 +174,7 @@ Program Fuser::TakeProgram() && {
   }
   std::stable_sort(behind_.begin(), behind_.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (!shape_of_.empty()) {
-    for (Op& op : program_.blocks[0].ops) {
-      for (Slot& slot : op.inputs) {
-        for (VarId& id : slot.args) {
-          const bool known = id < std::ssize(shape_of_);
-          if (known && shape_of_[id] >= 0) id = shape_of_[id];
-        }
-      }
-    }
-  }
+  if (!shape_of_.empty()) RenameShapes();
   std::vector<Op> ops = std::exchange(program_.blocks[0].ops, {});
   std::vector<Op>& kept = program_.blocks[0].ops;
   kept.reserve(ops.size() + behind_.size());

@@ -87,9 +87,11 @@ class Fuser {
  private:
   std::optional<int> SoleReader(int op, absl::string_view slot, bool shapes) const;
 
-  // Calls f(id) for what ops of `chain` but `last` give to the next one.
+  // Calls f(id) for what ops of `chain` but the last give to the next one.
   template <typename F>
-  void ForEachResultBefore(int last, const std::vector<int>& chain, const F& f) const;
+  void ForEachLink(const std::vector<int>& chain, const F& f) const;
+  // Lets ops read the shape of what stands for variables that are gone.
+  void RenameShapes();
 
   Program program_;
   std::vector<VarUse> uses_;

@@ -71,31 +71,6 @@ std::string IndexOp(const std::string& name, int64_t value) {
                       ".0}\n");
 }
 
-// As gradients of arrays begin that nothing makes.
-TEST(ArrayOpsTest, WhatIsFilledLikeAnArrayHasZerosForItsElements) {
-  const Tensor x = Numbers({2}, 1);
-  const auto program = [&](const char* value) {
-    return ProgramRun{absl::StrCat(IndexOp("i", 0), IndexOp("j", 1),
-                                   "  write_to_array(X=x, I=i) -> (Out=array)\n"
-                                   "  write_to_array(X=x, I=j) -> (Out=array)\n"
-                                   "  fill_any_like(X=array) -> (Out=zeros) {value=",
-                                   value,
-                                   "}\n"
-                                   "  lod_array_length(X=zeros) -> (Out=n)\n"
-                                   "  read_from_array(X=zeros, I=j) -> (Out=y)\n"),
-                      {{"x", x}},
-                      {"n", "y"}};
-  };
-  const auto out = RunProgram(program("0.0"));
-  ASSERT_THAT(out, IsOk());
-  EXPECT_EQ((*out)[0].data<int64_t>()[0], 2);
-  EXPECT_THAT(testing::Values<float>((*out)[1]), ::testing::ElementsAre(0, 0));
-  EXPECT_THAT(RunProgram(program("0.0, dtype=3")),
-              FailsWith(absl::StatusCode::kInvalidArgument, "'dtype' is int64 for an array of "));
-  EXPECT_THAT(RunProgram(program("1.0")),
-              FailsWith(absl::StatusCode::kInvalidArgument, "'value' for an array is to be 0"));
-}
-
 TEST(ArrayOpsTest, IndicesThatAreNoneAreRefused) {
   const Tensor x = Numbers({2}, 1);
   const auto write = [&](const Tensor& index) {

@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
-#include "tests/kernels/run_op.h"
+#include "tests/kernels/op_runs.h"
 
 namespace interp::group_norm_test {
 namespace {
@@ -14,18 +12,13 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
-using testing::RunOp;
 
 Tensor Floats(const Shape& shape, const std::vector<float>& values) {
   return Tensor::Of<float>(shape, values);
 }
 
 std::vector<float> First(const testing::OpRun& run) {
-  const absl::StatusOr<std::vector<Tensor>> results = RunOp(run);
-  EXPECT_TRUE(results.ok()) << results.status();
-  if (!results.ok()) return {};
-  const float* const data = results->front().data<float>();
-  return {data, data + results->front().numel()};
+  return testing::Values<float>(testing::OutputsOf(run)[0]);
 }
 
 const Shape kShape = {2, 3};

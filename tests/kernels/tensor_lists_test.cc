@@ -264,5 +264,21 @@ TEST(ListStackTest, HasAGradientAlongItsNewDimension) {
   }
 }
 
+// As gradients of arrays begin that nothing makes.
+TEST(TensorListsTest, WhatIsFilledLikeAListHasZerosForItsElements) {
+  const auto run = [](const std::string& attrs) {
+    return RunText(Listed(absl::StrCat("  fill_any_like(X=list) -> (Out=zeros) {", attrs,
+                                       "}\n  lod_array_length(X=zeros) -> (Out=n)\n"
+                                       "  read_from_array(X=zeros, I=i1) -> (Out=y)\n")),
+                   {kX}, {"n", "y"});
+  };
+  const auto out = run("value=0.0");
+  ASSERT_THAT(out, IsOk());
+  EXPECT_EQ((*out)[0].data<int64_t>()[0], 3);
+  EXPECT_THAT(Values((*out)[1]), ElementsAre(0, 0));
+  EXPECT_THAT(run("value=0.0, dtype=3"), FailsWith(kInvalid, "'dtype' is int64 for an array of "));
+  EXPECT_THAT(run("value=1.0"), FailsWith(kInvalid, "'value' for an array is to be 0"));
+}
+
 }  // namespace
 }  // namespace interp::testing::tensor_lists_test
