@@ -36,6 +36,7 @@ struct Chain {
   int64_t channels = 0;
   int64_t channel_axis = 1;
   std::optional<VarId> bias;
+  int bias_reshape = -1;  // the op that makes the bias what elementwise_add takes
   int batch_norm = -1;
   Affine before;  // the residual
   std::optional<VarId> residual;
@@ -62,7 +63,9 @@ class ConvFuser {
   Program Run() && {
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
       const std::optional<Chain> chain = Match(i);
-      if (chain.has_value()) fuser_.Replace(chain->ops, MakeFused(*chain));
+      if (!chain.has_value()) continue;
+      fuser_.Replace(chain->ops, MakeFused(*chain));
+      if (chain->bias_reshape >= 0) DropReshape(chain->bias_reshape);
     }
     return std::move(fuser_).TakeProgram();
   }
@@ -154,16 +157,55 @@ class ConvFuser {
   void TakeBias(Chain& chain) const {
     const std::optional<int> add = NextSum(chain);
     if (!add.has_value() || Fuser::Argument(op(*add).inputs, "X") != Result(chain)) return;
-    const std::optional<VarId> y = Fuser::Argument(op(*add).inputs, "Y");
-    const Var* var = fuser_.ParameterUntil(*add, y);
-    AttrReader attrs(op(*add));
-    const int64_t axis = attrs.Int("axis", -1);
-    if (var == nullptr || !HasKernel(*y) ||
-        !IsPerChannel(var->dims, axis, /*rank=*/4, chain.channel_axis, chain.channels)) {
+    std::optional<VarId> bias = Fuser::Argument(op(*add).inputs, "Y");
+    const Var* const y = fuser_.ParameterUntil(*add, bias);
+    std::vector<int64_t> dims;
+    int reshape = -1;
+    if (y != nullptr) {
+      dims = y->dims;
+    } else if (const std::optional<int> writer = ReshapeOf(bias, *add, chain); writer.has_value()) {
+      reshape = *writer;
+      bias = Fuser::Argument(op(reshape).inputs, "X");
+      dims = AttrReader(op(reshape)).Ints("shape");
+      std::replace(dims.begin(), dims.end(), int64_t{-1}, chain.channels);
+    }
+    const int64_t axis = AttrReader(op(*add)).Int("axis", -1);
+    if (!IsPerChannel(dims, axis, /*rank=*/4, chain.channel_axis, chain.channels) ||
+        !HasKernel(*bias)) {
       return;
     }
-    chain.bias = y;
+    chain.bias = bias;
+    chain.bias_reshape = reshape;
     Append(chain, *add, "Out");
+  }
+
+  // The op that makes `id` from a parameter of one value for each channel, as paddle.nn writes it
+  // before position `until`: reshape2(X=b) -> (Out=id) {shape=[1,C,1,1]}.
+  std::optional<int> ReshapeOf(std::optional<VarId> id, int until, const Chain& chain) const {
+    if (!id.has_value()) return std::nullopt;
+    const VarUse& use = fuser_.uses()[*id];
+    if (use.block == VarUse::kSeveralBlocks || use.writes != 1 || use.first < 0 ||
+        use.first != use.last_write || use.first >= until) {
+      return std::nullopt;
+    }
+    const Op& reshape = op(use.first);
+    const Var* const from = fuser_.ParameterUntil(until, Fuser::Argument(reshape.inputs, "X"));
+    const bool known = (reshape.type == "reshape2" || reshape.type == "reshape") &&
+                       std::all_of(reshape.inputs.begin(), reshape.inputs.end(),
+                                   [](const Slot& s) { return s.name == "X" || s.args.empty(); });
+    if (!known || from == nullptr || from->dims != std::vector<int64_t>{chain.channels}) {
+      return std::nullopt;
+    }
+    return use.first;
+  }
+
+  // Unless somebody else reads what it makes.
+  void DropReshape(int index) {
+    const std::optional<VarId> out = Fuser::Argument(op(index).outputs, "Out");
+    const VarUse& use = fuser_.uses()[*out];
+    if (use.pinned() || use.mentions != 2) return;
+    const std::optional<VarId> shape = Fuser::Argument(op(index).outputs, "XShape");
+    if (!shape.has_value() || fuser_.IsUnused(*shape)) fuser_.Drop(index);
   }
 
   void TakeBatchNorm(Chain& chain) const {

@@ -11,7 +11,7 @@
 
 For each NAME given by --shape (several for one NAME when it has several inputs) FOLDER holds
 NAME.pdmodel and NAME.pdiparams; NAME.onnx is made by paddle2onnx when missing. Inputs are standard
-normal; scale_factor is 1 and im_shape the size of the image. A CASE is a folder with a program, its
+normal; scale_factor is 1, im_shape the size of the image, and ids are word numbers below 1,000. A CASE is a folder with a program, its
 parameters and what to feed, sequences among them (tools/compare_cases.py); only Paddle can be its peer.
 
 Every peer is a process of its own that waits while the others run. A round is `repeat` runs of each;
@@ -59,8 +59,13 @@ def make_feeds(shapes):
     rng = np.random.default_rng(1)
     size = next((s[-1] for s in shapes.values() if len(s) == 4), 1)
     special = {"scale_factor": 1, "im_shape": size}
-    return {name: np.full(shape, special[name], "float32") if name in special
-            else rng.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
+
+    def feed(name, shape):
+        if name == "ids":
+            return rng.integers(1, 1000, shape)
+        return np.full(shape, special[name], "float32") if name in special else rng.standard_normal(shape).astype("float32")
+
+    return {name: feed(name, shape) for name, shape in shapes.items()}
 
 
 def onnx_session(subject, threads):
