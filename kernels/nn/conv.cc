@@ -8,6 +8,7 @@
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
+#include "kernels/nn/conv_product.h"
 #include "kernels/nn/conv_weights.h"
 #include "kernels/nn/conv_winograd.h"
 #include "kernels/nn/onednn.h"
@@ -18,32 +19,43 @@
 namespace interp::nn {
 namespace {
 
-// A transformed filter with its bias.
-struct WinogradWeights {
-  const float* points = nullptr;
+// A transformed or packed filter with its bias.
+struct OwnWeights {
+  const float* filter = nullptr;
   const float* bias = nullptr;  // null: none
 };
 
-// What a convolution keeps between runs: of one algorithm.
+enum class Method : int8_t { kOnednn, kWinograd, kProduct };
+
+// What a convolution keeps between runs: of one method.
 struct PreparedConv {
-  bool winograd = false;
+  Method method = Method::kOnednn;
   std::unique_ptr<OnednnConv> onednn;            // null: oneDNN has nothing for this case
   std::shared_ptr<const PackedWeights> weights;  // constant ones, null until packed
 };
 struct ConvState : KernelState {
   ShapeCache<PreparedConv> prepared;
   const PreparedConv* last = nullptr;
-  // By Winograd's method, whatever the size of images.
-  std::shared_ptr<const PackedArrays> points;  // constant ones, null until made
+  // Constant weights of our own methods, whatever the size of images; null until made.
+  std::shared_ptr<const PackedArrays> points;
+  std::shared_ptr<const PackedArrays> panels;
   WinogradFilter changing_points;
   std::vector<float> changing_bias;
 
   std::string algorithm() const override {
     if (last == nullptr) return "";
-    if (last->winograd) return kWinogradName;
+    if (last->method == Method::kWinograd) return kWinogradName;
+    if (last->method == Method::kProduct) return "product";
     return last->onednn == nullptr ? "plain loops" : last->onednn->implementation();
   }
 };
+
+Method ChooseMethod(const KernelContext& ctx, const ConvProblem& problem, DType dtype) {
+  if (ctx.algorithms() != Algorithms::kFast) return Method::kOnednn;
+  const bool constant = WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>());
+  if (constant && dtype == DType::kFloat32 && ConvProductPays(problem)) return Method::kProduct;
+  return WinogradPays(problem, constant, dtype) ? Method::kWinograd : Method::kOnednn;
+}
 
 // The primitive for images of that dtype; for bfloat16 also one for float32, where oneDNN has no
 // other: on processors without AVX-512, say.
@@ -56,9 +68,8 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   key.push_back(absl::bit_cast<int32_t>(affine.shift));
   if (PreparedConv* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<PreparedConv>();
-  if (ctx.algorithms() == Algorithms::kFast &&
-      WinogradPays(problem, WeightsAreConstant(ctx, attrs), dtype)) {
-    prepared->winograd = true;
+  prepared->method = ChooseMethod(ctx, problem, dtype);
+  if (prepared->method != Method::kOnednn) {
     return &cache.Insert(std::move(key), std::move(prepared));
   }
   const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation,
@@ -101,39 +112,31 @@ absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* i
   return prepared.onednn->Run(ctx, weights, in, out);
 }
 
-// Writes the transformed filter to `points` and returns its bias.
-absl::StatusOr<std::vector<float>> FillPoints(const KernelContext& ctx, const ConvProblem& problem,
-                                              float* points) {
+// Calls write(filter) with the filter in dense O,I,kernel order and returns its bias.
+template <typename Write>
+absl::StatusOr<std::vector<float>> WriteFilter(const KernelContext& ctx, const Write& write) {
   const Tensor& filter = ctx.input(kConvFilter);
   FoldedWeights folded;
   INTERP_RETURN_IF_ERROR(CatchErrors([&] {
     const bool as_it_is = !HasBias(ctx, ctx.attrs<ConvAttrs>()) &&
                           filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
     if (!as_it_is) folded = FoldWeights(ctx, ctx.attrs<ConvAttrs>());
-    const float* const values = as_it_is ? filter.data<float>() : folded.filter.data();
-    TransformFilter(problem, ForwardFilter(problem, values), ctx.num_threads(), points);
+    write(as_it_is ? filter.data<float>() : folded.filter.data());
     return absl::OkStatus();
   }));
   return std::move(folded.bias);
 }
 
-absl::StatusOr<std::shared_ptr<const PackedArrays>> MakePoints(const KernelContext& ctx,
-                                                               const ConvProblem& problem) {
-  auto packed = std::make_shared<PackedArrays>();
-  const auto size = static_cast<size_t>(WinogradFilterSize(problem));
-  INTERP_ASSIGN_OR_RETURN(Tensor bytes, NewPackedArray(size * sizeof(float)));
-  INTERP_ASSIGN_OR_RETURN(const std::vector<float> bias,
-                          FillPoints(ctx, problem, static_cast<float*>(bytes.mutable_raw_data())));
-  packed->arrays.push_back(std::move(bytes));
-  if (!bias.empty()) {
-    packed->arrays.push_back(
-        Tensor::Of<float>({static_cast<int64_t>(bias.size())}, absl::MakeConstSpan(bias)));
-  }
-  return std::shared_ptr<const PackedArrays>(std::move(packed));
+// Writes the transformed filter to `points` and returns its bias.
+absl::StatusOr<std::vector<float>> FillPoints(const KernelContext& ctx, const ConvProblem& problem,
+                                              float* points) {
+  return WriteFilter(ctx, [&](const float* filter) {
+    TransformFilter(problem, ForwardFilter(problem, filter), ctx.num_threads(), points);
+  });
 }
 
 // Of weights that may change: made anew in memory of the state.
-absl::StatusOr<WinogradWeights> ChangingPoints(KernelContext& ctx, const ConvProblem& problem) {
+absl::StatusOr<OwnWeights> ChangingPoints(KernelContext& ctx, const ConvProblem& problem) {
   auto& state = ctx.state<ConvState>();
   INTERP_RETURN_IF_ERROR(CatchErrors([&] {
     const int64_t size = WinogradFilterSize(problem);
@@ -143,40 +146,82 @@ absl::StatusOr<WinogradWeights> ChangingPoints(KernelContext& ctx, const ConvPro
   }));
   float* const points = state.changing_points.points.data();
   INTERP_ASSIGN_OR_RETURN(state.changing_bias, FillPoints(ctx, problem, points));
-  return WinogradWeights{points,
-                         state.changing_bias.empty() ? nullptr : state.changing_bias.data()};
+  return OwnWeights{points, state.changing_bias.empty() ? nullptr : state.changing_bias.data()};
+}
+
+// Weights that never change: `floats` that fill(data) writes, which returns the bias, made once and
+// shared under `key`. `kept` keeps them for the instruction.
+template <typename Fill>
+absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem& problem,
+                                           uint64_t key, int64_t floats, const Fill& fill,
+                                           std::shared_ptr<const PackedArrays>& kept) {
+  const bool bias = HasBias(ctx, ctx.attrs<ConvAttrs>());
+  if (kept == nullptr) {
+    const size_t filter_bytes = static_cast<size_t>(floats) * sizeof(float);
+    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const PackedArrays>> {
+      auto packed = std::make_shared<PackedArrays>();
+      INTERP_ASSIGN_OR_RETURN(Tensor bytes, NewPackedArray(filter_bytes));
+      INTERP_ASSIGN_OR_RETURN(const std::vector<float> values,
+                              fill(static_cast<float*>(bytes.mutable_raw_data())));
+      packed->arrays.push_back(std::move(bytes));
+      if (!values.empty()) {
+        packed->arrays.push_back(
+            Tensor::Of<float>({static_cast<int64_t>(values.size())}, absl::MakeConstSpan(values)));
+      }
+      return std::shared_ptr<const PackedArrays>(std::move(packed));
+    };
+    INTERP_ASSIGN_OR_RETURN(auto arrays, SharedArrays(ctx, key, make));
+    absl::InlinedVector<size_t, 2> sizes = {filter_bytes};
+    if (bias) sizes.push_back(static_cast<size_t>(problem.out_channels) * sizeof(float));
+    INTERP_RETURN_IF_ERROR(CheckArrays(*arrays, sizes));
+    kept = std::move(arrays);
+  }
+  return OwnWeights{ElementsOf<float>(*kept, 0), bias ? ElementsOf<float>(*kept, 1) : nullptr};
 }
 
 // Lives as long as the state of the instruction.
-absl::StatusOr<WinogradWeights> PointsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
+absl::StatusOr<OwnWeights> PointsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
+  if (!WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>())) return ChangingPoints(ctx, problem);
+  constexpr uint64_t kKey = 1;
+  return ConstantWeights(
+      ctx, problem, kKey, WinogradFilterSize(problem),
+      [&](float* points) { return FillPoints(ctx, problem, points); },
+      ctx.state<ConvState>().points);
+}
+
+// Likewise.
+absl::StatusOr<OwnWeights> PanelsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
+  constexpr uint64_t kKey = 3;
+  return ConstantWeights(
+      ctx, problem, kKey, ConvProductFilterSize(problem),
+      [&](float* panels) {
+        return WriteFilter(
+            ctx, [&](const float* filter) { PackConvProductFilter(problem, filter, panels); });
+      },
+      ctx.state<ConvState>().panels);
+}
+
+ConvEpilogue EpilogueOf(const KernelContext& ctx, const OwnWeights& weights) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
-  if (!WeightsAreConstant(ctx, attrs)) return ChangingPoints(ctx, problem);
-  auto& state = ctx.state<ConvState>();
-  const bool bias = HasBias(ctx, attrs);
-  if (state.points == nullptr) {
-    constexpr uint64_t kKey = 1;  // one form for all sizes of images
-    const auto make = [&] { return MakePoints(ctx, problem); };
-    INTERP_ASSIGN_OR_RETURN(auto points, SharedArrays(ctx, kKey, make));
-    const auto size = static_cast<size_t>(WinogradFilterSize(problem));
-    absl::InlinedVector<size_t, 2> sizes = {size * sizeof(float)};
-    if (bias) sizes.push_back(static_cast<size_t>(problem.out_channels) * sizeof(float));
-    INTERP_RETURN_IF_ERROR(CheckArrays(*points, sizes));
-    state.points = std::move(points);
-  }
-  return WinogradWeights{ElementsOf<float>(*state.points, 0),
-                         bias ? ElementsOf<float>(*state.points, 1) : nullptr};
+  return {weights.bias != nullptr, attrs.fuse_residual, attrs.activation, PostAffine(ctx, attrs)};
+}
+
+absl::Status RunByProduct(KernelContext& ctx, const ConvProblem& problem, const float* in,
+                          float* out) {
+  INTERP_ASSIGN_OR_RETURN(const OwnWeights weights, PanelsOfWeights(ctx, problem));
+  INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(ConvProductWorkBytes(problem)));
+  RunConvProduct(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
+                 ctx.num_threads(), work.data<float>());
+  return absl::OkStatus();
 }
 
 template <typename T>
 absl::Status RunByWinograd(KernelContext& ctx, const ConvProblem& problem, const T* in, T* out) {
-  const auto& attrs = ctx.attrs<ConvAttrs>();
-  INTERP_ASSIGN_OR_RETURN(const WinogradWeights weights, PointsOfWeights(ctx, problem));
+  INTERP_ASSIGN_OR_RETURN(const OwnWeights weights, PointsOfWeights(ctx, problem));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(WinogradWorkBytes(problem, ctx.num_threads())));
-  const ConvEpilogue epilogue = {weights.bias != nullptr, attrs.fuse_residual, attrs.activation,
-                                 PostAffine(ctx, attrs)};
-  RunWinograd(problem, epilogue, weights.points, weights.bias, in, out, ctx.num_threads(),
-              work.data<float>());
+  RunWinograd(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
+              ctx.num_threads(), work.data<float>());
   return absl::OkStatus();
 }
 
@@ -199,6 +244,7 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
 
 absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
                       const float* in, float* out) {
+  if (prepared.method == Method::kProduct) return RunByProduct(ctx, problem, in, out);
   if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
   return RunOnednn(ctx, prepared, in, out);
 }
@@ -210,7 +256,7 @@ absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, con
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem, DTypeOf<T>));
   ctx.state<ConvState>().last = prepared;
-  if (prepared->winograd) return RunByWinograd(ctx, problem, in, out);
+  if (prepared->method == Method::kWinograd) return RunByWinograd(ctx, problem, in, out);
   if constexpr (std::is_same_v<T, float>) {
     return RunFloat(ctx, problem, *prepared, in, out);
   } else {

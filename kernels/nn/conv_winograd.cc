@@ -61,12 +61,15 @@ class Winograd {
       TransformInputs(p_, PlaceOf(tiling_.grid, first + i), in, work + i * tiling_.in_row,
                       tiling_.in_point);
     }
+    constexpr int64_t kNearFloats = 256 * 1024;  // half of an L2 cache of 2 MiB
     const int64_t filter_point = FilterPoint(p_);
+    const PanelsFrom from =
+        kPoints * filter_point > kNearFloats ? PanelsFrom::kMemoryInARow : PanelsFrom::kCache;
     for (int point = 0; point < kPoints; ++point) {
       // Whole vectors of columns, of which the filter's padding gives zeros.
       GemmPacked(tiles, p_.in_channels, tiling_.out_row, work + point * tiling_.in_point,
                  tiling_.in_row, points_ + point * filter_point, sums + point * tiling_.out_point,
-                 tiling_.out_row, /*accumulate=*/false);
+                 tiling_.out_row, /*accumulate=*/false, from);
     }
     for (int64_t i = 0; i < tiles; ++i) {
       Gather(PlaceOf(tiling_.grid, first + i), sums + i * tiling_.out_row, out, stage);

@@ -95,11 +95,18 @@ void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t co
 // Rows of A that go together: their slice of A stays in the L2 cache.
 inline constexpr int64_t kGemmBlock = 11 * kGemmRows;
 
+// Where a packed B is when a product begins; panels that come from memory are fetched ahead.
+enum class PanelsFrom : int8_t {
+  kCache,         // the L2 cache, unless it is too large for that
+  kMemory,        // as the weights of an op, that others ran since
+  kMemoryInARow,  // and another B, which lies behind it, comes next
+};
+
 // C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix. T is float,
 // double, uint32_t or uint64_t. REQUIRES: `packed` is aligned to kVectorBytes.
 template <typename T>
 void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                int64_t ldc, bool accumulate);
+                int64_t ldc, bool accumulate, PanelsFrom from = PanelsFrom::kCache);
 
 // The same for a transposed A, stored as k x m: C = A^T B.
 template <typename T>

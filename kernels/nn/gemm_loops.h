@@ -15,7 +15,16 @@ namespace gemm_internal {
 // to read in one stream.
 template <Order kOrder, typename T>
 void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                  int64_t ldc, bool accumulate, T* tiles) {
+                  int64_t ldc, bool accumulate, PanelsFrom from, T* tiles) {
+  constexpr int64_t kNear = int64_t{256} << 10;  // bytes that the L2 cache may hold from before
+  const T* const end = packed + PackedSize<T>(k, n);
+  const bool large = (end - packed) * int64_t{sizeof(T)} > kNear;
+  // What follows the last panel of a slice.
+  const auto after = [&](int64_t i, int64_t p) -> const T* {
+    if (p + kGemmDepth < k) return packed + (p + kGemmDepth) * kPanel<T>;
+    if (i + kGemmBlock < m) return packed;
+    return from == PanelsFrom::kMemoryInARow ? end : nullptr;
+  };
   for (int64_t i = 0; i < m; i += kGemmBlock) {
     const int64_t rows = std::min(kGemmBlock, m - i);
     for (int64_t p = 0; p < k; p += kGemmDepth) {
@@ -27,7 +36,9 @@ void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, cons
                                       kPanel<T> * k,
                                       c + i * ldc,
                                       ldc,
-                                      accumulate || p > 0};
+                                      accumulate || p > 0,
+                                      large || (i == 0 && from != PanelsFrom::kCache),
+                                      after(i, p)};
       if (tiles != nullptr) {
         slice.Packed(rows, tiles).ManyRows(rows);
       } else {
@@ -52,15 +63,15 @@ bool CopiesA(int64_t m, int64_t n, int64_t lda) {
 // GemmPacked for either order of A.
 template <Order kOrder, typename T>
 void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-          int64_t ldc, bool accumulate) {
+          int64_t ldc, bool accumulate, PanelsFrom from) {
   if (k == 0 && !accumulate) {
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{0});
   }
   if (CopiesA<kOrder, T>(m, n, lda)) {
     alignas(64) T tiles[kGemmBlock * kGemmDepth];
-    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, tiles);
+    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, from, tiles);
   } else {
-    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, nullptr);
+    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, from, nullptr);
   }
 }
 
@@ -68,20 +79,22 @@ void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* pac
 
 template <typename T>
 void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                int64_t ldc, bool accumulate) {
-  gemm_internal::Gemm<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate);
+                int64_t ldc, bool accumulate, PanelsFrom from) {
+  gemm_internal::Gemm<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate,
+                                                   from);
 }
 
 template <typename T>
 void GemmPackedTransposed(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed,
                           T* c, int64_t ldc, bool accumulate) {
-  gemm_internal::Gemm<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate);
+  gemm_internal::Gemm<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate,
+                                                      PanelsFrom::kCache);
 }
 
 // Compiles both for T.
 #define INTERP_INSTANTIATE_GEMM(T)                                                               \
   template void GemmPacked(int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t,  \
-                           bool);                                                                \
+                           bool, PanelsFrom);                                                    \
   template void GemmPackedTransposed(int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, \
                                      int64_t, bool)
 

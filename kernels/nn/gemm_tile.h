@@ -91,12 +91,20 @@ inline const T* TileOfA(const T* a, int64_t lda, int64_t row) {
   return kOrder == Order::kColumns ? a + row : a + row * lda;
 }
 
+// What a tile with kFetches brings into the L2 cache while it multiplies: for each row of B the
+// line that is `step` bytes further on.
+struct Fetch {
+  const char* from = nullptr;
+  int64_t step = 0;
+};
+
 // One tile: kRows rows of A times kVectors vectors of columns of B, two to a panel. The loops are
 // unrolled early, or GCC would clear and store the sums in memory, too. A function of its own:
 // tiles beside each other would take each other's registers.
-template <Order kOrder, typename T, int kRows, int kVectors>
+template <Order kOrder, typename T, int kRows, int kVectors, bool kFetches = false>
 [[gnu::noinline]] void Tile(int64_t k, const T* a, int64_t lda, const T* panels,
-                            int64_t panel_stride, T* c, int64_t ldc, bool accumulate) {
+                            int64_t panel_stride, T* c, int64_t ldc, bool accumulate,
+                            [[maybe_unused]] Fetch fetch = {}) {
   using V = typename VectorOf<T>::type;
   using U = typename VectorOf<T>::unaligned;
   constexpr int kLanes = VectorOf<T>::kLanes;
@@ -113,6 +121,10 @@ template <Order kOrder, typename T, int kRows, int kVectors>
     for (int j = 0; j < kVectors; ++j) __builtin_prefetch(c + i * ldc + j * kLanes, 1);
   }
   for (int64_t p = 0; p < k; ++p) {
+    if constexpr (kFetches) {
+      __builtin_prefetch(fetch.from, /*rw=*/0, /*locality=*/2);
+      fetch.from += fetch.step;
+    }
     V row[kVectors];
 #pragma GCC unroll 16
     for (int j = 0; j < kVectors; ++j) {
@@ -183,10 +195,12 @@ struct Slice {
   T* c;
   int64_t ldc;
   bool accumulate;
+  bool far = false;          // B comes from beyond the L2 cache
+  const T* after = nullptr;  // then what is read behind the last panel; null: nothing
 
   // The columns from j on of kRows rows, in steps of kPanels panels while there are so many.
-  template <int kRows, int kPanels>
-  int64_t Columns(int64_t row, int64_t j) const {
+  template <int kRows, int kPanels, bool kFetches = false>
+  int64_t Columns(int64_t row, int64_t j, [[maybe_unused]] Fetch fetch = {}) const {
     constexpr int64_t kWidth = kPanel<T> * kPanels;
     constexpr int64_t kNarrow = kWidth - kPanel<T> / 2;  // half of the last panel left out
     for (; j + kWidth - kPanel<T> < n; j += kWidth) {
@@ -195,8 +209,8 @@ struct Slice {
       T* const to = c + row * ldc + j;
       const int64_t columns = std::min(n - j, kWidth);
       if (columns == kWidth) {
-        Tile<kOrder, T, kRows, 2 * kPanels>(depth, rows, lda, first, panel_stride, to, ldc,
-                                            accumulate);
+        Tile<kOrder, T, kRows, 2 * kPanels, kFetches>(depth, rows, lda, first, panel_stride, to,
+                                                      ldc, accumulate, fetch);
       } else if (columns == kNarrow) {
         Tile<kOrder, T, kRows, 2 * kPanels - 1>(depth, rows, lda, first, panel_stride, to, ldc,
                                                 accumulate);
@@ -237,31 +251,33 @@ struct Slice {
     });
   }
 
-  // Fetches a part of the panel behind that of column `j` into the L2 cache: its share of rows
-  // [row, next_row) of `rows`, so that it is there when the last of them are done. The processor by
-  // itself begins with a panel when it is read, and few rows do not hide that.
-  void FetchNext(int64_t j, int64_t row, int64_t next_row, int64_t rows) const {
-    constexpr int64_t kLine = 64 / sizeof(T);
-    const int64_t lines = depth * kPanel<T> / kLine;
-    const T* const next = panels + (j / kPanel<T> + 1) * panel_stride;
-    for (int64_t i = lines * row / rows; i < lines * next_row / rows; ++i) {
-      __builtin_prefetch(next + i * kLine, /*rw=*/0, /*locality=*/2);
-    }
+  // The share of a tile of rows [row, next_row) of `rows` in fetching `panel`, the one behind that
+  // which is read, so that it is there when the last of them are done. The processor by itself
+  // begins with a panel when it is read, and few rows do not hide that. Bit by bit: the processor
+  // keeps track of a few lines at once, and all at once would hold up the loads of the tile.
+  Fetch ShareOf(const T* panel, int64_t row, int64_t next_row, int64_t rows) const {
+    const int64_t bytes = depth * kPanel<T> * int64_t{sizeof(T)};
+    const int64_t first = bytes * row / rows;
+    return {reinterpret_cast<const char*>(panel) + first,
+            (bytes * next_row / rows - first + depth - 1) / depth};
   }
 
   // All rows against one panel after the other, which stays in the L1 cache.
   void ManyRows(int64_t rows) const {
-    constexpr int64_t kNear = int64_t{256} << 10;  // what the L2 cache may hold from an earlier run
-    const bool far = panel_stride / kPanel<T> * n * int64_t{sizeof(T)} > kNear;
     for (int64_t j = 0; j < n; j += kPanel<T>) {
       Slice panel = *this;
       panel.n = std::min(n - j, kPanel<T>);
       panel.panels += j / kPanel<T> * panel_stride;
       panel.c += j;
+      const T* const next = j + kPanel<T> < n ? panel.panels + panel_stride : after;
+      const bool fetches = far && next != nullptr;
       ForEachHeight(rows, [&]<int kRows>(int64_t first, int64_t last) {
         for (int64_t i = first; i < last; i += kRows) {
-          if (far && j + kPanel<T> < n) FetchNext(j, i, i + kRows, rows);
-          panel.template Columns<kRows, 1>(i, 0);
+          if (fetches) {
+            panel.template Columns<kRows, 1, true>(i, 0, ShareOf(next, i, i + kRows, rows));
+          } else {
+            panel.template Columns<kRows, 1>(i, 0);
+          }
         }
       });
     }
@@ -284,7 +300,7 @@ struct Slice {
         }
       }
     });
-    return {depth, n, tiles, depth, panels, panel_stride, c, ldc, accumulate};
+    return {depth, n, tiles, depth, panels, panel_stride, c, ldc, accumulate, far, after};
   }
 };
 

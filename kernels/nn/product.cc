@@ -63,8 +63,8 @@ template <typename T>
 class Runner {
  public:
   Runner(const Product& p, Depth depth, const T* x, const T* y, const T* packed, const T* bias,
-         T* out)
-      : p_(p), depth_(depth), x_(x), y_(y), packed_(packed), bias_(bias), out_(out) {}
+         T* out, PanelsFrom from = PanelsFrom::kCache)
+      : p_(p), depth_(depth), x_(x), y_(y), packed_(packed), bias_(bias), out_(out), from_(from) {}
 
   void Run(int threads) const {
     ForEachBlock(p_, kPanel<T>, threads, [this](const ProductBlock& block) { RunBlock(block); });
@@ -78,9 +78,14 @@ class Runner {
     T* out = out_ + (at.b * p_.m + at.i) * p_.n + at.j;
     if (packed_ != nullptr) {
       const T* panels = packed_ + y * PackedSize<T>(depth_.count, p_.n) + at.j * depth_.count;
-      const auto gemm = p_.trans_x ? GemmPackedTransposed<T> : GemmPacked<T>;
-      gemm(at.rows, depth_.count, at.columns, x + depth_.first * (p_.trans_x ? p_.m : 1),
-           p_.trans_x ? p_.m : p_.k, panels, out, p_.n, /*accumulate=*/depth_.first > 0);
+      const bool accumulate = depth_.first > 0;
+      if (p_.trans_x) {
+        GemmPackedTransposed(at.rows, depth_.count, at.columns, x + depth_.first * p_.m, p_.m,
+                             panels, out, p_.n, accumulate);
+      } else {
+        GemmPacked(at.rows, depth_.count, at.columns, x + depth_.first, p_.k, panels, out, p_.n,
+                   accumulate, at.i == 0 ? from_ : PanelsFrom::kCache);
+      }
     } else {
       GemmUnpacked(at.rows, p_.k, at.columns, x, p_.k,
                    y_ + y * p_.k * p_.n + (p_.trans_y ? at.j * p_.k : at.j),
@@ -97,6 +102,7 @@ class Runner {
   const T* packed_;
   const T* bias_;
   T* out_;
+  const PanelsFrom from_;
 };
 
 // Matrices that a walk over `batch` in these steps meets.
@@ -240,7 +246,7 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
   if (packs) {
     INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
   }
-  Runner<T>(p, {0, p.k}, x, y, packed, bias, out).Run(ctx.num_threads());
+  Runner<T>(p, {0, p.k}, x, y, packed, bias, out, PanelsFrom::kMemory).Run(ctx.num_threads());
   return absl::OkStatus();
 }
 

@@ -60,6 +60,11 @@ void ExpectProducts(int64_t m, int64_t k, int64_t n) {
     GemmPacked(m, k, n, a.data(), lda, packed.data(), c.data(), ldc, accumulate);
     const std::vector<T> expected = Product(m, k, n, a, lda, b, before, ldc, accumulate);
     EXPECT_EQ(c, expected);
+    for (const PanelsFrom from : {PanelsFrom::kMemory, PanelsFrom::kMemoryInARow}) {
+      c = before;
+      GemmPacked(m, k, n, a.data(), lda, packed.data(), c.data(), ldc, accumulate, from);
+      EXPECT_EQ(c, expected);
+    }
     c = before;
     GemmPackedTransposed(m, k, n, Transposed(m, k, a, lda).data(), m + 1, packed.data(), c.data(),
                          ldc, accumulate);

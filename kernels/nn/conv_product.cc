@@ -1,0 +1,130 @@
+#include "kernels/nn/conv_product.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/nn/conv_direct.h"
+#include "kernels/nn/product_blocks.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+namespace {
+
+// Rows are output pixels, columns output channels.
+Product ProductOf(const ConvProblem& p) {
+  Product product;
+  product.m = p.batch;
+  product.n = p.out_channels;
+  product.k = p.in_channels;
+  for (int i = 0; i < p.window.rank; ++i) {
+    product.m *= p.window[i].out;
+    product.k *= p.window[i].kernel;
+  }
+  return product;
+}
+
+// True when the rows are the pixels of the input as they lie in memory.
+bool ReadsInPlace(const ConvProblem& p) {
+  for (int i = 0; i < p.window.rank; ++i) {
+    const WindowAxis& axis = p.window[i];
+    const bool plain = axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0;
+    if (!plain || axis.in != axis.out) return false;
+  }
+  return true;
+}
+
+// Copies what the window of output pixel `pixel` sees to `row`: the channels of its taps, zeros for
+// those outside of the image.
+void GatherRow(const ConvProblem& p, const Window& window, int64_t pixel, const float* in,
+               float* row) {
+  const WindowAxis& d = window[0];
+  const WindowAxis& h = window[1];
+  const WindowAxis& w = window[2];
+  const int64_t x = pixel % w.out * w.stride - w.pad_begin;
+  const int64_t y = pixel / w.out % h.out * h.stride - h.pad_begin;
+  const int64_t z = pixel / w.out / h.out % d.out * d.stride - d.pad_begin;
+  const float* const image =
+      in + pixel / w.out / h.out / d.out * d.in * h.in * w.in * p.in_channels;
+  for (int64_t kd = 0; kd < d.kernel; ++kd) {
+    const int64_t iz = z + kd * d.dilation;
+    for (int64_t kh = 0; kh < h.kernel; ++kh) {
+      const int64_t iy = y + kh * h.dilation;
+      for (int64_t kw = 0; kw < w.kernel; ++kw, row += p.in_channels) {
+        const int64_t ix = x + kw * w.dilation;
+        const bool inside = iz >= 0 && iz < d.in && iy >= 0 && iy < h.in && ix >= 0 && ix < w.in;
+        if (inside) {
+          std::copy_n(image + ((iz * h.in + iy) * w.in + ix) * p.in_channels, p.in_channels, row);
+        } else {
+          std::fill_n(row, p.in_channels, 0.0F);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool ConvProductPays(const ConvProblem& p) {
+  // Measured on AVX-512 with an L2 cache of 2 MiB: 10 to 25 % faster than oneDNN's brgconv.
+  constexpr int64_t kFewPixels = 64;
+  constexpr int64_t kFilterFloats = 64 * 1024;
+  const Product product = ProductOf(p);
+  return kVectorBytes == 64 && p.groups == 1 && product.m <= kFewPixels &&
+         product.k * product.n >= kFilterFloats;
+}
+
+int64_t ConvProductFilterSize(const ConvProblem& problem) {
+  const Product product = ProductOf(problem);
+  return PackedSize<float>(product.k, product.n);
+}
+
+void PackConvProductFilter(const ConvProblem& problem, const float* filter, float* packed) {
+  const Product product = ProductOf(problem);
+  const int64_t taps = product.k / problem.in_channels;
+  std::vector<float> rows;  // in the order of GatherRow
+  if (taps > 1) {
+    rows.resize(static_cast<size_t>(product.n * product.k));
+    for (int64_t o = 0; o < product.n; ++o) {
+      TransposeMatrix(filter + o * product.k, taps, rows.data() + o * product.k,
+                      problem.in_channels, problem.in_channels, taps);
+    }
+    filter = rows.data();
+  }
+  PackMatrix(product.k, product.n, filter, /*row_stride=*/1, /*col_stride=*/product.k, packed);
+}
+
+size_t ConvProductWorkBytes(const ConvProblem& problem) {
+  if (ReadsInPlace(problem)) return 0;
+  const Product product = ProductOf(problem);
+  return static_cast<size_t>(product.m * product.k) * sizeof(float);
+}
+
+void RunConvProduct(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* packed,
+                    const float* bias, const float* in, float* out, int num_threads, float* work) {
+  const Product product = ProductOf(problem);
+  const float* rows = in;
+  if (!ReadsInPlace(problem)) {
+    const Window window = PadTo3(problem.window);
+    const int64_t grain = kElementwiseGrain / product.k + 1;
+    ParallelFor(num_threads, product.m, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        GatherRow(problem, window, i, in, work + i * product.k);
+      }
+    });
+    rows = work;
+  }
+  ForEachBlock(product, kPanel<float>, num_threads, [&](const ProductBlock& at) {
+    float* to = out + at.i * product.n + at.j;
+    GemmPacked(at.rows, product.k, at.columns, rows + at.i * product.k, product.k,
+               packed + at.j * product.k, to, product.n, epilogue.residual, PanelsFrom::kMemory);
+    for (int64_t i = 0; i < at.rows; ++i, to += product.n) {
+      if (epilogue.bias) {
+        for (int64_t j = 0; j < at.columns; ++j) to[j] += bias[at.j + j];
+      }
+      ApplyActivation(epilogue.activation, to, at.columns);
+      ApplyAffine(epilogue.affine, to, at.columns);
+    }
+  });
+}
+
+}  // namespace interp::nn
