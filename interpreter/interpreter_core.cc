@@ -25,6 +25,7 @@
 #include "interpreter/run/parameters.h"
 #include "interpreter/run/run_control.h"
 #include "interpreter/run/scheduler.h"
+#include "passes/fuse_batch_norm.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
 
@@ -473,10 +474,11 @@ void InterpreterCore::Impl::DropFeeds() {
 
 namespace {
 
-// The activation inside a convolution makes a number of NaN, and nobody sees what is between two.
+// The activation inside a convolution makes a number of NaN, and nobody sees what is between two
+// ops that are joined.
 PipelineOptions PassesOf(const CoreOptions& options) {
   PipelineOptions passes = options.passes;
-  for (const absl::string_view pass : {kFuseConvPass, kFuseDepthwisePass}) {
+  for (const absl::string_view pass : {kFuseConvPass, kFuseBatchNormPass, kFuseDepthwisePass}) {
     const bool asked = absl::c_linear_search(passes.enable, pass);
     if (options.check_nan_inf && !asked) passes.disable.emplace_back(pass);
   }

@@ -15,7 +15,6 @@ namespace {
 constexpr absl::string_view kInt8Conv2d = "int8_conv2d";  // which is its own fused form
 constexpr absl::string_view kTransposed = "conv2d_transpose";
 constexpr absl::string_view kStarts[] = {"conv2d", "depthwise_conv2d", kInt8Conv2d, kTransposed};
-constexpr absl::string_view kFusedConv2d = "fused_conv2d";
 constexpr absl::string_view kFusedTransposed = "fused_conv2d_transpose";
 // Inputs that stay what they are.
 constexpr absl::string_view kScales[] = {"InputScale", "FilterScale"};
@@ -212,18 +211,12 @@ class ConvFuser {
     const std::optional<int> next = Next(chain, "batch_norm");
     if (!next.has_value() || !folds_) return;
     const Op& norm = op(*next);
-    AttrReader attrs(norm);
-    const bool global = attrs.Bool("is_test", false) || attrs.Bool("use_global_stats", false);
-    const bool last = attrs.String("data_layout", "NCHW") == "NHWC";
-    if (!global || attrs.Bool("trainable_statistics", false) ||
-        attrs.Bool("fuse_with_relu", false) || last != (chain.channel_axis == 3)) {
-      return;
-    }
+    const bool last = AttrReader(norm).String("data_layout", "NCHW") == "NHWC";
+    if (!OnlyNormalizes(fuser_, norm) || last != (chain.channel_axis == 3)) return;
     for (const auto& [slot, fused_slot] : kBatchNormSlots) {
       const std::optional<VarId> id = Fuser::Argument(norm.inputs, slot);
       if (!id.has_value() || !IsChannelParameter(*id, chain)) return;
     }
-    if (!KeepsOnlyState(norm)) return;
     chain.batch_norm = *next;
     Append(chain, *next, "Y");
   }
@@ -233,19 +226,6 @@ class ConvFuser {
     const Var* var = fuser_.Parameter(id);
     return var != nullptr && HasKernel(id) && var->dims.size() == 1 &&
            var->dims[0] == chain.channels;
-  }
-
-  // The outputs but Y are state that the op leaves as it is, or are read by nobody.
-  bool KeepsOnlyState(const Op& norm) const {
-    for (const Slot& slot : norm.outputs) {
-      if (slot.name == "Y") continue;
-      for (const VarId id : slot.args) {
-        const bool state = id == Fuser::Argument(norm.inputs, "Mean") ||
-                           id == Fuser::Argument(norm.inputs, "Variance");
-        if (!state && !fuser_.IsUnused(id)) return false;
-      }
-    }
-    return true;
   }
 
   // The affine of one number each of PP-HGNetV2 and PP-LCNetV3 ("learnable affine block").

@@ -6,6 +6,9 @@ namespace interp {
 
 inline constexpr absl::string_view kFuseConvPass = "fuse_conv";
 
+// What it makes.
+inline constexpr absl::string_view kFusedConv2d = "fused_conv2d";
+
 // Joins a convolution and what follows it into one fused_conv2d.
 //
 //   conv2d(Input=x, Filter=w) -> (Output=a)
@@ -19,11 +22,11 @@ inline constexpr absl::string_view kFuseConvPass = "fuse_conv";
 //                fuse_residual=true, fuse_activation="relu", fuse_alpha=0.0, fuse_beta=0.0}
 //
 // The bias may come through a reshape2 to [1, channels, 1, 1], as paddle.nn writes it; that goes,
-// too, unless something else reads its result. Behind the batch norm and behind the activation there may be an elementwise_mul and an
-// elementwise_add of a parameter of one element each, which become PreScale, PreShift, PostScale
-// and PostShift. Starts at conv2d and depthwise_conv2d; each step is optional, the order is fixed,
-// and at least one must be there. A conv2d_transpose takes bias, batch norm and activation and
-// becomes a fused_conv2d_transpose. Conditions:
+// too, unless something else reads its result. Behind the batch norm and behind the activation
+// there may be an elementwise_mul and an elementwise_add of a parameter of one element each, which
+// become PreScale, PreShift, PostScale and PostShift. Starts at conv2d and depthwise_conv2d; each
+// step is optional, the order is fixed, and at least one must be there. A conv2d_transpose takes
+// bias, batch norm and activation and becomes a fused_conv2d_transpose. Conditions:
 //   - every intermediate variable has one writer and one reader, and is not fetched;
 //   - filter, bias and batch norm state are parameters that no op changes, bias and state one value
 //     for each channel; the batch norm uses its global statistics;

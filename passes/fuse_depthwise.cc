@@ -6,13 +6,13 @@
 #include "core/attr_reader.h"
 #include "core/fused_forms.h"
 #include "core/program_print.h"
+#include "passes/fuse_conv.h"
 #include "passes/fusion.h"
 
 namespace interp {
 namespace {
 
 constexpr absl::string_view kPair = "fused_pointwise_depthwise";
-constexpr absl::string_view kFusedConv2d = "fused_conv2d";
 constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", kFusedConv2d};
 constexpr int64_t kFewestChannels = 16;  // the widest vector
 

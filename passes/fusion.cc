@@ -227,6 +227,24 @@ std::optional<FusedActivation> MatchActivation(const Op& op) {
   return plain ? ReadActivation(op) : std::nullopt;
 }
 
+bool OnlyNormalizes(const Fuser& fuser, const Op& norm) {
+  AttrReader attrs(norm);
+  const bool running = attrs.Bool("is_test", false) || attrs.Bool("use_global_stats", false);
+  if (!running || attrs.Bool("trainable_statistics", false) ||
+      attrs.Bool("fuse_with_relu", false)) {
+    return false;
+  }
+  for (const Slot& slot : norm.outputs) {
+    if (slot.name == "Y") continue;
+    for (const VarId id : slot.args) {
+      const bool state = id == Fuser::Argument(norm.inputs, "Mean") ||
+                         id == Fuser::Argument(norm.inputs, "Variance");
+      if (!state && !fuser.IsUnused(id)) return false;
+    }
+  }
+  return true;
+}
+
 std::optional<int32_t> RowDimsOfProduct(const Op& op, const VarUse& x) {
   if (!CheckNothingFused(op).ok()) return std::nullopt;
   AttrReader attrs(op);

@@ -113,6 +113,10 @@ struct FusedActivation {
 // fused form. Zero alpha means "default" to kernels, so ops that want a zero have none.
 std::optional<FusedActivation> MatchActivation(const Op& op);
 
+// True for a batch_norm by running statistics of which nobody sees more than Y: its other outputs
+// are the statistics, which stay as they are, or are read by nobody. Without a relu fused into it.
+bool OnlyNormalizes(const Fuser& fuser, const Op& norm);
+
 // The leading dims of X that make up the rows of `op`, one of mul, matmul and matmul_v2, when it is
 // a product without transposition, factor or anything fused into it: Out[.., n] = sum_k X[.., k]
 // Y[k, n]. `x` is the use of X, whose declared rank counts where one op writes it: names that a

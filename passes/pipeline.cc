@@ -9,6 +9,7 @@
 #include "passes/addto.h"
 #include "passes/array_ops.h"
 #include "passes/coalesced_tensors.h"
+#include "passes/fuse_batch_norm.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
 #include "passes/fuse_fc.h"
@@ -43,6 +44,7 @@ constexpr Pass kPasses[] = {
     {"int8", "compute in int8 what is quantised in training", ComputeInInt8,
      /*on_by_default=*/false},
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
+    {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},
     {"bf16", "compute products and what follows them in bfloat16", ComputeInBFloat16,
      /*on_by_default=*/false},

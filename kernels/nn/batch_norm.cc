@@ -79,6 +79,16 @@ ChannelParameter<T> ScaleOf(const KernelContext& ctx) {
   return {DataOrNull<T>(ctx.optional_input(kScale)), T{1}};
 }
 
+// Its values, or those of a missing one, in an array.
+template <typename T>
+void FillChannels(const ChannelParameter<T>& from, int64_t channels, T* to) {
+  if (from.values == nullptr) {
+    std::fill_n(to, channels, from.fallback);
+  } else {
+    std::copy_n(from.values, channels, to);
+  }
+}
+
 template <typename T>
 ChannelParameter<T> BiasOf(const KernelContext& ctx) {
   return {DataOrNull<T>(ctx.optional_input(kBias)), T{0}};
@@ -87,13 +97,14 @@ ChannelParameter<T> BiasOf(const KernelContext& ctx) {
 template <typename T>
 void FromRunning(KernelContext& ctx, int64_t channels, const Affine<T>& affine) {
   const auto& attrs = ctx.attrs<BatchNormAttrs>();
-  const ChannelParameter<T> scale = ScaleOf<T>(ctx);
-  const ChannelParameter<T> bias = BiasOf<T>(ctx);
+  FillChannels(ScaleOf<T>(ctx), channels, affine.scale);
+  FillChannels(BiasOf<T>(ctx), channels, affine.shift);
   const T* mean = ctx.input(kMean).data<T>();
   const T* variance = ctx.input(kVariance).data<T>();
+  const T epsilon = static_cast<T>(attrs.epsilon);
   for (int64_t c = 0; c < channels; ++c) {
-    affine.scale[c] = scale[c] / std::sqrt(variance[c] + static_cast<T>(attrs.epsilon));
-    affine.shift[c] = bias[c] - mean[c] * affine.scale[c];
+    affine.scale[c] /= std::sqrt(variance[c] + epsilon);
+    affine.shift[c] -= mean[c] * affine.scale[c];
   }
   CopyVector(ctx.input(kMean), ctx.optional_output(kMeanOut));
   CopyVector(ctx.input(kVariance), ctx.optional_output(kVarianceOut));
