@@ -92,8 +92,15 @@ void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t co
   if (whole < n) gemm_internal::PadPanel(k, n - whole, packed + whole * k);
 }
 
-// Rows of A that go together: their slice of A stays in the L2 cache.
+// Rows of A that go together at most: their slice of A stays in the L2 cache.
 inline constexpr int64_t kGemmBlock = 11 * kGemmRows;
+
+// The size of the parts when `count` is cut into as few as possible of at most `most`, all but the
+// last of them equal.
+inline int64_t PartOf(int64_t count, int64_t most) {
+  const int64_t parts = std::max<int64_t>((count + most - 1) / most, 1);
+  return (count + parts - 1) / parts;
+}
 
 // Where a packed B is when a product begins; panels that come from memory are fetched ahead.
 enum class PanelsFrom : int8_t {

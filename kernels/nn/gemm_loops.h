@@ -17,16 +17,17 @@ template <Order kOrder, typename T>
 void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
                   int64_t ldc, bool accumulate, PanelsFrom from, T* tiles) {
   constexpr int64_t kNear = int64_t{256} << 10;  // bytes that the L2 cache may hold from before
+  const int64_t block = PartOf(m, kGemmBlock);
   const T* const end = packed + PackedSize<T>(k, n);
   const bool large = (end - packed) * int64_t{sizeof(T)} > kNear;
   // What follows the last panel of a slice.
   const auto after = [&](int64_t i, int64_t p) -> const T* {
     if (p + kGemmDepth < k) return packed + (p + kGemmDepth) * kPanel<T>;
-    if (i + kGemmBlock < m) return packed;
+    if (i + block < m) return packed;
     return from == PanelsFrom::kMemoryInARow ? end : nullptr;
   };
-  for (int64_t i = 0; i < m; i += kGemmBlock) {
-    const int64_t rows = std::min(kGemmBlock, m - i);
+  for (int64_t i = 0; i < m; i += block) {
+    const int64_t rows = std::min(block, m - i);
     for (int64_t p = 0; p < k; p += kGemmDepth) {
       const Slice<kOrder, T> slice = {std::min(kGemmDepth, k - p),
                                       n,

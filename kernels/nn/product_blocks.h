@@ -46,7 +46,8 @@ struct Cut {
 
 inline Cut CutProduct(const Product& p, int64_t panel, int threads) {
   constexpr int64_t kRowBlock = 16 * kGemmRows;  // keeps a block of the result in the L2 cache
-  Cut cut = {std::min(p.m, kRowBlock), p.n};
+  // Of equal height: a low one at the end would read all of Y for a few rows.
+  Cut cut = {PartOf(p.m, kRowBlock), p.n};
   const auto blocks = [&] {
     cut.row_blocks = (p.m + cut.rows - 1) / cut.rows;
     cut.column_blocks = (p.n + cut.columns - 1) / cut.columns;
