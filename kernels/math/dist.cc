@@ -86,7 +86,7 @@ absl::Status DistGrad(KernelContext& ctx) {
   const T norm = *ctx.input(kForwardOut).data<T>();
   const T out_grad = *ctx.input(kOutGrad).data<T>();
   T* const values = grad.mutable_data<T>();
-  WithNormGrad<T>(ctx.attrs<DistAttrs>().order, [&](const auto& op) {
+  WithNormGrad<T>(ctx.attrs<DistAttrs>().order, /*epsilon=*/0, [&](const auto& op) {
     ParallelFor(ctx.num_threads(), grad.numel(), kElementwiseGrain,
                 [&op, values, norm, out_grad](int64_t begin, int64_t end) {
                   for (int64_t i = begin; i < end; ++i) values[i] = op(values[i], norm, out_grad);

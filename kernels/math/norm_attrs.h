@@ -11,10 +11,12 @@ namespace interp {
 struct PNormAttrs {
   ReductionAttrs reduction;  // first: DimsOf reads it
   float order = 2;
+  float epsilon = 1e-12F;  // of the gradient
 
   static PNormAttrs Read(AttrReader& attrs) {
     PNormAttrs parsed;
     parsed.order = attrs.Float("porder", 2.0f);
+    parsed.epsilon = attrs.Float("epsilon", 1e-12F);
     parsed.reduction.keep_dim = attrs.Bool("keepdim", false);
     const int64_t axis = attrs.Long("axis", -1);
     if (!attrs.Bool("asvector", false)) parsed.reduction.dims = {axis};

@@ -24,7 +24,8 @@ struct LogSumExpGrad {
 
 template <typename T>
 absl::Status PNormGrad(KernelContext& ctx) {
-  return WithNormGrad<T>(ctx.attrs<PNormAttrs>().order,
+  const auto& attrs = ctx.attrs<PNormAttrs>();
+  return WithNormGrad<T>(attrs.order, attrs.epsilon,
                          [&ctx](const auto& grad) { return RunReductionGrad<T>(ctx, grad); });
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace interp {
 
@@ -123,15 +124,35 @@ struct PowersGrad {
   }
 };
 
+// The gradient of a norm with an epsilon: that of `base`, divided by 1 + epsilon / Out^(order - 1).
+// (Paddle's p_norm_grad, PNormGradFunctor.)
+template <typename T, typename Base>
+struct DampedGrad {
+  Base base;
+  T power;  // order - 1
+  T epsilon;
+  T operator()(T x, T out, T grad) const {
+    if (out == 0) return T{0};
+    const T scale = power == 0 ? T{1} : power == 1 ? out : std::pow(out, power);
+    return base(x, out, grad) / (T{1} + epsilon / scale);
+  }
+};
+
 // What `run` gives for the function of (x, Out, Out@GRAD) that is the gradient of the norm. Where a
-// norm is 0 and has no derivative, it is 0.
+// norm is 0 and has no derivative, it is 0. Finite orders but 0 take an epsilon.
 template <typename T, typename Run>
-auto WithNormGrad(float order, const Run& run) {
+auto WithNormGrad(float order, float epsilon, const Run& run) {
+  const T power = static_cast<T>(order) - T{1};
+  const auto damped = [&](const auto& base) {
+    using Base = std::decay_t<decltype(base)>;
+    if (epsilon == 0) return run(base);
+    return run(DampedGrad<T, Base>{base, power, static_cast<T>(epsilon)});
+  };
   if (order == 0) return run(NoGrad());
-  if (order == 1) return run(MagnitudesGrad());
-  if (order == 2) return run(EuclideanGrad());
+  if (order == 1) return damped(MagnitudesGrad());
+  if (order == 2) return damped(EuclideanGrad());
   if (std::isinf(order)) return run(ExtremeMagnitudeGrad());
-  return run(PowersGrad<T>{static_cast<T>(order) - T{1}});
+  return damped(PowersGrad<T>{power});
 }
 
 }  // namespace interp

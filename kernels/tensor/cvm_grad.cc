@@ -35,8 +35,10 @@ absl::Status InferCvmGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckLod(x.lod, x.shape));
   const int64_t rows = x.lod.empty() ? x.shape[0] : std::ssize(x.lod.back()) - 1;
   const Shape& counts = ctx.input(kCvm).shape;
-  if (!(counts == Shape{rows, kCvmCounts})) {
-    return InvalidArgument("'CVM' has shape ", ToString(counts), ", expected [", rows, ",2]");
+  // Row i is that of sequence i; more rows are left over.
+  if (counts.rank() != 2 || counts[0] < rows || counts[1] != kCvmCounts) {
+    return InvalidArgument("'CVM' has shape ", ToString(counts), ", expected [", rows,
+                           " or more,2]");
   }
   ctx.ShareShape(kX, kXGrad);
   return absl::OkStatus();

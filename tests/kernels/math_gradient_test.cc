@@ -224,6 +224,26 @@ TEST(NormGradientTest, OfZeroIsZero) {
   }
 }
 
+// What Paddle 2.6.2 gives: with an epsilon it is no derivative.
+TEST(NormGradientTest, TakesAnEpsilon) {
+  const Tensor x = Tensor::Of<double>({3}, {1, -2, 2});
+  const std::pair<const char*, std::array<double, 3>> cases[] = {
+      {"1.0", {0.6666667, -0.6666667, 0.6666667}},
+      {"2.0", {0.2857143, -0.5714286, 0.5714286}},
+      {"3.0", {0.14061752, -0.5624701, 0.5624701}}};
+  for (const auto& [order, expected] : cases) {
+    const Tensor norm =
+        *RunOp({"p_norm", {{"X", x}}, {"Out"}, absl::StrCat("porder=", order)}).value().begin();
+    const std::vector<Tensor> gradients =
+        RunOp({"p_norm_grad",
+               {{"X", x}, {"Out", norm}, {"Out@GRAD", Tensor::Of<double>({}, {1})}},
+               {"X@GRAD"},
+               absl::StrCat("epsilon=0.5, porder=", order)})
+            .value();
+    for (int i = 0; i < 3; ++i) EXPECT_NEAR(gradients[0].data<double>()[i], expected[i], 1e-6);
+  }
+}
+
 TEST(OrderGradientTest, AgreesWithDifferences) {
   for (const Shape& shape : {Shape{3, 7, 2}, Shape{}, Shape{5}}) {
     const Tensor x = Numbers<double>(shape, 1);

@@ -45,6 +45,21 @@ TEST(SequenceConvGradientTest, NothingGivesZeros) {
   }
 }
 
+// Counts of sequences that X does not have are left over.
+TEST(CvmGradientTest, TakesRowIOfTheCountsForSequenceI) {
+  const std::vector<Tensor> gradients =
+      RunOp({"cvm_grad",
+             {{"X", Numbers({3, 4}, 1, {{0, 2, 3}})},
+              {"CVM", Tensor::Of<float>({3, 2}, {10, 11, 12, 13, 14, 15})},
+              {"Y@GRAD", Tensor::Of<float>({3, 4}, std::vector<float>(12, 1))}},
+             {"X@GRAD"},
+             "use_cvm=true"})
+          .value();
+  const float* const grad = gradients[0].data<float>();
+  EXPECT_EQ(std::vector<float>(grad, grad + 12),
+            (std::vector<float>{10, 11, 1, 1, 10, 11, 1, 1, 12, 13, 1, 1}));
+}
+
 // Two channels of matrices of 2 x 3, 1 x 2 and 0 x 1.
 TEST(SequenceTopkAvgPoolingGradientTest, AgreesWithDifferences) {
   for (const char* topks : {"[1]", "[1, 3]", "[2, 1, 4]"}) {
