@@ -57,6 +57,9 @@ class Groups {
     return types.several ? DType::kUndefined : types.dtype;
   }
 
+  void NoteArray(VarId var) { types_[Find(var)].array = true; }
+  bool HasArray(VarId var) { return types_[Find(var)].array; }
+
   // Of undefined values in the group.
   void NoteChange(VarId var) { types_[Find(var)].changed = true; }
   bool Changed(VarId var) { return types_[Find(var)].changed; }
@@ -65,6 +68,7 @@ class Groups {
   struct Types {
     DType dtype = DType::kUndefined;
     bool several = false;
+    bool array = false;
     bool changed = false;
   };
 
@@ -100,6 +104,7 @@ Groups FindGroups(Program& program) {
   std::vector<DType> declared(program.names.size(), DType::kUndefined);
   for (const Block& block : program.blocks) {
     for (const Var& var : block.vars) {
+      if (var.kind == VarKind::kLodTensorArray) groups.NoteArray(var.id);
       if (var.kind != VarKind::kLodTensor) continue;
       declared[var.id] = var.dtype;
       if (!written[var.id]) groups.NoteDType(var.id, var.dtype);
@@ -130,6 +135,29 @@ std::optional<std::pair<absl::string_view, AttrValue>> ListOf(DType dtype) {
   }
 }
 
+// Undefined values that are chosen against arrays become arrays, which are empty without an op, and
+// so do variables that nothing else is passed on to.
+void MakeUndefinedArrays(Program& program, Groups& groups) {
+  std::vector<bool> defined(program.names.size(), false);
+  ForEachOp(program, [&](const Op& op) {
+    if (PassesOn(op) || RunsBlock(op) || IsUndefinedValue(op)) return;
+    for (const Slot& slot : op.outputs) {
+      for (const VarId arg : slot.args) defined[arg] = true;
+    }
+  });
+  for (Block& block : program.blocks) {
+    std::erase_if(block.ops, [&](const Op& op) {
+      return IsUndefinedValue(op) && groups.HasArray(op.FindOutput("Out")->args[0]);
+    });
+    for (Var& var : block.vars) {
+      const bool is_tensor = var.kind == VarKind::kLodTensor && !var.persistable;
+      if (!is_tensor || defined[var.id] || !groups.HasArray(var.id)) continue;
+      var.kind = VarKind::kLodTensorArray;
+      var.wire.clear();  // says that it is a tensor
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& /*context*/) {
@@ -139,6 +167,7 @@ absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& 
       });
   if (!any) return program;
   Groups groups = FindGroups(program);
+  MakeUndefinedArrays(program, groups);
   ForEachOp(program, [&](Op& op) {
     if (!IsUndefinedValue(op)) return;
     const VarId out = op.FindOutput("Out")->args[0];

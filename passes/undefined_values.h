@@ -6,9 +6,9 @@ namespace interp {
 
 inline constexpr absl::string_view kUndefinedValuesPass = "undefined_values";
 
-// Gives values that stand for "not defined here" the dtype of what they are chosen against.
-// Paddle's dygraph-to-static writes one wherever a name has a value in one branch alone, and always
-// in float32:
+// Gives values that stand for "not defined here" the kind and dtype of what they are chosen
+// against. Paddle's dygraph-to-static writes one wherever a name has a value in one branch alone,
+// and always in float32:
 //
 //   assign_value() -> (Out=undefined_var_0) {dtype=5, shape=[1], fp32_values=[1.77113e+27]}
 //   select_input(X=[undefined_var_0, k], Mask=m) -> (Out=n)
@@ -17,6 +17,7 @@ inline constexpr absl::string_view kUndefinedValuesPass = "undefined_values";
 //
 //   assign_value() -> (Out=undefined_var_0) {dtype=3, shape=[1], int64_values=[0]}
 //
+// Where `k` is an array the op goes, and undefined_var_0 is declared as one, which is empty then.
 // Values that go through assign and select_input are of one dtype; where ops and feeds give such a
 // group several, its undefined values stay. (Paddle: python/paddle/jit/dy2static/utils.py,
 // create_undefined_variable.) About linear time.

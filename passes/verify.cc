@@ -347,6 +347,10 @@ std::vector<bool> ComputedVars(const Program& program) {
 
 absl::Status VerifyStillComputed(const Program& program, const std::vector<bool>& computed) {
   std::vector<bool> written(program.names.size());
+  for (const Var& var : program.blocks[0].vars) {
+    // An array that nobody writes is empty.
+    if (var.kind == VarKind::kLodTensorArray) written[var.id] = true;
+  }
   for (size_t i = 0; i < program.blocks[0].ops.size(); ++i) {
     const Op& op = program.blocks[0].ops[i];
     for (const Slot& slot : op.inputs) {
