@@ -69,15 +69,22 @@ inline void TransposeBlock(const char* src, int64_t src_stride, char* dst, int64
   for (int i = 0; i < n; ++i) std::memcpy(dst + i * dst_stride, &rows[i], sizeof(Vector));
 }
 
-// Element by element, for edges; the shorter side innermost.
+// Element by element, for narrow planes; the shorter side innermost.
 template <int kBytes>
 void TransposeEdge(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows,
                    int64_t columns) {
   using T = typename UnalignedElement<kBytes>::Type;
-  for (int64_t r = 0; r < rows; ++r) {
-    T* const out = reinterpret_cast<T*>(dst + r * dst_stride);
+  const auto move = [=](int64_t r, int64_t c) {
+    reinterpret_cast<T*>(dst + r * dst_stride)[c] =
+        *reinterpret_cast<const T*>(src + c * src_stride + r * kBytes);
+  };
+  if (columns <= rows) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) move(r, c);
+    }
+  } else {
     for (int64_t c = 0; c < columns; ++c) {
-      out[c] = *reinterpret_cast<const T*>(src + c * src_stride + r * kBytes);
+      for (int64_t r = 0; r < rows; ++r) move(r, c);
     }
   }
 }
@@ -126,21 +133,44 @@ bool TransposeNarrow(const char* src, int64_t src_stride, char* dst, int64_t dst
   return false;
 }
 
-// The part made of whole register blocks, whole cache lines of the source at a time: when its
-// stride is a large power of two, the lines of a column fall into a few cache sets and would be
-// gone before a later block came back to them.
+// A plane of at least a register block each way, in squares of whole cache lines: when rows lie a
+// large power of two apart, the lines of a column fall into a few cache sets and would be gone
+// before a later block came back to them. So those of the source are read to their ends, or those
+// of the destination are written. A source that does not stay in the L2 cache is walked once.
+// Blocks at an end overlap those before.
 template <int kBytes>
 void TransposeBlocks(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
                      int64_t rows, int64_t columns) {
   constexpr int64_t n = ByteBlock<kBytes>::kLanes;
   constexpr int64_t kLine = 64 / kBytes;
-  for (int64_t r0 = 0; r0 < rows; r0 += kLine) {
+  constexpr int64_t kCacheWay = 4096;  // bytes between lines of one set
+  constexpr int64_t kNearBytes = int64_t{1} << 20;
+  const auto block = [&](int64_t r, int64_t c) {
+    r = std::min(r, rows - n);
+    c = std::min(c, columns - n);
+    TransposeBlock<kBytes>(src + c * src_stride + r * kBytes, src_stride,
+                           dst + r * dst_stride + c * kBytes, dst_stride);
+  };
+  const auto square = [&](int64_t r0, int64_t c0) {
     const int64_t r1 = std::min(r0 + kLine, rows);
-    for (int64_t c = 0; c < columns; c += n) {
+    const int64_t c1 = std::min(c0 + kLine, columns);
+    if (dst_stride % kCacheWay == 0) {
       for (int64_t r = r0; r < r1; r += n) {
-        TransposeBlock<kBytes>(src + c * src_stride + r * kBytes, src_stride,
-                               dst + r * dst_stride + c * kBytes, dst_stride);
+        for (int64_t c = c0; c < c1; c += n) block(r, c);
       }
+    } else {
+      for (int64_t c = c0; c < c1; c += n) {
+        for (int64_t r = r0; r < r1; r += n) block(r, c);
+      }
+    }
+  };
+  if (rows < columns && columns * src_stride > kNearBytes) {
+    for (int64_t c = 0; c < columns; c += kLine) {
+      for (int64_t r = 0; r < rows; r += kLine) square(r, c);
+    }
+  } else {
+    for (int64_t r = 0; r < rows; r += kLine) {
+      for (int64_t c = 0; c < columns; c += kLine) square(r, c);
     }
   }
 }
@@ -159,13 +189,11 @@ void TransposePlane(const char* src, int64_t src_stride, char* dst, int64_t dst_
   } else {
     if (TransposeNarrow<kBytes>(src, src_stride, dst, dst_stride, rows, columns)) return;
     constexpr int64_t n = ByteBlock<kBytes>::kLanes;
-    const int64_t full_rows = rows / n * n;
-    const int64_t full_columns = columns / n * n;
-    TransposeBlocks<kBytes>(src, src_stride, dst, dst_stride, full_rows, full_columns);
-    TransposeEdge<kBytes>(src + full_columns * src_stride, src_stride, dst + full_columns * kBytes,
-                          dst_stride, full_rows, columns - full_columns);
-    TransposeEdge<kBytes>(src + full_rows * kBytes, src_stride, dst + full_rows * dst_stride,
-                          dst_stride, rows - full_rows, columns);
+    if (rows >= n && columns >= n) {
+      TransposeBlocks<kBytes>(src, src_stride, dst, dst_stride, rows, columns);
+    } else {
+      TransposeEdge<kBytes>(src, src_stride, dst, dst_stride, rows, columns);
+    }
   }
 }
 
