@@ -9,6 +9,7 @@
 #include "passes/addto.h"
 #include "passes/array_ops.h"
 #include "passes/coalesced_tensors.h"
+#include "passes/expand_ops.h"
 #include "passes/fuse_batch_norm.h"
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
@@ -32,6 +33,7 @@ namespace {
 constexpr Pass kPasses[] = {
     {"insert_feed_fetch", "give every fed and fetched variable its op", InsertFeedFetch},
     {kPythonLayersPass, "put the ops of Python layers in their place", InlinePythonLayers},
+    {kExpandOpsPass, "put what ops are made of in their place", ExpandOps},
     {kVariableAttributesPass, "turn attributes that are variables into inputs",
      BindVariableAttributes},
     {kArrayOpsPass, "give ops on tensor arrays types of their own", NameArrayOps},

@@ -9,6 +9,7 @@
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan/instruction_name.h"
 #include "passes/array_ops.h"
+#include "passes/expand_ops.h"
 #include "passes/feed_fetch.h"
 #include "passes/pipeline.h"
 #include "passes/prune.h"
@@ -59,9 +60,9 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> RunOnce(const Program& program,
 }
 
 // What leaves the program's variables as they are.
-constexpr absl::string_view kKeepsVariables[] = {"insert_feed_fetch",     kPythonLayersPass,
-                                                 kVariableAttributesPass, kArrayOpsPass,
-                                                 kUndefinedValuesPass,    kPrunePass};
+constexpr absl::string_view kKeepsVariables[] = {
+    "insert_feed_fetch", kPythonLayersPass,    kExpandOpsPass, kVariableAttributesPass,
+    kArrayOpsPass,       kUndefinedValuesPass, kPrunePass};
 
 // All variables that somebody needs: passes drop some of them, or change what they hold.
 absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,

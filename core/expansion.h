@@ -1,0 +1,95 @@
+// Expansion: an op that is a few others. It has slots, as all ops have, but neither kernels nor
+// shapes of its own: the pass expand_ops puts what it is made of in its place. Gradients of
+// gradients are such ops:
+//
+//   square_grad_grad(X=x, grad_out=d, grad_x@GRAD=a) -> (grad_out@GRAD=b)
+//
+// becomes
+//
+//   square_grad(X=x, Out@GRAD=a) -> (X@GRAD=t)
+//   assign(X=t) -> (Out=b)
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/op_def.h"
+#include "core/program.h"
+#include "core/status.h"
+
+namespace interp {
+
+// The op being expanded, as ExpansionDef::expand sees it, and what it becomes.
+class Expansion {
+ public:
+  // Stands for an argument, or a value, that is not there.
+  static constexpr VarId kAbsent = -1;
+  struct Argument {
+    absl::string_view slot;
+    VarId id;
+  };
+
+  // Both outlive this.
+  Expansion(Program& program, const Op& op);
+
+  // The argument of an input slot, kAbsent where there is none or it is @EMPTY@.
+  VarId Input(absl::string_view slot) const;
+  // A float attribute of the op.
+  float FloatAttr(absl::string_view name, float otherwise) const;
+  // Whether the op gives an output of that slot.
+  bool Wants(absl::string_view slot) const { return Output(slot) != kAbsent; }
+
+  // Adds an op with the attributes of the one that is expanded, and gives its value of slot
+  // `output`. Nothing where an argument is absent, and kAbsent then.
+  VarId Add(absl::string_view type, std::initializer_list<Argument> inputs,
+            absl::string_view output = "Out");
+  // Sets an attribute of the op that was added last. REQUIRES: there is one.
+  void SetAttr(absl::string_view name, AttrValue value);
+  // The sum of those that are there.
+  VarId Sum(const std::vector<VarId>& terms);
+  // `factor` times the value.
+  VarId Scale(VarId value, float factor);
+
+  // Makes `value` the output of `slot`; nothing where the op gives none there. All ops have read
+  // their inputs before an output gets its value.
+  void Set(absl::string_view slot, VarId value);
+  // The same, zeros of the shape of `like` where the value is absent.
+  void SetOrZeros(absl::string_view slot, VarId value, VarId like);
+
+  // The ops. An output that got no value is an error.
+  absl::StatusOr<std::vector<Op>> Take() &&;
+
+ private:
+  VarId Output(absl::string_view slot) const;
+  VarId Temporary();
+
+  Program& program_;
+  const Op& op_;
+  VarId empty_;
+  std::vector<Op> ops_;
+  std::vector<Op> results_;  // give the outputs their values
+};
+
+struct ExpansionDef {
+  absl::string_view type;
+  std::vector<SlotDef> inputs;
+  std::vector<SlotDef> outputs;
+  absl::Status (*expand)(Expansion&) = nullptr;
+};
+
+// The definition, or null where an op is not expanded. Filled before main(), read-only after.
+const ExpansionDef* FindExpansion(absl::string_view type);
+
+// Also adds the op to OpRegistry::Global(), so that its slots are known.
+struct ExpansionRegistration {
+  explicit ExpansionRegistration(ExpansionDef&& def);
+};
+
+}  // namespace interp
+
+// INTERP_REGISTER_EXPANSION(ExpansionDef{.type = "square_grad_grad", ...}) at namespace scope of a
+// file in kernels/.
+#define INTERP_REGISTER_EXPANSION(...)                                                       \
+  static const ::interp::ExpansionRegistration INTERP_CONCAT(interp_expansion_registration_, \
+                                                             __COUNTER__)(__VA_ARGS__)

@@ -1,0 +1,73 @@
+#include "passes/expand_ops.h"
+
+#include "core/expansion.h"
+#include "core/program_parse.h"
+#include "core/program_print.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/testing/fake_ops.h"
+
+namespace interp::expand_ops_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Out = 3 X + Y, or 3 X without Y; Rest = Y, or zeros.
+absl::Status ExpandTriple(Expansion& ops) {
+  const VarId sum = ops.Sum({ops.Scale(ops.Input("X"), 3), ops.Input("Y")});
+  ops.Set("Out", sum);
+  ops.SetOrZeros("Rest", ops.Input("Y"), ops.Input("X"));
+  return absl::OkStatus();
+}
+INTERP_REGISTER_EXPANSION(ExpansionDef{.type = "expanded_triple",
+                                       .inputs = {{"X", kOptional}, {"Y", kOptional}},
+                                       .outputs = {{"Out"}, {"Rest", kOptional}},
+                                       .expand = ExpandTriple});
+
+absl::StatusOr<std::string> Expanded(absl::string_view text) {
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(text));
+  const PassContext context{testing::FakeOps(), {}, {}};
+  INTERP_ASSIGN_OR_RETURN(program, ExpandOps(std::move(program), context));
+  return ToText(program);
+}
+
+TEST(ExpandOpsTest, PutsThePartsInThePlaceOfTheOp) {
+  EXPECT_EQ(*Expanded(R"(block 0
+  before(X=x) -> (Out=y)
+  expanded_triple(X=x, Y=y) -> (Out=z)
+  after(X=z) -> (Out=x)
+)"),
+            R"(block 0
+  before(X=x) -> (Out=y)
+  scale(X=x) -> (Out=expanded_triple@PART3) {scale=3.0}
+  sum(X=[expanded_triple@PART3, y]) -> (Out=expanded_triple@PART4)
+  assign(X=expanded_triple@PART4) -> (Out=z)
+  after(X=z) -> (Out=x)
+)");
+}
+
+TEST(ExpandOpsTest, LeavesOutWhatIsAbsentAndGivesZerosForIt) {
+  EXPECT_EQ(*Expanded(R"(block 0
+block 1 parent=0
+  expanded_triple(X=x, Y=@EMPTY@) -> (Out=x, Rest=r)
+)"),
+            R"(block 0
+block 1 parent=0
+  scale(X=x) -> (Out=expanded_triple@PART3) {scale=3.0}
+  fill_zeros_like(X=x) -> (Out=expanded_triple@PART4)
+  assign(X=expanded_triple@PART3) -> (Out=x)
+  assign(X=expanded_triple@PART4) -> (Out=r)
+)");
+}
+
+TEST(ExpandOpsTest, SaysWhichOutputHasNothingToBeMadeOf) {
+  const absl::Status status = Expanded(R"(block 0
+  expanded_triple(Y=@EMPTY@) -> (Out=z)
+)")
+                                  .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("block 0, op #0 expanded_triple: output 'Out' needs"));
+}
+
+}  // namespace
+}  // namespace interp::expand_ops_test
