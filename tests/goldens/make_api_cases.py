@@ -235,7 +235,12 @@ def make_call(out, case):
         if wanted and not result.stop_gradient:
             loss = paddle.sum(result * result * 0.5 + result)
             b.fetch += [v.name for v in static.gradients([loss], wanted) if v is not None]
-        ops = [op.type for op in b.block.ops]
+    write_call(out, case, b)
+
+
+def write_call(out, case, b):
+    """Runs what the builder holds by now and writes the case, whose names are those of files."""
+    ops = [op.type for op in b.block.ops]
     assert case.op in ops, ops
     renamed = {name: g.safe(name) for name in b.fetch}
     blob = rename(b.prog.desc.serialize_to_string(), renamed)
