@@ -3,6 +3,8 @@
 // equal_all: whether X and Y have the same shape and elements.
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <type_traits>
 
 #include "absl/strings/numbers.h"
 #include "core/op_def.h"
@@ -73,6 +75,14 @@ absl::StatusOr<double> Tolerance(const KernelContext& ctx, int slot, double attr
                          ", expected float32 or float64");
 }
 
+template <typename T>
+using WideOf = std::conditional_t<std::is_floating_point_v<T>, double, std::complex<double>>;
+
+bool IsNan(double value) { return std::isnan(value); }
+bool IsNan(std::complex<double> value) {
+  return std::isnan(value.real()) || std::isnan(value.imag());
+}
+
 // Calls take(i, close) for every element.
 template <typename T, typename Take>
 absl::Status Compare(const KernelContext& ctx, const Take& take) {
@@ -83,10 +93,10 @@ absl::Status Compare(const KernelContext& ctx, const Take& take) {
   const T* const other = ctx.input(kOther).data<T>();
   const int64_t count = ctx.input(kInput).numel();
   for (int64_t i = 0; i < count; ++i) {
-    const double a = static_cast<double>(input[i]);
-    const double b = static_cast<double>(other[i]);
-    if (std::isnan(a) || std::isnan(b)) {
-      take(i, attrs.equal_nan && std::isnan(a) && std::isnan(b));
+    const auto a = static_cast<WideOf<T>>(input[i]);
+    const auto b = static_cast<WideOf<T>>(other[i]);
+    if (IsNan(a) || IsNan(b)) {
+      take(i, attrs.equal_nan && IsNan(a) && IsNan(b));
       continue;
     }
     // Like Paddle's, all numbers are close to infinity.
@@ -131,7 +141,9 @@ OpDef CloseDef(absl::string_view type, absl::Status (*infer)(InferContext&),
 
 INTERP_REGISTER_OP(CloseDef("isclose", InferIsClose,
                             {{DType::kFloat32, IsClose<float>},
-                             {DType::kFloat64, IsClose<double>}}));
+                             {DType::kFloat64, IsClose<double>},
+                             {DType::kComplex64, IsClose<std::complex<float>>},
+                             {DType::kComplex128, IsClose<std::complex<double>>}}));
 INTERP_REGISTER_OP(CloseDef("allclose", InferAllClose,
                             {{DType::kFloat32, AllClose<float>},
                              {DType::kFloat64, AllClose<double>}}));

@@ -1,4 +1,7 @@
 // logical_and, _or, _xor, _not (of any dtype, with a bool result) and bitwise_and, _or, _xor, _not.
+#include <complex>
+
+#include "kernels/complex/complex_dtype.h"
 #include "kernels/math/binary.h"
 #include "kernels/math/unary.h"
 
@@ -8,28 +11,28 @@ namespace {
 struct LogicalAnd {
   template <typename T>
   bool operator()(T a, T b) const {
-    return (a != 0) & (b != 0);
+    return (a != T{}) & (b != T{});
   }
 };
 
 struct LogicalOr {
   template <typename T>
   bool operator()(T a, T b) const {
-    return (a != 0) | (b != 0);
+    return (a != T{}) | (b != T{});
   }
 };
 
 struct LogicalXor {
   template <typename T>
   bool operator()(T a, T b) const {
-    return (a != 0) != (b != 0);
+    return (a != T{}) != (b != T{});
   }
 };
 
 struct LogicalNot {
   template <typename T>
   bool operator()(T x) const {
-    return x == 0;
+    return x == T{};
   }
 };
 
@@ -67,8 +70,8 @@ struct BitwiseNot {
 
 template <typename Op>
 OpDef LogicalDef(absl::string_view type) {
-  return PredicateDef(
-      type, PredicateKernels<Op, bool, float, double, int32_t, int64_t, int16_t, int8_t>());
+  return PredicateDef(type, PredicateKernels<Op, bool, float, double, int32_t, int64_t, int16_t,
+                                             int8_t, std::complex<float>, std::complex<double>>());
 }
 
 template <typename Op, typename... Ts>
@@ -78,7 +81,8 @@ std::vector<KernelDef> NotRows() {
 
 OpDef LogicalNotDef() {
   OpDef def = PlainUnaryDef(
-      "logical_not", NotRows<LogicalNot, bool, float, double, int32_t, int64_t, int16_t, int8_t>());
+      "logical_not", NotRows<LogicalNot, bool, float, double, int32_t, int64_t, int16_t, int8_t,
+                             std::complex<float>, std::complex<double>>());
   def.infer_dtype = [](DTypeContext& ctx) { ctx.Set(unary::kOut, DType::kBool); };
   def.inplace = {};
   def.gradient = {.none = true};

@@ -2,7 +2,9 @@
 // broadcast to that part. Dimensions in `decrease_axes` are indexed, and `none_axes` are new
 // dimensions of length 1, as in x[2, :, None] = value. The value is ValueTensor, or attributes.
 #include <algorithm>
+#include <complex>
 #include <cstring>
+#include <type_traits>
 
 #include "core/op_def.h"
 #include "kernels/tensor/set_value_attrs.h"
@@ -21,9 +23,46 @@ using set_value::SetValueAttrs;
 
 constexpr int kOut = 0;
 
+std::complex<double> ComplexOf(const Scalar& scalar) {
+  return std::visit(
+      [](const auto& value) -> std::complex<double> {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Complex>) {
+          return {value.real, value.imag};
+        } else {
+          return static_cast<double>(value);
+        }
+      },
+      scalar.value);
+}
+
+std::vector<std::complex<double>> ReadComplexValues(AttrReader& reader) {
+  const Attr* const attr = reader.op().FindAttr("values");
+  std::vector<std::complex<double>> values;
+  if (attr == nullptr) return values;
+  const auto* const scalars = std::get_if<std::vector<Scalar>>(&attr->value);
+  if (scalars == nullptr) {
+    reader.Fail("attribute 'values' is no list of scalars");
+    return values;
+  }
+  for (const Scalar& scalar : *scalars) values.push_back(ComplexOf(scalar));
+  return values;
+}
+
+// `value` as one element of `dtype`.
+ScalarBytes ComplexBytes(DType dtype, std::complex<double> value) {
+  ScalarBytes scalar = ToScalarBytes(dtype, value.real());
+  if (dtype == DType::kComplex64) {
+    const std::complex<float> narrow(value);
+    std::memcpy(scalar.bytes.data(), &narrow, sizeof(narrow));
+  } else if (dtype == DType::kComplex128) {
+    std::memcpy(scalar.bytes.data(), &value, sizeof(value));
+  }
+  return scalar;
+}
+
 // Newer programs write `values`; before, every dtype had a list of its own.
 void ReadValues(AttrReader& reader, SetValueAttrs& attrs) {
-  const bool floating = IsFloating(reader.Type("dtype", DType::kFloat32));
+  const DType dtype = reader.Type("dtype", DType::kFloat32);
   for (const char* name : {"fp32_values", "fp64_values", "fp16_values"}) {
     if (attrs.floats.empty()) attrs.floats = reader.Doubles(name);
   }
@@ -31,7 +70,9 @@ void ReadValues(AttrReader& reader, SetValueAttrs& attrs) {
     if (attrs.floats.empty() && attrs.integers.empty()) attrs.integers = reader.Ints(name);
   }
   if (!attrs.floats.empty() || !attrs.integers.empty()) return;
-  if (floating) {
+  if (dtype == DType::kComplex64 || dtype == DType::kComplex128) {
+    attrs.complexes = ReadComplexValues(reader);
+  } else if (IsFloating(dtype)) {
     attrs.floats = reader.Doubles("values");
   } else {
     attrs.integers = reader.Ints("values");
@@ -49,7 +90,7 @@ SetValueAttrs ReadSetValueAttrs(AttrReader& reader) {
   }
   attrs.shape = Shape(shape);
   const std::optional<int64_t> wanted = attrs.shape.CheckedNumel();
-  const size_t count = attrs.floats.size() + attrs.integers.size();
+  const size_t count = attrs.count();
   if (count != 0 && (!wanted.has_value() || static_cast<size_t>(*wanted) != count)) {
     reader.Fail(
         absl::StrCat("attributes list ", count, " values for shape ", ToString(attrs.shape)));
@@ -61,7 +102,7 @@ absl::Status InferSetValue(InferContext& ctx) {
   const Tensor& input = ctx.input(kInput);
   const SetValueAttrs& attrs = ctx.attrs<SetValueAttrs>();
   if (input.shape.rank() == 0) return InvalidArgument("input 'Input' has rank 0");
-  if (!ctx.has_input(kValueTensor) && attrs.floats.empty() && attrs.integers.empty()) {
+  if (!ctx.has_input(kValueTensor) && attrs.count() == 0) {
     return InvalidArgument("there is no 'ValueTensor' and no attribute with values");
   }
   ctx.ShareShape(kInput, kOut);
@@ -121,6 +162,7 @@ std::vector<std::byte> set_value::ValuesAs(DType dtype, const SetValueAttrs& att
   };
   for (const double value : attrs.floats) append(ToScalarBytes(dtype, value));
   for (const int64_t value : attrs.integers) append(ToScalarBytes(dtype, value));
+  for (const std::complex<double> value : attrs.complexes) append(ComplexBytes(dtype, value));
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 // The attributes of set_value, for its kernel of any place.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <vector>
 
@@ -16,10 +17,13 @@ inline constexpr PartSlots kPartSlots = {.starts = 2, .ends = 3, .steps = 4};
 
 struct SetValueAttrs {
   PartAttrs part;
-  // The value where there is no ValueTensor; one of the lists, the other is empty.
+  // The value where there is no ValueTensor; one of the lists, the others are empty.
   Shape shape;
   std::vector<double> floats;
   std::vector<int64_t> integers;
+  std::vector<std::complex<double>> complexes;
+
+  size_t count() const { return floats.size() + integers.size() + complexes.size(); }
 };
 
 // The listed value as elements of `dtype`.

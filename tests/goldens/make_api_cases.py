@@ -216,6 +216,14 @@ def _coalesce_tensor(r, op):
                              {"copy_data": False, "set_constant": True, "constant": 0.5, "dtype": g.FP32, "use_align": True}))
 
 
+@cases("set_value")
+def _set_value(r, op):
+    for dtype in ("complex64", "complex128"):
+        for name, value in (("real", 2.0), ("complex", 1 - 2j)):
+            yield Call(f"{name}_number_{dtype}", lambda x, value=value: static.setitem(x * 1, (slice(None), 1), value),
+                       x=r.f((2, 3), dtype=dtype))
+
+
 # ----------------------------------------------------------------------------
 def declare(b, name, value):
     b.feed(name, value)

@@ -133,6 +133,26 @@ def _kron(r, op):
 
 
 # ----------------------------------------------------------------------------
+# predicates
+# ----------------------------------------------------------------------------
+@cases("logical_and", "logical_or", "logical_xor", "logical_not")
+def _logical(r, op):
+    for dtype in COMPLEX:
+        ins = {name: np.array([[0, 1, 1j], [0, 0, 2 - 1j]], dtype)[:, order] for name, order in (("X", [0, 1, 2]), ("Y", [1, 0, 2]))}
+        if op == "logical_not":
+            del ins["Y"]
+        yield forward_alone(Case(dtype, ins, "Out"))
+
+
+@cases("isclose")
+def _close(r, op):
+    for dtype in COMPLEX:
+        x = r.f((2, 3), dtype=dtype)
+        y = x + np.array([[0, 1e-3, 1e-3j], [1j, 0, 1e-1]], dtype)
+        yield forward_alone(Case(dtype, {"Input": x, "Other": y}, "Out", {"rtol": "1e-5", "atol": "0.01", "equal_nan": False}))
+
+
+# ----------------------------------------------------------------------------
 # transforms
 # ----------------------------------------------------------------------------
 NORMS = ("backward", "forward", "ortho")
