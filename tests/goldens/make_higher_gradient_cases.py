@@ -131,6 +131,28 @@ def _linear(r, op):
         yield Call(dtype, fn, x=r.f((1, 2, 3, 4), dtype=dtype))
 
 
+@cases("batch_norm_grad_grad", "instance_norm_double_grad")
+def _norm(r, op):
+    # Squares: gradients of what is normalised, started from the like of it, are next to zero.
+    for dtype in DTYPES:
+        for layout, shape in (("NCHW", (2, 3, 2, 4)), ("NHWC", (2, 2, 4, 3))):
+            ins = {"x": r.f(shape, dtype=dtype), "w": r.f((3,), 0.5, 2, dtype), "b": r.f((3,), dtype=dtype)}
+            if op == "batch_norm_grad_grad":
+                for name, running in (("batch", False), ("running", True)):
+                    yield Call(f"{name}_{layout}_{dtype}",
+                               lambda x, w, b, running=running, layout=layout: paddle.square(F.batch_norm(
+                                   x, filled(0.2, x), filled(1.5, x), w, b, True, data_format=layout,
+                                   use_global_stats=running)),
+                               **ins)
+            elif layout == "NCHW":
+                yield Call(dtype, lambda x, w, b: paddle.square(F.instance_norm(x, weight=w, bias=b)), **ins)
+                yield Call(f"alone_{dtype}", lambda x: paddle.square(F.instance_norm(x)), x=ins["x"])
+
+
+def filled(value, like):
+    return paddle.full([3], value, like.dtype)
+
+
 # ----------------------------------------------------------------------------
 def make(out, case):
     """The program of the call and its gradients. Each starts from a multiple of what came before, which counts in the next."""
