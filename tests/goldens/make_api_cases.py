@@ -216,6 +216,18 @@ def _coalesce_tensor(r, op):
                              {"copy_data": False, "set_constant": True, "constant": 0.5, "dtype": g.FP32, "use_align": True}))
 
 
+@cases("warprnnt", "warprnnt_grad")
+def _warprnnt(r, op):
+    def case(name, size, rows, labels, dtype="float32", blank=0, emit=0.0):
+        return Call(f"{name}_{dtype}", lambda x, a, n, m: F.rnnt_loss(x, a, n, m, blank, emit, "none"),
+                    x=r.f((len(rows),) + size, dtype=dtype),
+                    a=(r.i((len(rows), size[1] - 1), 1, size[2] - 1, "int32") + blank) % size[2], n=ints(*rows), m=ints(*labels))
+    for dtype in DTYPES:
+        yield case("full", (4, 3, 5), [4, 4], [2, 2], dtype)
+        yield case("ragged", (4, 3, 5), [4, 2, 1], [2, 1, 0], dtype, blank=2)
+        yield case("emit", (3, 3, 4), [3, 3], [2, 1], dtype, emit=0.5)
+
+
 @cases("set_value")
 def _set_value(r, op):
     for dtype in ("complex64", "complex128"):
