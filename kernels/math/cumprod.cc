@@ -2,6 +2,7 @@
 // cumprod_grad: X@GRAD[i] = the sum over k >= i of Out@GRAD[k] * Out[k] / X[i]. Where X has a zero
 // the products that leave it out are multiplied up.
 #include <algorithm>
+#include <complex>
 
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
@@ -58,7 +59,9 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, CumProd<float>},
                 {DType::kFloat64, CumProd<double>},
                 {DType::kInt32, CumProd<int32_t>},
-                {DType::kInt64, CumProd<int64_t>}},
+                {DType::kInt64, CumProd<int64_t>},
+                {DType::kComplex64, CumProd<std::complex<float>>},
+                {DType::kComplex128, CumProd<std::complex<double>>}},
     .inplace = {{kX, kOut}},
     .gradient = {.inputs = {"X", "Out", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });

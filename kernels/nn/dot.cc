@@ -1,4 +1,6 @@
 // dot: Out[...] = sum over the last dim of X * Y. X and Y have equal shapes.
+#include <complex>
+
 #include "kernels/util/flops.h"
 
 namespace interp::nn {
@@ -46,7 +48,9 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, Dot<float>},
                 {DType::kFloat64, Dot<double>},
                 {DType::kInt32, Dot<int32_t, uint32_t>},
-                {DType::kInt64, Dot<int64_t, uint64_t>}},
+                {DType::kInt64, Dot<int64_t, uint64_t>},
+                {DType::kComplex64, Dot<std::complex<float>>},
+                {DType::kComplex128, Dot<std::complex<double>>}},
     .gradient = {.inputs = {"X", "Y", "Out@GRAD"}, .outputs = {"X@GRAD", "Y@GRAD"}},
     .flops = Flops,
 });

@@ -1,5 +1,7 @@
-// dot_grad: X@GRAD = Out@GRAD Y and Y@GRAD = Out@GRAD X, each Out@GRAD for the whole last dim.
+// dot_grad: X@GRAD = Out@GRAD Y and Y@GRAD = Out@GRAD X, each Out@GRAD for the whole last dim. Of
+// complex numbers Y and X are conjugates.
 #include "core/op_def.h"
+#include "kernels/complex/complex_dtype.h"
 #include "kernels/nn/gradient_shape.h"
 
 namespace interp::nn {
@@ -35,7 +37,7 @@ void ScaleRows(const Tensor& factors, const Tensor& rows, Tensor* out) {
   T* to = out->mutable_data<T>();
   for (int64_t i = 0; i < factors.numel(); ++i, from += length, to += length) {
     const T factor = factors.data<T>()[i];
-    for (int64_t j = 0; j < length; ++j) to[j] = factor * from[j];
+    for (int64_t j = 0; j < length; ++j) to[j] = factor * Conjugate(from[j]);
   }
 }
 
@@ -51,7 +53,10 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X"}, {"Y"}, {"Out@GRAD"}},
     .outputs = {{"X@GRAD", kOptional}, {"Y@GRAD", kOptional}},
     .infer = Infer,
-    .kernels = {{DType::kFloat32, DotGrad<float>}, {DType::kFloat64, DotGrad<double>}},
+    .kernels = {{DType::kFloat32, DotGrad<float>},
+                {DType::kFloat64, DotGrad<double>},
+                {DType::kComplex64, DotGrad<std::complex<float>>},
+                {DType::kComplex128, DotGrad<std::complex<double>>}},
 });
 
 }  // namespace

@@ -4,6 +4,7 @@
 // With an `axis` behind the first dimension gather_grad takes Out@GRAD's first block, the entries
 // of index 0 in the dimensions before `axis`, for all blocks. So does Paddle up to 2.6 (on the
 // host), and training that it started goes on as it would there. index_select_grad is right.
+#include <complex>
 #include <cstring>
 
 #include "core/op_def.h"
@@ -91,9 +92,15 @@ OpDef GatherGradDef(absl::string_view type,
   };
 }
 
+OpDef IndexSelectGradDef() {
+  OpDef def = GatherGradDef<false>("index_select_grad", ParseAttrs<GatherAttrs, ReadSelectAttrs>);
+  def.kernels.push_back({DType::kComplex64, GatherGrad<std::complex<float>, false>});
+  def.kernels.push_back({DType::kComplex128, GatherGrad<std::complex<double>, false>});
+  return def;
+}
+
 INTERP_REGISTER_OP(GatherGradDef<true>("gather_grad", ParseAttrs<GatherAttrs, ReadGatherAttrs>));
-INTERP_REGISTER_OP(GatherGradDef<false>("index_select_grad",
-                                        ParseAttrs<GatherAttrs, ReadSelectAttrs>));
+INTERP_REGISTER_OP(IndexSelectGradDef());
 
 }  // namespace
 }  // namespace interp

@@ -92,6 +92,25 @@ def _matmul(r, op):
                {"trans_x": False, "trans_y": False})
 
 
+@cases("dot")
+def _dot(r, op):
+    for dtype in COMPLEX:
+        yield Case(f"of_{dtype}", {"X": r.f((3, 4), dtype=dtype), "Y": r.f((3, 4), dtype=dtype)}, "Out")
+
+
+@cases("index_select")
+def _index_select(r, op):
+    for dtype in COMPLEX:
+        yield Case(f"of_{dtype}", {"X": r.f((3, 4), dtype=dtype), "Index": np.array([2, 0, 2], "int32")}, "Out", {"dim": 1},
+                   no_grad=("Index",))
+
+
+@cases("cumprod")
+def _cumprod(r, op):
+    for dtype in COMPLEX:
+        yield forward_alone(Case(f"of_{dtype}", {"X": r.f((2, 3, 4), dtype=dtype)}, "Out", {"dim": 1}))
+
+
 @cases("reduce_sum", "reduce_mean")
 def _reduce(r, op):
     for dtype in COMPLEX:
