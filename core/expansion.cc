@@ -11,8 +11,7 @@ namespace interp {
 namespace {
 
 absl::flat_hash_map<absl::string_view, std::unique_ptr<ExpansionDef>>& ExpansionDefs() {
-  static auto* const defs =
-      new absl::flat_hash_map<absl::string_view, std::unique_ptr<ExpansionDef>>();
+  static auto* defs = new absl::flat_hash_map<absl::string_view, std::unique_ptr<ExpansionDef>>();
   return *defs;
 }
 

@@ -11,14 +11,18 @@ namespace {
 struct LogicalAnd {
   template <typename T>
   bool operator()(T a, T b) const {
-    return (a != T{}) & (b != T{});
+    const bool first = a != T{};
+    const bool second = b != T{};
+    return first & second;
   }
 };
 
 struct LogicalOr {
   template <typename T>
   bool operator()(T a, T b) const {
-    return (a != T{}) | (b != T{});
+    const bool first = a != T{};
+    const bool second = b != T{};
+    return first | second;
   }
 };
 
