@@ -37,7 +37,9 @@ void ReduceNarrowTile(LoopNest reduced, Source x, int64_t width, R* out, int64_t
   typename Reducer::Acc totals[kTile];
   int64_t positions[kTile];
   std::fill(totals, totals + length, reducer.Init());
-  for (int64_t i = 0; i < length; ++i) positions[i] = at + i % width * step;
+  for (int64_t begin = 0; begin < length; begin += width) {
+    for (int64_t i = 0; i < width; ++i) positions[begin + i] = at + i * step;
+  }
   LoopCursor row(reduced);
   const int64_t rows = reduced.count();
   for (int64_t r = 0; r < rows; ++r, row.Next()) {
@@ -49,8 +51,10 @@ void ReduceNarrowTile(LoopNest reduced, Source x, int64_t width, R* out, int64_t
       }
     }
   }
-  for (int64_t i = width; i < length; ++i) {
-    totals[i % width] = reducer.Fold(totals[i % width], totals[i]);
+  for (int64_t begin = width; begin < length; begin += width) {
+    for (int64_t i = 0; i < width; ++i) {
+      totals[i] = reducer.Fold(totals[i], totals[begin + i]);
+    }
   }
   for (int64_t i = 0; i < width; ++i) out[positions[i]] = finish(totals[i], positions[i]);
 }
