@@ -47,29 +47,29 @@ bool HoldsArray(const Slot* slot, const std::vector<bool>& arrays) {
                                         [&arrays](VarId id) { return arrays[id]; });
 }
 
-// Declares the variables `filled` as arrays: Paddle declares the gradient of an array that nothing
-// makes as a tensor, or not at all.
-void DeclareArrays(const std::vector<bool>& filled, Program& program) {
-  std::vector<bool> declared(filled.size(), false);
+}  // namespace
+
+bool HasArrayForm(const Op& op) { return FindForms(op) != nullptr; }
+
+void DeclareArrays(const std::vector<bool>& arrays, Program& program) {
+  std::vector<bool> declared(arrays.size(), false);
   for (Block& block : program.blocks) {
     for (Var& var : block.vars) {
-      if (!filled[var.id]) continue;
+      if (!arrays[var.id]) continue;
       declared[var.id] = true;
       if (var.kind != VarKind::kLodTensor) continue;
       var.kind = VarKind::kLodTensorArray;
       var.wire.clear();
     }
   }
-  for (VarId id = 0; id < std::ssize(filled); ++id) {
-    if (!filled[id] || declared[id]) continue;
+  for (VarId id = 0; id < std::ssize(arrays); ++id) {
+    if (!arrays[id] || declared[id]) continue;
     Var var;
     var.id = id;
     var.kind = VarKind::kLodTensorArray;
     program.blocks[0].vars.push_back(std::move(var));
   }
 }
-
-}  // namespace
 
 absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& /*context*/) {
   std::vector<bool> arrays = FindArrays(program);
@@ -88,6 +88,7 @@ absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& /*conte
       for (const VarId id : out->args) filled[id] = arrays[id] = id != empty;
     }
   }
+  // Paddle declares the gradient of an array that nothing makes as a tensor, or not at all.
   DeclareArrays(filled, program);
   return program;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "passes/pass.h"
 
 namespace interp {
@@ -16,5 +18,10 @@ inline constexpr absl::string_view kArrayOpsPass = "array_ops";
 // alike. What fill_any_like makes of an array is one, whatever its declaration says. Linear time
 // but for such declarations.
 absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& context);
+
+// Whether ops of that type may take an array, by the name of another.
+bool HasArrayForm(const Op& op);
+// Declares variables, by VarId, as arrays where they are declared as tensors or not at all.
+void DeclareArrays(const std::vector<bool>& arrays, Program& program);
 
 }  // namespace interp

@@ -166,7 +166,9 @@ class ConvFuser {
       reshape = *writer;
       bias = Fuser::Argument(op(reshape).inputs, "X");
       dims = AttrReader(op(reshape)).Ints("shape");
-      std::replace(dims.begin(), dims.end(), int64_t{-1}, chain.channels);
+      if (const auto any = std::find(dims.begin(), dims.end(), -1); any != dims.end()) {
+        *any = chain.channels;
+      }
     }
     const int64_t axis = AttrReader(op(*add)).Int("axis", -1);
     if (!IsPerChannel(dims, axis, /*rank=*/4, chain.channel_axis, chain.channels) ||
@@ -190,6 +192,7 @@ class ConvFuser {
     const Op& reshape = op(use.first);
     const Var* const from = fuser_.ParameterUntil(until, Fuser::Argument(reshape.inputs, "X"));
     const bool known = (reshape.type == "reshape2" || reshape.type == "reshape") &&
+                       Fuser::Argument(reshape.outputs, "Out") == id &&
                        std::all_of(reshape.inputs.begin(), reshape.inputs.end(),
                                    [](const Slot& s) { return s.name == "X" || s.args.empty(); });
     if (!known || from == nullptr || from->dims != std::vector<int64_t>{chain.channels}) {

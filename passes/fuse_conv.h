@@ -22,7 +22,7 @@ inline constexpr absl::string_view kFusedConv2d = "fused_conv2d";
 //                fuse_residual=true, fuse_activation="relu", fuse_alpha=0.0, fuse_beta=0.0}
 //
 // The bias may come through a reshape2 to [1, channels, 1, 1], as paddle.nn writes it; that goes,
-// too, unless something else reads its result. Behind the batch norm and behind the activation
+// too, if nothing else reads its result. Behind the batch norm and behind the activation
 // there may be an elementwise_mul and an elementwise_add of a parameter of one element each, which
 // become PreScale, PreShift, PostScale and PostShift. Starts at conv2d and depthwise_conv2d; each
 // step is optional, the order is fixed, and at least one must be there. A conv2d_transpose takes

@@ -36,9 +36,9 @@ constexpr Pass kPasses[] = {
     {kExpandOpsPass, "put what ops are made of in their place", ExpandOps},
     {kVariableAttributesPass, "turn attributes that are variables into inputs",
      BindVariableAttributes},
-    {kArrayOpsPass, "give ops on tensor arrays types of their own", NameArrayOps},
     {kUndefinedValuesPass, "give undefined values the dtype of what they are chosen against",
      TypeUndefinedValues},
+    {kArrayOpsPass, "give ops on tensor arrays types of their own", NameArrayOps},
     {kCoalescedTensorsPass, "keep tensors that coalesce_tensor has joined alike",
      KeepCoalescedTensorsAlike},
     {kPrunePass, "drop ops that contribute to nothing anybody sees", Prune},
@@ -112,8 +112,8 @@ absl::StatusOr<std::vector<Pass>> WithExtra(const std::vector<ExtraPass>& extra)
 
 // What passes must keep, as far as it was so before.
 struct Baseline {
-  std::vector<bool> computed;  // see VerifyStillComputed
-  bool columns = false;        // feed and fetch ops are in order
+  ComputedVars computed;  // see VerifyStillComputed
+  bool columns = false;   // feed and fetch ops are in order
 };
 
 absl::Status VerifyAfterPass(const Program& program, const PassContext& context,
@@ -186,7 +186,7 @@ absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& con
   // Passes use ids as indices: what comes in is checked even when `verify` is off.
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
   Baseline baseline;
-  if (Verifies(options)) baseline = {ComputedVars(program), VerifyColumns(program).ok()};
+  if (Verifies(options)) baseline = {FindComputedVars(program), VerifyColumns(program).ok()};
   PipelineResult result;
   result.program = std::move(program);
   for (const Pass& pass : passes) {

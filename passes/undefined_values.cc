@@ -9,6 +9,7 @@
 
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
+#include "passes/array_ops.h"
 
 namespace interp {
 namespace {
@@ -58,7 +59,12 @@ class Groups {
   }
 
   void NoteArray(VarId var) { types_[Find(var)].array = true; }
-  bool HasArray(VarId var) { return types_[Find(var)].array; }
+  void NoteTensor(VarId var) { types_[Find(var)].tensor = true; }
+  // Arrays and undefined values, nothing else.
+  bool OfArrays(VarId var) {
+    const Types& types = types_[Find(var)];
+    return types.array && !types.tensor;
+  }
 
   // Of undefined values in the group.
   void NoteChange(VarId var) { types_[Find(var)].changed = true; }
@@ -69,6 +75,7 @@ class Groups {
     DType dtype = DType::kUndefined;
     bool several = false;
     bool array = false;
+    bool tensor = false;
     bool changed = false;
   };
 
@@ -104,7 +111,6 @@ Groups FindGroups(Program& program) {
   std::vector<DType> declared(program.names.size(), DType::kUndefined);
   for (const Block& block : program.blocks) {
     for (const Var& var : block.vars) {
-      if (var.kind == VarKind::kLodTensorArray) groups.NoteArray(var.id);
       if (var.kind != VarKind::kLodTensor) continue;
       declared[var.id] = var.dtype;
       if (!written[var.id]) groups.NoteDType(var.id, var.dtype);
@@ -135,39 +141,70 @@ std::optional<std::pair<absl::string_view, AttrValue>> ListOf(DType dtype) {
   }
 }
 
-// Undefined values that are chosen against arrays become arrays, which are empty without an op, and
-// so do variables that nothing else is passed on to.
-void MakeUndefinedArrays(Program& program, Groups& groups) {
-  std::vector<bool> defined(program.names.size(), false);
+// Whether slot `name` of the op takes arrays.
+bool TakesArrays(const Op& op, absl::string_view name, const OpRegistry& ops) {
+  if (PassesOn(op) || RunsBlock(op) || HasArrayForm(op)) return true;
+  const OpDef* const def = ops.Find(op.type);
+  return def != nullptr &&
+         std::any_of(def->inputs.begin(), def->inputs.end(), [&](const SlotDef& slot) {
+           return slot.name == name && (slot.flags & (kTensorArray | kMayBeArray)) != 0;
+         });
+}
+
+// Notes the arrays of all groups, and the tensors: what is fed, a parameter, computed by an op, or
+// read by one that takes no array.
+void NoteKinds(Program& program, const OpRegistry& ops, Groups& groups) {
+  std::vector<bool> arrays(program.names.size(), false);
+  std::vector<bool> written(program.names.size(), false);
+  for (const Block& block : program.blocks) {
+    for (const Var& var : block.vars) arrays[var.id] = var.kind == VarKind::kLodTensorArray;
+  }
   ForEachOp(program, [&](const Op& op) {
-    if (PassesOn(op) || RunsBlock(op) || IsUndefinedValue(op)) return;
+    const bool computes = !PassesOn(op) && !RunsBlock(op) && !IsUndefinedValue(op);
     for (const Slot& slot : op.outputs) {
-      for (const VarId arg : slot.args) defined[arg] = true;
+      for (const VarId id : slot.args) {
+        written[id] = true;
+        if (computes && !arrays[id]) groups.NoteTensor(id);
+      }
+    }
+    for (const Slot& slot : op.inputs) {
+      if (TakesArrays(op, slot.name, ops)) continue;
+      for (const VarId id : slot.args) groups.NoteTensor(id);
     }
   });
-  for (Block& block : program.blocks) {
-    std::erase_if(block.ops, [&](const Op& op) {
-      return IsUndefinedValue(op) && groups.HasArray(op.FindOutput("Out")->args[0]);
-    });
-    for (Var& var : block.vars) {
-      const bool is_tensor = var.kind == VarKind::kLodTensor && !var.persistable;
-      if (!is_tensor || defined[var.id] || !groups.HasArray(var.id)) continue;
-      var.kind = VarKind::kLodTensorArray;
-      var.wire.clear();  // says that it is a tensor
+  for (const Block& block : program.blocks) {
+    for (const Var& var : block.vars) {
+      if (arrays[var.id]) groups.NoteArray(var.id);
+      const bool from_outside = var.persistable || !written[var.id];
+      if (!arrays[var.id] && from_outside) groups.NoteTensor(var.id);
     }
   }
 }
 
+// Undefined values that are chosen against arrays become arrays, which are empty without an op, and
+// so does what they are passed on to.
+void MakeUndefinedArrays(Program& program, const OpRegistry& ops, Groups& groups) {
+  NoteKinds(program, ops, groups);
+  std::vector<bool> arrays(program.names.size(), false);
+  for (Block& block : program.blocks) {
+    std::erase_if(block.ops, [&](const Op& op) {
+      return IsUndefinedValue(op) && groups.OfArrays(op.FindOutput("Out")->args[0]);
+    });
+  }
+  for (VarId id = 0; id < std::ssize(arrays); ++id) arrays[id] = groups.OfArrays(id);
+  DeclareArrays(arrays, program);
+}
+
 }  // namespace
 
-absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& /*context*/) {
+absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& context) {
   const bool any =
       std::any_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
         return std::any_of(block.ops.begin(), block.ops.end(), IsUndefinedValue);
       });
   if (!any) return program;
   Groups groups = FindGroups(program);
-  MakeUndefinedArrays(program, groups);
+  MakeUndefinedArrays(program, context.ops, groups);
   ForEachOp(program, [&](Op& op) {
     if (!IsUndefinedValue(op)) return;
     const VarId out = op.FindOutput("Out")->args[0];

@@ -17,7 +17,8 @@ inline constexpr absl::string_view kUndefinedValuesPass = "undefined_values";
 //
 //   assign_value() -> (Out=undefined_var_0) {dtype=3, shape=[1], int64_values=[0]}
 //
-// Where `k` is an array the op goes, and undefined_var_0 is declared as one, which is empty then.
+// Where `k` is an array the op goes, and undefined_var_0 is declared as one, which is empty then;
+// so this is before array_ops.
 // Values that go through assign and select_input are of one dtype; where ops and feeds give such a
 // group several, its undefined values stay. (Paddle: python/paddle/jit/dy2static/utils.py,
 // create_undefined_variable.) About linear time.

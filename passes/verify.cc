@@ -328,9 +328,13 @@ absl::Status VerifyOpsKnown(const Program& program, const OpRegistry& ops) {
   return unknown_maker;
 }
 
-std::vector<bool> ComputedVars(const Program& program) {
+ComputedVars FindComputedVars(const Program& program) {
   std::vector<bool> seen(program.names.size());
   std::vector<bool> computed(program.names.size());
+  std::vector<bool> arrays(program.names.size());
+  for (const Var& var : program.blocks[0].vars) {
+    arrays[var.id] = var.kind == VarKind::kLodTensorArray;
+  }
   for (const Op& op : program.blocks[0].ops) {
     for (const Slot& slot : op.inputs) {
       for (const VarId id : slot.args) seen[id] = true;
@@ -342,20 +346,20 @@ std::vector<bool> ComputedVars(const Program& program) {
       }
     }
   }
-  return computed;
+  return {std::move(computed), std::move(arrays)};
 }
 
-absl::Status VerifyStillComputed(const Program& program, const std::vector<bool>& computed) {
+absl::Status VerifyStillComputed(const Program& program, const ComputedVars& before) {
   std::vector<bool> written(program.names.size());
   for (const Var& var : program.blocks[0].vars) {
-    // An array that nobody writes is empty.
-    if (var.kind == VarKind::kLodTensorArray) written[var.id] = true;
+    const bool was_tensor = var.id < std::ssize(before.arrays) && !before.arrays[var.id];
+    if (was_tensor && var.kind == VarKind::kLodTensorArray) written[var.id] = true;
   }
   for (size_t i = 0; i < program.blocks[0].ops.size(); ++i) {
     const Op& op = program.blocks[0].ops[i];
     for (const Slot& slot : op.inputs) {
       for (const VarId id : slot.args) {
-        if (written[id] || id >= std::ssize(computed) || !computed[id]) continue;
+        if (written[id] || id >= std::ssize(before.computed) || !before.computed[id]) continue;
         return InvalidArgument(DescribeOp(program, 0, i), ": input '", slot.name, "' is '",
                                program.NameOf(id), "', which no op writes any more");
       }

@@ -43,11 +43,16 @@ absl::Status VerifyColumns(const Program& program);
 // the nearest names when not.
 absl::Status VerifyOpsKnown(const Program& program, const OpRegistry& ops);
 
-// True for the variables that block 0 reads only after an op other than feed wrote them, by VarId.
-std::vector<bool> ComputedVars(const Program& program);
+// By VarId: variables that block 0 reads only after an op other than feed wrote them, and arrays.
+struct ComputedVars {
+  std::vector<bool> computed;
+  std::vector<bool> arrays;
+};
+ComputedVars FindComputedVars(const Program& program);
 
 // No pass may take away the writer of a variable that is still read: block 0 of `program` reads
-// none of `computed` (made before the passes) before it is written.
-absl::Status VerifyStillComputed(const Program& program, const std::vector<bool>& computed);
+// none of those computed `before` the passes before it is written. What has become an array needs
+// no writer: it is empty.
+absl::Status VerifyStillComputed(const Program& program, const ComputedVars& before);
 
 }  // namespace interp

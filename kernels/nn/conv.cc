@@ -2,10 +2,12 @@
 //   Output = affine(activation(affine(batch_norm(conv(Input, Filter) + Bias)) + ResidualData))
 // where everything but the convolution is optional. See conv_problem.h for the slots and
 // fused_activation.h for the attributes fuse_activation, fuse_alpha and fuse_beta.
+#include <array>
 #include <type_traits>
 
 #include "absl/base/casts.h"
 #include "kernels/nn/conv_direct.h"
+#include "kernels/nn/conv_few_outputs.h"
 #include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
 #include "kernels/nn/conv_product.h"
@@ -25,7 +27,9 @@ struct OwnWeights {
   const float* bias = nullptr;  // null: none
 };
 
-enum class Method : int8_t { kOnednn, kWinograd, kProduct };
+// Numbers of our own are keys of the weights that they pack.
+enum class Method : int8_t { kOnednn = 0, kWinograd = 1, kProduct = 3, kFewOutputs = 4 };
+constexpr size_t kMethods = 5;
 
 // What a convolution keeps between runs: of one method.
 struct PreparedConv {
@@ -37,8 +41,7 @@ struct ConvState : KernelState {
   ShapeCache<PreparedConv> prepared;
   const PreparedConv* last = nullptr;
   // Constant weights of our own methods, whatever the size of images; null until made.
-  std::shared_ptr<const PackedArrays> points;
-  std::shared_ptr<const PackedArrays> panels;
+  std::array<std::shared_ptr<const PackedArrays>, kMethods> own;  // by Method
   WinogradFilter changing_points;
   std::vector<float> changing_bias;
 
@@ -46,6 +49,7 @@ struct ConvState : KernelState {
     if (last == nullptr) return "";
     if (last->method == Method::kWinograd) return kWinogradName;
     if (last->method == Method::kProduct) return "product";
+    if (last->method == Method::kFewOutputs) return "product of taps";
     return last->onednn == nullptr ? "plain loops" : last->onednn->implementation();
   }
 };
@@ -53,7 +57,10 @@ struct ConvState : KernelState {
 Method ChooseMethod(const KernelContext& ctx, const ConvProblem& problem, DType dtype) {
   if (ctx.algorithms() != Algorithms::kFast) return Method::kOnednn;
   const bool constant = WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>());
-  if (constant && dtype == DType::kFloat32 && ConvProductPays(problem)) return Method::kProduct;
+  if (constant && dtype == DType::kFloat32) {
+    if (ConvFewOutputsPays(problem)) return Method::kFewOutputs;
+    if (ConvProductPays(problem)) return Method::kProduct;
+  }
   return WinogradPays(problem, constant, dtype) ? Method::kWinograd : Method::kOnednn;
 }
 
@@ -149,20 +156,23 @@ absl::StatusOr<OwnWeights> ChangingPoints(KernelContext& ctx, const ConvProblem&
   return OwnWeights{points, state.changing_bias.empty() ? nullptr : state.changing_bias.data()};
 }
 
-// Weights that never change: `floats` that fill(data) writes, which returns the bias, made once and
-// shared under `key`. `kept` keeps them for the instruction.
-template <typename Fill>
+// Weights that never change: `floats` that write(filter, data) makes of a filter in dense
+// O,I,kernel order, and the bias. They are made once and live as long as the state of the
+// instruction.
+template <typename Write>
 absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem& problem,
-                                           uint64_t key, int64_t floats, const Fill& fill,
-                                           std::shared_ptr<const PackedArrays>& kept) {
+                                           Method method, int64_t floats, const Write& write) {
+  std::shared_ptr<const PackedArrays>& kept =
+      ctx.state<ConvState>().own[static_cast<size_t>(method)];
   const bool bias = HasBias(ctx, ctx.attrs<ConvAttrs>());
   if (kept == nullptr) {
     const size_t filter_bytes = static_cast<size_t>(floats) * sizeof(float);
     const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const PackedArrays>> {
       auto packed = std::make_shared<PackedArrays>();
       INTERP_ASSIGN_OR_RETURN(Tensor bytes, NewPackedArray(filter_bytes));
+      auto* const data = static_cast<float*>(bytes.mutable_raw_data());
       INTERP_ASSIGN_OR_RETURN(const std::vector<float> values,
-                              fill(static_cast<float*>(bytes.mutable_raw_data())));
+                              WriteFilter(ctx, [&](const float* filter) { write(filter, data); }));
       packed->arrays.push_back(std::move(bytes));
       if (!values.empty()) {
         packed->arrays.push_back(
@@ -170,7 +180,7 @@ absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem
       }
       return std::shared_ptr<const PackedArrays>(std::move(packed));
     };
-    INTERP_ASSIGN_OR_RETURN(auto arrays, SharedArrays(ctx, key, make));
+    INTERP_ASSIGN_OR_RETURN(auto arrays, SharedArrays(ctx, static_cast<uint64_t>(method), make));
     absl::InlinedVector<size_t, 2> sizes = {filter_bytes};
     if (bias) sizes.push_back(static_cast<size_t>(problem.out_channels) * sizeof(float));
     INTERP_RETURN_IF_ERROR(CheckArrays(*arrays, sizes));
@@ -179,26 +189,13 @@ absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem
   return OwnWeights{ElementsOf<float>(*kept, 0), bias ? ElementsOf<float>(*kept, 1) : nullptr};
 }
 
-// Lives as long as the state of the instruction.
 absl::StatusOr<OwnWeights> PointsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
   if (!WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>())) return ChangingPoints(ctx, problem);
-  constexpr uint64_t kKey = 1;
-  return ConstantWeights(
-      ctx, problem, kKey, WinogradFilterSize(problem),
-      [&](float* points) { return FillPoints(ctx, problem, points); },
-      ctx.state<ConvState>().points);
-}
-
-// Likewise.
-absl::StatusOr<OwnWeights> PanelsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
-  constexpr uint64_t kKey = 3;
-  return ConstantWeights(
-      ctx, problem, kKey, ConvProductFilterSize(problem),
-      [&](float* panels) {
-        return WriteFilter(
-            ctx, [&](const float* filter) { PackConvProductFilter(problem, filter, panels); });
-      },
-      ctx.state<ConvState>().panels);
+  return ConstantWeights(ctx, problem, Method::kWinograd, WinogradFilterSize(problem),
+                         [&](const float* filter, float* points) {
+                           TransformFilter(problem, ForwardFilter(problem, filter),
+                                           ctx.num_threads(), points);
+                         });
 }
 
 ConvEpilogue EpilogueOf(const KernelContext& ctx, const OwnWeights& weights) {
@@ -208,10 +205,30 @@ ConvEpilogue EpilogueOf(const KernelContext& ctx, const OwnWeights& weights) {
 
 absl::Status RunByProduct(KernelContext& ctx, const ConvProblem& problem, const float* in,
                           float* out) {
-  INTERP_ASSIGN_OR_RETURN(const OwnWeights weights, PanelsOfWeights(ctx, problem));
+  INTERP_ASSIGN_OR_RETURN(
+      const OwnWeights weights,
+      ConstantWeights(ctx, problem, Method::kProduct, ConvProductFilterSize(problem),
+                      [&](const float* filter, float* packed) {
+                        PackConvProductFilter(problem, filter, packed);
+                      }));
   INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(ConvProductWorkBytes(problem)));
   RunConvProduct(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
                  ctx.num_threads(), work.data<float>());
+  return absl::OkStatus();
+}
+
+absl::Status RunFewOutputs(KernelContext& ctx, const ConvProblem& problem, const float* in,
+                           float* out) {
+  INTERP_ASSIGN_OR_RETURN(
+      const OwnWeights weights,
+      ConstantWeights(ctx, problem, Method::kFewOutputs, ConvFewOutputsFilterSize(problem),
+                      [&](const float* filter, float* packed) {
+                        PackConvFewOutputsFilter(problem, filter, packed);
+                      }));
+  INTERP_ASSIGN_OR_RETURN(const Workspace work,
+                          ctx.workspace(ConvFewOutputsWorkBytes(problem, ctx.num_threads())));
+  RunConvFewOutputs(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
+                    ctx.num_threads(), work.data<float>());
   return absl::OkStatus();
 }
 
@@ -245,6 +262,7 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
 absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
                       const float* in, float* out) {
   if (prepared.method == Method::kProduct) return RunByProduct(ctx, problem, in, out);
+  if (prepared.method == Method::kFewOutputs) return RunFewOutputs(ctx, problem, in, out);
   if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
   return RunOnednn(ctx, prepared, in, out);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "tests/kernels/op_runs.h"
 #include "tests/kernels/whole_vectors.h"
 
@@ -65,6 +66,53 @@ TEST(AlgorithmsTest, DirectOnesTransformNothing) {
       differ += a.data<float>()[at] != b.data<float>()[at] ? 1 : 0;
     }
     EXPECT_GT(differ, 0) << "output " << i << " was computed in the same way";
+  }
+}
+
+// Filters that never change: few pixels, few output channels. The batch of the second run takes the
+// first convolution to another method.
+constexpr const char* kConstantFilters = R"(block 0
+  var x float32[-1,256,7,7]
+  var w float32[512,256,1,1] param
+  var v float32[3,512,3,3] param
+  var y float32[-1,512,7,7]
+  var z float32[-1,3,7,7]
+  conv2d(Input=x, Filter=w) -> (Output=y) {}
+  conv2d(Input=y, Filter=v) -> (Output=z) {paddings=[1, 1]}
+)";
+
+std::vector<Ran> RunConstantFilters(Algorithms algorithms) {
+  absl::StatusOr<Program> program = ParseProgram(kConstantFilters);
+  EXPECT_THAT(program, IsOk());
+  auto scope = std::make_shared<Scope>();
+  scope->FindOrCreate("w")->tensor = Numbers({512, 256, 1, 1}, 1);
+  scope->FindOrCreate("v")->tensor = Numbers({3, 512, 3, 3}, 2);
+  CoreOptions options;
+  options.algorithms = algorithms;
+  auto core = InterpreterCore::Create(*std::move(program), {"x"}, {"z"}, scope, options);
+  EXPECT_THAT(core, IsOk());
+  std::vector<Ran> ran;
+  for (const int64_t batch : {1, 2, 1}) {
+    auto outputs = (*core)->Run({Numbers({batch, 256, 7, 7}, 3)});
+    EXPECT_THAT(outputs, IsOk());
+    ran.push_back({*std::move(outputs), (*core)->algorithms()});
+  }
+  return ran;
+}
+
+TEST(AlgorithmsTest, ProductsAreForFewPixelsOrOutputs) {
+  const std::vector<Ran> fast = RunConstantFilters(Algorithms::kFast);
+  const std::vector<Ran> direct = RunConstantFilters(Algorithms::kDirect);
+  const bool measured = nn::kVectorBytes == 64;
+  for (size_t i = 0; i < fast.size(); ++i) {
+    const bool few = measured && i != 1;
+    EXPECT_EQ(absl::c_count(fast[i].algorithms, "product"), few ? 1 : 0);
+    EXPECT_EQ(absl::c_count(fast[i].algorithms, "product of taps"), measured ? 1 : 0);
+    EXPECT_THAT(direct[i].algorithms, Not(Contains(::testing::HasSubstr("product"))));
+    const std::vector<float> a = Values<float>(fast[i].outputs[0]);
+    const std::vector<float> b = Values<float>(direct[i].outputs[0]);
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t at = 0; at < a.size(); ++at) ASSERT_NEAR(a[at], b[at], 2e-2) << i << ", " << at;
   }
 }
 

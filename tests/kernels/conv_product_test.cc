@@ -1,4 +1,4 @@
-// Convolutions as products of matrices against sums in float64.
+// Convolutions as products of matrices, of windows and of taps, against sums in float64.
 #include "kernels/nn/conv_product.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/nn/conv_direct.h"
+#include "kernels/nn/conv_few_outputs.h"
 #include "kernels/nn/gemm.h"
 
 namespace interp::nn {
@@ -84,14 +85,29 @@ struct ProductCase {
   std::vector<float> residual;
 };
 
-std::vector<float> ConvolveByProduct(const ProductCase& c, const ConvEpilogue& epilogue,
-                                     int threads) {
-  AlignedArray<float> packed(ConvProductFilterSize(c.p));
-  PackConvProductFilter(c.p, c.filter.data(), packed.data());
-  AlignedArray<float> work(static_cast<int64_t>(ConvProductWorkBytes(c.p) / sizeof(float)) + 1);
+// One of the two ways.
+struct Way {
+  int64_t (*filter_size)(const ConvProblem&);
+  void (*pack)(const ConvProblem&, const float*, float*);
+  size_t (*work_bytes)(const ConvProblem&, int);
+  void (*run)(const ConvProblem&, const ConvEpilogue&, const float*, const float*, const float*,
+              float*, int, float*);
+};
+constexpr Way kOfWindows = {ConvProductFilterSize, PackConvProductFilter,
+                            [](const ConvProblem& p, int) { return ConvProductWorkBytes(p); },
+                            RunConvProduct};
+constexpr Way kOfTaps = {ConvFewOutputsFilterSize, PackConvFewOutputsFilter,
+                         ConvFewOutputsWorkBytes, RunConvFewOutputs};
+
+std::vector<float> ConvolveBy(const Way& way, const ProductCase& c, const ConvEpilogue& epilogue,
+                              int threads) {
+  AlignedArray<float> packed(way.filter_size(c.p));
+  way.pack(c.p, c.filter.data(), packed.data());
+  // As large as it says: sanitizers see what is read beyond.
+  AlignedArray<float> work(static_cast<int64_t>(way.work_bytes(c.p, threads) / sizeof(float)));
   std::vector<float> out = c.residual;
-  RunConvProduct(c.p, epilogue, packed.data(), epilogue.bias ? c.bias.data() : nullptr, c.in.data(),
-                 out.data(), threads, work.data());
+  way.run(c.p, epilogue, packed.data(), epilogue.bias ? c.bias.data() : nullptr, c.in.data(),
+          out.data(), threads, work.data());
   return out;
 }
 
@@ -128,7 +144,7 @@ TEST(ConvProduct, GivesTheSumsOfRandomCases) {
     const ProductCase c(RandomWindows(rng), rng);
     const ConvEpilogue epilogue = {
         i % 2 == 0, i % 4 < 2, kSomeActivations[i % 3], {i % 5 == 0 ? 2.0F : 1.0F, 0.5F}};
-    EXPECT_THAT(ConvolveByProduct(c, epilogue, 1 + i % 3),
+    EXPECT_THAT(ConvolveBy(kOfWindows, c, epilogue, 1 + i % 3),
                 Pointwise(WithinOf(1e-4), DirectSums(c, epilogue)))
         << "case " << i;
   }
@@ -139,7 +155,7 @@ TEST(ConvProduct, ReadsPixelsInPlace) {
   for (const int64_t pixels : {1, 7, 49, 200}) {
     const ProductCase c(PointwiseProblem(pixels, 600, 70), rng);
     EXPECT_EQ(ConvProductWorkBytes(c.p), 0u);
-    EXPECT_THAT(ConvolveByProduct(c, {}, 1), Pointwise(WithinOf(1e-3), DirectSums(c, {})));
+    EXPECT_THAT(ConvolveBy(kOfWindows, c, {}, 1), Pointwise(WithinOf(1e-3), DirectSums(c, {})));
   }
 }
 
@@ -147,10 +163,65 @@ TEST(ConvProduct, GivesTheSameBitsWithAnyNumberOfThreads) {
   std::mt19937 rng(3);
   for (int i = 0; i < 20; ++i) {
     const ProductCase c(i == 0 ? PointwiseProblem(49, 512, 300) : RandomWindows(rng), rng);
-    const std::vector<float> one = ConvolveByProduct(c, {}, 1);
-    for (const int threads : {2, 3, 7})
-      EXPECT_EQ(ConvolveByProduct(c, {}, threads), one) << "case " << i;
+    const ConvEpilogue epilogue = {true, i % 2 == 0, {ActivationKind::kRelu}};
+    const std::vector<float> one = ConvolveBy(kOfWindows, c, epilogue, 1);
+    for (const int threads : {2, 3, 7}) {
+      EXPECT_EQ(ConvolveBy(kOfWindows, c, epilogue, threads), one) << "case " << i;
+    }
   }
+}
+
+ConvProblem RandomFewOutputs(std::mt19937& rng) {
+  ConvProblem p = RandomWindows(rng);
+  while (p.window.rank != 2) p = RandomWindows(rng);
+  p.out_channels = Pick(rng, 1, 8);
+  for (int i = 0; i < 2; ++i) {
+    p.window[i].kernel = Pick(rng, 1, 9);
+    p.window[i].in = std::max(p.window[i].in, p.window[i].extent() - 2 * p.window[i].pad_begin);
+    p.window[i].pad_end = p.window[i].pad_begin;
+  }
+  EXPECT_TRUE(FitWindow(p.window, /*ceil_mode=*/false).ok());
+  return p;
+}
+
+TEST(ConvFewOutputs, GivesTheSumsOfRandomCases) {
+  std::mt19937 rng(4);
+  for (int i = 0; i < 120; ++i) {
+    const ProductCase c(RandomFewOutputs(rng), rng);
+    const ConvEpilogue epilogue = {i % 2 == 0,
+                                   i % 4 < 2,
+                                   kSomeActivations[i % 3],
+                                   {i % 5 == 0 ? 2.0F : 1.0F, i % 5 == 0 ? 0.5F : 0.0F}};
+    EXPECT_THAT(ConvolveBy(kOfTaps, c, epilogue, 1 + i % 3),
+                Pointwise(WithinOf(3e-4), DirectSums(c, epilogue)))
+        << "case " << i;
+  }
+}
+
+TEST(ConvFewOutputs, GivesTheSameBitsWithAnyNumberOfThreads) {
+  std::mt19937 rng(5);
+  for (int i = 0; i < 20; ++i) {
+    const ProductCase c(RandomFewOutputs(rng), rng);
+    const std::vector<float> one = ConvolveBy(kOfTaps, c, {}, 1);
+    for (const int threads : {2, 3, 7}) EXPECT_EQ(ConvolveBy(kOfTaps, c, {}, threads), one);
+  }
+}
+
+// A vector of output channels is no waste where there are as many.
+TEST(ConvFewOutputs, PaysWhereAVectorIsMostlyEmpty) {
+  const bool measured = kVectorBytes == 64;
+  const auto problem = [](int64_t outputs, int64_t kernel) {
+    ConvProblem p = PointwiseProblem(64, 64, outputs);
+    for (int i = 0; i < 2; ++i) p.window[i] = {.in = 64, .out = 65 - kernel, .kernel = kernel};
+    return p;
+  };
+  EXPECT_EQ(ConvFewOutputsPays(problem(3, 9)), measured);
+  EXPECT_EQ(ConvFewOutputsPays(problem(1, 3)), measured);
+  EXPECT_FALSE(ConvFewOutputsPays(problem(3, 1)));
+  EXPECT_FALSE(ConvFewOutputsPays(problem(16, 3)));
+  ConvProblem strided = problem(3, 9);
+  strided.window[0].stride = 2;
+  EXPECT_FALSE(ConvFewOutputsPays(strided));
 }
 
 // Where a filter is small, or read by many pixels, there is nothing to fetch ahead.

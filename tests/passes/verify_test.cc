@@ -219,7 +219,7 @@ block 2 parent=0
 
 TEST(VerifyStillComputedTest, NoticesALostWriter) {
   Program program = Parse("block 0\n  relu(X=x) -> (Out=y)\n  relu(X=y) -> (Out=z)");
-  const std::vector<bool> computed = ComputedVars(program);
+  const ComputedVars computed = FindComputedVars(program);
   EXPECT_TRUE(VerifyStillComputed(program, computed).ok());
   program.blocks[0].ops.erase(program.blocks[0].ops.begin());
   EXPECT_EQ(VerifyStillComputed(program, computed).message(),
