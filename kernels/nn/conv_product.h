@@ -26,9 +26,9 @@ void PackConvProductFilter(const ConvProblem& problem, const float* filter, floa
 size_t ConvProductWorkBytes(const ConvProblem& problem);
 
 // What lies beside an image is multiplied by zeros, so NaN and infinity of a filter reach results
-// whose windows stick out. Computes `out`, which holds the residual before when the epilogue has one. Images are dense and
-// channels-last; `bias` is null without one; `work` has ConvProductWorkBytes. Results do not depend
-// on the number of threads. REQUIRES: one group.
+// whose windows stick out. Computes `out`, which holds the residual before when the epilogue has
+// one. Images are dense and channels-last; `bias` is null without one; `work` has
+// ConvProductWorkBytes. Results do not depend on the number of threads. REQUIRES: one group.
 void RunConvProduct(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* packed,
                     const float* bias, const float* in, float* out, int num_threads, float* work);
 
