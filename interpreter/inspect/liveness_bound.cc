@@ -1,6 +1,7 @@
 #include "interpreter/inspect/liveness_bound.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace interp {
 namespace {
@@ -93,22 +94,24 @@ class AliveBytes {
       : plan_(plan), lives_(lives), live_(plan.vars.size()) {}
 
   void Add(VarId id) {
-    Change(id, [&](std::vector<VarId>& live) { live.push_back(id); });
+    Change(id, [&](VarIds& live) { live.push_back(id); });
   }
   void Remove(VarId id) {
-    Change(id, [&](std::vector<VarId>& live) { std::erase(live, id); });
+    Change(id, [&](VarIds& live) {
+      live.erase(std::remove(live.begin(), live.end(), id), live.end());
+    });
   }
   uint64_t total() const { return total_; }
 
  private:
   template <typename Edit>
   void Change(VarId id, const Edit& edit) {
-    std::vector<VarId>& live = live_[plan_.vars[id].storage];
+    VarIds& live = live_[plan_.vars[id].storage];
     total_ -= Largest(live);
     edit(live);
     total_ += Largest(live);
   }
-  uint64_t Largest(const std::vector<VarId>& live) const {
+  uint64_t Largest(const VarIds& live) const {
     uint64_t largest = 0;
     for (const VarId id : live) largest = std::max(largest, lives_[id].bytes);
     return largest;
@@ -116,30 +119,41 @@ class AliveBytes {
 
   const Plan& plan_;
   const std::vector<Life>& lives_;
-  std::vector<std::vector<VarId>> live_;  // by storage; few at once
+  std::vector<VarIds> live_;  // by storage; few at once
   uint64_t total_ = 0;
 };
+
+// By position in Plan::order: the variables of which it is the first or the last, in ascending
+// order.
+IdLists VarsAt(const std::vector<Life>& lives, int32_t Life::*end, size_t positions) {
+  IdLists lists;
+  lists.begins.assign(positions + 1, 0);
+  for (const Life& life : lives) {
+    if (life.bytes > 0) ++lists.begins[life.*end + 1];
+  }
+  std::partial_sum(lists.begins.begin(), lists.begins.end(), lists.begins.begin());
+  lists.ids.resize(static_cast<size_t>(lists.begins.back()));
+  std::vector<int32_t> next(lists.begins.begin(), lists.begins.end() - 1);
+  for (size_t var = 0; var < lives.size(); ++var) {
+    if (lives[var].bytes > 0) lists.ids[next[lives[var].*end]++] = static_cast<VarId>(var);
+  }
+  return lists;
+}
 
 }  // namespace
 
 std::vector<uint64_t> AliveBytesInOrder(const InterpreterCore& core) {
   const Plan& plan = core.plan();
   const Lives lives(core);
-  std::vector<std::vector<VarId>> first(plan.order.size());
-  std::vector<std::vector<VarId>> last(plan.order.size());
-  for (size_t var = 0; var < plan.vars.size(); ++var) {
-    const Life& life = lives.by_var()[var];
-    if (life.bytes == 0) continue;
-    first[life.first].push_back(static_cast<VarId>(var));
-    last[life.last].push_back(static_cast<VarId>(var));
-  }
+  const IdLists first = VarsAt(lives.by_var(), &Life::first, plan.order.size());
+  const IdLists last = VarsAt(lives.by_var(), &Life::last, plan.order.size());
   AliveBytes alive(plan, lives.by_var());
   std::vector<uint64_t> bytes;
   bytes.reserve(plan.order.size());
   for (size_t at = 0; at < plan.order.size(); ++at) {
-    for (const VarId var : first[at]) alive.Add(var);
+    for (const VarId var : first[static_cast<InstrId>(at)]) alive.Add(var);
     bytes.push_back(alive.total());
-    for (const VarId var : last[at]) alive.Remove(var);
+    for (const VarId var : last[static_cast<InstrId>(at)]) alive.Remove(var);
   }
   return bytes;
 }

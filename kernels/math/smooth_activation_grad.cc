@@ -147,8 +147,11 @@ struct GeluGrad {
   T operator()(T x, T grad) const {
     constexpr T kInverseSqrt2 = std::numbers::sqrt2_v<T> / 2;
     constexpr T kDensity = std::numbers::inv_sqrtpi_v<T> * kInverseSqrt2;
+    constexpr T kLowest = -87;  // whose exponential is next to nothing
     const T below = T(0.5) * (T{1} + Erf(x * kInverseSqrt2));
-    return grad * (below + x * kDensity * Exp(T(-0.5) * x * x));
+    const T power = T(-0.5) * x * x;
+    const T density = kDensity * ExpInRange(power < kLowest ? kLowest : power);
+    return grad * (below + x * density);
   }
 };
 

@@ -7,6 +7,7 @@
 #include "core/tensor.h"
 #include "kernels/nn/row_ops.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/transpose_plane.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp::nn {
@@ -106,6 +107,22 @@ void SoftmaxColumns(const T* x, int64_t length, int64_t inner, int64_t begin, in
   }
 }
 
+// Rows up to so many elements are too short for vectors.
+inline constexpr int64_t kShortRow = 16;
+
+// Rows of n <= kShortRow elements, as columns of a block at a time.
+template <typename T, bool kLog>
+void SoftmaxShortRows(const T* x, int64_t n, int64_t rows, T* y) {
+  constexpr int64_t kBlock = 64;
+  T columns[kShortRow * kBlock];
+  for (int64_t begin = 0; begin < rows; begin += kBlock) {
+    const int64_t count = std::min(kBlock, rows - begin);
+    TransposeMatrix(x + begin * n, n, columns, count, count, n);
+    SoftmaxColumns<T, kLog>(columns, n, count, 0, count, columns);
+    TransposeMatrix(columns, count, y + begin * n, n, n, count);
+  }
+}
+
 }  // namespace softmax
 
 // y = softmax, or its logarithm, of x along `axis`; both may be the same memory. Shifted logits are
@@ -119,6 +136,11 @@ void RunSoftmax(int num_threads, const Tensor& tensor, int64_t axis, T* y) {
   const int64_t grain = kGrain / slices.length + 1;
   const int64_t block = slices.length * slices.inner;
   ParallelFor(num_threads, slices.outer * slices.inner, grain, [=](int64_t begin, int64_t end) {
+    if (slices.inner == 1 && slices.length <= softmax::kShortRow) {
+      const int64_t at = begin * slices.length;
+      softmax::SoftmaxShortRows<T, kLog>(x + at, slices.length, end - begin, y + at);
+      return;
+    }
     while (begin < end) {
       const int64_t o = begin / slices.inner;
       const int64_t stop = std::min(end, (o + 1) * slices.inner);

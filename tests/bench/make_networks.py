@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Networks of today's kinds, as paddle.jit.save writes them, for compare_models.py.
+
+  pip install paddlepaddle==2.6.2 "numpy<2"
+
+  make_networks.py FOLDER [NAME ...]
+
+Writes NAME.pdmodel and NAME.pdiparams, with random parameters, and prints what compare_models.py takes:
+
+  compare_models.py FOLDER $(make_networks.py FOLDER) --peers ort openvino --threads 1
+"""
+import os
+import sys
+
+import paddle
+import paddle.nn as nn
+import paddle.nn.functional as F
+import paddle.vision.models as models
+
+
+def conv_block(inputs, outputs, kernel=3, stride=1, dilation=1, groups=1):
+    return nn.Sequential(nn.Conv2D(inputs, outputs, kernel, stride, dilation * (kernel // 2), dilation, groups,
+                                   bias_attr=False), nn.BatchNorm2D(outputs), nn.ReLU())
+
+
+class VisionTransformer(nn.Layer):
+    def __init__(self, width=192, layers=6, heads=3):
+        super().__init__()
+        self.patches = nn.Conv2D(3, width, 16, 16)
+        self.token = self.create_parameter([1, 1, width])
+        self.positions = self.create_parameter([1, 197, width])
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, 0.0, "gelu", normalize_before=True)
+        self.encoder, self.norm, self.head = nn.TransformerEncoder(layer, layers), nn.LayerNorm(width), nn.Linear(width, 1000)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose([0, 2, 1])
+        x = paddle.concat([self.token.expand([x.shape[0], -1, -1]), x], 1) + self.positions
+        return self.head(self.norm(self.encoder(x))[:, 0])
+
+
+class Bert(nn.Layer):
+    def __init__(self, width=256, layers=4, heads=4):
+        super().__init__()
+        self.words, self.positions, self.norm = nn.Embedding(1000, width), nn.Embedding(512, width), nn.LayerNorm(width)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(width, heads, 4 * width, 0.1, "gelu"), layers)
+        self.pooler, self.head = nn.Linear(width, width), nn.Linear(width, 2)
+
+    def forward(self, ids):
+        x = self.norm(self.words(ids) + self.positions(paddle.arange(ids.shape[1]).unsqueeze(0)))
+        mask = (ids == 0).astype("float32").unsqueeze([1, 2]) * -1e4
+        return self.head(paddle.tanh(self.pooler(self.encoder(x, mask)[:, 0])))
+
+
+class UNet(nn.Layer):
+    def __init__(self, width=16):
+        super().__init__()
+
+        def block(inputs, outputs):
+            layers = []
+            for channels in (inputs, outputs):
+                layers += [nn.Conv2D(channels, outputs, 3, padding=1), nn.BatchNorm2D(outputs), nn.ReLU()]
+            return nn.Sequential(*layers)
+
+        widths = [width << i for i in range(4)]
+        self.down = nn.LayerList([block(i, o) for i, o in zip([3] + widths, widths)])
+        self.up = nn.LayerList([nn.Conv2DTranspose(2 * w, w, 2, 2) for w in widths[:3]])
+        self.merge = nn.LayerList([block(2 * w, w) for w in widths[:3]])
+        self.head = nn.Conv2D(width, 2, 1)
+
+    def forward(self, x):
+        skips = []
+        for i, down in enumerate(self.down):
+            x = down(F.max_pool2d(x, 2) if i else x)
+            skips.append(x)
+        for i in (2, 1, 0):
+            x = self.merge[i](paddle.concat([self.up[i](x), skips[i]], 1))
+        return F.softmax(self.head(x), 1)
+
+
+class EfficientNet(nn.Layer):
+    class Block(nn.Layer):
+        def __init__(self, inputs, outputs, kernel, stride):
+            super().__init__()
+            wide, narrow = 6 * inputs, max(1, inputs // 4)
+            self.expand, self.norm1 = nn.Conv2D(inputs, wide, 1, bias_attr=False), nn.BatchNorm2D(wide)
+            self.depthwise = nn.Conv2D(wide, wide, kernel, stride, kernel // 2, groups=wide, bias_attr=False)
+            self.norm2, self.squeeze, self.excite = nn.BatchNorm2D(wide), nn.Conv2D(wide, narrow, 1), nn.Conv2D(narrow, wide, 1)
+            self.project, self.norm3 = nn.Conv2D(wide, outputs, 1, bias_attr=False), nn.BatchNorm2D(outputs)
+            self.adds = stride == 1 and inputs == outputs
+
+        def forward(self, x):
+            y = F.silu(self.norm2(self.depthwise(F.silu(self.norm1(self.expand(x))))))
+            y = y * F.sigmoid(self.excite(F.silu(self.squeeze(F.adaptive_avg_pool2d(y, 1)))))
+            y = self.norm3(self.project(y))
+            return x + y if self.adds else y
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2D(3, 16, 3, 2, 1, bias_attr=False), nn.BatchNorm2D(16), nn.Silu())
+        blocks, inputs = [], 16
+        for outputs, kernel, stride in [(24, 3, 2), (24, 3, 1), (40, 5, 2), (40, 5, 1), (80, 3, 2), (80, 3, 1),
+                                        (112, 5, 1), (112, 5, 1), (192, 5, 2), (192, 5, 1), (320, 3, 1)]:
+            blocks.append(self.Block(inputs, outputs, kernel, stride))
+            inputs = outputs
+        self.blocks, self.head = nn.Sequential(*blocks), nn.Linear(320, 1000)
+
+    def forward(self, x):
+        return self.head(F.adaptive_avg_pool2d(self.blocks(self.stem(x)), 1).flatten(1))
+
+
+class Tagger(nn.Layer):
+    def __init__(self, cell, width=128):
+        super().__init__()
+        self.words, self.layers = nn.Embedding(1000, width), cell(width, width, 2, direction="bidirect")
+        self.head = nn.Linear(2 * width, 20)
+
+    def forward(self, ids):
+        return F.softmax(self.head(self.layers(self.words(ids))[0]))
+
+
+class Mixer(nn.Layer):
+    def __init__(self, width=192, layers=6):
+        super().__init__()
+        self.patches, self.head = nn.Conv2D(3, width, 16, 16), nn.Linear(width, 100)
+        self.layers = nn.LayerList([nn.LayerList([
+            nn.LayerNorm(width), nn.Linear(196, 96), nn.Linear(96, 196),
+            nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)]) for _ in range(layers)])
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose([0, 2, 1])
+        for norm1, a, b, norm2, c, d in self.layers:
+            x = x + b(F.gelu(a(norm1(x).transpose([0, 2, 1])))).transpose([0, 2, 1])
+            x = x + d(F.gelu(c(norm2(x))))
+        return self.head(x.mean(1))
+
+
+class StyleTransfer(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        shapes = [(3, 16, 9, 1), (16, 32, 3, 2), (32, 64, 3, 2)] + [(64, 64, 3, 1)] * 4
+        self.convs = nn.LayerList([nn.Conv2D(*shape) for shape in shapes])
+        self.norms = nn.LayerList([nn.InstanceNorm2D(shape[1]) for shape in shapes])
+        self.head = nn.Conv2D(64, 3, 9)
+
+    def forward(self, x):
+        for conv, norm in zip(self.convs, self.norms):
+            x = F.relu(norm(conv(F.pad(x, [conv._kernel_size[0] // 2] * 4, mode="reflect"))))
+        x = F.interpolate(x, scale_factor=2, mode="nearest")
+        return F.tanh(self.head(F.pad(x, [4] * 4, mode="reflect")))
+
+
+class DeepLab(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.backbone = nn.Sequential(conv_block(3, 32, stride=2), conv_block(32, 64, stride=2),
+                                      conv_block(64, 128, stride=2), conv_block(128, 128, dilation=2))
+        self.branches = nn.LayerList([conv_block(128, 64, 1)] + [conv_block(128, 64, dilation=d) for d in (6, 12, 18)])
+        self.pooled, self.project = conv_block(128, 64, 1), conv_block(320, 64, 1)
+        self.depthwise, self.head = conv_block(64, 64, groups=64), nn.Conv2D(64, 21, 1)
+
+    def forward(self, x):
+        x = self.backbone(x)
+        pooled = F.interpolate(self.pooled(F.adaptive_avg_pool2d(x, 1)), size=[32, 32], mode="bilinear", align_corners=True)
+        x = self.project(paddle.concat([branch(x) for branch in self.branches] + [pooled], 1))
+        return paddle.argmax(F.interpolate(self.head(self.depthwise(x)), size=[256, 256], mode="bilinear"), 1)
+
+
+class DeepFM(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.factors, self.weights = nn.Embedding(1000, 16), nn.Embedding(1000, 1)
+        self.deep = nn.Sequential(nn.Linear(26 * 16, 400), nn.ReLU(), nn.Linear(400, 400), nn.ReLU(), nn.Linear(400, 1))
+
+    def forward(self, ids):
+        factors = self.factors(ids)
+        total = factors.sum(1)
+        pairs = 0.5 * (total * total - (factors * factors).sum(1)).sum(1, keepdim=True)
+        return F.sigmoid(self.weights(ids).sum(1) + pairs + self.deep(factors.flatten(1)))
+
+
+IMAGE = ("x", [1, 3, 224, 224])
+# What makes it, its input and the shape of that.
+NETWORKS = {
+    "alexnet": (models.alexnet, *IMAGE),
+    "densenet121": (models.densenet121, *IMAGE),
+    "googlenet": (models.googlenet, *IMAGE),
+    "inception_v3": (models.inception_v3, "x", [1, 3, 299, 299]),
+    "mobilenet_v1": (models.mobilenet_v1, *IMAGE),
+    "mobilenet_v2": (models.mobilenet_v2, *IMAGE),
+    "mobilenet_v3": (models.mobilenet_v3_large, *IMAGE),
+    "resnet18": (models.resnet18, *IMAGE),
+    "resnet50": (models.resnet50, *IMAGE),
+    "resnext50": (models.resnext50_32x4d, *IMAGE),
+    "shufflenet_v2": (models.shufflenet_v2_x1_0, *IMAGE),
+    "squeezenet": (models.squeezenet1_1, *IMAGE),
+    "vgg11": (models.vgg11, *IMAGE),
+    "efficientnet": (EfficientNet, *IMAGE),
+    "vision_transformer": (VisionTransformer, *IMAGE),
+    "mixer": (Mixer, *IMAGE),
+    "bert": (Bert, "ids", [1, 128]),
+    "lstm_tagger": (lambda: Tagger(nn.LSTM), "ids", [1, 64]),
+    "gru_tagger": (lambda: Tagger(nn.GRU), "ids", [1, 64]),
+    "unet": (UNet, "x", [1, 3, 128, 128]),
+    "deeplab": (DeepLab, "x", [1, 3, 256, 256]),
+    "style_transfer": (StyleTransfer, "x", [1, 3, 128, 128]),
+    "deepfm": (DeepFM, "ids", [32, 26]),
+}
+
+
+def main():
+    folder, names = sys.argv[1], sys.argv[2:] or list(NETWORKS)
+    for name in names:
+        make, feed, shape = NETWORKS[name]
+        path = os.path.join(folder, name)
+        if not os.path.exists(path + ".pdmodel"):
+            paddle.seed(1)
+            network = make()
+            network.eval()
+            dtype = "int64" if feed == "ids" else "float32"
+            spec = paddle.static.InputSpec([-1] + shape[1:], dtype, feed)
+            paddle.jit.save(network, path, input_spec=[spec])
+        print(f"--shape {name}:{feed}={'x'.join(map(str, shape))}")
+
+
+if __name__ == "__main__":
+    main()
