@@ -70,13 +70,17 @@ Tensor BorrowArray(const py::array& array, const std::string& what) {
 py::array GiveArray(Tensor tensor) {
   const std::vector<py::ssize_t> dims(tensor.shape.begin(), tensor.shape.end());
   const py::dtype dtype(ArrayDType(tensor.dtype));
-  if (tensor.raw_data() == nullptr) return py::array(dtype, dims);
+  // Given, as pybind11 before 2.12 finds them by a size that NumPy 2 keeps elsewhere.
+  std::vector<py::ssize_t> strides(dims.size());
+  auto stride = static_cast<py::ssize_t>(SizeOf(tensor.dtype));
+  for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) strides[i] = stride;
+  if (tensor.raw_data() == nullptr) return py::array(dtype, dims, strides);
   const bool writable = tensor.buffer()->writable;
   auto kept = std::make_unique<Tensor>(std::move(tensor));
   void* const data = kept->mutable_raw_data();
   const py::capsule owner(kept.get(), [](void* owned) { delete static_cast<Tensor*>(owned); });
   static_cast<void>(kept.release());  // the capsule has it
-  py::array array(dtype, dims, data, owner);
+  py::array array(dtype, dims, strides, data, owner);
   if (!writable) array.attr("flags").attr("writeable") = false;
   return array;
 }
