@@ -203,32 +203,34 @@ ConvEpilogue EpilogueOf(const KernelContext& ctx, const OwnWeights& weights) {
   return {weights.bias != nullptr, attrs.fuse_residual, attrs.activation, PostAffine(ctx, attrs)};
 }
 
-absl::Status RunByProduct(KernelContext& ctx, const ConvProblem& problem, const float* in,
-                          float* out) {
-  INTERP_ASSIGN_OR_RETURN(
-      const OwnWeights weights,
-      ConstantWeights(ctx, problem, Method::kProduct, ConvProductFilterSize(problem),
-                      [&](const float* filter, float* packed) {
-                        PackConvProductFilter(problem, filter, packed);
-                      }));
-  INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(ConvProductWorkBytes(problem)));
-  RunConvProduct(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
-                 ctx.num_threads(), work.data<float>());
-  return absl::OkStatus();
-}
+// A method of our own for float32 and constant weights.
+struct ProductMethod {
+  int64_t (*filter_size)(const ConvProblem&);
+  void (*pack)(const ConvProblem&, const float* filter, float* packed);
+  size_t (*work_bytes)(const ConvProblem&, int num_threads);
+  void (*run)(const ConvProblem&, const ConvEpilogue&, const float* packed, const float* bias,
+              const float* in, float* out, int num_threads, float* work);
+};
 
-absl::Status RunFewOutputs(KernelContext& ctx, const ConvProblem& problem, const float* in,
-                           float* out) {
-  INTERP_ASSIGN_OR_RETURN(
-      const OwnWeights weights,
-      ConstantWeights(ctx, problem, Method::kFewOutputs, ConvFewOutputsFilterSize(problem),
-                      [&](const float* filter, float* packed) {
-                        PackConvFewOutputsFilter(problem, filter, packed);
-                      }));
+constexpr ProductMethod kOfWindows = {
+    ConvProductFilterSize, PackConvProductFilter,
+    [](const ConvProblem& problem, int) { return ConvProductWorkBytes(problem); }, RunConvProduct};
+constexpr ProductMethod kOfTaps = {ConvFewOutputsFilterSize, PackConvFewOutputsFilter,
+                                   ConvFewOutputsWorkBytes, RunConvFewOutputs};
+
+// `method` is kProduct or kFewOutputs.
+absl::Status RunByProduct(KernelContext& ctx, const ConvProblem& problem, Method method,
+                          const float* in, float* out) {
+  const ProductMethod& by = method == Method::kProduct ? kOfWindows : kOfTaps;
+  INTERP_ASSIGN_OR_RETURN(const OwnWeights weights,
+                          ConstantWeights(ctx, problem, method, by.filter_size(problem),
+                                          [&](const float* filter, float* packed) {
+                                            by.pack(problem, filter, packed);
+                                          }));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(ConvFewOutputsWorkBytes(problem, ctx.num_threads())));
-  RunConvFewOutputs(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
-                    ctx.num_threads(), work.data<float>());
+                          ctx.workspace(by.work_bytes(problem, ctx.num_threads())));
+  by.run(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
+         ctx.num_threads(), work.data<float>());
   return absl::OkStatus();
 }
 
@@ -261,8 +263,9 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
 
 absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
                       const float* in, float* out) {
-  if (prepared.method == Method::kProduct) return RunByProduct(ctx, problem, in, out);
-  if (prepared.method == Method::kFewOutputs) return RunFewOutputs(ctx, problem, in, out);
+  if (prepared.method != Method::kOnednn) {
+    return RunByProduct(ctx, problem, prepared.method, in, out);
+  }
   if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
   return RunOnednn(ctx, prepared, in, out);
 }
