@@ -39,7 +39,7 @@ VarId Expansion::Output(absl::string_view slot) const {
   return ArgumentOf(op_.FindOutput(slot), empty_);
 }
 
-// Names are those of the op's results and how many the program has: no other has them.
+// Named after the op and a number that no name has yet.
 VarId Expansion::Temporary() {
   for (size_t i = program_.names.size();; ++i) {
     const std::string name = absl::StrCat(op_.type, "@PART", i);

@@ -31,7 +31,13 @@ const ArrayForms* FindForms(const Op& op) {
   return forms == std::end(kForms) ? nullptr : forms;
 }
 
-// By VarId: whether a block declares an array of that name.
+bool HoldsArray(const Slot* slot, const std::vector<bool>& arrays) {
+  return slot != nullptr && std::any_of(slot->args.begin(), slot->args.end(),
+                                        [&arrays](VarId id) { return arrays[id]; });
+}
+
+}  // namespace
+
 std::vector<bool> FindArrays(const Program& program) {
   std::vector<bool> arrays(program.names.size(), false);
   for (const Block& block : program.blocks) {
@@ -41,13 +47,6 @@ std::vector<bool> FindArrays(const Program& program) {
   }
   return arrays;
 }
-
-bool HoldsArray(const Slot* slot, const std::vector<bool>& arrays) {
-  return slot != nullptr && std::any_of(slot->args.begin(), slot->args.end(),
-                                        [&arrays](VarId id) { return arrays[id]; });
-}
-
-}  // namespace
 
 bool HasArrayForm(const Op& op) { return FindForms(op) != nullptr; }
 

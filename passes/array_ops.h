@@ -21,6 +21,8 @@ absl::StatusOr<Program> NameArrayOps(Program program, const PassContext& context
 
 // Whether ops of that type may take an array, by the name of another.
 bool HasArrayForm(const Op& op);
+// By VarId: whether a block declares an array of that name.
+std::vector<bool> FindArrays(const Program& program);
 // Declares variables, by VarId, as arrays where they are declared as tensors or not at all.
 void DeclareArrays(const std::vector<bool>& arrays, Program& program);
 

@@ -154,11 +154,8 @@ bool TakesArrays(const Op& op, absl::string_view name, const OpRegistry& ops) {
 // Notes the arrays of all groups, and the tensors: what is fed, a parameter, computed by an op, or
 // read by one that takes no array.
 void NoteKinds(Program& program, const OpRegistry& ops, Groups& groups) {
-  std::vector<bool> arrays(program.names.size(), false);
+  const std::vector<bool> arrays = FindArrays(program);
   std::vector<bool> written(program.names.size(), false);
-  for (const Block& block : program.blocks) {
-    for (const Var& var : block.vars) arrays[var.id] = var.kind == VarKind::kLodTensorArray;
-  }
   ForEachOp(program, [&](const Op& op) {
     const bool computes = !PassesOn(op) && !RunsBlock(op) && !IsUndefinedValue(op);
     for (const Slot& slot : op.outputs) {
