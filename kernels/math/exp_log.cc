@@ -4,6 +4,7 @@
 
 #include "kernels/math/activation_attrs.h"
 #include "kernels/math/unary.h"
+#include "kernels/util/erf_rows.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
@@ -58,6 +59,11 @@ struct ErfOp {
   }
 };
 
+absl::Status RunErfOfFloats(KernelContext& ctx) {
+  MapUnaryRows(ctx, ErfRow);
+  return absl::OkStatus();
+}
+
 // log(x / (1 - x)) of x brought into [eps, 1 - eps]; without eps, NaN outside [0, 1].
 struct Logit : LogitAttrs {
   template <typename T>
@@ -91,7 +97,11 @@ INTERP_REGISTER_OP(NumberUnaryDef<LogOp>("log", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(NumberUnaryDef<Log2Op>("log2", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(NumberUnaryDef<Log10Op>("log10", UnaryGradient::kOfX));
 INTERP_REGISTER_OP(NumberUnaryDef<Log1pOp>("log1p", UnaryGradient::kOfX));
-INTERP_REGISTER_OP(FloatUnaryDef<ErfOp>("erf", UnaryGradient::kOfX));
+INTERP_REGISTER_OP(UnaryDef<ErfOp>("erf",
+                                   {{DType::kFloat32, RunErfOfFloats},
+                                    {DType::kFloat64, Unary<ErfOp, double>},
+                                    {DType::kFloat16, Unary<ErfOp, float16>}},
+                                   UnaryGradient::kOfX));
 INTERP_REGISTER_OP(FloatUnaryDef<Logit>("logit", UnaryGradient::kOfX));
 
 }  // namespace

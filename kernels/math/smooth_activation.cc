@@ -4,6 +4,7 @@
 
 #include "kernels/math/activation_attrs.h"
 #include "kernels/math/unary.h"
+#include "kernels/util/erf_rows.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
@@ -169,6 +170,8 @@ template <typename T>
 absl::Status RunGelu(KernelContext& ctx) {
   if (ctx.attrs<GeluAttrs>().approximate) {
     MapUnary<T, T>(ctx, GeluTanh());
+  } else if constexpr (std::is_same_v<T, float>) {
+    MapUnaryRows(ctx, GeluRow);
   } else {
     MapUnary<T, T>(ctx, Gelu());
   }

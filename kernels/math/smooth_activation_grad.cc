@@ -4,6 +4,7 @@
 
 #include "kernels/math/activation_attrs.h"
 #include "kernels/math/unary_grad.h"
+#include "kernels/util/erf_rows.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
@@ -170,6 +171,8 @@ template <typename T>
 absl::Status RunGeluGrad(KernelContext& ctx) {
   if (ctx.attrs<GeluAttrs>().approximate) {
     MapUnaryGrad<T>(ctx, unary_grad::kX, GeluTanhGrad());
+  } else if constexpr (std::is_same_v<T, float>) {
+    MapUnaryGradRows(ctx, unary_grad::kX, GeluGradRow);
   } else {
     MapUnaryGrad<T>(ctx, unary_grad::kX, GeluGrad());
   }

@@ -79,6 +79,15 @@ void MapUnary(KernelContext& ctx, const Op& op) {
   });
 }
 
+// Out = row(X) for floats, of which row(x, out, n) takes n that lie in one piece.
+template <typename Row>
+void MapUnaryRows(KernelContext& ctx, const Row& row) {
+  const float* x = ctx.input(unary::kX).data<float>();
+  float* out = ctx.output(unary::kOut).mutable_data<float>();
+  ParallelFor(ctx.num_threads(), ctx.output(unary::kOut).numel(), kElementwiseGrain,
+              [=](int64_t begin, int64_t end) { row(x + begin, out + begin, end - begin); });
+}
+
 template <typename Op, typename T, typename R = T>
 absl::Status Unary(KernelContext& ctx) {
   if constexpr (std::is_empty_v<Op>) {

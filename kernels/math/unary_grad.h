@@ -55,6 +55,19 @@ void MapUnaryGrad(KernelContext& ctx, int slot, const Op& op) {
   });
 }
 
+// X@GRAD = row(value, Out@GRAD) for floats, of which row(value, grad, out, n) takes n that lie in
+// one piece.
+template <typename Row>
+void MapUnaryGradRows(KernelContext& ctx, int slot, const Row& row) {
+  const float* value = ctx.input(slot).data<float>();
+  const float* grad = ctx.input(unary_grad::kOutGrad).data<float>();
+  float* out = ctx.output(unary_grad::kXGrad).mutable_data<float>();
+  ParallelFor(ctx.num_threads(), ctx.output(unary_grad::kXGrad).numel(), kElementwiseGrain,
+              [=](int64_t begin, int64_t end) {
+                row(value + begin, grad + begin, out + begin, end - begin);
+              });
+}
+
 template <typename Op, typename T>
 absl::Status UnaryGrad(KernelContext& ctx) {
   constexpr int kSlot = unary_grad::SlotOf(Op::kKind);

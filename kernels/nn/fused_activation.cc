@@ -1,5 +1,6 @@
 #include "kernels/nn/fused_activation.h"
 
+#include "kernels/util/erf_rows.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp::nn {
@@ -117,7 +118,7 @@ void ApplyActivation(const FusedActivation& activation, float* data, int64_t n) 
     case ActivationKind::kMish:
       return Map(data, n, [](float x) { return x * Tanh(Log1p(Exp(x))); });
     case ActivationKind::kGelu:
-      return Map(data, n, [](float x) { return 0.5F * x * (1.0F + Erf(x * 0.70710678F)); });
+      return GeluRow(data, data, n);
   }
 }
 

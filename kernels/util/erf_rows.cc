@@ -1,0 +1,190 @@
+#include "kernels/util/erf_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "kernels/util/vector_math.h"
+
+#if defined(__AVX512DQ__)
+// GCC 12 takes the undefined lanes of its own intrinsics for a mistake of ours.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
+namespace interp {
+namespace {
+
+constexpr double kInverseSqrt2 = std::numbers::sqrt2 / 2;
+
+#if defined(__AVX512DQ__)
+
+// A function of t >= 0 in intervals of equal width around 0, 1, ... 31 times it: a polynomial of
+// degree kDegree in each, and `beyond` in the last and above.
+template <int kDegree>
+struct Piecewise {
+  static constexpr int kLast = 31;
+  static constexpr int kTerms = kDegree + 1;
+  alignas(64) float terms[kTerms][kLast + 1];  // of t / width - interval, from the constant on
+  float scale;                                 // 1 / width
+
+  // Interpolates `f`, defined for t >= -limit / 61 too, at Chebyshev's points.
+  template <typename F>
+  Piecewise(double limit, double beyond, const F& f) : scale(static_cast<float>(30.5 / limit)) {
+    for (int i = 0; i < kLast; ++i) {
+      double x[kTerms];
+      double divided[kTerms];  // Newton's divided differences
+      for (int j = 0; j < kTerms; ++j) {
+        x[j] = 0.5 * std::cos((j + 0.5) * std::numbers::pi / kTerms);
+        divided[j] = f((i + x[j]) / double{scale});
+      }
+      for (int level = 1; level < kTerms; ++level) {
+        for (int j = kDegree; j >= level; --j) {
+          divided[j] = (divided[j] - divided[j - 1]) / (x[j] - x[j - level]);
+        }
+      }
+      double power[kTerms] = {};  // the same polynomial by powers
+      for (int j = kDegree; j >= 0; --j) {
+        for (int p = kDegree; p > 0; --p) power[p] = power[p - 1] - x[j] * power[p];
+        power[0] = divided[j] - x[j] * power[0];
+      }
+      for (int p = 0; p < kTerms; ++p) terms[p][i] = static_cast<float>(power[p]);
+    }
+    for (int p = 0; p < kTerms; ++p) terms[p][kLast] = p == 0 ? static_cast<float>(beyond) : 0.0F;
+  }
+};
+
+// The terms of a Piecewise in registers.
+template <int kDegree>
+class Lookup {
+ public:
+  explicit Lookup(const Piecewise<kDegree>& table) : scale_(_mm512_set1_ps(table.scale)) {
+#pragma GCC unroll 6
+    for (int p = 0; p <= kDegree; ++p) {
+      low_[p] = _mm512_load_ps(table.terms[p]);
+      high_[p] = _mm512_load_ps(table.terms[p] + 16);
+    }
+  }
+
+  // The function at 16 values of t. NaN gives NaN.
+  __m512 operator()(__m512 t) const {
+    const __m512 last = _mm512_set1_ps(Piecewise<kDegree>::kLast);
+    const __m512 at = _mm512_min_ps(last, _mm512_mul_ps(t, scale_));
+    const __m512 to_integer = _mm512_set1_ps(vector_math::kToInteger);
+    const __m512 shifted = _mm512_add_ps(at, to_integer);
+    const __m512i interval = _mm512_castps_si512(shifted);  // in its lowest bits
+    const __m512 rest = _mm512_sub_ps(at, _mm512_sub_ps(shifted, to_integer));
+    __m512 sum = _mm512_permutex2var_ps(low_[kDegree], interval, high_[kDegree]);
+#pragma GCC unroll 6
+    for (int p = kDegree - 1; p >= 0; --p) {
+      sum = _mm512_fmadd_ps(sum, rest, _mm512_permutex2var_ps(low_[p], interval, high_[p]));
+    }
+    return sum;
+  }
+
+ private:
+  __m512 scale_;
+  __m512 low_[kDegree + 1];
+  __m512 high_[kDegree + 1];
+};
+
+// erf(t) / t, which is even.
+const Piecewise<4>& ErfByT() {
+  static const Piecewise<4> table(
+      4.1, 0, [](double t) { return t == 0 ? 2 * std::numbers::inv_sqrtpi : std::erf(t) / t; });
+  return table;
+}
+
+double NormalAbove(double t) { return 0.5 * std::erfc(t * kInverseSqrt2); }
+
+// The part of the normal distribution above t.
+const Piecewise<4>& Above() {
+  static const Piecewise<4> table(6, 0, NormalAbove);
+  return table;
+}
+
+// The slope of t times that part.
+const Piecewise<5>& SlopeOfRest() {
+  static const Piecewise<5> table(6, 0, [](double t) {
+    const double density = std::numbers::inv_sqrtpi * kInverseSqrt2 * std::exp(-0.5 * t * t);
+    return NormalAbove(t) - t * density;
+  });
+  return table;
+}
+
+// Calls body(i, lanes) for 16 elements from i on at a time, or for the `lanes` that are left.
+template <typename Body>
+void ForVectors(int64_t n, const Body& body) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) body(i, static_cast<__mmask16>(0xffff));
+  if (i < n) body(i, static_cast<__mmask16>((1U << (n - i)) - 1));
+}
+
+}  // namespace
+
+void ErfRow(const float* x, float* out, int64_t n) {
+  const Lookup<4> by_t(ErfByT());
+  ForVectors(n, [&](int64_t i, __mmask16 lanes) {
+    const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
+    const __m512 t = _mm512_abs_ps(v);
+    const __m512 one = _mm512_set1_ps(1);
+    const __mmask16 is_one = _mm512_cmp_ps_mask(t, _mm512_set1_ps(4), _CMP_GT_OQ);
+    const __m512 y = _mm512_mul_ps(v, by_t(t));
+    const __m512 sign = _mm512_and_ps(v, _mm512_set1_ps(-0.0F));
+    _mm512_mask_storeu_ps(out + i, lanes, _mm512_mask_or_ps(y, is_one, one, sign));
+  });
+}
+
+// gelu(x) is max(x, 0) less what |x| has times the part of the distribution above it.
+void GeluRow(const float* x, float* out, int64_t n) {
+  const Lookup<4> above(Above());
+  ForVectors(n, [&](int64_t i, __mmask16 lanes) {
+    const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
+    const __m512 t = _mm512_min_ps(_mm512_set1_ps(6), _mm512_abs_ps(v));  // infinity times 0 is NaN
+    const __m512 positive = _mm512_max_ps(_mm512_setzero_ps(), v);
+    _mm512_mask_storeu_ps(out + i, lanes, _mm512_fnmadd_ps(t, above(t), positive));
+  });
+}
+
+void GeluGradRow(const float* x, const float* grad, float* out, int64_t n) {
+  const Lookup<5> slope_of_rest(SlopeOfRest());
+  ForVectors(n, [&](int64_t i, __mmask16 lanes) {
+    const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
+    const __m512 g = _mm512_maskz_loadu_ps(lanes, grad + i);
+    const __m512 rest = slope_of_rest(_mm512_abs_ps(v));
+    const __mmask16 positive = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ);
+    const __m512 slope = _mm512_mask_sub_ps(rest, positive, _mm512_set1_ps(1), rest);
+    _mm512_mask_storeu_ps(out + i, lanes, _mm512_mul_ps(g, slope));
+  });
+}
+
+#else
+
+}  // namespace
+
+void ErfRow(const float* x, float* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = Erf(x[i]);
+}
+
+void GeluRow(const float* x, float* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    out[i] = 0.5F * x[i] * (1.0F + Erf(x[i] * static_cast<float>(kInverseSqrt2)));
+  }
+}
+
+void GeluGradRow(const float* x, const float* grad, float* out, int64_t n) {
+  constexpr auto kDensity = static_cast<float>(std::numbers::inv_sqrtpi * kInverseSqrt2);
+  constexpr float kLowest = -87;  // whose exponential is next to nothing
+  for (int64_t i = 0; i < n; ++i) {
+    const float below = 0.5F * (1.0F + Erf(x[i] * static_cast<float>(kInverseSqrt2)));
+    const float power = -0.5F * x[i] * x[i];
+    const float density = kDensity * ExpInRange(power < kLowest ? kLowest : power);
+    out[i] = grad[i] * (below + x[i] * density);
+  }
+}
+
+#endif
+
+}  // namespace interp
