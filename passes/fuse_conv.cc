@@ -118,7 +118,11 @@ class ConvFuser {
     Chain chain;
     chain.ops = {index};
     AttrReader attrs(conv);
-    chain.channels = transposed ? filter->dims[1] * attrs.Int("groups", 1) : filter->dims[0];
+    chain.channels = filter->dims[0];
+    if (transposed &&
+        __builtin_mul_overflow(filter->dims[1], int64_t{attrs.Int("groups", 1)}, &chain.channels)) {
+      return std::nullopt;
+    }
     chain.channel_axis = attrs.String("data_format", "NCHW") == "NHWC" ? 3 : 1;
     chain.bias = Fuser::Argument(conv.inputs, "Bias");
     if (chain.bias.has_value() && !IsChannelParameter(*chain.bias, chain)) return std::nullopt;

@@ -105,9 +105,9 @@ const Piecewise<4>& Above() {
   return table;
 }
 
-// The slope of t times that part.
+// The slope of t times that part. It is never quite 0: infinity times it is not NaN.
 const Piecewise<5>& SlopeOfRest() {
-  static const Piecewise<5> table(6, 0, [](double t) {
+  static const Piecewise<5> table(6, -1e-36, [](double t) {
     const double density = std::numbers::inv_sqrtpi * kInverseSqrt2 * std::exp(-0.5 * t * t);
     return NormalAbove(t) - t * density;
   });
@@ -137,12 +137,13 @@ void ErfRow(const float* x, float* out, int64_t n) {
   });
 }
 
-// gelu(x) is max(x, 0) less what |x| has times the part of the distribution above it.
+// gelu(x) is max(x, 0) less |x| times the part of the distribution above |x|. That part is 0 from 6
+// on, where x may not be infinity; of -infinity the result is NaN, as by the formula.
 void GeluRow(const float* x, float* out, int64_t n) {
   const Lookup<4> above(Above());
   ForVectors(n, [&](int64_t i, __mmask16 lanes) {
     const __m512 v = _mm512_maskz_loadu_ps(lanes, x + i);
-    const __m512 t = _mm512_min_ps(_mm512_set1_ps(6), _mm512_abs_ps(v));  // infinity times 0 is NaN
+    const __m512 t = _mm512_abs_ps(_mm512_min_ps(_mm512_set1_ps(7), v));
     const __m512 positive = _mm512_max_ps(_mm512_setzero_ps(), v);
     _mm512_mask_storeu_ps(out + i, lanes, _mm512_fnmadd_ps(t, above(t), positive));
   });
@@ -176,12 +177,12 @@ void GeluRow(const float* x, float* out, int64_t n) {
 
 void GeluGradRow(const float* x, const float* grad, float* out, int64_t n) {
   constexpr auto kDensity = static_cast<float>(std::numbers::inv_sqrtpi * kInverseSqrt2);
-  constexpr float kLowest = -87;  // whose exponential is next to nothing
+  constexpr float kFar = 13;  // where the density is next to nothing, but not 0
   for (int64_t i = 0; i < n; ++i) {
+    const float near = x[i] > kFar ? kFar : (x[i] < -kFar ? -kFar : x[i]);
     const float below = 0.5F * (1.0F + Erf(x[i] * static_cast<float>(kInverseSqrt2)));
-    const float power = -0.5F * x[i] * x[i];
-    const float density = kDensity * ExpInRange(power < kLowest ? kLowest : power);
-    out[i] = grad[i] * (below + x[i] * density);
+    const float density = kDensity * ExpInRange(-0.5F * near * near);
+    out[i] = grad[i] * (below + near * density);
   }
 }
 

@@ -12,8 +12,8 @@ namespace interp {
 // out[i] = erf(x[i]) for i in [0, n), to kVectorMathMaxUlp. `out` may be `x`.
 void ErfRow(const float* x, float* out, int64_t n);
 
-// out[i] = x[i] (1 + erf(x[i] / sqrt 2)) / 2, with an error of at most 1.5e-7 max(|x[i]|, 1e-30).
-// `out` may be `x`.
+// out[i] = x[i] (1 + erf(x[i] / sqrt 2)) / 2, with an error of at most 1.5e-7 max(|x[i]|, 1e-30);
+// NaN of -infinity, as that formula gives. `out` may be `x`.
 void GeluRow(const float* x, float* out, int64_t n);
 
 // out[i] = grad[i] times the slope of gelu at x[i], whose error is at most 2e-7. `out` may be `x`

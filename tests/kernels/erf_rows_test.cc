@@ -82,13 +82,16 @@ TEST(ErfRows, TakesInfinitiesAndNan) {
   EXPECT_EQ(erf[0], 1.0F);
   EXPECT_EQ(erf[1], -1.0F);
   EXPECT_EQ(gelu[0], kInfinity);
+  EXPECT_TRUE(std::isnan(gelu[1]));
   for (const int i : {2, 3}) {
     EXPECT_TRUE(std::isnan(erf[i]));
     EXPECT_TRUE(std::isnan(gelu[i]));
     EXPECT_TRUE(std::isnan(GeluGrad(x, {1, 1, 1, 1})[i]));
   }
-  const std::vector<float> large = {3e38F, -3e38F};
-  EXPECT_EQ(GeluGrad(large, {2, 2}), (std::vector<float>{2, 0}));
+  EXPECT_EQ(Gelu({7e37F, -3e38F}), (std::vector<float>{7e37F, 0}));
+  // The slope of what is far below 0 is below 0.
+  EXPECT_EQ(GeluGrad({kInfinity, -kInfinity, 3e38F, -3e38F}, {2, kInfinity, 2, kInfinity}),
+            (std::vector<float>{2, -kInfinity, 2, -kInfinity}));
 }
 
 TEST(ErfRows, ElementsDoNotDependOnTheirPlace) {
