@@ -23,16 +23,10 @@ VarId ArgumentOf(const Slot* slot, VarId empty) {
 }  // namespace
 
 Expansion::Expansion(Program& program, const Op& op)
-    : program_(program), op_(op), empty_(program.Find(kEmptyVarName)) {}
+    : program_(program), op_(op), attrs_(op), empty_(program.Find(kEmptyVarName)) {}
 
 VarId Expansion::Input(absl::string_view slot) const {
   return ArgumentOf(op_.FindInput(slot), empty_);
-}
-
-float Expansion::FloatAttr(absl::string_view name, float otherwise) const {
-  const Attr* const attr = op_.FindAttr(name);
-  const auto* const value = attr == nullptr ? nullptr : std::get_if<float>(&attr->value);
-  return value == nullptr ? otherwise : *value;
 }
 
 VarId Expansion::Output(absl::string_view slot) const {
@@ -98,6 +92,7 @@ void Expansion::SetOrZeros(absl::string_view slot, VarId value, VarId like) {
 }
 
 absl::StatusOr<std::vector<Op>> Expansion::Take() && {
+  INTERP_RETURN_IF_ERROR(attrs_.status());
   for (const Slot& slot : op_.outputs) {
     const VarId output = Output(slot.name);
     if (output == kAbsent) continue;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "core/attr_reader.h"
 #include "core/op_def.h"
 #include "core/program.h"
 #include "core/status.h"
@@ -35,8 +36,8 @@ class Expansion {
 
   // The argument of an input slot, kAbsent where there is none or it is @EMPTY@.
   VarId Input(absl::string_view slot) const;
-  // A float attribute of the op.
-  float FloatAttr(absl::string_view name, float otherwise) const;
+  // The attributes of the op. An error of theirs is one of Take.
+  AttrReader& attrs() { return attrs_; }
   // Whether the op gives an output of that slot.
   bool Wants(absl::string_view slot) const { return Output(slot) != kAbsent; }
 
@@ -57,7 +58,7 @@ class Expansion {
   // The same, zeros of the shape of `like` where the value is absent.
   void SetOrZeros(absl::string_view slot, VarId value, VarId like);
 
-  // The ops. An output that got no value is an error.
+  // The ops. An output that got no value is an error, and so is an attribute of another type.
   absl::StatusOr<std::vector<Op>> Take() &&;
 
  private:
@@ -66,6 +67,7 @@ class Expansion {
 
   Program& program_;
   const Op& op_;
+  AttrReader attrs_;
   VarId empty_;
   std::vector<Op> ops_;
   std::vector<Op> results_;  // give the outputs their values

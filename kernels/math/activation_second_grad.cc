@@ -31,7 +31,7 @@ VarId CeluFirst(Expansion& ops, VarId x, VarId factor) {
   return AlphaTimes(ops, "celu_grad", x, factor);
 }
 VarId CeluSecond(Expansion& ops, VarId x, VarId factor) {
-  return ops.Scale(Below(ops, "celu_grad", x, factor), 1 / ops.FloatAttr("alpha", 1));
+  return ops.Scale(Below(ops, "celu_grad", x, factor), 1 / ops.attrs().Float("alpha", 1));
 }
 
 // s = sigmoid(beta x) below the threshold and 1 above, beta (s - s^2).
@@ -41,7 +41,7 @@ VarId SoftplusFirst(Expansion& ops, VarId x, VarId factor) {
 VarId SoftplusSecond(Expansion& ops, VarId x, VarId factor) {
   const VarId once = SoftplusFirst(ops, x, factor);
   const VarId twice = SoftplusFirst(ops, x, once);
-  return ops.Scale(ops.Sum({once, ops.Scale(twice, -1)}), ops.FloatAttr("beta", 1));
+  return ops.Scale(ops.Sum({once, ops.Scale(twice, -1)}), ops.attrs().Float("beta", 1));
 }
 
 // The first gradient of X, or of Out, and of `grad_x@GRAD`.

@@ -15,7 +15,7 @@ constexpr ThirdSlots kThirdPowSlots = {.value = "X",
                                        .u = "grad_grad_out@GRAD",
                                        .w = "grad_x@GRAD"};
 
-float Exponent(const Expansion& ops) { return ops.FloatAttr("factor", 1); }
+float Exponent(Expansion& ops) { return ops.attrs().Float("factor", 1); }
 
 VarId PowGradient(Expansion& ops, VarId x, float exponent, VarId factor) {
   const VarId grad = GradientOf(ops, "pow_grad", {"X", x}, factor);

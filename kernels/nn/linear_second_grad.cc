@@ -1,11 +1,21 @@
 // Second gradients of ops that are linear in their one tensor: the op itself, of X@GRAD@GRAD.
 // Padding adds zeros there, whatever it adds to X: Paddle adds `value`, which is no derivative.
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "core/expansion.h"
+#include "core/quoted.h"
 
 namespace interp {
 namespace {
 
 absl::Status ExpandPool(Expansion& ops) {
+  const std::string kind = ops.attrs().String("pooling_type", "max");
+  if (kind != "avg") {
+    return absl::UnimplementedError(
+        absl::StrCat("attribute 'pooling_type' is ", Quoted(kind),
+                     ", expected \"avg\": of other pools the second gradient needs X"));
+  }
   ops.Set("grad_out@GRAD", ops.Add("pool2d", {{"X", ops.Input("grad_x@GRAD")}}));
   return absl::OkStatus();
 }

@@ -150,7 +150,7 @@ double SecondGradient(const Images<T>& images, const Group& group, const Factors
     ag += incoming(at) * images.g[at];
   });
   if (by.running) a = g = ax = gx = 0;
-  const double count = static_cast<double>(group.count());
+  const double count = static_cast<double>(std::max<int64_t>(group.count(), 1));
   const double sum = ag - (a * g + ax * gx) / count;  // of a P(g)
   const double square = by.running ? 0 : by.scale * by.inverse * by.inverse;
   group.ForEach([&](int64_t at) {

@@ -12,9 +12,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Out = 3 X + Y, or 3 X without Y; Rest = Y, or zeros.
+// Out = factor X + Y, or factor X without Y, the factor 3 by default; Rest = Y, or zeros.
 absl::Status ExpandTriple(Expansion& ops) {
-  const VarId sum = ops.Sum({ops.Scale(ops.Input("X"), 3), ops.Input("Y")});
+  const float factor = ops.attrs().Float("factor", 3);
+  const VarId sum = ops.Sum({ops.Scale(ops.Input("X"), factor), ops.Input("Y")});
   ops.Set("Out", sum);
   ops.SetOrZeros("Rest", ops.Input("Y"), ops.Input("X"));
   return absl::OkStatus();
@@ -67,6 +68,18 @@ TEST(ExpandOpsTest, SaysWhichOutputHasNothingToBeMadeOf) {
                                   .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("block 0, op #0 expanded_triple: output 'Out' needs"));
+}
+
+TEST(ExpandOpsTest, TakesWholeNumbersForFloatsAndNothingElse) {
+  EXPECT_THAT(*Expanded(R"(block 0
+  expanded_triple(X=x) -> (Out=z) {factor=2}
+)"),
+              HasSubstr("{factor=2, scale=2.0}"));
+  const absl::Status status = Expanded(R"(block 0
+  expanded_triple(X=x) -> (Out=z) {factor="a"}
+)")
+                                  .status();
+  EXPECT_THAT(status.message(), HasSubstr("op #0 expanded_triple: attribute 'factor' is of kind"));
 }
 
 }  // namespace
