@@ -75,19 +75,25 @@ struct Lattice {
   double Tag(int64_t t, int64_t u) const { return input[At(t, u, tags[u])]; }
 };
 
-double LogSum(double a, double b) {
-  const double most = std::max(a, b);
-  if (std::isinf(most) && most < 0) return most;
-  return most + std::log1p(std::exp(std::min(a, b) - most));
-}
-
 constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
-// By row and position: the sum over what leads there.
+// NaN of NaN.
+double LogSum(double a, double b) {
+  if (a == kLogZero) return b;
+  if (b == kLogZero) return a;
+  return a > b ? a + std::log1p(std::exp(b - a)) : b + std::log1p(std::exp(a - b));
+}
+
+// Sums by row and position over what leads there, and two rows of sums over what follows.
 template <typename T>
-std::vector<double> Forward(const Lattice<T>& l) {
+int64_t ScratchSize(const Lattice<T>& l) {
+  return (l.rows + 2) * l.positions();
+}
+
+template <typename T>
+void Forward(const Lattice<T>& l, double* alpha) {
   const int64_t width = l.positions();
-  std::vector<double> alpha(static_cast<size_t>(l.rows * width), kLogZero);
+  std::fill_n(alpha, l.rows * width, kLogZero);
   alpha[0] = 0;
   for (int64_t t = 0; t < l.rows; ++t) {
     for (int64_t u = 0; u < width; ++u) {
@@ -96,15 +102,14 @@ std::vector<double> Forward(const Lattice<T>& l) {
       if (u > 0) sum = LogSum(sum, alpha[t * width + u - 1] + l.Tag(t, u - 1));
     }
   }
-  return alpha;
 }
 
-// Sets the gradient, which is zero before. `loss` is that of all paths.
+// Sets the gradient, which is zero before. `loss` is that of all paths, and `beta` two rows.
 template <typename T>
-void Backward(const Lattice<T>& l, const std::vector<double>& alpha, double loss, double emit) {
+void Backward(const Lattice<T>& l, const double* alpha, double loss, double emit, double* beta) {
   const int64_t width = l.positions();
-  std::vector<double> next(static_cast<size_t>(width), kLogZero);  // beta of the row after
-  std::vector<double> beta(next);
+  double* next = beta + width;  // beta of the row after
+  std::fill_n(beta, 2 * width, kLogZero);
   for (int64_t t = l.rows - 1; t >= 0; --t) {
     for (int64_t u = width - 1; u >= 0; --u) {
       const bool last = t == l.rows - 1 && u == width - 1;
@@ -123,10 +128,12 @@ void Backward(const Lattice<T>& l, const std::vector<double>& alpha, double loss
 }
 
 template <typename T>
-T Run(const Lattice<T>& lattice, double emit) {
-  const std::vector<double> alpha = Forward(lattice);
-  const double loss = -(alpha.back() + lattice.Blank(lattice.rows - 1, lattice.positions() - 1));
-  if (lattice.grad != nullptr) Backward(lattice, alpha, loss, emit);
+T Run(const Lattice<T>& lattice, double emit, double* scratch) {
+  const int64_t size = lattice.rows * lattice.positions();
+  Forward(lattice, scratch);
+  const double to_last = scratch[size - 1];
+  const double loss = -(to_last + lattice.Blank(lattice.rows - 1, lattice.positions() - 1));
+  if (lattice.grad != nullptr) Backward(lattice, scratch, loss, emit, scratch + size);
   return static_cast<T>(loss);
 }
 
@@ -165,10 +172,18 @@ absl::Status WarpRnnt(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const std::vector<Lattice<T>> lattices, Lattices<T>(ctx, grad));
   T* const loss = ctx.output(kLoss).mutable_data<T>();
   const double emit = 1 + static_cast<double>(ctx.attrs<WarpRnntAttrs>().fastemit_lambda);
-  ParallelFor(ctx.num_threads(), std::ssize(lattices), /*grain=*/1,
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) loss[i] = Run(lattices[i], emit);
-              });
+  int64_t size = 0;
+  for (const Lattice<T>& lattice : lattices) size = std::max(size, ScratchSize(lattice));
+  const auto workers = std::min<int64_t>(ctx.num_threads(), std::ssize(lattices));
+  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
+                          ctx.workspace(static_cast<size_t>(workers * size) * sizeof(double)));
+  ParallelFor(ctx.num_threads(), workers, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t worker = begin; worker < end; ++worker) {
+      for (int64_t i = worker; i < std::ssize(lattices); i += workers) {
+        loss[i] = Run(lattices[i], emit, scratch.data<double>() + worker * size);
+      }
+    }
+  });
   return absl::OkStatus();
 }
 

@@ -327,5 +327,21 @@ TEST(CrfOpsTest, InputsOfWarpCtcThatDoNotFitAreRefused) {
   });
 }
 
+// A path through NaN is not one that is impossible.
+TEST(WarpRnntTest, LossesOfNanAreNan) {
+  Tensor input = Numbers<float>({2, 3, 2, 4}, 1);
+  input.mutable_data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<Tensor> outputs =
+      OutputsOf({"warprnnt",
+                 {{"input", input},
+                  {"label", Integers<int32_t>({2, 1}, {1, 2})},
+                  {"input_lengths", Integers<int32_t>({2}, {3, 3})},
+                  {"label_lengths", Integers<int32_t>({2}, {1, 1})}},
+                 {"loss", "warprnntgrad"},
+                 "blank=0"});
+  EXPECT_TRUE(std::isnan(outputs[0].data<float>()[0]));
+  EXPECT_FALSE(std::isnan(outputs[0].data<float>()[1]));
+}
+
 }  // namespace
 }  // namespace interp::testing
