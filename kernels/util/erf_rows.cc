@@ -92,26 +92,26 @@ class Lookup {
 
 // erf(t) / t, which is even.
 const Piecewise<4>& ErfByT() {
-  static const Piecewise<4> table(
+  static const Piecewise<4> kTable(
       4.1, 0, [](double t) { return t == 0 ? 2 * std::numbers::inv_sqrtpi : std::erf(t) / t; });
-  return table;
+  return kTable;
 }
 
 double NormalAbove(double t) { return 0.5 * std::erfc(t * kInverseSqrt2); }
 
 // The part of the normal distribution above t.
 const Piecewise<4>& Above() {
-  static const Piecewise<4> table(6, 0, NormalAbove);
-  return table;
+  static const Piecewise<4> kTable(6, 0, NormalAbove);
+  return kTable;
 }
 
 // The slope of t times that part. It is never quite 0: infinity times it is not NaN.
 const Piecewise<5>& SlopeOfRest() {
-  static const Piecewise<5> table(6, -1e-36, [](double t) {
+  static const Piecewise<5> kTable(6, -1e-36, [](double t) {
     const double density = std::numbers::inv_sqrtpi * kInverseSqrt2 * std::exp(-0.5 * t * t);
     return NormalAbove(t) - t * density;
   });
-  return table;
+  return kTable;
 }
 
 // Calls body(i, lanes) for 16 elements from i on at a time, or for the `lanes` that are left.
