@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/crf/for_each_sequence.h"
 #include "kernels/crf/sequences.h"
 #include "kernels/util/indices.h"
-#include "kernels/util/parallel_for.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp::crf {
@@ -309,19 +309,11 @@ absl::Status WarpCtc(KernelContext& ctx) {
   for (const Alignment<T>& a : alignments) {
     if (a.Fits()) size = std::max(size, ForwardBackward<T>::ScratchSize(a.length, a.positions()));
   }
-  const auto workers = std::min<int64_t>(ctx.num_threads(), shape[1]);
-  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
-                          ctx.workspace(static_cast<size_t>(workers * size) * sizeof(T)));
   T* const loss = ctx.output(kLoss).mutable_data<T>();
-  ParallelFor(ctx.num_threads(), workers, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t worker = begin; worker < end; ++worker) {
-      ForwardBackward<T> sums(shape[2], scratch.data<T>() + worker * size);
-      for (int64_t i = worker; i < shape[1]; i += workers) {
-        loss[i] = alignments[i].Fits() ? sums.Run(alignments[i]) : T{0};
-      }
-    }
+  return ForEachSequence<T>(ctx, shape[1], size, [&](int64_t i, T* scratch) {
+    ForwardBackward<T> sums(shape[2], scratch);
+    loss[i] = alignments[i].Fits() ? sums.Run(alignments[i]) : T{0};
   });
-  return absl::OkStatus();
 }
 
 INTERP_REGISTER_OP(OpDef{

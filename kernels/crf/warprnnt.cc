@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/op_def.h"
+#include "kernels/crf/for_each_sequence.h"
 #include "kernels/crf/sequences.h"
 #include "kernels/util/indices.h"
-#include "kernels/util/parallel_for.h"
 
 namespace interp::crf {
 namespace {
@@ -77,19 +77,20 @@ struct Lattice {
 
 constexpr double kLogZero = -std::numeric_limits<double>::infinity();
 
-// NaN of NaN.
+// log(e^a + e^b); NaN where either is NaN.
 double LogSum(double a, double b) {
   if (a == kLogZero) return b;
   if (b == kLogZero) return a;
   return a > b ? a + std::log1p(std::exp(b - a)) : b + std::log1p(std::exp(a - b));
 }
 
-// Sums by row and position over what leads there, and two rows of sums over what follows.
+// Elements that Forward and Backward need: alpha, and two rows of beta.
 template <typename T>
 int64_t ScratchSize(const Lattice<T>& l) {
   return (l.rows + 2) * l.positions();
 }
 
+// By row and position: the sum over what leads there.
 template <typename T>
 void Forward(const Lattice<T>& l, double* alpha) {
   const int64_t width = l.positions();
@@ -174,17 +175,9 @@ absl::Status WarpRnnt(KernelContext& ctx) {
   const double emit = 1 + static_cast<double>(ctx.attrs<WarpRnntAttrs>().fastemit_lambda);
   int64_t size = 0;
   for (const Lattice<T>& lattice : lattices) size = std::max(size, ScratchSize(lattice));
-  const auto workers = std::min<int64_t>(ctx.num_threads(), std::ssize(lattices));
-  INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
-                          ctx.workspace(static_cast<size_t>(workers * size) * sizeof(double)));
-  ParallelFor(ctx.num_threads(), workers, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    for (int64_t worker = begin; worker < end; ++worker) {
-      for (int64_t i = worker; i < std::ssize(lattices); i += workers) {
-        loss[i] = Run(lattices[i], emit, scratch.data<double>() + worker * size);
-      }
-    }
+  return ForEachSequence<double>(ctx, std::ssize(lattices), size, [&](int64_t i, double* scratch) {
+    loss[i] = Run(lattices[i], emit, scratch);
   });
-  return absl::OkStatus();
 }
 
 INTERP_REGISTER_OP(OpDef{

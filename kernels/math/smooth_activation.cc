@@ -149,11 +149,10 @@ absl::Status RunMish(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-struct Gelu {
+struct GeluOp {
   template <typename T>
   T operator()(T x) const {
-    constexpr T kInverseSqrt2 = std::numbers::sqrt2_v<T> / 2;
-    return T(0.5) * x * (T{1} + Erf(x * kInverseSqrt2));
+    return Gelu(x);
   }
 };
 
@@ -173,7 +172,7 @@ absl::Status RunGelu(KernelContext& ctx) {
   } else if constexpr (std::is_same_v<T, float>) {
     MapUnaryRows(ctx, GeluRow);
   } else {
-    MapUnary<T, T>(ctx, Gelu());
+    MapUnary<T, T>(ctx, GeluOp());
   }
   return absl::OkStatus();
 }

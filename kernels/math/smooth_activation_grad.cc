@@ -146,13 +146,7 @@ struct MishGrad : MishAttrs {
 struct GeluGrad {
   template <typename T>
   T operator()(T x, T grad) const {
-    constexpr T kInverseSqrt2 = std::numbers::sqrt2_v<T> / 2;
-    constexpr T kDensity = std::numbers::inv_sqrtpi_v<T> * kInverseSqrt2;
-    constexpr T kFar = 13;  // where the density is next to nothing, but not 0
-    const T below = T(0.5) * (T{1} + Erf(x * kInverseSqrt2));
-    const T near = x > kFar ? kFar : (x < -kFar ? -kFar : x);
-    const T density = kDensity * ExpInRange(T(-0.5) * near * near);
-    return grad * (below + near * density);
+    return grad * GeluSlope(x);
   }
 };
 

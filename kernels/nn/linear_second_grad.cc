@@ -2,7 +2,6 @@
 // Padding adds zeros there, whatever it adds to X: Paddle adds `value`, which is no derivative.
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "core/expansion.h"
 #include "core/quoted.h"
 
@@ -12,9 +11,8 @@ namespace {
 absl::Status ExpandPool(Expansion& ops) {
   const std::string kind = ops.attrs().String("pooling_type", "max");
   if (kind != "avg") {
-    return absl::UnimplementedError(
-        absl::StrCat("attribute 'pooling_type' is ", Quoted(kind),
-                     ", expected \"avg\": of other pools the second gradient needs X"));
+    return Unimplemented("attribute 'pooling_type' is ", Quoted(kind),
+                         ", expected \"avg\": of other pools the second gradient needs X");
   }
   ops.Set("grad_out@GRAD", ops.Add("pool2d", {{"X", ops.Input("grad_x@GRAD")}}));
   return absl::OkStatus();

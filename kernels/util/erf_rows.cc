@@ -1,6 +1,6 @@
 #include "kernels/util/erf_rows.h"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -15,44 +15,51 @@
 #endif
 
 namespace interp {
-namespace {
-
-constexpr double kInverseSqrt2 = std::numbers::sqrt2 / 2;
 
 #if defined(__AVX512DQ__)
 
+namespace {
+
+// The polynomial by powers, from the constant on, that interpolates f on [-1/2, 1/2] at Chebyshev's
+// points, by Newton's divided differences.
+template <int kTerms, typename F>
+std::array<double, kTerms> Interpolate(const F& f) {
+  std::array<double, kTerms> x;
+  std::array<double, kTerms> divided;
+  for (int j = 0; j < kTerms; ++j) {
+    x[j] = 0.5 * std::cos((j + 0.5) * std::numbers::pi / kTerms);
+    divided[j] = f(x[j]);
+  }
+  for (int level = 1; level < kTerms; ++level) {
+    for (int j = kTerms - 1; j >= level; --j) {
+      divided[j] = (divided[j] - divided[j - 1]) / (x[j] - x[j - level]);
+    }
+  }
+  std::array<double, kTerms> powers = {};
+  for (int j = kTerms - 1; j >= 0; --j) {
+    for (int p = kTerms - 1; p > 0; --p) powers[p] = powers[p - 1] - x[j] * powers[p];
+    powers[0] = divided[j] - x[j] * powers[0];
+  }
+  return powers;
+}
+
 // A function of t >= 0 in intervals of equal width around 0, 1, ... 31 times it: a polynomial of
-// degree kDegree in each, and `beyond` in the last and above.
+// degree kDegree in each, and `beyond` in the last, which begins at `limit`, and above.
 template <int kDegree>
 struct Piecewise {
   static constexpr int kLast = 31;
-  static constexpr int kTerms = kDegree + 1;
-  alignas(64) float terms[kTerms][kLast + 1];  // of t / width - interval, from the constant on
-  float scale;                                 // 1 / width
+  alignas(64) float terms[kDegree + 1][kLast + 1] = {};  // of t / width - interval
+  float scale;                                           // 1 / width
 
-  // Interpolates `f`, defined for t >= -limit / 61 too, at Chebyshev's points.
+  // `f` is defined for t >= -limit / 61, too.
   template <typename F>
-  Piecewise(double limit, double beyond, const F& f) : scale(static_cast<float>(30.5 / limit)) {
+  Piecewise(double limit, float beyond, const F& f) : scale(static_cast<float>(30.5 / limit)) {
     for (int i = 0; i < kLast; ++i) {
-      double x[kTerms];
-      double divided[kTerms];  // Newton's divided differences
-      for (int j = 0; j < kTerms; ++j) {
-        x[j] = 0.5 * std::cos((j + 0.5) * std::numbers::pi / kTerms);
-        divided[j] = f((i + x[j]) / double{scale});
-      }
-      for (int level = 1; level < kTerms; ++level) {
-        for (int j = kDegree; j >= level; --j) {
-          divided[j] = (divided[j] - divided[j - 1]) / (x[j] - x[j - level]);
-        }
-      }
-      double power[kTerms] = {};  // the same polynomial by powers
-      for (int j = kDegree; j >= 0; --j) {
-        for (int p = kDegree; p > 0; --p) power[p] = power[p - 1] - x[j] * power[p];
-        power[0] = divided[j] - x[j] * power[0];
-      }
-      for (int p = 0; p < kTerms; ++p) terms[p][i] = static_cast<float>(power[p]);
+      const auto powers =
+          Interpolate<kDegree + 1>([&](double rest) { return f((i + rest) / double{scale}); });
+      for (int p = 0; p <= kDegree; ++p) terms[p][i] = static_cast<float>(powers[p]);
     }
-    for (int p = 0; p < kTerms; ++p) terms[p][kLast] = p == 0 ? static_cast<float>(beyond) : 0.0F;
+    terms[0][kLast] = beyond;
   }
 };
 
@@ -97,9 +104,9 @@ const Piecewise<4>& ErfByT() {
   return kTable;
 }
 
-double NormalAbove(double t) { return 0.5 * std::erfc(t * kInverseSqrt2); }
-
 // The part of the normal distribution above t.
+double NormalAbove(double t) { return 0.5 * std::erfc(t / std::numbers::sqrt2); }
+
 const Piecewise<4>& Above() {
   static const Piecewise<4> kTable(6, 0, NormalAbove);
   return kTable;
@@ -107,8 +114,8 @@ const Piecewise<4>& Above() {
 
 // The slope of t times that part. It is never quite 0: infinity times it is not NaN.
 const Piecewise<5>& SlopeOfRest() {
-  static const Piecewise<5> kTable(6, -1e-36, [](double t) {
-    const double density = std::numbers::inv_sqrtpi * kInverseSqrt2 * std::exp(-0.5 * t * t);
+  static const Piecewise<5> kTable(6, -1e-36F, [](double t) {
+    const double density = std::numbers::inv_sqrtpi / std::numbers::sqrt2 * std::exp(-0.5 * t * t);
     return NormalAbove(t) - t * density;
   });
   return kTable;
@@ -163,27 +170,16 @@ void GeluGradRow(const float* x, const float* grad, float* out, int64_t n) {
 
 #else
 
-}  // namespace
-
 void ErfRow(const float* x, float* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = Erf(x[i]);
 }
 
 void GeluRow(const float* x, float* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    out[i] = 0.5F * x[i] * (1.0F + Erf(x[i] * static_cast<float>(kInverseSqrt2)));
-  }
+  for (int64_t i = 0; i < n; ++i) out[i] = Gelu(x[i]);
 }
 
 void GeluGradRow(const float* x, const float* grad, float* out, int64_t n) {
-  constexpr auto kDensity = static_cast<float>(std::numbers::inv_sqrtpi * kInverseSqrt2);
-  constexpr float kFar = 13;  // where the density is next to nothing, but not 0
-  for (int64_t i = 0; i < n; ++i) {
-    const float near = x[i] > kFar ? kFar : (x[i] < -kFar ? -kFar : x[i]);
-    const float below = 0.5F * (1.0F + Erf(x[i] * static_cast<float>(kInverseSqrt2)));
-    const float density = kDensity * ExpInRange(-0.5F * near * near);
-    out[i] = grad[i] * (below + near * density);
-  }
+  for (int64_t i = 0; i < n; ++i) out[i] = grad[i] * GeluSlope(x[i]);
 }
 
 #endif

@@ -1,7 +1,7 @@
 // erf, gelu (x times the normal distribution function of x) and gelu's slope over rows of floats.
 //
 // Where registers hold 32 numbers to choose from (AVX-512), they are polynomials in 31 intervals of
-// |x|, a third of the work of the formulas in vector_math.h, which other machines compute. An
+// |x|, which take half the time of the formulas in vector_math.h, computed on other machines. An
 // element's result does not depend on where in a row it stands.
 #pragma once
 

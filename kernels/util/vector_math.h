@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 
 namespace interp {
 
@@ -173,5 +174,26 @@ inline double Log1p(double x) { return std::log1p(x); }
 inline double Tanh(double x) { return std::tanh(x); }
 inline double Erf(double x) { return std::erf(x); }
 inline double Sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+// The part of the normal distribution below x.
+template <typename T>
+T NormalBelow(T x) {
+  return T(0.5) * (T{1} + Erf(x * (std::numbers::sqrt2_v<T> / 2)));
+}
+
+// x times the part of the normal distribution below it.
+template <typename T>
+T Gelu(T x) {
+  return x * NormalBelow(x);
+}
+
+// The slope of Gelu. It is never quite 0 far below 0: infinity times it is not NaN.
+template <typename T>
+T GeluSlope(T x) {
+  constexpr T kDensity = std::numbers::inv_sqrtpi_v<T> * (std::numbers::sqrt2_v<T> / 2);
+  constexpr T kFar = 13;  // where the density is next to nothing, but not 0
+  const T near = x > kFar ? kFar : (x < -kFar ? -kFar : x);
+  return NormalBelow(x) + near * (kDensity * ExpInRange(T(-0.5) * near * near));
+}
 
 }  // namespace interp
