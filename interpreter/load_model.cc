@@ -71,12 +71,11 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFromCheckpoint(
     if (it == by_name.end()) {
       return NotFound("checkpoint '", folder, "' has no variable '", param.name, "'");
     }
-    Tensor& tensor = *it->second;
-    const absl::Status fits = CheckDeclared(tensor.dtype, tensor.shape, param);
-    if (!fits.ok()) {
-      return Annotate(fits, absl::StrCat("'", folder, "': variable '", param.name, "'"));
+    absl::StatusOr<Tensor> tensor = AsDeclared(std::move(*it->second), param);
+    if (!tensor.ok()) {
+      return Annotate(tensor.status(), absl::StrCat("'", folder, "': variable '", param.name, "'"));
     }
-    wanted.emplace_back(param.name, std::move(tensor));
+    wanted.emplace_back(param.name, *std::move(tensor));
   }
   return wanted;
 }

@@ -113,6 +113,7 @@ class Int8Maker {
     const std::optional<Quantized> filter = MatchQuantized(fuser_, writers_, weights);
     if (filter.has_value()) {
       if (filter->axis >= 0 && filter->axis != filter_axis) return std::nullopt;
+      if (filter->back_scale.has_value()) return std::nullopt;  // one quantises and brings back
       if (filter->scale.has_value() && fuser_.Parameter(*filter->scale) == nullptr) {
         return std::nullopt;
       }
@@ -177,7 +178,7 @@ class Int8Maker {
     if (input.scale.has_value()) AddInput(quantize, "Scale", {*input.scale});
     AddOutput(quantize, "Out", {twin.value});
     if (input.scale.has_value()) {
-      twin.scale = *input.scale;
+      twin.scale = input.back_scale.value_or(*input.scale);
     } else {
       var.dtype = DType::kFloat32;
       var.dims = {1};

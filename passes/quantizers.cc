@@ -76,10 +76,9 @@ bool IsBack(const Op& op) {
          op.type == "fake_channel_wise_dequantize_max_abs";
 }
 
-// Whether the op, which IsBack, undoes `inner` but for the rounding.
+// Whether the op, which IsBack, undoes `inner` but for the rounding and, perhaps, another scale.
 bool Undoes(const Op& op, const Quantized& inner) {
-  const std::optional<VarId> scale = ScaleOfBack(op);
-  if (inner.back || !scale.has_value() || !inner.HasScale(*scale)) return false;
+  if (inner.back) return false;
   AttrReader attrs(op);
   int64_t axis = -1;
   if (op.type == "fake_dequantize_max_abs") {
@@ -141,6 +140,14 @@ std::optional<Quantized> MatchQuantized(const Fuser& fuser, const std::vector<in
   if (before < 0 || fuser.IsGone(before)) return std::nullopt;
   std::optional<Quantized> result = FromQuantizer(fuser, before);
   if (!result.has_value() || !Undoes(op, *result)) return std::nullopt;
+  const std::optional<VarId> scale = ScaleOfBack(op);
+  if (!scale.has_value()) return std::nullopt;
+  if (!result->HasScale(*scale)) {
+    const Var* const other = fuser.Parameter(*scale);
+    const bool one = other != nullptr && (other->dims.empty() || other->dims == std::vector<int64_t>{1});
+    if (!one || !result->scale.has_value() || result->axis >= 0) return std::nullopt;
+    result->back_scale = scale;
+  }
   result->back = true;
   result->ops.push_back(position);
   return result;

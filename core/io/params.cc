@@ -57,17 +57,6 @@ absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file
   return tensor;
 }
 
-// The same whole numbers in float32.
-absl::StatusOr<Tensor> Widened(const Tensor& tensor) {
-  Tensor wide;
-  wide.dtype = DType::kFloat32;
-  wide.shape = tensor.shape;
-  wide.lod = tensor.lod;
-  INTERP_RETURN_IF_ERROR(wide.Allocate(LastingAllocator()));
-  std::copy_n(tensor.data<int8_t>(), tensor.numel(), wide.mutable_data<float>());
-  return wide;
-}
-
 absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& file, Source source,
                                     const ParamDecl& param) {
   const size_t offset = reader.position();
@@ -76,16 +65,10 @@ absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& 
   };
   const absl::StatusOr<ParamRecord> record = reader.Next();
   if (!record.ok()) return annotate(record.status());
-  // What Paddle saves of quantised programs: weights of int8 under declarations of float32.
-  const bool widens = record->dtype == DType::kInt8 && param.dtype == DType::kFloat32;
-  if (!CheckDeclared(widens ? param.dtype : record->dtype, record->shape, param).ok()) {
-    return annotate(CheckDeclared(record->dtype, record->shape, param));
-  }
   INTERP_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(*record, file, source));
-  if (widens) {
-    INTERP_ASSIGN_OR_RETURN(tensor, Widened(tensor));
-  }
-  return NamedTensor(param.name, std::move(tensor));
+  absl::StatusOr<Tensor> declared = AsDeclared(std::move(tensor), param);
+  if (!declared.ok()) return annotate(declared.status());
+  return NamedTensor(param.name, *std::move(declared));
 }
 
 // A name is a path below the folder; one that leaves it is an attack.
@@ -115,62 +98,7 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& folder,
   return tensors;
 }
 
-// Variables that ops name as outputs, or as inputs, by VarId.
-std::vector<bool> NamedIn(const Program& program, const std::vector<Slot> Op::*slots) {
-  std::vector<bool> named(program.names.size());
-  for (const Block& block : program.blocks) {
-    for (const Op& op : block.ops) {
-      for (const Slot& slot : op.*slots) {
-        for (const VarId id : slot.args) named[id] = true;
-      }
-    }
-  }
-  return named;
-}
-
-bool FitsDims(absl::Span<const int64_t> found, absl::Span<const int64_t> declared) {
-  return std::equal(found.begin(), found.end(), declared.begin(), declared.end(),
-                    [](int64_t dim, int64_t of) { return of == -1 || of == dim; });
-}
-
-std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
-  std::erase(dims, 1);
-  return dims;
-}
-
 }  // namespace
-
-std::vector<ParamDecl> ParamsOf(const Program& program) {
-  const std::vector<bool> written = NamedIn(program, &Op::outputs);
-  const std::vector<bool> read = NamedIn(program, &Op::inputs);
-  std::vector<ParamDecl> params;
-  std::vector<bool> seen(program.names.size());
-  for (const Block& block : program.blocks) {
-    for (const Var& var : block.vars) {
-      if (!var.persistable || var.kind != VarKind::kLodTensor || seen[var.id]) continue;
-      seen[var.id] = true;
-      params.push_back({.name = program.NameOf(var.id),
-                        .dtype = var.dtype,
-                        .dims = var.dims,
-                        .written = written[var.id],
-                        .unused = !written[var.id] && !read[var.id]});
-    }
-  }
-  std::sort(params.begin(), params.end(),
-            [](const ParamDecl& a, const ParamDecl& b) { return a.name < b.name; });
-  return params;
-}
-
-absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
-  if (param.dtype == DType::kUndefined) return absl::OkStatus();
-  const std::vector<int64_t> dims(shape.begin(), shape.end());
-  const bool fits =
-      FitsDims(dims, param.dims) || (param.written && dims.size() != param.dims.size() &&
-                                     FitsDims(WithoutOnes(dims), WithoutOnes(param.dims)));
-  if ((dtype == param.dtype || param.unused) && fits) return absl::OkStatus();
-  return InvalidArgument("the file has ", Name(dtype), ToString(shape), ", the program declares ",
-                         Name(param.dtype), "[", absl::StrJoin(param.dims, ","), "]");
-}
 
 absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path) {
   INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));

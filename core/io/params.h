@@ -21,31 +21,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/buffer.h"
+#include "core/io/param_decl.h"
 #include "core/io/param_record.h"
 #include "core/program.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
 namespace interp {
-
-// A parameter as the program declares it. -1 in `dims` fits any size; dtype kUndefined any dtype
-// and any dims. What the program writes may have more or fewer dims of 1 than it declares: Paddle
-// declares it as it is after a step. What no op names may have any dtype: mixed precision declares
-// the joined weight of a recurrent layer as float16, which stays float32 and is used in parts.
-struct ParamDecl {
-  std::string name;
-  DType dtype = DType::kUndefined;
-  std::vector<int64_t> dims;
-  bool written = false;
-  bool unused = false;
-};
-
-// The persistable LOD_TENSOR variables of all blocks, once each, sorted by name: what a combined
-// file for `program` holds.
-std::vector<ParamDecl> ParamsOf(const Program& program);
-
-// InvalidArgument when a tensor that was read is not as declared.
-absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param);
 
 // A file as memory that tensors may share, mapped copy-on-write.
 absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path);

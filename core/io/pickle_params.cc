@@ -228,14 +228,9 @@ class ParamFile {
   bool Has(const std::string& name) const { return tensors_.contains(name); }
 
   absl::StatusOr<NamedTensor> Take(const ParamDecl& param) const {
-    Tensor tensor = tensors_.at(param.name);
-    // A number has one dim or none, depending on the version of Paddle.
-    if (tensor.numel() == 1 && tensor.shape.rank() <= 1 && param.dims.size() <= 1) {
-      tensor.shape = Shape(param.dims);
-    }
-    const absl::Status status = CheckDeclared(tensor.dtype, tensor.shape, param);
-    if (status.ok()) return NamedTensor(param.name, std::move(tensor));
-    return Annotate(status, absl::StrCat(path_, ": parameter ", Quoted(param.name)));
+    absl::StatusOr<Tensor> tensor = AsDeclared(tensors_.at(param.name), param);
+    if (tensor.ok()) return NamedTensor(param.name, *std::move(tensor));
+    return Annotate(tensor.status(), absl::StrCat(path_, ": parameter ", Quoted(param.name)));
   }
 
   absl::Status Missing(const ParamDecl& param) const {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/escaping.h"
-#include "core/io/params.h"
+#include "core/io/param_decl.h"
 
 namespace interp {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/comm/rings.h"
-#include "core/io/params.h"
+#include "core/io/param_decl.h"
 #include "core/program.h"
 #include "core/resource/random_stream.h"
 #include "core/scope.h"

@@ -4,7 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "core/device/device_heap.h"
 #include "core/op_role.h"
+#include "core/storage/aligned_memory.h"
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/train/batch_loader.h"
 #include "interpreter/train/data_parallel.h"
@@ -194,9 +197,29 @@ absl::Status Trainer::Initialize(const Program& startup) {
   if (micro_batches_ != nullptr && micro_batches_->schedule().stages > 1) options.plan.place = {};
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<InterpreterCore> startup_core,
                           InterpreterCore::Create(startup, {}, {}, scope_, options));
-  return startup_core
-      ->Run({}, {.random = RandomState{.seed = options.random_seed, .stream = kStartupStream}})
-      .status();
+  INTERP_RETURN_IF_ERROR(
+      startup_core
+          ->Run({}, {.random = RandomState{.seed = options.random_seed, .stream = kStartupStream}})
+          .status());
+  return ConvertToDeclared();
+}
+
+// Start-up programs of mixed precision make float32 of what is declared as float16.
+absl::Status Trainer::ConvertToDeclared() {
+  for (const ParamDecl& declared : persistables_) {
+    Variable* const variable = scope_->root().FindLocal(declared.name);
+    if (variable == nullptr || !variable->tensor.has_memory() || declared.unused) continue;
+    Tensor& tensor = variable->tensor;
+    if (!Converts(tensor.dtype, declared.dtype)) continue;
+    if (!tensor.place().on_host()) {
+      INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
+    }
+    absl::StatusOr<Tensor> converted = Converted(tensor, declared.dtype);
+    if (!converted.ok()) return Annotate(converted.status(), absl::StrCat("'", declared.name, "'"));
+    tensor = *std::move(converted);
+    ++variable->version;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<Tensor>> Trainer::Step(absl::Span<const Tensor> feeds,

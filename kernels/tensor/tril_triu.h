@@ -7,11 +7,11 @@ namespace interp {
 
 struct TrilTriuAttrs {
   int64_t diagonal = 0;
-  bool lower = true;
+  bool lower = false;
 };
 
 inline TrilTriuAttrs ReadTrilTriuAttrs(AttrReader& reader) {
-  return {reader.Int("diagonal", 0), reader.Bool("lower", true)};
+  return {reader.Int("diagonal", 0), reader.Bool("lower", false)};
 }
 
 }  // namespace interp

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/io/params.h"
+#include "core/io/param_decl.h"
 
 namespace interp::declared_params_test {
 namespace {

@@ -2,16 +2,32 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
+#include <vector>
 
-#include "core/io/params.h"
+#include "core/io/param_decl.h"
+#include "core/storage/aligned_memory.h"
 #include "tests/testing/matchers.h"
 
 namespace interp::param_decl_test {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::FailsWith;
 using testing::IsOk;
+
+Tensor Filled(DType dtype, const Shape& shape) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  EXPECT_THAT(tensor.Allocate(SystemAllocator()), IsOk());
+  std::memset(tensor.mutable_raw_data(), 0, tensor.size_bytes());
+  return tensor;
+}
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 TEST(ParamDeclTest, WhatTheProgramWritesMayHaveOtherDimsOfOne) {
   const auto check = [](std::vector<int64_t> declared, const Shape& found, bool written) {
@@ -21,10 +37,63 @@ TEST(ParamDeclTest, WhatTheProgramWritesMayHaveOtherDimsOfOne) {
   EXPECT_THAT(check({1, 1}, {1}, true), IsOk());
   EXPECT_THAT(check({}, {1}, true), IsOk());
   EXPECT_THAT(check({1, 4}, {4}, true), IsOk());
-  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(check({1, 1}, {1}, false), FailsWith(kInvalid, "declares float32[1,1]"));
   EXPECT_THAT(check({1, 4}, {5}, true), FailsWith(kInvalid, "declares float32[1,4]"));
   EXPECT_THAT(check({1, 4}, {4, 1}, true), FailsWith(kInvalid, "declares float32[1,4]"));
+}
+
+TEST(ParamDeclTest, WhatIsReadTakesTheDeclaredDimsOfOne) {
+  const auto dims = [](const Shape& found, std::vector<int64_t> declared, bool written = false) {
+    const auto tensor = AsDeclared(Filled(DType::kFloat32, found),
+                                   {"p", DType::kFloat32, std::move(declared), written});
+    EXPECT_THAT(tensor.status(), IsOk());
+    return std::vector<int64_t>(tensor->shape.begin(), tensor->shape.end());
+  };
+  using Dims = std::vector<int64_t>;
+  EXPECT_EQ(dims({}, {1}), Dims{1});
+  EXPECT_EQ(dims({1, 4}, {4}), Dims{4});
+  EXPECT_EQ(dims({1, 0}, {0}), Dims{0});
+  EXPECT_EQ(dims({1, 4}, {-1, 4}), (Dims{1, 4}));
+  EXPECT_EQ(dims({1, 4}, {4}, /*written=*/true), (Dims{1, 4}));
+  const auto fails = [](const Shape& found, std::vector<int64_t> declared) {
+    return AsDeclared(Filled(DType::kFloat32, found), {"p", DType::kFloat32, std::move(declared)})
+        .status();
+  };
+  EXPECT_THAT(fails({4, 1}, {1, 4}), FailsWith(kInvalid, "the file has float32[4,1]"));
+  EXPECT_THAT(fails({1, 4}, {-1}), FailsWith(kInvalid, "declares float32[-1]"));
+  EXPECT_THAT(fails({4}, {2, 2}), FailsWith(kInvalid, "declares float32[2,2]"));
+  EXPECT_THAT(fails({4}, {4, 1, 1, 1, 1, 1, 1, 1, 1, 1}), FailsWith(kInvalid, "declares"));
+}
+
+TEST(ParamDeclTest, WhatIsReadTakesTheDeclaredDTypeOfMixedAndQuantisedPrograms) {
+  const auto becomes = [](DType found, DType declared) {
+    const auto tensor = AsDeclared(Filled(found, {2}), {"p", declared, {2}});
+    return tensor.ok() ? tensor->dtype : DType::kUndefined;
+  };
+  for (const DType narrow : {DType::kInt8, DType::kInt16, DType::kFloat16, DType::kBFloat16}) {
+    EXPECT_EQ(becomes(narrow, DType::kFloat32), DType::kFloat32) << Name(narrow);
+  }
+  EXPECT_EQ(becomes(DType::kFloat32, DType::kFloat16), DType::kFloat16);
+  EXPECT_EQ(becomes(DType::kFloat32, DType::kBFloat16), DType::kBFloat16);
+  EXPECT_EQ(becomes(DType::kFloat64, DType::kFloat32), DType::kUndefined);
+  EXPECT_EQ(becomes(DType::kFloat32, DType::kFloat64), DType::kUndefined);
+  EXPECT_EQ(becomes(DType::kInt64, DType::kFloat32), DType::kUndefined);
+  EXPECT_EQ(becomes(DType::kInt8, DType::kFloat16), DType::kUndefined);
+  EXPECT_EQ(becomes(DType::kFloat16, DType::kBFloat16), DType::kUndefined);
+  EXPECT_EQ(becomes(DType::kFloat32, DType::kInt8), DType::kUndefined);
+}
+
+TEST(ParamDeclTest, ConvertsValues) {
+  Tensor tensor = Filled(DType::kInt16, {3});
+  const std::vector<int16_t> whole = {-32768, 5, 32767};
+  std::copy(whole.begin(), whole.end(), tensor.mutable_data<int16_t>());
+  const auto wide = Converted(tensor, DType::kFloat32);
+  ASSERT_THAT(wide.status(), IsOk());
+  EXPECT_THAT(absl::MakeConstSpan(wide->data<float>(), 3), ElementsAre(-32768, 5, 32767));
+  const auto half = Converted(*wide, DType::kFloat16);
+  ASSERT_THAT(half.status(), IsOk());
+  EXPECT_EQ(static_cast<float>(half->data<float16>()[1]), 5);
+  EXPECT_EQ(static_cast<float>(half->data<float16>()[2]), 32768);  // rounded to nearest
 }
 
 }  // namespace

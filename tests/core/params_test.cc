@@ -207,10 +207,10 @@ TEST(ParamsTest, FoldersHaveAFilePerVariable) {
 
   EXPECT_EQ(ReadParams(folder.path(), {{"x", DType::kInt64, {}}}).status().code(),
             absl::StatusCode::kNotFound);
-  EXPECT_EQ(ReadParams(folder.path(), {{"fc.w_0", DType::kInt64, {1}}}).status().message(),
+  EXPECT_EQ(ReadParams(folder.path(), {{"fc.w_0", DType::kInt64, {2}}}).status().message(),
             (folder / "fc.w_0") +
                 ": parameter 'fc.w_0' at byte 0: the file has int64[], the program declares "
-                "int64[1]");
+                "int64[2]");
 }
 
 // As Paddle saves quantised programs.
@@ -248,9 +248,9 @@ TEST(ParamsTest, DeclarationsAreChecked) {
             "float32[511]");
   EXPECT_EQ(MessageOf(file, {a, {"b", DType::kInt32, {512}}}),
             "parameter 'b' at byte 30: the file has float32[512], the program declares int32[512]");
-  EXPECT_EQ(MessageOf(file, {a, {"b", DType::kFloat32, {512, 1}}}),
+  EXPECT_EQ(MessageOf(file, {a, {"b", DType::kFloat32, {512, 2}}}),
             "parameter 'b' at byte 30: the file has float32[512], the program declares "
-            "float32[512,1]");
+            "float32[512,2]");
   EXPECT_TRUE(Parse(file, {a, {"b", DType::kUndefined, {}}}).ok());
 }
 
@@ -258,7 +258,7 @@ TEST(ParamsTest, DeclarationsAreChecked) {
 // reads.
 TEST(ParamsTest, WhatNoOpNamesMayHaveAnyDtype) {
   const absl::StatusOr<Program> program = ParseProgram(
-      "block 0\n  var joined float16[512] param\n  var w float16[512] param\n"
+      "block 0\n  var joined float16[512] param\n  var w float64[512] param\n"
       "  scale(X=w) -> (Out=y)\n");
   ASSERT_TRUE(program.ok()) << program.status();
   const std::string file = HeadOfVector() + std::string(2048, 'v');
@@ -269,7 +269,7 @@ TEST(ParamsTest, WhatNoOpNamesMayHaveAnyDtype) {
   EXPECT_EQ((*tensors)[0].second.dtype, DType::kFloat32);
   EXPECT_EQ(MessageOf(file, {declared[1]}),
             "parameter 'w' at byte 0: the file has float32[512], the program declares "
-            "float16[512]");
+            "float64[512]");
 }
 
 TEST(ParamsTest, TheNumberOfParametersIsChecked) {

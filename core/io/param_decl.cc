@@ -1,0 +1,133 @@
+#include "core/io/param_decl.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_join.h"
+#include "core/element_types.h"
+#include "core/storage/lasting_memory.h"
+
+namespace interp {
+namespace {
+
+// Variables that ops name as outputs, or as inputs, by VarId.
+std::vector<bool> NamedIn(const Program& program, const std::vector<Slot> Op::*slots) {
+  std::vector<bool> named(program.names.size());
+  for (const Block& block : program.blocks) {
+    for (const Op& op : block.ops) {
+      for (const Slot& slot : op.*slots) {
+        for (const VarId id : slot.args) named[id] = true;
+      }
+    }
+  }
+  return named;
+}
+
+bool FitsDims(absl::Span<const int64_t> found, absl::Span<const int64_t> declared) {
+  return std::equal(found.begin(), found.end(), declared.begin(), declared.end(),
+                    [](int64_t dim, int64_t of) { return of == -1 || of == dim; });
+}
+
+std::vector<int64_t> WithoutOnes(std::vector<int64_t> dims) {
+  std::erase(dims, 1);
+  return dims;
+}
+
+// Whether the numbers of dims differ, and dims of 1 are all that differs.
+bool FitsButForOnes(absl::Span<const int64_t> found, const ParamDecl& param) {
+  return found.size() != param.dims.size() &&
+         FitsDims(WithoutOnes({found.begin(), found.end()}), WithoutOnes(param.dims));
+}
+
+bool FitsShape(const Shape& shape, const ParamDecl& param) {
+  return FitsDims(shape.dims(), param.dims) ||
+         (param.written && FitsButForOnes(shape.dims(), param));
+}
+
+bool FitsDType(DType dtype, const ParamDecl& param) {
+  return param.dtype == DType::kUndefined || param.unused || dtype == param.dtype;
+}
+
+// Whether a tensor may take the declared dims as its own.
+bool Reshapes(const Tensor& tensor, const ParamDecl& param) {
+  const bool complete =
+      param.dims.size() <= kMaxRank && !absl::c_linear_search(param.dims, -1);
+  return complete && tensor.lod.empty() && FitsButForOnes(tensor.shape.dims(), param);
+}
+
+bool IsHalf(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
+  return InvalidArgument("the file has ", Name(dtype), ToString(shape), ", the program declares ",
+                         Name(param.dtype), "[", absl::StrJoin(param.dims, ","), "]");
+}
+
+}  // namespace
+
+std::vector<ParamDecl> ParamsOf(const Program& program) {
+  const std::vector<bool> written = NamedIn(program, &Op::outputs);
+  const std::vector<bool> read = NamedIn(program, &Op::inputs);
+  std::vector<ParamDecl> params;
+  std::vector<bool> seen(program.names.size());
+  for (const Block& block : program.blocks) {
+    for (const Var& var : block.vars) {
+      if (!var.persistable || var.kind != VarKind::kLodTensor || seen[var.id]) continue;
+      seen[var.id] = true;
+      params.push_back({.name = program.NameOf(var.id),
+                        .dtype = var.dtype,
+                        .dims = var.dims,
+                        .written = written[var.id],
+                        .unused = !written[var.id] && !read[var.id]});
+    }
+  }
+  std::sort(params.begin(), params.end(),
+            [](const ParamDecl& a, const ParamDecl& b) { return a.name < b.name; });
+  return params;
+}
+
+absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
+  if (param.dtype == DType::kUndefined) return absl::OkStatus();
+  if (FitsDType(dtype, param) && FitsShape(shape, param)) return absl::OkStatus();
+  return NotDeclared(dtype, shape, param);
+}
+
+bool Converts(DType from, DType to) {
+  if (to == DType::kFloat32) {
+    return from == DType::kInt8 || from == DType::kInt16 || IsHalf(from);
+  }
+  return from == DType::kFloat32 && IsHalf(to);
+}
+
+absl::StatusOr<Tensor> Converted(const Tensor& tensor, DType dtype) {
+  Tensor result;
+  result.dtype = dtype;
+  result.shape = tensor.shape;
+  result.lod = tensor.lod;
+  INTERP_RETURN_IF_ERROR(result.Allocate(LastingAllocator()));
+  WithNumber(tensor.dtype, [&]<typename From>() {
+    WithOneOf<float, float16, bfloat16>(dtype, [&]<typename To>() {
+      std::transform(tensor.data<From>(), tensor.data<From>() + tensor.numel(),
+                     result.mutable_data<To>(),
+                     [](From value) { return To(static_cast<float>(value)); });
+    });
+  });
+  return result;
+}
+
+absl::StatusOr<Tensor> AsDeclared(Tensor tensor, const ParamDecl& param) {
+  if (CheckDeclared(tensor.dtype, tensor.shape, param).ok()) return tensor;
+  const bool converts = !FitsDType(tensor.dtype, param);
+  const bool reshapes = !FitsShape(tensor.shape, param);
+  if ((converts && !Converts(tensor.dtype, param.dtype)) ||
+      (reshapes && !Reshapes(tensor, param))) {
+    return NotDeclared(tensor.dtype, tensor.shape, param);
+  }
+  if (converts) {
+    INTERP_ASSIGN_OR_RETURN(tensor, Converted(tensor, param.dtype));
+  }
+  if (reshapes) tensor.shape = Shape(param.dims);
+  return tensor;
+}
+
+}  // namespace interp
