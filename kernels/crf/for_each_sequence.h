@@ -10,10 +10,12 @@
 namespace interp::crf {
 
 // Calls body(i, scratch) for each i in [0, count) with `size` elements of T of the op's workspace,
-// which hold anything. body must not throw. Fails where there is no memory.
+// which hold anything; a thread takes `grain` or more. body must not throw. Fails where there is no
+// memory.
 template <typename T, typename Body>
-absl::Status ForEachSequence(KernelContext& ctx, int64_t count, int64_t size, const Body& body) {
-  const auto workers = std::min<int64_t>(ctx.num_threads(), count);
+absl::Status ForEachSequence(KernelContext& ctx, int64_t count, int64_t grain, int64_t size,
+                             const Body& body) {
+  const auto workers = std::min<int64_t>(ctx.num_threads(), (count + grain - 1) / grain);
   INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
                           ctx.workspace(static_cast<size_t>(workers * size) * sizeof(T)));
   ParallelFor(ctx.num_threads(), workers, /*grain=*/1, [&](int64_t begin, int64_t end) {

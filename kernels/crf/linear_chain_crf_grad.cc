@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/crf/for_each_sequence.h"
 #include "kernels/crf/sequences.h"
 #include "kernels/nn/product.h"
 #include "kernels/util/indices.h"
@@ -187,12 +188,9 @@ absl::Status Differentiate(KernelContext& ctx, const std::vector<Sequence>& sequ
   const T* const g = ctx.input(kCostGrad).data<T>();
   const auto count = std::ssize(sequences);
   const int64_t grain = 1 + kElementwiseGrain * count / (rows * tags * tags + 1);
-  ParallelFor(ctx.num_threads(), count, grain, [&](int64_t begin, int64_t end) {
-    std::vector<T> scratch(2 * tags);
-    for (int64_t i = begin; i < end; ++i) {
-      backward.Run(sequences[i], g[i], scratch.data(), scratch.data() + tags);
-    }
-  });
+  INTERP_RETURN_IF_ERROR(ForEachSequence<T>(
+      ctx, count, grain, 2 * tags,
+      [&](int64_t i, T* scratch) { backward.Run(sequences[i], g[i], scratch, scratch + tags); }));
   INTERP_RETURN_IF_ERROR(ExpectedPairs(ctx, backward, rows, transition));
   for (int64_t i = 0; i < count; ++i) {
     if (sequences[i].length == 0) continue;

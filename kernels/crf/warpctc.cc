@@ -310,7 +310,7 @@ absl::Status WarpCtc(KernelContext& ctx) {
     if (a.Fits()) size = std::max(size, ForwardBackward<T>::ScratchSize(a.length, a.positions()));
   }
   T* const loss = ctx.output(kLoss).mutable_data<T>();
-  return ForEachSequence<T>(ctx, shape[1], size, [&](int64_t i, T* scratch) {
+  return ForEachSequence<T>(ctx, shape[1], /*grain=*/1, size, [&](int64_t i, T* scratch) {
     ForwardBackward<T> sums(shape[2], scratch);
     loss[i] = alignments[i].Fits() ? sums.Run(alignments[i]) : T{0};
   });

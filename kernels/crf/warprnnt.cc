@@ -175,9 +175,9 @@ absl::Status WarpRnnt(KernelContext& ctx) {
   const double emit = 1 + static_cast<double>(ctx.attrs<WarpRnntAttrs>().fastemit_lambda);
   int64_t size = 0;
   for (const Lattice<T>& lattice : lattices) size = std::max(size, ScratchSize(lattice));
-  return ForEachSequence<double>(ctx, std::ssize(lattices), size, [&](int64_t i, double* scratch) {
-    loss[i] = Run(lattices[i], emit, scratch);
-  });
+  return ForEachSequence<double>(
+      ctx, std::ssize(lattices), /*grain=*/1, size,
+      [&](int64_t i, double* scratch) { loss[i] = Run(lattices[i], emit, scratch); });
 }
 
 INTERP_REGISTER_OP(OpDef{

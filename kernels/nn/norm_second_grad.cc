@@ -34,6 +34,13 @@ constexpr int kDX = 0;
 constexpr int kDScale = 1;
 constexpr int kDDY = 2;
 
+// Of the inputs above; instance_norm has not all.
+using Names = std::array<absl::string_view, 10>;
+constexpr Names kBatchNormNames = {"X",   "Scale",   "SavedMean", "SavedVariance", "DY",
+                                   "DDX", "DDScale", "DDBias",    "Mean",          "Variance"};
+constexpr Names kInstanceNormNames = {"x",      "fwd_scale",   "saved_mean",      "saved_variance",
+                                      "grad_y", "grad_x@GRAD", "grad_scale@GRAD", "grad_bias@GRAD"};
+
 struct NormAttrs {
   double epsilon = 1e-5;
   bool running = false;  // statistics are Mean and Variance
@@ -59,30 +66,33 @@ Extents ExtentsOf(const Shape& x, const NormAttrs& attrs) {
   return {x[0], channels, rest};
 }
 
-absl::Status CheckVector(const InferContext& ctx, int slot, int64_t count) {
+absl::Status CheckVector(const InferContext& ctx, const Names& names, int slot, int64_t count) {
   const Tensor* const vector = ctx.optional_input(slot);
   if (vector == nullptr || vector->numel() == count) return absl::OkStatus();
-  return InvalidArgument("an input is ", DescribeType(*vector), ", expected ", count,
-                         " elements for 'X' ", ToString(ctx.input(kX).shape));
+  return InvalidArgument("input '", names[slot], "' is ", DescribeType(*vector), ", expected ",
+                         count, " elements for '", names[kX], "' ", ToString(ctx.input(kX).shape));
 }
 
+template <const Names& kNames>
 absl::Status Infer(InferContext& ctx) {
   const Shape& x = ctx.input(kX).shape;
   if (x.rank() < 2 || x.rank() > 5) {
-    return InvalidArgument("input 'X' has shape ", ToString(x), ", expected 2 to 5 dims");
+    return InvalidArgument("input '", kNames[kX], "' has shape ", ToString(x),
+                           ", expected 2 to 5 dims");
   }
   const NormAttrs& attrs = ctx.attrs<NormAttrs>();
   const Extents extents = ExtentsOf(x, attrs);
-  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kDY), "DY", x));
-  if (ctx.has_input(kDDX)) INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kDDX), "DDX", x));
+  INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kDY), kNames[kDY], x));
+  if (ctx.has_input(kDDX)) INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kDDX), kNames[kDDX], x));
   const int mean = attrs.running ? kMean : kSavedMean;
   if (!ctx.has_input(mean) || !ctx.has_input(mean + 1)) {
     return InvalidArgument("there are no statistics");
   }
   const int64_t groups = extents.channels * (attrs.by_image ? extents.images : 1);
-  for (const int slot : {mean, mean + 1}) INTERP_RETURN_IF_ERROR(CheckVector(ctx, slot, groups));
+  INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNames, mean, groups));
+  INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNames, mean + 1, groups));
   for (const int slot : {kScale, kDDScale, kDDBias}) {
-    INTERP_RETURN_IF_ERROR(CheckVector(ctx, slot, extents.channels));
+    INTERP_RETURN_IF_ERROR(CheckVector(ctx, kNames, slot, extents.channels));
   }
   ctx.ShareShape(kX, kDX);
   ctx.SetShape(kDScale, {extents.channels});
@@ -200,40 +210,32 @@ absl::Status NormSecondGrad(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-OpDef SecondGradDef(absl::string_view type, const std::array<absl::string_view, 8>& inputs,
-                    const std::array<absl::string_view, 3>& outputs) {
+template <const Names& kNames>
+OpDef SecondGradDef(absl::string_view type, const std::array<absl::string_view, 3>& outputs) {
   OpDef def{
       .type = type,
       .inputs = {},
       .outputs = {},
-      .infer = Infer,
+      .infer = Infer<kNames>,
       .kernels = {{DType::kFloat32, NormSecondGrad<float>},
                   {DType::kFloat64, NormSecondGrad<double>}},
   };
-  for (int slot = 0; slot < std::ssize(inputs); ++slot) {
-    def.inputs.push_back({inputs[slot], slot == kX || slot == kDY ? 0 : kOptional});
+  for (int slot = 0; slot < std::ssize(kNames) && !kNames[slot].empty(); ++slot) {
+    def.inputs.push_back({kNames[slot], slot == kX || slot == kDY ? 0 : kOptional});
   }
   for (const absl::string_view slot : outputs) def.outputs.push_back({slot, kOptional});
   return def;
 }
 
 OpDef BatchNormSecondDef() {
-  OpDef def =
-      SecondGradDef("batch_norm_grad_grad",
-                    {"X", "Scale", "SavedMean", "SavedVariance", "DY", "DDX", "DDScale", "DDBias"},
-                    {"DX", "DScale", "DDY"});
+  OpDef def = SecondGradDef<kBatchNormNames>("batch_norm_grad_grad", {"DX", "DScale", "DDY"});
   def.parse = ParseAttrs<NormAttrs, ReadBatchNormSecond>;
-  for (const absl::string_view slot : {"Mean", "Variance"}) {
-    def.inputs.push_back({slot, kOptional});
-  }
   return def;
 }
 
 OpDef InstanceNormSecondDef() {
-  OpDef def = SecondGradDef("instance_norm_double_grad",
-                            {"x", "fwd_scale", "saved_mean", "saved_variance", "grad_y",
-                             "grad_x@GRAD", "grad_scale@GRAD", "grad_bias@GRAD"},
-                            {"x@GRAD", "fwd_scale@GRAD", "grad_y@GRAD"});
+  OpDef def = SecondGradDef<kInstanceNormNames>("instance_norm_double_grad",
+                                                {"x@GRAD", "fwd_scale@GRAD", "grad_y@GRAD"});
   def.parse = ParseAttrs<NormAttrs, ReadInstanceNormSecond>;
   return def;
 }

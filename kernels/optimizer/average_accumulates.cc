@@ -3,6 +3,7 @@
 // sum_1 += param. Every 16384 steps sum_2 takes sum_1 over, which keeps sums of floats accurate.
 // Once the window is full, sum_3 takes both over, and a new window starts.
 #include <algorithm>
+#include <limits>
 
 #include "core/op_def.h"
 #include "kernels/optimizer/chunk.h"
@@ -32,9 +33,10 @@ struct Attrs {
 };
 
 Attrs ReadAttrs(AttrReader& reader) {
-  const Attrs attrs{.window = reader.Float("average_window", 0),
-                    .max_window = reader.Long("max_average_window", 0),
-                    .min_window = reader.Long("min_average_window", 10000)};
+  const Attrs attrs{
+      .window = reader.Float("average_window", 0),
+      .max_window = reader.Long("max_average_window", std::numeric_limits<int64_t>::max()),
+      .min_window = reader.Long("min_average_window", 10000)};
   if (attrs.min_window > attrs.max_window) {
     reader.Fail(absl::StrCat("attribute 'min_average_window' is ", attrs.min_window,
                              ", more than 'max_average_window', ", attrs.max_window));
