@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/io/params.h"
+#include "core/io/param_decl.h"
+#include "core/program_parse.h"
 #include "interpreter/train/trainer.h"
 #include "passes/minimize.h"
 #include "tests/testing/built_nets.h"
@@ -111,6 +112,37 @@ INSTANTIATE_TEST_SUITE_P(Nets, MixedPrecisionTest,
                          ::testing::Values(Case{"lenet", 10}, Case{"resnet", 10},
                                            Case{"attention", 50}),
                          [](const auto& info) { return info.param.net; });
+
+// Level O2 of paddle.static.amp: the start-up program leaves float32 where amp_init would round.
+TEST(StartupTest, LeavesTheDTypesThatTheProgramDeclares) {
+  const absl::StatusOr<Program> startup = ParseProgram(R"(block 0
+  var w float32[2] persistable
+  var master float32[2] persistable
+  fill_constant() -> (Out=w) {shape=[2], value=0.1, dtype=5}
+  assign(X=w) -> (Out=master)
+)");
+  const absl::StatusOr<Program> main = ParseProgram(R"(block 0
+  var x float16[2]
+  var w float16[2] persistable
+  var master float32[2] persistable
+  var y float16[2]
+  elementwise_add(X=x, Y=w) -> (Out=y)
+  cast(X=y) -> (Out=master) {in_dtype=4, out_dtype=5}
+  cast(X=master) -> (Out=w) {in_dtype=5, out_dtype=4}
+)");
+  ASSERT_THAT(startup, IsOk());
+  ASSERT_THAT(main, IsOk());
+  auto trainer = Trainer::Create(*main, nullptr, {.feeds = {"x"}, .fetches = {"y"}});
+  ASSERT_THAT(trainer, IsOk());
+  ASSERT_THAT((*trainer)->Initialize(*startup), IsOk());
+  const Scope& scope = (*trainer)->scope()->root();
+  EXPECT_EQ(scope.FindLocal("w")->tensor.dtype, DType::kFloat16);
+  EXPECT_EQ(*scope.FindLocal("master")->tensor.data<float>(), 0.1F);
+  const auto fetched = (*trainer)->Step({Tensor::Of<float16>({2}, {1.0F, 2.0F})});
+  ASSERT_THAT(fetched, IsOk());
+  EXPECT_EQ(static_cast<float>((*fetched)[0].data<float16>()[0]),
+            static_cast<float>(float16(1 + static_cast<float>(float16(0.1F)))));
+}
 
 }  // namespace
 }  // namespace interp
