@@ -92,7 +92,7 @@ std::vector<Ran> RunConstantFilters(Algorithms algorithms) {
   auto core = InterpreterCore::Create(*std::move(program), {"x"}, {"z"}, scope, options);
   EXPECT_THAT(core, IsOk());
   std::vector<Ran> ran;
-  for (const int64_t batch : {1, 2, 1}) {
+  for (const int64_t batch : {1, 8, 1}) {
     auto outputs = (*core)->Run({Numbers({batch, 256, 7, 7}, 3)});
     EXPECT_THAT(outputs, IsOk());
     ran.push_back({*std::move(outputs), (*core)->algorithms()});

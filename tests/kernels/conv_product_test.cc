@@ -228,7 +228,11 @@ TEST(ConvFewOutputs, PaysWhereAVectorIsMostlyEmpty) {
 TEST(ConvProduct, PaysForFewPixelsOfLargeFilters) {
   const bool measured = kVectorBytes == 64;
   EXPECT_EQ(ConvProductPays(PointwiseProblem(49, 512, 2048)), measured);
-  EXPECT_FALSE(ConvProductPays(PointwiseProblem(196, 512, 2048)));
+  EXPECT_EQ(ConvProductPays(PointwiseProblem(196, 512, 2048)), measured);
+  EXPECT_FALSE(ConvProductPays(PointwiseProblem(784, 512, 2048)));
+  ConvProblem window = PointwiseProblem(196, 512, 2048);
+  window.window[1].kernel = 2;
+  EXPECT_FALSE(ConvProductPays(window));
   EXPECT_FALSE(ConvProductPays(PointwiseProblem(49, 128, 128)));
   ConvProblem grouped = PointwiseProblem(49, 512, 2048);
   grouped.groups = 2;
