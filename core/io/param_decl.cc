@@ -51,8 +51,7 @@ bool FitsDType(DType dtype, const ParamDecl& param) {
 
 // Whether a tensor may take the declared dims as its own.
 bool Reshapes(const Tensor& tensor, const ParamDecl& param) {
-  const bool complete =
-      param.dims.size() <= kMaxRank && !absl::c_linear_search(param.dims, -1);
+  const bool complete = param.dims.size() <= kMaxRank && !absl::c_linear_search(param.dims, -1);
   return complete && tensor.lod.empty() && FitsButForOnes(tensor.shape.dims(), param);
 }
 
