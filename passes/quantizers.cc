@@ -144,7 +144,8 @@ std::optional<Quantized> MatchQuantized(const Fuser& fuser, const std::vector<in
   if (!scale.has_value()) return std::nullopt;
   if (!result->HasScale(*scale)) {
     const Var* const other = fuser.Parameter(*scale);
-    const bool one = other != nullptr && (other->dims.empty() || other->dims == std::vector<int64_t>{1});
+    const bool one =
+        other != nullptr && (other->dims.empty() || other->dims == std::vector<int64_t>{1});
     if (!one || !result->scale.has_value() || result->axis >= 0) return std::nullopt;
     result->back_scale = scale;
   }

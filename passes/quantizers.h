@@ -16,10 +16,10 @@ struct Quantized {
   // One element, or one by channel; nullopt: the largest magnitude of `source`, in each run.
   std::optional<VarId> scale = std::nullopt;
   VarId written_scale = -1;  // where the op leaves that scale; -1: nowhere
-  // Brings the value back where `scale` does not; a parameter of one element, as paddle.quantization
-  // makes for each op.
+  // Brings the value back where `scale` does not; a parameter of one element, as
+  // paddle.quantization makes for each op.
   std::optional<VarId> back_scale = std::nullopt;
-  int64_t axis = -1;         // of the channels; -1: one scale for all
+  int64_t axis = -1;  // of the channels; -1: one scale for all
   int32_t bits = 8;
   int32_t round_type = 0;  // as the attribute of the fake_quantize ops: 0 ties to even, else away
   bool back = false;       // the value is real again; else whole numbers

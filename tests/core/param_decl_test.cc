@@ -1,4 +1,6 @@
 // What a parameter is compared with: the program's declaration.
+#include "core/io/param_decl.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/io/param_decl.h"
 #include "core/storage/aligned_memory.h"
 #include "tests/testing/matchers.h"
 
