@@ -16,6 +16,7 @@
 #include "tools/commands.h"
 #include "tools/core_flags.h"
 #include "tools/feeds.h"
+#include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/names.h"
 #include "tools/number_flag.h"

@@ -87,6 +87,17 @@ bool TakesTurns(const Program& main, const TrainerOptions& options) {
                      [](const Op& op) { return HasSubBlock(op) && !IsUpdate(op); });
 }
 
+absl::StatusOr<std::optional<JobSchedule>> TurnsOf(const Program& main,
+                                                   const TrainerOptions& options) {
+  if (!TakesTurns(main, options)) return std::nullopt;
+  const JobSchedule turns = {.kind = options.micro_batches->schedule,
+                             .stages = 1,
+                             .chunks = options.micro_batches->chunks,
+                             .micro_batches = options.micro_batches->micro_batches};
+  INTERP_RETURN_IF_ERROR(CheckSchedule(turns));
+  return turns;
+}
+
 // Before the program is cut into parts, which would each have the readers.
 void DropFedReaders(const std::vector<std::string>& feeds, Program& main) {
   std::vector<VarId> fed;
@@ -94,6 +105,15 @@ void DropFedReaders(const std::vector<std::string>& feeds, Program& main) {
     if (const VarId id = main.Find(name); id >= 0) fed.push_back(id);
   }
   DropReaders(main, fed);
+}
+
+absl::StatusOr<Program> MakeReadyToBeFed(Program main, TrainerOptions& options) {
+  PassContext as_loaded{.ops = OpsOf(options)};
+  if (!options.fetches.empty()) as_loaded.fetches = options.fetches;
+  INTERP_ASSIGN_OR_RETURN(main, DropRetiredSlots(std::move(main), as_loaded));
+  INTERP_RETURN_IF_ERROR(NameFeedsAndFetches(main, options));
+  DropFedReaders(options.feeds, main);
+  return main;
 }
 
 }  // namespace
@@ -110,11 +130,7 @@ Trainer::~Trainer() = default;
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shared_ptr<Scope> scope,
                                                          TrainerOptions options) {
   if (scope == nullptr) scope = std::make_shared<Scope>();
-  PassContext as_loaded{.ops = OpsOf(options)};
-  if (!options.fetches.empty()) as_loaded.fetches = options.fetches;
-  INTERP_ASSIGN_OR_RETURN(main, DropRetiredSlots(std::move(main), as_loaded));
-  INTERP_RETURN_IF_ERROR(NameFeedsAndFetches(main, options));
-  DropFedReaders(options.feeds, main);
+  INTERP_ASSIGN_OR_RETURN(main, MakeReadyToBeFed(std::move(main), options));
   Program states;  // makes the first scale and its counts
   if (options.loss_scaling.has_value()) {
     INTERP_RETURN_IF_ERROR(AddLossScaling(main, states, *options.loss_scaling, OpsOf(options)));
@@ -123,15 +139,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   INTERP_RETURN_IF_ERROR(CheckCombination(options));
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<SequenceRows> sequences, SequencesOf(main, options));
   ShareCounts counts{.replicas = options.replicas};
-  std::optional<JobSchedule> turns;
-  if (TakesTurns(main, options)) {
-    turns = {.kind = options.micro_batches->schedule,
-             .stages = 1,
-             .chunks = options.micro_batches->chunks,
-             .micro_batches = options.micro_batches->micro_batches};
-    INTERP_RETURN_IF_ERROR(CheckSchedule(*turns));
-    counts.turns = turns->micro_batches;
-  }
+  INTERP_ASSIGN_OR_RETURN(const std::optional<JobSchedule> turns, TurnsOf(main, options));
+  if (turns.has_value()) counts.turns = turns->micro_batches;
   std::vector<std::string> feeds = options.feeds;
   std::vector<std::string> fetches = options.fetches;
   const std::vector<ParamDecl> persistables = ParamsOf(main);
