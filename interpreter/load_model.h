@@ -35,8 +35,9 @@ struct Model {
 // with the path and say what the file is where it is something else.
 absl::StatusOr<Program> ReadAnyProgram(const std::string& path);
 
-// The values of `declared`, sorted by name, from a file or folder of parameters
-// (core/io/pickle_params.h) or a checkpoint of training, which may hold others, too.
+// The values of `declared`, sorted by name and AsDeclared (core/io/param_decl.h), from a file or
+// folder of parameters (core/io/pickle_params.h) or a checkpoint of training, which may hold
+// others, too.
 absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
                                                         const std::vector<ParamDecl>& declared);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "core/element_types.h"
 #include "core/storage/lasting_memory.h"
@@ -50,12 +51,28 @@ bool FitsDType(DType dtype, const ParamDecl& param) {
 }
 
 // Whether a tensor may take the declared dims as its own.
-bool Reshapes(const Tensor& tensor, const ParamDecl& param) {
+bool Reshapes(const Shape& shape, const Lod& lod, const ParamDecl& param) {
   const bool complete = param.dims.size() <= kMaxRank && !absl::c_linear_search(param.dims, -1);
-  return complete && tensor.lod.empty() && FitsButForOnes(tensor.shape.dims(), param);
+  return complete && lod.empty() && FitsButForOnes(shape.dims(), param);
 }
 
+// A number has one dim or none, depending on the version of Paddle.
+bool IsNumber(const Shape& shape) { return shape.rank() <= 1 && shape.numel() == 1; }
+
 bool IsHalf(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+// Weights of quantised programs.
+bool Widens(DType from, DType to) {
+  return to == DType::kFloat32 && (from == DType::kInt8 || from == DType::kInt16);
+}
+
+// Whether the program has ops that put values on a grid of whole numbers, or bring them back.
+bool IsQuantised(const Program& program) {
+  return absl::c_any_of(program.blocks, [](const Block& block) {
+    return absl::c_any_of(block.ops,
+                          [](const Op& op) { return absl::StrContains(op.type, "quantize"); });
+  });
+}
 
 absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param) {
   return InvalidArgument("the file has ", Name(dtype), ToString(shape), ", the program declares ",
@@ -67,6 +84,7 @@ absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param
 std::vector<ParamDecl> ParamsOf(const Program& program) {
   const std::vector<bool> written = NamedIn(program, &Op::outputs);
   const std::vector<bool> read = NamedIn(program, &Op::inputs);
+  const bool quantised = IsQuantised(program);
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());
   for (const Block& block : program.blocks) {
@@ -77,7 +95,8 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
                         .dtype = var.dtype,
                         .dims = var.dims,
                         .written = written[var.id],
-                        .unused = !written[var.id] && !read[var.id]});
+                        .unused = !written[var.id] && !read[var.id],
+                        .quantised = quantised});
     }
   }
   std::sort(params.begin(), params.end(),
@@ -91,17 +110,15 @@ absl::Status CheckDeclared(DType dtype, const Shape& shape, const ParamDecl& par
   return NotDeclared(dtype, shape, param);
 }
 
-bool Converts(DType from, DType to) {
-  if (to == DType::kFloat32) {
-    return from == DType::kInt8 || from == DType::kInt16 || IsHalf(from);
-  }
-  return from == DType::kFloat32 && IsHalf(to);
+bool Rounds(DType from, DType to) {
+  return to == DType::kFloat32 ? IsHalf(from) : from == DType::kFloat32 && IsHalf(to);
 }
 
 absl::StatusOr<Tensor> Converted(const Tensor& tensor, DType dtype) {
   Tensor result;
   result.dtype = dtype;
   result.shape = tensor.shape;
+  result.layout = tensor.layout;
   result.lod = tensor.lod;
   INTERP_RETURN_IF_ERROR(result.Allocate(LastingAllocator()));
   WithNumber(tensor.dtype, [&]<typename From>() {
@@ -114,18 +131,22 @@ absl::StatusOr<Tensor> Converted(const Tensor& tensor, DType dtype) {
   return result;
 }
 
+absl::Status CheckTaken(DType dtype, const Shape& shape, const Lod& lod, const ParamDecl& param) {
+  if (CheckDeclared(dtype, shape, param).ok()) return absl::OkStatus();
+  const bool converts = FitsDType(dtype, param) || Rounds(dtype, param.dtype) ||
+                        (param.quantised && Widens(dtype, param.dtype));
+  const bool reshapes = FitsShape(shape, param) || Reshapes(shape, lod, param);
+  return converts && reshapes ? absl::OkStatus() : NotDeclared(dtype, shape, param);
+}
+
 absl::StatusOr<Tensor> AsDeclared(Tensor tensor, const ParamDecl& param) {
-  if (CheckDeclared(tensor.dtype, tensor.shape, param).ok()) return tensor;
-  const bool converts = !FitsDType(tensor.dtype, param);
-  const bool reshapes = !FitsShape(tensor.shape, param);
-  if ((converts && !Converts(tensor.dtype, param.dtype)) ||
-      (reshapes && !Reshapes(tensor, param))) {
-    return NotDeclared(tensor.dtype, tensor.shape, param);
-  }
-  if (converts) {
+  INTERP_RETURN_IF_ERROR(CheckTaken(tensor.dtype, tensor.shape, tensor.lod, param));
+  if (param.dtype == DType::kUndefined) return tensor;
+  if (!FitsDType(tensor.dtype, param)) {
     INTERP_ASSIGN_OR_RETURN(tensor, Converted(tensor, param.dtype));
   }
-  if (reshapes) tensor.shape = Shape(param.dims);
+  const bool reshapes = !FitsShape(tensor.shape, param) || IsNumber(tensor.shape);
+  if (reshapes && Reshapes(tensor.shape, tensor.lod, param)) tensor.shape = Shape(param.dims);
   return tensor;
 }
 

@@ -65,10 +65,13 @@ absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& 
   };
   const absl::StatusOr<ParamRecord> record = reader.Next();
   if (!record.ok()) return annotate(record.status());
-  INTERP_ASSIGN_OR_RETURN(Tensor tensor, TensorOf(*record, file, source));
-  absl::StatusOr<Tensor> declared = AsDeclared(std::move(tensor), param);
-  if (!declared.ok()) return annotate(declared.status());
-  return NamedTensor(param.name, *std::move(declared));
+  // Before there is memory for what a file claims to hold.
+  const absl::Status taken = CheckTaken(record->dtype, record->shape, record->lod, param);
+  if (!taken.ok()) return annotate(taken);
+  absl::StatusOr<Tensor> tensor = TensorOf(*record, file, source);
+  if (tensor.ok()) tensor = AsDeclared(*std::move(tensor), param);
+  if (!tensor.ok()) return annotate(tensor.status());
+  return NamedTensor(param.name, *std::move(tensor));
 }
 
 // A name is a path below the folder; one that leaves it is an attack.

@@ -32,9 +32,10 @@ namespace interp {
 // A file as memory that tensors may share, mapped copy-on-write.
 absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path);
 
-// Reads a combined file or, when `path` is a folder, one file per variable. Tensors come in the
-// order of `params`, which for a combined file must be sorted by name. Errors: DataLoss for damaged
-// files, InvalidArgument where file and declaration differ (also in the number of parameters).
+// Reads a combined file or, when `path` is a folder, one file per variable. Tensors come
+// AsDeclared, in the order of `params`, which for a combined file must be sorted by name. Errors:
+// DataLoss for damaged files, InvalidArgument where file and declaration differ (also in the number
+// of parameters), ResourceExhausted.
 absl::StatusOr<std::vector<NamedTensor>> ReadParams(const std::string& path,
                                                     absl::Span<const ParamDecl> params);
 

@@ -72,7 +72,10 @@ class PackedDecoder {
       return InvalidArgument("the program has none of that name");
     }
     INTERP_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(parameter.tensor()));
-    INTERP_RETURN_IF_ERROR(CheckDeclared(tensor.dtype, tensor.shape, *it));
+    // Passes may have removed what writes it, which allows other dims of 1.
+    ParamDecl written = *it;
+    written.written = true;
+    INTERP_RETURN_IF_ERROR(CheckDeclared(tensor.dtype, tensor.shape, written));
     if (tensor.layout != Layout::kPlain) return InvalidArgument("it is not plain");
     return tensor;
   }

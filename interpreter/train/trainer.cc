@@ -210,22 +210,23 @@ absl::Status Trainer::Initialize(const Program& startup) {
       startup_core
           ->Run({}, {.random = RandomState{.seed = options.random_seed, .stream = kStartupStream}})
           .status());
-  return ConvertToDeclared();
+  return RoundToDeclared(startup);
 }
 
 // Start-up programs of mixed precision make float32 of what is declared as float16.
-absl::Status Trainer::ConvertToDeclared() {
+absl::Status Trainer::RoundToDeclared(const Program& startup) {
   for (const ParamDecl& declared : persistables_) {
+    if (declared.unused || startup.Find(declared.name) < 0) continue;
     Variable* const variable = scope_->root().FindLocal(declared.name);
-    if (variable == nullptr || !variable->tensor.has_memory() || declared.unused) continue;
+    if (variable == nullptr || !variable->tensor.has_memory()) continue;
     Tensor& tensor = variable->tensor;
-    if (!Converts(tensor.dtype, declared.dtype)) continue;
+    if (!Rounds(tensor.dtype, declared.dtype)) continue;
     if (!tensor.place().on_host()) {
       INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
     }
-    absl::StatusOr<Tensor> converted = Converted(tensor, declared.dtype);
-    if (!converted.ok()) return Annotate(converted.status(), absl::StrCat("'", declared.name, "'"));
-    tensor = *std::move(converted);
+    absl::StatusOr<Tensor> rounded = Converted(tensor, declared.dtype);
+    if (!rounded.ok()) return Annotate(rounded.status(), absl::StrCat("'", declared.name, "'"));
+    tensor = *std::move(rounded);
     ++variable->version;
   }
   return absl::OkStatus();

@@ -63,7 +63,7 @@ class Trainer {
 
   // Runs the program that makes the parameters and the optimizer's state. Its random numbers come
   // from the core's seed and a stream of their own, so that steps draw the same with and without
-  // it. Values that mixed precision declares with another dtype are converted to it.
+  // it. What mixed precision declares in another dtype than the program makes is rounded to it.
   absl::Status Initialize(const Program& startup);
 
   // With data_parallel: all ranks get the values of the persistable variables, the number of steps
@@ -102,7 +102,7 @@ class Trainer {
 
  private:
   static absl::Status CheckCombination(const TrainerOptions& options);
-  absl::Status ConvertToDeclared();
+  absl::Status RoundToDeclared(const Program& startup);
   absl::StatusOr<std::vector<Tensor>> StepOfRank(absl::Span<const Tensor> feeds,
                                                  const RunOptions& options);
   // `share`: that of this rank, with its weight behind.

@@ -15,13 +15,14 @@ namespace interp::crf {
 template <typename T, typename Body>
 absl::Status ForEachSequence(KernelContext& ctx, int64_t count, int64_t grain, int64_t size,
                              const Body& body) {
-  const auto workers = std::min<int64_t>(ctx.num_threads(), (count + grain - 1) / grain);
+  const auto workers = std::min<int64_t>(ctx.num_threads(), std::max<int64_t>(count / grain, 1));
   INTERP_ASSIGN_OR_RETURN(const Workspace scratch,
                           ctx.workspace(static_cast<size_t>(workers * size) * sizeof(T)));
   ParallelFor(ctx.num_threads(), workers, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t worker = begin; worker < end; ++worker) {
       T* const own = scratch.data<T>() + worker * size;
-      for (int64_t i = worker; i < count; i += workers) body(i, own);
+      const int64_t last = count * (worker + 1) / workers;
+      for (int64_t i = count * worker / workers; i < last; ++i) body(i, own);
     }
   });
   return absl::OkStatus();

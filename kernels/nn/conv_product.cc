@@ -24,6 +24,16 @@ Product ProductOf(const ConvProblem& p) {
   return product;
 }
 
+// True when each row is a pixel of the input: all of them, or some with a stride.
+bool ReadsOnlyPixels(const ConvProblem& p) {
+  for (int i = 0; i < p.window.rank; ++i) {
+    const WindowAxis& axis = p.window[i];
+    const bool inside = axis.pad_begin == 0 && (axis.out - 1) * axis.stride < axis.in;
+    if (axis.kernel != 1 || !inside) return false;
+  }
+  return true;
+}
+
 // True when the rows are the pixels of the input as they lie in memory.
 bool ReadsInPlace(const ConvProblem& p) {
   for (int i = 0; i < p.window.rank; ++i) {
@@ -72,7 +82,7 @@ bool ConvProductPays(const ConvProblem& p) {
   constexpr int64_t kPixelsOfPoints = 256;
   constexpr int64_t kFilterFloats = 64 * 1024;
   const Product product = ProductOf(p);
-  const int64_t most = product.k == p.in_channels ? kPixelsOfPoints : kFewPixels;
+  const int64_t most = ReadsOnlyPixels(p) ? kPixelsOfPoints : kFewPixels;
   return kVectorBytes == 64 && p.groups == 1 && product.m <= most &&
          product.k * product.n >= kFilterFloats;
 }

@@ -1,7 +1,7 @@
 // Convolution as a product of matrices (gemm.h): of the inputs that each output pixel's window
 // sees, a row each, and the filter.
 //
-// It is for images of few pixels and many channels, as the last stages of classifiers have, whose
+// It is for images of few pixels and many channels, as the late stages of classifiers have, whose
 // filters come from beyond the L2 cache in each run: our product fetches the next panel of the
 // filter while it multiplies with one, where oneDNN's kernels wait.
 #pragma once

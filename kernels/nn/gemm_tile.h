@@ -329,7 +329,8 @@ struct Slice {
         }
       }
     });
-    return {depth, n, tiles, depth, panels, panel_stride, c, ldc, accumulate, far, after, ending};
+    return {depth, n,          tiles, depth, panels, panel_stride, c,
+            ldc,   accumulate, far,   after, ending, first_column};
   }
 };
 

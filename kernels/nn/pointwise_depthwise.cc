@@ -6,7 +6,7 @@
 //
 // The image between the two is several times as large as Input, often larger than the L2 cache. So
 // it is made in bands of rows that stay there until the depthwise convolution has read them. Small
-// images are made as a whole.
+// images are made as a whole, by a product of our own where that pays (conv_product.h).
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -76,7 +76,8 @@ struct Prepared {
 struct PairState : KernelState {
   ShapeCache<Prepared> prepared;
   const Prepared* last = nullptr;
-  std::shared_ptr<const PackedArrays> taps;  // constant ones, null until packed; and the next
+  // Constant weights that are packed here; null until they are.
+  std::shared_ptr<const PackedArrays> taps;
   std::shared_ptr<const PackedArrays> product;
 
   std::string algorithm() const override { return last == nullptr ? "" : last->algorithm; }
@@ -170,8 +171,8 @@ absl::Status TakeWeights(KernelContext& ctx, const OnednnConv& conv,
   return absl::OkStatus();
 }
 
-// Keys of weights that are packed here: no hash of a format is that small. interpreter/plan knows
-// that of the taps.
+// Keys of weights that are packed here: no hash of a format is that small. To interpreter/plan all
+// but the taps are of the pointwise filter.
 constexpr uint64_t kTapsKey = 2;
 constexpr uint64_t kProductKey = 3;
 

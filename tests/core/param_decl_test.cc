@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/program_parse.h"
 #include "core/storage/aligned_memory.h"
 #include "tests/testing/matchers.h"
 
@@ -56,32 +57,59 @@ TEST(ParamDeclTest, WhatIsReadTakesTheDeclaredDimsOfOne) {
   EXPECT_EQ(dims({1, 0}, {0}), Dims{0});
   EXPECT_EQ(dims({1, 4}, {-1, 4}), (Dims{1, 4}));
   EXPECT_EQ(dims({1, 4}, {4}, /*written=*/true), (Dims{1, 4}));
+  EXPECT_EQ(dims({}, {1}, /*written=*/true), Dims{1});
+  EXPECT_EQ(dims({1}, {}, /*written=*/true), Dims{});
   const auto fails = [](const Shape& found, std::vector<int64_t> declared) {
     return AsDeclared(Filled(DType::kFloat32, found), {"p", DType::kFloat32, std::move(declared)})
         .status();
   };
   EXPECT_THAT(fails({4, 1}, {1, 4}), FailsWith(kInvalid, "the file has float32[4,1]"));
+  EXPECT_THAT(fails({}, {-1}), FailsWith(kInvalid, "declares float32[-1]"));
   EXPECT_THAT(fails({1, 4}, {-1}), FailsWith(kInvalid, "declares float32[-1]"));
   EXPECT_THAT(fails({4}, {2, 2}), FailsWith(kInvalid, "declares float32[2,2]"));
   EXPECT_THAT(fails({4}, {4, 1, 1, 1, 1, 1, 1, 1, 1, 1}), FailsWith(kInvalid, "declares"));
 }
 
-TEST(ParamDeclTest, WhatIsReadTakesTheDeclaredDTypeOfMixedAndQuantisedPrograms) {
-  const auto becomes = [](DType found, DType declared) {
-    const auto tensor = AsDeclared(Filled(found, {2}), {"p", declared, {2}});
-    return tensor.ok() ? tensor->dtype : DType::kUndefined;
-  };
-  for (const DType narrow : {DType::kInt8, DType::kInt16, DType::kFloat16, DType::kBFloat16}) {
-    EXPECT_EQ(becomes(narrow, DType::kFloat32), DType::kFloat32) << Name(narrow);
+DType Becomes(DType found, DType declared, bool quantised = false) {
+  const auto tensor = AsDeclared(
+      Filled(found, {2}), {.name = "p", .dtype = declared, .dims = {2}, .quantised = quantised});
+  return tensor.ok() ? tensor->dtype : DType::kUndefined;
+}
+
+TEST(ParamDeclTest, WhatIsReadTakesTheDeclaredDTypeOfMixedPrecision) {
+  for (const DType half : {DType::kFloat16, DType::kBFloat16}) {
+    EXPECT_EQ(Becomes(half, DType::kFloat32), DType::kFloat32);
+    EXPECT_EQ(Becomes(DType::kFloat32, half), half);
   }
-  EXPECT_EQ(becomes(DType::kFloat32, DType::kFloat16), DType::kFloat16);
-  EXPECT_EQ(becomes(DType::kFloat32, DType::kBFloat16), DType::kBFloat16);
-  EXPECT_EQ(becomes(DType::kFloat64, DType::kFloat32), DType::kUndefined);
-  EXPECT_EQ(becomes(DType::kFloat32, DType::kFloat64), DType::kUndefined);
-  EXPECT_EQ(becomes(DType::kInt64, DType::kFloat32), DType::kUndefined);
-  EXPECT_EQ(becomes(DType::kInt8, DType::kFloat16), DType::kUndefined);
-  EXPECT_EQ(becomes(DType::kFloat16, DType::kBFloat16), DType::kUndefined);
-  EXPECT_EQ(becomes(DType::kFloat32, DType::kInt8), DType::kUndefined);
+  EXPECT_EQ(Becomes(DType::kFloat64, DType::kFloat32), DType::kUndefined);
+  EXPECT_EQ(Becomes(DType::kFloat32, DType::kFloat64), DType::kUndefined);
+  EXPECT_EQ(Becomes(DType::kFloat16, DType::kBFloat16), DType::kUndefined);
+}
+
+TEST(ParamDeclTest, WholeNumbersAreWeightsOfQuantisedProgramsAlone) {
+  for (const DType whole : {DType::kInt8, DType::kInt16}) {
+    EXPECT_EQ(Becomes(whole, DType::kFloat32, /*quantised=*/true), DType::kFloat32);
+    EXPECT_EQ(Becomes(whole, DType::kFloat32), DType::kUndefined);
+  }
+  EXPECT_EQ(Becomes(DType::kInt64, DType::kFloat32, true), DType::kUndefined);
+  EXPECT_EQ(Becomes(DType::kInt8, DType::kFloat16, true), DType::kUndefined);
+  EXPECT_EQ(Becomes(DType::kFloat32, DType::kInt8, true), DType::kUndefined);
+  const auto quantised = [](const std::string& op) {
+    const auto program =
+        ParseProgram("block 0\n  var w float32[2] param\n  " + op + "(X=w) -> (Out=y)\n");
+    return ParamsOf(*program)[0].quantised;
+  };
+  EXPECT_TRUE(quantised("fake_channel_wise_dequantize_max_abs"));
+  EXPECT_TRUE(quantised("quantize_linear"));
+  EXPECT_FALSE(quantised("scale"));
+}
+
+TEST(ParamDeclTest, WhatIsUnusedStaysAsItIs) {
+  const auto tensor =
+      AsDeclared(Filled(DType::kFloat32, {2}),
+                 {.name = "p", .dtype = DType::kFloat16, .dims = {2}, .unused = true});
+  ASSERT_THAT(tensor.status(), IsOk());
+  EXPECT_EQ(tensor->dtype, DType::kFloat32);
 }
 
 TEST(ParamDeclTest, ConvertsValues) {

@@ -217,15 +217,25 @@ TEST(ParamsTest, FoldersHaveAFilePerVariable) {
 TEST(ParamsTest, WeightsOfInt8WidenWhereFloat32IsDeclared) {
   const std::string file =
       Hex("00000000 0000000000000000 00000000 04000000 0815 1003") + std::string("\x05\x80\x7f", 3);
-  const auto tensors = Parse(file, {{"w", DType::kFloat32, {3}}});
+  const ParamDecl quantised = {
+      .name = "w", .dtype = DType::kFloat32, .dims = {3}, .quantised = true};
+  const auto tensors = Parse(file, {quantised});
   ASSERT_TRUE(tensors.ok()) << tensors.status();
   const Tensor& w = (*tensors)[0].second;
   ASSERT_EQ(w.dtype, DType::kFloat32);
   EXPECT_EQ(w.data<float>()[0], 5);
   EXPECT_EQ(w.data<float>()[1], -128);
   EXPECT_EQ(w.data<float>()[2], 127);
-  EXPECT_EQ(MessageOf(file, {{"w", DType::kFloat32, {4}}}),
-            "parameter 'w' at byte 0: the file has int8[3], the program declares float32[4]");
+  EXPECT_EQ(MessageOf(file, {{"w", DType::kFloat32, {3}}}),
+            "parameter 'w' at byte 0: the file has int8[3], the program declares float32[3]");
+}
+
+TEST(ParamsTest, ValuesAreRoundedToADeclaredHalf) {
+  const std::string file = HeadOfVector() + std::string(2048, '\0');
+  const auto tensors = Parse(file, {{"w", DType::kFloat16, {512, 1}}});
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  EXPECT_EQ((*tensors)[0].second.dtype, DType::kFloat16);
+  EXPECT_EQ((*tensors)[0].second.shape, Shape({512, 1}));
 }
 
 TEST(ParamsTest, NamesMustNotLeaveTheFolder) {

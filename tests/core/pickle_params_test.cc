@@ -152,6 +152,13 @@ TEST(PickleParamsTest, DeclarationsAreChecked) {
                         "float32[4,3], the program declares float32[3,4]"));
 }
 
+TEST(PickleParamsTest, ValuesTakeTheDeclaredForm) {
+  const ParamDecl half{"fc_0.w_0", DType::kFloat16, {4, 3, 1}};
+  const auto tensors = ReadAnyParams(PathOf("static4.pdparams"), {{half}});
+  ASSERT_THAT(tensors, IsOk());
+  EXPECT_EQ(Describe(*tensors), "fc_0.w_0:float16[4,3,1]");
+}
+
 TEST(PickleParamsTest, OtherFilesAreReadAsBefore) {
   const TempFolder folder;
   std::vector<NamedTensor> tensors = *ListPickledParams(PathOf("static4.pdparams"));

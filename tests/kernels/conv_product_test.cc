@@ -233,6 +233,12 @@ TEST(ConvProduct, PaysForFewPixelsOfLargeFilters) {
   ConvProblem window = PointwiseProblem(196, 512, 2048);
   window.window[1].kernel = 2;
   EXPECT_FALSE(ConvProductPays(window));
+  ConvProblem strided = PointwiseProblem(256, 512, 2048);
+  strided.window[1] = {.in = 512, .out = 256, .stride = 2};
+  EXPECT_EQ(ConvProductPays(strided), measured);
+  strided.window[1] = {.in = 254, .out = 256, .pad_begin = 1};
+  EXPECT_FALSE(ConvProductPays(strided));
+  EXPECT_FALSE(ConvProductPays(PointwiseProblem(257, 512, 2048)));
   EXPECT_FALSE(ConvProductPays(PointwiseProblem(49, 128, 128)));
   ConvProblem grouped = PointwiseProblem(49, 512, 2048);
   grouped.groups = 2;

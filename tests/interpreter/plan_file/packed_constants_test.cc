@@ -274,6 +274,64 @@ TEST(PackedConstantsTest, WhatIsFoldedIntoAPackedFilterIsNotRead) {
   EXPECT_THAT(CheckReadParameters(read.plans, *damaged), FailsWith(kDataLoss, "damaged"));
 }
 
+// The pass that leaves out what writes a parameter takes with it why its dims may differ.
+TEST(PackedConstantsTest, ParametersMayHaveOtherDimsOfOne) {
+  Ready packed = Packed();
+  auto other = std::make_shared<PackedConstants>(*packed.compiled.packed);
+  Tensor& v = other->parameters[0].second;
+  v.shape = {1, 2};
+  other->parameter_checksums[0] = ChecksumOf(v);
+  packed.compiled.packed = other;
+  const auto read = ParsePlan(*FormatPlan(packed.compiled), ProbeOps());
+  ASSERT_THAT(read, IsOk());
+  EXPECT_EQ(read->packed->parameters[0].second.shape, Shape({1, 2}));
+}
+
+// By the product of a pair of convolutions, where there is one, the filter is packed as elsewhere.
+TEST(PackedConstantsTest, FiltersOfAPairAreNotRead) {
+  if (OpRegistry::Global().Find("conv2d") == nullptr) GTEST_SKIP() << "built without kernels";
+  const std::vector<float> w(256 * 256, 0.5F);
+  const std::vector<float> v(256 * 9, 0.25F);
+  const std::vector<float> x(256 * 16, 2);
+  const Ready packed = PackedOf(
+      ProgramBuilder()
+          .Feed("x", {-1, 256, 4, 4})
+          .Param("v", {256, 1, 3, 3})
+          .Param("w", {256, 256, 1, 1})
+          .Declare("a", {-1, 256, 4, 4})
+          .Declare("b", {-1, 256, 2, 2})
+          .AddOp("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, {{"Output", {"a"}}})
+          .AddOp("depthwise_conv2d", {{"Input", {"a"}}, {"Filter", {"v"}}}, {{"Output", {"b"}}},
+                 {{"groups", 256}})
+          .Fetch("b")
+          .Build(),
+      {{"v", Tensor::Of<float>({256, 1, 3, 3}, v)}, {"w", Tensor::Of<float>({256, 256, 1, 1}, w)}},
+      Tensor::Of<float>({1, 256, 4, 4}, x), OpRegistry::Global());
+  ASSERT_EQ(packed.compiled.packed->entries.size(), 2U);
+  CompiledProgram read = *ParsePlan(*FormatPlan(packed.compiled), OpRegistry::Global());
+  auto damaged = std::make_shared<PackedConstants>(*read.packed);
+  for (uint64_t& checksum : damaged->parameter_checksums) checksum ^= 1;
+  EXPECT_THAT(CheckReadParameters(read.plans, *damaged), IsOk());
+
+  Ready loaded;
+  loaded.compiled = std::move(read);
+  ASSERT_THAT(UsePackedConstants(loaded.compiled, *loaded.scope, &loaded.note), IsOk());
+  CoreOptions options = Options();
+  options.ops = &OpRegistry::Global();
+  const auto core = InterpreterCore::Create(loaded.compiled, loaded.scope, options);
+  ASSERT_THAT(core, IsOk());
+  for (const int64_t batch : {1, 40}) {  // the second by other means
+    Tensor feed;
+    feed.dtype = DType::kFloat32;
+    feed.shape = {batch, 256, 4, 4};
+    ASSERT_THAT(feed.Allocate(SystemAllocator()), IsOk());
+    std::fill_n(feed.mutable_data<float>(), feed.numel(), 2.0F);
+    const auto out = (*core)->Run({feed});
+    ASSERT_THAT(out, IsOk());
+    EXPECT_EQ(*(*out)[0].data<float>(), 256 * 0.5F * 2 * 9 * 0.25F);
+  }
+}
+
 TEST(PackedConstantsTest, RefusesEveryTruncation) {
   const std::string bytes = PackedFile();
   for (size_t size = 0; size < bytes.size(); size += size < 600 ? 1 : 61) {
