@@ -23,6 +23,7 @@
 #include "passes/python_layers.h"
 #include "passes/retired_slots.h"
 #include "passes/simplify.h"
+#include "passes/step_gradients.h"
 #include "passes/undefined_values.h"
 #include "passes/variable_attributes.h"
 #include "passes/verify.h"
@@ -183,6 +184,7 @@ absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& con
                                          const PipelineOptions& options) {
   INTERP_ASSIGN_OR_RETURN(program, DropRetiredSlots(std::move(program), context));
   INTERP_ASSIGN_OR_RETURN(program, CropPaddedWeights(std::move(program), context));
+  INTERP_ASSIGN_OR_RETURN(program, DeclareStepGradients(std::move(program)));
   // Passes use ids as indices: what comes in is checked even when `verify` is off.
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
   Baseline baseline;

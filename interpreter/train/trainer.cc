@@ -20,6 +20,7 @@
 #include "passes/prune.h"
 #include "passes/readers.h"
 #include "passes/retired_slots.h"
+#include "passes/step_gradients.h"
 #include "passes/verify.h"
 
 namespace interp {
@@ -111,6 +112,7 @@ absl::StatusOr<Program> MakeReadyToBeFed(Program main, TrainerOptions& options) 
   PassContext as_loaded{.ops = OpsOf(options)};
   if (!options.fetches.empty()) as_loaded.fetches = options.fetches;
   INTERP_ASSIGN_OR_RETURN(main, DropRetiredSlots(std::move(main), as_loaded));
+  INTERP_ASSIGN_OR_RETURN(main, DeclareStepGradients(std::move(main)));
   INTERP_RETURN_IF_ERROR(NameFeedsAndFetches(main, options));
   DropFedReaders(options.feeds, main);
   return main;

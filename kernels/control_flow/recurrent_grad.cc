@@ -115,7 +115,8 @@ class Steps {
   }
 
  private:
-  // Behind the last step nothing has made a gradient of its states. Where an output is a state, the
+  // Behind the last step nothing has made a gradient of its states, and nothing anywhere one of an
+  // output that has no use. Where an output is a state, the
   // state's gradient takes the place of the output's, as in Paddle.
   absl::Status Give(int64_t row, bool last) {
     const absl::Span<const Tensor* const> given = ctx_.inputs(kOutputsGrad);
@@ -126,6 +127,10 @@ class Steps {
     size_t entry = 0;
     for (const Tensor* gradient : given) {
       if (gradient == nullptr) continue;
+      if (!HasValue(*gradient)) {
+        block_.entry(entry++).DropValue();
+        continue;
+      }
       if (gradient->shape.rank() == 0 || gradient->shape[0] != num_steps_) {
         return InvalidArgument("'outputs@GRAD' has ", DescribeType(*gradient), ", expected ",
                                num_steps_, " rows, one for each step");
@@ -217,7 +222,7 @@ INTERP_REGISTER_OP(OpDef{
                {"initial_states", kShapes},
                {"parameters", kShapes},
                {"step_scopes", kTensorArray},
-               {"outputs@GRAD", kOptional | kVariadic | kAnyDType},
+               {"outputs@GRAD", kOptional | kVariadic | kAnyDType | kMayBeEmpty},
                {"outputs", kShapes},
                {"step_scopes@GRAD", kOptional | kTensorArray}},
     .outputs = {{"inputs@GRAD", kOptional | kVariadic},
