@@ -128,7 +128,7 @@ bool IsPackedUnder(const Instruction& instruction, int arg, uint64_t key) {
     return name == "Y";
   }
   if (has("DepthwiseFilter")) {
-    constexpr uint64_t kTapsKey = 2;  // of the depthwise filter; all others of the pointwise one
+    constexpr uint64_t kTapsKey = 2;  // of the depthwise filter
     const bool depthwise = absl::ConsumePrefix(&name, "Depthwise");
     if (depthwise != (key == (kPackedArraysKey | kTapsKey))) return false;
   }

@@ -109,13 +109,11 @@ enum class PanelsFrom : int8_t {
   kMemoryInARow,  // and another B, which lies behind it, comes next
 };
 
-// C = A B, or C += A B with `accumulate`; `ending`, where there is one, is done to each tile of C
-// once its sums are complete. B was packed from k x n by PackMatrix. T is float, double, uint32_t
-// or uint64_t. REQUIRES: `packed` is aligned to kVectorBytes.
+// C = A B, or C += A B with `accumulate`. B was packed from k x n by PackMatrix. T is float,
+// double, uint32_t or uint64_t. REQUIRES: `packed` is aligned to kVectorBytes.
 template <typename T>
 void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                int64_t ldc, bool accumulate, PanelsFrom from = PanelsFrom::kCache,
-                const GemmEnding<T>* ending = nullptr);
+                int64_t ldc, bool accumulate, PanelsFrom from = PanelsFrom::kCache);
 
 // The same for a transposed A, stored as k x m: C = A^T B.
 template <typename T>

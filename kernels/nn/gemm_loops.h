@@ -15,8 +15,7 @@ namespace gemm_internal {
 // to read in one stream.
 template <Order kOrder, typename T>
 void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                  int64_t ldc, bool accumulate, PanelsFrom from, const GemmEnding<T>* ending,
-                  T* tiles) {
+                  int64_t ldc, bool accumulate, PanelsFrom from, T* tiles) {
   constexpr int64_t kNear = int64_t{256} << 10;  // bytes that the L2 cache may hold from before
   const int64_t block = PartOf(m, kGemmBlock);
   const T* const end = packed + PackedSize<T>(k, n);
@@ -40,8 +39,7 @@ void GemmInBlocks(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, cons
                                       ldc,
                                       accumulate || p > 0,
                                       large || (i == 0 && from != PanelsFrom::kCache),
-                                      after(i, p),
-                                      p + kGemmDepth < k ? nullptr : ending};
+                                      after(i, p)};
       if (tiles != nullptr) {
         slice.Packed(rows, tiles).ManyRows(rows);
       } else {
@@ -66,17 +64,15 @@ bool CopiesA(int64_t m, int64_t n, int64_t lda) {
 // GemmPacked for either order of A.
 template <Order kOrder, typename T>
 void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-          int64_t ldc, bool accumulate, PanelsFrom from, const GemmEnding<T>* ending) {
-  if (k == 0) {
-    for (int64_t i = 0; i < m && !accumulate; ++i) std::fill_n(c + i * ldc, n, T{0});
-    if (ending != nullptr) End(*ending, m, n, /*first=*/0, c, ldc);
-    return;
+          int64_t ldc, bool accumulate, PanelsFrom from) {
+  if (k == 0 && !accumulate) {
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{0});
   }
   if (CopiesA<kOrder, T>(m, n, lda)) {
     alignas(64) T tiles[kGemmBlock * kGemmDepth];
-    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, from, ending, tiles);
+    GemmInBlocks<kOrder>(m, k, n, a, lda, packed, c, ldc, accumulate, from, tiles);
   } else {
-    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, from, ending, nullptr);
+    GemmInBlocks<kOrder, T>(m, k, n, a, lda, packed, c, ldc, accumulate, from, nullptr);
   }
 }
 
@@ -84,22 +80,22 @@ void Gemm(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* pac
 
 template <typename T>
 void GemmPacked(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed, T* c,
-                int64_t ldc, bool accumulate, PanelsFrom from, const GemmEnding<T>* ending) {
+                int64_t ldc, bool accumulate, PanelsFrom from) {
   gemm_internal::Gemm<gemm_internal::Order::kRows>(m, k, n, a, lda, packed, c, ldc, accumulate,
-                                                   from, ending);
+                                                   from);
 }
 
 template <typename T>
 void GemmPackedTransposed(int64_t m, int64_t k, int64_t n, const T* a, int64_t lda, const T* packed,
                           T* c, int64_t ldc, bool accumulate) {
-  gemm_internal::Gemm<gemm_internal::Order::kColumns, T>(m, k, n, a, lda, packed, c, ldc,
-                                                         accumulate, PanelsFrom::kCache, nullptr);
+  gemm_internal::Gemm<gemm_internal::Order::kColumns>(m, k, n, a, lda, packed, c, ldc, accumulate,
+                                                      PanelsFrom::kCache);
 }
 
 // Compiles both for T.
 #define INTERP_INSTANTIATE_GEMM(T)                                                               \
   template void GemmPacked(int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, int64_t,  \
-                           bool, PanelsFrom, const GemmEnding<T>*);                              \
+                           bool, PanelsFrom);                                                    \
   template void GemmPackedTransposed(int64_t, int64_t, int64_t, const T*, int64_t, const T*, T*, \
                                      int64_t, bool)
 

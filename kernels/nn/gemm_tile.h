@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "kernels/util/transpose_plane.h"
@@ -63,16 +62,6 @@ T FoldLanes(typename VectorOf<T>::type v, const Merge& merge) {
 // Columns of a panel: two vectors.
 template <typename T>
 inline constexpr int64_t kPanel = 2 * VectorOf<T>::kLanes;
-
-// What follows complete sums: min(max(sum + bias, low), high), where NaN stays NaN.
-template <typename T>
-struct GemmEnding {
-  const T* bias = nullptr;  // by column; null: none
-  T low = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                               : std::numeric_limits<T>::lowest();
-  T high = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
-                                                : std::numeric_limits<T>::max();
-};
 
 namespace gemm_internal {
 
@@ -160,20 +149,6 @@ template <Order kOrder, typename T, int kRows, int kVectors, bool kFetches = fal
   }
 }
 
-// The ending of a tile at `c`, whose first column is `first`.
-template <typename T>
-void End(const GemmEnding<T>& ending, int64_t rows, int64_t columns, int64_t first, T* c,
-         int64_t ldc) {
-  const T* const bias = ending.bias == nullptr ? nullptr : ending.bias + first;
-  for (int64_t i = 0; i < rows; ++i, c += ldc) {
-    for (int64_t j = 0; j < columns; ++j) {
-      const T sum = bias == nullptr ? c[j] : c[j] + bias[j];
-      const T above = sum < ending.low ? ending.low : sum;
-      c[j] = above > ending.high ? ending.high : above;
-    }
-  }
-}
-
 // The same, of which `columns` are stored: by way of memory, so that other tiles are little code.
 template <Order kOrder, typename T, int kRows, int kVectors>
 [[gnu::noinline]] void NarrowTile(int64_t k, const T* a, int64_t lda, const T* panels,
@@ -220,10 +195,8 @@ struct Slice {
   T* c;
   int64_t ldc;
   bool accumulate;
-  bool far = false;                       // B comes from beyond the L2 cache
-  const T* after = nullptr;               // then what is read behind the last panel; null: nothing
-  const GemmEnding<T>* ending = nullptr;  // null unless this is the last slice
-  int64_t first_column = 0;               // of the ending
+  bool far = false;          // B comes from beyond the L2 cache
+  const T* after = nullptr;  // then what is read behind the last panel; null: nothing
 
   // The columns from j on of kRows rows, in steps of kPanels panels while there are so many.
   template <int kRows, int kPanels, bool kFetches = false>
@@ -248,7 +221,6 @@ struct Slice {
         NarrowTile<kOrder, T, kRows, 2 * kPanels - 1>(depth, rows, lda, first, panel_stride, to,
                                                       ldc, columns, accumulate);
       }
-      if (ending != nullptr) End(*ending, kRows, columns, first_column + j, to, ldc);
     }
     return j;
   }
@@ -297,7 +269,6 @@ struct Slice {
       panel.n = std::min(n - j, kPanel<T>);
       panel.panels += j / kPanel<T> * panel_stride;
       panel.c += j;
-      panel.first_column = j;
       const T* const next = j + kPanel<T> < n ? panel.panels + panel_stride : after;
       const bool fetches = far && next != nullptr;
       ForEachHeight(rows, [&]<int kRows>(int64_t first, int64_t last) {
@@ -329,8 +300,7 @@ struct Slice {
         }
       }
     });
-    return {depth, n,          tiles, depth, panels, panel_stride, c,
-            ldc,   accumulate, far,   after, ending, first_column};
+    return {depth, n, tiles, depth, panels, panel_stride, c, ldc, accumulate, far, after};
   }
 };
 

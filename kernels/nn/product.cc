@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/product_blocks.h"
-#include "kernels/nn/product_ending.h"
 #include "kernels/util/flush_denormals.h"
 #include "kernels/util/parallel_for.h"
 #include "kernels/util/strided_copy.h"
@@ -17,7 +16,6 @@ namespace {
 
 // Below so many rows packing Y costs more than it saves.
 constexpr int64_t kFewRows = 4;
-
 template <typename T>
 void Finish(const Product& p, const T* bias, int64_t rows, int64_t columns, T* out) {
   for (int64_t i = 0; i < rows; ++i, out += p.n) {
@@ -74,30 +72,10 @@ class Runner {
 
  private:
   void RunBlock(const ProductBlock& at) const {
-    const T* const bias = bias_ == nullptr ? nullptr : bias_ + at.j;
-    const bool complete = depth_.first + depth_.count == p_.k;
-    if constexpr (std::is_same_v<T, float>) {
-      if (complete && p_.alpha == 1 && packed_ != nullptr && !p_.trans_x) {
-        const ProductEnding ending = SplitEnding(p_.activation, bias);
-        Multiply(at, &ending.tile);
-        for (int64_t i = 0; i < at.rows; ++i) {
-          ApplyActivation(ending.rest, Out(at) + i * p_.n, at.columns);
-        }
-        return;
-      }
-    }
-    Multiply(at);
-    if (complete) Finish(p_, bias, at.rows, at.columns, Out(at));
-  }
-
-  T* Out(const ProductBlock& at) const { return out_ + (at.b * p_.m + at.i) * p_.n + at.j; }
-
-  // With `ending` Y is packed and X not transposed.
-  void Multiply(const ProductBlock& at, const GemmEnding<T>* ending = nullptr) const {
     const T* x =
         x_ + MatrixOf(p_, at.b, p_.x_steps) * p_.m * p_.k + (p_.trans_x ? at.i : at.i * p_.k);
     const int64_t y = MatrixOf(p_, at.b, p_.y_steps);
-    T* const out = Out(at);
+    T* out = out_ + (at.b * p_.m + at.i) * p_.n + at.j;
     if (packed_ != nullptr) {
       const T* panels = packed_ + y * PackedSize<T>(depth_.count, p_.n) + at.j * depth_.count;
       const bool accumulate = depth_.first > 0;
@@ -106,13 +84,15 @@ class Runner {
                              panels, out, p_.n, accumulate);
       } else {
         GemmPacked(at.rows, depth_.count, at.columns, x + depth_.first, p_.k, panels, out, p_.n,
-                   accumulate, at.i == 0 ? from_ : PanelsFrom::kCache, ending);
+                   accumulate, at.i == 0 ? from_ : PanelsFrom::kCache);
       }
     } else {
       GemmUnpacked(at.rows, p_.k, at.columns, x, p_.k,
                    y_ + y * p_.k * p_.n + (p_.trans_y ? at.j * p_.k : at.j),
                    p_.trans_y ? p_.k : p_.n, p_.trans_y, out, p_.n);
     }
+    if (depth_.first + depth_.count < p_.k) return;
+    Finish(p_, bias_ == nullptr ? nullptr : bias_ + at.j, at.rows, at.columns, out);
   }
 
   const Product& p_;

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "kernels/nn/gemm_bf16.h"
@@ -48,18 +46,6 @@ std::vector<T> Transposed(int64_t m, int64_t k, const std::vector<T>& a, int64_t
 }
 
 template <typename T>
-std::vector<T> Ended(int64_t m, int64_t n, std::vector<T> c, int64_t ldc,
-                     const GemmEnding<T>& ending) {
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      const T sum = c[i * ldc + j] + (ending.bias == nullptr ? T{0} : ending.bias[j]);
-      c[i * ldc + j] = std::min(std::max(sum, ending.low), ending.high);
-    }
-  }
-  return c;
-}
-
-template <typename T>
 void ExpectProducts(int64_t m, int64_t k, int64_t n) {
   SCOPED_TRACE(::testing::Message() << m << " x " << k << " x " << n);
   const int64_t lda = k + 3;
@@ -78,16 +64,6 @@ void ExpectProducts(int64_t m, int64_t k, int64_t n) {
       c = before;
       GemmPacked(m, k, n, a.data(), lda, packed.data(), c.data(), ldc, accumulate, from);
       EXPECT_EQ(c, expected);
-    }
-    const std::vector<T> bias = Values<T>(n, 4);
-    for (const GemmEnding<T>& ending :
-         {GemmEnding<T>{.bias = bias.data()},
-          GemmEnding<T>{.bias = bias.data(), .low = T{3}, .high = T{90}},
-          GemmEnding<T>{.high = T{50}}}) {
-      c = before;
-      GemmPacked(m, k, n, a.data(), lda, packed.data(), c.data(), ldc, accumulate,
-                 PanelsFrom::kCache, &ending);
-      EXPECT_EQ(c, Ended(m, n, expected, ldc, ending));
     }
     c = before;
     GemmPackedTransposed(m, k, n, Transposed(m, k, a, lda).data(), m + 1, packed.data(), c.data(),
@@ -130,28 +106,6 @@ TYPED_TEST(GemmTest, PackedProductsCopyBlocksOfRows) {
   for (const int64_t m : {kGemmBlock, kGemmBlock + 13}) {
     ExpectProducts<TypeParam>(m, kGemmDepth + 9, 4 * kPanel<TypeParam> + 5);
   }
-}
-
-TEST(GemmEndingTest, LeavesNanAndInfinity) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const std::vector<float> a = {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity, -1};
-  AlignedArray<float> packed(PackedSize<float>(1, 1));
-  const float one = 1;
-  PackMatrix(1, 1, &one, 1, int64_t{1}, packed.data());
-  std::vector<float> c(4);
-  GemmEnding<float> ending;
-  const auto run = [&] {
-    GemmPacked(4, 1, 1, a.data(), 1, packed.data(), c.data(), 1, /*accumulate=*/false,
-               PanelsFrom::kCache, &ending);
-    EXPECT_TRUE(std::isnan(c[0]));
-    EXPECT_EQ(c[1], kInfinity);
-  };
-  run();
-  EXPECT_EQ(c[2], -kInfinity);
-  ending.low = 0;
-  run();
-  EXPECT_EQ(c[2], 0);
-  EXPECT_EQ(c[3], 0);
 }
 
 TYPED_TEST(GemmTest, PacksTransposedMatricesAlike) {

@@ -115,7 +115,7 @@ TEST(PointwiseDepthwiseTest, GivesWhatTheTwoGive) {
       {.image = {1, 8, 12, 13}, .kernel = 5, .stride = 2, .paddings = "[0,3,1,2]", .norm = false},
       {.image = {1, 16, 1, 1}, .first = "", .second = "relu"},
       {.image = {1, 4, 2, 30}, .channels = 17, .kernel = 5, .paddings = "[4,4]"},
-      {.image = {1, 256, 9, 9}, .channels = 264, .first = "swish", .norm = false},  // a product
+      {.image = {1, 256, 9, 9}, .channels = 264, .first = "swish", .norm = false},
       {.image = {2, 300, 9, 9}, .channels = 250},
   };
   for (const PairCase& test : cases) {

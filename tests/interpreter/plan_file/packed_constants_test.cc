@@ -287,7 +287,6 @@ TEST(PackedConstantsTest, ParametersMayHaveOtherDimsOfOne) {
   EXPECT_EQ(read->packed->parameters[0].second.shape, Shape({1, 2}));
 }
 
-// By the product of a pair of convolutions, where there is one, the filter is packed as elsewhere.
 TEST(PackedConstantsTest, FiltersOfAPairAreNotRead) {
   if (OpRegistry::Global().Find("conv2d") == nullptr) GTEST_SKIP() << "built without kernels";
   const std::vector<float> w(256 * 256, 0.5F);
@@ -320,7 +319,7 @@ TEST(PackedConstantsTest, FiltersOfAPairAreNotRead) {
   options.ops = &OpRegistry::Global();
   const auto core = InterpreterCore::Create(loaded.compiled, loaded.scope, options);
   ASSERT_THAT(core, IsOk());
-  for (const int64_t batch : {1, 40}) {  // the second by other means
+  for (const int64_t batch : {1, 40}) {
     Tensor feed;
     feed.dtype = DType::kFloat32;
     feed.shape = {batch, 256, 4, 4};
