@@ -36,11 +36,9 @@ bool ReadsOnlyPixels(const ConvProblem& p) {
 // True when the rows are the pixels of the input as they lie in memory.
 bool ReadsInPlace(const ConvProblem& p) {
   for (int i = 0; i < p.window.rank; ++i) {
-    const WindowAxis& axis = p.window[i];
-    const bool plain = axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0;
-    if (!plain || axis.in != axis.out) return false;
+    if (p.window[i].in != p.window[i].out) return false;
   }
-  return true;
+  return ReadsOnlyPixels(p);
 }
 
 // Copies what the window of output pixel `pixel` sees to `row`: the channels of its taps, zeros for

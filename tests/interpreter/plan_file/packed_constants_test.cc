@@ -10,6 +10,7 @@
 #include "interpreter/load_model.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/packed_plans.h"
 #include "tests/testing/plan_bytes.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
@@ -25,12 +26,6 @@ using ::testing::IsEmpty;
 
 constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
 constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
-
-CoreOptions Options() {
-  CoreOptions options{.scheduler = SchedulerKind::kTrace, .num_threads = 1};
-  options.ops = &ProbeOps();
-  return options;
-}
 
 Tensor Vector(const std::vector<int64_t>& values) {
   return Tensor::Of<int64_t>({static_cast<int64_t>(values.size())}, values);
@@ -52,39 +47,12 @@ Program Folding() {
       .Build();
 }
 
-struct Ready {
-  CompiledProgram compiled;
-  std::shared_ptr<Scope> scope = std::make_shared<Scope>();
-  std::string note = {};
-};
-
 std::vector<Tensor> RunOn(const Ready& ready) {
-  const auto core = InterpreterCore::Create(ready.compiled, ready.scope, Options());
+  const auto core = InterpreterCore::Create(ready.compiled, ready.scope, PackedOptions(ProbeOps()));
   EXPECT_THAT(core, IsOk());
   auto out = (*core)->Run({Vector({3, 9})});
   EXPECT_THAT(out, IsOk());
   return out.ok() ? *std::move(out) : std::vector<Tensor>();
-}
-
-// The program with its parameters, which are sorted by name, and what a run makes of them.
-Ready PackedOf(Program program, std::vector<NamedTensor> parameters, const Tensor& feed,
-               const OpRegistry& ops) {
-  Ready ready;
-  ready.compiled = *Compile(std::move(program), {}, {}, {}, {}, ops);
-  auto packed = std::make_shared<PackedConstants>();
-  packed->machine = MachineFingerprint();
-  packed->parameters = std::move(parameters);
-  for (const auto& [name, tensor] : packed->parameters) {
-    packed->parameter_checksums.push_back(ChecksumOf(tensor));
-    ready.scope->FindOrCreate(name)->tensor = tensor;
-  }
-  CoreOptions options = Options();
-  options.ops = &ops;
-  const auto core = InterpreterCore::Create(ready.compiled, ready.scope, options);
-  EXPECT_THAT((*core)->Run({feed}), IsOk());
-  packed->entries = (*core)->PackedEntries();
-  ready.compiled.packed = std::move(packed);
-  return ready;
 }
 
 Ready Packed() {
@@ -133,7 +101,8 @@ TEST(PackedConstantsTest, AreForTheParametersOfTheFileAlone) {
 
 TEST(PackedConstantsTest, AreForgottenWhenAParameterChangesInPlace) {
   const Ready loaded = Load(PackedFile());
-  const auto core = InterpreterCore::Create(loaded.compiled, loaded.scope, Options());
+  const auto core =
+      InterpreterCore::Create(loaded.compiled, loaded.scope, PackedOptions(ProbeOps()));
   ASSERT_THAT((*core)->Run({Vector({3, 9})}), IsOk());
   ++loaded.scope->FindOrCreate("w")->version;
   Probe probe;
@@ -163,21 +132,13 @@ TEST(PackedConstantsTest, TheFingerprintNamesBuildAndProcessor) {
 
 // --- what is refused ---
 
-// Changes a byte of a tensor's elements in the file.
-std::string WithDamage(std::string bytes, const Tensor& tensor) {
-  const std::string elements(static_cast<const char*>(tensor.raw_data()), tensor.size_bytes());
-  const size_t at = bytes.rfind(elements);
-  EXPECT_NE(at, std::string::npos);
-  bytes[at] = static_cast<char>(bytes[at] ^ 1);
-  return bytes;
-}
-
 TEST(PackedConstantsTest, DamagedOnesFailTheRun) {
   const Ready packed = Packed();
   ASSERT_EQ(packed.compiled.packed->entries.size(), 1U);
   const std::string bytes = WithDamage(PackedFile(), packed.compiled.packed->entries[0].tensors[0]);
   const Ready loaded = Load(bytes);
-  const auto core = InterpreterCore::Create(loaded.compiled, loaded.scope, Options());
+  const auto core =
+      InterpreterCore::Create(loaded.compiled, loaded.scope, PackedOptions(ProbeOps()));
   ASSERT_THAT(core, IsOk());
   EXPECT_THAT((*core)->Run({Vector({3, 9})}),
               FailsWith(kDataLoss, "the packed constants of the plan file are damaged"));
@@ -195,85 +156,6 @@ TEST(PackedConstantsTest, DamagedParametersThatAreReadAreFoundAtOnce) {
               FailsWith(kDataLoss, "damaged: the checksum of parameter 'v' differs"));
 }
 
-// Reads a plan file of real ops, in which a byte of that parameter is damaged.
-absl::Status UseDamaged(const Ready& packed, size_t parameter) {
-  const Tensor& damaged = packed.compiled.packed->parameters[parameter].second;
-  INTERP_ASSIGN_OR_RETURN(
-      CompiledProgram read,
-      ParsePlan(WithDamage(*FormatPlan(packed.compiled), damaged), OpRegistry::Global()));
-  Scope scope;
-  std::string note;
-  return UsePackedConstants(read, scope, &note);
-}
-
-TEST(PackedConstantsTest, ABiasThatIsReadBesideAPackedWeightIsChecked) {
-  if (OpRegistry::Global().Find("mul") == nullptr) GTEST_SKIP() << "built without kernels";
-  const Ready packed = PackedOf(
-      ProgramBuilder()
-          .Feed("x", {-1, 2})
-          .Param("b", {3})
-          .Param("w", {2, 3})
-          .AddOp("mul", {{"X", {"x"}}, {"Y", {"w"}}}, {{"Out", {"m"}}})
-          .Declare("y", {-1, 3})
-          .AddOp("elementwise_add", {{"X", {"m"}}, {"Y", {"b"}}}, {{"Out", {"y"}}}, {{"axis", 1}})
-          .Fetch("y")
-          .Build(),
-      {{"b", Tensor::Of<float>({3}, {7, 8, 9})},
-       {"w", Tensor::Of<float>({2, 3}, {1, 2, 3, 4, 5, 6})}},
-      Tensor::Of<float>({1, 2}, {10, 20}), OpRegistry::Global());
-  ASSERT_EQ(packed.compiled.packed->entries.size(), 1U);
-  EXPECT_THAT(UseDamaged(packed, 0),
-              FailsWith(kDataLoss, "damaged: the checksum of parameter 'b' differs"));
-  EXPECT_THAT(UseDamaged(packed, 1), IsOk());  // its packed form is read
-}
-
-TEST(PackedConstantsTest, WhatARecurrentOpReadsBesideItsPackedWeightIsChecked) {
-  if (OpRegistry::Global().Find("gru_unit") == nullptr) GTEST_SKIP() << "built without kernels";
-  const Ready packed = PackedOf(
-      ProgramBuilder()
-          .Feed("x", {-1, 3})
-          .Param("b", {1, 3})
-          .Param("h", {1, 1})
-          .Param("w", {1, 3})
-          .AddOp("gru_unit",
-                 {{"Input", {"x"}}, {"HiddenPrev", {"h"}}, {"Weight", {"w"}}, {"Bias", {"b"}}},
-                 {{"Gate", {"gate"}}, {"ResetHiddenPrev", {"reset"}}, {"Hidden", {"y"}}})
-          .Fetch("y")
-          .Build(),
-      {{"b", Tensor::Of<float>({1, 3}, {7, 8, 9})},
-       {"h", Tensor::Of<float>({1, 1}, {0.625F})},
-       {"w", Tensor::Of<float>({1, 3}, {1, 2, 3})}},
-      Tensor::Of<float>({1, 3}, {10, 20, 30}), OpRegistry::Global());
-  ASSERT_EQ(packed.compiled.packed->entries.size(), 1U);
-  EXPECT_THAT(UseDamaged(packed, 0), FailsWith(kDataLoss, "parameter 'b' differs"));
-  EXPECT_THAT(UseDamaged(packed, 1), FailsWith(kDataLoss, "parameter 'h' differs"));
-  EXPECT_THAT(UseDamaged(packed, 2), IsOk());
-}
-
-TEST(PackedConstantsTest, WhatIsFoldedIntoAPackedFilterIsNotRead) {
-  if (OpRegistry::Global().Find("conv2d") == nullptr) GTEST_SKIP() << "built without kernels";
-  const Ready packed =
-      PackedOf(ProgramBuilder()
-                   .Feed("x", {-1, 1, 2, 2})
-                   .Param("b", {2})
-                   .Param("w", {2, 1, 2, 2})
-                   .Declare("c", {-1, 2, 1, 1})
-                   .AddOp("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}, {"Bias", {"b"}}},
-                          {{"Output", {"c"}}})
-                   .Fetch("c")
-                   .Build(),
-               {{"b", Tensor::Of<float>({2}, {0.375F, 8})},
-                {"w", Tensor::Of<float>({2, 1, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8})}},
-               Tensor::Of<float>({1, 1, 2, 2}, {1, 2, 3, 4}), OpRegistry::Global());
-  ASSERT_EQ(packed.compiled.packed->entries.size(), 1U);
-  CompiledProgram read = *ParsePlan(*FormatPlan(packed.compiled), OpRegistry::Global());
-  auto damaged = std::make_shared<PackedConstants>(*read.packed);
-  for (uint64_t& checksum : damaged->parameter_checksums) checksum ^= 1;
-  EXPECT_THAT(CheckReadParameters(read.plans, *damaged), IsOk());
-  damaged->entries.clear();
-  EXPECT_THAT(CheckReadParameters(read.plans, *damaged), FailsWith(kDataLoss, "damaged"));
-}
-
 // The pass that leaves out what writes a parameter takes with it why its dims may differ.
 TEST(PackedConstantsTest, ParametersMayHaveOtherDimsOfOne) {
   Ready packed = Packed();
@@ -285,50 +167,6 @@ TEST(PackedConstantsTest, ParametersMayHaveOtherDimsOfOne) {
   const auto read = ParsePlan(*FormatPlan(packed.compiled), ProbeOps());
   ASSERT_THAT(read, IsOk());
   EXPECT_EQ(read->packed->parameters[0].second.shape, Shape({1, 2}));
-}
-
-TEST(PackedConstantsTest, FiltersOfAPairAreNotRead) {
-  if (OpRegistry::Global().Find("conv2d") == nullptr) GTEST_SKIP() << "built without kernels";
-  const std::vector<float> w(256 * 256, 0.5F);
-  const std::vector<float> v(256 * 9, 0.25F);
-  const std::vector<float> x(256 * 16, 2);
-  const Ready packed = PackedOf(
-      ProgramBuilder()
-          .Feed("x", {-1, 256, 4, 4})
-          .Param("v", {256, 1, 3, 3})
-          .Param("w", {256, 256, 1, 1})
-          .Declare("a", {-1, 256, 4, 4})
-          .Declare("b", {-1, 256, 2, 2})
-          .AddOp("conv2d", {{"Input", {"x"}}, {"Filter", {"w"}}}, {{"Output", {"a"}}})
-          .AddOp("depthwise_conv2d", {{"Input", {"a"}}, {"Filter", {"v"}}}, {{"Output", {"b"}}},
-                 {{"groups", 256}})
-          .Fetch("b")
-          .Build(),
-      {{"v", Tensor::Of<float>({256, 1, 3, 3}, v)}, {"w", Tensor::Of<float>({256, 256, 1, 1}, w)}},
-      Tensor::Of<float>({1, 256, 4, 4}, x), OpRegistry::Global());
-  ASSERT_EQ(packed.compiled.packed->entries.size(), 2U);
-  CompiledProgram read = *ParsePlan(*FormatPlan(packed.compiled), OpRegistry::Global());
-  auto damaged = std::make_shared<PackedConstants>(*read.packed);
-  for (uint64_t& checksum : damaged->parameter_checksums) checksum ^= 1;
-  EXPECT_THAT(CheckReadParameters(read.plans, *damaged), IsOk());
-
-  Ready loaded;
-  loaded.compiled = std::move(read);
-  ASSERT_THAT(UsePackedConstants(loaded.compiled, *loaded.scope, &loaded.note), IsOk());
-  CoreOptions options = Options();
-  options.ops = &OpRegistry::Global();
-  const auto core = InterpreterCore::Create(loaded.compiled, loaded.scope, options);
-  ASSERT_THAT(core, IsOk());
-  for (const int64_t batch : {1, 40}) {
-    Tensor feed;
-    feed.dtype = DType::kFloat32;
-    feed.shape = {batch, 256, 4, 4};
-    ASSERT_THAT(feed.Allocate(SystemAllocator()), IsOk());
-    std::fill_n(feed.mutable_data<float>(), feed.numel(), 2.0F);
-    const auto out = (*core)->Run({feed});
-    ASSERT_THAT(out, IsOk());
-    EXPECT_EQ(*(*out)[0].data<float>(), 256 * 0.5F * 2 * 9 * 0.25F);
-  }
 }
 
 TEST(PackedConstantsTest, RefusesEveryTruncation) {
@@ -365,7 +203,8 @@ TEST(PackedConstantsTest, SurvivesDamageWithARightChecksum) {
     if (!parsed.ok() || parsed->packed == nullptr || !CheckProved(parsed->plans).ok()) continue;
     Ready ready{.compiled = *std::move(parsed)};
     if (!UsePackedConstants(ready.compiled, *ready.scope, &ready.note).ok()) continue;
-    const auto core = InterpreterCore::Create(ready.compiled, ready.scope, Options());
+    const auto core =
+        InterpreterCore::Create(ready.compiled, ready.scope, PackedOptions(ProbeOps()));
     if (core.ok()) (*core)->Run({Vector({3, 9})}).IgnoreError();
   }
 }
