@@ -11,7 +11,7 @@ import sys
 from html import escape
 
 LEFT, WIDTH, LANE, GAP = 90, 860, 26, 34
-COLOURS = {"h2d": "#4f86c6", "d2h": "#7a5fa8", "kernel": "#d98236"}
+COLOURS = {"h2d": "#4f86c6", "d2h": "#7a5fa8", "p2p": "#4c9a6a", "kernel": "#d98236"}
 
 
 def lanes_of(path):

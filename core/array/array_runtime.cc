@@ -136,8 +136,8 @@ Allocator& ArrayRuntime::AllocatorOf(const engine::RunContext& context) {
 }
 
 void ArrayRuntime::RecordUse(const BufferRef& buffer, const engine::RunContext& context) {
-  if (context.stream == nullptr || !buffer || buffer->place != context.place) return;
-  Find(context.place)->pool->RecordUse(*buffer.get(), *context.stream);
+  if (context.stream == nullptr || !buffer || buffer->place.on_host()) return;
+  Find(buffer->place)->pool->RecordUse(*buffer.get(), *context.stream);
 }
 
 PlaceResources& ArrayRuntime::resources(Place place) { return Find(place)->resources; }

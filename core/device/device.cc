@@ -7,7 +7,7 @@
 namespace interp {
 
 absl::string_view Name(WorkKind kind) {
-  constexpr absl::string_view kNames[] = {"kernel", "h2d", "d2h", "d2d", "fill"};
+  constexpr absl::string_view kNames[] = {"kernel", "h2d", "d2h", "d2d", "p2p", "fill"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -50,7 +50,7 @@ absl::Status Device::BeginUse(const void* user, absl::Span<Stream* const> stream
   for (const auto& [other, theirs] : streams_of_users_) {
     if (other == user) continue;
     for (Stream* before : theirs) {
-      INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, CreateEvent());
+      INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, before->CreateEvent());
       INTERP_RETURN_IF_ERROR(before->Record(*end));
       for (Stream* stream : streams) INTERP_RETURN_IF_ERROR(stream->Wait(*end));
     }

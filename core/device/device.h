@@ -28,7 +28,14 @@ namespace interp {
 
 class HostKernelLauncher;
 
-enum class WorkKind : int8_t { kKernel, kHostToDevice, kDeviceToHost, kDeviceToDevice, kFill };
+enum class WorkKind : int8_t {
+  kKernel,
+  kHostToDevice,
+  kDeviceToHost,
+  kDeviceToDevice,  // within one device
+  kPeerToPeer,      // from another device
+  kFill
+};
 absl::string_view Name(WorkKind kind);
 
 // A point in a stream's work. May be recorded any number of times: waits see the latest record that
@@ -79,6 +86,11 @@ class Stream {
   virtual absl::Status CopyToHost(void* host, BufferRef host_buffer, const void* device,
                                   size_t bytes, const Work& work) = 0;
   virtual absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) = 0;
+  // From memory of `peer`, another device of this kind: the host takes no part. The stream must be
+  // behind the work that wrote it, and StreamPool::RecordUse called after this, by which its pool
+  // knows.
+  virtual absl::Status CopyFromPeer(void* to, const void* from, Place peer, size_t bytes,
+                                    const Work& work) = 0;
   // Sets every byte; free of cost in a device's model of time (what poisons freed memory).
   virtual absl::Status Fill(void* device, uint8_t value, size_t bytes) = 0;
   // Calls `enqueue`, which enqueues a kernel on this stream by the device's own calls: with the
@@ -91,12 +103,15 @@ class Stream {
   virtual HostKernelLauncher* host_kernels() { return nullptr; }
 
   // From here to EndCapture, kernels, copies on the device and fills are not enqueued but become
-  // the work of a graph. Everything else fails meanwhile: copies of host memory, events, waits.
+  // the work of a graph. Everything else fails meanwhile: copies of memory of the host or of
+  // another device, events, waits.
   // Unimplemented where a device has no graphs. REQUIRES: one thread enqueues until EndCapture.
   virtual absl::Status BeginCapture();
   // Ends it whatever it returns. Errors: what was captured cannot be a graph.
   virtual absl::StatusOr<std::unique_ptr<WorkGraph>> EndCapture();
 
+  // An event of the stream's device.
+  virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> CreateEvent() = 0;
   // `event` stands for the work so far. InvalidArgument for an event of another device.
   absl::Status Record(DeviceEvent& event);
   // Later work of this stream starts after what `event` stands for now. The host does not wait, but
@@ -164,7 +179,8 @@ class Device {
 
   // Makes what `user` (a core) enqueues on `streams` from now on come after what others have
   // enqueued so far: users know the events of their own streams only. The host does not wait. The
-  // streams must live until EndUse. Errors: the device is lost, or has no more events.
+  // streams, those of other devices that copy from this one among them, must live until EndUse.
+  // Errors: the device is lost, or has no more events.
   absl::Status BeginUse(const void* user, absl::Span<Stream* const> streams);
   void EndUse(const void* user);
 

@@ -39,6 +39,9 @@ absl::Status EnqueueCopy(KernelContext& ctx) {
   if (out.place().on_host()) {
     return ctx.stream().CopyToHost(out.mutable_raw_data(), out.buffer(), x.raw_data(), bytes, work);
   }
+  if (x.place() != out.place()) {
+    return ctx.stream().CopyFromPeer(out.mutable_raw_data(), x.raw_data(), x.place(), bytes, work);
+  }
   return ctx.stream().CopyOnDevice(out.mutable_raw_data(), x.raw_data(), bytes, work);
 }
 
@@ -65,5 +68,6 @@ OpDef CopyDef(absl::string_view type) {
 
 OpDef MemcpyHostToDevice() { return CopyDef("memcpy_h2d"); }
 OpDef MemcpyDeviceToHost() { return CopyDef("memcpy_d2h"); }
+OpDef MemcpyPeerToPeer() { return CopyDef("memcpy_p2p"); }
 
 }  // namespace interp

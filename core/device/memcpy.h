@@ -1,4 +1,4 @@
-// memcpy_h2d, memcpy_d2h: X -> Out, the same tensor in the memory of another place.
+// memcpy_h2d, memcpy_d2h, memcpy_p2p: X -> Out, the same tensor in the memory of another place.
 #pragma once
 
 #include "core/op_def.h"
@@ -8,8 +8,10 @@ namespace interp {
 // Definitions for any registry. On a device they enqueue a copy on the instruction's stream,
 // between whatever places X and Out have; on the host (in programs that were saved for an
 // accelerator) they copy at once. What has no value (the result of a branch that did not run) gives
-// none. (Paddle: memcpy_h2d_op.cc, memcpy_d2h_op.cc.)
+// none. memcpy_p2p copies from one device to another of its kind; programs have none, plans do.
+// (Paddle: memcpy_h2d_op.cc, memcpy_d2h_op.cc.)
 OpDef MemcpyHostToDevice();
 OpDef MemcpyDeviceToHost();
+OpDef MemcpyPeerToPeer();
 
 }  // namespace interp

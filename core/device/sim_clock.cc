@@ -23,7 +23,8 @@ void SimClock::Launch(int stream, WorkKind kind, const Work& work) {
 
 int64_t SimClock::DurationNs(WorkKind kind, const Work& work) const {
   constexpr double kLongest = 1e15;  // eleven days; keeps sums far from overflow
-  const bool crosses = kind == WorkKind::kHostToDevice || kind == WorkKind::kDeviceToHost;
+  const bool crosses = kind == WorkKind::kHostToDevice || kind == WorkKind::kDeviceToHost ||
+                       kind == WorkKind::kPeerToPeer;
   const double rate = crosses ? options_.copy_bytes_per_s : options_.memory_bytes_per_s;
   const double moving = static_cast<double>(work.bytes) / rate;
   const double computing = static_cast<double>(work.flops) / options_.flops_per_s;

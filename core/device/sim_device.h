@@ -42,7 +42,7 @@ struct SimOptions {
   int64_t lose_at = 0;
 
   // The cost model; the defaults resemble a small accelerator on PCIe.
-  double copy_bytes_per_s = 12e9;     // between host and device
+  double copy_bytes_per_s = 12e9;     // between host and device, and between devices
   double memory_bytes_per_s = 200e9;  // kernels and copies within the device
   double flops_per_s = 4e12;
   int64_t latency_ns = 3000;  // of each kernel and copy, on the stream

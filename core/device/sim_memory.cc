@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <mutex>
+#include <vector>
 
 #include "core/buffer.h"
 
@@ -29,6 +31,17 @@ bool MapTwice(void* base, size_t half) {
   close(file);
   return mapped;
 }
+
+// The live memories of the process, which copies between devices look for by address.
+struct Memories {
+  std::mutex mutex;
+  std::vector<const SimMemory*> all;  // guarded by mutex
+
+  static Memories& Global() {
+    static auto* const memories = new Memories;
+    return *memories;
+  }
+};
 
 }  // namespace
 
@@ -58,9 +71,15 @@ absl::StatusOr<std::unique_ptr<SimMemory>> SimMemory::Map(Place place, size_t ca
 SimMemory::SimMemory(Place place, size_t capacity_bytes, char* base, size_t distance_bytes)
     : place_(place), capacity_bytes_(capacity_bytes), base_(base), distance_bytes_(distance_bytes) {
   free_[0] = capacity_bytes / kBufferAlignment * kBufferAlignment;
+  std::lock_guard<std::mutex> guard(Memories::Global().mutex);
+  Memories::Global().all.push_back(this);
 }
 
 SimMemory::~SimMemory() {
+  {
+    std::lock_guard<std::mutex> guard(Memories::Global().mutex);
+    std::erase(Memories::Global().all, this);
+  }
   munmap(base_, 2 * distance_bytes_ + static_cast<size_t>(sysconf(_SC_PAGESIZE)));
 }
 
@@ -126,6 +145,15 @@ char* SimMemory::Bytes(const void* address, size_t bytes) const {
     return nullptr;
   }
   return base_ + distance_bytes_ + (at - begin);
+}
+
+char* SimMemory::BytesOf(Place place, const void* address, size_t bytes) {
+  std::lock_guard<std::mutex> guard(Memories::Global().mutex);
+  for (const SimMemory* memory : Memories::Global().all) {
+    if (memory->place_ != place) continue;
+    if (char* const at = memory->Bytes(address, bytes); at != nullptr) return at;
+  }
+  return nullptr;
 }
 
 }  // namespace interp

@@ -48,6 +48,9 @@ class SimMemory {
 
   // Where the bytes at [address, address + bytes) lie; null unless all are of this memory.
   char* Bytes(const void* address, size_t bytes) const;
+  // The same for whichever memory of the process is that of `place` there: devices of one place may
+  // live side by side. REQUIRES: it lives on until the bytes have been used.
+  static char* BytesOf(Place place, const void* address, size_t bytes);
 
  private:
   SimMemory(Place place, size_t capacity_bytes, char* base, size_t distance_bytes);

@@ -55,6 +55,17 @@ absl::Status SimStream::CopyOnDevice(void* to, const void* from, size_t bytes, c
   return Copy(WorkKind::kDeviceToDevice, to_bytes, from_bytes, BufferRef(), bytes, work);
 }
 
+absl::Status SimStream::CopyFromPeer(void* to, const void* from, Place peer, size_t bytes,
+                                     const Work& work) {
+  INTERP_ASSIGN_OR_RETURN(char* const to_bytes, Bytes(to, bytes));
+  const char* const from_bytes = SimMemory::BytesOf(peer, from, bytes);
+  if (from_bytes == nullptr) {
+    return absl::InternalError(absl::StrCat("a copy of ", bytes, " bytes on stream '", name_,
+                                            "' leaves the memory of ", interp::Name(peer)));
+  }
+  return Copy(WorkKind::kPeerToPeer, to_bytes, from_bytes, BufferRef(), bytes, work);
+}
+
 absl::Status SimStream::Copy(WorkKind kind, void* to, const void* from, BufferRef host_buffer,
                              size_t bytes, const Work& work) {
   Work copy = work;

@@ -96,10 +96,15 @@ class SimStream final : public Stream, public HostKernelLauncher {
   absl::Status CopyToHost(void* host, BufferRef host_buffer, const void* device, size_t bytes,
                           const Work& work) override;
   absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) override;
+  absl::Status CopyFromPeer(void* to, const void* from, Place peer, size_t bytes,
+                            const Work& work) override;
   absl::Status Fill(void* device, uint8_t value, size_t bytes) override;
   HostKernelLauncher* host_kernels() override { return this; }
   absl::Status LaunchHostKernel(KernelFn kernel, const BoundArgs& args, const void* attrs,
                                 const KernelContext::Services& services, const Work& work) override;
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> CreateEvent() override {
+    return device_.CreateEvent();
+  }
   absl::Status Synchronize() override;
 
  private:

@@ -110,7 +110,16 @@ class Pool final : public StreamPool {
   void Orphan();
 
  private:
+  struct OwnStream {
+    const char* const name;
+    const bool timed;  // Device::CreateUntimedStream
+    std::unique_ptr<Stream> stream = nullptr;
+    bool failed = false;
+  };
+
   Stream& stream(int index) const { return *streams_[index].load(std::memory_order_acquire); }
+
+  void RecordPeerUse(StreamBlock& block, Stream& peer);
 
   // What follows REQUIRES that mutex_ is held.
   BufferRef HandOut(StreamBlock* block, size_t size_bytes, int stream);
@@ -124,7 +133,7 @@ class Pool final : public StreamPool {
   void AwaitUses(StreamBlock* block, int stream);
   void NoteUses(StreamBlock* block);
   void Poison(StreamBlock* block);
-  Stream* Janitor();
+  Stream* Open(OwnStream& own);
   void AddUse(StreamBlock* block, Stream& stream);
   std::optional<PendingUse> RecordNow(Stream& stream);
   void Link(StreamBlock* block);
@@ -155,8 +164,10 @@ class Pool final : public StreamPool {
   std::array<FreeBlocks, kMaxStreams> free_;          // by home
   FreeBlocks unused_;                                 // whose home is nobody
   std::vector<std::unique_ptr<DeviceEvent>> events_;  // not in use
-  std::unique_ptr<Stream> janitor_;
-  bool janitor_failed_ = false;
+  // Poisons what several streams have used.
+  OwnStream janitor_{.name = "janitor", .timed = false};
+  // Is behind all copies that other devices make of memory of this pool.
+  OwnStream peers_{.name = "peers", .timed = true};
 };
 
 absl::StatusOr<BufferRef> StreamAllocator::Allocate(size_t size_bytes) {
@@ -184,10 +195,31 @@ void Pool::RecordUse(const Buffer& buffer, Stream& stream) {
   if (owner == nullptr || !owner->belongs_to(*this)) return;
   auto& block =
       const_cast<StreamBlock&>(static_cast<const StreamBlock&>(buffer));  // the count is ours
+  if (stream.place() != device_.place()) return RecordPeerUse(block, stream);
   const int index = stream.index();
   if (index == block.home) return;
   streams_[index].store(&stream, std::memory_order_release);
   block.used_on.fetch_or(uint64_t{1} << index, std::memory_order_relaxed);
+}
+
+// Puts the work of another device's stream so far before that of a stream of this one, which then
+// stands for it. Nobody can be told of an error, so what cannot be waited for on the device is
+// waited for here.
+void Pool::RecordPeerUse(StreamBlock& block, Stream& peer) {
+  Stream* stand_in = nullptr;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    stand_in = Open(peers_);
+  }
+  absl::Status ordered = ResourceExhausted("no stream for the copies of peers");
+  if (stand_in != nullptr) {
+    absl::StatusOr<std::unique_ptr<DeviceEvent>> copied = peer.CreateEvent();
+    ordered = copied.status();
+    if (ordered.ok()) ordered = peer.Record(**copied);
+    if (ordered.ok()) ordered = stand_in->Wait(**copied);
+  }
+  if (!ordered.ok()) return peer.Synchronize().IgnoreError();
+  block.used_on.fetch_or(uint64_t{1} << stand_in->index(), std::memory_order_relaxed);
 }
 
 MemoryStats Pool::stats() const {
@@ -370,7 +402,7 @@ void Pool::Poison(StreamBlock* block) {
   if (block->uses.empty()) {
     return home.Fill(block->data, kPoison, block->block_bytes).IgnoreError();
   }
-  Stream* const janitor = Janitor();
+  Stream* const janitor = Open(janitor_);
   if (janitor == nullptr) return;
   if (std::optional<PendingUse> at_home = RecordNow(home)) {
     janitor->Wait(*at_home->event).IgnoreError();
@@ -381,17 +413,19 @@ void Pool::Poison(StreamBlock* block) {
   AddUse(block, *janitor);
 }
 
-// The stream that poisons what several streams have used; null when the device has no more streams.
-Stream* Pool::Janitor() {
-  if (janitor_ == nullptr && !janitor_failed_) {
-    absl::StatusOr<std::unique_ptr<Stream>> made = device_.CreateUntimedStream("janitor");
-    janitor_failed_ = !made.ok();
+// A stream of the pool's, made when it is first wanted; null when the device has no more streams.
+Stream* Pool::Open(OwnStream& own) {
+  if (own.stream == nullptr && !own.failed) {
+    absl::StatusOr<std::unique_ptr<Stream>> made =
+        own.timed ? device_.CreateStream(own.name, /*priority=*/0)
+                  : device_.CreateUntimedStream(own.name);
+    own.failed = !made.ok();
     if (made.ok()) {
-      janitor_ = *std::move(made);
-      streams_[janitor_->index()].store(janitor_.get(), std::memory_order_release);
+      own.stream = *std::move(made);
+      streams_[own.stream->index()].store(own.stream.get(), std::memory_order_release);
     }
   }
-  return janitor_.get();
+  return own.stream.get();
 }
 
 void Pool::AddUse(StreamBlock* block, Stream& stream) {

@@ -5,9 +5,11 @@
 // allocation for the same stream may take it at once: its work comes after all earlier work of that
 // stream. Uses on other streams must be announced with RecordUse (PyTorch's record_stream); freeing
 // such a buffer records an event on each of those streams, and whoever gets the memory next waits
-// for them on the device. Memory that nothing uses, of the pool or else of the device, is preferred
-// to such waiting, as copies for the next work are to overlap this one's; memory of another stream
-// is taken last. The device is asked for whole chunks, of which the streams take what they need.
+// for them on the device. Streams of other devices that copy from the pool's memory are among them,
+// by way of a stream that waits for each such copy. Memory that nothing uses, of the pool or else
+// of the device, is preferred to such waiting, as copies for the next work are to overlap this
+// one's; memory of another stream is taken last. The device is asked for whole chunks, of which the
+// streams take what they need.
 //
 // Freed memory is poisoned in stream order where the option says so: whoever uses it too late reads
 // kPoison bytes.
@@ -48,8 +50,10 @@ class StreamPool {
   // Errors of Allocate: ResourceExhausted that says how much is in use, after Trim has not helped
   // where the options allow it.
   virtual Allocator& ForStream(Stream& stream) = 0;
-  // `buffer` is used by work enqueued on `stream` so far. Cheap where that is the stream it was
-  // allocated for; a buffer of somebody else is left alone.
+  // `buffer` is used by work enqueued on `stream` so far. On a stream of the pool's device, work
+  // enqueued before the buffer is freed counts, too; one of another device of its kind has its copy
+  // already (Stream::CopyFromPeer). Cheap where that is the stream it was allocated for; a buffer
+  // of somebody else is left alone.
   virtual void RecordUse(const Buffer& buffer, Stream& stream) = 0;
 
   // Of all streams together.

@@ -26,6 +26,12 @@ bool TouchesHost(const Plan& plan, const Instruction& instruction) {
                      [&](VarId id) { return id >= 0 && plan.vars[id].place.on_host(); });
 }
 
+bool ReadsPeer(const Plan& plan, const Instruction& instruction) {
+  return std::any_of(instruction.inputs.begin(), instruction.inputs.end(), [&](VarId id) {
+    return id >= 0 && !plan.vars[id].place.on_host() && plan.vars[id].place != instruction.place;
+  });
+}
+
 bool BlocksHost(const Instruction& instruction) {
   return std::any_of(instruction.waits.begin(), instruction.waits.end(),
                      [](const EventWait& wait) { return wait.blocks_host; });
@@ -114,6 +120,7 @@ absl::string_view WhyInNoGraph(const Plan& plan, const Instruction& instruction)
     return "uses selected rows or an array";
   }
   if (TouchesHost(plan, instruction)) return "uses memory of the host";
+  if (ReadsPeer(plan, instruction)) return "reads memory of another GPU";
   if (instruction.dynamic_shape || instruction.def->dynamic_outputs) {
     return "its shapes may differ from run to run";
   }

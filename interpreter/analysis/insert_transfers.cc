@@ -174,14 +174,19 @@ class TransferInserter {
     return copy_id;
   }
 
+  // Devices of two kinds do not know each other's memory.
+  static bool ByWayOfHost(Place from, Place to) {
+    return from.kind != to.kind && !from.on_host() && !to.on_host();
+  }
+
   absl::StatusOr<VarId> Move(VarId id, Place to) {
     const Place from = vars_[id].place;
     if (from == to) return id;
-    if (!from.on_host() && !to.on_host()) {
+    if (ByWayOfHost(from, to)) {
       INTERP_ASSIGN_OR_RETURN(id, Move(id, Place{}));
       return Move(id, to);
     }
-    return Transfer(id, MoveOp(to), to.on_host() ? from : to, MoveSuffix(from, to),
+    return Transfer(id, MoveOp(from, to), to.on_host() ? from : to, MoveSuffix(from, to),
                     [&](PlanVar& copy) { copy.place = to; });
   }
 
@@ -314,9 +319,7 @@ class TransferInserter {
     const Form from = FormOf(vars_[own]);
     const Form to = HomeForm(home, from);
     VarId at = own;
-    const bool through_host =
-        from.place != to.place && !from.place.on_host() && !to.place.on_host();
-    if (through_host) {
+    if (ByWayOfHost(from.place, to.place)) {
       INTERP_ASSIGN_OR_RETURN(at, Move(at, Place{}));
     }
     vars_[home].dtype = to.dtype;
@@ -333,7 +336,7 @@ class TransferInserter {
       INTERP_ASSIGN_OR_RETURN(at, Cast(at, to.dtype));
     }
     const Place place = to.place.on_host() ? vars_[at].place : to.place;
-    INTERP_RETURN_IF_ERROR(Insert(MoveOp(to.place), place, at, home));
+    INTERP_RETURN_IF_ERROR(Insert(MoveOp(vars_[at].place, to.place), place, at, home));
     // Readers on that place need no copy back.
     if (at == own) {
       copies_[std::make_tuple(home, versions_[home], MoveSuffix(to.place, from.place))] = own;

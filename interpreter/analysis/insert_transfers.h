@@ -11,10 +11,11 @@
 namespace interp {
 
 // Walks the instructions in order, decides the layout of every output from the ops' LayoutRules,
-// and inserts `memcpy_h2d`, `memcpy_d2h`, `transfer_layout` and `cast` instructions in front of
-// those whose inputs do not fit: place first, so that the rest happens where the reader runs.
-// Between two devices a copy goes through the host. Host inputs of device kernels (kHostInput,
-// kValueInInfer) stay on the host. Hidden arguments are taken where they lie, in plain layout.
+// and inserts `memcpy_h2d`, `memcpy_d2h`, `memcpy_p2p`, `transfer_layout` and `cast` instructions
+// in front of those whose inputs do not fit: place first, so that the rest happens where the reader
+// runs. Between devices of one kind the device that reads makes the copy; between two kinds it goes
+// through the host. Host inputs of device kernels (kHostInput, kValueInInfer) stay on the host.
+// Hidden arguments are taken where they lie, in plain layout.
 //
 // An instruction that makes something else than the variable's home (its place; for a settled
 // variable its dtype and plain layout, too) writes a variable of its own, `<v>_device_<place>` or

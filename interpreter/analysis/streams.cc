@@ -22,6 +22,8 @@ PlanStream WantedStream(const Instruction& instruction, const Op& op, bool singl
     stream.name = "h2d";
   } else if (instruction.op_type == "memcpy_d2h") {
     stream.name = "d2h";
+  } else if (instruction.op_type == "memcpy_p2p") {
+    stream.name = "p2p";
   } else if (SpeaksWithRanks(instruction)) {
     stream.name = "comm";
   }

@@ -23,9 +23,9 @@ std::string CastSuffix(DType from, DType to) {
   return absl::StrCat("_dtype_", static_cast<int>(from), "_", static_cast<int>(to));
 }
 
-Op MoveOp(Place to) {
+Op MoveOp(Place from, Place to) {
   Op op;
-  op.type = to.on_host() ? "memcpy_d2h" : "memcpy_h2d";
+  op.type = to.on_host() ? "memcpy_d2h" : from.on_host() ? "memcpy_h2d" : "memcpy_p2p";
   return op;
 }
 

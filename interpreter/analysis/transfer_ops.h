@@ -18,7 +18,7 @@ std::string LayoutSuffix(Layout from, Layout to);
 std::string CastSuffix(DType from, DType to);
 
 // The ops, without arguments.
-Op MoveOp(Place to);
+Op MoveOp(Place from, Place to);
 Op LayoutOp(Layout from, Layout to);
 Op CastOp(DType from, DType to);
 

@@ -123,7 +123,7 @@ struct Edge {
 
 // A queue of work that runs in order: the host's threads (stream 0, no order) or a device's stream.
 struct PlanStream {
-  std::string name;  // "host", "compute", "h2d", "d2h" or an op's execution_stream
+  std::string name;  // "host", "compute", "h2d", "d2h", "p2p", "comm" or an op's execution_stream
   Place place = {};
   int32_t priority = 0;  // lower first
 };

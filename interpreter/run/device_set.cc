@@ -125,12 +125,21 @@ absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
   for (const Plan& plan : plans) {
     for (const Instruction& instruction : plan.instructions) {
       if (UsesHostMemory(plan, instruction)) uses[instruction.stream] = true;
+      if (instruction.op_type == "memcpy_p2p") set->NoteCopiesFrom(plan, instruction);
     }
   }
   for (size_t i = 0; i < uses.size(); ++i) {
     if (uses[i]) set->host_streams_.push_back(set->streams_[i].get());
   }
   return set;
+}
+
+void DeviceSet::NoteCopiesFrom(const Plan& plan, const Instruction& copy) {
+  std::vector<Stream*>& streams = On(plan.vars[copy.inputs[0]].place).streams;
+  Stream* const stream = streams_[copy.stream].get();
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+    streams.push_back(stream);
+  }
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<DeviceEvent>>> DeviceSet::MakeEvents(const Plan& plan) {

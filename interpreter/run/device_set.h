@@ -81,12 +81,13 @@ class DeviceSet {
     std::shared_ptr<Device> device;
     std::shared_ptr<StreamPool> pool;
     std::unique_ptr<DeviceHeap> heap;
-    std::vector<Stream*> streams = {};
+    std::vector<Stream*> streams = {};  // that use its memory: its own, and those of its peers
   };
   class StreamMemory;
 
   DeviceSet() = default;
   OnDevice& On(Place place);
+  void NoteCopiesFrom(const Plan& plan, const Instruction& copy);
   std::vector<StreamPool*> Pools() const;
 
   WorkErrors errors_;

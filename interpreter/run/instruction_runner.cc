@@ -310,11 +310,25 @@ absl::Status InstructionRunner::Launch(InstrId id) {
     }
   }
   if (instruction.def->kernels[instruction.kernel].place != PlaceKind::kCpu) {
-    return stream.EnqueueKernel(work, [&] { return Call(hot_[id].kernel, context); });
+    INTERP_RETURN_IF_ERROR(
+        stream.EnqueueKernel(work, [&] { return Call(hot_[id].kernel, context); }));
+    RecordUseOfPeers(bound);
+    return absl::OkStatus();
   }
   if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
   return LaunchHostKernel(stream, hot_[id].kernel, rare.launch_args, instruction.attrs.get(),
                           context.services(), work);
+}
+
+// What a copy from another device reads, once it is enqueued.
+void InstructionRunner::RecordUseOfPeers(const Bound& bound) {
+  const Instruction& instruction = *bound.instruction;
+  for (const Tensor* tensor : bound.rare->launch_args.tensors) {
+    if (tensor == nullptr || !tensor->has_memory()) continue;
+    const Place place = tensor->place();
+    if (place.on_host() || place == instruction.place) continue;
+    devices_->pool(place).RecordUse(*tensor->buffer().get(), devices_->stream(instruction.stream));
+  }
 }
 
 absl::Span<const int32_t> InstructionRunner::HostWaits(InstrId id) const {

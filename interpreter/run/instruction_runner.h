@@ -116,6 +116,7 @@ class InstructionRunner {
   absl::Status RunWithDevices(InstrId id, const RunContext& context);
   absl::Status RunOnHost(InstrId id, const RunContext& context);
   absl::Status Launch(InstrId id);
+  void RecordUseOfPeers(const Bound& bound);
   absl::Status Infer(Bound& bound);
   static bool KeepsMemory(const Output& output);
   absl::Status InferOutputs(Bound& bound);

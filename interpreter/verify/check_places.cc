@@ -3,6 +3,12 @@
 namespace interp::verify {
 namespace {
 
+// The source of memcpy_p2p may lie on any device of the kind.
+bool ReadsPeer(const Plan& plan, const Instruction& instruction, VarId var) {
+  return instruction.op_type == "memcpy_p2p" && var >= 0 &&
+         plan.vars[var].place.kind == instruction.place.kind;
+}
+
 bool CopiesBetweenPlaces(const Instruction& instruction) {
   return instruction.op_type == "memcpy_h2d" || instruction.op_type == "memcpy_d2h";
 }
@@ -27,6 +33,7 @@ void CheckPlaces(const Plan& plan, VerifyReport& report) {
     for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
       const bool touches = (InputFlags(instruction, arg) & kNoNeedBuffer) == 0;
       if (!touches || IsHiddenInput(instruction, arg)) continue;
+      if (ReadsPeer(plan, instruction, instruction.inputs[arg])) continue;
       const Place wanted = IsHostInput(instruction, arg) ? Place{} : instruction.place;
       CheckPlace(plan, id, instruction.inputs[arg], wanted, "reads", report);
     }

@@ -1,5 +1,5 @@
-// memcpy_h2d, memcpy_d2h: see core/device/memcpy.h, where plans for devices need them, too.
-// memcpy: Out = X, in the host's memory whatever `dst_place_type` says.
+// memcpy_h2d, memcpy_d2h, memcpy_p2p: see core/device/memcpy.h, where plans for devices need them,
+// too. memcpy: Out = X, in the host's memory whatever `dst_place_type` says.
 #include "core/device/memcpy.h"
 
 #include "kernels/util/copy.h"
@@ -9,6 +9,7 @@ namespace {
 
 INTERP_REGISTER_OP(MemcpyHostToDevice());
 INTERP_REGISTER_OP(MemcpyDeviceToHost());
+INTERP_REGISTER_OP(MemcpyPeerToPeer());
 
 constexpr int kX = 0;
 constexpr int kOut = 0;

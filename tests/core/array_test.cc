@@ -279,6 +279,28 @@ TEST_P(ArraysOnDevices, OpsRunWhereTheirInputsLie) {
               FailsWith(absl::StatusCode::kDataLoss, "thirteen"));
 }
 
+// The device that gets the values copies them, and the host takes no part.
+TEST_P(ArraysOnDevices, CopiesBetweenDevicesAreOneOperation) {
+  std::vector<std::shared_ptr<Device>> devices;
+  for (const int index : {0, 1}) {
+    devices.push_back(MakeDevice({.index = index, .execution = GetParam()}));
+  }
+  auto runtime =
+      MakeRuntime({.engine = {.workers = 2, .devices = devices}, .ops = &ArrayOps::Registry()});
+  const Array x = ArrayOf(*runtime, {2}, {4, 8}, kFirst);
+  ASSERT_THAT(runtime->WaitForAll(), IsOk());
+  for (const auto& device : devices) device->StartTrace();
+  const Array y = *x.CopyTo(kSecond);
+  ASSERT_THAT((*y.At(1)).CopyFrom(*x.At(0)), IsOk());
+  ASSERT_THAT(runtime->WaitForAll(), IsOk());
+  EXPECT_EQ(devices[0]->StopTrace().size(), 0);
+  const std::vector<DeviceSpan> spans = devices[1]->StopTrace();
+  ASSERT_EQ(spans.size(), 2);
+  EXPECT_EQ(spans[0].kind, WorkKind::kPeerToPeer);
+  EXPECT_EQ(spans[1].bytes, 4);
+  EXPECT_THAT(FloatsOf(y), ElementsAre(4, 4));
+}
+
 // Random operations of all kinds on arrays and views at three places give what one after the other
 // would.
 TEST_P(ArraysOnDevices, RandomOperationsEqualTheSequentialOnes) {

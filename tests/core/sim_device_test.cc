@@ -210,6 +210,55 @@ TEST_P(SimDeviceTest, StreamsOfTwoDevicesWaitForEachOther) {
   }
 }
 
+// The copy is the reader's; both devices' clocks know of it.
+TEST_P(SimDeviceTest, DevicesCopyFromEachOther) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SimOptions options = Options();
+    options.seed = seed;
+    const auto first = MakeDevice(options);
+    options.index = 1;
+    const auto second = MakeDevice(options);
+    const auto a = OpenStream(*first, "a");
+    const auto b = OpenStream(*second, "b");
+    const absl::StatusOr<std::unique_ptr<DeviceEvent>> there = a->CreateEvent();
+    ASSERT_THAT(there, IsOk());
+    float* at_first = Floats(*first, 1);
+    float* at_second = Floats(*second, 1);
+    Put(*a, at_first, {3});
+    InOut args(OnDevice(*first, at_first, 1), OnDevice(*first, at_first, 1));
+    ASSERT_THAT(Launch(*a, AddOne, args), IsOk());
+    ASSERT_THAT(a->Record(**there), IsOk());
+    ASSERT_THAT(b->Wait(**there), IsOk());
+    second->StartTrace();
+    ASSERT_THAT(b->CopyFromPeer(at_second, at_first, first->place(), 4, {.tag = 7}), IsOk());
+    EXPECT_THAT(Read(*b, at_second, 1), ElementsAre(4));
+    const std::vector<DeviceSpan> spans = second->StopTrace();
+    ASSERT_EQ(spans.size(), 2);
+    EXPECT_EQ(Name(spans[0].kind), "p2p");
+    EXPECT_EQ(spans[0].tag, 7);
+    EXPECT_EQ(spans[0].bytes, 4);
+  }
+}
+
+TEST_P(SimDeviceTest, CopiesFromOutsideAPeerAreErrors) {
+  const auto stream = OpenStream(*device_);
+  float* const here = Floats(*device_, 2);
+  SimOptions options = Options();
+  options.index = 1;
+  auto peer = MakeDevice(options);
+  float* const there = Floats(*peer, 2);
+  const auto leaves = [](const char* place) {
+    return FailsWith(absl::StatusCode::kInternal, absl::StrCat("leaves the memory of ", place));
+  };
+  const Place place = peer->place();
+  EXPECT_THAT(stream->CopyFromPeer(here, here, place, 8, {}), leaves("sim:1"));
+  EXPECT_THAT(stream->CopyFromPeer(here, there, {PlaceKind::kSim, 2}, 8, {}), leaves("sim:2"));
+  EXPECT_THAT(stream->CopyFromPeer(here, there, place, size_t{1} << 30, {}), leaves("sim:0"));
+  EXPECT_THAT(stream->CopyFromPeer(there, there, place, 8, {}), leaves("sim:0"));
+  peer.reset();
+  EXPECT_THAT(stream->CopyFromPeer(here, there, place, 8, {}), leaves("sim:1"));
+}
+
 TEST(SimDeviceOrderTest, DevicesRunInDifferentWaysTogether) {
   for (const bool threads_first : {false, true}) {
     const auto first =
@@ -411,6 +460,36 @@ TEST_P(SimDeviceTest, UsersComeAfterEachOther) {
 }
 
 // An event that is no simulated device's.
+// Also where the first user is another device that copies.
+TEST_P(SimDeviceTest, UsersComeAfterCopiesOfPeers) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const SimOptions options{.capacity_bytes = 1 << 20,
+                             .seed = seed,
+                             .execution = GetParam(),
+                             .max_copy_delay_ns = 200'000};
+    SimOptions of_peer = options;
+    of_peer.index = 1;
+    const auto device = MakeDevice(options);
+    const auto peer = MakeDevice(of_peer);
+    const auto reader = OpenStream(*peer, "reader");
+    const auto writer = OpenStream(*device, "writer");
+    Stream* const readers[] = {reader.get()};
+    Stream* const writers[] = {writer.get()};
+    float* const a = Floats(*device, 1);
+    float* const copy = Floats(*peer, 1);
+    Put(*writer, a, {1});
+    ASSERT_THAT(writer->Synchronize(), IsOk());
+    ASSERT_THAT(device->BeginUse(readers, readers), IsOk());
+    ASSERT_THAT(reader->CopyFromPeer(copy, a, device->place(), 4, {}), IsOk());
+    ASSERT_THAT(device->BeginUse(writers, writers), IsOk());
+    Put(*writer, a, {2});
+    EXPECT_THAT(Read(*reader, copy, 1), ElementsAre(1)) << seed;
+    ASSERT_THAT(device->Synchronize(), IsOk());
+    device->EndUse(readers);
+    device->EndUse(writers);
+  }
+}
+
 class ForeignEvent final : public DeviceEvent {
  public:
   Place place() const override { return Place{}; }

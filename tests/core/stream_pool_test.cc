@@ -194,6 +194,72 @@ TEST_P(StreamPoolTest, AnnouncedUsesComeBeforeTheNextOwner) {
   }
 }
 
+// Another device copies what a's allocation holds, after which a overwrites the memory as another
+// allocation.
+std::vector<float> CopyToPeerThenReuse(const SimOptions& sim, bool announce, bool poison) {
+  Rig rig(sim, {.poison_freed = poison});
+  SimOptions of_peer = sim;
+  of_peer.index = 1;
+  Rig peer(of_peer);
+  const auto written = MakeEvent(*rig.device);
+  BufferRef x = Take(*rig.pool, *rig.a, 400);
+  const BufferRef copy = Take(*peer.pool, *peer.a, 400);
+  Put(*rig.a, x->data, std::vector<float>(100, 1));
+  EXPECT_THAT(rig.a->Record(*written), IsOk());
+  EXPECT_THAT(peer.a->Wait(*written), IsOk());
+  EXPECT_THAT(peer.a->CopyFromPeer(copy->data, x->data, rig.device->place(), 400, {}), IsOk());
+  if (announce) rig.pool->RecordUse(*x.get(), *peer.a);
+  x.reset();
+  if (!poison) {
+    x = Take(*rig.pool, *rig.a, 400);
+    Put(*rig.a, x->data, std::vector<float>(100, 2));
+  }
+  EXPECT_THAT(rig.device->Synchronize(), IsOk());
+  return Read(*peer.a, copy->data, 100);
+}
+
+TEST_P(StreamPoolTest, CopiesOfPeersComeBeforeTheNextOwner) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    for (const bool poison : {false, true}) {
+      EXPECT_THAT(CopyToPeerThenReuse(Sim(1 << 20, seed), /*announce=*/true, poison), Each(1))
+          << seed;
+    }
+  }
+}
+
+TEST_P(StreamPoolTest, ACopyOfAPeerThatIsNotAnnouncedReadsPoisonOrTheNextOwnersValues) {
+  if (GetParam() == Execution::kThreads) return;  // a race, which a sanitizer would report
+  for (const bool poison : {false, true}) {
+    int wrong = 0;
+    for (uint64_t seed = 1; seed <= 60 && wrong == 0; ++seed) {
+      wrong += CopyToPeerThenReuse(Sim(1 << 20, seed), /*announce=*/false, poison)[50] ==
+               (poison ? PoisonedFloat() : 2);
+    }
+    EXPECT_GT(wrong, 0) << poison;
+  }
+}
+
+// A device without a stream to spare waits.
+TEST_P(StreamPoolTest, CopiesOfPeersAreWaitedForWhereNoStreamIsLeft) {
+  Rig rig(Sim());
+  SimOptions of_peer = Sim();
+  of_peer.index = 1;
+  Rig peer(of_peer);
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 2; i < kMaxStreams; ++i) streams.push_back(OpenStream(*rig.device));
+  BufferRef x = Take(*rig.pool, *rig.a, 400);
+  const BufferRef copy = Take(*peer.pool, *peer.a, 400);
+  Put(*rig.a, x->data, std::vector<float>(100, 1));
+  ASSERT_THAT(rig.a->Synchronize(), IsOk());
+  ASSERT_THAT(peer.a->CopyFromPeer(copy->data, x->data, rig.device->place(), 400, {}), IsOk());
+  rig.pool->RecordUse(*x.get(), *peer.a);
+  x.reset();
+  x = Take(*rig.pool, *rig.a, 400);
+  Put(*rig.a, x->data, std::vector<float>(100, 2));
+  ASSERT_THAT(rig.a->Synchronize(), IsOk());
+  EXPECT_THAT(Read(*peer.a, copy->data, 100), Each(1));
+}
+
 TEST_P(StreamPoolTest, AUseThatIsNotAnnouncedReadsPoisonOrTheNextOwnersValues) {
   if (GetParam() == Execution::kThreads && testing::kFindsRaces) GTEST_SKIP() << "races";
   for (const bool poison : {false, true}) {

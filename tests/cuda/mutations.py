@@ -33,6 +33,7 @@ RUNNER = "interpreter/run/instruction_runner.cc"
 EVENTS = "interpreter/analysis/events.cc"
 ORDER = "*CudaBlocks*:*CudaTrainingProgram*:*CudaNet*"
 DEVICE = "CudaDevice*:CudaRun.*:*CudaBlocks*"
+PEERS = "*CudaPeer*"
 
 GRAPH = "interpreter/run/segment_graph.cc"
 GRAPHS = "interpreter/run/graph_scheduler.cc"
@@ -85,6 +86,9 @@ MUTATIONS = [
     Mutation("plan's records dropped", RUNNER, "instruction.record >= 0)", "instruction.record >= 1000000)", ORDER),
     Mutation("use of memory not recorded", RUNNER,
              "devices_->pool(instruction.place).RecordUse(*tensor->buffer().get(), stream);", "", ORDER),
+    Mutation("copies of peers not recorded", RUNNER, "    RecordUseOfPeers(bound);\n", "", PEERS),
+    Mutation("copies of peers not waited for", "core/device/stream_pool.cc",
+             "if (ordered.ok()) ordered = stand_in->Wait(**copied);", "", PEERS),
     Mutation("waits between runs dropped", EVENTS, "if (crossing.empty()) return;", "return;", ORDER),
     Mutation("waits that block the host do not", EVENTS,
              "instruction.place.on_host() || edge.host_reads || from.place.kind != instruction.place.kind;",

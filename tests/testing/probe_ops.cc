@@ -479,6 +479,7 @@ void AddPlumbing(OpRegistry& ops) {
            .kernels = {{DType::kUndefined, TransferLayoutKernel}}});
   ops.Add(MemcpyHostToDevice());
   ops.Add(MemcpyDeviceToHost());
+  ops.Add(MemcpyPeerToPeer());
 }
 
 int64_t FirstElement(const Tensor& tensor) {

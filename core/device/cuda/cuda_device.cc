@@ -109,6 +109,17 @@ absl::Status CudaDevice::With(absl::FunctionRef<absl::Status()> call) {
   return Noted(call());
 }
 
+void CudaDevice::OpenPeer(int peer) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!peers_.insert(peer).second) return;
+  int can = 0;
+  const cudaError_t asked = cudaDeviceCanAccessPeer(&can, index_, peer);
+  ToStatus(asked, "cannot ask for access to another GPU").IgnoreError();
+  if (asked != cudaSuccess || can == 0) return;
+  ToStatus(cudaDeviceEnablePeerAccess(peer, /*flags=*/0), "cannot have access to another GPU")
+      .IgnoreError();
+}
+
 absl::StatusOr<std::unique_ptr<Stream>> CudaDevice::CreateStream(const std::string& name,
                                                                  int priority) {
   std::lock_guard<std::mutex> lock(mutex_);

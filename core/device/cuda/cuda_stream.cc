@@ -197,6 +197,19 @@ absl::Status CudaStream::CopyOnDevice(void* to, const void* from, size_t bytes, 
   });
 }
 
+absl::Status CudaStream::CopyFromPeer(void* to, const void* from, Place peer, size_t bytes,
+                                      const Work& work) {
+  INTERP_RETURN_IF_ERROR(NotCaptured("a copy of memory of another GPU"));
+  if (bytes == 0) return device_.status();
+  Work copy = work;
+  copy.bytes = static_cast<int64_t>(bytes);
+  return Enqueue(WorkKind::kPeerToPeer, copy, [&] {
+    device_.OpenPeer(peer.index);
+    return ToStatus(cudaMemcpyPeerAsync(to, device_.index(), from, peer.index, bytes, handle_),
+                    "cannot copy from another GPU");
+  });
+}
+
 absl::Status CudaStream::Fill(void* device, uint8_t value, size_t bytes) {
   if (bytes == 0) return device_.status();
   return device_.With([&] {

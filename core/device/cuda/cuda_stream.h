@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,9 @@ class CudaDevice final : public Device {
   absl::Status With(absl::FunctionRef<absl::Status()> call);
   // An event that stands for the work of all streams; they are taken under the lock.
   absl::Status RecordAll(std::vector<cudaEvent_t>& ends);
+  // Lets copies from the GPU `peer` to this one go without the host, where the machine allows it;
+  // else the driver takes them over the host. The device is the current one.
+  void OpenPeer(int peer);
   void Close(const CudaStream& stream);
 
   const int index_;
@@ -62,6 +66,7 @@ class CudaDevice final : public Device {
   CaptureGate gate_;                  // before mutex_
   std::mutex mutex_;                  // guards what follows
   std::vector<CudaStream*> streams_;  // by index; null where none is
+  std::set<int> peers_;               // that OpenPeer has seen
 };
 
 class CudaEvent final : public DeviceEvent {
@@ -108,8 +113,13 @@ class CudaStream final : public Stream {
   absl::Status CopyToHost(void* host, BufferRef host_buffer, const void* device, size_t bytes,
                           const Work& work) override;
   absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) override;
+  absl::Status CopyFromPeer(void* to, const void* from, Place peer, size_t bytes,
+                            const Work& work) override;
   absl::Status Fill(void* device, uint8_t value, size_t bytes) override;
   absl::Status EnqueueKernel(const Work& work, absl::FunctionRef<absl::Status()> enqueue) override;
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> CreateEvent() override {
+    return device_.CreateEvent();
+  }
   absl::Status BeginCapture() override;
   absl::StatusOr<std::unique_ptr<WorkGraph>> EndCapture() override;
   absl::Status Synchronize() override;

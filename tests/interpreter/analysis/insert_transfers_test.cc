@@ -95,6 +95,27 @@ TEST(InsertTransfersTest, ACastInputIsNoLongerUpdatedInPlace) {
   EXPECT_TRUE(plan->instructions[1].share.empty());
 }
 
+// The device that reads makes the copy. `x` stays where its first writer made it, and what another
+// device writes to it is brought there.
+TEST(InsertTransfersTest, DevicesOfOneKindCopyFromEachOther) {
+  const absl::StatusOr<Plan> plan = PlanOf(R"(block 0
+  var x int64[2]
+  mix(X=x) -> (Out=a) {op_device="sim:0"}
+  mix(X=a) -> (Out=b) {op_device="sim:1"}
+  mix(X=[a, b]) -> (Out=a) {op_device="sim:1"}
+  mix(X=a) -> (Out=c) {op_device="sim:1"}
+)");
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(Briefs(*plan),
+              ElementsAre("memcpy_h2d(x)->x_device_cpu_sim:0", "mix(x_device_cpu_sim:0)->a",
+                          "memcpy_p2p(a)->a_device_sim:0_sim:1", "mix(a_device_sim:0_sim:1)->b",
+                          "mix(a_device_sim:0_sim:1,b)->a_device_sim:1",
+                          "memcpy_p2p(a_device_sim:1)->a", "mix(a_device_sim:1)->c"));
+  EXPECT_EQ(Name(plan->instructions[2].place), "sim:1");
+  EXPECT_EQ(plan->streams[plan->instructions[2].stream].name, "p2p");
+  EXPECT_EQ(Name(plan->instructions[5].place), "sim:0");
+}
+
 constexpr char kImages[] = R"(block 0
   var x int64[1,3,4,4]
   var a int64[1,3,4,4]

@@ -243,6 +243,23 @@ TEST(VerifyPlanTest, WrongCountsAndFreesAreFound) {
   }
 }
 
+// A copy from another device reads there, and writes where it runs.
+TEST(VerifyPlanTest, CopiesBetweenDevicesKeepToTheirPlaces) {
+  constexpr char kTwo[] = R"(block 0
+  var x int64[2]
+  mix(X=x) -> (Out=a) {op_device="sim:0"}
+  mix(X=a) -> (Out=b) {op_device="sim:1"}
+)";
+  EXPECT_THAT(Kinds(Built(kTwo)), ::testing::IsEmpty());
+  Plan reads_host = Built(kTwo);
+  reads_host.vars[VarNamed(reads_host, "a")].place = {};
+  EXPECT_THAT(Kinds(reads_host), ::testing::Contains(ViolationKind::kPlace));
+  Plan writes_elsewhere = Built(kTwo);
+  writes_elsewhere.vars[VarNamed(writes_elsewhere, "a_device_sim:0_sim:1")].place = {
+      PlaceKind::kSim, 0};
+  EXPECT_THAT(Kinds(writes_elsewhere), ::testing::Contains(ViolationKind::kPlace));
+}
+
 TEST(VerifyPlanTest, AValueThatTheNextRunReadsIsNotOverwritten) {
   Plan plan = Built(R"(block 0
   var p int64[2] param
