@@ -5,6 +5,7 @@
 #include "kernels/math/activation_attrs.h"
 #include "kernels/math/unary.h"
 #include "kernels/util/erf_rows.h"
+#include "kernels/util/logistic_rows.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp {
@@ -21,6 +22,7 @@ struct SigmoidOp {
   T operator()(T x) const {
     return Sigmoid(x);
   }
+  void Row(const float* x, float* out, int64_t n) const { SigmoidRow(x, out, n); }
 };
 
 struct LogSigmoid {
@@ -83,6 +85,7 @@ struct Swish : SwishAttrs {
   T operator()(T x) const {
     return x * Sigmoid(static_cast<T>(beta) * x);
   }
+  void Row(const float* x, float* out, int64_t n) const { SwishRow(beta, x, out, n); }
 };
 
 struct Silu {
@@ -90,6 +93,7 @@ struct Silu {
   T operator()(T x) const {
     return x * Sigmoid(x);
   }
+  void Row(const float* x, float* out, int64_t n) const { SwishRow(1, x, out, n); }
 };
 
 // log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold.

@@ -1,6 +1,7 @@
 #include "kernels/nn/fused_activation.h"
 
 #include "kernels/util/erf_rows.h"
+#include "kernels/util/logistic_rows.h"
 #include "kernels/util/vector_math.h"
 
 namespace interp::nn {
@@ -93,6 +94,20 @@ bool IsPostOp(const FusedActivation& activation) {
          (activation.alpha == 1.0F / 6 && activation.beta == 0.5F);
 }
 
+// Measured on AVX-512, nanoseconds per 16 numbers: gelu 11, sigmoid and swish 7 in oneDNN 2.6, 1.5
+// and 2.7 here.
+bool PaysAsPostOp(const FusedActivation& activation) {
+  switch (activation.kind) {
+    case ActivationKind::kSigmoid:
+    case ActivationKind::kSwish:
+      return !LogisticRowsAreFast();
+    case ActivationKind::kGelu:
+      return !ErfRowsAreFast();
+    default:
+      return IsPostOp(activation);
+  }
+}
+
 void ApplyActivation(const FusedActivation& activation, float* data, int64_t n) {
   const float a = activation.alpha;
   const float b = activation.beta;
@@ -110,9 +125,9 @@ void ApplyActivation(const FusedActivation& activation, float* data, int64_t n) 
     case ActivationKind::kHardSwish:
       return Map(data, n, [a, b](float x) { return x * Clamp01(a * x + b); });
     case ActivationKind::kSigmoid:
-      return Map(data, n, [](float x) { return Sigmoid(x); });
+      return SigmoidRow(data, data, n);
     case ActivationKind::kSwish:
-      return Map(data, n, [a](float x) { return x * Sigmoid(a * x); });
+      return SwishRow(a, data, data, n);
     case ActivationKind::kTanh:
       return Map(data, n, [](float x) { return Tanh(x); });
     case ActivationKind::kMish:

@@ -46,6 +46,8 @@ FusedActivation ReadActivation(AttrReader& reader, absl::string_view name_attr);
 
 // True when oneDNN can apply the activation after a primitive.
 bool IsPostOp(const FusedActivation& activation);
+// True when a post-op takes no longer than ApplyActivation on memory in the cache.
+bool PaysAsPostOp(const FusedActivation& activation);
 // Adds the activation to `ops`, and that its result is multiplied by `scale`.
 // REQUIRES: IsPostOp(activation). May throw.
 void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops, float scale = 1);

@@ -4,15 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/util/avx512_vectors.h"
 #include "kernels/util/vector_math.h"
-
-#if defined(__AVX512DQ__)
-// GCC 12 takes the undefined lanes of its own intrinsics for a mistake of ours.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#endif
 
 namespace interp {
 
@@ -121,14 +114,6 @@ const Piecewise<5>& SlopeOfRest() {
   return kTable;
 }
 
-// Calls body(i, lanes) for 16 elements from i on at a time, or for the `lanes` that are left.
-template <typename Body>
-void ForVectors(int64_t n, const Body& body) {
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16) body(i, static_cast<__mmask16>(0xffff));
-  if (i < n) body(i, static_cast<__mmask16>((1U << (n - i)) - 1));
-}
-
 }  // namespace
 
 void ErfRow(const float* x, float* out, int64_t n) {
@@ -168,6 +153,8 @@ void GeluGradRow(const float* x, const float* grad, float* out, int64_t n) {
   });
 }
 
+bool ErfRowsAreFast() { return true; }
+
 #else
 
 void ErfRow(const float* x, float* out, int64_t n) {
@@ -181,6 +168,8 @@ void GeluRow(const float* x, float* out, int64_t n) {
 void GeluGradRow(const float* x, const float* grad, float* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = grad[i] * GeluSlope(x[i]);
 }
+
+bool ErfRowsAreFast() { return false; }
 
 #endif
 

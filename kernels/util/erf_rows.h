@@ -20,4 +20,7 @@ void GeluRow(const float* x, float* out, int64_t n);
 // or `grad`.
 void GeluGradRow(const float* x, const float* grad, float* out, int64_t n);
 
+// Whether these rows take less time than oneDNN's eltwise_gelu_erf.
+bool ErfRowsAreFast();
+
 }  // namespace interp

@@ -44,13 +44,14 @@ inline ReducedExponent ReduceExponent(float x) {
   return {r, std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(kToInteger)};
 }
 
+// (e^r - 1 - r) / r^2 for |r| <= ln2 / 2, the highest power first.
+inline constexpr float kExpTerms[] = {1.381446674e-3f, 8.368780429e-3f, 4.166839422e-2f,
+                                      1.666652011e-1f, 4.999999341e-1f};
+
 // e^r for |r| <= ln2 / 2.
 inline float ExpOfRest(float r) {
-  float p = 1.381446674e-3f;  // (e^r - 1 - r) / r^2
-  p = p * r + 8.368780429e-3f;
-  p = p * r + 4.166839422e-2f;
-  p = p * r + 1.666652011e-1f;
-  p = p * r + 4.999999341e-1f;
+  float p = kExpTerms[0];
+  for (int i = 1; i < 5; ++i) p = p * r + kExpTerms[i];
   return p * r * r + r + 1.0f;
 }
 
