@@ -26,10 +26,15 @@ int64_t FittedPad(const WindowAxis& axis) {
 }  // namespace
 
 ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias, DType dtype) {
+  return MakeGeometry(problem, bias, dtype, dtype);
+}
+
+ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias, DType dtype, DType out_dtype) {
   const Window& window = problem.window;
   ConvGeometry g;
   g.src = ImageDesc(ImageDims(problem.batch, problem.in_channels, window, /*output=*/false), dtype);
-  g.dst = ImageDesc(ImageDims(problem.batch, problem.out_channels, window, /*output=*/true), dtype);
+  g.dst =
+      ImageDesc(ImageDims(problem.batch, problem.out_channels, window, /*output=*/true), out_dtype);
   memory::dims filter = {problem.group_out(), problem.group_in()};
   if (problem.groups > 1) filter.insert(filter.begin(), problem.groups);
   for (int i = 0; i < window.rank; ++i) {

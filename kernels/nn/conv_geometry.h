@@ -17,6 +17,8 @@ struct ConvGeometry {
 
 // May throw; call inside CatchErrors.
 ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias, DType dtype);
+// The same with results of another dtype.
+ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias, DType dtype, DType out_dtype);
 
 // Whether an implementation of that name is one of oneDNN's plain loops, which are slower than
 // ours.

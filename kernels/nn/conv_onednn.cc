@@ -18,10 +18,10 @@ using Desc = convolution_forward::primitive_desc;
 using dnnl::memory;
 using dnnl::prop_kind;
 
-dnnl::primitive_attr MakeAttr(const ConvEpilogue& epilogue) {
+dnnl::primitive_attr MakeAttr(const ConvEpilogue& epilogue, bool late) {
   dnnl::post_ops ops;
   if (epilogue.residual) ops.append_sum(1.0F);
-  if (IsPostOp(epilogue.activation)) {
+  if (!late) {
     AppendActivation(epilogue.activation, ops);
     if (!epilogue.affine.is_identity()) {
       ops.append_eltwise(1.0F, algorithm::eltwise_linear, epilogue.affine.scale,
@@ -39,7 +39,9 @@ dnnl::primitive_attr MakeAttr(const ConvEpilogue& epilogue) {
 // short, that is for depthwise convolutions (by 10 to 50 %) and few input channels. May throw.
 absl::StatusOr<Desc> Choose(const ConvProblem& problem, const convolution_forward::desc& op,
                             const dnnl::primitive_attr& attr) {
-  const bool short_sums = problem.depthwise() || (problem.groups == 1 && problem.in_channels <= 16);
+  const bool in_tiles = op.data.src_desc.data_type == dnnl_bf16 && MultipliesBf16Tiles();
+  const bool short_sums =
+      problem.depthwise() || (problem.groups == 1 && problem.in_channels <= 16 && !in_tiles);
   Desc offer(op, attr, Engine());
   int usable = -1;
   int position = 0;
@@ -58,7 +60,7 @@ absl::StatusOr<Desc> Choose(const ConvProblem& problem, const convolution_forwar
 
 }  // namespace
 
-void OnednnConv::Bind(const Desc& desc, const ConvEpilogue& epilogue) {
+void OnednnConv::Bind(const Desc& desc, const ConvEpilogue& epilogue, bool late) {
   packed_desc_ = desc.weights_desc();
   implementation_ = desc.impl_info_str();
   primitive_ = std::make_unique<Primitive>(convolution_forward(desc), desc.scratchpad_desc());
@@ -70,27 +72,29 @@ void OnednnConv::Bind(const Desc& desc, const ConvEpilogue& epilogue) {
     bias_bytes_ = desc.bias_desc().get_size();
   }
   out_numel_ = static_cast<int64_t>(desc.dst_desc().get_size() / sizeof(float));
-  if (IsPostOp(epilogue.activation)) return;
+  if (!late) return;
   late_activation_ = epilogue.activation;
   late_affine_ = epilogue.affine;
 }
 
 absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& problem,
                                                              const ConvEpilogue& epilogue,
-                                                             DType dtype) {
-  if (dtype != DType::kFloat32 && !IsPostOp(epilogue.activation)) {
+                                                             DType dtype, DType out_dtype) {
+  const bool wide = out_dtype == DType::kFloat32;
+  if (!wide && !IsPostOp(epilogue.activation)) {
     return Unimplemented("activations that are no post-ops are computed in float32");
   }
+  const bool late = wide && !PaysAsPostOp(epilogue.activation);
   auto conv = std::make_unique<OnednnConv>();
   conv->dtype_ = dtype;
   INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
-    const ConvGeometry g = MakeGeometry(problem, epilogue.bias, dtype);
+    const ConvGeometry g = MakeGeometry(problem, epilogue.bias, dtype, out_dtype);
     // Outlives the descriptors made from it: walking on to the next implementation reads it again.
     const convolution_forward::desc op(prop_kind::forward_inference, algorithm::convolution_direct,
                                        g.src, g.any_filter, g.bias, g.dst, g.strides, g.dilations,
                                        g.pad_begin, g.pad_end);
-    INTERP_ASSIGN_OR_RETURN(const Desc desc, Choose(problem, op, MakeAttr(epilogue)));
-    conv->Bind(desc, epilogue);
+    INTERP_ASSIGN_OR_RETURN(const Desc desc, Choose(problem, op, MakeAttr(epilogue, late)));
+    conv->Bind(desc, epilogue, late);
     conv->plain_desc_ = g.plain_filter;
     conv->grouped_ = problem.groups > 1;
     conv->folded_desc_ = MakeGeometry(problem, epilogue.bias, DType::kFloat32).plain_filter;
@@ -150,6 +154,13 @@ absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Use(
   if (bias_ >= 0) weights->bias = ElementsOf<float>(*arrays, 1);
   weights->arrays = std::move(arrays);
   return std::shared_ptr<const PackedWeights>(std::move(weights));
+}
+
+absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::SharedWeights(
+    const KernelContext& ctx, const ConvAttrs& attrs) const {
+  INTERP_ASSIGN_OR_RETURN(auto packed,
+                          SharedArrays(ctx, weights_key(), [&] { return Pack(ctx, attrs); }));
+  return Use(std::move(packed));
 }
 
 absl::StatusOr<std::shared_ptr<const PackedWeights>> OnednnConv::Repack(const KernelContext& ctx,

@@ -40,7 +40,13 @@ class OnednnConv {
   // Errors: Unimplemented when oneDNN has nothing but its reference loops for the case.
   static absl::StatusOr<std::unique_ptr<OnednnConv>> Make(const ConvProblem& problem,
                                                           const ConvEpilogue& epilogue,
-                                                          DType dtype);
+                                                          DType dtype) {
+    return Make(problem, epilogue, dtype, dtype);
+  }
+  // The same with results, and a residual, of another dtype.
+  static absl::StatusOr<std::unique_ptr<OnednnConv>> Make(const ConvProblem& problem,
+                                                          const ConvEpilogue& epilogue, DType dtype,
+                                                          DType out_dtype);
   DType dtype() const { return dtype_; }
 
   // Tells weight formats apart, for KernelContext::Shared.
@@ -57,6 +63,10 @@ class OnednnConv {
   // for arrays of other sizes.
   absl::StatusOr<std::shared_ptr<const PackedWeights>> Use(
       std::shared_ptr<const PackedArrays> arrays) const;
+
+  // The constant weights that the instruction is given, packed once for all that share them.
+  absl::StatusOr<std::shared_ptr<const PackedWeights>> SharedWeights(const KernelContext& ctx,
+                                                                     const ConvAttrs& attrs) const;
 
   // The same for a filter of that dtype that changes from run to run, and no bias. The result is
   // written over by the next call.
@@ -78,7 +88,8 @@ class OnednnConv {
   const std::string& implementation() const { return implementation_; }
 
  private:
-  void Bind(const dnnl::convolution_forward::primitive_desc& desc, const ConvEpilogue& epilogue);
+  void Bind(const dnnl::convolution_forward::primitive_desc& desc, const ConvEpilogue& epilogue,
+            bool late);
   void BindArguments(const std::shared_ptr<const PackedWeights>& weights, const void* in,
                      void* out);
   void FinishLate(int num_threads, void* out) const;
@@ -95,7 +106,7 @@ class OnednnConv {
   int filter_ = -1;
   int bias_ = -1;
   size_t bias_bytes_ = 0;
-  FusedActivation late_activation_;  // one that is no post-op
+  FusedActivation late_activation_;  // one that is no post-op, or would take longer
   ScalarAffine late_affine_;         // behind it
   int64_t out_numel_ = 0;
   std::unique_ptr<FormatCopy> repack_;

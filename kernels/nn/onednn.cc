@@ -18,6 +18,11 @@ const dnnl::stream& Stream() {
   return stream;
 }
 
+bool MultipliesBf16Tiles() {
+  static const bool kDoes = dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+  return kDoes;
+}
+
 void UseThreads(int num_threads) {
   if (omp_get_max_threads() != num_threads) omp_set_num_threads(num_threads);
   FlushDenormalsInTeam(num_threads);

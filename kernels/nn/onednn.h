@@ -27,6 +27,10 @@ namespace interp::nn {
 const dnnl::engine& Engine();
 const dnnl::stream& Stream();
 
+// Whether oneDNN multiplies tiles of bfloat16 here: the processor has AMX, and the system lets the
+// process use it.
+bool MultipliesBf16Tiles();
+
 // Makes this thread's OpenMP pool `num_threads` wide, unless it is so already, and has its threads
 // flush denormal numbers (kernels/util/flush_denormals.h).
 void UseThreads(int num_threads);

@@ -1,10 +1,6 @@
 // Kernels for bfloat16 against those for float32, on the same values: the golden cases of
 // tests/goldens with their floats rounded to bfloat16. A kernel computes in float32 and rounds what
 // it stores, once, so that results differ by a rounding and no more.
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,6 +15,7 @@
 #include "core/program_load.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/nn/onednn.h"
 #include "tests/kernels/op_runs.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/kernel_runner.h"
@@ -171,21 +168,6 @@ std::vector<std::string> Differences(const Bfloat16Case& test, const KernelRunOp
   return errors;
 }
 
-// Whether the processor multiplies tiles of bfloat16 (AMX).
-bool HasTileProducts() {
-#if defined(__x86_64__)
-  constexpr unsigned kFeatures = 7;
-  constexpr unsigned kAmxBf16 = 1u << 22;
-  unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  return __get_cpuid_count(kFeatures, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAmxBf16) != 0;
-#else
-  return false;
-#endif
-}
-
 class Bfloat16RowTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Bfloat16RowTest, RoundsWhatFloat32Gives) {
@@ -203,7 +185,9 @@ TEST_P(Bfloat16RowTest, TakesChannelsLastImages) {
 
 TEST_P(Bfloat16RowTest, PassesOnWhatIsNotFinite) {
   // With AMX oneDNN multiplies what lies beside a window by zeros.
-  const bool spreads = absl::StartsWith(GetParam(), "conv2d") && HasTileProducts();
+  const bool convolution =
+      absl::StartsWith(GetParam(), "conv2d") || absl::StartsWith(GetParam(), "conv3d");
+  const bool spreads = convolution && nn::MultipliesBf16Tiles();
   const float infinity = std::numeric_limits<float>::infinity();
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity}) {
     for (const std::string& folder : Folders().at(GetParam())) {
