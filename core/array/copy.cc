@@ -5,18 +5,15 @@
 #include "core/array/array.h"
 #include "core/array/array_runtime.h"
 #include "core/array/tape.h"
+#include "core/device/device.h"
 
 namespace interp {
 namespace {
 
-bool BetweenPeers(Place from, Place to) {
-  return from.kind == to.kind && from != to && !from.on_host();
-}
-
 // Who runs a copy, and how it is counted.
 engine::OperationOptions OptionsOf(const Array& from, const Array& to, int32_t priority) {
   if (from.place().on_host() && to.place().on_host()) return {.name = "copy", .priority = priority};
-  const bool to_device = from.place().on_host() || BetweenPeers(from.place(), to.place());
+  const bool to_device = from.place().on_host() || ArePeers(from.place(), to.place());
   return {.name = "copy",
           .place = to_device ? to.place() : from.place(),
           // Also within a device: what it waits for holds up no kernel.
@@ -45,7 +42,7 @@ absl::Status Copy(const Array& from, const Array& to, const engine::RunContext& 
   } else if (to.place().on_host()) {
     INTERP_RETURN_IF_ERROR(
         context.stream->CopyToHost(at, target.buffer(), source.raw_data(), bytes, context.work));
-  } else if (BetweenPeers(from.place(), to.place())) {
+  } else if (ArePeers(from.place(), to.place())) {
     INTERP_RETURN_IF_ERROR(
         context.stream->CopyFromPeer(at, source.raw_data(), from.place(), bytes, context.work));
   } else {
@@ -83,9 +80,9 @@ absl::Status Array::TakeValues(const Array& from, int32_t priority) const {
   if (SharesMemoryWith(from) && offset_bytes_ == from.offset_bytes_) return absl::OkStatus();
   // From a device to one of another kind, and into a part of what others on the host may see: a
   // stream is not to copy the rest before it is at rest.
-  const bool leaves_device =
-      !from.place().on_host() && place() != from.place() && !BetweenPeers(from.place(), place());
-  const bool by_way_of_host = leaves_device && (!place().on_host() || !ArrayAccess::IsWhole(*this));
+  const bool needs_host =
+      !from.place().on_host() && place() != from.place() && !ArePeers(from.place(), place());
+  const bool by_way_of_host = needs_host && (!place().on_host() || !ArrayAccess::IsWhole(*this));
   if (!by_way_of_host) return PushCopy(from, *this, priority);
   INTERP_ASSIGN_OR_RETURN(const Array staging, runtime().New(shape_, dtype_));
   INTERP_RETURN_IF_ERROR(PushCopy(from, staging, priority));

@@ -42,6 +42,12 @@ void Device::Lose(absl::string_view cause) {
   lost_.store(true, std::memory_order_release);
 }
 
+absl::StatusOr<std::unique_ptr<DeviceEvent>> RecordNow(Stream& stream) {
+  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<DeviceEvent> event, stream.CreateEvent());
+  INTERP_RETURN_IF_ERROR(stream.Record(*event));
+  return event;
+}
+
 absl::Status Device::BeginUse(const void* user, absl::Span<Stream* const> streams) {
   INTERP_RETURN_IF_ERROR(status());
   std::lock_guard<std::mutex> lock(use_mutex_);
@@ -50,9 +56,14 @@ absl::Status Device::BeginUse(const void* user, absl::Span<Stream* const> stream
   for (const auto& [other, theirs] : streams_of_users_) {
     if (other == user) continue;
     for (Stream* before : theirs) {
-      INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, before->CreateEvent());
-      INTERP_RETURN_IF_ERROR(before->Record(*end));
-      for (Stream* stream : streams) INTERP_RETURN_IF_ERROR(stream->Wait(*end));
+      const absl::StatusOr<std::unique_ptr<DeviceEvent>> end = RecordNow(*before);
+      if (end.ok()) {
+        for (Stream* stream : streams) INTERP_RETURN_IF_ERROR(stream->Wait(**end));
+      } else if (before->place() == place()) {
+        return end.status();
+      } else {
+        before->Synchronize().IgnoreError();  // this device may do without that one
+      }
     }
   }
   user_ = user;

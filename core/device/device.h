@@ -28,6 +28,9 @@ namespace interp {
 
 class HostKernelLauncher;
 
+// Whether they are two devices of one kind, which copy from each other (Stream::CopyFromPeer).
+inline bool ArePeers(Place a, Place b) { return a.kind == b.kind && a != b && !a.on_host(); }
+
 enum class WorkKind : int8_t {
   kKernel,
   kHostToDevice,
@@ -86,9 +89,9 @@ class Stream {
   virtual absl::Status CopyToHost(void* host, BufferRef host_buffer, const void* device,
                                   size_t bytes, const Work& work) = 0;
   virtual absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) = 0;
-  // From memory of `peer`, another device of this kind: the host takes no part. The stream must be
-  // behind the work that wrote it, and StreamPool::RecordUse called after this, by which its pool
-  // knows.
+  // From memory of `peer`, another device of this kind that lives until the copy is done: the host
+  // takes no part. The stream must be behind the work that wrote the memory. StreamPool::RecordUse
+  // of a pool of `peer` is to be called after this: it tells that device of the copy.
   virtual absl::Status CopyFromPeer(void* to, const void* from, Place peer, size_t bytes,
                                     const Work& work) = 0;
   // Sets every byte; free of cost in a device's model of time (what poisons freed memory).
@@ -125,6 +128,10 @@ class Stream {
   virtual absl::Status RecordOwn(DeviceEvent& event) = 0;
   virtual absl::Status WaitOwn(const DeviceEvent& event) = 0;
 };
+
+// An event that stands for the work of `stream` so far. Errors: its device is lost, or has no more
+// events.
+absl::StatusOr<std::unique_ptr<DeviceEvent>> RecordNow(Stream& stream);
 
 inline constexpr int kMaxStreams = 64;
 

@@ -12,7 +12,8 @@
 namespace interp {
 
 // What SystemAllocator is for the host. Giving a buffer back waits for the whole device, so this is
-// for parameters, not for what a run computes (see StreamPool). Buffers keep their memory and the
+// for parameters, not for what a run computes (see StreamPool). Copies that other devices make are
+// waited for where StreamPool::RecordUse was called for them. Buffers keep their memory and the
 // device alive, also beyond the heap. Thread-safety: all methods.
 class DeviceHeap {
  public:

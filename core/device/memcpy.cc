@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "core/device/device.h"
 
 namespace interp {
@@ -39,6 +40,10 @@ absl::Status EnqueueCopy(KernelContext& ctx) {
   if (out.place().on_host()) {
     return ctx.stream().CopyToHost(out.mutable_raw_data(), out.buffer(), x.raw_data(), bytes, work);
   }
+  if (x.place().kind != out.place().kind) {
+    return absl::InternalError(absl::StrCat("a copy from ", Name(x.place()), " to ",
+                                            Name(out.place()), " has to go through the host"));
+  }
   if (x.place() != out.place()) {
     return ctx.stream().CopyFromPeer(out.mutable_raw_data(), x.raw_data(), x.place(), bytes, work);
   }
@@ -68,6 +73,10 @@ OpDef CopyDef(absl::string_view type) {
 
 OpDef MemcpyHostToDevice() { return CopyDef("memcpy_h2d"); }
 OpDef MemcpyDeviceToHost() { return CopyDef("memcpy_d2h"); }
-OpDef MemcpyPeerToPeer() { return CopyDef("memcpy_p2p"); }
+OpDef MemcpyPeerToPeer() {
+  OpDef def = CopyDef("memcpy_p2p");
+  def.kernels.erase(def.kernels.begin());  // none for the host
+  return def;
+}
 
 }  // namespace interp

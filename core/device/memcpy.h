@@ -8,7 +8,7 @@ namespace interp {
 // Definitions for any registry. On a device they enqueue a copy on the instruction's stream,
 // between whatever places X and Out have; on the host (in programs that were saved for an
 // accelerator) they copy at once. What has no value (the result of a branch that did not run) gives
-// none. memcpy_p2p copies from one device to another of its kind; programs have none, plans do.
+// none. memcpy_p2p copies from one device to another of its kind and has no row for the host.
 // (Paddle: memcpy_h2d_op.cc, memcpy_d2h_op.cc.)
 OpDef MemcpyHostToDevice();
 OpDef MemcpyDeviceToHost();

@@ -119,7 +119,7 @@ class Pool final : public StreamPool {
 
   Stream& stream(int index) const { return *streams_[index].load(std::memory_order_acquire); }
 
-  void RecordPeerUse(StreamBlock& block, Stream& peer);
+  Stream* StandInFor(Stream& peer);
 
   // What follows REQUIRES that mutex_ is held.
   BufferRef HandOut(StreamBlock* block, size_t size_bytes, int stream);
@@ -166,7 +166,8 @@ class Pool final : public StreamPool {
   std::vector<std::unique_ptr<DeviceEvent>> events_;  // not in use
   // Poisons what several streams have used.
   OwnStream janitor_{.name = "janitor", .timed = false};
-  // Is behind all copies that other devices make of memory of this pool.
+  // Is behind all copies that other devices make of this one's memory. One for all of them: memory
+  // that was freed after the copy of a slow peer waits for that, too.
   OwnStream peers_{.name = "peers", .timed = true};
 };
 
@@ -191,21 +192,22 @@ Allocator& Pool::ForStream(Stream& stream) {
 }
 
 void Pool::RecordUse(const Buffer& buffer, Stream& stream) {
+  const bool of_peer = stream.place() != device_.place();
+  const Stream* const stand_in = of_peer ? StandInFor(stream) : nullptr;
   const auto* owner = dynamic_cast<const StreamAllocator*>(buffer.owner);
-  if (owner == nullptr || !owner->belongs_to(*this)) return;
+  if (owner == nullptr || !owner->belongs_to(*this) || (of_peer && stand_in == nullptr)) return;
   auto& block =
       const_cast<StreamBlock&>(static_cast<const StreamBlock&>(buffer));  // the count is ours
-  if (stream.place() != device_.place()) return RecordPeerUse(block, stream);
-  const int index = stream.index();
+  const int index = of_peer ? stand_in->index() : stream.index();
   if (index == block.home) return;
-  streams_[index].store(&stream, std::memory_order_release);
+  if (!of_peer) streams_[index].store(&stream, std::memory_order_release);
   block.used_on.fetch_or(uint64_t{1} << index, std::memory_order_relaxed);
 }
 
 // Puts the work of another device's stream so far before that of a stream of this one, which then
-// stands for it. Nobody can be told of an error, so what cannot be waited for on the device is
-// waited for here.
-void Pool::RecordPeerUse(StreamBlock& block, Stream& peer) {
+// stands for it: the device knows of it. Nobody can be told of an error, so what cannot be waited
+// for on the device is waited for here; then the result is null.
+Stream* Pool::StandInFor(Stream& peer) {
   Stream* stand_in = nullptr;
   {
     std::lock_guard<std::mutex> guard(mutex_);
@@ -213,13 +215,13 @@ void Pool::RecordPeerUse(StreamBlock& block, Stream& peer) {
   }
   absl::Status ordered = ResourceExhausted("no stream for the copies of peers");
   if (stand_in != nullptr) {
-    absl::StatusOr<std::unique_ptr<DeviceEvent>> copied = peer.CreateEvent();
+    const absl::StatusOr<std::unique_ptr<DeviceEvent>> copied = interp::RecordNow(peer);
     ordered = copied.status();
-    if (ordered.ok()) ordered = peer.Record(**copied);
     if (ordered.ok()) ordered = stand_in->Wait(**copied);
   }
-  if (!ordered.ok()) return peer.Synchronize().IgnoreError();
-  block.used_on.fetch_or(uint64_t{1} << stand_in->index(), std::memory_order_relaxed);
+  if (ordered.ok()) return stand_in;
+  peer.Synchronize().IgnoreError();
+  return nullptr;
 }
 
 MemoryStats Pool::stats() const {

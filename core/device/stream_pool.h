@@ -51,9 +51,10 @@ class StreamPool {
   // where the options allow it.
   virtual Allocator& ForStream(Stream& stream) = 0;
   // `buffer` is used by work enqueued on `stream` so far. On a stream of the pool's device, work
-  // enqueued before the buffer is freed counts, too; one of another device of its kind has its copy
-  // already (Stream::CopyFromPeer). Cheap where that is the stream it was allocated for; a buffer
-  // of somebody else is left alone.
+  // enqueued before the buffer is freed counts, too. One of another device of its kind has its copy
+  // already (Stream::CopyFromPeer), and from here on Device::Synchronize of the pool's device waits
+  // for it, too, whoever owns the buffer. Cheap on the stream it was allocated for, a record and a
+  // wait for one of a peer; a buffer of somebody else is left alone otherwise.
   virtual void RecordUse(const Buffer& buffer, Stream& stream) = 0;
 
   // Of all streams together.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/device/device.h"
 #include "interpreter/analysis/streams.h"
 
 namespace interp {
@@ -16,20 +17,26 @@ bool UsesVariables(const Plan& plan, const VarIds& ids) {
   });
 }
 
-bool TouchesHost(const Plan& plan, const Instruction& instruction) {
+// Whether it reads memory of a place of which is(place) holds.
+template <typename Is>
+bool ReadsMemoryOf(const Plan& plan, const Instruction& instruction, const Is& is) {
   for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
     const VarId id = instruction.inputs[arg];
     const int flags = InputFlags(instruction, static_cast<int>(arg));
-    if (id >= 0 && (flags & kNoNeedBuffer) == 0 && plan.vars[id].place.on_host()) return true;
+    if (id >= 0 && (flags & kNoNeedBuffer) == 0 && is(plan.vars[id].place)) return true;
   }
+  return false;
+}
+
+bool TouchesHost(const Plan& plan, const Instruction& instruction) {
+  if (ReadsMemoryOf(plan, instruction, [](Place place) { return place.on_host(); })) return true;
   return std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
                      [&](VarId id) { return id >= 0 && plan.vars[id].place.on_host(); });
 }
 
 bool ReadsPeer(const Plan& plan, const Instruction& instruction) {
-  return std::any_of(instruction.inputs.begin(), instruction.inputs.end(), [&](VarId id) {
-    return id >= 0 && !plan.vars[id].place.on_host() && plan.vars[id].place != instruction.place;
-  });
+  return ReadsMemoryOf(plan, instruction,
+                       [&](Place place) { return ArePeers(place, instruction.place); });
 }
 
 bool BlocksHost(const Instruction& instruction) {

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/device/device.h"
 #include "interpreter/analysis/form.h"
 #include "interpreter/analysis/select_kernels.h"
 #include "interpreter/analysis/transfer_ops.h"
@@ -175,8 +176,9 @@ class TransferInserter {
   }
 
   // Devices of two kinds do not know each other's memory.
-  static bool ByWayOfHost(Place from, Place to) {
-    return from.kind != to.kind && !from.on_host() && !to.on_host();
+  bool ByWayOfHost(Place from, Place to) const {
+    if (from == to || from.on_host() || to.on_host()) return false;
+    return !ArePeers(from, to) || !HasRow(MoveOp(from, to), to);
   }
 
   absl::StatusOr<VarId> Move(VarId id, Place to) {

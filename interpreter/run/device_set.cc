@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
   for (const Plan& plan : plans) {
     for (const Instruction& instruction : plan.instructions) {
       if (UsesHostMemory(plan, instruction)) uses[instruction.stream] = true;
-      if (instruction.op_type == "memcpy_p2p") set->NoteCopiesFrom(plan, instruction);
+      set->NotePeers(plan, instruction);
     }
   }
   for (size_t i = 0; i < uses.size(); ++i) {
@@ -134,11 +134,14 @@ absl::StatusOr<std::unique_ptr<DeviceSet>> DeviceSet::Create(
   return set;
 }
 
-void DeviceSet::NoteCopiesFrom(const Plan& plan, const Instruction& copy) {
-  std::vector<Stream*>& streams = On(plan.vars[copy.inputs[0]].place).streams;
-  Stream* const stream = streams_[copy.stream].get();
-  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
-    streams.push_back(stream);
+void DeviceSet::NotePeers(const Plan& plan, const Instruction& instruction) {
+  for (const VarId var : instruction.inputs) {
+    if (var < 0 || !ArePeers(plan.vars[var].place, instruction.place)) continue;
+    std::vector<Stream*>& streams = On(plan.vars[var].place).streams;
+    Stream* const stream = streams_[instruction.stream].get();
+    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+      streams.push_back(stream);
+    }
   }
 }
 

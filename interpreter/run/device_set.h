@@ -87,7 +87,8 @@ class DeviceSet {
 
   DeviceSet() = default;
   OnDevice& On(Place place);
-  void NoteCopiesFrom(const Plan& plan, const Instruction& copy);
+  // Of an instruction that reads memory of another device.
+  void NotePeers(const Plan& plan, const Instruction& instruction);
   std::vector<StreamPool*> Pools() const;
 
   WorkErrors errors_;

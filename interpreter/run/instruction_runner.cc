@@ -300,6 +300,7 @@ absl::Status InstructionRunner::Launch(InstrId id) {
   Stream& stream = context.stream();
   Work work = context.work();
   Rare& rare = *bound.rare;
+  bool reads_peer = false;
   for (const auto& [tensor, stand_in] : rare.stand_ins) CopyMetadata(*tensor, *stand_in);
   for (size_t arg = 0; arg < bound.args.tensors.size(); ++arg) {
     const Tensor* tensor = rare.launch_args.tensors[arg];
@@ -308,12 +309,13 @@ absl::Status InstructionRunner::Launch(InstrId id) {
     if (tensor->place() == instruction.place) {
       devices_->pool(instruction.place).RecordUse(*tensor->buffer().get(), stream);
     }
+    reads_peer = reads_peer || ArePeers(tensor->place(), instruction.place);
   }
   if (instruction.def->kernels[instruction.kernel].place != PlaceKind::kCpu) {
-    INTERP_RETURN_IF_ERROR(
-        stream.EnqueueKernel(work, [&] { return Call(hot_[id].kernel, context); }));
-    RecordUseOfPeers(bound);
-    return absl::OkStatus();
+    absl::Status status =
+        stream.EnqueueKernel(work, [&] { return Call(hot_[id].kernel, context); });
+    if (reads_peer) RecordUseOfPeers(bound);  // also of what failed halfway
+    return status;
   }
   if (instruction.def->flops != nullptr) work.flops = instruction.def->flops(context);
   return LaunchHostKernel(stream, hot_[id].kernel, rare.launch_args, instruction.attrs.get(),
@@ -325,9 +327,9 @@ void InstructionRunner::RecordUseOfPeers(const Bound& bound) {
   const Instruction& instruction = *bound.instruction;
   for (const Tensor* tensor : bound.rare->launch_args.tensors) {
     if (tensor == nullptr || !tensor->has_memory()) continue;
-    const Place place = tensor->place();
-    if (place.on_host() || place == instruction.place) continue;
-    devices_->pool(place).RecordUse(*tensor->buffer().get(), devices_->stream(instruction.stream));
+    if (!ArePeers(tensor->place(), instruction.place)) continue;
+    devices_->pool(tensor->place())
+        .RecordUse(*tensor->buffer().get(), devices_->stream(instruction.stream));
   }
 }
 

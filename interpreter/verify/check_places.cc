@@ -1,12 +1,13 @@
+#include "core/device/device.h"
 #include "interpreter/verify/checks.h"
 
 namespace interp::verify {
 namespace {
 
-// The source of memcpy_p2p may lie on any device of the kind.
-bool ReadsPeer(const Plan& plan, const Instruction& instruction, VarId var) {
+// The source of memcpy_p2p may lie on another device of the kind.
+bool CopiesFromPeer(const Plan& plan, const Instruction& instruction, VarId var) {
   return instruction.op_type == "memcpy_p2p" && var >= 0 &&
-         plan.vars[var].place.kind == instruction.place.kind;
+         ArePeers(plan.vars[var].place, instruction.place);
 }
 
 bool CopiesBetweenPlaces(const Instruction& instruction) {
@@ -33,7 +34,7 @@ void CheckPlaces(const Plan& plan, VerifyReport& report) {
     for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
       const bool touches = (InputFlags(instruction, arg) & kNoNeedBuffer) == 0;
       if (!touches || IsHiddenInput(instruction, arg)) continue;
-      if (ReadsPeer(plan, instruction, instruction.inputs[arg])) continue;
+      if (CopiesFromPeer(plan, instruction, instruction.inputs[arg])) continue;
       const Place wanted = IsHostInput(instruction, arg) ? Place{} : instruction.place;
       CheckPlace(plan, id, instruction.inputs[arg], wanted, "reads", report);
     }

@@ -459,7 +459,6 @@ TEST_P(SimDeviceTest, UsersComeAfterEachOther) {
   }
 }
 
-// An event that is no simulated device's.
 // Also where the first user is another device that copies.
 TEST_P(SimDeviceTest, UsersComeAfterCopiesOfPeers) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -490,6 +489,31 @@ TEST_P(SimDeviceTest, UsersComeAfterCopiesOfPeers) {
   }
 }
 
+// The next user does without a peer that is lost: its own device goes on.
+TEST_P(SimDeviceTest, UsersGoOnAfterAPeerIsLost) {
+  const SimOptions options{.capacity_bytes = 1 << 20, .execution = GetParam()};
+  SimOptions of_peer = options;
+  of_peer.index = 1;
+  of_peer.lose_at = 1;
+  const auto device = MakeDevice(options);
+  const auto peer = MakeDevice(of_peer);
+  const auto reader = OpenStream(*peer, "reader");
+  const auto writer = OpenStream(*device, "writer");
+  Stream* const readers[] = {reader.get()};
+  Stream* const writers[] = {writer.get()};
+  float* const a = Floats(*device, 1);
+  ASSERT_THAT(device->BeginUse(readers, readers), IsOk());
+  (void)reader->CopyFromPeer(Floats(*peer, 1), a, device->place(), 4, {});
+  (void)reader->Synchronize();
+  ASSERT_FALSE(peer->status().ok());
+  ASSERT_THAT(device->BeginUse(writers, writers), IsOk());
+  Put(*writer, a, {2});
+  EXPECT_THAT(Read(*writer, a, 1), ElementsAre(2));
+  device->EndUse(readers);
+  device->EndUse(writers);
+}
+
+// An event that is no simulated device's.
 class ForeignEvent final : public DeviceEvent {
  public:
   Place place() const override { return Place{}; }

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "core/device/device_heap.h"
 #include "tests/testing/devices.h"
 
 namespace interp {
@@ -236,6 +237,28 @@ TEST_P(StreamPoolTest, ACopyOfAPeerThatIsNotAnnouncedReadsPoisonOrTheNextOwnersV
                (poison ? PoisonedFloat() : 2);
     }
     EXPECT_GT(wrong, 0) << poison;
+  }
+}
+
+// Memory of the heap is given back behind copies of peers, too: the device waits for them.
+TEST_P(StreamPoolTest, TheDeviceWaitsForCopiesOfPeersFromItsHeap) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    Rig rig(Sim(1 << 20, seed));
+    SimOptions of_peer = Sim(1 << 20, seed);
+    of_peer.index = 1;
+    Rig peer(of_peer);
+    DeviceHeap heap(rig.device);
+    absl::StatusOr<Tensor> x = heap.Upload(testing::VectorOf<float>(std::vector<float>(100, 1)));
+    ASSERT_THAT(x, IsOk());
+    const void* const address = x->raw_data();
+    const BufferRef copy = Take(*peer.pool, *peer.a, 400);
+    ASSERT_THAT(peer.a->CopyFromPeer(copy->data, address, rig.device->place(), 400, {}), IsOk());
+    rig.pool->RecordUse(*x->buffer().get(), *peer.a);
+    x->DropMemory();
+    x = heap.Upload(testing::VectorOf<float>(std::vector<float>(100, 2)));
+    ASSERT_THAT(x, IsOk());
+    EXPECT_EQ(x->raw_data(), address);
+    EXPECT_THAT(Read(*peer.a, copy->data, 100), Each(1)) << seed;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/device/stream_pool.h"
+#include "interpreter/analysis/graphs.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/cuda/device_test.h"
 #include "tests/testing/program_builder.h"
@@ -60,7 +61,6 @@ TEST_F(CudaPeers, MemoryIsHandedOnBehindCopies) {
     const auto to = OpenStream(**other);
     const auto pool = StreamPool::Create(*device_);
     Tensor x = testing::VectorOf<float>(UpTo(64));
-    const Tensor host = x;
     x.DropMemory();
     ASSERT_THAT(x.Allocate(pool->ForStream(*from)), IsOk());
     float* const there = Floats(**other, 64);
@@ -154,6 +154,36 @@ TEST_P(CudaPeerPrograms, GiveWhatTheHostGives) {
     EXPECT_THAT((*machine)->TakeFindings(), ::testing::IsEmpty()) << seed;
   }
 }
+
+// An input of which only the shape is read may lie on another GPU.
+TEST(CudaPeerGraphs, LeaveOutWhatReadsMemoryOfAPeerAlone) {
+  const auto machine = Machine::Start(TwoGpus(1));
+  if (absl::IsNotFound(machine.status())) return;
+  ASSERT_THAT(machine, IsOk());
+  testing::ProgramBuilder builder(DType::kFloat32);
+  builder.Feed("x", {4}, DType::kFloat32);
+  builder.Declare("g", {4}, DType::kFloat32);
+  const testing::ProgramBuilder::Attrs first = {{"op_device", std::string("cuda:0")}};
+  const testing::ProgramBuilder::Attrs second = {{"op_device", std::string("cuda:1")}};
+  builder.AddOp("tanh", {{"X", {"x"}}}, {{"Out", {"a"}}}, first);
+  builder.AddOp("tanh", {{"X", {"x"}}}, {{"Out", {"g"}}}, second);
+  builder.AddOp("elementwise_add_grad", {{"X", {"a"}}, {"Y", {"a"}}, {"Out@GRAD", {"g"}}},
+                {{"X@GRAD", {"da"}}}, second);
+  builder.AddOp("tanh", {{"X", {"a"}}}, {{"Out", {"b"}}}, second);
+  builder.Fetch("da");
+  builder.Fetch("b");
+  const auto core = InterpreterCore::Create(builder.Build(), {}, {}, nullptr, {});
+  ASSERT_THAT(core, IsOk());
+  const Plan& plan = (*core)->plan();
+  for (const Instruction& instruction : plan.instructions) {
+    const bool copy = absl::StartsWith(instruction.op_type, "memcpy");
+    if (instruction.place.on_host()) continue;
+    EXPECT_EQ(!WhyInNoGraph(plan, instruction).empty(), copy) << instruction.op_type;
+    if (instruction.op_type != "memcpy_p2p") continue;
+    EXPECT_EQ(WhyInNoGraph(plan, instruction), "reads memory of another GPU");
+  }
+}
+
 // Devices of two kinds know nothing of each other's memory.
 TEST(CudaPeersOfTwoKinds, GoThroughTheHostToAnotherKindOfDevice) {
   const auto machine = Machine::Start({});

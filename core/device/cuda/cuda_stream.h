@@ -53,7 +53,8 @@ class CudaDevice final : public Device {
   // An event that stands for the work of all streams; they are taken under the lock.
   absl::Status RecordAll(std::vector<cudaEvent_t>& ends);
   // Lets copies from the GPU `peer` to this one go without the host, where the machine allows it;
-  // else the driver takes them over the host. The device is the current one.
+  // else the driver takes them over the host. Asked once, whatever comes of it. The device is the
+  // current one.
   void OpenPeer(int peer);
   void Close(const CudaStream& stream);
 

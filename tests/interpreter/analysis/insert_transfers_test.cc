@@ -116,6 +116,23 @@ TEST(InsertTransfersTest, DevicesOfOneKindCopyFromEachOther) {
   EXPECT_EQ(Name(plan->instructions[5].place), "sim:0");
 }
 
+// A program may name the op, but not for the host.
+TEST(InsertTransfersTest, CopiesOfPeersAreNotForTheHost) {
+  EXPECT_THAT(PlanOf(R"(block 0
+  var x int64[2]
+  memcpy_p2p(X=x) -> (Out=y) {op_device="cpu"}
+  mix(X=y) -> (Out=z) {op_device="sim:0"}
+)")
+                  .status(),
+              FailsWith(absl::StatusCode::kUnimplemented, "memcpy_p2p"));
+  EXPECT_THAT(
+      InstructionsOf(R"(block 0
+  var x int64[2]
+  memcpy_p2p(X=x) -> (Out=y) {op_device="sim:0"}
+)"),
+      ElementsAre("memcpy_h2d(x)->x_device_cpu_sim:0", "memcpy_p2p(x_device_cpu_sim:0)->y"));
+}
+
 constexpr char kImages[] = R"(block 0
   var x int64[1,3,4,4]
   var a int64[1,3,4,4]
