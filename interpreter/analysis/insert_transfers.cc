@@ -316,10 +316,22 @@ class TransferInserter {
     return apart;
   }
 
+  // A value that one branch makes of floats and another of integers has one type here, the declared
+  // one. That is no reason to cut off fractions.
+  static absl::Status CheckHome(const PlanVar& home, DType made, DType declared) {
+    const bool cuts = IsFloating(made) && !IsFloating(declared) && SizeOf(declared) > 0;
+    if (!cuts || home.persistable) return absl::OkStatus();
+    return Unimplemented("variable '", home.name, "' is declared ", Name(declared),
+                         " and is written as ", Name(made),
+                         " in a block: a variable that is of one type in one branch and of another",
+                         " in the other is not supported; cast both values to one type");
+  }
+
   // Converts what an instruction wrote to a variable of its own to what its variable is.
   absl::Status BringHome(VarId own, VarId home) {
     const Form from = FormOf(vars_[own]);
     const Form to = HomeForm(home, from);
+    INTERP_RETURN_IF_ERROR(CheckHome(vars_[home], from.dtype, to.dtype));
     VarId at = own;
     if (ByWayOfHost(from.place, to.place)) {
       INTERP_ASSIGN_OR_RETURN(at, Move(at, Place{}));

@@ -112,7 +112,12 @@ absl::StatusOr<Shape> ResolveHsigmoid(const OpContext& ctx) {
     return InvalidArgument("input 'X' has shape ", ToString(x), " and 'W' ", ToString(w),
                            ", expected [N,D] and [K,D]");
   }
-  INTERP_RETURN_IF_ERROR(CheckIntegers(ctx.input(kHsigmoidLabel), "Label", {x[0], 1}));
+  const Tensor& label = ctx.input(kHsigmoidLabel);
+  if (label.shape != Shape({x[0]})) {
+    INTERP_RETURN_IF_ERROR(CheckIntegers(label, "Label", {x[0], 1}));
+  } else if (label.dtype != DType::kInt64) {
+    return InvalidArgument("input 'Label' is ", DescribeType(label), ", expected int64");
+  }
   const Tensor* const bias = ctx.optional_input(kHsigmoidBias);
   if (bias != nullptr && bias->numel() != w[0]) {
     return InvalidArgument("input 'Bias' has shape ", ToString(bias->shape), ", expected ", w[0],
