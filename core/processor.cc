@@ -18,6 +18,8 @@ absl::string_view ProcessorLevel() {
 
 bool ProcessorHasBf16Products() { return __builtin_cpu_supports("avx512bf16"); }
 
+bool ProcessorHasBf16Tiles() { return __builtin_cpu_supports("amx-bf16"); }
+
 bool ProcessorHasInt8Products() { return __builtin_cpu_supports("avx512vnni"); }
 
 #else
@@ -31,6 +33,7 @@ absl::string_view ProcessorLevel() {
 }
 
 bool ProcessorHasBf16Products() { return false; }
+bool ProcessorHasBf16Tiles() { return false; }
 bool ProcessorHasInt8Products() { return false; }
 
 #endif

@@ -264,12 +264,28 @@ class CoalescedBlock {
   int32_t role_ = 0;
 };
 
+// The main block and those that ops in it run, and so on. Recompute leaves blocks that none runs.
+std::vector<int32_t> BlocksThatRun(const Program& program) {
+  std::vector<int32_t> found = {0};
+  std::vector<bool> seen(program.blocks.size(), false);
+  seen[0] = true;
+  for (size_t i = 0; i < found.size(); ++i) {
+    for (const Op& op : program.blocks[found[i]].ops) {
+      ForEachSubBlock(op, [&](int32_t block) {
+        if (block < 0 || block >= std::ssize(program.blocks) || seen[block]) return;
+        seen[block] = true;
+        found.push_back(block);
+      });
+    }
+  }
+  return found;
+}
+
 // The block whose ops write each variable: VarUse::kNowhere, or kSeveralBlocks.
 std::vector<int32_t> WritingBlocks(const Program& program) {
   std::vector<int32_t> blocks(program.names.size(), VarUse::kNowhere);
-  for (size_t b = 0; b < program.blocks.size(); ++b) {
-    const auto block = static_cast<int32_t>(b);
-    for (const Op& op : program.blocks[b].ops) {
+  for (const int32_t block : BlocksThatRun(program)) {
+    for (const Op& op : program.blocks[block].ops) {
       if (HasSubBlock(op)) continue;  // what its block writes counts there
       for (const Slot& slot : op.outputs) {
         for (const VarId id : slot.args) {

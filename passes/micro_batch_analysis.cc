@@ -46,6 +46,26 @@ class Analyzer {
     return std::move(found_);
   }
 
+  absl::Status CheckTurns(const std::vector<std::string>& feeds) {
+    INTERP_ASSIGN_OR_RETURN(const SplitProgram split, SplitUpdate(main_));
+    for (const Op& op : ops_) {
+      found_.job_of.push_back(!InJob(op) ? -1 : IsBackward(op) ? 1 : 0);
+    }
+    FindStates(split);
+    FindVariables(feeds);
+    FindWriters();
+    flow_ = FlowOfMicroBatch(main_, found_.job_of, samples_, found_.states);
+    for (const PassedValue& value : split.passed) {
+      const VarId id = main_.Find(value.variable);
+      if (!IsBackward(ops_[writer_[id]]) && flow_.of_states[id]) return ReadsState(id, "made of ");
+    }
+    const std::vector<bool> read = ReadByUpdate();
+    for (const VarId id : found_.states) {
+      if (read[id] && !IsBackward(ops_[writer_[id]]) && !IsMadeAnew(id)) return ReadsState(id, "");
+    }
+    return absl::OkStatus();
+  }
+
  private:
   template <typename Visit>
   void ForEach(const std::vector<Slot>& slots, const Visit& visit) const {
@@ -243,23 +263,41 @@ class Analyzer {
       return fails(Name(VarOf(id)->dtype),
                    " made of samples: each micro-batch has some of its own, and they have no mean");
     }
-    if (!backward && flow_.of_states[id]) {
-      return fails(
-          "made of a persistable variable that each micro-batch changes: it is not what "
-          "one step would make of it");
-    }
+    if (!backward && flow_.of_states[id]) return ReadsState(id, "made of ");
     return absl::OkStatus();
   }
 
-  // Sums of gradients that the program itself takes, in variables that are kept.
-  absl::Status CheckUpdate() const {
+  // `what` the value is beside the persistable variable.
+  absl::Status ReadsState(VarId id, absl::string_view what) const {
+    return Unimplemented("the update reads '", main_.NameOf(id), "', ", what,
+                         "a persistable variable that each micro-batch changes: it is not what "
+                         "one step would make of it");
+  }
+
+  std::vector<bool> ReadByUpdate() const {
     std::vector<bool> read(main_.names.size(), false);
     for (const Op& op : ops_) {
       if (IsUpdate(op)) ForEach(op.inputs, [&](VarId id) { read[id] = true; });
     }
+    return read;
+  }
+
+  // Whether each micro-batch gives the variable the same value again.
+  bool IsMadeAnew(VarId id) const {
+    bool anew = true;
+    ForEach(ops_[writer_[id]].inputs,
+            [&](VarId from) { anew = anew && !flow_.of_states[from] && !flow_.of_samples[from]; });
+    return anew;
+  }
+
+  // Sums of gradients that the program itself takes, in variables that are kept, and counters.
+  absl::Status CheckUpdate() const {
+    const std::vector<bool> read = ReadByUpdate();
     for (const VarId id : found_.states) {
+      if (!read[id]) continue;
       const bool gradient = IsBackward(ops_[writer_[id]]) && IsFloating(VarOf(id)->dtype);
-      if (!read[id] || !gradient) continue;
+      if (!gradient && !IsMadeAnew(id)) return ReadsState(id, "");
+      if (!gradient) continue;
       if (weighs_starts_ && flow_.weighting[id] == Weighting::kOnce) continue;
       return Unimplemented("the update reads '", main_.NameOf(id),
                            "', which the backward part changes from one micro-batch to the next "
@@ -314,6 +352,11 @@ absl::StatusOr<MicroBatchAnalysis> AnalyzeMicroBatches(const Program& main,
                                                        const MicroBatchOptions& options,
                                                        const OpRegistry& ops) {
   return Analyzer(main, options, ops).Run(feeds);
+}
+
+absl::Status CheckTurns(const Program& main, const std::vector<std::string>& feeds,
+                        const OpRegistry& ops) {
+  return Analyzer(main, MicroBatchOptions(), ops).CheckTurns(feeds);
 }
 
 }  // namespace interp

@@ -41,6 +41,11 @@ absl::StatusOr<MicroBatchAnalysis> AnalyzeMicroBatches(const Program& main,
                                                        const MicroBatchOptions& options,
                                                        const OpRegistry& ops);
 
+// Whether the program may be run once for each micro-batch, with one update behind all: the update
+// must not read what micro-batches count. Unimplemented otherwise.
+absl::Status CheckTurns(const Program& main, const std::vector<std::string>& feeds,
+                        const OpRegistry& ops);
+
 // The number of `job` among those of one micro-batch.
 inline int32_t NumberOf(const JobSchedule& schedule, const Job& job) {
   const int32_t segment = SegmentOf(schedule, job);

@@ -1,6 +1,7 @@
 #include "interpreter/analysis/insert_transfers.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -316,15 +317,20 @@ class TransferInserter {
     return apart;
   }
 
-  // A value that one branch makes of floats and another of integers has one type here, the declared
-  // one. That is no reason to cut off fractions.
-  static absl::Status CheckHome(const PlanVar& home, DType made, DType declared) {
-    const bool cuts = IsFloating(made) && !IsFloating(declared) && SizeOf(declared) > 0;
-    if (!cuts || home.persistable) return absl::OkStatus();
-    return Unimplemented("variable '", home.name, "' is declared ", Name(declared),
-                         " and is written as ", Name(made),
-                         " in a block: a variable that is of one type in one branch and of another",
-                         " in the other is not supported; cast both values to one type");
+  // A value that one block makes of floats and another of integers has one type here. That is no
+  // reason to cut off fractions. Parameters keep their type whatever is written.
+  static absl::Status CheckHome(const PlanVar& home, DType made, DType kept) {
+    if (!IsFloating(made) || !IsWhole(kept) || home.persistable) return absl::OkStatus();
+    return Unimplemented("variable '", home.name, "' is ", Name(kept), " and is written as ",
+                         Name(made),
+                         ", which a block sees or writes, too: a variable that is of "
+                         "one type here and of another there is not supported; cast its values to "
+                         "one type");
+  }
+  static bool IsWhole(DType dtype) {
+    constexpr DType kWhole[] = {DType::kBool,  DType::kUInt8, DType::kInt8,
+                                DType::kInt16, DType::kInt32, DType::kInt64};
+    return std::find(std::begin(kWhole), std::end(kWhole), dtype) != std::end(kWhole);
   }
 
   // Converts what an instruction wrote to a variable of its own to what its variable is.

@@ -69,6 +69,7 @@ std::string MakeFingerprint() {
   return absl::StrCat("interp ", build.version, " for ", build.level, " (", build.libraries,
                       "), build ", absl::BytesToHexString(found.id), ", on ", ProcessorLevel(),
                       ProcessorHasBf16Products() ? " with bf16" : "",
+                      ProcessorHasBf16Tiles() ? " with bf16 tiles" : "",
                       ProcessorHasInt8Products() ? " with int8" : "");
 }
 

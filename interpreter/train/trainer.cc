@@ -16,6 +16,7 @@
 #include "interpreter/train/sequence_rows.h"
 #include "passes/addto.h"
 #include "passes/feed_fetch.h"
+#include "passes/micro_batch_analysis.h"
 #include "passes/op_effects.h"
 #include "passes/prune.h"
 #include "passes/readers.h"
@@ -142,7 +143,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(Program main, std::shar
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<SequenceRows> sequences, SequencesOf(main, options));
   ShareCounts counts{.replicas = options.replicas};
   INTERP_ASSIGN_OR_RETURN(const std::optional<JobSchedule> turns, TurnsOf(main, options));
-  if (turns.has_value()) counts.turns = turns->micro_batches;
+  if (turns.has_value()) {
+    INTERP_RETURN_IF_ERROR(CheckTurns(main, options.feeds, OpsOf(options)));
+    counts.turns = turns->micro_batches;
+  }
   std::vector<std::string> feeds = options.feeds;
   std::vector<std::string> fetches = options.fetches;
   const std::vector<ParamDecl> persistables = ParamsOf(main);

@@ -113,11 +113,8 @@ absl::StatusOr<Shape> ResolveHsigmoid(const OpContext& ctx) {
                            ", expected [N,D] and [K,D]");
   }
   const Tensor& label = ctx.input(kHsigmoidLabel);
-  if (label.shape != Shape({x[0]})) {
-    INTERP_RETURN_IF_ERROR(CheckIntegers(label, "Label", {x[0], 1}));
-  } else if (label.dtype != DType::kInt64) {
-    return InvalidArgument("input 'Label' is ", DescribeType(label), ", expected int64");
-  }
+  const bool flat = label.shape == Shape({x[0]});
+  INTERP_RETURN_IF_ERROR(CheckIntegers(label, "Label", flat ? label.shape : Shape({x[0], 1})));
   const Tensor* const bias = ctx.optional_input(kHsigmoidBias);
   if (bias != nullptr && bias->numel() != w[0]) {
     return InvalidArgument("input 'Bias' has shape ", ToString(bias->shape), ", expected ", w[0],

@@ -1,5 +1,7 @@
 // Gradients of fused_elemwise_activation and fused_elemwise_add_activation: those of the outer
 // function, then those of the inner one. IntermediateOut is computed again where it was not kept.
+// Where there is no X, as Paddle's build strategies write relu(X + Y), Out stands for what is left
+// of the sum: relu and scale have the same slope there.
 #include "kernels/math/binary_grad.h"
 #include "kernels/math/composed_activation.h"
 #include "kernels/util/gradient_shape.h"
@@ -11,14 +13,30 @@ constexpr int kX = 0;
 constexpr int kY = 1;
 constexpr int kIntermediate = 2;
 constexpr int kOutGrad = 3;
+constexpr int kOut = 4;
 constexpr int kXGrad = 0;
 constexpr int kYGrad = 1;
 constexpr int kIntermediateGrad = 2;
 
+// X, or what has its shape.
+const Tensor& XOf(const OpContext& ctx) {
+  const Tensor* const x = ctx.optional_input(kX);
+  return x != nullptr ? *x : ctx.input(kOutGrad);
+}
+
+bool DoesWithoutX(const OpContext& ctx) {
+  const ComposedAttrs& attrs = ctx.attrs<ComposedAttrs>();
+  return attrs.unary_outside && !attrs.multiplies && ctx.has_input(kOut) &&
+         (attrs.unary == ComposedUnary::kRelu || attrs.unary == ComposedUnary::kScale);
+}
+
 absl::Status InferComposedGrad(InferContext& ctx) {
   const ComposedAttrs& attrs = ctx.attrs<ComposedAttrs>();
+  if (!ctx.has_input(kX) && !DoesWithoutX(ctx)) {
+    return InvalidArgument("input 'X' is missing, which only relu(X + Y) with 'Out' does without");
+  }
   const Shape& y = ctx.input(kY).shape;
-  INTERP_ASSIGN_OR_RETURN(const Shape out, BroadcastShapes(ctx.input(kX).shape, y, attrs.axis));
+  INTERP_ASSIGN_OR_RETURN(const Shape out, BroadcastShapes(XOf(ctx).shape, y, attrs.axis));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", out));
   const Shape& intermediate = attrs.unary_outside ? out : y;
   if (ctx.has_input(kIntermediate) && ctx.input(kIntermediate).shape != intermediate) {
@@ -26,7 +44,7 @@ absl::Status InferComposedGrad(InferContext& ctx) {
                            ToString(ctx.input(kIntermediate).shape), ", expected ",
                            ToString(intermediate));
   }
-  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kXGrad, XOf(ctx).shape);
   ctx.ShareShape(kY, kYGrad);
   ctx.SetShape(kIntermediateGrad, intermediate);
   return absl::OkStatus();
@@ -45,6 +63,7 @@ template <typename T>
 absl::StatusOr<Tensor> Intermediate(KernelContext& ctx) {
   const ComposedAttrs& attrs = ctx.attrs<ComposedAttrs>();
   if (const Tensor* kept = ctx.optional_input(kIntermediate)) return *kept;
+  if (!ctx.has_input(kX)) return ctx.input(kOut);
   const Tensor& y = ctx.input(kY);
   INTERP_ASSIGN_OR_RETURN(Tensor made, Like(ctx, attrs.unary_outside ? ctx.input(kOutGrad) : y));
   if (attrs.unary_outside) {
@@ -102,7 +121,7 @@ absl::Status UnaryOutside(KernelContext& ctx) {
     INTERP_RETURN_IF_ERROR(BinaryGradient<T>(ctx, ctx.input(kY), *grad, *x_grad));
   }
   if (Tensor* y_grad = ctx.optional_output(kYGrad)) {
-    return BinaryGradient<T>(ctx, ctx.input(kX), *grad, *y_grad);
+    return BinaryGradient<T>(ctx, XOf(ctx), *grad, *y_grad);
   }
   return absl::OkStatus();
 }
@@ -134,11 +153,11 @@ absl::Status ComposedGrad(KernelContext& ctx) {
 OpDef ComposedGradDef(absl::string_view type) {
   return OpDef{
       .type = type,
-      .inputs = {{"X"},
+      .inputs = {{"X", kOptional},
                  {"Y"},
                  {"IntermediateOut", kOptional},
                  {"Out@GRAD"},
-                 {"Out", kOptional | kNoNeedBuffer}},
+                 {"Out", kOptional}},
       .outputs = {{"X@GRAD", kOptional},
                   {"Y@GRAD", kOptional},
                   {"IntermediateOut@GRAD", kOptional}},

@@ -87,7 +87,7 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation,
                                  affine};
   if (ctx.algorithms() == Algorithms::kFast && WeightsAreConstant(ctx, attrs) &&
-      ConvInBands::Pays(problem, epilogue, dtype)) {
+      ConvInBands::Pays(problem, epilogue, dtype, ctx.num_threads())) {
     auto bands = ConvInBands::Make(problem, epilogue, dtype, ctx.num_threads());
     if (bands.ok()) {
       prepared->bands = *std::move(bands);

@@ -1,6 +1,6 @@
 // A convolution with an activation that rows of our own take less time for than a post-op of oneDNN
 // (PaysAsPostOp). The image is made in bands of rows, and each is activated while it lies in the L2
-// cache. Images of bfloat16 are made as float32 first, so that results are rounded once.
+// cache. Bands of bfloat16 are made as float32 first, so that results are rounded once.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,12 @@ namespace interp::nn {
 class ConvInBands {
  public:
   // Whether bands take less time than OnednnConv with the same arguments does. A small image of
-  // float32 stays in the cache as a whole.
-  static bool Pays(const ConvProblem& problem, const ConvEpilogue& epilogue, DType dtype);
+  // float32 stays in the cache as a whole, and threads want rows of their own.
+  static bool Pays(const ConvProblem& problem, const ConvEpilogue& epilogue, DType dtype,
+                   int num_threads);
 
-  // Errors: as those of OnednnConv::Make. Calls UseThreads, and leaves it at `num_threads`.
+  // Errors: as those of OnednnConv::Make, and Unimplemented where bands are too different. Calls
+  // UseThreads, and leaves it at `num_threads`.
   static absl::StatusOr<std::unique_ptr<ConvInBands>> Make(const ConvProblem& problem,
                                                            const ConvEpilogue& epilogue,
                                                            DType dtype, int num_threads);
@@ -46,12 +48,17 @@ class ConvInBands {
     int64_t in_first = 0;
     size_t kind = 0;
   };
-  // What one thread computes with, by kind.
-  using Lane = std::vector<std::unique_ptr<OnednnConv>>;
+  // What one thread computes the bands [first, last) of all images with. Null for kinds that it has
+  // none of.
+  struct Lane {
+    int64_t first = 0;
+    int64_t last = 0;
+    std::vector<std::unique_ptr<OnednnConv>> convs = {};  // by kind
+  };
 
   ConvInBands(const ConvProblem& problem, const ConvEpilogue& epilogue, DType dtype);
   bool Cut(int num_threads);
-  absl::Status MakeLane();
+  absl::Status MakeLane(int64_t first, int64_t last);
   template <typename T>
   absl::Status RunBand(Lane& lane, int64_t number, const T* in, T* out, char* work);
 

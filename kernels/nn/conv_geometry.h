@@ -8,7 +8,7 @@
 
 namespace interp::nn {
 
-// Descriptors and window lists. Images have the dtype asked for, the bias is float32.
+// Descriptors and window lists. Images have the dtypes asked for, the bias is float32.
 struct ConvGeometry {
   MemDesc src, dst, plain_filter, any_filter, bias;
   MemDesc any_filter_sum;  // any_filter in float32: what sums of filter gradients are kept in

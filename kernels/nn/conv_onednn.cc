@@ -18,6 +18,12 @@ using Desc = convolution_forward::primitive_desc;
 using dnnl::memory;
 using dnnl::prop_kind;
 
+bool IsCached(const ConvProblem& problem) {
+  int64_t elements = problem.batch * problem.out_channels;
+  for (int i = 0; i < problem.window.rank; ++i) elements *= problem.window[i].out;
+  return elements * int64_t{sizeof(float)} < kCachedImageBytes;
+}
+
 dnnl::primitive_attr MakeAttr(const ConvEpilogue& epilogue, bool late) {
   dnnl::post_ops ops;
   if (epilogue.residual) ops.append_sum(1.0F);
@@ -84,7 +90,8 @@ absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& 
   if (!wide && !IsPostOp(epilogue.activation)) {
     return Unimplemented("activations that are no post-ops are computed in float32");
   }
-  const bool late = wide && !PaysAsPostOp(epilogue.activation);
+  const bool late = !IsPostOp(epilogue.activation) ||
+                    (wide && IsCached(problem) && !PaysAsPostOp(epilogue.activation));
   auto conv = std::make_unique<OnednnConv>();
   conv->dtype_ = dtype;
   INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
@@ -208,7 +215,8 @@ void OnednnConv::BindArguments(const std::shared_ptr<const PackedWeights>& weigh
 
 void OnednnConv::FinishLate(int num_threads, void* out) const {
   if (late_activation_.kind == ActivationKind::kNone) return;
-  ParallelFor(num_threads, out_numel_, kElementwiseGrain, [&](int64_t begin, int64_t end) {
+  constexpr int64_t kGrain = 4096;  // a microsecond
+  ParallelFor(num_threads, out_numel_, kGrain, [&](int64_t begin, int64_t end) {
     float* const part = static_cast<float*>(out) + begin;
     ApplyActivation(late_activation_, part, end - begin);
     ApplyAffine(late_affine_, part, end - begin);

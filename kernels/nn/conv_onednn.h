@@ -32,8 +32,11 @@ struct PackedWeights {
   std::shared_ptr<const PackedArrays> arrays;  // what both lie in; null: the filter owns its memory
 };
 
+// Results of float32 of that size stay in an L2 cache, where a pass of their own costs little.
+inline constexpr int64_t kCachedImageBytes = int64_t{1} << 20;
+
 // One primitive for one ConvProblem, one dtype and one number of threads. Images and filters are
-// of that dtype.
+// of that dtype, but for results that are asked for in another.
 // Thread-safety: not for concurrent use.
 class OnednnConv {
  public:

@@ -12,7 +12,8 @@ namespace interp {
 void SigmoidRow(const float* x, float* out, int64_t n);
 
 // out[i] = x[i] / (1 + e^(-beta x[i])), to kVectorMathMaxUlp of the result for the rounded product
-// beta x[i]; NaN of -infinity, as the formula with a product gives. `out` may be `x`.
+// beta x[i], and below -87 of it to |x[i]| 2^-149 besides; NaN of -infinity, as the formula with a
+// product gives. `out` may be `x`.
 void SwishRow(float beta, const float* x, float* out, int64_t n);
 
 // Whether these rows take less time than oneDNN's eltwise_logistic and eltwise_swish.

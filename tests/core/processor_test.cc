@@ -30,6 +30,7 @@ TEST(ProcessorTest, AgreesWithTheKernel) {
   if (flags.empty()) GTEST_SKIP() << "/proc/cpuinfo lists no flags";
   const auto has = [&](const char* flag) { return flags.count(flag) != 0; };
   EXPECT_EQ(ProcessorHasBf16Products(), has("avx512_bf16"));
+  EXPECT_EQ(ProcessorHasBf16Tiles(), has("amx_bf16"));
   EXPECT_EQ(ProcessorHasInt8Products(), has("avx512_vnni"));
   EXPECT_EQ(ProcessorLevel() == "x86-64-v4", has("avx512vl") && has("avx512bw") &&
                                                  has("avx512dq") && has("avx512cd") && has("avx2"));

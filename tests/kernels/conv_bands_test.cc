@@ -1,5 +1,5 @@
-// Convolutions whose activation is done in bands of rows give what the same sums give with the
-// activation as a post-op, for any number of threads.
+// Convolutions whose activation is done in bands of rows give what the same sums give as a whole,
+// for any number of threads. What is too large for the cache has the activation as a post-op then.
 #include "kernels/nn/conv_bands.h"
 
 #include <gmock/gmock.h>
@@ -164,11 +164,20 @@ INSTANTIATE_TEST_SUITE_P(
              .paddings = {2, 2, 2, 2}},
         Case{.name = "ManyImages", .activation = "swish", .batch = 7, .height = 9, .width = 40},
         Case{.name = "Bfloat16", .activation = "swish", .bfloat16_images = true},
-        Case{.name = "Bfloat16OfOneRow",
+        Case{.name = "Bfloat16OfFewRows",
              .activation = "gelu",
-             .height = 1,
+             .height = 6,
              .width = 7,
+             .kernel = 3,
+             .paddings = {1, 1, 1, 1},
              .bfloat16_images = true},
+        Case{.name = "UnevenRows",
+             .activation = "swish",
+             .height = 170,
+             .width = 160,
+             .kernel = 3,
+             .stride = 4,
+             .paddings = {0, 1, 2, 0}},
         Case{.name = "Bfloat16Window",
              .activation = "sigmoid",
              .batch = 2,
@@ -195,13 +204,19 @@ TEST(ConvBandsOfOne, AreForLargeImagesAndSlowPostOps) {
   nn::ConvEpilogue added = swish;
   added.residual = true;
   const auto pays = [](int64_t height, const nn::ConvEpilogue& epilogue, DType dtype) {
-    return nn::ConvInBands::Pays(ProblemOf(height, 0), epilogue, dtype);
+    return nn::ConvInBands::Pays(ProblemOf(height, 0), epilogue, dtype, /*num_threads=*/1);
   };
   EXPECT_EQ(pays(64, swish, DType::kFloat32), LogisticRowsAreFast());
   EXPECT_FALSE(pays(63, swish, DType::kFloat32));
   EXPECT_FALSE(pays(64, relu, DType::kFloat32));
   EXPECT_EQ(pays(1, swish, DType::kBFloat16), LogisticRowsAreFast());
   EXPECT_FALSE(pays(64, added, DType::kBFloat16));
+  // Rows for all threads.
+  const auto pays_with = [&](int threads) {
+    return nn::ConvInBands::Pays(ProblemOf(64, 0), swish, DType::kFloat32, threads);
+  };
+  EXPECT_EQ(pays_with(32), LogisticRowsAreFast());
+  EXPECT_FALSE(pays_with(33));
 }
 
 TEST(ConvBandsOfOne, RefuseRowsOfPaddingAlone) {

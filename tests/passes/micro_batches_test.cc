@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/program_parse.h"
 #include "core/program_print.h"
+#include "passes/micro_batch_analysis.h"
 #include "passes/verify.h"
 #include "tests/testing/matchers.h"
 
@@ -200,7 +201,29 @@ TEST(MicroBatchesTest, AnUpdateThatReadsWhatMicroBatchesCountIsRefused) {
               FailsWith(StatusCode::kUnimplemented, "'kf', made of a persistable variable that"));
   EXPECT_THAT(make("  shape(Input=a) -> (Out=k)\n", "  scale(X=k) -> (Out=k2) {op_role=2}\n"),
               FailsWith(StatusCode::kUnimplemented, "'k', int32 made of samples"));
-  EXPECT_THAT(make(count, "  scale(X=seen) -> (Out=k2) {op_role=2}\n"), IsOk());
+  const std::string reads_count = "  scale(X=seen) -> (Out=k2) {op_role=2}\n";
+  EXPECT_THAT(make(count, reads_count),
+              FailsWith(StatusCode::kUnimplemented, "the update reads 'seen', a persistable"));
+  // The same in each micro-batch.
+  EXPECT_THAT(
+      make("  fill_constant() -> (Out=seen) {shape=[1], dtype=5, value=2.0}\n", reads_count),
+      IsOk());
+}
+
+// Also where each micro-batch is a run of its own.
+TEST(MicroBatchesTest, AnUpdateThatReadsWhatTurnsCountIsRefused) {
+  const auto check = [](const std::string& update) {
+    const std::string text = absl::StrReplaceAll(
+        kStep, {{"$START", "257"},
+                {"  var a float32[-1,8]\n", "  var a float32[-1,8]\n  var kf float32[1]\n"},
+                {"  sgd(Param=w2", "  scale(X=seen) -> (Out=kf)\n" + update + "  sgd(Param=w2"}});
+    return CheckTurns(ParseText(text), {"x", "table"}, OpRegistry::Global());
+  };
+  EXPECT_THAT(check(""), IsOk());
+  EXPECT_THAT(check("  scale(X=kf) -> (Out=k2) {op_role=2}\n"),
+              FailsWith(StatusCode::kUnimplemented, "'kf', made of a persistable variable that"));
+  EXPECT_THAT(check("  scale(X=seen) -> (Out=k2) {op_role=2}\n"),
+              FailsWith(StatusCode::kUnimplemented, "'seen', a persistable variable that"));
 }
 
 TEST(MicroBatchesTest, SumsThatTheProgramTakesNeedAMark) {

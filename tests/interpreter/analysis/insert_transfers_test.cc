@@ -148,7 +148,7 @@ block 1 parent=0
   ASSERT_THAT(program, IsOk());
   EXPECT_THAT(BuildPlans(*program, {}, OpRegistry::Global()).status(),
               FailsWith(absl::StatusCode::kUnimplemented,
-                        "op #0 assign: variable 'v' is declared int64 and is written as float32"));
+                        "op #0 assign: variable 'v' is int64 and is written as float32"));
 }
 
 constexpr char kImages[] = R"(block 0
