@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/place.h"
+#include "core/status.h"
 #include "interpreter/plan/plan.h"
 
 namespace interp {
@@ -19,5 +20,10 @@ inline Form FormOf(const PlanVar& var) { return {var.place, var.dtype, var.layou
 inline bool IsImage(const PlanVar& var) {
   return var.kind == VarKind::kLodTensor && (var.rank == 4 || var.rank == 5);
 }
+
+// Whether a value of `made` may be kept in the variable as `kept`. A value that one block makes of
+// floats and another of integers has one type here, which is no reason to cut off fractions:
+// Unimplemented. Parameters keep their type whatever is written.
+absl::Status CheckKeeps(const PlanVar& var, DType made, DType kept);
 
 }  // namespace interp

@@ -1,7 +1,6 @@
 #include "interpreter/analysis/insert_transfers.h"
 
 #include <algorithm>
-#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -317,27 +316,11 @@ class TransferInserter {
     return apart;
   }
 
-  // A value that one block makes of floats and another of integers has one type here. That is no
-  // reason to cut off fractions. Parameters keep their type whatever is written.
-  static absl::Status CheckHome(const PlanVar& home, DType made, DType kept) {
-    if (!IsFloating(made) || !IsWhole(kept) || home.persistable) return absl::OkStatus();
-    return Unimplemented("variable '", home.name, "' is ", Name(kept), " and is written as ",
-                         Name(made),
-                         ", which a block sees or writes, too: a variable that is of "
-                         "one type here and of another there is not supported; cast its values to "
-                         "one type");
-  }
-  static bool IsWhole(DType dtype) {
-    constexpr DType kWhole[] = {DType::kBool,  DType::kUInt8, DType::kInt8,
-                                DType::kInt16, DType::kInt32, DType::kInt64};
-    return std::find(std::begin(kWhole), std::end(kWhole), dtype) != std::end(kWhole);
-  }
-
   // Converts what an instruction wrote to a variable of its own to what its variable is.
   absl::Status BringHome(VarId own, VarId home) {
     const Form from = FormOf(vars_[own]);
     const Form to = HomeForm(home, from);
-    INTERP_RETURN_IF_ERROR(CheckHome(vars_[home], from.dtype, to.dtype));
+    INTERP_RETURN_IF_ERROR(CheckKeeps(vars_[home], from.dtype, to.dtype));
     VarId at = own;
     if (ByWayOfHost(from.place, to.place)) {
       INTERP_ASSIGN_OR_RETURN(at, Move(at, Place{}));

@@ -1,3 +1,4 @@
+// Long because one kernel has five methods, which share its state and weights.
 // conv2d, depthwise_conv2d, conv3d, fused_conv2d:
 //   Output = affine(activation(affine(batch_norm(conv(Input, Filter) + Bias)) + ResidualData))
 // where everything but the convolution is optional. See conv_problem.h for the slots and
@@ -69,8 +70,27 @@ Method ChooseMethod(const KernelContext& ctx, const ConvProblem& problem, DType 
   return WinogradPays(problem, constant, dtype) ? Method::kWinograd : Method::kOnednn;
 }
 
-// The primitive for images of that dtype; for bfloat16 also one for float32, where oneDNN has no
-// other: on processors without AVX-512, say.
+// Makes bands, or the primitive for images of that dtype; for bfloat16 also one for float32, where
+// oneDNN has no other: on processors without AVX-512, say.
+absl::Status PrepareOnednn(const KernelContext& ctx, const ConvProblem& problem, DType dtype,
+                           PreparedConv& prepared) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation,
+                                 PostAffine(ctx, attrs)};
+  if (ctx.algorithms() == Algorithms::kFast && WeightsAreConstant(ctx, attrs) &&
+      ConvInBands::Pays(problem, epilogue, dtype, ctx.num_threads())) {
+    auto bands = ConvInBands::Make(problem, epilogue, dtype, ctx.num_threads());
+    if (bands.ok()) prepared.bands = *std::move(bands);
+    if (!absl::IsUnimplemented(bands.status())) return bands.status();
+  }
+  absl::StatusOr<std::unique_ptr<OnednnConv>> conv = OnednnConv::Make(problem, epilogue, dtype);
+  if (dtype != DType::kFloat32 && absl::IsUnimplemented(conv.status())) {
+    conv = OnednnConv::Make(problem, epilogue, DType::kFloat32);
+  }
+  if (conv.ok()) prepared.onednn = *std::move(conv);
+  return absl::IsUnimplemented(conv.status()) ? absl::OkStatus() : conv.status();
+}
+
 absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& problem, DType dtype) {
   const auto& attrs = ctx.attrs<ConvAttrs>();
   ShapeCache<PreparedConv>& cache = ctx.state<ConvState>().prepared;
@@ -84,26 +104,7 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   if (prepared->method != Method::kOnednn) {
     return &cache.Insert(std::move(key), std::move(prepared));
   }
-  const ConvEpilogue epilogue = {HasBias(ctx, attrs), attrs.fuse_residual, attrs.activation,
-                                 affine};
-  if (ctx.algorithms() == Algorithms::kFast && WeightsAreConstant(ctx, attrs) &&
-      ConvInBands::Pays(problem, epilogue, dtype, ctx.num_threads())) {
-    auto bands = ConvInBands::Make(problem, epilogue, dtype, ctx.num_threads());
-    if (bands.ok()) {
-      prepared->bands = *std::move(bands);
-      return &cache.Insert(std::move(key), std::move(prepared));
-    }
-    if (!absl::IsUnimplemented(bands.status())) return bands.status();
-  }
-  absl::StatusOr<std::unique_ptr<OnednnConv>> conv = OnednnConv::Make(problem, epilogue, dtype);
-  if (dtype != DType::kFloat32 && absl::IsUnimplemented(conv.status())) {
-    conv = OnednnConv::Make(problem, epilogue, DType::kFloat32);
-  }
-  if (conv.ok()) {
-    prepared->onednn = *std::move(conv);
-  } else if (!absl::IsUnimplemented(conv.status())) {
-    return conv.status();
-  }
+  INTERP_RETURN_IF_ERROR(PrepareOnednn(ctx, problem, dtype, *prepared));
   return &cache.Insert(std::move(key), std::move(prepared));
 }
 
