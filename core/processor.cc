@@ -1,5 +1,9 @@
 #include "core/processor.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace interp {
 
 #if defined(__x86_64__)
@@ -18,7 +22,16 @@ absl::string_view ProcessorLevel() {
 
 bool ProcessorHasBf16Products() { return __builtin_cpu_supports("avx512bf16"); }
 
-bool ProcessorHasBf16Tiles() { return __builtin_cpu_supports("amx-bf16"); }
+// Compilers learnt its name late.
+bool ProcessorHasBf16Tiles() {
+  constexpr unsigned kFeatures = 7;
+  constexpr unsigned kAmxBf16 = 1U << 22;
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid_count(kFeatures, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAmxBf16) != 0;
+}
 
 bool ProcessorHasInt8Products() { return __builtin_cpu_supports("avx512vnni"); }
 

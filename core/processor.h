@@ -12,8 +12,8 @@ absl::string_view ProcessorLevel();
 // Whether it multiplies pairs of bfloat16 (AVX512_BF16), which no level has. Costs a load.
 bool ProcessorHasBf16Products();
 
-// Whether it multiplies tiles of bfloat16 (AMX_BF16), which no level has, and the system keeps
-// them. Costs a load.
+// Whether it multiplies tiles of bfloat16 (AMX_BF16), which no level has. Costs an instruction that
+// virtual machines emulate.
 bool ProcessorHasBf16Tiles();
 
 // Whether it adds products of uint8 and int8 to int32 sums without an intermediate of 16 bits,

@@ -38,8 +38,8 @@ struct Memories {
   std::vector<const SimMemory*> all;  // guarded by mutex
 
   static Memories& Global() {
-    static auto* const memories = new Memories;
-    return *memories;
+    static auto* const kMemories = new Memories;
+    return *kMemories;
   }
 };
 

@@ -80,15 +80,17 @@ absl::Status PrepareOnednn(const KernelContext& ctx, const ConvProblem& problem,
   if (ctx.algorithms() == Algorithms::kFast && WeightsAreConstant(ctx, attrs) &&
       ConvInBands::Pays(problem, epilogue, dtype, ctx.num_threads())) {
     auto bands = ConvInBands::Make(problem, epilogue, dtype, ctx.num_threads());
+    const absl::Status status = bands.status();
     if (bands.ok()) prepared.bands = *std::move(bands);
-    if (!absl::IsUnimplemented(bands.status())) return bands.status();
+    if (!absl::IsUnimplemented(status)) return status;
   }
   absl::StatusOr<std::unique_ptr<OnednnConv>> conv = OnednnConv::Make(problem, epilogue, dtype);
   if (dtype != DType::kFloat32 && absl::IsUnimplemented(conv.status())) {
     conv = OnednnConv::Make(problem, epilogue, DType::kFloat32);
   }
+  const absl::Status status = conv.status();
   if (conv.ok()) prepared.onednn = *std::move(conv);
-  return absl::IsUnimplemented(conv.status()) ? absl::OkStatus() : conv.status();
+  return absl::IsUnimplemented(status) ? absl::OkStatus() : status;
 }
 
 absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& problem, DType dtype) {
