@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<Tensor>> RunTwice(const Case& test, const std::vector
   return core->Run(feeds);  // as a warm run has it
 }
 
-std::vector<float> Values(const Tensor& tensor) {
+std::vector<float> FloatsOf(const Tensor& tensor) {
   return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
 }
 
@@ -87,8 +87,8 @@ TEST(WhileGradTest, CarriesAndSumsOverTheTrips) {
     const auto out = RunTwice(
         Loop(outside), {Int(3), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(Values((*out)[1]), ElementsAre(8, 80));
-    EXPECT_THAT(Values((*out)[2]), ElementsAre(7, 70));
+    EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(8, 80));
+    EXPECT_THAT(FloatsOf((*out)[2]), ElementsAre(7, 70));
   }
 }
 
@@ -102,15 +102,15 @@ TEST(WhileGradTest, CarriesWhatNobodyWantsOutside) {
   const auto out =
       RunTwice(test, {Int(3), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(Values((*out)[1]), ElementsAre(7, 70));
+  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(7, 70));
 }
 
 TEST(WhileGradTest, OfNoTripIsWhatComesInAndZero) {
   const auto out = RunTwice(
       Loop("h@GRAD"), {Int(0), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(Values((*out)[1]), ElementsAre(1, 10));
-  EXPECT_THAT(Values((*out)[2]), ElementsAre(0, 0));
+  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(1, 10));
+  EXPECT_THAT(FloatsOf((*out)[2]), ElementsAre(0, 0));
 }
 
 TEST(WhileGradTest, RefusesNamesThatDoNotFitTheGradients) {
@@ -158,7 +158,7 @@ TEST(WhileGradTest, CarriesArrays) {
   const auto out =
       RunTwice(test, {Int(3), Floats({2}, {1, 2}), Floats({2}, {1, 10}), Floats({2}, {2, 20})});
   ASSERT_THAT(out, IsOk());
-  EXPECT_THAT(Values((*out)[0]), ElementsAre(9, 90));
+  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(9, 90));
 }
 
 TEST(ConditionalBlockGradTest, OfABlockThatDidNotRunIsZero) {
@@ -181,7 +181,7 @@ TEST(ConditionalBlockGradTest, OfABlockThatDidNotRunIsZero) {
     const auto out =
         RunTwice(test, {Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {taken}), Floats({2}, {3, 4})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(Values((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
+    EXPECT_THAT(FloatsOf((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
   }
 }
 
@@ -213,8 +213,8 @@ TEST(ConditionalBlockGradTest, WhatABranchOverwritesHasNoGradientBehindIt) {
     const auto out = RunTwice(test, {Floats({2}, {1, 2}), Floats({2}, {5, 6}), Int(7),
                                      Tensor::Of<bool>({1}, {taken}), Floats({2}, {3, 4})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(Values((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
-    EXPECT_THAT(Values((*out)[1]), ElementsAre(0, 0));
+    EXPECT_THAT(FloatsOf((*out)[0]), taken ? ElementsAre(6, 8) : ElementsAre(0, 0));
+    EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(0, 0));
   }
 }
 
@@ -249,7 +249,7 @@ TEST(WhileGradTest, AGradientThatNothingMakesIsOfTheTypeItsBlockDeclares) {
     const auto out = RunTwice(
         test, {Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {true}), Tensor::Of<bool>({1}, {taken})});
     ASSERT_THAT(out, IsOk());
-    EXPECT_THAT(Values((*out)[0]), ElementsAre(0, 0));
+    EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(0, 0));
   }
 }
 
@@ -263,11 +263,11 @@ TEST(RnnMemoryHelperGradTest, IsZeroWithoutAGradient) {
       RunTwice({head + "  rnn_memory_helper_grad(X=x, Out@GRAD=og" + tail, {"x", "og"}, {"x@GRAD"}},
                {x, Floats({2}, {3, 4})});
   ASSERT_THAT(with, IsOk());
-  EXPECT_THAT(Values((*with)[0]), ElementsAre(3, 4));
+  EXPECT_THAT(FloatsOf((*with)[0]), ElementsAre(3, 4));
   const auto without =
       RunTwice({head + "  rnn_memory_helper_grad(X=x" + tail, {"x"}, {"x@GRAD"}}, {x});
   ASSERT_THAT(without, IsOk());
-  EXPECT_THAT(Values((*without)[0]), ElementsAre(0, 0));
+  EXPECT_THAT(FloatsOf((*without)[0]), ElementsAre(0, 0));
 }
 
 // The ops that the gradient of op `index` of block 0 is, one a line; gradients of `unwanted` are

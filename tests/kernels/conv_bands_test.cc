@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A fused_conv2d with a constant filter and bias; `x` has 3 sides: height, width and channels.
-struct Case {
+struct BandCase {
   std::string name;
   std::string activation;
   int64_t batch = 1;
@@ -49,7 +49,7 @@ struct Case {
   }
 };
 
-Tensor InBfloat16(const Tensor& from) {
+Tensor BandInBfloat16(const Tensor& from) {
   Tensor to = from;
   to.DropMemory();
   to.dtype = DType::kBFloat16;
@@ -58,18 +58,21 @@ Tensor InBfloat16(const Tensor& from) {
   return to;
 }
 
-std::string Dims(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
+std::string BandDims(const Shape& shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ","), "]");
+}
 
-std::string ProgramOf(const Case& c) {
+std::string BandProgram(const BandCase& c) {
   const char* const dtype = c.bfloat16_images ? "bfloat16" : "float32";
-  return absl::StrCat(
-      "block 0\n  var x ", dtype, Dims(c.in_shape()), "\n  var r ", dtype, Dims(c.out_shape()),
-      "\n  var w float32", Dims(c.filter_shape()), " param\n  var b float32[", c.out_channels,
-      "] param\n  var y ", dtype, Dims(c.out_shape()), "\n  fused_conv2d(Input=x, Filter=w, Bias=b",
-      c.residual ? ", ResidualData=r" : "", ") -> (Output=y) {strides=[", c.stride, ", ", c.stride,
-      "], paddings=[", absl::StrJoin(c.paddings, ", "), "], dilations=[", c.dilation, ", ",
-      c.dilation, "], groups=", c.groups, ", fuse_activation=\"", c.activation, "\"",
-      c.residual ? ", fuse_residual_connection=true" : "", "}\n");
+  return absl::StrCat("block 0\n  var x ", dtype, BandDims(c.in_shape()), "\n  var r ", dtype,
+                      BandDims(c.out_shape()), "\n  var w float32", BandDims(c.filter_shape()),
+                      " param\n  var b float32[", c.out_channels, "] param\n  var y ", dtype,
+                      BandDims(c.out_shape()), "\n  fused_conv2d(Input=x, Filter=w, Bias=b",
+                      c.residual ? ", ResidualData=r" : "", ") -> (Output=y) {strides=[", c.stride,
+                      ", ", c.stride, "], paddings=[", absl::StrJoin(c.paddings, ", "),
+                      "], dilations=[", c.dilation, ", ", c.dilation, "], groups=", c.groups,
+                      ", fuse_activation=\"", c.activation, "\"",
+                      c.residual ? ", fuse_residual_connection=true" : "", "}\n");
 }
 
 struct BandRun {
@@ -77,8 +80,8 @@ struct BandRun {
   std::vector<std::string> algorithms;
 };
 
-BandRun RunCase(const Case& c, Algorithms algorithms, int threads) {
-  absl::StatusOr<Program> program = ParseProgram(ProgramOf(c));
+BandRun RunBandCase(const BandCase& c, Algorithms algorithms, int threads) {
+  absl::StatusOr<Program> program = ParseProgram(BandProgram(c));
   EXPECT_THAT(program, IsOk());
   auto scope = std::make_shared<Scope>();
   scope->FindOrCreate("w")->tensor = Numbers(c.filter_shape(), 1);
@@ -88,8 +91,8 @@ BandRun RunCase(const Case& c, Algorithms algorithms, int threads) {
   EXPECT_THAT(core, IsOk());
   Tensor x = Numbers(c.in_shape(), 3);
   Tensor r = Numbers(c.out_shape(), 4);
-  if (c.bfloat16_images) x = InBfloat16(x);
-  if (c.bfloat16_images) r = InBfloat16(r);
+  if (c.bfloat16_images) x = BandInBfloat16(x);
+  if (c.bfloat16_images) r = BandInBfloat16(r);
   BandRun ran;
   for (int run = 0; run < 2; ++run) {
     auto outputs = (*core)->Run({x, r});
@@ -106,14 +109,14 @@ BandRun RunCase(const Case& c, Algorithms algorithms, int threads) {
   return ran;
 }
 
-class ConvBands : public ::testing::TestWithParam<Case> {};
+class ConvBands : public ::testing::TestWithParam<BandCase> {};
 
 TEST_P(ConvBands, GiveWhatTheWholeImageGives) {
-  const Case& c = GetParam();
-  const BandRun whole = RunCase(c, Algorithms::kDirect, /*threads=*/1);
+  const BandCase& c = GetParam();
+  const BandRun whole = RunBandCase(c, Algorithms::kDirect, /*threads=*/1);
   EXPECT_THAT(whole.algorithms, Not(Contains(HasSubstr("bands"))));
   for (const int threads : {1, 2, 3}) {
-    const BandRun bands = RunCase(c, Algorithms::kFast, threads);
+    const BandRun bands = RunBandCase(c, Algorithms::kFast, threads);
     EXPECT_EQ(::testing::Value(bands.algorithms, Contains(HasSubstr("bands of"))),
               LogisticRowsAreFast());
     ASSERT_EQ(bands.values.size(), whole.values.size());
@@ -128,67 +131,67 @@ TEST_P(ConvBands, GiveWhatTheWholeImageGives) {
 INSTANTIATE_TEST_SUITE_P(
     Cases, ConvBands,
     ::testing::Values(
-        Case{.name = "Pointwise", .activation = "swish", .height = 41, .width = 45},
-        Case{.name = "Gelu", .activation = "gelu"},
-        Case{.name = "Sigmoid", .activation = "sigmoid", .residual = true},
-        Case{.name = "Strided",
-             .activation = "swish",
-             .height = 83,
-             .width = 91,
-             .kernel = 3,
-             .stride = 2,
-             .paddings = {1, 1, 1, 1}},
-        Case{.name = "Dilated",
-             .activation = "swish",
-             .batch = 2,
-             .in_channels = 16,
-             .kernel = 3,
-             .dilation = 3,
-             .paddings = {3, 2, 0, 4}},
-        Case{.name = "Tall",
-             .activation = "swish",
-             .height = 300,
-             .width = 6,
-             .in_channels = 8,
-             .kernel = 5,
-             .stride = 1,
-             .paddings = {4, 4, 2, 2}},
-        Case{.name = "Depthwise",
-             .activation = "swish",
-             .height = 50,
-             .width = 50,
-             .in_channels = 128,
-             .out_channels = 128,
-             .groups = 128,
-             .kernel = 5,
-             .paddings = {2, 2, 2, 2}},
-        Case{.name = "ManyImages", .activation = "swish", .batch = 7, .height = 9, .width = 40},
-        Case{.name = "Bfloat16", .activation = "swish", .bfloat16_images = true},
-        Case{.name = "Bfloat16OfFewRows",
-             .activation = "gelu",
-             .height = 6,
-             .width = 7,
-             .kernel = 3,
-             .paddings = {1, 1, 1, 1},
-             .bfloat16_images = true},
-        Case{.name = "UnevenRows",
-             .activation = "swish",
-             .height = 170,
-             .width = 160,
-             .kernel = 3,
-             .stride = 4,
-             .paddings = {0, 1, 2, 0}},
-        Case{.name = "Bfloat16Window",
-             .activation = "sigmoid",
-             .batch = 2,
-             .height = 23,
-             .width = 31,
-             .kernel = 3,
-             .paddings = {1, 1, 1, 1},
-             .bfloat16_images = true}),
+        BandCase{.name = "Pointwise", .activation = "swish", .height = 41, .width = 45},
+        BandCase{.name = "Gelu", .activation = "gelu"},
+        BandCase{.name = "Sigmoid", .activation = "sigmoid", .residual = true},
+        BandCase{.name = "Strided",
+                 .activation = "swish",
+                 .height = 83,
+                 .width = 91,
+                 .kernel = 3,
+                 .stride = 2,
+                 .paddings = {1, 1, 1, 1}},
+        BandCase{.name = "Dilated",
+                 .activation = "swish",
+                 .batch = 2,
+                 .in_channels = 16,
+                 .kernel = 3,
+                 .dilation = 3,
+                 .paddings = {3, 2, 0, 4}},
+        BandCase{.name = "Tall",
+                 .activation = "swish",
+                 .height = 300,
+                 .width = 6,
+                 .in_channels = 8,
+                 .kernel = 5,
+                 .stride = 1,
+                 .paddings = {4, 4, 2, 2}},
+        BandCase{.name = "Depthwise",
+                 .activation = "swish",
+                 .height = 50,
+                 .width = 50,
+                 .in_channels = 128,
+                 .out_channels = 128,
+                 .groups = 128,
+                 .kernel = 5,
+                 .paddings = {2, 2, 2, 2}},
+        BandCase{.name = "ManyImages", .activation = "swish", .batch = 7, .height = 9, .width = 40},
+        BandCase{.name = "Bfloat16", .activation = "swish", .bfloat16_images = true},
+        BandCase{.name = "Bfloat16OfFewRows",
+                 .activation = "gelu",
+                 .height = 6,
+                 .width = 7,
+                 .kernel = 3,
+                 .paddings = {1, 1, 1, 1},
+                 .bfloat16_images = true},
+        BandCase{.name = "UnevenRows",
+                 .activation = "swish",
+                 .height = 170,
+                 .width = 160,
+                 .kernel = 3,
+                 .stride = 4,
+                 .paddings = {0, 1, 2, 0}},
+        BandCase{.name = "Bfloat16Window",
+                 .activation = "sigmoid",
+                 .batch = 2,
+                 .height = 23,
+                 .width = 31,
+                 .kernel = 3,
+                 .paddings = {1, 1, 1, 1},
+                 .bfloat16_images = true}),
     [](const auto& info) { return info.param.name; });
 
-nn::ConvProblem ProblemOf(int64_t height, int64_t padding) {
+nn::ConvProblem BandProblem(int64_t height, int64_t padding) {
   const nn::WindowAxis rows = {
       .in = height, .out = height + 2 * padding, .pad_begin = padding, .pad_end = padding};
   const nn::WindowAxis columns = {.in = 64, .out = 64};
@@ -204,7 +207,7 @@ TEST(ConvBandsOfOne, AreForLargeImagesAndSlowPostOps) {
   nn::ConvEpilogue added = swish;
   added.residual = true;
   const auto pays = [](int64_t height, const nn::ConvEpilogue& epilogue, DType dtype) {
-    return nn::ConvInBands::Pays(ProblemOf(height, 0), epilogue, dtype, /*num_threads=*/1);
+    return nn::ConvInBands::Pays(BandProblem(height, 0), epilogue, dtype, /*num_threads=*/1);
   };
   EXPECT_EQ(pays(64, swish, DType::kFloat32), LogisticRowsAreFast());
   EXPECT_FALSE(pays(63, swish, DType::kFloat32));
@@ -213,7 +216,7 @@ TEST(ConvBandsOfOne, AreForLargeImagesAndSlowPostOps) {
   EXPECT_FALSE(pays(64, added, DType::kBFloat16));
   // Rows for all threads.
   const auto pays_with = [&](int threads) {
-    return nn::ConvInBands::Pays(ProblemOf(64, 0), swish, DType::kFloat32, threads);
+    return nn::ConvInBands::Pays(BandProblem(64, 0), swish, DType::kFloat32, threads);
   };
   EXPECT_EQ(pays_with(32), LogisticRowsAreFast());
   EXPECT_FALSE(pays_with(33));
@@ -221,7 +224,7 @@ TEST(ConvBandsOfOne, AreForLargeImagesAndSlowPostOps) {
 
 TEST(ConvBandsOfOne, RefuseRowsOfPaddingAlone) {
   const nn::ConvEpilogue swish = {.activation = {nn::ActivationKind::kSwish, 1}};
-  EXPECT_THAT(nn::ConvInBands::Make(ProblemOf(64, 40), swish, DType::kFloat32, 1).status(),
+  EXPECT_THAT(nn::ConvInBands::Make(BandProblem(64, 40), swish, DType::kFloat32, 1).status(),
               FailsWith(absl::StatusCode::kUnimplemented, "padding alone"));
 }
 

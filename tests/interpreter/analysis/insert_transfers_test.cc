@@ -133,24 +133,6 @@ TEST(InsertTransfersTest, CopiesOfPeersAreNotForTheHost) {
       ElementsAre("memcpy_h2d(x)->x_device_cpu_sim:0", "memcpy_p2p(x_device_cpu_sim:0)->y"));
 }
 
-// A branch that makes a float of what is declared an integer: its fraction is not cut off.
-TEST(InsertTransfersTest, FloatsAreNotMadeIntegersForABranch) {
-  const absl::StatusOr<Program> program = ParseProgram(R"(block 0
-  var x float32[]
-  var cond bool[]
-  var v int64[]
-  fill_constant() -> (Out=v) {shape=[], dtype=3, value=1.0}
-  conditional_block(Cond=cond, Input=x) -> (Out=v, Scope=s) {is_scalar_condition=true, sub_block=block:1}
-  var s step_scopes
-block 1 parent=0
-  assign(X=x) -> (Out=v)
-)");
-  ASSERT_THAT(program, IsOk());
-  EXPECT_THAT(BuildPlans(*program, {}, OpRegistry::Global()).status(),
-              FailsWith(absl::StatusCode::kUnimplemented,
-                        "op #0 assign: variable 'v' is int64 and is written as float32"));
-}
-
 constexpr char kImages[] = R"(block 0
   var x int64[1,3,4,4]
   var a int64[1,3,4,4]
