@@ -73,6 +73,7 @@ OpDef CopyDef(absl::string_view type) {
 
 OpDef MemcpyHostToDevice() { return CopyDef("memcpy_h2d"); }
 OpDef MemcpyDeviceToHost() { return CopyDef("memcpy_d2h"); }
+
 OpDef MemcpyPeerToPeer() {
   OpDef def = CopyDef("memcpy_p2p");
   def.kernels.erase(def.kernels.begin());  // none for the host

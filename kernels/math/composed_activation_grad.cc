@@ -33,7 +33,9 @@ bool DoesWithoutX(const OpContext& ctx) {
 absl::Status InferComposedGrad(InferContext& ctx) {
   const ComposedAttrs& attrs = ctx.attrs<ComposedAttrs>();
   if (!ctx.has_input(kX) && !DoesWithoutX(ctx)) {
-    return InvalidArgument("input 'X' is missing, which only relu(X + Y) with 'Out' does without");
+    return InvalidArgument(
+        "input 'X' is missing, which only relu and scale of X + Y with 'Out' do "
+        "without");
   }
   const Shape& y = ctx.input(kY).shape;
   INTERP_ASSIGN_OR_RETURN(const Shape out, BroadcastShapes(XOf(ctx).shape, y, attrs.axis));

@@ -65,7 +65,7 @@ Method ChooseMethod(const KernelContext& ctx, const ConvProblem& problem, DType 
     if (ConvFewOutputsPays(problem)) return Method::kFewOutputs;
     if (ConvProductPays(problem)) return Method::kProduct;
   }
-  // Tiles of bfloat16 do eight times as many operations as vectors of float32.
+  // Direct sums in tiles take a fifth to nine tenths of the time of Winograd's method in float32.
   if (dtype == DType::kBFloat16 && MultipliesBf16Tiles()) return Method::kOnednn;
   return WinogradPays(problem, constant, dtype) ? Method::kWinograd : Method::kOnednn;
 }

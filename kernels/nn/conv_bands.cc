@@ -60,11 +60,12 @@ bool ConvInBands::Cut(int num_threads) {
     const auto found = std::find(kinds_.begin(), kinds_.end(), kind);
     bands_.push_back({first, in_first, static_cast<size_t>(found - kinds_.begin())});
     if (found == kinds_.end()) kinds_.push_back(kind);
+    if (kinds_.size() > kMostKinds) return false;
   }
   if (dtype_ != DType::kFloat32) {
     wide_bytes_ = InLines(static_cast<size_t>(rows * out_row_) * sizeof(float));
   }
-  return kinds_.size() <= kMostKinds;
+  return true;
 }
 
 absl::Status ConvInBands::MakeLane(int64_t first, int64_t last) {

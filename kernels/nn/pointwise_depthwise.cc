@@ -180,11 +180,12 @@ absl::StatusOr<Prepared*> Prepare(KernelContext& ctx, const PairProblem& pair) {
 absl::Status TakeWeights(KernelContext& ctx, const OnednnConv& conv,
                          std::shared_ptr<const PackedWeights>& kept) {
   const ConvAttrs& attrs = ctx.attrs<PairAttrs>().pointwise;
-  const bool constant = WeightsAreConstant(ctx, attrs);
-  if (constant && kept != nullptr) return absl::OkStatus();
-  const auto pack = [&] { return conv.Pack(ctx, attrs); };
-  INTERP_ASSIGN_OR_RETURN(auto packed,
-                          constant ? SharedArrays(ctx, conv.weights_key(), pack) : pack());
+  if (WeightsAreConstant(ctx, attrs)) {
+    if (kept != nullptr) return absl::OkStatus();
+    INTERP_ASSIGN_OR_RETURN(kept, conv.SharedWeights(ctx, attrs));
+    return absl::OkStatus();
+  }
+  INTERP_ASSIGN_OR_RETURN(auto packed, conv.Pack(ctx, attrs));
   INTERP_ASSIGN_OR_RETURN(kept, conv.Use(std::move(packed)));
   return absl::OkStatus();
 }

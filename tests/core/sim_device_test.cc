@@ -459,58 +459,69 @@ TEST_P(SimDeviceTest, UsersComeAfterEachOther) {
   }
 }
 
+// A device with a user of its own, and another device that reads its memory as another user.
+struct ReadByPeer {
+  ReadByPeer(const SimOptions& options, int64_t peer_lost_at) {
+    SimOptions of_peer = options;
+    of_peer.index = 1;
+    of_peer.lose_at = peer_lost_at;
+    device = MakeDevice(options);
+    peer = MakeDevice(of_peer);
+    reader = OpenStream(*peer, "reader");
+    writer = OpenStream(*device, "writer");
+    a = Floats(*device, 1);
+    copy = Floats(*peer, 1);
+  }
+  ~ReadByPeer() {
+    device->EndUse(&reader);
+    device->EndUse(&writer);
+  }
+
+  static absl::Status Begin(Device& device, const std::unique_ptr<Stream>& user) {
+    Stream* const streams[] = {user.get()};
+    return device.BeginUse(&user, streams);
+  }
+  absl::Status ReaderBegins() { return Begin(*device, reader); }
+  absl::Status WriterBegins() { return Begin(*device, writer); }
+  absl::Status Copy() { return reader->CopyFromPeer(copy, a, device->place(), 4, {}); }
+
+  std::shared_ptr<Device> device;
+  std::shared_ptr<Device> peer;
+  std::unique_ptr<Stream> reader;
+  std::unique_ptr<Stream> writer;
+  float* a;
+  float* copy;
+};
+
 // Also where the first user is another device that copies.
 TEST_P(SimDeviceTest, UsersComeAfterCopiesOfPeers) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const SimOptions options{.capacity_bytes = 1 << 20,
-                             .seed = seed,
-                             .execution = GetParam(),
-                             .max_copy_delay_ns = 200'000};
-    SimOptions of_peer = options;
-    of_peer.index = 1;
-    const auto device = MakeDevice(options);
-    const auto peer = MakeDevice(of_peer);
-    const auto reader = OpenStream(*peer, "reader");
-    const auto writer = OpenStream(*device, "writer");
-    Stream* const readers[] = {reader.get()};
-    Stream* const writers[] = {writer.get()};
-    float* const a = Floats(*device, 1);
-    float* const copy = Floats(*peer, 1);
-    Put(*writer, a, {1});
-    ASSERT_THAT(writer->Synchronize(), IsOk());
-    ASSERT_THAT(device->BeginUse(readers, readers), IsOk());
-    ASSERT_THAT(reader->CopyFromPeer(copy, a, device->place(), 4, {}), IsOk());
-    ASSERT_THAT(device->BeginUse(writers, writers), IsOk());
-    Put(*writer, a, {2});
-    EXPECT_THAT(Read(*reader, copy, 1), ElementsAre(1)) << seed;
-    ASSERT_THAT(device->Synchronize(), IsOk());
-    device->EndUse(readers);
-    device->EndUse(writers);
+    ReadByPeer rig({.capacity_bytes = 1 << 20,
+                    .seed = seed,
+                    .execution = GetParam(),
+                    .max_copy_delay_ns = 200'000},
+                   /*peer_lost_at=*/0);
+    Put(*rig.writer, rig.a, {1});
+    ASSERT_THAT(rig.writer->Synchronize(), IsOk());
+    ASSERT_THAT(rig.ReaderBegins(), IsOk());
+    ASSERT_THAT(rig.Copy(), IsOk());
+    ASSERT_THAT(rig.WriterBegins(), IsOk());
+    Put(*rig.writer, rig.a, {2});
+    EXPECT_THAT(Read(*rig.reader, rig.copy, 1), ElementsAre(1)) << seed;
+    ASSERT_THAT(rig.device->Synchronize(), IsOk());
   }
 }
 
 // The next user does without a peer that is lost: its own device goes on.
 TEST_P(SimDeviceTest, UsersGoOnAfterAPeerIsLost) {
-  const SimOptions options{.capacity_bytes = 1 << 20, .execution = GetParam()};
-  SimOptions of_peer = options;
-  of_peer.index = 1;
-  of_peer.lose_at = 1;
-  const auto device = MakeDevice(options);
-  const auto peer = MakeDevice(of_peer);
-  const auto reader = OpenStream(*peer, "reader");
-  const auto writer = OpenStream(*device, "writer");
-  Stream* const readers[] = {reader.get()};
-  Stream* const writers[] = {writer.get()};
-  float* const a = Floats(*device, 1);
-  ASSERT_THAT(device->BeginUse(readers, readers), IsOk());
-  (void)reader->CopyFromPeer(Floats(*peer, 1), a, device->place(), 4, {});
-  (void)reader->Synchronize();
-  ASSERT_FALSE(peer->status().ok());
-  ASSERT_THAT(device->BeginUse(writers, writers), IsOk());
-  Put(*writer, a, {2});
-  EXPECT_THAT(Read(*writer, a, 1), ElementsAre(2));
-  device->EndUse(readers);
-  device->EndUse(writers);
+  ReadByPeer rig({.capacity_bytes = 1 << 20, .execution = GetParam()}, /*peer_lost_at=*/1);
+  ASSERT_THAT(rig.ReaderBegins(), IsOk());
+  (void)rig.Copy();
+  (void)rig.reader->Synchronize();
+  ASSERT_FALSE(rig.peer->status().ok());
+  ASSERT_THAT(rig.WriterBegins(), IsOk());
+  Put(*rig.writer, rig.a, {2});
+  EXPECT_THAT(Read(*rig.writer, rig.a, 1), ElementsAre(2));
 }
 
 // An event that is no simulated device's.

@@ -25,27 +25,48 @@ using testing::Read;
 
 constexpr MachineOptions TwoGpus(uint64_t seed) { return {.devices = 2, .seed = seed}; }
 
-using CudaPeers = CudaDeviceTest;
+class CudaPeers : public CudaDeviceTest {
+ protected:
+  // A machine of two GPUs, made anew, and a stream of each. False where there are fewer.
+  bool BeginTwo(uint64_t seed) {
+    to_.reset();
+    from_.reset();
+    other_.reset();
+    Begin(TwoGpus(seed));
+    if (IsSkipped()) return false;
+    auto other = cuda::MakeCudaDevice(1);
+    EXPECT_THAT(other, IsOk());
+    other_ = *std::move(other);
+    from_ = OpenStream(*device_);
+    to_ = OpenStream(*other_);
+    return true;
+  }
+  void TearDown() override {
+    to_.reset();
+    from_.reset();
+    other_.reset();
+    CudaDeviceTest::TearDown();
+  }
+
+  std::shared_ptr<Device> other_;
+  std::unique_ptr<Stream> from_;
+  std::unique_ptr<Stream> to_;
+};
 
 TEST_F(CudaPeers, CopyFromEachOther) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    Begin(TwoGpus(seed));
-    if (IsSkipped()) return;
-    const auto other = cuda::MakeCudaDevice(1);
-    ASSERT_THAT(other, IsOk());
-    const auto from = OpenStream(*device_);
-    const auto to = OpenStream(**other);
-    const auto written = from->CreateEvent();
+    if (!BeginTwo(seed)) return;
+    const auto written = from_->CreateEvent();
     ASSERT_THAT(written, IsOk());
     float* const data = Floats(*device_, 64);
-    float* const there = Floats(**other, 64);
-    Put(*from, data, UpTo(64));
-    ASSERT_THAT(AddOneOn(*from, data), IsOk());
-    ASSERT_THAT(from->Record(**written), IsOk());
-    ASSERT_THAT(to->Wait(**written), IsOk());
-    ASSERT_THAT(to->CopyFromPeer(there, data, device_->place(), 256, {}), IsOk());
-    ASSERT_THAT(AddOneOn(*to, there), IsOk());
-    ASSERT_EQ(Read(*to, there, 64).back(), 66) << "seed " << seed;
+    float* const there = Floats(*other_, 64);
+    Put(*from_, data, UpTo(64));
+    ASSERT_THAT(AddOneOn(*from_, data), IsOk());
+    ASSERT_THAT(from_->Record(**written), IsOk());
+    ASSERT_THAT(to_->Wait(**written), IsOk());
+    ASSERT_THAT(to_->CopyFromPeer(there, data, device_->place(), 256, {}), IsOk());
+    ASSERT_THAT(AddOneOn(*to_, there), IsOk());
+    ASSERT_EQ(Read(*to_, there, 64).back(), 66) << "seed " << seed;
     ASSERT_THAT(machine_->TakeFindings(), ::testing::IsEmpty());
   }
 }
@@ -53,25 +74,20 @@ TEST_F(CudaPeers, CopyFromEachOther) {
 // Memory that a peer still copies is handed on behind the copy.
 TEST_F(CudaPeers, MemoryIsHandedOnBehindCopies) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    Begin(TwoGpus(seed));
-    if (IsSkipped()) return;
-    const auto other = cuda::MakeCudaDevice(1);
-    ASSERT_THAT(other, IsOk());
-    const auto from = OpenStream(*device_);
-    const auto to = OpenStream(**other);
+    if (!BeginTwo(seed)) return;
     const auto pool = StreamPool::Create(*device_);
     Tensor x = testing::VectorOf<float>(UpTo(64));
     x.DropMemory();
-    ASSERT_THAT(x.Allocate(pool->ForStream(*from)), IsOk());
-    float* const there = Floats(**other, 64);
-    Put(*from, x.mutable_data<float>(), UpTo(64));
-    ASSERT_THAT(from->Synchronize(), IsOk());
-    ASSERT_THAT(to->CopyFromPeer(there, x.raw_data(), device_->place(), 256, {}), IsOk());
-    pool->RecordUse(*x.buffer().get(), *to);
+    ASSERT_THAT(x.Allocate(pool->ForStream(*from_)), IsOk());
+    float* const there = Floats(*other_, 64);
+    Put(*from_, x.mutable_data<float>(), UpTo(64));
+    ASSERT_THAT(from_->Synchronize(), IsOk());
+    ASSERT_THAT(to_->CopyFromPeer(there, x.raw_data(), device_->place(), 256, {}), IsOk());
+    pool->RecordUse(*x.buffer().get(), *to_);
     x.DropMemory();
-    ASSERT_THAT(x.Allocate(pool->ForStream(*from)), IsOk());
-    ASSERT_THAT(from->Fill(x.mutable_raw_data(), 0, 256), IsOk());
-    ASSERT_EQ(Read(*to, there, 64), UpTo(64)) << "seed " << seed;
+    ASSERT_THAT(x.Allocate(pool->ForStream(*from_)), IsOk());
+    ASSERT_THAT(from_->Fill(x.mutable_raw_data(), 0, 256), IsOk());
+    ASSERT_EQ(Read(*to_, there, 64), UpTo(64)) << "seed " << seed;
     ASSERT_THAT(machine_->TakeFindings(), ::testing::IsEmpty());
   }
 }
