@@ -22,7 +22,8 @@ TransferAttrs ReadTransferAttrs(AttrReader& reader) {
 absl::Status InferTransfer(InferContext& ctx) {
   const TransferAttrs& attrs = ctx.attrs<TransferAttrs>();
   const Shape& shape = ctx.input(kX).shape;
-  if (shape.rank() != 4 && shape.rank() != 5) {
+  // What stands for an image that is not defined yet has one element: no order to change.
+  if (shape.rank() != 4 && shape.rank() != 5 && shape.numel() > 1) {
     return InvalidArgument("'X' has shape ", ToString(shape),
                            ", expected rank 4 or 5 for a channels-last layout");
   }
@@ -34,7 +35,8 @@ absl::Status InferTransfer(InferContext& ctx) {
 absl::Status Transfer(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  const bool same_order = x.shape[1] <= 1 || x.shape.numel(2, x.shape.rank()) <= 1;
+  const bool same_order =
+      x.numel() <= 1 || x.shape[1] <= 1 || x.shape.numel(2, x.shape.rank()) <= 1;
   if (same_order && x.place().on_host()) {
     // Safe without the plan's knowledge: nobody writes memory it shares. Memory of a device is
     // handed on by what the plan knows.
