@@ -149,7 +149,6 @@ Killed RunRanksAndKillOne(int count, const std::vector<std::string>& arguments,
 // not name one that has not joined it yet.
 bool IsNamed(const Killed& killed) {
   const std::string name = "rank " + std::to_string(killed.victim);
-  EXPECT_NE(killed.exit_code, 0);
   EXPECT_THAT(killed.err, AnyOf(HasSubstr(name), HasSubstr("non-zero exit code")));
   return killed.err.find(name) != std::string::npos;
 }
@@ -179,6 +178,11 @@ TEST(KilledRanks, AreResumedFromTheCheckpoint) {
                                 << killed.err;
     launcher_hangs += killed.launcher_hangs ? 1 : 0;
     if (!killed.in_time || killed.launcher_hangs) continue;
+    if (killed.exit_code == 0) {
+      // It had left the others already, and all had been done.
+      EXPECT_EQ(Losses(*training / "killed.csv").size(), Losses(*training / "whole.csv").size());
+      continue;
+    }
     ++in_time;
     named += IsNamed(killed) ? 1 : 0;
   }
