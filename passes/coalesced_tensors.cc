@@ -281,14 +281,21 @@ std::vector<int32_t> BlocksThatRun(const Program& program) {
   return found;
 }
 
-// The block whose ops write each variable: VarUse::kNowhere, or kSeveralBlocks.
+// The block whose ops write each variable: VarUse::kNowhere, or kSeveralBlocks. What an inner block
+// declares itself is another variable: the gradient of a parameter there, of which the op that runs
+// the block gives the one outside.
 std::vector<int32_t> WritingBlocks(const Program& program) {
   std::vector<int32_t> blocks(program.names.size(), VarUse::kNowhere);
   for (const int32_t block : BlocksThatRun(program)) {
+    absl::flat_hash_set<VarId> own;
+    if (block != 0) {
+      for (const Var& var : program.blocks[block].vars) own.insert(var.id);
+    }
     for (const Op& op : program.blocks[block].ops) {
       if (HasSubBlock(op)) continue;  // what its block writes counts there
       for (const Slot& slot : op.outputs) {
         for (const VarId id : slot.args) {
+          if (own.contains(id)) continue;
           const bool first = blocks[id] == VarUse::kNowhere || blocks[id] == block;
           blocks[id] = first ? block : VarUse::kSeveralBlocks;
         }
