@@ -8,7 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "passes/addto.h"
 #include "passes/array_ops.h"
+#include "passes/branch_dtypes.h"
 #include "passes/coalesced_tensors.h"
+#include "passes/detached_values.h"
 #include "passes/expand_ops.h"
 #include "passes/fuse_batch_norm.h"
 #include "passes/fuse_conv.h"
@@ -37,9 +39,13 @@ constexpr Pass kPasses[] = {
     {kExpandOpsPass, "put what ops are made of in their place", ExpandOps},
     {kVariableAttributesPass, "turn attributes that are variables into inputs",
      BindVariableAttributes},
+    {kDetachedValuesPass, "read what is handed on by share_data where it comes from",
+     ReadDetachedValues},
     {kUndefinedValuesPass, "give undefined values the dtype of what they are chosen against",
      TypeUndefinedValues},
     {kArrayOpsPass, "give ops on tensor arrays types of their own", NameArrayOps},
+    {kBranchDTypesPass, "give values that branches make of several dtypes the widest",
+     WidenBranchDTypes},
     {kCoalescedTensorsPass, "keep tensors that coalesce_tensor has joined alike",
      KeepCoalescedTensorsAlike},
     {kPrunePass, "drop ops that contribute to nothing anybody sees", Prune},

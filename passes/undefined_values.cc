@@ -10,6 +10,7 @@
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
 #include "passes/array_ops.h"
+#include "passes/branch_dtypes.h"
 
 namespace interp {
 namespace {
@@ -36,7 +37,7 @@ bool RunsBlock(const Op& op) {
   });
 }
 
-// Variables that hold the same values in turn, and the dtype of those values.
+// Variables that hold the same values in turn, and the widest dtype of those values.
 class Groups {
  public:
   explicit Groups(size_t num_vars) : parents_(num_vars), types_(num_vars) {
@@ -48,15 +49,10 @@ class Groups {
   // REQUIRES: nothing is joined any more.
   void NoteDType(VarId var, DType dtype) {
     Types& types = types_[Find(var)];
-    if (dtype == DType::kUndefined || dtype == types.dtype) return;
-    types.several = types.several || types.dtype != DType::kUndefined;
-    types.dtype = dtype;
+    types.dtype = Wider(types.dtype, dtype);
   }
-  // kUndefined: none is known, or several are.
-  DType DTypeOf(VarId var) {
-    const Types& types = types_[Find(var)];
-    return types.several ? DType::kUndefined : types.dtype;
-  }
+  // The widest; kUndefined: none is known.
+  DType DTypeOf(VarId var) { return types_[Find(var)].dtype; }
 
   void NoteArray(VarId var) { types_[Find(var)].array = true; }
   void NoteTensor(VarId var) { types_[Find(var)].tensor = true; }
@@ -73,7 +69,6 @@ class Groups {
  private:
   struct Types {
     DType dtype = DType::kUndefined;
-    bool several = false;
     bool array = false;
     bool tensor = false;
     bool changed = false;
@@ -125,7 +120,7 @@ Groups FindGroups(Program& program) {
   return groups;
 }
 
-// The attribute of assign_value that lists values of a dtype; none: there is no such attribute.
+// The attribute of assign_value that lists integers of a dtype; none: it is of something else.
 std::optional<std::pair<absl::string_view, AttrValue>> ListOf(DType dtype) {
   switch (dtype) {
     case DType::kBool:
@@ -134,8 +129,6 @@ std::optional<std::pair<absl::string_view, AttrValue>> ListOf(DType dtype) {
       return std::pair{"int32_values", AttrValue(std::vector<int32_t>{0})};
     case DType::kInt64:
       return std::pair{"int64_values", AttrValue(std::vector<int64_t>{0})};
-    case DType::kFloat64:
-      return std::pair{"fp64_values", AttrValue(std::vector<double>{kUndefined})};
     default:
       return std::nullopt;
   }
@@ -218,9 +211,8 @@ absl::StatusOr<Program> TypeUndefinedValues(Program program, const PassContext& 
   // What such values are chosen for is declared in float32, too.
   for (Block& block : program.blocks) {
     for (Var& var : block.vars) {
-      if (var.kind == VarKind::kLodTensor && groups.Changed(var.id)) {
-        var.dtype = groups.DTypeOf(var.id);
-      }
+      const bool may_change = var.kind == VarKind::kLodTensor && var.dtype == DType::kFloat32;
+      if (may_change && groups.Changed(var.id)) var.dtype = groups.DTypeOf(var.id);
     }
   }
   return program;

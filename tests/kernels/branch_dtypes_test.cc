@@ -4,31 +4,86 @@
 namespace interp::testing {
 namespace {
 
-// `v` is an integer before the branch, which writes `value` to it.
-absl::Status Create(const std::string& declared, const std::string& value) {
-  INTERP_ASSIGN_OR_RETURN(
-      Program program,
-      ParseProgram(absl::StrCat(
-          "block 0\n  var x float32[]\n  var n int32[]\n  var cond bool[]\n  var v ", declared,
-          "[]\n  var s step_scopes\n"
-          "  fill_constant() -> (Out=v) {shape=[], dtype=3, value=1.0}\n"
-          "  conditional_block(Cond=cond, Input=",
-          value,
-          ") -> (Out=v, Scope=s) {is_scalar_condition=true, sub_block=block:1}\n"
-          "block 1 parent=0\n  assign(X=",
-          value, ") -> (Out=v)\n")));
-  return InterpreterCore::Create(std::move(program), {"x", "n", "cond"}, {"v"}, nullptr, {})
-      .status();
+absl::StatusOr<std::unique_ptr<InterpreterCore>> Create(const std::string& text,
+                                                        const std::string& fetched,
+                                                        CoreOptions options = {}) {
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(text));
+  return InterpreterCore::Create(std::move(program), {"x", "n", "cond"}, {fetched}, nullptr,
+                                 options);
 }
 
-// Fractions are not cut off; what loses nothing is converted.
+// `v` is an integer before the branch, which writes `value` to it.
+std::string Branch(const std::string& declared, const std::string& value) {
+  return absl::StrCat("block 0\n  var x float32[]\n  var n int32[]\n  var cond bool[]\n  var v ",
+                      declared,
+                      "[]\n  var s step_scopes\n"
+                      "  fill_constant() -> (Out=v) {shape=[], dtype=3, value=1.0}\n"
+                      "  conditional_block(Cond=cond, Input=",
+                      value,
+                      ") -> (Out=v, Scope=s) {is_scalar_condition=true, sub_block=block:1}\n"
+                      "block 1 parent=0\n  assign(X=",
+                      value, ") -> (Out=v)\n");
+}
+
+// What a run gives, of which there are the values and the dtype.
+Tensor RunOf(const std::string& text, const std::string& fetched, bool cond) {
+  const auto core = Create(text, fetched);
+  EXPECT_THAT(core.status(), IsOk());
+  if (!core.ok()) return {};
+  const auto got = (*core)->Run(
+      {Tensor::Of<float>({}, {2.5F}), Tensor::Of<int32_t>({}, {7}), Tensor::Of<bool>({}, {cond})});
+  EXPECT_THAT(got.status(), IsOk());
+  return got.ok() ? got->front() : Tensor();
+}
+
 TEST(BranchDTypes, FloatsAreNotMadeIntegers) {
-  EXPECT_THAT(Create("int64", "x"),
+  for (const bool cond : {true, false}) {
+    const Tensor v = RunOf(Branch("int64", "x"), "v", cond);
+    ASSERT_EQ(v.dtype, DType::kFloat32);
+    EXPECT_EQ(*v.data<float>(), cond ? 2.5F : 1.0F);
+  }
+}
+
+TEST(BranchDTypes, WhatLosesNothingIsConverted) {
+  EXPECT_THAT(Create(Branch("int64", "n"), "v").status(), IsOk());
+  EXPECT_THAT(Create(Branch("float32", "x"), "v").status(), IsOk());
+  EXPECT_THAT(Create(Branch("complex64", "x"), "v").status(), IsOk());
+}
+
+TEST(BranchDTypes, WithoutThePassFractionsAreNotCutOffEither) {
+  CoreOptions options;
+  options.passes.disable = {"branch_dtypes"};
+  EXPECT_THAT(Create(Branch("int64", "x"), "v", options).status(),
               FailsWith(absl::StatusCode::kUnimplemented,
                         "op #0 assign: variable 'v' is int64 and is written as float32"));
-  EXPECT_THAT(Create("int64", "n"), IsOk());
-  EXPECT_THAT(Create("float32", "x"), IsOk());
-  EXPECT_THAT(Create("complex64", "x"), IsOk());
+}
+
+// A loop of no trip leaves the integer that was there before.
+TEST(BranchDTypes, LoopCarriesTheWiderType) {
+  const std::string text =
+      "block 0\n  var x float32[]\n  var n int32[]\n  var cond bool[]\n  var v int64[]\n"
+      "  var w float32[]\n  var s step_scopes\n"
+      "  fill_constant() -> (Out=v) {shape=[], dtype=3, value=3.0}\n"
+      "  while(Condition=cond, X=[v, x]) -> (Out=[v, cond], StepScopes=s) {sub_block=block:1}\n"
+      "  scale(X=v) -> (Out=w) {scale=2.0}\n"
+      "block 1 parent=0\n  var t int64[]\n"
+      "  elementwise_add(X=x, Y=v) -> (Out=t)\n  assign(X=t) -> (Out=v)\n"
+      "  fill_constant() -> (Out=cond) {shape=[], dtype=0, value=0.0}\n";
+  EXPECT_EQ(*RunOf(text, "w", true).data<float>(), 11.0F);
+  EXPECT_EQ(*RunOf(text, "w", false).data<float>(), 6.0F);
+}
+
+TEST(BranchDTypes, ElementsOfAnArrayAreOfOneType) {
+  const std::string text =
+      "block 0\n  var x float32[]\n  var n int32[]\n  var cond bool[]\n"
+      "  var a lod_tensor_array int32[]\n  var i int64[]\n  var j int64[]\n  var e int32[]\n"
+      "  fill_constant() -> (Out=i) {shape=[], dtype=3, value=0.0}\n"
+      "  fill_constant() -> (Out=j) {shape=[], dtype=3, value=1.0}\n"
+      "  write_to_array(X=n, I=i) -> (Out=a)\n  write_to_array(X=x, I=j) -> (Out=a)\n"
+      "  read_from_array(X=a, I=i) -> (Out=e)\n";
+  const Tensor e = RunOf(text, "e", true);
+  ASSERT_EQ(e.dtype, DType::kFloat32);
+  EXPECT_EQ(*e.data<float>(), 7.0F);
 }
 
 }  // namespace

@@ -162,6 +162,9 @@ void AddOthers(OpRegistry& ops) {
   ops.Add(Lists("fetch", 0, kTensorArray));
   ops.Add(Lists("fetch_v2", 0, kTensorArray));
   ops.Add(Lists("write_to_array", 0, kTensorArray));
+  ops.Add({.type = "select_input",
+           .inputs = {{"X", kVariadic | kAnyDType}, {"Mask", kAnyDType}},
+           .outputs = {{"Out"}}});
   ops.Add(Lists("read_from_array", kTensorArray, 0));
   ops.Add({.type = "assign", .inputs = {{"X"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
   ops.Add({.type = "cast",
