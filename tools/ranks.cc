@@ -69,7 +69,6 @@ absl::Status AddRing(const std::string& text, Rings& rings) {
   if (different.size() != members.size() || *least < 0 || *most >= rings.size()) {
     return InvalidArgument("'", text, "', expected different ranks from 0 to ", rings.size() - 1);
   }
-  if (ring == 0) return InvalidArgument("'", text, "', but ring 0 is all ranks");
   const bool mine = different.contains(rings.rank());
   // Each rank is told of all rings, and has those that it is in.
   return mine ? rings.Add(ring, std::move(members)) : absl::OkStatus();

@@ -260,9 +260,9 @@ absl::Status CheckAgreement(Communicator& ring, const TrainSession& session) {
 absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
   INTERP_RETURN_IF_ERROR(session.trainer->ShareState());
   if (!flags.data_parallel || flags.rings == nullptr) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, flags.rings->Find(0));
-  INTERP_RETURN_IF_ERROR(CheckAgreement(*ring, session));
-  return BroadcastBytes(*ring, &session.position, sizeof(session.position));
+  Communicator& all = flags.rings->World();
+  INTERP_RETURN_IF_ERROR(CheckAgreement(all, session));
+  return BroadcastBytes(all, &session.position, sizeof(session.position));
 }
 
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {

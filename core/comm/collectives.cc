@@ -73,6 +73,8 @@ class Builder {
         return absl::OkStatus();
       case CommKind::kReduceScatter:
         return AddReduceScatter();
+      case CommKind::kScatter:
+        return AddScatter();
       case CommKind::kAllToAll:
         return AddAllToAll();
       case CommKind::kBarrier:
@@ -223,6 +225,27 @@ class Builder {
     return absl::OkStatus();
   }
 
+  absl::Status AddScatter() {
+    Round& round = schedule_.emplace_back();
+    if (rank_ != call_.root) {
+      Receive(round, call_.root, out_, call_.count);
+      return absl::OkStatus();
+    }
+    const size_t row = Bytes(call_.count);
+    Staging staging;  // the own row lands on the first one, which has to go out
+    if (in_ == out_ && rank_ != 0 && row > 0) {
+      INTERP_ASSIGN_OR_RETURN(staging, NewStaging(row));
+      std::memcpy(staging.get(), in_, row);
+    }
+    ForEachPeer([&](int peer) {
+      Send(round, peer, staging != nullptr && peer == 0 ? staging.get() : in_ + row * peer,
+           call_.count);
+    });
+    Copy(out_, in_ + row * rank_, row);
+    round.then = [staging] { return absl::OkStatus(); };
+    return absl::OkStatus();
+  }
+
   absl::Status AddAllToAll() {
     Staging staging;  // what is sent must not be overwritten by what comes in
     if (in_ == out_ && call_.count > 0) {
@@ -278,6 +301,8 @@ absl::string_view Name(CommKind kind) {
       return "all-gather";
     case CommKind::kReduceScatter:
       return "reduce-scatter";
+    case CommKind::kScatter:
+      return "scatter";
     case CommKind::kAllToAll:
       return "all-to-all";
     case CommKind::kBarrier:

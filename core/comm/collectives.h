@@ -23,6 +23,7 @@ enum class CommKind : int8_t {
   kBroadcast,      // in[count] of `root` -> out[count] of all
   kAllGather,      // in[count] of all -> out[size][count], or by `counts`
   kReduceScatter,  // in[size][count] of all -> out[count]: row `rank` of the reduced rows
+  kScatter,        // in[size][count] of `root` -> out[count]: row `rank`
   kAllToAll,       // in[size][count] -> out[size][count]: row i goes to rank i
   kBarrier,        // nobody is through before all have come
   kSend,           // in[count] to `root`

@@ -10,7 +10,7 @@ namespace interp {
 // other ranks is part of it. Nanoseconds of the steady clock.
 struct CommSpan {
   std::string what;  // as errors name it
-  int ring_id = -1;  // -1: a message
+  int ring = -1;     // Communicator::number; -1: a message
   int64_t start_ns = 0;
   int64_t end_ns = 0;
 };

@@ -312,7 +312,7 @@ void CommThread::Note(const Lane& lane) {
   const std::scoped_lock lock(mutex_);
   if (!traces_) return;
   spans_.push_back({.what = lane.jobs.front().what,
-                    .ring_id = lane.number,
+                    .ring = lane.number,
                     .start_ns = ns(lane.since),
                     .end_ns = ns(Clock::now())});
 }

@@ -53,8 +53,13 @@ std::string ToText(const CallHeader& header) {
 
 }  // namespace
 
-Communicator::Communicator(int ring_id, std::vector<int> members, CommThread* thread)
-    : ring_id_(ring_id), members_(std::move(members)), thread_(thread) {
+std::string RingName(int number) {
+  if (number == Communicator::kPartAsRing0) return "ring 0 of a part of the ranks";
+  return absl::StrCat("ring ", number);
+}
+
+Communicator::Communicator(int number, std::vector<int> members, CommThread* thread)
+    : number_(number), members_(std::move(members)), thread_(thread) {
   if (thread_ == nullptr) return;
   const auto it = std::find(members_.begin(), members_.end(), thread_->rank());
   rank_ = static_cast<int>(it - members_.begin());
@@ -62,7 +67,7 @@ Communicator::Communicator(int ring_id, std::vector<int> members, CommThread* th
 
 std::string Communicator::Describe(const CommCall& call, int64_t number) const {
   std::string text(call.name.empty() ? Name(call.kind) : absl::string_view(call.name));
-  absl::StrAppend(&text, " on ring ", ring_id_);
+  absl::StrAppend(&text, " on ", RingName(number_));
   if (!IsPointToPoint(call.kind)) absl::StrAppend(&text, ", number ", number);
   return text;
 }
@@ -96,12 +101,12 @@ absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall&
 absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Submit(const CommCall& call,
                                                                   CommJob job) {
   job.members = members_;
-  job.tag = ring_id_ * (kNumTags + 1);
+  job.tag = number_ * (kNumTags + 1);
   const std::scoped_lock lock(mutex_);
   if (IsPointToPoint(call.kind)) {
     job.tag += 1 + call.tag;
   } else {
-    job.lane = ring_id_;
+    job.lane = number_;
     INTERP_RETURN_IF_ERROR(AddCheck(call, job));
     ++num_started_;
   }
@@ -136,13 +141,13 @@ absl::Status Communicator::AddCheck(const CommCall& call, CommJob& job) {
     check.transfers.push_back({true, peer, &(*headers)[rank_], sizeof(CallHeader)});
     check.transfers.push_back({false, peer, &(*headers)[peer], sizeof(CallHeader)});
   }
-  check.then = [headers, rank = rank_, members = members_, ring = ring_id_] {
+  check.then = [headers, rank = rank_, members = members_, ring = number_] {
     const CallHeader& own = (*headers)[rank];
     for (size_t peer = 0; peer < headers->size(); ++peer) {
       const CallHeader& other = (*headers)[peer];
       if (own.Matches(other)) continue;
       return absl::FailedPreconditionError(
-          absl::StrCat("ranks differ in what they do on ring ", ring, ": rank ", members[rank],
+          absl::StrCat("ranks differ in what they do on ", RingName(ring), ": rank ", members[rank],
                        " is at ", ToText(own), ", rank ", members[peer], " at ", ToText(other)));
     }
     return absl::OkStatus();

@@ -1,5 +1,6 @@
 // Communicator: a ring, which is a group of ranks that talk with each other. The ring of all ranks
-// is ring 0; Rings (core/comm/rings.h) has them by number.
+// is ring 0 unless a program makes another one of that number; Rings (core/comm/rings.h) has them
+// by number.
 //
 // Collectives of one ring happen in the order of the calls, which is to be the same on all its
 // ranks. Messages match by sender, receiver and tag, in order.
@@ -22,12 +23,15 @@ class Communicator {
  public:
   // Tags of messages are less than this.
   static constexpr int kNumTags = 1023;
+  // The number of a ring 0 that is a part of the ranks: of those, and of nothing else.
+  static constexpr int kPartAsRing0 = 8191;
 
   // `members`: the ranks of the ring in its order, with that of `thread` among them. A null
   // `thread`, which is borrowed otherwise: there is one rank, and nothing to talk.
-  Communicator(int ring_id, std::vector<int> members, CommThread* thread);
+  Communicator(int number, std::vector<int> members, CommThread* thread);
 
-  int ring_id() const { return ring_id_; }
+  // By which its messages are told from those of other rings.
+  int number() const { return number_; }
   int rank() const { return rank_; }  // in the ring
   int size() const { return static_cast<int>(members_.size()); }
 
@@ -65,7 +69,7 @@ class Communicator {
   absl::Status AddCheck(const CommCall& call, CommJob& job);
   absl::StatusOr<std::shared_ptr<CommRequest>> Submit(const CommCall& call, CommJob job);
 
-  const int ring_id_;
+  const int number_;
   const std::vector<int> members_;
   CommThread* const thread_;
   int rank_ = 0;
@@ -74,5 +78,8 @@ class Communicator {
   int64_t num_started_ = 0;  // collectives
   std::vector<Launched> launched_;
 };
+
+// A ring in messages: "ring 3".
+std::string RingName(int number);
 
 }  // namespace interp

@@ -1,10 +1,30 @@
 #include "core/comm/rings.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
 namespace interp {
+
+namespace {
+
+// A rank's name as it goes to the others.
+using NameBytes = std::array<char, 256>;
+
+std::vector<int> AllOf(const CommThread* thread) {
+  std::vector<int> everybody(thread == nullptr ? 1 : thread->size());
+  std::iota(everybody.begin(), everybody.end(), 0);
+  return everybody;
+}
+
+}  // namespace
+
+Rings::Rings(std::unique_ptr<CommThread> thread, std::chrono::milliseconds timeout)
+    : thread_(std::move(thread)),
+      timeout_(timeout),
+      world_(std::make_unique<Communicator>(0, AllOf(thread_.get()), thread_.get())) {}
 
 std::shared_ptr<Rings> Rings::Alone() {
   return std::shared_ptr<Rings>(new Rings(nullptr, CommOptions().timeout));
@@ -13,24 +33,27 @@ std::shared_ptr<Rings> Rings::Alone() {
 absl::StatusOr<std::shared_ptr<Rings>> Rings::Join(MakeTransport make, CommOptions options) {
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<CommThread> thread,
                           CommThread::Start(std::move(make), options));
-  std::vector<int> everybody(thread->size());
-  std::iota(everybody.begin(), everybody.end(), 0);
   std::shared_ptr<Rings> rings(new Rings(std::move(thread), options.timeout));
-  INTERP_RETURN_IF_ERROR(rings->Add(0, everybody));
+  INTERP_RETURN_IF_ERROR(rings->CheckTags(0));
   return rings;
+}
+
+// MPI promises 32,767; Open MPI over UCX has 8,388,607.
+absl::Status Rings::CheckTags(int number) const {
+  const int last_tag = (number + 1) * (Communicator::kNumTags + 1) - 1;
+  if (thread_ == nullptr || thread_->max_tag() >= last_tag) return absl::OkStatus();
+  return Unimplemented(RingName(number), " needs messages with tags up to ", last_tag,
+                       ", and this MPI has tags up to ", thread_->max_tag(),
+                       "; expected a smaller number for the ring");
 }
 
 absl::Status Rings::Add(int ring_id, std::vector<int> members) {
   if (ring_id < 0 || ring_id > kMaxRingId) {
     return InvalidArgument("ring ", ring_id, ", expected one from 0 to ", kMaxRingId);
   }
-  // MPI promises 32,767; Open MPI over UCX has 8,388,607.
-  const int last_tag = (ring_id + 1) * (Communicator::kNumTags + 1) - 1;
-  if (thread_ != nullptr && thread_->max_tag() < last_tag) {
-    return Unimplemented("ring ", ring_id, " needs messages with tags up to ", last_tag,
-                         ", and this MPI has tags up to ", thread_->max_tag(),
-                         "; expected a smaller number for the ring");
-  }
+  const bool all = members == AllOf(thread_.get());
+  const int number = ring_id == 0 && !all ? Communicator::kPartAsRing0 : ring_id;
+  INTERP_RETURN_IF_ERROR(CheckTags(number));
   std::vector<int> sorted = members;
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) {
@@ -48,22 +71,64 @@ absl::Status Rings::Add(int ring_id, std::vector<int> members) {
     return InvalidArgument("ring ", ring_id, " is there already, with other ranks");
   }
   members_[ring_id] = members;
-  rings_[ring_id] = std::make_unique<Communicator>(ring_id, std::move(members), thread_.get());
+  if (number == 0) return absl::OkStatus();
+  rings_[ring_id] = std::make_unique<Communicator>(number, std::move(members), thread_.get());
   return absl::OkStatus();
 }
 
 bool Rings::Has(int ring_id) {
   const std::scoped_lock lock(mutex_);
-  return rings_.contains(ring_id);
+  return members_.contains(ring_id);
 }
 
 absl::StatusOr<Communicator*> Rings::Find(int ring_id) {
-  if (thread_ == nullptr && !Has(ring_id)) INTERP_RETURN_IF_ERROR(Add(ring_id, {0}));
+  const bool alone = thread_ == nullptr && ring_id != 0;
+  if (alone) INTERP_RETURN_IF_ERROR(Add(ring_id, {0}));
   const std::scoped_lock lock(mutex_);
   if (const auto it = rings_.find(ring_id); it != rings_.end()) return it->second.get();
+  if (ring_id == 0) return world_.get();
   return NotFound("there is no ring ", ring_id,
                   ": a startup program makes it (c_comm_init), or --ring ", ring_id,
                   "=RANK,RANK...");
+}
+
+absl::StatusOr<std::vector<int>> Rings::RanksNamed(const std::string& own,
+                                                   const std::vector<std::string>& names) {
+  const std::scoped_lock lock(naming_);
+  if (named_.empty()) INTERP_RETURN_IF_ERROR(LearnNames(own));
+  std::vector<int> ranks;
+  for (const std::string& name : names) {
+    const auto it = named_.find(name);
+    if (it == named_.end()) return NotFound("no rank is called '", name, "'");
+    ranks.push_back(it->second);
+  }
+  return ranks;
+}
+
+absl::Status Rings::LearnNames(const std::string& own) {
+  std::vector<NameBytes> names(size());
+  // One that is too long goes as it is cut off, so that all ranks find it out.
+  names[rank()].fill(0);
+  std::memcpy(names[rank()].data(), own.data(), std::min(own.size(), sizeof(NameBytes)));
+  const NameBytes mine = names[rank()];
+  INTERP_RETURN_IF_ERROR(world_->Run({.kind = CommKind::kAllGather,
+                                      .count = sizeof(NameBytes),
+                                      .in = mine.data(),
+                                      .out = names.data(),
+                                      .name = "names of ranks"}));
+  std::map<std::string, int> named;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (names[rank].back() != 0) {
+      return InvalidArgument("rank ", rank, " has a name of ", sizeof(NameBytes), " bytes or more");
+    }
+    const auto [other, added] = named.emplace(names[rank].data(), rank);
+    if (added) continue;
+    return InvalidArgument("ranks ", other->second, " and ", rank, " are both called '",
+                           other->first,
+                           "': expected the program of each rank, as fleet writes it");
+  }
+  named_ = std::move(named);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> Rings::TakeTags(int count) {

@@ -1,7 +1,7 @@
 // Rings: the groups of ranks by number, as programs name them (attribute ring_id).
 //
 //   auto rings = Rings::Join(make_transport, {});   // every rank of the program does
-//   (*rings)->Find(0)                               // all ranks
+//   (*rings)->World()                               // all ranks
 //   (*rings)->Add(3, {0, 2});                       // on ranks 0 and 2
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "core/comm/communicator.h"
@@ -19,7 +20,7 @@ namespace interp {
 // Thread-safety: all methods. What Find returns lives as long as the Rings.
 class Rings {
  public:
-  static constexpr int kMaxRingId = 65535;
+  static constexpr int kMaxRingId = Communicator::kPartAsRing0 - 1;
 
   // One rank and no others: any ring is that rank alone, and collectives are copies.
   static std::shared_ptr<Rings> Alone();
@@ -30,13 +31,22 @@ class Rings {
   int rank() const { return thread_ == nullptr ? 0 : thread_->rank(); }
   int size() const { return thread_ == nullptr ? 1 : thread_->size(); }
 
+  // All ranks.
+  Communicator& World() { return *world_; }
   // A ring of these ranks in this order; a ring may be added again with the same ones. Ranks that
   // are not in it do not call. Errors: InvalidArgument for ranks that are not there or come twice,
   // and for another group under the same number.
   absl::Status Add(int ring_id, std::vector<int> members);
-  // NotFound for a ring that was not added, but for ring 0.
+  // NotFound for a ring that was not added; ring 0 is all ranks then.
   absl::StatusOr<Communicator*> Find(int ring_id);
-  bool Has(int ring_id);
+  bool Has(int ring_id);  // it was added
+
+  // The ranks that have these names, for programs that name them by their addresses. All ranks
+  // call this for the first time in the same order as collectives of World(), and say what they are
+  // called; nobody waits later. Errors: those of the ranks' communication; InvalidArgument for
+  // names that are too long or of two ranks; NotFound for names of none.
+  absl::StatusOr<std::vector<int>> RanksNamed(const std::string& own,
+                                              const std::vector<std::string>& names);
 
   // The first of so many tags of messages of ring 0 that are the caller's alone. They are dealt
   // from the last one downwards: programs' messages use the first ones. Ranks that make the same
@@ -59,12 +69,17 @@ class Rings {
   std::vector<CommSpan> StopTrace();
 
  private:
-  Rings(std::unique_ptr<CommThread> thread, std::chrono::milliseconds timeout)
-      : thread_(std::move(thread)), timeout_(timeout) {}
+  Rings(std::unique_ptr<CommThread> thread, std::chrono::milliseconds timeout);
+
+  absl::Status CheckTags(int number) const;
+  absl::Status LearnNames(const std::string& own);
 
   const std::unique_ptr<CommThread> thread_;  // null: alone
   const std::chrono::milliseconds timeout_;
-  std::mutex mutex_;  // guards what follows, not what rings hold
+  const std::unique_ptr<Communicator> world_;
+  std::mutex naming_;                 // guards what follows, over a collective
+  std::map<std::string, int> named_;  // empty: not asked yet
+  std::mutex mutex_;                  // guards what follows, not what rings hold
   std::map<int, std::unique_ptr<Communicator>> rings_;
   std::map<int, std::vector<int>> members_;
   std::map<const void*, std::weak_ptr<void>> shared_;

@@ -155,7 +155,7 @@ class RowsGathering : public std::enable_shared_from_this<RowsGathering> {
 
 absl::StatusOr<std::unique_ptr<AcrossRanks>> AcrossRanks::Make(ArrayRuntime& runtime,
                                                                std::shared_ptr<Rings> rings) {
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, rings->Find(0));
+  Communicator* const ring = &rings->World();
   engine::Engine& engine = runtime.engine();
   const auto order = std::static_pointer_cast<const Order>(
       rings->Share(&engine, [&] { return std::make_shared<Order>(engine); }));

@@ -172,17 +172,16 @@ StoreClient::StoreClient(ArrayRuntime& runtime, std::shared_ptr<Rings> rings, Co
 
 absl::StatusOr<std::unique_ptr<StoreClient>> StoreClient::Make(ArrayRuntime& runtime,
                                                                std::shared_ptr<Rings> rings) {
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, rings->Find(0));
   INTERP_ASSIGN_OR_RETURN(const int tag, rings->TakeTags(kNumStoreTags));
   absl::StatusOr<std::unique_ptr<StoreServer>> server = StoreServer::Make(runtime);
   if (!server.ok()) {
     rings->Fail(server.status());  // the others come to ask
     return server.status();
   }
-  std::unique_ptr<StoreClient> client(new StoreClient(runtime, std::move(rings), *ring, tag));
+  std::unique_ptr<StoreClient> client(new StoreClient(runtime, rings, rings->World(), tag));
   client->server_ = *std::move(server);
   client->listener_ =
-      std::make_unique<StoreListener>(*client->rings_, *ring, tag, *client->server_);
+      std::make_unique<StoreListener>(*client->rings_, client->ring_, tag, *client->server_);
   return client;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/comm/communicator.h"
 #include "core/trace_events.h"
 #include "interpreter/inspect/job_times.h"
 #include "interpreter/inspect/trace.h"
@@ -135,9 +136,9 @@ class ChromeTrace {
     constexpr int kFirstThread = 1 << 16;
     std::map<int, std::string> lanes;
     for (const CommSpan& span : trace_.comm) {
-      const TraceLane lane{.thread = kFirstThread + 1 + span.ring_id};
+      const TraceLane lane{.thread = kFirstThread + 1 + span.ring};
       lanes[lane.thread] =
-          span.ring_id < 0 ? "messages of ranks" : absl::StrCat("ranks of ring ", span.ring_id);
+          span.ring < 0 ? "messages of ranks" : absl::StrCat("ranks of ", RingName(span.ring));
       events_.BeginSlice(span.what, "comm", lane, OfRun(span.start_ns), OfRun(span.end_ns));
       events_.EndSlice();
     }

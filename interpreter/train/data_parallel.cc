@@ -51,6 +51,10 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
   std::unique_ptr<DataParallel> made(new DataParallel());
   made->rings_ = rings != nullptr ? std::move(rings) : Rings::Alone();
   INTERP_ASSIGN_OR_RETURN(made->ring_, made->rings_->Find(options.ring_id));
+  if (made->ring_->size() != made->rings_->size()) {
+    return InvalidArgument("ring ", options.ring_id, " has ", made->ring_->size(), " of ",
+                           made->rings_->size(), " ranks, and data-parallel training needs all");
+  }
   INTERP_ASSIGN_OR_RETURN(DataParallelProgram rewritten, MakeDataParallel(main, options));
   for (const std::string& name : fetches) {
     made->fetches_.push_back({.name = name,

@@ -1,42 +1,111 @@
-// c_gen_nccl_id (of any library) makes what ranks find each other by; here they have met before the
-// program starts, and it does nothing.
+// c_gen_nccl_id (of any library): Out = the ranks of a ring, in its order, where the op names them
+// by their addresses: `other_endpoints`, among which `endpoint` is the `rank`-th. What they find
+// each other by is no affair of the program here.
 // c_comm_init: the ring `ring_id` of `nranks` ranks, of which this one is `rank`. A ring of all
-// ranks is made on the spot; which ranks a smaller one has, the op does not say: it has to be there
-// already (Rings::Add). c_comm_init_all, c_comm_init_multitrainer: the ring has all ranks.
+// ranks is made on the spot. Of a smaller one either `endpoints` or what c_gen_nccl_id made tells
+// which ranks it has; else it has to be there already (Rings::Add).
+// c_comm_init_all, c_comm_init_multitrainer: the ring has all ranks.
+#include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "kernels/collective/ring.h"
 
 namespace interp {
 namespace {
 
-absl::Status DoNothing(KernelContext& ctx) {
-  static_cast<void>(ctx);
+constexpr int kX = 0;
+constexpr int kOut = 0;
+
+struct IdAttrs {
+  int ring_id = 0;
+  int rank = 0;
+  std::string endpoint;
+  std::vector<std::string> others;
+
+  static IdAttrs Read(AttrReader& reader) {
+    IdAttrs attrs;
+    attrs.ring_id = reader.Int("ring_id", 0);
+    attrs.rank = reader.Int("rank", 0);
+    attrs.endpoint = reader.String("endpoint", "");
+    attrs.others = reader.Strings("other_endpoints");
+    if (attrs.rank < 0 || attrs.rank > std::ssize(attrs.others)) {
+      reader.Fail(absl::StrCat("'rank' is ", attrs.rank, " among ", attrs.others.size() + 1));
+    }
+    return attrs;
+  }
+};
+
+struct InitAttrs {
+  RingAttrs ring;
+  std::vector<std::string> endpoints;
+
+  static InitAttrs Read(AttrReader& reader) {
+    InitAttrs attrs;
+    attrs.ring = RingAttrs::Read(reader);
+    attrs.endpoints = absl::StrSplit(reader.String("endpoints", ""), ',', absl::SkipEmpty());
+    return attrs;
+  }
+};
+
+std::vector<int> AllOf(const Rings& rings) {
+  std::vector<int> everybody(rings.size());
+  std::iota(everybody.begin(), everybody.end(), 0);
+  return everybody;
+}
+
+absl::Status MakeId(KernelContext& ctx) {
+  const IdAttrs& attrs = ctx.attrs<IdAttrs>();
+  INTERP_ASSIGN_OR_RETURN(Rings* const rings, RingsOf(ctx));
+  std::vector<Tensor>& id = ctx.output_array(kOut);
+  id.clear();
+  std::vector<std::string> names = attrs.others;
+  names.insert(names.begin() + attrs.rank, attrs.endpoint);
+  // All ranks need no names: they are in the order in which the launcher has started them.
+  const bool some = std::ssize(names) > 1 && std::ssize(names) < rings->size();
+  if (!some || rings->Has(attrs.ring_id)) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int> ranks, rings->RanksNamed(attrs.endpoint, names));
+  id.push_back(Tensor::Of<int32_t>({std::ssize(ranks)}, ranks));
   return absl::OkStatus();
 }
 
-absl::Status AddAll(Rings& rings, int ring_id) {
-  if (rings.Has(ring_id)) return absl::OkStatus();
-  std::vector<int> everybody(rings.size());
-  std::iota(everybody.begin(), everybody.end(), 0);
-  return rings.Add(ring_id, std::move(everybody));
+// nullopt: the op does not tell, or it needs not.
+absl::StatusOr<std::optional<std::vector<int>>> MembersOf(const KernelContext& ctx, Rings& rings) {
+  const InitAttrs& attrs = ctx.attrs<InitAttrs>();
+  if (attrs.ring.nranks == rings.size()) return AllOf(rings);
+  if (rings.Has(attrs.ring.ring_id)) return std::nullopt;
+  const bool named = attrs.ring.rank >= 0 && attrs.ring.rank < std::ssize(attrs.endpoints);
+  if (named && attrs.ring.nranks == std::ssize(attrs.endpoints)) {
+    return rings.RanksNamed(attrs.endpoints[attrs.ring.rank], attrs.endpoints);
+  }
+  const Variable* const id = ctx.input_variables(kX).empty() ? nullptr : ctx.input_variables(kX)[0];
+  if (id == nullptr || id->array.empty()) return std::nullopt;
+  const Tensor& ranks = id->array.front();
+  if (ranks.dtype != DType::kInt32 || !ranks.has_memory()) {
+    return InvalidArgument("input 'X' is ", DescribeType(ranks),
+                           ", expected what c_gen_nccl_id made");
+  }
+  return std::vector<int>(ranks.data<int32_t>(), ranks.data<int32_t>() + ranks.numel());
 }
 
 absl::Status InitAll(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Rings* const rings, RingsOf(ctx));
-  return AddAll(*rings, ctx.attrs<RingAttrs>().ring_id);
+  return rings->Add(ctx.attrs<InitAttrs>().ring.ring_id, AllOf(*rings));
 }
 
 absl::Status Init(KernelContext& ctx) {
-  const RingAttrs& attrs = ctx.attrs<RingAttrs>();
+  const RingAttrs& attrs = ctx.attrs<InitAttrs>().ring;
   INTERP_ASSIGN_OR_RETURN(Rings* const rings, RingsOf(ctx));
   if (attrs.nranks > rings->size()) {
     return InvalidArgument("the op makes a ring of ", attrs.nranks, " ranks, and there are ",
                            rings->size(), ": start that many, as with `mpirun -n ", attrs.nranks,
                            "`");
   }
-  if (attrs.nranks == rings->size()) INTERP_RETURN_IF_ERROR(AddAll(*rings, attrs.ring_id));
+  INTERP_ASSIGN_OR_RETURN(std::optional<std::vector<int>> members, MembersOf(ctx, *rings));
+  if (members.has_value()) INTERP_RETURN_IF_ERROR(rings->Add(attrs.ring_id, *std::move(members)));
   return FindRing(ctx, attrs).status();
 }
 
@@ -45,8 +114,10 @@ OpDef MakeIdDef(absl::string_view type) {
       .type = type,
       .inputs = {},
       .outputs = {{"Out", kTensorArray}},
-      .kernels = {{DType::kUndefined, DoNothing}},
+      .parse = ParseAttrs<IdAttrs, IdAttrs::Read>,
+      .kernels = {{DType::kUndefined, MakeId}},
       .dynamic_outputs = true,
+      .side_effect = true,
       .host_only = true,
   };
 }
@@ -56,7 +127,7 @@ OpDef InitDef(absl::string_view type, KernelFn run) {
       .type = type,
       .inputs = {{"X", kOptional | kTensorArray | kMayBeEmpty}},
       .outputs = {},
-      .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
+      .parse = ParseAttrs<InitAttrs, InitAttrs::Read>,
       .infer = [](InferContext&) { return absl::OkStatus(); },
       .kernels = {{DType::kUndefined, run}},
       .side_effect = true,

@@ -62,7 +62,7 @@ absl::Status CopyAlone(const KernelContext& ctx, const CommCall& call) {
 
 absl::StatusOr<DeviceCommunicator*> FindDeviceRing(const KernelContext& ctx, Communicator& ring) {
   return ctx.place_resources().GetOrMake<DeviceCommunicator>(
-      absl::StrCat(ring.ring_id()), [&]() -> absl::StatusOr<std::unique_ptr<DeviceCommunicator>> {
+      absl::StrCat(ring.number()), [&]() -> absl::StatusOr<std::unique_ptr<DeviceCommunicator>> {
         const PlaceKind kind = ctx.stream().place().kind;
         INTERP_RETURN_IF_ERROR(DeviceCommunication(kind));
         INTERP_ASSIGN_OR_RETURN(const RingsHandle* const handle, HandleOfRings(ctx));

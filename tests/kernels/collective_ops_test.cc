@@ -6,8 +6,8 @@
 
 #include "interpreter/interpreter_core.h"
 #include "passes/append_backward.h"
+#include "tests/kernels/rank_runs.h"
 #include "tests/testing/program_builder.h"
-#include "tests/testing/rank_team.h"
 
 namespace interp {
 namespace {
@@ -15,48 +15,13 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::kChecked;
 using testing::OnAllRanks;
 using testing::ProgramBuilder;
-
-using Values = std::vector<float>;
-
-constexpr CommOptions kChecked{.timeout = std::chrono::seconds(60), .check = true};
-
-Values ValuesOf(const Tensor& tensor) {
-  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
-}
-
-struct RankRun {
-  std::vector<Values> fetched;
-  std::vector<Shape> shapes;
-};
-
-// What each rank fetches when all run `program`, rank r fed feeds(r).
-absl::StatusOr<std::vector<RankRun>> RunOnRanks(
-    int size, const std::function<Program(int)>& program,
-    const std::function<std::vector<Tensor>(int)>& feeds, CoreOptions options = {}) {
-  std::vector<RankRun> runs(size);
-  const ThreadRanksOptions slow{.size = size, .longest_delay = std::chrono::microseconds(200)};
-  const auto statuses =
-      OnAllRanks(slow, kChecked, [&](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
-        CoreOptions own = options;
-        own.rings = rings;
-        const int rank = rings->rank();
-        INTERP_ASSIGN_OR_RETURN(const auto core,
-                                InterpreterCore::Create(program(rank), {}, {}, nullptr, own));
-        for (int times = 0; times < 2; ++times) {  // also warm
-          INTERP_ASSIGN_OR_RETURN(const auto fetched, core->Run(feeds(rank)));
-          runs[rank] = {};
-          for (const Tensor& tensor : fetched) {
-            runs[rank].fetched.push_back(ValuesOf(tensor));
-            runs[rank].shapes.push_back(tensor.shape);
-          }
-        }
-        return absl::OkStatus();
-      });
-  for (const absl::Status& status : statuses) INTERP_RETURN_IF_ERROR(status);
-  return runs;
-}
+using testing::RankRun;
+using testing::RunOnRanks;
+using Values = testing::RankValues;
+using testing::FloatsOf;
 
 // Of one op from a fed x to a fetched y.
 absl::StatusOr<std::vector<RankRun>> RunOp(const std::string& type,
@@ -139,7 +104,7 @@ TEST(CollectiveOps, AreCopiesWhereThereIsOneRank) {
   ASSERT_TRUE(core.ok()) << core.status();
   const auto fetched = (*core)->Run({Tensor::Of<float>({2}, {3, 4})});
   ASSERT_TRUE(fetched.ok()) << fetched.status();
-  EXPECT_THAT(ValuesOf((*fetched)[0]), ElementsAre(3, 4));
+  EXPECT_THAT(FloatsOf((*fetched)[0]), ElementsAre(3, 4));
 }
 
 TEST(CollectiveOps, SayHowManyRanksTheyAreFor) {
@@ -155,36 +120,21 @@ TEST(CollectiveOps, SayHowManyRanksTheyAreFor) {
                         "-n 4`"));
 }
 
-TEST(CollectiveOps, MakeRingsOfAllRanksAndFindOthersMissing) {
-  const auto program = [](int ring, int nranks) {
-    return [=](int rank) {
-      Program made = ProgramBuilder()
-                         .Feed("x", {1})
-                         .DeclareArray("id")
-                         .AddOp("c_gen_nccl_id", {}, {{"Out", {"id"}}}, {{"ring_id", ring}})
-                         .AddOp("c_comm_init", {{"X", {"id"}}}, {},
-                                {{"ring_id", ring}, {"nranks", nranks}, {"rank", rank}})
-                         .Call("c_allreduce_sum", {"x"}, "y", {{"ring_id", ring}})
-                         .Fetch("y")
-                         .Build();
-      for (Var& var : made.blocks[0].vars) {
-        if (made.NameOf(var.id) != "id") continue;
-        var.kind = VarKind::kRaw;  // as Paddle declares it
-        var.persistable = true;
-      }
-      return made;
-    };
+TEST(CollectiveOps, ScatterRowsOfTheRoot) {
+  const auto program = [](int) {
+    return ProgramBuilder()
+        .Feed("x", {4})
+        .Call("c_scatter", {"x"}, "y", {{"root", 1}, {"nranks", 2}})
+        .Fetch("y")
+        .Build();
   };
-  const auto feeds = [](int rank) -> std::vector<Tensor> {
-    return {Tensor::Of<float>({1}, {static_cast<float>(rank + 1)})};
-  };
-  const auto runs = RunOnRanks(2, program(9, 2), feeds);
+  const auto runs = RunOnRanks(2, program, [](int rank) -> std::vector<Tensor> {
+    const auto base = static_cast<float>(10 * rank);
+    return {Tensor::Of<float>({4}, {base, base + 1, base + 2, base + 3})};
+  });
   ASSERT_TRUE(runs.ok()) << runs.status();
-  EXPECT_THAT((*runs)[1].fetched[0], ElementsAre(3));
-  EXPECT_THAT(std::string(RunOnRanks(2, program(9, 1), feeds).status().message()),
-              HasSubstr("there is no ring 9"));
-  EXPECT_THAT(std::string(RunOnRanks(2, program(9, 3), feeds).status().message()),
-              HasSubstr("makes a ring of 3 ranks, and there are 2"));
+  EXPECT_THAT((*runs)[0].fetched[0], ElementsAre(10, 11));
+  EXPECT_THAT((*runs)[1].fetched[0], ElementsAre(12, 13));
 }
 
 TEST(CollectiveOps, SendAndReceive) {

@@ -73,7 +73,9 @@ ncclResult_t AllToAll(const NcclLibrary& nccl, const CommCall& call, const NcclP
 }  // namespace
 
 absl::Status CheckNcclCall(const CommCall& call) {
-  if (!call.counts.empty() || call.kind == CommKind::kBarrier || IsPointToPoint(call.kind)) {
+  const bool messages = call.kind == CommKind::kBarrier || call.kind == CommKind::kScatter ||
+                        IsPointToPoint(call.kind);
+  if (!call.counts.empty() || messages) {
     return Unimplemented(Name(call.kind), " between GPUs");
   }
   if (!Reduces(call.kind) || NumbersOf(call.dtype).has_value()) return absl::OkStatus();
@@ -98,6 +100,7 @@ ncclResult_t StartNcclCall(const NcclLibrary& nccl, const CommCall& call, const 
                                  place.stream);
     case CommKind::kAllToAll:
       return AllToAll(nccl, call, place);
+    case CommKind::kScatter:
     case CommKind::kBarrier:
     case CommKind::kSend:
     case CommKind::kReceive:

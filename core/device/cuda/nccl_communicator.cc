@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<DeviceCommunicator>> NcclCommunicator::Make(
     });
   }
   if (joined.ok()) return made;
-  const std::string what = absl::StrCat("NCCL on ring ", ring.ring_id(), ", rank ", ring.rank(),
+  const std::string what = absl::StrCat("NCCL on ", RingName(ring.number()), ", rank ", ring.rank(),
                                         " on ", Name(stream.place()));
   return made->GiveUp(Annotate(joined, what), /*reports=*/false);
 }

@@ -140,6 +140,19 @@ absl::Status CheckMoves(Communicator& ring, int64_t count) {
       if (!(out[i] == ValueOf<T>(root, i))) return wrong(CommKind::kBroadcast);
     }
   }
+  for (int root = 0; root < n; ++root) {
+    const auto rows = ArrayOf(Values<T>(ring.rank(), count * n));
+    T* const to = root % 2 == 0 ? out.get() : rows.get();
+    INTERP_RETURN_IF_ERROR(ring.Run({.kind = CommKind::kScatter,
+                                     .dtype = DTypeOf<T>,
+                                     .root = root,
+                                     .count = count,
+                                     .in = rows.get(),
+                                     .out = to}));
+    for (int64_t i = 0; i < count; ++i) {
+      if (!(to[i] == ValueOf<T>(root, count * ring.rank() + i))) return wrong(CommKind::kScatter);
+    }
+  }
   INTERP_RETURN_IF_ERROR(run(CommKind::kAllGather));
   for (int64_t i = 0; i < count * n; ++i) {
     const int from = static_cast<int>(i / count);

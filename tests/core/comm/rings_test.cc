@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "core/tensor.h"
 #include "tests/testing/rank_team.h"
 
 namespace interp {
@@ -46,6 +47,61 @@ TEST(Rings, AreAddedOnceWithOneGroup) {
     return (*rings->Find(4))->Run({.kind = CommKind::kBarrier});
   });
   EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
+TEST(Rings, Ring0OfAPartIsNotTheWorld) {
+  const auto statuses =
+      OnAllRanks({.size = 4}, {.check = true}, [](const auto& rings, ThreadRanks&) {
+        EXPECT_EQ(*rings->Find(0), &rings->World());
+        const int first = rings->rank() / 2 * 2;
+        INTERP_RETURN_IF_ERROR(rings->Add(0, {first, first + 1}));
+        std::vector<float> part = {static_cast<float>(rings->rank())};
+        INTERP_RETURN_IF_ERROR((*rings->Find(0))->Run(AllReduceOf(part)));
+        EXPECT_THAT(part, ::testing::ElementsAre(static_cast<float>(2 * first + 1)));
+        std::vector<float> all = {1};
+        INTERP_RETURN_IF_ERROR(rings->World().Run(AllReduceOf(all)));
+        EXPECT_THAT(all, ::testing::ElementsAre(4));
+        EXPECT_EQ((*rings->Find(0))->Describe({.kind = CommKind::kBarrier}, 3),
+                  "barrier on ring 0 of a part of the ranks, number 3");
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
+TEST(Rings, Ring0OfAllRanksIsTheWorldUnlessTheirOrderDiffers) {
+  const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
+    INTERP_RETURN_IF_ERROR(rings->Add(0, {0, 1}));
+    EXPECT_EQ(*rings->Find(0), &rings->World());
+    EXPECT_FALSE(rings->Add(0, {1, 0}).ok());
+    INTERP_RETURN_IF_ERROR(rings->Add(1, {1, 0}));
+    EXPECT_EQ((*rings->Find(1))->rank(), 1 - rings->rank());
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
+TEST(Rings, RanksHaveTheNamesTheySay) {
+  const auto statuses = OnAllRanks({.size = 3}, {}, [](const auto& rings, ThreadRanks&) {
+    const std::string own = "host:" + std::to_string(9 - rings->rank());
+    const auto ranks = rings->RanksNamed(own, {"host:7", own});
+    INTERP_RETURN_IF_ERROR(ranks.status());
+    EXPECT_THAT(*ranks, ::testing::ElementsAre(2, rings->rank()));
+    EXPECT_EQ(rings->RanksNamed(own, {"host:6"}).status().message(), "no rank is called 'host:6'");
+    return absl::OkStatus();
+  });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
+TEST(Rings, NamesThatDoNotTellRanksApartAreRefused) {
+  const auto named = [](const std::string& name) {
+    return OnAllRanks({.size = 2}, {}, [&](const auto& rings, ThreadRanks&) {
+      return rings->RanksNamed(name, {name}).status();
+    });
+  };
+  EXPECT_THAT(std::string(named("a:1")[1].message()),
+              HasSubstr("ranks 0 and 1 are both called 'a:1'"));
+  EXPECT_THAT(std::string(named(std::string(300, 'x'))[0].message()),
+              HasSubstr("rank 0 has a name of 256 bytes or more"));
 }
 
 TEST(Rings, CheckedRanksThatSwapTwoCollectivesOfOneSizeBothFail) {
@@ -217,7 +273,7 @@ TEST(Rings, TraceHasWhatEndedWithinIt) {
     INTERP_RETURN_IF_ERROR(ring.Run(AllReduceOf(values, "after")));
     EXPECT_EQ(spans.size(), 1U);
     EXPECT_EQ(spans.at(0).what, "within on ring 0, number 2");
-    EXPECT_EQ(spans.at(0).ring_id, 0);
+    EXPECT_EQ(spans.at(0).ring, 0);
     EXPECT_GT(spans.at(0).end_ns, spans.at(0).start_ns);
     EXPECT_TRUE(rings->StopTrace().empty());
     return absl::OkStatus();
