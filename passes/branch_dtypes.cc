@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/edit_op.h"
@@ -39,34 +40,54 @@ class Widener {
       for (const Var& var : block.vars) NoteDeclaration(var);
     }
     for (const Block& block : program.blocks) NoteWrites(block);
+    const std::vector<VarUse> uses = FindVarUses(program, ops);
+    for (size_t id = 0; id < values_.size(); ++id) values_[id].fed = uses[id].fed;
   }
 
+  // Leaves the program as it is where types take too long to settle.
   void Run() {
-    do {
+    for (int round = 0; round < kMostRounds; ++round) {
       changed_ = false;
       casts_.clear();
       visited_.assign(program_.blocks.size(), false);
       for (Value& value : values_) value.now = value.settled();
       Follow(0);
-    } while (changed_);
-    Declare();
-    InsertCasts();
+      if (changed_) continue;
+      Declare();
+      InsertCasts();
+      return;
+    }
   }
 
  private:
+  // Each follows all ops. A loop passes a wider type on to the next trip, as rounds do.
+  static constexpr int kMostRounds = 16;
+
   struct Value {
+    int num_declarations = 0;
+    const Var* declaration = nullptr;  // the first; blocks are not changed before all is known
     DType declared = DType::kUndefined;
     DType now = DType::kUndefined;       // of what it holds behind the ops seen so far
     DType elements = DType::kUndefined;  // of an array: of all that is written to it
     VarKind kind = VarKind::kLodTensor;
     bool persistable = false;
-    bool shared = false;  // a block writes it that does not declare it
+    bool fed = false;
+    bool shared = false;   // a block writes it that does not declare it
+    bool written = false;  // by an op that runs no block
     bool widened = false;
 
     bool array() const { return kind == VarKind::kLodTensorArray; }
+    // Several variables of one name are not told apart.
+    bool known() const { return num_declarations < 2; }
     // Has one type throughout, which may become wider.
-    bool keeps_type() const { return shared && kind == VarKind::kLodTensor && !persistable; }
-    DType settled() const { return array() && elements != DType::kUndefined ? elements : declared; }
+    bool keeps_type() const {
+      return shared && known() && kind == VarKind::kLodTensor && !persistable && !fed;
+    }
+    // Of an array that is written: what the elements are, whatever is declared.
+    DType settled() const {
+      if (!known()) return DType::kUndefined;
+      return array() && written ? elements : declared;
+    }
   };
 
   // Op `op` of block `block` reads `var` as `to`.
@@ -80,19 +101,22 @@ class Widener {
 
   void NoteDeclaration(const Var& var) {
     Value& value = values_[var.id];
+    if (value.num_declarations++ == 0) value.declaration = &var;
     value.declared = var.dtype;
     value.kind = var.kind;
     value.persistable = value.persistable || var.persistable;
   }
 
   void NoteWrites(const Block& block) {
-    if (&block == &program_.blocks.front()) return;
+    const bool main = &block == &program_.blocks.front();
     absl::flat_hash_set<VarId> own;
     for (const Var& var : block.vars) own.insert(var.id);
     for (const Op& op : block.ops) {
+      if (HasSubBlock(op)) continue;  // what its block writes counts there
       for (const Slot& slot : op.outputs) {
         for (const VarId id : slot.args) {
-          if (!own.contains(id)) values_[id].shared = true;
+          values_[id].written = true;
+          if (!main && !own.contains(id)) values_[id].shared = true;
         }
       }
     }
@@ -119,6 +143,12 @@ class Widener {
     auto in = BindSide(op.inputs, def->inputs);
     for (size_t arg = 0; arg < in.args.size(); ++arg) in.dtypes[arg] = values_[*in.args[arg]].now;
     if (op.type == "select_input") JoinChoices(block, index, in);
+    if (!AllKnown(in.args, in.dtypes)) {
+      for (const Slot& slot : op.outputs) {
+        for (const VarId id : slot.args) Write(id, DType::kUndefined);
+      }
+      return;
+    }
     auto out = BindSide(op.outputs, def->outputs);
     for (size_t arg = 0; arg < out.args.size(); ++arg) {
       out.dtypes[arg] = values_[*out.args[arg]].now;
@@ -131,12 +161,30 @@ class Widener {
     ReadAs(block, index, *in.args.front(), values_[*out.args.front()].elements);
   }
 
-  // All that slot X lists, which comes first, is of the widest type among them.
+  // Whether all values that the op reads have a type; others are no tensors.
+  bool AllKnown(absl::Span<const VarId* const> args, absl::Span<const DType> dtypes) const {
+    for (size_t arg = 0; arg < args.size(); ++arg) {
+      const Value& value = values_[*args[arg]];
+      const bool holds_numbers = value.array() || value.kind == VarKind::kLodTensor ||
+                                 value.kind == VarKind::kSelectedRows;
+      if (*args[arg] != empty_ && holds_numbers && dtypes[arg] == DType::kUndefined) return false;
+    }
+    return true;
+  }
+
+  // All that slot X lists, which comes first, is of the widest type among them, unless a choice
+  // that a block makes stays narrower: no cast finds a value where the block has not run.
   template <typename Side>
   void JoinChoices(int32_t block, size_t index, Side& in) {
     const absl::Span<DType> dtypes = absl::MakeSpan(in.dtypes).first(in.counts.front());
     DType widest = DType::kUndefined;
     for (const DType dtype : dtypes) widest = Wider(widest, dtype);
+    for (size_t arg = 0; arg < dtypes.size(); ++arg) {
+      const Value& value = values_[*in.args[arg]];
+      const bool stays = value.shared && !value.array() && !value.keeps_type();
+      const bool fits = dtypes[arg] == widest || (!stays && WidthOf(dtypes[arg]) < WidthOf(widest));
+      if (!fits || Wider(dtypes[arg], widest) != widest) return;
+    }
     std::fill(dtypes.begin(), dtypes.end(), widest);
     for (size_t arg = 0; arg < dtypes.size(); ++arg) {
       const VarId id = *in.args[arg];
@@ -148,17 +196,19 @@ class Widener {
   void ReadAs(int32_t block, size_t index, VarId id, DType dtype) {
     const Value& value = values_[id];
     if (id == empty_ || value.kind != VarKind::kLodTensor || value.now == dtype) return;
-    if (WidthOf(value.now) == kUnordered || WidthOf(dtype) == kUnordered) return;
+    if (WidthOf(dtype) == kUnordered || WidthOf(value.now) >= WidthOf(dtype)) return;
     casts_.push_back({block, index, id, value.now, dtype});
   }
 
   void Write(VarId id, DType dtype) {
-    if (id == empty_ || dtype == DType::kUndefined) return;
     Value& value = values_[id];
+    if (id == empty_ || !value.known()) return;
     if (!value.array() && !value.keeps_type()) {
-      value.now = dtype;
+      // What other blocks write, too, is as it is declared.
+      value.now = value.shared ? value.declared : dtype;
       return;
     }
+    if (dtype == DType::kUndefined) return;
     DType& kept = value.array() ? value.elements : value.declared;
     const DType wider = Wider(kept, dtype);
     if (wider == kept) return;
@@ -176,6 +226,10 @@ class Widener {
   }
 
   void InsertCasts() {
+    for (const Cast& cast : casts_) {
+      const Var* const declaration = values_[cast.var].declaration;
+      if (declaration != nullptr) dims_[cast.var] = declaration->dims;
+    }
     std::sort(casts_.begin(), casts_.end(), [](const Cast& a, const Cast& b) {
       return std::tie(a.block, a.op) < std::tie(b.block, b.op);
     });
@@ -202,9 +256,9 @@ class Widener {
 
   // The op that casts; `reader` reads its result then, in slot X.
   Op MakeCast(Block& block, const Cast& cast, Op& reader) {
-    Var to = DeclarationOf(cast.var);
-    to.id = FreshVar(absl::StrCat(program_.NameOf(cast.var), "@", Name(cast.to)));
-    to.dtype = cast.to;
+    Var to{.id = FreshVar(absl::StrCat(program_.NameOf(cast.var), "@", Name(cast.to))),
+           .dtype = cast.to,
+           .dims = dims_[cast.var]};
     for (Slot& slot : reader.inputs) {
       if (slot.name == "X") std::replace(slot.args.begin(), slot.args.end(), cast.var, to.id);
     }
@@ -218,32 +272,21 @@ class Widener {
     return op;
   }
 
-  // Dims and levels as the first block has them that declares it.
-  Var DeclarationOf(VarId id) const {
-    Var found;
-    for (const Block& block : program_.blocks) {
-      const auto it = std::find_if(block.vars.begin(), block.vars.end(),
-                                   [id](const Var& var) { return var.id == id; });
-      if (it == block.vars.end()) continue;
-      found.dims = it->dims;
-      found.lod_level = it->lod_level;
-      break;
-    }
-    return found;
-  }
-
   VarId FreshVar(const std::string& stem) {
-    std::string name = stem;
-    for (int i = 1; program_.Find(name) >= 0; ++i) name = absl::StrCat(stem, "_", i);
+    int& next = next_[stem];
+    std::string name = next == 0 ? stem : absl::StrCat(stem, "_", next);
+    for (++next; program_.Find(name) >= 0; ++next) name = absl::StrCat(stem, "_", next);
     return program_.Intern(name);
   }
 
   Program& program_;
   const OpRegistry& ops_;
   const VarId empty_;
-  std::vector<Value> values_;  // by VarId
-  std::vector<bool> visited_;  // by block
-  std::vector<Cast> casts_;    // those the ops seen so far ask for
+  std::vector<Value> values_;                              // by VarId
+  std::vector<bool> visited_;                              // by block
+  std::vector<Cast> casts_;                                // those the ops seen so far ask for
+  absl::flat_hash_map<VarId, std::vector<int64_t>> dims_;  // of what is cast, as it is declared
+  absl::flat_hash_map<std::string, int> next_;  // by stem: how often a name was made of it
   bool changed_ = false;
 };
 

@@ -15,9 +15,11 @@ inline constexpr absl::string_view kDetachedValuesPass = "detached_values";
 //   while(X=[x, detached]) -> (Out=x)        with, in the block:   f(X=detached) -> (Out=y)
 //                                                                  assign(X=y) -> (Out=x)
 //
-// where the block reads x then. Left as they are: results that are fetched or persistable or that
-// something else writes, values that other blocks declare under the same name, and programs with
-// gradients of blocks. Linear time.
+// where the block reads x then. What is written is taken to have the size of what was there: Paddle
+// takes other memory for more. Left as they are: results that are fetched or persistable or that
+// something else writes; values that an op gives the memory of others, that states of a recurrence
+// name, or that other blocks declare under the same name; and programs with gradients of blocks.
+// Linear time.
 absl::StatusOr<Program> ReadDetachedValues(Program program, const PassContext& context);
 
 }  // namespace interp

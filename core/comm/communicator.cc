@@ -54,7 +54,7 @@ std::string ToText(const CallHeader& header) {
 }  // namespace
 
 std::string RingName(int number) {
-  if (number == Communicator::kPartAsRing0) return "ring 0 of a part of the ranks";
+  if (number == Communicator::kOwnRing0) return "the program's own ring 0";
   return absl::StrCat("ring ", number);
 }
 

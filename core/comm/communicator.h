@@ -23,8 +23,8 @@ class Communicator {
  public:
   // Tags of messages are less than this.
   static constexpr int kNumTags = 1023;
-  // The number of a ring 0 that is a part of the ranks: of those, and of nothing else.
-  static constexpr int kPartAsRing0 = 8191;
+  // The number of a ring 0 that a program makes of some ranks, or in another order.
+  static constexpr int kOwnRing0 = 8191;
 
   // `members`: the ranks of the ring in its order, with that of `thread` among them. A null
   // `thread`, which is borrowed otherwise: there is one rank, and nothing to talk.

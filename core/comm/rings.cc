@@ -13,18 +13,18 @@ namespace {
 // A rank's name as it goes to the others.
 using NameBytes = std::array<char, 256>;
 
-std::vector<int> AllOf(const CommThread* thread) {
-  std::vector<int> everybody(thread == nullptr ? 1 : thread->size());
-  std::iota(everybody.begin(), everybody.end(), 0);
-  return everybody;
-}
-
 }  // namespace
 
 Rings::Rings(std::unique_ptr<CommThread> thread, std::chrono::milliseconds timeout)
     : thread_(std::move(thread)),
       timeout_(timeout),
-      world_(std::make_unique<Communicator>(0, AllOf(thread_.get()), thread_.get())) {}
+      world_(std::make_unique<Communicator>(0, AllRanks(), thread_.get())) {}
+
+std::vector<int> Rings::AllRanks() const {
+  std::vector<int> ranks(size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
 
 std::shared_ptr<Rings> Rings::Alone() {
   return std::shared_ptr<Rings>(new Rings(nullptr, CommOptions().timeout));
@@ -51,8 +51,12 @@ absl::Status Rings::Add(int ring_id, std::vector<int> members) {
   if (ring_id < 0 || ring_id > kMaxRingId) {
     return InvalidArgument("ring ", ring_id, ", expected one from 0 to ", kMaxRingId);
   }
-  const bool all = members == AllOf(thread_.get());
-  const int number = ring_id == 0 && !all ? Communicator::kPartAsRing0 : ring_id;
+  if (ring_id == Communicator::kOwnRing0 && thread_ != nullptr) {
+    return Unimplemented("ring ", ring_id, ", whose messages are those of a ring 0 of some ranks; ",
+                         "expected another number");
+  }
+  const bool own = ring_id == 0 && members != AllRanks();
+  const int number = own ? Communicator::kOwnRing0 : ring_id;
   INTERP_RETURN_IF_ERROR(CheckTags(number));
   std::vector<int> sorted = members;
   std::ranges::sort(sorted);
@@ -95,7 +99,8 @@ absl::StatusOr<Communicator*> Rings::Find(int ring_id) {
 absl::StatusOr<std::vector<int>> Rings::RanksNamed(const std::string& own,
                                                    const std::vector<std::string>& names) {
   const std::scoped_lock lock(naming_);
-  if (named_.empty()) INTERP_RETURN_IF_ERROR(LearnNames(own));
+  if (!asked_.has_value()) asked_ = LearnNames(own);
+  INTERP_RETURN_IF_ERROR(*asked_);
   std::vector<int> ranks;
   for (const std::string& name : names) {
     const auto it = named_.find(name);

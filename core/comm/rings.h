@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ namespace interp {
 // Thread-safety: all methods. What Find returns lives as long as the Rings.
 class Rings {
  public:
-  static constexpr int kMaxRingId = Communicator::kPartAsRing0 - 1;
+  static constexpr int kMaxRingId = 65535;
 
   // One rank and no others: any ring is that rank alone, and collectives are copies.
   static std::shared_ptr<Rings> Alone();
@@ -30,12 +31,15 @@ class Rings {
 
   int rank() const { return thread_ == nullptr ? 0 : thread_->rank(); }
   int size() const { return thread_ == nullptr ? 1 : thread_->size(); }
+  // In their order: 0, 1, ...
+  std::vector<int> AllRanks() const;
 
   // All ranks.
   Communicator& World() { return *world_; }
   // A ring of these ranks in this order; a ring may be added again with the same ones. Ranks that
   // are not in it do not call. Errors: InvalidArgument for ranks that are not there or come twice,
-  // and for another group under the same number.
+  // and for another group under the same number; Unimplemented for Communicator::kOwnRing0 and for
+  // numbers that the transport has no tags for.
   absl::Status Add(int ring_id, std::vector<int> members);
   // NotFound for a ring that was not added; ring 0 is all ranks then.
   absl::StatusOr<Communicator*> Find(int ring_id);
@@ -43,8 +47,8 @@ class Rings {
 
   // The ranks that have these names, for programs that name them by their addresses. All ranks
   // call this for the first time in the same order as collectives of World(), and say what they are
-  // called; nobody waits later. Errors: those of the ranks' communication; InvalidArgument for
-  // names that are too long or of two ranks; NotFound for names of none.
+  // called; what comes of that stays. Errors: those of the ranks' communication; InvalidArgument
+  // for names that are too long or of two ranks; NotFound for names of none.
   absl::StatusOr<std::vector<int>> RanksNamed(const std::string& own,
                                               const std::vector<std::string>& names);
 
@@ -77,9 +81,10 @@ class Rings {
   const std::unique_ptr<CommThread> thread_;  // null: alone
   const std::chrono::milliseconds timeout_;
   const std::unique_ptr<Communicator> world_;
-  std::mutex naming_;                 // guards what follows, over a collective
-  std::map<std::string, int> named_;  // empty: not asked yet
-  std::mutex mutex_;                  // guards what follows, not what rings hold
+  std::mutex naming_;  // guards what follows, over a collective
+  std::optional<absl::Status> asked_;
+  std::map<std::string, int> named_;
+  std::mutex mutex_;  // guards what follows, not what rings hold
   std::map<int, std::unique_ptr<Communicator>> rings_;
   std::map<int, std::vector<int>> members_;
   std::map<const void*, std::weak_ptr<void>> shared_;

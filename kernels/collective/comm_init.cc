@@ -5,8 +5,6 @@
 // ranks is made on the spot. Of a smaller one either `endpoints` or what c_gen_nccl_id made tells
 // which ranks it has; else it has to be there already (Rings::Add).
 // c_comm_init_all, c_comm_init_multitrainer: the ring has all ranks.
-#include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,9 +30,6 @@ struct IdAttrs {
     attrs.rank = reader.Int("rank", 0);
     attrs.endpoint = reader.String("endpoint", "");
     attrs.others = reader.Strings("other_endpoints");
-    if (attrs.rank < 0 || attrs.rank > std::ssize(attrs.others)) {
-      reader.Fail(absl::StrCat("'rank' is ", attrs.rank, " among ", attrs.others.size() + 1));
-    }
     return attrs;
   }
 };
@@ -51,22 +46,20 @@ struct InitAttrs {
   }
 };
 
-std::vector<int> AllOf(const Rings& rings) {
-  std::vector<int> everybody(rings.size());
-  std::iota(everybody.begin(), everybody.end(), 0);
-  return everybody;
-}
-
 absl::Status MakeId(KernelContext& ctx) {
   const IdAttrs& attrs = ctx.attrs<IdAttrs>();
   INTERP_ASSIGN_OR_RETURN(Rings* const rings, RingsOf(ctx));
   std::vector<Tensor>& id = ctx.output_array(kOut);
   id.clear();
+  // All ranks need no names: they are in the order in which the launcher has started them.
+  const int64_t size = std::ssize(attrs.others) + 1;
+  if (size < 2 || size >= rings->size() || rings->Has(attrs.ring_id)) return absl::OkStatus();
+  if (attrs.rank < 0 || attrs.rank >= size) {
+    return InvalidArgument("attribute 'rank' is ", attrs.rank, ", and the ring has ", size,
+                           " ranks");
+  }
   std::vector<std::string> names = attrs.others;
   names.insert(names.begin() + attrs.rank, attrs.endpoint);
-  // All ranks need no names: they are in the order in which the launcher has started them.
-  const bool some = std::ssize(names) > 1 && std::ssize(names) < rings->size();
-  if (!some || rings->Has(attrs.ring_id)) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const std::vector<int> ranks, rings->RanksNamed(attrs.endpoint, names));
   id.push_back(Tensor::Of<int32_t>({std::ssize(ranks)}, ranks));
   return absl::OkStatus();
@@ -75,8 +68,8 @@ absl::Status MakeId(KernelContext& ctx) {
 // nullopt: the op does not tell, or it needs not.
 absl::StatusOr<std::optional<std::vector<int>>> MembersOf(const KernelContext& ctx, Rings& rings) {
   const InitAttrs& attrs = ctx.attrs<InitAttrs>();
-  if (attrs.ring.nranks == rings.size()) return AllOf(rings);
   if (rings.Has(attrs.ring.ring_id)) return std::nullopt;
+  if (attrs.ring.nranks == rings.size()) return rings.AllRanks();
   const bool named = attrs.ring.rank >= 0 && attrs.ring.rank < std::ssize(attrs.endpoints);
   if (named && attrs.ring.nranks == std::ssize(attrs.endpoints)) {
     return rings.RanksNamed(attrs.endpoints[attrs.ring.rank], attrs.endpoints);
@@ -93,7 +86,8 @@ absl::StatusOr<std::optional<std::vector<int>>> MembersOf(const KernelContext& c
 
 absl::Status InitAll(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Rings* const rings, RingsOf(ctx));
-  return rings->Add(ctx.attrs<InitAttrs>().ring.ring_id, AllOf(*rings));
+  const int ring_id = ctx.attrs<InitAttrs>().ring.ring_id;
+  return rings->Has(ring_id) ? absl::OkStatus() : rings->Add(ring_id, rings->AllRanks());
 }
 
 absl::Status Init(KernelContext& ctx) {

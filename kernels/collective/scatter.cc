@@ -1,4 +1,6 @@
 // c_scatter: Out = part `rank` of the rows of X of rank `root`, of `nranks` equal parts.
+#include <algorithm>
+
 #include "kernels/collective/ring.h"
 
 namespace interp {

@@ -22,13 +22,14 @@ TransferAttrs ReadTransferAttrs(AttrReader& reader) {
 absl::Status InferTransfer(InferContext& ctx) {
   const TransferAttrs& attrs = ctx.attrs<TransferAttrs>();
   const Shape& shape = ctx.input(kX).shape;
-  // What stands for an image that is not defined yet has one element: no order to change.
-  if (shape.rank() != 4 && shape.rank() != 5 && shape.numel() > 1) {
+  const bool image = shape.rank() == 4 || shape.rank() == 5;
+  if (!image && shape.numel() > 1) {
     return InvalidArgument("'X' has shape ", ToString(shape),
                            ", expected rank 4 or 5 for a channels-last layout");
   }
   ctx.ShareShape(kX, kOut);
-  ctx.output(kOut).layout = attrs.dst;
+  // What stands for an image that is not defined yet has one element, and no order to change.
+  ctx.output(kOut).layout = image ? attrs.dst : Layout::kPlain;
   return absl::OkStatus();
 }
 

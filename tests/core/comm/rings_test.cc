@@ -62,7 +62,7 @@ TEST(Rings, Ring0OfAPartIsNotTheWorld) {
         INTERP_RETURN_IF_ERROR(rings->World().Run(AllReduceOf(all)));
         EXPECT_THAT(all, ::testing::ElementsAre(4));
         EXPECT_EQ((*rings->Find(0))->Describe({.kind = CommKind::kBarrier}, 3),
-                  "barrier on ring 0 of a part of the ranks, number 3");
+                  "barrier on the program's own ring 0, number 3");
         return absl::OkStatus();
       });
   EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
