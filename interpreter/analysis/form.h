@@ -21,6 +21,9 @@ inline bool IsImage(const PlanVar& var) {
   return var.kind == VarKind::kLodTensor && (var.rank == 4 || var.rank == 5);
 }
 
+// Of integers and truth values.
+bool IsWhole(DType dtype);
+
 // Whether a value of `made` may be kept in the variable as `kept`. A value that one block makes of
 // floats and another of integers has one type here, which is no reason to cut off fractions:
 // Unimplemented. Parameters keep their type whatever is written.

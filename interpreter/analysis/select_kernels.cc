@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "core/find_kernel.h"
 #include "core/infer_dtypes.h"
 #include "core/program_print.h"
 #include "interpreter/analysis/bind_instructions.h"
+#include "interpreter/analysis/form.h"
 
 namespace interp {
 namespace {
@@ -40,13 +42,19 @@ LayoutRule LayoutOf(const OpDef& def, const Instruction& instruction) {
   return kernel.layout.value_or(def.layout);
 }
 
-// Whether an op of floats of 16 bits has no such kernel, but one of float32. Its inputs are cast
-// then, and what it gives is float32.
-bool ComputesInFloat32(const OpDef& def, const void* attrs, const Instruction& instruction) {
-  const PlaceKind place = instruction.place.kind;
-  return (instruction.dtype == DType::kFloat16 || instruction.dtype == DType::kBFloat16) &&
-         !FindKernel(def, instruction.dtype, attrs, place).ok() &&
-         FindKernel(def, DType::kFloat32, attrs, place).ok();
+// What an op is computed in. Floats of 16 bits are float32 where the op has no kernel for them, and
+// so are gradients of integers float64, which Paddle passes on wherever a program casts a float to
+// an integer. Inputs are cast then, and what the op gives is of the wider type.
+DType ComputedIn(const OpDef& def, const void* attrs, const Instruction& instruction) {
+  const DType dtype = instruction.dtype;
+  const auto has = [&](DType candidate) {
+    return FindKernel(def, candidate, attrs, instruction.place.kind).ok();
+  };
+  const bool half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
+  const bool gradient = IsWhole(dtype) && absl::EndsWith(def.type, "_grad");
+  if ((!half && !gradient) || has(dtype)) return dtype;
+  const DType wider = half ? DType::kFloat32 : DType::kFloat64;
+  return has(wider) ? wider : dtype;
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ absl::Status SetTypes(const Op& op, Instruction& instruction, std::vector<PlanVa
   const DTypeContext::Outputs outputs{absl::MakeSpan(output_dtypes), instruction.output_counts};
   const void* attrs = instruction.attrs.get();
   instruction.dtype = KernelDType(def, op, attrs, inputs, outputs);
-  if (ComputesInFloat32(def, attrs, instruction)) instruction.dtype = DType::kFloat32;
+  instruction.dtype = ComputedIn(def, attrs, instruction);
   INTERP_ASSIGN_OR_RETURN(instruction.kernel,
                           FindKernel(def, instruction.dtype, attrs, instruction.place.kind));
   instruction.layout_rule = LayoutOf(def, instruction);

@@ -70,6 +70,7 @@ INTERP_REGISTER_OP(OpDef{
                {"Mask", kAnyDType | kHostInput}},
     .outputs = {{"Out", kMayBeArray}},
     .kernels = {{DType::kUndefined, SelectInput}},
+    .precision = PrecisionRule::kFull,  // what holds no value cannot be cast
     .dynamic_outputs = true,
     .gradient = {.make = MakeGradient<kSelectOutput>},
 });
@@ -79,6 +80,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X", kMayBeArray}, {"Mask", kAnyDType | kHostInput}},
     .outputs = {{"Out", kVariadic | kMayBeArray}},
     .kernels = {{DType::kUndefined, SelectOutput}},
+    .precision = PrecisionRule::kFull,  // what holds no value cannot be cast
     .dynamic_outputs = true,
     .gradient = {.make = MakeGradient<kSelectInput>},
 });

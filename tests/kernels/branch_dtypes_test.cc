@@ -86,5 +86,36 @@ TEST(BranchDTypes, ElementsOfAnArrayAreOfOneType) {
   EXPECT_EQ(*e.data<float>(), 7.0F);
 }
 
+// What a program computes of integers that it has made of floats has gradients, too, which Paddle
+// gives back as integers.
+TEST(BranchDTypes, GradientsPassThroughIntegers) {
+  const std::string text =
+      "block 0\n  var x float32[]\n  var n int32[]\n  var cond bool[]\n  var k int64[]\n"
+      "  var g int64[]\n  var dk int64[]\n  var dx float32[]\n"
+      "  cast(X=x) -> (Out=k) {in_dtype=5, out_dtype=3}\n"
+      "  cast(X=n) -> (Out=g) {in_dtype=2, out_dtype=3}\n"
+      "  elementwise_mul_grad(X=k, Y=k, Out@GRAD=g) -> (X@GRAD=dk)\n"
+      "  cast(X=dk) -> (Out=dx) {in_dtype=3, out_dtype=5}\n";
+  EXPECT_EQ(*RunOf(text, "dx", true).data<float>(), 14.0F);
+}
+
+// An output that select_output leaves without a value is not computed in 16 bits.
+TEST(BranchDTypes, WhatHoldsNoValueIsNotReduced) {
+  CoreOptions options;
+  options.passes.enable = {"bf16"};
+  const auto core = Create(
+      "block 0\n  var x float32[2,2]\n  var n int32[1]\n  var cond bool[]\n  var p float32[2,2]\n"
+      "  var a float32[2,2]\n  var b float32[2,2]\n  var y float32[2,2]\n"
+      "  matmul_v2(X=x, Y=x) -> (Out=p)\n  select_output(X=p, Mask=n) -> (Out=[a, b])\n"
+      "  select_input(X=[a, b], Mask=n) -> (Out=y)\n",
+      "y", options);
+  ASSERT_THAT(core.status(), IsOk());
+  const auto got = (*core)->Run({Tensor::Of<float>({2, 2}, {1, 2, 3, 4}),
+                                 Tensor::Of<int32_t>({1}, {1}), Tensor::Of<bool>({}, {true})});
+  ASSERT_THAT(got.status(), IsOk());
+  EXPECT_THAT(std::vector<float>(got->front().data<float>(), got->front().data<float>() + 4),
+              ::testing::ElementsAre(7, 10, 15, 22));
+}
+
 }  // namespace
 }  // namespace interp::testing
