@@ -15,7 +15,11 @@ int32_t RoleOf(const Op& op) {
   return role == nullptr ? int32_t{kForwardRole} : *role;
 }
 
-bool IsUpdate(const Op& op) { return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0; }
+// Paddle's ModelAverage gives its op no role.
+bool IsUpdate(const Op& op) {
+  return (RoleOf(op) & (kOptimizeRole | kLearningRateRole)) != 0 ||
+         op.type == "average_accumulates";
+}
 
 bool IsBackward(const Op& op) { return (RoleOf(op) & kBackwardRole) != 0; }
 

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
+#include "core/attr_reader.h"
 #include "core/gradient.h"
 #include "core/op_role.h"
 #include "interpreter/train/split_batch.h"
@@ -25,6 +26,11 @@ bool LeavesOneRow(const Op& op, const Slot& output) {
       "fusion_seqpool_concat", "fusion_seqpool_cvm_concat", "sequence_pool"};
   if (op.type == "linear_chain_crf") return output.name == "LogLikelihood";
   if (op.type == "warpctc") return output.name == "Loss";
+  // Shares that are padded to the longest of their own would differ.
+  if (op.type == "sequence_pad") {
+    AttrReader attrs(op);
+    return attrs.Int("padded_length", -1) > 0 && attrs.status().ok();
+  }
   return kPools->contains(op.type);
 }
 

@@ -259,6 +259,17 @@ TEST(SequenceRowsTest, APoolForEachLevelLeavesAValueForEachSample) {
                         "feed 'x' has 3 rows of 2 sequences, and a share 2 of 1"));
 }
 
+TEST(SequenceRowsTest, PaddingToAGivenLengthLeavesARowForEachSequence) {
+  const Lod even_sentences = {{0, 1, 2}, {0, 1, 6}};
+  const auto padded_to = [](int length) {
+    return absl::StrCat("  sequence_pad(X=x, PadValue=x) -> (Out=s, Length=n) {padded_length=",
+                        length, "}\n  mean(X=s) -> (Out=loss) {op_role=256}\n");
+  };
+  EXPECT_THAT(CheckParagraphs(padded_to(8), even_sentences), IsOk());
+  EXPECT_THAT(CheckParagraphs(padded_to(-1), even_sentences),
+              FailsWith(StatusCode::kUnimplemented, "'loss' may be a mean over rows"));
+}
+
 TEST(SequenceRowsTest, LooksAtFetchesBlocksAndUnmarkedLosses) {
   const Lod uneven = {{0, 1, 2}, {0, 1, 6}};
   const auto refused = [](const std::string& name) {

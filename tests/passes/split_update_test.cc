@@ -74,6 +74,15 @@ TEST(SplitUpdate, CutsByRoles) {
 }
 
 // So that runs of clones exclude nobody.
+// Paddle's ModelAverage gives its op no role.
+TEST(SplitUpdate, AveragesOfParametersAreOfTheUpdate) {
+  const auto split = Split(absl::StrCat(
+      kStep, "  average_accumulates(param=w, in_sum_1=rate) -> (out_sum_1=rate) {op_role=0}\n"));
+  ASSERT_THAT(split, IsOk());
+  EXPECT_THAT(Types(split->update), ::testing::Contains("average_accumulates"));
+  EXPECT_THAT(Types(split->compute), Not(::testing::Contains("average_accumulates")));
+}
+
 TEST(SplitUpdate, WhatAStepChangesIsNotPersistableInCompute) {
   const auto split = Split(kStep);
   ASSERT_THAT(split, IsOk());
