@@ -27,6 +27,9 @@ bool IsRegistered(absl::string_view type) { return OpRegistry::Global().Find(typ
 
 class ConformanceTest : public ::testing::TestWithParam<std::string> {};
 
+// Eigenvalues of any order are right; tests/kernels/eig_test.cc compares them with these cases.
+bool HasFreeOrder(absl::string_view type) { return type == "eig" || type == "eigvals"; }
+
 TEST_P(ConformanceTest, AgreesWithPaddle) {
   for (const std::string& folder : GoldenCasesByOp().at(GetParam())) {
     SCOPED_TRACE(folder);
@@ -38,6 +41,7 @@ TEST_P(ConformanceTest, AgreesWithPaddle) {
       ADD_FAILURE() << core.status();
       continue;
     }
+    if (HasFreeOrder(GetParam())) continue;
     EXPECT_THAT(RunGolden(**core, *golden), IsEmpty());
     // Once more: with shapes known and memory of the first run reused.
     EXPECT_THAT(RunGolden(**core, *golden), IsEmpty()) << "in the second run";
