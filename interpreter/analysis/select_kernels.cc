@@ -8,6 +8,7 @@
 #include "core/program_print.h"
 #include "interpreter/analysis/bind_instructions.h"
 #include "interpreter/analysis/form.h"
+#include "interpreter/analysis/transfer_ops.h"
 
 namespace interp {
 namespace {
@@ -42,17 +43,22 @@ LayoutRule LayoutOf(const OpDef& def, const Instruction& instruction) {
   return kernel.layout.value_or(def.layout);
 }
 
+bool IsGradient(const OpDef& def) { return absl::EndsWith(def.type, "_grad"); }
+
 // What an op is computed in. Floats of 16 bits are float32 where the op has no kernel for them, and
 // so are gradients of integers float64, which Paddle passes on wherever a program casts a float to
-// an integer. Inputs are cast then, and what the op gives is of the wider type.
+// an integer. Inputs are cast then, and what the op gives is of the wider type; KernelSelector
+// gives integers back.
 DType ComputedIn(const OpDef& def, const void* attrs, const Instruction& instruction) {
   const DType dtype = instruction.dtype;
   const auto has = [&](DType candidate) {
     return FindKernel(def, candidate, attrs, instruction.place.kind).ok();
   };
   const bool half = dtype == DType::kFloat16 || dtype == DType::kBFloat16;
-  const bool gradient = IsWhole(dtype) && absl::EndsWith(def.type, "_grad");
+  const bool gradient = IsWhole(dtype) && IsGradient(def);
   if ((!half && !gradient) || has(dtype)) return dtype;
+  // The host's kernel is exact.
+  if (gradient && FindKernel(def, dtype, attrs, PlaceKind::kCpu).ok()) return dtype;
   const DType wider = half ? DType::kFloat32 : DType::kFloat64;
   return has(wider) ? wider : dtype;
 }
@@ -107,6 +113,7 @@ class KernelSelector {
   KernelSelector(const Program& program, const OpRegistry& registry, std::vector<Plan>& plans)
       : program_(program),
         assign_(registry.Find("assign")),
+        cast_(registry.Find(kCastOp)),
         plans_(plans),
         at_start_(plans.size()) {}
 
@@ -131,15 +138,30 @@ class KernelSelector {
   }
 
   absl::Status Visit(Plan& plan, Instruction instruction) {
+    const DType asked = GradientDType(plan, instruction);
     INTERP_RETURN_IF_ERROR(ChooseKernel(plan, instruction));
     if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(VisitSubBlock(plan, instruction));
-    const std::vector<std::pair<VarId, VarId>> split = SplitSameNames(plan, instruction);
+    const bool widened = IsWhole(asked) && instruction.dtype == DType::kFloat64;
+    const std::vector<std::pair<VarId, VarId>> split =
+        widened ? SplitWidened(plan, instruction) : SplitSameNames(plan, instruction);
     const Place place = instruction.place;
     plan.instructions.push_back(std::move(instruction));
     for (const auto& [fresh, original] : split) {
-      INTERP_RETURN_IF_ERROR(Move(plan, fresh, original, place));
+      INTERP_RETURN_IF_ERROR(widened ? Convert(plan, fresh, original, asked, place)
+                                     : Move(plan, fresh, original, place));
     }
     return absl::OkStatus();
+  }
+
+  // The dtype that a gradient asks its kernel for; kUndefined for other ops.
+  DType GradientDType(const Plan& plan, const Instruction& instruction) const {
+    const OpDef& def = *instruction.def;
+    if (!IsGradient(def) || instruction.sub_block >= 0) return DType::kUndefined;
+    const DTypes inputs = DTypesOf(instruction.inputs, plan.vars);
+    DTypes outputs = DTypesOf(instruction.outputs, plan.vars);
+    return KernelDType(def, OpOf(program_, plan, instruction), instruction.attrs.get(),
+                       {inputs, instruction.input_counts},
+                       {absl::MakeSpan(outputs), instruction.output_counts});
   }
 
   static const KernelDef& KernelOf(const Instruction& instruction) {
@@ -198,16 +220,35 @@ class KernelSelector {
       const VarId id = instruction.outputs[out];
       if (id < 0 || plan.vars[id].kind != VarKind::kLodTensor) continue;
       if (IsHiddenOutput(instruction, out) || !ReadsOtherwise(instruction, out)) continue;
-      PlanVar fresh = plan.vars[id];
-      absl::StrAppend(&fresh.name, "@out", plan.vars.size());
-      fresh.program_var = -1;
-      fresh.dtype = instruction.output_dtypes[out];
-      fresh.persistable = fresh.constant = fresh.declared = fresh.captured = fresh.settled = false;
-      instruction.outputs[out] = static_cast<VarId>(plan.vars.size());
+      instruction.outputs[out] = AddFresh(plan, id, instruction.output_dtypes[out]);
       split.emplace_back(instruction.outputs[out], id);
-      plan.vars.push_back(std::move(fresh));
     }
     return split;
+  }
+
+  // Redirects the outputs of a gradient of integers, which are float64, to fresh variables.
+  static std::vector<std::pair<VarId, VarId>> SplitWidened(Plan& plan, Instruction& instruction) {
+    std::vector<std::pair<VarId, VarId>> split;
+    for (size_t out = 0; out < instruction.outputs.size(); ++out) {
+      const VarId id = instruction.outputs[out];
+      if (id < 0 || plan.vars[id].kind != VarKind::kLodTensor) continue;
+      if (instruction.output_dtypes[out] != DType::kFloat64) continue;
+      instruction.outputs[out] = AddFresh(plan, id, DType::kFloat64);
+      split.emplace_back(instruction.outputs[out], id);
+    }
+    instruction.share.clear();
+    return split;
+  }
+
+  // A variable of the plan's own in place of `id`.
+  static VarId AddFresh(Plan& plan, VarId id, DType dtype) {
+    PlanVar fresh = plan.vars[id];
+    absl::StrAppend(&fresh.name, "@out", plan.vars.size());
+    fresh.program_var = -1;
+    fresh.dtype = dtype;
+    fresh.persistable = fresh.constant = fresh.declared = fresh.captured = fresh.settled = false;
+    plan.vars.push_back(std::move(fresh));
+    return static_cast<VarId>(plan.vars.size() - 1);
   }
 
   // Whether the instruction has output `out` as an input, too, in a way that is no update in place.
@@ -227,9 +268,22 @@ class KernelSelector {
     }
     Op op;
     op.type = "assign";
+    return Insert(plan, std::move(op), *assign_, from, to, place);
+  }
+
+  absl::Status Convert(Plan& plan, VarId from, VarId to, DType dtype, Place place) const {
+    if (cast_ == nullptr) {
+      return Unimplemented("output '", plan.vars[to].name, "' is a gradient of integers");
+    }
+    return Insert(plan, CastOp(DType::kFloat64, dtype), *cast_, from, to, place);
+  }
+
+  // Adds the instruction X=from -> Out=to.
+  static absl::Status Insert(Plan& plan, Op op, const OpDef& def, VarId from, VarId to,
+                             Place place) {
     op.inputs = {{"X", {from}}};
     op.outputs = {{"Out", {to}}};
-    INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(op, *assign_, place, plan.vars));
+    INTERP_ASSIGN_OR_RETURN(Instruction move, MakeInstruction(op, def, place, plan.vars));
     move.inserted_op = static_cast<int32_t>(plan.inserted_ops.size());
     plan.inserted_ops.push_back(std::move(op));
     plan.instructions.push_back(std::move(move));
@@ -238,6 +292,7 @@ class KernelSelector {
 
   const Program& program_;
   const OpDef* const assign_;
+  const OpDef* const cast_;
   std::vector<Plan>& plans_;
   std::vector<std::vector<DType>> at_start_;  // by block and VarId
 };

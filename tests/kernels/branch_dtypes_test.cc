@@ -97,6 +97,9 @@ TEST(BranchDTypes, GradientsPassThroughIntegers) {
       "  elementwise_mul_grad(X=k, Y=k, Out@GRAD=g) -> (X@GRAD=dk)\n"
       "  cast(X=dk) -> (Out=dx) {in_dtype=3, out_dtype=5}\n";
   EXPECT_EQ(*RunOf(text, "dx", true).data<float>(), 14.0F);
+  const Tensor dk = RunOf(text, "dk", true);
+  ASSERT_EQ(dk.dtype, DType::kInt64);
+  EXPECT_EQ(*dk.data<int64_t>(), 14);
 }
 
 // An output that select_output leaves without a value is not computed in 16 bits.
