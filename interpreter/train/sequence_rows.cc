@@ -29,7 +29,9 @@ bool LeavesOneRow(const Op& op, const Slot& output) {
   // Shares that are padded to the longest of their own would differ.
   if (op.type == "sequence_pad") {
     AttrReader attrs(op);
-    return attrs.Int("padded_length", -1) > 0 && attrs.status().ok();
+    const bool fixed = attrs.Int("padded_length", -1) > 0 && attrs.status().ok();
+    // Lengths count words: masks and means made of them are over rows.
+    return fixed && output.name == "Out";
   }
   return kPools->contains(op.type);
 }
@@ -98,8 +100,11 @@ class Pools {
   void Write(const Op& op, int least, bool may_pool) {
     for (const Slot& slot : op.outputs) {
       const bool pools = may_pool && least != unused_ && LeavesOneRow(op, slot);
+      // It gives rows back that sequence_pad has joined.
+      const bool unpads = op.type == "sequence_unpad" && least != unused_ && least > 0;
       for (const VarId id : slot.args) {
-        if (main_.NameOf(id) != kEmptyVarName) pools_[id] = least + (pools ? 1 : 0);
+        if (main_.NameOf(id) == kEmptyVarName) continue;
+        pools_[id] = least + (pools ? 1 : 0) - (unpads ? 1 : 0);
       }
     }
   }

@@ -266,8 +266,18 @@ TEST(SequenceRowsTest, PaddingToAGivenLengthLeavesARowForEachSequence) {
                         length, "}\n  mean(X=s) -> (Out=loss) {op_role=256}\n");
   };
   EXPECT_THAT(CheckParagraphs(padded_to(8), even_sentences), IsOk());
-  EXPECT_THAT(CheckParagraphs(padded_to(-1), even_sentences),
-              FailsWith(StatusCode::kUnimplemented, "'loss' may be a mean over rows"));
+  const auto refused = FailsWith(StatusCode::kUnimplemented, "'loss' may be a mean over rows");
+  EXPECT_THAT(CheckParagraphs(padded_to(-1), even_sentences), refused);
+  const std::string pad =
+      "  sequence_pad(X=x, PadValue=x) -> (Out=s, Length=n) {padded_length=8}\n";
+  EXPECT_THAT(CheckParagraphs(pad + "  sequence_unpad(X=s, Length=rows) -> (Out=u)\n"
+                                    "  mean(X=u) -> (Out=loss) {op_role=256}\n",
+                              even_sentences),
+              refused);
+  EXPECT_THAT(CheckParagraphs(pad + "  elementwise_mul(X=s, Y=n) -> (Out=u)\n"
+                                    "  mean(X=u) -> (Out=loss) {op_role=256}\n",
+                              even_sentences),
+              refused);
 }
 
 TEST(SequenceRowsTest, LooksAtFetchesBlocksAndUnmarkedLosses) {

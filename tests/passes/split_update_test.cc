@@ -73,7 +73,6 @@ TEST(SplitUpdate, CutsByRoles) {
   EXPECT_FALSE(split->fetched_from_update.contains("loss"));
 }
 
-// So that runs of clones exclude nobody.
 // Paddle's ModelAverage gives its op no role.
 TEST(SplitUpdate, AveragesOfParametersAreOfTheUpdate) {
   const auto split = Split(absl::StrCat(
@@ -83,6 +82,7 @@ TEST(SplitUpdate, AveragesOfParametersAreOfTheUpdate) {
   EXPECT_THAT(Types(split->compute), Not(::testing::Contains("average_accumulates")));
 }
 
+// So that runs of clones exclude nobody.
 TEST(SplitUpdate, WhatAStepChangesIsNotPersistableInCompute) {
   const auto split = Split(kStep);
   ASSERT_THAT(split, IsOk());
