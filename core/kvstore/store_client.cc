@@ -178,7 +178,8 @@ absl::StatusOr<std::unique_ptr<StoreClient>> StoreClient::Make(ArrayRuntime& run
     rings->Fail(server.status());  // the others come to ask
     return server.status();
   }
-  std::unique_ptr<StoreClient> client(new StoreClient(runtime, rings, rings->World(), tag));
+  Communicator& all = rings->World();
+  std::unique_ptr<StoreClient> client(new StoreClient(runtime, std::move(rings), all, tag));
   client->server_ = *std::move(server);
   client->listener_ =
       std::make_unique<StoreListener>(*client->rings_, client->ring_, tag, *client->server_);

@@ -59,7 +59,7 @@ absl::Status Decompose(KernelContext& ctx) {
     if (solver.info() != Eigen::Success) {
       return InvalidArgument("the eigenvalues of matrix ", i, " of input 'X' do not converge");
     }
-    const Vector<Complex<T>> values = solver.eigenvalues();
+    const Vector<Complex<T>>& values = solver.eigenvalues();
     std::copy_n(values.data(), in.rows,
                 ctx.output(kValues).mutable_data<Complex<T>>() + i * in.rows);
     if (!kWithVectors) continue;
@@ -77,12 +77,12 @@ void InferDTypesOfComplex(DTypeContext& ctx) {
 }
 
 template <bool kWithVectors>
-OpDef EigDef(absl::string_view type, std::vector<SlotDef> outputs) {
+OpDef EigDef(absl::string_view type, const std::vector<SlotDef>& outputs) {
   using C64 = std::complex<float>;
   using C128 = std::complex<double>;
   return OpDef{.type = type,
                .inputs = {{"X"}},
-               .outputs = std::move(outputs),
+               .outputs = outputs,
                .infer_dtype = InferDTypesOfComplex<kWithVectors>,
                .infer = Infer<kWithVectors>,
                .kernels = {WideRow<float, Decompose<double, kWithVectors>>(),

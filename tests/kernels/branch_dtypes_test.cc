@@ -6,7 +6,7 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<InterpreterCore>> Create(const std::string& text,
                                                         const std::string& fetched,
-                                                        CoreOptions options = {}) {
+                                                        const CoreOptions& options = {}) {
   INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(text));
   return InterpreterCore::Create(std::move(program), {"x", "n", "cond"}, {fetched}, nullptr,
                                  options);

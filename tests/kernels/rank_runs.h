@@ -26,7 +26,7 @@ struct RankRun {
 // What each rank fetches when all run `program`, rank r fed feeds(r).
 inline absl::StatusOr<std::vector<RankRun>> RunOnRanks(
     int size, const std::function<Program(int)>& program,
-    const std::function<std::vector<Tensor>(int)>& feeds, CoreOptions options = {}) {
+    const std::function<std::vector<Tensor>(int)>& feeds, const CoreOptions& options = {}) {
   std::vector<RankRun> runs(size);
   const ThreadRanksOptions slow{.size = size, .longest_delay = std::chrono::microseconds(200)};
   const auto statuses =

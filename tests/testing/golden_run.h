@@ -17,8 +17,9 @@ const std::map<std::string, std::vector<std::string>>& GoldenCasesByOp();
 // The op types among them that are registered.
 std::vector<std::string> GoldenOpTypes();
 
-// Whether every op of the case is registered.
-bool KnowsOps(const GoldenCase& golden);
+// Whether every op of the case is registered and gives its results in one order alone. Eigenvalues
+// have none: tests/kernels/eig_test.cc compares them.
+bool IsComparable(const GoldenCase& golden);
 
 absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeGoldenCore(const GoldenCase& golden,
                                                                 const CoreOptions& options = {});
