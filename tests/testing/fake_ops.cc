@@ -156,16 +156,20 @@ void AddOpsWithAxes(OpRegistry& ops) {
   ops.Add({.type = "squeeze2_grad", .inputs = {{"XShape"}, {"Out@GRAD"}}, .outputs = {{"X@GRAD"}}});
 }
 
-// Ops that move data, draw numbers or train.
-void AddOthers(OpRegistry& ops) {
-  ops.Add(Lists("feed", kTensorArray, 0));
-  ops.Add(Lists("fetch", 0, kTensorArray));
-  ops.Add(Lists("fetch_v2", 0, kTensorArray));
+// Ops on arrays and on what branches leave.
+void AddChoices(OpRegistry& ops) {
   ops.Add(Lists("write_to_array", 0, kTensorArray));
   ops.Add({.type = "select_input",
            .inputs = {{"X", kVariadic | kAnyDType}, {"Mask", kAnyDType}},
            .outputs = {{"Out"}}});
   ops.Add(Lists("read_from_array", kTensorArray, 0));
+}
+
+// Ops that move data, draw numbers or train.
+void AddOthers(OpRegistry& ops) {
+  ops.Add(Lists("feed", kTensorArray, 0));
+  ops.Add(Lists("fetch", 0, kTensorArray));
+  ops.Add(Lists("fetch_v2", 0, kTensorArray));
   ops.Add({.type = "assign", .inputs = {{"X"}}, .outputs = {{"Out"}}, .inplace = {{0, 0}}});
   ops.Add({.type = "cast",
            .inputs = {{"X"}},
@@ -255,6 +259,7 @@ OpRegistry MakeFakeOps() {
            .inputs = {{"Input"}, {"W"}, {"Bias", kOptional}},
            .outputs = {{"Out"}},
            .kernels = {{DType::kFloat32, NoKernel}}});
+  AddChoices(ops);
   AddOthers(ops);
   return ops;
 }
