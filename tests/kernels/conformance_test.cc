@@ -18,8 +18,8 @@ namespace {
 
 using testing::GoldenCase;
 using testing::GoldenCasesByOp;
-using ::testing::IsEmpty;
 using testing::IsComparable;
+using ::testing::IsEmpty;
 using testing::MakeGoldenCore;
 using testing::RunGolden;
 
