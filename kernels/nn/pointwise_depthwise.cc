@@ -4,9 +4,8 @@
 // Both are fused_conv2d without a residual: the inputs and attributes of the second have the prefix
 // "Depthwise" and "depthwise_".
 //
-// The image between the two is several times as large as Input, often larger than the L2 cache. So
-// it is made in bands of rows that stay there until the depthwise convolution has read them. Small
-// images are made as a whole.
+// The image between the two is several times as large as Input, often larger than the L2 cache. Its
+// rows are made in bands, which stay there until they are read; those of small images all at once.
 #include <algorithm>
 #include <cstring>
 #include <tuple>
