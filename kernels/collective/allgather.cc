@@ -11,9 +11,7 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 
-int64_t RanksOf(const OpContext& ctx) {
-  return std::max(1, static_cast<const RingAttrs*>(&ctx.attrs<RingAttrs>())->nranks);
-}
+int64_t RanksOf(const OpContext& ctx) { return ctx.attrs<RingAttrs>().parts(); }
 
 absl::Status InferRows(InferContext& ctx) {
   Shape shape = ctx.input(kX).shape;
@@ -50,16 +48,9 @@ CommCall GatherOf(DType dtype, int64_t count, const void* in, void* out) {
           .name = "c_allgather"};
 }
 
-// `nranks` that is not said means one: the shapes are inferred from it.
-absl::StatusOr<Communicator*> FindGatheringRing(const KernelContext& ctx) {
-  RingAttrs attrs = ctx.attrs<RingAttrs>();
-  attrs.nranks = static_cast<int>(RanksOf(ctx));
-  return FindRing(ctx, attrs);
-}
-
 template <Collective kRun>
 absl::Status AllGather(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRingOfParts(ctx));
   const Tensor& x = ctx.input(kX);
   return kRun(ctx, *ring,
               GatherOf(x.dtype, x.numel(), x.raw_data(), ctx.output(kOut).mutable_raw_data()));
@@ -67,7 +58,7 @@ absl::Status AllGather(KernelContext& ctx) {
 
 template <Collective kRun>
 absl::Status Concat(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRingOfParts(ctx));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(out.size_bytes()));
@@ -86,7 +77,7 @@ absl::Status Concat(KernelContext& ctx) {
 
 template <Collective kRun>
 absl::Status PartialAllGather(KernelContext& ctx) {
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindGatheringRing(ctx));
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRingOfParts(ctx));
   const Tensor& x = ctx.input(kX);
   const size_t part = x.size_bytes() / ring->size();
   return kRun(ctx, *ring,

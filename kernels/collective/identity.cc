@@ -23,7 +23,7 @@ absl::Status Identity(KernelContext& ctx) {
 
 absl::Status InferSplit(InferContext& ctx) {
   Shape shape = ctx.input(kX).shape;
-  const int64_t ranks = std::max(1, ctx.attrs<RingAttrs>().nranks);
+  const int64_t ranks = ctx.attrs<RingAttrs>().parts();
   if (shape.rank() == 0 || shape.back() % ranks != 0) {
     return InvalidArgument("'X' has shape ", ToString(shape), ", expected a last dimension that ",
                            ranks, " ranks can share");
@@ -34,9 +34,7 @@ absl::Status InferSplit(InferContext& ctx) {
 }
 
 absl::Status Split(KernelContext& ctx) {
-  RingAttrs attrs = ctx.attrs<RingAttrs>();
-  attrs.nranks = std::max(1, attrs.nranks);
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRingOfParts(ctx));
   Tensor& out = ctx.output(kOut);
   if (out.numel() == 0) return absl::OkStatus();
   const int64_t columns = out.shape.back();

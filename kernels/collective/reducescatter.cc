@@ -8,20 +8,9 @@ namespace {
 constexpr int kX = 0;
 constexpr int kOut = 0;
 
-absl::Status Infer(InferContext& ctx) {
-  Shape shape = ctx.input(kX).shape;
-  const int64_t ranks = std::max(1, ctx.attrs<RingAttrs>().nranks);
-  INTERP_ASSIGN_OR_RETURN(const int64_t rows, RowsOfPart(ctx, kX, ranks));
-  shape[0] = rows;
-  ctx.SetShape(kOut, shape);
-  return absl::OkStatus();
-}
-
 template <Collective kRun>
 absl::Status ReduceScatter(KernelContext& ctx) {
-  RingAttrs attrs = ctx.attrs<RingAttrs>();
-  attrs.nranks = std::max(1, attrs.nranks);
-  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRing(ctx, attrs));
+  INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRingOfParts(ctx));
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   return kRun(ctx, *ring,
@@ -38,7 +27,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X"}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<RingAttrs, RingAttrs::Read>,
-    .infer = Infer,
+    .infer = InferPartOfRows,
     .kernels = ReducingKernels(ReduceScatter<BetweenHosts>, ReduceScatter<BetweenDevices>),
     .side_effect = true,
 });

@@ -51,6 +51,12 @@ absl::StatusOr<Communicator*> FindRing(const KernelContext& ctx, const RingAttrs
   return ring;
 }
 
+absl::StatusOr<Communicator*> FindRingOfParts(const KernelContext& ctx) {
+  RingAttrs attrs = ctx.attrs<RingAttrs>();
+  attrs.nranks = attrs.parts();
+  return FindRing(ctx, attrs);
+}
+
 namespace {
 
 // What a collective is where a device has a ring for itself.
@@ -115,6 +121,13 @@ absl::StatusOr<int64_t> RowsOfPart(const OpContext& ctx, int slot, int64_t parts
   if (shape.rank() > 0 && parts > 0 && shape[0] % parts == 0) return shape[0] / parts;
   return InvalidArgument("'X' has shape ", ToString(shape), ", expected a first dimension that ",
                          parts, " ranks can share");
+}
+
+absl::Status InferPartOfRows(InferContext& ctx) {
+  Shape shape = ctx.input(0).shape;
+  INTERP_ASSIGN_OR_RETURN(shape[0], RowsOfPart(ctx, 0, ctx.attrs<RingAttrs>().parts()));
+  ctx.SetShape(0, shape);
+  return absl::OkStatus();
 }
 
 }  // namespace interp

@@ -4,6 +4,7 @@
 // (core/comm/device_communicator.h). Alone, a ring is one rank, and they are copies.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/comm/rings.h"
@@ -23,12 +24,18 @@ struct RingAttrs {
   int rank = -1;   // -1: not said
   int root = 0;
 
+  // Into how many parts the op cuts values; `nranks` that is not said means one.
+  int parts() const { return std::max(1, nranks); }
+
   static RingAttrs Read(AttrReader& reader);
 };
 
 // The same, and InvalidArgument where the ring has another size or this process another rank in it
 // than the op was made for.
 absl::StatusOr<Communicator*> FindRing(const KernelContext& ctx, const RingAttrs& attrs);
+
+// The ring of an op whose shapes are inferred from RingAttrs::parts: it has so many ranks.
+absl::StatusOr<Communicator*> FindRingOfParts(const KernelContext& ctx);
 
 // How a kernel carries out a collective, a parameter of those that have rows for both.
 using Collective = absl::Status (*)(const KernelContext& ctx, Communicator& ring,
@@ -48,5 +55,7 @@ std::vector<KernelDef> ReducingKernels(KernelFn on_host, KernelFn on_gpus);
 
 // Checks that the first dimension of input `slot` is a multiple of `parts` and returns it divided.
 absl::StatusOr<int64_t> RowsOfPart(const OpContext& ctx, int slot, int64_t parts);
+// Output 0 has the rows of one part of input 0.
+absl::Status InferPartOfRows(InferContext& ctx);
 
 }  // namespace interp
