@@ -95,7 +95,8 @@ bool IsPostOp(const FusedActivation& activation) {
 }
 
 // Measured on AVX-512, nanoseconds per 16 numbers: a convolution takes 11 longer for gelu and 7 for
-// sigmoid and swish in oneDNN 2.6, rows in the cache take 1.5 and 2.7.
+// sigmoid and swish in oneDNN 2.6, rows in the cache take 1.5 and 2.7. With AVX2 rows take 9, and
+// networks of them 4 % less time than with oneDNN's.
 bool PaysAsPostOp(const FusedActivation& activation) {
   switch (activation.kind) {
     case ActivationKind::kSigmoid:

@@ -1,10 +1,10 @@
 #include "kernels/util/bfloat16_rows.h"
 
-#include "kernels/util/avx512_vectors.h"
+#include "kernels/util/float_vectors.h"
 
 namespace interp {
 
-#if defined(__AVX512DQ__)
+#if INTERP_FLOAT_LANES == 16
 
 // Not by vcvtneps2bf16, which takes subnormal numbers for zero.
 void ToBfloat16Row(const float* x, bfloat16* out, int64_t n) {

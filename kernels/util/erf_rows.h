@@ -1,8 +1,9 @@
 // erf, gelu (x times the normal distribution function of x) and gelu's slope over rows of floats.
 //
-// Where registers hold 32 numbers to choose from (AVX-512), they are polynomials in 31 intervals of
-// |x|, which take half the time of the formulas in vector_math.h, computed on other machines. An
-// element's result does not depend on where in a row it stands.
+// Where registers hold numbers to choose from, they are polynomials in intervals of |x|: in 31 of
+// them with AVX-512, which takes half the time of the formulas in vector_math.h, in 7 with AVX2.
+// Other machines compute the formulas. An element's result does not depend on where in a row it
+// stands.
 #pragma once
 
 #include <cstdint>
