@@ -1,4 +1,3 @@
-// Long because one kernel has five methods, which share its state and weights.
 // conv2d, depthwise_conv2d, conv3d, fused_conv2d:
 //   Output = affine(activation(affine(batch_norm(conv(Input, Filter) + Bias)) + ResidualData))
 // where everything but the convolution is optional. See conv_problem.h for the slots and
@@ -9,10 +8,9 @@
 #include "absl/base/casts.h"
 #include "kernels/nn/conv_bands.h"
 #include "kernels/nn/conv_direct.h"
-#include "kernels/nn/conv_few_outputs.h"
+#include "kernels/nn/conv_methods.h"
 #include "kernels/nn/conv_onednn.h"
 #include "kernels/nn/conv_problem.h"
-#include "kernels/nn/conv_product.h"
 #include "kernels/nn/conv_weights.h"
 #include "kernels/nn/conv_winograd.h"
 #include "kernels/nn/onednn.h"
@@ -29,13 +27,12 @@ struct OwnWeights {
   const float* bias = nullptr;  // null: none
 };
 
-// Numbers of our own are keys of the weights that they pack.
-enum class Method : int8_t { kOnednn = 0, kWinograd = 1, kProduct = 3, kFewOutputs = 4 };
-constexpr size_t kMethods = 5;
+constexpr uint64_t kWinogradKey = 1;  // of its points; below the keys of ConvMethod
 
-// What a convolution keeps between runs: of one method.
+// What a convolution keeps between runs: of one method, by default oneDNN's.
 struct PreparedConv {
-  Method method = Method::kOnednn;
+  bool winograd = false;
+  const ConvMethod* method = nullptr;            // null: none of our own
   std::unique_ptr<ConvInBands> bands;            // null: the image is made as a whole
   std::unique_ptr<OnednnConv> onednn;            // of the whole; null: nothing for this case
   std::shared_ptr<const PackedWeights> weights;  // constant ones, null until packed
@@ -44,30 +41,29 @@ struct ConvState : KernelState {
   ShapeCache<PreparedConv> prepared;
   const PreparedConv* last = nullptr;
   // Constant weights of our own methods, whatever the size of images; null until made.
-  std::array<std::shared_ptr<const PackedArrays>, kMethods> own;  // by Method
+  std::array<std::shared_ptr<const PackedArrays>, kConvMethodKeys> own;  // by key
   WinogradFilter changing_points;
   std::vector<float> changing_bias;
 
   std::string algorithm() const override {
     if (last == nullptr) return "";
-    if (last->method == Method::kWinograd) return kWinogradName;
-    if (last->method == Method::kProduct) return "product";
-    if (last->method == Method::kFewOutputs) return "product of taps";
+    if (last->winograd) return kWinogradName;
+    if (last->method != nullptr) return std::string(last->method->name);
     if (last->bands != nullptr) return last->bands->implementation();
     return last->onednn == nullptr ? "plain loops" : last->onednn->implementation();
   }
 };
 
-Method ChooseMethod(const KernelContext& ctx, const ConvProblem& problem, DType dtype) {
-  if (ctx.algorithms() != Algorithms::kFast) return Method::kOnednn;
+// Takes a method other than oneDNN's where one pays.
+void ChooseMethod(const KernelContext& ctx, const ConvProblem& problem, DType dtype,
+                  PreparedConv& prepared) {
+  if (ctx.algorithms() != Algorithms::kFast) return;
   const bool constant = WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>());
-  if (constant && dtype == DType::kFloat32) {
-    if (ConvFewOutputsPays(problem)) return Method::kFewOutputs;
-    if (ConvProductPays(problem)) return Method::kProduct;
-  }
+  if (constant && dtype == DType::kFloat32) prepared.method = FindConvMethod(problem);
   // Direct sums in tiles take a fifth to nine tenths of the time of Winograd's method in float32.
-  if (dtype == DType::kBFloat16 && MultipliesBf16Tiles()) return Method::kOnednn;
-  return WinogradPays(problem, constant, dtype) ? Method::kWinograd : Method::kOnednn;
+  const bool in_tiles = dtype == DType::kBFloat16 && MultipliesBf16Tiles();
+  prepared.winograd =
+      prepared.method == nullptr && !in_tiles && WinogradPays(problem, constant, dtype);
 }
 
 // Makes bands, or the primitive for images of that dtype; for bfloat16 also one for float32, where
@@ -102,8 +98,8 @@ absl::StatusOr<PreparedConv*> Prepare(KernelContext& ctx, const ConvProblem& pro
   key.push_back(absl::bit_cast<int32_t>(affine.shift));
   if (PreparedConv* prepared = cache.Find(key)) return prepared;
   auto prepared = std::make_unique<PreparedConv>();
-  prepared->method = ChooseMethod(ctx, problem, dtype);
-  if (prepared->method != Method::kOnednn) {
+  ChooseMethod(ctx, problem, dtype, *prepared);
+  if (prepared->winograd || prepared->method != nullptr) {
     return &cache.Insert(std::move(key), std::move(prepared));
   }
   INTERP_RETURN_IF_ERROR(PrepareOnednn(ctx, problem, dtype, *prepared));
@@ -176,9 +172,8 @@ absl::StatusOr<OwnWeights> ChangingPoints(KernelContext& ctx, const ConvProblem&
 // instruction.
 template <typename Write>
 absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem& problem,
-                                           Method method, int64_t floats, const Write& write) {
-  std::shared_ptr<const PackedArrays>& kept =
-      ctx.state<ConvState>().own[static_cast<size_t>(method)];
+                                           uint64_t key, int64_t floats, const Write& write) {
+  std::shared_ptr<const PackedArrays>& kept = ctx.state<ConvState>().own[key];
   const bool bias = HasBias(ctx, ctx.attrs<ConvAttrs>());
   if (kept == nullptr) {
     const size_t filter_bytes = static_cast<size_t>(floats) * sizeof(float);
@@ -195,7 +190,7 @@ absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem
       }
       return std::shared_ptr<const PackedArrays>(std::move(packed));
     };
-    INTERP_ASSIGN_OR_RETURN(auto arrays, SharedArrays(ctx, static_cast<uint64_t>(method), make));
+    INTERP_ASSIGN_OR_RETURN(auto arrays, SharedArrays(ctx, key, make));
     absl::InlinedVector<size_t, 2> sizes = {filter_bytes};
     if (bias) sizes.push_back(static_cast<size_t>(problem.out_channels) * sizeof(float));
     INTERP_RETURN_IF_ERROR(CheckArrays(*arrays, sizes));
@@ -206,7 +201,7 @@ absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem
 
 absl::StatusOr<OwnWeights> PointsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
   if (!WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>())) return ChangingPoints(ctx, problem);
-  return ConstantWeights(ctx, problem, Method::kWinograd, WinogradFilterSize(problem),
+  return ConstantWeights(ctx, problem, kWinogradKey, WinogradFilterSize(problem),
                          [&](const float* filter, float* points) {
                            TransformFilter(problem, ForwardFilter(problem, filter),
                                            ctx.num_threads(), points);
@@ -218,34 +213,17 @@ ConvEpilogue EpilogueOf(const KernelContext& ctx, const OwnWeights& weights) {
   return {weights.bias != nullptr, attrs.fuse_residual, attrs.activation, PostAffine(ctx, attrs)};
 }
 
-// A method of our own for float32 and constant weights.
-struct ProductMethod {
-  int64_t (*filter_size)(const ConvProblem&);
-  void (*pack)(const ConvProblem&, const float* filter, float* packed);
-  size_t (*work_bytes)(const ConvProblem&, int num_threads);
-  void (*run)(const ConvProblem&, const ConvEpilogue&, const float* packed, const float* bias,
-              const float* in, float* out, int num_threads, float* work);
-};
-
-constexpr ProductMethod kOfWindows = {
-    ConvProductFilterSize, PackConvProductFilter,
-    [](const ConvProblem& problem, int) { return ConvProductWorkBytes(problem); }, RunConvProduct};
-constexpr ProductMethod kOfTaps = {ConvFewOutputsFilterSize, PackConvFewOutputsFilter,
-                                   ConvFewOutputsWorkBytes, RunConvFewOutputs};
-
-// `method` is kProduct or kFewOutputs.
-absl::Status RunByProduct(KernelContext& ctx, const ConvProblem& problem, Method method,
+absl::Status RunOwnMethod(KernelContext& ctx, const ConvProblem& problem, const ConvMethod& method,
                           const float* in, float* out) {
-  const ProductMethod& by = method == Method::kProduct ? kOfWindows : kOfTaps;
   INTERP_ASSIGN_OR_RETURN(const OwnWeights weights,
-                          ConstantWeights(ctx, problem, method, by.filter_size(problem),
+                          ConstantWeights(ctx, problem, method.key, method.filter_size(problem),
                                           [&](const float* filter, float* packed) {
-                                            by.pack(problem, filter, packed);
+                                            method.pack(problem, filter, packed);
                                           }));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
-                          ctx.workspace(by.work_bytes(problem, ctx.num_threads())));
-  by.run(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
-         ctx.num_threads(), work.data<float>());
+                          ctx.workspace(method.work_bytes(problem, ctx.num_threads())));
+  method.run(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
+             ctx.num_threads(), work.data<float>());
   return absl::OkStatus();
 }
 
@@ -278,9 +256,7 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
 
 absl::Status RunFloat(KernelContext& ctx, const ConvProblem& problem, PreparedConv& prepared,
                       const float* in, float* out) {
-  if (prepared.method != Method::kOnednn) {
-    return RunByProduct(ctx, problem, prepared.method, in, out);
-  }
+  if (prepared.method != nullptr) return RunOwnMethod(ctx, problem, *prepared.method, in, out);
   if (prepared.onednn == nullptr) return RunDirect(ctx, problem, in, out);
   return RunOnednn(ctx, prepared, in, out);
 }
@@ -292,7 +268,7 @@ absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, con
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem, DTypeOf<T>));
   ctx.state<ConvState>().last = prepared;
-  if (prepared->method == Method::kWinograd) return RunByWinograd(ctx, problem, in, out);
+  if (prepared->winograd) return RunByWinograd(ctx, problem, in, out);
   if (prepared->bands != nullptr) {
     return prepared->bands->Run(ctx, ctx.attrs<ConvAttrs>(), in, out);
   }

@@ -1,15 +1,20 @@
-// Convolutions as products of matrices, of windows and of taps, against sums in float64.
-#include "kernels/nn/conv_product.h"
+// Convolutions by methods of our own, products of matrices and groups in vectors, against sums in
+// float64.
+#include "kernels/nn/conv_methods.h"
 
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/nn/conv_by_tap.h"
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_few_outputs.h"
+#include "kernels/nn/conv_grouped.h"
+#include "kernels/nn/conv_product.h"
 #include "kernels/nn/gemm.h"
 
 namespace interp::nn {
@@ -60,7 +65,7 @@ Shape ImageShape(const ConvProblem& p, int64_t channels, int64_t WindowAxis::*si
 }
 
 Shape FilterShape(const ConvProblem& p) {
-  Shape shape = {p.out_channels, p.in_channels};
+  Shape shape = {p.out_channels, p.group_in()};
   for (int i = 0; i < p.window.rank; ++i) shape.push_back(p.window[i].kernel);
   return shape;
 }
@@ -85,22 +90,21 @@ struct ProductCase {
   std::vector<float> residual;
 };
 
-// One of the two ways.
-struct Way {
-  int64_t (*filter_size)(const ConvProblem&);
-  void (*pack)(const ConvProblem&, const float*, float*);
-  size_t (*work_bytes)(const ConvProblem&, int);
-  void (*run)(const ConvProblem&, const ConvEpilogue&, const float*, const float*, const float*,
-              float*, int, float*);
-};
-constexpr Way kOfWindows = {ConvProductFilterSize, PackConvProductFilter,
-                            [](const ConvProblem& p, int) { return ConvProductWorkBytes(p); },
-                            RunConvProduct};
-constexpr Way kOfTaps = {ConvFewOutputsFilterSize, PackConvFewOutputsFilter,
-                         ConvFewOutputsWorkBytes, RunConvFewOutputs};
+// Whether or not it pays.
+const ConvMethod& MethodNamed(absl::string_view name) {
+  const absl::Span<const ConvMethod> all = ConvMethods();
+  const auto found = absl::c_find_if(all, [&](const ConvMethod& m) { return m.name == name; });
+  EXPECT_NE(found, all.end()) << name;
+  return *found;
+}
 
-std::vector<float> ConvolveBy(const Way& way, const ProductCase& c, const ConvEpilogue& epilogue,
-                              int threads) {
+const ConvMethod& OfWindows() { return MethodNamed("product"); }
+const ConvMethod& OfTaps() { return MethodNamed("product of taps"); }
+const ConvMethod& ByTap() { return MethodNamed("product by tap"); }
+const ConvMethod& InGroups() { return MethodNamed("groups in vectors"); }
+
+std::vector<float> ConvolveBy(const ConvMethod& way, const ProductCase& c,
+                              const ConvEpilogue& epilogue, int threads) {
   AlignedArray<float> packed(way.filter_size(c.p));
   way.pack(c.p, c.filter.data(), packed.data());
   // As large as it says: sanitizers see what is read beyond.
@@ -144,7 +148,7 @@ TEST(ConvProduct, GivesTheSumsOfRandomCases) {
     const ProductCase c(RandomWindows(rng), rng);
     const ConvEpilogue epilogue = {
         i % 2 == 0, i % 4 < 2, kSomeActivations[i % 3], {i % 5 == 0 ? 2.0F : 1.0F, 0.5F}};
-    EXPECT_THAT(ConvolveBy(kOfWindows, c, epilogue, 1 + i % 3),
+    EXPECT_THAT(ConvolveBy(OfWindows(), c, epilogue, 1 + i % 3),
                 Pointwise(WithinOf(1e-4), DirectSums(c, epilogue)))
         << "case " << i;
   }
@@ -155,7 +159,7 @@ TEST(ConvProduct, ReadsPixelsInPlace) {
   for (const int64_t pixels : {1, 7, 49, 200}) {
     const ProductCase c(PointwiseProblem(pixels, 600, 70), rng);
     EXPECT_EQ(ConvProductWorkBytes(c.p), 0u);
-    EXPECT_THAT(ConvolveBy(kOfWindows, c, {}, 1), Pointwise(WithinOf(1e-3), DirectSums(c, {})));
+    EXPECT_THAT(ConvolveBy(OfWindows(), c, {}, 1), Pointwise(WithinOf(1e-3), DirectSums(c, {})));
   }
 }
 
@@ -164,9 +168,9 @@ TEST(ConvProduct, GivesTheSameBitsWithAnyNumberOfThreads) {
   for (int i = 0; i < 20; ++i) {
     const ProductCase c(i == 0 ? PointwiseProblem(49, 512, 300) : RandomWindows(rng), rng);
     const ConvEpilogue epilogue = {true, i % 2 == 0, {ActivationKind::kRelu}};
-    const std::vector<float> one = ConvolveBy(kOfWindows, c, epilogue, 1);
+    const std::vector<float> one = ConvolveBy(OfWindows(), c, epilogue, 1);
     for (const int threads : {2, 3, 7}) {
-      EXPECT_EQ(ConvolveBy(kOfWindows, c, epilogue, threads), one) << "case " << i;
+      EXPECT_EQ(ConvolveBy(OfWindows(), c, epilogue, threads), one) << "case " << i;
     }
   }
 }
@@ -192,7 +196,7 @@ TEST(ConvFewOutputs, GivesTheSumsOfRandomCases) {
                                    i % 4 < 2,
                                    kSomeActivations[i % 3],
                                    {i % 5 == 0 ? 2.0F : 1.0F, i % 5 == 0 ? 0.5F : 0.0F}};
-    EXPECT_THAT(ConvolveBy(kOfTaps, c, epilogue, 1 + i % 3),
+    EXPECT_THAT(ConvolveBy(OfTaps(), c, epilogue, 1 + i % 3),
                 Pointwise(WithinOf(3e-4), DirectSums(c, epilogue)))
         << "case " << i;
   }
@@ -202,9 +206,98 @@ TEST(ConvFewOutputs, GivesTheSameBitsWithAnyNumberOfThreads) {
   std::mt19937 rng(5);
   for (int i = 0; i < 20; ++i) {
     const ProductCase c(RandomFewOutputs(rng), rng);
-    const std::vector<float> one = ConvolveBy(kOfTaps, c, {}, 1);
-    for (const int threads : {2, 3, 7}) EXPECT_EQ(ConvolveBy(kOfTaps, c, {}, threads), one);
+    const std::vector<float> one = ConvolveBy(OfTaps(), c, {}, 1);
+    for (const int threads : {2, 3, 7}) EXPECT_EQ(ConvolveBy(OfTaps(), c, {}, threads), one);
   }
+}
+
+// Windows that reach far beside their images, or see every other pixel.
+ConvProblem RandomSpreadWindows(std::mt19937& rng) {
+  ConvProblem p = RandomWindows(rng);
+  while (p.window.rank != 2) p = RandomWindows(rng);
+  for (int i = 0; i < 2; ++i) {
+    WindowAxis& axis = p.window[i];
+    axis.stride = Pick(rng, 1, 3);
+    axis.dilation = Pick(rng, 1, 20);
+    axis.pad_begin = Pick(rng, 0, axis.extent() + 2);
+    axis.pad_end = Pick(rng, 0, axis.extent() + 2);
+    const int64_t least = std::max<int64_t>(axis.extent() - axis.pad_begin - axis.pad_end, 1);
+    axis.in = least + Pick(rng, 0, 20);
+  }
+  EXPECT_TRUE(FitWindow(p.window, /*ceil_mode=*/false).ok());
+  return p;
+}
+
+ConvProblem RandomGroups(std::mt19937& rng) {
+  ConvProblem p = RandomSpreadWindows(rng);
+  p.in_channels = p.out_channels = VectorOf<float>::kLanes * Pick(rng, 1, 6);
+  const int64_t group = VectorOf<float>::kLanes >> Pick(rng, 1, kVectorBytes == 64 ? 3 : 1);
+  p.groups = p.in_channels / group;
+  for (int i = 0; i < 2; ++i) p.window[i].dilation = 1;
+  for (int i = 0; i < 2; ++i) {
+    WindowAxis& axis = p.window[i];
+    axis.in = std::max<int64_t>(axis.extent(), 1) + Pick(rng, 0, 40);
+  }
+  EXPECT_TRUE(FitWindow(p.window, /*ceil_mode=*/false).ok());
+  EXPECT_TRUE(ConvGroupedPays(p));
+  return p;
+}
+
+// Random cases give their sums, and the same bits with any number of threads.
+void ExpectSums(const ConvMethod& way, ConvProblem (&random)(std::mt19937&), unsigned seed) {
+  std::mt19937 rng(seed);
+  for (int i = 0; i < 120; ++i) {
+    const ProductCase c(random(rng), rng);
+    const ConvEpilogue epilogue = {i % 2 == 0,
+                                   i % 4 < 2,
+                                   kSomeActivations[i % 3],
+                                   {i % 5 == 0 ? 2.0F : 1.0F, i % 5 == 0 ? 0.5F : 0.0F}};
+    const std::vector<float> one = ConvolveBy(way, c, epilogue, 1);
+    EXPECT_THAT(one, Pointwise(WithinOf(3e-4), DirectSums(c, epilogue))) << "case " << i;
+    for (const int threads : {2, 5}) EXPECT_EQ(ConvolveBy(way, c, epilogue, threads), one);
+  }
+}
+
+TEST(ConvByTap, GivesTheSumsOfRandomCases) { ExpectSums(ByTap(), RandomSpreadWindows, 6); }
+
+TEST(ConvGrouped, GivesTheSumsOfRandomCases) { ExpectSums(InGroups(), RandomGroups, 7); }
+
+TEST(ConvByTap, PaysWhereWindowsLieInThePadding) {
+  const auto square = [](int64_t size, int64_t dilation) {
+    ConvProblem p = PointwiseProblem(size, 128, 64);
+    for (int i = 0; i < 2; ++i) {
+      p.window[i] = {.in = size,
+                     .out = size,
+                     .kernel = 3,
+                     .dilation = dilation,
+                     .pad_begin = dilation,
+                     .pad_end = dilation};
+    }
+    return p;
+  };
+  EXPECT_TRUE(ConvByTapPays(square(16, 12)));
+  EXPECT_TRUE(ConvByTapPays(square(32, 6)));
+  EXPECT_FALSE(ConvByTapPays(square(16, 1)));
+  EXPECT_EQ(ConvByTapPays(square(64, 2)), kVectorBytes == 32);
+  ConvProblem grouped = square(16, 12);
+  grouped.groups = 2;
+  EXPECT_FALSE(ConvByTapPays(grouped));
+  ConvProblem strided = square(56, 1);
+  for (int i = 0; i < 2; ++i) strided.window[i].stride = 2;
+  for (int i = 0; i < 2; ++i) strided.window[i].out = 28;
+  EXPECT_EQ(ConvByTapPays(strided), kVectorBytes == 32);
+  strided.in_channels = 32;
+  EXPECT_FALSE(ConvByTapPays(strided));
+}
+
+// Of the methods that pay the first one is taken, each under a key of its own.
+TEST(ConvMethods, AreFoundByProblem) {
+  ConvProblem grouped = PointwiseProblem(64, 64, 64);
+  grouped.groups = 32;
+  ASSERT_NE(FindConvMethod(grouped), nullptr);
+  EXPECT_EQ(FindConvMethod(grouped)->name, "groups in vectors");
+  EXPECT_LT(FindConvMethod(grouped)->key, kConvMethodKeys);
+  EXPECT_EQ(FindConvMethod(PointwiseProblem(1024, 64, 64)), nullptr);
 }
 
 // A vector of output channels is no waste where there are as many.

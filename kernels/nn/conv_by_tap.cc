@@ -1,0 +1,159 @@
+#include "kernels/nn/conv_by_tap.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/nn/gemm.h"
+#include "kernels/util/parallel_for.h"
+
+namespace interp::nn {
+namespace {
+
+int64_t TapsOf(const ConvProblem& p) { return p.window[0].kernel * p.window[1].kernel; }
+
+int64_t TapSize(const ConvProblem& p) { return PackedSize<float>(p.in_channels, p.out_channels); }
+
+// Outputs of an axis.
+struct Range {
+  int64_t begin;
+  int64_t end;
+  int64_t size() const { return end - begin; }
+};
+
+// The outputs of which tap `k` lies within the image.
+Range SeenBy(const WindowAxis& axis, int64_t k) {
+  const int64_t offset = k * axis.dilation - axis.pad_begin;  // input = output * stride + offset
+  const int64_t begin = offset < 0 ? (-offset + axis.stride - 1) / axis.stride : 0;
+  const int64_t end = offset < axis.in ? (axis.in - 1 - offset) / axis.stride + 1 : 0;
+  return {std::min(begin, axis.out), std::clamp(end, std::min(begin, axis.out), axis.out)};
+}
+
+// The share of taps within the image.
+double SeenShare(const WindowAxis& axis) {
+  int64_t seen = 0;
+  for (int64_t k = 0; k < axis.kernel; ++k) seen += SeenBy(axis, k).size();
+  return static_cast<double>(seen) / static_cast<double>(axis.kernel * axis.out);
+}
+
+// A run over some rows of one image.
+class Rows {
+ public:
+  Rows(const ConvProblem& problem, const float* packed, const float* in, float* out)
+      : p_(problem), packed_(packed), in_(in), out_(out) {}
+
+  // Adds the sums of output rows `rows` to the image.
+  void Add(Range rows) const {
+    for (int64_t ky = 0; ky < p_.window[0].kernel; ++ky) {
+      const Range seen = SeenBy(p_.window[0], ky);
+      const Range some = {std::max(rows.begin, seen.begin), std::min(rows.end, seen.end)};
+      if (some.size() <= 0) continue;
+      for (int64_t kx = 0; kx < p_.window[1].kernel; ++kx) AddTap(ky, kx, some);
+    }
+  }
+
+ private:
+  void AddTap(int64_t ky, int64_t kx, Range rows) const {
+    const WindowAxis& h = p_.window[0];
+    const WindowAxis& w = p_.window[1];
+    const Range columns = SeenBy(w, kx);
+    const float* const filter = packed_ + (ky * w.kernel + kx) * TapSize(p_);
+    const int64_t x = columns.begin * w.stride + kx * w.dilation - w.pad_begin;
+    // Whole rows that lie behind each other are one product.
+    const bool joined = columns.size() == w.out && w.out == w.in && w.stride == 1 && h.stride == 1;
+    const int64_t step = joined ? rows.size() : 1;
+    if (columns.size() <= 0) return;
+    for (int64_t y = rows.begin; y < rows.end; y += step) {
+      const int64_t from = y * h.stride + ky * h.dilation - h.pad_begin;
+      GemmPacked(step * columns.size(), p_.in_channels, p_.out_channels,
+                 in_ + (from * w.in + x) * p_.in_channels, w.stride * p_.in_channels, filter,
+                 out_ + (y * w.out + columns.begin) * p_.out_channels, p_.out_channels,
+                 /*accumulate=*/true,
+                 y == rows.begin ? PanelsFrom::kMemoryInARow : PanelsFrom::kCache);
+    }
+  }
+
+  const ConvProblem& p_;
+  const float* const packed_;
+  const float* const in_;
+  float* const out_;
+};
+
+// Before the sums are added: what the pixels hold beside the residual.
+void Begin(const ConvProblem& p, const ConvEpilogue& epilogue, const float* bias, int64_t pixels,
+           float* out) {
+  for (int64_t i = 0; i < pixels; ++i, out += p.out_channels) {
+    if (!epilogue.residual) {
+      epilogue.bias ? static_cast<void>(std::copy_n(bias, p.out_channels, out))
+                    : static_cast<void>(std::fill_n(out, p.out_channels, 0.0F));
+    } else if (epilogue.bias) {
+      for (int64_t c = 0; c < p.out_channels; ++c) out[c] += bias[c];
+    }
+  }
+}
+
+}  // namespace
+
+bool ConvByTapPays(const ConvProblem& p) {
+  const WindowAxis& h = p.window[0];
+  const WindowAxis& w = p.window[1];
+  if (p.window.rank != 2 || p.groups != 1 || TapsOf(p) == 1) return false;
+  if (p.out_channels < VectorOf<float>::kLanes || w.out < kGemmRows) return false;
+  constexpr int64_t kLeastChannels = 16;
+  constexpr double kWorthwhile = 0.8;
+  const bool dilated = (h.kernel > 1 && h.dilation > 1) || (w.kernel > 1 && w.dilation > 1);
+  if (dilated && p.in_channels >= kLeastChannels && SeenShare(h) * SeenShare(w) < kWorthwhile) {
+    return true;
+  }
+  // oneDNN's kernels for AVX2 slow down where neighbouring outputs see other pixels: to 45 to 62
+  // GFLOP/s, of which these make 63 to 90. What is padded by more pixels than they compute at once,
+  // they leave to a product of copied windows, at 23.
+  constexpr int64_t kManyChannels = 64;
+  constexpr int64_t kMostPadding = 3;
+  if (kVectorBytes != 32) return false;
+  return ((dilated || w.stride > 1) && p.in_channels >= kManyChannels) ||
+         (w.pad_begin > kMostPadding && p.in_channels >= kLeastChannels);
+}
+
+int64_t ConvByTapFilterSize(const ConvProblem& problem) {
+  return TapsOf(problem) * TapSize(problem);
+}
+
+void PackConvByTapFilter(const ConvProblem& problem, const float* filter, float* packed) {
+  const int64_t taps = TapsOf(problem);
+  const int64_t outputs = problem.out_channels;
+  const int64_t inputs = problem.in_channels;
+  std::vector<float> matrix(static_cast<size_t>(inputs * outputs));
+  for (int64_t t = 0; t < taps; ++t) {
+    for (int64_t o = 0; o < outputs; ++o) {
+      for (int64_t i = 0; i < inputs; ++i) {
+        matrix[o * inputs + i] = filter[(o * inputs + i) * taps + t];
+      }
+    }
+    PackMatrix(inputs, outputs, matrix.data(), /*row_stride=*/1, /*col_stride=*/inputs,
+               packed + t * TapSize(problem));
+  }
+}
+
+void RunConvByTap(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* packed,
+                  const float* bias, const float* in, float* out, int num_threads) {
+  const WindowAxis& h = problem.window[0];
+  const WindowAxis& w = problem.window[1];
+  const int64_t row = w.out * problem.out_channels;
+  ParallelFor(num_threads, problem.batch * h.out, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    // A range may begin and end within images.
+    for (int64_t at = begin; at < end;) {
+      const int64_t image = at / h.out;
+      const int64_t first = at - image * h.out;
+      const int64_t count = std::min(h.out - first, end - at);
+      float* const to = out + image * h.out * row;
+      Begin(problem, epilogue, bias, count * w.out, to + first * row);
+      const Rows some(problem, packed, in + image * h.in * w.in * problem.in_channels, to);
+      some.Add({first, first + count});
+      ApplyActivation(epilogue.activation, to + first * row, count * row);
+      ApplyAffine(epilogue.affine, to + first * row, count * row);
+      at += count;
+    }
+  });
+}
+
+}  // namespace interp::nn

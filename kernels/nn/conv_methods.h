@@ -1,0 +1,39 @@
+// The ways of our own to compute a convolution of float32 whose filter is constant: where oneDNN's
+// kernels are slow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "kernels/nn/conv_problem.h"
+
+namespace interp::nn {
+
+// Images are dense and channels-last. Thread-safety: constant.
+struct ConvMethod {
+  absl::string_view name;  // in profiles
+  uint64_t key;            // of the packed filter, KernelContext::Shared; no hash is that small
+  // True where this is faster than oneDNN.
+  bool (*pays)(const ConvProblem&);
+  int64_t (*filter_size)(const ConvProblem&);  // floats of the packed filter
+  // Packs a filter in dense O,I,kernel order. May throw std::bad_alloc.
+  void (*pack)(const ConvProblem&, const float* filter, float* packed);
+  size_t (*work_bytes)(const ConvProblem&, int num_threads);  // memory for a run
+  // Computes `out`, which holds the residual before when the epilogue has one. `bias` is null
+  // without one. Results do not depend on the number of threads.
+  void (*run)(const ConvProblem&, const ConvEpilogue&, const float* packed, const float* bias,
+              const float* in, float* out, int num_threads, float* work);
+};
+
+// Keys of methods are below that.
+inline constexpr uint64_t kConvMethodKeys = 7;
+
+// All of them; the first that pays is taken.
+absl::Span<const ConvMethod> ConvMethods();
+
+// The first method that pays; null: none does.
+const ConvMethod* FindConvMethod(const ConvProblem& problem);
+
+}  // namespace interp::nn
