@@ -16,6 +16,7 @@
 #include "passes/fuse_conv.h"
 #include "passes/fuse_depthwise.h"
 #include "passes/fuse_fc.h"
+#include "passes/fuse_shuffle.h"
 #include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
 #include "passes/int8.h"
@@ -55,6 +56,7 @@ constexpr Pass kPasses[] = {
     {kFuseConvPass, "join convolutions with bias, batch norm, sum and activation", FuseConv},
     {kFuseBatchNormPass, "join batch norms and the relu behind them", FuseBatchNorm},
     {"fuse_fc", "join matrix products with bias and activation", FuseFc},
+    {"fuse_shuffle", "join reshapes and the transpose between that shuffle channels", FuseShuffle},
     {"bf16", "compute products and what follows them in bfloat16", ComputeInBFloat16,
      /*on_by_default=*/false},
     {"fp16", "compute products and what follows them in float16", ComputeInFloat16,

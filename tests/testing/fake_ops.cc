@@ -237,6 +237,10 @@ OpRegistry MakeFakeOps() {
   ops.AddKernels("relu", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.AddKernels("elementwise_add", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
   ops.AddKernels("mul", {{DType::kFloat32, NoKernel}, {DType::kBFloat16, NoKernel}});
+  ops.Add({.type = "shuffle_channel",
+           .inputs = {{"X"}},
+           .outputs = {{"Out"}},
+           .kernels = {{DType::kFloat32, NoKernel}}});
   ops.Add({.type = "pool2d", .inputs = {{"X"}}, .outputs = {{"Out"}}});
   ops.Add(View("reshape2"));
   AddOpsWithAxes(ops);

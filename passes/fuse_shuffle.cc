@@ -1,0 +1,118 @@
+#include "passes/fuse_shuffle.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/attr_reader.h"
+#include "passes/fusion.h"
+
+namespace interp {
+namespace {
+
+constexpr absl::string_view kShuffle = "shuffle_channel";
+
+// The attribute `name` of an op of one of those types that has an input X and nothing else to read.
+std::vector<int64_t> DimsOf(const Op& op, absl::string_view type, absl::string_view type2,
+                            absl::string_view name) {
+  if (op.type != type && op.type != type2) return {};
+  for (const Slot& slot : op.inputs) {
+    if (slot.name != "X" && !slot.args.empty()) return {};
+  }
+  AttrReader attrs(op);
+  std::vector<int64_t> dims = attrs.Ints(name);
+  return attrs.status().ok() ? dims : std::vector<int64_t>();
+}
+
+std::vector<int64_t> ShapeOf(const Op& op) { return DimsOf(op, "reshape2", "reshape", "shape"); }
+std::vector<int64_t> AxesOf(const Op& op) { return DimsOf(op, "transpose2", "transpose", "axis"); }
+
+// Whether a reshape leaves the first dimension, declared as `batch`, as it is.
+bool KeepsBatch(int64_t dim, int64_t batch) { return dim == -1 || dim == 0 || dim == batch; }
+
+class ShuffleFuser {
+ public:
+  ShuffleFuser(Program program, const OpRegistry& ops) : fuser_(std::move(program), ops) {}
+
+  Program Run() && {
+    for (int i = 0; i < std::ssize(fuser_.ops()); ++i) {
+      if (!fuser_.IsGone(i)) TryFrom(i);
+    }
+    return std::move(fuser_).TakeProgram();
+  }
+
+ private:
+  const Op& op(int index) const { return fuser_.ops()[index]; }
+
+  void TryFrom(int split) {
+    const std::vector<int64_t> groups = ShapeOf(op(split));
+    const std::optional<VarId> x = Fuser::Argument(op(split).inputs, "X");
+    if (groups.size() != 5 || !x.has_value() || !IsSplit(groups, *x)) return;
+    const std::optional<int> turn = Next(split);
+    if (!turn.has_value() || AxesOf(op(*turn)) != std::vector<int64_t>{0, 2, 1, 3, 4}) return;
+    const std::optional<int> join = Next(*turn);
+    if (!join.has_value() || !IsJoined(ShapeOf(op(*join)), *x) || !AreSeenByNobody(*join)) return;
+    const std::optional<VarId> out = Fuser::Argument(op(*join).outputs, "Out");
+    if (!out.has_value() || !fuser_.IsStable(*x, split)) return;
+    Op shuffle = fuser_.TakeForFusion(split);
+    shuffle.type = std::string(kShuffle);
+    std::erase_if(shuffle.attrs, [](const Attr& attr) { return attr.name == "shape"; });
+    AddInput(shuffle, "X", {*x});
+    AddOutput(shuffle, "Out", {*out});
+    SetAttr(shuffle, "group", static_cast<int32_t>(groups[1]));
+    fuser_.Replace({split, *turn, *join}, std::move(shuffle));
+  }
+
+  // The only reader of the result, of which nothing else is seen.
+  std::optional<int> Next(int index) const {
+    if (!AreSeenByNobody(index)) return std::nullopt;
+    const std::optional<int> next = fuser_.OnlyReader(index, "Out");
+    return next.has_value() && !fuser_.IsGone(*next) ? next : std::nullopt;
+  }
+
+  // True when nobody sees what the op gives besides Out.
+  bool AreSeenByNobody(int index) const {
+    for (const Slot& slot : op(index).outputs) {
+      if (slot.name == "Out") continue;
+      for (const VarId id : slot.args) {
+        if (!fuser_.IsUnused(id)) return false;
+      }
+    }
+    return true;
+  }
+
+  // The declared dims of an image.
+  std::vector<int64_t> ImageOf(VarId id) const {
+    const Var* const image = fuser_.uses()[id].var;
+    return image != nullptr && image->dims.size() == 4 ? image->dims : std::vector<int64_t>();
+  }
+
+  // Whether the image becomes one of `dims`, its channels cut in two dimensions.
+  bool IsSplit(const std::vector<int64_t>& dims, VarId x) const {
+    const std::vector<int64_t> image = ImageOf(x);
+    if (image.empty() || dims[1] <= 0 || dims[1] > image[1] || image[1] % dims[1] != 0) {
+      return false;
+    }
+    return KeepsBatch(dims[0], image[0]) && dims[2] == image[1] / dims[1] && dims[3] == image[2] &&
+           dims[4] == image[3];
+  }
+
+  // Whether a reshape to `dims` gives the image its shape again.
+  bool IsJoined(const std::vector<int64_t>& dims, VarId x) const {
+    const std::vector<int64_t> image = ImageOf(x);
+    return dims.size() == 4 && KeepsBatch(dims[0], image[0]) && dims[1] == image[1] &&
+           dims[2] == image[2] && dims[3] == image[3];
+  }
+
+  Fuser fuser_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> FuseShuffle(Program program, const PassContext& context) {
+  constexpr absl::string_view kTransposes[] = {"transpose2", "transpose"};
+  if (!HasOpOf(program, kTransposes) || !CanMake(kShuffle, context)) return program;
+  return ShuffleFuser(std::move(program), context.ops).Run();
+}
+
+}  // namespace interp
