@@ -10,6 +10,7 @@
 
 #include "core/comm/rings.h"
 #include "tests/testing/rank_team.h"
+#include "tests/testing/sample.h"
 
 namespace interp::collectives_test {
 namespace {
@@ -194,6 +195,8 @@ TEST_P(CollectivesTest, GiveTheModelsBitsForAllDTypesWhateverMessagesTake) {
   const auto statuses = OnAllRanks(options, kChecked, [](const auto& rings, ThreadRanks&) {
     Communicator& ring = **rings->Find(0);
     INTERP_RETURN_IF_ERROR(CheckAll<float>(ring));
+    // Of many ranks a sample has one type alone.
+    if (ring.size() > testing::SampleOf(4, 8)) return absl::OkStatus();
     INTERP_RETURN_IF_ERROR(CheckAll<double>(ring));
     INTERP_RETURN_IF_ERROR(CheckAll<float16>(ring));
     INTERP_RETURN_IF_ERROR(CheckAll<bfloat16>(ring));
