@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/nn/conv_winograd.h"
+#include "kernels/nn/conv_winograd_tiles.h"
 #include "kernels/nn/gemm.h"
 #include "kernels/util/parallel_for.h"
 
@@ -101,9 +103,12 @@ bool ConvByTapPays(const ConvProblem& p) {
   constexpr int64_t kLeastChannels = 16;
   constexpr double kWorthwhile = 0.8;
   const bool dilated = (h.kernel > 1 && h.dilation > 1) || (w.kernel > 1 && w.dilation > 1);
-  if (dilated && p.in_channels >= kLeastChannels && SeenShare(h) * SeenShare(w) < kWorthwhile) {
-    return true;
+  const double share = SeenShare(h) * SeenShare(w);
+  if (WinogradPays(p, /*constant=*/true) &&
+      winograd::TilesCost(p) < share * winograd::DirectCost(p, DType::kFloat32)) {
+    return false;
   }
+  if (dilated && p.in_channels >= kLeastChannels && share < kWorthwhile) return true;
   // oneDNN's kernels for AVX2 slow down where neighbouring outputs see other pixels: to 45 to 62
   // GFLOP/s, of which these make 63 to 90. What is padded by more pixels than they compute at once,
   // they leave to a product of copied windows, at 23.

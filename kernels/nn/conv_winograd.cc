@@ -58,7 +58,7 @@ class Winograd {
     float* const sums = work + kPoints * tiling_.in_point;
     float* const stage = sums + kPoints * tiling_.out_point;
     for (int64_t i = 0; i < tiles; ++i) {
-      TransformInputs(p_, PlaceOf(tiling_.grid, first + i), in, work + i * tiling_.in_row,
+      TransformInputs(p_, PlaceOf(p_, tiling_.grid, first + i), in, work + i * tiling_.in_row,
                       tiling_.in_point);
     }
     constexpr int64_t kNearFloats = 256 * 1024;  // half of an L2 cache of 2 MiB
@@ -72,7 +72,7 @@ class Winograd {
                  tiling_.out_row, /*accumulate=*/false, from);
     }
     for (int64_t i = 0; i < tiles; ++i) {
-      Gather(PlaceOf(tiling_.grid, first + i), sums + i * tiling_.out_row, out, stage);
+      Gather(PlaceOf(p_, tiling_.grid, first + i), sums + i * tiling_.out_row, out, stage);
     }
   }
 
@@ -134,21 +134,27 @@ class Winograd {
 
   template <typename T>
   void Activate(const TileOutputs& tile, T* first, float* stage) const {
-    const int64_t row_size = tile.columns * p_.out_channels;
+    // The outputs of a row lie apart where windows have a dilation.
+    const bool apart = tile.column_step != p_.out_channels;
+    const int64_t pieces = apart ? tile.columns : 1;
+    const int64_t size = apart ? p_.out_channels : tile.columns * p_.out_channels;
     for (int64_t i = 0; i < tile.rows; ++i) {
-      T* const row = first + i * tile.row_step;
-      if constexpr (std::is_same_v<T, float>) {
-        ApplyActivation(epilogue_.activation, row, row_size);
-        ApplyAffine(epilogue_.affine, row, row_size);
-      } else {
-        float* const from = stage + i * row_size;
-        ApplyActivation(epilogue_.activation, from, row_size);
-        ApplyAffine(epilogue_.affine, from, row_size);
-        for (int64_t k = 0; k < row_size; k += kLanes) {
-          const int64_t count = std::min(kLanes, row_size - k);
-          StorePart(LoadPart(from + k, count), row + k, count);
-        }
+      for (int64_t j = 0; j < pieces; ++j) {
+        T* const piece = first + i * tile.row_step + j * tile.column_step;
+        ActivatePiece(stage + (i * tile.columns + j) * p_.out_channels, size, piece);
       }
+    }
+  }
+
+  void ActivatePiece(float* /*staged*/, int64_t size, float* out) const {
+    ApplyActivation(epilogue_.activation, out, size);
+    ApplyAffine(epilogue_.affine, out, size);
+  }
+  void ActivatePiece(float* staged, int64_t size, bfloat16* out) const {
+    ActivatePiece(nullptr, size, staged);
+    for (int64_t k = 0; k < size; k += kLanes) {
+      const int64_t count = std::min(kLanes, size - k);
+      StorePart(LoadPart(staged + k, count), out + k, count);
     }
   }
 
@@ -185,8 +191,8 @@ ConvProblem DataGradProblem(const ConvProblem& problem) {
   for (int i = 0; i < problem.window.rank; ++i) {
     WindowAxis& axis = grad.window[i];
     std::swap(axis.in, axis.out);
-    axis.pad_begin = axis.kernel - 1 - axis.pad_begin;
-    axis.pad_end = axis.kernel - 1 - axis.pad_end;
+    axis.pad_begin = axis.extent() - 1 - axis.pad_begin;
+    axis.pad_end = axis.extent() - 1 - axis.pad_end;
   }
   return grad;
 }

@@ -120,7 +120,7 @@ void WinogradFilterGrad(const ConvProblem& problem, const float* in, const float
     constexpr int64_t kTileGrain = 8;
     ParallelFor(num_threads, tiles, kTileGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const TilePlace place = PlaceOf(l.grid, first + i);
+        const TilePlace place = PlaceOf(problem, l.grid, first + i);
         TransformInputs(problem, place, in, ins + i * l.in_row, l.in_point);
         TransformOutputGrads(problem, place, out_grad, i, tiles, grads, l.grad_point);
       }

@@ -13,9 +13,9 @@ void TransformInputs(const ConvProblem& p, const TilePlace& place, const T* in, 
   std::array<const T*, kPoints> pixels;
   std::array<int64_t, kPoints> steps;
   for (int64_t i = 0; i < kPatch; ++i) {
-    const int64_t y = place.y + i - h.pad_begin;
+    const int64_t y = place.y + i * h.dilation - h.pad_begin;
     for (int64_t j = 0; j < kPatch; ++j) {
-      const int64_t x = place.x + j - w.pad_begin;
+      const int64_t x = place.x + j * w.dilation - w.pad_begin;
       const bool inside = y >= 0 && y < h.in && x >= 0 && x < w.in;
       const int64_t pixel = (place.image * h.in + y) * w.in + x;
       pixels[i * kPatch + j] = inside ? in + pixel * p.in_channels : kZeros;
@@ -53,7 +53,7 @@ bool Computes(const ConvProblem& p) {
   if (p.window.rank != 2 || p.groups != 1 || p.in_channels < kLanes) return false;
   for (int i = 0; i < 2; ++i) {
     const WindowAxis& axis = p.window[i];
-    if (axis.kernel != kWindow || axis.stride != 1 || axis.dilation != 1) return false;
+    if (axis.kernel != kWindow || axis.stride != 1) return false;
   }
   return true;
 }

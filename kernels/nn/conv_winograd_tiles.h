@@ -125,29 +125,42 @@ inline int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 // An odd number of cache lines: arrays a power of two apart fall into the same few cache sets.
 inline int64_t OddLines(int64_t floats) { return RoundUp(floats, 32) + 16; }
 
-// The tiles of a batch of images.
+// The tiles of a batch of images. Of windows with a dilation each tile has outputs as far apart:
+// they and their inputs are those of a window without, of every other pixel.
 struct TileGrid {
   int64_t rows = 0;     // in an image
   int64_t columns = 0;  // in an image
   int64_t count = 0;    // in all
 };
 
+// The first outputs of tiles between which others begin: as many as the dilation.
+inline int64_t PhasesOf(const WindowAxis& axis) { return std::min(axis.dilation, axis.out); }
+
+inline int64_t TilesAlong(const WindowAxis& axis) {
+  const int64_t span = kTile * axis.dilation;
+  return (axis.out + span - 1) / span * PhasesOf(axis);
+}
+
 inline TileGrid GridOf(const ConvProblem& p) {
-  TileGrid grid = {(p.window[0].out + kTile - 1) / kTile, (p.window[1].out + kTile - 1) / kTile};
+  TileGrid grid = {TilesAlong(p.window[0]), TilesAlong(p.window[1])};
   grid.count = p.batch * grid.rows * grid.columns;
   return grid;
 }
 
-// A tile's place: its image and the first of its outputs.
+// A tile's place: its image and the first of its outputs, which may lie beside the image.
 struct TilePlace {
   int64_t image = 0;
   int64_t y = 0;
   int64_t x = 0;
 };
-inline TilePlace PlaceOf(const TileGrid& grid, int64_t tile) {
+inline TilePlace PlaceOf(const ConvProblem& p, const TileGrid& grid, int64_t tile) {
+  const auto first = [](const WindowAxis& axis, int64_t at) {
+    const int64_t phases = PhasesOf(axis);
+    return at / phases * kTile * axis.dilation + at % phases;
+  };
   const int64_t in_image = tile % (grid.rows * grid.columns);
-  return {tile / (grid.rows * grid.columns), in_image / grid.columns * kTile,
-          in_image % grid.columns * kTile};
+  return {tile / (grid.rows * grid.columns), first(p.window[0], in_image / grid.columns),
+          first(p.window[1], in_image % grid.columns)};
 }
 
 // The outputs of a tile that lie in the image, and the first of them.
@@ -161,9 +174,11 @@ struct TileOutputs {
 inline TileOutputs OutputsOf(const ConvProblem& p, const TilePlace& place) {
   const WindowAxis& h = p.window[0];
   const WindowAxis& w = p.window[1];
-  return {((place.image * h.out + place.y) * w.out + place.x) * p.out_channels,
-          std::min<int64_t>(kTile, h.out - place.y), std::min<int64_t>(kTile, w.out - place.x),
-          w.out * p.out_channels, p.out_channels};
+  const auto inside = [](const WindowAxis& axis, int64_t first) {
+    return std::clamp<int64_t>((axis.out - first + axis.dilation - 1) / axis.dilation, 0, kTile);
+  };
+  return {((place.image * h.out + place.y) * w.out + place.x) * p.out_channels, inside(h, place.y),
+          inside(w, place.x), h.dilation * w.out * p.out_channels, w.dilation * p.out_channels};
 }
 
 // Transforms the inputs of a tile: those of a point go to points[point * step, in_channels). The

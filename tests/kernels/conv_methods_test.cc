@@ -278,7 +278,7 @@ TEST(ConvByTap, PaysWhereWindowsLieInThePadding) {
   EXPECT_TRUE(ConvByTapPays(square(16, 12)));
   EXPECT_TRUE(ConvByTapPays(square(32, 6)));
   EXPECT_FALSE(ConvByTapPays(square(16, 1)));
-  EXPECT_EQ(ConvByTapPays(square(64, 2)), kVectorBytes == 32);
+  EXPECT_FALSE(ConvByTapPays(square(64, 2)));  // Winograd's method is faster
   ConvProblem grouped = square(16, 12);
   grouped.groups = 2;
   EXPECT_FALSE(ConvByTapPays(grouped));

@@ -27,7 +27,7 @@ ConvProblem MakeProblem(int64_t batch, int64_t in_channels, int64_t out_channels
     WindowAxis& axis = p.window[i];
     axis = axes[i];
     axis.kernel = 3;
-    axis.out = axis.in + axis.pad_begin + axis.pad_end - 2;
+    axis.out = axis.in + axis.pad_begin + axis.pad_end - axis.extent() + 1;
   }
   return p;
 }
@@ -37,7 +37,11 @@ ConvProblem RandomProblem(std::mt19937& rng) {
     return std::uniform_int_distribution<int64_t>(low, high)(rng);
   };
   const auto axis = [&] {
-    return WindowAxis{.in = pick(3, 21), .pad_begin = pick(0, 3), .pad_end = pick(0, 3)};
+    const int64_t dilation = pick(0, 1) * pick(0, 4) + 1;
+    return WindowAxis{.in = pick(2 * dilation + 1, 21),
+                      .dilation = dilation,
+                      .pad_begin = pick(0, 3),
+                      .pad_end = pick(0, 3)};
   };
   return MakeProblem(pick(1, 3), pick(16, 75), pick(1, 75), {axis(), axis()});
 }
@@ -83,8 +87,8 @@ std::vector<double> Reference(const Case& c) {
     const int64_t y = position / p.out_channels / w.out % h.out;
     const int64_t n = position / p.out_channels / w.out / h.out;
     for (int64_t tap = 0; tap < 9; ++tap) {
-      const int64_t iy = y + tap / 3 - h.pad_begin;
-      const int64_t ix = x + tap % 3 - w.pad_begin;
+      const int64_t iy = y + tap / 3 * h.dilation - h.pad_begin;
+      const int64_t ix = x + tap % 3 * w.dilation - w.pad_begin;
       if (iy < 0 || iy >= h.in || ix < 0 || ix >= w.in) continue;
       const float* pixel = c.in.data() + ((n * h.in + iy) * w.in + ix) * p.in_channels;
       for (int64_t i = 0; i < p.in_channels; ++i) {
@@ -109,8 +113,8 @@ std::vector<double> FilterGradReference(const Case& c, const std::vector<float>&
     const int64_t y = position / p.out_channels / w.out % h.out;
     const int64_t n = position / p.out_channels / w.out / h.out;
     for (int64_t tap = 0; tap < 9; ++tap) {
-      const int64_t iy = y + tap / 3 - h.pad_begin;
-      const int64_t ix = x + tap % 3 - w.pad_begin;
+      const int64_t iy = y + tap / 3 * h.dilation - h.pad_begin;
+      const int64_t ix = x + tap % 3 * w.dilation - w.pad_begin;
       if (iy < 0 || iy >= h.in || ix < 0 || ix >= w.in) continue;
       const float* pixel = c.in.data() + ((n * h.in + iy) * w.in + ix) * p.in_channels;
       for (int64_t i = 0; i < p.in_channels; ++i) {
@@ -265,7 +269,7 @@ TEST(Winograd, ComputesTheGradientByTheFilter) {
   }
 }
 
-TEST(Winograd, IsForWindowsOfThreeWithoutStrideOrHoles) {
+TEST(Winograd, IsForWindowsOfThreeWithoutStride) {
   const WindowAxis axis = {.in = 56, .pad_begin = 1, .pad_end = 1};
   const ConvProblem good = MakeProblem(1, 64, 64, {axis, axis});
   EXPECT_EQ(WinogradPays(good, true), interp::testing::UsesWholeVectors());
@@ -275,7 +279,14 @@ TEST(Winograd, IsForWindowsOfThreeWithoutStrideOrHoles) {
     return WinogradPays(p, true);
   };
   EXPECT_FALSE(with([](ConvProblem& p) { p.window[0].stride = 2; }));
-  EXPECT_FALSE(with([](ConvProblem& p) { p.window[1].dilation = 2; }));
+  const auto dilate = [](int64_t dilation) {
+    return [=](ConvProblem& p) {
+      for (int i = 0; i < 2; ++i) p.window[i].dilation = dilation;
+      for (int i = 0; i < 2; ++i) p.window[i].pad_begin = p.window[i].pad_end = dilation;
+    };
+  };
+  EXPECT_EQ(with(dilate(2)), interp::testing::UsesWholeVectors());
+  EXPECT_FALSE(with(dilate(40)));  // tiles of one or two outputs
   EXPECT_FALSE(with([](ConvProblem& p) { p.window[1].kernel = 5; }));
   EXPECT_FALSE(with([](ConvProblem& p) { p.groups = 64; }));
   EXPECT_FALSE(with([](ConvProblem& p) { p.in_channels = 3; }));
