@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/op_def.h"
+#include "kernels/nn/gemm_tile.h"
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/nn/lanes.h"
 #include "kernels/nn/pool_problem.h"
@@ -52,8 +53,9 @@ void ForEachRun(const Pool& pool, const PoolAxis::Range (&covers)[3], const Body
   }
 }
 
-// kBytes of neighbouring channels, as they are computed with. The loops below say it in vectors:
-// the compiler would branch.
+// kBytes of neighbouring channels, as they are computed with, no more than a register holds: GCC
+// compares and chooses wider vectors element by element. The loops below say it in vectors: the
+// compiler would branch.
 template <typename T, int kBytes>
 using ChannelVector = Lanes<T, kBytes / sizeof(ComputeType<T>)>;
 
@@ -131,7 +133,7 @@ void RunImage(const Pool& pool, const PoolGradImages<T, S>& image, int64_t begin
                                  {}};
     for (int64_t x = 0; x < w.out; ++x, out += pool.channels) {
       covers[2] = pool.axes[2].Cover(x, pool.exclusive);
-      Channels<64>(pool, covers, image, out, begin, end);
+      Channels<kVectorBytes>(pool, covers, image, out, begin, end);
     }
   }
 }
