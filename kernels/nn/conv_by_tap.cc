@@ -84,12 +84,9 @@ class Rows {
 void Begin(const ConvProblem& p, const ConvEpilogue& epilogue, const float* bias, int64_t pixels,
            float* out) {
   for (int64_t i = 0; i < pixels; ++i, out += p.out_channels) {
-    if (!epilogue.residual) {
-      epilogue.bias ? static_cast<void>(std::copy_n(bias, p.out_channels, out))
-                    : static_cast<void>(std::fill_n(out, p.out_channels, 0.0F));
-    } else if (epilogue.bias) {
-      for (int64_t c = 0; c < p.out_channels; ++c) out[c] += bias[c];
-    }
+    if (!epilogue.residual) std::fill_n(out, p.out_channels, 0.0F);
+    if (!epilogue.bias) continue;
+    for (int64_t c = 0; c < p.out_channels; ++c) out[c] += bias[c];
   }
 }
 
