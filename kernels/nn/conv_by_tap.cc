@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_winograd.h"
 #include "kernels/nn/conv_winograd_tiles.h"
 #include "kernels/nn/gemm.h"
@@ -15,25 +16,13 @@ int64_t TapsOf(const ConvProblem& p) { return p.window[0].kernel * p.window[1].k
 
 int64_t TapSize(const ConvProblem& p) { return PackedSize<float>(p.in_channels, p.out_channels); }
 
-// Outputs of an axis.
-struct Range {
-  int64_t begin;
-  int64_t end;
-  int64_t size() const { return end - begin; }
-};
-
-// The outputs of which tap `k` lies within the image.
-Range SeenBy(const WindowAxis& axis, int64_t k) {
-  const int64_t offset = k * axis.dilation - axis.pad_begin;  // input = output * stride + offset
-  const int64_t begin = offset < 0 ? (-offset + axis.stride - 1) / axis.stride : 0;
-  const int64_t end = offset < axis.in ? (axis.in - 1 - offset) / axis.stride + 1 : 0;
-  return {std::min(begin, axis.out), std::clamp(end, std::min(begin, axis.out), axis.out)};
-}
-
 // The share of taps within the image.
 double SeenShare(const WindowAxis& axis) {
   int64_t seen = 0;
-  for (int64_t k = 0; k < axis.kernel; ++k) seen += SeenBy(axis, k).size();
+  for (int64_t k = 0; k < axis.kernel; ++k) {
+    const OutputRange outputs = ValidOutputs(axis, k);
+    seen += std::max<int64_t>(outputs.end - outputs.begin, 0);
+  }
   return static_cast<double>(seen) / static_cast<double>(axis.kernel * axis.out);
 }
 
@@ -44,29 +33,30 @@ class Rows {
       : p_(problem), packed_(packed), in_(in), out_(out) {}
 
   // Adds the sums of output rows `rows` to the image.
-  void Add(Range rows) const {
+  void Add(OutputRange rows) const {
     for (int64_t ky = 0; ky < p_.window[0].kernel; ++ky) {
-      const Range seen = SeenBy(p_.window[0], ky);
-      const Range some = {std::max(rows.begin, seen.begin), std::min(rows.end, seen.end)};
-      if (some.size() <= 0) continue;
+      const OutputRange seen = ValidOutputs(p_.window[0], ky);
+      const OutputRange some = {std::max(rows.begin, seen.begin), std::min(rows.end, seen.end)};
+      if (some.begin >= some.end) continue;
       for (int64_t kx = 0; kx < p_.window[1].kernel; ++kx) AddTap(ky, kx, some);
     }
   }
 
  private:
-  void AddTap(int64_t ky, int64_t kx, Range rows) const {
+  void AddTap(int64_t ky, int64_t kx, OutputRange rows) const {
     const WindowAxis& h = p_.window[0];
     const WindowAxis& w = p_.window[1];
-    const Range columns = SeenBy(w, kx);
+    const OutputRange columns = ValidOutputs(w, kx);
+    const int64_t count = columns.end - columns.begin;
+    if (count <= 0) return;
     const float* const filter = packed_ + (ky * w.kernel + kx) * TapSize(p_);
     const int64_t x = columns.begin * w.stride + kx * w.dilation - w.pad_begin;
     // Whole rows that lie behind each other are one product.
-    const bool joined = columns.size() == w.out && w.out == w.in && w.stride == 1 && h.stride == 1;
-    const int64_t step = joined ? rows.size() : 1;
-    if (columns.size() <= 0) return;
+    const bool joined = count == w.out && w.out == w.in && w.stride == 1 && h.stride == 1;
+    const int64_t step = joined ? rows.end - rows.begin : 1;
     for (int64_t y = rows.begin; y < rows.end; y += step) {
       const int64_t from = y * h.stride + ky * h.dilation - h.pad_begin;
-      GemmPacked(step * columns.size(), p_.in_channels, p_.out_channels,
+      GemmPacked(step * count, p_.in_channels, p_.out_channels,
                  in_ + (from * w.in + x) * p_.in_channels, w.stride * p_.in_channels, filter,
                  out_ + (y * w.out + columns.begin) * p_.out_channels, p_.out_channels,
                  /*accumulate=*/true,
