@@ -60,6 +60,8 @@ class ShuffleFuser {
     AddInput(shuffle, "X", {*x});
     AddOutput(shuffle, "Out", {*out});
     SetAttr(shuffle, "group", static_cast<int32_t>(groups[1]));
+    const std::vector<int64_t> image = ImageOf(*x);
+    SetAttr(shuffle, "fuse_image", std::vector<int64_t>(image.begin() + 1, image.end()));
     fuser_.Replace({split, *turn, *join}, std::move(shuffle));
   }
 
@@ -81,10 +83,11 @@ class ShuffleFuser {
     return true;
   }
 
-  // The declared dims of an image.
+  // The declared dims of an image. A name that is used for several values declares one of them.
   std::vector<int64_t> ImageOf(VarId id) const {
-    const Var* const image = fuser_.uses()[id].var;
-    return image != nullptr && image->dims.size() == 4 ? image->dims : std::vector<int64_t>();
+    const VarUse& use = fuser_.uses()[id];
+    const bool known = use.var != nullptr && use.writes <= 1 && use.var->dims.size() == 4;
+    return known ? use.var->dims : std::vector<int64_t>();
   }
 
   // Whether the image becomes one of `dims`, its channels cut in two dimensions.

@@ -11,11 +11,11 @@ namespace interp {
 //   transpose2(X=a) -> (Out=b) {axis=[0,2,1,3,4]}
 //   reshape2(X=b) -> (Out=y) {shape=[-1,116,28,28]}
 // becomes
-//   shuffle_channel(X=x) -> (Out=y) {group=2}
+//   shuffle_channel(X=x) -> (Out=y) {group=2, fuse_image=[116,28,28]}
 //
 // That op takes images in the layout of convolutions, so none is copied to another one for it.
-// x is declared with the channels, height and width of the shapes; images of another size, of which
-// the reshapes might make images of other channels, are shuffled as well. Linear time.
+// x is declared with the channels, height and width of the shapes. An image of another size, of
+// which the reshapes might make something else, is an error of the run. Linear time.
 absl::StatusOr<Program> FuseShuffle(Program program, const PassContext& context);
 
 }  // namespace interp

@@ -42,8 +42,8 @@ struct TapFilter {
 TapFilter ForwardFilter(const ConvProblem& problem, const float* data);
 
 // The gradient of a convolution by its input is a convolution of the output's gradient with the
-// mirrored filter, if the stride is 1: WinogradPays refuses the problem otherwise. Paddings above 2
-// become negative, which is allowed.
+// mirrored filter, if the stride is 1: WinogradPays refuses the problem otherwise. Paddings of more
+// than the window reaches become negative, which is allowed.
 ConvProblem DataGradProblem(const ConvProblem& problem);
 TapFilter DataGradFilter(const ConvProblem& problem, const float* data);
 

@@ -3,6 +3,7 @@
 // shuffle_channel: channels, taken as `group` rows, are read column by column.
 #include "kernels/tensor/channel_shuffle.h"
 
+#include "absl/strings/str_join.h"
 #include "kernels/util/shape_args.h"
 
 namespace interp {
@@ -53,7 +54,13 @@ INTERP_REGISTER_OP(OpDef{
 absl::Status InferShuffleChannel(InferContext& ctx) {
   const Shape& shape = ctx.input(kX).shape;
   INTERP_RETURN_IF_ERROR(CheckImage(shape));
-  const int64_t group = ctx.attrs<ShuffleChannelAttrs>().group;
+  const auto& [group, image] = ctx.attrs<ShuffleChannelAttrs>();
+  if (!image.empty() && image != std::vector<int64_t>{shape[1], shape[2], shape[3]}) {
+    return InvalidArgument("'X' has shape ", ToString(shape),
+                           ", but the reshapes that it replaces ", "expect images of [",
+                           absl::StrJoin(image, ","), "]: feed those, or run ",
+                           "with --disable-pass=fuse_shuffle");
+  }
   if (shape[1] % group != 0) {
     return InvalidArgument("'X' has ", shape[1], " channels, expected a multiple of 'group' ",
                            group);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
@@ -28,10 +29,13 @@ inline PixelShuffleAttrs ReadPixelShuffleAttrs(AttrReader& reader) {
 
 struct ShuffleChannelAttrs {
   int64_t group = 1;
+  // Channels, height and width of the images that two reshapes stood for (passes/fuse_shuffle.h),
+  // which make something else of other images; empty: any.
+  std::vector<int64_t> image;
 };
 
 inline ShuffleChannelAttrs ReadShuffleChannelAttrs(AttrReader& reader) {
-  const ShuffleChannelAttrs attrs = {reader.Int("group", 1)};
+  const ShuffleChannelAttrs attrs = {reader.Int("group", 1), reader.Ints("fuse_image")};
   if (attrs.group <= 0) reader.Fail("attribute 'group' is not positive");
   return attrs;
 }
