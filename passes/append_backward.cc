@@ -135,10 +135,97 @@ class BlockBackward {
     }
     if (inner < 0) return AddOps(*def, op, index, -1, outputs);
     INTERP_ASSIGN_OR_RETURN(const int32_t gradient_block, AddBlock(*def, op, inner));
-    if (gradient_block < 0) return Forget(outputs);
-    INTERP_RETURN_IF_ERROR(AddOps(*def, op, index, gradient_block, outputs));
-    Undo(context_.undone[inner], index);
+    const std::vector<VarId> kept = KeptWhereSkipped(op, index, outputs);
+    for (const VarId id : kept) AddUp(id);
+    // The gradient of the block gives those that it reads, too.
+    const auto is_read = [reads = ArgumentsOf(op.inputs), gradient_block](VarId id) {
+      return gradient_block >= 0 && std::find(reads.begin(), reads.end(), id) != reads.end();
+    };
+    std::vector<std::pair<VarId, Part>> around;
+    for (const VarId id : kept) {
+      if (!is_read(id)) continue;
+      INTERP_ASSIGN_OR_RETURN(const Part part, PassAround(op, index, id));
+      Rename(part, id);
+      around.emplace_back(id, part);
+    }
+    if (gradient_block < 0) {
+      INTERP_RETURN_IF_ERROR(Forget(outputs));
+    } else {
+      INTERP_RETURN_IF_ERROR(AddOps(*def, op, index, gradient_block, outputs));
+      Undo(context_.undone[inner], index);
+    }
+    for (const VarId id : kept) {
+      if (is_read(id)) continue;
+      INTERP_ASSIGN_OR_RETURN(const Part part, PassAround(op, index, id));
+      around.emplace_back(id, part);
+    }
+    for (const auto& [id, part] : around) gradients_[id].push_back(part);
     return absl::OkStatus();
+  }
+
+  // What says whether an op runs its block: a tensor of one element. Nothing for other ops.
+  static std::optional<VarId> ConditionOf(const Op& op) {
+    const Attr* const scalar = op.FindAttr("is_scalar_condition");
+    const bool* const is_scalar = scalar == nullptr ? nullptr : std::get_if<bool>(&scalar->value);
+    if (op.type != "conditional_block" || is_scalar == nullptr || !*is_scalar) return std::nullopt;
+    for (const absl::string_view slot : {"Cond", "X"}) {
+      const Slot* const condition = op.FindInput(slot);
+      if (condition != nullptr && condition->args.size() == 1) return condition->args[0];
+    }
+    return std::nullopt;
+  }
+
+  // The variables that a block overwrites where it runs, and that are what they were before, with
+  // their gradients, where it does not.
+  std::vector<VarId> KeptWhereSkipped(const Op& op, size_t index,
+                                      const std::vector<VarId>& outputs) {
+    std::vector<VarId> kept;
+    if (!ConditionOf(op).has_value()) return kept;
+    for (const VarId id : outputs) {
+      if (!Has(id) || !Wants(id) || !IsTensor(id)) continue;
+      const auto writers = writers_.find(id);
+      const bool written_before = writers != writers_.end() && writers->second.front() < index;
+      const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
+      if (written_before || (block_ != 0 && outside)) kept.push_back(id);
+    }
+    return kept;
+  }
+
+  // Adds ops that give the gradient of `var` before `op`, whose block overwrites it: what it is
+  // behind the op where the block does not run, else 0.
+  absl::StatusOr<Part> PassAround(const Op& op, size_t index, VarId var) {
+    const VarId condition = *ConditionOf(op);
+    const VarId gradient = GradientOf(var);
+    const std::string name = context_.program.NameOf(gradient);
+    const VarId zeros = context_.program.Intern(absl::StrCat(name, "@ZERO"));
+    const VarId taken =
+        context_.program.Intern(absl::StrCat(context_.program.NameOf(condition), "@TAKEN@", name));
+    Op cast;
+    cast.type = "cast";
+    AddInput(cast, "X", {condition});
+    AddOutput(cast, "Out", {taken});
+    SetAttr(cast, "in_dtype", static_cast<int32_t>(DType::kBool));
+    SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kInt32));
+    INTERP_RETURN_IF_ERROR(CheckVersions(cast, op, index));
+    if (context_.declarations.FindLocal(gradient_block_, taken) == nullptr) {
+      Var declared = {.id = taken, .dtype = DType::kInt32, .dims = {1}};
+      const Var* const like = context_.declarations.Find(block_, condition);
+      if (like != nullptr) declared.dims = like->dims;
+      context_.declarations.Add(gradient_block_, std::move(declared));
+    }
+    Op zero = ZerosLike(var);
+    zero.inputs[0].args[0] = gradient;
+    zero.outputs[0].args[0] = zeros;
+    Op select;
+    select.type = "select_input";
+    AddInput(select, "X", {gradient, zeros});
+    AddInput(select, "Mask", {taken});
+    AddOutput(select, "Out", {gradient});
+    for (Op* const made : {&cast, &zero, &select}) {
+      SetRole(*made, kBackwardRole);
+      ops_.push_back(std::move(*made));
+    }
+    return Part{.op = static_cast<int>(ops_.size()) - 1, .slot = 0, .arg = 0};
   }
 
   // From here on the variables are what they were before op `index` wrote them.
@@ -441,7 +528,9 @@ class BlockBackward {
   void AddLastSums() {
     std::vector<std::pair<int, VarId>> due;
     for (const auto& [var, parts] : gradients_) {
-      if (parts.size() > 1) due.emplace_back(parts.back().op, var);
+      if (parts.size() < 2) continue;
+      const auto by_op = [](const Part& a, const Part& b) { return a.op < b.op; };
+      due.emplace_back(std::max_element(parts.begin(), parts.end(), by_op)->op, var);
     }
     std::sort(due.begin(), due.end());
     std::vector<std::pair<int, Op>> sums;

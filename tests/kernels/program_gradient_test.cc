@@ -165,6 +165,62 @@ std::vector<Case> ArrayCases() {
   };
 }
 
+// What a branch overwrites is what it was before where the branch does not run.
+std::vector<Case> BranchCases() {
+  struct Branch {
+    std::string name;
+    std::string inputs;
+    std::string ops;  // write v float64[2,3]
+  };
+  const Branch branches[] = {
+      {"ThatReadsTheParameter", "w", "  sin(X=w) -> (Out=v)\n"},
+      {"ThatReadsWhatItWrites", "v, w",
+       "  tanh(X=v) -> (Out=t)\n  elementwise_mul(X=t, Y=w) -> (Out=v)\n"},
+      {"ThatWritesAConstant", "w", "  fill_constant() -> (Out=v) {shape=[2,3], dtype=6}\n"}};
+  std::vector<Case> cases;
+  for (const Branch& branch : branches) {
+    for (const bool taken : {false, true}) {
+      const std::string condition =
+          absl::StrCat("  less_than(X=i1, Y=i", taken ? 2 : 0, ") -> (Out=c)\n");
+      const std::string name = absl::StrCat("ABranch", branch.name, taken ? "" : "NotTaken");
+      const std::string block = absl::StrCat("  conditional_block(Cond=c, Input=[", branch.inputs,
+                                             "]) -> (Out=v, Scope=scope) {sub_block=block:");
+      const std::string vars =
+          "  var v float64[2,3]\n  var u float64[2,3]\n  var y float64[2,3]\n"
+          "  var z float64[2,3]\n  var c bool[1]\n  var scope step_scopes\n";
+      const std::string result =
+          "  elementwise_mul(X=v, Y=w) -> (Out=y)\n"
+          "  elementwise_mul(X=y, Y=u) -> (Out=z)\n"
+          "  mean(X=z) -> (Out=loss)\n";
+      // `u` is another reader of the value before.
+      cases.push_back({name, vars,
+                       absl::StrCat("  sin(X=w) -> (Out=v)\n  tanh(X=v) -> (Out=u)\n", condition,
+                                    block, "1, is_scalar_condition=true}\n", result,
+                                    "block 1 parent=0\n  var t float64[2,3]\n", branch.ops)});
+      cases.push_back(
+          {absl::StrCat("ALoopOf", name), absl::StrCat(vars, "  var more bool[1]\n"),
+           absl::StrCat("  sin(X=w) -> (Out=v)\n  tanh(X=v) -> (Out=u)\n"
+                        "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+                        "  while(X=[v, w, i0, i1, i2, more], Condition=more) -> "
+                        "(Out=[v, i0, more], StepScopes=scope) {sub_block=block:1}\n",
+                        result,
+                        "block 1 parent=0\n  var q float64[2,3]\n  var c bool[1]\n"
+                        "  var scope1 step_scopes\n  var d bool[1]\n"
+                        "  elementwise_mul(X=v, Y=w) -> (Out=q)\n  assign(X=q) -> (Out=v)\n"
+                        "  less_than(X=i0, Y=i1) -> (Out=d)\n",
+                        taken ? "  assign(X=d) -> (Out=c)\n" : "  logical_not(X=d) -> (Out=c)\n",
+                        "  conditional_block(Cond=c, Input=[", branch.inputs,
+                        "]) -> (Out=v, Scope=scope1) {sub_block=block:2, "
+                        "is_scalar_condition=true}\n"
+                        "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+                        "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+                        "block 2 parent=1\n  var t float64[2,3]\n",
+                        branch.ops)});
+    }
+  }
+  return cases;
+}
+
 std::vector<Case> OtherCases() {
   return {
       ReadBeforeItsLoop(),
@@ -219,6 +275,8 @@ TEST(ProgramGradientRefusalTest, OfACounterThatNothingBringsBack) {
               FailsWith(absl::StatusCode::kInvalidArgument, "scale writes it again"));
 }
 
+INSTANTIATE_TEST_SUITE_P(Branches, ProgramGradientTest, ::testing::ValuesIn(BranchCases()),
+                         [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Arrays, ProgramGradientTest, ::testing::ValuesIn(ArrayCases()),
                          [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Others, ProgramGradientTest, ::testing::ValuesIn(OtherCases()),
