@@ -38,6 +38,8 @@ struct Context {
   absl::flat_hash_map<VarId, int> renamed = {};
   // Variables around a block that its gradient brings back to what they were: counters.
   absl::flat_hash_map<int32_t, std::vector<VarId>> undone = {};
+  // Of variables that a block writes, those whose gradient goes on to what they were before.
+  absl::flat_hash_map<int32_t, absl::flat_hash_set<VarId>> passed = {};
 };
 
 // The gradient part of one block.
@@ -74,6 +76,7 @@ class BlockBackward {
   // Adds the sums that are still due, declares all gradients and moves the ops into the gradient
   // block. `sources` get op_role_var.
   void Finish(const std::vector<VarId>& sources) {
+    AddNoted();
     AddLastSums();
     for (const VarId source : sources) NoteSource(source);
     for (const Op& op : ops_) Declare(op);
@@ -113,7 +116,7 @@ class BlockBackward {
 
   absl::Status Differentiate(size_t index) {
     // Blocks may be added, and this one's ops move.
-    const Op op = context_.program.blocks[block_].ops[index];
+    Op op = context_.program.blocks[block_].ops[index];
     const OpDef* def = context_.ops.Find(op.type);
     if (def != nullptr && def->gradient.none) return Forget(ArgumentsOf(op.outputs));
     const int32_t inner = SubBlockOf(def, op);
@@ -134,30 +137,41 @@ class BlockBackward {
                            "name its outputs among those without gradient, or its parameters");
     }
     if (inner < 0) return AddOps(*def, op, index, -1, outputs);
-    INTERP_ASSIGN_OR_RETURN(const int32_t gradient_block, AddBlock(*def, op, inner));
+    return DifferentiateBlock(*def, std::move(op), index, inner, outputs);
+  }
+
+  // An op that runs block `inner`.
+  absl::Status DifferentiateBlock(const OpDef& def, Op op, size_t index, int32_t inner,
+                                  const std::vector<VarId>& outputs) {
+    INTERP_ASSIGN_OR_RETURN(const int32_t gradient_block, AddBlock(def, op, inner));
     const std::vector<VarId> kept = KeptWhereSkipped(op, index, outputs);
-    for (const VarId id : kept) AddUp(id);
     // The gradient of the block gives those that it reads, too.
-    const auto is_read = [reads = ArgumentsOf(op.inputs), gradient_block](VarId id) {
+    std::vector<VarId> reads = ArgumentsOf(op.inputs);
+    const auto is_read = [&](VarId id) {
       return gradient_block >= 0 && std::find(reads.begin(), reads.end(), id) != reads.end();
     };
+    std::vector<VarId> passed;
+    for (const VarId id : kept) {
+      if (gradient_block >= 0 && !is_read(id) && context_.passed[inner].contains(id)) {
+        passed.push_back(id);
+      }
+    }
+    if (!passed.empty()) AddToInput(passed, index, op);
+    reads.insert(reads.end(), passed.begin(), passed.end());
     std::vector<std::pair<VarId, Part>> around;
     for (const VarId id : kept) {
       if (!is_read(id)) continue;
-      INTERP_ASSIGN_OR_RETURN(const Part part, PassAround(op, index, id));
-      Rename(part, id);
-      around.emplace_back(id, part);
+      around.emplace_back(id, PassAround(op, index, id));
+      Rename(around.back().second, id);
     }
     if (gradient_block < 0) {
       INTERP_RETURN_IF_ERROR(Forget(outputs));
     } else {
-      INTERP_RETURN_IF_ERROR(AddOps(*def, op, index, gradient_block, outputs));
+      INTERP_RETURN_IF_ERROR(AddOps(def, op, index, gradient_block, outputs));
       Undo(context_.undone[inner], index);
     }
     for (const VarId id : kept) {
-      if (is_read(id)) continue;
-      INTERP_ASSIGN_OR_RETURN(const Part part, PassAround(op, index, id));
-      around.emplace_back(id, part);
+      if (!is_read(id)) around.emplace_back(id, PassAround(op, index, id));
     }
     for (const auto& [id, part] : around) gradients_[id].push_back(part);
     return absl::OkStatus();
@@ -166,8 +180,10 @@ class BlockBackward {
   // What says whether an op runs its block: a tensor of one element. Nothing for other ops.
   static std::optional<VarId> ConditionOf(const Op& op) {
     const Attr* const scalar = op.FindAttr("is_scalar_condition");
-    const bool* const is_scalar = scalar == nullptr ? nullptr : std::get_if<bool>(&scalar->value);
-    if (op.type != "conditional_block" || is_scalar == nullptr || !*is_scalar) return std::nullopt;
+    if (op.type != "conditional_block" || scalar == nullptr) return std::nullopt;
+    const bool* const said = std::get_if<bool>(&scalar->value);
+    const int32_t* const number = std::get_if<int32_t>(&scalar->value);  // of old programs
+    if (!(said != nullptr && *said) && !(number != nullptr && *number != 0)) return std::nullopt;
     for (const absl::string_view slot : {"Cond", "X"}) {
       const Slot* const condition = op.FindInput(slot);
       if (condition != nullptr && condition->args.size() == 1) return condition->args[0];
@@ -183,36 +199,44 @@ class BlockBackward {
     if (!ConditionOf(op).has_value()) return kept;
     for (const VarId id : outputs) {
       if (!Has(id) || !Wants(id) || !IsTensor(id)) continue;
-      const auto writers = writers_.find(id);
-      const bool written_before = writers != writers_.end() && writers->second.front() < index;
-      const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
-      if (written_before || (block_ != 0 && outside)) kept.push_back(id);
+      if (!HasValueBefore(id, index)) continue;
+      AddUp(id);
+      if (!context_.sparse.contains(GradientOf(id))) kept.push_back(id);
     }
     return kept;
   }
+  bool HasValueBefore(VarId id, size_t index) {
+    const auto writers = writers_.find(id);
+    if (writers != writers_.end() && !writers->second.empty() && writers->second[0] < index) {
+      return true;
+    }
+    const Var* const local = context_.declarations.FindLocal(block_, id);
+    if (local == nullptr) return block_ != 0;
+    return local->persistable || local->need_check_feed;
+  }
+
+  // Lets the op hand on gradients of `vars` from the start of its block: its Input names them.
+  void AddToInput(const std::vector<VarId>& vars, size_t index, Op& op) {
+    const absl::string_view name = op.FindInput("Params") != nullptr ? "Params" : "Input";
+    for (Op* const to : {&op, &context_.program.blocks[block_].ops[index]}) {
+      const auto is_input = [&](const Slot& slot) { return slot.name == name; };
+      auto slot = std::find_if(to->inputs.begin(), to->inputs.end(), is_input);
+      if (slot == to->inputs.end()) {
+        slot = to->inputs.insert(slot, Slot{.name = std::string(name), .args = {}});
+      }
+      for (const VarId id : vars) slot->args.push_back(id);
+    }
+  }
 
   // Adds ops that give the gradient of `var` before `op`, whose block overwrites it: what it is
-  // behind the op where the block does not run, else 0.
-  absl::StatusOr<Part> PassAround(const Op& op, size_t index, VarId var) {
+  // behind the op where the block does not run, else 0. What says so is noted before the op, as it
+  // may change later.
+  Part PassAround(const Op& op, size_t index, VarId var) {
     const VarId condition = *ConditionOf(op);
     const VarId gradient = GradientOf(var);
     const std::string name = context_.program.NameOf(gradient);
     const VarId zeros = context_.program.Intern(absl::StrCat(name, "@ZERO"));
-    const VarId taken =
-        context_.program.Intern(absl::StrCat(context_.program.NameOf(condition), "@TAKEN@", name));
-    Op cast;
-    cast.type = "cast";
-    AddInput(cast, "X", {condition});
-    AddOutput(cast, "Out", {taken});
-    SetAttr(cast, "in_dtype", static_cast<int32_t>(DType::kBool));
-    SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kInt32));
-    INTERP_RETURN_IF_ERROR(CheckVersions(cast, op, index));
-    if (context_.declarations.FindLocal(gradient_block_, taken) == nullptr) {
-      Var declared = {.id = taken, .dtype = DType::kInt32, .dims = {1}};
-      const Var* const like = context_.declarations.Find(block_, condition);
-      if (like != nullptr) declared.dims = like->dims;
-      context_.declarations.Add(gradient_block_, std::move(declared));
-    }
+    const VarId taken = NoteTaken(condition, index);
     Op zero = ZerosLike(var);
     zero.inputs[0].args[0] = gradient;
     zero.outputs[0].args[0] = zeros;
@@ -221,11 +245,39 @@ class BlockBackward {
     AddInput(select, "X", {gradient, zeros});
     AddInput(select, "Mask", {taken});
     AddOutput(select, "Out", {gradient});
-    for (Op* const made : {&cast, &zero, &select}) {
+    for (Op* const made : {&zero, &select}) {
       SetRole(*made, kBackwardRole);
       ops_.push_back(std::move(*made));
     }
     return Part{.op = static_cast<int>(ops_.size()) - 1, .slot = 0, .arg = 0};
+  }
+
+  // The condition of op `index` as a number, computed before it.
+  VarId NoteTaken(VarId condition, size_t index) {
+    const VarId taken =
+        context_.program.Intern(absl::StrCat(context_.program.NameOf(condition), "@TAKEN@", index));
+    if (context_.declarations.FindLocal(block_, taken) != nullptr) return taken;
+    Var declared = {.id = taken, .dtype = DType::kInt32, .dims = {1}, .stop_gradient = true};
+    const Var* const like = context_.declarations.Find(block_, condition);
+    if (like != nullptr) declared.dims = like->dims;
+    context_.declarations.Add(block_, std::move(declared));
+    Op cast;
+    cast.type = "cast";
+    AddInput(cast, "X", {condition});
+    AddOutput(cast, "Out", {taken});
+    SetAttr(cast, "in_dtype", static_cast<int32_t>(DType::kBool));
+    SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kInt32));
+    SetRole(cast, kForwardRole);
+    noted_.emplace_back(index, std::move(cast));
+    return taken;
+  }
+  // Puts what was noted into the forward part.
+  void AddNoted() {
+    std::vector<Op>& ops = context_.program.blocks[block_].ops;
+    for (auto& [index, op] : noted_) {  // from the last to the first
+      ops.insert(ops.begin() + static_cast<int64_t>(index), std::move(op));
+    }
+    noted_.clear();
   }
 
   // From here on the variables are what they were before op `index` wrote them.
@@ -291,6 +343,9 @@ class BlockBackward {
     }
     INTERP_RETURN_IF_ERROR(backward.Run());
     context_.undone[inner] = backward.Undone(OutputsOf(op, inner));
+    for (const VarId var : OutputsOf(op, inner)) {
+      if (backward.Has(var)) context_.passed[inner].insert(var);
+    }
     if (backward.ops_.empty()) {
       context_.declarations.ForgetFrom(added);
       context_.program.blocks.resize(added);
@@ -606,6 +661,8 @@ class BlockBackward {
   absl::flat_hash_map<VarId, std::vector<size_t>> writers_;
   // Positions of the first ops on the path to the loss that read a variable.
   absl::flat_hash_map<VarId, size_t> first_reads_;
+  // Ops to put before those at these positions of the forward part, which go down.
+  std::vector<std::pair<size_t, Op>> noted_;
   std::vector<int> moved_;                       // positions of ops after AddLastSums
   absl::flat_hash_map<VarId, int> sum_of_ = {};  // and of the sums it added
 };

@@ -174,7 +174,7 @@ class BlockFinder {
       }
       node.gradient = block;
       tree_.nodes[block].forward = forward;
-      NoteUpdates(forward, updated_[forward]);
+      NoteUpdates(forward);
     }
     return absl::OkStatus();
   }
@@ -267,20 +267,13 @@ class BlockFinder {
     return tensor && saves_captures_[block] && !updated_.at(block).contains(var);
   }
 
-  // Notes what single ops of the block, and of those that it runs, have as input and as output. An
-  // op that runs a block has everything that the block overwrites as both.
-  void NoteUpdates(int32_t block, absl::flat_hash_set<VarId>& updated) const {
-    absl::flat_hash_set<int32_t> runs;
-    for (const int32_t child : tree_.nodes[block].children) {
-      runs.insert(tree_.nodes[child].op);
-      NoteUpdates(child, updated);
-    }
-    const std::vector<Op>& ops = program_.blocks[block].ops;
-    for (int32_t i = 0; i < std::ssize(ops); ++i) {
-      if (runs.contains(i)) continue;
+  // Notes what single ops of the block have as input and as output.
+  void NoteUpdates(int32_t block) {
+    absl::flat_hash_set<VarId>& updated = updated_[block];
+    for (const Op& op : program_.blocks[block].ops) {
       absl::flat_hash_set<VarId> inputs;
-      for (const Slot& slot : ops[i].inputs) inputs.insert(slot.args.begin(), slot.args.end());
-      for (const Slot& slot : ops[i].outputs) {
+      for (const Slot& slot : op.inputs) inputs.insert(slot.args.begin(), slot.args.end());
+      for (const Slot& slot : op.outputs) {
         for (const VarId var : slot.args) {
           if (inputs.contains(var)) updated.insert(var);
         }

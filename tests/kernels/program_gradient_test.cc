@@ -1,5 +1,6 @@
 // Backward parts that AppendBackward makes for whole programs, against finite differences: arrays
-// whose elements are read while others are written, and losses of complex numbers.
+// whose elements are read while others are written, branches that overwrite values, and losses of
+// complex numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -206,7 +207,7 @@ std::vector<Case> BranchCases() {
                         result,
                         "block 1 parent=0\n  var q float64[2,3]\n  var c bool[1]\n"
                         "  var scope1 step_scopes\n  var d bool[1]\n"
-                        "  elementwise_mul(X=v, Y=w) -> (Out=q)\n  assign(X=q) -> (Out=v)\n"
+                        "  elementwise_add(X=v, Y=w) -> (Out=q)\n  assign(X=q) -> (Out=v)\n"
                         "  less_than(X=i0, Y=i1) -> (Out=d)\n",
                         taken ? "  assign(X=d) -> (Out=c)\n" : "  logical_not(X=d) -> (Out=c)\n",
                         "  conditional_block(Cond=c, Input=[", branch.inputs,
@@ -219,6 +220,42 @@ std::vector<Case> BranchCases() {
     }
   }
   return cases;
+}
+
+// What is not the branch's value alone: a branch within a branch, the parameter itself, and
+// conditions that change within the branch or behind it.
+std::vector<Case> OddBranchCases() {
+  const std::string vars =
+      "  var v float64[2,3]\n  var y float64[2,3]\n  var c bool[1]\n  var d bool[1]\n"
+      "  var scope step_scopes\n";
+  const std::string yes = "  less_than(X=i0, Y=i1) -> (Out=c)\n";
+  const std::string no = "  less_than(X=i1, Y=i0) -> (Out=d)\n";
+  const std::string loss = "  elementwise_mul(X=v, Y=w) -> (Out=y)\n  mean(X=y) -> (Out=loss)\n";
+  const std::string scalar = "is_scalar_condition=true}\n";
+  const auto run = [&](absl::string_view condition, absl::string_view out) {
+    return absl::StrCat("  conditional_block(Cond=", condition, ", Input=w) -> (Out=", out,
+                        ", Scope=scope) {sub_block=block:1, ", scalar);
+  };
+  return {
+      {"ABranchWithinABranchNotTaken", vars,
+       absl::StrCat("  sin(X=w) -> (Out=v)\n", yes, no, run("c", "v"), loss,
+                    "block 1 parent=0\n  var inner step_scopes\n"
+                    "  conditional_block(Cond=d, Input=w) -> (Out=v, Scope=inner) "
+                    "{sub_block=block:2, ",
+                    scalar, "block 2 parent=1\n  square(X=w) -> (Out=v)\n")},
+      {"AParameterThatABranchOverwritesNotTaken", vars,
+       absl::StrCat(no, run("d", "w"), "  sin(X=w) -> (Out=y)\n  mean(X=y) -> (Out=loss)\n",
+                    "block 1 parent=0\n  var t float64[2,3]\n"
+                    "  tanh(X=w) -> (Out=t)\n  assign(X=t) -> (Out=w)\n")},
+      {"ABranchThatOverwritesItsCondition", vars,
+       absl::StrCat("  sin(X=w) -> (Out=v)\n", yes, run("c", "[v, c]"), loss,
+                    "block 1 parent=0\n  sin(X=w) -> (Out=v)\n"
+                    "  less_than(X=i1, Y=i0) -> (Out=c)\n")},
+      {"AConditionThatIsWrittenAgain", vars,
+       absl::StrCat("  sin(X=w) -> (Out=v)\n", yes, run("c", "v"),
+                    "  less_than(X=i1, Y=i0) -> (Out=c)\n", loss,
+                    "block 1 parent=0\n  square(X=w) -> (Out=v)\n")},
+  };
 }
 
 std::vector<Case> OtherCases() {
@@ -276,6 +313,8 @@ TEST(ProgramGradientRefusalTest, OfACounterThatNothingBringsBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Branches, ProgramGradientTest, ::testing::ValuesIn(BranchCases()),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(OddBranches, ProgramGradientTest, ::testing::ValuesIn(OddBranchCases()),
                          [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Arrays, ProgramGradientTest, ::testing::ValuesIn(ArrayCases()),
                          [](const auto& info) { return info.param.name; });
