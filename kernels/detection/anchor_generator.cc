@@ -99,6 +99,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, AnchorGenerator<float>},
                 {DType::kFloat64, AnchorGenerator<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

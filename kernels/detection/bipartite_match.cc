@@ -185,6 +185,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, BipartiteMatch<float>},
                 {DType::kFloat64, BipartiteMatch<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

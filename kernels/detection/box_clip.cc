@@ -56,6 +56,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, BoxClip<float>}, {DType::kFloat64, BoxClip<double>}},
     .inplace = {{kInput, kOutput}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

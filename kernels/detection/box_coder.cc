@@ -147,6 +147,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<BoxCoderAttrs, ReadAttrs>,
     .infer = Infer,
     .kernels = {{DType::kFloat32, BoxCoder<float>}, {DType::kFloat64, BoxCoder<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -128,6 +128,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, CollectFpnProposals<float>},
                 {DType::kFloat64, CollectFpnProposals<double>}},
     .dynamic_outputs = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

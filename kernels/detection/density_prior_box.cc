@@ -128,6 +128,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, DensityPriorBox<float>},
                 {DType::kFloat64, DensityPriorBox<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

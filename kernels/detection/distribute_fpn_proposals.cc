@@ -142,6 +142,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, DistributeFpnProposals<float>},
                 {DType::kFloat64, DistributeFpnProposals<double>}},
     .dynamic_outputs = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -258,6 +258,7 @@ OpDef ProposalsDef(absl::string_view type, absl::string_view image_slot) {
       .kernels = {{DType::kFloat32, GenerateProposals<float>},
                   {DType::kFloat64, GenerateProposals<double>}},
       .dynamic_outputs = true,
+      .gradient = {.none = true},
   };
 }
 

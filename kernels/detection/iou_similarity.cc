@@ -67,6 +67,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<IouAttrs, ReadAttrs>,
     .infer = Infer,
     .kernels = {{DType::kFloat32, IouSimilarity<float>}, {DType::kFloat64, IouSimilarity<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -235,6 +235,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferTypes,
     .kernels = {{DType::kFloat32, MatrixNms<float>}, {DType::kFloat64, MatrixNms<double>}},
     .dynamic_outputs = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

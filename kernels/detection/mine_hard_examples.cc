@@ -175,6 +175,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, MineHardExamples<float>},
                 {DType::kFloat64, MineHardExamples<double>}},
     .dynamic_outputs = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -348,6 +348,7 @@ OpDef WithLodDef(absl::string_view type) {
       .kernels = {{DType::kFloat32, MulticlassNms<float, false>},
                   {DType::kFloat64, MulticlassNms<double, false>}},
       .dynamic_outputs = true,
+      .gradient = {.none = true},
   };
 }
 
@@ -364,6 +365,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, MulticlassNms<float, true>},
                 {DType::kFloat64, MulticlassNms<double, true>}},
     .dynamic_outputs = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

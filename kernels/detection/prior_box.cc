@@ -119,6 +119,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<PriorBoxAttrs, ReadAttrs>,
     .infer = Infer,
     .kernels = {{DType::kFloat32, PriorBox<float>}, {DType::kFloat64, PriorBox<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

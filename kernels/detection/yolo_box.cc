@@ -198,6 +198,7 @@ INTERP_REGISTER_OP(OpDef{
     .parse = ParseAttrs<YoloAttrs, ReadAttrs>,
     .infer = Infer,
     .kernels = {{DType::kFloat32, YoloBox<float>}, {DType::kFloat64, YoloBox<double>}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

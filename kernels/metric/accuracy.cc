@@ -80,6 +80,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferDTypes,
     .infer = InferAccuracy,
     .kernels = {{DType::kFloat32, Accuracy}, {DType::kFloat64, Accuracy}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

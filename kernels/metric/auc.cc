@@ -231,6 +231,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferAuc,
     .kernels = {{DType::kFloat32, Auc}},
     .inplace = {{kStatPos, kStatPosOut}, {kStatNeg, kStatNegOut}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

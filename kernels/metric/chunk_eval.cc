@@ -255,6 +255,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer_dtype = InferDTypes,
     .infer = InferChunkEval,
     .kernels = {{DType::kInt64, ChunkEval}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

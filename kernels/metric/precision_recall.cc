@@ -164,6 +164,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, PrecisionRecall<float>},
                 {DType::kFloat64, PrecisionRecall<double>}},
     .inplace = {{kStatesInfo, kAccumStatesInfo}},
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -38,6 +38,7 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, Bernoulli<float>}, {DType::kFloat64, Bernoulli<double>}},
     .inplace = {{kX, kOut}},
     .random = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -142,6 +142,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, Multinomial<float>}, {DType::kFloat64, Multinomial<double>}},
     .random = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

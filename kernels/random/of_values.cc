@@ -215,6 +215,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = InferDirichlet,
     .kernels = {{DType::kFloat32, Dirichlet<float>}, {DType::kFloat64, Dirichlet<double>}},
     .random = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

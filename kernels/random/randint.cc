@@ -64,6 +64,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kInt32, Randint<int32_t>}, {DType::kInt64, Randint<int64_t>}},
     .random = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

@@ -62,6 +62,7 @@ INTERP_REGISTER_OP(OpDef{
                 {DType::kFloat32, Randperm<float>},
                 {DType::kFloat64, Randperm<double>}},
     .random = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

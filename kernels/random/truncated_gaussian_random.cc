@@ -78,6 +78,7 @@ INTERP_REGISTER_OP(OpDef{
     .infer = Infer,
     .kernels = {{DType::kFloat32, Truncated<float>}, {DType::kFloat64, Truncated<double>}},
     .random = true,
+    .gradient = {.none = true},
 });
 
 }  // namespace

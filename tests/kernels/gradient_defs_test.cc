@@ -67,6 +67,16 @@ TEST(GradientDefsTest, TablesNameOpsThatTakeTheirSlots) {
   EXPECT_TRUE(mistakes.empty()) << absl::StrJoin(mistakes, "\n");
 }
 
+// What Paddle gives no gradient: losses may pass through metrics and chosen boxes.
+TEST(GradientDefsTest, MetricsAndDetectionsHaveNone) {
+  for (const absl::string_view type :
+       {"accuracy", "auc", "bernoulli", "chunk_eval", "multinomial", "prior_box", "yolo_box"}) {
+    const OpDef* const def = OpRegistry::Global().Find(type);
+    ASSERT_NE(def, nullptr) << type;
+    EXPECT_TRUE(def->gradient.none) << type;
+  }
+}
+
 // A gradient op is run for any subset of what it gives.
 TEST(GradientDefsTest, GradientsMayBeLeftOut) {
   for (absl::string_view type : OpRegistry::Global().Types()) {
