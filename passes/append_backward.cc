@@ -273,10 +273,18 @@ class BlockBackward {
   }
   // Puts what was noted into the forward part.
   void AddNoted() {
+    if (noted_.empty()) return;
     std::vector<Op>& ops = context_.program.blocks[block_].ops;
-    for (auto& [index, op] : noted_) {  // from the last to the first
-      ops.insert(ops.begin() + static_cast<int64_t>(index), std::move(op));
+    std::vector<Op> all;
+    all.reserve(ops.size() + noted_.size());
+    auto next = noted_.rbegin();
+    for (size_t i = 0; i < ops.size(); ++i) {
+      for (; next != noted_.rend() && next->first == i; ++next) {
+        all.push_back(std::move(next->second));
+      }
+      all.push_back(std::move(ops[i]));
     }
+    ops = std::move(all);
     noted_.clear();
   }
 
