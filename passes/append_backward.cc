@@ -45,8 +45,15 @@ struct Context {
 // The gradient part of one block.
 class BlockBackward {
  public:
-  BlockBackward(Context& context, int32_t block, int32_t gradient_block, bool in_loop)
-      : context_(context), block_(block), gradient_block_(gradient_block), in_loop_(in_loop) {}
+  // `parent` runs the block by the op at `position`; null for block 0.
+  BlockBackward(Context& context, int32_t block, int32_t gradient_block, bool in_loop,
+                const BlockBackward* parent, size_t position)
+      : context_(context),
+        block_(block),
+        gradient_block_(gradient_block),
+        in_loop_(in_loop),
+        parent_(parent),
+        position_(position) {}
 
   // The gradient of a variable comes from outside the block, under its plain name.
   void SetIncoming(VarId var) {
@@ -64,6 +71,7 @@ class BlockBackward {
   absl::Status Run() {
     const size_t num_ops = context_.program.blocks[block_].ops.size();
     for (size_t i = 0; i < num_ops; ++i) NoteWrites(i);
+    if (in_loop_) NoteUpdates();
     for (size_t i = num_ops; i-- > 0;) {
       const absl::Status added = Differentiate(i);
       if (!added.ok()) return Annotate(added, DescribeOp(context_.program, block_, i));
@@ -110,6 +118,17 @@ class BlockBackward {
     }
   }
 
+  // What single ops have as input and output: as interpreter/analysis/blocks.h says it.
+  void NoteUpdates() {
+    for (const Op& op : context_.program.blocks[block_].ops) {
+      const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
+      const absl::flat_hash_set<VarId> read(inputs.begin(), inputs.end());
+      for (const VarId id : ArgumentsOf(op.outputs)) {
+        if (read.contains(id)) updated_.insert(id);
+      }
+    }
+  }
+
   VarId GradientOf(VarId var) {
     return context_.program.Intern(GradientName(context_.program.NameOf(var)));
   }
@@ -143,7 +162,7 @@ class BlockBackward {
   // An op that runs block `inner`.
   absl::Status DifferentiateBlock(const OpDef& def, Op op, size_t index, int32_t inner,
                                   const std::vector<VarId>& outputs) {
-    INTERP_ASSIGN_OR_RETURN(const int32_t gradient_block, AddBlock(def, op, inner));
+    INTERP_ASSIGN_OR_RETURN(const int32_t gradient_block, AddBlock(def, op, index, inner));
     const std::vector<VarId> kept = KeptWhereSkipped(op, index, outputs);
     // The gradient of the block gives those that it reads, too.
     std::vector<VarId> reads = ArgumentsOf(op.inputs);
@@ -335,7 +354,7 @@ class BlockBackward {
   }
 
   // Makes the gradient of the block that `op` runs; -1: no gradient flows through it.
-  absl::StatusOr<int32_t> AddBlock(const OpDef& def, const Op& op, int32_t inner) {
+  absl::StatusOr<int32_t> AddBlock(const OpDef& def, const Op& op, size_t index, int32_t inner) {
     SubBlock common;
     INTERP_RETURN_IF_ERROR(def.sub_block(context_.program, op, common));
     const auto added = static_cast<int32_t>(context_.program.blocks.size());
@@ -344,7 +363,7 @@ class BlockBackward {
     made.parent_idx = gradient_block_;
     made.forward_block_idx = inner;
     made.has_forward_block_idx = true;
-    BlockBackward backward(context_, inner, added, common.saves_captures);
+    BlockBackward backward(context_, inner, added, common.saves_captures, this, index);
     for (const VarId var : OutputsOf(op, inner)) backward.SetIncoming(var);
     for (const std::string& name : common.results) {
       if (const VarId var = context_.program.Find(name); var >= 0) backward.SetIncoming(var);
@@ -401,27 +420,91 @@ class BlockBackward {
     }
   }
 
-  // What a gradient reads of the forward part is to be as it was at the op. Records of a block hold
-  // what the variables around it were when it started.
+  // What a gradient reads of the forward part is to be as it was at the op.
   absl::Status CheckVersions(const Op& gradient, const Op& forward, size_t index) {
     const OpDef* def = context_.ops.Find(gradient.type);
     for (const Slot& slot : gradient.inputs) {
       const int position = def == nullptr ? -1 : def->InputIndex(slot.name);
       if (position >= 0 && (def->inputs[position].flags & kNoNeedBuffer) != 0) continue;
       for (const VarId id : slot.args) {
-        const auto writers = writers_.find(id);
-        if (writers == writers_.end() || writers->second.empty()) continue;
-        const size_t last = writers->second.back();
-        if (last < index) continue;
         const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
-        if (block_ != 0 && outside) continue;
-        if (last == index && !IsOverwritten(forward, slot.name)) continue;
-        return InvalidArgument("the gradient reads '", context_.program.NameOf(id),
-                               "' as it was here, but ", DescribeOp(context_.program, block_, last),
-                               " writes it again: expected another variable there");
+        INTERP_RETURN_IF_ERROR(block_ != 0 && outside ? CheckOutside(forward, slot.name, id, index)
+                                                      : CheckLater(forward, slot.name, id, index));
       }
     }
     return absl::OkStatus();
+  }
+
+  // No op writes the variable after op `index` has used it.
+  absl::Status CheckLater(const Op& forward, const std::string& slot, VarId id,
+                          size_t index) const {
+    const auto writers = writers_.find(id);
+    if (writers == writers_.end() || writers->second.empty()) return absl::OkStatus();
+    const size_t last = writers->second.back();
+    const bool own = last == index && IsOverwritten(forward, slot);
+    return last > index || own ? WritesAgain(id, last) : absl::OkStatus();
+  }
+
+  absl::Status WritesAgain(VarId id, size_t writer) const {
+    return InvalidArgument("the gradient reads '", context_.program.NameOf(id),
+                           "' as it was here, but ", DescribeOp(context_.program, block_, writer),
+                           " writes it again: expected another variable there");
+  }
+
+  // The same for a floating variable of a block around this one. A loop keeps what it was when a
+  // trip started, unless an op of the trip has it as input and output. Then it is what the last
+  // trip has left, and outside of loops what it is at the end; counters are brought back.
+  absl::Status CheckOutside(const Op& forward, const std::string& slot, VarId id, size_t index) {
+    const Var* const declared = context_.declarations.Find(block_, id);
+    if (declared == nullptr || declared->kind != VarKind::kLodTensor ||
+        !IsFloating(declared->dtype)) {
+      return absl::OkStatus();
+    }
+    const BlockBackward* const keeper = KeeperOf(id);
+    size_t position = index;
+    for (const BlockBackward* at = this; at != nullptr;
+         position = at->position_, at = at->parent_) {
+      const bool around = !at->Declares(id);
+      for (const size_t writer : at->WritersOf(id)) {
+        if (at->IsIdentity(writer)) continue;
+        const bool own = at == this && writer == index;
+        const bool early = writer < position || (own && forward.FindOutput(slot) != nullptr);
+        const bool late = writer > position || (own && IsOverwritten(forward, slot));
+        const bool other_trip = at->in_loop_ && around && !at->IsCounting(writer);
+        if (keeper != nullptr ? early : late || other_trip) return at->WritesAgain(id, writer);
+      }
+      if (at == keeper || !around) break;
+    }
+    return absl::OkStatus();
+  }
+
+  // The loop that keeps the variable for its gradient, of the blocks from this one outwards to that
+  // which declares it. Null: none does.
+  const BlockBackward* KeeperOf(VarId id) const {
+    for (const BlockBackward* at = this; at != nullptr && !at->Declares(id); at = at->parent_) {
+      if (at->in_loop_ && !at->updated_.contains(id)) return at;
+    }
+    return nullptr;
+  }
+
+  bool Declares(VarId id) const { return context_.declarations.FindLocal(block_, id) != nullptr; }
+  const std::vector<size_t>& WritersOf(VarId id) const {
+    static const std::vector<size_t> kNone;
+    const auto found = writers_.find(id);
+    return found == writers_.end() ? kNone : found->second;
+  }
+  // A loop's trip assigns what it passes on unchanged to itself.
+  bool IsIdentity(size_t index) const {
+    const Op& op = context_.program.blocks[block_].ops[index];
+    return op.type == "assign" && ArgumentsOf(op.inputs) == ArgumentsOf(op.outputs);
+  }
+  // Whether an op's gradient brings the only variable that it has back to what it was.
+  bool IsCounting(size_t index) const {
+    const Op& op = context_.program.blocks[block_].ops[index];
+    const OpDef* const def = context_.ops.Find(op.type);
+    const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
+    return def != nullptr && def->gradient.make != nullptr && inputs.size() == 1 &&
+           inputs == ArgumentsOf(op.outputs);
   }
 
   // Whether the slot is an input of the op that the op writes itself.
@@ -660,6 +743,8 @@ class BlockBackward {
   const int32_t block_;
   const int32_t gradient_block_;
   const bool in_loop_;
+  const BlockBackward* const parent_;
+  const size_t position_;
   std::vector<Op> ops_;
   // By variable: the shares of its gradient so far, of the version that the ops still to be
   // differentiated see.
@@ -667,6 +752,8 @@ class BlockBackward {
   absl::flat_hash_set<VarId> incoming_;
   // Positions of the ops that write a variable, but those whose gradients have undone it.
   absl::flat_hash_map<VarId, std::vector<size_t>> writers_;
+  // Of a loop's trip: what an op has as input and output.
+  absl::flat_hash_set<VarId> updated_;
   // Positions of the first ops on the path to the loss that read a variable.
   absl::flat_hash_map<VarId, size_t> first_reads_;
   // Ops to put before those at these positions of the forward part, which go down.
@@ -812,7 +899,8 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
   }
   INTERP_RETURN_IF_ERROR(CheckGradientNames(context, loss));
   MarkLoss(program, loss);
-  BlockBackward backward(context, /*block=*/0, /*gradient_block=*/0, /*in_loop=*/false);
+  BlockBackward backward(context, /*block=*/0, /*gradient_block=*/0, /*in_loop=*/false,
+                         /*parent=*/nullptr, /*position=*/0);
   backward.Seed(FillLossGradient(program, *context.declarations.FindLocal(0, loss)), loss);
   INTERP_RETURN_IF_ERROR(backward.Run());
   backward.Finish(sources);

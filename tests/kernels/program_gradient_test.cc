@@ -312,6 +312,37 @@ TEST(ProgramGradientRefusalTest, OfACounterThatNothingBringsBack) {
               FailsWith(absl::StatusCode::kInvalidArgument, "scale writes it again"));
 }
 
+// A loop keeps what a variable was when a trip started, not what the trip made of it.
+TEST(ProgramGradientRefusalTest, OfWhatATripHasWrittenBefore) {
+  const std::string loop =
+      "  sin(X=w) -> (Out=v)\n"
+      "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+      "  while(X=[v, w, i0, i2, more], Condition=more) -> (Out=[v, i0, more], StepScopes=steps) "
+      "{sub_block=block:1}\n"
+      "  mean(X=v) -> (Out=loss)\n"
+      "block 1 parent=0\n  var q float64[2,3]\n  var r float64[2,3]\n";
+  const std::string next =
+      "  increment(X=i0) -> (Out=i0) {step=1.0}\n  less_than(X=i0, Y=i2) -> (Out=more)\n";
+  const auto backward = [&](const std::string& body) -> absl::Status {
+    const absl::StatusOr<Program> program = ParseProgram(
+        TextOf({"", "  var v float64[2,3]\n  var more bool[1]\n  var steps step_scopes\n",
+                absl::StrCat(loop, body, next)}));
+    EXPECT_THAT(program, IsOk());
+    return AppendBackward(*program, {.loss = "loss"}, OpRegistry::Global()).status();
+  };
+  EXPECT_THAT(backward("  elementwise_mul(X=v, Y=w) -> (Out=q)\n  assign(X=q) -> (Out=v)\n"),
+              IsOk());
+  EXPECT_THAT(backward("  elementwise_mul(X=v, Y=w) -> (Out=q)\n  assign(X=v) -> (Out=v)\n"
+                       "  tanh(X=v) -> (Out=q)\n"),
+              IsOk());
+  const auto refused = FailsWith(absl::StatusCode::kInvalidArgument, "writes it again");
+  EXPECT_THAT(backward("  elementwise_add(X=v, Y=w) -> (Out=q)\n  assign(X=q) -> (Out=v)\n"
+                       "  elementwise_mul(X=v, Y=w) -> (Out=r)\n  assign(X=r) -> (Out=v)\n"),
+              refused);
+  EXPECT_THAT(backward("  elementwise_add(X=v, Y=w) -> (Out=q)\n  tanh(X=q) -> (Out=v)\n"),
+              refused);
+}
+
 INSTANTIATE_TEST_SUITE_P(Branches, ProgramGradientTest, ::testing::ValuesIn(BranchCases()),
                          [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(OddBranches, ProgramGradientTest, ::testing::ValuesIn(OddBranchCases()),
