@@ -71,7 +71,7 @@ class BlockBackward {
   absl::Status Run() {
     const size_t num_ops = context_.program.blocks[block_].ops.size();
     for (size_t i = 0; i < num_ops; ++i) NoteWrites(i);
-    if (in_loop_) NoteUpdates();
+    if (in_loop_) updated_ = UpdatedInPlace(context_.program.blocks[block_]);
     for (size_t i = num_ops; i-- > 0;) {
       const absl::Status added = Differentiate(i);
       if (!added.ok()) return Annotate(added, DescribeOp(context_.program, block_, i));
@@ -118,17 +118,6 @@ class BlockBackward {
     }
   }
 
-  // What single ops have as input and output: as interpreter/analysis/blocks.h says it.
-  void NoteUpdates() {
-    for (const Op& op : context_.program.blocks[block_].ops) {
-      const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
-      const absl::flat_hash_set<VarId> read(inputs.begin(), inputs.end());
-      for (const VarId id : ArgumentsOf(op.outputs)) {
-        if (read.contains(id)) updated_.insert(id);
-      }
-    }
-  }
-
   VarId GradientOf(VarId var) {
     return context_.program.Intern(GradientName(context_.program.NameOf(var)));
   }
@@ -141,7 +130,7 @@ class BlockBackward {
     const int32_t inner = SubBlockOf(def, op);
     const std::vector<VarId> outputs = inner < 0 ? ArgumentsOf(op.outputs) : OutputsOf(op, inner);
     if (std::none_of(outputs.begin(), outputs.end(), [&](VarId id) { return Has(id); })) {
-      if (!UndoesUpdate(def, op, index)) return absl::OkStatus();
+      if (!UndoesUpdate(op, index)) return absl::OkStatus();
       INTERP_ASSIGN_OR_RETURN(std::vector<Op> made, MakeOps(*def, op, -1));
       const std::vector<VarId> counter = ArgumentsOf(op.outputs);
       for (Op& undo : made) {
@@ -332,14 +321,12 @@ class BlockBackward {
   // Counting in place: what reads the counter on the way back finds it as it was, because the
   // gradient of `increment` counts down. Outside of loops only a counter whose earlier values
   // gradients may ask for does so.
-  bool UndoesUpdate(const OpDef* def, const Op& op, size_t index) {
-    if (def == nullptr || def->gradient.make == nullptr) return false;
-    const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
-    const std::vector<VarId> outputs = ArgumentsOf(op.outputs);
-    if (inputs.size() != 1 || inputs != outputs) return false;
+  bool UndoesUpdate(const Op& op, size_t index) {
+    if (!IsCounting(op)) return false;
     if (in_loop_) return true;
-    const Var* counter = context_.declarations.FindLocal(block_, inputs[0]);
-    const auto read = first_reads_.find(inputs[0]);
+    const VarId id = ArgumentsOf(op.inputs)[0];
+    const Var* counter = context_.declarations.FindLocal(block_, id);
+    const auto read = first_reads_.find(id);
     return counter != nullptr && !counter->persistable && read != first_reads_.end() &&
            read->second < index;
   }
@@ -466,11 +453,12 @@ class BlockBackward {
          position = at->position_, at = at->parent_) {
       const bool around = !at->Declares(id);
       for (const size_t writer : at->WritersOf(id)) {
-        if (at->IsIdentity(writer)) continue;
+        const Op& op = context_.program.blocks[at->block_].ops[writer];
+        if (IsIdentity(op)) continue;
         const bool own = at == this && writer == index;
         const bool early = writer < position || (own && forward.FindOutput(slot) != nullptr);
         const bool late = writer > position || (own && IsOverwritten(forward, slot));
-        const bool other_trip = at->in_loop_ && around && !at->IsCounting(writer);
+        const bool other_trip = at->in_loop_ && around && !IsCounting(op);
         if (keeper != nullptr ? early : late || other_trip) return at->WritesAgain(id, writer);
       }
       if (at == keeper || !around) break;
@@ -494,13 +482,11 @@ class BlockBackward {
     return found == writers_.end() ? kNone : found->second;
   }
   // A loop's trip assigns what it passes on unchanged to itself.
-  bool IsIdentity(size_t index) const {
-    const Op& op = context_.program.blocks[block_].ops[index];
+  static bool IsIdentity(const Op& op) {
     return op.type == "assign" && ArgumentsOf(op.inputs) == ArgumentsOf(op.outputs);
   }
   // Whether an op's gradient brings the only variable that it has back to what it was.
-  bool IsCounting(size_t index) const {
-    const Op& op = context_.program.blocks[block_].ops[index];
+  bool IsCounting(const Op& op) const {
     const OpDef* const def = context_.ops.Find(op.type);
     const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
     return def != nullptr && def->gradient.make != nullptr && inputs.size() == 1 &&

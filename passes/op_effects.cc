@@ -47,4 +47,18 @@ bool ReadsMemory(const OpDef* def, const Slot& slot) {
   return position < 0 || (def->inputs[position].flags & kNoNeedBuffer) == 0;
 }
 
+absl::flat_hash_set<VarId> UpdatedInPlace(const Block& block) {
+  absl::flat_hash_set<VarId> updated;
+  for (const Op& op : block.ops) {
+    absl::flat_hash_set<VarId> inputs;
+    for (const Slot& slot : op.inputs) inputs.insert(slot.args.begin(), slot.args.end());
+    for (const Slot& slot : op.outputs) {
+      for (const VarId var : slot.args) {
+        if (inputs.contains(var)) updated.insert(var);
+      }
+    }
+  }
+  return updated;
+}
+
 }  // namespace interp

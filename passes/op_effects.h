@@ -1,6 +1,7 @@
 // What an op does to variables beyond what its argument lists show.
 #pragma once
 
+#include "absl/container/flat_hash_set.h"
 #include "core/op_def.h"
 #include "core/program.h"
 
@@ -30,6 +31,10 @@ bool LeavesUntouched(const Op& op, VarId output);
 // the definition do not show: tensor arrays, sub-blocks, outputs allocated by the kernel, and ops
 // without definition (null).
 bool MaySecretlyShare(const Op& op, const OpDef* def);
+
+// What single ops of the block have as input and as output. An op that runs a block has everything
+// that the block overwrites as both, where its slots name it.
+absl::flat_hash_set<VarId> UpdatedInPlace(const Block& block);
 
 // Whether an input slot is read at all: kNoNeedBuffer slots give shape and dtype only.
 bool ReadsMemory(const OpDef* def, const Slot& slot);

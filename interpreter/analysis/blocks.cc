@@ -174,7 +174,7 @@ class BlockFinder {
       }
       node.gradient = block;
       tree_.nodes[block].forward = forward;
-      NoteUpdates(forward);
+      updated_[forward] = UpdatedInPlace(program_.blocks[forward]);
     }
     return absl::OkStatus();
   }
@@ -265,20 +265,6 @@ class BlockFinder {
     const Var* declared = capture == nullptr ? nullptr : tree_.Declaration(block, var);
     const bool tensor = declared != nullptr && declared->kind == VarKind::kLodTensor;
     return tensor && saves_captures_[block] && !updated_.at(block).contains(var);
-  }
-
-  // Notes what single ops of the block have as input and as output.
-  void NoteUpdates(int32_t block) {
-    absl::flat_hash_set<VarId>& updated = updated_[block];
-    for (const Op& op : program_.blocks[block].ops) {
-      absl::flat_hash_set<VarId> inputs;
-      for (const Slot& slot : op.inputs) inputs.insert(slot.args.begin(), slot.args.end());
-      for (const Slot& slot : op.outputs) {
-        for (const VarId var : slot.args) {
-          if (inputs.contains(var)) updated.insert(var);
-        }
-      }
-    }
   }
 
   // Called once per variable, in their order.
