@@ -70,16 +70,6 @@ class Rows {
   float* const out_;
 };
 
-// Before the sums are added: what the pixels hold beside the residual.
-void Begin(const ConvProblem& p, const ConvEpilogue& epilogue, const float* bias, int64_t pixels,
-           float* out) {
-  for (int64_t i = 0; i < pixels; ++i, out += p.out_channels) {
-    if (!epilogue.residual) std::fill_n(out, p.out_channels, 0.0F);
-    if (!epilogue.bias) continue;
-    for (int64_t c = 0; c < p.out_channels; ++c) out[c] += bias[c];
-  }
-}
-
 }  // namespace
 
 bool ConvByTapPays(const ConvProblem& p) {
@@ -131,21 +121,16 @@ void RunConvByTap(const ConvProblem& problem, const ConvEpilogue& epilogue, cons
   const WindowAxis& h = problem.window[0];
   const WindowAxis& w = problem.window[1];
   const int64_t row = w.out * problem.out_channels;
-  ParallelFor(num_threads, problem.batch * h.out, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    // A range may begin and end within images.
-    for (int64_t at = begin; at < end;) {
-      const int64_t image = at / h.out;
-      const int64_t first = at - image * h.out;
-      const int64_t count = std::min(h.out - first, end - at);
-      float* const to = out + image * h.out * row;
-      Begin(problem, epilogue, bias, count * w.out, to + first * row);
-      const Rows some(problem, packed, in + image * h.in * w.in * problem.in_channels, to);
-      some.Add({first, first + count});
-      ApplyActivation(epilogue.activation, to + first * row, count * row);
-      ApplyAffine(epilogue.affine, to + first * row, count * row);
-      at += count;
-    }
-  });
+  ParallelForImageRows(
+      num_threads, problem.batch, h.out, [&](int64_t image, int64_t first, int64_t last) {
+        float* const to = out + image * h.out * row;
+        float* const part = to + first * row;
+        BeginSums(epilogue, bias, (last - first) * w.out, problem.out_channels, part);
+        const Rows some(problem, packed, in + image * h.in * w.in * problem.in_channels, to);
+        some.Add({first, last});
+        ApplyActivation(epilogue.activation, part, (last - first) * row);
+        ApplyAffine(epilogue.affine, part, (last - first) * row);
+      });
 }
 
 }  // namespace interp::nn

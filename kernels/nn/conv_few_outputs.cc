@@ -82,16 +82,6 @@ class Rows {
   const int64_t columns_;
 };
 
-// Before the sums are added: what the rows hold beside the residual.
-void Begin(const ConvProblem& p, const ConvEpilogue& epilogue, const float* bias, int64_t pixels,
-           float* out) {
-  for (int64_t i = 0; i < pixels; ++i, out += p.out_channels) {
-    for (int64_t c = 0; c < p.out_channels; ++c) {
-      out[c] = (epilogue.residual ? out[c] : 0.0F) + (epilogue.bias ? bias[c] : 0.0F);
-    }
-  }
-}
-
 int64_t LanesOf(const ConvProblem& p, int num_threads) {
   return std::min<int64_t>(num_threads, p.batch * p.window[0].out);
 }
@@ -150,7 +140,7 @@ void RunConvFewOutputs(const ConvProblem& problem, const ConvEpilogue& epilogue,
         float* const to = out + image * h.out * w.out * problem.out_channels;
         float* const part = to + first * w.out * problem.out_channels;
         const int64_t size = count * w.out * problem.out_channels;
-        Begin(problem, epilogue, bias, count * w.out, part);
+        BeginSums(epilogue, bias, count * w.out, problem.out_channels, part);
         some.Add(in + image * h.in * w.in * problem.in_channels, first, first + count, to);
         ApplyActivation(epilogue.activation, part, size);
         ApplyAffine(epilogue.affine, part, size);

@@ -38,7 +38,7 @@ Taps TapsWithin(const WindowAxis& axis, int64_t output) {
   return {first_from(0), first_from(axis.in)};
 }
 
-// A tile: the pixels from column `x` of an output row on, whose taps `within` lie in the image.
+// A tile: the pixels from column `x` of an output row on, and their taps that lie in the image.
 struct TilePlace {
   int64_t x;
   Taps rows;
@@ -208,19 +208,13 @@ void RunConvGrouped(const ConvProblem& problem, const ConvEpilogue& epilogue, co
                     const float* bias, const float* in, float* out, int num_threads) {
   const WindowAxis& h = problem.window[0];
   const WindowAxis& w = problem.window[1];
-  ParallelFor(num_threads, problem.batch * h.out, /*grain=*/1, [&](int64_t begin, int64_t end) {
-    // A range may begin and end within images.
-    for (int64_t at = begin; at < end;) {
-      const int64_t image = at / h.out;
-      const int64_t first = at - image * h.out;
-      const int64_t count = std::min(h.out - first, end - at);
-      const Image rows(problem, epilogue, packed, bias,
-                       in + image * h.in * w.in * problem.in_channels,
-                       out + image * h.out * w.out * problem.out_channels);
-      rows.Run(first, first + count);
-      at += count;
-    }
-  });
+  ParallelForImageRows(num_threads, problem.batch, h.out,
+                       [&](int64_t image, int64_t first, int64_t last) {
+                         const Image rows(problem, epilogue, packed, bias,
+                                          in + image * h.in * w.in * problem.in_channels,
+                                          out + image * h.out * w.out * problem.out_channels);
+                         rows.Run(first, last);
+                       });
 }
 
 }  // namespace interp::nn

@@ -80,6 +80,17 @@ struct ConvEpilogue {
   ScalarAffine affine = {};
 };
 
+// What `pixels` pixels of the result hold before sums are added to them: the residual, which they
+// hold already, and the bias; null: none.
+inline void BeginSums(const ConvEpilogue& epilogue, const float* bias, int64_t pixels,
+                      int64_t channels, float* out) {
+  for (int64_t i = 0; i < pixels; ++i, out += channels) {
+    for (int64_t c = 0; c < channels; ++c) {
+      out[c] = (epilogue.residual ? out[c] : 0.0F) + (epilogue.bias ? bias[c] : 0.0F);
+    }
+  }
+}
+
 // Checks Input and Filter against each other and the attributes. Errors name the slot.
 absl::StatusOr<ConvProblem> ResolveConv(const ConvAttrs& attrs, const Shape& input,
                                         const Shape& filter);

@@ -249,19 +249,12 @@ class PairRun {
       INTERP_RETURN_IF_ERROR(
           prepared.whole->Run(ctx_, prepared.weights, in_, between.data<float>()));
     }
-    // A range may begin and end within images.
-    ParallelFor(ctx_.num_threads(), images * axis.out, /*grain=*/1,
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t row = begin; row < end;) {
-                    const int64_t image = row / axis.out;
-                    const int64_t first = row - image * axis.out;
-                    const int64_t last = std::min(axis.out, first + end - row);
-                    DepthwiseRows(p_.depthwise, epilogue_, weights_,
-                                  between.data<float>() + image * axis.in * row_, 0, first, last,
-                                  out_ + row * out_row_);
-                    row += last - first;
-                  }
-                });
+    ParallelForImageRows(ctx_.num_threads(), images, axis.out,
+                         [&](int64_t image, int64_t first, int64_t last) {
+                           DepthwiseRows(p_.depthwise, epilogue_, weights_,
+                                         between.data<float>() + image * axis.in * row_, 0, first,
+                                         last, out_ + (image * axis.out + first) * out_row_);
+                         });
     return absl::OkStatus();
   }
 

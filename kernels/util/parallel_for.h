@@ -40,4 +40,19 @@ void ParallelFor(int num_threads, int64_t n, int64_t grain, const Body& body) {
                     });
 }
 
+// Calls body(image, first, last) on ranges of rows within one of `images` images each, which cover
+// their `rows` rows, on up to `num_threads` threads. body must not throw.
+template <typename Body>
+void ParallelForImageRows(int num_threads, int64_t images, int64_t rows, const Body& body) {
+  ParallelFor(num_threads, images * rows, /*grain=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end;) {
+      const int64_t image = at / rows;
+      const int64_t first = at - image * rows;
+      const int64_t last = rows < first + end - at ? rows : first + end - at;
+      body(image, first, last);
+      at += last - first;
+    }
+  });
+}
+
 }  // namespace interp
