@@ -211,7 +211,9 @@ absl::Status Frame::Activate(StepRecord* inherited) {
   if (folded_->Make()) {
     scheduler_->Run({.infer_all = !same, .observer = caller_.observer, .worker = caller_.worker});
   }
-  INTERP_RETURN_IF_ERROR(FinishActivation());
+  const absl::Status finished = FinishActivation();
+  held_.clear();
+  INTERP_RETURN_IF_ERROR(finished);
   NoteEnd();
   return absl::OkStatus();
 }
@@ -287,8 +289,12 @@ absl::Status Frame::RunOn(StepRecord& record) {
 }
 
 void Frame::Inherit(StepRecord& record) {
+  const std::vector<SavedVar>& saved = compiled_.plans[plan_.forward_block].saved;
   for (size_t i = 0; i < plan_.inherited.size(); ++i) {
     Variable& variable = *variables_[plan_.inherited[i]];
+    // Neither this block nor the outer one is to write where work of the other may be in flight:
+    // who writes a variable whose memory is held gets other memory.
+    if (with_devices_ && saved[i].at_start) held_.push_back(record.values[i].tensor);
     variable.tensor = std::move(record.values[i].tensor);
     variable.array = std::move(record.values[i].array);
     variable.rank_table = std::move(record.values[i].rank_table);

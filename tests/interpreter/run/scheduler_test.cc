@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <thread>
 
 #include "core/program_print.h"
 #include "interpreter/interpreter_core.h"
 #include "tests/testing/differential.h"
 #include "tests/testing/matchers.h"
+#include "tests/testing/program_builder.h"
 #include "tests/testing/sample.h"
 
 namespace interp::testing::scheduler_test {
@@ -51,6 +53,52 @@ TEST(SchedulerStressTest, NestedBlocksAgreeWithTheReference) {
 
 TEST(SchedulerStressTest, NestedBlocksOnDevicesAgreeWithTheReference) {
   ExpectAllToAgree(/*with_devices=*/true, /*nested=*/true);
+}
+
+// A loop over "v" and its way back, which reads the "v" that the loop found and overwrites it, as
+// the main block does on a stream of its own.
+Program LoopAndWayBack() {
+  ProgramBuilder builder(DType::kInt64);
+  const auto mix = [&](const std::string& input, const std::string& output, int32_t tag) {
+    ProgramBuilder::Attrs attrs = {{"tag", tag}};
+    if (builder.current_block() == 0) attrs.push_back({"execution_stream", std::string("own0")});
+    builder.Call("mix", {input}, output, attrs);
+  };
+  builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).DeclareSteps("steps");
+  builder.Call("mix", {"x"}, "v", {{"tag", 1}}).Open();
+  mix("v", "within", 2);
+  builder.Close("repeat", {{"Condition", {"n"}}}, {{"Steps", {"steps"}}}).Open(1);
+  mix("v", "found", 3);
+  mix("within", "v", 4);
+  mix("v", "back", 5);
+  for (const char* x : {"found", "back"}) {
+    builder.AddOp("update", {{"Param", {"w"}}, {"X", {x}}}, {{"ParamOut", {"w"}}}, {{"tag", 6}});
+  }
+  builder.Close("back", {{"Steps", {"steps"}}}, {{"StepsOut", {"steps"}}});
+  mix("v", "out", 7);
+  mix("x", "v", 8);
+  mix("v", "last", 9);
+  return builder.Fetch("out").Fetch("last").Fetch("w").Build();
+}
+
+// The main block drops or overwrites a value that a way back reads, and the way back one that the
+// main block has yet to read.
+TEST(SchedulerStressTest, WaysBackKeepTheirValuesApart) {
+  DifferentialCase test{
+      .program = LoopAndWayBack(), .params = {"w"}, .initial = {RandomParameter(1, 0)}};
+  for (const int64_t rows : {2, 2, 3}) {
+    std::vector<int64_t> x(4 * rows);
+    std::iota(x.begin(), x.end(), rows);
+    test.feeds.push_back({Tensor::Of<int64_t>({rows, 4}, x), Tensor::Of<int64_t>({1}, {1})});
+  }
+  const auto expected = RunReference(test);
+  ASSERT_THAT(expected, IsOk());
+  for (uint64_t seed = 1; seed <= kGraphs / 4; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    for (const Variant& variant : DeviceVariants(seed)) {
+      ASSERT_THAT(Compare(variant, test, *expected), IsOk()) << variant.name;
+    }
+  }
 }
 
 // Clones share plan, parameters and devices; each has its own variables.
