@@ -84,7 +84,7 @@ class Runner {
                              panels, out, p_.n, accumulate);
       } else {
         GemmPacked(at.rows, depth_.count, at.columns, x + depth_.first, p_.k, panels, out, p_.n,
-                   accumulate, at.i == 0 ? from_ : PanelsFrom::kCache);
+                   accumulate, at.begins ? from_ : PanelsFrom::kCache);
       }
     } else {
       GemmUnpacked(at.rows, p_.k, at.columns, x, p_.k,
@@ -147,13 +147,14 @@ absl::Status RunInParts(KernelContext& ctx, const Product& p, const T* x, const 
   return absl::OkStatus();
 }
 
-// Many small products of a Y each: it is packed right before, into the cache of the thread that
-// multiplies with it.
+// Many small products of a Y each, which threads can share evenly: it is packed right before, into
+// the cache of the thread that multiplies with it.
 template <typename T>
 bool IsManySmall(const Product& p, int threads) {
   constexpr int64_t kSmall = 16 * 1024;  // elements
-  return p.count() > 1 && p.count() >= threads && p.count_y() == p.count() &&
-         PackedSize<T>(p.k, p.n) <= kSmall;
+  constexpr int64_t kMany = 8;           // for each thread
+  const bool even = p.count() % threads == 0 || p.count() >= kMany * threads;
+  return p.count() > 1 && even && p.count_y() == p.count() && PackedSize<T>(p.k, p.n) <= kSmall;
 }
 
 template <typename T>

@@ -22,6 +22,7 @@ struct ProductBlock {
   int64_t rows = 0;
   int64_t j = 0;
   int64_t columns = 0;
+  bool begins = false;  // the thread has not read these columns of Y yet
 };
 
 // The matrix of X or Y that matrix b of the result is made from.
@@ -36,50 +37,51 @@ inline int64_t MatrixOf(const Product& p, int64_t b, const std::array<int64_t, k
 
 namespace product_internal {
 
-// Whole matrices, row blocks and column blocks of them.
-struct Cut {
-  int64_t rows = 1;     // rows of a block
-  int64_t columns = 1;  // columns of a block, a multiple of the panel width
-  int64_t row_blocks = 1;
-  int64_t column_blocks = 1;
-};
+// Whether threads share the columns of matrices, not the rows: of few rows each reads all of X and
+// a part of Y.
+inline bool SharesColumns(const Product& p, int64_t panel, int threads) {
+  constexpr int64_t kEnough = 8;  // parts for each thread, so that none waits long for another
+  const int64_t tiles = p.count() * ((p.m + kGemmRows - 1) / kGemmRows);
+  if (tiles >= kEnough * threads) return false;
+  return p.count() * ((p.n + panel - 1) / panel) > tiles;
+}
 
-inline Cut CutProduct(const Product& p, int64_t panel, int threads) {
+// Rows and columns of matrix b in blocks of equal height: a low one at the end would read all of Y
+// for a few rows.
+template <typename Body>
+void CutRows(ProductBlock whole, const Body& body) {
   constexpr int64_t kRowBlock = 16 * kGemmRows;  // keeps a block of the result in the L2 cache
-  // Of equal height: a low one at the end would read all of Y for a few rows.
-  Cut cut = {PartOf(p.m, kRowBlock), p.n};
-  const auto blocks = [&] {
-    cut.row_blocks = (p.m + cut.rows - 1) / cut.rows;
-    cut.column_blocks = (p.n + cut.columns - 1) / cut.columns;
-    return p.count() * cut.row_blocks * cut.column_blocks;
-  };
-  if (blocks() >= threads) return cut;
-  if (p.m >= 2 * kGemmRows * threads) {
-    const int64_t share = (p.m + threads - 1) / threads;
-    cut.rows = (share + kGemmRows - 1) / kGemmRows * kGemmRows;
-  } else {
-    const int64_t share = (p.n + threads - 1) / threads;
-    cut.columns = (share + panel - 1) / panel * panel;
+  const int64_t end = whole.i + whole.rows;
+  ProductBlock block = whole;
+  block.rows = PartOf(whole.rows, kRowBlock);
+  for (; block.i < end; block.i += block.rows, block.begins = false) {
+    block.rows = std::min(block.rows, end - block.i);
+    body(block);
   }
-  blocks();
-  return cut;
 }
 
 }  // namespace product_internal
 
-// Calls body(block) for blocks that cover the result, on up to `threads` threads.
+// Calls body(block) for blocks that cover the result, on up to `threads` threads. The tiles of rows
+// of all matrices, or the panels of columns, are dealt out in equal parts.
 template <typename Body>
 void ForEachBlock(const Product& p, int64_t panel, int threads, const Body& body) {
-  const product_internal::Cut cut = product_internal::CutProduct(p, panel, threads);
-  const int64_t per_matrix = cut.row_blocks * cut.column_blocks;
-  const int64_t work = std::min(p.m, cut.rows) * std::min(p.n, cut.columns) * p.k;
+  const bool by_columns = product_internal::SharesColumns(p, panel, threads);
+  const int64_t length = by_columns ? p.n : p.m;
+  const int64_t unit = by_columns ? panel : kGemmRows;
+  const int64_t units = (length + unit - 1) / unit;  // of a matrix
+  const int64_t work = unit * (by_columns ? p.m : p.n) * p.k;
   const int64_t grain = kProductGrain / std::max<int64_t>(1, work) + 1;
-  ParallelFor(threads, p.count() * per_matrix, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; ++at) {
-      const int64_t i = at % per_matrix / cut.column_blocks * cut.rows;
-      const int64_t j = at % cut.column_blocks * cut.columns;
-      body(ProductBlock{at / per_matrix, i, std::min(cut.rows, p.m - i), j,
-                        std::min(cut.columns, p.n - j)});
+  ParallelFor(threads, p.count() * units, grain, [&](int64_t at, int64_t end) {
+    while (at < end) {
+      const int64_t first = at % units * unit;
+      const int64_t count = std::min(end - at, units - at % units);
+      const int64_t size = std::min(count * unit, length - first);
+      ProductBlock whole = {.b = at / units, .rows = p.m, .columns = p.n, .begins = true};
+      (by_columns ? whole.j : whole.i) = first;
+      (by_columns ? whole.columns : whole.rows) = size;
+      product_internal::CutRows(whole, body);
+      at += count;
     }
   });
 }
