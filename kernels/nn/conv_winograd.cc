@@ -19,15 +19,19 @@ int64_t FilterPoint(const ConvProblem& p) {
 // How the tiles of a case are walked, and where their points lie in working memory.
 struct Tiling {
   TileGrid grid;
-  int64_t lanes = 0;   // parts of the tiles, each a thread's
-  int64_t block = 0;   // tiles that are multiplied at once
-  int64_t in_row = 0;  // floats of a tile at one point
+  bool together = false;  // all threads work on one block
+  int64_t lanes = 0;      // parts of the tiles, each a thread's otherwise
+  int64_t block = 0;      // tiles that are multiplied at once
+  int64_t in_row = 0;     // floats of a tile at one point
   int64_t out_row = 0;
   int64_t in_point = 0;  // floats of a block at one point
   int64_t out_point = 0;
 
-  // Of a lane: the points, and the outputs of a tile.
-  int64_t work_floats() const { return kPoints * (in_point + out_point) + kTile * kTile * out_row; }
+  int64_t stage_floats() const { return kTile * kTile * out_row; }  // the outputs of a tile
+  // Of a lane: the points, and the outputs of a tile, or of each.
+  int64_t work_floats() const {
+    return kPoints * (in_point + out_point) + (together ? block : 1) * stage_floats();
+  }
 };
 
 Tiling TilingOf(const ConvProblem& p, int num_threads) {
@@ -35,12 +39,16 @@ Tiling TilingOf(const ConvProblem& p, int num_threads) {
   constexpr int64_t kLeastTiles = 4;            // worth a thread of their own
   Tiling t;
   t.grid = GridOf(p);
-  t.lanes = std::clamp<int64_t>(t.grid.count / kLeastTiles, 1, num_threads);
+  t.together = t.grid.count < kLeastTiles * num_threads && num_threads > 1;
+  t.lanes = t.together ? 1 : num_threads;
   t.in_row = RoundUp(p.in_channels, kLanes);
   t.out_row = RoundUp(p.out_channels, kLanes);
   const int64_t fitting = kBlockFloats / (kPoints * (t.in_row + t.out_row));
-  const int64_t wanted = std::clamp<int64_t>(fitting, 2 * kGemmRows, 8 * kGemmRows);
-  t.block = std::min(RoundUp(wanted, kGemmRows), (t.grid.count + t.lanes - 1) / t.lanes);
+  const int64_t wanted =
+      RoundUp(std::clamp<int64_t>(fitting, 2 * kGemmRows, 8 * kGemmRows), kGemmRows);
+  const int64_t share = (t.grid.count + t.lanes - 1) / t.lanes;
+  // A low block at the end would read the whole filter for a few tiles.
+  t.block = 2 * share <= 3 * wanted ? share : wanted;
   t.in_point = OddLines(t.block * t.in_row);
   t.out_point = OddLines(t.block * t.out_row);
   return t;
@@ -55,28 +63,67 @@ class Winograd {
   // At most a block of tiles from tile `first` on.
   template <typename T>
   void RunBlock(int64_t first, int64_t tiles, const T* in, T* out, float* work) const {
-    float* const sums = work + kPoints * tiling_.in_point;
-    float* const stage = sums + kPoints * tiling_.out_point;
-    for (int64_t i = 0; i < tiles; ++i) {
+    Transform(first, {0, tiles}, in, work);
+    Multiply({0, kPoints}, tiles, work);
+    GatherTiles(first, {0, tiles}, out, work, StageOf(work));
+  }
+
+  // The same by all threads together, for a block of fewer tiles than they could share: each reads
+  // a part of the filter.
+  template <typename T>
+  void RunBlockTogether(int num_threads, int64_t first, int64_t tiles, const T* in, T* out,
+                        float* work) const {
+    ParallelFor(num_threads, tiles, /*grain=*/1, [&](int64_t begin, int64_t end) {
+      Transform(first, {begin, end}, in, work);
+    });
+    ParallelFor(num_threads, kPoints, /*grain=*/1, [&](int64_t begin, int64_t end) {
+      Multiply({begin, end}, tiles, work);
+    });
+    ParallelFor(num_threads, tiles, /*grain=*/1, [&](int64_t begin, int64_t end) {
+      GatherTiles(first, {begin, end}, out, work, StageOf(work) + begin * tiling_.stage_floats());
+    });
+  }
+
+ private:
+  struct Range {
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+
+  float* StageOf(float* work) const {
+    return work + kPoints * (tiling_.in_point + tiling_.out_point);
+  }
+
+  template <typename T>
+  void Transform(int64_t first, Range tiles, const T* in, float* work) const {
+    for (int64_t i = tiles.begin; i < tiles.end; ++i) {
       TransformInputs(p_, PlaceOf(p_, tiling_.grid, first + i), in, work + i * tiling_.in_row,
                       tiling_.in_point);
     }
+  }
+
+  void Multiply(Range points, int64_t tiles, float* work) const {
     constexpr int64_t kNearFloats = 256 * 1024;  // half of an L2 cache of 2 MiB
     const int64_t filter_point = FilterPoint(p_);
     const PanelsFrom from =
         kPoints * filter_point > kNearFloats ? PanelsFrom::kMemoryInARow : PanelsFrom::kCache;
-    for (int point = 0; point < kPoints; ++point) {
+    float* const sums = work + kPoints * tiling_.in_point;
+    for (int64_t point = points.begin; point < points.end; ++point) {
       // Whole vectors of columns, of which the filter's padding gives zeros.
       GemmPacked(tiles, p_.in_channels, tiling_.out_row, work + point * tiling_.in_point,
                  tiling_.in_row, points_ + point * filter_point, sums + point * tiling_.out_point,
                  tiling_.out_row, /*accumulate=*/false, from);
     }
-    for (int64_t i = 0; i < tiles; ++i) {
+  }
+
+  template <typename T>
+  void GatherTiles(int64_t first, Range tiles, T* out, const float* work, float* stage) const {
+    const float* const sums = work + kPoints * tiling_.in_point;
+    for (int64_t i = tiles.begin; i < tiles.end; ++i) {
       Gather(PlaceOf(p_, tiling_.grid, first + i), sums + i * tiling_.out_row, out, stage);
     }
   }
 
- private:
   // Relu is one instruction; other activations take a pass of their own.
   bool needs_pass() const {
     const ActivationKind kind = epilogue_.activation.kind;
@@ -262,6 +309,13 @@ void RunWinograd(const ConvProblem& problem, const ConvEpilogue& epilogue, const
                  const float* bias, const T* in, T* out, int num_threads, float* work) {
   const Tiling tiling = TilingOf(problem, num_threads);
   const Winograd winograd(problem, epilogue, points, bias, tiling);
+  if (tiling.together) {
+    for (int64_t first = 0; first < tiling.grid.count; first += tiling.block) {
+      winograd.RunBlockTogether(num_threads, first,
+                                std::min(tiling.block, tiling.grid.count - first), in, out, work);
+    }
+    return;
+  }
   ParallelFor(num_threads, tiling.lanes, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; ++lane) {
       const int64_t last = tiling.grid.count * (lane + 1) / tiling.lanes;

@@ -1,0 +1,84 @@
+#include "kernels/nn/product_blocks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace interp::nn {
+namespace {
+
+using ::testing::Each;
+
+constexpr int64_t kPanelWidth = 16;
+
+Product ProductOf(int64_t m, int64_t k, int64_t n, int64_t count = 1) {
+  Product product;
+  product.m = m;
+  product.k = k;
+  product.n = n;
+  product.batch = {count};
+  return product;
+}
+
+// How often each element of the result is in a block, and the elements of each thread.
+struct Cover {
+  std::vector<int> times;
+  std::vector<int64_t> of_threads;
+};
+
+Cover CoverOf(const Product& p, int threads) {
+  Cover cover;
+  cover.times.resize(static_cast<size_t>(p.count() * p.m * p.n));
+  std::mutex mutex;
+  std::vector<std::thread::id> ids;
+  ForEachBlock(p, kPanelWidth, threads, [&](const ProductBlock& at) {
+    const std::lock_guard<std::mutex> guard(mutex);
+    EXPECT_EQ(at.j % kPanelWidth, 0);
+    for (int64_t i = at.i; i < at.i + at.rows; ++i) {
+      for (int64_t j = at.j; j < at.j + at.columns; ++j) {
+        ++cover.times[static_cast<size_t>((at.b * p.m + i) * p.n + j)];
+      }
+    }
+    const auto id = std::find(ids.begin(), ids.end(), std::this_thread::get_id());
+    const size_t thread = static_cast<size_t>(id - ids.begin());
+    if (id == ids.end()) {
+      ids.push_back(std::this_thread::get_id());
+      cover.of_threads.push_back(0);
+    }
+    cover.of_threads[thread] += at.rows * at.columns;
+  });
+  return cover;
+}
+
+TEST(ProductBlocks, CoverTheResultOnce) {
+  std::mt19937 rng(1);
+  const auto up_to = [&](int64_t most) { return static_cast<int64_t>(rng() % most) + 1; };
+  for (int i = 0; i < 200; ++i) {
+    const Product p = ProductOf(up_to(i % 2 == 0 ? 10 : 300), up_to(5000), up_to(100), up_to(5));
+    for (const int threads : {1, 2, 3, 8}) EXPECT_THAT(CoverOf(p, threads).times, Each(1));
+  }
+}
+
+// One matrix of few rows, a few of many, a row of many columns.
+TEST(ProductBlocks, GiveEachThreadAsMuch) {
+  const std::vector<Product> products = {ProductOf(196, 256, 1024), ProductOf(197, 64, 197, 3),
+                                         ProductOf(1, 4096, 1000), ProductOf(30, 512, 512)};
+  for (const Product& p : products) {
+    for (const int threads : {2, 4}) {
+      const std::vector<int64_t> shares = CoverOf(p, threads).of_threads;
+      ASSERT_EQ(std::ssize(shares), threads);
+      const double even = static_cast<double>(p.count() * p.m * p.n) / threads;
+      for (const int64_t share : shares) {
+        EXPECT_LE(static_cast<double>(share), 1.15 * even) << p.m << " rows, " << threads;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace interp::nn
