@@ -36,10 +36,12 @@ struct Tiling {
 
 Tiling TilingOf(const ConvProblem& p, int num_threads) {
   constexpr int64_t kBlockFloats = 128 * 1024;  // half of an L2 cache of 1 MiB
-  constexpr int64_t kLeastTiles = 4;            // worth a thread of their own
   Tiling t;
   t.grid = GridOf(p);
-  t.together = t.grid.count < kLeastTiles * num_threads && num_threads > 1;
+  // Tiles for each thread, below which it is slower to read the whole filter than to share points,
+  // of which many threads get unequal numbers.
+  const int64_t few = kPoints >= 3 * num_threads ? 9 : 4;
+  t.together = t.grid.count < few * num_threads && num_threads > 1;
   t.lanes = t.together ? 1 : num_threads;
   t.in_row = RoundUp(p.in_channels, kLanes);
   t.out_row = RoundUp(p.out_channels, kLanes);
