@@ -70,8 +70,6 @@ class Rows {
   float* const out_;
 };
 
-}  // namespace
-
 bool ConvByTapPays(const ConvProblem& p) {
   const WindowAxis& h = p.window[0];
   const WindowAxis& w = p.window[1];
@@ -117,7 +115,8 @@ void PackConvByTapFilter(const ConvProblem& problem, const float* filter, float*
 }
 
 void RunConvByTap(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* packed,
-                  const float* bias, const float* in, float* out, int num_threads) {
+                  const float* bias, const float* in, float* out, int num_threads,
+                  float* /*work*/) {
   const WindowAxis& h = problem.window[0];
   const WindowAxis& w = problem.window[1];
   const int64_t row = w.out * problem.out_channels;
@@ -132,5 +131,16 @@ void RunConvByTap(const ConvProblem& problem, const ConvEpilogue& epilogue, cons
         ApplyAffine(epilogue.affine, part, (last - first) * row);
       });
 }
+
+}  // namespace
+
+constexpr ConvMethod kConvByTap = {
+    .name = "product by tap",
+    .key = 5,
+    .pays = ConvByTapPays,
+    .filter_size = ConvByTapFilterSize,
+    .pack = PackConvByTapFilter,
+    .run = RunConvByTap,
+};
 
 }  // namespace interp::nn

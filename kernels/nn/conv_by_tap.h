@@ -6,27 +6,14 @@
 // kernels multiply by zeros there. Here each tap takes the pixels within the image alone, as they
 // lie, also every other one where windows have a stride: oneDNN's kernels for AVX2 are slow there,
 // and where more is padded than they compute at once.
+//
+// It computes cases of two axes and one group.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "kernels/nn/conv_problem.h"
+#include "kernels/nn/conv_methods.h"
 
 namespace interp::nn {
 
-// True where this is faster than oneDNN's kernels, given a constant filter and images of float32.
-bool ConvByTapPays(const ConvProblem& problem);
-
-// Floats of a packed filter.
-int64_t ConvByTapFilterSize(const ConvProblem& problem);
-// Packs a filter in dense O,I,kernel order. May throw std::bad_alloc.
-void PackConvByTapFilter(const ConvProblem& problem, const float* filter, float* packed);
-
-// Computes `out`, which holds the residual before when the epilogue has one. Images are dense and
-// channels-last; `bias` is null without one. Results do not depend on the number of threads.
-// REQUIRES: two axes, one group.
-void RunConvByTap(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* packed,
-                  const float* bias, const float* in, float* out, int num_threads);
+extern const ConvMethod kConvByTap;
 
 }  // namespace interp::nn

@@ -86,8 +86,6 @@ int64_t LanesOf(const ConvProblem& p, int num_threads) {
   return std::min<int64_t>(num_threads, p.batch * p.window[0].out);
 }
 
-}  // namespace
-
 bool ConvFewOutputsPays(const ConvProblem& p) {
   if (p.window.rank != 2 || p.groups != 1 || p.out_channels > kMostOutputs) return false;
   if (p.window[0].stride != 1 || p.window[1].stride != 1) return false;
@@ -149,5 +147,17 @@ void RunConvFewOutputs(const ConvProblem& problem, const ConvEpilogue& epilogue,
     }
   });
 }
+
+}  // namespace
+
+constexpr ConvMethod kConvFewOutputs = {
+    .name = "product of taps",
+    .key = 4,
+    .pays = ConvFewOutputsPays,
+    .filter_size = ConvFewOutputsFilterSize,
+    .pack = PackConvFewOutputsFilter,
+    .work_bytes = ConvFewOutputsWorkBytes,
+    .run = RunConvFewOutputs,
+};
 
 }  // namespace interp::nn

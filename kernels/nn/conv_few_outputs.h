@@ -7,32 +7,14 @@
 //
 // and an output is the sum of what the taps of its window give ("kn2row": Vasudevan, Anderson,
 // Gregg, "Parallel Multi Channel Convolution using General Matrix Multiplication", 2017).
+//
+// It computes cases of two axes, one group and at most 8 output channels.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "kernels/nn/conv_problem.h"
+#include "kernels/nn/conv_methods.h"
 
 namespace interp::nn {
 
-// True where this is faster than oneDNN's direct kernels, given a constant filter and images of
-// float32.
-bool ConvFewOutputsPays(const ConvProblem& problem);
-
-// Floats of a packed filter.
-int64_t ConvFewOutputsFilterSize(const ConvProblem& problem);
-// Packs a filter in dense O,I,kernel order. May throw std::bad_alloc.
-void PackConvFewOutputsFilter(const ConvProblem& problem, const float* filter, float* packed);
-
-// Working memory of a run.
-size_t ConvFewOutputsWorkBytes(const ConvProblem& problem, int num_threads);
-
-// Computes `out`, which holds the residual before when the epilogue has one. Images are dense and
-// channels-last; `bias` is null without one; `work` has ConvFewOutputsWorkBytes. Results do not
-// depend on the number of threads. REQUIRES: two axes, one group, at most 8 output channels.
-void RunConvFewOutputs(const ConvProblem& problem, const ConvEpilogue& epilogue,
-                       const float* packed, const float* bias, const float* in, float* out,
-                       int num_threads, float* work);
+extern const ConvMethod kConvFewOutputs;
 
 }  // namespace interp::nn

@@ -181,8 +181,6 @@ class Image {
   int64_t inner_end_;
 };
 
-}  // namespace
-
 bool ConvGroupedPays(const ConvProblem& p) {
   const int64_t group = p.group_in();
   return p.window.rank == 2 && p.in_channels == p.out_channels && p.in_channels % kLanes == 0 &&
@@ -205,7 +203,8 @@ void PackConvGroupedFilter(const ConvProblem& p, const float* filter, float* pac
 }
 
 void RunConvGrouped(const ConvProblem& problem, const ConvEpilogue& epilogue, const float* packed,
-                    const float* bias, const float* in, float* out, int num_threads) {
+                    const float* bias, const float* in, float* out, int num_threads,
+                    float* /*work*/) {
   const WindowAxis& h = problem.window[0];
   const WindowAxis& w = problem.window[1];
   ParallelForImageRows(num_threads, problem.batch, h.out,
@@ -216,5 +215,16 @@ void RunConvGrouped(const ConvProblem& problem, const ConvEpilogue& epilogue, co
                          rows.Run(first, last);
                        });
 }
+
+}  // namespace
+
+constexpr ConvMethod kConvGrouped = {
+    .name = "groups in vectors",
+    .key = 6,
+    .pays = ConvGroupedPays,
+    .filter_size = ConvGroupedFilterSize,
+    .pack = PackConvGroupedFilter,
+    .run = RunConvGrouped,
+};
 
 }  // namespace interp::nn

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "kernels/nn/conv_problem.h"
 
 namespace interp::nn {
@@ -15,23 +14,24 @@ namespace interp::nn {
 struct ConvMethod {
   absl::string_view name;  // in profiles
   uint64_t key;            // of the packed filter, KernelContext::Shared; no hash is that small
-  // True where this is faster than oneDNN.
+  // True where this is faster than oneDNN, a part of the cases that it computes.
   bool (*pays)(const ConvProblem&);
   int64_t (*filter_size)(const ConvProblem&);  // floats of the packed filter
   // Packs a filter in dense O,I,kernel order. May throw std::bad_alloc.
   void (*pack)(const ConvProblem&, const float* filter, float* packed);
-  size_t (*work_bytes)(const ConvProblem&, int num_threads);  // memory for a run
+  // Memory for a run.
+  size_t (*work_bytes)(const ConvProblem&, int num_threads) = [](const ConvProblem&, int) {
+    return size_t{0};
+  };
   // Computes `out`, which holds the residual before when the epilogue has one. `bias` is null
   // without one. Results do not depend on the number of threads.
   void (*run)(const ConvProblem&, const ConvEpilogue&, const float* packed, const float* bias,
               const float* in, float* out, int num_threads, float* work);
 };
 
-// Keys of methods are below that.
+// Keys of methods are below that; 1 is that of Winograd's method, 2 that of the taps behind a 1x1
+// convolution.
 inline constexpr uint64_t kConvMethodKeys = 7;
-
-// All of them; the first that pays is taken.
-absl::Span<const ConvMethod> ConvMethods();
 
 // The first method that pays; null: none does.
 const ConvMethod* FindConvMethod(const ConvProblem& problem);

@@ -7,7 +7,6 @@
 #include <random>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/nn/conv_by_tap.h"
@@ -91,18 +90,6 @@ struct ProductCase {
 };
 
 // Whether or not it pays.
-const ConvMethod& MethodNamed(absl::string_view name) {
-  const absl::Span<const ConvMethod> all = ConvMethods();
-  const auto found = absl::c_find_if(all, [&](const ConvMethod& m) { return m.name == name; });
-  EXPECT_NE(found, all.end()) << name;
-  return *found;
-}
-
-const ConvMethod& OfWindows() { return MethodNamed("product"); }
-const ConvMethod& OfTaps() { return MethodNamed("product of taps"); }
-const ConvMethod& ByTap() { return MethodNamed("product by tap"); }
-const ConvMethod& InGroups() { return MethodNamed("groups in vectors"); }
-
 std::vector<float> ConvolveBy(const ConvMethod& way, const ProductCase& c,
                               const ConvEpilogue& epilogue, int threads) {
   AlignedArray<float> packed(way.filter_size(c.p));
@@ -148,7 +135,7 @@ TEST(ConvProduct, GivesTheSumsOfRandomCases) {
     const ProductCase c(RandomWindows(rng), rng);
     const ConvEpilogue epilogue = {
         i % 2 == 0, i % 4 < 2, kSomeActivations[i % 3], {i % 5 == 0 ? 2.0F : 1.0F, 0.5F}};
-    EXPECT_THAT(ConvolveBy(OfWindows(), c, epilogue, 1 + i % 3),
+    EXPECT_THAT(ConvolveBy(kConvProduct, c, epilogue, 1 + i % 3),
                 Pointwise(WithinOf(1e-4), DirectSums(c, epilogue)))
         << "case " << i;
   }
@@ -158,8 +145,8 @@ TEST(ConvProduct, ReadsPixelsInPlace) {
   std::mt19937 rng(2);
   for (const int64_t pixels : {1, 7, 49, 200}) {
     const ProductCase c(PointwiseProblem(pixels, 600, 70), rng);
-    EXPECT_EQ(ConvProductWorkBytes(c.p), 0u);
-    EXPECT_THAT(ConvolveBy(OfWindows(), c, {}, 1), Pointwise(WithinOf(1e-3), DirectSums(c, {})));
+    EXPECT_EQ(kConvProduct.work_bytes(c.p, 1), 0u);
+    EXPECT_THAT(ConvolveBy(kConvProduct, c, {}, 1), Pointwise(WithinOf(1e-3), DirectSums(c, {})));
   }
 }
 
@@ -168,9 +155,9 @@ TEST(ConvProduct, GivesTheSameBitsWithAnyNumberOfThreads) {
   for (int i = 0; i < 20; ++i) {
     const ProductCase c(i == 0 ? PointwiseProblem(49, 512, 300) : RandomWindows(rng), rng);
     const ConvEpilogue epilogue = {true, i % 2 == 0, {ActivationKind::kRelu}};
-    const std::vector<float> one = ConvolveBy(OfWindows(), c, epilogue, 1);
+    const std::vector<float> one = ConvolveBy(kConvProduct, c, epilogue, 1);
     for (const int threads : {2, 3, 7}) {
-      EXPECT_EQ(ConvolveBy(OfWindows(), c, epilogue, threads), one) << "case " << i;
+      EXPECT_EQ(ConvolveBy(kConvProduct, c, epilogue, threads), one) << "case " << i;
     }
   }
 }
@@ -196,7 +183,7 @@ TEST(ConvFewOutputs, GivesTheSumsOfRandomCases) {
                                    i % 4 < 2,
                                    kSomeActivations[i % 3],
                                    {i % 5 == 0 ? 2.0F : 1.0F, i % 5 == 0 ? 0.5F : 0.0F}};
-    EXPECT_THAT(ConvolveBy(OfTaps(), c, epilogue, 1 + i % 3),
+    EXPECT_THAT(ConvolveBy(kConvFewOutputs, c, epilogue, 1 + i % 3),
                 Pointwise(WithinOf(3e-4), DirectSums(c, epilogue)))
         << "case " << i;
   }
@@ -206,8 +193,8 @@ TEST(ConvFewOutputs, GivesTheSameBitsWithAnyNumberOfThreads) {
   std::mt19937 rng(5);
   for (int i = 0; i < 20; ++i) {
     const ProductCase c(RandomFewOutputs(rng), rng);
-    const std::vector<float> one = ConvolveBy(OfTaps(), c, {}, 1);
-    for (const int threads : {2, 3, 7}) EXPECT_EQ(ConvolveBy(OfTaps(), c, {}, threads), one);
+    const std::vector<float> one = ConvolveBy(kConvFewOutputs, c, {}, 1);
+    for (const int threads : {2, 3, 7}) EXPECT_EQ(ConvolveBy(kConvFewOutputs, c, {}, threads), one);
   }
 }
 
@@ -236,7 +223,7 @@ ConvProblem RandomGroups(std::mt19937& rng) {
   // Long rows, for tiles of all widths.
   for (int i = 0; i < 2; ++i) p.window[i].in += Pick(rng, 0, 1) * Pick(rng, 0, 40);
   EXPECT_TRUE(FitWindow(p.window, /*ceil_mode=*/false).ok());
-  EXPECT_TRUE(ConvGroupedPays(p));
+  EXPECT_TRUE(kConvGrouped.pays(p));
   return p;
 }
 
@@ -255,9 +242,9 @@ void ExpectSums(const ConvMethod& way, ConvProblem (&random)(std::mt19937&), uns
   }
 }
 
-TEST(ConvByTap, GivesTheSumsOfRandomCases) { ExpectSums(ByTap(), RandomSpreadWindows, 6); }
+TEST(ConvByTap, GivesTheSumsOfRandomCases) { ExpectSums(kConvByTap, RandomSpreadWindows, 6); }
 
-TEST(ConvGrouped, GivesTheSumsOfRandomCases) { ExpectSums(InGroups(), RandomGroups, 7); }
+TEST(ConvGrouped, GivesTheSumsOfRandomCases) { ExpectSums(kConvGrouped, RandomGroups, 7); }
 
 TEST(ConvByTap, PaysWhereWindowsLieInThePadding) {
   const auto square = [](int64_t size, int64_t dilation) {
@@ -272,19 +259,19 @@ TEST(ConvByTap, PaysWhereWindowsLieInThePadding) {
     }
     return p;
   };
-  EXPECT_TRUE(ConvByTapPays(square(16, 12)));
-  EXPECT_TRUE(ConvByTapPays(square(32, 6)));
-  EXPECT_FALSE(ConvByTapPays(square(16, 1)));
-  EXPECT_FALSE(ConvByTapPays(square(64, 2)));  // Winograd's method is faster
+  EXPECT_TRUE(kConvByTap.pays(square(16, 12)));
+  EXPECT_TRUE(kConvByTap.pays(square(32, 6)));
+  EXPECT_FALSE(kConvByTap.pays(square(16, 1)));
+  EXPECT_FALSE(kConvByTap.pays(square(64, 2)));  // Winograd's method is faster
   ConvProblem grouped = square(16, 12);
   grouped.groups = 2;
-  EXPECT_FALSE(ConvByTapPays(grouped));
+  EXPECT_FALSE(kConvByTap.pays(grouped));
   ConvProblem strided = square(56, 1);
   for (int i = 0; i < 2; ++i) strided.window[i].stride = 2;
   for (int i = 0; i < 2; ++i) strided.window[i].out = 28;
-  EXPECT_EQ(ConvByTapPays(strided), kVectorBytes == 32);
+  EXPECT_EQ(kConvByTap.pays(strided), kVectorBytes == 32);
   strided.in_channels = 32;
-  EXPECT_FALSE(ConvByTapPays(strided));
+  EXPECT_FALSE(kConvByTap.pays(strided));
 }
 
 // Of the methods that pay the first one is taken, each under a key of its own.
@@ -305,34 +292,34 @@ TEST(ConvFewOutputs, PaysWhereAVectorIsMostlyEmpty) {
     for (int i = 0; i < 2; ++i) p.window[i] = {.in = 64, .out = 65 - kernel, .kernel = kernel};
     return p;
   };
-  EXPECT_EQ(ConvFewOutputsPays(problem(3, 9)), measured);
-  EXPECT_EQ(ConvFewOutputsPays(problem(1, 3)), measured);
-  EXPECT_FALSE(ConvFewOutputsPays(problem(3, 1)));
-  EXPECT_FALSE(ConvFewOutputsPays(problem(16, 3)));
+  EXPECT_EQ(kConvFewOutputs.pays(problem(3, 9)), measured);
+  EXPECT_EQ(kConvFewOutputs.pays(problem(1, 3)), measured);
+  EXPECT_FALSE(kConvFewOutputs.pays(problem(3, 1)));
+  EXPECT_FALSE(kConvFewOutputs.pays(problem(16, 3)));
   ConvProblem strided = problem(3, 9);
   strided.window[0].stride = 2;
-  EXPECT_FALSE(ConvFewOutputsPays(strided));
+  EXPECT_FALSE(kConvFewOutputs.pays(strided));
 }
 
 // Where a filter is small, or read by many pixels, there is nothing to fetch ahead.
 TEST(ConvProduct, PaysForFewPixelsOfLargeFilters) {
   const bool measured = kVectorBytes == 64;
-  EXPECT_EQ(ConvProductPays(PointwiseProblem(49, 512, 2048)), measured);
-  EXPECT_EQ(ConvProductPays(PointwiseProblem(196, 512, 2048)), measured);
-  EXPECT_FALSE(ConvProductPays(PointwiseProblem(784, 512, 2048)));
+  EXPECT_EQ(kConvProduct.pays(PointwiseProblem(49, 512, 2048)), measured);
+  EXPECT_EQ(kConvProduct.pays(PointwiseProblem(196, 512, 2048)), measured);
+  EXPECT_FALSE(kConvProduct.pays(PointwiseProblem(784, 512, 2048)));
   ConvProblem window = PointwiseProblem(196, 512, 2048);
   window.window[1].kernel = 2;
-  EXPECT_FALSE(ConvProductPays(window));
+  EXPECT_FALSE(kConvProduct.pays(window));
   ConvProblem strided = PointwiseProblem(256, 512, 2048);
   strided.window[1] = {.in = 512, .out = 256, .stride = 2};
-  EXPECT_EQ(ConvProductPays(strided), measured);
+  EXPECT_EQ(kConvProduct.pays(strided), measured);
   strided.window[1] = {.in = 254, .out = 256, .pad_begin = 1};
-  EXPECT_FALSE(ConvProductPays(strided));
-  EXPECT_FALSE(ConvProductPays(PointwiseProblem(257, 512, 2048)));
-  EXPECT_FALSE(ConvProductPays(PointwiseProblem(49, 128, 128)));
+  EXPECT_FALSE(kConvProduct.pays(strided));
+  EXPECT_FALSE(kConvProduct.pays(PointwiseProblem(257, 512, 2048)));
+  EXPECT_FALSE(kConvProduct.pays(PointwiseProblem(49, 128, 128)));
   ConvProblem grouped = PointwiseProblem(49, 512, 2048);
   grouped.groups = 2;
-  EXPECT_FALSE(ConvProductPays(grouped));
+  EXPECT_FALSE(kConvProduct.pays(grouped));
 }
 
 }  // namespace
