@@ -64,10 +64,10 @@ void Frame::BindWithin(InstrId id) {
   for (const VarId id : plan_.entries) {
     entries_.push_back(variables_[id]);
     whole_.erase(std::remove(whole_.begin(), whole_.end(), variables_[id]), whole_.end());
-    Watch(id, /*written=*/false);
+    Watch(id, /*written=*/true);
   }
   for (const VarId id : plan_.results) results_.push_back(variables_[id]);
-  for (const VarId id : plan_.inherited) Watch(id, /*written=*/false);
+  for (const VarId id : plan_.inherited) Watch(id, /*written=*/true);
 }
 
 // Variables that are nobody else's lie in this frame.

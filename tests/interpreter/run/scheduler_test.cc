@@ -6,6 +6,8 @@
 
 #include <numeric>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/program_print.h"
 #include "interpreter/interpreter_core.h"
@@ -81,16 +83,22 @@ Program LoopAndWayBack() {
   return builder.Fetch("out").Fetch("last").Fetch("w").Build();
 }
 
-// The main block drops or overwrites a value that a way back reads, and the way back one that the
-// main block has yet to read.
-TEST(SchedulerStressTest, WaysBackKeepTheirValuesApart) {
+// Runs with two, two and three rows in "x" and as many trips as `trips`.
+DifferentialCase LoopCase(Program program, int64_t trips) {
   DifferentialCase test{
-      .program = LoopAndWayBack(), .params = {"w"}, .initial = {RandomParameter(1, 0)}};
+      .program = std::move(program), .params = {"w"}, .initial = {RandomParameter(1, 0)}};
   for (const int64_t rows : {2, 2, 3}) {
     std::vector<int64_t> x(4 * rows);
     std::iota(x.begin(), x.end(), rows);
-    test.feeds.push_back({Tensor::Of<int64_t>({rows, 4}, x), Tensor::Of<int64_t>({1}, {1})});
+    test.feeds.push_back({Tensor::Of<int64_t>({rows, 4}, x), Tensor::Of<int64_t>({1}, {trips})});
   }
+  return test;
+}
+
+// The main block drops or overwrites a value that a way back reads, and the way back one that the
+// main block has yet to read.
+TEST(SchedulerStressTest, WaysBackKeepTheirValuesApart) {
+  const DifferentialCase test = LoopCase(LoopAndWayBack(), /*trips=*/1);
   const auto expected = RunReference(test);
   ASSERT_THAT(expected, IsOk());
   for (uint64_t seed = 1; seed <= kGraphs / 4; ++seed) {
@@ -99,6 +107,51 @@ TEST(SchedulerStressTest, WaysBackKeepTheirValuesApart) {
       ASSERT_THAT(Compare(variant, test, *expected), IsOk()) << variant.name;
     }
   }
+}
+
+// Reads "var" of a block, gives it another shape, and reads it again.
+void GiveOtherShape(ProgramBuilder& builder, const std::string& var) {
+  const auto update = [&](int32_t tag) {
+    builder.AddOp("update", {{"Param", {"w"}}, {"X", {var}}}, {{"ParamOut", {"w"}}},
+                  {{"tag", tag}});
+  };
+  update(1);
+  builder.AddOp("source", {}, {{"Out", {var}}},
+                {{"tag", 2}, {"shape", std::vector<int64_t>{2}}, {"dtype", int32_t{3}}});
+  update(3);
+}
+
+void ExpectAllVariantsToAgree(const DifferentialCase& test) {
+  const auto expected = RunReference(test);
+  ASSERT_THAT(expected, IsOk());
+  for (const std::vector<Variant>& variants : {HostVariants(), DeviceVariants(1)}) {
+    for (const Variant& variant : variants) {
+      EXPECT_THAT(Compare(variant, test, *expected), IsOk()) << variant.name;
+    }
+  }
+}
+
+// Each step starts with the shape that the loop's trip left, and has another when it ends.
+TEST(SchedulerStressTest, WaysBackGiveVariablesOfTheLoopOtherShapes) {
+  ProgramBuilder builder(DType::kInt64);
+  builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).DeclareSteps("steps").Open();
+  builder.Call("mix", {"x"}, "u", {{"tag", 4}});
+  builder.Close("repeat", {{"Condition", {"n"}}}, {{"Steps", {"steps"}}}).Open(1);
+  GiveOtherShape(builder, "u");
+  builder.Close("back", {{"Steps", {"steps"}}}, {{"StepsOut", {"steps"}}}).Fetch("w");
+  ExpectAllVariantsToAgree(LoopCase(builder.Build(), /*trips=*/3));
+}
+
+TEST(SchedulerStressTest, BlocksGiveTheirEntriesOtherShapes) {
+  ProgramBuilder builder(DType::kInt64);
+  builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).Open();
+  builder.Declare("row", {4}).Declare("state", {1});
+  GiveOtherShape(builder, "row");
+  builder.Call("mix", {"state"}, "next", {{"tag", 4}});
+  const std::vector<std::string> names = {"row", "state", "next", "row"};
+  builder.Close("scan", {{"Rows", {"x"}}, {"State", {"n"}}}, {{"Out", {"out"}}},
+                {{"names", names}, {"dtype", int32_t{3}}});
+  ExpectAllVariantsToAgree(LoopCase(builder.Fetch("out").Fetch("w").Build(), /*trips=*/1));
 }
 
 // Clones share plan, parameters and devices; each has its own variables.
