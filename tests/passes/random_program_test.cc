@@ -9,13 +9,14 @@
 #include "core/program_print.h"
 #include "passes/pipeline.h"
 #include "tests/testing/fake_ops.h"
+#include "tests/testing/sample.h"
 
 namespace interp {
 namespace {
 
 class RandomProgram {
  public:
-  explicit RandomProgram(uint32_t seed) : random_(seed) {}
+  explicit RandomProgram(uint64_t seed) : random_(seed) {}
 
   Program Make(int num_ops) {
     program_.blocks.resize(2);
@@ -197,7 +198,7 @@ class HashMachine {
 
 TEST(RandomProgramTest, PassesKeepProgramsValidAndValuesEqual) {
   int pairs = 0;
-  for (uint32_t seed = 0; seed < 500; ++seed) {
+  for (const uint64_t seed : testing::Seeds(500)) {
     RandomProgram random(seed);
     const Program program = random.Make(/*num_ops=*/3 + static_cast<int>(seed % 40));
     const PassContext context{testing::FakeOps(), {{"x", "c"}}, random.PickFetches()};

@@ -24,7 +24,7 @@ const uint64_t kGraphs = SampleOf<uint64_t>(60, 400);
 // Random programs of that depth, under every variant for the host or, on one or two devices, every
 // one for those.
 void ExpectAllToAgree(bool with_devices, bool nested) {
-  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+  for (const uint64_t seed : Seeds(kGraphs)) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     RandomGraphOptions options{.num_ops =
                                    5 + static_cast<int>(seed * 7 % (with_devices ? 60 : 90))};
@@ -101,7 +101,7 @@ TEST(SchedulerStressTest, WaysBackKeepTheirValuesApart) {
   const DifferentialCase test = LoopCase(LoopAndWayBack(), /*trips=*/1);
   const auto expected = RunReference(test);
   ASSERT_THAT(expected, IsOk());
-  for (uint64_t seed = 1; seed <= kGraphs / 4; ++seed) {
+  for (const uint64_t seed : Seeds(kGraphs / 4)) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     for (const Variant& variant : DeviceVariants(seed)) {
       ASSERT_THAT(Compare(variant, test, *expected), IsOk()) << variant.name;
@@ -175,7 +175,7 @@ void CheckClones(const Variant& variant, const DifferentialCase& test, const Exp
 }
 
 TEST(SchedulerStressTest, ClonesRunSideBySide) {
-  for (uint64_t seed = 1; seed <= kGraphs / 10; ++seed) {
+  for (const uint64_t seed : Seeds(kGraphs / 10)) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const int num_devices = static_cast<int>(seed % 3);
     // Without updates, as clones would race for the parameters.

@@ -296,7 +296,7 @@ class MutationDynamicTest : public ::testing::Test {
 
 TEST_F(MutationDynamicTest, RunsShowWhatVerificationFinds) {
   std::mt19937_64 random(1);
-  for (uint64_t seed = 1; seed <= kGraphs; ++seed) {
+  for (const uint64_t seed : Seeds(kGraphs)) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const DifferentialCase test = MakeMutationCase(seed);
     const auto expected = RunReference(test);

@@ -14,6 +14,7 @@
 #include "tests/testing/mutations.h"
 #include "tests/testing/plans.h"
 #include "tests/testing/random_graph.h"
+#include "tests/testing/sample.h"
 
 namespace interp::testing {
 namespace {
@@ -56,7 +57,7 @@ const PlanOptions kVariants[] = {
 };
 
 TEST(VerifyPlanTest, PlansOfRandomProgramsAreProved) {
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (const uint64_t seed : Seeds(300)) {
     RandomGraph graph = MakeRandomGraph(seed, {.num_ops = static_cast<int>(10 + seed % 70)});
     const absl::StatusOr<PipelineResult> passed =
         RunPipeline(std::move(graph.program), {.ops = ProbeOps()});
