@@ -6,7 +6,8 @@ namespace {
 // Follows the program through all blocks and notes who writes a variable first.
 class HomeChooser {
  public:
-  explicit HomeChooser(std::vector<Plan>& plans) : plans_(plans), seen_(plans.size()) {
+  explicit HomeChooser(std::vector<Plan>& plans)
+      : plans_(plans), seen_(plans.size()), callers_(plans.size()) {
     for (size_t block = 0; block < plans.size(); ++block) {
       seen_[block].resize(plans[block].vars.size(), false);
     }
@@ -41,20 +42,37 @@ class HomeChooser {
 
   void VisitSubBlock(int32_t block, const Instruction& instruction) {
     const int32_t inner = instruction.sub_block;
+    callers_[inner] = {.block = block, .instruction = &instruction};
     ForEachCapture(instruction, plans_[inner], [&](VarId outside, VarId inside) {
-      if (KernelFollows(instruction, outside)) {
-        plans_[block].vars[outside].place = Place{};
-        seen_[block][outside] = true;
-      }
+      if (KernelFollows(instruction, outside)) KeepOnHost(block, outside);
       plans_[inner].vars[inside].place = plans_[block].vars[outside].place;
       seen_[inner][inside] = seen_[block][outside];
     });
+    // The kernel writes and reads these, on the host.
+    for (const VarId id : plans_[inner].entries) NoteWriter(inner, id, Place{});
     for (const VarId id : plans_[inner].results) NoteWriter(inner, id, Place{});
     Inherit(inner);
     VisitBlock(inner);
     ForEachCapture(instruction, plans_[inner], [&](VarId outside, VarId inside) {
       plans_[block].vars[outside].place = plans_[inner].vars[inside].place;
       seen_[block][outside] = seen_[inner][inside];
+    });
+  }
+
+  // Whatever was chosen before, also where the value comes from: a forward block, or the blocks
+  // around.
+  void KeepOnHost(int32_t block, VarId id) {
+    const Plan& plan = plans_[block];
+    plans_[block].vars[id].place = Place{};
+    seen_[block][id] = true;
+    for (size_t i = 0; i < plan.inherited.size(); ++i) {
+      if (plan.inherited[i] != id) continue;
+      KeepOnHost(plan.forward_block, plans_[plan.forward_block].saved[i].var);
+    }
+    const Caller caller = callers_[block];
+    if (caller.instruction == nullptr) return;
+    ForEachCapture(*caller.instruction, plan, [&](VarId outside, VarId inside) {
+      if (inside == id) KeepOnHost(caller.block, outside);
     });
   }
 
@@ -94,8 +112,14 @@ class HomeChooser {
     }
   }
 
+  struct Caller {
+    int32_t block = -1;
+    const Instruction* instruction = nullptr;
+  };
+
   std::vector<Plan>& plans_;
   std::vector<std::vector<bool>> seen_;  // by block and VarId: somebody writes it
+  std::vector<Caller> callers_;          // by block: what runs it; null for the main block
 };
 
 }  // namespace

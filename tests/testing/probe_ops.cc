@@ -483,7 +483,7 @@ void AddPlumbing(OpRegistry& ops) {
 }
 
 int64_t FirstElement(const Tensor& tensor) {
-  if (tensor.numel() == 0) return 0;
+  if (!tensor.has_memory() || tensor.numel() == 0) return 0;  // shrinking takes writers away
   return tensor.dtype == DType::kInt32 ? *tensor.data<int32_t>() : *tensor.data<int64_t>();
 }
 
