@@ -56,8 +56,7 @@ class LastUses {
     const Instruction& instruction = plan_.instructions[id];
     for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
       const VarId var = instruction.inputs[arg];
-      if (var < 0 || !collectable_[var]) continue;
-      if ((InputFlags(instruction, arg) & kNoNeedBuffer) != 0) continue;
+      if (!NeedsValue(plan_, instruction, arg) || !collectable_[var]) continue;
       const int32_t latest = first_reader_[var];
       if (latest >= 0 && readers_[latest].instruction == id) continue;
       readers_.push_back({id, latest});

@@ -38,9 +38,8 @@ class Lives {
   void Note(int32_t at) {
     const Instruction& instruction = plan_.instructions[plan_.order[at]];
     for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
-      const VarId id = instruction.inputs[arg];
-      const int flags = InputFlags(instruction, static_cast<int>(arg));
-      if (id >= 0 && (flags & kNoNeedBuffer) == 0) lives_[id].last = at;
+      if (!NeedsValue(plan_, instruction, static_cast<int>(arg))) continue;
+      lives_[instruction.inputs[arg]].last = at;
     }
     for (size_t arg = 0; arg < instruction.outputs.size(); ++arg) {
       const VarId id = instruction.outputs[arg];

@@ -27,4 +27,11 @@ int32_t CountInstructions(absl::Span<const Plan> plans) {
   return count;
 }
 
+bool NeedsValue(const Plan& plan, const Instruction& instruction, int arg) {
+  const VarId id = instruction.inputs[arg];
+  if (id < 0) return false;
+  return plan.vars[id].kind != VarKind::kLodTensor ||
+         (InputFlags(instruction, arg) & kNoNeedBuffer) == 0;
+}
+
 }  // namespace interp

@@ -21,12 +21,11 @@ std::vector<bool> OutliveActivation(const Plan& plan) {
   return outlive;
 }
 
-// The variables whose memory an instruction touches, each once, sorted.
-std::vector<VarId> Uses(const Instruction& instruction) {
+// The variables whose memory or whole value an instruction touches, each once, sorted.
+std::vector<VarId> Uses(const Plan& plan, const Instruction& instruction) {
   std::vector<VarId> uses;
   for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
-    const VarId id = instruction.inputs[arg];
-    if (id >= 0 && (InputFlags(instruction, arg) & kNoNeedBuffer) == 0) uses.push_back(id);
+    if (NeedsValue(plan, instruction, arg)) uses.push_back(instruction.inputs[arg]);
   }
   for (const VarId id : instruction.outputs) {
     if (id >= 0) uses.push_back(id);
@@ -48,7 +47,7 @@ class FreeChecker {
   void Run() {
     const size_t n = plan_.instructions.size();
     uses_.reserve(n);
-    for (const Instruction& instruction : plan_.instructions) uses_.push_back(Uses(instruction));
+    for (const Instruction& i : plan_.instructions) uses_.push_back(Uses(plan_, i));
     FindListers();
     // Later instructions first: what is known of them settles most earlier ones.
     settled_.resize(n);

@@ -185,6 +185,36 @@ TEST(ConditionalBlockGradTest, OfABlockThatDidNotRunIsZero) {
   }
 }
 
+// The gradient of an array that the branch reads has as many elements, although the array itself is
+// not read any more.
+TEST(ConditionalBlockGradTest, OfAnArrayIsAsLong) {
+  const Case test = {
+      "block 0\n"
+      "  var x float32[2]\n  var yes bool[1]\n  var i int64[1]\n  var a lod_tensor_array\n"
+      "  var y float32[2]\n  var scope step_scopes\n  var y@GRAD float32[2]\n"
+      "  var a@GRAD lod_tensor_array\n  var n int64[1]\n"
+      "  write_to_array(X=x, I=i) -> (Out=a)\n"
+      "  scale(X=x) -> (Out=y) {scale=2.0}\n"
+      "  conditional_block(Cond=yes, Input=a) -> (Out=y, Scope=scope)"
+      " {sub_block=block:1, is_scalar_condition=true}\n"
+      "  conditional_block_grad(Cond=yes, Input=a, Out=y, Out@GRAD=y@GRAD, Scope=scope)"
+      " -> (Input@GRAD=a@GRAD) {sub_block=block:2, is_scalar_condition=true}\n"
+      "  lod_array_length(X=a@GRAD) -> (Out=n)\n"
+      "block 1 parent=0\n"
+      "  read_from_array(X=a, I=i) -> (Out=y)\n"
+      "block 2 parent=0 forward=1\n"
+      "  var a@GRAD lod_tensor_array\n"
+      "  write_to_array(X=y@GRAD, I=i) -> (Out=a@GRAD)\n",
+      {"x", "yes", "i", "y@GRAD"},
+      {"n"}};
+  for (const bool taken : {true, false}) {
+    const auto out = RunTwice(
+        test, {Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {taken}), Int(0), Floats({2}, {3, 4})});
+    ASSERT_THAT(out, IsOk());
+    EXPECT_EQ((*out)[0].data<int64_t>()[0], 1);
+  }
+}
+
 // The branch writes s over, which its gradient shows by making none of s. That of n is an
 // integer's, which the program does not name otherwise, and nothing outside makes that of u.
 TEST(ConditionalBlockGradTest, WhatABranchOverwritesHasNoGradientBehindIt) {
