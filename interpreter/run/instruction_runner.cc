@@ -522,13 +522,17 @@ absl::Status InstructionRunner::KeepPersistables(const Bound& bound) {
 
 absl::Status InstructionRunner::CheckFinite(InstrId id) const {
   const Bound& bound = bound_[id];
+  // Also for copies to the host, which may be under way. A block's work is done when its
+  // instruction ends.
+  if (!bound.instruction->place.on_host()) {
+    INTERP_RETURN_IF_ERROR(hot_[id].context->stream().Synchronize());
+  }
   for (size_t arg = 0; arg < bound.instruction->outputs.size(); ++arg) {
     const VarId var = bound.instruction->outputs[arg];
     const Tensor* tensor = bound.args.tensors[bound.instruction->inputs.size() + arg];
     if (var < 0 || tensor == nullptr) continue;
     Tensor on_host;
     if (!tensor->place().on_host()) {
-      INTERP_RETURN_IF_ERROR(hot_[id].context->stream().Synchronize());
       INTERP_ASSIGN_OR_RETURN(on_host,
                               devices_->heap(tensor->place()).Download(*tensor, *services_.pool));
       tensor = &on_host;

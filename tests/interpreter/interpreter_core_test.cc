@@ -537,6 +537,30 @@ TEST(InterpreterCoreTest, NaNAndInfinityAreFoundWhenAskedFor) {
   EXPECT_THAT(MakeCore(program, scope)->Run({}), IsOk());
 }
 
+// Copies to the host are looked at when they are done, and what a block writes on a device is no
+// result of the instruction that runs it.
+TEST(InterpreterCoreTest, NaNsAreFoundBehindDevices) {
+  ProgramBuilder builder(DType::kFloat32);
+  builder.Feed("x", {2}).Feed("n", {1}, DType::kInt64);
+  builder.Call("half", {"x"}, "a").Call("half", {"x"}, "b").Open();
+  builder.Call("half", {"b"}, "a").Close("repeat", {{"Condition", {"n"}}}, {});
+  const Program program = builder.Fetch("a").Fetch("b").Build();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CoreOptions options = Options();
+    options.check_nan_inf = true;
+    options.plan.place = {PlaceKind::kSim, 0};
+    options.sim = {
+        .capacity_bytes = 1 << 20, .seed = seed, .execution = SimOptions::Execution::kInterleaved};
+    const auto core = MakeCore(program, std::make_shared<Scope>(), options);
+    for (int run = 0; run < 3; ++run) {
+      EXPECT_THAT(core->Run({VectorOf<float>({1, 2}), VectorOf<int64_t>({1})}), IsOk());
+    }
+    const float infinity = std::numeric_limits<float>::infinity();
+    EXPECT_THAT(core->Run({VectorOf<float>({1, infinity}), VectorOf<int64_t>({1})}),
+                FailsWith(StatusCode::kInvalidArgument, "contains a NaN"));
+  }
+}
+
 TEST(InterpreterCoreTest, ArraysStartEmptyInEveryRun) {
   const Program program = ProgramBuilder(DType::kInt64)
                               .Feed("x", {2})
