@@ -391,7 +391,9 @@ absl::Status InterpreterCore::Impl::FinishDevices(absl::Status status, const Run
     options.observer->OnWaitEnd(-1, -1, /*worker=*/0, start_ns, SteadyNowNs());
   }
   status.Update(done);
-  if (!status.ok() || devices_->errors().any()) devices_->Synchronize().IgnoreError();
+  // Work in flight may fail from here on: the run after this one tells.
+  if (status.ok() && !devices_->errors().any()) return status;
+  devices_->Synchronize().IgnoreError();
   if (!devices_->errors().any()) return status;
   const std::optional<WorkError> error = devices_->errors().Take();
   return main_->Explain(error->tag, error->status).value_or(error->status);
@@ -412,7 +414,11 @@ absl::Status InterpreterCore::Impl::PrepareParameters(Places& places) {
 // When they changed, what was computed of their old values is forgotten.
 absl::Status InterpreterCore::Impl::PrepareConstants(Places& places) {
   if (!parameters_->NoteConstants()) return absl::OkStatus();
-  if (devices_ != nullptr) INTERP_RETURN_IF_ERROR(devices_->Synchronize());
+  if (devices_ != nullptr) {
+    // Work of clones might yet leave what it makes of the old values where all find it.
+    const bool forgets = model_->constants.Forgets(parameters_->constants());
+    INTERP_RETURN_IF_ERROR(forgets ? devices_->SynchronizeDevices() : devices_->Synchronize());
+  }
   main_->ResetKernelStates();
   main_->ForgetShapes();
   constants_copied_ = false;

@@ -69,6 +69,11 @@ absl::StatusOr<std::shared_ptr<const void>> ConstantCache::GetOrMake(
   return values_.try_emplace(at, std::move(value)).first->second;
 }
 
+bool ConstantCache::Forgets(const std::vector<ConstantValue>& constants) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !made_from_.empty() && made_from_ != constants;
+}
+
 void ConstantCache::UseConstants(const std::vector<ConstantValue>& constants) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (made_from_ == constants) return;

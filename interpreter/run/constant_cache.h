@@ -38,6 +38,8 @@ class ConstantCache final : public SharedConstants {
       int instruction, uint64_t key,
       const std::function<absl::StatusOr<std::shared_ptr<const void>>()>& make) override;
 
+  // Whether UseConstants would forget values that were made of other constants.
+  bool Forgets(const std::vector<ConstantValue>& constants) const;
   // From now on values are made of these constants; those made of others are forgotten.
   void UseConstants(const std::vector<ConstantValue>& constants);
 

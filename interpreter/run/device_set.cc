@@ -184,6 +184,12 @@ absl::Status DeviceSet::Synchronize() {
   return status;
 }
 
+absl::Status DeviceSet::SynchronizeDevices() {
+  absl::Status status;
+  for (const OnDevice& on : devices_) status.Update(on.device->Synchronize());
+  return status;
+}
+
 absl::Status DeviceSet::SynchronizeHostMemory() {
   absl::Status status;
   for (Stream* stream : host_streams_) status.Update(stream->Synchronize());

@@ -60,6 +60,8 @@ class DeviceSet {
 
   // Waits for the work of all streams of this core. Errors: a device is lost.
   absl::Status Synchronize();
+  // The same for the work of all cores on these devices.
+  absl::Status SynchronizeDevices();
   // Waits for the streams whose work reads host memory, or writes what is there beyond the run:
   // then nothing reads the caller's feeds, and parameters of the host are at rest. Errors as
   // before.
