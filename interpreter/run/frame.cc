@@ -289,6 +289,7 @@ absl::Status Frame::RunOn(StepRecord& record) {
 }
 
 void Frame::Inherit(StepRecord& record) {
+  if (plan_.inherited.empty()) return;  // there may be no forward block
   const std::vector<SavedVar>& saved = compiled_.plans[plan_.forward_block].saved;
   for (size_t i = 0; i < plan_.inherited.size(); ++i) {
     Variable& variable = *variables_[plan_.inherited[i]];

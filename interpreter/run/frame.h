@@ -136,7 +136,7 @@ class Frame final : public BlockRunner {
   std::vector<Variable*> variables_;  // by VarId
   std::vector<Variable*> whole_;  // of this frame and no tensors; emptied before each activation
   std::vector<Watched> watched_;
-  std::vector<Tensor> held_;  // values of the outer block on devices, as the activation found them
+  std::vector<Tensor> held_;  // with devices: values of the outer block that a step began with
   bool shapes_known_ =
       false;  // the last activation succeeded, so static shapes are in the variables
   bool with_devices_ = false;            // this block or one within has instructions on devices

@@ -154,6 +154,32 @@ TEST(SchedulerStressTest, BlocksGiveTheirEntriesOtherShapes) {
   ExpectAllVariantsToAgree(LoopCase(builder.Fetch("out").Fetch("w").Build(), /*trips=*/1));
 }
 
+// What the kernel gives a block lies on the host, also where a device writes it in the block.
+TEST(SchedulerStressTest, BlocksUpdateTheirEntriesOnDevices) {
+  ProgramBuilder builder(DType::kInt64);
+  builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).Open();
+  builder.Declare("row", {4}).Declare("state", {4});
+  builder.AddOp("update", {{"Param", {"state"}}, {"X", {"row"}}}, {{"ParamOut", {"state"}}},
+                {{"tag", 1}});
+  builder.Call("mix", {"state"}, "next", {{"tag", 2}});
+  const std::vector<std::string> names = {"row", "state", "next", "row"};
+  builder.Close("scan", {{"Rows", {"x"}}, {"State", {"w"}}}, {{"Out", {"out"}}},
+                {{"names", names}, {"dtype", int32_t{3}}});
+  ExpectAllVariantsToAgree(LoopCase(builder.Fetch("out").Fetch("w").Build(), /*trips=*/1));
+}
+
+// A loop in a way back looks at a condition that the forward loop left and it changes itself.
+TEST(SchedulerStressTest, LoopsInWaysBackFollowWhatTheyInherit) {
+  ProgramBuilder builder(DType::kInt64);
+  builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).DeclareSteps("steps").Open();
+  builder.Call("mix", {"x"}, "u", {{"tag", 1}});
+  builder.Close("repeat", {{"Condition", {"n"}}}, {{"Steps", {"steps"}}}).Open(1).Open();
+  GiveOtherShape(builder, "u");
+  builder.Close("repeat", {{"Condition", {"u"}}}, {});
+  builder.Close("back", {{"Steps", {"steps"}}}, {{"StepsOut", {"steps"}}}).Fetch("w");
+  ExpectAllVariantsToAgree(LoopCase(builder.Build(), /*trips=*/3));
+}
+
 // Clones share plan, parameters and devices; each has its own variables.
 void CheckClones(const Variant& variant, const DifferentialCase& test, const Expected& expected) {
   SCOPED_TRACE(variant.name);
