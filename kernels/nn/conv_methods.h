@@ -14,7 +14,7 @@ namespace interp::nn {
 struct ConvMethod {
   absl::string_view name;  // in profiles
   uint64_t key;            // of the packed filter, KernelContext::Shared; no hash is that small
-  // True where this is faster than oneDNN, a part of the cases that it computes.
+  // True where this is faster than oneDNN. It may compute other cases, too.
   bool (*pays)(const ConvProblem&);
   int64_t (*filter_size)(const ConvProblem&);  // floats of the packed filter
   // Packs a filter in dense O,I,kernel order. May throw std::bad_alloc.
@@ -24,7 +24,8 @@ struct ConvMethod {
     return size_t{0};
   };
   // Computes `out`, which holds the residual before when the epilogue has one. `bias` is null
-  // without one. Results do not depend on the number of threads.
+  // without one; `work` has work_bytes. Results do not depend on the number of threads. REQUIRES:
+  // a case that the method computes.
   void (*run)(const ConvProblem&, const ConvEpilogue&, const float* packed, const float* bias,
               const float* in, float* out, int num_threads, float* work);
 };

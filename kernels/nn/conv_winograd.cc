@@ -26,31 +26,39 @@ struct Tiling {
   int64_t out_row = 0;
   int64_t in_point = 0;  // floats of a block at one point
   int64_t out_point = 0;
+  int64_t stages = 1;  // tiles of a lane whose outputs are activated at once
 
-  int64_t stage_floats() const { return kTile * kTile * out_row; }  // the outputs of a tile
-  // Of a lane: the points, and the outputs of a tile, or of each.
-  int64_t work_floats() const {
-    return kPoints * (in_point + out_point) + (together ? block : 1) * stage_floats();
-  }
+  int64_t stage_floats() const { return kTile * kTile * out_row; }
+  // Of a lane: the points, and the outputs of tiles.
+  int64_t work_floats() const { return kPoints * (in_point + out_point) + stages * stage_floats(); }
 };
+
+constexpr int64_t kLeastTiles = 4;  // worth a thread of their own
+
+// Whether all threads multiply the same tiles, each at some of the points. Then the filter is read
+// once, which pays where tiles are few and the filter is larger than an L2 cache. Measured with two
+// threads on AVX2. Of many threads some would get a point more than others.
+bool SharesPoints(const ConvProblem& p, int64_t tiles, int num_threads) {
+  constexpr int64_t kNearFloats = 128 * 1024;
+  const int64_t few = kPoints >= 3 * num_threads ? 9 : kLeastTiles;
+  return tiles < few * num_threads && kPoints * FilterPoint(p) >= kNearFloats;
+}
 
 Tiling TilingOf(const ConvProblem& p, int num_threads) {
   constexpr int64_t kBlockFloats = 128 * 1024;  // half of an L2 cache of 1 MiB
   Tiling t;
   t.grid = GridOf(p);
-  // Tiles for each thread, below which it is slower to read the whole filter than to share points,
-  // of which many threads get unequal numbers.
-  const int64_t few = kPoints >= 3 * num_threads ? 9 : 4;
-  t.together = t.grid.count < few * num_threads && num_threads > 1;
-  t.lanes = t.together ? 1 : num_threads;
+  t.together = num_threads > 1 && SharesPoints(p, t.grid.count, num_threads);
+  t.lanes = t.together ? 1 : std::clamp<int64_t>(t.grid.count / kLeastTiles, 1, num_threads);
   t.in_row = RoundUp(p.in_channels, kLanes);
   t.out_row = RoundUp(p.out_channels, kLanes);
   const int64_t fitting = kBlockFloats / (kPoints * (t.in_row + t.out_row));
   const int64_t wanted =
       RoundUp(std::clamp<int64_t>(fitting, 2 * kGemmRows, 8 * kGemmRows), kGemmRows);
   const int64_t share = (t.grid.count + t.lanes - 1) / t.lanes;
-  // A low block at the end would read the whole filter for a few tiles.
+  // One and a half blocks are one: half of a block would read the whole filter, too.
   t.block = 2 * share <= 3 * wanted ? share : wanted;
+  t.stages = t.together ? std::min<int64_t>(num_threads, t.block) : 1;
   t.in_point = OddLines(t.block * t.in_row);
   t.out_point = OddLines(t.block * t.out_row);
   return t;
@@ -70,8 +78,7 @@ class Winograd {
     GatherTiles(first, {0, tiles}, out, work, StageOf(work));
   }
 
-  // The same by all threads together, for a block of fewer tiles than they could share: each reads
-  // a part of the filter.
+  // The same by all threads together, each at a part of the filter.
   template <typename T>
   void RunBlockTogether(int num_threads, int64_t first, int64_t tiles, const T* in, T* out,
                         float* work) const {
@@ -81,8 +88,10 @@ class Winograd {
     ParallelFor(num_threads, kPoints, /*grain=*/1, [&](int64_t begin, int64_t end) {
       Multiply({begin, end}, tiles, work);
     });
-    ParallelFor(num_threads, tiles, /*grain=*/1, [&](int64_t begin, int64_t end) {
-      GatherTiles(first, {begin, end}, out, work, StageOf(work) + begin * tiling_.stage_floats());
+    const int64_t parts = std::min(tiling_.stages, tiles);
+    ParallelFor(num_threads, parts, /*grain=*/1, [&](int64_t begin, int64_t end) {
+      float* const stage = StageOf(work) + begin * tiling_.stage_floats();
+      GatherTiles(first, {tiles * begin / parts, tiles * end / parts}, out, work, stage);
     });
   }
 

@@ -22,7 +22,7 @@ struct ProductBlock {
   int64_t rows = 0;
   int64_t j = 0;
   int64_t columns = 0;
-  bool begins = false;  // the thread has not read these columns of Y yet
+  bool begins = false;  // the first of matrix b that the thread gets
 };
 
 // The matrix of X or Y that matrix b of the result is made from.
@@ -37,8 +37,8 @@ inline int64_t MatrixOf(const Product& p, int64_t b, const std::array<int64_t, k
 
 namespace product_internal {
 
-// Whether threads share the columns of matrices, not the rows: of few rows each reads all of X and
-// a part of Y.
+// Whether threads share the columns of matrices, not the rows. Where rows are few, each thread
+// reads all of X and a part of Y.
 inline bool SharesColumns(const Product& p, int64_t panel, int threads) {
   constexpr int64_t kEnough = 8;  // parts for each thread, so that none waits long for another
   const int64_t tiles = p.count() * ((p.m + kGemmRows - 1) / kGemmRows);
@@ -46,7 +46,7 @@ inline bool SharesColumns(const Product& p, int64_t panel, int threads) {
   return p.count() * ((p.n + panel - 1) / panel) > tiles;
 }
 
-// Rows and columns of matrix b in blocks of equal height: a low one at the end would read all of Y
+// Cuts the rows of `whole` into blocks of equal height. A low one at the end would read all of Y
 // for a few rows.
 template <typename Body>
 void CutRows(ProductBlock whole, const Body& body) {
@@ -69,8 +69,8 @@ void ForEachBlock(const Product& p, int64_t panel, int threads, const Body& body
   const bool by_columns = product_internal::SharesColumns(p, panel, threads);
   const int64_t length = by_columns ? p.n : p.m;
   const int64_t unit = by_columns ? panel : kGemmRows;
-  const int64_t units = (length + unit - 1) / unit;  // of a matrix
-  const int64_t work = unit * (by_columns ? p.m : p.n) * p.k;
+  const int64_t units = (length + unit - 1) / unit;                              // of a matrix
+  const int64_t work = std::min(unit, length) * (by_columns ? p.m : p.n) * p.k;  // of a unit
   const int64_t grain = kProductGrain / std::max<int64_t>(1, work) + 1;
   ParallelFor(threads, p.count() * units, grain, [&](int64_t at, int64_t end) {
     while (at < end) {

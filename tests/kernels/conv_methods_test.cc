@@ -89,7 +89,7 @@ struct ProductCase {
   std::vector<float> residual;
 };
 
-// Whether or not it pays.
+// By a method that need not pay.
 std::vector<float> ConvolveBy(const ConvMethod& way, const ProductCase& c,
                               const ConvEpilogue& epilogue, int threads) {
   AlignedArray<float> packed(way.filter_size(c.p));
