@@ -227,8 +227,8 @@ inline bool IsFolded(const Plan& plan, VarId id) {
 // How many instructions the plans of all blocks have; numbers lie below.
 int32_t CountInstructions(absl::Span<const Plan> plans);
 
-// Whether input argument `arg` is to be there when the instruction runs: memory that it reads, or an
-// array or what else is no tensor, which collection empties. False for none.
+// Whether input argument `arg` is to be there when the instruction runs: memory that it reads, or
+// an array or what else is no tensor, which collection empties. False for none.
 bool NeedsValue(const Plan& plan, const Instruction& instruction, int arg);
 
 // Calls visit(outer, inner) for each capture of `inner`, the plan of the block that `instruction`
