@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "passes/op_effects.h"
+
 namespace interp {
 namespace {
 
@@ -71,12 +73,6 @@ class FlowFinder {
     std::vector<VarId> from;
     std::vector<VarId> to;
   };
-
-  static std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots) {
-    std::vector<VarId> args;
-    for (const Slot& slot : slots) args.insert(args.end(), slot.args.begin(), slot.args.end());
-    return args;
-  }
 
   // Entries of a block are as the inputs of the op that runs it. What that makes of results is not
   // known here, so that any of them counts for all outputs.

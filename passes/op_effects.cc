@@ -29,6 +29,12 @@ bool HasSubBlock(const Op& op) {
   return found;
 }
 
+std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots) {
+  std::vector<VarId> args;
+  for (const Slot& slot : slots) args.insert(args.end(), slot.args.begin(), slot.args.end());
+  return args;
+}
+
 bool LeavesUntouched(const Op& op, VarId output) {
   if (op.type == "hierarchical_sigmoid") return IsInput(op, output);
   const bool test = IsTrue(op, "is_test") && !IsTrue(op, "trainable_statistics");

@@ -1,6 +1,8 @@
 // What an op does to variables beyond what its argument lists show.
 #pragma once
 
+#include <vector>
+
 #include "absl/container/flat_hash_set.h"
 #include "core/op_def.h"
 #include "core/program.h"
@@ -21,6 +23,9 @@ void ForEachSubBlock(const Op& op, F f) {
     }
   }
 }
+
+// The arguments of all slots, in their order.
+std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots);
 
 // True when the op leaves `output`, an output of its, as it was: an op in test mode (attribute
 // is_test without trainable_statistics, or use_global_stats) lists state such as batch_norm's mean

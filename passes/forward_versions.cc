@@ -1,0 +1,199 @@
+#include "passes/forward_versions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/program_print.h"
+#include "passes/op_effects.h"
+
+namespace interp {
+namespace {
+
+void AddWrites(BackwardContext& context, int32_t block, std::vector<VarId>& written) {
+  for (const Op& op : context.program.blocks[block].ops) {
+    std::vector<VarId> outputs = ArgumentsOf(op.outputs);
+    const int32_t inner = SubBlockOf(context.ops.Find(op.type), op);
+    if (inner >= 0) AddWrites(context, inner, outputs);
+    for (const VarId id : outputs) {
+      if (id == context.empty || context.declarations.FindLocal(block, id) != nullptr) continue;
+      written.push_back(id);
+    }
+  }
+}
+
+// A loop's trip assigns what it passes on unchanged to itself.
+bool IsIdentity(const Op& op) {
+  return op.type == "assign" && ArgumentsOf(op.inputs) == ArgumentsOf(op.outputs);
+}
+
+// Whether the slot is an input of the op that the op writes itself.
+bool IsOverwritten(const Op& op, const std::string& slot) {
+  const Slot* input = op.FindInput(slot);
+  if (input == nullptr || op.FindOutput(slot) != nullptr) return false;
+  const std::vector<VarId> outputs = ArgumentsOf(op.outputs);
+  return std::any_of(input->args.begin(), input->args.end(), [&](VarId id) {
+    return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+  });
+}
+
+}  // namespace
+
+std::vector<VarId> WrittenBy(BackwardContext& context, const Op& op, int32_t inner) {
+  std::vector<VarId> written = ArgumentsOf(op.outputs);
+  if (inner >= 0) AddWrites(context, inner, written);
+  std::sort(written.begin(), written.end());
+  written.erase(std::unique(written.begin(), written.end()), written.end());
+  return written;
+}
+
+ForwardVersions::ForwardVersions(BackwardContext& context, int32_t block, bool in_loop,
+                                 const Caller& caller)
+    : context_(context),
+      block_(block),
+      in_loop_(in_loop),
+      parent_(caller.parent),
+      position_(caller.position) {
+  const size_t num_ops = context.program.blocks[block].ops.size();
+  for (size_t i = 0; i < num_ops; ++i) NoteWrites(i);
+  if (in_loop) updated_ = UpdatedInPlace(context.program.blocks[block]);
+}
+
+void ForwardVersions::NoteWrites(size_t index) {
+  const Op& op = context_.program.blocks[block_].ops[index];
+  const int32_t inner = SubBlockOf(context_.ops.Find(op.type), op);
+  const std::vector<VarId> written = WrittenBy(context_, op, inner);
+  const bool on_path =
+      std::any_of(written.begin(), written.end(), [this](VarId id) { return IsOnPath(id); });
+  if (on_path) {
+    for (const VarId id : ArgumentsOf(op.inputs)) first_reads_.try_emplace(id, index);
+  }
+  for (const VarId id : written) {
+    if (LeavesUntouched(op, id)) continue;
+    std::vector<size_t>& writers = writers_[id];
+    if (writers.empty() || writers.back() != index) writers.push_back(index);
+  }
+}
+
+// Whether the loss depends on it and it on what gradients are asked for.
+bool ForwardVersions::IsOnPath(VarId id) const {
+  return id < std::ssize(context_.flow.reached) && context_.Wants(id) && context_.flow.reached[id];
+}
+
+void ForwardVersions::Undo(const std::vector<VarId>& vars, size_t index) {
+  for (const VarId id : vars) {
+    const auto writers = writers_.find(id);
+    if (writers == writers_.end() || writers->second.empty()) continue;
+    if (writers->second.back() == index) writers->second.pop_back();
+  }
+}
+
+std::vector<VarId> ForwardVersions::Undone(std::vector<VarId> written) const {
+  std::erase_if(written, [this](VarId id) {
+    const auto writers = writers_.find(id);
+    return writers == writers_.end() || !writers->second.empty();
+  });
+  return written;
+}
+
+bool ForwardVersions::UndoesUpdate(const Op& op, size_t index) {
+  if (!IsCounting(op)) return false;
+  if (in_loop_) return true;
+  const VarId id = ArgumentsOf(op.inputs)[0];
+  const Var* counter = context_.declarations.FindLocal(block_, id);
+  const auto read = first_reads_.find(id);
+  return counter != nullptr && !counter->persistable && read != first_reads_.end() &&
+         read->second < index;
+}
+
+bool ForwardVersions::HasValueBefore(VarId id, size_t index) {
+  const auto writers = writers_.find(id);
+  if (writers != writers_.end() && !writers->second.empty() && writers->second[0] < index) {
+    return true;
+  }
+  const Var* const local = context_.declarations.FindLocal(block_, id);
+  if (local == nullptr) return block_ != 0;
+  return local->persistable || local->need_check_feed;
+}
+
+absl::Status ForwardVersions::Check(const Op& gradient, const Op& forward, size_t index) {
+  const OpDef* def = context_.ops.Find(gradient.type);
+  for (const Slot& slot : gradient.inputs) {
+    const int position = def == nullptr ? -1 : def->InputIndex(slot.name);
+    if (position >= 0 && (def->inputs[position].flags & kNoNeedBuffer) != 0) continue;
+    for (const VarId id : slot.args) {
+      const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
+      INTERP_RETURN_IF_ERROR(block_ != 0 && outside ? CheckOutside(forward, slot.name, id, index)
+                                                    : CheckLater(forward, slot.name, id, index));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// No op writes the variable after op `index` has used it.
+absl::Status ForwardVersions::CheckLater(const Op& forward, const std::string& slot, VarId id,
+                                         size_t index) const {
+  const auto writers = writers_.find(id);
+  if (writers == writers_.end() || writers->second.empty()) return absl::OkStatus();
+  const size_t last = writers->second.back();
+  const bool own = last == index && IsOverwritten(forward, slot);
+  return last > index || own ? WritesAgain(id, last) : absl::OkStatus();
+}
+
+absl::Status ForwardVersions::WritesAgain(VarId id, size_t writer) const {
+  return InvalidArgument("the gradient reads '", context_.program.NameOf(id),
+                         "' as it was here, but ", DescribeOp(context_.program, block_, writer),
+                         " writes it again: expected another variable there");
+}
+
+// The same for a floating variable of a block around this one. A loop keeps what it was when a
+// trip started, unless an op of the trip has it as input and output. Then it is what the last
+// trip has left, and outside of loops what it is at the end; counters are brought back.
+absl::Status ForwardVersions::CheckOutside(const Op& forward, const std::string& slot, VarId id,
+                                           size_t index) {
+  const Var* const declared = context_.declarations.Find(block_, id);
+  if (declared == nullptr || declared->kind != VarKind::kLodTensor ||
+      !IsFloating(declared->dtype)) {
+    return absl::OkStatus();
+  }
+  const ForwardVersions* const keeper = KeeperOf(id);
+  size_t position = index;
+  for (const ForwardVersions* at = this; at != nullptr;
+       position = at->position_, at = at->parent_) {
+    const bool around = !at->Declares(id);
+    for (const size_t writer : at->WritersOf(id)) {
+      const Op& op = context_.program.blocks[at->block_].ops[writer];
+      if (IsIdentity(op)) continue;
+      const bool own = at == this && writer == index;
+      const bool early = writer < position || (own && forward.FindOutput(slot) != nullptr);
+      const bool late = writer > position || (own && IsOverwritten(forward, slot));
+      const bool other_trip = at->in_loop_ && around && !IsCounting(op);
+      if (keeper != nullptr ? early : late || other_trip) return at->WritesAgain(id, writer);
+    }
+    if (at == keeper || !around) break;
+  }
+  return absl::OkStatus();
+}
+
+// The loop that keeps the variable for its gradient, of the blocks from this one outwards to that
+// which declares it. Null: none does.
+const ForwardVersions* ForwardVersions::KeeperOf(VarId id) const {
+  for (const ForwardVersions* at = this; at != nullptr && !at->Declares(id); at = at->parent_) {
+    if (at->in_loop_ && !at->updated_.contains(id)) return at;
+  }
+  return nullptr;
+}
+
+const std::vector<size_t>& ForwardVersions::WritersOf(VarId id) const {
+  static const std::vector<size_t> kNone;
+  const auto found = writers_.find(id);
+  return found == writers_.end() ? kNone : found->second;
+}
+// Whether an op's gradient brings the only variable that it has back to what it was.
+bool ForwardVersions::IsCounting(const Op& op) const {
+  const OpDef* const def = context_.ops.Find(op.type);
+  const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
+  return def != nullptr && def->gradient.make != nullptr && inputs.size() == 1 &&
+         inputs == ArgumentsOf(op.outputs);
+}
+
+}  // namespace interp

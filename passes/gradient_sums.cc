@@ -1,0 +1,205 @@
+#include "passes/gradient_sums.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/op_role.h"
+#include "passes/op_effects.h"
+
+namespace interp {
+
+void GradientSums::SetIncoming(VarId var) {
+  // Attributes may name what became a variable here.
+  if (var >= std::ssize(context_.flow.reached) || !context_.flow.reached[var]) return;
+  gradients_[var] = {Part{}};
+  incoming_.insert(var);
+}
+
+GradientSums::Part GradientSums::Push(Op op) {
+  ops_.push_back(std::move(op));
+  return {.op = static_cast<int>(ops_.size()) - 1, .slot = 0, .arg = 0};
+}
+
+void GradientSums::Forget(VarId var) {
+  if (context_.IsTensor(block_, var)) gradients_.erase(var);
+}
+
+void GradientSums::Finish(const std::vector<VarId>& sources) {
+  AddLastSums();
+  for (const VarId source : sources) NoteSource(source);
+  for (const Op& op : ops_) Declare(op);
+  std::vector<Op>& to = context_.program.blocks[gradient_block_].ops;
+  for (Op& op : ops_) to.push_back(std::move(op));
+}
+
+Op GradientSums::ZerosLike(VarId var) {
+  Op op;
+  op.type = "fill_any_like";
+  AddInput(op, "X", {var});
+  AddOutput(op, "Out", {context_.GradientOf(var)});
+  SetAttr(op, "value", 0.0F);
+  SetAttr(op, "dtype", int32_t{-1});
+  SetRole(op, kBackwardRole);
+  return op;
+}
+
+void GradientSums::AddUp(VarId var) {
+  std::vector<Part>& parts = gradients_[var];
+  if (parts.size() < 2) return;
+  parts = {Push(Sum(var, parts))};
+}
+
+Op GradientSums::Sum(VarId var, const std::vector<Part>& parts) {
+  Op sum;
+  sum.type = "sum";
+  ArgIds names;
+  bool sparse = true;
+  for (const Part& part : parts) {
+    names.push_back(NameOf(part, var));
+    sparse = sparse && context_.sparse.contains(names.back());
+  }
+  AddInput(sum, "X", std::move(names));
+  AddOutput(sum, "Out", {context_.GradientOf(var)});
+  if (sparse) {
+    context_.sparse.insert(context_.GradientOf(var));
+  } else {
+    context_.sparse.erase(context_.GradientOf(var));
+  }
+  SetRole(sum, kBackwardRole);
+  return sum;
+}
+
+VarId GradientSums::NameOf(const Part& part, VarId var) {
+  return part.op < 0 ? context_.GradientOf(var) : ops_[part.op].outputs[part.slot].args[part.arg];
+}
+
+void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted, bool sparse) {
+  std::erase_if(made.attrs, [](const Attr& attr) {
+    return attr.name == "op_callstack" || attr.name == "op_role_var";
+  });
+  SetRole(made, kBackwardRole);
+  const std::vector<VarId> args = ArgumentsOf(made.inputs);
+  const absl::flat_hash_set<VarId> read(args.begin(), args.end());
+  ops_.push_back(std::move(made));
+  const int position = static_cast<int>(ops_.size()) - 1;
+  for (int slot = 0; slot < std::ssize(ops_[position].outputs); ++slot) {
+    for (int arg = 0; arg < std::ssize(ops_[position].outputs[slot].args); ++arg) {
+      const auto found = wanted.find(ops_[position].outputs[slot].args[arg]);
+      if (found == wanted.end()) continue;
+      const Part part{.op = position, .slot = slot, .arg = arg};
+      if (read.contains(found->first)) {
+        gradients_[found->second] = {part};  // it takes the gradient and gives it back
+      } else {
+        AddPart(found->second, part);
+      }
+      if (sparse) context_.sparse.insert(ops_[position].outputs[slot].args[arg]);
+    }
+  }
+}
+
+void GradientSums::AddPart(VarId var, Part part) {
+  std::vector<Part>& parts = gradients_[var];
+  if (!parts.empty()) {
+    if (parts.size() == 1 && parts[0].op >= 0 && !KeepsPlainName(parts[0], var)) {
+      Rename(parts[0], var);
+    }
+    Rename(part, var);
+  }
+  parts.push_back(part);
+}
+
+// Whether the first part of a gradient may not be renamed. Paddle's while_grad finds the
+// gradients it carries by their plain names, and behind the op of the part only gradients of
+// arrays may have been read: each reader takes one element.
+bool GradientSums::KeepsPlainName(const Part& part, VarId var) {
+  const VarId plain = context_.GradientOf(var);
+  const auto reads_plain = [&](const Op& op) {
+    const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
+    return std::find(inputs.begin(), inputs.end(), plain) != inputs.end();
+  };
+  if (reads_plain(ops_[part.op])) return true;
+  return !context_.IsTensor(block_, var) &&
+         std::any_of(ops_.begin() + part.op + 1, ops_.end(), reads_plain);
+}
+
+void GradientSums::Rename(const Part& part, VarId var) {
+  const VarId plain = context_.GradientOf(var);
+  const int number = context_.renamed[plain]++;
+  const VarId name = context_.program.Intern(
+      absl::StrCat(context_.program.NameOf(plain), "@RENAME@block", gradient_block_, "@", number));
+  if (context_.sparse.contains(plain)) context_.sparse.insert(name);
+  ops_[part.op].outputs[part.slot].args[part.arg] = name;
+}
+
+// The sums of gradients that no op of the block has read, each behind the last of its parts.
+void GradientSums::AddLastSums() {
+  std::vector<std::pair<int, VarId>> due;
+  for (const auto& [var, parts] : gradients_) {
+    if (parts.size() < 2) continue;
+    const auto by_op = [](const Part& a, const Part& b) { return a.op < b.op; };
+    due.emplace_back(std::max_element(parts.begin(), parts.end(), by_op)->op, var);
+  }
+  std::sort(due.begin(), due.end());
+  std::vector<std::pair<int, Op>> sums;
+  sums.reserve(due.size());
+  for (const auto& [after, var] : due) sums.emplace_back(after, Sum(var, gradients_[var]));
+  for (const auto& [after, var] : due) sum_of_.emplace(var, 0);
+  std::vector<Op> old = std::move(ops_);
+  ops_.clear();
+  moved_.clear();
+  auto next = sums.begin();
+  for (int i = 0; i < std::ssize(old); ++i) {
+    moved_.push_back(static_cast<int>(ops_.size()));
+    ops_.push_back(std::move(old[i]));
+    for (; next != sums.end() && next->first == i; ++next) {
+      sum_of_[due[next - sums.begin()].second] = static_cast<int>(ops_.size());
+      ops_.push_back(std::move(next->second));
+    }
+  }
+}
+
+// The op that gives the whole gradient says whose it is.
+void GradientSums::NoteSource(VarId source) {
+  const auto parts = gradients_.find(source);
+  if (parts == gradients_.end() || parts->second.empty() || parts->second[0].op < 0) return;
+  const auto sum = sum_of_.find(source);
+  Op& op = ops_[sum != sum_of_.end() ? sum->second : moved_[parts->second[0].op]];
+  std::vector<std::string> names;
+  if (const Attr* attr = op.FindAttr("op_role_var"); attr != nullptr) {
+    names = std::get<std::vector<std::string>>(attr->value);
+  }
+  names.push_back(context_.program.NameOf(source));
+  names.push_back(context_.program.NameOf(context_.GradientOf(source)));
+  SetAttr(op, "op_role_var", std::move(names));
+}
+
+// Gradients are declared like the variables they belong to.
+void GradientSums::Declare(const Op& op) {
+  for (const VarId id : ArgumentsOf(op.outputs)) {
+    const std::string& name = context_.program.NameOf(id);
+    const size_t suffix = absl::string_view(name).rfind(kGradientSuffix);
+    if (id == context_.empty || suffix == absl::string_view::npos) continue;
+    DeclareGradient(id, context_.program.Find(name.substr(0, suffix)));
+  }
+}
+
+// But for what comes from around the block: a declaration would hide it there.
+void GradientSums::DeclareGradient(VarId id, VarId var) {
+  if (incoming_.contains(var) && id == context_.GradientOf(var)) return;
+  if (context_.declarations.FindLocal(gradient_block_, id) != nullptr) return;
+  const Var* like = var < 0 ? nullptr : context_.declarations.Find(block_, var);
+  Var declared;
+  if (like != nullptr) {
+    declared.kind = like->kind;
+    declared.dtype = like->dtype;
+    declared.dims = like->dims;
+    declared.lod_level = like->lod_level;
+  }
+  declared.id = id;
+  if (context_.sparse.contains(id)) declared.kind = VarKind::kSelectedRows;
+  context_.declarations.Add(gradient_block_, std::move(declared));
+}
+
+}  // namespace interp

@@ -1,0 +1,85 @@
+// GradientSums: the gradient ops of one block while they are made, from the last op of the forward
+// block to the first, and what the gradient of each variable is the sum of.
+#pragma once
+
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "core/program.h"
+#include "passes/backward_context.h"
+
+namespace interp {
+
+// Thread-safety: none.
+class GradientSums {
+ public:
+  // One op's share of a gradient: argument `arg` of output slot `slot` of the op at that position;
+  // -1: it comes from outside.
+  struct Part {
+    int op = -1;
+    int slot = 0;
+    int arg = 0;
+  };
+
+  // Gradients of the variables of `block`, in `gradient_block`; for block 0 that is itself.
+  GradientSums(BackwardContext& context, int32_t block, int32_t gradient_block)
+      : context_(context), block_(block), gradient_block_(gradient_block) {}
+
+  // Whether there are no ops.
+  bool empty() const { return ops_.empty(); }
+  // Whether the gradient of a variable has been made, as it is where the block starts.
+  bool Has(VarId var) const { return gradients_.contains(var); }
+
+  // The gradient of a variable comes from outside the block, under its plain name.
+  void SetIncoming(VarId var);
+  bool IsIncoming(VarId var) const { return incoming_.contains(var); }
+
+  // Puts an op behind the others; returns its first output.
+  Part Push(Op op);
+  // The whole gradient of `var` is what the op gives.
+  void Set(Op op, VarId var) { gradients_[var] = {Push(std::move(op))}; }
+  void SetZeros(VarId var) { Set(ZerosLike(var), var); }
+  // A part is added to the gradient of `var`, under the name that it has.
+  void Share(VarId var, Part part) { gradients_[var].push_back(part); }
+  // Puts a gradient op behind the others and notes which gradients it gives, of those `wanted`:
+  // variables by their gradients. `sparse`: those are selected rows.
+  void Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted, bool sparse);
+  // Earlier versions of the variable have nothing to do with what comes later. An op that writes an
+  // array changes one element and leaves the others.
+  void Forget(VarId var);
+
+  // Makes the gradient of a variable one value under its plain name.
+  void AddUp(VarId var);
+  // Gives a part of the gradient of `var` a name of its own.
+  void Rename(const Part& part, VarId var);
+  // An op that fills the gradient of `var` with zeros.
+  Op ZerosLike(VarId var);
+
+  // Adds the sums that are still due, declares all gradients and moves the ops into the gradient
+  // block. `sources` get op_role_var.
+  void Finish(const std::vector<VarId>& sources);
+
+ private:
+  Op Sum(VarId var, const std::vector<Part>& parts);
+  VarId NameOf(const Part& part, VarId var);
+  void AddPart(VarId var, Part part);
+  bool KeepsPlainName(const Part& part, VarId var);
+  void AddLastSums();
+  void NoteSource(VarId source);
+  void Declare(const Op& op);
+  void DeclareGradient(VarId id, VarId var);
+
+  BackwardContext& context_;
+  const int32_t block_;
+  const int32_t gradient_block_;
+  std::vector<Op> ops_;
+  // By variable: the shares of its gradient so far, of the version that the ops still to be
+  // differentiated see.
+  absl::flat_hash_map<VarId, std::vector<Part>> gradients_;
+  absl::flat_hash_set<VarId> incoming_;
+  std::vector<int> moved_;                  // positions of ops after AddLastSums
+  absl::flat_hash_map<VarId, int> sum_of_;  // and of the sums it added
+};
+
+}  // namespace interp

@@ -1,0 +1,47 @@
+// SkippedBranches: the gradients of what a branch overwrites where it runs, and what passes it by
+// where it does not.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "core/program.h"
+#include "passes/backward_context.h"
+#include "passes/forward_versions.h"
+#include "passes/gradient_sums.h"
+
+namespace interp {
+
+// Of the branches (conditional_block) of one block, from the last to the first. Thread-safety:
+// none.
+class SkippedBranches {
+ public:
+  SkippedBranches(BackwardContext& context, int32_t block, GradientSums& sums,
+                  ForwardVersions& versions)
+      : context_(context), block_(block), sums_(sums), versions_(versions) {}
+
+  // The variables that the block of op `index` overwrites where it runs, and that are what they
+  // were before, with their gradients, where it does not. Each of those gradients is one value
+  // then. None for an op that is no branch. `outputs` are all that the op writes.
+  std::vector<VarId> Kept(const Op& op, size_t index, const std::vector<VarId>& outputs);
+
+  // Adds ops that give the gradient of `var`, one of Kept, before `op`: what it is behind the op
+  // where the block does not run, else 0. What says so is noted before the op, as it may change
+  // later.
+  GradientSums::Part PassAround(const Op& op, size_t index, VarId var);
+
+  // Puts what was noted into the forward part, whose ops move.
+  void Finish();
+
+ private:
+  VarId NoteTaken(VarId condition, size_t index);
+
+  BackwardContext& context_;
+  const int32_t block_;
+  GradientSums& sums_;
+  ForwardVersions& versions_;
+  // Ops to put before those at these positions of the forward part, which go down.
+  std::vector<std::pair<size_t, Op>> noted_;
+};
+
+}  // namespace interp
