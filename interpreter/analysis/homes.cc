@@ -7,9 +7,10 @@ namespace {
 class HomeChooser {
  public:
   explicit HomeChooser(std::vector<Plan>& plans)
-      : plans_(plans), seen_(plans.size()), callers_(plans.size()) {
+      : plans_(plans), seen_(plans.size()), kept_(plans.size()), callers_(plans.size()) {
     for (size_t block = 0; block < plans.size(); ++block) {
       seen_[block].resize(plans[block].vars.size(), false);
+      kept_[block].resize(plans[block].vars.size(), false);
     }
   }
 
@@ -54,7 +55,8 @@ class HomeChooser {
     Inherit(inner);
     VisitBlock(inner);
     ForEachCapture(instruction, plans_[inner], [&](VarId outside, VarId inside) {
-      plans_[block].vars[outside].place = plans_[inner].vars[inside].place;
+      if (!kept_[block][outside])
+        plans_[block].vars[outside].place = plans_[inner].vars[inside].place;
       seen_[block][outside] = seen_[inner][inside];
     });
   }
@@ -64,7 +66,7 @@ class HomeChooser {
   void KeepOnHost(int32_t block, VarId id) {
     const Plan& plan = plans_[block];
     plans_[block].vars[id].place = Place{};
-    seen_[block][id] = true;
+    seen_[block][id] = kept_[block][id] = true;
     for (size_t i = 0; i < plan.inherited.size(); ++i) {
       if (plan.inherited[i] != id) continue;
       KeepOnHost(plan.forward_block, plans_[plan.forward_block].saved[i].var);
@@ -119,6 +121,7 @@ class HomeChooser {
 
   std::vector<Plan>& plans_;
   std::vector<std::vector<bool>> seen_;  // by block and VarId: somebody writes it
+  std::vector<std::vector<bool>> kept_;  // and KeepOnHost has chosen the host for it
   std::vector<Caller> callers_;          // by block: what runs it; null for the main block
 };
 
