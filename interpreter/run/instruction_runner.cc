@@ -211,9 +211,11 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
     if (plan_.vars[var].persistable) RareOf(bound).written_persistables.push_back(variables[var]);
     output.goes_on = (OutputFlags(instruction, static_cast<int>(arg)) & kKeepsValue) != 0;
     if (output.goes_on) output.source = output.tensor;
-    for (const VarId in : instruction.inputs) {
-      if (in == var) output.source = output.tensor;
-      bound.updates = bound.updates || in == var;
+    for (size_t in = 0; in < instruction.inputs.size(); ++in) {
+      if (instruction.inputs[in] != var || IsHiddenInput(instruction, static_cast<int>(in)))
+        continue;
+      output.source = output.tensor;
+      bound.updates = true;
     }
     for (const InplacePair& pair : instruction.share) {
       if (pair.output != static_cast<int32_t>(arg)) continue;
