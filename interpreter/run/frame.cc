@@ -331,13 +331,17 @@ void Frame::ResetKernelStates() {
 }
 
 // Whether everything from outside is as it was when the last activation started, and the block did
-// not change that; notes what it is now.
+// not change that; notes what it is now. A value that is there no more is found when shapes are
+// inferred.
 bool Frame::NoteStart() {
   bool same = true;
   for (Watched& watched : watched_) {
-    if (SameMetadata(*watched.tensor, watched.at_start)) [[likely]]
+    const bool has_memory = watched.tensor->has_memory();
+    if (has_memory == watched.had_memory && SameMetadata(*watched.tensor, watched.at_start))
+        [[likely]]
       continue;
     CopyMetadata(*watched.tensor, watched.at_start);
+    watched.had_memory = has_memory;
     same = false;
   }
   return same;

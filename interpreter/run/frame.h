@@ -102,6 +102,7 @@ class Frame final : public BlockRunner {
     Tensor* tensor = nullptr;
     bool written = false;  // by the block
     Tensor at_start;       // metadata alone
+    bool had_memory = false;
   };
 
   Frame(const CompiledProgram& compiled, int32_t block, Frame* outer, RunControl* control,

@@ -96,6 +96,14 @@ void ShareValue(const Variable& from, Variable& to) {
 }
 
 absl::Status FillZerosLike(const KernelContext& ctx, const Variable& like, Variable& out) {
+  if (out.selected_rows.has_value() && like.tensor.shape.rank() > 0) {
+    // No rows are zeros everywhere.
+    *out.selected_rows = {.rows = {}, .height = like.tensor.shape[0]};
+    out.tensor.dtype = like.tensor.dtype;
+    out.tensor.shape = like.tensor.shape;
+    out.tensor.shape[0] = 0;
+    return ctx.Allocate(out.tensor);
+  }
   if (like.array.empty()) return FillZerosLike(ctx, like.tensor, out.tensor);
   out.array.resize(like.array.size());
   for (size_t i = 0; i < like.array.size(); ++i) {

@@ -185,6 +185,63 @@ TEST(ConditionalBlockGradTest, OfABlockThatDidNotRunIsZero) {
   }
 }
 
+// A table's gradient is no rows then.
+TEST(ConditionalBlockGradTest, OfATableInABranchThatDidNotRunIsNoRows) {
+  const Case test = {
+      "block 0\n"
+      "  var w float32[3,2]\n  var ids int64[2,1]\n  var yes bool[1]\n  var y float32[2,2]\n"
+      "  var scope step_scopes\n  var y@GRAD float32[2,2]\n  var w@GRAD selected_rows "
+      "float32[3,2]\n"
+      "  var rate float32[1]\n  var new float32[3,2]\n"
+      "  conditional_block(Cond=yes, Input=[w, ids]) -> (Out=y, Scope=scope)"
+      " {sub_block=block:1, is_scalar_condition=true}\n"
+      "  conditional_block_grad(Cond=yes, Input=[w, ids], Out=y, Out@GRAD=y@GRAD, Scope=scope)"
+      " -> (Input@GRAD=[w@GRAD, @EMPTY@]) {sub_block=block:2, is_scalar_condition=true}\n"
+      "  sgd(Param=w, Grad=w@GRAD, LearningRate=rate) -> (ParamOut=w)\n"
+      "block 1 parent=0\n"
+      "  lookup_table(W=w, Ids=ids) -> (Out=y) {is_sparse=true}\n"
+      "block 2 parent=0 forward=1\n"
+      "  var w@GRAD selected_rows float32[3,2]\n"
+      "  lookup_table_grad(W=w, Ids=ids, Out@GRAD=y@GRAD) -> (W@GRAD=w@GRAD) {is_sparse=true}\n",
+      {"w", "ids", "yes", "y@GRAD", "rate"},
+      {"w"}};
+  for (const bool taken : {true, false}) {
+    const auto out = RunTwice(
+        test, {Floats({3, 2}, {1, 1, 1, 1, 1, 1}), Tensor::Of<int64_t>({2, 1}, {2, 0}),
+               Tensor::Of<bool>({1}, {taken}), Floats({2, 2}, {1, 2, 3, 4}), Floats({1}, {1})});
+    ASSERT_THAT(out, IsOk());
+    EXPECT_THAT(FloatsOf((*out)[0]),
+                taken ? ElementsAre(-2, -3, 1, 1, 0, -1) : ElementsAre(1, 1, 1, 1, 1, 1));
+  }
+}
+
+// What only the branch of the run before has written is missed, although shapes are known.
+TEST(ConditionalBlockTest, AValueOfTheRunBeforeIsGone) {
+  const auto program = ParseProgram(
+      "block 0\n"
+      "  var x float32[2]\n  var a bool[1]\n  var b bool[1]\n  var v float32[2]\n"
+      "  var y float32[2]\n"
+      "  scale(X=x) -> (Out=y)\n"
+      "  conditional_block(Cond=a, Input=x) -> (Out=v) {sub_block=block:1, "
+      "is_scalar_condition=true}\n"
+      "  conditional_block(Cond=b, Input=v) -> (Out=y) {sub_block=block:2, "
+      "is_scalar_condition=true}\n"
+      "block 1 parent=0\n"
+      "  scale(X=x) -> (Out=v)\n"
+      "block 2 parent=0\n"
+      "  scale(X=v) -> (Out=y) {scale=3.0}\n");
+  ASSERT_THAT(program, IsOk());
+  const auto core = InterpreterCore::Create(*program, {"x", "a", "b"}, {"y"}, nullptr, {});
+  ASSERT_THAT(core, IsOk());
+  const auto run = [&](bool first, bool second) {
+    return (*core)->Run(
+        {Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {first}), Tensor::Of<bool>({1}, {second})});
+  };
+  EXPECT_THAT(run(true, true), IsOk());
+  EXPECT_THAT(run(false, true), FailsWith(absl::StatusCode::kNotFound, "'v' has no value"));
+  EXPECT_THAT(run(true, true), IsOk());
+}
+
 // The gradient of an array that the branch reads has as many elements, although the array itself is
 // not read any more.
 TEST(ConditionalBlockGradTest, OfAnArrayIsAsLong) {

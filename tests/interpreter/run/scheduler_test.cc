@@ -180,6 +180,40 @@ TEST(SchedulerStressTest, LoopsInWaysBackFollowWhatTheyInherit) {
   ExpectAllVariantsToAgree(LoopCase(builder.Build(), /*trips=*/3));
 }
 
+// The same one block further in: the block between has the condition from outside.
+TEST(SchedulerStressTest, LoopsInWaysBackFollowWhatBlocksAroundThemHave) {
+  ProgramBuilder builder(DType::kInt64);
+  builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4}).DeclareSteps("outer");
+  builder.Call("mix", {"x"}, "c", {{"tag", 5}}).Open();
+  builder.DeclareSteps("inner").Open().Call("mix", {"c"}, "u", {{"tag", 6}});
+  builder.Close("repeat", {{"Condition", {"n"}}}, {{"Steps", {"inner"}}});
+  builder.Close("when", {{"Condition", {"n"}}}, {{"Steps", {"outer"}}}).Open(1);
+  builder.Call("mix", {"c"}, "g", {{"tag", 7}});
+  builder.AddOp("update", {{"Param", {"w"}}, {"X", {"g"}}}, {{"ParamOut", {"w"}}}, {{"tag", 8}});
+  builder.Open(2).Open();
+  GiveOtherShape(builder, "c");
+  builder.Close("repeat", {{"Condition", {"c"}}}, {});
+  builder.AddOp("update", {{"Param", {"w"}}, {"X", {"c"}}}, {{"ParamOut", {"w"}}}, {{"tag", 9}});
+  builder.Close("back", {{"Steps", {"inner"}}}, {{"StepsOut", {"inner"}}});
+  builder.Close("back", {{"Steps", {"outer"}}}, {{"StepsOut", {"outer"}}}).Fetch("w");
+  ExpectAllVariantsToAgree(LoopCase(builder.Build(), /*trips=*/1));
+}
+
+// What runs a block and writes a variable that the block reads does not update it.
+TEST(SchedulerStressTest, ResultsTakeTheNamesOfWhatTheirBlocksRead) {
+  ProgramBuilder builder(DType::kInt64);
+  builder.Feed("x", {-1, 4}).Feed("n", {1}).Param("w", {4});
+  builder.Call("mix", {"x"}, "v", {{"tag", 1}}).Call("mix", {"v"}, "r", {{"tag", 2}}).Open();
+  builder.Declare("row", {4}).Declare("state", {1});
+  builder.AddOp("update", {{"Param", {"w"}}, {"X", {"v"}}}, {{"ParamOut", {"w"}}}, {{"tag", 3}});
+  builder.Call("mix", {"state"}, "next", {{"tag", 4}});
+  const std::vector<std::string> names = {"row", "state", "next", "next"};
+  builder.Close("scan", {{"Rows", {"x"}}, {"State", {"n"}}}, {{"Out", {"v"}}},
+                {{"names", names}, {"dtype", int32_t{3}}});
+  const Program program = builder.Fetch("r").Fetch("v").Fetch("w").Build();
+  ExpectAllVariantsToAgree(LoopCase(program, /*trips=*/1));
+}
+
 // Clones share plan, parameters and devices; each has its own variables.
 void CheckClones(const Variant& variant, const DifferentialCase& test, const Expected& expected) {
   SCOPED_TRACE(variant.name);
