@@ -90,15 +90,11 @@ class HomeChooser {
 
   // Whether the kernel reads, between activations, what the block writes.
   static bool KernelFollows(const Instruction& instruction, VarId id) {
-    bool reads = false;
-    for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
-      reads |= instruction.inputs[arg] == id && !IsHiddenInput(instruction, arg);
-    }
     bool written = false;
     for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
       written |= instruction.outputs[arg] == id && IsHiddenOutput(instruction, arg);
     }
-    return reads && written;
+    return written && TakesInput(instruction, id);
   }
 
   // Gives captures the places that were chosen in the end.

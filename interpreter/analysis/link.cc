@@ -65,11 +65,7 @@ bool IsFeed(const Plan& plan, const Instruction& instruction) {
 // An update in place leaves the size as it is; InstructionRunner tells when it changes the shape.
 // What the block that an instruction runs reads is not updated by it.
 bool UpdatesInPlace(const Instruction& instruction, int out) {
-  const VarId id = instruction.outputs[out];
-  for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
-    if (instruction.inputs[arg] == id && !IsHiddenInput(instruction, arg)) return true;
-  }
-  return false;
+  return TakesInput(instruction, instruction.outputs[out]);
 }
 
 // By VarId: whether readers may find another shape although everything from outside the block has

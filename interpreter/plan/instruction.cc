@@ -81,6 +81,13 @@ bool IsHiddenInput(const Instruction& instruction, int arg) {
          InputSlotOf(instruction, arg) == static_cast<int>(instruction.def->inputs.size());
 }
 
+bool TakesInput(const Instruction& instruction, VarId id) {
+  for (int arg = 0; arg < static_cast<int>(instruction.inputs.size()); ++arg) {
+    if (instruction.inputs[arg] == id && !IsHiddenInput(instruction, arg)) return true;
+  }
+  return false;
+}
+
 bool IsHiddenOutput(const Instruction& instruction, int arg) {
   return instruction.sub_block >= 0 &&
          OutputSlotOf(instruction, arg) == static_cast<int>(instruction.def->outputs.size());

@@ -92,6 +92,9 @@ bool CanFold(const Instruction& instruction);
 bool IsHiddenInput(const Instruction& instruction, int arg);
 bool IsHiddenOutput(const Instruction& instruction, int arg);
 
+// Whether variable `id` is an input that is not hidden.
+bool TakesInput(const Instruction& instruction, VarId id);
+
 // Whether input argument `arg` is wanted in host memory although the instruction runs on a device:
 // it is read while the instruction is issued, not when its kernel runs.
 bool IsHostInput(const Instruction& instruction, int arg);

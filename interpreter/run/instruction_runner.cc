@@ -211,9 +211,7 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
     if (plan_.vars[var].persistable) RareOf(bound).written_persistables.push_back(variables[var]);
     output.goes_on = (OutputFlags(instruction, static_cast<int>(arg)) & kKeepsValue) != 0;
     if (output.goes_on) output.source = output.tensor;
-    for (size_t in = 0; in < instruction.inputs.size(); ++in) {
-      if (instruction.inputs[in] != var || IsHiddenInput(instruction, static_cast<int>(in)))
-        continue;
+    if (TakesInput(instruction, var)) {
       output.source = output.tensor;
       bound.updates = true;
     }

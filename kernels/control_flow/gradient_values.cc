@@ -97,6 +97,7 @@ void ShareValue(const Variable& from, Variable& to) {
 
 absl::Status FillZerosLike(const KernelContext& ctx, const Variable& like, Variable& out) {
   if (out.selected_rows.has_value() && like.tensor.shape.rank() > 0) {
+    if (like.tensor.dtype == DType::kUndefined) return absl::OkStatus();
     // No rows are zeros everywhere.
     *out.selected_rows = {.rows = {}, .height = like.tensor.shape[0]};
     out.tensor.dtype = like.tensor.dtype;

@@ -20,8 +20,9 @@ bool HasValue(const Tensor& tensor);
 // `to` becomes what `from` is; memory is shared.
 void ShareValue(const Variable& from, Variable& to);
 
-// `out` becomes zeros like `like`, of which only shapes are read: a tensor, or an array with an
-// element for each of its elements. Nothing happens where `like` has no dtype.
+// `out` becomes zeros like `like`, of which only shapes are read: a tensor, an array with an
+// element for each of its elements, or, where `out` holds selected rows, none of as many rows as
+// `like` has. Nothing happens where `like` has no dtype.
 absl::Status FillZerosLike(const KernelContext& ctx, const Variable& like, Variable& out);
 
 // A sum over activations, of which the first one added is shared.

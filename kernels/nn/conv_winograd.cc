@@ -114,10 +114,10 @@ class Winograd {
   }
 
   void Multiply(Range points, int64_t tiles, float* work) const {
-    constexpr int64_t kNearFloats = 256 * 1024;  // half of an L2 cache of 2 MiB
+    constexpr int64_t kCacheFloats = 256 * 1024;  // half of an L2 cache of 2 MiB
     const int64_t filter_point = FilterPoint(p_);
     const PanelsFrom from =
-        kPoints * filter_point > kNearFloats ? PanelsFrom::kMemoryInARow : PanelsFrom::kCache;
+        kPoints * filter_point > kCacheFloats ? PanelsFrom::kMemoryInARow : PanelsFrom::kCache;
     float* const sums = work + kPoints * tiling_.in_point;
     for (int64_t point = points.begin; point < points.end; ++point) {
       // Whole vectors of columns, of which the filter's padding gives zeros.

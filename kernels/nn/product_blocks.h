@@ -60,29 +60,51 @@ void CutRows(ProductBlock whole, const Body& body) {
   }
 }
 
+// What is dealt out: tiles of rows of all matrices, or panels of columns.
+struct Deal {
+  bool by_columns = false;
+  int64_t length = 0;  // of a matrix, in rows or columns
+  int64_t unit = 0;    // rows of a tile or columns of a panel
+  int64_t units = 0;   // of a matrix
+  int64_t grain = 0;   // units worth a thread of their own
+};
+
+inline Deal DealOf(const Product& p, int64_t panel, int threads) {
+  Deal deal;
+  deal.by_columns = SharesColumns(p, panel, threads);
+  deal.length = deal.by_columns ? p.n : p.m;
+  deal.unit = deal.by_columns ? panel : kGemmRows;
+  deal.units = (deal.length + deal.unit - 1) / deal.unit;
+  const int64_t across = deal.by_columns ? p.m : p.n;
+  const int64_t work = std::min(deal.unit, deal.length) * across * p.k;
+  deal.grain = kProductGrain / std::max<int64_t>(1, work) + 1;
+  return deal;
+}
+
+// Calls body(block) for the blocks of the units [at, end) of all matrices.
+template <typename Body>
+void ForEachBlockOf(const Product& p, const Deal& deal, int64_t at, int64_t end, const Body& body) {
+  while (at < end) {
+    const int64_t first = at % deal.units * deal.unit;
+    const int64_t count = std::min(end - at, deal.units - at % deal.units);
+    ProductBlock whole = {.b = at / deal.units, .rows = p.m, .columns = p.n, .begins = true};
+    (deal.by_columns ? whole.j : whole.i) = first;
+    (deal.by_columns ? whole.columns : whole.rows) =
+        std::min(count * deal.unit, deal.length - first);
+    CutRows(whole, body);
+    at += count;
+  }
+}
+
 }  // namespace product_internal
 
-// Calls body(block) for blocks that cover the result, on up to `threads` threads. The tiles of rows
-// of all matrices, or the panels of columns, are dealt out in equal parts.
+// Calls body(block) for blocks that cover the result, on up to `threads` threads, each of which
+// gets as much.
 template <typename Body>
 void ForEachBlock(const Product& p, int64_t panel, int threads, const Body& body) {
-  const bool by_columns = product_internal::SharesColumns(p, panel, threads);
-  const int64_t length = by_columns ? p.n : p.m;
-  const int64_t unit = by_columns ? panel : kGemmRows;
-  const int64_t units = (length + unit - 1) / unit;                              // of a matrix
-  const int64_t work = std::min(unit, length) * (by_columns ? p.m : p.n) * p.k;  // of a unit
-  const int64_t grain = kProductGrain / std::max<int64_t>(1, work) + 1;
-  ParallelFor(threads, p.count() * units, grain, [&](int64_t at, int64_t end) {
-    while (at < end) {
-      const int64_t first = at % units * unit;
-      const int64_t count = std::min(end - at, units - at % units);
-      const int64_t size = std::min(count * unit, length - first);
-      ProductBlock whole = {.b = at / units, .rows = p.m, .columns = p.n, .begins = true};
-      (by_columns ? whole.j : whole.i) = first;
-      (by_columns ? whole.columns : whole.rows) = size;
-      product_internal::CutRows(whole, body);
-      at += count;
-    }
+  const product_internal::Deal deal = product_internal::DealOf(p, panel, threads);
+  ParallelFor(threads, p.count() * deal.units, deal.grain, [&](int64_t begin, int64_t end) {
+    product_internal::ForEachBlockOf(p, deal, begin, end, body);
   });
 }
 

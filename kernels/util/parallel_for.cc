@@ -2,8 +2,6 @@
 
 #include <omp.h>
 
-#include <algorithm>
-
 #include "core/openmp_team.h"
 #include "kernels/util/flush_denormals.h"
 
@@ -21,18 +19,18 @@ void FlushDenormalsInTeam(int num_threads) {
 
 void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* body,
                        void (*call)(const void* body, int64_t begin, int64_t end)) {
-  const int64_t chunks = std::min<int64_t>(num_threads, n / std::max<int64_t>(grain, 1));
-  if (chunks <= 1) {
+  const int64_t ranges = CountRanges(num_threads, n, grain);
+  if (ranges == 1) {
     if (n > 0) call(body, 0, n);
     return;
   }
   const FloatMode mode;
   // Threads that this region starts inherit it, and the pool may lend them to oneDNN next.
   const FlushDenormals flush;
-#pragma omp parallel for num_threads(static_cast <int>(chunks)) schedule(static, 1)
-  for (int64_t c = 0; c < chunks; ++c) {
+#pragma omp parallel for num_threads(static_cast <int>(ranges)) schedule(static, 1)
+  for (int64_t c = 0; c < ranges; ++c) {
     const FloatMode::Scope scope(mode);
-    call(body, n * c / chunks, n * (c + 1) / chunks);
+    call(body, n * c / ranges, n * (c + 1) / ranges);
   }
 }
 

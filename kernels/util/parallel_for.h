@@ -5,6 +5,7 @@
 // time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -22,6 +23,12 @@ using CopiedIfTrivial = std::conditional_t<std::is_trivially_copyable_v<Body>, B
 // denormal numbers (flush_denormals.h), unless they do so already (core/openmp_team.h). Threads
 // that are started later inherit it, since regions are entered under FlushDenormals.
 void FlushDenormalsInTeam(int num_threads);
+
+// How many ranges ParallelFor cuts [0, n) into, one for each thread that works. Range c is
+// [n * c / ranges, n * (c + 1) / ranges).
+inline int64_t CountRanges(int num_threads, int64_t n, int64_t grain) {
+  return std::max<int64_t>(1, std::min<int64_t>(num_threads, n / std::max<int64_t>(grain, 1)));
+}
 
 // ParallelFor of a body that is called through `call`.
 void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* body,
