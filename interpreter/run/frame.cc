@@ -84,12 +84,27 @@ void Frame::BindOwn() {
   }
 }
 
+void Frame::FindMaybeWritten() {
+  for (const Instruction& instruction : plan_.instructions) {
+    for (int arg = 0; arg < static_cast<int>(instruction.outputs.size()); ++arg) {
+      const VarId id = instruction.outputs[arg];
+      if (!IsHiddenOutput(instruction, arg) || plan_.ref_counts[id] > 0) continue;
+      const PlanVar& var = plan_.vars[id];
+      const bool given =
+          std::find(entries_.begin(), entries_.end(), variables_[id]) != entries_.end();
+      const bool own = !var.persistable && !var.captured && !given;
+      if (own && var.kind == VarKind::kLodTensor) maybe_written_.push_back(&variables_[id]->tensor);
+    }
+  }
+}
+
 void Frame::Watch(VarId var, bool written) {
   if (plan_.vars[var].kind != VarKind::kLodTensor) return;
   watched_.push_back({.tensor = &variables_[var]->tensor, .written = written, .at_start = {}});
 }
 
 absl::Status Frame::MakeParts() {
+  FindMaybeWritten();
   for (const Instruction& instruction : plan_.instructions) {
     if (!instruction.place.on_host()) device_streams_.push_back(instruction.stream);
   }
@@ -171,6 +186,7 @@ absl::Status Frame::MakeChildren() {
 }
 
 void Frame::RunMain(bool same_feeds, RunObserver* observer) {
+  EmptyMaybeWritten();
   const bool same = NoteStart() && same_feeds && shapes_known_;
   shapes_known_ = false;
   if (folded_->Make()) {
@@ -204,6 +220,7 @@ absl::Status Frame::Run() { return Activate(nullptr); }
 absl::Status Frame::Activate(StepRecord* inherited) {
   if (control_->ShouldStop()) return control_->FinishActivation();
   EmptyWhole();
+  EmptyMaybeWritten();
   if (inherited != nullptr) Inherit(*inherited);
   const bool same = NoteStart() && shapes_known_;
   shapes_known_ = false;
@@ -359,6 +376,10 @@ void Frame::NoteEnd() {
 
 void Frame::EmptyWhole() {
   for (Variable* variable : whole_) variable->DropValue();
+}
+
+void Frame::EmptyMaybeWritten() {
+  for (Tensor* tensor : maybe_written_) tensor->DropMemory();
 }
 
 absl::Status Frame::CopyConstants() {

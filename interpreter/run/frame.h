@@ -110,6 +110,7 @@ class Frame final : public BlockRunner {
   void BindMain(Scope& root);
   void BindWithin(InstrId id);
   void BindOwn();
+  void FindMaybeWritten();
   void Watch(VarId var, bool written);
   absl::Status MakeChildren();
   absl::Status MakeParts();
@@ -123,6 +124,7 @@ class Frame final : public BlockRunner {
   bool NoteStart();
   void NoteEnd();
   void EmptyWhole();
+  void EmptyMaybeWritten();
 
   const CompiledProgram& compiled_;
   const Plan& plan_;
@@ -136,6 +138,9 @@ class Frame final : public BlockRunner {
   std::vector<Variable> own_;
   std::vector<Variable*> variables_;  // by VarId
   std::vector<Variable*> whole_;  // of this frame and no tensors; emptied before each activation
+  // Of this frame, written by blocks within and freed by nobody: emptied before each activation, as
+  // those blocks may leave them alone.
+  std::vector<Tensor*> maybe_written_;
   std::vector<Watched> watched_;
   std::vector<Tensor> held_;  // with devices: values of the outer block that a step began with
   bool shapes_known_ =

@@ -188,6 +188,38 @@ TEST(ConditionalBlockTest, RunsOnDevices) {
   }
 }
 
+// What only the branch of the run before has written is missed, although shapes are known.
+TEST(ConditionalBlockTest, AValueOfTheRunBeforeIsGone) {
+  const Case test = {
+      "block 0\n"
+      "  var x float32[2]\n  var a bool[1]\n  var b bool[1]\n  var v float32[2]\n"
+      "  var y float32[2]\n"
+      "  scale(X=x) -> (Out=y)\n"
+      "  conditional_block(Cond=a, Input=x) -> (Out=v) {sub_block=block:1, "
+      "is_scalar_condition=true}\n"
+      "  conditional_block(Cond=b, Input=v) -> (Out=y) {sub_block=block:2, "
+      "is_scalar_condition=true}\n"
+      "block 1 parent=0\n"
+      "  scale(X=x) -> (Out=v)\n"
+      "block 2 parent=0\n"
+      "  scale(X=v) -> (Out=y) {scale=3.0}\n",
+      {"x", "a", "b"},
+      {"y"}};
+  for (const bool garbage_collection : {true, false}) {
+    CoreOptions options;
+    options.plan.garbage_collection = garbage_collection;
+    const auto core = MakeCore(test, options);
+    ASSERT_NE(core, nullptr);
+    const auto run = [&](bool first, bool second) {
+      return core->Run(
+          {Floats({2}, {1, 2}), Tensor::Of<bool>({1}, {first}), Tensor::Of<bool>({1}, {second})});
+    };
+    EXPECT_THAT(run(true, true), IsOk());
+    EXPECT_THAT(run(false, true), FailsWith(absl::StatusCode::kNotFound, "'v' has no value"));
+    EXPECT_THAT(run(true, true), IsOk());
+  }
+}
+
 TEST(SelectInputTest, RefusesABranchThatIsNotThere) {
   const auto core =
       MakeCore({"block 0\n  var x float32[1]\n  var mask int32[1]\n  var y float32[1]\n"
