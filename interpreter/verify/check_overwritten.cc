@@ -14,6 +14,7 @@ class OverwrittenFinder {
   void Run() {
     CheckCopies();
     VisitRun();
+    CheckWhatBlocksLeave();
     // Values that live on are read by the next run, until that writes them.
     for (size_t id = 0; id < overwriter_.size(); ++id) {
       if (!plan_.vars[id].persistable && plan_.ref_counts[id] > 0) overwriter_[id] = -1;
@@ -69,6 +70,22 @@ class OverwrittenFinder {
         if (var >= 0 && !IsHiddenOutput(instruction, arg)) overwriter_[var] = -1;
       }
     }
+  }
+
+  // The kernel that runs the block reads its results; its gradient reads what it saves. What is
+  // saved at the start is shared, so nothing takes over its memory.
+  void CheckWhatBlocksLeave() {
+    for (const VarId var : plan_.results) CheckLeft(var, "the kernel that runs the block");
+    for (const SavedVar& saved : plan_.saved) {
+      if (!saved.at_start) CheckLeft(saved.var, "the gradient of the block");
+    }
+  }
+
+  void CheckLeft(VarId var, absl::string_view reader) {
+    if (overwriter_[var] < 0) return;
+    Add(report_, {ViolationKind::kOverwritten, overwriter_[var], -1, var, false,
+                  absl::StrCat("#", overwriter_[var], " may write its output over the memory, and ",
+                               reader, " reads it after the activation")});
   }
 
   Use& UseOf(InstrId id, VarId var) {

@@ -58,7 +58,8 @@ class ConflictFinder {
         metadata_(plan.vars.size()),
         memory_(has_devices ? plan.vars.size() : 0),
         shared_memory_(plan.vars.size()),
-        lives_on_(plan.vars.size(), true) {}
+        lives_on_(plan.vars.size(), true),
+        storage_lives_on_(plan.vars.size(), true) {}
 
   ConflictCounts Run() {
     VisitRun();
@@ -76,11 +77,10 @@ class ConflictFinder {
 
  private:
   void FindWhatLivesOn() {
-    lives_on_.assign(plan_.vars.size(), false);
+    storage_lives_on_.assign(plan_.vars.size(), false);
     for (size_t id = 0; id < plan_.vars.size(); ++id) {
-      if (plan_.vars[id].persistable || plan_.ref_counts[id] == 0) {
-        lives_on_[storages_.Root(static_cast<VarId>(id))] = true;
-      }
+      lives_on_[id] = plan_.vars[id].persistable || plan_.ref_counts[id] == 0;
+      if (lives_on_[id]) storage_lives_on_[storages_.Root(static_cast<VarId>(id))] = true;
     }
   }
 
@@ -101,25 +101,28 @@ class ConflictFinder {
     const Instruction& instruction = plan_.instructions[id];
     const VarId var = instruction.inputs[arg];
     const int flags = InputFlags(instruction, arg);
-    if (!lives_on_[storages_.Root(var)]) return;
-    Read(metadata_[var], {{id, /*completion=*/false, next_run_}, var});
+    if (lives_on_[var]) Read(metadata_[var], {{id, /*completion=*/false, next_run_}, var});
     if ((flags & kNoNeedBuffer) != 0) return;
     const bool at_issue = instruction.place.on_host() || IsHostInput(instruction, arg);
     const Access read{{id, /*completion=*/!at_issue, next_run_}, var};
-    if (has_devices_) Read(memory_[var], read);
-    if (storages_.IsShared(var)) Read(shared_memory_[storages_.Root(var)], read);
+    if (has_devices_ && lives_on_[var]) Read(memory_[var], read);
+    if (SharesWhatLivesOn(var)) Read(shared_memory_[storages_.Root(var)], read);
   }
 
   void VisitOutput(InstrId id, int arg) {
     const Instruction& instruction = plan_.instructions[id];
     const VarId var = instruction.outputs[arg];
-    if (!lives_on_[storages_.Root(var)]) return;
     const Access write{{id, /*completion=*/!instruction.place.on_host(), next_run_}, var};
-    if (storages_.IsShared(var) && !IsViewOutput(instruction, arg)) {
+    if (SharesWhatLivesOn(var) && !IsViewOutput(instruction, arg)) {
       Write(shared_memory_[storages_.Root(var)], write);
     }
+    if (!lives_on_[var]) return;
     if (has_devices_) Write(memory_[var], write);
     Write(metadata_[var], {{id, /*completion=*/false, next_run_}, var});
+  }
+
+  bool SharesWhatLivesOn(VarId var) {
+    return storages_.IsShared(var) && storage_lives_on_[storages_.Root(var)];
   }
 
   static bool IsViewOutput(const Instruction& instruction, int arg) {
@@ -157,7 +160,10 @@ class ConflictFinder {
   std::vector<History> metadata_;       // by VarId
   std::vector<History> memory_;         // by VarId; without devices, metadata tell all
   std::vector<History> shared_memory_;  // by Storages::Root
-  std::vector<bool> lives_on_;          // by Storages::Root: looked at in this run
+  // Looked at in this run: every variable, then those that the run leaves for the next one. A view
+  // of a parameter is made anew in each run, while the memory that it shares lives on.
+  std::vector<bool> lives_on_;          // by VarId
+  std::vector<bool> storage_lives_on_;  // by Storages::Root
   bool next_run_ = false;
   ConflictCounts counts_;
 };

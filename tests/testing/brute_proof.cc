@@ -190,13 +190,16 @@ class Prover {
         if (!IsViewOutput(i, arg)) shared[storage[var]].push_back({id, true, true});
       }
     }
+    const auto lives = [&](VarId v) {
+      return plan_.vars[v].persistable || plan_.ref_counts[v] == 0;
+    };
     std::set<VarId> lives_on;
     for (size_t v = 0; v < plan_.vars.size(); ++v) {
-      if (plan_.vars[v].persistable || plan_.ref_counts[v] == 0) lives_on.insert(storage[v]);
+      if (lives(static_cast<VarId>(v))) lives_on.insert(storage[v]);
     }
     for (const auto& [var, all] : metadata) CheckPairs(all, false, plan_.vars[var].name);
     for (const auto& [var, all] : memory) {
-      CheckPairs(all, lives_on.count(storage[var]) > 0, plan_.vars[var].name);
+      CheckPairs(all, lives(var), plan_.vars[var].name);
     }
     for (const auto& [root, all] : shared) {
       CheckPairs(all, lives_on.count(root) > 0, plan_.vars[root].name);
@@ -223,12 +226,16 @@ class Prover {
     for (size_t arg = 0; arg < At(i).inputs.size(); ++arg) {
       if (At(i).inputs[arg] == var && ReadsMemory(i, arg)) return 1;
     }
-    // A sub-block may leave alone what it could have written.
+    return Writes(i, var) ? 0 : -1;
+  }
+
+  // A sub-block may leave alone what it could have written.
+  bool Writes(size_t i, VarId var) const {
     for (size_t arg = 0; arg < At(i).outputs.size(); ++arg) {
       const bool hidden = IsHiddenOutput(At(i), static_cast<int>(arg));
-      if (At(i).outputs[arg] == var && !hidden) return 0;
+      if (At(i).outputs[arg] == var && !hidden) return true;
     }
-    return -1;
+    return false;
   }
 
   void CheckOverwritten() {
@@ -251,6 +258,7 @@ class Prover {
         }
         if (users > 1) Wrong("#", i, " has two outputs in the memory of ", plan_.vars[var].name);
         CheckLaterReads(i, var);
+        CheckLeft(i, var);
       }
     }
   }
@@ -263,6 +271,17 @@ class Prover {
         Wrong("#", later, " reads ", plan_.vars[var].name, ", which #", i, " has hit");
       if (touch >= 0) return;
     }
+  }
+
+  // Somebody outside may read the variable after the activation.
+  void CheckLeft(size_t i, VarId var) {
+    const bool left = std::count(plan_.results.begin(), plan_.results.end(), var) > 0 ||
+                      std::count(plan_.saved.begin(), plan_.saved.end(), SavedVar{var}) > 0;
+    if (!left) return;
+    for (size_t later = i + 1; later < n_; ++later) {
+      if (Writes(later, var)) return;
+    }
+    Wrong("#", i, " hits what the block leaves: ", plan_.vars[var].name);
   }
 
   bool TouchesMemory(size_t i, VarId var) const {

@@ -273,6 +273,35 @@ TEST(VerifyPlanTest, AValueThatTheNextRunReadsIsNotOverwritten) {
   EXPECT_TRUE(report.violations[0].next_run);
 }
 
+// The memory is a parameter's and lives on; its name v is written anew in each run.
+TEST(VerifyPlanTest, ViewsOfParametersDoNotLiveOn) {
+  const Plan plan = Built(R"(block 0
+  var p int64[4] param
+  view(X=p) -> (Out=v) {shape=[2, 2], op_device="cpu"}
+  mix(X=v) -> (Out=a)
+)",
+                          kOnDevice);
+  EXPECT_TRUE(VerifyPlan(plan).proved()) << ToText(AsPlans(plan), VerifyPlan(plan));
+}
+
+TEST(VerifyPlanTest, WhatABlockLeavesIsNotOverwritten) {
+  absl::StatusOr<std::vector<Plan>> plans = PlansOf(R"(block 0
+  var x int64[3,2]
+  var s int64[2]
+  scan(Rows=x, State=s) -> (Out=y) {sub_block=block:1, names=["row", "before", "after", "made"]}
+block 1 parent=0
+  mix(X=[before, row]) -> (Out=after)
+  mix(X=[after]) -> (Out=made)
+)");
+  ASSERT_THAT(plans, IsOk());
+  EXPECT_TRUE(VerifyPlans(*plans).proved());
+  (*plans)[1].instructions[1].share = {{0, 0}};
+  const VerifyReport report = VerifyPlans(*plans);
+  ASSERT_THAT(report.violations, ::testing::SizeIs(1));
+  EXPECT_EQ(report.violations[0].kind, ViolationKind::kOverwritten);
+  EXPECT_THAT(ToText(*plans, report), HasSubstr("the kernel that runs the block reads it"));
+}
+
 // Neither two new outputs nor a new one beside the variable's own new value.
 TEST(VerifyPlanTest, AnInputServesOneOutput) {
   Plan two = Built("block 0\n  var x int64[2]\n  split2(X=x) -> (A=a, B=b)\n");
