@@ -195,6 +195,79 @@ absl::Status ResizeKernel(KernelContext& ctx) {
   return MixInto<int64_t>(ctx, ctx.inputs(0), ctx.output(0));
 }
 
+absl::Status InferGrow(InferContext& ctx) {
+  Probe::OnInfer();
+  constexpr int64_t kMost = 24;
+  ctx.SetShape(0, {std::min(kMost, ctx.input(0).numel() + ctx.input(1).numel())});
+  return absl::OkStatus();
+}
+
+absl::Status GrowKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  const Tensor* inputs[] = {&ctx.input(0), &ctx.input(1)};
+  return MixInto<int64_t>(ctx, inputs, ctx.output(0));
+}
+
+constexpr int64_t kRowWidth = 2;
+constexpr int64_t kHeight = 5;
+
+// Gives `out` those rows, and memory for their values.
+absl::Status SetRows(const KernelContext& ctx, std::vector<int64_t> rows, Variable& out) {
+  if (!out.selected_rows.has_value()) return InvalidArgument("'Out' is no variable for rows");
+  out.tensor.shape = {static_cast<int64_t>(rows.size()), kRowWidth};
+  out.tensor.dtype = DType::kInt64;
+  out.tensor.DropMemory();
+  *out.selected_rows = {.rows = std::move(rows), .height = kHeight};
+  return ctx.Allocate(out.tensor);
+}
+
+absl::Status ToRowsKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  const Tensor& x = ctx.input(0);
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < std::min<int64_t>(3, x.numel()); ++i) {
+    const auto drawn = static_cast<int64_t>(Mix(1, static_cast<uint64_t>(x.data<int64_t>()[i])) %
+                                            static_cast<uint64_t>(kHeight + 2));
+    if (drawn < kHeight) rows.push_back(drawn);
+  }
+  INTERP_RETURN_IF_ERROR(SetRows(ctx, std::move(rows), ctx.output_variable(0)));
+  return MixInto<int64_t>(ctx, ctx.inputs(0), ctx.output_variable(0).tensor);
+}
+
+absl::Status JoinRowsKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  constexpr size_t kMost = 12;
+  std::vector<int64_t> rows;
+  std::vector<int64_t> values;
+  for (const int input : {0, 1}) {
+    const Variable& part = ctx.input_variable(input);
+    const std::vector<int64_t>& more = part.selected_rows->rows;
+    rows.insert(rows.end(), more.begin(), more.end());
+    if (part.tensor.numel() == 0) continue;
+    const int64_t* const data = part.tensor.data<int64_t>();
+    values.insert(values.end(), data, data + part.tensor.numel());
+  }
+  if (rows.size() > kMost) rows.resize(kMost);
+  INTERP_RETURN_IF_ERROR(SetRows(ctx, std::move(rows), ctx.output_variable(0)));
+  Tensor& out = ctx.output_variable(0).tensor;
+  std::copy_n(values.begin(), out.numel(), out.mutable_data<int64_t>());
+  return absl::OkStatus();
+}
+
+absl::Status FromRowsKernel(KernelContext& ctx) {
+  INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  const Variable& x = ctx.input_variable(0);
+  uint64_t h = static_cast<uint64_t>(Attrs(ctx).tag);
+  for (const int64_t row : x.selected_rows->rows) h = Mix(h, static_cast<uint64_t>(row));
+  for (int64_t i = 0; i < x.tensor.numel(); ++i) {
+    h = Mix(h, static_cast<uint64_t>(x.tensor.data<int64_t>()[i]));
+  }
+  for (const uint64_t i : {0, 1}) {
+    ctx.output(0).mutable_data<int64_t>()[i] = static_cast<int64_t>(Mix(h, i));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DynamicKernel(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
   const Tensor& x = ctx.input(0);
@@ -410,6 +483,13 @@ void AddDynamic(OpRegistry& ops) {
            .kernel_dtype = AlwaysInt64,
            .infer = InferResize,
            .kernels = {{DType::kInt64, ResizeKernel}}});
+  ops.Add({.type = "grow",
+           .inputs = {{"X"}, {"Y"}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = AlwaysInt64,
+           .infer = InferGrow,
+           .kernels = {{DType::kInt64, GrowKernel}}});
   ops.Add({.type = "dynamic",
            .inputs = {{"X"}},
            .outputs = {{"Out"}},
@@ -438,6 +518,31 @@ void AddDynamic(OpRegistry& ops) {
            .kernel_dtype = AlwaysInt64,
            .kernels = {{DType::kInt64, LastKernel}},
            .dynamic_outputs = true});
+}
+
+void AddRows(OpRegistry& ops) {
+  const auto add = [&](absl::string_view type, std::vector<SlotDef> inputs, KernelFn kernel) {
+    ops.Add({.type = type,
+             .inputs = std::move(inputs),
+             .outputs = {{"Out", kMayBeRows}},
+             .parse = ParseAttrs<TagAttrs, ReadTag>,
+             .kernel_dtype = AlwaysInt64,
+             .kernels = {{DType::kInt64, kernel}},
+             .dynamic_outputs = true});
+  };
+  add("to_rows", {{"X"}}, ToRowsKernel);
+  add("join_rows", {{"A", kMayBeRows}, {"B", kMayBeRows}}, JoinRowsKernel);
+  ops.Add({.type = "from_rows",
+           .inputs = {{"X", kMayBeRows}},
+           .outputs = {{"Out"}},
+           .parse = ParseAttrs<TagAttrs, ReadTag>,
+           .kernel_dtype = AlwaysInt64,
+           .infer =
+               [](InferContext& ctx) {
+                 ctx.SetShape(0, {2});
+                 return absl::OkStatus();
+               },
+           .kernels = {{DType::kInt64, FromRowsKernel}}});
 }
 
 void AddPlumbing(OpRegistry& ops) {
@@ -620,6 +725,7 @@ OpRegistry MakeProbeOps() {
   OpRegistry ops;
   AddComputing(ops);
   AddDynamic(ops);
+  AddRows(ops);
   AddPlumbing(ops);
   AddNested(ops);
   AddImplicitlyOrdered(ops);

@@ -12,6 +12,7 @@
 //   split2(X) -> A, B            two outputs
 //   shape_of(X) -> Out           X's dims; X is kNoNeedBuffer
 //   resize_to(X, Shape) -> Out   as many elements as Shape's value says; Shape is kValueInInfer
+//   grow(X, Y) -> Out            as many elements as both together, 24 at most
 //   dynamic(X) -> Out            1 to 7 elements, as X's values decide; dynamic_outputs
 //   image(X) -> Out              prefers channels-last; mixes the memory order in if that is wrong
 //   follow(X...) -> Out          takes the layout of its inputs
@@ -21,6 +22,9 @@
 //   push(X, Array) -> ArrayOut   appends X to a tensor array
 //   gather(Array) -> Out         one vector of all elements
 //   last(Array) -> Out           the last element, whose memory it shares
+//   to_rows(X) -> Out            selected rows, 0 to 3, as X's values decide
+//   join_rows(A, B) -> Out       the rows of both, 12 at most
+//   from_rows(X) -> Out          a vector of two elements, made of all rows and their values
 //   repeat(Condition) -> Steps   runs its block up to three times, as Condition says before each
 //   when(Condition) -> Steps     runs its block when Condition is odd
 //   back(Steps) -> StepsOut      runs its block on each of the steps, the last first

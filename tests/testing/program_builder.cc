@@ -46,6 +46,11 @@ ProgramBuilder& ProgramBuilder::DeclareArray(const std::string& name) {
   return *this;
 }
 
+ProgramBuilder& ProgramBuilder::DeclareRows(const std::string& name, Dims dims) {
+  Add(name, std::move(dims), {}).kind = VarKind::kSelectedRows;
+  return *this;
+}
+
 std::vector<Slot> ProgramBuilder::Intern(const Slots& slots) {
   std::vector<Slot> interned;
   for (const auto& [name, args] : slots) {

@@ -34,6 +34,7 @@ class ProgramBuilder {
   ProgramBuilder& Declare(const std::string& name, Dims dims, std::optional<DType> dtype = {});
   ProgramBuilder& DeclareArray(const std::string& name);
   ProgramBuilder& DeclareSteps(const std::string& name);
+  ProgramBuilder& DeclareRows(const std::string& name, Dims dims);
 
   // Adds an op with all inputs in slot X and all outputs in slot Out.
   ProgramBuilder& Call(const std::string& type, std::vector<std::string> inputs,

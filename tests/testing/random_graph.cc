@@ -25,6 +25,7 @@ struct Loop {
   std::string steps;
   std::vector<Value> values = {};
   std::vector<std::string> arrays = {};
+  std::vector<std::string> rows = {};
   std::vector<Loop> inner = {};
 };
 
@@ -46,6 +47,14 @@ class GraphMaker {
   }
 
  private:
+  // How much there was of everything.
+  struct Seen {
+    size_t values = 0;
+    size_t arrays = 0;
+    size_t rows = 0;
+  };
+  Seen Now() const { return {values_.size(), arrays_.size(), rows_.size()}; }
+
   // Uniform in [0, n).
   int Below(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
   bool Chance(int percent) { return Below(100) < percent; }
@@ -119,6 +128,8 @@ class GraphMaker {
 
   void AddOp(int tag) {
     if (depth_ < options_.max_depth && Chance(15)) return AddBlock(tag);
+    if (options_.growth && Chance(15)) return AddGrowth(tag);
+    if (options_.rows && Chance(15)) return AddRows(tag);
     const int kind = Below(100);
     if (kind < 45) return AddMix(tag);
     if (kind < 55 && options_.images) return AddImage(tag);
@@ -196,6 +207,35 @@ class GraphMaker {
                    {{"Out", {Result({-1}, DType::kInt64)}}}, Tagged(tag));
   }
 
+  // In a loop the result may be what X is in the next trip.
+  void AddGrowth(int tag) {
+    const std::string x = Any().name;
+    const std::string y = Any().name;
+    const size_t num_values = values_.size();
+    const std::string out = Result({-1}, DType::kInt64);
+    const bool goes_on = values_.size() == num_values && Chance(50);
+    builder_.AddOp("grow", {{"X", {goes_on ? out : x}}, {"Y", {y}}}, {{"Out", {out}}}, Tagged(tag));
+  }
+
+  void AddRows(int tag) {
+    const int kind = rows_.empty() ? 0 : Below(3);
+    const auto any = [&] { return rows_[Below(static_cast<int>(rows_.size()))]; };
+    if (kind == 2) {
+      builder_.Call("from_rows", {any()}, Result({-1}, DType::kInt64), Tagged(tag));
+      return;
+    }
+    const ProgramBuilder::Slots inputs =
+        kind == 0 ? ProgramBuilder::Slots{{"X", {Any().name}}}
+                  : ProgramBuilder::Slots{{"A", {any()}}, {"B", {any()}}};
+    const bool rewrites = !rows_.empty() && Chance(40);
+    const std::string out = rewrites ? any() : absl::StrCat("rows", next_++);
+    if (!rewrites) {
+      builder_.DeclareRows(out, {5, 2});
+      rows_.push_back(out);
+    }
+    builder_.AddOp(kind == 0 ? "to_rows" : "join_rows", inputs, {{"Out", {out}}}, Tagged(tag));
+  }
+
   void AddArray(int tag) {
     const std::string array = absl::StrCat("array", Below(2));
     const bool known = std::count(arrays_.begin(), arrays_.end(), array) > 0;
@@ -219,8 +259,7 @@ class GraphMaker {
   // or the way back through an earlier loop or branch.
   void AddBlock(int tag) {
     if (!loops_.empty() && Chance(40)) return AddWayBack(tag);
-    const size_t num_values = values_.size();
-    const size_t num_arrays = arrays_.size();
+    const Seen seen = Now();
     const Value first = Any();
     const int kind = Below(first.dims.empty() ? 2 : 3);
     const Value second = Any();
@@ -232,12 +271,13 @@ class GraphMaker {
     AddOps();
     if (kind == 2) {
       loops_ = outside;
-      return CloseScan(tag, num_values, num_arrays, first, second);
+      return CloseScan(tag, seen, first, second);
     }
-    loop.values.assign(values_.begin() + static_cast<ptrdiff_t>(num_values), values_.end());
-    loop.arrays.assign(arrays_.begin() + static_cast<ptrdiff_t>(num_arrays), arrays_.end());
+    loop.values.assign(values_.begin() + static_cast<ptrdiff_t>(seen.values), values_.end());
+    loop.arrays.assign(arrays_.begin() + static_cast<ptrdiff_t>(seen.arrays), arrays_.end());
+    loop.rows.assign(rows_.begin() + static_cast<ptrdiff_t>(seen.rows), rows_.end());
     loop.inner = std::exchange(loops_, outside);
-    Leave(num_values, num_arrays);
+    Leave(seen);
     builder_.Close(kind == 0 ? "repeat" : "when", {{"Condition", {first.name}}},
                    {{"Steps", {loop.steps}}}, Tagged(tag));
     builder_.DeclareSteps(loop.steps);
@@ -250,8 +290,7 @@ class GraphMaker {
 
   // Ops that see what a loop or branch has left, its own values and what was around it.
   void AddWayBack(int tag) {
-    const size_t num_values = values_.size();
-    const size_t num_arrays = arrays_.size();
+    const Seen seen = Now();
     const auto chosen = loops_.begin() + Below(static_cast<int>(loops_.size()));
     const Loop loop = std::move(*chosen);
     loops_.erase(chosen);
@@ -260,9 +299,10 @@ class GraphMaker {
     builder_.Open(loop.block);
     values_.insert(values_.end(), loop.values.begin(), loop.values.end());
     arrays_.insert(arrays_.end(), loop.arrays.begin(), loop.arrays.end());
+    rows_.insert(rows_.end(), loop.rows.begin(), loop.rows.end());
     AddOps();
     loops_ = std::move(outside);
-    Leave(num_values, num_arrays);
+    Leave(seen);
     builder_.Close("back", {{"Steps", {loop.steps}}}, {{"StepsOut", {loop.steps}}}, Tagged(tag));
   }
 
@@ -276,27 +316,42 @@ class GraphMaker {
     }
   }
 
-  void CloseScan(int tag, size_t num_values, size_t num_arrays, const Value& rows,
-                 const Value& state) {
-    const std::string row = values_[num_values].name;
-    const std::string before = values_[num_values + 1].name;
-    const std::string after = NewResult(state.dims, state.dtype);
-    builder_.Call("mix", {before, values_[num_values + Below(2)].name}, after, Tagged(tag));
-    const Value made = values_[num_values + Below(static_cast<int>(values_.size() - num_values))];
-    Leave(num_values, num_arrays);
-    const Value all{absl::StrCat("v", next_++), {-1}, made.dtype, /*rewritable=*/true};
-    builder_.Close("scan", {{"Rows", {rows.name}}, {"State", {state.name}}}, {{"Out", {all.name}}},
+  void CloseScan(int tag, const Seen& seen, const Value& rows, const Value& state) {
+    const std::string row = values_[seen.values].name;
+    const std::string before = values_[seen.values + 1].name;
+    const std::string after = AddNewState(tag, seen, state);
+    const Value made = values_[seen.values + Below(static_cast<int>(values_.size() - seen.values))];
+    Leave(seen);
+    const bool rewrites = options_.growth && Chance(50);
+    const std::string all = rewrites ? Result({-1}, made.dtype) : absl::StrCat("v", next_++);
+    builder_.Close("scan", {{"Rows", {rows.name}}, {"State", {state.name}}}, {{"Out", {all}}},
                    {{"tag", tag},
                     {"dtype", static_cast<int32_t>(made.dtype)},
                     {"names", std::vector<std::string>{row, before, after, made.name}}});
-    builder_.Declare(all.name, all.dims, all.dtype);
-    values_.push_back(all);
+    if (rewrites) return;
+    builder_.Declare(all, {-1}, made.dtype);
+    values_.push_back({all, {-1}, made.dtype, /*rewritable=*/true});
+  }
+
+  // What the scan's state becomes. Returns its name.
+  std::string AddNewState(int tag, const Seen& seen, const Value& state) {
+    const std::string before = values_[seen.values + 1].name;
+    const std::string other = values_[seen.values + Below(2)].name;
+    if (options_.growth && state.dtype == DType::kInt64 && Chance(40)) {
+      const std::string after = NewResult({-1}, state.dtype);
+      builder_.AddOp("grow", {{"X", {before}}, {"Y", {other}}}, {{"Out", {after}}}, Tagged(tag));
+      return after;
+    }
+    const std::string after = NewResult(state.dims, state.dtype);
+    builder_.Call("mix", {before, other}, after, Tagged(tag));
+    return after;
   }
 
   // What was made in the block is not seen behind it.
-  void Leave(size_t num_values, size_t num_arrays) {
-    values_.resize(num_values);
-    arrays_.resize(num_arrays);
+  void Leave(const Seen& seen) {
+    values_.resize(seen.values);
+    arrays_.resize(seen.arrays);
+    rows_.resize(seen.rows);
     --depth_;
   }
 
@@ -306,6 +361,7 @@ class GraphMaker {
   std::vector<Value> values_;
   std::vector<std::string> params_;
   std::vector<std::string> arrays_;
+  std::vector<std::string> rows_;
   std::vector<Loop> loops_;  // of the current block that no way back has been through
   int next_ = 0;
   int tag_ = 0;

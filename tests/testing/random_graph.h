@@ -23,6 +23,9 @@ struct RandomGraphOptions {
   bool arrays = true;
   bool casts = true;  // int32 variables among int64 ones
   bool images = true;
+  bool growth = false;  // variables, states of scans among them, that grow from trip to trip, and
+                        // scans whose results take the name of what their blocks read
+  bool rows = false;    // selected rows
   // Loops, branches and scans whose blocks nest so deep; what is inside counts among num_ops.
   int max_depth = 0;
   // Ops run on the host or on one of so many simulated devices, as drawn, some on streams of their

@@ -242,6 +242,7 @@ absl::Status Reference::BindInputs(Level& level, const Op& op, const OpDef& def,
       INTERP_ASSIGN_OR_RETURN(
           Tensor copy, CopyAs(variable.tensor, any_dtype ? DType::kUndefined : binding.dtype));
       binding.Add(binding.Own(std::move(copy)));
+      binding.copies.back()->selected_rows = variable.selected_rows;
     }
   }
   return absl::OkStatus();
@@ -257,7 +258,9 @@ void Reference::BindOutputs(Level& level, const Op& op, const OpDef& def, Bindin
       const bool array = (slot_def.flags & kTensorArray) != 0;
       binding.targets.push_back(array ? nullptr : &variable);
       binding.Add(array ? &variable : binding.Own({}));
-      if (!array) binding.copies.back()->tensor.dtype = binding.dtype;
+      if (array) continue;
+      binding.copies.back()->tensor.dtype = binding.dtype;
+      if (rows_[slot->args[i]]) binding.copies.back()->selected_rows.emplace();
     }
   }
 }
@@ -300,6 +303,7 @@ absl::Status Reference::RunKernel(Level& level, const Op& op, const OpDef& def, 
   for (size_t i = 0; i < binding.targets.size(); ++i) {
     if (binding.targets[i] == nullptr) continue;
     binding.targets[i]->tensor = *binding.args.tensors[first_output + i];
+    binding.targets[i]->selected_rows = binding.args.variables[first_output + i]->selected_rows;
   }
   return absl::OkStatus();
 }
@@ -330,11 +334,13 @@ absl::StatusOr<std::vector<Tensor>> Reference::Run(Program program,
   declared_.clear();
   left_.clear();
   tensor_.assign(program.names.size(), true);
+  rows_.assign(program.names.size(), false);
   for (const Block& block : program.blocks) {
     std::vector<bool>& declared = declared_.emplace_back(program.names.size(), false);
     for (const Var& var : block.vars) {
       declared[var.id] = true;
       if (var.kind != VarKind::kLodTensor) tensor_[var.id] = false;
+      if (var.kind == VarKind::kSelectedRows) rows_[var.id] = true;
       if (var.persistable && var.kind == VarKind::kLodTensor) persistable_[var.id] = true;
     }
   }

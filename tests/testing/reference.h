@@ -49,6 +49,7 @@ class Reference {
   std::vector<Tensor> fetched_;
   std::vector<bool> persistable_;            // by VarId
   std::vector<bool> tensor_;                 // by VarId: no declaration says otherwise
+  std::vector<bool> rows_;                   // by VarId: declared as selected rows
   std::vector<std::vector<bool>> declared_;  // by block, then VarId
   std::deque<Variables> left_;               // by activations that were saved
   uint64_t runs_ = 0;

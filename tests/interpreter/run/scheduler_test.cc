@@ -22,14 +22,15 @@ namespace {
 const uint64_t kGraphs = SampleOf<uint64_t>(60, 400);
 
 // Random programs of that depth, under every variant for the host or, on one or two devices, every
-// one for those.
-void ExpectAllToAgree(bool with_devices, bool nested) {
+// one for those. `more`: with everything that the programs can have.
+void ExpectAllToAgree(bool with_devices, bool nested, bool more = false) {
   for (const uint64_t seed : Seeds(kGraphs)) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     RandomGraphOptions options{.num_ops =
                                    5 + static_cast<int>(seed * 7 % (with_devices ? 60 : 90))};
     if (nested) options.max_depth = 1 + static_cast<int>(seed % 3);
     if (with_devices) options.num_devices = 1 + static_cast<int>(seed % 2);
+    options.growth = options.rows = more;
     const DifferentialCase test = MakeCase(seed, options);
     const auto expected = RunReference(test);
     ASSERT_THAT(expected, IsOk()) << ToText(test.program);
@@ -55,6 +56,15 @@ TEST(SchedulerStressTest, NestedBlocksAgreeWithTheReference) {
 
 TEST(SchedulerStressTest, NestedBlocksOnDevicesAgreeWithTheReference) {
   ExpectAllToAgree(/*with_devices=*/true, /*nested=*/true);
+}
+
+// With selected rows, and variables that grow from trip to trip.
+TEST(SchedulerStressTest, GrowthAndRowsAgreeWithTheReference) {
+  ExpectAllToAgree(/*with_devices=*/false, /*nested=*/true, /*more=*/true);
+}
+
+TEST(SchedulerStressTest, GrowthAndRowsOnDevicesAgreeWithTheReference) {
+  ExpectAllToAgree(/*with_devices=*/true, /*nested=*/true, /*more=*/true);
 }
 
 // A loop over "v" and its way back, which reads the "v" that the loop found and overwrites it, as
