@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/differentiable.h"
 #include "passes/op_effects.h"
 
 namespace interp {
@@ -13,18 +14,7 @@ constexpr int kMaxDepth = 64;  // of blocks, as the interpreter has it
 
 bool MayHaveGradient(const Var& var) {
   if (var.stop_gradient) return false;
-  switch (var.dtype) {
-    case DType::kFloat16:
-    case DType::kBFloat16:
-    case DType::kFloat32:
-    case DType::kFloat64:
-    case DType::kComplex64:
-    case DType::kComplex128:
-    case DType::kUndefined:
-      return true;
-    default:
-      return false;
-  }
+  return var.dtype == DType::kUndefined || IsDifferentiable(var.dtype);
 }
 
 class FlowFinder {

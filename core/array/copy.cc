@@ -77,7 +77,6 @@ absl::Status Array::TakeValues(const Array& from, int32_t priority) const {
   if (&from.runtime() != &runtime()) {
     return InvalidArgument("a copy between arrays of two runtimes");
   }
-  if (SharesMemoryWith(from) && offset_bytes_ == from.offset_bytes_) return absl::OkStatus();
   // From a device to one of another kind, and into a part of what others on the host may see: a
   // stream is not to copy the rest before it is at rest.
   const bool needs_host =
@@ -90,6 +89,8 @@ absl::Status Array::TakeValues(const Array& from, int32_t priority) const {
 }
 
 absl::Status Array::CopyFrom(const Array& from, int32_t priority) const {
+  const bool same = SharesMemoryWith(from) && offset_bytes_ == from.offset_bytes_;
+  if (same && shape_ == from.shape_ && !is_rows()) return absl::OkStatus();
   const Tape* const tape = Tape::Current();
   if (tape != nullptr) INTERP_RETURN_IF_ERROR(Annotate(tape->CheckWrite(*this), "a copy"));
   INTERP_RETURN_IF_ERROR(TakeValues(from, priority));

@@ -183,8 +183,21 @@ class Caller {
       if (name == slot.name) return count;
     }
     if ((slot.flags & kOptional) == 0) return 1;
-    if (!options_.outputs.empty() || (slot.flags & kNeedsProgram) != 0) return 0;
-    return Tape::Wants(def_, slot.name) ? 1 : 0;
+    if ((slot.flags & kNeedsProgram) != 0) return 0;
+    return Tape::Wants(def_, slot.name) ? CountForGradient(slot) : 0;
+  }
+
+  // What an op leaves for its gradient in a slot of several it leaves for each of its inputs.
+  int CountForGradient(const SlotDef& slot) const {
+    size_t most = 1;
+    if ((slot.flags & kVariadic) == 0) return static_cast<int>(most);
+    for (const SlotDef& input : def_.inputs) {
+      const std::vector<Array>* arrays = FindSlot(inputs_, input.name);
+      if (arrays != nullptr && (input.flags & kVariadic) != 0) {
+        most = std::max(most, arrays->size());
+      }
+    }
+    return static_cast<int>(most);
   }
 
   void AddOutputs() {

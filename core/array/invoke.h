@@ -29,7 +29,7 @@ struct InvokeOptions {
   // kDeviceUrgent: on a stream of its own on devices, so that what it waits for holds up no other.
   engine::Property property = engine::Property::kNormal;
   // Which optional outputs to give, and how many arguments of those that take several. Any other
-  // output that is not optional has one.
+  // output has one where it is not optional or the gradient of a recording may read it.
   std::vector<std::pair<absl::string_view, int>> outputs = {};
   // Arrays that are written in place of new ones, also inputs and views; of the shape and dtype
   // that are inferred. All outputs that a kernel gives as selected rows are to be here.

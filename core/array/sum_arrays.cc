@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <complex>
 #include <type_traits>
 
 #include "core/float16.h"
@@ -76,18 +77,21 @@ int64_t Flops(const OpContext& ctx) {
 }  // namespace
 
 const OpDef& SumArraysDef() {
-  static const auto* const kDef = new OpDef{.type = "sum_arrays",
-                                            .inputs = {{"X", kVariadic}},
-                                            .outputs = {{"Out"}},
-                                            .infer = InferSum,
-                                            .kernels = {{DType::kFloat32, SumTerms<float>},
-                                                        {DType::kFloat64, SumTerms<double>},
-                                                        {DType::kFloat16, SumTerms<float16>},
-                                                        {DType::kBFloat16, SumTerms<bfloat16>},
-                                                        {DType::kInt32, SumTerms<int32_t>},
-                                                        {DType::kInt64, SumTerms<int64_t>}},
-                                            .inplace = {{kTerms, kSum, /*each=*/false}},
-                                            .flops = Flops};
+  static const auto* const kDef =
+      new OpDef{.type = "sum_arrays",
+                .inputs = {{"X", kVariadic}},
+                .outputs = {{"Out"}},
+                .infer = InferSum,
+                .kernels = {{DType::kFloat32, SumTerms<float>},
+                            {DType::kFloat64, SumTerms<double>},
+                            {DType::kFloat16, SumTerms<float16>},
+                            {DType::kBFloat16, SumTerms<bfloat16>},
+                            {DType::kComplex64, SumTerms<std::complex<float>>},
+                            {DType::kComplex128, SumTerms<std::complex<double>>},
+                            {DType::kInt32, SumTerms<int32_t>},
+                            {DType::kInt64, SumTerms<int64_t>}},
+                .inplace = {{kTerms, kSum, /*each=*/false}},
+                .flops = Flops};
   return *kDef;
 }
 

@@ -31,9 +31,10 @@ class Tape {
   // The gradients of `loss` for `sources`, in their order, pushed as operations; an array that is
   // none for a source that the loss does not depend on. May be called again, also for other
   // sources.
-  // Errors: InvalidArgument for a loss that is not one float and for an array that was written to
-  // after an op on the way had used it, Unimplemented for an op on the way that has no gradient,
-  // and those of Invoke.
+  // Errors: InvalidArgument for a loss that is not one float, for an array that was written to
+  // after an op on the way had used it and for one that shares memory with what gradients pass
+  // although the tape has seen no view being made, Unimplemented for an op on the way that has no
+  // gradient, and those of Invoke.
   absl::StatusOr<std::vector<Array>> Backward(const Array& loss, absl::Span<const Array> sources);
 
   // For Invoke and for views. That of this thread; null when nothing is recorded.

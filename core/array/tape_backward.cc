@@ -8,6 +8,7 @@
 #include "core/array/filled.h"
 #include "core/array/sum_arrays.h"
 #include "core/array/tape.h"
+#include "core/differentiable.h"
 #include "core/gradient.h"
 
 namespace interp {
@@ -34,8 +35,9 @@ class TapeBackward {
   TapeBackward(const Tape& tape, ArrayRuntime& runtime) : tape_(tape), runtime_(runtime) {}
 
   absl::StatusOr<std::vector<Array>> Run(const Array& loss, absl::Span<const Array> sources) {
-    for (const Array& source : sources) depends_.insert(ArrayAccess::id(source));
+    for (const Array& source : sources) AddDependent(source);
     for (const Tape::Step& step : tape_.steps_) FindDependents(step);
+    INTERP_RETURN_IF_ERROR(CheckSources(sources));
     INTERP_ASSIGN_OR_RETURN(gradients_[ArrayAccess::id(loss)], FilledLike(loss, 1));
     for (auto step = tape_.steps_.rbegin(); step != tape_.steps_.rend(); ++step) {
       if (!IsOnTheWay(*step)) continue;
@@ -58,8 +60,57 @@ class TapeBackward {
     absl::flat_hash_set<VarId> given;  // by ops of the gradient
   };
 
+  // Memory of a chunk, in bytes.
+  struct Region {
+    explicit Region(const Array& array)
+        : id(ArrayAccess::id(array)),
+          begin(ArrayAccess::offset_bytes(array)),
+          end(begin + array.size_bytes()) {}
+    bool Overlaps(const Region& other) const { return begin < other.end && other.begin < end; }
+
+    uint64_t id;  // of the array
+    size_t begin;
+    size_t end;
+  };
+
+  void AddDependent(const Array& array) {
+    if (!depends_.insert(ArrayAccess::id(array)).second) return;
+    regions_[ArrayAccess::chunk(array).get()].emplace_back(array);
+  }
+
+  // The tape knows views by what made them. One of before it would see what a dependent array holds
+  // and hand no gradient on to it.
+  absl::Status CheckAlias(const Array& array) const {
+    const Region region(array);
+    if (made_.contains(region.id) || depends_.contains(region.id)) return absl::OkStatus();
+    const auto at = regions_.find(ArrayAccess::chunk(array).get());
+    if (at == regions_.end()) return absl::OkStatus();
+    for (const Region& dependent : at->second) {
+      if (dependent.id == region.id || !dependent.Overlaps(region)) continue;
+      return InvalidArgument("uses an array ", DescribeArray(array),
+                             " that shares memory with one that gradients pass; make the view "
+                             "while the tape records");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckSources(absl::Span<const Array> sources) const {
+    for (const Array& a : sources) {
+      for (const Array& b : sources) {
+        const bool apart = a.SameAs(b) || !a.SharesMemoryWith(b) || !Region(a).Overlaps(Region(b));
+        if (apart || made_.contains(ArrayAccess::id(a)) || made_.contains(ArrayAccess::id(b))) {
+          continue;
+        }
+        return InvalidArgument("the sources ", DescribeArray(a), " and ", DescribeArray(b),
+                               " share memory; ask for the gradient of one of them");
+      }
+    }
+    return absl::OkStatus();
+  }
+
   bool depends_on_source(const Array& array) const {
-    return depends_.contains(ArrayAccess::id(array));
+    const uint64_t id = ArrayAccess::id(array);
+    return depends_.contains(id) || aliases_.contains(id);
   }
 
   template <typename Visit>
@@ -72,12 +123,14 @@ class TapeBackward {
   }
 
   void FindDependents(const Tape::Step& step) {
-    if (step.def->gradient.none) return;
     bool depends = false;
-    ForEach(step.inputs, [&](const Array& a) { depends = depends || depends_on_source(a); });
-    if (!depends) return;
+    ForEach(step.inputs, [&](const Array& a) {
+      if (!CheckAlias(a).ok()) aliases_.insert(ArrayAccess::id(a));
+      depends = depends || depends_on_source(a);
+    });
     ForEach(step.outputs, [&](const Array& a) {
-      if (IsFloating(a.dtype())) depends_.insert(ArrayAccess::id(a));
+      made_.insert(ArrayAccess::id(a));
+      if (depends && !step.def->gradient.none && IsDifferentiable(a.dtype())) AddDependent(a);
     });
   }
 
@@ -127,6 +180,9 @@ class TapeBackward {
   absl::Status Differentiate(const Tape::Step& step) {
     if (!step.def->gradient.exists()) return Unimplemented("has no gradient");
     INTERP_RETURN_IF_ERROR(CheckUnchanged(step));
+    absl::Status alias;
+    ForEach(step.inputs, [&](const Array& a) { alias.Update(CheckAlias(a)); });
+    INTERP_RETURN_IF_ERROR(alias);
     Names names;
     names.program.blocks.emplace_back();
     names.op.type = std::string(step.def->type);
@@ -136,7 +192,8 @@ class TapeBackward {
     INTERP_RETURN_IF_ERROR(GiveGradients(step, names));
     GradientMaker maker({.program = &names.program, .op = &names.op, .wants = [&](VarId id) {
                            const auto at = names.arrays.find(id);
-                           return at != names.arrays.end() && IsFloating(at->second.dtype()) &&
+                           return at != names.arrays.end() &&
+                                  IsDifferentiable(at->second.dtype()) &&
                                   depends_on_source(at->second);
                          }});
     if (step.def->gradient.make != nullptr) {
@@ -152,7 +209,7 @@ class TapeBackward {
   absl::Status GiveGradients(const Tape::Step& step, Names& names) {
     absl::Status status;
     ForEach(step.outputs, [&](const Array& output) {
-      if (!IsFloating(output.dtype()) || !status.ok()) return;
+      if (!IsDifferentiable(output.dtype()) || !status.ok()) return;
       const uint64_t id = ArrayAccess::id(output);
       Array& gradient = names.arrays[names.program.Intern(GradientName(absl::StrCat("v", id)))];
       if (const auto at = gradients_.find(id); at != gradients_.end()) {
@@ -192,6 +249,7 @@ class TapeBackward {
     for (const auto& [slot, arrays] : outputs) {
       const Slot& named = *op.FindOutput(slot);
       for (size_t i = 0; i < arrays.size(); ++i) {
+        if (names.program.NameOf(named.args[i]) == kEmptyVarName) continue;
         INTERP_RETURN_IF_ERROR(Give(op, named.args[i], arrays[i], names));
       }
     }
@@ -270,6 +328,10 @@ class TapeBackward {
   const Tape& tape_;
   ArrayRuntime& runtime_;
   absl::flat_hash_set<uint64_t> depends_;  // ids of arrays that depend on a source
+  // Ids of what shares memory with those although the tape has seen no view being made.
+  absl::flat_hash_set<uint64_t> aliases_;
+  absl::flat_hash_set<uint64_t> made_;  // ids of outputs of steps so far
+  absl::flat_hash_map<const Chunk*, std::vector<Region>> regions_;  // of what depends on a source
   absl::flat_hash_map<uint64_t, Array> gradients_;
 };
 

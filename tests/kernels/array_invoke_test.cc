@@ -290,6 +290,83 @@ TEST_F(ArrayTape, GradientsPassCopiesAndCasts) {
   EXPECT_THAT(testing::Values<double>(*(*gradients)[1].Read()), ElementsAre(4.5, 8));
 }
 
+TEST_F(ArrayTape, GradientsThatNobodyWantsAreLeftOut) {
+  const Array w = Of(Numbers({1, 2}, 1));
+  const Array a = Of(Numbers({2, 2}, 2));
+  const Array b = Of(Numbers({3, 2}, 3));
+  Tape tape;
+  const Array all = Op("concat", {{"X", {w, a, b}}}, {{"axis", 0}});
+  const auto gradients = tape.Backward(Op("mean", {{"X", {all}}}), {w});
+  ASSERT_THAT(gradients, IsOk());
+  EXPECT_EQ(FloatsOf((*gradients)[0]), std::vector<float>(2, 1.0F / 12));
+}
+
+TEST_F(ArrayTape, GradientsPassComplexNumbers) {
+  const Array x = Of(Numbers({4}, 1));
+  Tape tape;
+  const Array spectrum = Op("fft_r2c", {{"X", {x}}},
+                            {{"axes", std::vector<int64_t>{0}},
+                             {"normalization", std::string("backward")},
+                             {"forward", true},
+                             {"onesided", true}});
+  const Array twice = Op("elementwise_add", {{"X", {spectrum}}, {"Y", {spectrum}}});
+  const Array y = Op("fft_c2r", {{"X", {twice}}},
+                     {{"axes", std::vector<int64_t>{0}},
+                      {"normalization", std::string("backward")},
+                      {"forward", false},
+                      {"last_dim_size", int64_t{4}}});
+  const auto gradients = tape.Backward(Op("mean", {{"X", {y}}}), {x});
+  ASSERT_THAT(gradients, IsOk());
+  ASSERT_TRUE((*gradients)[0]);
+  for (const float gradient : FloatsOf((*gradients)[0])) EXPECT_NEAR(gradient, 0.5F, 1e-6F);
+}
+
+// The tape cannot see that an array of before it is a view of another.
+TEST_F(ArrayTape, ViewsOfBeforeTheTapeAreRefusedWhereGradientsPass) {
+  const auto refused = [](const auto& result) {
+    EXPECT_THAT(result, FailsWith(absl::StatusCode::kInvalidArgument, "share"));
+  };
+  const Array x = Of(Numbers({2}, 1));
+  const Array base = Of(Numbers({2, 2}, 2));
+  const Array row = Got(base.At(0));
+  const Array other = Got(base.At(1));
+  {
+    Tape tape;
+    ASSERT_THAT(
+        Invoke(*runtime_, "scale", {{"X", {x}}}, {{"scale", 3.0F}}, {.into = {{"Out", {row}}}}),
+        IsOk());
+    refused(tape.Backward(Op("mean", {{"X", {base}}}), {x}));
+    EXPECT_THAT(FloatsOf((*tape.Backward(Op("mean", {{"X", {row}}}), {x}))[0]),
+                ElementsAre(1.5F, 1.5F));
+  }
+  Tape tape;
+  const Array loss = Op("mean", {{"X", {row}}});
+  refused(tape.Backward(loss, {base}));
+  refused(tape.Backward(loss, {base, row}));
+  // Parameters in one piece of memory.
+  EXPECT_THAT(tape.Backward(loss, {row, other}), IsOk());
+}
+
+TEST_F(ArrayTape, ACopyOfAnArrayToItselfAddsNothing) {
+  const Array x = Of(Numbers({2}, 1));
+  Tape tape;
+  const Array y = Op("square", {{"X", {x}}});
+  ASSERT_THAT(y.CopyFrom(y), IsOk());
+  const auto gradients = tape.Backward(Op("mean", {{"X", {y}}}), {y});
+  EXPECT_THAT(FloatsOf((*gradients)[0]), ElementsAre(0.5F, 0.5F));
+}
+
+TEST_F(ArrayTape, OutputsThatGradientsReadAreThereBesideThoseAskedFor) {
+  const Array x = Of(Numbers({2, 3}, 1));
+  const Array y = Of(Numbers({3, 2}, 2));
+  Tape tape;
+  const absl::StatusOr<ArraySlots> out =
+      Invoke(*runtime_, "einsum", {{"Operands", {x, y}}}, {{"equation", std::string("ij,jk->ik")}},
+             {.outputs = {{"Out", 1}}});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(tape.Backward(Op("mean", {{"X", {(*out)[0].second[0]}}}), {x}), IsOk());
+}
+
 TEST_F(ArrayTape, NoGradientPassesWhatHasNone) {
   const Array x = Of(Numbers({3}, 1));
   Tape tape;

@@ -1,0 +1,13 @@
+// Which values may have gradients.
+#pragma once
+
+#include "core/dtype.h"
+
+namespace interp {
+
+// Real and complex floats may.
+inline bool IsDifferentiable(DType dtype) {
+  return IsFloating(dtype) || dtype == DType::kComplex64 || dtype == DType::kComplex128;
+}
+
+}  // namespace interp
