@@ -24,16 +24,31 @@ bool IsCached(const ConvProblem& problem) {
   return elements * int64_t{sizeof(float)} < kCachedImageBytes;
 }
 
+// oneDNN 2.6 computes all linear post-ops of a primitive with the factors of the first, so that of
+// the affine goes into that of the activation.
+void AppendHardSigmoid(const FusedActivation& activation, ScalarAffine affine,
+                       dnnl::post_ops& ops) {
+  const float far = affine.shift + affine.scale;
+  ops.append_eltwise(1.0F, algorithm::eltwise_linear, affine.scale * activation.alpha,
+                     affine.scale * activation.beta + affine.shift);
+  ops.append_eltwise(1.0F, algorithm::eltwise_clip, std::min(affine.shift, far),
+                     std::max(affine.shift, far));
+}
+
+void AppendSteps(const ConvEpilogue& epilogue, dnnl::post_ops& ops) {
+  const ScalarAffine affine = epilogue.affine;
+  if (affine.is_identity()) return AppendActivation(epilogue.activation, ops);
+  if (epilogue.activation.kind == ActivationKind::kHardSigmoid) {
+    return AppendHardSigmoid(epilogue.activation, affine, ops);
+  }
+  AppendActivation(epilogue.activation, ops);
+  ops.append_eltwise(1.0F, algorithm::eltwise_linear, affine.scale, affine.shift);
+}
+
 dnnl::primitive_attr MakeAttr(const ConvEpilogue& epilogue, bool late) {
   dnnl::post_ops ops;
   if (epilogue.residual) ops.append_sum(1.0F);
-  if (!late) {
-    AppendActivation(epilogue.activation, ops);
-    if (!epilogue.affine.is_identity()) {
-      ops.append_eltwise(1.0F, algorithm::eltwise_linear, epilogue.affine.scale,
-                         epilogue.affine.shift);
-    }
-  }
+  if (!late) AppendSteps(epilogue, ops);
   dnnl::primitive_attr attr;
   attr.set_post_ops(ops);
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -75,6 +75,19 @@ std::vector<AffineCase> AffineCases() {
       {"WinogradWithAPassOfItsOwn", "paddings=[1,1]", {32, 32, 3, 3}, "swish(X=g) -> (Out=h)"},
       {"Depthwise", "groups=32", {32, 1, 3, 3}, "hard_swish(X=g) -> (Out=h)"},
       {"Dilated", "dilations=[2,2]", {32, 32, 3, 3}, "leaky_relu(X=g) -> (Out=h) {alpha=0.1}"},
+      {"HardSigmoid", "", {32, 32, 1, 1}, "hard_sigmoid(X=g) -> (Out=h) {slope=0.3, offset=0.4}"},
+      {"HardSigmoidDilated",
+       "dilations=[2,2]",
+       {32, 32, 3, 3},
+       "hard_sigmoid(X=g) -> (Out=h) {slope=0.3, offset=0.4}"},
+      {"HardSigmoidDepthwise",
+       "groups=32",
+       {32, 1, 3, 3},
+       "hard_sigmoid(X=g) -> (Out=h) {slope=0.3, offset=0.4}"},
+      {"Relu6", "", {32, 32, 1, 1}, "relu6(X=g) -> (Out=h)"},
+      {"Tanh", "", {32, 32, 1, 1}, "tanh(X=g) -> (Out=h)"},
+      {"Gelu", "", {32, 32, 1, 1}, "gelu(X=g) -> (Out=h)"},
+      {"Sigmoid", "", {32, 32, 1, 1}, "sigmoid(X=g) -> (Out=h)"},
   };
 }
 
