@@ -136,7 +136,7 @@ class TransferInserter {
       wanted.layout = var.layout;
     }
     if (wanted == FormOf(var)) return id;
-    if (var.constant) return ConvertOnce(id, wanted);
+    if (var.constant && CanConvertOnce(var, wanted)) return ConvertOnce(id, wanted);
     if (var.layout != wanted.layout && !HasRow(LayoutOp(var.layout, wanted.layout), wanted.place)) {
       INTERP_ASSIGN_OR_RETURN(id, ChangeLayout(id, wanted.layout));
     }
@@ -155,9 +155,16 @@ class TransferInserter {
     return IsImage(vars_[id]) && (rule == LayoutRule::kFollows || !vars_[id].persistable);
   }
 
+  // Copies are made of what was loaded: what a cast has cut off cannot be brought back by another.
+  bool CanConvertOnce(const PlanVar& var, const Form& to) const {
+    return var.copy_of < 0 || to.dtype == var.dtype || var.dtype == vars_[var.copy_of].dtype;
+  }
+
   // A constant in another form, which is there before any run.
   VarId ConvertOnce(VarId id, const Form& to) {
+    if (vars_[id].copy_of >= 0) id = vars_[id].copy_of;
     const PlanVar& from = vars_[id];
+    if (FormOf(from) == to) return id;
     std::string suffix;
     if (from.place != to.place) suffix += MoveSuffix(from.place, to.place);
     if (from.layout != to.layout) suffix += LayoutSuffix(from.layout, to.layout);

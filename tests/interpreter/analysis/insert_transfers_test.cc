@@ -228,6 +228,40 @@ TEST(InsertTransfersTest, ACastConstantIsReadInstead) {
               ElementsAre("mix(a,w_dtype_2_3)->c", "mix(a)->b", "mix(a,b)->d"));
 }
 
+// Copies are made of what was loaded, in one step.
+TEST(InsertTransfersTest, ACastConstantChangesItsLayoutBeforeTheFirstRun) {
+  const absl::StatusOr<Plan> plan = PlanOf(R"(block 0
+  var w int32[1,3,4,4] persistable
+  var a int64[1,3,4,4]
+  var b int64[1,3,4,4]
+  var c int64[1,3,4,4]
+  var d int64[1,3,4,4]
+  cast(X=w) -> (Out=b) {in_dtype=2, out_dtype=3}
+  image(X=a) -> (Out=c)
+  follow(X=[c, b]) -> (Out=d)
+)");
+  ASSERT_THAT(plan, IsOk());
+  EXPECT_THAT(Briefs(*plan),
+              ElementsAre("transfer_layout(a)->a_layout_0_1", "image(a_layout_0_1)->c",
+                          "follow(c,w_layout_0_1_dtype_2_3)->d"));
+  const VarId copy = VarNamed(*plan, "w_layout_0_1_dtype_2_3");
+  ASSERT_GE(copy, 0);
+  EXPECT_EQ(plan->vars[copy].copy_of, VarNamed(*plan, "w"));
+}
+
+// The second cast would bring back what the first has cut off.
+TEST(InsertTransfersTest, AConstantThatIsCastThereAndBackIsCutOff) {
+  EXPECT_THAT(
+      InstructionsOf(R"(block 0
+  var w int64[2] persistable
+  var a int64[2]
+  var b int32[2]
+  cast(X=w) -> (Out=b) {in_dtype=3, out_dtype=2}
+  mix(X=[a, b]) -> (Out=c)
+)"),
+      ElementsAre("cast(w_dtype_3_2)->w_dtype_3_2_dtype_2_3", "mix(a,w_dtype_3_2_dtype_2_3)->c"));
+}
+
 TEST(InsertTransfersTest, WhatIsNoConstantIsCastInEveryRun) {
   EXPECT_THAT(InstructionsOf(R"(block 0
   var w int32[2] persistable
