@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/strip.h"
 #include "core/attr_reader.h"
 
 namespace interp {
@@ -10,9 +11,29 @@ namespace {
 // Old programs have INT where new ones have BOOLEAN.
 bool IsTrue(const Op& op, absl::string_view name) { return AttrReader(op).Bool(name, false); }
 
+bool Names(const Slot& slot, VarId id) {
+  return std::find(slot.args.begin(), slot.args.end(), id) != slot.args.end();
+}
+
 bool IsInput(const Op& op, VarId id) {
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [id](const Slot& slot) {
-    return std::find(slot.args.begin(), slot.args.end(), id) != slot.args.end();
+  return std::any_of(op.inputs.begin(), op.inputs.end(),
+                     [id](const Slot& slot) { return Names(slot, id); });
+}
+
+// State is listed as Mean and MeanOut, or as InScale and OutScale. Y over X, or Out, is a result.
+bool IsState(absl::string_view input, absl::string_view output) {
+  if (absl::ConsumeSuffix(&output, "Out")) return !output.empty() && input == output;
+  return absl::ConsumePrefix(&output, "Out") && absl::ConsumePrefix(&input, "In") &&
+         !output.empty() && input == output;
+}
+
+// Whether all that the op has the variable for, as an output, is state.
+bool IsOnlyState(const Op& op, VarId id) {
+  return std::all_of(op.outputs.begin(), op.outputs.end(), [&](const Slot& output) {
+    return !Names(output, id) ||
+           std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Slot& input) {
+             return Names(input, id) && IsState(input.name, output.name);
+           });
   });
 }
 
@@ -39,7 +60,7 @@ bool LeavesUntouched(const Op& op, VarId output) {
   if (op.type == "hierarchical_sigmoid") return IsInput(op, output);
   const bool test = IsTrue(op, "is_test") && !IsTrue(op, "trainable_statistics");
   const bool keeps_state = test || IsTrue(op, "use_global_stats");
-  return keeps_state && IsInput(op, output) && !HasSubBlock(op);
+  return keeps_state && IsInput(op, output) && IsOnlyState(op, output) && !HasSubBlock(op);
 }
 
 bool MaySecretlyShare(const Op& op, const OpDef* def) {
