@@ -164,7 +164,10 @@ class Recomputer {
       }
       SetRole(op, kBackwardRole);
       // Old and new average in the proportion of 1 to 0.
-      if (op.type == "batch_norm") SetAttr(op, "momentum", 1.0F);
+      if (op.type == "batch_norm") {
+        SetAttr(op, "momentum", 1.0F);
+        std::erase_if(op.inputs, [](const Slot& slot) { return slot.name == "MomentumTensor"; });
+      }
       added.push_back(std::move(op));
       ++num_recomputed_;
     }

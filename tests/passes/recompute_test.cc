@@ -95,6 +95,28 @@ TEST(RecomputeTest, NothingIsComputedWithUpdatedParameters) {
   EXPECT_THAT(text, HasSubstr("scale(X=h) -> (Out=seen)"));
 }
 
+// The averages move once, whichever way the momentum is given.
+TEST(RecomputeTest, ABatchNormOfAgainLeavesTheAverages) {
+  Program program = Differentiated(
+      "  relu(X=a) -> (Out=h)\n"
+      "  scale(X=h) -> (Out=z) {scale=2.0}\n"
+      "  mean(X=z) -> (Out=loss)\n");
+  Op& norm = program.blocks[0].ops[1];
+  norm.type = "batch_norm";
+  AddInput(norm, "Mean", {program.Intern("m")});
+  AddInput(norm, "Variance", {program.Intern("v")});
+  AddInput(norm, "MomentumTensor", {program.Intern("rate")});
+  norm.outputs.clear();
+  AddOutput(norm, "Y", {program.Find("h")});
+  AddOutput(norm, "MeanOut", {program.Find("m")});
+  AddOutput(norm, "VarianceOut", {program.Find("v")});
+  int count = 0;
+  const std::string text = Recomputed(std::move(program), &count);
+  EXPECT_EQ(count, 2);
+  EXPECT_THAT(text, HasSubstr("batch_norm(X=a, Mean=m, Variance=v, MomentumTensor=rate) -> (Y=h,"));
+  EXPECT_THAT(text, HasSubstr("batch_norm(X=a.subprog_0, Mean=m, Variance=v) -> (Y=h.subprog_0,"));
+}
+
 TEST(RecomputeTest, CopiesGetNamesOfTheirOwn) {
   int count = 0;
   const std::string text = Recomputed(Differentiated("  relu(X=a) -> (Out=h.subprog_0)\n"

@@ -53,7 +53,12 @@ OpDef Conv(absl::string_view type) {
 
 OpDef BatchNorm() {
   return {.type = "batch_norm",
-          .inputs = {{"X"}, {"Scale", kOptional}, {"Bias", kOptional}, {"Mean"}, {"Variance"}},
+          .inputs = {{"X"},
+                     {"Scale", kOptional},
+                     {"Bias", kOptional},
+                     {"Mean"},
+                     {"Variance"},
+                     {"MomentumTensor", kOptional}},
           .outputs = {{"Y"},
                       {"MeanOut"},
                       {"VarianceOut"},
