@@ -74,17 +74,42 @@ absl::Status WalkFields(absl::string_view bytes, size_t base, absl::Span<const i
   return absl::OkStatus();
 }
 
-// Parses `bytes` into `message` and checks that nothing required is missing.
-absl::Status Parse(absl::string_view bytes, size_t offset, google::protobuf::Message* message) {
-  if (!message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    message->Clear();  // what was read of it is not to be trusted
-    return DataLoss("the message at byte ", offset, " is damaged");
+// Parses `bytes` into `message`, of which required fields may be missing.
+absl::Status ParseBytes(absl::string_view bytes, size_t offset,
+                          google::protobuf::Message* message) {
+  if (message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::OkStatus();
   }
-  if (message->IsInitialized()) return absl::OkStatus();
+  message->Clear();  // what was read of it is not to be trusted
+  return DataLoss("the message at byte ", offset, " is damaged");
+}
+
+absl::Status CheckRequired(const google::protobuf::Message& message) {
+  if (message.IsInitialized()) return absl::OkStatus();
   std::vector<std::string> missing;
-  message->FindInitializationErrors(&missing);
+  message.FindInitializationErrors(&missing);
   return InvalidArgument("required field '", missing.front(), "' is missing or has a value that ",
                          "does not exist");
+}
+
+// Both.
+absl::Status Parse(absl::string_view bytes, size_t offset, google::protobuf::Message* message) {
+  INTERP_RETURN_IF_ERROR(ParseBytes(bytes, offset, message));
+  return CheckRequired(*message);
+}
+
+// Whether only the dtype of a tensor is missing: Paddle's backward part leaves that of some
+// gradients within loops open. A dtype that does not exist is among the unknown fields.
+bool LacksOnlyDType(proto::VarDesc& var) {
+  if (!var.has_type() || !var.type().has_lod_tensor() || !var.type().lod_tensor().has_tensor()) {
+    return false;
+  }
+  proto::VarType::TensorDesc& tensor = *var.mutable_type()->mutable_lod_tensor()->mutable_tensor();
+  if (tensor.has_data_type() || !tensor.unknown_fields().empty()) return false;
+  tensor.set_data_type(proto::VarType::FP32);
+  const bool rest = var.IsInitialized();
+  tensor.clear_data_type();
+  return rest;
 }
 
 // --- block structure ---
@@ -274,7 +299,8 @@ absl::Status Loader::LoadBlock(absl::string_view bytes, size_t offset) {
 }
 
 absl::Status Loader::LoadVar(absl::string_view bytes, size_t offset, Var* var) {
-  INTERP_RETURN_IF_ERROR(Parse(bytes, offset, &var_));
+  INTERP_RETURN_IF_ERROR(ParseBytes(bytes, offset, &var_));
+  if (!LacksOnlyDType(var_)) INTERP_RETURN_IF_ERROR(CheckRequired(var_));
   INTERP_ASSIGN_OR_RETURN(*var, VarFromProto(var_, bytes));
   var->id = program_.Intern(var_.name());
   declared_in_.resize(program_.names.size(), -1);

@@ -479,6 +479,22 @@ TEST(ProgramLoadTest, ErrorsNameTheVariable) {
             "a value that does not exist");
 }
 
+// Paddle leaves it open for some gradients within loops.
+TEST(ProgramLoadTest, ADTypeMayBeMissingButNotUnknown) {
+  proto::ProgramDesc program = Empty();
+  auto* tensor = AddTensor(program.mutable_blocks(0), "y", {4, 6})
+                     ->mutable_type()
+                     ->mutable_lod_tensor()
+                     ->mutable_tensor();
+  tensor->clear_data_type();
+  const absl::StatusOr<Program> loaded = LoadProgram(program.SerializePartialAsString());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->blocks[0].vars[0].dtype, DType::kUndefined);
+  EXPECT_EQ(loaded->blocks[0].vars[0].dims, (std::vector<int64_t>{4, 6}));
+  tensor->mutable_unknown_fields()->AddVarint(1, 99);
+  EXPECT_THAT(MessageOf(program), ::testing::HasSubstr("a value that does not exist"));
+}
+
 TEST(ProgramLoadTest, ErrorsNameTheOp) {
   const auto message = [](const std::function<void(proto::OpDesc*)>& damage) {
     proto::ProgramDesc program = Empty();
