@@ -61,11 +61,13 @@ class BlockBackward {
     return absl::OkStatus();
   }
 
-  // In a loop, what the block overwrites without having read it passes nothing on to the iteration
-  // before.
-  void EndIteration(const std::vector<VarId>& carried) {
-    for (const VarId var : carried) {
+  // What the block overwrites without having read it passes nothing on to what it was before. In a
+  // loop that is a value of the iteration before, elsewhere the gradient of a later version may
+  // have the name.
+  void EndActivation(const std::vector<VarId>& read, bool in_loop) {
+    for (const VarId var : read) {
       if (!sums_.IsIncoming(var) || sums_.Has(var)) continue;
+      if (!in_loop && !sums_.IsWritten(var)) continue;
       if (context_.IsTensor(block_, var)) sums_.SetZeros(var);
     }
   }
@@ -194,7 +196,7 @@ class BlockBackward {
       context_.program.blocks.resize(added);
       return -1;
     }
-    if (common.saves_captures) backward.EndIteration(ArgumentsOf(op.inputs));
+    backward.EndActivation(ArgumentsOf(op.inputs), common.saves_captures);
     backward.Finish({});
     return added;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/attr_reader.h"
 #include "core/program_print.h"
 #include "passes/op_effects.h"
 
@@ -24,6 +25,21 @@ void AddWrites(BackwardContext& context, int32_t block, std::vector<VarId>& writ
 // A loop's trip assigns what it passes on unchanged to itself.
 bool IsIdentity(const Op& op) {
   return op.type == "assign" && ArgumentsOf(op.inputs) == ArgumentsOf(op.outputs);
+}
+
+// Whether the op's gradient brings the only variable that it has back to what it was.
+bool IsCounting(const Op& op) {
+  const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
+  return op.type == "increment" && inputs.size() == 1 && inputs == ArgumentsOf(op.outputs);
+}
+
+// Paddle lists the averages of a batch norm for its gradient, which reads them only where the op
+// has used them.
+bool IsListedOnly(const Op& gradient, absl::string_view slot) {
+  const bool norm = gradient.type == "batch_norm_grad" || gradient.type == "sync_batch_norm_grad";
+  if (!norm || (slot != "MeanOut" && slot != "VarianceOut")) return false;
+  AttrReader attrs(gradient);
+  return !attrs.Bool("use_global_stats", false) && !attrs.Bool("is_test", false);
 }
 
 // Whether the slot is an input of the op that the op writes itself.
@@ -120,6 +136,7 @@ absl::Status ForwardVersions::Check(const Op& gradient, const Op& forward, size_
   for (const Slot& slot : gradient.inputs) {
     const int position = def == nullptr ? -1 : def->InputIndex(slot.name);
     if (position >= 0 && (def->inputs[position].flags & kNoNeedBuffer) != 0) continue;
+    if (IsListedOnly(gradient, slot.name)) continue;
     for (const VarId id : slot.args) {
       const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
       INTERP_RETURN_IF_ERROR(block_ != 0 && outside ? CheckOutside(forward, slot.name, id, index)
@@ -145,16 +162,15 @@ absl::Status ForwardVersions::WritesAgain(VarId id, size_t writer) const {
                          " writes it again: expected another variable there");
 }
 
-// The same for a floating variable of a block around this one. A loop keeps what it was when a
+// The same for a variable of a block around this one. A loop keeps what it was when a
 // trip started, unless an op of the trip has it as input and output. Then it is what the last
 // trip has left, and outside of loops what it is at the end; counters are brought back.
 absl::Status ForwardVersions::CheckOutside(const Op& forward, const std::string& slot, VarId id,
                                            size_t index) {
   const Var* const declared = context_.declarations.Find(block_, id);
-  if (declared == nullptr || declared->kind != VarKind::kLodTensor ||
-      !IsFloating(declared->dtype)) {
-    return absl::OkStatus();
-  }
+  const bool kept = declared != nullptr && (declared->kind == VarKind::kLodTensor ||
+                                            declared->kind == VarKind::kStepScopes);
+  if (!kept) return absl::OkStatus();
   const ForwardVersions* const keeper = KeeperOf(id);
   size_t position = index;
   for (const ForwardVersions* at = this; at != nullptr;
@@ -188,12 +204,4 @@ const std::vector<size_t>& ForwardVersions::WritersOf(VarId id) const {
   const auto found = writers_.find(id);
   return found == writers_.end() ? kNone : found->second;
 }
-// Whether an op's gradient brings the only variable that it has back to what it was.
-bool ForwardVersions::IsCounting(const Op& op) const {
-  const OpDef* const def = context_.ops.Find(op.type);
-  const std::vector<VarId> inputs = ArgumentsOf(op.inputs);
-  return def != nullptr && def->gradient.make != nullptr && inputs.size() == 1 &&
-         inputs == ArgumentsOf(op.outputs);
-}
-
 }  // namespace interp

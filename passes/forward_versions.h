@@ -54,7 +54,6 @@ class ForwardVersions {
   const ForwardVersions* KeeperOf(VarId id) const;
   bool Declares(VarId id) const { return context_.declarations.FindLocal(block_, id) != nullptr; }
   const std::vector<size_t>& WritersOf(VarId id) const;
-  bool IsCounting(const Op& op) const;
 
   BackwardContext& context_;
   const int32_t block_;

@@ -1,6 +1,7 @@
 #include "passes/gradient_sums.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,14 @@ void GradientSums::SetIncoming(VarId var) {
   if (var >= std::ssize(context_.flow.reached) || !context_.flow.reached[var]) return;
   gradients_[var] = {Part{}};
   incoming_.insert(var);
+}
+
+bool GradientSums::IsWritten(VarId var) const {
+  const VarId plain = context_.GradientOf(var);
+  return std::any_of(ops_.begin(), ops_.end(), [&](const Op& op) {
+    const std::vector<VarId> outputs = ArgumentsOf(op.outputs);
+    return std::find(outputs.begin(), outputs.end(), plain) != outputs.end();
+  });
 }
 
 GradientSums::Part GradientSums::Push(Op op) {
@@ -75,6 +84,12 @@ VarId GradientSums::NameOf(const Part& part, VarId var) {
   return part.op < 0 ? context_.GradientOf(var) : ops_[part.op].outputs[part.slot].args[part.arg];
 }
 
+bool GradientSums::MayBeRows(const Op& op, int slot) const {
+  const OpDef* const def = context_.ops.Find(op.type);
+  const int position = def == nullptr ? -1 : def->OutputIndex(op.outputs[slot].name);
+  return position < 0 || (def->outputs[position].flags & kMayBeRows) != 0;
+}
+
 void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted, bool sparse) {
   std::erase_if(made.attrs, [](const Attr& attr) {
     return attr.name == "op_callstack" || attr.name == "op_role_var";
@@ -82,20 +97,32 @@ void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& want
   SetRole(made, kBackwardRole);
   const std::vector<VarId> args = ArgumentsOf(made.inputs);
   const absl::flat_hash_set<VarId> read(args.begin(), args.end());
+  absl::flat_hash_map<VarId, int> given;
+  for (const VarId id : ArgumentsOf(made.outputs)) ++given[id];
   ops_.push_back(std::move(made));
   const int position = static_cast<int>(ops_.size()) - 1;
+  std::map<VarId, std::vector<Part>> shares;  // in one order, as names are numbered
   for (int slot = 0; slot < std::ssize(ops_[position].outputs); ++slot) {
     for (int arg = 0; arg < std::ssize(ops_[position].outputs[slot].args); ++arg) {
       const auto found = wanted.find(ops_[position].outputs[slot].args[arg]);
       if (found == wanted.end()) continue;
       const Part part{.op = position, .slot = slot, .arg = arg};
-      if (read.contains(found->first)) {
+      if (!read.contains(found->first)) {
+        AddPart(found->second, part);
+      } else if (given[found->first] == 1) {
         gradients_[found->second] = {part};  // it takes the gradient and gives it back
       } else {
-        AddPart(found->second, part);
+        shares[found->second].push_back(part);
       }
-      if (sparse) context_.sparse.insert(ops_[position].outputs[slot].args[arg]);
+      if (sparse && MayBeRows(ops_[position], slot)) {
+        context_.sparse.insert(ops_[position].outputs[slot].args[arg]);
+      }
     }
+  }
+  // It takes the gradient and gives it back in shares.
+  for (const auto& [var, parts] : shares) {
+    for (const Part& part : parts) Rename(part, var);
+    gradients_[var] = parts;
   }
 }
 

@@ -35,6 +35,9 @@ class GradientSums {
   void SetIncoming(VarId var);
   bool IsIncoming(VarId var) const { return incoming_.contains(var); }
 
+  // Whether an op has written to the plain name of the gradient, be it that of another version.
+  bool IsWritten(VarId var) const;
+
   // Puts an op behind the others; returns its first output.
   Part Push(Op op);
   // The whole gradient of `var` is what the op gives.
@@ -53,6 +56,7 @@ class GradientSums {
   void AddUp(VarId var);
   // Gives a part of the gradient of `var` a name of its own.
   void Rename(const Part& part, VarId var);
+  bool MayBeRows(const Op& op, int slot) const;
   // An op that fills the gradient of `var` with zeros.
   Op ZerosLike(VarId var);
 

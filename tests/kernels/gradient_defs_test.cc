@@ -8,7 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "core/op_def.h"
+#include "core/program_parse.h"
 #include "gtest/gtest.h"
+#include "passes/append_backward.h"
+#include "tests/testing/matchers.h"
 
 namespace interp {
 namespace {
@@ -90,6 +93,30 @@ TEST(GradientDefsTest, GradientsMayBeLeftOut) {
       EXPECT_NE(slot.flags & kOptional, 0) << gradient->type << ": " << slot.name;
     }
   }
+}
+
+// Of a sparse op only the gradients of its tables are rows.
+TEST(GradientDefsTest, ASparseOpsInputHasATensorForGradient) {
+  const absl::StatusOr<Program> program = ParseProgram(
+      "block 0\n  var w float64[2,3] persistable param\n  var h float64[2,3]\n"
+      "  var table float64[4,3] persistable param\n  var label int64[2,1] stop_gradient\n"
+      "  var cost float64[2,1]\n  var pre float64[2,2]\n  var loss float64[1]\n"
+      "  tanh(X=w) -> (Out=h)\n"
+      "  hierarchical_sigmoid(X=h, W=table, Label=label) -> (Out=cost, PreOut=pre) "
+      "{num_classes=5, is_sparse=true}\n"
+      "  mean(X=cost) -> (Out=loss)\n");
+  ASSERT_THAT(program, testing::IsOk());
+  const auto backward = AppendBackward(*program, {.loss = "loss"}, OpRegistry::Global());
+  ASSERT_THAT(backward, testing::IsOk());
+  const auto kind = [&](absl::string_view name) {
+    const std::vector<Var>& vars = backward->program.blocks[0].vars;
+    const auto at = std::find_if(vars.begin(), vars.end(), [&](const Var& var) {
+      return backward->program.NameOf(var.id) == name;
+    });
+    return at == vars.end() ? VarKind::kRaw : at->kind;
+  };
+  EXPECT_EQ(kind("h@GRAD"), VarKind::kLodTensor);
+  EXPECT_EQ(kind("table@GRAD"), VarKind::kSelectedRows);
 }
 
 }  // namespace

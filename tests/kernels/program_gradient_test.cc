@@ -247,6 +247,16 @@ std::vector<Case> OddBranchCases() {
        absl::StrCat(no, run("d", "w"), "  sin(X=w) -> (Out=y)\n  mean(X=y) -> (Out=loss)\n",
                     "block 1 parent=0\n  var t float64[2,3]\n"
                     "  tanh(X=w) -> (Out=t)\n  assign(X=t) -> (Out=w)\n")},
+      // What the branch makes first has its gradient under the same name as what was there before.
+      {"ABranchThatOverwritesTwice", vars,
+       absl::StrCat("  sin(X=w) -> (Out=v)\n", yes,
+                    "  conditional_block(Cond=c, Input=[v, w]) -> (Out=v, Scope=scope) "
+                    "{sub_block=block:1, ",
+                    scalar, loss,
+                    "block 1 parent=0\n  var z float64[2,3]\n  var t float64[2,3]\n"
+                    "  fill_any_like(X=v) -> (Out=z) {value=1.0, dtype=-1}\n"
+                    "  elementwise_add(X=z, Y=w) -> (Out=t)\n  assign(X=t) -> (Out=v)\n"
+                    "  scale(X=v) -> (Out=t) {scale=0.5}\n  assign(X=t) -> (Out=v)\n")},
       {"ABranchThatOverwritesItsCondition", vars,
        absl::StrCat("  sin(X=w) -> (Out=v)\n", yes, run("c", "[v, c]"), loss,
                     "block 1 parent=0\n  sin(X=w) -> (Out=v)\n"
@@ -272,6 +282,26 @@ std::vector<Case> OtherCases() {
        "  group_norm(X=x, Scale=scale) -> (Y=y, Mean=m, Variance=v) {groups=2, epsilon=0.00001}\n"
        "  elementwise_mul(X=y, Y=x) -> (Out=t)\n"
        "  mean(X=t) -> (Out=loss)\n"},
+      {"AVariableAddedToItselfInPlace", "  var v float64[2,3]\n  var y float64[2,3]\n",
+       "  sin(X=w) -> (Out=v)\n  elementwise_add(X=v, Y=v) -> (Out=v)\n"
+       "  elementwise_mul(X=v, Y=w) -> (Out=y)\n  mean(X=y) -> (Out=loss)\n"},
+      {"AValueScaledInPlaceBehindTheLoss", "  var v float64[2,3]\n",
+       "  sin(X=w) -> (Out=v)\n  mean(X=v) -> (Out=loss)\n  scale(X=v) -> (Out=v) {scale=2.0}\n"},
+      // Both move the same averages, which neither gradient reads.
+      {"ABatchNormUsedTwice",
+       "  var v float64[2,3]\n  var y float64[2,3]\n  var z float64[2,3]\n  var s float64[3]\n"
+       "  var b float64[3]\n  var m float64[3]\n  var n float64[3]\n  var q float64[2,3]\n"
+       "  var sm float64[3]\n  var sv float64[3]\n  var tm float64[3]\n  var tv float64[3]\n",
+       "  sin(X=w) -> (Out=v)\n"
+       "  fill_constant() -> (Out=s) {shape=[3], dtype=6, value=1.5}\n"
+       "  fill_constant() -> (Out=b) {shape=[3], dtype=6, value=0.5}\n"
+       "  fill_constant() -> (Out=m) {shape=[3], dtype=6, value=0.0}\n"
+       "  fill_constant() -> (Out=n) {shape=[3], dtype=6, value=1.0}\n"
+       "  batch_norm(X=w, Scale=s, Bias=b, Mean=m, Variance=n) -> (Y=y, MeanOut=m, VarianceOut=n, "
+       "SavedMean=sm, SavedVariance=sv) {epsilon=0.5}\n"
+       "  batch_norm(X=v, Scale=s, Bias=b, Mean=m, Variance=n) -> (Y=z, MeanOut=m, VarianceOut=n, "
+       "SavedMean=tm, SavedVariance=tv) {epsilon=0.5}\n"
+       "  elementwise_mul(X=y, Y=z) -> (Out=q)\n  mean(X=q) -> (Out=loss)\n"},
       {"ALossOfComplexNumbers",
        "  var z float64[2,3]\n  var c complex128[2,3]\n  var d complex128[2,3]\n"
        "  var m float64[2,3]\n  var q float64[2,3]\n",
