@@ -173,8 +173,12 @@ class EngineCore {
   // Sorts ready records out: waiters are woken, others queued; what belongs to no queue, or to
   // `mine`, is left.
   RecordList Sort(RecordList ready, const WorkerGroup* mine);
-  // For the thread of a user's queue: hands over what belongs to no queue, and gives the rest.
+  // For threads that are needed elsewhere: that of a user's queue, and visitors, for whom an
+  // operation may wait. Hands over what belongs to no queue, and gives the rest.
   RecordList LeaveToOthers(RecordList ready);
+  // Whether this thread neither works for this engine nor runs its operations right now: one that
+  // has come to complete an operation.
+  bool IsVisitor() const;
   void Enqueue(WorkerGroup& group, RecordList records);
   Record* NextFor(Worker& worker);
   Record* Take(WorkerGroup& group, RecordList ready);

@@ -23,7 +23,7 @@ inline constexpr size_t AccessesIn(size_t bytes) {
 // first to its last effect on queues, so who holds all of them knows that no push is under way.
 struct alignas(64) Home {
   SpinLock lock;
-  int32_t unchecked = 0;            // pushes that need not look at the bound
+  int32_t unchecked = 0;            // pushes, by no operation, that need not look at the bound
   std::atomic<uint64_t> pushed{0};  // written under the lock
   SlotPool<Record, &Record::next, kSmallRecord> records;
   SlotPool<Record, &Record::next, kLargeRecord> large_records;

@@ -1,7 +1,7 @@
 // Policies: which operations run on which threads. Tracking knows nothing of it.
 //
 //   naive       each operation on the thread that finds it ready: the pusher's, or that of the
-//               operation before it
+//               operation before it; a stand-in's where that was completed by another thread
 //   pooled      one pool of threads for everything, one thread for copies
 //   per-device  a group of threads for the host, one for urgent operations of the host, and per
 //               device one each for normal and urgent operations, copies to it and copies from it

@@ -225,6 +225,10 @@ void EngineCore::CompleteAsync(Record& record, absl::Status status) {
   ErrorRef error;
   if (!status.ok()) error = OwnError(record, std::move(status), nullptr);
   RecordList ready = Complete(record, error, /*skipped=*/false);
+  if (IsVisitor()) {
+    ready = Sort(ready, nullptr);
+    ready = LeaveToOthers(ready);
+  }
   if (record.holders.fetch_sub(1, std::memory_order_acq_rel) == 1) End(record, ready);
   Dispatch(ready);
   error = {};
@@ -345,6 +349,11 @@ void EngineCore::RunBacklog(RecordList list) {
     backlog.list.Append(ready);
   }
   thread.backlog = backlog.outer;
+}
+
+bool EngineCore::IsVisitor() const {
+  const ThreadState::Backlog* const backlog = ThisThread().backlog;
+  return MyWorker() == nullptr && (backlog == nullptr || backlog->core != this);
 }
 
 void EngineCore::HandOverBacklogs() {

@@ -162,7 +162,7 @@ ErrorRef StreamOrder::InheritedError(Record& record) {
   Access* const begin = record.accesses();
   for (Access* a = begin; a != begin + record.num_accesses; ++a) {
     const VarOrder* order = a->var->order.load(std::memory_order_relaxed);
-    if (order == nullptr || order->writer.stream < 0 || a->kind == AccessKind::kWrite) continue;
+    if (order == nullptr || a->kind == AccessKind::kWrite) continue;
     if (order->error) return order->error;
   }
   return {};
@@ -223,7 +223,7 @@ void StreamOrder::AfterHost(Record& record) {
     std::lock_guard<std::mutex> lock(mutex_);
     order->writer = {};
     order->readers.clear();
-    order->error = {};
+    if (a->kind == AccessKind::kWrite) order->error = {};
   }
 }
 
@@ -240,9 +240,10 @@ void StreamOrder::After(Record& record) {
     if (Writes(a->kind)) {
       order.writer = use;
       order.readers.clear();
-      order.error =
+      ErrorRef error =
           own.loss ? own.loss
                    : failures_.ErrorOf([&](const auto& failure) { return Concerns(failure, use); });
+      if (error || a->kind == AccessKind::kWrite) order.error = std::move(error);
       continue;
     }
     const auto same = std::find_if(order.readers.begin(), order.readers.end(),
@@ -265,17 +266,18 @@ bool StreamOrder::WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef
   const absl::StatusOr<bool> done = WaitOnHost(uses, lock, deadline);
   if (done.ok() && !*done) return false;
   NoticeFailures(done.status());
-  if (!done.ok() && !order->error) {
+  // Readers that are lost spoil nothing.
+  if (!done.ok() && !order->error && order->writer.stream >= 0) {
     order->error = failures_.ErrorOfLoss(done.status(), "of a device", 0);
   }
-  if (order->writer.stream >= 0) error = order->error;
+  error = order->error;
   return true;
 }
 
 ErrorRef StreamOrder::NoticedError(const VarOrder& order) {
   std::lock_guard<std::mutex> lock(mutex_);
   NoticeFailures(absl::OkStatus());
-  return order.writer.stream >= 0 ? order.error : ErrorRef();
+  return order.error;
 }
 
 void StreamOrder::Forget(Var& var) {

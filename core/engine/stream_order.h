@@ -35,8 +35,10 @@ struct StreamUse {
 struct VarOrder {
   StreamUse writer;
   std::vector<StreamUse> readers;  // since, one per stream
-  ErrorRef error;                  // has spoilt what the writer wrote, as far as noticed
-  size_t index = 0;                // among StreamOrder::orders_
+  // What devices have spoilt of the content, as far as noticed. It outlasts the writer where an
+  // operation of the host has updated the content since.
+  ErrorRef error;
+  size_t index = 0;  // among StreamOrder::orders_
 };
 
 // Thread-safety: all methods but AddStream.
@@ -61,12 +63,13 @@ class StreamOrder {
   void After(Record& record);
   // In place of After, for an operation that was skipped after Begin.
   void Skip(Record& record);
-  // After an operation of the host, which has waited for everything: what it wrote is at rest.
+  // After an operation of the host, which has waited for everything: what it wrote is at rest. Here
+  // as in After what is overwritten is good, and what is updated stays spoilt.
   void AfterHost(Record& record);
   // Blocks until the last writer, or with `readers` everybody, is done; false when the deadline
   // came first. Then `error` is what spoilt the variable, if anything. REQUIRES: a grant.
   bool WaitOnHost(Var& var, bool readers, Deadline deadline, ErrorRef& error);
-  // What has spoilt what the last writer wrote, as far as is known without waiting.
+  // What devices have spoilt of the content, as far as is known without waiting.
   ErrorRef NoticedError(const VarOrder& order);
   // Forgets a variable. REQUIRES: no other thread uses it, no lock is held.
   void Forget(Var& var);

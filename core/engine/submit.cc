@@ -189,7 +189,7 @@ absl::Status EngineCore::Submit(const Submission& s, RecordList* ready) {
   }
   Home& home = MyHome();
   std::unique_lock<SpinLock> lock(home.lock);
-  if (options_.max_in_flight > 0 && home.unchecked-- <= 0 && ThisThread().frames == nullptr) {
+  if (options_.max_in_flight > 0 && ThisThread().frames == nullptr && home.unchecked-- <= 0) {
     lock.unlock();
     HoldUp();
     lock.lock();

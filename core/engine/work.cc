@@ -35,8 +35,8 @@ void EngineCore::WorkerLoop(Worker& worker) {
   ThisThread().worker = nullptr;
 }
 
-// The thread of a user's queue runs operations of no queue, which only the naive policy has, where
-// no other thread can be had. What remains are those of its queue.
+// Only the naive policy has operations of no queue; they run here where no other thread can be had.
+// What remains are those of the thread's own queue.
 RecordList EngineCore::LeaveToOthers(RecordList ready) {
   RecordList own;
   RecordList others;

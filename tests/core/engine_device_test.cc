@@ -340,6 +340,33 @@ TEST_P(EngineOnDevices, OverwritingMakesGoodWhatFailedWorkSpoilt) {
   EXPECT_THAT(work.engine->WaitForAll(), IsOk());
 }
 
+// Neither of an operation of the host nor of the device's own.
+TEST_P(EngineOnDevices, UpdatingDoesNotMakeGoodWhatFailedWorkSpoilt) {
+  FailingWork work(GetParam());
+  const Variable spoilt = work.buffers.variables[1];
+  for (const Place place : {Place{}, work.device->place()}) {
+    for (const bool known : {false, true}) {
+      work.Push(&FailOnDevice, 0, 1);
+      if (known) {
+        EXPECT_THAT(work.Wait(1), kFlipped);
+      }
+      bool ran = false;
+      EXPECT_THAT(work.engine->Push([&ran] { ran = true; }, {.updates = {spoilt}},
+                                    {.place = place, .property = Property::kNoSkip}),
+                  IsOk());
+      EXPECT_THAT(work.Wait(1), kFlipped);
+      EXPECT_TRUE(ran);
+      EXPECT_TRUE(work.engine->ErrorOf(spoilt));
+      work.Push(&MixIn, 1, 2, /*updates=*/true);
+      EXPECT_THAT(work.Wait(2), kFlipped);
+      for (const int overwritten : {1, 2}) {
+        work.Push(&MixIn, 0, overwritten);
+        EXPECT_THAT(work.Wait(overwritten), IsOk());
+      }
+    }
+  }
+}
+
 TEST_P(EngineOnDevices, EveryFailureOfWorkIsKept) {
   FailingWork work(GetParam());
   work.Push(&FailOnDevice, 0, 1);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -219,6 +220,49 @@ TEST_P(EveryPolicy, AsynchronousOperationsCompleteFromAnotherThread) {
   EXPECT_THAT(engine->WaitForAll(), IsOk());
   EXPECT_TRUE(seen);
   other.join();
+}
+
+// As behind what CommThread completes, which is to serve what such an operation then asks for.
+TEST_P(EveryPolicy, WhatWaitsForWhoCompletesAnOperationMayFollowIt) {
+  auto engine = Make();
+  const Variable v = engine->NewVariable();
+  std::promise<Completion> asked;
+  std::promise<void> served;
+  EXPECT_THAT(engine->Push([&](Completion completion) { asked.set_value(std::move(completion)); },
+                           {.writes = {v}}),
+              IsOk());
+  std::future_status waited = std::future_status::timeout;
+  EXPECT_THAT(engine->Push([&] { waited = served.get_future().wait_for(std::chrono::seconds(10)); },
+                           {.reads = {v}}),
+              IsOk());
+  std::thread server([&] {
+    EXPECT_THAT(asked.get_future().get().Done(), IsOk());
+    served.set_value();
+  });
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
+  EXPECT_EQ(waited, std::future_status::ready);
+  server.join();
+}
+
+TEST(Engine, WhoCompletesAnOperationRunsWhatNobodyElseCan) {
+  auto engine = MakeEngine({.policy = PolicyKind::kNaive, .max_stand_ins = 1});
+  Gate gate;
+  std::thread::id ran_on;
+  const auto complete = [&](const std::function<void()>& follower) {
+    const Variable v = engine->NewVariable();
+    std::promise<Completion> asked;
+    EXPECT_THAT(engine->Push([&](Completion completion) { asked.set_value(std::move(completion)); },
+                             {.writes = {v}}),
+                IsOk());
+    EXPECT_THAT(engine->Push(follower, {.reads = {v}}), IsOk());
+    EXPECT_THAT(asked.get_future().get().Done(), IsOk());
+  };
+  complete([&] { gate.Pass(); });  // keeps the only stand-in
+  gate.AwaitArrival();
+  complete([&] { ran_on = std::this_thread::get_id(); });
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  gate.Open();
+  EXPECT_THAT(engine->WaitForAll(), IsOk());
 }
 
 TEST_P(EveryPolicy, LongChainsDoNotDeepenTheStack) {
