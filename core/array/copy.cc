@@ -1,4 +1,5 @@
 // Copies between arrays.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -55,6 +56,14 @@ absl::Status Copy(const Array& from, const Array& to, const engine::RunContext& 
   return absl::OkStatus();
 }
 
+// Within a device's memory, where that makes a copy undefined; the host moves what overlaps.
+bool OverlapOnDevice(const Array& a, const Array& b) {
+  if (a.place().on_host() || !a.SharesMemoryWith(b)) return false;
+  const size_t first = ArrayAccess::offset_bytes(a);
+  const size_t second = ArrayAccess::offset_bytes(b);
+  return std::max(first, second) - std::min(first, second) < a.size_bytes();
+}
+
 absl::Status PushCopy(const Array& from, const Array& to, int32_t priority) {
   const engine::Variable read = from.variable();
   const engine::Variable written = to.variable();
@@ -82,8 +91,9 @@ absl::Status Array::TakeValues(const Array& from, int32_t priority) const {
   const bool needs_host =
       !from.place().on_host() && place() != from.place() && !ArePeers(from.place(), place());
   const bool by_way_of_host = needs_host && (!place().on_host() || !ArrayAccess::IsWhole(*this));
-  if (!by_way_of_host) return PushCopy(from, *this, priority);
-  INTERP_ASSIGN_OR_RETURN(const Array staging, runtime().New(shape_, dtype_));
+  if (!by_way_of_host && !OverlapOnDevice(from, *this)) return PushCopy(from, *this, priority);
+  INTERP_ASSIGN_OR_RETURN(const Array staging,
+                          runtime().New(shape_, dtype_, by_way_of_host ? Place{} : place()));
   INTERP_RETURN_IF_ERROR(PushCopy(from, staging, priority));
   return PushCopy(staging, *this, priority);
 }

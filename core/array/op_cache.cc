@@ -27,9 +27,9 @@ void CachedOp::ReturnState(std::unique_ptr<KernelState> state) {
   states_.push_back(std::move(state));
 }
 
-std::unique_ptr<KernelState>* CachedOp::StateOf(const Stream& stream) {
+CachedOp::OfStream& CachedOp::StateOf(const Stream& stream) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return &of_streams_[&stream];
+  return of_streams_[&stream];
 }
 
 absl::StatusOr<std::shared_ptr<CachedOp>> OpCache::Get(const OpDef& def, Op op) {

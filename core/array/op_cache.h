@@ -31,8 +31,13 @@ class CachedOp {
   // A state that no other call uses; null when there is none.
   std::unique_ptr<KernelState> TakeState();
   void ReturnState(std::unique_ptr<KernelState> state);
-  // That of a stream, whose work uses it in turn.
-  std::unique_ptr<KernelState>* StateOf(const Stream& stream);
+  // That of a stream, whose work uses it in turn. Kernels that workers call to enqueue that work
+  // hold the lock: several may do so for one stream.
+  struct OfStream {
+    std::mutex mutex;  // guards `state` on the host
+    std::unique_ptr<KernelState> state;
+  };
+  OfStream& StateOf(const Stream& stream);
 
  private:
   const OpDef& def_;
@@ -41,7 +46,7 @@ class CachedOp {
   bool kept_ = false;
   std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<KernelState>> states_;
-  std::map<const Stream*, std::unique_ptr<KernelState>> of_streams_;
+  std::map<const Stream*, OfStream> of_streams_;
 };
 
 // Thread-safety: all methods.

@@ -118,7 +118,8 @@ absl::Status OpCall::Compute(const engine::RunContext& context) {
 }
 
 absl::Status OpCall::Launch(const engine::RunContext& context, KernelContext::Services services) {
-  services.state = op->StateOf(*context.stream);
+  CachedOp::OfStream& kept = op->StateOf(*context.stream);
+  services.state = &kept.state;
   KernelContext kernel_context(args, op->attrs(), services);
   Work work = context.work;
   for (const Tensor* tensor : args.tensors) {
@@ -127,10 +128,13 @@ absl::Status OpCall::Launch(const engine::RunContext& context, KernelContext::Se
     }
   }
   if (op->def().flops != nullptr) work.flops = op->def().flops(kernel_context);
-  absl::Status status =
-      kernel->place == PlaceKind::kCpu
-          ? LaunchHostKernel(*context.stream, kernel->run, args, op->attrs(), services, work)
-          : context.stream->EnqueueKernel(work, [&] { return kernel->run(kernel_context); });
+  absl::Status status;
+  if (kernel->place == PlaceKind::kCpu) {
+    status = LaunchHostKernel(*context.stream, kernel->run, args, op->attrs(), services, work);
+  } else {
+    std::lock_guard<std::mutex> lock(kept.mutex);
+    status = context.stream->EnqueueKernel(work, [&] { return kernel->run(kernel_context); });
+  }
   for (const Tensor* tensor : args.tensors) {
     if (tensor != nullptr) runtime.RecordUse(tensor->buffer(), context);
   }

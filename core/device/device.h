@@ -88,6 +88,7 @@ class Stream {
                                     size_t bytes, const Work& work) = 0;
   virtual absl::Status CopyToHost(void* host, BufferRef host_buffer, const void* device,
                                   size_t bytes, const Work& work) = 0;
+  // REQUIRES: the ranges do not overlap. Simulated devices refuse it, others may give anything.
   virtual absl::Status CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) = 0;
   // From memory of `peer`, another device of this kind that lives until the copy is done: the host
   // takes no part. The stream must be behind the work that wrote the memory. StreamPool::RecordUse

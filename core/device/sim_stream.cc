@@ -52,6 +52,10 @@ absl::Status SimStream::CopyToHost(void* host, BufferRef host_buffer, const void
 absl::Status SimStream::CopyOnDevice(void* to, const void* from, size_t bytes, const Work& work) {
   INTERP_ASSIGN_OR_RETURN(char* const to_bytes, Bytes(to, bytes));
   INTERP_ASSIGN_OR_RETURN(const char* const from_bytes, Bytes(from, bytes));
+  if (to_bytes < from_bytes + bytes && from_bytes < to_bytes + bytes) {
+    return absl::InternalError(absl::StrCat("a copy of ", bytes, " bytes on stream '", name_,
+                                            "' overlaps what it copies"));
+  }
   return Copy(WorkKind::kDeviceToDevice, to_bytes, from_bytes, BufferRef(), bytes, work);
 }
 

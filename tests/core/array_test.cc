@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <limits>
 #include <random>
 #include <thread>
@@ -299,6 +301,54 @@ TEST_P(ArraysOnDevices, CopiesBetweenDevicesAreOneOperation) {
   EXPECT_EQ(spans[0].kind, WorkKind::kPeerToPeer);
   EXPECT_EQ(spans[1].bytes, 4);
   EXPECT_THAT(FloatsOf(y), ElementsAre(4, 4));
+}
+
+// Devices copy no range into one that it overlaps.
+TEST_P(ArraysOnDevices, ViewsThatOverlapAreCopied) {
+  auto runtime = MakeTwo();
+  for (const Place place : {Place{}, kFirst}) {
+    const Array x = ArrayOf(*runtime, {5}, {1, 2, 3, 4, 5}, place);
+    ASSERT_THAT((*x.Slice(0, 4)).CopyFrom(*x.Slice(1, 5)), IsOk());
+    EXPECT_THAT(FloatsOf(x), ElementsAre(2, 3, 4, 5, 5));
+    ASSERT_THAT((*x.Slice(2, 5)).CopyFrom(*x.Slice(0, 3)), IsOk());
+    EXPECT_THAT(FloatsOf(x), ElementsAre(2, 3, 2, 3, 4));
+    ASSERT_THAT((*x.Slice(0, 2)).CopyFrom(*x.Slice(3, 5)), IsOk());
+    EXPECT_THAT(FloatsOf(x), ElementsAre(3, 4, 2, 3, 4));
+  }
+}
+
+struct CallCount final : KernelState {
+  int calls = 0;
+};
+std::atomic<int> callers{0};
+std::atomic<bool> met{false};
+
+// As a kernel of a GPU, which workers call: gives how often its state was used. Stays long enough
+// to meet another worker.
+absl::Status CountCalls(KernelContext& ctx) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+  if (callers.fetch_add(1) > 0) met = true;
+  const auto calls = static_cast<float>(++ctx.state<CallCount>().calls);
+  while (!met && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  callers.fetch_sub(1);
+  return ctx.stream().Fill(ctx.output(0).mutable_raw_data(), static_cast<uint8_t>(calls), 4);
+}
+
+TEST_P(ArraysOnDevices, WorkersShareTheStateOfAStreamInTurns) {
+  static const auto* const kCount =
+      new OpDef{.type = "count",
+                .inputs = {{"X"}},
+                .outputs = {{"Out"}},
+                .infer = ArrayOps::Infer,
+                .kernels = {{DType::kFloat32, CountCalls, PlaceKind::kSim}}};
+  const auto device = MakeDevice({.execution = GetParam()});
+  auto runtime = MakeRuntime({.engine = {.device_workers = 2, .devices = {device}}});
+  const Array x = ArrayOf(*runtime, {1}, {0}, kFirst);
+  met = false;
+  std::vector<Array> counts;
+  for (int i = 0; i < 4; ++i) counts.push_back(Got(Invoke(*runtime, *kCount, {{"X", {x}}})));
+  ASSERT_THAT(runtime->WaitForAll(), IsOk());
+  EXPECT_FALSE(met);
 }
 
 // Random operations of all kinds on arrays and views at three places give what one after the other

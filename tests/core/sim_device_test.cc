@@ -57,6 +57,20 @@ TEST_P(SimDeviceTest, WorkOfAStreamRunsInOrder) {
   EXPECT_THAT(Read(*stream, a, 3), ElementsAre(0, 3, 3));
 }
 
+// What a GPU leaves undefined is an error here.
+TEST_P(SimDeviceTest, CopiesIntoWhatTheyOverlapAreRefused) {
+  const auto stream = OpenStream(*device_);
+  float* a = Floats(*device_, 4);
+  Put(*stream, a, {1, 2, 3, 4});
+  const auto refused = testing::FailsWith(absl::StatusCode::kInternal, "overlaps");
+  EXPECT_THAT(stream->CopyOnDevice(a, a + 1, 2 * sizeof(float), {}), refused);
+  EXPECT_THAT(stream->CopyOnDevice(a + 1, a, 2 * sizeof(float), {}), refused);
+  EXPECT_THAT(stream->CopyOnDevice(a, a, sizeof(float), {}), refused);
+  EXPECT_THAT(stream->CopyOnDevice(a, a, 0, {}), IsOk());
+  EXPECT_THAT(stream->CopyOnDevice(a, a + 2, 2 * sizeof(float), {}), IsOk());
+  EXPECT_THAT(Read(*stream, a, 4), ElementsAre(3, 4, 3, 4));
+}
+
 TEST_P(SimDeviceTest, AStreamHoldsMoreWorkThanAnyQueueIsLong) {
   const auto stream = OpenStream(*device_);
   float* a = Floats(*device_, 1);
