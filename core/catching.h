@@ -18,6 +18,8 @@ std::invoke_result_t<const Function&> Catching(const Function& function) {
     return ResourceExhausted("the system has no memory left");
   } catch (const std::exception& e) {
     return absl::InternalError(e.what());
+  } catch (...) {
+    return absl::InternalError("threw something that is no std::exception");
   }
 }
 

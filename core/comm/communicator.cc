@@ -55,6 +55,7 @@ std::string ToText(const CallHeader& header) {
 
 std::string RingName(int number) {
   if (number == Communicator::kOwnRing0) return "the program's own ring 0";
+  if (number == Communicator::kStores) return "the stores' ring";
   return absl::StrCat("ring ", number);
 }
 
@@ -72,13 +73,20 @@ std::string Communicator::Describe(const CommCall& call, int64_t number) const {
   return text;
 }
 
-absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall& call,
-                                                                 std::vector<BufferRef> memory) {
+absl::StatusOr<Schedule> Communicator::ScheduleOf(const CommCall& call) const {
   if (call.tag < 0 || call.tag >= kNumTags) {
     return InvalidArgument("tag ", call.tag, ", expected one from 0 to ", kNumTags - 1);
   }
+  if (number_ == kStores && IsPointToPoint(call.kind)) {
+    return InvalidArgument("a message on ", RingName(number_), ", which has collectives alone");
+  }
+  return MakeSchedule(call, rank_, size());
+}
+
+absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall& call,
+                                                                 std::vector<BufferRef> memory) {
   CommJob job;
-  absl::StatusOr<Schedule> schedule = MakeSchedule(call, rank_, size());
+  absl::StatusOr<Schedule> schedule = ScheduleOf(call);
   if (!schedule.ok()) {
     // The others do not know of it.
     if (thread_ != nullptr) thread_->Fail(schedule.status());
@@ -101,7 +109,7 @@ absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Start(const CommCall&
 absl::StatusOr<std::shared_ptr<CommRequest>> Communicator::Submit(const CommCall& call,
                                                                   CommJob job) {
   job.members = members_;
-  job.tag = number_ * (kNumTags + 1);
+  job.tag = number_ == kStores ? kTagsOfRing - 1 : number_ * kTagsOfRing;
   const std::scoped_lock lock(mutex_);
   if (IsPointToPoint(call.kind)) {
     job.tag += 1 + call.tag;

@@ -22,9 +22,15 @@ namespace interp {
 class Communicator {
  public:
   // Tags of messages are less than this.
-  static constexpr int kNumTags = 1023;
+  static constexpr int kNumTags = 1022;
+  // What a ring has of the transport's tags: one of its collectives, those of its messages, and one
+  // that ring 0 leaves to the stores' collectives.
+  static constexpr int kTagsOfRing = kNumTags + 2;
   // The number of a ring 0 that a program makes of some ranks, or in another order.
   static constexpr int kOwnRing0 = 8191;
+  // The number of the stores' ring (Rings::Stores), which has collectives alone. It needs no tags
+  // but those of ring 0, as some transports have few.
+  static constexpr int kStores = 65536;
 
   // `members`: the ranks of the ring in its order, with that of `thread` among them. A null
   // `thread`, which is borrowed otherwise: there is one rank, and nothing to talk.
@@ -38,7 +44,8 @@ class Communicator {
   // Starts a call and returns at once; its memory stays as it is until the request is done. Where
   // the ranks' communication fails, messages under way may still touch it: `memory`, that of `in`
   // and `out`, is kept until they are over.
-  // Errors: those of MakeSchedule; a tag out of range.
+  // Errors, which end the others' calls, too, as they do not come to meet this one: those of
+  // MakeSchedule; InvalidArgument for a tag out of range.
   absl::StatusOr<std::shared_ptr<CommRequest>> Start(const CommCall& call,
                                                      std::vector<BufferRef> memory = {});
   // The same to its end. Errors: those of the ranks' communication (CommThread), too.
@@ -66,6 +73,7 @@ class Communicator {
     std::shared_ptr<CommRequest> request;
   };
 
+  absl::StatusOr<Schedule> ScheduleOf(const CommCall& call) const;
   absl::Status AddCheck(const CommCall& call, CommJob& job);
   absl::StatusOr<std::shared_ptr<CommRequest>> Submit(const CommCall& call, CommJob job);
 

@@ -18,7 +18,10 @@ using NameBytes = std::array<char, 256>;
 Rings::Rings(std::unique_ptr<CommThread> thread, std::chrono::milliseconds timeout)
     : thread_(std::move(thread)),
       timeout_(timeout),
-      world_(std::make_unique<Communicator>(0, AllRanks(), thread_.get())) {}
+      world_(std::make_unique<Communicator>(0, AllRanks(), thread_.get())),
+      stores_(std::make_unique<Communicator>(Communicator::kStores, AllRanks(), thread_.get())) {
+  static_assert(Communicator::kStores > kMaxRingId);
+}
 
 std::vector<int> Rings::AllRanks() const {
   std::vector<int> ranks(size());
@@ -40,7 +43,7 @@ absl::StatusOr<std::shared_ptr<Rings>> Rings::Join(MakeTransport make, CommOptio
 
 // MPI promises 32,767; Open MPI over UCX has 8,388,607.
 absl::Status Rings::CheckTags(int number) const {
-  const int last_tag = (number + 1) * (Communicator::kNumTags + 1) - 1;
+  const int last_tag = (number + 1) * Communicator::kTagsOfRing - 1;
   if (thread_ == nullptr || thread_->max_tag() >= last_tag) return absl::OkStatus();
   return Unimplemented(RingName(number), " needs messages with tags up to ", last_tag,
                        ", and this MPI has tags up to ", thread_->max_tag(),

@@ -36,6 +36,9 @@ class Rings {
 
   // All ranks.
   Communicator& World() { return *world_; }
+  // All ranks, too, for the collectives of stores (core/kvstore) alone: nothing orders those and
+  // what programs do on ring 0.
+  Communicator& Stores() { return *stores_; }
   // A ring of these ranks in this order; a ring may be added again with the same ones. Ranks that
   // are not in it do not call. Errors: InvalidArgument for ranks that are not there or come twice,
   // and for another group under the same number; Unimplemented for Communicator::kOwnRing0 and for
@@ -81,6 +84,7 @@ class Rings {
   const std::unique_ptr<CommThread> thread_;  // null: alone
   const std::chrono::milliseconds timeout_;
   const std::unique_ptr<Communicator> world_;
+  const std::unique_ptr<Communicator> stores_;
   std::mutex naming_;  // guards what follows, over a collective
   std::optional<absl::Status> asked_;
   std::map<std::string, int> named_;

@@ -155,25 +155,21 @@ class RowsGathering : public std::enable_shared_from_this<RowsGathering> {
 
 absl::StatusOr<std::unique_ptr<AcrossRanks>> AcrossRanks::Make(ArrayRuntime& runtime,
                                                                std::shared_ptr<Rings> rings) {
-  Communicator* const ring = &rings->World();
+  Communicator* const ring = &rings->Stores();
   engine::Engine& engine = runtime.engine();
-  const auto order = std::static_pointer_cast<const Order>(
-      rings->Share(&engine, [&] { return std::make_shared<Order>(engine); }));
+  const auto order = std::static_pointer_cast<CallOrder>(
+      rings->Share(&engine, [&] { return std::make_shared<CallOrder>(engine, "order of ranks"); }));
   return std::unique_ptr<AcrossRanks>(new AcrossRanks(runtime, std::move(rings), ring, order));
 }
 
-AcrossRanks::Order::~Order() { engine.DeleteVariable(variable).IgnoreError(); }
-
-AcrossRanks::~AcrossRanks() {
-  // The thread that communicates ends with the rings, and cannot do so from an operation's end.
-  runtime_.engine().WaitForVar(order_->variable).IgnoreError();
-}
+// The thread that communicates ends with the rings, and cannot do so from an operation's end.
+AcrossRanks::~AcrossRanks() { order_->Finish(); }
 
 // Runs where what it reads is spoilt, too: then this rank's part does not come, which the others
 // have to be told.
 absl::Status AcrossRanks::Push(const Array& array, const Array& out, StartFn start,
                                int32_t priority) const {
-  const auto run = [rings = rings_.get(), ring = ring_, order = order_->variable, array,
+  const auto run = [rings = rings_.get(), ring = ring_, order = order_->variable(), array,
                     start = std::move(start)](engine::Completion done) {
     const auto begin = [&]() -> absl::Status {
       engine::Engine& engine = array.runtime().engine();
@@ -190,8 +186,8 @@ absl::Status AcrossRanks::Push(const Array& array, const Array& out, StartFn sta
   };
   const engine::Variable read = array.variable();
   const engine::Variable written = out.variable();
-  return runtime_.engine().Push(
-      run, {.reads = {&read, 1}, .writes = {&written, 1}, .updates = {&order_->variable, 1}},
+  return order_->Push(
+      run, {&read, 1}, {&written, 1},
       {.name = "across ranks", .property = engine::Property::kNoSkip, .priority = priority});
 }
 
@@ -246,14 +242,14 @@ absl::StatusOr<Array> AcrossRanks::GatherRows(const Array& rows, std::string nam
 }
 
 absl::Status AcrossRanks::Barrier() const {
-  INTERP_RETURN_IF_ERROR(runtime_.engine().Push(
+  INTERP_RETURN_IF_ERROR(order_->Push(
       [ring = ring_](engine::Completion done) {
         const absl::Status status =
             StartCall(*ring, {.kind = CommKind::kBarrier, .name = "barrier"}, done, {});
         if (!status.ok()) static_cast<void>(done.Done(status));
       },
-      {.updates = {&order_->variable, 1}}, {.name = "barrier of ranks"}));
-  return runtime_.engine().WaitForVar(order_->variable);
+      {}, {}, {.name = "barrier of ranks"}));
+  return order_->Wait();
 }
 
 }  // namespace interp

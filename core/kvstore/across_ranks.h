@@ -13,16 +13,17 @@
 #include "core/array/array.h"
 #include "core/array/array_runtime.h"
 #include "core/comm/rings.h"
+#include "core/kvstore/call_order.h"
 
 namespace interp {
 
 // Thread-safety: all methods; calls whose order matters come from one thread. Errors of the ranks'
 // communication arrive in the arrays, and in all that is called later. Destruction waits for what
-// was pushed.
+// was pushed, as CallOrder::Finish does: not within an operation of the engine.
 class AcrossRanks {
  public:
-  // Over ring 0. The runtime is borrowed; stores of other runtimes over the same rings would be in
-  // no order with these.
+  // Over the stores' ring. The runtime is borrowed; stores of other runtimes over the same rings
+  // would be in no order with these.
   static absl::StatusOr<std::unique_ptr<AcrossRanks>> Make(ArrayRuntime& runtime,
                                                            std::shared_ptr<Rings> rings);
   ~AcrossRanks();
@@ -44,17 +45,8 @@ class AcrossRanks {
   absl::Status Barrier() const;
 
  private:
-  // A variable that ends with its last user.
-  struct Order {
-    explicit Order(engine::Engine& of) : engine(of), variable(of.NewVariable("order of ranks")) {}
-    ~Order();
-    Order(const Order&) = delete;
-    Order& operator=(const Order&) = delete;
-    engine::Engine& engine;
-    const engine::Variable variable;
-  };
   AcrossRanks(ArrayRuntime& runtime, std::shared_ptr<Rings> rings, Communicator* ring,
-              std::shared_ptr<const Order> order)
+              std::shared_ptr<CallOrder> order)
       : runtime_(runtime), rings_(std::move(rings)), ring_(ring), order_(std::move(order)) {}
   // What starts a call of `array` to `out`; `done` has begun.
   using StartFn = std::function<absl::Status(Communicator&, engine::Completion& done)>;
@@ -65,7 +57,7 @@ class AcrossRanks {
   ArrayRuntime& runtime_;
   const std::shared_ptr<Rings> rings_;
   Communicator* const ring_;
-  const std::shared_ptr<const Order> order_;
+  const std::shared_ptr<CallOrder> order_;  // ends with its last user
 };
 
 }  // namespace interp

@@ -7,6 +7,7 @@
 #include "core/array/array_runtime.h"
 #include "core/array/filled.h"
 #include "core/array/tape.h"
+#include "core/catching.h"
 #include "core/kvstore/add_up.h"
 #include "core/kvstore/store_client.h"
 #include "core/kvstore/two_bit.h"
@@ -170,12 +171,12 @@ absl::StatusOr<std::vector<Array>> KVStore::Compress(Entry& entry, absl::Span<co
     const Array& value = values[i];
     if (i == entry.residuals.size()) entry.residuals.emplace_back();
     Array& residual = entry.residuals[i];
-    // What a gradient that failed has spoilt is begun anew.
-    if (!residual || runtime_.engine().ErrorOf(residual.variable())) {
+    if (!residual) {
       INTERP_ASSIGN_OR_RETURN(residual,
                               Filled(runtime_, value.shape(), DType::kFloat32, 0, value.place()));
     }
     INTERP_ASSIGN_OR_RETURN(residual, MoveTo(residual, value.place(), priority));
+    INTERP_RETURN_IF_ERROR(RenewIfSpoilt(residual, priority));
     INTERP_ASSIGN_OR_RETURN(
         codes.emplace_back(),
         First(Invoke(runtime_, CompressDef(), {{"Grad", {value}}, {"Residual", {residual}}},
@@ -224,7 +225,7 @@ absl::Status KVStore::PushRows(const Entry& entry, absl::Span<const Array> value
   if (ranks_ != nullptr) {
     INTERP_ASSIGN_OR_RETURN(joined, ranks_->GatherRows(joined, entry.key, priority));
   }
-  return updater(entry.key, joined, entry.stored);
+  return Keep(entry, joined, updater, priority);
 }
 
 absl::StatusOr<Array> KVStore::Sum(Entry& entry, absl::Span<const Array> values, float threshold,
@@ -267,8 +268,8 @@ absl::Status KVStore::PushLocked(Entry& entry, absl::Span<const Array> values, i
 
 absl::Status KVStore::Keep(const Entry& entry, const Array& sum, const Updater& updater,
                            int32_t priority) {
-  return updater != nullptr ? updater(entry.key, sum, entry.stored)
-                            : entry.stored.CopyFrom(sum, priority);
+  if (updater == nullptr) return entry.stored.CopyFrom(sum, priority);
+  return Catching([&] { return updater(entry.key, sum, entry.stored); });
 }
 
 absl::Status KVStore::PullLocked(const Entry& entry, absl::Span<const Array> outs,

@@ -41,7 +41,7 @@ class StoreClient;
 
 // Adds what was pushed to what is stored, by pushing operations that read the one and write the
 // other. Called by Push, on its thread; of dist_async where the key is kept, with arrays of another
-// runtime (Array::runtime). May call nothing of the store.
+// runtime (Array::runtime). May call nothing of the store. What it throws is its error.
 using Updater =
     std::function<absl::Status(absl::string_view key, const Array& pushed, const Array& stored)>;
 
@@ -59,7 +59,9 @@ struct KeyedPush {
 };
 
 // Thread-safety: all methods. The runtime is borrowed. Init, pushes and pulls are
-// FailedPrecondition within an operation of its engine, which could wait for itself.
+// FailedPrecondition within an operation of its engine, which could wait for itself. Between ranks
+// destruction waits for what was pushed to them, for which it starts an engine that was stopped
+// before that; it comes within no operation either.
 class KVStore {
  public:
   // `local` adds and keeps values on the host, `device` on the devices, each key on that which has
@@ -92,9 +94,11 @@ class KVStore {
   absl::Status PushPull(absl::string_view key, absl::Span<const Array> values,
                         absl::Span<const Array> outs, int32_t priority = 0);
   // PushPull of each, in their order and to the same bits, but nothing is pushed where one does not
-  // fit its key. Between ranks (dist_sync, dist_device_sync, without compression) dense keys of one
-  // dtype that follow each other are added up as one message of up to 4 MiB and 48 keys, which
-  // starts when all of them are there. Ranks push rows to the same keys.
+  // fit its key. An error of one, as of its updater, ends none of the others, which other ranks go
+  // on with, too; the first is returned. Between ranks (dist_sync, dist_device_sync, without
+  // compression) dense keys of one dtype that follow each other are added up as one message of up
+  // to 4 MiB and 48 keys, which starts when all of them are there. Ranks push rows to the same
+  // keys.
   absl::Status PushPullAll(absl::Span<const KeyedPush> pushes, int32_t priority = 0);
   // Gives an array of rows some rows of what is stored: `rows`, each once, ascending.
   absl::Status PullRows(absl::string_view key, std::vector<int64_t> rows, const Array& out,

@@ -93,17 +93,21 @@ absl::Status KVStore::PushBucket(absl::Span<const KeyedPush> pushes,
       const Array all,
       ranks_->Sum(joined, absl::StrCat(entries[0]->key, " and ", entries.size() - 1, " more"),
                   priority));
-  int64_t at = 0;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    Entry& entry = *entries[i];
+  const auto keep = [&](size_t i, int64_t at) -> absl::Status {
+    const Entry& entry = *entries[i];
     INTERP_ASSIGN_OR_RETURN(const Array part, all.Slice(at, at + own[i].numel()));
-    at += own[i].numel();
     INTERP_ASSIGN_OR_RETURN(const Array shaped, part.Reshape(entry.stored.shape()));
     INTERP_ASSIGN_OR_RETURN(const Array sum, MoveTo(shaped, entry.stored.place(), priority));
     INTERP_RETURN_IF_ERROR(Keep(entry, sum, updater, priority));
-    INTERP_RETURN_IF_ERROR(PullLocked(entry, pushes[i].outs, priority));
+    return PullLocked(entry, pushes[i].outs, priority);
+  };
+  absl::Status status;
+  int64_t at = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    status.Update(keep(i, at));
+    at += own[i].numel();
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status KVStore::CheckTreatment(const Entry& entry, absl::Span<const Array> values,
@@ -139,16 +143,17 @@ absl::Status KVStore::PushPullAll(absl::Span<const KeyedPush> pushes, int32_t pr
     entries.push_back(entry);
   }
   const bool joins = ranks_ != nullptr && client_ == nullptr && settings.threshold == 0;
+  absl::Status status;
   for (size_t i = 0; i < pushes.size();) {
     const absl::Span<Entry* const> left = absl::MakeConstSpan(entries).subspan(i);
     const size_t count = joins ? EndOfBucket(pushes.subspan(i), left) : 1;
     const KeyedPush& first = pushes[i];
-    INTERP_RETURN_IF_ERROR(count == 1 ? PushPull(first.key, first.values, first.outs, priority)
-                                      : PushBucket(pushes.subspan(i, count), left.first(count),
-                                                   settings.updater, priority));
+    status.Update(count == 1 ? PushPull(first.key, first.values, first.outs, priority)
+                             : PushBucket(pushes.subspan(i, count), left.first(count),
+                                          settings.updater, priority));
     i += count;
   }
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace interp

@@ -166,7 +166,7 @@ StoreClient::StoreClient(ArrayRuntime& runtime, std::shared_ptr<Rings> rings, Co
                          int first_tag)
     : runtime_(runtime), rings_(std::move(rings)), ring_(ring), first_tag_(first_tag) {
   for (int rank = 0; rank < ring_.size(); ++rank) {
-    orders_.push_back(runtime_.engine().NewVariable("order of a server"));
+    orders_.push_back(std::make_unique<CallOrder>(runtime_.engine(), "order of a server"));
   }
 }
 
@@ -178,6 +178,7 @@ absl::StatusOr<std::unique_ptr<StoreClient>> StoreClient::Make(ArrayRuntime& run
     rings->Fail(server.status());  // the others come to ask
     return server.status();
   }
+  // Starts no collectives there, and its messages have tags of their own.
   Communicator& all = rings->World();
   std::unique_ptr<StoreClient> client(new StoreClient(runtime, std::move(rings), all, tag));
   client->server_ = *std::move(server);
@@ -187,10 +188,7 @@ absl::StatusOr<std::unique_ptr<StoreClient>> StoreClient::Make(ArrayRuntime& run
 }
 
 StoreClient::~StoreClient() {
-  for (const engine::Variable order : orders_) {
-    runtime_.engine().WaitForVar(order).IgnoreError();
-    runtime_.engine().DeleteVariable(order).IgnoreError();
-  }
+  for (const auto& order : orders_) order->Finish();
   for (int rank = 0; rank < ring_.size(); ++rank) {
     if (rank != ring_.rank()) SayGoodbye(rank);
   }
@@ -234,9 +232,8 @@ absl::Status StoreClient::Ask(int home, const StoreRequest& request, const Array
     writes.push_back(out.variable());
     ArrayAccess::CountWrite(out);
   }
-  return runtime_.engine().Push(
-      [asking](engine::Completion done) { asking->Run(std::move(done)); },
-      {.reads = reads, .writes = writes, .updates = {&orders_[static_cast<size_t>(home)], 1}},
+  return orders_[static_cast<size_t>(home)]->Push(
+      [asking](engine::Completion done) { asking->Run(std::move(done)); }, reads, writes,
       {.name = "ask a server",
        .property = engine::Property::kNoSkip,
        .priority = request.priority});
@@ -269,9 +266,7 @@ absl::Status StoreClient::Flush() {
   for (int rank = 0; rank < ring_.size(); ++rank) {
     INTERP_RETURN_IF_ERROR(Ask(rank, {.verb = StoreVerb::kFlush}, {}, {}, {}));
   }
-  for (const engine::Variable order : orders_) {
-    runtime_.engine().WaitForVar(order).IgnoreError();
-  }
+  for (const auto& order : orders_) order->Wait().IgnoreError();
   const std::scoped_lock lock(mutex_);
   return error_;
 }

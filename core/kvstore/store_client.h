@@ -12,6 +12,7 @@
 
 #include "core/array/array.h"
 #include "core/comm/rings.h"
+#include "core/kvstore/call_order.h"
 #include "core/kvstore/store_listener.h"
 #include "core/kvstore/store_messages.h"
 #include "core/kvstore/store_server.h"
@@ -26,8 +27,9 @@ class StoreClient {
   // All ranks of `rings` make theirs. The runtime is borrowed.
   static absl::StatusOr<std::unique_ptr<StoreClient>> Make(ArrayRuntime& runtime,
                                                            std::shared_ptr<Rings> rings);
-  // Serves the others until all of them have come here, or their communication has failed. Ranks
-  // that have several end them in the same order.
+  // Waits for what was pushed, as CallOrder::Finish does, and serves the others until all of them
+  // have come here, or their communication has failed. Ranks that have several end them in the same
+  // order.
   ~StoreClient();
   StoreClient(const StoreClient&) = delete;
   StoreClient& operator=(const StoreClient&) = delete;
@@ -64,7 +66,7 @@ class StoreClient {
   const std::shared_ptr<Rings> rings_;
   Communicator& ring_;
   const int first_tag_;
-  std::vector<engine::Variable> orders_;  // of what is asked, by rank
+  std::vector<std::unique_ptr<CallOrder>> orders_;  // of what is asked, by rank
   int num_keys_ = 0;
   std::unique_ptr<StoreListener> listener_;
   std::unique_ptr<StoreServer> server_;  // ends first: it answers

@@ -1,8 +1,10 @@
 #include "core/kvstore/two_bit.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
+#include "core/array/array_runtime.h"
 #include "core/array/invoke.h"
 
 namespace interp {
@@ -113,6 +115,27 @@ const OpDef& DecompressDef() {
                 .infer = InferDecompress,
                 .kernels = {{DType::kUInt8, Decompress}}};
   return *kDef;
+}
+
+// An overwrite by name: it runs whatever has spoilt the residual, which is good afterwards. One
+// that was good is left as it is.
+absl::Status RenewIfSpoilt(const Array& residual, int32_t priority) {
+  const engine::Variable written = residual.variable();
+  ArrayAccess::CountWrite(residual);
+  return residual.runtime().engine().Push(
+      [residual](const engine::RunContext& context) -> absl::Status {
+        if (!residual.runtime().engine().ErrorOf(residual.variable())) return absl::OkStatus();
+        INTERP_ASSIGN_OR_RETURN(Tensor zeros,
+                                ArrayAccess::Writable(residual, /*overwrites=*/true, context));
+        if (context.stream == nullptr) {
+          std::memset(zeros.mutable_raw_data(), 0, zeros.size_bytes());
+          return absl::OkStatus();
+        }
+        residual.runtime().RecordUse(zeros.buffer(), context);
+        return context.stream->Fill(zeros.mutable_raw_data(), 0, zeros.size_bytes());
+      },
+      {.writes = {&written, 1}},
+      {.name = "renew residual", .place = residual.place(), .priority = priority});
 }
 
 absl::StatusOr<Array> ValuesOfCodes(const Array& codes, const Shape& shape, float threshold,

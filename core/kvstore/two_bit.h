@@ -13,6 +13,10 @@ namespace interp {
 // registry.
 const OpDef& CompressDef();
 
+// Pushes what lets a residual begin anew at zero where a gradient that failed has spoilt it, which
+// is known only when all that was pushed before is done.
+absl::Status RenewIfSpoilt(const Array& residual, int32_t priority);
+
 // Codes -> Out: the values that they stand for, of the attribute `shape`.
 const OpDef& DecompressDef();
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 
 #include "core/kvstore/kvstore.h"
 #include "tests/testing/arrays.h"
@@ -156,6 +157,30 @@ TEST(StoreOfRanks, NothingIsPushedWhereOneOfManyDoesNotFit) {
     INTERP_RETURN_IF_ERROR(store.Pull("a", {out}));
     EXPECT_THAT(FloatsOf(out), ElementsAre(5));
     return absl::OkStatus();
+  });
+}
+
+// What the others push to the other keys finds its like here.
+TEST(StoreOfRanks, AnUpdaterThatThrowsOnOneRankLeavesTheOtherKeysAlone) {
+  WithStores({.size = 2}, kKind, [](ArrayRuntime& runtime, KVStore& store) {
+    const bool throws = store.rank() == 1;
+    store.SetUpdater([throws](absl::string_view key, const Array& pushed, const Array& stored) {
+      if (throws && key == "a") throw std::runtime_error("thrown");
+      return AddTo(key, pushed, stored);
+    });
+    const Array one = ArrayOf(runtime, {1}, {1});
+    for (const char* const key : {"a", "b", "c"}) {
+      INTERP_RETURN_IF_ERROR(store.Init(key, ArrayOf(runtime, {1}, {0})));
+    }
+    const Array b = *runtime.New({1}, DType::kFloat32);
+    const Array c = *runtime.New({1}, DType::kFloat32);
+    // Two messages, as a key is in each once.
+    const absl::Status status =
+        store.PushPullAll({{"a", {one}}, {"b", {one}, {b}}, {"a", {one}}, {"c", {one}, {c}}});
+    EXPECT_EQ(status, throws ? absl::InternalError("thrown") : absl::OkStatus());
+    EXPECT_THAT(FloatsOf(b), ElementsAre(2));
+    EXPECT_THAT(FloatsOf(c), ElementsAre(2));
+    return store.PushPull("b", {one}, {b});
   });
 }
 

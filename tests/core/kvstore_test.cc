@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -199,6 +201,41 @@ TEST_P(Stores, CompressionGoesOnAfterAnError) {
   (void)runtime_->WaitForAll();
   ASSERT_THAT(store_->Push("w", {Of({1})}), IsOk());
   EXPECT_THAT(Pulled("w", 1), ElementsAre(0.5F));
+}
+
+// The pushes behind it are made before it fails.
+TEST_P(Stores, CompressionGoesOnBehindAnErrorThatIsStillToCome) {
+  ASSERT_THAT(store_->SetCompression({.threshold = 0.5F}), IsOk());
+  for (const Place place : {Place{}, kFirst}) {
+    const std::string key = absl::StrCat("w on ", Name(place));
+    ASSERT_THAT(store_->Init(key, Of({0})), IsOk());
+    ArrayOps::may_end_ = false;
+    const Array held = Got(Invoke(*runtime_, "hold", {{"X", {Of({13})}}}));
+    const Array bad = Got(Got(Invoke(*runtime_, "fail", {{"X", {held}}})).CopyTo(place));
+    for (const Array& value : {Of({0.2F}, place), bad, Of({1}, place), Of({0.3F}, place)}) {
+      EXPECT_THAT(store_->Push(key, {value}), IsOk());
+    }
+    ArrayOps::may_end_ = true;
+    // It begins anew at zero: 1 is sent as 0.5, and what that leaves goes with 0.3.
+    EXPECT_THAT(Pulled(key, 1), ElementsAre(0.5F));
+    EXPECT_THAT(store_->Push(key, {Of({0.1F}, place)}), IsOk());
+    EXPECT_THAT(Pulled(key, 1), ElementsAre(0));
+  }
+}
+
+TEST_P(Stores, WhatUpdatersThrowIsAnErrorOfThePush) {
+  ASSERT_THAT(store_->Init("w", Of({1})), IsOk());
+  store_->SetUpdater([](absl::string_view, const Array&, const Array&) -> absl::Status {
+    throw std::runtime_error("thrown");
+  });
+  EXPECT_THAT(store_->Push("w", {Of({2})}), FailsWith(absl::StatusCode::kInternal, "thrown"));
+  store_->SetUpdater(
+      [](absl::string_view, const Array&, const Array&) -> absl::Status { throw 3; });
+  EXPECT_THAT(store_->Push("w", {Of({2})}),
+              FailsWith(absl::StatusCode::kInternal, "no std::exception"));
+  store_->SetUpdater(AddTo);
+  EXPECT_THAT(store_->Push("w", {Of({2})}), IsOk());
+  EXPECT_THAT(Pulled("w", 1), ElementsAre(3));
 }
 
 TEST_P(Stores, CallsWithinOperationsAreRefused) {

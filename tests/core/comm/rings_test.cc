@@ -188,6 +188,26 @@ TEST(Rings, CallThatCannotStartEndsTheOthers) {
   EXPECT_FALSE(statuses[1].ok());
 }
 
+// Who waits for the message would wait until its time is over.
+TEST(Rings, MessageWhoseTagIsNotThereEndsTheOthers) {
+  const auto statuses = OnAllRanks(
+      {.size = 2}, {.timeout = std::chrono::seconds(20)}, [](const auto& rings, ThreadRanks&) {
+        float value = 1;
+        const bool sends = rings->rank() == 1;
+        return rings->World().Run({.kind = sends ? CommKind::kSend : CommKind::kReceive,
+                                   .dtype = DType::kFloat32,
+                                   .root = 1 - rings->rank(),
+                                   .tag = sends ? -1 : 0,
+                                   .count = 1,
+                                   .in = &value,
+                                   .out = &value});
+      });
+  for (const absl::Status& status : statuses) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("expected one from 0 to"));
+  }
+}
+
 // What was launched goes on in memory of its own until the rings end.
 TEST(Rings, LaunchedCallsKeepTheirMemory) {
   const auto statuses = OnAllRanks({.size = 2}, {}, [](const auto& rings, ThreadRanks&) {
