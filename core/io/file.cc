@@ -50,6 +50,19 @@ std::string ResolveLinks(const std::string& path) {
   return realpath(path.c_str(), resolved) != nullptr ? resolved : path;
 }
 
+// Makes a new file beside `target` and puts its name into `temporary`. Names may be taken: in a
+// container all processes have the same number, and those that were killed have left files. -1 and
+// errno where none can be made.
+int CreateBeside(const std::string& target, std::string& temporary) {
+  static std::atomic<int> counter{0};  // two writers of one path in one process
+  int fd = -1;
+  do {
+    temporary = absl::StrCat(target, ".", getpid(), "-", counter.fetch_add(1), ".partial");
+    fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (fd < 0 && errno == EEXIST);
+  return fd;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
@@ -96,7 +109,6 @@ MappedFile::~MappedFile() {
 }
 
 absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
-  static std::atomic<int> counter{0};  // two writers of one path in one process
   if (path.find('\0') != std::string::npos) return InvalidArgument("a path holds a zero byte");
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
@@ -105,9 +117,8 @@ absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
     return FileWriter(fd, path, "");
   }
   const std::string target = ResolveLinks(path);
-  std::string temporary =
-      absl::StrCat(target, ".", getpid(), "-", counter.fetch_add(1), ".partial");
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  std::string temporary;
+  const int fd = CreateBeside(target, temporary);
   if (fd < 0) return SystemError("create", path);
   return FileWriter(fd, target, std::move(temporary));
 }

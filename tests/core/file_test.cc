@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/testing/temp_folder.h"
 
@@ -73,6 +74,25 @@ TEST(FileTest, NothingRemainsWithoutCommit) {
     EXPECT_EQ(file->size_bytes(), 4);
   }
   EXPECT_THAT(FilesIn(folder), IsEmpty());
+}
+
+// In a container every process may be number 1, and one that was killed leaves such files.
+TEST(FileTest, PartialFilesOfOthersAreNoHindrance) {
+  const TempFolder folder;
+  std::string last;  // as f.<process>-<number>.partial
+  {
+    const absl::StatusOr<FileWriter> file = FileWriter::Create(folder / "f");
+    ASSERT_TRUE(file.ok());
+    last = FilesIn(folder).at(0);
+  }
+  const size_t dash = last.rfind('-');
+  const int number = std::stoi(last.substr(dash + 1));
+  for (int next = number + 1; next <= number + 3; ++next) {
+    std::ofstream(folder / (last.substr(0, dash + 1) + std::to_string(next) + ".partial")) << "old";
+  }
+  Write(folder / "f", "new");
+  EXPECT_EQ(*ReadFile(folder / "f"), "new");
+  EXPECT_EQ(FilesIn(folder).size(), 4U);  // what is not ours stays
 }
 
 TEST(FileTest, TheOldFileStaysUntilCommit) {
