@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -117,15 +118,15 @@ std::pair<std::string, std::string> SplitArgument(const std::string& argument,
 absl::StatusOr<Dataset> ReadTrainingData(const std::vector<std::string>& arguments,
                                          const std::vector<FeedSpec>& feeds, size_t max_bytes) {
   std::vector<NamedTensor> arrays;
+  absl::flat_hash_set<std::string> given;  // names of `arrays`
   for (const std::string& argument : arguments) {
     const auto [name, path] = SplitArgument(argument, feeds);
     absl::StatusOr<std::vector<NamedTensor>> read = ReadOne(name, path, feeds, max_bytes);
     if (!read.ok()) return Annotate(read.status(), argument);
     for (NamedTensor& array : *read) {
-      const bool twice = std::any_of(arrays.begin(), arrays.end(), [&](const NamedTensor& other) {
-        return other.first == array.first;
-      });
-      if (twice) return InvalidArgument(argument, ": gives '", array.first, "' a second time");
+      if (!given.insert(array.first).second) {
+        return InvalidArgument(argument, ": gives '", array.first, "' a second time");
+      }
       arrays.push_back(std::move(array));
     }
   }

@@ -1,0 +1,53 @@
+#include "tools/training_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "tests/testing/matchers.h"
+#include "tests/testing/temp_folder.h"
+
+namespace interp::training_data_test {
+namespace {
+
+using testing::FailsWith;
+using testing::IsOk;
+using testing::TempFolder;
+
+constexpr size_t kMaxBytes = size_t{1} << 30;
+
+const std::vector<FeedSpec>& Feeds() {
+  static const auto* feeds = new std::vector<FeedSpec>{
+      {.name = "x", .dtype = DType::kFloat32, .shape = {-1, 1}, .check_shape = true}};
+  return *feeds;
+}
+
+TEST(TrainingDataTest, NoArrayComesTwice) {
+  const TempFolder folder;
+  std::ofstream(folder / "a.csv") << "x,y\n1,2\n";
+  std::ofstream(folder / "b.csv") << "z,y\n1,2\n";
+  EXPECT_THAT(ReadTrainingData({folder / "a.csv", folder / "b.csv"}, Feeds(), kMaxBytes),
+              FailsWith(absl::StatusCode::kInvalidArgument, "b.csv: gives 'y' a second time"));
+}
+
+// Were each column compared with all before it, these would take minutes.
+TEST(TrainingDataTest, ManyColumnsTakeLittleTime) {
+  constexpr int kColumns = 200'000;
+  const TempFolder folder;
+  std::string names = "x";
+  std::string numbers = "1";
+  for (int i = 1; i < kColumns; ++i) {
+    absl::StrAppend(&names, ",column_", i);
+    numbers += ",1";
+  }
+  std::ofstream(folder / "wide.csv") << names << "\n" << numbers << "\n";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(ReadTrainingData({folder / "wide.csv"}, Feeds(), kMaxBytes), IsOk());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(40));
+}
+
+}  // namespace
+}  // namespace interp::training_data_test
