@@ -1,8 +1,11 @@
 #include "tools/train_log.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -27,9 +30,18 @@ std::string Quoted(const std::string& name) {
   return absl::StrCat("\"", absl::StrJoin(absl::StrSplit(name, '"'), "\"\""), "\"");
 }
 
-// The lines up to step `after` of a log with that header; the header alone where there are none.
+// Its step, unless the line has another number of columns, as one that a power loss has cut off.
+std::optional<int64_t> StepOf(absl::string_view line, std::ptrdiff_t num_columns) {
+  int64_t step = 0;
+  const absl::string_view number = line.substr(0, line.find(','));
+  const bool whole = std::count(line.begin(), line.end(), ',') + 1 == num_columns;
+  return whole && absl::SimpleAtoi(number, &step) ? std::optional(step) : std::nullopt;
+}
+
+// The whole lines up to step `after` of a log with that header of so many columns; the header alone
+// where there are none.
 absl::StatusOr<std::string> KeptLines(const std::string& path, const std::string& header,
-                                      int64_t after) {
+                                      std::ptrdiff_t num_columns, int64_t after) {
   std::error_code error;
   if (after == 0 || !std::filesystem::exists(path, error)) return header;
   INTERP_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
@@ -38,11 +50,12 @@ absl::StatusOr<std::string> KeptLines(const std::string& path, const std::string
     return InvalidArgument("'", path, "' is a log of other fetches: expected the columns ",
                            absl::StripSuffix(header, "\n"));
   }
+  // What follows the last end of a line is no line.
+  absl::string_view rest(text);
+  rest = rest.substr(header.size(), rest.rfind('\n') + 1 - header.size());
   std::string kept = header;
-  for (const absl::string_view line : absl::StrSplit(text.substr(header.size()), '\n')) {
-    int64_t step = 0;
-    const absl::string_view number = line.substr(0, line.find(','));
-    if (absl::SimpleAtoi(number, &step) && step <= after) absl::StrAppend(&kept, line, "\n");
+  for (const absl::string_view line : absl::StrSplit(rest, '\n')) {
+    if (StepOf(line, num_columns).value_or(after + 1) <= after) absl::StrAppend(&kept, line, "\n");
   }
   return kept;
 }
@@ -66,8 +79,9 @@ absl::StatusOr<TrainLog> TrainLog::Create(const std::string& path,
     log.curves_.push_back({.name = name, .steps = {}, .values = {}});
   }
   if (path.empty()) return log;
-  INTERP_ASSIGN_OR_RETURN(const std::string kept,
-                          KeptLines(path, absl::StrJoin(columns, ",") + "\n", after));
+  INTERP_ASSIGN_OR_RETURN(
+      const std::string kept,
+      KeptLines(path, absl::StrJoin(columns, ",") + "\n", std::ssize(columns), after));
   // Beside its place first: a run that is killed here has not lost the lines of those before.
   INTERP_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
   INTERP_RETURN_IF_ERROR(writer.Append(kept));

@@ -20,7 +20,7 @@ double ValueOf(const Tensor& fetch);
 class TrainLog {
  public:
   // `path` empty: no file. `after`: the steps of a run that goes on; their lines stay, later ones
-  // go.
+  // go, and so do those that are not whole.
   static absl::StatusOr<TrainLog> Create(const std::string& path,
                                          const std::vector<std::string>& fetches, int64_t after);
 
