@@ -98,7 +98,13 @@ absl::StatusOr<std::vector<NamedTensor>> ReadOne(const std::string& name, const 
     }
     return std::vector<NamedTensor>{{feed, std::move(array)}};
   }
-  if (absl::EndsWith(absl::StripSuffix(path, ".gz"), ".csv")) return ParseCsv(text, max_bytes);
+  if (absl::EndsWith(absl::StripSuffix(path, ".gz"), ".csv")) {
+    absl::flat_hash_set<std::string> integers;
+    for (const FeedSpec& feed : feeds) {
+      if (IsInteger(feed.dtype)) integers.insert(feed.name);
+    }
+    return ParseCsv(text, max_bytes, integers);
+  }
   return InvalidArgument("is no data: expected .npz, .npy, .csv, an idx file or a folder of .npy");
 }
 

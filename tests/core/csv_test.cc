@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
 #include "tests/testing/matchers.h"
 
 namespace interp {
@@ -36,10 +40,48 @@ TEST(Csv, AMarkOfUtf8IsNoPartOfAName) {
 }
 
 TEST(Csv, NumbersThatAreNoIntegersInAnyLineMakeFloats) {
-  const auto arrays = ParseCsv("a,b\n1,1e300\n2.5,nan\n");
+  const auto arrays = ParseCsv("a,b\n1,1e300\n2.5,7\n");
   ASSERT_THAT(arrays, IsOk());
   EXPECT_EQ((*arrays)[0].second.dtype, DType::kFloat64);
   EXPECT_EQ((*arrays)[1].second.dtype, DType::kFloat64);
+}
+
+// A double would round them.
+TEST(Csv, IntegersOfAnySizeStayAsTheyAre) {
+  const auto arrays = ParseCsv("a,b,c\n9007199254740993,1e3,-0\n-9223372036854775808,-2.0,0.5\n");
+  ASSERT_THAT(arrays, IsOk());
+  ASSERT_EQ((*arrays)[0].second.dtype, DType::kInt64);
+  EXPECT_THAT(Elements<int64_t>((*arrays)[0].second),
+              ElementsAre(9007199254740993, std::numeric_limits<int64_t>::min()));
+  ASSERT_EQ((*arrays)[1].second.dtype, DType::kInt64);
+  EXPECT_THAT(Elements<int64_t>((*arrays)[1].second), ElementsAre(1000, -2));
+  ASSERT_EQ((*arrays)[2].second.dtype, DType::kFloat64);
+  EXPECT_TRUE(std::signbit(Elements<double>((*arrays)[2].second)[0]));
+}
+
+// Of these nobody knows which integer was meant.
+TEST(Csv, LargeNumbersThatAreNotWrittenAsIntegersAreFloats) {
+  for (const char* number : {"9007199254740993.0", "9223372036854775808", "1e17"}) {
+    const std::string text = absl::StrCat("a,b\n1,2\n3,", number, "\n");
+    const auto arrays = ParseCsv(text);
+    ASSERT_THAT(arrays, IsOk());
+    EXPECT_EQ((*arrays)[1].second.dtype, DType::kFloat64) << number;
+    EXPECT_THAT(ParseCsv(text, kMaxArrayBytes, {"b"}),
+                FailsWith(absl::StatusCode::kInvalidArgument,
+                          absl::StrCat("line 3, column 2: '", number, "' is no int64, which ")));
+    EXPECT_THAT(ParseCsv(text, kMaxArrayBytes, {"a"}), IsOk());
+  }
+  EXPECT_THAT(
+      ParseCsv("a,b\n1,0.5\n", kMaxArrayBytes, {"b"}),
+      FailsWith(absl::StatusCode::kInvalidArgument, "line 2, column 2: '0.5' is no integer"));
+}
+
+TEST(Csv, NumbersAreFinite) {
+  for (const char* number : {"nan", "-inf", "1e999"}) {
+    EXPECT_THAT(ParseCsv(absl::StrCat("a,b\n1,2\n", number, ",4\n")),
+                FailsWith(absl::StatusCode::kInvalidArgument,
+                          absl::StrCat("line 3, column 1: '", number, "' is no finite number")));
+  }
 }
 
 TEST(Csv, AHeaderAloneHasNoSamples) {

@@ -33,6 +33,20 @@ TEST(TrainingDataTest, NoArrayComesTwice) {
               FailsWith(absl::StatusCode::kInvalidArgument, "b.csv: gives 'y' a second time"));
 }
 
+TEST(TrainingDataTest, AnIntegerThatIsNotExactIsNamed) {
+  const TempFolder folder;
+  const std::vector<FeedSpec> feeds = {
+      {.name = "id", .dtype = DType::kInt64, .shape = {-1, 1}, .check_shape = true}};
+  std::ofstream(folder / "ids.csv") << "x,id\n0.5,9007199254740993\n1,7\n";
+  const auto exact = ReadTrainingData({folder / "ids.csv"}, feeds, kMaxBytes);
+  ASSERT_THAT(exact, IsOk());
+  EXPECT_EQ(exact->arrays[0].second.data<int64_t>()[0], 9007199254740993);
+  std::ofstream(folder / "ids.csv") << "x,id\n0.5,7\n1,9007199254740993.0\n";
+  EXPECT_THAT(ReadTrainingData({folder / "ids.csv"}, feeds, kMaxBytes),
+              FailsWith(absl::StatusCode::kInvalidArgument,
+                        "ids.csv: line 3, column 2: '9007199254740993.0' is no int64"));
+}
+
 // Were each column compared with all before it, these would take minutes.
 TEST(TrainingDataTest, ManyColumnsTakeLittleTime) {
   constexpr int kColumns = 200'000;
