@@ -182,18 +182,31 @@ absl::StatusOr<std::optional<Loaded>> ReadNewest(const Steps& checkpoints, Resum
                   checkpoints.back().second, "' is removed");
 }
 
+// A run takes persistable variables of any dims, so what it left may have others than are declared:
+// those that --params takes, or that the variable has before the first step. The value is not
+// brought to the declared ones: the training before had it as it is.
+absl::Status CheckFits(const Tensor& saved, const ParamDecl& declared, const Variable* first) {
+  const absl::Status fits = CheckDeclared(saved.dtype, saved.shape, declared);
+  if (fits.ok() || (saved.dtype != declared.dtype && !declared.unused)) return fits;
+  const bool as_first =
+      first != nullptr && first->tensor.has_memory() && first->tensor.shape == saved.shape;
+  if (as_first || CheckTaken(saved.dtype, saved.shape, saved.lod, declared).ok()) {
+    return absl::OkStatus();
+  }
+  return fits;
+}
+
 absl::Status CheckFits(const std::vector<NamedTensor>& values, const Trainer& trainer) {
   absl::flat_hash_map<absl::string_view, const Tensor*> saved;
   for (const auto& [name, tensor] : values) saved[name] = &tensor;
   for (const ParamDecl& declared : trainer.persistables()) {
+    const Variable* variable = trainer.scope()->root().FindLocal(declared.name);
     const auto it = saved.find(declared.name);
     if (it == saved.end()) {
-      const Variable* variable = trainer.scope()->root().FindLocal(declared.name);
       if (variable == nullptr || !variable->tensor.has_memory()) continue;
       return InvalidArgument("lacks variable '", declared.name, "', which the program has");
     }
-    const Tensor& tensor = *it->second;
-    const absl::Status fits = CheckDeclared(tensor.dtype, tensor.shape, declared);
+    const absl::Status fits = CheckFits(*it->second, declared, variable);
     if (!fits.ok()) return Annotate(fits, absl::StrCat("variable '", declared.name, "'"));
     saved.erase(it);
   }

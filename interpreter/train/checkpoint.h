@@ -47,7 +47,8 @@ class Checkpoints {
   // Sets the trainer to the newest checkpoint; nullopt when there is none. One that is incomplete
   // or damaged, as an interrupted copy leaves it, is passed over. Errors, which leave the trainer
   // as it was: DataLoss when none of them can be used; InvalidArgument for one of other variables
-  // or of another order of the data.
+  // or of another order of the data. Dims may be others than the program declares where they are
+  // those of the trainer's values, or all that differs are dims of 1 (CheckTaken).
   absl::StatusOr<std::optional<Resumed>> Restore(Trainer& trainer, const DataOrder& order) const;
 
  private:

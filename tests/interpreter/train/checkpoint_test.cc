@@ -255,6 +255,7 @@ TEST(CheckpointsTest, ValuesFitTheProgram) {
                        "  update(Param=w, X=v) -> (ParamOut=w) {tag=1}\n");
   };
   const auto rows = other("int64[3]");
+  rows->scope()->FindOrCreate("w")->tensor = VectorOf<int64_t>({1, 2, 3});
   EXPECT_THAT(into(*rows), FailsWith(StatusCode::kInvalidArgument,
                                      "step-3': variable 'w': the file has int64[2], the program "
                                      "declares int64[3]"));
@@ -263,12 +264,38 @@ TEST(CheckpointsTest, ValuesFitTheProgram) {
   const auto more = other("int64[2]");
   more->scope()->FindOrCreate("v")->tensor = VectorOf<int64_t>({1, 2});
   EXPECT_THAT(into(*more), FailsWith(StatusCode::kInvalidArgument, "lacks variable 'v'"));
-  for (const auto& trainer : {&rows, &type, &more}) {
+  EXPECT_THAT(W(*rows), ElementsAre(1, 2, 3));
+  EXPECT_EQ(rows->num_steps(), 0);
+  for (const auto& trainer : {&type, &more}) {
     EXPECT_EQ((*trainer)->num_steps(), 0);
     EXPECT_THAT(W(**trainer), ElementsAre(1, 2));
   }
   Replace(folder / "step-3/state.txt", "variable w", "variable x");
   EXPECT_THAT(into(*MakeTrainer()), FailsWith(StatusCode::kInvalidArgument, "'w'"));
+}
+
+// A run does not compare the dims of what startup programs make with those that are declared.
+TEST(CheckpointsTest, DimsThatTrainingTakesAreGoneOnFrom) {
+  const auto make = [](const Shape& shape) {
+    auto trainer = MakeTrainer(
+        "block 0\n  var w int64[2] persistable\n  var rate int64[1] persistable\n"
+        "  update(Param=w, X=rate) -> (ParamOut=w) {tag=1}\n");
+    trainer->scope()->FindOrCreate("rate")->tensor =
+        Tensor::Of<int64_t>(shape, std::vector<int64_t>(shape.numel(), 7));
+    return trainer;
+  };
+  const auto rate = [](const Trainer& trainer) { return trainer.scope()->Find("rate")->tensor; };
+  const TempFolder folder;
+  ASSERT_THAT(Open(folder).Write(*make({}), {.epoch = 0, .batch = 1}, kOrder, 1), IsOk());
+  const auto number = make({1});
+  ASSERT_THAT(Open(folder).Restore(*number, kOrder), IsOk());
+  EXPECT_EQ(rate(*number).shape, Shape{});  // as in the training before
+  // Others where the first values have them, too.
+  ASSERT_THAT(Open(folder).Write(*make({3}), {.epoch = 0, .batch = 1}, kOrder, 1), IsOk());
+  EXPECT_THAT(Open(folder).Restore(*make({3}), kOrder), IsOk());
+  EXPECT_THAT(
+      Open(folder).Restore(*make({1}), kOrder),
+      FailsWith(StatusCode::kInvalidArgument, "has int64[3], the program declares int64[1]"));
 }
 
 TEST(CheckpointsTest, GiveTheirValues) {
