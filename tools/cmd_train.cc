@@ -1,176 +1,22 @@
 // interp train: trains a program on data.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
 
 #include "core/io/file.h"
 #include "tools/commands.h"
-#include "tools/elapsed.h"
 #include "tools/flag_effects.h"
-#include "tools/interruption.h"
-#include "tools/loss_plot.h"
 #include "tools/outputs.h"
 #include "tools/sizes.h"
 #include "tools/slot_data.h"
-#include "tools/train_log.h"
 #include "tools/train_report.h"
 #include "tools/train_session.h"
+#include "tools/training_steps.h"
 
 namespace interp {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kMaxReplicas = 1024;
-
-std::vector<NamedTensor> Named(const std::vector<std::string>& names,
-                               const std::vector<Tensor>& values) {
-  std::vector<NamedTensor> named;
-  for (size_t i = 0; i < values.size(); ++i) named.emplace_back(names[i], values[i]);
-  return named;
-}
-
-// The steps themselves.
-class Training {
- public:
-  Training(const TrainFlags& flags, TrainSession& session, const RunOptions& options,
-           RunWatch& watch)
-      : flags_(flags),
-        session_(session),
-        trainer_(*session.trainer),
-        options_(options),
-        watchers_(watch.watchers()),
-        loader_(session.data, flags.batches, session.position,
-                {.position = {.epoch = session.last_epoch},
-                 .batches = session.last_step - session.trainer->num_steps()}) {
-    // Several ranks would end after different steps and wait for each other.
-    if (flags.rings == nullptr) interruption_.emplace([] {});
-  }
-
-  absl::StatusOr<TrainReport> Run() {
-    TrainReport report;
-    report.program = flags_.main;
-    report.first_step = trainer_.num_steps();
-    report.epochs = session_.position.epoch;
-    INTERP_RETURN_IF_ERROR(CheckOutputs());
-    INTERP_ASSIGN_OR_RETURN(TrainLog log,
-                            TrainLog::Create(flags_.log, trainer_.fetches(), trainer_.num_steps()));
-    TrainProgress progress(trainer_.num_steps(), session_.last_step, flags_.json);
-    DataPosition next = session_.position;
-    const Clock::time_point start = Clock::now();
-    while (!IsEnd(trainer_.num_steps(), next) && !IsInterrupted()) {
-      INTERP_ASSIGN_OR_RETURN(const Batch batch, loader_.Next());
-      next = batch.next;
-      report.num_skipped += batch.num_skipped;
-      report.epochs = next.epoch;
-      if (batch.num_samples == 0) {  // nothing to step on, but perhaps the end of an epoch
-        if (next.batch == 0) INTERP_RETURN_IF_ERROR(AfterStep(next, progress, report));
-        continue;
-      }
-      INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, Step(batch, report));
-      report.num_samples += batch.num_samples;
-      INTERP_RETURN_IF_ERROR(log.Add(trainer_.num_steps(), fetched));
-      progress.Show(trainer_.num_steps(), report.num_samples, trainer_.fetches(), fetched);
-      INTERP_RETURN_IF_ERROR(AfterStep(next, progress, report));
-      report.fetches = Named(trainer_.fetches(), fetched);
-    }
-    steps_are_done_ = true;
-    interrupted_ = !IsEnd(trainer_.num_steps(), next);
-    report.total_ms = MsSince(start);
-    report.data_wait_ms = loader_.waited_ms();
-    report.peak_bytes = trainer_.peak_bytes();
-    INTERP_RETURN_IF_ERROR(Finish(next, log, report));
-    return report;
-  }
-
-  bool steps_are_done() const { return steps_are_done_; }
-  // Whether Ctrl-C or SIGTERM ended it before its last step.
-  bool interrupted() const { return interrupted_; }
-
- private:
-  // What cannot be written is told before hours of training.
-  absl::Status CheckOutputs() const {
-    for (const std::string& path :
-         {flags_.save, flags_.plot, flags_.watch.trace, flags_.pipeline.page}) {
-      if (!path.empty()) INTERP_RETURN_IF_ERROR(CheckWritable(path));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::vector<Tensor>> Step(const Batch& batch, TrainReport& report) {
-    RunOptions options = options_;
-    ObserverList observers;
-    observers.Add(watchers_.every_run);
-    const bool last = IsEnd(trainer_.num_steps() + 1, batch.next);
-    if (!report.steps_ms.empty() || last) observers.Add(watchers_.timed_runs);
-    if (last) observers.Add(watchers_.last_run);
-    if (!observers.empty()) options.observer = &observers;
-    const Clock::time_point start = Clock::now();
-    absl::StatusOr<std::vector<Tensor>> fetched = trainer_.Step(batch.feeds, options);
-    report.steps_ms.push_back(MsSince(start));
-    if (fetched.ok()) return fetched;
-    return Annotate(fetched.status(), absl::StrCat("step ", trainer_.num_steps() + 1));
-  }
-
-  bool IsInterrupted() const { return interruption_.has_value() && interruption_->happened(); }
-
-  // Where batches without a whole sample are left out, the data ends before the steps do.
-  bool IsEnd(int64_t num_steps, DataPosition next) const {
-    return num_steps >= session_.last_step || next.epoch >= session_.last_epoch;
-  }
-
-  bool Due(int64_t every, DataPosition next) const {
-    return every > 0 ? trainer_.num_steps() % every == 0 : next.batch == 0;
-  }
-
-  absl::Status AfterStep(DataPosition next, TrainProgress& progress, TrainReport& report) {
-    const bool last = IsEnd(trainer_.num_steps(), next);
-    if (session_.evaluation.has_value() && (last || Due(flags_.eval_every, next))) {
-      absl::StatusOr<std::vector<NamedTensor>> means =
-          session_.evaluation->Run(flags_.batches.batch_size, report.num_evaluation_skipped);
-      if (!means.ok()) return Annotate(means.status(), absl::StrCat("--eval ", flags_.eval.model));
-      report.evaluation = *std::move(means);
-      std::string line = absl::StrCat("step ", trainer_.num_steps(), ": evaluated");
-      for (const auto& [name, value] : report.evaluation) {
-        absl::StrAppend(&line, " ", name, " ", ValueOf(value));
-      }
-      progress.Say(line);
-    }
-    if (!KeepsCheckpoints(flags_) || last || !Due(flags_.checkpoint_every, next)) {
-      return absl::OkStatus();
-    }
-    return Checkpoint(next);
-  }
-
-  absl::Status Checkpoint(DataPosition next) {
-    return session_.checkpoints->Write(trainer_, next, session_.order, flags_.keep);
-  }
-
-  absl::Status Finish(DataPosition next, TrainLog& log, const TrainReport& report) {
-    if (KeepsCheckpoints(flags_) && !report.steps_ms.empty()) {
-      INTERP_RETURN_IF_ERROR(Checkpoint(next));
-    }
-    if (!interrupted_) {
-      INTERP_RETURN_IF_ERROR(SaveParameters(session_.saved, *trainer_.scope()));
-    }
-    if (flags_.plot.empty()) return absl::OkStatus();
-    INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(flags_.plot));
-    INTERP_RETURN_IF_ERROR(file.Append(PlotSvg(log.curves())));
-    return file.Commit();
-  }
-
-  const TrainFlags& flags_;
-  TrainSession& session_;
-  Trainer& trainer_;
-  const RunOptions options_;
-  const RunWatchers watchers_;
-  BatchLoader loader_;
-  bool steps_are_done_ = false;
-  bool interrupted_ = false;
-  // Last, so that its thread ends first. The step that runs is done to its end.
-  std::optional<Interruption> interruption_;
-};
 
 ExitCode ShowInterrupted(const TrainFlags& flags, const TrainReport& report, int64_t step) {
   const ExitCode shown = Show(flags.json ? ToJson(report) : ToText(report));
@@ -252,16 +98,16 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
       session->trainer->micro_batches() != nullptr && !options->plan.place.on_host();
   RunWatch watch(flags.watch, *stall_time, session->trainer->core(), flags.rings.get(),
                  /*record=*/pipeline);
-  Training training(flags, *session, run_options, watch);
-  absl::StatusOr<TrainReport> report = training.Run();
-  if (training.steps_are_done()) ranks.RunIsDone();
+  TrainingSteps steps(flags, *session, run_options, watch);
+  absl::StatusOr<TrainReport> report = steps.Run();
+  if (steps.are_done()) ranks.RunIsDone();
   const absl::Status traced = watch.WriteTrace();
   if (!report.ok()) return Fail(ExitCode::kRunFailed, Annotate(report.status(), flags.main));
   if (!traced.ok()) return Fail(ExitCode::kRunFailed, Annotate(traced, "--trace"));
   report->profile = watch.FinishProfile();
   const absl::Status drawn = AddPipeline(flags, *session->trainer, watch, *report);
   if (!drawn.ok()) return Fail(ExitCode::kRunFailed, Annotate(drawn, "--pipeline-page"));
-  if (training.interrupted()) {
+  if (steps.interrupted()) {
     return ShowInterrupted(flags, *report, session->trainer->num_steps());
   }
   return Show(flags.json ? ToJson(*report) : ToText(*report));

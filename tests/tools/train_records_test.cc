@@ -175,6 +175,30 @@ TEST(TrainRecords, DamageIsAnErrorOrCounted) {
   EXPECT_THAT(skipped.out, HasSubstr("skipped   2 damaged samples"));
 }
 
+// The second batch cannot be read.
+TEST(TrainRecords, DamageLosesNoSteps) {
+  const Brightness net(20);
+  const std::string whole = Read(net.data());
+  const int64_t picture =
+      static_cast<int64_t>(RecordFile::Open(net.data()).value().places()[12].offset) + 60;
+  const auto train = [&](const std::string& name) {
+    return net.Train(
+        {"--no-shuffle", "--checkpoint", net / name, "--resume", "--save", net / (name + ".npz")});
+  };
+  {
+    std::fstream bytes(net.data(), std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(picture) << "x";
+  }
+  const CommandResult stopped = train("parts");
+  EXPECT_EQ(stopped.exit_code, 1);
+  EXPECT_THAT(stopped.err, HasSubstr("; --resume goes on after step 1"));
+  EXPECT_TRUE(std::filesystem::exists(net / "parts/step-1/state.txt"));
+  std::ofstream(net.data(), std::ios::binary) << whole;
+  ASSERT_EQ(train("parts").exit_code, 0);
+  ASSERT_EQ(train("whole").exit_code, 0);
+  EXPECT_EQ(Read(net / "parts.npz"), Read(net / "whole.npz"));
+}
+
 // Of samples one by one the damaged ones have no step, and neither has the last.
 TEST(TrainRecords, BatchesWithoutAWholeSampleAreLeftOut) {
   const Brightness net(5);

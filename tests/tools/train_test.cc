@@ -370,6 +370,55 @@ TEST(Train, EndsAfterAStepWhenInterruptedAndGoesOn) {
   EXPECT_EQ(Read(regression / "whole.npz"), Read(regression / "interrupted.npz"));
 }
 
+// The mean of a fetch whose last batch has fewer elements is an error. It comes at step 5, where no
+// checkpoint is due.
+TEST(Train, AnEvaluationThatFailsLosesNoSteps) {
+  const Regression regression;
+  const auto train = [&](const std::string& name, std::vector<std::string> more) {
+    const std::vector<std::string> all = {"train",
+                                          regression.main(),
+                                          "--startup",
+                                          regression.startup(),
+                                          "--data",
+                                          regression.data(),
+                                          "--fetch",
+                                          "s",
+                                          "--batch-size",
+                                          "8",
+                                          "--steps",
+                                          "20",
+                                          "--checkpoint",
+                                          regression / name,
+                                          "--checkpoint-every",
+                                          "3",
+                                          "--resume",
+                                          "--save",
+                                          regression / (name + ".npz")};
+    more.insert(more.begin(), all.begin(), all.end());
+    return RunInterp(more);
+  };
+  const CommandResult failed = train("parts", {"--eval", regression.eval(), "--eval-data",
+                                               regression.data(), "--eval-every", "5"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.err,
+              AllOf(HasSubstr("--eval "), HasSubstr("; --resume goes on after step 5")));
+  EXPECT_TRUE(std::filesystem::exists(regression / "parts/step-5/state.txt"));
+  EXPECT_EQ(Read(regression / "parts.npz"), "no file");
+  ASSERT_EQ(train("parts", {}).exit_code, 0);
+  ASSERT_EQ(train("whole", {}).exit_code, 0);
+  EXPECT_EQ(Read(regression / "parts.npz"), Read(regression / "whole.npz"));
+}
+
+TEST(Train, AStepThatFailsIsInNoCheckpoint) {
+  const Regression regression;
+  const CommandResult result =
+      regression.Train({"--steps", "20", "--checkpoint", regression / "checkpoints",
+                        "--checkpoint-every", "3", "--timeout", "1ns"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(regression / "checkpoints/step-0"));
+  EXPECT_FALSE(std::filesystem::exists(regression / "checkpoints/step-1"));
+}
+
 // One that the user made, say.
 TEST(Train, AnEmptyLogIsNoHindrance) {
   const Regression regression;

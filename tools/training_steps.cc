@@ -1,0 +1,172 @@
+#include "tools/training_steps.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/io/file.h"
+#include "tools/elapsed.h"
+#include "tools/loss_plot.h"
+#include "tools/outputs.h"
+
+namespace interp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<NamedTensor> Named(const std::vector<std::string>& names,
+                               const std::vector<Tensor>& values) {
+  std::vector<NamedTensor> named;
+  for (size_t i = 0; i < values.size(); ++i) named.emplace_back(names[i], values[i]);
+  return named;
+}
+
+}  // namespace
+
+TrainingSteps::TrainingSteps(const TrainFlags& flags, TrainSession& session,
+                             const RunOptions& options, RunWatch& watch)
+    : flags_(flags),
+      session_(session),
+      trainer_(*session.trainer),
+      options_(options),
+      watchers_(watch.watchers()),
+      first_step_(session.trainer->num_steps()),
+      loader_(session.data, flags.batches, session.position,
+              {.position = {.epoch = session.last_epoch},
+               .batches = session.last_step - session.trainer->num_steps()}),
+      next_(session.position) {
+  // Several ranks would end after different steps and wait for each other.
+  if (flags.rings == nullptr) interruption_.emplace([] {});
+}
+
+absl::StatusOr<TrainReport> TrainingSteps::Run() {
+  TrainReport report;
+  report.program = flags_.main;
+  report.first_step = first_step_;
+  report.epochs = next_.epoch;
+  INTERP_RETURN_IF_ERROR(CheckOutputs());
+  INTERP_ASSIGN_OR_RETURN(TrainLog log,
+                          TrainLog::Create(flags_.log, trainer_.fetches(), first_step_));
+  const Clock::time_point start = Clock::now();
+  const absl::Status taken = TakeAll(log, report);
+  if (!taken.ok()) return CheckpointDespite(taken);
+  are_done_ = true;
+  interrupted_ = !IsEnd(trainer_.num_steps(), next_);
+  report.total_ms = MsSince(start);
+  report.data_wait_ms = loader_.waited_ms();
+  report.peak_bytes = trainer_.peak_bytes();
+  INTERP_RETURN_IF_ERROR(Finish(log));
+  return report;
+}
+
+// What cannot be written is told before hours of training.
+absl::Status TrainingSteps::CheckOutputs() const {
+  for (const std::string& path :
+       {flags_.save, flags_.plot, flags_.watch.trace, flags_.pipeline.page}) {
+    if (!path.empty()) INTERP_RETURN_IF_ERROR(CheckWritable(path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingSteps::TakeAll(TrainLog& log, TrainReport& report) {
+  TrainProgress progress(first_step_, session_.last_step, flags_.json);
+  while (!IsEnd(trainer_.num_steps(), next_) && !IsInterrupted()) {
+    INTERP_ASSIGN_OR_RETURN(const Batch batch, loader_.Next());
+    report.num_skipped += batch.num_skipped;
+    report.epochs = batch.next.epoch;
+    if (batch.num_samples == 0) {  // nothing to step on, but perhaps the end of an epoch
+      next_ = batch.next;
+      if (next_.batch == 0) INTERP_RETURN_IF_ERROR(AfterStep(progress, report));
+      continue;
+    }
+    INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> fetched, Step(batch, report));
+    next_ = batch.next;
+    report.num_samples += batch.num_samples;
+    INTERP_RETURN_IF_ERROR(log.Add(trainer_.num_steps(), fetched));
+    progress.Show(trainer_.num_steps(), report.num_samples, trainer_.fetches(), fetched);
+    INTERP_RETURN_IF_ERROR(AfterStep(progress, report));
+    report.fetches = Named(trainer_.fetches(), fetched);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Tensor>> TrainingSteps::Step(const Batch& batch, TrainReport& report) {
+  RunOptions options = options_;
+  ObserverList observers;
+  observers.Add(watchers_.every_run);
+  const bool last = IsEnd(trainer_.num_steps() + 1, batch.next);
+  if (!report.steps_ms.empty() || last) observers.Add(watchers_.timed_runs);
+  if (last) observers.Add(watchers_.last_run);
+  if (!observers.empty()) options.observer = &observers;
+  const Clock::time_point start = Clock::now();
+  absl::StatusOr<std::vector<Tensor>> fetched = trainer_.Step(batch.feeds, options);
+  report.steps_ms.push_back(MsSince(start));
+  if (fetched.ok()) return fetched;
+  whole_ = false;
+  return Annotate(fetched.status(), absl::StrCat("step ", trainer_.num_steps() + 1));
+}
+
+// Where batches without a whole sample are left out, the data ends before the steps do.
+bool TrainingSteps::IsEnd(int64_t num_steps, DataPosition next) const {
+  return num_steps >= session_.last_step || next.epoch >= session_.last_epoch;
+}
+
+bool TrainingSteps::Due(int64_t every) const {
+  return every > 0 ? trainer_.num_steps() % every == 0 : next_.batch == 0;
+}
+
+// The checkpoint first: an evaluation may fail, or take long.
+absl::Status TrainingSteps::AfterStep(TrainProgress& progress, TrainReport& report) {
+  const bool last = IsEnd(trainer_.num_steps(), next_);
+  if (last ? TookSteps() : Due(flags_.checkpoint_every)) INTERP_RETURN_IF_ERROR(Checkpoint());
+  const bool evaluates = session_.evaluation.has_value() && (last || Due(flags_.eval_every));
+  return evaluates ? RunEvaluation(progress, report) : absl::OkStatus();
+}
+
+absl::Status TrainingSteps::RunEvaluation(TrainProgress& progress, TrainReport& report) {
+  absl::StatusOr<std::vector<NamedTensor>> means =
+      session_.evaluation->Run(flags_.batches.batch_size, report.num_evaluation_skipped);
+  if (!means.ok()) return Annotate(means.status(), absl::StrCat("--eval ", flags_.eval.model));
+  report.evaluation = *std::move(means);
+  std::string line = absl::StrCat("step ", trainer_.num_steps(), ": evaluated");
+  for (const auto& [name, value] : report.evaluation) {
+    absl::StrAppend(&line, " ", name, " ", ValueOf(value));
+  }
+  progress.Say(line);
+  return absl::OkStatus();
+}
+
+// Of where training stands, unless that is written.
+absl::Status TrainingSteps::Checkpoint() {
+  const std::pair<int64_t, DataPosition> now = {trainer_.num_steps(), next_};
+  if (!KeepsCheckpoints(flags_) || written_ == now) return absl::OkStatus();
+  const absl::Status written =
+      session_.checkpoints->Write(trainer_, next_, session_.order, flags_.keep);
+  whole_ = whole_ && written.ok();
+  if (written.ok()) written_ = now;
+  return written;
+}
+
+// The error, and what became of the steps before it.
+absl::Status TrainingSteps::CheckpointDespite(const absl::Status& error) {
+  if (!KeepsCheckpoints(flags_) || !whole_ || !TookSteps()) return error;
+  const absl::Status written = Checkpoint();
+  const int64_t step = trainer_.num_steps();
+  return absl::Status(error.code(),
+                      written.ok()
+                          ? absl::StrCat(error.message(), "; --resume goes on after step ", step)
+                          : absl::StrCat(error.message(), "; there is no checkpoint of step ", step,
+                                         ": ", written.message()));
+}
+
+absl::Status TrainingSteps::Finish(TrainLog& log) {
+  if (TookSteps()) INTERP_RETURN_IF_ERROR(Checkpoint());
+  if (!interrupted_) {
+    INTERP_RETURN_IF_ERROR(SaveParameters(session_.saved, *trainer_.scope()));
+  }
+  if (flags_.plot.empty()) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(flags_.plot));
+  INTERP_RETURN_IF_ERROR(file.Append(PlotSvg(log.curves())));
+  return file.Commit();
+}
+
+}  // namespace interp

@@ -1,0 +1,65 @@
+// The steps of `interp train`, and what it writes in between.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/status.h"
+#include "interpreter/train/batch_loader.h"
+#include "tools/interruption.h"
+#include "tools/run_watch.h"
+#include "tools/train_log.h"
+#include "tools/train_report.h"
+#include "tools/train_session.h"
+
+namespace interp {
+
+class TrainingSteps {
+ public:
+  // The arguments outlive it.
+  TrainingSteps(const TrainFlags& flags, TrainSession& session, const RunOptions& options,
+                RunWatch& watch);
+
+  // Takes all steps, once. Where something fails between them (data, evaluation, the log), the
+  // steps that were taken are kept: with --checkpoint one of the last of them is written. A step
+  // that fails may leave half of its update, which nothing is kept of.
+  absl::StatusOr<TrainReport> Run();
+
+  bool are_done() const { return are_done_; }
+  // Whether Ctrl-C or SIGTERM ended it before its last step.
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  absl::Status CheckOutputs() const;
+  absl::Status TakeAll(TrainLog& log, TrainReport& report);
+  absl::StatusOr<std::vector<Tensor>> Step(const Batch& batch, TrainReport& report);
+  absl::Status AfterStep(TrainProgress& progress, TrainReport& report);
+  absl::Status RunEvaluation(TrainProgress& progress, TrainReport& report);
+  absl::Status Checkpoint();
+  absl::Status CheckpointDespite(const absl::Status& error);
+  absl::Status Finish(TrainLog& log);
+  bool TookSteps() const { return trainer_.num_steps() > first_step_; }
+  bool IsInterrupted() const { return interruption_.has_value() && interruption_->happened(); }
+  bool IsEnd(int64_t num_steps, DataPosition next) const;
+  bool Due(int64_t every) const;
+
+  const TrainFlags& flags_;
+  TrainSession& session_;
+  Trainer& trainer_;
+  const RunOptions options_;
+  const RunWatchers watchers_;
+  const int64_t first_step_;
+  BatchLoader loader_;
+  DataPosition next_;  // behind the last batch whose step was taken, or that has none
+  bool whole_ = true;  // no step, and no checkpoint, has failed
+  bool are_done_ = false;
+  bool interrupted_ = false;
+  // The step and the position of the newest checkpoint.
+  std::optional<std::pair<int64_t, DataPosition>> written_;
+  // Last, so that its thread ends first. The step that runs is done to its end.
+  std::optional<Interruption> interruption_;
+};
+
+}  // namespace interp
