@@ -10,6 +10,7 @@
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "passes/feed_fetch.h"
+#include "passes/op_effects.h"
 #include "passes/split_update.h"
 
 namespace interp {
@@ -40,9 +41,7 @@ class Rewriter {
     const std::vector<Op>& ops = main.blocks[0].ops;
     for (size_t i = 0; i < ops.size(); ++i) {
       if (IsUpdate(ops[i])) continue;
-      for (const Slot& slot : ops[i].outputs) {
-        for (const VarId id : slot.args) writer_[id] = i;
-      }
+      for (const VarId id : UsesOf(main, ops[i]).writes) writer_[id] = i;
       last_ = i;
     }
   }
@@ -84,7 +83,7 @@ class Rewriter {
     return absl::OkStatus();
   }
 
-  // What only a nested block writes counts as written by the last op.
+  // What nobody is known to write counts as written by the last op.
   size_t WriterOf(VarId id) const { return writer_[id].value_or(last_); }
 
   void MakeBuckets() {

@@ -25,7 +25,13 @@ class Analyzer {
         ops_(main.blocks[0].ops),
         options_(options),
         registry_(registry),
-        positions_(VarPositions(main, main.blocks[0])) {
+        positions_(VarPositions(main, main.blocks[0])),
+        persistable_(main.names.size(), false) {
+    for (const Block& block : main.blocks) {
+      for (const Var& var : block.vars) {
+        persistable_[var.id] = persistable_[var.id] || var.persistable;
+      }
+    }
     found_.per_micro_batch.assign(main.names.size(), false);
   }
 
@@ -57,11 +63,11 @@ class Analyzer {
     flow_ = FlowOfMicroBatch(main_, found_.job_of, samples_, found_.states);
     for (const PassedValue& value : split.passed) {
       const VarId id = main_.Find(value.variable);
-      if (!IsBackward(ops_[writer_[id]]) && flow_.of_states[id]) return ReadsState(id, "made of ");
+      if (!IsOfBackward(id) && flow_.of_states[id]) return ReadsState(id, "made of ");
     }
     const std::vector<bool> read = ReadByUpdate();
     for (const VarId id : found_.states) {
-      if (read[id] && !IsBackward(ops_[writer_[id]]) && !IsMadeAnew(id)) return ReadsState(id, "");
+      if (read[id] && !IsOfBackward(id) && !IsMadeAnew(id)) return ReadsState(id, "");
     }
     return absl::OkStatus();
   }
@@ -78,12 +84,8 @@ class Analyzer {
   const Var* VarOf(VarId id) const {
     return positions_[id] < 0 ? nullptr : &main_.blocks[0].vars[positions_[id]];
   }
-  bool IsPersistable(VarId id) const {
-    const Var* const var = VarOf(id);
-    return var != nullptr && var->persistable;
-  }
   // All micro-batches have the one variable. Gradients may be declared persistable; they are not.
-  bool IsShared(VarId id) const { return IsPersistable(id) && !passed_[id]; }
+  bool IsShared(VarId id) const { return persistable_[id] && !passed_[id]; }
   int32_t JobOf(size_t op) const { return found_.job_of[op]; }
 
   absl::Status CheckOps() const {
@@ -138,14 +140,8 @@ class Analyzer {
   void FindStates(const SplitProgram& split) {
     passed_.assign(main_.names.size(), false);
     for (const PassedValue& value : split.passed) passed_[main_.Find(value.variable)] = true;
-    std::vector<bool> changes(main_.names.size(), false);
-    for (const Op& op : ops_) {
-      if (!InJob(op)) continue;
-      ForEach(op.outputs, [&](VarId id) {
-        if (!IsShared(id) || LeavesUntouched(op, id) || changes[id]) return;
-        changes[id] = true;
-        found_.states.push_back(id);
-      });
+    for (const std::string& name : split.states_written) {
+      found_.states.push_back(main_.Find(name));
     }
   }
 
@@ -210,9 +206,13 @@ class Analyzer {
   void FindWriters() {
     writer_.assign(main_.names.size(), -1);
     for (size_t i = 0; i < ops_.size(); ++i) {
-      if (InJob(ops_[i])) ForEach(ops_[i].outputs, [&](VarId id) { writer_[id] = i; });
+      if (!InJob(ops_[i])) continue;
+      for (const VarId id : UsesOf(main_, ops_[i]).writes) writer_[id] = static_cast<int64_t>(i);
     }
   }
+
+  // Whether the backward part has written the variable last.
+  bool IsOfBackward(VarId id) const { return writer_[id] >= 0 && IsBackward(ops_[writer_[id]]); }
 
   // Gradients are weighted where they begin, unless some come from what is not marked as a begin:
   // then each sum's summands are.
@@ -254,7 +254,7 @@ class Analyzer {
     const auto fails = [&](const auto&... why) {
       return Unimplemented("the update reads '", main_.NameOf(id), "', ", why...);
     };
-    const bool backward = IsBackward(ops_[writer_[id]]);
+    const bool backward = IsOfBackward(id);
     if (integers && backward) {
       return fails(Name(VarOf(id)->dtype),
                    " of the backward part: expected gradients, which are floats");
@@ -277,13 +277,15 @@ class Analyzer {
   std::vector<bool> ReadByUpdate() const {
     std::vector<bool> read(main_.names.size(), false);
     for (const Op& op : ops_) {
-      if (IsUpdate(op)) ForEach(op.inputs, [&](VarId id) { read[id] = true; });
+      if (!IsUpdate(op)) continue;
+      for (const VarId id : UsesOf(main_, op).reads) read[id] = true;
     }
     return read;
   }
 
-  // Whether each micro-batch gives the variable the same value again.
+  // Whether each micro-batch gives the variable the same value again. Nobody knows of a block.
   bool IsMadeAnew(VarId id) const {
+    if (writer_[id] < 0 || HasSubBlock(ops_[writer_[id]])) return false;
     bool anew = true;
     ForEach(ops_[writer_[id]].inputs,
             [&](VarId from) { anew = anew && !flow_.of_states[from] && !flow_.of_samples[from]; });
@@ -295,7 +297,8 @@ class Analyzer {
     const std::vector<bool> read = ReadByUpdate();
     for (const VarId id : found_.states) {
       if (!read[id]) continue;
-      const bool gradient = IsBackward(ops_[writer_[id]]) && IsFloating(VarOf(id)->dtype);
+      const Var* const var = VarOf(id);
+      const bool gradient = IsOfBackward(id) && var != nullptr && IsFloating(var->dtype);
       if (!gradient && !IsMadeAnew(id)) return ReadsState(id, "");
       if (!gradient) continue;
       if (weighs_starts_ && flow_.weighting[id] == Weighting::kOnce) continue;
@@ -337,9 +340,10 @@ class Analyzer {
   const MicroBatchOptions options_;
   const OpRegistry& registry_;
   const std::vector<int32_t> positions_;  // by VarId: of declarations
+  std::vector<bool> persistable_;         // by VarId: in any block
   std::vector<bool> passed_;              // by VarId: from the jobs to the update
   std::vector<VarId> samples_;            // feeds that micro-batches have some rows of
-  std::vector<int64_t> writer_;           // by VarId: the last op in a job that writes it, or -1
+  std::vector<int64_t> writer_;           // by VarId: the last op in a job that changes it, or -1
   bool weighs_starts_ = true;
   MicroBatchFlow flow_;
   MicroBatchAnalysis found_;

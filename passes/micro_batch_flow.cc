@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "core/gradient.h"
 #include "core/op_role.h"
+#include "passes/op_effects.h"
 
 namespace interp {
 namespace {
@@ -63,6 +64,8 @@ class Follower {
  private:
   void Follow(size_t i) {
     const Op& op = main_.blocks[0].ops[i];
+    // Of an op that runs a block: what the block uses. It may leave what it writes as it was.
+    const OpUses inner = HasSubBlock(op) ? UsesOf(main_, op) : OpUses();
     bool of_samples = false;
     bool of_states = false;
     for (const Slot& slot : op.inputs) {
@@ -72,18 +75,24 @@ class Follower {
         of_states = of_states || (flow_.of_states[id] && !unused);
       }
     }
+    for (const std::vector<VarId>* const ids : {&inner.reads, &inner.writes}) {
+      for (const VarId id : *ids) {
+        of_samples = of_samples || flow_.of_samples[id];
+        of_states = of_states || flow_.of_states[id];
+      }
+    }
     Weighting weighting = WeightingOf(op);
     if (RoleOf(op) == (kBackwardRole | kLossRole) && weighting != Weighting::kOnce) {
       flow_.starts[i] = true;
       weighting = Weighting::kOnce;
     }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        flow_.of_samples[id] = of_samples;
-        flow_.of_states[id] = of_states || states_[id];
-        flow_.weighting[id] = weighting;
-      }
-    }
+    const auto note = [&](VarId id) {
+      flow_.of_samples[id] = of_samples;
+      flow_.of_states[id] = of_states || states_[id];
+      flow_.weighting[id] = weighting;
+    };
+    for (const Slot& slot : op.outputs) std::for_each(slot.args.begin(), slot.args.end(), note);
+    std::for_each(inner.writes.begin(), inner.writes.end(), note);
   }
 
   Weighting WeightingOf(const Op& op) const {

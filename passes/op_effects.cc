@@ -37,6 +37,17 @@ bool IsOnlyState(const Op& op, VarId id) {
   });
 }
 
+void AddOwnUses(const Op& op, OpUses& uses) {
+  for (const Slot& slot : op.inputs) {
+    uses.reads.insert(uses.reads.end(), slot.args.begin(), slot.args.end());
+  }
+  for (const Slot& slot : op.outputs) {
+    for (const VarId id : slot.args) {
+      if (!LeavesUntouched(op, id)) uses.writes.push_back(id);
+    }
+  }
+}
+
 bool AnyTensorArray(const std::vector<SlotDef>& slots) {
   return std::any_of(slots.begin(), slots.end(),
                      [](const SlotDef& slot) { return (slot.flags & kTensorArray) != 0; });
@@ -61,6 +72,27 @@ bool LeavesUntouched(const Op& op, VarId output) {
   const bool test = IsTrue(op, "is_test") && !IsTrue(op, "trainable_statistics");
   const bool keeps_state = test || IsTrue(op, "use_global_stats");
   return keeps_state && IsInput(op, output) && IsOnlyState(op, output) && !HasSubBlock(op);
+}
+
+OpUses UsesOf(const Program& program, const Op& op) {
+  OpUses uses;
+  AddOwnUses(op, uses);
+  if (!HasSubBlock(op)) return uses;
+  absl::flat_hash_set<int32_t> seen;  // ops of nested blocks may run one block many times
+  std::vector<int32_t> left;
+  const auto add = [&](int32_t block) {
+    if (seen.insert(block).second) left.push_back(block);
+  };
+  ForEachSubBlock(op, add);
+  while (!left.empty()) {
+    const int32_t block = left.back();
+    left.pop_back();
+    for (const Op& inner : program.blocks[block].ops) {
+      AddOwnUses(inner, uses);
+      ForEachSubBlock(inner, add);
+    }
+  }
+  return uses;
 }
 
 bool MaySecretlyShare(const Op& op, const OpDef* def) {

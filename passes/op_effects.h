@@ -32,6 +32,15 @@ std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots);
 // as input and as output, but does not change it. hierarchical_sigmoid lists its weights so.
 bool LeavesUntouched(const Op& op, VarId output);
 
+// The variables that an op and the blocks that it runs, and theirs, have as inputs, and those that
+// they change; the empty name is one of them. What a block changes it may also leave as it was: it
+// may not run, or skip what writes it. Linear in arguments: a block counts once.
+struct OpUses {
+  std::vector<VarId> reads;
+  std::vector<VarId> writes;
+};
+OpUses UsesOf(const Program& program, const Op& op);
+
 // True when kernels of the op may make outputs share memory with inputs in ways that the pairs of
 // the definition do not show: tensor arrays, sub-blocks, outputs allocated by the kernel, and ops
 // without definition (null).

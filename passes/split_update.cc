@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
@@ -13,37 +12,6 @@
 
 namespace interp {
 namespace {
-
-void CollectOwnUses(const Op& op, std::vector<VarId>& reads, std::vector<VarId>& writes) {
-  for (const Slot& slot : op.inputs) reads.insert(reads.end(), slot.args.begin(), slot.args.end());
-  for (const Slot& slot : op.outputs) {
-    for (const VarId id : slot.args) {
-      if (!LeavesUntouched(op, id)) writes.push_back(id);
-    }
-  }
-}
-
-// What an op and the blocks that it runs use. A block may leave what it writes as it was.
-void CollectUses(const Program& program, const Op& op, std::vector<VarId>& reads,
-                 std::vector<VarId>& writes) {
-  CollectOwnUses(op, reads, writes);
-  if (!HasSubBlock(op)) return;
-  absl::flat_hash_set<int32_t> seen;  // ops of nested blocks may run one block many times
-  std::vector<int32_t> left;
-  const auto add = [&](int32_t block) {
-    if (seen.insert(block).second) left.push_back(block);
-  };
-  ForEachSubBlock(op, add);
-  while (!left.empty()) {
-    const int32_t block = left.back();
-    left.pop_back();
-    for (const Op& inner : program.blocks[block].ops) {
-      CollectOwnUses(inner, reads, writes);
-      ForEachSubBlock(inner, add);
-    }
-  }
-  reads.insert(reads.end(), writes.begin(), writes.end());
-}
 
 // Of one part, by VarId.
 struct Uses {
@@ -92,11 +60,10 @@ class UpdateSplitter {
       if (IsFeed(ops[i]) || IsFetch(ops[i])) continue;
       const bool update = IsUpdate(ops[i]);
       ++counts[update ? 1 : 0];
-      std::vector<VarId> reads;
-      std::vector<VarId> writes;
-      CollectUses(main_, ops[i], reads, writes);
-      std::erase(reads, main_.Find(kEmptyVarName));
+      auto [reads, writes] = UsesOf(main_, ops[i]);
       std::erase(writes, main_.Find(kEmptyVarName));
+      if (HasSubBlock(ops[i])) reads.insert(reads.end(), writes.begin(), writes.end());
+      std::erase(reads, main_.Find(kEmptyVarName));
       if (!update) INTERP_RETURN_IF_ERROR(CheckMayComeFirst(i, reads, writes));
       Note(reads, writes, update ? update_ : compute_);
     }
