@@ -48,8 +48,9 @@ class Rewriter {
 
   absl::StatusOr<DataParallelProgram> Run(const Program& main) {
     INTERP_ASSIGN_OR_RETURN(const SplitProgram split, SplitUpdate(main));
+    INTERP_RETURN_IF_ERROR(CheckSharesUpdate(split, "ranks"));
     result_.same_on_all_ranks = split.fetched_from_update;
-    INTERP_RETURN_IF_ERROR(FindGradients(main, split));
+    FindGradients(main, split);
     MakeBuckets();
     DeclareWeight();
     PutOps(main);
@@ -57,19 +58,12 @@ class Rewriter {
   }
 
  private:
-  absl::Status FindGradients(const Program& main, const SplitProgram& split) {
+  void FindGradients(const Program& main, const SplitProgram& split) {
     for (const PassedValue& value : split.passed) {
       const VarId id = main.Find(value.variable);
       // Selected rows are passed as two tensors.
-      if (value.merge == Merge::kScaledRows) {
-        rows_.push_back(id);
-        continue;
-      }
-      if (std::find(rows_.begin(), rows_.end(), id) != rows_.end()) continue;
-      if (value.merge == Merge::kRows) {
-        return Unimplemented("the update reads '", value.variable,
-                             "', whose rows are samples: ranks would have to gather them");
-      }
+      if (value.merge == Merge::kScaledRows) rows_.push_back(id);
+      if (value.merge != Merge::kMean) continue;
       const Var* const var = vars_[id];
       const bool known = var != nullptr && var->dtype != DType::kUndefined;
       const DType dtype = known ? var->dtype : DType::kFloat32;
@@ -80,7 +74,6 @@ class Rewriter {
       }
       gradients_.push_back({.id = id, .writer = WriterOf(id), .dtype = dtype, .bytes = bytes});
     }
-    return absl::OkStatus();
   }
 
   // What nobody is known to write counts as written by the last op.

@@ -44,8 +44,8 @@ struct DataParallelProgram {
 // Selected rows are gathered (c_allreduce_rows). Ops of the update come after all others then. The
 // order of collectives is that of the program, so it is the same on all ranks. Linear in ops.
 //
-// Errors: those of SplitUpdate (passes/split_update.h); Unimplemented for a value whose rows are
-// samples and which the update reads. REQUIRES: VerifyProgram(main).
+// Errors: those of SplitUpdate and CheckSharesUpdate (passes/split_update.h). REQUIRES:
+// VerifyProgram(main).
 absl::StatusOr<DataParallelProgram> MakeDataParallel(const Program& main,
                                                      const DataParallelOptions& options);
 

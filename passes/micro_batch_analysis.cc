@@ -15,6 +15,7 @@ namespace interp {
 namespace {
 
 constexpr int64_t kMaxOps = 4'000'000;  // of the program of jobs
+constexpr absl::string_view kRuns = "micro-batches";
 
 bool InJob(const Op& op) { return !IsFeed(op) && !IsFetch(op) && !IsUpdate(op); }
 
@@ -54,6 +55,7 @@ class Analyzer {
 
   absl::Status CheckTurns(const std::vector<std::string>& feeds) {
     INTERP_ASSIGN_OR_RETURN(const SplitProgram split, SplitUpdate(main_));
+    INTERP_RETURN_IF_ERROR(CheckSharesUpdate(split, kRuns));
     for (const Op& op : ops_) {
       found_.job_of.push_back(!InJob(op) ? -1 : IsBackward(op) ? 1 : 0);
     }
@@ -67,7 +69,7 @@ class Analyzer {
     }
     const std::vector<bool> read = ReadByUpdate();
     for (const VarId id : found_.states) {
-      if (read[id] && !IsOfBackward(id) && !IsMadeAnew(id)) return ReadsState(id, "");
+      if (read[id] && !IsMadeAnew(id)) return ReadsState(id, "");
     }
     return absl::OkStatus();
   }
@@ -226,16 +228,10 @@ class Analyzer {
   }
 
   absl::Status FindSums(const SplitProgram& split) {
+    INTERP_RETURN_IF_ERROR(CheckNoRows(split, kRuns));
     for (const PassedValue& value : split.passed) {
       const VarId id = main_.Find(value.variable);
-      // Selected rows are passed as two tensors.
-      if (value.merge == Merge::kRows && !found_.sums.empty() && found_.sums.back().id == id) {
-        continue;
-      }
-      if (value.merge == Merge::kRows) {
-        return Unimplemented("the update reads '", value.variable,
-                             "', whose rows are samples: micro-batches have some each");
-      }
+      if (value.merge == Merge::kRows) continue;  // numbers of the selected rows before
       const Var* const var = VarOf(id);
       const bool integers =
           var != nullptr && var->dtype != DType::kUndefined && !IsFloating(var->dtype);

@@ -42,7 +42,8 @@ absl::StatusOr<MicroBatchAnalysis> AnalyzeMicroBatches(const Program& main,
                                                        const OpRegistry& ops);
 
 // Whether the program may be run once for each micro-batch, with one update behind all: the update
-// must not read what micro-batches count. Unimplemented otherwise.
+// must not read what micro-batches count, nor what CheckSharesUpdate (passes/split_update.h)
+// refuses. Unimplemented otherwise.
 absl::Status CheckTurns(const Program& main, const std::vector<std::string>& feeds,
                         const OpRegistry& ops);
 

@@ -28,6 +28,7 @@ class UpdateSplitter {
       : main_(main),
         compute_(main.names.size()),
         update_(main.names.size()),
+        by_backward_(main.names.size()),
         persistable_(main.names.size()),
         vars_(main.names.size()) {
     for (const Block& block : main.blocks) {
@@ -66,6 +67,8 @@ class UpdateSplitter {
       std::erase(reads, main_.Find(kEmptyVarName));
       if (!update) INTERP_RETURN_IF_ERROR(CheckMayComeFirst(i, reads, writes));
       Note(reads, writes, update ? update_ : compute_);
+      if (update || !IsBackward(ops[i])) continue;
+      for (const VarId id : writes) by_backward_[id] = true;
     }
     if (counts[0] > 0 && counts[1] > 0) return absl::OkStatus();
     return InvalidArgument("the program has ", counts[0], " ops of forward and backward part and ",
@@ -114,6 +117,13 @@ class UpdateSplitter {
            update_.open[id];
   }
 
+  // Integers are counters, which all runs of the compute part change alike.
+  bool IsGradientSum(VarId id) const {
+    const DType dtype = vars_[id] == nullptr ? DType::kUndefined : vars_[id]->dtype;
+    return by_backward_[id] && update_.open[id] &&
+           (dtype == DType::kUndefined || IsFloating(dtype));
+  }
+
   // Persistable variables that a step changes are values of the compute part like any others.
   absl::Status FindStates() {
     std::vector<bool> changes(vars_.size(), false);
@@ -128,6 +138,7 @@ class UpdateSplitter {
       }
       if (compute_.open[id]) split_.states_read.push_back(main_.NameOf(id));
       if (compute_.written[id]) split_.states_written.push_back(main_.NameOf(id));
+      if (IsGradientSum(id)) split_.gradient_sums.push_back(main_.NameOf(id));
     }
     for (Block& block : split_.compute.blocks) {
       for (Var& var : block.vars) var.persistable = var.persistable && !changes[var.id];
@@ -224,6 +235,7 @@ class UpdateSplitter {
   const Program& main_;
   Uses compute_;
   Uses update_;
+  std::vector<bool> by_backward_;  // by VarId: an op of the backward part writes it
   std::vector<bool> persistable_;  // by VarId
   std::vector<const Var*> vars_;   // by VarId: as block 0 declares it, or null
   SplitProgram split_;
@@ -232,6 +244,30 @@ class UpdateSplitter {
 }  // namespace
 
 absl::StatusOr<SplitProgram> SplitUpdate(const Program& main) { return UpdateSplitter(main).Run(); }
+
+absl::Status CheckSharesUpdate(const SplitProgram& split, absl::string_view runs) {
+  if (!split.gradient_sums.empty()) {
+    return Unimplemented("the update reads '", split.gradient_sums[0],
+                         "', a persistable variable that the backward part changes: ", runs,
+                         " would each add gradients of their own to it");
+  }
+  return CheckNoRows(split, runs);
+}
+
+absl::Status CheckNoRows(const SplitProgram& split, absl::string_view runs) {
+  const PassedValue* before = nullptr;
+  for (const PassedValue& value : split.passed) {
+    // Selected rows are passed as two tensors, the second of which has the numbers of the rows.
+    const bool numbers = before != nullptr && before->merge == Merge::kScaledRows &&
+                         before->variable == value.variable;
+    if (value.merge == Merge::kRows && !numbers) {
+      return Unimplemented("the update reads '", value.variable,
+                           "', whose rows are samples: ", runs, " have some each");
+    }
+    before = &value;
+  }
+  return absl::OkStatus();
+}
 
 Merge MergeOf(const Program& program, const std::string& name) {
   const VarId id = program.Find(name);

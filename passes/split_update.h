@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "core/program.h"
 #include "core/status.h"
 
@@ -38,6 +39,10 @@ struct SplitProgram {
   std::vector<std::string> states_read;
   // Those that `compute` gives new values: to be fetched, and kept before `update` runs.
   std::vector<std::string> states_written;
+  // Of these, floats that ops of the backward part change and `update` reads: sums of gradients
+  // that the program itself takes over several steps. The runs of `compute` have a part of each,
+  // and nobody merges the parts.
+  std::vector<std::string> gradient_sums;
   // What `compute` gives to `update`: to be fetched, merged and fed. Gradients, mostly.
   std::vector<PassedValue> passed;
   // The variables whose value at the end of a step `update` has: those it writes, and persistable
@@ -55,6 +60,13 @@ struct SplitProgram {
 // variables than tensors and selected rows would be passed or are states.
 // REQUIRES: VerifyProgram(main).
 absl::StatusOr<SplitProgram> SplitUpdate(const Program& main);
+
+// Whether what `update` reads may come from several runs of `compute`, each on some samples, called
+// `runs` in errors. Unimplemented for gradient_sums, and as CheckNoRows.
+absl::Status CheckSharesUpdate(const SplitProgram& split, absl::string_view runs);
+// Unimplemented where `update` reads values whose rows are samples: gradients among them would have
+// to be weighted. Selected rows may have any.
+absl::Status CheckNoRows(const SplitProgram& split, absl::string_view runs);
 
 // How a variable that `program` declares is merged when it is fetched: kRows where the declared
 // first dim is open, as that of samples is.

@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Replicas>> Replicas::Create(
   const OpRegistry& ops = options.ops != nullptr ? *options.ops : OpRegistry::Global();
   NumberRandomOps(main, ops);  // while all of them are there
   INTERP_ASSIGN_OR_RETURN(SplitProgram split, SplitUpdate(main));
+  INTERP_RETURN_IF_ERROR(CheckSharesUpdate(split, "replicas"));
   std::unique_ptr<Replicas> replicas(new Replicas());
   replicas->counts_ = counts;
   replicas->scope_ = std::move(scope);

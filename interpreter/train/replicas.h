@@ -45,7 +45,7 @@ class Replicas {
  public:
   // Replicas of a training program. `options.num_threads` are those of an op of each replica; the
   // update of several takes as many as they are. `feeds` are not empty. Errors: those
-  // of SplitUpdate and InterpreterCore::Create; Unimplemented on devices.
+  // of SplitUpdate, CheckSharesUpdate and InterpreterCore::Create; Unimplemented on devices.
   static absl::StatusOr<std::unique_ptr<Replicas>> Create(
       Program main, const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
       std::shared_ptr<Scope> scope, ShareCounts counts, const CoreOptions& options);

@@ -69,6 +69,7 @@ absl::StatusOr<std::vector<double>> Train(const std::string& text, TrainerOption
   scope.FindOrCreate("w")->tensor = Numbers<T>({3, 2});
   scope.FindOrCreate("lr")->tensor = Tensor::Of<T>({1}, {static_cast<T>(0.5)});
   scope.FindOrCreate("c")->tensor = Tensor::Of<float>({1}, {0});
+  scope.FindOrCreate("acc")->tensor = Tensor::Of<float>({3, 2}, std::vector<float>(6));
   for (int step = 0; step < 2; ++step) {
     INTERP_RETURN_IF_ERROR(trainer->Step({Numbers<T>({samples, 3})}).status());
   }
@@ -97,6 +98,17 @@ TEST(MicroBatchProgramsTest, PersistableGradientsAreOfTheWholeBatch) {
   const auto replicas = Train(text, {.replicas = 2});
   ASSERT_THAT(replicas, IsOk());
   EXPECT_THAT(*replicas, Pointwise(DoubleNear(1e-6), *whole));
+}
+
+// Micro-batches of one program add to the one variable, replicas would each to their own.
+TEST(MicroBatchProgramsTest, SumsOverStepsAreOfTheWholeBatchOrRefused) {
+  const std::string text =
+      absl::StrReplaceAll(Step({{"  var lr ", "  var acc float32[3,2] persistable\n  var lr "}},
+                               "  sum(X=[acc, w@GRAD]) -> (Out=acc) {op_role=1}\n"),
+                          {{"Grad=w@GRAD, Learning", "Grad=acc, Learning"}});
+  ExpectAsWhole(text);
+  EXPECT_THAT(Train(text, {.replicas = 2}),
+              FailsWith(StatusCode::kUnimplemented, "the update reads 'acc', a persistable"));
 }
 
 TEST(MicroBatchProgramsTest, ForwardOpsBehindTheBackwardPartStayThere) {

@@ -86,6 +86,21 @@ TEST(DataParallelTest, SaysWhichVariablesAreTheSameOnAllRanks) {
   EXPECT_FALSE(made.same_on_all_ranks.contains("loss"));
 }
 
+TEST(DataParallelTest, UpdatesThatRanksCannotShareAreRefused) {
+  const auto message = [](const std::string& more, const std::string& gradient) {
+    const absl::StatusOr<Program> program = ParseProgram(absl::StrReplaceAll(
+        kStep, {{"  var loss", "  var acc float32[2,1] persistable\n  var loss"},
+                {"  sgd(Param=w2, Grad=w2@GRAD", more + gradient}}));
+    EXPECT_THAT(program, IsOk());
+    return std::string(MakeDataParallel(*program, {}).status().message());
+  };
+  EXPECT_THAT(
+      message("  sum(X=[acc, w2@GRAD]) -> (Out=acc) {op_role=1}\n", "  sgd(Param=w2, Grad=acc"),
+      HasSubstr("'acc', a persistable variable that the backward part changes: ranks"));
+  EXPECT_THAT(message("", "  sgd(Param=w2, Rows=h, Grad=w2@GRAD"),
+              HasSubstr("'h', whose rows are samples: ranks have some each"));
+}
+
 TEST(DataParallelTest, AProgramWithoutUpdateIsRefused) {
   const absl::StatusOr<Program> program =
       ParseProgram("block 0\n  var x float32[1]\n  relu(X=x) -> (Out=x)\n");

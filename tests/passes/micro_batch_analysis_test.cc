@@ -20,6 +20,40 @@ absl::Status Check(const std::string& text) {
   return CheckTurns(*program, {"x"}, OpRegistry::Global());
 }
 
+// A step of which `backward` is a part, with `update` before that of w.
+std::string Step(const std::string& backward, const std::string& update) {
+  return absl::StrCat(R"(block 0
+  var x float32[-1,8] check_feed
+  var w float32[8,8] param
+  var acc float32[8,8] persistable
+  var seen int64[1] persistable
+  var h float32[-1,8]
+  var g float32[8,8]
+  mul(X=x, Y=w) -> (Out=h)
+  mul_grad(X=x, Y=w, Out@GRAD=h) -> (Y@GRAD=g) {op_role=1}
+)",
+                      backward, update, "  sgd(Param=w, Grad=g) -> (ParamOut=w) {op_role=2}\n");
+}
+
+TEST(CheckTurnsTest, WhatRunsDoNotShareIsRefused) {
+  EXPECT_THAT(Check(Step("", "")), IsOk());
+  EXPECT_THAT(Check(Step("  sum(X=[acc, g]) -> (Out=acc) {op_role=1}\n",
+                         "  sgd(Param=w, Grad=acc) -> (ParamOut=w) {op_role=2}\n")),
+              FailsWith(StatusCode::kUnimplemented,
+                        "'acc', a persistable variable that the backward part changes: "
+                        "micro-batches would each add"));
+  EXPECT_THAT(Check(Step("", "  scale(X=h) -> (Out=k) {op_role=2}\n")),
+              FailsWith(StatusCode::kUnimplemented,
+                        "'h', whose rows are samples: micro-batches have some each"));
+}
+
+TEST(CheckTurnsTest, CountersOfTheBackwardPartCount) {
+  const std::string count = "  increment(X=seen) -> (Out=seen) {op_role=1}\n";
+  EXPECT_THAT(Check(Step(count, "")), IsOk());
+  EXPECT_THAT(Check(Step(count, "  scale(X=seen) -> (Out=k) {op_role=2}\n")),
+              FailsWith(StatusCode::kUnimplemented, "the update reads 'seen', a persistable"));
+}
+
 // Blocks need not list what they use as inputs and outputs of the op that runs them.
 absl::Status CheckTurnsOfLoop(const std::string& block, const std::string& update,
                               const std::string& of_update = "") {

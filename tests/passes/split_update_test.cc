@@ -107,6 +107,7 @@ TEST(SplitUpdate, SelectedRowsPassAsTensors) {
   EXPECT_THAT(Names(split->passed), ElementsAre("g@VALUES", "g@ROWS"));
   EXPECT_EQ(split->passed[0].merge, Merge::kScaledRows);
   EXPECT_EQ(split->passed[1].merge, Merge::kRows);
+  EXPECT_THAT(CheckSharesUpdate(*split, "replicas"), IsOk());
 }
 
 // A step does not begin with what the one before left in it, so it is no state.
@@ -123,10 +124,75 @@ TEST(SplitUpdate, APersistableGradientIsPassed) {
   EXPECT_THAT(Names(split->passed), ElementsAre("g@PASSED"));
   EXPECT_EQ(split->passed[0].variable, "g");
   EXPECT_THAT(split->states_written, ElementsAre("sum"));
+  EXPECT_THAT(split->gradient_sums, ElementsAre("sum"));
   EXPECT_THAT(Types(split->compute), ElementsAre("mul_grad", "sum", "assign"));
   EXPECT_THAT(Types(split->update), ElementsAre("assign", "sgd"));
   EXPECT_THAT(ToText(split->update), HasSubstr("var g float32[3,2] persistable"));
   EXPECT_THAT(ToText(split->compute), Not(HasSubstr("var g float32[3,2] persistable")));
+}
+
+// As Paddle's GradientMerge takes them: the update comes every other step.
+TEST(SplitUpdate, SumsThatABlockOfTheUpdateReadsAreFound) {
+  const auto split = Split(R"(block 0
+  var w float32[3,2] param
+  var acc float32[3,2] persistable
+  var step int32[1] persistable
+  var due bool[1]
+  var g float32[3,2]
+  mul_grad(Y=w) -> (Y@GRAD=g) {op_role=1}
+  elementwise_add(X=acc, Y=g) -> (Out=acc) {op_role=1}
+  increment(X=step) -> (Out=step) {op_role=2}
+  equal(X=step) -> (Out=due) {op_role=2}
+  conditional_block(Cond=due) -> (Scope=left) {sub_block=block:1, op_role=2}
+block 1 parent=0
+  sgd(Param=w, Grad=acc) -> (ParamOut=w) {op_role=2}
+  fill_constant() -> (Out=acc) {op_role=2}
+)");
+  ASSERT_THAT(split, IsOk());
+  EXPECT_THAT(split->gradient_sums, ElementsAre("acc"));
+  EXPECT_THAT(CheckSharesUpdate(*split, "replicas"),
+              FailsWith(StatusCode::kUnimplemented,
+                        "the update reads 'acc', a persistable variable that the backward part "
+                        "changes: replicas would each add gradients of their own to it"));
+}
+
+// Averages of batch_norm, which recompute moves in the backward part, too, and counters.
+TEST(SplitUpdate, StatesThatHaveNoGradientsAreShared) {
+  const auto split = Split(R"(block 0
+  var w float32[3,2] param
+  var mean float32[2] persistable
+  var seen int64[1] persistable
+  var steps float32[1] persistable
+  var rate float32[1]
+  var g float32[3,2]
+  increment(X=steps) -> (Out=steps) {op_role=0}
+  batch_norm(X=w, Mean=mean) -> (Y=n, MeanOut=mean) {op_role=1}
+  increment(X=seen) -> (Out=seen) {op_role=1}
+  mul_grad(Y=w) -> (Y@GRAD=g) {op_role=1}
+  scale(X=steps, ScaleTensor=seen) -> (Out=rate) {op_role=16}
+  sgd(Param=w, Grad=g, LearningRate=rate) -> (ParamOut=w) {op_role=2}
+)");
+  ASSERT_THAT(split, IsOk());
+  EXPECT_THAT(split->states_written, ElementsAre("mean", "seen", "steps"));
+  EXPECT_THAT(split->gradient_sums, IsEmpty());
+  EXPECT_THAT(CheckSharesUpdate(*split, "replicas"), IsOk());
+}
+
+TEST(SplitUpdate, RowsOfSamplesAreNotShared) {
+  const auto split = Split(R"(block 0
+  var w float32[2] param
+  var x float32[-1,2] check_feed
+  var d float32[-1,2]
+  relu_grad(X=x) -> (X@GRAD=d) {op_role=1}
+  reduce_sum(X=d) -> (Out=g) {op_role=2}
+  sgd(Param=w, Grad=g) -> (ParamOut=w) {op_role=2}
+)");
+  ASSERT_THAT(split, IsOk());
+  for (const absl::Status& status :
+       {CheckNoRows(*split, "ranks"), CheckSharesUpdate(*split, "ranks")}) {
+    EXPECT_THAT(status, FailsWith(StatusCode::kUnimplemented,
+                                  "the update reads 'd', whose rows are samples: ranks have some"));
+  }
 }
 
 // A loop uses what its block uses; the block of one part stays empty in the other.

@@ -252,6 +252,14 @@ TEST(ReplicasTest, SayWhatTheyCannotDo) {
               FailsWith(StatusCode::kInvalidArgument, "uses 'w' after ops of the update do"));
   EXPECT_THAT(make({{", Grad=w@GRAD", ", Grad=x"}}),
               FailsWith(StatusCode::kUnimplemented, "the update reads 'x', which is fed"));
+  EXPECT_THAT(make({{"  descend(Param=w, Grad=w@GRAD)",
+                     "  track(X=w@GRAD, State=s) -> (StateOut=s) {op_role=1}\n"
+                     "  descend(Param=w, Grad=s)"}}),
+              FailsWith(StatusCode::kUnimplemented,
+                        "'s', a persistable variable that the backward part changes: replicas"));
+  EXPECT_THAT(
+      make({{"(WGrad=w@GRAD) {op_role=1}", "(WGrad=w@GRAD) {op_role=2}"}}),
+      FailsWith(StatusCode::kUnimplemented, "', whose rows are samples: replicas have some"));
   CoreOptions on_device = Options();
   on_device.plan.place = {PlaceKind::kSim, 0};
   EXPECT_THAT(make({}, on_device), FailsWith(StatusCode::kUnimplemented, "sim:0"));
