@@ -10,6 +10,7 @@
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "passes/feed_fetch.h"
+#include "passes/micro_batch_flow.h"
 #include "passes/op_effects.h"
 #include "passes/split_update.h"
 
@@ -51,6 +52,7 @@ class Rewriter {
     INTERP_RETURN_IF_ERROR(CheckSharesUpdate(split, "ranks"));
     result_.same_on_all_ranks = split.fetched_from_update;
     FindGradients(main, split);
+    INTERP_RETURN_IF_ERROR(FindStates(main, split));
     MakeBuckets();
     DeclareWeight();
     PutOps(main);
@@ -74,6 +76,35 @@ class Rewriter {
       }
       gradients_.push_back({.id = id, .writer = WriterOf(id), .dtype = dtype, .bytes = bytes});
     }
+  }
+
+  // Those that forward and backward part begin with, change and use, so that a step depends on what
+  // those before have left.
+  absl::Status FindStates(const Program& main, const SplitProgram& split) {
+    std::vector<bool> used(main.names.size(), false);
+    for (const Op& op : main.blocks[0].ops) {
+      if (IsFetch(op)) continue;
+      for (const Slot& slot : op.inputs) {
+        if (OnlyMoves(op, slot)) continue;
+        for (const VarId id : slot.args) used[id] = true;
+      }
+      if (!HasSubBlock(op)) continue;
+      for (const VarId id : UsesOf(main, op).reads) used[id] = true;
+    }
+    const absl::flat_hash_set<std::string> begun_with(split.states_read.begin(),
+                                                      split.states_read.end());
+    for (const std::string& name : split.states_written) {
+      const VarId id = main.Find(name);
+      if (!used[id] || !begun_with.contains(name)) continue;
+      const Var* const var = vars_[id];
+      if (var != nullptr && std::find(var->dims.begin(), var->dims.end(), -1) != var->dims.end()) {
+        return Unimplemented("'", name,
+                             "' is a state of open dims that a step reads: ranks would "
+                             "go on with that of rank 0, and may have others");
+      }
+      states_.push_back(id);
+    }
+    return absl::OkStatus();
   }
 
   // What nobody is known to write counts as written by the last op.
@@ -145,6 +176,7 @@ class Rewriter {
       }
     }
     for (const VarId rows : rows_) PutRows(rows, first);
+    for (const VarId state : states_) PutState(state, first);
     std::vector<Op>& all = result_.program.blocks[0].ops;
     all = std::move(first);
     for (std::vector<Op>* const part : {&waits, &update, &fetches}) {
@@ -177,12 +209,21 @@ class Rewriter {
     first.push_back(std::move(gather));
   }
 
+  void PutState(VarId state, std::vector<Op>& first) const {
+    Op broadcast = Make("c_broadcast");
+    AddInput(broadcast, "X", {state});
+    AddOutput(broadcast, "Out", {state});
+    SetAttr(broadcast, "root", 0);
+    first.push_back(std::move(broadcast));
+  }
+
   const DataParallelOptions options_;
   std::vector<const Var*> vars_;               // by VarId of the given program, or null
   std::vector<std::optional<size_t>> writer_;  // likewise
   size_t last_ = 0;                            // op that is not of the update
   std::vector<Gradient> gradients_;
-  std::vector<VarId> rows_;  // selected rows
+  std::vector<VarId> rows_;    // selected rows
+  std::vector<VarId> states_;  // that all ranks are to have of rank 0
   std::vector<Bucket> buckets_;
   VarId weight_ = -1;
   DataParallelProgram result_;

@@ -41,11 +41,14 @@ struct DataParallelProgram {
 //                                  c_bucket_wait(Bucket=bucket_1) -> (Out=w1@GRAD)
 //   sgd(Grad=w2@GRAD) ...
 //
-// Selected rows are gathered (c_allreduce_rows). Ops of the update come after all others then. The
-// order of collectives is that of the program, so it is the same on all ranks. Linear in ops.
+// Selected rows are gathered (c_allreduce_rows). States that the forward or backward part changes
+// and ops read, but for averages that batch_norm only moves, become those of rank 0 (c_broadcast)
+// before the update: what rank 0 saves is all that a training goes on from. Ops of the update come
+// after all others then. The order of collectives is that of the program, so it is the same on all
+// ranks. Linear in ops.
 //
-// Errors: those of SplitUpdate and CheckSharesUpdate (passes/split_update.h). REQUIRES:
-// VerifyProgram(main).
+// Errors: those of SplitUpdate and CheckSharesUpdate (passes/split_update.h); Unimplemented for
+// such a state of open dims. REQUIRES: VerifyProgram(main).
 absl::StatusOr<DataParallelProgram> MakeDataParallel(const Program& main,
                                                      const DataParallelOptions& options);
 

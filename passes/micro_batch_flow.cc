@@ -135,4 +135,9 @@ bool IsAverage(const Slot& slot) {
          slot.name == "VarianceOut";
 }
 
+bool OnlyMoves(const Op& op, const Slot& input) {
+  const bool gradient = op.type == "batch_norm_grad" || op.type == "sync_batch_norm_grad";
+  return (gradient || MovesAverages(op)) && IsAverage(input) && !IsInTestMode(op);
+}
+
 }  // namespace interp

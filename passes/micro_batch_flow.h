@@ -36,5 +36,8 @@ MicroBatchFlow FlowOfMicroBatch(const Program& main, const std::vector<int32_t>&
 bool MovesAverages(const Op& op);
 // Whether `slot` of such an op, or of its gradient, which does not use them then, is such averages.
 bool IsAverage(const Slot& slot);
+// Whether no result of the op depends on the input but what becomes of it: such averages, where the
+// op or the one whose gradient it is trains.
+bool OnlyMoves(const Op& op, const Slot& input);
 
 }  // namespace interp

@@ -67,11 +67,14 @@ std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots) {
   return args;
 }
 
+bool IsInTestMode(const Op& op) {
+  const bool test = IsTrue(op, "is_test") && !IsTrue(op, "trainable_statistics");
+  return test || IsTrue(op, "use_global_stats");
+}
+
 bool LeavesUntouched(const Op& op, VarId output) {
   if (op.type == "hierarchical_sigmoid") return IsInput(op, output);
-  const bool test = IsTrue(op, "is_test") && !IsTrue(op, "trainable_statistics");
-  const bool keeps_state = test || IsTrue(op, "use_global_stats");
-  return keeps_state && IsInput(op, output) && IsOnlyState(op, output) && !HasSubBlock(op);
+  return IsInTestMode(op) && IsInput(op, output) && IsOnlyState(op, output) && !HasSubBlock(op);
 }
 
 OpUses UsesOf(const Program& program, const Op& op) {

@@ -27,9 +27,13 @@ void ForEachSubBlock(const Op& op, F f) {
 // The arguments of all slots, in their order.
 std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots);
 
-// True when the op leaves `output`, an output of its, as it was: an op in test mode (attribute
-// is_test without trainable_statistics, or use_global_stats) lists state such as batch_norm's mean
-// as input and as output, but does not change it. hierarchical_sigmoid lists its weights so.
+// Whether an op that lists state uses it and leaves it: attribute is_test without
+// trainable_statistics, or use_global_stats.
+bool IsInTestMode(const Op& op);
+
+// True when the op leaves `output`, an output of its, as it was: an op in test mode lists state
+// such as batch_norm's mean as input and as output, but does not change it. hierarchical_sigmoid
+// lists its weights so.
 bool LeavesUntouched(const Op& op, VarId output);
 
 // The variables that an op and the blocks that it runs, and theirs, have as inputs, and those that

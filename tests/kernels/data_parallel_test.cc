@@ -222,6 +222,85 @@ TEST(DataParallelOfKernelsTest, AnErrorOfOneRankBeforeItsStepReachesTheOthers) {
   }
 }
 
+// Centered by a running mean, which it reads in the step that follows.
+constexpr char kCentered[] = R"(block 0
+  var x float32[-1,2] check_feed
+  var w float32[2,1] param
+  var m float32[2] persistable
+  var lr float32[1] persistable
+  var b float32[2]
+  var old float32[2]
+  var new float32[2]
+  var c float32[-1,2]
+  var h float32[-1,1]
+  var loss float32[1]
+  var loss@GRAD float32[1]
+  var h@GRAD float32[-1,1]
+  var w@GRAD float32[2,1]
+  reduce_mean(X=x) -> (Out=b) {dim=[0]}
+  scale(X=m) -> (Out=old) {scale=0.75}
+  scale(X=b) -> (Out=new) {scale=0.25}
+  sum(X=[old, new]) -> (Out=m)
+  elementwise_sub(X=x, Y=m) -> (Out=c) {axis=-1}
+  mul(X=c, Y=w) -> (Out=h)
+  mean(X=h) -> (Out=loss) {op_role=256}
+  fill_constant() -> (Out=loss@GRAD) {shape=longs:[1], value=1.0, dtype=5, op_role=257}
+  mean_grad(X=h, Out@GRAD=loss@GRAD) -> (X@GRAD=h@GRAD) {op_role=1}
+  mul_grad(X=c, Y=w, Out@GRAD=h@GRAD) -> (Y@GRAD=w@GRAD) {op_role=1}
+  sgd(Param=w, Grad=w@GRAD, LearningRate=lr) -> (ParamOut=w) {op_role=2}
+)";
+
+struct Centered {
+  std::vector<float> w = {0.5F, -1};
+  std::vector<float> m = {0, 0};
+};
+
+absl::Status TrainCentered(const std::shared_ptr<Rings>& rings, int first, int last,
+                           Centered& state) {
+  INTERP_ASSIGN_OR_RETURN(Program program, ParseProgram(kCentered));
+  const TrainerOptions options{.feeds = {"x"},
+                               .fetches = {"loss"},
+                               .data_parallel = DataParallelOptions{},
+                               .core = {.num_threads = 1, .rings = rings}};
+  INTERP_ASSIGN_OR_RETURN(const auto trainer,
+                          Trainer::Create(std::move(program), nullptr, options));
+  Scope& scope = *trainer->scope();
+  scope.FindOrCreate("w")->tensor = Tensor::Of<float>({2, 1}, state.w);
+  scope.FindOrCreate("m")->tensor = Tensor::Of<float>({2}, state.m);
+  scope.FindOrCreate("lr")->tensor = Tensor::Of<float>({1}, {0.5F});
+  INTERP_RETURN_IF_ERROR(trainer->ShareState());
+  for (int step = first; step < last; ++step) {
+    const float scale = 0.1F * static_cast<float>(1 + step);
+    INTERP_RETURN_IF_ERROR(trainer->Step({Numbers({7, 2}, scale)}).status());
+  }
+  state.w = Values<float>(scope.Find("w")->tensor);
+  state.m = Values<float>(scope.Find("m")->tensor);
+  return absl::OkStatus();
+}
+
+TEST(DataParallelOfKernelsTest, WhatRank0HasIsAllThatATrainingGoesOnFrom) {
+  const auto train = [](int first, int last, std::vector<Centered>& states) {
+    const auto statuses =
+        OnAllRanks({.size = 2}, {.timeout = std::chrono::seconds(60), .check = true},
+                   [&](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
+                     return TrainCentered(rings, first, last, states[rings->rank()]);
+                   });
+    for (const absl::Status& status : statuses) EXPECT_THAT(status, IsOk());
+  };
+  std::vector<Centered> whole(2);
+  train(0, 4, whole);
+  EXPECT_EQ(whole[0].m, whole[1].m);
+  EXPECT_NE(whole[0].m, Centered().m);
+  std::vector<Centered> parts(2);
+  train(0, 2, parts);
+  parts[1] = Centered();  // ranks other than 0 start anew
+  train(2, 4, parts);
+  for (const Centered& part : parts) {
+    EXPECT_EQ(part.w, whole[0].w);
+    EXPECT_EQ(part.m, whole[0].m);
+  }
+}
+
 // A bucket goes out once the last micro-batch has its part of it, while the rest is computed.
 TEST(DataParallelOfKernelsTest, BucketsStartInTheLastMicroBatch) {
   const auto programs = Programs(/*is_sparse=*/false, "sgd:learning_rate=0.5");

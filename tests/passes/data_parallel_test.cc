@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/program_parse.h"
 #include "core/program_print.h"
@@ -14,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using ::testing::Not;
 
 constexpr char kStep[] = R"(block 0
   var w1 float32[3,2] param
@@ -99,6 +103,38 @@ TEST(DataParallelTest, UpdatesThatRanksCannotShareAreRefused) {
       HasSubstr("'acc', a persistable variable that the backward part changes: ranks"));
   EXPECT_THAT(message("", "  sgd(Param=w2, Rows=h, Grad=w2@GRAD"),
               HasSubstr("'h', whose rows are samples: ranks have some each"));
+}
+
+// Averages that only move are none of them.
+TEST(DataParallelTest, StatesThatStepsDependOnBecomeThoseOfRank0) {
+  const auto with = [](const std::string& ops, const std::string& dims = "2") {
+    const absl::StatusOr<Program> program = ParseProgram(absl::StrReplaceAll(
+        kStep,
+        {{"  var loss", absl::StrCat("  var mean float32[", dims, "] persistable\n  var loss")},
+         {"  mean(X=p)", absl::StrCat(ops, "  mean(X=p)")}}));
+    EXPECT_THAT(program, IsOk());
+    return MakeDataParallel(*program, {.bucket_bytes = 1 << 20});
+  };
+  const std::string norm = "  batch_norm(X=h, Mean=mean) -> (Y=n, MeanOut=mean)\n";
+  const std::string back = "  batch_norm_grad(X=h, Mean=mean) -> (X@GRAD=n2) {op_role=1}\n";
+  const auto moved = with(norm + back);
+  ASSERT_THAT(moved, IsOk());
+  EXPECT_THAT(ToText(moved->program), Not(HasSubstr("c_broadcast")));
+  for (const std::string& reader :
+       {std::string("  elementwise_sub(X=h, Y=mean) -> (Out=h)\n"),
+        std::string("  batch_norm(X=h, Mean=mean) -> (Y=m, MeanOut=mean) {is_test=true}\n")}) {
+    const auto read = with(norm + reader);
+    ASSERT_THAT(read, IsOk());
+    EXPECT_THAT(ToText(read->program), HasSubstr("c_broadcast(X=mean) -> (Out=mean)"));
+    const std::vector<std::string> types = Types(read->program);
+    EXPECT_LT(std::ranges::find(types, "c_broadcast"), std::ranges::find(types, "sgd"));
+  }
+  // No step begins with a value that is declared persistable to be fetched, say.
+  const auto shown = with("  relu(X=p) -> (Out=mean)\n  tanh(X=mean) -> (Out=t)\n", "-1");
+  ASSERT_THAT(shown, IsOk());
+  EXPECT_THAT(ToText(shown->program), Not(HasSubstr("c_broadcast")));
+  EXPECT_THAT(std::string(with("  tanh(X=mean) -> (Out=mean)\n", "-1").status().message()),
+              HasSubstr("'mean' is a state of open dims"));
 }
 
 TEST(DataParallelTest, AProgramWithoutUpdateIsRefused) {
