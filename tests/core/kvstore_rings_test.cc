@@ -95,7 +95,7 @@ TEST(StoreBesideRings, AnOperationBehindAPullMayWaitForAnotherUnderNaive) {
           INTERP_RETURN_IF_ERROR(store->Init(key, ArrayOf(*runtime, {1}, {3})));
         }
         const Array a = *runtime->New({1}, DType::kFloat32);
-        const Array b = *runtime->New({1}, DType::kFloat32);
+        const Array b = ArrayOf(*runtime, {1}, {0});  // read before it is pulled, too
         const engine::Variable read = a.variable();
         for (int i = 0; i < 20; ++i) {
           INTERP_RETURN_IF_ERROR(store->Pull("v", {a}));
