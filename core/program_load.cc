@@ -76,7 +76,7 @@ absl::Status WalkFields(absl::string_view bytes, size_t base, absl::Span<const i
 
 // Parses `bytes` into `message`, of which required fields may be missing.
 absl::Status ParseBytes(absl::string_view bytes, size_t offset,
-                          google::protobuf::Message* message) {
+                        google::protobuf::Message* message) {
   if (message->ParsePartialFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return absl::OkStatus();
   }
