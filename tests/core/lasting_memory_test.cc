@@ -11,7 +11,7 @@
 
 #include "tests/testing/matchers.h"
 
-namespace interp {
+namespace interp::lasting_memory_test {
 namespace {
 
 using testing::IsOk;
@@ -119,4 +119,4 @@ TEST(LastingMemory, AllocatorCountsWhatItHandsOut) {
 }
 
 }  // namespace
-}  // namespace interp
+}  // namespace interp::lasting_memory_test
