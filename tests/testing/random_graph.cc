@@ -106,13 +106,15 @@ class GraphMaker {
   // The name an op's result gets: mostly new, sometimes that of a value which is overwritten.
   std::string Result(Dims dims, DType dtype) {
     if (options_.rewrites && Chance(depth_ == 0 ? 12 : 35)) {
-      const Value* old = AnyThat([&](const Value& value) {
-        return value.rewritable && !value.image() && dims.size() != 4 && value.dtype == dtype &&
-               value.dims.size() == dims.size();
-      });
-      if (old != nullptr) return old->name;
+      if (const Value* old = Rewritable(dims, dtype)) return old->name;
     }
     return NewResult(std::move(dims), dtype);
+  }
+  const Value* Rewritable(const Dims& dims, DType dtype) {
+    return AnyThat([&](const Value& value) {
+      return value.rewritable && !value.image() && dims.size() != 4 && value.dtype == dtype &&
+             value.dims.size() == dims.size();
+    });
   }
   std::string NewResult(Dims dims, DType dtype) {
     Value value{absl::StrCat("v", next_++), std::move(dims), dtype, /*rewritable=*/true};
@@ -322,13 +324,13 @@ class GraphMaker {
     const std::string after = AddNewState(tag, seen, state);
     const Value made = values_[seen.values + Below(static_cast<int>(values_.size() - seen.values))];
     Leave(seen);
-    const bool rewrites = options_.growth && Chance(50);
-    const std::string all = rewrites ? Result({-1}, made.dtype) : absl::StrCat("v", next_++);
+    const Value* old = options_.growth && Chance(50) ? Rewritable({-1}, made.dtype) : nullptr;
+    const std::string all = old != nullptr ? old->name : absl::StrCat("v", next_++);
     builder_.Close("scan", {{"Rows", {rows.name}}, {"State", {state.name}}}, {{"Out", {all}}},
                    {{"tag", tag},
                     {"dtype", static_cast<int32_t>(made.dtype)},
                     {"names", std::vector<std::string>{row, before, after, made.name}}});
-    if (rewrites) return;
+    if (old != nullptr) return;
     builder_.Declare(all, {-1}, made.dtype);
     values_.push_back({all, {-1}, made.dtype, /*rewritable=*/true});
   }
@@ -337,7 +339,7 @@ class GraphMaker {
   std::string AddNewState(int tag, const Seen& seen, const Value& state) {
     const std::string before = values_[seen.values + 1].name;
     const std::string other = values_[seen.values + Below(2)].name;
-    if (options_.growth && state.dtype == DType::kInt64 && Chance(40)) {
+    if (options_.growth && !state.image() && state.dtype == DType::kInt64 && Chance(40)) {
       const std::string after = NewResult({-1}, state.dtype);
       builder_.AddOp("grow", {{"X", {before}}, {"Y", {other}}}, {{"Out", {after}}}, Tagged(tag));
       return after;
