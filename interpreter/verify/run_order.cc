@@ -66,7 +66,8 @@ std::string RunOrder::WhyBad(InstrId waiter, const EventWait& wait) {
   const Instruction& to = plan_.instructions[waiter];
   if (from.record != wait.event) return "that instruction does not record the event";
   if (from.place.on_host()) return "that instruction runs on the host, where nothing is recorded";
-  if (!to.place.on_host() && !wait.blocks_host && from.place.kind != to.place.kind) {
+  if (to.place.on_host() && !wait.blocks_host) return "the host has no stream that could wait";
+  if (!wait.blocks_host && from.place.kind != to.place.kind) {
     return "a stream cannot wait for a device of another kind";
   }
   if (wait.previous_run) return "";

@@ -333,6 +333,23 @@ TEST(VerifyPlanTest, WaitsNeedARecordBeforeThem) {
               HasSubstr("waits for nothing: nothing makes sure that the event is recorded first"));
 }
 
+TEST(VerifyPlanTest, WaitsOfTheHostBlockIt) {
+  Plan plan = Built(R"(block 0
+  var x int64[2]
+  mix(X=x) -> (Out=a)
+  mix(X=a) -> (Out=b) {op_device="cpu"}
+)",
+                    kOnDevice);
+  const auto waits_here = [](const Instruction& instruction) {
+    return instruction.place.on_host() && !instruction.waits.empty();
+  };
+  const auto waiter = std::find_if(plan.instructions.begin(), plan.instructions.end(), waits_here);
+  ASSERT_NE(waiter, plan.instructions.end());
+  waiter->waits[0].blocks_host = false;
+  EXPECT_THAT(ToText(AsPlans(plan), VerifyPlan(plan)),
+              HasSubstr("waits for nothing: the host has no stream that could wait"));
+}
+
 // Each edge that only an implicit order asks for.
 TEST(VerifyPlanTest, ImplicitOrdersAreChecked) {
   for (const absl::string_view text : {R"(block 0
