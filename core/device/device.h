@@ -169,8 +169,11 @@ class Device {
   }
   virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> CreateEvent() = 0;
 
-  // Memory at the source; see StreamPool for what a run uses. Addresses are aligned to
-  // kBufferAlignment. FreeRaw: REQUIRES that no work uses it any more.
+  // What the device's libraries expect addresses of memory to be aligned to: a power of two, at
+  // least kBufferAlignment and at most 512.
+  virtual size_t alignment() const { return kBufferAlignment; }
+  // Memory at the source; see StreamPool for what a run uses. Addresses are aligned to alignment().
+  // FreeRaw: REQUIRES that no work uses it any more.
   virtual absl::StatusOr<void*> AllocateRaw(size_t bytes) = 0;
   virtual void FreeRaw(void* address, size_t bytes) = 0;
   virtual size_t capacity_bytes() const = 0;

@@ -17,8 +17,9 @@
 namespace interp {
 namespace {
 
-constexpr size_t kLeastRest = 512;  // a block is split when that much would be left over
-constexpr int kNobody = -1;         // the home of memory that no stream has used
+// A block is split when that much would be left over; at least Device::alignment().
+constexpr size_t kLeastRest = 512;
+constexpr int kNobody = -1;  // the home of memory that no stream has used
 
 // An event that stands for use of a free block's memory. `order` grows with every record, so that
 // of two on one stream the later stands for both.
@@ -67,7 +68,7 @@ PoolLimits LimitsOf(const Device& device, const StreamPoolOptions& options) {
 size_t ChunkBytes(const Device& device, const StreamPoolOptions& options) {
   constexpr size_t kLeastChunks = 16;
   const size_t most = LimitsOf(device, options).in_use_bytes / kLeastChunks;
-  return std::min(options.chunk_bytes, most / kBufferAlignment * kBufferAlignment);
+  return std::min(options.chunk_bytes, most / device.alignment() * device.alignment());
 }
 
 class Pool;
@@ -93,6 +94,7 @@ class Pool final : public StreamPool {
       : device_(device),
         memory_(device),
         options_(options),
+        alignment_(device.alignment()),
         chunk_bytes_(ChunkBytes(device, options)),
         ledger_(memory_.name(), device.place(), LimitsOf(device, options)) {}
   ~Pool() override;
@@ -150,6 +152,7 @@ class Pool final : public StreamPool {
   Device& device_;
   DeviceMemory memory_;
   const StreamPoolOptions options_;
+  const size_t alignment_;
   const size_t chunk_bytes_;
   std::array<std::atomic<Stream*>, kMaxStreams> streams_ = {};  // by index; those met so far
 
@@ -248,7 +251,8 @@ absl::StatusOr<BufferRef> Pool::Allocate(size_t size_bytes, int stream) {
       if (refused || bytes == 0) return ledger_.OverLimit(size_bytes);
       INTERP_RETURN_IF_ERROR(ledger_.CheckOut(size_bytes, bytes));
       if (trimmed) ++ledger_.retries;
-      const absl::StatusOr<StreamBlock*> block = Take(bytes, stream, lock);
+      const size_t block_bytes = (bytes + alignment_ - 1) / alignment_ * alignment_;
+      const absl::StatusOr<StreamBlock*> block = Take(block_bytes, stream, lock);
       if (block.ok()) return HandOut(*block, size_bytes, stream);
       ledger_.CheckIn(bytes);
       if (trimmed || !options_.trims_when_short) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -161,8 +162,15 @@ absl::StatusOr<OwnedBlas<cublasLtMatmulDesc_t>> MakeMatmul(const ProductShape& s
   return owned;
 }
 
+// Where a result of 16 bits is summed up in parts, these are added in the wider type: in that of
+// the result they could overflow.
+uint32_t ReductionsFor(DType out) {
+  const bool narrow = out == DType::kFloat16 || out == DType::kBFloat16;
+  return narrow ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_MASK;
+}
+
 absl::StatusOr<OwnedBlas<cublasLtMatmulPreference_t>> MakePreference(
-    const ProductOperands& operands) {
+    DType out_dtype, const ProductOperands& operands) {
   cublasLtMatmulPreference_t preference = nullptr;
   INTERP_RETURN_IF_ERROR(BlasStatus(cublasLtMatmulPreferenceCreate(&preference), kCannotDescribe));
   OwnedBlas<cublasLtMatmulPreference_t> owned(preference);
@@ -170,6 +178,7 @@ absl::StatusOr<OwnedBlas<cublasLtMatmulPreference_t>> MakePreference(
   INTERP_RETURN_IF_ERROR(
       PreferenceSetter(preference)
           .Set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostProductWorkspace)
+          .Set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, ReductionsFor(out_dtype))
           .Set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, AlignmentOf(operands.y))
           .Set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, AlignmentOf(operands.x))
           .Set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, out)
@@ -254,7 +263,7 @@ absl::StatusOr<std::unique_ptr<ProductPlans::Plan>> ProductPlans::MakePlan(
       MakeLayout({shape.dtype, y_rows, shape.n + shape.k - y_rows, shape.y_step}, shape.count));
   INTERP_ASSIGN_OR_RETURN(
       plan->out, MakeLayout({shape.out_dtype, shape.m, shape.n, shape.out_step}, shape.count));
-  INTERP_ASSIGN_OR_RETURN(const auto preference, MakePreference(operands));
+  INTERP_ASSIGN_OR_RETURN(const auto preference, MakePreference(shape.out_dtype, operands));
   cublasLtMatmulHeuristicResult_t choice = {};
   int choices = 0;
   cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
@@ -309,7 +318,10 @@ absl::Status ProductPlans::Run(const BlasHandle& blas, const ProductShape& shape
                                .Set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias)
                                .status());
   }
-  INTERP_ASSIGN_OR_RETURN(const Workspace work, workspace(plan->workspace_bytes));
+  std::optional<Workspace> work;
+  if (plan->workspace_bytes > 0) {
+    INTERP_ASSIGN_OR_RETURN(work, workspace(plan->workspace_bytes));
+  }
   const float factors[] = {static_cast<float>(shape.alpha), static_cast<float>(shape.beta)};
   const bool wide = shape.dtype == DType::kFloat64;
   const void* const alpha = wide ? static_cast<const void*>(&shape.alpha) : &factors[0];
@@ -317,7 +329,8 @@ absl::Status ProductPlans::Run(const BlasHandle& blas, const ProductShape& shape
   return BlasStatus(
       cublasLtMatmul(blas.get(), plan->matmul.get(), alpha, operands.y, plan->y.get(), operands.x,
                      plan->x.get(), beta, operands.out, plan->out.get(), operands.out,
-                     plan->out.get(), &plan->algorithm, work.data(), plan->workspace_bytes, stream),
+                     plan->out.get(), &plan->algorithm, work.has_value() ? work->data() : nullptr,
+                     plan->workspace_bytes, stream),
       "cannot enqueue a product");
 }
 

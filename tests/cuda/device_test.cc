@@ -7,6 +7,7 @@
 
 #include "core/device/cuda/staging_buffers.h"
 #include "core/device/device_heap.h"
+#include "core/device/stream_pool.h"
 
 namespace interp::cuda_test {
 namespace {
@@ -90,6 +91,19 @@ TEST_F(CudaDeviceTest, EventsThatWereNotRecordedHoldUpNobody) {
   EXPECT_TRUE(event->Passed());
   EXPECT_THAT(event->Synchronize(), IsOk());
   EXPECT_THAT(stream->Wait(*event), IsOk());
+}
+
+// Libraries refuse a workspace that is aligned to less.
+TEST_F(CudaDeviceTest, PoolsGiveMemoryAlignedAsLibrariesExpect) {
+  const auto stream = OpenStream(*device_);
+  const std::shared_ptr<StreamPool> pool = StreamPool::Create(*device_, {});
+  std::vector<BufferRef> taken;
+  for (const size_t bytes : {640, 1, 100, 0, 65}) {
+    absl::StatusOr<BufferRef> buffer = pool->ForStream(*stream).Allocate(bytes);
+    ASSERT_THAT(buffer, IsOk());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>((*buffer)->data) % device_->alignment(), 0u) << bytes;
+    taken.push_back(*std::move(buffer));
+  }
 }
 
 TEST_F(CudaDeviceTest, LeavesTheCurrentDeviceOfTheThreadAsItWas) {

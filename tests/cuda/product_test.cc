@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "tests/cuda/product_test.h"
+#include "tests/testing/matchers.h"
 
 namespace interp::cuda_test {
 namespace {
 
 using cuda::ProductActivation;
 using cuda::ProductShape;
+using testing::IsOk;
 
 template <typename T>
 class CudaProduct : public ProductTest {};
@@ -166,6 +168,21 @@ TEST_F(ProductTest, KeepsSumsOf16BitsAsFloat32WhereAskedTo) {
   const ProductShape shape = {.dtype = DType::kBFloat16, .m = 4, .n = 4, .k = 9};
   ASSERT_TRUE(Run(shape, {.x = left.data(), .y = right.data(), .out = out.data()}).ok());
   ExpectClose(out.Read(), HostProduct(shape, x, y));
+}
+
+// Each half of the sum is beyond the largest float16, 65504.
+TEST_F(ProductTest, AddsPartsOfSumsOf16BitsInFloat32) {
+  constexpr int64_t kDepth = 2048;
+  std::vector<float16> x(kDepth, float16(70.0F));
+  std::fill(x.begin() + kDepth / 2, x.end(), float16(-70.0F));
+  const DeviceArray<float16> left(x);
+  const DeviceArray<float16> right(std::vector<float16>(kDepth * 2, float16(1.0F)));
+  const DeviceArray<float16> out(2);
+  ASSERT_THAT(
+      Run({.dtype = DType::kFloat16, .out_dtype = DType::kFloat16, .m = 1, .n = 2, .k = kDepth},
+          {.x = left.data(), .y = right.data(), .out = out.data()}),
+      IsOk());
+  for (const float16 value : out.Read()) EXPECT_EQ(static_cast<float>(value), 0.0F);
 }
 
 TEST_F(ProductTest, RejectsWhatTheLibraryDoesNotCompute) {

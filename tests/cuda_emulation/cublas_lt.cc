@@ -3,6 +3,7 @@
 #include <cmath>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_emulation/cublas_lt_types.h"
@@ -98,8 +99,11 @@ cublasLtMatmulAlgo_t AlgorithmFor(const Matmul& matmul, const Layout& a, const L
 }
 constexpr int kWorkspaceWord = 6;
 constexpr int kAlignmentWord = 7;
+constexpr uint64_t kNarrowParts = uint64_t{1} << 63;  // of the word of the workspace
+constexpr uintptr_t kWorkspaceAlignment = 256;
 
-// Long sums are cut in two, whose parts lie in the workspace, where it is large enough.
+// Long sums are cut in two, whose parts lie in the workspace, where it is large enough. The parts
+// have the type of the result where the preference allows that.
 size_t WorkspaceFor(const Matmul& matmul, const Layout& a, const Layout& d, uint64_t most) {
   constexpr uint64_t kLongSum = 32;
   const uint64_t bytes = 2 * d.rows * d.cols * d.batch_count * sizeof(float);
@@ -141,7 +145,14 @@ struct MatmulCall {
   Layout a, b, c, d;
   double alpha = 0;
   double beta = 0;
+  bool narrow_parts = false;
 };
+
+double RoundedTo(cudaDataType_t type, double value) {
+  alignas(double) char bytes[sizeof(double)];
+  Store(type, {value}, bytes);
+  return Load(type, bytes, 1)[0];
+}
 
 double Activate(uint32_t epilogue, double x) {
   if ((epilogue & CUBLASLT_EPILOGUE_RELU) != 0) return x > 0 ? x : 0;
@@ -183,10 +194,15 @@ void Multiply(const MatmulCall& call, const MatmulPlaces& at) {
     std::vector<double> column(call.d.rows);
     for (int64_t i = 0; i < rows; ++i) {
       double sum = 0;
+      double first_part = 0;
       for (int64_t l = 0; l < depth; ++l) {
+        if (call.narrow_parts && l == depth / 2) {
+          first_part = RoundedTo(call.d.type, std::exchange(sum, 0.0));
+        }
         sum += a[ta ? i * call.a.ld + l : l * call.a.ld + i] *
                b[tb ? l * call.b.ld + j : j * call.b.ld + l];
       }
+      if (call.narrow_parts) sum = first_part + RoundedTo(call.d.type, sum);
       double value = call.alpha * sum;
       if (!c.empty()) value += call.beta * c[j * call.c.ld + i];
       if (!bias.empty()) value += bias[i];
@@ -278,7 +294,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
       .state = CUBLAS_STATUS_SUCCESS,
       .wavesCount = 1,
       .reserved = {}};
-  results[0].algo.data[emulation::kWorkspaceWord] = results[0].workspaceSize;
+  constexpr uint32_t kNarrow =
+      CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  const bool narrow = results[0].workspaceSize > 0 && (preference->reductions & kNarrow) != 0;
+  results[0].algo.data[emulation::kWorkspaceWord] =
+      results[0].workspaceSize | (narrow ? emulation::kNarrowParts : 0);
   results[0].algo.data[emulation::kAlignmentWord] =
       emulation::AlignmentBits(preference->alignments);
   *returned = 1;
@@ -295,23 +315,26 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t matm
     return emulation::ToBlas(error);
   }
   if (!emulation::ServesDevice(handle) || algo == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  const uint64_t word = algo->data[emulation::kWorkspaceWord];
   const emulation::MatmulCall call = {*matmul,
                                       *a_layout,
                                       *b_layout,
                                       *c_layout,
                                       *d_layout,
                                       emulation::ScalarAt(matmul->scale, alpha),
-                                      emulation::ScalarAt(matmul->scale, beta)};
+                                      emulation::ScalarAt(matmul->scale, beta),
+                                      (word & emulation::kNarrowParts) != 0};
   if (const cublasStatus_t status =
           emulation::CheckMatmul(call.matmul, call.a, call.b, call.c, call.d);
       status != CUBLAS_STATUS_SUCCESS) {
     return status;
   }
   const cublasLtMatmulAlgo_t expected = emulation::AlgorithmFor(*matmul, call.a, call.d);
-  const size_t needed = algo->data[emulation::kWorkspaceWord];
+  const size_t needed = word & ~emulation::kNarrowParts;
   if (!std::equal(expected.data, expected.data + emulation::kWorkspaceWord, algo->data) ||
       !emulation::Aligned(algo->data[emulation::kAlignmentWord], {a, b, c, d}) ||
-      workspace_bytes < needed) {
+      workspace_bytes < needed ||
+      reinterpret_cast<uintptr_t>(workspace) % emulation::kWorkspaceAlignment != 0) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   return emulation::ToBlas(emulation::EnqueueLibraryWork(

@@ -122,6 +122,9 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) {
     return emulation::SetValue(preference->most_workspace, value, bytes);
   }
+  if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) {
+    return emulation::SetValue(preference->reductions, value, bytes);
+  }
   const int matrix = attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
   return emulation::SetValue(preference->alignments[matrix], value, bytes);
 }

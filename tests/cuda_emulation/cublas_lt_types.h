@@ -27,6 +27,7 @@ struct cublasLtMatmulDescOpaque_t {
 };
 struct cublasLtMatmulPreferenceOpaque_t {
   uint64_t most_workspace = 0;
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
   uint32_t alignments[4] = {256, 256, 256, 256};  // of A, B, C, D
 };
 // NOLINTEND(readability-identifier-naming)

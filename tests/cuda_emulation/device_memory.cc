@@ -8,8 +8,14 @@
 namespace interp::cuda_emulation {
 namespace {
 
-constexpr size_t kGapBytes = 256;  // after each allocation
-constexpr int kPoison = 0xFB;      // finite and huge in every floating type
+constexpr size_t kGapBytes = 256;  // after each allocation, at least
+constexpr size_t kAlignment = 256;
+constexpr int kPoison = 0xFB;  // finite and huge in every floating type
+
+// What an allocation takes, its gap included.
+size_t TakenBytes(size_t bytes) {
+  return (bytes + kGapBytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 }  // namespace
 
@@ -27,10 +33,10 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> DeviceMemory::Map(int device, size
 
 void* DeviceMemory::Allocate(size_t bytes) {
   if (bytes > capacity_bytes_) return nullptr;
-  absl::StatusOr<void*> address = memory_->Allocate(bytes + kGapBytes);
+  absl::StatusOr<void*> address = memory_->Allocate(TakenBytes(bytes));
   while (!address.ok() && !freed_.empty()) {
     GiveBackOldest();
-    address = memory_->Allocate(bytes + kGapBytes);
+    address = memory_->Allocate(TakenBytes(bytes));
   }
   if (!address.ok()) return nullptr;
   allocations_[Number(*address)] = bytes;
@@ -49,7 +55,7 @@ bool DeviceMemory::Free(void* address) {
   std::memset(memory_->Bytes(address, bytes), kPoison, bytes);
   shadow_->SetState(Number(address), bytes, Shadow::State::kUnallocated);
   freed_.emplace_back(Number(address), bytes);
-  freed_bytes_ += bytes + kGapBytes;
+  freed_bytes_ += TakenBytes(bytes);
   while (freed_bytes_ > capacity_bytes_ / 4) GiveBackOldest();
   return true;
 }
@@ -62,8 +68,8 @@ size_t DeviceMemory::SizeOf(const void* address) const {
 void DeviceMemory::GiveBackOldest() {
   const auto [address, bytes] = freed_.front();
   freed_.pop_front();
-  freed_bytes_ -= bytes + kGapBytes;
-  memory_->Free(reinterpret_cast<void*>(address), bytes + kGapBytes);
+  freed_bytes_ -= TakenBytes(bytes);
+  memory_->Free(reinterpret_cast<void*>(address), TakenBytes(bytes));
 }
 
 bool DeviceMemory::Holds(const void* address, size_t bytes) const {

@@ -36,6 +36,8 @@ class CudaDevice final : public Device {
   absl::StatusOr<std::unique_ptr<DeviceEvent>> CreateEvent() override;
   absl::StatusOr<void*> AllocateRaw(size_t bytes) override;
   void FreeRaw(void* address, size_t bytes) override;
+  // That of cudaMalloc. cuBLASLt refuses a workspace that is aligned to less.
+  size_t alignment() const override { return 256; }
   size_t capacity_bytes() const override { return capacity_bytes_; }
   absl::Status Synchronize() override;
   int64_t NowNs() override;
