@@ -33,7 +33,8 @@ absl::Status Describe(CudnnEngine& engine) {
   std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes = {};
   INTERP_RETURN_IF_ERROR(Get(own, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                              absl::MakeSpan(notes), count));
-  engine.notes.assign(notes.begin(), notes.begin() + count);
+  const auto num_notes = std::min(notes.size(), static_cast<size_t>(count));
+  engine.notes.assign(notes.begin(), notes.begin() + num_notes);
   return absl::OkStatus();
 }
 
@@ -105,7 +106,8 @@ absl::StatusOr<std::vector<CudnnEngine>> CudnnEngines(const CudnnDescriptor& gra
   if (engines.empty()) return engines;
   INTERP_RETURN_IF_ERROR(Get(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                              CUDNN_TYPE_BACKEND_DESCRIPTOR, absl::MakeSpan(configs), count));
-  engines.resize(static_cast<size_t>(count));
+  // The count is that of all that there are.
+  engines.resize(std::min(engines.size(), static_cast<size_t>(count)));
   for (CudnnEngine& engine : engines) INTERP_RETURN_IF_ERROR(Describe(engine));
   return engines;
 }

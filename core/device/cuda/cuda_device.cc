@@ -4,6 +4,8 @@
 #include <array>
 #include <cassert>
 #include <cstdio>
+#include <memory>
+#include <optional>
 
 #include "core/device/cuda/cuda_error.h"
 #include "core/device/cuda/cuda_stream.h"
@@ -54,6 +56,14 @@ const bool kRegistered = [] {
   return true;
 }();
 
+// Events and pinned memory are given back while their GPU is the current one: a thread that has
+// used none would make a context on GPU 0.
+void Delete(CudaDevice* device) {
+  std::optional<CurrentDevice> current;
+  if (HasContext(device->index())) current.emplace(device->index());
+  delete device;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Device>> MakeCudaDevice(int index) {
@@ -73,7 +83,7 @@ absl::StatusOr<std::shared_ptr<Device>> MakeCudaDevice(int index) {
   std::lock_guard<std::mutex> lock(mutex);
   std::shared_ptr<Device> device = devices[index].lock();
   if (device == nullptr || !device->status().ok()) {
-    device = std::make_shared<CudaDevice>(index, properties.totalGlobalMem);
+    device = {new CudaDevice(index, properties.totalGlobalMem), Delete};
     devices[index] = device;
   }
   return device;

@@ -19,6 +19,7 @@ bool LosesDevice(cudaError_t error) {
   switch (static_cast<int>(error)) {
     case 214:  // cudaErrorECCUncorrectable
     case 220:  // cudaErrorNvlinkUncorrectable
+    case 226:  // cudaErrorContained
     case 700:  // cudaErrorIllegalAddress
     case 702:  // cudaErrorLaunchTimeout
     case 709:  // cudaErrorContextIsDestroyed
@@ -30,6 +31,7 @@ bool LosesDevice(cudaError_t error) {
     case 718:  // cudaErrorInvalidPc
     case 719:  // cudaErrorLaunchFailure
     case 721:  // cudaErrorTensorMemoryLeak
+    case 810:  // cudaErrorMpsClientTerminated
     case 911:  // cudaErrorExternalDevice
     case 999:  // cudaErrorUnknown
       return true;

@@ -85,7 +85,11 @@ absl::StatusOr<bool> CudaEvent::SynchronizeUntil(std::chrono::steady_clock::time
   return done;
 }
 
-bool CudaEvent::Passed() { return !recorded() || cudaEventQuery(event_) == cudaSuccess; }
+bool CudaEvent::Passed() {
+  if (!recorded()) return true;
+  const CurrentDevice current(device_.index());
+  return cudaEventQuery(event_) == cudaSuccess;
+}
 
 CudaStream::~CudaStream() {
   const CurrentDevice current(device_.index());

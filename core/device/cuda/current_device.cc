@@ -19,15 +19,14 @@ GetContextState FindGetContextState() {
   return reinterpret_cast<GetContextState>(function);
 }
 
-// Whether to use the device makes no context. True where the driver does not say.
+}  // namespace
+
 bool HasContext(int device) {
   static const GetContextState kGetState = FindGetContextState();
   unsigned flags = 0;
   int active = 0;
   return kGetState == nullptr || kGetState(device, &flags, &active) != CUDA_SUCCESS || active != 0;
 }
-
-}  // namespace
 
 CurrentDevice::CurrentDevice(int device) {
   error_ = cudaGetDevice(&before_);

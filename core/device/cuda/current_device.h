@@ -5,6 +5,9 @@
 
 namespace interp::cuda {
 
+// Whether to use the device makes no context. True where the driver does not say.
+bool HasContext(int device);
+
 // A former device without a context in this process stays replaced: to set it makes its context
 // (CUDA Runtime API, cudaSetDevice), which takes memory of a GPU that nobody uses.
 // Thread-safety: lives on one thread.

@@ -248,6 +248,25 @@ TEST_F(CudaDeviceCalls, UseOfOneGpuMakesNoContextOnAnother) {
   };
   use();
   std::thread(use).join();
+  const auto stream = OpenStream(**other);
+  const auto event = MakeEvent(**other);
+  ASSERT_THAT(stream->Record(*event), IsOk());
+  std::thread([&] { event->Passed(); }).join();
+  EXPECT_EQ(machine_->calls("cuDevicePrimaryCtxRetain"), 1);
+}
+
+TEST_F(CudaDeviceCalls, AThreadThatHasUsedNoGpuMayGiveOneBack) {
+  Begin({.devices = 2});
+  absl::StatusOr<std::shared_ptr<Device>> other = cuda::MakeCudaDevice(1);
+  ASSERT_THAT(other, IsOk());
+  {
+    const auto stream = OpenStream(**other);
+    const auto event = MakeEvent(**other);
+    Put(*stream, Floats(**other, 64), UpTo(64));
+    ASSERT_THAT(stream->Record(*event), IsOk());
+    EXPECT_THAT(event->Synchronize(), IsOk());
+  }
+  std::thread([&] { other->reset(); }).join();
   EXPECT_EQ(machine_->calls("cuDevicePrimaryCtxRetain"), 1);
 }
 
