@@ -50,7 +50,11 @@ class Widener {
       changed_ = false;
       casts_.clear();
       visited_.assign(program_.blocks.size(), false);
-      for (Value& value : values_) value.now = value.settled();
+      for (Value& value : values_) {
+        value.now = value.settled();
+        value.made = DType::kUndefined;
+        value.made_alike = true;
+      }
       Follow(0);
       if (changed_) continue;
       Declare();
@@ -69,6 +73,8 @@ class Widener {
     DType declared = DType::kUndefined;
     DType now = DType::kUndefined;       // of what it holds behind the ops seen so far
     DType elements = DType::kUndefined;  // of an array: of all that is written to it
+    DType made = DType::kUndefined;      // by the last op that wrote it
+    bool made_alike = true;              // all ops seen so far have made this type
     VarKind kind = VarKind::kLodTensor;
     bool persistable = false;
     bool fed = false;
@@ -82,6 +88,14 @@ class Widener {
     // Has one type throughout, which may become wider.
     bool keeps_type() const {
       return shared && known() && kind == VarKind::kLodTensor && !persistable && !fed;
+    }
+    // Is of a type that its ops agree on, where its declaration takes floats for whole numbers or
+    // the other way round: Paddle declares Reserve of rnn as uint8, and Indices of kthvalue and
+    // mode as their X. A gradient block would read it as it is declared.
+    bool misdeclared() const {
+      if (shared || !known() || kind != VarKind::kLodTensor || persistable || fed) return false;
+      return written && made_alike && made != DType::kUndefined && declared != DType::kUndefined &&
+             IsFloating(made) != IsFloating(declared);
     }
     // Of an array that is written: what the elements are, whatever is declared.
     DType settled() const {
@@ -204,6 +218,9 @@ class Widener {
     Value& value = values_[id];
     if (id == empty_ || !value.known()) return;
     if (!value.array() && !value.keeps_type()) {
+      value.made_alike = value.made_alike && dtype != DType::kUndefined &&
+                         (value.made == DType::kUndefined || value.made == dtype);
+      value.made = dtype;
       // What other blocks write, too, is as it is declared.
       value.now = value.shared ? value.declared : dtype;
       return;
@@ -220,7 +237,9 @@ class Widener {
   void Declare() {
     for (Block& block : program_.blocks) {
       for (Var& var : block.vars) {
-        if (values_[var.id].widened) var.dtype = values_[var.id].settled();
+        const Value& value = values_[var.id];
+        if (value.widened) var.dtype = value.settled();
+        if (value.misdeclared()) var.dtype = value.made;
       }
     }
   }

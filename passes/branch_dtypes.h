@@ -18,6 +18,8 @@ inline constexpr absl::string_view kBranchDTypesPass = "branch_dtypes";
 // anew; casts go before select_input and write_to_array, whose other choices and other elements
 // have the wider type. Integers are wider than bool, floats wider than integers, float64 wider than
 // float32; floats of 16 bits never become wider, as ops without such kernels make float32 of them.
+// A variable that one block makes and others may read is declared as its ops make it, where Paddle
+// declares whole numbers for floats or the other way round (Reserve of rnn, Indices of kthvalue).
 // Persistable variables keep their type. Linear time where no type changes.
 absl::StatusOr<Program> WidenBranchDTypes(Program program, const PassContext& context);
 

@@ -1,7 +1,9 @@
 #include "kernels/control_flow/gradient_values.h"
 
 #include <cstring>
+#include <type_traits>
 
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
 
@@ -14,8 +16,41 @@ void AddElements(int num_threads, const Tensor& a, const Tensor& b, Tensor& out)
   const T* const y = b.data<T>();
   T* const sum = out.mutable_data<T>();
   ParallelFor(num_threads, out.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) sum[i] = x[i] + y[i];
+    for (int64_t i = begin; i < end; ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        sum[i] = WrapAdd(x[i], y[i]);
+      } else {
+        sum[i] = static_cast<T>(x[i] + y[i]);
+      }
+    }
   });
+}
+
+// Gradients of integers are zeros: Paddle makes some where a cast reads an integer of outside.
+absl::Status AddElements(int num_threads, const Tensor& a, const Tensor& b, Tensor& out) {
+  switch (out.dtype) {
+    case DType::kFloat32:
+      AddElements<float>(num_threads, a, b, out);
+      return absl::OkStatus();
+    case DType::kFloat64:
+      AddElements<double>(num_threads, a, b, out);
+      return absl::OkStatus();
+    case DType::kFloat16:
+      AddElements<float16>(num_threads, a, b, out);
+      return absl::OkStatus();
+    case DType::kBFloat16:
+      AddElements<bfloat16>(num_threads, a, b, out);
+      return absl::OkStatus();
+    case DType::kInt32:
+      AddElements<int32_t>(num_threads, a, b, out);
+      return absl::OkStatus();
+    case DType::kInt64:
+      AddElements<int64_t>(num_threads, a, b, out);
+      return absl::OkStatus();
+    default:
+      return Unimplemented("adds up gradients of ", Name(out.dtype),
+                           ", expected floats, int32 or int64");
+  }
 }
 
 // sum += value, in memory that others do not see.
@@ -31,17 +66,7 @@ absl::Status AddTensor(const KernelContext& ctx, const Tensor& value, Tensor& su
   if (sum.numel() == 0) return absl::OkStatus();
   const Tensor before = sum;
   INTERP_RETURN_IF_ERROR(ctx.Allocate(sum));
-  switch (sum.dtype) {
-    case DType::kFloat32:
-      AddElements<float>(ctx.num_threads(), before, value, sum);
-      return absl::OkStatus();
-    case DType::kFloat64:
-      AddElements<double>(ctx.num_threads(), before, value, sum);
-      return absl::OkStatus();
-    default:
-      return Unimplemented("adds up gradients of ", Name(sum.dtype),
-                           ", expected float32 or float64");
-  }
+  return AddElements(ctx.num_threads(), before, value, sum);
 }
 
 absl::Status FillZerosLike(const KernelContext& ctx, const Tensor& like, Tensor& out) {

@@ -19,7 +19,9 @@ absl::Status CheckOneFloat(const Tensor* tensor, absl::string_view name) {
 
 absl::Status CheckLikeParam(const Tensor* tensor, const Tensor& param, absl::string_view name) {
   INTERP_RETURN_IF_ERROR(CheckFloats(tensor, name));
-  if (tensor->shape == param.shape) return absl::OkStatus();
+  // Paddle clips by a norm of shape [1], and the gradient of a parameter of shape [] becomes [1].
+  const bool single = tensor->numel() == 1 && param.numel() == 1;
+  if (single || tensor->shape == param.shape) return absl::OkStatus();
   return InvalidArgument("'", name, "' has shape ", ToString(tensor->shape),
                          ", expected that of 'Param', ", ToString(param.shape));
 }

@@ -161,6 +161,47 @@ TEST(WhileGradTest, CarriesArrays) {
   EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(9, 90));
 }
 
+// Paddle wants gradients of integers that a cast in a loop reads.
+TEST(WhileGradTest, SumsOfIntegersAreMadeToo) {
+  Case test = Loop("h@GRAD");
+  const auto replace = [&test](const std::string& from, const std::string& to) {
+    test.text.replace(test.text.find(from), from.size(), to);
+  };
+  replace("  var w@GRAD float32[2]\n", "  var w@GRAD float32[2]\n  var n@GRAD int64[1]\n");
+  replace("X@GRAD=[@EMPTY@, @EMPTY@, h@GRAD", "X@GRAD=[@EMPTY@, n@GRAD, h@GRAD");
+  test.text +=
+      "  var n@GRAD int64[1]\n"
+      "  fill_constant() -> (Out=n@GRAD) {shape=[1], dtype=3, value=2.0}\n";
+  test.fetches.push_back("n@GRAD");
+  const auto out =
+      RunTwice(test, {Int(3), Floats({2}, {1, 2}), Floats({2}, {3, 4}), Floats({2}, {1, 10})});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_EQ((*out)[3].data<int64_t>()[0], 6);
+}
+
+// Paddle declares Indices of kthvalue as X.
+TEST(ConditionalBlockGradTest, TakesWholeNumbersThatAreDeclaredAsFloats) {
+  const Case test = {
+      "block 0\n"
+      "  var yes bool[1]\n  var x float32[2,3]\n  var y float32[2]\n  var g float32[2]\n"
+      "  var scope step_scopes\n  var x@GRAD float32[2,3]\n"
+      "  conditional_block(Cond=yes, Input=x) -> (Out=y, Scope=scope)"
+      " {sub_block=block:1, is_scalar_condition=true}\n"
+      "  conditional_block_grad(Cond=yes, Input=x, Out=y, Out@GRAD=g, Scope=scope)"
+      " -> (Input@GRAD=x@GRAD) {sub_block=block:2, is_scalar_condition=true}\n"
+      "block 1 parent=0\n"
+      "  var at float32[2]\n"
+      "  kthvalue(X=x) -> (Out=y, Indices=at) {k=2, axis=-1}\n"
+      "block 2 parent=0 forward=1\n"
+      "  kthvalue_grad(X=x, Indices=at, Out@GRAD=g) -> (X@GRAD=x@GRAD) {k=2, axis=-1}\n",
+      {"yes", "x", "g"},
+      {"x@GRAD"}};
+  const auto out = RunTwice(test, {Tensor::Of<bool>({1}, {true}),
+                                   Floats({2, 3}, {3, 1, 2, 7, 8, 9}), Floats({2}, {1, 10})});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(0, 0, 1, 0, 10, 0));
+}
+
 TEST(ConditionalBlockGradTest, OfABlockThatDidNotRunIsZero) {
   const Case test = {
       "block 0\n"

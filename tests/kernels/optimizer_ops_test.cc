@@ -181,6 +181,18 @@ TEST(OptimizerOpsTest, ParametersWithoutElementsAreAllowed) {
   }
 }
 
+// What clipping by a global norm makes of the gradient of a parameter of shape [].
+TEST(OptimizerOpsTest, AGradientOfOneElementFitsAParameterWithoutDims) {
+  OpRun run{"sgd",
+            {{"Param", Tensor::Of<float>({}, std::vector<float>{3})},
+             {"Grad", One(2)},
+             {"LearningRate", One(0.5f)}},
+            {"ParamOut"}};
+  const auto outputs = OutputsOf(run);
+  EXPECT_EQ(outputs[0].shape, Shape({}));
+  EXPECT_EQ(Values<float>(outputs[0])[0], 2);
+}
+
 // m = 1 + 2^2 = 5, q = 1 - 0.1 * 2 / sqrt(5), p = (q - 0.1 * 0.5) / (1 + 0.1 * 0.2)
 TEST(OptimizerOpsTest, ProximalAdagradFollowsItsFormula) {
   const OpRun run{
