@@ -109,6 +109,8 @@ void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& want
       const Part part{.op = position, .slot = slot, .arg = arg};
       if (!read.contains(found->first)) {
         AddPart(found->second, part);
+        // Renaming takes a part for what the parts before it are.
+        context_.sparse.erase(ops_[position].outputs[slot].args[arg]);
       } else if (given[found->first] == 1) {
         gradients_[found->second] = {part};  // it takes the gradient and gives it back
       } else {
@@ -131,6 +133,7 @@ void GradientSums::AddPart(VarId var, Part part) {
   if (!parts.empty()) {
     if (parts.size() == 1 && parts[0].op >= 0 && !KeepsPlainName(parts[0], var)) {
       Rename(parts[0], var);
+      context_.sparse.erase(context_.GradientOf(var));
     }
     Rename(part, var);
   }

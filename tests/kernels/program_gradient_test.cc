@@ -302,6 +302,17 @@ std::vector<Case> OtherCases() {
        "  batch_norm(X=v, Scale=s, Bias=b, Mean=m, Variance=n) -> (Y=z, MeanOut=m, VarianceOut=n, "
        "SavedMean=tm, SavedVariance=tv) {epsilon=0.5}\n"
        "  elementwise_mul(X=y, Y=z) -> (Out=q)\n  mean(X=q) -> (Out=loss)\n"},
+      {"ATableThatIsAFactorBetweenItsLookups",
+       "  var ids int64[2] stop_gradient\n  var e float64[2,3]\n  var h float64[2,3]\n"
+       "  var y float64[2,2]\n  var f float64[2,3]\n  var q float64[2,5]\n  var r float64[2,5]\n",
+       "  concat(X=[i1, i0]) -> (Out=ids) {axis=0}\n"
+       "  lookup_table_v2(W=w, Ids=ids) -> (Out=e) {is_sparse=true}\n"
+       "  tanh(X=e) -> (Out=h)\n"
+       "  matmul_v2(X=h, Y=w) -> (Out=y) {trans_x=false, trans_y=true}\n"
+       "  lookup_table_v2(W=w, Ids=ids) -> (Out=f) {is_sparse=true}\n"
+       "  concat(X=[y, f]) -> (Out=q) {axis=1}\n"
+       "  elementwise_mul(X=q, Y=q) -> (Out=r)\n"
+       "  mean(X=r) -> (Out=loss)\n"},
       {"ALossOfComplexNumbers",
        "  var z float64[2,3]\n  var c complex128[2,3]\n  var d complex128[2,3]\n"
        "  var m float64[2,3]\n  var q float64[2,3]\n",
