@@ -67,6 +67,7 @@ class Inliner {
 
   // Inner layers first: the ops of a block then go out as they will stay.
   absl::StatusOr<Program> Run() && {
+    for (const int32_t b : UnusedBackwardBlocks()) Empty(b);
     for (int32_t b = static_cast<int32_t>(program_.blocks.size()) - 1; b >= 0; --b) {
       INTERP_RETURN_IF_ERROR(InlineIn(b));
     }
@@ -74,6 +75,31 @@ class Inliner {
   }
 
  private:
+  // Those of layers that nothing has differentiated.
+  std::vector<int32_t> UnusedBackwardBlocks() const {
+    absl::flat_hash_set<int32_t> used;
+    std::vector<int32_t> found;
+    for (const Block& block : program_.blocks) {
+      for (const Op& op : block.ops) {
+        if (op.type == "pylayer_grad") used.insert(BlockOfLayer(op).value_or(-1));
+        const Attr* const blocks = op.type == "pylayer" ? op.FindAttr("blocks") : nullptr;
+        const auto* const indices =
+            blocks == nullptr ? nullptr : std::get_if<BlockIndices>(&blocks->value);
+        if (indices != nullptr && indices->indices.size() > 1 && indices->indices[1] > 0) {
+          found.push_back(indices->indices[1]);
+        }
+      }
+    }
+    std::erase_if(found, [&](int32_t b) { return used.contains(b); });
+    return found;
+  }
+
+  void Empty(int32_t b) {
+    program_.blocks[b].ops.clear();
+    program_.blocks[b].vars.clear();
+    for (const int32_t child : children_[b]) Empty(child);
+  }
+
   absl::Status InlineIn(int32_t b) {
     std::vector<Op> ops;
     std::vector<Op> before = std::move(program_.blocks[b].ops);

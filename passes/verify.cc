@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
 #include "core/check_var.h"
+#include "core/gradient.h"
 #include "core/near_names.h"
 #include "core/program_print.h"
 #include "passes/feed_fetch.h"
@@ -237,6 +238,13 @@ absl::Status CheckOp(const Program& program, const OpRegistry& ops, int32_t bloc
   }
   for (const Slot& slot : op.outputs) {
     for (const VarId id : slot.args) visibility.MarkWritten(id);
+  }
+  // Before a Python layer is differentiated, nothing makes what its backward block starts from.
+  if (op.type == "pylayer") {
+    for (const VarId id : ArgumentsOf(op.outputs)) {
+      const VarId gradient = program.Find(GradientName(program.NameOf(id)));
+      if (gradient >= 0) visibility.MarkWritten(gradient);
+    }
   }
   return absl::OkStatus();
 }
