@@ -116,7 +116,17 @@ absl::Status LoadPlanFile(const FileContent& file, bool others, PreparePlace pre
 
 absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
                                                         const std::vector<ParamDecl>& declared) {
-  return IsCheckpoint(path) ? ReadFromCheckpoint(path, declared) : ReadAnyParams(path, declared);
+  const auto read = [&path](const std::vector<ParamDecl>& params) {
+    return IsCheckpoint(path) ? ReadFromCheckpoint(path, params) : ReadAnyParams(path, params);
+  };
+  absl::StatusOr<std::vector<NamedTensor>> all = read(declared);
+  if (all.ok()) return all;
+  std::vector<ParamDecl> needed = declared;
+  if (std::erase_if(needed, [](const ParamDecl& param) { return param.made_first; }) == 0) {
+    return all;
+  }
+  absl::StatusOr<std::vector<NamedTensor>> others = read(needed);
+  return others.ok() ? others : all;
 }
 
 absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {

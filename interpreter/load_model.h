@@ -37,7 +37,7 @@ absl::StatusOr<Program> ReadAnyProgram(const std::string& path);
 
 // The values of `declared`, sorted by name and AsDeclared (core/io/param_decl.h), from a file or
 // folder of parameters (core/io/pickle_params.h) or a checkpoint of training, which may hold
-// others, too.
+// others, too. Those that are made first may be missing, all of them.
 absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
                                                         const std::vector<ParamDecl>& declared);
 

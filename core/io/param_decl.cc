@@ -25,6 +25,33 @@ std::vector<bool> NamedIn(const Program& program, const std::vector<Slot> Op::*s
   return named;
 }
 
+// Variables that an op of block 0 writes before any op reads them, and that no other block names,
+// by VarId.
+std::vector<bool> MadeFirst(const Program& program) {
+  std::vector<bool> named(program.names.size());
+  std::vector<bool> made(program.names.size());
+  const auto name = [&named](const std::vector<Slot>& slots) {
+    for (const Slot& slot : slots) {
+      for (const VarId id : slot.args) named[id] = true;
+    }
+  };
+  for (size_t b = 1; b < program.blocks.size(); ++b) {
+    for (const Op& op : program.blocks[b].ops) {
+      name(op.inputs);
+      name(op.outputs);
+    }
+  }
+  for (size_t i = 0; !program.blocks.empty() && i < program.blocks[0].ops.size(); ++i) {
+    const Op& op = program.blocks[0].ops[i];
+    name(op.inputs);
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) made[id] = made[id] || !named[id];
+    }
+    name(op.outputs);
+  }
+  return made;
+}
+
 bool FitsDims(absl::Span<const int64_t> found, absl::Span<const int64_t> declared) {
   return std::equal(found.begin(), found.end(), declared.begin(), declared.end(),
                     [](int64_t dim, int64_t of) { return of == -1 || of == dim; });
@@ -84,6 +111,7 @@ absl::Status NotDeclared(DType dtype, const Shape& shape, const ParamDecl& param
 std::vector<ParamDecl> ParamsOf(const Program& program) {
   const std::vector<bool> written = NamedIn(program, &Op::outputs);
   const std::vector<bool> read = NamedIn(program, &Op::inputs);
+  const std::vector<bool> made_first = MadeFirst(program);
   const bool quantised = IsQuantised(program);
   std::vector<ParamDecl> params;
   std::vector<bool> seen(program.names.size());
@@ -96,7 +124,8 @@ std::vector<ParamDecl> ParamsOf(const Program& program) {
                         .dims = var.dims,
                         .written = written[var.id],
                         .unused = !written[var.id] && !read[var.id],
-                        .quantised = quantised});
+                        .quantised = quantised,
+                        .made_first = made_first[var.id]});
     }
   }
   std::sort(params.begin(), params.end(),

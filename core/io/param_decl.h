@@ -23,6 +23,9 @@ struct ParamDecl {
   bool written = false;
   bool unused = false;
   bool quantised = false;
+  // The program needs no value from before: an op of block 0 writes it before any reads it, and no
+  // block does. Paddle's `w.detach()` and `w.clone()` are such, which no startup program makes.
+  bool made_first = false;
 };
 
 // The persistable LOD_TENSOR variables of all blocks, once each, sorted by name: what a combined

@@ -44,6 +44,27 @@ TEST(ParamDeclTest, WhatTheProgramWritesMayHaveOtherDimsOfOne) {
   EXPECT_THAT(check({1, 4}, {4, 1}, true), FailsWith(kInvalid, "declares float32[1,4]"));
 }
 
+TEST(ParamDeclTest, WhatAnOpMakesBeforeOthersReadItIsMadeFirst) {
+  const absl::StatusOr<Program> program = ParseProgram(R"(block 0
+  var counter float32[1] persistable
+  var inner float32[1] persistable
+  var made float32[1] persistable
+  var read float32[1] persistable
+  increment(X=counter) -> (Out=counter)
+  assign(X=read) -> (Out=made)
+  assign(X=made) -> (Out=read)
+  assign(X=read) -> (Out=inner)
+block 1 parent=0
+  assign(X=read) -> (Out=inner)
+)");
+  ASSERT_THAT(program, IsOk());
+  std::vector<std::string> made_first;
+  for (const ParamDecl& param : ParamsOf(*program)) {
+    if (param.made_first) made_first.push_back(param.name);
+  }
+  EXPECT_THAT(made_first, ElementsAre("made"));
+}
+
 TEST(ParamDeclTest, WhatIsReadTakesTheDeclaredDimsOfOne) {
   const auto dims = [](const Shape& found, std::vector<int64_t> declared, bool written = false) {
     const auto tensor = AsDeclared(Filled(DType::kFloat32, found),

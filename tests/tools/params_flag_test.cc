@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/io/npz.h"
+#include "core/io/params.h"
 #include "tests/testing/command.h"
 
 namespace interp::testing {
@@ -52,6 +53,28 @@ TEST(ParamsFlagTest, TakesNpzByNames) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(run({a, more}).err, ::testing::HasSubstr("there is no parameter 'b'"));
   EXPECT_THAT(run({a, {"b", a.second}}).err, ::testing::HasSubstr("parameter 'b'"));
+}
+
+// A parameter's `detach()` is one that no startup program makes.
+TEST(ParamsFlagTest, WhatTheProgramMakesFirstMayBeMissing) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "sum.txt") << "program version=0\n"
+                                       "block 0\n"
+                                       "  var w float32[2] persistable param\n"
+                                       "  var detach_w float32[2] persistable\n"
+                                       "  var sum float32[2]\n"
+                                       "  share_data(X=w) -> (Out=detach_w)\n"
+                                       "  elementwise_add(X=detach_w, Y=w) -> (Out=sum)\n";
+  const NamedTensor w("w", Tensor::Of<float>({2}, {1, 2}));
+  const NamedTensor sum("sum", Tensor::Of<float>({2}, {2, 4}));
+  ASSERT_TRUE(WriteNpz(folder / "expected.npz", {{sum}}).ok());
+  ASSERT_TRUE(WriteNpz(folder / "w.npz", {{w}}).ok());
+  ASSERT_TRUE(WriteCombinedParams(folder / "w.pdiparams", {{w}}).ok());
+  for (const std::string& params : {folder / "w.npz", folder / "w.pdiparams"}) {
+    const CommandResult result = RunInterp({"run", folder / "sum.txt", "--params", params,
+                                            "--fetch", "sum", "--expect", folder / "expected.npz"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
 }
 
 }  // namespace
