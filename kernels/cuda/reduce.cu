@@ -36,8 +36,9 @@ struct Plan {
   Dims reduced;
 };
 
+// As on the host. Memory takes longer than the sums.
 template <typename T>
-using Accumulator = std::conditional_t<std::is_integral_v<T>, int64_t, ComputeType<T>>;
+using Accumulator = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
 
 // How elements of T are folded: Start, then Fold with Map of each, then Finish.
 template <typename T>

@@ -76,6 +76,16 @@ TEST_F(ReduceFloats, FoldLongRowsByABlock) {
   }
 }
 
+// As on the host: what is beyond the range or precision of float32 on the way is not lost.
+TEST_F(ReduceFloats, FoldInDouble) {
+  const std::vector<float> large = {3e38f, 3e38f};
+  EXPECT_THAT(Reduced(ReduceOp::kMean, large, {2}, {0}), ::testing::ElementsAre(3e38f));
+  const std::vector<float> factors = {1e30f, 1e-30f, 1e30f, 1e-30f};
+  EXPECT_THAT(Reduced(ReduceOp::kProd, factors, {4}, {0}), ::testing::ElementsAre(1.0f));
+  const std::vector<float> cancelling = {1e8f, -1e8f, 1.0f};
+  EXPECT_THAT(Reduced(ReduceOp::kSum, cancelling, {3}, {0}), ::testing::ElementsAre(1.0f));
+}
+
 TEST_F(ReduceFloats, KeepNaN) {
   std::vector<float> x(300, 1.0f);
   x[123] = std::numeric_limits<float>::quiet_NaN();
