@@ -40,6 +40,13 @@ absl::Status IndexSelect(KernelContext& ctx) {
   return GatherAlong(ctx, *NormalizeAxis(ctx.attrs<GatherAttrs>().axis, rank));
 }
 
+absl::Status UpdateRowsOf(const KernelContext& ctx, DType dtype, RowUpdate update,
+                          const RowsByIndex& arguments) {
+  return UpdateRows(
+      dtype, update, arguments, [&ctx](size_t bytes) { return ctx.workspace(bytes); },
+      StreamOf(ctx));
+}
+
 // Out@GRAD, X, Index, Axis -> X@GRAD. Of gather, as in Paddle, every block gets the sums of the
 // first one.
 template <bool kFirstBlockForAll>
@@ -58,7 +65,7 @@ absl::Status GatherGrad(KernelContext& ctx) {
                                  .columns = shape.numel(axis + 1, shape.rank()),
                                  .count = index.numel()};
   if (x_grad.numel() == 0) return absl::OkStatus();
-  INTERP_RETURN_IF_ERROR(UpdateRows(x_grad.dtype, RowUpdate::kSum, arguments, StreamOf(ctx)));
+  INTERP_RETURN_IF_ERROR(UpdateRowsOf(ctx, x_grad.dtype, RowUpdate::kSum, arguments));
   if (!kFirstBlockForAll || blocks == 1) return absl::OkStatus();
   const int64_t block = x_grad.numel() / blocks;
   return CopyStrided(ctx, CopyDims{{blocks - 1, 0, block}, {block, 1, 1}}, {x_grad},
@@ -85,33 +92,31 @@ absl::Status LookupGrad(KernelContext& ctx) {
   if (!ctx.has_output(/*slot=*/0)) return absl::OkStatus();
   const Tensor& ids = ctx.input(/*slot=*/1);
   Tensor& w_grad = ctx.output(/*slot=*/0);
-  return UpdateRows(w_grad.dtype, RowUpdate::kSum,
-                    {.updates = ctx.input(/*slot=*/2).raw_data(),
-                     .indices = ids.raw_data(),
-                     .index_dtype = ids.dtype,
-                     .out = w_grad.mutable_raw_data(),
-                     .rows = w_grad.shape[0],
-                     .columns = w_grad.shape[1],
-                     .count = ids.numel(),
-                     .skipped_index = ctx.attrs<LookupAttrs>().padding_idx},
-                    StreamOf(ctx));
+  return UpdateRowsOf(ctx, w_grad.dtype, RowUpdate::kSum,
+                      {.updates = ctx.input(/*slot=*/2).raw_data(),
+                       .indices = ids.raw_data(),
+                       .index_dtype = ids.dtype,
+                       .out = w_grad.mutable_raw_data(),
+                       .rows = w_grad.shape[0],
+                       .columns = w_grad.shape[1],
+                       .count = ids.numel(),
+                       .skipped_index = ctx.attrs<LookupAttrs>().padding_idx});
 }
 
 // X, Ids, Updates -> Out.
 absl::Status Scatter(KernelContext& ctx) {
   const Tensor& x = ctx.input(/*slot=*/0);
   const Tensor& ids = ctx.input(/*slot=*/1);
-  return UpdateRows(x.dtype,
-                    ctx.attrs<ScatterAttrs>().overwrite ? RowUpdate::kLast : RowUpdate::kReplace,
-                    {.old = x.raw_data(),
-                     .updates = ctx.input(/*slot=*/2).raw_data(),
-                     .indices = ids.raw_data(),
-                     .index_dtype = ids.dtype,
-                     .out = ctx.output(/*slot=*/0).mutable_raw_data(),
-                     .rows = x.shape[0],
-                     .columns = x.shape.numel(1, x.shape.rank()),
-                     .count = ids.numel()},
-                    StreamOf(ctx));
+  return UpdateRowsOf(ctx, x.dtype,
+                      ctx.attrs<ScatterAttrs>().overwrite ? RowUpdate::kLast : RowUpdate::kReplace,
+                      {.old = x.raw_data(),
+                       .updates = ctx.input(/*slot=*/2).raw_data(),
+                       .indices = ids.raw_data(),
+                       .index_dtype = ids.dtype,
+                       .out = ctx.output(/*slot=*/0).mutable_raw_data(),
+                       .rows = x.shape[0],
+                       .columns = x.shape.numel(1, x.shape.rank()),
+                       .count = ids.numel()});
 }
 
 // Out@GRAD, Ids -> X@GRAD without the rows that were written over, Updates@GRAD.
@@ -131,15 +136,14 @@ absl::Status ScatterGrad(KernelContext& ctx) {
   }
   Tensor* const x_grad = ctx.optional_output(/*slot=*/0);
   if (x_grad == nullptr) return absl::OkStatus();
-  return UpdateRows(out_grad.dtype, RowUpdate::kLast,
-                    {.old = out_grad.raw_data(),
-                     .indices = ids.raw_data(),
-                     .index_dtype = ids.dtype,
-                     .out = x_grad->mutable_raw_data(),
-                     .rows = out_grad.shape[0],
-                     .columns = columns,
-                     .count = ids.numel()},
-                    StreamOf(ctx));
+  return UpdateRowsOf(ctx, out_grad.dtype, RowUpdate::kLast,
+                      {.old = out_grad.raw_data(),
+                       .indices = ids.raw_data(),
+                       .index_dtype = ids.dtype,
+                       .out = x_grad->mutable_raw_data(),
+                       .rows = out_grad.shape[0],
+                       .columns = columns,
+                       .count = ids.numel()});
 }
 
 // The slices of a tensor of shape `x` that tuples of coordinates name.
@@ -174,15 +178,14 @@ absl::Status GatherSlices(const KernelContext& ctx, const Slices& slices, const 
 
 absl::Status UpdateSlices(const KernelContext& ctx, const Slices& slices, RowUpdate update,
                           const void* old, const Tensor& updates, Tensor& out) {
-  return UpdateRows(out.dtype, update,
-                    {.old = old,
-                     .updates = updates.raw_data(),
-                     .indices = slices.numbers.data<int64_t>(),
-                     .out = out.mutable_raw_data(),
-                     .rows = slices.rows,
-                     .columns = slices.columns,
-                     .count = slices.count},
-                    StreamOf(ctx));
+  return UpdateRowsOf(ctx, out.dtype, update,
+                      {.old = old,
+                       .updates = updates.raw_data(),
+                       .indices = slices.numbers.data<int64_t>(),
+                       .out = out.mutable_raw_data(),
+                       .rows = slices.rows,
+                       .columns = slices.columns,
+                       .count = slices.count});
 }
 
 // X, Index -> Out.

@@ -1,6 +1,6 @@
 // Rows of a tensor that a list of numbers names: what scatters write to them and what the gradients
-// of gathers add up in them. Each row is looked for in the whole list, so that sums have the order
-// of the list whatever the threads do.
+// of gathers add up in them. Sums have the order of the list whatever the threads do: each row is
+// looked for in the whole of a short list, and in a sorted copy of a long one.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "core/dtype.h"
 #include "core/status.h"
+#include "kernels/cuda/take_workspace.h"
 
 namespace interp::cuda {
 
@@ -35,10 +36,10 @@ struct RowsByIndex {
   int64_t skipped_index = -1;  // names no row, either
 };
 
-// Of float32, float64, float16, bfloat16, int32 or int64; 16-bit floats add up in float32. Enqueued
-// on `stream`.
+// Of float32, float64, float16, bfloat16, int32 or int64; 16-bit floats add up in float32. Takes
+// temporary memory for a sorted copy. Enqueued on `stream`.
 absl::Status UpdateRows(DType dtype, RowUpdate update, const RowsByIndex& arguments,
-                        cudaStream_t stream);
+                        TakeWorkspace take_workspace, cudaStream_t stream);
 
 // rows[i] = the number of the slice that tuple i of `depth` = lengths.size() coordinates names in a
 // tensor whose first dimensions are `lengths`; -1 where one is out of range. Enqueued on `stream`.

@@ -205,6 +205,33 @@ TEST_F(MoveRows, ScattersKeepTheOrderOfTheList) {
   ExpectSameAsHost({"scatter_nd_add_grad", {}, {{"Out@GRAD", x}, {"Index", tuples}}});
 }
 
+// So long that they are sorted first.
+TEST_F(MoveRows, LongListsKeepTheirOrderToo) {
+  constexpr int64_t kCount = 1500;  // more than a block sorts at once
+  std::vector<int64_t> rows(kCount);
+  for (int64_t i = 0; i < kCount; ++i) rows[i] = i * i * 7 % 43;
+  const Tensor ids = Tensor::Of<int64_t>(Shape({kCount}), rows);
+  const Tensor x = SomeTensor<float>({60, 3});
+  const Tensor updates = SomeTensor<float>({kCount, 3}, 2);
+  for (const bool overwrite : {true, false}) {
+    ExpectSameAsHost(
+        {"scatter", {{"overwrite", overwrite}}, {{"X", x}, {"Ids", ids}, {"Updates", updates}}});
+  }
+  const Tensor narrow =
+      Tensor::Of<int32_t>(Shape({kCount, 1}), std::vector<int32_t>(rows.begin(), rows.end()));
+  ExpectSameAsHost({"scatter_nd_add", {}, {{"X", x}, {"Index", narrow}, {"Updates", updates}}});
+  ExpectSameAsHost({"index_select_grad",
+                    {{"dim", 1}},
+                    {{"Out@GRAD", SomeTensor<float>({2, kCount, 3})},
+                     {"X", SomeTensor<float>({2, 60, 3})},
+                     {"Index", ids}}});
+  for (const int64_t padding : {int64_t{-1}, int64_t{7}}) {
+    ExpectSameAsHost({"lookup_table_v2_grad",
+                      {{"padding_idx", padding}},
+                      {{"W", SomeTensor<float>({60, 3})}, {"Ids", ids}, {"Out@GRAD", updates}}});
+  }
+}
+
 TEST_F(MoveRows, ElementsAreChosen) {
   const Tensor condition = Tensor::Of<bool>(Shape({4}), {true, false, false, true});
   const Tensor x = SomeTensor<float>({4});
