@@ -3,6 +3,7 @@
 // dimension is dropped, Out keeps the shape [1].
 #include "core/op_def.h"
 #include "kernels/tensor/input_gradient.h"
+#include "kernels/tensor/kept_strides.h"
 #include "kernels/tensor/strided_window.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
@@ -32,7 +33,9 @@ absl::Status StridedSlice(KernelContext& ctx) {
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const Window window, FindWindow(ctx));
   const Strides from = StridesOf(input);
-  const Strides to = StridesOf(window.size, out.layout);
+  INTERP_ASSIGN_OR_RETURN(
+      const Strides to,
+      StridesWithDropped(out, window.size.rank(), ctx.attrs<StridedSliceAttrs>().decrease_axis));
   int64_t offset = 0;
   CopyDims dims;
   for (int i = 0; i < window.size.rank(); ++i) {
