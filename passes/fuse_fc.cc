@@ -6,6 +6,7 @@
 #include "core/attr_reader.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
+#include "passes/uncertain_ranks.h"
 
 namespace interp {
 namespace {
@@ -25,7 +26,9 @@ struct Product {
 class FcFuser {
  public:
   FcFuser(Program program, const OpRegistry& ops)
-      : fuser_(std::move(program), ops), fused_def_(*ops.Find(kFusedFc)) {}
+      : fuser_(std::move(program), ops),
+        uncertain_(FindUncertainRanks(fuser_.program())),
+        fused_def_(*ops.Find(kFusedFc)) {}
 
   Program Run() && {
     for (int i = 0; i < std::ssize(fuser_.ops()); ++i) TryFuse(i);
@@ -79,7 +82,8 @@ class FcFuser {
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
     const Var* weight = fuser_.ParameterUntil(index, w);
     if (!x.has_value() || weight == nullptr || weight->dims.size() != 2) return std::nullopt;
-    const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x]);
+    const std::optional<int32_t> rows =
+        RowDimsOfProduct(product, fuser_.uses()[*x], uncertain_[*x]);
     if (!rows.has_value() || !fuser_.IsStable(*x, index) || !HasKernel(*w)) return std::nullopt;
     return Product{*x, *w, *rows, weight->dims[1]};
   }
@@ -136,6 +140,7 @@ class FcFuser {
   }
 
   Fuser fuser_;
+  const std::vector<bool> uncertain_;  // by VarId
   const OpDef& fused_def_;
 };
 

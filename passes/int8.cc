@@ -10,6 +10,7 @@
 #include "passes/op_effects.h"
 #include "passes/quantizers.h"
 #include "passes/split_writes.h"
+#include "passes/uncertain_ranks.h"
 
 namespace interp {
 namespace {
@@ -42,6 +43,7 @@ class Int8Maker {
   Int8Maker(Program program, const PassContext& context)
       : fuser_(std::move(program), context.ops),
         writers_(FindWriters(fuser_)),
+        uncertain_(FindUncertainRanks(fuser_.program())),
         float32_ops_(context.float32_ops) {}
 
   // False when nothing was found.
@@ -95,7 +97,8 @@ class Int8Maker {
     const std::optional<VarId> x = Fuser::Argument(product.inputs, "X");
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
     if (!x.has_value() || !w.has_value()) return std::nullopt;
-    const std::optional<int32_t> rows = RowDimsOfProduct(product, fuser_.uses()[*x]);
+    const std::optional<int32_t> rows =
+        RowDimsOfProduct(product, fuser_.uses()[*x], uncertain_[*x]);
     if (!rows.has_value()) return std::nullopt;
     std::optional<Match> match = MatchSides(*x, *w, /*filter_axis=*/1);
     if (!match.has_value() || !MatchSums(index, "Out", *rows, *match)) return std::nullopt;
@@ -281,6 +284,7 @@ class Int8Maker {
 
   Fuser fuser_;
   const std::vector<int> writers_;
+  const std::vector<bool> uncertain_;  // by VarId
   const std::vector<std::string>& float32_ops_;
   absl::flat_hash_map<VarId, Twin> twins_;     // by the value on a grid
   absl::flat_hash_map<VarId, int> converted_;  // reads that int8 ops have taken over
