@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<OnednnInt8Conv>> OnednnInt8Conv::Make(const ConvP
     return Unimplemented("two post-ops that clip");
   }
   auto conv = std::make_unique<OnednnInt8Conv>();
-  INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
+  INTERP_RETURN_IF_ERROR(CatchErrorsOfMaking([&]() -> absl::Status {
     const ConvGeometry g = MakeGeometry(problem, HasBias(epilogue), DType::kFloat32);
     INTERP_ASSIGN_OR_RETURN(const Desc desc, Choose(g, epilogue));
     conv->plain_desc_ = StridedDesc(g.plain_filter.dims(), {}, memory::data_type::s8);

@@ -28,8 +28,9 @@ struct Int8Epilogue {
 // Thread-safety: not for concurrent use.
 class OnednnInt8Conv {
  public:
-  // Errors: Unimplemented when oneDNN has nothing but its reference loops for the case, when the
-  // processor would saturate sums of two products, and for activations that are no post-ops.
+  // Errors: Unimplemented when oneDNN has nothing but its reference loops for the case or fails to
+  // generate its code, when the processor would saturate sums of two products, and for activations
+  // that are no post-ops.
   static absl::StatusOr<std::unique_ptr<OnednnInt8Conv>> Make(const ConvProblem& problem,
                                                               const Int8Epilogue& epilogue);
 

@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<OnednnConv>> OnednnConv::Make(const ConvProblem& 
                     (wide && IsCached(problem) && !PaysAsPostOp(epilogue.activation));
   auto conv = std::make_unique<OnednnConv>();
   conv->dtype_ = dtype;
-  INTERP_RETURN_IF_ERROR(CatchErrors([&]() -> absl::Status {
+  INTERP_RETURN_IF_ERROR(CatchErrorsOfMaking([&]() -> absl::Status {
     const ConvGeometry g = MakeGeometry(problem, epilogue.bias, dtype, out_dtype);
     // Outlives the descriptors made from it: walking on to the next implementation reads it again.
     const convolution_forward::desc op(prop_kind::forward_inference, algorithm::convolution_direct,

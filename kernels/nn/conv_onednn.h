@@ -40,7 +40,8 @@ inline constexpr int64_t kCachedImageBytes = int64_t{1} << 20;
 // Thread-safety: not for concurrent use.
 class OnednnConv {
  public:
-  // Errors: Unimplemented when oneDNN has nothing but its reference loops for the case.
+  // Errors: Unimplemented when oneDNN has nothing but its reference loops for the case, or fails to
+  // generate its code.
   static absl::StatusOr<std::unique_ptr<OnednnConv>> Make(const ConvProblem& problem,
                                                           const ConvEpilogue& epilogue,
                                                           DType dtype) {

@@ -47,6 +47,21 @@ absl::Status CatchErrors(const Body& body) {
   }
 }
 
+// The same where a primitive is made that there is something instead of: Unimplemented also when
+// oneDNN fails to generate its code, as it does for some post-ops of grouped convolutions that it
+// has offered to run.
+template <typename Body>
+absl::Status CatchErrorsOfMaking(const Body& body) {
+  try {
+    return body();
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_runtime_error) return StatusOfException(error);
+    return Unimplemented("oneDNN: ", error.message);
+  } catch (const std::exception& exception) {
+    return StatusOfException(exception);
+  }
+}
+
 using MemDesc = dnnl::memory::desc;
 
 // Descriptor of strided elements; strides count elements. Empty strides: row-major.
