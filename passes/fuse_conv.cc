@@ -104,17 +104,18 @@ class ConvFuser {
                          IsOneOf(kScales, slot.name);
       if (!known && !slot.args.empty()) return std::nullopt;
     }
-    const Var* filter = fuser_.ParameterUntil(index, Fuser::Argument(conv.inputs, "Filter"));
+    const std::optional<VarId> filter_id = Fuser::Argument(conv.inputs, "Filter");
+    const Var* filter = fuser_.ParameterUntil(index, filter_id);
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
     const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
     if (filter == nullptr || filter->dims.size() != 4 || filter->dims[0] <= 0 ||
         !input.has_value() || !output.has_value()) {
       return std::nullopt;
     }
-    if (!fuser_.IsStable(*input, index) || !HasKernel(*output) || IsFusedConv(conv)) {
+    if (!fuser_.IsStable(*input, index) || IsFusedConv(conv) ||
+        !HasKernels(conv.type, *filter_id, *output)) {
       return std::nullopt;
     }
-    if (transposed && fuser_.uses()[*output].var->dtype != DType::kFloat32) return std::nullopt;
     Chain chain;
     chain.ops = {index};
     AttrReader attrs(conv);
@@ -131,8 +132,18 @@ class ConvFuser {
 
   bool IsTransposed(const Chain& chain) const { return op(chain.ops.front()).type == kTransposed; }
 
-  bool HasKernel(VarId output) const {
-    const Var* var = fuser_.uses()[output].var;
+  // Results may be declared wrongly: the dtype of the filter, which is loaded, counts as well. That
+  // of int8 convolutions may be int8.
+  bool HasKernels(absl::string_view type, VarId filter, VarId output) const {
+    const auto has = [&](VarId id) {
+      const Var* const var = fuser_.uses()[id].var;
+      return HasKernel(id) && (type != kTransposed || var->dtype == DType::kFloat32);
+    };
+    return has(output) && (type == kInt8Conv2d || has(filter));
+  }
+
+  bool HasKernel(VarId id) const {
+    const Var* var = fuser_.uses()[id].var;
     return var != nullptr &&
            std::any_of(fused_def_.kernels.begin(), fused_def_.kernels.end(),
                        [var](const KernelDef& kernel) { return kernel.dtype == var->dtype; });
