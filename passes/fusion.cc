@@ -204,7 +204,11 @@ std::optional<FusedActivation> ReadActivation(const Op& op) {
     return alpha == 0 ? std::nullopt : made(name, alpha, beta);
   };
   if (op.type == "relu" || op.type == "sigmoid" || op.type == "tanh") return made(op.type);
-  if (op.type == "relu6") return made_unless_zero("relu6", attrs.Float("threshold", 6));
+  if (op.type == "relu6") {
+    // Below 0 the fused form clips between limits that have changed places.
+    const float threshold = attrs.Float("threshold", 6);
+    return threshold > 0 ? made("relu6", threshold) : std::nullopt;
+  }
   if (op.type == "leaky_relu") return made_unless_zero("leaky_relu", attrs.Float("alpha", 0.02F));
   if (op.type == "swish") return made_unless_zero("swish", attrs.Float("beta", 1));
   if (op.type == "silu") return made("swish", 1);
