@@ -426,7 +426,7 @@ absl::Status InstructionRunner::NoteShape(Output& output) {
   if (!tensor.shape.CheckedNumel().has_value()) {
     return InvalidArgument("an output would have shape ", ToString(tensor.shape));
   }
-  if (output.layout == Layout::kChannelsLast && rank != 4 && rank != 5) {
+  if (tensor.layout == Layout::kChannelsLast && rank != 4 && rank != 5) {
     return InvalidArgument("an output declared as an image has shape ", ToString(tensor.shape));
   }
   const size_t size_bytes = tensor.size_bytes();

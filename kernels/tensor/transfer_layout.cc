@@ -1,5 +1,7 @@
 // transfer_layout: Out = X in the memory order `dst_layout` (a Layout). Plans insert it where an op
-// wants another layout than its input has.
+// wants another layout than its input has. What is declared as an image and is none in a run has
+// one order alone and is handed on in it: such as an image that a squeeze without axes has left
+// fewer dimensions, and what stands for an image that is not defined yet. Kernels go by the tensor.
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
 
@@ -20,24 +22,18 @@ TransferAttrs ReadTransferAttrs(AttrReader& reader) {
 }
 
 absl::Status InferTransfer(InferContext& ctx) {
-  const TransferAttrs& attrs = ctx.attrs<TransferAttrs>();
-  const Shape& shape = ctx.input(kX).shape;
-  const bool image = shape.rank() == 4 || shape.rank() == 5;
-  if (!image && shape.numel() > 1) {
-    return InvalidArgument("'X' has shape ", ToString(shape),
-                           ", expected rank 4 or 5 for a channels-last layout");
-  }
+  const int rank = ctx.input(kX).shape.rank();
+  const bool image = rank == 4 || rank == 5;
   ctx.ShareShape(kX, kOut);
-  // What stands for an image that is not defined yet has one element, and no order to change.
-  ctx.output(kOut).layout = image ? attrs.dst : Layout::kPlain;
+  ctx.output(kOut).layout = image ? ctx.attrs<TransferAttrs>().dst : Layout::kPlain;
   return absl::OkStatus();
 }
 
 absl::Status Transfer(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
-  const bool same_order =
-      x.numel() <= 1 || x.shape[1] <= 1 || x.shape.numel(2, x.shape.rank()) <= 1;
+  const bool same_order = x.layout == out.layout || x.numel() <= 1 || x.shape[1] <= 1 ||
+                          x.shape.numel(2, x.shape.rank()) <= 1;
   if (same_order && x.place().on_host()) {
     // Safe without the plan's knowledge: nobody writes memory it shares. Memory of a device is
     // handed on by what the plan knows.

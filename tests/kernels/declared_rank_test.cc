@@ -19,8 +19,20 @@ constexpr const char* kRankProgram = R"(block 0
   im2sequence(X=n) -> (Out=y) {kernels=[1, 1], strides=[1, 1], paddings=[0, 0, 0, 0], out_stride=[1, 1]}
 )";
 
-Tensor RowsOf(bool optimize_layout) {
-  absl::StatusOr<Program> program = ParseProgram(kRankProgram);
+// At batch 1 the squeeze drops the batch, and what is declared as an image has three dimensions.
+constexpr const char* kSqueezedProgram = R"(block 0
+  var x float32[-1,8,-1,-1]
+  var w float32[8,8,1,1]
+  var c float32[-1,8,-1,-1]
+  var s float32[-1,8,-1,-1]
+  var y float32[-1,8,-1,-1]
+  conv2d(Input=x, Filter=w) -> (Output=c) {paddings=[0, 0], strides=[1, 1]}
+  squeeze2(X=x) -> (Out=s) {axes=[]}
+  elementwise_add(X=c, Y=s) -> (Out=y) {axis=-1}
+)";
+
+Tensor RowsOf(const char* text, bool optimize_layout) {
+  absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_THAT(program, IsOk());
   CoreOptions options;
   options.plan.optimize_layout = optimize_layout;
@@ -31,14 +43,18 @@ Tensor RowsOf(bool optimize_layout) {
   return outputs->at(0);
 }
 
-TEST(DeclaredRankTest, AnImageDeclaredAsNoneIsReadInItsOrder) {
-  const Tensor plain = RowsOf(false);
-  const Tensor last = RowsOf(true);
+void ExpectSameRows(const char* text) {
+  const Tensor plain = RowsOf(text, false);
+  const Tensor last = RowsOf(text, true);
   ASSERT_EQ(plain.shape, last.shape);
   for (int64_t i = 0; i < plain.numel(); ++i) {
     ASSERT_NEAR(plain.data<float>()[i], last.data<float>()[i], 1e-5) << i;
   }
 }
+
+TEST(DeclaredRankTest, AnImageDeclaredAsNoneIsReadInItsOrder) { ExpectSameRows(kRankProgram); }
+
+TEST(DeclaredRankTest, WhatIsDeclaredAsAnImageMayBeNone) { ExpectSameRows(kSqueezedProgram); }
 
 }  // namespace
 }  // namespace interp::testing
