@@ -88,9 +88,10 @@ class FcFuser {
     return Product{*x, *w, *rows, weight->dims[1]};
   }
 
+  // Attributes of activations are of float32: products of float64 would lose digits.
   bool HasKernel(VarId id) const {
     const Var* var = fuser_.uses()[id].var;
-    return var != nullptr &&
+    return var != nullptr && var->dtype != DType::kFloat64 &&
            std::any_of(fused_def_.kernels.begin(), fused_def_.kernels.end(),
                        [var](const KernelDef& kernel) { return kernel.dtype == var->dtype; });
   }

@@ -1,5 +1,7 @@
 #include "kernels/nn/fused_activation.h"
 
+#include <cmath>
+
 #include "kernels/util/erf_rows.h"
 #include "kernels/util/logistic_rows.h"
 #include "kernels/util/vector_math.h"
@@ -29,11 +31,35 @@ constexpr NamedActivation kActivations[] = {
     {"gelu_erf", {ActivationKind::kGelu}},
 };
 
-float Clamp01(float x) { return x < 0 ? 0.0F : (x > 1 ? 1.0F : x); }
+template <typename T>
+T Clamp01(T x) {
+  return x < 0 ? T{0} : (x > 1 ? T{1} : x);
+}
 
-template <typename F>
-void Map(float* data, int64_t n, F f) {
+template <typename T, typename F>
+void Map(T* data, int64_t n, F f) {
   for (int64_t i = 0; i < n; ++i) data[i] = f(data[i]);
+}
+
+// Those made of straight lines.
+template <typename T>
+void ApplyLines(const FusedActivation& activation, T* data, int64_t n) {
+  const T a = activation.alpha;
+  const T b = activation.beta;
+  switch (activation.kind) {
+    case ActivationKind::kRelu:
+      return Map(data, n, [](T x) { return x < 0 ? T{0} : x; });
+    case ActivationKind::kRelu6:
+      return Map(data, n, [a](T x) { return x < 0 ? T{0} : (x > a ? a : x); });
+    case ActivationKind::kLeakyRelu:
+      return Map(data, n, [a](T x) { return x < 0 ? a * x : x; });
+    case ActivationKind::kHardSigmoid:
+      return Map(data, n, [a, b](T x) { return Clamp01(a * x + b); });
+    case ActivationKind::kHardSwish:
+      return Map(data, n, [a, b](T x) { return x * Clamp01(a * x + b); });
+    default:
+      return;
+  }
 }
 
 }  // namespace
@@ -110,31 +136,38 @@ bool PaysAsPostOp(const FusedActivation& activation) {
 }
 
 void ApplyActivation(const FusedActivation& activation, float* data, int64_t n) {
-  const float a = activation.alpha;
-  const float b = activation.beta;
   switch (activation.kind) {
-    case ActivationKind::kNone:
-      return;
-    case ActivationKind::kRelu:
-      return Map(data, n, [](float x) { return x < 0 ? 0.0F : x; });
-    case ActivationKind::kRelu6:
-      return Map(data, n, [a](float x) { return x < 0 ? 0.0F : (x > a ? a : x); });
-    case ActivationKind::kLeakyRelu:
-      return Map(data, n, [a](float x) { return x < 0 ? a * x : x; });
-    case ActivationKind::kHardSigmoid:
-      return Map(data, n, [a, b](float x) { return Clamp01(a * x + b); });
-    case ActivationKind::kHardSwish:
-      return Map(data, n, [a, b](float x) { return x * Clamp01(a * x + b); });
     case ActivationKind::kSigmoid:
       return SigmoidRow(data, data, n);
     case ActivationKind::kSwish:
-      return SwishRow(a, data, data, n);
+      return SwishRow(activation.alpha, data, data, n);
     case ActivationKind::kTanh:
       return Map(data, n, [](float x) { return Tanh(x); });
     case ActivationKind::kMish:
       return Map(data, n, [](float x) { return x * Tanh(Log1p(Exp(x))); });
     case ActivationKind::kGelu:
       return GeluRow(data, data, n);
+    default:
+      return ApplyLines(activation, data, n);
+  }
+}
+
+// Rare: no pass fuses products of float64.
+void ApplyActivation(const FusedActivation& activation, double* data, int64_t n) {
+  const double a = activation.alpha;
+  switch (activation.kind) {
+    case ActivationKind::kSigmoid:
+      return Map(data, n, [](double x) { return 1 / (1 + std::exp(-x)); });
+    case ActivationKind::kSwish:
+      return Map(data, n, [a](double x) { return x / (1 + std::exp(-a * x)); });
+    case ActivationKind::kTanh:
+      return Map(data, n, [](double x) { return std::tanh(x); });
+    case ActivationKind::kMish:
+      return Map(data, n, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); });
+    case ActivationKind::kGelu:
+      return Map(data, n, [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; });
+    default:
+      return ApplyLines(activation, data, n);
   }
 }
 

@@ -54,5 +54,6 @@ void AppendActivation(const FusedActivation& activation, dnnl::post_ops& ops, fl
 
 // Applies the activation to data[0, n).
 void ApplyActivation(const FusedActivation& activation, float* data, int64_t n);
+void ApplyActivation(const FusedActivation& activation, double* data, int64_t n);
 
 }  // namespace interp::nn

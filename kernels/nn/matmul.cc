@@ -111,12 +111,18 @@ OpDef WithBias(OpDef def, std::vector<SlotDef> inputs) {
   return def;
 }
 
+OpDef FcDef() {
+  OpDef def = WithBias(MatmulDef("fc", ParseAttrs<MatmulAttrs, ReadFc>),
+                       {{"Input"}, {"W"}, {"Bias", kOptional}});
+  def.kernels.push_back({DType::kFloat64, MatmulWithBias<double>});
+  return def;
+}
+
 INTERP_REGISTER_OP(MatmulDef("mul", ParseAttrs<MatmulAttrs, ReadMul>));
 INTERP_REGISTER_OP(MatmulDef("matmul", ParseAttrs<MatmulAttrs, ReadMatmul>));
 INTERP_REGISTER_OP(MatmulV2Def());
 INTERP_REGISTER_OP(MatmulDef("bmm", ParseAttrs<MatmulAttrs, ReadBmm>));
-INTERP_REGISTER_OP(WithBias(MatmulDef("fc", ParseAttrs<MatmulAttrs, ReadFc>),
-                            {{"Input"}, {"W"}, {"Bias", kOptional}}));
+INTERP_REGISTER_OP(FcDef());
 INTERP_REGISTER_OP(WithBias(MatmulDef("fused_matmul", ParseAttrs<MatmulAttrs, ReadFusedMatmul>),
                             {{"X"}, {"Y"}, {"Bias", kOptional}}));
 

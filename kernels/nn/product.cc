@@ -26,7 +26,7 @@ void Finish(const Product& p, const T* bias, int64_t rows, int64_t columns, T* o
     if (bias != nullptr) {
       for (int64_t j = 0; j < columns; ++j) out[j] += bias[j];
     }
-    if constexpr (std::is_same_v<T, float>) ApplyActivation(p.activation, out, columns);
+    if constexpr (std::is_floating_point_v<T>) ApplyActivation(p.activation, out, columns);
   }
 }
 

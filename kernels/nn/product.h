@@ -29,7 +29,7 @@ struct Product {
   std::array<int64_t, kMaxRank> y_steps = {};
 
   double alpha = 1;
-  FusedActivation activation;  // not of float64 and integers
+  FusedActivation activation;  // not of integers
 
   // Matrices in the result, X and Y.
   int64_t count() const { return batch.numel(); }

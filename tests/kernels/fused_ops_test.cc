@@ -246,6 +246,25 @@ TEST(FusedOpsTest, FcTakesTheActivationsOfOneDnn) {
   }
 }
 
+TEST(FusedOpsTest, FcOfFloat64IsTheOpsItStandsFor) {
+  const Tensor x = Numbers<double>({3, 4}, 1);
+  const Tensor w = Numbers<double>({4, 5}, 2);
+  const Tensor b = Numbers<double>({5}, 3);
+  const Tensor product = OutputsOf({"matmul_v2", {{"X", x}, {"Y", w}}, {"Out"}, ""})[0];
+  const Tensor sum = OutputsOf({"elementwise_add", {{"X", product}, {"Y", b}}, {"Out"}, ""})[0];
+  const OpRun fc = {"fc", {{"Input", x}, {"W", w}, {"Bias", b}}, {"Out"}, ""};
+  EXPECT_THAT(Values<double>(OutputsOf(fc)[0]),
+              ::testing::Pointwise(::testing::DoubleNear(1e-14), Values<double>(sum)));
+  for (const std::string type : {"relu", "sigmoid", "swish", "tanh", "mish", "gelu"}) {
+    OpRun fused = fc;
+    fused.attrs = absl::StrCat("activation_type=\"", type, "\"");
+    const Tensor expected = OutputsOf({type, {{"X", sum}}, {"Out"}, ""})[0];
+    EXPECT_THAT(Values<double>(OutputsOf(fused)[0]),
+                ::testing::Pointwise(::testing::DoubleNear(1e-13), Values<double>(expected)))
+        << type;
+  }
+}
+
 // Paddle-Lite's optimiser has names of its own.
 TEST(FusedOpsTest, ActivationsOfPaddleLite) {
   const auto conv = [](const std::string& attrs) {
