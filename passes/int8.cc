@@ -30,7 +30,7 @@ struct Match {
   Quantized filter;
   int back = -1;  // the op that brings the sums back; -1: `op` computes with real values
   Dequantized sums;
-  int32_t row_dims = 0;  // of a product; 0: a convolution
+  int32_t row_dims = 0;  // of a product; -1: all but the last; 0: a convolution
 };
 
 template <typename List>
@@ -98,13 +98,15 @@ class Int8Maker {
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
     if (!x.has_value() || !w.has_value()) return std::nullopt;
     const std::optional<int32_t> rows =
-        RowDimsOfProduct(product, fuser_.uses()[*x], uncertain_[*x]);
+        RowDimsOfProduct(product, fuser_.uses()[*x], /*rank_may_drop=*/false);
     if (!rows.has_value()) return std::nullopt;
+    const bool in_run = uncertain_[*x] && product.type != "mul";
     std::optional<Match> match = MatchSides(*x, *w, /*filter_axis=*/1);
     if (!match.has_value() || !MatchSums(index, "Out", *rows, *match)) return std::nullopt;
     const Var* const weights = fuser_.Parameter(match->filter.source);
     if (weights == nullptr || weights->dims.size() != 2) return std::nullopt;
-    match->row_dims = *rows;
+    if (in_run && match->back >= 0) return std::nullopt;  // its channels are a declared dim
+    match->row_dims = in_run ? -1 : *rows;
     return match;
   }
 
@@ -204,7 +206,7 @@ class Int8Maker {
       quantizers_.push_back(match.filter.ops);
     }
     if (match.back >= 0) ++converted_[match.sums.input_scale];
-    Op int8 = match.row_dims > 0 ? MakeProduct(match, twin) : MakeConv(match, twin);
+    Op int8 = match.row_dims != 0 ? MakeProduct(match, twin) : MakeConv(match, twin);
     if (match.back < 0) return fuser_.Replace({match.op}, std::move(int8));
     fuser_.Replace({match.op, match.back}, std::move(int8));
   }

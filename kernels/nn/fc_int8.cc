@@ -1,8 +1,8 @@
 // int8_fc: the product of rows of int8 and of weights that are, or are to be, quantised:
 //   Out = activation(sums * InputScale * FilterScale / range + Bias)
-// for the matrices that fc (matmul.cc) would multiply, with its attributes; Int8Attrs
-// (int8_weights.h) has the others. With OutputScale, Out is that result on a grid, as int8; else it
-// is float32. Made by the pass `int8`.
+// for the matrices that fc (matmul.cc) would multiply, with its attributes, of which
+// in_num_col_dims may be -1, all dims but the last; Int8Attrs (int8_weights.h) has the others. With
+// OutputScale, Out is that result on a grid, as int8; else it is float32. Made by the pass `int8`.
 #include "kernels/nn/int8_conv.h"
 #include "kernels/nn/matmul.h"
 #include "kernels/util/flops.h"

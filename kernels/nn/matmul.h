@@ -22,7 +22,8 @@ struct MatmulAttrs {
   double alpha = 1;
   int64_t x_rows_dims = 1;  // kFlatten: how many dims of X form its rows
   int64_t y_rows_dims = 1;
-  bool keeps_lod = true;  // matmul_v2 gives none, in Paddle since 2.3
+  bool rows_but_last = false;  // of fc: all dims of X but the last, whatever x_rows_dims says
+  bool keeps_lod = true;       // matmul_v2 gives none, in Paddle since 2.3
   FusedActivation activation;
 };
 

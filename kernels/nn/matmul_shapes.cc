@@ -14,13 +14,15 @@ absl::Status CheckInner(int64_t x, int64_t y, const Shape& x_shape, const Shape&
 
 absl::StatusOr<ResolvedProduct> ResolveFlatten(const MatmulAttrs& attrs, const Shape& x,
                                                const Shape& y) {
-  if (attrs.x_rows_dims < 1 || attrs.x_rows_dims >= x.rank() || attrs.y_rows_dims < 1 ||
+  const bool vector = attrs.rows_but_last && x.rank() == 1;
+  const int64_t rows_dims = attrs.rows_but_last ? x.rank() - 1 : attrs.x_rows_dims;
+  if ((rows_dims < 1 && !vector) || rows_dims >= x.rank() || attrs.y_rows_dims < 1 ||
       attrs.y_rows_dims >= y.rank()) {
     return InvalidArgument("inputs 'X' ", ToString(x), " and 'Y' ", ToString(y),
-                           " cannot be cut into matrices after ", attrs.x_rows_dims, " and ",
+                           " cannot be cut into matrices after ", rows_dims, " and ",
                            attrs.y_rows_dims, " dims");
   }
-  const int x_rows = static_cast<int>(attrs.x_rows_dims);
+  const int x_rows = static_cast<int>(rows_dims);
   const int y_rows = static_cast<int>(attrs.y_rows_dims);
   ResolvedProduct r;
   r.product.m = x.numel(0, x_rows);
@@ -163,6 +165,7 @@ MatmulAttrs ReadFc(AttrReader& reader) {
   MatmulAttrs attrs;
   attrs.form = Form::kFlatten;
   attrs.x_rows_dims = reader.Int("in_num_col_dims", 1);
+  attrs.rows_but_last = attrs.x_rows_dims == -1;  // as in Paddle-Lite; Paddle has no such fc
   attrs.keeps_lod = reader.Bool("keeps_lod", true);
   attrs.activation = ReadFcActivation(reader);
   RefuseFusedForms(reader, kFcActivations);

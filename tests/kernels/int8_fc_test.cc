@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "tests/kernels/int8_numbers.h"
 #include "tests/kernels/op_runs.h"
@@ -40,6 +42,24 @@ TEST(Int8FcTest, EqualsPlainLoops) {
       }
     }
   }
+}
+
+TEST(Int8FcTest, RowsMayBeAllDimsButTheLast) {
+  const Tensor w = Whole<float>({5, 3}, 2);
+  const Tensor bias = Numbers({3}, 3);
+  const auto run = [&](const Shape& shape, const std::string& attrs) {
+    OpRun fc = FcRun(Whole<int8_t>(shape, 1), w, bias);
+    fc.attrs += attrs;
+    return OutputsOf(fc)[0];
+  };
+  const std::vector<float> six = Values<float>(run({6, 5}, ""));
+  const Tensor planes = run({2, 3, 5}, ", in_num_col_dims=-1");
+  EXPECT_EQ(planes.shape, (Shape{2, 3, 3}));
+  EXPECT_EQ(Values<float>(planes), six);
+  EXPECT_EQ(Values<float>(run({6, 5}, ", in_num_col_dims=-1")), six);
+  const Tensor vector = run({5}, ", in_num_col_dims=-1");
+  EXPECT_EQ(vector.shape, Shape{3});
+  EXPECT_EQ(Values<float>(vector), std::vector<float>(six.begin(), six.begin() + 3));
 }
 
 TEST(Int8FcTest, RefusesWhatItCannotCompute) {
