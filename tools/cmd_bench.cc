@@ -120,6 +120,7 @@ absl::Status ReadTensors(const BenchFlags& flags, const Model& model, Task& task
     }
   }
   if (!model.compiled.has_value()) {
+    INTERP_RETURN_IF_ERROR(CheckSeen(model.path, model.program, task.fetches, task.core.passes));
     return CheckNoFeedMissing(model.program, task.feeds, task.fetches, flags.plan.no_prune);
   }
   INTERP_RETURN_IF_ERROR(CheckFetched(model.compiled->main(), task.fetches));

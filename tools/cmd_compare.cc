@@ -106,6 +106,7 @@ absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, Ex
   AddDefaultLods(model.program, feeds);
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           FetchNames(model.program, flags.fetches));
+  INTERP_RETURN_IF_ERROR(CheckSeen(model.path, model.program, fetches, options.passes));
   Prepared prepared{model.path, nullptr, {}};
   std::vector<std::string> names;
   for (NamedTensor& feed : feeds) {

@@ -31,15 +31,26 @@ struct CompileFlags {
   PlanFlags plan;
 };
 
-absl::StatusOr<CompiledProgram> CompileModel(Program program, const CompileFlags& flags,
-                                             const PlanOptions& plan,
-                                             const std::vector<std::string>& feeds,
-                                             const std::vector<std::string>& fetches) {
-  INTERP_ASSIGN_OR_RETURN(const uint64_t fingerprint, FingerprintOf(program));
-  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled,
-                          Compile(std::move(program), feeds, fetches,
-                                  MakePipelineOptions(flags.plan), plan, OpRegistry::Global()));
-  compiled.source_fingerprint = fingerprint;
+// Takes the program out of `model`. `blame`: the exit code of an error.
+absl::StatusOr<CompiledProgram> CompileModel(const CompileFlags& flags, const PlanOptions& plan,
+                                             Model& model, ExitCode& blame) {
+  const PipelineOptions passes = MakePipelineOptions(flags.plan);
+  blame = ExitCode::kUsage;
+  const auto feeds = ResolveNames(model.program, flags.feeds);
+  if (!feeds.ok()) return Annotate(feeds.status(), "--feed");
+  const auto fetches = ResolveNames(model.program, flags.fetches);
+  if (!fetches.ok()) return Annotate(fetches.status(), "--fetch");
+  const auto all_fetches = FetchNames(model.program, flags.fetches);
+  if (all_fetches.ok()) {
+    INTERP_RETURN_IF_ERROR(CheckSeen(model.path, model.program, *all_fetches, passes));
+  }
+  blame = ExitCode::kModelUnusable;
+  const absl::StatusOr<uint64_t> fingerprint = FingerprintOf(model.program);
+  if (!fingerprint.ok()) return Annotate(fingerprint.status(), model.path);
+  absl::StatusOr<CompiledProgram> compiled =
+      Compile(std::move(model.program), *feeds, *fetches, passes, plan, OpRegistry::Global());
+  if (!compiled.ok()) return Annotate(compiled.status(), model.path);
+  compiled->source_fingerprint = *fingerprint;
   return compiled;
 }
 
@@ -108,15 +119,9 @@ ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
   if (model->compiled.has_value()) {
     return Fail(ExitCode::kUsage, InvalidArgument(model->path, ": is a plan already"));
   }
-  const auto feeds = ResolveNames(model->program, flags.feeds);
-  if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), "--feed"));
-  const auto fetches = ResolveNames(model->program, flags.fetches);
-  if (!fetches.ok()) return Fail(ExitCode::kUsage, Annotate(fetches.status(), "--fetch"));
-  absl::StatusOr<CompiledProgram> compiled =
-      CompileModel(std::move(model->program), flags, *plan, *feeds, *fetches);
-  if (!compiled.ok()) {
-    return Fail(ExitCode::kModelUnusable, Annotate(compiled.status(), model->path));
-  }
+  ExitCode blame = ExitCode::kUsage;
+  absl::StatusOr<CompiledProgram> compiled = CompileModel(flags, *plan, *model, blame);
+  if (!compiled.ok()) return Fail(blame, compiled.status());
   if (flags.pack) {
     const auto given = FeedsOfShapes(compiled->program, flags.shapes);
     if (!given.ok()) return Fail(ExitCode::kUsage, Annotate(given.status(), model->path));

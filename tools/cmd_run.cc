@@ -88,9 +88,8 @@ absl::StatusOr<std::vector<std::string>> ChooseFetches(const Model& model,
   const bool seen = !fetches.empty() || !flags.save.empty() || flags.plan.no_prune ||
                     !flags.run.file_folder.empty();
   if (!seen && !model.compiled.has_value()) {
-    return InvalidArgument(flags.model.model,
-                           ": the program fetches nothing itself; name variables with --fetch, or "
-                           "save its parameters with --save");
+    INTERP_RETURN_IF_ERROR(
+        CheckFetchesAny(flags.model.model, fetches, ", or save its parameters with --save"));
   }
   return fetches;
 }

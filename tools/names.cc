@@ -6,6 +6,8 @@
 #include "absl/strings/str_split.h"
 #include "core/near_names.h"
 #include "passes/feed_fetch.h"
+#include "passes/prune.h"
+#include "passes/verify.h"
 
 namespace interp {
 
@@ -42,6 +44,28 @@ absl::StatusOr<std::vector<std::string>> FetchNames(const Program& program,
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FetchVars(program));
   for (const VarId id : own) names->push_back(program.NameOf(id));
   return names;
+}
+
+absl::Status CheckFetchesAny(absl::string_view model, const std::vector<std::string>& fetches,
+                             absl::string_view hint) {
+  if (!fetches.empty()) return absl::OkStatus();
+  return InvalidArgument(model, ": the program fetches nothing itself; name variables with --fetch",
+                         hint);
+}
+
+absl::Status CheckSeen(absl::string_view model, const Program& program,
+                       const std::vector<std::string>& fetches, const PipelineOptions& passes) {
+  const auto& off = passes.disable;
+  if (!fetches.empty() || std::find(off.begin(), off.end(), kPrunePass) != off.end()) {
+    return absl::OkStatus();
+  }
+  // What is wrong with the program is said by what compiles it.
+  if (!VerifyStructure(program).ok()) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const Program pruned, Prune(program, {.ops = OpRegistry::Global()}));
+  const std::vector<Op>& ops = pruned.blocks[0].ops;
+  const bool seen =
+      std::any_of(ops.begin(), ops.end(), [](const Op& op) { return !IsFeed(op) && !IsFetch(op); });
+  return seen ? absl::OkStatus() : CheckFetchesAny(model, fetches);
 }
 
 std::optional<std::pair<std::string, std::string>> SplitAssignment(const Program& program,

@@ -9,6 +9,7 @@
 
 #include "core/program.h"
 #include "core/status.h"
+#include "passes/pipeline.h"
 
 namespace interp {
 
@@ -21,6 +22,17 @@ absl::StatusOr<std::vector<std::string>> ResolveNames(const Program& program,
 // program itself fetches, which may be nothing.
 absl::StatusOr<std::vector<std::string>> FetchNames(const Program& program,
                                                     const std::vector<std::string>& arguments);
+
+// InvalidArgument, with `hint` behind it, for fetches that show nothing: what passes prune would
+// leave no op. `model` is how the message names the program.
+absl::Status CheckFetchesAny(absl::string_view model, const std::vector<std::string>& fetches,
+                             absl::string_view hint = "");
+
+// The same for a run that is only timed, compared or compiled: a program that fetches nothing has
+// to do something that is seen, such as to write a persistable variable, unless `passes` prune
+// nothing.
+absl::Status CheckSeen(absl::string_view model, const Program& program,
+                       const std::vector<std::string>& fetches, const PipelineOptions& passes);
 
 // NotFound unless the program has a variable of that name.
 absl::Status CheckName(const Program& program, absl::string_view name);
