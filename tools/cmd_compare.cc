@@ -138,7 +138,19 @@ void DropCastSuffixes(std::vector<WrittenValue>& values) {
   }
 }
 
-// Everything that one run of the side writes, then what it fetches: that may lie on a device.
+// Whether fetching the variable gives back what it was fed. Each side is fed the same.
+bool GivesBackFeed(const Plan& plan, const std::string& name) {
+  const auto fed = [&](const FeedSpec& feed) { return feed.name == name; };
+  const auto writes = [&](const Instruction& instruction) {
+    if (instruction.op_type == "feed") return false;
+    return std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
+                       [&](VarId id) { return id >= 0 && plan.vars[id].name == name; });
+  };
+  return std::any_of(plan.feeds.begin(), plan.feeds.end(), fed) &&
+         std::none_of(plan.instructions.begin(), plan.instructions.end(), writes);
+}
+
+// Everything that one run of the side computes, then what it fetches: that may lie on a device.
 absl::StatusOr<std::vector<WrittenValue>> RunSide(const Side& side, const CompareFlags& flags,
                                                   ExitCode& blame) {
   INTERP_ASSIGN_OR_RETURN(Prepared prepared, Prepare(side, flags, blame));
@@ -149,12 +161,14 @@ absl::StatusOr<std::vector<WrittenValue>> RunSide(const Side& side, const Compar
   if (!fetched.ok()) return Annotate(fetched.status(), prepared.path);
   INTERP_ASSIGN_OR_RETURN(std::vector<WrittenValue> values, capture.Take());
   DropCastSuffixes(values);
-  const std::vector<std::string>& names = prepared.core->plan().fetches;
+  const Plan& plan = prepared.core->plan();
+  const std::vector<std::string>& names = plan.fetches;
   for (size_t i = 0; i < names.size(); ++i) {
+    if (GivesBackFeed(plan, names[i])) continue;
     values.push_back({.variable = names[i],
                       .write = kFetched,
                       .op = "what is fetched",
-                      .at = static_cast<int32_t>(prepared.core->plan().order.size()),
+                      .at = static_cast<int32_t>(plan.order.size()),
                       .value = std::move((*fetched)[i])});
   }
   return values;
@@ -290,7 +304,9 @@ ExitCode CompareSides(const CompareFlags& flags) {
   const auto differences = FindDifferences(*values_a, *values_b, flags.tolerance);
   if (!differences.ok()) return Fail(ExitCode::kRunFailed, differences.status());
   if (differences->rows.empty()) {
-    return Fail(ExitCode::kUsage, InvalidArgument("no variable is written by both A and B"));
+    return Fail(ExitCode::kUsage,
+                InvalidArgument("A and B compute no variable of one name; compare programs that "
+                                "share names, or fetch a shared variable with --fetch"));
   }
   return Show(flags.json ? ToJson(*differences) : ToText(*differences, flags.all),
               FindFirst(*differences) == nullptr ? ExitCode::kOk : ExitCode::kMismatch);

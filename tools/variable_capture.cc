@@ -41,6 +41,7 @@ void VariableCapture::OnInstruction(int32_t instruction, int /*worker*/, int64_t
 }
 
 absl::Status VariableCapture::Copy(const Instruction& instruction, int32_t at) {
+  if (instruction.op_type == "feed") return absl::OkStatus();
   for (const VarId id : instruction.outputs) {
     if (id < 0) continue;
     const PlanVar& var = core_.plan().vars[id];

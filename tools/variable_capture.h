@@ -25,8 +25,8 @@ struct WrittenValue {
 };
 
 // Copies the tensors that the instructions of the main block write as they run: passes and plans
-// stay as they are. Memory of devices is left out, and so are variables of the plan's own.
-// Thread-safety: an observer of one run at a time.
+// stay as they are. Memory of devices is left out, and so are variables of the plan's own and what
+// is fed, which the run does not compute. Thread-safety: an observer of one run at a time.
 class VariableCapture final : public RunObserver {
  public:
   // Borrows the core.

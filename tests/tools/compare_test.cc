@@ -73,6 +73,24 @@ TEST_F(CompareCommandTest, FindsTheFirstThatDiffers) {
   EXPECT_EQ(a_is_same, (std::vector<bool>{true, false}));
 }
 
+TEST_F(CompareCommandTest, WhatIsFedIsNotCompared) {
+  const auto program = [](const std::string& result) {
+    return "program version=0\nblock 0\n  var x float32[-1,4]\n  var " + result +
+           " float32[-1,4]\n  relu(X=x) -> (Out=" + result + ")\n";
+  };
+  const std::string a = Write("a.txt", program("a"));
+  const CommandResult same =
+      RunInterp({"compare", a, "--b=--no-gc", "--feed", "x=random:2x4", "--fetch", "a", "--json"});
+  ASSERT_EQ(same.exit_code, 0) << same.err;
+  for (const auto& value : nlohmann::json::parse(same.out)["values"]) {
+    EXPECT_EQ(value["variable"], "a");
+  }
+  const CommandResult fed =
+      RunInterp({"compare", a, "--b=--no-prune", "--feed", "x=random:2x4", "--fetch", "x"});
+  EXPECT_EQ(fed.exit_code, 2) << fed.out;
+  EXPECT_THAT(fed.err, HasSubstr("A and B compute no variable of one name"));
+}
+
 TEST_F(CompareCommandTest, ATextNamesOpVariableAndWorstElement) {
   const CommandResult result = RunInterp({"compare", Write("a.txt", Chain("1.0")),
                                           Write("b.txt", Chain("1.5")), "--feed", "x=fill:1:1x4"});
@@ -104,7 +122,7 @@ TEST_F(CompareCommandTest, BadRequestsAreUsageErrors) {
   EXPECT_THAT(error({"--b=--precision bf16", "--feed", "image=random:1x1"}),
               HasSubstr("A: feed 'image' is float32[1,1]"));
   EXPECT_THAT(error({Write("a.txt", Chain("1.0"))}),
-              HasSubstr("no variable is written by both A and B"));
+              HasSubstr("A and B compute no variable of one name"));
 }
 
 }  // namespace
