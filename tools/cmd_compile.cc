@@ -107,8 +107,8 @@ absl::Status CheckCompileFlags(const CompileFlags& flags, const CLI::App& comman
 ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
   const absl::Status effective = CheckCompileFlags(flags, command);
   if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
-  const absl::Status distinct = CheckDistinct(
-      {{"-o", flags.out}}, {{"MODEL", flags.model.model}, {"--params", flags.model.params}});
+  const auto [model_file, params_file] = InputsOf(flags.model);
+  const absl::Status distinct = CheckDistinct({{"-o", flags.out}}, {model_file, params_file});
   if (!distinct.ok()) return Fail(ExitCode::kUsage, distinct);
   const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());

@@ -279,6 +279,27 @@ ExitCode RunAndReport(const RunCommandFlags& flags, const RunOptions& run_option
   return ShowReport(flags, report);
 }
 
+// No result takes the place of what the run reads, but that --save may write --params anew.
+absl::Status CheckFiles(const RunCommandFlags& flags, const Program& program,
+                        const Inputs& inputs) {
+  std::vector<NamedFile> outputs = {
+      {"--out", flags.out},
+      {"--trace", flags.watch.trace},
+      {"--random-state", flags.random_state},
+      {"--boxes", inputs.boxes.has_value() ? inputs.boxes->path : ""}};
+  const auto [model, params] = InputsOf(flags.model);
+  INTERP_RETURN_IF_ERROR(CheckDistinct(outputs, {params}));
+  std::vector<NamedFile> read = {model,
+                                 {"--compiled-from", flags.model.compiled_from},
+                                 {"--expect", flags.expect},
+                                 {"--labels", flags.labels}};
+  for (std::string& file : FilesOfFeeds(program, flags.feeds)) {
+    read.push_back({"--feed", std::move(file)});
+  }
+  outputs.insert(outputs.begin() + 1, {"--save", flags.save});
+  return CheckDistinct(outputs, read);
+}
+
 absl::Status CheckEffects(const RunCommandFlags& flags, const CLI::App& command, const Model& model,
                           const CoreOptions& options) {
   INTERP_RETURN_IF_ERROR(
@@ -290,11 +311,6 @@ absl::Status CheckEffects(const RunCommandFlags& flags, const CLI::App& command,
   INTERP_RETURN_IF_ERROR(CheckEffect(command, {"--max-file-memory"},
                                      !flags.feeds.feeds.empty() || !flags.expect.empty(),
                                      "without --feed or --expect"));
-  INTERP_RETURN_IF_ERROR(CheckDistinct({{"--out", flags.out},
-                                        {"--save", flags.save},
-                                        {"--trace", flags.watch.trace},
-                                        {"--random-state", flags.random_state}},
-                                       {{"MODEL", flags.model.model}}));
   return CheckRunFlags(command, flags.run, DeviceKindOf(model, options));
 }
 
@@ -371,6 +387,7 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   if (run.model.compiled.has_value()) INTERP_RETURN_IF_ERROR(CheckNoPlanFlags(command));
   INTERP_ASSIGN_OR_RETURN(run.inputs, ReadInputs(run.model, flags));
   INTERP_RETURN_IF_ERROR(CheckEffects(flags, command, run.model, options));
+  INTERP_RETURN_IF_ERROR(CheckFiles(flags, run.model.program, run.inputs));
   blame = ExitCode::kRunFailed;
   INTERP_RETURN_IF_ERROR(CheckResultsWritable(flags, run.inputs));
   INTERP_RETURN_IF_ERROR(PrepareCore(flags, command, options, run, blame));

@@ -229,4 +229,15 @@ absl::StatusOr<Tensor> ReadFeedValue(const FeedTarget& target, const std::string
   return ReadNpy(description, max_bytes);
 }
 
+std::string FileOfFeed(const std::string& description) {
+  const auto [kind, rest] = SplitColon(description);
+  if (kind == "random" || (rest.has_value() && kind == "fill")) return "";
+  if (rest.has_value() && kind == "raw") {
+    const absl::StatusOr<RawDescription> raw = SplitRaw(*rest);
+    return raw.ok() ? raw->path : "";
+  }
+  if (rest.has_value() && kind == "image") return FileOfImageFeed(*rest);
+  return description;
+}
+
 }  // namespace interp

@@ -37,4 +37,7 @@ absl::StatusOr<Tensor> ReadFeedValue(const FeedTarget& target, const std::string
                                      uint64_t seed, size_t max_bytes,
                                      std::vector<FedPicture>* pictures = nullptr);
 
+// The file that such a description reads; empty where there is none.
+std::string FileOfFeed(const std::string& description);
+
 }  // namespace interp

@@ -39,16 +39,22 @@ absl::Status CheckFed(const Program& program, absl::string_view name) {
   return NotFound(known.message(), "; its inputs are ", text);
 }
 
+// "name=value" of one --feed argument; nullopt where it is the path of a file.
+std::optional<std::pair<std::string, std::string>> SplitFeed(const Program& program,
+                                                             const std::string& argument) {
+  std::error_code ignored;
+  const bool is_file = std::filesystem::is_regular_file(argument, ignored);
+  auto assignment = SplitAssignment(program, argument);
+  if (assignment.has_value() && is_file && program.Find(assignment->first) < 0) return std::nullopt;
+  return assignment;
+}
+
 // The feeds of one --feed argument.
 absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
                                                   const std::string& argument, uint64_t seed,
                                                   size_t max_bytes,
                                                   std::vector<FedPicture>* pictures) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const bool is_file = fs::is_regular_file(argument, ignored);
-  const auto assignment = SplitAssignment(program, argument);
-  if (assignment.has_value() && !(is_file && program.Find(assignment->first) < 0)) {
+  if (const auto assignment = SplitFeed(program, argument); assignment.has_value()) {
     const auto& [name, value] = *assignment;
     INTERP_RETURN_IF_ERROR(CheckFed(program, name));
     if (value.empty()) {
@@ -62,7 +68,8 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
   if (absl::EndsWith(argument, ".npz")) return ReadNpz(argument, max_bytes);
   INTERP_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(argument, max_bytes));
   return std::vector<NamedTensor>{
-      {VariableOfFile(program, fs::path(argument).stem().string()), std::move(tensor)}};
+      {VariableOfFile(program, std::filesystem::path(argument).stem().string()),
+       std::move(tensor)}};
 }
 
 NamedTensor* FindFeed(std::vector<NamedTensor>& feeds, absl::string_view name) {
@@ -160,6 +167,15 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
     if (!status.ok()) return Annotate(status, absl::StrCat("--feed-lod ", argument));
   }
   return feeds;
+}
+
+std::vector<std::string> FilesOfFeeds(const Program& program, const FeedFlags& flags) {
+  std::vector<std::string> files;
+  for (const std::string& argument : flags.feeds) {
+    const auto assignment = SplitFeed(program, argument);
+    files.push_back(assignment.has_value() ? FileOfFeed(assignment->second) : argument);
+  }
+  return files;
 }
 
 absl::Status AddRandomFeeds(const Program& program, uint64_t seed,

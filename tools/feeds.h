@@ -34,6 +34,9 @@ absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags);
 absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags,
                                                    std::vector<FedPicture>* pictures = nullptr);
 
+// The files that ReadFeeds reads.
+std::vector<std::string> FilesOfFeeds(const Program& program, const FeedFlags& flags);
+
 // Adds random feeds for those of the program's own that `feeds` lacks, as name=random does; a first
 // dim that is unknown is 1. InvalidArgument where other dims are unknown.
 absl::Status AddRandomFeeds(const Program& program, uint64_t seed, std::vector<NamedTensor>& feeds);

@@ -19,15 +19,18 @@ DType DTypeOfFeed(const FeedTarget& target) {
   return declared ? target.var->dtype : DType::kFloat32;
 }
 
+// Whether all of it is the path of a file, whose name has commas.
+bool IsWholePath(absl::string_view description) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(std::string(description), ignored);
+}
+
 // The path and the options behind it.
 absl::StatusOr<std::pair<std::string, ImagePreparation>> Parse(const FeedTarget& target,
                                                                absl::string_view description) {
   ImagePreparation preparation = PreparationFor(
       DTypeOfFeed(target), target.var != nullptr ? target.var->dims : std::vector<int64_t>());
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(std::string(description), ignored)) {
-    return std::pair(std::string(description), preparation);
-  }
+  if (IsWholePath(description)) return std::pair(std::string(description), preparation);
   INTERP_ASSIGN_OR_RETURN(const OptionList list, SplitOptions(description, "size=224"));
   for (const auto& [name, value] : list.options) {
     INTERP_RETURN_IF_ERROR(SetImageOption(name, value, preparation));
@@ -91,6 +94,11 @@ absl::StatusOr<Tensor> ReadImageFeed(const FeedTarget& target, absl::string_view
       WritePixels(picture, preparation.pixels, /*mirror=*/false, /*index=*/0, tensor));
   if (pictures != nullptr) pictures->push_back({target.name, std::move(read), region});
   return tensor;
+}
+
+std::string FileOfImageFeed(absl::string_view description) {
+  if (IsWholePath(description)) return std::string(description);
+  return std::string(description.substr(0, description.find(',')));
 }
 
 }  // namespace interp

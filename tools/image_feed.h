@@ -45,4 +45,7 @@ struct FedPicture {
 absl::StatusOr<Tensor> ReadImageFeed(const FeedTarget& target, absl::string_view description,
                                      size_t max_bytes, std::vector<FedPicture>* pictures = nullptr);
 
+// The FILE of such a description.
+std::string FileOfImageFeed(absl::string_view description);
+
 }  // namespace interp

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "interpreter/load_cuda.h"
+#include "interpreter/model_files.h"
 #include "interpreter/plan_file/fingerprint.h"
 
 namespace interp {
@@ -55,6 +56,14 @@ absl::StatusOr<Model> LoadModel(const ModelFlags& flags) {
     INTERP_RETURN_IF_ERROR(CheckCompiledFrom(flags.compiled_from, model));
   }
   return model;
+}
+
+ModelInputs InputsOf(const ModelFlags& flags) {
+  const absl::StatusOr<ModelFiles> found = FindModelFiles(flags.model);
+  const ModelFiles files = found.ok() ? *found : ModelFiles{.model = flags.model, .params = ""};
+  return {.model = {"MODEL", files.model},
+          .params = flags.params.empty() ? NamedFile{"the parameters", files.params}
+                                         : NamedFile{"--params", flags.params}};
 }
 
 absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model) {

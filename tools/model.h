@@ -7,6 +7,7 @@
 #include "core/program.h"
 #include "core/status.h"
 #include "interpreter/load_model.h"
+#include "tools/outputs.h"
 
 namespace interp {
 
@@ -22,6 +23,14 @@ void AddModelFlags(CLI::App& command, ModelFlags& flags);
 // start with the file's path; FailedPrecondition for a plan that was not compiled from
 // `flags.compiled_from`.
 absl::StatusOr<Model> LoadModel(const ModelFlags& flags);
+
+// The program or plan that LoadModel reads, and the parameters that are given or lie beside it:
+// results take the place of neither.
+struct ModelInputs {
+  NamedFile model;
+  NamedFile params;
+};
+ModelInputs InputsOf(const ModelFlags& flags);
 
 // InvalidArgument for flags that do not go with what was loaded.
 absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model);

@@ -89,6 +89,16 @@ TEST(SaveTest, WritesWhatTheLastRunLeft) {
   EXPECT_THAT(Saved(program / "w.npz"), ElementsAre("b 7", "w 4.5 8.5"));
 }
 
+TEST(SaveTest, ParametersMayBeWrittenAnewWhereTheyLie) {
+  const CountingProgram program;
+  const std::string params = program / "w.npz";
+  ASSERT_EQ(program.Run({"--save", params}).exit_code, 0);
+  const CommandResult again = RunInterp(
+      {"run", program.main(), "--params", params, "--feed", program.feed(), "--save", params});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(Saved(params), ElementsAre("b 7", "w 2.5 4.5"));
+}
+
 TEST(SaveTest, SavedParametersCanBeLoadedAgain) {
   const CountingProgram program;
   const std::string params = program / "w.pdiparams";
