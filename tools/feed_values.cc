@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "core/io/array_elements.h"
 #include "core/io/file.h"
 #include "core/io/npy.h"
 #include "tools/image_feed.h"
@@ -196,7 +197,9 @@ absl::StatusOr<Tensor> RawFeed(const FeedTarget& target, absl::string_view text,
   if (bytes.size() != tensor.size_bytes()) {
     return InvalidArgument("'", raw.path, "' was changed while it was read");
   }
-  if (!bytes.empty()) std::memcpy(tensor.mutable_raw_data(), bytes.data(), bytes.size());
+  char* const data = static_cast<char*>(tensor.mutable_raw_data());
+  if (!bytes.empty()) std::memcpy(data, bytes.data(), bytes.size());
+  if (dtype == DType::kBool) NormalizeBools(data, bytes.size());
   return tensor;
 }
 

@@ -64,11 +64,6 @@ void CopyFromFortran(const char* src, const ArrayLayout& layout, char* dst) {
   }
 }
 
-// Any non-zero byte of a bool array means true; a C++ bool may only be 0 or 1.
-void NormalizeBools(char* data, size_t size_bytes) {
-  for (size_t i = 0; i < size_bytes; ++i) data[i] = data[i] != 0;
-}
-
 Tensor TensorOf(const ArrayLayout& layout) {
   Tensor tensor;
   tensor.dtype = layout.dtype;
@@ -107,6 +102,10 @@ absl::Status SetNumpyType(absl::string_view type, ArrayLayout* layout) {
 size_t UnitBytes(DType dtype) {
   const bool complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
   return SizeOf(dtype) / (complex ? 2 : 1);
+}
+
+void NormalizeBools(char* data, size_t size_bytes) {
+  for (size_t i = 0; i < size_bytes; ++i) data[i] = data[i] != 0;
 }
 
 absl::StatusOr<Tensor> CopyElements(const ArrayLayout& layout, const char* data) {

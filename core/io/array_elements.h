@@ -33,6 +33,9 @@ absl::Status SetNumpyType(absl::string_view type, ArrayLayout* layout);
 // Bytes of the unit whose bytes are in one order: the real number, also for complex.
 size_t UnitBytes(DType dtype);
 
+// Any non-zero byte of a bool array means true; a C++ bool may only be 0 or 1.
+void NormalizeBools(char* data, size_t size_bytes);
+
 // The tensor of the elements at `data`, in plain row-major order. The first form copies, the second
 // uses `file`, in which they lie, when they are as a tensor needs them.
 // REQUIRES: layout.size_bytes() bytes at `data`.

@@ -13,6 +13,7 @@
 namespace interp {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // x --relu--> y; z --relu--> w; both fed, both fetched.
@@ -74,6 +75,24 @@ TEST(ReadFeedsTest, FilledFeedsHoldOneValue) {
   EXPECT_THAT(ErrorOf({.feeds = {"x=fill:one:2x2"}, .lods = {}}), HasSubstr("'one' is no float32"));
   EXPECT_THAT(ErrorOf({.feeds = {"x=fill:1"}, .lods = {}}),
               HasSubstr("'x' has unknown dims, float32[-1,2]; give them as in fill:1:1x3x224x224"));
+}
+
+TEST(ReadFeedsTest, AnyByteButZeroOfARawBoolIsTrue) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "b.bin", std::ios::binary) << std::string("\0\1\2\xff", 4);
+  const auto feeds =
+      ReadFeeds(TwoChains(), {.feeds = {"z=raw:" + (folder / "b.bin") + ":bool:4"}, .lods = {}});
+  ASSERT_TRUE(feeds.ok()) << feeds.status().message();
+  const auto* const bytes = static_cast<const char*>((*feeds)[0].second.raw_data());
+  EXPECT_EQ(std::string(bytes, 4), std::string("\0\1\1\1", 4));
+}
+
+TEST(FilesOfFeedsTest, FilesAreFoundInEveryWayToDescribeThem) {
+  const FeedFlags flags{.feeds = {"a.npz", "x=b.npy", "x=random:1x2", "x=fill:1:1x2",
+                                  "x=raw:c:d.bin:float32:1x2", "x=image:e.jpg,size=2"},
+                        .lods = {}};
+  EXPECT_THAT(FilesOfFeeds(TwoChains(), flags),
+              ElementsAre("a.npz", "b.npy", "", "", "c:d.bin", "e.jpg"));
 }
 
 TEST(ReadFeedsTest, RawFeedsAreTheBytesOfAFile) {
