@@ -209,6 +209,7 @@ const Row* FindFirst(const Differences& differences) {
 }
 
 std::vector<std::string> Cells(const Row& row) {
+  constexpr int kDigits = 7;
   const Comparison& c = row.comparison;
   std::vector<std::string> cells = {row.op, c.name, row.dtypes, absl::StrCat(c.num_elements),
                                     absl::StrCat(c.num_different)};
@@ -217,8 +218,8 @@ std::vector<std::string> Cells(const Row& row) {
     return cells;
   }
   cells.push_back(c.relative_error.has_value() ? absl::StrFormat("%.2g", *c.relative_error) : "");
-  cells.push_back(absl::StrFormat("%.7g", c.worst_expected));
-  cells.push_back(absl::StrFormat("%.7g", c.worst_got));
+  cells.push_back(WorstText(c.worst_expected, c.worst_expected_text, kDigits));
+  cells.push_back(WorstText(c.worst_got, c.worst_got_text, kDigits));
   cells.push_back(c.worst_index);
   return cells;
 }

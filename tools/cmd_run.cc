@@ -387,6 +387,7 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   if (run.model.compiled.has_value()) INTERP_RETURN_IF_ERROR(CheckNoPlanFlags(command));
   INTERP_ASSIGN_OR_RETURN(run.inputs, ReadInputs(run.model, flags));
   INTERP_RETURN_IF_ERROR(CheckEffects(flags, command, run.model, options));
+  if (flags.top > 0) INTERP_RETURN_IF_ERROR(CheckTop(run.model.program, run.inputs.fetches));
   INTERP_RETURN_IF_ERROR(CheckFiles(flags, run.model.program, run.inputs));
   blame = ExitCode::kRunFailed;
   INTERP_RETURN_IF_ERROR(CheckResultsWritable(flags, run.inputs));

@@ -22,6 +22,8 @@
 namespace interp {
 namespace {
 
+constexpr int kWorstDigits = 9;  // tell any two floats apart
+
 absl::Status WriteFolder(const std::string& path, const std::vector<NamedTensor>& outputs) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -73,6 +75,7 @@ void CompareElements(const T* got, const T* expected, int64_t count, const Tenso
   double max_difference = 0;
   double max_expected = 0;
   bool any_finite = count == 0;
+  int64_t worst_at = 0;
   for (int64_t i = 0; i < count; ++i) {
     const double a = ToDouble(got[i]);
     const double b = ToDouble(expected[i]);
@@ -90,6 +93,11 @@ void CompareElements(const T* got, const T* expected, int64_t count, const Tenso
     result.worst_index = IndexText(tensor.shape, i);
     result.worst_got = a;
     result.worst_expected = b;
+    worst_at = i;
+  }
+  if (count > 0 && !std::is_floating_point_v<T>) {
+    result.worst_got_text = ValueText(got[worst_at], kWorstDigits);
+    result.worst_expected_text = ValueText(expected[worst_at], kWorstDigits);
   }
   if (!any_finite) {
     result.relative_error = std::nullopt;
@@ -190,6 +198,10 @@ std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& got,
   return comparisons;
 }
 
+std::string WorstText(double value, const std::string& text, int digits) {
+  return text.empty() ? RealText(value, digits) : text;
+}
+
 std::string FormatComparison(const Comparison& c) {
   if (!c.problem.empty()) return absl::StrCat(c.name, ": differs, ", c.problem);
   std::string text = absl::StrCat(c.name, ": ", c.ok() ? "ok" : "differs");
@@ -202,8 +214,9 @@ std::string FormatComparison(const Comparison& c) {
     if (c.num_nan > 0 || c.num_expected_nan > 0) absl::StrAppend(&text, " of the others");
   }
   if (c.num_elements > 0 && (c.relative_error.value_or(0) > 0 || !c.ok())) {
-    absl::StrAppendFormat(&text, ", worst %.9g for %.9g at %s", c.worst_got, c.worst_expected,
-                          c.worst_index);
+    absl::StrAppend(&text, ", worst ", WorstText(c.worst_got, c.worst_got_text, kWorstDigits),
+                    " for ", WorstText(c.worst_expected, c.worst_expected_text, kWorstDigits),
+                    " at ", c.worst_index);
   }
   return text;
 }

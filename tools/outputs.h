@@ -50,8 +50,12 @@ struct Comparison {
   int64_t num_different = 0;
   // The element that exceeds its tolerance most, or comes nearest to it.
   std::string worst_index = {};
+  // As doubles: the magnitude of a complex one, and of a large integer the nearest.
   double worst_got = 0;
   double worst_expected = 0;
+  // As ValueText has them; empty for float32 and float64.
+  std::string worst_got_text = {};
+  std::string worst_expected_text = {};
   // max |got - expected| / max |expected|, over the elements that are finite in both; nullopt when
   // there are none, though there are elements.
   std::optional<double> relative_error = 0;
@@ -68,6 +72,9 @@ Comparison Compare(const NamedTensor& got, const Tensor& expected, const Toleran
 std::vector<Comparison> CompareAll(const std::vector<NamedTensor>& got,
                                    const std::vector<NamedTensor>& expected,
                                    const Tolerance& tolerance);
+
+// One of the two worst elements as text, with `digits` digits where it is a real number.
+std::string WorstText(double value, const std::string& text, int digits);
 
 // One line: "y: ok, ..." or "y: differs, ...".
 std::string FormatComparison(const Comparison& comparison);

@@ -1,8 +1,16 @@
 #include "tools/tensor_values.h"
 
+#include <cmath>
+
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 namespace interp {
+
+std::string RealText(double value, int digits) {
+  // No sign says anything about a NaN.
+  return std::isnan(value) ? "nan" : absl::StrFormat("%.*g", digits, value);
+}
 
 std::string IndexText(const Shape& shape, int64_t index) {
   std::vector<int64_t> place(shape.rank());

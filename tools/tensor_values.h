@@ -2,6 +2,7 @@
 #pragma once
 
 #include <complex>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -59,14 +60,22 @@ double ToDouble(const std::complex<T>& value) {
   return std::abs(std::complex<double>(value));
 }
 
-// An element as text: integers exactly, the others with up to six digits.
+// An element as text: integers exactly, complex ones as "1+2j", the others with up to `digits`
+// digits.
+std::string RealText(double value, int digits);
 template <typename T>
-std::string ValueText(const T& value) {
+std::string ValueText(const T& value, int digits = 6) {
   if constexpr (std::is_integral_v<T>) {
     return absl::StrCat(static_cast<int64_t>(value));
   } else {
-    return absl::StrCat(ToDouble(value));
+    return RealText(ToDouble(value), digits);
   }
+}
+template <typename T>
+std::string ValueText(const std::complex<T>& value, int digits = 6) {
+  const std::string imaginary = RealText(value.imag(), digits);
+  return absl::StrCat(RealText(value.real(), digits), imaginary[0] == '-' ? "" : "+", imaginary,
+                      "j");
 }
 
 // "[0,2,17]": where element `index` is in a tensor of this shape.

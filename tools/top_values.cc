@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "core/io/file.h"
+#include "tools/model.h"
 #include "tools/table.h"
 #include "tools/tensor_values.h"
 
@@ -37,6 +38,8 @@ std::vector<TopValue> TopOfRow(const T* data, int64_t size, int64_t count,
   return top;
 }
 
+bool IsComplex(DType dtype) { return dtype == DType::kComplex64 || dtype == DType::kComplex128; }
+
 // "[0,2]": the index of the row in the tensor, without its last dim.
 std::string RowText(const Shape& shape, int64_t row) {
   Shape rows = shape;
@@ -56,13 +59,22 @@ absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
   return labels;
 }
 
+absl::Status CheckTop(const Program& program, const std::vector<std::string>& fetches) {
+  for (const std::string& name : fetches) {
+    const Var* const var = FindVar(program, program.Find(name));
+    if (var == nullptr || !IsComplex(var->dtype)) continue;
+    return InvalidArgument("--top: '", name, "' is ", DescribeVar(var),
+                           ", and complex numbers have no order");
+  }
+  return absl::OkStatus();
+}
+
 std::vector<TopRow> FindTop(const NamedTensor& tensor, int64_t count,
                             absl::Span<const std::string> labels) {
   const Shape& shape = tensor.second.shape;
-  const DType dtype = tensor.second.dtype;
-  const bool complex = dtype == DType::kComplex64 || dtype == DType::kComplex128;
   std::vector<TopRow> rows;
-  if (shape.rank() == 0 || complex || tensor.second.numel() == 0) return rows;
+  if (shape.rank() == 0 || IsComplex(tensor.second.dtype) || tensor.second.numel() == 0)
+    return rows;
   const int64_t size = shape[shape.rank() - 1];
   const int64_t num_rows = std::min(tensor.second.numel() / size, kMaxTopRows);
   VisitElements(tensor.second, [&](const auto* data, int64_t /*elements*/) {

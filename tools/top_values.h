@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "core/json_writer.h"
+#include "core/program.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
@@ -26,6 +27,9 @@ struct TopRow {
 
 // One label a line, blanks at its ends dropped. Errors: those of reading, with the path.
 absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path);
+
+// InvalidArgument for a fetch that the program declares complex: such values have no order.
+absl::Status CheckTop(const Program& program, const std::vector<std::string>& fetches);
 
 // The `count` largest of each row along the last dim, of the first kMaxTopRows rows; NaN counts as
 // the smallest. Nothing for tensors of rank 0 and for those whose elements have no order.

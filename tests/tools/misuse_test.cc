@@ -64,6 +64,9 @@ void WritePrograms() {
   Write("syntax.txt", "program version=0\nblock 0\n  var x float32[2\n");
   Write("blockless.txt", "program version=0\n");
   Write("text.pdmodel", "program version=0\nblock 0\n");
+  Write("complex.txt",
+        "program version=0\nblock 0\n  var x complex64[2]\n  var y complex64[2]\n"
+        "  assign(X=x) -> (Out=y)\n");
   Write("concat.txt",
         "program version=0\nblock 0\n  var a float32[-1,-1]\n  var b float32[-1,-1]\n"
         "  var c float32[-1,-1]\n  concat(X=[a,b]) -> (Out=c) {axis=0}\n");

@@ -72,6 +72,14 @@ TEST(CompareTest, ComplexNumbersDifferByMoreThanTheirSize) {
   EXPECT_FALSE(Compare({"y", a}, b, kTolerance).ok());
 }
 
+TEST(CompareTest, TheWorstComplexNumberIsShownWithBothParts) {
+  using C = std::complex<float>;
+  const Tensor a = Tensor::Of<C>({2}, {C(1, 0), C(3, -4)});
+  const Tensor b = Tensor::Of<C>({2}, {C(1, 0), C(-3, 4)});
+  EXPECT_THAT(FormatComparison(Compare({"y", a}, b, kTolerance)),
+              HasSubstr("worst 3-4j for -3+4j at [1]"));
+}
+
 TEST(CompareTest, ShapeAndDTypeMustBeEqual) {
   const Comparison c = Compare({"y", Floats({1})}, Floats({1, 2}), kTolerance);
   EXPECT_EQ(c.problem, "got float32[1], expected float32[2]");

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <limits>
 #include <numeric>
 
@@ -44,6 +45,14 @@ TEST(SummarizeTest, SmallTensorsShowTheirValues) {
   EXPECT_THAT(Summarize({"n", Tensor::Of<int64_t>({2}, {int64_t{1} << 60, -7})}).values,
               ElementsAre("1152921504606846976", "-7"));
   EXPECT_THAT(Summarize({"b", Tensor::Of<bool>({}, {true})}).values, ElementsAre("1"));
+}
+
+TEST(SummarizeTest, ComplexValuesHaveBothParts) {
+  using C = std::complex<float>;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Summary summary = Summarize({"c", Tensor::Of<C>({3}, {C(1, 2), C(-3, -4), C(0, nan)})});
+  EXPECT_THAT(summary.values, ElementsAre("1+2j", "-3-4j", "0+nanj"));
+  EXPECT_EQ(summary.max, 5);  // of the magnitudes
 }
 
 TEST(SummarizeTest, JsonHasNoNumberWhereThereIsNone) {
