@@ -49,7 +49,13 @@ absl::Status CheckStems(const std::string& path, const std::vector<std::string>&
 
 template <typename T>
 double Difference(const T& a, const T& b) {
-  return std::abs(ToDouble(a) - ToDouble(b));
+  if constexpr (std::is_integral_v<T>) {
+    // Doubles would make neighbours above 2^53 equal, and the difference may leave the type.
+    const auto [least, most] = std::minmax({static_cast<int64_t>(a), static_cast<int64_t>(b)});
+    return static_cast<double>(static_cast<uint64_t>(most) - static_cast<uint64_t>(least));
+  } else {
+    return std::abs(ToDouble(a) - ToDouble(b));
+  }
 }
 template <typename T>
 double Difference(const std::complex<T>& a, const std::complex<T>& b) {

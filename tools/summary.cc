@@ -30,20 +30,25 @@ void AddElements(const T* data, int64_t count, Summary& summary) {
     }
     if (count <= kMaxValues) summary.values.push_back(ValueText(data[i]));
   }
-  if (num_finite > 0) summary.mean = sum / static_cast<double>(num_finite);
+  if (num_finite == 0) return;
+  summary.mean = sum / static_cast<double>(num_finite);
+  summary.min_text = ValueText(*summary.min);
+  summary.max_text = ValueText(*summary.max);
+  if constexpr (std::is_integral_v<T>) {
+    const auto [min, max] = std::minmax_element(data, data + count);
+    summary.min_text = ValueText(*min);
+    summary.max_text = ValueText(*max);
+  }
 }
 
 std::vector<std::string> TableRow(const Summary& summary) {
   if (!summary.has_values) return {summary.name, "no value"};
-  const auto text = [](std::optional<double> value) {
-    return value.has_value() ? absl::StrCat(*value) : "-";
-  };
   return {summary.name,
           std::string(Name(summary.dtype)),
           ToString(summary.shape),
-          text(summary.min),
-          text(summary.max),
-          text(summary.mean)};
+          summary.min_text,
+          summary.max_text,
+          summary.mean.has_value() ? ValueText(*summary.mean) : "-"};
 }
 
 // What a table has no column for.

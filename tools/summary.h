@@ -20,6 +20,8 @@ struct Summary {
   std::optional<double> min = std::nullopt;
   std::optional<double> max = std::nullopt;
   std::optional<double> mean = std::nullopt;
+  std::string min_text = "-";  // as ValueText has it; of magnitudes where the dtype is complex
+  std::string max_text = "-";
   int64_t num_nan = 0;
   int64_t num_infinite = 0;
   std::vector<std::string> values = {};  // all of them, of tensors with few

@@ -72,6 +72,19 @@ TEST(CompareTest, ComplexNumbersDifferByMoreThanTheirSize) {
   EXPECT_FALSE(Compare({"y", a}, b, kTolerance).ok());
 }
 
+TEST(CompareTest, IntegersAreComparedExactly) {
+  const int64_t large = (int64_t{1} << 53) + 1;
+  const Tensor a = Tensor::Of<int64_t>({1}, {large});
+  const Tensor b = Tensor::Of<int64_t>({1}, {large - 1});
+  const Comparison c = Compare({"n", a}, b, {.rtol = 0, .atol = 0.5});
+  EXPECT_EQ(c.num_different, 1);
+  EXPECT_THAT(FormatComparison(c), HasSubstr("worst 9007199254740993 for 9007199254740992 at [0]"));
+  EXPECT_TRUE(Compare({"n", a}, b, {.rtol = 0, .atol = 1}).ok());
+  const Tensor least = Tensor::Of<int64_t>({1}, {std::numeric_limits<int64_t>::min()});
+  const Tensor most = Tensor::Of<int64_t>({1}, {std::numeric_limits<int64_t>::max()});
+  EXPECT_FALSE(Compare({"n", least}, most, {.rtol = 0.5, .atol = 0}).ok());
+}
+
 TEST(CompareTest, TheWorstComplexNumberIsShownWithBothParts) {
   using C = std::complex<float>;
   const Tensor a = Tensor::Of<C>({2}, {C(1, 0), C(3, -4)});

@@ -47,6 +47,12 @@ TEST(SummarizeTest, SmallTensorsShowTheirValues) {
   EXPECT_THAT(Summarize({"b", Tensor::Of<bool>({}, {true})}).values, ElementsAre("1"));
 }
 
+TEST(SummarizeTest, TheRangeOfIntegersIsExact) {
+  const Summary summary = Summarize({"n", Tensor::Of<int64_t>({2}, {(int64_t{1} << 60) + 1, -7})});
+  EXPECT_EQ(summary.min_text, "-7");
+  EXPECT_EQ(summary.max_text, "1152921504606846977");
+}
+
 TEST(SummarizeTest, ComplexValuesHaveBothParts) {
   using C = std::complex<float>;
   const float nan = std::numeric_limits<float>::quiet_NaN();
