@@ -34,7 +34,9 @@ absl::Status CheckFeeds(absl::Span<const Tensor> feeds, const std::vector<FeedSp
       return Annotate(lod, absl::StrCat("feed '", spec.name, "'"));
     }
     if (FitsDeclared(fed.shape, spec.shape)) continue;
-    if (spec.check_shape) return mismatch();
+    if (spec.check_shape) {
+      return mismatch("; the program itself asks for this check (need_check_feed)");
+    }
     // Programs also declare no dims where they know none.
     if (!check_shapes || spec.overwritten || spec.shape.rank() == 0) continue;
     return mismatch(
