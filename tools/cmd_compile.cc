@@ -114,6 +114,9 @@ ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
   if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
   const absl::StatusOr<PlanOptions> plan = MakePlanOptions(flags.plan);
   if (!plan.ok()) return Fail(ExitCode::kUsage, plan.status());
+  if (const absl::Status writable = CheckWritable(flags.out); !writable.ok()) {
+    return Fail(ExitCode::kRunFailed, Annotate(writable, "-o"));
+  }
   absl::StatusOr<Model> model = LoadModel(flags.model);
   if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
   if (model->compiled.has_value()) {
