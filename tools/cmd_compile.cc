@@ -12,7 +12,6 @@
 #include "tools/model.h"
 #include "tools/names.h"
 #include "tools/outputs.h"
-#include "tools/plan_inputs.h"
 #include "tools/repeated_flag.h"
 #include "tools/shaped_run.h"
 #include "tools/sizes.h"
@@ -67,15 +66,14 @@ PackedConstants TakeParameters(const Program& program, const Scope& scope) {
   return packed;
 }
 
-// Adds the parameters, and what a run computes of them.
-absl::Status Pack(const CompileFlags& flags, const std::vector<NamedTensor>& given,
+// Adds the parameters, and what a run on the feeds computes of them.
+absl::Status Pack(const CompileFlags& flags, const std::vector<NamedTensor>& named,
                   const std::shared_ptr<Scope>& scope, CompiledProgram& compiled) {
   PackedConstants packed = TakeParameters(compiled.program, *scope);
   CoreOptions options;
   options.num_threads = flags.threads;
   INTERP_ASSIGN_OR_RETURN(const auto core, InterpreterCore::Create(compiled, scope, options));
   INTERP_RETURN_IF_ERROR(core->CheckParameters());
-  INTERP_ASSIGN_OR_RETURN(const std::vector<NamedTensor> named, OrderFeeds(compiled.main(), given));
   std::vector<Tensor> feeds;
   for (const NamedTensor& feed : named) feeds.push_back(feed.second);
   INTERP_RETURN_IF_ERROR(core->Run(feeds).status());
@@ -126,9 +124,9 @@ ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
   absl::StatusOr<CompiledProgram> compiled = CompileModel(flags, *plan, *model, blame);
   if (!compiled.ok()) return Fail(blame, compiled.status());
   if (flags.pack) {
-    const auto given = FeedsOfShapes(compiled->program, flags.shapes);
-    if (!given.ok()) return Fail(ExitCode::kUsage, Annotate(given.status(), model->path));
-    const absl::Status packed = Pack(flags, *given, model->scope, *compiled);
+    const auto feeds = FeedsOfShapes(compiled->program, compiled->main(), flags.shapes);
+    if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), model->path));
+    const absl::Status packed = Pack(flags, *feeds, model->scope, *compiled);
     if (!packed.ok()) return Fail(ExitCode::kRunFailed, Annotate(packed, model->path));
   }
   if (const absl::Status saved = SavePlan(*compiled, flags.out); !saved.ok()) {

@@ -181,10 +181,16 @@ std::vector<std::string> FilesOfFeeds(const Program& program, const FeedFlags& f
 absl::Status AddRandomFeeds(const Program& program, uint64_t seed,
                             std::vector<NamedTensor>& feeds) {
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> wanted, DataVars(program));
-  for (const VarId id : wanted) {
-    const std::string& name = program.NameOf(id);
+  std::vector<std::string> names;
+  for (const VarId id : wanted) names.push_back(program.NameOf(id));
+  return AddRandomFeeds(program, names, seed, feeds);
+}
+
+absl::Status AddRandomFeeds(const Program& program, const std::vector<std::string>& wanted,
+                            uint64_t seed, std::vector<NamedTensor>& feeds) {
+  for (const std::string& name : wanted) {
     if (FindFeed(feeds, name) != nullptr) continue;
-    const Var* const declared = FindVar(program, id);
+    const Var* const declared = FindVar(program, program.Find(name));
     Var var = declared == nullptr ? Var() : *declared;
     if (!var.dims.empty() && var.dims[0] < 0) var.dims[0] = 1;
     absl::StatusOr<Tensor> tensor = ReadFeedValue({name, &var}, "random", seed, /*max_bytes=*/0);

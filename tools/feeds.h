@@ -40,6 +40,9 @@ std::vector<std::string> FilesOfFeeds(const Program& program, const FeedFlags& f
 // Adds random feeds for those of the program's own that `feeds` lacks, as name=random does; a first
 // dim that is unknown is 1. InvalidArgument where other dims are unknown.
 absl::Status AddRandomFeeds(const Program& program, uint64_t seed, std::vector<NamedTensor>& feeds);
+// The same for the variables `wanted` in place of the program's own feeds.
+absl::Status AddRandomFeeds(const Program& program, const std::vector<std::string>& wanted,
+                            uint64_t seed, std::vector<NamedTensor>& feeds);
 
 // Makes one sequence of each feed that the program declares with a LoD and that has none.
 void AddDefaultLods(const Program& program, std::vector<NamedTensor>& feeds);

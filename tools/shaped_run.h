@@ -7,6 +7,7 @@
 
 #include "core/status.h"
 #include "core/tensor.h"
+#include "interpreter/plan/plan.h"
 #include "tools/model.h"
 
 namespace interp {
@@ -37,6 +38,10 @@ struct ShapedRun {
 // declared ones where none is given, a first unknown dim being 1. Errors: InvalidArgument for
 // shapes, NotFound for names.
 absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program,
+                                                       const std::vector<std::string>& arguments);
+// The same for the feeds of a plan, in its order, whose program after the passes this is.
+// InvalidArgument also for a shape of what the plan does not feed.
+absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program, const Plan& plan,
                                                        const std::vector<std::string>& arguments);
 
 // Runs the program on FeedsOfShapes. Takes what it loaded out of `model`. Errors: those of

@@ -168,6 +168,26 @@ TEST(CompileCommandTest, OtherParametersTakeThePlaceOfPackedOnes) {
   EXPECT_THAT(result.err, HasSubstr("other parameters were given"));
 }
 
+TEST(CompileCommandTest, PackingNeedsNoInputThatThePlanDoesNotFeed) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "two.txt") << "program version=0\n"
+                                       "block 0\n"
+                                       "  var x float32[-1,2] check_feed\n"
+                                       "  var unused float32[-1,-1] check_feed\n"
+                                       "  var y float32[-1,2]\n"
+                                       "  relu(X=x) -> (Out=y)\n";
+  const std::vector<std::string> command = {
+      "compile", folder / "two.txt", "-o", folder / "two.plan", "--feed", "x", "--fetch", "y",
+      "--pack"};
+  const CommandResult packed = RunInterp(command);
+  EXPECT_EQ(packed.exit_code, 0) << packed.err;
+  std::vector<std::string> shaped = command;
+  shaped.insert(shaped.end(), {"--shape", "unused=1x1"});
+  const CommandResult unfed = RunInterp(shaped);
+  EXPECT_EQ(unfed.exit_code, 2);
+  EXPECT_THAT(unfed.err, HasSubstr("--shape: the plan does not feed 'unused'"));
+}
+
 TEST(CompileCommandTest, APlanHasItsFeedsFetchesAndFlags) {
   const ReluProgram program;
   const TemporaryFolder folder;
