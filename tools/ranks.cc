@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -51,27 +52,45 @@ int LaunchedSize() {
   return std::max(tasks, 1);
 }
 
-// "3=0,2"
-absl::Status AddRing(const std::string& text, Rings& rings) {
-  const std::vector<std::string> parts = absl::StrSplit(text, '=');
-  int ring = 0;
+struct Ring {
+  int number = 0;
   std::vector<int> members;
-  bool fits = parts.size() == 2 && absl::SimpleAtoi(parts[0], &ring);
+};
+
+// "3=0,2", of `size` ranks.
+absl::StatusOr<Ring> ParseRing(const std::string& text, int size) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '=');
+  Ring ring;
+  bool fits = parts.size() == 2 && absl::SimpleAtoi(parts[0], &ring.number);
   for (const absl::string_view member : absl::StrSplit(parts.back(), ',')) {
     int rank = 0;
     fits = fits && absl::SimpleAtoi(member, &rank);
-    members.push_back(rank);
+    ring.members.push_back(rank);
   }
   if (!fits) return InvalidArgument("'", text, "', expected RING=RANK,RANK..., as in 3=0,2");
-  // What is wrong is wrong on all ranks.
+  const std::vector<int>& members = ring.members;
   const absl::flat_hash_set<int> different(members.begin(), members.end());
   const auto [least, most] = std::minmax_element(members.begin(), members.end());
-  if (different.size() != members.size() || *least < 0 || *most >= rings.size()) {
-    return InvalidArgument("'", text, "', expected different ranks from 0 to ", rings.size() - 1);
-  }
-  const bool mine = different.contains(rings.rank());
+  if (different.size() == members.size() && *least >= 0 && *most < size) return ring;
+  return InvalidArgument("'", text, "', expected different ranks from 0 to ", size - 1,
+                         size == 1 ? ": a launcher such as mpirun starts others" : "");
+}
+
+absl::Status AddRing(const std::string& text, Rings& rings) {
+  // What is wrong is wrong on all ranks.
+  INTERP_ASSIGN_OR_RETURN(Ring ring, ParseRing(text, rings.size()));
+  const bool mine = absl::c_linear_search(ring.members, rings.rank());
   // Each rank is told of all rings, and has those that it is in.
-  return mine ? rings.Add(ring, std::move(members)) : absl::OkStatus();
+  return mine ? rings.Add(ring.number, std::move(ring.members)) : absl::OkStatus();
+}
+
+// Of a process that is alone: what is wrong is said, and there is nothing to join.
+absl::Status CheckRings(const std::vector<std::string>& rings) {
+  for (const std::string& ring : rings) {
+    const absl::Status status = ParseRing(ring, 1).status();
+    if (!status.ok()) return Annotate(status, "--ring");
+  }
+  return absl::OkStatus();
 }
 
 void SilenceStandardOutput() {
@@ -114,7 +133,10 @@ absl::StatusOr<Ranks> Ranks::Join(const RankFlags& flags) {
   const absl::StatusOr<std::chrono::nanoseconds> timeout = ParseDuration(flags.timeout);
   if (!timeout.ok()) return Annotate(timeout.status(), "--comm-timeout");
   const int size = LaunchedSize();
-  if (size == 1) return ranks;
+  if (size == 1) {
+    INTERP_RETURN_IF_ERROR(CheckRings(flags.rings));
+    return ranks;
+  }
   absl::StatusOr<MakeTransport> mpi = MpiTransport();
   if (!mpi.ok()) return Annotate(mpi.status(), "started with other ranks");
   const CommOptions options{
