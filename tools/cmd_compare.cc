@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "core/json_writer.h"
@@ -66,9 +67,29 @@ struct SideFlags {
   RunFlags run;
 };
 
+// InvalidArgument for blank text, which comes from a script's variable that is not set, and for a
+// quote without its other one, which would be taken for a part of a value.
+absl::Status CheckFlagText(absl::string_view text) {
+  if (absl::StripAsciiWhitespace(text).empty()) {
+    return InvalidArgument("the flags are blank; expected some, as in --b='--precision bf16'");
+  }
+  char open = '\0';
+  for (const char c : text) {
+    if (open != '\0') {
+      if (c == open) open = '\0';
+    } else if (c == '\'' || c == '"' || c == '`') {
+      open = c;
+    }
+  }
+  if (open == '\0') return absl::OkStatus();
+  return InvalidArgument("the flags \"", text, "\" have no second ", absl::string_view(&open, 1));
+}
+
 absl::StatusOr<CoreOptions> ParseSideFlags(const std::string& text, uint64_t seed) {
+  if (!text.empty()) INTERP_RETURN_IF_ERROR(CheckFlagText(text));
   SideFlags flags;
   CLI::App app("", "");
+  app.set_help_flag();  // the help of no command
   AddPlanFlags(app, flags.plan);
   AddRunFlags(app, flags.run);
   try {
