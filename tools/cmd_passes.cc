@@ -9,6 +9,7 @@
 #include "core/json_writer.h"
 #include "passes/pipeline.h"
 #include "tools/commands.h"
+#include "tools/core_flags.h"
 #include "tools/model.h"
 #include "tools/names.h"
 #include "tools/repeated_flag.h"
@@ -121,6 +122,8 @@ std::string ToJson(const std::vector<Row>& rows) {
 ExitCode Passes(const PassesFlags& flags) {
   std::vector<Row> rows = AllRows();
   const bool measured = !flags.model.empty();
+  const absl::Status passes = CheckPasses(flags.enable, flags.disable);
+  if (!passes.ok()) return Fail(ExitCode::kUsage, passes);
   if (measured) {
     absl::StatusOr<Model> model = LoadModel(flags.model, /*params=*/"");
     if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());

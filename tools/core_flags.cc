@@ -93,23 +93,46 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
 
 namespace {
 
+bool HoldsPass(const std::vector<std::string>& passes, absl::string_view pass) {
+  return std::find(passes.begin(), passes.end(), pass) != passes.end();
+}
+
 absl::Status CheckPrecision(const PlanFlags& flags) {
-  const auto holds = [](const std::vector<std::string>& passes, absl::string_view pass) {
-    return std::find(passes.begin(), passes.end(), pass) != passes.end();
-  };
   const bool narrow = flags.precision != PlanFlags{}.precision ||
-                      holds(flags.enable_passes, "bf16") || holds(flags.enable_passes, "fp16");
+                      HoldsPass(flags.enable_passes, "bf16") ||
+                      HoldsPass(flags.enable_passes, "fp16");
   if (!narrow && !flags.float32_ops.empty()) {
     return InvalidArgument("--float32-ops has no effect without --precision");
   }
-  if (holds(flags.disable_passes, flags.precision)) {
+  if (HoldsPass(flags.disable_passes, flags.precision)) {
     return InvalidArgument("--precision ", flags.precision, " and --disable-pass ", flags.precision,
                            ": expected one of the two");
   }
-  return absl::OkStatus();
+  std::vector<std::string> enable = flags.enable_passes;
+  if (flags.precision != PlanFlags{}.precision) enable.push_back(flags.precision);
+  return CheckPasses(enable, flags.disable_passes);
 }
 
 }  // namespace
+
+absl::Status CheckPasses(const std::vector<std::string>& enable,
+                         const std::vector<std::string>& disable) {
+  for (const std::string& pass : enable) {
+    if (!HoldsPass(disable, pass)) continue;
+    return InvalidArgument("--enable-pass ", pass, " and --disable-pass ", pass,
+                           ": expected one of the two");
+  }
+  // They change the same products: which of them would is nothing to depend on.
+  absl::string_view precision;
+  for (const absl::string_view other : {"bf16", "fp16", "int8"}) {
+    if (!HoldsPass(enable, other)) continue;
+    if (!precision.empty()) {
+      return InvalidArgument("precisions ", precision, " and ", other, ": expected one of the two");
+    }
+    precision = other;
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
   const absl::StatusOr<Place> place = LoadPlace(flags.place);

@@ -31,7 +31,10 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags);
 // were decided when they were compiled.
 absl::Status CheckNoPlanFlags(const CLI::App& command, const std::vector<std::string>& others = {});
 PipelineOptions MakePipelineOptions(const PlanFlags& flags);
-// InvalidArgument for a place that does not exist.
+// InvalidArgument for passes that are both switched on and off, and for several precisions.
+absl::Status CheckPasses(const std::vector<std::string>& enable,
+                         const std::vector<std::string>& disable);
+// InvalidArgument for a place that does not exist and for flags that exclude each other.
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags);
 
 // The simulated devices of a run.
