@@ -134,6 +134,22 @@ absl::Status CheckPasses(const std::vector<std::string>& enable,
   return absl::OkStatus();
 }
 
+absl::Status CheckNarrowed(const PipelineOptions& passes, const Program& program) {
+  for (const auto& [pass, dtype] :
+       {std::pair("bf16", DType::kBFloat16), std::pair("fp16", DType::kFloat16)}) {
+    if (!HoldsPass(passes.enable, pass)) continue;
+    for (const Block& block : program.blocks) {
+      for (const Var& var : block.vars) {
+        if (var.dtype == dtype) return absl::OkStatus();
+      }
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("nothing to compute in ", pass, ": no product of the program, but for those ",
+                     "of --float32-ops, has a kernel for it; run it in float32"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags) {
   const absl::StatusOr<Place> place = LoadPlace(flags.place);
   if (!place.ok()) return Annotate(place.status(), "--place");

@@ -34,6 +34,8 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags);
 // InvalidArgument for passes that are both switched on and off, and for several precisions.
 absl::Status CheckPasses(const std::vector<std::string>& enable,
                          const std::vector<std::string>& disable);
+// FailedPrecondition where `passes` ask for 16 bits and the program that they have left has none.
+absl::Status CheckNarrowed(const PipelineOptions& passes, const Program& program);
 // InvalidArgument for a place that does not exist and for flags that exclude each other.
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags);
 
