@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 namespace interp {
 namespace {
@@ -17,12 +18,14 @@ Scope::Scope() : id_(NextId()) {}
 Scope::Scope(std::shared_ptr<Scope> parent) : id_(NextId()), parent_(std::move(parent)) {}
 
 Variable* Scope::FindOrCreate(absl::string_view name) {
+  const std::unique_lock lock(names_);
   std::unique_ptr<Variable>& slot = variables_[name];
   if (slot == nullptr) slot = std::make_unique<Variable>();
   return slot.get();
 }
 
 Variable* Scope::FindLocal(absl::string_view name) const {
+  const std::shared_lock lock(names_);
   const auto it = variables_.find(name);
   return it == variables_.end() ? nullptr : it->second.get();
 }
@@ -34,7 +37,10 @@ Variable* Scope::Find(absl::string_view name) const {
   return nullptr;
 }
 
-bool Scope::Erase(absl::string_view name) { return variables_.erase(name) > 0; }
+bool Scope::Erase(absl::string_view name) {
+  const std::unique_lock lock(names_);
+  return variables_.erase(name) > 0;
+}
 
 bool Scope::TryClaim(bool writes) {
   int32_t claims = 0;
@@ -62,6 +68,7 @@ Scope& Scope::root() {
 }
 
 std::vector<std::string> Scope::LocalNames() const {
+  const std::shared_lock lock(names_);
   std::vector<std::string> names;
   names.reserve(variables_.size());
   for (const auto& [name, variable] : variables_) names.push_back(name);

@@ -14,8 +14,8 @@
 namespace interp {
 
 // Pointers to variables stay valid until the variable is erased or the scope is destroyed.
-// Thread-safety: concurrent lookups are safe; creating and erasing need exclusive use. What the
-// variables hold is guarded by whoever runs programs on them.
+// Thread-safety: all methods from any thread; whoever erases a variable makes sure that nobody uses
+// it. What the variables hold is guarded by whoever runs programs on them.
 class Scope {
  public:
   Scope();
@@ -51,6 +51,8 @@ class Scope {
  private:
   const uint64_t id_;
   std::shared_ptr<Scope> parent_;
+  // Of the names: programs that share a scope bind theirs when they are made, not when they run.
+  mutable std::shared_mutex names_;
   absl::flat_hash_map<std::string, std::unique_ptr<Variable>> variables_;
   std::atomic<int32_t> claims_{0};  // of readers; -1: of a writer
   std::shared_mutex places_;

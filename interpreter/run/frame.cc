@@ -45,9 +45,8 @@ void Frame::BindMain(Scope& root) {
     const bool list =
         static_cast<VarId>(id) == plan_.feed_list || static_cast<VarId>(id) == plan_.fetch_list;
     if (!var.persistable || var.copy_of >= 0 || list) continue;
-    // A clone finds them all, and may do so while others run.
-    variables_[id] = root.FindLocal(var.name);
-    if (variables_[id] == nullptr) variables_[id] = root.FindOrCreate(var.name);
+    // Programs that share the scope may be made, and clones begin, at the same time.
+    variables_[id] = root.FindOrCreate(var.name);
     if (!var.constant) Watch(static_cast<VarId>(id), /*written=*/true);
   }
   BindOwn();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 
 namespace interp {
@@ -39,6 +41,31 @@ TEST(ScopeTest, PointersOutliveOtherInsertions) {
   Variable* x = scope.FindOrCreate("x");
   for (int i = 0; i < 1000; ++i) scope.FindOrCreate(absl::StrCat("v", i));
   EXPECT_EQ(scope.FindOrCreate("x"), x);
+}
+
+// Under tsan this also shows that nothing of it races.
+TEST(ScopeTest, ThreadsCreateAndFindAtTheSameTime) {
+  constexpr int kThreads = 4;
+  constexpr int kNames = 500;
+  const auto scope = std::make_shared<Scope>();
+  std::vector<std::vector<Variable*>> shared(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&scope, &found = shared[t], t] {
+      const Scope child(scope);
+      for (int i = 0; i < kNames; ++i) {
+        const std::string own = absl::StrCat("thread ", t, " ", i);
+        Variable* const made = scope->FindOrCreate(own);
+        EXPECT_EQ(child.Find(own), made);
+        found.push_back(scope->FindOrCreate(absl::StrCat("v", i)));
+        const bool erased = i % 2 == 0 && scope->Erase(own);
+        EXPECT_EQ(erased, i % 2 == 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<Variable*>& found : shared) EXPECT_EQ(found, shared[0]);
+  EXPECT_EQ(scope->LocalNames().size(), kNames + kThreads * kNames / 2);
 }
 
 TEST(ScopeTest, ChildrenKeepTheirParentAlive) {

@@ -127,5 +127,29 @@ TEST_F(ExecutorTest, ThreadsMayAskAtOnce) {
   EXPECT_EQ(executor.stats().hits + executor.stats().misses, 160);
 }
 
+// Each program brings names of its own to the scope that all share. None runs: they write there.
+TEST_F(ExecutorTest, ProgramsOfOneScopeMayBeMadeAtOnce) {
+  Executor executor(Options(4));
+  const auto with_params = [](int t, int i) {
+    ProgramBuilder program(DType::kInt64);
+    program.Feed("x", {2});
+    for (int p = 0; p < 20; ++p) {
+      const std::string name = absl::StrCat("p", t, "_", i, "_", p);
+      program.Param(name, {2}).Call("mix", {"x"}, name);
+    }
+    return program.Call("mix", {"x"}, "b").Fetch("b").Build();
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        ASSERT_THAT(executor.Get(with_params(t, i), {"x"}, {"b"}, scope_), IsOk());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(scope_->LocalNames().size(), 4u * 20u * 20u);
+}
+
 }  // namespace
 }  // namespace interp::testing::executor_test
