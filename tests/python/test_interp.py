@@ -220,6 +220,17 @@ class PredictorTest(WithFolder):
             self.assertEqual(y.dtype, np.dtype(array))
             np.testing.assert_array_equal(y, x)
 
+    def test_lists_become_the_nearest_bfloat16(self):
+        predictor = self.predictor(program_of("assign(X=x) -> (Out=y)", "bfloat16"), feeds=["x"],
+                                   fetches=["y"])
+        # The last digit kept is even, odd before a tie, just above a tie.
+        for value, bits in ((1, 0x3F80), (-2.5, 0xC020), (1 + 2**-8, 0x3F80),
+                            (1 + 3 * 2**-8, 0x3F82), (1 + 2**-8 + 2**-16, 0x3F81),
+                            (float("inf"), 0x7F80), (float("nan"), 0x7FC0)):
+            self.assertEqual(predictor.run([[value]])["y"].tolist(), [[bits]], value)
+        array = np.array([[1], [0x3F80]], np.uint16)
+        np.testing.assert_array_equal(predictor.run(array)["y"], array)
+
     def test_arrays_without_elements_and_without_dims_pass_through(self):
         predictor = self.predictor(program_of("scale(X=x) -> (Out=y) {scale=2.0}", "float32"),
                                    feeds=["x"], fetches=["y"])
@@ -296,6 +307,11 @@ class TrainerTest(WithFolder):
         self.assertNotEqual(trainer.parameters()["w"][0, 0], before[0, 0])
         trainer.load_parameters(path)
         np.testing.assert_array_equal(trainer.parameters()["w"], before)
+
+    def test_lists_become_the_nearest_bfloat16(self):
+        program = interp.Program.parse(program_of("assign(X=x) -> (Out=y)", "bfloat16"))
+        trainer = interp.Trainer(program, feeds=["x"], fetches=["y"])
+        self.assertEqual(trainer.step([[1.5], [-3]])["y"].tolist(), [[0x3FC0], [0xC040]])
 
     def test_an_unknown_loss_is_an_error(self):
         with self.assertRaises(interp.Error):

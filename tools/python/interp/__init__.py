@@ -59,6 +59,26 @@ def _settings(options: dict[str, Any]) -> _interp.CoreSettings:
     return settings
 
 
+def _bfloat16_bits(values: np.ndarray) -> np.ndarray:
+    """The upper halves of the values as float32, rounded to nearest, ties to even, as uint16."""
+    values = np.asarray(values, np.float32)
+    bits = values.view(np.uint32)
+    upper = bits >> np.uint32(16)
+    rounded = (bits + np.uint32(0x7FFF) + (upper & np.uint32(1))) >> np.uint32(16)
+    # Rounding could make an infinity of a NaN.
+    return np.asarray(np.where(np.isnan(values), upper | np.uint32(0x40), rounded), np.uint16)
+
+
+def _converted(value: Any, dtype: str) -> np.ndarray:
+    """An array of what is none: a list or a number. `dtype` is the one of the program."""
+    array = np.asarray(value)
+    if not dtype or dtype == "undefined":
+        return array
+    if dtype == "bfloat16":
+        return array if array.dtype == np.uint16 else _bfloat16_bits(array)
+    return array.astype(dtype)
+
+
 def _ordered(feeds: Feeds, names: Sequence[str], dtypes: Mapping[str, str],
              lod: Optional[Mapping[str, Lod]]) -> list[tuple[np.ndarray, Lod]]:
     """The feeds in the order of the names. Arrays stay as they are; lists become arrays of the
@@ -80,7 +100,7 @@ def _ordered(feeds: Feeds, names: Sequence[str], dtypes: Mapping[str, str],
         value = feeds[name]
         if isinstance(value, np.ndarray):
             return np.ascontiguousarray(value) if value.ndim else value
-        return np.asarray(value, dtype=dtypes.get(name) or None)
+        return _converted(value, dtypes.get(name, ""))
 
     return [(array(name), lod.get(name, [])) for name in names]
 
@@ -173,7 +193,7 @@ class Predictor:
         may write into them meanwhile; results own their memory. `timeout` in seconds. Other
         threads of Python run during the call."""
         given = feeds[0] if len(feeds) == 1 and isinstance(feeds[0], Mapping) else feeds
-        dtypes = {var.name: var.array_dtype for var in self.inputs}
+        dtypes = {var.name: var.dtype for var in self.inputs}
         return Results(self._predictor.run(_ordered(given, self.input_names, dtypes, lod), timeout,
                                            cancel))
 
