@@ -231,6 +231,44 @@ class PredictorTest(WithFolder):
         array = np.array([[1], [0x3F80]], np.uint16)
         np.testing.assert_array_equal(predictor.run(array)["y"], array)
 
+    def test_lists_are_converted_where_they_keep_their_values(self):
+        for dtype, value in (("float32", [[1], [2]]), ("float32", [[0.5]]), ("float16", [[2.5]]),
+                             ("float64", [[True]]), ("int32", [[-7]]), ("int8", [[-128]]),
+                             ("uint8", [[255]]), ("int64", [[1 << 40]]), ("bool", [[1], [0]]),
+                             ("bool", [[True]]), ("int64", [[]])):
+            program = program_of("assign(X=x) -> (Out=y)", dtype).replace("[-1,1]", "[-1,-1]")
+            predictor = self.predictor(program, feeds=["x"], fetches=["y"])
+            self.assertEqual(predictor.run(value)["y"].tolist(), value)
+
+    def test_lists_that_would_be_other_values_are_refused(self):
+        for dtype, value, text in (("float32", [[None]], "an array of object"),
+                                   ("float32", [["3"]], "an array of <U1"),
+                                   ("float32", [[1], [1, 2]], "feed 'x': "),
+                                   ("float32", [[1j]], "complex128 cannot be converted to float32"),
+                                   ("int32", [[1.7]], "float64 cannot be converted to int32"),
+                                   ("bool", [[0.5]], "float64 cannot be converted to bool"),
+                                   ("bool", [[2]], "2 is no bool"),
+                                   ("int8", [[1], [128]], "128 is no int8"),
+                                   ("uint8", [[-1]], "-1 is no uint8"),
+                                   ("bfloat16", [["1"]], "an array of <U1")):
+            predictor = self.predictor(program_of("assign(X=x) -> (Out=y)", dtype), feeds=["x"],
+                                       fetches=["y"])
+            with self.assertRaisesRegex(interp.InvalidArgument, f"feed 'x'.*{text}|^{text}"):
+                predictor.run(value)
+        predictor = self.predictor(program_of("assign(X=x) -> (Out=y)", "float32"), feeds=["x"],
+                                   fetches=["y"])
+        masked = np.ma.masked_array(np.ones((2, 1), np.float32), mask=[[False], [True]])
+        with self.assertRaisesRegex(interp.InvalidArgument, "feed 'x' has masked elements"):
+            predictor.run(masked)
+        np.testing.assert_array_equal(predictor.run(masked.filled(0))["y"], [[1], [0]])
+
+    def test_fetches_twice_are_refused(self):
+        program = program_of("assign(X=x) -> (Out=y)", "float32")
+        with self.assertRaisesRegex(interp.InvalidArgument, "fetch 'y' is there twice"):
+            self.predictor(program, feeds=["x"], fetches=["y", "x", "y"])
+        with self.assertRaisesRegex(interp.InvalidArgument, "fetch 'y' is there twice"):
+            interp.Trainer(interp.Program.parse(program), feeds=["x"], fetches=["y", "y"])
+
     def test_arrays_without_elements_and_without_dims_pass_through(self):
         predictor = self.predictor(program_of("scale(X=x) -> (Out=y) {scale=2.0}", "float32"),
                                    feeds=["x"], fetches=["y"])

@@ -69,14 +69,56 @@ def _bfloat16_bits(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(np.isnan(values), upper | np.uint32(0x40), rounded), np.uint16)
 
 
+def _integers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The same integers as another dtype, which has to have them."""
+    least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    for value in (array.min(), array.max()):
+        if not least <= int(value) <= most:
+            raise InvalidArgument(f"{value} is no {dtype}")
+    return array.astype(dtype)
+
+
 def _converted(value: Any, dtype: str) -> np.ndarray:
-    """An array of what is none: a list or a number. `dtype` is the one of the program."""
+    """An array of what is none: a list or a number. `dtype` is the one of the program. What would
+    be another value as that is refused; floats may be rounded."""
     array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise InvalidArgument(f"an array of {array.dtype} cannot be fed")
     if not dtype or dtype == "undefined":
         return array
-    if dtype == "bfloat16":
-        return array if array.dtype == np.uint16 else _bfloat16_bits(array)
-    return array.astype(dtype)
+    if dtype == "bfloat16" and array.dtype == np.uint16:
+        return array
+    if dtype.startswith("float8"):
+        raise InvalidArgument(f"numbers are not converted to {dtype}; feed an array of its bits")
+    wanted = np.dtype(np.float32 if dtype == "bfloat16" else dtype)
+    if array.size == 0:  # nobody chose its dtype
+        return array.astype(np.uint16 if dtype == "bfloat16" else wanted)
+    if array.dtype.kind in "iu" and wanted.kind in "biu":
+        return _integers(array, wanted)
+    if not np.can_cast(array.dtype, wanted, "same_kind"):
+        raise InvalidArgument(f"{array.dtype} cannot be converted to {dtype}")
+    return _bfloat16_bits(array) if dtype == "bfloat16" else array.astype(wanted)
+
+
+def _array(name: str, value: Any, dtype: str) -> np.ndarray:
+    """What the input of that name is fed."""
+    if np.ma.is_masked(value):
+        raise InvalidArgument(f"feed '{name}' has masked elements; use its filled()")
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value) if value.ndim else value
+    try:
+        return _converted(value, dtype)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"feed '{name}': {error}") from None
+
+
+def _unique(fetches: Sequence[str]) -> list[str]:
+    """Results are by name."""
+    names = list(fetches)
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidArgument(f"fetch '{name}' is there twice")
+    return names
 
 
 def _ordered(feeds: Feeds, names: Sequence[str], dtypes: Mapping[str, str],
@@ -96,13 +138,7 @@ def _ordered(feeds: Feeds, names: Sequence[str], dtypes: Mapping[str, str],
         if name not in feeds:
             raise InvalidArgument(f"input '{name}' is not fed")
 
-    def array(name: str) -> np.ndarray:
-        value = feeds[name]
-        if isinstance(value, np.ndarray):
-            return np.ascontiguousarray(value) if value.ndim else value
-        return _converted(value, dtypes.get(name, ""))
-
-    return [(array(name), lod.get(name, [])) for name in names]
+    return [(_array(name, feeds[name], dtypes.get(name, "")), lod.get(name, [])) for name in names]
 
 
 class Program:
@@ -171,7 +207,7 @@ class Predictor:
                  fetches: Sequence[str] = (), num_streams: int = 1, **options: Any):
         self._predictor = _interp.Predictor(
             os.fspath(model), None if params is None else os.fspath(params), list(feeds),
-            list(fetches), num_streams, _settings(options))
+            _unique(fetches), num_streams, _settings(options))
         self.inputs = [Var(*row[:3], tuple(row[3])) for row in self._predictor.inputs()]
         self.outputs = [Var(*row[:3], tuple(row[3])) for row in self._predictor.outputs()]
 
@@ -211,7 +247,7 @@ class Trainer:
         self._dtypes = {var["name"]: var.get("dtype", "") for var in main.vars}
         self._trainer = _interp.Trainer(main._program,
                                         None if startup is None else startup._program, list(feeds),
-                                        list(fetches), _settings(options))
+                                        _unique(fetches), _settings(options))
 
     @property
     def feeds(self) -> list[str]:
