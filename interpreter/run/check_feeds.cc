@@ -40,7 +40,8 @@ absl::Status CheckFeeds(absl::Span<const Tensor> feeds, const std::vector<FeedSp
     // Programs also declare no dims where they know none.
     if (!check_shapes || spec.overwritten || spec.shape.rank() == 0) continue;
     return mismatch(
-        "; if the program declares the wrong shape, turn this check off (--no-check-shape)");
+        "; if the program declares the wrong shape, turn this check off (check_feed_shapes, "
+        "--no-check-shape)");
   }
   return absl::OkStatus();
 }

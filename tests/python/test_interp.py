@@ -182,6 +182,14 @@ class PredictorTest(WithFolder):
         result = interp.Predictor(DIGITS).run(image)
         np.testing.assert_allclose(result[OUTPUT], self.expected, 1e-5)
 
+    def test_arrays_that_are_not_aligned_are_copied(self):
+        memory = np.zeros(self.image.nbytes + 1, np.uint8)
+        image = memory[1:].view(np.float32).reshape(self.image.shape)
+        image[:] = self.image
+        self.assertFalse(image.flags.aligned)
+        result = interp.Predictor(DIGITS).run(image)
+        np.testing.assert_allclose(result[OUTPUT], self.expected, 1e-5)
+
     def test_threads_run_side_by_side(self):
         predictor = interp.Predictor(DIGITS, num_streams=2)
         wrong = []

@@ -49,7 +49,8 @@ absl::StatusOr<Tensor> Borrow(const py::array& array) {
   INTERP_ASSIGN_OR_RETURN(const DType dtype, DTypeOfArray(array));
   constexpr int kNeeded = int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_};
   if ((array.flags() & kNeeded) != kNeeded) {
-    return InvalidArgument("the array is not contiguous; use numpy.ascontiguousarray()");
+    return InvalidArgument(
+        "the array is not contiguous and aligned; use numpy.require(array, requirements='CA')");
   }
   if (array.ndim() > kMaxRank) {
     return InvalidArgument("the array has ", array.ndim(), " dims, expected ", kMaxRank,

@@ -105,7 +105,7 @@ def _array(name: str, value: Any, dtype: str) -> np.ndarray:
     if np.ma.is_masked(value):
         raise InvalidArgument(f"feed '{name}' has masked elements; use its filled()")
     if isinstance(value, np.ndarray):
-        return np.ascontiguousarray(value) if value.ndim else value
+        return np.require(value, requirements="CA")
     try:
         return _converted(value, dtype)
     except (TypeError, ValueError) as error:
