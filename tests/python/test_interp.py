@@ -322,6 +322,9 @@ class ProgramTest(unittest.TestCase):
     def test_wrong_text_is_an_error(self):
         with self.assertRaises(interp.InvalidArgument):
             interp.Program.parse("block zero")
+        for text in ("", "program version=0\n", "# nothing\n"):
+            with self.assertRaisesRegex(interp.InvalidArgument, "expected 'block 0'"):
+                interp.Program.parse(text)
         with self.assertRaises(interp.Error):
             interp.Program.load("/no/such/program")
 

@@ -167,6 +167,15 @@ std::string PlanJson(const Program& program, const std::vector<std::string>& fee
   return PrintPlans(compiled.plans, PlanStage::kPlan, PlanFormat::kJson, &compiled.program);
 }
 
+// Methods of the class look at block 0, which a text without blocks does not have.
+Program ParseWithBlocks(const std::string& text) {
+  Program program = Take(ParseProgram(text));
+  if (program.blocks.empty()) {
+    Check(InvalidArgument("the text describes no program, expected 'block 0'"));
+  }
+  return program;
+}
+
 std::pair<Program, Program> MinimizeProgram(const Program& main, const Program& startup,
                                             const std::string& loss, const std::string& optimizer,
                                             const std::vector<std::string>& no_grad,
@@ -294,7 +303,7 @@ void BindProgram(py::module_& m) {
                   [](const std::string& path) {
                     return Take(WithoutGil([&] { return ReadAnyProgram(path); }));
                   })
-      .def_static("parse", [](const std::string& text) { return Take(ParseProgram(text)); })
+      .def_static("parse", &ParseWithBlocks)
       .def("to_text", [](const Program& self) { return ToText(self); })
       .def("to_json", [](const Program& self) { return ToJson(self); })
       .def("serialize", [](const Program& self) { return py::bytes(Take(SaveProgram(self))); })
