@@ -18,6 +18,7 @@
 #include "passes/op_effects.h"
 #include "passes/skipped_branches.h"
 #include "passes/variable_attributes.h"
+#include "passes/verify.h"
 
 namespace interp {
 namespace {
@@ -334,6 +335,13 @@ void MarkLoss(Program& program, VarId loss) {
   }
 }
 
+// The program as it is differentiated.
+absl::StatusOr<Program> Verified(Program program, const OpRegistry& ops) {
+  INTERP_RETURN_IF_ERROR(VerifyProgram(program, ops));
+  // Gradients read what the ops read, which is to be seen of both.
+  return BindVariableAttributes(std::move(program), {.ops = ops});
+}
+
 }  // namespace
 
 std::vector<VarId> Parameters(const Program& program) {
@@ -364,8 +372,7 @@ std::vector<VarId> Parameters(const Program& program) {
 
 absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOptions& options,
                                                const OpRegistry& ops) {
-  // Gradients read what the ops read, which is to be seen of both.
-  INTERP_ASSIGN_OR_RETURN(program, BindVariableAttributes(std::move(program), {.ops = ops}));
+  INTERP_ASSIGN_OR_RETURN(program, Verified(std::move(program), ops));
   INTERP_ASSIGN_OR_RETURN(const VarId loss, FindNamed(program, options.loss, "the loss"));
   INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> blocked,
                           FindAll(program, options.no_grad, "those without gradient"));

@@ -49,8 +49,7 @@ struct BackwardProgram {
 // makes the loss gets op_role 256. Linear in ops.
 //
 // Errors: no such loss, or it has not one element; it depends on no source; an op on the way has no
-// gradient; the program has gradients already.
-// REQUIRES: VerifyProgram.
+// gradient; the program has gradients already; those of VerifyProgram.
 absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOptions& options,
                                                const OpRegistry& ops);
 

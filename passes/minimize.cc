@@ -4,13 +4,16 @@
 
 #include "passes/feed_fetch.h"
 #include "passes/recompute.h"
+#include "passes/verify.h"
 
 namespace interp {
 
 absl::StatusOr<TrainingPrograms> Minimize(Program main, Program startup,
                                           const MinimizeOptions& options, const OpRegistry& ops) {
+  INTERP_RETURN_IF_ERROR(VerifyStructure(main));  // AppendBackward verifies the rest
   std::erase_if(main.blocks[0].ops, [](const Op& op) { return IsFeed(op) || IsFetch(op); });
   if (startup.blocks.empty()) startup.blocks.emplace_back();
+  INTERP_RETURN_IF_ERROR(Annotate(VerifyProgram(startup, ops), "startup program"));
   TrainingPrograms programs;
   INTERP_ASSIGN_OR_RETURN(BackwardProgram backward,
                           AppendBackward(std::move(main), options.backward, ops));

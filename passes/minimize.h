@@ -28,8 +28,8 @@ struct TrainingPrograms {
 
 // As Paddle's Optimizer.minimize: AppendBackward, Recompute and AppendOptimizer in one. The feed
 // and fetch ops of `main` go: whoever runs a training program says what is fed and fetched.
-// `startup` makes the parameters; an empty program is one without ops. Errors: those of the three.
-// REQUIRES: VerifyProgram(main).
+// `startup` makes the parameters; an empty program is one without ops. Errors: those of the three,
+// and of VerifyProgram for `startup`.
 absl::StatusOr<TrainingPrograms> Minimize(Program main, Program startup,
                                           const MinimizeOptions& options, const OpRegistry& ops);
 

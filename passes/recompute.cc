@@ -12,6 +12,7 @@
 #include "passes/append_backward.h"
 #include "passes/declarations.h"
 #include "passes/op_effects.h"
+#include "passes/verify.h"
 
 namespace interp {
 namespace {
@@ -233,6 +234,7 @@ class Recomputer {
 absl::StatusOr<RecomputeResult> Recompute(Program program,
                                           const std::vector<std::string>& checkpoints,
                                           const OpRegistry& ops) {
+  INTERP_RETURN_IF_ERROR(VerifyStructure(program));
   return Recomputer(std::move(program), ops).Run(checkpoints);
 }
 

@@ -28,7 +28,7 @@ namespace interp {
 //
 // Works on any program whose ops have roles (AppendBackward's and Paddle's). Linear in ops.
 // Errors: NotFound for a checkpoint that no forward op writes; InvalidArgument for a program
-// without backward part.
+// without backward part; those of VerifyStructure.
 struct RecomputeResult {
   Program program;
   int num_recomputed = 0;  // ops that were added
