@@ -25,6 +25,47 @@ bool CheckIndices(LayerHelper& layer, const Var& label) {
                      absl::StrCat("the label is of ", Name(label.dtype), ", expected int64"));
 }
 
+// --- what cross_entropy of Paddle is made of ---
+
+Value Sum(ProgramBuilder& net, Value x) {
+  LayerHelper layer(net, "sum", {x});
+  const Value out = layer.Temporary({}, net.Get(x).dtype);
+  net.AddOp("reduce_sum", {{"X", {x}}}, {{"Out", {out}}},
+            {{"dim", std::vector<int32_t>{}},
+             {"keep_dim", false},
+             {"reduce_all", false},
+             {"in_dtype", -1},
+             {"out_dtype", -1}});
+  return out;
+}
+
+Value FilledScalar(ProgramBuilder& net, float value, absl::string_view text, DType dtype) {
+  LayerHelper layer(net, "fill_constant", {});
+  const Value out = layer.Constant({}, dtype);
+  net.AddOp("fill_constant", {}, {{"Out", {out}}},
+            {{"value", value},
+             {"str_value", std::string(text)},
+             {"force_cpu", false},
+             {"place_type", -1},
+             {"shape", Dims{}},
+             {"dtype", static_cast<int32_t>(dtype)}});
+  return out;
+}
+
+// Whether x and y are equal, or are not, as numbers of that dtype.
+Value Compared(ProgramBuilder& net, absl::string_view type, Value x, Value y, DType dtype) {
+  LayerHelper layer(net, type, {x, y});
+  const Value same = layer.Constant(net.Get(x).dims, DType::kBool);
+  net.AddOp(type, {{"X", {x}}, {"Y", {y}}}, {{"Out", {same}}},
+            {{"axis", -1}, {"force_cpu", false}});
+  LayerHelper cast(net, "cast", {same});
+  const Value out = cast.Constant(net.Get(x).dims, dtype);
+  net.AddOp("cast", {{"X", {same}}}, {{"Out", {out}}},
+            {{"in_dtype", static_cast<int32_t>(DType::kBool)},
+             {"out_dtype", static_cast<int32_t>(dtype)}});
+  return out;
+}
+
 }  // namespace
 
 Value ProgramBuilder::SoftmaxWithCrossEntropy(Value logits, Value label,
@@ -54,7 +95,16 @@ Value ProgramBuilder::SoftmaxWithCrossEntropy(Value logits, Value label,
 }
 
 Value ProgramBuilder::CrossEntropy(Value logits, Value label, const SoftmaxLossOptions& options) {
-  return Mean(SoftmaxWithCrossEntropy(logits, label, options));
+  const Value losses = SoftmaxWithCrossEntropy(logits, label, options);
+  if (!status().ok() || options.soft_label || options.ignore_index < 0) return Mean(losses);
+  const DType dtype = Get(losses).dtype;
+  const Value sum = Sum(*this, losses);
+  const Value ignored =
+      FilledScalar(*this, static_cast<float>(options.ignore_index), "", Get(label).dtype);
+  const Value count = Sum(*this, Compared(*this, "not_equal", label, ignored, dtype));
+  // Where all are ignored, 0 is divided by 1.
+  const Value none = Compared(*this, "equal", count, FilledScalar(*this, 0, "0.0", dtype), dtype);
+  return Div(sum, Add(count, none));
 }
 
 Value ProgramBuilder::SquareErrorCost(Value x, Value label) {

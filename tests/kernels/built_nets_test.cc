@@ -105,6 +105,34 @@ TEST(BuiltNetTest, ComputesWhatItSays) {
   EXPECT_NEAR(result->data<float>()[0], expected, 1e-5);
 }
 
+// The labels are 0, 1, 2; all logits of a row are equal.
+TEST(BuiltNetTest, IgnoredLabelsDoNotCount) {
+  for (const int ignored : {2, 7, -1}) {
+    ProgramBuilder net;
+    const Value x = net.Data("x", {-1, 4});
+    const Value label = net.Data("label", {-1, 1}, DType::kInt64);
+    const Value loss = net.CrossEntropy(net.Scale(x, 0), label, {.ignore_index = ignored});
+    const std::string name = net.NameOf(loss);
+    const absl::StatusOr<BuiltProgram> built = net.Finish();
+    ASSERT_THAT(built, IsOk());
+    const absl::StatusOr<Tensor> result = RunFor(name, *built, std::make_shared<Scope>());
+    ASSERT_THAT(result, IsOk());
+    EXPECT_NEAR(result->data<float>()[0], std::log(4.0), 1e-6) << ignored;
+  }
+}
+
+TEST(BuiltNetTest, TheLossWhereAllLabelsAreIgnoredIsZero) {
+  ProgramBuilder net;
+  const Value x = net.Data("x", {1, 4});
+  const Value label = net.Data("label", {1, 1}, DType::kInt64);
+  const std::string name = net.NameOf(net.CrossEntropy(x, label, {.ignore_index = 0}));
+  const absl::StatusOr<BuiltProgram> built = net.Finish();
+  ASSERT_THAT(built, IsOk());
+  const absl::StatusOr<Tensor> result = RunFor(name, *built, std::make_shared<Scope>());
+  ASSERT_THAT(result, IsOk());
+  EXPECT_EQ(result->data<float>()[0], 0);
+}
+
 TEST(BuiltNetTest, TheProgramForEvaluationUsesTheParametersOfTraining) {
   const absl::StatusOr<BuiltProgram> train = Build("mlp");
   absl::StatusOr<BuiltProgram> evaluate = Build("mlp", {.is_test = true});

@@ -14,6 +14,12 @@ void Mlp(ProgramBuilder& net) {
   net.Accuracy(net.Softmax(logits), y);
 }
 
+void IgnoredLabels(ProgramBuilder& net) {
+  const Value x = net.Data("x", {-1, 6});
+  const Value y = net.Data("y", {-1, 1}, DType::kInt64);
+  net.CrossEntropy(net.Fc(x, 4), y, {.ignore_index = 2});
+}
+
 void Lenet(ProgramBuilder& net) {
   const Value x = net.Data("x", {-1, 1, 28, 28});
   const Value y = net.Data("y", {-1, 1}, DType::kInt64);
@@ -109,6 +115,7 @@ void Activations(ProgramBuilder& net) {
 const std::vector<BuiltNet>& BuiltNets() {
   static const auto& nets = *new std::vector<BuiltNet>{
       {"mlp", Mlp},
+      {"ignored_labels", IgnoredLabels},
       {"lenet", Lenet},
       {"resnet", Resnet},
       {"windows", Windows},
