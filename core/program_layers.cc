@@ -44,10 +44,16 @@ bool CheckFloats(LayerHelper& layer, const Var& x) {
                      absl::StrCat("the input is of ", Name(x.dtype), ", expected floats"));
 }
 
+// Of the parameters and statistics of a normalization, as paddle.static.nn.batch_norm has them.
+DType StatisticsOf(DType x) {
+  return x == DType::kFloat16 || x == DType::kBFloat16 ? DType::kFloat32 : x;
+}
+
 // A parameter of batch norm that the op itself updates.
 Value MovingStatistic(LayerHelper& layer, const Var& x, const std::string& name, float start) {
   const ParamOptions fixed{.name = name, .trainable = false};
-  return layer.Parameter("w", {x.dims[1]}, x.dtype, fixed, Initializer::Constant(start));
+  return layer.Parameter("w", {x.dims[1]}, StatisticsOf(x.dtype), fixed,
+                         Initializer::Constant(start));
 }
 
 }  // namespace
@@ -150,14 +156,14 @@ Value ProgramBuilder::BatchNorm(Value x, const BatchNormOptions& options) {
     return {};
   }
   const Dims channels = {in.dims[1]};
+  const DType dtype = StatisticsOf(in.dtype);
   const Value scale =
-      layer.Parameter("w", channels, in.dtype, options.scale, Initializer::Constant(1));
-  const Value bias =
-      layer.Parameter("b", channels, in.dtype, options.bias, Initializer::Constant(0));
+      layer.Parameter("w", channels, dtype, options.scale, Initializer::Constant(1));
+  const Value bias = layer.Parameter("b", channels, dtype, options.bias, Initializer::Constant(0));
   const Value mean = MovingStatistic(layer, in, options.moving_mean_name, 0);
   const Value variance = MovingStatistic(layer, in, options.moving_variance_name, 1);
-  const Value saved_mean = layer.Constant(channels, in.dtype);
-  const Value saved_variance = layer.Constant(channels, in.dtype);
+  const Value saved_mean = layer.Constant(channels, dtype);
+  const Value saved_variance = layer.Constant(channels, dtype);
   std::vector<Value> reserve;
   if (!is_test()) reserve.push_back(layer.Constant({-1}, in.dtype));
   const Value out = layer.Temporary(in.dims, in.dtype);
@@ -194,13 +200,12 @@ Value ProgramBuilder::LayerNorm(Value x, const LayerNormOptions& options) {
   }
   const int64_t width = ProductOf(in.dims, axis, rank);
   if (!layer.Check(width > 0, absl::StrCat(ShapeIs(in), ", whose width is not known"))) return {};
-  const Value scale =
-      layer.Parameter("w", {width}, in.dtype, options.scale, Initializer::Constant(1));
-  const Value bias =
-      layer.Parameter("b", {width}, in.dtype, options.bias, Initializer::Constant(0));
+  const DType dtype = StatisticsOf(in.dtype);
+  const Value scale = layer.Parameter("w", {width}, dtype, options.scale, Initializer::Constant(1));
+  const Value bias = layer.Parameter("b", {width}, dtype, options.bias, Initializer::Constant(0));
   const Dims rows(in.dims.begin(), in.dims.begin() + axis);
-  const Value mean = layer.Constant(rows, in.dtype);
-  const Value variance = layer.Constant(rows, in.dtype);
+  const Value mean = layer.Constant(rows, dtype);
+  const Value variance = layer.Constant(rows, dtype);
   const Value out = layer.Temporary(in.dims, in.dtype);
   AddOp("layer_norm", {{"X", {x}}, {"Scale", {scale}}, {"Bias", {bias}}},
         {{"Y", {out}}, {"Mean", {mean}}, {"Variance", {variance}}},

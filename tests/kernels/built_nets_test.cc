@@ -29,6 +29,8 @@ Tensor FeedFor(const Var& var) {
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     if (var.dtype == DType::kInt64) {
       tensor.mutable_data<int64_t>()[i] = i % 3;
+    } else if (SizeOf(var.dtype) == 2) {
+      tensor.mutable_data<bfloat16>()[i] = bfloat16(static_cast<float>(i * 7 % 11) / 11);
     } else {
       tensor.mutable_data<float>()[i] = static_cast<float>(i * 7 % 11) / 11;
     }
@@ -103,6 +105,25 @@ TEST(BuiltNetTest, ComputesWhatItSays) {
     expected += std::max(sum, 0.0) * std::max(sum, 0.0) / kBatch;
   }
   EXPECT_NEAR(result->data<float>()[0], expected, 1e-5);
+}
+
+TEST(BuiltNetTest, NormsOfHalfPrecisionHaveParametersOfFloat32) {
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {
+    for (const bool batch : {false, true}) {
+      ProgramBuilder net;
+      const Value x = net.Data("x", {-1, 4}, dtype);
+      const Value normal = batch ? net.BatchNorm(x) : net.LayerNorm(x);
+      EXPECT_EQ(net.Get(normal).dtype, dtype);
+      const std::string name = net.NameOf(normal);
+      const absl::StatusOr<BuiltProgram> built = net.Finish();
+      ASSERT_THAT(built, IsOk());
+      for (const Var& var : built->startup.blocks[0].vars) EXPECT_EQ(var.dtype, DType::kFloat32);
+      if (dtype == DType::kFloat16) continue;  // there are no such kernels for CPUs
+      const absl::StatusOr<Tensor> result = RunFor(name, *built, std::make_shared<Scope>());
+      ASSERT_THAT(result, IsOk());
+      EXPECT_EQ(result->dtype, dtype);
+    }
+  }
 }
 
 // The labels are 0, 1, 2; all logits of a row are equal.
