@@ -305,7 +305,7 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::Run(absl::Span<const 
         "the core is running already; Clone() gives one for another thread");
   }
   std::optional<RunControl::Clock::time_point> deadline;
-  if (options.timeout.has_value()) deadline = RunControl::Clock::now() + *options.timeout;
+  if (options.timeout.has_value()) deadline = DeadlineAfter(*options.timeout);
   control_.Begin(deadline);
   ThisTeam() = OpenMpTeam();
   absl::StatusOr<std::vector<Tensor>> fetched = Catching([&] { return RunBegun(feeds, options); });

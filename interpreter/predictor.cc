@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "core/catching.h"
+#include "core/steady_clock.h"
 #include "core/usable_cpus.h"
 #include "interpreter/load_model.h"
 
@@ -98,9 +99,10 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
 absl::StatusOr<std::unique_ptr<InterpreterCore>> Predictor::TakeCore(const Call& call) {
   std::unique_lock lock(mutex_);
   const auto can_go = [this] { return !idle_.empty() || num_made_ < num_streams_; };
-  const bool goes = call.deadline.has_value()
-                        ? freed_.wait_until(lock, call.stop, *call.deadline, can_go)
-                        : freed_.wait(lock, call.stop, can_go);
+  // The sums of wait_until may overflow for the last point of the clock.
+  const bool bounded = call.deadline.has_value() && *call.deadline != Clock::time_point::max();
+  const bool goes = bounded ? freed_.wait_until(lock, call.stop, *call.deadline, can_go)
+                            : freed_.wait(lock, call.stop, can_go);
   if (call.stop.stop_requested()) {
     // This call may have been woken for a stream that another could have.
     if (goes) freed_.notify_one();
@@ -137,7 +139,7 @@ void Predictor::GiveBack(std::unique_ptr<InterpreterCore> core) {
 absl::StatusOr<std::vector<Tensor>> Predictor::Run(absl::Span<const Tensor> feeds,
                                                    const PredictOptions& options) {
   Call call{.stop = options.stop, .deadline = std::nullopt};
-  if (options.timeout.has_value()) call.deadline = Clock::now() + *options.timeout;
+  if (options.timeout.has_value()) call.deadline = DeadlineAfter(*options.timeout);
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<InterpreterCore> core, TakeCore(call));
   RunOptions run;
   if (call.deadline.has_value()) run.timeout = *call.deadline - Clock::now();

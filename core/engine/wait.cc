@@ -4,6 +4,7 @@
 #include "core/engine/engine_core.h"
 #include "core/engine/event_count.h"
 #include "core/engine/tracker.h"
+#include "core/steady_clock.h"
 
 namespace interp::engine {
 namespace {
@@ -15,11 +16,6 @@ constexpr int kMaxErrorsShown = 20;
 // A wait inside an operation that takes longer looks for a cycle. Whatever closes a cycle, the last
 // of its waits to look sees all of it, as each is known before it looks.
 constexpr std::chrono::milliseconds kBeforeSearch{10};
-
-Clock::time_point DeadlineOf(std::chrono::nanoseconds timeout) {
-  const Clock::time_point now = Clock::now();
-  return timeout >= Clock::time_point::max() - now ? Clock::time_point::max() : now + timeout;
-}
 
 }  // namespace
 
@@ -103,7 +99,7 @@ absl::Status EngineCore::Wait(Variable variable, AccessKind kind,
       return report(found);
     }
   }
-  const Clock::time_point deadline = DeadlineOf(timeout);
+  const Clock::time_point deadline = DeadlineAfter(timeout);
   Waiter waiter;
   waiter.has_deadline = deadline != Clock::time_point::max();
   waiter.record.num_accesses = 1;
@@ -181,7 +177,7 @@ absl::Status EngineCore::WaitForAll(std::chrono::nanoseconds timeout) {
     return absl::FailedPreconditionError("an operation waits for all operations: for itself");
   }
   FlushBatches();
-  const Clock::time_point deadline = DeadlineOf(timeout);
+  const Clock::time_point deadline = DeadlineAfter(timeout);
   INTERP_RETURN_IF_ERROR(SleepUntilDone(deadline));
   if (!order_.Synchronize(deadline)) {
     return absl::DeadlineExceededError("the work that devices were given is not done");

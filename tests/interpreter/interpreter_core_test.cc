@@ -216,6 +216,7 @@ TEST(InterpreterCoreTest, TimeOutEndsTheRun) {
                           "op #1 mix (x: int64[2,4]): running when the run's time-out ended"));
     EXPECT_THAT(probe.TakeTrace(), ElementsAre(1));
     EXPECT_THAT(core->Run({X()}, {.timeout = std::chrono::hours(1)}), IsOk());
+    EXPECT_THAT(core->Run({X()}, {.timeout = std::chrono::nanoseconds::max()}), IsOk());
   }
 }
 

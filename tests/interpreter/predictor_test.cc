@@ -208,6 +208,12 @@ TEST(PredictorTest, ACallEndsWhenAStopIsRequested) {
               FailsWith(StatusCode::kCancelled, "cancelled"));
 }
 
+TEST(PredictorTest, ATimeOutMayBeAsLongAsThereIs) {
+  const auto predictor = MakePredictor(Mixes(), 1);
+  const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
+  EXPECT_THAT(predictor->Run(feeds, {.timeout = std::chrono::nanoseconds::max()}), IsOk());
+}
+
 TEST(PredictorTest, StreamsAreCounted) {
   EXPECT_THAT(Predictor::Create(Mixes(), nullptr, Options(0)),
               FailsWith(StatusCode::kInvalidArgument, "num_streams is 0"));
