@@ -98,6 +98,19 @@ bool SameMetadata(const Tensor& a, const Tensor& b) {
   return a.shape == b.shape && a.dtype == b.dtype && a.lod == b.lod;
 }
 
+// Gives each fetch memory of its own: whoever has them may write into one.
+absl::Status Separate(std::vector<Tensor>& fetched, Allocator& allocator) {
+  for (size_t i = 1; i < fetched.size(); ++i) {
+    const BufferRef& buffer = fetched[i].buffer();
+    if (!buffer || buffer.unique()) [[likely]]
+      continue;
+    const auto shares = [&](const Tensor& other) { return other.buffer().get() == buffer.get(); };
+    if (std::none_of(fetched.begin(), fetched.begin() + i, shares)) continue;
+    INTERP_ASSIGN_OR_RETURN(fetched[i], fetched[i].Clone(allocator));
+  }
+  return absl::OkStatus();
+}
+
 // Marks a core as running for its lifetime; ok() is false when it was running already.
 class RunningGuard {
  public:
@@ -353,10 +366,11 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::RunClaimed(
   if (options.observer != nullptr) options.observer->OnRunStart(SteadyNowNs());
   main_->RunMain(same_feeds, options.observer);
   if (buffers_ != nullptr) buffers_->Flush();
-  const absl::Status status = FinishDevices(control_.Finish(), options);
+  absl::Status status = FinishDevices(control_.Finish(), options);
   if (options.observer != nullptr) options.observer->OnRunEnd(SteadyNowNs());
   DropFeeds();
   std::vector<Tensor> fetched = TakeFetches();
+  if (status.ok()) status = Separate(fetched, *pool_);
   if (!status.ok()) {
     main_->DropAll();
     if (buffers_ != nullptr) buffers_->Flush();

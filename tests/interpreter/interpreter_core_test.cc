@@ -335,6 +335,25 @@ TEST(InterpreterCoreTest, FetchesStayWhatTheyWere) {
   EXPECT_EQ(Values<int64_t>((*first)[0]), values);
 }
 
+TEST(InterpreterCoreTest, FetchesShareNoMemory) {
+  const auto core = MakeCore(ProgramBuilder(DType::kInt64)
+                                 .Feed("x", {2, 4})
+                                 .Call("mix", {"x"}, "y")
+                                 .Call("view", {"y"}, "z", {{"shape", std::vector<int64_t>{2, 4}}})
+                                 .Fetch("y")
+                                 .Fetch("z")
+                                 .Fetch("y")
+                                 .Build());
+  absl::StatusOr<std::vector<Tensor>> fetched = core->Run({X()});
+  ASSERT_THAT(fetched, IsOk());
+  const std::vector<int64_t> values = Values<int64_t>((*fetched)[0]);
+  EXPECT_EQ(Values<int64_t>((*fetched)[1]), values);
+  EXPECT_EQ(Values<int64_t>((*fetched)[2]), values);
+  (*fetched)[0].mutable_data<int64_t>()[0] += 1;
+  (*fetched)[2].mutable_data<int64_t>()[1] += 1;
+  EXPECT_EQ(Values<int64_t>((*fetched)[1]), values);
+}
+
 TEST(InterpreterCoreTest, FedMemoryIsNotHeldAfterTheRun) {
   const auto core = MakeCore(Diamonds());
   for (const int fail_at : {0, 4}) {
