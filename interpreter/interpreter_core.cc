@@ -473,6 +473,9 @@ absl::StatusOr<bool> InterpreterCore::Impl::StoreFeeds(absl::Span<const Tensor> 
     } else {
       list->array[i] = feeds[i];
     }
+    if (HasOtherBools(list->array[i])) [[unlikely]] {
+      INTERP_ASSIGN_OR_RETURN(list->array[i], WithBoolsOf0And1(list->array[i]));
+    }
   }
   return same;
 }

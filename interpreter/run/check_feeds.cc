@@ -1,6 +1,7 @@
 #include "interpreter/run/check_feeds.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace interp {
 namespace {
@@ -44,6 +45,21 @@ absl::Status CheckFeeds(absl::Span<const Tensor> feeds, const std::vector<FeedSp
         "--no-check-shape)");
   }
   return absl::OkStatus();
+}
+
+bool HasOtherBools(const Tensor& fed) {
+  if (fed.dtype != DType::kBool || !fed.has_memory() || !fed.place().on_host()) return false;
+  const auto* bytes = static_cast<const uint8_t*>(fed.raw_data());
+  uint8_t all = 0;
+  for (int64_t i = 0; i < fed.numel(); ++i) all |= bytes[i];
+  return all > 1;
+}
+
+absl::StatusOr<Tensor> WithBoolsOf0And1(const Tensor& fed) {
+  INTERP_ASSIGN_OR_RETURN(Tensor copy, fed.Clone(SystemAllocator()));
+  auto* const bytes = static_cast<uint8_t*>(copy.mutable_raw_data());
+  for (int64_t i = 0; i < copy.numel(); ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+  return copy;
 }
 
 }  // namespace interp

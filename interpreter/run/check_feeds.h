@@ -17,4 +17,10 @@ namespace interp {
 absl::Status CheckFeeds(absl::Span<const Tensor> feeds, const std::vector<FeedSpec>& specs,
                         bool check_shapes);
 
+// Kernels read bools as bytes of 0 and 1, callers may have others for true: whether a bool tensor
+// on the host has such. Looks at no other tensor's elements.
+bool HasOtherBools(const Tensor& fed);
+// A copy of it with 1 in their place.
+absl::StatusOr<Tensor> WithBoolsOf0And1(const Tensor& fed);
+
 }  // namespace interp

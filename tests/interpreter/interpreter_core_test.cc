@@ -354,6 +354,17 @@ TEST(InterpreterCoreTest, FetchesShareNoMemory) {
   EXPECT_EQ(Values<int64_t>((*fetched)[1]), values);
 }
 
+TEST(InterpreterCoreTest, EveryByteButZeroIsFedAsTrue) {
+  const auto core = MakeCore(
+      ProgramBuilder(DType::kBool).Feed("x", {4}).Call("assign", {"x"}, "y").Fetch("y").Build());
+  const uint8_t bytes[] = {0, 1, 2, 255};
+  const auto fetched = core->Run({Tensor::Borrow(DType::kBool, Shape({4}), bytes)});
+  ASSERT_THAT(fetched, IsOk());
+  const auto* const got = static_cast<const uint8_t*>((*fetched)[0].raw_data());
+  EXPECT_THAT(std::vector<uint8_t>(got, got + 4), ElementsAre(0, 1, 1, 1));
+  EXPECT_EQ(bytes[2], 2);  // the caller's memory stays
+}
+
 TEST(InterpreterCoreTest, FedMemoryIsNotHeldAfterTheRun) {
   const auto core = MakeCore(Diamonds());
   for (const int fail_at : {0, 4}) {

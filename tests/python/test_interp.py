@@ -228,6 +228,13 @@ class PredictorTest(WithFolder):
             self.assertEqual(y.dtype, np.dtype(array))
             np.testing.assert_array_equal(y, x)
 
+    def test_bools_of_any_byte_are_true(self):
+        predictor = self.predictor(program_of("logical_not(X=x) -> (Out=y)", "bool"), feeds=["x"],
+                                   fetches=["y"])
+        x = np.array([[0], [1], [2], [255]], np.uint8).view(bool)
+        y = predictor.run(x)["y"]
+        self.assertEqual(y.view(np.uint8).tolist(), [[1], [0], [0], [0]])
+
     def test_lists_become_the_nearest_bfloat16(self):
         predictor = self.predictor(program_of("assign(X=x) -> (Out=y)", "bfloat16"), feeds=["x"],
                                    fetches=["y"])
