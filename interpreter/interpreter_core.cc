@@ -55,6 +55,9 @@ absl::Status CheckOptions(const CoreOptions& options) {
   if (options.num_threads < 0 || options.num_threads > kMaxThreads) {
     return InvalidArgument("num_threads is ", options.num_threads, ", expected 0 to ", kMaxThreads);
   }
+  if (options.num_streams < 1 || options.num_streams > kMaxThreads) {
+    return InvalidArgument("num_streams is ", options.num_streams, ", expected 1 to ", kMaxThreads);
+  }
   return absl::OkStatus();
 }
 
@@ -80,9 +83,22 @@ absl::Status CheckGraphs(const CoreOptions& options, const Plan& plan) {
   return absl::OkStatus();
 }
 
-int ThreadsPerOp(const CoreOptions& options, int num_workers) {
+// Lists of feeds and fetches are persistable, too, but each core's own.
+bool WritesPersistables(const Plan& plan) {
+  const auto writes = [&](VarId id) {
+    if (id < 0 || !plan.vars[id].persistable) return false;
+    const VarKind kind = plan.vars[id].kind;
+    return kind == VarKind::kLodTensor || kind == VarKind::kSelectedRows;
+  };
+  return absl::c_any_of(plan.instructions, [&](const Instruction& instruction) {
+    return absl::c_any_of(instruction.outputs, writes);
+  });
+}
+
+int ThreadsPerOp(const CoreOptions& options, const Plan& plan, int num_workers) {
   if (options.num_threads > 0) return options.num_threads;
-  return std::max(1, UsableCpus() / num_workers);
+  const int num_streams = WritesPersistables(plan) ? 1 : options.num_streams;
+  return std::max(1, UsableCpus() / (num_streams * num_workers));
 }
 
 // Any kind of pool can stand on memory of the host.
@@ -218,7 +234,7 @@ InterpreterCore::Impl::Impl(std::shared_ptr<CoreModel> model, std::shared_ptr<Sc
           model_->options.cuda_graphs
               ? SchedulerKind::kTrace
               : ResolveScheduler(model_->options.scheduler, plan(), model_->options.num_workers)),
-      num_threads_(ThreadsPerOp(model_->options, num_workers())),
+      num_threads_(ThreadsPerOp(model_->options, plan(), num_workers())),
       random_{.seed = model_->options.random_seed} {}
 
 InterpreterCore::Impl::~Impl() {
@@ -571,6 +587,7 @@ const std::vector<PassTiming>& InterpreterCore::pass_timings() const {
 SchedulerKind InterpreterCore::scheduler() const { return impl_->scheduler_kind(); }
 int InterpreterCore::num_threads() const { return impl_->num_threads(); }
 int InterpreterCore::num_workers() const { return impl_->num_workers(); }
+bool InterpreterCore::writes_persistables() const { return WritesPersistables(plan()); }
 const std::vector<std::shared_ptr<Device>>& InterpreterCore::devices() const {
   return impl_->model().devices;
 }

@@ -58,6 +58,9 @@ struct CoreOptions {
   // Threads inside an op. 0: the CPUs that this process may use (core/usable_cpus.h), divided by
   // the workers that the scheduler takes, so that both together never take more than there are.
   int num_threads = 0;
+  // Cores that run side by side, which divide those CPUs among them; Predictor sets it. Those of a
+  // program that writes parameters do not: they run one at a time.
+  int num_streams = 1;
   // Most bytes that variables of a run may take together; 0: no limit. Parameters do not count.
   size_t max_memory_bytes = 0;
   // How host memory of a run is kept for the next; devices always have a StreamPool. Results do not
@@ -175,6 +178,8 @@ class InterpreterCore {
   int num_threads() const;
   // Threads that run instructions side by side: 1 under schedulers that use no others.
   int num_workers() const;
+  // Whether a run writes variables of the scope, and so takes it alone.
+  bool writes_persistables() const;
   // The devices of the plan's streams, each once; shared by all clones.
   const std::vector<std::shared_ptr<Device>>& devices() const;
   // Of the host; and of all devices together.

@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "core/catching.h"
 #include "core/steady_clock.h"
-#include "core/usable_cpus.h"
 #include "interpreter/load_model.h"
 
 namespace interp {
@@ -22,28 +21,6 @@ PredictorVar DescribeFetch(const Program& program, const std::string& name) {
     described.dims = var.dims;
   }
   return described;
-}
-
-// Lists of feeds and fetches are persistable, too, but each core's own.
-bool WritesPersistables(const InterpreterCore& core) {
-  const Plan& plan = core.plan();
-  const auto writes = [&](VarId id) {
-    if (id < 0 || !plan.vars[id].persistable) return false;
-    const VarKind kind = plan.vars[id].kind;
-    return kind == VarKind::kLodTensor || kind == VarKind::kSelectedRows;
-  };
-  return std::any_of(
-      plan.instructions.begin(), plan.instructions.end(), [&](const Instruction& instruction) {
-        return std::any_of(instruction.outputs.begin(), instruction.outputs.end(), writes);
-      });
-}
-
-CoreOptions WithThreads(const PredictorOptions& options, int num_streams) {
-  CoreOptions core = options.core;
-  if (core.num_threads == 0) {
-    core.num_threads = std::max(1, UsableCpus() / (num_streams * std::max(1, core.num_workers)));
-  }
-  return core;
 }
 
 }  // namespace
@@ -66,9 +43,10 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::MakeFrom(const Make& make,
   if (options.num_streams < 1 || options.num_streams > kMaxThreads) {
     return InvalidArgument("num_streams is ", options.num_streams, ", expected 1 to ", kMaxThreads);
   }
-  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<InterpreterCore> core,
-                          make(WithThreads(options, options.num_streams)));
-  const int num_streams = WritesPersistables(*core) ? 1 : options.num_streams;
+  CoreOptions core_options = options.core;
+  core_options.num_streams = options.num_streams;
+  INTERP_ASSIGN_OR_RETURN(std::unique_ptr<InterpreterCore> core, make(core_options));
+  const int num_streams = core->writes_persistables() ? 1 : options.num_streams;
   return std::unique_ptr<Predictor>(new Predictor(std::move(core), num_streams));
 }
 

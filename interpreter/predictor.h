@@ -33,7 +33,7 @@ struct PredictorOptions {
   // parameters has one, whatever is asked for.
   int num_streams = 1;
   // Of each stream. num_threads 0: the CPUs that the process may use, divided by the
-  // streams.
+  // streams that there are and the workers that the scheduler takes.
   CoreOptions core = {};
 };
 

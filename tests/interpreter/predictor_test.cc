@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "core/usable_cpus.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
@@ -212,6 +213,22 @@ TEST(PredictorTest, ATimeOutMayBeAsLongAsThereIs) {
   const auto predictor = MakePredictor(Mixes(), 1);
   const std::vector<Tensor> feeds = {Vector({1, 2}), Vector({3, 4})};
   EXPECT_THAT(predictor->Run(feeds, {.timeout = std::chrono::nanoseconds::max()}), IsOk());
+}
+
+TEST(PredictorTest, OnlyStreamsAndWorkersThatThereAreDivideTheCpus) {
+  PredictorOptions options = Options(2);
+  options.core.num_workers = 2;
+  options.core.scheduler = SchedulerKind::kAsync;
+  const auto threads = [&](const Program& program) {
+    const auto predictor = Predictor::Create(program, nullptr, options);
+    EXPECT_THAT(predictor, IsOk());
+    return (*predictor)->core().num_threads();
+  };
+  EXPECT_EQ(threads(Mixes()), std::max(1, UsableCpus() / 4));
+  EXPECT_EQ(threads(Updates()), std::max(1, UsableCpus() / 2));
+  options.core.scheduler = SchedulerKind::kTrace;
+  EXPECT_EQ(threads(Mixes()), std::max(1, UsableCpus() / 2));
+  EXPECT_EQ(threads(Updates()), UsableCpus());
 }
 
 TEST(PredictorTest, StreamsAreCounted) {
