@@ -12,7 +12,9 @@ namespace interp {
 // loaded is done with the rights of this process: load only what you trust.
 //
 // Errors: NotFound when there is no such file, FailedPrecondition when the system cannot load it
-// (the message is the system's), AlreadyExists when it defines an op that there is already.
+// (the message is the system's), AlreadyExists when it defines an op that there is already,
+// InvalidArgument when it registers nothing. Asked for again, a library gives what it gave before;
+// one that is in the process otherwise is fine.
 //
 // Thread-safety: before programs are read; not beside anything that uses ops.
 absl::Status LoadOps(const std::string& path);

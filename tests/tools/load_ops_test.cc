@@ -30,6 +30,17 @@ TEST(LoadOpsTest, AddsAllOrNothing) {
   EXPECT_THAT(std::string(clash.message()),
               HasSubstr("an op named 'relu' is there already; give it another name"));
   EXPECT_EQ(OpRegistry::Global().Find("quadruple"), nullptr);
+  EXPECT_EQ(LoadOps(Library("clash")), clash) << "a second time";
+}
+
+TEST(LoadOpsTest, ALibraryWithoutOpsIsAnError) {
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status silent = LoadOps(Library("silent"));
+    EXPECT_EQ(silent.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(silent.message()), HasSubstr("libsilent.so: the library registers no"));
+  }
+  // The program itself is linked with it.
+  EXPECT_TRUE(LoadOps(std::string(INTERP_BINARY_DIR) + "/libinterp.so").ok());
 }
 
 TEST(LoadOpsTest, WhatIsNoLibraryIsAnError) {
