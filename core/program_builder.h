@@ -116,8 +116,8 @@ class ProgramBuilder {
 
   // One loss for each row, over logits; labels are [..., 1] of int64.
   Value SoftmaxWithCrossEntropy(Value logits, Value label, const SoftmaxLossOptions& options = {});
-  // Their mean (paddle.nn.functional.cross_entropy). An ignore_index from 0 on: over the labels that
-  // are not ignored.
+  // Their mean (paddle.nn.functional.cross_entropy); with an ignore_index from 0 on, over the
+  // labels that are not ignored.
   Value CrossEntropy(Value logits, Value label, const SoftmaxLossOptions& options = {});
   Value SquareErrorCost(Value x, Value label);
   // Over all elements.
