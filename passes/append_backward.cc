@@ -35,6 +35,8 @@ struct Outcomes {
   absl::flat_hash_map<int32_t, std::vector<VarId>> undone = {};
   // Of variables that the block writes, those whose gradient goes on to what they were before.
   absl::flat_hash_map<int32_t, absl::flat_hash_set<VarId>> passed = {};
+  // Of a gradient block: the gradients that it makes selected rows.
+  absl::flat_hash_map<int32_t, absl::flat_hash_set<VarId>> rows = {};
 };
 
 // The gradient part of one block.
@@ -95,7 +97,7 @@ class BlockBackward {
       const std::vector<VarId> counter = ArgumentsOf(op.outputs);
       for (Op& undo : made) {
         if (ArgumentsOf(undo.outputs) == counter) versions_.Undo(counter, index);
-        sums_.Append(std::move(undo), {}, /*sparse=*/false);
+        sums_.Append(std::move(undo), {}, [](VarId) { return false; });
       }
       return absl::OkStatus();
     }
@@ -183,9 +185,14 @@ class BlockBackward {
     BlockBackward backward(context_, outcomes_, inner, added, common.saves_captures,
                            {.parent = &versions_, .position = index});
     const std::vector<VarId> outputs = WrittenBy(context_, op, inner);
-    for (const VarId var : outputs) backward.sums().SetIncoming(var);
+    const auto bring_in = [&](VarId var) {
+      backward.sums().SetIncoming(var);
+      const VarId gradient = context_.program.Find(GradientName(context_.program.NameOf(var)));
+      if (sums_.rows().contains(gradient)) backward.sums().MarkRows(gradient);
+    };
+    for (const VarId var : outputs) bring_in(var);
     for (const std::string& name : common.results) {
-      if (const VarId var = context_.program.Find(name); var >= 0) backward.sums().SetIncoming(var);
+      if (const VarId var = context_.program.Find(name); var >= 0) bring_in(var);
     }
     INTERP_RETURN_IF_ERROR(backward.Run());
     outcomes_.undone[inner] = backward.versions().Undone(outputs);
@@ -199,6 +206,7 @@ class BlockBackward {
     }
     backward.EndActivation(ArgumentsOf(op.inputs), common.saves_captures);
     backward.Finish({});
+    outcomes_.rows[added] = backward.sums().rows();
     return added;
   }
 
@@ -237,7 +245,10 @@ class BlockBackward {
     for (const VarId id : ArgumentsOf(op.inputs)) {
       if (!made.empty() && context_.Wants(id)) wanted.emplace(context_.GradientOf(id), id);
     }
-    for (Op& gradient : made) sums_.Append(std::move(gradient), wanted, IsSparse(op));
+    const auto makes_rows = [&](VarId gradient) {
+      return gradient_block < 0 ? IsSparse(op) : outcomes_.rows[gradient_block].contains(gradient);
+    };
+    for (Op& gradient : made) sums_.Append(std::move(gradient), wanted, makes_rows);
     return absl::OkStatus();
   }
 

@@ -17,8 +17,6 @@ struct BackwardContext {
   const GradientFlow& flow;
   Declarations declarations;
   VarId empty;
-  // Gradients that are selected rows.
-  absl::flat_hash_set<VarId> sparse = {};
   // How many names the gradients of a variable have got beside the plain one.
   absl::flat_hash_map<VarId, int> renamed = {};
 

@@ -67,14 +67,14 @@ Op GradientSums::Sum(VarId var, const std::vector<Part>& parts) {
   bool sparse = true;
   for (const Part& part : parts) {
     names.push_back(NameOf(part, var));
-    sparse = sparse && context_.sparse.contains(names.back());
+    sparse = sparse && rows_.contains(names.back());
   }
   AddInput(sum, "X", std::move(names));
   AddOutput(sum, "Out", {context_.GradientOf(var)});
   if (sparse) {
-    context_.sparse.insert(context_.GradientOf(var));
+    rows_.insert(context_.GradientOf(var));
   } else {
-    context_.sparse.erase(context_.GradientOf(var));
+    rows_.erase(context_.GradientOf(var));
   }
   SetRole(sum, kBackwardRole);
   return sum;
@@ -90,7 +90,8 @@ bool GradientSums::MayBeRows(const Op& op, int slot) const {
   return position < 0 || (def->outputs[position].flags & kMayBeRows) != 0;
 }
 
-void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted, bool sparse) {
+void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted,
+                          absl::FunctionRef<bool(VarId)> makes_rows) {
   std::erase_if(made.attrs, [](const Attr& attr) {
     return attr.name == "op_callstack" || attr.name == "op_role_var";
   });
@@ -107,18 +108,17 @@ void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& want
       const auto found = wanted.find(ops_[position].outputs[slot].args[arg]);
       if (found == wanted.end()) continue;
       const Part part{.op = position, .slot = slot, .arg = arg};
+      const bool is_rows = MayBeRows(ops_[position], slot) && makes_rows(found->first);
       if (!read.contains(found->first)) {
         AddPart(found->second, part);
         // Renaming takes a part for what the parts before it are.
-        context_.sparse.erase(ops_[position].outputs[slot].args[arg]);
+        rows_.erase(ops_[position].outputs[slot].args[arg]);
       } else if (given[found->first] == 1) {
         gradients_[found->second] = {part};  // it takes the gradient and gives it back
       } else {
         shares[found->second].push_back(part);
       }
-      if (sparse && MayBeRows(ops_[position], slot)) {
-        context_.sparse.insert(ops_[position].outputs[slot].args[arg]);
-      }
+      if (is_rows) rows_.insert(ops_[position].outputs[slot].args[arg]);
     }
   }
   // It takes the gradient and gives it back in shares.
@@ -133,7 +133,7 @@ void GradientSums::AddPart(VarId var, Part part) {
   if (!parts.empty()) {
     if (parts.size() == 1 && parts[0].op >= 0 && !KeepsPlainName(parts[0], var)) {
       Rename(parts[0], var);
-      context_.sparse.erase(context_.GradientOf(var));
+      rows_.erase(context_.GradientOf(var));
     }
     Rename(part, var);
   }
@@ -159,7 +159,7 @@ void GradientSums::Rename(const Part& part, VarId var) {
   const int number = context_.renamed[plain]++;
   const VarId name = context_.program.Intern(
       absl::StrCat(context_.program.NameOf(plain), "@RENAME@block", gradient_block_, "@", number));
-  if (context_.sparse.contains(plain)) context_.sparse.insert(name);
+  if (rows_.contains(plain)) rows_.insert(name);
   ops_[part.op].outputs[part.slot].args[part.arg] = name;
 }
 
@@ -228,7 +228,7 @@ void GradientSums::DeclareGradient(VarId id, VarId var) {
     declared.lod_level = like->lod_level;
   }
   declared.id = id;
-  if (context_.sparse.contains(id)) declared.kind = VarKind::kSelectedRows;
+  if (rows_.contains(id)) declared.kind = VarKind::kSelectedRows;
   context_.declarations.Add(gradient_block_, std::move(declared));
 }
 

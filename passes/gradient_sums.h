@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "core/program.h"
 #include "passes/backward_context.h"
 
@@ -35,6 +36,11 @@ class GradientSums {
   void SetIncoming(VarId var);
   bool IsIncoming(VarId var) const { return incoming_.contains(var); }
 
+  // Gradients of this block that are selected rows, by the names that they have. Those of blocks
+  // inside and around it may have the same names and be tensors.
+  const absl::flat_hash_set<VarId>& rows() const { return rows_; }
+  void MarkRows(VarId gradient) { rows_.insert(gradient); }
+
   // Whether an op has written to the plain name of the gradient, be it that of another version.
   bool IsWritten(VarId var) const;
 
@@ -46,8 +52,9 @@ class GradientSums {
   // A part is added to the gradient of `var`, under the name that it has.
   void Share(VarId var, Part part) { gradients_[var].push_back(part); }
   // Puts a gradient op behind the others and notes which gradients it gives, of those `wanted`:
-  // variables by their gradients. `sparse`: those are selected rows.
-  void Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted, bool sparse);
+  // variables by their gradients. `makes_rows` says which of the gradients are selected rows.
+  void Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted,
+              absl::FunctionRef<bool(VarId)> makes_rows);
   // Earlier versions of the variable have nothing to do with what comes later. An op that writes an
   // array changes one element and leaves the others.
   void Forget(VarId var);
@@ -82,6 +89,7 @@ class GradientSums {
   // differentiated see.
   absl::flat_hash_map<VarId, std::vector<Part>> gradients_;
   absl::flat_hash_set<VarId> incoming_;
+  absl::flat_hash_set<VarId> rows_;
   std::vector<int> moved_;                  // positions of ops after AddLastSums
   absl::flat_hash_map<VarId, int> sum_of_;  // and of the sums it added
 };

@@ -34,7 +34,7 @@ std::vector<VarId> SkippedBranches::Kept(const Op& op, size_t index,
     if (!sums_.Has(id) || !context_.Wants(id) || !context_.IsTensor(block_, id)) continue;
     if (!versions_.HasValueBefore(id, index)) continue;
     sums_.AddUp(id);
-    if (!context_.sparse.contains(context_.GradientOf(id))) kept.push_back(id);
+    if (!sums_.rows().contains(context_.GradientOf(id))) kept.push_back(id);
   }
   return kept;
 }
