@@ -1,11 +1,13 @@
 #include "interpreter/load_model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "core/io/file.h"
 #include "core/io/file_kind.h"
 #include "core/io/pickle_params.h"
@@ -81,8 +83,14 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFromCheckpoint(
 }
 
 absl::Status LoadParameters(const std::string& path, Model& model) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params,
-                          ReadParameters(path, ParamsOf(model.program)));
+  const std::vector<ParamDecl> declared = ParamsOf(model.program);
+  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params, ReadParameters(path, declared));
+  if (params.size() < declared.size()) {
+    const auto it = std::find_if(declared.begin(), declared.end(),
+                                 [](const ParamDecl& param) { return param.made_first; });
+    model.note = absl::StrCat("'", path, "' was read without ", declared.size() - params.size(),
+                              " variables that the program makes first, such as '", it->name, "'");
+  }
   for (auto& [name, tensor] : params) {
     ++model.loaded.count;
     model.loaded.size_bytes += tensor.size_bytes();

@@ -28,7 +28,9 @@ struct Model {
   std::optional<CompiledProgram> compiled;
   std::shared_ptr<Scope> scope;  // holds the parameters
   ParameterTotals loaded;        // what was read into the scope
-  std::string note;              // what of a plan's packed constants is not used, and why; or empty
+  // What of a plan's packed constants is not used, and why, or what a file of parameters lacks; or
+  // empty.
+  std::string note;
 };
 
 // Reads a program: the text form where `path` ends in .txt, else Paddle's protobuf. Errors start

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/edit_op.h"
+#include "passes/op_effects.h"
 
 namespace interp {
 namespace {
@@ -81,7 +82,7 @@ class Inliner {
     std::vector<int32_t> found;
     for (const Block& block : program_.blocks) {
       for (const Op& op : block.ops) {
-        if (op.type == "pylayer_grad") used.insert(BlockOfLayer(op).value_or(-1));
+        if (op.type != "pylayer") ForEachSubBlock(op, [&](int32_t b) { used.insert(b); });
         const Attr* const blocks = op.type == "pylayer" ? op.FindAttr("blocks") : nullptr;
         const auto* const indices =
             blocks == nullptr ? nullptr : std::get_if<BlockIndices>(&blocks->value);

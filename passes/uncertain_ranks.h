@@ -1,4 +1,4 @@
-// Variables whose rank a run may find below the declared one.
+// Variables whose rank in a run may be another than the declared one.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,8 @@
 namespace interp {
 
 // By VarId: what is computed of the result of a squeeze without axes, which at batch 1 drops the
-// batch, too. Up to ops whose result has its rank whatever the input has.
+// batch, too, or of one along an axis that is not declared as 1, which may stay. Up to ops whose
+// result has its rank whatever the input has.
 std::vector<bool> FindUncertainRanks(const Program& program);
 
 }  // namespace interp

@@ -295,8 +295,7 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
   command
       .add_flag("--no-check-shape", flags.no_check_shape,
                 "also take feeds whose shapes are not those that the program declares, unless it "
-                "asks for "
-                "this check itself (need_check_feed)")
+                "asks for this check itself (need_check_feed)")
       ->group(kRunGroup);
   AddDeviceFlags(command, flags);
   AddSimFlags(command, flags);

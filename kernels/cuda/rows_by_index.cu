@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMostCoordinates = 9;  // the most dimensions that a tensor has
 
+// Shorter ones are walked faster than they are sorted and searched.
 constexpr int64_t kLongList = 128;
 
 // A long list in order, equal numbers as they were; null: the list is walked as it is.

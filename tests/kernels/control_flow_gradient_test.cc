@@ -1,3 +1,4 @@
+// Long because programs with blocks are long texts.
 // Gradients of ops that run blocks, where the golden cases do not go: no trip, renamed gradients,
 // old ops, and what the makers write.
 #include <gmock/gmock.h>

@@ -74,6 +74,7 @@ TEST(ParamsFlagTest, WhatTheProgramMakesFirstMayBeMissing) {
     const CommandResult result = RunInterp({"run", folder / "sum.txt", "--params", params,
                                             "--fetch", "sum", "--expect", folder / "expected.npz"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, ::testing::HasSubstr("makes first, such as 'detach_w'"));
   }
 }
 

@@ -1,3 +1,4 @@
+// Long because each kind of violation has a plan of its own.
 #include "interpreter/verify/verify_plan.h"
 
 #include <gmock/gmock.h>
