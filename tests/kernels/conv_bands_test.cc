@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/nn/gemm_tile.h"
 #include "kernels/util/convert_elements.h"
 #include "kernels/util/logistic_rows.h"
 #include "tests/kernels/op_runs.h"
