@@ -198,7 +198,7 @@ absl::StatusOr<Tensor> RawFeed(const FeedTarget& target, absl::string_view text,
     return InvalidArgument("'", raw.path, "' was changed while it was read");
   }
   char* const data = static_cast<char*>(tensor.mutable_raw_data());
-  if (!bytes.empty()) std::memcpy(data, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), data);
   if (dtype == DType::kBool) NormalizeBools(data, bytes.size());
   return tensor;
 }
