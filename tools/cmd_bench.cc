@@ -153,8 +153,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const BenchFlags& flags
   if (params->empty()) params.reset();
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<Predictor> predictor,
                           Predictor::Load(flags.model.model, params, options));
-  const absl::Status narrowed = CheckNarrowed(task.core.passes, predictor->core().program());
-  if (!narrowed.ok()) return Annotate(narrowed, task.path);
+  NoteWhatStaysWide(task.path, task.core.passes, predictor->core().program());
   const absl::Status loaded = predictor->core().CheckParameters();
   if (!loaded.ok()) return Annotate(loaded, task.path);
   return predictor;

@@ -137,7 +137,7 @@ absl::StatusOr<Prepared> Prepare(const Side& side, const CompareFlags& flags, Ex
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(prepared.core, InterpreterCore::Create(std::move(model.program), names,
                                                                  fetches, model.scope, options));
-  INTERP_RETURN_IF_ERROR(CheckNarrowed(options.passes, prepared.core->program()));
+  NoteWhatStaysWide(prepared.path, options.passes, prepared.core->program());
   INTERP_RETURN_IF_ERROR(prepared.core->CheckParameters());
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(prepared.core->CheckFeeds(prepared.feeds));

@@ -49,8 +49,7 @@ absl::StatusOr<CompiledProgram> CompileModel(const CompileFlags& flags, const Pl
   absl::StatusOr<CompiledProgram> compiled =
       Compile(std::move(model.program), *feeds, *fetches, passes, plan, OpRegistry::Global());
   if (!compiled.ok()) return Annotate(compiled.status(), model.path);
-  const absl::Status narrowed = CheckNarrowed(passes, compiled->program);
-  if (!narrowed.ok()) return Annotate(narrowed, model.path);
+  NoteWhatStaysWide(model.path, passes, compiled->program);
   compiled->source_fingerprint = *fingerprint;
   return compiled;
 }

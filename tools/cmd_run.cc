@@ -350,8 +350,7 @@ absl::Status PrepareCore(const RunCommandFlags& flags, const CLI::App& command,
                                                      : ExitCode::kModelUnusable;
   if (!core.ok()) return Annotate(core.status(), run.model.path);
   run.core = *std::move(core);
-  const absl::Status narrowed = CheckNarrowed(options.passes, run.core->program());
-  if (!narrowed.ok()) return Annotate(narrowed, run.model.path);
+  NoteWhatStaysWide(run.model.path, options.passes, run.core->program());
   const absl::Status loaded = run.core->CheckParameters();
   if (!loaded.ok()) return Annotate(loaded, run.model.path);
   blame = ExitCode::kUsage;

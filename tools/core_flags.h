@@ -34,8 +34,10 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags);
 // InvalidArgument for passes that are both switched on and off, and for several precisions.
 absl::Status CheckPasses(const std::vector<std::string>& enable,
                          const std::vector<std::string>& disable);
-// FailedPrecondition where `passes` ask for 16 bits and the program that they have left has none.
-absl::Status CheckNarrowed(const PipelineOptions& passes, const Program& program);
+// Says so on standard error where `passes` ask for 16 bits and the program that they have left,
+// which is that of `path`, has none.
+void NoteWhatStaysWide(const std::string& path, const PipelineOptions& passes,
+                       const Program& program);
 // InvalidArgument for a place that does not exist and for flags that exclude each other.
 absl::StatusOr<PlanOptions> MakePlanOptions(const PlanFlags& flags);
 

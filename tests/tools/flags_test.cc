@@ -32,6 +32,19 @@ TEST(FlagsTest, EmptyValuesAreNotAsIfNothingHadBeenGiven) {
   }
 }
 
+// Not an error: scripts run many programs in one precision.
+TEST(FlagsTest, APrecisionThatComputesNothingIsNoted) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "relu.txt") << "program version=0\nblock 0\n  var x float32[2]\n"
+                                        "  relu(X=x) -> (Out=y)\n";
+  for (const std::string precision : {"bf16", "fp16"}) {
+    const CommandResult result = RunInterp({"run", folder / "relu.txt", "--feed", "x=fill:1:2",
+                                            "--fetch", "y", "--precision", precision});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("nothing is computed in " + precision));
+  }
+}
+
 TEST(FlagsTest, ChecksForNaNSeeThroughFusedConvolutions) {
   const TemporaryFolder folder;
   std::ofstream(folder / "conv.txt") << "program version=0\n"
