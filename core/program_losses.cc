@@ -27,17 +27,21 @@ bool CheckIndices(LayerHelper& layer, const Var& label) {
 
 // --- what cross_entropy of Paddle is made of ---
 
-Value Sum(ProgramBuilder& net, Value x) {
-  LayerHelper layer(net, "sum", {x});
+// Over all elements. `reduce_all` is what Paddle's function of that name writes; without dims both
+// mean the same.
+Value Reduced(ProgramBuilder& net, const std::string& name, Value x, bool reduce_all) {
+  LayerHelper layer(net, name, {x});
   const Value out = layer.Temporary({}, net.Get(x).dtype);
-  net.AddOp("reduce_sum", {{"X", {x}}}, {{"Out", {out}}},
+  net.AddOp("reduce_" + name, {{"X", {x}}}, {{"Out", {out}}},
             {{"dim", std::vector<int32_t>{}},
              {"keep_dim", false},
-             {"reduce_all", false},
+             {"reduce_all", reduce_all},
              {"in_dtype", -1},
              {"out_dtype", -1}});
   return out;
 }
+
+Value Sum(ProgramBuilder& net, Value x) { return Reduced(net, "sum", x, /*reduce_all=*/false); }
 
 Value FilledScalar(ProgramBuilder& net, float value, absl::string_view text, DType dtype) {
   LayerHelper layer(net, "fill_constant", {});
@@ -118,17 +122,7 @@ Value ProgramBuilder::SquareErrorCost(Value x, Value label) {
   return square;
 }
 
-Value ProgramBuilder::Mean(Value x) {
-  LayerHelper layer(*this, "mean", {x});
-  const Value out = layer.Temporary({}, Get(x).dtype);
-  AddOp("reduce_mean", {{"X", {x}}}, {{"Out", {out}}},
-        {{"dim", std::vector<int32_t>{}},
-         {"keep_dim", false},
-         {"reduce_all", true},
-         {"in_dtype", -1},
-         {"out_dtype", -1}});
-  return out;
-}
+Value ProgramBuilder::Mean(Value x) { return Reduced(*this, "mean", x, /*reduce_all=*/true); }
 
 Value ProgramBuilder::Accuracy(Value x, Value label, int k) {
   LayerHelper layer(*this, "accuracy", {x, label});

@@ -1,8 +1,8 @@
 #include "kernels/control_flow/gradient_values.h"
 
 #include <cstring>
-#include <type_traits>
 
+#include "core/element_types.h"
 #include "kernels/util/arithmetic.h"
 #include "kernels/util/fill_zero.h"
 #include "kernels/util/parallel_for.h"
@@ -17,40 +17,20 @@ void AddElements(int num_threads, const Tensor& a, const Tensor& b, Tensor& out)
   T* const sum = out.mutable_data<T>();
   ParallelFor(num_threads, out.numel(), kElementwiseGrain, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      if constexpr (std::is_integral_v<T>) {
-        sum[i] = WrapAdd(x[i], y[i]);
-      } else {
-        sum[i] = static_cast<T>(x[i] + y[i]);
-      }
+      using C = ComputeType<T>;
+      sum[i] = static_cast<T>(WrapAdd(static_cast<C>(x[i]), static_cast<C>(y[i])));
     }
   });
 }
 
 // Gradients of integers are zeros: Paddle makes some where a cast reads an integer of outside.
 absl::Status AddElements(int num_threads, const Tensor& a, const Tensor& b, Tensor& out) {
-  switch (out.dtype) {
-    case DType::kFloat32:
-      AddElements<float>(num_threads, a, b, out);
-      return absl::OkStatus();
-    case DType::kFloat64:
-      AddElements<double>(num_threads, a, b, out);
-      return absl::OkStatus();
-    case DType::kFloat16:
-      AddElements<float16>(num_threads, a, b, out);
-      return absl::OkStatus();
-    case DType::kBFloat16:
-      AddElements<bfloat16>(num_threads, a, b, out);
-      return absl::OkStatus();
-    case DType::kInt32:
-      AddElements<int32_t>(num_threads, a, b, out);
-      return absl::OkStatus();
-    case DType::kInt64:
-      AddElements<int64_t>(num_threads, a, b, out);
-      return absl::OkStatus();
-    default:
-      return Unimplemented("adds up gradients of ", Name(out.dtype),
-                           ", expected floats, int32 or int64");
+  const auto add = [&]<typename T>() { AddElements<T>(num_threads, a, b, out); };
+  if (WithOneOf<float, double, float16, bfloat16, int32_t, int64_t>(out.dtype, add)) {
+    return absl::OkStatus();
   }
+  return Unimplemented("adds up gradients of ", Name(out.dtype),
+                       ", expected floats, int32 or int64");
 }
 
 // sum += value, in memory that others do not see.
