@@ -188,7 +188,7 @@ class BlockBackward {
     const auto bring_in = [&](VarId var) {
       backward.sums().SetIncoming(var);
       const VarId gradient = context_.program.Find(GradientName(context_.program.NameOf(var)));
-      if (sums_.rows().contains(gradient)) backward.sums().MarkRows(gradient);
+      backward.sums().MarkRows(gradient, sums_.rows().contains(gradient));
     };
     for (const VarId var : outputs) bring_in(var);
     for (const std::string& name : common.results) {

@@ -249,10 +249,10 @@ bool OnlyNormalizes(const Fuser& fuser, const Op& norm) {
   return true;
 }
 
-std::optional<int32_t> RowDimsOfProduct(const Op& op, const VarUse& x, bool rank_may_drop) {
+std::optional<int32_t> RowDimsOfProduct(const Op& op, const VarUse& x, bool rank_is_uncertain) {
   if (!CheckNothingFused(op).ok()) return std::nullopt;
   AttrReader attrs(op);
-  const bool declared = x.var != nullptr && x.writes <= 1 && !rank_may_drop;
+  const bool declared = x.var != nullptr && x.writes <= 1 && !rank_is_uncertain;
   const int32_t rank = declared ? static_cast<int32_t>(x.var->dims.size()) : 0;
   std::optional<int32_t> rows;
   if (op.type == "mul" && attrs.Int("y_num_col_dims", 1) == 1) {

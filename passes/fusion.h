@@ -120,9 +120,9 @@ bool OnlyNormalizes(const Fuser& fuser, const Op& norm);
 // The leading dims of X that make up the rows of `op`, one of mul, matmul and matmul_v2, when it is
 // a product without transposition, factor or anything fused into it: Out[.., n] = sum_k X[.., k]
 // Y[k, n]. `x` is the use of X, whose declared rank counts where one op writes it: names that a
-// program uses for several values have the rank of one of them. Nor does it with `rank_may_drop`
-// (uncertain_ranks.h); Paddle's fc has no way to say "all dims but the last".
-std::optional<int32_t> RowDimsOfProduct(const Op& op, const VarUse& x, bool rank_may_drop);
+// program uses for several values have the rank of one of them. Nor does it with
+// `rank_is_uncertain` (uncertain_ranks.h); Paddle's fc has no way to say "all dims but the last".
+std::optional<int32_t> RowDimsOfProduct(const Op& op, const VarUse& x, bool rank_is_uncertain);
 
 // True when an elementwise op with attribute `axis` that adds a tensor of `dims` to one of `rank`
 // dims adds value c to channel c of `channels`, along `channel_axis`. False for a declared number

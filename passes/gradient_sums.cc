@@ -18,6 +18,14 @@ void GradientSums::SetIncoming(VarId var) {
   incoming_.insert(var);
 }
 
+void GradientSums::MarkRows(VarId gradient, bool is_rows) {
+  if (is_rows) {
+    rows_.insert(gradient);
+  } else {
+    rows_.erase(gradient);
+  }
+}
+
 bool GradientSums::IsWritten(VarId var) const {
   const VarId plain = context_.GradientOf(var);
   return std::any_of(ops_.begin(), ops_.end(), [&](const Op& op) {
@@ -71,11 +79,7 @@ Op GradientSums::Sum(VarId var, const std::vector<Part>& parts) {
   }
   AddInput(sum, "X", std::move(names));
   AddOutput(sum, "Out", {context_.GradientOf(var)});
-  if (sparse) {
-    rows_.insert(context_.GradientOf(var));
-  } else {
-    rows_.erase(context_.GradientOf(var));
-  }
+  MarkRows(context_.GradientOf(var), sparse);
   SetRole(sum, kBackwardRole);
   return sum;
 }
@@ -111,14 +115,15 @@ void GradientSums::Append(Op made, const absl::flat_hash_map<VarId, VarId>& want
       const bool is_rows = MayBeRows(ops_[position], slot) && makes_rows(found->first);
       if (!read.contains(found->first)) {
         AddPart(found->second, part);
-        // Renaming takes a part for what the parts before it are.
-        rows_.erase(ops_[position].outputs[slot].args[arg]);
       } else if (given[found->first] == 1) {
         gradients_[found->second] = {part};  // it takes the gradient and gives it back
       } else {
         shares[found->second].push_back(part);
       }
-      if (is_rows) rows_.insert(ops_[position].outputs[slot].args[arg]);
+      // A part that is added was renamed with the mark of those before it.
+      if (is_rows || !read.contains(found->first)) {
+        MarkRows(NameOf(part, found->second), is_rows);
+      }
     }
   }
   // It takes the gradient and gives it back in shares.
@@ -133,7 +138,6 @@ void GradientSums::AddPart(VarId var, Part part) {
   if (!parts.empty()) {
     if (parts.size() == 1 && parts[0].op >= 0 && !KeepsPlainName(parts[0], var)) {
       Rename(parts[0], var);
-      rows_.erase(context_.GradientOf(var));
     }
     Rename(part, var);
   }

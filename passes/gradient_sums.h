@@ -39,7 +39,7 @@ class GradientSums {
   // Gradients of this block that are selected rows, by the names that they have. Those of blocks
   // inside and around it may have the same names and be tensors.
   const absl::flat_hash_set<VarId>& rows() const { return rows_; }
-  void MarkRows(VarId gradient) { rows_.insert(gradient); }
+  void MarkRows(VarId gradient, bool is_rows);
 
   // Whether an op has written to the plain name of the gradient, be it that of another version.
   bool IsWritten(VarId var) const;

@@ -98,7 +98,7 @@ class Int8Maker {
     const std::optional<VarId> w = Fuser::Argument(product.inputs, "Y");
     if (!x.has_value() || !w.has_value()) return std::nullopt;
     const std::optional<int32_t> rows =
-        RowDimsOfProduct(product, fuser_.uses()[*x], /*rank_may_drop=*/false);
+        RowDimsOfProduct(product, fuser_.uses()[*x], /*rank_is_uncertain=*/false);
     if (!rows.has_value()) return std::nullopt;
     const bool in_run = uncertain_[*x] && product.type != "mul";
     std::optional<Match> match = MatchSides(*x, *w, /*filter_axis=*/1);

@@ -15,14 +15,19 @@ namespace {
 
 using Renames = absl::flat_hash_map<VarId, VarId>;
 
+// Of a pylayer: its block, and where it has one, that of its gradient.
+std::vector<int32_t> BlocksOfLayer(const Op& op) {
+  const Attr* const blocks = op.FindAttr("blocks");
+  const auto* const indices =
+      blocks == nullptr ? nullptr : std::get_if<BlockIndices>(&blocks->value);
+  return indices == nullptr ? std::vector<int32_t>() : indices->indices;
+}
+
 // The block whose ops compute what the op gives; none where the op is no Python layer.
 std::optional<int32_t> BlockOfLayer(const Op& op) {
   if (op.type == "pylayer") {
-    const Attr* const blocks = op.FindAttr("blocks");
-    const auto* const indices =
-        blocks == nullptr ? nullptr : std::get_if<BlockIndices>(&blocks->value);
-    if (indices == nullptr || indices->indices.empty()) return std::nullopt;
-    return indices->indices[0];
+    const std::vector<int32_t> blocks = BlocksOfLayer(op);
+    return blocks.empty() ? std::nullopt : std::optional(blocks[0]);
   }
   if (op.type == "pylayer_grad") {
     const Attr* const block = op.FindAttr("backward_block");
@@ -82,13 +87,12 @@ class Inliner {
     std::vector<int32_t> found;
     for (const Block& block : program_.blocks) {
       for (const Op& op : block.ops) {
-        if (op.type != "pylayer") ForEachSubBlock(op, [&](int32_t b) { used.insert(b); });
-        const Attr* const blocks = op.type == "pylayer" ? op.FindAttr("blocks") : nullptr;
-        const auto* const indices =
-            blocks == nullptr ? nullptr : std::get_if<BlockIndices>(&blocks->value);
-        if (indices != nullptr && indices->indices.size() > 1 && indices->indices[1] > 0) {
-          found.push_back(indices->indices[1]);
+        if (op.type != "pylayer") {
+          ForEachSubBlock(op, [&](int32_t b) { used.insert(b); });
+          continue;
         }
+        const std::vector<int32_t> blocks = BlocksOfLayer(op);
+        if (blocks.size() > 1 && blocks[1] > 0) found.push_back(blocks[1]);
       }
     }
     std::erase_if(found, [&](int32_t b) { return used.contains(b); });
