@@ -1,3 +1,4 @@
+// Long because every insertion changes versions, copies and homes of the same variables.
 #include "interpreter/analysis/insert_transfers.h"
 
 #include <algorithm>

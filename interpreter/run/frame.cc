@@ -1,3 +1,4 @@
+// Long because a frame binds, runs, saves and drops the same variables.
 #include "interpreter/run/frame.h"
 
 #include <algorithm>

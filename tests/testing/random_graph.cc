@@ -1,3 +1,4 @@
+// Long because each kind of op sees and changes what the ops before it have left.
 #include "tests/testing/random_graph.h"
 
 #include <algorithm>
