@@ -130,25 +130,25 @@ absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* i
   return prepared.onednn->Run(ctx, weights, in, out);
 }
 
-// Calls write(filter) with the filter in dense O,I,kernel order and returns its bias.
+// Calls write(filter) with the filter and returns its bias.
 template <typename Write>
 absl::StatusOr<std::vector<float>> WriteFilter(const KernelContext& ctx, const Write& write) {
   const Tensor& filter = ctx.input(kConvFilter);
-  FoldedWeights folded;
+  ChannelFold fold;
   INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-    const bool as_it_is = !HasBias(ctx, ctx.attrs<ConvAttrs>()) &&
-                          filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
-    if (!as_it_is) folded = FoldWeights(ctx, ctx.attrs<ConvAttrs>());
-    write(as_it_is ? filter.data<float>() : folded.filter.data());
+    const bool as_it_is = filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
+    const std::vector<float> dense = as_it_is ? std::vector<float>() : DenseFilter(filter);
+    fold = FoldOf(ctx, ctx.attrs<ConvAttrs>());
+    write(ScaledFilter{as_it_is ? filter.data<float>() : dense.data(), fold.factors});
     return absl::OkStatus();
   }));
-  return std::move(folded.bias);
+  return std::move(fold.bias);
 }
 
 // Writes the transformed filter to `points` and returns its bias.
 absl::StatusOr<std::vector<float>> FillPoints(const KernelContext& ctx, const ConvProblem& problem,
                                               float* points) {
-  return WriteFilter(ctx, [&](const float* filter) {
+  return WriteFilter(ctx, [&](const ScaledFilter& filter) {
     TransformFilter(problem, ForwardFilter(problem, filter), ctx.num_threads(), points);
   });
 }
@@ -167,9 +167,8 @@ absl::StatusOr<OwnWeights> ChangingPoints(KernelContext& ctx, const ConvProblem&
   return OwnWeights{points, state.changing_bias.empty() ? nullptr : state.changing_bias.data()};
 }
 
-// Weights that never change: `floats` that write(filter, data) makes of a filter in dense
-// O,I,kernel order, and the bias. They are made once and live as long as the state of the
-// instruction.
+// Weights that never change: `floats` that write(filter, data) makes of the filter, and the bias.
+// They are made once and live as long as the state of the instruction.
 template <typename Write>
 absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem& problem,
                                            uint64_t key, int64_t floats, const Write& write) {
@@ -181,8 +180,9 @@ absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem
       auto packed = std::make_shared<PackedArrays>();
       INTERP_ASSIGN_OR_RETURN(Tensor bytes, NewPackedArray(filter_bytes));
       auto* const data = static_cast<float*>(bytes.mutable_raw_data());
-      INTERP_ASSIGN_OR_RETURN(const std::vector<float> values,
-                              WriteFilter(ctx, [&](const float* filter) { write(filter, data); }));
+      INTERP_ASSIGN_OR_RETURN(
+          const std::vector<float> values,
+          WriteFilter(ctx, [&](const ScaledFilter& filter) { write(filter, data); }));
       packed->arrays.push_back(std::move(bytes));
       if (!values.empty()) {
         packed->arrays.push_back(
@@ -202,7 +202,7 @@ absl::StatusOr<OwnWeights> ConstantWeights(KernelContext& ctx, const ConvProblem
 absl::StatusOr<OwnWeights> PointsOfWeights(KernelContext& ctx, const ConvProblem& problem) {
   if (!WeightsAreConstant(ctx, ctx.attrs<ConvAttrs>())) return ChangingPoints(ctx, problem);
   return ConstantWeights(ctx, problem, kWinogradKey, WinogradFilterSize(problem),
-                         [&](const float* filter, float* points) {
+                         [&](const ScaledFilter& filter, float* points) {
                            TransformFilter(problem, ForwardFilter(problem, filter),
                                            ctx.num_threads(), points);
                          });
@@ -217,7 +217,7 @@ absl::Status RunOwnMethod(KernelContext& ctx, const ConvProblem& problem, const 
                           const float* in, float* out) {
   INTERP_ASSIGN_OR_RETURN(const OwnWeights weights,
                           ConstantWeights(ctx, problem, method.key, method.filter_size(problem),
-                                          [&](const float* filter, float* packed) {
+                                          [&](const ScaledFilter& filter, float* packed) {
                                             method.pack(problem, filter, packed);
                                           }));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,

@@ -98,7 +98,7 @@ int64_t ConvByTapFilterSize(const ConvProblem& problem) {
   return TapsOf(problem) * TapSize(problem);
 }
 
-void PackConvByTapFilter(const ConvProblem& problem, const float* filter, float* packed) {
+void PackConvByTapFilter(const ConvProblem& problem, const ScaledFilter& filter, float* packed) {
   const int64_t taps = TapsOf(problem);
   const int64_t outputs = problem.out_channels;
   const int64_t inputs = problem.in_channels;
@@ -106,7 +106,7 @@ void PackConvByTapFilter(const ConvProblem& problem, const float* filter, float*
   for (int64_t t = 0; t < taps; ++t) {
     for (int64_t o = 0; o < outputs; ++o) {
       for (int64_t i = 0; i < inputs; ++i) {
-        matrix[o * inputs + i] = filter[(o * inputs + i) * taps + t];
+        matrix[o * inputs + i] = filter.Scaled(filter.data[(o * inputs + i) * taps + t], o);
       }
     }
     PackMatrix(inputs, outputs, matrix.data(), /*row_stride=*/1, /*col_stride=*/inputs,

@@ -101,14 +101,16 @@ int64_t ConvFewOutputsFilterSize(const ConvProblem& problem) {
   return PackedSize<float>(problem.in_channels, ColumnsOf(problem));
 }
 
-void PackConvFewOutputsFilter(const ConvProblem& problem, const float* filter, float* packed) {
+void PackConvFewOutputsFilter(const ConvProblem& problem, const ScaledFilter& filter,
+                              float* packed) {
   const int64_t columns = ColumnsOf(problem);
   const int64_t taps = TapsOf(problem);
   std::vector<float> matrix(static_cast<size_t>(problem.in_channels * columns));
+  const float* from = filter.data;
   for (int64_t o = 0; o < problem.out_channels; ++o) {
     for (int64_t i = 0; i < problem.in_channels; ++i) {
       for (int64_t t = 0; t < taps; ++t) {
-        matrix[i * columns + t * problem.out_channels + o] = *filter++;
+        matrix[i * columns + t * problem.out_channels + o] = filter.Scaled(*from++, o);
       }
     }
   }

@@ -191,13 +191,16 @@ int64_t ConvGroupedFilterSize(const ConvProblem& p) {
   return p.out_channels * p.group_in() * p.window[0].kernel * p.window[1].kernel;
 }
 
-void PackConvGroupedFilter(const ConvProblem& p, const float* filter, float* packed) {
+void PackConvGroupedFilter(const ConvProblem& p, const ScaledFilter& filter, float* packed) {
   const int64_t taps = p.window[0].kernel * p.window[1].kernel;
   const int64_t group = p.group_in();
+  const float* from = filter.data;
   for (int64_t o = 0; o < p.out_channels; ++o) {
     float* const vector = packed + o / kLanes * taps * group * kLanes + o % kLanes;
     for (int64_t i = 0; i < group; ++i) {
-      for (int64_t t = 0; t < taps; ++t) vector[(t * group + i) * kLanes] = *filter++;
+      for (int64_t t = 0; t < taps; ++t) {
+        vector[(t * group + i) * kLanes] = filter.Scaled(*from++, o);
+      }
     }
   }
 }

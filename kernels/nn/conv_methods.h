@@ -17,8 +17,8 @@ struct ConvMethod {
   // True where this is faster than oneDNN. It may compute other cases, too.
   bool (*pays)(const ConvProblem&);
   int64_t (*filter_size)(const ConvProblem&);  // floats of the packed filter
-  // Packs a filter in dense O,I,kernel order. May throw std::bad_alloc.
-  void (*pack)(const ConvProblem&, const float* filter, float* packed);
+  // Packs a filter. May throw std::bad_alloc.
+  void (*pack)(const ConvProblem&, const ScaledFilter& filter, float* packed);
   // Memory for a run.
   size_t (*work_bytes)(const ConvProblem&, int num_threads) = [](const ConvProblem&, int) {
     return size_t{0};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "core/attr_reader.h"
 #include "core/op_def.h"
 #include "kernels/nn/fused_activation.h"
@@ -71,6 +72,17 @@ inline void ApplyAffine(ScalarAffine affine, float* data, int64_t n) {
   if (affine.is_identity()) return;
   for (int64_t i = 0; i < n; ++i) data[i] = affine.scale * data[i] + affine.shift;
 }
+
+// A filter in dense O,I,kernel order whose output channels are to be multiplied by factors, as a
+// batch norm behind the convolution asks.
+struct ScaledFilter {
+  const float* data = nullptr;
+  absl::Span<const double> factors = {};  // by output channel; empty: none
+
+  float Scaled(float element, int64_t out_channel) const {
+    return factors.empty() ? element : static_cast<float>(element * factors[out_channel]);
+  }
+};
 
 // What happens to the sums before they are stored: + bias, + residual, activation, affine.
 struct ConvEpilogue {

@@ -87,19 +87,25 @@ int64_t ConvProductFilterSize(const ConvProblem& problem) {
   return PackedSize<float>(product.k, product.n);
 }
 
-void PackConvProductFilter(const ConvProblem& problem, const float* filter, float* packed) {
+// A panel at a time, so that what is between filter and panel stays in the cache.
+void PackConvProductFilter(const ConvProblem& problem, const ScaledFilter& filter, float* packed) {
   const Product product = ProductOf(problem);
   const int64_t taps = product.k / problem.in_channels;
-  std::vector<float> rows;  // in the order of GatherRow
-  if (taps > 1) {
-    rows.resize(static_cast<size_t>(product.n * product.k));
-    for (int64_t o = 0; o < product.n; ++o) {
-      TransposeMatrix(filter + o * product.k, taps, rows.data() + o * product.k,
-                      problem.in_channels, problem.in_channels, taps);
+  std::vector<float> scaled(static_cast<size_t>(product.k));
+  std::vector<float> rows(static_cast<size_t>(kPanel<float> * product.k));  // as GatherRow's
+  for (int64_t first = 0; first < product.n; first += kPanel<float>) {
+    const int64_t count = std::min(kPanel<float>, product.n - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t o = first + i;
+      float* const row = rows.data() + i * product.k;
+      float* const to = taps > 1 ? scaled.data() : row;
+      const float* const from = filter.data + o * product.k;
+      for (int64_t j = 0; j < product.k; ++j) to[j] = filter.Scaled(from[j], o);
+      if (taps > 1) TransposeMatrix(to, taps, row, problem.in_channels, problem.in_channels, taps);
     }
-    filter = rows.data();
+    PackMatrix(product.k, count, rows.data(), /*row_stride=*/1, /*col_stride=*/product.k,
+               packed + first * product.k);
   }
-  PackMatrix(product.k, product.n, filter, /*row_stride=*/1, /*col_stride=*/product.k, packed);
 }
 
 size_t ConvProductWorkBytes(const ConvProblem& problem, int /*num_threads*/) {

@@ -239,8 +239,8 @@ bool WinogradPays(const ConvProblem& p, bool constant, DType dtype) {
   return winograd < kWorthwhile * (DirectCost(p, dtype) + filter_bytes * kByteCost);
 }
 
-TapFilter ForwardFilter(const ConvProblem& problem, const float* data) {
-  return {data, kTaps, problem.in_channels * kTaps, /*mirrored=*/false};
+TapFilter ForwardFilter(const ConvProblem& problem, const ScaledFilter& filter) {
+  return {filter.data, kTaps, problem.in_channels * kTaps, /*mirrored=*/false, filter.factors};
 }
 
 ConvProblem DataGradProblem(const ConvProblem& problem) {
@@ -282,8 +282,14 @@ void TransformFilter(const ConvProblem& problem, const TapFilter& taps, int num_
     for (int64_t lane = 0; lane < count; ++lane) {
       const float* from =
           taps.data + in_channel * taps.in_stride + (first + lane) * taps.out_stride;
-      for (int t = 0; t < kTaps; ++t) {
-        g[t / kWindow][t % kWindow][lane] = from[taps.mirrored ? kTaps - 1 - t : t];
+      const auto tap = [&](int t) { return from[taps.mirrored ? kTaps - 1 - t : t]; };
+      if (taps.factors.empty()) {
+        for (int t = 0; t < kTaps; ++t) g[t / kWindow][t % kWindow][lane] = tap(t);
+      } else {
+        const double factor = taps.factors[first + lane];
+        for (int t = 0; t < kTaps; ++t) {
+          g[t / kWindow][t % kWindow][lane] = static_cast<float>(tap(t) * factor);
+        }
       }
     }
     Vector half[kPatch][kWindow];

@@ -30,16 +30,18 @@ inline constexpr const char* kWinogradName = "winograd 4x4";
 bool WinogradPays(const ConvProblem& problem, bool constant, DType dtype = DType::kFloat32);
 
 // A filter where its element for input channel i, output channel o and tap t of 9 lies at
-// data[i * in_stride + o * out_stride + t]; with `mirrored` at tap 8 - t.
+// data[i * in_stride + o * out_stride + t]; with `mirrored` at tap 8 - t. It is multiplied by the
+// factor of o, if there are factors.
 struct TapFilter {
   const float* data = nullptr;
   int64_t in_stride = 0;
   int64_t out_stride = 0;
   bool mirrored = false;
+  absl::Span<const double> factors = {};
 };
 
-// The filter of `problem` in dense O,I,3,3 order.
-TapFilter ForwardFilter(const ConvProblem& problem, const float* data);
+// The filter of `problem`, which is 3 x 3.
+TapFilter ForwardFilter(const ConvProblem& problem, const ScaledFilter& filter);
 
 // The gradient of a convolution by its input is a convolution of the output's gradient with the
 // mirrored filter, if the stride is 1: WinogradPays refuses the problem otherwise. Paddings of more

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -14,6 +15,7 @@
 #include "kernels/nn/conv_few_outputs.h"
 #include "kernels/nn/conv_grouped.h"
 #include "kernels/nn/conv_product.h"
+#include "kernels/nn/conv_weights.h"
 #include "kernels/nn/gemm.h"
 
 namespace interp::nn {
@@ -93,7 +95,7 @@ struct ProductCase {
 std::vector<float> ConvolveBy(const ConvMethod& way, const ProductCase& c,
                               const ConvEpilogue& epilogue, int threads) {
   AlignedArray<float> packed(way.filter_size(c.p));
-  way.pack(c.p, c.filter.data(), packed.data());
+  way.pack(c.p, {c.filter.data()}, packed.data());
   // As large as it says: sanitizers see what is read beyond.
   AlignedArray<float> work(static_cast<int64_t>(way.work_bytes(c.p, threads) / sizeof(float)));
   std::vector<float> out = c.residual;
@@ -272,6 +274,31 @@ TEST(ConvByTap, PaysWhereWindowsLieInThePadding) {
   EXPECT_EQ(kConvByTap.pays(strided), kVectorBytes == 32);
   strided.in_channels = 32;
   EXPECT_FALSE(kConvByTap.pays(strided));
+}
+
+// A filter with factors is packed to the bytes of one that was multiplied by them before.
+TEST(ConvMethods, MultiplyChannelsByFactors) {
+  const auto packed_by = [](const ConvMethod& way, const ConvProblem& p, const ScaledFilter& f) {
+    AlignedArray<float> packed(way.filter_size(p));
+    std::fill_n(packed.data(), packed.size(), 0.0F);
+    way.pack(p, f, packed.data());
+    return std::vector<float>(packed.data(), packed.data() + packed.size());
+  };
+  std::mt19937 rng(8);
+  for (int i = 0; i < 40; ++i) {
+    for (const auto& [way, random] :
+         {std::pair(&kConvProduct, &RandomWindows), std::pair(&kConvFewOutputs, &RandomFewOutputs),
+          std::pair(&kConvByTap, &RandomSpreadWindows), std::pair(&kConvGrouped, &RandomGroups)}) {
+      const ProductCase c(random(rng), rng);
+      std::vector<double> factors(static_cast<size_t>(c.p.out_channels));
+      for (double& factor : factors) factor = std::normal_distribution<double>()(rng);
+      std::vector<float> multiplied = c.filter;
+      ScaleChannels(factors, multiplied);
+      EXPECT_EQ(packed_by(*way, c.p, {c.filter.data(), factors}),
+                packed_by(*way, c.p, {multiplied.data()}))
+          << way->name << ", case " << i;
+    }
+  }
 }
 
 // Of the methods that pay the first one is taken, each under a key of its own.

@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/nn/conv_weights.h"
 #include "kernels/nn/conv_winograd_filter_grad.h"
 #include "tests/kernels/whole_vectors.h"
 
@@ -130,7 +131,7 @@ std::vector<double> FilterGradReference(const Case& c, const std::vector<float>&
 template <typename T = float>
 std::vector<T> Convolve(const Case& c, const ConvEpilogue& epilogue, int threads) {
   WinogradFilter filter;
-  TransformFilter(c.problem, ForwardFilter(c.problem, c.filter.data()), threads, filter);
+  TransformFilter(c.problem, ForwardFilter(c.problem, {c.filter.data()}), threads, filter);
   const std::vector<T> in(c.in.begin(), c.in.end());
   std::vector<T> out(c.residual.begin(), c.residual.end());
   AlignedArray<float> work(
@@ -147,6 +148,24 @@ MATCHER_P(NearTo, tolerance, "") {
 // What errors of float32 sums of that many products of normal numbers stay below.
 double Tolerance(const ConvProblem& p) {
   return 1e-5 * std::sqrt(static_cast<double>(p.in_channels) * 9);
+}
+
+TEST(Winograd, MultipliesChannelsByFactors) {
+  const auto points_of = [](const ConvProblem& p, const ScaledFilter& f) {
+    WinogradFilter filter;
+    TransformFilter(p, ForwardFilter(p, f), /*num_threads=*/1, filter);
+    return std::vector<float>(filter.points.data(), filter.points.data() + filter.points.size());
+  };
+  const ConvProblem problem = MakeProblem(1, 5, 37, {{{.in = 9}, {.in = 9}}});
+  std::mt19937 rng(11);
+  std::normal_distribution<float> normal;
+  std::vector<float> filter(5 * 37 * 9);
+  for (float& element : filter) element = normal(rng);
+  std::vector<double> factors(37);
+  for (double& factor : factors) factor = normal(rng);
+  std::vector<float> multiplied = filter;
+  ScaleChannels(factors, multiplied);
+  EXPECT_EQ(points_of(problem, {filter.data(), factors}), points_of(problem, {multiplied.data()}));
 }
 
 TEST(Winograd, GivesTheSumsOfRandomCases) {
