@@ -17,7 +17,7 @@ absl::Status InferGatherTree(InferContext& ctx) {
     return InvalidArgument("'Ids' has shape ", ToString(ids), " and 'Parents' ", ToString(parents),
                            ", expected one shape [steps,batch,beams]");
   }
-  ctx.ShareShape(kIds, kOut);
+  ctx.SetShape(kOut, ctx.input(kIds).shape);
   return absl::OkStatus();
 }
 

@@ -51,8 +51,8 @@ absl::Status InferComplexGrad(InferContext& ctx) {
     return InvalidArgument("input 'Out@GRAD' is ", DescribeType(grad), ", expected ",
                            Name(ComplexDType(ctx.input(kX).dtype)));
   }
-  ctx.ShareShape(kX, kX);
-  ctx.ShareShape(kY, kY);
+  ctx.SetShape(kX, ctx.input(kX).shape);
+  ctx.SetShape(kY, ctx.input(kY).shape);
   return absl::OkStatus();
 }
 

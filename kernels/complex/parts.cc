@@ -9,6 +9,7 @@
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/util/gradient_op.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -18,6 +19,12 @@ constexpr int kOut = 0;
 
 absl::Status InferSame(InferContext& ctx) {
   ctx.ShareShape(kX, kOut);
+  return absl::OkStatus();
+}
+
+// Without the LoD.
+absl::Status InferPart(InferContext& ctx) {
+  ctx.SetShape(kOut, ctx.input(kX).shape);
   return absl::OkStatus();
 }
 
@@ -76,6 +83,7 @@ absl::Status InferAsReal(InferContext& ctx) {
   }
   shape.push_back(2);
   ctx.SetShape(kOut, shape);
+  ShareLod(ctx.input(kX), ctx.output(kOut));
   return absl::OkStatus();
 }
 
@@ -87,6 +95,7 @@ absl::Status InferAsComplex(InferContext& ctx) {
   }
   shape.resize(shape.rank() - 1);
   ctx.SetShape(kOut, shape);
+  ShareLod(ctx.input(kX), ctx.output(kOut));
   return absl::OkStatus();
 }
 
@@ -96,7 +105,7 @@ OpDef PartDef(absl::string_view type, std::vector<KernelDef> kernels) {
       .inputs = {{"X"}},
       .outputs = {{"Out"}},
       .infer_dtype = InferRealDType,
-      .infer = InferSame,
+      .infer = InferPart,
       .kernels = std::move(kernels),
       .gradient = {.inputs = {"Out@GRAD"}, .outputs = {"X@GRAD"}},
   };

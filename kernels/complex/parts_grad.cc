@@ -14,7 +14,7 @@ constexpr int kOutGrad = 0;
 constexpr int kXGrad = 0;
 
 absl::Status InferPartGrad(InferContext& ctx) {
-  ctx.ShareShape(kOutGrad, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kOutGrad).shape);
   return absl::OkStatus();
 }
 

@@ -126,7 +126,7 @@ absl::Status InferStftGrad(InferContext& ctx) {
     return InvalidArgument("input 'Out@GRAD' is ", DescribeType(grad), ", expected ",
                            Name(ComplexDType(ctx.input(kX).dtype)), ToString(expected));
   }
-  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kX).shape);
   return absl::OkStatus();
 }
 

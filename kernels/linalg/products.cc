@@ -5,6 +5,7 @@
 #include "kernels/linalg/matrices.h"
 #include "kernels/linalg/product.h"
 #include "kernels/util/broadcast.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp::linalg {
 
@@ -120,6 +121,7 @@ absl::StatusOr<Shape> AddmmShape(const OpContext& ctx) {
 absl::Status InferAddmm(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape, AddmmShape(ctx));
   ctx.SetShape(kOut, shape);
+  ShareLod(ctx.input(kInput), ctx.output(kOut));
   return absl::OkStatus();
 }
 

@@ -15,7 +15,7 @@ constexpr int kYGrad = 1;
 
 absl::Status InferHuberLossGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kResidual).shape));
-  ctx.ShareShape(kOutGrad, kXGrad);
+  ctx.ShareShape(kResidual, kXGrad);
   ctx.ShareShape(kOutGrad, kYGrad);
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 
 #include "kernels/loss/loss_attrs.h"
 #include "kernels/loss/loss_grad.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp {
 namespace {
@@ -36,8 +37,14 @@ struct BinaryCrossEntropyGrad {
   }
 };
 
+OpDef HingeLossGradDef() {
+  OpDef def = PairLossGradDef<HingeGrad>("hinge_loss_grad");
+  def.infer = WithoutLod<InferPairLossGrad<HingeGrad>, pair_loss::kInputGrad>;
+  return def;
+}
+
 INTERP_REGISTER_OP(PairLossGradDef<LogLossGrad>("log_loss_grad"));
-INTERP_REGISTER_OP(PairLossGradDef<HingeGrad>("hinge_loss_grad"));
+INTERP_REGISTER_OP(HingeLossGradDef());
 INTERP_REGISTER_OP(PairLossGradDef<BinaryCrossEntropyGrad>("bce_loss_grad"));
 
 }  // namespace

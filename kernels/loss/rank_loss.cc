@@ -21,7 +21,7 @@ constexpr int kOut = 0;
 
 absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckRankLossInputs(ctx));
-  ctx.ShareShape(kLabel, kOut);
+  ctx.SetShape(kOut, ctx.input(kLabel).shape);
   return absl::OkStatus();
 }
 

@@ -27,8 +27,8 @@ constexpr int kOutGrad = 3;
 absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckRankLossInputs(ctx));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", ctx.input(kLabel).shape));
-  ctx.ShareShape(kLeft, 0);
-  ctx.ShareShape(kRight, 1);
+  ctx.SetShape(0, ctx.input(kLeft).shape);
+  ctx.SetShape(1, ctx.input(kRight).shape);
   return absl::OkStatus();
 }
 

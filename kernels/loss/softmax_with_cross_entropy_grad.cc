@@ -18,7 +18,7 @@ absl::Status InferSoftmaxLossGrad(InferContext& ctx) {
       const Shape loss,
       SoftmaxLossShape(ctx.attrs<SoftmaxLossAttrs>(), ctx.input(kSoftmax), ctx.input(kLabel)));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kLossGrad, "Loss@GRAD", loss));
-  ctx.ShareShape(kSoftmax, kLogitsGrad);
+  ctx.SetShape(kLogitsGrad, ctx.input(kSoftmax).shape);
   return absl::OkStatus();
 }
 

@@ -113,8 +113,14 @@ OpDef PowGradDef() {
   return def;
 }
 
+OpDef SubGradDef() {
+  OpDef def = ComplexBinaryGradDef<SubGrad>("elementwise_sub_grad");
+  def.infer = binary_grad::InferWithLodOfX;
+  return def;
+}
+
 INTERP_REGISTER_OP(ComplexBinaryGradDef<AddGrad>("elementwise_add_grad"));
-INTERP_REGISTER_OP(ComplexBinaryGradDef<SubGrad>("elementwise_sub_grad"));
+INTERP_REGISTER_OP(SubGradDef());
 INTERP_REGISTER_OP(ComplexBinaryGradDef<MulGrad>("elementwise_mul_grad"));
 INTERP_REGISTER_OP(ComplexBinaryGradDef<DivGrad>("elementwise_div_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Larger>>("elementwise_max_grad"));

@@ -1,6 +1,7 @@
 #include "kernels/math/binary_grad.h"
 
 #include "kernels/util/gradient_shape.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace binary_grad {
@@ -12,24 +13,25 @@ const Tensor& OperandOr(const OpContext& ctx, int slot) {
   return operand != nullptr ? *operand : ctx.input(kOutGrad);
 }
 
-absl::Status Infer(InferContext& ctx) {
+// X@GRAD gets the LoD of `with_lod`, Y@GRAD that of Y.
+absl::Status InferGradients(InferContext& ctx, const Tensor& with_lod) {
   const Tensor& x = OperandOr(ctx, kX);
   const Tensor& y = OperandOr(ctx, kY);
   INTERP_ASSIGN_OR_RETURN(const Shape shape,
                           BroadcastShapes(x.shape, y.shape, ctx.attrs<BinaryAttrs>().axis));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", shape));
-  const auto share = [&](const Tensor& operand, int slot) {
-    Tensor* out = ctx.optional_output(slot);
-    if (out == nullptr) return;
-    out->shape = operand.shape;
-    out->lod = operand.lod;
-  };
-  share(x, kXGrad);
-  share(y, kYGrad);
+  ctx.SetShape(kXGrad, x.shape);
+  ctx.SetShape(kYGrad, y.shape);
+  if (Tensor* const x_grad = ctx.optional_output(kXGrad)) ShareLod(with_lod, *x_grad);
+  if (Tensor* const y_grad = ctx.optional_output(kYGrad)) ShareLod(y, *y_grad);
   return absl::OkStatus();
 }
 
+absl::Status Infer(InferContext& ctx) { return InferGradients(ctx, ctx.input(kOutGrad)); }
+
 }  // namespace
+
+absl::Status InferWithLodOfX(InferContext& ctx) { return InferGradients(ctx, OperandOr(ctx, kX)); }
 
 bool CoversOutput(const Tensor& operand, const Tensor& grad) {
   if (operand.shape == grad.shape) return operand.layout == grad.layout;

@@ -197,6 +197,9 @@ absl::Status OperandGrad(KernelContext& ctx, Side side, const Partial& partial) 
 
 Side SideOf(KernelContext& ctx, int self, int other);
 
+// OpDef::infer where X@GRAD has the LoD of X; that of the others has the LoD of Out@GRAD.
+absl::Status InferWithLodOfX(InferContext& ctx);
+
 }  // namespace binary_grad
 
 // A definition without kernels. Without `values` only shapes of X and Y are used, which older

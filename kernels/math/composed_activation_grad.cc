@@ -5,6 +5,7 @@
 #include "kernels/math/binary_grad.h"
 #include "kernels/math/composed_activation.h"
 #include "kernels/util/gradient_shape.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
@@ -49,6 +50,12 @@ absl::Status InferComposedGrad(InferContext& ctx) {
   ctx.SetShape(kXGrad, XOf(ctx).shape);
   ctx.ShareShape(kY, kYGrad);
   ctx.SetShape(kIntermediateGrad, intermediate);
+  const auto share_lod = [&ctx](int input, int output) {
+    Tensor* const to = ctx.optional_output(output);
+    if (to != nullptr && ctx.has_input(input)) ShareLod(ctx.input(input), *to);
+  };
+  share_lod(kX, kXGrad);
+  share_lod(kIntermediate, kIntermediateGrad);
   return absl::OkStatus();
 }
 

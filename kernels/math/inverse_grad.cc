@@ -17,7 +17,7 @@ absl::Status InferInverseGrad(InferContext& ctx) {
                            ", expected square matrices");
   }
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutputGrad, "Output@GRAD", shape));
-  ctx.ShareShape(kOutput, kInputGrad);
+  ctx.SetShape(kInputGrad, ctx.input(kOutput).shape);
   return absl::OkStatus();
 }
 

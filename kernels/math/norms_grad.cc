@@ -4,6 +4,7 @@
 #include "kernels/math/p_norm.h"
 #include "kernels/math/reduction_grad.h"
 #include "kernels/util/vector_math.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp {
 namespace {
@@ -40,6 +41,7 @@ OpDef PNormGradDef() {
 OpDef LogSumExpGradDef() {
   OpDef def = ReductionGradDef("logsumexp_grad", 0, 0, ReductionGradKernels<LogSumExpGrad>());
   def.parse = ParseAttrs<ReductionAttrs, ReadLogSumExpAttrs>;
+  def.infer = WithoutLod<InferReductionGrad, 0>;
   return def;
 }
 
@@ -51,11 +53,17 @@ OpDef WholeNormGradDef(absl::string_view type) {
   return def;
 }
 
+OpDef L1NormGradDef() {
+  OpDef def = WholeNormGradDef<MagnitudesGrad>("l1_norm_grad");
+  def.infer = WithoutLod<InferReductionGrad, 0>;
+  return def;
+}
+
 INTERP_REGISTER_OP(PNormGradDef());
 INTERP_REGISTER_OP(LogSumExpGradDef());
 INTERP_REGISTER_OP(ReductionGradDef("frobenius_norm_grad", 0, 0,
                                     ReductionGradKernels<EuclideanGrad>()));
-INTERP_REGISTER_OP(WholeNormGradDef<MagnitudesGrad>("l1_norm_grad"));
+INTERP_REGISTER_OP(L1NormGradDef());
 INTERP_REGISTER_OP(WholeNormGradDef<SquaresGrad>("squared_l2_norm_grad"));
 
 }  // namespace

@@ -17,8 +17,8 @@ absl::Status InferPReluGrad(InferContext& ctx) {
   const Tensor& x = ctx.input(kX);
   INTERP_RETURN_IF_ERROR(CheckAlpha(ctx.attrs<PReluAttrs>(), x, ctx.input(kAlpha)));
   INTERP_RETURN_IF_ERROR(CheckGradientShape(ctx, kOutGrad, "Out@GRAD", x.shape));
-  ctx.ShareShape(kX, kXGrad);
-  ctx.ShareShape(kAlpha, kAlphaGrad);
+  ctx.SetShape(kXGrad, ctx.input(kX).shape);
+  ctx.SetShape(kAlphaGrad, ctx.input(kAlpha).shape);
   return absl::OkStatus();
 }
 

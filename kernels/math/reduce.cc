@@ -113,19 +113,11 @@ DType SumDType(const DTypeContext& ctx) {
   return widens ? DType::kInt64 : dtype;
 }
 
-// Unlike the others, it never hands a LoD on.
-absl::Status InferSum(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(InferReduction(ctx));
-  ctx.output(kOut).lod.clear();
-  return absl::OkStatus();
-}
-
 OpDef ReduceSumDef() {
   OpDef def = ReductionDef(
       "reduce_sum", ReduceKernels<SumOf, float, double, float16, int32_t, int64_t, int16_t, int8_t,
                                   uint8_t, std::complex<float>, std::complex<double>>());
   def.kernel_dtype = SumDType;
-  def.infer = InferSum;
   def.gradient = ReductionGradient(/*of_out=*/false);
   return def;
 }

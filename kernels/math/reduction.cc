@@ -48,9 +48,7 @@ GradientDef ReductionGradient(bool of_out) {
 }
 
 void SetReducedShape(InferContext& ctx, const DimSet& reduced, bool keep_dim) {
-  const Tensor& x = ctx.input(kX);
-  ctx.SetShape(kOut, ReducedShape(x.shape, reduced, keep_dim));
-  if (!reduced[0]) ctx.output(kOut).lod = x.lod;
+  ctx.SetShape(kOut, ReducedShape(ctx.input(kX).shape, reduced, keep_dim));
 }
 
 absl::StatusOr<DimSet> DimsOf(const OpContext& ctx) {

@@ -8,6 +8,7 @@
 #include "kernels/math/sorting_attrs.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/lines.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp {
 namespace {
@@ -70,6 +71,7 @@ OpDef TopKV2GradDef() {
 OpDef TopKGradDef() {
   OpDef def = SortingGradDef("top_k_grad");
   def.parse = ParseAttrs<SortedAxisAttrs, ReadNoAttrs>;
+  def.infer = WithoutLod<InferSortingGrad, kXGrad>;
   return def;
 }
 

@@ -75,7 +75,7 @@ absl::Status Infer(InferContext& ctx) {
                            vector == nullptr ? "absent" : DescribeType(*vector), ", expected ",
                            Name(dtype), "[", channels, "] for 'X' ", ToString(x));
   }
-  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kXGrad, x);
   ctx.SetShape(kScaleGrad, {channels});
   ctx.SetShape(kBiasGrad, {channels});
   return absl::OkStatus();

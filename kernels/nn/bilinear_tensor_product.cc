@@ -93,7 +93,7 @@ absl::Status InferBilinearGrad(InferContext& ctx) {
     return InvalidArgument("input 'Out@GRAD' has shape ", ToString(ctx.input(kOutGrad).shape),
                            ", expected ", ToString(expected));
   }
-  for (const int slot : {kX, kY, kWeight}) ctx.ShareShape(slot, slot);
+  for (const int slot : {kX, kY, kWeight}) ctx.SetShape(slot, ctx.input(slot).shape);
   ctx.SetShape(kBiasGrad, {1, sizes.size});
   return absl::OkStatus();
 }

@@ -183,7 +183,6 @@ absl::Status InferConv(InferContext& ctx) {
   const Shape out = ConvOutputShape(problem, attrs.channels_last_dims);
   INTERP_RETURN_IF_ERROR(CheckExtras(ctx, attrs, problem.out_channels, out));
   ctx.output(kConvOutput).shape = out;
-  ctx.output(kConvOutput).lod = input.lod;
   return absl::OkStatus();
 }
 

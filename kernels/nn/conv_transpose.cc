@@ -50,7 +50,6 @@ absl::Status Infer(InferContext& ctx) {
       ResolveTranspose(attrs, ctx.input(kInput).shape, ctx.input(kFilter).shape, wanted));
   INTERP_RETURN_IF_ERROR(CheckFoldedInputs(ctx, attrs.conv, problem.out_channels));
   ctx.SetShape(kOutput, TransposeOutputShape(problem, attrs.conv.channels_last_dims));
-  ctx.output(kOutput).lod = ctx.input(kInput).lod;
   return absl::OkStatus();
 }
 

@@ -48,7 +48,7 @@ absl::Status Infer(InferContext& ctx) {
                            vector == nullptr ? "absent" : DescribeType(*vector), ", expected [",
                            x[1], "]");
   }
-  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kX).shape);
   for (int slot = kXGrad + 1; slot <= kBiasGrad; ++slot) ctx.SetShape(slot, {x[1]});
   return absl::OkStatus();
 }

@@ -16,7 +16,6 @@ constexpr int kOutput = 0;
 absl::Status Infer(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const ConvProblem p, CheckDeformable(ctx));
   ctx.SetShape(kOutput, {p.batch, p.out_channels, p.window[0].out, p.window[1].out});
-  ctx.output(kOutput).lod = ctx.input(kDeformableInput).lod;
   return absl::OkStatus();
 }
 

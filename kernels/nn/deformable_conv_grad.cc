@@ -15,6 +15,7 @@
 #include "kernels/nn/with_channels_last.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/transpose_plane.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp::nn {
 namespace {
@@ -257,7 +258,13 @@ OpDef GradDef(absl::string_view type) {
 }
 
 INTERP_REGISTER_OP(GradDef("deformable_conv_grad"));
-INTERP_REGISTER_OP(GradDef("deformable_conv_v1_grad"));
+
+OpDef FirstGradDef() {
+  OpDef def = GradDef("deformable_conv_v1_grad");
+  def.infer = WithoutLod<Infer, kInputGrad, kOffsetGrad, kFilterGrad>;
+  return def;
+}
+INTERP_REGISTER_OP(FirstGradDef());
 
 }  // namespace
 }  // namespace interp::nn

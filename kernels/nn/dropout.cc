@@ -23,7 +23,7 @@ absl::Status Infer(InferContext& ctx) {
   }
   ctx.ShareShape(kX, kOut);
   if (!ctx.attrs<DropoutAttrs>().test) {
-    ctx.ShareShape(kX, kMask);
+    ctx.SetShape(kMask, ctx.input(kX).shape);
     return absl::OkStatus();
   }
   // None, of the rank of X, as it may lie like an image.

@@ -10,6 +10,7 @@
 #include "kernels/nn/channel_stats.h"
 #include "kernels/nn/group_norm.h"
 #include "kernels/nn/norm_grad.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp::nn {
 namespace {
@@ -171,10 +172,15 @@ INTERP_REGISTER_OP(GradDef("group_norm_grad",
                             {"Y", kOptional | kNoNeedBuffer},
                             {"Bias", kOptional | kNoNeedBuffer}},
                            ParseAttrs<GroupNormAttrs, ReadGroupNorm>));
-INTERP_REGISTER_OP(
-    GradDef("instance_norm_grad",
-            {{"X"}, {"Scale", kOptional}, {"SavedMean"}, {"SavedVariance"}, {"Y@GRAD"}},
-            ParseAttrs<GroupNormAttrs, ReadInstanceNorm>));
+
+OpDef InstanceNormGradDef() {
+  OpDef def = GradDef("instance_norm_grad",
+                      {{"X"}, {"Scale", kOptional}, {"SavedMean"}, {"SavedVariance"}, {"Y@GRAD"}},
+                      ParseAttrs<GroupNormAttrs, ReadInstanceNorm>);
+  def.infer = WithoutLod<Infer, kXGrad>;
+  return def;
+}
+INTERP_REGISTER_OP(InstanceNormGradDef());
 
 }  // namespace
 }  // namespace interp::nn

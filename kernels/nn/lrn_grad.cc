@@ -24,7 +24,7 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOut), "Out", x));
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kMidOut), "MidOut", x));
   INTERP_RETURN_IF_ERROR(CheckGradient(ctx.input(kOutGrad), "Out@GRAD", x));
-  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kX).shape);
   return absl::OkStatus();
 }
 

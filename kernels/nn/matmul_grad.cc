@@ -11,6 +11,7 @@
 #include "kernels/nn/gradient_shape.h"
 #include "kernels/util/flops.h"
 #include "kernels/util/parallel_for.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp::nn {
 namespace {
@@ -32,6 +33,8 @@ absl::Status Infer(InferContext& ctx) {
   ctx.ShareShape(kY, kYGrad);
   return absl::OkStatus();
 }
+
+constexpr auto kInferWithoutLod = WithoutLod<Infer, kXGrad, kYGrad>;
 
 // Matrices to advance per step of each batch dim where every matrix is there.
 MatrixSteps DenseSteps(const Shape& batch) {
@@ -176,13 +179,14 @@ int64_t Flops(const OpContext& ctx) {
                  static_cast<double>(resolved->product.k));
 }
 
-OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
+OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&),
+              absl::Status (*infer)(InferContext&)) {
   return OpDef{
       .type = type,
       .inputs = {{"X"}, {"Y"}, {"Out@GRAD"}},
       .outputs = {{"X@GRAD", kOptional}, {"Y@GRAD", kOptional}},
       .parse = parse,
-      .infer = Infer,
+      .infer = infer,
       .kernels = {{DType::kFloat32, MatmulGrad<float>},
                   {DType::kFloat64, MatmulGrad<double>},
                   {DType::kBFloat16, MatmulGrad<bfloat16>},
@@ -192,10 +196,10 @@ OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
   };
 }
 
-INTERP_REGISTER_OP(GradDef("mul_grad", ParseAttrs<MatmulAttrs, ReadMul>));
-INTERP_REGISTER_OP(GradDef("matmul_grad", ParseAttrs<MatmulAttrs, ReadMatmul>));
-INTERP_REGISTER_OP(GradDef("matmul_v2_grad", ParseAttrs<MatmulAttrs, ReadMatmulV2>));
-INTERP_REGISTER_OP(GradDef("bmm_grad", ParseAttrs<MatmulAttrs, ReadBmm>));
+INTERP_REGISTER_OP(GradDef("mul_grad", ParseAttrs<MatmulAttrs, ReadMul>, Infer));
+INTERP_REGISTER_OP(GradDef("matmul_grad", ParseAttrs<MatmulAttrs, ReadMatmul>, kInferWithoutLod));
+INTERP_REGISTER_OP(GradDef("matmul_v2_grad", ParseAttrs<MatmulAttrs, ReadMatmulV2>, Infer));
+INTERP_REGISTER_OP(GradDef("bmm_grad", ParseAttrs<MatmulAttrs, ReadBmm>, kInferWithoutLod));
 
 }  // namespace
 }  // namespace interp::nn

@@ -24,7 +24,6 @@ absl::Status Infer(InferContext& ctx) {
   }
   ctx.SetShape(kOut, shapes.out);
   ctx.SetShape(kMask, shapes.out);
-  ctx.output(kOut).lod = ctx.input(kX).lod;
   return absl::OkStatus();
 }
 

@@ -34,7 +34,6 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(
       Annotate(CheckFoldedInputs(ctx, attrs.depthwise, pair.depthwise.out_channels), "depthwise"));
   ctx.output(kOutput).shape = ConvOutputShape(pair.depthwise, attrs.depthwise.channels_last_dims);
-  ctx.output(kOutput).lod = ctx.input(kInput).lod;
   return absl::OkStatus();
 }
 

@@ -10,7 +10,7 @@ constexpr int kOutGrad = 0;
 constexpr int kXGrad = 0;
 
 absl::Status InferStraightThrough(InferContext& ctx) {
-  ctx.ShareShape(kOutGrad, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kOutGrad).shape);
   return absl::OkStatus();
 }
 

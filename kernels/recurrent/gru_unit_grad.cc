@@ -31,9 +31,9 @@ absl::Status InferGruUnitGrad(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kGate), "Gate", gates));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kResetHiddenPrev), "ResetHiddenPrev", state));
   INTERP_RETURN_IF_ERROR(CheckInputShape(ctx.input(kHiddenGrad), "Hidden@GRAD", state));
-  ctx.ShareShape(kInput, kInputGrad);
-  ctx.ShareShape(kHiddenPrev, kHiddenPrevGrad);
-  ctx.ShareShape(kWeight, kWeightGrad);
+  ctx.SetShape(kInputGrad, ctx.input(kInput).shape);
+  ctx.SetShape(kHiddenPrevGrad, ctx.input(kHiddenPrev).shape);
+  ctx.SetShape(kWeightGrad, ctx.input(kWeight).shape);
   ctx.SetShape(kBiasGrad, {1, 3 * size});
   return absl::OkStatus();
 }

@@ -41,7 +41,7 @@ absl::Status InferShuffleChannelGrad(InferContext& ctx) {
     return InvalidArgument("'Out@GRAD' has shape ", ToString(shape),
                            ", expected rank 4 and a multiple of 'group' ", group, " channels");
   }
-  ctx.ShareShape(kOutGrad, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kOutGrad).shape);
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp {
 namespace {
@@ -126,7 +127,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"X"}, {"Y", kOptional | kNoNeedBuffer | kAnyDType}, {"Offsets", kListFlags}},
     .outputs = {{"Out"}},
     .parse = ParseAttrs<CropAttrs, ReadCropAttrs>,
-    .infer = InferCrop,
+    .infer = WithoutLod<InferCrop, kOut>,
     .kernels = MoveKernels(Crop<kOffsetsAlone>),
     .gradient = {.inputs = {"X", "Offsets", "Out@GRAD"}, .outputs = {"X@GRAD"}},
 });
@@ -146,7 +147,7 @@ absl::Status InferCropGrad(InferContext& ctx) {
     return InvalidArgument("input 'Out@GRAD' has shape ", ToString(grad), ", at 'offsets' [",
                            absl::StrJoin(offsets, ","), "] more than 'X' ", ToString(x), " has");
   }
-  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kX).shape);
   return absl::OkStatus();
 }
 

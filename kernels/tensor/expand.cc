@@ -126,7 +126,7 @@ absl::Status InferExpandAsV2(InferContext& ctx) {
     }
   }
   INTERP_ASSIGN_OR_RETURN(const Shape shape, Expanded(ctx.input(kX).shape, wanted));
-  SetExpandedShape(ctx, shape);
+  ctx.SetShape(kOut, shape);
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "kernels/util/reduce.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp {
 namespace {
@@ -92,11 +93,17 @@ OpDef RepeatGradDef(absl::string_view type, const std::vector<absl::string_view>
   return def;
 }
 
+OpDef TileGradDef() {
+  OpDef def = RepeatGradDef("tile_grad", {"RepeatTimes", "repeat_times_tensor"});
+  def.infer = WithoutLod<InferRepeatGrad, kXGrad>;
+  return def;
+}
+
 INTERP_REGISTER_OP(RepeatGradDef("expand_v2_grad", {"Shape", "expand_shapes_tensor"}));
 INTERP_REGISTER_OP(RepeatGradDef("expand_as_v2_grad", {"Y"}));
 INTERP_REGISTER_OP(RepeatGradDef("expand_as_grad", {"target_tensor"}));
 INTERP_REGISTER_OP(RepeatGradDef("expand_grad", {"ExpandTimes", "expand_times_tensor"}));
-INTERP_REGISTER_OP(RepeatGradDef("tile_grad", {"RepeatTimes", "repeat_times_tensor"}));
+INTERP_REGISTER_OP(TileGradDef());
 
 }  // namespace
 }  // namespace interp

@@ -70,7 +70,7 @@ INTERP_REGISTER_OP(OpDef{
 absl::Status InferScatterNdAddGrad(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape,
                           AddressedShape(ctx.input(kOutGrad).shape, ctx.input(kIndex).shape));
-  ctx.ShareShape(kOutGrad, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kOutGrad).shape);
   ctx.SetShape(kUpdatesGrad, shape);
   return absl::OkStatus();
 }

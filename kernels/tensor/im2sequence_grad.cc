@@ -32,7 +32,7 @@ absl::Status InferIm2SequenceGrad(InferContext& ctx) {
     return InvalidArgument("'Out@GRAD' has shape ", ToString(given), ", expected [", windows, ",",
                            columns, "]");
   }
-  ctx.ShareShape(kX, kXGrad);
+  ctx.SetShape(kXGrad, ctx.input(kX).shape);
   return absl::OkStatus();
 }
 

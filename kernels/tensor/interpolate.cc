@@ -17,6 +17,9 @@ constexpr int kOut = 0;
 absl::Status InferInterp(InferContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(const Shape shape, InterpShape(ctx));
   ctx.SetShape(kOut, shape);
+  // Paddle hands a LoD on with OutSize alone.
+  constexpr int kOutSize = 1;
+  if (ctx.has_input(kOutSize)) ctx.output(kOut).lod = ctx.input(kInterpX).lod;
   return absl::OkStatus();
 }
 

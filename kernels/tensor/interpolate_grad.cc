@@ -2,6 +2,7 @@
 // Out@GRAD what it gave to it, by the same weights.
 #include "kernels/tensor/interpolate.h"
 #include "kernels/util/strided_copy.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp {
 namespace {
@@ -65,15 +66,22 @@ OpDef GradDef(absl::string_view type) {
   };
 }
 
-INTERP_REGISTER_OP(GradDef("nearest_interp_grad"));
+// Those before the second versions hand no LoD on.
+OpDef OldGradDef(absl::string_view type) {
+  OpDef def = GradDef(type);
+  def.infer = WithoutLod<Infer, kXGrad>;
+  return def;
+}
+
+INTERP_REGISTER_OP(OldGradDef("nearest_interp_grad"));
 INTERP_REGISTER_OP(GradDef("nearest_interp_v2_grad"));
-INTERP_REGISTER_OP(GradDef("linear_interp_grad"));
+INTERP_REGISTER_OP(OldGradDef("linear_interp_grad"));
 INTERP_REGISTER_OP(GradDef("linear_interp_v2_grad"));
-INTERP_REGISTER_OP(GradDef("bilinear_interp_grad"));
+INTERP_REGISTER_OP(OldGradDef("bilinear_interp_grad"));
 INTERP_REGISTER_OP(GradDef("bilinear_interp_v2_grad"));
-INTERP_REGISTER_OP(GradDef("trilinear_interp_grad"));
+INTERP_REGISTER_OP(OldGradDef("trilinear_interp_grad"));
 INTERP_REGISTER_OP(GradDef("trilinear_interp_v2_grad"));
-INTERP_REGISTER_OP(GradDef("bicubic_interp_grad"));
+INTERP_REGISTER_OP(OldGradDef("bicubic_interp_grad"));
 INTERP_REGISTER_OP(GradDef("bicubic_interp_v2_grad"));
 
 }  // namespace

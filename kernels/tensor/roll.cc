@@ -60,6 +60,14 @@ absl::Status InferRoll(InferContext& ctx) {
   return absl::OkStatus();
 }
 
+// The LoD is that of X itself.
+absl::Status InferRollGrad(InferContext& ctx) {
+  constexpr int kRolled = 2;
+  INTERP_RETURN_IF_ERROR(InferRoll(ctx));
+  if (const Tensor* x = ctx.optional_input(kRolled)) ShareLod(*x, ctx.output(kOut));
+  return absl::OkStatus();
+}
+
 // Copies the boxes of dimensions `d` and up: each moved dimension falls into the part that moves
 // back and the part that comes in at the front.
 absl::Status CopyParts(KernelContext& ctx, const Shape& shape, const Shape& moved,
@@ -109,7 +117,7 @@ INTERP_REGISTER_OP(OpDef{
                {"X", kOptional | kNoNeedBuffer | kAnyDType | kAnyLayout}},
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<RollAttrs, ReadRollAttrs<true>>,
-    .infer = InferRoll,
+    .infer = InferRollGrad,
     .kernels = MoveKernels(Roll),
 });
 

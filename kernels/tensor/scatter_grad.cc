@@ -19,7 +19,7 @@ absl::Status InferScatterGrad(InferContext& ctx) {
   const Shape& whole = ctx.input(kOutGrad).shape;
   const int64_t count = ctx.input(kIds).numel();
   if (whole.rank() == 0) return InvalidArgument("'Out@GRAD' has no rows");
-  ctx.ShareShape(kOutGrad, kXGrad);
+  ctx.SetShape(kXGrad, whole);
   if (!ctx.has_output(kUpdatesGrad)) return absl::OkStatus();
   Shape shape = whole;
   shape[0] = count;

@@ -105,7 +105,7 @@ absl::Status InferSetValue(InferContext& ctx) {
   if (!ctx.has_input(kValueTensor) && attrs.count() == 0) {
     return InvalidArgument("there is no 'ValueTensor' and no attribute with values");
   }
-  ctx.ShareShape(kInput, kOut);
+  ctx.SetShape(kOut, ctx.input(kInput).shape);
   return absl::OkStatus();
 }
 

@@ -20,7 +20,7 @@ constexpr int kValueGrad = 1;
 
 absl::Status InferSetValueGrad(InferContext& ctx) {
   if (ctx.input(kOutGrad).shape.rank() == 0) return InvalidArgument("'Out@GRAD' has rank 0");
-  ctx.ShareShape(kOutGrad, kInputGrad);
+  ctx.SetShape(kInputGrad, ctx.input(kOutGrad).shape);
   if (!ctx.has_output(kValueGrad)) return absl::OkStatus();
   if (!ctx.has_input(kValueTensor)) {
     return InvalidArgument("'ValueTensor@GRAD' is wanted, but there is no 'ValueTensor'");

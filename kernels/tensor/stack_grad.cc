@@ -2,6 +2,7 @@
 // unstack_grad: X@GRAD = the gradients Y@GRAD along a new dimension `axis`.
 #include "core/op_def.h"
 #include "kernels/tensor/stacking.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp {
 namespace {
@@ -9,26 +10,13 @@ namespace {
 using stacking::ReadStackAttrs;
 using stacking::StackAttrs;
 
-constexpr int kX = 1;
-constexpr int kXGrad = 0;
-
-absl::Status InferStackGrad(InferContext& ctx) {
-  INTERP_RETURN_IF_ERROR(stacking::InferUnstack(ctx));
-  const absl::Span<const Tensor* const> inputs = ctx.inputs(kX);
-  const absl::Span<Tensor* const> outputs = ctx.outputs(kXGrad);
-  for (size_t i = 0; i < inputs.size() && i < outputs.size(); ++i) {
-    if (inputs[i] != nullptr && outputs[i] != nullptr) ShareLod(*inputs[i], *outputs[i]);
-  }
-  return absl::OkStatus();
-}
-
 INTERP_REGISTER_OP(OpDef{
     .type = "stack_grad",
     .inputs = {{"Y@GRAD", kAnyLayout},
                {"X", kOptional | kVariadic | kNoNeedBuffer | kAnyDType | kAnyLayout}},
     .outputs = {{"X@GRAD", kVariadic | kOptional}},
     .parse = ParseAttrs<StackAttrs, ReadStackAttrs>,
-    .infer = InferStackGrad,
+    .infer = stacking::InferUnstack,
     .kernels = MoveKernels(stacking::Unstack),
 });
 
@@ -38,7 +26,7 @@ INTERP_REGISTER_OP(OpDef{
                {"X", kOptional | kNoNeedBuffer | kAnyDType | kAnyLayout}},
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<StackAttrs, ReadStackAttrs>,
-    .infer = stacking::InferStack,
+    .infer = WithoutLod<stacking::InferStack, 0>,
     .kernels = MoveKernels(stacking::Stack),
 });
 

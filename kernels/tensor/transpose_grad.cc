@@ -33,9 +33,8 @@ absl::Status InferTransposeGrad(InferContext& ctx) {
     }
   }
   ctx.SetShape(kXGrad, shape);
-  for (const int slot : {kX, kXShape}) {
-    if (ctx.has_input(slot)) ShareLod(ctx.input(slot), ctx.output(kXGrad));
-  }
+  // transpose_grad, which has X, hands no LoD on.
+  if (ctx.has_input(kXShape)) ShareLod(ctx.input(kXShape), ctx.output(kXGrad));
   return absl::OkStatus();
 }
 

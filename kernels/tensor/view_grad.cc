@@ -3,6 +3,7 @@
 #include "core/op_def.h"
 #include "kernels/util/data_mover.h"
 #include "kernels/util/shape_args.h"
+#include "kernels/util/without_lod.h"
 
 namespace interp {
 namespace {
@@ -53,7 +54,13 @@ OpDef ViewGradDef(absl::string_view type, absl::string_view shape_slot,
   return def;
 }
 
-INTERP_REGISTER_OP(ViewGradDef("reshape_grad", "X", {"Shape", "ShapeTensor"}));
+OpDef ReshapeGradDef() {
+  OpDef def = ViewGradDef("reshape_grad", "X", {"Shape", "ShapeTensor"});
+  def.infer = WithoutLod<InferFromX, kXGrad>;
+  return def;
+}
+
+INTERP_REGISTER_OP(ReshapeGradDef());
 INTERP_REGISTER_OP(ViewGradDef("reshape2_grad", "XShape", {"Shape", "ShapeTensor"}));
 INTERP_REGISTER_OP(ViewGradDef("squeeze_grad", "X", {}));
 INTERP_REGISTER_OP(ViewGradDef("squeeze2_grad", "XShape", {}));

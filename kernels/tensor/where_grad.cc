@@ -1,12 +1,14 @@
 // where_grad: X@GRAD = Out@GRAD where Condition holds, Y@GRAD where it does not; 0 elsewhere.
 #include "core/op_def.h"
 #include "kernels/util/indices.h"
+#include "kernels/util/shape_args.h"
 
 namespace interp {
 namespace {
 
 constexpr int kOutGrad = 0;
 constexpr int kCondition = 1;
+constexpr int kX = 2;
 constexpr int kXGrad = 0;
 constexpr int kYGrad = 1;
 
@@ -17,8 +19,14 @@ absl::Status InferWhereGrad(InferContext& ctx) {
     return InvalidArgument("'Condition' is ", DescribeType(condition),
                            ", expected bool in the shape of 'Out@GRAD', ", ToString(shape));
   }
-  ctx.ShareShape(kOutGrad, kXGrad);
-  ctx.ShareShape(kOutGrad, kYGrad);
+  ctx.SetShape(kXGrad, shape);
+  ctx.SetShape(kYGrad, shape);
+  // Of the input before each one's own, as Paddle does.
+  Tensor* const x_grad = ctx.optional_output(kXGrad);
+  if (x_grad != nullptr) ShareLod(condition, *x_grad);
+  const Tensor* const x = ctx.optional_input(kX);
+  Tensor* const y_grad = ctx.optional_output(kYGrad);
+  if (x != nullptr && y_grad != nullptr) ShareLod(*x, *y_grad);
   return absl::OkStatus();
 }
 

@@ -11,12 +11,46 @@ Lod LodOf(OpRun run) {
 
 TEST(LodOfResultsTest, SomeOpsKeepNone) {
   EXPECT_EQ(LodOf({"relu", {}, {"Out"}}), (Lod{{0, 1, 3}}));
-  EXPECT_EQ(LodOf({"reduce_mean", {}, {"Out"}, "dim=[1]"}), (Lod{{0, 1, 3}}));
-  EXPECT_EQ(LodOf({"reduce_sum", {}, {"Out"}, "dim=[1]"}), Lod());
+  for (const char* type : {"reduce_mean", "reduce_sum", "reduce_max"}) {
+    EXPECT_EQ(LodOf({type, {}, {"Out"}, "dim=[1]"}), Lod()) << type;
+  }
   EXPECT_EQ(LodOf({"norm", {}, {"Out", "Norm"}, "axis=1"}), Lod());
   for (const char* type : {"abs", "isnan_v2", "isinf_v2", "isfinite_v2"}) {
     EXPECT_EQ(LodOf({type, {}, {"Out"}}), Lod()) << type;
   }
+}
+
+// Of images, which have rows as well.
+TEST(LodOfResultsTest, ConvolutionsKeepNone) {
+  const Tensor image = Numbers({3, 4, 6, 6}, 1, {{0, 2, 3}});
+  for (const char* type : {"conv2d", "conv2d_transpose"}) {
+    const OpRun run = {type, {{"Input", image}, {"Filter", Numbers({4, 4, 3, 3}, 2)}}, {"Output"}};
+    EXPECT_EQ(OutputsOf(run)[0].lod, Lod()) << type;
+  }
+}
+
+// Whose LoD the gradient by X has.
+TEST(LodOfResultsTest, GradientsHaveThatOfPaddle) {
+  const Lod of_x = {{0, 1, 3}};
+  const Lod of_grad = {{0, 2, 3}};
+  const Tensor x = Numbers({3, 3}, 1, of_x);
+  const Tensor grad = Numbers({3, 3}, 2, of_grad);
+  const Tensor y = Numbers({3, 3}, 3);
+  const auto lod_of = [&](const char* type) {
+    const OpRun run = {type, {{"X", x}, {"Y", y}, {"Out", y}, {"Out@GRAD", grad}}, {"X@GRAD"}};
+    return OutputsOf(run)[0].lod;
+  };
+  for (const char* type : {"elementwise_sub_grad", "matmul_v2_grad", "mul_grad"}) {
+    EXPECT_EQ(lod_of(type), of_x) << type;
+  }
+  for (const char* type :
+       {"elementwise_add_grad", "elementwise_mul_grad", "elementwise_max_grad"}) {
+    EXPECT_EQ(lod_of(type), of_grad) << type;
+  }
+  EXPECT_EQ(lod_of("matmul_grad"), Lod());
+  const OpRun rolled = {
+      "roll_grad", {{"Out@GRAD", grad}, {"X", x}}, {"X@GRAD"}, "shifts=[1], axis=[0]"};
+  EXPECT_EQ(OutputsOf(rolled)[0].lod, of_x);
 }
 
 }  // namespace

@@ -178,15 +178,15 @@ TEST(PointwiseDepthwiseTest, SaysWhatItRanWhereAThreadHasOnlyPadding) {
   ExpectClose(RunPair(test, /*fused=*/true, /*num_threads=*/2), RunPair(test, /*fused=*/false));
 }
 
-TEST(PointwiseDepthwiseTest, KeepsSequences) {
-  const Lod sequences = {{0, 2, 3}};
+// As a convolution does.
+TEST(PointwiseDepthwiseTest, HandsNoLodOn) {
   OpRun run = {"fused_pointwise_depthwise",
-               {{"Input", Numbers({3, 4, 6, 6}, 1, sequences)},
+               {{"Input", Numbers({3, 4, 6, 6}, 1, {{0, 2, 3}})},
                 {"Filter", Numbers({16, 4, 1, 1}, 2)},
                 {"DepthwiseFilter", Numbers({16, 1, 3, 3}, 3)}},
                {"Output"},
                "depthwise_groups=16"};
-  EXPECT_EQ(OutputsOf(run)[0].lod, sequences);
+  EXPECT_EQ(OutputsOf(run)[0].lod, Lod());
 }
 
 TEST(PointwiseDepthwiseTest, IsLeftOutWhereAllResultsAreLookedAt) {
