@@ -7,13 +7,19 @@
 namespace interp::cuda {
 namespace {
 
+int64_t PartNumbers(const ChannelShape& shape) {
+  return 2 * shape.channels * ChannelWalk::PartsOf(shape);
+}
+
 // The workspace: two numbers for each part of each channel, then the factors of the channels.
 struct Scratch {
-  float* parts;
-  float* factors[3];
+  static constexpr int kFactors = 3;
 
-  Scratch(const ChannelShape& shape, float* workspace) : parts(workspace) {
-    float* next = workspace + 2 * shape.channels * ChannelWalk::PartsOf(shape);
+  double* parts;
+  float* factors[kFactors];
+
+  Scratch(const ChannelShape& shape, void* workspace) : parts(static_cast<double*>(workspace)) {
+    auto* next = reinterpret_cast<float*>(parts + PartNumbers(shape));
     for (float*& factor : factors) {
       factor = next;
       next += shape.channels;
@@ -25,15 +31,15 @@ struct Scratch {
 // would lose digits where the mean is large.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    PartMoments(const ChannelWalk walk, const T* x, float* moments) {
+    PartMoments(const ChannelWalk walk, const T* x, double* moments) {
   for (int64_t n = blockIdx.x; n < walk.shape.channels * walk.parts; n += gridDim.x) {
     const int64_t channel = n / walk.parts;
     const int part = static_cast<int>(n % walk.parts);
-    const auto count = static_cast<float>(walk.Begin(part + 1) - walk.Begin(part));
-    const float mean =
+    const auto count = static_cast<double>(walk.Begin(part + 1) - walk.Begin(part));
+    const double mean =
         SumPart(walk, channel, part, [x](int64_t at) { return ToCompute(x[at]); }) / count;
-    const float squares = SumPart(walk, channel, part, [x, mean](int64_t at) {
-      const float difference = ToCompute(x[at]) - mean;
+    const double squares = SumPart(walk, channel, part, [x, mean](int64_t at) {
+      const double difference = ToCompute(x[at]) - mean;
       return difference * difference;
     });
     if (threadIdx.x != 0) continue;
@@ -43,51 +49,52 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 struct Moments {
-  float mean;
-  float variance;
+  double mean;
+  double variance;
 };
 
 // The moments of a channel from those of its parts (Chan, Golub and LeVeque, "Algorithms for
 // Computing the Sample Variance", 1983).
-__device__ Moments JoinParts(const ChannelWalk& walk, int64_t channel, const float* moments) {
-  const float* const parts = moments + 2 * channel * walk.parts;
-  float mean = parts[0];
-  float squares = parts[1];
+__device__ Moments JoinParts(const ChannelWalk& walk, int64_t channel, const double* moments) {
+  const double* const parts = moments + 2 * channel * walk.parts;
+  double mean = parts[0];
+  double squares = parts[1];
   for (int part = 1; part < walk.parts; ++part) {
-    const auto before = static_cast<float>(walk.Begin(part));
-    const auto after = static_cast<float>(walk.Begin(part + 1));
-    const float difference = parts[2 * part] - mean;
+    const auto before = static_cast<double>(walk.Begin(part));
+    const auto after = static_cast<double>(walk.Begin(part + 1));
+    const double difference = parts[2 * part] - mean;
     mean += difference * ((after - before) / after);
     squares += parts[2 * part + 1] + difference * difference * (before * (after - before) / after);
   }
-  return {mean, squares / static_cast<float>(walk.shape.per_channel())};
+  return {mean, squares / static_cast<double>(walk.shape.per_channel())};
 }
 
 // Statistics of channels and the factors that y = x factor + shift has.
 __global__ void __launch_bounds__(kBlockThreads)
     FinishStatistics(const ChannelWalk walk, const BatchNormArguments args, const Scratch scratch) {
   const bool passes = !args.running && walk.shape.per_channel() == 1;
-  const float momentum = args.momentum_data != nullptr ? *args.momentum_data : args.momentum;
+  const double momentum = args.momentum_data != nullptr ? *args.momentum_data : args.momentum;
   for (int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; c < walk.shape.channels;
        c += int64_t{gridDim.x} * blockDim.x) {
     Moments used = {args.mean[c], args.variance[c]};
     Moments running = used;
-    float inverse = 0;
     if (!args.running && !passes) {
       used = JoinParts(walk, c, scratch.parts);
-      running.mean = running.mean * momentum + used.mean * (1.0f - momentum);
-      running.variance = running.variance * momentum + used.variance * (1.0f - momentum);
+      running.mean = running.mean * momentum + used.mean * (1 - momentum);
+      running.variance = running.variance * momentum + used.variance * (1 - momentum);
     }
-    inverse = 1.0f / sqrtf(used.variance + args.epsilon);
-    const float scale = args.scale != nullptr ? args.scale[c] : 1.0f;
-    const float bias = args.bias != nullptr ? args.bias[c] : 0.0f;
-    scratch.factors[0][c] = passes ? 1.0f : scale * inverse;
-    scratch.factors[1][c] = passes ? 0.0f : bias - used.mean * scale * inverse;
+    const double inverse = 1 / sqrt(used.variance + static_cast<double>(args.epsilon));
+    const double scale = args.scale != nullptr ? args.scale[c] : 1;
+    const double bias = args.bias != nullptr ? args.bias[c] : 0;
+    scratch.factors[0][c] = passes ? 1.0f : static_cast<float>(scale * inverse);
+    scratch.factors[1][c] = passes ? 0.0f : static_cast<float>(bias - used.mean * scale * inverse);
     const bool saves = !args.running && !passes;
-    if (args.mean_out != nullptr) args.mean_out[c] = running.mean;
-    if (args.variance_out != nullptr) args.variance_out[c] = running.variance;
-    if (args.saved_mean != nullptr) args.saved_mean[c] = saves ? used.mean : 0.0f;
-    if (args.saved_inverse != nullptr) args.saved_inverse[c] = saves ? inverse : 0.0f;
+    if (args.mean_out != nullptr) args.mean_out[c] = static_cast<float>(running.mean);
+    if (args.variance_out != nullptr) args.variance_out[c] = static_cast<float>(running.variance);
+    if (args.saved_mean != nullptr)
+      args.saved_mean[c] = saves ? static_cast<float>(used.mean) : 0.0f;
+    if (args.saved_inverse != nullptr)
+      args.saved_inverse[c] = saves ? static_cast<float>(inverse) : 0.0f;
   }
 }
 
@@ -105,16 +112,16 @@ __global__ void __launch_bounds__(kBlockThreads)
 // Sums of y_grad and of y_grad (x - mean), of the parts of channels.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    PartGradients(const ChannelWalk walk, const BatchNormGradientArguments args, float* sums) {
+    PartGradients(const ChannelWalk walk, const BatchNormGradientArguments args, double* sums) {
   const T* const x = static_cast<const T*>(args.x);
   const T* const grad = static_cast<const T*>(args.y_grad);
   for (int64_t n = blockIdx.x; n < walk.shape.channels * walk.parts; n += gridDim.x) {
     const int64_t channel = n / walk.parts;
     const int part = static_cast<int>(n % walk.parts);
     const float mean = args.mean[channel];
-    const float plain =
+    const double plain =
         SumPart(walk, channel, part, [grad](int64_t at) { return ToCompute(grad[at]); });
-    const float product = SumPart(walk, channel, part, [x, grad, mean](int64_t at) {
+    const double product = SumPart(walk, channel, part, [x, grad, mean](int64_t at) {
       return ToCompute(grad[at]) * (ToCompute(x[at]) - mean);
     });
     if (threadIdx.x != 0) continue;
@@ -128,25 +135,29 @@ __global__ void __launch_bounds__(kBlockThreads)
     FinishGradients(const ChannelWalk walk, const BatchNormGradientArguments args,
                     const Scratch scratch) {
   const bool passes = !args.running && walk.shape.per_channel() == 1;
-  const auto count = static_cast<float>(walk.shape.per_channel());
+  const auto count = static_cast<double>(walk.shape.per_channel());
   for (int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; c < walk.shape.channels;
        c += int64_t{gridDim.x} * blockDim.x) {
-    float plain = 0;
-    float product = 0;
+    double plain = 0;
+    double product = 0;
     for (int part = 0; part < walk.parts && !passes; ++part) {
       plain += scratch.parts[2 * (c * walk.parts + part)];
       product += scratch.parts[2 * (c * walk.parts + part) + 1];
     }
-    const float inverse =
-        args.running ? 1.0f / sqrtf(args.variance[c] + args.epsilon) : args.variance[c];
-    const float scale = args.scale != nullptr ? args.scale[c] : 1.0f;
-    const float gradient = passes ? 1.0f : scale * inverse;
+    const double variance = args.variance[c];
+    const double inverse =
+        args.running ? 1 / sqrt(variance + static_cast<double>(args.epsilon)) : variance;
+    const double scale = args.scale != nullptr ? args.scale[c] : 1;
+    const double gradient = passes ? 1 : scale * inverse;
     const bool of_batch = !args.running && !passes;
-    scratch.factors[0][c] = gradient;
-    scratch.factors[1][c] = of_batch ? -gradient * inverse * inverse * product / count : 0.0f;
-    scratch.factors[2][c] = of_batch ? -gradient * plain / count : 0.0f;
-    if (args.scale_grad != nullptr) args.scale_grad[c] = passes ? 0.0f : product * inverse;
-    if (args.bias_grad != nullptr) args.bias_grad[c] = plain;
+    const double of_value = of_batch ? -gradient * inverse * inverse * product / count : 0;
+    const double shift = of_batch ? -gradient * plain / count : 0;
+    scratch.factors[0][c] = static_cast<float>(gradient);
+    scratch.factors[1][c] = static_cast<float>(of_value);
+    scratch.factors[2][c] = static_cast<float>(shift);
+    const double of_scale = passes ? 0 : product * inverse;
+    if (args.scale_grad != nullptr) args.scale_grad[c] = static_cast<float>(of_scale);
+    if (args.bias_grad != nullptr) args.bias_grad[c] = static_cast<float>(plain);
   }
 }
 
@@ -180,8 +191,9 @@ unsigned PartBlocks(const ChannelWalk& walk) {
 
 }  // namespace
 
-int64_t BatchNormWorkspace(const ChannelShape& shape) {
-  return shape.channels * (2 * ChannelWalk::PartsOf(shape) + 3);
+size_t BatchNormWorkspace(const ChannelShape& shape) {
+  return static_cast<size_t>(PartNumbers(shape)) * sizeof(double) +
+         static_cast<size_t>(Scratch::kFactors * shape.channels) * sizeof(float);
 }
 
 absl::Status BatchNorm(DType dtype, const BatchNormArguments& args, cudaStream_t stream) {

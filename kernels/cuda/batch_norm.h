@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/dtype.h"
@@ -21,8 +22,8 @@ struct ChannelShape {
   constexpr int64_t size() const { return per_channel() * channels; }
 };
 
-// Floats of scratch memory that one call of the functions below takes.
-int64_t BatchNormWorkspace(const ChannelShape& shape);
+// Bytes of scratch memory that one call of the functions below takes.
+size_t BatchNormWorkspace(const ChannelShape& shape);
 
 // x and y are of the dtype, everything else is float32 and has one element a channel. Null outputs
 // are not wanted.
@@ -43,7 +44,7 @@ struct BatchNormArguments {
   float* variance_out = nullptr;   // may be `variance`
   float* saved_mean = nullptr;     // of the batch; 0 with `running`
   float* saved_inverse = nullptr;  // 1 / sqrt(variance of the batch + epsilon); 0 with `running`
-  float* workspace = nullptr;
+  void* workspace = nullptr;
 };
 
 // y = (x - mean) / sqrt(variance + epsilon) scale + bias by channel. A batch of one pixel has no
@@ -63,7 +64,7 @@ struct BatchNormGradientArguments {
   void* x_grad = nullptr;  // may be y_grad
   float* scale_grad = nullptr;
   float* bias_grad = nullptr;
-  float* workspace = nullptr;
+  void* workspace = nullptr;
 };
 absl::Status BatchNormGradient(DType dtype, const BatchNormGradientArguments& arguments,
                                cudaStream_t stream);

@@ -16,7 +16,7 @@ ChannelShape ShapeOf(const Tensor& x, bool channels_last) {
 }
 
 absl::StatusOr<Workspace> Scratch(const KernelContext& ctx, const ChannelShape& shape) {
-  return ctx.workspace(static_cast<size_t>(BatchNormWorkspace(shape)) * sizeof(float));
+  return ctx.workspace(BatchNormWorkspace(shape));
 }
 
 absl::Status Forward(KernelContext& ctx) {
@@ -43,7 +43,7 @@ absl::Status Forward(KernelContext& ctx) {
                     .variance_out = DataOrNull<float>(ctx.optional_output(2)),
                     .saved_mean = DataOrNull<float>(ctx.optional_output(3)),
                     .saved_inverse = DataOrNull<float>(ctx.optional_output(4)),
-                    .workspace = work.data<float>()},
+                    .workspace = work.data()},
                    StreamOf(ctx));
 }
 
@@ -77,7 +77,7 @@ absl::Status Gradient(KernelContext& ctx) {
                             .x_grad = x_grad != nullptr ? x_grad->mutable_raw_data() : nullptr,
                             .scale_grad = DataOrNull<float>(ctx.optional_output(1)),
                             .bias_grad = DataOrNull<float>(ctx.optional_output(2)),
-                            .workspace = work.data<float>()},
+                            .workspace = work.data()},
                            StreamOf(ctx));
 }
 

@@ -47,10 +47,11 @@ struct ChannelWalk {
   __device__ int64_t Begin(int part) const { return shape.per_channel() * part / parts; }
 };
 
-// Sums term(offset), over the threads of a block, of part `part` of a channel.
+// Sums term(offset), over the threads of a block, of part `part` of a channel. In double, as on the
+// host.
 template <typename Term>
-__device__ float SumPart(const ChannelWalk& walk, int64_t channel, int part, const Term& term) {
-  float total = 0;
+__device__ double SumPart(const ChannelWalk& walk, int64_t channel, int part, const Term& term) {
+  double total = 0;
   for (int64_t i = walk.Begin(part) + threadIdx.x; i < walk.Begin(part + 1); i += blockDim.x) {
     total += term(walk.OffsetOf(channel, i));
   }

@@ -82,7 +82,34 @@ TEST_F(CudaBatchNorm, KeepsDigitsWhereMeansAreLarge) {
                         {.tolerance = 2e-4});
 }
 
+// A channel whose sum is 1, which one float32 forgets on the way: a thread adds up all three.
+Tensor Cancelling() {
+  std::vector<float> values(3000);
+  values[0] = 1e8f;
+  values[1024] = 1;
+  values[2048] = -1e8f;
+  return Numbers(DType::kFloat32, {1, 1, 3000}, values);
+}
+
+TEST_F(CudaBatchNorm, AddsUpInDouble) {
+  ExpectRowGivesTheSame("batch_norm", {},
+                        {{"X", Cancelling()},
+                         {"Scale", Numbers(DType::kFloat32, {1}, {1})},
+                         {"Bias", Numbers(DType::kFloat32, {1}, {0})},
+                         {"Mean", Numbers(DType::kFloat32, {1}, {0})},
+                         {"Variance", Numbers(DType::kFloat32, {1}, {1})}});
+}
+
 using CudaBatchNormGradient = KernelTest;
+
+TEST_F(CudaBatchNormGradient, AddsUpInDouble) {
+  ExpectRowGivesTheSame("batch_norm_grad", {},
+                        {{"X", SomeNumbers(DType::kFloat32, {1, 1, 3000})},
+                         {"Scale", Numbers(DType::kFloat32, {1}, {1})},
+                         {"SavedMean", Numbers(DType::kFloat32, {1}, {0})},
+                         {"SavedVariance", Numbers(DType::kFloat32, {1}, {1e-4f})},
+                         {"Y@GRAD", Cancelling()}});
+}
 
 TEST_F(CudaBatchNormGradient, IsThatOfTheHost) {
   for (const Images& images : SomeImages()) {
