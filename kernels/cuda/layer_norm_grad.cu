@@ -44,17 +44,17 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// scale_grad and bias_grad; a column is summed by kTileRows threads.
+// scale_grad and bias_grad; a column is summed by kTileRows threads, in double as on the host.
 template <typename T>
 __global__ void __launch_bounds__(kTileColumns* kTileRows)
     GradientColumns(const LayerNormGradientArguments args) {
-  INTERP_SHARED(float, scale_sums, [kTileRows][kTileColumns]);
-  INTERP_SHARED(float, bias_sums, [kTileRows][kTileColumns]);
+  INTERP_SHARED(double, scale_sums, [kTileRows][kTileColumns]);
+  INTERP_SHARED(double, bias_sums, [kTileRows][kTileColumns]);
   const int64_t tiles = (args.length + kTileColumns - 1) / kTileColumns;
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t column = tile * kTileColumns + threadIdx.x;
-    float of_scale = 0;
-    float of_bias = 0;
+    double of_scale = 0;
+    double of_bias = 0;
     for (int64_t row = threadIdx.y; row < args.rows && column < args.length; row += kTileRows) {
       const int64_t at = row * args.length + column;
       const float grad = ToCompute(static_cast<const T*>(args.y_grad)[at]);
@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(kTileColumns* kTileRows)
         of_scale += scale_sums[row][threadIdx.x];
         of_bias += bias_sums[row][threadIdx.x];
       }
-      if (args.scale_grad != nullptr) args.scale_grad[column] = of_scale;
-      if (args.bias_grad != nullptr) args.bias_grad[column] = of_bias;
+      if (args.scale_grad != nullptr) args.scale_grad[column] = static_cast<float>(of_scale);
+      if (args.bias_grad != nullptr) args.bias_grad[column] = static_cast<float>(of_bias);
     }
     __syncthreads();  // the next tile writes to the sums
   }

@@ -30,7 +30,8 @@ struct LayerNormGradientArguments {
 // With x' = (x - mean) / sqrt(variance + epsilon) and g = y_grad scale:
 //   x_grad = (g - mean of g - x' mean of (g x')) / sqrt(variance + epsilon)
 //   scale_grad = sum over rows of y_grad x',   bias_grad = sum over rows of y_grad
-// float32, float16 or bfloat16, summed in float32. Enqueued on `stream`.
+// float32, float16 or bfloat16; rows are summed in float32, columns in float64, as on the host.
+// Enqueued on `stream`.
 absl::Status LayerNormGradient(DType dtype, const LayerNormGradientArguments& arguments,
                                cudaStream_t stream);
 

@@ -82,13 +82,14 @@ TEST_F(CudaBatchNorm, KeepsDigitsWhereMeansAreLarge) {
                         {.tolerance = 2e-4});
 }
 
-// A channel whose sum is 1, which one float32 forgets on the way: a thread adds up all three.
-Tensor Cancelling() {
+// A channel or a column whose sum is 1, which one float32 forgets on the way: a thread adds up all
+// three.
+Tensor Cancelling(const std::vector<int64_t>& dims = {1, 1, 3000}) {
   std::vector<float> values(3000);
   values[0] = 1e8f;
   values[1024] = 1;
   values[2048] = -1e8f;
-  return Numbers(DType::kFloat32, {1, 1, 3000}, values);
+  return Numbers(DType::kFloat32, dims, values);
 }
 
 TEST_F(CudaBatchNorm, AddsUpInDouble) {
@@ -153,6 +154,16 @@ TEST_F(CudaLayerNormGradient, IsThatOfTheHost) {
       }
     }
   }
+}
+
+TEST_F(CudaLayerNormGradient, AddsUpColumnsInDouble) {
+  ExpectRowGivesTheSame(
+      "layer_norm_grad", {{"begin_norm_axis", int32_t{1}}},
+      {{"X", SomeNumbers(DType::kFloat32, {3000, 1})},
+       {"Mean", Numbers(DType::kFloat32, {3000}, std::vector<float>(3000))},
+       {"Variance", Numbers(DType::kFloat32, {3000}, std::vector<float>(3000, 1))},
+       {"Y@GRAD", Cancelling({3000, 1})}},
+      {.absent = {"X@GRAD"}});
 }
 
 }  // namespace
