@@ -113,12 +113,12 @@ __global__ void __launch_bounds__(kBlockThreads)
     int64_t kept[2];
     plan.kept.Find(row, kept);
     const float self = SelfAt(data, row);
-    float total = 0;
+    double total = 0;
     for (int64_t i = threadIdx.x; i < plan.reduced.size; i += blockDim.x) {
       total += ProductAt(plan, data, self, kept, i);
     }
     total = SumRow(total);
-    if (threadIdx.x == 0) data.out[row] = FromCompute<T>(total);
+    if (threadIdx.x == 0) data.out[row] = FromCompute<T>(static_cast<float>(total));
   }
 }
 
@@ -126,11 +126,11 @@ __global__ void __launch_bounds__(kBlockThreads)
 template <typename T>
 __global__ void __launch_bounds__(kTileColumns* kTileRows)
     SumProductColumns(const GradientPlan plan, const GradientData<T> data) {
-  INTERP_SHARED(float, totals, [kTileRows][kTileColumns]);
+  INTERP_SHARED(double, totals, [kTileRows][kTileColumns]);
   const int64_t tiles = (plan.kept.size + kTileColumns - 1) / kTileColumns;
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t column = tile * kTileColumns + threadIdx.x;
-    float total = 0;
+    double total = 0;
     if (column < plan.kept.size) {
       int64_t kept[2];
       plan.kept.Find(column, kept);
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kTileColumns* kTileRows)
     __syncthreads();
     if (threadIdx.y == 0 && column < plan.kept.size) {
       for (int row = 1; row < kTileRows; ++row) total += totals[row][threadIdx.x];
-      data.out[column] = FromCompute<T>(total);
+      data.out[column] = FromCompute<T>(static_cast<float>(total));
     }
     __syncthreads();  // the next tile writes to `totals`
   }

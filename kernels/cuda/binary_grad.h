@@ -42,7 +42,7 @@ struct BinaryGradientArguments {
 };
 
 // self_grad = the partial derivative times out_grad, summed over the dimensions that self repeats;
-// float32, float16 or bfloat16, summed in float32. The bits do not depend on the order in which
+// float32, float16 or bfloat16, summed in float64 as on the host. The bits do not depend on the order in which
 // threads run. Enqueued on `stream`.
 absl::Status BinaryGradient(DType dtype, const BinaryGradientArguments& arguments,
                             cudaStream_t stream);

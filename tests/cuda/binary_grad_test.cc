@@ -61,6 +61,21 @@ TEST_F(CudaBinaryGradient, SumsOverWhatIsRepeated) {
   }
 }
 
+TEST_F(CudaBinaryGradient, AddsUpInDouble) {
+  std::vector<float> values(3000);
+  values[0] = 1e8f;
+  values[1024] = 1;
+  values[2048] = -1e8f;
+  using Dims = std::vector<int64_t>;
+  for (const auto& [bias, out] : {std::pair(Dims{1}, Dims{3000, 1}), {Dims{2}, Dims{1500, 2}}}) {
+    SCOPED_TRACE(ToString(Shape(out)));
+    ExpectRowGivesTheSame("elementwise_add_grad", {},
+                          {{"X", SomeNumbers(DType::kFloat32, out)},
+                           {"Y", SomeNumbers(DType::kFloat32, bias)},
+                           {"Out@GRAD", Numbers(DType::kFloat32, out, values)}});
+  }
+}
+
 TEST_F(CudaBinaryGradient, OfNoElementsIsZero) {
   ExpectTheHostsGradients("elementwise_add_grad", DType::kFloat32, {{0, 3}, {3}, {0, 3}});
   ExpectTheHostsGradients("elementwise_mul_grad", DType::kFloat32, {{0, 3}, {0, 3}, {0, 3}});
