@@ -9,9 +9,10 @@ namespace {
 // Norms are summed in that many parts, whatever runs at once; the totals follow them.
 constexpr int kParts = 256;
 
+// In double, as on the host.
 struct Squares {
-  float param;
-  float direction;
+  double param;
+  double direction;
 };
 
 __device__ bool Skips(const UpdateTask& task) { return task.skip != nullptr && *task.skip; }
@@ -59,8 +60,8 @@ __global__ void __launch_bounds__(kBlockThreads)
       StoreFloat(moment1, first.dtype, first.out, i);
       StoreFloat(moment2, second.dtype, second.out, i);
       const float r = direction.Of(p, moment1, moment2);
-      squares.param += p * p;
-      squares.direction += r * r;
+      squares.param += double{p} * p;
+      squares.direction += double{r} * r;
     }
     squares.param = SumRow(squares.param);
     squares.direction = SumRow(squares.direction);
@@ -71,8 +72,8 @@ __global__ void __launch_bounds__(kBlockThreads)
 // One block of as many threads as there are parts.
 __global__ void __launch_bounds__(kParts) SumSquareParts(Squares* parts) {
   const Squares part = parts[threadIdx.x];
-  const float param = SumRow(part.param);
-  const float direction = SumRow(part.direction);
+  const double param = SumRow(part.param);
+  const double direction = SumRow(part.direction);
   if (threadIdx.x == 0) parts[kParts] = {param, direction};
 }
 
@@ -83,10 +84,12 @@ __global__ void __launch_bounds__(kBlockThreads)
   const Direction direction(numbers, task);
   const FloatsUpdate& exact = ExactOf(task);
   float rate = LoadFloat(task.rate.data, task.rate.dtype, 0);
-  const float param_norm = sqrtf(parts[kParts].param);
-  const float direction_norm = sqrtf(parts[kParts].direction);
+  const double param_norm = sqrt(parts[kParts].param);
+  const double direction_norm = sqrt(parts[kParts].direction);
   const bool adapts = numbers.decay > 0 || numbers.always_adapt;
-  if (adapts && param_norm > 0 && direction_norm > 0) rate *= param_norm / direction_norm;
+  if (adapts && param_norm > 0 && direction_norm > 0) {
+    rate *= static_cast<float>(param_norm / direction_norm);
+  }
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < task.size;
        i += int64_t{gridDim.x} * blockDim.x) {
     const float p = LoadFloat(exact.in, exact.dtype, i);

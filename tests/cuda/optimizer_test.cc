@@ -136,6 +136,13 @@ TEST_F(CudaOptimizer, StepsByLambAsTheHostDoes) {
   }
 }
 
+// Whose squares a float32 does not hold.
+TEST_F(CudaOptimizer, StepsByLambFromLargeParameters) {
+  Inputs inputs = AdamInputs(DType::kFloat32, 3, /*master=*/false);
+  inputs[0].tensor = Numbers(DType::kFloat32, {3}, {3e19f, -1e20f, 2});
+  ExpectTheHostsStep("lamb", {{"weight_decay", 0.1f}}, inputs);
+}
+
 TEST_F(CudaOptimizer, TakesNumbersOfAdamFromTensors) {
   Inputs inputs = AdamInputs(DType::kFloat32, 40, false);
   inputs.push_back({"Beta1Tensor", One(0.5f)});
