@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     int64_t first[1];
     kept.Find(o, first);
     const float extreme = counts ? ToCompute(data.out[o]) : 0.0f;
-    float product = 1;
+    double product = 1;
     int found = 0;  // extremes, or zeros
     for (int64_t i = threadIdx.x; i < reduced.size; i += blockDim.x) {
       int64_t at[1];
@@ -49,14 +49,15 @@ __global__ void __launch_bounds__(kBlockThreads)
       if (x != 0) product *= x;
     }
     found = SumRow(found);
-    product = FoldRow(product, [](float a, float b) { return a * b; });
+    product = FoldRow(product, [](double a, double b) { return a * b; });
     if (threadIdx.x != 0) continue;
     const float grad = ToCompute(data.out_grad[o]);
     if (counts) {
       data.outputs[o].whole = grad / static_cast<float>(found > 0 ? found : 1);
     } else {
-      data.outputs[o].whole = found == 0 ? grad * product : 0.0f;
-      data.outputs[o].rest = found == 1 ? grad * product : 0.0f;
+      const auto times_others = static_cast<float>(grad * product);
+      data.outputs[o].whole = found == 0 ? times_others : 0.0f;
+      data.outputs[o].rest = found == 1 ? times_others : 0.0f;
     }
   }
 }

@@ -64,6 +64,13 @@ TEST_F(CudaReduceGradient, SharesExtremesAndProductsAsTheHostDoes) {
   }
 }
 
+TEST_F(CudaReduceGradient, OfProductsKeepsTheirRange) {
+  ExpectRowGivesTheSame("reduce_prod_grad", {{"dim", std::vector<int32_t>{0}}},
+                        {{"X", Numbers(DType::kFloat32, {4}, {1e30f, 1e-30f, 1e20f, 1e-20f})},
+                         {"Out", Numbers(DType::kFloat32, {}, {1})},
+                         {"Out@GRAD", Numbers(DType::kFloat32, {}, {2})}});
+}
+
 TEST_F(CudaReduceGradient, OfAllElementsIsThatOfTheHost) {
   const Tensor x = SomeNumbers(DType::kFloat32, {9, 130});
   const Tensor grad = Numbers(DType::kFloat32, {}, {0.75f});
