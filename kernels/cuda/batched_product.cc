@@ -94,8 +94,7 @@ absl::Status RunLoops(KernelContext& ctx, const nn::Product& product, ProductSha
         .y = static_cast<const char*>(operands.y) + y * product.k * product.n * bytes,
         .bias = operands.bias,
         .out = static_cast<char*>(operands.out) + out * product.m * product.n * out_bytes};
-    INTERP_RETURN_IF_ERROR(state.plans.Run(*blas, shape, at, StreamOf(ctx),
-                                           [&ctx](size_t size) { return ctx.workspace(size); }));
+    INTERP_RETURN_IF_ERROR(state.plans.Run(*blas, shape, at, StreamOf(ctx), WorkspaceOf(ctx)));
   }
   return absl::OkStatus();
 }

@@ -42,9 +42,7 @@ absl::Status IndexSelect(KernelContext& ctx) {
 
 absl::Status UpdateRowsOf(const KernelContext& ctx, DType dtype, RowUpdate update,
                           const RowsByIndex& arguments) {
-  return UpdateRows(
-      dtype, update, arguments, [&ctx](size_t bytes) { return ctx.workspace(bytes); },
-      StreamOf(ctx));
+  return UpdateRows(dtype, update, arguments, WorkspaceOf(ctx), StreamOf(ctx));
 }
 
 // Out@GRAD, X, Index, Axis -> X@GRAD. Of gather, as in Paddle, every block gets the sums of the

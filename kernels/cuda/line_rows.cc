@@ -64,15 +64,14 @@ Lines LinesOfAxis(const Shape& shape, int64_t axis) {
 absl::Status SortInto(KernelContext& ctx, int64_t axis, bool descending) {
   const Tensor& x = ctx.input(/*slot=*/0);
   Tensor& out = ctx.output(/*slot=*/0);
-  return Sort(
-      x.dtype,
-      {.x = x.raw_data(),
-       .lines = ShapeOf(LinesOfAxis(x.shape, axis)),
-       .keep = LinesOfAxis(out.shape, axis).length,
-       .descending = descending,
-       .values = out.mutable_raw_data(),
-       .indices = ctx.output(/*slot=*/1).mutable_data<int64_t>()},
-      [&ctx](size_t bytes) { return ctx.workspace(bytes); }, StreamOf(ctx));
+  return Sort(x.dtype,
+              {.x = x.raw_data(),
+               .lines = ShapeOf(LinesOfAxis(x.shape, axis)),
+               .keep = LinesOfAxis(out.shape, axis).length,
+               .descending = descending,
+               .values = out.mutable_raw_data(),
+               .indices = ctx.output(/*slot=*/1).mutable_data<int64_t>()},
+              WorkspaceOf(ctx), StreamOf(ctx));
 }
 
 absl::Status ArgSort(KernelContext& ctx) {

@@ -11,6 +11,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -22,6 +23,11 @@ namespace interp::cuda {
 
 // Where a row enqueues. REQUIRES: `ctx` is that of a row of kCuda.
 cudaStream_t StreamOf(const KernelContext& ctx);
+
+// KernelContext::workspace, for functions that take a TakeWorkspace.
+inline auto WorkspaceOf(const KernelContext& ctx) {
+  return [&ctx](size_t bytes) { return ctx.workspace(bytes); };
+}
 
 // The same row for each of some dtypes.
 inline std::vector<KernelDef> RowsFor(std::initializer_list<DType> dtypes, KernelFn run,
