@@ -38,7 +38,7 @@ absl::Status Convolve(KernelContext& ctx, ConvDirection direction, const nn::Con
   return state.plans.Run(
       *state.cudnn, {direction, out.dtype, ctx.algorithms(), state.tf32, problem},
       {.first = first.raw_data(), .second = second.raw_data(), .out = out.mutable_raw_data()},
-      [&ctx](size_t bytes) { return ctx.workspace(bytes); });
+      WorkspaceOf(ctx));
 }
 
 // Batch, channels and pixels of an image.
@@ -71,7 +71,7 @@ absl::Status BiasGrad(const KernelContext& ctx, const Tensor& out_grad, Tensor* 
   if (bias_grad == nullptr) return absl::OkStatus();
   constexpr uint32_t kBatchAndPixels = 0b101;
   return Reduce(out_grad.dtype, ReduceOp::kSum, out_grad.raw_data(), ImageDims(out_grad.shape),
-                kBatchAndPixels, bias_grad->mutable_raw_data(), StreamOf(ctx));
+                kBatchAndPixels, bias_grad->mutable_raw_data(), WorkspaceOf(ctx), StreamOf(ctx));
 }
 
 absl::Status Conv(KernelContext& ctx) {

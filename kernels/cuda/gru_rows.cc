@@ -169,9 +169,9 @@ absl::Status GruParameterGradients(KernelContext& ctx, const GruRows& of) {
   if (out == nullptr) return absl::OkStatus();
   const Elements to = ElementsOf(dtype, out->mutable_raw_data());
   INTERP_RETURN_IF_ERROR(Reduce(dtype, ReduceOp::kSum, of.gates.data, {of.rows, 2 * size},
-                                /*reduced=*/1, to.data, StreamOf(ctx)));
+                                /*reduced=*/1, to.data, WorkspaceOf(ctx), StreamOf(ctx)));
   return Reduce(dtype, ReduceOp::kSum, of.candidate.data, {of.rows, size}, /*reduced=*/1,
-                (to + 2 * size).data, StreamOf(ctx));
+                (to + 2 * size).data, WorkspaceOf(ctx), StreamOf(ctx));
 }
 
 class GruBackward {

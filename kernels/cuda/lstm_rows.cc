@@ -283,10 +283,10 @@ class LstmBackward {
     const Elements to = ElementsOf(dtype_, out->mutable_raw_data());
     const int64_t size = cells_.size;
     INTERP_RETURN_IF_ERROR(Reduce(dtype_, ReduceOp::kSum, gates_grad_.data, {rows_, 4 * size},
-                                  /*reduced=*/1, to.data, StreamOf(ctx_)));
+                                  /*reduced=*/1, to.data, WorkspaceOf(ctx_), StreamOf(ctx_)));
     if (!Peeps()) return absl::OkStatus();
     return Reduce(dtype_, ReduceOp::kSum, peephole_grads_.data, {rows_, 3 * size}, /*reduced=*/1,
-                  (to + 4 * size).data, StreamOf(ctx_));
+                  (to + 4 * size).data, WorkspaceOf(ctx_), StreamOf(ctx_));
   }
 
   KernelContext& ctx_;

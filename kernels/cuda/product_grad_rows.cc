@@ -38,12 +38,13 @@ absl::Status SumProducts(KernelContext& ctx, const nn::Product& product,
     if (steps[d] == 0) reduced |= 1u << d;
   }
   if (!half) {
-    return Reduce(wide, ReduceOp::kSum, all.data(), dims, reduced, operands.out, StreamOf(ctx));
+    return Reduce(wide, ReduceOp::kSum, all.data(), dims, reduced, operands.out, WorkspaceOf(ctx),
+                  StreamOf(ctx));
   }
   INTERP_ASSIGN_OR_RETURN(const Workspace sums,
                           ctx.workspace(static_cast<size_t>(out.numel()) * SizeOf(wide)));
-  INTERP_RETURN_IF_ERROR(
-      Reduce(wide, ReduceOp::kSum, all.data(), dims, reduced, sums.data(), StreamOf(ctx)));
+  INTERP_RETURN_IF_ERROR(Reduce(wide, ReduceOp::kSum, all.data(), dims, reduced, sums.data(),
+                                WorkspaceOf(ctx), StreamOf(ctx)));
   return Cast(wide, out.dtype, sums.data(), operands.out, out.numel(), StreamOf(ctx));
 }
 
@@ -103,7 +104,7 @@ absl::Status InputGrad(const KernelContext& ctx, const Tensor& grad, Tensor& out
   const void* sums = grad.raw_data();
   if (reduced != 0) {
     INTERP_RETURN_IF_ERROR(Reduce(out.dtype, ReduceOp::kSum, sums, grad.shape.dims(), reduced,
-                                  out.mutable_raw_data(), StreamOf(ctx)));
+                                  out.mutable_raw_data(), WorkspaceOf(ctx), StreamOf(ctx)));
     sums = out.raw_data();
   }
   const ElementwiseStep scale = {.op = ElementwiseOp::kScale,

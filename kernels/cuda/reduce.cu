@@ -3,6 +3,7 @@
 #include "kernels/cuda/divisor.h"
 #include "kernels/cuda/fold.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/parts.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/sequences.h"
 #include "kernels/cuda/values.h"
@@ -13,6 +14,9 @@ namespace {
 constexpr int kMaxDims = 5;  // kept or reduced ones, after neighbours of one kind are merged
 constexpr int kTileColumns = 32;
 constexpr int kTileRows = 8;
+// Elements of one result that are worth a block.
+constexpr int64_t kRowPart = 8192;
+constexpr int64_t kColumnPart = 1024;
 
 // Dimensions of the input, last first, and how far their elements are apart.
 struct Dims {
@@ -101,37 +105,62 @@ struct NormReducer {
   }
 };
 
+// Where totals go.
+template <typename T, typename Reducer>
+struct ReductionTarget {
+  using Total = typename Reducer::Total;
+
+  Reducer reducer;
+  Parts parts;
+  T* out;
+  Total* totals;  // of parts; null: results have one
+
+  __device__ Total Start() const { return reducer.Start(); }
+  __device__ Total Fold(Total a, Total b) const { return reducer.Fold(a, b); }
+  __device__ void Finish(int64_t result, Total total) const {
+    out[result] = reducer.Finish(total, parts.size);
+  }
+};
+
 // The last dimension is reduced: the threads of a row read neighbours.
 template <typename T, typename Reducer>
 __global__ void __launch_bounds__(kBlockThreads)
-    ReduceRows(const Plan plan, const Reducer reducer, const T* x, T* out) {
+    ReduceRows(const Plan plan, const ReductionTarget<T, Reducer> target, const T* x) {
   using A = typename Reducer::Total;
-  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < plan.kept.size;
-       row += int64_t{gridDim.x} * blockDim.y) {
-    const T* const first = x + plan.kept.OffsetOf(row);
+  const Reducer& reducer = target.reducer;
+  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+       row < plan.kept.size * target.parts.count; row += int64_t{gridDim.x} * blockDim.y) {
+    const Parts::Task task = target.parts.TaskAt(row);
+    const T* const first = x + plan.kept.OffsetOf(task.of);
     A total = reducer.Start();
-    for (int64_t i = threadIdx.x; i < plan.reduced.size; i += blockDim.x) {
+    for (int64_t i = task.begin + threadIdx.x; i < task.end; i += blockDim.x) {
       total = reducer.Fold(total, reducer.Map(first[plan.reduced.OffsetOf(i)]));
     }
     total = FoldRow(total, [&reducer](A a, A b) { return reducer.Fold(a, b); });
-    if (threadIdx.x == 0) out[row] = reducer.Finish(total, plan.reduced.size);
+    if (threadIdx.x == 0) StoreTotal(target, task.of, task.part, total);
   }
+}
+
+__host__ __device__ int64_t TilesOf(const Plan& plan) {
+  return (plan.kept.size + kTileColumns - 1) / kTileColumns;
 }
 
 // The last dimension is kept: threads with neighbouring outputs read neighbours. Each output is
 // folded by the kTileRows threads of one column.
 template <typename T, typename Reducer>
 __global__ void __launch_bounds__(kTileColumns* kTileRows)
-    ReduceColumns(const Plan plan, const Reducer reducer, const T* x, T* out) {
+    ReduceColumns(const Plan plan, const ReductionTarget<T, Reducer> target, const T* x) {
   using A = typename Reducer::Total;
   INTERP_SHARED(A, totals, [kTileRows][kTileColumns]);
-  const int64_t tiles = (plan.kept.size + kTileColumns - 1) / kTileColumns;
-  for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const int64_t column = tile * kTileColumns + threadIdx.x;
+  const Reducer& reducer = target.reducer;
+  const int64_t tasks = TilesOf(plan) * target.parts.count;
+  for (int64_t index = blockIdx.x; index < tasks; index += gridDim.x) {
+    const Parts::Task task = target.parts.TaskAt(index);
+    const int64_t column = task.of * kTileColumns + threadIdx.x;
     A total = reducer.Start();
     if (column < plan.kept.size) {
       const T* const first = x + plan.kept.OffsetOf(column);
-      for (int64_t i = threadIdx.y; i < plan.reduced.size; i += kTileRows) {
+      for (int64_t i = task.begin + threadIdx.y; i < task.end; i += kTileRows) {
         total = reducer.Fold(total, reducer.Map(first[plan.reduced.OffsetOf(i)]));
       }
     }
@@ -141,7 +170,7 @@ __global__ void __launch_bounds__(kTileColumns* kTileRows)
       for (int row = 1; row < kTileRows; ++row) {
         total = reducer.Fold(total, totals[row][threadIdx.x]);
       }
-      out[column] = reducer.Finish(total, plan.reduced.size);
+      StoreTotal(target, column, task.part, total);
     }
     __syncthreads();  // the next tile writes to `totals`
   }
@@ -184,16 +213,27 @@ absl::StatusOr<bool> MakePlan(absl::Span<const int64_t> dims, uint32_t reduced, 
 // `last_is_kept` as MakePlan says.
 template <typename T, typename Reducer>
 absl::Status LaunchReduction(const Plan& plan, bool last_is_kept, const Reducer& reducer,
-                             const void* x, void* out, cudaStream_t stream) {
+                             const void* x, void* out, TakeWorkspace take_workspace,
+                             cudaStream_t stream) {
+  using Total = typename Reducer::Total;
   const T* const from = static_cast<const T*>(x);
-  T* const to = static_cast<T*>(out);
+  const int64_t results = plan.kept.size;
+  const Parts parts = last_is_kept ? CutIntoParts(plan.reduced.size, TilesOf(plan), kColumnPart)
+                                   : CutIntoParts(plan.reduced.size, results, kRowPart);
+  INTERP_ASSIGN_OR_RETURN(const std::optional<Workspace> memory,
+                          TakeTotals<Total>(parts, results, take_workspace));
+  const ReductionTarget<T, Reducer> target = {reducer, parts, static_cast<T*>(out),
+                                              DataOf<Total>(memory)};
   if (last_is_kept) {
-    return Launch(ReduceColumns<T, Reducer>, BlocksFor(plan.kept.size, kTileColumns),
-                  dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, reducer, from,
-                  to);
+    INTERP_RETURN_IF_ERROR(Launch(
+        ReduceColumns<T, Reducer>, BlocksFor(TilesOf(plan) * parts.count, /*work_per_block=*/1),
+        dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, target, from));
+  } else {
+    INTERP_RETURN_IF_ERROR(
+        Launch(ReduceRows<T, Reducer>, RowBlocks(results * parts.count, plan.reduced.size),
+               RowThreads(plan.reduced.size), /*shared_bytes=*/0, stream, plan, target, from));
   }
-  return Launch(ReduceRows<T, Reducer>, RowBlocks(plan.kept.size, plan.reduced.size),
-                RowThreads(plan.reduced.size), /*shared_bytes=*/0, stream, plan, reducer, from, to);
+  return LaunchFoldParts(target, results, stream);
 }
 
 template <typename T>
@@ -209,7 +249,8 @@ NormReducer<T> NormReducerOf(const ReduceNorm& norm) {
 }  // namespace
 
 absl::Status Reduce(DType dtype, ReduceOp op, const void* x, absl::Span<const int64_t> dims,
-                    uint32_t reduced, void* out, cudaStream_t stream) {
+                    uint32_t reduced, void* out, TakeWorkspace take_workspace,
+                    cudaStream_t stream) {
   Plan plan = {};
   INTERP_ASSIGN_OR_RETURN(const bool last_is_kept, MakePlan(dims, reduced, plan));
   if (plan.kept.size == 0) return absl::OkStatus();
@@ -218,19 +259,20 @@ absl::Status Reduce(DType dtype, ReduceOp op, const void* x, absl::Span<const in
   }
   return WithNumbers("a reduction", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return LaunchReduction<T>(plan, last_is_kept, OpReducer<T>{op}, x, out, stream);
+    return LaunchReduction<T>(plan, last_is_kept, OpReducer<T>{op}, x, out, take_workspace, stream);
   });
 }
 
 absl::Status Reduce(DType dtype, const ReduceNorm& norm, const void* x,
                     absl::Span<const int64_t> dims, uint32_t reduced, void* out,
-                    cudaStream_t stream) {
+                    TakeWorkspace take_workspace, cudaStream_t stream) {
   Plan plan = {};
   INTERP_ASSIGN_OR_RETURN(const bool last_is_kept, MakePlan(dims, reduced, plan));
   if (plan.kept.size == 0) return absl::OkStatus();
   return WithWideFloats("a norm", dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    return LaunchReduction<T>(plan, last_is_kept, NormReducerOf<T>(norm), x, out, stream);
+    return LaunchReduction<T>(plan, last_is_kept, NormReducerOf<T>(norm), x, out, take_workspace,
+                              stream);
   });
 }
 

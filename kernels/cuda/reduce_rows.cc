@@ -18,7 +18,7 @@ absl::Status Run(KernelContext& ctx, const What& what) {
   uint32_t bits = 0;
   for (int d = 0; d < x.shape.rank(); ++d) bits |= static_cast<uint32_t>(reduced[d]) << d;
   return Reduce(x.dtype, what, x.raw_data(), x.shape.dims(), bits,
-                ctx.output(kOut).mutable_raw_data(), StreamOf(ctx));
+                ctx.output(kOut).mutable_raw_data(), WorkspaceOf(ctx), StreamOf(ctx));
 }
 
 template <ReduceOp kOp>

@@ -156,7 +156,7 @@ class RnnBackward {
       if (to.data == nullptr) continue;
       const Elements from = (which == 0 ? memory_.dgates : memory_.dstate) + GatesAt(d);
       INTERP_RETURN_IF_ERROR(Reduce(layers_.dtype, ReduceOp::kSum, from.data, {s_.rows(), s_.gates},
-                                    /*reduced=*/1, to.data, StreamOf(ctx_)));
+                                    /*reduced=*/1, to.data, WorkspaceOf(ctx_), StreamOf(ctx_)));
     }
     return absl::OkStatus();
   }

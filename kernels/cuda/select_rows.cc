@@ -96,7 +96,7 @@ absl::Status RepeatGrad(KernelContext& ctx) {
     dims.push_back(length);
   }
   return Reduce(grad.dtype, ReduceOp::kSum, grad.raw_data(), dims, repeats,
-                x_grad.mutable_raw_data(), StreamOf(ctx));
+                x_grad.mutable_raw_data(), WorkspaceOf(ctx), StreamOf(ctx));
 }
 
 constexpr std::initializer_list<DType> kEvery = {DType::kUndefined};

@@ -5,12 +5,18 @@
 #include <vector>
 
 #include "tests/cuda/kernel_test.h"
+#include "tests/cuda/library_test.h"
 
 namespace interp::cuda_test {
 namespace {
 
 using cuda::Reduce;
 using cuda::ReduceOp;
+
+absl::StatusOr<Workspace> TakeMemory(size_t bytes) {
+  static DeviceWorkspaces memory;
+  return Workspace::Take(memory, bytes);
+}
 
 template <typename T>
 std::vector<T> Reduced(ReduceOp op, const std::vector<T>& values, const std::vector<int64_t>& dims,
@@ -22,7 +28,7 @@ std::vector<T> Reduced(ReduceOp op, const std::vector<T>& values, const std::vec
   const DeviceArray<T> x(values, offset);
   const DeviceArray<T> out(kept, offset);
   const absl::Status status =
-      Reduce(DTypeOf<T>, op, x.data(), dims, reduced, out.data(), /*stream=*/nullptr);
+      Reduce(DTypeOf<T>, op, x.data(), dims, reduced, out.data(), TakeMemory, /*stream=*/nullptr);
   EXPECT_TRUE(status.ok()) << status;
   return out.Read();
 }
@@ -76,6 +82,22 @@ TEST_F(ReduceFloats, FoldLongRowsByABlock) {
   }
 }
 
+// Rows and columns; the last part is not the longest.
+TYPED_TEST(ReduceNumbers, FoldFewLongOnesInParts) {
+  for (const auto& [dims, axis] : {std::pair(std::vector<int64_t>{2, 24581}, 1),
+                                   {std::vector<int64_t>{3075, 33}, 0},
+                                   {std::vector<int64_t>{3, 8200, 2}, 1}}) {
+    SCOPED_TRACE(ToString(Shape(dims)));
+    const auto x = SomeValues<TypeParam>(NumelOf(dims));
+    for (const auto& [op, type] : {std::pair(ReduceOp::kSum, std::string("reduce_sum")),
+                                   {ReduceOp::kMax, std::string("reduce_max")}}) {
+      ExpectClose(Reduced(op, x, dims, {axis}),
+                  OnHost<TypeParam>(type, {{"dim", std::vector<int32_t>{axis}}},
+                                    {{"X", TensorOf(dims, x)}}));
+    }
+  }
+}
+
 // As on the host: what is beyond the range or precision of float32 on the way is not lost.
 TEST_F(ReduceFloats, FoldInDouble) {
   const std::vector<float> large = {3e38f, 3e38f};
@@ -99,7 +121,8 @@ TEST_F(ReduceFloats, FoldNothingToWhereTheyStart) {
   EXPECT_EQ(Reduced(ReduceOp::kProd, std::vector<float>(), {0, 3}, {0}),
             std::vector<float>(3, 1.0f));
   EXPECT_EQ(Reduced(ReduceOp::kSum, std::vector<float>(), {0, 3}, {1}), std::vector<float>());
-  EXPECT_EQ(Reduce(DType::kInt64, ReduceOp::kMean, nullptr, {2, 0}, 2, nullptr, nullptr).message(),
+  EXPECT_EQ(Reduce(DType::kInt64, ReduceOp::kMean, nullptr, {2, 0}, 2, nullptr, TakeMemory, nullptr)
+                .message(),
             "the mean of no integers does not exist");
 }
 
