@@ -3,6 +3,7 @@
 #include "kernels/cuda/binary_grad.h"
 #include "kernels/cuda/fold.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/parts.h"
 #include "kernels/cuda/values.h"
 #include "kernels/cuda/walk.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr int kTileColumns = 32;
 constexpr int kTileRows = 16;
+// Terms of one sum that are worth a block.
+constexpr int64_t kRowPart = 8192;
+constexpr int64_t kColumnPart = 1024;
 
 // Operands of the walks.
 constexpr int kGrad = 0;
@@ -104,38 +108,62 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
+// Where sums go.
+template <typename T>
+struct GradientSums {
+  using Total = double;
+
+  Parts parts;
+  T* out;
+  double* totals;  // of parts; null: sums have one
+
+  __device__ double Start() const { return 0; }
+  __device__ double Fold(double a, double b) const { return a + b; }
+  __device__ void Finish(int64_t i, double total) const {
+    out[i] = FromCompute<T>(static_cast<float>(total));
+  }
+};
+
 // The last dimension is summed: the threads of a row read neighbours.
 template <typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    SumProductRows(const GradientPlan plan, const GradientData<T> data) {
-  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y; row < plan.kept.size;
-       row += int64_t{gridDim.x} * blockDim.y) {
+    SumProductRows(const GradientPlan plan, const GradientData<T> data,
+                   const GradientSums<T> sums) {
+  for (int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+       row < plan.kept.size * sums.parts.count; row += int64_t{gridDim.x} * blockDim.y) {
+    const Parts::Task task = sums.parts.TaskAt(row);
     int64_t kept[2];
-    plan.kept.Find(row, kept);
-    const float self = SelfAt(data, row);
+    plan.kept.Find(task.of, kept);
+    const float self = SelfAt(data, task.of);
     double total = 0;
-    for (int64_t i = threadIdx.x; i < plan.reduced.size; i += blockDim.x) {
+    for (int64_t i = task.begin + threadIdx.x; i < task.end; i += blockDim.x) {
       total += ProductAt(plan, data, self, kept, i);
     }
     total = SumRow(total);
-    if (threadIdx.x == 0) data.out[row] = FromCompute<T>(static_cast<float>(total));
+    if (threadIdx.x == 0) StoreTotal(sums, task.of, task.part, total);
   }
+}
+
+__host__ __device__ int64_t TilesOf(const GradientPlan& plan) {
+  return (plan.kept.size + kTileColumns - 1) / kTileColumns;
 }
 
 // The last dimension is kept: threads with neighbouring outputs read neighbours.
 template <typename T>
 __global__ void __launch_bounds__(kTileColumns* kTileRows)
-    SumProductColumns(const GradientPlan plan, const GradientData<T> data) {
+    SumProductColumns(const GradientPlan plan, const GradientData<T> data,
+                      const GradientSums<T> sums) {
   INTERP_SHARED(double, totals, [kTileRows][kTileColumns]);
-  const int64_t tiles = (plan.kept.size + kTileColumns - 1) / kTileColumns;
-  for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const int64_t column = tile * kTileColumns + threadIdx.x;
+  const int64_t tasks = TilesOf(plan) * sums.parts.count;
+  for (int64_t index = blockIdx.x; index < tasks; index += gridDim.x) {
+    const Parts::Task task = sums.parts.TaskAt(index);
+    const int64_t column = task.of * kTileColumns + threadIdx.x;
     double total = 0;
     if (column < plan.kept.size) {
       int64_t kept[2];
       plan.kept.Find(column, kept);
       const float self = SelfAt(data, column);
-      for (int64_t i = threadIdx.y; i < plan.reduced.size; i += kTileRows) {
+      for (int64_t i = task.begin + threadIdx.y; i < task.end; i += kTileRows) {
         total += ProductAt(plan, data, self, kept, i);
       }
     }
@@ -143,10 +171,32 @@ __global__ void __launch_bounds__(kTileColumns* kTileRows)
     __syncthreads();
     if (threadIdx.y == 0 && column < plan.kept.size) {
       for (int row = 1; row < kTileRows; ++row) total += totals[row][threadIdx.x];
-      data.out[column] = FromCompute<T>(static_cast<float>(total));
+      StoreTotal(sums, column, task.part, total);
     }
     __syncthreads();  // the next tile writes to `totals`
   }
+}
+
+// `columns`: the last dimension is kept.
+template <typename T>
+absl::Status SumProducts(const GradientPlan& plan, bool columns, const GradientData<T>& data,
+                         TakeWorkspace take_workspace, cudaStream_t stream) {
+  const int64_t outputs = plan.kept.size;
+  const Parts parts = columns ? CutIntoParts(plan.reduced.size, TilesOf(plan), kColumnPart)
+                              : CutIntoParts(plan.reduced.size, outputs, kRowPart);
+  INTERP_ASSIGN_OR_RETURN(const std::optional<Workspace> memory,
+                          TakeTotals<double>(parts, outputs, take_workspace));
+  const GradientSums<T> sums = {parts, data.out, DataOf<double>(memory)};
+  if (columns) {
+    INTERP_RETURN_IF_ERROR(
+        Launch(SumProductColumns<T>, BlocksFor(TilesOf(plan) * parts.count, /*work_per_block=*/1),
+               dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, data, sums));
+  } else {
+    INTERP_RETURN_IF_ERROR(
+        Launch(SumProductRows<T>, RowBlocks(outputs * parts.count, plan.reduced.size),
+               RowThreads(plan.reduced.size), /*shared_bytes=*/0, stream, plan, data, sums));
+  }
+  return LaunchFoldParts(sums, outputs, stream);
 }
 
 bool Fits(absl::Span<const int64_t> dims, absl::Span<const int64_t> out_dims) {
@@ -192,7 +242,8 @@ bool TakesSelf(BinaryGradientOp op, bool by_y) {
   return TakesOther(op) && op != BinaryGradientOp::kMul;
 }
 
-absl::Status BinaryGradient(DType dtype, const BinaryGradientArguments& args, cudaStream_t stream) {
+absl::Status BinaryGradient(DType dtype, const BinaryGradientArguments& args,
+                            TakeWorkspace take_workspace, cudaStream_t stream) {
   GradientPlan plan = {.op = args.op, .by_y = args.by_y, .kept = {}, .reduced = {}};
   INTERP_ASSIGN_OR_RETURN(const bool columns, PlanGradient(args, plan));
   const int64_t outputs = plan.kept.size;
@@ -210,12 +261,7 @@ absl::Status BinaryGradient(DType dtype, const BinaryGradientArguments& args, cu
     if (plan.reduced.size == 1) {
       return LaunchElements(MapProducts<T>, outputs, stream, plan, data);
     }
-    if (columns) {
-      return Launch(SumProductColumns<T>, BlocksFor(outputs, kTileColumns),
-                    dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, data);
-    }
-    return Launch(SumProductRows<T>, RowBlocks(outputs, plan.reduced.size),
-                  RowThreads(plan.reduced.size), /*shared_bytes=*/0, stream, plan, data);
+    return SumProducts(plan, columns, data, take_workspace, stream);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "core/dtype.h"
 #include "core/status.h"
+#include "kernels/cuda/take_workspace.h"
 
 namespace interp::cuda {
 
@@ -42,9 +43,9 @@ struct BinaryGradientArguments {
 };
 
 // self_grad = the partial derivative times out_grad, summed over the dimensions that self repeats;
-// float32, float16 or bfloat16, summed in float64 as on the host. The bits do not depend on the order in which
-// threads run. Enqueued on `stream`.
+// float32, float16 or bfloat16, summed in float64 as on the host. Long sums with few results take
+// temporary memory. The bits do not depend on the order in which threads run. Enqueued on `stream`.
 absl::Status BinaryGradient(DType dtype, const BinaryGradientArguments& arguments,
-                            cudaStream_t stream);
+                            TakeWorkspace take_workspace, cudaStream_t stream);
 
 }  // namespace interp::cuda

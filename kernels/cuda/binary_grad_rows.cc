@@ -30,7 +30,7 @@ absl::Status RunSide(KernelContext& ctx, Op op, bool by_y) {
                          .out_grad = grad.raw_data(),
                          .out_dims = grad.shape.dims(),
                          .self_grad = side.self_grad->mutable_raw_data()},
-                        StreamOf(ctx));
+                        WorkspaceOf(ctx), StreamOf(ctx));
 }
 
 template <Op kOp>

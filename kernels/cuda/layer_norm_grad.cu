@@ -1,6 +1,7 @@
 #include "kernels/cuda/fold.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/layer_norm_grad.h"
+#include "kernels/cuda/parts.h"
 #include "kernels/cuda/values.h"
 
 namespace interp::cuda {
@@ -8,6 +9,7 @@ namespace {
 
 constexpr int kTileColumns = 32;
 constexpr int kTileRows = 16;
+constexpr int64_t kColumnPart = 512;  // rows that are worth a block
 
 __device__ float FactorOf(const LayerNormGradientArguments& args, int64_t row) {
   return 1.0f / sqrtf(args.variances[row] + args.epsilon);
@@ -44,18 +46,42 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
+// Where sums of columns go: result i is that of scale_grad[i], length + i that of bias_grad[i].
+struct ColumnSums {
+  using Total = double;
+
+  int64_t length;
+  Parts parts;
+  float* scale_grad;
+  float* bias_grad;
+  double* totals;  // of parts; null: columns have one
+
+  __device__ double Start() const { return 0; }
+  __device__ double Fold(double a, double b) const { return a + b; }
+  __device__ void Finish(int64_t result, double total) const {
+    float* const to = result < length ? scale_grad : bias_grad;
+    if (to != nullptr) to[result < length ? result : result - length] = static_cast<float>(total);
+  }
+};
+
+__host__ __device__ int64_t TilesOf(const LayerNormGradientArguments& args) {
+  return (args.length + kTileColumns - 1) / kTileColumns;
+}
+
 // scale_grad and bias_grad; a column is summed by kTileRows threads, in double as on the host.
 template <typename T>
 __global__ void __launch_bounds__(kTileColumns* kTileRows)
-    GradientColumns(const LayerNormGradientArguments args) {
+    GradientColumns(const LayerNormGradientArguments args, const ColumnSums sums) {
   INTERP_SHARED(double, scale_sums, [kTileRows][kTileColumns]);
   INTERP_SHARED(double, bias_sums, [kTileRows][kTileColumns]);
-  const int64_t tiles = (args.length + kTileColumns - 1) / kTileColumns;
-  for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const int64_t column = tile * kTileColumns + threadIdx.x;
+  const int64_t tasks = TilesOf(args) * sums.parts.count;
+  for (int64_t index = blockIdx.x; index < tasks; index += gridDim.x) {
+    const Parts::Task task = sums.parts.TaskAt(index);
+    const int64_t column = task.of * kTileColumns + threadIdx.x;
     double of_scale = 0;
     double of_bias = 0;
-    for (int64_t row = threadIdx.y; row < args.rows && column < args.length; row += kTileRows) {
+    const int64_t end = column < args.length ? task.end : task.begin;
+    for (int64_t row = task.begin + threadIdx.y; row < end; row += kTileRows) {
       const int64_t at = row * args.length + column;
       const float grad = ToCompute(static_cast<const T*>(args.y_grad)[at]);
       const float x = ToCompute(static_cast<const T*>(args.x)[at]);
@@ -70,24 +96,37 @@ __global__ void __launch_bounds__(kTileColumns* kTileRows)
         of_scale += scale_sums[row][threadIdx.x];
         of_bias += bias_sums[row][threadIdx.x];
       }
-      if (args.scale_grad != nullptr) args.scale_grad[column] = static_cast<float>(of_scale);
-      if (args.bias_grad != nullptr) args.bias_grad[column] = static_cast<float>(of_bias);
+      StoreTotal(sums, column, task.part, of_scale);
+      StoreTotal(sums, args.length + column, task.part, of_bias);
     }
     __syncthreads();  // the next tile writes to the sums
   }
 }
 
+template <typename T>
+absl::Status SumColumns(const LayerNormGradientArguments& args, TakeWorkspace take_workspace,
+                        cudaStream_t stream) {
+  const Parts parts = CutIntoParts(args.rows, TilesOf(args), kColumnPart);
+  const int64_t results = 2 * args.length;
+  INTERP_ASSIGN_OR_RETURN(const std::optional<Workspace> memory,
+                          TakeTotals<double>(parts, results, take_workspace));
+  const ColumnSums sums = {args.length, parts, args.scale_grad, args.bias_grad,
+                           DataOf<double>(memory)};
+  INTERP_RETURN_IF_ERROR(
+      Launch(GradientColumns<T>, BlocksFor(TilesOf(args) * parts.count, /*work_per_block=*/1),
+             dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, args, sums));
+  return LaunchFoldParts(sums, results, stream);
+}
+
 }  // namespace
 
 absl::Status LayerNormGradient(DType dtype, const LayerNormGradientArguments& args,
-                               cudaStream_t stream) {
+                               TakeWorkspace take_workspace, cudaStream_t stream) {
   if (args.length == 0) return absl::OkStatus();
   return WithFloats("layer_norm_grad", dtype, [&](auto type) -> absl::Status {
     using T = typename decltype(type)::type;
     if (args.scale_grad != nullptr || args.bias_grad != nullptr) {
-      INTERP_RETURN_IF_ERROR(Launch(GradientColumns<T>, BlocksFor(args.length, kTileColumns),
-                                    dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream,
-                                    args));
+      INTERP_RETURN_IF_ERROR(SumColumns<T>(args, take_workspace, stream));
     }
     if (args.x_grad == nullptr || args.rows == 0) return absl::OkStatus();
     return Launch(GradientRows<T>, RowBlocks(args.rows, args.length), RowThreads(args.length),

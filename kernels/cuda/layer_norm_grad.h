@@ -7,6 +7,7 @@
 
 #include "core/dtype.h"
 #include "core/status.h"
+#include "kernels/cuda/take_workspace.h"
 
 namespace interp::cuda {
 
@@ -31,8 +32,8 @@ struct LayerNormGradientArguments {
 //   x_grad = (g - mean of g - x' mean of (g x')) / sqrt(variance + epsilon)
 //   scale_grad = sum over rows of y_grad x',   bias_grad = sum over rows of y_grad
 // float32, float16 or bfloat16; rows are summed in float32, columns in float64, as on the host.
-// Enqueued on `stream`.
+// Columns of many rows take temporary memory. Enqueued on `stream`.
 absl::Status LayerNormGradient(DType dtype, const LayerNormGradientArguments& arguments,
-                               cudaStream_t stream);
+                               TakeWorkspace take_workspace, cudaStream_t stream);
 
 }  // namespace interp::cuda

@@ -25,7 +25,7 @@ absl::Status Row(KernelContext& ctx) {
                             .rows = x.shape.numel(0, attrs.begin),
                             .length = x.shape.numel(attrs.begin, x.shape.rank()),
                             .epsilon = attrs.epsilon},
-                           StreamOf(ctx));
+                           WorkspaceOf(ctx), StreamOf(ctx));
 }
 
 INTERP_REGISTER_KERNELS("layer_norm_grad", RowsFor({DType::kFloat32, DType::kBFloat16}, Row));

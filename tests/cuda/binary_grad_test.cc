@@ -55,6 +55,8 @@ TEST_F(CudaBinaryGradient, SumsOverWhatIsRepeated) {
       {{2, 1, 3, 1, 2}, {2, 3, 2, 1}, {2, 2, 3, 2, 2}},  //
       {{300}, {7, 300}, {7, 300}},                       // more tiles than blocks
       {{5, 2000}, {5, 1}, {5, 2000}},                    // more than a warp's row
+      {{2, 1}, {2, 17000}, {2, 17000}},                  // rows in parts
+      {{3, 2100, 3}, {3}, {3, 2100, 3}},                 // columns in parts
   };
   for (const std::string& type : Types()) {
     for (const Operands& dims : shapes) ExpectTheHostsGradients(type, DType::kFloat32, dims);
@@ -89,8 +91,9 @@ TEST_F(CudaBinaryGradient, NeedsNoOperandsOfSums) {
 TEST_F(CudaBinaryGradient, RefusesOperandsThatDoNotFit) {
   const std::vector<int64_t> out = {4, 5};
   const std::vector<int64_t> self = {4, 2};
-  EXPECT_EQ(cuda::BinaryGradient(DType::kFloat32,
-                                 {.self_dims = self, .other_dims = out, .out_dims = out}, nullptr)
+  EXPECT_EQ(cuda::BinaryGradient(
+                DType::kFloat32, {.self_dims = self, .other_dims = out, .out_dims = out},
+                [](size_t) { return absl::InternalError("no memory"); }, nullptr)
                 .code(),
             absl::StatusCode::kInvalidArgument);
 }
