@@ -19,6 +19,10 @@ constexpr uint64_t kMostProductWorkspace = uint64_t{32} << 20;
 // That of every allocation: better aligned ones are no other case.
 constexpr uintptr_t kMostProductAlignment = kBufferAlignment;
 
+// Matrices of one call: kernels of the library have one for each in the grid's z, which ends at
+// 65535. A round number, so that what follows is aligned as well.
+constexpr int64_t kMostBatch = 63 * 1024;
+
 absl::Status BlasStatus(cublasStatus_t status, absl::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
   const std::string text = absl::StrCat(what, ": ", cublasLtGetStatusString(status), " (",
@@ -89,7 +93,7 @@ absl::Status CheckProduct(const ProductShape& shape) {
     return Unimplemented("a product of float64 with a bias or an activation on a GPU");
   }
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (std::max({shape.m, shape.n, shape.k, shape.count}) > kMost) {
+  if (std::max({shape.m, shape.n, shape.k}) > kMost) {
     return InvalidArgument("a product of ", shape.count, " matrices ", shape.m, " x ", shape.k,
                            " and ", shape.k, " x ", shape.n,
                            " on a GPU, expected sizes below 2^31");
@@ -312,6 +316,24 @@ absl::Status ProductPlans::Run(const BlasHandle& blas, const ProductShape& shape
   INTERP_RETURN_IF_ERROR(CheckProduct(shape));
   if (shape.count == 0 || shape.m == 0 || shape.n == 0) return absl::OkStatus();
   if (shape.k == 0) return RunWithoutTerms(shape, operands, stream);
+  const auto bytes = static_cast<int64_t>(SizeOf(shape.dtype));
+  const auto out_bytes = static_cast<int64_t>(SizeOf(shape.out_dtype));
+  for (int64_t first = 0; first < shape.count; first += kMostBatch) {
+    ProductShape piece = shape;
+    piece.count = std::min(kMostBatch, shape.count - first);
+    const ProductOperands at = {
+        .x = static_cast<const char*>(operands.x) + first * shape.x_step * bytes,
+        .y = static_cast<const char*>(operands.y) + first * shape.y_step * bytes,
+        .bias = operands.bias,
+        .out = static_cast<char*>(operands.out) + first * shape.out_step * out_bytes};
+    INTERP_RETURN_IF_ERROR(RunAtOnce(blas, piece, at, stream, workspace));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProductPlans::RunAtOnce(const BlasHandle& blas, const ProductShape& shape,
+                                     const ProductOperands& operands, cudaStream_t stream,
+                                     TakeWorkspace workspace) {
   INTERP_ASSIGN_OR_RETURN(Plan* const plan, Find(blas, shape, operands));
   if (shape.bias) {
     INTERP_RETURN_IF_ERROR(MatmulSetter(plan->matmul.get())

@@ -89,6 +89,10 @@ class ProductPlans {
   static absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const BlasHandle& blas,
                                                         const ProductShape& shape,
                                                         const ProductOperands& operands);
+  // By one call of the library. REQUIRES: no more products than one takes.
+  absl::Status RunAtOnce(const BlasHandle& blas, const ProductShape& shape,
+                         const ProductOperands& operands, cudaStream_t stream,
+                         TakeWorkspace workspace);
   absl::StatusOr<Plan*> Find(const BlasHandle& blas, const ProductShape& shape,
                              const ProductOperands& operands);
 

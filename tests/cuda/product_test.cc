@@ -185,6 +185,22 @@ TEST_F(ProductTest, AddsPartsOfSumsOf16BitsInFloat32) {
   for (const float16 value : out.Read()) EXPECT_EQ(static_cast<float>(value), 0.0F);
 }
 
+TEST_F(ProductTest, TakesMoreMatricesThanACallDoes) {
+  constexpr int64_t kCount = 70001;
+  const auto x = SomeValues<float>(kCount, 1);
+  const auto y = SomeValues<float>(kCount, 2);
+  const DeviceArray<float> left(x);
+  const DeviceArray<float> right(y);
+  const DeviceArray<float> out(kCount);
+  ASSERT_THAT(
+      Run({.m = 1, .n = 1, .k = 1, .count = kCount, .x_step = 1, .y_step = 1, .out_step = 1},
+          {.x = left.data(), .y = right.data(), .out = out.data()}),
+      IsOk());
+  std::vector<float> want(kCount);
+  for (size_t i = 0; i < want.size(); ++i) want[i] = x[i] * y[i];
+  ExpectClose(out.Read(), want);
+}
+
 TEST_F(ProductTest, RejectsWhatTheLibraryDoesNotCompute) {
   EXPECT_EQ(
       Run({.dtype = DType::kInt32, .out_dtype = DType::kInt32, .m = 1, .n = 1, .k = 1}, {}).code(),

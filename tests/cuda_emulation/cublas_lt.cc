@@ -69,6 +69,8 @@ cublasStatus_t CheckMatmul(const Matmul& matmul, const Layout& a, const Layout& 
   for (const Layout* layout : {&a, &b, &c, &d}) {
     if (!ValidLayout(*layout)) return CUBLAS_STATUS_INVALID_VALUE;
   }
+  // Some kernels have the batch in the grid's z: no algorithm may be found for more.
+  if (d.batch_count > 65535) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Sides left = SidesOf(a, matmul.trans_a);
   const Sides right = SidesOf(b, matmul.trans_b);
   if (left.cols != right.rows || left.rows != d.rows || right.cols != d.cols || !SameLayout(c, d) ||
