@@ -149,19 +149,21 @@ __device__ bool IsIgnored(float label, int32_t ignored) {
   return (fits ? static_cast<int32_t>(label) : std::numeric_limits<int32_t>::min()) == ignored;
 }
 
+// Adds to the count, which is the same in any order.
 __global__ void __launch_bounds__(kBlockThreads)
     CountLabels(const SigmoidCrossEntropyArguments args) {
-  int count = 0;
-  for (int64_t i = threadIdx.x; i < args.size; i += blockDim.x) {
+  unsigned long long count = 0;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < args.size;
+       i += int64_t{gridDim.x} * blockDim.x) {
     count += fabsf(args.label[i] - static_cast<float>(args.ignored)) > 1e-6f ? 1 : 0;
   }
   count = SumRow(count);
-  if (threadIdx.x == 0) *args.count = static_cast<float>(count);
+  if (threadIdx.x == 0) atomicAdd(args.count, count);
 }
 
 __global__ void __launch_bounds__(kBlockThreads)
     MapSigmoidCrossEntropy(const SigmoidCrossEntropyArguments args) {
-  const float count = args.count != nullptr ? *args.count : 1.0f;
+  const float count = args.count != nullptr ? static_cast<float>(*args.count) : 1.0f;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < args.size;
        i += int64_t{gridDim.x} * blockDim.x) {
     const float x = args.x[i];
@@ -216,7 +218,9 @@ absl::Status CrossEntropyGradient(const CrossEntropyGradientArguments& args, cud
 absl::Status SigmoidCrossEntropy(const SigmoidCrossEntropyArguments& args, cudaStream_t stream) {
   if (args.size == 0) return absl::OkStatus();
   if (args.count != nullptr) {
-    INTERP_RETURN_IF_ERROR(Launch(CountLabels, 1, kBlockThreads, /*shared_bytes=*/0, stream, args));
+    INTERP_RETURN_IF_ERROR(ToStatus(cudaMemsetAsync(args.count, 0, sizeof(*args.count), stream),
+                                    "cannot set the number of labels"));
+    INTERP_RETURN_IF_ERROR(LaunchElements(CountLabels, args.size, stream, args));
   }
   return LaunchElements(MapSigmoidCrossEntropy, args.size, stream, args);
 }

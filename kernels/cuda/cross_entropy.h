@@ -64,7 +64,8 @@ struct SigmoidCrossEntropyArguments {
   float* out = nullptr;             // may be `x` or `out_grad`
   int64_t size = 0;
   int32_t ignored = -100;
-  float* count = nullptr;  // one float to divide by the number of labels that count; null: 1
+  // Scratch memory, to divide by the number of labels that count; null: 1.
+  unsigned long long* count = nullptr;
 };
 absl::Status SigmoidCrossEntropy(const SigmoidCrossEntropyArguments& arguments,
                                  cudaStream_t stream);

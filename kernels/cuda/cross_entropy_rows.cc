@@ -104,8 +104,8 @@ absl::Status SigmoidLoss(KernelContext& ctx) {
   if constexpr (kGradient) args.out_grad = ctx.input(kOutGrad).data<float>();
   std::optional<Workspace> count;
   if (attrs.normalize) {
-    INTERP_ASSIGN_OR_RETURN(count, ctx.workspace(sizeof(float)));
-    args.count = count->data<float>();
+    INTERP_ASSIGN_OR_RETURN(count, ctx.workspace(sizeof(*args.count)));
+    args.count = count->data<unsigned long long>();
   }
   return SigmoidCrossEntropy(args, StreamOf(ctx));
 }
