@@ -5,12 +5,10 @@
 #include <utility>
 
 #include "core/array/array_runtime.h"
-#include "core/array/filled.h"
 #include "core/array/tape.h"
 #include "core/catching.h"
 #include "core/kvstore/add_up.h"
 #include "core/kvstore/store_client.h"
-#include "core/kvstore/two_bit.h"
 
 namespace interp {
 namespace {
@@ -162,83 +160,6 @@ absl::Status KVStore::CheckOuts(const Entry& entry, absl::Span<const Array> outs
     }
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<Array>> KVStore::Compress(Entry& entry, absl::Span<const Array> values,
-                                                     float threshold, int32_t priority) {
-  std::vector<Array> codes;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Array& value = values[i];
-    if (i == entry.residuals.size()) entry.residuals.emplace_back();
-    Array& residual = entry.residuals[i];
-    if (!residual) {
-      INTERP_ASSIGN_OR_RETURN(residual,
-                              Filled(runtime_, value.shape(), DType::kFloat32, 0, value.place()));
-    }
-    INTERP_ASSIGN_OR_RETURN(residual, MoveTo(residual, value.place(), priority));
-    INTERP_RETURN_IF_ERROR(RenewIfSpoilt(residual, priority));
-    INTERP_ASSIGN_OR_RETURN(
-        codes.emplace_back(),
-        First(Invoke(runtime_, CompressDef(), {{"Grad", {value}}, {"Residual", {residual}}},
-                     {{.name = "threshold", .value = threshold}},
-                     {.priority = priority,
-                      .outputs = {{"Codes", 1}},
-                      .into = {{"ResidualOut", {residual}}}})));
-  }
-  return codes;
-}
-
-absl::StatusOr<Array> KVStore::SumOfCodes(const Entry& entry, absl::Span<const Array> codes,
-                                          float threshold, int32_t priority) {
-  std::vector<Array> values;
-  for (const Array& code : codes) {
-    INTERP_ASSIGN_OR_RETURN(const Array here, MoveTo(code, entry.stored.place(), priority));
-    INTERP_ASSIGN_OR_RETURN(values.emplace_back(),
-                            ValuesOfCodes(here, entry.stored.shape(), threshold, priority));
-  }
-  return AddUp(values, entry.stored.place(), priority);
-}
-
-absl::StatusOr<Array> KVStore::SumOverRanks(const Entry& entry, const Array& sum,
-                                            int32_t priority) const {
-  INTERP_ASSIGN_OR_RETURN(const Array own, MoveTo(sum, Place{}, priority));
-  INTERP_ASSIGN_OR_RETURN(const Array all, ranks_->Sum(own, entry.key, priority));
-  return MoveTo(all, entry.stored.place(), priority);
-}
-
-// Codes of different ranks have no sum: all of them go to all ranks, which add up what they mean.
-absl::StatusOr<Array> KVStore::SumOfAllCodes(Entry& entry, const Array& sum, float threshold,
-                                             int32_t priority) {
-  INTERP_ASSIGN_OR_RETURN(const auto codes, Compress(entry, {&sum, 1}, threshold, priority));
-  INTERP_ASSIGN_OR_RETURN(const Array own, MoveTo(codes[0], Place{}, priority));
-  INTERP_ASSIGN_OR_RETURN(const Array all, ranks_->Gather(own, entry.key, priority));
-  std::vector<Array> parts;
-  for (int rank = 0; rank < size(); ++rank) {
-    INTERP_ASSIGN_OR_RETURN(parts.emplace_back(), all.At(rank));
-  }
-  return SumOfCodes(entry, parts, threshold, priority);
-}
-
-absl::Status KVStore::PushRows(const Entry& entry, absl::Span<const Array> values,
-                               const Updater& updater, int32_t priority) const {
-  INTERP_ASSIGN_OR_RETURN(Array joined, JoinRows(values, priority));
-  if (ranks_ != nullptr) {
-    INTERP_ASSIGN_OR_RETURN(joined, ranks_->GatherRows(joined, entry.key, priority));
-  }
-  return Keep(entry, joined, updater, priority);
-}
-
-absl::StatusOr<Array> KVStore::Sum(Entry& entry, absl::Span<const Array> values, float threshold,
-                                   int32_t priority) {
-  const Place home = entry.stored.place();
-  if (ranks_ != nullptr) {
-    INTERP_ASSIGN_OR_RETURN(const Array sum, AddUp(values, home, priority));
-    return threshold > 0 ? SumOfAllCodes(entry, sum, threshold, priority)
-                         : SumOverRanks(entry, sum, priority);
-  }
-  if (threshold == 0) return AddUp(values, home, priority);
-  INTERP_ASSIGN_OR_RETURN(const auto codes, Compress(entry, values, threshold, priority));
-  return SumOfCodes(entry, codes, threshold, priority);
 }
 
 // Its server keeps the key, and updates it by itself.
