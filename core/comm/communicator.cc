@@ -19,22 +19,31 @@ struct CallHeader {
   CommKind kind = CommKind::kBarrier;
   DType dtype = DType::kUndefined;
   ReduceKind reduce = ReduceKind::kSum;
+  uint64_t key = 0;  // of a store, as a number; elsewhere ranks may call a collective differently
   std::array<char, 41> name = {};
 
   bool Matches(const CallHeader& other) const {
     return number == other.number && count == other.count && root == other.root &&
-           kind == other.kind && dtype == other.dtype && reduce == other.reduce;
+           kind == other.kind && dtype == other.dtype && reduce == other.reduce && key == other.key;
   }
 };
 static_assert(std::is_trivially_copyable_v<CallHeader>);
 
-CallHeader HeaderOf(const CommCall& call, int64_t number) {
+// FNV-1a: the same in all processes, and of all of a name where the header has its beginning.
+uint64_t NumberOf(absl::string_view name) {
+  uint64_t number = 0xcbf29ce484222325;
+  for (const char c : name) number = (number ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return number;
+}
+
+CallHeader HeaderOf(const CommCall& call, int64_t number, bool has_key) {
   CallHeader header{.number = number,
                     .count = call.counts.empty() ? call.count : 0,
                     .root = call.root,
                     .kind = call.kind,
                     .dtype = call.dtype,
-                    .reduce = call.reduce};
+                    .reduce = call.reduce,
+                    .key = has_key ? NumberOf(call.name) : 0};
   const size_t length = std::min(call.name.size(), header.name.size() - 1);
   std::memcpy(header.name.data(), call.name.data(), length);
   return header;
@@ -67,7 +76,9 @@ Communicator::Communicator(int number, std::vector<int> members, CommThread* thr
 }
 
 std::string Communicator::Describe(const CommCall& call, int64_t number) const {
+  constexpr size_t kMostBytes = 80;  // many keys may go together
   std::string text(call.name.empty() ? Name(call.kind) : absl::string_view(call.name));
+  if (text.size() > kMostBytes) text.replace(kMostBytes - 3, text.npos, "...");
   absl::StrAppend(&text, " on ", RingName(number_));
   if (!IsPointToPoint(call.kind)) absl::StrAppend(&text, ", number ", number);
   return text;
@@ -142,7 +153,7 @@ void Communicator::Fail(const absl::Status& error) {
 absl::Status Communicator::AddCheck(const CommCall& call, CommJob& job) {
   if (!thread_->options().check || size() == 1) return absl::OkStatus();
   const auto headers = std::make_shared<std::vector<CallHeader>>(size());
-  (*headers)[rank_] = HeaderOf(call, num_started_ + 1);
+  (*headers)[rank_] = HeaderOf(call, num_started_ + 1, number_ == kStores);
   Round check;
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;

@@ -41,6 +41,8 @@ class AcrossRanks {
   absl::StatusOr<Array> Gather(const Array& array, std::string name, int32_t priority) const;
   // All ranks' rows, those of rank 0 first; arrays of rows of one height, width and dtype.
   absl::StatusOr<Array> GatherRows(const Array& rows, std::string name, int32_t priority) const;
+  // As Rings::Fail.
+  void Fail(const absl::Status& error) const { rings_->Fail(error); }
   // Waits until all ranks have come here and what this one has pushed before is done.
   absl::Status Barrier() const;
 

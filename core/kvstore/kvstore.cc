@@ -83,6 +83,11 @@ absl::Status KVStore::CheckCaller() const {
 }
 
 absl::Status KVStore::Init(absl::string_view key, const Array& value) {
+  const absl::Status status = AddKey(key, value);
+  return status.ok() ? status : Missed(status);
+}
+
+absl::Status KVStore::AddKey(absl::string_view key, const Array& value) {
   INTERP_RETURN_IF_ERROR(CheckCaller());
   if (!value || &value.runtime() != &runtime_ || value.is_rows()) {
     return InvalidArgument("key '", key, "' is to begin as ",
@@ -130,6 +135,21 @@ absl::StatusOr<KVStore::Entry*> KVStore::Find(absl::string_view key) {
     return NotFound("the store has no key '", key, "': Init comes first");
   }
   return found->second.get();
+}
+
+absl::StatusOr<KVStore::Entry*> KVStore::EntryOfPush(absl::string_view key,
+                                                     absl::Span<const Array> values,
+                                                     absl::Span<const Array> outs) {
+  INTERP_ASSIGN_OR_RETURN(Entry* const entry, Find(key));
+  INTERP_RETURN_IF_ERROR(CheckValues(*entry, values));
+  INTERP_RETURN_IF_ERROR(CheckOuts(*entry, outs));
+  return entry;
+}
+
+// What this rank calls next would meet what the others wait for.
+absl::Status KVStore::Missed(const absl::Status& error) const {
+  if (ranks_ != nullptr) ranks_->Fail(error);
+  return error;
 }
 
 KVStore::Settings KVStore::settings() {
@@ -180,11 +200,13 @@ absl::Status KVStore::PushToServer(Entry& entry, absl::Span<const Array> values,
 
 absl::Status KVStore::PushLocked(Entry& entry, absl::Span<const Array> values, int32_t priority) {
   const Settings settings = this->settings();
-  INTERP_RETURN_IF_ERROR(CheckTreatment(entry, values, settings));
-  if (client_ != nullptr) return PushToServer(entry, values, settings, priority);
-  if (values[0].is_rows()) return PushRows(entry, values, settings.updater, priority);
-  INTERP_ASSIGN_OR_RETURN(const Array sum, Sum(entry, values, settings.threshold, priority));
-  return Keep(entry, sum, settings.updater, priority);
+  if (client_ != nullptr) {
+    INTERP_RETURN_IF_ERROR(CheckTreatment(entry, values, settings));
+    return PushToServer(entry, values, settings, priority);
+  }
+  const absl::StatusOr<Array> sum = Sum(entry, values, settings, priority);
+  if (!sum.ok()) return Missed(sum.status());
+  return Keep(entry, *sum, settings.updater, priority);
 }
 
 absl::Status KVStore::Keep(const Entry& entry, const Array& sum, const Updater& updater,
@@ -220,13 +242,13 @@ absl::Status KVStore::Pull(absl::string_view key, absl::Span<const Array> outs, 
 
 absl::Status KVStore::PushPull(absl::string_view key, absl::Span<const Array> values,
                                absl::Span<const Array> outs, int32_t priority) {
-  INTERP_ASSIGN_OR_RETURN(Entry* const entry, Find(key));
-  INTERP_RETURN_IF_ERROR(CheckValues(*entry, values));
-  INTERP_RETURN_IF_ERROR(CheckOuts(*entry, outs));
+  const absl::StatusOr<Entry*> found = EntryOfPush(key, values, outs);
+  if (!found.ok()) return client_ != nullptr ? found.status() : Missed(found.status());
+  Entry& entry = **found;
   const Tape::Pause pause;
-  std::lock_guard<std::mutex> lock(entry->mutex);
-  INTERP_RETURN_IF_ERROR(PushLocked(*entry, values, priority));
-  return PullLocked(*entry, outs, priority);
+  std::lock_guard<std::mutex> lock(entry.mutex);
+  INTERP_RETURN_IF_ERROR(PushLocked(entry, values, priority));
+  return PullLocked(entry, outs, priority);
 }
 
 absl::Status KVStore::PullRows(absl::string_view key, std::vector<int64_t> rows, const Array& out,

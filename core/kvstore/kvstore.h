@@ -68,10 +68,10 @@ class KVStore {
   // the least so far. `dist_sync` is `local` of all ranks of `rings` together, `dist_device_sync`
   // is `device`: a push adds up what all of them push, and each updates and keeps the same values.
   // Ranks call Init, Push, PushPull and Barrier in the same order, from one thread; priorities are
-  // each rank's own affair. `dist_async` adds nothing up over ranks: each key is kept by one rank,
-  // which updates it at each push of any (store_client.h); Init, SetUpdater, SetOptimizer and
-  // Barrier are called by all ranks, which end their stores together. InvalidArgument lists the
-  // kinds.
+  // each rank's own affair. A call that is refused ends the ranks' communication (Rings::Fail).
+  // `dist_async` adds nothing up over ranks: each key is kept by one rank, which updates it at each
+  // push of any (store_client.h); Init, SetUpdater, SetOptimizer and Barrier are called by all
+  // ranks, which end their stores together. InvalidArgument lists the kinds.
   static absl::StatusOr<std::unique_ptr<KVStore>> Create(ArrayRuntime& runtime,
                                                          absl::string_view kind,
                                                          std::shared_ptr<Rings> rings = nullptr);
@@ -138,7 +138,14 @@ class KVStore {
 
   KVStore(ArrayRuntime& runtime, absl::string_view kind);
   Place NextHome(size_t bytes);
+  absl::Status AddKey(absl::string_view key, const Array& value);
   absl::StatusOr<Entry*> Find(absl::string_view key);
+  absl::StatusOr<Entry*> EntryOfPush(absl::string_view key, absl::Span<const Array> values,
+                                     absl::Span<const Array> outs);
+  absl::StatusOr<std::vector<Entry*>> EntriesOf(absl::Span<const KeyedPush> pushes,
+                                                const Settings& settings);
+  // `error`, with which this rank takes no part in what all of them do.
+  absl::Status Missed(const absl::Status& error) const;
   absl::Status CheckCaller() const;
   absl::Status CheckValues(const Entry& entry, absl::Span<const Array> values) const;
   absl::Status CheckOuts(const Entry& entry, absl::Span<const Array> outs) const;
@@ -156,14 +163,14 @@ class KVStore {
   size_t EndOfBucket(absl::Span<const KeyedPush> pushes, absl::Span<Entry* const> entries) const;
   absl::Status PushBucket(absl::Span<const KeyedPush> pushes, absl::Span<Entry* const> entries,
                           const Updater& updater, int32_t priority);
-  // The sum of what all ranks push, where the key is kept.
-  absl::StatusOr<Array> Sum(Entry& entry, absl::Span<const Array> values, float threshold,
+  absl::StatusOr<Array> SumOfBucket(absl::Span<const KeyedPush> pushes,
+                                    absl::Span<Entry* const> entries, int32_t priority) const;
+  // The sum of what all ranks push, where the key is kept; of rows all of them.
+  absl::StatusOr<Array> Sum(Entry& entry, absl::Span<const Array> values, const Settings& settings,
                             int32_t priority);
   absl::StatusOr<Array> SumOverRanks(const Entry& entry, const Array& sum, int32_t priority) const;
   absl::StatusOr<Array> SumOfAllCodes(Entry& entry, const Array& sum, float threshold,
                                       int32_t priority);
-  absl::Status PushRows(const Entry& entry, absl::Span<const Array> values, const Updater& updater,
-                        int32_t priority) const;
   // The codes of each value, where it lies; what they mean, where the key is kept.
   absl::StatusOr<std::vector<Array>> Compress(Entry& entry, absl::Span<const Array> values,
                                               float threshold, int32_t priority);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_join.h"
 #include "core/array/array_runtime.h"
 #include "core/array/tape.h"
 #include "core/kvstore/add_up.h"
@@ -77,25 +78,31 @@ size_t KVStore::EndOfBucket(absl::Span<const KeyedPush> pushes,
   return std::max<size_t>(end, 1);
 }
 
+absl::StatusOr<Array> KVStore::SumOfBucket(absl::Span<const KeyedPush> pushes,
+                                           absl::Span<Entry* const> entries,
+                                           int32_t priority) const {
+  std::vector<Array> own;
+  std::vector<absl::string_view> keys;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Place home = entries[i]->stored.place();
+    INTERP_ASSIGN_OR_RETURN(const Array sum, AddUp(pushes[i].values, home, priority));
+    INTERP_ASSIGN_OR_RETURN(own.emplace_back(), MoveTo(sum, Place{}, priority));
+    keys.push_back(entries[i]->key);
+  }
+  INTERP_ASSIGN_OR_RETURN(const Array joined, JoinElements(own, priority));
+  return ranks_->Sum(joined, absl::StrJoin(keys, ", "), priority);
+}
+
 absl::Status KVStore::PushBucket(absl::Span<const KeyedPush> pushes,
                                  absl::Span<Entry* const> entries, const Updater& updater,
                                  int32_t priority) {
   const Tape::Pause pause;
   const auto locks = LockAll(std::vector<Entry*>(entries.begin(), entries.end()));
-  std::vector<Array> own;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const Place home = entries[i]->stored.place();
-    INTERP_ASSIGN_OR_RETURN(const Array sum, AddUp(pushes[i].values, home, priority));
-    INTERP_ASSIGN_OR_RETURN(own.emplace_back(), MoveTo(sum, Place{}, priority));
-  }
-  INTERP_ASSIGN_OR_RETURN(const Array joined, JoinElements(own, priority));
-  INTERP_ASSIGN_OR_RETURN(
-      const Array all,
-      ranks_->Sum(joined, absl::StrCat(entries[0]->key, " and ", entries.size() - 1, " more"),
-                  priority));
+  const absl::StatusOr<Array> all = SumOfBucket(pushes, entries, priority);
+  if (!all.ok()) return Missed(all.status());
   const auto keep = [&](size_t i, int64_t at) -> absl::Status {
     const Entry& entry = *entries[i];
-    INTERP_ASSIGN_OR_RETURN(const Array part, all.Slice(at, at + own[i].numel()));
+    INTERP_ASSIGN_OR_RETURN(const Array part, all->Slice(at, at + entry.stored.numel()));
     INTERP_ASSIGN_OR_RETURN(const Array shaped, part.Reshape(entry.stored.shape()));
     INTERP_ASSIGN_OR_RETURN(const Array sum, MoveTo(shaped, entry.stored.place(), priority));
     INTERP_RETURN_IF_ERROR(Keep(entry, sum, updater, priority));
@@ -105,7 +112,7 @@ absl::Status KVStore::PushBucket(absl::Span<const KeyedPush> pushes,
   int64_t at = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     status.Update(keep(i, at));
-    at += own[i].numel();
+    at += entries[i]->stored.numel();
   }
   return status;
 }
@@ -132,20 +139,25 @@ absl::Status KVStore::CheckTreatment(const Entry& entry, absl::Span<const Array>
   return absl::OkStatus();
 }
 
-absl::Status KVStore::PushPullAll(absl::Span<const KeyedPush> pushes, int32_t priority) {
-  const Settings settings = this->settings();
+absl::StatusOr<std::vector<KVStore::Entry*>> KVStore::EntriesOf(absl::Span<const KeyedPush> pushes,
+                                                                const Settings& settings) {
   std::vector<Entry*> entries;
   for (const KeyedPush& push : pushes) {
-    INTERP_ASSIGN_OR_RETURN(Entry* const entry, Find(push.key));
-    INTERP_RETURN_IF_ERROR(CheckValues(*entry, push.values));
+    INTERP_ASSIGN_OR_RETURN(Entry* const entry, EntryOfPush(push.key, push.values, push.outs));
     INTERP_RETURN_IF_ERROR(CheckTreatment(*entry, push.values, settings));
-    INTERP_RETURN_IF_ERROR(CheckOuts(*entry, push.outs));
     entries.push_back(entry);
   }
+  return entries;
+}
+
+absl::Status KVStore::PushPullAll(absl::Span<const KeyedPush> pushes, int32_t priority) {
+  const Settings settings = this->settings();
+  const absl::StatusOr<std::vector<Entry*>> entries = EntriesOf(pushes, settings);
+  if (!entries.ok()) return client_ != nullptr ? entries.status() : Missed(entries.status());
   const bool joins = ranks_ != nullptr && client_ == nullptr && settings.threshold == 0;
   absl::Status status;
   for (size_t i = 0; i < pushes.size();) {
-    const absl::Span<Entry* const> left = absl::MakeConstSpan(entries).subspan(i);
+    const absl::Span<Entry* const> left = absl::MakeConstSpan(*entries).subspan(i);
     const size_t count = joins ? EndOfBucket(pushes.subspan(i), left) : 1;
     const KeyedPush& first = pushes[i];
     status.Update(count == 1 ? PushPull(first.key, first.values, first.outs, priority)

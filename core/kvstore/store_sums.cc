@@ -50,11 +50,14 @@ absl::StatusOr<Array> KVStore::SumOverRanks(const Entry& entry, const Array& sum
 }
 
 // Codes of different ranks have no sum: all of them go to all ranks, which add up what they mean.
+// That depends on the threshold, so it is a part of what ranks compare.
 absl::StatusOr<Array> KVStore::SumOfAllCodes(Entry& entry, const Array& sum, float threshold,
                                              int32_t priority) {
   INTERP_ASSIGN_OR_RETURN(const auto codes, Compress(entry, {&sum, 1}, threshold, priority));
   INTERP_ASSIGN_OR_RETURN(const Array own, MoveTo(codes[0], Place{}, priority));
-  INTERP_ASSIGN_OR_RETURN(const Array all, ranks_->Gather(own, entry.key, priority));
+  INTERP_ASSIGN_OR_RETURN(
+      const Array all,
+      ranks_->Gather(own, absl::StrCat("threshold ", threshold, ", ", entry.key), priority));
   std::vector<Array> parts;
   for (int rank = 0; rank < size(); ++rank) {
     INTERP_ASSIGN_OR_RETURN(parts.emplace_back(), all.At(rank));
@@ -62,17 +65,15 @@ absl::StatusOr<Array> KVStore::SumOfAllCodes(Entry& entry, const Array& sum, flo
   return SumOfCodes(entry, parts, threshold, priority);
 }
 
-absl::Status KVStore::PushRows(const Entry& entry, absl::Span<const Array> values,
-                               const Updater& updater, int32_t priority) const {
-  INTERP_ASSIGN_OR_RETURN(Array joined, JoinRows(values, priority));
-  if (ranks_ != nullptr) {
-    INTERP_ASSIGN_OR_RETURN(joined, ranks_->GatherRows(joined, entry.key, priority));
+absl::StatusOr<Array> KVStore::Sum(Entry& entry, absl::Span<const Array> values,
+                                   const Settings& settings, int32_t priority) {
+  INTERP_RETURN_IF_ERROR(CheckTreatment(entry, values, settings));
+  if (values[0].is_rows()) {
+    INTERP_ASSIGN_OR_RETURN(const Array joined, JoinRows(values, priority));
+    if (ranks_ == nullptr) return joined;
+    return ranks_->GatherRows(joined, entry.key, priority);
   }
-  return Keep(entry, joined, updater, priority);
-}
-
-absl::StatusOr<Array> KVStore::Sum(Entry& entry, absl::Span<const Array> values, float threshold,
-                                   int32_t priority) {
+  const float threshold = settings.threshold;
   const Place home = entry.stored.place();
   if (ranks_ != nullptr) {
     INTERP_ASSIGN_OR_RETURN(const Array sum, AddUp(values, home, priority));

@@ -137,27 +137,26 @@ TEST(StoreOfRanks, KeysPushedTogetherTravelTogetherToTheSameBits) {
 }
 
 TEST(StoreOfRanks, NothingIsPushedWhereOneOfManyDoesNotFit) {
-  WithStores({.size = 2}, kKind, [](ArrayRuntime& runtime, KVStore& store) {
-    INTERP_RETURN_IF_ERROR(store.Init("a", ArrayOf(runtime, {1}, {5})));
-    const Array one = ArrayOf(runtime, {1}, {1});
-    EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"a", {ArrayOf(runtime, {2}, {1, 2})}}}),
-                FailsWith(kInvalid, "key 'a' is pushed"));
-    EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"none", {one}}}),
-                FailsWith(absl::StatusCode::kNotFound, "no key 'none'"));
-    INTERP_RETURN_IF_ERROR(store.Init("r", ArrayOf(runtime, {2, 1}, {0, 0})));
-    const Array rows =
-        *runtime.FromRows(Tensor::Of<float>({1, 1}, {3}), {.rows = {1}, .height = 2});
-    EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"r", {rows}}}),
-                FailsWith(kInvalid, "rows are pushed to key 'r' on cpu; they need an updater"));
-    INTERP_RETURN_IF_ERROR(store.SetCompression({}));
-    INTERP_RETURN_IF_ERROR(store.Init("d", *runtime.New({1}, DType::kFloat64)));
-    EXPECT_THAT(store.PushPullAll({{"a", {one}}, {"d", {*runtime.New({1}, DType::kFloat64)}}}),
-                FailsWith(absl::StatusCode::kUnimplemented, "not float64 as of key 'd'"));
-    const Array out = *runtime.New({1}, DType::kFloat32);
-    INTERP_RETURN_IF_ERROR(store.Pull("a", {out}));
-    EXPECT_THAT(FloatsOf(out), ElementsAre(5));
-    return absl::OkStatus();
-  });
+  const std::unique_ptr<ArrayRuntime> owned = NewRuntime();
+  ArrayRuntime& runtime = *owned;
+  const auto store = *KVStore::Create(runtime, kKind, Rings::Alone());
+  ASSERT_THAT(store->Init("a", ArrayOf(runtime, {1}, {5})), IsOk());
+  const Array one = ArrayOf(runtime, {1}, {1});
+  EXPECT_THAT(store->PushPullAll({{"a", {one}}, {"a", {ArrayOf(runtime, {2}, {1, 2})}}}),
+              FailsWith(kInvalid, "key 'a' is pushed"));
+  EXPECT_THAT(store->PushPullAll({{"a", {one}}, {"none", {one}}}),
+              FailsWith(absl::StatusCode::kNotFound, "no key 'none'"));
+  ASSERT_THAT(store->Init("r", ArrayOf(runtime, {2, 1}, {0, 0})), IsOk());
+  const Array rows = *runtime.FromRows(Tensor::Of<float>({1, 1}, {3}), {.rows = {1}, .height = 2});
+  EXPECT_THAT(store->PushPullAll({{"a", {one}}, {"r", {rows}}}),
+              FailsWith(kInvalid, "rows are pushed to key 'r' on cpu; they need an updater"));
+  ASSERT_THAT(store->SetCompression({}), IsOk());
+  ASSERT_THAT(store->Init("d", *runtime.New({1}, DType::kFloat64)), IsOk());
+  EXPECT_THAT(store->PushPullAll({{"a", {one}}, {"d", {*runtime.New({1}, DType::kFloat64)}}}),
+              FailsWith(absl::StatusCode::kUnimplemented, "not float64 as of key 'd'"));
+  const Array out = *runtime.New({1}, DType::kFloat32);
+  ASSERT_THAT(store->Pull("a", {out}), IsOk());
+  EXPECT_THAT(FloatsOf(out), ElementsAre(5));
 }
 
 // What the others push to the other keys finds its like here.
