@@ -40,6 +40,7 @@ class Communicator {
   int number() const { return number_; }
   int rank() const { return rank_; }  // in the ring
   int size() const { return static_cast<int>(members_.size()); }
+  const std::vector<int>& members() const { return members_; }  // ranks, in the ring's order
 
   // Starts a call and returns at once; its memory stays as it is until the request is done. Where
   // the ranks' communication fails, messages under way may still touch it: `memory`, that of `in`

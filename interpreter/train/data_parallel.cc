@@ -55,6 +55,12 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
     return InvalidArgument("ring ", options.ring_id, " has ", made->ring_->size(), " of ",
                            made->rings_->size(), " ranks, and data-parallel training needs all");
   }
+  // What rank 0 of the ring has would go to all, and the checkpoint is in rank 0 of the launcher.
+  if (made->ring_->members() != made->rings_->AllRanks()) {
+    return InvalidArgument("ring ", options.ring_id, " (--ring ", options.ring_id,
+                           "=...) has the ranks in another order than the launcher, and "
+                           "data-parallel training begins as the launcher's rank 0 says");
+  }
   INTERP_ASSIGN_OR_RETURN(DataParallelProgram rewritten, MakeDataParallel(main, options));
   for (const std::string& name : fetches) {
     made->fetches_.push_back({.name = name,
