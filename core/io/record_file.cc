@@ -37,7 +37,11 @@ absl::Status RecordFile::ReadIndex(const std::string& index_path) {
   INTERP_ASSIGN_OR_RETURN(places_, ParseRecordIndex(text));
   has_index_ = true;
   std::ranges::sort(places_, {}, &RecordPlace::offset);
-  if (places_.empty()) return absl::OkStatus();
+  if (places_.empty()) {
+    if (bytes().empty()) return absl::OkStatus();
+    return DataLoss("names no record of '", path_, "', which has ", bytes().size(),
+                    " bytes; remove the index, and the records are found all the same");
+  }
   // Of a file that was cut off, or of another one, the last record tells.
   const absl::StatusOr<uint64_t> end = SkipRecord(bytes(), places_.back().offset);
   if (!end.ok()) {

@@ -20,8 +20,9 @@ class RecordFile {
   // walking from head to head. With `skip_damaged` the file itself is read through instead; what is
   // damaged is left out and noted in damage().
   // Errors start with the path: those of MappedFile, of ParseRecordIndex and of ReadRecord;
-  // DataLoss for an index that reaches beyond the file, as one of another file does. Whether an
-  // index leaves out records in the middle of the file is not looked at.
+  // DataLoss for an index that reaches beyond the file, as one of another file does, and for one
+  // that names nothing. Whether an index leaves out records in the middle of the file is not looked
+  // at.
   static absl::StatusOr<RecordFile> Open(const std::string& path, bool skip_damaged = false);
 
   const std::string& path() const { return path_; }

@@ -117,6 +117,17 @@ TEST(RecordFile, WhatAnIndexLeavesOutAtEitherEndIsTold) {
               ElementsAre(ByteRange{.begin = 0, .end = 12}, ByteRange{.begin = 24, .end = 36}));
 }
 
+// As it is when a packer was killed; all records would be left out without a word.
+TEST(RecordFile, AnIndexOfNothingIsAnError) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one", "two"});
+  std::ofstream(folder / "a.idx") << "\n";
+  EXPECT_THAT(RecordFile::Open(folder / "a.rec"),
+              FailsWith(absl::StatusCode::kDataLoss, "a.idx: names no record of "));
+  EXPECT_THAT(Payloads(*RecordFile::Open(folder / "a.rec", /*skip_damaged=*/true)),
+              ElementsAre("one", "two"));
+}
+
 TEST(RecordFile, WhatIsDamagedIsToldOrLeftOut) {
   const TempFolder folder;
   Write(folder / "a.rec", {"one", "two", "three"});
