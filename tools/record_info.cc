@@ -1,7 +1,6 @@
 #include "tools/record_info.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -36,8 +35,7 @@ RecordLine LineOf(const Record& record) {
 // Compares the index with the records that were found.
 void CheckIndex(RecordInfo& info) {
   const std::string path = IndexPathOf(info.path);
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return;
+  if (!MayBeIndex(path)) return;
   const absl::StatusOr<std::string> text = ReadFile(path);
   const absl::StatusOr<std::vector<RecordPlace>> places =
       text.ok() ? ParseRecordIndex(*text) : text.status();

@@ -36,9 +36,10 @@ class OpenFile {
   int fd_;
 };
 
-absl::StatusOr<OpenFile> OpenForReading(const std::string& path, struct stat* info) {
+// `flags`: beside those of all that is read.
+absl::StatusOr<OpenFile> OpenForReading(const std::string& path, int flags, struct stat* info) {
   if (path.find('\0') != std::string::npos) return InvalidArgument("a path holds a zero byte");
-  OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
   if (file.get() < 0 || fstat(file.get(), info) != 0) return SystemError("open", path);
   if (S_ISDIR(info->st_mode)) return InvalidArgument("'", path, "' is a directory");
   return file;
@@ -68,7 +69,7 @@ int CreateBeside(const std::string& target, std::string& temporary) {
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   constexpr size_t kChunkBytes = size_t{1} << 16;
   struct stat info;
-  INTERP_ASSIGN_OR_RETURN(const OpenFile file, OpenForReading(path, &info));
+  INTERP_ASSIGN_OR_RETURN(const OpenFile file, OpenForReading(path, /*flags=*/0, &info));
   const auto too_long = [&] {
     return ResourceExhausted("'", path, "' has more than ", max_bytes, " bytes");
   };
@@ -93,7 +94,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) 
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
   struct stat info;
-  INTERP_ASSIGN_OR_RETURN(const OpenFile file, OpenForReading(path, &info));
+  // A pipe, which cannot be mapped, is not waited for.
+  INTERP_ASSIGN_OR_RETURN(const OpenFile file, OpenForReading(path, O_NONBLOCK, &info));
   if (!S_ISREG(info.st_mode)) return InvalidArgument("'", path, "' is not a regular file");
   const auto size_bytes = static_cast<size_t>(info.st_size);
   if (size_bytes == 0) return std::shared_ptr<const MappedFile>(new MappedFile(nullptr, 0));

@@ -13,10 +13,9 @@ absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path, bool skip_d
   INTERP_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> mapped, MappedFile::Open(path));
   RecordFile file(path, std::move(mapped));
   const std::string index_path = IndexPathOf(path);
-  std::error_code ignored;
   if (skip_damaged) {
     file.ReadThrough();
-  } else if (std::filesystem::exists(index_path, ignored)) {
+  } else if (MayBeIndex(index_path)) {
     const absl::Status read = file.ReadIndex(index_path);
     if (!read.ok()) return Annotate(read, index_path);
   } else {

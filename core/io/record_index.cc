@@ -1,6 +1,7 @@
 #include "core/io/record_index.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -56,6 +57,12 @@ absl::StatusOr<std::vector<RecordPlace>> ParseRecordIndex(absl::string_view text
 
 std::string IndexPathOf(absl::string_view record_path) {
   return absl::StrCat(absl::StripSuffix(record_path, ".rec"), ".idx");
+}
+
+bool MayBeIndex(const std::string& index_path) {
+  std::error_code ignored;
+  const std::filesystem::file_status kind = std::filesystem::status(index_path, ignored);
+  return std::filesystem::exists(kind) && !std::filesystem::is_other(kind);
 }
 
 }  // namespace interp

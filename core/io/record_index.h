@@ -26,5 +26,7 @@ absl::StatusOr<std::vector<RecordPlace>> ParseRecordIndex(absl::string_view text
 
 // "train.idx" for "train.rec"; of other names, with ".idx" behind them.
 std::string IndexPathOf(absl::string_view record_path);
+// Whether something is there to be read as an index: a pipe, which would be waited for, is not.
+bool MayBeIndex(const std::string& index_path);
 
 }  // namespace interp

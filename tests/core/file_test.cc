@@ -65,6 +65,12 @@ TEST(FileTest, ReadingIsBounded) {
   EXPECT_EQ(MappedFile::Open("/dev/zero").status().message(), "'/dev/zero' is not a regular file");
 }
 
+TEST(FileTest, APipeIsNotWaitedForToBeMapped) {
+  const TempFolder folder;
+  ASSERT_EQ(mkfifo((folder / "f").c_str(), 0600), 0);
+  EXPECT_EQ(MappedFile::Open(folder / "f").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(FileTest, NothingRemainsWithoutCommit) {
   const TempFolder folder;
   {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -126,6 +127,15 @@ TEST(RecordFile, AnIndexOfNothingIsAnError) {
               FailsWith(absl::StatusCode::kDataLoss, "a.idx: names no record of "));
   EXPECT_THAT(Payloads(*RecordFile::Open(folder / "a.rec", /*skip_damaged=*/true)),
               ElementsAre("one", "two"));
+}
+
+// It would be waited for.
+TEST(RecordFile, APipeIsNoIndex) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one"});
+  std::filesystem::remove(folder / "a.idx");
+  ASSERT_EQ(mkfifo((folder / "a.idx").c_str(), 0600), 0);
+  EXPECT_FALSE(RecordFile::Open(folder / "a.rec")->has_index());
 }
 
 TEST(RecordFile, WhatIsDamagedIsToldOrLeftOut) {
