@@ -8,6 +8,13 @@
 #include "core/errno_status.h"
 
 namespace interp {
+namespace {
+
+// Behind an error at a place that an index gave.
+constexpr absl::string_view kIndexMayBeWrong =
+    "; the file is damaged, or the index is not its own (remove it then)";
+
+}  // namespace
 
 absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path, bool skip_damaged) {
   INTERP_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> mapped, MappedFile::Open(path));
@@ -27,8 +34,9 @@ absl::StatusOr<RecordFile> RecordFile::Open(const std::string& path, bool skip_d
 
 absl::StatusOr<Record> RecordFile::Read(size_t i, std::string& joined) const {
   absl::StatusOr<Record> record = ReadRecord(bytes(), places_[i].offset, joined);
-  if (!record.ok()) return Annotate(record.status(), path_);
-  return record;
+  if (record.ok()) return record;
+  return absl::Status(record.status().code(), absl::StrCat(path_, ": ", record.status().message(),
+                                                           has_index_ ? kIndexMayBeWrong : ""));
 }
 
 absl::Status RecordFile::ReadIndex(const std::string& index_path) {
@@ -45,8 +53,7 @@ absl::Status RecordFile::ReadIndex(const std::string& index_path) {
   const absl::StatusOr<uint64_t> end = SkipRecord(bytes(), places_.back().offset);
   if (!end.ok()) {
     return DataLoss("record ", places_.back().key, " is not in '", path_,
-                    "': ", end.status().message(),
-                    "; the file is damaged, or the index is not its own (remove it then)");
+                    "': ", end.status().message(), kIndexMayBeWrong);
   }
   const uint64_t begin = places_.front().offset;
   if (begin > 0) unindexed_.push_back({.begin = 0, .end = begin});

@@ -35,7 +35,7 @@ class RecordFile {
   const std::vector<ByteRange>& unindexed() const { return unindexed_; }
 
   // The record places()[i]; its payload is a view of the file or of `joined`. Errors are those of
-  // ReadRecord behind the path.
+  // ReadRecord behind the path; where an index gave the place, they say that it may be wrong.
   absl::StatusOr<Record> Read(size_t i, std::string& joined) const;
 
  private:

@@ -99,6 +99,17 @@ TEST(RecordFile, AnIndexOfAnotherFileIsAnError) {
   EXPECT_THAT(file.Read(1, joined), IsOk());
 }
 
+// The offset of its last line is one of a place before.
+TEST(RecordFile, AnIndexThatIsCutOffIsBlamedToo) {
+  const TempFolder folder;
+  Write(folder / "a.rec", {"one", "two", "six"});
+  std::ofstream(folder / "a.idx") << "0\t0\n1\t12\n2\t2";
+  const RecordFile file = RecordFile::Open(folder / "a.rec").value();
+  std::string joined;
+  EXPECT_THAT(file.Read(1, joined),
+              FailsWith(absl::StatusCode::kDataLoss, "or the index is not its own"));
+}
+
 // One record would be read twice and the other never.
 TEST(RecordFile, AnIndexThatHoldsARecordTwiceIsAnError) {
   const TempFolder folder;
