@@ -237,13 +237,15 @@ absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& bl
 // What ranks have to agree on to take shares of the same batches.
 std::string AgreementOf(const TrainSession& session) {
   const BatchOptions& batches = session.order.batches;
-  return absl::StrCat(session.order.num_samples, " samples, batches of ", batches.batch_size,
-                      batches.drop_last ? " without the last" : "",
-                      batches.shuffle ? absl::StrCat(", shuffled with seed ", batches.seed) : "",
-                      ", blocks of ", batches.shuffle_block, ", a buffer of ",
-                      batches.shuffle_buffer, ", to step ", session.last_step, ", epoch ",
-                      session.last_epoch, ", ", session.trainer->core().plan().instructions.size(),
-                      " instructions");
+  return absl::StrCat(
+      session.order.num_samples, " samples",
+      batches.num_parts > 1 ? absl::StrCat(", part ", batches.part_index, " of ", batches.num_parts)
+                            : "",
+      ", batches of ", batches.batch_size, batches.drop_last ? " without the last" : "",
+      batches.shuffle ? absl::StrCat(", shuffled with seed ", batches.seed) : "", ", blocks of ",
+      batches.shuffle_block, ", a buffer of ", batches.shuffle_buffer, ", to step ",
+      session.last_step, ", epoch ", session.last_epoch, ", ",
+      session.trainer->core().plan().instructions.size(), " instructions");
 }
 
 absl::Status CheckAgreement(Communicator& ring, const TrainSession& session) {

@@ -217,6 +217,22 @@ TEST(Ranks, HaveToAgreeOnTheirData) {
   EXPECT_THAT(result.err, HasSubstr("rank 0 has 60 samples"));
 }
 
+TEST(Ranks, HaveToAgreeOnTheirPart) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfClicks();
+  const auto with_part = [&](const std::string& part) {
+    return training->Arguments(
+        "part", {"--data-parallel", "--steps", "2", "--num-parts", "2", "--part-index", part});
+  };
+  std::vector<std::string> both = RanksOf(1, with_part("0"));
+  both.insert(both.end(), {":", "-n", "1", INTERP_BINARY_DIR "/interp"});
+  for (const std::string& argument : with_part("1")) both.push_back(argument);
+  const CommandResult result = RunProgram(kMpirun, both);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("this rank has 200 samples, part 1 of 2,"));
+  EXPECT_THAT(result.err, HasSubstr("rank 0 has 200 samples, part 0 of 2,"));
+}
+
 TEST(Ranks, TrainOnSimulatedDevices) {
   SKIP_WITHOUT_MPI();
   const std::unique_ptr<Training> training = Training::OfLeNet();
