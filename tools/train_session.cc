@@ -234,7 +234,7 @@ absl::Status Resume(const TrainFlags& flags, TrainSession& session, ExitCode& bl
   return absl::OkStatus();
 }
 
-// What ranks have to agree on to take shares of the same batches.
+// What ranks have to agree on to hold the same state and to take shares of the same batches.
 std::string AgreementOf(const TrainSession& session) {
   const BatchOptions& batches = session.order.batches;
   return absl::StrCat(
@@ -245,14 +245,16 @@ std::string AgreementOf(const TrainSession& session) {
       batches.shuffle ? absl::StrCat(", shuffled with seed ", batches.seed) : "", ", blocks of ",
       batches.shuffle_block, ", a buffer of ", batches.shuffle_buffer, ", to step ",
       session.last_step, ", epoch ", session.last_epoch, ", ",
+      session.trainer->persistables().size(), " parameters and states, ",
       session.trainer->core().plan().instructions.size(), " instructions");
 }
 
-absl::Status CheckAgreement(Communicator& ring, const TrainSession& session) {
+absl::Status CheckAgreement(const TrainFlags& flags, const TrainSession& session) {
+  if (!flags.data_parallel || flags.rings == nullptr) return absl::OkStatus();
   const std::string own = AgreementOf(session);
   std::array<char, 512> rank0 = {};
   std::memcpy(rank0.data(), own.data(), std::min(own.size(), rank0.size() - 1));
-  INTERP_RETURN_IF_ERROR(BroadcastBytes(ring, rank0.data(), rank0.size()));
+  INTERP_RETURN_IF_ERROR(BroadcastBytes(flags.rings->World(), rank0.data(), rank0.size()));
   if (own == rank0.data()) return absl::OkStatus();
   return InvalidArgument("--data-parallel: this rank has ", own, ", rank 0 has ", rank0.data(),
                          "; expected the same data, program and flags on all ranks");
@@ -262,9 +264,7 @@ absl::Status CheckAgreement(Communicator& ring, const TrainSession& session) {
 absl::Status FollowRank0(const TrainFlags& flags, TrainSession& session) {
   INTERP_RETURN_IF_ERROR(session.trainer->ShareState());
   if (!flags.data_parallel || flags.rings == nullptr) return absl::OkStatus();
-  Communicator& all = flags.rings->World();
-  INTERP_RETURN_IF_ERROR(CheckAgreement(all, session));
-  return BroadcastBytes(all, &session.position, sizeof(session.position));
+  return BroadcastBytes(flags.rings->World(), &session.position, sizeof(session.position));
 }
 
 absl::Status ReadSamples(const TrainFlags& flags, TrainSession& session) {
@@ -374,6 +374,7 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   INTERP_RETURN_IF_ERROR(OpenCheckpoints(flags, session, blame));
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(ReadSamples(flags, session));
+  INTERP_RETURN_IF_ERROR(CheckAgreement(flags, session));
   blame = ExitCode::kModelUnusable;
   INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
   INTERP_RETURN_IF_ERROR(Resume(flags, session, blame));

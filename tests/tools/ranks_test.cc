@@ -228,9 +228,30 @@ TEST(Ranks, HaveToAgreeOnTheirPart) {
   both.insert(both.end(), {":", "-n", "1", INTERP_BINARY_DIR "/interp"});
   for (const std::string& argument : with_part("1")) both.push_back(argument);
   const CommandResult result = RunProgram(kMpirun, both);
-  EXPECT_NE(result.exit_code, 0);
+  EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("this rank has 200 samples, part 1 of 2,"));
   EXPECT_THAT(result.err, HasSubstr("rank 0 has 200 samples, part 0 of 2,"));
+}
+
+// Before rank 0 says what they are: one of the ranks has one more.
+TEST(Ranks, HaveToAgreeOnTheirParameters) {
+  SKIP_WITHOUT_MPI();
+  const std::unique_ptr<Training> training = Training::OfClicks();
+  std::filesystem::copy_file(*training / "train.pdmodel", *training / "train0.pdmodel");
+  std::string forward = Read(*training / "forward.txt");
+  forward.insert(forward.find("  var table"), "  var extra float32[4000] param\n");
+  std::ofstream(*training / "more.txt") << forward;
+  const CommandResult made =
+      RunInterp({"backward", *training / "more.txt", "--loss", "loss", "--optimizer",
+                 "sgd:learning_rate=0.5", "-o", *training / "train1.pdmodel"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  std::vector<std::string> arguments = training->Arguments("differ", {"--data-parallel"});
+  *std::find(arguments.begin(), arguments.end(), *training / "train.pdmodel") =
+      *training / "train{rank}.pdmodel";
+  const CommandResult result = RunRanks(2, arguments);
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("5 parameters and states"));
+  EXPECT_THAT(result.err, HasSubstr("rank 0 has 200 samples"));
 }
 
 TEST(Ranks, TrainOnSimulatedDevices) {
