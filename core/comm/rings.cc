@@ -142,11 +142,19 @@ absl::Status Rings::LearnNames(const std::string& own) {
 absl::StatusOr<int> Rings::TakeTags(int count) {
   constexpr int kLeftForPrograms = 128;
   const std::scoped_lock lock(mutex_);
-  if (num_free_tags_ - count < kLeftForPrograms) {
+  const int num_free = taken_tags_.empty() ? Communicator::kNumTags : taken_tags_.back().first;
+  if (num_free - count < kLeftForPrograms) {
     return ResourceExhausted("no more tags of messages are left: too many stores over these ranks");
   }
-  num_free_tags_ -= count;
-  return num_free_tags_;
+  taken_tags_.push_back({.first = num_free - count});
+  return num_free - count;
+}
+
+void Rings::GiveTags(int first) {
+  const std::scoped_lock lock(mutex_);
+  const auto given = std::ranges::find(taken_tags_, first, &TakenTags::first);
+  if (given != taken_tags_.end()) given->in_use = false;
+  while (!taken_tags_.empty() && !taken_tags_.back().in_use) taken_tags_.pop_back();
 }
 
 std::shared_ptr<void> Rings::Share(const void* key,

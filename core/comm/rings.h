@@ -57,8 +57,11 @@ class Rings {
 
   // The first of so many tags of messages of ring 0 that are the caller's alone. They are dealt
   // from the last one downwards: programs' messages use the first ones. Ranks that make the same
-  // calls in the same order have the same. ResourceExhausted where none are left.
+  // calls in the same order have the same. ResourceExhausted where none are left. GiveTags gives
+  // back what TakeTags returned, when no message under way has them any more: for others as soon as
+  // all that were taken later are back, too.
   absl::StatusOr<int> TakeTags(int count);
+  void GiveTags(int first);
 
   // A value that all who ask with this key have in common, made by the first of them while nobody
   // keeps one.
@@ -92,7 +95,11 @@ class Rings {
   std::map<int, std::unique_ptr<Communicator>> rings_;
   std::map<int, std::vector<int>> members_;
   std::map<const void*, std::weak_ptr<void>> shared_;
-  int num_free_tags_ = Communicator::kNumTags;
+  struct TakenTags {
+    int first = 0;
+    bool in_use = true;
+  };
+  std::vector<TakenTags> taken_tags_;  // each from below the one before
 };
 
 // Rings as a resource of a place (core/resource/place_resources.h): what kernels find.

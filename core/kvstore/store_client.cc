@@ -193,6 +193,7 @@ StoreClient::~StoreClient() {
     if (rank != ring_.rank()) SayGoodbye(rank);
   }
   if (listener_ != nullptr) listener_->WaitUntilAllHaveLeft();
+  rings_->GiveTags(first_tag_);  // the last message of each rank has come
 }
 
 void StoreClient::SayGoodbye(int rank) {

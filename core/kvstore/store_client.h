@@ -24,12 +24,12 @@ namespace interp {
 // what is pulled.
 class StoreClient {
  public:
-  // All ranks of `rings` make theirs. The runtime is borrowed.
+  // All ranks of `rings` make theirs, and make and end several in one order. The runtime is
+  // borrowed.
   static absl::StatusOr<std::unique_ptr<StoreClient>> Make(ArrayRuntime& runtime,
                                                            std::shared_ptr<Rings> rings);
   // Waits for what was pushed, as CallOrder::Finish does, and serves the others until all of them
-  // have come here, or their communication has failed. Ranks that have several end them in the same
-  // order.
+  // have come here, or their communication has failed.
   ~StoreClient();
   StoreClient(const StoreClient&) = delete;
   StoreClient& operator=(const StoreClient&) = delete;

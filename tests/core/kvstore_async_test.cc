@@ -219,6 +219,28 @@ TEST(AsyncStore, OneRankIsAStoreToo) {
   EXPECT_THAT(std::string(store->Barrier().message()), HasSubstr("thirteen"));
 }
 
+// More of them than there are tags of messages.
+TEST(AsyncStore, ManyMayFollowEachOther) {
+  const auto statuses = OnAllRanks(
+      {.size = 2}, {.timeout = std::chrono::seconds(60)},
+      [](const std::shared_ptr<Rings>& rings, ThreadRanks&) {
+        const std::unique_ptr<ArrayRuntime> runtime = NewRuntime();
+        for (int i = 0; i < 310; ++i) {
+          INTERP_ASSIGN_OR_RETURN(const auto store, KVStore::Create(*runtime, kKind, rings));
+          if (i % 100 > 0) continue;
+          store->SetUpdater(AddTo);
+          INTERP_RETURN_IF_ERROR(store->Init("w", ArrayOf(*runtime, {1}, {1})));
+          const Array out = *runtime->New({1}, DType::kFloat32);
+          INTERP_RETURN_IF_ERROR(store->PushPull("w", {ArrayOf(*runtime, {1}, {1})}, {out}));
+          INTERP_RETURN_IF_ERROR(store->Barrier());
+          INTERP_RETURN_IF_ERROR(store->Pull("w", {out}));
+          EXPECT_THAT(FloatsOf(out), ElementsAre(3));
+        }
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
 // Two stores over the same ranks have messages of their own.
 TEST(AsyncStore, StoresAreApart) {
   WithStores(

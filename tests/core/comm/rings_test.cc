@@ -104,6 +104,23 @@ TEST(Rings, NamesThatDoNotTellRanksApartAreRefused) {
               HasSubstr("rank 0 has a name of 256 bytes or more"));
 }
 
+TEST(Rings, TagsThatAreGivenBackAreDealtAgain) {
+  const std::shared_ptr<Rings> rings = Rings::Alone();
+  const int first = *rings->TakeTags(3);
+  const int second = *rings->TakeTags(3);
+  EXPECT_LT(second, first);
+  rings->GiveTags(first);
+  // Those below it are in use.
+  const int third = *rings->TakeTags(3);
+  EXPECT_LT(third, second);
+  rings->GiveTags(third);
+  EXPECT_EQ(*rings->TakeTags(3), third);
+  rings->GiveTags(third);
+  rings->GiveTags(second);
+  EXPECT_EQ(*rings->TakeTags(3), first);
+  EXPECT_EQ(rings->TakeTags(2000).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(Rings, CheckedRanksThatSwapTwoCollectivesOfOneSizeBothFail) {
   const auto statuses =
       OnAllRanks({.size = 2}, {.check = true}, [](const auto& rings, ThreadRanks&) {
