@@ -16,6 +16,13 @@ constexpr int kYields = 200;
 constexpr int kShortestSleepUs = 50;
 constexpr int kLongestSleepUs = 1000;
 
+// A time as long as milliseconds can hold is no number of nanoseconds, in which clocks count.
+CommOptions WithinTheClock(CommOptions options) {
+  constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365 * 100);
+  options.timeout = std::clamp(options.timeout, std::chrono::milliseconds::zero(), kLongest);
+  return options;
+}
+
 }  // namespace
 
 absl::Status CommRequest::Wait() {
@@ -74,7 +81,7 @@ void CommThread::KeepForEver(std::vector<std::unique_ptr<Lane>> lanes) {
   for (auto& lane : lanes) kKept->push_back(std::move(lane));
 }
 
-CommThread::CommThread(CommOptions options) : options_(options) {}
+CommThread::CommThread(CommOptions options) : options_(WithinTheClock(options)) {}
 
 absl::StatusOr<std::unique_ptr<CommThread>> CommThread::Start(MakeTransport make,
                                                               CommOptions options) {

@@ -30,7 +30,7 @@
 namespace interp {
 
 struct CommOptions {
-  // Of one collective or message, from when it is the first of its lane.
+  // Of one collective or message, from when it is the first of its lane; a hundred years at most.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
   // Compares kind, dtype, count, root and position of each collective, and of a store's the key,
   // over the ranks before it starts: a round of small messages more.

@@ -36,7 +36,8 @@ std::shared_ptr<Rings> Rings::Alone() {
 absl::StatusOr<std::shared_ptr<Rings>> Rings::Join(MakeTransport make, CommOptions options) {
   INTERP_ASSIGN_OR_RETURN(std::unique_ptr<CommThread> thread,
                           CommThread::Start(std::move(make), options));
-  std::shared_ptr<Rings> rings(new Rings(std::move(thread), options.timeout));
+  const std::chrono::milliseconds timeout = thread->options().timeout;
+  std::shared_ptr<Rings> rings(new Rings(std::move(thread), timeout));
   INTERP_RETURN_IF_ERROR(rings->CheckTags(0));
   return rings;
 }

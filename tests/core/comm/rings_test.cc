@@ -158,6 +158,20 @@ TEST(Rings, RankThatDoesNotComeIsNamedWhenTheTimeIsOver) {
   EXPECT_EQ(statuses[2].code(), absl::StatusCode::kDeadlineExceeded);
 }
 
+TEST(Rings, TheLongestTimeIsNotOverAtOnce) {
+  const auto statuses = OnAllRanks(
+      {.size = 2, .longest_delay = std::chrono::microseconds(300), .seed = 1},
+      {.timeout = std::chrono::milliseconds::max()}, [](const auto& rings, ThreadRanks&) {
+        EXPECT_GT(std::chrono::steady_clock::now() + rings->timeout(),
+                  std::chrono::steady_clock::now());
+        std::vector<float> values(2);
+        Communicator& ring = **rings->Find(0);
+        for (int i = 0; i < 20; ++i) INTERP_RETURN_IF_ERROR(ring.Run(AllReduceOf(values)));
+        return absl::OkStatus();
+      });
+  EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
 TEST(Rings, FailureEndsWhatIsUnderWayAndWhatComesLater) {
   const auto statuses = OnAllRanks({.size = 2}, {.timeout = std::chrono::milliseconds(50)},
                                    [](const auto& rings, ThreadRanks&) {
