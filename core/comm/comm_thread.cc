@@ -15,6 +15,9 @@ constexpr int kSpins = 200;
 constexpr int kYields = 200;
 constexpr int kShortestSleepUs = 50;
 constexpr int kLongestSleepUs = 1000;
+// Rounds beyond these, in which it sleeps the longest for long, are not counted: a thread that
+// listens is idle for weeks.
+constexpr int kMostIdleRounds = 1 << 20;
 
 // A time as long as milliseconds can hold is no number of nanoseconds, in which clocks count.
 CommOptions WithinTheClock(CommOptions options) {
@@ -191,7 +194,7 @@ void CommThread::Work(const MakeTransport& make) {
       return Progress();
     });
     if (!moved.ok()) transport_->GiveUp(FailAll(moved.status()));
-    idle_rounds = moved.ok() && *moved ? 0 : idle_rounds + 1;
+    idle_rounds = moved.ok() && *moved ? 0 : std::min(idle_rounds + 1, kMostIdleRounds);
     if (idle_rounds > 0 && !lanes_.empty()) BackOff(idle_rounds);
   }
   const absl::Status ended = absl::CancelledError("the ranks' communication has ended");
