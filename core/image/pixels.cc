@@ -77,6 +77,11 @@ Shape ShapeOf(int width, int height, const PixelFormat& format) {
   return format.channels_last ? Shape{height, width, channels} : Shape{channels, height, width};
 }
 
+bool HoldsPixels(DType dtype) {
+  return dtype == DType::kFloat32 || dtype == DType::kFloat16 || dtype == DType::kBFloat16 ||
+         dtype == DType::kUInt8 || dtype == DType::kInt32;
+}
+
 absl::Status WritePixels(const Picture<float>& picture, const PixelFormat& format, bool mirror,
                          int64_t index, Tensor& batch) {
   const int64_t begin = index * ShapeOf(picture.width, picture.height, format).numel();

@@ -26,9 +26,11 @@ struct PixelFormat {
 // The dims of one picture in a tensor: [channels, height, width], or channels last.
 Shape ShapeOf(int width, int height, const PixelFormat& format);
 
+bool HoldsPixels(DType dtype);
+
 // Writes sample `index` of `batch`, whose first dimension counts samples of ShapeOf(picture);
 // integers are rounded. `mirror`: the left column becomes the right one. Thread-safety: several
-// threads may write different samples. Error: InvalidArgument for a dtype that holds no pixels.
+// threads may write different samples. Error: InvalidArgument for a dtype without HoldsPixels.
 absl::Status WritePixels(const Picture<float>& picture, const PixelFormat& format, bool mirror,
                          int64_t index, Tensor& batch);
 

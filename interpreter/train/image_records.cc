@@ -43,6 +43,12 @@ bool HoldsLabels(DType dtype) {
          dtype == DType::kInt64;
 }
 
+// What is wrong with the sample alone: memory that is not there, or not allowed, ends the run.
+bool IsDamage(const absl::Status& status) {
+  return absl::IsDataLoss(status) || absl::IsInvalidArgument(status) ||
+         absl::IsUnimplemented(status);
+}
+
 std::string FeedText(const FeedSpec& feed) {
   return absl::StrCat("feed '", feed.name, "' ", Name(feed.dtype), ToString(feed.shape));
 }
@@ -122,6 +128,9 @@ absl::Status ImageRecords::CheckFeeds() {
                            ": records give a picture and labels, no third feed");
   }
   const FeedSpec& image = feeds_[options_.image_feed];
+  if (!HoldsPixels(image.dtype)) {
+    return InvalidArgument(FeedText(image), ": no picture can be fed as ", Name(image.dtype));
+  }
   if (options_.preparation.width == 0) {
     return InvalidArgument(FeedText(image), " does not say how large pictures are; give a size");
   }
@@ -185,6 +194,9 @@ absl::StatusOr<Gathered> ImageRecords::Gather(absl::Span<const int64_t> samples,
   INTERP_ASSIGN_OR_RETURN(batch.feeds, MakeFeeds(std::ssize(samples)));
   // Threads take one sample after another; where it lies in the batch does not depend on them.
   std::vector<absl::Status> filled(samples.size());
+  const auto ends_run = [this](const absl::Status& status) {
+    return !status.ok() && !(options_.skip_damaged && IsDamage(status));
+  };
   std::atomic<size_t> next{0};
   std::atomic<bool> stop{false};
   team_->Run([&](int thread) {
@@ -194,16 +206,17 @@ absl::StatusOr<Gathered> ImageRecords::Gather(absl::Span<const int64_t> samples,
       filled[i] = Catching([&] {
         return Fill(samples[i], epoch, static_cast<int64_t>(i), batch.feeds, joined_[thread]);
       });
-      if (!filled[i].ok() && !options_.skip_damaged) stop = true;
+      if (ends_run(filled[i])) stop = true;
     }
   });
+  const auto end = std::ranges::find_if(filled, ends_run);
+  if (end != filled.end()) return *end;
   std::vector<int64_t> kept;
   for (size_t i = 0; i < samples.size(); ++i) {
     if (filled[i].ok()) kept.push_back(static_cast<int64_t>(i));
   }
   if (kept.size() == samples.size()) return batch;
   batch.problem = *std::ranges::find_if_not(filled, &absl::Status::ok);
-  if (!options_.skip_damaged) return batch.problem;
   batch.num_skipped = std::ssize(samples) - std::ssize(kept);
   if (kept.empty()) batch.feeds.clear();
   for (Tensor& feed : batch.feeds) Compact(kept, feed);

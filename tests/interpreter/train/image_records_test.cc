@@ -129,6 +129,28 @@ TEST(ImageRecords, ADamagedPictureIsAnErrorOrLeftOut) {
               FailsWith(absl::StatusCode::kInvalidArgument, "a.rec: record 1 at byte "));
 }
 
+// They would be told as damaged, and trained without.
+TEST(ImageRecords, WholePicturesThatMemoryDoesNotHoldAreNotSkipped) {
+  const DamagedPicture file;
+  ImageRecordOptions options = RandomCrops(1);
+  options.skip_damaged = true;
+  options.max_picture_bytes = 100;
+  EXPECT_THAT(Open(file.path(), options)->Gather({0, 1, 2}, 0),
+              FailsWith(absl::StatusCode::kResourceExhausted, "takes more than 100 bytes"));
+}
+
+TEST(ImageRecords, AFeedThatHoldsNoPixelsIsToldBeforeTheFirstSample) {
+  std::vector<RecordFile> files;
+  files.push_back(RecordFile::Open(PetsPath()).value());
+  std::vector<FeedSpec> feeds = Feeds();
+  feeds[0].dtype = DType::kInt64;
+  ImageRecordOptions options = RandomCrops(1);
+  options.skip_damaged = true;
+  EXPECT_THAT(
+      ImageRecords::Create(std::move(files), feeds, options),
+      FailsWith(absl::StatusCode::kInvalidArgument, "int64[-1,3,8,8]: no picture can be fed as"));
+}
+
 TEST(ImageRecords, ABatchWithoutAWholeSampleIsEmpty) {
   const DamagedPicture file;
   ImageRecordOptions options = RandomCrops(1);
