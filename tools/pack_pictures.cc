@@ -37,14 +37,25 @@ PictureWindow WindowOf(const Picture<uint8_t>& picture, const PackOptions& optio
           .height = static_cast<double>(side)};
 }
 
-Picture<uint8_t> Fit(const Picture<uint8_t>& picture, const PackOptions& options) {
+absl::StatusOr<Picture<uint8_t>> Fit(const Picture<uint8_t>& picture, const PackOptions& options) {
   const PictureWindow window = WindowOf(picture, options);
   const double shorter = std::min(window.width, window.height);
   const double ratio = options.shorter_side > 0 ? std::min(1.0, options.shorter_side / shorter) : 1;
   const auto side = [&](double length) {
     return std::max(1, static_cast<int>(std::lround(length * ratio)));
   };
-  return ToBytes(Resample(ViewOf(picture), window, side(window.width), side(window.height)));
+  const int width = side(window.width);
+  const int height = side(window.height);
+  // Of the new pixels there are floats, then bytes beside them; the old ones are still there.
+  const size_t new_pixel_bytes = Picture<float>::kChannels * (sizeof(float) + 1);
+  const size_t bytes =
+      picture.pixels.size() + new_pixel_bytes * static_cast<size_t>(width) * height;
+  if (bytes > options.max_bytes) {
+    return ResourceExhausted("resizing ", picture.height, " x ", picture.width, " pixels to ",
+                             height, " x ", width, " takes more than ", options.max_bytes,
+                             " bytes");
+  }
+  return ToBytes(Resample(ViewOf(picture), window, width, height));
 }
 
 bool HasEncoding(absl::string_view file, Encoding encoding) {
@@ -55,14 +66,16 @@ bool HasEncoding(absl::string_view file, Encoding encoding) {
 // The file as it is where nothing about it changes.
 absl::StatusOr<std::string> Encode(std::string file, const PackOptions& options) {
   if (options.pass_through) return file;
-  INTERP_ASSIGN_OR_RETURN(const Picture<uint8_t> picture, DecodePicture(file, options.max_bytes));
+  INTERP_ASSIGN_OR_RETURN(Picture<uint8_t> picture, DecodePicture(file, options.max_bytes));
   const int shorter = std::min(picture.width, picture.height);
   const bool shrinks = options.shorter_side > 0 && shorter > options.shorter_side;
   const bool crops = options.centre_crop && picture.width != picture.height;
   if (!shrinks && !crops && HasEncoding(file, options.encoding)) return file;
-  const Picture<uint8_t> fitted = shrinks || crops ? Fit(picture, options) : picture;
-  return options.encoding == Encoding::kPng ? EncodePng(fitted)
-                                            : EncodeJpeg(fitted, options.quality);
+  if (shrinks || crops) {
+    INTERP_ASSIGN_OR_RETURN(picture, Fit(picture, options));
+  }
+  return options.encoding == Encoding::kPng ? EncodePng(picture)
+                                            : EncodeJpeg(picture, options.quality);
 }
 
 absl::StatusOr<std::string> MakePayload(const ListedPicture& picture, const PackOptions& options) {

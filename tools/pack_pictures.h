@@ -24,7 +24,7 @@ struct PackOptions {
   bool skip_damaged = false;
   int threads = 1;
   int parts = 1;                       // "train_0.rec", "train_1.rec", ... of "train.rec"
-  size_t max_bytes = size_t{1} << 30;  // of a file and of its pixels
+  size_t max_bytes = size_t{1} << 30;  // of a file, and of its pixels together
 };
 
 struct PackReport {

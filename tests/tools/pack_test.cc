@@ -256,6 +256,28 @@ TEST(Pack, PipesAreNoPictures) {
   EXPECT_THAT(result.err, HasSubstr("cat/2.png' is no regular file"));
 }
 
+// Five times what the new picture takes, beside the old one.
+TEST(Pack, WhatResizingTakesIsBounded) {
+  const Pets pets;
+  PictureList list;
+  list.pictures.push_back({.id = 0, .labels = {0}, .path = "cat/0.png"});
+  PackOptions options;
+  options.root = pets.root();
+  options.shorter_side = 19;
+  options.max_bytes = 40 * 20 * 3;
+  const std::atomic<bool> stop{false};
+  const auto pack = [&] {
+    return PackPictures(
+               list, pets / "out.rec", options, [](size_t) {}, stop)
+        .status();
+  };
+  EXPECT_EQ(pack().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(pack().message()),
+              HasSubstr("resizing 20 x 40 pixels to 19 x 38 takes more than 2400 bytes"));
+  options.max_bytes += 38 * 19 * 15;
+  EXPECT_TRUE(pack().ok());
+}
+
 TEST(Pack, OutputsAreCheckedBeforeTheWork) {
   const Pets pets;
   pets.Write("cat/1.jpg", "no picture");  // would be told first
