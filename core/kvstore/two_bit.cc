@@ -1,6 +1,7 @@
 #include "core/kvstore/two_bit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -57,6 +58,10 @@ absl::Status Compress(KernelContext& ctx) {
       const int64_t i = begin + k;
       if (i >= count) continue;
       const float value = residual[i] + gradient[i];
+      if (!std::isfinite(value)) {
+        return InvalidArgument("a gradient with ", gradient[i], ", element ", i,
+                               ", which two bits do not tell");
+      }
       const bool plus = value >= threshold;
       const bool minus = value <= -threshold;
       byte |= plus ? kPlus : minus ? kMinus : 0;

@@ -9,7 +9,8 @@ namespace interp {
 
 // Grad, Residual -> Codes, ResidualOut, for float32. Residual + Grad is sent as +threshold where it
 // is at least that, as -threshold where it is at most that, else not; ResidualOut is the rest.
-// Codes are bytes of four values each, the first in the highest bits: 3 for +, 2 for -, 0. In no
+// InvalidArgument for a value that is not finite, of which the rest would be none for ever. Codes
+// are bytes of four values each, the first in the highest bits: 3 for +, 2 for -, 0. In no
 // registry.
 const OpDef& CompressDef();
 

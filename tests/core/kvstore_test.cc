@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -201,6 +202,21 @@ TEST_P(Stores, CompressionGoesOnAfterAnError) {
   (void)runtime_->WaitForAll();
   ASSERT_THAT(store_->Push("w", {Of({1})}), IsOk());
   EXPECT_THAT(Pulled("w", 1), ElementsAre(0.5F));
+}
+
+// Else it would be sent as nothing, and all that follows with it.
+TEST_P(Stores, CompressionOfWhatIsNotFiniteFailsAndLeavesNothing) {
+  ASSERT_THAT(store_->SetCompression({.threshold = 0.5F}), IsOk());
+  ASSERT_THAT(store_->Init("w", Of({0, 0})), IsOk());
+  for (const float value : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
+    ASSERT_THAT(store_->Push("w", {Of({0.4F, value})}), IsOk());
+    const Array out = *runtime_->New({2}, DType::kFloat32);
+    ASSERT_THAT(store_->Pull("w", {out}), IsOk());
+    EXPECT_THAT(out.Read(), FailsWith(kInvalid, "element 1, which two bits do not tell"));
+    ASSERT_THAT(store_->Push("w", {Of({0.3F, 1})}), IsOk());
+    EXPECT_THAT(Pulled("w", 2), ElementsAre(0, 0.5F));
+    ASSERT_THAT(store_->Push("w", {Of({-0.3F, -0.5F})}), IsOk());  // nothing is left
+  }
 }
 
 // The pushes behind it are made before it fails.
