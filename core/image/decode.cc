@@ -7,10 +7,14 @@
 #include <csetjmp>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "core/image/jpeg_segments.h"
+#include "core/image/orientation.h"
 #include "core/io/file.h"
 
 namespace interp {
@@ -43,26 +47,17 @@ Bytes Sized(int width, int height) {
 // bits. 0 for pictures in one scan, of which it keeps a few rows.
 size_t CoefficientBytes(absl::string_view file) {
   constexpr size_t kMostComponents = 4;
-  const auto byte = [&](size_t at) -> size_t {
-    return at < file.size() ? static_cast<uint8_t>(file[at]) : 0;
-  };
   size_t components = 0;
-  for (size_t at = 2; at < file.size();) {
-    const size_t marker = byte(at) == 0xff ? byte(at + 1) : 0xff;
-    if (marker == 0xff) {  // padding or stray bytes
-      ++at;
-      continue;
-    }
-    // Without a length, and read over by libjpeg: RST0 to RST7, SOI, TEM, a stuffed zero.
-    if ((marker >= 0xd0 && marker <= 0xd8) || marker <= 1) {
-      at += 2;
-      continue;
-    }
-    if (marker == 0xda) return byte(at + 4) < components ? components * 2 : 0;
+  JpegSegments segments(file);
+  while (const std::optional<JpegSegment> segment = segments.Next()) {
+    const auto byte = [&](size_t at) -> size_t {
+      return at < segment->body.size() ? static_cast<uint8_t>(segment->body[at]) : 0;
+    };
+    const int marker = segment->marker;
+    if (marker == JpegSegments::kStartOfScan) return byte(0) < components ? components * 2 : 0;
     const bool is_frame = marker >= 0xc0 && marker <= 0xcf && marker % 4 != 0;
-    if (is_frame || marker == 0xc0) components = std::min(byte(at + 9), kMostComponents);
+    if (is_frame || marker == 0xc0) components = std::min(byte(5), kMostComponents);
     if (is_frame && marker % 4 == 2) return components * 2;  // progressive
-    at += 2 + (byte(at + 2) << 8 | byte(at + 3));
   }
   return 0;
 }
@@ -79,24 +74,22 @@ class Jpeg {
                             &jpeg.size_.height, &sampling, &jpeg.colours_);
     // A sampling without a name is an error of a header that was read, and no matter here.
     if (sampling >= 0) INTERP_RETURN_IF_ERROR(jpeg.StatusOf(result));
+    jpeg.orientation_ = OrientationOf(file);
     return jpeg;
   }
-  PictureSize size() const { return size_; }
+  PictureSize size() const {
+    return orientation_.transposes ? PictureSize{.width = size_.height, .height = size_.width}
+                                   : size_;
+  }
   size_t pixel_bytes() const {
-    return Bytes::kChannels + (has_four_inks() ? kInks : 0) + CoefficientBytes(file_);
+    const size_t while_decoded = (has_four_inks() ? kInks : 0) + CoefficientBytes(file_);
+    const size_t while_turned = orientation_.turns() ? Bytes::kChannels : 0;
+    return Bytes::kChannels + std::max(while_decoded, while_turned);
   }
 
   absl::StatusOr<Bytes> Decode(int shrink) {
-    const tjscalingfactor factor = {1, shrink};
-    Bytes picture = Sized(TJSCALED(size_.width, factor), TJSCALED(size_.height, factor));
-    if (!has_four_inks()) {
-      INTERP_RETURN_IF_ERROR(DecodeTo(TJPF_RGB, picture.width, picture.height, picture.pixels));
-      return picture;
-    }
-    std::vector<uint8_t> inks(picture.pixels.size() / Bytes::kChannels * kInks);
-    INTERP_RETURN_IF_ERROR(DecodeTo(TJPF_CMYK, picture.width, picture.height, inks));
-    MixInks(inks, picture.pixels);
-    return picture;
+    INTERP_ASSIGN_OR_RETURN(Bytes picture, DecodeAsStored(shrink));
+    return orientation_.turns() ? Turned(picture, orientation_) : std::move(picture);
   }
 
  private:
@@ -109,6 +102,19 @@ class Jpeg {
   explicit Jpeg(absl::string_view file) : file_(file), decoder_(tjInitDecompress()) {}
   const unsigned char* data() const { return reinterpret_cast<const unsigned char*>(file_.data()); }
   bool has_four_inks() const { return colours_ == TJCS_CMYK || colours_ == TJCS_YCCK; }
+
+  absl::StatusOr<Bytes> DecodeAsStored(int shrink) {
+    const tjscalingfactor factor = {1, shrink};
+    Bytes picture = Sized(TJSCALED(size_.width, factor), TJSCALED(size_.height, factor));
+    if (!has_four_inks()) {
+      INTERP_RETURN_IF_ERROR(DecodeTo(TJPF_RGB, picture.width, picture.height, picture.pixels));
+      return picture;
+    }
+    std::vector<uint8_t> inks(picture.pixels.size() / Bytes::kChannels * kInks);
+    INTERP_RETURN_IF_ERROR(DecodeTo(TJPF_CMYK, picture.width, picture.height, inks));
+    MixInks(inks, picture.pixels);
+    return picture;
+  }
 
   absl::Status DecodeTo(int format, int width, int height, std::vector<uint8_t>& to) {
     return StatusOf(tjDecompress2(decoder_.get(), data(), file_.size(), to.data(), width,
@@ -152,8 +158,9 @@ class Jpeg {
 
   absl::string_view file_;
   std::unique_ptr<void, Destroy> decoder_;
-  PictureSize size_;
+  PictureSize size_;  // as stored
   int colours_ = -1;
+  Orientation orientation_;
 };
 
 // A PNG file. What libpng reports comes back as a jump, so what it is called from has no objects of

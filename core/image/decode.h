@@ -1,8 +1,8 @@
 // Pictures in files: JPEG (libjpeg-turbo) and PNG (libpng).
 //
-// Pixels are as stored, as OpenCV reads them: grey pictures get three equal channels, of 16 bits
-// the upper 8 count, and what a PNG file says of transparency and gamma does not. Thread-safety:
-// any number of threads.
+// Pixels are as OpenCV reads them: a JPEG is turned as its file says of the camera (EXIF), grey
+// pictures get three equal channels, of 16 bits the upper 8 count, and what a PNG file says of
+// transparency and gamma does not. Thread-safety: any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ absl::StatusOr<PictureSize> SizeOfPicture(absl::string_view file);
 
 // `shrink`: 1, 2, 4 or 8. The sides of a JPEG are that many times smaller, rounded up, which takes
 // less time than decoding all of it; a PNG keeps its size. `max_bytes` bounds what decoding takes,
-// as if nothing were shrunk: 3 bytes a pixel, more of CMYK and of JPEGs in several scans.
+// as if nothing were shrunk: 3 bytes a pixel, more of CMYK, of JPEGs in several scans and of those
+// that are turned.
 // Errors: InvalidArgument for what is no picture or damaged, Unimplemented for kinds of JPEG that
 // libjpeg-turbo does not read, ResourceExhausted.
 absl::StatusOr<Picture<uint8_t>> DecodePicture(absl::string_view file, size_t max_bytes,
