@@ -55,4 +55,11 @@ bool IsReference(const std::string& name) {
   return absl::StartsWith(name, "ref") || absl::StrContains(name, ":ref");
 }
 
+bool IsUsable(const ConvProblem& problem, const std::string& name) {
+  const auto few_and_odd = [](int64_t channels) { return channels < 16 && channels % 2 == 1; };
+  const bool wrong = problem.groups == 1 && absl::StartsWith(name, "jit_bf16_1x1") &&
+                     (few_and_odd(problem.in_channels) || few_and_odd(problem.out_channels));
+  return !IsReference(name) && !wrong;
+}
+
 }  // namespace interp::nn

@@ -24,4 +24,9 @@ ConvGeometry MakeGeometry(const ConvProblem& problem, bool bias, DType dtype, DT
 // ours.
 bool IsReference(const std::string& name);
 
+// Whether an implementation of that name is no plain loop and right. Those of 1x1 windows of
+// bfloat16 give wrong sums of an odd number of channels below 16, for some numbers of pixels
+// (oneDNN 2.6.3).
+bool IsUsable(const ConvProblem& problem, const std::string& name);
+
 }  // namespace interp::nn

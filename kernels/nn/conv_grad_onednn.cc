@@ -36,10 +36,10 @@ convolution_forward::primitive_desc Forward(const ConvGeometry& g) {
   return convolution_forward::primitive_desc(op, Engine());
 }
 
-// The first implementation that is no plain loop.
+// The first implementation that is of use.
 template <typename Desc>
-absl::Status SkipReferences(Desc& desc) {
-  while (IsReference(desc.impl_info_str())) {
+absl::Status FindUsable(const ConvProblem& problem, Desc& desc) {
+  while (!IsUsable(problem, desc.impl_info_str())) {
     if (!desc.next_impl()) return Unimplemented("oneDNN has only a reference gradient");
   }
   return absl::OkStatus();
@@ -52,8 +52,9 @@ absl::StatusOr<convolution_backward_weights::primitive_desc> FilterGradDesc(
   const convolution_backward_weights::desc op(algorithm::convolution_direct, g.src,
                                               g.any_filter_sum, g.dst, g.strides, g.dilations,
                                               g.pad_begin, g.pad_end);
-  convolution_backward_weights::primitive_desc desc(op, UserScratchpad(), Engine(), Forward(g));
-  INTERP_RETURN_IF_ERROR(SkipReferences(desc));
+  const auto forward = Forward(g);  // oneDNN reads it for each offer
+  convolution_backward_weights::primitive_desc desc(op, UserScratchpad(), Engine(), forward);
+  INTERP_RETURN_IF_ERROR(FindUsable(problem, desc));
   return desc;
 }
 
@@ -66,8 +67,9 @@ absl::StatusOr<std::unique_ptr<OnednnConvDataGrad>> OnednnConvDataGrad::Make(
     const ConvGeometry g = MakeGeometry(problem, /*bias=*/false, dtype);
     const convolution_backward_data::desc op(algorithm::convolution_direct, g.src, g.any_filter,
                                              g.dst, g.strides, g.dilations, g.pad_begin, g.pad_end);
-    convolution_backward_data::primitive_desc desc(op, UserScratchpad(), Engine(), Forward(g));
-    INTERP_RETURN_IF_ERROR(SkipReferences(desc));
+    const auto forward = Forward(g);  // oneDNN reads it for each offer
+    convolution_backward_data::primitive_desc desc(op, UserScratchpad(), Engine(), forward);
+    INTERP_RETURN_IF_ERROR(FindUsable(problem, desc));
     grad->implementation_ = desc.impl_info_str();
     grad->primitive_ =
         std::make_unique<Primitive>(convolution_backward_data(desc), desc.scratchpad_desc());

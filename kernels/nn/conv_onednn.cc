@@ -68,9 +68,9 @@ absl::StatusOr<Desc> Choose(const ConvProblem& problem, const convolution_forwar
   int position = 0;
   do {
     const std::string name = offer.impl_info_str();
-    const bool reference = IsReference(name);
-    if (!reference && !(short_sums && absl::StartsWith(name, "brg"))) return offer;
-    if (!reference && usable < 0) usable = position;
+    const bool is_usable = IsUsable(problem, name);
+    if (is_usable && !(short_sums && absl::StartsWith(name, "brg"))) return offer;
+    if (is_usable && usable < 0) usable = position;
     ++position;
   } while (offer.next_impl());
   if (usable < 0) return Unimplemented("oneDNN has only a reference convolution");
