@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -25,29 +26,65 @@ std::vector<bool> NamedIn(const Program& program, const std::vector<Slot> Op::*s
   return named;
 }
 
-// Variables that an op of block 0 writes before any op reads them, and that no other block names,
-// by VarId.
-std::vector<bool> MadeFirst(const Program& program) {
-  std::vector<bool> named(program.names.size());
-  std::vector<bool> made(program.names.size());
-  const auto name = [&named](const std::vector<Slot>& slots) {
+// Notes what is named in the order in which ops run.
+class NamedSoFar {
+ public:
+  explicit NamedSoFar(const Program& program)
+      : program_(program), entered_(program.blocks.size()), named_(program.names.size()) {}
+
+  bool operator[](VarId id) const { return named_[id]; }
+
+  void Name(const std::vector<Slot>& slots) {
     for (const Slot& slot : slots) {
-      for (const VarId id : slot.args) named[id] = true;
-    }
-  };
-  for (size_t b = 1; b < program.blocks.size(); ++b) {
-    for (const Op& op : program.blocks[b].ops) {
-      name(op.inputs);
-      name(op.outputs);
+      for (const VarId id : slot.args) named_[id] = true;
     }
   }
-  for (size_t i = 0; !program.blocks.empty() && i < program.blocks[0].ops.size(); ++i) {
-    const Op& op = program.blocks[0].ops[i];
-    name(op.inputs);
+
+  // What the blocks name that the op runs.
+  void NameBlocksOf(const Op& op) {
+    std::vector<int32_t> waiting;
+    const auto enter = [&](const Op& running) {
+      for (const Attr& attr : running.attrs) {
+        if (const auto* block = std::get_if<BlockIndex>(&attr.value)) {
+          waiting.push_back(block->index);
+        } else if (const auto* blocks = std::get_if<BlockIndices>(&attr.value)) {
+          waiting.insert(waiting.end(), blocks->indices.begin(), blocks->indices.end());
+        }
+      }
+    };
+    enter(op);
+    while (!waiting.empty()) {
+      const int32_t block = waiting.back();
+      waiting.pop_back();
+      if (block <= 0 || block >= std::ssize(program_.blocks) || entered_[block]) continue;
+      entered_[block] = true;
+      for (const Op& inner : program_.blocks[block].ops) {
+        Name(inner.inputs);
+        Name(inner.outputs);
+        enter(inner);
+      }
+    }
+  }
+
+ private:
+  const Program& program_;
+  std::vector<bool> entered_;  // by block
+  std::vector<bool> named_;    // by VarId
+};
+
+// Variables that an op of block 0 writes before any op reads them, in the blocks that ops run as
+// well, by VarId.
+std::vector<bool> MadeFirst(const Program& program) {
+  std::vector<bool> made(program.names.size());
+  if (program.blocks.empty()) return made;
+  NamedSoFar named(program);
+  for (const Op& op : program.blocks[0].ops) {
+    named.Name(op.inputs);
+    named.NameBlocksOf(op);
     for (const Slot& slot : op.outputs) {
       for (const VarId id : slot.args) made[id] = made[id] || !named[id];
     }
-    name(op.outputs);
+    named.Name(op.outputs);
   }
   return made;
 }

@@ -47,15 +47,22 @@ TEST(ParamDeclTest, WhatTheProgramWritesMayHaveOtherDimsOfOne) {
 TEST(ParamDeclTest, WhatAnOpMakesBeforeOthersReadItIsMadeFirst) {
   const absl::StatusOr<Program> program = ParseProgram(R"(block 0
   var counter float32[1] persistable
+  var condition bool[1]
   var inner float32[1] persistable
   var made float32[1] persistable
   var read float32[1] persistable
+  var within float32[1] persistable
   increment(X=counter) -> (Out=counter)
   assign(X=read) -> (Out=made)
   assign(X=made) -> (Out=read)
+  conditional_block(Cond=condition) -> (Out=[]) {sub_block=block:1}
   assign(X=read) -> (Out=inner)
+  assign(X=read) -> (Out=within)
 block 1 parent=0
-  assign(X=read) -> (Out=inner)
+  assign(X=made) -> (Out=inner)
+  conditional_block(Cond=condition) -> (Out=[]) {sub_block=block:2}
+block 2 parent=1
+  assign(X=made) -> (Out=within)
 )");
   ASSERT_THAT(program, IsOk());
   std::vector<std::string> made_first;
