@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "kernels/cuda/chain.h"
 #include "kernels/cuda/compare.h"
 #include "kernels/cuda/launch.h"
@@ -15,13 +17,23 @@ __device__ bool Holds(PredicateOp op, C x) {
   return op == PredicateOp::kNot ? x == C{0} : op == PredicateOp::kIsFinite;
 }
 
+// Floats within 1e-8 are equal, as on the host.
+template <typename C>
+__device__ bool AreEqual(C x, C y) {
+  if constexpr (std::is_floating_point_v<C>) {
+    const double distance = fabs(static_cast<double>(x - y));
+    return x == y || (distance < 1e-8);
+  }
+  return x == y;
+}
+
 template <typename C>
 __device__ bool Holds(PredicateOp op, C x, C y) {
   switch (op) {
     case PredicateOp::kEqual:
-      return x == y;
+      return AreEqual(x, y);
     case PredicateOp::kNotEqual:
-      return x != y;
+      return !AreEqual(x, y);
     case PredicateOp::kLess:
       return x < y;
     case PredicateOp::kLessEqual:

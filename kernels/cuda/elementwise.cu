@@ -54,7 +54,7 @@ __device__ C ApplyToAny(ElementwiseOp op, C x) {
       if constexpr (!std::is_integral_v<C>) return fabs(x);
       return x < 0 ? WrapSub(C{0}, x) : x;
     case ElementwiseOp::kRelu:
-      return x < 0 ? C{0} : x;
+      return x > 0 ? x : C{0};
     case ElementwiseOp::kTrunc:
       return x;
     case ElementwiseOp::kSign:
@@ -187,7 +187,9 @@ __device__ C Remainder(C x, C y) {
 template <typename C>
 __device__ C FloorQuotient(C x, C y) {
   if (y == 0) return x / y;
-  const C exact = (x - Remainder(x, y)) / y;
+  const C rest = fmod(x, y);  // with the sign of x
+  const bool apart = rest != 0 && (rest < 0) != (y < 0);
+  const C exact = (x - rest) / y - (apart ? C(1) : C(0));
   const C below = floor(exact);
   return exact - below > C(0.5) ? below + 1 : below;
 }

@@ -49,7 +49,9 @@ struct FloorDivide {
     } else {
       // Not floor(a / b): the quotient may round up to an integer.
       if (b == 0) return a / b;
-      const T exact = (a - Modulo()(a, b)) / b;
+      const T rest = std::fmod(a, b);  // with the sign of a
+      const bool apart = rest != 0 && (rest < 0) != (b < 0);
+      const T exact = (a - rest) / b - (apart ? T{1} : T{0});
       const T floor = std::floor(exact);
       return exact - floor > T(0.5) ? floor + 1 : floor;
     }

@@ -1,5 +1,6 @@
 // Activations made of straight lines: relu, relu6, leaky_relu, brelu, hard_sigmoid, hard_swish,
-// hard_shrink, softshrink, thresholded_relu. Comparisons are written so that NaN stays NaN.
+// hard_shrink, softshrink, thresholded_relu. Comparisons are written so that NaN stays NaN, but of
+// relu, which makes it 0.
 #include "kernels/math/activation_attrs.h"
 #include "kernels/math/unary.h"
 
@@ -15,7 +16,7 @@ T Clamp(T x, T low, T high) {
 struct Relu {
   template <typename T>
   T operator()(T x) const {
-    return x < 0 ? T{0} : x;
+    return x > 0 ? x : T{0};
   }
 };
 

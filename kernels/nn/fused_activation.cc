@@ -48,7 +48,7 @@ void ApplyLines(const FusedActivation& activation, T* data, int64_t n) {
   const T b = activation.beta;
   switch (activation.kind) {
     case ActivationKind::kRelu:
-      return Map(data, n, [](T x) { return x < 0 ? T{0} : x; });
+      return Map(data, n, [](T x) { return x > 0 ? x : T{0}; });  // NaN is 0, as Paddle has it
     case ActivationKind::kRelu6:
       return Map(data, n, [a](T x) { return x < 0 ? T{0} : (x > a ? a : x); });
     case ActivationKind::kLeakyRelu:

@@ -1,0 +1,47 @@
+// NaN, infinity and tiny numbers, as Paddle 2.6.2 has them.
+#include <cmath>
+#include <limits>
+
+#include "tests/kernels/op_runs.h"
+
+namespace interp::testing::special_values_test {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+TEST(SpecialValues, ReluMakesNanZero) {
+  const OpRun relu = {"relu", {{"X", TensorOf<float>({4}, {kNan, -kInf, kInf, 2})}}, {"Out"}};
+  EXPECT_EQ(Values<float>(OutputsOf(relu)[0]), (std::vector<float>{0, 0, kInf, 2}));
+  const OpRun fc = {"fc",
+                    {{"Input", TensorOf<float>({1, 2}, {kNan, 1})},
+                     {"W", TensorOf<float>({2, 3}, {1, 2, 3, 4, 5, 6})}},
+                    {"Out"},
+                    "activation_type=\"relu\""};
+  EXPECT_EQ(Values<float>(OutputsOf(fc)[0]), (std::vector<float>{0, 0, 0}));
+}
+
+TEST(SpecialValues, FloorDivisionStaysWithinWhatTheRemainderSays) {
+  const OpRun run = {"elementwise_floordiv",
+                     {{"X", TensorOf<float>({5}, {1, -2.5F, 3.4e38F, 7, -7})},
+                      {"Y", TensorOf<float>({5}, {-kInf, kInf, -1e38F, 2, 2})}},
+                     {"Out"}};
+  EXPECT_EQ(Values<float>(OutputsOf(run)[0]), (std::vector<float>{-1, -1, -4, 3, -4}));
+}
+
+TEST(SpecialValues, FloatsWithin1e8AreEqual) {
+  const Tensor x = TensorOf<float>({6}, {1e-9F, 1e-7F, kInf, kInf, kNan, 1});
+  const Tensor y = TensorOf<float>({6}, {2e-9F, 2e-7F, kInf, -kInf, kNan, 1});
+  const OpRun equal = {"equal", {{"X", x}, {"Y", y}}, {"Out"}};
+  const OpRun not_equal = {"not_equal", {{"X", x}, {"Y", y}}, {"Out"}};
+  const std::vector<bool> expected = {true, false, true, false, false, true};
+  const Tensor same = OutputsOf(equal)[0];
+  const Tensor other = OutputsOf(not_equal)[0];
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(same.data<bool>()[i], expected[i]) << i;
+    EXPECT_EQ(other.data<bool>()[i], !expected[i]) << i;
+  }
+}
+
+}  // namespace
+}  // namespace interp::testing::special_values_test
