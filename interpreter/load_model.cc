@@ -162,7 +162,8 @@ absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std
   return model;
 }
 
-CompiledProgram TakeCompiled(Model& model) {
+absl::StatusOr<CompiledProgram> TakeCompiled(Model& model) {
+  INTERP_RETURN_IF_ERROR(CheckProved(model.compiled->plans));
   CompiledProgram compiled = *std::move(model.compiled);
   compiled.program = std::move(model.program);
   return compiled;

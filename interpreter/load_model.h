@@ -24,7 +24,7 @@ struct ParameterTotals {
 struct Model {
   std::string path;
   Program program;  // of a plan file: after the passes
-  // Of a plan file, but that its program is the one above. Not proved.
+  // Of a plan file, but that its program is the one above. Proved by TakeCompiled.
   std::optional<CompiledProgram> compiled;
   std::shared_ptr<Scope> scope;  // holds the parameters
   ParameterTotals loaded;        // what was read into the scope
@@ -53,7 +53,8 @@ absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
 absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params,
                                 PreparePlace prepare = RefuseUnloaded);
 
-// The plan and its program, both moved out of the model. REQUIRES: model.compiled.
-CompiledProgram TakeCompiled(Model& model);
+// The plan and its program, both moved out of the model: what loaded plans are run from. Errors
+// are those of CheckProved, and the model stays whole. REQUIRES: model.compiled.
+absl::StatusOr<CompiledProgram> TakeCompiled(Model& model);
 
 }  // namespace interp

@@ -64,8 +64,10 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
                                                            const std::optional<std::string>& params,
                                                            const PredictorOptions& options) {
   INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(path, params));
-  const auto make = [&](const CoreOptions& core) {
-    return InterpreterCore::Create(TakeCompiled(model), model.scope, core);
+  using Core = std::unique_ptr<InterpreterCore>;
+  const auto make = [&](const CoreOptions& core) -> absl::StatusOr<Core> {
+    INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, TakeCompiled(model));
+    return InterpreterCore::Create(std::move(compiled), model.scope, core);
   };
   absl::StatusOr<std::unique_ptr<Predictor>> predictor =
       model.compiled.has_value() ? MakeFrom(make, options)

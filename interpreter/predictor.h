@@ -61,7 +61,8 @@ class Predictor {
  public:
   // What LoadModel reads (load_model.h): a program, or a plan of `interp compile`, of which
   // `feeds`, `fetches` and options of passes and plan have no effect, and parameters; nullopt:
-  // those beside it. Errors: those of LoadModel and InterpreterCore::Create, with the path.
+  // those beside it. Errors: those of LoadModel, of TakeCompiled where it is a plan, and of
+  // InterpreterCore::Create, with the path.
   static absl::StatusOr<std::unique_ptr<Predictor>> Load(
       const std::string& model, const std::optional<std::string>& params = std::nullopt,
       const PredictorOptions& options = {});

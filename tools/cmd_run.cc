@@ -11,7 +11,6 @@
 #include "core/resource/random_state_file.h"
 #include "interpreter/analysis/graphs.h"
 #include "interpreter/interpreter_core.h"
-#include "interpreter/plan_file/plan_file.h"
 #include "passes/feed_fetch.h"
 #include "tools/boxes.h"
 #include "tools/commands.h"
@@ -173,8 +172,7 @@ absl::StatusOr<std::unique_ptr<InterpreterCore>> MakeCore(Model& model, const In
     return InterpreterCore::Create(std::move(model.program), Names(inputs.feeds), inputs.fetches,
                                    model.scope, options);
   }
-  CompiledProgram compiled = TakeCompiled(model);
-  INTERP_RETURN_IF_ERROR(CheckProved(compiled.plans));
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, TakeCompiled(model));
   return InterpreterCore::Create(std::move(compiled), model.scope, options);
 }
 

@@ -6,10 +6,14 @@
 #include <thread>
 
 #include "core/usable_cpus.h"
+#include "interpreter/compile/compiled_program.h"
+#include "interpreter/load_model.h"
+#include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/matchers.h"
 #include "tests/testing/probe.h"
 #include "tests/testing/probe_ops.h"
 #include "tests/testing/program_builder.h"
+#include "tests/testing/temp_folder.h"
 
 namespace interp::testing {
 namespace {
@@ -229,6 +233,30 @@ TEST(PredictorTest, OnlyStreamsAndWorkersThatThereAreDivideTheCpus) {
   options.core.scheduler = SchedulerKind::kTrace;
   EXPECT_EQ(threads(Mixes()), std::max(1, UsableCpus() / 2));
   EXPECT_EQ(threads(Updates()), UsableCpus());
+}
+
+// It would wait for an instruction that never becomes ready.
+TEST(PredictorTest, PlansThatAreNotProvedAreRefused) {
+  const OpRegistry& ops = OpRegistry::Global();
+  if (ops.Find("relu") == nullptr) GTEST_SKIP() << "built without kernels";
+  Program program = ProgramBuilder()
+                        .Feed("x", {2})
+                        .Call("relu", {"x"}, "t")
+                        .Call("relu", {"t"}, "y")
+                        .Fetch("y")
+                        .Build();
+  auto compiled = Compile(std::move(program), {}, {}, {}, {}, ops);
+  ASSERT_THAT(compiled, IsOk());
+  const TempFolder folder;
+  ASSERT_THAT(SavePlan(*compiled, folder / "good.plan"), IsOk());
+  EXPECT_THAT(Predictor::Load(folder / "good.plan"), IsOk());
+  ++compiled->plans[0].dep_counts.back();
+  ASSERT_THAT(SavePlan(*compiled, folder / "bad.plan"), IsOk());
+  EXPECT_THAT(Predictor::Load(folder / "bad.plan"),
+              FailsWith(StatusCode::kInvalidArgument, "bad.plan: not proved"));
+  absl::StatusOr<Model> model = LoadModel(folder / "bad.plan", std::nullopt);
+  ASSERT_THAT(model, IsOk());  // to be shown
+  EXPECT_THAT(TakeCompiled(*model), FailsWith(StatusCode::kInvalidArgument, "not proved"));
 }
 
 TEST(PredictorTest, StreamsAreCounted) {
