@@ -60,8 +60,13 @@ absl::Status CheckOpArguments(const Op& op, const Plan& plan, const Instruction&
                    inserted, "output");
 }
 
-absl::Status CheckDeclaredShares(const Instruction& instruction) {
+absl::Status CheckDeclaredShares(const Plan& plan, const Instruction& instruction) {
   for (const InplacePair& pair : instruction.share) {
+    const VarId written = instruction.outputs[pair.output];
+    if (plan.vars[written].persistable && instruction.inputs[pair.input] != written) {
+      return InvalidArgument("output '", plan.vars[written].name,
+                             "' outlives the run, but would use the memory of input ", pair.input);
+    }
     bool declared = false;
     for (int in = 0; in < static_cast<int>(instruction.inputs.size()); ++in) {
       declared = declared ||

@@ -14,8 +14,9 @@ namespace interp {
 absl::Status CheckOpArguments(const Op& op, const Plan& plan, const Instruction& instruction);
 
 // Outputs use memory of inputs only as the op's definition declares for the kernel. Of a variable
-// that is several inputs, one has to be declared.
-absl::Status CheckDeclaredShares(const Instruction& instruction);
+// that is several inputs, one has to be declared. Persistable variables have their own memory: the
+// input's may be the caller's, or of a pool that goes with the core.
+absl::Status CheckDeclaredShares(const Plan& plan, const Instruction& instruction);
 
 // Hidden arguments of `instruction`, which runs the block of `inner`, are what the block captures.
 // A variable of the plan's own may stand for one that is only read.

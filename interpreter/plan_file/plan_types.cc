@@ -209,7 +209,7 @@ class TypeChecker {
     INTERP_RETURN_IF_ERROR(CheckKinds(instruction, now));
     INTERP_RETURN_IF_ERROR(CheckInputs(instruction, now));
     INTERP_RETURN_IF_ERROR(CheckOpArguments(op, plan, instruction));
-    INTERP_RETURN_IF_ERROR(CheckDeclaredShares(instruction));
+    INTERP_RETURN_IF_ERROR(CheckDeclaredShares(plan, instruction));
     TakeDynamicTypes(plan, instruction, now);
     INTERP_RETURN_IF_ERROR(SetTypes(op, typed, now));
     if (instruction.sub_block >= 0) INTERP_RETURN_IF_ERROR(CheckSubBlock(plan, op, typed));

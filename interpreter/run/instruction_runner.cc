@@ -217,6 +217,8 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
     }
     for (const InplacePair& pair : instruction.share) {
       if (pair.output != static_cast<int32_t>(arg)) continue;
+      // The memory may be the caller's, and the variable outlives the run.
+      if (plan_.vars[var].persistable && instruction.inputs[pair.input] != var) continue;
       output.source = &variables[instruction.inputs[pair.input]]->tensor;
       output.view = IsView(instruction, pair);
     }

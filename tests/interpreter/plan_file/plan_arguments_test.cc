@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/program_parse.h"
+#include "interpreter/analysis/storage.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan_file/plan_file.h"
 #include "tests/testing/matchers.h"
@@ -58,6 +60,26 @@ TEST(PlanArgumentsTest, MemoryIsSharedAsTheKernelDeclares) {
     feed.share = {{0, 0}};
   });
   EXPECT_THAT(status, FailsWith(kInvalidArgument, "would use the memory of input 0"));
+}
+
+// It would point at memory of the caller, who frees it after the run.
+TEST(PlanArgumentsTest, PersistableVariablesHaveTheirOwnMemory) {
+  CompiledProgram compiled = *Compile(*ParseProgram(R"(block 0
+  var x int64[2]
+  var kept int64[2] persistable
+  view(X=x) -> (Out=kept) {shape=[2]}
+)"),
+                                      {"x"}, {"kept"}, {}, {}, ProbeOps());
+  Plan& plan = compiled.plans[0];
+  Instruction& view = InstructionOf(plan, "view");
+  ASSERT_TRUE(view.share.empty());
+  view.share = {{0, 0}};
+  AnalyzeStorage(plan.instructions, plan.vars);
+  const absl::StatusOr<std::string> bytes = FormatPlan(compiled);
+  ASSERT_THAT(bytes, IsOk());
+  EXPECT_THAT(ParsePlan(*bytes, ProbeOps()),
+              FailsWith(kInvalidArgument,
+                        "output 'kept' outlives the run, but would use the memory of input 0"));
 }
 
 TEST(PlanArgumentsTest, BlocksCaptureWhatTheProgramSays) {

@@ -58,5 +58,28 @@ TEST(PersistableOutputsTest, ElementsOfArraysAreCopied) {
   EXPECT_EQ(kept.lod, x.lod);
 }
 
+// No pass says so, but plans can be made by hand.
+TEST(PersistableOutputsTest, MemoryOfTheCallerIsNotTaken) {
+  CompiledProgram compiled = *Compile(*ParseProgram(R"(block 0
+  var x int64[2]
+  var kept int64[2] persistable
+  view(X=x) -> (Out=kept) {shape=[2]}
+)"),
+                                      {"x"}, {"kept"}, {}, {}, ProbeOps());
+  for (Instruction& instruction : compiled.plans[0].instructions) {
+    if (instruction.op_type == "view") instruction.share = {{0, 0}};
+  }
+  const auto scope = std::make_shared<Scope>();
+  auto core = InterpreterCore::Create(std::move(compiled), scope, {});
+  ASSERT_THAT(core, IsOk());
+  const std::vector<int64_t> values = {1, 2};
+  ASSERT_THAT((*core)->Run({Tensor::Borrow(DType::kInt64, {2}, values.data())}), IsOk());
+  const Tensor& kept = scope->FindOrCreate("kept")->tensor;
+  ASSERT_TRUE(kept.has_memory());
+  EXPECT_NE(kept.raw_data(), values.data());
+  EXPECT_EQ(kept.buffer()->owner, &SystemAllocator());
+  EXPECT_THAT(Values<int64_t>(kept), ElementsAre(1, 2));
+}
+
 }  // namespace
 }  // namespace interp::testing::persistable_outputs_test
