@@ -25,6 +25,7 @@ struct InstructionRunner::Output {
   Layout layout;
   bool view = false;
   bool fits_source = false;    // size and layout are the source's
+  bool persistable = false;    // keeps its value until all outputs have memory
   bool goes_on = false;        // from the value it has, where it has one (kKeepsValue)
   Stream* stream = nullptr;    // where the memory is written; null on the host
   StreamPool* pool = nullptr;  // it comes from; null for persistable variables and on the host
@@ -45,6 +46,9 @@ struct InstructionRunner::Rare {
   // By output: what the tensor is, without memory, before it is inferred. Of updates and of
   // persistable variables, whose memory outlives an error; else empty.
   std::vector<Tensor> before;
+  // By output, while memory is given, where persistable variables are written: what the tensor
+  // would lose. Empty in between.
+  std::vector<std::optional<Tensor>> held;
   std::vector<Variable*> written_persistables;
   std::vector<int32_t> host_waits;
   // For a launch: the arguments with stand-ins for inputs of which only metadata are read. Their
@@ -208,7 +212,8 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
       output.stream = &devices_->stream(instruction.stream);
       if (!plan_.vars[var].persistable) output.pool = &devices_->pool(plan_.vars[var].place);
     }
-    if (plan_.vars[var].persistable) RareOf(bound).written_persistables.push_back(variables[var]);
+    output.persistable = plan_.vars[var].persistable;
+    if (output.persistable) RareOf(bound).written_persistables.push_back(variables[var]);
     output.goes_on = (OutputFlags(instruction, static_cast<int>(arg)) & kKeepsValue) != 0;
     if (output.goes_on) output.source = output.tensor;
     if (TakesInput(instruction, var)) {
@@ -218,7 +223,7 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
     for (const InplacePair& pair : instruction.share) {
       if (pair.output != static_cast<int32_t>(arg)) continue;
       // The memory may be the caller's, and the variable outlives the run.
-      if (plan_.vars[var].persistable && instruction.inputs[pair.input] != var) continue;
+      if (output.persistable && instruction.inputs[pair.input] != var) continue;
       output.source = &variables[instruction.inputs[pair.input]]->tensor;
       output.view = IsView(instruction, pair);
     }
@@ -228,6 +233,7 @@ void InstructionRunner::BindOutputs(Bound& bound, absl::Span<Variable* const> va
   if (bound.updates || WritesPersistables(bound)) {
     RareOf(bound).before.resize(bound.outputs.size());
   }
+  if (WritesPersistables(bound)) bound.rare->held.resize(bound.outputs.size());
 }
 
 absl::Status InstructionRunner::Run(InstrId id, const RunContext& context) {
@@ -242,9 +248,47 @@ absl::Status InstructionRunner::Run(InstrId id, const RunContext& context) {
 // Infers shapes where they may have changed and gives the outputs memory.
 inline absl::Status InstructionRunner::Prepare(InstrId id, bool infer_all) {
   Hot& hot = hot_[id];
-  if (infer_all || hot.infers) INTERP_RETURN_IF_ERROR(Infer(bound_[id]));
+  const bool infers = infer_all || hot.infers;
+  if (infers) INTERP_RETURN_IF_ERROR(Infer(bound_[id]));
+  if (hot.checks && WritesPersistables(bound_[id])) return GiveMemoryOrUndo(id, infers);
   for (Output& output : hot.outputs) INTERP_RETURN_IF_ERROR(GiveMemory(output));
   return absl::OkStatus();
+}
+
+namespace {
+
+// Whether Tensor::AllocateBytes leaves the memory that there is.
+bool HasOwn(const Tensor& tensor, size_t size_bytes) {
+  const BufferRef& buffer = tensor.buffer();
+  return buffer.unique() && buffer->writable && tensor.raw_data() == buffer->data &&
+         buffer->size_bytes >= size_bytes;
+}
+
+}  // namespace
+
+// The same where persistable variables are written: they keep values and shapes when there is not
+// memory for all outputs. `inferred`: just now.
+absl::Status InstructionRunner::GiveMemoryOrUndo(InstrId id, bool inferred) {
+  const absl::Span<Output> outputs = hot_[id].outputs;
+  Rare& rare = *bound_[id].rare;
+  absl::Status status;
+  for (size_t i = 0; status.ok() && i < outputs.size(); ++i) {
+    Output& output = outputs[i];
+    const Tensor& tensor = *output.tensor;
+    const bool replaced = output.source != &tensor && !HasOwn(tensor, output.size_bytes);
+    if (output.persistable && (replaced || !tensor.has_memory())) {
+      rare.held[i].emplace().ShareMemory(tensor);
+    }
+    status = GiveMemory(output);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Tensor& tensor = *outputs[i].tensor;
+    if (!status.ok() && rare.held[i].has_value()) tensor.ShareMemory(*rare.held[i]);
+    // Others have lost the memory that was of that size.
+    if (!status.ok() && inferred && outputs[i].persistable) CopyMetadata(rare.before[i], tensor);
+    rare.held[i].reset();
+  }
+  return status;
 }
 
 absl::Status InstructionRunner::RunWithDevices(InstrId id, const RunContext& context) {

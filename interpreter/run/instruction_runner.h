@@ -113,6 +113,7 @@ class InstructionRunner {
   static void BindLaunch(Bound& bound);
   Allocator& AllocatorOf(const Instruction& instruction, const PlanVar& var);
   absl::Status Prepare(InstrId id, bool infer_all);
+  absl::Status GiveMemoryOrUndo(InstrId id, bool inferred);
   absl::Status RunWithDevices(InstrId id, const RunContext& context);
   absl::Status RunOnHost(InstrId id, const RunContext& context);
   absl::Status Launch(InstrId id);

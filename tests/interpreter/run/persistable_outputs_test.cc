@@ -58,6 +58,37 @@ TEST(PersistableOutputsTest, ElementsOfArraysAreCopied) {
   EXPECT_EQ(kept.lod, x.lod);
 }
 
+// There is memory for what is kept, but not for the other half.
+TEST(PersistableOutputsTest, ValuesStayWhereThereIsNoMemoryForAllOutputs) {
+  const auto scope = std::make_shared<Scope>();
+  bool fails = false;
+  CoreOptions options;
+  options.ops = &ProbeOps();
+  options.fail_allocation = [&fails](size_t /*bytes*/) { return fails; };
+  auto core = InterpreterCore::Create(*ParseProgram(R"(block 0
+  var x int64[-1]
+  var kept int64[-1] persistable
+  split2(X=x) -> (A=kept, B=b)
+)"),
+                                      {"x"}, {"b"}, scope, options);
+  ASSERT_THAT(core, IsOk());
+  ASSERT_THAT((*core)->Run({VectorOf<int64_t>({1, 2, 3, 4})}), IsOk());
+  const Tensor& kept = scope->FindOrCreate("kept")->tensor;
+  const std::vector<int64_t> values = Values<int64_t>(kept);
+  const Shape shape = kept.shape;
+  fails = true;
+  for (const int64_t count : {8, 400}) {
+    EXPECT_THAT((*core)->Run({VectorOf<int64_t>(std::vector<int64_t>(count))}),
+                FailsWith(absl::StatusCode::kResourceExhausted, "split2"));
+    ASSERT_TRUE(kept.has_memory());
+    EXPECT_EQ(kept.shape, shape);
+    EXPECT_EQ(Values<int64_t>(kept), values);
+  }
+  fails = false;
+  ASSERT_THAT((*core)->Run({VectorOf<int64_t>(std::vector<int64_t>(8))}), IsOk());
+  EXPECT_NE(kept.shape, shape);
+}
+
 // No pass says so, but plans can be made by hand.
 TEST(PersistableOutputsTest, MemoryOfTheCallerIsNotTaken) {
   CompiledProgram compiled = *Compile(*ParseProgram(R"(block 0
