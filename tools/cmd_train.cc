@@ -88,17 +88,11 @@ ExitCode Train(TrainFlags& flags, const CLI::App& command, Ranks& ranks) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   }
   ranks.WarnOfHosts(options->plan.place.kind);
-  RunOptions run_options;
-  if (!flags.run.timeout.empty()) {
-    const auto timeout = ParseDuration(flags.run.timeout);
-    if (!timeout.ok()) return Fail(ExitCode::kUsage, Annotate(timeout.status(), "--timeout"));
-    run_options.timeout = *timeout;
-  }
   const bool pipeline =
       session->trainer->micro_batches() != nullptr && !options->plan.place.on_host();
   RunWatch watch(flags.watch, *stall_time, session->trainer->core(), flags.rings.get(),
                  /*record=*/pipeline);
-  TrainingSteps steps(flags, *session, run_options, watch);
+  TrainingSteps steps(flags, *session, watch);
   absl::StatusOr<TrainReport> report = steps.Run();
   if (steps.are_done()) ranks.RunIsDone();
   const absl::Status traced = watch.WriteTrace();

@@ -193,7 +193,7 @@ absl::Status SetParameters(const TrainFlags& flags, const std::vector<ParamDecl>
   if (!flags.startup.empty()) {
     INTERP_ASSIGN_OR_RETURN(const Model startup,
                             LoadModel({.model = flags.startup, .params = "", .compiled_from = ""}));
-    const absl::Status made = session.trainer->Initialize(startup.program);
+    const absl::Status made = session.trainer->Initialize(startup.program, session.timeout);
     if (!made.ok()) return Annotate(made, flags.startup);
     in_file = ParametersInFile(declared, startup.program);
   }
@@ -310,8 +310,9 @@ absl::Status PrepareEvaluation(const TrainFlags& flags, const CoreOptions& optio
 }  // namespace
 
 absl::StatusOr<std::vector<NamedTensor>> Evaluation::Run(int64_t batch_size,
+                                                         const EvaluationLimits& limits,
                                                          int64_t& num_skipped) const {
-  INTERP_ASSIGN_OR_RETURN(EvaluationResult result, Evaluate(*core, data, batch_size));
+  INTERP_ASSIGN_OR_RETURN(EvaluationResult result, Evaluate(*core, data, batch_size, limits));
   num_skipped = result.num_skipped;
   std::vector<NamedTensor> named;
   for (size_t i = 0; i < result.means.size(); ++i) {
@@ -325,6 +326,11 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   TrainSession session;
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(CheckFlags(flags));
+  if (!flags.run.timeout.empty()) {
+    const auto timeout = ParseDuration(flags.run.timeout);
+    if (!timeout.ok()) return Annotate(timeout.status(), "--timeout");
+    session.timeout = *timeout;
+  }
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(Model model,
                           LoadModel({.model = flags.main, .params = "", .compiled_from = ""}));
@@ -376,7 +382,9 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   INTERP_RETURN_IF_ERROR(ReadSamples(flags, session));
   INTERP_RETURN_IF_ERROR(CheckAgreement(flags, session));
   blame = ExitCode::kModelUnusable;
-  INTERP_RETURN_IF_ERROR(SetParameters(flags, declared, session));
+  const absl::Status set = SetParameters(flags, declared, session);
+  if (absl::IsDeadlineExceeded(set)) blame = ExitCode::kRunFailed;
+  INTERP_RETURN_IF_ERROR(set);
   INTERP_RETURN_IF_ERROR(Resume(flags, session, blame));
   INTERP_RETURN_IF_ERROR(FollowRank0(flags, session));
   INTERP_RETURN_IF_ERROR(PrepareEvaluation(flags, options, session, blame));

@@ -1,6 +1,7 @@
 // What `interp train` makes ready before the first step.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,7 +70,8 @@ struct Evaluation {
   std::vector<std::string> sparse_vars;  // see SparseVars
 
   // The means of its fetches. `num_skipped` becomes how many samples are damaged and left out.
-  absl::StatusOr<std::vector<NamedTensor>> Run(int64_t batch_size, int64_t& num_skipped) const;
+  absl::StatusOr<std::vector<NamedTensor>> Run(int64_t batch_size, const EvaluationLimits& limits,
+                                               int64_t& num_skipped) const;
 };
 
 // All that is made before the first step.
@@ -83,6 +85,7 @@ struct TrainSession {
   DataOrder order;
   DataPosition position;
   std::vector<std::string> warnings;
+  std::optional<std::chrono::nanoseconds> timeout;  // of each run
   int64_t last_step = 0;
   int64_t last_epoch = 0;  // that many epochs end training, too
 };

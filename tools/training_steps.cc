@@ -22,12 +22,10 @@ std::vector<NamedTensor> Named(const std::vector<std::string>& names,
 
 }  // namespace
 
-TrainingSteps::TrainingSteps(const TrainFlags& flags, TrainSession& session,
-                             const RunOptions& options, RunWatch& watch)
+TrainingSteps::TrainingSteps(const TrainFlags& flags, TrainSession& session, RunWatch& watch)
     : flags_(flags),
       session_(session),
       trainer_(*session.trainer),
-      options_(options),
       watchers_(watch.watchers()),
       first_step_(session.trainer->num_steps()),
       loader_(session.data, flags.batches, session.position,
@@ -35,7 +33,7 @@ TrainingSteps::TrainingSteps(const TrainFlags& flags, TrainSession& session,
                .batches = session.last_step - session.trainer->num_steps()}),
       next_(session.position) {
   // Several ranks would end after different steps and wait for each other.
-  if (flags.rings == nullptr) interruption_.emplace([] {});
+  if (flags.rings == nullptr) interruption_.emplace([this] { stop_.request_stop(); });
 }
 
 absl::StatusOr<TrainReport> TrainingSteps::Run() {
@@ -50,7 +48,7 @@ absl::StatusOr<TrainReport> TrainingSteps::Run() {
   const absl::Status taken = TakeAll(log, report);
   if (!taken.ok()) return CheckpointDespite(taken);
   are_done_ = true;
-  interrupted_ = !IsEnd(trainer_.num_steps(), next_);
+  interrupted_ = evaluation_cut_ || !IsEnd(trainer_.num_steps(), next_);
   report.total_ms = MsSince(start);
   report.data_wait_ms = loader_.waited_ms();
   report.peak_bytes = trainer_.peak_bytes();
@@ -90,7 +88,7 @@ absl::Status TrainingSteps::TakeAll(TrainLog& log, TrainReport& report) {
 }
 
 absl::StatusOr<std::vector<Tensor>> TrainingSteps::Step(const Batch& batch, TrainReport& report) {
-  RunOptions options = options_;
+  RunOptions options{.timeout = session_.timeout};
   ObserverList observers;
   observers.Add(watchers_.every_run);
   const bool last = IsEnd(trainer_.num_steps() + 1, batch.next);
@@ -123,8 +121,11 @@ absl::Status TrainingSteps::AfterStep(TrainProgress& progress, TrainReport& repo
 }
 
 absl::Status TrainingSteps::RunEvaluation(TrainProgress& progress, TrainReport& report) {
-  absl::StatusOr<std::vector<NamedTensor>> means =
-      session_.evaluation->Run(flags_.batches.batch_size, report.num_evaluation_skipped);
+  absl::StatusOr<std::vector<NamedTensor>> means = session_.evaluation->Run(
+      flags_.batches.batch_size, {.timeout = session_.timeout, .stop = stop_.get_token()},
+      report.num_evaluation_skipped);
+  evaluation_cut_ = absl::IsCancelled(means.status()) && stop_.stop_requested();
+  if (evaluation_cut_) return absl::OkStatus();
   if (!means.ok()) return Annotate(means.status(), absl::StrCat("--eval ", flags_.eval.model));
   report.evaluation = *std::move(means);
   std::string line = absl::StrCat("step ", trainer_.num_steps(), ": evaluated");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,7 @@ namespace interp {
 class TrainingSteps {
  public:
   // The arguments outlive it.
-  TrainingSteps(const TrainFlags& flags, TrainSession& session, const RunOptions& options,
-                RunWatch& watch);
+  TrainingSteps(const TrainFlags& flags, TrainSession& session, RunWatch& watch);
 
   // Takes all steps, once. Where something fails between them (data, evaluation, the log), the
   // steps that were taken are kept: with --checkpoint one of the last of them is written. A step
@@ -28,7 +28,7 @@ class TrainingSteps {
   absl::StatusOr<TrainReport> Run();
 
   bool are_done() const { return are_done_; }
-  // Whether Ctrl-C or SIGTERM ended it before its last step.
+  // Whether Ctrl-C or SIGTERM ended it before its last step, or within the evaluation of that.
   bool interrupted() const { return interrupted_; }
 
  private:
@@ -48,7 +48,6 @@ class TrainingSteps {
   const TrainFlags& flags_;
   TrainSession& session_;
   Trainer& trainer_;
-  const RunOptions options_;
   const RunWatchers watchers_;
   const int64_t first_step_;
   BatchLoader loader_;
@@ -56,9 +55,11 @@ class TrainingSteps {
   bool whole_ = true;  // no step, and no checkpoint, has failed
   bool are_done_ = false;
   bool interrupted_ = false;
+  bool evaluation_cut_ = false;  // by an interruption
   // The step and the position of the newest checkpoint.
   std::optional<std::pair<int64_t, DataPosition>> written_;
-  // Last, so that its thread ends first. The step that runs is done to its end.
+  std::stop_source stop_;  // of an evaluation; the step that runs is done to its end
+  // Last, so that its thread ends first.
   std::optional<Interruption> interruption_;
 };
 

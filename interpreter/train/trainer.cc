@@ -204,7 +204,8 @@ absl::Status Trainer::CheckCombination(const TrainerOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status Trainer::Initialize(const Program& startup) {
+absl::Status Trainer::Initialize(const Program& startup,
+                                 std::optional<std::chrono::nanoseconds> timeout) {
   CoreOptions options = options_;
   options.devices = devices();  // where the program will look for the values
   options.cuda_graphs = false;  // it runs once
@@ -212,10 +213,10 @@ absl::Status Trainer::Initialize(const Program& startup) {
   if (micro_batches_ != nullptr && micro_batches_->schedule().stages > 1) options.plan.place = {};
   INTERP_ASSIGN_OR_RETURN(const std::unique_ptr<InterpreterCore> startup_core,
                           InterpreterCore::Create(startup, {}, {}, scope_, options));
-  INTERP_RETURN_IF_ERROR(
-      startup_core
-          ->Run({}, {.random = RandomState{.seed = options.random_seed, .stream = kStartupStream}})
-          .status());
+  const RunOptions run{
+      .timeout = timeout,
+      .random = RandomState{.seed = options.random_seed, .stream = kStartupStream}};
+  INTERP_RETURN_IF_ERROR(startup_core->Run({}, run).status());
   return RoundToDeclared(startup);
 }
 
@@ -334,22 +335,21 @@ size_t Trainer::peak_bytes() const {
   return replicas_ != nullptr ? replicas_->peak_bytes() : core_->memory().peak_bytes;
 }
 
-absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
-                                          const std::shared_ptr<SampleSource>& source,
-                                          int64_t batch_size) {
-  const BatchOptions options{.batch_size = batch_size, .shuffle = false};
-  const DataPosition end = {.epoch = 1, .batch = 0};
-  BatchLoader loader(source, options, {}, {.position = end});
+namespace {
+
+absl::StatusOr<EvaluationResult> EvaluateAll(InterpreterCore& core, BatchLoader& loader,
+                                             DataPosition end, const EvaluationLimits& limits) {
   EvaluationResult result;
   std::vector<Tensor>& means = result.means;
   std::vector<std::vector<double>> sums;
   double num_samples = 0;
   for (DataPosition next; next < end;) {
+    if (limits.stop.stop_requested()) return absl::CancelledError("the evaluation was cancelled");
     INTERP_ASSIGN_OR_RETURN(const Batch batch, loader.Next());
     next = batch.next;
     result.num_skipped += batch.num_skipped;
     if (batch.num_samples == 0) continue;
-    INTERP_ASSIGN_OR_RETURN(means, core.Run(batch.feeds));
+    INTERP_ASSIGN_OR_RETURN(means, core.Run(batch.feeds, {.timeout = limits.timeout}));
     if (sums.empty()) {
       for (const Tensor& fetched : means) sums.emplace_back(fetched.numel(), 0.0);
     }
@@ -365,6 +365,23 @@ absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
     const Shape shape = means[f].shape;
     means[f] = Tensor::Of<double>(shape, sums[f]);
   }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
+                                          const std::shared_ptr<SampleSource>& source,
+                                          int64_t batch_size, const EvaluationLimits& limits) {
+  const BatchOptions options{.batch_size = batch_size, .shuffle = false};
+  const DataPosition end = {.epoch = 1, .batch = 0};
+  BatchLoader loader(source, options, {}, {.position = end});
+  absl::StatusOr<EvaluationResult> result;
+  {
+    const std::stop_callback on_stop(limits.stop, [&core] { core.Cancel(); });
+    result = EvaluateAll(core, loader, end, limits);
+  }
+  core.ForgetCancel();  // a stop may have come too late for a run
   return result;
 }
 

@@ -8,8 +8,10 @@
 // it changes are the persistable variables of the scope.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -64,7 +66,9 @@ class Trainer {
   // Runs the program that makes the parameters and the optimizer's state. Its random numbers come
   // from the core's seed and a stream of their own, so that steps draw the same with and without
   // it. What mixed precision declares in another dtype than the program makes is rounded to it.
-  absl::Status Initialize(const Program& startup);
+  // DeadlineExceeded after `timeout`.
+  absl::Status Initialize(const Program& startup,
+                          std::optional<std::chrono::nanoseconds> timeout = std::nullopt);
 
   // With data_parallel: all ranks get the values of the persistable variables, the number of steps
   // and the random numbers of rank 0. Called by all of them, before the first step.
@@ -137,10 +141,16 @@ struct EvaluationResult {
   int64_t num_skipped = 0;    // samples that are damaged and left out
 };
 
+struct EvaluationLimits {
+  std::optional<std::chrono::nanoseconds> timeout = std::nullopt;  // of the run of a batch
+  std::stop_token stop = {};  // a request ends the run in progress, too
+};
+
 // The mean of each fetch, element by element, over one epoch of `source` in order; batches count
-// by their samples. All fetches are to have the same shape in all batches and be floats.
+// by their samples. All fetches are to have the same shape in all batches and be floats. Errors:
+// those of InterpreterCore::Run; Cancelled where `limits.stop` is requested.
 absl::StatusOr<EvaluationResult> Evaluate(InterpreterCore& core,
                                           const std::shared_ptr<SampleSource>& source,
-                                          int64_t batch_size);
+                                          int64_t batch_size, const EvaluationLimits& limits = {});
 
 }  // namespace interp

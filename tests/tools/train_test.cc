@@ -409,6 +409,60 @@ TEST(Train, AnEvaluationThatFailsLosesNoSteps) {
   EXPECT_EQ(Read(regression / "parts.npz"), Read(regression / "whole.npz"));
 }
 
+// Evaluates in a loop without end, once it has shown its data.
+void NeverEndEvaluations(const Regression& regression) {
+  std::string text = Read(regression.eval());
+  text.insert(text.find("  var x "), "  var go bool[1]\n  var shown float32[-1,2]\n");
+  const std::string assign = "  assign(X=x) -> (Out=dropped)\n";
+  text.replace(text.find(assign), assign.size(),
+               "  print(In=x) -> (Out=shown) {first_n=1}\n"
+               "  assign(X=shown) -> (Out=dropped)\n"
+               "  fill_constant() -> (Out=go) {dtype=0, shape=longs:[1], value=1.0}\n"
+               "  while(X=[go, dropped], Condition=go) -> (Out=[go, dropped]) "
+               "{sub_block=block:1}\n");
+  text += "block 1 parent=0\n  scale(X=dropped) -> (Out=dropped) {scale=0.5}\n";
+  std::ofstream(regression.eval()) << text;
+}
+
+TEST(Train, EndsWithinAnEvaluationWhenInterrupted) {
+  const Regression regression;
+  NeverEndEvaluations(regression);
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::string name = signal == SIGINT ? "int" : "term";
+    const CommandResult result = RunInterpAndSignal(
+        regression.Arguments({"--steps", "3", "--eval", regression.eval(), "--eval-data",
+                              regression.data(), "--checkpoint", regression / name, "--save",
+                              regression / (name + ".npz")}),
+        "data: [", signal);
+    EXPECT_EQ(result.exit_code, 130) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("interrupted after step 3; --resume goes on from there"));
+    EXPECT_TRUE(std::filesystem::exists(regression / (name + "/step-3/state.txt")));
+    EXPECT_EQ(Read(regression / (name + ".npz")), "no file");
+  }
+}
+
+TEST(Train, RunsOfAnEvaluationTakeNoLongerThanTheTimeOut) {
+  const Regression regression;
+  NeverEndEvaluations(regression);
+  const CommandResult result =
+      regression.Train({"--steps", "3", "--eval", regression.eval(), "--eval-data",
+                        regression.data(), "--checkpoint", regression / "c", "--timeout", "1s"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("--eval "), HasSubstr("--resume goes on after step 3")));
+}
+
+TEST(Train, AStartupProgramTakesNoLongerThanTheTimeOut) {
+  const Regression regression;
+  std::ofstream(regression.startup(), std::ios::app)
+      << "  fill_constant() -> (Out=go) {dtype=0, shape=longs:[1], value=1.0}\n"
+         "  while(X=[go, w], Condition=go) -> (Out=[go, w]) {sub_block=block:1}\n"
+         "block 1 parent=0\n"
+         "  scale(X=w) -> (Out=w) {scale=0.5}\n";
+  const CommandResult result = regression.Train({"--steps", "3", "--timeout", "100ms"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("startup.txt"), HasSubstr("time-out ended")));
+}
+
 TEST(Train, AStepThatFailsIsInNoCheckpoint) {
   const Regression regression;
   const CommandResult result =
