@@ -1,6 +1,7 @@
 // interp train: trains a program on data.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "core/io/file.h"
@@ -45,6 +46,38 @@ absl::Status AddPipeline(const TrainFlags& flags, Trainer& trainer, const RunWat
   return file.Commit();
 }
 
+// What FILE or FEED=FILE names: of a folder, the arrays in it.
+void AddDataFiles(const char* flag, const std::vector<std::string>& arguments,
+                  std::vector<NamedFile>& files) {
+  namespace fs = std::filesystem;
+  for (const std::string& argument : arguments) {
+    for (const std::string& path : {argument, argument.substr(argument.find('=') + 1)}) {
+      files.push_back({flag, path});
+      std::error_code error;
+      fs::directory_iterator entries(path, error);
+      for (const fs::directory_iterator end; !error && entries != end; entries.increment(error)) {
+        if (entries->path().extension() == ".npy") files.push_back({flag, entries->path()});
+      }
+    }
+  }
+}
+
+// No result takes the place of what is read, but that --save may write --params anew.
+absl::Status CheckTrainFiles(const TrainFlags& flags) {
+  std::vector<NamedFile> outputs = {{"--log", flags.log},
+                                    {"--plot", flags.plot},
+                                    {"--trace", flags.watch.trace},
+                                    {"--pipeline-page", flags.pipeline.page}};
+  INTERP_RETURN_IF_ERROR(CheckDistinct(outputs, {{"--params", flags.params}}));
+  std::vector<NamedFile> read = {{"MAIN", ModelFileOf(flags.main)},
+                                 {"--startup", ModelFileOf(flags.startup)},
+                                 {"--eval", ModelFileOf(flags.eval.model)}};
+  AddDataFiles("--data", flags.data, read);
+  AddDataFiles("--eval-data", flags.eval_data, read);
+  outputs.insert(outputs.begin() + 2, {"--save", flags.save});
+  return CheckDistinct(outputs, read);
+}
+
 // InvalidArgument for a flag that has no effect with the others and devices of this kind.
 absl::Status CheckTrainFlags(const TrainFlags& flags, const CLI::App& command, PlaceKind kind) {
   const bool has_records = std::ranges::any_of(flags.data, IsRecordFile) ||
@@ -61,12 +94,7 @@ absl::Status CheckTrainFlags(const TrainFlags& flags, const CLI::App& command, P
       CheckEffect(command, {"--keep"}, !flags.checkpoint.empty(), "without --checkpoint"));
   INTERP_RETURN_IF_ERROR(
       CheckEffect(command, {"--bucket-size"}, flags.data_parallel, "without --data-parallel"));
-  INTERP_RETURN_IF_ERROR(CheckDistinct({{"--log", flags.log},
-                                        {"--plot", flags.plot},
-                                        {"--save", flags.save},
-                                        {"--trace", flags.watch.trace},
-                                        {"--pipeline-page", flags.pipeline.page}},
-                                       {{"MAIN", flags.main}, {"--startup", flags.startup}}));
+  INTERP_RETURN_IF_ERROR(CheckTrainFiles(flags));
   return CheckRunFlags(command, flags.run, kind);
 }
 

@@ -66,6 +66,12 @@ ModelInputs InputsOf(const ModelFlags& flags) {
                                          : NamedFile{"--params", flags.params}};
 }
 
+std::string ModelFileOf(const std::string& path) {
+  if (path.empty()) return path;
+  const absl::StatusOr<ModelFiles> found = FindModelFiles(path);
+  return found.ok() ? found->model : path;
+}
+
 absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model) {
   if (flags.compiled_from.empty() || model.compiled.has_value()) return absl::OkStatus();
   return InvalidArgument(model.path, ": --compiled-from is for plans, and this is a program");

@@ -31,6 +31,8 @@ struct ModelInputs {
   NamedFile params;
 };
 ModelInputs InputsOf(const ModelFlags& flags);
+// The program or plan at `path`; "" for "".
+std::string ModelFileOf(const std::string& path);
 
 // InvalidArgument for flags that do not go with what was loaded.
 absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model);
