@@ -90,9 +90,10 @@ absl::Status WriteAll(const BackwardFlags& flags, const TrainingPrograms& made) 
 }
 
 ExitCode Backward(const BackwardFlags& flags) {
+  const auto [model, params] = InputsOf({.model = flags.model, .params = "", .compiled_from = ""});
   const absl::Status distinct =
       CheckDistinct({{"--out", flags.out}, {"--startup", flags.startup}},
-                    {{"MODEL", flags.model}, {"--startup-from", flags.parameters}});
+                    {model, params, {"--startup-from", ModelFileOf(flags.parameters)}});
   if (!distinct.ok()) return Fail(ExitCode::kUsage, distinct);
   if (flags.startup.empty() && !flags.parameters.empty()) {
     return Fail(ExitCode::kUsage,
