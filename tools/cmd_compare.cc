@@ -311,9 +311,10 @@ std::string ToJson(const Differences& differences) {
 
 ExitCode CompareSides(const CompareFlags& flags) {
   Side b = flags.b;
-  if (b.model.empty() && b.flags.empty() && flags.a.flags.empty()) {
-    return Fail(ExitCode::kUsage, InvalidArgument("nothing to compare with: give a second program, "
-                                                  "or ways to run with --a and --b"));
+  if (b.model.empty() && b.params.empty() && b.flags.empty() && flags.a.flags.empty()) {
+    return Fail(ExitCode::kUsage,
+                InvalidArgument("nothing to compare with: give a second program, parameters with "
+                                "--params-b, or ways to run with --a and --b"));
   }
   if (b.model.empty()) {
     b.model = flags.a.model;

@@ -50,6 +50,13 @@ TEST_F(CompareCommandTest, WaysToRunGiveTheSame) {
   EXPECT_THAT(result.out, HasSubstr(" values compared, 0 differ"));
 }
 
+TEST_F(CompareCommandTest, OtherParametersAreSomethingToCompareWith) {
+  const CommandResult result =
+      RunInterp({"compare", kDigits, "--params-b", kDigits + "/digits.pdiparams"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr(" values compared, 0 differ"));
+}
+
 TEST_F(CompareCommandTest, FetchesOfADeviceAreComparedToo) {
   const CommandResult result = RunInterp({"compare", kDigits, "--b=--place sim", "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
