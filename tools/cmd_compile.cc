@@ -121,6 +121,9 @@ ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
   if (model->compiled.has_value()) {
     return Fail(ExitCode::kUsage, InvalidArgument(model->path, ": is a plan already"));
   }
+  const absl::Status spared =
+      CheckDistinct({{"-o", flags.out}}, FilesOfParameters(params_file, model->program));
+  if (!spared.ok()) return Fail(ExitCode::kUsage, spared);
   ExitCode blame = ExitCode::kUsage;
   absl::StatusOr<CompiledProgram> compiled = CompileModel(flags, *plan, *model, blame);
   if (!compiled.ok()) return Fail(blame, compiled.status());

@@ -280,13 +280,16 @@ ExitCode RunAndReport(const RunCommandFlags& flags, const RunOptions& run_option
 // No result takes the place of what the run reads, but that --save may write --params anew.
 absl::Status CheckFiles(const RunCommandFlags& flags, const Program& program,
                         const Inputs& inputs) {
-  std::vector<NamedFile> outputs = {
-      {"--out", flags.out},
-      {"--trace", flags.watch.trace},
-      {"--random-state", flags.random_state},
-      {"--boxes", inputs.boxes.has_value() ? inputs.boxes->path : ""}};
+  std::vector<NamedFile> outputs;
+  for (std::string& file : FilesOfOutputs(flags.out, inputs.fetches)) {
+    outputs.push_back({"--out", std::move(file)});
+  }
+  const auto results = static_cast<std::ptrdiff_t>(outputs.size());
+  outputs.insert(outputs.end(), {{"--trace", flags.watch.trace},
+                                 {"--random-state", flags.random_state},
+                                 {"--boxes", inputs.boxes.has_value() ? inputs.boxes->path : ""}});
   const auto [model, params] = InputsOf(flags.model);
-  INTERP_RETURN_IF_ERROR(CheckDistinct(outputs, {params}));
+  INTERP_RETURN_IF_ERROR(CheckDistinct(outputs, FilesOfParameters(params, program)));
   std::vector<NamedFile> read = {model,
                                  {"--compiled-from", flags.model.compiled_from},
                                  {"--expect", flags.expect},
@@ -294,7 +297,7 @@ absl::Status CheckFiles(const RunCommandFlags& flags, const Program& program,
   for (std::string& file : FilesOfFeeds(program, flags.feeds)) {
     read.push_back({"--feed", std::move(file)});
   }
-  outputs.insert(outputs.begin() + 1, {"--save", flags.save});
+  outputs.insert(outputs.begin() + results, {"--save", flags.save});
   return CheckDistinct(outputs, read);
 }
 

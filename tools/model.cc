@@ -1,6 +1,7 @@
 #include "tools/model.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "absl/strings/str_join.h"
@@ -64,6 +65,16 @@ ModelInputs InputsOf(const ModelFlags& flags) {
   return {.model = {"MODEL", files.model},
           .params = flags.params.empty() ? NamedFile{"the parameters", files.params}
                                          : NamedFile{"--params", flags.params}};
+}
+
+std::vector<NamedFile> FilesOfParameters(const NamedFile& params, const Program& program) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(params.path, ignored)) return {params};
+  std::vector<NamedFile> files;
+  for (const ParamDecl& param : ParamsOf(program)) {
+    files.push_back({params.flag, absl::StrCat(params.path, "/", param.name)});
+  }
+  return files;
 }
 
 std::string ModelFileOf(const std::string& path) {

@@ -31,6 +31,8 @@ struct ModelInputs {
   NamedFile params;
 };
 ModelInputs InputsOf(const ModelFlags& flags);
+// The files of `params`: of a folder, one for each parameter of the program.
+std::vector<NamedFile> FilesOfParameters(const NamedFile& params, const Program& program);
 // The program or plan at `path`; "" for "".
 std::string ModelFileOf(const std::string& path);
 

@@ -126,6 +126,15 @@ absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor
   return WriteFolder(path, outputs);
 }
 
+std::vector<std::string> FilesOfOutputs(const std::string& path,
+                                        const std::vector<std::string>& names) {
+  if (path.empty() || absl::EndsWith(path, ".npz")) return {path};
+  std::set<std::string> files;
+  for (const std::string& name : names)
+    files.insert(absl::StrCat(path, "/", FileStem(name), ".npy"));
+  return {files.begin(), files.end()};
+}
+
 absl::Status CheckWritable(const std::string& path) {
   // Whoever reads a pipe would take this for its end.
   std::error_code ignored;

@@ -17,6 +17,10 @@ namespace interp {
 // renamed, so nobody sees a part of one.
 absl::Status WriteOutputs(const std::string& path, const std::vector<NamedTensor>& outputs);
 
+// The files that WriteOutputs writes with results of those names, each once.
+std::vector<std::string> FilesOfOutputs(const std::string& path,
+                                        const std::vector<std::string>& names);
+
 // Why `path` cannot be written, found out without writing anything, so that it is said before long
 // runs: of one file, and of what WriteOutputs takes with results of those names. What lies there
 // stays as it is.

@@ -14,6 +14,7 @@
 #include "core/io/file.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
+#include "core/io/params.h"
 #include "tests/testing/command.h"
 
 namespace interp::testing {
@@ -80,6 +81,7 @@ void WriteArrays() {
   ASSERT_TRUE(WriteNpy("wide.npy", Tensor::Of<float>({1, 2}, {1, 2})).ok());
   ASSERT_TRUE(WriteNpy("double.npy", Tensor::Of<double>({1, 2}, {1, 2})).ok());
   ASSERT_TRUE(WriteNpy("minus.npy", Tensor::Of<float>({1, 2}, {-1, 2})).ok());
+  ASSERT_TRUE(WriteNpy("y.npy", Tensor::Of<float>({1, 2}, {1, 2})).ok());
   ASSERT_TRUE(WriteNpz("x.npz", {{"x", Tensor::Of<float>({1, 2}, {1, 2})}}).ok());
   ASSERT_TRUE(WriteNpz("other.npz", {{"other", Tensor::Of<float>({1, 2}, {1, 2})}}).ok());
   ASSERT_TRUE(WriteNpz("y.npz", {{"y", Tensor::Of<float>({1, 3}, {1, 2, 3})}}).ok());
@@ -110,6 +112,8 @@ void WriteFixtures() {
   Write("model.onnx", std::string("\x08\x07\x12\x07pytorch", 11));
   Write("model.json", "{\"base_code\":{\"magic\":\"pir\"},\"program\":{}}");
   fs::create_directories("folder");
+  fs::create_directories("weights");
+  ASSERT_TRUE(WriteCombinedParams("weights/w", {{"w", Tensor::Of<float>({2, 1}, {1, 2})}}).ok());
   WritePrograms();
   WriteArrays();
   ASSERT_TRUE(WritePng("small.png", {2, 1, {255, 0, 0, 0, 0, 255}}).ok());
