@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -58,6 +59,15 @@ class Arrivals {
   const Clock::time_point end_;
 };
 
+// Returns at `time`, or where a stop is requested before.
+void SleepUntil(Clock::time_point time, const std::stop_token& stop) {
+  if (time <= Clock::now()) return;
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  stopped.wait_until(lock, stop, time, [] { return false; });
+}
+
 // What one thread does and finds.
 struct Caller {
   std::vector<double> latencies_ms;
@@ -69,7 +79,7 @@ struct Caller {
     while (!stop.stop_requested()) {
       const std::optional<Clock::time_point> arrival = arrivals.Next();
       if (!arrival.has_value()) return;
-      std::this_thread::sleep_until(*arrival);
+      SleepUntil(*arrival, stop.get_token());
       if (stop.stop_requested()) return;
       if (arrivals.TooLate()) {
         ++num_late;

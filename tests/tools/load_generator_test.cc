@@ -87,6 +87,20 @@ TEST(GenerateLoadTest, AStopKeepsWhatWasMeasured) {
   EXPECT_GE(result->latencies_ms.size(), 8u);
 }
 
+// One call in ten minutes, on average, but for the first.
+TEST(GenerateLoadTest, AStopEndsTheWaitForTheNextCall) {
+  std::stop_source stop;
+  std::jthread stopper;
+  const auto result = GenerateLoad(
+      {.num_threads = 2, .duration = 1h, .rate = 1.0 / 600, .seed = 7, .stop = stop.get_token()},
+      [&] {
+        stopper = std::jthread([&stop] { stop.request_stop(); });
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(result.ok());
+  EXPECT_THAT(result->latencies_ms, SizeIs(1));
+}
+
 TEST(WarmUpTest, CallsOnEveryThread) {
   std::atomic<int> calls = 0;
   const auto call = [&] { return ++calls, absl::OkStatus(); };
