@@ -4,10 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "core/catching.h"
+#include "core/usable_cpus.h"
 #include "interpreter/compile/random_ops.h"
 #include "passes/split_update.h"
 
@@ -30,11 +30,10 @@ class Deadline {
   const Clock::time_point start_ = Clock::now();
 };
 
-// So that replicas together never take more threads than there are cores.
+// So that replicas together never take more threads than there are CPUs for this process.
 int ThreadsPerReplica(const CoreOptions& options, int count) {
   if (options.num_threads > 0 || count == 1) return options.num_threads;
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return std::max(1, cores / (std::max(1, options.num_workers) * count));
+  return std::max(1, UsableCpus() / (std::max(1, options.num_workers) * count));
 }
 
 // The first replica's error that is not a consequence of another's. `several`: it is to say whose.

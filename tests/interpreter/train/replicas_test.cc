@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "core/program_parse.h"
+#include "core/usable_cpus.h"
 #include "interpreter/train/checkpoint.h"
 #include "interpreter/train/trainer.h"
 #include "tests/testing/matchers.h"
@@ -80,6 +81,16 @@ std::vector<float> Train(Trainer& trainer, int64_t steps, int64_t count = kBatch
 
 std::vector<float> ValueOf(const Trainer& trainer, const std::string& name) {
   return Values<float>(trainer.scope()->Find(name)->tensor);
+}
+
+// Not those that the machine has: a container may be granted fewer.
+TEST(ReplicasTest, DivideTheUsableCpus) {
+  CoreOptions options = Options();
+  options.num_threads = 0;
+  for (const int count : {2, 3}) {
+    EXPECT_EQ(MakeTrainer(count, false, {"loss"}, options)->core().num_threads(),
+              std::max(1, UsableCpus() / count));
+  }
 }
 
 class ReplicaCountTest : public ::testing::TestWithParam<int> {};
