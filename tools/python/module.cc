@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "core/device/device_heap.h"
 #include "interp/interp.hpp"
 
 namespace interp::python {
@@ -231,7 +232,10 @@ std::map<std::string, py::array> CopyParameters(SharedTrainer& self) {
     for (const ParamDecl& decl : self.trainer->persistables()) {
       const Variable* variable = self.trainer->scope()->FindLocal(decl.name);
       if (variable == nullptr || !variable->tensor.has_memory()) continue;
-      INTERP_ASSIGN_OR_RETURN(Tensor copy, variable->tensor.Clone(SystemAllocator()));
+      const Tensor& tensor = variable->tensor;
+      INTERP_ASSIGN_OR_RETURN(Tensor copy, tensor.place().on_host()
+                                               ? tensor.Clone(SystemAllocator())
+                                               : CopyToHost(tensor, SystemAllocator()));
       copies.emplace_back(decl.name, std::move(copy));
     }
     return absl::OkStatus();
