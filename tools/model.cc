@@ -12,19 +12,6 @@
 namespace interp {
 namespace {
 
-// Saturates: dims come from a file.
-uint64_t DeclaredBytes(const Var& var) {
-  uint64_t size_bytes = SizeOf(var.dtype);
-  for (const int64_t dim : var.dims) {
-    const uint64_t factor = static_cast<uint64_t>(std::max<int64_t>(dim < 0 ? 1 : dim, 0));
-    if (factor > 0 && size_bytes > std::numeric_limits<uint64_t>::max() / 2 / factor) {
-      return std::numeric_limits<uint64_t>::max() / 2;
-    }
-    size_bytes *= factor;
-  }
-  return size_bytes;
-}
-
 absl::Status CheckCompiledFrom(const std::string& path, const Model& model) {
   INTERP_ASSIGN_OR_RETURN(const Program program, ReadAnyProgram(path));
   INTERP_ASSIGN_OR_RETURN(const uint64_t fingerprint, FingerprintOf(program));
@@ -86,6 +73,18 @@ std::string ModelFileOf(const std::string& path) {
 absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model) {
   if (flags.compiled_from.empty() || model.compiled.has_value()) return absl::OkStatus();
   return InvalidArgument(model.path, ": --compiled-from is for plans, and this is a program");
+}
+
+uint64_t DeclaredBytes(const Var& var) {
+  uint64_t size_bytes = SizeOf(var.dtype);
+  for (const int64_t dim : var.dims) {
+    const uint64_t factor = static_cast<uint64_t>(std::max<int64_t>(dim < 0 ? 1 : dim, 0));
+    if (factor > 0 && size_bytes > std::numeric_limits<uint64_t>::max() / 2 / factor) {
+      return std::numeric_limits<uint64_t>::max() / 2;
+    }
+    size_bytes *= factor;
+  }
+  return size_bytes;
 }
 
 ParameterTotals DeclaredParameters(const Program& program) {

@@ -39,6 +39,9 @@ std::string ModelFileOf(const std::string& path);
 // InvalidArgument for flags that do not go with what was loaded.
 absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model);
 
+// Unknown dims count as 1. Saturates: dims come from a file.
+uint64_t DeclaredBytes(const Var& var);
+
 // Number and declared size of the program's parameters: persistable tensors of block 0. Unknown
 // dims count as 1.
 ParameterTotals DeclaredParameters(const Program& program);

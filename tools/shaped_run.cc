@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "absl/algorithm/container.h"
+#include "core/io/npy.h"
 #include "interpreter/inspect/liveness_bound.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan/instruction_name.h"
@@ -20,26 +21,45 @@
 #include "tools/feeds.h"
 #include "tools/names.h"
 #include "tools/plan_inputs.h"
+#include "tools/sizes.h"
 
 namespace interp {
 namespace {
 
-// Gives every parameter without a value zeros. True when there was one.
-absl::StatusOr<bool> AddZeroParameters(const Program& program, Scope& scope) {
-  bool added = false;
+// The parameters without a value of which the program says the shape.
+std::vector<const Var*> MissingParameters(const Program& program, Scope& scope) {
+  std::vector<const Var*> missing;
   for (const Var& var : program.blocks[0].vars) {
     if (!var.persistable || var.kind != VarKind::kLodTensor || SizeOf(var.dtype) == 0) continue;
-    Tensor& value = scope.FindOrCreate(program.NameOf(var.id))->tensor;
-    if (value.has_memory()) continue;
+    if (scope.FindOrCreate(program.NameOf(var.id))->tensor.has_memory()) continue;
     if (std::any_of(var.dims.begin(), var.dims.end(), [](int64_t dim) { return dim < 0; }))
       continue;
-    absl::StatusOr<Tensor> zeros = MakeFeed(var.dtype, var.dims);
-    if (!zeros.ok()) return Annotate(zeros.status(), program.NameOf(var.id));
-    if (zeros->numel() > 0) std::memset(zeros->mutable_raw_data(), 0, zeros->size_bytes());
-    value = *std::move(zeros);
-    added = true;
+    missing.push_back(&var);
   }
-  return added;
+  return missing;
+}
+
+// Gives every parameter without a value zeros. True when there was one. ResourceExhausted, before
+// anything is allocated, where a program declares more than a file may have.
+absl::StatusOr<bool> AddZeroParameters(const Program& program, Scope& scope) {
+  const std::vector<const Var*> missing = MissingParameters(program, scope);
+  size_t left = kMaxArrayBytes;
+  for (const Var* var : missing) {
+    const uint64_t bytes = DeclaredBytes(*var);
+    if (bytes > left) {
+      return ResourceExhausted("the parameters without a value take more than ",
+                               FormatBytes(kMaxArrayBytes), ", '", program.NameOf(var->id),
+                               "' being ", DescribeVar(var), ": expected --params");
+    }
+    left -= bytes;
+  }
+  for (const Var* var : missing) {
+    absl::StatusOr<Tensor> zeros = MakeFeed(var->dtype, var->dims);
+    if (!zeros.ok()) return Annotate(zeros.status(), program.NameOf(var->id));
+    if (zeros->numel() > 0) std::memset(zeros->mutable_raw_data(), 0, zeros->size_bytes());
+    scope.FindOrCreate(program.NameOf(var->id))->tensor = *std::move(zeros);
+  }
+  return !missing.empty();
 }
 
 absl::StatusOr<std::unique_ptr<InterpreterCore>> RunOnce(const Program& program,

@@ -38,6 +38,19 @@ TEST(InfoShapeTest, GivesEveryVariableAndTheMemoryOverTime) {
   EXPECT_GE(report["peak_bytes"], most);
 }
 
+// A few lines may declare more than any machine has.
+TEST(InfoShapeTest, ParametersThatAreNotThereHaveABound) {
+  const TemporaryFolder folder;
+  std::ofstream file(folder / "net.txt");
+  file << "program version=0\nblock 0\n  var x float32[-1,4] check_feed\n  var y float32[-1,4]\n";
+  for (int i = 0; i < 9; ++i) file << "  var w" << i << " float32[1024,512,1024] persistable\n";
+  file << "  relu(X=x) -> (Out=y)\n";
+  file.close();
+  const CommandResult result = RunInterp({"info", folder / "net.txt", "--shape", "x=5x4"});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("the parameters without a value take more than 16"));
+}
+
 TEST(InfoShapeTest, TakesParametersThatAreNotThereAsZero) {
   const TemporaryFolder folder;
   std::ofstream(folder / "net.txt") << "program version=0\n"
