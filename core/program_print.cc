@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/number_text.h"
+#include "core/op_role.h"
+#include "core/program_text.h"
 
 namespace interp {
 namespace {
@@ -218,12 +220,19 @@ bool IsProvenanceAttr(const Attr& attr) {
          attr.name == "op_namescope";
 }
 
-std::string ToText(const Program& program, const Op& op) {
+namespace {
+
+// What a training program is cut by.
+bool SaysRole(const Op& op, const Attr& attr) {
+  return (attr.name == "op_role" && RoleOf(op) != kForwardRole) || attr.name == "op_role_var";
+}
+
+std::string OpText(const Program& program, const Op& op, bool roles) {
   std::string text = absl::StrCat(NameText(op.type), SlotsText(program, op.inputs), " -> ",
                                   SlotsText(program, op.outputs));
   std::string attrs;
   for (const Attr& attr : op.attrs) {
-    if (IsProvenanceAttr(attr)) continue;
+    if (IsProvenanceAttr(attr) && !(roles && SaysRole(op, attr))) continue;
     absl::StrAppend(&attrs, attrs.empty() ? "" : ", ", AttrText(attr));
   }
   if (!attrs.empty()) absl::StrAppend(&text, " {", attrs, "}");
@@ -232,16 +241,26 @@ std::string ToText(const Program& program, const Op& op) {
   return text;
 }
 
-std::string ToText(const Program& program) {
+std::string ProgramText(const Program& program, bool roles) {
   std::string text;
   if (program.version != 0) absl::StrAppend(&text, "program version=", program.version, "\n");
   for (const Block& block : program.blocks) {
     absl::StrAppend(&text, BlockHeader(block), "\n");
     for (const Var& var : block.vars) absl::StrAppend(&text, "  ", VarText(program, var), "\n");
-    for (const Op& op : block.ops) absl::StrAppend(&text, "  ", ToText(program, op), "\n");
+    for (const Op& op : block.ops) absl::StrAppend(&text, "  ", OpText(program, op, roles), "\n");
   }
   return text;
 }
+
+}  // namespace
+
+std::string ToText(const Program& program, const Op& op) {
+  return OpText(program, op, /*roles=*/false);
+}
+
+std::string ToText(const Program& program) { return ProgramText(program, /*roles=*/false); }
+
+std::string SaveProgramText(const Program& program) { return ProgramText(program, /*roles=*/true); }
 
 std::string DescribeOp(const Program& program, size_t block, size_t op) {
   return absl::StrCat("block ", block, ", op #", op, " ", program.blocks[block].ops[op].type);

@@ -4,7 +4,7 @@
 #include "core/io/file.h"
 #include "core/op_role.h"
 #include "core/program_load.h"
-#include "core/program_print.h"
+#include "core/program_text.h"
 #include "passes/minimize.h"
 #include "passes/retired_slots.h"
 #include "passes/verify.h"
@@ -72,7 +72,7 @@ std::string CountOps(const Program& program) {
 absl::StatusOr<FileWriter> Write(const std::string& path, const Program& program) {
   INTERP_ASSIGN_OR_RETURN(const std::string bytes,
                           absl::EndsWith(path, ".txt")
-                              ? absl::StatusOr<std::string>(ToText(program))
+                              ? absl::StatusOr<std::string>(SaveProgramText(program))
                               : SaveProgram(program));
   INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   INTERP_RETURN_IF_ERROR(file.Append(bytes));

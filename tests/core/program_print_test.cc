@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/program_parse.h"
+#include "core/program_text.h"
 
 namespace interp {
 namespace {
@@ -126,6 +127,18 @@ TEST(ProgramPrintTest, DotLinksWritersToReaders) {
   }
 }
 )");
+}
+
+// Dumps are to be read, files are to be cut into the parts of a step.
+TEST(ProgramPrintTest, FilesSayTheRolesOfOpsAndDumpsDoNot) {
+  constexpr absl::string_view kText = R"(block 0
+  relu(X=a) -> (Out=b)
+  relu_grad(X=b) -> (Out=c) {op_role=1, op_role_var=["w","w@GRAD"]}
+)";
+  const absl::StatusOr<Program> program = ParseProgram(kText);
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_EQ(SaveProgramText(*program), kText);
+  EXPECT_THAT(ToText(*program), ::testing::Not(::testing::HasSubstr("op_role")));
 }
 
 }  // namespace

@@ -112,6 +112,20 @@ TEST(Backward, DumpsShowThePartsOfAStep) {
   EXPECT_THAT(dump.out, HasSubstr("\"part\":\"update\""));
 }
 
+// Replicas cut it there.
+TEST(Backward, TextKeepsThePartsOfAStep) {
+  const Network network;
+  ASSERT_EQ(network.Backward("sgd:learning_rate=0.1").exit_code, 0);
+  const CommandResult made =
+      RunInterp({"backward", network.forward(), "--loss", "loss", "--optimizer",
+                 "sgd:learning_rate=0.1", "-o", network / "main.txt"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const CommandResult trained = RunInterp(
+      {"train", network / "main.txt", "--startup", network.startup(), "--data", network.data(),
+       "--batch-size", "16", "--steps", "2", "--replicas", "2", "--fetch", "loss"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+}
+
 TEST(Backward, SaysWhatIsWrongAndWritesNothing) {
   const Network network;
   const auto error = [&](const std::string& optimizer, const std::vector<std::string>& more) {
