@@ -13,7 +13,7 @@ namespace {
 constexpr absl::string_view kExif("Exif\0\0", 6);
 constexpr uint64_t kOrientationTag = 0x0112;
 // Of a directory: its tag, its type, how many values, and these or where they are.
-constexpr uint64_t kEntryBytes = 12;
+constexpr uint64_t kTiffEntryBytes = 12;
 constexpr uint64_t kValueAt = 8;
 
 // The numbers of a TIFF file, which EXIF is. Zero where they are not in it.
@@ -47,7 +47,7 @@ int NumberIn(absl::string_view tiff) {
   const uint64_t directory = numbers.Four(4);
   const uint64_t count = numbers.Two(directory);
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t entry = directory + 2 + i * kEntryBytes;
+    const uint64_t entry = directory + 2 + i * kTiffEntryBytes;
     if (entry >= tiff.size()) break;
     if (numbers.Two(entry) == kOrientationTag)
       return static_cast<int>(numbers.Two(entry + kValueAt));
