@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <utility>
 
 namespace interp {
@@ -339,6 +340,37 @@ absl::Status CheckCall(const CommCall& call, int rank, int size) {
     return InvalidArgument(call.counts.size(), " counts for ", size, " ranks");
   }
   return Reduces(call.kind) ? CheckReducible(call.dtype, call.reduce) : absl::OkStatus();
+}
+
+CommCounts CountsOf(const CommCall& call, int rank, int size) {
+  const bool is_root = rank == call.root;
+  const int64_t one = call.count;
+  const int64_t all = call.count * size;
+  switch (call.kind) {
+    case CommKind::kAllReduce:
+      return {.in = one, .out = one};
+    case CommKind::kReduce:
+      return {.in = one, .out = is_root ? one : 0};
+    case CommKind::kBroadcast:
+      return {.in = is_root ? one : 0, .out = one};
+    case CommKind::kAllGather:
+      if (call.counts.empty()) return {.in = one, .out = all};
+      return {.in = call.counts[rank],
+              .out = std::accumulate(call.counts.begin(), call.counts.end(), int64_t{0})};
+    case CommKind::kReduceScatter:
+      return {.in = all, .out = one};
+    case CommKind::kScatter:
+      return {.in = is_root ? all : 0, .out = one};
+    case CommKind::kAllToAll:
+      return {.in = all, .out = all};
+    case CommKind::kBarrier:
+      return {};
+    case CommKind::kSend:
+      return {.in = one, .out = 0};
+    case CommKind::kReceive:
+      return {.in = 0, .out = one};
+  }
+  return {};
 }
 
 absl::StatusOr<Schedule> MakeSchedule(const CommCall& call, int rank, int size) {

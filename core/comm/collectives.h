@@ -55,6 +55,13 @@ bool Reduces(CommKind kind);
 // Errors: InvalidArgument for roots and counts that cannot be, those of CheckReducible.
 absl::Status CheckCall(const CommCall& call, int rank, int size);
 
+// Elements that a rank reads from `in` and writes to `out`. REQUIRES: CheckCall.
+struct CommCounts {
+  int64_t in = 0;
+  int64_t out = 0;
+};
+CommCounts CountsOf(const CommCall& call, int rank, int size);
+
 struct Transfer {
   bool send = false;
   int peer = 0;  // in the ring

@@ -175,9 +175,35 @@ absl::Status Communicator::AddCheck(const CommCall& call, CommJob& job) {
   return absl::OkStatus();
 }
 
-absl::Status Communicator::Run(const CommCall& call) {
-  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<CommRequest> request, Start(call));
+absl::Status Communicator::Run(const CommCall& call, std::vector<BufferRef> memory) {
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<CommRequest> request,
+                          Start(call, std::move(memory)));
   return request->Wait();
+}
+
+absl::Status Communicator::Run(const CommCall& call) {
+  // Alone nothing is left under way, and what cannot be is for Start to refuse.
+  const bool starts = thread_ != nullptr && CheckCall(call, rank_, size()).ok();
+  return starts ? RunOnCopies(call, CountsOf(call, rank_, size())) : Run(call, {});
+}
+
+absl::Status Communicator::RunOnCopies(CommCall call, const CommCounts& counts) {
+  const size_t in_bytes = static_cast<size_t>(counts.in) * SizeOf(call.dtype);
+  const size_t out_bytes = static_cast<size_t>(counts.out) * SizeOf(call.dtype);
+  absl::StatusOr<BufferRef> in = SystemAllocator().Allocate(in_bytes);
+  absl::StatusOr<BufferRef> out = SystemAllocator().Allocate(out_bytes);
+  for (const auto* const buffer : {&in, &out}) {
+    if (buffer->ok()) continue;
+    Fail(buffer->status());  // the others wait for this rank's part
+    return buffer->status();
+  }
+  if (in_bytes > 0) std::memcpy((*in)->data, call.in, in_bytes);
+  void* const result = call.out;
+  call.in = (*in)->data;
+  call.out = (*out)->data;
+  INTERP_RETURN_IF_ERROR(Run(call, {*in, *out}));
+  if (out_bytes > 0) std::memcpy(result, (*out)->data, out_bytes);
+  return absl::OkStatus();
 }
 
 absl::Status Communicator::Launch(const CommCall& call, std::vector<BufferRef> memory) {

@@ -50,6 +50,9 @@ class Communicator {
   absl::StatusOr<std::shared_ptr<CommRequest>> Start(const CommCall& call,
                                                      std::vector<BufferRef> memory = {});
   // The same to its end. Errors: those of the ranks' communication (CommThread), too.
+  absl::Status Run(const CommCall& call, std::vector<BufferRef> memory);
+  // On copies of what `in` and `out` hold, for little that lies anywhere. `out` changes only where
+  // all is well. Errors: ResourceExhausted, too.
   absl::Status Run(const CommCall& call);
 
   // Where CommOptions::check is set, compares a collective over the ranks as Start does, and does
@@ -75,6 +78,7 @@ class Communicator {
   };
 
   absl::StatusOr<Schedule> ScheduleOf(const CommCall& call) const;
+  absl::Status RunOnCopies(CommCall call, const CommCounts& counts);
   absl::Status AddCheck(const CommCall& call, CommJob& job);
   absl::StatusOr<std::shared_ptr<CommRequest>> Submit(const CommCall& call, CommJob job);
 

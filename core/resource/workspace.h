@@ -46,6 +46,7 @@ class Workspace {
     return static_cast<T*>(buffer_->data);
   }
   size_t size_bytes() const { return buffer_->size_bytes; }
+  const BufferRef& buffer() const { return buffer_; }
 
  private:
   Workspace(Allocator& allocator, std::ptrdiff_t counted)

@@ -35,14 +35,18 @@ Tensor TensorOf(const TensorHeader& header) {
   return tensor;
 }
 
+CommCall BroadcastOf(void* bytes, size_t size) {
+  return {.kind = CommKind::kBroadcast,
+          .count = static_cast<int64_t>(size),
+          .in = bytes,
+          .out = bytes,
+          .name = "state of rank 0"};
+}
+
 }  // namespace
 
 absl::Status BroadcastBytes(Communicator& ring, void* bytes, size_t size) {
-  return ring.Run({.kind = CommKind::kBroadcast,
-                   .count = static_cast<int64_t>(size),
-                   .in = bytes,
-                   .out = bytes,
-                   .name = "state of rank 0"});
+  return ring.Run(BroadcastOf(bytes, size));
 }
 
 absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
@@ -91,12 +95,11 @@ absl::Status DataParallel::BroadcastTensor(Tensor& tensor) {
   TensorHeader header = HeaderOf(tensor);
   INTERP_RETURN_IF_ERROR(BroadcastBytes(*ring_, &header, sizeof(header)));
   if (header.dtype < 0) return absl::OkStatus();
-  if (ring_->rank() == 0) {
-    return BroadcastBytes(*ring_, tensor.mutable_raw_data(), tensor.size_bytes());
+  if (ring_->rank() != 0) {
+    tensor = TensorOf(header);
+    INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
   }
-  tensor = TensorOf(header);
-  INTERP_RETURN_IF_ERROR(tensor.Allocate(SystemAllocator()));
-  return BroadcastBytes(*ring_, tensor.mutable_raw_data(), tensor.size_bytes());
+  return ring_->Run(BroadcastOf(tensor.mutable_raw_data(), tensor.size_bytes()), {tensor.buffer()});
 }
 
 absl::Status DataParallel::BroadcastPosition(int64_t& num_steps, RandomState& random) {
@@ -134,18 +137,13 @@ absl::Status DataParallel::MergeFetches(std::vector<Tensor>& fetched) {
 }
 
 absl::Status DataParallel::MergeFetch(const Fetch& fetch, Tensor& value) {
-  const auto gather = [this](std::vector<int64_t> counts, int64_t count, const void* in,
-                             void* out) {
-    return ring_->Run({.kind = CommKind::kAllGather,
-                       .count = count,
-                       .counts = std::move(counts),
-                       .in = in,
-                       .out = out,
-                       .name = "fetches"});
-  };
+  CommCall gather = {.kind = CommKind::kAllGather, .name = "fetches"};
   const TensorHeader header = HeaderOf(value);
   std::vector<TensorHeader> headers(ring_->size());
-  INTERP_RETURN_IF_ERROR(gather({}, sizeof(header), &header, headers.data()));
+  gather.count = sizeof(header);
+  gather.in = &header;
+  gather.out = headers.data();
+  INTERP_RETURN_IF_ERROR(ring_->Run(gather));
   std::vector<int64_t> counts;
   int64_t total = 0;
   for (const TensorHeader& of_rank : headers) {
@@ -157,7 +155,11 @@ absl::Status DataParallel::MergeFetch(const Fetch& fetch, Tensor& value) {
   all.dtype = DType::kUInt8;
   all.shape = Shape{total};
   INTERP_RETURN_IF_ERROR(all.Allocate(SystemAllocator()));
-  INTERP_RETURN_IF_ERROR(gather(counts, 0, value.raw_data(), all.mutable_raw_data()));
+  gather.count = 0;
+  gather.counts = counts;
+  gather.in = value.raw_data();
+  gather.out = all.mutable_raw_data();
+  INTERP_RETURN_IF_ERROR(ring_->Run(gather, {value.buffer(), all.buffer()}));
   std::vector<Tensor> parts;
   std::vector<double> weights;
   char* data = static_cast<char*>(all.mutable_raw_data());

@@ -28,7 +28,7 @@
 
 namespace interp {
 
-// Gives `bytes` of rank 0 to all ranks.
+// Gives `bytes` of rank 0 to all ranks. They are few, and may lie anywhere.
 absl::Status BroadcastBytes(Communicator& ring, void* bytes, size_t size);
 
 class DataParallel {

@@ -52,8 +52,9 @@ template <Collective kRun>
 absl::Status AllGather(KernelContext& ctx) {
   INTERP_ASSIGN_OR_RETURN(Communicator* const ring, FindRingOfParts(ctx));
   const Tensor& x = ctx.input(kX);
-  return kRun(ctx, *ring,
-              GatherOf(x.dtype, x.numel(), x.raw_data(), ctx.output(kOut).mutable_raw_data()));
+  Tensor& out = ctx.output(kOut);
+  return kRun(ctx, *ring, GatherOf(x.dtype, x.numel(), x.raw_data(), out.mutable_raw_data()),
+              {x.buffer(), out.buffer()});
 }
 
 template <Collective kRun>
@@ -62,8 +63,9 @@ absl::Status Concat(KernelContext& ctx) {
   const Tensor& x = ctx.input(kX);
   Tensor& out = ctx.output(kOut);
   INTERP_ASSIGN_OR_RETURN(const Workspace work, ctx.workspace(out.size_bytes()));
-  INTERP_RETURN_IF_ERROR(
-      kRun(ctx, *ring, GatherOf(x.dtype, x.numel(), x.raw_data(), work.data<char>())));
+  INTERP_RETURN_IF_ERROR(kRun(ctx, *ring,
+                              GatherOf(x.dtype, x.numel(), x.raw_data(), work.data<char>()),
+                              {x.buffer(), work.buffer()}));
   if (out.numel() == 0) return absl::OkStatus();
   const int64_t columns = x.shape.back();
   const int64_t ranks = ring->size();
@@ -83,7 +85,8 @@ absl::Status PartialAllGather(KernelContext& ctx) {
   return kRun(ctx, *ring,
               GatherOf(x.dtype, x.numel() / ring->size(),
                        static_cast<const char*>(x.raw_data()) + part * ring->rank(),
-                       ctx.output(kOut).mutable_raw_data()));
+                       ctx.output(kOut).mutable_raw_data()),
+              {x.buffer(), ctx.output(kOut).buffer()});
 }
 
 absl::Status MakeSplit(GradientMaker& maker) {

@@ -26,7 +26,8 @@ absl::Status AllReduce(KernelContext& ctx) {
                .count = x.numel(),
                .in = x.raw_data(),
                .out = ctx.output(kOut).mutable_raw_data(),
-               .name = "c_allreduce"});
+               .name = "c_allreduce"},
+              {x.buffer(), ctx.output(kOut).buffer()});
 }
 
 absl::Status MakeIdentity(GradientMaker& maker) {

@@ -25,7 +25,8 @@ absl::Status AllToAll(KernelContext& ctx) {
                .count = x.numel() / ring->size(),
                .in = x.raw_data(),
                .out = ctx.output(kOut).mutable_raw_data(),
-               .name = "alltoall"});
+               .name = "alltoall"},
+              {x.buffer(), ctx.output(kOut).buffer()});
 }
 
 absl::Status MakeGradient(GradientMaker& maker) {

@@ -24,7 +24,8 @@ absl::Status Broadcast(KernelContext& ctx) {
                .count = x.numel(),
                .in = x.raw_data(),
                .out = ctx.output(kOut).mutable_raw_data(),
-               .name = "c_broadcast"});
+               .name = "c_broadcast"},
+              {x.buffer(), ctx.output(kOut).buffer()});
 }
 
 INTERP_REGISTER_OP(OpDef{

@@ -96,15 +96,14 @@ absl::Status WaitForBucket(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-absl::Status GatherOf(Communicator& ring, DType dtype, std::vector<int64_t> counts, const void* in,
-                      void* out) {
-  return ring.Run({.kind = CommKind::kAllGather,
-                   .dtype = dtype,
-                   .count = 1,
-                   .counts = std::move(counts),
-                   .in = in,
-                   .out = out,
-                   .name = "c_allreduce_rows"});
+CommCall GatherOf(DType dtype, std::vector<int64_t> counts, const void* in, void* out) {
+  return {.kind = CommKind::kAllGather,
+          .dtype = dtype,
+          .count = 1,
+          .counts = std::move(counts),
+          .in = in,
+          .out = out,
+          .name = "c_allreduce_rows"};
 }
 
 template <typename T>
@@ -117,11 +116,11 @@ absl::Status AllReduceRows(KernelContext& ctx) {
   const std::vector<int64_t>& rows = x.selected_rows->rows;
   const auto own = static_cast<int64_t>(rows.size());
   std::vector<int64_t> counts(ring->size());
-  INTERP_RETURN_IF_ERROR(GatherOf(*ring, DType::kInt64, {}, &own, counts.data()));
+  INTERP_RETURN_IF_ERROR(ring->Run(GatherOf(DType::kInt64, {}, &own, counts.data())));
   int64_t total = 0;
   for (const int64_t count : counts) total += count;
   std::vector<int64_t> all_rows(total);
-  INTERP_RETURN_IF_ERROR(GatherOf(*ring, DType::kInt64, counts, rows.data(), all_rows.data()));
+  INTERP_RETURN_IF_ERROR(ring->Run(GatherOf(DType::kInt64, counts, rows.data(), all_rows.data())));
   const int64_t width = RowWidth(x.tensor);
   INTERP_ASSIGN_OR_RETURN(const Workspace scaled, ctx.workspace(x.tensor.size_bytes()));
   if (own > 0) {
@@ -132,8 +131,9 @@ absl::Status AllReduceRows(KernelContext& ctx) {
   out.tensor.dtype = x.tensor.dtype;
   INTERP_RETURN_IF_ERROR(AllocateRows(ctx, std::move(all_rows), TallShape(x), out));
   for (int64_t& count : counts) count *= width;
-  INTERP_RETURN_IF_ERROR(GatherOf(*ring, DTypeOf<T>, std::move(counts), scaled.data<T>(),
-                                  out.tensor.mutable_raw_data()));
+  INTERP_RETURN_IF_ERROR(ring->Run(
+      GatherOf(DTypeOf<T>, std::move(counts), scaled.data<T>(), out.tensor.mutable_raw_data()),
+      {scaled.buffer(), out.tensor.buffer()}));
   Variable& result = ctx.output_variable(kOut);
   result.tensor = std::move(out.tensor);
   result.selected_rows = std::move(out.selected_rows);

@@ -28,7 +28,8 @@ absl::Status Reduce(KernelContext& ctx) {
                                .count = x.numel(),
                                .in = x.raw_data(),
                                .out = out.mutable_raw_data(),
-                               .name = "c_reduce"}));
+                               .name = "c_reduce"},
+                              {x.buffer(), out.buffer()}));
   if (ring->rank() == attrs.root) return absl::OkStatus();
   return CopyUnlessShared(ctx, x, out);
 }

@@ -19,7 +19,8 @@ absl::Status ReduceScatter(KernelContext& ctx) {
                .count = out.numel(),
                .in = x.raw_data(),
                .out = out.mutable_raw_data(),
-               .name = "c_reducescatter"});
+               .name = "c_reducescatter"},
+              {x.buffer(), out.buffer()});
 }
 
 INTERP_REGISTER_OP(OpDef{

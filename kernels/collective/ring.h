@@ -37,14 +37,17 @@ absl::StatusOr<Communicator*> FindRing(const KernelContext& ctx, const RingAttrs
 // The ring of an op whose shapes are inferred from RingAttrs::parts: it has so many ranks.
 absl::StatusOr<Communicator*> FindRingOfParts(const KernelContext& ctx);
 
-// How a kernel carries out a collective, a parameter of those that have rows for both.
+// How a kernel carries out a collective, a parameter of those that have rows for both. `memory` is
+// what `in` and `out` lie in, which may be touched after a failure (Communicator::Start).
 using Collective = absl::Status (*)(const KernelContext& ctx, Communicator& ring,
-                                    const CommCall& call);
+                                    const CommCall& call, const std::vector<BufferRef>& memory);
 // To its end. Errors: those of Communicator::Run.
-absl::Status BetweenHosts(const KernelContext& ctx, Communicator& ring, const CommCall& call);
+absl::Status BetweenHosts(const KernelContext& ctx, Communicator& ring, const CommCall& call,
+                          const std::vector<BufferRef>& memory);
 // Enqueues it on the stream of the kernel, in whose device's memory `in` and `out` lie. No barrier.
 // Errors: those of DeviceCommunicator.
-absl::Status BetweenDevices(const KernelContext& ctx, Communicator& ring, const CommCall& call);
+absl::Status BetweenDevices(const KernelContext& ctx, Communicator& ring, const CommCall& call,
+                            const std::vector<BufferRef>& memory = {});
 
 // Whether GPUs of this process can speak with those of others: KernelDef::takes of rows that do.
 bool GpusCommunicate(const void* attrs);

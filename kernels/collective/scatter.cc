@@ -18,7 +18,8 @@ absl::Status Scatter(KernelContext& ctx) {
                        .count = out.numel(),
                        .in = x.raw_data(),
                        .out = out.mutable_raw_data(),
-                       .name = "c_scatter"});
+                       .name = "c_scatter"},
+                      {x.buffer(), out.buffer()});
 }
 
 INTERP_REGISTER_OP(OpDef{

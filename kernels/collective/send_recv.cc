@@ -68,9 +68,19 @@ CommCall BytesOf(CommKind kind, int peer, void* data, size_t bytes, absl::string
 
 // What was sent last and may still be under way.
 struct SendState : KernelState {
-  Header header;
-  std::vector<char> data;
+  BufferRef memory;  // a header and the data behind it
   std::vector<std::shared_ptr<CommRequest>> requests;
+
+  absl::Status Keep(const Header& header, const char* data, size_t bytes) {
+    const size_t needed = sizeof(header) + bytes;
+    if (!memory || memory->size_bytes < needed) {
+      INTERP_ASSIGN_OR_RETURN(memory, SystemAllocator().Allocate(needed));
+    }
+    std::memcpy(memory->data, &header, sizeof(header));
+    if (bytes > 0) std::memcpy(Data(), data, bytes);
+    return absl::OkStatus();
+  }
+  char* Data() const { return static_cast<char*>(memory->data) + sizeof(Header); }
 
   absl::Status Wait() {
     absl::Status status;
@@ -94,19 +104,24 @@ absl::Status Send(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckParts(x, attrs));
   auto& state = ctx.state<SendState>();
   INTERP_RETURN_IF_ERROR(state.Wait());
-  state.header = {.dtype = static_cast<int32_t>(x.dtype), .rank = x.shape.rank()};
-  for (int i = 0; i < x.shape.rank(); ++i) state.header.dims[i] = x.shape[i];
+  Header header = {.dtype = static_cast<int32_t>(x.dtype), .rank = x.shape.rank()};
+  for (int i = 0; i < x.shape.rank(); ++i) header.dims[i] = x.shape[i];
   const size_t part = x.size_bytes() / attrs.num;
   const char* const from = static_cast<const char*>(x.raw_data()) + part * attrs.id;
-  state.data.assign(from, from + part);
+  const absl::Status kept = state.Keep(header, from, part);
+  if (!kept.ok()) {
+    ring->Fail(kept);  // the other side waits
+    return kept;
+  }
   const auto start = [&](void* data, size_t bytes) -> absl::Status {
     INTERP_ASSIGN_OR_RETURN(
-        auto request, ring->Start(BytesOf(CommKind::kSend, attrs.peer, data, bytes, "send_v2")));
+        auto request,
+        ring->Start(BytesOf(CommKind::kSend, attrs.peer, data, bytes, "send_v2"), {state.memory}));
     state.requests.push_back(std::move(request));
     return absl::OkStatus();
   };
-  INTERP_RETURN_IF_ERROR(start(&state.header, sizeof(Header)));
-  return start(state.data.data(), part);
+  INTERP_RETURN_IF_ERROR(start(state.memory->data, sizeof(Header)));
+  return start(state.Data(), part);
 }
 
 // What the op says of the shape, where it says something, is what has to come.
@@ -148,7 +163,8 @@ absl::Status Receive(KernelContext& ctx) {
   const size_t part = out.size_bytes() / attrs.num;
   char* const to = static_cast<char*>(out.mutable_raw_data());
   if (attrs.num > 1) std::memset(to, 0, out.size_bytes());
-  return ring->Run(BytesOf(CommKind::kReceive, attrs.peer, to + part * attrs.id, part, "recv_v2"));
+  return ring->Run(BytesOf(CommKind::kReceive, attrs.peer, to + part * attrs.id, part, "recv_v2"),
+                   {out.buffer()});
 }
 
 OpDef SendDef(absl::string_view type) {

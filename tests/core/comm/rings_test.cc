@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "core/tensor.h"
 #include "tests/testing/rank_team.h"
@@ -188,6 +189,54 @@ TEST(Rings, FailureEndsWhatIsUnderWayAndWhatComesLater) {
                                      return absl::OkStatus();
                                    });
   EXPECT_THAT(statuses, ::testing::Each(absl::OkStatus()));
+}
+
+// Rank 0 of two, whose messages never arrive.
+class SilentTransport final : public Transport {
+ public:
+  explicit SilentTransport(std::vector<Message>& started) : started_(started) {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  int max_tag() const override { return 1 << 20; }
+  size_t max_bytes() const override { return 1 << 20; }
+  absl::StatusOr<Id> Start(const Message& message) override {
+    started_.push_back(message);
+    return started_.size();
+  }
+  absl::StatusOr<bool> Finished(Id /*id*/) override { return false; }
+
+ private:
+  std::vector<Message>& started_;
+};
+
+// A message may come in when the call has failed and returned.
+TEST(Rings, WhatFailedLeavesTheMemoryOfItsMessages) {
+  std::vector<Message> started;
+  CommCall call{.kind = CommKind::kReceive, .dtype = DType::kFloat32, .root = 1, .count = 4};
+  const auto run = [&](const std::vector<BufferRef>& memory) {
+    started.clear();
+    const std::shared_ptr<Rings> rings =
+        *Rings::Join([&] { return std::make_unique<SilentTransport>(started); },
+                     {.timeout = std::chrono::milliseconds(1)});
+    const absl::Status status =
+        memory.empty() ? rings->World().Run(call) : rings->World().Run(call, memory);
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  };
+  std::vector<float> anywhere(4, 1);
+  call.out = anywhere.data();
+  run({});
+  ASSERT_EQ(started.size(), 1);
+  std::memset(started[0].data, 7, started[0].bytes);
+  EXPECT_THAT(anywhere, ::testing::Each(1));
+
+  Tensor values = Tensor::Of<float>({4}, {1, 2, 3, 4});
+  call.out = values.mutable_raw_data();
+  const BufferRef memory = values.buffer();
+  const int refs = memory->refs;
+  run({memory});
+  ASSERT_EQ(started.size(), 1);
+  EXPECT_EQ(started[0].data, values.raw_data());
+  EXPECT_EQ(memory->refs, refs + 1);
 }
 
 // A rank that has failed elsewhere has missed what the others wait for.
