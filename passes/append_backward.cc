@@ -12,6 +12,7 @@
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/backward_context.h"
+#include "passes/carried_states.h"
 #include "passes/forward_versions.h"
 #include "passes/gradient_flow.h"
 #include "passes/gradient_sums.h"
@@ -390,8 +391,12 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
   INTERP_ASSIGN_OR_RETURN(std::vector<VarId> sources,
                           FindAll(program, options.sources, "the sources"));
   if (sources.empty()) sources = Parameters(program);
-  INTERP_ASSIGN_OR_RETURN(const GradientFlow flow,
+  INTERP_ASSIGN_OR_RETURN(GradientFlow flow,
                           FindGradientFlow(program, ops, loss, sources, blocked));
+  // Not before it is known that each block is run by one op.
+  if (CarryStatesThroughLoops(ops, blocked, program)) {
+    INTERP_ASSIGN_OR_RETURN(flow, FindGradientFlow(program, ops, loss, sources, blocked));
+  }
   BackwardContext context{.program = program,
                           .ops = ops,
                           .flow = flow,

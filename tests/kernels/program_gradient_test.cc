@@ -88,6 +88,60 @@ Case ReadBeforeItsLoop() {
           "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
 }
 
+// A state that starts as a constant, which is marked, and is what another one was before.
+Case StateThatStartsAsAConstant() {
+  return {"IsAStateThatStartsAsAConstant",
+          "  var x float64[2,3]\n  var p float64[2,3] stop_gradient\n"
+          "  var more bool[1] stop_gradient\n  var steps step_scopes\n",
+          "  sin(X=w) -> (Out=x)\n"
+          "  fill_constant() -> (Out=p) {shape=[2, 3], dtype=6, value=0.25}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+          "  while(Condition=more, X=[x, p, i0, i2]) -> (Out=[x, p, i0, more], StepScopes=steps) "
+          "{sub_block=block:1, is_test=false}\n"
+          "  mean(X=x) -> (Out=loss)\n"
+          "block 1 parent=0\n"
+          "  var sum float64[2,3]\n  var t float64[2,3]\n  var q float64[2,3]\n"
+          "  elementwise_add(X=x, Y=p) -> (Out=sum)\n"
+          "  tanh(X=sum) -> (Out=t)\n"
+          "  scale(X=x) -> (Out=q) {scale=1.5}\n"
+          "  assign(X=t) -> (Out=x)\n"
+          "  assign(X=q) -> (Out=p)\n"
+          "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
+}
+
+// The same in a loop within a loop.
+Case StateOfTwoLoops() {
+  return {
+      "IsAStateOfTwoLoops",
+      "  var x float64[2,3]\n  var p float64[2,3] stop_gradient\n  var j int64[1] stop_gradient\n"
+      "  var more bool[1] stop_gradient\n  var steps step_scopes\n",
+      "  sin(X=w) -> (Out=x)\n"
+      "  fill_constant() -> (Out=p) {shape=[2, 3], dtype=6, value=0.25}\n"
+      "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+      "  while(Condition=more, X=[x, p, i0, i1, i2]) -> (Out=[x, p, i0, more], StepScopes=steps) "
+      "{sub_block=block:1, is_test=false}\n"
+      "  mean(X=x) -> (Out=loss)\n"
+      "block 1 parent=0\n"
+      "  var again bool[1] stop_gradient\n  var inner_steps step_scopes\n"
+      "  var k int64[1] stop_gradient\n"
+      "  assign(X=i1) -> (Out=k)\n"
+      "  less_equal(X=k, Y=i2) -> (Out=again)\n"
+      "  while(Condition=again, X=[x, p, k, i2]) -> (Out=[x, p, k, again], "
+      "StepScopes=inner_steps) {sub_block=block:2, is_test=false}\n"
+      "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+      "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+      "block 2 parent=1\n"
+      "  var sum float64[2,3]\n  var t float64[2,3]\n  var q float64[2,3]\n"
+      "  elementwise_add(X=x, Y=p) -> (Out=sum)\n"
+      "  tanh(X=sum) -> (Out=t)\n"
+      "  scale(X=x) -> (Out=q) {scale=1.5}\n"
+      "  assign(X=t) -> (Out=x)\n"
+      "  assign(X=q) -> (Out=p)\n"
+      "  increment(X=k) -> (Out=k) {step=1.0}\n"
+      "  less_equal(X=k, Y=i2) -> (Out=again)\n"};
+}
+
 // A result that each trip makes afresh, read in the trip and behind the loop.
 Case ResultOfTheLastTrip() {
   return {"IsAResultOfTheLastTrip",
@@ -272,6 +326,8 @@ std::vector<Case> OtherCases() {
   return {
       ReadBeforeItsLoop(),
       ResultOfTheLastTrip(),
+      StateThatStartsAsAConstant(),
+      StateOfTwoLoops(),
       {"AGroupNormWithoutBias",
        "  var x float64[1,6,1,1]\n  var xs float64[0]\n  var s float64[2,3]\n"
        "  var ss float64[0]\n  var scale float64[6]\n  var y float64[1,6,1,1]\n"

@@ -1,0 +1,27 @@
+// CarryStatesThroughLoops: lets gradients pass from trip to trip through states of loops that start
+// as something without gradient.
+#pragma once
+
+#include <vector>
+
+#include "core/op_def.h"
+#include "core/program.h"
+
+namespace interp {
+
+// A state of a loop that starts as a constant or a feed is marked stop_gradient, although its block
+// writes what has a gradient. In Paddle the mark holds in the block that declares the state alone:
+// nothing flows to what the state starts as, and nothing from what it ends as, but in the block its
+// gradient is carried. As a variable is one thing in all blocks here, the loop gets another one:
+//
+//   assign(X=state) -> (Out=carried)
+//   while(X=[carried]) -> (Out=carried)      with `carried` for `state` in its block
+//   assign(X=carried) -> (Out=state)
+//
+// Left as they are: states of `blocked`, persistable ones, and those that attributes name.
+//
+// Returns whether anything has changed. REQUIRES: no block is run by several ops or by itself.
+bool CarryStatesThroughLoops(const OpRegistry& ops, const std::vector<VarId>& blocked,
+                             Program& program);
+
+}  // namespace interp
