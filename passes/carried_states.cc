@@ -14,31 +14,42 @@
 namespace interp {
 namespace {
 
-bool Holds(const ArgIds& args, VarId id) {
-  return std::find(args.begin(), args.end(), id) != args.end();
+template <typename List, typename Item>
+bool Holds(const List& list, const Item& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-bool Writes(const Op& op, VarId id) {
-  return std::any_of(op.outputs.begin(), op.outputs.end(),
+bool HoldsAny(const std::vector<Slot>& slots, VarId id) {
+  return std::any_of(slots.begin(), slots.end(),
                      [id](const Slot& slot) { return Holds(slot.args, id); });
 }
 
-// In any attribute that lists strings or variables.
-bool Names(const Attr& attr, const std::string& name) {
-  const auto lists = [&name](const std::vector<std::string>& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+bool ListsName(const Attr& attr, const std::string& name) {
+  if (attr.name == "op_callstack" || attr.name == "skip_eager_deletion_vars") return false;
   if (const auto* one = std::get_if<std::string>(&attr.value)) return *one == name;
-  if (const auto* many = std::get_if<std::vector<std::string>>(&attr.value)) return lists(*many);
+  if (const auto* many = std::get_if<std::vector<std::string>>(&attr.value)) {
+    return Holds(*many, name);
+  }
   if (const auto* var = std::get_if<VarName>(&attr.value)) return var->name == name;
   const auto* vars = std::get_if<VarNames>(&attr.value);
-  return vars != nullptr && lists(vars->names);
+  return vars != nullptr && Holds(vars->names, name);
+}
+
+bool MayHaveGradient(const Var& var) {
+  return var.kind == VarKind::kLodTensor &&
+         (var.dtype == DType::kUndefined || IsDifferentiable(var.dtype));
 }
 
 class Carrier {
  public:
-  Carrier(Program& program, const OpRegistry& ops, const std::vector<VarId>& blocked)
-      : program_(program), ops_(ops), blocked_(blocked), declarations_(program) {}
+  Carrier(Program& program, const OpRegistry& ops, const std::vector<VarId>& blocked,
+          const GradientFlow& flow)
+      : program_(program),
+        ops_(ops),
+        blocked_(blocked),
+        flow_(flow),
+        declarations_(program),
+        written_(program.names.size()) {}
 
   // Enclosing loops first: within them nothing is marked any more.
   void Run(int32_t block) {
@@ -46,12 +57,15 @@ class Carrier {
     for (Op& op : std::exchange(program_.blocks[block].ops, {})) {
       const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
       std::vector<Op> behind;
-      if (op.type == "while" && inner >= 0) {
+      if (op.type == "while" && inner >= 0 && GetsGradients(inner)) {
         for (const VarId state : StatesOf(op, block, inner)) {
           const VarId carried = Replace(op, block, inner, state);
-          done.push_back(Copy(state, carried));
-          behind.push_back(Copy(carried, state));
+          done.push_back(CopyBeside(op, state, carried));
+          behind.push_back(CopyBeside(op, carried, state));
         }
+      }
+      for (const Slot& slot : op.outputs) {
+        for (const VarId id : slot.args) NoteWritten(id);
       }
       done.push_back(std::move(op));
       std::move(behind.begin(), behind.end(), std::back_inserter(done));
@@ -61,35 +75,78 @@ class Carrier {
   }
 
  private:
+  void NoteWritten(VarId id) {
+    if (id >= std::ssize(written_)) written_.resize(id + 1);
+    written_[id] = true;
+  }
+
+  // Whether a variable that ops of the block read depends on what gradients are asked for.
+  bool GetsGradients(int32_t block) const {
+    for (const Op& op : program_.blocks[block].ops) {
+      for (const Slot& slot : op.inputs) {
+        for (const VarId id : slot.args) {
+          if (id < std::ssize(flow_.depends) && flow_.depends[id]) return true;
+        }
+      }
+      const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
+      if (inner >= 0 && GetsGradients(inner)) return true;
+    }
+    return false;
+  }
+
   std::vector<VarId> StatesOf(const Op& loop, int32_t block, int32_t inner) {
     const Slot* const inputs = loop.FindInput("X");
     const Slot* const outputs = loop.FindOutput("Out");
     if (inputs == nullptr || outputs == nullptr) return {};
-    std::vector<VarId> states;
+    std::vector<VarId> candidates;
     for (const VarId id : outputs->args) {
       const Var* const var = declarations_.Find(block, id);
-      const bool marked = var != nullptr && var->stop_gradient && !var->persistable &&
-                          var->kind == VarKind::kLodTensor && IsDifferentiable(var->dtype);
-      if (!marked || !Holds(inputs->args, id) || Holds({states.begin(), states.end()}, id))
-        continue;
-      const bool is_blocked = std::find(blocked_.begin(), blocked_.end(), id) != blocked_.end();
-      if (is_blocked || IsNamed(inner, program_.NameOf(id))) continue;
-      if (GetsGradients(inner, id)) states.push_back(id);
+      const bool marked =
+          var != nullptr && var->stop_gradient && !var->persistable && MayHaveGradient(*var);
+      if (!marked || !Holds(inputs->args, id) || Holds(candidates, id)) continue;
+      if (Holds(blocked_, id) || IsNamed(inner, program_.NameOf(id))) continue;
+      if (HasValue(*var) || IsReadFirst(inner, id)) candidates.push_back(id);
+    }
+    // One state may be written from another one alone.
+    std::vector<VarId> states;
+    for (size_t before = 1; before > 0;) {
+      before = candidates.size();
+      std::erase_if(candidates, [&](VarId id) {
+        const bool found = IsWrittenFrom(inner, id, states);
+        if (found) states.push_back(id);
+        return found;
+      });
+      if (candidates.size() == before) break;
     }
     return states;
   }
 
-  // Whether an op of the block, or of those within it, writes it from what is not marked.
-  bool GetsGradients(int32_t block, VarId state) {
+  // A loop lists among its inputs what its block makes in each trip, too, which has none before.
+  bool HasValue(const Var& var) const {
+    return var.need_check_feed || (var.id < std::ssize(written_) && written_[var.id]);
+  }
+
+  bool IsReadFirst(int32_t block, VarId id) const {
+    for (const Op& op : program_.blocks[block].ops) {
+      if (HoldsAny(op.inputs, id)) return true;
+      if (HoldsAny(op.outputs, id)) return false;
+    }
+    return false;
+  }
+
+  // Whether an op of the block, or of those within it, writes it from what is not marked or is one
+  // of `states`.
+  bool IsWrittenFrom(int32_t block, VarId state, const std::vector<VarId>& states) {
     for (const Op& op : program_.blocks[block].ops) {
       const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
-      if (inner >= 0 && GetsGradients(inner, state)) return true;
-      if (inner >= 0 || !Writes(op, state)) continue;
+      if (inner >= 0 && IsWrittenFrom(inner, state, states)) return true;
+      if (inner >= 0 || !HoldsAny(op.outputs, state)) continue;
       for (const Slot& slot : op.inputs) {
         for (const VarId id : slot.args) {
+          if (id == state) continue;
           const Var* const var = declarations_.Find(block, id);
-          if (id == state || var == nullptr || var->stop_gradient) continue;
-          if (IsDifferentiable(var->dtype)) return true;
+          if (var == nullptr || !MayHaveGradient(*var)) continue;
+          if (!var->stop_gradient || Holds(states, id)) return true;
         }
       }
     }
@@ -99,7 +156,7 @@ class Carrier {
   bool IsNamed(int32_t block, const std::string& name) const {
     for (const Op& op : program_.blocks[block].ops) {
       for (const Attr& attr : op.attrs) {
-        if (Names(attr, name)) return true;
+        if (ListsName(attr, name)) return true;
       }
       const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
       if (inner >= 0 && IsNamed(inner, name)) return true;
@@ -114,6 +171,7 @@ class Carrier {
     Var var = *declarations_.Find(block, state);
     var.id = program_.Intern(name);
     var.stop_gradient = false;
+    var.need_check_feed = false;
     var.wire = {};
     const VarId carried = var.id;
     declarations_.Add(block, std::move(var));
@@ -137,26 +195,32 @@ class Carrier {
     }
   }
 
-  static Op Copy(VarId from, VarId to) {
+  // Of the part and the device that the loop has.
+  static Op CopyBeside(const Op& loop, VarId from, VarId to) {
     Op op;
     op.type = "assign";
     AddInput(op, "X", {from});
     AddOutput(op, "Out", {to});
+    for (const char* name : {"op_role", "op_device"}) {
+      if (const Attr* const attr = loop.FindAttr(name)) op.attrs.push_back(*attr);
+    }
     return op;
   }
 
   Program& program_;
   const OpRegistry& ops_;
   const std::vector<VarId>& blocked_;
+  const GradientFlow& flow_;  // of the program before any change
   Declarations declarations_;
+  std::vector<bool> written_;  // by VarId: by the ops so far
 };
 
 }  // namespace
 
 bool CarryStatesThroughLoops(const OpRegistry& ops, const std::vector<VarId>& blocked,
-                             Program& program) {
+                             const GradientFlow& flow, Program& program) {
   const size_t names = program.names.size();
-  Carrier(program, ops, blocked).Run(/*block=*/0);
+  Carrier(program, ops, blocked, flow).Run(/*block=*/0);
   return program.names.size() > names;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/op_def.h"
 #include "core/program.h"
+#include "passes/gradient_flow.h"
 
 namespace interp {
 
@@ -18,10 +19,12 @@ namespace interp {
 //   while(X=[carried]) -> (Out=carried)      with `carried` for `state` in its block
 //   assign(X=carried) -> (Out=state)
 //
-// Left as they are: states of `blocked`, persistable ones, and those that attributes name.
+// Left as they are: states of `blocked`, persistable ones, those that attributes name, those that
+// each trip makes afresh, and those of loops to which no gradients flow.
 //
-// Returns whether anything has changed. REQUIRES: no block is run by several ops or by itself.
+// Returns whether anything has changed. `flow` is that of the program as it is. REQUIRES: no block
+// is run by several ops or by itself.
 bool CarryStatesThroughLoops(const OpRegistry& ops, const std::vector<VarId>& blocked,
-                             Program& program);
+                             const GradientFlow& flow, Program& program);
 
 }  // namespace interp

@@ -1,6 +1,7 @@
 // Backward parts that AppendBackward makes for whole programs, against finite differences: arrays
-// whose elements are read while others are written, branches that overwrite values, and losses of
-// complex numbers.
+// whose elements are read while others are written, branches that overwrite values, states of loops
+// and losses of complex numbers.
+// Long because each case is a program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,6 +107,33 @@ Case StateThatStartsAsAConstant() {
           "  scale(X=x) -> (Out=q) {scale=1.5}\n"
           "  assign(X=t) -> (Out=x)\n"
           "  assign(X=q) -> (Out=p)\n"
+          "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
+}
+
+// Two that start as constants: one is what the other one was. A third is made in each trip.
+Case StatesThatShift() {
+  return {"IsOfStatesThatShift",
+          "  var x float64[2,3] stop_gradient\n  var p float64[2,3] stop_gradient\n"
+          "  var r float64[2,3] stop_gradient\n"
+          "  var more bool[1] stop_gradient\n  var steps step_scopes\n  var both float64[2,3]\n",
+          "  fill_constant() -> (Out=x) {shape=[2, 3], dtype=6, value=0.5}\n"
+          "  fill_constant() -> (Out=p) {shape=[2, 3], dtype=6, value=0.25}\n"
+          "  fill_constant() -> (Out=both) {shape=[2, 3], dtype=6, value=0.0}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+          "  while(Condition=more, X=[x, p, r, w, both, i0, i1, i2]) -> "
+          "(Out=[x, p, r, both, i0, more], StepScopes=steps) "
+          "{sub_block=block:1, is_test=false}\n"
+          "  mean(X=both) -> (Out=loss)\n"
+          "block 1 parent=0\n"
+          "  var sum float64[2,3]\n  var t float64[2,3]\n  var q float64[2,3]\n"
+          "  elementwise_add(X=x, Y=p) -> (Out=sum)\n"
+          "  elementwise_mul(X=sum, Y=w) -> (Out=t)\n"
+          "  elementwise_add(X=both, Y=t) -> (Out=q)\n"
+          "  assign(X=x) -> (Out=p)\n"
+          "  assign(X=t) -> (Out=x)\n"
+          "  scale(X=t) -> (Out=r) {scale=2.0}\n"
+          "  assign(X=q) -> (Out=both)\n"
           "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
           "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
 }
