@@ -182,7 +182,7 @@ absl::Status InferConv(InferContext& ctx) {
                           ResolveConv(attrs, input.shape, ctx.input(kConvFilter).shape));
   const Shape out = ConvOutputShape(problem, attrs.channels_last_dims);
   INTERP_RETURN_IF_ERROR(CheckExtras(ctx, attrs, problem.out_channels, out));
-  ctx.output(kConvOutput).shape = out;
+  ctx.SetShape(kConvOutput, out);
   return absl::OkStatus();
 }
 

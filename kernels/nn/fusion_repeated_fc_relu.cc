@@ -60,7 +60,7 @@ absl::Status RepeatedFcRelu(KernelContext& ctx) {
     INTERP_RETURN_IF_ERROR(RunProduct<T>(ctx, product, from, weights[i]->data<T>(),
                                          /*y_constant=*/false, ctx.inputs(kBias)[i]->data<T>(),
                                          to));
-    for (int64_t k = 0; k < out->numel(); ++k) to[k] = std::max(to[k], T{0});
+    for (int64_t k = 0; k < out->numel(); ++k) to[k] = to[k] > 0 ? to[k] : T{0};
     from = to;
   }
   return absl::OkStatus();

@@ -33,7 +33,7 @@ absl::Status Infer(InferContext& ctx) {
   INTERP_RETURN_IF_ERROR(CheckFoldedInputs(ctx, attrs.pointwise, pair.pointwise.out_channels));
   INTERP_RETURN_IF_ERROR(
       Annotate(CheckFoldedInputs(ctx, attrs.depthwise, pair.depthwise.out_channels), "depthwise"));
-  ctx.output(kOutput).shape = ConvOutputShape(pair.depthwise, attrs.depthwise.channels_last_dims);
+  ctx.SetShape(kOutput, ConvOutputShape(pair.depthwise, attrs.depthwise.channels_last_dims));
   return absl::OkStatus();
 }
 

@@ -105,7 +105,8 @@ absl::Status InferSetValue(InferContext& ctx) {
   if (!ctx.has_input(kValueTensor) && attrs.count() == 0) {
     return InvalidArgument("there is no 'ValueTensor' and no attribute with values");
   }
-  ctx.SetShape(kOut, ctx.input(kInput).shape);
+  // Without a LoD, but what is set in place keeps its own.
+  if (&ctx.output(kOut) != &input) ctx.SetShape(kOut, input.shape);
   return absl::OkStatus();
 }
 

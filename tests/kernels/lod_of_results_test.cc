@@ -29,6 +29,41 @@ TEST(LodOfResultsTest, ConvolutionsKeepNone) {
   }
 }
 
+// Not even that which the result has got from others since the run before.
+TEST(LodOfResultsTest, ConvolutionsClearTheLodOfTheRunBefore) {
+  const auto program = ParseProgram(R"(block 0
+  var x float32[3,2,4,4]
+  var w float32[2,2,1,1]
+  var y float32[3,2,4,4]
+  var z float32[3,2,4,4]
+  conv2d(Input=x, Filter=w) -> (Output=y)
+  relu(X=y) -> (Out=z)
+  lod_reset(X=y) -> (Out=y) {target_lod=[0, 1, 3]}
+)");
+  ASSERT_THAT(program, IsOk());
+  const auto core = InterpreterCore::Create(*program, {"x", "w"}, {"z", "y"}, nullptr);
+  ASSERT_THAT(core, IsOk());
+  for (int run = 0; run < 2; ++run) {
+    const auto results = (*core)->Run({Numbers({3, 2, 4, 4}, 1), Numbers({2, 2, 1, 1}, 2)});
+    ASSERT_THAT(results, IsOk());
+    EXPECT_EQ((*results)[0].lod, Lod()) << "run " << run;
+    EXPECT_EQ((*results)[1].lod, (Lod{{0, 1, 3}})) << "run " << run;
+  }
+}
+
+TEST(LodOfResultsTest, WhatIsSetInPlaceKeepsItsOwn) {
+  const auto program = ParseProgram(R"(block 0
+  var x float32[3,2]
+  set_value(Input=x) -> (Out=x) {axes=longs:[0], starts=longs:[0], ends=longs:[1], steps=longs:[1], shape=longs:[1], dtype=5, fp32_values=[1.0]}
+)");
+  ASSERT_THAT(program, IsOk());
+  const auto core = InterpreterCore::Create(*program, {"x"}, {"x"}, nullptr);
+  ASSERT_THAT(core, IsOk());
+  const auto results = (*core)->Run({Numbers({3, 2}, 1, {{0, 1, 3}})});
+  ASSERT_THAT(results, IsOk());
+  EXPECT_EQ((*results)[0].lod, (Lod{{0, 1, 3}}));
+}
+
 // Whose LoD the gradient by X has.
 TEST(LodOfResultsTest, GradientsHaveThatOfPaddle) {
   const Lod of_x = {{0, 1, 3}};
