@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "core/io/npz.h"
 #include "core/resource/random_state_file.h"
@@ -285,7 +286,9 @@ absl::Status CheckFiles(const RunCommandFlags& flags, const Program& program,
     outputs.push_back({"--out", std::move(file)});
   }
   const auto results = static_cast<std::ptrdiff_t>(outputs.size());
-  outputs.insert(outputs.end(), {{"--trace", flags.watch.trace},
+  const bool is_folder = !absl::EndsWith(flags.out, ".npz");
+  outputs.insert(outputs.end(), {{"--out", is_folder ? flags.out : ""},
+                                 {"--trace", flags.watch.trace},
                                  {"--random-state", flags.random_state},
                                  {"--boxes", inputs.boxes.has_value() ? inputs.boxes->path : ""}});
   const auto [model, params] = InputsOf(flags.model);

@@ -50,7 +50,7 @@ TEST(StoreOfDifferingRanks, KeysInAnotherOrderAreFoundByTheCheck) {
   const auto barriers = BarriersAfter(kChecked, [](ArrayRuntime& runtime, KVStore& store) {
     const Array one = ArrayOf(runtime, {1}, {1});
     const bool first = store.rank() == 0;
-    EXPECT_EQ(store.Push(first ? "a" : "b", {one}), absl::OkStatus());
+    store.Push(first ? "a" : "b", {one}).IgnoreError();
     store.Push(first ? "b" : "a", {one}).IgnoreError();
   });
   EXPECT_THAT(barriers[0], HasSubstr("ranks differ in what they do on the stores' ring: rank 0 is "
