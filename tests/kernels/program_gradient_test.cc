@@ -355,6 +355,7 @@ std::vector<Case> OtherCases() {
       ReadBeforeItsLoop(),
       ResultOfTheLastTrip(),
       StateThatStartsAsAConstant(),
+      StatesThatShift(),
       StateOfTwoLoops(),
       {"AGroupNormWithoutBias",
        "  var x float64[1,6,1,1]\n  var xs float64[0]\n  var s float64[2,3]\n"
