@@ -35,7 +35,7 @@ bool ListsName(const Attr& attr, const std::string& name) {
   return vars != nullptr && Holds(vars->names, name);
 }
 
-bool MayHaveGradient(const Var& var) {
+bool IsDifferentiableTensor(const Var& var) {
   return var.kind == VarKind::kLodTensor &&
          (var.dtype == DType::kUndefined || IsDifferentiable(var.dtype));
 }
@@ -102,22 +102,21 @@ class Carrier {
     for (const VarId id : outputs->args) {
       const Var* const var = declarations_.Find(block, id);
       const bool marked =
-          var != nullptr && var->stop_gradient && !var->persistable && MayHaveGradient(*var);
+          var != nullptr && var->stop_gradient && !var->persistable && IsDifferentiableTensor(*var);
       if (!marked || !Holds(inputs->args, id) || Holds(candidates, id)) continue;
       if (Holds(blocked_, id) || IsNamed(inner, program_.NameOf(id))) continue;
       if (HasValue(*var) || IsReadFirst(inner, id)) candidates.push_back(id);
     }
     // One state may be written from another one alone.
     std::vector<VarId> states;
-    for (size_t before = 1; before > 0;) {
-      before = candidates.size();
-      std::erase_if(candidates, [&](VarId id) {
+    size_t erased = 0;
+    do {
+      erased = std::erase_if(candidates, [&](VarId id) {
         const bool found = IsWrittenFrom(inner, id, states);
         if (found) states.push_back(id);
         return found;
       });
-      if (candidates.size() == before) break;
-    }
+    } while (erased > 0);
     return states;
   }
 
@@ -145,7 +144,7 @@ class Carrier {
         for (const VarId id : slot.args) {
           if (id == state) continue;
           const Var* const var = declarations_.Find(block, id);
-          if (var == nullptr || !MayHaveGradient(*var)) continue;
+          if (var == nullptr || !IsDifferentiableTensor(*var)) continue;
           if (!var->stop_gradient || Holds(states, id)) return true;
         }
       }

@@ -11,23 +11,18 @@
 namespace interp::testing::conv_bfloat16_test {
 namespace {
 
-Tensor Rounded(const Tensor& wide) {
-  Tensor narrow;
-  narrow.shape = wide.shape;
-  narrow.dtype = DType::kBFloat16;
-  EXPECT_THAT(narrow.Allocate(SystemAllocator()), IsOk());
-  ConvertElements(1, wide.data<float>(), wide.numel(), narrow.mutable_data<bfloat16>());
-  return narrow;
+template <typename From, typename To>
+Tensor Converted(const Tensor& from) {
+  Tensor to;
+  to.shape = from.shape;
+  to.dtype = DTypeOf<To>;
+  EXPECT_THAT(to.Allocate(SystemAllocator()), IsOk());
+  ConvertElements(1, from.data<From>(), from.numel(), to.mutable_data<To>());
+  return to;
 }
 
-Tensor Widened(const Tensor& narrow) {
-  Tensor wide;
-  wide.shape = narrow.shape;
-  wide.dtype = DType::kFloat32;
-  EXPECT_THAT(wide.Allocate(SystemAllocator()), IsOk());
-  ConvertElements(1, narrow.data<bfloat16>(), narrow.numel(), wide.mutable_data<float>());
-  return wide;
-}
+Tensor Rounded(const Tensor& wide) { return Converted<float, bfloat16>(wide); }
+Tensor Widened(const Tensor& narrow) { return Converted<bfloat16, float>(narrow); }
 
 // The largest difference by the largest number.
 float Error(const Tensor& got, const Tensor& want) {
