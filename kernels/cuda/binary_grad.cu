@@ -10,7 +10,6 @@
 namespace interp::cuda {
 namespace {
 
-constexpr int kTileColumns = 32;
 constexpr int kTileRows = 16;
 // Terms of one sum that are worth a block.
 constexpr int64_t kRowPart = 8192;
@@ -144,17 +143,13 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-__host__ __device__ int64_t TilesOf(const GradientPlan& plan) {
-  return (plan.kept.size + kTileColumns - 1) / kTileColumns;
-}
-
 // The last dimension is kept: threads with neighbouring outputs read neighbours.
 template <typename T>
 __global__ void __launch_bounds__(kTileColumns* kTileRows)
     SumProductColumns(const GradientPlan plan, const GradientData<T> data,
                       const GradientSums<T> sums) {
   INTERP_SHARED(double, totals, [kTileRows][kTileColumns]);
-  const int64_t tasks = TilesOf(plan) * sums.parts.count;
+  const int64_t tasks = TilesOf(plan.kept.size) * sums.parts.count;
   for (int64_t index = blockIdx.x; index < tasks; index += gridDim.x) {
     const Parts::Task task = sums.parts.TaskAt(index);
     const int64_t column = task.of * kTileColumns + threadIdx.x;
@@ -182,14 +177,16 @@ template <typename T>
 absl::Status SumProducts(const GradientPlan& plan, bool columns, const GradientData<T>& data,
                          TakeWorkspace take_workspace, cudaStream_t stream) {
   const int64_t outputs = plan.kept.size;
-  const Parts parts = columns ? CutIntoParts(plan.reduced.size, TilesOf(plan), kColumnPart)
-                              : CutIntoParts(plan.reduced.size, outputs, kRowPart);
+  const Parts parts = columns
+                          ? CutIntoParts(plan.reduced.size, TilesOf(plan.kept.size), kColumnPart)
+                          : CutIntoParts(plan.reduced.size, outputs, kRowPart);
   INTERP_ASSIGN_OR_RETURN(const std::optional<Workspace> memory,
                           TakeTotals<double>(parts, outputs, take_workspace));
   const GradientSums<T> sums = {parts, data.out, DataOf<double>(memory)};
   if (columns) {
     INTERP_RETURN_IF_ERROR(
-        Launch(SumProductColumns<T>, BlocksFor(TilesOf(plan) * parts.count, /*work_per_block=*/1),
+        Launch(SumProductColumns<T>,
+               BlocksFor(TilesOf(plan.kept.size) * parts.count, /*work_per_block=*/1),
                dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, data, sums));
   } else {
     INTERP_RETURN_IF_ERROR(

@@ -7,7 +7,6 @@
 namespace interp::cuda {
 namespace {
 
-constexpr int kTileColumns = 32;
 constexpr int kTileRows = 16;
 constexpr int64_t kColumnPart = 512;  // rows that are worth a block
 
@@ -64,17 +63,13 @@ struct ColumnSums {
   }
 };
 
-__host__ __device__ int64_t TilesOf(const LayerNormGradientArguments& args) {
-  return (args.length + kTileColumns - 1) / kTileColumns;
-}
-
 // scale_grad and bias_grad; a column is summed by kTileRows threads, in double as on the host.
 template <typename T>
 __global__ void __launch_bounds__(kTileColumns* kTileRows)
     GradientColumns(const LayerNormGradientArguments args, const ColumnSums sums) {
   INTERP_SHARED(double, scale_sums, [kTileRows][kTileColumns]);
   INTERP_SHARED(double, bias_sums, [kTileRows][kTileColumns]);
-  const int64_t tasks = TilesOf(args) * sums.parts.count;
+  const int64_t tasks = TilesOf(args.length) * sums.parts.count;
   for (int64_t index = blockIdx.x; index < tasks; index += gridDim.x) {
     const Parts::Task task = sums.parts.TaskAt(index);
     const int64_t column = task.of * kTileColumns + threadIdx.x;
@@ -106,15 +101,15 @@ __global__ void __launch_bounds__(kTileColumns* kTileRows)
 template <typename T>
 absl::Status SumColumns(const LayerNormGradientArguments& args, TakeWorkspace take_workspace,
                         cudaStream_t stream) {
-  const Parts parts = CutIntoParts(args.rows, TilesOf(args), kColumnPart);
+  const Parts parts = CutIntoParts(args.rows, TilesOf(args.length), kColumnPart);
   const int64_t results = 2 * args.length;
   INTERP_ASSIGN_OR_RETURN(const std::optional<Workspace> memory,
                           TakeTotals<double>(parts, results, take_workspace));
   const ColumnSums sums = {args.length, parts, args.scale_grad, args.bias_grad,
                            DataOf<double>(memory)};
-  INTERP_RETURN_IF_ERROR(
-      Launch(GradientColumns<T>, BlocksFor(TilesOf(args) * parts.count, /*work_per_block=*/1),
-             dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, args, sums));
+  INTERP_RETURN_IF_ERROR(Launch(
+      GradientColumns<T>, BlocksFor(TilesOf(args.length) * parts.count, /*work_per_block=*/1),
+      dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, args, sums));
   return LaunchFoldParts(sums, results, stream);
 }
 

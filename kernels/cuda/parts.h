@@ -34,6 +34,13 @@ struct Parts {
   }
 };
 
+// Neighbouring results that a tile of threads folds, a column each: those with neighbouring results
+// read neighbours.
+inline constexpr int kTileColumns = 32;
+__host__ __device__ inline int64_t TilesOf(int64_t results) {
+  return (results + kTileColumns - 1) / kTileColumns;
+}
+
 // Parts of at least `least` elements, where `blocks` blocks without parts are too few.
 inline Parts CutIntoParts(int64_t size, int64_t blocks, int64_t least) {
   constexpr int64_t kBusyBlocks = 1024;

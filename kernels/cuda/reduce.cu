@@ -12,7 +12,6 @@ namespace interp::cuda {
 namespace {
 
 constexpr int kMaxDims = 5;  // kept or reduced ones, after neighbours of one kind are merged
-constexpr int kTileColumns = 32;
 constexpr int kTileRows = 8;
 // Elements of one result that are worth a block.
 constexpr int64_t kRowPart = 8192;
@@ -141,10 +140,6 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-__host__ __device__ int64_t TilesOf(const Plan& plan) {
-  return (plan.kept.size + kTileColumns - 1) / kTileColumns;
-}
-
 // The last dimension is kept: threads with neighbouring outputs read neighbours. Each output is
 // folded by the kTileRows threads of one column.
 template <typename T, typename Reducer>
@@ -153,7 +148,7 @@ __global__ void __launch_bounds__(kTileColumns* kTileRows)
   using A = typename Reducer::Total;
   INTERP_SHARED(A, totals, [kTileRows][kTileColumns]);
   const Reducer& reducer = target.reducer;
-  const int64_t tasks = TilesOf(plan) * target.parts.count;
+  const int64_t tasks = TilesOf(plan.kept.size) * target.parts.count;
   for (int64_t index = blockIdx.x; index < tasks; index += gridDim.x) {
     const Parts::Task task = target.parts.TaskAt(index);
     const int64_t column = task.of * kTileColumns + threadIdx.x;
@@ -218,16 +213,18 @@ absl::Status LaunchReduction(const Plan& plan, bool last_is_kept, const Reducer&
   using Total = typename Reducer::Total;
   const T* const from = static_cast<const T*>(x);
   const int64_t results = plan.kept.size;
-  const Parts parts = last_is_kept ? CutIntoParts(plan.reduced.size, TilesOf(plan), kColumnPart)
-                                   : CutIntoParts(plan.reduced.size, results, kRowPart);
+  const Parts parts = last_is_kept
+                          ? CutIntoParts(plan.reduced.size, TilesOf(plan.kept.size), kColumnPart)
+                          : CutIntoParts(plan.reduced.size, results, kRowPart);
   INTERP_ASSIGN_OR_RETURN(const std::optional<Workspace> memory,
                           TakeTotals<Total>(parts, results, take_workspace));
   const ReductionTarget<T, Reducer> target = {reducer, parts, static_cast<T*>(out),
                                               DataOf<Total>(memory)};
   if (last_is_kept) {
-    INTERP_RETURN_IF_ERROR(Launch(
-        ReduceColumns<T, Reducer>, BlocksFor(TilesOf(plan) * parts.count, /*work_per_block=*/1),
-        dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, target, from));
+    INTERP_RETURN_IF_ERROR(
+        Launch(ReduceColumns<T, Reducer>,
+               BlocksFor(TilesOf(plan.kept.size) * parts.count, /*work_per_block=*/1),
+               dim3(kTileColumns, kTileRows), /*shared_bytes=*/0, stream, plan, target, from));
   } else {
     INTERP_RETURN_IF_ERROR(
         Launch(ReduceRows<T, Reducer>, RowBlocks(results * parts.count, plan.reduced.size),
