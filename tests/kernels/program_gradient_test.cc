@@ -89,6 +89,15 @@ Case ReadBeforeItsLoop() {
           "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
 }
 
+// A trip, in which p becomes what x was.
+const std::string kTripOfTwoStates =
+    "  var sum float64[2,3]\n  var t float64[2,3]\n  var q float64[2,3]\n"
+    "  elementwise_add(X=x, Y=p) -> (Out=sum)\n"
+    "  tanh(X=sum) -> (Out=t)\n"
+    "  scale(X=x) -> (Out=q) {scale=1.5}\n"
+    "  assign(X=t) -> (Out=x)\n"
+    "  assign(X=q) -> (Out=p)\n";
+
 // A state that starts as a constant, which is marked, and is what another one was before.
 Case StateThatStartsAsAConstant() {
   return {"IsAStateThatStartsAsAConstant",
@@ -100,15 +109,10 @@ Case StateThatStartsAsAConstant() {
           "  while(Condition=more, X=[x, p, i0, i2]) -> (Out=[x, p, i0, more], StepScopes=steps) "
           "{sub_block=block:1, is_test=false}\n"
           "  mean(X=x) -> (Out=loss)\n"
-          "block 1 parent=0\n"
-          "  var sum float64[2,3]\n  var t float64[2,3]\n  var q float64[2,3]\n"
-          "  elementwise_add(X=x, Y=p) -> (Out=sum)\n"
-          "  tanh(X=sum) -> (Out=t)\n"
-          "  scale(X=x) -> (Out=q) {scale=1.5}\n"
-          "  assign(X=t) -> (Out=x)\n"
-          "  assign(X=q) -> (Out=p)\n"
-          "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
-          "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
+          "block 1 parent=0\n" +
+              kTripOfTwoStates +
+              "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+              "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
 }
 
 // Two that start as constants: one is what the other one was. A third is made in each trip.
@@ -159,15 +163,10 @@ Case StateOfTwoLoops() {
       "StepScopes=inner_steps) {sub_block=block:2, is_test=false}\n"
       "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
       "  less_than(X=i0, Y=i2) -> (Out=more)\n"
-      "block 2 parent=1\n"
-      "  var sum float64[2,3]\n  var t float64[2,3]\n  var q float64[2,3]\n"
-      "  elementwise_add(X=x, Y=p) -> (Out=sum)\n"
-      "  tanh(X=sum) -> (Out=t)\n"
-      "  scale(X=x) -> (Out=q) {scale=1.5}\n"
-      "  assign(X=t) -> (Out=x)\n"
-      "  assign(X=q) -> (Out=p)\n"
-      "  increment(X=k) -> (Out=k) {step=1.0}\n"
-      "  less_equal(X=k, Y=i2) -> (Out=again)\n"};
+      "block 2 parent=1\n" +
+          kTripOfTwoStates +
+          "  increment(X=k) -> (Out=k) {step=1.0}\n"
+          "  less_equal(X=k, Y=i2) -> (Out=again)\n"};
 }
 
 // A result that each trip makes afresh, read in the trip and behind the loop.
