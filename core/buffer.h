@@ -25,7 +25,10 @@ inline constexpr size_t kBufferAlignment = 64;
 struct Buffer {
   std::atomic<int32_t> refs{0};
   bool writable = true;  // false: memory of a mapped file or of the caller; never an output
-  Place place = {};      // of `data`; the header itself is the host's
+  // Memory of a mapped file that nobody writes to: elements lie as the file has them, aligned or
+  // not, and who has read them may drop their pages (core/constant_elements.h).
+  bool in_file = false;
+  Place place = {};  // of `data`; the header itself is the host's
   void* data = nullptr;
   size_t size_bytes = 0;  // what was asked for
   Allocator* owner = nullptr;

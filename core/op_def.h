@@ -52,6 +52,9 @@ enum SlotFlags : uint16_t {
   // Of an output, a persistable variable that no input names: the kernel finds in it what it had
   // before, zeros where it had nothing. Passes do not see that read; such ops are host_only.
   kKeepsValue = 4096,
+  // Of an input: a constant of float32 may lie where a file has it, at any address. Kernels read
+  // it as bytes, or by ConstantElements (core/constant_elements.h), while they pack it.
+  kMayBeUnaligned = 8192,
 };
 
 struct SlotDef {

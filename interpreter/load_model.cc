@@ -82,9 +82,9 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFromCheckpoint(
   return wanted;
 }
 
-absl::Status LoadParameters(const std::string& path, Model& model) {
+absl::Status LoadParameters(const std::string& path, ParamMemory memory, Model& model) {
   const std::vector<ParamDecl> declared = ParamsOf(model.program);
-  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params, ReadParameters(path, declared));
+  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> params, ReadParameters(path, declared, memory));
   if (params.size() < declared.size()) {
     const auto it = std::find_if(declared.begin(), declared.end(),
                                  [](const ParamDecl& param) { return param.made_first; });
@@ -123,9 +123,11 @@ absl::Status LoadPlanFile(const FileContent& file, bool others, PreparePlace pre
 }  // namespace
 
 absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
-                                                        const std::vector<ParamDecl>& declared) {
-  const auto read = [&path](const std::vector<ParamDecl>& params) {
-    return IsCheckpoint(path) ? ReadFromCheckpoint(path, params) : ReadAnyParams(path, params);
+                                                        const std::vector<ParamDecl>& declared,
+                                                        ParamMemory memory) {
+  const auto read = [&path, memory](const std::vector<ParamDecl>& params) {
+    return IsCheckpoint(path) ? ReadFromCheckpoint(path, params)
+                              : ReadAnyParams(path, params, memory);
   };
   absl::StatusOr<std::vector<NamedTensor>> all = read(declared);
   if (all.ok()) return all;
@@ -143,7 +145,7 @@ absl::StatusOr<Program> ReadAnyProgram(const std::string& path) {
 }
 
 absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params,
-                                PreparePlace prepare) {
+                                PreparePlace prepare, ParamMemory memory) {
   INTERP_ASSIGN_OR_RETURN(const ModelFiles files, FindModelFiles(path));
   Model model;
   model.path = files.model;
@@ -158,7 +160,7 @@ absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std
   }
   const std::string& chosen = params.has_value() ? *params : files.params;
   const bool wanted = params.has_value() || !ParamsOf(model.program).empty();
-  if (!chosen.empty() && wanted) INTERP_RETURN_IF_ERROR(LoadParameters(chosen, model));
+  if (!chosen.empty() && wanted) INTERP_RETURN_IF_ERROR(LoadParameters(chosen, memory, model));
   return model;
 }
 

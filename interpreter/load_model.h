@@ -41,7 +41,8 @@ absl::StatusOr<Program> ReadAnyProgram(const std::string& path);
 // folder of parameters (core/io/pickle_params.h) or a checkpoint of training, which may hold
 // others, too. Those that are made first may be missing, all of them.
 absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
-                                                        const std::vector<ParamDecl>& declared);
+                                                        const std::vector<ParamDecl>& declared,
+                                                        ParamMemory memory = ParamMemory::kCopied);
 
 // Reads the program or plan that `path`, a file or a folder or prefix of one, leads to
 // (model_files.h), and its parameters: those at `params`, see ReadParameters; ""
@@ -49,9 +50,10 @@ absl::StatusOr<std::vector<NamedTensor>> ReadParameters(const std::string& path,
 // parameters uses them unless `params` names others. Errors start with the path of the file.
 //
 // `prepare` is ParsePlan's: what a file says loads nothing unless the caller lets it
-// (LoadForPlace).
+// (LoadForPlace). With ParamMemory::kFile nobody but a core may read or write the parameters.
 absl::StatusOr<Model> LoadModel(const std::string& path, const std::optional<std::string>& params,
-                                PreparePlace prepare = RefuseUnloaded);
+                                PreparePlace prepare = RefuseUnloaded,
+                                ParamMemory memory = ParamMemory::kCopied);
 
 // The plan and its program, both moved out of the model: what loaded plans are run from. Errors
 // are those of CheckProved, and the model stays whole. REQUIRES: model.compiled.

@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Create(Program program,
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path,
                                                            const std::optional<std::string>& params,
                                                            const PredictorOptions& options) {
-  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(path, params));
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(path, params, RefuseUnloaded, ParamMemory::kFile));
   using Core = std::unique_ptr<InterpreterCore>;
   const auto make = [&](const CoreOptions& core) -> absl::StatusOr<Core> {
     INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled, TakeCompiled(model));

@@ -254,6 +254,7 @@ void AddBenchCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<BenchFlags>();
   CLI::App& command = *app.add_subcommand("bench", "measure latency and throughput under load");
   flags->model.finds_params = true;
+  flags->model.memory = ParamMemory::kFile;
   AddModelFlags(command, flags->model);
   AddFeedFlags(command, flags->feeds);
   AddRepeatedFlag(command, "--fetch", flags->fetches,

@@ -434,6 +434,7 @@ void AddRunCommand(CLI::App& app, ExitCode& exit_code) {
   auto flags = std::make_shared<RunCommandFlags>();
   CLI::App& command = *app.add_subcommand("run", "run a program");
   flags->model.finds_params = true;
+  flags->model.memory = ParamMemory::kFile;
   AddModelFlags(command, flags->model);
   AddFeedFlags(command, flags->feeds);
   command.add_option("--random-state", flags->random_state,

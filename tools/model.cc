@@ -39,7 +39,7 @@ void AddModelFlags(CLI::App& command, ModelFlags& flags) {
 absl::StatusOr<Model> LoadModel(const ModelFlags& flags) {
   std::optional<std::string> params = flags.params;
   if (flags.finds_params && flags.params.empty()) params.reset();
-  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.model, params, LoadForPlace));
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.model, params, LoadForPlace, flags.memory));
   if (model.compiled.has_value() && !flags.compiled_from.empty()) {
     INTERP_RETURN_IF_ERROR(CheckCompiledFrom(flags.compiled_from, model));
   }

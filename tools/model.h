@@ -16,6 +16,7 @@ struct ModelFlags {
   std::string params;         // empty: none, or with `finds_params` what lies beside the model
   std::string compiled_from;  // a program; empty: do not check
   bool finds_params = false;
+  ParamMemory memory = ParamMemory::kCopied;  // kFile: for commands that only run the program
 };
 void AddModelFlags(CLI::App& command, ModelFlags& flags);
 

@@ -1,17 +1,14 @@
 #include "core/io/params.h"
 
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "core/io/array_elements.h"
+#include "core/constant_elements.h"
 #include "core/io/file.h"
 #include "core/quoted.h"
 #include "core/storage/aligned_memory.h"
@@ -25,31 +22,30 @@ namespace {
 // Whose memory records are in.
 enum class Source : bool { kMappedFile, kCaller };
 
-// Takes the whole pages of a part of a mapped file, which nobody writes to, out of the memory of
-// this process; they come back when they are touched.
-void DropFilePages(char* data, size_t size_bytes) {
-  constexpr size_t kWorthACall = size_t{1} << 16;
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + size_bytes) / page * page;
-  if (end < begin + kWorthACall) return;
-  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // a failure costs memory
+// Whether the elements may stay where the file has them, aligned or not: kernels that have forms of
+// their own of a constant have them of matrices.
+bool StaysInFile(const Tensor& tensor, const ParamDecl& param) {
+  constexpr size_t kLarge = size_t{1} << 16;  // bytes
+  const bool converted = param.dtype != DType::kUndefined && param.dtype != tensor.dtype;
+  const auto longest = std::max_element(tensor.shape.begin(), tensor.shape.end());
+  const bool is_matrix = longest != tensor.shape.end() && *longest < tensor.numel();
+  return tensor.dtype == DType::kFloat32 && !converted && is_matrix &&
+         tensor.size_bytes() >= kLarge;
 }
 
-// The tensor of a record: in `file` when aligned, else copied.
-absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file, Source source) {
+// The tensor of a record: in `file` when aligned, or when it stays there, else copied.
+absl::StatusOr<Tensor> TensorOf(const ParamRecord& record, const BufferRef& file, Source source,
+                                const ParamDecl& param) {
   Tensor tensor;
   tensor.dtype = record.dtype;
   tensor.shape = record.shape;
   tensor.lod = record.lod;
-  char* data = static_cast<char*>(file->data) + record.data_offset;
+  char* const data = static_cast<char*>(file->data) + record.data_offset;
+  tensor.SetMemory(file, data);
+  if (file->in_file && StaysInFile(tensor, param)) return tensor;
   // A bool may only be 0 or 1, in a file it may be anything.
-  const bool ready = record.dtype != DType::kBool &&
-                     reinterpret_cast<uintptr_t>(data) % UnitBytes(record.dtype) == 0;
-  if (ready) {
-    tensor.SetMemory(file, data);
-    return tensor;
-  }
+  if (record.dtype != DType::kBool && IsAligned(tensor)) return tensor;
+  tensor.DropMemory();
   INTERP_RETURN_IF_ERROR(tensor.Allocate(LastingAllocator()));
   PopulatePages(tensor.mutable_raw_data(), tensor.size_bytes());
   CopyElements(record, {static_cast<const char*>(file->data), file->size_bytes}, 0, tensor);
@@ -68,7 +64,7 @@ absl::StatusOr<NamedTensor> ReadOne(ParamRecordReader& reader, const BufferRef& 
   // Before there is memory for what a file claims to hold.
   const absl::Status taken = CheckTaken(record->dtype, record->shape, record->lod, param);
   if (!taken.ok()) return annotate(taken);
-  absl::StatusOr<Tensor> tensor = TensorOf(*record, file, source);
+  absl::StatusOr<Tensor> tensor = TensorOf(*record, file, source, param);
   if (tensor.ok()) tensor = AsDeclared(*std::move(tensor), param);
   if (!tensor.ok()) return annotate(tensor.status());
   return NamedTensor(param.name, *std::move(tensor));
@@ -82,34 +78,6 @@ bool StaysInFolder(absl::string_view name) {
   }
   return true;
 }
-
-absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& folder,
-                                                    absl::Span<const ParamDecl> params) {
-  std::vector<NamedTensor> tensors;
-  tensors.reserve(params.size());
-  for (const ParamDecl& param : params) {
-    if (!StaysInFolder(param.name)) {
-      return InvalidArgument(folder, ": ", Quoted(param.name), " is no name for a file in it");
-    }
-    const std::string path = absl::StrCat(folder, "/", param.name);
-    INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
-    absl::StatusOr<std::vector<NamedTensor>> tensor =
-        ParseCombinedParams(file, absl::MakeConstSpan(&param, 1));
-    if (!tensor.ok()) return Annotate(tensor.status(), path);
-    tensors.push_back(std::move(tensor->front()));
-  }
-  return tensors;
-}
-
-}  // namespace
-
-absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path) {
-  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  return BorrowBuffer(file->mutable_data(), file->bytes().size(), /*writable=*/false,
-                      [file] { (void)file; });
-}
-
-namespace {
 
 absl::StatusOr<std::vector<NamedTensor>> ReadRecords(const BufferRef& file, Source source,
                                                      absl::Span<const ParamDecl> params) {
@@ -132,7 +100,40 @@ absl::StatusOr<std::vector<NamedTensor>> ReadRecords(const BufferRef& file, Sour
   return tensors;
 }
 
+absl::StatusOr<std::vector<NamedTensor>> ReadFile(const std::string& path,
+                                                  absl::Span<const ParamDecl> params,
+                                                  ParamMemory memory) {
+  INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
+  file->in_file = memory == ParamMemory::kFile;
+  absl::StatusOr<std::vector<NamedTensor>> tensors = ReadRecords(file, Source::kMappedFile, params);
+  if (!tensors.ok()) return Annotate(tensors.status(), path);
+  return tensors;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ReadFolder(const std::string& folder,
+                                                    absl::Span<const ParamDecl> params,
+                                                    ParamMemory memory) {
+  std::vector<NamedTensor> tensors;
+  tensors.reserve(params.size());
+  for (const ParamDecl& param : params) {
+    if (!StaysInFolder(param.name)) {
+      return InvalidArgument(folder, ": ", Quoted(param.name), " is no name for a file in it");
+    }
+    INTERP_ASSIGN_OR_RETURN(
+        std::vector<NamedTensor> tensor,
+        ReadFile(absl::StrCat(folder, "/", param.name), absl::MakeConstSpan(&param, 1), memory));
+    tensors.push_back(std::move(tensor.front()));
+  }
+  return tensors;
+}
+
 }  // namespace
+
+absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path) {
+  INTERP_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  return BorrowBuffer(file->mutable_data(), file->bytes().size(), /*writable=*/false,
+                      [file] { (void)file; });
+}
 
 absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& file,
                                                              absl::Span<const ParamDecl> params) {
@@ -140,13 +141,11 @@ absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& fi
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadParams(const std::string& path,
-                                                    absl::Span<const ParamDecl> params) {
+                                                    absl::Span<const ParamDecl> params,
+                                                    ParamMemory memory) {
   struct stat info;
-  if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return ReadFolder(path, params);
-  INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
-  absl::StatusOr<std::vector<NamedTensor>> tensors = ReadRecords(file, Source::kMappedFile, params);
-  if (!tensors.ok()) return Annotate(tensors.status(), path);
-  return tensors;
+  const bool is_folder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  return is_folder ? ReadFolder(path, params, memory) : ReadFile(path, params, memory);
 }
 
 absl::StatusOr<std::vector<ParamRecord>> ParseParamRecords(absl::string_view file) {

@@ -6,9 +6,9 @@
 // variable, named after it.
 //
 // Files are mapped. A tensor uses the mapping where its elements happen to be aligned for their
-// dtype; else the elements are copied. Ops do not write into a mapping; who owns the tensors may,
-// which changes neither the file nor what others have read from it. The mapping lives as long as
-// the last tensor that uses it.
+// dtype; else the elements are copied, but see ParamMemory. Ops do not write into a mapping; who
+// owns the tensors may, which changes neither the file nor what others have read from it. The
+// mapping lives as long as the last tensor that uses it.
 //
 // Files are untrusted: sizes are checked against the file before memory is taken, LoDs are checked
 // against the shape. Errors name the variable and the byte offset.
@@ -32,12 +32,19 @@ namespace interp {
 // A file as memory that tensors may share, mapped copy-on-write.
 absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path);
 
+// Where large matrices of float32 lie that are not aligned in their file.
+enum class ParamMemory : bool {
+  kCopied,  // in memory of their own, as any code may read them
+  kFile,    // in the file, mapped: for kernels that read them by ConstantElements
+};
+
 // Reads a combined file or, when `path` is a folder, one file per variable. Tensors come
 // AsDeclared, in the order of `params`, which for a combined file must be sorted by name. Errors:
 // DataLoss for damaged files, InvalidArgument where file and declaration differ (also in the number
 // of parameters), ResourceExhausted.
 absl::StatusOr<std::vector<NamedTensor>> ReadParams(const std::string& path,
-                                                    absl::Span<const ParamDecl> params);
+                                                    absl::Span<const ParamDecl> params,
+                                                    ParamMemory memory = ParamMemory::kCopied);
 
 // The same for a combined file in memory; tensors share `file` where they can.
 absl::StatusOr<std::vector<NamedTensor>> ParseCombinedParams(const BufferRef& file,

@@ -293,14 +293,15 @@ absl::StatusOr<std::vector<NamedTensor>> ListPickledParams(const std::string& pa
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadAnyParams(const std::string& path,
-                                                       absl::Span<const ParamDecl> params) {
+                                                       absl::Span<const ParamDecl> params,
+                                                       ParamMemory memory) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) {
     INTERP_ASSIGN_OR_RETURN(const BufferRef file, MapAsBuffer(path));
     const absl::string_view bytes(static_cast<const char*>(file->data), file->size_bytes);
     if (IsPickle(bytes) || IsNpz(bytes)) return ReadNamedParams(path, params);
   }
-  return ReadParams(path, params);
+  return ReadParams(path, params, memory);
 }
 
 }  // namespace interp

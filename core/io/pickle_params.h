@@ -32,6 +32,7 @@ absl::StatusOr<std::vector<NamedTensor>> ListPickledParams(const std::string& pa
 // is there and the first one does not hold all of `params`; what files with names hold more is left
 // out. NotFound for a parameter that no such file has.
 absl::StatusOr<std::vector<NamedTensor>> ReadAnyParams(const std::string& path,
-                                                       absl::Span<const ParamDecl> params);
+                                                       absl::Span<const ParamDecl> params,
+                                                       ParamMemory memory = ParamMemory::kCopied);
 
 }  // namespace interp

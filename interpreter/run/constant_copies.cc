@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/constant_elements.h"
 #include "interpreter/analysis/select_kernels.h"
 #include "interpreter/run/bound_args.h"
 
@@ -69,7 +70,9 @@ absl::StatusOr<Tensor> ConvertedConstant(BlockVar at, const PlanVar& var, const 
                                          DeviceSet* devices, const OpRegistry& ops,
                                          SharedConstants& shared) {
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const void>> {
-    absl::StatusOr<Tensor> copy = Convert(var, constant, devices, ops);
+    INTERP_ASSIGN_OR_RETURN(const ConstantElements elements,
+                            ConstantElements::Of(constant, SystemAllocator()));
+    absl::StatusOr<Tensor> copy = Convert(var, *elements, devices, ops);
     if (!copy.ok()) return Annotate(copy.status(), absl::StrCat("constant '", var.name, "'"));
     return std::make_shared<const Tensor>(*std::move(copy));
   };

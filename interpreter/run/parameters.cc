@@ -3,12 +3,44 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/algorithm/container.h"
+#include "core/constant_elements.h"
 #include "core/device/device_heap.h"
 
 namespace interp {
+namespace {
+
+// Whether the instruction takes a value that it, or another one, changes.
+bool TakesChanging(const Plan& plan, const Instruction& instruction) {
+  return absl::c_any_of(instruction.inputs, [&](VarId id) {
+    return id >= 0 && plan.vars[id].persistable && !plan.vars[id].constant;
+  });
+}
+
+// Variables that an instruction reads in place, as typed elements, by VarId. What is copied into
+// another form is not.
+std::vector<bool> ReadInPlace(const Plan& plan) {
+  std::vector<bool> read(plan.vars.size());
+  const auto note = [&](const Instruction& instruction) {
+    // Packed weights that a changing value is part of are made anew in every run.
+    const bool packs = !TakesChanging(plan, instruction);
+    for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
+      const VarId id = instruction.inputs[arg];
+      if (id < 0) continue;
+      const int flags = InputFlags(instruction, static_cast<int>(arg));
+      read[id] = read[id] || !packs || (flags & kMayBeUnaligned) == 0;
+    }
+  };
+  absl::c_for_each(plan.folded, note);
+  absl::c_for_each(plan.instructions, note);
+  return read;
+}
+
+}  // namespace
 
 Parameters::Parameters(const Plan& plan, absl::Span<Variable* const> variables)
     : plan_(plan), variables_(variables) {
+  const std::vector<bool> read_in_place = ReadInPlace(plan_);
   for (size_t id = 0; id < plan_.vars.size(); ++id) {
     const PlanVar& var = plan_.vars[id];
     const bool parameter = var.persistable && var.copy_of < 0 && var.kind == VarKind::kLodTensor;
@@ -17,7 +49,8 @@ Parameters::Parameters(const Plan& plan, absl::Span<Variable* const> variables)
       constants_.push_back({.variable = variables_[id]});
       constant_ids_.push_back(static_cast<VarId>(id));
     }
-    (var.constant ? constant_homes_ : written_homes_).push_back({variables_[id], var.place});
+    (var.constant ? constant_homes_ : written_homes_)
+        .push_back({variables_[id], var.place, var.constant && !read_in_place[id]});
     if (!var.constant) written_.push_back(static_cast<VarId>(id));
   }
 }
@@ -95,12 +128,13 @@ bool Parameters::AreThose(absl::Span<const NamedTensor> tensors) const {
   });
 }
 
-bool Parameters::ConstantsAreHome() const {
-  return std::all_of(constant_homes_.begin(), constant_homes_.end(), [](const Home& home) {
-    const Tensor& tensor = home.variable->tensor;
-    return !tensor.has_memory() || tensor.place() == home.place;
-  });
+bool Parameters::IsHome(const Home& home) {
+  const Tensor& tensor = home.variable->tensor;
+  if (!tensor.has_memory()) return true;
+  return tensor.place() == home.place && (home.may_be_unaligned || IsAligned(tensor));
 }
+
+bool Parameters::ConstantsAreHome() const { return absl::c_all_of(constant_homes_, IsHome); }
 
 absl::Status Parameters::MoveConstants(DeviceSet* devices) {
   const absl::Status moved = MoveHome(constant_homes_, devices);
@@ -116,13 +150,16 @@ absl::Status Parameters::MoveWritten(DeviceSet* devices) {
 
 absl::Status Parameters::MoveHome(const std::vector<Home>& homes, DeviceSet* devices) {
   for (const Home& home : homes) {
+    if (IsHome(home)) continue;
     Tensor& tensor = home.variable->tensor;
-    if (!tensor.has_memory() || tensor.place() == home.place) continue;
     if (!tensor.place().on_host()) {
       INTERP_ASSIGN_OR_RETURN(tensor, CopyToHost(tensor, SystemAllocator()));
     }
-    if (home.place.on_host()) continue;
-    INTERP_ASSIGN_OR_RETURN(tensor, devices->heap(home.place).Upload(tensor));
+    if (!home.place.on_host()) {
+      INTERP_ASSIGN_OR_RETURN(tensor, devices->heap(home.place).Upload(tensor));
+    } else if (!IsHome(home)) {
+      INTERP_ASSIGN_OR_RETURN(tensor, TakeFromFile(tensor));
+    }
   }
   return absl::OkStatus();
 }

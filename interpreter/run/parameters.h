@@ -33,7 +33,8 @@ class Parameters {
   // Whether the constants are these tensors themselves, sorted by name, and nobody has changed
   // them.
   bool AreThose(absl::Span<const NamedTensor> tensors) const;
-  // Brings them to the places where the plan wants them. `devices` is null for plans without. After
+  // Brings them to the places where the plan wants them, and into memory of their own what a file
+  // has unaligned and kernels read more than once. `devices` is null for plans without. After
   // a failure all constants count as changed.
   absl::Status MoveConstants(DeviceSet* devices);
   bool ConstantsAreHome() const;
@@ -44,7 +45,10 @@ class Parameters {
   struct Home {
     Variable* variable = nullptr;
     Place place = {};
+    bool may_be_unaligned = false;  // in all that read it
   };
+
+  static bool IsHome(const Home& home);
 
   static absl::Status MoveHome(const std::vector<Home>& homes, DeviceSet* devices);
   absl::Status CheckConstants() const;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "absl/base/casts.h"
+#include "core/constant_elements.h"
 #include "kernels/nn/conv_bands.h"
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_methods.h"
@@ -133,13 +134,14 @@ absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* i
 // Calls write(filter) with the filter and returns its bias.
 template <typename Write>
 absl::StatusOr<std::vector<float>> WriteFilter(const KernelContext& ctx, const Write& write) {
-  const Tensor& filter = ctx.input(kConvFilter);
+  INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
+                          ConstantElements::Of(ctx.input(kConvFilter), ctx.allocator()));
   ChannelFold fold;
   INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-    const bool as_it_is = filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
-    const std::vector<float> dense = as_it_is ? std::vector<float>() : DenseFilter(filter);
+    const bool as_it_is = filter->layout == Layout::kPlain && filter->dtype == DType::kFloat32;
+    const std::vector<float> dense = as_it_is ? std::vector<float>() : DenseFilter(*filter);
     fold = FoldOf(ctx, ctx.attrs<ConvAttrs>());
-    write(ScaledFilter{as_it_is ? filter.data<float>() : dense.data(), fold.factors});
+    write(ScaledFilter{as_it_is ? filter->data<float>() : dense.data(), fold.factors});
     return absl::OkStatus();
   }));
   return std::move(fold.bias);
@@ -245,7 +247,7 @@ absl::Status RunDirect(KernelContext& ctx, const ConvProblem& problem, const flo
   const ImageView in_view = DenseChannelsLast(ViewImage(ctx.input(kConvInput), last));
   const ImageView out_view = DenseChannelsLast(ViewImage(ctx.output(kConvOutput), last));
   const ImageView filter = ViewImage(ctx.input(kConvFilter).shape, Layout::kPlain, false);
-  const FoldedWeights weights = FoldWeights(ctx, attrs);
+  INTERP_ASSIGN_OR_RETURN(const FoldedWeights weights, FoldWeights(ctx, attrs));
   if (!attrs.fuse_residual) std::fill_n(out, out_view.numel(), 0.0F);
   ConvDirect(problem, in_view, in, filter, weights.filter.data(), out_view, out, ctx.num_threads());
   if (!weights.bias.empty()) AddPerChannel(out_view, weights.bias.data(), out);
@@ -332,8 +334,10 @@ int64_t Flops(const OpContext& ctx) {
   return ConvFlops(ctx.output(kConvOutput), ctx.input(kConvFilter));
 }
 
-const std::vector<SlotDef> kInputs = {
-    {"Input"}, {"Filter", kAnyLayout}, {"Bias", kOptional}, {"ResidualData", kOptional}};
+const std::vector<SlotDef> kInputs = {{"Input"},
+                                      {"Filter", kAnyLayout | kMayBeUnaligned},
+                                      {"Bias", kOptional},
+                                      {"ResidualData", kOptional}};
 
 std::vector<SlotDef> FusedInputs() {
   std::vector<SlotDef> inputs = kInputs;

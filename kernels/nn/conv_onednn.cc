@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "core/constant_elements.h"
 #include "core/storage/aligned_memory.h"
 #include "kernels/nn/conv_geometry.h"
 #include "kernels/nn/pack_filter.h"
@@ -153,11 +154,12 @@ absl::StatusOr<std::shared_ptr<const PackedArrays>> OnednnConv::Pack(const float
 
 absl::StatusOr<std::shared_ptr<const PackedArrays>> OnednnConv::Pack(const KernelContext& ctx,
                                                                      const ConvAttrs& attrs) const {
-  const Tensor& filter = ctx.input(attrs.slots.filter);
-  const bool as_it_is = filter.layout == Layout::kPlain && filter.dtype == DType::kFloat32;
+  INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
+                          ConstantElements::Of(ctx.input(attrs.slots.filter), ctx.allocator()));
+  const bool as_it_is = filter->layout == Layout::kPlain && filter->dtype == DType::kFloat32;
   std::vector<float> dense;
-  if (!as_it_is) dense = DenseFilter(filter);
-  return Pack(as_it_is ? filter.data<float>() : dense.data(), FoldOf(ctx, attrs),
+  if (!as_it_is) dense = DenseFilter(*filter);
+  return Pack(as_it_is ? filter->data<float>() : dense.data(), FoldOf(ctx, attrs),
               ctx.num_threads());
 }
 

@@ -108,7 +108,7 @@ std::vector<SlotDef> PairInputs() {
   std::vector<SlotDef> inputs = {{"Input"}};
   for (const std::string& name : names) {
     const bool filter = absl::EndsWith(name, "Filter");
-    inputs.push_back({name, filter ? kAnyLayout : kOptional});
+    inputs.push_back({name, filter ? kAnyLayout | kMayBeUnaligned : kOptional});
   }
   return inputs;
 }

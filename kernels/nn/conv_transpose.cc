@@ -6,6 +6,7 @@
 // Output rows are independent, so that threads share nothing; every input row and kernel row meet
 // in exactly one output row, so that nothing is computed twice. Where windows do not overlap the
 // product is of whole blocks: conv_transpose_blocks.h.
+#include "core/constant_elements.h"
 #include "kernels/nn/conv_direct.h"
 #include "kernels/nn/conv_transpose_blocks.h"
 #include "kernels/nn/conv_transpose_problem.h"
@@ -87,8 +88,7 @@ void ScaleOutputs(const ConvProblem& problem, absl::Span<const double> factors,
 // A dense I,O,kernel filter and the bias, with what is folded into them.
 template <typename T>
 std::vector<T> FoldedFilter(const KernelContext& ctx, const ConvProblem& problem,
-                            std::vector<T>& bias) {
-  const Tensor& filter = ctx.input(kFilter);
+                            const Tensor& filter, std::vector<T>& bias) {
   const ImageView view = ViewImage(filter, /*channels_last_dims=*/false);
   std::vector<T> values(static_cast<size_t>(filter.numel()));
   CopyImage(view, filter.data<T>(), DenseChannelsFirst(view), values.data(), /*num_threads=*/1);
@@ -275,13 +275,14 @@ absl::StatusOr<std::shared_ptr<const PackedFilter<T>>> Filter(KernelContext& ctx
                                                               const ConvProblem& problem) {
   using Packed = std::shared_ptr<const PackedFilter<T>>;
   const auto pack = [&]() -> absl::StatusOr<Packed> {
+    INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
+                            ConstantElements::Of(ctx.input(kFilter), ctx.allocator()));
     Packed packed;
     INTERP_RETURN_IF_ERROR(CatchErrors([&] {
       std::vector<T> bias;
-      const std::vector<T> values = FoldedFilter<T>(ctx, problem, bias);
-      auto made =
-          std::make_shared<PackedFilter<T>>(PackFilter<T>(ctx.input(kFilter), problem, values));
-      const auto width = static_cast<size_t>(ctx.input(kFilter).shape.back());
+      const std::vector<T> values = FoldedFilter<T>(ctx, problem, *filter, bias);
+      auto made = std::make_shared<PackedFilter<T>>(PackFilter<T>(*filter, problem, values));
+      const auto width = static_cast<size_t>(filter->shape.back());
       const size_t repeats = bias.empty() || !WindowsAreBlocks(problem) ? 1 : width;
       for (size_t i = 0; i < repeats; ++i) {
         made->bias.insert(made->bias.end(), bias.begin(), bias.end());
@@ -324,7 +325,7 @@ OpDef TransposeDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(
   return OpDef{
       .type = type,
       .inputs = {{"Input"},
-                 {"Filter", kAnyLayout},
+                 {"Filter", kAnyLayout | kMayBeUnaligned},
                  {"Bias", kOptional},
                  {"OutputSizeTensor", kSizeFlags, "output_size"},
                  {"OutputSizeTensorList", kSizeFlags | kVariadic, "output_size"}},

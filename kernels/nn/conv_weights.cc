@@ -4,6 +4,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/constant_elements.h"
+#include "kernels/nn/onednn.h"
+
 namespace interp::nn {
 namespace {
 
@@ -113,11 +116,16 @@ void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter)
   }
 }
 
-FoldedWeights FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
-  ChannelFold fold = FoldOf(ctx, attrs);
-  FoldedWeights folded = {.filter = DenseFilter(ctx.input(attrs.slots.filter)),
-                          .bias = std::move(fold.bias)};
-  ScaleChannels(fold.factors, folded.filter);
+absl::StatusOr<FoldedWeights> FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
+  INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
+                          ConstantElements::Of(ctx.input(attrs.slots.filter), ctx.allocator()));
+  FoldedWeights folded;
+  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
+    ChannelFold fold = FoldOf(ctx, attrs);
+    folded = {.filter = DenseFilter(*filter), .bias = std::move(fold.bias)};
+    ScaleChannels(fold.factors, folded.filter);
+    return absl::OkStatus();
+  }));
   return folded;
 }
 

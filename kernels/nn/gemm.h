@@ -66,8 +66,8 @@ void PadPanel(int64_t k, int64_t width, T* panel) {
 
 }  // namespace gemm_internal
 
-// Packs B, whose element (i, j) is b[i * row_stride + j * col_stride], to `packed`. REQUIRES: one
-// of the strides is 1.
+// Packs B, whose element (i, j) is b[i * row_stride + j * col_stride], to `packed`. B may be at any
+// address: it is moved as bytes. REQUIRES: one of the strides is 1.
 template <typename T>
 void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t col_stride,
                 T* packed) {
@@ -86,7 +86,7 @@ void PackMatrix(int64_t k, int64_t n, const T* b, int64_t row_stride, int64_t co
       for (int64_t j = 0; j < whole; j += kWidth) {
         std::memcpy(to + j * k, row + j, kWidth * sizeof(T));
       }
-      std::copy_n(row + whole, n - whole, to + whole * k);
+      std::memcpy(to + whole * k, row + whole, static_cast<size_t>(n - whole) * sizeof(T));
     }
   }
   if (whole < n) gemm_internal::PadPanel(k, n - whole, packed + whole * k);

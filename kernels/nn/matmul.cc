@@ -2,6 +2,7 @@
 //   Out = activation(alpha * op(X) op(Y) + bias)
 #include "kernels/nn/matmul.h"
 
+#include "core/constant_elements.h"
 #include "kernels/util/flops.h"
 
 namespace interp::nn {
@@ -64,9 +65,14 @@ absl::Status Multiply(KernelContext& ctx, const Tensor* bias) {
   const auto values = [](const Tensor& tensor) {
     return reinterpret_cast<const A*>(tensor.data<T>());
   };
-  return RunProduct<A>(ctx, resolved.product, values(ctx.input(kX)), values(ctx.input(kY)),
-                       ctx.input_is_constant(kY), bias == nullptr ? nullptr : values(*bias),
-                       reinterpret_cast<A*>(ctx.output(kOut).mutable_data<T>()));
+  const bool constant = ctx.input_is_constant(kY);
+  const bool packs = constant && ctx.state<ProductState>().packed == nullptr;
+  const absl::Status status =
+      RunProduct<A>(ctx, resolved.product, values(ctx.input(kX)), values(ctx.input(kY)), constant,
+                    bias == nullptr ? nullptr : values(*bias),
+                    reinterpret_cast<A*>(ctx.output(kOut).mutable_data<T>()));
+  if (packs) GiveBackPages(ctx.input(kY));
+  return status;
 }
 template <typename T>
 absl::Status Matmul(KernelContext& ctx) {
@@ -80,7 +86,7 @@ absl::Status MatmulWithBias(KernelContext& ctx) {
 OpDef MatmulDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
   return OpDef{
       .type = type,
-      .inputs = {{"X"}, {"Y"}},
+      .inputs = {{"X"}, {"Y", kMayBeUnaligned}},
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer,
@@ -113,7 +119,7 @@ OpDef WithBias(OpDef def, std::vector<SlotDef> inputs) {
 
 OpDef FcDef() {
   OpDef def = WithBias(MatmulDef("fc", ParseAttrs<MatmulAttrs, ReadFc>),
-                       {{"Input"}, {"W"}, {"Bias", kOptional}});
+                       {{"Input"}, {"W", kMayBeUnaligned}, {"Bias", kOptional}});
   def.kernels.push_back({DType::kFloat64, MatmulWithBias<double>});
   return def;
 }
@@ -124,7 +130,7 @@ INTERP_REGISTER_OP(MatmulV2Def());
 INTERP_REGISTER_OP(MatmulDef("bmm", ParseAttrs<MatmulAttrs, ReadBmm>));
 INTERP_REGISTER_OP(FcDef());
 INTERP_REGISTER_OP(WithBias(MatmulDef("fused_matmul", ParseAttrs<MatmulAttrs, ReadFusedMatmul>),
-                            {{"X"}, {"Y"}, {"Bias", kOptional}}));
+                            {{"X"}, {"Y", kMayBeUnaligned}, {"Bias", kOptional}}));
 
 }  // namespace
 }  // namespace interp::nn

@@ -191,12 +191,9 @@ absl::Status TakeWeights(KernelContext& ctx, const OnednnConv& conv,
 absl::StatusOr<std::shared_ptr<const PackedArrays>> MakeTaps(const KernelContext& ctx,
                                                              const ConvProblem& depthwise) {
   auto packed = std::make_shared<PackedArrays>();
-  FoldedWeights folded;
-  INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-    folded = FoldWeights(ctx, ctx.attrs<PairAttrs>().depthwise);
-    folded.bias.resize(static_cast<size_t>(depthwise.out_channels));  // zeros where there is none
-    return absl::OkStatus();
-  }));
+  INTERP_ASSIGN_OR_RETURN(FoldedWeights folded,
+                          FoldWeights(ctx, ctx.attrs<PairAttrs>().depthwise));
+  folded.bias.resize(static_cast<size_t>(depthwise.out_channels));  // zeros where there is none
   INTERP_ASSIGN_OR_RETURN(Tensor taps, NewPackedArray(folded.filter.size() * sizeof(float)));
   PackTaps(depthwise, folded.filter.data(), static_cast<float*>(taps.mutable_raw_data()));
   packed->arrays.push_back(std::move(taps));
@@ -243,7 +240,7 @@ class PairRun {
     const int64_t images = p_.depthwise.batch;
     INTERP_ASSIGN_OR_RETURN(const Workspace between, TakeFloats(images * axis.in * row_));
     if (prepared.whole == nullptr) {
-      PlainPointwise(between.data<float>());
+      INTERP_RETURN_IF_ERROR(PlainPointwise(between.data<float>()));
     } else {
       INTERP_RETURN_IF_ERROR(
           prepared.whole->Run(ctx_, prepared.weights, in_, between.data<float>()));
@@ -282,11 +279,11 @@ class PairRun {
 
  private:
   // When oneDNN cannot help.
-  void PlainPointwise(float* between) const {
+  absl::Status PlainPointwise(float* between) const {
     const ConvProblem& p = p_.pointwise;
     const int64_t pixels = p.batch * p.window[0].in * p.window[1].in;
     const ConvAttrs& attrs = ctx_.attrs<PairAttrs>().pointwise;
-    const FoldedWeights weights = FoldWeights(ctx_, attrs);
+    INTERP_ASSIGN_OR_RETURN(const FoldedWeights weights, FoldWeights(ctx_, attrs));
     ParallelFor(ctx_.num_threads(), pixels, /*grain=*/1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t c = 0; c < p.out_channels; ++c) {
@@ -298,6 +295,7 @@ class PairRun {
     });
     ApplyActivation(attrs.activation, between, pixels * p.out_channels);
     ApplyAffine(PostAffine(ctx_, attrs), between, pixels * p.out_channels);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<Workspace> TakeFloats(int64_t count) const {

@@ -1,6 +1,8 @@
 #include "kernels/nn/product.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <type_traits>
 
@@ -244,8 +246,14 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
     const bool small = IsManySmall<T>(p, ctx.num_threads());
     return small ? RunOneByOne(ctx, p, x, y, bias, out) : RunInParts(ctx, p, x, y, bias, out);
   }
+  std::optional<Workspace> y_copy;
   if (packs) {
     INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
+  } else if (reinterpret_cast<uintptr_t>(y) % alignof(T) != 0) {
+    const size_t size_bytes = static_cast<size_t>(p.count_y() * p.k * p.n) * sizeof(T);
+    INTERP_ASSIGN_OR_RETURN(y_copy, ctx.workspace(size_bytes));
+    std::memcpy(y_copy->data(), y, size_bytes);
+    y = y_copy->data<T>();
   }
   Runner<T>(p, {0, p.k}, x, y, packed, bias, out, PanelsFrom::kMemory).Run(ctx.num_threads());
   return absl::OkStatus();

@@ -50,7 +50,8 @@ struct ProductState : KernelState {
 };
 
 // Computes `product` into `out`. `bias` has n elements or is null. With `y_constant`, what is
-// derived from `y` is shared by clones and kept in this instruction's ProductState. T is float,
+// derived from `y`, which may be at any address, is shared by clones and kept in this instruction's
+// ProductState. T is float,
 // double, bfloat16 or float16, whose sums are taken in float, or the unsigned form of an integer
 // type, whose products wrap.
 template <typename T>

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/constant_elements.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/rnn_shapes.h"
 #include "kernels/random/draw.h"
@@ -55,8 +56,8 @@ PackedWeight<E> PackTransposed(const Tensor& weight) {
 
 // May throw std::bad_alloc.
 template <typename E>
-RnnWeights<E> PackWeights(const KernelContext& ctx, const RnnSizes& s) {
-  const absl::Span<const Tensor* const> list = ctx.inputs(kRnnWeightList);
+RnnWeights<E> PackWeights(const KernelContext& ctx, const RnnSizes& s,
+                          absl::Span<const ConstantElements> list) {
   const size_t pairs = list.size() / 2;
   const bool gru = ctx.attrs<RnnAttrs>().mode == RnnMode::kGru;
   RnnWeights<E> weights;
@@ -79,9 +80,15 @@ absl::StatusOr<std::shared_ptr<const RnnWeights<E>>> Weights(KernelContext& ctx,
                                                              const RnnSizes& s) {
   using Shared = std::shared_ptr<const RnnWeights<E>>;
   const auto pack = [&]() -> absl::StatusOr<Shared> {
+    std::vector<ConstantElements> list;
+    for (const Tensor* weight : ctx.inputs(kRnnWeightList)) {
+      INTERP_ASSIGN_OR_RETURN(ConstantElements elements,
+                              ConstantElements::Of(*weight, ctx.allocator()));
+      list.push_back(std::move(elements));
+    }
     Shared packed;
     INTERP_RETURN_IF_ERROR(CatchErrors([&] {
-      packed = std::make_shared<RnnWeights<E>>(PackWeights<E>(ctx, s));
+      packed = std::make_shared<RnnWeights<E>>(PackWeights<E>(ctx, s, list));
       return absl::OkStatus();
     }));
     return packed;
@@ -298,7 +305,7 @@ INTERP_REGISTER_OP(OpDef{
     .type = "rnn",
     .inputs = {{"Input"},
                {"PreState", kVariadic},
-               {"WeightList", kVariadic},
+               {"WeightList", kVariadic | kMayBeUnaligned},
                {"SequenceLength", kOptional | kAnyDType}},
     .outputs = {{"Out"}, {"DropoutState"}, {"Reserve"}, {"State", kVariadic}},
     .parse = ParseAttrs<RnnAttrs, ReadRnn>,

@@ -95,7 +95,7 @@ int64_t Flops(const OpContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "gru",
-    .inputs = {{"Input"}, {"H0", kOptional}, {"Weight"}, {"Bias", kOptional}},
+    .inputs = {{"Input"}, {"H0", kOptional}, {"Weight", kMayBeUnaligned}, {"Bias", kOptional}},
     .outputs = {{"Hidden"},
                 {"BatchGate", kOptional},
                 {"BatchResetHiddenPrev", kOptional},

@@ -159,7 +159,8 @@ int64_t Flops(const OpContext& ctx) {
 
 INTERP_REGISTER_OP(OpDef{
     .type = "lstm",
-    .inputs = {{"Input"}, {"H0", kOptional}, {"C0", kOptional}, {"Weight"}, {"Bias"}},
+    .inputs =
+        {{"Input"}, {"H0", kOptional}, {"C0", kOptional}, {"Weight", kMayBeUnaligned}, {"Bias"}},
     .outputs =
         {{"Hidden"}, {"Cell", kOptional}, {"BatchGate", kOptional}, {"BatchCellPreAct", kOptional}},
     .parse = ParseAttrs<LstmAttrs, ReadLstm>,
@@ -173,8 +174,12 @@ INTERP_REGISTER_OP(OpDef{
 
 INTERP_REGISTER_OP(OpDef{
     .type = "lstmp",
-    .inputs =
-        {{"Input"}, {"H0", kOptional}, {"C0", kOptional}, {"Weight"}, {"Bias"}, {"ProjWeight"}},
+    .inputs = {{"Input"},
+               {"H0", kOptional},
+               {"C0", kOptional},
+               {"Weight", kMayBeUnaligned},
+               {"Bias"},
+               {"ProjWeight", kMayBeUnaligned}},
     .outputs = {{"Projection"},
                 {"Cell", kOptional},
                 {"BatchGate", kOptional},

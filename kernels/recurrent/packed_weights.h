@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/types/span.h"
+#include "core/constant_elements.h"
 #include "core/op_def.h"
 #include "core/packed_arrays.h"
 #include "kernels/nn/gemm.h"
@@ -45,16 +46,17 @@ class PackedWeights {
                                absl::Span<const MatrixPart> parts,
                                std::optional<Workspace>& temporary) {
     if (kept_ != nullptr) return ElementsOf<T>(*kept_);
-    const T* const weight = ctx.input(slot).data<T>();
+    const Tensor& weight = ctx.input(slot);
     const int64_t size = PackedSizeOf<T>(parts);
     if (!ctx.input_is_constant(slot)) {
       INTERP_ASSIGN_OR_RETURN(temporary, ctx.workspace(static_cast<size_t>(size) * sizeof(T)));
-      PackParts(parts, weight, temporary->template data<T>());
+      PackParts(parts, weight.data<T>(), temporary->template data<T>());
       return temporary->template data<T>();
     }
-    INTERP_ASSIGN_OR_RETURN(kept_,
-                            SharedArray<T>(ctx, static_cast<uint64_t>(slot), size,
-                                           [&](T* packed) { PackParts(parts, weight, packed); }));
+    INTERP_ASSIGN_OR_RETURN(
+        kept_, SharedArray<T>(ctx, static_cast<uint64_t>(slot), size,
+                              [&](T* packed) { PackParts(parts, weight.data<T>(), packed); }));
+    GiveBackPages(weight);
     return ElementsOf<T>(*kept_);
   }
 

@@ -76,7 +76,7 @@ absl::Status Lookup(KernelContext& ctx) {
 OpDef LookupDef(absl::string_view type, absl::Status (*infer)(InferContext&)) {
   return OpDef{
       .type = type,
-      .inputs = {{"W"}, {"Ids", kAnyDType}},
+      .inputs = {{"W", kMayBeUnaligned}, {"Ids", kAnyDType}},
       .outputs = {{"Out"}},
       .parse = ParseAttrs<LookupAttrs, ReadLookupAttrs>,
       .infer = infer,
