@@ -1,87 +1,20 @@
-// Mouse, touch and keys.
-class Controls {
+class Controls extends PageControls {
   constructor(viewer) {
-    this.viewer = viewer;
-    this.canvas = byId('canvas');
-    this.press = null;  // of a pointer: where it went down and what it does
-    this.pressed = false;  // whether the latest press did nothing but that
+    super(viewer, ['kept', 'shrunk', 'events', 'branches']);
   }
 
-  connect() {
-    const {canvas, viewer} = this;
-    canvas.addEventListener('wheel', (event) => this.onWheel(event), {passive: false});
-    canvas.addEventListener('pointerdown', (event) => this.onDown(event));
-    canvas.addEventListener('pointermove', (event) => this.onMove(event));
-    canvas.addEventListener('pointerup', (event) => this.onUp(event));
-    canvas.addEventListener('click', (event) => this.onClick(event));
-    canvas.addEventListener('dblclick', () => {
-      if (this.pressed) viewer.enter();
-    });
-    canvas.addEventListener('pointercancel', () => { this.press = null; });
-    canvas.addEventListener('pointerleave', () => this.hover(null));
-    document.addEventListener('keydown', (event) => runKey(event, this.actions()));
-    new ResizeObserver(() => this.viewer.resize()).observe(byId('stage'));
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-      this.viewer.painter.readTheme();
-      this.viewer.resize();
-    });
-    window.addEventListener('hashchange', () => this.viewer.followHash());
-    for (const what of ['kept', 'shrunk', 'events', 'branches']) {
-      byId(`toggle-${what}`).addEventListener('click', () => this.viewer.toggle(what));
-    }
-    connectHelp();
-    connectSearch(viewer, canvas);
-    connectSplitter();
+  point(x, y) {
+    this.hover(this.viewer.instructionAt(x, y));
   }
 
-  onWheel(event) {
-    event.preventDefault();
-    const {viewer} = this;
-    const unit = event.deltaMode === 1 ? ROW_HEIGHT : 1;
-    if (event.ctrlKey || event.metaKey) {
-      viewer.zoom(Math.exp(-event.deltaY * unit * 0.004), event.offsetY);
-    } else {
-      const sideways = event.shiftKey && event.deltaX === 0;
-      viewer.camera.pan((sideways ? event.deltaY : event.deltaX) * unit, sideways ? 0 : event.deltaY * unit);
-      viewer.changed();
-    }
+  leave() {
+    this.hover(null);
   }
 
-  onDown(event) {
-    if (event.button !== 0) return;
-    const {offsetX: x, offsetY: y} = event;
-    this.canvas.setPointerCapture(event.pointerId);
-    this.press = {x, y, moved: false, minimap: this.viewer.minimap.contains(x, y)};
-    if (this.press.minimap) this.jump(y);
-  }
-
-  onMove(event) {
-    const {offsetX: x, offsetY: y} = event;
-    const {press, viewer} = this;
-    if (press === null) return this.hover(viewer.instructionAt(x, y));
-    if (press.minimap) return this.jump(y);
-    if (!press.moved && Math.hypot(x - press.x, y - press.y) < 4) return;
-    press.moved = true;
-    this.canvas.classList.add('panning');
-    viewer.camera.pan(press.x - x, press.y - y);
-    [press.x, press.y] = [x, y];
-    viewer.changed();
-  }
-
-  onUp() {
-    const {press} = this;
-    this.press = null;
-    this.canvas.classList.remove('panning');
-    this.pressed = press !== null && !press.moved && !press.minimap;
-  }
-
-  // The second click of two means the same instruction as the first, which may have scrolled.
-  onClick(event) {
-    if (!this.pressed || event.detail > 1) return;
-    const {viewer} = this;
-    const id = viewer.instructionAt(event.offsetX, event.offsetY);
-    if (id === null) viewer.clear();
-    else viewer.select(id);
+  choose(x, y) {
+    const id = this.viewer.instructionAt(x, y);
+    if (id === null) this.viewer.clear();
+    else this.viewer.select(id);
   }
 
   hover(id) {
@@ -92,40 +25,20 @@ class Controls {
     this.viewer.changed();
   }
 
-  jump(y) {
+  jump(x, y) {
     this.viewer.camera.center(this.viewer.minimap.positionAt(y));
     this.viewer.changed();
   }
 
-  actions() {
+  ownActions() {
     const {viewer} = this;
-    const page = viewer.camera.bodyHeight * 0.9;
-    const pan = (dy) => { viewer.camera.pan(0, dy); viewer.changed(); };
     return {
-      '/': () => { byId('query').focus(); byId('query').select(); },
-      'ArrowUp': () => viewer.step(-1),
-      'ArrowDown': () => viewer.step(1),
-      'ArrowLeft': () => viewer.follow('before'),
-      'ArrowRight': () => viewer.follow('after'),
-      'Home': () => viewer.selectAt(0),
-      'End': () => viewer.selectAt(Infinity),
-      'Enter': () => viewer.enter(),
-      'Backspace': () => viewer.leave(),
-      'PageUp': () => pan(-page),
-      'PageDown': () => pan(page),
-      'n': () => viewer.goToHit(viewer.hits.at + 1),
-      'p': () => viewer.goToHit(viewer.hits.at - 1),
-      '+': () => viewer.zoom(1.25),
-      '=': () => viewer.zoom(1.25),
-      '-': () => viewer.zoom(0.8),
       '0': () => viewer.zoomTo(MIN_ROW_HEIGHT),
       '1': () => viewer.zoomTo(ROW_HEIGHT),
       'e': () => viewer.toggle('kept'),
       's': () => viewer.toggle('shrunk'),
       'v': () => viewer.toggle('events'),
       'b': () => viewer.toggle('branches'),
-      '?': () => byId('help').showModal(),
-      'Escape': () => (viewer.hits.list.length > 0 ? viewer.search('') : viewer.clear()),
     };
   }
 }

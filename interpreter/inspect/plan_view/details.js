@@ -17,18 +17,11 @@ const KIND_SENTENCES = {
   stream: ['is launched before it on the same stream'],
 };
 
-class Details {
+class Details extends Panel {
   constructor(element, model, actions) {
-    this.element = element;
+    super(element, actions);
     this.model = model;      // of the block that is shown
-    // select(id, {model}), selectVar(name, model), show(model), step(by), search(query), clear()
-    this.actions = actions;
     this.blocks = new BlockDetails(this);
-  }
-
-  show(head, sections) {
-    this.element.replaceChildren(head, ...sections.filter((section) => section !== null));
-    this.element.scrollTop = 0;
   }
 
   showInstruction(id) {
@@ -46,27 +39,8 @@ class Details {
   }
 
   instructionHead(i) {
-    const {length} = this.model.order;
     const origin = i.op_index >= 0 ? `op ${i.op_index} of the program` : 'inserted by the analysis';
-    const step = (label, by, icon, enabled) =>
-      make('button', {class: 'step', type: 'button', 'aria-label': label, title: label, disabled: !enabled,
-        onclick: () => this.actions.step(by)}, icon);
-    return make('div', {class: 'head'},
-        make('div', {class: 'head-row'}, swatch(i.family),
-            make('h2', {}, make('span', {class: 'id'}, `#${i.id}`), i.type),
-            step('Before in order', -1, '\u2191', i.position > 0),
-            step('Next in order', 1, '\u2193', i.position + 1 < length)),
-        make('p', {class: 'sub'}, `${i.position + 1} of ${length} in order \u00b7 ${origin}`));
-  }
-
-  section(title, content, count) {
-    return make('section', {},
-        make('h3', {}, title, count === undefined ? null : make('span', {class: 'count'}, `${count}`)), content);
-  }
-
-  facts(rows) {
-    return make('dl', {}, rows.filter(([, value]) => value !== null && value !== undefined)
-        .flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
+    return this.stepHead(i, i.position, this.model.order.length, `in order \u00b7 ${origin}`);
   }
 
   runFacts(i) {

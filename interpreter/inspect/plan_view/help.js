@@ -11,12 +11,8 @@ const KEYS = [
   [['Esc'], 'leave the search, then the selection'],
 ];
 
-function fillHelp(dialog) {
-  dialog.replaceChildren(
-      make('h2', {}, 'Keys and mouse'),
-      make('dl', {class: 'keys'},
-          KEYS.flatMap(([keys, text]) => [make('dt', {}, keys.map((key) => make('kbd', {}, key))), make('dd', {}, text)]),
-          make('dt', {}, 'Drag'), make('dd', {}, 'moves the picture; the strip at its right shows the whole plan'),
-          make('dt', {}, 'Double click'), make('dd', {}, 'on a stack of boxes opens the block that it runs'),
-          make('dt', {}, 'Search'), make('dd', {}, 'looks in all blocks; op:conv, var:tmp_0, frees:x, stream:h2d and #12 narrow it')));
-}
+const NOTES = [
+  ['Drag', 'moves the picture; the strip at its right shows the whole plan'],
+  ['Double click', 'on a stack of boxes opens the block that it runs'],
+  ['Search', 'looks in all blocks; op:conv, var:tmp_0, frees:x, stream:h2d and #12 narrow it'],
+];

@@ -134,7 +134,7 @@ class Camera {
   }
 
   // Keeps the row at `y` where it is.
-  zoom(factor, y = HEAD_HEIGHT + this.bodyHeight / 2) {
+  zoom(factor, x, y = HEAD_HEIGHT + this.bodyHeight / 2) {
     const row = (y - HEAD_HEIGHT - 6 + this.y) / this.rowHeight;
     const whole = Math.max((this.bodyHeight - 24) / this.rows, MIN_ROW_HEIGHT);
     const least = Math.min(whole, ROW_HEIGHT);

@@ -15,20 +15,12 @@ class Overview {
         instructions.map((i) => details.instructionLink(i)));
     const list = (title, instructions, none) => details.section(title,
         instructions.length > 0 ? links(instructions) : make('p', {class: 'note'}, none), instructions.length);
-    details.show(this.varHead(name), [
+    details.show(details.varHead(name, 'Its users are marked in the list.'), [
       details.section('Variable', this.varFacts(v)),
       list('Written by', v.writers, this.whyNotWritten(v)),
       list('Read by', v.readers, 'Nobody.'),
       list('Freed after', v.freedBy, this.whyNotFreed(v)),
     ]);
-  }
-
-  varHead(name) {
-    return make('div', {class: 'head'},
-        make('div', {class: 'head-row'}, make('h2', {class: 'mono'}, name),
-            make('button', {class: 'step', type: 'button', 'aria-label': 'Close', title: 'Close (Esc)',
-              onclick: () => this.details.actions.clear()}, '\u00d7')),
-        make('p', {class: 'sub'}, 'Its users are marked in the list.'));
   }
 
   varFacts(v) {

@@ -1,47 +1,39 @@
-// The page: state, what changes it, and drawing again when it has changed.
-class Viewer {
+class Viewer extends PageViewer {
   constructor(data) {
-    this.blocks = new Blocks(data);
-    this.state = {
+    const blocks = new Blocks(data);
+    super({
       selected: null, hovered: null, hits: [], marked: [],
-      show: {kept: true, shrunk: data.show_shrunk, events: true, branches: !this.blocks.main.usesDevices},
-    };
-    this.scenes = new Map();  // by block, of those that have been shown
-    this.painter = new Painter(byId('canvas'));
-    this.minimap = new Minimap(this.painter);
-    this.hits = new Hits(new SearchIndex(this.blocks));
-    const actions = {
-      select: (id, where) => this.select(id, where), selectVar: (name, model) => this.selectVar(name, model),
-      show: (model) => this.show(model), step: (by) => this.step(by),
-      search: (query) => this.search(query), clear: () => this.clear(),
-    };
-    this.details = new Details(byId('details'), this.blocks.main, actions);
+      show: {kept: true, shrunk: data.show_shrunk, events: true, branches: !blocks.main.usesDevices},
+    });
+    this.blocks = blocks;
+    this.hits = new Hits(new SearchIndex(blocks));
+    this.details = new Details(byId('details'), blocks.main, this.actions);
     this.overview = new Overview(this.details);
-    this.path = new PathBar(byId('path'), this.blocks, 'instruction', actions);
-    this.frameMs = 0;
+    this.path = new PathBar(byId('path'), blocks, 'instruction', this.actions);
   }
 
   start() {
-    document.title = `${this.blocks.title} \u2013 plan`;
-    byId('title').textContent = byId('title').title = this.blocks.title;
-    fillHelp(byId('help'));
+    this.nameAs(this.blocks.title, 'plan');
+    fillHelp(byId('help'), KEYS, NOTES);
     this.turnTo(this.blocks.main);
-    this.overview.showBlock(this.painter.scene.families);
+    this.overview.showBlock(this.scene.families);
     new Controls(this).connect();
     this.followHash();
   }
 
-  get model() {
-    return this.painter.scene.model;
+  get pageHeight() {
+    return this.camera.bodyHeight;
   }
 
-  get camera() {
-    return this.painter.scene.camera;
+  // The row that is looked at.
+  get position() {
+    const {selected} = this.state;
+    return selected === null ? this.camera.firstRow : this.model.instructions[selected].position;
   }
 
   // Draws that block from now on, with nothing chosen, where one has left it.
   turnTo(model) {
-    if (this.painter.scene?.model === model) return;
+    if (this.scene?.model === model) return;
     if (!this.scenes.has(model)) this.scenes.set(model, new Scene(model));
     this.painter.show(this.scenes.get(model), this.state.show.branches);
     this.details.model = model;
@@ -53,36 +45,21 @@ class Viewer {
     this.resize();
   }
 
-  // A block as a whole.
-  show(model) {
-    this.turnTo(model);
-    this.clear();
-    byId('announcer').textContent = `block ${model.block}`;
-  }
-
   // Into the block that the chosen instruction runs.
   enter() {
     const inner = this.model.instructions[this.state.selected]?.inner;
     if (inner) this.show(inner);
   }
 
-  // Back to the instruction that runs the shown block.
-  leave() {
-    const {runner, parent} = this.model;
-    if (parent) this.select(runner.id, {model: parent});
-  }
-
   fillFacts() {
     const {model} = this;
-    const fact = (count, name, plural = 's') => make('span', {}, make('b', {}, count.toLocaleString('en')),
-        ` ${name}${count === 1 ? '' : plural}`);
     byId('facts').replaceChildren(fact(model.order.length, 'instruction'),
         fact(model.edges.length - model.shrunkCount, 'edge'), fact(model.shrunkCount, 'shrunk', ''),
         ...(model.usesDevices ? [fact(model.streams.length - 1, 'stream'), fact(model.events.length, 'event')] : []));
   }
 
   fillLegend() {
-    const families = this.painter.scene.families.map(({family, size}) =>
+    const families = this.scene.families.map(({family, size}) =>
       make('button', {type: 'button', title: `Search ${family[1]}`, onclick: () => this.search(`family:${family[0]}`)},
           swatch(family), family[1], make('span', {class: 'count'}, `${size}`)));
     const stroke = (color, name, dash, title) => make('span', {class: 'stroke', title},
@@ -96,24 +73,6 @@ class Viewer {
             stroke('text-3', 'shrunk', '4 3', 'implied by other edges'),
             this.model.usesDevices ? stroke('event', 'event', 'none', 'recorded and waited for') : null),
         make('span', {class: 'group', id: 'where'}));
-  }
-
-  resize() {
-    this.painter.resize();
-    this.minimap.render();
-    this.changed();
-  }
-
-  changed() {
-    if (this.frame !== undefined) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = undefined;
-      const start = performance.now();
-      this.painter.draw(this.state);
-      this.minimap.draw(this.painter.ctx, this.state);
-      this.frameMs = performance.now() - start;
-      this.showWhere();
-    });
   }
 
   showWhere() {
@@ -156,36 +115,29 @@ class Viewer {
   clear() {
     this.state.selected = null;
     this.state.marked = [];
-    this.overview.showBlock(this.painter.scene.families);
+    this.overview.showBlock(this.scene.families);
     this.setHash('');
     this.changed();
   }
 
-  setHash(what) {
-    const block = this.model.parent ? `b=${this.model.block}` : '';
-    history.replaceState(null, '', `#${[block, what].filter((part) => part !== '').join('&')}`);
-  }
-
   // A page opened at "#i=12", "#v=name" or, in another block, "#b=1", "#b=1&i=12" starts there.
   followHash() {
-    const parts = /^#(?:b=(\d+)(?:&|$))?(?:i=(\d+)|v=(.+))?$/.exec(location.hash);
-    const [, block, id, name] = parts ?? [];
-    const model = this.blocks.byNumber.get(Number(block ?? 0));
-    if (model === undefined || location.hash === '') return;
-    if (id !== undefined && Number(id) < model.instructions.length) {
-      this.select(Number(id), {model});
+    const {block, whole, id, name} = PageViewer.parseHash(location.hash);
+    const model = this.blocks.byNumber.get(block);
+    if (model === undefined) return;
+    if (id < model.instructions.length) {
+      this.select(id, {model});
       this.camera.center(model.instructions[this.state.selected].position);
     } else if (name !== undefined) {
-      this.selectVar(decodeURIComponent(name), model);
-    } else if (block !== undefined) {
+      this.selectVar(name, model);
+    } else if (whole) {
       this.show(model);
     }
   }
 
   // By position in order; the first on screen when none is chosen.
   step(by) {
-    const {selected} = this.state;
-    this.selectAt(selected === null ? this.camera.firstRow : this.model.instructions[selected].position + by);
+    this.selectAt(this.position + (this.state.selected === null ? 0 : by));
   }
 
   // The instruction at a position in order, or the first or last one.
@@ -202,38 +154,10 @@ class Viewer {
     if (edge) this.select(direction === 'before' ? edge.from : edge.to);
   }
 
-  search(query) {
-    if (byId('query').value !== query) byId('query').value = query;
-    const {hits, model} = this;
-    hits.search(query);
-    this.state.hits = hits.idsIn(model);
-    byId('find').classList.toggle('active', query.trim() !== '');
-    byId('find').classList.toggle('none', query.trim() !== '' && hits.list.length === 0);
-    const from = this.state.selected === null ? this.camera.firstRow :
-      model.instructions[this.state.selected].position;
-    this.goToHit(hits.nearest(model, from));
-    this.showHits(query);
-    this.changed();
-  }
-
-  goToHit(index) {
-    const {list} = this.hits;
-    if (list.length === 0) return;
-    this.hits.at = (index + list.length) % list.length;
-    const {id, model} = list[this.hits.at];
-    this.select(id, {model});
-    this.showHits(byId('query').value);
-  }
-
-  showHits(query) {
-    const {list: {length}, at} = this.hits;
-    byId('hits').textContent = query.trim() === '' ? '' : length === 0 ? 'none' : `${at + 1} / ${length}`;
-  }
-
   toggle(what) {
     this.state.show[what] = !this.state.show[what];
     if (what === 'branches') {
-      this.painter.show(this.painter.scene, this.state.show.branches);
+      this.painter.show(this.scene, this.state.show.branches);
       this.resize();
     }
     this.updateToggles();
@@ -241,19 +165,9 @@ class Viewer {
   }
 
   updateToggles() {
-    const {model, state} = this;
-    const some = {kept: model.edges.length > model.shrunkCount, shrunk: model.shrunkCount > 0,
-      events: model.events.length > 0, branches: model.width > 1};
-    for (const [what, shown] of Object.entries(state.show)) {
-      const button = byId(`toggle-${what}`);
-      button.setAttribute('aria-pressed', `${shown && some[what]}`);
-      button.disabled = !some[what];
-    }
-  }
-
-  zoom(factor, y) {
-    this.camera.zoom(factor, y);
-    this.changed();
+    const {model} = this;
+    this.showToggles({kept: model.edges.length > model.shrunkCount, shrunk: model.shrunkCount > 0,
+      events: model.events.length > 0, branches: model.width > 1});
   }
 
   zoomTo(rowHeight) {

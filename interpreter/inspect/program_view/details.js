@@ -1,32 +1,11 @@
 // The panel beside the canvas: an op, a variable, or the program when nothing is chosen.
 const MAX_LINKS = 60;  // in one list
 
-class Details {
+class Details extends Panel {
   constructor(element, program, actions) {
-    this.element = element;
+    super(element, actions);
     this.program = program;
-    // select(id, {model}), selectVar(v), show(model), step(by), search(query), clear()
-    this.actions = actions;
     this.statistics = new Statistics(program);
-  }
-
-  show(head, sections) {
-    this.element.replaceChildren(head, ...sections.filter((section) => section !== null));
-    this.element.scrollTop = 0;
-  }
-
-  section(title, content, count) {
-    return make('section', {},
-        make('h3', {}, title, count === undefined ? null : make('span', {class: 'count'}, `${count}`)), content);
-  }
-
-  facts(rows) {
-    return make('dl', {}, rows.filter(([, value]) => value !== null && value !== undefined)
-        .flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
-  }
-
-  note(text) {
-    return make('p', {class: 'note'}, text);
   }
 
   showOp(op, node) {
@@ -42,16 +21,7 @@ class Details {
   }
 
   opHead(op) {
-    const {length} = op.model.ops;
-    const step = (label, by, icon, enabled) =>
-      make('button', {class: 'step', type: 'button', 'aria-label': label, title: label, disabled: !enabled,
-        onclick: () => this.actions.step(by)}, icon);
-    return make('div', {class: 'head'},
-        make('div', {class: 'head-row'}, swatch(op.family),
-            make('h2', {}, make('span', {class: 'id'}, `#${op.id}`), op.type),
-            step('Before in order', -1, '\u2191', op.id > 0),
-            step('Next in order', 1, '\u2193', op.id + 1 < length)),
-        make('p', {class: 'sub'}, `${op.id + 1} of ${length} in block ${op.model.index} \u00b7 ${op.part}`));
+    return this.stepHead(op, op.id, op.model.ops.length, `in block ${op.model.index} \u00b7 ${op.part}`);
   }
 
   blockSections(op) {

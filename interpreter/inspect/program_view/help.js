@@ -11,14 +11,10 @@ const KEYS = [
   [['Esc'], 'leave the search, then the selection'],
 ];
 
-function fillHelp(dialog) {
-  dialog.replaceChildren(
-      make('h2', {}, 'Keys and mouse'),
-      make('dl', {class: 'keys'},
-          KEYS.flatMap(([keys, text]) => [make('dt', {}, keys.map((key) => make('kbd', {}, key))), make('dd', {}, text)]),
-          make('dt', {}, 'Drag'), make('dd', {}, 'moves the picture; the strip at its right shows the whole block'),
-          make('dt', {}, 'Point'), make('dd', {}, 'at an edge for its variables and their shapes'),
-          make('dt', {}, 'Double click'), make('dd', {}, 'on a stack of boxes opens the block that it runs'),
-          make('dt', {}, 'Dots'), make('dd', {}, 'at a box: edges that lead far away, drawn when it is chosen'),
-          make('dt', {}, 'Search'), make('dd', {}, 'looks in all blocks; op:conv, var:tmp_0, attr:axis=1 and #12 narrow it')));
-}
+const NOTES = [
+  ['Drag', 'moves the picture; the strip at its right shows the whole block'],
+  ['Point', 'at an edge for its variables and their shapes'],
+  ['Double click', 'on a stack of boxes opens the block that it runs'],
+  ['Dots', 'at a box: edges that lead far away, drawn when it is chosen'],
+  ['Search', 'looks in all blocks; op:conv, var:tmp_0, attr:axis=1 and #12 narrow it'],
+];

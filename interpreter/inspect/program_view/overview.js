@@ -10,20 +10,12 @@ class Overview {
     const list = (title, ops, none) => details.section(title,
         ops.length > 0 ? details.opList(ops, model) : details.note(none), ops.length);
     const statistics = details.statistics.of(v);
-    details.show(this.varHead(v), [
+    details.show(details.varHead(v.name, 'Its users are marked in the graph.'), [
       details.section('Variable', this.varFacts(v)),
       statistics === undefined ? null : this.statisticsSection(statistics),
       list('Written by', v.writers, v.persistable ? 'Nobody: it is there before the run.' : 'Nobody.'),
       list('Read by', v.readers, 'Nobody.'),
     ]);
-  }
-
-  varHead(v) {
-    return make('div', {class: 'head'},
-        make('div', {class: 'head-row'}, make('h2', {class: 'mono'}, v.name),
-            make('button', {class: 'step', type: 'button', 'aria-label': 'Close', title: 'Close (Esc)',
-              onclick: () => this.details.actions.clear()}, '\u00d7')),
-        make('p', {class: 'sub'}, 'Its users are marked in the graph.'));
   }
 
   varFacts(v) {

@@ -1,33 +1,22 @@
-// The page: state, what changes it, and drawing again when it has changed.
-class Viewer {
+class Viewer extends PageViewer {
   constructor(data) {
-    this.program = new ProgramModel(data);
-    const {program} = this;
-    this.state = {
-      selected: null, hovered: null, hoveredEdge: null, hits: [], marked: [], selectedVar: null,
-      show: {parts: false, far: false},
-    };
-    this.trains = program.blocks.some(({ops}) => ops.some(({part}) => part !== 'forward'));
-    this.state.show.parts = this.trains;
-    this.scenes = new Map();  // by block, of those that have been shown
-    this.painter = new Painter(byId('canvas'));
-    this.minimap = new Minimap(this.painter);
+    const program = new ProgramModel(data);
+    const trains = program.blocks.some(({ops}) => ops.some(({part}) => part !== 'forward'));
+    super({
+      selected: null, hovered: null, hoveredEdge: null, hits: [], marked: [],
+      show: {parts: trains, far: false},
+    });
+    Object.assign(this, {program, trains});
     this.hits = new Hits(new SearchIndex(program));
-    const actions = {
-      select: (id, where) => this.select(id, where), selectVar: (v) => this.selectVar(v),
-      show: (model) => this.show(model), step: (by) => this.step(by),
-      search: (query) => this.search(query), clear: () => this.clear(),
-    };
-    this.details = new Details(byId('details'), program, actions);
+    this.details = new Details(byId('details'), program, this.actions);
     this.overview = new Overview(this.details);
-    this.path = new PathBar(byId('path'), program, 'op', actions);
-    this.frameMs = 0;
+    this.path = new PathBar(byId('path'), program, 'op', this.actions);
   }
 
   start() {
-    document.title = `${this.program.title} \u2013 program`;
-    byId('title').textContent = byId('title').title = this.program.title;
-    fillHelp(byId('help'));
+    this.nameAs(this.program.title, 'program');
+    byId('query').placeholder = 'op type, variable, attribute or #index';
+    fillHelp(byId('help'), KEYS, NOTES);
     if (this.program.main === undefined) return this.details.show(this.details.note('The program has no block.'), []);
     this.turnTo(this.program.main);
     this.overview.showBlock(this.scene);
@@ -35,16 +24,13 @@ class Viewer {
     this.followHash();
   }
 
-  get scene() {
-    return this.painter.scene;
+  get pageHeight() {
+    return this.camera.height;
   }
 
-  get model() {
-    return this.scene.model;
-  }
-
-  get camera() {
-    return this.scene.camera;
+  // The op that is looked at.
+  get position() {
+    return this.state.selected ?? 0;
   }
 
   // Draws that block from now on, with nothing chosen, where one has left it.
@@ -60,29 +46,14 @@ class Viewer {
     this.resize();
   }
 
-  // A block as a whole.
-  show(model) {
-    this.turnTo(model);
-    this.clear();
-    byId('announcer').textContent = `block ${model.index}`;
-  }
-
   // Into the block that the chosen op runs.
   enter() {
     const inner = this.model.ops[this.state.selected]?.inner[0];
     if (inner) this.show(inner);
   }
 
-  // Back to the op that runs the shown block.
-  leave() {
-    const {runner, parent} = this.model;
-    if (parent) this.select(runner.id, {model: parent});
-  }
-
   fillFacts() {
     const {graph, placing} = this.scene;
-    const fact = (count, name) => make('span', {}, make('b', {}, count.toLocaleString('en')),
-        ` ${name}${count === 1 ? '' : 's'}`);
     byId('facts').replaceChildren(fact(this.model.ops.length, 'op'), fact(graph.edges.length, 'edge'),
         ...(placing.farCount > 0 ? [fact(placing.farCount, 'far edge')] : []));
   }
@@ -99,23 +70,9 @@ class Viewer {
         make('span', {class: 'group', id: 'where'}));
   }
 
-  resize() {
-    this.painter.resize();
-    this.minimap.render(this.state);
-    this.changed();
-  }
-
-  changed() {
-    if (this.frame !== undefined) return;
-    this.frame = requestAnimationFrame(() => {
-      this.frame = undefined;
-      const start = performance.now();
-      this.painter.draw(this.state);
-      this.minimap.draw(this.painter.ctx, this.state);
-      this.frameMs = performance.now() - start;
-      const hidden = this.painter.drawn.hidden ? 'zoom in for all edges \u00b7 ' : '';
-      byId('where').textContent = `${hidden}${Math.round(this.camera.scale * 100)} %`;
-    });
+  showWhere() {
+    const hidden = this.painter.drawn.hidden ? 'zoom in for all edges \u00b7 ' : '';
+    byId('where').textContent = `${hidden}${Math.round(this.camera.scale * 100)} %`;
   }
 
   // `model`: the block that has the op.
@@ -149,29 +106,24 @@ class Viewer {
     this.changed();
   }
 
-  setHash(what) {
-    const block = this.model === this.program.main ? '' : `b=${this.model.index}`;
-    history.replaceState(null, '', `#${[block, what].filter((part) => part !== '').join('&')}`);
-  }
-
   // A page opened at "#i=12", "#v=name" or, in another block, "#b=1", "#b=1&i=12" starts there.
   followHash() {
-    const [, block, id, name] = /^#(?:b=(\d+)(?:&|$))?(?:i=(\d+)|v=(.+))?$/.exec(location.hash) ?? [];
-    const model = this.program.blocks[Number(block ?? 0)];
-    if (model === undefined || location.hash.length < 2) return;
-    if (id !== undefined && Number(id) < model.ops.length) {
-      this.select(Number(id), {model});
+    const {block, whole, id, name} = PageViewer.parseHash(location.hash);
+    const model = this.program.blocks[block];
+    if (model === undefined) return;
+    if (id < model.ops.length) {
+      this.select(id, {model});
     } else if (name !== undefined) {
       this.turnTo(model);
-      this.selectVar(model.resolved.get(decodeURIComponent(name)) ?? model.vars.get(decodeURIComponent(name)));
-    } else if (block !== undefined) {
+      this.selectVar(model.resolved.get(name) ?? model.vars.get(name));
+    } else if (whole) {
       this.show(model);
     }
   }
 
   // By position in order; the first one when none is chosen.
   step(by) {
-    this.selectAt(this.state.selected === null ? 0 : this.state.selected + by);
+    this.selectAt(this.position + (this.state.selected === null ? 0 : by));
   }
 
   selectAt(position) {
@@ -187,32 +139,6 @@ class Viewer {
     if (next) this.select(next.index);
   }
 
-  search(query) {
-    if (byId('query').value !== query) byId('query').value = query;
-    const {hits, model} = this;
-    hits.search(query);
-    this.state.hits = hits.idsIn(model);
-    byId('find').classList.toggle('active', query.trim() !== '');
-    byId('find').classList.toggle('none', query.trim() !== '' && hits.list.length === 0);
-    this.goToHit(hits.nearest(model, this.state.selected ?? 0));
-    this.showHits(query);
-    this.changed();
-  }
-
-  goToHit(index) {
-    const {list} = this.hits;
-    if (list.length === 0) return;
-    this.hits.at = (index + list.length) % list.length;
-    const {id, model} = list[this.hits.at];
-    this.select(id, {model});
-    this.showHits(byId('query').value);
-  }
-
-  showHits(query) {
-    const {list: {length}, at} = this.hits;
-    byId('hits').textContent = query.trim() === '' ? '' : length === 0 ? 'none' : `${at + 1} / ${length}`;
-  }
-
   toggle(what) {
     if (byId(`toggle-${what}`).disabled) return;
     this.state.show[what] = !this.state.show[what];
@@ -223,16 +149,7 @@ class Viewer {
   }
 
   updateToggles() {
-    const some = {parts: this.trains, far: this.scene.placing.farCount > 0};
-    for (const [what, shown] of Object.entries(this.state.show)) {
-      byId(`toggle-${what}`).setAttribute('aria-pressed', `${shown && some[what]}`);
-      byId(`toggle-${what}`).disabled = !some[what];
-    }
-  }
-
-  zoom(factor, x, y) {
-    this.camera.zoom(factor, x, y);
-    this.changed();
+    this.showToggles({parts: this.trains, far: this.scene.placing.farCount > 0});
   }
 
   showWhole() {
