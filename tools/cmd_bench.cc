@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/io/npy.h"
 #include "core/usable_cpus.h"
 #include "interpreter/predictor.h"
 #include "tools/bench_report.h"
@@ -157,11 +158,17 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const BenchFlags& flags
   const absl::Status loaded = predictor->core().CheckParameters();
   if (!loaded.ok()) return Annotate(loaded, task.path);
   return predictor;
+  size_t left = kMaxArrayBytes;
 }
 
 absl::StatusOr<std::vector<Tensor>> Batch(const Task& task, std::optional<int64_t> batch) {
   std::vector<Tensor> feeds;
   for (const auto& [name, feed] : task.feeds) {
+    if (feed.size_bytes() > left / *batch) {
+      return InvalidArgument("--batch ", *batch, ": the feeds take more than ",
+                             FormatBytes(kMaxArrayBytes), ", expected a smaller batch");
+    }
+    left -= feed.size_bytes() * *batch;
     if (!batch.has_value()) {
       feeds.push_back(feed);
       continue;

@@ -188,11 +188,19 @@ absl::Status AddRandomFeeds(const Program& program, uint64_t seed,
 
 absl::Status AddRandomFeeds(const Program& program, const std::vector<std::string>& wanted,
                             uint64_t seed, std::vector<NamedTensor>& feeds) {
+  std::vector<std::pair<std::string, Var>> missing;
   for (const std::string& name : wanted) {
     if (FindFeed(feeds, name) != nullptr) continue;
     const Var* const declared = FindVar(program, program.Find(name));
-    Var var = declared == nullptr ? Var() : *declared;
+    Var& var = missing.emplace_back(name, declared == nullptr ? Var() : *declared).second;
     if (!var.dims.empty() && var.dims[0] < 0) var.dims[0] = 1;
+  }
+  size_t left = kMaxArrayBytes;
+  for (const auto& [name, var] : missing) {
+    INTERP_RETURN_IF_ERROR(
+        TakeDeclaredBytes(name, var, "random feeds", absl::StrCat("--feed ", name, "=FILE"), left));
+  }
+  for (const auto& [name, var] : missing) {
     absl::StatusOr<Tensor> tensor = ReadFeedValue({name, &var}, "random", seed, /*max_bytes=*/0);
     if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat("--feed ", name, "=random"));
     feeds.emplace_back(name, *std::move(tensor));

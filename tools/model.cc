@@ -5,9 +5,11 @@
 #include <limits>
 
 #include "absl/strings/str_join.h"
+#include "core/io/npy.h"
 #include "interpreter/load_cuda.h"
 #include "interpreter/model_files.h"
 #include "interpreter/plan_file/fingerprint.h"
+#include "tools/sizes.h"
 
 namespace interp {
 namespace {
@@ -85,6 +87,17 @@ uint64_t DeclaredBytes(const Var& var) {
     size_bytes *= factor;
   }
   return size_bytes;
+}
+
+absl::Status TakeDeclaredBytes(absl::string_view name, const Var& var, absl::string_view what,
+                               absl::string_view expected, size_t& left_bytes) {
+  const uint64_t bytes = DeclaredBytes(var);
+  if (bytes > left_bytes) {
+    return ResourceExhausted(what, " take more than ", FormatBytes(kMaxArrayBytes), ", '", name,
+                             "' being ", DescribeVar(&var), ": expected ", expected);
+  }
+  left_bytes -= bytes;
+  return absl::OkStatus();
 }
 
 ParameterTotals DeclaredParameters(const Program& program) {

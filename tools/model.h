@@ -43,6 +43,13 @@ absl::Status CheckModelFlags(const ModelFlags& flags, const Model& model);
 // Unknown dims count as 1. Saturates: dims come from a file.
 uint64_t DeclaredBytes(const Var& var);
 
+// Takes DeclaredBytes off `left_bytes`: how much of kMaxArrayBytes may still be made up because the
+// program, which may be somebody else's, declares it. ResourceExhausted where that is less, as in
+// "random feeds take more than 16.00 GiB, 'x' being float32[5000000000]: expected --feed x=FILE",
+// `what` being "random feeds", `expected` the end.
+absl::Status TakeDeclaredBytes(absl::string_view name, const Var& var, absl::string_view what,
+                               absl::string_view expected, size_t& left_bytes);
+
 // Number and declared size of the program's parameters: persistable tensors of block 0. Unknown
 // dims count as 1.
 ParameterTotals DeclaredParameters(const Program& program);

@@ -45,13 +45,8 @@ absl::StatusOr<bool> AddZeroParameters(const Program& program, Scope& scope) {
   const std::vector<const Var*> missing = MissingParameters(program, scope);
   size_t left = kMaxArrayBytes;
   for (const Var* var : missing) {
-    const uint64_t bytes = DeclaredBytes(*var);
-    if (bytes > left) {
-      return ResourceExhausted("the parameters without a value take more than ",
-                               FormatBytes(kMaxArrayBytes), ", '", program.NameOf(var->id),
-                               "' being ", DescribeVar(var), ": expected --params");
-    }
-    left -= bytes;
+    INTERP_RETURN_IF_ERROR(TakeDeclaredBytes(program.NameOf(var->id), *var,
+                                             "the parameters without a value", "--params", left));
   }
   for (const Var* var : missing) {
     absl::StatusOr<Tensor> zeros = MakeFeed(var->dtype, var->dims);

@@ -122,6 +122,19 @@ TEST(AddRandomFeedsTest, AFirstUnknownDimIsOne) {
   EXPECT_EQ(DescribeType(feeds[1].second), "float32[1,2]");
 }
 
+TEST(AddRandomFeedsTest, WhatAProgramDeclaresIsBoundedInAll) {
+  std::string text = "program version=0\nblock 0\n";
+  for (int i = 0; i < 3; ++i) absl::StrAppend(&text, "  var x", i, " float32[2000000000]\n");
+  std::vector<NamedTensor> feeds;
+  const absl::Status added =
+      AddRandomFeeds(*ParseProgram(text), {"x0", "x1", "x2"}, /*seed=*/7, feeds);
+  EXPECT_EQ(added.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(added.message()),
+              HasSubstr("random feeds take more than 16.00 GiB, 'x2' being float32[2000000000]: "
+                        "expected --feed x2=FILE"));
+  EXPECT_THAT(feeds, ElementsAre());
+}
+
 TEST(RepeatFeedTest, SequencesFollowEachOther) {
   Tensor feed = Tensor::Of<float>({3, 1}, {1, 2, 3});
   feed.lod = {{0, 2}, {0, 1, 3}};
