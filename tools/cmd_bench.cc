@@ -87,11 +87,7 @@ absl::Status ParseNumbers(const BenchFlags& flags, Task& task) {
   // Each stream gets its share of the CPUs unless it is told.
   task.core.num_threads = flags.run.threads;
   task.core.random_seed = flags.feeds.seed;
-  if (!flags.run.timeout.empty()) {
-    const auto timeout = ParseDuration(flags.run.timeout);
-    if (!timeout.ok()) return Annotate(timeout.status(), "--timeout");
-    task.timeout = *timeout;
-  }
+  INTERP_ASSIGN_OR_RETURN(task.timeout, ParseTimeout(flags.run.timeout));
   const auto duration = ParseDuration(flags.duration);
   if (!duration.ok()) return Annotate(duration.status(), "--duration");
   task.duration = *duration;
@@ -158,21 +154,21 @@ absl::StatusOr<std::unique_ptr<Predictor>> MakePredictor(const BenchFlags& flags
   const absl::Status loaded = predictor->core().CheckParameters();
   if (!loaded.ok()) return Annotate(loaded, task.path);
   return predictor;
-  size_t left = kMaxArrayBytes;
 }
 
 absl::StatusOr<std::vector<Tensor>> Batch(const Task& task, std::optional<int64_t> batch) {
   std::vector<Tensor> feeds;
+  size_t left = kMaxArrayBytes;
   for (const auto& [name, feed] : task.feeds) {
+    if (!batch.has_value()) {
+      feeds.push_back(feed);
+      continue;
+    }
     if (feed.size_bytes() > left / *batch) {
       return InvalidArgument("--batch ", *batch, ": the feeds take more than ",
                              FormatBytes(kMaxArrayBytes), ", expected a smaller batch");
     }
     left -= feed.size_bytes() * *batch;
-    if (!batch.has_value()) {
-      feeds.push_back(feed);
-      continue;
-    }
     absl::StatusOr<Tensor> repeated = RepeatFeed(feed, *batch);
     if (!repeated.ok())
       return Annotate(repeated.status(), absl::StrCat("--batch: feed '", name, "'"));

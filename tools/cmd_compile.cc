@@ -1,19 +1,25 @@
 // interp compile: analyses a program and keeps the plan in a file.
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "interpreter/compile/compiled_program.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/plan_file/fingerprint.h"
 #include "interpreter/plan_file/plan_file.h"
+#include "passes/feed_fetch.h"
 #include "tools/commands.h"
 #include "tools/core_flags.h"
+#include "tools/feeds.h"
 #include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/names.h"
 #include "tools/outputs.h"
+#include "tools/plan_inputs.h"
 #include "tools/repeated_flag.h"
-#include "tools/shaped_run.h"
 #include "tools/sizes.h"
 
 namespace interp {
@@ -22,21 +28,76 @@ namespace {
 struct CompileFlags {
   ModelFlags model;
   std::string out;
-  std::vector<std::string> feeds;
+  FeedFlags feeds;  // names of variables, too
   std::vector<std::string> fetches;
   bool pack = false;
-  std::vector<std::string> shapes;
   int threads = 0;
+  std::string timeout;
+  bool no_check_shape = false;
   PlanFlags plan;
 };
 
+// What is for the run of --pack alone.
+constexpr std::initializer_list<const char*> kPackFlags = {
+    "--params", "--shape",   "--feed-lod", "--max-file-memory",
+    "--seed",   "--threads", "--timeout",  "--no-check-shape"};
+
+// The variables to feed, and what is fed in the run of --pack.
+struct ChosenFeeds {
+  std::vector<std::string> names;  // empty: the program's own
+  std::vector<NamedTensor> given;
+};
+
+// Adds those of `given` that are neither among `names` nor, where there are none, the program's
+// own.
+absl::Status AddGivenNames(const Program& program, absl::Span<const NamedTensor> given,
+                           std::vector<std::string>& names) {
+  std::vector<std::string> all = names;
+  if (names.empty()) {
+    INTERP_ASSIGN_OR_RETURN(const std::vector<VarId> own, FeedVars(program));
+    for (const VarId id : own) all.push_back(program.NameOf(id));
+  }
+  const size_t num_known = all.size();
+  for (const NamedTensor& feed : given) {
+    if (!absl::c_linear_search(all, feed.first)) all.push_back(feed.first);
+  }
+  if (all.size() > num_known) names = std::move(all);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ChosenFeeds> ChooseFeeds(const Program& program, const CompileFlags& flags) {
+  FeedFlags values = flags.feeds;
+  const auto first_value =
+      std::stable_partition(values.feeds.begin(), values.feeds.end(),
+                            [&](const auto& argument) { return !GivesFeed(program, argument); });
+  const std::vector<std::string> names(values.feeds.begin(), first_value);
+  values.feeds.erase(values.feeds.begin(), first_value);
+  if (!values.feeds.empty() && !flags.pack) {
+    return InvalidArgument("--feed ", values.feeds[0], " has no effect without --pack, which runs ",
+                           "the program; expected names of variables, as in a,b");
+  }
+  for (const std::string& file : FilesOfFeeds(program, values)) {
+    INTERP_RETURN_IF_ERROR(CheckDistinct({{"-o", flags.out}}, {{"--feed", file}}));
+  }
+  ChosenFeeds chosen;
+  absl::StatusOr<std::vector<std::string>> named = ResolveNames(program, names);
+  if (!named.ok()) return Annotate(named.status(), "--feed");
+  chosen.names = *std::move(named);
+  INTERP_ASSIGN_OR_RETURN(chosen.given, ReadFeeds(program, values));
+  // The last ones are those of --shape, which chooses nothing.
+  const auto fed =
+      absl::MakeConstSpan(chosen.given).first(chosen.given.size() - values.shapes.size());
+  INTERP_RETURN_IF_ERROR(AddGivenNames(program, fed, chosen.names));
+  return chosen;
+}
+
 // Takes the program out of `model`. `blame`: the exit code of an error.
-absl::StatusOr<CompiledProgram> CompileModel(const CompileFlags& flags, const PlanOptions& plan,
-                                             Model& model, ExitCode& blame) {
+absl::StatusOr<CompiledProgram> CompileModel(const CompileFlags& flags,
+                                             const std::vector<std::string>& feeds,
+                                             const PlanOptions& plan, Model& model,
+                                             ExitCode& blame) {
   const PipelineOptions passes = MakePipelineOptions(flags.plan);
   blame = ExitCode::kUsage;
-  const auto feeds = ResolveNames(model.program, flags.feeds);
-  if (!feeds.ok()) return Annotate(feeds.status(), "--feed");
   const auto fetches = ResolveNames(model.program, flags.fetches);
   if (!fetches.ok()) return Annotate(fetches.status(), "--fetch");
   const auto all_fetches = FetchNames(model.program, flags.fetches);
@@ -47,7 +108,7 @@ absl::StatusOr<CompiledProgram> CompileModel(const CompileFlags& flags, const Pl
   const absl::StatusOr<uint64_t> fingerprint = FingerprintOf(model.program);
   if (!fingerprint.ok()) return Annotate(fingerprint.status(), model.path);
   absl::StatusOr<CompiledProgram> compiled =
-      Compile(std::move(model.program), *feeds, *fetches, passes, plan, OpRegistry::Global());
+      Compile(std::move(model.program), feeds, *fetches, passes, plan, OpRegistry::Global());
   if (!compiled.ok()) return Annotate(compiled.status(), model.path);
   NoteWhatStaysWide(model.path, passes, compiled->program);
   compiled->source_fingerprint = *fingerprint;
@@ -67,17 +128,41 @@ PackedConstants TakeParameters(const Program& program, const Scope& scope) {
   return packed;
 }
 
-// Adds the parameters, and what a run on the feeds computes of them.
-absl::Status Pack(const CompileFlags& flags, const std::vector<NamedTensor>& named,
-                  const std::shared_ptr<Scope>& scope, CompiledProgram& compiled) {
+// The feeds of the plan in its order: random where none is given.
+absl::StatusOr<std::vector<Tensor>> FeedsOfPlan(const CompiledProgram& compiled, uint64_t seed,
+                                                std::vector<NamedTensor> given) {
+  std::vector<std::string> wanted;
+  for (const FeedSpec& feed : compiled.main().feeds) wanted.push_back(feed.name);
+  INTERP_RETURN_IF_ERROR(AddRandomFeeds(compiled.program, wanted, seed, given));
+  AddDefaultLods(compiled.program, given);
+  const absl::StatusOr<std::vector<NamedTensor>> ordered = OrderFeeds(compiled.main(), given);
+  if (!ordered.ok()) return Annotate(ordered.status(), "--shape");
+  std::vector<Tensor> feeds;
+  for (const NamedTensor& feed : *ordered) feeds.push_back(feed.second);
+  return feeds;
+}
+
+// Adds the parameters, and what a run on the feeds computes of them. `blame`: the exit code of an
+// error.
+absl::Status Pack(const CompileFlags& flags, std::vector<NamedTensor> given,
+                  const std::shared_ptr<Scope>& scope, CompiledProgram& compiled, ExitCode& blame) {
+  blame = ExitCode::kUsage;
+  INTERP_ASSIGN_OR_RETURN(const std::vector<Tensor> feeds,
+                          FeedsOfPlan(compiled, flags.feeds.seed, std::move(given)));
+  RunOptions run;
+  INTERP_ASSIGN_OR_RETURN(run.timeout, ParseTimeout(flags.timeout));
+  blame = ExitCode::kModelUnusable;
   PackedConstants packed = TakeParameters(compiled.program, *scope);
   CoreOptions options;
   options.num_threads = flags.threads;
+  options.random_seed = flags.feeds.seed;
+  options.check_feed_shapes = !flags.no_check_shape;
   INTERP_ASSIGN_OR_RETURN(const auto core, InterpreterCore::Create(compiled, scope, options));
   INTERP_RETURN_IF_ERROR(core->CheckParameters());
-  std::vector<Tensor> feeds;
-  for (const NamedTensor& feed : named) feeds.push_back(feed.second);
-  INTERP_RETURN_IF_ERROR(core->Run(feeds).status());
+  blame = ExitCode::kUsage;
+  INTERP_RETURN_IF_ERROR(core->CheckFeeds(feeds));
+  blame = ExitCode::kRunFailed;
+  INTERP_RETURN_IF_ERROR(core->Run(feeds, run).status());
   packed.entries = core->PackedEntries();
   compiled.packed = std::make_shared<const PackedConstants>(std::move(packed));
   return absl::OkStatus();
@@ -99,40 +184,44 @@ std::string Summarize(const CompiledProgram& compiled, const std::string& path) 
   return text;
 }
 
-absl::Status CheckCompileFlags(const CompileFlags& flags, const CLI::App& command) {
-  return CheckEffect(command, {"--params", "--shape", "--threads"}, flags.pack, "without --pack");
+// What can be said before the program is read.
+absl::StatusOr<PlanOptions> CheckCompileFlags(const CompileFlags& flags, const CLI::App& command) {
+  INTERP_RETURN_IF_ERROR(CheckEffect(command, kPackFlags, flags.pack, "without --pack"));
+  INTERP_RETURN_IF_ERROR(ParseTimeout(flags.timeout).status());
+  const auto [model_file, params_file] = InputsOf(flags.model);
+  INTERP_RETURN_IF_ERROR(CheckDistinct({{"-o", flags.out}}, {model_file, params_file}));
+  INTERP_RETURN_IF_ERROR(DefaultPipeline(MakePipelineOptions(flags.plan)).status());
+  return MakePlanOptions(flags.plan);
+}
+
+// `blame`: the exit code of an error.
+absl::StatusOr<CompiledProgram> CompileAndPack(const CompileFlags& flags, const PlanOptions& plan,
+                                               ExitCode& blame) {
+  blame = ExitCode::kModelUnusable;
+  INTERP_ASSIGN_OR_RETURN(Model model, LoadModel(flags.model));
+  blame = ExitCode::kUsage;
+  if (model.compiled.has_value()) return InvalidArgument(model.path, ": is a plan already");
+  const NamedFile params = InputsOf(flags.model).params;
+  INTERP_RETURN_IF_ERROR(
+      CheckDistinct({{"-o", flags.out}}, FilesOfParameters(params, model.program)));
+  INTERP_ASSIGN_OR_RETURN(ChosenFeeds feeds, ChooseFeeds(model.program, flags));
+  INTERP_ASSIGN_OR_RETURN(CompiledProgram compiled,
+                          CompileModel(flags, feeds.names, plan, model, blame));
+  if (!flags.pack) return compiled;
+  const absl::Status packed = Pack(flags, std::move(feeds.given), model.scope, compiled, blame);
+  if (!packed.ok()) return Annotate(packed, model.path);
+  return compiled;
 }
 
 ExitCode CompileToFile(const CompileFlags& flags, const CLI::App& command) {
-  const absl::Status effective = CheckCompileFlags(flags, command);
-  if (!effective.ok()) return Fail(ExitCode::kUsage, effective);
-  const auto [model_file, params_file] = InputsOf(flags.model);
-  const absl::Status distinct = CheckDistinct({{"-o", flags.out}}, {model_file, params_file});
-  if (!distinct.ok()) return Fail(ExitCode::kUsage, distinct);
-  const auto passes = DefaultPipeline(MakePipelineOptions(flags.plan));
-  if (!passes.ok()) return Fail(ExitCode::kUsage, passes.status());
-  const absl::StatusOr<PlanOptions> plan = MakePlanOptions(flags.plan);
+  const absl::StatusOr<PlanOptions> plan = CheckCompileFlags(flags, command);
   if (!plan.ok()) return Fail(ExitCode::kUsage, plan.status());
   if (const absl::Status writable = CheckWritable(flags.out); !writable.ok()) {
     return Fail(ExitCode::kRunFailed, Annotate(writable, "-o"));
   }
-  absl::StatusOr<Model> model = LoadModel(flags.model);
-  if (!model.ok()) return Fail(ExitCode::kModelUnusable, model.status());
-  if (model->compiled.has_value()) {
-    return Fail(ExitCode::kUsage, InvalidArgument(model->path, ": is a plan already"));
-  }
-  const absl::Status spared =
-      CheckDistinct({{"-o", flags.out}}, FilesOfParameters(params_file, model->program));
-  if (!spared.ok()) return Fail(ExitCode::kUsage, spared);
   ExitCode blame = ExitCode::kUsage;
-  absl::StatusOr<CompiledProgram> compiled = CompileModel(flags, *plan, *model, blame);
+  const absl::StatusOr<CompiledProgram> compiled = CompileAndPack(flags, *plan, blame);
   if (!compiled.ok()) return Fail(blame, compiled.status());
-  if (flags.pack) {
-    const auto feeds = FeedsOfShapes(compiled->program, compiled->main(), flags.shapes);
-    if (!feeds.ok()) return Fail(ExitCode::kUsage, Annotate(feeds.status(), model->path));
-    const absl::Status packed = Pack(flags, *feeds, model->scope, *compiled);
-    if (!packed.ok()) return Fail(ExitCode::kRunFailed, Annotate(packed, model->path));
-  }
   if (const absl::Status saved = SavePlan(*compiled, flags.out); !saved.ok()) {
     return Fail(ExitCode::kRunFailed, Annotate(saved, "-o"));
   }
@@ -149,23 +238,30 @@ void AddCompileCommand(CLI::App& app, ExitCode& exit_code) {
                   "program: .pdmodel, __model__ or .pb; .txt: the text form of `interp dump`")
       ->required();
   command.add_option("-o,--out", flags->out, "the plan file to write")->required();
-  AddRepeatedFlag(command, "--feed", flags->feeds,
-                  "variables to feed instead of the program's own, as in a,b; repeatable");
+  AddFeedFlags(command, flags->feeds);
+  command.get_option("--feed")->description(
+      "variables to feed instead of the program's own, as in a,b; with --pack: what that run "
+      "feeds, as of `interp run`, default: random; repeatable");
   AddRepeatedFlag(command, "--fetch", flags->fetches,
                   "variables to fetch instead of the program's own, as in a,b; repeatable");
   command.add_flag("--pack", flags->pack,
-                   "keep the parameters, too, and what a run on random feeds computes of them: "
-                   "packed weights, folded constants; for this processor and this build");
+                   "keep the parameters, too, and what a run computes of them: packed weights, "
+                   "folded constants; for this processor and this build");
   command.add_option("--params", flags->model.params,
-                     "with --pack: the parameters, as those of `interp run`; default: those beside "
-                     "the program");
-  AddRepeatedFlag(command, "--shape", flags->shapes,
-                  "with --pack: dims of a feed of that run, as in x=1x3x224x224; default: the "
-                  "declared ones, a first unknown dim being 1; repeatable");
+                     "the parameters, as those of `interp run`; default: those beside the program");
+  AddRepeatedFlag(command, "--shape", flags->feeds.shapes,
+                  "dims of a random feed of that run, as in x=1x3x224x224; default: the declared "
+                  "ones, a first unknown dim being 1; repeatable");
   command
       .add_option("--threads", flags->threads,
-                  "with --pack: threads inside an op of that run; 0: as many as CPUs")
+                  "threads inside an op of that run; 0: as many as CPUs")
       ->check(CLI::Range(0, kMaxThreads));
+  AddTimeoutFlag(command, flags->timeout);
+  AddNoCheckShapeFlag(command, flags->no_check_shape);
+  for (const char* name : kPackFlags) {
+    CLI::Option& option = *command.get_option(name);
+    option.description(absl::StrCat("with --pack: ", option.get_description()));
+  }
   AddPlanFlags(command, flags->plan);
   command.callback([flags, &command, &exit_code] {
     flags->model.finds_params = flags->pack;

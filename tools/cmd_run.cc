@@ -30,7 +30,6 @@
 #include "tools/run_report.h"
 #include "tools/run_watch.h"
 #include "tools/saved_parameters.h"
-#include "tools/sizes.h"
 #include "tools/timed_runs.h"
 
 namespace interp {
@@ -374,11 +373,7 @@ absl::StatusOr<Prepared> Prepare(const RunCommandFlags& flags, const CLI::App& c
   INTERP_ASSIGN_OR_RETURN(CoreOptions options, MakeCoreOptions(flags.plan, flags.run));
   options.random_seed = flags.feeds.seed;
   options.rings = flags.rings;
-  if (!flags.run.timeout.empty()) {
-    const auto timeout = ParseDuration(flags.run.timeout);
-    if (!timeout.ok()) return Annotate(timeout.status(), "--timeout");
-    run.options.timeout = *timeout;
-  }
+  INTERP_ASSIGN_OR_RETURN(run.options.timeout, ParseTimeout(flags.run.timeout));
   INTERP_ASSIGN_OR_RETURN(run.stall_time, StallTime(flags.watch));
   blame = ExitCode::kModelUnusable;
   const Clock::time_point start = Clock::now();

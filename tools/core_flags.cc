@@ -283,8 +283,7 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
                   "where it comes from: ordinary, pinned (locked pages) or shared (segments)")
       ->capture_default_str()
       ->group(kRunGroup);
-  command.add_option("--timeout", flags.timeout, "end each run after, for example, 2.5s or 250ms")
-      ->group(kRunGroup);
+  AddTimeoutFlag(command, flags.timeout).group(kRunGroup);
   command
       .add_option("--algorithms", flags.algorithms,
                   "fast, or direct: convolutions as the sums that define them")
@@ -294,13 +293,28 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
       .add_flag("--check-nan-inf", flags.check_nan_inf,
                 "fail at the first op whose result has a NaN or an infinity")
       ->group(kRunGroup);
-  command
-      .add_flag("--no-check-shape", flags.no_check_shape,
-                "also take feeds whose shapes are not those that the program declares, unless it "
-                "asks for this check itself (need_check_feed)")
-      ->group(kRunGroup);
+  AddNoCheckShapeFlag(command, flags.no_check_shape).group(kRunGroup);
   AddDeviceFlags(command, flags);
   AddSimFlags(command, flags);
+}
+
+CLI::Option& AddNoCheckShapeFlag(CLI::App& command, bool& no_check_shape) {
+  return *command.add_flag(
+      "--no-check-shape", no_check_shape,
+      "also take feeds whose shapes are not those that the program declares, unless it asks for "
+      "this check itself (need_check_feed)");
+}
+
+CLI::Option& AddTimeoutFlag(CLI::App& command, std::string& timeout) {
+  return *command.add_option("--timeout", timeout,
+                             "end each run after, for example, 2.5s or 250ms");
+}
+
+absl::StatusOr<std::optional<std::chrono::nanoseconds>> ParseTimeout(const std::string& timeout) {
+  if (timeout.empty()) return std::nullopt;
+  const absl::StatusOr<std::chrono::nanoseconds> parsed = ParseDuration(timeout);
+  if (!parsed.ok()) return Annotate(parsed.status(), "--timeout");
+  return *parsed;
 }
 
 absl::Status CheckRunFlags(const CLI::App& command, const RunFlags& flags, PlaceKind kind) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +75,12 @@ struct RunFlags {
   SimFlags sim;
 };
 void AddRunFlags(CLI::App& command, RunFlags& flags);
+
+// --no-check-shape and --timeout, two of AddRunFlags, alone.
+CLI::Option& AddNoCheckShapeFlag(CLI::App& command, bool& no_check_shape);
+CLI::Option& AddTimeoutFlag(CLI::App& command, std::string& timeout);
+// The value of --timeout; nullopt for "". InvalidArgument for what is no duration.
+absl::StatusOr<std::optional<std::chrono::nanoseconds>> ParseTimeout(const std::string& timeout);
 
 // InvalidArgument for flags of AddRunFlags that have no effect on a plan whose devices, if it has
 // any, are of this kind.

@@ -72,10 +72,35 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeed(const Program& program,
        std::move(tensor)}};
 }
 
+// The random feed of one --shape argument.
+absl::StatusOr<std::vector<NamedTensor>> ReadShape(const Program& program,
+                                                   const std::string& argument, uint64_t seed) {
+  const auto assignment = SplitAssignment(program, argument);
+  if (!assignment.has_value()) {
+    return InvalidArgument("expected NAME=DIMS, as in x=1x3x224x224");
+  }
+  return ReadFeed(program, absl::StrCat(assignment->first, "=random:", assignment->second), seed,
+                  /*max_bytes=*/0, /*pictures=*/nullptr);
+}
+
 NamedTensor* FindFeed(std::vector<NamedTensor>& feeds, absl::string_view name) {
   const auto it = std::find_if(feeds.begin(), feeds.end(),
                                [&](const NamedTensor& feed) { return feed.first == name; });
   return it == feeds.end() ? nullptr : &*it;
+}
+
+// Adds what one argument gives.
+absl::Status AddFeeds(const Program& program, absl::StatusOr<std::vector<NamedTensor>> read,
+                      std::vector<NamedTensor>& feeds) {
+  INTERP_RETURN_IF_ERROR(read.status());
+  for (NamedTensor& feed : *read) {
+    INTERP_RETURN_IF_ERROR(CheckFed(program, feed.first));
+    if (FindFeed(feeds, feed.first) != nullptr) {
+      return InvalidArgument("'", feed.first, "' is fed twice");
+    }
+    feeds.push_back(std::move(feed));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SetLod(const Program& program, const std::string& argument,
@@ -150,16 +175,13 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
   INTERP_ASSIGN_OR_RETURN(const size_t max_bytes, MaxFileBytes(flags));
   std::vector<NamedTensor> feeds;
   for (const std::string& argument : flags.feeds) {
-    auto read = ReadFeed(program, argument, flags.seed, max_bytes, pictures);
-    if (!read.ok()) return Annotate(read.status(), absl::StrCat("--feed ", argument));
-    for (NamedTensor& feed : *read) {
-      absl::Status status = CheckFed(program, feed.first);
-      if (status.ok() && FindFeed(feeds, feed.first) != nullptr) {
-        status = InvalidArgument("'", feed.first, "' is fed twice");
-      }
-      if (!status.ok()) return Annotate(status, absl::StrCat("--feed ", argument));
-      feeds.push_back(std::move(feed));
-    }
+    const absl::Status added =
+        AddFeeds(program, ReadFeed(program, argument, flags.seed, max_bytes, pictures), feeds);
+    if (!added.ok()) return Annotate(added, absl::StrCat("--feed ", argument));
+  }
+  for (const std::string& argument : flags.shapes) {
+    const absl::Status added = AddFeeds(program, ReadShape(program, argument, flags.seed), feeds);
+    if (!added.ok()) return Annotate(added, absl::StrCat("--shape ", argument));
   }
   std::set<std::string> given;  // feeds that have got offsets
   for (const std::string& argument : flags.lods) {
@@ -167,6 +189,13 @@ absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const
     if (!status.ok()) return Annotate(status, absl::StrCat("--feed-lod ", argument));
   }
   return feeds;
+}
+
+bool GivesFeed(const Program& program, const std::string& argument) {
+  if (ResolveNames(program, {argument}).ok()) return false;
+  std::error_code ignored;
+  return absl::StrContains(argument, '=') || absl::EndsWith(argument, ".npy") ||
+         absl::EndsWith(argument, ".npz") || std::filesystem::exists(argument, ignored);
 }
 
 std::vector<std::string> FilesOfFeeds(const Program& program, const FeedFlags& flags) {

@@ -19,6 +19,8 @@ struct FeedFlags {
   std::vector<std::string> feeds;
   // name=0,2,5 or name=0,1,2/0,2,5: levels of the LoD separated by '/'
   std::vector<std::string> lods;
+  // x=1x3x224x224, the same as the feed x=random:1x3x224x224; not among the flags of AddFeedFlags
+  std::vector<std::string> shapes = {};
   std::string max_file_memory = {};  // as "2G", for the arrays of one file; empty: kMaxArrayBytes
   uint64_t seed = 0;                 // of random feeds; each also depends on the variable's name
 };
@@ -28,11 +30,15 @@ void AddFeedFlags(CLI::App& command, FeedFlags& flags);
 // The bytes of `max_file_memory`.
 absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags);
 
-// Reads and makes all feeds, in the order given. Errors name the argument: NotFound for files and
+// Reads and makes all feeds, in the order given, those of `shapes` last. Errors name the argument: NotFound for files and
 // for variables the program does not have, InvalidArgument for what cannot be understood or is fed
 // twice. With `pictures`, those that were fed are added to them.
 absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags,
                                                    std::vector<FedPicture>* pictures = nullptr);
+
+// Whether a --feed argument says what is fed, as x.npy and x=random do, rather than that x is, as
+// in x,y.
+bool GivesFeed(const Program& program, const std::string& argument);
 
 // The files that ReadFeeds reads.
 std::vector<std::string> FilesOfFeeds(const Program& program, const FeedFlags& flags);

@@ -20,7 +20,6 @@
 #include "tools/feed_values.h"
 #include "tools/feeds.h"
 #include "tools/names.h"
-#include "tools/plan_inputs.h"
 #include "tools/sizes.h"
 
 namespace interp {
@@ -105,41 +104,15 @@ absl::StatusOr<std::vector<ShapedVar>> FindShapes(const Program& program,
   return vars;
 }
 
-absl::StatusOr<std::vector<NamedTensor>> GivenFeeds(const Program& program,
-                                                    const std::vector<std::string>& arguments) {
-  FeedFlags flags;
-  for (const std::string& argument : arguments) {
-    const auto assignment = SplitAssignment(program, argument);
-    if (!assignment.has_value()) {
-      return InvalidArgument("--shape ", argument, ": expected NAME=DIMS, as in x=1x3x224x224");
-    }
-    flags.feeds.push_back(absl::StrCat(assignment->first, "=random:", assignment->second));
-  }
-  absl::StatusOr<std::vector<NamedTensor>> feeds = ReadFeeds(program, flags);
-  if (!feeds.ok()) return Annotate(feeds.status(), "--shape");
-  return feeds;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program,
                                                        const std::vector<std::string>& arguments) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> feeds, GivenFeeds(program, arguments));
-  INTERP_RETURN_IF_ERROR(AddRandomFeeds(program, FeedFlags{}.seed, feeds));
+  const FeedFlags flags{.feeds = {}, .lods = {}, .shapes = arguments};
+  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> feeds, ReadFeeds(program, flags));
+  INTERP_RETURN_IF_ERROR(AddRandomFeeds(program, flags.seed, feeds));
   AddDefaultLods(program, feeds);
   return feeds;
-}
-
-absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program, const Plan& plan,
-                                                       const std::vector<std::string>& arguments) {
-  INTERP_ASSIGN_OR_RETURN(std::vector<NamedTensor> feeds, GivenFeeds(program, arguments));
-  std::vector<std::string> wanted;
-  for (const FeedSpec& feed : plan.feeds) wanted.push_back(feed.name);
-  INTERP_RETURN_IF_ERROR(AddRandomFeeds(program, wanted, FeedFlags{}.seed, feeds));
-  AddDefaultLods(program, feeds);
-  absl::StatusOr<std::vector<NamedTensor>> ordered = OrderFeeds(plan, feeds);
-  if (!ordered.ok()) return Annotate(ordered.status(), "--shape");
-  return ordered;
 }
 
 absl::StatusOr<ShapedRun> RunWithShapes(Model& model, const std::vector<std::string>& arguments) {

@@ -39,10 +39,6 @@ struct ShapedRun {
 // shapes, NotFound for names.
 absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program,
                                                        const std::vector<std::string>& arguments);
-// The same for the feeds of a plan, in its order, whose program after the passes this is.
-// InvalidArgument also for a shape of what the plan does not feed.
-absl::StatusOr<std::vector<NamedTensor>> FeedsOfShapes(const Program& program, const Plan& plan,
-                                                       const std::vector<std::string>& arguments);
 
 // Runs the program on FeedsOfShapes. Takes what it loaded out of `model`. Errors: those of
 // FeedsOfShapes and of a run.

@@ -326,11 +326,7 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
   TrainSession session;
   blame = ExitCode::kUsage;
   INTERP_RETURN_IF_ERROR(CheckFlags(flags));
-  if (!flags.run.timeout.empty()) {
-    const auto timeout = ParseDuration(flags.run.timeout);
-    if (!timeout.ok()) return Annotate(timeout.status(), "--timeout");
-    session.timeout = *timeout;
-  }
+  INTERP_ASSIGN_OR_RETURN(session.timeout, ParseTimeout(flags.run.timeout));
   blame = ExitCode::kModelUnusable;
   INTERP_ASSIGN_OR_RETURN(Model model,
                           LoadModel({.model = flags.main, .params = "", .compiled_from = ""}));

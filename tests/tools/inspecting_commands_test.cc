@@ -7,6 +7,7 @@
 
 #include "core/io/file.h"
 #include "core/io/npy.h"
+#include "core/io/npz.h"
 #include "nlohmann/json.hpp"
 #include "tests/tools/cli_programs.h"
 
@@ -166,6 +167,41 @@ TEST(CompileCommandTest, OtherParametersTakeThePlaceOfPackedOnes) {
                  kDigits + "expected.npz"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("other parameters were given"));
+}
+
+// An index that is random may lie outside of what it indexes.
+TEST(CompileCommandTest, AProgramThatRefusesRandomFeedsIsPackedOnGivenOnes) {
+  const TemporaryFolder folder;
+  const std::string program = folder / "words.txt";
+  const std::string plan = folder / "words.plan";
+  std::ofstream(program) << "program version=0\n"
+                            "block 0\n"
+                            "  var w float32[1,2] param\n"
+                            "  var ids int64[-1,1] lod=1\n"
+                            "  var rows float32[-1,2] lod=1\n"
+                            "  var y float32[-1,2] lod=1\n"
+                            "  lookup_table(W=w, Ids=ids) -> (Out=rows)\n"
+                            "  sequence_pool(X=rows) -> (Out=y) {pooltype=\"SUM\"}\n";
+  ASSERT_TRUE(WriteNpz(folder / "w.npz", {{"w", Tensor::Of<float>({1, 2}, {1, 2})}}).ok());
+  ASSERT_TRUE(WriteNpy(folder / "ids.npy", Tensor::Of<int64_t>({3, 1}, {0, 0, 0})).ok());
+  const std::vector<std::string> command = {
+      "compile", program, "--pack", "--params", folder / "w.npz", "--fetch", "y", "-o", plan};
+  std::vector<std::string> random = command;
+  random.insert(random.end(), {"--feed", "ids", "--shape", "ids=9x1"});
+  const CommandResult refused = RunInterp(random);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("'Ids' has the value 1"));
+  const std::vector<std::string> feeds = {"--feed", folder / "ids.npy", "--feed-lod", "ids=0,1,3"};
+  std::vector<std::string> given = command;
+  given.insert(given.end(), feeds.begin(), feeds.end());
+  const CommandResult packed = RunInterp(given);
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_THAT(packed.out, HasSubstr(" 1 feeds, 1 fetches"));
+  std::vector<std::string> run = {"run", plan};
+  run.insert(run.end(), feeds.begin(), feeds.end());
+  const CommandResult result = RunInterp(run);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("values 1 2 2 4"));
 }
 
 TEST(CompileCommandTest, PackingNeedsNoInputThatThePlanDoesNotFeed) {
