@@ -7,8 +7,8 @@
 
 #include <atomic>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "core/errno_status.h"
@@ -45,10 +45,19 @@ absl::StatusOr<OpenFile> OpenForReading(const std::string& path, int flags, stru
   return file;
 }
 
-// Where a file is to be renamed to: links are followed, so that a link stays one.
-std::string ResolveLinks(const std::string& path) {
-  char resolved[PATH_MAX];
-  return realpath(path.c_str(), resolved) != nullptr ? resolved : path;
+// Where a file is to be renamed to: links are followed, so that a link stays one, also one to what
+// is not there yet.
+absl::StatusOr<std::string> ResolveLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  std::filesystem::path target = path;
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    const std::filesystem::path link = std::filesystem::read_symlink(target, error);
+    if (error) return target.string();
+    target = target.parent_path() / link;
+  }
+  errno = ELOOP;
+  return SystemError("create", path);
 }
 
 // Makes a new file beside `target` and puts its name into `temporary`. Names may be taken: in a
@@ -118,7 +127,7 @@ absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
     if (fd < 0) return SystemError("open", path);
     return FileWriter(fd, path, "");
   }
-  const std::string target = ResolveLinks(path);
+  INTERP_ASSIGN_OR_RETURN(const std::string target, ResolveLinks(path));
   std::string temporary;
   const int fd = CreateBeside(target, temporary);
   if (fd < 0) return SystemError("create", path);

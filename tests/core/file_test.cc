@@ -129,6 +129,12 @@ TEST(FileTest, LinksAreFollowed) {
   Write(folder / "link", "new");
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
   EXPECT_EQ(*ReadFile(folder / "f"), "new");
+  std::filesystem::create_symlink("made", folder / "early");  // its file is not there yet
+  Write(folder / "early", "first");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "early"));
+  EXPECT_EQ(*ReadFile(folder / "made"), "first");
+  std::filesystem::create_symlink("self", folder / "self");
+  EXPECT_FALSE(FileWriter::Create(folder / "self").ok());
 }
 
 TEST(FileTest, DevicesAreWrittenNotReplaced) {
