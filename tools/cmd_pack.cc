@@ -109,13 +109,6 @@ absl::StatusOr<PictureList> ReadList(PackFlags& flags) {
   return list;
 }
 
-absl::Status WriteText(const std::string& path, const std::string& text) {
-  if (path.empty()) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
-  INTERP_RETURN_IF_ERROR(file.Append(text));
-  return file.Commit();
-}
-
 // What was packed of a list.
 PictureList Selected(const PictureList& list, const std::vector<size_t>& positions) {
   PictureList selected{.pictures = {}, .label_names = list.label_names};
@@ -123,11 +116,20 @@ PictureList Selected(const PictureList& list, const std::vector<size_t>& positio
   return selected;
 }
 
-absl::Status WriteLists(const PackFlags& flags, const PictureList& packed) {
-  INTERP_RETURN_IF_ERROR(WriteText(flags.list, FormatPictureList(packed)));
+// The files of --write-list and --write-labels, not yet committed.
+absl::StatusOr<std::vector<FileWriter>> WriteLists(const PackFlags& flags,
+                                                   const PictureList& packed) {
   std::string names;
   for (const std::string& name : packed.label_names) absl::StrAppend(&names, name, "\n");
-  return WriteText(flags.labels, names);
+  std::vector<FileWriter> files;
+  for (const auto& [path, text] :
+       {std::pair(&flags.list, FormatPictureList(packed)), {&flags.labels, names}}) {
+    if (path->empty()) continue;
+    INTERP_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(*path));
+    INTERP_RETURN_IF_ERROR(file.Append(text));
+    files.push_back(std::move(file));
+  }
+  return files;
 }
 
 // How often each label occurs, where there are few.
@@ -185,16 +187,16 @@ ExitCode Pack(PackFlags& flags, const CLI::App& command) {
     const Interruption interruption([&] { stop = true; });
     Progress progress(std::ssize(list->pictures), "pictures");
     const auto show = [&](size_t done) { progress.Show(static_cast<int64_t>(done)); };
-    report = PackPictures(*list, flags.output, flags.options, show, stop);
+    const auto lists = [&](const PackReport& packed) {
+      return WriteLists(flags, Selected(*list, packed.packed));
+    };
+    report = PackPictures(*list, flags.output, flags.options, show, stop, lists);
   }
   if (!report.ok()) return Fail(CodeOf(report.status()), report.status());
   for (const std::string& problem : report->skipped) {
     std::fprintf(stderr, "warning: %s\n", problem.c_str());
   }
-  const PictureList packed = Selected(*list, report->packed);
-  const absl::Status written = WriteLists(flags, packed);
-  if (!written.ok()) return Fail(ExitCode::kRunFailed, written);
-  return Show(ToText(*report, packed));
+  return Show(ToText(*report, Selected(*list, report->packed)));
 }
 
 }  // namespace
@@ -229,7 +231,9 @@ void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
   command.add_flag("--skip-damaged", flags->options.skip_damaged,
                    "leave out pictures that cannot be read, and tell them");
   command.add_flag("--shuffle", flags->shuffle, "pack in a random order");
-  command.add_option("--seed", flags->seed, "seed of --shuffle")->capture_default_str();
+  command.add_option("--seed", flags->seed, "seed of --shuffle")
+      ->check(WholeFromZero())
+      ->capture_default_str();
   command
       .add_option("--parts", flags->options.parts,
                   "spread over so many files: file_0.rec, file_1.rec, ...")

@@ -165,7 +165,8 @@ std::vector<std::string> PartPaths(const std::string& path, int parts) {
 absl::StatusOr<PackReport> PackPictures(const PictureList& list, const std::string& path,
                                         const PackOptions& options,
                                         const std::function<void(size_t)>& progress,
-                                        const std::atomic<bool>& stop) {
+                                        const std::atomic<bool>& stop,
+                                        const FilesOfReport& beside) {
   PackReport report{.files = PartPaths(path, options.parts)};
   const size_t count = list.pictures.size();
   INTERP_ASSIGN_OR_RETURN(PartWriter writer, PartWriter::Create(report.files, count));
@@ -190,7 +191,13 @@ absl::StatusOr<PackReport> PackPictures(const PictureList& list, const std::stri
     begin += payloads.size();
   }
   progress(count);
+  std::vector<FileWriter> others;
+  if (beside != nullptr) {
+    INTERP_ASSIGN_OR_RETURN(others, beside(report));
+  }
+  for (FileWriter& file : others) INTERP_RETURN_IF_ERROR(file.Flush());
   INTERP_RETURN_IF_ERROR(writer.Commit(report));
+  for (FileWriter& file : others) INTERP_RETURN_IF_ERROR(file.Commit());
   return report;
 }
 

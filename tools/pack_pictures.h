@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/io/file.h"
 #include "core/status.h"
 #include "tools/picture_list.h"
 
@@ -38,13 +39,18 @@ struct PackReport {
 // The names of the files: `path` itself for one part.
 std::vector<std::string> PartPaths(const std::string& path, int parts);
 
+// Files that are written, but not yet committed, of what was packed.
+using FilesOfReport = std::function<absl::StatusOr<std::vector<FileWriter>>(const PackReport&)>;
+
 // Packs the pictures in their order; a record's key is the picture's id. `progress` is called with
 // the number of pictures that are done; `stop` ends the packing with kCancelled. The files appear
-// together, at the end, when all of them are on the disk. Errors: those of ReadPicture and of
-// RecordWriter; InvalidArgument for what is no regular file and for records that are too large.
+// together, at the end, when all of them and those of `beside` are on the disk. Errors: those of
+// ReadPicture and of RecordWriter; InvalidArgument for what is no regular file and for records that
+// are too large.
 absl::StatusOr<PackReport> PackPictures(const PictureList& list, const std::string& path,
                                         const PackOptions& options,
                                         const std::function<void(size_t done)>& progress,
-                                        const std::atomic<bool>& stop);
+                                        const std::atomic<bool>& stop,
+                                        const FilesOfReport& beside = nullptr);
 
 }  // namespace interp

@@ -295,6 +295,14 @@ TEST(Pack, OutputsAreCheckedBeforeTheWork) {
   EXPECT_THAT(error({}, 1), HasSubstr("out.idx': Is a directory"));
 }
 
+TEST(Pack, AListThatCannotBeWrittenLeavesNoRecords) {
+  const Pets pets;
+  const CommandResult result = pets.Pack({"--write-list", "/dev/full"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("cannot write '/dev/full'"));
+  EXPECT_THAT(pets.Files(), IsEmpty());
+}
+
 TEST(Pack, NamesThatNoListHoldsAreErrors) {
   const Pets pets;
   pets.Write("cat/a\tb.png", pets.Bytes("cat/0.png"));
