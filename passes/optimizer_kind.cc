@@ -13,8 +13,8 @@ namespace interp {
 namespace {
 
 OptimizerOption Rate(double fallback) { return {"learning_rate", fallback}; }
-OptimizerOption Beta1() { return {"beta1", 0.9, "beta1"}; }
-OptimizerOption Beta2() { return {"beta2", 0.999, "beta2"}; }
+OptimizerOption Beta1() { return {"beta1", 0.9, "beta1", OptionForm::kDecay}; }
+OptimizerOption Beta2() { return {"beta2", 0.999, "beta2", OptionForm::kDecay}; }
 OptimizerOption Epsilon(double fallback) { return {"epsilon", fallback, "epsilon"}; }
 
 std::vector<OptimizerState> AdamStates() {
@@ -171,6 +171,13 @@ absl::StatusOr<double> ReadNumber(absl::string_view name, absl::string_view text
   return InvalidArgument("option '", name, "' is '", text, "', expected a number");
 }
 
+// From 1 on the mean would grow without bound or stay what it was at first.
+absl::Status CheckDecay(absl::string_view name, absl::string_view text, double number) {
+  if (number >= 0 && number < 1) return absl::OkStatus();
+  return InvalidArgument("option '", name, "' is '", text,
+                         "', expected a number from 0 on and below 1");
+}
+
 absl::Status ReadValue(const OptimizerOption& option, const std::string& text,
                        OptimizerValues& values) {
   const std::string name(option.name);
@@ -191,7 +198,8 @@ absl::Status ReadValue(const OptimizerOption& option, const std::string& text,
       return absl::OkStatus();
     default:
       INTERP_ASSIGN_OR_RETURN(values.numbers[name], ReadNumber(name, text));
-      return absl::OkStatus();
+      if (option.form != OptionForm::kDecay) return absl::OkStatus();
+      return CheckDecay(name, text, values.numbers[name]);
   }
 }
 

@@ -14,8 +14,9 @@ namespace interp {
 
 enum class OptionForm {
   kNumber,
-  kFlag,  // true or false
-  kList,  // of numbers: 1;2;3
+  kFlag,   // true or false
+  kList,   // of numbers: 1;2;3
+  kDecay,  // of a running mean: a number from 0 on and below 1
 };
 
 // Instead of a fallback: the option must be given, or is there only when it is given.
