@@ -39,7 +39,11 @@ std::pair<const void*, bool> Open(const std::string& file) {
 
 absl::Status LoadOps(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return NotFound("there is no file '", path, "'");
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (!std::filesystem::exists(status)) return NotFound("there is no file '", path, "'");
+  if (!std::filesystem::is_regular_file(status)) {  // dlopen would wait for a pipe
+    return InvalidArgument("'", path, "' is not a regular file");
+  }
   const bool bare = path.find('/') == std::string::npos;  // dlopen would look elsewhere
   OpRegistry& ops = OpRegistry::Global();
   const std::pair<size_t, size_t> before = CountOps(ops);

@@ -216,9 +216,11 @@ absl::Status CheckResultsWritable(const RunCommandFlags& flags, const Inputs& in
 // What was measured before Ctrl-C. There are no results: a run was cut short.
 ExitCode ShowInterrupted(const RunCommandFlags& flags, const Model& model,
                          const InterpreterCore& core, const RunTimes& times) {
-  const absl::Status status = absl::CancelledError(
-      absl::StrCat(model.path, ": interrupted after ", times.runs_ms.size(), " of ",
-                   flags.counts.repeat, " timed runs; no results were written"));
+  const std::string runs =
+      absl::StrCat(" after ", times.runs_ms.size(), " of ", flags.counts.repeat, " timed runs");
+  const absl::Status status = absl::CancelledError(absl::StrCat(model.path, ": interrupted",
+                                                                flags.counts.repeat > 0 ? runs : "",
+                                                                "; no results were written"));
   if (times.runs_ms.empty()) return Fail(ExitCode::kInterrupted, status);
   RunReport report = MakeReport(model.path, core, model.loaded.size_bytes, {});
   report.times = times;

@@ -7,6 +7,7 @@
 #include "core/io/file.h"
 #include "tools/commands.h"
 #include "tools/flag_effects.h"
+#include "tools/number_flag.h"
 #include "tools/outputs.h"
 #include "tools/sizes.h"
 #include "tools/slot_data.h"
@@ -177,26 +178,26 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
                   "gradients of --data-parallel that go out together, as in 4M")
       ->capture_default_str();
   command.add_option("--epochs", flags.epochs, "times through the data; default 1")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeFromOne());
   command.add_option("--steps", flags.steps, "steps in all, those before --resume included")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeFromOne());
   command.add_flag("--no-shuffle", flags.no_shuffle, "take the samples in their order");
   command
       .add_option("--shuffle-block", flags.batches.shuffle_block,
                   "shuffle blocks of so many samples, which stay in order in them")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeFromOne());
   command
       .add_option("--shuffle-buffer", flags.batches.shuffle_buffer,
                   "draw each sample from so many that come next")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeFromOne());
   command.add_option("--num-parts", flags.batches.num_parts, "parts that the data is cut into")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeFromOne())
       ->capture_default_str();
   command
       .add_option(
           "--part-index", flags.batches.part_index,
           "the part that is trained on, from 0; default: the rank, and 0 with --data-parallel")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeFromZero());
   command.add_flag("--drop-last", flags.batches.drop_last,
                    "leave out the last batch of an epoch when it is not full");
   command.add_option(
@@ -209,6 +210,7 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
                   "their order")
       ->delimiter(',');
   command.add_option("--seed", flags.limits.seed, "seed of the order of samples and of random ops")
+      ->check(WholeFromZero())
       ->capture_default_str();
 }
 
@@ -223,7 +225,7 @@ void AddResultFlags(CLI::App& command, TrainFlags& flags) {
       ->allow_extra_args(false);
   command
       .add_option("--eval-every", flags.eval_every, "steps between evaluations; default: an epoch")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeFromOne());
   command.add_option("--log", flags.log, "write a line of CSV a step: step and fetches");
   command.add_option("--plot", flags.plot, "draw the fetches over the steps, as SVG");
   command.add_option("--save", flags.save,
@@ -232,9 +234,9 @@ void AddResultFlags(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--checkpoint-every", flags.checkpoint_every,
                   "steps between checkpoints; default: an epoch")
-      ->check(CLI::PositiveNumber);
+      ->check(WholeFromOne());
   command.add_option("--keep", flags.keep, "checkpoints that are kept")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeFromOne())
       ->capture_default_str();
   command.add_flag("--resume", flags.resume, "go on from the newest checkpoint, if there is one");
   command.add_flag("--json", flags.json, "print one JSON object");

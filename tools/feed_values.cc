@@ -8,6 +8,8 @@
 #include <random>
 #include <type_traits>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
@@ -120,12 +122,15 @@ absl::StatusOr<T> ParseValue(absl::string_view text) {
     if (!fits) return InvalidArgument("'", text, "' is no ", Name(DTypeOf<T>));
     return static_cast<T>(value);
   } else {
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
     double value = 0;
-    if (!absl::SimpleAtod(text, &value)) {
-      return InvalidArgument("'", text, "' is no ", Name(DTypeOf<T>));
-    }
-    if constexpr (std::is_same_v<T, double>) return value;
-    return T(static_cast<float>(value));
+    const bool is_number = absl::SimpleAtod(text, &value);
+    const T converted = T(static_cast<Wide>(value));
+    // What is too large becomes an infinity, which is spelt without digits.
+    const bool too_large =
+        std::isinf(static_cast<Wide>(converted)) && absl::c_any_of(text, absl::ascii_isdigit);
+    if (!is_number || too_large) return InvalidArgument("'", text, "' is no ", Name(DTypeOf<T>));
+    return converted;
   }
 }
 
@@ -181,6 +186,10 @@ absl::StatusOr<Tensor> RawFeed(const FeedTarget& target, absl::string_view text,
   const std::string example = absl::StrCat("raw:", raw.path, ":", Name(dtype));
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, DimsOf(target, raw.dims, example));
   std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(raw.path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return InvalidArgument("'", raw.path, "' is not a regular file");
+  }
   const uintmax_t file_bytes = std::filesystem::file_size(raw.path, error);
   if (error) return NotFound("cannot read '", raw.path, "': ", error.message());
   if (file_bytes > max_bytes) {

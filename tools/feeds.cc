@@ -93,6 +93,7 @@ NamedTensor* FindFeed(std::vector<NamedTensor>& feeds, absl::string_view name) {
 absl::Status AddFeeds(const Program& program, absl::StatusOr<std::vector<NamedTensor>> read,
                       std::vector<NamedTensor>& feeds) {
   INTERP_RETURN_IF_ERROR(read.status());
+  if (read->empty()) return InvalidArgument("there are no arrays in it");
   for (NamedTensor& feed : *read) {
     INTERP_RETURN_IF_ERROR(CheckFed(program, feed.first));
     if (FindFeed(feeds, feed.first) != nullptr) {
@@ -226,8 +227,9 @@ absl::Status AddRandomFeeds(const Program& program, const std::vector<std::strin
   }
   size_t left = kMaxArrayBytes;
   for (const auto& [name, var] : missing) {
-    INTERP_RETURN_IF_ERROR(
-        TakeDeclaredBytes(name, var, "random feeds", absl::StrCat("--feed ", name, "=FILE"), left));
+    const absl::Status taken =
+        TakeDeclaredBytes(name, var, "random feeds", "a value or a smaller shape for it", left);
+    if (!taken.ok()) return InvalidArgument(taken.message());
   }
   for (const auto& [name, var] : missing) {
     absl::StatusOr<Tensor> tensor = ReadFeedValue({name, &var}, "random", seed, /*max_bytes=*/0);

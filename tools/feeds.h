@@ -30,9 +30,9 @@ void AddFeedFlags(CLI::App& command, FeedFlags& flags);
 // The bytes of `max_file_memory`.
 absl::StatusOr<size_t> MaxFileBytes(const FeedFlags& flags);
 
-// Reads and makes all feeds, in the order given, those of `shapes` last. Errors name the argument: NotFound for files and
-// for variables the program does not have, InvalidArgument for what cannot be understood or is fed
-// twice. With `pictures`, those that were fed are added to them.
+// Reads and makes all feeds, in the order given, those of `shapes` last. Errors name the argument:
+// NotFound for files and for variables the program does not have, InvalidArgument for what cannot
+// be understood or is fed twice. With `pictures`, those that were fed are added to them.
 absl::StatusOr<std::vector<NamedTensor>> ReadFeeds(const Program& program, const FeedFlags& flags,
                                                    std::vector<FedPicture>* pictures = nullptr);
 
@@ -44,7 +44,8 @@ bool GivesFeed(const Program& program, const std::string& argument);
 std::vector<std::string> FilesOfFeeds(const Program& program, const FeedFlags& flags);
 
 // Adds random feeds for those of the program's own that `feeds` lacks, as name=random does; a first
-// dim that is unknown is 1. InvalidArgument where other dims are unknown.
+// dim that is unknown is 1. InvalidArgument where other dims are unknown and where they take more
+// than kMaxArrayBytes in all.
 absl::Status AddRandomFeeds(const Program& program, uint64_t seed, std::vector<NamedTensor>& feeds);
 // The same for the variables `wanted` in place of the program's own feeds.
 absl::Status AddRandomFeeds(const Program& program, const std::vector<std::string>& wanted,

@@ -45,8 +45,8 @@ uint64_t DeclaredBytes(const Var& var);
 
 // Takes DeclaredBytes off `left_bytes`: how much of kMaxArrayBytes may still be made up because the
 // program, which may be somebody else's, declares it. ResourceExhausted where that is less, as in
-// "random feeds take more than 16.00 GiB, 'x' being float32[5000000000]: expected --feed x=FILE",
-// `what` being "random feeds", `expected` the end.
+// "random feeds take more than 16.00 GiB, 'x' being float32[5000000000]: expected a file", `what`
+// being "random feeds" and `expected` "a file".
 absl::Status TakeDeclaredBytes(absl::string_view name, const Var& var, absl::string_view what,
                                absl::string_view expected, size_t& left_bytes);
 

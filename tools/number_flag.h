@@ -11,7 +11,7 @@
 
 namespace interp {
 
-// Numbers above 0; finite ones from 0 on; whole ones from 0 on.
+// Numbers above 0; finite ones from 0 on; whole ones from 0 on, and from 1 on.
 inline CLI::Validator AboveZero() {
   return {[](std::string& text) {
             double value = 0;
@@ -33,6 +33,14 @@ inline CLI::Validator WholeFromZero() {
             uint64_t value = 0;
             const bool fits = absl::SimpleAtoi(text, &value);
             return fits ? std::string() : absl::StrCat("'", text, "' is no whole number from 0 on");
+          },
+          "NUMBER"};
+}
+inline CLI::Validator WholeFromOne() {
+  return {[](std::string& text) {
+            int64_t value = 0;
+            const bool fits = absl::SimpleAtoi(text, &value) && value > 0;
+            return fits ? std::string() : absl::StrCat("'", text, "' is no whole number from 1 on");
           },
           "NUMBER"};
 }

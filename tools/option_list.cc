@@ -16,7 +16,13 @@ absl::StatusOr<OptionList> SplitOptions(absl::string_view text, absl::string_vie
     if (equals == absl::string_view::npos) {
       return InvalidArgument("expected OPTION=VALUE, as in ", example, ", got '", parts[i], "'");
     }
-    list.options.emplace_back(parts[i].substr(0, equals), parts[i].substr(equals + 1));
+    const absl::string_view name = parts[i].substr(0, equals);
+    const bool given = std::any_of(list.options.begin(), list.options.end(),
+                                   [&](const auto& option) { return option.first == name; });
+    if (given) {
+      return InvalidArgument("option '", name, "' is given twice");
+    }
+    list.options.emplace_back(name, parts[i].substr(equals + 1));
   }
   return list;
 }

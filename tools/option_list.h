@@ -16,7 +16,8 @@ struct OptionList {
   std::vector<std::pair<absl::string_view, absl::string_view>> options = {};  // name, value
 };
 
-// The head ends at the first comma. InvalidArgument, with `example`, for an option without '='.
+// The head ends at the first comma. InvalidArgument, with `example`, for an option without '='
+// and for one that is given twice.
 absl::StatusOr<OptionList> SplitOptions(absl::string_view text, absl::string_view example);
 
 // InvalidArgument for an option that is none of `names`.

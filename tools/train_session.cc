@@ -213,8 +213,9 @@ absl::Status OpenCheckpoints(const TrainFlags& flags, TrainSession& session, Exi
   const bool needed = flags.startup.empty() && flags.params.empty();
   if (needed && !std::filesystem::exists(flags.checkpoint, error)) return NoFirstValues(flags);
   blame = ExitCode::kRunFailed;
-  INTERP_ASSIGN_OR_RETURN(Checkpoints checkpoints, Checkpoints::Open(flags.checkpoint));
-  session.checkpoints.emplace(std::move(checkpoints));
+  absl::StatusOr<Checkpoints> checkpoints = Checkpoints::Open(flags.checkpoint);
+  if (!checkpoints.ok()) return Annotate(checkpoints.status(), "--checkpoint");
+  session.checkpoints.emplace(*std::move(checkpoints));
   return flags.resume ? absl::OkStatus() : session.checkpoints->CheckNone();
 }
 
@@ -340,7 +341,9 @@ absl::StatusOr<TrainSession> PrepareTraining(const TrainFlags& flags, const Core
         ": no op writes a persistable variable, so nothing is learnt; `interp backward` "
         "makes a training program of a forward program"));
   }
-  INTERP_ASSIGN_OR_RETURN(session.saved, ChooseParametersToSave(flags.save, model.program));
+  absl::StatusOr<ParametersToSave> saved = ChooseParametersToSave(flags.save, model.program);
+  if (!saved.ok()) return Annotate(saved.status(), "--save");
+  session.saved = *std::move(saved);
   INTERP_ASSIGN_OR_RETURN(const std::vector<std::string> fetches,
                           TrainingFetches(model.program, flags.fetches));
   INTERP_ASSIGN_OR_RETURN(const std::optional<MicroBatchOptions> micro_batches,

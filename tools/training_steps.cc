@@ -58,9 +58,12 @@ absl::StatusOr<TrainReport> TrainingSteps::Run() {
 
 // What cannot be written is told before hours of training.
 absl::Status TrainingSteps::CheckOutputs() const {
-  for (const std::string& path :
-       {flags_.save, flags_.plot, flags_.watch.trace, flags_.pipeline.page}) {
-    if (!path.empty()) INTERP_RETURN_IF_ERROR(CheckWritable(path));
+  for (const auto& [flag, path] : {std::pair("--save", &flags_.save),
+                                   {"--plot", &flags_.plot},
+                                   {"--trace", &flags_.watch.trace},
+                                   {"--pipeline-page", &flags_.pipeline.page}}) {
+    if (path->empty()) continue;
+    INTERP_RETURN_IF_ERROR(Annotate(CheckWritable(*path), flag));
   }
   return absl::OkStatus();
 }

@@ -16,6 +16,8 @@ constexpr Magic kMagics[] = {
     {absl::string_view("\x93NUMPY", 6), "it is a NumPy array; feeds are given with --feed"},
     {kZip, "it is a zip archive, as .npz and PyTorch's files are"},
     {absl::string_view("\x1f\x8b", 2), "it is compressed with gzip; unpack it first"},
+    {absl::string_view("\x89PNG\r\n", 6), "it is a picture; feeds are given with --feed"},
+    {absl::string_view("\xff\xd8\xff", 3), "it is a picture; feeds are given with --feed"},
     {absl::string_view("\x89HDF\r\n", 6), "it is an HDF5 file, as of Keras"},
     {absl::string_view("\x80\x02", 2),
      "it is a pickle, as .pdparams files are; give it as --params"},

@@ -48,7 +48,7 @@ TEST(LoadOpsTest, WhatIsNoLibraryIsAnError) {
   EXPECT_EQ(LoadOps(folder / "none.so").code(), absl::StatusCode::kNotFound);
   std::ofstream(folder / "text.so") << "no library";
   EXPECT_EQ(LoadOps(folder / "text.so").code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(LoadOps(folder / "").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(LoadOps(folder / "").code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(LoadOpsTest, TheFlagGivesThemToEveryCommand) {

@@ -83,6 +83,7 @@ void WriteArrays() {
   ASSERT_TRUE(WriteNpy("minus.npy", Tensor::Of<float>({1, 2}, {-1, 2})).ok());
   ASSERT_TRUE(WriteNpy("y.npy", Tensor::Of<float>({1, 2}, {1, 2})).ok());
   ASSERT_TRUE(WriteNpz("x.npz", {{"x", Tensor::Of<float>({1, 2}, {1, 2})}}).ok());
+  ASSERT_TRUE(WriteNpz("empty.npz", {}).ok());
   ASSERT_TRUE(WriteNpz("other.npz", {{"other", Tensor::Of<float>({1, 2}, {1, 2})}}).ok());
   ASSERT_TRUE(WriteNpz("y.npz", {{"y", Tensor::Of<float>({1, 3}, {1, 2, 3})}}).ok());
   Write("text.npy", "1 2 3\n");
