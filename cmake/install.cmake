@@ -18,8 +18,10 @@ install(TARGETS interp_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 include(${PROJECT_SOURCE_DIR}/cmake/public_headers.cmake)
 
+# two_devices looks into what is not installed.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/examples/
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/interp/examples)
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/interp/examples
+  PATTERN "two_devices*" EXCLUDE)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/interp)
 install(EXPORT interpTargets NAMESPACE interp:: DESTINATION ${package_dir})
