@@ -3,6 +3,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <map>
@@ -23,10 +24,30 @@ namespace interp::python {
 namespace py = pybind11;
 namespace {
 
+// Gives the GIL away and takes it back. A thread that asks for it when the interpreter is ending
+// waits for the end of the process: Python would unwind its stack, through destructors that need
+// the GIL. So does Python itself from 3.14 on.
+class GilRelease {
+ public:
+  GilRelease() : state_(PyEval_SaveThread()) {}
+  ~GilRelease() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {  // the unwinding
+      while (true) pause();
+    }
+  }
+  GilRelease(const GilRelease&) = delete;
+  GilRelease& operator=(const GilRelease&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 // What `function` gives, computed without the GIL.
 template <typename Function>
 auto WithoutGil(const Function& function) {
-  const py::gil_scoped_release release;
+  const GilRelease release;
   return function();
 }
 
