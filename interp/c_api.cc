@@ -282,6 +282,10 @@ const char* interp_status_name(interp_status status) {
       return "deadline exceeded";
     case INTERP_NOT_FOUND:
       return "not found";
+    case INTERP_ALREADY_EXISTS:
+      return "already exists";
+    case INTERP_PERMISSION_DENIED:
+      return "permission denied";
     case INTERP_RESOURCE_EXHAUSTED:
       return "resource exhausted";
     case INTERP_FAILED_PRECONDITION:

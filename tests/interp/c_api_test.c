@@ -73,6 +73,8 @@ static void versions_and_names(void) {
   CHECK(strcmp(interp_version(), INTERP_VERSION_STRING) == 0);
   CHECK(strcmp(interp_last_error(), "") == 0);
   CHECK(strcmp(interp_status_name(INTERP_DATA_LOSS), "data loss") == 0);
+  CHECK(strcmp(interp_status_name(INTERP_ALREADY_EXISTS), "already exists") == 0);
+  CHECK(strcmp(interp_status_name(INTERP_PERMISSION_DENIED), "permission denied") == 0);
   CHECK(strcmp(interp_status_name(77), "unknown") == 0);
   CHECK(strcmp(interp_dtype_name(INTERP_BFLOAT16), "bfloat16") == 0);
   CHECK(strcmp(interp_dtype_name(99), "unknown") == 0);
