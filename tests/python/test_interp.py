@@ -265,6 +265,9 @@ class PredictorTest(WithFolder):
                                    ("bool", [[2]], "2 is no bool"),
                                    ("int8", [[1], [128]], "128 is no int8"),
                                    ("uint8", [[-1]], "-1 is no uint8"),
+                                   ("float32", [[1e39]], "1e\\+39 is no float32"),
+                                   ("float16", [[1], [70000]], "70000 is no float16"),
+                                   ("bfloat16", [[3.4e38]], "3.4e\\+38 is no bfloat16"),
                                    ("bfloat16", [["1"]], "an array of <U1")):
             predictor = self.predictor(program_of("assign(X=x) -> (Out=y)", dtype), feeds=["x"],
                                        fetches=["y"])
@@ -276,6 +279,38 @@ class PredictorTest(WithFolder):
         with self.assertRaisesRegex(interp.InvalidArgument, "feed 'x' has masked elements"):
             predictor.run(masked)
         np.testing.assert_array_equal(predictor.run(masked.filled(0))["y"], [[1], [0]])
+
+    def test_mistakes_are_named(self):
+        program = program_of("assign(X=x) -> (Out=y)", "float32")
+        with self.assertRaisesRegex(interp.InvalidArgument, r"feeds is 'xx', .*as in \['xx'\]"):
+            self.predictor(program, feeds="xx", fetches=["y"])
+        for option in ({"num_threads": "3"}, {"random_seed": -1}, {"disable_passes": "inplace"}):
+            with self.assertRaisesRegex(TypeError, f"option '{[*option][0]}' is "):
+                self.predictor(program, feeds=["x"], fetches=["y"], **option)
+        predictor = self.predictor(program, feeds=["x"], fetches=["y"])
+        for lod in ([0, 1], [[0, 1.0]], [[0, 1 << 70]], 3):
+            with self.assertRaisesRegex(interp.InvalidArgument, "the LoD of 'x' is .*, expected"):
+                predictor.run(np.ones((1, 1), np.float32), lod={"x": lod})
+        rows = predictor.run(np.ones((2, 1), np.float32), lod={"x": np.array([[0, 1, 2]])})
+        self.assertEqual(rows.lod, {"y": [[0, 1, 2]]})
+
+    def test_a_program_that_may_not_use_files_is_denied(self):
+        predictor = self.predictor(program_of('save(X=x) -> () {file_path="x"}', "float32"),
+                                   feeds=["x"], disable_passes=["prune"])
+        with self.assertRaises(interp.PermissionDenied) as caught:
+            predictor.run(np.ones((1, 1), np.float32))
+        self.assertIsInstance(caught.exception, PermissionError)
+
+    def test_threads_that_run_do_not_disturb_the_end(self):
+        code = ("import interp, threading, time, numpy\n"
+                f"p = interp.Predictor({str(DIGITS / 'digits.pdmodel')!r}, num_streams=4)\n"
+                f"x = numpy.load({str(DIGITS / 'image.npy')!r})\n"
+                "def run():\n"
+                "  while True: p.run(x)\n"
+                "for _ in range(6): threading.Thread(target=run, daemon=True).start()\n"
+                "p.run(x)\n")
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
     def test_fetches_twice_are_refused(self):
         program = program_of("assign(X=x) -> (Out=y)", "float32")

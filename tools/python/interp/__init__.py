@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -13,14 +14,15 @@ import numpy as np
 
 from . import _interp
 from ._interp import CancelToken
-from .errors import (Cancelled, DataLoss, DeadlineExceeded, Error, FailedPrecondition, Internal,
-                     InvalidArgument, NotFound, ResourceExhausted, Unimplemented)
+from .errors import (AlreadyExists, Cancelled, DataLoss, DeadlineExceeded, Error,
+                     FailedPrecondition, Internal, InvalidArgument, NotFound, PermissionDenied,
+                     ResourceExhausted, Unimplemented)
 
 __version__ = _interp.__version__
 __all__ = [
-    "CancelToken", "Cancelled", "DataLoss", "DeadlineExceeded", "Error", "FailedPrecondition",
-    "Internal", "InvalidArgument", "NotFound", "Predictor", "Program", "ResourceExhausted",
-    "Results", "Trainer", "Unimplemented", "Var"
+    "AlreadyExists", "CancelToken", "Cancelled", "DataLoss", "DeadlineExceeded", "Error",
+    "FailedPrecondition", "Internal", "InvalidArgument", "NotFound", "PermissionDenied",
+    "Predictor", "Program", "ResourceExhausted", "Results", "Trainer", "Unimplemented", "Var"
 ]
 
 Path = Union[str, "os.PathLike[str]"]
@@ -55,7 +57,12 @@ def _settings(options: dict[str, Any]) -> _interp.CoreSettings:
         if name.startswith("_") or not hasattr(settings, name):
             known = ", ".join(n for n in dir(settings) if not n.startswith("_"))
             raise TypeError(f"there is no option '{name}'; options are {known}")
-        setattr(settings, name, value)
+        try:
+            setattr(settings, name, value)
+        except TypeError:
+            wanted = type(getattr(settings, name)).__name__
+            raise TypeError(f"option '{name}' is {value!r}, expected a value of type {wanted}"
+                            " that fits") from None
     return settings
 
 
@@ -78,6 +85,18 @@ def _integers(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return array.astype(dtype)
 
 
+def _rounded(array: np.ndarray, dtype: str, wanted: np.dtype) -> np.ndarray:
+    """The floats as another dtype, which has to reach as far."""
+    with np.errstate(over="ignore"):
+        floats = np.asarray(array, np.float32) if dtype == "bfloat16" else array.astype(wanted)
+    bits = _bfloat16_bits(floats) if dtype == "bfloat16" else floats
+    finite = (bits & 0x7F80) != 0x7F80 if dtype == "bfloat16" else np.isfinite(bits)
+    lost = np.isfinite(array) & ~finite
+    if lost.any():
+        raise InvalidArgument(f"{array[lost][0]} is no {dtype}")
+    return bits
+
+
 def _converted(value: Any, dtype: str) -> np.ndarray:
     """An array of what is none: a list or a number. `dtype` is the one of the program. What would
     be another value as that is refused; floats may be rounded."""
@@ -97,7 +116,7 @@ def _converted(value: Any, dtype: str) -> np.ndarray:
         return _integers(array, wanted)
     if not np.can_cast(array.dtype, wanted, "same_kind"):
         raise InvalidArgument(f"{array.dtype} cannot be converted to {dtype}")
-    return _bfloat16_bits(array) if dtype == "bfloat16" else array.astype(wanted)
+    return _rounded(array, dtype, wanted)
 
 
 def _array(name: str, value: Any, dtype: str) -> np.ndarray:
@@ -112,13 +131,32 @@ def _array(name: str, value: Any, dtype: str) -> np.ndarray:
         raise InvalidArgument(f"feed '{name}': {error}") from None
 
 
+def _names(names: Sequence[str], what: str) -> list[str]:
+    """A str is a sequence of its characters, and never meant so."""
+    if isinstance(names, str):
+        raise InvalidArgument(f"{what} is '{names}', expected a list of names, as in ['{names}']")
+    return list(names)
+
+
 def _unique(fetches: Sequence[str]) -> list[str]:
     """Results are by name."""
-    names = list(fetches)
+    names = _names(fetches, "fetches")
     for name in names:
         if names.count(name) > 1:
             raise InvalidArgument(f"fetch '{name}' is there twice")
     return names
+
+
+def _offsets(name: str, lod: Lod) -> list[list[int]]:
+    """The LoD of a feed as the extension module takes it."""
+    try:
+        levels = [[operator.index(offset) for offset in level] for level in lod]
+    except TypeError:
+        levels = None
+    if levels is None or any(offset.bit_length() > 63 for level in levels for offset in level):
+        raise InvalidArgument(f"the LoD of '{name}' is {lod!r}, expected levels of offsets, as in"
+                              " [[0, 2, 5]]")
+    return levels
 
 
 def _ordered(feeds: Feeds, names: Sequence[str], dtypes: Mapping[str, str],
@@ -138,7 +176,8 @@ def _ordered(feeds: Feeds, names: Sequence[str], dtypes: Mapping[str, str],
         if name not in feeds:
             raise InvalidArgument(f"input '{name}' is not fed")
 
-    return [(_array(name, feeds[name], dtypes.get(name, "")), lod.get(name, [])) for name in names]
+    return [(_array(name, feeds[name], dtypes.get(name, "")), _offsets(name, lod.get(name, [])))
+            for name in names]
 
 
 class Program:
@@ -180,15 +219,16 @@ class Program:
 
     def plan(self, feeds: Sequence[str] = (), fetches: Sequence[str] = ()) -> dict[str, Any]:
         """How it would run; without names it is fed and fetched as it says itself."""
-        return json.loads(self._program.plan_json(list(feeds), list(fetches)))
+        return json.loads(self._program.plan_json(_names(feeds, "feeds"), _names(fetches, "fetches")))
 
     def minimize(self, loss: str, optimizer: str = "sgd", startup: Optional["Program"] = None,
                  no_grad: Sequence[str] = (),
                  checkpoints: Sequence[str] = ()) -> tuple["Program", "Program"]:
         """(main, startup) for training; `optimizer` as in `interp backward --optimizer`."""
         first = startup if startup is not None else Program.parse("program version=0\nblock 0\n")
-        main, start = self._program.minimize(first._program, loss, optimizer, list(no_grad),
-                                             list(checkpoints))
+        main, start = self._program.minimize(first._program, loss, optimizer,
+                                             _names(no_grad, "no_grad"),
+                                             _names(checkpoints, "checkpoints"))
         return Program(main), Program(start)
 
 
@@ -206,7 +246,7 @@ class Predictor:
     def __init__(self, model: Path, params: Optional[Path] = None, *, feeds: Sequence[str] = (),
                  fetches: Sequence[str] = (), num_streams: int = 1, **options: Any):
         self._predictor = _interp.Predictor(
-            os.fspath(model), None if params is None else os.fspath(params), list(feeds),
+            os.fspath(model), None if params is None else os.fspath(params), _names(feeds, "feeds"),
             _unique(fetches), num_streams, _settings(options))
         self.inputs = [Var(*row[:3], tuple(row[3])) for row in self._predictor.inputs()]
         self.outputs = [Var(*row[:3], tuple(row[3])) for row in self._predictor.outputs()]
@@ -246,7 +286,8 @@ class Trainer:
                  feeds: Sequence[str] = (), fetches: Sequence[str] = (), **options: Any):
         self._dtypes = {var["name"]: var.get("dtype", "") for var in main.vars}
         self._trainer = _interp.Trainer(main._program,
-                                        None if startup is None else startup._program, list(feeds),
+                                        None if startup is None else startup._program,
+                                        _names(feeds, "feeds"),
                                         _unique(fetches), _settings(options))
 
     @property

@@ -20,6 +20,18 @@ class NotFound(Error, LookupError):
     code = "not found"
 
 
+class AlreadyExists(Error, FileExistsError):
+    """What a program is to save is there, and it may not overwrite it."""
+
+    code = "already exists"
+
+
+class PermissionDenied(Error, PermissionError):
+    """The system refuses a file, or a program uses files and may not (file_folder)."""
+
+    code = "permission denied"
+
+
 class Unimplemented(Error, NotImplementedError):
     """Valid, but interp has no such op, dtype or form."""
 
