@@ -591,14 +591,20 @@ absl::Status InstructionRunner::CheckFinite(InstrId id) const {
 }
 
 absl::Status InstructionRunner::Explain(InstrId id, const absl::Status& status) const {
+  constexpr int kMostShown = 8;  // an op may have thousands
   const Bound& bound = bound_[id];
   const Instruction& instruction = *bound.instruction;
   std::string where = NameOf(instruction);
   const char* separator = " (";
+  int num_shown = 0;
   for (size_t arg = 0; arg < instruction.inputs.size(); ++arg) {
     const VarId id = instruction.inputs[arg];
     if (id < 0 || plan_.vars[id].kind != VarKind::kLodTensor) continue;
     if (IsHiddenInput(instruction, static_cast<int>(arg))) break;
+    if (num_shown++ == kMostShown) {
+      absl::StrAppend(&where, separator, "...");
+      break;
+    }
     absl::StrAppend(&where, separator, plan_.vars[id].name, ": ",
                     DescribeType(*bound.args.tensors[arg]));
     separator = ", ";

@@ -68,6 +68,11 @@ void WritePrograms() {
   Write("complex.txt",
         "program version=0\nblock 0\n  var x complex64[2]\n  var y complex64[2]\n"
         "  assign(X=x) -> (Out=y)\n");
+  Write("sum.txt",
+        "program version=0\nblock 0\n  var a float32[1]\n  var b float32[1]\n"
+        "  var c float32[1]\n  var d float32[1]\n  var e float32[1]\n  var f float32[1]\n"
+        "  var g float32[1]\n  var h float32[1]\n  var i float32[1]\n  var j float32[1]\n"
+        "  var y float32[1]\n  sum(X=[a,b,c,d,e,f,g,h,i,j]) -> (Out=y)\n");
   Write("concat.txt",
         "program version=0\nblock 0\n  var a float32[-1,-1]\n  var b float32[-1,-1]\n"
         "  var c float32[-1,-1]\n  concat(X=[a,b]) -> (Out=c) {axis=0}\n");
