@@ -68,6 +68,11 @@ absl::StatusOr<Ring> ParseRing(const std::string& text, int size) {
     ring.members.push_back(rank);
   }
   if (!fits) return InvalidArgument("'", text, "', expected RING=RANK,RANK..., as in 3=0,2");
+  if (ring.number < 0 || ring.number > Rings::kMaxRingId ||
+      ring.number == Communicator::kOwnRing0) {
+    return InvalidArgument("'", text, "', expected a ring from 0 to ", Rings::kMaxRingId, " but ",
+                           Communicator::kOwnRing0, ", which ranks use themselves");
+  }
   const std::vector<int>& members = ring.members;
   const absl::flat_hash_set<int> different(members.begin(), members.end());
   const auto [least, most] = std::minmax_element(members.begin(), members.end());
