@@ -135,10 +135,15 @@ absl::StatusOr<std::vector<Tensor>> FeedsOfPlan(const CompiledProgram& compiled,
   for (const FeedSpec& feed : compiled.main().feeds) wanted.push_back(feed.name);
   INTERP_RETURN_IF_ERROR(AddRandomFeeds(compiled.program, wanted, seed, given));
   AddDefaultLods(compiled.program, given);
-  const absl::StatusOr<std::vector<NamedTensor>> ordered = OrderFeeds(compiled.main(), given);
-  if (!ordered.ok()) return Annotate(ordered.status(), "--shape");
+  for (const NamedTensor& feed : given) {
+    if (absl::c_linear_search(wanted, feed.first)) continue;
+    return InvalidArgument("--shape: the plan does not feed '", feed.first,
+                           "'; choose what it feeds with --feed");
+  }
+  INTERP_ASSIGN_OR_RETURN(const std::vector<NamedTensor> ordered,
+                          OrderFeeds(compiled.main(), given));
   std::vector<Tensor> feeds;
-  for (const NamedTensor& feed : *ordered) feeds.push_back(feed.second);
+  for (const NamedTensor& feed : ordered) feeds.push_back(feed.second);
   return feeds;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/errno_status.h"
@@ -119,6 +120,24 @@ std::pair<std::string, std::string> SplitArgument(const std::string& argument,
   return named ? parts : std::pair(std::string(), argument);
 }
 
+// NotFound for a file that is not there and looks like NAME=FILE.
+absl::Status CheckNamesFeed(const std::string& argument, const std::vector<FeedSpec>& feeds) {
+  std::error_code error;
+  const size_t equals = argument.find('=');
+  if (equals == std::string::npos || fs::exists(argument, error)) return absl::OkStatus();
+  const auto add_name = [](std::string* text, const FeedSpec& feed) { *text += feed.name; };
+  return NotFound("no such file, and no feed '", argument.substr(0, equals),
+                  "', there are: ", absl::StrJoin(feeds, " ", add_name));
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ReadArgument(const std::string& argument,
+                                                      const std::vector<FeedSpec>& feeds,
+                                                      size_t max_bytes) {
+  const auto [name, path] = SplitArgument(argument, feeds);
+  if (name.empty()) INTERP_RETURN_IF_ERROR(CheckNamesFeed(argument, feeds));
+  return ReadOne(name, path, feeds, max_bytes);
+}
+
 }  // namespace
 
 absl::StatusOr<Dataset> ReadTrainingData(const std::vector<std::string>& arguments,
@@ -126,8 +145,11 @@ absl::StatusOr<Dataset> ReadTrainingData(const std::vector<std::string>& argumen
   std::vector<NamedTensor> arrays;
   absl::flat_hash_set<std::string> given;  // names of `arrays`
   for (const std::string& argument : arguments) {
-    const auto [name, path] = SplitArgument(argument, feeds);
-    absl::StatusOr<std::vector<NamedTensor>> read = ReadOne(name, path, feeds, max_bytes);
+    absl::StatusOr<std::vector<NamedTensor>> read = ReadArgument(argument, feeds, max_bytes);
+    // Some errors start with the file, some do not know it.
+    if (absl::StartsWith(read.status().message(), absl::StrCat(argument, ": "))) {
+      return read.status();
+    }
     if (!read.ok()) return Annotate(read.status(), argument);
     for (NamedTensor& array : *read) {
       if (!given.insert(array.first).second) {

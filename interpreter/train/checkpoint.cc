@@ -57,6 +57,8 @@ absl::StatusOr<Steps> ListCheckpoints(const std::string& dir) {
     absl::string_view number = name;
     int64_t step = 0;
     if (!absl::ConsumePrefix(&number, kPrefix) || !absl::SimpleAtoi(number, &step)) continue;
+    std::error_code unknown;
+    if (!entries->is_directory(unknown)) continue;
     found.emplace_back(step, entries->path().string());
   }
   if (error) return SystemError("list", dir, error);
