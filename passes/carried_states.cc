@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/differentiable.h"
-#include "core/edit_op.h"
+#include "passes/copy_beside.h"
 #include "passes/declarations.h"
 #include "passes/gradient_flow.h"
 
@@ -60,8 +60,8 @@ class Carrier {
       if (op.type == "while" && inner >= 0 && GetsGradients(inner)) {
         for (const VarId state : StatesOf(op, block, inner)) {
           const VarId carried = Replace(op, block, inner, state);
-          done.push_back(CopyBeside(op, state, carried));
-          behind.push_back(CopyBeside(op, carried, state));
+          done.push_back(CopyBeside(op, "assign", state, carried));
+          behind.push_back(CopyBeside(op, "assign", carried, state));
         }
       }
       for (const Slot& slot : op.outputs) {
@@ -192,18 +192,6 @@ class Carrier {
       const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
       if (inner >= 0) RenameWithin(inner, from, to);
     }
-  }
-
-  // Of the part and the device that the loop has.
-  static Op CopyBeside(const Op& loop, VarId from, VarId to) {
-    Op op;
-    op.type = "assign";
-    AddInput(op, "X", {from});
-    AddOutput(op, "Out", {to});
-    for (const char* name : {"op_role", "op_device"}) {
-      if (const Attr* const attr = loop.FindAttr(name)) op.attrs.push_back(*attr);
-    }
-    return op;
   }
 
   Program& program_;

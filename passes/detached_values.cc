@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
+#include "passes/copy_beside.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
 
@@ -20,68 +21,79 @@ bool Shares(const Op& op) {
          out->args.size() == 1;
 }
 
-bool IsBlockGradient(const Op& op) { return HasSubBlock(op) && absl::EndsWith(op.type, "_grad"); }
-
-template <typename Predicate>
-bool AnyOp(const Program& program, const Predicate& predicate) {
-  return std::any_of(program.blocks.begin(), program.blocks.end(), [&](const Block& block) {
-    return std::any_of(block.ops.begin(), block.ops.end(), predicate);
+bool HasShares(const Program& program) {
+  return std::any_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
+    return std::any_of(block.ops.begin(), block.ops.end(), Shares);
   });
 }
 
-class Reader {
+class Follower {
  public:
-  Reader(Program& program, const OpRegistry& ops)
+  Follower(Program& program, const OpRegistry& ops)
       : program_(program),
         ops_(ops),
-        uses_(FindVarUses(program, ops)),
-        writes_(program.names.size(), 0),
-        rebound_(program.names.size(), -1),
-        named_(program.names.size(), false),
-        declared_(program.names.size(), VarUse::kNowhere),
-        read_instead_(program.names.size()) {
-    for (size_t id = 0; id < read_instead_.size(); ++id) read_instead_[id] = static_cast<VarId>(id);
+        names_(program.names.size()),
+        callers_(program.blocks.size()),
+        added_(program.blocks.size()) {
+    for (size_t id = 0; id < names_.size(); ++id) names_[id].root = static_cast<VarId>(id);
     for (size_t b = 0; b < program.blocks.size(); ++b) NoteBlock(static_cast<int32_t>(b));
   }
 
   void Run() {
     for (size_t b = 0; b < program_.blocks.size(); ++b) {
-      int64_t position = -1;
-      std::erase_if(program_.blocks[b].ops, [&](const Op& op) {
-        ++position;
-        return Shares(op) && Replace(op, static_cast<int32_t>(b), position);
-      });
+      const std::vector<Op>& ops = program_.blocks[b].ops;
+      for (size_t i = 0; i < ops.size(); ++i) {
+        if (Shares(ops[i])) Follow({static_cast<int32_t>(b), static_cast<int64_t>(i)});
+      }
     }
-    for (Block& block : program_.blocks) {
-      for (Op& op : block.ops) Redirect(op);
-    }
+    for (size_t b = 0; b < program_.blocks.size(); ++b) Insert(static_cast<int32_t>(b));
   }
 
  private:
-  // Behind all ops of the block that declares the variable.
-  static constexpr int64_t kElsewhere = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+  struct Place {
+    int32_t block = VarUse::kNowhere;
+    int64_t position = -1;
+  };
+  struct Write {
+    Place place;
+    bool rebinds = false;  // gives the variable the memory of another one
+  };
+  struct Name {
+    int32_t declared = VarUse::kNowhere;  // the block that does
+    bool persistable = false;
+    bool named = false;  // in an attribute of an op that runs a block
+    VarId root = -1;     // the variable whose memory it shares
+    std::vector<Write> writes = {};
+    std::vector<Place> reads = {};
+  };
 
   void NoteBlock(int32_t block) {
     for (const Var& var : program_.blocks[block].vars) {
-      int32_t& declared = declared_[var.id];
+      int32_t& declared = names_[var.id].declared;
       declared = declared == VarUse::kNowhere ? block : VarUse::kSeveralBlocks;
+      names_[var.id].persistable |= var.persistable;
     }
     const std::vector<Op>& ops = program_.blocks[block].ops;
-    for (size_t i = 0; i < ops.size(); ++i) {
-      const Op& op = ops[i];
-      if (HasSubBlock(op)) {
-        NoteNames(op);  // what its block writes counts there
-        continue;
-      }
-      const OpDef* const def = ops_.Find(op.type);
-      const bool rebinds = op.type == "share_data" || (def != nullptr && !def->view.empty());
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) {
-          ++writes_[id];
-          // Within the block of its declaration the last one counts.
-          if (rebinds) rebound_[id] = block == declared_[id] ? static_cast<int64_t>(i) : kElsewhere;
-        }
-      }
+    for (size_t i = 0; i < ops.size(); ++i) NoteOp(ops[i], {block, static_cast<int64_t>(i)});
+  }
+
+  // What a block reads and writes counts there, not where it is run.
+  void NoteOp(const Op& op, Place place) {
+    if (HasSubBlock(op)) {
+      NoteNames(op);
+      ForEachSubBlock(op, [&](int32_t inner) {
+        Place& caller = callers_[inner];
+        caller = caller.block == VarUse::kNowhere ? place : Place{VarUse::kSeveralBlocks, -1};
+      });
+      return;
+    }
+    for (const VarId id : ArgumentsOf(op.inputs)) names_[id].reads.push_back(place);
+    const OpDef* const def = ops_.Find(op.type);
+    const bool rebinds = op.type == "share_data" || (def != nullptr && !def->view.empty());
+    for (const VarId id : ArgumentsOf(op.outputs)) {
+      if (!LeavesUntouched(op, id)) names_[id].writes.push_back({place, rebinds});
     }
   }
 
@@ -90,58 +102,99 @@ class Reader {
     for (const Attr& attr : op.attrs) {
       const auto* const names = std::get_if<std::vector<std::string>>(&attr.value);
       if (names == nullptr || attr.name == "skip_eager_deletion_vars") continue;
+      if (attr.name == "op_role_var") continue;
       for (const std::string& name : *names) {
-        if (const VarId id = program_.Find(name); id >= 0) named_[id] = true;
+        if (const VarId id = program_.Find(name); id >= 0) names_[id].named = true;
       }
     }
   }
 
-  // Whether the result of the op in `block` is read where it comes from.
-  bool Replace(const Op& op, int32_t block, int64_t position) {
-    const VarId x = read_instead_[op.FindInput("X")->args[0]];
+  // The position of the op of `block` that is at `place`, or runs the block that is. Nothing where
+  // several ops do.
+  std::optional<int64_t> PositionIn(int32_t block, Place place) const {
+    for (size_t depth = 0; depth <= callers_.size() && place.block >= 0; ++depth) {
+      if (place.block == block) return place.position;
+      place = callers_[place.block];
+    }
+    return std::nullopt;
+  }
+
+  // Notes where the share_data at `place` is to be repeated.
+  void Follow(Place place) {
+    const Op& op = program_.blocks[place.block].ops[place.position];
+    const VarId x = names_[op.FindInput("X")->args[0]].root;
     const VarId out = op.FindOutput("Out")->args[0];
-    const VarUse& use = uses_[out];
-    const bool seen = use.fed || use.fetched || use.persistable || uses_[x].persistable;
-    const bool one_place = declared_[out] == block && declared_[x] == block;
-    const bool written_over = writes_[x] > 1 && rebound_[x] < position;
-    if (x == out || seen || !one_place || !written_over || writes_[out] != 1) return false;
-    if (named_[x] || named_[out]) return false;
-    read_instead_[out] = x;
-    return true;
-  }
-
-  // Ops that run blocks list each variable once.
-  void Redirect(Op& op) const {
-    for (Slot& slot : op.inputs) {
-      ArgIds args;
-      for (const VarId id : slot.args) {
-        const VarId now = read_instead_[id];
-        const auto lists = [now](const ArgIds& ids) {
-          return std::find(ids.begin(), ids.end(), now) != ids.end();
-        };
-        const bool twice = now != id && HasSubBlock(op) && (lists(slot.args) || lists(args));
-        if (!twice) args.push_back(now);
-      }
-      slot.args = std::move(args);
+    const bool one_place = names_[out].declared == place.block && names_[x].declared == place.block;
+    if (x == out || !one_place || names_[out].writes.size() != 1) return;
+    if (names_[x].named || names_[out].named) return;
+    names_[out].root = x;
+    const int64_t end = EndOfSharing(x, place);
+    const int64_t last_read = LastRead(out, place.block);
+    for (const Write& write : names_[x].writes) {
+      const std::optional<int64_t> position = PositionIn(place.block, write.place);
+      if (!position.has_value() || *position <= place.position || *position >= end) continue;
+      // The next trip may read what this one writes.
+      const bool within = write.place.block != place.block;
+      if (IsGradient(write.place.block) || *position >= last_read + (within ? 1 : 0)) continue;
+      const Op& writer = program_.blocks[write.place.block].ops[write.place.position];
+      added_[write.place.block].push_back(
+          {write.place.position, CopyBeside(writer, "share_data", x, out)});
     }
   }
+
+  bool IsGradient(int32_t block) const { return program_.blocks[block].forward_block_idx > 0; }
+
+  int64_t EndOfSharing(VarId x, Place place) const {
+    int64_t end = kNever;
+    for (const Write& write : names_[x].writes) {
+      const std::optional<int64_t> position = PositionIn(place.block, write.place);
+      if (write.rebinds && position.value_or(-1) > place.position) end = std::min(end, *position);
+    }
+    return end;
+  }
+
+  int64_t LastRead(VarId out, int32_t block) const {
+    if (names_[out].persistable) return kNever - 1;
+    int64_t last = -1;
+    for (const Place read : names_[out].reads) {
+      last = std::max(last, PositionIn(block, read).value_or(-1));
+    }
+    return last;
+  }
+
+  void Insert(int32_t block) {
+    std::vector<Addition>& added = added_[block];
+    if (added.empty()) return;
+    std::stable_sort(added.begin(), added.end(),
+                     [](const Addition& a, const Addition& b) { return a.behind < b.behind; });
+    std::vector<Op> old = std::exchange(program_.blocks[block].ops, {});
+    std::vector<Op>& all = program_.blocks[block].ops;
+    all.reserve(old.size() + added.size());
+    auto next = added.begin();
+    for (size_t i = 0; i < old.size(); ++i) {
+      all.push_back(std::move(old[i]));
+      for (; next != added.end() && next->behind == static_cast<int64_t>(i); ++next) {
+        all.push_back(std::move(next->op));
+      }
+    }
+  }
+
+  struct Addition {
+    int64_t behind = 0;
+    Op op;
+  };
 
   Program& program_;
   const OpRegistry& ops_;
-  const std::vector<VarUse> uses_;
-  std::vector<int> writes_;          // by VarId
-  std::vector<int64_t> rebound_;     // by VarId: the last op that gives it the memory of another
-  std::vector<bool> named_;          // by VarId: in an attribute of an op that runs a block
-  std::vector<int32_t> declared_;    // by VarId: the block that does
-  std::vector<VarId> read_instead_;  // by VarId
+  std::vector<Name> names_;                   // by VarId
+  std::vector<Place> callers_;                // by block: the op that runs it
+  std::vector<std::vector<Addition>> added_;  // by block
 };
 
 }  // namespace
 
-absl::StatusOr<Program> ReadDetachedValues(Program program, const PassContext& context) {
-  if (AnyOp(program, Shares) && !AnyOp(program, IsBlockGradient)) {
-    Reader(program, context.ops).Run();
-  }
+absl::StatusOr<Program> FollowDetachedValues(Program program, const PassContext& context) {
+  if (HasShares(program)) Follower(program, context.ops).Run();
   return program;
 }
 

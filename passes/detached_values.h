@@ -6,7 +6,7 @@ namespace interp {
 
 inline constexpr absl::string_view kDetachedValuesPass = "detached_values";
 
-// Lets ops read what share_data hands on where it comes from, if that is written again.
+// Lets what share_data hands on follow the variable that it comes from.
 //
 // In Paddle the two share memory, and what is written to the one is read from the other.
 // Dygraph-to-static relies on it: x = f(x.detach()) in a loop becomes
@@ -15,11 +15,15 @@ inline constexpr absl::string_view kDetachedValuesPass = "detached_values";
 //   while(X=[x, detached]) -> (Out=x)        with, in the block:   f(X=detached) -> (Out=y)
 //                                                                  assign(X=y) -> (Out=x)
 //
-// where the block reads x then. What is written is taken to have the size of what was there: Paddle
-// takes other memory for more. Left as they are: results that are fetched or persistable or that
-// something else writes; values that an op gives the memory of others, that states of a recurrence
-// name, or that other blocks declare under the same name; and programs with gradients of blocks.
-// Linear time.
-absl::StatusOr<Program> ReadDetachedValues(Program program, const PassContext& context);
+// where the block is to read what the trip before has written. So share_data is repeated behind
+// each op that writes x, as long as anybody is to see the result; a parameter's persistable
+// detached value ends as the update leaves the parameter. A loop keeps it for its gradient as it
+// was when a trip started, as Paddle does. Blocks of gradients write to copies.
+//
+// What is written is taken to have the size of what was there: Paddle takes other memory for more.
+// An op that gives x the memory of others ends the sharing. Left as they are: results that
+// something else writes, and values that states of a recurrence name or that several blocks
+// declare. Linear time.
+absl::StatusOr<Program> FollowDetachedValues(Program program, const PassContext& context);
 
 }  // namespace interp

@@ -162,6 +162,43 @@ TEST(WhileGradTest, CarriesArrays) {
   EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(9, 90));
 }
 
+// x = x * x.detach(), three times.
+TEST(WhileGradTest, ADetachedValueIsWhatEachTripFound) {
+  const Case test = {
+      "block 0\n"
+      "  var n int64[1]\n  var x float32[2]\n  var i int64[1]\n  var go bool[1]\n"
+      "  var y float32[2]\n  var d float32[2] stop_gradient\n  var steps step_scopes\n"
+      "  var y@GRAD float32[2]\n  var out float32[2]\n"
+      "  fill_constant() -> (Out=i) {shape=[1], dtype=3, value=0.0}\n"
+      "  assign(X=x) -> (Out=y)\n"
+      "  less_than(X=i, Y=n) -> (Out=go)\n"
+      "  share_data(X=y) -> (Out=d)\n"
+      "  while(X=[i, n, y, d], Condition=go) -> (Out=[i, y, go], StepScopes=steps)"
+      " {sub_block=block:1}\n"
+      "  assign(X=d) -> (Out=out)\n"
+      "  fill_constant() -> (Out=y@GRAD) {shape=[2], dtype=5, value=1.0}\n"
+      "  while_grad(X=[i, n, y, d], Out=[i, y, go], StepScopes=steps, Out@GRAD=y@GRAD)"
+      " -> (X@GRAD=[@EMPTY@, @EMPTY@, y@GRAD, @EMPTY@])"
+      " {sub_block=block:2, original_output_grad=[\"y@GRAD\"]}\n"
+      "block 1 parent=0\n"
+      "  var next float32[2]\n"
+      "  elementwise_mul(X=y, Y=d) -> (Out=next)\n"
+      "  assign(X=next) -> (Out=y)\n"
+      "  increment(X=i) -> (Out=i) {step=1.0}\n"
+      "  less_than(X=i, Y=n) -> (Out=go)\n"
+      "block 2 parent=0 forward=1\n"
+      "  var next@GRAD float32[2]\n"
+      "  assign(X=y@GRAD) -> (Out=next@GRAD)\n"
+      "  elementwise_mul_grad(X=y, Y=d, Out@GRAD=next@GRAD) -> (X@GRAD=y@GRAD)\n",
+      {"n", "x"},
+      {"y", "out", "y@GRAD"}};
+  const auto out = RunTwice(test, {Int(3), Floats({2}, {1, 2})});
+  ASSERT_THAT(out, IsOk());
+  EXPECT_THAT(FloatsOf((*out)[0]), ElementsAre(1, 256));
+  EXPECT_THAT(FloatsOf((*out)[1]), ElementsAre(1, 256));
+  EXPECT_THAT(FloatsOf((*out)[2]), ElementsAre(1, 128));
+}
+
 // Paddle wants gradients of integers that a cast in a loop reads.
 TEST(WhileGradTest, SumsOfIntegersAreMadeToo) {
   Case test = Loop("h@GRAD");
