@@ -394,7 +394,7 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
   INTERP_ASSIGN_OR_RETURN(GradientFlow flow,
                           FindGradientFlow(program, ops, loss, sources, blocked));
   // Not before it is known that each block is run by one op.
-  if (CarryStatesThroughLoops(ops, blocked, flow, program)) {
+  if (CarryStatesThroughBlocks(ops, blocked, flow, program)) {
     INTERP_ASSIGN_OR_RETURN(flow, FindGradientFlow(program, ops, loss, sources, blocked));
   }
   BackwardContext context{.program = program,

@@ -51,22 +51,19 @@ class Carrier {
         declarations_(program),
         written_(program.names.size()) {}
 
-  // Enclosing loops first: within them nothing is marked any more.
+  // Enclosing blocks first: within them nothing is marked any more.
   void Run(int32_t block) {
     std::vector<Op> done;
     for (Op& op : std::exchange(program_.blocks[block].ops, {})) {
       const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
       std::vector<Op> behind;
-      if (op.type == "while" && inner >= 0 && GetsGradients(inner)) {
+      const bool carries = op.type == "while" || op.type == "conditional_block";
+      if (carries && inner >= 0 && GetsGradients(inner)) {
         for (const VarId state : StatesOf(op, block, inner)) {
-          const VarId carried = Replace(op, block, inner, state);
-          done.push_back(CopyBeside(op, "assign", state, carried));
-          behind.push_back(CopyBeside(op, "assign", carried, state));
+          Carry(state, op, block, inner, done, behind);
         }
       }
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) NoteWritten(id);
-      }
+      NoteWritten(op);
       done.push_back(std::move(op));
       std::move(behind.begin(), behind.end(), std::back_inserter(done));
       if (inner >= 0) Run(inner);
@@ -75,9 +72,30 @@ class Carrier {
   }
 
  private:
-  void NoteWritten(VarId id) {
-    if (id >= std::ssize(written_)) written_.resize(id + 1);
-    written_[id] = true;
+  void Carry(VarId state, Op& op, int32_t block, int32_t inner, std::vector<Op>& before,
+             std::vector<Op>& behind) {
+    const std::vector<VarId> detached = DetachedFrom(state, op);
+    const VarId carried = Replace(op, block, inner, state, /*stop_gradient=*/false);
+    before.push_back(CopyBeside(op, "assign", state, carried));
+    behind.push_back(CopyBeside(op, "assign", carried, state));
+    for (const VarId id : detached) {
+      const VarId follows = Replace(op, block, inner, id, /*stop_gradient=*/true);
+      before.push_back(CopyBeside(op, "share_data", carried, follows));
+    }
+  }
+
+  void NoteWritten(const Op& op) {
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) {
+        if (id >= std::ssize(written_)) written_.resize(id + 1);
+        written_[id] = true;
+      }
+    }
+    const Slot* const x = op.FindInput("X");
+    if (op.type != "share_data" || x == nullptr || x->args.empty()) return;
+    for (const Slot& slot : op.outputs) {
+      for (const VarId id : slot.args) shares_.emplace_back(x->args[0], id);
+    }
   }
 
   // Whether a variable that ops of the block read depends on what gradients are asked for.
@@ -94,18 +112,18 @@ class Carrier {
     return false;
   }
 
-  std::vector<VarId> StatesOf(const Op& loop, int32_t block, int32_t inner) {
-    const Slot* const inputs = loop.FindInput("X");
-    const Slot* const outputs = loop.FindOutput("Out");
-    if (inputs == nullptr || outputs == nullptr) return {};
+  std::vector<VarId> StatesOf(const Op& op, int32_t block, int32_t inner) {
+    const Slot* const outputs = op.FindOutput("Out");
+    if (outputs == nullptr) return {};
     std::vector<VarId> candidates;
     for (const VarId id : outputs->args) {
       const Var* const var = declarations_.Find(block, id);
       const bool marked =
           var != nullptr && var->stop_gradient && !var->persistable && IsDifferentiableTensor(*var);
-      if (!marked || !Holds(inputs->args, id) || Holds(candidates, id)) continue;
+      const bool is_loop = op.type == "while";
+      if (!marked || (is_loop && !HoldsAny(op.inputs, id)) || Holds(candidates, id)) continue;
       if (Holds(blocked_, id) || IsNamed(inner, program_.NameOf(id))) continue;
-      if (HasValue(*var) || IsReadFirst(inner, id)) candidates.push_back(id);
+      if (HasValue(*var) || (is_loop && IsReadFirst(inner, id))) candidates.push_back(id);
     }
     // One state may be written from another one alone.
     std::vector<VarId> states;
@@ -163,18 +181,30 @@ class Carrier {
     return false;
   }
 
-  // Lets the loop carry a new variable, which is returned.
-  VarId Replace(Op& loop, int32_t block, int32_t inner, VarId state) {
+  // What the op reads that shares the memory of the state, and so is what its block writes.
+  std::vector<VarId> DetachedFrom(VarId state, const Op& op) const {
+    std::vector<VarId> sharing = {state};
+    std::vector<VarId> detached;
+    for (const auto& [from, to] : shares_) {
+      if (!Holds(sharing, from) || Holds(sharing, to)) continue;
+      sharing.push_back(to);
+      if (HoldsAny(op.inputs, to)) detached.push_back(to);
+    }
+    return detached;
+  }
+
+  // Lets the op and its block have a new variable instead, which is returned.
+  VarId Replace(Op& op, int32_t block, int32_t inner, VarId state, bool stop_gradient) {
     std::string name = absl::StrCat(program_.NameOf(state), "@CARRIED");
     while (program_.Find(name) >= 0) name += "_";
     Var var = *declarations_.Find(block, state);
     var.id = program_.Intern(name);
-    var.stop_gradient = false;
+    var.stop_gradient = stop_gradient;
     var.need_check_feed = false;
     var.wire = {};
     const VarId carried = var.id;
     declarations_.Add(block, std::move(var));
-    Rename(loop, state, carried);
+    Rename(op, state, carried);
     RenameWithin(inner, state, carried);
     return carried;
   }
@@ -199,13 +229,14 @@ class Carrier {
   const std::vector<VarId>& blocked_;
   const GradientFlow& flow_;  // of the program before any change
   Declarations declarations_;
-  std::vector<bool> written_;  // by VarId: by the ops so far
+  std::vector<bool> written_;                    // by VarId: by the ops so far
+  std::vector<std::pair<VarId, VarId>> shares_;  // what share_data gives the memory of what, so far
 };
 
 }  // namespace
 
-bool CarryStatesThroughLoops(const OpRegistry& ops, const std::vector<VarId>& blocked,
-                             const GradientFlow& flow, Program& program) {
+bool CarryStatesThroughBlocks(const OpRegistry& ops, const std::vector<VarId>& blocked,
+                              const GradientFlow& flow, Program& program) {
   const size_t names = program.names.size();
   Carrier(program, ops, blocked, flow).Run(/*block=*/0);
   return program.names.size() > names;

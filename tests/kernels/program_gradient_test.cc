@@ -169,6 +169,70 @@ Case StateOfTwoLoops() {
           "  less_equal(X=k, Y=i2) -> (Out=again)\n"};
 }
 
+// A loop in a branch, and what the branch makes of the state then.
+Case StateOfALoopInABranch() {
+  return {"IsAStateOfALoopInABranch",
+          "  var x float64[2,3]\n  var p float64[2,3] stop_gradient\n  var y float64[2,3]\n"
+          "  var yes bool[1] stop_gradient\n  var scope step_scopes\n",
+          "  sin(X=w) -> (Out=x)\n"
+          "  fill_constant() -> (Out=p) {shape=[2, 3], dtype=6, value=0.25}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=yes)\n"
+          "  conditional_block(Cond=yes, Input=[x, p, i0, i2]) -> (Out=[x, p, y, i0], Scope=scope) "
+          "{sub_block=block:1, is_scalar_condition=true}\n"
+          "  mean(X=y) -> (Out=loss)\n"
+          "block 1 parent=0\n"
+          "  var more bool[1] stop_gradient\n  var steps step_scopes\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+          "  while(Condition=more, X=[x, p, i0, i2]) -> (Out=[x, p, i0, more], StepScopes=steps) "
+          "{sub_block=block:2, is_test=false}\n"
+          "  elementwise_mul(X=p, Y=p) -> (Out=y)\n"
+          "block 2 parent=1\n" +
+              kTripOfTwoStates +
+              "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+              "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
+}
+
+// One that a branch overwrites and then reads.
+Case StateOfABranch() {
+  return {"IsAStateOfABranch",
+          "  var p float64[2,3] stop_gradient\n  var y float64[2,3]\n"
+          "  var yes bool[1] stop_gradient\n  var scope step_scopes\n",
+          "  fill_constant() -> (Out=p) {shape=[2, 3], dtype=6, value=0.25}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=yes)\n"
+          "  conditional_block(Cond=yes, Input=w) -> (Out=[p, y], Scope=scope) "
+          "{sub_block=block:1, is_scalar_condition=true}\n"
+          "  mean(X=y) -> (Out=loss)\n"
+          "block 1 parent=0\n"
+          "  sin(X=w) -> (Out=p)\n"
+          "  elementwise_mul(X=p, Y=w) -> (Out=y)\n"};
+}
+
+// The sign of what share_data detaches from a state is that of what the trip before wrote.
+Case DetachedFromAState() {
+  return {"IsDetachedFromAState",
+          "  var p float64[2,3] stop_gradient\n  var x float64[2,3]\n"
+          "  var d float64[2,3] stop_gradient\n"
+          "  var more bool[1] stop_gradient\n  var steps step_scopes\n",
+          "  sin(X=w) -> (Out=x)\n"
+          "  fill_constant() -> (Out=p) {shape=[2, 3], dtype=6, value=0.25}\n"
+          "  share_data(X=p) -> (Out=d)\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"
+          "  while(Condition=more, X=[x, p, d, i0, i2]) -> (Out=[x, p, i0, more], "
+          "StepScopes=steps) {sub_block=block:1, is_test=false}\n"
+          "  mean(X=x) -> (Out=loss)\n"
+          "block 1 parent=0\n"
+          "  var s float64[2,3] stop_gradient\n  var t float64[2,3]\n  var u float64[2,3]\n"
+          "  var q float64[2,3]\n"
+          "  sign(X=d) -> (Out=s)\n"
+          "  elementwise_mul(X=x, Y=s) -> (Out=t)\n"
+          "  elementwise_add(X=t, Y=p) -> (Out=u)\n"
+          "  scale(X=x) -> (Out=q) {scale=-1.5}\n"
+          "  assign(X=u) -> (Out=x)\n"
+          "  assign(X=q) -> (Out=p)\n"
+          "  increment(X=i0) -> (Out=i0) {step=1.0}\n"
+          "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
+}
+
 // A result that each trip makes afresh, read in the trip and behind the loop.
 Case ResultOfTheLastTrip() {
   return {"IsAResultOfTheLastTrip",
@@ -356,6 +420,9 @@ std::vector<Case> OtherCases() {
       StateThatStartsAsAConstant(),
       StatesThatShift(),
       StateOfTwoLoops(),
+      StateOfALoopInABranch(),
+      StateOfABranch(),
+      DetachedFromAState(),
       {"AGroupNormWithoutBias",
        "  var x float64[1,6,1,1]\n  var xs float64[0]\n  var s float64[2,3]\n"
        "  var ss float64[0]\n  var scale float64[6]\n  var y float64[1,6,1,1]\n"
