@@ -17,6 +17,7 @@
 #include "passes/gradient_flow.h"
 #include "passes/gradient_sums.h"
 #include "passes/op_effects.h"
+#include "passes/recurrent_states.h"
 #include "passes/skipped_branches.h"
 #include "passes/variable_attributes.h"
 #include "passes/verify.h"
@@ -394,7 +395,8 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
   INTERP_ASSIGN_OR_RETURN(GradientFlow flow,
                           FindGradientFlow(program, ops, loss, sources, blocked));
   // Not before it is known that each block is run by one op.
-  if (CarryStatesThroughBlocks(ops, blocked, flow, program)) {
+  const bool carries = CarryStatesThroughBlocks(ops, blocked, flow, program);
+  if (KeepRecurrentStates(ops, flow, program) || carries) {
     INTERP_ASSIGN_OR_RETURN(flow, FindGradientFlow(program, ops, loss, sources, blocked));
   }
   BackwardContext context{.program = program,

@@ -122,6 +122,9 @@ absl::Status MakeGradient(GradientMaker& maker) {
   bool wanted = false;
   for (const absl::string_view slot : kInputSlots) wanted |= maker.Wants(slot);
   if (!wanted) return absl::OkStatus();
+  if (!AttrReader(maker.op()).Bool("is_train", true)) {
+    return InvalidArgument("attribute 'is_train' is not set: no step is kept for the gradient");
+  }
   INTERP_RETURN_IF_ERROR(CheckNothingLost(maker));
   Op& gradient = maker.Add("recurrent_grad");
   for (const absl::string_view slot : kInputSlots) {

@@ -233,6 +233,25 @@ Case DetachedFromAState() {
           "  less_than(X=i0, Y=i2) -> (Out=more)\n"};
 }
 
+// `out` and `state` are what names of h have become.
+Case Recurrence(const std::string& name, const std::string& out, const std::string& state) {
+  return {name,
+          "  var x float64[2,3]\n  var start float64[3]\n  var o float64[2,3]\n"
+          "  var steps step_scopes\n  var h float64[2,3]\n",
+          "  sin(X=w) -> (Out=x)\n"
+          "  reduce_sum(X=x) -> (Out=start) {dim=[0]}\n"
+          "  recurrent(inputs=x, initial_states=start, parameters=w) -> (outputs=" +
+              out + ", step_scopes=steps) {sub_block=block:1, states=[\"" + state +
+              "\"], ex_states=[\"p\"], is_train=true, reverse=true}\n  mean(X=" + out +
+              ") -> (Out=loss)\n"
+              "block 1 parent=0\n"
+              "  var x float64[3]\n  var p float64[3]\n  var h float64[3]\n  var o float64[3]\n"
+              "  var s float64[3]\n"
+              "  elementwise_mul(X=x, Y=p) -> (Out=s)\n"
+              "  tanh(X=s) -> (Out=h)\n"
+              "  scale(X=h) -> (Out=o) {scale=2.0}\n"};
+}
+
 // A result that each trip makes afresh, read in the trip and behind the loop.
 Case ResultOfTheLastTrip() {
   return {"IsAResultOfTheLastTrip",
@@ -423,6 +442,9 @@ std::vector<Case> OtherCases() {
       StateOfALoopInABranch(),
       StateOfABranch(),
       DetachedFromAState(),
+      Recurrence("IsAStateOfARecurrence", "o", "h"),
+      Recurrence("IsAStateThatIsTheOutput", "h", "h"),
+      Recurrence("IsAnOutputThatIsTheState", "o", "o"),
       {"AGroupNormWithoutBias",
        "  var x float64[1,6,1,1]\n  var xs float64[0]\n  var s float64[2,3]\n"
        "  var ss float64[0]\n  var scale float64[6]\n  var y float64[1,6,1,1]\n"
