@@ -77,7 +77,8 @@ void InferDTypesOfComplex(DTypeContext& ctx) {
 }
 
 template <bool kWithVectors>
-OpDef EigDef(absl::string_view type, const std::vector<SlotDef>& outputs) {
+OpDef EigDef(absl::string_view type, const std::vector<SlotDef>& outputs,
+             const GradientDef& gradient) {
   using C64 = std::complex<float>;
   using C128 = std::complex<double>;
   return OpDef{.type = type,
@@ -88,11 +89,15 @@ OpDef EigDef(absl::string_view type, const std::vector<SlotDef>& outputs) {
                .kernels = {WideRow<float, Decompose<double, kWithVectors>>(),
                            Row<double, Decompose<double, kWithVectors>>(),
                            WideRow<C64, Decompose<C128, kWithVectors>>(),
-                           Row<C128, Decompose<C128, kWithVectors>>()}};
+                           Row<C128, Decompose<C128, kWithVectors>>()},
+               .gradient = gradient};
 }
 
-INTERP_REGISTER_OP(EigDef<true>("eig", {{"Eigenvalues"}, {"Eigenvectors"}}));
-INTERP_REGISTER_OP(EigDef<false>("eigvals", {{"Out"}}));
+INTERP_REGISTER_OP(EigDef<true>("eig", {{"Eigenvalues"}, {"Eigenvectors"}},
+                                {.inputs = {"Eigenvalues", "Eigenvectors", "Eigenvalues@GRAD",
+                                            "Eigenvectors@GRAD"},
+                                 .outputs = {"X@GRAD"}}));
+INTERP_REGISTER_OP(EigDef<false>("eigvals", {{"Out"}}, {}));
 
 }  // namespace
 }  // namespace interp::linalg

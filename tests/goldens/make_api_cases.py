@@ -228,6 +228,16 @@ def _warprnnt(r, op):
         yield case("emit", (3, 3, 4), [3, 3], [2, 1], dtype, emit=0.5)
 
 
+@cases("eig")
+def _eig(r, op):
+    def lengths(x):
+        values, vectors = paddle.linalg.eig(x)
+        sizes = paddle.abs(vectors)
+        return paddle.sum(paddle.real(values * values)) + paddle.sum(sizes * sizes * sizes)
+    for dtype in DTYPES:
+        yield Call(f"lengths_{dtype}", lengths, x=r.f((4, 4), dtype=dtype))
+
+
 @cases("set_value")
 def _set_value(r, op):
     for dtype in ("complex64", "complex128"):

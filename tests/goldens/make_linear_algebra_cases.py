@@ -104,6 +104,9 @@ def hermitian(r, shape, dtype):
 def _eig(r, op):
     for dtype in FLOATS + ("complex64", "complex128"):
         yield forward_alone(Case(dtype, {"X": r.f((2, 3, 3), dtype=dtype)}, "Eigenvalues,Eigenvectors"))
+    # The gradients of a second matrix are none.
+    for dtype in FLOATS + ("complex64", "complex128"):
+        yield Case(f"one_{dtype}", {"X": r.f((4, 4), dtype=dtype)}, "Eigenvalues,Eigenvectors")
 
 
 @cases("eigvals")
