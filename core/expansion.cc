@@ -1,6 +1,8 @@
 #include "core/expansion.h"
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,6 +20,10 @@ absl::flat_hash_map<absl::string_view, std::unique_ptr<ExpansionDef>>& Expansion
 VarId ArgumentOf(const Slot* slot, VarId empty) {
   if (slot == nullptr || slot->args.empty() || slot->args[0] == empty) return Expansion::kAbsent;
   return slot->args[0];
+}
+
+std::string PartName(absl::string_view variable, absl::string_view part) {
+  return absl::StrCat(variable, "@", part);
 }
 
 }  // namespace
@@ -55,6 +61,12 @@ VarId Expansion::Add(absl::string_view type, std::initializer_list<Argument> inp
   return out;
 }
 
+VarId Expansion::AlsoGives(absl::string_view output) {
+  const VarId out = Temporary();
+  AddOutput(ops_.back(), output, {out});
+  return out;
+}
+
 void Expansion::SetAttr(absl::string_view name, AttrValue value) {
   interp::SetAttr(ops_.back(), name, std::move(value));
 }
@@ -79,7 +91,22 @@ VarId Expansion::Scale(VarId value, float factor) {
 
 void Expansion::Set(absl::string_view slot, VarId value) {
   const VarId output = Output(slot);
+  if (output != kAbsent && value != kAbsent) Assign(output, value);
+}
+
+VarId Expansion::InputPart(absl::string_view slot, absl::string_view part) const {
+  const VarId input = Input(slot);
+  return input == kAbsent ? kAbsent : program_.Find(PartName(program_.NameOf(input), part));
+}
+
+void Expansion::SetPart(absl::string_view slot, absl::string_view part, VarId value) {
+  const VarId output = Output(slot);
   if (output == kAbsent || value == kAbsent) return;
+  Assign(program_.Intern(PartName(program_.NameOf(output), part)), value);
+  LeaveOut(slot);
+}
+
+void Expansion::Assign(VarId output, VarId value) {
   Op& result = results_.emplace_back();
   result.type = "assign";
   AddInput(result, "X", {value});
@@ -96,7 +123,7 @@ absl::StatusOr<std::vector<Op>> Expansion::Take() && {
   for (const Slot& slot : op_.outputs) {
     const VarId output = Output(slot.name);
     if (output == kAbsent) continue;
-    bool given = false;
+    bool given = std::find(left_out_.begin(), left_out_.end(), slot.name) != left_out_.end();
     for (const Op& result : results_) given |= result.outputs[0].args[0] == output;
     if (!given) return InvalidArgument("output '", slot.name, "' needs inputs that are absent");
   }

@@ -45,6 +45,8 @@ class Expansion {
   // `output`. Nothing where an argument is absent, and kAbsent then.
   VarId Add(absl::string_view type, std::initializer_list<Argument> inputs,
             absl::string_view output = "Out");
+  // The value of one more output of the op that was added last. REQUIRES: there is one.
+  VarId AlsoGives(absl::string_view output);
   // Sets an attribute of the op that was added last. REQUIRES: there is one.
   void SetAttr(absl::string_view name, AttrValue value);
   // The sum of those that are there.
@@ -58,12 +60,21 @@ class Expansion {
   // The same, zeros of the shape of `like` where the value is absent.
   void SetOrZeros(absl::string_view slot, VarId value, VarId like);
 
+  // A variable may stand for several: those of x are called x@VALUES, say. The part of the argument
+  // of an input slot, kAbsent where no op has given it so far.
+  VarId InputPart(absl::string_view slot, absl::string_view part) const;
+  // Makes `value` a part of the output of `slot`, which itself gets none.
+  void SetPart(absl::string_view slot, absl::string_view part, VarId value);
+  // Leaves the output of `slot`, which only ops that are expanded read, without a value.
+  void LeaveOut(absl::string_view slot) { left_out_.push_back(slot); }
+
   // The ops. An output that got no value is an error, and so is an attribute of another type.
   absl::StatusOr<std::vector<Op>> Take() &&;
 
  private:
   VarId Output(absl::string_view slot) const;
   VarId Temporary();
+  void Assign(VarId output, VarId value);
 
   Program& program_;
   const Op& op_;
@@ -71,6 +82,7 @@ class Expansion {
   VarId empty_;
   std::vector<Op> ops_;
   std::vector<Op> results_;  // give the outputs their values
+  std::vector<absl::string_view> left_out_;
 };
 
 struct ExpansionDef {

@@ -82,5 +82,34 @@ TEST(ExpandOpsTest, TakesWholeNumbersForFloatsAndNothingElse) {
   EXPECT_THAT(status.message(), HasSubstr("op #0 expanded_triple: attribute 'factor' is of kind"));
 }
 
+// The part ROWS of Out is that of X, or X itself where that has none; Rest gets no value.
+absl::Status ExpandRows(Expansion& ops) {
+  const VarId rows = ops.InputPart("X", "ROWS");
+  const VarId out = ops.Add("split", {{"X", rows == Expansion::kAbsent ? ops.Input("X") : rows}});
+  ops.SetPart("Out", "ROWS", out);
+  ops.SetPart("Out", "ENDS", ops.AlsoGives("Ends"));
+  ops.LeaveOut("Rest");
+  return absl::OkStatus();
+}
+INTERP_REGISTER_EXPANSION(ExpansionDef{.type = "expanded_rows",
+                                       .inputs = {{"X"}},
+                                       .outputs = {{"Out"}, {"Rest", kOptional}},
+                                       .expand = ExpandRows});
+
+TEST(ExpandOpsTest, AVariableMayStandForItsParts) {
+  EXPECT_EQ(*Expanded(R"(block 0
+  expanded_rows(X=x) -> (Out=y, Rest=r)
+  expanded_rows(X=y) -> (Out=z)
+)"),
+            R"(block 0
+  split(X=x) -> (Out=expanded_rows@PART4, Ends=expanded_rows@PART6)
+  assign(X=expanded_rows@PART4) -> (Out=y@ROWS)
+  assign(X=expanded_rows@PART6) -> (Out=y@ENDS)
+  split(X=y@ROWS) -> (Out=expanded_rows@PART8, Ends=expanded_rows@PART10)
+  assign(X=expanded_rows@PART8) -> (Out=z@ROWS)
+  assign(X=expanded_rows@PART10) -> (Out=z@ENDS)
+)");
+}
+
 }  // namespace
 }  // namespace interp::expand_ops_test
