@@ -23,7 +23,7 @@ struct AddGrad {
 struct SubGrad : AddGrad {
   template <typename T>
   static T Y(T, T, T grad) {
-    return -grad;
+    return kIsInteger<T> ? WrapSub(T{0}, grad) : -grad;
   }
 };
 
@@ -32,24 +32,35 @@ struct MulGrad {
   static constexpr Takes kY = Takes::kOther;
   template <typename T>
   static T X(T, T y, T grad) {
-    return grad * Conjugate(y);
+    return WrapMul(grad, Conjugate(y));
   }
   template <typename T>
   static T Y(T x, T, T grad) {
-    return grad * Conjugate(x);
+    return WrapMul(grad, Conjugate(x));
   }
 };
 
+// Whole numbers have whole quotients, 0 by 0.
 struct DivGrad {
   static constexpr Takes kX = Takes::kOther;
   static constexpr Takes kY = Takes::kBoth;
   template <typename T>
   static T X(T, T y, T grad) {
+    if constexpr (kIsInteger<T>) return Quotient(grad, y);
     return grad / Conjugate(y);
   }
   template <typename T>
   static T Y(T x, T y, T grad) {
+    if constexpr (kIsInteger<T>) {
+      return Quotient(WrapMul(WrapSub(T{0}, grad), Quotient(x, y)), y);
+    }
     return -grad * Conjugate(x / y) / Conjugate(y);
+  }
+
+ private:
+  template <typename T>
+  static T Quotient(T x, T y) {
+    return y == 0 ? T{0} : y == T(-1) ? WrapSub(T{0}, x) : static_cast<T>(x / y);
   }
 };
 
@@ -123,8 +134,8 @@ INTERP_REGISTER_OP(ComplexBinaryGradDef<AddGrad>("elementwise_add_grad"));
 INTERP_REGISTER_OP(SubGradDef());
 INTERP_REGISTER_OP(ComplexBinaryGradDef<MulGrad>("elementwise_mul_grad"));
 INTERP_REGISTER_OP(ComplexBinaryGradDef<DivGrad>("elementwise_div_grad"));
-INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Larger>>("elementwise_max_grad"));
-INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<Smaller>>("elementwise_min_grad"));
+INTERP_REGISTER_OP(NumberGradDef<ChoiceGrad<Larger>>("elementwise_max_grad"));
+INTERP_REGISTER_OP(NumberGradDef<ChoiceGrad<Smaller>>("elementwise_min_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<LargerNumber>>("elementwise_fmax_grad"));
 INTERP_REGISTER_OP(BinaryGradDef<ChoiceGrad<SmallerNumber>>("elementwise_fmin_grad"));
 INTERP_REGISTER_OP(PowGradDef());

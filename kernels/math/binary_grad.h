@@ -236,10 +236,19 @@ OpDef BinaryGradDef(absl::string_view type) {
   return def;
 }
 
+// The same, of integers too.
+template <typename Op>
+OpDef NumberGradDef(absl::string_view type) {
+  OpDef def = BinaryGradDef<Op>(type);
+  def.kernels.push_back({DType::kInt32, BinaryGrad<Op, int32_t>});
+  def.kernels.push_back({DType::kInt64, BinaryGrad<Op, int64_t>});
+  return def;
+}
+
 // The same, of complex numbers too: partial derivatives are those of conjugates.
 template <typename Op>
 OpDef ComplexBinaryGradDef(absl::string_view type) {
-  OpDef def = BinaryGradDef<Op>(type);
+  OpDef def = NumberGradDef<Op>(type);
   def.kernels.push_back({DType::kComplex64, BinaryGrad<Op, std::complex<float>>});
   def.kernels.push_back({DType::kComplex128, BinaryGrad<Op, std::complex<double>>});
   return def;

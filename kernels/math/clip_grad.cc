@@ -1,6 +1,7 @@
 // clip_grad: X@GRAD = Out@GRAD where X lies between the bounds, 0 on them and outside.
 #include "kernels/math/clip.h"
 #include "kernels/math/unary_grad.h"
+#include "kernels/util/gradient_rows.h"
 
 namespace interp {
 namespace {
@@ -28,9 +29,8 @@ absl::Status ClipGrad(KernelContext& ctx) {
 }
 
 OpDef ClipGradDef() {
-  OpDef def =
-      PlainUnaryGradDef("clip_grad", unary_grad::kX,
-                        {{DType::kFloat32, ClipGrad<float>}, {DType::kFloat64, ClipGrad<double>}});
+  OpDef def = PlainUnaryGradDef("clip_grad", unary_grad::kX,
+                                GradientRows([]<typename T>() -> KernelFn { return ClipGrad<T>; }));
   def.inputs.push_back({"Min", kOptional});
   def.inputs.push_back({"Max", kOptional});
   def.parse = ParseAttrs<ClipAttrs, ClipAttrs::Read>;

@@ -1,5 +1,6 @@
 // cumsum_grad: X@GRAD = running sums of Out@GRAD from the other end.
 #include "kernels/math/cumsum.h"
+#include "kernels/util/gradient_rows.h"
 #include "kernels/util/gradient_shape.h"
 
 namespace interp {
@@ -37,7 +38,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"X@GRAD"}},
     .parse = ParseAttrs<CumSumAttrs, CumSumAttrs::Read>,
     .infer = InferCumSumGrad,
-    .kernels = {{DType::kFloat32, CumSumGrad<float>}, {DType::kFloat64, CumSumGrad<double>}},
+    .kernels = GradientRows([]<typename T>() -> KernelFn { return CumSumGrad<T>; }),
     .inplace = {{kOutGrad, kXGrad}},
 });
 

@@ -5,6 +5,7 @@
 #include <complex>
 
 #include "kernels/math/reduction_grad.h"
+#include "kernels/util/gradient_rows.h"
 
 namespace interp {
 namespace {
@@ -122,19 +123,28 @@ OpDef MeanOfAllGradDef() {
   return def;
 }
 
-INTERP_REGISTER_OP(SpreadDef("reduce_sum_grad",
-                             {{DType::kFloat32, SumGrad<float>},
-                              {DType::kFloat64, SumGrad<double>},
-                              {DType::kComplex64, SumGrad<std::complex<float>>},
-                              {DType::kComplex128, SumGrad<std::complex<double>>}}));
+OpDef ExtremeGradDef(absl::string_view type) {
+  return ReductionGradDef(type, 0, 0, GradientRows([]<typename T>() -> KernelFn {
+                            return ReductionGrad<ExtremeGrad, T>;
+                          }));
+}
+
+std::vector<KernelDef> SumGradKernels() {
+  std::vector<KernelDef> rows = GradientRows([]<typename T>() -> KernelFn { return SumGrad<T>; });
+  rows.push_back({DType::kComplex64, SumGrad<std::complex<float>>});
+  rows.push_back({DType::kComplex128, SumGrad<std::complex<double>>});
+  return rows;
+}
+
+INTERP_REGISTER_OP(SpreadDef("reduce_sum_grad", SumGradKernels()));
 INTERP_REGISTER_OP(SpreadDef("reduce_mean_grad",
                              {{DType::kFloat32, MeanGrad<float>},
                               {DType::kFloat64, MeanGrad<double>},
                               {DType::kComplex64, MeanGrad<std::complex<float>>},
                               {DType::kComplex128, MeanGrad<std::complex<double>>}}));
 INTERP_REGISTER_OP(MeanOfAllGradDef());
-INTERP_REGISTER_OP(ReductionGradDef("reduce_max_grad", 0, 0, ReductionGradKernels<ExtremeGrad>()));
-INTERP_REGISTER_OP(ReductionGradDef("reduce_min_grad", 0, 0, ReductionGradKernels<ExtremeGrad>()));
+INTERP_REGISTER_OP(ExtremeGradDef("reduce_max_grad"));
+INTERP_REGISTER_OP(ExtremeGradDef("reduce_min_grad"));
 INTERP_REGISTER_OP(ReductionGradDef("reduce_amax_grad", 0, 0,
                                     {{DType::kFloat32, SharedExtremeGrad<float>},
                                      {DType::kFloat64, SharedExtremeGrad<double>}}));

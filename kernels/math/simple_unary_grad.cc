@@ -26,7 +26,7 @@ struct SquareGrad {
   static constexpr UnaryGradient kKind = UnaryGradient::kOfX;
   template <typename T>
   T operator()(T x, T grad) const {
-    return grad * T{2} * x;
+    return WrapMul(WrapMul(grad, T{2}), x);
   }
 };
 
@@ -60,11 +60,11 @@ struct ZeroGrad {
 
 INTERP_REGISTER_OP(UnaryGradDef<SqrtGrad>("sqrt_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<RsqrtGrad>("rsqrt_grad"));
-INTERP_REGISTER_OP(UnaryGradDef<SquareGrad>("square_grad"));
+INTERP_REGISTER_OP(NumberUnaryGradDef<SquareGrad>("square_grad"));
 INTERP_REGISTER_OP(UnaryGradDef<ReciprocalGrad>("reciprocal_grad"));
 // Out@GRAD is real; the plan casts it to the dtype of X.
 OpDef AbsGradDef() {
-  OpDef def = UnaryGradDef<AbsGrad>("abs_grad");
+  OpDef def = NumberUnaryGradDef<AbsGrad>("abs_grad");
   def.kernels.push_back({DType::kComplex64, UnaryGrad<AbsGrad, std::complex<float>>});
   def.kernels.push_back({DType::kComplex128, UnaryGrad<AbsGrad, std::complex<double>>});
   return def;

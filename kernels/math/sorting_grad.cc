@@ -6,6 +6,7 @@
 #include "core/op_def.h"
 #include "kernels/math/chosen_grad.h"
 #include "kernels/math/sorting_attrs.h"
+#include "kernels/util/gradient_rows.h"
 #include "kernels/util/gradient_shape.h"
 #include "kernels/util/lines.h"
 #include "kernels/util/without_lod.h"
@@ -56,7 +57,7 @@ OpDef SortingGradDef(absl::string_view type) {
       .outputs = {{"X@GRAD"}},
       .parse = ParseAttrs<SortedAxisAttrs, ReadAxisAttrs>,
       .infer = InferSortingGrad,
-      .kernels = {{DType::kFloat32, SortingGrad<float>}, {DType::kFloat64, SortingGrad<double>}},
+      .kernels = GradientRows([]<typename T>() -> KernelFn { return SortingGrad<T>; }),
   };
 }
 

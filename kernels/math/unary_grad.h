@@ -88,6 +88,15 @@ OpDef UnaryGradDef(absl::string_view type) {
   return def;
 }
 
+// The same, of integers too.
+template <typename Op>
+OpDef NumberUnaryGradDef(absl::string_view type) {
+  OpDef def = UnaryGradDef<Op>(type);
+  def.kernels.push_back({DType::kInt32, UnaryGrad<Op, int32_t>});
+  def.kernels.push_back({DType::kInt64, UnaryGrad<Op, int64_t>});
+  return def;
+}
+
 // The gradient of what ActivationDef defines.
 template <typename Op>
 OpDef ActivationGradDef(absl::string_view type) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/op_def.h"
+#include "kernels/util/gradient_rows.h"
 #include "kernels/util/reduce.h"
 #include "kernels/util/without_lod.h"
 
@@ -74,7 +75,7 @@ absl::Status RepeatGrad(KernelContext& ctx) {
   if (x_grad.numel() == 0) return absl::OkStatus();
   RunReduce(PlanRepeats(out_grad, x_grad), ctx.num_threads(), out_grad.data<T>(),
             x_grad.mutable_data<T>(), Sum<T>(),
-            [](double sum, int64_t) { return static_cast<T>(sum); });
+            [](auto sum, int64_t) { return static_cast<T>(sum); });
   return absl::OkStatus();
 }
 
@@ -85,7 +86,7 @@ OpDef RepeatGradDef(absl::string_view type, const std::vector<absl::string_view>
       .inputs = {{"Out@GRAD"}, {"X", kUnused}},
       .outputs = {{"X@GRAD"}},
       .infer = InferRepeatGrad,
-      .kernels = {{DType::kFloat32, RepeatGrad<float>}, {DType::kFloat64, RepeatGrad<double>}},
+      .kernels = GradientRows([]<typename T>() -> KernelFn { return RepeatGrad<T>; }),
   };
   for (const absl::string_view slot : unused) {
     def.inputs.push_back({slot, kUnused | kOptional | kVariadic});

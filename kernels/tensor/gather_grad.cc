@@ -10,6 +10,7 @@
 #include "core/op_def.h"
 #include "kernels/tensor/gather.h"
 #include "kernels/util/fill_zero.h"
+#include "kernels/util/gradient_rows.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/row_add.h"
 #include "kernels/util/shape_args.h"
@@ -87,8 +88,8 @@ OpDef GatherGradDef(absl::string_view type,
       .outputs = {{"X@GRAD"}},
       .parse = parse,
       .infer = InferGatherGrad,
-      .kernels = {{DType::kFloat32, GatherGrad<float, kFirstBlockForAll>},
-                  {DType::kFloat64, GatherGrad<double, kFirstBlockForAll>}},
+      .kernels =
+          GradientRows([]<typename T>() -> KernelFn { return GatherGrad<T, kFirstBlockForAll>; }),
   };
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/tensor/coordinates.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/fill_zero.h"
+#include "kernels/util/gradient_rows.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/row_add.h"
 
@@ -64,7 +65,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"Out@GRAD"}, {"Index", kAnyDType}, {"X", kNoNeedBuffer | kAnyDType | kAnyLayout}},
     .outputs = {{"X@GRAD"}},
     .infer = InferGatherNdGrad,
-    .kernels = {{DType::kFloat32, GatherNdGrad<float>}, {DType::kFloat64, GatherNdGrad<double>}},
+    .kernels = GradientRows([]<typename T>() -> KernelFn { return GatherNdGrad<T>; }),
 });
 
 absl::Status InferScatterNdAddGrad(InferContext& ctx) {

@@ -2,6 +2,7 @@
 #include "core/op_def.h"
 #include "kernels/tensor/mask_shape.h"
 #include "kernels/util/fill_zero.h"
+#include "kernels/util/gradient_rows.h"
 
 namespace interp {
 namespace {
@@ -70,8 +71,7 @@ INTERP_REGISTER_OP(OpDef{
     .inputs = {{"Y@GRAD"}, {"X", kNoNeedBuffer | kAnyDType | kAnyLayout}, {"Mask", kAnyDType}},
     .outputs = {{"X@GRAD"}},
     .infer = InferMaskedSelectGrad,
-    .kernels = {{DType::kFloat32, MaskedSelectGrad<float>},
-                {DType::kFloat64, MaskedSelectGrad<double>}},
+    .kernels = GradientRows([]<typename T>() -> KernelFn { return MaskedSelectGrad<T>; }),
 });
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "kernels/tensor/set_value_part.h"
 #include "kernels/util/copy.h"
 #include "kernels/util/fill_zero.h"
+#include "kernels/util/gradient_rows.h"
 
 namespace interp {
 namespace {
@@ -92,7 +93,7 @@ INTERP_REGISTER_OP(OpDef{
     .outputs = {{"Input@GRAD", kOptional}, {"ValueTensor@GRAD", kOptional}},
     .parse = ParseAttrs<PartAttrs, set_value::ReadPartAttrs>,
     .infer = InferSetValueGrad,
-    .kernels = {{DType::kFloat32, SetValueGrad<float>}, {DType::kFloat64, SetValueGrad<double>}},
+    .kernels = GradientRows([]<typename T>() -> KernelFn { return SetValueGrad<T>; }),
     .inplace = {{kOutGrad, kInputGrad}},
 });
 

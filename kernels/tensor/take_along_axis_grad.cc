@@ -2,6 +2,7 @@
 // gradient added where Index says that it comes from.
 #include "core/op_def.h"
 #include "kernels/util/fill_zero.h"
+#include "kernels/util/gradient_rows.h"
 #include "kernels/util/indices.h"
 #include "kernels/util/shape_args.h"
 #include "kernels/util/strided_copy.h"
@@ -99,7 +100,7 @@ OpDef TakeGradDef(absl::string_view type, absl::string_view input, absl::string_
       .outputs = {{input_grad}},
       .parse = parse,
       .infer = InferTakeGrad,
-      .kernels = {{DType::kFloat32, TakeGrad<float>}, {DType::kFloat64, TakeGrad<double>}},
+      .kernels = GradientRows([]<typename T>() -> KernelFn { return TakeGrad<T>; }),
   };
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/util/arithmetic.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -33,7 +34,7 @@ void AddPart(const Part& part, int64_t columns, const T* src, const Index* indic
     if (row < part.first_row || row >= part.last_row) continue;
     const T* const from = src + n * columns;
     T* const to = dst + row * columns;
-    for (int64_t c = part.first_column; c < part.last_column; ++c) to[c] += from[c];
+    for (int64_t c = part.first_column; c < part.last_column; ++c) to[c] = WrapAdd(to[c], from[c]);
   }
 }
 

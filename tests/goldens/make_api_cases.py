@@ -238,12 +238,63 @@ def _eig(r, op):
         yield Call(f"lengths_{dtype}", lengths, x=r.f((4, 4), dtype=dtype))
 
 
+@cases("check_numerics")
+def _check_numerics(r, op):
+    debugging = paddle.amp.debugging
+    for dtype in (*DTYPES, "float16"):
+        for name, values in (("numbers", [1, 2, 0, -3.5]), ("nans", [1, np.nan, np.inf, 0, -2, np.nan])):
+            for k, result in enumerate(("stats", "values")):
+                yield Call(f"{name}_{result}_{dtype}",
+                           lambda x, k=k: debugging.check_numerics(x, "relu", "y", debugging.DebugMode.CHECK_NAN_INF)[k],
+                           x=np.array(values, dtype))
+
+
 @cases("set_value")
 def _set_value(r, op):
     for dtype in ("complex64", "complex128"):
         for name, value in (("real", 2.0), ("complex", 1 - 2j)):
             yield Call(f"{name}_number_{dtype}", lambda x, value=value: static.setitem(x * 1, (slice(None), 1), value),
                        x=r.f((2, 3), dtype=dtype))
+
+
+# ----------------------------------------------------------------------------
+# Gradients of whole numbers that floats were cast to
+# ----------------------------------------------------------------------------
+OF_WHOLE_NUMBERS = {
+    "abs_grad": lambda x, y, i: paddle.abs(x),
+    "argsort_grad": lambda x, y, i: paddle.sort(x, 1),
+    "clip_grad": lambda x, y, i: paddle.clip(x, -3, 4),
+    "cumsum_grad": lambda x, y, i: paddle.cumsum(x, 1),
+    "elementwise_add_grad": lambda x, y, i: x + y[0],
+    "elementwise_div_grad": lambda x, y, i: paddle.divide(x, paddle.abs(y) + 1),
+    "elementwise_max_grad": lambda x, y, i: paddle.maximum(x, y),
+    "elementwise_min_grad": lambda x, y, i: paddle.minimum(x, y),
+    "elementwise_mul_grad": lambda x, y, i: x * y[0],
+    "elementwise_sub_grad": lambda x, y, i: x[0] - y,
+    "expand_as_v2_grad": lambda x, y, i: paddle.expand_as(x[0], y),
+    "expand_v2_grad": lambda x, y, i: paddle.expand(x, [2, 4, 3]),
+    "gather_grad": lambda x, y, i: paddle.gather(x, i),
+    "gather_nd_grad": lambda x, y, i: paddle.gather_nd(x, paddle.unsqueeze(i, 1)),
+    "index_sample_grad": lambda x, y, i: paddle.index_sample(x, paddle.expand(i, [4, 4])),
+    "index_select_grad": lambda x, y, i: paddle.index_select(x, i, 1),
+    "masked_select_grad": lambda x, y, i: paddle.masked_select(x, x > 1),
+    "reduce_max_grad": lambda x, y, i: paddle.max(x, 1),
+    "reduce_min_grad": lambda x, y, i: paddle.min(x, 0),
+    "reduce_sum_grad": lambda x, y, i: paddle.sum(x, 0),
+    "set_value_grad": lambda x, y, i: static.setitem(x * 1, (slice(None), 1), y[:, 0]),
+    "square_grad": lambda x, y, i: paddle.square(x),
+    "take_along_axis_grad": lambda x, y, i: paddle.take_along_axis(x, paddle.expand(i[:1], [4, 1]), 1),
+    "tile_grad": lambda x, y, i: paddle.tile(x, [2, 1]),
+    "top_k_v2_grad": lambda x, y, i: paddle.topk(x, 2, 1)[0],
+}
+
+
+@cases(*OF_WHOLE_NUMBERS)
+def _of_whole_numbers(r, op):
+    def call(dtype):
+        return lambda x, y, i: paddle.cast(OF_WHOLE_NUMBERS[op](paddle.cast(x, dtype), paddle.cast(y, dtype), i), "float32")
+    for dtype in ("int32", "int64"):
+        yield Call(f"whole_{dtype}", call(dtype), x=r.distinct((4, 3), -6, 7), y=r.distinct((4, 3), -5, 6), i=ints(2, 0, 2, 1))
 
 
 # ----------------------------------------------------------------------------
