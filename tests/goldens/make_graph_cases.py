@@ -115,6 +115,21 @@ def _rrelu(r, op):
         yield Case(dtype, {"X": r.f((3, 4), dtype=dtype)}, "Out,Noise", {"is_test": True, "lower": 0.1, "upper": 0.3})
 
 
+@cases("graph_sample_neighbors", "weighted_sample_neighbors")
+def _sample_neighbors(r, op):
+    row, pointers = np.array([3, 7, 0, 9, 1, 4, 2, 9, 3, 9, 1, 9, 7]), np.array([0, 2, 4, 5, 6, 7, 9, 11, 11, 13, 13])
+    for dtype in ("int32", "int64"):
+        for eids in (False, True):
+            of_edges = {"Eids": np.arange(20, 33).astype(dtype)} if eids else {}
+            ins = {"Row": row.astype(dtype), "Col_Ptr": pointers.astype(dtype), "X": np.array([0, 8, 1, 7, 2]).astype(dtype)}
+            outs = ("Out", "Out_Count", "Out_Eids")
+            if op == "weighted_sample_neighbors":
+                ins = {"row": ins["Row"], "colptr": ins["Col_Ptr"], "edge_weight": r.f((13,), 0.5, 1), "input_nodes": ins["X"]}
+                of_edges, outs = {n.lower(): v for n, v in of_edges.items()}, ("out_neighbors", "out_count", "out_eids")
+            yield forward_alone(Case(f"all{'_eids' if eids else ''}_{dtype}", {**ins, **of_edges}, ",".join(outs),
+                                     {"sample_size": 2, "return_eids": eids}, nofetch=() if eids else outs[2:]))
+
+
 @cases("gumbel_softmax")
 def _gumbel_softmax(r, op):
     for dtype in FLOATS:

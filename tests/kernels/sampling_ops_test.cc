@@ -1,6 +1,7 @@
 // Ops that choose rows, classes and nodes at random: with a seed of their own what Paddle 2.6.2
 // draws, else by what a choice must hold. tdm_child, which goes with them.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tests/kernels/op_runs.h"
@@ -218,6 +219,66 @@ TEST(NceTest, TakesTheClassesThatItIsGiven) {
   OpRun wrong = run;
   wrong.attrs = "num_total_classes=6, num_neg_samples=2, custom_neg_classes=[1, 2, 3]";
   ExpectRefusals({{wrong, "'custom_neg_classes' has 3 numbers, expected 2"}});
+}
+
+// Node 0 has the neighbors 1 to 6, node 1 has 7 alone.
+OpRun SampleNeighbors(int64_t size, const std::vector<float>& weights = {}) {
+  const bool weighted = !weights.empty();
+  OpRun run = {
+      .type = weighted ? "weighted_sample_neighbors" : "graph_sample_neighbors",
+      .inputs = {{weighted ? "row" : "Row", Tensor::Of<int64_t>({7}, {1, 2, 3, 4, 5, 6, 7})},
+                 {weighted ? "colptr" : "Col_Ptr", Tensor::Of<int64_t>({3}, {0, 6, 7})},
+                 {weighted ? "input_nodes" : "X", Tensor::Of<int64_t>({2}, {0, 1})},
+                 {weighted ? "eids" : "Eids",
+                  Tensor::Of<int64_t>({7}, {10, 20, 30, 40, 50, 60, 70})}},
+      .outputs = {"Out", "Out_Count", "Out_Eids"},
+      .attrs = absl::StrCat("return_eids=true, sample_size=", size)};
+  if (!weighted) return run;
+  run.inputs.emplace_back("edge_weight", Tensor::Of<float>({7}, weights));
+  run.outputs = {"out_neighbors", "out_count", "out_eids"};
+  return run;
+}
+
+TEST(SampleNeighborsTest, GivesEachNeighborOnceAndAllEquallyOften) {
+  std::map<int64_t, int> times;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const std::vector<Tensor> out = OutputsOf(SampleNeighbors(2), {.random_seed = seed});
+    EXPECT_THAT(Values<int32_t>(out[1]), ElementsAre(2, 1));
+    const std::vector<int64_t> nodes = Values<int64_t>(out[0]);
+    ASSERT_EQ(nodes.size(), 3);
+    EXPECT_NE(nodes[0], nodes[1]);
+    EXPECT_EQ(nodes[2], 7);
+    EXPECT_THAT(Values<int64_t>(out[2]), ElementsAre(10 * nodes[0], 10 * nodes[1], 70));
+    for (const int64_t node : {nodes[0], nodes[1]}) ++times[node];
+  }
+  ASSERT_EQ(times.size(), 6);
+  for (const auto& [node, count] : times) EXPECT_NEAR(count, 100, 40) << node;
+}
+
+TEST(SampleNeighborsTest, BelowZeroAsksForAll) {
+  EXPECT_THAT(Values<int64_t>(OutputsOf(SampleNeighbors(-1))[0]), ElementsAre(1, 2, 3, 4, 5, 6, 7));
+}
+
+TEST(SampleNeighborsTest, TakesWhatWeighsMoreMoreOften) {
+  std::map<int64_t, int> times;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const OpRun run = SampleNeighbors(1, {1, 0, 1, 0, 4, 0, 0});
+    ++times[Values<int64_t>(OutputsOf(run, {.random_seed = seed})[0])[0]];
+  }
+  EXPECT_NEAR(times[5], 200, 40);
+  EXPECT_NEAR(times[1], 50, 30);
+  EXPECT_EQ(times[1] + times[3] + times[5], 300);
+}
+
+TEST(SampleNeighborsTest, WhatIsNoGraphIsRefused) {
+  const OpRun run = SampleNeighbors(1);
+  ExpectRefusals({
+      {With(run, 2, Tensor::Of<int64_t>({1}, {2})), "there is no node 2: the graph has 2"},
+      {With(run, 2, Tensor::Of<int64_t>({1}, {-1})), "there is no node -1"},
+      {With(run, 1, Tensor::Of<int64_t>({3}, {0, 8, 7})), "node 0 has the edges 0 to 8 of 7"},
+      {With(run, 1, Tensor::Of<int64_t>({3}, {0, 6, 5})), "node 1 has the edges 6 to 5 of 7"},
+      {With(run, 3, Tensor::Of<int64_t>({2}, {1, 2})), "expected int64 for each of the 7 edges"},
+  });
 }
 
 }  // namespace
