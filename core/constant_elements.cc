@@ -3,15 +3,33 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "core/io/array_elements.h"
 #include "core/storage/aligned_memory.h"
 #include "core/storage/lasting_memory.h"
+#include "core/storage/pool.h"
 
 namespace interp {
+namespace {
+
+// Where copies come from: one after the other is made in the same memory, without page faults.
+Pool& Copies() {
+  static auto& pool = *new std::shared_ptr<Pool>(
+      Pool::OnHost({.kind = PoolKind::kTlsf, .name = "copies of constants"}));
+  return *pool;
+}
+
+std::atomic<bool>& CopiesAreKept() {
+  static std::atomic<bool> kept{false};
+  return kept;
+}
+
+}  // namespace
 
 bool IsAligned(const Tensor& tensor) {
   const size_t unit = UnitBytes(tensor.dtype);
@@ -43,34 +61,33 @@ absl::StatusOr<Tensor> TakeFromFile(const Tensor& tensor) {
   return taken;
 }
 
-absl::StatusOr<ConstantElements> ConstantElements::Of(const Tensor& tensor, Allocator& allocator) {
-  constexpr size_t kLarge = size_t{4} << 20;  // bytes
+absl::StatusOr<ConstantElements> ConstantElements::Of(const Tensor& tensor) {
   ConstantElements elements(tensor);
   if (IsAligned(tensor)) return elements;
-  const size_t size_bytes = tensor.size_bytes();
-  INTERP_ASSIGN_OR_RETURN(
-      elements.work_,
-      Workspace::Take(size_bytes <= kLarge ? allocator : SystemAllocator(), size_bytes));
-  std::memcpy(elements.work_->data(), tensor.raw_data(), size_bytes);
-  elements.copy_ = tensor;
-  elements.copy_.SetMemory(elements.work_->buffer(), elements.work_->data());
+  INTERP_ASSIGN_OR_RETURN(elements.copy_, tensor.Clone(Copies()));
   return elements;
 }
 
+void TrimCopiesOfConstants() {
+  if (!CopiesAreKept().load(std::memory_order_relaxed)) return;
+  CopiesAreKept().store(false);
+  Copies().Trim();
+}
+
 ConstantElements::ConstantElements(ConstantElements&& other) noexcept
-    : tensor_(std::exchange(other.tensor_, nullptr)),
-      work_(std::exchange(other.work_, std::nullopt)),
-      copy_(std::move(other.copy_)) {}
+    : tensor_(std::exchange(other.tensor_, nullptr)), copy_(std::move(other.copy_)) {}
 
 ConstantElements& ConstantElements::operator=(ConstantElements&& other) noexcept {
   std::swap(tensor_, other.tensor_);
-  std::swap(work_, other.work_);
   std::swap(copy_, other.copy_);
   return *this;
 }
 
 ConstantElements::~ConstantElements() {
   if (tensor_ != nullptr) GiveBackPages(*tensor_);
+  if (!copy_.has_memory()) return;
+  copy_.DropMemory();
+  CopiesAreKept().store(true);
 }
 
 }  // namespace interp

@@ -6,9 +6,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 
-#include "core/resource/workspace.h"
 #include "core/status.h"
 #include "core/tensor.h"
 
@@ -31,10 +29,10 @@ absl::StatusOr<Tensor> TakeFromFile(const Tensor& tensor);
 // Thread-safety: as an int; several may read one tensor.
 class ConstantElements {
  public:
-  // `tensor` is borrowed, and copied where it is not aligned: into workspace of `allocator`, but a
-  // large one, which a pool would keep, into memory of the system. Error: ResourceExhausted.
-  static absl::StatusOr<ConstantElements> Of(const Tensor& tensor, Allocator& allocator);
-  // Gives the pages of a file back, and the copy.
+  // `tensor` is borrowed, and copied where it is not aligned, into memory that is no core's: limits
+  // of what variables take leave parameters out. Error: ResourceExhausted.
+  static absl::StatusOr<ConstantElements> Of(const Tensor& tensor);
+  // Gives the pages of a file back; the copy's memory is kept for the next one.
   ~ConstantElements();
   ConstantElements(ConstantElements&& other) noexcept;
   ConstantElements& operator=(ConstantElements&& other) noexcept;
@@ -46,9 +44,11 @@ class ConstantElements {
  private:
   explicit ConstantElements(const Tensor& tensor) : tensor_(&tensor) {}
 
-  const Tensor* tensor_;           // null when moved from
-  std::optional<Workspace> work_;  // of the copy
-  Tensor copy_;                    // without memory: none was needed
+  const Tensor* tensor_;  // null when moved from
+  Tensor copy_;           // without memory: none was needed
 };
+
+// Gives the system the memory of copies that nobody has any more. A core calls it after each run.
+void TrimCopiesOfConstants();
 
 }  // namespace interp

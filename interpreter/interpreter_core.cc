@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "core/catching.h"
 #include "core/comm/rings.h"
+#include "core/constant_elements.h"
 #include "core/io/file_folder.h"
 #include "core/openmp_team.h"
 #include "core/resource/float32_products.h"
@@ -339,6 +340,7 @@ absl::StatusOr<std::vector<Tensor>> InterpreterCore::Impl::Run(absl::Span<const 
   control_.Begin(deadline);
   ThisTeam() = OpenMpTeam();
   absl::StatusOr<std::vector<Tensor>> fetched = Catching([&] { return RunBegun(feeds, options); });
+  TrimCopiesOfConstants();
   // It may have ended anywhere: the feeds that the next run is compared with may be half of these.
   if (!fetched.ok() && main_ != nullptr) {
     main_->ForgetShapes();

@@ -35,7 +35,9 @@ absl::StatusOr<BufferRef> MapAsBuffer(const std::string& path);
 // Where large matrices of float32 lie that are not aligned in their file.
 enum class ParamMemory : bool {
   kCopied,  // in memory of their own, as any code may read them
-  kFile,    // in the file, mapped: for kernels that read them by ConstantElements
+  // In the file, mapped: for kernels that read them by ConstantElements. Nobody writes to any
+  // tensor that lies there: its pages are read from the file again.
+  kFile,
 };
 
 // Reads a combined file or, when `path` is a folder, one file per variable. Tensors come

@@ -70,8 +70,7 @@ absl::StatusOr<Tensor> ConvertedConstant(BlockVar at, const PlanVar& var, const 
                                          DeviceSet* devices, const OpRegistry& ops,
                                          SharedConstants& shared) {
   const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const void>> {
-    INTERP_ASSIGN_OR_RETURN(const ConstantElements elements,
-                            ConstantElements::Of(constant, SystemAllocator()));
+    INTERP_ASSIGN_OR_RETURN(const ConstantElements elements, ConstantElements::Of(constant));
     absl::StatusOr<Tensor> copy = Convert(var, *elements, devices, ops);
     if (!copy.ok()) return Annotate(copy.status(), absl::StrCat("constant '", var.name, "'"));
     return std::make_shared<const Tensor>(*std::move(copy));

@@ -135,7 +135,7 @@ absl::Status RunOnednn(KernelContext& ctx, PreparedConv& prepared, const void* i
 template <typename Write>
 absl::StatusOr<std::vector<float>> WriteFilter(const KernelContext& ctx, const Write& write) {
   INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
-                          ConstantElements::Of(ctx.input(kConvFilter), ctx.allocator()));
+                          ConstantElements::Of(ctx.input(kConvFilter)));
   ChannelFold fold;
   INTERP_RETURN_IF_ERROR(CatchErrors([&] {
     const bool as_it_is = filter->layout == Layout::kPlain && filter->dtype == DType::kFloat32;

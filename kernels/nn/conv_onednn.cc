@@ -155,7 +155,7 @@ absl::StatusOr<std::shared_ptr<const PackedArrays>> OnednnConv::Pack(const float
 absl::StatusOr<std::shared_ptr<const PackedArrays>> OnednnConv::Pack(const KernelContext& ctx,
                                                                      const ConvAttrs& attrs) const {
   INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
-                          ConstantElements::Of(ctx.input(attrs.slots.filter), ctx.allocator()));
+                          ConstantElements::Of(ctx.input(attrs.slots.filter)));
   const bool as_it_is = filter->layout == Layout::kPlain && filter->dtype == DType::kFloat32;
   std::vector<float> dense;
   if (!as_it_is) dense = DenseFilter(*filter);

@@ -276,7 +276,7 @@ absl::StatusOr<std::shared_ptr<const PackedFilter<T>>> Filter(KernelContext& ctx
   using Packed = std::shared_ptr<const PackedFilter<T>>;
   const auto pack = [&]() -> absl::StatusOr<Packed> {
     INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
-                            ConstantElements::Of(ctx.input(kFilter), ctx.allocator()));
+                            ConstantElements::Of(ctx.input(kFilter)));
     Packed packed;
     INTERP_RETURN_IF_ERROR(CatchErrors([&] {
       std::vector<T> bias;

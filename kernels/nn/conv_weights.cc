@@ -118,7 +118,7 @@ void ScaleChannels(absl::Span<const double> factors, std::vector<float>& filter)
 
 absl::StatusOr<FoldedWeights> FoldWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
   INTERP_ASSIGN_OR_RETURN(const ConstantElements filter,
-                          ConstantElements::Of(ctx.input(attrs.slots.filter), ctx.allocator()));
+                          ConstantElements::Of(ctx.input(attrs.slots.filter)));
   FoldedWeights folded;
   INTERP_RETURN_IF_ERROR(CatchErrors([&] {
     ChannelFold fold = FoldOf(ctx, attrs);

@@ -66,12 +66,12 @@ absl::Status Multiply(KernelContext& ctx, const Tensor* bias) {
     return reinterpret_cast<const A*>(tensor.data<T>());
   };
   const bool constant = ctx.input_is_constant(kY);
-  const bool packs = constant && ctx.state<ProductState>().packed == nullptr;
+  const bool first = constant && ctx.state<ProductState>().packed == nullptr;
   const absl::Status status =
       RunProduct<A>(ctx, resolved.product, values(ctx.input(kX)), values(ctx.input(kY)), constant,
                     bias == nullptr ? nullptr : values(*bias),
                     reinterpret_cast<A*>(ctx.output(kOut).mutable_data<T>()));
-  if (packs) GiveBackPages(ctx.input(kY));
+  if (first && ctx.state<ProductState>().packed != nullptr) GiveBackPages(ctx.input(kY));
   return status;
 }
 template <typename T>

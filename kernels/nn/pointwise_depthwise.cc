@@ -191,8 +191,7 @@ absl::Status TakeWeights(KernelContext& ctx, const OnednnConv& conv,
 absl::StatusOr<std::shared_ptr<const PackedArrays>> MakeTaps(const KernelContext& ctx,
                                                              const ConvProblem& depthwise) {
   auto packed = std::make_shared<PackedArrays>();
-  INTERP_ASSIGN_OR_RETURN(FoldedWeights folded,
-                          FoldWeights(ctx, ctx.attrs<PairAttrs>().depthwise));
+  INTERP_ASSIGN_OR_RETURN(FoldedWeights folded, FoldWeights(ctx, ctx.attrs<PairAttrs>().depthwise));
   folded.bias.resize(static_cast<size_t>(depthwise.out_channels));  // zeros where there is none
   INTERP_ASSIGN_OR_RETURN(Tensor taps, NewPackedArray(folded.filter.size() * sizeof(float)));
   PackTaps(depthwise, folded.filter.data(), static_cast<float*>(taps.mutable_raw_data()));

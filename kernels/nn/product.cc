@@ -127,6 +127,19 @@ absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, co
   return ElementsOf<T>(*state.packed);
 }
 
+// Y as it is, at an address that loops can read from.
+template <typename T>
+absl::StatusOr<const T*> AlignedConstant(KernelContext& ctx, const Product& p, const T* y) {
+  auto& state = ctx.state<ProductState>();
+  if (state.packed == nullptr) {
+    const int64_t count = p.count_y() * p.k * p.n;
+    INTERP_ASSIGN_OR_RETURN(state.packed, SharedArray<T>(ctx, /*key=*/0, count, [&](T* copy) {
+                              std::memcpy(copy, y, static_cast<size_t>(count) * sizeof(T));
+                            }));
+  }
+  return ElementsOf<T>(*state.packed);
+}
+
 // Packs Y anew, part after part where that is more than stays in cache: a weight's gradient sums
 // over all rows of a batch. A transposed X is read row by row too then, once from far.
 template <typename T>
@@ -246,14 +259,10 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
     const bool small = IsManySmall<T>(p, ctx.num_threads());
     return small ? RunOneByOne(ctx, p, x, y, bias, out) : RunInParts(ctx, p, x, y, bias, out);
   }
-  std::optional<Workspace> y_copy;
   if (packs) {
     INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
   } else if (reinterpret_cast<uintptr_t>(y) % alignof(T) != 0) {
-    const size_t size_bytes = static_cast<size_t>(p.count_y() * p.k * p.n) * sizeof(T);
-    INTERP_ASSIGN_OR_RETURN(y_copy, ctx.workspace(size_bytes));
-    std::memcpy(y_copy->data(), y, size_bytes);
-    y = y_copy->data<T>();
+    INTERP_ASSIGN_OR_RETURN(y, AlignedConstant(ctx, p, y));
   }
   Runner<T>(p, {0, p.k}, x, y, packed, bias, out, PanelsFrom::kMemory).Run(ctx.num_threads());
   return absl::OkStatus();

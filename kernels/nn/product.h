@@ -50,10 +50,9 @@ struct ProductState : KernelState {
 };
 
 // Computes `product` into `out`. `bias` has n elements or is null. With `y_constant`, what is
-// derived from `y`, which may be at any address, is shared by clones and kept in this instruction's
-// ProductState. T is float,
-// double, bfloat16 or float16, whose sums are taken in float, or the unsigned form of an integer
-// type, whose products wrap.
+// derived from `y` is shared by clones and kept in this instruction's ProductState; a `y` of float
+// may be at any address then. T is float, double, bfloat16 or float16, whose sums are taken in
+// float, or the unsigned form of an integer type, whose products wrap.
 template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
                         bool y_constant, const T* bias, T* out);

@@ -82,8 +82,7 @@ absl::StatusOr<std::shared_ptr<const RnnWeights<E>>> Weights(KernelContext& ctx,
   const auto pack = [&]() -> absl::StatusOr<Shared> {
     std::vector<ConstantElements> list;
     for (const Tensor* weight : ctx.inputs(kRnnWeightList)) {
-      INTERP_ASSIGN_OR_RETURN(ConstantElements elements,
-                              ConstantElements::Of(*weight, ctx.allocator()));
+      INTERP_ASSIGN_OR_RETURN(ConstantElements elements, ConstantElements::Of(*weight));
       list.push_back(std::move(elements));
     }
     Shared packed;

@@ -188,7 +188,7 @@ TEST(ParamsTest, LargeMatricesMayStayInTheFile) {
   EXPECT_TRUE(left.buffer()->in_file);
   for (const auto& [name, tensor] : *tensors) EXPECT_EQ(IsAligned(tensor), name != "b") << name;
   for (int reading = 0; reading < 2; ++reading) {  // its pages come back
-    const auto elements = ConstantElements::Of(left, SystemAllocator());
+    const auto elements = ConstantElements::Of(left);
     ASSERT_TRUE(elements.ok() && IsAligned(**elements)) << elements.status();
     EXPECT_EQ(std::memcmp((*elements)->raw_data(), floats.data(), floats.size()), 0);
   }

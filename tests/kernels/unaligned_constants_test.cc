@@ -305,8 +305,7 @@ TEST(UnalignedConstants, StayInTheirFileWhereOnlyPacked) {
   EXPECT_TRUE(tensor("c_weight").buffer()->in_file);
   EXPECT_TRUE(IsAligned(tensor("a_shared")));
   // What the file has is what there was.
-  const absl::StatusOr<ConstantElements> weight =
-      ConstantElements::Of(tensor("c_weight"), SystemAllocator());
+  const absl::StatusOr<ConstantElements> weight = ConstantElements::Of(tensor("c_weight"));
   ASSERT_THAT(weight, IsOk());
   EXPECT_TRUE(SameBits(**weight, Numbers({kSide, kSide}, 3)));
 }
