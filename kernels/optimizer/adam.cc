@@ -16,7 +16,7 @@ constexpr int kSkipUpdate = kBeta1Tensor + 3;
 AdamAttrs ReadAdamW(AttrReader& reader) {
   AdamAttrs attrs = ReadAdam(reader);
   const float coefficient = reader.Float("coeff", 0.01f) * reader.Float("lr_ratio", 1.0f);
-  if (reader.Bool("with_decay", true)) attrs.decay = coefficient;
+  if (reader.Bool("with_decay", false)) attrs.decay = coefficient;
   return attrs;
 }
 

@@ -112,7 +112,7 @@ TEST_F(CudaOptimizer, StepsByAdamAsTheHostDoes) {
         for (const int64_t size : {1, 2100}) {
           SCOPED_TRACE(absl::StrCat(type, " of ", size, " ", Name(dtype), " ", keeps));
           const bool master = dtype != DType::kFloat32;
-          ExpectTheHostsStep(type, {{"use_global_beta_pow", keeps}},
+          ExpectTheHostsStep(type, {{"use_global_beta_pow", keeps}, {"with_decay", true}},
                              AdamInputs(dtype, size, master));
         }
       }

@@ -32,5 +32,21 @@ TEST(AttributeDefaultsTest, AverageAccumulatesHasNoLongestWindow) {
   EXPECT_THAT(Values<int64_t>(out[3]), ElementsAre(2));
 }
 
+TEST(AttributeDefaultsTest, AdamWDoesNotDecay) {
+  const Tensor one = Tensor::Of<float>({1}, {1.0F});
+  const Tensor zero = Tensor::Of<float>({1}, {0.0F});
+  const std::vector<Tensor> out = OutputsOf({"adamw",
+                                             {{"Param", one},
+                                              {"Grad", zero},
+                                              {"LearningRate", one},
+                                              {"Moment1", zero},
+                                              {"Moment2", zero},
+                                              {"Beta1Pow", Tensor::Of<float>({1}, {0.9F})},
+                                              {"Beta2Pow", Tensor::Of<float>({1}, {0.999F})}},
+                                             {"ParamOut", "Moment1Out", "Moment2Out"},
+                                             "coeff=0.5"});
+  EXPECT_THAT(Values<float>(out[0]), ElementsAre(1));
+}
+
 }  // namespace
 }  // namespace interp::testing

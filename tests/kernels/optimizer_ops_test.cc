@@ -51,7 +51,7 @@ std::vector<Optimizer> AllOptimizers() {
       {"adagrad", {{"Moment", "MomentOut"}}},
       {"decayed_adagrad", {{"Moment", "MomentOut"}}},
       {"adam", moments, pows},
-      {"adamw", moments, pows, "coeff=0.1"},
+      {"adamw", moments, pows, "coeff=0.1, with_decay=true"},
       {"merged_adam", moments, pows},
       {"lamb", moments, pows, "weight_decay=0.1"},
       {"adamax", {{"Moment", "MomentOut"}, {"InfNorm", "InfNormOut"}}, {{"Beta1Pow", ""}}},

@@ -147,7 +147,7 @@ TEST(SelectedRowsTest, LazyAdamwDecaysAllRows) {
       "  fill_constant() -> (Out=m) {shape=longs:[5,2], value=0.0, dtype=5}\n"
       "  adamw(Param=x, Grad=rows, LearningRate=rate, Moment1=m, Moment2=m, Beta1Pow=pow, "
       "Beta2Pow=pow) -> (ParamOut=x, Moment1Out=m1, Moment2Out=m2) {lazy_mode=true, "
-      "coeff=0.5}\n",
+      "coeff=0.5, with_decay=true}\n",
       {"x", "m1"});
   ASSERT_THAT(outputs, IsOk());
   EXPECT_FLOAT_EQ(Values<float>((*outputs)[0])[0], Values<float>(param)[0] * 0.75f);
