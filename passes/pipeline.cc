@@ -20,6 +20,7 @@
 #include "passes/inplace.h"
 #include "passes/insert_feed_fetch.h"
 #include "passes/int8.h"
+#include "passes/kept_scales.h"
 #include "passes/mixed_precision.h"
 #include "passes/padded_weights.h"
 #include "passes/prune.h"
@@ -193,6 +194,7 @@ absl::StatusOr<PipelineResult> RunPasses(Program program, const PassContext& con
   INTERP_ASSIGN_OR_RETURN(program, DropRetiredSlots(std::move(program), context));
   INTERP_ASSIGN_OR_RETURN(program, CropPaddedWeights(std::move(program), context));
   INTERP_ASSIGN_OR_RETURN(program, DeclareStepGradients(std::move(program)));
+  INTERP_ASSIGN_OR_RETURN(program, KeepScales(std::move(program)));
   // Passes use ids as indices: what comes in is checked even when `verify` is off.
   INTERP_RETURN_IF_ERROR(VerifyProgram(program, context.ops));
   Baseline baseline;

@@ -11,7 +11,7 @@ namespace {
 // Ops with real values in slot X that go onto a grid.
 struct Quantizer {
   absl::string_view type;
-  absl::string_view scale;  // slot of the scale; "": by magnitudes of X
+  absl::string_view scale;  // slot of the scale; "": InScale, or else by magnitudes of X
   absl::string_view out = "Out";
   bool channels = false;  // attribute quant_axis
   bool back = false;
@@ -46,10 +46,9 @@ std::optional<Quantized> FromQuantizer(const Fuser& fuser, int position) {
   const std::optional<VarId> x = Fuser::Argument(op.inputs, "X");
   if (!x.has_value() || !IsFreeOfTraining(op, *quantizer)) return std::nullopt;
   Quantized result{.source = *x, .back = quantizer->back, .ops = {position}};
-  if (!quantizer->scale.empty()) {
-    result.scale = Fuser::Argument(op.inputs, quantizer->scale);
-    if (!result.scale.has_value()) return std::nullopt;
-  }
+  const bool moves = quantizer->scale.empty();
+  result.scale = Fuser::Argument(op.inputs, moves ? "InScale" : quantizer->scale);
+  if (!moves && !result.scale.has_value()) return std::nullopt;
   // Where nobody else writes.
   const std::optional<VarId> written = Fuser::Argument(op.outputs, "OutScale");
   if (written.has_value() && fuser.uses()[*written].writes == 1) result.written_scale = *written;

@@ -103,8 +103,44 @@ OpDef Def(absl::string_view type) {
 
 INTERP_REGISTER_OP(Def("fake_quantize_abs_max"));
 INTERP_REGISTER_OP(Def("fake_quantize_dequantize_abs_max"));
-INTERP_REGISTER_OP(Def("fake_channel_wise_quantize_abs_max"));
 INTERP_REGISTER_OP(Def("fake_channel_wise_quantize_dequantize_abs_max"));
+
+// By the scales that training has left. Programs have no InScale: passes/kept_scales.h adds it.
+constexpr int kInScale = 1;
+
+absl::Status InferByChannel(InferContext& ctx) {
+  const Tensor* const given = ctx.optional_input(kInScale);
+  if (given == nullptr && !ctx.has_output(kOutScale)) {
+    return InvalidArgument("has neither 'InScale' nor 'OutScale', expected one of them");
+  }
+  INTERP_RETURN_IF_ERROR(Infer(ctx));
+  if (given == nullptr) return absl::OkStatus();
+  const Shape& x = ctx.input(kX).shape;
+  const int64_t channels = x[static_cast<int>(ctx.attrs<FakeQuantAttrs>().axis)];
+  if (given->numel() == channels) return absl::OkStatus();
+  return InvalidArgument("'InScale' has shape ", ToString(given->shape), ", expected ", channels,
+                         " elements, one a channel");
+}
+
+absl::Status RunByChannel(KernelContext& ctx) {
+  const Tensor* const given = ctx.optional_input(kInScale);
+  if (given == nullptr) return Run(ctx);
+  QuantizeX(ctx, ViewChannels(ctx.input(kX), static_cast<int>(ctx.attrs<FakeQuantAttrs>().axis)),
+            given->data<float>());
+  if (Tensor* const scales = ctx.optional_output(kOutScale)) CopyUnlessShared(*given, *scales);
+  return absl::OkStatus();
+}
+
+OpDef ByChannelDef() {
+  OpDef def = Def("fake_channel_wise_quantize_abs_max");
+  def.inputs.push_back({"InScale", kOptional});
+  def.outputs[kOutScale].flags = kOptional;
+  def.infer = InferByChannel;
+  def.kernels = {{DType::kFloat32, RunByChannel}};
+  return def;
+}
+
+INTERP_REGISTER_OP(ByChannelDef());
 
 }  // namespace abs_max
 
@@ -164,7 +200,7 @@ absl::Status Run(KernelContext& ctx) {
 INTERP_REGISTER_OP(OpDef{
     .type = "fake_quantize_range_abs_max",
     .inputs = {{"X"}, {"InScale"}, {"Iter", kOptional | kAnyDType}},
-    .outputs = {{"Out"}, {"OutScale"}, {"OutScales", kOptional | kKeepsValue}},
+    .outputs = {{"Out"}, {"OutScale", kOptional}, {"OutScales", kOptional | kKeepsValue}},
     .parse = ParseAttrs<FakeQuantAttrs, ReadFakeQuantAttrs>,
     .infer = Infer,
     .kernels = {{DType::kFloat32, Run}},
@@ -241,7 +277,7 @@ OpDef Def(absl::string_view type, int in_scale_flags, int out_flags, KernelFn ru
                  {"InAccum", kOptional},
                  {"InState", kOptional}},
       .outputs = {{"Out", out_flags},
-                  {"OutScale"},
+                  {"OutScale", kOptional},
                   {"OutState", kOptional},
                   {"OutAccum", kOptional}},
       .parse = ParseAttrs<FakeQuantAttrs, ReadFakeQuantAttrs>,

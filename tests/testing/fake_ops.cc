@@ -118,8 +118,13 @@ void AddQuantizers(OpRegistry& ops) {
   }
   for (const absl::string_view type : {"fake_quantize_moving_average_abs_max",
                                        "fake_quantize_dequantize_moving_average_abs_max"}) {
-    ops.Add({.type = type, .inputs = {{"X"}, {"InScale"}}, .outputs = {{"Out"}, {"OutScale"}}});
+    ops.Add({.type = type,
+             .inputs = {{"X"}, {"InScale"}},
+             .outputs = {{"Out"}, {"OutScale", kOptional}}});
   }
+  ops.Add({.type = "fake_channel_wise_quantize_abs_max",
+           .inputs = {{"X"}, {"InScale", kOptional}},
+           .outputs = {{"Out"}, {"OutScale", kOptional}}});
   for (const absl::string_view type : {"quantize_linear", "dequantize_linear"}) {
     ops.Add({.type = type, .inputs = {{"X"}, {"Scale"}}, .outputs = {{"Y"}}});
   }
