@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "kernels/nn/product.h"
 #include "kernels/sparse/parts.h"
 #include "kernels/util/fill_zero.h"
@@ -142,24 +144,16 @@ class PairFinder {
   PairFinder(const Geometry& geometry, const Points& x) : geometry_(geometry), x_(x) {}
 
   std::vector<std::vector<Pair>> Find(bool subm) const {
-    std::vector<int64_t> places;
-    if (subm) places = Sorted(x_.keys);
+    absl::flat_hash_set<int64_t> places;
+    if (subm) places.insert(x_.keys.begin(), x_.keys.end());
     std::vector<std::vector<Pair>> pairs(static_cast<size_t>(geometry_.offsets));
     for (int64_t offset = 0; offset < geometry_.offsets; ++offset) {
       for (int64_t i = 0; i < std::ssize(x_.keys); ++i) {
         const int64_t out = OutOf(x_.keys[i], offset);
-        if (out < 0) continue;
-        if (subm && !std::binary_search(places.begin(), places.end(), out)) continue;
-        pairs[offset].push_back({i, out});
+        if (out >= 0 && (!subm || places.contains(out))) pairs[offset].push_back({i, out});
       }
     }
     return pairs;
-  }
-
-  static std::vector<int64_t> Sorted(std::vector<int64_t> keys) {
-    std::sort(keys.begin(), keys.end());
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    return keys;
   }
 
  private:
@@ -183,15 +177,17 @@ class PairFinder {
 
 // The places of the result in order; pairs then have indices into these.
 std::vector<int64_t> NumberPlaces(std::vector<std::vector<Pair>>& pairs) {
+  absl::flat_hash_map<int64_t, int64_t> numbers;
   std::vector<int64_t> places;
   for (const std::vector<Pair>& list : pairs) {
-    for (const Pair& pair : list) places.push_back(pair.out);
-  }
-  places = PairFinder::Sorted(std::move(places));
-  for (std::vector<Pair>& list : pairs) {
-    for (Pair& pair : list) {
-      pair.out = std::lower_bound(places.begin(), places.end(), pair.out) - places.begin();
+    for (const Pair& pair : list) {
+      if (numbers.try_emplace(pair.out, 0).second) places.push_back(pair.out);
     }
+  }
+  std::sort(places.begin(), places.end());
+  for (int64_t i = 0; i < std::ssize(places); ++i) numbers[places[i]] = i;
+  for (std::vector<Pair>& list : pairs) {
+    for (Pair& pair : list) pair.out = numbers.find(pair.out)->second;
   }
   return places;
 }
