@@ -242,6 +242,47 @@ def _detection_map(r, op):
     yield one("background", 4, (9, 9), (3, 2), background_label=1)
 
 
+@cases("generate_mask_labels")
+def _generate_mask_labels(r, op):
+    def one(name, images, classes=4, resolution=7, scales=None, corners=(3, 9), crowd=False, size=60.0):
+        """images: for each one the polygons of its objects, and how many of its regions are foreground and background."""
+        objects, polygons, points, rois, labels, segms = [0], [0], [0], [0], [], []
+        centres, gt_classes, is_crowd, boxes = [], [], [], []
+        for polys, foreground, background in images:
+            for count in polys:
+                centres.append(r.f((2,), 0.2 * size, 0.8 * size))
+                for _ in range(count):
+                    corner = r.n(*corners)
+                    segms.append(np.maximum(centres[-1] + r.f((corner, 2), -0.3 * size, 0.3 * size), 0))
+                    points.append(points[-1] + corner)
+                polygons.append(polygons[-1] + count)
+                gt_classes.append(r.n(1, classes - 1))
+                is_crowd.append(int(crowd and len(gt_classes) % 2))
+            objects.append(objects[-1] + len(polys))
+            scale = (scales or [1.0] * len(images))[len(objects) - 2]
+            for i in range(foreground + background):
+                low = r.f((2,), 0, 0.6 * size)
+                boxes.append(np.concatenate([low, low + r.f((2,), 0, 0.6 * size)]) * scale)
+                labels.append(r.n(1, classes - 1) if i < foreground else 0)
+            rois.append(rois[-1] + foreground + background)
+        column = lambda x: np.array(x, "int32").reshape(-1, 1)
+        return Case(name, {"ImInfo": np.array([[size, size, s] for s in scales or [1.0] * len(images)], "float32"),
+                           "GtClasses": LoD(column(gt_classes), [objects]), "IsCrowd": LoD(column(is_crowd), [objects]),
+                           "GtSegms": LoD(np.concatenate(segms).astype("float32"), [objects, polygons, points]),
+                           "Rois": LoD(np.array(boxes, "float32").reshape(-1, 4), [rois]), "LabelsInt32": LoD(column(labels), [rois])},
+                    "MaskRois,RoiHasMaskInt32,MaskInt32", {"num_classes": classes, "resolution": resolution})
+    yield one("images", [((1, 2), 4, 3), ((1, 1, 3), 5, 2)])
+    yield one("scales", [((1, 2), 4, 3), ((1,), 3, 2)], scales=[0.5, 1.7])
+    yield one("crowds", [((1, 2, 1), 6, 1), ((1, 1), 4, 0)], crowd=True, scales=[1.3, 0.8])
+    yield one("no_foreground", [((1,), 0, 3), ((2,), 2, 1)], scales=[0.7, 1.0])
+    yield one("no_regions", [((1,), 3, 0), ((2,), 0, 0), ((1, 1), 2, 2)])
+    yield one("triangles", [((1, 1, 1), 12, 0)], corners=(3, 3), resolution=14)
+    yield one("lines_and_points", [((2, 2), 8, 0)], corners=(1, 2), resolution=9)
+    yield one("many_corners", [((2, 1), 6, 1)], corners=(15, 30), resolution=28, classes=2)
+    yield one("one_cell", [((1, 1), 6, 0)], resolution=1, classes=3)
+    yield one("small_regions", [((1, 1), 12, 0)], size=2.0, resolution=6)
+
+
 # ----------------------------------------------------------------------------
 # Losses and heads of training
 # ----------------------------------------------------------------------------
