@@ -276,7 +276,7 @@ void AddBenchCommand(CLI::App& app, ExitCode& exit_code) {
                   "the last one has ended")
       ->check(AboveZero());
   command.add_option("--warmup", flags->warmup, "runs of each stream before it is measured")
-      ->check(CLI::Range(0, 1'000'000))
+      ->transform(WholeBetween(0, 1'000'000))
       ->capture_default_str();
   command.add_flag("--json", flags->json, "print one JSON object");
   AddPlanFlags(command, flags->plan);

@@ -17,6 +17,7 @@
 #include "tools/flag_effects.h"
 #include "tools/model.h"
 #include "tools/names.h"
+#include "tools/number_flag.h"
 #include "tools/outputs.h"
 #include "tools/plan_inputs.h"
 #include "tools/repeated_flag.h"
@@ -260,7 +261,7 @@ void AddCompileCommand(CLI::App& app, ExitCode& exit_code) {
   command
       .add_option("--threads", flags->threads,
                   "threads inside an op of that run; 0: as many as CPUs")
-      ->check(CLI::Range(0, kMaxThreads));
+      ->transform(WholeBetween(0, kMaxThreads));
   AddTimeoutFlag(command, flags->timeout);
   AddNoCheckShapeFlag(command, flags->no_check_shape);
   for (const char* name : kPackFlags) {

@@ -216,7 +216,7 @@ void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
   command
       .add_option("--resize", flags->options.shorter_side,
                   "shrink pictures until the shorter side has so many pixels")
-      ->check(CLI::Range(1, 1 << 15));
+      ->transform(WholeBetween(1, 1 << 15));
   command.add_flag("--center-crop", flags->options.centre_crop, "keep the middle square");
   command
       .add_option("--encoding", flags->encoding,
@@ -224,7 +224,7 @@ void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
       ->check(CLI::IsMember({"keep", "jpg", "png"}))
       ->capture_default_str();
   command.add_option("--quality", flags->options.quality, "of what is encoded as JPEG")
-      ->check(CLI::Range(1, 100))
+      ->transform(WholeBetween(1, 100))
       ->capture_default_str();
   command.add_flag("--pass-through", flags->options.pass_through,
                    "store the files without decoding them");
@@ -232,17 +232,17 @@ void AddPackCommand(CLI::App& app, ExitCode& exit_code) {
                    "leave out pictures that cannot be read, and tell them");
   command.add_flag("--shuffle", flags->shuffle, "pack in a random order");
   command.add_option("--seed", flags->seed, "seed of --shuffle")
-      ->check(WholeFromZero())
+      ->transform(WholeFromZero())
       ->capture_default_str();
   command
       .add_option("--parts", flags->options.parts,
                   "spread over so many files: file_0.rec, file_1.rec, ...")
-      ->check(CLI::Range(1, 1024))
+      ->transform(WholeBetween(1, 1024))
       ->capture_default_str();
   command
       .add_option("--threads", flags->options.threads,
                   "threads that read and encode; default: all CPUs")
-      ->check(CLI::Range(1, 1024));
+      ->transform(WholeBetween(1, 1024));
   command.add_option("--write-list", flags->list, "write what is packed, as im2rec's file.lst");
   command.add_option("--write-labels", flags->labels,
                      "write the names of the folders, one a line, for `interp run --labels`");

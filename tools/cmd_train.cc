@@ -164,11 +164,11 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
       ->required();
   command.add_option("--batch-size", flags.batches.batch_size, "samples in a step")
       ->required()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+      ->transform(WholeBetween(1, int64_t{1} << 40));
   command
       .add_option("--replicas", flags.replicas,
                   "shares of a batch that are computed side by side, each with --threads")
-      ->check(CLI::Range(1, kMaxReplicas))
+      ->transform(WholeBetween(1, kMaxReplicas))
       ->capture_default_str();
   command.add_flag("--data-parallel", flags.data_parallel,
                    "share out each batch over the ranks that mpirun has started, and add up their "
@@ -178,26 +178,26 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
                   "gradients of --data-parallel that go out together, as in 4M")
       ->capture_default_str();
   command.add_option("--epochs", flags.epochs, "times through the data; default 1")
-      ->check(WholeFromOne());
+      ->transform(WholeFromOne());
   command.add_option("--steps", flags.steps, "steps in all, those before --resume included")
-      ->check(WholeFromOne());
+      ->transform(WholeFromOne());
   command.add_flag("--no-shuffle", flags.no_shuffle, "take the samples in their order");
   command
       .add_option("--shuffle-block", flags.batches.shuffle_block,
                   "shuffle blocks of so many samples, which stay in order in them")
-      ->check(WholeFromOne());
+      ->transform(WholeFromOne());
   command
       .add_option("--shuffle-buffer", flags.batches.shuffle_buffer,
                   "draw each sample from so many that come next")
-      ->check(WholeFromOne());
+      ->transform(WholeFromOne());
   command.add_option("--num-parts", flags.batches.num_parts, "parts that the data is cut into")
-      ->check(WholeFromOne())
+      ->transform(WholeFromOne())
       ->capture_default_str();
   command
       .add_option(
           "--part-index", flags.batches.part_index,
           "the part that is trained on, from 0; default: the rank, and 0 with --data-parallel")
-      ->check(WholeFromZero());
+      ->transform(WholeFromZero());
   command.add_flag("--drop-last", flags.batches.drop_last,
                    "leave out the last batch of an epoch when it is not full");
   command.add_option(
@@ -210,7 +210,7 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
                   "their order")
       ->delimiter(',');
   command.add_option("--seed", flags.limits.seed, "seed of the order of samples and of random ops")
-      ->check(WholeFromZero())
+      ->transform(WholeFromZero())
       ->capture_default_str();
 }
 
@@ -225,7 +225,7 @@ void AddResultFlags(CLI::App& command, TrainFlags& flags) {
       ->allow_extra_args(false);
   command
       .add_option("--eval-every", flags.eval_every, "steps between evaluations; default: an epoch")
-      ->check(WholeFromOne());
+      ->transform(WholeFromOne());
   command.add_option("--log", flags.log, "write a line of CSV a step: step and fetches");
   command.add_option("--plot", flags.plot, "draw the fetches over the steps, as SVG");
   command.add_option("--save", flags.save,
@@ -234,9 +234,9 @@ void AddResultFlags(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--checkpoint-every", flags.checkpoint_every,
                   "steps between checkpoints; default: an epoch")
-      ->check(WholeFromOne());
+      ->transform(WholeFromOne());
   command.add_option("--keep", flags.keep, "checkpoints that are kept")
-      ->check(WholeFromOne())
+      ->transform(WholeFromOne())
       ->capture_default_str();
   command.add_flag("--resume", flags.resume, "go on from the newest checkpoint, if there is one");
   command.add_flag("--json", flags.json, "print one JSON object");

@@ -195,7 +195,7 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
     return command.add_option(name, value, help)->capture_default_str()->group(kSimGroup);
   };
   add("--schedule-seed", run.seed, "of the shuffle scheduler and of simulated delays")
-      ->check(WholeFromZero());
+      ->transform(WholeFromZero());
   add("--sim-memory", flags.memory, "of each device, as in 64M");
   command
       .add_flag("--sim-interleaved", flags.interleaved,
@@ -209,7 +209,7 @@ void AddSimFlags(CLI::App& command, RunFlags& run) {
   add("--sim-latency", flags.latency, "of each kernel and copy, as in 3us");
   add("--sim-lose-at", flags.lose_at,
       "each device breaks down for good at its n-th kernel or copy; 0: never")
-      ->check(WholeFromZero());
+      ->transform(WholeFromZero());
 }
 
 absl::StatusOr<SimOptions> MakeSimOptions(const RunFlags& run) {
@@ -257,11 +257,11 @@ void AddRunFlags(CLI::App& command, RunFlags& flags) {
       ->group(kRunGroup);
   command
       .add_option("--workers", flags.workers, "threads that run ops side by side (async, engine)")
-      ->check(CLI::Range(1, kMaxThreads))
+      ->transform(WholeBetween(1, kMaxThreads))
       ->capture_default_str()
       ->group(kRunGroup);
   command.add_option("--threads", flags.threads, "threads inside an op; 0: usable CPUs / workers")
-      ->check(CLI::Range(0, kMaxThreads))
+      ->transform(WholeBetween(0, kMaxThreads))
       ->capture_default_str()
       ->group(kRunGroup);
   command

@@ -160,7 +160,7 @@ void AddFeedFlags(CLI::App& command, FeedFlags& flags) {
   command.add_option("--max-file-memory", flags.max_file_memory,
                      "most that the arrays of one file of feeds may take, as in 512M; default 16G");
   command.add_option("--seed", flags.seed, "seed of random feeds and of random ops")
-      ->check(WholeFromZero())
+      ->transform(WholeFromZero())
       ->capture_default_str();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "tools/number_flag.h"
 
 namespace interp {
 
@@ -13,13 +14,13 @@ void AddPipelineFlags(CLI::App& command, PipelineFlags& flags) {
   command
       .add_option("--micro-batches", flags.micro_batches,
                   "parts of a batch that are computed one after another, before one update")
-      ->check(CLI::Range(1, kMaxMicroBatches))
+      ->transform(WholeBetween(1, kMaxMicroBatches))
       ->group(kGroup);
   command
       .add_option("--pipeline-stages", flags.stages,
                   "parts of the network, each on a device of its own; default: what op_device of "
                   "the ops says, with --pipeline-schedule, else 1")
-      ->check(CLI::Range(1, kMaxSegments))
+      ->transform(WholeBetween(1, kMaxSegments))
       ->group(kGroup);
   command
       .add_option("--pipeline-schedule", flags.schedule,
@@ -29,7 +30,7 @@ void AddPipelineFlags(CLI::App& command, PipelineFlags& flags) {
   command
       .add_option("--pipeline-chunks", flags.chunks,
                   "parts of the network on each stage, of interleaved; default 2")
-      ->check(CLI::Range(1, kMaxSegments))
+      ->transform(WholeBetween(1, kMaxSegments))
       ->group(kGroup);
   command
       .add_option("--pipeline-page", flags.page,

@@ -10,6 +10,7 @@
 #include "core/near_names.h"
 #include "core/usable_cpus.h"
 #include "tools/image_options.h"
+#include "tools/number_flag.h"
 #include "tools/option_list.h"
 
 namespace interp {
@@ -120,7 +121,7 @@ void AddRecordFlags(CLI::App& command, RecordFlags& flags) {
   command
       .add_option("--decode-threads", flags.decode_threads,
                   "threads that decode pictures; default: half of the CPUs")
-      ->check(CLI::Range(1, 1024));
+      ->transform(WholeBetween(1, 1024));
   command.add_flag("--skip-damaged", flags.skip_damaged,
                    "leave out what is damaged in .rec files, and count it");
 }

@@ -95,6 +95,13 @@ TEST(FlagsTest, WithoutRepeatNothingIsTimed) {
   }
 }
 
+TEST(FlagsTest, NumbersThatStartWithZeroAreDecimal) {
+  const CommandResult result = RunInterp(
+      {"run", kModel, "--params", kParams, "--feed", kImage, "--json", "--repeat", "010"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(result.out).at("runs"), 10);
+}
+
 TEST(FlagsTest, ResultsThatCannotBeWrittenAreToldBeforeAnyRun) {
   const TemporaryFolder folder;
   for (const auto& [flag, name] : {std::pair("--out", "none/y.npz"),
