@@ -40,7 +40,7 @@ struct GradientDef {
   // nobody wants are @EMPTY@, slots of such arguments alone are left out.
   std::vector<absl::string_view> outputs = {};
   // Gradients that are more than that: adds any number of ops. `inputs` and `outputs` are then
-  // empty.
+  // empty, or what is read and given where it adds ops.
   absl::Status (*make)(GradientMaker&) = nullptr;
   // The derivative is zero wherever it exists, or means nothing: no gradient passes the op
   // (comparisons, ranks, shapes, decoded paths).

@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/op_def.h"
 #include "kernels/control_flow/block_op.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp {
 namespace {
@@ -89,9 +90,7 @@ ArgIds WrittenGradients(GradientMaker& maker) {
 
 // As WhileGradOpMaker of Paddle has it.
 absl::Status MakeGradient(GradientMaker& maker) {
-  if (AttrReader(maker.op()).Bool("is_test", false)) {
-    return InvalidArgument("attribute 'is_test' is set: the loop keeps no trip for its gradient");
-  }
+  INTERP_RETURN_IF_ERROR(CheckInTraining(maker));
   const ArgIds wanted = WrittenGradients(maker);
   const ArgIds missing = MissingGradients(maker);
   std::vector<std::string> names;

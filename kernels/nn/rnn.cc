@@ -16,6 +16,7 @@
 #include "kernels/nn/rnn_shapes.h"
 #include "kernels/random/draw.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp::nn {
 namespace {
@@ -317,7 +318,8 @@ INTERP_REGISTER_OP(OpDef{
     .random = true,
     .gradient = {.inputs = {"Input", "PreState", "WeightList", "SequenceLength", "Out",
                             "DropoutState", "Reserve", "Out@GRAD", "State@GRAD"},
-                 .outputs = {"Input@GRAD", "PreState@GRAD", "WeightList@GRAD"}},
+                 .outputs = {"Input@GRAD", "PreState@GRAD", "WeightList@GRAD"},
+                 .make = AddTrainingGradient},
     .flops = Flops,
 });
 

@@ -13,6 +13,7 @@
 #include "kernels/recurrent/gru_layer.h"
 #include "kernels/recurrent/step_order.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp::recurrent {
 namespace {
@@ -105,7 +106,8 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, Gru<float>}, {DType::kFloat64, Gru<double>}},
     .gradient = {.inputs = {"Input", "H0", "Bias", "Weight", "BatchGate", "BatchResetHiddenPrev",
                             "BatchHidden", "Hidden", "Hidden@GRAD"},
-                 .outputs = {"H0@GRAD", "Input@GRAD", "Weight@GRAD", "Bias@GRAD"}},
+                 .outputs = {"H0@GRAD", "Input@GRAD", "Weight@GRAD", "Bias@GRAD"},
+                 .make = AddTrainingGradient},
     .flops = Flops,
 });
 

@@ -18,6 +18,7 @@
 #include "kernels/recurrent/lstm_layer.h"
 #include "kernels/recurrent/packed_weights.h"
 #include "kernels/util/flops.h"
+#include "kernels/util/gradient_op.h"
 
 namespace interp::recurrent {
 namespace {
@@ -168,7 +169,8 @@ INTERP_REGISTER_OP(OpDef{
     .kernels = {{DType::kFloat32, Lstm<float>}, {DType::kFloat64, Lstm<double>}},
     .gradient = {.inputs = {"Input", "H0", "C0", "Weight", "Bias", "Hidden", "Cell", "BatchGate",
                             "BatchCellPreAct", "Hidden@GRAD"},
-                 .outputs = {"Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "Bias@GRAD"}},
+                 .outputs = {"Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "Bias@GRAD"},
+                 .make = AddTrainingGradient},
     .flops = Flops,
 });
 
@@ -193,7 +195,8 @@ INTERP_REGISTER_OP(OpDef{
                             "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden",
                             "Projection@GRAD"},
                  .outputs = {"Input@GRAD", "H0@GRAD", "C0@GRAD", "Weight@GRAD", "ProjWeight@GRAD",
-                             "Bias@GRAD"}},
+                             "Bias@GRAD"},
+                 .make = AddTrainingGradient},
     .flops = Flops,
 });
 

@@ -10,6 +10,7 @@
 #include "kernels/nn/gemm.h"
 #include "kernels/sequence/lod.h"
 #include "kernels/sequence/sequence_pool_attrs.h"
+#include "kernels/util/gradient_op.h"
 #include "kernels/util/parallel_for.h"
 
 namespace interp {
@@ -196,7 +197,10 @@ absl::Status MakeGradient(GradientMaker& maker) {
   GradientDef gradient = {.inputs = {"X", "Out@GRAD"}, .outputs = {"X@GRAD"}};
   const Attr* const attr = maker.op().FindAttr("pooltype");
   const auto* const name = attr == nullptr ? nullptr : std::get_if<std::string>(&attr->value);
-  if (name != nullptr && *name == "MAX") gradient.inputs.push_back("MaxIndex");
+  if (name != nullptr && *name == "MAX") {
+    INTERP_RETURN_IF_ERROR(CheckInTraining(maker));
+    gradient.inputs.push_back("MaxIndex");
+  }
   maker.AddByTable(gradient);
   return absl::OkStatus();
 }

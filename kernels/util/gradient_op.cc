@@ -1,6 +1,9 @@
 #include "kernels/util/gradient_op.h"
 
 #include "absl/strings/strip.h"
+#include "core/attr_reader.h"
+#include "core/op_def.h"
+#include "core/status.h"
 
 namespace interp {
 
@@ -23,6 +26,18 @@ absl::Status AddGradientOp(GradientMaker& maker, absl::string_view type,
   }
   gradient.attrs = maker.op().attrs;
   return absl::OkStatus();
+}
+
+absl::Status AddTrainingGradient(GradientMaker& maker) {
+  INTERP_RETURN_IF_ERROR(CheckInTraining(maker));
+  maker.AddByTable(OpRegistry::Global().Find(maker.op().type)->gradient);
+  return absl::OkStatus();
+}
+
+absl::Status CheckInTraining(const GradientMaker& maker) {
+  if (!AttrReader(maker.op()).Bool("is_test", false)) return absl::OkStatus();
+  return InvalidArgument("attribute 'is_test' is set: the op keeps nothing for its gradient; ",
+                         "train the program as it was before clone(for_test=True)");
 }
 
 }  // namespace interp

@@ -1,4 +1,5 @@
-// Gradients that are another ordinary op: split's is concat, and so on.
+// Gradients that are another ordinary op, as that of split is concat, and gradients of ops that
+// keep something for them in training alone.
 #pragma once
 
 #include <initializer_list>
@@ -20,5 +21,12 @@ struct GradientOpSlot {
 absl::Status AddGradientOp(GradientMaker& maker, absl::string_view type,
                            std::initializer_list<GradientOpSlot> inputs,
                            std::initializer_list<GradientOpSlot> outputs);
+
+// A GradientDef::make: adds the gradient op that the table beside it describes. Error:
+// InvalidArgument where attribute is_test is set, as the op then keeps nothing for its gradient.
+absl::Status AddTrainingGradient(GradientMaker& maker);
+
+// That error alone.
+absl::Status CheckInTraining(const GradientMaker& maker);
 
 }  // namespace interp

@@ -1,4 +1,5 @@
-// What AppendBackward refuses, since the gradient would read another value than the op did.
+// What AppendBackward refuses: gradients that would read the steps of another trip, or what the op
+// has not kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,28 +40,6 @@ std::string Loop(const std::string& vars, const std::string& carried, const std:
       "  increment(X=i) -> (Out=i) {step=1.0}\n  less_than(X=i, Y=n) -> (Out=go)\n");
 }
 
-// Only `increment` has a gradient that counts back.
-TEST(GradientRefusalTest, OfAFloatThatALoopScalesInPlace) {
-  EXPECT_THAT(BackwardOf(Loop("  var t float64[1] stop_gradient\n  var row float64[1,2]\n"
-                              "  fill_constant() -> (Out=t) {shape=[1], dtype=6, value=1.0}\n",
-                              "t",
-                              "  scale(X=t) -> (Out=t) {scale=0.5}\n"
-                              "  gather(X=w, Index=i) -> (Out=row)\n"
-                              "  elementwise_mul(X=row, Y=t) -> (Out=y)\n")),
-              kWrittenAgain);
-}
-
-TEST(GradientRefusalTest, OfAnIndexThatATripHasWrittenBefore) {
-  const std::string outside = "  var at int64[1] stop_gradient\n";
-  const std::string fill = "  fill_constant() -> (Out=at) {shape=[1], dtype=3, value=3.0}\n";
-  const std::string gather = "  gather(X=w, Index=at) -> (Out=y)\n";
-  EXPECT_THAT(BackwardOf(Loop(outside + fill, "at", "  assign(X=i) -> (Out=at)\n" + gather)),
-              kWrittenAgain);
-  // What the trip started with is kept.
-  EXPECT_THAT(BackwardOf(Loop(outside + fill, "at", gather + "  assign(X=i) -> (Out=at)\n")),
-              IsOk());
-}
-
 // Only the last trip's steps are left.
 TEST(GradientRefusalTest, OfABranchWhoseStepsLieOutsideItsLoop) {
   const std::string branch =
@@ -78,24 +57,33 @@ TEST(GradientRefusalTest, OfABranchWhoseStepsLieOutsideItsLoop) {
   EXPECT_THAT(BackwardOf(with("  var inner step_scopes\n", "")), kWrittenAgain);
 }
 
-// In test mode it leaves its averages as they are, not X.
-TEST(GradientRefusalTest, OfABatchNormOfRunningAveragesInPlace) {
-  const auto with = [](absl::string_view y) {
-    return absl::StrCat(
-        "block 0\n  var w float64[2,3] persistable param\n  var v float64[2,3]\n"
-        "  var y float64[2,3]\n  var s float64[3] persistable param\n"
-        "  var b float64[3] persistable param\n"
-        "  var m float64[3] persistable\n  var n float64[3] persistable\n"
-        "  var sm float64[3]\n  var sv float64[3]\n  var loss float64[1]\n"
-        "  sin(X=w) -> (Out=v)\n"
-        "  batch_norm(X=v, Scale=s, Bias=b, Mean=m, Variance=n) -> (Y=",
-        y,
-        ", MeanOut=m, VarianceOut=n, SavedMean=sm, SavedVariance=sv) {use_global_stats=true}\n"
-        "  mean(X=",
-        y, ") -> (Out=loss)\n");
-  };
-  EXPECT_THAT(BackwardOf(with("y")), IsOk());
-  EXPECT_THAT(BackwardOf(with("v")), kWrittenAgain);
+std::string KeptInTraining(const std::string& op, const std::string& attrs) {
+  return absl::StrCat(
+      "block 0\n  var w float64[2,4] persistable param lod=1\n  var a float64[4,4]\n"
+      "  var b float64[1,4]\n  var h float64[2,4]\n  var kept float64[2,4]\n"
+      "  var more float64[2,4]\n  var mask uint8[2,4]\n  var loss float64[1]\n  ",
+      op, attrs, "}\n  mean(X=h) -> (Out=loss)\n");
+}
+
+TEST(GradientRefusalTest, OfWhatATestDoesNotKeep) {
+  const auto kKeepsNothing = FailsWith(absl::StatusCode::kInvalidArgument, "keeps nothing");
+  const std::string max = "sequence_pool(X=w) -> (Out=h, MaxIndex=kept) {pooltype=\"MAX\"";
+  const std::string sum = "sequence_pool(X=w) -> (Out=h) {pooltype=\"SUM\"";
+  const std::string gru =
+      "gru(Input=w, Weight=a) -> (Hidden=h, BatchGate=kept, BatchResetHiddenPrev=more) {"
+      "origin_mode=false";
+  const std::string lstm =
+      "lstm(Input=w, Weight=a, Bias=b) -> (Hidden=h, BatchGate=kept, BatchCellPreAct=more) {"
+      "use_peepholes=false";
+  const std::string rnn =
+      "rnn(Input=w, PreState=b, WeightList=[a, a, b, b]) -> (Out=h, DropoutState=mask, "
+      "Reserve=kept, State=more) {"
+      "mode=\"RNN_TANH\"";
+  for (const std::string& op : {max, gru, lstm, rnn}) {
+    EXPECT_THAT(BackwardOf(KeptInTraining(op, ", is_test=true")), kKeepsNothing) << op;
+    EXPECT_THAT(BackwardOf(KeptInTraining(op, ", is_test=false")), IsOk()) << op;
+  }
+  EXPECT_THAT(BackwardOf(KeptInTraining(sum, ", is_test=true")), IsOk());
 }
 
 }  // namespace
