@@ -50,9 +50,10 @@ class BlockBackward {
         outcomes_(outcomes),
         block_(block),
         gradient_block_(gradient_block),
+        notes_(block),
         sums_(context, block, gradient_block),
-        versions_(context, block, in_loop, caller),
-        branches_(context, block, sums_, versions_) {}
+        versions_(context, block, in_loop, caller, notes_),
+        branches_(context, block, sums_, versions_, notes_) {}
 
   // Where gradients that come from outside, and that of the loss, are set before Run.
   GradientSums& sums() { return sums_; }
@@ -77,10 +78,10 @@ class BlockBackward {
     }
   }
 
-  // Puts what was made where it belongs. `sources` get op_role_var.
-  void Finish(const std::vector<VarId>& sources) {
-    branches_.Finish();
-    sums_.Finish(sources);
+  // Puts what was made where it belongs.
+  void Finish() {
+    notes_.Finish(context_.program);
+    sums_.Finish();
   }
 
  private:
@@ -94,14 +95,7 @@ class BlockBackward {
         inner < 0 ? ArgumentsOf(op.outputs) : WrittenBy(context_, op, inner);
     const auto has = [this](VarId id) { return sums_.Has(id); };
     if (!none && std::none_of(outputs.begin(), outputs.end(), has)) {
-      if (!versions_.UndoesUpdate(op, index)) return absl::OkStatus();
-      INTERP_ASSIGN_OR_RETURN(std::vector<Op> made, MakeOps(*def, op, -1));
-      const std::vector<VarId> counter = ArgumentsOf(op.outputs);
-      for (Op& undo : made) {
-        if (ArgumentsOf(undo.outputs) == counter) versions_.Undo(counter, index);
-        sums_.Append(std::move(undo), {}, [](VarId) { return false; });
-      }
-      return absl::OkStatus();
+      return versions_.UndoesUpdate(op, index) ? AddUndo(*def, op, index) : absl::OkStatus();
     }
     if (none || (inner < 0 && !AnyInputDepends(op))) {
       Forget(outputs);
@@ -111,8 +105,21 @@ class BlockBackward {
       return Unimplemented("has no gradient, and the loss depends on parameters through it; ",
                            "name its outputs among those without gradient, or its parameters");
     }
+    if (versions_.PassesCounting(op)) return AddUndo(*def, op, index);
     if (inner < 0) return AddOps(*def, op, index, -1, outputs);
     return DifferentiateBlock(*def, std::move(op), index, inner, outputs);
+  }
+
+  // An op that counts in place, and whose gradient brings the counter back. Gradients of the
+  // counter pass it as they are.
+  absl::Status AddUndo(const OpDef& def, const Op& op, size_t index) {
+    INTERP_ASSIGN_OR_RETURN(std::vector<Op> made, MakeOps(def, op, -1));
+    const std::vector<VarId> counter = ArgumentsOf(op.outputs);
+    for (Op& undo : made) {
+      if (ArgumentsOf(undo.outputs) == counter) versions_.Undo(counter, index);
+      sums_.Append(std::move(undo), {}, [](VarId) { return false; });
+    }
+    return absl::OkStatus();
   }
 
   // An op that runs block `inner`.
@@ -207,7 +214,7 @@ class BlockBackward {
       return -1;
     }
     backward.EndActivation(ArgumentsOf(op.inputs), common.saves_captures);
-    backward.Finish({});
+    backward.Finish();
     outcomes_.rows[added] = backward.sums().rows();
     return added;
   }
@@ -229,7 +236,7 @@ class BlockBackward {
   absl::Status AddOps(const OpDef& def, const Op& op, size_t index, int32_t gradient_block,
                       const std::vector<VarId>& outputs) {
     INTERP_ASSIGN_OR_RETURN(std::vector<Op> made, MakeOps(def, op, gradient_block));
-    for (const Op& gradient : made) INTERP_RETURN_IF_ERROR(versions_.Check(gradient, op, index));
+    for (Op& gradient : made) INTERP_RETURN_IF_ERROR(versions_.ReadVersions(gradient, op, index));
     absl::flat_hash_set<VarId> read;
     for (const Op& gradient : made) {
       for (const VarId id : ArgumentsOf(gradient.inputs)) read.insert(id);
@@ -258,6 +265,7 @@ class BlockBackward {
   Outcomes& outcomes_;
   const int32_t block_;
   const int32_t gradient_block_;
+  ForwardNotes notes_;
   GradientSums sums_;
   ForwardVersions versions_;
   SkippedBranches branches_;
@@ -392,6 +400,10 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
   INTERP_ASSIGN_OR_RETURN(std::vector<VarId> sources,
                           FindAll(program, options.sources, "the sources"));
   if (sources.empty()) sources = Parameters(program);
+  if (sources.empty()) {
+    return InvalidArgument("the program has no parameter to train: expected one without the mark ",
+                           "stop_gradient");
+  }
   INTERP_ASSIGN_OR_RETURN(GradientFlow flow,
                           FindGradientFlow(program, ops, loss, sources, blocked));
   // Not before it is known that each block is run by one op.
@@ -414,12 +426,12 @@ absl::StatusOr<BackwardProgram> AppendBackward(Program program, const BackwardOp
   Outcomes outcomes;
   BlockBackward backward(context, outcomes, /*block=*/0, /*gradient_block=*/0, /*in_loop=*/false,
                          /*caller=*/{});
+  backward.sums().SetSources(sources);
   backward.sums().Set(FillLossGradient(program, *context.declarations.FindLocal(0, loss)), loss);
   INTERP_RETURN_IF_ERROR(backward.Run());
-  backward.Finish(sources);
+  backward.Finish();
   BackwardProgram result;
-  for (const VarId source : sources) {
-    if (!backward.sums().Has(source)) continue;
+  for (const VarId source : backward.sums().given()) {
     result.gradients.push_back(
         {.source = source, .gradient = program.Find(GradientName(program.NameOf(source)))});
   }

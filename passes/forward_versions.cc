@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/attr_reader.h"
+#include "core/edit_op.h"
+#include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/op_effects.h"
 
@@ -63,12 +66,13 @@ std::vector<VarId> WrittenBy(BackwardContext& context, const Op& op, int32_t inn
 }
 
 ForwardVersions::ForwardVersions(BackwardContext& context, int32_t block, bool in_loop,
-                                 const Caller& caller)
+                                 const Caller& caller, ForwardNotes& notes)
     : context_(context),
       block_(block),
       in_loop_(in_loop),
       parent_(caller.parent),
-      position_(caller.position) {
+      position_(caller.position),
+      notes_(notes) {
   const size_t num_ops = context.program.blocks[block].ops.size();
   for (size_t i = 0; i < num_ops; ++i) NoteWrites(i);
   if (in_loop) updated_ = UpdatedInPlace(context.program.blocks[block]);
@@ -131,19 +135,45 @@ bool ForwardVersions::HasValueBefore(VarId id, size_t index) {
   return local->persistable || local->need_check_feed;
 }
 
-absl::Status ForwardVersions::Check(const Op& gradient, const Op& forward, size_t index) {
+bool ForwardVersions::PassesCounting(const Op& op) const { return IsCounting(op); }
+
+absl::Status ForwardVersions::ReadVersions(Op& gradient, const Op& forward, size_t index) {
   const OpDef* def = context_.ops.Find(gradient.type);
-  for (const Slot& slot : gradient.inputs) {
+  for (Slot& slot : gradient.inputs) {
     const int position = def == nullptr ? -1 : def->InputIndex(slot.name);
     if (position >= 0 && (def->inputs[position].flags & kNoNeedBuffer) != 0) continue;
     if (IsListedOnly(gradient, slot.name)) continue;
-    for (const VarId id : slot.args) {
+    for (VarId& id : slot.args) {
       const bool outside = context_.declarations.FindLocal(block_, id) == nullptr;
-      INTERP_RETURN_IF_ERROR(block_ != 0 && outside ? CheckOutside(forward, slot.name, id, index)
-                                                    : CheckLater(forward, slot.name, id, index));
+      const absl::Status same = block_ != 0 && outside ? CheckOutside(forward, slot.name, id, index)
+                                                       : CheckLater(forward, slot.name, id, index);
+      if (same.ok()) continue;
+      const Var* const var = context_.declarations.Find(block_, id);
+      if (var == nullptr || var->kind != VarKind::kLodTensor) return same;
+      id = CopyAt(id, forward.FindOutput(slot.name) != nullptr ? index + 1 : index);
     }
   }
   return absl::OkStatus();
+}
+
+// A copy of what the variable is before op `position`.
+VarId ForwardVersions::CopyAt(VarId id, size_t position) {
+  const auto [copy, added] = copies_.try_emplace({id, position}, -1);
+  if (!added) return copy->second;
+  std::string name = absl::StrCat(context_.program.NameOf(id), "@BEFORE@", position);
+  while (context_.program.Find(name) >= 0) name += "_";
+  const Var* const like = context_.declarations.Find(block_, id);
+  Var var = {.dtype = like->dtype, .dims = like->dims, .lod_level = like->lod_level};
+  copy->second = var.id = context_.program.Intern(name);
+  var.stop_gradient = true;
+  context_.declarations.Add(block_, std::move(var));
+  Op op;
+  op.type = "assign";
+  AddInput(op, "X", {id});
+  AddOutput(op, "Out", {copy->second});
+  SetRole(op, kForwardRole);
+  notes_.AddBefore(position, std::move(op));
+  return copy->second;
 }
 
 // No op writes the variable after op `index` has used it.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,6 +11,7 @@
 #include "core/program.h"
 #include "core/status.h"
 #include "passes/backward_context.h"
+#include "passes/forward_notes.h"
 
 namespace interp {
 
@@ -27,11 +29,13 @@ class ForwardVersions {
     size_t position = 0;
   };
   // `in_loop`: the op that runs the block keeps what its trips found (SubBlock::saves_captures).
-  ForwardVersions(BackwardContext& context, int32_t block, bool in_loop, const Caller& caller);
+  ForwardVersions(BackwardContext& context, int32_t block, bool in_loop, const Caller& caller,
+                  ForwardNotes& notes);
 
-  // What a gradient of op `index`, `forward`, reads of the forward part is to be as it was at the
-  // op. Errors: InvalidArgument names the op that writes it again.
-  absl::Status Check(const Op& gradient, const Op& forward, size_t index);
+  // Lets a gradient of op `index`, `forward`, read what it reads of the forward part as it was at
+  // the op: what is written again is copied there. Errors: InvalidArgument names the op that writes
+  // again what is no tensor.
+  absl::Status ReadVersions(Op& gradient, const Op& forward, size_t index);
 
   // From here on the variables are what they were before op `index` wrote them.
   void Undo(const std::vector<VarId>& vars, size_t index);
@@ -41,6 +45,8 @@ class ForwardVersions {
   // it was: the gradient of `increment` counts down. Outside of loops only a counter whose earlier
   // values gradients may ask for does so.
   bool UndoesUpdate(const Op& op, size_t index);
+  // The same of an op that gradients pass: they stay as they are.
+  bool PassesCounting(const Op& op) const;
 
   // Whether the variable has a value when op `index` starts.
   bool HasValueBefore(VarId id, size_t index);
@@ -51,6 +57,7 @@ class ForwardVersions {
   absl::Status CheckLater(const Op& forward, const std::string& slot, VarId id, size_t index) const;
   absl::Status CheckOutside(const Op& forward, const std::string& slot, VarId id, size_t index);
   absl::Status WritesAgain(VarId id, size_t writer) const;
+  VarId CopyAt(VarId id, size_t position);
   const ForwardVersions* KeeperOf(VarId id) const;
   bool Declares(VarId id) const { return context_.declarations.FindLocal(block_, id) != nullptr; }
   const std::vector<size_t>& WritersOf(VarId id) const;
@@ -60,12 +67,14 @@ class ForwardVersions {
   const bool in_loop_;
   const ForwardVersions* const parent_;
   const size_t position_;  // in the parent's block
+  ForwardNotes& notes_;
   // Positions of the ops that write a variable, but those whose gradients have undone it.
   absl::flat_hash_map<VarId, std::vector<size_t>> writers_;
   // Of a loop's trip: what an op has as input and output.
   absl::flat_hash_set<VarId> updated_;
   // Positions of the first ops on the path to the loss that read a variable.
   absl::flat_hash_map<VarId, size_t> first_reads_;
+  absl::flat_hash_map<std::pair<VarId, size_t>, VarId> copies_;  // of variables before ops
 };
 
 }  // namespace interp

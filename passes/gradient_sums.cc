@@ -26,12 +26,16 @@ void GradientSums::MarkRows(VarId gradient, bool is_rows) {
   }
 }
 
-bool GradientSums::IsWritten(VarId var) const {
-  const VarId plain = context_.GradientOf(var);
-  return std::any_of(ops_.begin(), ops_.end(), [&](const Op& op) {
+bool GradientSums::IsWritten(VarId var) const { return LastWriter(context_.GradientOf(var)) >= 0; }
+
+// The last op that writes to the name; -1 for none.
+int GradientSums::LastWriter(VarId gradient) const {
+  const auto writes = [gradient](const Op& op) {
     const std::vector<VarId> outputs = ArgumentsOf(op.outputs);
-    return std::find(outputs.begin(), outputs.end(), plain) != outputs.end();
-  });
+    return std::find(outputs.begin(), outputs.end(), gradient) != outputs.end();
+  };
+  const auto last = std::find_if(ops_.rbegin(), ops_.rend(), writes);
+  return static_cast<int>(ops_.rend() - last) - 1;
 }
 
 GradientSums::Part GradientSums::Push(Op op) {
@@ -40,12 +44,22 @@ GradientSums::Part GradientSums::Push(Op op) {
 }
 
 void GradientSums::Forget(VarId var) {
-  if (context_.IsTensor(block_, var)) gradients_.erase(var);
+  if (!context_.IsTensor(block_, var)) return;
+  if (Has(var) && is_source_.contains(var)) {
+    AddUp(var);
+    overwritten_.insert(var);
+  }
+  gradients_.erase(var);
 }
 
-void GradientSums::Finish(const std::vector<VarId>& sources) {
+void GradientSums::SetSources(const std::vector<VarId>& sources) {
+  sources_ = sources;
+  is_source_ = {sources.begin(), sources.end()};
+}
+
+void GradientSums::Finish() {
   AddLastSums();
-  for (const VarId source : sources) NoteSource(source);
+  for (const VarId source : sources_) NoteSource(source);
   for (const Op& op : ops_) Declare(op);
   std::vector<Op>& to = context_.program.blocks[gradient_block_].ops;
   for (Op& op : ops_) to.push_back(std::move(op));
@@ -197,9 +211,17 @@ void GradientSums::AddLastSums() {
 // The op that gives the whole gradient says whose it is.
 void GradientSums::NoteSource(VarId source) {
   const auto parts = gradients_.find(source);
-  if (parts == gradients_.end() || parts->second.empty() || parts->second[0].op < 0) return;
-  const auto sum = sum_of_.find(source);
-  Op& op = ops_[sum != sum_of_.end() ? sum->second : moved_[parts->second[0].op]];
+  int position = -1;
+  if (parts == gradients_.end() || parts->second.empty()) {
+    if (overwritten_.contains(source)) position = LastWriter(context_.GradientOf(source));
+  } else if (const auto sum = sum_of_.find(source); sum != sum_of_.end()) {
+    position = sum->second;
+  } else if (parts->second[0].op >= 0) {
+    position = moved_[parts->second[0].op];
+  }
+  if (position < 0) return;
+  given_.push_back(source);
+  Op& op = ops_[position];
   std::vector<std::string> names;
   if (const Attr* attr = op.FindAttr("op_role_var"); attr != nullptr) {
     names = std::get<std::vector<std::string>>(attr->value);

@@ -56,8 +56,10 @@ class GradientSums {
   void Append(Op made, const absl::flat_hash_map<VarId, VarId>& wanted,
               absl::FunctionRef<bool(VarId)> makes_rows);
   // Earlier versions of the variable have nothing to do with what comes later. An op that writes an
-  // array changes one element and leaves the others.
+  // array changes one element and leaves the others. Of a source the gradient that is forgotten
+  // stays under its plain name, for want of one of an earlier version.
   void Forget(VarId var);
+  void SetSources(const std::vector<VarId>& sources);
 
   // Makes the gradient of a variable one value under its plain name.
   void AddUp(VarId var);
@@ -68,8 +70,10 @@ class GradientSums {
   Op ZerosLike(VarId var);
 
   // Adds the sums that are still due, declares all gradients and moves the ops into the gradient
-  // block. `sources` get op_role_var.
-  void Finish(const std::vector<VarId>& sources);
+  // block. Sources get op_role_var.
+  void Finish();
+  // The sources that have a gradient. REQUIRES: Finish has run.
+  const std::vector<VarId>& given() const { return given_; }
 
  private:
   Op Sum(VarId var, const std::vector<Part>& parts);
@@ -77,6 +81,7 @@ class GradientSums {
   void AddPart(VarId var, Part part);
   bool KeepsPlainName(const Part& part, VarId var);
   void AddLastSums();
+  int LastWriter(VarId gradient) const;
   void NoteSource(VarId source);
   void Declare(const Op& op);
   void DeclareGradient(VarId id, VarId var);
@@ -89,6 +94,10 @@ class GradientSums {
   // differentiated see.
   absl::flat_hash_map<VarId, std::vector<Part>> gradients_;
   absl::flat_hash_set<VarId> incoming_;
+  std::vector<VarId> sources_;
+  absl::flat_hash_set<VarId> is_source_;
+  absl::flat_hash_set<VarId> overwritten_;  // sources of which a later version has a gradient
+  std::vector<VarId> given_;
   absl::flat_hash_set<VarId> rows_;
   std::vector<int> moved_;                  // positions of ops after AddLastSums
   absl::flat_hash_map<VarId, int> sum_of_;  // and of the sums it added

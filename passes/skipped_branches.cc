@@ -74,24 +74,8 @@ VarId SkippedBranches::NoteTaken(VarId condition, size_t index) {
   SetAttr(cast, "in_dtype", static_cast<int32_t>(DType::kBool));
   SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kInt32));
   SetRole(cast, kForwardRole);
-  noted_.emplace_back(index, std::move(cast));
+  notes_.AddBefore(index, std::move(cast));
   return taken;
-}
-
-void SkippedBranches::Finish() {
-  if (noted_.empty()) return;
-  std::vector<Op>& ops = context_.program.blocks[block_].ops;
-  std::vector<Op> all;
-  all.reserve(ops.size() + noted_.size());
-  auto next = noted_.rbegin();
-  for (size_t i = 0; i < ops.size(); ++i) {
-    for (; next != noted_.rend() && next->first == i; ++next) {
-      all.push_back(std::move(next->second));
-    }
-    all.push_back(std::move(ops[i]));
-  }
-  ops = std::move(all);
-  noted_.clear();
 }
 
 }  // namespace interp

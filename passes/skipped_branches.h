@@ -2,11 +2,11 @@
 // where it does not.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "core/program.h"
 #include "passes/backward_context.h"
+#include "passes/forward_notes.h"
 #include "passes/forward_versions.h"
 #include "passes/gradient_sums.h"
 
@@ -17,8 +17,8 @@ namespace interp {
 class SkippedBranches {
  public:
   SkippedBranches(BackwardContext& context, int32_t block, GradientSums& sums,
-                  ForwardVersions& versions)
-      : context_(context), block_(block), sums_(sums), versions_(versions) {}
+                  ForwardVersions& versions, ForwardNotes& notes)
+      : context_(context), block_(block), sums_(sums), versions_(versions), notes_(notes) {}
 
   // The variables that the block of op `index` overwrites where it runs, and that are what they
   // were before, with their gradients, where it does not. Each of those gradients is one value
@@ -30,9 +30,6 @@ class SkippedBranches {
   // later.
   GradientSums::Part PassAround(const Op& op, size_t index, VarId var);
 
-  // Puts what was noted into the forward part, whose ops move.
-  void Finish();
-
  private:
   VarId NoteTaken(VarId condition, size_t index);
 
@@ -40,8 +37,7 @@ class SkippedBranches {
   const int32_t block_;
   GradientSums& sums_;
   ForwardVersions& versions_;
-  // Ops to put before those at these positions of the forward part, which go down.
-  std::vector<std::pair<size_t, Op>> noted_;
+  ForwardNotes& notes_;
 };
 
 }  // namespace interp
