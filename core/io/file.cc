@@ -50,7 +50,7 @@ absl::StatusOr<OpenFile> OpenForReading(const std::string& path, int flags, stru
 absl::StatusOr<std::string> ResolveLinks(const std::string& path) {
   constexpr int kMostLinks = 40;  // as Linux follows
   std::filesystem::path target = path;
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i <= kMostLinks; ++i) {
     std::error_code error;
     const std::filesystem::path link = std::filesystem::read_symlink(target, error);
     if (error) return target.string();
