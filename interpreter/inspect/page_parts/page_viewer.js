@@ -74,11 +74,15 @@ class PageViewer {
     const parts = /^#(?:b=(\d+)(?:&|$))?(?:i=(\d+)|v=(.+))?$/.exec(hash);
     if (parts === null || hash === '#') return {};
     const [block, id, name] = parts.slice(1);
-    return {
-      block: Number(block ?? 0), whole: block !== undefined,
-      id: id === undefined ? undefined : Number(id),
-      name: name === undefined ? undefined : decodeURIComponent(name),
-    };
+    try {
+      return {
+        block: Number(block ?? 0), whole: block !== undefined,
+        id: id === undefined ? undefined : Number(id),
+        name: name === undefined ? undefined : decodeURIComponent(name),
+      };
+    } catch {
+      return {};  // a name that is no URI's
+    }
   }
 
   search(query) {
