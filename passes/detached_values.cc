@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "passes/copy_beside.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
@@ -39,18 +41,25 @@ class Follower {
     for (size_t b = 0; b < program.blocks.size(); ++b) NoteBlock(static_cast<int32_t>(b));
   }
 
-  void Run() {
+  absl::Status Run() {
     for (size_t b = 0; b < program_.blocks.size(); ++b) {
       const std::vector<Op>& ops = program_.blocks[b].ops;
       for (size_t i = 0; i < ops.size(); ++i) {
         if (Shares(ops[i])) Follow({static_cast<int32_t>(b), static_cast<int64_t>(i)});
       }
     }
+    if (repeated_ > kMostRepeated) {
+      return InvalidArgument("share_data is to be repeated more than ", kMostRepeated,
+                             " times for what is written behind it");
+    }
     for (size_t b = 0; b < program_.blocks.size(); ++b) Insert(static_cast<int32_t>(b));
+    return absl::OkStatus();
   }
 
  private:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  // Loops that write many variables, each shared many times, multiply.
+  static constexpr int64_t kMostRepeated = int64_t{1} << 20;
 
   struct Place {
     int32_t block = VarUse::kNowhere;
@@ -128,39 +137,92 @@ class Follower {
     if (x == out || !one_place || names_[out].writes.size() != 1) return;
     if (names_[x].named || names_[out].named) return;
     names_[out].root = x;
-    const int64_t end = EndOfSharing(x, place);
-    const int64_t last_read = LastRead(out, place.block);
-    for (const Write& write : names_[x].writes) {
-      const std::optional<int64_t> position = PositionIn(place.block, write.place);
-      if (!position.has_value() || *position <= place.position || *position >= end) continue;
-      // The next trip may read what this one writes.
-      const bool within = write.place.block != place.block;
-      if (IsGradient(write.place.block) || *position >= last_read + (within ? 1 : 0)) continue;
-      const Op& writer = program_.blocks[write.place.block].ops[write.place.position];
-      added_[write.place.block].push_back(
-          {write.place.position, CopyBeside(writer, "share_data", x, out)});
+    const Timeline& timeline = TimelineOf(x, place.block);
+    Sharing sharing = {.x = x,
+                       .out = out,
+                       .block = place.block,
+                       .begin = place.position,
+                       .end = timeline.EndOf(place.position)};
+    for (const int64_t read : ReadsOf(out, place.block)) Feed(timeline, read, sharing);
+  }
+
+  // What changes a variable, by the position of an op in the block that declares it. Either the op
+  // writes, or blocks that it runs do.
+  struct Timeline {
+    std::vector<int64_t> positions = {};          // ascending, no two alike
+    std::vector<std::vector<Place>> writes = {};  // by index into `positions`
+    std::vector<int64_t> rebinds = {};            // positions, ascending
+
+    int64_t EndOf(int64_t begin) const {
+      const auto it = std::upper_bound(rebinds.begin(), rebinds.end(), begin);
+      return it == rebinds.end() ? kNever : *it;
     }
+  };
+  struct Sharing {
+    VarId x = -1;
+    VarId out = -1;
+    int32_t block = 0;
+    int64_t begin = 0;
+    int64_t end = 0;
+    int64_t seen = -1;  // index of the last writes that a read has seen
+  };
+
+  const Timeline& TimelineOf(VarId x, int32_t block) {
+    const auto [it, is_new] = timelines_.try_emplace(x);
+    Timeline& timeline = it->second;
+    if (!is_new) return timeline;
+    std::map<int64_t, std::vector<Place>> writes;
+    for (const Write& write : names_[x].writes) {
+      const std::optional<int64_t> position = PositionIn(block, write.place);
+      if (!position.has_value()) continue;
+      writes[*position].push_back(write.place);
+      if (write.rebinds) timeline.rebinds.push_back(*position);
+    }
+    std::sort(timeline.rebinds.begin(), timeline.rebinds.end());
+    for (auto& [position, places] : writes) {
+      timeline.positions.push_back(position);
+      timeline.writes.push_back(std::move(places));
+    }
+    return timeline;
+  }
+
+  // Positions, ascending. What is persistable is read in the end.
+  std::vector<int64_t> ReadsOf(VarId out, int32_t block) const {
+    std::vector<int64_t> reads;
+    for (const Place read : names_[out].reads) {
+      if (const std::optional<int64_t> position = PositionIn(block, read)) {
+        reads.push_back(*position);
+      }
+    }
+    if (names_[out].persistable) reads.push_back(kNever - 1);
+    std::sort(reads.begin(), reads.end());
+    return reads;
+  }
+
+  // Repeats the share_data behind what a read may see: the last write of the block itself, and the
+  // later ones of blocks that ops run, which may not run. A block that reads may see what its trip
+  // before has written.
+  void Feed(const Timeline& timeline, int64_t read, Sharing& sharing) {
+    const std::vector<int64_t>& positions = timeline.positions;
+    int64_t i = std::upper_bound(positions.begin(), positions.end(), read) - positions.begin() - 1;
+    for (const int64_t seen = sharing.seen; i > seen && positions[i] > sharing.begin; --i) {
+      if (positions[i] >= sharing.end) continue;
+      const bool within = timeline.writes[i].front().block != sharing.block;
+      if (positions[i] == read && !within) continue;
+      for (const Place write : timeline.writes[i]) RepeatBehind(write, sharing);
+      sharing.seen = std::max(sharing.seen, i);
+      if (!within) return;
+    }
+  }
+
+  void RepeatBehind(Place write, const Sharing& sharing) {
+    if (IsGradient(write.block) || ++repeated_ > kMostRepeated) return;
+    const Op& writer = program_.blocks[write.block].ops[write.position];
+    added_[write.block].push_back(
+        {write.position, CopyBeside(writer, "share_data", sharing.x, sharing.out)});
   }
 
   bool IsGradient(int32_t block) const { return program_.blocks[block].forward_block_idx > 0; }
-
-  int64_t EndOfSharing(VarId x, Place place) const {
-    int64_t end = kNever;
-    for (const Write& write : names_[x].writes) {
-      const std::optional<int64_t> position = PositionIn(place.block, write.place);
-      if (write.rebinds && position.value_or(-1) > place.position) end = std::min(end, *position);
-    }
-    return end;
-  }
-
-  int64_t LastRead(VarId out, int32_t block) const {
-    if (names_[out].persistable) return kNever - 1;
-    int64_t last = -1;
-    for (const Place read : names_[out].reads) {
-      last = std::max(last, PositionIn(block, read).value_or(-1));
-    }
-    return last;
-  }
 
   void Insert(int32_t block) {
     std::vector<Addition>& added = added_[block];
@@ -189,12 +251,14 @@ class Follower {
   std::vector<Name> names_;                   // by VarId
   std::vector<Place> callers_;                // by block: the op that runs it
   std::vector<std::vector<Addition>> added_;  // by block
+  absl::flat_hash_map<VarId, Timeline> timelines_;
+  int64_t repeated_ = 0;
 };
 
 }  // namespace
 
 absl::StatusOr<Program> FollowDetachedValues(Program program, const PassContext& context) {
-  if (HasShares(program)) Follower(program, context.ops).Run();
+  if (HasShares(program)) INTERP_RETURN_IF_ERROR(Follower(program, context.ops).Run());
   return program;
 }
 
