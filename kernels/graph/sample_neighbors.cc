@@ -81,8 +81,9 @@ void ChooseByWeight(const RandomStream& random, int64_t size, const float* weigh
                     std::vector<int64_t>& edges) {
   std::vector<std::pair<double, int64_t>> order;
   for (size_t i = 0; i < edges.size(); ++i) {
-    const double key = -std::log(OpenUnit(random.Word(i))) / weights[edges[i]];
-    order.emplace_back(key > 0 ? key : std::numeric_limits<double>::infinity(), edges[i]);
+    const double weight = weights[edges[i]];
+    const double key = -std::log(OpenUnit(random.Word(i))) / weight;
+    order.emplace_back(weight > 0 ? key : std::numeric_limits<double>::infinity(), edges[i]);
   }
   std::partial_sort(order.begin(), order.begin() + size, order.end());
   for (int64_t i = 0; i < size; ++i) edges[i] = order[i].second;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "core/op_def.h"
 #include "kernels/util/arithmetic.h"
@@ -86,8 +87,8 @@ absl::Status CheckNumerics(KernelContext& ctx) {
   const std::string text = absl::StrFormat(
       "[op=%s, tensor=%s, dtype=%s], numel=%d, num_nan=%d, num_inf=%d, num_zero=%d, max=%e, "
       "min=%e, mean=%e",
-      attrs.op, attrs.variable, Name(tensor.dtype), n, found.nans, found.infinities, found.zeros,
-      found.largest, found.smallest, mean);
+      absl::Utf8SafeCEscape(attrs.op), absl::Utf8SafeCEscape(attrs.variable), Name(tensor.dtype), n,
+      found.nans, found.infinities, found.zeros, found.largest, found.smallest, mean);
   if (bad && attrs.level == kAbortLevel) {
     return InvalidArgument("there are NaNs or infinities in ", text);
   }

@@ -23,6 +23,7 @@
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/math/binary.h"
 #include "kernels/util/reduce.h"
+#include "kernels/util/sum_of.h"
 
 namespace interp {
 
@@ -75,7 +76,7 @@ struct Pairs {
 
 template <typename T, typename Partial>
 struct SumOfProducts {
-  using Acc = std::conditional_t<kIsComplex<T>, std::complex<double>, double>;
+  using Acc = SumType<T>;
   Partial partial;
   Acc Init() const { return 0; }
   using C = ComputeType<T>;
@@ -83,7 +84,7 @@ struct SumOfProducts {
     return static_cast<Acc>(partial(C{0}, pair.other, pair.grad));
   }
   Acc Map(T grad, int64_t) const { return static_cast<Acc>(partial(C{0}, C{0}, grad)); }
-  Acc Fold(Acc a, Acc b) const { return a + b; }
+  Acc Fold(Acc a, Acc b) const { return WrapAdd(a, b); }
 };
 
 // The plan of the sum over the dimensions that `self` is broadcast along.

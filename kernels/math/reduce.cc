@@ -4,26 +4,13 @@
 
 #include "kernels/complex/complex_dtype.h"
 #include "kernels/math/reduction.h"
-#include "kernels/util/arithmetic.h"
+#include "kernels/util/sum_of.h"
 
 namespace interp {
 namespace {
 
 constexpr int kX = 0;
 constexpr int kOut = 0;
-
-// Sums fold in double or, wrapping around, in int64.
-template <typename T>
-using SumType = std::conditional_t<std::is_integral_v<T>, int64_t,
-                                   std::conditional_t<kIsComplex<T>, std::complex<double>, double>>;
-
-template <typename T>
-struct SumOf {
-  using Acc = SumType<T>;
-  Acc Init() const { return 0; }
-  Acc Map(T x, int64_t) const { return static_cast<Acc>(static_cast<ComputeType<T>>(x)); }
-  Acc Fold(Acc a, Acc b) const { return WrapAdd(a, b); }
-};
 
 template <typename T>
 struct ProductOf {

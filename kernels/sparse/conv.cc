@@ -47,12 +47,20 @@ bool AllAtLeast(int64_t least, const std::vector<int64_t>& values) {
   return std::all_of(values.begin(), values.end(), [least](int64_t v) { return v >= least; });
 }
 
+bool AllAtMost(int64_t most, const std::vector<int64_t>& values) {
+  return std::all_of(values.begin(), values.end(), [most](int64_t v) { return v <= most; });
+}
+
 ConvAttrs ReadConvAttrs(AttrReader& reader) {
   ConvAttrs attrs = {reader.Ints("strides"), reader.Ints("paddings"), reader.Ints("dilations"),
                      reader.Bool("subm", false)};
   if (!AllAtLeast(1, attrs.strides) || !AllAtLeast(1, attrs.dilations) ||
       !AllAtLeast(0, attrs.paddings)) {
     reader.Fail("a stride or dilation is below 1, or a padding below 0");
+  }
+  constexpr int64_t kMost = int64_t{1} << 24;
+  if (!AllAtMost(kMost, attrs.dilations) || !AllAtMost(kMost, attrs.paddings)) {
+    reader.Fail(absl::StrCat("a dilation or padding is above ", kMost));
   }
   if (reader.Int("groups", 1) != 1) reader.Fail("attribute 'groups' is not 1");
   return attrs;
@@ -103,6 +111,9 @@ absl::StatusOr<Geometry> FindGeometry(const ConvAttrs& attrs, const Shape& x, co
     geometry.out[d + 1] = axis.out;
     geometry.offsets *= axis.kernel;
     geometry.axes.push_back(axis);
+  }
+  if (!geometry.out.CheckedNumel().has_value()) {
+    return InvalidArgument("a result of shape ", ToString(geometry.out), " has too many elements");
   }
   return geometry;
 }

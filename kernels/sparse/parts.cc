@@ -56,6 +56,9 @@ absl::StatusOr<Points> ReadPoints(const Tensor& values, const Tensor& indices,
   INTERP_ASSIGN_OR_RETURN(points.shape, ReadShape(shape));
   points.sparse_dims = indices.shape.rank() == 2 ? static_cast<int>(indices.shape[0]) : 0;
   INTERP_RETURN_IF_ERROR(CheckParts(values, indices, points));
+  if (indices.dtype != DType::kInt32 && indices.dtype != DType::kInt64) {
+    return InvalidArgument("input 'Indices' is ", DescribeType(indices), ", expected integers");
+  }
   INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> coordinates, InferContext::Integers(indices));
   const int64_t count = indices.shape[1];
   points.keys.assign(static_cast<size_t>(count), 0);

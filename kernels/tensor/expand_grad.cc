@@ -7,6 +7,7 @@
 #include "core/op_def.h"
 #include "kernels/util/gradient_rows.h"
 #include "kernels/util/reduce.h"
+#include "kernels/util/sum_of.h"
 #include "kernels/util/without_lod.h"
 
 namespace interp {
@@ -15,14 +16,6 @@ namespace {
 constexpr int kOutGrad = 0;
 constexpr int kX = 1;
 constexpr int kXGrad = 0;
-
-template <typename T>
-struct Sum {
-  using Acc = double;
-  Acc Init() const { return 0; }
-  Acc Map(T x, int64_t) const { return static_cast<Acc>(x); }
-  Acc Fold(Acc a, Acc b) const { return a + b; }
-};
 
 // Length of the dimension of X that stands `from_end` before the end; it may have fewer than Out.
 int64_t LengthFromEnd(const Shape& x, int from_end) {
@@ -74,7 +67,7 @@ absl::Status RepeatGrad(KernelContext& ctx) {
   Tensor& x_grad = ctx.output(kXGrad);
   if (x_grad.numel() == 0) return absl::OkStatus();
   RunReduce(PlanRepeats(out_grad, x_grad), ctx.num_threads(), out_grad.data<T>(),
-            x_grad.mutable_data<T>(), Sum<T>(),
+            x_grad.mutable_data<T>(), SumOf<T>(),
             [](auto sum, int64_t) { return static_cast<T>(sum); });
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 // meshgrid_grad: X@GRAD[k][i] = the sum of outputs@GRAD[k] over all positions with ik = i.
 #include "core/op_def.h"
 #include "kernels/util/reduce.h"
+#include "kernels/util/sum_of.h"
 
 namespace interp {
 namespace {
@@ -9,14 +10,6 @@ constexpr int kOutputsGrad = 0;
 constexpr int kOutGrad = 1;
 constexpr int kX = 2;
 constexpr int kXGrad = 0;
-
-template <typename T>
-struct Sum {
-  using Acc = double;
-  Acc Init() const { return 0; }
-  Acc Map(T x, int64_t) const { return static_cast<Acc>(x); }
-  Acc Fold(Acc a, Acc b) const { return a + b; }
-};
 
 // Older programs call the slot Out@GRAD.
 absl::Span<const Tensor* const> GradientsOf(const OpContext& ctx) {
@@ -55,7 +48,7 @@ absl::Status MeshgridGrad(KernelContext& ctx) {
     DimSet reduced;
     for (size_t i = 0; i < given.size(); ++i) reduced.set(i, i != k);
     RunReduce(PlanReduce(*given[k], reduced, vector), ctx.num_threads(), given[k]->data<T>(),
-              x_grad->mutable_data<T>(), Sum<T>(),
+              x_grad->mutable_data<T>(), SumOf<T>(),
               [](double sum, int64_t) { return static_cast<T>(sum); });
   }
   return absl::OkStatus();

@@ -45,6 +45,9 @@ TEST(CheckNumericsTest, NoNumbersHaveNoExtremes) {
   run.inputs[0].second = Tensor::Of<float>({0}, {});
   const std::vector<Tensor> out = OutputsOf(run);
   EXPECT_EQ(out[0].data<int64_t>()[2], 0);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(out[1].data<float>()[0], -kInfinity);
+  EXPECT_EQ(out[1].data<float>()[1], kInfinity);
   EXPECT_EQ(out[1].data<float>()[2], 0);
 }
 
