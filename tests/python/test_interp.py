@@ -133,7 +133,8 @@ class PredictorTest(WithFolder):
             interp.Predictor(DIGITS, scheduler="clever")
         # As a product with workers the larger one would be 0 in 32 bits.
         for count in (0, 1 << 22):
-            with self.assertRaisesRegex(interp.InvalidArgument, f"num_streams is {count}, expected"):
+            expected = f"num_streams is {count}, expected"
+            with self.assertRaisesRegex(interp.InvalidArgument, expected):
                 interp.Predictor(DIGITS, num_streams=count, num_workers=1024)
         with self.assertRaisesRegex(interp.InvalidArgument, "num_threads is -1, expected 0 to"):
             interp.Predictor(DIGITS, num_threads=-1)

@@ -219,7 +219,8 @@ class Program:
 
     def plan(self, feeds: Sequence[str] = (), fetches: Sequence[str] = ()) -> dict[str, Any]:
         """How it would run; without names it is fed and fetched as it says itself."""
-        return json.loads(self._program.plan_json(_names(feeds, "feeds"), _names(fetches, "fetches")))
+        text = self._program.plan_json(_names(feeds, "feeds"), _names(fetches, "fetches"))
+        return json.loads(text)
 
     def minimize(self, loss: str, optimizer: str = "sgd", startup: Optional["Program"] = None,
                  no_grad: Sequence[str] = (),
