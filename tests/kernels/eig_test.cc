@@ -88,6 +88,7 @@ TEST(Eig, GivesTheEigenvaluesThatPaddleGives) {
       SCOPED_TRACE(folder);
       const absl::StatusOr<GoldenCase> golden = ReadGoldenCase(folder);
       ASSERT_THAT(golden, IsOk());
+      if (golden->ops != std::vector<std::string>{op}) continue;  // another op reads them
       const std::vector<Tensor> got = OutputsOf(
           {.type = op,
            .inputs = {{"X", golden->feeds[0].second}},
