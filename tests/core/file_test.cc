@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "tests/testing/temp_folder.h"
 
 namespace interp {
@@ -133,6 +134,12 @@ TEST(FileTest, LinksAreFollowed) {
   Write(folder / "early", "first");
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "early"));
   EXPECT_EQ(*ReadFile(folder / "made"), "first");
+  for (int i = 2; i <= 40; ++i) {  // as many as Linux follows
+    std::filesystem::create_symlink(i == 2 ? "link" : absl::StrCat("l", i - 1),
+                                    folder / absl::StrCat("l", i));
+  }
+  Write(folder / "l40", "far");
+  EXPECT_EQ(*ReadFile(folder / "f"), "far");
   std::filesystem::create_symlink("self", folder / "self");
   EXPECT_FALSE(FileWriter::Create(folder / "self").ok());
 }

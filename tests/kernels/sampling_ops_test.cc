@@ -1,6 +1,7 @@
 // Ops that choose rows, classes and nodes at random: with a seed of their own what Paddle 2.6.2
 // draws, else by what a choice must hold. tdm_child, which goes with them.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -237,6 +238,15 @@ OpRun SampleNeighbors(int64_t size, const std::vector<float>& weights = {}) {
   run.inputs.emplace_back("edge_weight", Tensor::Of<float>({7}, weights));
   run.outputs = {"out_neighbors", "out_count", "out_eids"};
   return run;
+}
+
+TEST(SampleNeighborsTest, AnInfiniteWeightComesFirst) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::vector<Tensor> out =
+        OutputsOf(SampleNeighbors(1, {1, 1, 1, kInfinity, 1, 0, 1}), {.random_seed = seed});
+    EXPECT_EQ(Values<int64_t>(out[0])[0], 4) << seed;
+  }
 }
 
 TEST(SampleNeighborsTest, GivesEachNeighborOnceAndAllEquallyOften) {

@@ -24,6 +24,7 @@ TEST(SparseOps, PointsOutsideOfTheShapeAreRefused) {
       {With(run, 1, TensorOf<int32_t>({2, 2}, {0, 0, 1, 1})), "indices of shape [2,2]"},
       {With(run, 0, TensorOf<float>({3, 1}, {1, 2, 3})), "values of shape [3,1]"},
       {With(run, 2, TensorOf<int64_t>({3}, {-1, 3, 2})), "the shape [-1,3,2]"},
+      {With(run, 1, TensorOf<float>({2, 3}, {0, 0, 1, 2, 0, 1})), "expected integers"},
   });
 }
 
@@ -65,9 +66,14 @@ TEST(SparseOps, AWindowLargerThanTheSpaceHasNoPlace) {
 }
 
 TEST(SparseOps, WhatDoesNotFitAConvolutionIsRefused) {
+  constexpr int64_t kSide = 759'000'000;  // about the most elements that a shape may have
+  OpRun large = With(Conv("[1,1]", {1, 2}), 2, TensorOf<int64_t>({4}, {1, kSide, kSide, 1}));
+  large.attrs = "strides=[1,1], paddings=[16777216,16777216], dilations=[1,1]";
   ExpectRefusals({
       {Conv("[1]", {1, 2}), "expected 2 strides, paddings and dilations"},
       {Conv("[1,0]", {1, 2}), "a stride or dilation is below 1"},
+      {Conv("[1,33554432]", {1, 2}), "a dilation or padding is above 16777216"},
+      {large, "too many elements"},
       {With(Conv("[1,1]", {1, 2}), 3, TensorOf<float>({1, 1, 2, 1}, {1, 2})), "[1,1,2,1]"},
   });
 }
