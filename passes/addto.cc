@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/inserted_ops.h"
 #include "passes/var_uses.h"
 
 namespace interp {
 namespace {
 
 constexpr absl::string_view kSum = "sum";
-
-// An op that is to stand behind the op at `after`.
-struct Insertion {
-  int32_t after;
-  Op op;
-};
 
 class Accumulator {
  public:
@@ -26,7 +21,8 @@ class Accumulator {
     for (size_t i = 0; i < ops.size(); ++i) {
       if (ops[i].type == kSum && IsAccumulation(ops[i])) Rewrite(ops[i]);
     }
-    Insert();
+    inserted_.PutInto(program_.blocks[0]);
+    for (Var& var : new_vars_) program_.blocks[0].vars.push_back(std::move(var));
     return std::move(program_);
   }
 
@@ -72,7 +68,7 @@ class Accumulator {
     for (size_t k = 1; k + 1 < args.size(); ++k) {
       made = std::max(made, uses_[args[k]].last_write);
       const VarId next = NewPartialSum(out);
-      Op& partial = insertions_.emplace_back(Insertion{made, sum}).op;
+      Op& partial = inserted_.AddBefore(static_cast<size_t>(made) + 1, sum);
       partial.inputs[0].args = {total, args[k]};
       partial.outputs[0].args = {next};
       total = next;
@@ -94,26 +90,9 @@ class Accumulator {
     return new_vars_.back().id;
   }
 
-  void Insert() {
-    std::stable_sort(insertions_.begin(), insertions_.end(),
-                     [](const Insertion& a, const Insertion& b) { return a.after < b.after; });
-    Block& block = program_.blocks[0];
-    std::vector<Op> old = std::move(block.ops);
-    block.ops.clear();
-    block.ops.reserve(old.size() + insertions_.size());
-    auto next = insertions_.begin();
-    for (int32_t i = 0; i < std::ssize(old); ++i) {
-      block.ops.push_back(std::move(old[i]));
-      for (; next != insertions_.end() && next->after == i; ++next) {
-        block.ops.push_back(std::move(next->op));
-      }
-    }
-    for (Var& var : new_vars_) block.vars.push_back(std::move(var));
-  }
-
   Program program_;
   const std::vector<VarUse> uses_;
-  std::vector<Insertion> insertions_;
+  InsertedOps inserted_;
   std::vector<Var> new_vars_;
   int num_partial_sums_ = 0;
 };

@@ -50,10 +50,9 @@ class BlockBackward {
         outcomes_(outcomes),
         block_(block),
         gradient_block_(gradient_block),
-        notes_(block),
         sums_(context, block, gradient_block),
-        versions_(context, block, in_loop, caller, notes_),
-        branches_(context, block, sums_, versions_, notes_) {}
+        versions_(context, block, in_loop, caller, noted_),
+        branches_(context, block, sums_, versions_, noted_) {}
 
   // Where gradients that come from outside, and that of the loss, are set before Run.
   GradientSums& sums() { return sums_; }
@@ -80,7 +79,7 @@ class BlockBackward {
 
   // Puts what was made where it belongs.
   void Finish() {
-    notes_.Finish(context_.program);
+    noted_.PutInto(context_.program.blocks[block_]);
     sums_.Finish();
   }
 
@@ -265,7 +264,7 @@ class BlockBackward {
   Outcomes& outcomes_;
   const int32_t block_;
   const int32_t gradient_block_;
-  ForwardNotes notes_;
+  InsertedOps noted_;  // what gradients are to read of the forward part
   GradientSums sums_;
   ForwardVersions versions_;
   SkippedBranches branches_;

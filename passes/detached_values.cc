@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "passes/copy_beside.h"
+#include "passes/inserted_ops.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
 
@@ -52,7 +53,7 @@ class Follower {
       return InvalidArgument("share_data is to be repeated more than ", kMostRepeated,
                              " times for what is written behind it");
     }
-    for (size_t b = 0; b < program_.blocks.size(); ++b) Insert(static_cast<int32_t>(b));
+    for (size_t b = 0; b < program_.blocks.size(); ++b) added_[b].PutInto(program_.blocks[b]);
     return absl::OkStatus();
   }
 
@@ -218,39 +219,17 @@ class Follower {
   void RepeatBehind(Place write, const Sharing& sharing) {
     if (IsGradient(write.block) || ++repeated_ > kMostRepeated) return;
     const Op& writer = program_.blocks[write.block].ops[write.position];
-    added_[write.block].push_back(
-        {write.position, CopyBeside(writer, "share_data", sharing.x, sharing.out)});
+    added_[write.block].AddBefore(static_cast<size_t>(write.position) + 1,
+                                  CopyBeside(writer, "share_data", sharing.x, sharing.out));
   }
 
   bool IsGradient(int32_t block) const { return program_.blocks[block].forward_block_idx > 0; }
 
-  void Insert(int32_t block) {
-    std::vector<Addition>& added = added_[block];
-    if (added.empty()) return;
-    std::stable_sort(added.begin(), added.end(),
-                     [](const Addition& a, const Addition& b) { return a.behind < b.behind; });
-    std::vector<Op> old = std::exchange(program_.blocks[block].ops, {});
-    std::vector<Op>& all = program_.blocks[block].ops;
-    all.reserve(old.size() + added.size());
-    auto next = added.begin();
-    for (size_t i = 0; i < old.size(); ++i) {
-      all.push_back(std::move(old[i]));
-      for (; next != added.end() && next->behind == static_cast<int64_t>(i); ++next) {
-        all.push_back(std::move(next->op));
-      }
-    }
-  }
-
-  struct Addition {
-    int64_t behind = 0;
-    Op op;
-  };
-
   Program& program_;
   const OpRegistry& ops_;
-  std::vector<Name> names_;                   // by VarId
-  std::vector<Place> callers_;                // by block: the op that runs it
-  std::vector<std::vector<Addition>> added_;  // by block
+  std::vector<Name> names_;         // by VarId
+  std::vector<Place> callers_;      // by block: the op that runs it
+  std::vector<InsertedOps> added_;  // by block
   absl::flat_hash_map<VarId, Timeline> timelines_;
   int64_t repeated_ = 0;
 };

@@ -66,13 +66,13 @@ std::vector<VarId> WrittenBy(BackwardContext& context, const Op& op, int32_t inn
 }
 
 ForwardVersions::ForwardVersions(BackwardContext& context, int32_t block, bool in_loop,
-                                 const Caller& caller, ForwardNotes& notes)
+                                 const Caller& caller, InsertedOps& noted)
     : context_(context),
       block_(block),
       in_loop_(in_loop),
       parent_(caller.parent),
       position_(caller.position),
-      notes_(notes) {
+      noted_(noted) {
   const size_t num_ops = context.program.blocks[block].ops.size();
   for (size_t i = 0; i < num_ops; ++i) NoteWrites(i);
   if (in_loop) updated_ = UpdatedInPlace(context.program.blocks[block]);
@@ -172,7 +172,7 @@ VarId ForwardVersions::CopyAt(VarId id, size_t position) {
   AddInput(op, "X", {id});
   AddOutput(op, "Out", {copy->second});
   SetRole(op, kForwardRole);
-  notes_.AddBefore(position, std::move(op));
+  noted_.AddBefore(position, std::move(op));
   return copy->second;
 }
 

@@ -11,7 +11,7 @@
 #include "core/program.h"
 #include "core/status.h"
 #include "passes/backward_context.h"
-#include "passes/forward_notes.h"
+#include "passes/inserted_ops.h"
 
 namespace interp {
 
@@ -30,7 +30,7 @@ class ForwardVersions {
   };
   // `in_loop`: the op that runs the block keeps what its trips found (SubBlock::saves_captures).
   ForwardVersions(BackwardContext& context, int32_t block, bool in_loop, const Caller& caller,
-                  ForwardNotes& notes);
+                  InsertedOps& noted);
 
   // Lets a gradient of op `index`, `forward`, read what it reads of the forward part as it was at
   // the op: what is written again is copied there. Errors: InvalidArgument names the op that writes
@@ -67,7 +67,7 @@ class ForwardVersions {
   const bool in_loop_;
   const ForwardVersions* const parent_;
   const size_t position_;  // in the parent's block
-  ForwardNotes& notes_;
+  InsertedOps& noted_;
   // Positions of the ops that write a variable, but those whose gradients have undone it.
   absl::flat_hash_map<VarId, std::vector<size_t>> writers_;
   // Of a loop's trip: what an op has as input and output.

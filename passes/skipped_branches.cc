@@ -74,7 +74,7 @@ VarId SkippedBranches::NoteTaken(VarId condition, size_t index) {
   SetAttr(cast, "in_dtype", static_cast<int32_t>(DType::kBool));
   SetAttr(cast, "out_dtype", static_cast<int32_t>(DType::kInt32));
   SetRole(cast, kForwardRole);
-  notes_.AddBefore(index, std::move(cast));
+  noted_.AddBefore(index, std::move(cast));
   return taken;
 }
 

@@ -6,9 +6,9 @@
 
 #include "core/program.h"
 #include "passes/backward_context.h"
-#include "passes/forward_notes.h"
 #include "passes/forward_versions.h"
 #include "passes/gradient_sums.h"
+#include "passes/inserted_ops.h"
 
 namespace interp {
 
@@ -17,8 +17,8 @@ namespace interp {
 class SkippedBranches {
  public:
   SkippedBranches(BackwardContext& context, int32_t block, GradientSums& sums,
-                  ForwardVersions& versions, ForwardNotes& notes)
-      : context_(context), block_(block), sums_(sums), versions_(versions), notes_(notes) {}
+                  ForwardVersions& versions, InsertedOps& noted)
+      : context_(context), block_(block), sums_(sums), versions_(versions), noted_(noted) {}
 
   // The variables that the block of op `index` overwrites where it runs, and that are what they
   // were before, with their gradients, where it does not. Each of those gradients is one value
@@ -37,7 +37,7 @@ class SkippedBranches {
   const int32_t block_;
   GradientSums& sums_;
   ForwardVersions& versions_;
-  ForwardNotes& notes_;
+  InsertedOps& noted_;
 };
 
 }  // namespace interp
