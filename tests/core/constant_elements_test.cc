@@ -114,5 +114,34 @@ TEST(ConstantElements, TakenFromAFileLast) {
   EXPECT_EQ(PagesPresent(tensor), 0);
 }
 
+// Vectors, what is small, and what is to be converted are copied from a file where the others stay.
+TEST(ConstantElements, LargeMatricesMayStayInTheFile) {
+  const TempFolder folder;
+  Tensor matrix = InFile(folder / "values", 0);
+  matrix.shape = {512, kCount / 512};
+  const Tensor vector = Tensor::Of<float>({512}, std::vector<float>(512));
+  // What is before the second one leaves it unaligned.
+  ASSERT_TRUE(WriteCombinedParams(folder / "p",
+                                  {{"a", vector}, {"b", matrix}, {"c", vector}, {"d", matrix}})
+                  .ok());
+  const std::vector<ParamDecl> params = {{"a", DType::kFloat32, {512}},
+                                         {"b", DType::kFloat32, {512, kCount / 512}},
+                                         {"c", DType::kFloat32, {512}},
+                                         {"d", DType::kBFloat16, {512, kCount / 512}}};
+  const auto tensors = ReadParams(folder / "p", params, ParamMemory::kFile);
+  ASSERT_TRUE(tensors.ok()) << tensors.status();
+  for (const auto& [name, tensor] : *tensors) EXPECT_EQ(IsAligned(tensor), name != "b") << name;
+  const Tensor& left = (*tensors)[1].second;
+  EXPECT_TRUE(left.buffer()->in_file);
+  for (int reading = 0; reading < 2; ++reading) {  // its pages come back
+    const auto elements = ConstantElements::Of(left);
+    ASSERT_TRUE(elements.ok()) << elements.status();
+    EXPECT_TRUE(HasItsValues(**elements));
+  }
+  const auto copied = ReadParams(folder / "p", params);
+  ASSERT_TRUE(copied.ok()) << copied.status();
+  for (const auto& [name, tensor] : *copied) EXPECT_TRUE(IsAligned(tensor)) << name;
+}
+
 }  // namespace
 }  // namespace interp::testing::constant_elements_test

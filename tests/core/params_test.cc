@@ -8,7 +8,6 @@
 #include <functional>
 
 #include "absl/strings/escaping.h"
-#include "core/constant_elements.h"
 #include "core/io/file.h"
 #include "core/program_parse.h"
 #include "tests/testing/temp_folder.h"
@@ -168,33 +167,6 @@ TEST(ParamsTest, AlignedElementsAreNotCopied) {
   EXPECT_TRUE(copied.buffer()->writable);
   EXPECT_THAT(Values<float>(mapped), ElementsAre(1));
   EXPECT_EQ(std::memcmp(copied.raw_data(), "\1\1\1\1", 4), 0);
-}
-
-// Vectors, what is small, and what is to be converted are copied from a file where the others stay.
-TEST(ParamsTest, LargeMatricesMayStayInTheFile) {
-  const TempFolder folder;
-  const std::string floats(size_t{512} * 1024 * 4, '\1');
-  const std::string matrix = HeadOfMatrix() + floats;
-  const std::string vector = HeadOfVector() + floats.substr(0, 512 * 4);
-  WriteFile(folder / "p", vector + matrix + vector + matrix);
-  const std::vector<ParamDecl> params = {{"a", DType::kFloat32, {512}},
-                                         {"b", DType::kFloat32, {512, 1024}},
-                                         {"c", DType::kFloat32, {512}},
-                                         {"d", DType::kBFloat16, {512, 1024}}};
-  const absl::StatusOr<std::vector<NamedTensor>> tensors =
-      ReadParams(folder / "p", params, ParamMemory::kFile);
-  ASSERT_TRUE(tensors.ok()) << tensors.status();
-  const Tensor& left = (*tensors)[1].second;
-  EXPECT_TRUE(left.buffer()->in_file);
-  for (const auto& [name, tensor] : *tensors) EXPECT_EQ(IsAligned(tensor), name != "b") << name;
-  for (int reading = 0; reading < 2; ++reading) {  // its pages come back
-    const auto elements = ConstantElements::Of(left);
-    ASSERT_TRUE(elements.ok() && IsAligned(**elements)) << elements.status();
-    EXPECT_EQ(std::memcmp((*elements)->raw_data(), floats.data(), floats.size()), 0);
-  }
-  const absl::StatusOr<std::vector<NamedTensor>> copied = ReadParams(folder / "p", params);
-  ASSERT_TRUE(copied.ok()) << copied.status();
-  for (const auto& [name, tensor] : *copied) EXPECT_TRUE(IsAligned(tensor)) << name;
 }
 
 // Also those that lie in the mapping.

@@ -287,12 +287,15 @@ Tensor Expected(const TempFolder& folder, const Tensor& x) {
   return want.ok() ? (*want)[0] : Tensor();
 }
 
+absl::StatusOr<Model> Loaded(const TempFolder& folder) {
+  return LoadModel(folder / "m.pdmodel", std::nullopt, RefuseUnloaded, ParamMemory::kFile);
+}
+
 TEST(UnalignedConstants, StayInTheirFileWhereOnlyPacked) {
   const TempFolder folder;
   const Tensor x = Numbers({kSide, kSide}, 9);
   const Tensor want = Expected(folder, x);
-  const auto model =
-      LoadModel(folder / "m.pdmodel", std::nullopt, RefuseUnloaded, ParamMemory::kFile);
+  const absl::StatusOr<Model> model = Loaded(folder);
   ASSERT_THAT(model, IsOk());
   const auto tensor = [&](const char* name) { return model->scope->Find(name)->tensor; };
   ASSERT_FALSE(IsAligned(tensor("a_shared")) && IsAligned(tensor("c_weight")));
@@ -328,8 +331,7 @@ TEST(UnalignedConstants, MayBeMovedByAnotherCore) {
   const TempFolder folder;
   const Tensor x = Numbers({kSide, kSide}, 9);
   const Tensor want = Expected(folder, x);
-  const auto model =
-      LoadModel(folder / "m.pdmodel", std::nullopt, RefuseUnloaded, ParamMemory::kFile);
+  const absl::StatusOr<Model> model = Loaded(folder);
   ASSERT_THAT(model, IsOk());
   const auto core = CoreOf(model->program, model->scope);
   ASSERT_THAT(core->Run({x}), IsOk());
