@@ -205,9 +205,10 @@ class Follower {
   // before has written.
   void Feed(const Timeline& timeline, int64_t read, Sharing& sharing) {
     const std::vector<int64_t>& positions = timeline.positions;
-    int64_t i = std::upper_bound(positions.begin(), positions.end(), read) - positions.begin() - 1;
+    const int64_t last = std::min(read, sharing.end - 1);
+    int64_t i = std::upper_bound(positions.begin(), positions.end(), last) - positions.begin() - 1;
     for (const int64_t seen = sharing.seen; i > seen && positions[i] > sharing.begin; --i) {
-      if (positions[i] >= sharing.end) continue;
+      if (repeated_ > kMostRepeated) return;
       const bool within = timeline.writes[i].front().block != sharing.block;
       if (positions[i] == read && !within) continue;
       for (const Place write : timeline.writes[i]) RepeatBehind(write, sharing);
@@ -217,7 +218,7 @@ class Follower {
   }
 
   void RepeatBehind(Place write, const Sharing& sharing) {
-    if (IsGradient(write.block) || ++repeated_ > kMostRepeated) return;
+    if (++repeated_ > kMostRepeated || IsGradient(write.block)) return;
     const Op& writer = program_.blocks[write.block].ops[write.position];
     added_[write.block].AddBefore(static_cast<size_t>(write.position) + 1,
                                   CopyBeside(writer, "share_data", sharing.x, sharing.out));
