@@ -99,6 +99,10 @@ struct KernelDef {
   std::optional<LayoutRule> layout = std::nullopt;
   // Whether it computes what the op's attributes ask for, of a row of a device; null: always.
   bool (*takes)(const void* attrs) = nullptr;
+  // Of a row of the host: makes what `run` keeps for these shapes (primitives, packed constants)
+  // before its first run and beside other instructions, on a thread that is to take no other. Only
+  // constants have memory. `run` makes what is missing, and finds errors again. Null: nothing.
+  KernelFn prepare = nullptr;
 };
 
 // An input slot whose memory an output slot may take over: the first argument of each, or with

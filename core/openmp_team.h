@@ -8,6 +8,8 @@ struct OpenMpTeam {
   // So many threads flush denormal numbers (kernels/util/flush_denormals.h), the calling one among
   // them.
   int flushing = 1;
+  // The thread does whole loops by itself: it is one of several that prepare kernels.
+  bool alone = false;
 };
 
 // That of the calling thread. A run makes it anew: regions of the embedding program may have

@@ -6,6 +6,7 @@
 
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/run/constant_copies.h"
+#include "interpreter/run/prepare_kernels.h"
 
 namespace interp {
 namespace {
@@ -190,10 +191,18 @@ void Frame::RunMain(bool same_feeds, RunObserver* observer) {
   const bool same = NoteStart() && same_feeds && shapes_known_;
   shapes_known_ = false;
   if (folded_->Make()) {
+    if (!prepared_) PrepareAll();
     scheduler_->Run({.infer_all = !same, .observer = observer, .worker = 0});
   }
   if (!control_->ShouldStop()) NoteEnd();
   EmptyWhole();
+}
+
+void Frame::PrepareAll() {
+  prepared_ = true;
+  const int num_threads = services_.runner.num_threads * services_.scheduler.num_workers;
+  PrepareKernels(plan_, variables_, *runner_, num_threads,
+                 [this] { return control_->ShouldStop(); });
 }
 
 void Frame::Enter(const RunContext& context) {
@@ -343,6 +352,7 @@ void Frame::CollectAlgorithms(std::vector<std::string>& algorithms) const {
 }
 
 void Frame::ResetKernelStates() {
+  prepared_ = false;
   runner_->ResetKernelStates();
   for (const std::unique_ptr<Frame>& child : children_) child->ResetKernelStates();
 }

@@ -123,6 +123,7 @@ class Frame final : public BlockRunner {
   absl::Status FinishActivation();
   bool NoteStart();
   void NoteEnd();
+  void PrepareAll();
   void EmptyWhole();
   void EmptyMaybeWritten();
 
@@ -144,7 +145,8 @@ class Frame final : public BlockRunner {
   std::vector<Watched> watched_;
   std::vector<Tensor> held_;  // with devices: values of the outer block that a step began with
   bool shapes_known_ =
-      false;  // the last activation succeeded, so static shapes are in the variables
+      false;               // the last activation succeeded, so static shapes are in the variables
+  bool prepared_ = false;  // of the main block: kernels were, see prepare_kernels.h
   bool with_devices_ = false;            // this block or one within has instructions on devices
   std::vector<int32_t> device_streams_;  // of them, by index into Plan::streams
   InstrId caller_id_ = -1;               // the instruction that runs the block

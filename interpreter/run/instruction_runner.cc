@@ -391,6 +391,10 @@ std::string InstructionRunner::Algorithm(InstrId id) const {
   return state == nullptr ? "" : state->algorithm();
 }
 
+KernelContext InstructionRunner::ContextFor(InstrId id, BoundArgs& args) const {
+  return {args, bound_[id].instruction->attrs.get(), hot_[id].context->services()};
+}
+
 void InstructionRunner::ResetKernelStates() {
   for (Bound& bound : bound_) bound.state.reset();
 }

@@ -96,6 +96,10 @@ class InstructionRunner {
   // choose. REQUIRES: no Run in progress.
   std::string Algorithm(InstrId id) const;
 
+  // The context of an instruction of the host with other arguments; what its kernel keeps is the
+  // same. REQUIRES: no Run in progress while it is used, and one user of that at a time.
+  KernelContext ContextFor(InstrId id, BoundArgs& args) const;
+
   // Forgets what kernels keep between runs. REQUIRES: no Run in progress, nothing in flight.
   void ResetKernelStates();
 

@@ -1,3 +1,4 @@
+// Long because every way to compute a convolution shares what an instruction keeps.
 // conv2d, depthwise_conv2d, conv3d, fused_conv2d:
 //   Output = affine(activation(affine(batch_norm(conv(Input, Filter) + Bias)) + ResidualData))
 // where everything but the convolution is optional. See conv_problem.h for the slots and
@@ -215,13 +216,16 @@ ConvEpilogue EpilogueOf(const KernelContext& ctx, const OwnWeights& weights) {
   return {weights.bias != nullptr, attrs.fuse_residual, attrs.activation, PostAffine(ctx, attrs)};
 }
 
+absl::StatusOr<OwnWeights> WeightsOf(KernelContext& ctx, const ConvProblem& problem,
+                                     const ConvMethod& method) {
+  return ConstantWeights(
+      ctx, problem, method.key, method.filter_size(problem),
+      [&](const ScaledFilter& filter, float* packed) { method.pack(problem, filter, packed); });
+}
+
 absl::Status RunOwnMethod(KernelContext& ctx, const ConvProblem& problem, const ConvMethod& method,
                           const float* in, float* out) {
-  INTERP_ASSIGN_OR_RETURN(const OwnWeights weights,
-                          ConstantWeights(ctx, problem, method.key, method.filter_size(problem),
-                                          [&](const ScaledFilter& filter, float* packed) {
-                                            method.pack(problem, filter, packed);
-                                          }));
+  INTERP_ASSIGN_OR_RETURN(const OwnWeights weights, WeightsOf(ctx, problem, method));
   INTERP_ASSIGN_OR_RETURN(const Workspace work,
                           ctx.workspace(method.work_bytes(problem, ctx.num_threads())));
   method.run(problem, EpilogueOf(ctx, weights), weights.filter, weights.bias, in, out,
@@ -294,6 +298,23 @@ absl::Status RunChannelsLast(KernelContext& ctx, const ConvProblem& problem, con
   }
 }
 
+// What Conv keeps, for float and bfloat16.
+template <typename T>
+absl::Status PrepareConv(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<ConvAttrs>();
+  if (ctx.output(kConvOutput).numel() == 0) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem, ResolveConv(attrs, ctx.input(kConvInput).shape,
+                                                                 ctx.input(kConvFilter).shape));
+  const FlushDenormals flush;
+  UseThreads(ctx.num_threads());
+  INTERP_ASSIGN_OR_RETURN(PreparedConv * prepared, Prepare(ctx, problem, DTypeOf<T>));
+  if (!WeightsAreConstant(ctx, attrs)) return absl::OkStatus();
+  if (prepared->winograd) return PointsOfWeights(ctx, problem).status();
+  if (prepared->bands != nullptr) return prepared->bands->TakeWeights(ctx, attrs);
+  if (prepared->method != nullptr) return WeightsOf(ctx, problem, *prepared->method).status();
+  return prepared->onednn == nullptr ? absl::OkStatus() : Weights(ctx, *prepared).status();
+}
+
 // For float and bfloat16.
 template <typename T>
 absl::Status Conv(KernelContext& ctx) {
@@ -355,9 +376,11 @@ OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
       .outputs = {{"Output"}},
       .parse = parse,
       .infer = InferConv,
-      .kernels = {{DType::kFloat32, Conv<float>},
+      .kernels = {{.dtype = DType::kFloat32, .run = Conv<float>, .prepare = PrepareConv<float>},
                   {DType::kFloat64, ConvDouble},
-                  {DType::kBFloat16, Conv<bfloat16>}},
+                  {.dtype = DType::kBFloat16,
+                   .run = Conv<bfloat16>,
+                   .prepare = PrepareConv<bfloat16>}},
       .layout = LayoutRule::kPrefersChannelsLast,
       .precision = PrecisionRule::kReduced,
       .gradient = {.inputs = {"Input", "Filter", "Bias", "Output@GRAD"},
@@ -369,7 +392,9 @@ OpDef ConvDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrR
 OpDef FusedConvDef() {
   OpDef def = ConvDef("fused_conv2d", ParseAttrs<ConvAttrs, ReadConv2dAttrs>);
   def.inputs = FusedInputs();
-  def.kernels = {{DType::kFloat32, Conv<float>}, {DType::kBFloat16, Conv<bfloat16>}};
+  def.kernels = {
+      {.dtype = DType::kFloat32, .run = Conv<float>, .prepare = PrepareConv<float>},
+      {.dtype = DType::kBFloat16, .run = Conv<bfloat16>, .prepare = PrepareConv<bfloat16>}};
   def.inplace = {{kConvResidual, kConvOutput}};
   def.gradient = {};  // made by passes, which see no gradients
   return def;

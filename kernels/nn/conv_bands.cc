@@ -110,15 +110,20 @@ absl::StatusOr<std::unique_ptr<ConvInBands>> ConvInBands::Make(const ConvProblem
   return conv;
 }
 
-template <typename T>
-absl::Status ConvInBands::Run(const KernelContext& ctx, const ConvAttrs& attrs, const T* in,
-                              T* out) {
+absl::Status ConvInBands::TakeWeights(const KernelContext& ctx, const ConvAttrs& attrs) {
   for (size_t kind = 0; kind < kinds_.size(); ++kind) {
     if (weights_[kind] != nullptr) continue;
     const auto has_kind = [kind](const Lane& lane) { return lane.convs[kind] != nullptr; };
     const OnednnConv& conv = *std::find_if(lanes_.begin(), lanes_.end(), has_kind)->convs[kind];
     INTERP_ASSIGN_OR_RETURN(weights_[kind], conv.SharedWeights(ctx, attrs));
   }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status ConvInBands::Run(const KernelContext& ctx, const ConvAttrs& attrs, const T* in,
+                              T* out) {
+  INTERP_RETURN_IF_ERROR(TakeWeights(ctx, attrs));
   const int64_t lanes = std::ssize(lanes_);
   const size_t lane_bytes = scratch_bytes_ + wide_bytes_;
   INTERP_ASSIGN_OR_RETURN(const Workspace work,

@@ -27,6 +27,9 @@ class ConvInBands {
                                                            const ConvEpilogue& epilogue,
                                                            DType dtype, int num_threads);
 
+  // Packs the constant weights that the instruction is given, unless that is done.
+  absl::Status TakeWeights(const KernelContext& ctx, const ConvAttrs& attrs);
+
   // Computes `out`, which holds the residual before when the epilogue has one, with the constant
   // weights that the instruction is given. T is the dtype; images are dense and channels-last.
   template <typename T>

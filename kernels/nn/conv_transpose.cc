@@ -296,6 +296,22 @@ absl::StatusOr<std::shared_ptr<const PackedFilter<T>>> Filter(KernelContext& ctx
   return ctx.Shared<PackedFilter<T>>(WindowsAreBlocks(problem) ? 1 : 0, pack);
 }
 
+absl::StatusOr<ConvProblem> ProblemOf(const KernelContext& ctx) {
+  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, OutputSize(ctx));
+  return ResolveTranspose(ctx.attrs<TransposeAttrs>(), ctx.input(kInput).shape,
+                          ctx.input(kFilter).shape, wanted);
+}
+
+// What ConvTranspose keeps.
+template <typename T>
+absl::Status PrepareTranspose(KernelContext& ctx) {
+  const FlushDenormals flush;
+  if (!WeightsAreConstant(ctx, ctx.attrs<TransposeAttrs>().conv)) return absl::OkStatus();
+  if (ctx.output(kOutput).numel() == 0) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem, ProblemOf(ctx));
+  return Filter<T>(ctx, problem).status();
+}
+
 template <typename T>
 absl::Status ConvTranspose(KernelContext& ctx) {
   const FlushDenormals flush;
@@ -303,9 +319,7 @@ absl::Status ConvTranspose(KernelContext& ctx) {
   const Tensor& input = ctx.input(kInput);
   Tensor& output = ctx.output(kOutput);
   if (output.numel() == 0) return absl::OkStatus();
-  INTERP_ASSIGN_OR_RETURN(const std::vector<int64_t> wanted, OutputSize(ctx));
-  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem,
-                          ResolveTranspose(attrs, input.shape, ctx.input(kFilter).shape, wanted));
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem, ProblemOf(ctx));
   INTERP_ASSIGN_OR_RETURN(const auto filter, Filter<T>(ctx, problem));
   if (WindowsAreBlocks(problem)) {
     const BlockRow<T> task = {problem, PadTo3(problem.window), filter->data.data(),
@@ -332,7 +346,9 @@ OpDef TransposeDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(
       .outputs = {{"Output"}},
       .parse = parse,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, ConvTranspose<float>},
+      .kernels = {{.dtype = DType::kFloat32,
+                   .run = ConvTranspose<float>,
+                   .prepare = PrepareTranspose<float>},
                   {DType::kFloat64, ConvTranspose<double>}},
       .layout = LayoutRule::kPrefersChannelsLast,
       .gradient = {.inputs = {"Input", "Filter", "Bias", "Output@GRAD"},
@@ -347,7 +363,8 @@ OpDef FusedTransposeDef() {
   for (const absl::string_view name : {"BnScale", "BnBias", "BnMean", "BnVariance"}) {
     def.inputs.push_back({name, kOptional | kAnyDType});
   }
-  def.kernels = {{DType::kFloat32, ConvTranspose<float>}};
+  def.kernels = {
+      {.dtype = DType::kFloat32, .run = ConvTranspose<float>, .prepare = PrepareTranspose<float>}};
   def.gradient = {};  // made by passes, which see no gradients
   return def;
 }

@@ -74,6 +74,18 @@ absl::Status Multiply(KernelContext& ctx, const Tensor* bias) {
   if (first && ctx.state<ProductState>().packed != nullptr) GiveBackPages(ctx.input(kY));
   return status;
 }
+// What a kernel of float32 keeps.
+absl::Status PrepareMatmul(KernelContext& ctx) {
+  // All threads together pack what is larger, when the kernel runs.
+  constexpr size_t kMostBytes = size_t{8} << 20;
+  const Tensor& y = ctx.input(kY);
+  if (!ctx.input_is_constant(kY) || y.size_bytes() > kMostBytes) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const ResolvedProduct resolved, Resolve(ctx));
+  INTERP_RETURN_IF_ERROR(PrepareProduct(ctx, resolved.product, y.data<float>()));
+  if (ctx.state<ProductState>().packed != nullptr) GiveBackPages(y);
+  return absl::OkStatus();
+}
+
 template <typename T>
 absl::Status Matmul(KernelContext& ctx) {
   return Multiply<T>(ctx, nullptr);
@@ -90,7 +102,7 @@ OpDef MatmulDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(Att
       .outputs = {{"Out"}},
       .parse = parse,
       .infer = Infer,
-      .kernels = {{DType::kFloat32, Matmul<float>},
+      .kernels = {{.dtype = DType::kFloat32, .run = Matmul<float>, .prepare = PrepareMatmul},
                   {DType::kFloat64, Matmul<double>},
                   {DType::kBFloat16, Matmul<bfloat16>},
                   {DType::kFloat16, Matmul<float16>}},
@@ -110,7 +122,7 @@ OpDef MatmulV2Def() {
 OpDef WithBias(OpDef def, std::vector<SlotDef> inputs) {
   def.inputs = std::move(inputs);
   def.infer = InferWithBias;
-  def.kernels = {{DType::kFloat32, MatmulWithBias<float>},
+  def.kernels = {{.dtype = DType::kFloat32, .run = MatmulWithBias<float>, .prepare = PrepareMatmul},
                  {DType::kBFloat16, MatmulWithBias<bfloat16>},
                  {DType::kFloat16, MatmulWithBias<float16>}};
   def.gradient = {};  // made by passes, which see no gradients

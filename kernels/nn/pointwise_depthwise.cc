@@ -1,3 +1,4 @@
+// Long because bands and whole images share what an instruction keeps.
 // fused_pointwise_depthwise: a convolution of 1 x 1 and the depthwise one that alone reads it, as
 // in the inverted residuals of MobileNetV2.
 //   Output = depthwise(pointwise(Input))
@@ -337,6 +338,33 @@ class PairRun {
   float* const out_;
 };
 
+absl::Status TakePointwiseWeights(KernelContext& ctx, Prepared& prepared) {
+  if (prepared.whole != nullptr) {
+    INTERP_RETURN_IF_ERROR(TakeWeights(ctx, *prepared.whole, prepared.weights));
+  }
+  for (Lane& lane : prepared.lanes) {
+    for (Rows& rows : lane.rows) {
+      INTERP_RETURN_IF_ERROR(TakeWeights(ctx, *rows.conv, rows.weights));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What PointwiseDepthwise keeps.
+absl::Status PreparePair(KernelContext& ctx) {
+  const auto& attrs = ctx.attrs<PairAttrs>();
+  if (ctx.output(kOutput).numel() == 0) return absl::OkStatus();
+  INTERP_ASSIGN_OR_RETURN(const PairProblem pair, ResolvePair(ctx, attrs));
+  const FlushDenormals flush;
+  UseThreads(ctx.num_threads());
+  INTERP_ASSIGN_OR_RETURN(Prepared * prepared, Prepare(ctx, pair));
+  if (WeightsAreConstant(ctx, attrs.pointwise)) {
+    INTERP_RETURN_IF_ERROR(TakePointwiseWeights(ctx, *prepared));
+  }
+  return WeightsAreConstant(ctx, attrs.depthwise) ? Taps(ctx, pair.depthwise).status()
+                                                  : absl::OkStatus();
+}
+
 // `in` and `out` are dense channels-last images.
 absl::Status RunChannelsLast(KernelContext& ctx, const PairProblem& pair, const float* in,
                              float* out) {
@@ -344,14 +372,7 @@ absl::Status RunChannelsLast(KernelContext& ctx, const PairProblem& pair, const 
   UseThreads(ctx.num_threads());
   INTERP_ASSIGN_OR_RETURN(Prepared * prepared, Prepare(ctx, pair));
   ctx.state<PairState>().last = prepared;
-  if (prepared->whole != nullptr) {
-    INTERP_RETURN_IF_ERROR(TakeWeights(ctx, *prepared->whole, prepared->weights));
-  }
-  for (Lane& lane : prepared->lanes) {
-    for (Rows& rows : lane.rows) {
-      INTERP_RETURN_IF_ERROR(TakeWeights(ctx, *rows.conv, rows.weights));
-    }
-  }
+  INTERP_RETURN_IF_ERROR(TakePointwiseWeights(ctx, *prepared));
   INTERP_ASSIGN_OR_RETURN(const auto taps, Taps(ctx, pair.depthwise));
   const DepthwiseWeights weights = {ElementsOf<float>(*taps, 0), ElementsOf<float>(*taps, 1)};
   const PairRun run(ctx, pair, weights, in, out);
@@ -373,14 +394,15 @@ absl::Status PointwiseDepthwise(KernelContext& ctx) {
 }
 
 OpDef PairDef() {
-  return {.type = "fused_pointwise_depthwise",
-          .inputs = PairInputs(),
-          .outputs = {{"Output"}},
-          .parse = ParseAttrs<PairAttrs, ReadPairAttrs>,
-          .infer = Infer,
-          .kernels = {{DType::kFloat32, PointwiseDepthwise}},
-          .layout = LayoutRule::kPrefersChannelsLast,
-          .flops = Flops};
+  return {
+      .type = "fused_pointwise_depthwise",
+      .inputs = PairInputs(),
+      .outputs = {{"Output"}},
+      .parse = ParseAttrs<PairAttrs, ReadPairAttrs>,
+      .infer = Infer,
+      .kernels = {{.dtype = DType::kFloat32, .run = PointwiseDepthwise, .prepare = PreparePair}},
+      .layout = LayoutRule::kPrefersChannelsLast,
+      .flops = Flops};
 }
 
 INTERP_REGISTER_OP(PairDef());

@@ -195,6 +195,22 @@ absl::Status RunOneByOne(KernelContext& ctx, const Product& p, const T* x, const
   return absl::OkStatus();
 }
 
+// Folded, and Y of one column as one row: the same memory, read along k.
+Product Simplified(const Product& product) {
+  Product p = product;
+  FoldBatch(p);
+  if (p.n == 1) p.trans_y = true;
+  return p;
+}
+
+// Whether Y is multiplied from panels. One for a single column would be padding but for that.
+bool Packs(const Product& p, bool y_constant) { return p.n > 1 && (y_constant || p.m >= kFewRows); }
+
+template <typename T>
+bool IsAligned(const T* elements) {
+  return reinterpret_cast<uintptr_t>(elements) % alignof(T) == 0;
+}
+
 }  // namespace
 
 int64_t Product::count_x() const { return CountMatrices(batch, x_steps); }
@@ -234,15 +250,23 @@ absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_
 }
 
 template <typename T>
+absl::Status PrepareProduct(KernelContext& ctx, const Product& product, const T* y) {
+  const FlushDenormals flush;
+  if (product.count() * product.m * product.n == 0) return absl::OkStatus();
+  const Product p = Simplified(product);
+  if (Packs(p, /*y_constant=*/true)) return PackedConstant(ctx, p, y).status();
+  return IsAligned(y) ? absl::OkStatus() : AlignedConstant(ctx, p, y).status();
+}
+
+template absl::Status PrepareProduct<float>(KernelContext&, const Product&, const float*);
+
+template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
                         bool y_constant, const T* bias, T* out) {
   const FlushDenormals flush;
-  Product p = product;
-  if (p.count() * p.m * p.n == 0) return absl::OkStatus();
-  FoldBatch(p);
-  if (p.n == 1) p.trans_y = true;  // the same memory, but read along k
-  // A panel for one column would be padding but for that column.
-  const bool packs = p.n > 1 && (y_constant || p.m >= kFewRows);
+  if (product.count() * product.m * product.n == 0) return absl::OkStatus();
+  Product p = Simplified(product);
+  const bool packs = Packs(p, y_constant);
   std::optional<Workspace> x_copy;
   if (p.trans_x && !packs) {
     const int64_t count = p.count_x();
@@ -261,7 +285,7 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
   }
   if (packs) {
     INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
-  } else if (reinterpret_cast<uintptr_t>(y) % alignof(T) != 0) {
+  } else if (!IsAligned(y)) {
     INTERP_ASSIGN_OR_RETURN(y, AlignedConstant(ctx, p, y));
   }
   Runner<T>(p, {0, p.k}, x, y, packed, bias, out, PanelsFrom::kMemory).Run(ctx.num_threads());

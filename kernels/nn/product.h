@@ -57,6 +57,11 @@ template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
                         bool y_constant, const T* bias, T* out);
 
+// Makes what RunProduct keeps of a constant `y`. T is float.
+template <typename T>
+absl::Status PrepareProduct(KernelContext& ctx, const Product& product, const T* y);
+
+extern template absl::Status PrepareProduct<float>(KernelContext&, const Product&, const float*);
 extern template absl::Status RunProduct<float>(KernelContext&, const Product&, const float*,
                                                const float*, bool, const float*, float*);
 extern template absl::Status RunProduct<double>(KernelContext&, const Product&, const double*,

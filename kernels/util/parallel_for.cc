@@ -9,7 +9,7 @@ namespace interp {
 
 void FlushDenormalsInTeam(int num_threads) {
   int& flushing = ThisTeam().flushing;
-  if (num_threads <= flushing) return;
+  if (num_threads <= flushing || ThisTeam().alone) return;
   flushing = num_threads;
 #pragma omp parallel num_threads(num_threads)
   {
@@ -22,6 +22,10 @@ void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* bo
   const int64_t ranges = CountRanges(num_threads, n, grain);
   if (ranges == 1) {
     if (n > 0) call(body, 0, n);
+    return;
+  }
+  if (ThisTeam().alone) {
+    for (int64_t c = 0; c < ranges; ++c) call(body, n * c / ranges, n * (c + 1) / ranges);
     return;
   }
   const FloatMode mode;

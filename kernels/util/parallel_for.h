@@ -35,8 +35,8 @@ void ParallelForRanges(int num_threads, int64_t n, int64_t grain, const void* bo
                        void (*call)(const void* body, int64_t begin, int64_t end));
 
 // Calls body(begin, end) on disjoint ranges that cover [0, n), each at least `grain` long but for
-// the last, on up to `num_threads` threads, which treat denormal numbers as the calling one does.
-// body must not throw.
+// the last, on up to `num_threads` threads, which treat denormal numbers as the calling one does;
+// on the calling one where that works alone (core/openmp_team.h). body must not throw.
 template <typename Body>
 void ParallelFor(int num_threads, int64_t n, int64_t grain, const Body& body) {
   // The body is compiled once, not for one thread and for several.

@@ -66,9 +66,36 @@ absl::Status MixInto(KernelContext& ctx, absl::Span<const Tensor* const> inputs,
   return absl::OkStatus();
 }
 
+// What a kernel was prepared for, until it runs.
+struct Foreseen : KernelState {
+  std::vector<Shape> shapes;
+};
+
+std::vector<Shape> ShapesOf(const KernelContext& ctx) {
+  std::vector<Shape> shapes = {ctx.output(0).shape};
+  for (const Tensor* in : ctx.inputs(0)) shapes.push_back(in->shape);
+  return shapes;
+}
+
+absl::Status PrepareMix(KernelContext& ctx) {
+  ctx.state<Foreseen>().shapes = ShapesOf(ctx);
+  return absl::OkStatus();
+}
+
+// The first run is to find the shapes that were foreseen.
+absl::Status CheckForeseen(const KernelContext& ctx) {
+  std::unique_ptr<KernelState>* const state = ctx.services().state;
+  if (state == nullptr || *state == nullptr) return absl::OkStatus();
+  const std::vector<Shape> shapes = std::move(ctx.state<Foreseen>().shapes);
+  state->reset();
+  return shapes == ShapesOf(ctx) ? absl::OkStatus()
+                                 : absl::InternalError("prepared for other shapes");
+}
+
 template <typename T>
 absl::Status MixKernel(KernelContext& ctx) {
   INTERP_RETURN_IF_ERROR(Probe::OnKernel(Attrs(ctx).tag));
+  INTERP_RETURN_IF_ERROR(CheckForeseen(ctx));
   return MixInto<T>(ctx, ctx.inputs(0), ctx.output(0));
 }
 
@@ -81,7 +108,10 @@ absl::Status InferLikeFirst(InferContext& ctx) {
 OpDef WithMixKernels(OpDef def) {
   def.parse = ParseAttrs<TagAttrs, ReadTag>;
   if (def.infer == nullptr) def.infer = InferLikeFirst;
-  def.kernels = {{DType::kInt64, MixKernel<int64_t>}, {DType::kInt32, MixKernel<int32_t>}};
+  def.kernels = {
+      {.dtype = DType::kInt64, .run = MixKernel<int64_t>, .prepare = PrepareMix},
+      {.dtype = DType::kInt32, .run = MixKernel<int32_t>, .prepare = PrepareMix},
+  };
   return def;
 }
 

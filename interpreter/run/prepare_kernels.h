@@ -1,0 +1,25 @@
+// PrepareKernels: what kernels keep between runs, made for all instructions side by side before the
+// first of them runs.
+//
+// The first run of a network generates code and packs weights for one instruction after the other,
+// which takes several times as long as the run itself. Shapes are known before: they follow from
+// those of feeds and parameters. So the rows' KernelDef::prepare can be called on several threads.
+#pragma once
+
+#include <functional>
+
+#include "absl/types/span.h"
+#include "core/variable.h"
+#include "interpreter/plan/plan.h"
+#include "interpreter/run/instruction_runner.h"
+
+namespace interp {
+
+// Prepares the kernels of a block whose feeds, parameters and folded variables have their values,
+// on up to `num_threads` threads. What depends on shapes that only a run can tell is left to it;
+// so are errors. `variables` by VarId. Ends early when `stops` says so.
+// REQUIRES: no instruction runs.
+void PrepareKernels(const Plan& plan, absl::Span<Variable* const> variables,
+                    InstructionRunner& runner, int num_threads, const std::function<bool()>& stops);
+
+}  // namespace interp
