@@ -38,13 +38,21 @@ absl::Status ConvGrad(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+template <typename T>
+absl::Status Prepare(KernelContext& ctx) {
+  const FlushDenormals flush;
+  INTERP_ASSIGN_OR_RETURN(const ConvProblem problem, Resolve(ctx));
+  return PrepareConvGrad<T>(ctx, problem);
+}
+
 int64_t Flops(const OpContext& ctx) { return ConvGradFlops(ctx, ctx.input(kConvOutGrad)); }
 
 OpDef GradDef(absl::string_view type, absl::StatusOr<ParsedAttrs> (*parse)(AttrReader&)) {
   OpDef def = ConvGradDef(type, parse, Infer);
-  def.kernels = {{DType::kFloat32, ConvGrad<float>},
-                 {DType::kFloat64, ConvGrad<double>},
-                 {DType::kBFloat16, ConvGrad<bfloat16>}};
+  def.kernels = {
+      {.dtype = DType::kFloat32, .run = ConvGrad<float>, .prepare = Prepare<float>},
+      {DType::kFloat64, ConvGrad<double>},
+      {.dtype = DType::kBFloat16, .run = ConvGrad<bfloat16>, .prepare = Prepare<bfloat16>}};
   def.precision = PrecisionRule::kReduced;
   def.flops = Flops;
   return def;

@@ -16,8 +16,20 @@ namespace {
 
 constexpr const char* kPlainLoops = "plain loops";
 
-bool MayTransform(const KernelContext& ctx, const Tensor& out_grad) {
-  return ctx.algorithms() == Algorithms::kFast && out_grad.numel() > 0;
+// Whether Winograd's method computes the gradient by the input.
+template <typename T>
+bool TransformsForData(const KernelContext& ctx, const ConvProblem& problem,
+                       const Tensor& out_grad) {
+  if (!std::is_same_v<T, float> || ctx.algorithms() != Algorithms::kFast) return false;
+  return out_grad.numel() > 0 && WinogradPays(DataGradProblem(problem), /*constant=*/false);
+}
+
+// The same for the gradient by the filter.
+template <typename T>
+bool TransformsForFilter(const KernelContext& ctx, const ConvProblem& problem,
+                         const Tensor& out_grad) {
+  if (!std::is_same_v<T, float> || ctx.algorithms() != Algorithms::kFast) return false;
+  return out_grad.numel() > 0 && WinogradFilterGradPays(problem);
 }
 
 PreparedConvGrad& Prepared(KernelContext& ctx, const ConvProblem& problem, DType dtype) {
@@ -41,22 +53,43 @@ absl::StatusOr<const T*> PlainFilter(const KernelContext& ctx, const Tensor& fil
   return copy->data<T>();
 }
 
+// Made at first use.
+template <typename T>
+absl::StatusOr<OnednnConvDataGrad*> DataGradPrimitive(KernelContext& ctx,
+                                                      const ConvProblem& problem) {
+  UseThreads(ctx.num_threads());
+  PreparedConvGrad& prepared = Prepared(ctx, problem, DTypeOf<T>);
+  if (absl::IsUnknown(prepared.data.status())) {
+    prepared.data = OnednnConvDataGrad::Make(problem, DTypeOf<T>);
+  }
+  INTERP_RETURN_IF_ERROR(prepared.data.status());
+  return prepared.data->get();
+}
+
+template <typename T>
+absl::StatusOr<OnednnConvFilterGrad*> FilterGradPrimitive(KernelContext& ctx,
+                                                          const ConvProblem& problem) {
+  UseThreads(ctx.num_threads());
+  PreparedConvGrad& prepared = Prepared(ctx, problem, DTypeOf<T>);
+  if (absl::IsUnknown(prepared.filter.status())) {
+    prepared.filter = OnednnConvFilterGrad::Make(problem, ctx.num_threads(), DTypeOf<T>);
+  }
+  INTERP_RETURN_IF_ERROR(prepared.filter.status());
+  return prepared.filter->get();
+}
+
 // Error Unimplemented: nothing has been done.
 template <typename T>
 absl::Status OnednnDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                             const Tensor& out_grad, Tensor& in_grad) {
-  UseThreads(ctx.num_threads());
-  PreparedConvGrad& prepared = Prepared(ctx, conv.problem, DTypeOf<T>);
-  if (absl::IsUnknown(prepared.data.status())) {
-    prepared.data = OnednnConvDataGrad::Make(conv.problem, DTypeOf<T>);
-  }
-  INTERP_RETURN_IF_ERROR(prepared.data.status());
-  ctx.state<ConvGradState>().by_input = (*prepared.data)->implementation();
+  INTERP_ASSIGN_OR_RETURN(OnednnConvDataGrad* const primitive,
+                          DataGradPrimitive<T>(ctx, conv.problem));
+  ctx.state<ConvGradState>().by_input = primitive->implementation();
   std::optional<Workspace> copy;
   INTERP_ASSIGN_OR_RETURN(const T* const weights, PlainFilter<T>(ctx, filter, copy));
   return WithChannelsLast<T>(
       ctx, out_grad, in_grad, conv.channels_last_dims,
-      [&](const T* from, T* to) { return (*prepared.data)->Run(ctx, weights, from, to); });
+      [&](const T* from, T* to) { return primitive->Run(ctx, weights, from, to); });
 }
 
 // The gradient is a convolution itself: see DataGradProblem.
@@ -124,16 +157,12 @@ absl::Status WithDenseFilterGrad(const KernelContext& ctx, const ConvGradCase& c
 template <typename T>
 absl::Status OnednnFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const Tensor& in,
                               const Tensor& out_grad, Tensor& filter_grad) {
-  UseThreads(ctx.num_threads());
-  PreparedConvGrad& prepared = Prepared(ctx, conv.problem, DTypeOf<T>);
-  if (absl::IsUnknown(prepared.filter.status())) {
-    prepared.filter = OnednnConvFilterGrad::Make(conv.problem, ctx.num_threads(), DTypeOf<T>);
-  }
-  INTERP_RETURN_IF_ERROR(prepared.filter.status());
-  ctx.state<ConvGradState>().by_filter = (*prepared.filter)->implementation();
+  INTERP_ASSIGN_OR_RETURN(OnednnConvFilterGrad* const primitive,
+                          FilterGradPrimitive<T>(ctx, conv.problem));
+  ctx.state<ConvGradState>().by_filter = primitive->implementation();
   return WithDenseFilterGrad<T>(ctx, conv, in, out_grad, filter_grad,
                                 [&](const T* images, const T* grads, T* filter) {
-                                  return (*prepared.filter)->Run(ctx, images, grads, filter);
+                                  return primitive->Run(ctx, images, grads, filter);
                                 });
 }
 
@@ -185,8 +214,7 @@ absl::Status ConvDataGrad(KernelContext& ctx, const ConvGradCase& conv, const Te
   if (in_grad.numel() == 0) return absl::OkStatus();
   ctx.state<ConvGradState>().by_input = kPlainLoops;
   if constexpr (std::is_same_v<T, float>) {
-    if (MayTransform(ctx, out_grad) &&
-        WinogradPays(DataGradProblem(conv.problem), /*constant=*/false)) {
+    if (TransformsForData<T>(ctx, conv.problem, out_grad)) {
       return WinogradDataGrad(ctx, conv, filter, out_grad, in_grad);
     }
   }
@@ -232,7 +260,7 @@ absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const 
                             const Tensor& out_grad, Tensor& filter_grad) {
   ctx.state<ConvGradState>().by_filter = kPlainLoops;
   if constexpr (std::is_same_v<T, float>) {
-    if (MayTransform(ctx, out_grad) && WinogradFilterGradPays(conv.problem)) {
+    if (TransformsForFilter<T>(ctx, conv.problem, out_grad)) {
       return RunWinogradFilterGrad(ctx, conv, in, out_grad, filter_grad);
     }
   }
@@ -258,6 +286,22 @@ absl::Status ConvFilterGrad(KernelContext& ctx, const ConvGradCase& conv, const 
   }
 }
 
+template <typename T>
+absl::Status PrepareConvGrad(KernelContext& ctx, const ConvProblem& problem) {
+  const Tensor& out_grad = ctx.input(kConvOutGrad);
+  if (out_grad.numel() == 0) return absl::OkStatus();
+  absl::Status status;
+  if (ctx.has_output(kConvInputGrad) && !TransformsForData<T>(ctx, problem, out_grad)) {
+    status.Update(DataGradPrimitive<T>(ctx, problem).status());
+  }
+  if (ctx.has_output(kConvFilterGrad) && !TransformsForFilter<T>(ctx, problem, out_grad)) {
+    status.Update(FilterGradPrimitive<T>(ctx, problem).status());
+  }
+  return status;
+}
+
+template absl::Status PrepareConvGrad<float>(KernelContext&, const ConvProblem&);
+template absl::Status PrepareConvGrad<bfloat16>(KernelContext&, const ConvProblem&);
 template absl::Status ConvForward<float>(KernelContext&, const ConvGradCase&, const Tensor&,
                                          const Tensor&, Tensor&);
 template absl::Status ConvForward<double>(KernelContext&, const ConvGradCase&, const Tensor&,

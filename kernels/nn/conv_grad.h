@@ -54,6 +54,12 @@ template <typename T>
 absl::Status ConvForward(KernelContext& ctx, const ConvGradCase& conv, const Tensor& filter,
                          const Tensor& in, Tensor& out);
 
+// Makes the primitives of the gradients that a gradient op of a convolution has outputs for.
+template <typename T>
+absl::Status PrepareConvGrad(KernelContext& ctx, const ConvProblem& problem);
+
+extern template absl::Status PrepareConvGrad<float>(KernelContext&, const ConvProblem&);
+extern template absl::Status PrepareConvGrad<bfloat16>(KernelContext&, const ConvProblem&);
 extern template absl::Status ConvForward<float>(KernelContext&, const ConvGradCase&, const Tensor&,
                                                 const Tensor&, Tensor&);
 extern template absl::Status ConvForward<double>(KernelContext&, const ConvGradCase&, const Tensor&,

@@ -52,6 +52,17 @@ class Net {
          {"depthwise_strides", std::vector{stride, stride}},
          {"depthwise_paddings", std::vector{1, 1}}});
   }
+  // `image` and the gradient of its result have the same dims but for channels.
+  void ConvGradient(const Dims& image, const Dims& filter, const Attrs& attrs) {
+    Dims result = image;
+    result[1] = filter[0];
+    const std::string weight = Param(filter);
+    const std::string input = Feed(image);
+    builder_.Declare(weight + "_grad", Dims(filter.size(), -1));
+    Add("conv2d_grad", {{"Input", {input}}, {"Filter", {weight}}, {"Output@GRAD", {Feed(result)}}},
+        "Input@GRAD", attrs, {{"Filter@GRAD", {weight + "_grad"}}});
+    builder_.Fetch(weight + "_grad");
+  }
   void Product(const Dims& x, const Dims& y, bool transposed = false) {
     Add("matmul_v2", {{"X", {Feed(x)}}, {"Y", {Param(y)}}}, "Out", {{"trans_y", transposed}});
   }
@@ -80,10 +91,11 @@ class Net {
     return name;
   }
   void Add(const std::string& type, const ProgramBuilder::Slots& inputs, const std::string& slot,
-           const Attrs& attrs) {
+           const Attrs& attrs, ProgramBuilder::Slots outputs = {}) {
     const std::string out = absl::StrCat("y", feeds_.size() - 1);
     builder_.Declare(out, Dims(feeds_.back().shape.rank(), -1));
-    builder_.AddOp(type, inputs, {{slot, {out}}}, attrs).Fetch(out);
+    outputs.push_back({slot, {out}});
+    builder_.AddOp(type, inputs, outputs, attrs).Fetch(out);
   }
 
   ProgramBuilder builder_;
@@ -110,6 +122,10 @@ Net EveryWay() {
   net.Conv("conv2d_transpose", {1, 8, 9, 9}, {8, 6, 3, 3});
   net.Conv("conv2d_transpose", {1, 8, 9, 9}, {8, 6, 2, 2}, {{"strides", std::vector{2, 2}}});
   net.Conv("depthwise_conv2d_transpose", {1, 8, 9, 9}, {8, 1, 3, 3}, groups(8));
+  const Attrs same = {{"paddings", std::vector{1, 1}}};
+  net.ConvGradient({2, 32, 28, 28}, {32, 32, 3, 3}, same);  // Winograd
+  net.ConvGradient({2, 16, 9, 9}, {16, 16, 1, 1}, {});
+  net.ConvGradient({2, 3, 9, 9}, {16, 3, 3, 3}, same);
   net.Product({3, 40}, {40, 24});
   net.Product({3, 40}, {40, 1});
   net.Product({3, 40}, {24, 40}, /*transposed=*/true);
