@@ -2,7 +2,6 @@
 //   Out = activation(alpha * op(X) op(Y) + bias)
 #include "kernels/nn/matmul.h"
 
-#include "core/constant_elements.h"
 #include "kernels/util/flops.h"
 
 namespace interp::nn {
@@ -58,6 +57,13 @@ struct Arithmetic<int64_t> {
   using type = uint64_t;
 };
 
+// Makes what is kept of a constant Y of float32, unless that is done.
+absl::Status KeepY(KernelContext& ctx, const Product& product) {
+  const Tensor& y = ctx.input(kY);
+  if (!y.has_memory() || ctx.state<ProductState>().packed != nullptr) return absl::OkStatus();
+  return PrepareProduct(ctx, product, y.data<float>(), y.buffer()->in_file);
+}
+
 template <typename T>
 absl::Status Multiply(KernelContext& ctx, const Tensor* bias) {
   using A = typename Arithmetic<T>::type;
@@ -66,13 +72,12 @@ absl::Status Multiply(KernelContext& ctx, const Tensor* bias) {
     return reinterpret_cast<const A*>(tensor.data<T>());
   };
   const bool constant = ctx.input_is_constant(kY);
-  const bool first = constant && ctx.state<ProductState>().packed == nullptr;
-  const absl::Status status =
-      RunProduct<A>(ctx, resolved.product, values(ctx.input(kX)), values(ctx.input(kY)), constant,
-                    bias == nullptr ? nullptr : values(*bias),
-                    reinterpret_cast<A*>(ctx.output(kOut).mutable_data<T>()));
-  if (first && ctx.state<ProductState>().packed != nullptr) GiveBackPages(ctx.input(kY));
-  return status;
+  if constexpr (std::is_same_v<T, float>) {
+    if (constant) INTERP_RETURN_IF_ERROR(KeepY(ctx, resolved.product));
+  }
+  return RunProduct<A>(ctx, resolved.product, values(ctx.input(kX)), values(ctx.input(kY)),
+                       constant, bias == nullptr ? nullptr : values(*bias),
+                       reinterpret_cast<A*>(ctx.output(kOut).mutable_data<T>()));
 }
 // What a kernel of float32 keeps.
 absl::Status PrepareMatmul(KernelContext& ctx) {
@@ -81,9 +86,7 @@ absl::Status PrepareMatmul(KernelContext& ctx) {
   const Tensor& y = ctx.input(kY);
   if (!ctx.input_is_constant(kY) || y.size_bytes() > kMostBytes) return absl::OkStatus();
   INTERP_ASSIGN_OR_RETURN(const ResolvedProduct resolved, Resolve(ctx));
-  INTERP_RETURN_IF_ERROR(PrepareProduct(ctx, resolved.product, y.data<float>()));
-  if (ctx.state<ProductState>().packed != nullptr) GiveBackPages(y);
-  return absl::OkStatus();
+  return KeepY(ctx, resolved.product);
 }
 
 template <typename T>

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_join.h"
+#include "core/constant_elements.h"
 #include "kernels/nn/onednn.h"
 #include "kernels/nn/product_blocks.h"
 #include "kernels/util/flush_denormals.h"
@@ -114,27 +115,71 @@ int64_t CountMatrices(const Shape& batch, const std::array<int64_t, kMaxRank>& s
   return count;
 }
 
+// Packs rows [first, first + count) of one matrix of Y as it lies; `packed` is that of the whole
+// matrix. Of a transposed one, `first` begins a panel.
 template <typename T>
-absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, const T* y) {
+void PackRows(const Product& p, const T* rows, int64_t first, int64_t count, T* packed,
+              int threads) {
+  const int64_t panels = ((p.trans_y ? count : p.n) + kPanel<T> - 1) / kPanel<T>;
+  const int64_t panel_elements = kPanel<T> * (p.trans_y ? p.k : count);
+  const int64_t grain = kProductGrain / std::max<int64_t>(1, panel_elements);
+  ParallelFor(threads, panels, grain, [=, &p](int64_t begin, int64_t end) {
+    for (int64_t j = begin * kPanel<T>; j < end * kPanel<T>; j += kPanel<T>) {
+      if (p.trans_y) {
+        PackMatrix(p.k, std::min(count - j, kPanel<T>), rows + j * p.k, int64_t{1}, p.k,
+                   packed + (first + j) * p.k);
+      } else {
+        PackMatrix(count, std::min(p.n - j, kPanel<T>), rows + j, p.n, int64_t{1},
+                   packed + j * p.k + first * kPanel<T>);
+      }
+    }
+  });
+}
+
+// Packs all of a constant Y. Of one in a file, the pages of some rows are given back before the
+// next are read: a large weight is never held twice.
+template <typename T>
+void PackConstant(const Product& p, const T* y, bool in_file, T* packed, int threads) {
+  constexpr int64_t kPartBytes = int64_t{4} << 20;
+  const int64_t rows = p.trans_y ? p.n : p.k;
+  const int64_t columns = p.trans_y ? p.k : p.n;
+  const int64_t row_bytes = columns * int64_t{sizeof(T)};
+  const int64_t panels = std::max<int64_t>(1, kPartBytes / (row_bytes * kPanel<T>));
+  const int64_t most = in_file ? panels * kPanel<T> : rows;
+  for (int64_t matrix = 0; matrix < p.count_y(); ++matrix, packed += PackedSize<T>(p.k, p.n)) {
+    for (int64_t first = 0; first < rows; first += most) {
+      const int64_t count = std::min(most, rows - first);
+      const T* const part = y + (matrix * rows + first) * columns;
+      PackRows(p, part, first, count, packed, threads);
+      if (in_file) DropFilePages(part, static_cast<size_t>(count * row_bytes));
+    }
+  }
+}
+
+template <typename T>
+absl::StatusOr<const T*> PackedConstant(KernelContext& ctx, const Product& p, const T* y,
+                                        bool in_file) {
   auto& state = ctx.state<ProductState>();
   if (state.packed == nullptr) {
     INTERP_ASSIGN_OR_RETURN(
         state.packed,
-        SharedArray<T>(ctx, /*key=*/0, PackedSize<T>(p.k, p.n) * p.count_y(), [&](T* packed) {
-          PackAll(p, {0, p.k}, y, p.count_y(), packed, ctx.num_threads());
-        }));
+        SharedArray<T>(ctx, /*key=*/0, PackedSize<T>(p.k, p.n) * p.count_y(),
+                       [&](T* packed) { PackConstant(p, y, in_file, packed, ctx.num_threads()); }));
   }
   return ElementsOf<T>(*state.packed);
 }
 
 // Y as it is, at an address that loops can read from.
 template <typename T>
-absl::StatusOr<const T*> AlignedConstant(KernelContext& ctx, const Product& p, const T* y) {
+absl::StatusOr<const T*> AlignedConstant(KernelContext& ctx, const Product& p, const T* y,
+                                         bool in_file) {
   auto& state = ctx.state<ProductState>();
   if (state.packed == nullptr) {
     const int64_t count = p.count_y() * p.k * p.n;
+    const size_t size_bytes = static_cast<size_t>(count) * sizeof(T);
     INTERP_ASSIGN_OR_RETURN(state.packed, SharedArray<T>(ctx, /*key=*/0, count, [&](T* copy) {
-                              std::memcpy(copy, y, static_cast<size_t>(count) * sizeof(T));
+                              std::memcpy(copy, y, size_bytes);
+                              if (in_file) DropFilePages(y, size_bytes);
                             }));
   }
   return ElementsOf<T>(*state.packed);
@@ -249,16 +294,14 @@ absl::Status BroadcastBatch(absl::Span<const int64_t> x, absl::Span<const int64_
   return absl::OkStatus();
 }
 
-template <typename T>
-absl::Status PrepareProduct(KernelContext& ctx, const Product& product, const T* y) {
+absl::Status PrepareProduct(KernelContext& ctx, const Product& product, const float* y,
+                            bool in_file) {
   const FlushDenormals flush;
   if (product.count() * product.m * product.n == 0) return absl::OkStatus();
   const Product p = Simplified(product);
-  if (Packs(p, /*y_constant=*/true)) return PackedConstant(ctx, p, y).status();
-  return IsAligned(y) ? absl::OkStatus() : AlignedConstant(ctx, p, y).status();
+  if (Packs(p, /*y_constant=*/true)) return PackedConstant(ctx, p, y, in_file).status();
+  return IsAligned(y) ? absl::OkStatus() : AlignedConstant(ctx, p, y, in_file).status();
 }
-
-template absl::Status PrepareProduct<float>(KernelContext&, const Product&, const float*);
 
 template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
@@ -284,9 +327,9 @@ absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, 
     return small ? RunOneByOne(ctx, p, x, y, bias, out) : RunInParts(ctx, p, x, y, bias, out);
   }
   if (packs) {
-    INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y));
+    INTERP_ASSIGN_OR_RETURN(packed, PackedConstant(ctx, p, y, /*in_file=*/false));
   } else if (!IsAligned(y)) {
-    INTERP_ASSIGN_OR_RETURN(y, AlignedConstant(ctx, p, y));
+    INTERP_ASSIGN_OR_RETURN(y, AlignedConstant(ctx, p, y, /*in_file=*/false));
   }
   Runner<T>(p, {0, p.k}, x, y, packed, bias, out, PanelsFrom::kMemory).Run(ctx.num_threads());
   return absl::OkStatus();

@@ -57,11 +57,11 @@ template <typename T>
 absl::Status RunProduct(KernelContext& ctx, const Product& product, const T* x, const T* y,
                         bool y_constant, const T* bias, T* out);
 
-// Makes what RunProduct keeps of a constant `y`. T is float.
-template <typename T>
-absl::Status PrepareProduct(KernelContext& ctx, const Product& product, const T* y);
+// Makes what RunProduct keeps of a constant `y`, unless that is done. With `in_file` (see
+// Buffer::in_file) the pages of a file are given back as soon as they are packed.
+absl::Status PrepareProduct(KernelContext& ctx, const Product& product, const float* y,
+                            bool in_file);
 
-extern template absl::Status PrepareProduct<float>(KernelContext&, const Product&, const float*);
 extern template absl::Status RunProduct<float>(KernelContext&, const Product&, const float*,
                                                const float*, bool, const float*, float*);
 extern template absl::Status RunProduct<double>(KernelContext&, const Product&, const double*,

@@ -313,6 +313,37 @@ TEST(UnalignedConstants, StayInTheirFileWhereOnlyPacked) {
   EXPECT_TRUE(SameBits(**weight, Numbers({kSide, kSide}, 3)));
 }
 
+// More than 4 MiB each.
+TEST(UnalignedConstants, LargeOnesArePackedInParts) {
+  const Dims dims = {1100, 1010};
+  const TempFolder folder;
+  const Program program =
+      ProgramBuilder()
+          .Feed("x", {-1, dims[0]})
+          .Param("a", dims)
+          .Param("b", dims)
+          .AddOp("matmul_v2", {{"X", {"x"}}, {"Y", {"a"}}}, {{"Out", {"y"}}})
+          .AddOp("matmul_v2", {{"X", {"y"}}, {"Y", {"b"}}}, {{"Out", {"z"}}}, {{"trans_y", true}})
+          .Fetch("z")
+          .Build();
+  const std::vector<NamedTensor> params = {{"a", Numbers(dims, 1)}, {"b", Numbers(dims, 2)}};
+  std::ofstream(folder / "m.pdmodel", std::ios::binary) << *SaveProgram(program);
+  EXPECT_THAT(WriteCombinedParams(folder / "m.pdiparams", params), IsOk());
+  auto scope = std::make_shared<Scope>();
+  for (const auto& [name, tensor] : params) scope->FindOrCreate(name)->tensor = tensor;
+  const Tensor x = Numbers({3, dims[0]}, 9);
+  const auto want = CoreOf(program, scope)->Run({x});
+  ASSERT_THAT(want, IsOk());
+  const absl::StatusOr<Model> model = Loaded(folder);
+  ASSERT_THAT(model, IsOk());
+  const auto got = CoreOf(model->program, model->scope)->Run({x});
+  ASSERT_THAT(got, IsOk());
+  EXPECT_TRUE(SameBits((*want)[0], (*got)[0]));
+  for (const char* const name : {"a", "b"}) {
+    EXPECT_TRUE(model->scope->Find(name)->tensor.buffer()->in_file) << name;
+  }
+}
+
 TEST(UnalignedConstants, APredictorGivesTheSameBits) {
   const TempFolder folder;
   const Tensor x = Numbers({kSide, kSide}, 9);
