@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/layer_helper.h"
 #include "core/op_role.h"
@@ -144,8 +145,8 @@ void ProgramBuilder::AddOp(absl::string_view type, const Arguments& inputs,
     return std::all_of(slot.args.begin(), slot.args.end(),
                        [&](VarId id) { return vars[id].stop_gradient; });
   });
-  for (const Slot& slot : op.outputs) {
-    for (const VarId id : slot.args) vars[id].stop_gradient |= constant && !vars[id].is_parameter;
+  for (const VarId id : EachArgument(op.outputs)) {
+    vars[id].stop_gradient |= constant && !vars[id].is_parameter;
   }
   main_.blocks[0].ops.push_back(std::move(op));
 }

@@ -1,6 +1,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "core/each_argument.h"
 #include "core/program_print.h"
 
 namespace interp {
@@ -32,12 +33,8 @@ class DotBlock {
     const std::string node = absl::StrCat(prefix_, "_op", index);
     absl::StrAppend(&out_, "    ", node,
                     " [shape=box, label=", QuotedDot(absl::StrCat(op.type, " #", index)), "]\n");
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) WriteEdge(id, node);
-    }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) writer_[id] = node;
-    }
+    for (const VarId id : EachArgument(op.inputs)) WriteEdge(id, node);
+    for (const VarId id : EachArgument(op.outputs)) writer_[id] = node;
   }
 
   void WriteEdge(VarId id, const std::string& to) {

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "passes/op_effects.h"
 #include "passes/op_side.h"
@@ -127,11 +128,9 @@ class Widener {
     for (const Var& var : block.vars) own.insert(var.id);
     for (const Op& op : block.ops) {
       if (HasSubBlock(op)) continue;  // what its block writes counts there
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) {
-          values_[id].written = true;
-          if (!main && !own.contains(id)) values_[id].shared = true;
-        }
+      for (const VarId id : EachArgument(op.outputs)) {
+        values_[id].written = true;
+        if (!main && !own.contains(id)) values_[id].shared = true;
       }
     }
   }
@@ -158,9 +157,7 @@ class Widener {
     for (size_t arg = 0; arg < in.args.size(); ++arg) in.dtypes[arg] = values_[*in.args[arg]].now;
     if (op.type == "select_input") JoinChoices(block, index, in);
     if (!AllKnown(in.args, in.dtypes)) {
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) Write(id, DType::kUndefined);
-      }
+      for (const VarId id : EachArgument(op.outputs)) Write(id, DType::kUndefined);
       return;
     }
     auto out = BindSide(op.outputs, def->outputs);

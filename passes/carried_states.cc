@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/differentiable.h"
+#include "core/each_argument.h"
 #include "passes/copy_beside.h"
 #include "passes/declarations.h"
 #include "passes/gradient_flow.h"
@@ -85,26 +86,20 @@ class Carrier {
   }
 
   void NoteWritten(const Op& op) {
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        if (id >= std::ssize(written_)) written_.resize(id + 1);
-        written_[id] = true;
-      }
+    for (const VarId id : EachArgument(op.outputs)) {
+      if (id >= std::ssize(written_)) written_.resize(id + 1);
+      written_[id] = true;
     }
     const Slot* const x = op.FindInput("X");
     if (op.type != "share_data" || x == nullptr || x->args.empty()) return;
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) shares_.emplace_back(x->args[0], id);
-    }
+    for (const VarId id : EachArgument(op.outputs)) shares_.emplace_back(x->args[0], id);
   }
 
   // Whether a variable that ops of the block read depends on what gradients are asked for.
   bool GetsGradients(int32_t block) const {
     for (const Op& op : program_.blocks[block].ops) {
-      for (const Slot& slot : op.inputs) {
-        for (const VarId id : slot.args) {
-          if (id < std::ssize(flow_.depends) && flow_.depends[id]) return true;
-        }
+      for (const VarId id : EachArgument(op.inputs)) {
+        if (id < std::ssize(flow_.depends) && flow_.depends[id]) return true;
       }
       const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
       if (inner >= 0 && GetsGradients(inner)) return true;
@@ -158,13 +153,11 @@ class Carrier {
       const int32_t inner = SubBlockOf(ops_.Find(op.type), op);
       if (inner >= 0 && IsWrittenFrom(inner, state, states)) return true;
       if (inner >= 0 || !HoldsAny(op.outputs, state)) continue;
-      for (const Slot& slot : op.inputs) {
-        for (const VarId id : slot.args) {
-          if (id == state) continue;
-          const Var* const var = declarations_.Find(block, id);
-          if (var == nullptr || !IsDifferentiableTensor(*var)) continue;
-          if (!var->stop_gradient || Holds(states, id)) return true;
-        }
+      for (const VarId id : EachArgument(op.inputs)) {
+        if (id == state) continue;
+        const Var* const var = declarations_.Find(block, id);
+        if (var == nullptr || !IsDifferentiableTensor(*var)) continue;
+        if (!var->stop_gradient || Holds(states, id)) return true;
       }
     }
     return false;

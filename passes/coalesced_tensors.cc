@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
@@ -133,13 +134,11 @@ class CoalescedBlock {
   // What is left of a closed group shares memory with what is not tracked any more.
   absl::Status CheckWrites(const Op& op, size_t position) const {
     if (left_.empty()) return absl::OkStatus();
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        if (!left_.contains(id)) continue;
-        return Unimplemented(DescribeOp(program_, block_, position), ": '", program_.NameOf(id),
-                             "' is written after a later coalesce_tensor has given only some of "
-                             "what shares its memory another");
-      }
+    for (const VarId id : EachArgument(op.outputs)) {
+      if (!left_.contains(id)) continue;
+      return Unimplemented(DescribeOp(program_, block_, position), ": '", program_.NameOf(id),
+                           "' is written after a later coalesce_tensor has given only some of "
+                           "what shares its memory another");
     }
     return absl::OkStatus();
   }
@@ -225,14 +224,11 @@ class CoalescedBlock {
     std::vector<bool> needed(groups_.size(), false);
     size_t next = 0;
     for (size_t i = 0; i < made_.size(); ++i) {
-      for (const Slot& slot : made_[i].inputs) {  // even one that is read for its shape alone
-        for (const VarId id : slot.args) {
-          if (const auto it = untouched.find(id); it != untouched.end()) needed[it->second] = true;
-        }
+      // Even what is read for its shape alone.
+      for (const VarId id : EachArgument(made_[i].inputs)) {
+        if (const auto it = untouched.find(id); it != untouched.end()) needed[it->second] = true;
       }
-      for (const Slot& slot : made_[i].outputs) {
-        for (const VarId id : slot.args) untouched.erase(id);
-      }
+      for (const VarId id : EachArgument(made_[i].outputs)) untouched.erase(id);
       if (next == groups_.size() || groups_[next].op != i) continue;
       for (const VarId id : groups_[next].parts) untouched[id] = next;
       untouched[groups_[next].fused] = next;
@@ -293,12 +289,10 @@ std::vector<int32_t> WritingBlocks(const Program& program) {
     }
     for (const Op& op : program.blocks[block].ops) {
       if (HasSubBlock(op)) continue;  // what its block writes counts there
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) {
-          if (own.contains(id)) continue;
-          const bool first = blocks[id] == VarUse::kNowhere || blocks[id] == block;
-          blocks[id] = first ? block : VarUse::kSeveralBlocks;
-        }
+      for (const VarId id : EachArgument(op.outputs)) {
+        if (own.contains(id)) continue;
+        const bool first = blocks[id] == VarUse::kNowhere || blocks[id] == block;
+        blocks[id] = first ? block : VarUse::kSeveralBlocks;
       }
     }
   }

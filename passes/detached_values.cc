@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/each_argument.h"
 #include "passes/copy_beside.h"
 #include "passes/inserted_ops.h"
 #include "passes/op_effects.h"
@@ -99,10 +100,10 @@ class Follower {
       });
       return;
     }
-    for (const VarId id : ArgumentsOf(op.inputs)) names_[id].reads.push_back(place);
+    for (const VarId id : EachArgument(op.inputs)) names_[id].reads.push_back(place);
     const OpDef* const def = ops_.Find(op.type);
     const bool rebinds = op.type == "share_data" || (def != nullptr && !def->view.empty());
-    for (const VarId id : ArgumentsOf(op.outputs)) {
+    for (const VarId id : EachArgument(op.outputs)) {
       if (!LeavesUntouched(op, id)) names_[id].writes.push_back({place, rebinds});
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/each_argument.h"
 #include "core/program_print.h"
 #include "passes/op_effects.h"
 #include "passes/readers.h"
@@ -69,13 +70,9 @@ absl::StatusOr<std::vector<VarId>> DataVars(const Program& program) {
   for (const Op& op : ops) {
     // An op that runs a block may list what only the block makes.
     if (!HasSubBlock(op)) {
-      for (const Slot& slot : op.inputs) {
-        for (const VarId id : slot.args) open[id] = open[id] || !written[id];
-      }
+      for (const VarId id : EachArgument(op.inputs)) open[id] = open[id] || !written[id];
     }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) written[id] = true;
-    }
+    for (const VarId id : EachArgument(op.outputs)) written[id] = true;
   }
   for (const Var& var : program.blocks[0].vars) {
     if (var.kind != VarKind::kLodTensor || var.persistable) continue;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/each_argument.h"
 #include "passes/fusion.h"
 
 namespace interp {
@@ -36,12 +37,10 @@ class BatchNormFuser {
   // Whether the op at `index` would read the same further down. Statistics it may write itself,
   // with what they hold.
   bool KeepsInputs(int index) const {
-    for (const Slot& slot : op(index).inputs) {
-      for (const VarId id : slot.args) {
-        const VarUse& use = fuser_.uses()[id];
-        if (use.block == VarUse::kSeveralBlocks ? use.writes > 0 : use.last_change > index) {
-          return false;
-        }
+    for (const VarId id : EachArgument(op(index).inputs)) {
+      const VarUse& use = fuser_.uses()[id];
+      if (use.block == VarUse::kSeveralBlocks ? use.writes > 0 : use.last_change > index) {
+        return false;
       }
     }
     return true;

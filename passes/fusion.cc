@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 #include "core/fused_forms.h"
 #include "core/op_role.h"
 #include "passes/micro_batches.h"
@@ -96,10 +97,8 @@ bool Fuser::IsUnused(VarId id) const { return !uses_[id].pinned() && uses_[id].m
 template <typename F>
 void Fuser::ForEachLink(const std::vector<int>& chain, const F& f) const {
   for (size_t i = 0; i + 1 < chain.size(); ++i) {
-    for (const Slot& slot : ops()[chain[i]].outputs) {
-      for (const VarId id : slot.args) {
-        if (!uses_[id].pinned() && uses_[id].reads == 1) f(id);
-      }
+    for (const VarId id : EachArgument(ops()[chain[i]].outputs)) {
+      if (!uses_[id].pinned() && uses_[id].reads == 1) f(id);
     }
   }
 }
@@ -158,11 +157,9 @@ VarId Fuser::Declare(std::string name, const Var& like) {
 
 void Fuser::RenameShapes() {
   for (Op& op : program_.blocks[0].ops) {
-    for (Slot& slot : op.inputs) {
-      for (VarId& id : slot.args) {
-        const bool known = id < std::ssize(shape_of_);
-        if (known && shape_of_[id] >= 0) id = shape_of_[id];
-      }
+    for (VarId& id : EachArgument(op.inputs)) {
+      const bool known = id < std::ssize(shape_of_);
+      if (known && shape_of_[id] >= 0) id = shape_of_[id];
     }
   }
 }

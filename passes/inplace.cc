@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/each_argument.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
 
@@ -110,25 +111,19 @@ class Marker {
       for (const SharePair& pair : def->view) TryPair(op, *def, pair, /*view=*/true);
       for (const SharePair& pair : def->inplace) TryPair(op, *def, pair, /*view=*/false);
     }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) written_[id] = true;
-    }
+    for (const VarId id : EachArgument(op.outputs)) written_[id] = true;
   }
 
   // A value from outside, or of the previous iteration.
   void HoldUnwrittenInputs(const Op& op) {
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) {
-        if (!written_[id]) groups_.Of(id).held_elsewhere = true;
-      }
+    for (const VarId id : EachArgument(op.inputs)) {
+      if (!written_[id]) groups_.Of(id).held_elsewhere = true;
     }
   }
 
   void HoldArguments(const Op& op) {
     for (const std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {
-      for (const Slot& slot : *slots) {
-        for (const VarId id : slot.args) groups_.Of(id).held_elsewhere = true;
-      }
+      for (const VarId id : EachArgument(*slots)) groups_.Of(id).held_elsewhere = true;
     }
   }
 

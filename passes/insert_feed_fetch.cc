@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/each_argument.h"
 #include "core/near_names.h"
 #include "passes/feed_fetch.h"
 #include "passes/readers.h"
@@ -27,14 +28,10 @@ std::vector<VarFacts> CollectFacts(const Program& program) {
     }
     for (const Op& op : program.blocks[b].ops) {
       if (IsFeed(op) || IsFetch(op)) continue;
-      for (const Slot& slot : op.inputs) {
-        for (const VarId id : slot.args) facts[id].in_block_0 |= b == 0;
-      }
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) {
-          facts[id].in_block_0 |= b == 0;
-          facts[id].has_value = true;
-        }
+      for (const VarId id : EachArgument(op.inputs)) facts[id].in_block_0 |= b == 0;
+      for (const VarId id : EachArgument(op.outputs)) {
+        facts[id].in_block_0 |= b == 0;
+        facts[id].has_value = true;
       }
     }
   }

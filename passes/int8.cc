@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 #include "core/fused_forms.h"
 #include "passes/op_effects.h"
 #include "passes/quantizers.h"
@@ -261,9 +262,7 @@ class Int8Maker {
     for (size_t i = chain.size(); i-- > 0;) {
       if (fuser_.IsGone(chain[i]) || !CanGo(op(chain[i]))) return;
       fuser_.Drop(chain[i]);
-      for (const Slot& slot : op(chain[i]).inputs) {
-        for (const VarId id : slot.args) ++converted_[id];
-      }
+      for (const VarId id : EachArgument(op(chain[i]).inputs)) ++converted_[id];
     }
   }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
@@ -67,12 +68,10 @@ class LossScaler {
     }
     if (const VarId empty = main_.Find(kEmptyVarName); empty >= 0) made.erase(empty);
     for (size_t i = update_; i < ops().size(); ++i) {
-      for (const Slot& slot : ops()[i].inputs) {
-        for (const VarId id : slot.args) {
-          if (made.erase(id) == 0) continue;
-          INTERP_RETURN_IF_ERROR(CheckGradient(id));
-          gradients_.push_back(id);
-        }
+      for (const VarId id : EachArgument(ops()[i].inputs)) {
+        if (made.erase(id) == 0) continue;
+        INTERP_RETURN_IF_ERROR(CheckGradient(id));
+        gradients_.push_back(id);
       }
     }
     if (gradients_.empty()) return InvalidArgument("no update reads a gradient");

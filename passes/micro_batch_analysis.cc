@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/each_argument.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
 #include "passes/feed_fetch.h"
@@ -75,14 +76,6 @@ class Analyzer {
   }
 
  private:
-  template <typename Visit>
-  void ForEach(const std::vector<Slot>& slots, const Visit& visit) const {
-    for (const Slot& slot : slots) {
-      for (const VarId id : slot.args) {
-        if (main_.NameOf(id) != kEmptyVarName) visit(id);
-      }
-    }
-  }
   const Var* VarOf(VarId id) const {
     return positions_[id] < 0 ? nullptr : &main_.blocks[0].vars[positions_[id]];
   }
@@ -158,9 +151,9 @@ class Analyzer {
     std::vector<int64_t> writer(main_.names.size(), kNone);
     for (size_t i = 0; i < ops_.size(); ++i) {
       if (!InJob(ops_[i])) continue;
-      ForEach(ops_[i].outputs, [&](VarId id) {
+      for (const VarId id : EachNamedArgument(main_, ops_[i].outputs)) {
         if (IsShared(id) && !LeavesUntouched(ops_[i], id)) writer[id] = static_cast<int64_t>(i);
-      });
+      }
     }
     for (size_t i = 0; i < ops_.size(); ++i) {
       if (!InJob(ops_[i])) continue;
@@ -189,7 +182,9 @@ class Analyzer {
   void FindVariables(const std::vector<std::string>& feeds) {
     for (const Op& op : ops_) {
       if (!InJob(op)) continue;
-      ForEach(op.outputs, [&](VarId id) { found_.per_micro_batch[id] = !IsShared(id); });
+      for (const VarId id : EachNamedArgument(main_, op.outputs)) {
+        found_.per_micro_batch[id] = !IsShared(id);
+      }
     }
     for (const std::string& feed : feeds) {
       const VarId id = main_.Find(feed);
@@ -282,10 +277,10 @@ class Analyzer {
   // Whether each micro-batch gives the variable the same value again. Nobody knows of a block.
   bool IsMadeAnew(VarId id) const {
     if (writer_[id] < 0 || HasSubBlock(ops_[writer_[id]])) return false;
-    bool anew = true;
-    ForEach(ops_[writer_[id]].inputs,
-            [&](VarId from) { anew = anew && !flow_.of_states[from] && !flow_.of_samples[from]; });
-    return anew;
+    for (const VarId from : EachNamedArgument(main_, ops_[writer_[id]].inputs)) {
+      if (flow_.of_states[from] || flow_.of_samples[from]) return false;
+    }
+    return true;
   }
 
   // Sums of gradients that the program itself takes, in variables that are kept, and counters.
@@ -317,11 +312,13 @@ class Analyzer {
       if (IsFeed(ops_[i]) || IsFetch(ops_[i])) continue;
       const bool update = IsUpdate(ops_[i]);
       const int32_t job = update ? static_cast<int32_t>(num_jobs) : JobOf(i);
-      ForEach(ops_[i].inputs, [&](VarId id) {
+      for (const VarId id : EachNamedArgument(main_, ops_[i].inputs)) {
         if (!update || !summed[id]) last_read[id] = std::max(last_read[id], job);
-      });
-      if (!update)
-        ForEach(ops_[i].outputs, [&](VarId id) { writer[id] = std::max(writer[id], job); });
+      }
+      if (update) continue;
+      for (const VarId id : EachNamedArgument(main_, ops_[i].outputs)) {
+        writer[id] = std::max(writer[id], job);
+      }
     }
     found_.kept.resize(num_jobs);
     for (VarId id = 0; id < std::ssize(main_.names); ++id) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "passes/micro_batch_analysis.h"
@@ -49,14 +50,6 @@ class Maker {
   }
 
  private:
-  template <typename Visit>
-  void ForEach(const std::vector<Slot>& slots, const Visit& visit) const {
-    for (const Slot& slot : slots) {
-      for (const VarId id : slot.args) {
-        if (main_.NameOf(id) != kEmptyVarName) visit(id);
-      }
-    }
-  }
   const Var* VarOf(VarId id) const {
     return positions_[id] < 0 ? nullptr : &main_.blocks[0].vars[positions_[id]];
   }
@@ -107,7 +100,8 @@ class Maker {
       is_double = is_double || (var != nullptr && var->dtype == DType::kFloat64);
     };
     for (size_t i = 0; i < ops_.size(); ++i) {
-      if (found_.starts[i]) ForEach(ops_[i].outputs, look);
+      if (!found_.starts[i]) continue;
+      for (const VarId id : EachNamedArgument(main_, ops_[i].outputs)) look(id);
     }
     for (const MicroBatchSum& sum : found_.sums) look(sum.id);
     return is_double ? DType::kFloat64 : DType::kFloat32;
@@ -148,9 +142,7 @@ class Maker {
   void PutOp(size_t i, const Job& job) {
     Op op = ops_[i];
     for (std::vector<Slot>* const slots : {&op.inputs, &op.outputs}) {
-      for (Slot& slot : *slots) {
-        for (VarId& id : slot.args) id = NameNow(id);
-      }
+      for (VarId& id : EachArgument(*slots)) id = NameNow(id);
     }
     for (Attr& attr : op.attrs) Rename(attr);
     std::erase_if(op.attrs, [](const Attr& attr) { return attr.name == "op_role_var"; });
@@ -162,7 +154,7 @@ class Maker {
       Add(std::move(made));
     };
     std::vector<VarId> outputs;
-    ForEach(ops_[i].outputs, [&](VarId id) { outputs.push_back(NameNow(id)); });
+    for (const VarId id : EachNamedArgument(main_, ops_[i].outputs)) outputs.push_back(NameNow(id));
     add(std::move(op));
     if (found_.starts[i]) {
       for (const VarId id : outputs) add(Weigh(id, id));

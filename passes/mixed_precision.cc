@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/near_names.h"
 #include "core/op_role.h"
@@ -141,9 +142,7 @@ class Reducer {
 
   // Leaves the op as it is.
   void Keep(Op& op) {
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) NeedFull(id, op);
-    }
+    for (const VarId id : EachArgument(op.inputs)) NeedFull(id, op);
     // What blocks use is always there under its own name.
     const OpDef* def = context_.ops.Find(op.type);
     if (def == nullptr) return NoteWritten(op);
@@ -160,9 +159,7 @@ class Reducer {
   }
 
   void NoteWritten(const Op& op) {
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) WriteFull(id, states_[id].dtype);
-    }
+    for (const VarId id : EachArgument(op.outputs)) WriteFull(id, states_[id].dtype);
   }
 
   // As InferOutputDTypes.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/strip.h"
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 
 namespace interp {
 namespace {
@@ -41,10 +42,8 @@ void AddOwnUses(const Op& op, OpUses& uses) {
   for (const Slot& slot : op.inputs) {
     uses.reads.insert(uses.reads.end(), slot.args.begin(), slot.args.end());
   }
-  for (const Slot& slot : op.outputs) {
-    for (const VarId id : slot.args) {
-      if (!LeavesUntouched(op, id)) uses.writes.push_back(id);
-    }
+  for (const VarId id : EachArgument(op.outputs)) {
+    if (!LeavesUntouched(op, id)) uses.writes.push_back(id);
   }
 }
 
@@ -114,10 +113,8 @@ absl::flat_hash_set<VarId> UpdatedInPlace(const Block& block) {
   for (const Op& op : block.ops) {
     absl::flat_hash_set<VarId> inputs;
     for (const Slot& slot : op.inputs) inputs.insert(slot.args.begin(), slot.args.end());
-    for (const Slot& slot : op.outputs) {
-      for (const VarId var : slot.args) {
-        if (inputs.contains(var)) updated.insert(var);
-      }
+    for (const VarId var : EachArgument(op.outputs)) {
+      if (inputs.contains(var)) updated.insert(var);
     }
   }
   return updated;

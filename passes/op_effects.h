@@ -24,7 +24,7 @@ void ForEachSubBlock(const Op& op, F f) {
   }
 }
 
-// The arguments of all slots, in their order.
+// A copy of the arguments of all slots; EachArgument goes through them without one.
 std::vector<VarId> ArgumentsOf(const std::vector<Slot>& slots);
 
 // Whether an op that lists state uses it and leaves it: attribute is_test without

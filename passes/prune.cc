@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/each_argument.h"
 #include "passes/feed_fetch.h"
 #include "passes/op_effects.h"
 
@@ -48,10 +49,8 @@ class Pruner {
   bool Matters(const Op& op) const {
     const OpDef* def = ops_.Find(op.type);
     if (def != nullptr && def->side_effect) return true;
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        if (live_[id] || (persistable_[id] && !LeavesUntouched(op, id))) return true;
-      }
+    for (const VarId id : EachArgument(op.outputs)) {
+      if (live_[id] || (persistable_[id] && !LeavesUntouched(op, id))) return true;
     }
     bool matters = false;
     ForEachSubBlock(op, [&](int32_t index) {
@@ -63,9 +62,7 @@ class Pruner {
   }
 
   void MarkInputs(const Op& op) {
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) live_[id] = true;
-    }
+    for (const VarId id : EachArgument(op.inputs)) live_[id] = true;
     ForEachSubBlock(op, [this](int32_t index) {
       if (read_[index]) return;
       read_[index] = true;

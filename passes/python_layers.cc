@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "passes/op_effects.h"
 
@@ -46,11 +47,9 @@ bool HasLayers(const Program& program) {
 
 void Rename(std::vector<Op>& ops, const Renames& renames) {
   const auto rename = [&renames](std::vector<Slot>& slots) {
-    for (Slot& slot : slots) {
-      for (VarId& arg : slot.args) {
-        const auto found = renames.find(arg);
-        if (found != renames.end()) arg = found->second;
-      }
+    for (VarId& arg : EachArgument(slots)) {
+      const auto found = renames.find(arg);
+      if (found != renames.end()) arg = found->second;
     }
   };
   for (Op& op : ops) {

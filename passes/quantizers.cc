@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 
 namespace interp {
 namespace {
@@ -114,12 +115,10 @@ std::optional<Quantized> FromWhole(const Fuser& fuser, const Op& op, int positio
 std::vector<int> FindWriters(const Fuser& fuser) {
   std::vector<int> writers(fuser.uses().size(), -1);
   for (size_t i = 0; i < fuser.ops().size(); ++i) {
-    for (const Slot& slot : fuser.ops()[i].outputs) {
-      for (const VarId id : slot.args) {
-        const VarUse& use = fuser.uses()[id];
-        if (use.writes == 1 && !use.persistable && use.block == 0) {
-          writers[id] = static_cast<int>(i);
-        }
+    for (const VarId id : EachArgument(fuser.ops()[i].outputs)) {
+      const VarUse& use = fuser.uses()[id];
+      if (use.writes == 1 && !use.persistable && use.block == 0) {
+        writers[id] = static_cast<int>(i);
       }
     }
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 #include "core/program_print.h"
 
 namespace interp {
@@ -26,9 +27,7 @@ std::vector<int32_t> CountReads(const Program& program) {
   std::vector<int32_t> reads(program.names.size(), 0);
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
-      for (const Slot& slot : op.inputs) {
-        for (const VarId id : slot.args) ++reads[id];
-      }
+      for (const VarId id : EachArgument(op.inputs)) ++reads[id];
     }
   }
   return reads;
@@ -128,11 +127,9 @@ class ReaderCheck {
       return Unimplemented("changes samples by ops of its own; expected data that is ready");
     }
     const Slot* from = op.FindInput("UnderlyingReader");
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        const bool decorates = from != nullptr && !from->args.empty();
-        sources_[id] = decorates ? SourceOf(from->args[0]) : Source{.reader = id, .maker = &op};
-      }
+    for (const VarId id : EachArgument(op.outputs)) {
+      const bool decorates = from != nullptr && !from->args.empty();
+      sources_[id] = decorates ? SourceOf(from->args[0]) : Source{.reader = id, .maker = &op};
     }
     return absl::OkStatus();
   }
@@ -157,11 +154,9 @@ class ReaderCheck {
   }
 
   absl::Status CheckDeclared(const Op& read) const {
-    for (const Slot& slot : read.outputs) {
-      for (const VarId id : slot.args) {
-        if (vars_.contains(id)) continue;
-        return InvalidArgument("output '", program_.NameOf(id), "' is not declared in block 0");
-      }
+    for (const VarId id : EachArgument(read.outputs)) {
+      if (vars_.contains(id)) continue;
+      return InvalidArgument("output '", program_.NameOf(id), "' is not declared in block 0");
     }
     return absl::OkStatus();
   }
@@ -199,13 +194,11 @@ class ReaderCheck {
 // Of one `read`: `used` are the variables that ops before it read or write.
 absl::Status CheckOutputs(const Program& program, const Op& op,
                           const absl::flat_hash_set<VarId>& used) {
-  for (const Slot& slot : op.outputs) {
-    for (const VarId id : slot.args) {
-      if (!used.contains(id)) continue;
-      return Unimplemented("writes '", program.NameOf(id),
-                           "', which an op before it uses; expected a variable of its own, as "
-                           "batches are there before the first op");
-    }
+  for (const VarId id : EachArgument(op.outputs)) {
+    if (!used.contains(id)) continue;
+    return Unimplemented("writes '", program.NameOf(id),
+                         "', which an op before it uses; expected a variable of its own, as "
+                         "batches are there before the first op");
   }
   return absl::OkStatus();
 }
@@ -229,10 +222,8 @@ std::vector<VarId> ReadVars(const Program& program) {
   std::vector<int32_t> reads = CountReads(program);
   for (const Op& op : program.blocks[0].ops) {
     if (!IsRead(op)) continue;
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        if (std::exchange(reads[id], 0) > 0) vars.push_back(id);  // once
-      }
+    for (const VarId id : EachArgument(op.outputs)) {
+      if (std::exchange(reads[id], 0) > 0) vars.push_back(id);  // once
     }
   }
   return vars;
@@ -276,9 +267,7 @@ void DropReaders(Program& program, const std::vector<VarId>& fed) {
     if (IsRead(ops[i])) EraseOutputs(ops[i], is_fed);
     drop[i] = (IsRead(ops[i]) || MakesReader(ops[i])) && !AnyOutput(ops[i], reads);
     if (!drop[i]) continue;
-    for (const Slot& slot : ops[i].inputs) {
-      for (const VarId id : slot.args) --reads[id];
-    }
+    for (const VarId id : EachArgument(ops[i].inputs)) --reads[id];
   }
   size_t kept = 0;
   for (size_t i = 0; i < ops.size(); ++i) {

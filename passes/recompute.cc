@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/near_names.h"
 #include "core/op_role.h"
@@ -50,11 +51,9 @@ class Recomputer {
                      [](const Op& op) { return (RoleOf(op) & kBackwardRole) != 0; }) -
         ops().begin());
     for (size_t i = 0; i < ops().size(); ++i) {
-      for (const Slot& slot : ops()[i].outputs) {
-        for (const VarId id : slot.args) {
-          writes_[id].push_back(i);
-          if (i < first_backward_) writer_[id] = i;
-        }
+      for (const VarId id : EachArgument(ops()[i].outputs)) {
+        writes_[id].push_back(i);
+        if (i < first_backward_) writer_[id] = i;
       }
       if (i < first_backward_) continue;
       const OpDef* def = registry_.Find(ops()[i].type);
@@ -130,13 +129,11 @@ class Recomputer {
     for (size_t i = end; i-- > begin;) {
       if (!CanRepeat(i)) continue;
       bool any = false;
-      for (const Slot& slot : ops()[i].outputs) {
-        for (const VarId id : slot.args) {
-          if (!IsGivenUp(id)) continue;
-          const auto read = first_read_.find(id);
-          if (read != first_read_.end()) first_read = std::min(first_read, read->second);
-          any = any || read != first_read_.end() || wanted.contains(id);
-        }
+      for (const VarId id : EachArgument(ops()[i].outputs)) {
+        if (!IsGivenUp(id)) continue;
+        const auto read = first_read_.find(id);
+        if (read != first_read_.end()) first_read = std::min(first_read, read->second);
+        any = any || read != first_read_.end() || wanted.contains(id);
       }
       if (!any) continue;
       repeated.push_back(i);
@@ -158,10 +155,8 @@ class Recomputer {
     for (const size_t i : repeated) {
       Op op = ops()[i];
       for (Slot& slot : op.inputs) Rename(names, slot);
-      for (Slot& slot : op.outputs) {
-        for (VarId& id : slot.args) {
-          if (IsGivenUp(id)) id = names[id] = Copy(id);
-        }
+      for (VarId& id : EachArgument(op.outputs)) {
+        if (IsGivenUp(id)) id = names[id] = Copy(id);
       }
       SetRole(op, kBackwardRole);
       // Old and new average in the proportion of 1 to 0.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "core/each_argument.h"
 #include "core/gradient.h"
 #include "core/program_print.h"
 #include "passes/verify.h"
@@ -70,9 +71,7 @@ std::vector<bool> FindNeeded(const Program& program, const PassContext& context)
   std::vector<bool> needed(program.names.size());
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
-      for (const Slot& slot : op.inputs) {
-        for (const VarId id : slot.args) needed[id] = true;
-      }
+      for (const VarId id : EachArgument(op.inputs)) needed[id] = true;
     }
     for (const Var& var : block.vars) needed[var.id] = needed[var.id] || var.persistable;
   }

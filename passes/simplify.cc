@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 #include "passes/op_effects.h"
 #include "passes/value_dtypes.h"
 #include "passes/var_uses.h"
@@ -166,9 +167,7 @@ absl::StatusOr<Program> Simplify(Program program, const PassContext& context) {
   }
   for (Op& op : ops) {
     for (std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {
-      for (Slot& slot : *slots) {
-        for (VarId& id : slot.args) id = simplifier.Rename(id);
-      }
+      for (VarId& id : EachArgument(*slots)) id = simplifier.Rename(id);
     }
   }
   program.blocks[0].ops = std::move(ops);

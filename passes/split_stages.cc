@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/each_argument.h"
 #include "core/gradient.h"
 #include "core/op_role.h"
 #include "core/program_print.h"
@@ -72,15 +73,7 @@ class StageSplitter {
     return !IsFeed(op) && !IsFetch(op) && !IsUpdate(op) && !IsBackward(op);
   }
   int32_t& segment(size_t i) { return split_.segment_of[i]; }
-
-  template <typename Visit>
-  void ForEach(const std::vector<Slot>& slots, const Visit& visit) const {
-    for (const Slot& slot : slots) {
-      for (const VarId id : slot.args) {
-        if (main_.NameOf(id) != kEmptyVarName) visit(id);
-      }
-    }
-  }
+  auto Named(const std::vector<Slot>& slots) const { return EachNamedArgument(main_, slots); }
 
   // -1 counts as `batch`; 0 for what is not declared.
   double ElementsOf(VarId id) const {
@@ -97,10 +90,10 @@ class StageSplitter {
   double CostOf(const Op& op) const {
     constexpr double kOperationsPerElement = 40;  // in the time that moving one takes
     double out = 0;
-    ForEach(op.outputs, [&](VarId id) { out = std::max(out, ElementsOf(id)); });
+    for (const VarId id : Named(op.outputs)) out = std::max(out, ElementsOf(id));
     const OpDef* const def = registry_.Find(op.type);
     std::vector<double> in;
-    ForEach(op.inputs, [&](VarId id) { in.push_back(ElementsOf(id)); });
+    for (const VarId id : Named(op.inputs)) in.push_back(ElementsOf(id));
     const bool product = def != nullptr && def->precision == PrecisionRule::kReduced;
     if (!product || in.size() < 2 || out == 0) return kOperationsPerElement * std::max(out, 1.0);
     // [m,k] times [k,n] is [m,n].
@@ -152,11 +145,11 @@ class StageSplitter {
       if (const std::optional<int32_t> device = DeviceOf(ops_[i])) {
         segment(i) = *device;
       } else {
-        ForEach(ops_[i].inputs, [&](VarId id) { segment(i) = std::max(segment(i), made_in[id]); });
+        for (const VarId id : Named(ops_[i].inputs)) segment(i) = std::max(segment(i), made_in[id]);
       }
       if (segment(i) < 0) continue;
       seen[segment(i)] = true;
-      ForEach(ops_[i].outputs, [&](VarId id) { made_in[id] = segment(i); });
+      for (const VarId id : Named(ops_[i].outputs)) made_in[id] = segment(i);
     }
     const auto missing = std::find(seen.begin(), seen.end(), false);
     if (missing != seen.end()) {
@@ -169,13 +162,13 @@ class StageSplitter {
     for (size_t i = ops_.size(); i-- > 0;) {
       if (!IsForward(i)) continue;
       if (segment(i) < 0) {
-        ForEach(ops_[i].outputs,
-                [&](VarId id) { segment(i) = std::max(segment(i), needed_in[id]); });
+        for (const VarId id : Named(ops_[i].outputs))
+          segment(i) = std::max(segment(i), needed_in[id]);
         segment(i) = std::max(segment(i), 0);
       }
-      ForEach(ops_[i].inputs, [&](VarId id) {
+      for (const VarId id : Named(ops_[i].inputs)) {
         needed_in[id] = needed_in[id] < 0 ? segment(i) : std::min(needed_in[id], segment(i));
-      });
+      }
     }
     return absl::OkStatus();
   }
@@ -187,8 +180,8 @@ class StageSplitter {
       const auto note = [i](std::vector<int32_t>& by, VarId id) {
         if (by[id] < 0) by[id] = static_cast<int32_t>(i);
       };
-      ForEach(ops_[i].inputs, [&](VarId id) { note(used_by_, id); });
-      ForEach(ops_[i].outputs, [&](VarId id) { note(made_by_, id); });
+      for (const VarId id : Named(ops_[i].inputs)) note(used_by_, id);
+      for (const VarId id : Named(ops_[i].outputs)) note(made_by_, id);
     }
   }
 
@@ -213,16 +206,18 @@ class StageSplitter {
       } else {
         int32_t of = kUnknown;
         int32_t follows = kUnknown;
-        ForEach(op.inputs, [&](VarId id) {
+        for (const VarId id : Named(op.inputs)) {
           of = std::max(of, ForwardOpOf(id));
-          if (made_in[id] >= 0)
-            follows = follows < 0 ? made_in[id] : std::min(follows, made_in[id]);
-        });
-        if (op.inputs.empty()) ForEach(op.outputs, [&](VarId id) { of = ForwardOpOf(id); });
+          if (made_in[id] < 0) continue;
+          follows = follows < 0 ? made_in[id] : std::min(follows, made_in[id]);
+        }
+        if (op.inputs.empty()) {
+          for (const VarId id : Named(op.outputs)) of = ForwardOpOf(id);
+        }
         segment(i) = of >= 0 ? segment(of) : follows >= 0 ? follows : last;
       }
       last = segment(i);
-      ForEach(op.outputs, [&](VarId id) { made_in[id] = last; });
+      for (const VarId id : Named(op.outputs)) made_in[id] = last;
     }
   }
 
@@ -244,8 +239,8 @@ class StageSplitter {
       const auto after = [&](VarId id, int32_t other) {
         if (other > job) job = other, because = id;
       };
-      ForEach(op.inputs, [&](VarId id) { after(id, written_in_[id]); });
-      ForEach(op.outputs, [&](VarId id) { after(id, std::max(written_in_[id], read_in_[id])); });
+      for (const VarId id : Named(op.inputs)) after(id, written_in_[id]);
+      for (const VarId id : Named(op.outputs)) after(id, std::max(written_in_[id], read_in_[id]));
       if (job > own && !by_cost_ && DeviceOf(op).has_value()) {
         // Its device has one later job, if any: that of the backward part.
         const int32_t backward = Mirrored(segment(i));
@@ -254,8 +249,8 @@ class StageSplitter {
       }
       split_.job_of[i] = job;
       segment(i) = job < split_.num_segments ? job : Mirrored(job);
-      ForEach(op.inputs, [&](VarId id) { read_in_[id] = std::max(read_in_[id], job); });
-      ForEach(op.outputs, [&](VarId id) { written_in_[id] = std::max(written_in_[id], job); });
+      for (const VarId id : Named(op.inputs)) read_in_[id] = std::max(read_in_[id], job);
+      for (const VarId id : Named(op.outputs)) written_in_[id] = std::max(written_in_[id], job);
     }
     return absl::OkStatus();
   }
@@ -271,10 +266,10 @@ class StageSplitter {
     std::vector<bool> persistable(main_.names.size(), false);
     for (const Var& var : main_.blocks[0].vars) persistable[var.id] = var.persistable;
     const auto place = [&](size_t i) {
-      ForEach(ops_[i].outputs, [&](VarId id) { home_[id] = segment(i); });
-      ForEach(ops_[i].inputs, [&](VarId id) {
+      for (const VarId id : Named(ops_[i].outputs)) home_[id] = segment(i);
+      for (const VarId id : Named(ops_[i].inputs)) {
         if (persistable[id] && home_[id] < 0) home_[id] = segment(i);
-      });
+      }
     };
     for (size_t i = 0; i < ops_.size(); ++i) {
       if (segment(i) >= 0) place(i);
@@ -283,11 +278,11 @@ class StageSplitter {
       if (IsFeed(ops_[i]) || IsFetch(ops_[i]) || !IsUpdate(ops_[i])) continue;
       int32_t first = kUnknown;
       int32_t of_parameter = kUnknown;
-      ForEach(ops_[i].inputs, [&](VarId id) {
-        if (home_[id] < 0) return;
+      for (const VarId id : Named(ops_[i].inputs)) {
+        if (home_[id] < 0) continue;
         if (first < 0) first = home_[id];
         if (of_parameter < 0 && persistable[id] && (used_by_[id] >= 0)) of_parameter = home_[id];
-      });
+      }
       segment(i) = of_parameter >= 0 ? of_parameter : std::max(first, 0);
       place(i);
     }

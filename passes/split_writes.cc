@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/each_argument.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
 
@@ -11,10 +12,8 @@ namespace interp {
 namespace {
 
 bool Mentions(const std::vector<Slot>& slots, VarId id) {
-  for (const Slot& slot : slots) {
-    for (const VarId arg : slot.args) {
-      if (arg == id) return true;
-    }
+  for (const VarId arg : EachArgument(slots)) {
+    if (arg == id) return true;
   }
   return false;
 }
@@ -31,13 +30,10 @@ std::vector<bool> FindSplittable(const Program& program, const OpRegistry& ops,
   }
   for (const Op& op : program.blocks[0].ops) {
     const OpDef* const def = ops.Find(op.type);
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        const bool in_place = !written[id] || Mentions(op.inputs, id);
-        if (!in_place || MaySecretlyShare(op, def) || LeavesUntouched(op, id))
-          splittable[id] = false;
-        written[id] = true;
-      }
+    for (const VarId id : EachArgument(op.outputs)) {
+      const bool in_place = !written[id] || Mentions(op.inputs, id);
+      if (!in_place || MaySecretlyShare(op, def) || LeavesUntouched(op, id)) splittable[id] = false;
+      written[id] = true;
     }
   }
   return splittable;
@@ -51,26 +47,22 @@ Program SplitWrites(Program program, const OpRegistry& ops) {
   std::vector<VarId> names(uses.size(), -1);  // of the present value; -1: not written yet
   std::vector<Var> added;
   for (Op& op : program.blocks[0].ops) {
-    for (Slot& slot : op.inputs) {
-      for (VarId& id : slot.args) {
-        if (splittable[id]) id = names[id];
-      }
+    for (VarId& id : EachArgument(op.inputs)) {
+      if (splittable[id]) id = names[id];
     }
-    for (Slot& slot : op.outputs) {
-      for (VarId& id : slot.args) {
-        if (!splittable[id]) continue;
-        VarId& name = names[id];
-        if (name < 0) {
-          name = id;
-          continue;
-        }
-        Var var = *uses[id].var;
-        std::string text = absl::StrCat(program.NameOf(name), ".1");
-        while (program.Find(text) >= 0) text += "_";
-        var.id = program.Intern(text);
-        added.push_back(var);
-        name = id = var.id;
+    for (VarId& id : EachArgument(op.outputs)) {
+      if (!splittable[id]) continue;
+      VarId& name = names[id];
+      if (name < 0) {
+        name = id;
+        continue;
       }
+      Var var = *uses[id].var;
+      std::string text = absl::StrCat(program.NameOf(name), ".1");
+      while (program.Find(text) >= 0) text += "_";
+      var.id = program.Intern(text);
+      added.push_back(var);
+      name = id = var.id;
     }
     // Pairs of the inplace pass stand for arguments by position and stay what they are.
   }

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 
 namespace interp {
 namespace {
@@ -47,17 +48,13 @@ bool AddResults(const Op& op, VarId none, const DeclaredDims& declared,
     return false;
   }
   bool any = MayDropOthers(op, declared);
-  for (const Slot& slot : op.inputs) {
-    for (const VarId id : slot.args) any |= uncertain[id];
-  }
+  for (const VarId id : EachArgument(op.inputs)) any |= uncertain[id];
   if (!any) return false;
   bool more = false;
-  for (const Slot& slot : op.outputs) {
-    for (const VarId id : slot.args) {
-      if (id == none) continue;
-      more |= !uncertain[id];
-      uncertain[id] = true;
-    }
+  for (const VarId id : EachArgument(op.outputs)) {
+    if (id == none) continue;
+    more |= !uncertain[id];
+    uncertain[id] = true;
   }
   return more;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "passes/array_ops.h"
 #include "passes/branch_dtypes.h"
@@ -99,9 +100,7 @@ Groups FindGroups(Program& program) {
     if (PassesOn(op) && x != nullptr && out != nullptr && !out->args.empty()) {
       for (const VarId arg : x->args) groups.Join(arg, out->args[0]);
     }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId arg : slot.args) written[arg] = true;
-    }
+    for (const VarId arg : EachArgument(op.outputs)) written[arg] = true;
   });
   std::vector<DType> declared(program.names.size(), DType::kUndefined);
   for (const Block& block : program.blocks) {
@@ -113,9 +112,7 @@ Groups FindGroups(Program& program) {
   }
   ForEachOp(program, [&](const Op& op) {
     if (PassesOn(op) || RunsBlock(op) || IsUndefinedValue(op)) return;
-    for (const Slot& slot : op.outputs) {
-      for (const VarId arg : slot.args) groups.NoteDType(arg, declared[arg]);
-    }
+    for (const VarId arg : EachArgument(op.outputs)) groups.NoteDType(arg, declared[arg]);
   });
   return groups;
 }
@@ -151,11 +148,9 @@ void NoteKinds(Program& program, const OpRegistry& ops, Groups& groups) {
   std::vector<bool> written(program.names.size(), false);
   ForEachOp(program, [&](const Op& op) {
     const bool computes = !PassesOn(op) && !RunsBlock(op) && !IsUndefinedValue(op);
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        written[id] = true;
-        if (computes && !arrays[id]) groups.NoteTensor(id);
-      }
+    for (const VarId id : EachArgument(op.outputs)) {
+      written[id] = true;
+      if (computes && !arrays[id]) groups.NoteTensor(id);
     }
     for (const Slot& slot : op.inputs) {
       if (TakesArrays(op, slot.name, ops)) continue;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/each_argument.h"
 #include "passes/op_effects.h"
 #include "passes/op_side.h"
 
@@ -33,9 +34,7 @@ ValueDTypes::ValueDTypes(const Program& program, const std::vector<VarUse>& uses
 void ValueDTypes::Pass(const Op& op) {
   const OpDef* const def = ops_.Find(op.type);
   if (def == nullptr || HasSubBlock(op)) {
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) Write(id, DType::kUndefined);
-    }
+    for (const VarId id : EachArgument(op.outputs)) Write(id, DType::kUndefined);
     return;
   }
   auto in = BindSide(op.inputs, def->inputs);

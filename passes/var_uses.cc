@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/each_argument.h"
 #include "passes/feed_fetch.h"
 #include "passes/op_effects.h"
 
@@ -56,17 +57,15 @@ void AddOp(const Program& program, const OpRegistry& ops, int32_t block, int32_t
       uses[id].fetched |= IsFetch(op);
     }
   }
-  for (const Slot& slot : op.outputs) {
-    for (const VarId id : slot.args) {
-      Mention(uses[id], block);
-      Access(uses[id], position);
-      uses[id].last_write = position;
-      if (!LeavesUntouched(op, id)) {
-        ++uses[id].writes;
-        uses[id].last_change = position;
-      }
-      uses[id].fed |= IsFeed(op);
+  for (const VarId id : EachArgument(op.outputs)) {
+    Mention(uses[id], block);
+    Access(uses[id], position);
+    uses[id].last_write = position;
+    if (!LeavesUntouched(op, id)) {
+      ++uses[id].writes;
+      uses[id].last_change = position;
     }
+    uses[id].fed |= IsFeed(op);
   }
   if (HasSubBlock(op)) MentionStrings(program, op, uses);
 }

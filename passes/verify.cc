@@ -6,6 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_join.h"
 #include "core/check_var.h"
+#include "core/each_argument.h"
 #include "core/gradient.h"
 #include "core/near_names.h"
 #include "core/program_print.h"
@@ -232,16 +233,12 @@ absl::Status CheckOp(const Program& program, const OpRegistry& ops, int32_t bloc
   }
   // What a block is given has a value in it, or none: Paddle names gradients that nothing makes.
   if (runs_block) {
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) visibility.MarkWritten(id);
-    }
+    for (const VarId id : EachArgument(op.inputs)) visibility.MarkWritten(id);
   }
-  for (const Slot& slot : op.outputs) {
-    for (const VarId id : slot.args) visibility.MarkWritten(id);
-  }
+  for (const VarId id : EachArgument(op.outputs)) visibility.MarkWritten(id);
   // Before a Python layer is differentiated, nothing makes what its backward block starts from.
   if (op.type == "pylayer") {
-    for (const VarId id : ArgumentsOf(op.outputs)) {
+    for (const VarId id : EachArgument(op.outputs)) {
       const VarId gradient = program.Find(GradientName(program.NameOf(id)));
       if (gradient >= 0) visibility.MarkWritten(gradient);
     }
@@ -310,8 +307,8 @@ absl::Status NotFed(const Program& program, int32_t block, size_t op) {
                          ": readers do not run here, and only block 0 is fed");
   }
   std::vector<std::string> names;
-  for (const Slot& slot : program.blocks[block].ops[op].outputs) {
-    for (const VarId id : slot.args) names.push_back(absl::StrCat("'", program.NameOf(id), "'"));
+  for (const VarId id : EachArgument(program.blocks[block].ops[op].outputs)) {
+    names.push_back(absl::StrCat("'", program.NameOf(id), "'"));
   }
   return Unimplemented(DescribeOp(program, block, op), ": readers do not run here; feed ",
                        absl::StrJoin(names, " and "), " or fetch what does not need them");
@@ -344,14 +341,10 @@ ComputedVars FindComputedVars(const Program& program) {
     arrays[var.id] = var.kind == VarKind::kLodTensorArray;
   }
   for (const Op& op : program.blocks[0].ops) {
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) seen[id] = true;
-    }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        if (!seen[id] && !IsFeed(op)) computed[id] = true;
-        seen[id] = true;
-      }
+    for (const VarId id : EachArgument(op.inputs)) seen[id] = true;
+    for (const VarId id : EachArgument(op.outputs)) {
+      if (!seen[id] && !IsFeed(op)) computed[id] = true;
+      seen[id] = true;
     }
   }
   return {std::move(computed), std::move(arrays)};
@@ -372,9 +365,7 @@ absl::Status VerifyStillComputed(const Program& program, const ComputedVars& bef
                                program.NameOf(id), "', which no op writes any more");
       }
     }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) written[id] = true;
-    }
+    for (const VarId id : EachArgument(op.outputs)) written[id] = true;
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/each_argument.h"
 #include "core/program_print.h"
 #include "passes/op_effects.h"
 #include "passes/var_uses.h"
@@ -207,22 +208,20 @@ class MemoryTracker {
   void WriteOutputs(const Op& op, const OpDef* def, const std::vector<BoundPair>& pairs,
                     int32_t index) {
     const bool outside = MaySecretlyShare(op, def);
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        if (id == empty_ || LeavesUntouched(op, id)) continue;
-        const auto pair = std::find_if(pairs.begin(), pairs.end(),
-                                       [id](const BoundPair& p) { return p.out == id; });
-        const bool updates = refs_[id].block == block_;  // the old memory may be used again
-        if (pair == pairs.end() && updates) {
-          WriteOver(id, refs_[id].memory, index);
-        } else if (pair == pairs.end()) {
-          Refer(id, NewMemory(outside || IsShared(uses_[id])));
-        } else if (pair->view) {
-          refs_[id] = RefOf(pair->in);
-          touched_.push_back(id);
-        } else {
-          WriteOver(id, RefOf(pair->in).memory, index);
-        }
+    for (const VarId id : EachArgument(op.outputs)) {
+      if (id == empty_ || LeavesUntouched(op, id)) continue;
+      const auto pair = std::find_if(pairs.begin(), pairs.end(),
+                                     [id](const BoundPair& p) { return p.out == id; });
+      const bool updates = refs_[id].block == block_;  // the old memory may be used again
+      if (pair == pairs.end() && updates) {
+        WriteOver(id, refs_[id].memory, index);
+      } else if (pair == pairs.end()) {
+        Refer(id, NewMemory(outside || IsShared(uses_[id])));
+      } else if (pair->view) {
+        refs_[id] = RefOf(pair->in);
+        touched_.push_back(id);
+      } else {
+        WriteOver(id, RefOf(pair->in).memory, index);
       }
     }
     if (outside) MarkInputsOutside(op);
@@ -230,10 +229,8 @@ class MemoryTracker {
 
   // A tensor array may share the memory of what was put into it.
   void MarkInputsOutside(const Op& op) {
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) {
-        if (id != empty_) memory_[RefOf(id).memory].from_outside = true;
-      }
+    for (const VarId id : EachArgument(op.inputs)) {
+      if (id != empty_) memory_[RefOf(id).memory].from_outside = true;
     }
   }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/each_argument.h"
 #include "core/io/npy.h"
 #include "core/io/npz.h"
 #include "passes/feed_fetch.h"
@@ -141,9 +142,7 @@ std::vector<bool> NeededVars(const Program& program, const std::vector<std::stri
       return std::any_of(slot.args.begin(), slot.args.end(), [&](VarId id) { return needed[id]; });
     });
     if (!used) continue;
-    for (const Slot& slot : op->inputs) {
-      for (const VarId id : slot.args) needed[id] = true;
-    }
+    for (const VarId id : EachArgument(op->inputs)) needed[id] = true;
   }
   return needed;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/each_argument.h"
 #include "core/io/params.h"
 #include "interpreter/train/data_parallel.h"
 #include "passes/feed_fetch.h"
@@ -114,10 +115,8 @@ bool WritesPersistables(const Program& program) {
   }
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) {
-          if (persistable.contains(id)) return true;
-        }
+      for (const VarId id : EachArgument(op.outputs)) {
+        if (persistable.contains(id)) return true;
       }
     }
   }
@@ -169,9 +168,7 @@ std::vector<ParamDecl> ParametersInFile(const std::vector<ParamDecl>& declared,
                                         const Program& startup) {
   absl::flat_hash_set<absl::string_view> made;
   for (const Op& op : startup.blocks[0].ops) {
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) made.insert(startup.NameOf(id));
-    }
+    for (const VarId id : EachArgument(op.outputs)) made.insert(startup.NameOf(id));
   }
   std::vector<ParamDecl> open;
   for (const ParamDecl& param : declared) {

@@ -1,5 +1,6 @@
 #include "interpreter/analysis/feed_columns.h"
 
+#include "core/each_argument.h"
 #include "interpreter/analysis/variable_table.h"
 #include "passes/feed_fetch.h"
 
@@ -27,9 +28,7 @@ std::vector<bool> Overwritten(const Program& program) {
   for (const Block& block : program.blocks) {
     for (const Op& op : block.ops) {
       if (IsFeed(op)) continue;
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) overwritten[id] = true;
-      }
+      for (const VarId id : EachArgument(op.outputs)) overwritten[id] = true;
     }
   }
   return overwritten;

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "core/each_argument.h"
 #include "core/program_load.h"
 #include "interpreter/analysis/link.h"
 #include "interpreter/plan_file/fingerprint.h"
@@ -374,9 +375,7 @@ class Decoder {
     plan.inserted_ops = std::move(program->blocks[0].ops);
     for (Op& op : plan.inserted_ops) {
       for (std::vector<Slot>* slots : {&op.inputs, &op.outputs}) {
-        for (Slot& slot : *slots) {
-          for (VarId& arg : slot.args) arg = ids[arg];
-        }
+        for (VarId& arg : EachArgument(*slots)) arg = ids[arg];
       }
     }
     return absl::OkStatus();

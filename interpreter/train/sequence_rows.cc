@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
 #include "core/attr_reader.h"
+#include "core/each_argument.h"
 #include "core/gradient.h"
 #include "core/op_role.h"
 #include "interpreter/train/split_batch.h"
@@ -43,13 +44,11 @@ std::vector<VarId> LossesOf(const Program& main) {
   for (const Op& op : main.blocks[0].ops) {
     const bool starts = RoleOf(op) == (kBackwardRole | kLossRole);
     if (!starts && !IsOfForwardPart(op)) continue;
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) {
-        if (!starts) all.push_back(id);
-        if (RoleOf(op) == (kForwardRole | kLossRole)) marked.push_back(id);
-        const VarId loss = main.Find(absl::StripSuffix(main.NameOf(id), kGradientSuffix));
-        if (starts && loss >= 0) marked.push_back(loss);
-      }
+    for (const VarId id : EachArgument(op.outputs)) {
+      if (!starts) all.push_back(id);
+      if (RoleOf(op) == (kForwardRole | kLossRole)) marked.push_back(id);
+      const VarId loss = main.Find(absl::StripSuffix(main.NameOf(id), kGradientSuffix));
+      if (starts && loss >= 0) marked.push_back(loss);
     }
   }
   return marked.empty() ? all : marked;
@@ -84,9 +83,7 @@ class Pools {
  private:
   void Follow(const Op& op) {
     int least = unused_;
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) least = std::min(least, pools_[id]);
-    }
+    for (const VarId id : EachArgument(op.inputs)) least = std::min(least, pools_[id]);
     // What its blocks use need not be listed.
     if (HasSubBlock(op)) {
       least = *std::ranges::min_element(pools_);

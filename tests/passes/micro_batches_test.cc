@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "core/each_argument.h"
 #include "core/program_parse.h"
 #include "core/program_print.h"
 #include "passes/micro_batch_analysis.h"
@@ -307,11 +308,9 @@ TEST(MicroBatchesTest, JobsKeepWhatLaterOnesRead) {
       std::set<VarId> needed;
       for (size_t i = job.first_op; i < ops.size(); ++i) {
         const bool within = static_cast<int32_t>(i) < job.first_op + job.num_ops;
-        for (const Slot& slot : within ? ops[i].outputs : ops[i].inputs) {
-          for (const VarId id : slot.args) {
-            if (within && !persistable.contains(id)) written.insert(id);
-            if (!within && written.contains(id)) needed.insert(id);
-          }
+        for (const VarId id : EachArgument(within ? ops[i].outputs : ops[i].inputs)) {
+          if (within && !persistable.contains(id)) written.insert(id);
+          if (!within && written.contains(id)) needed.insert(id);
         }
       }
       EXPECT_EQ(std::set<VarId>(job.keeps.begin(), job.keeps.end()), needed)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "core/each_argument.h"
 #include "tests/testing/slot_dtypes.h"
 
 namespace interp::testing {
@@ -102,11 +103,9 @@ class KernelCall {
 
   std::vector<NamedTensor> Outputs() {
     std::vector<NamedTensor> outputs;
-    for (const Slot& slot : op_.outputs) {
-      for (const VarId id : slot.args) {
-        if (program_.NameOf(id) == kEmptyVarName) continue;
-        outputs.emplace_back(program_.NameOf(id), InLayout(variables_[id].tensor, Layout::kPlain));
-      }
+    for (const VarId id : EachArgument(op_.outputs)) {
+      if (program_.NameOf(id) == kEmptyVarName) continue;
+      outputs.emplace_back(program_.NameOf(id), InLayout(variables_[id].tensor, Layout::kPlain));
     }
     return outputs;
   }

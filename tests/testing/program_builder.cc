@@ -1,6 +1,7 @@
 #include "tests/testing/program_builder.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/each_argument.h"
 
 namespace interp::testing {
 
@@ -84,11 +85,9 @@ ProgramBuilder& ProgramBuilder::AddOp(const std::string& type, const Slots& inpu
   if (!op.inputs.empty() && !op.inputs[0].args.empty()) {
     if (const Var* first = Find(op.inputs[0].args[0])) dims = first->dims;
   }
-  for (const Slot& slot : op.outputs) {
-    for (const VarId id : slot.args) {
-      const std::string name = program_.names[id];
-      if (Find(id) == nullptr && name != kEmptyVarName) Add(name, dims, std::nullopt);
-    }
+  for (const VarId id : EachArgument(op.outputs)) {
+    const std::string name = program_.names[id];
+    if (Find(id) == nullptr && name != kEmptyVarName) Add(name, dims, std::nullopt);
   }
   current().ops.push_back(std::move(op));
   return *this;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/each_argument.h"
 #include "interpreter/analysis/blocks.h"
 #include "interpreter/compile/random_ops.h"
 #include "tests/testing/slot_dtypes.h"
@@ -188,11 +189,9 @@ Reference::Variables Reference::CapturesOf(Level& level) {
       for (const Slot& slot : op.inputs)
         args.insert(args.end(), slot.args.begin(), slot.args.end());
       const auto num_inputs = static_cast<ptrdiff_t>(args.size());
-      for (const Slot& slot : op.outputs) {
-        for (const VarId id : slot.args) {
-          const auto end = args.begin() + num_inputs;
-          if (block == level.block && std::find(args.begin(), end, id) != end) updated[id] = true;
-        }
+      for (const VarId id : EachArgument(op.outputs)) {
+        const auto end = args.begin() + num_inputs;
+        if (block == level.block && std::find(args.begin(), end, id) != end) updated[id] = true;
       }
       for (const Slot& slot : op.outputs) {
         args.insert(args.end(), slot.args.begin(), slot.args.end());

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/each_argument.h"
+
 namespace interp::testing {
 namespace {
 
 template <typename Fn>
 void ForEachArgument(const std::vector<Slot>& slots, Fn fn) {
-  for (const Slot& slot : slots) {
-    for (const VarId id : slot.args) fn(id);
-  }
+  for (const VarId id : EachArgument(slots)) fn(id);
 }
 
 // Ops in order without those that read what neither is persistable nor was written before.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/device/device_heap.h"
+#include "core/each_argument.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "core/program_parse.h"
@@ -59,14 +60,12 @@ void PutOnDevice(const Program& program, int num_devices, Op& op) {
   int device = 0;
   bool of_layer = false;
   for (const std::vector<Slot>* const slots : {&op.outputs, &op.inputs}) {
-    for (const Slot& slot : *slots) {
-      for (const VarId id : slot.args) {
-        const std::string& name = program.NameOf(id);
-        const int number = name.size() > 1 ? name[1] - '0' : -1;
-        if (of_layer || number < 0 || number > kLayers) continue;
-        of_layer = std::string_view("xphsq").find(name[0]) != std::string_view::npos;
-        if (of_layer || name[0] == 'w') device = number % num_devices;
-      }
+    for (const VarId id : EachArgument(*slots)) {
+      const std::string& name = program.NameOf(id);
+      const int number = name.size() > 1 ? name[1] - '0' : -1;
+      if (of_layer || number < 0 || number > kLayers) continue;
+      of_layer = std::string_view("xphsq").find(name[0]) != std::string_view::npos;
+      if (of_layer || name[0] == 'w') device = number % num_devices;
     }
   }
   SetAttr(op, kDeviceAttr, absl::StrCat("sim:", device));

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "core/each_argument.h"
 #include "core/program_print.h"
 #include "interpreter/interpreter_core.h"
 #include "interpreter/verify/verify_plan.h"
@@ -45,15 +46,9 @@ void ReadWhatIsOverwritten(Program& program) {
     block.vars.push_back(std::move(seen));
   };
   for (const Op& op : block.ops) {
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) unread[id] = false;
-    }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) read(id);
-    }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) unread[id] = true;
-    }
+    for (const VarId id : EachArgument(op.inputs)) unread[id] = false;
+    for (const VarId id : EachArgument(op.outputs)) read(id);
+    for (const VarId id : EachArgument(op.outputs)) unread[id] = true;
     ops.push_back(op);
   }
   block.ops = std::move(ops);
@@ -66,12 +61,8 @@ void FetchUnread(Program& program) {
   VarId list = -1;
   int32_t column = 0;
   for (const Op& op : ops) {
-    for (const Slot& slot : op.inputs) {
-      for (const VarId id : slot.args) unread[id] = false;
-    }
-    for (const Slot& slot : op.outputs) {
-      for (const VarId id : slot.args) unread[id] = true;
-    }
+    for (const VarId id : EachArgument(op.inputs)) unread[id] = false;
+    for (const VarId id : EachArgument(op.outputs)) unread[id] = true;
     if (op.type != "fetch") continue;
     list = op.outputs[0].args[0];
     ++column;
