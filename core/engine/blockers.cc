@@ -24,6 +24,28 @@ std::string StateOf(const Record& record) {
   return record.holders.load(std::memory_order_relaxed) > 0 ? "running" : "ready";
 }
 
+bool IsOf(const Access& access, uint64_t number) {
+  const Record& record = const_cast<Access&>(access).record();
+  return record.kind == RecordKind::kOperation && record.number == number;
+}
+
+// The access of operation `number` that is not granted; null when the operation waits for no grant
+// of this variable. REQUIRES: var.lock is held.
+const Access* FindWaiting(const Var& var, uint64_t number) {
+  const Access* at = var.waiting;
+  while (at != nullptr && !IsOf(*at, number)) at = at->next;
+  return at;
+}
+
+// The variable among `vars` that operation `number` waits for; null when it has moved on.
+Var* FindWaitedFor(absl::Span<Var* const> vars, uint64_t number) {
+  for (Var* const var : vars) {
+    std::lock_guard<SpinLock> guard(var->lock);
+    if (FindWaiting(*var, number) != nullptr) return var;
+  }
+  return nullptr;
+}
+
 // The operations that have to end before a waiter is granted, found one after the other.
 class BlockerSearch {
  public:
@@ -38,11 +60,8 @@ class BlockerSearch {
   template <typename Visit>
   void VisitBlockersOf(const Waiting& waiting, const Visit& visit) {
     std::lock_guard<SpinLock> guard(waiting.var->lock);
-    const Access* at = waiting.waiter;
-    if (at == nullptr) {
-      at = waiting.var->waiting;
-      while (at != nullptr && !IsOf(*at, waiting.number)) at = at->next;
-    }
+    const Access* const at =
+        waiting.waiter != nullptr ? waiting.waiter : FindWaiting(*waiting.var, waiting.number);
     if (at == nullptr || at->granted) return;
     bool writes = Writes(at->kind);
     for (const Access* ahead = at->prev; ahead != nullptr; ahead = ahead->prev) {
@@ -58,11 +77,6 @@ class BlockerSearch {
   }
 
  private:
-  static bool IsOf(const Access& access, uint64_t number) {
-    const Record& record = const_cast<Access&>(access).record();
-    return record.kind == RecordKind::kOperation && record.number == number;
-  }
-
   absl::flat_hash_set<uint64_t> visited_;
 };
 
@@ -119,37 +133,22 @@ void EngineCore::FollowChain(Waiter& waiter, const Visit& visit) {
     std::vector<Var*> next;
     {
       std::lock_guard<SpinLock> guard(var->lock);
-      // Stuck here is what has an access that is not granted.
       const Access* stuck = var->waiting;
-      while (stuck != nullptr &&
-             (behind == 0 ? stuck != &waiter.access
-                          : const_cast<Access*>(stuck)->record().number != behind)) {
-        stuck = stuck->next;
-      }
-      if (stuck == nullptr) {
-        var = nullptr;
+      if (behind == 0) {
+        while (stuck != nullptr && stuck != &waiter.access) stuck = stuck->next;
       } else {
-        Record& front = var->first->record();
-        visit(*var, front);
-        if (front.kind == RecordKind::kWaiter ||
-            front.blocked.load(std::memory_order_acquire) == 0) {
-          return;
-        }
-        behind = front.number;
-        for (int i = 0; i < front.num_accesses; ++i) next.push_back(front.accesses()[i].var);
+        stuck = FindWaiting(*var, behind);
       }
-    }
-    if (next.empty()) return;
-    // The variable that operation is stuck in; it may have moved on since.
-    var = nullptr;
-    for (Var* candidate : next) {
-      std::lock_guard<SpinLock> guard(candidate->lock);
-      for (const Access* a = candidate->waiting; a != nullptr && var == nullptr; a = a->next) {
-        Record& record = const_cast<Access*>(a)->record();
-        if (record.kind == RecordKind::kOperation && record.number == behind) var = candidate;
+      if (stuck == nullptr) return;
+      Record& front = var->first->record();
+      visit(*var, front);
+      if (front.kind == RecordKind::kWaiter || front.blocked.load(std::memory_order_acquire) == 0) {
+        return;
       }
-      if (var != nullptr) break;
+      behind = front.number;
+      for (int i = 0; i < front.num_accesses; ++i) next.push_back(front.accesses()[i].var);
     }
+    var = FindWaitedFor(next, behind);
   }
 }
 
