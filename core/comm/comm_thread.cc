@@ -159,20 +159,33 @@ std::vector<CommSpan> CommThread::StopTrace() {
   return std::exchange(spans_, {});
 }
 
+bool CommThread::Open(const MakeTransport& make) {
+  absl::StatusOr<std::unique_ptr<Transport>> transport = Catching([&] { return make(); });
+  const std::scoped_lock lock(mutex_);
+  if (transport.ok()) {
+    transport_ = *std::move(transport);
+  } else {
+    error_ = transport.status();
+  }
+  ready_ = true;
+  changed_.notify_all();
+  return transport_ != nullptr;
+}
+
+void CommThread::Close() {
+  const absl::Status ended = absl::CancelledError("the ranks' communication has ended");
+  const bool whole = lanes_.empty();
+  const absl::Status first = FailAll(ended);
+  if (whole && first == ended) {
+    transport_->Leave().IgnoreError();
+  } else {
+    transport_->GiveUp(first);
+  }
+}
+
 void CommThread::Work(const MakeTransport& make) {
   AskForShortSlice();
-  absl::StatusOr<std::unique_ptr<Transport>> transport = Catching([&] { return make(); });
-  {
-    const std::scoped_lock lock(mutex_);
-    if (transport.ok()) {
-      transport_ = *std::move(transport);
-    } else {
-      error_ = transport.status();
-    }
-    ready_ = true;
-    changed_.notify_all();
-    if (transport_ == nullptr) return;
-  }
+  if (!Open(make)) return;
   int idle_rounds = 0;
   for (;;) {
     TakeJobs(/*may_sleep=*/lanes_.empty());
@@ -197,14 +210,7 @@ void CommThread::Work(const MakeTransport& make) {
     idle_rounds = moved.ok() && *moved ? 0 : std::min(idle_rounds + 1, kMostIdleRounds);
     if (idle_rounds > 0 && !lanes_.empty()) BackOff(idle_rounds);
   }
-  const absl::Status ended = absl::CancelledError("the ranks' communication has ended");
-  const bool whole = lanes_.empty();
-  const absl::Status first = FailAll(ended);
-  if (whole && first == ended) {
-    transport_->Leave().IgnoreError();
-  } else {
-    transport_->GiveUp(first);
-  }
+  Close();
 }
 
 // REQUIRES: mutex_ is held.

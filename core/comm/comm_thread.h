@@ -106,6 +106,9 @@ class CommThread {
 
   explicit CommThread(CommOptions options);
   void Work(const MakeTransport& make);
+  // False when there is no transport, which error_ tells why.
+  bool Open(const MakeTransport& make);
+  void Close();
   void TakeJobs(bool may_sleep);
   bool HasOrders() const;
   absl::Status CheckAskedPeers();
