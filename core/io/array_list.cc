@@ -95,19 +95,33 @@ class Reader {
     return Dims<int64_t>(rank);
   }
 
+  absl::StatusOr<int32_t> TakeStorage() {
+    INTERP_ASSIGN_OR_RETURN(const auto storage, Take<int32_t>("its storage"));
+    if (storage == kCsr) {
+      return Unimplemented("is stored as compressed sparse rows; save it as dense");
+    }
+    if (storage != kDense && storage != kRowSparse && storage != kNoStorage) {
+      return DataLoss("has the storage ", storage, " before offset ", at_);
+    }
+    return storage;
+  }
+
+  absl::StatusOr<DType> TakeDType() {
+    INTERP_ASSIGN_OR_RETURN(const auto code, Take<int32_t>("its dtype"));
+    const bool known = code >= 0 && code < std::ssize(kDTypes);
+    if (!known || kDTypes[code] == DType::kUndefined) {
+      return Unimplemented("has MXNet's dtype ", code, " before offset ", at_);
+    }
+    return kDTypes[code];
+  }
+
   absl::StatusOr<ListedArray> Record() {
     ListedArray array;
     INTERP_ASSIGN_OR_RETURN(const auto magic, Take<uint32_t>("its magic"));
     int32_t storage = kDense;
     Shape shape;
     if (magic == kV2 || magic == kV3) {
-      INTERP_ASSIGN_OR_RETURN(storage, Take<int32_t>("its storage"));
-      if (storage == kCsr) {
-        return Unimplemented("is stored as compressed sparse rows; save it as dense");
-      }
-      if (storage != kDense && storage != kRowSparse && storage != kNoStorage) {
-        return DataLoss("has the storage ", storage, " before offset ", at_);
-      }
+      INTERP_ASSIGN_OR_RETURN(storage, TakeStorage());
       // What rows there are, their numbers tell.
       if (storage == kRowSparse) INTERP_RETURN_IF_ERROR(TakeShape().status());
       INTERP_ASSIGN_OR_RETURN(const auto rank, Take<int32_t>("its rank"));
@@ -125,12 +139,8 @@ class Reader {
       if (magic == 0) return array;
     }
     INTERP_RETURN_IF_ERROR(Take<uint64_t>("its device").status());
-    INTERP_ASSIGN_OR_RETURN(const auto code, Take<int32_t>("its dtype"));
-    const bool known = code >= 0 && code < std::ssize(kDTypes);
-    if (!known || kDTypes[code] == DType::kUndefined) {
-      return Unimplemented("has MXNet's dtype ", code, " before offset ", at_);
-    }
-    ArrayLayout layout{.dtype = kDTypes[code], .shape = shape};
+    INTERP_ASSIGN_OR_RETURN(const DType dtype, TakeDType());
+    ArrayLayout layout{.dtype = dtype, .shape = shape};
     if (storage != kRowSparse) {
       INTERP_ASSIGN_OR_RETURN(array.tensor, Elements(layout));
       return array;
@@ -245,17 +255,8 @@ class Writer {
       INTERP_RETURN_IF_ERROR(Put<int32_t>(kDense));
       return Put<int32_t>(0);
     }
-    int32_t code = 0;
-    while (code < std::ssize(kDTypes) && kDTypes[code] != tensor.dtype) ++code;
-    if (code == std::ssize(kDTypes)) {
-      return Unimplemented("MXNet has no dtype ", Name(tensor.dtype));
-    }
-    if (!tensor.has_memory() && tensor.numel() > 0) {
-      return InvalidArgument("a tensor of ", DescribeType(tensor), " has no memory");
-    }
-    if (tensor.layout != Layout::kPlain || !tensor.place().on_host()) {
-      return InvalidArgument("a tensor of ", DescribeType(tensor), " is not plain on the host");
-    }
+    INTERP_ASSIGN_OR_RETURN(const int32_t code, CodeOf(tensor.dtype));
+    INTERP_RETURN_IF_ERROR(CheckMemory(tensor));
     if (array.rows.has_value()) INTERP_RETURN_IF_ERROR(CheckRows(array));
     // Of rows there may be none.
     const bool classic = array.rows.has_value() || (tensor.shape.rank() > 0 && tensor.numel() > 0);
@@ -279,6 +280,21 @@ class Writer {
     if (!array.rows.has_value()) return absl::OkStatus();
     return file_.Append({reinterpret_cast<const char*>(array.rows->rows.data()),
                          array.rows->rows.size() * sizeof(int64_t)});
+  }
+
+  static absl::StatusOr<int32_t> CodeOf(DType dtype) {
+    for (int32_t code = 0; code < std::ssize(kDTypes); ++code) {
+      if (kDTypes[code] == dtype) return code;
+    }
+    return Unimplemented("MXNet has no dtype ", Name(dtype));
+  }
+
+  static absl::Status CheckMemory(const Tensor& tensor) {
+    if (!tensor.has_memory() && tensor.numel() > 0) {
+      return InvalidArgument("a tensor of ", DescribeType(tensor), " has no memory");
+    }
+    if (tensor.layout == Layout::kPlain && tensor.place().on_host()) return absl::OkStatus();
+    return InvalidArgument("a tensor of ", DescribeType(tensor), " is not plain on the host");
   }
 
   static absl::Status CheckRows(const ListedArray& array) {
