@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/edit_op.h"
@@ -123,7 +124,7 @@ absl::StatusOr<std::vector<Op>> Expansion::Take() && {
   for (const Slot& slot : op_.outputs) {
     const VarId output = Output(slot.name);
     if (output == kAbsent) continue;
-    bool given = std::find(left_out_.begin(), left_out_.end(), slot.name) != left_out_.end();
+    bool given = absl::c_linear_search(left_out_, slot.name);
     for (const Op& result : results_) given |= result.outputs[0].args[0] == output;
     if (!given) return InvalidArgument("output '", slot.name, "' needs inputs that are absent");
   }

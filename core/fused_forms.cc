@@ -1,17 +1,15 @@
 #include "core/fused_forms.h"
 
-#include <algorithm>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
 
 namespace interp {
 
 absl::Status CheckNothingFused(const Op& op, absl::Span<const absl::string_view> read) {
   AttrReader attrs(op);
-  const auto skipped = [read](absl::string_view name) {
-    return std::find(read.begin(), read.end(), name) != read.end();
-  };
+  const auto skipped = [read](absl::string_view name) { return absl::c_linear_search(read, name); };
   if (!skipped("act_type") && attrs.Bool("with_act", false)) {
     return InvalidArgument("attribute 'act_type' is '", attrs.String("act_type", ""),
                            "', expected none");

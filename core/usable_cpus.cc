@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "core/io/file.h"
@@ -78,7 +79,7 @@ std::optional<double> CpuQuota(const std::string& root) {
     const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() != 3) continue;
     const std::vector<std::string> controllers = absl::StrSplit(fields[1], ',');
-    const bool v1 = std::find(controllers.begin(), controllers.end(), "cpu") != controllers.end();
+    const bool v1 = absl::c_linear_search(controllers, "cpu");
     if (!v1 && !fields[1].empty()) continue;
     for (const char* mount : {"", "/unified", "/cpu", "/cpu,cpuacct"}) {
       const std::optional<double> quota =

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/differentiable.h"
 #include "core/each_argument.h"
@@ -15,25 +16,19 @@
 namespace interp {
 namespace {
 
-template <typename List, typename Item>
-bool Holds(const List& list, const Item& item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
 bool HoldsAny(const std::vector<Slot>& slots, VarId id) {
-  return std::any_of(slots.begin(), slots.end(),
-                     [id](const Slot& slot) { return Holds(slot.args, id); });
+  return absl::c_linear_search(EachArgument(slots), id);
 }
 
 bool ListsName(const Attr& attr, const std::string& name) {
   if (attr.name == "op_callstack" || attr.name == "skip_eager_deletion_vars") return false;
   if (const auto* one = std::get_if<std::string>(&attr.value)) return *one == name;
   if (const auto* many = std::get_if<std::vector<std::string>>(&attr.value)) {
-    return Holds(*many, name);
+    return absl::c_linear_search(*many, name);
   }
   if (const auto* var = std::get_if<VarName>(&attr.value)) return var->name == name;
   const auto* vars = std::get_if<VarNames>(&attr.value);
-  return vars != nullptr && Holds(vars->names, name);
+  return vars != nullptr && absl::c_linear_search(vars->names, name);
 }
 
 bool IsDifferentiableTensor(const Var& var) {
@@ -116,8 +111,9 @@ class Carrier {
       const bool marked =
           var != nullptr && var->stop_gradient && !var->persistable && IsDifferentiableTensor(*var);
       const bool is_loop = op.type == "while";
-      if (!marked || (is_loop && !HoldsAny(op.inputs, id)) || Holds(candidates, id)) continue;
-      if (Holds(blocked_, id) || IsNamed(inner, program_.NameOf(id))) continue;
+      if (!marked || (is_loop && !HoldsAny(op.inputs, id))) continue;
+      if (absl::c_linear_search(candidates, id)) continue;
+      if (absl::c_linear_search(blocked_, id) || IsNamed(inner, program_.NameOf(id))) continue;
       if (HasValue(*var) || (is_loop && IsReadFirst(inner, id))) candidates.push_back(id);
     }
     // One state may be written from another one alone.
@@ -157,7 +153,7 @@ class Carrier {
         if (id == state) continue;
         const Var* const var = declarations_.Find(block, id);
         if (var == nullptr || !IsDifferentiableTensor(*var)) continue;
-        if (!var->stop_gradient || Holds(states, id)) return true;
+        if (!var->stop_gradient || absl::c_linear_search(states, id)) return true;
       }
     }
     return false;
@@ -179,7 +175,7 @@ class Carrier {
     std::vector<VarId> sharing = {state};
     std::vector<VarId> detached;
     for (const auto& [from, to] : shares_) {
-      if (!Holds(sharing, from) || Holds(sharing, to)) continue;
+      if (!absl::c_linear_search(sharing, from) || absl::c_linear_search(sharing, to)) continue;
       sharing.push_back(to);
       if (HoldsAny(op.inputs, to)) detached.push_back(to);
     }

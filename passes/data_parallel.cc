@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "core/edit_op.h"
 #include "core/op_role.h"
 #include "passes/feed_fetch.h"
@@ -97,7 +98,7 @@ class Rewriter {
       const VarId id = main.Find(name);
       if (!used[id] || !begun_with.contains(name)) continue;
       const Var* const var = vars_[id];
-      if (var != nullptr && std::find(var->dims.begin(), var->dims.end(), -1) != var->dims.end()) {
+      if (var != nullptr && absl::c_linear_search(var->dims, -1)) {
         return Unimplemented("'", name,
                              "' is a state of open dims that a step reads: ranks would "
                              "go on with that of rank 0, and may have others");

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
 #include "core/fused_forms.h"
 #include "passes/fusion.h"
@@ -44,11 +45,6 @@ struct Chain {
   int quantize = -1;                      // of an int8 convolution
   absl::string_view out_slot = "Output";  // of the last op
 };
-
-template <typename List>
-bool IsOneOf(const List& list, absl::string_view item) {
-  return std::find(std::begin(list), std::end(list), item) != std::end(list);
-}
 
 class ConvFuser {
  public:
@@ -96,12 +92,12 @@ class ConvFuser {
 
   std::optional<Chain> StartAt(int index) const {
     const Op& conv = op(index);
-    if (!IsOneOf(kStarts, conv.type)) return std::nullopt;
+    if (!absl::c_linear_search(kStarts, conv.type)) return std::nullopt;
     const bool transposed = conv.type == kTransposed;
     if (transposed && !makes_transposed_) return std::nullopt;
     for (const Slot& slot : conv.inputs) {
       const bool known = slot.name == "Input" || slot.name == "Filter" || slot.name == "Bias" ||
-                         IsOneOf(kScales, slot.name);
+                         absl::c_linear_search(kScales, slot.name);
       if (!known && !slot.args.empty()) return std::nullopt;
     }
     const std::optional<VarId> filter_id = Fuser::Argument(conv.inputs, "Filter");

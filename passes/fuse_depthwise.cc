@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
 #include "core/fused_forms.h"
 #include "core/program_print.h"
@@ -73,8 +74,7 @@ class DepthwiseFuser {
   // A convolution of float32 whose other inputs are parameters; the dims of its filter.
   const std::vector<int64_t>* FilterOf(int index) const {
     const Op& conv = op(index);
-    const bool known = std::find(std::begin(kConvolutions), std::end(kConvolutions), conv.type) !=
-                       std::end(kConvolutions);
+    const bool known = absl::c_linear_search(kConvolutions, conv.type);
     if (!known || (conv.type != kFusedConv2d && IsFusedConv(conv))) return nullptr;
     const std::optional<VarId> output = Fuser::Argument(conv.outputs, "Output");
     if (!output.has_value() || !Fuser::Argument(conv.inputs, "Input").has_value()) return nullptr;

@@ -1,9 +1,9 @@
 #include "passes/int8.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
@@ -33,11 +33,6 @@ struct Match {
   Dequantized sums;
   int32_t row_dims = 0;  // of a product; -1: all but the last; 0: a convolution
 };
-
-template <typename List>
-bool Contains(const List& list, absl::string_view item) {
-  return std::find(std::begin(list), std::end(list), item) != std::end(list);
-}
 
 class Int8Maker {
  public:
@@ -70,8 +65,8 @@ class Int8Maker {
 
   std::optional<Match> MatchConv(int index) const {
     const Op& conv = op(index);
-    if (!Contains(kFloatConvolutions, conv.type) || Contains(float32_ops_, conv.type) ||
-        IsFusedConv(conv)) {
+    if (!absl::c_linear_search(kFloatConvolutions, conv.type) ||
+        absl::c_linear_search(float32_ops_, conv.type) || IsFusedConv(conv)) {
       return std::nullopt;
     }
     const std::optional<VarId> input = Fuser::Argument(conv.inputs, "Input");
@@ -92,7 +87,8 @@ class Int8Maker {
 
   std::optional<Match> MatchProduct(int index) const {
     const Op& product = op(index);
-    if (!Contains(kFloatProducts, product.type) || Contains(float32_ops_, product.type)) {
+    if (!absl::c_linear_search(kFloatProducts, product.type) ||
+        absl::c_linear_search(float32_ops_, product.type)) {
       return std::nullopt;
     }
     const std::optional<VarId> x = Fuser::Argument(product.inputs, "X");

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
 #include "passes/declarations.h"
 #include "passes/verify.h"
@@ -28,10 +29,7 @@ constexpr absl::string_view kKeepInTests[] = {
 };
 constexpr absl::string_view kKeepsAlways = "dequantize_linear";
 
-bool KeepsInTests(absl::string_view type) {
-  return std::find(std::begin(kKeepInTests), std::end(kKeepInTests), type) !=
-         std::end(kKeepInTests);
-}
+bool KeepsInTests(absl::string_view type) { return absl::c_linear_search(kKeepInTests, type); }
 
 bool IsQuantizer(const Op& op) { return op.type == kKeepsAlways || KeepsInTests(op.type); }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "core/gradient.h"
 #include "core/op_role.h"
@@ -18,7 +19,7 @@ bool IsAdditive(const Op& op) {
   constexpr absl::string_view kTypes[] = {
       "sum",  "elementwise_add", "elementwise_sub", "elementwise_max", "elementwise_min", "concat",
       "stack"};
-  return std::find(std::begin(kTypes), std::end(kTypes), op.type) != std::end(kTypes);
+  return absl::c_linear_search(kTypes, op.type);
 }
 
 bool MakesZeros(const Op& op) {

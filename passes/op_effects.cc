@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/strip.h"
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
@@ -12,14 +13,9 @@ namespace {
 // Old programs have INT where new ones have BOOLEAN.
 bool IsTrue(const Op& op, absl::string_view name) { return AttrReader(op).Bool(name, false); }
 
-bool Names(const Slot& slot, VarId id) {
-  return std::find(slot.args.begin(), slot.args.end(), id) != slot.args.end();
-}
+bool Names(const Slot& slot, VarId id) { return absl::c_linear_search(slot.args, id); }
 
-bool IsInput(const Op& op, VarId id) {
-  return std::any_of(op.inputs.begin(), op.inputs.end(),
-                     [id](const Slot& slot) { return Names(slot, id); });
-}
+bool IsInput(const Op& op, VarId id) { return absl::c_linear_search(EachArgument(op.inputs), id); }
 
 // State is listed as Mean and MeanOut, or as InScale and OutScale. Y over X, or Out, is a result.
 bool IsState(absl::string_view input, absl::string_view output) {

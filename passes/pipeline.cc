@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "passes/addto.h"
 #include "passes/array_ops.h"
@@ -76,10 +77,6 @@ std::atomic<bool> verifies_passes{false};
 
 constexpr absl::string_view kAllPasses = "all";
 
-bool Contains(const std::vector<std::string>& names, absl::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 absl::Status CheckName(const std::vector<Pass>& passes, const std::string& name,
                        absl::string_view purpose) {
   const bool known = std::any_of(passes.begin(), passes.end(),
@@ -146,8 +143,8 @@ absl::Status RunPass(const Pass& pass, const PassContext& context, const Pipelin
   const auto duration = std::chrono::steady_clock::now() - start;
   result.timings.push_back(
       {pass.name, std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count()});
-  const bool print =
-      Contains(options.print_after, pass.name) || Contains(options.print_after, kAllPasses);
+  const bool print = absl::c_linear_search(options.print_after, pass.name) ||
+                     absl::c_linear_search(options.print_after, kAllPasses);
   if (print && options.print) options.print(pass.name, result.program);
   if (!Verifies(options)) return absl::OkStatus();
   const absl::Status status = VerifyAfterPass(result.program, context, baseline);
@@ -170,8 +167,8 @@ absl::StatusOr<std::vector<Pass>> DefaultPipeline(const PipelineOptions& options
   INTERP_RETURN_IF_ERROR(CheckNames(all, options.print_after, "print after", /*all_allowed=*/true));
   std::vector<Pass> passes;
   for (const Pass& pass : all) {
-    const bool on = pass.on_by_default || Contains(options.enable, pass.name);
-    if (on && !Contains(options.disable, pass.name)) passes.push_back(pass);
+    const bool on = pass.on_by_default || absl::c_linear_search(options.enable, pass.name);
+    if (on && !absl::c_linear_search(options.disable, pass.name)) passes.push_back(pass);
   }
   return passes;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/attr_reader.h"
 #include "core/edit_op.h"
@@ -53,7 +54,7 @@ class Keeper {
   bool NeedsCopy(const Op& op, int32_t inner, VarId state) const {
     const auto writes = [state](const Op& step) {
       const std::vector<VarId> outputs = ArgumentsOf(step.outputs);
-      return std::find(outputs.begin(), outputs.end(), state) != outputs.end();
+      return absl::c_linear_search(outputs, state);
     };
     const std::vector<Op>& steps = program_.blocks[inner].ops;
     const auto writer = std::find_if(steps.rbegin(), steps.rend(), writes);

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "core/attr_reader.h"
 #include "passes/feed_fetch.h"
@@ -21,11 +22,6 @@ constexpr absl::string_view kConvolutions[] = {"conv2d", "depthwise_conv2d", "in
 
 constexpr absl::string_view kElementwise[] = {"elementwise_add", "elementwise_sub",
                                               "elementwise_mul", "elementwise_div"};
-
-template <typename List, typename Item>
-bool Contains(const List& list, const Item& item) {
-  return std::find(std::begin(list), std::end(list), item) != std::end(list);
-}
 
 // One dim of a window op: out = (in + offset) / stride + 1, rounded down.
 struct WindowDim {
@@ -63,7 +59,7 @@ class Deriver {
     if (slot == nullptr || slot->args.size() != 1) return std::nullopt;
     const std::optional<SymbolicShape>& shape = shapes_[slot->args[0]];
     // A declared -1 of a parameter is no name of a dim.
-    const bool named = shape.has_value() && !Contains(*shape, -1);
+    const bool named = shape.has_value() && !absl::c_linear_search(*shape, -1);
     return named ? shape : std::nullopt;
   }
 
@@ -71,9 +67,9 @@ class Deriver {
     const bool main = out.name == "Out" || out.name == "Y" || out.name == "Output";
     if (!main || out.args.size() != 1) return std::nullopt;
     if (IsFeed(op)) return Fed(uses_[out.args[0]].var);
-    if (Contains(kShapeKeepers, op.type)) return Input(op, "X");
-    if (Contains(kElementwise, op.type)) return Elementwise(op);
-    if (Contains(kConvolutions, op.type)) return Conv(op);
+    if (absl::c_linear_search(kShapeKeepers, op.type)) return Input(op, "X");
+    if (absl::c_linear_search(kElementwise, op.type)) return Elementwise(op);
+    if (absl::c_linear_search(kConvolutions, op.type)) return Conv(op);
     if (op.type == "pool2d") return Pool(op);
     if (op.type == "mul") return Mul(op);
     if (op.type == "reshape2" || op.type == "reshape") return Reshape(op);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "absl/algorithm/container.h"
 #include "core/attr_reader.h"
 #include "core/each_argument.h"
 
@@ -44,7 +45,7 @@ bool MayDropOthers(const Op& op, const DeclaredDims& declared) {
 // Whether one more variable is uncertain. `none` stands for no argument.
 bool AddResults(const Op& op, VarId none, const DeclaredDims& declared,
                 std::vector<bool>& uncertain) {
-  if (std::find(std::begin(kOwnRank), std::end(kOwnRank), op.type) != std::end(kOwnRank)) {
+  if (absl::c_linear_search(kOwnRank, op.type)) {
     return false;
   }
   bool any = MayDropOthers(op, declared);

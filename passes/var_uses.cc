@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "core/each_argument.h"
 #include "passes/feed_fetch.h"
 #include "passes/op_effects.h"
@@ -74,9 +75,8 @@ void AddOp(const Program& program, const OpRegistry& ops, int32_t block, int32_t
 
 bool HasOpOf(const Program& program, absl::Span<const absl::string_view> types) {
   const std::vector<Op>& ops = program.blocks[0].ops;
-  return std::any_of(ops.begin(), ops.end(), [types](const Op& op) {
-    return std::find(types.begin(), types.end(), op.type) != types.end();
-  });
+  return std::any_of(ops.begin(), ops.end(),
+                     [types](const Op& op) { return absl::c_linear_search(types, op.type); });
 }
 
 std::vector<VarUse> FindVarUses(const Program& program, const OpRegistry& ops) {

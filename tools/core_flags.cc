@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "absl/algorithm/container.h"
 #include "core/program_print.h"
 #include "interpreter/load_cuda.h"
 #include "passes/prune.h"
@@ -70,8 +71,7 @@ void AddPlanFlags(CLI::App& command, PlanFlags& flags) {
 absl::Status CheckNoPlanFlags(const CLI::App& command, const std::vector<std::string>& others) {
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
-    const bool decides = option->get_group() == kPlanGroup ||
-                         std::find(others.begin(), others.end(), name) != others.end();
+    const bool decides = option->get_group() == kPlanGroup || absl::c_linear_search(others, name);
     if (!decides || option->count() == 0) continue;
     return InvalidArgument(name,
                            " is decided when a plan is compiled: give it to `interp compile`");
@@ -93,18 +93,14 @@ PipelineOptions MakePipelineOptions(const PlanFlags& flags) {
 
 namespace {
 
-bool HoldsPass(const std::vector<std::string>& passes, absl::string_view pass) {
-  return std::find(passes.begin(), passes.end(), pass) != passes.end();
-}
-
 absl::Status CheckPrecision(const PlanFlags& flags) {
   const bool narrow = flags.precision != PlanFlags{}.precision ||
-                      HoldsPass(flags.enable_passes, "bf16") ||
-                      HoldsPass(flags.enable_passes, "fp16");
+                      absl::c_linear_search(flags.enable_passes, "bf16") ||
+                      absl::c_linear_search(flags.enable_passes, "fp16");
   if (!narrow && !flags.float32_ops.empty()) {
     return InvalidArgument("--float32-ops has no effect without --precision");
   }
-  if (HoldsPass(flags.disable_passes, flags.precision)) {
+  if (absl::c_linear_search(flags.disable_passes, flags.precision)) {
     return InvalidArgument("--precision ", flags.precision, " and --disable-pass ", flags.precision,
                            ": expected one of the two");
   }
@@ -118,14 +114,14 @@ absl::Status CheckPrecision(const PlanFlags& flags) {
 absl::Status CheckPasses(const std::vector<std::string>& enable,
                          const std::vector<std::string>& disable) {
   for (const std::string& pass : enable) {
-    if (!HoldsPass(disable, pass)) continue;
+    if (!absl::c_linear_search(disable, pass)) continue;
     return InvalidArgument("--enable-pass ", pass, " and --disable-pass ", pass,
                            ": expected one of the two");
   }
   // They change the same products: which of them would is nothing to depend on.
   absl::string_view precision;
   for (const absl::string_view other : {"bf16", "fp16", "int8"}) {
-    if (!HoldsPass(enable, other)) continue;
+    if (!absl::c_linear_search(enable, other)) continue;
     if (!precision.empty()) {
       return InvalidArgument("precisions ", precision, " and ", other, ": expected one of the two");
     }
@@ -138,7 +134,7 @@ void NoteWhatStaysWide(const std::string& path, const PipelineOptions& passes,
                        const Program& program) {
   for (const auto& [pass, dtype] :
        {std::pair("bf16", DType::kBFloat16), std::pair("fp16", DType::kFloat16)}) {
-    if (!HoldsPass(passes.enable, pass)) continue;
+    if (!absl::c_linear_search(passes.enable, pass)) continue;
     const bool narrowed = std::any_of(
         program.blocks.begin(), program.blocks.end(), [dtype = dtype](const Block& block) {
           return std::any_of(block.vars.begin(), block.vars.end(),

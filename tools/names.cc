@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/near_names.h"
@@ -56,7 +57,7 @@ absl::Status CheckFetchesAny(absl::string_view model, const std::vector<std::str
 absl::Status CheckSeen(absl::string_view model, const Program& program,
                        const std::vector<std::string>& fetches, const PipelineOptions& passes) {
   const auto& off = passes.disable;
-  if (!fetches.empty() || std::find(off.begin(), off.end(), kPrunePass) != off.end()) {
+  if (!fetches.empty() || absl::c_linear_search(off, kPrunePass)) {
     return absl::OkStatus();
   }
   // What is wrong with the program is said by what compiles it.

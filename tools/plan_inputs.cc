@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 
 namespace interp {
@@ -44,7 +45,7 @@ PlaceKind DeviceKindOf(const Model& model, const CoreOptions& options) {
 
 absl::Status CheckFetched(const Plan& plan, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (std::find(plan.fetches.begin(), plan.fetches.end(), name) != plan.fetches.end()) continue;
+    if (absl::c_linear_search(plan.fetches, name)) continue;
     return InvalidArgument("the plan does not fetch '", name,
                            "', only: ", absl::StrJoin(plan.fetches, " "),
                            "; fetches are decided when a plan is compiled");

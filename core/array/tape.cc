@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/array/array_runtime.h"
 
 namespace interp {
@@ -38,9 +39,7 @@ absl::Status Tape::CheckWrite(const Array& into) const {
 
 bool Tape::Wants(const OpDef& def, absl::string_view output) {
   if (Current() == nullptr) return false;
-  return def.gradient.make != nullptr ||
-         std::find(def.gradient.inputs.begin(), def.gradient.inputs.end(), output) !=
-             def.gradient.inputs.end();
+  return def.gradient.make != nullptr || absl::c_linear_search(def.gradient.inputs, output);
 }
 
 void Tape::Note(const OpDef& def, const std::vector<Attr>& attrs, ArraySlots inputs,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "core/array/array_runtime.h"
@@ -259,7 +260,7 @@ class TapeBackward {
   // An array that is an input several times has several shares of one gradient.
   absl::Status Give(const Op& op, VarId name, const Array& array, Names& names) {
     const bool reads = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Slot& slot) {
-      return std::find(slot.args.begin(), slot.args.end(), name) != slot.args.end();
+      return absl::c_linear_search(slot.args, name);
     });
     Array& value = names.arrays[name];
     const bool first = names.given.insert(name).second;

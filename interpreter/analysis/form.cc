@@ -1,14 +1,15 @@
 #include "interpreter/analysis/form.h"
 
-#include <algorithm>
 #include <iterator>
+
+#include "absl/algorithm/container.h"
 
 namespace interp {
 
 bool IsWhole(DType dtype) {
   constexpr DType kWhole[] = {DType::kBool,  DType::kUInt8, DType::kInt8,
                               DType::kInt16, DType::kInt32, DType::kInt64};
-  return std::find(std::begin(kWhole), std::end(kWhole), dtype) != std::end(kWhole);
+  return absl::c_linear_search(kWhole, dtype);
 }
 
 absl::Status CheckKeeps(const PlanVar& var, DType made, DType kept) {

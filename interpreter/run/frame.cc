@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "interpreter/compile/random_ops.h"
 #include "interpreter/run/constant_copies.h"
 #include "interpreter/run/prepare_kernels.h"
@@ -91,8 +92,7 @@ void Frame::FindMaybeWritten() {
       const VarId id = instruction.outputs[arg];
       if (!IsHiddenOutput(instruction, arg) || plan_.ref_counts[id] > 0) continue;
       const PlanVar& var = plan_.vars[id];
-      const bool given =
-          std::find(entries_.begin(), entries_.end(), variables_[id]) != entries_.end();
+      const bool given = absl::c_linear_search(entries_, variables_[id]);
       const bool own = !var.persistable && !var.captured && !given;
       if (own && var.kind == VarKind::kLodTensor) maybe_written_.push_back(&variables_[id]->tensor);
     }
@@ -293,7 +293,7 @@ void Frame::DropSaved() {
 // read by the kernel that runs the block; the next activation drops or replaces it.
 void Frame::Save(Variable& variable, Variable& value) const {
   value.tensor = variable.tensor;
-  if (std::find(results_.begin(), results_.end(), &variable) != results_.end()) {
+  if (absl::c_linear_search(results_, &variable)) {
     value.array = variable.array;
     value.selected_rows = variable.selected_rows;
     return;
