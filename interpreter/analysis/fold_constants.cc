@@ -122,13 +122,6 @@ class Folder {
     plan_.folded.push_back(std::move(instruction));
   }
 
-  template <typename Drop>
-  static void EraseShares(Instruction& instruction, const Drop& drop) {
-    const auto begin = instruction.share.begin();
-    instruction.share.erase(std::remove_if(begin, instruction.share.end(), drop),
-                            instruction.share.end());
-  }
-
   const BlockTree& tree_;
   const int32_t block_;
   Plan& plan_;

@@ -272,13 +272,6 @@ class TransferInserter {
     EraseShares(instruction, [&](const InplacePair& pair) { return pair.input == arg; });
   }
 
-  template <typename Predicate>
-  static void EraseShares(Instruction& instruction, const Predicate& drop) {
-    const auto begin = instruction.share.begin();
-    instruction.share.erase(std::remove_if(begin, instruction.share.end(), drop),
-                            instruction.share.end());
-  }
-
   // What the kernel makes of output `arg`. Outputs of slots with kAnyLayout are plain in any case:
   // gradients of filters, which go to optimizers.
   Form MadeForm(const Instruction& instruction, int arg, Layout wanted) const {

@@ -179,10 +179,7 @@ class KernelSelector {
       INTERP_RETURN_IF_ERROR(SetTypes(op, instruction, plan.vars));
     }
     if (KernelOf(instruction).inplace) return absl::OkStatus();
-    const auto writes_over = [&](const InplacePair& pair) { return !IsView(instruction, pair); };
-    instruction.share.erase(
-        std::remove_if(instruction.share.begin(), instruction.share.end(), writes_over),
-        instruction.share.end());
+    EraseShares(instruction, [&](const InplacePair& pair) { return !IsView(instruction, pair); });
     return absl::OkStatus();
   }
 

@@ -10,10 +10,6 @@
 namespace interp {
 namespace plan_print {
 
-std::string VarText(const Plan& plan, VarId id) {
-  return id < 0 ? std::string(kEmptyVarName) : NameText(plan.vars[id].name);
-}
-
 std::string VarsText(const Plan& plan, absl::Span<const VarId> ids) {
   return absl::StrJoin(ids, ", ",
                        [&plan](std::string* out, VarId id) { *out += VarText(plan, id); });
@@ -240,16 +236,9 @@ std::string GraphsText(const Plan& plan) {
   return text;
 }
 
-std::string PrintWhole(const Plan& plan) {
-  std::string text =
-      absl::StrCat("plan", BlockText(plan), " instructions=", plan.instructions.size(),
-                   " edges=", plan.successors.num_ids(), " width=", plan.max_width,
-                   " critical_path=", plan.critical_path, "\n");
-  for (const FeedSpec& feed : plan.feeds) absl::StrAppend(&text, "  feed ", FeedText(feed), "\n");
-  for (const std::string& fetch : plan.fetches) {
-    absl::StrAppend(&text, "  fetch ", NameText(fetch), "\n");
-  }
-  text += DevicesText(plan);
+// The variables that the block shares with what runs it and with its gradient.
+std::string SharedVariablesText(const Plan& plan) {
+  std::string text;
   for (const VarId id : plan.entries) {
     absl::StrAppend(&text, "  entry ", VarText(plan, id), "\n");
   }
@@ -268,6 +257,20 @@ std::string PrintWhole(const Plan& plan) {
     absl::StrAppend(&text, "  capture ", VarText(plan, capture.var), capture.read ? " read" : "",
                     capture.written ? " written" : "", "\n");
   }
+  return text;
+}
+
+std::string PrintWhole(const Plan& plan) {
+  std::string text =
+      absl::StrCat("plan", BlockText(plan), " instructions=", plan.instructions.size(),
+                   " edges=", plan.successors.num_ids(), " width=", plan.max_width,
+                   " critical_path=", plan.critical_path, "\n");
+  for (const FeedSpec& feed : plan.feeds) absl::StrAppend(&text, "  feed ", FeedText(feed), "\n");
+  for (const std::string& fetch : plan.fetches) {
+    absl::StrAppend(&text, "  fetch ", NameText(fetch), "\n");
+  }
+  text += DevicesText(plan);
+  text += SharedVariablesText(plan);
   for (size_t id = 0; id < plan.vars.size(); ++id) {
     text += PlanVarText(plan, static_cast<VarId>(id));
   }

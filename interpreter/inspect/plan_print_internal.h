@@ -10,9 +10,7 @@
 
 namespace interp::plan_print {
 
-// The name of a variable as text forms write it; @EMPTY@ for -1.
-std::string VarText(const Plan& plan, VarId id);
-// Names joined by ", ".
+// VarText of each, joined by ", ".
 std::string VarsText(const Plan& plan, absl::Span<const VarId> ids);
 
 // The name of a slot; hidden arguments have one, too.

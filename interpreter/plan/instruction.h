@@ -1,6 +1,7 @@
 // Instruction: one op of a plan, with everything decided about it. Data only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -101,6 +102,13 @@ bool IsHostInput(const Instruction& instruction, int arg);
 
 // True when the pair is a view: the output takes the input's memory without writing to it.
 bool IsView(const Instruction& instruction, const InplacePair& pair);
+
+// Takes the pairs that `drop` is true for out of instruction.share.
+template <typename Predicate>
+void EraseShares(Instruction& instruction, const Predicate& drop) {
+  SharePairs& share = instruction.share;
+  share.erase(std::remove_if(share.begin(), share.end(), drop), share.end());
+}
 
 // Whether the definition lets output argument `out` take over the memory of input argument `in`, as
 // an inplace pair or as a view.

@@ -1,5 +1,7 @@
 #include "interpreter/plan/plan.h"
 
+#include "core/program_print.h"
+
 namespace interp {
 
 absl::string_view Name(EdgeKind kind) {
@@ -19,6 +21,10 @@ InstrRef FindInstruction(absl::Span<const Plan> plans, int32_t number) {
     if (id >= 0 && id < static_cast<int32_t>(plan.instructions.size())) return {&plan, id};
   }
   return {};
+}
+
+std::string VarText(const Plan& plan, VarId id) {
+  return id < 0 ? std::string(kEmptyVarName) : NameText(plan.vars[id].name);
 }
 
 int32_t CountInstructions(absl::Span<const Plan> plans) {

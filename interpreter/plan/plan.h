@@ -219,6 +219,8 @@ struct InstrRef {
 };
 // The instruction with that number (Plan::first_number). Linear in blocks.
 InstrRef FindInstruction(absl::Span<const Plan> plans, int32_t number);
+// The name of a variable as text forms write it; @EMPTY@ for -1.
+std::string VarText(const Plan& plan, VarId id);
 // Whether a variable is folded or the copy of one that is.
 inline bool IsFolded(const Plan& plan, VarId id) {
   const PlanVar& var = plan.vars[id];

@@ -65,7 +65,7 @@ void Frame::BindWithin(InstrId id) {
   BindOwn();
   for (const VarId id : plan_.entries) {
     entries_.push_back(variables_[id]);
-    whole_.erase(std::remove(whole_.begin(), whole_.end(), variables_[id]), whole_.end());
+    std::erase(whole_, variables_[id]);
     Watch(id, /*written=*/true);
   }
   for (const VarId id : plan_.results) results_.push_back(variables_[id]);

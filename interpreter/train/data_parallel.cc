@@ -43,6 +43,18 @@ CommCall BroadcastOf(void* bytes, size_t size) {
           .name = "state of rank 0"};
 }
 
+// By rank.
+absl::StatusOr<std::vector<TensorHeader>> GatherHeaders(Communicator& ring, const Tensor& value) {
+  const TensorHeader header = HeaderOf(value);
+  std::vector<TensorHeader> headers(ring.size());
+  INTERP_RETURN_IF_ERROR(ring.Run({.kind = CommKind::kAllGather,
+                                   .count = sizeof(header),
+                                   .in = &header,
+                                   .out = headers.data(),
+                                   .name = "fetches"}));
+  return headers;
+}
+
 }  // namespace
 
 absl::Status BroadcastBytes(Communicator& ring, void* bytes, size_t size) {
@@ -137,13 +149,7 @@ absl::Status DataParallel::MergeFetches(std::vector<Tensor>& fetched) {
 }
 
 absl::Status DataParallel::MergeFetch(const Fetch& fetch, Tensor& value) {
-  CommCall gather = {.kind = CommKind::kAllGather, .name = "fetches"};
-  const TensorHeader header = HeaderOf(value);
-  std::vector<TensorHeader> headers(ring_->size());
-  gather.count = sizeof(header);
-  gather.in = &header;
-  gather.out = headers.data();
-  INTERP_RETURN_IF_ERROR(ring_->Run(gather));
+  INTERP_ASSIGN_OR_RETURN(const std::vector<TensorHeader> headers, GatherHeaders(*ring_, value));
   std::vector<int64_t> counts;
   int64_t total = 0;
   for (const TensorHeader& of_rank : headers) {
@@ -155,11 +161,12 @@ absl::Status DataParallel::MergeFetch(const Fetch& fetch, Tensor& value) {
   all.dtype = DType::kUInt8;
   all.shape = Shape{total};
   INTERP_RETURN_IF_ERROR(all.Allocate(SystemAllocator()));
-  gather.count = 0;
-  gather.counts = counts;
-  gather.in = value.raw_data();
-  gather.out = all.mutable_raw_data();
-  INTERP_RETURN_IF_ERROR(ring_->Run(gather, {value.buffer(), all.buffer()}));
+  INTERP_RETURN_IF_ERROR(ring_->Run({.kind = CommKind::kAllGather,
+                                     .counts = counts,
+                                     .in = value.raw_data(),
+                                     .out = all.mutable_raw_data(),
+                                     .name = "fetches"},
+                                    {value.buffer(), all.buffer()}));
   std::vector<Tensor> parts;
   std::vector<double> weights;
   char* data = static_cast<char*>(all.mutable_raw_data());

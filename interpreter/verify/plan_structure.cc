@@ -216,16 +216,9 @@ absl::Status CheckFolded(const Plan& plan) {
   return absl::OkStatus();
 }
 
-absl::Status CheckVariables(const Plan& plan) {
+// The variables that the block shares with what runs it and with its gradient.
+absl::Status CheckSharedVariables(const Plan& plan) {
   const size_t num_vars = plan.vars.size();
-  for (const PlanVar& var : plan.vars) {
-    if (!InRange(var.storage, num_vars) || !InRangeOrNone(var.copy_of, num_vars) || var.rank < -1) {
-      return InvalidArgument("variable '", var.name, "' has storage ", var.storage, ", rank ",
-                             var.rank, " and is a copy of ", var.copy_of);
-    }
-    INTERP_RETURN_IF_ERROR(
-        Annotate(CheckPlace(var.place), absl::StrCat("variable '", var.name, "'")));
-  }
   for (const Capture& capture : plan.captures) {
     if (!InRange(capture.var, num_vars) || !plan.vars[capture.var].captured) {
       return InvalidArgument("variable ", capture.var, " of ", num_vars, " is no capture");
@@ -251,6 +244,20 @@ absl::Status CheckVariables(const Plan& plan) {
       return InvalidArgument("variable ", id, " of ", num_vars, " is none of the block's own");
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckVariables(const Plan& plan) {
+  const size_t num_vars = plan.vars.size();
+  for (const PlanVar& var : plan.vars) {
+    if (!InRange(var.storage, num_vars) || !InRangeOrNone(var.copy_of, num_vars) || var.rank < -1) {
+      return InvalidArgument("variable '", var.name, "' has storage ", var.storage, ", rank ",
+                             var.rank, " and is a copy of ", var.copy_of);
+    }
+    INTERP_RETURN_IF_ERROR(
+        Annotate(CheckPlace(var.place), absl::StrCat("variable '", var.name, "'")));
+  }
+  INTERP_RETURN_IF_ERROR(CheckSharedVariables(plan));
   if (plan.num_program_vars < 0 || static_cast<size_t>(plan.num_program_vars) > num_vars) {
     return InvalidArgument(plan.num_program_vars, " variables of the program among ", num_vars);
   }

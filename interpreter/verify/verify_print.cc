@@ -1,14 +1,9 @@
 #include "absl/strings/str_join.h"
 #include "core/json_writer.h"
-#include "core/program_print.h"
 #include "interpreter/verify/verify_plan.h"
 
 namespace interp {
 namespace {
-
-std::string VarText(const Plan& plan, VarId id) {
-  return id < 0 ? std::string(kEmptyVarName) : NameText(plan.vars[id].name);
-}
 
 // At most this many arguments are shown of each side.
 constexpr size_t kMaxArguments = 8;
